@@ -1,0 +1,4 @@
+// Command lull is under construction.
+package main
+
+func main() {}

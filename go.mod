@@ -1,0 +1,3 @@
+module github.com/lullgo/lull
+
+go 1.26

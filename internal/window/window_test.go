@@ -1,0 +1,116 @@
+package window
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The counter must agree with a list of (tick, delta) pairs that is summed the
+// slow way, at any sequence of ticks that does not run backwards.
+func TestSumAgreesWithAList(t *testing.T) {
+	const n = 10
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c := New(n)
+		type entry struct {
+			tick  uint64
+			delta int64
+		}
+		var list []entry
+		tick := uint64(r.IntN(1000))
+		for range 300 {
+			tick += uint64(r.IntN(4)) * uint64(r.IntN(2)) * uint64(1+r.IntN(6))
+			delta := int64(r.IntN(2001) - 1000)
+			c.Add(tick, delta)
+			list = append(list, entry{tick, delta})
+			ask := tick + uint64(r.IntN(12))
+			var want int64
+			for _, e := range list {
+				if ask-e.tick < n {
+					want += e.delta
+				}
+			}
+			if got := c.Sum(ask, n); got != want {
+				t.Fatalf("seed %d: Sum(%d) = %d, want %d", seed, ask, got, want)
+			}
+		}
+	}
+}
+
+func TestOldSlotsLeaveOnRead(t *testing.T) {
+	c := New(10)
+	c.Add(5, 7)
+	if got := c.Sum(14, 10); got != 7 {
+		t.Errorf("nine slots later: %d, want 7", got)
+	}
+	if got := c.Sum(15, 10); got != 0 {
+		t.Errorf("ten slots later, with no write between: %d, want 0", got)
+	}
+}
+
+func TestATickThatIsLateIsNotLost(t *testing.T) {
+	c := New(10)
+	c.Add(100, 1)
+	c.Add(97, 1) // its own slot is still free
+	if got := c.Sum(100, 10); got != 2 {
+		t.Errorf("Sum = %d, want 2", got)
+	}
+	c.Add(100-16, 1) // its slot now belongs to tick 100
+	if got := c.Sum(100, 1); got != 2 {
+		t.Errorf("the slot of tick 100 holds %d, want 2", got)
+	}
+}
+
+func TestASlotSaturatesInsteadOfSpilling(t *testing.T) {
+	c := New(4)
+	for range 8 {
+		c.Add(3, Max/2+1)
+	}
+	if got := c.Sum(3, 1); got < Max || got > 2*Max {
+		t.Errorf("after too many additions the slot holds %d, want it to stay about %d", got, int64(Max))
+	}
+	for range 16 {
+		c.Add(3, -Max/2-1)
+	}
+	if got := c.Sum(3, 1); got > -Max || got < -2*Max {
+		t.Errorf("after too many subtractions the slot holds %d, want it to stay about %d", got, -int64(Max))
+	}
+}
+
+func TestConcurrentAddsAreAllCounted(t *testing.T) {
+	c := New(4)
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 10000 {
+				c.Add(uint64(i/2500), int64(g+1))
+			}
+		})
+	}
+	wg.Wait()
+	if got := c.Sum(3, 4); got != 10000*(1+2+3+4) {
+		t.Errorf("Sum = %d, want %d", got, 10000*(1+2+3+4))
+	}
+}
+
+func TestTick(t *testing.T) {
+	for _, c := range []struct {
+		now  time.Duration
+		want uint64
+	}{{-time.Hour, 0}, {0, 0}, {999 * time.Millisecond, 0}, {time.Second, 1}, {1<<63 - 1, 9223372036}} {
+		if got := Tick(c.now, time.Second); got != c.want {
+			t.Errorf("Tick(%v) = %d, want %d", c.now, got, c.want)
+		}
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	c := New(10)
+	var now time.Duration
+	for b.Loop() {
+		now += 100
+		c.Add(Tick(now, time.Second), 1)
+	}
+}

@@ -1,0 +1,58 @@
+package lull
+
+import (
+	"fmt"
+	"time"
+)
+
+// Kind says what the end of one attempt means for the next one.
+type Kind uint8
+
+const (
+	// Success: the operation answered. An error that is an answer (end of a
+	// listing, say) may be classified so as well: it ends the call, is handed to
+	// the caller, and counts in the dependency's favour.
+	Success Kind = iota
+	// Transient: it failed in a way that another attempt may mend.
+	Transient
+	// Throttled: the server asked for fewer requests (429). It may be repeated,
+	// but after a longer wait than a blip.
+	Throttled
+	// Overloaded: the server said not to retry. The call ends.
+	Overloaded
+	// Permanent: another attempt would fail the same way.
+	Permanent
+	// Canceled: the caller went away. The call ends, and it counts neither for
+	// nor against the dependency.
+	Canceled
+)
+
+var kindNames = [...]string{"success", "transient", "throttled", "overloaded", "permanent", "canceled"}
+
+// String is the kind in lower case, such as "transient".
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// A Verdict is what a classifier makes of the end of one attempt. The zero
+// Verdict is a success.
+type Verdict struct {
+	Kind Kind
+	// After is how long the server asked to wait, counted from the moment the
+	// verdict is handed to the engine. Zero or negative: it did not ask.
+	After time.Duration
+	// NeverSent: the request provably did not reach the server's application
+	// (connection refused, name not resolved), so repeating it is safe even for
+	// an operation that is not idempotent.
+	NeverSent bool
+	// Code is a short, low-cardinality name of the failure for logs and metrics,
+	// such as "503" or "connection_refused".
+	Code string
+}
+
+// A Classifier turns an error of the operation into a Verdict. It is never
+// called with nil, must be safe for concurrent use and should not block.
+type Classifier func(error) Verdict
