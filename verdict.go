@@ -9,22 +9,22 @@ import (
 type Kind uint8
 
 const (
-	// Success: the operation answered. An error that is an answer (end of a
+	// KindSuccess: the operation answered. An error that is an answer (end of a
 	// listing, say) may be classified so as well: it ends the call, is handed to
 	// the caller, and counts in the dependency's favour.
-	Success Kind = iota
-	// Transient: it failed in a way that another attempt may mend.
-	Transient
-	// Throttled: the server asked for fewer requests (429). It may be repeated,
+	KindSuccess Kind = iota
+	// KindTransient: it failed in a way that another attempt may mend.
+	KindTransient
+	// KindThrottled: the server asked for fewer requests (429). It may be repeated,
 	// but after a longer wait than a blip.
-	Throttled
-	// Overloaded: the server said not to retry. The call ends.
-	Overloaded
-	// Permanent: another attempt would fail the same way.
-	Permanent
-	// Canceled: the caller went away. The call ends, and it counts neither for
+	KindThrottled
+	// KindOverloaded: the server said not to retry. The call ends.
+	KindOverloaded
+	// KindPermanent: another attempt would fail the same way.
+	KindPermanent
+	// KindCanceled: the caller went away. The call ends, and it counts neither for
 	// nor against the dependency.
-	Canceled
+	KindCanceled
 )
 
 var kindNames = [...]string{"success", "transient", "throttled", "overloaded", "permanent", "canceled"}

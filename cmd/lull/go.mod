@@ -1,7 +1,12 @@
 module github.com/lullgo/lull/cmd/lull
 
-go 1.26
+go 1.26.0
 
-require github.com/lullgo/lull v0.0.0
+require (
+	github.com/alecthomas/kong v1.17.0
+	github.com/lullgo/lull v0.0.0
+	golang.org/x/sys v0.49.0
+	golang.org/x/term v0.47.0
+)
 
 replace github.com/lullgo/lull => ../..

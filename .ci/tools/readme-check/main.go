@@ -1,0 +1,161 @@
+// Command readme-check keeps a README true. It is run from the root of the
+// repository.
+//
+//	readme-check commands README.md   print what the sh blocks say to type
+//	readme-check snippets README.md   check the go blocks
+//
+// A go block that begins with a package clause is a whole program and must pass
+// go vet. Any other is an excerpt: its lines, in that order and without gaps,
+// must stand in a test file (in an Example, which go test runs), indentation
+// aside.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "readme-check:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 2 {
+		return errors.New("want: readme-check commands|snippets FILE")
+	}
+	text, err := os.ReadFile(args[1])
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "commands":
+		commands := blocks(string(text), "sh")
+		if len(commands) == 0 {
+			return fmt.Errorf("%s has no sh block", args[1])
+		}
+		for _, c := range commands {
+			fmt.Print(c.text)
+		}
+		return nil
+	case "snippets":
+		return checkSnippets(args[1], blocks(string(text), "go"))
+	}
+	return fmt.Errorf("unknown command %q: want commands or snippets", args[0])
+}
+
+// A block is a fenced one.
+type block struct {
+	line int // of its first line, from 1
+	text string
+}
+
+// blocks are the fenced blocks of a Markdown text in the given language.
+func blocks(text, language string) []block {
+	var found []block
+	fence := ""
+	for i, line := range slices.Collect(strings.Lines(text)) {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case fence == "" && strings.HasPrefix(trimmed, "```"):
+			fence = trimmed
+			if fence == "```"+language {
+				found = append(found, block{line: i + 2})
+			}
+		case fence != "" && trimmed == "```":
+			fence = ""
+		case fence == "```"+language:
+			found[len(found)-1].text += line
+		}
+	}
+	return found
+}
+
+func checkSnippets(file string, snippets []block) error {
+	tests, err := testFiles(".")
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, s := range snippets {
+		if strings.HasPrefix(s.text, "package ") || strings.Contains(s.text, "\npackage ") {
+			if err := vet(s.text); err != nil {
+				problems = append(problems, fmt.Errorf("%s:%d: %w", file, s.line, err))
+			}
+			continue
+		}
+		if !slices.ContainsFunc(tests, func(test []string) bool { return excerpt(trim(s.text), test) }) {
+			problems = append(problems, fmt.Errorf("%s:%d: no test file has these lines:\n%s", file, s.line, s.text))
+		}
+	}
+	if len(problems) == 0 {
+		fmt.Printf("%d snippet(s) of %s hold\n", len(snippets), file)
+	}
+	return errors.Join(problems...)
+}
+
+// vet compiles a whole program within the module of the working directory.
+func vet(program string) error {
+	dir, err := os.MkdirTemp("", "readme")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(name, []byte(program), 0o644); err != nil {
+		return err
+	}
+	if out, err := exec.Command("go", "vet", name).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// testFiles are the lines of every test file below dir.
+func testFiles(dir string) ([][]string, error) {
+	var files [][]string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != dir && strings.HasPrefix(entry.Name(), "."):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		files = append(files, trim(string(text)))
+		return err
+	})
+	return files, err
+}
+
+// trim is the lines without their indentation, and without empty ones at both ends.
+func trim(text string) []string {
+	var lines []string
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return lines
+}
+
+// excerpt tells whether lines stand in text, in that order and without gaps.
+func excerpt(lines, text []string) bool {
+	for i := range text {
+		if len(text)-i < len(lines) {
+			return false
+		}
+		if slices.Equal(text[i:i+len(lines)], lines) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,110 @@
+// Command testreport reads the output of go test -json. It prints what go test
+// would, and at the end how many tests ran and which were skipped. It fails if a
+// test was skipped for want of something that the machine should have.
+//
+//	go test -race -json work | testreport skipped.txt
+//
+// The file gets the closing lines once more, for a summary.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+func main() {
+	report, ok, err := read(os.Stdin, os.Stdout)
+	if err == nil {
+		fmt.Print(report)
+		if len(os.Args) > 1 {
+			err = os.WriteFile(os.Args[1], []byte(report), 0o644)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testreport:", err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+// event is one line of go test -json; see go doc test2json.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+}
+
+// The one reason to skip that is no fault of the machine: the test measures what
+// the race detector changes, such as allocations.
+const allowed = "race"
+
+func read(in io.Reader, out io.Writer) (report string, ok bool, err error) {
+	type test struct{ pkg, name string }
+	output := map[test]string{}
+	var ran, failed, skipped int
+	var reasons strings.Builder
+	ok = true
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadString('\n')
+		if err == io.EOF && line == "" {
+			break
+		}
+		if err != nil && err != io.EOF {
+			return "", false, err
+		}
+		var e event
+		if json.Unmarshal([]byte(line), &e) != nil {
+			fmt.Fprint(out, line) // go itself, about a build
+			continue
+		}
+		t := test{e.Package, e.Test}
+		switch {
+		case e.Action == "build-fail":
+			ok = false
+		case e.Action == "build-output", e.Action == "output" && e.Test == "":
+			if e.Output != "PASS\n" {
+				fmt.Fprint(out, e.Output)
+			}
+		case e.Action == "output":
+			output[t] += e.Output
+		case e.Test == "":
+			ok = ok && e.Action != "fail"
+		case e.Action == "fail":
+			ran, failed, ok = ran+1, failed+1, false
+			fmt.Fprint(out, output[t])
+		case e.Action == "skip":
+			skipped++
+			why := reason(output[t])
+			ok = ok && strings.Contains(why, allowed)
+			fmt.Fprintf(&reasons, "skipped %s %s: %s\n", e.Package, e.Test, why)
+		case e.Action == "pass":
+			ran++
+		}
+		if e.Action == "pass" || e.Action == "skip" || e.Action == "fail" {
+			delete(output, t)
+		}
+	}
+	return fmt.Sprintf("%s%d tests ran, %d failed, %d skipped\n", reasons.String(), ran, failed, skipped), ok, nil
+}
+
+// reason is what the test said when it skipped: its output without the framing.
+func reason(output string) string {
+	var said []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			said = append(said, line)
+		}
+	}
+	if said == nil {
+		return "no reason given"
+	}
+	return strings.Join(said, "; ")
+}

@@ -1,0 +1,60 @@
+package backoff
+
+import "fmt"
+
+// Kind is how the ceiling of the wait grows from one retry to the next.
+type Kind uint8
+
+const (
+	// Exponential: Base × Factor^(retry-1), up to Cap. The zero Kind.
+	Exponential Kind = iota
+	// Linear: Base × retry, up to Cap.
+	Linear
+	// Constant: Base, every time.
+	Constant
+	// Immediate: one retry, at once, and then no more (Limit is 1).
+	Immediate
+	// Ethernet: the truncated binary exponential backoff of IEEE 802.3. The wait
+	// is r slots of Base each, r uniform in 0 … 2^min(retry,10)-1; the sixteenth
+	// attempt is the last (Limit is 15).
+	Ethernet
+)
+
+var kindNames = [...]string{"exponential", "linear", "constant", "immediate", "ethernet"}
+
+// String is the kind in lower case, such as "exponential".
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Jitter is how chance spreads the wait below the ceiling c. The package
+// comment says which to take when.
+type Jitter uint8
+
+const (
+	// Full: uniform in [Floor, c]. The zero Jitter.
+	Full Jitter = iota
+	// Equal: uniform in [c/2, c], and not below Floor.
+	Equal
+	// None: exactly c, or Floor if that is more.
+	None
+	// Decorrelated: uniform in [Base, 3 × the previous wait], up to Cap. It grows
+	// by itself, so it goes with Kind Exponential and no Factor.
+	Decorrelated
+	// Proportional: uniform in [0.8c, 1.2c], and not below Floor; c stays at or
+	// below Cap/1.2, so that the upper end does not pass Cap.
+	Proportional
+)
+
+var jitterNames = [...]string{"full", "equal", "none", "decorrelated", "proportional"}
+
+// String is the jitter in lower case, such as "full".
+func (j Jitter) String() string {
+	if int(j) < len(jitterNames) {
+		return jitterNames[j]
+	}
+	return fmt.Sprintf("jitter(%d)", uint8(j))
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"strings"
+)
+
+// A group is one comparison: subjects that are given the same thing to do.
+type group struct {
+	name      string
+	about     string
+	reference string // the subject that ratios are taken to
+	subjects  []subject
+}
+
+// A subject is one library in one configuration, with its work.
+type subject struct {
+	name string
+	does feature
+	// start makes the state that the goroutines of one process share. It runs
+	// once per measurement.
+	start func() (binder, error)
+}
+
+// A binder readies a subject for one goroutine; call makes one logical call. The
+// context is the caller's, cancellable as those of real servers are.
+type binder func(ctx context.Context) (call func() error)
+
+// A feature is something that a subject does for every call. It is printed
+// beside the figures, and a test proves each of them.
+type feature uint8
+
+const (
+	retries  feature = 1 << iota // repeats what failed
+	budgeted                     // bounds the retries of all calls together
+	breaks                       // stops calling what keeps failing
+	limited                      // bounds the calls in flight
+	observed                     // reports the end of every call to a counter
+	timed                        // bounds the time of each attempt and of the call
+)
+
+var featureNames = []string{"retry", "budget", "breaker", "limit", "observed", "timeouts"}
+
+func (f feature) String() string {
+	var names []string
+	for i, name := range featureNames {
+		if f&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return "-"
+	}
+	return strings.Join(names, "+")
+}
+
+// groups is everything there is to measure.
+func groups() []group {
+	return []group{
+		{
+			name:      "RetrySuccess",
+			about:     "one call, whose first attempt succeeds",
+			reference: "lull",
+			subjects:  calling(retryCallers(), succeed),
+		},
+		{
+			name:      "ComposedSuccess",
+			about:     "the same, through everything that the subject has",
+			reference: "lull",
+			subjects:  calling(composedCallers(), succeed),
+		},
+		{
+			name:      "ThreeFailures",
+			about:     "one call, whose first three attempts fail; no delay between them",
+			reference: "lull",
+			subjects:  calling(failureCallers(), failThrice),
+		},
+		{
+			name:      "HTTPGet",
+			about:     "GET over a transport that answers 200 at once",
+			reference: "lullhttp",
+			subjects:  sending(senders(), "GET", nil),
+		},
+		{
+			name:      "HTTPPut1K",
+			about:     "PUT of 1 KiB over a transport that reads it and answers 200 at once",
+			reference: "lullhttp",
+			subjects:  sending(senders(), "PUT", make([]byte, 1<<10)),
+		},
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// The subject called "lull" does the same work as its peers: none of them bounds
+// the time of a call, so it does not either. "lull zero policy" is what one gets
+// without asking for anything.
+
+// errTransient is worth another attempt to lull, which retries no error that it
+// knows nothing of.
+var errTransient = lull.Transient(errors.New("blip"))
+
+// counter counts the calls that ended, as a metrics library would.
+type counter struct{ calls atomic.Int64 }
+
+func (c *counter) Observe(_ context.Context, e lull.Event) {
+	if e.Kind == lull.EventCallEnded {
+		c.calls.Add(1)
+	}
+}
+
+// seen is the counter of all subjects that are observed.
+var seen counter
+
+// untimed is the zero policy with as many attempts as the peers' and without
+// timeouts.
+func untimed() lull.Policy {
+	return lull.Policy{Attempts: attempts, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}
+}
+
+// retriesOnly has nothing but the retry loop left.
+func retriesOnly() lull.Policy {
+	p := untimed()
+	p.Budget = budget.Config{Unlimited: true}
+	p.Breaker = breaker.Config{Off: true}
+	return p
+}
+
+func lullRetryCallers() []caller {
+	return []caller{
+		lullCaller("lull", retries, retriesOnly()),
+		lullCaller("lull zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
+	}
+}
+
+func lullComposedCallers() []caller {
+	all := untimed()
+	all.Limit = bulkhead.Config{Limit: inFlight}
+	return []caller{
+		lullCaller("lull", retries|budgeted|breaks|limited|observed, all, lull.WithObserver(&seen)),
+		lullCaller("lull unobserved", retries|budgeted|breaks|limited, all),
+		lullCaller("lull zero policy", retries|budgeted|breaks|timed|observed, lull.Policy{}, lull.WithObserver(&seen)),
+	}
+}
+
+func lullFailureCallers() []caller {
+	loop := retriesOnly()
+	loop.Backoff = backoff.Schedule{Kind: backoff.Constant}
+	all := untimed()
+	all.Backoff = loop.Backoff
+	// Three retries of each call must be paid for, and the first ones before any
+	// call has earned them.
+	all.Budget = budget.Config{Ratio: 4, Stock: 10}
+	return []caller{
+		lullCaller("lull", retries, loop),
+		lullCaller("lull retry+cb+budget", retries|budgeted|breaks, all),
+	}
+}
+
+func lullCaller(name string, does feature, p lull.Policy, opts ...lull.Option) caller {
+	return caller{name, does, errTransient, func() (bindOp, error) {
+		d, err := lull.NewDependency("backend", p, opts...)
+		return func(ctx context.Context, op op) func() error {
+			return func() error { return lull.Run(ctx, d, op) }
+		}, err
+	}}
+}
+
+func lullSenders() []sender {
+	return []sender{
+		lullSender("lullhttp", retries|budgeted|breaks, untimed()),
+		lullSender("lullhttp zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
+	}
+}
+
+func lullSender(name string, does feature, p lull.Policy) sender {
+	return sender{name, does, func(rt http.RoundTripper) (send, error) {
+		client, err := lullhttp.NewClient(p, lullhttp.WithBase(rt))
+		if err != nil {
+			return nil, err
+		}
+		return through(client), nil
+	}}
+}

@@ -1,0 +1,111 @@
+// Command bench measures lull beside the Go libraries that people use for the
+// same job, in one run on one machine: failsafe-go, gobreaker, cenkalti/backoff,
+// avast/retry-go and go-retryablehttp. It is a module of its own, so that none
+// of them becomes a dependency of lull.
+//
+//	go run ./bench                      # everything, about three minutes
+//	go run ./bench -group Composed      # the groups whose name contains that
+//	go run ./bench -rounds 15 -time 500ms
+//	go run ./bench -json > figures.json
+//
+// # What is measured
+//
+// Each group gives every subject the same thing to do: an operation, or a
+// transport, that costs next to nothing, so that what is left is the library's
+// own work. Each subject is set up the way its documentation shows, in the form
+// that is cheapest to call again (policies and executors built once). What a
+// subject does beside retrying is printed with it, because a subject that does
+// less should be faster: compare like with like.
+//
+// Every measurement is made twice: on one core, and on two cores whose
+// goroutines share the subject's state, as the goroutines of one process share
+// its breaker. On two cores the figure is wall time divided by calls, so a
+// subject that scales perfectly halves it, and one that fights over a lock does
+// not.
+//
+// # Noise
+//
+// One round measures every subject once, in turn, and starts from a different
+// one each time: what disturbs the machine for a while disturbs all of them. The
+// table has the median over the rounds, by which subjects are compared, and the
+// minimum, which says what a quiet machine would show. Bytes and allocations
+// are exact.
+//
+// The same measurements as Go benchmarks, for benchstat:
+//
+//	go test -run '^$' -bench . -cpu 1,2 -count 10 ./bench
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func main() {
+	testing.Init() // registers test.benchtime, by which -time reaches testing.Benchmark
+	err := run(os.Args[1:], os.Stdout, os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	rounds := flags.Int("rounds", 7, "how often everything is measured; the table has the median")
+	per := flags.Duration("time", 200*time.Millisecond, "how long each measurement of a round runs")
+	only := flags.String("group", "", "measure only the groups whose name contains this (any case)")
+	asJSON := flags.Bool("json", false, "print JSON instead of tables")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q: bench takes flags only, see -help", flags.Arg(0))
+	case *rounds < 1:
+		return fmt.Errorf("-rounds is %d: want 1 or more", *rounds)
+	case *per <= 0:
+		return fmt.Errorf("-time is %v: want a positive duration", *per)
+	}
+	chosen, err := choose(groups(), *only)
+	if err != nil {
+		return err
+	}
+	if err := flag.Set("test.benchtime", per.String()); err != nil {
+		return err
+	}
+	results, err := measureAll(chosen, *rounds, measure, stderr)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		return printJSON(stdout, results)
+	}
+	return printTables(stdout, results, *rounds)
+}
+
+// choose keeps the groups whose name contains part, in any case.
+func choose(all []group, part string) ([]group, error) {
+	var chosen []group
+	var names []string
+	for _, g := range all {
+		names = append(names, g.name)
+		if strings.Contains(strings.ToLower(g.name), strings.ToLower(part)) {
+			chosen = append(chosen, g)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("-group %q matches none of %s", part, strings.Join(names, ", "))
+	}
+	return chosen, nil
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// A sample is one measurement of one subject.
+type sample struct {
+	ns            float64
+	bytes, allocs int64
+}
+
+// A column is what a subject showed on so many cores, over all rounds.
+type column struct {
+	NsMedian float64 `json:"ns_op"`
+	NsMin    float64 `json:"ns_op_min"`
+	Ratio    float64 `json:"ratio"` // of the medians, to the group's reference
+	Bytes    int64   `json:"bytes_op"`
+	Allocs   int64   `json:"allocs_op"`
+}
+
+// A row is the result for one subject.
+type row struct {
+	Group    string `json:"group"`
+	Subject  string `json:"subject"`
+	Does     string `json:"does"`
+	Serial   column `json:"serial"`
+	TwoCores column `json:"two_cores"`
+}
+
+// A result is the rows of one group.
+type result struct {
+	group group
+	rows  []row
+}
+
+// measureAll runs the rounds and sums them up. one is measure, except in tests.
+func measureAll(groups []group, rounds int, one func(subject, int) (sample, error), progress io.Writer) ([]result, error) {
+	cores := [...]int{1, 2}
+	samples := map[[3]int][]sample{} // by group, subject, cores
+	total := 0
+	for _, g := range groups {
+		total += rounds * len(g.subjects) * len(cores)
+	}
+	done := 0
+	for round := range rounds {
+		for gi, g := range groups {
+			for i := range g.subjects {
+				// Whoever comes after an expensive subject should not always be the same.
+				si := (i + round) % len(g.subjects)
+				for _, n := range cores {
+					s, err := one(g.subjects[si], n)
+					if err != nil {
+						return nil, fmt.Errorf("%s/%s on %d core(s): %w", g.name, g.subjects[si].name, n, err)
+					}
+					key := [3]int{gi, si, n}
+					samples[key] = append(samples[key], s)
+					done++
+					fmt.Fprintf(progress, "%*d/%d  round %d/%d  %s/%s, %d core(s): %s ns/op\n", len(fmt.Sprint(total)),
+						done, total, round+1, rounds, g.name, g.subjects[si].name, n, nanos(s.ns))
+				}
+			}
+		}
+	}
+	var results []result
+	for gi, g := range groups {
+		r := result{group: g}
+		for si, s := range g.subjects {
+			r.rows = append(r.rows, row{
+				Group: g.name, Subject: s.name, Does: s.does.String(),
+				Serial:   summarise(samples[[3]int{gi, si, 1}]),
+				TwoCores: summarise(samples[[3]int{gi, si, 2}]),
+			})
+		}
+		r.relate()
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// relate fills in the ratios to the group's reference.
+func (r *result) relate() {
+	i := slices.IndexFunc(r.rows, func(row row) bool { return row.Subject == r.group.reference })
+	if i < 0 {
+		return
+	}
+	serial, two := r.rows[i].Serial.NsMedian, r.rows[i].TwoCores.NsMedian
+	for i := range r.rows {
+		r.rows[i].Serial.Ratio = r.rows[i].Serial.NsMedian / serial
+		r.rows[i].TwoCores.Ratio = r.rows[i].TwoCores.NsMedian / two
+	}
+}
+
+func summarise(samples []sample) column {
+	ns := median(samples, func(s sample) float64 { return s.ns })
+	return column{
+		NsMedian: ns,
+		NsMin:    slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.ns, b.ns) }).ns,
+		Bytes:    int64(median(samples, func(s sample) float64 { return float64(s.bytes) })),
+		Allocs:   int64(median(samples, func(s sample) float64 { return float64(s.allocs) })),
+	}
+}
+
+// median is the middle, or the mean of the two in the middle.
+func median(samples []sample, of func(sample) float64) float64 {
+	var values []float64
+	for _, s := range samples {
+		values = append(values, of(s))
+	}
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// measure runs one subject on that many cores for as long as test.benchtime says.
+func measure(s subject, cores int) (sample, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+	var failure error
+	r := testing.Benchmark(func(b *testing.B) {
+		if err := loop(b, s); err != nil {
+			failure = err
+			b.SkipNow() // ends the measurement; a failure would be printed
+		}
+	})
+	if failure == nil && r.N == 0 {
+		failure = errors.New("the benchmark did not run")
+	}
+	if failure != nil {
+		return sample{}, failure
+	}
+	return sample{
+		ns:     float64(r.T.Nanoseconds()) / float64(r.N),
+		bytes:  r.AllocedBytesPerOp(),
+		allocs: r.AllocsPerOp(),
+	}, nil
+}
+
+// loop is the benchmark of one subject: on one core a plain loop, on several a
+// goroutine for each, all with the subject's one shared state.
+func loop(b *testing.B, s subject) error {
+	bind, err := s.start()
+	if err != nil {
+		return err
+	}
+	b.ReportAllocs()
+	if runtime.GOMAXPROCS(0) == 1 {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		call := bind(ctx)
+		b.ResetTimer()
+		for range b.N {
+			if err := call(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var mu sync.Mutex
+	var failure error
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		call := bind(ctx)
+		for pb.Next() {
+			if err := call(); err != nil {
+				mu.Lock()
+				failure = err // and on: a body that leaves early hides it behind a complaint of its own
+				mu.Unlock()
+			}
+		}
+	})
+	return failure
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	avast "github.com/avast/retry-go/v5"
+	cenkalti "github.com/cenkalti/backoff/v7"
+	"github.com/sony/gobreaker/v2"
+)
+
+// What every subject is set to, as far as it has the setting: four attempts, a
+// breaker that opens at half of at least 20 calls in 10 s and stays open for
+// 5 s, 64 calls in flight.
+const (
+	attempts    = 4
+	minCalls    = 20
+	failureRate = 0.5
+	window      = 10 * time.Second
+	openFor     = 5 * time.Second
+	inFlight    = 64
+)
+
+// errBlip is worth another attempt to the libraries that retry every error.
+var errBlip = errors.New("blip")
+
+// stateless is a caller of which goroutines share nothing but its configuration.
+func stateless(bind bindOp) func() (bindOp, error) {
+	return func() (bindOp, error) { return bind, nil }
+}
+
+// bare is the harness alone: what to subtract from every figure.
+func bare() caller {
+	return caller{"bare call", 0, errBlip, stateless(func(ctx context.Context, op op) func() error {
+		return func() error { return op(ctx) }
+	})}
+}
+
+func retryCallers() []caller {
+	return append([]caller{
+		bare(),
+		{"cenkalti/backoff", retries, errBlip, stateless(func(ctx context.Context, op op) func() error {
+			attempt := func() (struct{}, error) { return struct{}{}, op(ctx) }
+			return func() error {
+				// Its default backoff has state, so that it is made anew for every call.
+				_, err := cenkalti.Retry(ctx, attempt, cenkalti.WithMaxTries(attempts))
+				return err
+			}
+		})},
+		{"avast/retry-go", retries, errBlip, func() (bindOp, error) {
+			return avastRetry(avast.New(avast.Attempts(attempts))), nil
+		}},
+		{"avast/retry-go per context", retries, errBlip, stateless(func(ctx context.Context, op op) func() error {
+			attempt := func() error { return op(ctx) }
+			// A context is one of its construction options, so that a call which
+			// can be cancelled needs a retrier of its own.
+			return func() error { return avast.New(avast.Context(ctx), avast.Attempts(attempts)).Do(attempt) }
+		})},
+		failsafeCaller("failsafe-go", retries, failsafeRetry),
+		failsafeContextCaller("failsafe-go per context", retries, failsafeRetry),
+	}, lullRetryCallers()...)
+}
+
+func composedCallers() []caller {
+	return append([]caller{
+		bare(),
+		{"gobreaker", breaks, errBlip, func() (bindOp, error) {
+			cb := newGobreaker()
+			return func(ctx context.Context, op op) func() error {
+				attempt := func() (struct{}, error) { return struct{}{}, op(ctx) }
+				return func() error {
+					_, err := cb.Execute(attempt)
+					return err
+				}
+			}, nil
+		}},
+		{"avast throttle+gobreaker", retries | budgeted | breaks, errBlip, func() (bindOp, error) {
+			throttle := avast.NewFixedTokenBucketThrottle(avast.FixedTokenBucketThrottleConfig{})
+			retrier, cb := avast.New(avast.Attempts(attempts), avast.WithThrottle(throttle)), newGobreaker()
+			return func(ctx context.Context, op op) func() error {
+				attempt := func() error { return op(ctx) }
+				loop := func() (struct{}, error) { return struct{}{}, retrier.Do(attempt) }
+				return func() error {
+					_, err := cb.Execute(loop)
+					return err
+				}
+			}, nil
+		}},
+		failsafeCaller("failsafe-go retry+cb+budget", retries|budgeted|breaks, failsafeBreaker, failsafeBudgetedRetry),
+		failsafeCaller("failsafe-go retry+cb+budget+bulkhead", retries|budgeted|breaks|limited,
+			failsafeBreaker, failsafeBudgetedRetry, failsafeBulkhead),
+		failsafeContextCaller("failsafe-go retry+cb+budget+bulkhead per context", retries|budgeted|breaks|limited,
+			failsafeBreaker, failsafeBudgetedRetry, failsafeBulkhead),
+	}, lullComposedCallers()...)
+}
+
+func failureCallers() []caller {
+	return append([]caller{
+		bareLoop(),
+		{"cenkalti/backoff", retries, errBlip, stateless(func(ctx context.Context, op op) func() error {
+			attempt := func() (struct{}, error) { return struct{}{}, op(ctx) }
+			return func() error {
+				_, err := cenkalti.Retry(ctx, attempt, cenkalti.WithMaxTries(attempts), cenkalti.WithBackOff(&cenkalti.ZeroBackOff{}))
+				return err
+			}
+		})},
+		{"avast/retry-go", retries, errBlip, func() (bindOp, error) {
+			return avastRetry(avast.New(avast.Attempts(attempts), avast.DelayType(noDelay))), nil
+		}},
+		{"avast throttle", retries | budgeted, errBlip, func() (bindOp, error) {
+			// Three retries of each call are paid back by its success.
+			throttle := avast.NewFixedTokenBucketThrottle(avast.FixedTokenBucketThrottleConfig{ThrottleCost: 1, SuccessReleaseCost: 3})
+			return avastRetry(avast.New(avast.Attempts(attempts), avast.DelayType(noDelay), avast.WithThrottle(throttle))), nil
+		}},
+		failsafeCaller("failsafe-go", retries, failsafeRetry),
+		failsafeCaller("failsafe-go retry+cb+budget", retries|budgeted|breaks, failsafeBreaker, failsafeBudgetedRetry),
+	}, lullFailureCallers()...)
+}
+
+// bareLoop is four calls of the operation and nothing else.
+func bareLoop() caller {
+	return caller{"bare loop", retries, errBlip, stateless(func(ctx context.Context, op op) func() error {
+		return func() error {
+			for n := 1; ; n++ {
+				if err := op(ctx); err == nil || n == attempts {
+					return err
+				}
+			}
+		}
+	})}
+}
+
+func avastRetry(retrier *avast.Retrier) bindOp {
+	return func(ctx context.Context, op op) func() error {
+		attempt := func() error { return op(ctx) }
+		return func() error { return retrier.Do(attempt) }
+	}
+}
+
+func noDelay(uint, error, avast.DelayContext) time.Duration { return 0 }
+
+func newGobreaker() *gobreaker.CircuitBreaker[struct{}] {
+	return gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Interval:     window,
+		BucketPeriod: window / 10,
+		Timeout:      openFor,
+		ReadyToTrip: func(c gobreaker.Counts) bool {
+			return c.Requests >= minCalls && float64(c.TotalFailures) >= failureRate*float64(c.Requests)
+		},
+	})
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/budget"
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"github.com/failsafe-go/failsafe-go/failsafehttp"
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// A sender is a library that sends HTTP requests through a transport.
+type sender struct {
+	name  string
+	does  feature
+	build func(http.RoundTripper) (send, error)
+}
+
+// send makes one request, from building it to the response. A nil body is none.
+type send func(ctx context.Context, method, url string, body []byte) (*http.Response, error)
+
+const target = "http://backend.example/things/1"
+
+// sending gives every sender the same request and the same stub to send it to.
+func sending(senders []sender, method string, body []byte) []subject {
+	var subjects []subject
+	for _, s := range senders {
+		subjects = append(subjects, subject{s.name, s.does, func() (binder, error) {
+			send, err := s.build(stub{})
+			if err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context) func() error {
+				return func() error {
+					resp, err := send(ctx, method, target, body)
+					if err != nil {
+						return err
+					}
+					if resp.StatusCode != http.StatusOK {
+						return fmt.Errorf("status %d", resp.StatusCode)
+					}
+					return resp.Body.Close()
+				}
+			}, nil
+		}})
+	}
+	return subjects
+}
+
+// stub is a transport that reads the request's body, as a real one must, and
+// answers 200 without one of its own.
+type stub struct{}
+
+func (stub) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		_, err := io.Copy(io.Discard, req.Body)
+		if closeErr := req.Body.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return answer(req, http.StatusOK), nil
+}
+
+func answer(req *http.Request, status int) *http.Response {
+	return &http.Response{
+		StatusCode: status,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     make(http.Header),
+		Body:       http.NoBody,
+		Request:    req,
+	}
+}
+
+func senders() []sender {
+	return append([]sender{
+		{"net/http", 0, func(rt http.RoundTripper) (send, error) {
+			return through(&http.Client{Transport: rt}), nil
+		}},
+		{"retryablehttp.StandardClient", retries, func(rt http.RoundTripper) (send, error) {
+			return through(newRetryable(rt).StandardClient()), nil
+		}},
+		{"retryablehttp.Client", retries, func(rt http.RoundTripper) (send, error) {
+			client := newRetryable(rt)
+			return func(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
+				var raw any
+				if body != nil {
+					raw = body
+				}
+				req, err := retryablehttp.NewRequestWithContext(ctx, method, url, raw)
+				if err != nil {
+					return nil, err
+				}
+				return client.Do(req)
+			}, nil
+		}},
+		{"failsafehttp retry", retries, func(rt http.RoundTripper) (send, error) {
+			retry := failsafehttp.NewRetryPolicyBuilder().WithMaxAttempts(attempts).Build()
+			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, retry)}), nil
+		}},
+		{"failsafehttp retry+cb+budget", retries | budgeted | breaks, func(rt http.RoundTripper) (send, error) {
+			retry := failsafehttp.NewRetryPolicyBuilder().WithMaxAttempts(attempts).WithBudget(budget.New()).Build()
+			breaker := circuitbreaker.NewBuilder[*http.Response]().
+				HandleIf(func(r *http.Response, err error) bool { return err != nil || r.StatusCode >= 500 }).
+				WithFailureRateThreshold(failureRate, minCalls, window).WithDelay(openFor).Build()
+			policies := []failsafe.Policy[*http.Response]{breaker, retry}
+			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, policies...)}), nil
+		}},
+	}, lullSenders()...)
+}
+
+// through sends with a client of net/http, as most code does.
+func through(client *http.Client) send {
+	return func(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
+		var reader io.Reader
+		if body != nil {
+			reader = bytes.NewReader(body)
+		}
+		req, err := http.NewRequestWithContext(ctx, method, url, reader)
+		if err != nil {
+			return nil, err
+		}
+		return client.Do(req)
+	}
+}
+
+func newRetryable(rt http.RoundTripper) *retryablehttp.Client {
+	client := retryablehttp.NewClient()
+	client.HTTPClient.Transport = rt
+	client.RetryMax = attempts - 1
+	client.Logger = nil // it writes to standard error by default
+	return client
+}

@@ -1,0 +1,371 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Figures of a subject that does not do what its label says are worth nothing.
+// Each feature is proved by a workload that ends differently with and without
+// it, and every subject must show exactly the features that it claims. Delays
+// pass in the virtual time of a synctest bubble.
+func TestSubjectsDoWhatTheyClaim(t *testing.T) {
+	lists := map[string][]caller{
+		"RetrySuccess":    retryCallers(),
+		"ComposedSuccess": composedCallers(),
+		"ThreeFailures":   failureCallers(),
+	}
+	for _, s := range senders() {
+		lists["HTTP"] = append(lists["HTTP"], overHTTP(s))
+	}
+	proofs := []struct {
+		feature feature
+		shown   func(*testing.T, caller) bool
+	}{
+		{retries, showsRetries},
+		{budgeted, showsBudget},
+		{breaks, showsBreaker},
+		{limited, showsLimit},
+		{observed, showsObserver},
+		{timed, showsTimeouts},
+	}
+	for list, callers := range lists {
+		for _, c := range callers {
+			t.Run(list+"/"+c.name, func(t *testing.T) {
+				for _, p := range proofs {
+					var shown bool
+					synctest.Test(t, func(t *testing.T) { shown = p.shown(t, c) })
+					if claimed := c.does&p.feature != 0; shown != claimed {
+						t.Errorf("%v: claimed %v, shown %v", p.feature, claimed, shown)
+					}
+				}
+			})
+		}
+	}
+}
+
+// start builds the caller and binds it to op.
+func start(t *testing.T, c caller, op op) (call func() error) {
+	t.Helper()
+	bind, err := c.build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel) // in the bubble: ends what a library may have left waiting
+	return bind(ctx, op)
+}
+
+// showsRetries: a call whose first attempt fails succeeds with the second.
+func showsRetries(t *testing.T, c caller) bool {
+	made, failing := 0, 0
+	call := start(t, c, func(context.Context) error {
+		made++
+		if failing > 0 {
+			failing--
+			return c.retryable
+		}
+		return nil
+	})
+	// Successes first: they earn the budget that some demand for a retry.
+	for n := 1; n <= 100; n++ {
+		if err := call(); err != nil || made != n {
+			t.Fatalf("call %d, which succeeds: error %v, %d attempts in all", n, err, made)
+		}
+	}
+	made, failing = 0, 1
+	err := call()
+	switch {
+	case err == nil && made == 2:
+		return true
+	case err != nil && made == 1:
+		return false
+	}
+	t.Fatalf("one failure: error %v after %d attempts", err, made)
+	return false
+}
+
+// showsBudget: retries are refused, either when one call in three fails for
+// good (budgets of volume), or when forty calls retry at once (budgets of
+// concurrency). Both keep breakers closed and limits unreached.
+func showsBudget(t *testing.T, c caller) bool {
+	if !showsRetries(t, c) {
+		return false
+	}
+	const rounds, depth = 400, 40
+	made, failing := 0, false
+	call := start(t, c, func(context.Context) error {
+		made++
+		if failing {
+			return c.retryable
+		}
+		return nil
+	})
+	for n := range 3 * rounds {
+		failing = n%3 == 2
+		if err := call(); (err != nil) != failing {
+			t.Fatalf("call %d: error %v, want one: %v", n, err, failing)
+		}
+	}
+	if made < rounds*(2+attempts) {
+		return true
+	}
+
+	level, deepest := 0, 0
+	var nested func() error
+	nested = start(t, c, func() op {
+		failed := map[int]bool{}
+		return func(context.Context) error {
+			if !failed[level] {
+				failed[level] = true
+				return c.retryable
+			}
+			if deepest = max(deepest, level+1); level+1 == depth {
+				return nil
+			}
+			level++
+			defer func() { level-- }()
+			return nested()
+		}
+	}())
+	err := nested()
+	if (err == nil) != (deepest == depth) {
+		t.Fatalf("nested: error %v at depth %d", err, deepest)
+	}
+	return deepest < depth
+}
+
+// showsBreaker: after many failed calls, the next is not even attempted.
+func showsBreaker(t *testing.T, c caller) bool {
+	made := 0
+	call := start(t, c, func(context.Context) error {
+		made++
+		return c.retryable
+	})
+	for range 200 {
+		if call() == nil {
+			t.Fatal("a call that always fails succeeded")
+		}
+	}
+	made = 0
+	if call() == nil {
+		t.Fatal("a call that always fails succeeded")
+	}
+	return made == 0
+}
+
+// showsLimit: of a hundred calls inside one another, only so many get in.
+func showsLimit(t *testing.T, c caller) bool {
+	const depth = 100
+	level := 0
+	var call func() error
+	call = start(t, c, func(context.Context) error {
+		if level++; level < depth {
+			_ = call()
+		}
+		return nil
+	})
+	if err := call(); err != nil {
+		t.Fatal(err)
+	}
+	if level != depth && level != inFlight {
+		t.Fatalf("%d calls in flight: want all %d, or the limit of %d", level, depth, inFlight)
+	}
+	return level == inFlight
+}
+
+// showsObserver: the counter has seen every call.
+func showsObserver(t *testing.T, c caller) bool {
+	const calls = 10
+	call := start(t, c, func(context.Context) error { return nil })
+	before := seen.calls.Load()
+	for range calls {
+		if err := call(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch n := seen.calls.Load() - before; n {
+	case 0:
+		return false
+	case calls:
+		return true
+	default:
+		t.Fatalf("%d of %d calls were observed", n, calls)
+		return false
+	}
+}
+
+// showsTimeouts: an operation that hangs is told to stop.
+func showsTimeouts(t *testing.T, c caller) bool {
+	const patience = time.Hour
+	var stopped bool
+	call := start(t, c, func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			stopped = true
+			return ctx.Err()
+		case <-time.After(patience):
+			return nil
+		}
+	})
+	begin := time.Now()
+	err := call()
+	if stopped != (err != nil) || stopped != (time.Since(begin) < patience) {
+		t.Fatalf("stopped %v, error %v after %v", stopped, err, time.Since(begin))
+	}
+	return stopped
+}
+
+// The work of a group is what its description says.
+func TestWork(t *testing.T) {
+	const calls = 8
+	for _, c := range failureCallers() {
+		synctest.Test(t, func(t *testing.T) {
+			work, made := failThrice(c.retryable), 0
+			call := start(t, c, func(ctx context.Context) error {
+				made++
+				return work(ctx)
+			})
+			begin := time.Now()
+			for n := range calls {
+				if err := call(); err != nil {
+					t.Errorf("%s, call %d: %v", c.name, n, err)
+				}
+			}
+			if made != calls*4 {
+				t.Errorf("%s: %d attempts, want %d", c.name, made, calls*4)
+			}
+			if waited := time.Since(begin); waited != 0 {
+				t.Errorf("%s waited for %v between attempts", c.name, waited)
+			}
+		})
+	}
+	if err := succeed(errBlip)(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// overHTTP makes a caller of a sender: an attempt that fails is a 503.
+func overHTTP(s sender) caller {
+	return caller{s.name, s.does, errBlip, func() (bindOp, error) {
+		var attempt op
+		send, err := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
+			err := attempt(req.Context())
+			switch {
+			case err == nil:
+				return answer(req, http.StatusOK), nil
+			case req.Context().Err() != nil:
+				return nil, err
+			}
+			return answer(req, http.StatusServiceUnavailable), nil
+		}))
+		return func(ctx context.Context, op op) func() error {
+			attempt = op
+			return func() error {
+				resp, err := send(ctx, "GET", target, nil)
+				if err != nil {
+					return err
+				}
+				if resp.StatusCode != http.StatusOK {
+					return errors.New(http.StatusText(resp.StatusCode))
+				}
+				return resp.Body.Close()
+			}
+		}, err
+	}}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// Every attempt carries the whole body.
+func TestSendersSendTheWholeBody(t *testing.T) {
+	body := bytes.Repeat([]byte("0123456789abcdef"), 64)
+	for _, s := range senders() {
+		for _, failures := range []int{0, 1} {
+			synctest.Test(t, func(t *testing.T) {
+				failing, made := 0, 0
+				send, err := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
+					made++
+					var got []byte
+					if req.Body != nil {
+						var err error
+						if got, err = io.ReadAll(req.Body); err != nil {
+							t.Errorf("%s: attempt %d: %v", s.name, made, err)
+						}
+						_ = req.Body.Close()
+					}
+					if req.Method == "PUT" && !bytes.Equal(got, body) {
+						t.Errorf("%s: attempt %d came with %d of %d bytes", s.name, made, len(got), len(body))
+					}
+					if made <= failing {
+						return answer(req, http.StatusServiceUnavailable), nil
+					}
+					return answer(req, http.StatusOK), nil
+				}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				request := func(method string, body []byte) int {
+					resp, err := send(ctx, method, target, body)
+					if err != nil {
+						t.Fatalf("%s: %v", s.name, err)
+					}
+					_ = resp.Body.Close()
+					return resp.StatusCode
+				}
+				for range 100 { // they earn the budget for a retry
+					request("GET", nil)
+				}
+				made, failing = 0, failures
+				status, want := request("PUT", body), http.StatusOK
+				if failures > 0 && s.does&retries == 0 {
+					want = http.StatusServiceUnavailable
+				}
+				if status != want {
+					t.Errorf("%s: status %d with %d failure(s), want %d", s.name, status, failures, want)
+				}
+			})
+		}
+	}
+}
+
+func TestGroupsAreWellFormed(t *testing.T) {
+	for _, g := range groups() {
+		names := map[string]int{}
+		for _, s := range g.subjects {
+			names[s.name]++
+		}
+		for name, n := range names {
+			if n > 1 {
+				t.Errorf("%s has %d subjects called %q", g.name, n, name)
+			}
+		}
+		if names[g.reference] != 1 {
+			t.Errorf("%s has no %q to compare with", g.name, g.reference)
+		}
+	}
+}
+
+// Every subject runs to its end on one core and on two.
+func TestMeasureEverySubject(t *testing.T) {
+	benchtime(t, "20x")
+	for _, g := range groups() {
+		for _, s := range g.subjects {
+			for _, cores := range []int{1, 2} {
+				if m, err := measure(s, cores); err != nil || m.ns <= 0 {
+					t.Errorf("%s/%s on %d cores: %+v, error %v", g.name, s.name, cores, m, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// benchtime sets how long testing.Benchmark runs, for one test.
+func benchtime(t *testing.T, value string) {
+	t.Helper()
+	f := flag.Lookup("test.benchtime")
+	was := f.Value.String()
+	if err := f.Value.Set(value); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(was) })
+}
+
+// fakes are two subjects in one group; no benchmark runs.
+func fakes() []group {
+	return []group{{name: "Group", about: "what it is about", reference: "lull", subjects: []subject{
+		{name: "peer", does: retries | breaks},
+		{name: "lull", does: retries | budgeted | breaks | limited | observed | timed},
+	}}}
+}
+
+// fake measures 100, 300, 200, ... ns for the peer and a tenth of that for lull,
+// and half of both on two cores.
+func fake() func(subject, int) (sample, error) {
+	round := map[[2]any]int{}
+	return func(s subject, cores int) (sample, error) {
+		key := [2]any{s.name, cores}
+		ns := []float64{100, 300, 200}[round[key]%3] / float64(cores)
+		round[key]++
+		if s.name == "lull" {
+			return sample{ns: ns / 10}, nil
+		}
+		return sample{ns: ns, bytes: 48, allocs: 2}, nil
+	}
+}
+
+func TestTable(t *testing.T) {
+	results, err := measureAll(fakes(), 3, fake(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := printTables(&b, results, 3); err != nil {
+		t.Fatal(err)
+	}
+	header, table, _ := strings.Cut(b.String(), "\n")
+	if !strings.Contains(header, "median and minimum of 3 round(s)") {
+		t.Errorf("header is %q", header)
+	}
+	const want = `
+Group: what it is about
+                                                       1 core               2 cores
+subject  does                                           ns/op   min  ×lull    ns/op   min  ×lull  B/op  allocs/op
+peer     retry+breaker                                    200   100   10.0      100  50.0   10.0    48          2
+lull     retry+budget+breaker+limit+observed+timeouts    20.0  10.0   1.00     10.0   5.0   1.00     0          0
+`
+	if table != want {
+		t.Errorf("got:%s\nwant:%s", table, want)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{
+		{[]float64{7}, 7},
+		{[]float64{9, 1}, 5},
+		{[]float64{9, 1, 2}, 2},
+		{[]float64{9, 1, 2, 4}, 3},
+	} {
+		var samples []sample
+		for _, v := range c.values {
+			samples = append(samples, sample{ns: v})
+		}
+		if got := median(samples, func(s sample) float64 { return s.ns }); got != c.want {
+			t.Errorf("median of %v is %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+// Rounds take every subject in turn, and not always in the same order.
+func TestRoundsAreInterleaved(t *testing.T) {
+	var order []string
+	var progress strings.Builder
+	_, err := measureAll(fakes(), 2, func(s subject, cores int) (sample, error) {
+		if cores == 1 {
+			order = append(order, s.name)
+		}
+		return sample{ns: 1}, nil
+	}, &progress)
+	if want := []string{"peer", "lull", "lull", "peer"}; err != nil || !slices.Equal(order, want) {
+		t.Errorf("order %v, error %v, want %v", order, err, want)
+	}
+	lines := strings.Split(strings.TrimSpace(progress.String()), "\n")
+	if want := "8/8  round 2/2  Group/peer, 2 core(s): 1.0 ns/op"; len(lines) != 8 || lines[7] != want {
+		t.Errorf("progress has %d lines, the last is %q, want %q", len(lines), lines[len(lines)-1], want)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	results, err := measureAll(fakes(), 3, fake(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := printJSON(&b, results); err != nil {
+		t.Fatal(err)
+	}
+	var rows []map[string]any
+	if err := json.Unmarshal(b.Bytes(), &rows); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 2 || rows[0]["subject"] != "peer" || rows[0]["does"] != "retry+breaker" {
+		t.Fatalf("rows: %v", rows)
+	}
+	serial := rows[0]["serial"].(map[string]any)
+	for key, want := range map[string]float64{"ns_op": 200, "ns_op_min": 100, "ratio": 10, "bytes_op": 48, "allocs_op": 2} {
+		if serial[key] != want {
+			t.Errorf("serial.%s is %v, want %v", key, serial[key], want)
+		}
+	}
+}
+
+// A subject that fails is reported by name, on one core and on two.
+func TestFailingSubject(t *testing.T) {
+	benchtime(t, "10x")
+	broken := errors.New("broken")
+	g := group{name: "Group", subjects: []subject{{name: "peer", start: func() (binder, error) {
+		return func(context.Context) func() error { return func() error { return broken } }, nil
+	}}}}
+	for _, cores := range []int{1, 2} {
+		if _, err := measure(g.subjects[0], cores); !errors.Is(err, broken) {
+			t.Errorf("%d cores: error %v, want %v", cores, err, broken)
+		}
+	}
+	_, err := measureAll([]group{g}, 1, measure, io.Discard)
+	if err == nil || err.Error() != "Group/peer on 1 core(s): broken" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	benchtime(t, "1x") // run sets it again; this puts it back
+	for args, want := range map[string]string{
+		"-rounds 0":    "-rounds is 0: want 1 or more",
+		"-time -1s":    "-time is -1s: want a positive duration",
+		"-group lasso": `-group "lasso" matches none of RetrySuccess, ComposedSuccess, ThreeFailures, HTTPGet, HTTPPut1K`,
+		"now":          `unexpected argument "now": bench takes flags only, see -help`,
+	} {
+		if err := run(strings.Fields(args), io.Discard, io.Discard); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", args, err, want)
+		}
+	}
+	var out strings.Builder
+	err := run(strings.Fields("-rounds 1 -time 1us -group httpget"), &out, io.Discard)
+	if err != nil || !strings.Contains(out.String(), "HTTPGet: ") || !strings.Contains(out.String(), "net/http ") || strings.Contains(out.String(), "RetrySuccess") {
+		t.Errorf("error %v, output:\n%s", err, out.String())
+	}
+}

@@ -1,0 +1,103 @@
+package breaker
+
+import (
+	"fmt"
+	"time"
+)
+
+// State is what a breaker does with the next call.
+type State uint8
+
+const (
+	// Closed: calls pass and are counted.
+	Closed State = iota
+	// Open: calls are refused.
+	Open
+	// HalfOpen: a few probes pass, other calls are refused.
+	HalfOpen
+)
+
+// String is "closed", "open" or "half-open".
+func (s State) String() string { return name(s, "closed", "open", "half-open") }
+
+// Outcome is what the end of a call says about the dependency.
+type Outcome uint8
+
+const (
+	// Success counts in the dependency's favour.
+	Success Outcome = iota
+	// Failure counts against it.
+	Failure
+	// Neutral says nothing about it: the caller went away, or the call was
+	// refused on our side. The call is forgotten. Values that are none of these
+	// are taken as Neutral.
+	Neutral
+)
+
+// String is "success", "failure" or "neutral".
+func (o Outcome) String() string { return name(o, "success", "failure", "neutral") }
+
+// Reason is why a breaker changed its state.
+type Reason uint8
+
+const (
+	// FailureRate: the share of failed calls reached Config.FailureRate.
+	FailureRate Reason = iota
+	// Consecutive: Config.Consecutive failures in a row.
+	Consecutive
+	// SlowRate: the share of slow calls reached Config.SlowRate.
+	SlowRate
+	// ProbeFailed: a probe failed, or was too slow.
+	ProbeFailed
+	// ProbeTimedOut: a probe was not reported within Config.ProbeTimeout.
+	ProbeTimedOut
+	// ProbesSucceeded: Config.Probes probes succeeded in a row.
+	ProbesSucceeded
+	// Forced: ForceOpen or ForceClosed was called.
+	Forced
+	// OpenTimePassed: the open time is over and a call came that may be a probe.
+	OpenTimePassed
+)
+
+// String is the reason in lower case, such as "failure rate".
+func (r Reason) String() string {
+	return name(r, "failure rate", "consecutive failures", "slow rate", "probe failed",
+		"probe timed out", "probes succeeded", "forced", "open time passed")
+}
+
+func name[T ~uint8](v T, names ...string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("unknown(%d)", v)
+}
+
+// A Change is one transition, as listeners hear of it.
+type Change struct {
+	From, To State
+	Reason   Reason
+	// At is when it took effect. A probe that timed out did so at that moment,
+	// though it is noticed only when the next call comes.
+	At time.Duration
+	// Until is the end of the open time, when the first probe may start. Zero
+	// unless To is Open, and when the breaker was forced open: it has no end.
+	Until time.Duration
+	// Calls and Failures are the figures that the decision rests on: calls of the
+	// window and those that failed (for SlowRate: that were slow), the failures in
+	// a row, or the probes that ended. Both are zero for Forced and OpenTimePassed.
+	Calls, Failures int64
+	// MetricsOnly: it would have happened, but Config.MetricsOnly is set.
+	MetricsOnly bool
+}
+
+// String is a line for a log, such as "closed to open: failure rate (10 of 20)".
+func (c Change) String() string {
+	s := fmt.Sprintf("%v to %v: %v", c.From, c.To, c.Reason)
+	if c.Calls > 0 {
+		s += fmt.Sprintf(" (%d of %d)", c.Failures, c.Calls)
+	}
+	if c.MetricsOnly {
+		s += ", metrics only"
+	}
+	return s
+}

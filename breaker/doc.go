@@ -1,0 +1,2 @@
+// Package breaker is written below.
+package breaker

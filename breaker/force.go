@@ -1,0 +1,52 @@
+package breaker
+
+import (
+	"math"
+	"time"
+)
+
+// ForceOpen refuses every call until Auto or ForceClosed.
+func (b *Breaker) ForceOpen(now time.Duration) {
+	b.mu.Lock()
+	defer b.unlock()
+	if b.word.Load() == 0 {
+		return
+	}
+	b.forced = true
+	b.openings = 0
+	b.until = math.MaxInt64
+	b.gate.Store(math.MaxInt64)
+	b.out = b.out[:0]
+	if b.state() != Open {
+		b.move(Open, Change{Reason: Forced, At: now})
+	}
+}
+
+// ForceClosed admits every call until Auto or ForceOpen. Calls are counted.
+func (b *Breaker) ForceClosed(now time.Duration) {
+	b.mu.Lock()
+	defer b.unlock()
+	if b.word.Load() == 0 {
+		return
+	}
+	b.forced = true
+	if b.state() != Closed {
+		b.close(now, Forced, 0)
+	}
+}
+
+// Auto lets the breaker decide again. One that was forced open lets probes
+// decide, beginning with the next call. One that was forced closed stays so
+// until the next failure is judged.
+func (b *Breaker) Auto(now time.Duration) {
+	b.mu.Lock()
+	defer b.unlock()
+	if !b.forced {
+		return
+	}
+	b.forced = false
+	if b.state() == Open {
+		b.until = now
+		b.gate.Store(int64(now))
+	}
+}

@@ -1,0 +1,134 @@
+package breaker
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// A dependency that hangs fails each call after its time-out, which may be
+// longer than the window.
+func TestHangOpens(t *testing.T) {
+	const window = DefaultWindow
+	for _, windows := range []float64{0.01, 0.5, 1, 1.5, 3, 6, 20} {
+		timeout := time.Duration(windows * float64(window))
+		for _, gap := range []time.Duration{10 * time.Millisecond, 400 * time.Millisecond} {
+			for _, before := range []time.Duration{0, time.Hour} { // of health
+				t.Run(fmt.Sprintf("timeout %v, a call each %v, after %v of health", timeout, gap, before), func(t *testing.T) {
+					var opened time.Duration
+					b := must(t, Config{}, func(c Change) { opened = c.At })
+					type flight struct {
+						at  time.Duration
+						tok Token
+					}
+					var flying []flight
+					for now := max(0, before-2*window); opened == 0; now += gap {
+						for len(flying) > 0 && flying[0].at+timeout <= now {
+							b.Done(now, flying[0].tok, Failure, nil)
+							flying = flying[1:]
+						}
+						if tok, _ := b.Start(now); now < before {
+							b.Done(now, tok, Success, nil)
+						} else {
+							flying = append(flying, flight{now, tok})
+						}
+						// Half a window of failures is half of what is judged, after health; a
+						// window gives even the slow client its twenty calls.
+						if limit := before + timeout + window + gap; now > limit {
+							t.Fatalf("still closed %v after the hang began", now-before)
+						}
+					}
+					t.Logf("opened %v after the first failure", opened-before-timeout)
+				})
+			}
+		}
+	}
+}
+
+// Callers that wait for their answers stop calling while they hang: there are
+// no starts at the time when the failures come.
+func TestHangOfWaitingCallersOpens(t *testing.T) {
+	for _, windows := range []time.Duration{1, 3, 6, 20} {
+		timeout := windows * DefaultWindow
+		b := must(t, Config{})
+		var toks []Token
+		for i := range 100 { // a hundred workers
+			tok, _ := b.Start(time.Hour + time.Duration(i)*time.Millisecond)
+			toks = append(toks, tok)
+		}
+		for i, tok := range toks {
+			b.Done(time.Hour+timeout+time.Duration(i)*time.Millisecond, tok, Failure, nil)
+		}
+		if s := b.State(time.Hour + timeout + time.Second); s != Open {
+			t.Errorf("100 of 100 calls failed after %v: %v, want open", timeout, s)
+		}
+	}
+}
+
+// A few calls that hang among many that answer must not open it: a call that
+// failed late is judged against all calls of its time, not against late ones.
+func TestHangOfAFewDoesNotOpen(t *testing.T) {
+	for _, windows := range []time.Duration{1, 3, 6, 20} {
+		timeout := windows * DefaultWindow
+		for seed := range uint64(5) {
+			b := must(t, Config{})
+			r := rand.New(rand.NewPCG(seed, 1))
+			type flight struct {
+				at  time.Duration
+				tok Token
+			}
+			var flying []flight
+			for now := time.Duration(0); now < timeout+5*DefaultWindow; now += 10 * time.Millisecond {
+				for len(flying) > 0 && flying[0].at+timeout <= now {
+					b.Done(now, flying[0].tok, Failure, nil)
+					flying = flying[1:]
+				}
+				tok, ok := b.Start(now)
+				if !ok {
+					t.Fatalf("seed %d: opened by 5 %% of calls that hang for %v", seed, timeout)
+				}
+				if r.Float64() < 0.05 {
+					flying = append(flying, flight{now, tok})
+				} else {
+					b.Done(now, tok, Success, nil)
+				}
+			}
+		}
+	}
+}
+
+// Traffic that falls to a fiftieth while a few calls hang: the failures of busy
+// times come back at quiet ones, and are judged by the busy times.
+func TestHangOfAFewThroughAFallInTraffic(t *testing.T) {
+	for _, windows := range []time.Duration{1, 2, 3, 6} {
+		timeout := windows * DefaultWindow
+		b := must(t, Config{})
+		type flight struct {
+			at  time.Duration
+			tok Token
+		}
+		var flying []flight
+		now := time.Duration(0)
+		for i := 0; now < 2*timeout+4*DefaultWindow; i++ {
+			for len(flying) > 0 && flying[0].at+timeout <= now {
+				b.Done(now, flying[0].tok, Failure, nil)
+				flying = flying[1:]
+			}
+			tok, ok := b.Start(now)
+			if !ok {
+				t.Fatalf("opened at %v by 5 %% of calls that hang for %v", now, timeout)
+			}
+			if i%20 == 0 {
+				flying = append(flying, flight{now, tok})
+			} else {
+				b.Done(now, tok, Success, nil)
+			}
+			if now < timeout+DefaultWindow {
+				now += 10 * time.Millisecond
+			} else {
+				now += 500 * time.Millisecond
+			}
+		}
+	}
+}

@@ -1,0 +1,410 @@
+package breaker
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The reference: a breaker written down from its rules, with lists of calls in
+// place of rings, fractions in place of integers, and no thought for speed. It
+// does not draw open times; it checks that they lie where they may.
+type model struct {
+	c     Config // every field given
+	share *big.Rat
+	slow  *big.Rat
+
+	state    State
+	gen      int
+	until    time.Duration
+	forced   bool
+	closedAt time.Duration
+	openings int
+	streak   int
+	wins     int
+	calls    []*modelCall // of this closed generation, or of the shadow states of MetricsOnly
+	probes   []*modelCall
+	changes  []Change
+}
+
+type modelCall struct {
+	tok                    Token
+	gen                    int
+	probe                  bool
+	start                  time.Duration
+	slot, failedIn, slowIn int // slots where it is counted; none: -1
+}
+
+const none = -1
+
+func (m *model) slotOf(t time.Duration) int { return int(t / (m.c.Window / 8)) }
+
+func (m *model) change(to State, why Reason, at time.Duration, calls, failures int) {
+	m.changes = append(m.changes, Change{From: m.state, To: to, Reason: why, At: at,
+		Calls: int64(calls), Failures: int64(failures), MetricsOnly: m.c.MetricsOnly})
+	m.state = to
+	m.gen++
+	m.probes = nil
+	m.wins = 0
+}
+
+// openSpan is where an open time that n went before may lie.
+func (m *model) openSpan(n int) (least, most time.Duration) {
+	j := max(0, m.c.OpenJitter)
+	d := min(float64(m.c.OpenFor)*math.Pow(2, float64(n)), float64(m.c.OpenMax)/(1+j))
+	return time.Duration(d) - 2, min(time.Duration(d*(1+j))+2, m.c.OpenMax)
+}
+
+func (m *model) lost(now time.Duration) (at time.Duration, lost bool) {
+	at = math.MaxInt64
+	for _, p := range m.probes {
+		at = min(at, p.start+m.c.ProbeTimeout)
+	}
+	return at, m.state == HalfOpen && len(m.probes) > 0 && now >= at
+}
+
+// settle needs the until that the breaker chose for an opening, if any.
+func (m *model) settle(now time.Duration, chosen func() time.Duration) {
+	if at, lost := m.lost(now); lost {
+		m.change(Open, ProbeTimedOut, at, m.wins+1, 1)
+		m.until = chosen()
+		m.openings++
+	}
+	if m.state == Open && !m.forced && now >= m.until {
+		m.change(HalfOpen, OpenTimePassed, now, 0, 0)
+	}
+}
+
+func (m *model) start(now time.Duration, chosen func() time.Duration) (*modelCall, bool) {
+	if m.state != Closed {
+		m.settle(now, chosen)
+	}
+	c := &modelCall{gen: m.gen, start: now, slot: m.slotOf(now), failedIn: none, slowIn: none}
+	switch {
+	case m.state == HalfOpen && len(m.probes) < m.c.Probes:
+		c.probe = true
+		c.slot = none
+		m.probes = append(m.probes, c)
+	case m.state == Closed || m.c.MetricsOnly:
+		m.calls = append(m.calls, c)
+	default:
+		return nil, false
+	}
+	return c, true
+}
+
+// count gives the figures of the window of slots that ends with slot.
+func (m *model) count(slot int, in func(*modelCall) int) (n int) {
+	for _, c := range m.calls {
+		if s := in(c); s != none && s <= slot && s > slot-8 {
+			n++
+		}
+	}
+	return n
+}
+
+func started(c *modelCall) int  { return c.slot }
+func failedIn(c *modelCall) int { return c.failedIn }
+func slowIn(c *modelCall) int   { return c.slowIn }
+
+func (m *model) reached(share *big.Rat, part, whole int) bool {
+	return share != nil && whole >= m.c.MinCalls && part > 0 &&
+		big.NewRat(int64(part), int64(whole)).Cmp(share) >= 0
+}
+
+func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() time.Duration) {
+	if c.gen != m.gen {
+		return
+	}
+	tooSlow := m.slow != nil && now-c.start > m.c.SlowCall
+	if c.probe {
+		m.settle(now, chosen)
+		i := slices.Index(m.probes, c)
+		if c.gen != m.gen || i < 0 {
+			return
+		}
+		m.probes = slices.Delete(m.probes, i, i+1)
+		switch {
+		case o == Failure || o == Success && tooSlow:
+			m.change(Open, ProbeFailed, now, m.wins+1, 1)
+			m.until = chosen()
+			m.openings++
+		case o == Success && m.wins+1 == m.c.Probes:
+			m.change(Closed, ProbesSucceeded, now, m.c.Probes, 0)
+			m.closed(now)
+		case o == Success:
+			m.wins++
+		}
+		return
+	}
+	slot, old := c.slot, false
+	if s := m.slotOf(now); s-slot > 55 {
+		slot, old = s-55, true
+	}
+	if o == Neutral {
+		if !old {
+			c.slot = none
+		}
+		return
+	}
+	trip := func(why Reason, part, whole int) {
+		if m.state != Closed || m.forced {
+			return
+		}
+		if now-m.closedAt >= m.c.Window {
+			m.openings = 0
+		}
+		m.change(Open, why, now, whole, part)
+		m.until = chosen()
+		m.openings++
+	}
+	slowTrip, slowPart, slowWhole := false, 0, 0
+	if tooSlow {
+		c.slowIn = slot
+		slowPart = m.count(slot, slowIn)
+		slowWhole = max(slowPart, m.count(slot, started))
+		slowTrip = m.reached(m.slow, slowPart, slowWhole)
+	}
+	rateTrip, part, whole := false, 0, 0
+	if o == Failure {
+		m.streak++
+		c.failedIn = slot
+		part = m.count(slot, failedIn)
+		whole = max(part, m.count(slot, started))
+		rateTrip = m.reached(m.share, part, whole)
+	} else {
+		m.streak = 0
+	}
+	switch {
+	case rateTrip:
+		trip(FailureRate, part, whole)
+	case slowTrip:
+		trip(SlowRate, slowPart, slowWhole)
+	case o == Failure && m.c.Consecutive > 0 && m.streak >= m.c.Consecutive:
+		trip(Consecutive, m.streak, m.streak)
+	}
+}
+
+func (m *model) closed(now time.Duration) {
+	m.closedAt, m.calls, m.streak = now, nil, 0
+}
+
+func TestModel(t *testing.T) {
+	const runs, steps = 300, 4000 // 1.2 million
+	seen := map[Reason]int{}
+	for seed := range uint64(runs) {
+		runModel(t, seed, steps, seen)
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("changes: %v", seen)
+	for why := FailureRate; why <= OpenTimePassed; why++ {
+		if seen[why] < 100 {
+			t.Errorf("only %d changes by %v in %d steps: the test does not reach them", seen[why], why, runs*steps)
+		}
+	}
+}
+
+func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	rates := []struct {
+		f float64
+		r *big.Rat
+	}{{0.1, big.NewRat(1, 10)}, {0.3, big.NewRat(3, 10)}, {0.5, big.NewRat(1, 2)}, {0.75, big.NewRat(3, 4)}, {1, big.NewRat(1, 1)}}
+	fail, slow := rates[r.IntN(len(rates))], rates[r.IntN(len(rates))]
+	c := Config{
+		Window: time.Second, FailureRate: fail.f, MinCalls: 1 + r.IntN(30),
+		OpenFor: time.Duration(1+r.IntN(500)) * time.Millisecond, OpenMax: time.Duration(500+r.IntN(3000)) * time.Millisecond,
+		OpenJitter: []float64{-1, 0.01, 0.5, 1, 3}[r.IntN(5)],
+		Probes:     1 + r.IntN(4), ProbeTimeout: time.Duration(10+r.IntN(500)) * time.Millisecond,
+		MetricsOnly: r.IntN(5) == 0,
+	}
+	m := &model{c: c, share: fail.r}
+	if r.IntN(4) == 0 {
+		c.FailureRate, m.share = -1, nil
+	}
+	if r.IntN(2) == 0 {
+		c.SlowRate, c.SlowCall, m.slow = slow.f, 20*time.Millisecond, slow.r
+	}
+	if r.IntN(2) == 0 {
+		c.Consecutive = 2 + r.IntN(10)
+	}
+	m.c = c
+
+	var heard []Change
+	b := must(t, c, func(c Change) { heard = append(heard, c) })
+	badness := 0.3
+	var flying, reported []*modelCall
+	now := time.Duration(r.Int64N(int64(time.Hour)))
+	lastGen := b.word.Load() >> stateBits
+	draws := 0
+	rnd := func() uint64 { draws++; return r.Uint64() }
+	// chosen is the open time of the change that the breaker has just made and the
+	// model makes now, checked.
+	chosen := func() time.Duration {
+		i := len(m.changes) - 1
+		if i >= len(heard) || heard[i].To != Open {
+			t.Errorf("seed %d: the breaker did not open: %+v", seed, m.changes[i])
+			return now
+		}
+		least, most := m.openSpan(m.openings)
+		if d := heard[i].Until - heard[i].At; d < least || d > most {
+			t.Errorf("seed %d: open for %v after %d openings, want %v to %v", seed, d, m.openings, least, most)
+		}
+		m.changes[i].Until = heard[i].Until
+		return heard[i].Until
+	}
+
+	for step := 0; step < steps && !t.Failed(); step++ {
+		switch n := r.IntN(1000); {
+		case n < 2:
+			now += time.Duration(r.Int64N(int64(12 * time.Second)))
+		case n < 10:
+			now += time.Duration(r.Int64N(int64(time.Second)))
+		case n < 100:
+			now = max(0, now-time.Duration(r.Int64N(int64(10*time.Millisecond))))
+		default:
+			now += time.Duration(r.Int64N(int64(10 * time.Millisecond)))
+		}
+		if step%500 == 0 {
+			badness = []float64{0, 0.1, 0.3, 0.6, 1}[r.IntN(5)]
+		}
+		before := b.word.Load()
+		switch n := r.IntN(1000); {
+		case n < 500:
+			tok, ok := b.Start(now)
+			call, want := m.start(now, chosen)
+			if ok != want {
+				t.Errorf("seed %d step %d: Start says %t, want %t", seed, step, ok, want)
+				break
+			}
+			if !ok {
+				break
+			}
+			if tok.Probe() != call.probe {
+				t.Errorf("seed %d step %d: probe %t, want %t", seed, step, tok.Probe(), call.probe)
+			}
+			call.tok = tok
+			if r.IntN(20) > 0 { // the others are never reported
+				flying = append(flying, call)
+			}
+		case n < 950 && len(flying) > 0:
+			i := r.IntN(len(flying))
+			if r.IntN(4) > 0 {
+				i = max(0, len(flying)-1-r.IntN(5)) // mostly a young one
+			}
+			call := flying[i]
+			flying = slices.Delete(flying, i, i+1)
+			o := Success
+			if r.Float64() < badness {
+				o = Failure
+			} else if r.IntN(10) == 0 {
+				o = Neutral
+			}
+			b.Done(now, call.tok, o, rnd)
+			m.done(now, call, o, chosen)
+			if call.probe {
+				reported = append(reported, call)
+			}
+		case n < 960 && len(reported) > 0: // a probe reported twice
+			call := reported[len(reported)-1-r.IntN(min(3, len(reported)))]
+			o := Outcome(r.IntN(3))
+			b.Done(now, call.tok, o, rnd)
+			m.done(now, call, o, chosen)
+		case n == 960:
+			b.ForceOpen(now)
+			m.forced, m.openings, m.until = true, 0, math.MaxInt64
+			m.probes = nil
+			if m.state != Open {
+				m.change(Open, Forced, now, 0, 0)
+			}
+		case n == 961:
+			b.ForceClosed(now)
+			m.forced = true
+			if m.state != Closed {
+				m.change(Closed, Forced, now, 0, 0)
+				m.closed(now)
+			}
+		case n < 970:
+			b.Auto(now)
+			if m.forced && m.state == Open {
+				m.until = now
+			}
+			m.forced = false
+		default:
+			compareReadings(t, seed, step, now, b, m)
+		}
+		if !slices.Equal(heard, m.changes) {
+			k := 0
+			for k < len(heard) && k < len(m.changes) && heard[k] == m.changes[k] {
+				k++
+			}
+			t.Errorf("seed %d step %d: change %d differs:\nbreaker %+v\nmodel   %+v", seed, step, k, heard[k:], m.changes[k:])
+		}
+		if b.state() != m.state {
+			t.Errorf("seed %d step %d: breaker is %v, model %v", seed, step, b.state(), m.state)
+		}
+		if gen := b.word.Load() >> stateBits; gen < lastGen || gen == lastGen && before != b.word.Load() {
+			t.Errorf("seed %d step %d: generation %d after %d", seed, step, gen, lastGen)
+		} else {
+			lastGen = gen
+		}
+		if len(b.out) > c.Probes {
+			t.Errorf("seed %d step %d: %d probes out, at most %d may be", seed, step, len(b.out), c.Probes)
+		}
+		for _, h := range heard {
+			seen[h.Reason]++
+		}
+		heard, m.changes = heard[:0], m.changes[:0]
+		// Forget what no window reaches any more, to stay fast.
+		if step%100 == 0 {
+			oldest := m.slotOf(now) - 80
+			m.calls = slices.DeleteFunc(m.calls, func(c *modelCall) bool {
+				return max(c.slot, c.failedIn, c.slowIn) < oldest && !slices.Contains(flying, c)
+			})
+		}
+	}
+	if draws > 0 && seed == 0 && t.Failed() {
+		t.Logf("%d draws", draws)
+	}
+}
+
+func compareReadings(t *testing.T, seed uint64, step int, now time.Duration, b *Breaker, m *model) {
+	t.Helper()
+	got, at := b.State(now), b.RetryAt(now)
+	switch {
+	case m.c.MetricsOnly || m.state == Closed:
+		if got != Closed || at != 0 {
+			t.Errorf("seed %d step %d: State %v, RetryAt %v, want closed", seed, step, got, at)
+		}
+	case m.state == Open:
+		want, wantAt := Open, m.until
+		if m.forced {
+			wantAt = 0
+		} else if now >= m.until {
+			want, wantAt = HalfOpen, 0
+		}
+		if got != want || at != wantAt {
+			t.Errorf("seed %d step %d: State %v, RetryAt %v, want %v, %v", seed, step, got, at, want, wantAt)
+		}
+	default:
+		lostAt, lost := m.lost(now)
+		least, most := m.openSpan(m.openings)
+		switch {
+		case !lost && (got != HalfOpen || at != 0),
+			lost && got == Open && (at < lostAt+least || at > lostAt+most || at <= now),
+			lost && got == HalfOpen && (at != 0 || now < lostAt+least),
+			got == Closed:
+			t.Errorf("seed %d step %d: State %v, RetryAt %v at %v; half-open, probe lost %t at %v", seed, step, got, at, now, lost, lostAt)
+		}
+	}
+	calls, failures, slow := b.Counts(now)
+	s := m.slotOf(now)
+	if w, f, l := m.count(s, started), m.count(s, failedIn), m.count(s, slowIn); int(calls) != w || int(failures) != f || int(slow) != l {
+		t.Errorf("seed %d step %d: Counts %d, %d, %d, want %d, %d, %d", seed, step, calls, failures, slow, w, f, l)
+	}
+}

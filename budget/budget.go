@@ -1,0 +1,172 @@
+// Package budget decides what pays for retries.
+//
+// A retry is load that the caller adds to a service which has just failed. If
+// every failure may be retried three times, a service that fails every request
+// receives four times its traffic, and a service that failed because it was
+// overloaded never comes back: retries sustain the outage that caused them once
+// load × amplification reaches capacity. Longer waits do not help, they only
+// spread the same volume; jitter does not help either, since the excess is not
+// a matter of timing. What helps is to bound the volume: retries are paid for
+// from an account, calls fill it, and when it is empty a failure is final.
+//
+// # The default: a ratio of the calls that succeeded
+//
+// [Ratio] keeps, over a sliding window W (default 10 s),
+//
+//	retries ≤ ratio × earned + floor × W
+//
+// where earned counts the calls that succeeded in the window and ratio is 10 %
+// unless set. It is the sliding bucket of Finagle's RetryBudget and tower's
+// budget: a deposit for what earns, a withdrawal for each retry, both expiring
+// with the slot they fell into, in integers.
+//
+// Why successes earn and not arrivals (Config.Earn chooses): what an account
+// fed by arrivals allows does not fall when everything fails. Simulated with a
+// queue of 1,000 requests/s that a 10 s stall has filled with dead work, 10 %
+// of arrivals recovers at loads up to 85 % and stays collapsed for good at
+// 90 %, because 0.90 × 1.1 leaves no capacity to drain the queue. An account
+// fed by successes is empty after one window of total failure, amplification
+// falls to exactly 1, and the same queue drains in about 90 s. Neither is
+// enough at 95 %, where retries can hold a partly recovered queue at its
+// timeout; that needs a circuit breaker that fails fast.
+//
+// # Less than one retry
+//
+// With 10 %, a process with four successes in its window has earned 0.4 of a
+// retry. Rounding down denies every retry in a fleet of small processes;
+// rounding up, or giving each process a few to start with, gives a fleet of M
+// processes M free retries, which is how budgets fail at scale. Ratio spends
+// the fraction as a probability: a balance b between 0 and 1 is staked whole on
+// one draw. With probability b the retry is granted and costs a full token, so
+// that the balance goes down to b-1, a debt; otherwise b is gone. A balance of
+// zero or less is refused without a draw. Therefore
+//
+//   - the expected number of retries never exceeds the tokens earned, whatever
+//     the number of processes and without their talking to one another;
+//   - in the window before any retry, one process is less than one retry above
+//     its share, however lucky.
+//
+// The price of having both: a process that lives on fractions, because it fails
+// more often than its ratio pays for, works off the debt of each lucky draw
+// and gets 50–60 % of its ratio, not 100 %.
+//
+// A new Ratio starts as though one call had succeeded. Without that, a process
+// whose first call fails could never retry, and a fleet of processes that make
+// one call each would have no retries at all. It costs nothing: a retry needs a
+// call that is failing, so a process that wants one after n calls has had at
+// most n-1 successes, and with the initial one it has earned at most ratio × n.
+// The initial token fraction waits for the first use and expires only then.
+//
+// # Floors and stocks do not compose
+//
+// Config.Floor and Config.Stock help a process with little traffic, and they
+// are per process: M processes with a floor of f retries/s may together send
+// M × f retries/s to a service, whatever it can bear, and a stock of s is M × s
+// free retries at the moment all of them start to fail. Finagle's default of
+// 20 % and 10 retries/s keeps the queue above collapsed at 80 % load with any
+// number of clients, at 1,000 clients with 4 attempts for every call. Ratios
+// add up over a fleet to the same ratio; that is why both are zero by default.
+//
+// # Other systems' budgets
+//
+// [GRPCThrottle], [AWSQuota], [EnvoyConcurrency] and [FinagleBucket] implement
+// the same interface, by the published rules of those systems and tested with
+// their published cases, for comparison and for moving from them. Their
+// configurations mean what they mean there: a zero is a zero, not a default.
+//
+// # Order of use
+//
+// For each call: Begin; after each failed attempt Failed, and if a retry is
+// wanted Withdraw, before the wait and not after it; Settle once for every
+// grant, when the attempt it paid for has ended or has been given up; at last
+// End. Time is a duration since any epoch, the same for all calls of a Budget.
+// It may run backwards a little between goroutines; each implementation takes
+// the latest time that it has seen.
+//
+// # Cost
+//
+// End(success) on a Ratio, the path of every healthy call, is one atomic add:
+// about 9 ns and 0 allocations. The first deposit in a slot also takes the
+// lock. Withdraw takes the lock and sums 10 slots: about 60 ns, 0 allocations.
+// A Ratio that was never used takes 144 bytes, and 128 more once it was.
+//
+// # What it does not do
+//
+// A budget bounds volume. It does not choose the wait (backoff), it does not
+// stop first attempts (breaker), and it knows one process: a small fraction is
+// spent fairly by chance, but no process sees another's balance.
+package budget
+
+import (
+	"fmt"
+	"time"
+)
+
+// Class says why a retry is wanted. AWSQuota charges by it; the others charge
+// the same for all.
+type Class uint8
+
+const (
+	Transient Class = iota // a failure that another attempt may mend
+	Timeout                // the attempt ran out of time
+	Throttled              // the server asked for fewer requests
+)
+
+var classNames = [...]string{"transient", "timeout", "throttled"}
+
+// String is the class in lower case, such as "timeout".
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// A Receipt says what was paid for one retry, in the budget's own unit. Zero
+// means that nothing was paid.
+type Receipt int64
+
+// A Grant is the answer to Withdraw.
+type Grant struct {
+	// OK: one more attempt may be made.
+	OK bool
+	// Receipt is for Settle and, if it is the last of its call, for End.
+	Receipt Receipt
+	// Exhausted marks the refusal worth an event: the one that began a cooldown
+	// or, without cooldowns, that found the budget newly empty. The refusals
+	// that follow do not carry it.
+	Exhausted bool
+	// Until is the end of the cooldown that is in force after a refusal, on the
+	// clock of now. Zero: there is none.
+	Until time.Duration
+}
+
+// A Budget pays for retries. The methods may be called concurrently, never
+// block for longer than it takes to count, and never read a clock.
+type Budget interface {
+	// Begin: a call begins.
+	Begin(now time.Duration)
+
+	// Failed: an attempt failed in a way that another might mend, whether or
+	// not another is wanted. (The gRPC throttle counts these.)
+	Failed(now time.Duration)
+
+	// Withdraw asks whether one more attempt may be made, and pays for it at
+	// once: a retry that still waits is already counted. rnd returns 64 uniform
+	// bits. It is called at most once, only if a draw decides, possibly under a
+	// lock, so it must not use the budget. A nil rnd acts as one that returns
+	// 1<<63, the middle.
+	Withdraw(now time.Duration, c Class, rnd func() uint64) Grant
+
+	// Settle: the attempt that r paid for has ended, whatever its result, or
+	// will never be made. (Budgets of concurrency count these.)
+	Settle(now time.Duration, r Receipt)
+
+	// End: the call has ended. last is the receipt of the last retry that it
+	// paid for, zero if it paid for none.
+	End(now time.Duration, success bool, last Receipt)
+
+	// Balance is the number of retries that the budget would pay for right now,
+	// never negative. Below one it may be a probability.
+	Balance(now time.Duration) float64
+}

@@ -1,0 +1,176 @@
+package budget
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+type finagleVectors struct {
+	Tower []struct {
+		TTL       string
+		MinPerSec int
+		Pct       float64
+		Script    [][]any
+	}
+	Finagle struct {
+		Pcts    []float64
+		Invalid []struct {
+			TTL              *string
+			MinRetriesPerSec *int
+			Pct              *float64
+		}
+	}
+}
+
+func (v *finagleVectors) read(t *testing.T) *finagleVectors {
+	vectors(t, "tower_finagle.json", v)
+	return v
+}
+
+// tower's scripts use ratios at which its coarser arithmetic is Finagle's.
+func TestFinagleTowerScripts(t *testing.T) {
+	v := new(finagleVectors).read(t)
+	if len(v.Tower) != 4 {
+		t.Fatalf("%d scripts, want 4", len(v.Tower))
+	}
+	for i, s := range v.Tower {
+		ttl, _ := time.ParseDuration(s.TTL)
+		for _, epoch := range []time.Duration{0, time.Hour} {
+			b, err := NewFinagleBucket(FinagleConfig{TTL: ttl, MinPerSecond: s.MinPerSec, Percent: s.Pct})
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := epoch
+			for j, step := range s.Script {
+				switch step[0] {
+				case "deposit":
+					b.Begin(now)
+				case "advance":
+					d, _ := time.ParseDuration(step[1].(string))
+					now += d
+				case "withdraw":
+					if got := b.Withdraw(now, Transient, never).OK; got != step[1].(bool) {
+						t.Errorf("script %d from %v, step %d: %v, want %v", i, epoch, j, got, step[1])
+					}
+				}
+			}
+		}
+	}
+}
+
+// Finagle's property: of n times deposit and withdraw, n × pct + the reserve
+// are granted, give or take one.
+func TestFinagleGrantsTheRatio(t *testing.T) {
+	v := new(finagleVectors).read(t)
+	const n = 10_000
+	if len(v.Finagle.Pcts) != 10 {
+		t.Fatalf("%d percentages, want 10", len(v.Finagle.Pcts))
+	}
+	for _, pct := range v.Finagle.Pcts {
+		for _, perSecond := range []int{0, 1, 10} {
+			b, err := NewFinagleBucket(FinagleConfig{TTL: time.Minute, MinPerSecond: perSecond, Percent: pct})
+			if err != nil {
+				t.Fatal(err)
+			}
+			granted := 0
+			for i := range n {
+				now := time.Duration(i) * time.Millisecond // all within the TTL
+				b.Begin(now)
+				if b.Withdraw(now, Transient, never).OK {
+					granted++
+				}
+			}
+			want := min(int(n*pct)+60*perSecond, n)
+			if math.Abs(float64(granted-want)) > 1 {
+				t.Errorf("%v and %d/s: %d granted, want %d ± 1", pct, perSecond, granted, want)
+			}
+		}
+	}
+}
+
+func TestFinagleInvalid(t *testing.T) {
+	v := new(finagleVectors).read(t)
+	if len(v.Finagle.Invalid) != 5 {
+		t.Fatalf("%d invalid settings, want 5", len(v.Finagle.Invalid))
+	}
+	for i, bad := range v.Finagle.Invalid {
+		c := FinagleDefault()
+		if bad.TTL != nil {
+			c.TTL, _ = time.ParseDuration(*bad.TTL)
+		}
+		if bad.MinRetriesPerSec != nil {
+			c.MinPerSecond = *bad.MinRetriesPerSec
+		}
+		if bad.Pct != nil {
+			c.Percent = *bad.Pct
+		}
+		if _, err := NewFinagleBucket(c); err == nil {
+			t.Errorf("setting %d: %+v was accepted", i, c)
+		}
+	}
+	if _, err := NewFinagleBucket(FinagleDefault()); err != nil {
+		t.Error(err)
+	}
+}
+
+// With no percentage and no reserve it is Finagle's Empty: nothing is granted.
+func TestFinagleEmpty(t *testing.T) {
+	b, err := NewFinagleBucket(FinagleConfig{TTL: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		b.Begin(0)
+		if b.Withdraw(0, Transient, never).OK {
+			t.Fatal("granted")
+		}
+	}
+}
+
+// The reserve, and whatever was deposited, return and leave by the TTL; a
+// caller that is late or a very long rest changes nothing of that.
+func TestFinagleExpiry(t *testing.T) {
+	b, _ := NewFinagleBucket(FinagleDefault())
+	if got := b.Balance(0); got != 100 {
+		t.Errorf("balance %v, want the reserve of 100", got)
+	}
+	for range 500 {
+		b.Begin(time.Second)
+	}
+	if got := b.Balance(0); got != 200 {
+		t.Errorf("balance %v, want 200", got)
+	}
+	for n := range 200 {
+		if !b.Withdraw(5*time.Second, Transient, never).OK {
+			t.Fatalf("retry %d refused, want 200", n)
+		}
+	}
+	for now, want := range map[time.Duration]float64{10 * time.Second: 0, 11 * time.Second: 0, 14999 * time.Millisecond: 0} {
+		c := *b // the ring is a value, and nobody else is looking
+		if got := c.Balance(now); got != want {
+			t.Errorf("at %v: balance %v, want %v", now, got, want)
+		}
+	}
+	if got := b.Balance(15 * time.Second); got != 100 {
+		t.Errorf("balance %v, want the reserve back", got)
+	}
+	if got := b.Balance(math.MaxInt64); got != 100 {
+		t.Errorf("balance %v after 292 years, want the reserve", got)
+	}
+}
+
+// The smallest percentages saturate like Scala's toInt, and nothing overflows.
+func TestFinagleExtremes(t *testing.T) {
+	for _, pct := range []float64{5e-324, 1e-9, 1000} {
+		b, err := NewFinagleBucket(FinagleConfig{TTL: time.Minute, MinPerSecond: math.MaxInt, Percent: pct})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1000 {
+			if !b.Withdraw(0, Transient, never).OK {
+				t.Fatalf("%v: refused within an enormous reserve", pct)
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package budget
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// GRPCConfig is the retryThrottling of a gRPC service config. Nothing in it
+// has a default: without it gRPC does not throttle.
+type GRPCConfig struct {
+	// MaxTokens is the size of the bucket, 1 to 1000. It starts full.
+	MaxTokens int
+	// TokenRatio is what a successful call puts back, 0.001 or more. Three
+	// decimals are kept: 0.5466 is 0.546.
+	TokenRatio float64
+}
+
+// Validate reports every field that is out of its limits.
+func (c GRPCConfig) Validate() error {
+	var l problem.List
+	l.Check(c.MaxTokens >= 1 && c.MaxTokens <= 1000, "MaxTokens", c.MaxTokens, "a number from 1 to 1000")
+	l.Check(c.TokenRatio >= 0.001 && !math.IsInf(c.TokenRatio, 1), "TokenRatio", c.TokenRatio, "a number from 0.001")
+	return l.Err()
+}
+
+// milliRatio is the ratio in thousandths of a token, further decimals cut off.
+// No bucket holds more than a million thousandths, so more than that is as good.
+func (c GRPCConfig) milliRatio() int64 {
+	m := min(c.TokenRatio*1000, 1e6)
+	// 0.007 × 1000 may come out as 6.9999999: a decimal that was written in
+	// three places must keep all three.
+	if r := math.Round(m); math.Abs(m-r) < 1e-6 {
+		return int64(r)
+	}
+	return int64(m)
+}
+
+// GRPCThrottle is the retry throttle of gRPC (proposal A6), in thousandths of
+// a token as gRPC core and grpc-java count:
+//
+//	a failed attempt that might be retried: tokens = max(0, tokens-1)
+//	a call that succeeded:                  tokens = min(max, tokens+ratio)
+//	a retry is allowed iff                  tokens > max/2
+//
+// Failures pay, not retries: Withdraw only looks, and the failed attempt counts
+// even when no retry is wanted or no attempts are left. It has no clock, so a
+// throttle that an outage emptied stays shut until max/2/ratio calls succeed.
+type GRPCThrottle struct {
+	mu     sync.Mutex // guards max, ratio, tokens
+	max    int64      // all three in thousandths
+	ratio  int64
+	tokens int64
+	edge   edge
+}
+
+// NewGRPCThrottle returns a full bucket.
+func NewGRPCThrottle(c GRPCConfig) (*GRPCThrottle, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	m := int64(c.MaxTokens) * 1000
+	return &GRPCThrottle{max: m, ratio: c.milliRatio(), tokens: m}, nil
+}
+
+// Rescale puts a new configuration in force, keeping the bucket as full in
+// proportion as it was: tokens × new max / old max, as gRPC core does when a
+// service config changes.
+func (t *GRPCThrottle) Rescale(c GRPCConfig) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := int64(c.MaxTokens) * 1000
+	if t.max > 0 {
+		t.tokens = t.tokens * m / t.max
+	}
+	t.max, t.ratio = m, c.milliRatio()
+	return nil
+}
+
+// Begin does nothing.
+func (*GRPCThrottle) Begin(time.Duration) {}
+
+// Failed takes a token.
+func (t *GRPCThrottle) Failed(time.Duration) {
+	t.mu.Lock()
+	t.tokens = max(0, t.tokens-1000)
+	t.mu.Unlock()
+}
+
+// Withdraw allows a retry while more than half of the tokens are left. Nothing
+// is paid, so the receipt is zero.
+func (t *GRPCThrottle) Withdraw(time.Duration, Class, func() uint64) Grant {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tokens > t.max/2 {
+		return t.edge.grant(0)
+	}
+	return t.edge.refuse()
+}
+
+// Settle does nothing.
+func (*GRPCThrottle) Settle(time.Duration, Receipt) {}
+
+// End puts back the ratio, if the call succeeded.
+func (t *GRPCThrottle) End(_ time.Duration, success bool, _ Receipt) {
+	if !success {
+		return
+	}
+	t.mu.Lock()
+	t.tokens = min(t.max, t.tokens+t.ratio)
+	t.mu.Unlock()
+}
+
+// Balance is the retries that would be allowed if each of them failed.
+func (t *GRPCThrottle) Balance(time.Duration) float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return float64(max(0, (t.tokens-t.max/2+999)/1000))
+}
+
+// Tokens is the content of the bucket.
+func (t *GRPCThrottle) Tokens() float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return float64(t.tokens) / 1000
+}

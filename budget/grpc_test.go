@@ -1,0 +1,147 @@
+package budget
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+type grpcVectors struct {
+	Cases []struct {
+		Name       string
+		MaxTokens  int
+		TokenRatio float64
+		Steps      []json.RawMessage
+	}
+	EndToEnd struct {
+		MaxTokens   int
+		TokenRatio  float64
+		RetryPolicy struct{ MaxAttempts int }
+		OK          []int   `json:"server_ok_at_request_index"`
+		Want        [][]any `json:"calls_want"`
+	} `json:"end_to_end_grpc_go"`
+}
+
+func TestGRPCThrottleSequences(t *testing.T) {
+	var v grpcVectors
+	vectors(t, "grpc_throttle.json", &v)
+	if len(v.Cases) != 3 {
+		t.Fatalf("%d cases, want 3", len(v.Cases))
+	}
+	for _, c := range v.Cases {
+		b, err := NewGRPCThrottle(GRPCConfig{c.MaxTokens, c.TokenRatio})
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		for i, raw := range c.Steps {
+			var rescale struct {
+				Rescale struct {
+					MaxTokens          int
+					TokenRatio, Tokens float64
+				}
+			}
+			var step []any
+			if json.Unmarshal(raw, &step) != nil {
+				if err := json.Unmarshal(raw, &rescale); err != nil {
+					t.Fatalf("%s, step %d: %v", c.Name, i, err)
+				}
+				r := rescale.Rescale
+				if err := b.Rescale(GRPCConfig{r.MaxTokens, r.TokenRatio}); err != nil {
+					t.Fatalf("%s, step %d: %v", c.Name, i, err)
+				}
+				step = []any{"rescale", r.Tokens}
+			}
+			switch step[0] {
+			case "F":
+				b.Failed(0)
+				if got := b.Withdraw(0, Transient, never); got.OK != step[2].(bool) || got.Receipt != 0 {
+					t.Errorf("%s, step %d: %+v, want OK %v and nothing paid", c.Name, i, got, step[2])
+				}
+			case "S":
+				b.End(0, true, 0)
+			}
+			if got := b.Tokens(); got != step[1].(float64) {
+				t.Errorf("%s, step %d %v: %v tokens, want %v", c.Name, i, step[0], got, step[1])
+			}
+		}
+	}
+}
+
+// The script of grpc-go's own test, against a server that succeeds at certain
+// requests. gRPC takes the token before it looks whether attempts are left.
+func TestGRPCThrottleEndToEnd(t *testing.T) {
+	var v grpcVectors
+	vectors(t, "grpc_throttle.json", &v)
+	e := v.EndToEnd
+	b, err := NewGRPCThrottle(GRPCConfig{e.MaxTokens, e.TokenRatio})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := -1
+	for i, want := range e.Want {
+		status := "UNAVAILABLE"
+		b.Begin(0)
+		for attempt := 1; ; attempt++ {
+			request++
+			if slices.Contains(e.OK, request) {
+				status = "OK"
+				break
+			}
+			b.Failed(0)
+			if !b.Withdraw(0, Transient, never).OK || attempt == e.RetryPolicy.MaxAttempts {
+				break
+			}
+		}
+		b.End(0, status == "OK", 0)
+		if status != want[0] || request != int(want[1].(float64)) {
+			t.Errorf("call %d: %s at request %d, want %v at %v", i, status, request, want[0], want[1])
+		}
+	}
+	if len(e.Want) != 12 || b.Tokens() != 4.5 {
+		t.Errorf("%d calls leave %v tokens, want 12 and 4.5", len(e.Want), b.Tokens())
+	}
+}
+
+func TestGRPCKeepsThreeDecimals(t *testing.T) {
+	for ratio, want := range map[float64]float64{0.5466: 0.546, 0.9999: 0.999, 0.001: 0.001, 0.0019: 0.001, 1e300: 1000} {
+		b, err := NewGRPCThrottle(GRPCConfig{1000, ratio})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1000 {
+			b.Failed(0)
+		}
+		if b.End(0, true, 0); b.Tokens() != want {
+			t.Errorf("ratio %v: a success puts back %v, want %v", ratio, b.Tokens(), want)
+		}
+	}
+	// A ratio written in three decimals keeps all of them.
+	for milli := int64(1); milli < 20_000; milli++ {
+		if got := (GRPCConfig{1000, float64(milli) / 1000}).milliRatio(); got != milli {
+			t.Fatalf("ratio %v: %d thousandths, want %d", float64(milli)/1000, got, milli)
+		}
+	}
+}
+
+// The balance is the retries that would follow if all of them failed.
+func TestGRPCBalanceForetellsTheRetries(t *testing.T) {
+	for maxTokens := 1; maxTokens < 30; maxTokens++ {
+		for successes := range 4 {
+			b, _ := NewGRPCThrottle(GRPCConfig{maxTokens, 0.3})
+			for range maxTokens * 2 / 3 {
+				b.Failed(0)
+			}
+			for range successes {
+				b.End(0, true, 0)
+			}
+			want, got := b.Balance(0), 0.0
+			for b.Withdraw(0, Transient, never).OK {
+				got++
+				b.Failed(0)
+			}
+			if got != want {
+				t.Errorf("max %d, %d successes: %v retries, the balance was %v", maxTokens, successes, got, want)
+			}
+		}
+	}
+}

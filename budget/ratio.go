@@ -1,0 +1,215 @@
+package budget
+
+import (
+	"math"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull/internal/window"
+)
+
+const (
+	// token is one retry, in the units that are counted. Ratios therefore keep
+	// five decimals, and a slot holds at least 2.7 million retries either way.
+	token = 100_000
+
+	// slots is how many pieces the window is cut into, as in Finagle and tower.
+	slots = 10
+)
+
+// Ratio allows retries up to a ratio of the calls in a sliding window; the
+// package comment argues for it. Make one with New; a zero Ratio refuses every
+// retry. Its methods may be called concurrently.
+type Ratio struct {
+	// Configuration, and what the healthy path reads.
+	width      time.Duration // of a slot
+	perSuccess int64         // units that a successful call earns
+	perArrival int64         // units that a beginning call earns
+	// last is the latest tick seen, plus one; zero until the first use. It is
+	// written under mu and only grows. Whoever has read it may use counts.
+	last   atomic.Uint64
+	counts window.Counter // made at the first use
+
+	// Configuration of the failure path.
+	reserve   int64 // units that Floor keeps in the balance
+	initial   int64 // units deposited at the first use
+	cooldown  time.Duration
+	unlimited bool
+
+	mu      sync.Mutex // serializes withdrawals; guards what follows
+	now     time.Duration
+	until   time.Duration // end of the cooldown
+	empty   bool          // refused since the last grant
+	refused time.Duration // when it last refused
+}
+
+// New returns a budget that nobody has used yet. The error lists everything
+// that is wrong with c.
+func New(c Config) (*Ratio, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Unlimited {
+		return &Ratio{unlimited: true}, nil
+	}
+	if c.Ratio == 0 {
+		c.Ratio = DefaultRatio
+	}
+	if c.Window == 0 {
+		c.Window = DefaultWindow
+	}
+	b := &Ratio{
+		width:    c.Window / slots,
+		reserve:  units(c.Floor * c.Window.Seconds()),
+		initial:  units(c.Stock),
+		cooldown: c.Cooldown,
+	}
+	if c.Earn == Arrivals {
+		b.perArrival = units(c.Ratio)
+	} else {
+		b.perSuccess = units(c.Ratio)
+		b.initial += b.perSuccess // as though one call had succeeded
+	}
+	return b, nil
+}
+
+// Begin earns, if arrivals do.
+func (b *Ratio) Begin(now time.Duration) { b.earn(now, b.perArrival) }
+
+// End earns, if the call succeeded and successes do.
+func (b *Ratio) End(now time.Duration, success bool, _ Receipt) {
+	if success {
+		b.earn(now, b.perSuccess)
+	}
+}
+
+// Failed does nothing: a failure costs only if it is retried.
+func (*Ratio) Failed(time.Duration) {}
+
+// Settle does nothing: a retry has been paid for and stays so.
+func (*Ratio) Settle(time.Duration, Receipt) {}
+
+// earn deposits into the slot of now. A deposit that is late counts in the
+// latest slot that anybody has used, so that slots are only ever taken over in
+// the order of time and no withdrawal is forgotten before its window is over.
+func (b *Ratio) earn(now time.Duration, n int64) {
+	if n == 0 {
+		return
+	}
+	at := window.Tick(now, b.width) + 1
+	if last := b.last.Load(); at <= last {
+		at = last
+	} else {
+		b.mu.Lock()
+		at = b.advance(at)
+		b.mu.Unlock()
+	}
+	b.counts.Add(at, n)
+}
+
+// advance moves the latest tick to at and returns the latest. mu must be held.
+func (b *Ratio) advance(at uint64) uint64 {
+	last := b.last.Load()
+	if at <= last {
+		return last
+	}
+	switch {
+	case last == 0:
+		b.counts = window.New(slots)
+		b.counts.Add(at, b.initial)
+	case at-last >= slots:
+		// Nothing is live. Slots know their age only on a circle of ticks, so
+		// after a very long rest they must not be left to be judged by it.
+		b.counts.Reset()
+	}
+	b.last.Store(at)
+	return at
+}
+
+// Withdraw pays one token for one retry, or refuses. The class makes no
+// difference. In a balance below one token a draw decides.
+func (b *Ratio) Withdraw(now time.Duration, _ Class, rnd func() uint64) Grant {
+	if b.unlimited {
+		return Grant{OK: true}
+	}
+	if b.width <= 0 {
+		return Grant{}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = max(b.now, now)
+	if b.now < b.until {
+		return Grant{Until: b.until}
+	}
+	at := b.advance(window.Tick(b.now, b.width) + 1)
+
+	// Nobody else withdraws meanwhile. A deposit that arrives after the sum was
+	// taken is not seen, which errs on the safe side.
+	balance := b.counts.Sum(at, slots) + b.reserve
+	switch {
+	case balance <= 0:
+		return b.refuse()
+	case b.counts.Sum(at, 1) < -window.Max:
+		// The slot is too full of withdrawals to be relied on to record one
+		// more, and one that is not recorded would be free.
+		return b.refuse()
+	case balance < token && !wins(balance, rnd):
+		b.counts.Add(at, -balance)
+		return b.refuse()
+	}
+	b.counts.Add(at, -token)
+	b.empty = false
+	return Grant{OK: true, Receipt: 1}
+}
+
+// wins draws: true with a probability of balance in token.
+func wins(balance int64, rnd func() uint64) bool {
+	r := uint64(1) << 63
+	if rnd != nil {
+		r = rnd()
+	}
+	hi, _ := bits.Mul64(r, token) // uniform in [0, token)
+	return int64(hi) < balance
+}
+
+// refuse begins a cooldown or, if there are none, tells whether this refusal is
+// news: the first after a grant, or after a whole window without one. Deposits
+// do not make it news, or every failure in a half-failing stream would be.
+func (b *Ratio) refuse() Grant {
+	if b.cooldown > 0 {
+		b.until = b.now + min(b.cooldown, math.MaxInt64-b.now)
+		return Grant{Exhausted: true, Until: b.until}
+	}
+	news := !b.empty || b.now-b.refused >= slots*b.width
+	b.empty, b.refused = true, b.now
+	return Grant{Exhausted: news}
+}
+
+// Balance is the tokens that could be spent now: below one it is the
+// probability of a grant, in debt or in a cooldown it is zero.
+func (b *Ratio) Balance(now time.Duration) float64 {
+	if b.unlimited {
+		return math.Inf(1)
+	}
+	if b.width <= 0 {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now = max(b.now, now)
+	if now < b.until {
+		return 0
+	}
+	balance := b.reserve + b.initial
+	if last := b.last.Load(); last != 0 {
+		at := max(last, window.Tick(now, b.width)+1)
+		if at-last >= slots {
+			balance = b.reserve // all expired, as advance would find
+		} else {
+			balance = b.reserve + b.counts.Sum(at, slots)
+		}
+	}
+	return float64(max(balance, 0)) / token
+}

@@ -1,0 +1,280 @@
+package budget
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestWholeTokensNeedNoLuck(t *testing.T) {
+	b := must(t, Config{Ratio: 0.5})
+	earnMany(b, 0, 5) // with the initial half token: 3
+	for n := range 3 {
+		if g := b.Withdraw(0, Transient, never); g != (Grant{OK: true, Receipt: 1}) {
+			t.Fatalf("withdrawal %d: %+v", n, g)
+		}
+	}
+	if g := b.Withdraw(0, Transient, never); g.OK {
+		t.Error("granted from an empty budget")
+	}
+}
+
+func TestAFractionIsStakedOnOneDraw(t *testing.T) {
+	b := must(t, Config{Ratio: 0.25})
+	if g := b.Withdraw(0, Transient, ones); g.OK {
+		t.Error("the highest draw won a quarter of a token")
+	}
+	if got := b.Balance(0); got != 0 {
+		t.Errorf("balance %v after a lost draw, want 0: the fraction is spent", got)
+	}
+	earnMany(b, 0, 1)
+	if g := b.Withdraw(0, Transient, zero); !g.OK {
+		t.Error("the lowest draw lost a quarter of a token")
+	}
+	// It cost a full token: three more deposits only pay the debt.
+	earnMany(b, 0, 3)
+	if g := b.Withdraw(0, Transient, never); g.OK {
+		t.Error("granted while in debt")
+	}
+	earnMany(b, 0, 1)
+	if got := b.Balance(0); got != 0.25 {
+		t.Errorf("balance %v after the debt was paid, want 0.25", got)
+	}
+}
+
+func TestWithoutASourceTheMiddleIsDrawn(t *testing.T) {
+	for _, c := range []struct {
+		ratio float64
+		want  bool
+	}{{0.49999, false}, {0.5, false}, {0.50001, true}} {
+		if g := must(t, Config{Ratio: c.ratio}).Withdraw(0, Transient, nil); g.OK != c.want {
+			t.Errorf("balance %v: granted %v, want %v", c.ratio, g.OK, c.want)
+		}
+	}
+}
+
+// The chance of a grant is the balance, to the unit.
+func TestTheDrawIsExact(t *testing.T) {
+	const units, per = 100_000, 1 << 20
+	step := uint64(math.MaxUint64/per + 1)
+	for _, ratio := range []float64{0.00001, 0.1, 0.7, 0.99999} {
+		won := 0
+		for i := range uint64(per) {
+			if must(t, Config{Ratio: ratio}).Withdraw(0, Transient, func() uint64 { return i * step }).OK {
+				won++
+			}
+		}
+		if want := ratio * per; math.Abs(float64(won)-want) > 1 {
+			t.Errorf("balance %v: %d of %d evenly spaced draws won, want %.1f", ratio, won, per, want)
+		}
+	}
+}
+
+func TestTheInitialStockWaitsForTheFirstUse(t *testing.T) {
+	for _, idle := range []time.Duration{0, time.Hour, 1000 * time.Hour, math.MaxInt64} {
+		b := must(t, Config{Stock: 2})
+		if got := b.Balance(idle); got != 2.1 {
+			t.Errorf("unused for %v: balance %v, want 2.1", idle, got)
+		}
+		if !b.Withdraw(idle, Transient, never).OK || !b.Withdraw(idle, Transient, never).OK || !b.Withdraw(idle, Transient, zero).OK {
+			t.Errorf("unused for %v: the stock was not granted", idle)
+		}
+	}
+	// After the first use it expires as everything does.
+	b := must(t, Config{Stock: 2})
+	earnMany(b, time.Hour, 1)
+	if got := b.Balance(time.Hour + 9*time.Second); got != 2.2 {
+		t.Errorf("balance %v, want 2.2", got)
+	}
+	if got := b.Balance(time.Hour + 10*time.Second); got != 0 {
+		t.Errorf("balance %v a window after the first use, want 0", got)
+	}
+}
+
+// Arrivals have earned by the time that a retry is wanted, so nothing is given.
+func TestArrivalsEarnWhenTheyBegin(t *testing.T) {
+	b := must(t, Config{Earn: Arrivals, Ratio: 0.5})
+	if got := b.Balance(0); got != 0 {
+		t.Errorf("balance %v before the first call, want 0", got)
+	}
+	b.Begin(0)
+	if got := b.Balance(0); got != 0.5 {
+		t.Errorf("balance %v after one call began, want 0.5", got)
+	}
+	b.End(0, true, 0)
+	if got := b.Balance(0); got != 0.5 {
+		t.Errorf("balance %v after it ended, want 0.5: it has earned already", got)
+	}
+}
+
+func TestFailuresEarnNothing(t *testing.T) {
+	b := must(t, Config{})
+	for range 100 {
+		b.Begin(0)
+		b.Failed(0)
+		b.End(0, false, 0)
+	}
+	if got := b.Balance(0); got != 0.1 {
+		t.Errorf("balance %v, want the initial 0.1", got)
+	}
+}
+
+func TestTheFloorComesBackWithTheWindow(t *testing.T) {
+	b := must(t, Config{Floor: 2, Window: time.Second, Earn: Arrivals})
+	for _, now := range []time.Duration{0, 0, 100 * time.Second, 100 * time.Second} {
+		if !b.Withdraw(now, Transient, never).OK {
+			t.Errorf("at %v: refused, want 2 retries a second", now)
+		}
+	}
+	if b.Withdraw(100*time.Second+899*time.Millisecond, Transient, never).OK {
+		t.Error("a third retry within the second")
+	}
+	if !b.Withdraw(101*time.Second, Transient, never).OK {
+		t.Error("refused in the next second")
+	}
+}
+
+func TestCooldown(t *testing.T) {
+	b := must(t, Config{Ratio: 1, Cooldown: 5 * time.Second})
+	b.Withdraw(0, Transient, never)
+	at := func(now time.Duration, want Grant) {
+		t.Helper()
+		if got := b.Withdraw(now, Transient, never); got != want {
+			t.Errorf("at %v: %+v, want %+v", now, got, want)
+		}
+	}
+	at(time.Second, Grant{Exhausted: true, Until: 6 * time.Second})
+	earnMany(b, time.Second, 10)
+	at(2*time.Second, Grant{Until: 6 * time.Second}) // it has tokens, and waits
+	if got := b.Balance(2 * time.Second); got != 0 {
+		t.Errorf("balance %v in the cooldown, want 0", got)
+	}
+	at(6*time.Second-1, Grant{Until: 6 * time.Second})
+	at(3*time.Second, Grant{Until: 6 * time.Second}) // a goroutine that is late
+	at(6*time.Second, Grant{OK: true, Receipt: 1})
+	at(60*time.Second, Grant{Exhausted: true, Until: 65 * time.Second}) // all expired
+	at(math.MaxInt64-1, Grant{Exhausted: true, Until: math.MaxInt64})
+}
+
+// Without a cooldown one refusal in a row of refusals is news.
+func TestExhaustedMarksTheEdge(t *testing.T) {
+	b := must(t, Config{Ratio: 0.5})
+	want := func(now time.Duration, g Grant) {
+		t.Helper()
+		if got := b.Withdraw(now, Transient, never); got != g {
+			t.Errorf("at %v: %+v, want %+v", now, got, g)
+		}
+	}
+	earnMany(b, 0, 1)
+	want(0, Grant{OK: true, Receipt: 1})
+	want(0, Grant{Exhausted: true})
+	want(0, Grant{})
+	b.Withdraw(0, Transient, zero)
+	earnMany(b, 0, 2)
+	want(time.Second, Grant{OK: true, Receipt: 1})
+	want(time.Second, Grant{Exhausted: true}) // the first after a grant
+	for s := 2; s < 30; s++ {
+		want(time.Duration(s)*time.Second, Grant{}) // one outage, one event
+	}
+	want(40*time.Second, Grant{Exhausted: true}) // a window of rest, a new one
+}
+
+func TestUnlimited(t *testing.T) {
+	b := must(t, Config{Unlimited: true})
+	for range 1000 {
+		if g := b.Withdraw(0, Transient, never); g != (Grant{OK: true}) {
+			t.Fatalf("%+v", g)
+		}
+	}
+	if got := b.Balance(0); !math.IsInf(got, 1) {
+		t.Errorf("balance %v, want +Inf", got)
+	}
+}
+
+// Two withdrawals never spend one token twice, and a withdrawal is never lost
+// while deposits move the window on under it.
+func TestWithdrawalsUnderConcurrency(t *testing.T) {
+	for _, c := range []Config{
+		{Ratio: 0.1, Window: time.Hour},
+		{Ratio: 0.1, Window: 100 * time.Millisecond},
+		{Ratio: 0.1, Window: 100 * time.Millisecond, Earn: Arrivals},
+	} {
+		b := must(t, c)
+		var clock, granted, earned atomic.Int64
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				for i := range 20_000 {
+					// Each goroutine reads the clock, and may act on it late.
+					now := time.Duration(clock.Add(int64(2 * time.Microsecond)))
+					b.Begin(now)
+					if (i+g)%16 == 0 {
+						if b.Withdraw(now, Transient, ones).OK {
+							granted.Add(1)
+						}
+						b.End(now, false, 0)
+						continue
+					}
+					earned.Add(1)
+					b.End(now, true, 0)
+				}
+			})
+		}
+		wg.Wait()
+		calls := earned.Load()
+		if c.Earn == Arrivals {
+			calls = 8 * 20_000
+		}
+		// Draws always lose, so that nothing is ever owed.
+		limit := int64(0.1*float64(calls) + 0.1)
+		t.Logf("%+v: %d earned, %d granted (at most %d)", c, calls, granted.Load(), limit)
+		if granted.Load() > limit {
+			t.Errorf("%+v: %d granted, want at most %d", c, granted.Load(), limit)
+		}
+		if granted.Load() < limit/10 {
+			t.Errorf("%+v: %d granted, of %d earned: tokens are being lost", c, granted.Load(), limit)
+		}
+	}
+}
+
+// A clock that differs between goroutines by more than the ring of slots must
+// not make a withdrawal vanish.
+func TestAFastClockDoesNotHideWithdrawals(t *testing.T) {
+	b := must(t, Config{Ratio: 1})
+	earnMany(b, 9*time.Second, 4)
+	granted := 0
+	for i := range 20 {
+		if b.Withdraw(9*time.Second, Transient, never).OK {
+			granted++
+		}
+		b.End(time.Duration(9+i)*time.Second, false, 0)
+		if i == 5 { // somebody ahead by 8 slots earns once
+			b.End(17*time.Second, true, 0)
+		}
+	}
+	if granted != 6 { // the initial one, 4 and 1
+		t.Errorf("%d granted, want 6", granted)
+	}
+}
+
+func TestHotPathsDoNotAllocate(t *testing.T) {
+	b := must(t, Config{})
+	var now time.Duration
+	for name, f := range map[string]func(){
+		"a successful call": func() { b.Begin(now); b.End(now, true, 0) },
+		"a failing call": func() {
+			b.Begin(now)
+			b.Failed(now)
+			b.Withdraw(now, Timeout, zero)
+			b.Settle(now, 1)
+			b.End(now, false, 1)
+		},
+		"a look": func() { b.Balance(now) },
+	} {
+		if n := testing.AllocsPerRun(1000, func() { now += time.Millisecond; f() }); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", name, n)
+		}
+	}
+}

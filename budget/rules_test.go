@@ -1,0 +1,201 @@
+package budget
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func must(t testing.TB, c Config) *Ratio {
+	t.Helper()
+	b, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Rule 1: in a total outage attempts ≤ (1 + ratio) × calls, at any backoff
+// (here none at all), for any number of processes that share the same traffic.
+func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
+	const (
+		rate         = 1000 // calls per second over all processes
+		healthy, out = 20 * time.Second, 60 * time.Second
+		ratio        = 0.1
+	)
+	for _, processes := range []int{1, 100, 1000} {
+		r := rand.New(rand.NewPCG(1, uint64(processes)))
+		fleet := make([]*Ratio, processes)
+		for i := range fleet {
+			fleet[i] = must(t, Config{Ratio: ratio})
+		}
+		var calls, failing, attempts, inOutage int
+		for now := time.Duration(0); now < healthy+out; now += time.Second / rate {
+			b := fleet[r.IntN(processes)]
+			calls++
+			attempts++
+			b.Begin(now)
+			if now < healthy {
+				b.End(now, true, 0)
+				continue
+			}
+			failing++
+			var last Receipt
+			for range 3 { // as many as would be made without a budget
+				b.Failed(now)
+				g := b.Withdraw(now, Transient, r.Uint64)
+				if !g.OK {
+					break
+				}
+				attempts, inOutage, last = attempts+1, inOutage+1, g.Receipt
+				b.Settle(now, g.Receipt)
+			}
+			b.End(now, false, last)
+		}
+		t.Logf("%4d processes: %d calls, %d attempts (%.4f×); in the outage %d calls, %d retries (%.4f)",
+			processes, calls, attempts, float64(attempts)/float64(calls),
+			failing, inOutage, float64(inOutage)/float64(failing))
+		if limit := (1 + ratio) * float64(calls); float64(attempts) > limit {
+			t.Errorf("%d processes: %d attempts for %d calls, want at most %.0f", processes, attempts, calls, limit)
+		}
+		// Only what the last window before the outage earned can be spent in it.
+		if limit := ratio * rate * 10; float64(inOutage) > limit+3*math.Sqrt(limit) {
+			t.Errorf("%d processes: %d retries in the outage, want about %.0f at most", processes, inOutage, limit)
+		}
+	}
+}
+
+// Rule 1 at its hardest: processes that make one call in their life, which
+// fails. Nothing was earned, nothing is shared, and the ratio must still hold
+// in expectation, without denying every retry.
+func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
+	const processes, seeds = 1000, 200
+	for _, ratio := range []float64{0.01, 0.1, 0.5, 1} {
+		granted := 0
+		for seed := range uint64(seeds) {
+			r := rand.New(rand.NewPCG(seed, 7))
+			for range processes {
+				b := must(t, Config{Ratio: ratio})
+				at := time.Duration(r.Int64N(int64(time.Hour)))
+				b.Begin(at)
+				for range 3 {
+					b.Failed(at)
+					if !b.Withdraw(at, Transient, r.Uint64).OK {
+						break
+					}
+					granted++
+				}
+				b.End(at, false, 0)
+			}
+		}
+		n := float64(processes * seeds)
+		mean, sd := float64(granted)/n, math.Sqrt(ratio*(1-ratio)/n)
+		t.Logf("ratio %v: %.5f retries a call", ratio, mean)
+		if math.Abs(mean-ratio) > 4*sd+1e-9 {
+			t.Errorf("ratio %v: %.5f retries a call, want %v ± %.5f", ratio, mean, ratio, 4*sd)
+		}
+	}
+}
+
+// The expectation holds at any share of failures, for busy and for idle
+// processes, also where debts are forgiven because their window ends.
+func TestRule01RetriesNeverExceedWhatCallsEarned(t *testing.T) {
+	const processes = 400
+	for _, gap := range []time.Duration{10 * time.Millisecond, 700 * time.Millisecond, 4 * time.Second, 30 * time.Second} {
+		for _, failing := range []float64{0.05, 0.3, 0.7, 0.97} {
+			var calls, earned, retries, worst float64
+			for p := range uint64(processes) {
+				r := rand.New(rand.NewPCG(p, uint64(gap)))
+				b := must(t, Config{})
+				now, lead := time.Duration(0), 0.0
+				earned += 0.1
+				for range 300 {
+					now += time.Duration(r.Int64N(int64(2 * gap)))
+					calls++
+					lead -= 0.1
+					b.Begin(now)
+					ok := r.Float64() >= failing
+					for n := 0; !ok && n < 3 && b.Withdraw(now, Transient, r.Uint64).OK; n++ {
+						retries++
+						lead++
+						ok = r.Float64() >= failing
+					}
+					worst = max(worst, lead)
+					if ok {
+						earned += 0.1
+					}
+					b.End(now, ok, 0)
+				}
+			}
+			t.Logf("a call each %5v, %2.0f %% failing: %.4f retries a call, %3.0f %% of what was earned, one process at most %.1f ahead",
+				gap, 100*failing, retries/calls, 100*retries/earned, worst)
+			if retries > earned+4*math.Sqrt(earned) {
+				t.Errorf("a call each %v, %.0f %% failing: %.0f retries for %.0f calls, which earned %.0f", gap, 100*failing, retries, calls, earned)
+			}
+		}
+	}
+}
+
+// Rule 11: an idle budget is judged by what is recent. What has left the window
+// counts for nothing when it is next looked at, though nobody wrote meanwhile.
+func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
+	for _, window := range []time.Duration{100 * time.Millisecond, 10 * time.Second, time.Hour} {
+		// In slots. The counter knows the age of a slot on a circle of 2^23.
+		for _, idle := range []time.Duration{10, 11, 16, 1000, 1<<22 - 1, 1<<22 + 3, 1 << 23, 3<<22 + 1} {
+			later := window / 10 * idle
+			if later/idle != window/10 {
+				continue // in more years than a Duration holds
+			}
+			b := must(t, Config{Window: window})
+			for range 100 {
+				b.End(0, true, 0)
+			}
+			if got, want := b.Balance(window*9/10), 10.1; got != want {
+				t.Errorf("window %v: balance %v while it lasts, want %v", window, got, want)
+			}
+			if got := b.Balance(later); got != 0 {
+				t.Errorf("window %v, idle for %v: balance %v, want 0", window, later, got)
+			}
+			if g := b.Withdraw(later, Transient, zero); g.OK {
+				t.Errorf("window %v, idle for %v: a retry was granted from what had expired", window, later)
+			}
+			for range 10 {
+				b.End(later, true, 0)
+			}
+			if got := b.Balance(later); got != 1 {
+				t.Errorf("window %v, idle for %v, then 10 successes: balance %v, want 1", window, later, got)
+			}
+			if !b.Withdraw(later, Transient, zero).OK || b.Balance(later) != 0 {
+				t.Errorf("window %v, idle for %v: a withdrawal was not recorded", window, later)
+			}
+		}
+	}
+}
+
+// Debts expire like deposits: a retry that was won by luck does not follow a
+// process for ever.
+func TestRule11DebtsExpireToo(t *testing.T) {
+	b := must(t, Config{})
+	if !b.Withdraw(0, Transient, zero).OK { // 0.1 staked and won: -0.9
+		t.Fatal("the lowest draw lost")
+	}
+	earnMany(b, 5*time.Second, 5) // -0.4
+	if got := b.Balance(9 * time.Second); got != 0 {
+		t.Errorf("in debt: balance %v, want 0", got)
+	}
+	if got := b.Balance(10 * time.Second); got != 0.5 {
+		t.Errorf("after the debt expired: balance %v, want the 0.5 earned since", got)
+	}
+}
+
+func zero() uint64  { return 0 }         // every draw wins
+func ones() uint64  { return 1<<64 - 1 } // every draw loses
+func never() uint64 { panic("no draw was due") }
+
+func earnMany(b Budget, now time.Duration, n int) {
+	for range n {
+		b.Begin(now)
+		b.End(now, true, 0)
+	}
+}

@@ -1,0 +1,61 @@
+package budget
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// vectors reads the published cases of another system. Each file names the
+// place that they come from.
+func vectors(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// Whatever pays, the first refusal after a grant is the one worth an event.
+func TestOtherBudgetsMarkTheEdge(t *testing.T) {
+	grpc, _ := NewGRPCThrottle(GRPCConfig{MaxTokens: 2, TokenRatio: 1})
+	aws, _ := NewAWSQuota(AWSConfig{Capacity: 10, RetryCost: 10, TimeoutCost: 10, ThrottledCost: 10})
+	envoy, _ := NewEnvoyConcurrency(EnvoyConfig{MinConcurrency: 1})
+	finagle, _ := NewFinagleBucket(FinagleConfig{TTL: 1e9, MinPerSecond: 1})
+	for name, b := range map[string]Budget{"grpc": grpc, "aws": aws, "envoy": envoy, "finagle": finagle} {
+		fill := func() {
+			for range 2 {
+				b.Begin(2e9)
+				b.Settle(2e9, 1)
+				b.End(2e9, true, 10)
+			}
+		}
+		drain := func() {
+			for n := 0; ; n++ {
+				b.Failed(2e9)
+				g := b.Withdraw(2e9, Transient, never)
+				if n > 9 || !g.OK {
+					if n == 0 || n > 9 || !g.Exhausted {
+						t.Errorf("%s: after %d grants: %+v, want a few grants and then Exhausted", name, n, g)
+					}
+					break
+				}
+			}
+			for range 3 {
+				if g := b.Withdraw(2e9, Transient, never); g != (Grant{}) {
+					t.Errorf("%s: a further refusal: %+v, want nothing new", name, g)
+				}
+			}
+		}
+		drain()
+		if fill(); name != "finagle" { // earns by time alone here
+			drain()
+		}
+		if got := b.Balance(2e9); got != 0 {
+			t.Errorf("%s: balance %v when it refuses, want 0", name, got)
+		}
+	}
+}

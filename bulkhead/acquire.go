@@ -1,0 +1,62 @@
+package bulkhead
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrFull says that the limit of calls in flight is reached, and that the caller
+// could not wait, or waited in vain.
+var ErrFull = errors.New("bulkhead: too many calls in flight")
+
+// Acquire takes a permit, waiting for one no longer than MaxWait. It returns nil
+// when it has it, and then the caller owes a Release; ErrFull when there was none
+// to be had; or the error of ctx when that ended first, which it does also if ctx
+// had ended before. With an error there is no permit, even if it arrived in the
+// moment in which ctx ended: it has gone on to the next.
+//
+// This is the one method that waits in real time. Without a wait it costs what
+// TryAcquire does and a look at ctx.
+func (l *Limiter) Acquire(ctx context.Context) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if l.TryAcquire() {
+		return nil
+	}
+	if l.maxWait <= 0 {
+		return ErrFull
+	}
+	return l.wait(ctx)
+}
+
+func (l *Limiter) wait(ctx context.Context) error {
+	ready := make(chan struct{})
+	w := Waiter{Admit: func() { close(ready) }}
+	switch l.Join(0, &w) {
+	case Admitted:
+		return nil
+	case Refused:
+		return ErrFull
+	}
+	timer := time.NewTimer(l.maxWait)
+	defer timer.Stop()
+	select {
+	case <-ready:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	left := l.Leave(&w)
+	err := ctx.Err()
+	switch {
+	case err != nil && !left:
+		l.Release()
+	case err == nil && left:
+		err = ErrFull
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package bulkhead
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// MaxLimit is the largest Limit and the largest MaxQueue that can be set.
+const MaxLimit = math.MaxInt32
+
+// Config says how many calls may be in flight and how long others may wait to be
+// among them. The zero Config limits nothing.
+type Config struct {
+	// Limit is the number of calls that may be in flight. Zero: no limit.
+	Limit int
+	// MaxWait is how long a call may wait for its turn. Zero: it does not wait, it
+	// is refused at once.
+	MaxWait time.Duration
+	// MaxQueue is the number of calls that may wait at a time; one more is refused
+	// at once. Zero: as many as Limit.
+	MaxQueue int
+}
+
+// Validate reports everything that is wrong, each mistake with the name of its
+// field; nil if nothing is. A field that would have no effect must be zero.
+func (c Config) Validate() error {
+	var l problem.List
+	number := fmt.Sprintf("zero or a positive number of at most %d", MaxLimit)
+	l.Check(c.Limit >= 0 && c.Limit <= MaxLimit, "Limit", c.Limit, number)
+	switch {
+	case c.MaxWait < 0:
+		l.Add("MaxWait", c.MaxWait, "zero or a positive duration")
+	case c.MaxWait > 0 && c.Limit == 0:
+		l.Add("MaxWait", c.MaxWait, "zero, because without a Limit nobody waits")
+	}
+	switch {
+	case c.MaxQueue < 0 || c.MaxQueue > MaxLimit:
+		l.Add("MaxQueue", c.MaxQueue, number)
+	case c.MaxQueue > 0 && c.MaxWait == 0:
+		l.Add("MaxQueue", c.MaxQueue, "zero, because without a MaxWait nobody waits")
+	}
+	return l.Err()
+}

@@ -1,0 +1,59 @@
+package bulkhead
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		c    Config
+		want string // the fields found wrong
+	}{
+		{Config{}, ""},
+		{Config{Limit: 1}, ""},
+		{Config{Limit: math.MaxInt32, MaxWait: math.MaxInt64, MaxQueue: math.MaxInt32}, ""},
+		{Config{Limit: 5, MaxWait: time.Second}, ""},
+		{Config{Limit: -1}, "Limit"},
+		{Config{Limit: math.MaxInt32 + 1}, "Limit"},
+		{Config{Limit: 1, MaxWait: -1}, "MaxWait"},
+		{Config{MaxWait: time.Second}, "MaxWait"},
+		{Config{Limit: 1, MaxQueue: 1}, "MaxQueue"},
+		{Config{Limit: 1, MaxWait: 1, MaxQueue: -1}, "MaxQueue"},
+		{Config{Limit: 1, MaxWait: 1, MaxQueue: math.MaxInt}, "MaxQueue"},
+		{Config{Limit: math.MinInt, MaxWait: math.MinInt64, MaxQueue: math.MinInt}, "Limit MaxQueue MaxWait"},
+	} {
+		err := c.c.Validate()
+		var list problem.List
+		if err != nil && !errors.As(err, &list) {
+			t.Fatalf("%+v: error of type %T", c.c, err)
+		}
+		var fields []string
+		for _, p := range list {
+			fields = append(fields, p.Field)
+		}
+		slices.Sort(fields)
+		if got := strings.Join(fields, " "); got != c.want {
+			t.Errorf("%+v: problems in %q, want %q (%v)", c.c, got, c.want, err)
+		}
+		l, newErr := New(c.c)
+		if (newErr != nil) != (err != nil) || (l == nil) != (err != nil) {
+			t.Errorf("%+v: New returned %v, %v; Validate %v", c.c, l, newErr, err)
+		}
+	}
+}
+
+func mustNew(t testing.TB, c Config) *Limiter {
+	t.Helper()
+	l, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}

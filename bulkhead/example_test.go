@@ -1,0 +1,111 @@
+package bulkhead_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lullgo/lull/bulkhead"
+)
+
+func ExampleNew() {
+	_, err := bulkhead.New(bulkhead.Config{Limit: -1, MaxQueue: 5})
+	fmt.Println(err)
+	// Output:
+	// Limit is -1: want zero or a positive number of at most 2147483647
+	// MaxQueue is 5: want zero, because without a MaxWait nobody waits
+}
+
+func ExampleConfig_Validate() {
+	fmt.Println(bulkhead.Config{MaxWait: time.Second}.Validate())
+	// Output: MaxWait is 1s: want zero, because without a Limit nobody waits
+}
+
+func ExampleLimiter_TryAcquire() {
+	l, _ := bulkhead.New(bulkhead.Config{Limit: 1})
+	fmt.Println(l.TryAcquire(), l.TryAcquire())
+	l.Release()
+	fmt.Println(l.TryAcquire())
+	// Output:
+	// true false
+	// true
+}
+
+func ExampleLimiter_Release() {
+	l, _ := bulkhead.New(bulkhead.Config{Limit: 10})
+	call := func() {
+		if !l.TryAcquire() {
+			return
+		}
+		defer l.Release() // also when the call panics
+		fmt.Println("in flight:", l.InFlight())
+	}
+	call()
+	fmt.Println("in flight:", l.InFlight())
+	// Output:
+	// in flight: 1
+	// in flight: 0
+}
+
+func ExampleLimiter_Acquire() {
+	l, _ := bulkhead.New(bulkhead.Config{Limit: 1, MaxWait: time.Millisecond})
+	if err := l.Acquire(context.Background()); err == nil {
+		defer l.Release()
+	}
+	err := l.Acquire(context.Background())
+	fmt.Println(err, errors.Is(err, bulkhead.ErrFull))
+	// Output: bulkhead: too many calls in flight true
+}
+
+// A driver with a clock of its own: here time is whatever it says.
+func ExampleLimiter_Join() {
+	l, _ := bulkhead.New(bulkhead.Config{Limit: 1, MaxWait: 2 * time.Second})
+	first := &bulkhead.Waiter{}
+	second := &bulkhead.Waiter{Admit: func() { fmt.Println("second has its permit") }}
+	third := &bulkhead.Waiter{}
+	fmt.Println(l.Join(10*time.Second, first))
+	fmt.Println(l.Join(11*time.Second, second), "until", second.Deadline)
+	fmt.Println(l.Join(12*time.Second, third))
+	l.Release()
+	// Output:
+	// admitted
+	// queued until 13s
+	// refused
+	// second has its permit
+}
+
+func ExampleLimiter_Leave() {
+	l, _ := bulkhead.New(bulkhead.Config{Limit: 1, MaxWait: time.Second})
+	l.TryAcquire()
+	var w bulkhead.Waiter
+	l.Join(0, &w)
+	fmt.Println(l.Leave(&w), l.Waiting())
+	l.Join(0, &w)
+	l.Release() // hands the permit to w
+	fmt.Println(l.Leave(&w), l.InFlight())
+	// Output:
+	// true 0
+	// false 1
+}
+
+func ExampleLimiter_InFlight() {
+	l, _ := bulkhead.New(bulkhead.Config{Limit: 8})
+	l.TryAcquire()
+	l.TryAcquire()
+	fmt.Println(l.InFlight())
+	// Output: 2
+}
+
+func ExampleLimiter_Waiting() {
+	l, _ := bulkhead.New(bulkhead.Config{Limit: 1, MaxWait: time.Second})
+	l.TryAcquire()
+	l.Join(0, &bulkhead.Waiter{})
+	fmt.Println(l.Waiting())
+	// Output: 1
+}
+
+func ExampleOutcome_String() {
+	fmt.Println(bulkhead.Admitted, bulkhead.Queued, bulkhead.Refused)
+	// Output: admitted queued refused
+}

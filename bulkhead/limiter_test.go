@@ -1,0 +1,129 @@
+package bulkhead
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+)
+
+func TestTryAcquire(t *testing.T) {
+	l := mustNew(t, Config{Limit: 3})
+	for i := range 3 {
+		if !l.TryAcquire() {
+			t.Fatalf("permit %d of 3 was refused", i+1)
+		}
+	}
+	if l.TryAcquire() {
+		t.Error("a fourth permit of 3")
+	}
+	if got := l.InFlight(); got != 3 {
+		t.Errorf("InFlight() = %d, want 3", got)
+	}
+	l.Release()
+	if !l.TryAcquire() {
+		t.Error("the permit that came back was refused")
+	}
+}
+
+func TestAReleaseTooManyIsIgnored(t *testing.T) {
+	for _, l := range []*Limiter{mustNew(t, Config{Limit: 2}), mustNew(t, Config{Limit: 2, MaxWait: time.Second}), mustNew(t, Config{}), {}} {
+		l.Release()
+		l.Release()
+		if l.InFlight() != 0 || l.Waiting() != 0 {
+			t.Errorf("%d in flight and %d waiting after a Release of nothing", l.InFlight(), l.Waiting())
+		}
+		if !l.TryAcquire() || !l.TryAcquire() {
+			t.Error("a permit of 2 was refused")
+		}
+		if l.limit == 2 && l.TryAcquire() {
+			t.Error("the Release of nothing made a third permit")
+		}
+	}
+}
+
+func TestNoLimit(t *testing.T) {
+	var zero Limiter
+	for _, l := range []*Limiter{mustNew(t, Config{}), &zero} {
+		for range 10_000 {
+			if !l.TryAcquire() {
+				t.Fatal("refused without a limit")
+			}
+		}
+		if l.Join(0, new(Waiter)) != Admitted {
+			t.Error("Join was not admitted without a limit")
+		}
+		if got := l.InFlight(); got != 10_001 {
+			t.Errorf("InFlight() = %d, want 10001", got)
+		}
+		l.word.Store(MaxLimit) // what a program that never releases comes to
+		if l.TryAcquire() {
+			t.Error("the count in flight would have run into the count of waiters")
+		}
+	}
+}
+
+func TestOneCacheLine(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) == 8 && unsafe.Sizeof(Limiter{}) != 64 {
+		t.Errorf("a Limiter is %d bytes, want 64", unsafe.Sizeof(Limiter{}))
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	l := mustNew(t, Config{Limit: 1, MaxWait: time.Second})
+	if n := testing.AllocsPerRun(100, func() { l.TryAcquire(); l.Release() }); n != 0 {
+		t.Errorf("TryAcquire and Release: %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = l.Acquire(t.Context()); l.Release() }); n != 0 {
+		t.Errorf("Acquire of a free permit and Release: %v allocations", n)
+	}
+	l.TryAcquire()
+	w := Waiter{Admit: func() {}}
+	if n := testing.AllocsPerRun(100, func() { l.Join(0, &w); l.Release() }); n != 0 {
+		t.Errorf("Join, and a Release that hands over: %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { l.Join(0, &w); l.Leave(&w) }); n != 0 {
+		t.Errorf("Join and Leave: %v allocations", n)
+	}
+	refuse := mustNew(t, Config{Limit: 1})
+	refuse.TryAcquire()
+	if n := testing.AllocsPerRun(100, func() { _ = refuse.Acquire(t.Context()) }); n != 0 {
+		t.Errorf("a refusal: %v allocations", n)
+	}
+}
+
+func BenchmarkTryAcquireRelease(b *testing.B) {
+	l := mustNew(b, Config{Limit: 1000})
+	for b.Loop() {
+		l.TryAcquire()
+		l.Release()
+	}
+}
+
+func BenchmarkTryAcquireReleaseParallel(b *testing.B) {
+	l := mustNew(b, Config{Limit: 1000})
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			l.TryAcquire()
+			l.Release()
+		}
+	})
+}
+
+func BenchmarkAcquireRelease(b *testing.B) {
+	l := mustNew(b, Config{Limit: 1000})
+	ctx := b.Context()
+	for b.Loop() {
+		_ = l.Acquire(ctx)
+		l.Release()
+	}
+}
+
+func BenchmarkHandOver(b *testing.B) {
+	l := mustNew(b, Config{Limit: 1, MaxWait: time.Second})
+	l.TryAcquire()
+	w := Waiter{Admit: func() {}}
+	for b.Loop() {
+		l.Join(0, &w)
+		l.Release()
+	}
+}

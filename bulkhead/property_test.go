@@ -1,0 +1,248 @@
+package bulkhead
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A million random steps against a model that is a count and a list.
+func TestAgreesWithAModel(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range 2000 {
+		c := Config{Limit: 1 + r.IntN(4)}
+		if r.IntN(4) > 0 {
+			c.MaxWait = time.Duration(1 + r.IntN(100))
+			c.MaxQueue = r.IntN(6)
+		}
+		l := mustNew(t, c)
+		room := c.MaxQueue
+		if c.MaxWait > 0 && room == 0 {
+			room = c.Limit
+		}
+
+		inFlight := 0
+		var queue, admitted, want []int // numbers of waiters
+		waiters := make([]Waiter, 12)
+		owns := make([]bool, len(waiters)) // was handed a permit while queued
+		for i := range waiters {
+			waiters[i].Admit = func() { admitted = append(admitted, i) }
+		}
+		for step := range 600 {
+			i := r.IntN(len(waiters))
+			place := slices.Index(queue, i)
+			switch r.IntN(5) {
+			case 0:
+				ok := inFlight < c.Limit
+				if got := l.TryAcquire(); got != ok {
+					t.Fatalf("seed %d, %+v, step %d: TryAcquire() = %v", seed, c, step, got)
+				}
+				if ok {
+					inFlight++
+				}
+			case 1, 2:
+				l.Release()
+				switch {
+				case inFlight > 0 && len(queue) > 0:
+					owns[queue[0]] = true
+					want, queue = append(want, queue[0]), queue[1:]
+				case inFlight > 0:
+					inFlight--
+				}
+			case 3:
+				outcome := Refused
+				switch {
+				case place >= 0:
+					outcome = Queued
+				case inFlight < c.Limit:
+					outcome = Admitted
+					inFlight++
+					owns[i] = false
+				case len(queue) < room:
+					outcome = Queued
+					queue = append(queue, i)
+					owns[i] = false
+				default:
+					owns[i] = false
+				}
+				if got := l.Join(time.Duration(step), &waiters[i]); got != outcome {
+					t.Fatalf("seed %d, %+v, step %d: Join = %v, want %v", seed, c, step, got, outcome)
+				}
+			case 4:
+				if place >= 0 {
+					queue = slices.Delete(queue, place, place+1)
+				}
+				if got := l.Leave(&waiters[i]); got == owns[i] {
+					t.Fatalf("seed %d, %+v, step %d: Leave = %v, but owns a permit: %v", seed, c, step, got, owns[i])
+				}
+			}
+			if l.InFlight() != inFlight || l.Waiting() != len(queue) || inFlight > c.Limit || !slices.Equal(admitted, want) {
+				t.Fatalf("seed %d, %+v, step %d: %d in flight, %d waiting, admitted %v; want %d, %d, %v",
+					seed, c, step, l.InFlight(), l.Waiting(), admitted, inFlight, len(queue), want)
+			}
+			if len(admitted) > 50 {
+				admitted, want = nil, nil
+			}
+		}
+	}
+}
+
+// Every way of taking and giving up a permit, by many goroutines at once: never
+// more than Limit in flight, and nothing left over.
+func TestPermitsUnderContention(t *testing.T) {
+	const limit, callers, rounds = 3, 16, 3000
+	l := mustNew(t, Config{Limit: limit, MaxWait: 50 * time.Microsecond, MaxQueue: 6})
+	var inside, worst, got, full, ended atomic.Int64
+	work := func() {
+		n := inside.Add(1)
+		for w := worst.Load(); n > w && !worst.CompareAndSwap(w, n); w = worst.Load() {
+		}
+		got.Add(1)
+		inside.Add(-1)
+		l.Release()
+	}
+	var wg sync.WaitGroup
+	for g := range callers {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 2))
+			for range rounds {
+				switch r.IntN(3) {
+				case 0:
+					if l.TryAcquire() {
+						work()
+					}
+				case 1:
+					ctx, cancel := context.WithCancel(context.Background())
+					if r.IntN(2) == 0 {
+						go cancel()
+					}
+					switch l.Acquire(ctx) {
+					case nil:
+						work()
+					case ErrFull:
+						full.Add(1)
+					case context.Canceled:
+						ended.Add(1)
+					}
+					cancel()
+				case 2:
+					done := make(chan struct{})
+					w := &Waiter{Admit: func() { close(done) }}
+					switch l.Join(0, w) {
+					case Admitted:
+						work()
+					case Queued:
+						if r.IntN(2) == 0 && l.Leave(w) {
+							break
+						}
+						<-done
+						work()
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if l.InFlight() != 0 || l.Waiting() != 0 {
+		t.Errorf("%d in flight and %d waiting when all have gone", l.InFlight(), l.Waiting())
+	}
+	if worst.Load() > limit {
+		t.Errorf("%d in flight at once, limit %d", worst.Load(), limit)
+	}
+	t.Logf("%d served, %d full, %d canceled, at most %d at once", got.Load(), full.Load(), ended.Load(), worst.Load())
+}
+
+// Permits that come back on several goroutines at once still reach the waiters,
+// and their Admits, in order of arrival. The appends carry no lock: the race
+// detector sees it if two Admits run side by side.
+func TestAdmitsAreCalledInOrder(t *testing.T) {
+	const limit, waiting = 8, 400
+	for range 50 {
+		l := mustNew(t, Config{Limit: limit, MaxWait: 1, MaxQueue: waiting})
+		for range limit {
+			l.TryAcquire()
+		}
+		var order []int
+		for i := range waiting {
+			l.Join(0, &Waiter{Admit: func() { order = append(order, i) }})
+		}
+		var wg sync.WaitGroup
+		for range limit {
+			wg.Go(func() {
+				for range waiting / limit {
+					l.Release()
+				}
+			})
+		}
+		wg.Wait()
+		if len(order) != waiting || !slices.IsSorted(order) {
+			t.Fatalf("%d of %d called, order: %v", len(order), waiting, order)
+		}
+	}
+}
+
+// Two laws that know nothing of this package. Calls arrive at random, λ a second,
+// and take W on average. Without a limit λW are in flight (Little). With a limit
+// of c and no wait, the share refused is Erlang's
+//
+//	B(0) = 1,  B(n) = aB(n-1) / (n + aB(n-1)),  a = λW.
+func TestLittleAndErlang(t *testing.T) {
+	const calls, lambda, mean = 400_000, 200., .040
+	a := lambda * mean
+	for _, limit := range []int{0, 5, 8, 10, 16} {
+		l := mustNew(t, Config{Limit: limit})
+		r := rand.New(rand.NewPCG(uint64(limit), 3))
+		var ends []float64 // of the calls in flight
+		var now, area float64
+		refused := 0
+		pass := func(until float64) { // lets the calls end that do so before
+			for {
+				next := -1
+				for i, end := range ends {
+					if end <= until && (next < 0 || end < ends[next]) {
+						next = i
+					}
+				}
+				if next < 0 {
+					area += (until - now) * float64(l.InFlight())
+					now = until
+					return
+				}
+				area += (ends[next] - now) * float64(l.InFlight())
+				now = ends[next]
+				ends[next] = ends[len(ends)-1]
+				ends = ends[:len(ends)-1]
+				l.Release()
+			}
+		}
+		for range calls {
+			pass(now + r.ExpFloat64()/lambda)
+			if l.TryAcquire() {
+				ends = append(ends, now+r.ExpFloat64()*mean)
+			} else {
+				refused++
+			}
+		}
+		b := 0.
+		if limit > 0 {
+			b = 1
+			for n := 1; n <= limit; n++ {
+				b = a * b / (float64(n) + a*b)
+			}
+		}
+		share, inFlight := float64(refused)/calls, area/now
+		t.Logf("limit %2d: refused %.4f (Erlang %.4f), in flight %.3f (Little %.3f)", limit, share, b, inFlight, a*(1-b))
+		if math.Abs(share-b) > .01*b+.0005 {
+			t.Errorf("limit %d: %.4f of calls refused, Erlang's formula says %.4f", limit, share, b)
+		}
+		if math.Abs(inFlight-a*(1-b)) > .02*a {
+			t.Errorf("limit %d: %.3f in flight on average, Little's law says %.3f", limit, inFlight, a*(1-b))
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package bulkhead
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Outcome is what Join made of a caller.
+type Outcome uint8
+
+const (
+	// Admitted: the caller has a permit and owes a Release.
+	Admitted Outcome = iota
+	// Queued: the caller waits. Its Admit is called when it gets a permit; until
+	// then it may Leave, and should when its Deadline passes.
+	Queued
+	// Refused: no permit is free and the caller may not wait for one.
+	Refused
+)
+
+var outcomeNames = [...]string{"admitted", "queued", "refused"}
+
+// String is the outcome in lower case, such as "admitted".
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// A Waiter is one caller's place in the queue of one Limiter. It may be used
+// again once it waits no longer, but must not be copied or changed while it does.
+type Waiter struct {
+	// Deadline is when the wait has lasted MaxWait, in the time that Join was given.
+	// Join sets it. Nothing happens by itself when it passes: it is for the driver
+	// to call Leave then.
+	Deadline time.Duration
+	// Admit is called once the waiter has been handed a permit, outside of any lock
+	// and in the order in which permits were handed over. It must not block, for
+	// those behind wait for it to return; it may call any method of the Limiter. It
+	// may come after Leave returned false. Nil: nothing is called.
+	Admit func()
+
+	// Guarded by the lock of the limiter's queue.
+	prev, next *Waiter
+	in         *Limiter // whose queue it stands in
+	admitted   bool     // left that queue with a permit
+}
+
+// A queue is what a Limiter needs when somebody waits: the waiters in order of
+// arrival, and the Admits that are still to be called.
+type queue struct {
+	mu          sync.Mutex
+	first, last *Waiter
+	admits      []func() // of waiters that have their permit
+	called      int      // how many of admits have been called
+	calling     bool     // a goroutine is at it
+}
+
+// Join asks for a permit at the time now, and waits for it if there is none and
+// the Config allows it. It does not block: a caller that waits is Queued, and w
+// holds its place. A w that waits already stays where it is. With a nil w nobody
+// is Queued.
+func (l *Limiter) Join(now time.Duration, w *Waiter) Outcome {
+	if w == nil || l.maxWait <= 0 {
+		if l.TryAcquire() {
+			return Admitted
+		}
+		return Refused
+	}
+	if l.queue.Load() == nil {
+		if l.TryAcquire() {
+			return Admitted
+		}
+		l.queue.CompareAndSwap(nil, new(queue))
+	}
+	q := l.queue.Load()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.in != nil {
+		if w.in == l {
+			return Queued
+		}
+		return Refused
+	}
+	w.admitted = false
+	for {
+		word := l.word.Load()
+		if l.room(word) {
+			if l.word.CompareAndSwap(word, word+oneInFlight) {
+				return Admitted
+			}
+			continue
+		}
+		if word>>32 >= uint64(l.maxQueue) {
+			return Refused
+		}
+		if l.word.CompareAndSwap(word, word+oneWaiting) {
+			w.Deadline = l.deadline(now)
+			q.push(l, w)
+			return Queued
+		}
+	}
+}
+
+// Leave gives up the place of a w that was Queued. It returns false if w was
+// handed a permit meanwhile; then the caller owns it, and owes a Release. A w that
+// does not wait has nothing to leave, and Leave returns true.
+func (l *Limiter) Leave(w *Waiter) bool {
+	q := l.queue.Load()
+	if w == nil || q == nil {
+		return true // nobody ever waited here
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.in == l {
+		q.remove(w)
+		l.word.Add(^uint64(oneWaiting - 1))
+		return true
+	}
+	return !w.admitted
+}
+
+// handOver gives the permit of the caller to the first who waits. It returns
+// false if nobody waits any longer.
+func (l *Limiter) handOver() bool {
+	q := l.queue.Load()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := q.first
+	if w == nil {
+		return false
+	}
+	q.remove(w)
+	w.admitted = true
+	l.word.Add(^uint64(oneWaiting - 1)) // in flight stays: the permit has a new owner
+	if w.Admit != nil {
+		q.admits = append(q.admits, w.Admit)
+		q.call()
+	}
+	return true
+}
+
+// call calls the Admits that are due, in order. It is entered and left with the
+// lock held, and gives it up for each Admit. Only one goroutine is at it at a
+// time: were each to call its own, they could overtake one another. And so an
+// Admit that calls Release does not grow the stack.
+func (q *queue) call() {
+	if q.calling {
+		return
+	}
+	q.calling = true
+	for q.called < len(q.admits) {
+		admit := q.admits[q.called]
+		q.admits[q.called] = nil
+		q.called++
+		q.unlocked(admit)
+	}
+	q.admits, q.called = q.admits[:0], 0
+	q.calling = false
+}
+
+// unlocked calls admit without the lock. If admit panics, a Release that has
+// nothing to do with it carries the panic, after the Admits behind it were called.
+func (q *queue) unlocked(admit func()) {
+	returned := false
+	defer func() {
+		q.mu.Lock()
+		if !returned {
+			q.calling = false
+			q.call()
+		}
+	}()
+	q.mu.Unlock()
+	admit()
+	returned = true
+}
+
+func (q *queue) push(l *Limiter, w *Waiter) {
+	w.in, w.prev, w.next = l, q.last, nil
+	if q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+}
+
+func (q *queue) remove(w *Waiter) {
+	if w.prev == nil {
+		q.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.in, w.prev, w.next = nil, nil, nil
+}

@@ -1,0 +1,377 @@
+package lull
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+)
+
+// Spec is what a driver knows of a call before its first attempt. The zero Spec
+// is an idempotent operation without a name or a deadline of its own.
+type Spec struct {
+	Operation string
+	// Deadline is when the caller's patience ends, on the driver's clock; zero
+	// means that the policy's deadline alone counts.
+	Deadline time.Duration
+	// NotIdempotent: carrying the operation out twice is not the same as once. It
+	// is then repeated only when an attempt was provably never sent.
+	NotIdempotent bool
+	// NotReplayable: the request cannot be made a second time, whatever became of
+	// the first (a stream that was read). It gets one attempt.
+	NotReplayable bool
+}
+
+// A Step is the engine's answer: go on (after Wait), or the call is Done.
+type Step struct {
+	Done      bool
+	Reason    Reason        // if Done
+	Full      bool          // Attempt, Queue: the concurrency limit has no room now, but the policy allows to wait for it
+	Exhausted bool          // Next: the retry budget has just refused for the first time since it last paid
+	Wait      time.Duration // Next: how long to wait before the next attempt; Queue: how long at most to wait for room
+	Ceiling   time.Duration // Next: the wait before jitter
+}
+
+// A Call is one logical call in flight, as the engine sees it: the exported,
+// sans-I/O half of [Do], for drivers with a clock of their own. It never reads a
+// clock, sleeps, or draws a random number that it was not handed.
+//
+//	c, step := d.Start(now, spec)         // may the call begin?
+//	step = c.Attempt(now, random)         // may the next attempt? (concurrency limit)
+//	step = c.Next(now, verdict, random)   // it ended like this: what now?
+//
+// Every call for which Start did not say Done must be brought to a Step that is
+// Done, or be given up with Abandon; whatever it holds is given back then. Time
+// is a duration since an epoch of the driver's choosing, the same for all calls
+// to one dependency. Randomness is handed in as a source of 64 uniform bits,
+// which is asked when a wait, the budget or the breaker's open time needs it;
+// nil stands for the middle of every range. A Call is used by one goroutine at
+// a time; of its copies only one may be used on.
+type Call struct {
+	d        *Dependency
+	state    *state
+	spec     Spec
+	start    time.Duration
+	deadline time.Duration // of the call: the nearer of policy's and caller's
+	wait     time.Duration // the last one drawn, for decorrelated jitter
+	receipt  budget.Receipt
+	token    breaker.Token
+	attempts int32
+	last     Kind // of the last verdict
+	answered bool // the last verdict was on an answer of the dependency itself
+	paid     bool // an attempt is under way that receipt paid for
+	permit   bool // a place under the concurrency limit is held
+	ended    bool
+}
+
+const never = time.Duration(math.MaxInt64)
+
+// Start asks whether a call may begin at now: is there time left, is the circuit
+// closed (or the call admitted as a probe)? If the Step is Done the call was
+// refused, and the Call must not be used.
+func (d *Dependency) Start(now time.Duration, spec Spec) (Call, Step) {
+	var c Call
+	step := c.begin(d, now, spec)
+	return c, step
+}
+
+// begin is Start in place.
+func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Step {
+	c.d, c.spec, c.start, c.deadline = d, spec, now, never
+	if limit := d.plan.policy.Deadline; limit > 0 {
+		c.deadline = saturate(max(now, 0), limit)
+	}
+	if spec.Deadline != 0 {
+		c.deadline = min(c.deadline, spec.Deadline)
+	}
+	if now >= c.deadline {
+		c.ended = true
+		return Step{Done: true, Reason: DeadlineReached}
+	}
+	c.state = d.remember()
+	if b := c.state.breaker; b != nil {
+		token, ok := b.Start(now)
+		if !ok {
+			c.ended = true
+			return Step{Done: true, Reason: CircuitOpen}
+		}
+		c.token = token
+	}
+	if b := c.state.budget; b != nil {
+		b.Begin(now)
+	}
+	return Step{}
+}
+
+// Attempts is the number of attempts begun so far.
+func (c *Call) Attempts() int { return int(c.attempts) }
+
+// Deadline is when the call ends at the latest, on the driver's clock; the
+// largest duration if never.
+func (c *Call) Deadline() time.Duration { return c.deadline }
+
+// Timeout is how long an attempt that begins at now may take: the policy's
+// AttemptTimeout or what is left of the call, whichever is less; the largest
+// duration if it may take for ever.
+func (c *Call) Timeout(now time.Duration) time.Duration {
+	left := c.left(now)
+	if t := c.d.plan.policy.AttemptTimeout; t > 0 {
+		return min(t, left)
+	}
+	return left
+}
+
+func (c *Call) left(now time.Duration) time.Duration {
+	if c.deadline == never {
+		return never
+	}
+	return c.deadline - now
+}
+
+// Attempt asks whether the next attempt may begin at now. If the Step is neither
+// Done nor Full it has begun, and Next must be told how it ended. If it is Full,
+// ask Queue.
+func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
+	if c.ended {
+		return Step{Done: true, Reason: CallerCanceled}
+	}
+	if c.attempts > 0 {
+		// Time has passed since Next said yes.
+		if now >= c.deadline {
+			return c.finish(now, DeadlineReached, random)
+		}
+		if !c.closed(now) {
+			return c.finish(now, CircuitOpen, random)
+		}
+	}
+	if l := c.state.limiter; l != nil {
+		if !l.TryAcquire() {
+			if c.d.plan.policy.Limit.MaxWait <= 0 {
+				return c.finish(now, Limited, random)
+			}
+			return Step{Full: true}
+		}
+		c.permit = true
+	}
+	c.attempts++
+	return Step{}
+}
+
+// closed tells whether the breaker, if any, is closed.
+func (c *Call) closed(now time.Duration) bool {
+	b := c.state.breaker
+	return b == nil || b.State(now) == breaker.Closed
+}
+
+// Queue waits in line for room under the concurrency limit, after Attempt said
+// Full. If the Step is neither Done nor Full the attempt has begun. If it is
+// Full, w is in line: w.Admit is called when its turn comes, and then Admitted
+// must be; after Step.Wait at the latest, LeaveQueue must be.
+func (c *Call) Queue(now time.Duration, w *bulkhead.Waiter, random func() uint64) Step {
+	switch c.state.limiter.Join(now, w) {
+	case bulkhead.Admitted:
+		return c.Admitted()
+	case bulkhead.Queued:
+		return Step{Full: true, Wait: min(w.Deadline-now, c.left(now))}
+	}
+	return c.finish(now, Limited, random)
+}
+
+// Admitted begins the attempt for which w.Admit was called.
+func (c *Call) Admitted() Step {
+	c.permit = true
+	c.attempts++
+	return Step{}
+}
+
+// LeaveQueue gives up waiting. If w was admitted meanwhile, the attempt has
+// begun after all; else the call is Done.
+func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, random func() uint64) Step {
+	if !c.state.limiter.Leave(w) {
+		return c.Admitted()
+	}
+	if now >= c.deadline {
+		return c.finish(now, DeadlineReached, random)
+	}
+	return c.finish(now, Limited, random)
+}
+
+// Next is told how the attempt under way ended, and decides. It asks, in this
+// order, and the first no ends the call with that reason:
+//
+//  1. Did it succeed?
+//  2. Is the failure permanent, or did the server say not to retry?
+//  3. Is the operation safe to repeat?
+//  4. Are there attempts left?
+//  5. Is the breaker still closed?
+//  6. How long to wait: what the server asked for, plus jitter, or backoff with
+//     jitter. Is that no longer than the policy is willing to wait?
+//  7. Would the wait end before the deadline?
+//  8. Does the retry budget pay for it? It is charged here, before the wait.
+func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
+	if c.ended {
+		return Step{Done: true, Reason: CallerCanceled}
+	}
+	c.letGo(now)
+	c.last, c.answered = v.Kind, v.Code != CodeUnclassified && v.Code != CodeRetriedBelow
+	switch v.Kind {
+	case KindSuccess:
+		return c.finish(now, Succeeded, random)
+	case KindCanceled:
+		return c.finish(now, CallerCanceled, random)
+	case KindTransient, KindThrottled:
+	case KindOverloaded:
+		return c.finish(now, ServerSaidStop, random)
+	default:
+		return c.finish(now, FailedPermanent, random)
+	}
+	p := c.d.plan
+	pays := c.state.budget
+	if pays != nil {
+		pays.Failed(now)
+	}
+	if c.spec.NotReplayable {
+		return c.finish(now, CannotReplay, random)
+	}
+	if c.spec.NotIdempotent && !v.NeverSent {
+		return c.finish(now, UnsafeToRepeat, random)
+	}
+	retry := int(c.attempts)
+	if retry >= p.attempts {
+		return c.finish(now, AttemptsExhausted, random)
+	}
+	if !c.closed(now) {
+		return c.finish(now, CircuitOpen, random)
+	}
+	if v.After > p.policy.HintLimit {
+		return c.finish(now, HintTooLong, random)
+	}
+	wait, ceiling := c.nextWait(retry, v, c.left(now), random)
+	if wait >= c.left(now) {
+		return c.finish(now, DeadlineReached, random)
+	}
+	if pays != nil {
+		grant := pays.Withdraw(now, class(v), random)
+		if !grant.OK {
+			step := c.finish(now, BudgetExhausted, random)
+			step.Exhausted = grant.Exhausted
+			return step
+		}
+		c.receipt, c.paid = grant.Receipt, true
+	}
+	return Step{Wait: wait, Ceiling: ceiling}
+}
+
+// nextWait draws the wait before the given retry, and says what it was before
+// jitter. A wait that the server asked for is never shortened; its jitter is,
+// so as to end before the deadline if the hint itself does.
+func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() uint64) (wait, ceiling time.Duration) {
+	p := c.d.plan
+	draw, before := p.wait, p.ceiling
+	if v.Kind == KindThrottled {
+		draw, before = p.throttled.Delay, p.throttled.Ceiling
+	}
+	if v.After <= 0 {
+		wait = max(draw(retry, c.wait, random), 0)
+		c.wait = wait
+		if before == nil {
+			return wait, wait
+		}
+		return wait, before(retry)
+	}
+	spread := hintSpread(v.After, p.throttled.Ceiling(retry))
+	spread = min(spread, max(left-v.After-1, 0))
+	return saturate(v.After, upTo(spread, random)), v.After
+}
+
+// hintSpread is how far jitter may push a wait that the server asked for. All
+// clients that were refused together were told the same time; come back exactly
+// then, they are a wave again. Half the hint, or the ceiling of the ordinary
+// wait where that is more, spreads them.
+func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, ceiling) }
+
+// upTo is uniform in [0, n].
+func upTo(n time.Duration, random func() uint64) time.Duration {
+	r := uint64(1 << 63)
+	if random != nil {
+		r = random()
+	}
+	hi, _ := bits.Mul64(r, uint64(n)+1)
+	return time.Duration(hi)
+}
+
+// class is what the retry costs in budgets that charge by cause.
+func class(v Verdict) budget.Class {
+	switch {
+	case v.Kind == KindThrottled:
+		return budget.Throttled
+	case v.Code == CodeTimeout:
+		return budget.Timeout
+	}
+	return budget.Transient
+}
+
+// letGo gives back what an attempt holds: its place under the concurrency limit
+// (so that a call that waits holds none), and its count in budgets of concurrent
+// retries.
+func (c *Call) letGo(now time.Duration) {
+	if c.permit {
+		c.permit = false
+		c.state.limiter.Release()
+	}
+	if c.paid {
+		c.paid = false
+		c.state.budget.Settle(now, c.receipt)
+	}
+}
+
+// finish ends the call: the breaker learns its result, a success earns budget.
+func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
+	c.letGo(now)
+	c.ended = true
+	if b := c.state.breaker; b != nil {
+		b.Done(now, c.token, c.outcome(r), random)
+	}
+	if b := c.state.budget; b != nil {
+		b.End(now, r == Succeeded, c.receipt)
+	}
+	return Step{Done: true, Reason: r}
+}
+
+// outcome is what the call tells about the health of the dependency. An answer
+// is a good sign even if it is a refusal (a permanent failure that we know to be
+// one: not found, forbidden); an error that nothing is known of tells nothing,
+// and neither does a caller that went away, nor a call without an attempt.
+func (c *Call) outcome(r Reason) breaker.Outcome {
+	switch {
+	case r == CallerCanceled || c.attempts == 0:
+		return breaker.Neutral
+	case c.last == KindSuccess && r == Succeeded:
+		return breaker.Success
+	case r == FailedPermanent && c.answered:
+		return breaker.Success
+	case r == FailedPermanent:
+		return breaker.Neutral
+	}
+	return breaker.Failure
+}
+
+// Stop ends a call whose caller's context ended while it waited: with
+// CallerCanceled (which says nothing about the dependency) or DeadlineReached.
+func (c *Call) Stop(now time.Duration, r Reason, random func() uint64) Step {
+	if c.ended {
+		return Step{Done: true, Reason: r}
+	}
+	return c.finish(now, r, random)
+}
+
+// Abandon gives back everything that the call holds and reports nothing, for
+// an operation that panicked. It does nothing to a call that is Done.
+func (c *Call) Abandon(now time.Duration) {
+	if !c.ended && c.state != nil {
+		c.finish(now, CallerCanceled, nil)
+	}
+}

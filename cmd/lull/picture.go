@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Escape sequences, and the least terminal that the picture needs.
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l" // a screen of our own, without a cursor
+	leaveScreen = "\x1b[?25h\x1b[?1049l"
+	home        = "\x1b[H"
+	clearRest   = "\x1b[K"
+	clearBelow  = "\x1b[J"
+	reset       = "\x1b[0m"
+	bold        = "\x1b[1m"
+	dim         = "\x1b[2m"
+	red         = "\x1b[31m"
+	green       = "\x1b[32m"
+	yellow      = "\x1b[33m"
+	inverse     = "\x1b[7m"
+
+	leastColumns = 80
+	mostBars     = 160
+	labelWidth   = 9 // what stands to the left of the bars
+)
+
+var levels = []rune("▁▂▃▄▅▆▇█")
+
+// picture draws the run as it goes, on a screen of its own, and leaves its last
+// state behind.
+type picture struct {
+	out  io.Writer
+	size func() (columns, rows int)
+	on   bool
+}
+
+// pictureRows is how many rows the picture of n clients takes.
+func pictureRows(n int) int { return 3*n + 4 }
+
+func (p *picture) show(s snapshot) {
+	if !p.on {
+		io.WriteString(p.out, enterScreen)
+		p.on = true
+	}
+	columns, rows := p.size()
+	lines := draw(s, columns, rows)
+	// A terminal that became too small shows the top; nothing scrolls.
+	lines = lines[:min(len(lines), max(rows, 1))]
+	io.WriteString(p.out, home+strings.Join(lines, clearRest+"\r\n")+clearRest+clearBelow)
+}
+
+func (p *picture) end(s snapshot) {
+	p.restore()
+	columns, _ := p.size()
+	io.WriteString(p.out, strings.Join(draw(s, columns, 0), "\n")+"\n\n")
+}
+
+// restore gives the terminal back as it was.
+func (p *picture) restore() {
+	if p.on {
+		io.WriteString(p.out, leaveScreen)
+		p.on = false
+	}
+}
+
+// draw makes the lines of the picture, none wider than columns, with air between
+// the clients if there are rows enough.
+func draw(s snapshot, columns, rows int) []string {
+	set := s.setting
+	bars := max(1, min(columns-labelWidth-1, mostBars, int(set.Duration/tick)))
+	slice := set.Duration / time.Duration(bars)
+	full := float64(set.Attempts) * set.offered() // attempts a second when every call makes all it may
+
+	lines := []string{
+		heading(s, columns),
+		clip(fmt.Sprintf("load: attempts/s at the backend, %c is %.0f, calls are %.0f, capacity is %d",
+			levels[len(levels)-1], full, set.offered(), set.Capacity), columns),
+		clip("ok:   share of calls that succeeded, of those that ended then", columns),
+	}
+	for _, l := range s.lanes {
+		if rows > pictureRows(len(s.lanes))+len(s.lanes) {
+			lines = append(lines, "")
+		}
+		load, ok := barsOf(s, l, bars, slice, full)
+		lines = append(lines, status(s, l, columns), label("load")+load+reset, label("ok")+ok+reset)
+	}
+	return append(lines, label("time")+dim+axis(set, bars, slice)+reset)
+}
+
+func label(text string) string { return fmt.Sprintf("  %-*s", labelWidth-2, text) }
+
+// clip cuts a line without escape sequences to size.
+func clip(line string, columns int) string {
+	runes := []rune(line)
+	return string(runes[:min(len(runes), max(columns, 0))])
+}
+
+// heading says where the run is, and what the backends are doing.
+func heading(s snapshot, columns int) string {
+	set := s.setting
+	text := fmt.Sprintf("lull demo  %.1f of %v s  ", min(s.now, set.Duration).Seconds(), set.Duration.Seconds())
+	switch p := s.phase(); {
+	case p == lastCalls:
+		text += "waiting for the last calls"
+	case set.Outage == 0:
+		text += "no outage"
+	case p == before:
+		text += fmt.Sprintf("outage in %.1f s", (set.OutageAt - s.now).Seconds())
+	case p == after:
+		text += fmt.Sprintf("the outage ended %.1f s ago", (s.now - set.outageEnd()).Seconds())
+	case set.Kind == errors503:
+		return inverse + clip(text+"OUTAGE: every backend answers 503 ", columns) + reset
+	default:
+		return inverse + clip(text+"OUTAGE: every backend is frozen ", columns) + reset
+	}
+	return bold + clip(text, columns) + reset
+}
+
+// status is the line above a client's bars.
+func status(s snapshot, l laneSnapshot, columns int) string {
+	const last = time.Second
+	good, bad := sum(l.good, s.now-last, s.now), sum(l.bad, s.now-last, s.now)
+	seen := total(l.seen)
+	text := clip(fmt.Sprintf("%-15s%6d attempts for %5d calls (%.2f)   queue %4d   ok now %s",
+		l.name, seen, l.calls, ratio(float64(seen), float64(l.calls)), l.queue, percent(good, good+bad)), columns)
+	name := min(len(l.name), len(text))
+	return bold + text[:name] + reset + text[name:]
+}
+
+// barsOf draws the time that has passed: load and success.
+func barsOf(s snapshot, l laneSnapshot, bars int, slice time.Duration, full float64) (load, ok string) {
+	for i := range bars {
+		from := time.Duration(i) * slice
+		to := from + slice
+		if to > s.now {
+			break
+		}
+		good, bad := rateIn(l.good, from, to), rateIn(l.bad, from, to)
+		colour, okBar := reset, " " // nothing ended: nothing known
+		if good+bad > 0 {
+			share := good / (good + bad)
+			colour = colourOf(share)
+			okBar = bar(share)
+		}
+		load += colour + bar(rateIn(l.seen, from, to)/full)
+		ok += colour + okBar
+	}
+	return load, ok
+}
+
+// axis marks the outage below the bars.
+func axis(set setting, bars int, slice time.Duration) string {
+	line := []rune(strings.Repeat("·", bars))
+	if set.Outage > 0 {
+		from, to := int(set.OutageAt/slice), min(int((set.outageEnd()-1)/slice), bars-1)
+		for i := from; i <= to; i++ {
+			line[i] = '▔'
+		}
+		if to-from >= len("down") {
+			copy(line[from:], []rune("down"))
+		}
+	}
+	end := []rune(fmt.Sprintf(" %v s", set.Duration.Seconds()))
+	copy(line[max(0, bars-len(end)):], end)
+	copy(line, []rune("0 "))
+	return string(line)
+}
+
+// rateIn is events per second between two times, counting a tick that is only
+// partly inside by its part.
+func rateIn(counts []int, from, to time.Duration) float64 {
+	n := 0.0
+	for i := int(from / tick); i < len(counts); i++ {
+		begin, end := time.Duration(i)*tick, time.Duration(i+1)*tick
+		if begin >= to {
+			break
+		}
+		n += float64(counts[i]) * float64(min(end, to)-max(begin, from)) / float64(tick)
+	}
+	return ratio(n, (to - from).Seconds())
+}
+
+// bar is a block of that height; nothing at all is the lowest.
+func bar(height float64) string {
+	i := int(height * float64(len(levels)))
+	return string(levels[min(max(i, 0), len(levels)-1)])
+}
+
+// colourOf says at a glance how the calls of a moment went.
+func colourOf(share float64) string {
+	switch {
+	case share >= recoveryShare:
+		return green
+	case share >= 0.5:
+		return yellow
+	}
+	return red
+}

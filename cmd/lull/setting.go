@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// What every backend and every naive client of the demo has in common.
+const (
+	workers   = 4                      // of each backend; one job takes workers/capacity on average
+	naiveBase = 100 * time.Millisecond // the first wait of naive clients, lull's own default base
+
+	defaultDuration = 18 * time.Second
+	defaultOutage   = 2 * time.Second
+	latestOutageAt  = 4 * time.Second // where the outage begins, sooner in a short run
+	aftermath       = time.Second     // the least that must be left after the outage
+)
+
+type outageKind string
+
+const (
+	stall     outageKind = "stall"
+	errors503 outageKind = "errors"
+)
+
+// A setting is everything that decides what a run of the demo measures.
+type setting struct {
+	Duration time.Duration // calls are begun from 0 to Duration
+	Load     float64       // calls per second, as a share of Capacity
+	Capacity int           // requests per second that a backend can serve
+	Queue    int           // requests that may wait at a backend
+	OutageAt time.Duration
+	Outage   time.Duration
+	Kind     outageKind
+	Timeout  time.Duration // of every attempt, whoever makes it
+	Attempts int           // the most that a call makes
+	Seed     uint64        // of arrivals and service times
+	Clients  []client
+}
+
+// offered is the rate of calls, per second.
+func (s setting) offered() float64 { return s.Load * float64(s.Capacity) }
+
+// service is the mean time a worker spends on a request.
+func (s setting) service() time.Duration {
+	return time.Duration(float64(workers) / float64(s.Capacity) * float64(time.Second))
+}
+
+// outageEnd is when the backends come back.
+func (s setting) outageEnd() time.Duration { return s.OutageAt + s.Outage }
+
+// normalEnd is the end of the time that stands for normal: calls begun after it
+// may still be under way when the outage begins.
+func (s setting) normalEnd() time.Duration { return s.OutageAt - s.Timeout }
+
+// patience is how long a call may still take when the last one has begun. Waits
+// are a matter of milliseconds; a second for each is ample.
+func (s setting) patience() time.Duration {
+	return time.Duration(s.Attempts) * (s.Timeout + time.Second)
+}
+
+// policy is what the lull client is given: the zero policy but for what the
+// demo sets for every client.
+func (s setting) policy() lull.Policy {
+	p := lull.Policy{AttemptTimeout: s.Timeout}
+	if s.Attempts != lull.DefaultAttempts {
+		p.Attempts = s.Attempts
+	}
+	return p
+}
+
+// policyText is policy as it would be written in Go.
+func (s setting) policyText() string {
+	p := s.policy()
+	text := "lull.Policy{AttemptTimeout: " + p.AttemptTimeout.String()
+	if p.Attempts != 0 {
+		text += ", Attempts: " + strconv.Itoa(p.Attempts)
+	}
+	return text + "}"
+}
+
+// setting reads the flags. Everything that is wrong is reported at once, each
+// problem naming the flag, what was given and what is allowed.
+func (f demoFlags) setting() (setting, error) {
+	var l problem.List
+	s := setting{
+		Duration: duration(&l, "--duration", f.Duration, 2*time.Second, 10*time.Minute),
+		Capacity: whole(&l, "--capacity", f.Capacity, 10, 2000),
+		Load:     number(&l, "--load", f.Load, 0.05, 2, "as a share of the capacity"),
+		Attempts: whole(&l, "--attempts", f.Attempts, 1, 10),
+		Timeout:  duration(&l, "--timeout", f.Timeout, 20*time.Millisecond, 30*time.Second),
+	}
+	seed, err := strconv.ParseUint(string(f.Seed), 10, 64)
+	l.Check(err == nil, "--seed", quoted(f.Seed), "a whole number from 0 to 18446744073709551615")
+	s.Seed = seed
+
+	s.Kind = outageKind(f.Kind)
+	l.Check(s.Kind == stall || s.Kind == errors503, "--kind", quoted(f.Kind), `"stall" (workers freeze) or "errors" (503 at once)`)
+	s.Clients = clients(&l, f.Clients)
+	if len(l) > 0 {
+		return s, l // what follows depends on these
+	}
+
+	s.OutageAt = min(latestOutageAt, s.Duration/4)
+	longest := s.Duration - s.OutageAt - aftermath
+	s.Outage = min(defaultOutage, s.Duration/4)
+	if f.Outage != "" {
+		s.Outage = duration(&l, "--outage", f.Outage, 0, longest)
+	}
+	l.Check(s.Timeout < s.OutageAt, "--timeout", s.Timeout,
+		fmt.Sprintf("less than the %v before the outage; that is a quarter of --duration, at most %v", s.OutageAt, latestOutageAt))
+	// Long enough that whoever is served last has long given up.
+	s.Queue = max(10, int(4*s.Timeout.Seconds()*float64(s.Capacity)))
+	if f.Queue != "" {
+		s.Queue = whole(&l, "--queue", f.Queue, 1, 100_000)
+	}
+	return s, l.Err()
+}
+
+func quoted(v text) string { return strconv.Quote(string(v)) }
+
+func duration(l *problem.List, flag string, v text, least, most time.Duration) time.Duration {
+	d, err := time.ParseDuration(string(v))
+	l.Check(err == nil && d >= least && d <= most, flag, quoted(v),
+		fmt.Sprintf("a duration from %v to %v, such as 500ms or 1.5s", least, most))
+	return d
+}
+
+func whole(l *problem.List, flag string, v text, least, most int) int {
+	n, err := strconv.Atoi(string(v))
+	l.Check(err == nil && n >= least && n <= most, flag, quoted(v), fmt.Sprintf("a whole number from %d to %d", least, most))
+	return n
+}
+
+func number(l *problem.List, flag string, v text, least, most float64, what string) float64 {
+	n, err := strconv.ParseFloat(string(v), 64)
+	// The negated form refuses NaN, which compares false with everything.
+	l.Check(err == nil && !math.IsNaN(n) && n >= least && n <= most, flag, quoted(v), fmt.Sprintf("a number from %v to %v, %s", least, most, what))
+	return n
+}
+
+// clients reads a list of clients; the order is the demo's.
+func clients(l *problem.List, v text) []client {
+	if v == "" {
+		return allClients
+	}
+	asked := map[string]bool{}
+	for part := range strings.SplitSeq(string(v), ",") {
+		asked[strings.TrimSpace(part)] = true
+	}
+	var chosen []client
+	for _, c := range allClients {
+		if asked[c.flagName()] {
+			chosen = append(chosen, c)
+			delete(asked, c.flagName())
+		}
+	}
+	l.Check(len(asked) == 0, "--clients", quoted(v), "some of "+strings.Join(flagNames(), ",")+", separated by commas")
+	return chosen
+}

@@ -1,0 +1,209 @@
+package lull
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+)
+
+// A Dependency is what one process remembers of one thing that it calls: the
+// retry budget, the circuit breaker, the calls in flight. Share one among all
+// goroutines that call that thing; its methods may be called concurrently.
+//
+// A Dependency that was never called is one small allocation. What it remembers
+// is allocated at its first call.
+type Dependency struct {
+	name  string
+	plan  *plan // shared with every Clone
+	state atomic.Pointer[state]
+}
+
+// plan is a policy made ready, and the wiring: written once, then only read.
+type plan struct {
+	policy    Policy // with defaults
+	attempts  int    // as Policy.allowed
+	ceiling   func(retry int) time.Duration
+	wait      backoff.Func
+	throttled backoff.Schedule
+	classify  Classifier
+	observer  Observer
+	newBudget func() budget.Budget
+	rand      func() uint64
+	epoch     time.Time // what real drivers count their time from
+}
+
+// state is what a dependency remembers. Parts that are switched off are nil.
+type state struct {
+	budget  budget.Budget
+	breaker *breaker.Breaker
+	limiter *bulkhead.Limiter
+}
+
+// An Option wires a dependency: what cannot be data in a Policy.
+type Option func(*plan)
+
+// WithClassifier makes classify decide what the operation's errors mean. Errors
+// that were marked (Transient, RetryAfter, ...) keep their marks. To add to what
+// lull knows, fall back on [Classify].
+func WithClassifier(classify Classifier) Option {
+	return func(p *plan) {
+		if classify != nil {
+			p.classify = classify
+		}
+	}
+}
+
+// WithObserver tells o of every event. It may be given several times.
+func WithObserver(o Observer) Option {
+	return func(p *plan) {
+		switch have := p.observer.(type) {
+		case nil:
+			p.observer = o
+		case observers:
+			p.observer = append(have[:len(have):len(have)], o)
+		default:
+			p.observer = observers{have, o}
+		}
+	}
+}
+
+// WithBackoff replaces Policy.Backoff by a function. It must be safe for
+// concurrent use. Policy.WorstCase does not know of it.
+func WithBackoff(f backoff.Func) Option {
+	return func(p *plan) {
+		if f != nil {
+			p.wait = f
+			p.ceiling = nil
+		}
+	}
+}
+
+// WithBudget replaces Policy.Budget by another kind, such as a gRPC throttle.
+// The function is called once for each Dependency that is made with the option,
+// at its first call; let it return one shared budget to have several
+// dependencies pay from it.
+func WithBudget(f func() budget.Budget) Option {
+	return func(p *plan) {
+		if f != nil {
+			p.newBudget = f
+		}
+	}
+}
+
+// WithRand replaces the source of randomness that real drivers hand to the
+// engine, math/rand/v2's Uint64. It must be safe for concurrent use.
+func WithRand(f func() uint64) Option {
+	return func(p *plan) {
+		if f != nil {
+			p.rand = f
+		}
+	}
+}
+
+// NewDependency returns a dependency that is called under policy p. The name
+// stands in errors and events. A policy that does not validate is refused.
+func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
+	if name == "" {
+		return nil, errors.New("a dependency needs a name, for errors and events")
+	}
+	if err := p.Validate(); err != nil {
+		return nil, &policyError{name, err}
+	}
+	pl := &plan{
+		policy:    p.WithDefaults(),
+		attempts:  p.allowed(),
+		ceiling:   p.Backoff.Ceiling,
+		wait:      p.Backoff.Delay,
+		throttled: p.WithDefaults().throttled(),
+		classify:  Classify,
+		rand:      rand.Uint64,
+		epoch:     time.Now(),
+	}
+	for _, o := range opts {
+		if o != nil {
+			o(pl)
+		}
+	}
+	return &Dependency{name: name, plan: pl}, nil
+}
+
+// policyError says whose policy is wrong.
+type policyError struct {
+	name string
+	err  error
+}
+
+func (e *policyError) Error() string { return "policy of " + e.name + ": " + e.err.Error() }
+func (e *policyError) Unwrap() error { return e.err }
+
+// Clone returns a dependency under the same policy and wiring that remembers
+// nothing yet. It is cheap: policy and wiring are shared.
+func (d *Dependency) Clone(name string) *Dependency {
+	return &Dependency{name: name, plan: d.plan}
+}
+
+// Name is the name that the dependency was made with.
+func (d *Dependency) Name() string { return d.name }
+
+// Policy is the policy in force, with the defaults of its own fields filled in.
+func (d *Dependency) Policy() Policy { return d.plan.policy }
+
+// Now is the time on the clock that real drivers count in: since the dependency
+// (or the one it was cloned from) was made.
+func (d *Dependency) Now() time.Duration { return time.Since(d.plan.epoch) }
+
+// Breaker is the dependency's circuit breaker, for looking at it and for forcing
+// it open or closed; nil if Policy.Breaker.Off.
+func (d *Dependency) Breaker() *breaker.Breaker { return d.remember().breaker }
+
+// Budget is the dependency's retry budget; nil if Policy.Budget.Unlimited.
+func (d *Dependency) Budget() budget.Budget { return d.remember().budget }
+
+// Limiter is the dependency's concurrency limit; nil if there is none.
+func (d *Dependency) Limiter() *bulkhead.Limiter { return d.remember().limiter }
+
+// remember is the state, which the first call allocates.
+func (d *Dependency) remember() *state {
+	if s := d.state.Load(); s != nil {
+		return s
+	}
+	s := d.newState()
+	if !d.state.CompareAndSwap(nil, s) {
+		s = d.state.Load()
+	}
+	return s
+}
+
+func (d *Dependency) newState() *state {
+	s := new(state)
+	p := &d.plan.policy
+	// The policy was validated, so none of these can fail.
+	switch {
+	case d.plan.newBudget != nil:
+		s.budget = d.plan.newBudget()
+	case !p.Budget.Unlimited:
+		s.budget, _ = budget.New(p.Budget)
+	}
+	if !p.Breaker.Off {
+		if d.plan.observer == nil {
+			s.breaker, _ = breaker.New(p.Breaker)
+		} else {
+			s.breaker, _ = breaker.New(p.Breaker, d.circuitChanged)
+		}
+	}
+	if p.Limit.Limit > 0 {
+		s.limiter, _ = bulkhead.New(p.Limit)
+	}
+	return s
+}
+
+func (d *Dependency) circuitChanged(c breaker.Change) {
+	d.plan.observer.Observe(context.Background(), Event{Kind: EventCircuitChanged, Dependency: d.name, Circuit: c})
+}

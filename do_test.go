@@ -1,0 +1,556 @@
+package lull_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+)
+
+var errBlip = errors.New("blip")
+
+// plenty is a budget that no test here can exhaust.
+var plenty = budget.Config{Ratio: 10, Stock: 100}
+
+func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
+	t.Helper()
+	d, err := lull.NewDependency("payments", p, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// middle is a source of randomness that always draws the middle.
+func middle() uint64 { return 1 << 63 }
+
+func TestDoWaitsBetweenAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{Budget: plenty, Backoff: backoff.Schedule{Jitter: backoff.None}})
+		start := time.Now()
+		var at []time.Duration
+		got, err := lull.Do(t.Context(), d, func(context.Context) (string, error) {
+			at = append(at, time.Since(start))
+			if len(at) < 3 {
+				return "", lull.Transient(errBlip)
+			}
+			return "done", nil
+		})
+		if got != "done" || err != nil {
+			t.Errorf("Do = %q, %v", got, err)
+		}
+		if want := []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}; !slices.Equal(at, want) {
+			t.Errorf("attempts at %v, want %v", at, want)
+		}
+	})
+}
+
+func TestDoTellsWhyItStopped(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	for name, c := range map[string]struct {
+		policy   lull.Policy
+		opts     []lull.CallOption
+		err      error
+		reason   error
+		attempts int
+	}{
+		"unknown error":                     {err: errBlip, reason: lull.ErrPermanent, attempts: 1},
+		"marked permanent":                  {err: lull.Permanent(lull.Transient(errBlip)), reason: lull.ErrPermanent, attempts: 1},
+		"attempts":                          {err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
+		"known network error":               {err: refused, reason: lull.ErrAttemptsExhausted, attempts: 3},
+		"schedule gives up":                 {policy: lull.Policy{Attempts: 9, Backoff: backoff.Schedule{Kind: backoff.Immediate}}, err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 2},
+		"budget":                            {policy: lull.Policy{Budget: budget.Config{Ratio: budget.MinRatio}}, err: lull.Transient(errBlip), reason: lull.ErrBudgetExhausted, attempts: 1},
+		"not idempotent":                    {opts: []lull.CallOption{lull.NotIdempotent()}, err: lull.Transient(errBlip), reason: lull.ErrNotIdempotent, attempts: 1},
+		"not idempotent, but never sent":    {opts: []lull.CallOption{lull.NotIdempotent()}, err: lull.NeverSent(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
+		"not idempotent, refused":           {opts: []lull.CallOption{lull.NotIdempotent()}, err: refused, reason: lull.ErrAttemptsExhausted, attempts: 3},
+		"hint too long":                     {err: lull.RetryAfter(errBlip, time.Minute), reason: lull.ErrHintTooLong, attempts: 1},
+		"hint crosses the deadline":         {policy: lull.Policy{Deadline: 10 * time.Second}, err: lull.RetryAfter(errBlip, 11*time.Second), reason: lull.ErrDeadline, attempts: 1},
+		"breaker opens on the first result": {policy: lull.Policy{Breaker: breaker.Config{Consecutive: 1}}, err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
+		"another dependency behind it":      {err: &lull.Error{Reason: lull.AttemptsExhausted, Last: lull.Transient(nil)}, reason: lull.ErrPermanent, attempts: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := c.policy
+				if p.Budget == (budget.Config{}) {
+					p.Budget = plenty
+				}
+				d := newDependency(t, p)
+				n := 0
+				err := lull.Run(t.Context(), d, func(context.Context) error { n++; return c.err }, append(c.opts, lull.Operation("charge"))...)
+				var e *lull.Error
+				if !errors.As(err, &e) {
+					t.Fatalf("error is %v", err)
+				}
+				if !errors.Is(err, c.reason) || n != c.attempts || e.Attempts != n {
+					t.Errorf("%d attempts, %q; want %d and %q", n, err, c.attempts, c.reason)
+				}
+				if !errors.Is(err, c.err) {
+					t.Errorf("the last error %v is lost from %v", c.err, err)
+				}
+				if !strings.HasPrefix(err.Error(), "payments: charge: ") {
+					t.Errorf("error %q does not say which operation", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAnUnknownErrorSaysHowToMarkIt(t *testing.T) {
+	d := newDependency(t, lull.Policy{})
+	err := lull.Run(t.Context(), d, func(context.Context) error { return errBlip })
+	if err == nil || !strings.Contains(err.Error(), "lull.Transient") {
+		t.Errorf("error %v does not say how to have it retried", err)
+	}
+}
+
+// Rule 2: a wait that would cross the deadline is not begun; the reason and the
+// last error come back at once.
+func TestRule02NoWaitIntoTheDeadline(t *testing.T) {
+	long := backoff.Schedule{Kind: backoff.Constant, Base: 10 * time.Second, Jitter: backoff.None}
+	for name, c := range map[string]struct {
+		policy lull.Policy
+		within time.Duration // of the caller's context
+	}{
+		"the caller's deadline": {lull.Policy{Backoff: long, Budget: plenty}, 300 * time.Millisecond},
+		"the policy's deadline": {lull.Policy{Backoff: long, Budget: plenty, Deadline: 300 * time.Millisecond}, 0},
+		"exactly at it":         {lull.Policy{Backoff: long, Budget: plenty, Deadline: 10 * time.Second}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if c.within > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.within)
+					defer cancel()
+				}
+				d := newDependency(t, c.policy)
+				start := time.Now()
+				err := lull.Run(ctx, d, func(context.Context) error { return lull.Transient(errBlip) })
+				if slept := time.Since(start); slept != 0 {
+					t.Errorf("slept %v", slept)
+				}
+				if !errors.Is(err, lull.ErrDeadline) || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errBlip) {
+					t.Errorf("error %v, want the deadline and the last error", err)
+				}
+			})
+		})
+	}
+}
+
+// Rule 4, in the engine: what is not idempotent is repeated only if never sent.
+func TestRule04TheUnsafeIsNotRepeated(t *testing.T) {
+	d := newDependency(t, lull.Policy{Attempts: 5, Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant}})
+	for _, sent := range []bool{true, false} {
+		c, step := d.Start(0, lull.Spec{NotIdempotent: true})
+		if step.Done {
+			t.Fatalf("refused: %v", step.Reason)
+		}
+		c.Attempt(0, nil)
+		step = c.Next(0, lull.Verdict{Kind: lull.KindTransient, NeverSent: !sent}, nil)
+		if step.Done != sent || sent && step.Reason != lull.UnsafeToRepeat {
+			t.Errorf("sent %v: %+v", sent, step)
+		}
+		c.Abandon(0)
+	}
+}
+
+// Rule 12: a policy is pure data, and a dependency is shared by goroutines.
+func TestRule12PoliciesAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := lull.Policy{Attempts: 3, Budget: plenty, Breaker: breaker.Config{Off: true}, Backoff: backoff.Schedule{Jitter: backoff.Decorrelated}}
+		before := p
+		d := newDependency(t, p)
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				n := 0
+				err := lull.Run(t.Context(), d, func(context.Context) error { n++; return lull.Transient(errBlip) })
+				if n != 3 || !errors.Is(err, lull.ErrAttemptsExhausted) {
+					t.Errorf("%d attempts, %v: one call's state leaked into another", n, err)
+				}
+			})
+		}
+		wg.Wait()
+		if p != before {
+			t.Error("the policy was changed")
+		}
+	})
+}
+
+func TestASuccessIsNotThrownAway(t *testing.T) {
+	d := newDependency(t, lull.Policy{})
+	ctx, cancel := context.WithCancel(t.Context())
+	got, err := lull.Do(ctx, d, func(context.Context) (int, error) { cancel(); return 7, nil })
+	if got != 7 || err != nil {
+		t.Errorf("Do = %v, %v; the operation succeeded", got, err)
+	}
+}
+
+func TestAContextThatHasEndedMakesNoAttempt(t *testing.T) {
+	d := newDependency(t, lull.Policy{})
+	why := errors.New("shutting down")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	err := lull.Run(ctx, d, func(context.Context) error { t.Error("an attempt was made"); return nil })
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTheLastErrorSurvivesCancellation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{Budget: plenty, Backoff: backoff.Schedule{Jitter: backoff.None}})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(30*time.Millisecond, cancel)
+		start := time.Now()
+		err := lull.Run(ctx, d, func(context.Context) error { return lull.Transient(errBlip) })
+		if !errors.Is(err, errBlip) || !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want both the last error and the cancellation", err)
+		}
+		if took := time.Since(start); took != 30*time.Millisecond {
+			t.Errorf("returned after %v, cancelled after 30ms", took)
+		}
+	})
+}
+
+func TestAPanicGivesEverythingBack(t *testing.T) {
+	d := newDependency(t, lull.Policy{
+		Breaker: breaker.Config{Consecutive: 1, OpenFor: time.Nanosecond, OpenJitter: -1},
+		Limit:   bulkhead.Config{Limit: 1},
+		Budget:  plenty,
+	})
+	call := func(op func() error) (err error, panicked any) {
+		defer func() { panicked = recover() }()
+		return lull.Run(t.Context(), d, func(context.Context) error { return op() }), nil
+	}
+	// Opens the breaker, which is half-open again at once: the next is a probe.
+	call(func() error { return lull.Transient(errBlip) })
+	for range 3 {
+		if _, p := call(func() error { panic("boom") }); p != "boom" {
+			t.Fatalf("the panic did not come through: %v", p)
+		}
+		if n := d.Limiter().InFlight(); n != 0 {
+			t.Fatalf("%d permits are still out", n)
+		}
+	}
+	if err, _ := call(func() error { return nil }); err != nil {
+		t.Errorf("after the panics: %v; the probe's place was not given back", err)
+	}
+}
+
+func TestAnAttemptThatIsTooSlowIsRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty})
+		n := 0
+		err := lull.Run(t.Context(), d, func(ctx context.Context) error {
+			if n++; n > 1 {
+				return nil
+			}
+			if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) != time.Second {
+				t.Errorf("the attempt's deadline is %v, %v", deadline, ok)
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if err != nil || n != 2 {
+			t.Errorf("%d attempts, %v", n, err)
+		}
+	})
+}
+
+func TestWaitingHoldsNoPermit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{
+			Limit:   bulkhead.Config{Limit: 1},
+			Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Second, Jitter: backoff.None},
+			Budget:  plenty,
+		})
+		go lull.Run(t.Context(), d, func(context.Context) error { return lull.Transient(errBlip) })
+		time.Sleep(500 * time.Millisecond) // the call above waits for its second attempt
+		if err := lull.Run(t.Context(), d, func(context.Context) error { return nil }); err != nil {
+			t.Errorf("a waiting call keeps others out: %v", err)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestTheConcurrencyLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		maxWait time.Duration
+		err     error
+		at      time.Duration
+	}{
+		"refuses at once":    {0, lull.ErrLimited, 0},
+		"waits in vain":      {time.Second, lull.ErrLimited, time.Second},
+		"waits for its turn": {3 * time.Second, nil, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: c.maxWait}})
+				go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(2 * time.Second); return nil })
+				synctest.Wait()
+				start := time.Now()
+				err := lull.Run(t.Context(), d, func(context.Context) error { return nil })
+				if !errors.Is(err, c.err) || time.Since(start) != c.at {
+					t.Errorf("%v after %v; want %v after %v", err, time.Since(start), c.err, c.at)
+				}
+				time.Sleep(time.Minute)
+				if n := d.Limiter().InFlight() + d.Limiter().Waiting(); n != 0 {
+					t.Errorf("%d places are still taken", n)
+				}
+			})
+		})
+	}
+}
+
+func TestTheCircuit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{
+			Attempts: 1,
+			Breaker:  breaker.Config{OpenFor: 5 * time.Second, OpenJitter: -1},
+		})
+		for range 20 {
+			lull.Run(t.Context(), d, func(context.Context) error { return lull.Transient(errBlip) })
+		}
+		err := lull.Run(t.Context(), d, func(context.Context) error { t.Error("called through an open circuit"); return nil })
+		var e *lull.Error
+		if !errors.Is(err, lull.ErrCircuitOpen) || !errors.As(err, &e) || e.RetryAt != 5*time.Second || e.Attempts != 0 {
+			t.Errorf("error %v (%+v), want an open circuit with a probe in 5s", err, e)
+		}
+		time.Sleep(5 * time.Second)
+		if err := lull.Run(t.Context(), d, func(context.Context) error { return nil }); err != nil {
+			t.Errorf("the probe: %v", err)
+		}
+		if s := d.Breaker().State(d.Now()); s != breaker.Closed {
+			t.Errorf("after a good probe the circuit is %v", s)
+		}
+	})
+}
+
+// Nothing is retried through a circuit that opened while the call waited.
+func TestARetryStopsWhenTheCircuitOpensMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Second, Jitter: backoff.None}})
+		time.AfterFunc(500*time.Millisecond, func() { d.Breaker().ForceOpen(d.Now()) })
+		n := 0
+		err := lull.Run(t.Context(), d, func(context.Context) error { n++; return lull.Transient(errBlip) })
+		if n != 1 || !errors.Is(err, lull.ErrCircuitOpen) || !errors.Is(err, errBlip) {
+			t.Errorf("%d attempts, %v", n, err)
+		}
+	})
+}
+
+func TestWhatCountsAgainstTheDependency(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	for name, c := range map[string]struct {
+		ctx   context.Context
+		op    func(context.Context) error
+		opens bool
+	}{
+		"transient failure": {t.Context(), func(context.Context) error { return lull.Transient(errBlip) }, true},
+		"timeout":           {t.Context(), func(context.Context) error { return context.DeadlineExceeded }, true},
+		"known refusal":     {t.Context(), func(context.Context) error { return lull.Permanent(errBlip) }, false},
+		"unknown error":     {t.Context(), func(context.Context) error { return errBlip }, false},
+		"cancelled":         {ended, func(ctx context.Context) error { cancel(); return lull.Transient(ctx.Err()) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1}})
+			lull.Run(c.ctx, d, c.op)
+			if open := d.Breaker().State(d.Now()) == breaker.Open; open != c.opens {
+				t.Errorf("breaker open: %v, want %v", open, c.opens)
+			}
+		})
+	}
+}
+
+func TestAttemptInformation(t *testing.T) {
+	d := newDependency(t, lull.Policy{Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant}})
+	inner := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout})
+	var seen []string
+	lull.Run(t.Context(), d, func(ctx context.Context) error {
+		a, ok := lull.AttemptFrom(ctx)
+		seen = append(seen, fmt.Sprint(a.Operation, " ", a.Number, "/", a.Of, " ", ok))
+		// A call inside is a call of its own: its first attempt is number 1.
+		lull.Run(ctx, inner, func(ctx context.Context) error {
+			if a, _ := lull.AttemptFrom(ctx); a.Number != 1 || a.Of != 3 {
+				t.Errorf("inside attempt %d another call's first attempt is %+v", len(seen), a)
+			}
+			return nil
+		})
+		return lull.Transient(errBlip)
+	}, lull.Operation("charge"))
+	if want := []string{"charge 1/3 true", "charge 2/3 true", "charge 3/3 true"}; !slices.Equal(seen, want) {
+		t.Errorf("attempts saw %v, want %v", seen, want)
+	}
+	if a, ok := lull.AttemptFrom(t.Context()); ok || a.Number != 1 {
+		t.Errorf("a context of no attempt: %+v, %v", a, ok)
+	}
+}
+
+func TestDetach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second})
+		var stream context.Context
+		var release func()
+		lull.Run(t.Context(), d, func(ctx context.Context) error {
+			stream, release = ctx, lull.Detach(ctx)
+			return nil
+		})
+		time.Sleep(time.Minute)
+		if err := stream.Err(); err != nil {
+			t.Errorf("the stream's context ended: %v", err)
+		}
+		release()
+		<-stream.Done()
+	})
+}
+
+// The context of an attempt must behave like one of the context package's own.
+func TestAttemptContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Attempts: 1})
+		type key struct{}
+		parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+		defer cancel()
+		run := func(op func(context.Context)) {
+			lull.Run(parent, d, func(ctx context.Context) error { op(ctx); return nil })
+		}
+		run(func(ctx context.Context) {
+			if ctx.Value(key{}) != "value" {
+				t.Error("the caller's values are gone")
+			}
+			child, stop := context.WithCancel(ctx)
+			defer stop()
+			time.Sleep(time.Second)
+			<-child.Done()
+			if child.Err() != context.DeadlineExceeded || ctx.Err() != context.DeadlineExceeded {
+				t.Errorf("after the timeout: %v, and %v in a child", ctx.Err(), child.Err())
+			}
+		})
+		run(func(ctx context.Context) {
+			time.Sleep(2 * time.Second)
+			if ctx.Err() != context.DeadlineExceeded {
+				t.Errorf("nobody watched, and Err is %v", ctx.Err())
+			}
+			<-ctx.Done()
+		})
+		var after context.Context
+		var child context.Context
+		run(func(ctx context.Context) {
+			var stop context.CancelFunc
+			child, stop = context.WithCancel(ctx)
+			context.AfterFunc(child, stop)
+			after = ctx
+		})
+		<-child.Done()
+		if after.Err() != context.Canceled {
+			t.Errorf("after the attempt returned: %v", after.Err())
+		}
+		run(func(ctx context.Context) {
+			fired := make(chan struct{})
+			context.AfterFunc(ctx, func() { close(fired) })
+			stop := context.AfterFunc(ctx, func() { t.Error("this one was stopped") })
+			if !stop() {
+				t.Error("stop came too late")
+			}
+			cancel()
+			<-fired
+			if ctx.Err() != context.Canceled {
+				t.Errorf("the caller cancelled: %v", ctx.Err())
+			}
+		})
+	})
+}
+
+// eventLog remembers events.
+type eventLog struct {
+	mu     sync.Mutex
+	events []lull.Event
+}
+
+func (l *eventLog) Observe(_ context.Context, e lull.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+}
+
+func TestObserversAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log, second eventLog
+		d := newDependency(t, lull.Policy{
+			Attempts: 2, Budget: budget.Config{Stock: 1},
+			Breaker: breaker.Config{Consecutive: 2, OpenFor: time.Hour, OpenMax: time.Hour, OpenJitter: -1},
+		}, lull.WithObserver(&log), lull.WithObserver(&second), lull.WithRand(middle))
+		fail := func(context.Context) error { return lull.RetryAfter(errBlip, time.Second) }
+		lull.Run(t.Context(), d, fail)
+		lull.Run(t.Context(), d, fail)
+		lull.Run(t.Context(), d, fail)
+		var got []string
+		for _, e := range log.events {
+			switch e.Kind {
+			case lull.EventRetryScheduled, lull.EventRetryStarted:
+				got = append(got, fmt.Sprint(e.Kind, " ", e.Attempt, "/", e.Of, " hint ", e.Verdict.After, " ", e.Ceiling, "→", e.Delay, " slept ", e.Slept, ": ", e.Err))
+			case lull.EventCircuitChanged:
+				got = append(got, fmt.Sprint(e.Kind, " ", e.Circuit.From, "→", e.Circuit.To))
+			default:
+				got = append(got, fmt.Sprint(e.Kind, " ", e.Reason, " after ", e.Attempt))
+			}
+		}
+		want := []string{
+			"retry_scheduled 1/2 hint 1s 1s→1.5s slept 0s: blip",
+			"retry_started 2/2 hint 1s 1s→1.5s slept 1.5s: blip",
+			"call_ended attempts_exhausted after 2",
+			"circuit_changed closed→open",
+			"budget_exhausted budget_exhausted after 1",
+			"call_ended budget_exhausted after 1",
+			"call_ended circuit_open after 0",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("events:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if len(second.events) != len(log.events) {
+			t.Errorf("the second observer saw %d events of %d", len(second.events), len(log.events))
+		}
+	})
+}
+
+func TestMarks(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want lull.Verdict
+	}{
+		"transient":        {lull.Transient(errBlip), lull.Verdict{Kind: lull.KindTransient, Code: "transient"}},
+		"permanent":        {lull.Permanent(errBlip), lull.Verdict{Kind: lull.KindPermanent, Code: "permanent"}},
+		"after":            {lull.RetryAfter(errBlip, time.Second), lull.Verdict{Kind: lull.KindThrottled, Code: "throttled", After: time.Second}},
+		"after, negative":  {lull.RetryAfter(errBlip, -1), lull.Verdict{Kind: lull.KindThrottled, Code: "throttled"}},
+		"never sent":       {lull.NeverSent(errBlip), lull.Verdict{Kind: lull.KindTransient, Code: "never_sent", NeverSent: true}},
+		"combined":         {lull.RetryAfter(lull.NeverSent(errBlip), 1), lull.Verdict{Kind: lull.KindThrottled, Code: "never_sent", After: 1, NeverSent: true}},
+		"combined, wraps":  {fmt.Errorf("reading: %w", lull.NeverSent(lull.Transient(errBlip))), lull.Verdict{Kind: lull.KindTransient, Code: "transient", NeverSent: true}},
+		"no mark, unknown": {errBlip, lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}},
+	} {
+		if got := lull.Classify(c.err); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+		if !errors.Is(c.err, errBlip) || !strings.Contains(c.err.Error(), "blip") {
+			t.Errorf("%s: the mark hides its error: %v", name, c.err)
+		}
+	}
+	for _, marked := range []error{lull.Transient(nil), lull.Permanent(nil), lull.RetryAfter(nil, 1), lull.NeverSent(nil)} {
+		if marked != nil {
+			t.Error("a mark made an error of nil")
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package lull
+
+import (
+	"context"
+	"time"
+
+	"github.com/lullgo/lull/breaker"
+)
+
+// EventKind says what happened.
+type EventKind uint8
+
+const (
+	// EventCallEnded: a call has its result. Every call that was not refused its
+	// first attempt has exactly one such event, and every refused one too.
+	EventCallEnded EventKind = iota
+	// EventRetryScheduled: an attempt failed, and another will follow after Delay.
+	EventRetryScheduled
+	// EventRetryStarted: the wait is over (it took Slept), the next attempt begins.
+	EventRetryStarted
+	// EventCircuitChanged: the breaker went from Circuit.From to Circuit.To.
+	EventCircuitChanged
+	// EventBudgetExhausted: the retry budget has just refused for the first time
+	// since it last paid.
+	EventBudgetExhausted
+)
+
+var eventNames = [...]string{"call_ended", "retry_scheduled", "retry_started", "circuit_changed", "budget_exhausted"}
+
+// String is the kind as a label, such as "retry_scheduled".
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return "unknown"
+}
+
+// An Event is something that happened to a call or a dependency, by value.
+// Fields that a kind does not mention are zero.
+type Event struct {
+	Kind       EventKind
+	Dependency string
+	Operation  string
+
+	// Of the call.
+	Attempt int           // the attempt that just ended, or (EventRetryStarted) now begins; from 1
+	Of      int           // the most attempts that the policy allows
+	Elapsed time.Duration // since the call started
+	Verdict Verdict       // what the last attempt came to
+	Err     error         // the last attempt's error, if the driver has one
+	Reason  Reason        // EventCallEnded: why the call ended
+
+	// Of the wait (EventRetryScheduled, EventRetryStarted). The server's hint, if
+	// any, is Verdict.After.
+	Ceiling time.Duration // the wait before jitter
+	Delay   time.Duration // the wait after jitter
+	Slept   time.Duration // EventRetryStarted: how long the wait really took
+
+	// Of the breaker (EventCircuitChanged).
+	Circuit breaker.Change
+}
+
+// An Observer is told of events as they happen, on the goroutine that they
+// happen on: it must be quick, safe for concurrent use, and must not panic.
+// A breaker's events have context.Background.
+type Observer interface {
+	Observe(context.Context, Event)
+}
+
+// observers tells several, in order.
+type observers []Observer
+
+func (o observers) Observe(ctx context.Context, e Event) {
+	for _, each := range o {
+		each.Observe(ctx, e)
+	}
+}

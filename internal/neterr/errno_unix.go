@@ -1,0 +1,24 @@
+//go:build unix
+
+package neterr
+
+import "syscall"
+
+// The numbers that speak of a connection. A number that is missing here is not
+// retried, so those that need a person (EACCES, EAFNOSUPPORT) stay out.
+var errnos = []errnoCode{
+	{syscall.ECONNREFUSED, codeRefused},
+	{syscall.ECONNRESET, codeReset},
+	{syscall.EPIPE, codeReset},
+	{syscall.ECONNABORTED, codeReset},
+	{syscall.ENETRESET, codeReset},
+	{syscall.ETIMEDOUT, codeTimeout},
+	{syscall.EHOSTUNREACH, codeUnreachable},
+	{syscall.EHOSTDOWN, codeUnreachable},
+	{syscall.ENETUNREACH, codeUnreachable},
+	{syscall.ENETDOWN, codeUnreachable},
+	{syscall.EADDRNOTAVAIL, codeResources},
+	{syscall.EMFILE, codeResources},
+	{syscall.ENFILE, codeResources},
+	{syscall.ENOBUFS, codeResources},
+}

@@ -1,0 +1,86 @@
+package lull
+
+import (
+	"context"
+	"log/slog"
+)
+
+// NewLogObserver returns an Observer that writes to a [slog.Logger]; nil means
+// slog.Default. Each line has the attributes that its event has: dependency,
+// operation, attempt and of (attempt n of m), delay_before_jitter, delay, slept
+// (the wait as computed, as drawn, and as it really was), class and code (what
+// kind of failure), server_hint (what the server asked for), reason, elapsed,
+// error. Levels: a retry is Info, a call that failed is Warn, a breaker or a
+// budget that acts is Warn (its recovery Info), a success is Debug.
+func NewLogObserver(l *slog.Logger) Observer {
+	if l == nil {
+		l = slog.Default()
+	}
+	return logObserver{l}
+}
+
+type logObserver struct{ log *slog.Logger }
+
+func (o logObserver) Observe(ctx context.Context, e Event) {
+	level, message := o.level(e)
+	if !o.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 14)
+	attrs = append(attrs, slog.String("dependency", e.Dependency))
+	if e.Operation != "" {
+		attrs = append(attrs, slog.String("operation", e.Operation))
+	}
+	switch e.Kind {
+	case EventCircuitChanged:
+		attrs = append(attrs, slog.String("from", e.Circuit.From.String()), slog.String("to", e.Circuit.To.String()),
+			slog.String("reason", e.Circuit.Reason.String()), slog.Int64("calls", e.Circuit.Calls), slog.Int64("failures", e.Circuit.Failures))
+		if open := e.Circuit.Until - e.Circuit.At; open > 0 {
+			attrs = append(attrs, slog.Duration("open_for", open))
+		}
+	default:
+		attrs = append(attrs, slog.Int("attempt", e.Attempt), slog.Int("of", e.Of), slog.Duration("elapsed", e.Elapsed))
+	}
+	switch e.Kind {
+	case EventRetryStarted:
+		attrs = append(attrs, slog.Duration("slept", e.Slept))
+		fallthrough
+	case EventRetryScheduled:
+		attrs = append(attrs, slog.Duration("delay_before_jitter", e.Ceiling), slog.Duration("delay", e.Delay))
+	case EventCallEnded, EventBudgetExhausted:
+		attrs = append(attrs, slog.String("reason", e.Reason.String()))
+	}
+	if e.Verdict.Kind != KindSuccess {
+		attrs = append(attrs, slog.String("class", e.Verdict.Kind.String()), slog.String("code", e.Verdict.Code))
+		if e.Verdict.After > 0 {
+			attrs = append(attrs, slog.Duration("server_hint", e.Verdict.After))
+		}
+	}
+	if e.Err != nil {
+		attrs = append(attrs, slog.Any("error", e.Err))
+	}
+	o.log.LogAttrs(ctx, level, message, attrs...)
+}
+
+func (logObserver) level(e Event) (slog.Level, string) {
+	switch e.Kind {
+	case EventRetryScheduled:
+		return slog.LevelDebug, "retry scheduled"
+	case EventRetryStarted:
+		return slog.LevelInfo, "retrying"
+	case EventBudgetExhausted:
+		return slog.LevelWarn, "retry budget exhausted"
+	case EventCircuitChanged:
+		if e.Circuit.To.String() == "closed" {
+			return slog.LevelInfo, "circuit breaker closed"
+		}
+		return slog.LevelWarn, "circuit breaker " + e.Circuit.To.String()
+	}
+	switch e.Reason {
+	case Succeeded:
+		return slog.LevelDebug, "call succeeded"
+	case CallerCanceled:
+		return slog.LevelInfo, "call canceled by its caller"
+	}
+	return slog.LevelWarn, "call failed"
+}

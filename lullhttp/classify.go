@@ -1,0 +1,81 @@
+package lullhttp
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/lullgo/lull"
+)
+
+// ClassifyError says what an error of an http.RoundTripper, or of an
+// http.Client, means. It knows what [lull.Classify] knows, and besides:
+//
+//   - certificates that are not accepted, TLS alerts, and a peer that does not
+//     speak TLS: permanent;
+//   - a connection that ended or was closed under the request: transient;
+//   - HTTP/2: a stream that was reset or lost to a GOAWAY is transient, or
+//     throttled if the server said to calm down. A refused stream was not looked
+//     at by the server (RFC 9113, 8.7), so it was never sent.
+//
+// It looks at types only. Some errors of net/http have none but that of
+// errors.New, and so count as unclassified, which is permanent: an unsupported
+// scheme and a malformed response, rightly; but also the closing of an idle
+// connection just as a request went out whose body cannot be replayed ("server
+// closed idle connection"), and "http2: client connection lost" after an
+// unanswered ping. Where the body can be replayed and the method is idempotent,
+// http.Transport repeats the first by itself.
+func ClassifyError(err error) lull.Verdict {
+	if err == nil {
+		return lull.Verdict{}
+	}
+	if v := lull.Classify(err); v.Code != lull.CodeUnclassified {
+		return v
+	}
+	if code := tlsCode(err); code != "" {
+		return lull.Verdict{Kind: lull.KindPermanent, Code: code}
+	}
+	if v, ok := classifyHTTP2(err); ok {
+		return v
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		// A RoundTripper's EOF is never the end of a body: the server hung up
+		// where its answer was due.
+		return lull.Verdict{Kind: lull.KindTransient, Code: "unexpected_eof"}
+	case errors.Is(err, net.ErrClosed):
+		// This process closed the connection, for another of its requests or to
+		// shrink the pool. The request did nothing to deserve it.
+		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_closed"}
+	}
+	return lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}
+}
+
+// tlsCode names a failure of TLS that another attempt would meet again; "" if
+// err is none.
+func tlsCode(err error) string {
+	if is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
+		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err) ||
+		is[x509.SystemRootsError](err) {
+		return "certificate"
+	}
+	if is[tls.RecordHeaderError](err) || errors.Is(err, http.ErrSchemeMismatch) {
+		return "not_tls"
+	}
+	if is[tls.AlertError](err) || is[*tls.ECHRejectionError](err) {
+		return "tls_alert"
+	}
+	// crypto/tls reports an alert as the error of an operation of that name.
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "remote error" || op.Op == "local error") {
+		return "tls_alert"
+	}
+	return ""
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

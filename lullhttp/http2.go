@@ -1,0 +1,94 @@
+package lullhttp
+
+import (
+	"errors"
+	"reflect"
+
+	"github.com/lullgo/lull"
+)
+
+// Error codes of HTTP/2 (RFC 9113, 7) that say something about another attempt.
+const (
+	h2NoError         = 0x0
+	h2InternalError   = 0x2
+	h2RefusedStream   = 0x7
+	h2Cancel          = 0x8
+	h2ConnectError    = 0xa
+	h2EnhanceYourCalm = 0xb
+)
+
+// http2StreamError is a stream that was reset. The type of net/http is not
+// exported, but has a method As that fills in any struct with these fields.
+type http2StreamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (http2StreamError) Error() string { return "stream error" }
+
+// http2GoAway are the fields of the error of a stream whose connection ended
+// after a GOAWAY.
+type http2GoAway struct {
+	LastStreamID uint32
+	ErrCode      uint32
+	DebugData    string
+}
+
+func classifyHTTP2(err error) (lull.Verdict, bool) {
+	if code, ok := streamErrorCode(err); ok {
+		return classifyStream(code), true
+	}
+	if _, ok := findShape[http2GoAway](err); ok {
+		// The stream's number was not above the last that the server vouches
+		// for (net/http repeats those itself), so it may have been served.
+		return lull.Verdict{Kind: lull.KindTransient, Code: "http2_goaway"}, true
+	}
+	return lull.Verdict{}, false
+}
+
+func classifyStream(code uint32) lull.Verdict {
+	switch code {
+	case h2RefusedStream:
+		return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "http2_refused_stream"}
+	case h2EnhanceYourCalm:
+		return lull.Verdict{Kind: lull.KindThrottled, Code: "http2_enhance_your_calm"}
+	case h2NoError, h2InternalError, h2Cancel, h2ConnectError:
+		return lull.Verdict{Kind: lull.KindTransient, Code: "http2_stream_reset"}
+	}
+	// One side broke the protocol, or the server insists on HTTP/1.1.
+	return lull.Verdict{Kind: lull.KindPermanent, Code: "http2_stream_error"}
+}
+
+func streamErrorCode(err error) (uint32, bool) {
+	if se, ok := errors.AsType[http2StreamError](err); ok {
+		return se.Code, true
+	}
+	v, ok := findShape[http2StreamError](err) // golang.org/x/net/http2 has no such As
+	if !ok {
+		return 0, false
+	}
+	return uint32(v.FieldByName("Code").Uint()), true
+}
+
+// findShape looks in the chain of err for a struct with exactly the fields of
+// T, by name and kind: what net/http's own As does, for the types that have
+// none. It serves the copy in net/http and golang.org/x/net/http2 alike.
+func findShape[T any](err error) (reflect.Value, bool) {
+	want := reflect.TypeFor[T]()
+	for ; err != nil; err = errors.Unwrap(err) {
+		v := reflect.ValueOf(err)
+		if v.Kind() != reflect.Struct || v.NumField() != want.NumField() {
+			continue
+		}
+		same := true
+		for i := range want.NumField() {
+			have, want := v.Type().Field(i), want.Field(i)
+			same = same && have.Name == want.Name && have.Type.Kind() == want.Type.Kind()
+		}
+		if same {
+			return v, true
+		}
+	}
+	return reflect.Value{}, false
+}

@@ -1,0 +1,78 @@
+package lullhttp
+
+import (
+	"math"
+	"math/bits"
+	"strings"
+	"time"
+)
+
+const maxWait = time.Duration(math.MaxInt64)
+
+// parseDigits reads 1*DIGIT, so many units, of any length: what is too large
+// for a Duration is its maximum.
+func parseDigits(s string, unit time.Duration) (time.Duration, bool) {
+	if s == "" {
+		return 0, false
+	}
+	limit := uint64(maxWait / unit)
+	var n uint64
+	for i := range len(s) {
+		digit := s[i] - '0'
+		if digit > 9 {
+			return 0, false
+		}
+		if n <= limit {
+			n = n*10 + uint64(digit) // limit is below 2^63/1000, so this cannot overflow
+		}
+	}
+	if n > limit {
+		return maxWait, true
+	}
+	return time.Duration(n) * unit, true
+}
+
+// parseDecimal reads 1*DIGIT [ "." 1*DIGIT ], so many units, rounded up to the
+// nanosecond: a wait that was asked for is never made shorter.
+func parseDecimal(s string, unit time.Duration) (time.Duration, bool) {
+	whole, fraction, hasFraction := strings.Cut(s, ".")
+	d, ok := parseDigits(whole, unit)
+	if !ok || !hasFraction {
+		return d, ok
+	}
+	f, ok := parseFraction(fraction, unit)
+	return addSaturated(d, f), ok
+}
+
+// parseFraction reads the digits behind the point, as a part of unit.
+func parseFraction(s string, unit time.Duration) (time.Duration, bool) {
+	if s == "" {
+		return 0, false
+	}
+	num, scale, more := uint64(0), uint64(1), false
+	for i := range len(s) {
+		digit := s[i] - '0'
+		switch {
+		case digit > 9:
+			return 0, false
+		case scale < 1e9:
+			num, scale = num*10+uint64(digit), scale*10
+		case digit > 0:
+			more = true
+		}
+	}
+	if more {
+		num++
+	}
+	hi, lo := bits.Mul64(num, uint64(unit))
+	lo, carry := bits.Add64(lo, scale-1, 0)
+	q, _ := bits.Div64(hi+carry, lo, scale) // num <= scale, so q <= unit
+	return time.Duration(q), true
+}
+
+func addSaturated(a, b time.Duration) time.Duration {
+	if a > maxWait-b {
+		return maxWait
+	}
+	return a + b
+}

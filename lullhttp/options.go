@@ -1,0 +1,179 @@
+package lullhttp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/textproto"
+
+	"github.com/lullgo/lull"
+)
+
+// DefaultAttemptHeader is the request header that carries the number of the
+// attempt. It is sent from the second attempt on; a request without it is a
+// first attempt. (Adding a header to a request that is not ours to change means
+// copying it, and the first attempt should cost nothing.)
+const DefaultAttemptHeader = "Lull-Attempt"
+
+// options is the wiring of a Transport.
+type options struct {
+	hosts         int
+	wiring        []lull.Option
+	operation     func(*http.Request) string
+	attemptHeader string // canonical; empty: not sent
+	makeKey       func() string
+	statuses      map[int]lull.Kind
+	problems      map[string]lull.Kind
+	classifier    lull.Classifier
+}
+
+func defaultOptions() options {
+	return options{
+		attemptHeader: DefaultAttemptHeader,
+		operation:     func(r *http.Request) string { return or(r.Method, http.MethodGet) },
+	}
+}
+
+// An Option wires a Transport. It fails if what it was given makes no sense.
+type Option func(*Transport) error
+
+// WithBase sends the requests through base. Without it, or with nil, it is
+// http.DefaultTransport.
+func WithBase(base http.RoundTripper) Option {
+	return func(t *Transport) error {
+		t.base = base
+		return nil
+	}
+}
+
+// WithDependencies makes pick choose the dependency of a request, instead of one
+// for each host. Where it returns nil the host's is used. It must be safe for
+// concurrent use.
+func WithDependencies(pick func(*http.Request) *lull.Dependency) Option {
+	return func(t *Transport) error {
+		t.pick = pick
+		return nil
+	}
+}
+
+// WithHosts bounds how many hosts are remembered at a time; those not called
+// for the longest are forgotten first. Without it the bound is
+// lull.DefaultRegistrySize.
+func WithHosts(n int) Option {
+	return func(t *Transport) error {
+		if n <= 0 {
+			return fmt.Errorf("lullhttp: WithHosts(%d): want a positive number of hosts", n)
+		}
+		t.hosts = n
+		return nil
+	}
+}
+
+// With wires the dependencies that the transport makes: observers, a budget of
+// another kind, a source of randomness. A lull.WithClassifier has no effect
+// here, since lull.Do is not used: see WithClassifier.
+func With(opts ...lull.Option) Option {
+	return func(t *Transport) error {
+		t.wiring = append(t.wiring, opts...)
+		return nil
+	}
+}
+
+// WithObserver tells o of every event of the transport's dependencies.
+func WithObserver(o lull.Observer) Option { return With(lull.WithObserver(o)) }
+
+// WithOperation names the operation of a request in errors and events. Without
+// it that is the method. A name should stand for many requests: a route, not a
+// path.
+func WithOperation(name func(*http.Request) string) Option {
+	return func(t *Transport) error {
+		if name == nil {
+			return errors.New("lullhttp: WithOperation(nil): want a function")
+		}
+		t.operation = name
+		return nil
+	}
+}
+
+// WithAttemptHeader sends the number of the attempt (from 2) in the named header
+// instead of DefaultAttemptHeader; an empty name sends none.
+func WithAttemptHeader(name string) Option {
+	return func(t *Transport) error {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		for _, r := range name {
+			if r <= ' ' || r > '~' || r == ':' {
+				return fmt.Errorf("lullhttp: WithAttemptHeader(%q): want a header name of letters, digits and dashes", name)
+			}
+		}
+		t.attemptHeader = canonical
+		return nil
+	}
+}
+
+// WithIdempotencyKeys makes an Idempotency-Key for each call by POST or PATCH
+// (or any other method that is not idempotent by itself) that brings none, the
+// same for all its attempts, and repeats such calls. Switch it on only for
+// servers that honour the header.
+//
+// A nil newKey makes random UUIDs, sent bare. The draft standard wants them in
+// double quotes, most deployed services (Stripe among them) want them bare: give
+// a newKey that returns what your server expects. It must be safe for
+// concurrent use and should never return the same key twice.
+func WithIdempotencyKeys(newKey func() string) Option {
+	return func(t *Transport) error {
+		if newKey == nil {
+			newKey = uuid
+		}
+		t.makeKey = newKey
+		return nil
+	}
+}
+
+// WithStatus makes responses with the given status mean kind, instead of what
+// [ClassifyStatus] says. Statuses below 400 are successes and cannot be changed.
+func WithStatus(status int, kind lull.Kind) Option {
+	return func(t *Transport) error {
+		if status < 400 || status > 599 {
+			return fmt.Errorf("lullhttp: WithStatus(%d): want a status from 400 to 599", status)
+		}
+		if kind > lull.KindPermanent {
+			return fmt.Errorf("lullhttp: WithStatus(%d, %v): want success, transient, throttled, overloaded or permanent", status, kind)
+		}
+		if t.statuses == nil {
+			t.statuses = make(map[int]lull.Kind)
+		}
+		t.statuses[status] = kind
+		return nil
+	}
+}
+
+// WithProblem makes a problem details response (RFC 9457) of the given type URI
+// mean kind, whatever its status.
+func WithProblem(typeURI string, kind lull.Kind) Option {
+	return func(t *Transport) error {
+		if typeURI == "" || kind > lull.KindPermanent {
+			return fmt.Errorf("lullhttp: WithProblem(%q, %v): want a type URI, and success, transient, throttled, overloaded or permanent", typeURI, kind)
+		}
+		if t.problems == nil {
+			t.problems = make(map[string]lull.Kind)
+		}
+		t.problems[typeURI] = kind
+		return nil
+	}
+}
+
+// WithClassifier makes classify decide what errors of the base transport mean,
+// instead of [ClassifyError].
+func WithClassifier(classify lull.Classifier) Option {
+	return func(t *Transport) error {
+		t.classifier = classify
+		return nil
+	}
+}
+
+func (t *Transport) classifyError(err error) lull.Verdict {
+	if t.classifier != nil {
+		return t.classifier(err)
+	}
+	return ClassifyError(err)
+}

@@ -1,0 +1,111 @@
+package lullhttp
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ProblemOverloaded is the problem type by which a server says that it is
+// overloaded and that this request shall not be repeated: Hint.Stop.
+//
+// RFC 9457 wants a type to be a URI under its author's control for good, and
+// recommends a tag URI (RFC 4151) for one that leads nowhere: a tag needs no
+// server that could go away, and no client will try to fetch it.
+const ProblemOverloaded = "tag:lullgo.github.io,2026:overloaded-do-not-retry"
+
+// A Problem is a body of the type application/problem+json (RFC 9457).
+type Problem struct {
+	Type     string // URI of the kind of problem; "about:blank" if there is none
+	Title    string
+	Status   int // as the body has it, which is advisory; 0 if there is none
+	Detail   string
+	Instance string
+	Hint     Hint // what the extension members say; Source is "" if nothing
+}
+
+// The extension members that servers use for hints. The first that conforms
+// counts.
+var problemWaits = [...]struct {
+	name string
+	unit time.Duration
+}{
+	{"retry_after", time.Second},
+	{"retryAfter", time.Second},
+	{"retry-after", time.Second},
+	{"retry_after_ms", time.Millisecond},
+	{"retryAfterMs", time.Millisecond},
+	{"retry-after-ms", time.Millisecond},
+}
+
+// ParseProblem reads problem details. It returns false if body is not a JSON
+// object. A member whose value is not of its type is ignored, as the standard
+// demands, and so are members it does not know.
+//
+// It reads the whole of body: the caller limits its length. Names are compared
+// exactly, as JSON has them.
+func ParseProblem(body []byte) (Problem, bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil || members == nil {
+		return Problem{}, false
+	}
+	p := Problem{
+		Type:     stringIn(members["type"]),
+		Title:    stringIn(members["title"]),
+		Detail:   stringIn(members["detail"]),
+		Instance: stringIn(members["instance"]),
+	}
+	if p.Type == "" {
+		p.Type = "about:blank"
+	}
+	if n, err := strconv.Atoi(string(members["status"])); err == nil && n >= 100 && n <= 599 {
+		p.Status = n
+	}
+	if p.Type == ProblemOverloaded {
+		p.Hint = Hint{Stop: true, Source: "problem type"}
+		return p, true
+	}
+	for _, w := range problemWaits {
+		if d, ok := jsonWait(members[w.name], w.unit); ok {
+			p.Hint = Hint{After: d, Source: "problem " + w.name}
+			break
+		}
+	}
+	return p, true
+}
+
+// stringIn is the string in raw, "" if it is anything else.
+func stringIn(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// jsonWait reads a number that is not negative, so many units.
+func jsonWait(raw json.RawMessage, unit time.Duration) (time.Duration, bool) {
+	s := string(raw)
+	if d, ok := parseDecimal(s, unit); ok {
+		return d, true
+	}
+	if s == "" || !isDigit(s[0]) {
+		return 0, false
+	}
+	// What is left is a number with an exponent. A range error means infinity,
+	// or a zero from below the smallest number.
+	f, _ := strconv.ParseFloat(s, 64)
+	f = math.Ceil(f * float64(unit))
+	if f >= float64(maxWait) {
+		return maxWait, true
+	}
+	return time.Duration(f), true
+}
+
+// isProblem tells whether a Content-Type says application/problem+json.
+func isProblem(contentType string) bool {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(mediaType), "application/problem+json")
+}

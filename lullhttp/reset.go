@@ -1,0 +1,193 @@
+package lullhttp
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// resetHeaders are the fields by which services said when a quota is full again
+// before, and beside, a standard. Fields with the same rank belong together,
+// such as the quotas of requests and of tokens; a lower rank wins. Waits come
+// before points in time, which depend on clocks.
+var resetHeaders = [...]struct {
+	rank             int
+	reset, remaining string
+	form             form
+}{
+	{1, "Ratelimit-Reset", "Ratelimit-Remaining", formReset},                                                 // drafts 00 to 06; GitLab and Twitch send an epoch in it
+	{2, "X-Ratelimit-Reset-After", "X-Ratelimit-Remaining", formReset},                                       // Discord
+	{3, "X-Ratelimit-Reset-Ms", "X-Ratelimit-Remaining", formResetMillis},                                    //
+	{4, "X-Ratelimit-Reset", "X-Ratelimit-Remaining", formReset},                                             // GitHub, Reddit, Atlassian
+	{5, "X-Rate-Limit-Reset", "X-Rate-Limit-Remaining", formReset},                                           // Okta, X
+	{6, "X-Ratelimit-Reset-Requests", "X-Ratelimit-Remaining-Requests", formReset},                           // OpenAI
+	{6, "X-Ratelimit-Reset-Tokens", "X-Ratelimit-Remaining-Tokens", formReset},                               //
+	{7, "Anthropic-Ratelimit-Requests-Reset", "Anthropic-Ratelimit-Requests-Remaining", formReset},           // Anthropic
+	{7, "Anthropic-Ratelimit-Tokens-Reset", "Anthropic-Ratelimit-Tokens-Remaining", formReset},               //
+	{7, "Anthropic-Ratelimit-Input-Tokens-Reset", "Anthropic-Ratelimit-Input-Tokens-Remaining", formReset},   //
+	{7, "Anthropic-Ratelimit-Output-Tokens-Reset", "Anthropic-Ratelimit-Output-Tokens-Remaining", formReset}, //
+}
+
+// parseResets reads resetHeaders. They are sent with every response, so they
+// are a hint only where a quota is what made the request fail. 429 says so by
+// itself. A 403 (GitHub's way) or 503 does when it comes with a "remaining" of 0.
+// On any other status they only tell when a window ends that has nothing to do
+// with the failure, and while something remains they are no reason to wait.
+func parseResets(h http.Header, status int, c clock) (Hint, bool) {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusForbidden:
+	default:
+		return Hint{}, false
+	}
+	var hint Hint
+	found := 0 // rank of the hint
+	for i := range resetHeaders {
+		r := &resetHeaders[i]
+		if found != 0 && r.rank != found {
+			break
+		}
+		values := h[r.reset]
+		if len(values) == 0 || !exhausted(h[r.remaining], status) {
+			continue
+		}
+		if d, ok := longest(values, r.form, c); ok && (found == 0 || d > hint.After) {
+			hint = Hint{After: d, Source: r.reset}
+			found = r.rank
+		}
+	}
+	return hint, found != 0
+}
+
+// exhausted tells whether nothing is left of a quota. Some services count on
+// below zero. Where the field is missing or unreadable, 429 says it instead.
+func exhausted(remaining []string, status int) bool {
+	known := false
+	for _, v := range remaining {
+		v, negative := strings.CutPrefix(v, "-")
+		n, ok := parseDecimal(v, time.Second)
+		if !ok {
+			continue
+		}
+		if n == 0 || negative {
+			return true
+		}
+		known = true
+	}
+	return !known && status == http.StatusTooManyRequests
+}
+
+// A bare number in such a field may be a wait or a point in time. Magnitude
+// tells: nobody asks to wait 30 years, and no API ran before 2001.
+const (
+	minEpochSeconds = 1e9  // 2001-09-09
+	minEpochMillis  = 1e11 // as seconds that is the year 5138, as milliseconds 1973
+	endEpochMillis  = 1e14 // the year 5138 in milliseconds; what is beyond is neither
+)
+
+// parseReset reads the forms that are in use, with unit for bare numbers:
+//
+//	30, 0.25                     a wait
+//	1712345678, 1712345678.123   seconds since 1970
+//	1712345678123                milliseconds since 1970
+//	6m0s, 1s, 120ms              a wait as Go writes it
+//	2024-04-05T19:34:38Z         RFC 3339, also without seconds (Atlassian)
+//	Fri, 05 Apr 2024 19:34:38 GMT
+func (c clock) parseReset(s string, unit time.Duration) (time.Duration, bool) {
+	if s == "" || s[0] < '0' || s[0] > '9' {
+		t, ok := parseHTTPDate(s, c.now)
+		if !ok {
+			return 0, false
+		}
+		return c.until(t), true
+	}
+	if len(s) > 10 && s[4] == '-' && s[10] == 'T' {
+		return c.parseRFC3339(s)
+	}
+	if last := s[len(s)-1]; last >= '0' && last <= '9' {
+		return c.parseNumber(s, unit)
+	}
+	return parseDuration(s)
+}
+
+func (c clock) parseNumber(s string, unit time.Duration) (time.Duration, bool) {
+	whole, fraction, hasFraction := strings.Cut(s, ".")
+	n, ok := parseDigits(whole, 1) // of any unit: below endEpochMillis it is exact
+	if !ok || n >= endEpochMillis {
+		return 0, false
+	}
+	switch {
+	case n >= minEpochMillis:
+		unit = time.Millisecond
+	case unit == time.Second && n >= minEpochSeconds:
+	default:
+		return parseDecimal(s, unit)
+	}
+	var part time.Duration
+	if hasFraction {
+		if part, ok = parseFraction(fraction, unit); !ok {
+			return 0, false
+		}
+	}
+	if unit == time.Millisecond {
+		return c.until(time.UnixMilli(int64(n)).Add(part)), true
+	}
+	return c.until(time.Unix(int64(n), int64(part))), true
+}
+
+func (c clock) parseRFC3339(s string) (time.Duration, bool) {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		if t, err = time.Parse("2006-01-02T15:04Z07:00", s); err != nil {
+			return 0, false
+		}
+	}
+	return c.until(t), true
+}
+
+// durationUnits from the largest down. A unit may not come after a smaller one.
+var durationUnits = [...]struct {
+	name string
+	unit time.Duration
+}{
+	{"d", 24 * time.Hour},
+	{"h", time.Hour},
+	{"m", time.Minute},
+	{"s", time.Second},
+	{"ms", time.Millisecond},
+	{"us", time.Microsecond},
+	{"µs", time.Microsecond},
+	{"ns", time.Nanosecond},
+}
+
+// parseDuration reads what time.Duration.String writes, and days. Unlike
+// time.ParseDuration it saturates, takes no sign and makes no garbage.
+func parseDuration(s string) (time.Duration, bool) {
+	var sum time.Duration
+	next := 0 // the first unit that is still allowed
+	for s != "" {
+		n := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+		if n <= 0 {
+			return 0, false
+		}
+		value := s[:n]
+		s = s[n:]
+		n = strings.IndexFunc(s, func(r rune) bool { return r >= '0' && r <= '9' })
+		if n < 0 {
+			n = len(s)
+		}
+		for next < len(durationUnits) && durationUnits[next].name != s[:n] {
+			next++
+		}
+		if next == len(durationUnits) {
+			return 0, false
+		}
+		d, ok := parseDecimal(value, durationUnits[next].unit)
+		if !ok {
+			return 0, false
+		}
+		sum = addSaturated(sum, d)
+		s = s[n:]
+		next++
+	}
+	return sum, true
+}

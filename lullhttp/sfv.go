@@ -1,0 +1,200 @@
+package lullhttp
+
+import "strings"
+
+// fieldParser reads as much of Structured Field Values (RFC 9651) as it takes
+// to walk a List of Strings with parameters and to know that all of it is
+// well-formed. It keeps nothing but integers, and does not allocate.
+type fieldParser struct {
+	s string
+	i int
+}
+
+type fieldKind uint8
+
+const (
+	kindNone fieldKind = iota
+	kindInteger
+	kindDecimal
+	kindString
+	kindToken
+	kindBytes
+	kindBoolean
+	kindDate
+	kindDisplay
+)
+
+// fieldValue is a bare item.
+type fieldValue struct {
+	kind fieldKind
+	n    int64 // of an integer
+}
+
+func (p *fieldParser) end() bool { return p.i == len(p.s) }
+
+// peek is the next byte, 0 at the end. No field may contain a 0.
+func (p *fieldParser) peek() byte {
+	if p.end() {
+		return 0
+	}
+	return p.s[p.i]
+}
+
+func (p *fieldParser) eat(c byte) bool {
+	if p.end() || p.s[p.i] != c {
+		return false
+	}
+	p.i++
+	return true
+}
+
+// eatAll takes bytes as long as f holds, and returns them.
+func (p *fieldParser) eatAll(f func(byte) bool) string {
+	start := p.i
+	for !p.end() && f(p.s[p.i]) {
+		p.i++
+	}
+	return p.s[start:p.i]
+}
+
+func (p *fieldParser) skipSpace() {
+	for p.eat(' ') || p.eat('\t') {
+	}
+}
+
+// nextMember goes on to the next member of a list. A comma must be followed by one.
+func (p *fieldParser) nextMember() (more, ok bool) {
+	p.skipSpace()
+	if p.end() {
+		return false, true
+	}
+	if !p.eat(',') {
+		return false, false
+	}
+	p.skipSpace()
+	return true, !p.end()
+}
+
+func (p *fieldParser) key() (string, bool) {
+	if c := p.peek(); !isLower(c) && c != '*' {
+		return "", false
+	}
+	return p.eatAll(func(c byte) bool {
+		return isLower(c) || isDigit(c) || c == '_' || c == '-' || c == '.' || c == '*'
+	}), true
+}
+
+// value reads a bare item.
+func (p *fieldParser) value() (fieldValue, bool) {
+	switch c := p.peek(); {
+	case c == '-' || isDigit(c):
+		return p.number()
+	case c == '"':
+		return fieldValue{kind: kindString}, p.str()
+	case c == '*' || isAlpha(c):
+		p.eatAll(isTokenByte)
+		return fieldValue{kind: kindToken}, true
+	case c == ':':
+		return fieldValue{kind: kindBytes}, p.bytes()
+	case c == '?':
+		p.i++
+		return fieldValue{kind: kindBoolean}, p.eat('0') || p.eat('1')
+	case c == '@':
+		p.i++
+		v, ok := p.number()
+		return fieldValue{kind: kindDate}, ok && v.kind == kindInteger
+	case c == '%':
+		p.i++
+		return fieldValue{kind: kindDisplay}, p.display()
+	}
+	return fieldValue{}, false
+}
+
+// number reads an integer of up to 15 digits, or a decimal of up to 12 and 3.
+func (p *fieldParser) number() (fieldValue, bool) {
+	negative := p.eat('-')
+	whole := p.eatAll(isDigit)
+	if whole == "" {
+		return fieldValue{}, false
+	}
+	if p.eat('.') {
+		fraction := p.eatAll(isDigit)
+		return fieldValue{kind: kindDecimal}, len(whole) <= 12 && fraction != "" && len(fraction) <= 3
+	}
+	v := fieldValue{kind: kindInteger}
+	if len(whole) > 15 {
+		return v, false
+	}
+	for i := range len(whole) {
+		v.n = v.n*10 + int64(whole[i]-'0')
+	}
+	if negative {
+		v.n = -v.n
+	}
+	return v, true
+}
+
+// str reads a String: printable ASCII in quotes, where \ quotes " and \ only.
+func (p *fieldParser) str() bool {
+	if !p.eat('"') {
+		return false
+	}
+	for !p.end() {
+		c := p.s[p.i]
+		p.i++
+		switch {
+		case c == '"':
+			return true
+		case c == '\\':
+			if !p.eat('"') && !p.eat('\\') {
+				return false
+			}
+		case c < ' ' || c > '~':
+			return false
+		}
+	}
+	return false
+}
+
+// bytes reads a Byte Sequence: base64 between colons. RFC 9651 lets a parser
+// take one whose padding is missing.
+func (p *fieldParser) bytes() bool {
+	p.i++
+	body := p.eatAll(func(c byte) bool { return isAlpha(c) || isDigit(c) || c == '+' || c == '/' })
+	padding := p.eatAll(func(c byte) bool { return c == '=' })
+	return p.eat(':') && len(body)%4 != 1 && (padding == "" || (len(body)+len(padding))%4 == 0 && len(padding) <= 2)
+}
+
+// display reads a Display String: a percent sign was before the quote. Its
+// escapes must be in lower case; that they form UTF-8 is not checked.
+func (p *fieldParser) display() bool {
+	if !p.eat('"') {
+		return false
+	}
+	for !p.end() {
+		c := p.s[p.i]
+		p.i++
+		switch {
+		case c == '"':
+			return true
+		case c == '%':
+			if len(p.s)-p.i < 2 || !isLowerHex(p.s[p.i]) || !isLowerHex(p.s[p.i+1]) {
+				return false
+			}
+			p.i += 2
+		case c < ' ' || c > '~':
+			return false
+		}
+	}
+	return false
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+func isAlpha(c byte) bool { return isLower(c | 0x20) }
+
+func isLowerHex(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' }
+
+func isTokenByte(c byte) bool {
+	return isAlpha(c) || isDigit(c) || c != 0 && strings.IndexByte("!#$%&'*+-.^_`|~:/", c) >= 0
+}

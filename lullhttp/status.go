@@ -1,0 +1,109 @@
+package lullhttp
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/lullgo/lull"
+)
+
+// ClassifyStatus says what a status alone means:
+//
+//   - below 400: success. 101 is one, a redirect is the client's business;
+//   - 408, 425, 500, 502, 503, 504: transient. So is a number from 500 to 599
+//     that is not listed here, since RFC 9110 (15) has a client treat it as 500;
+//     among them Cloudflare's 520 to 524;
+//   - 429, and 529, by which services say that they are overloaded: throttled;
+//   - other numbers from 400 to 499: permanent, as the fault is the request's;
+//   - 501, 505, 506, 508, 510, 511: permanent, as the server (or the way to it)
+//     lacks something; 507, since RFC 4918 forbids to repeat the request; 525
+//     and 526, which are Cloudflare's for a failed handshake and a bad certificate;
+//   - anything else is no status of a final response: permanent.
+//
+// It never claims that a request was not sent, not even for 521 and 523: that is
+// what some intermediary says of some server, which proves nothing.
+//
+// The code of a failure is the number. It does not allocate.
+func ClassifyStatus(status int) lull.Verdict {
+	if status >= 200 && status < 400 || status == http.StatusSwitchingProtocols {
+		return lull.Verdict{}
+	}
+	return lull.Verdict{Kind: statusKind(status), Code: statusCode(status)}
+}
+
+// statusKind is the kind of a status that is no success.
+func statusKind(status int) lull.Kind {
+	switch status {
+	case 429, 529:
+		return lull.KindThrottled
+	case 408, 425:
+		return lull.KindTransient
+	case 501, 505, 506, 507, 508, 510, 511, 525, 526:
+		return lull.KindPermanent
+	}
+	if status >= 500 && status <= 599 {
+		return lull.KindTransient
+	}
+	return lull.KindPermanent
+}
+
+// classifyResponse is what status and hint mean together, by default.
+//
+//   - "Don't retry" makes an overload of what would have been repeated. A 402 that
+//     comes with Stripe-Should-Retry: false stays what it is: the dependency is
+//     well, the request was at fault.
+//   - "Do retry" makes a permanent failure transient: the server knows better.
+//   - A 503 that names a wait asks for fewer requests. So does a 403: GitHub
+//     answers so when a quota is used up, with a wait or a reset of the quota. A
+//     wait of zero asks for nothing.
+func classifyResponse(status int, h Hint, ok bool) lull.Verdict {
+	v := ClassifyStatus(status)
+	if !ok || v.Kind == lull.KindSuccess {
+		return v
+	}
+	kind := v.Kind
+	switch {
+	case h.After > 0 && (status == http.StatusServiceUnavailable || status == http.StatusForbidden):
+		kind = lull.KindThrottled
+	case h.Retry && kind == lull.KindPermanent && status >= 400:
+		kind = lull.KindTransient
+	}
+	return hinted(kind, status, h)
+}
+
+// hinted is what a status means of which the kind is settled, by default or by
+// the user: the hint can end the call or say when, but not bring back to life
+// what was settled to be permanent.
+func hinted(kind lull.Kind, status int, h Hint) lull.Verdict {
+	v := lull.Verdict{Kind: kind, Code: statusCode(status)}
+	if kind != lull.KindTransient && kind != lull.KindThrottled {
+		return v
+	}
+	if h.Stop {
+		v.Kind = lull.KindOverloaded
+		return v
+	}
+	v.After = h.After
+	return v
+}
+
+// statusCode is the number as a string, without an allocation from 400 to 599.
+func statusCode(status int) string {
+	if i := (status - 400) * 3; i >= 0 && i < len(statusDigits) {
+		return statusDigits[i : i+3]
+	}
+	return strconv.Itoa(status)
+}
+
+// statusDigits are the numbers from 400 to 599 in a row.
+const statusDigits = "" +
+	"400401402403404405406407408409410411412413414415416417418419" +
+	"420421422423424425426427428429430431432433434435436437438439" +
+	"440441442443444445446447448449450451452453454455456457458459" +
+	"460461462463464465466467468469470471472473474475476477478479" +
+	"480481482483484485486487488489490491492493494495496497498499" +
+	"500501502503504505506507508509510511512513514515516517518519" +
+	"520521522523524525526527528529530531532533534535536537538539" +
+	"540541542543544545546547548549550551552553554555556557558559" +
+	"560561562563564565566567568569570571572573574575576577578579" +
+	"580581582583584585586587588589590591592593594595596597598599"

@@ -1,0 +1,283 @@
+package lullhttp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/lullgo/lull"
+)
+
+// A Transport is an http.RoundTripper that makes each request as a call under a
+// [lull.Policy], with one [lull.Dependency] for each host. Make one with New; it
+// may be used concurrently, and should be shared: what it remembers of a host is
+// worth more the more requests it sees.
+type Transport struct {
+	base     http.RoundTripper
+	registry *lull.Registry
+	pick     func(*http.Request) *lull.Dependency
+	options
+}
+
+// New returns a Transport under policy p.
+func New(p lull.Policy, opts ...Option) (*Transport, error) {
+	t := &Transport{options: defaultOptions()}
+	for _, o := range opts {
+		if o == nil {
+			continue
+		}
+		if err := o(t); err != nil {
+			return nil, err
+		}
+	}
+	if t.base == nil {
+		t.base = http.DefaultTransport
+	}
+	var err error
+	if t.registry, err = lull.NewRegistry(p, t.hosts, t.wiring...); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// NewClient returns an http.Client on a Transport under policy p.
+func NewClient(p lull.Policy, opts ...Option) (*http.Client, error) {
+	t, err := New(p, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: t}, nil
+}
+
+// Dependency is what the transport remembers of the thing that req would call:
+// for looking at its budget and breaker.
+func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
+	if t.pick != nil {
+		if d := t.pick(req); d != nil {
+			return d
+		}
+	}
+	host := ""
+	if req.URL != nil {
+		host = req.URL.Host
+	}
+	return t.registry.Get(or(host, "unknown host"))
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// Registry holds the dependencies that the transport made, by host.
+func (t *Transport) Registry() *lull.Registry { return t.registry }
+
+// CloseIdleConnections passes http.Client.CloseIdleConnections on to the base
+// transport. Lull itself never calls it: the pool may be shared.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// RoundTrip makes the request, as often as the policy allows. When the attempts
+// end on a response, whatever its status, that response is returned, its body
+// unread: [OutcomeOf] tells how many attempts were made and why they stopped.
+// When they end without one the error is a [*lull.Error]. The request itself is
+// not changed.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req == nil || req.URL == nil {
+		if req != nil && req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, errors.New("lullhttp: a request needs a URL")
+	}
+	d := t.Dependency(req)
+	x := exchange{t: t, req: req, key: t.newKey(req)}
+	spec := lull.Spec{
+		Operation:     t.operation(req),
+		NotIdempotent: !idempotent(req) && x.key == "",
+		NotReplayable: req.Body != nil && req.Body != http.NoBody && req.GetBody == nil,
+	}
+	r := lull.Drive(req.Context(), d, spec, x.attempt, x.discard, x.lastError)
+	if r.Attempts == 0 {
+		if req.Body != nil {
+			req.Body.Close() // RoundTrip must, and no attempt did
+		}
+		return nil, d.Error(spec.Operation, r, nil)
+	}
+	if x.resp == nil {
+		return nil, d.Error(spec.Operation, r, x.err)
+	}
+	return x.finish(r), nil
+}
+
+// exchange is one call in flight: what its last attempt returned.
+type exchange struct {
+	t        *Transport
+	req      *http.Request
+	key      string // Idempotency-Key made for this call, if any
+	attempts int
+	resp     *http.Response
+	err      error
+	release  func() // ends the context of resp
+}
+
+// attempt sends the request once more.
+func (x *exchange) attempt(ctx context.Context) lull.Verdict {
+	x.attempts++
+	x.resp, x.err, x.release = nil, nil, nil
+	out, err := x.request(ctx)
+	if err != nil {
+		x.err = err
+		return lull.Verdict{Kind: lull.KindPermanent, Code: "get_body"}
+	}
+	resp, err := x.t.base.RoundTrip(out)
+	if err != nil {
+		x.err = err
+		return x.t.classifyError(err)
+	}
+	if resp == nil {
+		x.err = errors.New("lullhttp: the base transport returned neither response nor error")
+		return lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}
+	}
+	x.resp = resp
+	x.release = lull.Detach(ctx)
+	if resp.StatusCode < 400 {
+		return lull.Verdict{}
+	}
+	return x.t.classifyResponse(resp)
+}
+
+// request is the caller's own for a first attempt that adds nothing to it, else
+// a copy: the caller's is never changed.
+func (x *exchange) request(ctx context.Context) (*http.Request, error) {
+	req := x.req
+	number := x.attempts > 1 && x.t.attemptHeader != ""
+	if x.attempts == 1 && x.key == "" && ctx == req.Context() {
+		return req, nil
+	}
+	out := req.WithContext(ctx)
+	if number || x.key != "" {
+		out.Header = req.Header.Clone()
+		if out.Header == nil {
+			out.Header = make(http.Header, 2)
+		}
+		if number {
+			out.Header[x.t.attemptHeader] = []string{strconv.Itoa(x.attempts)}
+		}
+		if x.key != "" {
+			out.Header[headerIdempotencyKey] = []string{x.key}
+		}
+	}
+	if x.attempts > 1 && req.GetBody != nil && req.Body != nil && req.Body != http.NoBody {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, fmt.Errorf("lullhttp: body for attempt %d: %w", x.attempts, err)
+		}
+		out.Body = body
+	}
+	return out, nil
+}
+
+// discard lets go of a response that will not be returned, before the wait: it
+// reads the rest of its body, within bounds, so that the connection can be used
+// again, and closes it.
+func (x *exchange) discard() {
+	if x.resp == nil {
+		return
+	}
+	x.err = &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
+	drain(x.resp.Body)
+	if x.release != nil {
+		x.release()
+	}
+	x.resp, x.release = nil, nil
+}
+
+// lastError is what observers are told of the last attempt.
+func (x *exchange) lastError() error {
+	if x.resp != nil && x.resp.StatusCode >= 400 {
+		return &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
+	}
+	return x.err
+}
+
+// finish makes the response that the caller gets.
+func (x *exchange) finish(r lull.Result) *http.Response {
+	resp := x.resp
+	if x.release != nil {
+		resp.Body = releasing(resp.Body, x.release)
+	}
+	if r.Attempts > 1 || r.Reason != lull.Succeeded {
+		o := Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}
+		resp.Request = x.req.WithContext(context.WithValue(x.req.Context(), outcomeKey{}, o))
+	}
+	return resp
+}
+
+// An Outcome tells how a response was come by.
+type Outcome struct {
+	Attempts int
+	Reason   lull.Reason   // why no further attempt was made; Succeeded if none was needed
+	Verdict  lull.Verdict  // on the response
+	Elapsed  time.Duration // 0 for a success without an observer
+}
+
+type outcomeKey struct{}
+
+// OutcomeOf tells how a response that a Transport returned was come by. For one
+// that no Transport returned it tells what holds of any other: one attempt.
+func OutcomeOf(resp *http.Response) Outcome {
+	if resp != nil && resp.Request != nil {
+		if o, ok := resp.Request.Context().Value(outcomeKey{}).(Outcome); ok {
+			return o
+		}
+	}
+	return Outcome{Attempts: 1}
+}
+
+// A StatusError stands for a response that was discarded, as the last error of a
+// call that ended while it waited for another attempt.
+type StatusError struct {
+	StatusCode int
+	Header     http.Header
+}
+
+func (e *StatusError) Error() string {
+	return "server answered " + strconv.Itoa(e.StatusCode) + " " + http.StatusText(e.StatusCode)
+}
+
+const headerIdempotencyKey = "Idempotency-Key"
+
+// idempotent tells whether the request may be repeated: its method says so, or
+// it carries a key by which the server recognises a repetition.
+func idempotent(req *http.Request) bool {
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return len(req.Header[headerIdempotencyKey]) > 0
+}
+
+// newKey makes the Idempotency-Key of a call that needs one and brought none.
+func (t *Transport) newKey(req *http.Request) string {
+	if t.makeKey == nil || idempotent(req) {
+		return ""
+	}
+	return t.makeKey()
+}
+
+// uuid is a random UUID, version 4.
+func uuid() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,213 @@
+package lull
+
+import (
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// What the zero Policy means, in one place. The budget's and the breaker's own
+// defaults live with them (budget.Config, breaker.Config), and so do those of
+// the wait (backoff.Schedule).
+const (
+	DefaultAttempts       = 3
+	DefaultAttemptTimeout = 10 * time.Second
+	DefaultDeadline       = 30 * time.Second
+	DefaultThrottleBase   = time.Second
+	DefaultHintLimit      = 30 * time.Second
+)
+
+// NoTimeout switches a timeout off: AttemptTimeout, Deadline.
+const NoTimeout time.Duration = -1
+
+// maxAttempts is the most that a policy may ask for. It is far beyond sense and
+// keeps sums of worst cases short.
+const maxAttempts = 1000
+
+// A Policy says how calls to one dependency are made: plain data, comparable
+// with ==, the same in code, in a file and in a simulation.
+//
+// The zero Policy is the recommended one, not "no retries": three attempts of
+// at most 10 s, 30 s for the whole call, waits with full jitter below 100 ms
+// and 200 ms (1 s and 2 s when throttled), a retry budget of 10 % of the
+// successful calls of the last 10 s, and a circuit breaker that opens when half
+// of at least 20 calls in 10 s fail. Its WorstCase is 30 s.
+type Policy struct {
+	// Attempts is the most attempts that one call makes, the first one included.
+	// Zero means DefaultAttempts, 1 means no retries.
+	Attempts int
+	// AttemptTimeout bounds each attempt. Zero means DefaultAttemptTimeout,
+	// NoTimeout that only the deadline of the call ends an attempt.
+	AttemptTimeout time.Duration
+	// Deadline bounds the call: all its attempts and the waits between them. The
+	// deadline of the caller's context counts as well; the nearer one rules.
+	// Zero means DefaultDeadline, NoTimeout that only the context's counts.
+	Deadline time.Duration
+	// Backoff is the wait before each retry.
+	Backoff backoff.Schedule
+	// ThrottleBase replaces Backoff.Base, where that is smaller, after a failure
+	// of Kind Throttled. Zero means DefaultThrottleBase.
+	ThrottleBase time.Duration
+	// HintLimit is the longest wait asked for by the server (Retry-After) that
+	// the call is willing to make. A longer one ends the call at once, with the
+	// hint in the error: it is never cut short. Zero means DefaultHintLimit.
+	HintLimit time.Duration
+	// Budget bounds the retries of all calls to the dependency together.
+	Budget budget.Config
+	// Breaker stops calls to a dependency that keeps failing.
+	Breaker breaker.Config
+	// Limit bounds the attempts in flight. Its zero value sets no limit.
+	Limit bulkhead.Config
+}
+
+// Validate reports everything that is wrong with p at once, each problem naming
+// its field, the value and what is allowed; nil if nothing is. The error is a
+// [Problems].
+func (p Policy) Validate() error {
+	var l problem.List
+	l.Check(p.Attempts >= 0 && p.Attempts <= maxAttempts, "Attempts", p.Attempts, "1 to 1000 attempts, or 0 for the default of 3")
+	l.Check(timeout(p.AttemptTimeout), "AttemptTimeout", p.AttemptTimeout, "a positive duration, 0 for the default of 10s, or NoTimeout")
+	l.Check(timeout(p.Deadline), "Deadline", p.Deadline, "a positive duration, 0 for the default of 30s, or NoTimeout")
+	if p.Deadline > 0 && p.AttemptTimeout > p.Deadline {
+		l.Add("AttemptTimeout", p.AttemptTimeout, "no more than the Deadline of "+p.Deadline.String())
+	}
+	l.In("Backoff", p.Backoff.Validate())
+	l.Check(p.ThrottleBase >= 0, "ThrottleBase", p.ThrottleBase, "a positive duration, or 0 for the default of 1s")
+	l.Check(p.HintLimit >= 0, "HintLimit", p.HintLimit, "a positive duration, or 0 for the default of 30s")
+	l.In("Budget", p.Budget.Validate())
+	l.In("Breaker", p.Breaker.Validate())
+	l.In("Limit", p.Limit.Validate())
+	return l.Err()
+}
+
+func timeout(d time.Duration) bool { return d >= 0 || d == NoTimeout }
+
+// Problem is one mistake in a policy: the field, its value, what is allowed.
+type Problem = problem.Problem
+
+// Problems is every mistake in a policy. It is an error; errors.As finds it.
+type Problems = problem.List
+
+// WithDefaults is p with every zero of its own fields replaced by what it means.
+// The parts (Backoff, Budget, Breaker, Limit) keep theirs.
+func (p Policy) WithDefaults() Policy {
+	p.Attempts = or(p.Attempts, DefaultAttempts)
+	p.AttemptTimeout = or(p.AttemptTimeout, DefaultAttemptTimeout)
+	p.Deadline = or(p.Deadline, DefaultDeadline)
+	p.ThrottleBase = or(p.ThrottleBase, DefaultThrottleBase)
+	p.HintLimit = or(p.HintLimit, DefaultHintLimit)
+	return p
+}
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+// throttled is the schedule that is used after a Throttled failure.
+func (p Policy) throttled() backoff.Schedule {
+	s := p.Backoff
+	if s.Kind == backoff.Ethernet || s.Kind == backoff.Immediate {
+		s = backoff.Schedule{Jitter: s.Jitter}
+	}
+	if base := s.Ceiling(1); base < p.ThrottleBase || s.FastFirst {
+		s.FastFirst = false
+		s.Base = max(s.Base, p.ThrottleBase)
+		if s.Cap != 0 {
+			s.Cap = max(s.Cap, s.Base)
+		}
+	}
+	return s
+}
+
+// allowed is the number of attempts that a call may make: the policy's own
+// number, or fewer where its schedule gives up first.
+func (p Policy) allowed() int {
+	n := or(p.Attempts, DefaultAttempts)
+	if limit := p.Backoff.Limit(); limit > 0 {
+		n = min(n, limit+1)
+	}
+	return n
+}
+
+// WorstCase is the longest that a call can take: every attempt times out, and
+// every wait, whether drawn or asked for by the server, is the longest possible.
+// It is never more than Deadline, and holds for operations that end when their
+// context does. It is math.MaxInt64 when nothing bounds the call: neither a
+// Deadline nor an AttemptTimeout.
+func (p Policy) WorstCase() time.Duration {
+	p = p.WithDefaults()
+	bound := time.Duration(math.MaxInt64)
+	if p.Deadline > 0 {
+		bound = p.Deadline
+	}
+	if p.AttemptTimeout <= 0 {
+		return bound
+	}
+	throttled := p.throttled()
+	var sum time.Duration
+	for n := 1; n <= p.allowed() && sum < bound; n++ {
+		if n > 1 {
+			longest := max(p.Backoff.Max(n-1), throttled.Max(n-1), saturate(p.HintLimit, hintSpread(p.HintLimit, throttled.Max(n-1))))
+			sum = saturate(sum, longest)
+		}
+		sum = saturate(sum, saturate(max(p.Limit.MaxWait, 0), p.AttemptTimeout))
+	}
+	return min(sum, bound)
+}
+
+// saturate adds two durations that are not negative, without overflow.
+func saturate(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// InternalService is a starting point for a service called within one data
+// centre: two attempts of at most 1 s, 3 s for the call, short waits, and a
+// concurrency limit. WorstCase: 3 s.
+func InternalService() Policy {
+	return Policy{
+		Attempts:       2,
+		AttemptTimeout: time.Second,
+		Deadline:       3 * time.Second,
+		Backoff:        backoff.Schedule{Base: 25 * time.Millisecond, Cap: time.Second},
+		HintLimit:      2 * time.Second,
+		Limit:          bulkhead.Config{Limit: 256},
+	}
+}
+
+// ExternalAPI is a starting point for somebody else's API over the internet:
+// four attempts of at most 15 s, a minute for the call, and patience with rate
+// limits. WorstCase: 1 minute.
+func ExternalAPI() Policy {
+	return Policy{
+		Attempts:       4,
+		AttemptTimeout: 15 * time.Second,
+		Deadline:       time.Minute,
+		Backoff:        backoff.Schedule{Base: 250 * time.Millisecond, Cap: 20 * time.Second},
+		HintLimit:      45 * time.Second,
+	}
+}
+
+// BackgroundWorker is a starting point for work that nobody waits for: eight
+// attempts of at most 30 s within ten minutes, waits that grow to a minute.
+// WorstCase: 10 minutes.
+func BackgroundWorker() Policy {
+	return Policy{
+		Attempts:       8,
+		AttemptTimeout: 30 * time.Second,
+		Deadline:       10 * time.Minute,
+		Backoff:        backoff.Schedule{Base: time.Second, Cap: time.Minute},
+		HintLimit:      5 * time.Minute,
+	}
+}

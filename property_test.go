@@ -1,0 +1,351 @@
+package lull_test
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+)
+
+// A world is one dependency, called by many random callers in virtual time. It
+// is a driver of its own, and it checks each thing that the engine promises when
+// it can see it.
+type world struct {
+	t      *testing.T
+	seed   uint64
+	r      *rand.Rand
+	d      *lull.Dependency
+	policy lull.Policy
+	now    time.Duration
+	queue  moments
+	seq    int
+
+	down               bool // the dependency fails every attempt
+	calls, retries     int
+	successes, refused int
+}
+
+// caller is one call, and what the world remembers of it to hold against the engine.
+type caller struct {
+	call     lull.Call
+	spec     lull.Spec
+	deadline time.Duration
+	waiter   *bulkhead.Waiter
+	verdict  lull.Verdict // of the last attempt
+	attempts int
+	waitEnds time.Duration
+	ended    bool
+}
+
+type moment struct {
+	at  time.Duration
+	seq int
+	do  func()
+}
+
+type moments []moment
+
+func (m moments) Len() int { return len(m) }
+func (m moments) Less(i, j int) bool {
+	return m[i].at < m[j].at || m[i].at == m[j].at && m[i].seq < m[j].seq
+}
+func (m moments) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+func (m *moments) Push(x any)   { *m = append(*m, x.(moment)) }
+func (m *moments) Pop() any {
+	old := *m
+	last := old[len(old)-1]
+	*m = old[:len(old)-1]
+	return last
+}
+
+func (w *world) after(d time.Duration, do func()) {
+	w.seq++
+	heap.Push(&w.queue, moment{w.now + d, w.seq, do})
+}
+
+func (w *world) fatalf(format string, args ...any) {
+	w.t.Helper()
+	w.t.Logf("seed %d, policy %+v", w.seed, w.policy)
+	w.t.Fatalf(format, args...)
+}
+
+func randomPolicy(r *rand.Rand) lull.Policy {
+	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
+	limit := bulkhead.Config{Limit: []int{0, 2, 10}[r.IntN(3)]}
+	if limit.Limit > 0 {
+		limit.MaxWait = pick(0, 20*time.Millisecond)
+	}
+	schedule := backoff.Schedule{
+		Kind:      []backoff.Kind{backoff.Exponential, backoff.Linear, backoff.Constant}[r.IntN(3)],
+		Jitter:    []backoff.Jitter{backoff.Full, backoff.Equal, backoff.None, backoff.Decorrelated, backoff.Proportional}[r.IntN(5)],
+		Base:      pick(0, time.Millisecond, 50*time.Millisecond),
+		Cap:       pick(0, 200*time.Millisecond),
+		FastFirst: r.IntN(4) == 0,
+	}
+	if schedule.Validate() != nil { // such as decorrelated jitter of a constant
+		schedule = backoff.Schedule{Kind: []backoff.Kind{backoff.Immediate, backoff.Ethernet}[r.IntN(2)]}
+	}
+	return lull.Policy{
+		Attempts:       r.IntN(6),
+		AttemptTimeout: pick(0, lull.NoTimeout, 50*time.Millisecond, 300*time.Millisecond),
+		Deadline:       pick(0, lull.NoTimeout, 400*time.Millisecond, 2*time.Second),
+		Backoff:        schedule,
+		ThrottleBase:   pick(0, 10*time.Millisecond),
+		HintLimit:      pick(0, 100*time.Millisecond),
+		Budget: budget.Config{
+			Ratio: []float64{0, 0.01, 0.5, 10}[r.IntN(4)], Window: pick(0, time.Second),
+			Earn: []budget.Earn{budget.Successes, budget.Arrivals}[r.IntN(2)], Floor: []float64{0, 0, 1}[r.IntN(3)],
+			Cooldown: pick(0, 0, time.Second),
+		},
+		Breaker: breaker.Config{Off: r.IntN(2) == 0, OpenFor: pick(0, 500*time.Millisecond), Consecutive: []int{0, 0, 5}[r.IntN(3)]},
+		Limit:   limit,
+	}
+}
+
+func (w *world) arrive() {
+	w.calls++
+	c := &caller{spec: lull.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}}
+	if w.r.IntN(3) == 0 {
+		c.spec.Deadline = w.now + time.Duration(w.r.Int64N(int64(time.Second)))
+	}
+	c.deadline = math.MaxInt64
+	if limit := w.policy.WithDefaults().Deadline; limit > 0 {
+		c.deadline = w.now + limit
+	}
+	if c.spec.Deadline > 0 {
+		c.deadline = min(c.deadline, c.spec.Deadline)
+	}
+	wasOpen := w.d.Breaker() != nil && w.d.Breaker().State(w.now) == breaker.Open
+	var step lull.Step
+	c.call, step = w.d.Start(w.now, c.spec)
+	if step.Done {
+		w.refused++
+		if step.Reason != lull.CircuitOpen && step.Reason != lull.DeadlineReached {
+			w.fatalf("a call was refused at its start with %v", step.Reason)
+		}
+		return
+	}
+	if wasOpen {
+		w.fatalf("a call started through an open circuit")
+	}
+	w.attempt(c)
+}
+
+func (w *world) attempt(c *caller) {
+	w.take(c, c.call.Attempt(w.now, w.r.Uint64))
+}
+
+// take goes where the engine says after Attempt or Queue.
+func (w *world) take(c *caller, step lull.Step) {
+	switch {
+	case step.Done:
+		w.end(c, step)
+	case step.Full && c.waiter == nil:
+		c.waiter = &bulkhead.Waiter{Admit: func() { w.after(0, func() { w.admitted(c) }) }}
+		w.take(c, c.call.Queue(w.now, c.waiter, w.r.Uint64))
+	case step.Full:
+		waiter := c.waiter
+		w.after(max(step.Wait, 0), func() {
+			if c.waiter == waiter && !c.ended {
+				if left := c.call.LeaveQueue(w.now, waiter, w.r.Uint64); left.Done {
+					c.waiter = nil
+					w.end(c, left)
+				} else {
+					// Admitted in the same instant: its own moment is on the way.
+					c.waiter = nil
+					w.run(c)
+				}
+			}
+		})
+	default:
+		c.waiter = nil
+		w.run(c)
+	}
+}
+
+func (w *world) admitted(c *caller) {
+	if c.waiter == nil {
+		return // LeaveQueue found it admitted, and ran it
+	}
+	c.waiter = nil
+	c.call.Admitted()
+	w.run(c)
+}
+
+// run is an attempt under way.
+func (w *world) run(c *caller) {
+	c.attempts++
+	if got := c.call.Attempts(); got != c.attempts {
+		w.fatalf("the engine counts %d attempts, the world %d", got, c.attempts)
+	}
+	if c.attempts > 1 {
+		w.retries++
+		switch {
+		case c.attempts > max(w.policy.WithDefaults().Attempts, 1):
+			w.fatalf("attempt %d of a policy that allows %d", c.attempts, w.policy.WithDefaults().Attempts)
+		case c.spec.NotReplayable:
+			w.fatalf("a request that cannot be made again was")
+		case c.spec.NotIdempotent && !c.verdict.NeverSent:
+			w.fatalf("an unsafe operation was repeated after %+v", c.verdict)
+		case c.verdict.Kind != lull.KindTransient && c.verdict.Kind != lull.KindThrottled:
+			w.fatalf("a retry after %+v", c.verdict)
+		case w.now < c.waitEnds:
+			w.fatalf("a retry before the wait was over")
+		}
+	}
+	if w.now >= c.deadline {
+		w.fatalf("attempt %d began at %v, after its deadline %v", c.attempts, w.now, c.deadline)
+	}
+	timeout := c.call.Timeout(w.now)
+	if timeout <= 0 || c.deadline != math.MaxInt64 && timeout > c.deadline-w.now {
+		w.fatalf("attempt timeout %v with %v left", timeout, c.deadline-w.now)
+	}
+	took := min(time.Duration(w.r.ExpFloat64()*float64(20*time.Millisecond)), timeout)
+	if w.down && w.r.IntN(2) == 0 {
+		took = min(timeout, time.Second)
+	}
+	w.after(took, func() { w.done(c) })
+}
+
+func (w *world) done(c *caller) {
+	v := lull.Verdict{}
+	switch n := w.r.IntN(100); {
+	case n < 2: // the operation panics
+		c.call.Abandon(w.now)
+		c.ended = true
+		return
+	case n < 4:
+		v.Kind = lull.KindCanceled
+	case w.down && n < 90, n < 15:
+		v = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
+	case n < 20:
+		v = lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+		if w.r.IntN(2) == 0 {
+			v.After = time.Duration(w.r.Int64N(int64(200 * time.Millisecond)))
+		}
+	case n < 22:
+		v = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
+	case n < 25:
+		v = lull.Verdict{Kind: lull.KindPermanent, Code: []string{"404", lull.CodeUnclassified}[w.r.IntN(2)]}
+	}
+	c.verdict = v
+	step := c.call.Next(w.now, v, w.r.Uint64)
+	if step.Done {
+		w.end(c, step)
+		return
+	}
+	limit := w.policy.Backoff.Max(c.attempts)
+	switch {
+	case v.Kind == lull.KindSuccess:
+		w.fatalf("a success was not the end of its call")
+	case v.After > 0 && step.Wait < v.After:
+		w.fatalf("wait %v, sooner than the server asked for: %v", step.Wait, v.After)
+	case v.After > w.policy.WithDefaults().HintLimit:
+		w.fatalf("a hint of %v was obeyed, the limit is %v", v.After, w.policy.WithDefaults().HintLimit)
+	case v.Kind == lull.KindTransient && step.Wait > limit:
+		w.fatalf("wait %v before retry %d, the schedule's longest is %v", step.Wait, c.attempts, limit)
+	case step.Wait < 0 || c.deadline != math.MaxInt64 && w.now+step.Wait >= c.deadline:
+		w.fatalf("at %v a wait of %v was begun, the deadline is %v", w.now, step.Wait, c.deadline)
+	}
+	c.waitEnds = w.now + step.Wait
+	if w.r.IntN(50) == 0 { // the caller goes away while it waits
+		w.after(time.Duration(w.r.Int64N(int64(step.Wait)+1)), func() {
+			c.waitEnds = math.MaxInt64
+			w.end(c, c.call.Stop(w.now, lull.CallerCanceled, w.r.Uint64))
+		})
+		return
+	}
+	w.after(step.Wait, func() { w.attempt(c) })
+}
+
+func (w *world) end(c *caller, step lull.Step) {
+	if c.ended {
+		w.fatalf("a call ended twice")
+	}
+	c.ended = true
+	if step.Reason == lull.Succeeded {
+		w.successes++
+	}
+	// However it ended, it stays ended.
+	if again := c.call.Next(w.now, lull.Verdict{Kind: lull.KindTransient}, nil); !again.Done {
+		w.fatalf("a call that ended with %v goes on", step.Reason)
+	}
+	c.call.Abandon(w.now)
+}
+
+// paidFor holds the retries so far against what was earned. A budget starts with
+// what one call earns, and may round a fraction up to one retry in each window
+// (by a draw that keeps the expectation, which its own tests hold it to).
+func (w *world) paidFor() {
+	c := w.policy.Budget
+	ratio, window := c.Ratio, c.Window
+	if ratio == 0 {
+		ratio = budget.DefaultRatio
+	}
+	if window == 0 {
+		window = budget.DefaultWindow
+	}
+	earning := w.successes
+	if c.Earn == budget.Arrivals {
+		earning = w.calls
+	}
+	bound := ratio*float64(earning+1) + 1 + float64(w.now/window) + c.Floor*(w.now+window).Seconds()
+	if float64(w.retries) > bound {
+		w.fatalf("%d retries; %d calls earned %.1f", w.retries, earning, bound)
+	}
+}
+
+// TestEngineKeepsItsPromises drives the engine and the leaves with more than a
+// million random calls: outages, panics, callers that go away, limits with
+// queues, hints, unsafe operations. The promises are checked in world.
+func TestEngineKeepsItsPromises(t *testing.T) {
+	worlds, callsEach := 600, 2000
+	if testing.Short() {
+		worlds = 60
+	}
+	base := rand.Uint64()
+	calls, retries, refused := 0, 0, 0
+	for i := range uint64(worlds) {
+		seed := base + i
+		r := rand.New(rand.NewPCG(seed, 0))
+		w := &world{t: t, seed: seed, r: r, policy: randomPolicy(r)}
+		var err error
+		if w.d, err = lull.NewDependency("world", w.policy); err != nil {
+			w.fatalf("%v", err)
+		}
+		gap := time.Duration(1+r.IntN(20)) * time.Millisecond
+		var arrivals func()
+		left := callsEach
+		arrivals = func() {
+			if r.IntN(500) == 0 {
+				w.down = !w.down
+			}
+			w.arrive()
+			if left--; left > 0 {
+				w.after(time.Duration(r.ExpFloat64()*float64(gap)), arrivals)
+			}
+		}
+		w.after(0, arrivals)
+		for w.queue.Len() > 0 {
+			m := heap.Pop(&w.queue).(moment)
+			w.now = m.at
+			m.do()
+			w.paidFor()
+		}
+		if l := w.d.Limiter(); l != nil && (l.InFlight() != 0 || l.Waiting() != 0) {
+			w.fatalf("all calls have ended, but %d permits are out and %d wait", l.InFlight(), l.Waiting())
+		}
+		calls, retries, refused = calls+w.calls, retries+w.retries, refused+w.refused
+	}
+	t.Logf("%d calls, %d retries, %d refused at the start (base seed %d)", calls, retries, refused, base)
+	if !testing.Short() && calls < 1_000_000 {
+		t.Errorf("only %d calls", calls)
+	}
+}

@@ -1,0 +1,88 @@
+package lull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// A Reason says why a call ended.
+type Reason uint8
+
+const (
+	// Succeeded: the last attempt did.
+	Succeeded Reason = iota
+	// FailedPermanent: another attempt would have failed the same way, or
+	// nothing was known of the error.
+	FailedPermanent
+	// ServerSaidStop: the server asked not to retry.
+	ServerSaidStop
+	// UnsafeToRepeat: repeating the operation might have done it twice.
+	UnsafeToRepeat
+	// CannotReplay: the request cannot be made a second time.
+	CannotReplay
+	// AttemptsExhausted: the policy allows no more.
+	AttemptsExhausted
+	// CircuitOpen: the breaker refused the call, or opened while it went on.
+	CircuitOpen
+	// HintTooLong: the server asked to wait for longer than Policy.HintLimit.
+	HintTooLong
+	// DeadlineReached: the deadline has passed, or the next wait would cross it.
+	DeadlineReached
+	// BudgetExhausted: the dependency's retry budget did not pay for it.
+	BudgetExhausted
+	// Limited: the concurrency limit had no room.
+	Limited
+	// CallerCanceled: the caller's context was cancelled.
+	CallerCanceled
+	reasons
+)
+
+// The reasons as errors: errors.Is(err, ErrBudgetExhausted) tells why a call
+// that failed made no further attempt.
+var (
+	ErrPermanent         = errors.New("permanent failure")
+	ErrOverloaded        = errors.New("server is overloaded and asked not to retry")
+	ErrNotIdempotent     = errors.New("operation is not idempotent and may have been carried out")
+	ErrNotReplayable     = errors.New("request cannot be made a second time (a body without GetBody?)")
+	ErrAttemptsExhausted = errors.New("attempts exhausted")
+	ErrCircuitOpen       = errors.New("circuit breaker is open")
+	ErrHintTooLong       = errors.New("server asked to wait for longer than the policy allows")
+	ErrDeadline          = errors.New("no time left before the deadline")
+	ErrBudgetExhausted   = errors.New("retry budget exhausted")
+	ErrLimited           = errors.New("concurrency limit reached")
+)
+
+var reasonTable = [reasons]struct {
+	name string
+	err  error
+}{
+	Succeeded:         {"success", nil},
+	FailedPermanent:   {"permanent", ErrPermanent},
+	ServerSaidStop:    {"overloaded", ErrOverloaded},
+	UnsafeToRepeat:    {"not_idempotent", ErrNotIdempotent},
+	CannotReplay:      {"not_replayable", ErrNotReplayable},
+	AttemptsExhausted: {"attempts_exhausted", ErrAttemptsExhausted},
+	CircuitOpen:       {"circuit_open", ErrCircuitOpen},
+	HintTooLong:       {"hint_too_long", ErrHintTooLong},
+	DeadlineReached:   {"deadline", ErrDeadline},
+	BudgetExhausted:   {"budget_exhausted", ErrBudgetExhausted},
+	Limited:           {"limited", ErrLimited},
+	CallerCanceled:    {"canceled", context.Canceled},
+}
+
+// String is the reason as a label for logs and metrics, such as "budget_exhausted".
+func (r Reason) String() string {
+	if r < reasons {
+		return reasonTable[r].name
+	}
+	return fmt.Sprintf("reason(%d)", uint8(r))
+}
+
+// Err is the reason as a sentinel error; nil for Succeeded.
+func (r Reason) Err() error {
+	if r < reasons {
+		return reasonTable[r].err
+	}
+	return nil
+}
