@@ -341,6 +341,22 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	return Step{Done: true, Reason: r}
 }
 
+// succeed is Next for a first attempt that succeeded, and does the same in a
+// straight line.
+func (c *Call) succeed(now time.Duration) {
+	c.ended = true
+	if c.permit {
+		c.permit = false
+		c.state.limiter.Release()
+	}
+	if b := c.state.breaker; b != nil {
+		b.Done(now, c.token, breaker.Success, nil)
+	}
+	if b := c.state.budget; b != nil {
+		b.End(now, true, 0)
+	}
+}
+
 // outcome is what the call tells about the health of the dependency. An answer
 // is a good sign even if it is a refusal (a permanent failure that we know to be
 // one: not found, forbidden); an error that nothing is known of tells nothing,

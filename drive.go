@@ -11,7 +11,7 @@ import (
 type Result struct {
 	Reason   Reason
 	Attempts int           // 0 if the call was refused before the first
-	Elapsed  time.Duration // 0 for a success, unless the dependency has an observer
+	Elapsed  time.Duration // 0 for a first attempt that succeeded, unless WithTiming
 	Verdict  Verdict       // on the last attempt
 	RetryAt  time.Duration // CircuitOpen only: how long until the breaker may admit a probe
 	Cause    error         // what ended the caller's context, if that ended the call
@@ -63,10 +63,14 @@ func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.C
 		} else {
 			v = attempt(ctx)
 		}
-		if v.Kind == KindSuccess && d.plan.observer == nil {
-			// The end is not timed twice: whoever wants the elapsed time observes.
-			c.Next(d.Now(), v, d.plan.rand)
-			return Result{Attempts: int(c.attempts), Verdict: v}
+		if v.Kind == KindSuccess && c.attempts == 1 && !d.plan.timed && !c.token.Probe() {
+			// All that depends on the time of this end is the slot of the budget's
+			// window that the success falls into.
+			c.succeed(d.nowAbout(now))
+			if o := d.plan.observer; o != nil {
+				o.Observe(ctx, Event{Kind: EventCallEnded, Attempt: 1, Of: d.plan.attempts, Dependency: d.name, Operation: spec.Operation, Verdict: v})
+			}
+			return Result{Attempts: 1, Verdict: v}
 		}
 		now = d.Now()
 		if v.Kind != KindSuccess && ctx.Err() != nil && endedBy(ctx.Err()) == CallerCanceled {
@@ -140,7 +144,7 @@ func (d *Dependency) ended(ctx context.Context, c *Call, now time.Duration, step
 		r.Cause = context.Cause(ctx)
 	}
 	if o := d.plan.observer; o != nil {
-		e := Event{Kind: EventCallEnded, Dependency: d.name, Operation: c.spec.Operation, Attempt: r.Attempts, Of: d.plan.attempts, Elapsed: r.Elapsed, Verdict: v, Reason: r.Reason}
+		e := Event{Kind: EventCallEnded, Reason: r.Reason, Attempt: r.Attempts, Of: d.plan.attempts, Dependency: d.name, Operation: c.spec.Operation, Verdict: v, Elapsed: r.Elapsed}
 		if lastErr != nil && r.Attempts > 0 {
 			e.Err = lastErr()
 		}

@@ -39,25 +39,26 @@ func (k EventKind) String() string {
 // Fields that a kind does not mention are zero.
 type Event struct {
 	Kind       EventKind
+	Reason     Reason // EventCallEnded, EventBudgetExhausted: why the call ended
+	Attempt    int    // the attempt that just ended, or (EventRetryStarted) now begins; from 1
+	Of         int    // the most attempts that the policy allows
 	Dependency string
 	Operation  string
+	Verdict    Verdict // what the last attempt came to; the server's hint is Verdict.After
+	Err        error   // the last attempt's error, if the driver has one
 
-	// Of the call.
-	Attempt int           // the attempt that just ended, or (EventRetryStarted) now begins; from 1
-	Of      int           // the most attempts that the policy allows
-	Elapsed time.Duration // since the call started
-	Verdict Verdict       // what the last attempt came to
-	Err     error         // the last attempt's error, if the driver has one
-	Reason  Reason        // EventCallEnded: why the call ended
+	// Elapsed is the time since the call started. It is zero for a call whose
+	// first attempt succeeded, unless the dependency has [WithTiming].
+	Elapsed time.Duration
 
-	// Of the wait (EventRetryScheduled, EventRetryStarted). The server's hint, if
-	// any, is Verdict.After.
+	// Of the wait (EventRetryScheduled, EventRetryStarted).
 	Ceiling time.Duration // the wait before jitter
 	Delay   time.Duration // the wait after jitter
 	Slept   time.Duration // EventRetryStarted: how long the wait really took
 
-	// Of the breaker (EventCircuitChanged).
-	Circuit breaker.Change
+	// Circuit is what the breaker did (EventCircuitChanged), else nil. It must not
+	// be written to.
+	Circuit *breaker.Change
 }
 
 // An Observer is told of events as they happen, on the goroutine that they

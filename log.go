@@ -3,6 +3,8 @@ package lull
 import (
 	"context"
 	"log/slog"
+
+	"github.com/lullgo/lull/breaker"
 )
 
 // NewLogObserver returns an Observer that writes to a [slog.Logger]; nil means
@@ -31,8 +33,8 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 	if e.Operation != "" {
 		attrs = append(attrs, slog.String("operation", e.Operation))
 	}
-	switch e.Kind {
-	case EventCircuitChanged:
+	switch {
+	case e.Circuit != nil:
 		attrs = append(attrs, slog.String("from", e.Circuit.From.String()), slog.String("to", e.Circuit.To.String()),
 			slog.String("reason", e.Circuit.Reason.String()), slog.Int64("calls", e.Circuit.Calls), slog.Int64("failures", e.Circuit.Failures))
 		if open := e.Circuit.Until - e.Circuit.At; open > 0 {
@@ -71,10 +73,10 @@ func (logObserver) level(e Event) (slog.Level, string) {
 	case EventBudgetExhausted:
 		return slog.LevelWarn, "retry budget exhausted"
 	case EventCircuitChanged:
-		if e.Circuit.To.String() == "closed" {
+		if e.Circuit != nil && e.Circuit.To == breaker.Closed {
 			return slog.LevelInfo, "circuit breaker closed"
 		}
-		return slog.LevelWarn, "circuit breaker " + e.Circuit.To.String()
+		return slog.LevelWarn, "circuit breaker opened"
 	}
 	switch e.Reason {
 	case Succeeded:

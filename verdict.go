@@ -41,13 +41,13 @@ func (k Kind) String() string {
 // Verdict is a success.
 type Verdict struct {
 	Kind Kind
-	// After is how long the server asked to wait, counted from the moment the
-	// verdict is handed to the engine. Zero or negative: it did not ask.
-	After time.Duration
 	// NeverSent: the request provably did not reach the server's application
 	// (connection refused, name not resolved), so repeating it is safe even for
 	// an operation that is not idempotent.
 	NeverSent bool
+	// After is how long the server asked to wait, counted from the moment the
+	// verdict is handed to the engine. Zero or negative: it did not ask.
+	After time.Duration
 	// Code is a short, low-cardinality name of the failure for logs and metrics,
 	// such as "503" or "connection_refused".
 	Code string

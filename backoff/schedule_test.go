@@ -37,7 +37,7 @@ func TestCeilings(t *testing.T) {
 		{"no overflow, one nanosecond", Schedule{Base: 1, Cap: longest}, 62, []time.Duration{1 << 61, 1 << 62, longest, longest}},
 		{"no overflow, factor", Schedule{Factor: math.MaxFloat64, Cap: longest}, 1, []time.Duration{ms(100), longest, longest}},
 		{"no overflow, small factor", Schedule{Base: 1, Factor: 1.0000001}, math.MaxInt, []time.Duration{ms(20000)}},
-		{"no overflow, linear", Schedule{Kind: Linear, Cap: longest}, math.MaxInt, []time.Duration{longest}},
+		{"no overflow, linear", Schedule{Kind: Linear, Base: 1 << 40, Cap: longest}, math.MaxInt, []time.Duration{longest}},
 		{"no overflow, linear base", Schedule{Kind: Linear, Base: longest}, 1, []time.Duration{longest, longest}},
 		{"no overflow, base", Schedule{Base: longest}, 1, []time.Duration{longest, longest}},
 		{"no overflow, decorrelated", Schedule{Jitter: Decorrelated, Cap: longest}, math.MaxInt, []time.Duration{longest}},

@@ -11,12 +11,12 @@ import (
 // error rates far below their threshold: one client, 600 calls a second,
 // independent errors that return at once, successes that take 100 ms (all of
 // them, or in the mean of an exponential distribution), threshold 50 % of at
-// least 20 calls in 10 s, open for 30 s; five minutes, twenty seeds.
+// least 20 calls in 10 s, open for 30 s; five minutes, ten seeds.
 const (
 	biasRate    = 600
 	biasService = 100 * time.Millisecond
 	biasHorizon = 5 * time.Minute
-	biasSeeds   = 20
+	biasSeeds   = 10
 )
 
 // guard is what the simulation needs of a breaker: admit returns what to call

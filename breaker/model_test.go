@@ -193,7 +193,7 @@ func (m *model) closed(now time.Duration) {
 }
 
 func TestModel(t *testing.T) {
-	const runs, steps = 300, 4000 // 1.2 million
+	const runs, steps = 600, 4000 // 2.4 million
 	seen := map[Reason]int{}
 	for seed := range uint64(runs) {
 		runModel(t, seed, steps, seen)
@@ -241,8 +241,6 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 	var flying, reported []*modelCall
 	now := time.Duration(r.Int64N(int64(time.Hour)))
 	lastGen := b.word.Load() >> stateBits
-	draws := 0
-	rnd := func() uint64 { draws++; return r.Uint64() }
 	// chosen is the open time of the change that the breaker has just made and the
 	// model makes now, checked.
 	chosen := func() time.Duration {
@@ -305,7 +303,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 			} else if r.IntN(10) == 0 {
 				o = Neutral
 			}
-			b.Done(now, call.tok, o, rnd)
+			b.Done(now, call.tok, o, r.Uint64)
 			m.done(now, call, o, chosen)
 			if call.probe {
 				reported = append(reported, call)
@@ -313,7 +311,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 		case n < 960 && len(reported) > 0: // a probe reported twice
 			call := reported[len(reported)-1-r.IntN(min(3, len(reported)))]
 			o := Outcome(r.IntN(3))
-			b.Done(now, call.tok, o, rnd)
+			b.Done(now, call.tok, o, r.Uint64)
 			m.done(now, call, o, chosen)
 		case n == 960:
 			b.ForceOpen(now)
@@ -367,9 +365,6 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 				return max(c.slot, c.failedIn, c.slowIn) < oldest && !slices.Contains(flying, c)
 			})
 		}
-	}
-	if draws > 0 && seed == 0 && t.Failed() {
-		t.Logf("%d draws", draws)
 	}
 }
 

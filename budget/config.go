@@ -82,19 +82,23 @@ type Config struct {
 	Unlimited bool
 }
 
+// What Validate says is allowed, made once: a simulator validates millions.
+var (
+	allowedRatio  = fmt.Sprintf("zero (%v), or a ratio from %v to %v", DefaultRatio, MinRatio, MaxRatio)
+	allowedWindow = fmt.Sprintf("zero (%v), or a duration from %v to %v", DefaultWindow, MinWindow, MaxWindow)
+	allowedFloor  = fmt.Sprintf("zero (none), or retries per second up to %.0f", MaxFloor)
+	allowedStock  = fmt.Sprintf("zero (none), or retries up to %.0f", MaxStock)
+)
+
 // Validate reports every field that is out of its limits.
 func (c Config) Validate() error {
 	var l problem.List
-	l.Check(c.Ratio == 0 || c.Ratio >= MinRatio && c.Ratio <= MaxRatio, "Ratio", c.Ratio,
-		fmt.Sprintf("zero (%v), or a ratio from %v to %v", DefaultRatio, MinRatio, MaxRatio))
-	l.Check(c.Window == 0 || c.Window >= MinWindow && c.Window <= MaxWindow, "Window", c.Window,
-		fmt.Sprintf("zero (%v), or a duration from %v to %v", DefaultWindow, MinWindow, MaxWindow))
+	l.Check(c.Ratio == 0 || c.Ratio >= MinRatio && c.Ratio <= MaxRatio, "Ratio", c.Ratio, allowedRatio)
+	l.Check(c.Window == 0 || c.Window >= MinWindow && c.Window <= MaxWindow, "Window", c.Window, allowedWindow)
 	l.Check(c.Earn <= Arrivals, "Earn", c.Earn, "Successes or Arrivals")
-	l.Check(c.Floor >= 0 && c.Floor <= MaxFloor, "Floor", c.Floor,
-		fmt.Sprintf("zero (none), or retries per second up to %.0f", MaxFloor))
+	l.Check(c.Floor >= 0 && c.Floor <= MaxFloor, "Floor", c.Floor, allowedFloor)
 	l.Check(c.Cooldown >= 0, "Cooldown", c.Cooldown, "zero (none) or a positive duration")
-	l.Check(c.Stock >= 0 && c.Stock <= MaxStock, "Stock", c.Stock,
-		fmt.Sprintf("zero (none), or retries up to %.0f", MaxStock))
+	l.Check(c.Stock >= 0 && c.Stock <= MaxStock, "Stock", c.Stock, allowedStock)
 	return l.Err()
 }
 

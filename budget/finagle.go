@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -40,7 +39,7 @@ func (c FinagleConfig) Validate() error {
 	l.Check(ttl >= 1 && ttl <= 60, "TTL", c.TTL, "a duration from 1s to 60s")
 	l.Check(c.MinPerSecond >= 0, "MinPerSecond", c.MinPerSecond, "zero or a positive number")
 	l.Check(c.Percent >= 0 && c.Percent <= finagleScale, "Percent", c.Percent,
-		fmt.Sprintf("a fraction from 0 to %d", finagleScale))
+		"a fraction from 0 to 1000")
 	return l.Err()
 }
 

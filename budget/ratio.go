@@ -27,9 +27,11 @@ type Ratio struct {
 	width      time.Duration // of a slot
 	perSuccess int64         // units that a successful call earns
 	perArrival int64         // units that a beginning call earns
-	// last is the latest tick seen, plus one; zero until the first use. It is
-	// written under mu and only grows. Whoever has read it may use counts.
+	// last is the latest tick seen, plus one; zero until the first use. turn is
+	// when its slot ends. Both are written under mu, last before turn, and only
+	// grow. Whoever has read a last that is not zero may use counts.
 	last   atomic.Uint64
+	turn   atomic.Int64
 	counts window.Counter // made at the first use
 
 	// Configuration of the failure path.
@@ -38,11 +40,11 @@ type Ratio struct {
 	cooldown  time.Duration
 	unlimited bool
 
-	mu      sync.Mutex // serializes withdrawals; guards what follows
-	now     time.Duration
-	until   time.Duration // end of the cooldown
+	mu      sync.Mutex    // serializes withdrawals; guards what follows
 	empty   bool          // refused since the last grant
 	refused time.Duration // when it last refused
+	now     time.Duration // the latest time of a withdrawal
+	until   time.Duration // end of the cooldown
 }
 
 // New returns a budget that nobody has used yet. The error lists everything
@@ -98,12 +100,13 @@ func (b *Ratio) earn(now time.Duration, n int64) {
 	if n == 0 {
 		return
 	}
-	at := window.Tick(now, b.width) + 1
-	if last := b.last.Load(); at <= last {
-		at = last
-	} else {
+	var at uint64
+	if int64(now) < b.turn.Load() { // no division where every call passes
+		at = b.last.Load()
+	}
+	if at == 0 {
 		b.mu.Lock()
-		at = b.advance(at)
+		at = b.advance(window.Tick(now, b.width) + 1)
 		b.mu.Unlock()
 	}
 	b.counts.Add(at, n)
@@ -125,6 +128,11 @@ func (b *Ratio) advance(at uint64) uint64 {
 		b.counts.Reset()
 	}
 	b.last.Store(at)
+	if hi, lo := bits.Mul64(at, uint64(b.width)); hi == 0 && lo <= math.MaxInt64 {
+		b.turn.Store(int64(lo))
+	} else {
+		b.turn.Store(math.MaxInt64)
+	}
 	return at
 }
 

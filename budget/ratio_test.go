@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/window"
 )
 
 func TestWholeTokensNeedNoLuck(t *testing.T) {
@@ -55,19 +57,18 @@ func TestWithoutASourceTheMiddleIsDrawn(t *testing.T) {
 	}
 }
 
-// The chance of a grant is the balance, to the unit.
+// The chance of a grant is the balance, as exactly as the draws are even.
 func TestTheDrawIsExact(t *testing.T) {
-	const units, per = 100_000, 1 << 20
-	step := uint64(math.MaxUint64/per + 1)
-	for _, ratio := range []float64{0.00001, 0.1, 0.7, 0.99999} {
+	const per = 1 << 20
+	for _, balance := range []int64{1, 10_000, 70_000, 99_999} {
 		won := 0
 		for i := range uint64(per) {
-			if must(t, Config{Ratio: ratio}).Withdraw(0, Transient, func() uint64 { return i * step }).OK {
+			if wins(balance, func() uint64 { return i << 44 }) {
 				won++
 			}
 		}
-		if want := ratio * per; math.Abs(float64(won)-want) > 1 {
-			t.Errorf("balance %v: %d of %d evenly spaced draws won, want %.1f", ratio, won, per, want)
+		if want := float64(balance) / token * per; math.Abs(float64(won)-want) > 1 {
+			t.Errorf("balance %d of %d: %d of %d evenly spaced draws won, want %.1f", balance, token, won, per, want)
 		}
 	}
 }
@@ -236,6 +237,41 @@ func TestWithdrawalsUnderConcurrency(t *testing.T) {
 		if granted.Load() < limit/10 {
 			t.Errorf("%+v: %d granted, of %d earned: tokens are being lost", c, granted.Load(), limit)
 		}
+	}
+}
+
+// Eight goroutines race for exactly so many tokens.
+func TestATokenIsSpentOnce(t *testing.T) {
+	const tokens = 20_000
+	b := must(t, Config{Ratio: 1, Stock: tokens - 1})
+	var granted atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for b.Withdraw(0, Transient, never).OK {
+				granted.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if granted.Load() != tokens {
+		t.Errorf("%d retries granted for %d tokens", granted.Load(), tokens)
+	}
+}
+
+// A slot that is too full to record one more withdrawal must not give it away.
+func TestAFullSlotRefuses(t *testing.T) {
+	b := must(t, Config{Floor: MaxFloor}) // ten million, of which a slot holds 2.7
+	b.Withdraw(0, Transient, never)
+	b.counts.Add(1, -window.Max)
+	if b.Balance(0) < 1e6 {
+		t.Fatalf("balance %v, want millions", b.Balance(0))
+	}
+	if b.Withdraw(0, Transient, never).OK {
+		t.Error("granted what could not be recorded")
+	}
+	if !b.Withdraw(time.Second, Transient, never).OK {
+		t.Error("refused in the next slot")
 	}
 }
 

@@ -91,7 +91,8 @@ func TestAcquireAndItsContext(t *testing.T) {
 		if err := l.Acquire(over); err != context.Canceled || l.InFlight() != 0 {
 			t.Errorf("context over before: %v, %d in flight", err, l.InFlight())
 		}
-		if err := l.Acquire(nil); err != nil { //nolint:staticcheck // what must not panic
+		//lint:ignore SA1012 it must not panic
+		if err := l.Acquire(nil); err != nil {
 			t.Errorf("no context: %v", err)
 		}
 		start := time.Now()

@@ -12,23 +12,29 @@ import (
 )
 
 func TestValidate(t *testing.T) {
-	for _, c := range []struct {
+	type testCase struct {
 		c    Config
 		want string // the fields found wrong
-	}{
+	}
+	cases := []testCase{
 		{Config{}, ""},
 		{Config{Limit: 1}, ""},
 		{Config{Limit: math.MaxInt32, MaxWait: math.MaxInt64, MaxQueue: math.MaxInt32}, ""},
 		{Config{Limit: 5, MaxWait: time.Second}, ""},
 		{Config{Limit: -1}, "Limit"},
-		{Config{Limit: math.MaxInt32 + 1}, "Limit"},
+		{Config{Limit: math.MinInt}, "Limit"},
 		{Config{Limit: 1, MaxWait: -1}, "MaxWait"},
 		{Config{MaxWait: time.Second}, "MaxWait"},
 		{Config{Limit: 1, MaxQueue: 1}, "MaxQueue"},
 		{Config{Limit: 1, MaxWait: 1, MaxQueue: -1}, "MaxQueue"},
-		{Config{Limit: 1, MaxWait: 1, MaxQueue: math.MaxInt}, "MaxQueue"},
 		{Config{Limit: math.MinInt, MaxWait: math.MinInt64, MaxQueue: math.MinInt}, "Limit MaxQueue MaxWait"},
-	} {
+	}
+	if tooMany := math.MaxInt; tooMany > MaxLimit { // where an int has 64 bits
+		cases = append(cases,
+			testCase{Config{Limit: tooMany}, "Limit"},
+			testCase{Config{Limit: 1, MaxWait: 1, MaxQueue: tooMany}, "MaxQueue"})
+	}
+	for _, c := range cases {
 		err := c.c.Validate()
 		var list problem.List
 		if err != nil && !errors.As(err, &list) {

@@ -39,10 +39,11 @@
 //
 // # Cost
 //
-// A permit taken and given back is two compare-and-swaps on one word: about 15 ns
-// the pair on one core, no mutex, no allocation. Only when somebody waits is there
-// a mutex, and memory for the queue. A Limiter is one cache line of 64 bytes, so
-// two of them do not slow each other down.
+// A permit taken and given back is two compare-and-swaps on one word: about 12 ns
+// the pair, no mutex, no allocation; about 40 ns when two cores do nothing else.
+// Only when somebody waits is there a mutex, and memory for the queue; to wait and
+// be handed a permit takes about 60 ns then. A Limiter is one cache line of 64
+// bytes, so two of them do not slow each other down.
 //
 // # What it does not do
 //

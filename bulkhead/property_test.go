@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -98,12 +99,15 @@ func TestAgreesWithAModel(t *testing.T) {
 func TestPermitsUnderContention(t *testing.T) {
 	const limit, callers, rounds = 3, 16, 3000
 	l := mustNew(t, Config{Limit: limit, MaxWait: 50 * time.Microsecond, MaxQueue: 6})
-	var inside, worst, got, full, ended atomic.Int64
+	var inside, worst, got, handed, left, full, ended atomic.Int64
 	work := func() {
 		n := inside.Add(1)
 		for w := worst.Load(); n > w && !worst.CompareAndSwap(w, n); w = worst.Load() {
 		}
 		got.Add(1)
+		for range 5 {
+			runtime.Gosched() // so that others find the permits taken
+		}
 		inside.Add(-1)
 		l.Release()
 	}
@@ -139,9 +143,11 @@ func TestPermitsUnderContention(t *testing.T) {
 						work()
 					case Queued:
 						if r.IntN(2) == 0 && l.Leave(w) {
+							left.Add(1)
 							break
 						}
 						<-done
+						handed.Add(1)
 						work()
 					}
 				}
@@ -155,7 +161,11 @@ func TestPermitsUnderContention(t *testing.T) {
 	if worst.Load() > limit {
 		t.Errorf("%d in flight at once, limit %d", worst.Load(), limit)
 	}
-	t.Logf("%d served, %d full, %d canceled, at most %d at once", got.Load(), full.Load(), ended.Load(), worst.Load())
+	t.Logf("%d served, %d of them after a wait; %d left, %d full, %d canceled; at most %d at once",
+		got.Load(), handed.Load(), left.Load(), full.Load(), ended.Load(), worst.Load())
+	if handed.Load() == 0 || left.Load() == 0 || full.Load() == 0 || ended.Load() == 0 {
+		t.Error("some way out was never taken: the test has lost its point")
+	}
 }
 
 // Permits that come back on several goroutines at once still reach the waiters,

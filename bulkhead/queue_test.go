@@ -42,8 +42,10 @@ func TestJoin(t *testing.T) {
 	if l.Leave(b) {
 		t.Error("b left, but had its permit")
 	}
-	if !l.Leave(c) || !l.Leave(c) {
-		t.Error("c could not leave")
+	for range 2 { // the second time it has nothing to leave
+		if !l.Leave(c) {
+			t.Error("c could not leave")
+		}
 	}
 	if l.InFlight() != 1 || l.Waiting() != 0 || !slices.Equal(admitted, []int{1}) {
 		t.Errorf("%d in flight, %d waiting, admitted %v; want 1, 0, [1]", l.InFlight(), l.Waiting(), admitted)

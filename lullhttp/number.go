@@ -41,7 +41,10 @@ func parseDecimal(s string, unit time.Duration) (time.Duration, bool) {
 		return d, ok
 	}
 	f, ok := parseFraction(fraction, unit)
-	return addSaturated(d, f), ok
+	if !ok {
+		return 0, false
+	}
+	return addSaturated(d, f), true
 }
 
 // parseFraction reads the digits behind the point, as a part of unit.

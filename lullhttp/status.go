@@ -89,7 +89,8 @@ func hinted(kind lull.Kind, status int, h Hint) lull.Verdict {
 
 // statusCode is the number as a string, without an allocation from 400 to 599.
 func statusCode(status int) string {
-	if i := (status - 400) * 3; i >= 0 && i < len(statusDigits) {
+	if status >= 400 && status <= 599 {
+		i := (status - 400) * 3
 		return statusDigits[i : i+3]
 	}
 	return strconv.Itoa(status)

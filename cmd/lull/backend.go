@@ -34,7 +34,8 @@ type backend struct {
 	stop   chan struct{}
 	done   sync.WaitGroup
 
-	attempts buckets // requests by the time they came in
+	attempts buckets      // requests by the time they came in
+	left     atomic.Int64 // callers who hung up before they were served
 	served   atomic.Int64
 	wasted   atomic.Int64 // those of served whose caller had gone
 }
@@ -52,17 +53,24 @@ func startBackend(s setting, clock func() time.Duration) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{
-		url:   "http://" + listener.Addr().String() + "/",
-		clock: clock,
-		kind:  s.Kind,
-		queue: make(chan *job, s.Queue),
-		stop:  make(chan struct{}),
-	}
+	b := newBackend(s, clock)
+	b.url = "http://" + listener.Addr().String() + "/"
 	b.server = &http.Server{
 		Handler:           b,
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          log.New(io.Discard, "", 0),
+	}
+	b.done.Go(func() { _ = b.server.Serve(listener) })
+	return b, nil
+}
+
+// newBackend is a backend at work that does not listen.
+func newBackend(s setting, clock func() time.Duration) *backend {
+	b := &backend{
+		clock: clock,
+		kind:  s.Kind,
+		queue: make(chan *job, s.Queue),
+		stop:  make(chan struct{}),
 	}
 	for i := range workers {
 		// The same service times at every backend: they differ in their callers only.
@@ -71,8 +79,7 @@ func startBackend(s setting, clock func() time.Duration) (*backend, error) {
 			b.work(func() time.Duration { return time.Duration(luck.ExpFloat64() * float64(s.service())) })
 		})
 	}
-	b.done.Go(func() { _ = b.server.Serve(listener) })
-	return b, nil
+	return b
 }
 
 // ServeHTTP queues the request and waits until it is served.
@@ -95,6 +102,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	case <-r.Context().Done():
 		j.gone.Store(true) // stays in the queue, and will be served
+		b.left.Add(1)
 	case <-b.stop:
 	}
 }
@@ -133,7 +141,9 @@ func (b *backend) work(service func() time.Duration) {
 // close ends the server and its workers, whatever they are doing.
 func (b *backend) close() {
 	close(b.stop)
-	_ = b.server.Close()
+	if b.server != nil {
+		_ = b.server.Close()
+	}
 	b.done.Wait()
 }
 

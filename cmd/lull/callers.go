@@ -40,7 +40,7 @@ var allClients = []client{
 		return fmt.Sprintf("%d attempts, random waits of up to %v, doubling, no budget", s.Attempts, naiveBase)
 	}, retries(func(n int) time.Duration { return rand.N(doubling(n) + 1) })},
 	{"lull", func(s setting) string {
-		return fmt.Sprintf("lullhttp with lull's zero policy; the attempt timeout is the demo's:\n%s", s.policyText())
+		return fmt.Sprintf("lullhttp with lull's zero policy, the demo's attempt timeout:\n%s", s.policyText())
 	}, newLull},
 }
 

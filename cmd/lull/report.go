@@ -10,13 +10,14 @@ import (
 
 // definitions says what the figures mean; measure.go is what it describes.
 const definitions = `What the figures mean
-  attempts  requests that reached the backend, counted there; the rest is what
-            callers saw
-  normal    attempts per second before the outage; peak: in the busiest 500 ms
-  success   share of calls that ended with a 200, whatever it took
-  p50, p99  time until a caller had its result, be it a success or a failure
-  back      from the end of the outage to the moment from which on, until the end
-  after     of the run, every second of calls succeeds 95 % as often as before it
+  attempts    requests that reached the backend, counted there; the rest is what
+              callers saw
+  normal      attempts per second before the outage; peak: in the busiest 500 ms
+  success     share of calls that ended with a 200, whatever it took
+  p50, p99    time until a caller had a result, be it a success or a failure
+  back after  time from the end of the outage to the moment from which on each
+              second of calls succeeds 95 % as often as before the outage, and
+              does so up to the end of the run
 `
 
 // tooLate is how late calls may begin before the figures are in doubt.
@@ -28,10 +29,10 @@ func settingText(s setting) string {
 	say := func(title, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-9s "+format+"\n", append([]any{title}, args...)...)
 	}
-	b.WriteString("The setting: a backend for each client, all alike, all called at the same moments\n")
+	b.WriteString("The setting: a backend for each client, all alike, called at the same moments\n")
 	say("calls", "%.0f a second for %v, at random (Poisson, seed %d)", s.offered(), s.Duration, s.Seed)
-	say("backend", "capacity %d a second (%.2f in use): %d workers, %v a request on", s.Capacity, s.Load, workers, s.service().Round(time.Microsecond))
-	say("", "average, %d may queue (503 beyond); serves callers who have gone, too", s.Queue)
+	say("backend", "capacity %d a second (%.2f in use): %d workers, %v a request", s.Capacity, s.Load, workers, s.service().Round(time.Microsecond))
+	say("", "on average, queue of %d (beyond: 503); serves even who has gone", s.Queue)
 	switch {
 	case s.Outage == 0:
 		say("outage", "none")
@@ -110,12 +111,12 @@ func wrapped(intro string, names []string) []string {
 func warnings(r result) []string {
 	var w []string
 	if late := r.late.p99(); late > tooLate {
-		w = append(w, fmt.Sprintf("Doubt: this machine was busy. One call in a hundred began %v late or more, so the\n"+
-			"figures are blurred. A lower --capacity or fewer --clients ask less of it.", late.Round(time.Millisecond)))
+		w = append(w, fmt.Sprintf("Doubt: this machine was busy. One call in a hundred began %v late or more,\n"+
+			"so the figures are blurred. A lower --capacity or fewer --clients ask less.", late.Round(time.Millisecond)))
 	}
 	if r.troubles > 0 {
 		w = append(w, fmt.Sprintf("Doubt: %d attempts could not even connect, for want of ports or open files here.\n"+
-			"A lower --capacity or fewer --clients ask less of this machine.", r.troubles))
+			"A lower --capacity or fewer --clients ask less.", r.troubles))
 	}
 	return w
 }

@@ -21,8 +21,8 @@ func printTable(w io.Writer, r result) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, settingText(r.setting))
 	if r.interrupted {
-		fmt.Fprintf(out, "\nInterrupted after %.1f s. These are the calls begun until then; %d of them had not\n"+
-			"ended and count as calls, but neither in the success rate nor in the times.\n", r.measured.Seconds(), r.unfinished)
+		fmt.Fprintf(out, "\nInterrupted after %.1f s. These are the calls begun until then; %d of them had\n"+
+			"not ended and count as calls, but neither in the success rate nor in the times.\n", r.measured.Seconds(), r.unfinished)
 	}
 	fmt.Fprint(out, tableHead)
 	for _, f := range r.clients {

@@ -7,13 +7,20 @@
 // touched for an hour is empty.
 //
 // A slot is one machine word that holds its own tick beside its value, so
-// taking over an expired slot and counting into it is one atomic step, and
-// counting into a live one is a single atomic add: 0 allocations, about 6 ns.
+// taking over an expired slot and counting into it is one atomic step, as is
+// counting into a live one: 0 allocations, about 6 ns.
+//
+// Cores that count into the same word take its cache line from each other, which
+// costs ten times as much. A counter that notices this happen (a step that it
+// has to repeat, because somebody else was quicker) gives the goroutines rings of
+// their own, and from then on a sum adds those up.
 package window
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // A slot's word is tag (24 bits) and value (40 bits). The tag is the low bits
@@ -41,20 +48,31 @@ func Tick(now, width time.Duration) uint64 {
 	return uint64(now) / uint64(width)
 }
 
-// A Counter is a ring of slots. Its methods may be called concurrently.
-// Make one with New.
+// A Counter is a ring of slots. Its methods may be called concurrently. Make one
+// with New, and do not copy it after first use.
 type Counter struct {
-	slots []atomic.Uint64
+	ring
+	stripes atomic.Pointer[[]ring] // nil until there was contention
+	lost    atomic.Uint32          // steps that had to be repeated
 }
+
+type ring []atomic.Uint64
+
+// contention is how many steps a counter repeats before it gives up sharing one ring.
+const contention = 16
 
 // New returns a counter that can look back over n slots. It takes 8 bytes for
 // each, rounded up to a power of two.
 func New(n int) Counter {
+	return Counter{ring: newRing(n)}
+}
+
+func newRing(n int) ring {
 	size := 1
 	for size < n {
 		size <<= 1
 	}
-	return Counter{slots: make([]atomic.Uint64, size)}
+	return make(ring, size)
 }
 
 func tag(tick uint64) uint64 { return tagUsed | tick&tagMask }
@@ -62,25 +80,46 @@ func tag(tick uint64) uint64 { return tagUsed | tick&tagMask }
 // Add counts delta into the slot of tick. A tick so old that its slot has been
 // taken over counts into the slot that took it over.
 func (c *Counter) Add(tick uint64, delta int64) {
-	s := &c.slots[tick&uint64(len(c.slots)-1)]
-	for {
-		w := s.Load()
-		have := w >> valueBits
-		if have == 0 || newer(tag(tick), have) {
-			if s.CompareAndSwap(w, tag(tick)<<valueBits|uint64(offset+delta)) {
-				return
-			}
-			continue
-		}
-		if v := int64(w&valueMask) - offset; v > Max && delta > 0 || v < -Max && delta < 0 {
+	r := c.ring
+	if s := c.stripes.Load(); s != nil {
+		r = (*s)[here()&uintptr(len(*s)-1)]
+	}
+	for slot := &r[tick&uint64(len(r)-1)]; ; c.contended() {
+		w := slot.Load()
+		next := w + uint64(delta)
+		if t := w >> valueBits; t != tag(tick) && (t == 0 || newer(tag(tick), t)) {
+			next = tag(tick)<<valueBits | uint64(offset+delta)
+		} else if v := int64(w&valueMask) - offset; v > Max && delta > 0 || v < -Max && delta < 0 {
 			return
 		}
-		// Between the load and this line the slot may have been taken over by a
-		// later tick. Then the count lands there: one slot's width of error, for
-		// a caller that slept for a whole turn of the ring.
-		s.Add(uint64(delta))
+		if slot.CompareAndSwap(w, next) {
+			return
+		}
+	}
+}
+
+// contended notes a step that somebody else was quicker to make.
+func (c *Counter) contended() {
+	if c.lost.Add(1) != contention || runtime.GOMAXPROCS(0) == 1 {
 		return
 	}
+	n := 2
+	for n < 2*runtime.GOMAXPROCS(0) {
+		n <<= 1
+	}
+	stripes := make([]ring, n)
+	for i := range stripes {
+		stripes[i] = newRing(max(len(c.ring), 16)) // whole cache lines
+	}
+	c.stripes.Store(&stripes)
+}
+
+// here is a number that tells goroutines apart, most of the time: where on which
+// stack the caller stands.
+func here() uintptr {
+	var spot byte
+	at := uint64(uintptr(unsafe.Pointer(&spot)))
+	return uintptr((at >> 11) * 0x9e3779b97f4a7c15 >> 32)
 }
 
 // newer tells whether tag a is later than tag b, on a circle of 2^23 ticks.
@@ -90,9 +129,19 @@ func newer(a, b uint64) bool {
 
 // Sum adds up the n slots that end with tick: tick itself and the n-1 before it.
 func (c *Counter) Sum(tick uint64, n int) int64 {
+	sum := c.ring.sum(tick, n)
+	if s := c.stripes.Load(); s != nil {
+		for _, r := range *s {
+			sum += r.sum(tick, n)
+		}
+	}
+	return sum
+}
+
+func (r ring) sum(tick uint64, n int) int64 {
 	var sum int64
-	for i := range c.slots {
-		w := c.slots[i].Load()
+	for i := range r {
+		w := r[i].Load()
 		if w == 0 {
 			continue
 		}
@@ -105,7 +154,16 @@ func (c *Counter) Sum(tick uint64, n int) int64 {
 
 // Reset forgets everything. Additions that run meanwhile may survive it.
 func (c *Counter) Reset() {
-	for i := range c.slots {
-		c.slots[i].Store(0)
+	c.ring.reset()
+	if s := c.stripes.Load(); s != nil {
+		for _, r := range *s {
+			r.reset()
+		}
+	}
+}
+
+func (r ring) reset() {
+	for i := range r {
+		r[i].Store(0)
 	}
 }

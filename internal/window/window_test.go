@@ -2,6 +2,7 @@ package window
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -79,6 +80,42 @@ func TestASlotSaturatesInsteadOfSpilling(t *testing.T) {
 	}
 }
 
+// Once its goroutines have rings of their own, a counter must give the same sums.
+func TestStripesAddUp(t *testing.T) {
+	c := New(10)
+	c.Add(4, 1)
+	if runtime.GOMAXPROCS(0) == 1 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	}
+	for range contention {
+		c.contended()
+	}
+	if c.stripes.Load() == nil {
+		t.Fatal("contention did not lead to stripes")
+	}
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			c.Add(4, 10)
+			c.Add(5, 100)
+		})
+	}
+	wg.Wait()
+	for _, ask := range []struct {
+		tick uint64
+		n    int
+		want int64
+	}{{4, 1, 161}, {5, 1, 1600}, {5, 10, 1761}, {14, 10, 1600}, {15, 10, 0}} {
+		if got := c.Sum(ask.tick, ask.n); got != ask.want {
+			t.Errorf("Sum(%d, %d) = %d, want %d", ask.tick, ask.n, got, ask.want)
+		}
+	}
+	c.Reset()
+	if got := c.Sum(5, 10); got != 0 {
+		t.Errorf("after Reset: %d", got)
+	}
+}
+
 func TestConcurrentAddsAreAllCounted(t *testing.T) {
 	c := New(4)
 	var wg sync.WaitGroup
@@ -113,4 +150,13 @@ func BenchmarkAdd(b *testing.B) {
 		now += 100
 		c.Add(Tick(now, time.Second), 1)
 	}
+}
+
+func BenchmarkAddParallel(b *testing.B) {
+	c := New(10)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c.Add(7, 1)
+		}
+	})
 }

@@ -1,0 +1,138 @@
+package breaker
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+func TestValidateNamesEveryMistake(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		cfg  Config
+		want string // fields
+	}{
+		{Config{}, ""},
+		{Config{Off: true, MetricsOnly: true}, ""},
+		{Config{Window: time.Millisecond, FailureRate: -1, MinCalls: 1, Consecutive: 1, SlowRate: 1, SlowCall: 1,
+			OpenFor: 1, OpenMax: 1, OpenJitter: -1, Probes: 1000, ProbeTimeout: 1}, ""},
+		{Config{Window: math.MaxInt64, FailureRate: 1, MinCalls: math.MaxInt, Consecutive: math.MaxInt, SlowCall: math.MaxInt64,
+			OpenFor: math.MaxInt64, OpenMax: math.MaxInt64, OpenJitter: 10, ProbeTimeout: math.MaxInt64}, ""},
+		{Config{OpenFor: time.Hour}, ""},
+		{Config{OpenMax: time.Second}, ""},
+		{Config{OpenFor: 2, OpenMax: 1}, "OpenMax"},
+		{Config{SlowRate: 0.5}, "SlowCall"},
+		{Config{FailureRate: 50}, "FailureRate"},
+		{Config{Window: -1, FailureRate: 1.01, MinCalls: -1, Consecutive: -1, SlowRate: -0.1, SlowCall: -1,
+			OpenFor: -1, OpenMax: -1, OpenJitter: 11, Probes: -1, ProbeTimeout: -1},
+			"Window FailureRate MinCalls Consecutive SlowRate SlowCall OpenFor OpenMax OpenJitter Probes ProbeTimeout"},
+		{Config{Window: 1, FailureRate: nan, SlowRate: nan, OpenJitter: nan, Probes: 1001}, "Window FailureRate SlowRate OpenJitter Probes"},
+		{Config{FailureRate: inf, SlowRate: inf, SlowCall: 1, OpenJitter: inf}, "FailureRate SlowRate OpenJitter"},
+	} {
+		err := c.cfg.Validate()
+		var l problem.List
+		errors.As(err, &l)
+		var fields []string
+		for _, p := range l {
+			fields = append(fields, p.Field)
+		}
+		if got := strings.Join(fields, " "); got != c.want {
+			t.Errorf("%+v: problems with %q, want %q", c.cfg, got, c.want)
+		}
+		b, newErr := New(c.cfg)
+		if (b == nil) != (err != nil) || (newErr == nil) != (err == nil) {
+			t.Errorf("%+v: New gives %v, %v", c.cfg, b, newErr)
+		}
+	}
+}
+
+func TestNewLeavesOutNilListeners(t *testing.T) {
+	n := 0
+	b := must(t, Config{}, nil, func(Change) { n++ }, nil)
+	b.ForceOpen(0)
+	if n != 1 {
+		t.Errorf("the listener beside nil ones heard %d changes", n)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Closed.String(), "closed"}, {Open.String(), "open"}, {HalfOpen.String(), "half-open"}, {State(9).String(), "unknown(9)"},
+		{Success.String(), "success"}, {Failure.String(), "failure"}, {Neutral.String(), "neutral"}, {Outcome(9).String(), "unknown(9)"},
+		{FailureRate.String(), "failure rate"}, {OpenTimePassed.String(), "open time passed"}, {Reason(99).String(), "unknown(99)"},
+		{Change{From: Closed, To: Open, Reason: FailureRate, Calls: 20, Failures: 10, MetricsOnly: true}.String(), "closed to open: failure rate (10 of 20), metrics only"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func TestTokenOfNothing(t *testing.T) {
+	b := must(t, Config{MinCalls: 1})
+	for range 100 {
+		b.Done(0, Token{}, Failure, nil)
+	}
+	if s := b.State(0); s != Closed || (Token{}).Probe() {
+		t.Errorf("zero tokens: %v", s)
+	}
+}
+
+// Whatever is configured and whatever the clock says, nothing panics, and an
+// open breaker can be forced closed.
+func FuzzNothingPanics(f *testing.F) {
+	f.Add(int64(0), 0.0, 0, 0, 0.0, int64(0), int64(0), int64(0), 0.0, 0, int64(0), uint8(0), []byte{1, 2, 3})
+	f.Add(int64(math.MaxInt64), 1.0, 1, 1, 1.0, int64(1), int64(math.MaxInt64), int64(math.MaxInt64), 10.0, 1000, int64(math.MaxInt64), uint8(2), []byte{0, 255, 7, 8, 9})
+	f.Fuzz(func(t *testing.T, win int64, rate float64, minCalls, row int, slowRate float64, slow, openFor, openMax int64, jitter float64, probes int, timeout int64, flags uint8, ops []byte) {
+		c := Config{Off: flags&1 != 0, Window: time.Duration(win), FailureRate: rate, MinCalls: minCalls, Consecutive: row,
+			SlowRate: slowRate, SlowCall: time.Duration(slow), OpenFor: time.Duration(openFor), OpenMax: time.Duration(openMax),
+			OpenJitter: jitter, Probes: probes, ProbeTimeout: time.Duration(timeout), MetricsOnly: flags&2 != 0}
+		b, err := New(c, func(c Change) { _ = c.String() })
+		if err != nil {
+			if err.Error() == "" {
+				t.Error("an error that says nothing")
+			}
+			return
+		}
+		var toks []Token
+		now := time.Duration(0)
+		for _, op := range ops {
+			switch op % 16 {
+			case 0:
+				now = math.MaxInt64
+			case 1:
+				now = math.MinInt64
+			case 2:
+				now += b.window
+			case 3:
+				now -= time.Duration(op) << (op % 60)
+			case 4, 5:
+				now += time.Duration(op) << (op % 60)
+			case 6:
+				b.ForceOpen(now)
+			case 7:
+				b.Auto(now)
+			case 8, 9, 10, 11:
+				if tok, ok := b.Start(now); ok {
+					toks = append(toks, tok)
+				}
+			default:
+				if len(toks) > 0 {
+					b.Done(now, toks[0], Outcome(op%4), func() uint64 { return uint64(op) << 56 })
+					toks = toks[1:]
+				}
+			}
+			b.State(now)
+			b.RetryAt(now)
+			b.Counts(now)
+		}
+		b.ForceClosed(now)
+		if s := b.State(now); s != Closed {
+			t.Errorf("forced closed: %v", s)
+		}
+	})
+}

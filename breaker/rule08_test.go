@@ -1,0 +1,484 @@
+package breaker
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// run makes n calls at now, one after the other, that end at once.
+func run(b *Breaker, now time.Duration, n int, o Outcome) (admitted int) {
+	for range n {
+		if tok, ok := b.Start(now); ok {
+			b.Done(now, tok, o, nil)
+			admitted++
+		}
+	}
+	return admitted
+}
+
+// opened is a breaker with the given configuration that has just opened, and
+// the time at which its first probe may start.
+func opened(t *testing.T, c Config, listeners ...func(Change)) (*Breaker, time.Duration) {
+	t.Helper()
+	b := must(t, c, listeners...)
+	if n := run(b, 0, 1000, Failure); n != max(c.MinCalls, 1) && n != DefaultMinCalls {
+		t.Fatalf("%d failures admitted before it opened", n)
+	}
+	return b, b.RetryAt(0)
+}
+
+// probeNow takes a token at a moment at which one is due.
+func probeNow(t *testing.T, b *Breaker, now time.Duration) Token {
+	t.Helper()
+	tok, ok := b.Start(now)
+	if !ok || !tok.Probe() {
+		t.Fatalf("no probe admitted at %v: %v", now, b.State(now))
+	}
+	return tok
+}
+
+func TestRule08Breaker(t *testing.T) {
+	t.Run("results of an earlier generation do not count", func(t *testing.T) {
+		b := must(t, Config{})
+		stale, _ := b.Start(0)
+		alsoStale, _ := b.Start(0)
+		run(b, 0, 100, Failure)
+		at := b.RetryAt(0)
+		if at == 0 {
+			t.Fatal("not open")
+		}
+		b.Done(at, stale, Success, nil)
+		if s := b.State(at - 1); s != Open {
+			t.Errorf("a success from before the opening: %v, want open", s)
+		}
+		tok := probeNow(t, b, at)
+		b.Done(at, alsoStale, Success, nil)
+		if s := b.State(at); s != HalfOpen {
+			t.Errorf("a success from before the opening, while the probe is out: %v, want half-open", s)
+		}
+		b.Done(at, tok, Success, nil)
+		if s := b.State(at); s != Closed {
+			t.Fatalf("after the probe's success: %v", s)
+		}
+		b.Done(at, tok, Failure, nil) // reported twice
+		if calls, failures, _ := b.Counts(at); calls != 0 || failures != 0 {
+			t.Errorf("after closing: %d calls, %d failures, want a new count", calls, failures)
+		}
+	})
+
+	t.Run("stale failures do not reopen", func(t *testing.T) {
+		b := must(t, Config{})
+		var stale []Token
+		for range 200 {
+			tok, _ := b.Start(0)
+			stale = append(stale, tok)
+		}
+		for _, tok := range stale[:100] {
+			b.Done(0, tok, Failure, nil)
+		}
+		at := b.RetryAt(0)
+		b.Done(at, probeNow(t, b, at), Success, nil)
+		for _, tok := range stale[100:] {
+			b.Done(at, tok, Failure, nil)
+		}
+		if s := b.State(at); s != Closed {
+			t.Errorf("100 failures of calls from before the opening: %v, want closed", s)
+		}
+	})
+
+	t.Run("probes are limited", func(t *testing.T) {
+		for _, probes := range []int{1, 3} {
+			b, at := opened(t, Config{Probes: probes})
+			if n := run(b, at-1, 10, Success); n != 0 {
+				t.Errorf("%d calls admitted while open", n)
+			}
+			var toks []Token
+			for range 10 {
+				if tok, ok := b.Start(at); ok {
+					toks = append(toks, tok)
+				}
+			}
+			if len(toks) != probes {
+				t.Fatalf("%d of 10 calls admitted while half-open, want %d", len(toks), probes)
+			}
+			for i, tok := range toks {
+				if s := b.State(at); s != HalfOpen {
+					t.Errorf("after %d of %d successes: %v", i, probes, s)
+				}
+				b.Done(at, tok, Success, nil)
+			}
+			if s := b.State(at); s != Closed {
+				t.Errorf("after %d successes in a row: %v, want closed", probes, s)
+			}
+		}
+	})
+
+	t.Run("one failed probe of several reopens", func(t *testing.T) {
+		b, at := opened(t, Config{Probes: 3})
+		one, two := probeNow(t, b, at), probeNow(t, b, at)
+		b.Done(at, one, Success, nil)
+		b.Done(at, two, Failure, nil)
+		if s := b.State(at); s != Open {
+			t.Errorf("%v, want open", s)
+		}
+	})
+
+	t.Run("a probe that is never reported times out", func(t *testing.T) {
+		var heard []Change
+		b, at := opened(t, Config{OpenJitter: -1}, func(c Change) { heard = append(heard, c) })
+		lost := probeNow(t, b, at)
+		end := at + DefaultProbeTimeout
+		if s := b.State(end - 1); s != HalfOpen {
+			t.Errorf("just before: %v", s)
+		}
+		if s, r := b.State(end), b.RetryAt(end); s != Open || r != end+2*DefaultOpenFor {
+			t.Errorf("timed out: %v until %v, want open until %v", s, r, end+2*DefaultOpenFor)
+		}
+		if n := run(b, end, 10, Success); n != 0 {
+			t.Errorf("timed out: %d calls admitted", n)
+		}
+		b.Done(end, lost, Success, nil) // too late
+		if s := b.State(end); s != Open {
+			t.Errorf("after the late report: %v, want open", s)
+		}
+		if n := run(b, end+2*DefaultOpenFor, 1, Success); n != 1 {
+			t.Error("its place was not freed")
+		}
+		want := Change{From: HalfOpen, To: Open, Reason: ProbeTimedOut, At: end, Until: end + 2*DefaultOpenFor, Calls: 1, Failures: 1}
+		if len(heard) < 3 || heard[2] != want {
+			t.Errorf("heard %v, want %v third", heard, want)
+		}
+	})
+
+	t.Run("a time-out that nobody saw is over when the open time is", func(t *testing.T) {
+		b, at := opened(t, Config{})
+		probeNow(t, b, at)
+		probeNow(t, b, at+time.Hour)
+	})
+
+	t.Run("a success reported after the time-out is none", func(t *testing.T) {
+		b, at := opened(t, Config{})
+		b.Done(at+DefaultProbeTimeout, probeNow(t, b, at), Success, nil)
+		if s := b.State(at + DefaultProbeTimeout); s != Open {
+			t.Errorf("%v, want open", s)
+		}
+	})
+
+	t.Run("a panicking probe holds nobody up", func(t *testing.T) {
+		b, at := opened(t, Config{})
+		func() {
+			defer func() { _ = recover() }()
+			probeNow(t, b, at)
+			panic("in the caller's function")
+		}()
+		if n := run(b, at+DefaultProbeTimeout+DefaultOpenMax, 1, Success); n != 1 {
+			t.Error("half-open for ever")
+		}
+	})
+
+	t.Run("a slow probe has failed", func(t *testing.T) {
+		b, at := opened(t, Config{SlowRate: 0.5, SlowCall: time.Second})
+		b.Done(at+time.Second+1, probeNow(t, b, at), Success, nil)
+		if s := b.State(at + time.Second + 1); s != Open {
+			t.Errorf("%v, want open", s)
+		}
+	})
+
+	t.Run("open time is jittered and grows", testOpenTimes)
+
+	t.Run("growth ends after a window of health", func(t *testing.T) {
+		for _, c := range []struct{ closed, want time.Duration }{
+			{DefaultWindow - 1, 2 * DefaultOpenFor}, {DefaultWindow, DefaultOpenFor},
+		} {
+			b, at := opened(t, Config{OpenJitter: -1})
+			run(b, at, 1, Success)
+			run(b, at+c.closed, 1000, Failure)
+			if d := b.RetryAt(at+c.closed) - at - c.closed; d != c.want {
+				t.Errorf("opened again after %v: open for %v, want %v", c.closed, d, c.want)
+			}
+		}
+	})
+
+	t.Run("thresholds are exact", testThresholds)
+
+	t.Run("listeners hear in order and outside the lock", testListeners)
+
+	t.Run("a listener's panic wedges nothing", func(t *testing.T) {
+		for name, fail := range map[string]func(){
+			"panic":  func() { panic("listener") },
+			"Goexit": runtime.Goexit,
+		} {
+			var first, last []State
+			b := must(t, Config{}, func(c Change) { first = append(first, c.To) }, func(Change) { fail() },
+				func(c Change) { last = append(last, c.To) })
+			guarded := func(f func()) (panicked bool) {
+				done := make(chan bool)
+				go func() {
+					ok := false
+					defer func() { done <- !ok; _ = recover() }()
+					f()
+					ok = true
+				}()
+				return <-done
+			}
+			if !guarded(func() { run(b, 0, 100, Failure) }) {
+				t.Errorf("%s: it did not go up", name)
+			}
+			at := b.RetryAt(0)
+			guarded(func() { b.Start(at) })
+			guarded(func() { b.ForceClosed(at) })
+			if want := []State{Open, HalfOpen, Closed}; !slices.Equal(first, want) || !slices.Equal(last, want) {
+				t.Errorf("%s: listeners beside it heard %v and %v, want %v", name, first, last, want)
+			}
+		}
+	})
+
+	t.Run("the caller's own cancellation is neutral", func(t *testing.T) {
+		b := must(t, Config{Consecutive: 3})
+		run(b, 0, 10, Success)
+		run(b, 0, 1000, Neutral)
+		if calls, failures, _ := b.Counts(0); calls != 10 || failures != 0 {
+			t.Errorf("after 10 successes and 1000 neutral calls: %d calls, %d failures", calls, failures)
+		}
+		run(b, 0, 2, Failure)
+		run(b, 0, 1, Neutral)
+		run(b, 0, 1, Failure) // the third in a row: the neutral call is not there
+		if s := b.State(0); s != Open {
+			t.Errorf("three failures in a row with a neutral call among them: %v, want open", s)
+		}
+		at := b.RetryAt(0)
+		for range 10 {
+			b.Done(at, probeNow(t, b, at), Neutral, nil)
+			if s := b.State(at); s != HalfOpen {
+				t.Fatalf("after a neutral probe: %v, want half-open", s)
+			}
+		}
+		b.Done(at, probeNow(t, b, at), Outcome(77), nil)
+		if s := b.State(at); s != HalfOpen {
+			t.Errorf("after a probe with an unknown outcome: %v, want half-open", s)
+		}
+	})
+}
+
+// Each opening's time must spread over [d, d(1+j)], d doubling from OpenFor, the
+// whole of it within OpenMax, and at the cap as wide as before.
+func testOpenTimes(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		cfg  Config
+		want [][2]time.Duration // of each opening in a row
+	}{
+		{Config{}, [][2]time.Duration{{5 * s, 7500 * time.Millisecond}, {10 * s, 15 * s}, {20 * s, 30 * s}, {20 * s, 30 * s}}},
+		{Config{OpenJitter: -1}, [][2]time.Duration{{5 * s, 5 * s}, {10 * s, 10 * s}, {20 * s, 20 * s}, {30 * s, 30 * s}, {30 * s, 30 * s}}},
+		{Config{OpenJitter: 1, OpenFor: 8 * s, OpenMax: 20 * s}, [][2]time.Duration{{8 * s, 16 * s}, {10 * s, 20 * s}, {10 * s, 20 * s}}},
+		{Config{OpenJitter: 1, OpenFor: 20 * s, OpenMax: 20 * s}, [][2]time.Duration{{10 * s, 20 * s}, {10 * s, 20 * s}}},
+		{Config{OpenFor: 40 * s}, [][2]time.Duration{{40 * s, 60 * s}, {53333333333, 80 * s}, {53333333333, 80 * s}}},
+	} {
+		const rounds = 2000
+		low, high := make([]float64, len(c.want)), make([]float64, len(c.want))
+		for i := range low {
+			low[i] = 1
+		}
+		r := rand.New(rand.NewPCG(1, 8))
+		for range rounds {
+			b := must(t, c.cfg)
+			now := time.Duration(0)
+			for range DefaultMinCalls {
+				tok, _ := b.Start(now)
+				b.Done(now, tok, Failure, r.Uint64)
+			}
+			for i, w := range c.want {
+				d := b.RetryAt(now) - now
+				if d < w[0]-1 || d > w[1]+1 {
+					t.Fatalf("%+v, opening %d: %v, want %v to %v", c.cfg, i, d, w[0], w[1])
+				}
+				if w[1] > w[0] {
+					x := float64(d-w[0]) / float64(w[1]-w[0])
+					low[i], high[i] = min(low[i], x), max(high[i], x)
+				}
+				now += d
+				b.Done(now, probeNow(t, b, now), Failure, r.Uint64)
+			}
+		}
+		for i, w := range c.want {
+			if w[1] > w[0] && (low[i] > 0.01 || high[i] < 0.99) {
+				t.Errorf("%+v, opening %d spreads only over %.3f to %.3f of %v to %v", c.cfg, i, low[i], high[i], w[0], w[1])
+			}
+		}
+	}
+	b := must(t, Config{})
+	run(b, 0, 100, Failure)
+	if d := b.RetryAt(0); d != 6250*time.Millisecond {
+		t.Errorf("without randomness: open for %v, want the middle, 6.25s", d)
+	}
+}
+
+func testThresholds(t *testing.T) {
+	for _, c := range []struct {
+		rate                 float64
+		min, failures, calls int
+		want                 State
+	}{
+		{0.5, 200, 99, 200, Closed}, // 49.5 %
+		{0.5, 200, 100, 200, Open},
+		{0.1, 100, 10, 100, Open}, // the binary 0.1 is above a tenth
+		{0.1, 100, 9, 100, Closed},
+		{0.7, 10, 7, 10, Open},
+		{0.7, 10, 6, 10, Closed},
+		{0.29, 100, 29, 100, Open},
+		{2.0 / 3, 3, 2, 3, Open},
+		{1.0 / 3, 3, 1, 3, Open},
+		{0.3333, 10000, 3333, 10000, Open},
+		{0.33331, 10000, 3333, 10000, Closed},
+		{1, 1000, 999, 1000, Closed},
+		{1, 1000, 1000, 1000, Open},
+		{1e-300, 10, 1, 10, Open},
+		{0, 20, 10, 20, Open}, // the default
+		{0, 20, 9, 20, Closed},
+		{0, 0, 19, 19, Closed}, // the default minimum
+		{0, 0, 20, 20, Open},
+		{0, 1, 1, 1, Open},
+		{-1, 1, 1000, 1000, Closed},
+	} {
+		b := must(t, Config{FailureRate: c.rate, MinCalls: c.min})
+		toks := make([]Token, c.calls)
+		for i := range toks {
+			toks[i], _ = b.Start(time.Duration(i)) // all before the first failure
+		}
+		for _, tok := range toks[:c.failures] {
+			b.Done(time.Second, tok, Failure, nil)
+		}
+		if got := b.State(time.Second); got != c.want {
+			t.Errorf("%d of %d failed, threshold %v of at least %d: %v, want %v", c.failures, c.calls, c.rate, c.min, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		slow, calls int
+		took        time.Duration
+		want        State
+	}{
+		{10, 20, time.Second + 1, Open}, {9, 20, time.Second + 1, Closed}, {20, 20, time.Second, Closed}, {19, 19, time.Minute, Closed},
+	} {
+		for _, o := range []Outcome{Success, Failure} {
+			b := must(t, Config{FailureRate: -1, SlowRate: 0.5, SlowCall: time.Second})
+			toks := make([]Token, c.calls)
+			for i := range toks {
+				toks[i], _ = b.Start(0)
+			}
+			for _, tok := range toks[:c.slow] {
+				b.Done(c.took, tok, o, nil)
+			}
+			if got := b.State(c.took); got != c.want {
+				t.Errorf("%d of %d took %v (%v): %v, want %v", c.slow, c.calls, c.took, o, got, c.want)
+			}
+		}
+	}
+	b := must(t, Config{FailureRate: -1, Consecutive: 5})
+	for range 100 {
+		run(b, 0, 4, Failure)
+		run(b, 0, 1, Success)
+	}
+	if s := b.State(0); s != Closed {
+		t.Errorf("four failures in a row, again and again: %v, want closed", s)
+	}
+	if n := run(b, 0, 10, Failure); n != 5 {
+		t.Errorf("opened after %d failures in a row, want 5", n)
+	}
+}
+
+func testListeners(t *testing.T) {
+	// Every method from within a listener; a change caused there comes after the
+	// one that is being told, for every listener.
+	var b *Breaker
+	var one, two []string
+	b = must(t, Config{}, func(c Change) {
+		one = append(one, c.To.String())
+		b.State(c.At)
+		b.RetryAt(c.At)
+		b.Counts(c.At)
+		if c.To == Open && c.Reason == FailureRate {
+			b.ForceClosed(c.At)
+			b.Auto(c.At)
+			tok, _ := b.Start(c.At)
+			b.Done(c.At, tok, Failure, nil)
+			b.ForceOpen(c.At)
+		}
+	}, func(c Change) { two = append(two, c.To.String()) })
+	run(b, 0, 100, Failure)
+	want := []string{"open", "closed", "open"}
+	if !slices.Equal(one, want) || !slices.Equal(two, want) {
+		t.Errorf("listeners heard %v and %v, want %v", one, two, want)
+	}
+
+	// Many goroutines: what each listener hears is one unbroken chain of states.
+	var mu sync.Mutex
+	var heard []Change
+	b = must(t, Config{MinCalls: 3, OpenFor: 1, OpenMax: 10}, func(c Change) {
+		if !mu.TryLock() {
+			t.Error("two deliveries at a time")
+			return
+		}
+		heard = append(heard, c)
+		runtime.Gosched()
+		mu.Unlock()
+	})
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 9))
+			for i := range 3000 {
+				now := time.Duration(i) * 10
+				if tok, ok := b.Start(now); ok {
+					b.Done(now, tok, Outcome(r.IntN(2)), r.Uint64)
+				}
+				if i%100 == 0 {
+					b.ForceOpen(now)
+					b.Auto(now)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	at := Closed
+	for i, c := range heard {
+		if c.From != at || c.To == at {
+			t.Fatalf("change %d is %v, after %v", i, c, at)
+		}
+		at = c.To
+	}
+	if got := b.state(); got != at || len(heard) < 100 {
+		t.Errorf("after %d changes listeners believe %v, the breaker is %v", len(heard), at, got)
+	}
+}
+
+func TestRule08ProbesUnderLoad(t *testing.T) {
+	for _, probes := range []int{1, 3} {
+		t.Run(fmt.Sprint(probes), func(t *testing.T) {
+			b, at := opened(t, Config{Probes: probes})
+			var wg sync.WaitGroup
+			admitted := make([]int, 8)
+			for g := range admitted {
+				wg.Go(func() {
+					for range 1000 {
+						if _, ok := b.Start(at); ok {
+							admitted[g]++
+						}
+					}
+				})
+			}
+			wg.Wait()
+			sum := 0
+			for _, n := range admitted {
+				sum += n
+			}
+			if sum != probes {
+				t.Errorf("%d probes admitted at once, want %d", sum, probes)
+			}
+		})
+	}
+}

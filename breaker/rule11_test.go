@@ -1,0 +1,72 @@
+package breaker
+
+import (
+	"testing"
+	"time"
+)
+
+// What lies a window back counts for nothing, though nobody called meanwhile.
+func TestRule11WindowsExpireOnRead(t *testing.T) {
+	for _, idle := range []time.Duration{DefaultWindow, 3 * DefaultWindow, 8 * DefaultWindow, 1000 * DefaultWindow} {
+		b := must(t, Config{})
+		run(b, 0, 19, Failure)
+		if calls, failures, _ := b.Counts(0); calls != 19 || failures != 19 {
+			t.Fatalf("Counts %d, %d, want 19, 19", calls, failures)
+		}
+		if calls, failures, slow := b.Counts(idle); calls != 0 || failures != 0 || slow != 0 {
+			t.Errorf("after %v: Counts %d, %d, %d, want none", idle, calls, failures, slow)
+		}
+		run(b, idle, 19, Failure)
+		if s := b.State(idle); s != Closed {
+			t.Errorf("19 failures, %v of nothing, 19 failures: %v, want closed", idle, s)
+		}
+		run(b, idle, 1, Failure)
+		if s := b.State(idle); s != Open {
+			t.Errorf("after the twentieth: %v, want open", s)
+		}
+	}
+}
+
+// Health of long ago does not dilute what is recent, nor failures of long ago
+// weigh on it.
+func TestRule11OldCallsDoNotWeigh(t *testing.T) {
+	b := must(t, Config{})
+	run(b, 0, 1_000_000, Success)
+	if n := run(b, DefaultWindow, 100, Failure); n != DefaultMinCalls {
+		t.Errorf("a million successes a window ago: open after %d failures, want %d", n, DefaultMinCalls)
+	}
+
+	b = must(t, Config{MinCalls: 1000})
+	run(b, 0, 999, Failure)
+	run(b, DefaultWindow, 1000, Success)
+	run(b, DefaultWindow, 999, Failure)
+	if s := b.State(DefaultWindow); s != Closed {
+		t.Errorf("999 failures a window ago weigh on 999 of 1999: %v, want closed", s)
+	}
+}
+
+// Within the window everything counts: nothing expires before seven eighths of
+// it have passed.
+func TestRule11NothingExpiresEarly(t *testing.T) {
+	b := must(t, Config{})
+	run(b, DefaultWindow-1, 19, Failure)
+	now := DefaultWindow - 1 + DefaultWindow*7/8
+	run(b, now, 1, Failure)
+	if s := b.State(now); s != Open {
+		t.Errorf("20 failures within a window: %v, want open", s)
+	}
+}
+
+// The open time and a probe's time pass unobserved as well.
+func TestRule11StatesExpireOnRead(t *testing.T) {
+	b, at := opened(t, Config{})
+	if s, r := b.State(at-1), b.RetryAt(at-1); s != Open || r != at {
+		t.Errorf("just before: %v, %v", s, r)
+	}
+	if s, r := b.State(at), b.RetryAt(at); s != HalfOpen || r != 0 {
+		t.Errorf("at the end of the open time: %v, %v, want half-open, 0", s, r)
+	}
+	if b.state() != Open {
+		t.Error("a reading made a transition")
+	}
+}

@@ -1,0 +1,202 @@
+package budget_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/lullgo/lull/budget"
+)
+
+// Ten calls that succeed pay for one retry. Time is handed in: a driver passes
+// time.Since(start).
+func ExampleNew() {
+	b, err := budget.New(budget.Config{}) // 10 %, over 10 s
+	if err != nil {
+		panic(err)
+	}
+	for range 9 {
+		b.Begin(time.Second)
+		b.End(time.Second, true, 0)
+	}
+	fmt.Println("balance:", b.Balance(time.Second)) // 9, and one to begin with
+
+	for n := range 2 {
+		g := b.Withdraw(2*time.Second, budget.Transient, rand.Uint64)
+		fmt.Printf("retry %d: %v, exhausted: %v\n", n+1, g.OK, g.Exhausted)
+	}
+	// Output:
+	// balance: 1
+	// retry 1: true, exhausted: false
+	// retry 2: false, exhausted: true
+}
+
+// The whole of one call: the retry is paid before the wait, settled when its
+// attempt is over, and handed to End.
+func ExampleBudget() {
+	var b budget.Budget
+	b, err := budget.NewAWSQuota(budget.AWSLegacy())
+	if err != nil {
+		panic(err)
+	}
+	attempts := []bool{false, false, true} // how they will end
+
+	var now time.Duration
+	var last budget.Receipt
+	b.Begin(now)
+	for n, success := range attempts {
+		if n > 0 {
+			b.Settle(now, last)
+		}
+		if success {
+			b.End(now, true, last)
+			break
+		}
+		b.Failed(now)
+		g := b.Withdraw(now, budget.Transient, rand.Uint64)
+		if !g.OK {
+			b.End(now, false, last)
+			break
+		}
+		last = g.Receipt
+		now += 100 * time.Millisecond // the wait, already paid for
+	}
+	fmt.Println("retries left:", b.Balance(now)) // two paid, the last came back
+	// Output: retries left: 99
+}
+
+// A process that has earned less than one retry stakes what it has on a draw,
+// so a fleet keeps to the ratio though no process knows of another.
+func ExampleRatio_Withdraw_fraction() {
+	r := rand.New(rand.NewPCG(1, 2))
+	const processes = 10_000
+	granted := 0
+	for range processes {
+		b, err := budget.New(budget.Config{})
+		if err != nil {
+			panic(err)
+		}
+		b.Begin(0) // the first call of its life, and it fails
+		if b.Withdraw(0, budget.Transient, r.Uint64).OK {
+			granted++
+		}
+		b.End(0, false, 0)
+	}
+	fmt.Printf("about %.1f retries a call\n", float64(granted)/processes)
+	// Output: about 0.1 retries a call
+}
+
+// A mistaken configuration is reported whole.
+func ExampleConfig_Validate() {
+	err := budget.Config{Ratio: 20, Floor: -1, Window: time.Millisecond}.Validate()
+	fmt.Println(err)
+	// Output:
+	// Ratio is 20: want zero (0.1), or a ratio from 1e-05 to 10
+	// Window is 1ms: want zero (10s), or a duration from 100ms to 1h0m0s
+	// Floor is -1: want zero (none), or retries per second up to 1000000
+}
+
+// gRPC retries while more than half of the tokens are left; failures pay.
+func ExampleNewGRPCThrottle() {
+	b, err := budget.NewGRPCThrottle(budget.GRPCConfig{MaxTokens: 4, TokenRatio: 0.5})
+	if err != nil {
+		panic(err)
+	}
+	for range 2 {
+		b.Failed(0)
+		fmt.Println(b.Withdraw(0, budget.Transient, nil).OK, b.Tokens())
+	}
+	b.End(0, true, 0)
+	fmt.Println(b.Tokens())
+	// Output:
+	// true 3
+	// false 2
+	// 2.5
+}
+
+// A new configuration keeps the bucket as full in proportion as it was.
+func ExampleGRPCThrottle_Rescale() {
+	b, err := budget.NewGRPCThrottle(budget.GRPCConfig{MaxTokens: 4, TokenRatio: 1})
+	if err != nil {
+		panic(err)
+	}
+	b.Failed(0)
+	if err := b.Rescale(budget.GRPCConfig{MaxTokens: 10, TokenRatio: 3}); err != nil {
+		panic(err)
+	}
+	fmt.Println(b.Tokens())
+	// Output: 7.5
+}
+
+// The SDKs charge by what went wrong, and give back the last cost only.
+func ExampleNewAWSQuota() {
+	b, err := budget.NewAWSQuota(budget.AWSLegacy())
+	if err != nil {
+		panic(err)
+	}
+	b.Withdraw(0, budget.Timeout, nil)
+	g := b.Withdraw(0, budget.Transient, nil)
+	fmt.Println("paid", g.Receipt, "left", b.Tokens())
+	b.End(0, true, g.Receipt)
+	fmt.Println("left", b.Tokens())
+	// Output:
+	// paid 5 left 485
+	// left 490
+}
+
+func ExampleAWSLegacy() {
+	fmt.Printf("%+v\n", budget.AWSLegacy())
+	// Output: {Capacity:500 RetryCost:5 TimeoutCost:10 ThrottledCost:5 NoRetryIncrement:1}
+}
+
+func ExampleAWSStandard21() {
+	fmt.Printf("%+v\n", budget.AWSStandard21())
+	// Output: {Capacity:500 RetryCost:14 TimeoutCost:14 ThrottledCost:5 NoRetryIncrement:1}
+}
+
+// Envoy limits the retries under way to a share of the calls under way.
+func ExampleNewEnvoyConcurrency() {
+	b, err := budget.NewEnvoyConcurrency(budget.EnvoyDefault())
+	if err != nil {
+		panic(err)
+	}
+	for range 20 {
+		b.Begin(0)
+	}
+	fmt.Println("at once:", b.Balance(0))
+	g := b.Withdraw(0, budget.Transient, nil)
+	fmt.Println("with one under way:", b.Balance(0))
+	b.Settle(0, g.Receipt)
+	fmt.Println("and when it is over:", b.Balance(0))
+	// Output:
+	// at once: 4
+	// with one under way: 3
+	// and when it is over: 4
+}
+
+func ExampleEnvoyDefault() {
+	fmt.Printf("%+v\n", budget.EnvoyDefault())
+	// Output: {Percent:20 MinConcurrency:3}
+}
+
+// Finagle's default: a fifth of the calls, and ten retries a second for each
+// process besides.
+func ExampleNewFinagleBucket() {
+	b, err := budget.NewFinagleBucket(budget.FinagleDefault())
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("before the first call:", b.Balance(0))
+	for range 50 {
+		b.Begin(0)
+	}
+	fmt.Println("after 50 calls:", b.Balance(0))
+	// Output:
+	// before the first call: 100
+	// after 50 calls: 110
+}
+
+func ExampleFinagleDefault() {
+	fmt.Printf("%+v\n", budget.FinagleDefault())
+	// Output: {TTL:10s MinPerSecond:10 Percent:0.2}
+}

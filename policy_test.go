@@ -1,0 +1,132 @@
+package lull_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+)
+
+func asError(err error, target **lull.Error) bool { return errors.As(err, target) }
+
+// Ten mistakes, ten problems, each naming its field.
+func TestValidateReportsEveryProblem(t *testing.T) {
+	p := lull.Policy{
+		Attempts:       -1,
+		AttemptTimeout: -5 * time.Second,
+		Deadline:       -2,
+		ThrottleBase:   -1,
+		HintLimit:      -1,
+		Backoff:        backoff.Schedule{Base: -1, Factor: math.NaN()},
+		Budget:         budget.Config{Ratio: -0.5, Window: time.Nanosecond},
+		Breaker:        breaker.Config{FailureRate: 2},
+		Limit:          bulkhead.Config{Limit: -1},
+	}
+	want := []string{"Attempts", "AttemptTimeout", "Deadline", "Backoff.Base", "Backoff.Factor", "ThrottleBase", "HintLimit", "Budget.Ratio", "Budget.Window", "Breaker.FailureRate", "Limit.Limit"}
+	_, err := lull.NewDependency("payments", p)
+	var problems lull.Problems
+	if !errors.As(err, &problems) {
+		t.Fatalf("error is %v", err)
+	}
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.Field)
+		if p.Allowed == "" || !strings.Contains(err.Error(), p.Error()) {
+			t.Errorf("problem %+v does not say what is allowed, or the error does not say the problem", p)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("problems with %v\nwant          %v\n%v", got, want, err)
+	}
+}
+
+func TestAnAttemptTimeoutBeyondTheDeadline(t *testing.T) {
+	err := lull.Policy{AttemptTimeout: 2 * time.Second, Deadline: time.Second}.Validate()
+	if err == nil || !strings.Contains(err.Error(), "AttemptTimeout is 2s: want no more than the Deadline of 1s") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestThePoliciesAreValid(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy lull.Policy
+		worst  time.Duration // as its doc comment says
+	}{
+		"zero":             {lull.Policy{}, 30 * time.Second},
+		"InternalService":  {lull.InternalService(), 3 * time.Second},
+		"ExternalAPI":      {lull.ExternalAPI(), time.Minute},
+		"BackgroundWorker": {lull.BackgroundWorker(), 10 * time.Minute},
+	} {
+		if err := c.policy.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := c.policy.WorstCase(); got != c.worst {
+			t.Errorf("%s: worst case %v, documented %v", name, got, c.worst)
+		}
+	}
+}
+
+func TestWorstCase(t *testing.T) {
+	none := backoff.Schedule{Jitter: backoff.None, Base: 2 * time.Second}
+	for _, c := range []struct {
+		name   string
+		policy lull.Policy
+		want   time.Duration
+	}{
+		// 3 attempts of 1 s; hints of 1 s, with jitter up to the waits of 2 s and 4 s.
+		{"backoff", lull.Policy{AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Backoff: none, HintLimit: time.Second}, 11 * time.Second},
+		// 2 attempts of 1 s; a hint of 10 s and half of that in jitter.
+		{"hints", lull.Policy{Attempts: 2, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, HintLimit: 10 * time.Second}, 17 * time.Second},
+		{"places in line", lull.Policy{Attempts: 1, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Limit: bulkhead.Config{Limit: 1, MaxWait: 2 * time.Second}}, 3 * time.Second},
+		{"deadline", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: 5 * time.Second}, 5 * time.Second},
+		{"nothing bounds it", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, math.MaxInt64},
+		{"overflow", lull.Policy{Attempts: 1000, AttemptTimeout: math.MaxInt64 / 2, Deadline: lull.NoTimeout}, math.MaxInt64},
+	} {
+		if got := c.policy.WorstCase(); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// No call may take longer than the worst case that its policy states, whatever
+// fails and whatever the server asks for.
+func TestNoCallTakesLongerThanTheWorstCase(t *testing.T) {
+	p := lull.Policy{Attempts: 4, AttemptTimeout: 300 * time.Millisecond, Deadline: lull.NoTimeout, HintLimit: time.Second, ThrottleBase: 200 * time.Millisecond, Budget: plenty, Breaker: breaker.Config{Off: true}}
+	d := newDependency(t, p)
+	worst := time.Duration(0)
+	for _, kind := range []lull.Kind{lull.KindTransient, lull.KindThrottled} {
+		for _, hint := range []time.Duration{0, time.Millisecond, time.Second} {
+			now := time.Duration(0)
+			c, _ := d.Start(now, lull.Spec{})
+			for {
+				if c.Attempt(now, nil).Done {
+					break
+				}
+				now += c.Timeout(now)
+				step := c.Next(now, lull.Verdict{Kind: kind, After: hint}, func() uint64 { return 1<<64 - 1 })
+				if step.Done {
+					break
+				}
+				now += step.Wait
+			}
+			worst = max(worst, now)
+		}
+	}
+	if stated := p.WorstCase(); worst > stated || worst < stated*9/10 {
+		t.Errorf("the longest call took %v, the policy states %v", worst, stated)
+	}
+}
+
+func TestAPolicyIsComparable(t *testing.T) {
+	if lull.ExternalAPI() != lull.ExternalAPI() || lull.ExternalAPI() == lull.InternalService() {
+		t.Error("policies cannot be compared with ==")
+	}
+}
