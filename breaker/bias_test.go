@@ -1,3 +1,8 @@
+//go:build !race
+
+// Simulations of one goroutine: the race detector finds nothing in them and
+// takes a minute over it.
+
 package breaker
 
 import (
@@ -11,12 +16,12 @@ import (
 // error rates far below their threshold: one client, 600 calls a second,
 // independent errors that return at once, successes that take 100 ms (all of
 // them, or in the mean of an exponential distribution), threshold 50 % of at
-// least 20 calls in 10 s, open for 30 s; five minutes, ten seeds.
+// least 20 calls in 10 s, open for 30 s; five minutes, twenty seeds.
 const (
 	biasRate    = 600
 	biasService = 100 * time.Millisecond
 	biasHorizon = 5 * time.Minute
-	biasSeeds   = 10
+	biasSeeds   = 20
 )
 
 // guard is what the simulation needs of a breaker: admit returns what to call
@@ -146,14 +151,13 @@ func TestBiasFailuresThatReturnSooner(t *testing.T) {
 		errors    float64
 		constant  bool
 		least     float64 // share of the calls that could have succeeded which must
-		usualMost float64 // what counting completions does not reach
+		usualMost float64 // what counting completions does not reach; 0: no claim
 	}{
-		{0.05, true, 0.999, 1},
-		{0.20, true, 0.97, 0.75},
-		{0.30, true, 0.97, 0.10},
-		{0.05, false, 0.999, 1},
-		{0.20, false, 0.97, 0.95},
-		{0.30, false, 0.97, 0.50},
+		{0.05, true, 0.999, 0},
+		{0.20, true, 0.97, 0.80},
+		{0.30, true, 0.97, 0.20},
+		{0.20, false, 0.97, 0},
+		{0.30, false, 0.97, 0.60},
 	} {
 		var us, usual float64
 		opened := 0
@@ -169,7 +173,7 @@ func TestBiasFailuresThatReturnSooner(t *testing.T) {
 		if us < c.least*ideal {
 			t.Errorf("%.0f %% errors: %.3f of calls succeed, want %.3f of %.3f", 100*c.errors, us, c.least, ideal)
 		}
-		if usual > 1.001*c.usualMost*ideal {
+		if c.usualMost > 0 && usual > c.usualMost*ideal {
 			t.Errorf("%.0f %% errors: counting completions gives %.3f: the setting shows no bias any more", 100*c.errors, usual)
 		}
 	}

@@ -193,7 +193,7 @@ func (m *model) closed(now time.Duration) {
 }
 
 func TestModel(t *testing.T) {
-	const runs, steps = 600, 4000 // 2.4 million
+	const runs, steps = 300, 4000 // 1.2 million
 	seen := map[Reason]int{}
 	for seed := range uint64(runs) {
 		runModel(t, seed, steps, seen)

@@ -12,7 +12,8 @@ import (
 // FinagleConfig is what Finagle's RetryBudget.apply takes. Take FinagleDefault
 // and change what differs; zeros are taken literally.
 type FinagleConfig struct {
-	// TTL is how long a deposit lasts: 1 to 60 whole seconds and what is over.
+	// TTL is how long a deposit lasts, 1 s to 60 s. As in Finagle the limits and
+	// the reserve look at whole seconds only.
 	TTL time.Duration
 	// MinPerSecond is the retries per second that are allowed besides, zero or
 	// more.

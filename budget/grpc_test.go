@@ -70,10 +70,10 @@ func TestGRPCThrottleSequences(t *testing.T) {
 // The script of grpc-go's own test, against a server that succeeds at certain
 // requests. gRPC takes the token before it looks whether attempts are left.
 //
-// The tokens after each call are worked out by the rule. Remarks in grpc-go's
-// test (and in the vector file, which repeats them) differ in three places, 6
-// for 7, 5.5 for 6 and 4.5 for 5, where they leave out what a success puts back
-// after retries; its code and the calls it expects agree with these.
+// The tokens after each call are worked out by the rule. The remarks in
+// grpc-go's test, which the vector file repeats, say 6 for 7, 5.5 for 6 and 4.5
+// for 5: slips of addition that its own next lines and its expected calls, which
+// are what it checks, do not share.
 func TestGRPCThrottleEndToEnd(t *testing.T) {
 	var v grpcVectors
 	vectors(t, "grpc_throttle.json", &v)

@@ -79,8 +79,10 @@ func TestTheInitialStockWaitsForTheFirstUse(t *testing.T) {
 		if got := b.Balance(idle); got != 2.1 {
 			t.Errorf("unused for %v: balance %v, want 2.1", idle, got)
 		}
-		if !b.Withdraw(idle, Transient, never).OK || !b.Withdraw(idle, Transient, never).OK || !b.Withdraw(idle, Transient, zero).OK {
-			t.Errorf("unused for %v: the stock was not granted", idle)
+		for n, rnd := range []func() uint64{never, never, zero} {
+			if !b.Withdraw(idle, Transient, rnd).OK {
+				t.Errorf("unused for %v: retry %d of the stock was refused", idle, n)
+			}
 		}
 	}
 	// After the first use it expires as everything does.

@@ -70,7 +70,7 @@ func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 // fails. Nothing was earned, nothing is shared, and the ratio must still hold
 // in expectation, without denying every retry.
 func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
-	const processes, seeds = 1000, 200
+	const processes, seeds = 1000, 50
 	for _, ratio := range []float64{0.01, 0.1, 0.5, 1} {
 		granted := 0
 		for seed := range uint64(seeds) {
@@ -101,7 +101,7 @@ func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
 // The expectation holds at any share of failures, for busy and for idle
 // processes, also where debts are forgiven because their window ends.
 func TestRule01RetriesNeverExceedWhatCallsEarned(t *testing.T) {
-	const processes = 400
+	const processes = 200
 	for _, gap := range []time.Duration{10 * time.Millisecond, 700 * time.Millisecond, 4 * time.Second, 30 * time.Second} {
 		for _, failing := range []float64{0.05, 0.3, 0.7, 0.97} {
 			var calls, earned, retries, worst float64

@@ -1,6 +1,8 @@
 package lullhttp
 
 import (
+	"math"
+	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
@@ -15,7 +17,7 @@ func TestClassifyStatus(t *testing.T) {
 		lull.KindThrottled: {429, 529},
 		lull.KindPermanent: {400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422,
 			423, 424, 426, 428, 431, 451, 499, 501, 505, 506, 507, 508, 510, 511, 525, 526,
-			-1 << 63, -1, 0, 1, 99, 100, 102, 103, 199, 600, 999, 1<<63 - 1},
+			math.MinInt, -1, 0, 1, 99, 100, 102, 103, 199, 600, 999, math.MaxInt},
 	}
 	for kind, statuses := range kinds {
 		for _, s := range statuses {
@@ -41,18 +43,14 @@ func TestClassifyStatus(t *testing.T) {
 
 // Any int: the multiplication that finds the code must not wrap around into range.
 func TestStatusCodeOfAnyInt(t *testing.T) {
-	n := 1
-	for range 20000 {
-		n = n*6364136223846793005 + 1442695040888963407
-		if got := statusCode(n); got != strconv.Itoa(n) {
-			t.Fatalf("statusCode(%d) = %q", n, got)
-		}
-	}
-	for i := range 1800 { // the preimages of 0 to 1799 under (x-400)*3
-		const inverse = -6148914691236517205 // of 3, modulo 2^64
-		n := i*inverse + 400
-		if got := statusCode(n); got != strconv.Itoa(n) {
-			t.Fatalf("statusCode(%d) = %q", n, got)
+	const inverse = 0xaaaaaaaaaaaaaaab // of 3, modulo 2^64
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range uint64(2000) {
+		// x has (x-400)*3 == i when it wraps around.
+		for _, u := range []uint64{rnd.Uint64(), i*inverse + 400} {
+			if n := int(u); statusCode(n) != strconv.Itoa(n) {
+				t.Fatalf("statusCode(%d) = %q", n, statusCode(n))
+			}
 		}
 	}
 }

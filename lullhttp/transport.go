@@ -148,11 +148,13 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 		return lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}
 	}
 	x.resp = resp
-	x.release = lull.Detach(ctx)
-	if resp.StatusCode < 400 {
-		return lull.Verdict{}
+	var v lull.Verdict
+	if resp.StatusCode >= 400 {
+		// Before the attempt's timeout is taken off: it may read the body's beginning.
+		v = x.t.classifyResponse(resp)
 	}
-	return x.t.classifyResponse(resp)
+	x.release = lull.Detach(ctx)
+	return v
 }
 
 // request is the caller's own for a first attempt that adds nothing to it, else

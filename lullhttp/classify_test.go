@@ -1,0 +1,277 @@
+package lullhttp
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+)
+
+func checkError(t *testing.T, err error, kind lull.Kind, neverSent bool, code string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("the request succeeded, so there is nothing to classify")
+	}
+	want := lull.Verdict{Kind: kind, NeverSent: neverSent, Code: code}
+	if got := ClassifyError(err); got != want {
+		t.Errorf("ClassifyError(%v) = %+v, want %+v", err, got, want)
+	}
+	// The same through an http.Client.
+	if got := ClassifyError(&url.Error{Op: "Get", URL: "http://x", Err: err}); got != want {
+		t.Errorf("ClassifyError(url.Error of %v) = %+v, want %+v", err, got, want)
+	}
+}
+
+// roundTrip makes one request and returns its error.
+func roundTrip(t *testing.T, tr *http.Transport, ctx context.Context, method, url string, body io.Reader) error {
+	t.Helper()
+	defer tr.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := tr.RoundTrip(req)
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	return err
+}
+
+func get(t *testing.T, url string) error {
+	t.Helper()
+	return roundTrip(t, &http.Transport{}, context.Background(), "GET", url, nil)
+}
+
+// serve accepts connections and hands each to f, until the test ends.
+func serve(t *testing.T, f func(*net.TCPConn)) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				f(c.(*net.TCPConn))
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// readRequest takes the whole of a request without a body.
+func readRequest(c net.Conn) {
+	if req, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+		io.Copy(io.Discard, req.Body)
+	}
+}
+
+func TestErrorRefused(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	checkError(t, get(t, "http://"+addr), lull.KindTransient, true, "connection_refused")
+	// Refused by a proxy: the request did not leave either.
+	tr := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: addr})}
+	checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://example.invalid/", nil), lull.KindTransient, true, "connection_refused")
+	tr = &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "socks5", Host: addr})}
+	checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://example.invalid/", nil), lull.KindTransient, true, "connection_refused")
+}
+
+func TestErrorReset(t *testing.T) {
+	addr := serve(t, func(c *net.TCPConn) {
+		readRequest(c)
+		c.SetLinger(0) // close with RST
+	})
+	checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "connection_reset")
+}
+
+func TestErrorEarlyEnd(t *testing.T) {
+	addr := serve(t, func(c *net.TCPConn) { readRequest(c) })
+	checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
+
+	addr = serve(t, func(c *net.TCPConn) {
+		readRequest(c)
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+	})
+	checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
+
+	addr = serve(t, func(c *net.TCPConn) {
+		readRequest(c)
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n")
+	})
+	checkError(t, get(t, "http://"+addr), lull.KindTransient, false, "unexpected_eof")
+}
+
+func TestErrorTimeouts(t *testing.T) {
+	mute := serve(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
+	const timeout = "timeout"
+
+	tr := &http.Transport{ResponseHeaderTimeout: time.Millisecond}
+	checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+mute, nil), lull.KindTransient, false, timeout)
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	checkError(t, roundTrip(t, &http.Transport{}, ctx, "GET", "http://"+mute, nil), lull.KindTransient, false, timeout)
+
+	// Before the handshake no request leaves, but its type is not exported, so
+	// nothing proves that this was the handshake.
+	tr = &http.Transport{TLSHandshakeTimeout: time.Millisecond}
+	checkError(t, roundTrip(t, tr, context.Background(), "GET", "https://"+mute, nil), lull.KindTransient, false, timeout)
+
+	tr = &http.Transport{DialContext: (&net.Dialer{Deadline: time.Unix(1, 0)}).DialContext}
+	checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+mute, nil), lull.KindTransient, true, timeout)
+
+	client := &http.Client{Timeout: time.Millisecond}
+	defer client.CloseIdleConnections()
+	_, err := client.Get("http://" + mute)
+	checkError(t, err, lull.KindTransient, false, timeout)
+
+	checkError(t, os.ErrDeadlineExceeded, lull.KindTransient, false, timeout)
+}
+
+func TestErrorCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	addr := serve(t, func(c *net.TCPConn) {
+		readRequest(c)
+		cancel()
+		io.Copy(io.Discard, c)
+	})
+	checkError(t, roundTrip(t, &http.Transport{}, ctx, "GET", "http://"+addr, nil), lull.KindCanceled, false, "canceled")
+}
+
+func TestErrorDNS(t *testing.T) {
+	for _, c := range []struct {
+		err  net.DNSError
+		kind lull.Kind
+		code string
+	}{
+		{net.DNSError{Name: "x.invalid", IsNotFound: true}, lull.KindPermanent, "nxdomain"},
+		{net.DNSError{Name: "x.invalid", IsTemporary: true}, lull.KindTransient, "dns"},
+		{net.DNSError{Name: "x.invalid", IsTimeout: true}, lull.KindTransient, "dns"},
+	} {
+		tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &c.err}
+		}}
+		checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://x.invalid/", nil), c.kind, true, c.code)
+	}
+}
+
+func TestErrorTLS(t *testing.T) {
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = quiet
+	secure.StartTLS()
+	defer secure.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	pool := x509.NewCertPool()
+	pool.AddCert(secure.Certificate())
+	with := func(c *tls.Config) *http.Transport { return &http.Transport{TLSClientConfig: c} }
+	do := func(tr *http.Transport, url string) error {
+		return roundTrip(t, tr, context.Background(), "GET", url, nil)
+	}
+
+	for name, c := range map[string]*tls.Config{
+		"unknown authority": {},
+		"wrong host":        {RootCAs: pool, ServerName: "other.test"},
+		"expired":           {RootCAs: pool, Time: func() time.Time { return time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkError(t, do(with(c), secure.URL), lull.KindPermanent, false, "certificate")
+		})
+	}
+	t.Run("a peer without TLS", func(t *testing.T) {
+		checkError(t, do(&http.Transport{}, "https"+strings.TrimPrefix(plain.URL, "http")), lull.KindPermanent, false, "not_tls")
+		checkError(t, tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, lull.KindPermanent, false, "not_tls")
+		checkError(t, http.ErrSchemeMismatch, lull.KindPermanent, false, "not_tls")
+	})
+	t.Run("alert", func(t *testing.T) {
+		picky := httptest.NewUnstartedServer(http.NotFoundHandler())
+		picky.Config.ErrorLog = quiet
+		picky.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
+		picky.StartTLS()
+		defer picky.Close()
+		c := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}
+		checkError(t, do(with(c), picky.URL), lull.KindPermanent, false, "tls_alert")
+	})
+	for _, err := range []error{
+		x509.UnknownAuthorityError{}, x509.HostnameError{Certificate: &x509.Certificate{}}, x509.CertificateInvalidError{}, x509.SystemRootsError{},
+		&tls.CertificateVerificationError{Err: errors.New("refused by VerifyConnection")},
+	} {
+		checkError(t, fmt.Errorf("wrapped: %w", err), lull.KindPermanent, false, "certificate")
+	}
+}
+
+func TestErrorUnclassified(t *testing.T) {
+	checkError(t, get(t, "gopher://127.0.0.1/"), lull.KindPermanent, false, lull.CodeUnclassified)
+	addr := serve(t, func(c *net.TCPConn) {
+		readRequest(c)
+		io.WriteString(c, "I do not speak HTTP\r\n\r\n")
+	})
+	checkError(t, get(t, "http://"+addr), lull.KindPermanent, false, lull.CodeUnclassified)
+	// An end in the middle of a header line looks the same to net/http.
+	addr = serve(t, func(c *net.TCPConn) {
+		readRequest(c)
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nConte")
+	})
+	checkError(t, get(t, "http://"+addr), lull.KindPermanent, false, lull.CodeUnclassified)
+	for _, err := range []error{
+		errors.New("connection reset by peer"), // a text is no evidence
+		errors.New("EOF"),
+		http.ErrUseLastResponse, http.ErrSkipAltProtocol, http.ErrHandlerTimeout, http.ErrBodyReadAfterClose, http.ErrNotSupported,
+		&http.MaxBytesError{Limit: 1},
+	} {
+		checkError(t, err, lull.KindPermanent, false, lull.CodeUnclassified)
+	}
+}
+
+func TestErrorClosedByThisProcess(t *testing.T) {
+	conns := make(chan net.Conn, 1)
+	tr := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		conns <- c
+		return c, err
+	}}
+	addr := serve(t, func(c *net.TCPConn) {
+		readRequest(c)
+		(<-conns).Close()
+		io.Copy(io.Discard, c)
+	})
+	checkError(t, roundTrip(t, tr, context.Background(), "GET", "http://"+addr, nil), lull.KindTransient, false, "connection_closed")
+}
+
+func TestErrorNilAndMarked(t *testing.T) {
+	if got := ClassifyError(nil); got != (lull.Verdict{}) {
+		t.Errorf("ClassifyError(nil) = %+v", got)
+	}
+	// A transport below may mark its errors; a mark wins.
+	if got := ClassifyError(lull.Permanent(io.ErrUnexpectedEOF)); got.Kind != lull.KindPermanent {
+		t.Errorf("an error marked permanent is %+v", got)
+	}
+	if got := ClassifyError(lull.Transient(errors.New("x"))); got.Kind != lull.KindTransient {
+		t.Errorf("an error marked transient is %+v", got)
+	}
+}

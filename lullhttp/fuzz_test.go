@@ -1,0 +1,204 @@
+package lullhttp
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+)
+
+// checkWait are the invariants of every parser: never negative, nothing with a
+// refusal, and the same again.
+func checkWait(t *testing.T, s string, parse func(string) (time.Duration, bool)) (time.Duration, bool) {
+	t.Helper()
+	d, ok := parse(s)
+	if d < 0 || !ok && d != 0 {
+		t.Fatalf("%q = %v, %v", s, d, ok)
+	}
+	if d2, ok2 := parse(s); d2 != d || ok2 != ok {
+		t.Fatalf("%q = %v, %v and then %v, %v", s, d, ok, d2, ok2)
+	}
+	return d, ok
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// saturated is n units, or the largest Duration.
+func saturated(n string, unit time.Duration) time.Duration {
+	v, _ := new(big.Int).SetString(n, 10)
+	v.Mul(v, big.NewInt(int64(unit)))
+	if !v.IsInt64() {
+		return math.MaxInt64
+	}
+	return time.Duration(v.Int64())
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, s := range []string{
+		"120", "0", "-1", "1.5", "", "9223372036", "9223372037", "99999999999999999999999",
+		"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+		"Sun, 06 Nov 1994 08:49:60 GMT", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 9999 08:49:37 GMT", "Sun, 06 Nov 0000 08:49:37 GMT",
+	} {
+		f.Add(s, int64(784111777))
+	}
+	f.Fuzz(func(t *testing.T, s string, unix int64) {
+		now := time.Unix(unix, 0)
+		d, ok := checkWait(t, s, func(s string) (time.Duration, bool) { return ParseRetryAfter(s, now) })
+		if isDigits(s) {
+			if want := saturated(s, time.Second); !ok || d != want {
+				t.Fatalf("%q = %v, %v, want %v", s, d, ok, want)
+			}
+			return
+		}
+		if !ok {
+			return
+		}
+		// What is accepted beside digits is a date, which net/http reads the same
+		// way, except for a leap second and a year of two digits.
+		want, err := http.ParseTime(strings.Replace(s, ":60 ", ":59 ", 1))
+		if err != nil {
+			t.Fatalf("%q was accepted as a date, but %v", s, err)
+		}
+		got, _ := parseHTTPDate(s, now)
+		if got.Equal(want) || got.Equal(want.Add(time.Second)) && strings.Contains(s, ":60 ") {
+			return
+		}
+		if strings.Count(s, "-") != 2 || (got.Year()-want.Year())%100 != 0 && !strings.Contains(s, "31-Dec-") {
+			t.Fatalf("%q = %v, net/http says %v", s, got, want)
+		}
+	})
+}
+
+func FuzzRateLimit(f *testing.F) {
+	for _, s := range []string{
+		`"default";r=0;t=30`, `"a";r=0;t=30, "b";r=5;t=60`, `"a";r=0;t=999999999999999`, `"a\"\\";r=0;pk=:aGk=:;t=1`,
+		`"a";r=0;t=1;x=1.5;y=tok;z=?1;d=@1;e=%"%c3"`, `limit=100, remaining=0, reset=30`, `default;r=0`, `"a";r=-1`, ``, `,`, `"`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		_, ok := checkWait(t, s, func(s string) (time.Duration, bool) { return parseRateLimit([]string{s}) })
+		if ok && (!strings.Contains(s, `"`) || !strings.Contains(s, "r=") || !strings.Contains(s, "t=")) {
+			t.Fatalf("%q was accepted", s)
+		}
+		// A trailing comma spoils any list, and a good member saves none.
+		if _, ok := parseRateLimit([]string{s + ","}); ok {
+			t.Fatalf("%q with a trailing comma was accepted", s)
+		}
+		if good := `"x";r=0;t=1`; ok {
+			if _, ok := parseRateLimit([]string{s, good}); !ok {
+				t.Fatalf("%q was refused beside %s", s, good)
+			}
+		}
+	})
+}
+
+func FuzzResetValue(f *testing.F) {
+	for _, s := range []string{
+		"30", "0.25", "1772366460", "1772366460.5", "1772366460000", "6m0s", "1s", "120ms", "2d3h", "15µs", "-1", "1e3", "1s1m",
+		"2026-03-01T12:01:00Z", "2026-03-01T12:01Z", "Sun, 01 Mar 2026 12:01:00 GMT", "99999999999999999999h", "1.", ".1", "1..s", "9227000000000",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		c := clock{now: hintNow}
+		for _, unit := range []time.Duration{time.Second, time.Millisecond} {
+			d, ok := checkWait(t, s, func(s string) (time.Duration, bool) { return c.parseReset(s, unit) })
+			if isDigits(s) && len(s) <= 9 && (!ok || d != saturated(s, unit)) {
+				t.Fatalf("%q = %v, %v, want %v", s, d, ok, saturated(s, unit))
+			}
+		}
+		d, ok := checkWait(t, s, parseDuration)
+		if std, err := time.ParseDuration(s); ok && err == nil {
+			// Each part is rounded up here and cut off there.
+			if d < std || d > std+time.Duration(len(s)) {
+				t.Fatalf("parseDuration(%q) = %v, time.ParseDuration says %v", s, d, std)
+			}
+		}
+		d, ok = checkWait(t, s, func(s string) (time.Duration, bool) { return parseDecimal(s, time.Millisecond) })
+		if isDigits(s) && (!ok || d != saturated(s, time.Millisecond)) {
+			t.Fatalf("parseDecimal(%q) = %v, %v", s, d, ok)
+		}
+		if ok && len(s) < 15 && d != math.MaxInt64 {
+			want, _ := new(big.Rat).SetString(s)
+			want.Mul(want, big.NewRat(int64(time.Millisecond), 1))
+			got := new(big.Rat).SetInt64(int64(d))
+			if diff := got.Sub(got, want); diff.Sign() < 0 || diff.Cmp(big.NewRat(1, 1)) >= 0 {
+				t.Fatalf("parseDecimal(%q) = %v, off by %v ns", s, d, diff)
+			}
+		}
+	})
+}
+
+func FuzzProblem(f *testing.F) {
+	for _, s := range []string{
+		`{}`, `null`, `[]`, `{"type":"a","title":"b","status":503,"detail":"c","instance":"d","retry_after":5}`,
+		`{"retry_after":1e400}`, `{"retry_after":-1}`, `{"retry_after_ms":"5"}`, `{"status":1e3}`, `{"type":{"a":[1]}}`, `{"type":"` + ProblemOverloaded + `"}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		p, ok := ParseProblem(body)
+		var object map[string]any
+		if valid := json.Unmarshal(body, &object) == nil && object != nil; !ok && (p != Problem{} || valid) {
+			t.Fatalf("%q = %+v, false", body, p)
+		}
+		if !ok {
+			return
+		}
+		if again, ok := ParseProblem(body); !ok || again != p {
+			t.Fatalf("%q = %+v and then %+v, %v", body, p, again, ok)
+		}
+		switch {
+		case p.Hint.After < 0, p.Hint.Stop != (p.Type == ProblemOverloaded), p.Hint.Retry, p.Type == "",
+			p.Status != 0 && (p.Status < 100 || p.Status > 599),
+			p.Hint.Source == "" && p.Hint != Hint{}:
+			t.Fatalf("%q = %+v", body, p)
+		}
+	})
+}
+
+func FuzzHint(f *testing.F) {
+	f.Add("Retry-After", "5", "X-Should-Retry", "false", 503)
+	f.Add("Retry-After", "Sun, 01 Mar 2026 12:01:00 GMT", "Date", "Sun, 01 Mar 2026 12:00:00 GMT", 503)
+	f.Add("X-Ratelimit-Reset", "1772366460", "X-Ratelimit-Remaining", "0", 403)
+	f.Add("Ratelimit", `"a";r=0;t=5`, "Grpc-Retry-Pushback-Ms", "-1", 429)
+	f.Fuzz(func(t *testing.T, k1, v1, k2, v2 string, status int) {
+		h := http.Header{}
+		h.Add(k1, v1)
+		h.Add(k2, v2)
+		for _, key := range []string{"Retry-After", "Retry-After-Ms", "Ratelimit", "X-Ratelimit-Reset", "Grpc-Retry-Pushback-Ms"} {
+			h.Add(key, v1)
+			checkAnyHint(t, h, status)
+			h.Del(key)
+		}
+		checkAnyHint(t, h, status)
+	})
+}
+
+func checkAnyHint(t *testing.T, h http.Header, status int) {
+	t.Helper()
+	hint, ok := ParseHint(h, status, hintNow)
+	switch {
+	case hint.After < 0,
+		ok != (hint.Source != ""),
+		!ok && hint != Hint{},
+		hint.Stop && (hint.After != 0 || hint.Retry),
+		ok && len(h[hint.Source]) == 0:
+		t.Fatalf("ParseHint(%q, %d) = %+v, %v", h, status, hint, ok)
+	}
+	if again, ok2 := ParseHint(h, status, hintNow); again != hint || ok2 != ok {
+		t.Fatalf("ParseHint(%q, %d) = %+v and then %+v", h, status, hint, again)
+	}
+	v := classifyResponse(status, hint, ok)
+	if v.After < 0 || v.NeverSent || hint.Stop && (v.Kind == lull.KindTransient || v.Kind == lull.KindThrottled) {
+		t.Fatalf("classifyResponse(%d, %+v) = %+v", status, hint, v)
+	}
+}

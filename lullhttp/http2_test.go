@@ -1,0 +1,142 @@
+package lullhttp
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/lullgo/lull"
+)
+
+var quiet = log.New(io.Discard, "", 0)
+
+// Frame types and settings of HTTP/2 that the server below needs.
+const (
+	frameHeaders   = 0x1
+	frameRSTStream = 0x3
+	frameSettings  = 0x4
+	frameGoAway    = 0x7
+)
+
+func frame(kind byte, stream uint32, payload ...uint32) []byte {
+	b := make([]byte, 9, 9+4*len(payload))
+	b[2] = byte(4 * len(payload))
+	b[3] = kind
+	binary.BigEndian.PutUint32(b[5:], stream)
+	for _, p := range payload {
+		b = binary.BigEndian.AppendUint32(b, p)
+	}
+	return b
+}
+
+// serveHTTP2 answers the first request of each connection with these bytes.
+func serveHTTP2(t *testing.T, answer []byte) string {
+	return serve(t, func(c *net.TCPConn) {
+		io.CopyN(io.Discard, c, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")))
+		c.Write(frame(frameSettings, 0))
+		var head [9]byte
+		for head[3] != frameHeaders {
+			if _, err := io.ReadFull(c, head[:]); err != nil {
+				return
+			}
+			n := int64(head[0])<<16 | int64(head[1])<<8 | int64(head[2])
+			io.CopyN(io.Discard, c, n)
+		}
+		c.Write(answer)
+		c.CloseWrite()
+		io.Copy(io.Discard, c)
+	})
+}
+
+func h2Transport() *http.Transport {
+	var p http.Protocols
+	p.SetUnencryptedHTTP2(true)
+	return &http.Transport{Protocols: &p}
+}
+
+// Codes as in RFC 9113, 7, sent by a server on a real connection. REFUSED_STREAM
+// is below: net/http retries it by itself, seven times in about a minute.
+func TestHTTP2StreamReset(t *testing.T) {
+	for code, want := range map[uint32]lull.Verdict{
+		2:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
+		3:  {Kind: lull.KindPermanent, Code: "http2_stream_error"},
+		8:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
+		10: {Kind: lull.KindTransient, Code: "http2_stream_reset"},
+		11: {Kind: lull.KindThrottled, Code: "http2_enhance_your_calm"},
+		13: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
+		99: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
+	} {
+		addr := serveHTTP2(t, frame(frameRSTStream, 1, code))
+		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
+		checkError(t, err, want.Kind, want.NeverSent, want.Code)
+	}
+}
+
+func TestHTTP2GoAway(t *testing.T) {
+	for _, code := range []uint32{0, 2, 11} {
+		addr := serveHTTP2(t, frame(frameGoAway, 0, 1, code))
+		err := roundTrip(t, h2Transport(), context.Background(), "GET", "http://"+addr, nil)
+		checkError(t, err, lull.KindTransient, false, "http2_goaway")
+	}
+}
+
+func TestHTTP2HandlerAborts(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	_, err := srv.Client().Get(srv.URL)
+	checkError(t, err, lull.KindTransient, false, "http2_stream_reset")
+}
+
+// The types of golang.org/x/net/http2, field for field.
+type (
+	errCode     uint32
+	StreamError struct {
+		StreamID uint32
+		Code     errCode
+		Cause    error
+	}
+	GoAwayError struct {
+		LastStreamID uint32
+		ErrCode      errCode
+		DebugData    string
+	}
+	// Similar, but not the same.
+	otherError struct {
+		StreamID uint32
+		Code     string
+		Cause    error
+	}
+)
+
+func (StreamError) Error() string { return "stream error" }
+func (GoAwayError) Error() string { return "goaway" }
+func (otherError) Error() string  { return "other" }
+
+func TestHTTP2ErrorsByShape(t *testing.T) {
+	wrap := func(err error) error { return fmt.Errorf("wrapped: %w", err) }
+	checkError(t, wrap(StreamError{StreamID: 1, Code: 7}), lull.KindTransient, true, "http2_refused_stream")
+	checkError(t, StreamError{StreamID: 1, Code: 8}, lull.KindTransient, false, "http2_stream_reset")
+	checkError(t, wrap(GoAwayError{LastStreamID: 1}), lull.KindTransient, false, "http2_goaway")
+	checkError(t, otherError{Code: "7"}, lull.KindPermanent, false, lull.CodeUnclassified)
+	checkError(t, wrap(&otherError{}), lull.KindPermanent, false, lull.CodeUnclassified)
+	checkError(t, errors.Join(errors.New("a"), otherError{}), lull.KindPermanent, false, lull.CodeUnclassified)
+}
+
+// A body that cannot be replayed: net/http gives up at once, with an error that
+// has no type. It stays unclassified, which is the safe side.
+func TestHTTP2RefusedWithBodyThatCannotBeReplayed(t *testing.T) {
+	addr := serveHTTP2(t, frame(frameRSTStream, 1, 7))
+	body := io.MultiReader(strings.NewReader("x")) // no GetBody
+	err := roundTrip(t, h2Transport(), context.Background(), "POST", "http://"+addr, body)
+	checkError(t, err, lull.KindPermanent, false, lull.CodeUnclassified)
+}

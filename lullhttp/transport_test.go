@@ -1,0 +1,736 @@
+package lullhttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// eager retries at once and can pay for anything, so that tests see the driver.
+var eager = lull.Policy{
+	Backoff:      backoff.Schedule{Kind: backoff.Constant},
+	ThrottleBase: time.Nanosecond,
+	Budget:       budget.Config{Ratio: 10, Stock: 1000},
+	Breaker:      breaker.Config{Off: true},
+}
+
+// server answers with handler, and counts the connections that it accepts.
+func server(t testing.TB, handler http.HandlerFunc) (*httptest.Server, *atomic.Int64) {
+	t.Helper()
+	var connections atomic.Int64
+	s := httptest.NewUnstartedServer(handler)
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s, &connections
+}
+
+func client(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *http.Client {
+	t.Helper()
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(base.CloseIdleConnections)
+	c, err := lullhttp.NewClient(p, append([]lullhttp.Option{lullhttp.WithBase(base)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// answers gives the statuses in turn, the last one for ever.
+func answers(statuses ...int) http.HandlerFunc {
+	var n atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request) {
+		i := min(int(n.Add(1)), len(statuses)) - 1
+		w.WriteHeader(statuses[i])
+		fmt.Fprintf(w, "answer %d", i+1)
+	}
+}
+
+func read(t testing.TB, resp *http.Response, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return string(b)
+}
+
+// Rule 4: POST and PATCH are not repeated without an Idempotency-Key; the key is
+// made once per logical call.
+func TestRule04PostIsNotRepeated(t *testing.T) {
+	for _, c := range []struct {
+		method   string
+		key      string // the caller's
+		options  []lullhttp.Option
+		attempts int
+		reason   lull.Reason
+	}{
+		{"GET", "", nil, 3, lull.AttemptsExhausted},
+		{"HEAD", "", nil, 3, lull.AttemptsExhausted},
+		{"OPTIONS", "", nil, 3, lull.AttemptsExhausted},
+		{"TRACE", "", nil, 3, lull.AttemptsExhausted},
+		{"PUT", "", nil, 3, lull.AttemptsExhausted},
+		{"DELETE", "", nil, 3, lull.AttemptsExhausted},
+		{"POST", "", nil, 1, lull.UnsafeToRepeat},
+		{"PATCH", "", nil, 1, lull.UnsafeToRepeat},
+		{"REFUND", "", nil, 1, lull.UnsafeToRepeat},
+		{"get", "", nil, 1, lull.UnsafeToRepeat}, // methods are case-sensitive
+		{"POST", "k1", nil, 3, lull.AttemptsExhausted},
+		{"POST", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, lull.AttemptsExhausted},
+		{"PATCH", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, lull.AttemptsExhausted},
+		{"POST", "k2", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, lull.AttemptsExhausted},
+		{"GET", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, lull.AttemptsExhausted},
+	} {
+		t.Run(fmt.Sprint(c.method, c.key, len(c.options)), func(t *testing.T) {
+			var keys []string
+			var mu sync.Mutex
+			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				keys = append(keys, r.Header.Get("Idempotency-Key"))
+				w.WriteHeader(503)
+			})
+			cl := client(t, eager, c.options...)
+			for call := range 2 {
+				keys = nil
+				req, _ := http.NewRequest(c.method, s.URL, strings.NewReader("body"))
+				if c.key != "" {
+					req.Header.Set("Idempotency-Key", c.key)
+				}
+				resp, err := cl.Do(req)
+				read(t, resp, err)
+				if o := lullhttp.OutcomeOf(resp); len(keys) != c.attempts || o.Attempts != c.attempts || o.Reason != c.reason {
+					t.Fatalf("%d attempts reached the server, outcome %+v; want %d, %v", len(keys), o, c.attempts, c.reason)
+				}
+				if len(slices.Compact(slices.Clone(keys))) != 1 {
+					t.Errorf("the attempts of one call had the keys %q", keys)
+				}
+				made := c.key == "" && len(c.options) > 0 && c.method != "GET"
+				if made && (len(keys[0]) != 36 || call == 1 && keys[0] == c.key) || !made && keys[0] != c.key {
+					t.Errorf("key %q, the caller's is %q", keys[0], c.key)
+				}
+			}
+		})
+	}
+}
+
+func TestKeysDifferBetweenCalls(t *testing.T) {
+	seen := map[string]bool{}
+	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) { seen[r.Header.Get("Idempotency-Key")] = true })
+	cl := client(t, eager, lullhttp.WithIdempotencyKeys(nil))
+	for range 10 {
+		resp, err := cl.Post(s.URL, "text/plain", strings.NewReader("x"))
+		read(t, resp, err)
+	}
+	if len(seen) != 10 {
+		t.Errorf("10 calls had %d keys", len(seen))
+	}
+}
+
+// A POST to a port that nobody listens on was never sent.
+func TestRule04ARefusedPostIsRepeated(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	_, err = client(t, eager).Post("http://"+addr, "text/plain", strings.NewReader("x"))
+	var e *lull.Error
+	if !errors.As(err, &e) || e.Attempts != 3 || !errors.Is(err, lull.ErrAttemptsExhausted) {
+		t.Errorf("error %v (%+v)", err, e)
+	}
+}
+
+// Rule 5: every retried response is drained and closed: 50 sequential calls with
+// two retries each use one connection.
+func TestRule05SequentialRetriesUseOneConnection(t *testing.T) {
+	var n atomic.Int64
+	s, connections := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1)%3 != 0 {
+			w.WriteHeader(503)
+			w.Write(bytes.Repeat([]byte("sorry "), 3000))
+			return
+		}
+		w.Write([]byte("ok"))
+	})
+	cl := client(t, eager)
+	for range 50 {
+		resp, err := cl.Get(s.URL)
+		if got := read(t, resp, err); got != "ok" || lullhttp.OutcomeOf(resp).Attempts != 3 {
+			t.Fatalf("%q after %+v", got, lullhttp.OutcomeOf(resp))
+		}
+	}
+	t.Logf("50 calls of three attempts used %d connection(s)", connections.Load())
+	if connections.Load() != 1 {
+		t.Errorf("%d connections, want 1", connections.Load())
+	}
+}
+
+// trackedBody knows whether it was read to its end, and closed.
+type trackedBody struct {
+	r            io.Reader
+	read, closed atomic.Int64
+}
+
+func (b *trackedBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.read.Add(int64(n))
+	return n, err
+}
+
+func (b *trackedBody) Close() error { b.closed.Add(1); return nil }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestRule05WhatIsDiscardedIsClosedWithinBounds(t *testing.T) {
+	var bodies []*trackedBody
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		b := &trackedBody{r: io.LimitReader(zeros{}, 1<<30)}
+		bodies = append(bodies, b)
+		return &http.Response{StatusCode: 503, Header: http.Header{}, Body: b}, nil
+	})
+	cl := client(t, eager, lullhttp.WithBase(base))
+	resp, err := cl.Get("http://example.test/")
+	if err != nil || len(bodies) != 3 {
+		t.Fatalf("%d attempts, %v", len(bodies), err)
+	}
+	for i, b := range bodies[:2] {
+		if b.closed.Load() == 0 || b.read.Load() > 100<<10 {
+			t.Errorf("discarded body %d: closed %d times, %d bytes of a huge body read", i, b.closed.Load(), b.read.Load())
+		}
+	}
+	if last := bodies[2]; last.closed.Load() != 0 || last.read.Load() != 0 {
+		t.Errorf("the body that the caller gets was read (%d) or closed (%d)", last.read.Load(), last.closed.Load())
+	}
+	resp.Body.Close()
+	if bodies[2].closed.Load() != 1 {
+		t.Errorf("closing the response closed its body %d times", bodies[2].closed.Load())
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// Rule 6: bodies: GetBody is used lazily, each attempt has its own.
+func TestRule06EachAttemptHasItsOwnBody(t *testing.T) {
+	const want = "the whole body"
+	for _, fails := range []int{0, 1, 2} {
+		var got []string
+		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			got = append(got, string(b))
+			if len(got) <= fails {
+				w.WriteHeader(503)
+			}
+		})
+		req, _ := http.NewRequest("PUT", s.URL, strings.NewReader(want))
+		getBody, asked := req.GetBody, 0
+		req.GetBody = func() (io.ReadCloser, error) { asked++; return getBody() }
+		resp, err := client(t, eager).Do(req)
+		read(t, resp, err)
+		if !slices.Equal(got, slices.Repeat([]string{want}, fails+1)) {
+			t.Errorf("the server got %q", got)
+		}
+		if asked != fails {
+			t.Errorf("GetBody was called %d times for %d retries", asked, fails)
+		}
+	}
+}
+
+// Rule 6: a body that can't be replayed means one attempt, not ReadAll.
+func TestRule06ABodyThatCannotBeReplayed(t *testing.T) {
+	s, _ := server(t, answers(503, 200))
+	req, _ := http.NewRequest("PUT", s.URL, io.MultiReader(strings.NewReader("a stream")))
+	resp, err := client(t, eager).Do(req)
+	read(t, resp, err)
+	if o := lullhttp.OutcomeOf(resp); resp.StatusCode != 503 || o.Attempts != 1 || o.Reason != lull.CannotReplay {
+		t.Errorf("status %d, outcome %+v", resp.StatusCode, o)
+	}
+}
+
+// Rule 6: a PUT of 10 MiB with GetBody makes no copy of its body unless it is retried.
+func TestRule06NoCopyOfTheBody(t *testing.T) {
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		io.Copy(io.Discard, r.Body)
+		r.Body.Close()
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
+	})
+	cl := client(t, lull.Policy{}, lullhttp.WithBase(base))
+	body := bytes.Repeat([]byte("0123456789abcdef"), 10<<20/16)
+	put := func() {
+		req, _ := http.NewRequest("PUT", "http://example.test/", bytes.NewReader(body))
+		resp, err := cl.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	put()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	put()
+	runtime.ReadMemStats(&after)
+	grown := after.TotalAlloc - before.TotalAlloc
+	t.Logf("a PUT of 10 MiB allocated %d bytes", grown)
+	if grown > 64<<10 {
+		t.Errorf("%d bytes allocated", grown)
+	}
+}
+
+func TestAGetBodyThatFails(t *testing.T) {
+	s, _ := server(t, answers(503))
+	req, _ := http.NewRequest("PUT", s.URL, strings.NewReader("x"))
+	boom := errors.New("file is gone")
+	req.GetBody = func() (io.ReadCloser, error) { return nil, boom }
+	_, err := client(t, eager).Do(req)
+	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "body for attempt 2") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Rule 7: the caller's request is not changed.
+func TestRule07TheRequestIsNotChanged(t *testing.T) {
+	s, _ := server(t, answers(503, 503, 200))
+	cl := client(t, eager, lullhttp.WithIdempotencyKeys(nil))
+	for _, header := range []http.Header{nil, {}, {"X-Mine": {"1"}}} {
+		req, _ := http.NewRequest("POST", s.URL, nil)
+		req.Header = header
+		before := *req
+		before.Header = maps.Clone(header)
+		resp, err := cl.Transport.RoundTrip(req)
+		read(t, resp, err)
+		if !reflect.DeepEqual(*req, before) {
+			t.Errorf("the request changed:\n%+v\n%+v", before, *req)
+		}
+	}
+}
+
+// Rule 7: a shared pool is never flushed, not even when a call gives up.
+func TestRule07ThePoolIsNotFlushed(t *testing.T) {
+	other, connections := server(t, answers(200))
+	failing, _ := server(t, answers(500))
+	cl := client(t, eager)
+	for range 5 {
+		resp, err := cl.Get(other.URL)
+		read(t, resp, err)
+		resp, err = cl.Get(failing.URL)
+		read(t, resp, err)
+	}
+	if n := connections.Load(); n != 1 {
+		t.Errorf("%d connections to the host that is well, want 1", n)
+	}
+}
+
+func TestTheLastResponseIsTheCallers(t *testing.T) {
+	s, _ := server(t, answers(503, 502, 500))
+	resp, err := client(t, eager).Get(s.URL)
+	if got := read(t, resp, err); resp.StatusCode != 500 || got != "answer 3" {
+		t.Errorf("%d %q, want the third answer", resp.StatusCode, got)
+	}
+	if o := lullhttp.OutcomeOf(resp); o.Attempts != 3 || o.Reason != lull.AttemptsExhausted || o.Verdict.Code != "500" {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy  func(*lull.Policy)
+		options []lullhttp.Option
+		handler http.HandlerFunc
+		status  int
+		want    lullhttp.Outcome
+	}{
+		"at once":     {handler: answers(200), status: 200, want: lullhttp.Outcome{Attempts: 1}},
+		"not found":   {handler: answers(404), status: 404, want: lullhttp.Outcome{Attempts: 1, Reason: lull.FailedPermanent}},
+		"after one":   {handler: answers(500, 200), status: 200, want: lullhttp.Outcome{Attempts: 2}},
+		"no budget":   {policy: func(p *lull.Policy) { p.Budget = budget.Config{Ratio: budget.MinRatio} }, handler: answers(500), status: 500, want: lullhttp.Outcome{Attempts: 1, Reason: lull.BudgetExhausted}},
+		"told not to": {handler: headers(503, "X-Should-Retry", "false"), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: lull.ServerSaidStop}},
+		"hint too long": {handler: headers(429, "Retry-After", "9999999999"), status: 429,
+			want: lullhttp.Outcome{Attempts: 1, Reason: lull.HintTooLong}},
+		"hint beyond the deadline": {policy: func(p *lull.Policy) { p.Deadline, p.AttemptTimeout = 2*time.Second, 0; p.AttemptTimeout = time.Second },
+			handler: headers(429, "Retry-After", "3"), status: 429, want: lullhttp.Outcome{Attempts: 1, Reason: lull.DeadlineReached}},
+		"a status of one's own": {options: []lullhttp.Option{lullhttp.WithStatus(404, lull.KindTransient)}, handler: answers(404, 404, 200), status: 200, want: lullhttp.Outcome{Attempts: 3}},
+		"a problem of one's own": {options: []lullhttp.Option{lullhttp.WithProblem("https://example.test/busy", lull.KindTransient)},
+			handler: problems(409, `{"type":"https://example.test/busy"}`), status: 409, want: lullhttp.Outcome{Attempts: 3, Reason: lull.AttemptsExhausted}},
+		"our own problem": {handler: problems(503, `{"type":"`+lullhttp.ProblemOverloaded+`"}`), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: lull.ServerSaidStop}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := eager
+			if c.policy != nil {
+				c.policy(&p)
+			}
+			s, _ := server(t, c.handler)
+			resp, err := client(t, p, c.options...).Get(s.URL)
+			read(t, resp, err)
+			o := lullhttp.OutcomeOf(resp)
+			if resp.StatusCode != c.status || o.Attempts != c.want.Attempts || o.Reason != c.want.Reason {
+				t.Errorf("status %d, outcome %+v; want %d, %+v", resp.StatusCode, o, c.status, c.want)
+			}
+		})
+	}
+}
+
+func headers(status int, kv ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for i := 0; i < len(kv); i += 2 {
+			w.Header().Set(kv[i], kv[i+1])
+		}
+		w.WriteHeader(status)
+	}
+}
+
+func problems(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+func TestAProblemsBodyStaysWhole(t *testing.T) {
+	body := `{"type":"about:blank","detail":"` + strings.Repeat("x", 200<<10) + `"}`
+	s, _ := server(t, problems(400, body))
+	resp, err := client(t, eager).Get(s.URL)
+	if got := read(t, resp, err); got != body {
+		t.Errorf("%d bytes of %d arrived", len(got), len(body))
+	}
+}
+
+// The server's hint in milliseconds is waited out on real sockets.
+func TestAHintIsWaitedFor(t *testing.T) {
+	var at []time.Time
+	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+		at = append(at, time.Now())
+		if len(at) == 1 {
+			w.Header().Set("Retry-After-Ms", "60")
+			w.WriteHeader(503)
+		}
+	})
+	resp, err := client(t, eager).Get(s.URL)
+	read(t, resp, err)
+	if len(at) != 2 || at[1].Sub(at[0]) < 60*time.Millisecond {
+		t.Errorf("attempts at %v, want two, 60ms apart at least", at)
+	}
+}
+
+func TestTheAttemptIsNumbered(t *testing.T) {
+	for name, want := range map[string][]string{lullhttp.DefaultAttemptHeader: {"", "2", "3"}, "x-envoy-attempt-count": {"", "2", "3"}, "": {"", "", ""}} {
+		var got []string
+		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+			got = append(got, r.Header.Get(or(name, lullhttp.DefaultAttemptHeader)))
+			w.WriteHeader(503)
+		})
+		var opts []lullhttp.Option
+		if name != lullhttp.DefaultAttemptHeader {
+			opts = append(opts, lullhttp.WithAttemptHeader(name))
+		}
+		resp, err := client(t, eager, opts...).Get(s.URL)
+		read(t, resp, err)
+		if !slices.Equal(got, want) {
+			t.Errorf("header %q: the server read %q, want %q", name, got, want)
+		}
+	}
+}
+
+func or(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// Trace context, like everything else in the request's header and context, is
+// the same for all attempts.
+func TestTraceContextIsTheSame(t *testing.T) {
+	var seen []string
+	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("Traceparent"))
+		w.WriteHeader(503)
+	})
+	traced := 0
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { traced++ }})
+	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	req.Header.Set("Traceparent", parent)
+	resp, err := client(t, eager).Do(req)
+	read(t, resp, err)
+	if !slices.Equal(seen, []string{parent, parent, parent}) || traced != 3 {
+		t.Errorf("traceparent %q, client trace called %d times", seen, traced)
+	}
+}
+
+// The timeout of an attempt covers it up to the headers, and never cuts a body.
+func TestTheTimeoutDoesNotCutTheBody(t *testing.T) {
+	release := make(chan struct{})
+	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "first ")
+		w.(http.Flusher).Flush()
+		<-release
+		io.WriteString(w, "second")
+	})
+	p := eager
+	p.AttemptTimeout, p.Deadline = 100*time.Millisecond, 150*time.Millisecond
+	resp, err := client(t, p).Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(300*time.Millisecond, func() { close(release) })
+	if got := read(t, resp, nil); got != "first second" {
+		t.Errorf("the body is %q", got)
+	}
+}
+
+func TestAnAttemptWithoutHeadersTimesOut(t *testing.T) {
+	var n atomic.Int64
+	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 1 {
+			<-r.Context().Done()
+		}
+	})
+	p := eager
+	p.AttemptTimeout = 100 * time.Millisecond
+	resp, err := client(t, p).Get(s.URL)
+	read(t, resp, err)
+	if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+// A limit on attempts in flight is not held by a call that waits, and neither is
+// a connection.
+func TestWaitingHoldsNothing(t *testing.T) {
+	waiting := make(chan struct{})
+	var n, open atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/throttled" && n.Add(1) == 1 {
+			w.Header().Set("Retry-After-Ms", "500")
+			w.WriteHeader(429)
+		}
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	p := eager
+	p.Limit = bulkhead.Config{Limit: 1}
+	cl := client(t, p, lullhttp.WithObserver(observe(func(e lull.Event) {
+		if e.Kind == lull.EventRetryScheduled {
+			close(waiting)
+		}
+	})))
+	done := make(chan error)
+	go func() {
+		resp, err := cl.Get(s.URL + "/throttled")
+		if err == nil {
+			resp.Body.Close()
+		}
+		done <- err
+	}()
+	<-waiting
+	for i := 0; ; i++ {
+		// The observer is told just before the body is drained.
+		resp, err := cl.Get(s.URL + "/other")
+		if err != nil {
+			t.Fatalf("a waiting call keeps others out: %v", err)
+		}
+		read(t, resp, nil)
+		if i == 2 {
+			break
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+type observe func(lull.Event)
+
+func (o observe) Observe(_ context.Context, e lull.Event) { o(e) }
+
+func TestEachHostIsItsOwnDependency(t *testing.T) {
+	bad, _ := server(t, answers(500))
+	good, _ := server(t, answers(200))
+	p := eager
+	p.Breaker = breaker.Config{Consecutive: 1, OpenFor: time.Hour, OpenMax: time.Hour}
+	cl := client(t, p)
+	resp, err := cl.Get(bad.URL)
+	read(t, resp, err)
+	if _, err := cl.Get(bad.URL); !errors.Is(err, lull.ErrCircuitOpen) {
+		t.Errorf("the bad host's circuit: %v", err)
+	}
+	resp, err = cl.Get(good.URL)
+	read(t, resp, err)
+}
+
+func TestDependenciesOfOnesOwn(t *testing.T) {
+	s, _ := server(t, answers(500))
+	d, err := lull.NewDependency("everything", lull.Policy{Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client(t, eager, lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d })).Get(s.URL)
+	read(t, resp, err)
+	if o := lullhttp.OutcomeOf(resp); o.Attempts != 1 {
+		t.Errorf("outcome %+v: the host's policy was used", o)
+	}
+}
+
+func TestARefusedCallClosesItsBody(t *testing.T) {
+	d, _ := lull.NewDependency("closed", lull.Policy{})
+	d.Breaker().ForceOpen(d.Now())
+	cl := client(t, eager, lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d }))
+	body := &trackedBody{r: strings.NewReader("x")}
+	req, _ := http.NewRequest("PUT", "http://example.test", body)
+	if _, err := cl.Do(req); !errors.Is(err, lull.ErrCircuitOpen) || body.closed.Load() == 0 {
+		t.Errorf("%v, body closed %d times", err, body.closed.Load())
+	}
+}
+
+func TestCancellingWhileWaiting(t *testing.T) {
+	s, _ := server(t, headers(503, "Retry-After", "20"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cl := client(t, eager, lullhttp.WithObserver(observe(func(e lull.Event) {
+		if e.Kind == lull.EventRetryScheduled {
+			cancel()
+		}
+	})))
+	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
+	_, err := cl.Do(req)
+	var status *lullhttp.StatusError
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &status) || status.StatusCode != 503 {
+		t.Errorf("error %v, want the cancellation and the last answer", err)
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for name, o := range map[string]lullhttp.Option{
+		"WithHosts(0)":               lullhttp.WithHosts(0),
+		"WithStatus(200)":            lullhttp.WithStatus(200, lull.KindTransient),
+		"WithStatus(404, canceled)":  lullhttp.WithStatus(404, lull.KindCanceled),
+		"WithProblem(\"\"":           lullhttp.WithProblem("", lull.KindTransient),
+		"WithOperation(nil)":         lullhttp.WithOperation(nil),
+		"WithAttemptHeader(\"a b\")": lullhttp.WithAttemptHeader("a b"),
+	} {
+		if _, err := lullhttp.New(lull.Policy{}, o); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "want ") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	var problems lull.Problems
+	if _, err := lullhttp.New(lull.Policy{Attempts: -1}); !errors.As(err, &problems) {
+		t.Errorf("a bad policy: %v", err)
+	}
+	if _, err := lullhttp.New(lull.Policy{}, nil); err != nil {
+		t.Errorf("a nil option: %v", err)
+	}
+}
+
+func TestOddRequests(t *testing.T) {
+	cl := client(t, eager)
+	if _, err := cl.Transport.RoundTrip(&http.Request{}); err == nil {
+		t.Error("a request without URL went through")
+	}
+	if _, err := cl.Transport.RoundTrip(nil); err == nil {
+		t.Error("no request went through")
+	}
+	_, err := cl.Get("gopher://example.test/")
+	var e *lull.Error
+	if !errors.As(err, &e) || e.Attempts != 1 || e.Reason != lull.FailedPermanent {
+		t.Errorf("an unsupported scheme: %v", err)
+	}
+	nothing := client(t, eager, lullhttp.WithBase(roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })))
+	if _, err := nothing.Get("http://example.test/"); err == nil {
+		t.Error("a base that returns nothing went through")
+	}
+	if o := lullhttp.OutcomeOf(nil); o.Attempts != 1 {
+		t.Errorf("OutcomeOf(nil) = %+v", o)
+	}
+}
+
+func TestSwitchingProtocolsStaysWritable(t *testing.T) {
+	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "echo")
+		w.WriteHeader(101)
+		conn, rw, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		line, _ := rw.ReadString('\n')
+		rw.WriteString(line)
+		rw.Flush()
+	})
+	req, _ := http.NewRequest("GET", s.URL, nil)
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "echo")
+	resp, err := client(t, eager).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, ok := resp.Body.(io.Writer)
+	if !ok {
+		t.Fatal("the body of a 101 response is no Writer any more")
+	}
+	io.WriteString(w, "hello\n")
+	if got := read(t, resp, nil); got != "hello\n" {
+		t.Errorf("echo %q", got)
+	}
+}
+
+// Over a stub, with the timeouts off, lull adds at most one allocation.
+func TestAllocations(t *testing.T) {
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	})
+	cl := client(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, lullhttp.WithBase(base))
+	get := func(rt http.RoundTripper) float64 {
+		req, _ := http.NewRequest("GET", "http://example.test/", nil)
+		return testing.AllocsPerRun(1000, func() {
+			resp, _ := rt.RoundTrip(req)
+			resp.Body.Close()
+		})
+	}
+	bare, with := get(base), get(cl.Transport)
+	t.Logf("allocations: %v without, %v with lull", bare, with)
+	if with > bare+1 {
+		t.Errorf("%v allocations with lull, %v without", with, bare)
+	}
+}
