@@ -10,9 +10,9 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// What every subject is set to, as far as it has the setting: four attempts, a
-// breaker that opens at half of at least 20 calls in 10 s and stays open for
-// 5 s, 64 calls in flight.
+// What every subject is set to, as far as it has the setting and is not named a
+// zero policy: four attempts, a breaker that opens at half of at least 20 calls
+// in 10 s and stays open for 5 s, 64 calls in flight.
 const (
 	attempts    = 4
 	minCalls    = 20

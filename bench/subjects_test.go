@@ -107,13 +107,17 @@ func showsBudget(t *testing.T, c caller) bool {
 		}
 		return nil
 	})
-	for n := range 3 * rounds {
-		failing = n%3 == 2
+	full := 0 // attempts of a failing call that many successes have paid for
+	for n := -101; n < 3*rounds; n++ {
+		failing = n == -1 || n >= 0 && n%3 == 2
 		if err := call(); (err != nil) != failing {
 			t.Fatalf("call %d: error %v, want one: %v", n, err, failing)
 		}
+		if n == -1 {
+			full, made = made-100, 0
+		}
 	}
-	if made < rounds*(2+attempts) {
+	if made < rounds*(2+full) {
 		return true
 	}
 

@@ -16,7 +16,6 @@ func (b *Breaker) ForceOpen(now time.Duration) {
 	b.openings = 0
 	b.until = math.MaxInt64
 	b.gate.Store(math.MaxInt64)
-	b.out = b.out[:0]
 	if b.state() != Open {
 		b.move(Open, Change{Reason: Forced, At: now})
 	}

@@ -64,12 +64,9 @@ func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() ui
 	b.mu.Lock()
 	defer b.unlock()
 	b.settle(now)
-	if b.word.Load()>>stateBits != t.gen {
-		return
-	}
 	i := slices.IndexFunc(b.out, func(p probe) bool { return p.id == t.probe })
 	if i < 0 {
-		return // reported before
+		return // reported before, or timed out
 	}
 	b.out = slices.Delete(b.out, i, i+1)
 	switch o {

@@ -2,6 +2,7 @@ package breaker
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -118,6 +119,17 @@ func TestRule08Breaker(t *testing.T) {
 		}
 	})
 
+	t.Run("probes are limited under the lock too", func(t *testing.T) {
+		// The gate only spares calls the lock. Two that pass it at the same moment:
+		b, at := opened(t, Config{Probes: 2})
+		probeNow(t, b, at)
+		probeNow(t, b, at)
+		b.gate.Store(math.MinInt64)
+		if _, ok := b.Start(at); ok {
+			t.Error("a third probe was admitted")
+		}
+	})
+
 	t.Run("one failed probe of several reopens", func(t *testing.T) {
 		b, at := opened(t, Config{Probes: 3})
 		one, two := probeNow(t, b, at), probeNow(t, b, at)
@@ -159,6 +171,52 @@ func TestRule08Breaker(t *testing.T) {
 		b, at := opened(t, Config{})
 		probeNow(t, b, at)
 		probeNow(t, b, at+time.Hour)
+	})
+
+	t.Run("open times after time-outs are spread too", func(t *testing.T) {
+		// A probe's time-out is noticed where no randomness is handed in.
+		var until time.Duration
+		low, high, same := 1.0, 0.0, 0
+		r := rand.New(rand.NewPCG(1, 11))
+		for range 1000 {
+			b := must(t, Config{Consecutive: 1}, func(c Change) { until = c.Until })
+			tok, _ := b.Start(0)
+			b.Done(0, tok, Failure, r.Uint64)
+			first := float64(until-DefaultOpenFor) / float64(DefaultOpenFor)
+			lost := until + DefaultProbeTimeout
+			probeNow(t, b, until)
+			foreseen := b.RetryAt(lost)
+			if run(b, lost, 1, Success) != 0 || until != foreseen {
+				t.Fatalf("timed out: open until %v, foreseen %v", until, foreseen)
+			}
+			x := float64(until-lost-2*DefaultOpenFor) / float64(2*DefaultOpenFor)
+			low, high = min(low, x), max(high, x)
+			if math.Abs(x-first) < 0.001 {
+				same++
+			}
+		}
+		if low > 0.01 || high < 0.49 || same > 20 {
+			t.Errorf("spread over %.3f to %.3f of 0 to 0.5, %d of 1000 as lucky as before", low, high, same)
+		}
+	})
+
+	t.Run("randomness is drawn for an opening only", func(t *testing.T) {
+		for _, metrics := range []bool{false, true} {
+			openings, draws := 0, 0
+			b := must(t, Config{MetricsOnly: metrics}, func(c Change) {
+				if c.To == Open {
+					openings++
+				}
+			})
+			for now := time.Duration(0); now < time.Minute; now += 10 * time.Millisecond {
+				if tok, ok := b.Start(now); ok {
+					b.Done(now, tok, Failure, func() uint64 { draws++; return 1 << 63 })
+				}
+			}
+			if draws != openings || openings < 3 {
+				t.Errorf("metrics only %t: %d draws for %d openings", metrics, draws, openings)
+			}
+		}
 	})
 
 	t.Run("a success reported after the time-out is none", func(t *testing.T) {

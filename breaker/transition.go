@@ -71,14 +71,15 @@ func (b *Breaker) peek(now time.Duration) (State, time.Duration) {
 
 func (b *Breaker) state() State { return State(b.word.Load() & stateMask) }
 
-// move goes over to another state and a new generation, and queues the change
-// for the listeners.
+// move goes over to another state and a new generation, in which no probe is out
+// yet, and queues the change for the listeners.
 func (b *Breaker) move(to State, c Change) {
 	w := b.word.Load()
 	if len(b.listeners) > 0 {
 		c.From, c.To, c.MetricsOnly = State(w&stateMask), to, b.metricsOnly
 		b.queue = append(b.queue, c)
 	}
+	b.out, b.wins = b.out[:0], 0
 	b.word.Store((w>>stateBits+1)<<stateBits | uint64(to))
 }
 
@@ -90,7 +91,6 @@ func (b *Breaker) settle(now time.Duration) {
 		b.open(at, ProbeTimedOut, int64(b.wins)+1, 1, another(b.luck))
 	}
 	if b.state() == Open && now >= b.until && !b.forced {
-		b.out, b.wins = b.out[:0], 0
 		b.gate.Store(math.MinInt64)
 		b.move(HalfOpen, Change{Reason: OpenTimePassed, At: now})
 	}
@@ -103,7 +103,6 @@ func (b *Breaker) open(at time.Duration, why Reason, calls, failures int64, luck
 	if b.openings < math.MaxUint8 {
 		b.openings++
 	}
-	b.out = b.out[:0]
 	b.gate.Store(int64(b.until))
 	b.move(Open, Change{Reason: why, At: at, Until: b.until, Calls: calls, Failures: failures})
 }
@@ -117,7 +116,6 @@ func (b *Breaker) close(now time.Duration, why Reason, calls int64) {
 	}
 	b.streak.Store(0)
 	b.closedAt = now
-	b.out = b.out[:0]
 	b.move(Closed, Change{Reason: why, At: now, Calls: calls})
 }
 

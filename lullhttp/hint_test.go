@@ -104,6 +104,7 @@ func TestHintMillis(t *testing.T) {
 		"0": 0, "1": time.Millisecond, "1500": 1500 * time.Millisecond,
 		"0.5": 500 * time.Microsecond, "27.25": 27250 * time.Microsecond,
 		"0.0000001":                 1,         // rounded up
+		"0.0000000001":              1,         // more digits than are kept
 		"1.9999999999999999999":     2_000_000, // rounded up
 		"9223372036854":             9223372036854 * time.Millisecond,
 		"9223372036855":             math.MaxInt64, // saturated

@@ -15,17 +15,24 @@ var resetHeaders = [...]struct {
 	reset, remaining string
 	form             form
 }{
-	{1, "Ratelimit-Reset", "Ratelimit-Remaining", formReset},                                                 // drafts 00 to 06; GitLab and Twitch send an epoch in it
-	{2, "X-Ratelimit-Reset-After", "X-Ratelimit-Remaining", formReset},                                       // Discord
-	{3, "X-Ratelimit-Reset-Ms", "X-Ratelimit-Remaining", formResetMillis},                                    //
-	{4, "X-Ratelimit-Reset", "X-Ratelimit-Remaining", formReset},                                             // GitHub, Reddit, Atlassian
-	{5, "X-Rate-Limit-Reset", "X-Rate-Limit-Remaining", formReset},                                           // Okta, X
-	{6, "X-Ratelimit-Reset-Requests", "X-Ratelimit-Remaining-Requests", formReset},                           // OpenAI
-	{6, "X-Ratelimit-Reset-Tokens", "X-Ratelimit-Remaining-Tokens", formReset},                               //
-	{7, "Anthropic-Ratelimit-Requests-Reset", "Anthropic-Ratelimit-Requests-Remaining", formReset},           // Anthropic
-	{7, "Anthropic-Ratelimit-Tokens-Reset", "Anthropic-Ratelimit-Tokens-Remaining", formReset},               //
-	{7, "Anthropic-Ratelimit-Input-Tokens-Reset", "Anthropic-Ratelimit-Input-Tokens-Remaining", formReset},   //
-	{7, "Anthropic-Ratelimit-Output-Tokens-Reset", "Anthropic-Ratelimit-Output-Tokens-Remaining", formReset}, //
+	// Drafts 00 to 06 of the standard. GitLab and Twitch send an epoch in it.
+	{1, "Ratelimit-Reset", "Ratelimit-Remaining", formReset},
+	// Discord.
+	{2, "X-Ratelimit-Reset-After", "X-Ratelimit-Remaining", formReset},
+	// A wait or an epoch, both are in use.
+	{3, "X-Ratelimit-Reset-Ms", "X-Ratelimit-Remaining", formResetMillis},
+	// GitHub (epoch), Reddit (wait), Atlassian (RFC 3339), many others.
+	{4, "X-Ratelimit-Reset", "X-Ratelimit-Remaining", formReset},
+	// Okta, X.
+	{5, "X-Rate-Limit-Reset", "X-Rate-Limit-Remaining", formReset},
+	// OpenAI.
+	{6, "X-Ratelimit-Reset-Requests", "X-Ratelimit-Remaining-Requests", formReset},
+	{6, "X-Ratelimit-Reset-Tokens", "X-Ratelimit-Remaining-Tokens", formReset},
+	// Anthropic.
+	{7, "Anthropic-Ratelimit-Requests-Reset", "Anthropic-Ratelimit-Requests-Remaining", formReset},
+	{7, "Anthropic-Ratelimit-Tokens-Reset", "Anthropic-Ratelimit-Tokens-Remaining", formReset},
+	{7, "Anthropic-Ratelimit-Input-Tokens-Reset", "Anthropic-Ratelimit-Input-Tokens-Remaining", formReset},
+	{7, "Anthropic-Ratelimit-Output-Tokens-Reset", "Anthropic-Ratelimit-Output-Tokens-Remaining", formReset},
 }
 
 // parseResets reads resetHeaders. They are sent with every response, so they

@@ -24,6 +24,7 @@ func TestResetForms(t *testing.T) {
 		"6m0s":                          6 * time.Minute,
 		"8.64s":                         8640 * time.Millisecond,
 		"1h0m0.5s":                      time.Hour + 500*time.Millisecond,
+		"1.9999999999s":                 2 * time.Second, // rounded up
 		"2d3h":                          51 * time.Hour,
 		"15µs":                          15 * time.Microsecond,
 		"15us7ns":                       15*time.Microsecond + 7,

@@ -52,7 +52,9 @@ func (p *plain) line(s snapshot, from, to time.Duration) {
 	fmt.Fprintln(p.out, b.String())
 }
 
+// end prints what is left, of whole seconds.
 func (p *plain) end(s snapshot) {
+	p.show(s)
 	fmt.Fprintf(p.out, "! the backends were down\n\n")
 }
 

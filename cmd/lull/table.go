@@ -29,10 +29,11 @@ func printTable(w io.Writer, r result) error {
 		fmt.Fprintf(out, tableRow, f.Name, f.Calls, f.Attempts, f.Amplification, f.NormalRPS, f.PeakRPS, f.PeakRatio,
 			100*f.SuccessRate, f.P50, f.P99, backAfter(r, f))
 	}
-	fmt.Fprintf(out, "\n%s\n\n%s", strings.Join(findings(r), "\n"), definitions)
+	fmt.Fprintf(out, "\n%s\n", strings.Join(findings(r), "\n"))
 	for _, w := range warnings(r) {
 		fmt.Fprintf(out, "\n%s\n", w)
 	}
+	fmt.Fprintf(out, "\n%s", definitions)
 	return out.Flush()
 }
 

@@ -23,6 +23,9 @@ import (
 	"unsafe"
 )
 
+// A counter that nobody touched for exactly one turn of that circle (97 days with
+// slots of one second), give or take the window, shows what it held then.
+//
 // A slot's word is tag (24 bits) and value (40 bits). The tag is the low bits
 // of the tick with its top bit set, so that a zero word is a slot never used.
 // The value is kept with an offset, so that adding a negative number to the
@@ -122,9 +125,12 @@ func here() uintptr {
 	return uintptr((at >> 11) * 0x9e3779b97f4a7c15 >> 32)
 }
 
-// newer tells whether tag a is later than tag b, on a circle of 2^23 ticks.
+// newer tells whether tag a is later than tag b. Tags go round on a circle of 2^23
+// ticks, so what seems to lie ahead by more than a goroutine may lag behind lies
+// far back: it was left alone for a large part of the circle.
 func newer(a, b uint64) bool {
-	return a != b && (a-b)&tagMask < tagUsed/2
+	const lag = 1 << 12
+	return (b-a)&tagMask > lag
 }
 
 // Sum adds up the n slots that end with tick: tick itself and the n-1 before it.

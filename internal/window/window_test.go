@@ -64,6 +64,17 @@ func TestATickThatIsLateIsNotLost(t *testing.T) {
 	}
 }
 
+func TestALongRestLosesNothing(t *testing.T) {
+	for _, rest := range []uint64{16, 1000, 1 << 13, 1 << 20, 1 << 22, 1<<22 + 1, 3 << 21, 1<<23 - 1<<13} {
+		c := New(10)
+		c.Add(32, 5)
+		c.Add(32+rest&^15, 7) // the same slot
+		if got := c.Sum(32+rest&^15, 10); got != 7 {
+			t.Errorf("after a rest of %d ticks the window holds %d, want the 7 counted since", rest&^15, got)
+		}
+	}
+}
+
 func TestASlotSaturatesInsteadOfSpilling(t *testing.T) {
 	c := New(4)
 	for range 8 {

@@ -1,0 +1,186 @@
+package lull_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+)
+
+// The call of a flaky service, made again until it answers. Retries are paid for
+// by calls that succeed: under the zero policy ten of them earn one retry.
+func ExampleDo() {
+	users, err := lull.NewDependency("users", lull.Policy{})
+	if err != nil {
+		panic(err)
+	}
+	for range 10 {
+		lull.Run(context.Background(), users, func(context.Context) error { return nil })
+	}
+	tries := 0
+	name, err := lull.Do(context.Background(), users, func(ctx context.Context) (string, error) {
+		if tries++; tries < 2 {
+			return "", lull.Transient(errors.New("connection reset"))
+		}
+		return "Ada", nil
+	}, lull.Operation("get"))
+	fmt.Println(name, err, tries)
+	// Output: Ada <nil> 2
+}
+
+// A failed call says why it was not tried again, and keeps the last error.
+func ExampleRun() {
+	broken := errors.New("503 from upstream")
+	d, _ := lull.NewDependency("ledger", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Base: time.Millisecond}})
+	err := lull.Run(context.Background(), d, func(context.Context) error { return lull.Transient(broken) })
+	fmt.Println(errors.Is(err, lull.ErrAttemptsExhausted), errors.Is(err, broken))
+	var e *lull.Error
+	if errors.As(err, &e) {
+		fmt.Println(e.Dependency, e.Attempts, e.Reason)
+	}
+	// Output:
+	// true true
+	// ledger 3 attempts_exhausted
+}
+
+// A charge is not repeated, unless the request provably never left.
+func ExampleNotIdempotent() {
+	d, _ := lull.NewDependency("payments", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Kind: backoff.Constant}})
+	charge := func(failure error) {
+		attempts := 0
+		err := lull.Run(context.Background(), d, func(context.Context) error { attempts++; return failure }, lull.NotIdempotent())
+		fmt.Println(attempts, errors.Is(err, lull.ErrNotIdempotent))
+	}
+	charge(lull.Transient(errors.New("connection reset while reading the answer")))
+	charge(lull.NeverSent(errors.New("connection refused")))
+	// Output:
+	// 1 true
+	// 3 false
+}
+
+// An operation passes on what the server asked for.
+func ExampleRetryAfter() {
+	d, _ := lull.NewDependency("quota", lull.Policy{HintLimit: time.Minute})
+	err := lull.Run(context.Background(), d, func(context.Context) error {
+		return lull.RetryAfter(errors.New("quota used up"), time.Hour)
+	})
+	var e *lull.Error
+	if errors.As(err, &e) {
+		fmt.Println(e.Reason, e.Verdict.After, e.Last)
+	}
+	// Output: hint_too_long 1h0m0s quota used up
+}
+
+// Errors that lull does not know are not retried until a classifier knows them.
+func ExampleWithClassifier() {
+	errLocked := errors.New("row is locked")
+	d, _ := lull.NewDependency("db", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Kind: backoff.Constant}},
+		lull.WithClassifier(func(err error) lull.Verdict {
+			if errors.Is(err, errLocked) {
+				return lull.Verdict{Kind: lull.KindTransient, Code: "locked"}
+			}
+			return lull.Classify(err)
+		}))
+	tries := 0
+	err := lull.Run(context.Background(), d, func(context.Context) error {
+		if tries++; tries < 3 {
+			return errLocked
+		}
+		return nil
+	})
+	fmt.Println(tries, err)
+	// Output: 3 <nil>
+}
+
+// Every mistake of a policy is reported at once.
+func ExamplePolicy_Validate() {
+	err := lull.Policy{
+		Attempts: -1,
+		Backoff:  backoff.Schedule{Base: time.Minute, Cap: time.Second},
+		Limit:    bulkhead.Config{Limit: -5},
+	}.Validate()
+	var problems lull.Problems
+	errors.As(err, &problems)
+	for _, p := range problems {
+		fmt.Println(p.Field)
+	}
+	// Output:
+	// Attempts
+	// Backoff.Cap
+	// Limit.Limit
+}
+
+func ExamplePolicy_WorstCase() {
+	fmt.Println(lull.Policy{}.WorstCase(), lull.InternalService().WorstCase())
+	// Output: 30s 3s
+}
+
+// What an operation can learn of the attempt that it is.
+func ExampleAttemptFrom() {
+	d, _ := lull.NewDependency("users", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Kind: backoff.Constant}})
+	lull.Run(context.Background(), d, func(ctx context.Context) error {
+		a, _ := lull.AttemptFrom(ctx)
+		fmt.Println("attempt", a.Number, "of", a.Of)
+		return lull.Transient(errors.New("blip"))
+	})
+	// Output:
+	// attempt 1 of 3
+	// attempt 2 of 3
+	// attempt 3 of 3
+}
+
+// A dependency for each tenant, of which the busiest thousand are remembered.
+func ExampleRegistry() {
+	tenants, err := lull.NewRegistry(lull.InternalService(), 1000)
+	if err != nil {
+		panic(err)
+	}
+	d := tenants.Get("tenant-7")
+	fmt.Println(d.Name(), d == tenants.Get("tenant-7"), tenants.Len())
+	// Output: tenant-7 true 1
+}
+
+func ExampleNewLogObserver() {
+	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "elapsed" || a.Key == "slept" {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	d, _ := lull.NewDependency("users", lull.Policy{Attempts: 2, Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond, Jitter: backoff.None}},
+		lull.WithObserver(lull.NewLogObserver(log)))
+	lull.Run(context.Background(), d, func(context.Context) error { return lull.Transient(errors.New("blip")) }, lull.Operation("get"))
+	// Output:
+	// level=INFO msg=retrying dependency=users operation=get attempt=2 of=2 delay_before_jitter=1ms delay=1ms class=transient code=transient error=blip
+	// level=WARN msg="call failed" dependency=users operation=get attempt=2 of=2 reason=attempts_exhausted class=transient code=transient error=blip
+}
+
+// A driver with a clock of its own: the engine takes the decisions, and the
+// driver only says what time it is and what became of each attempt.
+func ExampleCall() {
+	d, _ := lull.NewDependency("users", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Jitter: backoff.None}})
+	now := time.Duration(0)
+	c, step := d.Start(now, lull.Spec{})
+	for !step.Done {
+		if step = c.Attempt(now, nil); step.Done {
+			break
+		}
+		now += 20 * time.Millisecond // the attempt takes its time, and fails
+		step = c.Next(now, lull.Verdict{Kind: lull.KindTransient}, nil)
+		fmt.Println("at", now, "wait", step.Wait)
+		now += step.Wait
+	}
+	fmt.Println(step.Reason, "after", c.Attempts(), "attempts")
+	// Output:
+	// at 20ms wait 100ms
+	// at 140ms wait 200ms
+	// at 360ms wait 0s
+	// attempts_exhausted after 3 attempts
+}
