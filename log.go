@@ -73,10 +73,13 @@ func (logObserver) level(e Event) (slog.Level, string) {
 	case EventBudgetExhausted:
 		return slog.LevelWarn, "retry budget exhausted"
 	case EventCircuitChanged:
-		if e.Circuit != nil && e.Circuit.To == breaker.Closed {
-			return slog.LevelInfo, "circuit breaker closed"
+		switch {
+		case e.Circuit == nil:
+			return slog.LevelInfo, "circuit breaker changed"
+		case e.Circuit.To == breaker.Open:
+			return slog.LevelWarn, "circuit breaker opened"
 		}
-		return slog.LevelWarn, "circuit breaker opened"
+		return slog.LevelInfo, "circuit breaker " + e.Circuit.To.String()
 	}
 	switch e.Reason {
 	case Succeeded:

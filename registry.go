@@ -1,9 +1,11 @@
 package lull
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -23,8 +25,9 @@ type Registry struct {
 	size     int
 
 	clock atomic.Int64 // counts new keys: the age of an entry is measured in them
-	mu    sync.RWMutex
-	byKey map[string]*entry
+	// byKey is replaced, never written to, so that readers share no lock.
+	byKey atomic.Pointer[map[string]*entry]
+	mu    sync.Mutex // held to replace it
 }
 
 type entry struct {
@@ -42,14 +45,14 @@ func NewRegistry(p Policy, size int, opts ...Option) (*Registry, error) {
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	return &Registry{template: template, size: or(size, DefaultRegistrySize), byKey: make(map[string]*entry)}, nil
+	r := &Registry{template: template, size: or(size, DefaultRegistrySize)}
+	r.byKey.Store(&map[string]*entry{})
+	return r, nil
 }
 
 // Get is the dependency for key, made when there is none. The key is its name.
 func (r *Registry) Get(key string) *Dependency {
-	r.mu.RLock()
-	e := r.byKey[key]
-	r.mu.RUnlock()
+	e := (*r.byKey.Load())[key]
 	if e == nil {
 		return r.add(key)
 	}
@@ -59,57 +62,51 @@ func (r *Registry) Get(key string) *Dependency {
 	return e.d
 }
 
-// add makes room first: an eighth of the entries leave at once, so that a flood
-// of new keys does not sort the whole registry for each of them.
+// add makes a new map. When there is no room an eighth of the entries leave at
+// once, so that a flood of new keys does not sort the registry for each of them.
 func (r *Registry) add(key string) *Dependency {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.byKey[key]; e != nil {
+	old := *r.byKey.Load()
+	if e := old[key]; e != nil {
 		return e.d
-	}
-	if len(r.byKey) >= r.size {
-		r.evict(max(r.size/8, 1))
 	}
 	e := &entry{d: r.template.Clone(key)}
 	e.used.Store(r.clock.Add(1))
-	r.byKey[key] = e
+	fresh := make(map[string]*entry, len(old)+1)
+	maps.Copy(fresh, old)
+	if len(fresh) >= r.size {
+		evict(fresh, max(r.size/8, 1))
+	}
+	fresh[key] = e
+	r.byKey.Store(&fresh)
 	return e.d
 }
 
 // evict removes the n entries that were not asked for the longest.
-func (r *Registry) evict(n int) {
+func evict(from map[string]*entry, n int) {
 	type aged struct {
 		key  string
 		used int64
 	}
-	all := make([]aged, 0, len(r.byKey))
-	for k, e := range r.byKey {
+	all := make([]aged, 0, len(from))
+	for k, e := range from {
 		all = append(all, aged{k, e.used.Load()})
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].used < all[j].used })
+	slices.SortFunc(all, func(a, b aged) int { return cmp.Compare(a.used, b.used) })
 	for _, a := range all[:min(n, len(all))] {
-		delete(r.byKey, a.key)
+		delete(from, a.key)
 	}
 }
 
 // Len is the number of dependencies kept.
-func (r *Registry) Len() int {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return len(r.byKey)
-}
+func (r *Registry) Len() int { return len(*r.byKey.Load()) }
 
 // All calls f with every dependency kept, in no particular order, until f
 // returns false.
 func (r *Registry) All(f func(*Dependency) bool) {
-	r.mu.RLock()
-	all := make([]*Dependency, 0, len(r.byKey))
-	for _, e := range r.byKey {
-		all = append(all, e.d)
-	}
-	r.mu.RUnlock()
-	for _, d := range all {
-		if !f(d) {
+	for _, e := range *r.byKey.Load() {
+		if !f(e.d) {
 			return
 		}
 	}
