@@ -1,0 +1,57 @@
+// Package lullhttp puts lull under an http.Client: a [Transport] is an
+// http.RoundTripper that makes each request as a call under a [lull.Policy],
+// with one [lull.Dependency] for each host.
+//
+//	client, err := lullhttp.NewClient(lull.Policy{})
+//	...
+//	resp, err := client.Get("https://api.example.com/orders/7")
+//
+// # What is retried
+//
+// Failures are classified by their types ([ClassifyError]) and their status
+// ([ClassifyStatus]); the server's own word counts for more ([ParseHint]):
+// Retry-After in all its forms, the RateLimit fields, the many dialects of
+// X-RateLimit-Reset, problem details (RFC 9457), and "don't retry". A hint is
+// never cut short: one longer than Policy.HintLimit, or than the time that is
+// left, ends the call. What is malformed is ignored.
+//
+// GET, HEAD, OPTIONS, TRACE, PUT and DELETE are repeated. POST, PATCH and methods
+// that nobody knows are repeated only if they carry an Idempotency-Key (see
+// [WithIdempotencyKeys]), or if the request was provably never sent: the
+// connection was refused, the name did not resolve. A body that cannot be had a
+// second time (no GetBody) is sent once; nothing is buffered for it.
+//
+// # What the caller gets
+//
+// The last response, whatever its status, with its body unread; [OutcomeOf] tells
+// how many attempts were made and why they stopped. If the last attempt brought no
+// response, a [*lull.Error]; inside the *url.Error of http.Client, errors.Is and
+// errors.As find it.
+//
+// The timeout of an attempt ends with the response's headers, and so does the
+// attempt: from then on only the caller's context can cut the body. Responses
+// that are not returned are drained, up to 64 KiB and one second, and closed
+// before the wait, so that a call that waits holds no connection, and sequential
+// retries use one. The caller's request is never changed; the connection pool is
+// never flushed.
+//
+// # What the server sees
+//
+// From the second attempt on, the attempt's number in the header Lull-Attempt
+// ([WithAttemptHeader]), so that it can shed retries first. Trace context and all
+// else is the same for all attempts.
+//
+// # What is not in its hands
+//
+// http.Transport itself repeats a replayable request, once and at once, when a
+// connection that it took from its pool turns out to be closed, and HTTP/2 streams
+// that the server refused. Those attempts are not counted. Redirects are followed
+// by http.Client, and each hop is a call of its own.
+//
+// # What it costs
+//
+// Over a stub that returns at once, a GET costs about NNN ns more than with the stub
+// alone, and no allocation when the caller's context has the nearer deadline or
+// the policy has no timeouts; with a timeout of its own an attempt takes four.
+// A request body is never copied.
+package lullhttp

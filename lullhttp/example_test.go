@@ -1,0 +1,112 @@
+package lullhttp_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// flaky fails as often as it is told, and then answers.
+func flaky(failures int) *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if failures--; failures >= 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		io.WriteString(w, "hello")
+	}))
+}
+
+// quick waits for a millisecond at most, and has retries in stock.
+var quick = lull.Policy{Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Millisecond}, Budget: budget.Config{Stock: 10}}
+
+func ExampleNewClient() {
+	server := flaky(2)
+	defer server.Close()
+	client, err := lullhttp.NewClient(quick)
+	if err != nil {
+		panic(err)
+	}
+	resp, err := client.Get(server.URL)
+	if err != nil {
+		panic(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	fmt.Println(resp.StatusCode, string(body), "in", lullhttp.OutcomeOf(resp).Attempts, "attempts")
+	// Output: 200 hello in 3 attempts
+}
+
+// A POST is repeated when it carries a key by which the server recognises it.
+func ExampleWithIdempotencyKeys() {
+	post := func(opts ...lullhttp.Option) {
+		server := flaky(1)
+		defer server.Close()
+		client, _ := lullhttp.NewClient(quick, opts...)
+		resp, _ := client.Post(server.URL, "text/plain", strings.NewReader("charge"))
+		resp.Body.Close()
+		o := lullhttp.OutcomeOf(resp)
+		fmt.Println(resp.StatusCode, o.Attempts, o.Reason)
+	}
+	post()
+	post(lullhttp.WithIdempotencyKeys(nil))
+	// Output:
+	// 503 1 not_idempotent
+	// 200 2 success
+}
+
+// A conflict that one's own API means to be repeated.
+func ExampleWithStatus() {
+	tries := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if tries++; tries == 1 {
+			w.WriteHeader(http.StatusConflict)
+		}
+	}))
+	defer server.Close()
+	client, _ := lullhttp.NewClient(quick, lullhttp.WithStatus(http.StatusConflict, lull.KindTransient))
+	resp, _ := client.Get(server.URL)
+	resp.Body.Close()
+	fmt.Println(resp.StatusCode, tries)
+	// Output: 200 2
+}
+
+// The server knows when it will be well again, and that is too late for us.
+func ExampleOutcomeOf() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	client, _ := lullhttp.NewClient(quick)
+	resp, _ := client.Get(server.URL)
+	resp.Body.Close()
+	o := lullhttp.OutcomeOf(resp)
+	fmt.Println(resp.StatusCode, o.Attempts, o.Reason, o.Verdict.After)
+	// Output: 503 1 hint_too_long 1h0m0s
+}
+
+// Without a response there is an error, which says why no further attempt was
+// made and what the last one met.
+func ExampleTransport() {
+	server := httptest.NewServer(nil)
+	server.Close() // nobody listens any more
+	transport, err := lullhttp.New(quick)
+	if err != nil {
+		panic(err)
+	}
+	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	_, err = client.Post(server.URL, "text/plain", strings.NewReader("never sent, so it may be repeated"))
+	var e *lull.Error
+	fmt.Println(errors.As(err, &e), e.Attempts, e.Reason, e.Verdict.Code)
+	// Output: true 3 attempts_exhausted connection_refused
+}
