@@ -3,14 +3,14 @@ package main
 // demoFlags are text, so that all that is wrong with them can be said at once;
 // setting reads them.
 type demoFlags struct {
-	Duration text `placeholder:"18s" default:"18s" help:"How long calls are made: 2s to 10m."`
-	Load     text `placeholder:"0.8" default:"0.8" help:"Calls per second, as a share of the capacity of a backend: 0.05 to 2."`
-	Outage   text `placeholder:"2s" help:"How long the backends are down, 0s for not at all. They go down after 4s or a quarter of the duration; default 2s or a quarter of the duration."`
+	Duration text `placeholder:"25s" default:"25s" help:"How long calls are made: 2s to 10m."`
+	Load     text `placeholder:"0.75" default:"0.75" help:"Calls per second, as a share of the capacity of a backend: 0.05 to 2."`
+	Outage   text `placeholder:"5s" help:"How long the backends are down, 0s for not at all. They go down after 4s or a quarter of the duration; default 5s or a fifth of the duration."`
 	Kind     text `placeholder:"stall" default:"stall" help:"What down means: stall (workers freeze, requests queue) or errors (a 503 at once)."`
 	Timeout  text `placeholder:"500ms" default:"500ms" help:"How long each attempt may take, whoever makes it."`
 	Attempts text `placeholder:"3" default:"3" help:"The most attempts that a call makes: 1 to 10."`
 	Capacity text `placeholder:"100" default:"100" help:"Requests per second that a backend can serve: 10 to 2000."`
-	Queue    text `placeholder:"N" help:"Requests that may wait at a backend: 1 to 100000. Default: as many as it serves in four timeouts."`
+	Queue    text `placeholder:"N" help:"Requests that may wait at a backend: 1 to 100000. Default: as many as it serves in ten timeouts."`
 	Clients  text `placeholder:"NAMES" help:"Show only these, separated by commas: no-retry, immediate, fixed-interval, exponential, full-jitter, lull."`
 	Seed     text `placeholder:"1" default:"1" help:"Draws the moments of the calls and the service times."`
 	JSON     bool `name:"json" help:"Print the figures as JSON on standard output, and progress on standard error."`
@@ -25,7 +25,8 @@ Then a table says what became of whom.
 
 Nothing is played back: attempts are counted by the backends, results and times
 by the callers. Another setting may favour another client; the flags are there
-to find it. Ctrl-C ends the run and prints what was measured until then.`
+to find it: no retry does well in an outage that is short enough (--outage 2s),
+and everybody in one of quick errors (--kind errors). Ctrl-C ends the run and prints what was measured until then.`
 }
 
 // Run runs the demo and prints what it found.

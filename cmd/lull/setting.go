@@ -16,8 +16,8 @@ const (
 	workers   = 4                      // of each backend; one job takes workers/capacity on average
 	naiveBase = 100 * time.Millisecond // the first wait of naive clients, lull's own default base
 
-	defaultDuration = 18 * time.Second
-	defaultOutage   = 2 * time.Second
+	defaultDuration = 25 * time.Second
+	defaultOutage   = 5 * time.Second
 	latestOutageAt  = 4 * time.Second // where the outage begins, sooner in a short run
 	aftermath       = time.Second     // the least that must be left after the outage
 )
@@ -109,14 +109,16 @@ func (f demoFlags) setting() (setting, error) {
 
 	s.OutageAt = min(latestOutageAt, s.Duration/4)
 	longest := s.Duration - s.OutageAt - aftermath
-	s.Outage = min(defaultOutage, s.Duration/4)
+	s.Outage = min(defaultOutage, s.Duration/5)
 	if f.Outage != "" {
 		s.Outage = duration(&l, "--outage", f.Outage, 0, longest)
 	}
 	l.Check(s.Timeout < s.OutageAt, "--timeout", s.Timeout,
 		fmt.Sprintf("less than the %v before the outage; that is a quarter of --duration, at most %v", s.OutageAt, latestOutageAt))
-	// Long enough that whoever is served last has long given up.
-	s.Queue = max(10, int(4*s.Timeout.Seconds()*float64(s.Capacity)))
+	// Long enough that whoever is served last has long given up: the queue, the
+	// outage and the timeout stand to each other as 10 : 10 : 1, in which the
+	// literature on metastable failures studies them.
+	s.Queue = max(10, int(10*s.Timeout.Seconds()*float64(s.Capacity)))
 	if f.Queue != "" {
 		s.Queue = whole(&l, "--queue", f.Queue, 1, 100_000)
 	}
