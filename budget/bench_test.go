@@ -68,7 +68,7 @@ func BenchmarkWithdraw(b *testing.B) {
 	})
 	b.Run("refused", func(b *testing.B) {
 		budget := must(b, Config{})
-		budget.Withdraw(0, Transient, ones)
+		budget.Withdraw(0, Transient, latest)
 		var now time.Duration
 		b.ReportAllocs()
 		for b.Loop() {

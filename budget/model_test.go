@@ -10,7 +10,8 @@ import (
 )
 
 // A model is the rule of Ratio written down slowly: a list of everything that
-// was ever paid in or out, with the slot it happened in, summed on every look.
+// was ever paid in or out, with the slot it happened in, summed on every look,
+// and the line of all units ever earned, end to end, with its marks.
 type model struct {
 	cfg      Config
 	width    time.Duration
@@ -18,6 +19,10 @@ type model struct {
 	reserve  int64
 	list     []entry
 	started  bool
+	first    int64         // slot of the first use
+	marked   bool          // a mark was drawn and holds
+	mark     int64         // where on the line; the others are whole tokens away
+	looked   int64         // slot of the last withdrawal that was judged
 	clock    int64         // latest slot seen by anybody
 	now      time.Duration // latest time seen by a withdrawal
 	until    time.Duration
@@ -28,9 +33,7 @@ type model struct {
 	// What happened, for the bounds.
 	earned, initial int64
 	grants          int64
-	staked          int64   // units that were spent: 1 token a full grant, the balance a draw
-	grantSlots      []int64 // slot of every grant
-	draws           int
+	draws           int64
 }
 
 type entry struct {
@@ -49,7 +52,7 @@ func newModel(c Config) *model {
 	}
 	m := &model{cfg: c, width: c.Window / 10, clock: -1}
 	m.per = int64(math.Round(c.Ratio * 100_000))
-	m.reserve = int64(math.Round(c.Floor * c.Window.Seconds() * 100_000))
+	m.reserve = 10 * int64(math.Round(c.Floor*m.width.Seconds()*100_000))
 	m.initial = int64(math.Round(c.Stock * 100_000))
 	if c.Earn == Successes {
 		m.initial += m.per
@@ -62,7 +65,7 @@ func newModel(c Config) *model {
 func (m *model) at(now time.Duration) int64 {
 	m.clock = max(m.clock, int64(max(now, 0)/m.width))
 	if !m.started {
-		m.started = true
+		m.started, m.first = true, m.clock
 		m.list = append(m.list, entry{slot: m.clock, units: m.initial, earn: true})
 	}
 	return m.clock
@@ -87,6 +90,17 @@ func (m *model) sum(slot int64) int64 {
 	return sum
 }
 
+// line is how many units were ever earned. The floor earns its reserve at once,
+// and a tenth of it in each slot.
+func (m *model) line() int64 {
+	return m.earned + m.initial + m.reserve + (m.clock-m.first)*(m.reserve/10)
+}
+
+// marks counts the marks before a place on the line, from any fixed beginning.
+func marks(mark, place int64) int64 {
+	return int64(math.Floor(float64(place-mark-1)/100_000)) + 1
+}
+
 func (m *model) earn(now time.Duration) {
 	slot := m.at(now)
 	m.list = append(m.list, entry{slot: slot, units: m.per, earn: true})
@@ -100,27 +114,29 @@ func (m *model) withdraw(now time.Duration, rnd func() uint64) Grant {
 	}
 	slot := m.at(m.now)
 	balance := m.sum(slot)
-	grant := balance >= 100_000
-	if balance > 0 && balance < 100_000 {
-		m.draws++
-		// Uniform over the units of a token: floor(r/2^64 × token).
+	if slot-m.looked >= 10 {
+		m.marked = false
+	}
+	m.looked = slot
+	line := m.line()
+	if !m.marked && balance > 0 && balance < 100_000 {
+		// The u-th of the units that are left, u = token - floor(r/2^64 × token).
 		r := uint64(1) << 63
 		if rnd != nil {
 			r = rnd()
 		}
-		draw, _ := bits.Mul64(r, 100_000)
-		grant = int64(draw) < balance
-		m.staked += balance
-		if !grant {
-			m.list = append(m.list, entry{slot: slot, units: -balance})
-		}
-	} else if grant {
-		m.staked += 100_000
+		down, _ := bits.Mul64(r, 100_000)
+		m.marked, m.mark = true, line-balance+(100_000-int64(down))-1
+		m.draws++
+	}
+	grant := balance >= 100_000
+	if m.marked && balance > 0 {
+		// Is there a mark in what is left, the newest balance units of the line?
+		grant = marks(m.mark, line) > marks(m.mark, line-balance)
 	}
 	if grant {
 		m.list = append(m.list, entry{slot: slot, units: -100_000, grant: true})
 		m.grants++
-		m.grantSlots = append(m.grantSlots, slot)
 		m.empty = false
 		return Grant{OK: true, Receipt: 1}
 	}
@@ -170,23 +186,13 @@ func (m *model) bounds() error {
 			return fmt.Errorf("window ending in slot %d: %d units of retries, earned %d, reserve %d", e.slot, out, in, m.reserve)
 		}
 	}
-	// Cumulatively, cut into windows backwards from the last grant: the reserve
-	// and the draw may count once in each.
-	windows := int64(0)
-	for i, end := len(m.grantSlots)-1, int64(math.MaxInt64); i >= 0; i-- {
-		if m.grantSlots[i] <= end-10 || windows == 0 {
-			windows++
-			end = m.grantSlots[i]
-		}
+	// In all, it is less than one token for each draw, and no draw is due before
+	// a whole window without a withdrawal.
+	if limit := m.line() + max(m.draws, 1)*100_000; m.grants > 0 && m.grants*100_000 >= limit {
+		return fmt.Errorf("%d retries; earned %d, %d draws", m.grants, m.line(), m.draws)
 	}
-	if m.grants*100_000 > m.earned+m.initial+windows*(m.reserve+100_000) {
-		return fmt.Errorf("%d retries; earned %d, initial %d, %d windows", m.grants, m.earned, m.initial, windows)
-	}
-	// What is staked is what the expected number of grants is; it is bounded
-	// without any allowance for luck.
-	all := m.clock/10 + 2
-	if m.staked > m.earned+m.initial+all*m.reserve {
-		return fmt.Errorf("staked %d; earned %d, initial %d, reserve %d × %d", m.staked, m.earned, m.initial, m.reserve, all)
+	if most := (m.clock-m.first)/10 + 1; m.draws > most {
+		return fmt.Errorf("%d draws in %d windows", m.draws, most)
 	}
 	return nil
 }
@@ -273,7 +279,7 @@ func TestRatioAgreesWithASlowModel(t *testing.T) {
 			t.Fatalf("seed %d, %+v: %v", seed, cfg, err)
 		}
 		grants += m.grants
-		draws += int64(m.draws)
+		draws += m.draws
 	}
 	t.Logf("%d operations, %d retries granted, %d draws", total, grants, draws)
 	if total < 1e6 || grants < 1e4 || draws < 1e4 {

@@ -40,8 +40,14 @@ type Ratio struct {
 	cooldown  time.Duration
 	unlimited bool
 
-	mu      sync.Mutex    // serializes withdrawals; guards what follows
-	empty   bool          // refused since the last grant
+	mu    sync.Mutex // serializes withdrawals; guards what follows
+	empty bool       // refused since the last grant
+	// need is what the balance must be for a grant, 1 to token: the units earned
+	// since the last mark, itself included. Zero: no marks were drawn. It is as of
+	// tick looked, whose slot held seen.
+	need    int32
+	looked  uint64
+	seen    int64
 	refused time.Duration // when it last refused
 	now     time.Duration // the latest time of a withdrawal
 	until   time.Duration // end of the cooldown
@@ -64,7 +70,7 @@ func New(c Config) (*Ratio, error) {
 	}
 	b := &Ratio{
 		width:    c.Window / slots,
-		reserve:  units(c.Floor * c.Window.Seconds()),
+		reserve:  slots * units(c.Floor*(c.Window/slots).Seconds()),
 		initial:  units(c.Stock),
 		cooldown: c.Cooldown,
 	}
@@ -136,8 +142,9 @@ func (b *Ratio) advance(at uint64) uint64 {
 	return at
 }
 
-// Withdraw pays one token for one retry, or refuses. The class makes no
-// difference. In a balance below one token a draw decides.
+// Withdraw pays one token for one retry, or refuses and takes nothing. The class
+// makes no difference. In a balance below one token the marks decide, and asking
+// again does not change their answer.
 func (b *Ratio) Withdraw(now time.Duration, _ Class, rnd func() uint64) Grant {
 	if b.unlimited {
 		return Grant{OK: true}
@@ -156,30 +163,53 @@ func (b *Ratio) Withdraw(now time.Duration, _ Class, rnd func() uint64) Grant {
 	// Nobody else withdraws meanwhile. A deposit that arrives after the sum was
 	// taken is not seen, which errs on the safe side.
 	balance := b.counts.Sum(at, slots) + b.reserve
+	slot := b.counts.Sum(at, 1)
+	b.follow(at, slot)
+	if b.need == 0 && 0 < balance && balance < token {
+		b.need = 1 + int32((balance-draw(rnd)+token)%token)
+	}
 	switch {
-	case balance <= 0:
+	case balance <= 0 || balance < int64(b.need):
 		return b.refuse()
-	case b.counts.Sum(at, 1) < -window.Max:
+	case slot < -window.Max:
 		// The slot is too full of withdrawals to be relied on to record one
 		// more, and one that is not recorded would be free.
 		return b.refuse()
-	case balance < token && !wins(balance, rnd):
-		b.counts.Add(at, -balance)
-		return b.refuse()
 	}
 	b.counts.Add(at, -token)
+	b.seen -= token
 	b.empty = false
 	return Grant{OK: true, Receipt: 1}
 }
 
-// wins draws: true with a probability of balance in token.
-func wins(balance int64, rnd func() uint64) bool {
+// follow moves need on by what was earned since the last look, given what the
+// slot of at holds. The floor earns its share of the reserve with every slot.
+// After a look a whole window ago nobody knows how much that was, but nothing of
+// what was judged then is left, so that a new draw judges nothing twice.
+func (b *Ratio) follow(at uint64, slot int64) {
+	if n := at - b.looked; n >= slots {
+		b.need = 0
+	} else if b.need != 0 {
+		earned := slot - b.seen + int64(n)*(b.reserve/slots)
+		if n > 0 {
+			earned += b.counts.Sum(at-1, int(n))
+		}
+		// earned is never negative; a full slot may drop what makes it so.
+		b.need = 1 + int32((int64(b.need-1)+max(earned, 0))%token)
+	}
+	b.looked, b.seen = at, slot
+}
+
+// draw is which unit of the balance is the first that is marked, from 1, the
+// oldest, to token: what the balance must have been for a grant. The higher the
+// bits, the lower.
+func draw(rnd func() uint64) int64 {
 	r := uint64(1) << 63
 	if rnd != nil {
 		r = rnd()
 	}
-	hi, _ := bits.Mul64(r, token) // uniform in [0, token)
-	return int64(hi) < balance
+	hi, _ := bits.Mul64(r, token) // uniform from 0 to token-1
+	return token - int64(hi)
 }
 
 // refuse begins a cooldown or, if there are none, tells whether this refusal is
@@ -195,8 +225,9 @@ func (b *Ratio) refuse() Grant {
 	return Grant{Exhausted: news}
 }
 
-// Balance is the tokens that could be spent now: below one it is the
-// probability of a grant, in debt or in a cooldown it is zero.
+// Balance is the tokens that could be spent now. One or more pays for a retry;
+// below one it is the share of processes with that balance that have a mark in
+// it, and so the probability of a grant. In debt or in a cooldown it is zero.
 func (b *Ratio) Balance(now time.Duration) float64 {
 	if b.unlimited {
 		return math.Inf(1)

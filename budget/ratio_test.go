@@ -23,26 +23,95 @@ func TestWholeTokensNeedNoLuck(t *testing.T) {
 	}
 }
 
-func TestAFractionIsStakedOnOneDraw(t *testing.T) {
+// Whatever was drawn, the mark is where it is: trying again, before or after it
+// was reached, does not move it, and the next is one token on.
+func TestOneDrawDecidesAllFractions(t *testing.T) {
 	b := must(t, Config{Ratio: 0.25})
-	if g := b.Withdraw(0, Transient, ones); g.OK {
-		t.Error("the highest draw won a quarter of a token")
+	draws := 0
+	rnd := func() uint64 { // the 0.6th of each token
+		if draws++; draws > 1 {
+			t.Fatal("drew twice")
+		}
+		return 1<<63 - 1<<64/10
 	}
-	if got := b.Balance(0); got != 0 {
-		t.Errorf("balance %v after a lost draw, want 0: the fraction is spent", got)
+	granted := ""
+	for range 12 { // with the initial quarter: 0.25, 0.5 ... 3
+		for range 3 {
+			before := b.Balance(0)
+			g := b.Withdraw(0, Transient, rnd)
+			if g.OK {
+				granted += "+"
+			} else {
+				granted += "-"
+			}
+			if after := b.Balance(0); !g.OK && after != before {
+				t.Errorf("a refusal changed the balance from %v to %v", before, after)
+			}
+		}
+		granted += " "
+		earnMany(b, 0, 1)
 	}
-	earnMany(b, 0, 1)
-	if g := b.Withdraw(0, Transient, zero); !g.OK {
-		t.Error("the lowest draw lost a quarter of a token")
+	const want = "--- --- +-- --- --- --- +-- --- --- --- +-- --- "
+	if granted != want {
+		t.Errorf("granted %s, want %s: at 0.75, 1.75 and 2.75 earned", granted, want)
 	}
-	// It cost a full token: three more deposits only pay the debt.
-	earnMany(b, 0, 3)
-	if g := b.Withdraw(0, Transient, never); g.OK {
+	if draws != 1 {
+		t.Errorf("%d draws, want 1", draws)
+	}
+}
+
+// A granted fraction costs a full token.
+func TestAFractionIsPaidBackInFull(t *testing.T) {
+	b := must(t, Config{Ratio: 0.25})
+	if !b.Withdraw(0, Transient, soonest).OK {
+		t.Error("refused with the first unit marked")
+	}
+	earnMany(b, 0, 3) // pay the debt
+	if b.Withdraw(0, Transient, never).OK {
 		t.Error("granted while in debt")
 	}
 	earnMany(b, 0, 1)
 	if got := b.Balance(0); got != 0.25 {
 		t.Errorf("balance %v after the debt was paid, want 0.25", got)
+	}
+	if !b.Withdraw(0, Transient, never).OK {
+		t.Error("refused at the next mark, one token on")
+	}
+}
+
+// A mark that nobody used leaves with what was earned beside it.
+func TestMarksExpire(t *testing.T) {
+	for _, c := range []struct {
+		at   time.Duration
+		want bool
+	}{{14 * time.Second, true}, {15 * time.Second, false}} {
+		b := must(t, Config{Ratio: 0.25})
+		b.Withdraw(0, Transient, latest)
+		earnMany(b, 5*time.Second, 3) // the last of these is marked
+		earnMany(b, 8*time.Second, 3) // and none of these
+		b.mu.Lock()                   // a look, as a refused withdrawal would have
+		at := b.advance(window.Tick(8*time.Second, b.width) + 1)
+		b.follow(at, b.counts.Sum(at, 1))
+		b.mu.Unlock()
+		if got := b.Withdraw(c.at, Transient, never).OK; got != c.want {
+			t.Errorf("at %v: granted %v, want %v", c.at, got, c.want)
+		}
+	}
+}
+
+// After a whole window without a withdrawal there is a new draw, before it not.
+func TestANewDrawAfterAWindow(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		rnd   func() uint64
+		want  bool
+	}{{9999 * time.Millisecond, never, false}, {10 * time.Second, latest, false}, {10 * time.Second, soonest, true}} {
+		b := must(t, Config{})
+		b.Withdraw(0, Transient, latest)
+		earnMany(b, 5*time.Second, 1)
+		if got := b.Withdraw(c.after, Transient, c.rnd).OK; got != c.want {
+			t.Errorf("after %v: granted %v, want %v", c.after, got, c.want)
+		}
 	}
 }
 
@@ -50,7 +119,7 @@ func TestWithoutASourceTheMiddleIsDrawn(t *testing.T) {
 	for _, c := range []struct {
 		ratio float64
 		want  bool
-	}{{0.49999, false}, {0.5, false}, {0.50001, true}} {
+	}{{0.49999, false}, {0.5, true}} {
 		if g := must(t, Config{Ratio: c.ratio}).Withdraw(0, Transient, nil); g.OK != c.want {
 			t.Errorf("balance %v: granted %v, want %v", c.ratio, g.OK, c.want)
 		}
@@ -63,7 +132,11 @@ func TestTheDrawIsExact(t *testing.T) {
 	for _, balance := range []int64{1, 10_000, 70_000, 99_999} {
 		won := 0
 		for i := range uint64(per) {
-			if wins(balance, func() uint64 { return i << 44 }) {
+			u := draw(func() uint64 { return i << 44 })
+			if u < 1 || u > token {
+				t.Fatalf("drew %d", u)
+			}
+			if u <= balance {
 				won++
 			}
 		}
@@ -79,7 +152,7 @@ func TestTheInitialStockWaitsForTheFirstUse(t *testing.T) {
 		if got := b.Balance(idle); got != 2.1 {
 			t.Errorf("unused for %v: balance %v, want 2.1", idle, got)
 		}
-		for n, rnd := range []func() uint64{never, never, zero} {
+		for n, rnd := range []func() uint64{never, never, soonest} {
 			if !b.Withdraw(idle, Transient, rnd).OK {
 				t.Errorf("unused for %v: retry %d of the stock was refused", idle, n)
 			}
@@ -174,7 +247,7 @@ func TestExhaustedMarksTheEdge(t *testing.T) {
 	want(0, Grant{OK: true, Receipt: 1})
 	want(0, Grant{Exhausted: true})
 	want(0, Grant{})
-	b.Withdraw(0, Transient, zero)
+	b.Withdraw(0, Transient, soonest)
 	earnMany(b, 0, 2)
 	want(time.Second, Grant{OK: true, Receipt: 1})
 	want(time.Second, Grant{Exhausted: true}) // the first after a grant
@@ -214,7 +287,7 @@ func TestWithdrawalsUnderConcurrency(t *testing.T) {
 					now := time.Duration(clock.Add(int64(2 * time.Microsecond)))
 					b.Begin(now)
 					if (i+g)%16 == 0 {
-						if b.Withdraw(now, Transient, ones).OK {
+						if b.Withdraw(now, Transient, latest).OK {
 							granted.Add(1)
 						}
 						b.End(now, false, 0)
@@ -305,7 +378,7 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 		"a failing call": func() {
 			b.Begin(now)
 			b.Failed(now)
-			b.Withdraw(now, Timeout, zero)
+			b.Withdraw(now, Timeout, soonest)
 			b.Settle(now, 1)
 			b.End(now, false, 1)
 		},

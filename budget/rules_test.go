@@ -157,7 +157,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 			if got := b.Balance(later); got != 0 {
 				t.Errorf("window %v, idle for %v: balance %v, want 0", window, later, got)
 			}
-			if g := b.Withdraw(later, Transient, zero); g.OK {
+			if g := b.Withdraw(later, Transient, soonest); g.OK {
 				t.Errorf("window %v, idle for %v: a retry was granted from what had expired", window, later)
 			}
 			for range 10 {
@@ -166,7 +166,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 			if got := b.Balance(later); got != 1 {
 				t.Errorf("window %v, idle for %v, then 10 successes: balance %v, want 1", window, later, got)
 			}
-			if !b.Withdraw(later, Transient, zero).OK || b.Balance(later) != 0 {
+			if !b.Withdraw(later, Transient, soonest).OK || b.Balance(later) != 0 {
 				t.Errorf("window %v, idle for %v: a withdrawal was not recorded", window, later)
 			}
 		}
@@ -177,7 +177,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 // process for ever.
 func TestRule11DebtsExpireToo(t *testing.T) {
 	b := must(t, Config{})
-	if !b.Withdraw(0, Transient, zero).OK { // 0.1 staked and won: -0.9
+	if !b.Withdraw(0, Transient, soonest).OK { // 0.1 staked and won: -0.9
 		t.Fatal("the lowest draw lost")
 	}
 	earnMany(b, 5*time.Second, 5) // -0.4
@@ -189,9 +189,9 @@ func TestRule11DebtsExpireToo(t *testing.T) {
 	}
 }
 
-func zero() uint64  { return 0 }         // every draw wins
-func ones() uint64  { return 1<<64 - 1 } // every draw loses
-func never() uint64 { panic("no draw was due") }
+func soonest() uint64 { return 1<<64 - 1 } // the first unit is marked
+func latest() uint64  { return 0 }         // the last unit of the first token is
+func never() uint64   { panic("no draw was due") }
 
 func earnMany(b Budget, now time.Duration, n int) {
 	for range n {

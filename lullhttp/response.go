@@ -32,17 +32,18 @@ func (t *Transport) classifyResponse(resp *http.Response) lull.Verdict {
 	return classifyResponse(status, hint, ok)
 }
 
-// peekProblem reads the body's beginning and puts it back. An error in reading
-// stays where it is, for whoever reads on.
+// peekProblem reads the body's beginning and puts it back, and after it the error
+// that ended the reading, if one did.
 func peekProblem(resp *http.Response) (Problem, bool) {
 	if resp.Body == nil {
 		return Problem{}, false
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, problemBytes))
-	resp.Body = &rewound{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
 	if err != nil {
+		resp.Body = &rewound{io.MultiReader(bytes.NewReader(body), failing{err}), resp.Body}
 		return Problem{}, false
 	}
+	resp.Body = &rewound{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
 	return ParseProblem(body)
 }
 
@@ -51,3 +52,8 @@ type rewound struct {
 	io.Reader
 	io.Closer
 }
+
+// failing is the rest of a body that could not be read.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -24,7 +24,6 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -430,23 +429,6 @@ func TestAProblemsBodyStaysWhole(t *testing.T) {
 	}
 }
 
-// The server's hint in milliseconds is waited out on real sockets.
-func TestAHintIsWaitedFor(t *testing.T) {
-	var at []time.Time
-	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-		at = append(at, time.Now())
-		if len(at) == 1 {
-			w.Header().Set("Retry-After-Ms", "60")
-			w.WriteHeader(503)
-		}
-	})
-	resp, err := client(t, eager).Get(s.URL)
-	read(t, resp, err)
-	if len(at) != 2 || at[1].Sub(at[0]) < 60*time.Millisecond {
-		t.Errorf("attempts at %v, want two, 60ms apart at least", at)
-	}
-}
-
 func TestTheAttemptIsNumbered(t *testing.T) {
 	for name, want := range map[string][]string{lullhttp.DefaultAttemptHeader: {"", "2", "3"}, "x-envoy-attempt-count": {"", "2", "3"}, "": {"", "", ""}} {
 		var got []string
@@ -490,94 +472,6 @@ func TestTraceContextIsTheSame(t *testing.T) {
 	read(t, resp, err)
 	if !slices.Equal(seen, []string{parent, parent, parent}) || traced != 3 {
 		t.Errorf("traceparent %q, client trace called %d times", seen, traced)
-	}
-}
-
-// The timeout of an attempt covers it up to the headers, and never cuts a body.
-func TestTheTimeoutDoesNotCutTheBody(t *testing.T) {
-	release := make(chan struct{})
-	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, "first ")
-		w.(http.Flusher).Flush()
-		<-release
-		io.WriteString(w, "second")
-	})
-	p := eager
-	p.AttemptTimeout, p.Deadline = 100*time.Millisecond, 150*time.Millisecond
-	resp, err := client(t, p).Get(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.AfterFunc(300*time.Millisecond, func() { close(release) })
-	if got := read(t, resp, nil); got != "first second" {
-		t.Errorf("the body is %q", got)
-	}
-}
-
-func TestAnAttemptWithoutHeadersTimesOut(t *testing.T) {
-	var n atomic.Int64
-	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-		if n.Add(1) == 1 {
-			<-r.Context().Done()
-		}
-	})
-	p := eager
-	p.AttemptTimeout = 100 * time.Millisecond
-	resp, err := client(t, p).Get(s.URL)
-	read(t, resp, err)
-	if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 {
-		t.Errorf("outcome %+v", o)
-	}
-}
-
-// A limit on attempts in flight is not held by a call that waits, and neither is
-// a connection.
-func TestWaitingHoldsNothing(t *testing.T) {
-	waiting := make(chan struct{})
-	var n, open atomic.Int64
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/throttled" && n.Add(1) == 1 {
-			w.Header().Set("Retry-After-Ms", "500")
-			w.WriteHeader(429)
-		}
-	}))
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			open.Add(1)
-		}
-	}
-	s.Start()
-	defer s.Close()
-	p := eager
-	p.Limit = bulkhead.Config{Limit: 1}
-	cl := client(t, p, lullhttp.WithObserver(observe(func(e lull.Event) {
-		if e.Kind == lull.EventRetryScheduled {
-			close(waiting)
-		}
-	})))
-	done := make(chan error)
-	go func() {
-		resp, err := cl.Get(s.URL + "/throttled")
-		if err == nil {
-			resp.Body.Close()
-		}
-		done <- err
-	}()
-	<-waiting
-	for i := 0; ; i++ {
-		// The observer is told just before the body is drained.
-		resp, err := cl.Get(s.URL + "/other")
-		if err != nil {
-			t.Fatalf("a waiting call keeps others out: %v", err)
-		}
-		read(t, resp, nil)
-		if i == 2 {
-			break
-		}
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
 
