@@ -29,17 +29,28 @@ func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
 }
 
 // Detach takes the context of an attempt over from the driver: its timeout no
-// longer runs, and it goes on after the attempt has returned, until release is
-// called or the caller's context ends. An operation that hands out a stream (a
+// longer runs, and it goes on after the attempt has returned, until it is
+// released or the caller's context ends. An operation that hands out a stream (a
 // response whose body is still to be read) calls it when the stream begins, and
-// release when the stream is closed. Where the attempt runs in the caller's own
-// context there is nothing to release, and release is nil.
-func Detach(ctx context.Context) (release func()) {
+// Release when the stream is closed.
+func Detach(ctx context.Context) Detached {
 	c, _ := ctx.Value(attemptKey{}).(*attemptContext)
 	if c == nil || !c.detach() {
-		return nil
+		return Detached{}
 	}
-	return c.release
+	return Detached{c}
+}
+
+// Detached is the context of an attempt that has been taken over. The zero
+// Detached is that of an attempt which runs in its caller's own context (or has
+// ended already): there is nothing to release.
+type Detached struct{ c *attemptContext }
+
+// Release ends the context. It may be called more than once, and concurrently.
+func (d Detached) Release() {
+	if d.c != nil {
+		d.c.cancel(context.Canceled)
+	}
 }
 
 // attemptContext is the context of one attempt. It costs one allocation: the
@@ -201,5 +212,3 @@ func (c *attemptContext) detach() bool {
 	}
 	return true
 }
-
-func (c *attemptContext) release() { c.cancel(context.Canceled) }

@@ -12,7 +12,7 @@ import (
 )
 
 // counter is an observer that does as little as one can.
-type counter struct{ calls, attempts atomic.Int64 }
+type counter struct{ calls atomic.Int64 }
 
 func (c *counter) Observe(_ context.Context, e lull.Event) {
 	if e.Kind == lull.EventCallEnded {

@@ -232,21 +232,21 @@ func TestAPanicGivesEverythingBack(t *testing.T) {
 		Limit:   bulkhead.Config{Limit: 1},
 		Budget:  plenty,
 	})
-	call := func(op func() error) (err error, panicked any) {
+	call := func(op func() error) (panicked any, err error) {
 		defer func() { panicked = recover() }()
-		return lull.Run(t.Context(), d, func(context.Context) error { return op() }), nil
+		return nil, lull.Run(t.Context(), d, func(context.Context) error { return op() })
 	}
 	// Opens the breaker, which is half-open again at once: the next is a probe.
 	call(func() error { return lull.Transient(errBlip) })
 	for range 3 {
-		if _, p := call(func() error { panic("boom") }); p != "boom" {
+		if p, _ := call(func() error { panic("boom") }); p != "boom" {
 			t.Fatalf("the panic did not come through: %v", p)
 		}
 		if n := d.Limiter().InFlight(); n != 0 {
 			t.Fatalf("%d permits are still out", n)
 		}
 	}
-	if err, _ := call(func() error { return nil }); err != nil {
+	if _, err := call(func() error { return nil }); err != nil {
 		t.Errorf("after the panics: %v; the probe's place was not given back", err)
 	}
 }
@@ -404,17 +404,19 @@ func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second})
 		var stream context.Context
-		var release func()
+		var detached lull.Detached
 		lull.Run(t.Context(), d, func(ctx context.Context) error {
-			stream, release = ctx, lull.Detach(ctx)
+			stream, detached = ctx, lull.Detach(ctx)
 			return nil
 		})
 		time.Sleep(time.Minute)
 		if err := stream.Err(); err != nil {
 			t.Errorf("the stream's context ended: %v", err)
 		}
-		release()
+		detached.Release()
 		<-stream.Done()
+		detached.Release()
+		lull.Detach(t.Context()).Release() // of no attempt
 	})
 }
 

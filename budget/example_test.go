@@ -65,7 +65,7 @@ func ExampleBudget() {
 	// Output: retries left: 99
 }
 
-// A process that has earned less than one retry stakes what it has on a draw,
+// A process that has earned less than one retry gets one with that probability,
 // so a fleet keeps to the ratio though no process knows of another.
 func ExampleRatio_Withdraw_fraction() {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -143,8 +143,8 @@ func (b *Ratio) advance(at uint64) uint64 {
 }
 
 // Withdraw pays one token for one retry, or refuses and takes nothing. The class
-// makes no difference. In a balance below one token the marks decide, and asking
-// again does not change their answer.
+// makes no difference. In a balance below one token the marks of the package
+// comment decide, and asking again does not change their answer.
 func (b *Ratio) Withdraw(now time.Duration, _ Class, rnd func() uint64) Grant {
 	if b.unlimited {
 		return Grant{OK: true}

@@ -79,26 +79,6 @@ func TestAFractionIsPaidBackInFull(t *testing.T) {
 	}
 }
 
-// A mark that nobody used leaves with what was earned beside it.
-func TestMarksExpire(t *testing.T) {
-	for _, c := range []struct {
-		at   time.Duration
-		want bool
-	}{{14 * time.Second, true}, {15 * time.Second, false}} {
-		b := must(t, Config{Ratio: 0.25})
-		b.Withdraw(0, Transient, latest)
-		earnMany(b, 5*time.Second, 3) // the last of these is marked
-		earnMany(b, 8*time.Second, 3) // and none of these
-		b.mu.Lock()                   // a look, as a refused withdrawal would have
-		at := b.advance(window.Tick(8*time.Second, b.width) + 1)
-		b.follow(at, b.counts.Sum(at, 1))
-		b.mu.Unlock()
-		if got := b.Withdraw(c.at, Transient, never).OK; got != c.want {
-			t.Errorf("at %v: granted %v, want %v", c.at, got, c.want)
-		}
-	}
-}
-
 // After a whole window without a withdrawal there is a new draw, before it not.
 func TestANewDrawAfterAWindow(t *testing.T) {
 	for _, c := range []struct {
@@ -303,7 +283,7 @@ func TestWithdrawalsUnderConcurrency(t *testing.T) {
 		if c.Earn == Arrivals {
 			calls = 8 * 20_000
 		}
-		// Draws always lose, so that nothing is ever owed.
+		// The marks come as late as they can, so that nothing is ever owed.
 		limit := int64(0.1*float64(calls) + 0.1)
 		t.Logf("%+v: %d earned, %d granted (at most %d)", c, calls, granted.Load(), limit)
 		if granted.Load() > limit {

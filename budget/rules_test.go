@@ -128,7 +128,7 @@ func TestRule01RetriesNeverExceedWhatCallsEarned(t *testing.T) {
 					b.End(now, ok, 0)
 				}
 			}
-			t.Logf("a call each %5v, %2.0f %% failing: %.4f retries a call, %3.0f %% of what was earned, one process at most %.1f ahead",
+			t.Logf("a call each %5v, %2.0f %% failing: %.4f retries a call, %3.0f %% of what was earned, one process at most %.2f ahead",
 				gap, 100*failing, retries/calls, 100*retries/earned, worst)
 			if retries > earned+4*math.Sqrt(earned) {
 				t.Errorf("a call each %v, %.0f %% failing: %.0f retries for %.0f calls, which earned %.0f", gap, 100*failing, retries, calls, earned)
@@ -177,8 +177,8 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 // process for ever.
 func TestRule11DebtsExpireToo(t *testing.T) {
 	b := must(t, Config{})
-	if !b.Withdraw(0, Transient, soonest).OK { // 0.1 staked and won: -0.9
-		t.Fatal("the lowest draw lost")
+	if !b.Withdraw(0, Transient, soonest).OK { // from 0.1 to -0.9
+		t.Fatal("refused with the first unit marked")
 	}
 	earnMany(b, 5*time.Second, 5) // -0.4
 	if got := b.Balance(9 * time.Second); got != 0 {

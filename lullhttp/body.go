@@ -3,6 +3,8 @@ package lullhttp
 import (
 	"io"
 	"time"
+
+	"github.com/lullgo/lull"
 )
 
 // A discarded body is read to its end so that its connection can be used again,
@@ -27,36 +29,29 @@ func drain(body io.ReadCloser) {
 	body.Close()
 }
 
-// releasing is a body that ends its attempt's context when it ends or is closed.
-// The body of a 101 response is also written to, so it stays a Writer.
-func releasing(body io.ReadCloser, release func()) io.ReadCloser {
-	b := releasingBody{body, release}
-	if w, ok := body.(io.Writer); ok {
-		return &releasingReadWriter{b, w}
-	}
-	return &b
-}
-
+// releasingBody is a body that ends its attempt's context when it ends or is
+// closed.
 type releasingBody struct {
 	io.ReadCloser
-	release func()
+	detached lull.Detached
 }
 
 func (b *releasingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		b.release()
+		b.detached.Release()
 	}
 	return n, err
 }
 
 func (b *releasingBody) Close() error {
 	err := b.ReadCloser.Close()
-	b.release()
+	b.detached.Release()
 	return err
 }
 
+// releasingReadWriter is one that is also written to: that of a 101 response.
 type releasingReadWriter struct {
-	releasingBody
+	*releasingBody
 	io.Writer
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -126,13 +127,23 @@ type exchange struct {
 	attempts int
 	resp     *http.Response
 	err      error
-	release  func() // ends the context of resp
+
+	// Of an attempt that has a context of its own.
+	out      *outgoing
+	detached lull.Detached
+}
+
+// outgoing is a copy of the request, and the wrapper of the response's body that
+// goes with it: made together, since each costs an allocation.
+type outgoing struct {
+	req  http.Request
+	body releasingBody
 }
 
 // attempt sends the request once more.
 func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	x.attempts++
-	x.resp, x.err, x.release = nil, nil, nil
+	x.resp, x.err, x.out, x.detached = nil, nil, nil, lull.Detached{}
 	out, err := x.request(ctx)
 	if err != nil {
 		x.err = err
@@ -153,7 +164,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 		// Before the attempt's timeout is taken off: it may read the body's beginning.
 		v = x.t.classifyResponse(resp)
 	}
-	x.release = lull.Detach(ctx)
+	x.detached = lull.Detach(ctx)
 	return v
 }
 
@@ -165,7 +176,8 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	if x.attempts == 1 && x.key == "" && ctx == req.Context() {
 		return req, nil
 	}
-	out := req.WithContext(ctx)
+	x.out = &outgoing{req: *req.WithContext(ctx)}
+	out := &x.out.req
 	if number || x.key != "" {
 		out.Header = req.Header.Clone()
 		if out.Header == nil {
@@ -197,10 +209,8 @@ func (x *exchange) discard() {
 	}
 	x.err = &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
 	drain(x.resp.Body)
-	if x.release != nil {
-		x.release()
-	}
-	x.resp, x.release = nil, nil
+	x.detached.Release()
+	x.resp = nil
 }
 
 // lastError is what observers are told of the last attempt.
@@ -214,8 +224,14 @@ func (x *exchange) lastError() error {
 // finish makes the response that the caller gets.
 func (x *exchange) finish(r lull.Result) *http.Response {
 	resp := x.resp
-	if x.release != nil {
-		resp.Body = releasing(resp.Body, x.release)
+	if x.detached != (lull.Detached{}) {
+		body := &x.out.body
+		*body = releasingBody{resp.Body, x.detached}
+		if w, ok := resp.Body.(io.Writer); ok {
+			resp.Body = &releasingReadWriter{body, w}
+		} else {
+			resp.Body = body
+		}
 	}
 	if r.Attempts > 1 || r.Reason != lull.Succeeded {
 		o := Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}

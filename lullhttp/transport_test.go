@@ -628,3 +628,25 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations with lull, %v without", with, bare)
 	}
 }
+
+func BenchmarkRoundTrip(b *testing.B) {
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	})
+	for name, p := range map[string]lull.Policy{"no timeouts": {AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, "zero policy": {}} {
+		cl := client(b, p, lullhttp.WithBase(base))
+		for _, rt := range []struct {
+			name string
+			rt   http.RoundTripper
+		}{{"stub", base}, {name, cl.Transport}} {
+			b.Run(rt.name, func(b *testing.B) {
+				req, _ := http.NewRequest("GET", "http://example.test/", nil)
+				b.ReportAllocs()
+				for b.Loop() {
+					resp, _ := rt.rt.RoundTrip(req)
+					resp.Body.Close()
+				}
+			})
+		}
+	}
+}
