@@ -18,11 +18,9 @@ const (
 )
 
 // verdict is what d makes of an error of the operation: its marks first, then
-// the classifier. A mark that does not say what kind of failure it is (NeverSent)
-// adds to what the classifier says.
+// the classifier.
 func (d *Dependency) verdict(err error) Verdict {
-	var m *marked
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*marked](err); ok {
 		return m.verdict
 	}
 	return d.plan.classify(err)
@@ -34,12 +32,10 @@ func (d *Dependency) verdict(err error) Verdict {
 // An [*Error] of another dependency is final: the layer that knows that
 // dependency has retried already.
 func Classify(err error) Verdict {
-	var m *marked
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*marked](err); ok {
 		return m.verdict
 	}
-	var inner *Error
-	if errors.As(err, &inner) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		return Verdict{Kind: KindPermanent, Code: CodeRetriedBelow}
 	}
 	c, known := neterr.Classify(err)

@@ -27,71 +27,120 @@ type Result struct {
 // returned. A panic in attempt gives back everything and goes on up. lastErr, if
 // not nil, is asked for the last attempt's error when an observer is told.
 func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.Context) Verdict, discard func(), lastErr func() error) Result {
+	op := operation{attempt, discard, lastErr}
+	r := run{ctx: ctx, d: d}
 	now := d.Now()
 	if err := ctx.Err(); err != nil {
-		return d.refuse(ctx, now, spec, endedBy(err))
+		return r.refused(now, spec, endedBy(err))
 	}
-	var theirs time.Duration // the caller's deadline
 	if t, ok := ctx.Deadline(); ok {
-		theirs = max(t.Sub(d.plan.epoch), 1)
-		if spec.Deadline == 0 || theirs < spec.Deadline {
-			spec.Deadline = theirs
+		r.theirs = max(t.Sub(d.plan.epoch), 1)
+		if spec.Deadline == 0 || r.theirs < spec.Deadline {
+			spec.Deadline = r.theirs
 		}
 	}
-	var c Call
-	if step := c.begin(d, now, spec); step.Done {
-		return d.refuse(ctx, now, spec, step.Reason)
+	if step := r.call.begin(d, now, spec); step.Done {
+		return r.refused(now, spec, step.Reason)
 	}
-	defer func() {
-		if !c.ended { // attempt panicked, or ended its goroutine
-			c.Abandon(d.Now())
-		}
-	}()
-	w := waiter{ctx: ctx, d: d}
-	var v Verdict
+	defer r.unwind()
+	step := r.call.Attempt(now, d.plan.rand)
+	if step.Full || step.Done {
+		return r.queued(&op, now, step)
+	}
+	v := r.try(&op, now)
+	if v.Kind != KindSuccess || d.plan.timed || r.call.token.Probe() {
+		return r.goOn(&op, v)
+	}
+	// A first attempt that succeeded: the path that has to be short. All that
+	// depends on the time of its end is the slot of the budget's window that the
+	// success falls into, so the clock is not read again.
+	r.call.succeed(d.nowAbout(now))
+	if d.plan.observer != nil {
+		r.observeSuccess(v)
+	}
+	return Result{Attempts: 1, Verdict: v}
+}
+
+// operation is what a run is about. It is handed from method to method beside
+// the run, not in it, so that its closures can stay on the stack of whoever
+// called Drive: what a struct holds is taken to escape as soon as one thing in
+// it does.
+type operation struct {
+	attempt func(context.Context) Verdict
+	discard func()
+	lastErr func() error
+}
+
+// run is one call on the real clock.
+type run struct {
+	ctx    context.Context
+	d      *Dependency
+	theirs time.Duration // the deadline of ctx; 0: none
+	call   Call
+	timer  *time.Timer // one for all the waits; a wait of nothing needs none
+}
+
+// unwind is deferred: if the call has not ended, attempt panicked or ended its
+// goroutine.
+func (r *run) unwind() {
+	if !r.call.ended {
+		r.call.Abandon(r.d.Now())
+	}
+}
+
+// goOn goes on from an attempt that ended with v, to the end of the call.
+func (r *run) goOn(op *operation, v Verdict) Result {
+	random := r.d.plan.rand
 	for {
-		step := c.Attempt(now, d.plan.rand)
-		if step.Full {
-			step = w.queue(&c, now)
-			now = d.Now()
-		}
-		if step.Done {
-			return d.ended(ctx, &c, now, step, v, lastErr)
-		}
-		if in := d.attemptContext(ctx, &c, now, theirs); in != nil {
-			v = runIn(in, attempt)
-		} else {
-			v = attempt(ctx)
-		}
-		if v.Kind == KindSuccess && c.attempts == 1 && !d.plan.timed && !c.token.Probe() {
-			// All that depends on the time of this end is the slot of the budget's
-			// window that the success falls into.
-			c.succeed(d.nowAbout(now))
-			if o := d.plan.observer; o != nil {
-				o.Observe(ctx, Event{Kind: EventCallEnded, Attempt: 1, Of: d.plan.attempts, Dependency: d.name, Operation: spec.Operation, Verdict: v})
-			}
-			return Result{Attempts: 1, Verdict: v}
-		}
-		now = d.Now()
-		if v.Kind != KindSuccess && ctx.Err() != nil && endedBy(ctx.Err()) == CallerCanceled {
+		now := r.d.Now()
+		if v.Kind != KindSuccess && r.ctx.Err() != nil && endedBy(r.ctx.Err()) == CallerCanceled {
 			v.Kind = KindCanceled
 		}
-		step = c.Next(now, v, d.plan.rand)
+		step := r.call.Next(now, v, random)
 		if step.Done {
-			return d.ended(ctx, &c, now, step, v, lastErr)
+			return r.ended(op, now, step, v)
 		}
-		d.observeWait(ctx, &c, EventRetryScheduled, now, step, 0, v, lastErr)
-		if discard != nil {
-			discard()
-		}
-		if err := w.sleep(step.Wait); err != nil {
-			now = d.Now()
-			return d.ended(ctx, &c, now, c.Stop(now, endedBy(err), d.plan.rand), v, lastErr)
+		r.observeWait(op, EventRetryScheduled, now, step, 0, v)
+		if op.discard != nil {
+			op.discard()
 		}
 		slept := now
-		now = d.Now()
-		d.observeWait(ctx, &c, EventRetryStarted, now, step, now-slept, v, lastErr)
+		err := r.sleep(step.Wait)
+		now = r.d.Now()
+		if err != nil {
+			return r.ended(op, now, r.call.Stop(now, endedBy(err), random), v)
+		}
+		r.observeWait(op, EventRetryStarted, now, step, now-slept, v)
+		if step = r.call.Attempt(now, random); step.Full {
+			step, now = r.queue(now)
+		}
+		if step.Done {
+			return r.ended(op, now, step, v)
+		}
+		v = r.try(op, now)
 	}
+}
+
+// queued is a call whose first attempt could not begin at once.
+func (r *run) queued(op *operation, now time.Duration, step Step) Result {
+	if step.Full {
+		step, now = r.queue(now)
+	}
+	if step.Done {
+		return r.ended(op, now, step, Verdict{})
+	}
+	return r.goOn(op, r.try(op, now))
+}
+
+// try runs the attempt that began at now, in a context of its own if it needs
+// one, which ends when it returns or panics.
+func (r *run) try(op *operation, now time.Duration) Verdict {
+	in := r.attemptContext(now)
+	if in == nil {
+		return op.attempt(r.ctx)
+	}
+	defer in.end()
+	return op.attempt(in)
 }
 
 // endedBy is the reason that goes with the error of an ended context.
@@ -102,137 +151,126 @@ func endedBy(err error) Reason {
 	return CallerCanceled
 }
 
-// runIn runs attempt in a context of its own, which ends when it returns or
-// panics.
-func runIn(in *attemptContext, attempt func(context.Context) Verdict) Verdict {
-	defer in.end()
-	return attempt(in)
-}
-
 // attemptContext is the context for the attempt that begins at now, or nil if
 // the caller's own will do: the caller's deadline is no later than the attempt's,
 // and the attempt is the first, which an operation assumes when it is told
 // nothing.
-func (d *Dependency) attemptContext(ctx context.Context, c *Call, now, theirs time.Duration) *attemptContext {
+func (r *run) attemptContext(now time.Duration) *attemptContext {
+	c := &r.call
 	t := c.Timeout(now)
-	ours := t != never && (theirs == 0 || t < theirs-now)
-	if !ours && c.attempts == 1 && ctx.Value(attemptKey{}) == nil {
+	ours := t != never && (r.theirs == 0 || t < r.theirs-now)
+	if !ours && c.attempts == 1 && r.ctx.Value(attemptKey{}) == nil {
 		return nil
 	}
-	in := &attemptContext{Context: ctx, attempt: Attempt{Dependency: d.name, Operation: c.spec.Operation, Number: int(c.attempts), Of: d.plan.attempts}}
+	in := &attemptContext{Context: r.ctx, attempt: Attempt{Dependency: r.d.name, Operation: c.spec.Operation, Number: int(c.attempts), Of: r.d.plan.attempts}}
 	if ours {
-		in.until = d.plan.epoch.Add(now + t)
+		in.until = r.d.plan.epoch.Add(now + t)
 	}
 	return in
 }
 
-// refuse reports a call that ended before its first attempt.
-func (d *Dependency) refuse(ctx context.Context, now time.Duration, spec Spec, r Reason) Result {
-	c := Call{d: d, spec: spec, start: now, ended: true}
-	return d.ended(ctx, &c, now, Step{Done: true, Reason: r}, Verdict{}, nil)
-}
-
-// ended tells the observers how the call went, and makes its Result.
-func (d *Dependency) ended(ctx context.Context, c *Call, now time.Duration, step Step, v Verdict, lastErr func() error) Result {
-	r := Result{Reason: step.Reason, Attempts: int(c.attempts), Elapsed: now - c.start, Verdict: v}
-	switch r.Reason {
-	case CircuitOpen:
-		if b := d.Breaker(); b != nil {
-			r.RetryAt = max(b.RetryAt(now)-now, 0)
-		}
-	case CallerCanceled, DeadlineReached:
-		r.Cause = context.Cause(ctx)
-	}
-	if o := d.plan.observer; o != nil {
-		e := Event{Kind: EventCallEnded, Reason: r.Reason, Attempt: r.Attempts, Of: d.plan.attempts, Dependency: d.name, Operation: c.spec.Operation, Verdict: v, Elapsed: r.Elapsed}
-		if lastErr != nil && r.Attempts > 0 {
-			e.Err = lastErr()
-		}
-		if step.Exhausted {
-			spent := e
-			spent.Kind = EventBudgetExhausted
-			o.Observe(ctx, spent)
-		}
-		o.Observe(ctx, e)
-	}
-	return r
-}
-
-// observeWait tells the observers of a wait that begins or has ended.
-func (d *Dependency) observeWait(ctx context.Context, c *Call, kind EventKind, now time.Duration, step Step, slept time.Duration, v Verdict, lastErr func() error) {
-	o := d.plan.observer
-	if o == nil {
-		return
-	}
-	e := Event{Kind: kind, Dependency: d.name, Operation: c.spec.Operation, Attempt: int(c.attempts), Of: d.plan.attempts, Elapsed: now - c.start, Verdict: v, Ceiling: step.Ceiling, Delay: step.Wait, Slept: slept}
-	if kind == EventRetryStarted {
-		e.Attempt++
-	}
-	if lastErr != nil {
-		e.Err = lastErr()
-	}
-	o.Observe(ctx, e)
-}
-
-// waiter waits on the real clock. One timer serves all the waits of a call, and
-// a wait of nothing needs none.
-type waiter struct {
-	ctx   context.Context
-	d     *Dependency
-	timer *time.Timer
-}
-
-func (w *waiter) set(t time.Duration) <-chan time.Time {
-	if w.timer == nil {
-		w.timer = time.NewTimer(t)
-	} else {
-		w.timer.Reset(t)
-	}
-	return w.timer.C
-}
-
 // sleep returns the context's error if that ended first.
-func (w *waiter) sleep(t time.Duration) error {
-	if t <= 0 {
-		return w.ctx.Err()
+func (r *run) sleep(t time.Duration) error {
+	if t > 0 {
+		select {
+		case <-r.after(t):
+		case <-r.ctx.Done():
+			r.timer.Stop()
+		}
 	}
-	select {
-	case <-w.set(t):
-		return w.ctx.Err()
-	case <-w.ctx.Done():
-		w.timer.Stop()
-		return w.ctx.Err()
+	return r.ctx.Err()
+}
+
+func (r *run) after(t time.Duration) <-chan time.Time {
+	if r.timer == nil {
+		r.timer = time.NewTimer(t)
+	} else {
+		r.timer.Reset(t)
 	}
+	return r.timer.C
 }
 
 // queue stands in line for room under the concurrency limit.
-func (w *waiter) queue(c *Call, now time.Duration) Step {
+func (r *run) queue(now time.Duration) (Step, time.Duration) {
+	c, random := &r.call, r.d.plan.rand
 	turn := make(chan struct{})
 	place := &bulkhead.Waiter{Admit: func() { close(turn) }}
-	random := w.d.plan.rand
 	step := c.Queue(now, place, random)
 	if !step.Full {
-		return step
+		return step, now
 	}
+	patience := r.after(max(step.Wait, 0))
 	select {
 	case <-turn:
-		w.timerStop()
-		return c.Admitted()
-	case <-w.set(max(step.Wait, 0)):
-		return c.LeaveQueue(w.d.Now(), place, random)
-	case <-w.ctx.Done():
-		w.timerStop()
-		now = w.d.Now()
-		if step := c.LeaveQueue(now, place, random); step.Done {
-			step.Reason = endedBy(w.ctx.Err())
-			return step
+		step = c.Admitted()
+	case <-patience:
+		step = c.LeaveQueue(r.d.Now(), place, random)
+	case <-r.ctx.Done():
+		gone := endedBy(r.ctx.Err())
+		if step = c.LeaveQueue(r.d.Now(), place, random); step.Done {
+			step.Reason = gone
+		} else {
+			step = c.Stop(r.d.Now(), gone, random)
 		}
-		return c.Stop(now, endedBy(w.ctx.Err()), random)
 	}
+	r.timer.Stop()
+	return step, r.d.Now()
 }
 
-func (w *waiter) timerStop() {
-	if w.timer != nil {
-		w.timer.Stop()
+// refused reports a call that ended before its first attempt.
+func (r *run) refused(now time.Duration, spec Spec, why Reason) Result {
+	r.call = Call{d: r.d, spec: spec, start: now, ended: true}
+	return r.ended(nil, now, Step{Done: true, Reason: why}, Verdict{})
+}
+
+// ended tells the observers how the call went, and makes its Result.
+func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Result {
+	res := Result{Reason: step.Reason, Attempts: int(r.call.attempts), Elapsed: now - r.call.start, Verdict: v}
+	switch res.Reason {
+	case CircuitOpen:
+		if b := r.d.Breaker(); b != nil {
+			res.RetryAt = max(b.RetryAt(now)-now, 0)
+		}
+	case CallerCanceled, DeadlineReached:
+		res.Cause = context.Cause(r.ctx)
 	}
+	if r.d.plan.observer != nil {
+		e := r.event(op, EventCallEnded, v)
+		e.Reason, e.Elapsed = res.Reason, res.Elapsed
+		if step.Exhausted {
+			spent := e
+			spent.Kind = EventBudgetExhausted
+			r.d.plan.observer.Observe(r.ctx, spent)
+		}
+		r.d.plan.observer.Observe(r.ctx, e)
+	}
+	return res
+}
+
+// event is what all events of this call have in common.
+func (r *run) event(op *operation, kind EventKind, v Verdict) Event {
+	e := Event{Kind: kind, Attempt: int(r.call.attempts), Of: r.d.plan.attempts, Dependency: r.d.name, Operation: r.call.spec.Operation, Verdict: v}
+	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
+		e.Err = op.lastErr()
+	}
+	return e
+}
+
+// observeSuccess is event and Observe in one, for the short path.
+func (r *run) observeSuccess(v Verdict) {
+	p := r.d.plan
+	p.observer.Observe(r.ctx, Event{Kind: EventCallEnded, Attempt: 1, Of: p.attempts, Dependency: r.d.name, Operation: r.call.spec.Operation, Verdict: v})
+}
+
+// observeWait tells the observers of a wait that begins or has ended.
+func (r *run) observeWait(op *operation, kind EventKind, now time.Duration, step Step, slept time.Duration, v Verdict) {
+	if r.d.plan.observer == nil {
+		return
+	}
+	e := r.event(op, kind, v)
+	e.Elapsed, e.Ceiling, e.Delay, e.Slept = now-r.call.start, step.Ceiling, step.Wait, slept
+	if kind == EventRetryStarted {
+		e.Attempt++
+	}
+	r.d.plan.observer.Observe(r.ctx, e)
 }

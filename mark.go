@@ -51,8 +51,7 @@ func mark(err error, change func(*Verdict)) error {
 		return nil
 	}
 	m := &marked{err: err}
-	var inner *marked
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*marked](err); ok {
 		m.verdict = inner.verdict
 	}
 	change(&m.verdict)

@@ -59,8 +59,8 @@
 //     above its share, however lucky; and over all time less than one for each
 //     draw, so that luck does not last;
 //   - nothing that was earned is lost to rounding, only to its expiry: at 100
-//     calls/s of which 30, 60 or 97 % fail, retries were 99.6 to 100.0 %
-//     of what was earned.
+//     calls/s of which 30, 60 or 97 % fail, retries were 99.7, 99.9 and 100.2 %
+//     of what was earned (the last are a part of one retry ahead).
 //
 // The first holds because no mark is used twice, and each unit is marked with
 // the same probability. The units that are live are the balance and a token for

@@ -194,8 +194,7 @@ func (b *Ratio) follow(at uint64, slot int64) {
 		if n > 0 {
 			earned += b.counts.Sum(at-1, int(n))
 		}
-		// earned is never negative; a full slot may drop what makes it so.
-		b.need = 1 + int32((int64(b.need-1)+max(earned, 0))%token)
+		b.need = 1 + int32((int64(b.need-1)+earned)%token)
 	}
 	b.looked, b.seen = at, slot
 }

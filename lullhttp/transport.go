@@ -164,7 +164,9 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 		// Before the attempt's timeout is taken off: it may read the body's beginning.
 		v = x.t.classifyResponse(resp)
 	}
-	x.detached = lull.Detach(ctx)
+	if x.out != nil { // else the attempt runs in the caller's own context
+		x.detached = lull.Detach(ctx)
+	}
 	return v
 }
 
