@@ -103,5 +103,9 @@ func (e *Error) Is(target error) bool {
 	return e.Cause != nil && errors.Is(e.Cause, target)
 }
 
-// Timeout tells whether the call ended for want of time, as net.Error has it.
-func (e *Error) Timeout() bool { return e.Reason == DeadlineReached }
+// Timeout tells whether the call, or its last attempt, ran out of time, as
+// net.Error and url.Error have it.
+func (e *Error) Timeout() bool {
+	var last interface{ Timeout() bool }
+	return e.Reason == DeadlineReached || errors.As(e.Last, &last) && last.Timeout()
+}

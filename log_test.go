@@ -75,6 +75,22 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
+func TestErrorTimeout(t *testing.T) {
+	for _, c := range []struct {
+		err  Error
+		want bool
+	}{
+		{Error{Reason: DeadlineReached}, true},
+		{Error{Reason: AttemptsExhausted, Last: Transient(context.DeadlineExceeded)}, true},
+		{Error{Reason: AttemptsExhausted, Last: errors.New("refused")}, false},
+		{Error{Reason: CircuitOpen}, false},
+	} {
+		if got := c.err.Timeout(); got != c.want {
+			t.Errorf("%v: Timeout is %v", &c.err, got)
+		}
+	}
+}
+
 // Every reason has a name and, but for success, an error of its own.
 func TestReasons(t *testing.T) {
 	names, errs := map[string]bool{}, map[error]bool{}

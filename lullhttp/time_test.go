@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -116,6 +117,32 @@ func TestAnAttemptWithoutHeadersTimesOut(t *testing.T) {
 		read(t, resp, err)
 		if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || time.Since(start) != time.Second {
 			t.Errorf("outcome %+v after %v", o, time.Since(start))
+		}
+	})
+}
+
+// Headers that come when the attempt's time is up belong to an attempt that timed
+// out: its body could not be read any more.
+func TestHeadersThatComeTooLate(t *testing.T) {
+	p := eager
+	p.AttemptTimeout = time.Second
+	var bodies []*trackedBody
+	late := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if len(bodies) == 0 {
+			<-r.Context().Done()
+		}
+		bodies = append(bodies, &trackedBody{r: strings.NewReader("x")})
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: bodies[len(bodies)-1]}, nil
+	})
+	synctest.Test(t, func(t *testing.T) {
+		cl, err := lullhttp.NewClient(p, lullhttp.WithBase(late))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := cl.Get(host)
+		read(t, resp, err)
+		if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || bodies[0].closed.Load() != 1 {
+			t.Errorf("outcome %+v; the late body was closed %d times", o, bodies[0].closed.Load())
 		}
 	})
 }

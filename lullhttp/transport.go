@@ -166,6 +166,12 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	}
 	if x.out != nil { // else the attempt runs in the caller's own context
 		x.detached = lull.Detach(ctx)
+		if v.Kind == lull.KindSuccess && x.detached == (lull.Detached{}) && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
+			// Its time ran out just as the headers came: the body is dead.
+			resp.Body.Close()
+			x.resp, x.err = nil, context.DeadlineExceeded
+			return x.t.classifyError(x.err)
+		}
 	}
 	return v
 }
