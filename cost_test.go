@@ -2,6 +2,7 @@ package lull_test
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -49,14 +50,29 @@ func TestTheSuccessPathAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestADependencyThatWasNeverCalledIsSmall(t *testing.T) {
-	d := newDependency(t, lull.Policy{})
-	if got := testing.AllocsPerRun(100, func() { sink = d.Clone("another") }); got != 1 {
-		t.Errorf("a clone costs %v allocations", got)
+// What a dependency remembers is allocated when there is something to remember.
+func TestADependencyThatHasSeenLittleIsSmall(t *testing.T) {
+	template := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout})
+	const n = 1000
+	all := make([]*lull.Dependency, n)
+	each := func(do func(i int)) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range all {
+			do(i)
+		}
+		runtime.ReadMemStats(&after)
+		return (after.TotalAlloc - before.TotalAlloc) / n
 	}
+	never := each(func(i int) { all[i] = template.Clone("another") })
+	once := each(func(i int) { lull.Run(context.Background(), all[i], succeed) })
+	twice := each(func(i int) { lull.Run(context.Background(), all[i], succeed) })
+	t.Logf("never called: %d bytes; first call: %d more; second: %d more", never, once, twice)
+	if never > 64 || once > 2048 || twice > 16 {
+		t.Error("want at most 64, 2048 and 16")
+	}
+	runtime.KeepAlive(all)
 }
-
-var sink any
 
 func BenchmarkDo(b *testing.B) {
 	near, cancel := context.WithTimeout(b.Context(), time.Hour)

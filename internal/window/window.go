@@ -55,14 +55,27 @@ func Tick(now, width time.Duration) uint64 {
 // with New, and do not copy it after first use.
 type Counter struct {
 	ring
-	stripes atomic.Pointer[[]ring] // nil until there was contention
-	lost    atomic.Uint32          // steps that had to be repeated
+	shared atomic.Pointer[stripes] // nil until there was contention
+	lost   atomic.Uint32           // steps that had to be repeated
 }
 
 type ring []atomic.Uint64
 
-// contention is how many steps a counter repeats before it gives up sharing one ring.
-const contention = 16
+// stripes are rings that the goroutines share out among themselves, in a way
+// that salt decides.
+type stripes struct {
+	rings []ring
+	salt  uint64
+}
+
+// A counter that has repeated a step firstStripes times makes stripes; after
+// every reshuffle more it deals them out anew, since goroutines that fell on the
+// same one stay together otherwise.
+const (
+	firstStripes = 16
+	reshuffle    = 1 << 12
+	maxStripes   = 64
+)
 
 // New returns a counter that can look back over n slots. It takes 8 bytes for
 // each, rounded up to a power of two.
@@ -84,8 +97,8 @@ func tag(tick uint64) uint64 { return tagUsed | tick&tagMask }
 // taken over counts into the slot that took it over.
 func (c *Counter) Add(tick uint64, delta int64) {
 	r := c.ring
-	if s := c.stripes.Load(); s != nil {
-		r = (*s)[here()&uintptr(len(*s)-1)]
+	if s := c.shared.Load(); s != nil {
+		r = s.rings[here(s.salt)&uint64(len(s.rings)-1)]
 	}
 	for slot := &r[tick&uint64(len(r)-1)]; ; c.contended() {
 		w := slot.Load()
@@ -103,26 +116,29 @@ func (c *Counter) Add(tick uint64, delta int64) {
 
 // contended notes a step that somebody else was quicker to make.
 func (c *Counter) contended() {
-	if c.lost.Add(1) != contention || runtime.GOMAXPROCS(0) == 1 {
-		return
+	lost := c.lost.Add(1)
+	switch s := c.shared.Load(); {
+	case s == nil && lost >= firstStripes && runtime.GOMAXPROCS(0) > 1:
+		n := 2
+		for n < min(2*runtime.GOMAXPROCS(0), maxStripes) {
+			n <<= 1
+		}
+		s = &stripes{rings: make([]ring, n)}
+		for i := range s.rings {
+			s.rings[i] = newRing(max(len(c.ring), 16)) // whole cache lines
+		}
+		c.shared.CompareAndSwap(nil, s)
+	case s != nil && lost%reshuffle == 0:
+		c.shared.CompareAndSwap(s, &stripes{s.rings, s.salt + 0x9e3779b97f4a7c15})
 	}
-	n := 2
-	for n < 2*runtime.GOMAXPROCS(0) {
-		n <<= 1
-	}
-	stripes := make([]ring, n)
-	for i := range stripes {
-		stripes[i] = newRing(max(len(c.ring), 16)) // whole cache lines
-	}
-	c.stripes.Store(&stripes)
 }
 
 // here is a number that tells goroutines apart, most of the time: where on which
 // stack the caller stands.
-func here() uintptr {
+func here(salt uint64) uint64 {
 	var spot byte
-	at := uint64(uintptr(unsafe.Pointer(&spot)))
-	return uintptr((at >> 11) * 0x9e3779b97f4a7c15 >> 32)
+	at := uint64(uintptr(unsafe.Pointer(&spot))) >> 11
+	return (at ^ salt) * 0x9e3779b97f4a7c15 >> 32
 }
 
 // newer tells whether tag a is later than tag b. Tags go round on a circle of 2^23
@@ -136,8 +152,8 @@ func newer(a, b uint64) bool {
 // Sum adds up the n slots that end with tick: tick itself and the n-1 before it.
 func (c *Counter) Sum(tick uint64, n int) int64 {
 	sum := c.ring.sum(tick, n)
-	if s := c.stripes.Load(); s != nil {
-		for _, r := range *s {
+	if s := c.shared.Load(); s != nil {
+		for _, r := range s.rings {
 			sum += r.sum(tick, n)
 		}
 	}
@@ -161,8 +177,8 @@ func (r ring) sum(tick uint64, n int) int64 {
 // Reset forgets everything. Additions that run meanwhile may survive it.
 func (c *Counter) Reset() {
 	c.ring.reset()
-	if s := c.stripes.Load(); s != nil {
-		for _, r := range *s {
+	if s := c.shared.Load(); s != nil {
+		for _, r := range s.rings {
 			r.reset()
 		}
 	}

@@ -98,11 +98,19 @@ func TestStripesAddUp(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	}
-	for range contention {
+	for range firstStripes {
 		c.contended()
 	}
-	if c.stripes.Load() == nil {
+	before := c.shared.Load()
+	if before == nil {
 		t.Fatal("contention did not lead to stripes")
+	}
+	c.Add(4, 0)
+	for range 3 * reshuffle {
+		c.contended()
+	}
+	if after := c.shared.Load(); after.salt == before.salt || &after.rings[0] != &before.rings[0] {
+		t.Error("further contention did not deal the same stripes out anew")
 	}
 	var wg sync.WaitGroup
 	for range 16 {
