@@ -74,12 +74,14 @@ const never = time.Duration(math.MaxInt64)
 // refused, and the Call must not be used.
 func (d *Dependency) Start(now time.Duration, spec Spec) (Call, Step) {
 	var c Call
-	step := c.begin(d, now, spec)
-	return c, step
+	if no := c.begin(d, now, spec); no != Succeeded {
+		return c, Step{Done: true, Reason: no}
+	}
+	return c, Step{}
 }
 
-// begin is Start in place.
-func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Step {
+// begin is Start in place. It says why not, or Succeeded.
+func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	c.d, c.spec, c.start, c.deadline = d, spec, now, never
 	if limit := d.plan.policy.Deadline; limit > 0 {
 		c.deadline = saturate(max(now, 0), limit)
@@ -89,21 +91,21 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Step {
 	}
 	if now >= c.deadline {
 		c.ended = true
-		return Step{Done: true, Reason: DeadlineReached}
+		return DeadlineReached
 	}
 	c.state = d.remember()
 	if b := c.state.breaker; b != nil {
 		token, ok := b.Start(now)
 		if !ok {
 			c.ended = true
-			return Step{Done: true, Reason: CircuitOpen}
+			return CircuitOpen
 		}
 		c.token = token
 	}
 	if b := c.state.budget; b != nil {
 		b.Begin(now)
 	}
-	return Step{}
+	return Succeeded
 }
 
 // Attempts is the number of attempts begun so far.
@@ -147,17 +149,26 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 			return c.finish(now, CircuitOpen, random)
 		}
 	}
+	switch {
+	case c.admitted():
+		return Step{}
+	case c.d.plan.policy.Limit.MaxWait > 0:
+		return Step{Full: true}
+	}
+	return c.finish(now, Limited, random)
+}
+
+// admitted begins an attempt if there is room for it. It is all that Attempt has
+// to ask for the first.
+func (c *Call) admitted() bool {
 	if l := c.state.limiter; l != nil {
 		if !l.TryAcquire() {
-			if c.d.plan.policy.Limit.MaxWait <= 0 {
-				return c.finish(now, Limited, random)
-			}
-			return Step{Full: true}
+			return false
 		}
 		c.permit = true
 	}
 	c.attempts++
-	return Step{}
+	return true
 }
 
 // closed tells whether the breaker, if any, is closed.

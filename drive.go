@@ -39,13 +39,12 @@ func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.C
 			spec.Deadline = r.theirs
 		}
 	}
-	if step := r.call.begin(d, now, spec); step.Done {
-		return r.refused(now, spec, step.Reason)
+	if no := r.call.begin(d, now, spec); no != Succeeded {
+		return r.refused(now, spec, no)
 	}
 	defer r.unwind()
-	step := r.call.Attempt(now, d.plan.rand)
-	if step.Full || step.Done {
-		return r.queued(&op, now, step)
+	if !r.call.admitted() {
+		return r.queued(&op, now)
 	}
 	v := r.try(&op, now)
 	if v.Kind != KindSuccess || d.plan.timed || r.call.token.Probe() {
@@ -121,8 +120,9 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 	}
 }
 
-// queued is a call whose first attempt could not begin at once.
-func (r *run) queued(op *operation, now time.Duration, step Step) Result {
+// queued is a call for whose first attempt there was no room at once.
+func (r *run) queued(op *operation, now time.Duration) Result {
+	step := r.call.Attempt(now, r.d.plan.rand)
 	if step.Full {
 		step, now = r.queue(now)
 	}
