@@ -155,16 +155,6 @@ func (c *attemptContext) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-// expire is the timer. It may have fired before detach could stop it.
-func (c *attemptContext) expire() {
-	c.mu.Lock()
-	late := c.detached
-	c.mu.Unlock()
-	if !late {
-		c.cancel(context.DeadlineExceeded)
-	}
-}
-
 func (c *attemptContext) cancel(err error) {
 	c.mu.Lock()
 	if c.err != nil {
@@ -189,13 +179,18 @@ func (c *attemptContext) cancel(err error) {
 	}
 }
 
+// expire is the timer. It may have fired before detach could stop it.
+func (c *attemptContext) expire() { c.cancelUnlessDetached(context.DeadlineExceeded) }
+
 // end is called by the driver when the attempt has returned.
-func (c *attemptContext) end() {
+func (c *attemptContext) end() { c.cancelUnlessDetached(context.Canceled) }
+
+func (c *attemptContext) cancelUnlessDetached(err error) {
 	c.mu.Lock()
-	keep := c.detached
+	detached := c.detached
 	c.mu.Unlock()
-	if !keep {
-		c.cancel(context.Canceled)
+	if !detached {
+		c.cancel(err)
 	}
 }
 

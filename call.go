@@ -2,12 +2,12 @@ package lull
 
 import (
 	"math"
-	"math/bits"
 	"time"
 
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/internal/chance"
 )
 
 // Spec is what a driver knows of a call before its first attempt. The zero Spec
@@ -295,7 +295,7 @@ func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() 
 	}
 	spread := hintSpread(v.After, p.throttled.Ceiling(retry))
 	spread = min(spread, max(left-v.After-1, 0))
-	return saturate(v.After, upTo(spread, random)), v.After
+	return saturate(v.After, time.Duration(chance.UpTo(uint64(spread), random))), v.After
 }
 
 // hintSpread is how far jitter may push a wait that the server asked for. All
@@ -303,16 +303,6 @@ func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() 
 // then, they are a wave again. Half the hint, or the ceiling of the ordinary
 // wait where that is more, spreads them.
 func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, ceiling) }
-
-// upTo is uniform in [0, n].
-func upTo(n time.Duration, random func() uint64) time.Duration {
-	r := uint64(1 << 63)
-	if random != nil {
-		r = random()
-	}
-	hi, _ := bits.Mul64(r, uint64(n)+1)
-	return time.Duration(hi)
-}
 
 // class is what the retry costs in budgets that charge by cause.
 func class(v Verdict) budget.Class {

@@ -1,6 +1,7 @@
 package lull
 
 import (
+	"cmp"
 	"errors"
 	"time"
 )
@@ -16,12 +17,12 @@ func (m *marked) Unwrap() error { return m.err }
 
 // Transient marks err as worth another attempt. nil stays nil.
 func Transient(err error) error {
-	return mark(err, func(v *Verdict) { v.Kind, v.Code = KindTransient, or(v.Code, "transient") })
+	return mark(err, func(v *Verdict) { v.Kind, v.Code = KindTransient, cmp.Or(v.Code, "transient") })
 }
 
 // Permanent marks err as final: no other attempt is made. nil stays nil.
 func Permanent(err error) error {
-	return mark(err, func(v *Verdict) { v.Kind, v.Code, v.After = KindPermanent, or(v.Code, "permanent"), 0 })
+	return mark(err, func(v *Verdict) { v.Kind, v.Code, v.After = KindPermanent, cmp.Or(v.Code, "permanent"), 0 })
 }
 
 // RetryAfter marks err as worth another attempt, but not before d has passed,
@@ -29,7 +30,7 @@ func Permanent(err error) error {
 // A d that is not positive marks it as throttled and asks for nothing. nil
 // stays nil.
 func RetryAfter(err error, d time.Duration) error {
-	return mark(err, func(v *Verdict) { v.Kind, v.Code, v.After = KindThrottled, or(v.Code, "throttled"), max(d, 0) })
+	return mark(err, func(v *Verdict) { v.Kind, v.Code, v.After = KindThrottled, cmp.Or(v.Code, "throttled"), max(d, 0) })
 }
 
 // NeverSent marks err as one after which the dependency provably has not seen

@@ -1,6 +1,7 @@
 package lull
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -96,20 +97,12 @@ type Problems = problem.List
 // WithDefaults is p with every zero of its own fields replaced by what it means.
 // The parts (Backoff, Budget, Breaker, Limit) keep theirs.
 func (p Policy) WithDefaults() Policy {
-	p.Attempts = or(p.Attempts, DefaultAttempts)
-	p.AttemptTimeout = or(p.AttemptTimeout, DefaultAttemptTimeout)
-	p.Deadline = or(p.Deadline, DefaultDeadline)
-	p.ThrottleBase = or(p.ThrottleBase, DefaultThrottleBase)
-	p.HintLimit = or(p.HintLimit, DefaultHintLimit)
+	p.Attempts = cmp.Or(p.Attempts, DefaultAttempts)
+	p.AttemptTimeout = cmp.Or(p.AttemptTimeout, DefaultAttemptTimeout)
+	p.Deadline = cmp.Or(p.Deadline, DefaultDeadline)
+	p.ThrottleBase = cmp.Or(p.ThrottleBase, DefaultThrottleBase)
+	p.HintLimit = cmp.Or(p.HintLimit, DefaultHintLimit)
 	return p
-}
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 // throttled is the schedule that is used after a Throttled failure.
@@ -131,7 +124,7 @@ func (p Policy) throttled() backoff.Schedule {
 // allowed is the number of attempts that a call may make: the policy's own
 // number, or fewer where its schedule gives up first.
 func (p Policy) allowed() int {
-	n := or(p.Attempts, DefaultAttempts)
+	n := cmp.Or(p.Attempts, DefaultAttempts)
 	if limit := p.Backoff.Limit(); limit > 0 {
 		n = min(n, limit+1)
 	}

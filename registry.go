@@ -45,7 +45,7 @@ func NewRegistry(p Policy, size int, opts ...Option) (*Registry, error) {
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	r := &Registry{template: template, size: or(size, DefaultRegistrySize)}
+	r := &Registry{template: template, size: cmp.Or(size, DefaultRegistrySize)}
 	r.byKey.Store(&map[string]*entry{})
 	return r, nil
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"github.com/lullgo/lull/internal/chance"
 )
 
 // Delay is how long to wait before the given retry. Retry 1 is the wait before
@@ -128,12 +130,7 @@ func uniform(lo, hi time.Duration, rnd func() uint64) time.Duration {
 	if hi <= lo {
 		return lo
 	}
-	bit := uint64(1 << 63)
-	if rnd != nil {
-		bit = rnd()
-	}
-	n, _ := bits.Mul64(bit, uint64(hi-lo)+1)
-	return lo + time.Duration(n)
+	return lo + time.Duration(chance.UpTo(uint64(hi-lo), rnd))
 }
 
 // times is d×n, or limit if that is less. None of the three is negative.

@@ -1,6 +1,10 @@
 package backoff
 
-import "time"
+import (
+	"time"
+
+	"github.com/lullgo/lull/internal/chance"
+)
 
 // A Func is a schedule as a function: Schedule.Delay is one, and so may be
 // anything of the user's own that keeps to its contract. It must be safe for
@@ -30,10 +34,8 @@ func (s Schedule) With(j JitterFunc) Func {
 			return 0
 		}
 		if rnd == nil {
-			rnd = middle
+			rnd = func() uint64 { return chance.Middle }
 		}
 		return min(max(j(p.floor, s.Ceiling(retry), rnd), p.floor), p.cap)
 	}
 }
-
-func middle() uint64 { return 1 << 63 }

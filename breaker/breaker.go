@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/internal/chance"
 	"github.com/lullgo/lull/internal/window"
 )
 
@@ -70,7 +71,7 @@ func New(c Config, listeners ...func(Change)) (*Breaker, error) {
 	if c.Off {
 		return &Breaker{}, nil
 	}
-	b := &Breaker{rules: c.rules(), luck: middle}
+	b := &Breaker{rules: c.rules(), luck: chance.Middle}
 	if len(listeners) > 0 {
 		b.listeners = slices.DeleteFunc(slices.Clone(listeners), func(l func(Change)) bool { return l == nil })
 	}

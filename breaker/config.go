@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -118,17 +119,17 @@ type rules struct {
 
 func (c Config) rules() rules {
 	r := rules{
-		window:       orDefault(c.Window, DefaultWindow),
-		failure:      newRatio(orDefault(c.FailureRate, DefaultFailureRate)),
+		window:       cmp.Or(c.Window, DefaultWindow),
+		failure:      newRatio(cmp.Or(c.FailureRate, DefaultFailureRate)),
 		slow:         newRatio(c.SlowRate),
 		slowCall:     c.SlowCall,
-		minCalls:     int64(orDefault(c.MinCalls, DefaultMinCalls)),
+		minCalls:     int64(cmp.Or(c.MinCalls, DefaultMinCalls)),
 		consecutive:  int64(c.Consecutive),
-		openFor:      orDefault(c.OpenFor, DefaultOpenFor),
-		openMax:      orDefault(c.OpenMax, max(DefaultOpenMax, later(c.OpenFor, c.OpenFor))),
-		jitter:       max(0, orDefault(c.OpenJitter, DefaultOpenJitter)),
-		probes:       int32(orDefault(c.Probes, DefaultProbes)),
-		probeTimeout: orDefault(c.ProbeTimeout, DefaultProbeTimeout),
+		openFor:      cmp.Or(c.OpenFor, DefaultOpenFor),
+		openMax:      cmp.Or(c.OpenMax, max(DefaultOpenMax, later(c.OpenFor, c.OpenFor))),
+		jitter:       max(0, cmp.Or(c.OpenJitter, DefaultOpenJitter)),
+		probes:       int32(cmp.Or(c.Probes, DefaultProbes)),
+		probeTimeout: cmp.Or(c.ProbeTimeout, DefaultProbeTimeout),
 		metricsOnly:  c.MetricsOnly,
 	}
 	r.slot = r.window / slotsPerWindow
@@ -139,14 +140,6 @@ func (c Config) rules() rules {
 	}
 	r.openFor = min(r.openFor, r.openTop)
 	return r
-}
-
-func orDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }
 
 // later is t+d, held at the end of time. d must not be negative.

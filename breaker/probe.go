@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/lullgo/lull/internal/chance"
 )
 
 // A probe is a call that a half-open breaker waits for.
@@ -59,7 +61,7 @@ func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() ui
 	}
 	var luck uint64
 	if o == Failure {
-		luck = draw(rnd)
+		luck = chance.Bits(rnd)
 	}
 	b.mu.Lock()
 	defer b.unlock()

@@ -2,26 +2,17 @@ package breaker
 
 import (
 	"math"
-	"math/bits"
 	"time"
+
+	"github.com/lullgo/lull/internal/chance"
 )
-
-// middle stands for no luck either way.
-const middle = 1 << 63
-
-func draw(rnd func() uint64) uint64 {
-	if rnd == nil {
-		return middle
-	}
-	return rnd()
-}
 
 // another makes a further random number of luck, for a probe that times out:
 // that is noticed in Start, where none is handed in. (The finalizer of
 // SplitMix64.) The middle stays the middle.
 func another(luck uint64) uint64 {
-	if luck == middle {
-		return middle
+	if luck == chance.Middle {
+		return luck
 	}
 	luck += 0x9e3779b97f4a7c15
 	luck = (luck ^ luck>>30) * 0xbf58476d1ce4e5b9
@@ -44,8 +35,7 @@ func (r *rules) openTime(n uint8, luck uint64) time.Duration {
 	if s := float64(d) * r.jitter; s < float64(spread) {
 		spread = time.Duration(s)
 	}
-	hi, _ := bits.Mul64(luck, uint64(spread)+1)
-	return d + time.Duration(hi)
+	return d + time.Duration(chance.Scale(uint64(spread), luck))
 }
 
 // peek is the state at now and, if that is Open, when it ends: what settle would
@@ -122,7 +112,7 @@ func (b *Breaker) close(now time.Duration, why Reason, calls int64) {
 // trip, which takes the lock itself, opens a breaker that is closed and in the
 // generation that was judged.
 func (b *Breaker) trip(now time.Duration, gen uint64, why Reason, calls, failures int64, rnd func() uint64) {
-	luck := draw(rnd) // a stranger's function: not under the lock
+	luck := chance.Bits(rnd) // a stranger's function: not under the lock
 	b.mu.Lock()
 	if b.word.Load() == gen<<stateBits|uint64(Closed) && !b.forced {
 		if since(b.closedAt, now) >= b.window {

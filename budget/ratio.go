@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/internal/chance"
 	"github.com/lullgo/lull/internal/window"
 )
 
@@ -203,12 +204,7 @@ func (b *Ratio) follow(at uint64, slot int64) {
 // oldest, to token: what the balance must have been for a grant. The higher the
 // bits, the lower.
 func draw(rnd func() uint64) int64 {
-	r := uint64(1) << 63
-	if rnd != nil {
-		r = rnd()
-	}
-	hi, _ := bits.Mul64(r, token) // uniform from 0 to token-1
-	return token - int64(hi)
+	return token - int64(chance.UpTo(token-1, rnd))
 }
 
 // refuse begins a cooldown or, if there are none, tells whether this refusal is

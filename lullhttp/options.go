@@ -1,6 +1,7 @@
 package lullhttp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -30,7 +31,7 @@ type options struct {
 func defaultOptions() options {
 	return options{
 		attemptHeader: DefaultAttemptHeader,
-		operation:     func(r *http.Request) string { return or(r.Method, http.MethodGet) },
+		operation:     func(r *http.Request) string { return cmp.Or(r.Method, http.MethodGet) },
 	}
 }
 

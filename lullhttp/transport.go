@@ -1,6 +1,7 @@
 package lullhttp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -66,14 +67,7 @@ func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 	if req.URL != nil {
 		host = req.URL.Host
 	}
-	return t.registry.Get(or(host, "unknown host"))
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
+	return t.registry.Get(cmp.Or(host, "unknown host"))
 }
 
 // Registry holds the dependencies that the transport made, by host.

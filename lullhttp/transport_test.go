@@ -2,6 +2,7 @@ package lullhttp_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -433,7 +434,7 @@ func TestTheAttemptIsNumbered(t *testing.T) {
 	for name, want := range map[string][]string{lullhttp.DefaultAttemptHeader: {"", "2", "3"}, "x-envoy-attempt-count": {"", "2", "3"}, "": {"", "", ""}} {
 		var got []string
 		s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-			got = append(got, r.Header.Get(or(name, lullhttp.DefaultAttemptHeader)))
+			got = append(got, r.Header.Get(cmp.Or(name, lullhttp.DefaultAttemptHeader)))
 			w.WriteHeader(503)
 		})
 		var opts []lullhttp.Option
@@ -446,13 +447,6 @@ func TestTheAttemptIsNumbered(t *testing.T) {
 			t.Errorf("header %q: the server read %q, want %q", name, got, want)
 		}
 	}
-}
-
-func or(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
 }
 
 // Trace context, like everything else in the request's header and context, is

@@ -1,0 +1,32 @@
+// Package chance turns a source of random bits into what the engine draws. The
+// source is handed in by whoever drives the engine: 64 uniform bits a call, such
+// as math/rand/v2's Uint64. A nil source is no luck either way: the middle of
+// every range.
+package chance
+
+import "math/bits"
+
+// Middle is what a nil source returns.
+const Middle = 1 << 63
+
+// Bits asks source for 64 bits.
+func Bits(source func() uint64) uint64 {
+	if source == nil {
+		return Middle
+	}
+	return source()
+}
+
+// UpTo is uniform in 0 to n, both included: n+1 outcomes, none of which is
+// likelier than another by more than one part in 2^64/(n+1). It asks source once.
+func UpTo(n uint64, source func() uint64) uint64 { return Scale(n, Bits(source)) }
+
+// Scale is UpTo for bits that were drawn before. It is the high word of a
+// multiplication: no division, no loop, and monotonic in the bits.
+func Scale(n, random uint64) uint64 {
+	if n == 1<<64-1 {
+		return random
+	}
+	hi, _ := bits.Mul64(random, n+1)
+	return hi
+}
