@@ -71,6 +71,9 @@ func WithClassifier(classify Classifier) Option {
 // WithObserver tells o of every event. It may be given several times.
 func WithObserver(o Observer) Option {
 	return func(p *plan) {
+		if o == nil {
+			return
+		}
 		switch have := p.observer.(type) {
 		case nil:
 			p.observer = o

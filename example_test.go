@@ -99,6 +99,83 @@ func ExampleWithClassifier() {
 	// Output: 3 <nil>
 }
 
+// A failure that the operation itself knows to be a passing one.
+func ExampleTransient() {
+	errBusy := errors.New("database is locked")
+	err := lull.Transient(errBusy)
+	fmt.Println(err, errors.Is(err, errBusy), lull.Classify(err).Kind, lull.Classify(errBusy).Kind)
+	// Output: database is locked true transient permanent
+}
+
+// Dependencies that share one budget of another kind: gRPC's retry throttling.
+func ExampleWithBudget() {
+	throttle, err := budget.NewGRPCThrottle(budget.GRPCConfig{MaxTokens: 4, TokenRatio: 0.1})
+	if err != nil {
+		panic(err)
+	}
+	shared := lull.WithBudget(func() budget.Budget { return throttle })
+	reads, _ := lull.NewDependency("reads", lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Constant}}, shared)
+	for range 3 {
+		attempts := 0
+		lull.Run(context.Background(), reads.Clone("reads"), func(context.Context) error { attempts++; return lull.Transient(errors.New("down")) })
+		fmt.Println(attempts, throttle.Tokens())
+	}
+	// Output:
+	// 2 2
+	// 1 1
+	// 1 0
+}
+
+// A schedule of one's own: the waits of a table.
+func ExampleWithBackoff() {
+	waits := []time.Duration{0, time.Millisecond, 2 * time.Millisecond}
+	d, _ := lull.NewDependency("files", lull.Policy{Attempts: 4, Budget: budget.Config{Stock: 5}},
+		lull.WithBackoff(func(retry int, _ time.Duration, _ func() uint64) time.Duration { return waits[retry-1] }),
+		lull.WithObserver(printWaits{}))
+	lull.Run(context.Background(), d, func(context.Context) error { return lull.Transient(errors.New("busy")) })
+	// Output:
+	// wait 0s
+	// wait 1ms
+	// wait 2ms
+}
+
+type printWaits struct{}
+
+func (printWaits) Observe(_ context.Context, e lull.Event) {
+	if e.Kind == lull.EventRetryScheduled {
+		fmt.Println("wait", e.Delay)
+	}
+}
+
+// A protocol whose failures are no Go errors: the driver says what they mean.
+func ExampleDrive() {
+	d, _ := lull.NewDependency("printer", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Kind: backoff.Constant}})
+	answers := []string{"BUSY", "BUSY", "DONE"}
+	answer := ""
+	result := lull.Drive(context.Background(), d, lull.Spec{Operation: "print"}, func(context.Context) lull.Verdict {
+		answer, answers = answers[0], answers[1:]
+		if answer == "BUSY" {
+			return lull.Verdict{Kind: lull.KindTransient, Code: answer}
+		}
+		return lull.Verdict{}
+	}, nil, nil)
+	fmt.Println(answer, result.Reason, result.Attempts)
+	// Output: DONE success 3
+}
+
+// Maintenance: nobody calls until it is over.
+func ExampleDependency_Breaker() {
+	d, _ := lull.NewDependency("search", lull.Policy{})
+	d.Breaker().ForceOpen(d.Now())
+	err := lull.Run(context.Background(), d, func(context.Context) error { return nil })
+	fmt.Println(err)
+	d.Breaker().ForceClosed(d.Now())
+	fmt.Println(lull.Run(context.Background(), d, func(context.Context) error { return nil }))
+	// Output:
+	// search: circuit breaker is open before the first attempt
+	// <nil>
+}
+
 // Every mistake of a policy is reported at once.
 func ExamplePolicy_Validate() {
 	err := lull.Policy{

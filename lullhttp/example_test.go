@@ -80,6 +80,41 @@ func ExampleWithStatus() {
 	// Output: 200 2
 }
 
+// An API that says in its problem details what may be repeated.
+func ExampleWithProblem() {
+	tries := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if tries++; tries == 1 {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusConflict)
+			io.WriteString(w, `{"type": "https://api.example.com/problems/row-locked", "status": 409}`)
+		}
+	}))
+	defer server.Close()
+	client, _ := lullhttp.NewClient(quick, lullhttp.WithProblem("https://api.example.com/problems/row-locked", lull.KindTransient))
+	resp, _ := client.Get(server.URL)
+	resp.Body.Close()
+	fmt.Println(resp.StatusCode, tries)
+	// Output: 200 2
+}
+
+// One dependency for a service with several hosts, instead of one for each host.
+func ExampleWithDependencies() {
+	search, _ := lull.NewDependency("search", quick)
+	client, _ := lullhttp.NewClient(lull.Policy{}, lullhttp.WithDependencies(func(r *http.Request) *lull.Dependency {
+		if strings.HasPrefix(r.URL.Hostname(), "127.") {
+			return search
+		}
+		return nil // the host's own
+	}))
+	server := flaky(1)
+	defer server.Close()
+	resp, _ := client.Get(server.URL)
+	resp.Body.Close()
+	fmt.Println(resp.StatusCode, lullhttp.OutcomeOf(resp).Attempts)
+	// Output: 200 2
+}
+
 // The server knows when it will be well again, and that is too late for us.
 func ExampleOutcomeOf() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
