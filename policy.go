@@ -181,7 +181,8 @@ func InternalService() Policy {
 
 // ExternalAPI is a starting point for somebody else's API over the internet:
 // four attempts of at most 15 s, a minute for the call, and patience with rate
-// limits. WorstCase: 1 minute.
+// limits. Its budget looks back over a minute, since such calls are few, and a
+// process has one retry to begin with. WorstCase: 1 minute.
 func ExternalAPI() Policy {
 	return Policy{
 		Attempts:       4,
@@ -189,12 +190,14 @@ func ExternalAPI() Policy {
 		Deadline:       time.Minute,
 		Backoff:        backoff.Schedule{Base: 250 * time.Millisecond, Cap: 20 * time.Second},
 		HintLimit:      45 * time.Second,
+		Budget:         budget.Config{Window: time.Minute, Stock: 1},
 	}
 }
 
 // BackgroundWorker is a starting point for work that nobody waits for: eight
-// attempts of at most 30 s within ten minutes, waits that grow to a minute.
-// WorstCase: 10 minutes.
+// attempts of at most 30 s within ten minutes, waits that grow to a minute. Its
+// budget looks back over ten minutes, and a process has ten retries to begin
+// with: for a handful of processes, not for a fleet. WorstCase: 10 minutes.
 func BackgroundWorker() Policy {
 	return Policy{
 		Attempts:       8,
@@ -202,5 +205,6 @@ func BackgroundWorker() Policy {
 		Deadline:       10 * time.Minute,
 		Backoff:        backoff.Schedule{Base: time.Second, Cap: time.Minute},
 		HintLimit:      5 * time.Minute,
+		Budget:         budget.Config{Window: 10 * time.Minute, Stock: 10},
 	}
 }

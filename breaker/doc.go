@@ -75,10 +75,10 @@
 // failure, and at the first slow call. Start and Done of a success together take
 // about 8 ns, with all rules on 10, a refusal 4, Start and Done of a failure 90;
 // none of them allocates. Closed, Start is one atomic load and one atomic add,
-// Done of a success one load. Two cores that share a breaker pay about 15 ns a
-// call for the counter that they share. A lock is taken for changes of state and
-// for probes. Open, a breaker refuses calls with two loads, and half-open, with
-// all probes out, likewise.
+// Done of a success one load. Cores that count into the same word notice it and
+// get counters of their own: two cores pay no more than one. A lock is taken for
+// changes of state and for probes. Open, a breaker refuses calls with two loads,
+// and half-open, with all probes out, likewise.
 //
 // # What it does not do
 //

@@ -50,8 +50,8 @@
 //
 // # What it costs
 //
-// Over a stub that returns at once, a GET costs about NNN ns more than with the stub
-// alone, and no allocation when the caller's context has the nearer deadline or
-// the policy has no timeouts; with a timeout of its own an attempt takes four.
-// A request body is never copied.
+// A RoundTrip over a stub that returns at once costs about 80 ns more than the stub
+// alone, and no allocation, if the policy has no timeouts or the caller's context
+// the nearer deadline; with a timeout of its own an attempt costs about 270 ns and
+// two allocations more. A request body is never copied.
 package lullhttp
