@@ -65,6 +65,7 @@ type Call struct {
 	paid     bool // an attempt is under way that receipt paid for
 	permit   bool // a place under the concurrency limit is held
 	ended    bool
+	reason   Reason // why, once it has
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -90,15 +91,15 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 		c.deadline = min(c.deadline, spec.Deadline)
 	}
 	if now >= c.deadline {
-		c.ended = true
-		return DeadlineReached
+		c.ended, c.reason = true, DeadlineReached
+		return c.reason
 	}
 	c.state = d.remember()
 	if b := c.state.breaker; b != nil {
 		token, ok := b.Start(now)
 		if !ok {
-			c.ended = true
-			return CircuitOpen
+			c.ended, c.reason = true, CircuitOpen
+			return c.reason
 		}
 		c.token = token
 	}
@@ -137,17 +138,11 @@ func (c *Call) left(now time.Duration) time.Duration {
 // Done nor Full it has begun, and Next must be told how it ended. If it is Full,
 // ask Queue.
 func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
-	if c.ended {
-		return Step{Done: true, Reason: CallerCanceled}
+	if c.over() {
+		return Step{Done: true, Reason: c.reason}
 	}
-	if c.attempts > 0 {
-		// Time has passed since Next said yes.
-		if now >= c.deadline {
-			return c.finish(now, DeadlineReached, random)
-		}
-		if !c.closed(now) {
-			return c.finish(now, CircuitOpen, random)
-		}
+	if no := c.late(now); no != Succeeded {
+		return c.finish(now, no, random)
 	}
 	switch {
 	case c.admitted():
@@ -156,6 +151,21 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 		return Step{Full: true}
 	}
 	return c.finish(now, Limited, random)
+}
+
+// over tells whether the call is Done, or was never started.
+func (c *Call) over() bool { return c.ended || c.state == nil }
+
+// late asks again what may have changed since the call was told to wait: for a
+// retry, or for room. It says why not, or Succeeded.
+func (c *Call) late(now time.Duration) Reason {
+	switch {
+	case now >= c.deadline:
+		return DeadlineReached
+	case c.attempts > 0 && !c.closed(now):
+		return CircuitOpen
+	}
+	return Succeeded
 }
 
 // admitted begins an attempt if there is room for it. It is all that Attempt has
@@ -182,29 +192,47 @@ func (c *Call) closed(now time.Duration) bool {
 // Full, w is in line: w.Admit is called when its turn comes, and then Admitted
 // must be; after Step.Wait at the latest, LeaveQueue must be.
 func (c *Call) Queue(now time.Duration, w *bulkhead.Waiter, random func() uint64) Step {
+	if c.over() {
+		return Step{Done: true, Reason: c.reason}
+	}
+	if c.state.limiter == nil {
+		return c.Attempt(now, random)
+	}
 	switch c.state.limiter.Join(now, w) {
 	case bulkhead.Admitted:
-		return c.Admitted()
+		return c.Admitted(now, random)
 	case bulkhead.Queued:
 		return Step{Full: true, Wait: min(w.Deadline-now, c.left(now))}
 	}
 	return c.finish(now, Limited, random)
 }
 
-// Admitted begins the attempt for which w.Admit was called.
-func (c *Call) Admitted() Step {
+// Admitted begins the attempt for which w.Admit was called, unless the wait was
+// too long for it.
+func (c *Call) Admitted(now time.Duration, random func() uint64) Step {
 	c.permit = true
+	if no := c.late(now); no != Succeeded {
+		return c.finish(now, no, random)
+	}
 	c.attempts++
 	return Step{}
 }
 
-// LeaveQueue gives up waiting. If w was admitted meanwhile, the attempt has
-// begun after all; else the call is Done.
-func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, random func() uint64) Step {
-	if !c.state.limiter.Leave(w) {
-		return c.Admitted()
+// LeaveQueue gives up waiting, because Step.Wait is over (why is Limited) or
+// because the caller's context ended (as for Stop). The call is Done then, unless
+// why is Limited and w was admitted in the same moment: then the attempt has
+// begun after all.
+func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, why Reason, random func() uint64) Step {
+	if !c.over() && c.state.limiter != nil && !c.state.limiter.Leave(w) {
+		if why == Limited {
+			return c.Admitted(now, random)
+		}
+		c.permit = true // for finish to give back
 	}
-	if now >= c.deadline {
+	switch {
+	case why != Limited:
+		return c.Stop(now, why, random)
+	case now >= c.deadline:
 		return c.finish(now, DeadlineReached, random)
 	}
 	return c.finish(now, Limited, random)
@@ -223,8 +251,8 @@ func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, random func() u
 //  7. Would the wait end before the deadline?
 //  8. Does the retry budget pay for it? It is charged here, before the wait.
 func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
-	if c.ended {
-		return Step{Done: true, Reason: CallerCanceled}
+	if c.over() {
+		return Step{Done: true, Reason: c.reason}
 	}
 	c.letGo(now)
 	c.last, c.answered = v.Kind, v.Code != CodeUnclassified && v.Code != CodeRetriedBelow
@@ -331,7 +359,11 @@ func (c *Call) letGo(now time.Duration) {
 
 // finish ends the call: the breaker learns its result, a success earns budget.
 func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
+	if c.over() {
+		return Step{Done: true, Reason: c.reason}
+	}
 	c.letGo(now)
+	c.reason = r
 	c.ended = true
 	if b := c.state.breaker; b != nil {
 		b.Done(now, c.token, c.outcome(r), random)
@@ -376,19 +408,18 @@ func (c *Call) outcome(r Reason) breaker.Outcome {
 	return breaker.Failure
 }
 
-// Stop ends a call whose caller's context ended while it waited: with
-// CallerCanceled (which says nothing about the dependency) or DeadlineReached.
-func (c *Call) Stop(now time.Duration, r Reason, random func() uint64) Step {
-	if c.ended {
-		return Step{Done: true, Reason: r}
+// Stop ends a call whose caller's context ended while it waited: because its
+// deadline was reached, or for any other reason, which is CallerCanceled and says
+// nothing about the dependency.
+func (c *Call) Stop(now time.Duration, why Reason, random func() uint64) Step {
+	if why != DeadlineReached {
+		why = CallerCanceled
 	}
-	return c.finish(now, r, random)
+	return c.finish(now, why, random)
 }
 
 // Abandon gives back everything that the call holds and reports nothing, for
 // an operation that panicked. It does nothing to a call that is Done.
 func (c *Call) Abandon(now time.Duration) {
-	if !c.ended && c.state != nil {
-		c.finish(now, CallerCanceled, nil)
-	}
+	c.finish(now, CallerCanceled, nil)
 }

@@ -316,6 +316,62 @@ func TestTheConcurrencyLimit(t *testing.T) {
 	}
 }
 
+func TestACallerThatLeavesTheLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(context.Context) (context.Context, context.CancelFunc)
+		want error
+	}{
+		"goes away": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(time.Second, cancel)
+			return ctx, cancel
+		}, context.Canceled},
+		"runs out of time": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Second)
+		}, lull.ErrDeadline},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Minute}, Breaker: breaker.Config{Consecutive: 1}})
+				go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(2 * time.Second); return nil })
+				synctest.Wait()
+				ctx, cancel := c.end(t.Context())
+				defer cancel()
+				start := time.Now()
+				err := lull.Run(ctx, d, func(context.Context) error { t.Error("called without room"); return nil })
+				if !errors.Is(err, c.want) || time.Since(start) != time.Second {
+					t.Errorf("%v after %v", err, time.Since(start))
+				}
+				time.Sleep(time.Minute)
+				if n := d.Limiter().InFlight() + d.Limiter().Waiting(); n != 0 {
+					t.Errorf("%d places are still taken", n)
+				}
+				if s := d.Breaker().State(d.Now()); s != breaker.Closed {
+					t.Errorf("the circuit is %v: a call that was never made counts against the dependency", s)
+				}
+			})
+		})
+	}
+}
+
+// A Call that was never started is one that is Done.
+func TestTheZeroCall(t *testing.T) {
+	var c lull.Call
+	w := &bulkhead.Waiter{}
+	for name, step := range map[string]lull.Step{
+		"Attempt":    c.Attempt(1, nil),
+		"Queue":      c.Queue(1, w, nil),
+		"LeaveQueue": c.LeaveQueue(1, w, lull.Limited, nil),
+		"Next":       c.Next(1, lull.Verdict{Kind: lull.KindTransient}, nil),
+		"Stop":       c.Stop(1, lull.CallerCanceled, nil),
+	} {
+		if !step.Done {
+			t.Errorf("%s: %+v", name, step)
+		}
+	}
+	c.Abandon(1)
+}
+
 func TestTheCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{

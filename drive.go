@@ -202,16 +202,11 @@ func (r *run) queue(now time.Duration) (Step, time.Duration) {
 	patience := r.after(max(step.Wait, 0))
 	select {
 	case <-turn:
-		step = c.Admitted()
+		step = c.Admitted(r.d.Now(), random)
 	case <-patience:
-		step = c.LeaveQueue(r.d.Now(), place, random)
+		step = c.LeaveQueue(r.d.Now(), place, Limited, random)
 	case <-r.ctx.Done():
-		gone := endedBy(r.ctx.Err())
-		if step = c.LeaveQueue(r.d.Now(), place, random); step.Done {
-			step.Reason = gone
-		} else {
-			step = c.Stop(r.d.Now(), gone, random)
-		}
+		step = c.LeaveQueue(r.d.Now(), place, endedBy(r.ctx.Err()), random)
 	}
 	r.timer.Stop()
 	return step, r.d.Now()

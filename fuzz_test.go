@@ -100,7 +100,7 @@ func FuzzCall(f *testing.F) {
 					if step = c.Attempt(now, luck); step.Full && place == nil {
 						place = &bulkhead.Waiter{Admit: func() {}}
 						if step = c.Queue(now, place, luck); step.Full {
-							step = c.LeaveQueue(now, place, luck)
+							step = c.LeaveQueue(now, place, lull.Reason(in.byte()%12), luck)
 						}
 					}
 				default:

@@ -154,7 +154,7 @@ func (w *world) take(c *caller, step lull.Step) {
 		waiter := c.waiter
 		w.after(max(step.Wait, 0), func() {
 			if c.waiter == waiter && !c.ended {
-				if left := c.call.LeaveQueue(w.now, waiter, w.r.Uint64); left.Done {
+				if left := c.call.LeaveQueue(w.now, waiter, lull.Limited, w.r.Uint64); left.Done {
 					c.waiter = nil
 					w.end(c, left)
 				} else {
@@ -175,8 +175,7 @@ func (w *world) admitted(c *caller) {
 		return // LeaveQueue found it admitted, and ran it
 	}
 	c.waiter = nil
-	c.call.Admitted()
-	w.run(c)
+	w.take(c, c.call.Admitted(w.now, w.r.Uint64))
 }
 
 // run is an attempt under way.
