@@ -137,9 +137,6 @@ type outgoing struct {
 // attempt sends the request once more.
 func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	x.attempts++
-	if x.attempts > 1 {
-		x.resp, x.err, x.out, x.detached = nil, nil, nil, lull.Detached{}
-	}
 	out, err := x.request(ctx)
 	if err != nil {
 		x.err = err
