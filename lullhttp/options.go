@@ -1,7 +1,6 @@
 package lullhttp
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,8 +19,8 @@ const DefaultAttemptHeader = "Lull-Attempt"
 type options struct {
 	hosts         int
 	wiring        []lull.Option
-	operation     func(*http.Request) string
-	attemptHeader string // canonical; empty: not sent
+	operation     func(*http.Request) string // nil: the method
+	attemptHeader string                     // canonical; empty: not sent
 	makeKey       func() string
 	statuses      map[int]lull.Kind
 	problems      map[string]lull.Kind
@@ -29,10 +28,7 @@ type options struct {
 }
 
 func defaultOptions() options {
-	return options{
-		attemptHeader: DefaultAttemptHeader,
-		operation:     func(r *http.Request) string { return cmp.Or(r.Method, http.MethodGet) },
-	}
+	return options{attemptHeader: DefaultAttemptHeader}
 }
 
 // An Option wires a Transport. It fails if what it was given makes no sense.

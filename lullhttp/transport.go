@@ -1,7 +1,6 @@
 package lullhttp
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -63,11 +62,10 @@ func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 			return d
 		}
 	}
-	host := ""
-	if req.URL != nil {
-		host = req.URL.Host
+	if req.URL == nil || req.URL.Host == "" {
+		return t.registry.Get("unknown host")
 	}
-	return t.registry.Get(cmp.Or(host, "unknown host"))
+	return t.registry.Get(req.URL.Host)
 }
 
 // Registry holds the dependencies that the transport made, by host.
@@ -96,7 +94,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	d := t.Dependency(req)
 	x := exchange{t: t, req: req, key: t.newKey(req)}
 	spec := lull.Spec{
-		Operation:     t.operation(req),
+		Operation:     t.nameOf(req),
 		NotIdempotent: !idempotent(req) && x.key == "",
 		NotReplayable: req.Body != nil && req.Body != http.NoBody && req.GetBody == nil,
 	}
@@ -111,6 +109,17 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, d.Error(spec.Operation, r, x.err)
 	}
 	return x.finish(r), nil
+}
+
+// nameOf is the operation's name in errors and events.
+func (t *Transport) nameOf(req *http.Request) string {
+	switch {
+	case t.operation != nil:
+		return t.operation(req)
+	case req.Method == "":
+		return http.MethodGet
+	}
+	return req.Method
 }
 
 // exchange is one call in flight: what its last attempt returned.
