@@ -50,8 +50,9 @@
 //
 // # What it costs
 //
-// A RoundTrip over a stub that returns at once costs about 80 ns more than the stub
-// alone, and no allocation, if the policy has no timeouts or the caller's context
-// the nearer deadline; with a timeout of its own an attempt costs about 270 ns and
-// two allocations more. A request body is never copied.
+// A RoundTrip over a stub that returns at once costs about 90 ns more than the stub
+// alone (125 under an http.Client that makes each request anew), and no
+// allocation, if the policy has no timeouts or the caller's context the nearer
+// deadline; with a timeout of its own an attempt costs about 270 ns and two
+// allocations more. A request body is never copied.
 package lullhttp

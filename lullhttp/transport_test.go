@@ -572,6 +572,82 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
+// Over HTTP/2 the rules are the same: one connection, the last body whole.
+func TestHTTP2(t *testing.T) {
+	var n, connections atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if n.Add(1)%3 != 0 {
+			w.WriteHeader(503)
+			w.Write(bytes.Repeat([]byte("sorry "), 3000))
+			return
+		}
+		fmt.Fprintf(w, "%s %s %s", r.Proto, r.Header.Get(lullhttp.DefaultAttemptHeader), body)
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	cl := client(t, eager, lullhttp.WithBase(s.Client().Transport))
+	for range 20 {
+		req, _ := http.NewRequest("PUT", s.URL, strings.NewReader("the body"))
+		resp, err := cl.Do(req)
+		if got := read(t, resp, err); got != "HTTP/2.0 3 the body" {
+			t.Fatalf("answer %q after %+v", got, lullhttp.OutcomeOf(resp))
+		}
+	}
+	if connections.Load() != 1 {
+		t.Errorf("%d connections, want 1", connections.Load())
+	}
+}
+
+// The timeout of an http.Client is the deadline of the call: what is left of it
+// is all that waits and attempts have.
+func TestTheClientsTimeoutIsTheDeadline(t *testing.T) {
+	s, _ := server(t, headers(503, "Retry-After", "20"))
+	cl := client(t, eager)
+	cl.Timeout = 10 * time.Second
+	resp, err := cl.Get(s.URL)
+	read(t, resp, err)
+	if o := lullhttp.OutcomeOf(resp); o.Reason != lull.DeadlineReached || o.Attempts != 1 {
+		t.Errorf("outcome %+v, want to stop at once", o)
+	}
+}
+
+// A call inside a call is not retried by both.
+func TestLayersDoNotMultiply(t *testing.T) {
+	var n atomic.Int64
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	cl := client(t, eager, lullhttp.WithBase(roundTripper(func(r *http.Request) (*http.Response, error) {
+		n.Add(1)
+		return http.DefaultTransport.RoundTrip(r)
+	})))
+	outer, err := lull.NewDependency("outer", eager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = lull.Run(t.Context(), outer, func(ctx context.Context) error {
+		req, _ := http.NewRequestWithContext(ctx, "GET", "http://"+addr, nil)
+		resp, err := cl.Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	})
+	if n.Load() != 3 || !errors.Is(err, lull.ErrAttemptsExhausted) || !errors.Is(err, lull.ErrPermanent) {
+		t.Errorf("%d attempts, %v; want the three of the inner layer", n.Load(), err)
+	}
+}
+
 func TestSwitchingProtocolsStaysWritable(t *testing.T) {
 	s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "Upgrade")
