@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/internal/problem"
 )
 
 func asError(err error, target **lull.Error) bool { return errors.As(err, target) }
@@ -36,9 +37,8 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 	if !errors.As(err, &problems) {
 		t.Fatalf("error is %v", err)
 	}
-	var got []string
+	got := problem.Fields(err)
 	for _, p := range problems {
-		got = append(got, p.Field)
 		if p.Allowed == "" || !strings.Contains(err.Error(), p.Error()) {
 			t.Errorf("problem %+v does not say what is allowed, or the error does not say the problem", p)
 		}

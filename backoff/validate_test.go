@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -50,14 +49,7 @@ func TestValidate(t *testing.T) {
 		{Schedule{Kind: 9, Jitter: 9, Base: -1, Cap: -1, Floor: -1, Factor: -1}, "Base Cap Factor Floor Jitter Kind"},
 	} {
 		err := c.s.Validate()
-		var list problem.List
-		if err != nil && !errors.As(err, &list) {
-			t.Fatalf("%+v: error of type %T", c.s, err)
-		}
-		var fields []string
-		for _, p := range list {
-			fields = append(fields, p.Field)
-		}
+		fields := problem.Fields(err)
 		slices.Sort(fields)
 		if got := strings.Join(fields, " "); got != c.want {
 			t.Errorf("%+v: problems in %q, want %q (%v)", c.s, got, c.want, err)

@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -34,13 +33,7 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 		{Config{FailureRate: inf, SlowRate: inf, SlowCall: 1, OpenJitter: inf}, "FailureRate SlowRate OpenJitter"},
 	} {
 		err := c.cfg.Validate()
-		var l problem.List
-		errors.As(err, &l)
-		var fields []string
-		for _, p := range l {
-			fields = append(fields, p.Field)
-		}
-		if got := strings.Join(fields, " "); got != c.want {
+		if got := strings.Join(problem.Fields(err), " "); got != c.want {
 			t.Errorf("%+v: problems with %q, want %q", c.cfg, got, c.want)
 		}
 		b, newErr := New(c.cfg)

@@ -67,14 +67,11 @@ func TestValidate(t *testing.T) {
 		{FinagleConfig{TTL: 61 * time.Second, MinPerSecond: -1, Percent: 1000.1}, "TTL MinPerSecond Percent"},
 		{FinagleConfig{Percent: nan}, "TTL Percent"},
 	} {
-		var got []string
 		err := c.config.Validate()
+		got := problem.Fields(err)
 		var list problem.List
-		if err != nil && !errors.As(err, &list) {
-			t.Errorf("%#v: %v is no list of problems", c.config, err)
-		}
+		errors.As(err, &list)
 		for _, p := range list {
-			got = append(got, p.Field)
 			if p.Allowed == "" {
 				t.Errorf("%#v: %s does not say what is allowed", c.config, p.Field)
 			}

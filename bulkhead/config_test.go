@@ -1,7 +1,6 @@
 package bulkhead
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -36,14 +35,7 @@ func TestValidate(t *testing.T) {
 	}
 	for _, c := range cases {
 		err := c.c.Validate()
-		var list problem.List
-		if err != nil && !errors.As(err, &list) {
-			t.Fatalf("%+v: error of type %T", c.c, err)
-		}
-		var fields []string
-		for _, p := range list {
-			fields = append(fields, p.Field)
-		}
+		fields := problem.Fields(err)
 		slices.Sort(fields)
 		if got := strings.Join(fields, " "); got != c.want {
 			t.Errorf("%+v: problems in %q, want %q (%v)", c.c, got, c.want, err)

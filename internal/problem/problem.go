@@ -80,3 +80,21 @@ func (l List) Unwrap() []error {
 	}
 	return errs
 }
+
+// Fields names the fields that err complains of, in its order: one name for each
+// problem, and none if err is nil. An err that is no List gives one that no
+// configuration has, its own text.
+func Fields(err error) []string {
+	if err == nil {
+		return nil
+	}
+	var l List
+	if !errors.As(err, &l) {
+		return []string{"(" + err.Error() + ")"}
+	}
+	fields := make([]string, len(l))
+	for i, p := range l {
+		fields[i] = p.Field
+	}
+	return fields
+}

@@ -3,6 +3,7 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -30,6 +31,12 @@ func TestProblemsOfPartsAreNamedAfterThem(t *testing.T) {
 		"Limit is no list: want a valid Limit"
 	if err.Error() != want {
 		t.Errorf("%v\nwant\n%v", err, want)
+	}
+	if got := strings.Join(Fields(err), " "); got != "Attempts Backoff.Base Backoff.Cap Limit" {
+		t.Errorf("fields %q", got)
+	}
+	if got := Fields(errors.New("other")); len(got) != 1 || got[0] != "(other)" || Fields(nil) != nil {
+		t.Errorf("fields of another error: %q; of none: %q", got, Fields(nil))
 	}
 	var p Problem
 	if !errors.As(err, &p) || p.Field != "Attempts" {
