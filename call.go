@@ -208,9 +208,12 @@ func (c *Call) Queue(now time.Duration, w *bulkhead.Waiter, random func() uint64
 }
 
 // Admitted begins the attempt for which w.Admit was called, unless the wait was
-// too long for it.
+// too long for it, or the call has ended: then the place is given back.
 func (c *Call) Admitted(now time.Duration, random func() uint64) Step {
 	c.permit = true
+	if c.over() {
+		return c.finish(now, c.reason, random)
+	}
 	if no := c.late(now); no != Succeeded {
 		return c.finish(now, no, random)
 	}
@@ -347,7 +350,7 @@ func class(v Verdict) budget.Class {
 // (so that a call that waits holds none), and its count in budgets of concurrent
 // retries.
 func (c *Call) letGo(now time.Duration) {
-	if c.permit {
+	if c.permit && c.state != nil {
 		c.permit = false
 		c.state.limiter.Release()
 	}
@@ -359,10 +362,10 @@ func (c *Call) letGo(now time.Duration) {
 
 // finish ends the call: the breaker learns its result, a success earns budget.
 func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
+	c.letGo(now)
 	if c.over() {
 		return Step{Done: true, Reason: c.reason}
 	}
-	c.letGo(now)
 	c.reason = r
 	c.ended = true
 	if b := c.state.breaker; b != nil {
@@ -377,11 +380,8 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 // succeed is Next for a first attempt that succeeded, and does the same in a
 // straight line.
 func (c *Call) succeed(now time.Duration) {
+	c.letGo(now)
 	c.ended = true
-	if c.permit {
-		c.permit = false
-		c.state.limiter.Release()
-	}
 	if b := c.state.breaker; b != nil {
 		b.Done(now, c.token, breaker.Success, nil)
 	}

@@ -184,3 +184,24 @@ func TestBreakersAreToldTheTime(t *testing.T) {
 		}
 	})
 }
+
+// A driver that ends a call while it stands in line, and is handed the place
+// afterwards, must not take it out of circulation.
+func TestAPlaceGivenToACallThatHasEnded(t *testing.T) {
+	d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Second}})
+	first, _ := d.Start(0, lull.Spec{})
+	first.Attempt(0, nil)
+	c, _ := d.Start(0, lull.Spec{})
+	c.Attempt(0, nil)
+	if step := c.Queue(0, &bulkhead.Waiter{}, nil); !step.Full {
+		t.Fatalf("in line: %+v", step)
+	}
+	c.Stop(0, lull.CallerCanceled, nil)
+	first.Next(0, lull.Verdict{}, nil) // hands its place to c
+	if step := c.Admitted(0, nil); !step.Done || step.Reason != lull.CallerCanceled || c.Attempts() != 0 {
+		t.Errorf("a call that has ended begins an attempt: %+v", step)
+	}
+	if n := d.Limiter().InFlight(); n != 0 {
+		t.Errorf("%d places are still taken", n)
+	}
+}
