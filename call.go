@@ -8,6 +8,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // Spec is what a driver knows of a call before its first attempt. The zero Spec
@@ -85,7 +86,7 @@ func (d *Dependency) Start(now time.Duration, spec Spec) (Call, Step) {
 func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	c.d, c.spec, c.start, c.deadline = d, spec, now, never
 	if limit := d.plan.policy.Deadline; limit > 0 {
-		c.deadline = saturate(max(now, 0), limit)
+		c.deadline = saturating.Add(max(now, 0), limit)
 	}
 	if spec.Deadline != 0 {
 		c.deadline = min(c.deadline, spec.Deadline)
@@ -326,7 +327,7 @@ func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() 
 	}
 	spread := hintSpread(v.After, p.throttled.Ceiling(retry))
 	spread = min(spread, max(left-v.After-1, 0))
-	return saturate(v.After, time.Duration(chance.UpTo(uint64(spread), random))), v.After
+	return saturating.Add(v.After, time.Duration(chance.UpTo(uint64(spread), random))), v.After
 }
 
 // hintSpread is how far jitter may push a wait that the server asked for. All

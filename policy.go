@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // What the zero Policy means, in one place. The budget's and the breaker's own
@@ -149,20 +150,12 @@ func (p Policy) WorstCase() time.Duration {
 	var sum time.Duration
 	for n := 1; n <= p.allowed() && sum < bound; n++ {
 		if n > 1 {
-			longest := max(p.Backoff.Max(n-1), throttled.Max(n-1), saturate(p.HintLimit, hintSpread(p.HintLimit, throttled.Max(n-1))))
-			sum = saturate(sum, longest)
+			longest := max(p.Backoff.Max(n-1), throttled.Max(n-1), saturating.Add(p.HintLimit, hintSpread(p.HintLimit, throttled.Max(n-1))))
+			sum = saturating.Add(sum, longest)
 		}
-		sum = saturate(sum, saturate(max(p.Limit.MaxWait, 0), p.AttemptTimeout))
+		sum = saturating.Add(sum, saturating.Add(max(p.Limit.MaxWait, 0), p.AttemptTimeout))
 	}
 	return min(sum, bound)
-}
-
-// saturate adds two durations that are not negative, without overflow.
-func saturate(a, b time.Duration) time.Duration {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 // InternalService is a starting point for a service called within one data

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // What the zero Config stands for. Provisional: the simulator will settle them.
@@ -126,7 +127,7 @@ func (c Config) rules() rules {
 		minCalls:     int64(cmp.Or(c.MinCalls, DefaultMinCalls)),
 		consecutive:  int64(c.Consecutive),
 		openFor:      cmp.Or(c.OpenFor, DefaultOpenFor),
-		openMax:      cmp.Or(c.OpenMax, max(DefaultOpenMax, later(c.OpenFor, c.OpenFor))),
+		openMax:      cmp.Or(c.OpenMax, max(DefaultOpenMax, saturating.Add(c.OpenFor, c.OpenFor))),
 		jitter:       max(0, cmp.Or(c.OpenJitter, DefaultOpenJitter)),
 		probes:       int32(cmp.Or(c.Probes, DefaultProbes)),
 		probeTimeout: cmp.Or(c.ProbeTimeout, DefaultProbeTimeout),
@@ -140,14 +141,6 @@ func (c Config) rules() rules {
 	}
 	r.openFor = min(r.openFor, r.openTop)
 	return r
-}
-
-// later is t+d, held at the end of time. d must not be negative.
-func later(t, d time.Duration) time.Duration {
-	if t > 0 && d > math.MaxInt64-t {
-		return math.MaxInt64
-	}
-	return t + d
 }
 
 // since is to-from, held at the longest duration, and zero when to lies before

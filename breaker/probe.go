@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // A probe is a call that a half-open breaker waits for.
@@ -41,7 +42,7 @@ func (b *Breaker) probeDeadline() time.Duration {
 	for _, p := range b.out[1:] {
 		first = min(first, p.start)
 	}
-	return later(first, b.probeTimeout)
+	return saturating.Add(first, b.probeTimeout)
 }
 
 // lostProbe tells whether a probe has timed out by now, and when. The lock is

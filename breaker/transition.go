@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // another makes a further random number of luck, for a probe that times out:
@@ -49,7 +50,7 @@ func (b *Breaker) peek(now time.Duration) (State, time.Duration) {
 	defer b.mu.Unlock()
 	s, until := b.state(), b.until
 	if at, lost := b.lostProbe(now); lost {
-		s, until = Open, later(at, b.openTime(b.openings, another(b.luck)))
+		s, until = Open, saturating.Add(at, b.openTime(b.openings, another(b.luck)))
 	}
 	if s == Open && now >= until && !b.forced {
 		s = HalfOpen
@@ -89,7 +90,7 @@ func (b *Breaker) settle(now time.Duration) {
 // open begins an open time at the given moment.
 func (b *Breaker) open(at time.Duration, why Reason, calls, failures int64, luck uint64) {
 	b.luck = luck
-	b.until = later(at, b.openTime(b.openings, luck))
+	b.until = saturating.Add(at, b.openTime(b.openings, luck))
 	if b.openings < math.MaxUint8 {
 		b.openings++
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/internal/window"
 )
 
@@ -212,7 +213,7 @@ func draw(rnd func() uint64) int64 {
 // do not make it news, or every failure in a half-failing stream would be.
 func (b *Ratio) refuse() Grant {
 	if b.cooldown > 0 {
-		b.until = b.now + min(b.cooldown, math.MaxInt64-b.now)
+		b.until = saturating.Add(b.now, b.cooldown)
 		return Grant{Exhausted: true, Until: b.until}
 	}
 	news := !b.empty || b.now-b.refused >= slots*b.width

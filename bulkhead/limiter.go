@@ -1,7 +1,6 @@
 package bulkhead
 
 import (
-	"math"
 	"sync/atomic"
 	"time"
 )
@@ -93,11 +92,3 @@ func (l *Limiter) InFlight() int { return int(uint32(l.word.Load())) }
 
 // Waiting is the number of callers that wait for a permit.
 func (l *Limiter) Waiting() int { return int(l.word.Load() >> 32) }
-
-// deadline is now plus the longest wait, without overflow.
-func (l *Limiter) deadline(now time.Duration) time.Duration {
-	if d := now + l.maxWait; d >= now {
-		return d
-	}
-	return math.MaxInt64
-}

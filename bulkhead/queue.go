@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // Outcome is what Join made of a caller.
@@ -97,7 +99,7 @@ func (l *Limiter) Join(now time.Duration, w *Waiter) Outcome {
 			return Refused
 		}
 		if l.word.CompareAndSwap(word, word+oneWaiting) {
-			w.Deadline = l.deadline(now)
+			w.Deadline = saturating.Add(now, l.maxWait)
 			q.push(l, w)
 			return Queued
 		}

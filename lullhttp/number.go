@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 const maxWait = time.Duration(math.MaxInt64)
@@ -44,7 +46,7 @@ func parseDecimal(s string, unit time.Duration) (time.Duration, bool) {
 	if !ok {
 		return 0, false
 	}
-	return addSaturated(d, f), true
+	return saturating.Add(d, f), true
 }
 
 // parseFraction reads the digits behind the point, as a part of unit.
@@ -71,11 +73,4 @@ func parseFraction(s string, unit time.Duration) (time.Duration, bool) {
 	lo, carry := bits.Add64(lo, scale-1, 0)
 	q, _ := bits.Div64(hi+carry, lo, scale) // num <= scale, so q <= unit
 	return time.Duration(q), true
-}
-
-func addSaturated(a, b time.Duration) time.Duration {
-	if a > maxWait-b {
-		return maxWait
-	}
-	return a + b
 }

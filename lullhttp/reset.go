@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // resetHeaders are the fields by which services said when a quota is full again
@@ -192,7 +194,7 @@ func parseDuration(s string) (time.Duration, bool) {
 		if !ok {
 			return 0, false
 		}
-		sum = addSaturated(sum, d)
+		sum = saturating.Add(sum, d)
 		s = s[n:]
 		next++
 	}
