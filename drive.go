@@ -92,7 +92,7 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 	random := r.d.plan.rand
 	for {
 		now := r.d.Now()
-		if v.Kind != KindSuccess && r.ctx.Err() != nil && endedBy(r.ctx.Err()) == CallerCanceled {
+		if err := r.ctx.Err(); v.Kind != KindSuccess && err != nil && endedBy(err) == CallerCanceled {
 			v.Kind = KindCanceled
 		}
 		step := r.call.Next(now, v, random)
@@ -110,10 +110,7 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 			return r.ended(op, now, r.call.Stop(now, endedBy(err), random), v)
 		}
 		r.observeWait(op, EventRetryStarted, now, step, now-slept, v)
-		if step = r.call.Attempt(now, random); step.Full {
-			step, now = r.queue(now)
-		}
-		if step.Done {
+		if step, now = r.begin(now); step.Done {
 			return r.ended(op, now, step, v)
 		}
 		v = r.try(op, now)
@@ -122,14 +119,20 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 
 // queued is a call for whose first attempt there was no room at once.
 func (r *run) queued(op *operation, now time.Duration) Result {
-	step := r.call.Attempt(now, r.d.plan.rand)
-	if step.Full {
-		step, now = r.queue(now)
-	}
+	step, now := r.begin(now)
 	if step.Done {
 		return r.ended(op, now, step, Verdict{})
 	}
 	return r.goOn(op, r.try(op, now))
+}
+
+// begin begins the next attempt, standing in line for it if need be, and tells
+// the time at which it did.
+func (r *run) begin(now time.Duration) (Step, time.Duration) {
+	if step := r.call.Attempt(now, r.d.plan.rand); !step.Full {
+		return step, now
+	}
+	return r.queue(now)
 }
 
 // try runs the attempt that began at now, in a context of its own if it needs

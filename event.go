@@ -11,8 +11,8 @@ import (
 type EventKind uint8
 
 const (
-	// EventCallEnded: a call has its result. Every call that was not refused its
-	// first attempt has exactly one such event, and every refused one too.
+	// EventCallEnded: a call has its result. Every call has exactly one such event,
+	// also one that was refused before its first attempt.
 	EventCallEnded EventKind = iota
 	// EventRetryScheduled: an attempt failed, and another will follow after Delay.
 	EventRetryScheduled

@@ -106,7 +106,8 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// throttled is the schedule that is used after a Throttled failure.
+// throttled is the schedule that is used after a Throttled failure, given a
+// policy with its defaults filled in.
 func (p Policy) throttled() backoff.Schedule {
 	s := p.Backoff
 	if s.Kind == backoff.Ethernet || s.Kind == backoff.Immediate {
@@ -123,13 +124,12 @@ func (p Policy) throttled() backoff.Schedule {
 }
 
 // allowed is the number of attempts that a call may make: the policy's own
-// number, or fewer where its schedule gives up first.
+// number (its default filled in), or fewer where its schedule gives up first.
 func (p Policy) allowed() int {
-	n := cmp.Or(p.Attempts, DefaultAttempts)
 	if limit := p.Backoff.Limit(); limit > 0 {
-		n = min(n, limit+1)
+		return min(p.Attempts, limit+1)
 	}
-	return n
+	return p.Attempts
 }
 
 // WorstCase is the longest that a call can take: every attempt times out, and

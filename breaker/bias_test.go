@@ -203,16 +203,9 @@ func TestBiasVerySlowSuccesses(t *testing.T) {
 		const service = 3 * DefaultWindow
 		b := must(t, Config{})
 		r := rand.New(rand.NewPCG(seed, 4))
-		type flight struct {
-			at  time.Duration
-			tok Token
-		}
-		var flying []flight
+		var flying flights
 		for now := time.Duration(0); now < 12*DefaultWindow; now += 10 * time.Millisecond {
-			for len(flying) > 0 && flying[0].at+service <= now {
-				b.Done(now, flying[0].tok, Success, nil)
-				flying = flying[1:]
-			}
+			flying.land(b, now, service, Success)
 			tok, ok := b.Start(now)
 			if !ok {
 				t.Fatalf("seed %d: opened by 5 %% of failures before %v", seed, now)
@@ -220,7 +213,7 @@ func TestBiasVerySlowSuccesses(t *testing.T) {
 			if r.Float64() < 0.05 {
 				b.Done(now, tok, Failure, nil)
 			} else {
-				flying = append(flying, flight{now, tok})
+				flying = append(flying, tok)
 			}
 		}
 	}

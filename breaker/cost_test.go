@@ -57,26 +57,21 @@ func TestCostMemory(t *testing.T) {
 	}
 }
 
-func BenchmarkSuccess(b *testing.B) {
-	k, _ := New(Config{})
+func benchmarkCalls(b *testing.B, c Config, o Outcome) {
+	k := must(b, c)
 	var now time.Duration
 	b.ReportAllocs()
 	for b.Loop() {
 		now += 100
 		t, _ := k.Start(now)
-		k.Done(now+50, t, Success, nil)
+		k.Done(now+50, t, o, nil)
 	}
 }
 
+func BenchmarkSuccess(b *testing.B) { benchmarkCalls(b, Config{}, Success) }
+
 func BenchmarkSuccessAllRules(b *testing.B) {
-	k, _ := New(Config{Consecutive: 5, SlowRate: 0.5, SlowCall: time.Second})
-	var now time.Duration
-	b.ReportAllocs()
-	for b.Loop() {
-		now += 100
-		t, _ := k.Start(now)
-		k.Done(now+50, t, Success, nil)
-	}
+	benchmarkCalls(b, Config{Consecutive: 5, SlowRate: 0.5, SlowCall: time.Second}, Success)
 }
 
 func BenchmarkSuccessParallel(b *testing.B) {
@@ -93,14 +88,7 @@ func BenchmarkSuccessParallel(b *testing.B) {
 }
 
 func BenchmarkFailure(b *testing.B) {
-	k, _ := New(Config{FailureRate: 1, MinCalls: 1 << 40})
-	var now time.Duration
-	b.ReportAllocs()
-	for b.Loop() {
-		now += 100
-		t, _ := k.Start(now)
-		k.Done(now+50, t, Failure, nil)
-	}
+	benchmarkCalls(b, Config{FailureRate: 1, MinCalls: 1 << 40}, Failure)
 }
 
 func BenchmarkRefused(b *testing.B) {

@@ -18,20 +18,13 @@ func TestHangOpens(t *testing.T) {
 				t.Run(fmt.Sprintf("timeout %v, a call each %v, after %v of health", timeout, gap, before), func(t *testing.T) {
 					var opened time.Duration
 					b := must(t, Config{}, func(c Change) { opened = c.At })
-					type flight struct {
-						at  time.Duration
-						tok Token
-					}
-					var flying []flight
+					var flying flights
 					for now := max(0, before-2*window); opened == 0; now += gap {
-						for len(flying) > 0 && flying[0].at+timeout <= now {
-							b.Done(now, flying[0].tok, Failure, nil)
-							flying = flying[1:]
-						}
+						flying.land(b, now, timeout, Failure)
 						if tok, _ := b.Start(now); now < before {
 							b.Done(now, tok, Success, nil)
 						} else {
-							flying = append(flying, flight{now, tok})
+							flying = append(flying, tok)
 						}
 						// Half a window of failures is half of what is judged, after health; a
 						// window gives even the slow client its twenty calls.
@@ -74,22 +67,15 @@ func TestHangOfAFewDoesNotOpen(t *testing.T) {
 		for seed := range uint64(5) {
 			b := must(t, Config{})
 			r := rand.New(rand.NewPCG(seed, 1))
-			type flight struct {
-				at  time.Duration
-				tok Token
-			}
-			var flying []flight
+			var flying flights
 			for now := time.Duration(0); now < timeout+5*DefaultWindow; now += 10 * time.Millisecond {
-				for len(flying) > 0 && flying[0].at+timeout <= now {
-					b.Done(now, flying[0].tok, Failure, nil)
-					flying = flying[1:]
-				}
+				flying.land(b, now, timeout, Failure)
 				tok, ok := b.Start(now)
 				if !ok {
 					t.Fatalf("seed %d: opened by 5 %% of calls that hang for %v", seed, timeout)
 				}
 				if r.Float64() < 0.05 {
-					flying = append(flying, flight{now, tok})
+					flying = append(flying, tok)
 				} else {
 					b.Done(now, tok, Success, nil)
 				}
@@ -104,23 +90,16 @@ func TestHangOfAFewThroughAFallInTraffic(t *testing.T) {
 	for _, windows := range []time.Duration{1, 2, 3, 6} {
 		timeout := windows * DefaultWindow
 		b := must(t, Config{})
-		type flight struct {
-			at  time.Duration
-			tok Token
-		}
-		var flying []flight
+		var flying flights
 		now := time.Duration(0)
 		for i := 0; now < 2*timeout+4*DefaultWindow; i++ {
-			for len(flying) > 0 && flying[0].at+timeout <= now {
-				b.Done(now, flying[0].tok, Failure, nil)
-				flying = flying[1:]
-			}
+			flying.land(b, now, timeout, Failure)
 			tok, ok := b.Start(now)
 			if !ok {
 				t.Fatalf("opened at %v by 5 %% of calls that hang for %v", now, timeout)
 			}
 			if i%20 == 0 {
-				flying = append(flying, flight{now, tok})
+				flying = append(flying, tok)
 			} else {
 				b.Done(now, tok, Success, nil)
 			}

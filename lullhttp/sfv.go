@@ -136,6 +136,24 @@ func (p *fieldParser) number() (fieldValue, bool) {
 
 // str reads a String: printable ASCII in quotes, where \ quotes " and \ only.
 func (p *fieldParser) str() bool {
+	return p.quoted('\\', func() bool { return p.eat('"') || p.eat('\\') })
+}
+
+// display reads a Display String: a percent sign was before the quote. Its
+// escapes must be in lower case; that they form UTF-8 is not checked.
+func (p *fieldParser) display() bool {
+	return p.quoted('%', func() bool {
+		if len(p.s)-p.i < 2 || !isLowerHex(p.s[p.i]) || !isLowerHex(p.s[p.i+1]) {
+			return false
+		}
+		p.i += 2
+		return true
+	})
+}
+
+// quoted reads printable ASCII in quotes, and escaped what the escape character
+// is followed by.
+func (p *fieldParser) quoted(escape byte, escaped func() bool) bool {
 	if !p.eat('"') {
 		return false
 	}
@@ -145,8 +163,8 @@ func (p *fieldParser) str() bool {
 		switch {
 		case c == '"':
 			return true
-		case c == '\\':
-			if !p.eat('"') && !p.eat('\\') {
+		case c == escape:
+			if !escaped() {
 				return false
 			}
 		case c < ' ' || c > '~':
@@ -163,30 +181,6 @@ func (p *fieldParser) bytes() bool {
 	body := p.eatAll(func(c byte) bool { return isAlpha(c) || isDigit(c) || c == '+' || c == '/' })
 	padding := p.eatAll(func(c byte) bool { return c == '=' })
 	return p.eat(':') && len(body)%4 != 1 && (padding == "" || (len(body)+len(padding))%4 == 0 && len(padding) <= 2)
-}
-
-// display reads a Display String: a percent sign was before the quote. Its
-// escapes must be in lower case; that they form UTF-8 is not checked.
-func (p *fieldParser) display() bool {
-	if !p.eat('"') {
-		return false
-	}
-	for !p.end() {
-		c := p.s[p.i]
-		p.i++
-		switch {
-		case c == '"':
-			return true
-		case c == '%':
-			if len(p.s)-p.i < 2 || !isLowerHex(p.s[p.i]) || !isLowerHex(p.s[p.i+1]) {
-				return false
-			}
-			p.i += 2
-		case c < ' ' || c > '~':
-			return false
-		}
-	}
-	return false
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

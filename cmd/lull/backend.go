@@ -149,11 +149,15 @@ func (b *backend) close() {
 
 // sleepUntil waits for the clock to read t; false means that stop came first.
 func sleepUntil(clock func() time.Duration, t time.Duration, stop <-chan struct{}) bool {
-	wait := t - clock()
-	if wait <= 0 {
+	return sleep(t-clock(), stop)
+}
+
+// sleep waits for d; false means that stop came first.
+func sleep(d time.Duration, stop <-chan struct{}) bool {
+	if d <= 0 {
 		return true
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

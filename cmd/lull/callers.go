@@ -90,14 +90,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return sleep(d, ctx.Done())
 }
 
 // attempt makes one request that must be answered with 200 within timeout.
