@@ -49,7 +49,9 @@ func parseDecimal(s string, unit time.Duration) (time.Duration, bool) {
 	return saturating.Add(d, f), true
 }
 
-// parseFraction reads the digits behind the point, as a part of unit.
+// parseFraction reads the digits behind the point, as a part of unit. It keeps 18
+// of them, which is as many as a uint64 holds: of a day, the longest unit, the
+// last is worth 0.0001 ns.
 func parseFraction(s string, unit time.Duration) (time.Duration, bool) {
 	if s == "" {
 		return 0, false
@@ -60,7 +62,7 @@ func parseFraction(s string, unit time.Duration) (time.Duration, bool) {
 		switch {
 		case digit > 9:
 			return 0, false
-		case scale < 1e9:
+		case scale < 1e18:
 			num, scale = num*10+uint64(digit), scale*10
 		case digit > 0:
 			more = true

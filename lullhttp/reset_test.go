@@ -63,6 +63,24 @@ func TestResetForms(t *testing.T) {
 	}
 }
 
+// Fractions are exact, rounded up to the nanosecond, however long the unit is.
+func TestFractionsOfLongUnits(t *testing.T) {
+	for s, want := range map[string]time.Duration{
+		"0.0000000001h":                     360,
+		"0.000000000001h":                   4, // 3.6
+		"0.00000000000001d":                 1, // 0.864
+		"0.00000000000000000001d":           1, // more digits than are kept
+		"0.5d":                              12 * time.Hour,
+		"0.999999999999999999d":             24 * time.Hour,
+		"0.9999999999999999999999999999d":   24 * time.Hour,
+		"0.000000000000000000000000000000s": 0,
+	} {
+		if got, ok := parseDuration(s); !ok || got != want {
+			t.Errorf("%s = %d, %v, want %d", s, got, ok, want)
+		}
+	}
+}
+
 func TestDurationsAgreeWithTime(t *testing.T) {
 	for d := time.Duration(1); d < math.MaxInt64/3; d = d*3 + 7 {
 		if got, ok := parseDuration(d.String()); !ok || got != d {
