@@ -14,8 +14,8 @@ import (
 // out of range are taken for the nearest, or the default.
 func (s Schedule) Validate() error {
 	var l problem.List
-	l.Check(s.Kind <= Ethernet, "Kind", s.Kind, "exponential, linear, constant, immediate or ethernet")
-	l.Check(s.Jitter <= Proportional, "Jitter", s.Jitter, "full, equal, none, decorrelated or proportional")
+	l.Check(s.Kind <= Ethernet, "Kind", s.Kind, kindsAllowed)
+	l.Check(s.Jitter <= Proportional, "Jitter", s.Jitter, jittersAllowed)
 	switch s.Kind {
 	case Immediate:
 		l.Check(s.Jitter == Full || s.Jitter == None || s.Jitter > Proportional,
