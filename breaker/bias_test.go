@@ -24,6 +24,8 @@ const (
 	biasSeeds   = 20
 )
 
+var biasRated = Config{Consecutive: -1, FailureRate: 0.5, OpenFor: 30 * time.Second, OpenMax: 30 * time.Second, OpenJitter: -1}
+
 // guard is what the simulation needs of a breaker: admit returns what to call
 // when the call ends, or nil.
 type guard interface {
@@ -73,10 +75,10 @@ type ours struct {
 	opened int
 }
 
-func newOurs(t testing.TB, seed uint64) *ours {
+func newOurs(t testing.TB, seed uint64, c Config) *ours {
 	o := &ours{rnd: rand.New(rand.NewPCG(seed, 2)).Uint64}
-	o.b = must(t, Config{OpenFor: 30 * time.Second, OpenMax: 30 * time.Second, OpenJitter: -1}, func(c Change) {
-		if c.Reason == FailureRate {
+	o.b = must(t, c, func(c Change) {
+		if c.From == Closed {
 			o.opened++
 		}
 	})
@@ -162,7 +164,7 @@ func TestBiasFailuresThatReturnSooner(t *testing.T) {
 		var us, usual float64
 		opened := 0
 		for seed := range uint64(biasSeeds) {
-			o := newOurs(t, seed)
+			o := newOurs(t, seed, biasRated)
 			us += traffic(seed, c.errors, c.constant, o) / biasSeeds
 			usual += traffic(seed, c.errors, c.constant, &completions{}) / biasSeeds
 			opened += o.opened
@@ -181,7 +183,7 @@ func TestBiasFailuresThatReturnSooner(t *testing.T) {
 
 func TestBiasMoreErrorsThanTheThresholdOpen(t *testing.T) {
 	for seed := range uint64(biasSeeds) {
-		o := newOurs(t, seed)
+		o := newOurs(t, seed, biasRated)
 		r := rand.New(rand.NewPCG(seed, 3))
 		var open time.Duration
 		for now := time.Duration(0); now < 10*time.Second && open == 0; now += time.Second / biasRate {
@@ -197,11 +199,76 @@ func TestBiasMoreErrorsThanTheThresholdOpen(t *testing.T) {
 	}
 }
 
+// The default rule in the same setting: what it takes away, and what it does to
+// a dependency whose errors are as many as that.
+func TestBiasDefault(t *testing.T) {
+	for _, errors := range []float64{0.05, 0.20, 0.30, 0.90} {
+		for _, constant := range []bool{true, false} {
+			for seed := range uint64(biasSeeds / 4) {
+				o := newOurs(t, seed, Config{})
+				us := traffic(seed, errors, constant, o)
+				if all := traffic(seed, errors, constant, nobody{}); us != all || o.opened > 0 {
+					t.Errorf("%.0f %% errors, constant %t, seed %d: %.4f of calls succeed of %.4f possible, opened %d times", 100*errors, constant, seed, us, all, o.opened)
+				}
+			}
+		}
+	}
+}
+
+// nobody guards nothing.
+type nobody struct{}
+
+func (nobody) admit(time.Duration) func(time.Duration, bool) { return func(time.Duration, bool) {} }
+
+// A quiet process sees few calls, and three failures in a row are not rare among
+// independent ones: p³ at each place in the row. It costs a part of the time that
+// the failures themselves took.
+func TestBiasQuietProcess(t *testing.T) {
+	const (
+		gap   = 12 * time.Second
+		calls = 1_000_000
+		p     = 0.1
+	)
+	for _, took := range []time.Duration{0, time.Millisecond, time.Second} {
+		opened, refused := 0, 0
+		b := must(t, Config{}, func(c Change) {
+			if c.From == Closed {
+				opened++
+			}
+		})
+		r := rand.New(rand.NewPCG(1, 13))
+		for i := range calls {
+			now := time.Duration(i) * gap
+			tok, ok := b.Start(now)
+			switch {
+			case !ok:
+				refused++
+			case r.Float64() < p:
+				b.Done(now+took, tok, Failure, r.Uint64)
+			default:
+				b.Done(now+100*time.Millisecond, tok, Success, r.Uint64)
+			}
+		}
+		t.Logf("failures of %v: opened %d times in %d calls, refused %d", took, opened, calls, refused)
+		if least, most := int(0.8*p*p*p*calls), int(p*p*p*calls); opened < least || opened > most {
+			t.Errorf("failures of %v: opened %d times in %d calls, want %d to %d", took, opened, calls, least, most)
+		}
+		if refused > 0 {
+			t.Errorf("failures of %v: %d calls refused, want none of those 12 s later", took, refused)
+		}
+	}
+}
+
 // Right after a restart nothing but failures has come back, for three windows.
 func TestBiasVerySlowSuccesses(t *testing.T) {
+	verySlowSuccesses(t, rated(Config{}))
+	verySlowSuccesses(t, Config{ConsecutiveFor: 4 * DefaultWindow}) // more than they take
+}
+
+func verySlowSuccesses(t *testing.T, c Config) {
 	for seed := range uint64(biasSeeds) {
 		const service = 3 * DefaultWindow
-		b := must(t, Config{})
+		b := must(t, c)
 		r := rand.New(rand.NewPCG(seed, 4))
 		var flying flights
 		for now := time.Duration(0); now < 12*DefaultWindow; now += 10 * time.Millisecond {
@@ -225,7 +292,7 @@ func TestBiasVerySlowSuccesses(t *testing.T) {
 func TestBiasBurstAfterIdle(t *testing.T) {
 	for _, fail := range []time.Duration{0, time.Second, DefaultWindow, 3 * DefaultWindow, 6 * DefaultWindow} {
 		for seed := range uint64(50) {
-			b := must(t, Config{})
+			b := must(t, rated(Config{}))
 			r := rand.New(rand.NewPCG(seed, 5))
 			now := time.Hour + time.Duration(r.Int64N(int64(time.Minute)))
 			var toks []Token
@@ -258,7 +325,7 @@ func TestBiasBurstOneByOne(t *testing.T) {
 	opened := 0
 	r := rand.New(rand.NewPCG(1, 6))
 	for range bursts {
-		b := must(t, Config{})
+		b := must(t, rated(Config{}))
 		for range 100 {
 			if tok, ok := b.Start(0); ok && r.Float64() < 0.2 {
 				b.Done(0, tok, Failure, nil)

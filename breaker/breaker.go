@@ -2,43 +2,43 @@ package breaker
 
 import (
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/lullgo/lull/internal/chance"
 	"github.com/lullgo/lull/internal/window"
 )
 
-// A Breaker guards the calls to one dependency. Make one with New; the zero
-// Breaker is off. Its methods may be called concurrently and from listeners.
-// They panic only when a listener or a source of randomness does. A Breaker
-// must not be copied.
+// A Breaker guards the calls to one dependency. Make one with New, or with a
+// Plan; the zero Breaker is off. Its methods may be called concurrently and from
+// listeners. They panic only when a listener or a source of randomness does. A
+// Breaker must not be copied.
 type Breaker struct {
-	rules
-	listeners []func(Change)
+	*rules // shared by all breakers of a plan; nil when the breaker is off
 
 	// word is generation<<stateBits | State, and zero when the breaker is off.
 	// It is written under mu.
-	word    atomic.Uint64
-	counted atomic.Pointer[cohorts] // nil until the first call
-	streak  atomic.Int64            // failures in a row, when that rule is on
+	word atomic.Uint64
 	// gate spares refused calls the lock: a breaker that is not closed refuses
-	// every call before that time. Written under mu, before word.
+	// every call before that time. While it is open, that is when the open time
+	// ends. Written under mu, before word.
 	gate atomic.Int64
+	// streak is how many failures in a row there were while closed. Added to under
+	// mu, and set to zero by every success.
+	streak  atomic.Int64
+	counted atomic.Pointer[cohorts] // nil until the first call that is counted
 
-	mu         sync.Mutex // guards what follows
-	until      time.Duration
-	closedAt   time.Duration
-	luck       uint64 // the latest random number
-	out        []probe
-	wins       int32 // probes that succeeded in a row
+	mu         sync.Mutex    // guards what follows
+	streakFrom time.Duration // end of the first failure in the row
+	downFrom   time.Duration // when the outage began that opened it
+	closedAt   time.Duration // when it last closed; never: the lowest number
+	luck       uint64        // the latest random number
+	out        probes
+	audience   *audience // nil until there is something to tell
 	lastProbe  uint32
+	wins       int16 // probes that succeeded in a row
 	openings   uint8 // since the breaker last stayed closed for a whole window
 	forced     bool
-	delivering bool
-	queue      []Change
 }
 
 const (
@@ -50,7 +50,7 @@ const (
 // that of a call which the breaker does not count; Done ignores it.
 type Token struct {
 	start time.Duration
-	gen   uint64
+	gen   uint32
 	probe uint32 // zero: no probe
 }
 
@@ -58,26 +58,13 @@ type Token struct {
 // depends.
 func (t Token) Probe() bool { return t.probe != 0 }
 
-// New returns a closed breaker, or what is wrong with the configuration.
-// Listeners hear of each change of state, in order, from the goroutine that
-// caused a change, and outside every lock. While one of them runs, the changes
-// that other goroutines cause wait for it. They should be quick. A listener's
-// panic goes up to the caller of the method that delivered the change, after
-// the other listeners have been told.
-func New(c Config, listeners ...func(Change)) (*Breaker, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	if c.Off {
-		return &Breaker{}, nil
-	}
-	b := &Breaker{rules: c.rules(), luck: chance.Middle}
-	if len(listeners) > 0 {
-		b.listeners = slices.DeleteFunc(slices.Clone(listeners), func(l func(Change)) bool { return l == nil })
-	}
-	b.word.Store(1<<stateBits | uint64(Closed))
-	return b, nil
-}
+// Fresh is the token of a call that started at start, unasked, because its breaker
+// had not been made yet. It is for those who make a breaker at the first failure,
+// which changes nothing where Config.Pristine is true: the calls that started
+// before then, those that fail and those that succeed, are reported with such a
+// token. They count like calls that a breaker admitted before its first change of
+// state, and like those no more after it.
+func Fresh(start time.Duration) Token { return Token{start: start, gen: 1} }
 
 // Start asks whether a call may start at now. If so, the call must be reported
 // with Done, in whatever way it ends. If not, there is nothing to report.
@@ -89,12 +76,16 @@ func (b *Breaker) Start(now time.Duration) (Token, bool) {
 	if w == 0 {
 		return Token{}, true
 	}
-	c := b.counted.Load()
-	if c == nil {
-		c = b.cohorts()
+	if b.counting {
+		b.countStart(now)
 	}
-	c.started.Add(window.Tick(now, b.slot), 1)
-	return Token{start: now, gen: w >> stateBits}, true
+	return Token{start: now, gen: generation(w)}, true
+}
+
+func generation(word uint64) uint32 { return uint32(word >> stateBits) }
+
+func (b *Breaker) countStart(now time.Duration) {
+	b.cohorts().started.Add(window.Tick(now, b.slot), 1)
 }
 
 // startGuarded is Start for a breaker that is open or half-open.
@@ -109,7 +100,7 @@ func (b *Breaker) startGuarded(now time.Duration, w uint64) (Token, bool) {
 		b.unlock()
 		return b.Start(now)
 	case HalfOpen:
-		if len(b.out) < int(b.probes) {
+		if b.out.len() < int(b.probes) {
 			t := b.admit(now)
 			b.unlock()
 			return t, true
@@ -124,8 +115,10 @@ func (b *Breaker) refuse(now time.Duration, w uint64) (Token, bool) {
 	if !b.metricsOnly {
 		return Token{}, false
 	}
-	b.cohorts().started.Add(window.Tick(now, b.slot), 1)
-	return Token{start: now, gen: w >> stateBits}, true
+	if b.counting {
+		b.countStart(now)
+	}
+	return Token{start: now, gen: generation(w)}, true
 }
 
 // Done reports how the call that got t ended. It is ignored when the breaker
@@ -134,56 +127,43 @@ func (b *Breaker) refuse(now time.Duration, w uint64) (Token, bool) {
 // nil stands for the middle of every range.
 func (b *Breaker) Done(now time.Duration, t Token, o Outcome, rnd func() uint64) {
 	w := b.word.Load()
-	if t.gen != w>>stateBits || t.gen == 0 {
+	if t.gen != generation(w) || t.gen == 0 {
 		return
 	}
 	if t.probe != 0 {
 		b.doneProbe(now, t, o, rnd)
 		return
 	}
-	if o == Success && b.plain {
-		return
+	if o == Success {
+		if b.streak.Load() != 0 {
+			b.streak.Store(0)
+		}
+		if b.slow == 0 {
+			return
+		}
 	}
 	b.done(now, t, o, State(w&stateMask), rnd)
 }
 
 // done counts what must be counted at the end of a call, and judges it.
 func (b *Breaker) done(now time.Duration, t Token, o Outcome, s State, rnd func() uint64) {
-	c := b.cohorts()
 	if o != Success && o != Failure {
-		if slot, remembered := b.cohort(now, t.start); remembered {
-			c.started.Add(slot, -1)
-		}
+		b.forget(now, t)
 		return
 	}
-	var reason Reason
-	var part, whole int64
-	verdict := false
-	if b.tooSlow(now, t) {
-		part, whole = b.share(c, &c.slow, now, t.start)
-		reason, verdict = SlowRate, whole >= b.minCalls && b.slow.reached(part, whole)
+	v := verdict{took: since(t.start, now)}
+	if b.counting {
+		b.judgeRates(now, t, o, &v)
 	}
-	if o == Success {
-		if b.consecutive > 0 && b.streak.Load() != 0 {
-			b.streak.Store(0)
-		}
-	} else {
-		if p, w := b.share(c, &c.failed, now, t.start); w >= b.minCalls && b.failure.reached(p, w) {
-			reason, verdict, part, whole = FailureRate, true, p, w
-		}
-		if b.consecutive > 0 {
-			if n := b.streak.Add(1); n >= b.consecutive && !verdict {
-				reason, verdict, part, whole = Consecutive, true, n, n
-			}
-		}
+	if s != Closed {
+		return // let through by MetricsOnly
 	}
-	if verdict && s == Closed {
-		b.trip(now, t.gen, reason, whole, part, rnd)
+	if o == Failure && b.consecutive > 0 {
+		b.judgeStreak(now, t, &v)
 	}
-}
-
-func (b *Breaker) tooSlow(now time.Duration, t Token) bool {
-	return b.slow != 0 && since(t.start, now) > b.slowCall
+	if v.opens {
+		b.trip(now, t.gen, v, rnd)
+	}
 }
 
 // State is the state at now. An open breaker whose time has passed is half-open,
@@ -204,7 +184,8 @@ func (b *Breaker) RetryAt(now time.Duration) time.Duration {
 
 // Counts are the calls that started in the window up to now, and how many of
 // them have failed and were slow so far. A call in flight is counted as a call.
-// After each closing they begin anew.
+// After each closing they begin anew. Without FailureRate and SlowRate nothing
+// is counted, and they are zero.
 func (b *Breaker) Counts(now time.Duration) (calls, failures, slow int64) {
 	c := b.counted.Load()
 	if c == nil {

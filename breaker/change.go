@@ -2,14 +2,17 @@ package breaker
 
 import (
 	"fmt"
+	"strconv"
 	"time"
+
+	"github.com/lullgo/lull/internal/problem"
 )
 
 // State is what a breaker does with the next call.
 type State uint8
 
 const (
-	// Closed: calls pass and are counted.
+	// Closed: calls pass.
 	Closed State = iota
 	// Open: calls are refused.
 	Open
@@ -19,6 +22,28 @@ const (
 
 // String is "closed", "open" or "half-open".
 func (s State) String() string { return name(s, "closed", "open", "half-open") }
+
+// MarshalText is String, for a State that is one.
+func (s State) MarshalText() ([]byte, error) {
+	if s > HalfOpen {
+		return nil, problem.Problem{Field: "State", Value: s, Allowed: statesAllowed}
+	}
+	return []byte(s.String()), nil
+}
+
+// UnmarshalText takes what MarshalText gives. The error names the text and what
+// is allowed.
+func (s *State) UnmarshalText(text []byte) error {
+	for t := Closed; t <= HalfOpen; t++ {
+		if t.String() == string(text) {
+			*s = t
+			return nil
+		}
+	}
+	return problem.Problem{Field: "State", Value: strconv.Quote(string(text)), Allowed: statesAllowed}
+}
+
+const statesAllowed = "closed, open or half-open"
 
 // Outcome is what the end of a call says about the dependency.
 type Outcome uint8

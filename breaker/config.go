@@ -9,16 +9,16 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// What the zero Config stands for. Provisional: the simulator will settle them.
+// What the zero Config stands for.
 const (
-	DefaultWindow       = 10 * time.Second
-	DefaultFailureRate  = 0.5
-	DefaultMinCalls     = 20
-	DefaultOpenFor      = 5 * time.Second
-	DefaultOpenMax      = 30 * time.Second
-	DefaultOpenJitter   = 0.5
-	DefaultProbes       = 1
-	DefaultProbeTimeout = 10 * time.Second
+	DefaultConsecutive    = 3
+	DefaultConsecutiveFor = 5 * time.Second
+	DefaultWindow         = 10 * time.Second
+	DefaultMinCalls       = 20
+	DefaultOpenMax        = 30 * time.Second
+	DefaultOpenJitter     = 0.5
+	DefaultProbes         = 1
+	DefaultProbeTimeout   = 10 * time.Second
 )
 
 // The outer bounds of what Validate lets pass.
@@ -34,21 +34,22 @@ type Config struct {
 	// Off: the breaker never opens, not even when forced, and counts nothing.
 	Off bool
 
-	// Window is how far back calls are judged. Zero: 10 s. At least 1 ms.
-	Window time.Duration
+	// Consecutive is how many failures in a row open the breaker, in the order in
+	// which they are reported, once the first and the last of them ended
+	// ConsecutiveFor apart. A success in between starts the count over; a neutral
+	// call does not. Zero: 3. Negative: this rule is off.
+	Consecutive int
+	// ConsecutiveFor is how long there must have been nothing but failures, from
+	// the end of the first in the row to the end of the last. Zero: 5 s.
+	// Negative: no minimum; use that only for calls made one after the other,
+	// since failures that return sooner than successes come out of turn.
+	ConsecutiveFor time.Duration
+
 	// FailureRate is the share of failed calls, in (0,1], at which the breaker
 	// opens. It is taken as the decimal number it prints as and compared without
 	// rounding: 0.1 is reached by 10 calls of 100, 0.5 not by 99 of 200.
-	// Zero: 0.5. Negative: this rule is off.
+	// Zero: this rule is off.
 	FailureRate float64
-	// MinCalls is how many calls must have started in the window before a rate
-	// means anything. Zero: 20.
-	MinCalls int
-	// Consecutive opens the breaker after so many failures in a row, in the order
-	// in which they are reported and without a minimum of calls. Failures that
-	// return sooner than successes come out of turn, so use it for calls made one
-	// after the other. Zero: off.
-	Consecutive int
 	// SlowRate is the share of calls slower than SlowCall, in (0,1], at which the
 	// breaker opens. While it is on, a probe slower than SlowCall has failed.
 	// Zero: off.
@@ -56,10 +57,23 @@ type Config struct {
 	// SlowCall is the duration beyond which a call is slow, whatever its outcome.
 	// Needed with SlowRate, ignored without.
 	SlowCall time.Duration
+	// MinCalls is how many calls must have started in the window before a rate
+	// means anything. Zero: 20.
+	MinCalls int
+	// Window is how far back calls are judged by their rates. A breaker that has
+	// stayed closed for as long counts as recovered. Zero: 10 s. At least 1 ms.
+	Window time.Duration
 
-	// OpenFor is the open time, before jitter, of the first opening. It doubles
-	// with each opening until the breaker has stayed closed for a whole Window.
-	// Zero: 5 s.
+	// OpenFor is the open time, before jitter. Zero, the recommended value, fits
+	// it to the outage at each opening: a tenth of the time that has passed since
+	// the first failure of the row, or since a Window before the opening if a rate
+	// opened it; but at most ten times as long as the failed call took that opened
+	// it, from Start to Done, or the failed probe. So an outage that is felt as
+	// waiting keeps the breaker open for longer the longer it lasts, and errors
+	// that return at once for next to nothing (1 ns at least).
+	// Any other value is the open time of the first opening, whatever the calls
+	// took. It doubles with each opening until the breaker has stayed closed for a
+	// whole Window.
 	OpenFor time.Duration
 	// OpenMax is the longest open time, jitter included. Where it leaves no room
 	// for the jitter the open time starts lower: at most OpenMax/(1+OpenJitter).
@@ -85,12 +99,11 @@ type Config struct {
 // Validate reports every mistake at once, each naming its field. Nil: none.
 func (c Config) Validate() error {
 	var l problem.List
-	l.Check(c.Window == 0 || c.Window >= minWindow, "Window", c.Window, "zero or at least 1ms")
-	l.Check(c.FailureRate <= 1, "FailureRate", c.FailureRate, "a share above 0 and up to 1, zero for the default, or negative for none")
-	l.Check(c.MinCalls >= 0, "MinCalls", c.MinCalls, "zero or a positive number")
-	l.Check(c.Consecutive >= 0, "Consecutive", c.Consecutive, "zero or a positive number")
+	l.Check(c.FailureRate >= 0 && c.FailureRate <= 1, "FailureRate", c.FailureRate, "a share above 0 and up to 1, or zero for none")
 	l.Check(c.SlowRate >= 0 && c.SlowRate <= 1, "SlowRate", c.SlowRate, "a share above 0 and up to 1, or zero for none")
 	l.Check(c.SlowCall > 0 || c.SlowCall == 0 && !(c.SlowRate > 0), "SlowCall", c.SlowCall, "a positive duration when SlowRate is set, else zero or positive")
+	l.Check(c.MinCalls >= 0, "MinCalls", c.MinCalls, "zero or a positive number")
+	l.Check(c.Window == 0 || c.Window >= minWindow, "Window", c.Window, "zero or at least 1ms")
 	l.Check(c.OpenFor >= 0, "OpenFor", c.OpenFor, "zero or a positive duration")
 	l.Check(c.OpenMax == 0 || c.OpenMax > 0 && c.OpenMax >= c.OpenFor, "OpenMax", c.OpenMax, "zero or a positive duration of at least OpenFor")
 	l.Check(c.OpenJitter <= maxJitter, "OpenJitter", c.OpenJitter, "at most 10, zero for the default, or negative for none")
@@ -99,42 +112,54 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
+// Pristine tells whether a breaker with this configuration that has seen nothing
+// but successes and neutral calls is as good as new: it judges by failures in a
+// row alone. Whoever has many dependencies may then make the breaker of one at
+// its first failure; see Fresh.
+func (c Config) Pristine() bool { return c.Off || !(c.FailureRate > 0) && !(c.SlowRate > 0) }
+
 // rules is a valid Config with its zeros filled in, ready to be applied.
 type rules struct {
-	window       time.Duration
-	slot         time.Duration // width of a slot: window/slotsPerWindow
-	failure      ratio
-	slow         ratio
-	slowCall     time.Duration
-	minCalls     int64
-	consecutive  int64
-	openFor      time.Duration // before jitter, not above openTop
-	openTop      time.Duration // most before jitter
-	openMax      time.Duration // most after jitter
-	jitter       float64
-	probeTimeout time.Duration
-	probes       int32
-	metricsOnly  bool
-	plain        bool // a success needs no attention: no consecutive and no slow rule
+	consecutive    int64 // zero: off
+	consecutiveFor time.Duration
+	failure        ratio
+	slow           ratio
+	slowCall       time.Duration
+	minCalls       int64
+	window         time.Duration
+	slot           time.Duration // width of a slot: window/slotsPerWindow
+	openFor        time.Duration // before jitter, not above openTop; zero: fitted to the outage
+	openTop        time.Duration // most before jitter
+	openMax        time.Duration // most after jitter
+	jitter         float64
+	probeTimeout   time.Duration
+	probes         int32
+	metricsOnly    bool
+	off            bool
+	counting       bool // calls are counted by their starts, for a rate
+
+	listeners []func(Change)
 }
 
 func (c Config) rules() rules {
 	r := rules{
-		window:       cmp.Or(c.Window, DefaultWindow),
-		failure:      newRatio(cmp.Or(c.FailureRate, DefaultFailureRate)),
-		slow:         newRatio(c.SlowRate),
-		slowCall:     c.SlowCall,
-		minCalls:     int64(cmp.Or(c.MinCalls, DefaultMinCalls)),
-		consecutive:  int64(c.Consecutive),
-		openFor:      cmp.Or(c.OpenFor, DefaultOpenFor),
-		openMax:      cmp.Or(c.OpenMax, max(DefaultOpenMax, saturating.Add(c.OpenFor, c.OpenFor))),
-		jitter:       max(0, cmp.Or(c.OpenJitter, DefaultOpenJitter)),
-		probes:       int32(cmp.Or(c.Probes, DefaultProbes)),
-		probeTimeout: cmp.Or(c.ProbeTimeout, DefaultProbeTimeout),
-		metricsOnly:  c.MetricsOnly,
+		consecutive:    int64(max(0, cmp.Or(c.Consecutive, DefaultConsecutive))),
+		consecutiveFor: max(0, cmp.Or(c.ConsecutiveFor, DefaultConsecutiveFor)),
+		failure:        newRatio(c.FailureRate),
+		slow:           newRatio(c.SlowRate),
+		slowCall:       c.SlowCall,
+		minCalls:       int64(cmp.Or(c.MinCalls, DefaultMinCalls)),
+		window:         cmp.Or(c.Window, DefaultWindow),
+		openFor:        c.OpenFor,
+		openMax:        cmp.Or(c.OpenMax, max(DefaultOpenMax, saturating.Add(c.OpenFor, c.OpenFor))),
+		jitter:         max(0, cmp.Or(c.OpenJitter, DefaultOpenJitter)),
+		probes:         int32(cmp.Or(c.Probes, DefaultProbes)),
+		probeTimeout:   cmp.Or(c.ProbeTimeout, DefaultProbeTimeout),
+		metricsOnly:    c.MetricsOnly,
+		off:            c.Off,
 	}
 	r.slot = r.window / slotsPerWindow
-	r.plain = r.consecutive == 0 && r.slow == 0
+	r.counting = r.failure != 0 || r.slow != 0
 	r.openTop = r.openMax
 	if top := float64(r.openMax) / (1 + r.jitter); top < float64(r.openMax) {
 		r.openTop = time.Duration(top)

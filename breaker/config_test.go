@@ -17,19 +17,22 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 	}{
 		{Config{}, ""},
 		{Config{Off: true, MetricsOnly: true}, ""},
-		{Config{Window: time.Millisecond, FailureRate: -1, MinCalls: 1, Consecutive: 1, SlowRate: 1, SlowCall: 1,
+		{Config{Consecutive: -1, ConsecutiveFor: -1}, ""},
+		{Config{Consecutive: math.MinInt, ConsecutiveFor: math.MinInt64}, ""},
+		{Config{Window: time.Millisecond, FailureRate: 1e-300, MinCalls: 1, Consecutive: 1, ConsecutiveFor: 1, SlowRate: 1, SlowCall: 1,
 			OpenFor: 1, OpenMax: 1, OpenJitter: -1, Probes: 1000, ProbeTimeout: 1}, ""},
-		{Config{Window: math.MaxInt64, FailureRate: 1, MinCalls: math.MaxInt, Consecutive: math.MaxInt, SlowCall: math.MaxInt64,
+		{Config{Window: math.MaxInt64, FailureRate: 1, MinCalls: math.MaxInt, Consecutive: math.MaxInt, ConsecutiveFor: math.MaxInt64, SlowCall: math.MaxInt64,
 			OpenFor: math.MaxInt64, OpenMax: math.MaxInt64, OpenJitter: 10, ProbeTimeout: math.MaxInt64}, ""},
 		{Config{OpenFor: time.Hour}, ""},
 		{Config{OpenMax: time.Second}, ""},
 		{Config{OpenFor: 2, OpenMax: 1}, "OpenMax"},
 		{Config{SlowRate: 0.5}, "SlowCall"},
 		{Config{FailureRate: 50}, "FailureRate"},
-		{Config{Window: -1, FailureRate: 1.01, MinCalls: -1, Consecutive: -1, SlowRate: -0.1, SlowCall: -1,
+		{Config{FailureRate: -1}, "FailureRate"},
+		{Config{Window: -1, FailureRate: 1.01, MinCalls: -1, SlowRate: -0.1, SlowCall: -1,
 			OpenFor: -1, OpenMax: -1, OpenJitter: 11, Probes: -1, ProbeTimeout: -1},
-			"Window FailureRate MinCalls Consecutive SlowRate SlowCall OpenFor OpenMax OpenJitter Probes ProbeTimeout"},
-		{Config{Window: 1, FailureRate: nan, SlowRate: nan, OpenJitter: nan, Probes: 1001}, "Window FailureRate SlowRate OpenJitter Probes"},
+			"FailureRate SlowRate SlowCall MinCalls Window OpenFor OpenMax OpenJitter Probes ProbeTimeout"},
+		{Config{Window: 1, FailureRate: nan, SlowRate: nan, OpenJitter: nan, Probes: 1001}, "FailureRate SlowRate Window OpenJitter Probes"},
 		{Config{FailureRate: inf, SlowRate: inf, SlowCall: 1, OpenJitter: inf}, "FailureRate SlowRate OpenJitter"},
 	} {
 		err := c.cfg.Validate()
@@ -43,12 +46,27 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 	}
 }
 
-func TestNewLeavesOutNilListeners(t *testing.T) {
-	n := 0
-	b := must(t, Config{}, nil, func(Change) { n++ }, nil)
-	b.ForceOpen(0)
-	if n != 1 {
-		t.Errorf("the listener beside nil ones heard %d changes", n)
+func TestPristine(t *testing.T) {
+	for _, c := range []struct {
+		cfg  Config
+		want bool
+	}{
+		{Config{}, true},
+		{Config{Consecutive: -1, MetricsOnly: true, OpenFor: 1, Window: time.Minute, MinCalls: 7}, true},
+		{Config{FailureRate: 0.5}, false},
+		{Config{SlowRate: 0.5, SlowCall: 1}, false},
+		{Config{Off: true, FailureRate: 0.5}, true},
+	} {
+		if got := c.cfg.Pristine(); got != c.want {
+			t.Errorf("%+v: pristine %t, want %t", c.cfg, got, c.want)
+		}
+		b, untouched := must(t, c.cfg), must(t, c.cfg)
+		untouched.rules = b.rules
+		run(b, time.Hour, 10, Success)
+		run(b, time.Hour, 10, Neutral)
+		if same := *b == *untouched; same != c.want {
+			t.Errorf("%+v: after successes as good as new: %t, want %t", c.cfg, same, c.want)
+		}
 	}
 }
 
@@ -65,23 +83,47 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestStateAsText(t *testing.T) {
+	for s := Closed; s <= HalfOpen; s++ {
+		text, err := s.MarshalText()
+		var back State
+		if err != nil || string(text) != s.String() || back.UnmarshalText(text) != nil || back != s {
+			t.Errorf("%v: %q, %v, and back %v", s, text, err, back)
+		}
+	}
+	if text, err := State(9).MarshalText(); err == nil {
+		t.Errorf("no state is %q", text)
+	}
+	for _, text := range []string{"", "Open", "open ", "unknown(9)"} {
+		back := HalfOpen
+		if err := back.UnmarshalText([]byte(text)); err == nil || back != HalfOpen {
+			t.Errorf("%q is %v, %v", text, back, err)
+		}
+	}
+}
+
 func TestTokenOfNothing(t *testing.T) {
-	b := must(t, Config{MinCalls: 1})
+	b := must(t, rated(first(Config{MinCalls: 1})))
 	for range 100 {
 		b.Done(0, Token{}, Failure, nil)
 	}
 	if s := b.State(0); s != Closed || (Token{}).Probe() {
 		t.Errorf("zero tokens: %v", s)
 	}
+	var off Breaker
+	off.Done(0, Fresh(0), Failure, nil)
+	if s := off.State(0); s != Closed {
+		t.Errorf("the token of a call that nobody asked for, at a breaker that is off: %v", s)
+	}
 }
 
 // Whatever is configured and whatever the clock says, nothing panics, and an
 // open breaker can be forced closed.
 func FuzzNothingPanics(f *testing.F) {
-	f.Add(int64(0), 0.0, 0, 0, 0.0, int64(0), int64(0), int64(0), 0.0, 0, int64(0), uint8(0), []byte{1, 2, 3})
-	f.Add(int64(math.MaxInt64), 1.0, 1, 1, 1.0, int64(1), int64(math.MaxInt64), int64(math.MaxInt64), 10.0, 1000, int64(math.MaxInt64), uint8(2), []byte{0, 255, 7, 8, 9})
-	f.Fuzz(func(t *testing.T, win int64, rate float64, minCalls, row int, slowRate float64, slow, openFor, openMax int64, jitter float64, probes int, timeout int64, flags uint8, ops []byte) {
-		c := Config{Off: flags&1 != 0, Window: time.Duration(win), FailureRate: rate, MinCalls: minCalls, Consecutive: row,
+	f.Add(int64(0), 0.0, 0, 0, int64(0), 0.0, int64(0), int64(0), int64(0), 0.0, 0, int64(0), uint8(0), []byte{1, 2, 3})
+	f.Add(int64(math.MaxInt64), 1.0, 1, 1, int64(-1), 1.0, int64(1), int64(math.MaxInt64), int64(math.MaxInt64), 10.0, 1000, int64(math.MaxInt64), uint8(2), []byte{0, 255, 7, 8, 9})
+	f.Fuzz(func(t *testing.T, win int64, rate float64, minCalls, row int, rowFor int64, slowRate float64, slow, openFor, openMax int64, jitter float64, probes int, timeout int64, flags uint8, ops []byte) {
+		c := Config{Off: flags&1 != 0, Window: time.Duration(win), FailureRate: rate, MinCalls: minCalls, Consecutive: row, ConsecutiveFor: time.Duration(rowFor),
 			SlowRate: slowRate, SlowCall: time.Duration(slow), OpenFor: time.Duration(openFor), OpenMax: time.Duration(openMax),
 			OpenJitter: jitter, Probes: probes, ProbeTimeout: time.Duration(timeout), MetricsOnly: flags&2 != 0}
 		b, err := New(c, func(c Change) { _ = c.String() })
@@ -100,7 +142,7 @@ func FuzzNothingPanics(f *testing.F) {
 			case 1:
 				now = math.MinInt64
 			case 2:
-				now += b.window
+				now += c.Window
 			case 3:
 				now -= time.Duration(op) << (op % 60)
 			case 4, 5:

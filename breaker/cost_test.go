@@ -1,50 +1,84 @@
 package breaker
 
 import (
+	"math"
 	"testing"
 	"time"
 	"unsafe"
 )
 
+var (
+	never   = Config{Consecutive: math.MaxInt}
+	allRule = Config{Consecutive: math.MaxInt, FailureRate: 1, SlowRate: 1, SlowCall: time.Second, MinCalls: math.MaxInt}
+)
+
 func TestCostNoAllocations(t *testing.T) {
-	b := must(t, Config{})
-	var now time.Duration
-	round := func(o Outcome) func() {
-		return func() {
-			now += time.Millisecond
-			tok, ok := b.Start(now)
-			if !ok {
-				t.Fatal("refused")
+	for name, c := range map[string]Config{"default": never, "all rules": allRule} {
+		b := must(t, c)
+		var now time.Duration
+		for _, o := range []Outcome{Success, Neutral, Failure} {
+			round := func() {
+				now += time.Millisecond
+				tok, ok := b.Start(now)
+				if !ok {
+					t.Fatal("refused")
+				}
+				b.Done(now+10*time.Microsecond, tok, o, nil)
 			}
-			b.Done(now+10*time.Microsecond, tok, o, nil)
+			round() // may make a counter
+			if n := testing.AllocsPerRun(1000, round); n != 0 {
+				t.Errorf("%s: Start and Done, %v: %v allocations, want 0", name, o, n)
+			}
+		}
+		b.ForceOpen(now)
+		if n := testing.AllocsPerRun(1000, func() { b.Start(now); b.State(now); b.RetryAt(now); b.Counts(now) }); n != 0 {
+			t.Errorf("%s: refusal and readings: %v allocations, want 0", name, n)
 		}
 	}
-	round(Success)()
-	if n := testing.AllocsPerRun(1000, round(Success)); n != 0 {
-		t.Errorf("Start and Done of a success: %v allocations, want 0", n)
-	}
-	if n := testing.AllocsPerRun(1000, round(Neutral)); n != 0 {
-		t.Errorf("Start and Done of a neutral call: %v allocations, want 0", n)
-	}
-	b = must(t, Config{FailureRate: -1})
-	round(Failure)() // makes the counter of failures
-	if n := testing.AllocsPerRun(1000, round(Failure)); n != 0 {
-		t.Errorf("Start and Done of a failure: %v allocations, want 0", n)
-	}
-	b.ForceOpen(now)
-	if n := testing.AllocsPerRun(1000, func() { b.Start(now); b.State(now); b.RetryAt(now); b.Counts(now) }); n != 0 {
-		t.Errorf("refusal and readings: %v allocations, want 0", n)
+}
+
+// With the default rules an outage takes no memory either.
+func TestCostNoAllocationsInAnOutage(t *testing.T) {
+	b := must(t, Config{})
+	var now time.Duration
+	opened := 0
+	if n := testing.AllocsPerRun(1000, func() {
+		now += time.Second
+		if tok, ok := b.Start(now); ok {
+			b.Done(now+time.Second, tok, Failure, nil)
+		}
+		if b.state() == Open {
+			opened++
+		}
+	}); n != 0 || opened < 100 {
+		t.Errorf("%v allocations a call, %d of 1000 open, want 0", n, opened)
 	}
 }
 
 func TestCostMemory(t *testing.T) {
-	if n := unsafe.Sizeof(Token{}); n > 24 {
-		t.Errorf("a Token takes %d bytes, want 24 at most", n)
+	if n := unsafe.Sizeof(Token{}); n > 16 {
+		t.Errorf("a Token takes %d bytes, want 16 at most", n)
 	}
-	if n := unsafe.Sizeof(Breaker{}); n > 256 {
-		t.Errorf("a Breaker takes %d bytes, want 256 at most", n)
+	if n := unsafe.Sizeof(Breaker{}); n > 128 {
+		t.Errorf("a Breaker takes %d bytes, want 128 at most", n)
 	}
-	b := must(t, Config{})
+	p, err := Prepare(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() { sink = p.New() }); n != 1 {
+		t.Errorf("a breaker of a plan takes %v allocations, want 1", n)
+	}
+	b := p.New()
+	run(b, 0, 10, Success)
+	run(b, 0, 10, Failure)
+	run(b, 0, 10, Neutral)
+	b.Counts(0)
+	if b.counted.Load() != nil {
+		t.Error("a breaker that judges by failures in a row has counters of calls")
+	}
+
+	b = must(t, allRule)
 	b.State(0)
 	b.Counts(0)
 	if b.counted.Load() != nil {
@@ -71,11 +105,21 @@ func benchmarkCalls(b *testing.B, c Config, o Outcome) {
 func BenchmarkSuccess(b *testing.B) { benchmarkCalls(b, Config{}, Success) }
 
 func BenchmarkSuccessAllRules(b *testing.B) {
-	benchmarkCalls(b, Config{Consecutive: 5, SlowRate: 0.5, SlowCall: time.Second}, Success)
+	benchmarkCalls(b, allRule, Success)
 }
 
-func BenchmarkSuccessParallel(b *testing.B) {
-	k, _ := New(Config{})
+func BenchmarkSuccessShareRule(b *testing.B) {
+	benchmarkCalls(b, Config{FailureRate: 0.5}, Success)
+}
+
+func BenchmarkSuccessParallel(b *testing.B) { benchmarkParallel(b, Config{}) }
+
+func BenchmarkSuccessShareRuleParallel(b *testing.B) {
+	benchmarkParallel(b, Config{FailureRate: 0.5})
+}
+
+func benchmarkParallel(b *testing.B, c Config) {
+	k := must(b, c)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		var now time.Duration
@@ -87,9 +131,9 @@ func BenchmarkSuccessParallel(b *testing.B) {
 	})
 }
 
-func BenchmarkFailure(b *testing.B) {
-	benchmarkCalls(b, Config{FailureRate: 1, MinCalls: 1 << 40}, Failure)
-}
+func BenchmarkFailure(b *testing.B) { benchmarkCalls(b, never, Failure) }
+
+func BenchmarkFailureAllRules(b *testing.B) { benchmarkCalls(b, allRule, Failure) }
 
 func BenchmarkRefused(b *testing.B) {
 	k, _ := New(Config{})
@@ -105,5 +149,15 @@ func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		k, _ := New(Config{})
 		_ = k
+	}
+}
+
+var sink *Breaker
+
+func BenchmarkPlanNew(b *testing.B) {
+	p, _ := Prepare(Config{})
+	b.ReportAllocs()
+	for b.Loop() {
+		sink = p.New()
 	}
 }

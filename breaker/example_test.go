@@ -10,7 +10,7 @@ import (
 )
 
 func Example() {
-	b, err := breaker.New(breaker.Config{})
+	b, err := breaker.New(breaker.Config{Consecutive: 20, ConsecutiveFor: -1, OpenFor: time.Second})
 	if err != nil {
 		panic(err)
 	}
@@ -39,21 +39,21 @@ func Example() {
 }
 
 func ExampleNew() {
-	b, _ := breaker.New(breaker.Config{Consecutive: 3, OpenJitter: -1}, func(c breaker.Change) {
-		fmt.Printf("%v, until %v\n", c, c.Until)
+	b, _ := breaker.New(breaker.Config{OpenJitter: -1}, func(c breaker.Change) {
+		fmt.Printf("%v, from %v until %v\n", c, c.At, c.Until)
 	})
-	for range 3 {
-		token, _ := b.Start(time.Second)
-		b.Done(time.Second, token, breaker.Failure, nil)
+	for _, now := range []time.Duration{0, 3 * time.Second, 6 * time.Second} {
+		token, _ := b.Start(now)
+		b.Done(now+time.Second, token, breaker.Failure, nil) // timed out
 	}
-	// Output: closed to open: consecutive failures (3 of 3), until 6s
+	// Output: closed to open: consecutive failures (3 of 3), from 7s until 7.6s
 }
 
 func ExampleConfig_Validate() {
 	c := breaker.Config{FailureRate: 50, SlowRate: 0.5, Probes: -1}
 	fmt.Println(c.Validate())
 	// Output:
-	// FailureRate is 50: want a share above 0 and up to 1, zero for the default, or negative for none
+	// FailureRate is 50: want a share above 0 and up to 1, or zero for none
 	// SlowCall is 0s: want a positive duration when SlowRate is set, else zero or positive
 	// Probes is -1: want zero or 1 to 1000
 }
@@ -70,7 +70,7 @@ func ExampleBreaker_Start() {
 
 // A caller that went away says nothing about the dependency.
 func ExampleBreaker_Done() {
-	b, _ := breaker.New(breaker.Config{MinCalls: 2})
+	b, _ := breaker.New(breaker.Config{FailureRate: 0.5, MinCalls: 2})
 	for _, o := range []breaker.Outcome{breaker.Success, breaker.Neutral, breaker.Failure} {
 		token, ok := b.Start(0)
 		b.Done(0, token, o, rand.Uint64)
@@ -83,7 +83,7 @@ func ExampleBreaker_Done() {
 }
 
 func ExampleBreaker_State() {
-	b, _ := breaker.New(breaker.Config{Consecutive: 1, OpenFor: 4 * time.Second, OpenJitter: -1})
+	b, _ := breaker.New(breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 4 * time.Second, OpenJitter: -1})
 	token, _ := b.Start(0)
 	b.Done(0, token, breaker.Failure, nil)
 	for now := time.Duration(0); now <= 4*time.Second; now += 2 * time.Second {
@@ -96,7 +96,7 @@ func ExampleBreaker_State() {
 }
 
 func ExampleBreaker_RetryAt() {
-	b, _ := breaker.New(breaker.Config{Consecutive: 1, OpenJitter: -1})
+	b, _ := breaker.New(breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 5 * time.Second, OpenJitter: -1})
 	token, _ := b.Start(0)
 	b.Done(0, token, breaker.Failure, nil)
 
@@ -108,7 +108,7 @@ func ExampleBreaker_RetryAt() {
 }
 
 func ExampleBreaker_Counts() {
-	b, _ := breaker.New(breaker.Config{})
+	b, _ := breaker.New(breaker.Config{FailureRate: 0.5})
 	for _, o := range []breaker.Outcome{breaker.Success, breaker.Failure, breaker.Success} {
 		token, _ := b.Start(0)
 		b.Done(0, token, o, nil)
@@ -139,7 +139,7 @@ func ExampleBreaker_ForceOpen() {
 }
 
 func ExampleBreaker_ForceClosed() {
-	b, _ := breaker.New(breaker.Config{Consecutive: 1})
+	b, _ := breaker.New(breaker.Config{Consecutive: 1, ConsecutiveFor: -1})
 	b.ForceClosed(0)
 	for range 3 {
 		token, ok := b.Start(0)
@@ -153,7 +153,7 @@ func ExampleBreaker_ForceClosed() {
 }
 
 func ExampleBreaker_Auto() {
-	b, _ := breaker.New(breaker.Config{Consecutive: 1})
+	b, _ := breaker.New(breaker.Config{Consecutive: 1, ConsecutiveFor: -1})
 	b.ForceClosed(0)
 	b.Auto(0)
 	token, _ := b.Start(0)
@@ -164,7 +164,7 @@ func ExampleBreaker_Auto() {
 
 // Trying a configuration out before it may refuse anything.
 func Example_metricsOnly() {
-	b, _ := breaker.New(breaker.Config{MetricsOnly: true}, func(c breaker.Change) { fmt.Println(c) })
+	b, _ := breaker.New(breaker.Config{FailureRate: 0.5, OpenFor: time.Second, MetricsOnly: true}, func(c breaker.Change) { fmt.Println(c) })
 	refused := 0
 	for range 100 {
 		token, ok := b.Start(0)
@@ -180,10 +180,66 @@ func Example_metricsOnly() {
 }
 
 func ExampleToken_Probe() {
-	b, _ := breaker.New(breaker.Config{Consecutive: 1, OpenJitter: -1})
+	b, _ := breaker.New(breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 5 * time.Second, OpenJitter: -1})
 	token, _ := b.Start(0)
 	b.Done(0, token, breaker.Failure, nil)
 	token, ok := b.Start(5 * time.Second)
 	fmt.Println(ok, token.Probe())
 	// Output: true true
+}
+
+// Many breakers of one kind: what they have in common is there once.
+func ExamplePrepare() {
+	plan, err := breaker.Prepare(breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	shards := make([]*breaker.Breaker, 3)
+	for i := range shards {
+		shards[i] = plan.New(func(c breaker.Change) { fmt.Printf("shard %d: %v\n", i, c) })
+	}
+	token, _ := shards[1].Start(0)
+	shards[1].Done(0, token, breaker.Failure, rand.Uint64)
+	// Output: shard 1: closed to open: consecutive failures (1 of 1)
+}
+
+// A breaker that is a field of something.
+func ExamplePlan_Init() {
+	plan, _ := breaker.Prepare(breaker.Config{})
+	var shard struct {
+		address string
+		breaker breaker.Breaker
+	}
+	plan.Init(&shard.breaker)
+	_, ok := shard.breaker.Start(0)
+	fmt.Println(ok)
+	// Output: true
+}
+
+// A breaker made at the first failure: where nothing has failed there is none.
+func ExampleFresh() {
+	plan, _ := breaker.Prepare(breaker.Config{ConsecutiveFor: time.Second, OpenFor: time.Second}) // Pristine
+	var b *breaker.Breaker
+	for i := range 4 {
+		now := time.Duration(i) * time.Second
+		token := breaker.Fresh(now)
+		if b != nil {
+			token, _ = b.Start(now)
+		} else if i > 0 { // the first call succeeds
+			b = plan.New()
+		}
+		if b != nil {
+			b.Done(now, token, breaker.Failure, rand.Uint64)
+			fmt.Println(b.State(now))
+		}
+	}
+	// Output:
+	// closed
+	// closed
+	// open
+}
+
+func ExampleConfig_Pristine() {
+	fmt.Println(breaker.Config{}.Pristine(), breaker.Config{FailureRate: 0.5}.Pristine())
+	// Output: true false
 }

@@ -13,8 +13,7 @@ func (b *Breaker) ForceOpen(now time.Duration) {
 		return
 	}
 	b.forced = true
-	b.openings = 0
-	b.until = math.MaxInt64
+	b.openings, b.downFrom = 0, now
 	b.gate.Store(math.MaxInt64)
 	if b.state() != Open {
 		b.move(Open, Change{Reason: Forced, At: now})
@@ -45,7 +44,7 @@ func (b *Breaker) Auto(now time.Duration) {
 	}
 	b.forced = false
 	if b.state() == Open {
-		b.until = now
+		b.downFrom = now // what was before is not known
 		b.gate.Store(int64(now))
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 func TestForce(t *testing.T) {
 	var heard []Change
-	b := must(t, Config{OpenJitter: -1}, func(c Change) { heard = append(heard, c) })
+	b := must(t, rated(Config{OpenJitter: -1}), func(c Change) { heard = append(heard, c) })
 	tok, _ := b.Start(0)
 	b.ForceOpen(1)
 	for _, now := range []time.Duration{1, time.Hour, math.MaxInt64} {
@@ -22,7 +22,7 @@ func TestForce(t *testing.T) {
 		t.Errorf("left to itself: %v, want half-open", s)
 	}
 	run(b, time.Minute, 1, Failure)
-	if r := b.RetryAt(time.Minute); r != time.Minute+DefaultOpenFor {
+	if r := b.RetryAt(time.Minute); r != time.Minute+openFor {
 		t.Errorf("after a failed probe: open until %v", r)
 	}
 
@@ -47,9 +47,9 @@ func TestForce(t *testing.T) {
 	want := []Change{
 		{From: Closed, To: Open, Reason: Forced, At: 1},
 		{From: Open, To: HalfOpen, Reason: OpenTimePassed, At: time.Minute},
-		{From: HalfOpen, To: Open, Reason: ProbeFailed, At: time.Minute, Until: time.Minute + DefaultOpenFor, Calls: 1, Failures: 1},
+		{From: HalfOpen, To: Open, Reason: ProbeFailed, At: time.Minute, Until: time.Minute + openFor, Calls: 1, Failures: 1},
 		{From: Open, To: Closed, Reason: Forced, At: 2 * time.Minute},
-		{From: Closed, To: Open, Reason: FailureRate, At: 2 * time.Minute, Until: 2*time.Minute + 2*DefaultOpenFor, Calls: 1001, Failures: 1001},
+		{From: Closed, To: Open, Reason: FailureRate, At: 2 * time.Minute, Until: 2*time.Minute + 2*openFor, Calls: 1001, Failures: 1001},
 	}
 	for i := range max(len(want), len(heard)) {
 		if i >= len(want) || i >= len(heard) || heard[i] != want[i] {
@@ -77,7 +77,7 @@ func TestOff(t *testing.T) {
 // In metrics-only mode everything happens but the refusals.
 func TestMetricsOnly(t *testing.T) {
 	var heard []Change
-	b := must(t, Config{MetricsOnly: true, OpenJitter: -1}, func(c Change) { heard = append(heard, c) })
+	b := must(t, rated(Config{MetricsOnly: true, OpenJitter: -1}), func(c Change) { heard = append(heard, c) })
 	if n := run(b, 0, 100, Failure); n != 100 {
 		t.Errorf("%d of 100 admitted", n)
 	}
@@ -87,19 +87,19 @@ func TestMetricsOnly(t *testing.T) {
 	if calls, failures, _ := b.Counts(0); calls != 100 || failures != 100 {
 		t.Errorf("Counts %d, %d, want 100, 100", calls, failures)
 	}
-	run(b, DefaultOpenFor, 5, Failure)
-	run(b, 3*DefaultOpenFor, 5, Success)
-	b.ForceOpen(3 * DefaultOpenFor)
-	if n := run(b, 3*DefaultOpenFor, 10, Failure); n != 10 {
+	run(b, openFor, 5, Failure)
+	run(b, 3*openFor, 5, Success)
+	b.ForceOpen(3 * openFor)
+	if n := run(b, 3*openFor, 10, Failure); n != 10 {
 		t.Errorf("forced open: %d of 10 admitted", n)
 	}
 	want := []Change{
-		{From: Closed, To: Open, Reason: FailureRate, Until: DefaultOpenFor, Calls: 20, Failures: 20},
-		{From: Open, To: HalfOpen, Reason: OpenTimePassed, At: DefaultOpenFor},
-		{From: HalfOpen, To: Open, Reason: ProbeFailed, At: DefaultOpenFor, Until: 3 * DefaultOpenFor, Calls: 1, Failures: 1},
-		{From: Open, To: HalfOpen, Reason: OpenTimePassed, At: 3 * DefaultOpenFor},
-		{From: HalfOpen, To: Closed, Reason: ProbesSucceeded, At: 3 * DefaultOpenFor, Calls: 1},
-		{From: Closed, To: Open, Reason: Forced, At: 3 * DefaultOpenFor},
+		{From: Closed, To: Open, Reason: FailureRate, Until: openFor, Calls: 20, Failures: 20},
+		{From: Open, To: HalfOpen, Reason: OpenTimePassed, At: openFor},
+		{From: HalfOpen, To: Open, Reason: ProbeFailed, At: openFor, Until: 3 * openFor, Calls: 1, Failures: 1},
+		{From: Open, To: HalfOpen, Reason: OpenTimePassed, At: 3 * openFor},
+		{From: HalfOpen, To: Closed, Reason: ProbesSucceeded, At: 3 * openFor, Calls: 1},
+		{From: Closed, To: Open, Reason: Forced, At: 3 * openFor},
 	}
 	for i := range max(len(want), len(heard)) {
 		if i < len(want) {

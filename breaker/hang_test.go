@@ -17,7 +17,7 @@ func TestHangOpens(t *testing.T) {
 			for _, before := range []time.Duration{0, time.Hour} { // of health
 				t.Run(fmt.Sprintf("timeout %v, a call each %v, after %v of health", timeout, gap, before), func(t *testing.T) {
 					var opened time.Duration
-					b := must(t, Config{}, func(c Change) { opened = c.At })
+					b := must(t, rated(Config{}), func(c Change) { opened = c.At })
 					var flying flights
 					for now := max(0, before-2*window); opened == 0; now += gap {
 						flying.land(b, now, timeout, Failure)
@@ -44,7 +44,7 @@ func TestHangOpens(t *testing.T) {
 func TestHangOfWaitingCallersOpens(t *testing.T) {
 	for _, windows := range []time.Duration{1, 3, 6, 20} {
 		timeout := windows * DefaultWindow
-		b := must(t, Config{})
+		b := must(t, rated(Config{}))
 		var toks []Token
 		for i := range 100 { // a hundred workers
 			tok, _ := b.Start(time.Hour + time.Duration(i)*time.Millisecond)
@@ -65,7 +65,7 @@ func TestHangOfAFewDoesNotOpen(t *testing.T) {
 	for _, windows := range []time.Duration{1, 3, 6, 20} {
 		timeout := windows * DefaultWindow
 		for seed := range uint64(5) {
-			b := must(t, Config{})
+			b := must(t, rated(Config{}))
 			r := rand.New(rand.NewPCG(seed, 1))
 			var flying flights
 			for now := time.Duration(0); now < timeout+5*DefaultWindow; now += 10 * time.Millisecond {
@@ -89,7 +89,7 @@ func TestHangOfAFewDoesNotOpen(t *testing.T) {
 func TestHangOfAFewThroughAFallInTraffic(t *testing.T) {
 	for _, windows := range []time.Duration{1, 2, 3, 6} {
 		timeout := windows * DefaultWindow
-		b := must(t, Config{})
+		b := must(t, rated(Config{}))
 		var flying flights
 		now := time.Duration(0)
 		for i := 0; now < 2*timeout+4*DefaultWindow; i++ {
@@ -107,6 +107,35 @@ func TestHangOfAFewThroughAFallInTraffic(t *testing.T) {
 				now += 10 * time.Millisecond
 			} else {
 				now += 500 * time.Millisecond
+			}
+		}
+	}
+}
+
+// By default a hang is noticed when calls have ended in nothing but time-outs for
+// five seconds, however many they are, or with the third, if that is later.
+func TestHangOpensByDefault(t *testing.T) {
+	for _, timeout := range []time.Duration{10 * time.Millisecond, time.Second, time.Minute} {
+		for _, gap := range []time.Duration{time.Millisecond, time.Second, 12 * time.Second} {
+			var opened time.Duration
+			b := must(t, Config{}, func(c Change) {
+				if opened == 0 {
+					opened = c.At
+				}
+			})
+			const healthy = time.Minute
+			var flying flights
+			for now := time.Duration(0); opened == 0 && now < time.Hour; now += gap {
+				flying.land(b, now, timeout, Failure)
+				if tok, _ := b.Start(now); now < healthy {
+					b.Done(now, tok, Success, nil)
+				} else {
+					flying = append(flying, tok)
+				}
+			}
+			first := healthy + timeout
+			if least, most := first+5*time.Second, first+max(5*time.Second, 2*gap)+2*gap; opened < least || opened > most {
+				t.Errorf("timeout %v, a call each %v: opened %v after the hang began, want %v to %v", timeout, gap, opened-healthy, least-healthy, most-healthy)
 			}
 		}
 	}

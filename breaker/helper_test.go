@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"testing"
 	"time"
 )
@@ -13,6 +14,28 @@ func must(t testing.TB, c Config, listeners ...func(Change)) *Breaker {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// The share rule as the tests use it where nothing else is said.
+const (
+	openFor  = 5 * time.Second
+	halfFail = 0.5
+)
+
+// rated is c with the share rule and growing open times, and without the streak
+// rule unless c names it.
+func rated(c Config) Config {
+	c.FailureRate = cmp.Or(c.FailureRate, halfFail)
+	c.OpenFor = cmp.Or(c.OpenFor, openFor)
+	c.Consecutive = cmp.Or(c.Consecutive, -1)
+	return c
+}
+
+// first is a configuration under which the first failure opens, for openFor.
+func first(c Config) Config {
+	c.Consecutive, c.ConsecutiveFor = 1, -1
+	c.OpenFor = cmp.Or(c.OpenFor, openFor)
+	return c
 }
 
 // flights are calls under way that all take the same time, in the order of their

@@ -1,12 +1,31 @@
 package breaker
 
+// An audience is who is told of a breaker's changes, and what is still to tell.
+type audience struct {
+	listeners  []func(Change)
+	queue      []Change
+	delivering bool
+}
+
+// announce queues a change for the listeners, if there are any. The lock is held.
+func (b *Breaker) announce(c Change) {
+	if b.audience == nil {
+		if len(b.listeners) == 0 {
+			return
+		}
+		b.audience = &audience{listeners: b.listeners}
+	}
+	b.audience.queue = append(b.audience.queue, c)
+}
+
 // unlock releases mu and then tells the listeners what was queued under it,
 // unless somebody is at it already: one goroutine delivers at a time, so that
 // every listener hears of the changes in their order.
 func (b *Breaker) unlock() {
-	turn := len(b.queue) > 0 && !b.delivering
+	a := b.audience
+	turn := a != nil && len(a.queue) > 0 && !a.delivering
 	if turn {
-		b.delivering = true
+		a.delivering = true
 	}
 	b.mu.Unlock()
 	if turn {
@@ -16,17 +35,18 @@ func (b *Breaker) unlock() {
 
 // deliver empties the queue, including what is queued meanwhile.
 func (b *Breaker) deliver() {
+	a := b.audience
 	for {
 		b.mu.Lock()
-		if len(b.queue) == 0 {
-			b.queue, b.delivering = nil, false
+		if len(a.queue) == 0 {
+			a.queue, a.delivering = nil, false
 			b.mu.Unlock()
 			return
 		}
-		c := b.queue[0]
-		b.queue = b.queue[1:]
+		c := a.queue[0]
+		a.queue = a.queue[1:]
 		b.mu.Unlock()
-		b.tell(c, b.listeners)
+		b.tell(c, a.listeners)
 	}
 }
 

@@ -24,6 +24,9 @@ type model struct {
 	closedAt time.Duration
 	openings int
 	streak   int
+	from     time.Duration // end of the first failure of the streak
+	down     time.Duration // beginning of the outage
+	took     time.Duration // what opened it
 	wins     int
 	calls    []*modelCall // of this closed generation, or of the shadow states of MetricsOnly
 	probes   []*modelCall
@@ -51,10 +54,15 @@ func (m *model) change(to State, why Reason, at time.Duration, calls, failures i
 	m.wins = 0
 }
 
-// openSpan is where an open time that n went before may lie.
-func (m *model) openSpan(n int) (least, most time.Duration) {
+// openSpan is where an open time may lie that begins at the given moment with a
+// call that took so long.
+func (m *model) openSpan(at, took time.Duration) (least, most time.Duration) {
 	j := max(0, m.c.OpenJitter)
-	d := min(float64(m.c.OpenFor)*math.Pow(2, float64(n)), float64(m.c.OpenMax)/(1+j))
+	d := float64(m.c.OpenFor) * math.Pow(2, float64(m.openings))
+	if m.c.OpenFor == 0 {
+		d = max(1, min(0.1*float64(max(0, at-m.down)), 10*float64(took)))
+	}
+	d = min(d, float64(m.c.OpenMax)/(1+j))
 	return time.Duration(d) - 2, min(time.Duration(d*(1+j))+2, m.c.OpenMax)
 }
 
@@ -70,6 +78,7 @@ func (m *model) lost(now time.Duration) (at time.Duration, lost bool) {
 func (m *model) settle(now time.Duration, chosen func() time.Duration) {
 	if at, lost := m.lost(now); lost {
 		m.change(Open, ProbeTimedOut, at, m.wins+1, 1)
+		m.took = m.c.ProbeTimeout
 		m.until = chosen()
 		m.openings++
 	}
@@ -119,6 +128,7 @@ func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() t
 	if c.gen != m.gen {
 		return
 	}
+	took := max(0, now-c.start)
 	tooSlow := m.slow != nil && now-c.start > m.c.SlowCall
 	if c.probe {
 		m.settle(now, chosen)
@@ -130,6 +140,7 @@ func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() t
 		switch {
 		case o == Failure || o == Success && tooSlow:
 			m.change(Open, ProbeFailed, now, m.wins+1, 1)
+			m.took = took
 			m.until = chosen()
 			m.openings++
 		case o == Success && m.wins+1 == m.c.Probes:
@@ -156,8 +167,13 @@ func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() t
 		}
 		if now-m.closedAt >= m.c.Window {
 			m.openings = 0
+			m.down = now - m.c.Window
+		}
+		if why == Consecutive {
+			m.down = m.from
 		}
 		m.change(Open, why, now, whole, part)
+		m.took = took
 		m.until = chosen()
 		m.openings++
 	}
@@ -170,7 +186,9 @@ func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() t
 	}
 	rateTrip, part, whole := false, 0, 0
 	if o == Failure {
-		m.streak++
+		if m.streak++; m.streak == 1 {
+			m.from = now
+		}
 		c.failedIn = slot
 		part = m.count(slot, failedIn)
 		whole = max(part, m.count(slot, started))
@@ -183,7 +201,7 @@ func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() t
 		trip(FailureRate, part, whole)
 	case slowTrip:
 		trip(SlowRate, slowPart, slowWhole)
-	case o == Failure && m.c.Consecutive > 0 && m.streak >= m.c.Consecutive:
+	case o == Failure && m.c.Consecutive > 0 && m.streak >= m.c.Consecutive && max(0, now-m.from) >= m.c.ConsecutiveFor:
 		trip(Consecutive, m.streak, m.streak)
 	}
 }
@@ -218,20 +236,21 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 	fail, slow := rates[r.IntN(len(rates))], rates[r.IntN(len(rates))]
 	c := Config{
 		Window: time.Second, FailureRate: fail.f, MinCalls: 1 + r.IntN(30),
-		OpenFor: time.Duration(1+r.IntN(500)) * time.Millisecond, OpenMax: time.Duration(500+r.IntN(3000)) * time.Millisecond,
+		OpenFor: time.Duration(r.IntN(2)*(1+r.IntN(500))) * time.Millisecond, OpenMax: time.Duration(500+r.IntN(3000)) * time.Millisecond,
 		OpenJitter: []float64{-1, 0.01, 0.5, 1, 3}[r.IntN(5)],
 		Probes:     1 + r.IntN(4), ProbeTimeout: time.Duration(10+r.IntN(500)) * time.Millisecond,
 		MetricsOnly: r.IntN(5) == 0,
 	}
-	m := &model{c: c, share: fail.r}
-	if r.IntN(4) == 0 {
-		c.FailureRate, m.share = -1, nil
+	m := &model{c: c, share: fail.r, closedAt: math.MinInt64 / 2}
+	if r.IntN(2) == 0 {
+		c.FailureRate, m.share = 0, nil
 	}
 	if r.IntN(2) == 0 {
 		c.SlowRate, c.SlowCall, m.slow = slow.f, 20*time.Millisecond, slow.r
 	}
-	if r.IntN(2) == 0 {
-		c.Consecutive = 2 + r.IntN(10)
+	c.Consecutive = -1
+	if r.IntN(3) > 0 {
+		c.Consecutive, c.ConsecutiveFor = 1+r.IntN(10), []time.Duration{-1, 1, 20 * time.Millisecond, 200 * time.Millisecond}[r.IntN(4)]
 	}
 	m.c = c
 
@@ -249,9 +268,9 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 			t.Errorf("seed %d: the breaker did not open: %+v", seed, m.changes[i])
 			return now
 		}
-		least, most := m.openSpan(m.openings)
-		if d := heard[i].Until - heard[i].At; d < least || d > most {
-			t.Errorf("seed %d: open for %v after %d openings, want %v to %v", seed, d, m.openings, least, most)
+		least, most := m.openSpan(heard[i].At, m.took)
+		if d := heard[i].Until - heard[i].At; d < least || d > most || d < 1 {
+			t.Errorf("seed %d: open for %v, want %v to %v: %+v", seed, d, least, most, m)
 		}
 		m.changes[i].Until = heard[i].Until
 		return heard[i].Until
@@ -287,6 +306,9 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 				t.Errorf("seed %d step %d: probe %t, want %t", seed, step, tok.Probe(), call.probe)
 			}
 			call.tok = tok
+			if m.gen == 0 && c.Pristine() && tok != Fresh(now) {
+				t.Errorf("seed %d step %d: a token of the first generation is not fresh", seed, step)
+			}
 			if r.IntN(20) > 0 { // the others are never reported
 				flying = append(flying, call)
 			}
@@ -315,7 +337,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 			m.done(now, call, o, chosen)
 		case n == 960:
 			b.ForceOpen(now)
-			m.forced, m.openings, m.until = true, 0, math.MaxInt64
+			m.forced, m.openings, m.until, m.down = true, 0, math.MaxInt64, now
 			m.probes = nil
 			if m.state != Open {
 				m.change(Open, Forced, now, 0, 0)
@@ -330,7 +352,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 		case n < 970:
 			b.Auto(now)
 			if m.forced && m.state == Open {
-				m.until = now
+				m.until, m.down = now, now
 			}
 			m.forced = false
 		default:
@@ -351,8 +373,8 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 		} else {
 			lastGen = gen
 		}
-		if len(b.out) > c.Probes {
-			t.Errorf("seed %d step %d: %d probes out, at most %d may be", seed, step, len(b.out), c.Probes)
+		if b.out.len() > c.Probes {
+			t.Errorf("seed %d step %d: %d probes out, at most %d may be", seed, step, b.out.len(), c.Probes)
 		}
 		for _, h := range heard {
 			seen[h.Reason]++
@@ -388,7 +410,7 @@ func compareReadings(t *testing.T, seed uint64, step int, now time.Duration, b *
 		}
 	default:
 		lostAt, lost := m.lost(now)
-		least, most := m.openSpan(m.openings)
+		least, most := m.openSpan(lostAt, m.c.ProbeTimeout)
 		switch {
 		case !lost && (got != HalfOpen || at != 0),
 			lost && got == Open && (at < lostAt+least || at > lostAt+most || at <= now),
@@ -398,6 +420,12 @@ func compareReadings(t *testing.T, seed uint64, step int, now time.Duration, b *
 		}
 	}
 	calls, failures, slow := b.Counts(now)
+	if m.c.Pristine() {
+		if calls != 0 || failures != 0 || slow != 0 {
+			t.Errorf("seed %d step %d: Counts %d, %d, %d without a rule that counts", seed, step, calls, failures, slow)
+		}
+		return
+	}
 	s := m.slotOf(now)
 	if w, f, l := m.count(s, started), m.count(s, failedIn), m.count(s, slowIn); int(calls) != w || int(failures) != f || int(slow) != l {
 		t.Errorf("seed %d step %d: Counts %d, %d, %d, want %d, %d, %d", seed, step, calls, failures, slow, w, f, l)

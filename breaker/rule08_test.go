@@ -45,7 +45,7 @@ func probeNow(t *testing.T, b *Breaker, now time.Duration) Token {
 
 func TestRule08Breaker(t *testing.T) {
 	t.Run("results of an earlier generation do not count", func(t *testing.T) {
-		b := must(t, Config{})
+		b := must(t, rated(Config{}))
 		stale, _ := b.Start(0)
 		alsoStale, _ := b.Start(0)
 		run(b, 0, 100, Failure)
@@ -73,7 +73,7 @@ func TestRule08Breaker(t *testing.T) {
 	})
 
 	t.Run("stale failures do not reopen", func(t *testing.T) {
-		b := must(t, Config{})
+		b := must(t, rated(Config{}))
 		var stale []Token
 		for range 200 {
 			tok, _ := b.Start(0)
@@ -94,7 +94,7 @@ func TestRule08Breaker(t *testing.T) {
 
 	t.Run("probes are limited", func(t *testing.T) {
 		for _, probes := range []int{1, 3} {
-			b, at := opened(t, Config{Probes: probes})
+			b, at := opened(t, rated(Config{Probes: probes}))
 			if n := run(b, at-1, 10, Success); n != 0 {
 				t.Errorf("%d calls admitted while open", n)
 			}
@@ -121,7 +121,7 @@ func TestRule08Breaker(t *testing.T) {
 
 	t.Run("probes are limited under the lock too", func(t *testing.T) {
 		// The gate only spares calls the lock. Two that pass it at the same moment:
-		b, at := opened(t, Config{Probes: 2})
+		b, at := opened(t, rated(Config{Probes: 2}))
 		probeNow(t, b, at)
 		probeNow(t, b, at)
 		b.gate.Store(math.MinInt64)
@@ -131,7 +131,7 @@ func TestRule08Breaker(t *testing.T) {
 	})
 
 	t.Run("one failed probe of several reopens", func(t *testing.T) {
-		b, at := opened(t, Config{Probes: 3})
+		b, at := opened(t, rated(Config{Probes: 3}))
 		one, two := probeNow(t, b, at), probeNow(t, b, at)
 		b.Done(at, one, Success, nil)
 		b.Done(at, two, Failure, nil)
@@ -142,14 +142,14 @@ func TestRule08Breaker(t *testing.T) {
 
 	t.Run("a probe that is never reported times out", func(t *testing.T) {
 		var heard []Change
-		b, at := opened(t, Config{OpenJitter: -1}, func(c Change) { heard = append(heard, c) })
+		b, at := opened(t, rated(Config{OpenJitter: -1}), func(c Change) { heard = append(heard, c) })
 		lost := probeNow(t, b, at)
 		end := at + DefaultProbeTimeout
 		if s := b.State(end - 1); s != HalfOpen {
 			t.Errorf("just before: %v", s)
 		}
-		if s, r := b.State(end), b.RetryAt(end); s != Open || r != end+2*DefaultOpenFor {
-			t.Errorf("timed out: %v until %v, want open until %v", s, r, end+2*DefaultOpenFor)
+		if s, r := b.State(end), b.RetryAt(end); s != Open || r != end+2*openFor {
+			t.Errorf("timed out: %v until %v, want open until %v", s, r, end+2*openFor)
 		}
 		if n := run(b, end, 10, Success); n != 0 {
 			t.Errorf("timed out: %d calls admitted", n)
@@ -158,17 +158,17 @@ func TestRule08Breaker(t *testing.T) {
 		if s := b.State(end); s != Open {
 			t.Errorf("after the late report: %v, want open", s)
 		}
-		if n := run(b, end+2*DefaultOpenFor, 1, Success); n != 1 {
+		if n := run(b, end+2*openFor, 1, Success); n != 1 {
 			t.Error("its place was not freed")
 		}
-		want := Change{From: HalfOpen, To: Open, Reason: ProbeTimedOut, At: end, Until: end + 2*DefaultOpenFor, Calls: 1, Failures: 1}
+		want := Change{From: HalfOpen, To: Open, Reason: ProbeTimedOut, At: end, Until: end + 2*openFor, Calls: 1, Failures: 1}
 		if len(heard) < 3 || heard[2] != want {
 			t.Errorf("heard %v, want %v third", heard, want)
 		}
 	})
 
 	t.Run("a time-out that nobody saw is over when the open time is", func(t *testing.T) {
-		b, at := opened(t, Config{})
+		b, at := opened(t, rated(Config{}))
 		probeNow(t, b, at)
 		probeNow(t, b, at+time.Hour)
 	})
@@ -179,17 +179,17 @@ func TestRule08Breaker(t *testing.T) {
 		low, high, same := 1.0, 0.0, 0
 		r := rand.New(rand.NewPCG(1, 11))
 		for range 1000 {
-			b := must(t, Config{Consecutive: 1}, func(c Change) { until = c.Until })
+			b := must(t, first(Config{}), func(c Change) { until = c.Until })
 			tok, _ := b.Start(0)
 			b.Done(0, tok, Failure, r.Uint64)
-			first := float64(until-DefaultOpenFor) / float64(DefaultOpenFor)
+			first := float64(until-openFor) / float64(openFor)
 			lost := until + DefaultProbeTimeout
 			probeNow(t, b, until)
 			foreseen := b.RetryAt(lost)
 			if run(b, lost, 1, Success) != 0 || until != foreseen {
 				t.Fatalf("timed out: open until %v, foreseen %v", until, foreseen)
 			}
-			x := float64(until-lost-2*DefaultOpenFor) / float64(2*DefaultOpenFor)
+			x := float64(until-lost-2*openFor) / float64(2*openFor)
 			low, high = min(low, x), max(high, x)
 			if math.Abs(x-first) < 0.001 {
 				same++
@@ -203,7 +203,7 @@ func TestRule08Breaker(t *testing.T) {
 	t.Run("randomness is drawn for an opening only", func(t *testing.T) {
 		for _, metrics := range []bool{false, true} {
 			openings, draws := 0, 0
-			b := must(t, Config{MetricsOnly: metrics}, func(c Change) {
+			b := must(t, rated(Config{MetricsOnly: metrics}), func(c Change) {
 				if c.To == Open {
 					openings++
 				}
@@ -220,7 +220,7 @@ func TestRule08Breaker(t *testing.T) {
 	})
 
 	t.Run("a success reported after the time-out is none", func(t *testing.T) {
-		b, at := opened(t, Config{})
+		b, at := opened(t, rated(Config{}))
 		b.Done(at+DefaultProbeTimeout, probeNow(t, b, at), Success, nil)
 		if s := b.State(at + DefaultProbeTimeout); s != Open {
 			t.Errorf("%v, want open", s)
@@ -228,7 +228,7 @@ func TestRule08Breaker(t *testing.T) {
 	})
 
 	t.Run("a panicking probe holds nobody up", func(t *testing.T) {
-		b, at := opened(t, Config{})
+		b, at := opened(t, rated(Config{}))
 		func() {
 			defer func() { _ = recover() }()
 			probeNow(t, b, at)
@@ -240,7 +240,7 @@ func TestRule08Breaker(t *testing.T) {
 	})
 
 	t.Run("a slow probe has failed", func(t *testing.T) {
-		b, at := opened(t, Config{SlowRate: 0.5, SlowCall: time.Second})
+		b, at := opened(t, rated(Config{SlowRate: 0.5, SlowCall: time.Second}))
 		b.Done(at+time.Second+1, probeNow(t, b, at), Success, nil)
 		if s := b.State(at + time.Second + 1); s != Open {
 			t.Errorf("%v, want open", s)
@@ -251,9 +251,9 @@ func TestRule08Breaker(t *testing.T) {
 
 	t.Run("growth ends after a window of health", func(t *testing.T) {
 		for _, c := range []struct{ closed, want time.Duration }{
-			{DefaultWindow - 1, 2 * DefaultOpenFor}, {DefaultWindow, DefaultOpenFor},
+			{DefaultWindow - 1, 2 * openFor}, {DefaultWindow, openFor},
 		} {
-			b, at := opened(t, Config{OpenJitter: -1})
+			b, at := opened(t, rated(Config{OpenJitter: -1}))
 			run(b, at, 1, Success)
 			run(b, at+c.closed, 1000, Failure)
 			if d := b.RetryAt(at+c.closed) - at - c.closed; d != c.want {
@@ -272,7 +272,7 @@ func TestRule08Breaker(t *testing.T) {
 			"Goexit": runtime.Goexit,
 		} {
 			var first, last []State
-			b := must(t, Config{}, func(c Change) { first = append(first, c.To) }, func(Change) { fail() },
+			b := must(t, rated(Config{}), func(c Change) { first = append(first, c.To) }, func(Change) { fail() },
 				func(c Change) { last = append(last, c.To) })
 			guarded := func(f func()) (panicked bool) {
 				done := make(chan bool)
@@ -297,7 +297,7 @@ func TestRule08Breaker(t *testing.T) {
 	})
 
 	t.Run("the caller's own cancellation is neutral", func(t *testing.T) {
-		b := must(t, Config{Consecutive: 3})
+		b := must(t, rated(Config{Consecutive: 3, ConsecutiveFor: -1}))
 		run(b, 0, 10, Success)
 		run(b, 0, 1000, Neutral)
 		if calls, failures, _ := b.Counts(0); calls != 10 || failures != 0 {
@@ -331,8 +331,8 @@ func testOpenTimes(t *testing.T) {
 		cfg  Config
 		want [][2]time.Duration // of each opening in a row
 	}{
-		{Config{}, [][2]time.Duration{{5 * s, 7500 * time.Millisecond}, {10 * s, 15 * s}, {20 * s, 30 * s}, {20 * s, 30 * s}}},
-		{Config{OpenJitter: -1}, [][2]time.Duration{{5 * s, 5 * s}, {10 * s, 10 * s}, {20 * s, 20 * s}, {30 * s, 30 * s}, {30 * s, 30 * s}}},
+		{Config{OpenFor: openFor}, [][2]time.Duration{{5 * s, 7500 * time.Millisecond}, {10 * s, 15 * s}, {20 * s, 30 * s}, {20 * s, 30 * s}}},
+		{Config{OpenFor: openFor, OpenJitter: -1}, [][2]time.Duration{{5 * s, 5 * s}, {10 * s, 10 * s}, {20 * s, 20 * s}, {30 * s, 30 * s}, {30 * s, 30 * s}}},
 		{Config{OpenJitter: 1, OpenFor: 8 * s, OpenMax: 20 * s}, [][2]time.Duration{{8 * s, 16 * s}, {10 * s, 20 * s}, {10 * s, 20 * s}}},
 		{Config{OpenJitter: 1, OpenFor: 20 * s, OpenMax: 20 * s}, [][2]time.Duration{{10 * s, 20 * s}, {10 * s, 20 * s}}},
 		{Config{OpenFor: 40 * s}, [][2]time.Duration{{40 * s, 60 * s}, {53333333333, 80 * s}, {53333333333, 80 * s}}},
@@ -344,7 +344,7 @@ func testOpenTimes(t *testing.T) {
 		}
 		r := rand.New(rand.NewPCG(1, 8))
 		for range rounds {
-			b := must(t, c.cfg)
+			b := must(t, rated(c.cfg))
 			now := time.Duration(0)
 			for range DefaultMinCalls {
 				tok, _ := b.Start(now)
@@ -369,7 +369,7 @@ func testOpenTimes(t *testing.T) {
 			}
 		}
 	}
-	b := must(t, Config{})
+	b := must(t, rated(Config{}))
 	run(b, 0, 100, Failure)
 	if d := b.RetryAt(0); d != 6250*time.Millisecond {
 		t.Errorf("without randomness: open for %v, want the middle, 6.25s", d)
@@ -396,14 +396,12 @@ func testThresholds(t *testing.T) {
 		{1, 1000, 999, 1000, Closed},
 		{1, 1000, 1000, 1000, Open},
 		{1e-300, 10, 1, 10, Open},
-		{0, 20, 10, 20, Open}, // the default
-		{0, 20, 9, 20, Closed},
-		{0, 0, 19, 19, Closed}, // the default minimum
-		{0, 0, 20, 20, Open},
-		{0, 1, 1, 1, Open},
-		{-1, 1, 1000, 1000, Closed},
+		{0.5, 0, 19, 19, Closed}, // the default minimum
+		{0.5, 0, 20, 20, Open},
+		{0.5, 1, 1, 1, Open},
+		{0, 1, 1000, 1000, Closed},
 	} {
-		b := must(t, Config{FailureRate: c.rate, MinCalls: c.min})
+		b := must(t, Config{Consecutive: -1, FailureRate: c.rate, MinCalls: c.min, OpenFor: openFor})
 		toks := make([]Token, c.calls)
 		for i := range toks {
 			toks[i], _ = b.Start(time.Duration(i)) // all before the first failure
@@ -423,7 +421,7 @@ func testThresholds(t *testing.T) {
 		{10, 20, time.Second + 1, Open}, {9, 20, time.Second + 1, Closed}, {20, 20, time.Second, Closed}, {19, 19, time.Minute, Closed},
 	} {
 		for _, o := range []Outcome{Success, Failure} {
-			b := must(t, Config{FailureRate: -1, SlowRate: 0.5, SlowCall: time.Second})
+			b := must(t, Config{Consecutive: -1, SlowRate: 0.5, SlowCall: time.Second})
 			toks := make([]Token, c.calls)
 			for i := range toks {
 				toks[i], _ = b.Start(0)
@@ -436,7 +434,7 @@ func testThresholds(t *testing.T) {
 			}
 		}
 	}
-	b := must(t, Config{FailureRate: -1, Consecutive: 5})
+	b := must(t, Config{Consecutive: 5, ConsecutiveFor: -1, OpenFor: openFor})
 	for range 100 {
 		run(b, 0, 4, Failure)
 		run(b, 0, 1, Success)
@@ -454,7 +452,7 @@ func testListeners(t *testing.T) {
 	// one that is being told, for every listener.
 	var b *Breaker
 	var one, two []string
-	b = must(t, Config{}, func(c Change) {
+	b = must(t, rated(Config{}), func(c Change) {
 		one = append(one, c.To.String())
 		b.State(c.At)
 		b.RetryAt(c.At)
@@ -476,7 +474,7 @@ func testListeners(t *testing.T) {
 	// Many goroutines: what each listener hears is one unbroken chain of states.
 	var mu sync.Mutex
 	var heard []Change
-	b = must(t, Config{MinCalls: 3, OpenFor: 1, OpenMax: 10}, func(c Change) {
+	b = must(t, rated(Config{MinCalls: 3, OpenFor: 1, OpenMax: 10}), func(c Change) {
 		if !mu.TryLock() {
 			t.Error("two deliveries at a time")
 			return
@@ -517,7 +515,7 @@ func testListeners(t *testing.T) {
 func TestRule08ProbesUnderLoad(t *testing.T) {
 	for _, probes := range []int{1, 3} {
 		t.Run(fmt.Sprint(probes), func(t *testing.T) {
-			b, at := opened(t, Config{Probes: probes})
+			b, at := opened(t, rated(Config{Probes: probes}))
 			var wg sync.WaitGroup
 			admitted := make([]int, 8)
 			for g := range admitted {

@@ -8,7 +8,7 @@ import (
 // What lies a window back counts for nothing, though nobody called meanwhile.
 func TestRule11WindowsExpireOnRead(t *testing.T) {
 	for _, idle := range []time.Duration{DefaultWindow, 3 * DefaultWindow, 8 * DefaultWindow, 1000 * DefaultWindow} {
-		b := must(t, Config{})
+		b := must(t, rated(Config{}))
 		run(b, 0, 19, Failure)
 		if calls, failures, _ := b.Counts(0); calls != 19 || failures != 19 {
 			t.Fatalf("Counts %d, %d, want 19, 19", calls, failures)
@@ -30,13 +30,13 @@ func TestRule11WindowsExpireOnRead(t *testing.T) {
 // Health of long ago does not dilute what is recent, nor failures of long ago
 // weigh on it.
 func TestRule11OldCallsDoNotWeigh(t *testing.T) {
-	b := must(t, Config{})
+	b := must(t, rated(Config{}))
 	run(b, 0, 1_000_000, Success)
 	if n := run(b, DefaultWindow, 100, Failure); n != DefaultMinCalls {
 		t.Errorf("a million successes a window ago: open after %d failures, want %d", n, DefaultMinCalls)
 	}
 
-	b = must(t, Config{MinCalls: 1000})
+	b = must(t, rated(Config{MinCalls: 1000}))
 	run(b, 0, 999, Failure)
 	run(b, DefaultWindow, 1000, Success)
 	run(b, DefaultWindow, 999, Failure)
@@ -48,7 +48,7 @@ func TestRule11OldCallsDoNotWeigh(t *testing.T) {
 // Within the window everything counts: nothing expires before seven eighths of
 // it have passed.
 func TestRule11NothingExpiresEarly(t *testing.T) {
-	b := must(t, Config{})
+	b := must(t, rated(Config{}))
 	run(b, DefaultWindow-1, 19, Failure)
 	now := DefaultWindow - 1 + DefaultWindow*7/8
 	run(b, now, 1, Failure)
@@ -59,7 +59,7 @@ func TestRule11NothingExpiresEarly(t *testing.T) {
 
 // The open time and a probe's time pass unobserved as well.
 func TestRule11StatesExpireOnRead(t *testing.T) {
-	b, at := opened(t, Config{})
+	b, at := opened(t, rated(Config{}))
 	if s, r := b.State(at-1), b.RetryAt(at-1); s != Open || r != at {
 		t.Errorf("just before: %v, %v", s, r)
 	}

@@ -21,9 +21,43 @@ func another(luck uint64) uint64 {
 	return luck ^ luck>>31
 }
 
-// openTime is the length of an opening that n others went before: twice as long
-// with each, spread upwards by the jitter, both within openMax.
-func (r *rules) openTime(n uint8, luck uint64) time.Duration {
+// openTime is how long the breaker stays open when it opens at the given moment,
+// because of a call that took so long: spread upwards by the jitter, and both
+// before and after that within openMax.
+func (b *Breaker) openTime(at, took time.Duration, luck uint64) time.Duration {
+	r := b.rules
+	d := r.fitted(since(b.downFrom, at), took)
+	if r.openFor > 0 {
+		d = r.doubled(b.openings)
+	}
+	spread := r.openMax - d
+	if s := float64(d) * r.jitter; s < float64(spread) {
+		spread = time.Duration(s)
+	}
+	return d + time.Duration(chance.Scale(uint64(spread), luck))
+}
+
+// A breaker is open for one part in outageParts of the outage so far, and for
+// callFactor times as long as the failed call took at most.
+const (
+	outageParts = 10
+	callFactor  = 10
+)
+
+// fitted is the open time, before jitter, that fits an outage of that age and a
+// failed call that took so long. It is never zero: that an open breaker refuses
+// the calls of the moment at which it opened holds for all.
+func (r *rules) fitted(age, took time.Duration) time.Duration {
+	most := r.openTop
+	if took < most/callFactor {
+		most = took * callFactor
+	}
+	return max(1, min(age/outageParts, most))
+}
+
+// doubled is the open time, before jitter, of an opening that n others went
+// before.
+func (r *rules) doubled(n uint8) time.Duration {
 	d := r.openFor
 	for ; n > 0 && d < r.openTop; n-- {
 		if d > r.openTop/2 {
@@ -32,11 +66,7 @@ func (r *rules) openTime(n uint8, luck uint64) time.Duration {
 			d *= 2
 		}
 	}
-	spread := r.openMax - d
-	if s := float64(d) * r.jitter; s < float64(spread) {
-		spread = time.Duration(s)
-	}
-	return d + time.Duration(chance.Scale(uint64(spread), luck))
+	return d
 }
 
 // peek is the state at now and, if that is Open, when it ends: what settle would
@@ -48,9 +78,9 @@ func (b *Breaker) peek(now time.Duration) (State, time.Duration) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, until := b.state(), b.until
+	s, until := b.state(), time.Duration(b.gate.Load())
 	if at, lost := b.lostProbe(now); lost {
-		s, until = Open, saturating.Add(at, b.openTime(b.openings, another(b.luck)))
+		s, until = Open, saturating.Add(at, b.openTime(at, b.probeTimeout, another(b.luck)))
 	}
 	if s == Open && now >= until && !b.forced {
 		s = HalfOpen
@@ -66,12 +96,15 @@ func (b *Breaker) state() State { return State(b.word.Load() & stateMask) }
 // yet, and queues the change for the listeners.
 func (b *Breaker) move(to State, c Change) {
 	w := b.word.Load()
-	if len(b.listeners) > 0 {
-		c.From, c.To, c.MetricsOnly = State(w&stateMask), to, b.metricsOnly
-		b.queue = append(b.queue, c)
+	c.From, c.To, c.MetricsOnly = State(w&stateMask), to, b.metricsOnly
+	b.announce(c)
+	b.out.clear()
+	b.wins = 0
+	gen := generation(w) + 1
+	if gen == 0 {
+		gen = 1 // zero is that of the zero Token
 	}
-	b.out, b.wins = b.out[:0], 0
-	b.word.Store((w>>stateBits+1)<<stateBits | uint64(to))
+	b.word.Store(uint64(gen)<<stateBits | uint64(to))
 }
 
 // settle makes the changes that have become due by now: a probe that has timed
@@ -79,23 +112,24 @@ func (b *Breaker) move(to State, c Change) {
 // makes way for probes.
 func (b *Breaker) settle(now time.Duration) {
 	if at, lost := b.lostProbe(now); lost {
-		b.open(at, ProbeTimedOut, int64(b.wins)+1, 1, another(b.luck))
+		b.open(at, b.probeTimeout, Change{Reason: ProbeTimedOut, Calls: int64(b.wins) + 1, Failures: 1}, another(b.luck))
 	}
-	if b.state() == Open && now >= b.until && !b.forced {
+	if b.state() == Open && int64(now) >= b.gate.Load() && !b.forced {
 		b.gate.Store(math.MinInt64)
 		b.move(HalfOpen, Change{Reason: OpenTimePassed, At: now})
 	}
 }
 
-// open begins an open time at the given moment.
-func (b *Breaker) open(at time.Duration, why Reason, calls, failures int64, luck uint64) {
+// open begins an open time at the given moment, because of a call that took so
+// long.
+func (b *Breaker) open(at, took time.Duration, c Change, luck uint64) {
 	b.luck = luck
-	b.until = saturating.Add(at, b.openTime(b.openings, luck))
+	c.At, c.Until = at, saturating.Add(at, b.openTime(at, took, luck))
 	if b.openings < math.MaxUint8 {
 		b.openings++
 	}
-	b.gate.Store(int64(b.until))
-	b.move(Open, Change{Reason: why, At: at, Until: b.until, Calls: calls, Failures: failures})
+	b.gate.Store(int64(c.Until))
+	b.move(Open, c)
 }
 
 // close begins a new count.
@@ -112,14 +146,21 @@ func (b *Breaker) close(now time.Duration, why Reason, calls int64) {
 
 // trip, which takes the lock itself, opens a breaker that is closed and in the
 // generation that was judged.
-func (b *Breaker) trip(now time.Duration, gen uint64, why Reason, calls, failures int64, rnd func() uint64) {
+func (b *Breaker) trip(now time.Duration, gen uint32, v verdict, rnd func() uint64) {
 	luck := chance.Bits(rnd) // a stranger's function: not under the lock
 	b.mu.Lock()
-	if b.word.Load() == gen<<stateBits|uint64(Closed) && !b.forced {
-		if since(b.closedAt, now) >= b.window {
+	if b.word.Load() == closedIn(gen) && !b.forced {
+		recovered := since(b.closedAt, now) >= b.window
+		if recovered {
 			b.openings = 0
 		}
-		b.open(now, why, calls, failures, luck)
+		switch {
+		case v.reason == Consecutive:
+			b.downFrom = v.from
+		case recovered:
+			b.downFrom = now - b.window // that was judged; else the last outage goes on
+		}
+		b.open(now, v.took, Change{Reason: v.reason, Calls: v.whole, Failures: v.part}, luck)
 	}
 	b.unlock()
 }

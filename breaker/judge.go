@@ -1,0 +1,66 @@
+package breaker
+
+import "time"
+
+// A verdict is what the end of a call says about the state of a closed breaker.
+type verdict struct {
+	opens       bool
+	reason      Reason
+	part, whole int64         // the figures that it rests on
+	from        time.Duration // beginning of the streak, if that is the reason
+	took        time.Duration // the call
+}
+
+func (v *verdict) open(why Reason, part, whole int64) {
+	v.opens, v.reason, v.part, v.whole = true, why, part, whole
+}
+
+// judgeRates counts the call among the failed and the slow ones of its cohort,
+// and judges the shares that they have reached.
+func (b *Breaker) judgeRates(now time.Duration, t Token, o Outcome, v *verdict) {
+	c := b.cohorts()
+	if b.tooSlow(v.took) {
+		part, whole := b.share(c, &c.slow, now, t.start)
+		if whole >= b.minCalls && b.slow.reached(part, whole) {
+			v.open(SlowRate, part, whole)
+		}
+	}
+	if o == Failure {
+		part, whole := b.share(c, &c.failed, now, t.start)
+		if whole >= b.minCalls && b.failure.reached(part, whole) {
+			v.open(FailureRate, part, whole)
+		}
+	}
+}
+
+func (b *Breaker) tooSlow(took time.Duration) bool { return b.slow != 0 && took > b.slowCall }
+
+// judgeStreak counts a failure in the row, and judges its number and length.
+func (b *Breaker) judgeStreak(now time.Duration, t Token, v *verdict) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.word.Load() != closedIn(t.gen) {
+		return
+	}
+	n := b.streak.Add(1)
+	if n == 1 {
+		b.streakFrom = now
+	}
+	v.from = b.streakFrom
+	if !v.opens && n >= b.consecutive && since(v.from, now) >= b.consecutiveFor {
+		v.open(Consecutive, n, n)
+	}
+}
+
+// forget takes a call back that says nothing.
+func (b *Breaker) forget(now time.Duration, t Token) {
+	if !b.counting {
+		return
+	}
+	if slot, remembered := b.cohort(now, t.start); remembered {
+		b.cohorts().started.Add(slot, -1)
+	}
+}
+
+// closedIn is the word of a closed breaker in the generation gen.
+func closedIn(gen uint32) uint64 { return uint64(gen)<<stateBits | uint64(Closed) }

@@ -1,0 +1,78 @@
+package breaker
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestPlanMakesBreakersApart(t *testing.T) {
+	var all, own []State
+	p, err := Prepare(first(Config{}), nil, func(c Change) { all = append(all, c.To) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := p.New(nil, func(c Change) { own = append(own, c.To) }, nil)
+	var two Breaker
+	p.Init(&two)
+	fails(one, 0, 0)
+	if s := two.State(0); s != Closed {
+		t.Errorf("the other breaker of the plan: %v", s)
+	}
+	two.ForceOpen(0)
+	two.ForceClosed(0)
+	if want := []State{Open, Open, Closed}; !slices.Equal(all, want) {
+		t.Errorf("the plan's listener heard %v, want %v", all, want)
+	}
+	if want := []State{Open}; !slices.Equal(own, want) {
+		t.Errorf("the breaker's listener heard %v, want %v", own, want)
+	}
+}
+
+func TestPlanOff(t *testing.T) {
+	p, err := Prepare(Config{Off: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := p.New(func(c Change) { t.Errorf("heard %v", c) })
+	b.ForceOpen(0)
+	if n := run(b, 0, 100, Failure); n != 100 {
+		t.Errorf("%d of 100 admitted", n)
+	}
+	if p, err := Prepare(Config{Probes: -1}); p != nil || err == nil {
+		t.Errorf("a plan of a wrong configuration: %v, %v", p, err)
+	}
+}
+
+func TestProbesList(t *testing.T) {
+	var p probes
+	for round := range 3 {
+		for id := uint32(1); id <= 5; id++ {
+			p.add(probe{id: id})
+			if p.len() != int(id) {
+				t.Fatalf("round %d: %d probes after adding %d", round, p.len(), id)
+			}
+		}
+		for i, id := range []uint32{3, 1, 5, 2, 4} {
+			if !p.remove(id) || p.remove(id) || p.remove(9) {
+				t.Fatalf("round %d: probe %d was out just once", round, id)
+			}
+			if p.len() != 4-i {
+				t.Fatalf("round %d: %d probes after removing %d", round, p.len(), i+1)
+			}
+		}
+	}
+	p.add(probe{1, 7})
+	p.add(probe{2, 5})
+	p.add(probe{3, 9})
+	if at := p.oldest(); at != 5 {
+		t.Errorf("oldest started at %v, want 5", at)
+	}
+	p.remove(2)
+	if at := p.oldest(); at != 7 {
+		t.Errorf("then %v, want 7", at)
+	}
+	p.clear()
+	if p.len() != 0 {
+		t.Errorf("%d probes in an empty list", p.len())
+	}
+}
