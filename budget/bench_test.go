@@ -7,12 +7,35 @@ import (
 )
 
 func BenchmarkEndSuccess(b *testing.B) {
-	budget := must(b, Config{})
-	var now time.Duration
-	b.ReportAllocs()
-	for b.Loop() {
-		now += 100
-		budget.End(now, true, 0)
+	spent := mustBucket(b, Config{Stock: MaxStock, Ratio: MinRatio})
+	for spent.Withdraw(0, Transient, never).OK { // it will not be full again
+	}
+	for _, c := range []struct {
+		name   string
+		budget Budget
+	}{
+		{"account", withFlow(b, Config{})},
+		{"bucket", mustBucket(b, Config{})},
+		{"bucket that is not full", spent},
+		{"ratio", mustRatio(b, Config{})},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var now time.Duration
+			b.ReportAllocs()
+			for b.Loop() {
+				now += 100
+				c.budget.End(now, true, 0)
+			}
+		})
+		b.Run(c.name+", all cores", func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				var now time.Duration
+				for pb.Next() {
+					now += 100
+					c.budget.End(now, true, 0)
+				}
+			})
+		})
 	}
 }
 
@@ -23,7 +46,9 @@ func BenchmarkSuccessfulCall(b *testing.B) {
 		name string
 		new  func() (Budget, error)
 	}{
-		{"ratio", func() (Budget, error) { return New(Config{}) }},
+		{"account", func() (Budget, error) { return New(Config{}) }},
+		{"bucket", func() (Budget, error) { return NewBucket(Config{}) }},
+		{"ratio", func() (Budget, error) { return New(Config{Window: 10 * time.Second}) }},
 		{"grpc", func() (Budget, error) { return NewGRPCThrottle(GRPCConfig{100, 0.1}) }},
 		{"aws", func() (Budget, error) { return NewAWSQuota(AWSStandard21()) }},
 		{"envoy", func() (Budget, error) { return NewEnvoyConcurrency(EnvoyDefault()) }},
@@ -45,46 +70,80 @@ func BenchmarkSuccessfulCall(b *testing.B) {
 	}
 }
 
-func BenchmarkEndSuccessParallel(b *testing.B) {
-	budget := must(b, Config{})
-	b.RunParallel(func(pb *testing.PB) {
-		var now time.Duration
-		for pb.Next() {
-			now += 100
-			budget.End(now, true, 0)
-		}
-	})
-}
-
 func BenchmarkWithdraw(b *testing.B) {
-	b.Run("granted", func(b *testing.B) {
-		budget := must(b, Config{Floor: 1e6})
-		var now time.Duration
-		b.ReportAllocs()
-		for b.Loop() {
-			now += 10_000
-			budget.Withdraw(now, Transient, never)
-		}
-	})
-	b.Run("refused", func(b *testing.B) {
-		budget := must(b, Config{})
-		budget.Withdraw(0, Transient, latest)
-		var now time.Duration
-		b.ReportAllocs()
-		for b.Loop() {
-			now += 100
-			budget.Withdraw(now, Transient, never)
-		}
-	})
+	bucket, empty := mustBucket(b, Config{Ratio: 1}), mustBucket(b, Config{Stock: 1})
+	empty.Withdraw(0, Transient, never)
+	rich, spent := withFlow(b, Config{Ratio: 1}), withFlow(b, Config{Stock: 1})
+	spent.Withdraw(0, Transient, never)
+	floor, poor := mustRatio(b, Config{Floor: 1e6}), mustRatio(b, Config{})
+	poor.Withdraw(0, Transient, latest)
+	for _, c := range []struct {
+		name   string
+		budget Budget
+		earn   bool // so that it can pay again
+		step   time.Duration
+	}{
+		{"account, granted from the window and earned back", rich, true, 100},
+		{"account, refused", spent, false, 100},
+		{"bucket, granted and earned back", bucket, true, 100},
+		{"bucket, refused", empty, false, 100},
+		{"ratio, granted", floor, false, 10_000},
+		{"ratio, refused", poor, false, 100},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var now time.Duration
+			b.ReportAllocs()
+			for b.Loop() {
+				now += c.step
+				c.budget.Withdraw(now, Transient, never)
+				if c.earn {
+					c.budget.End(now, true, 0)
+				}
+			}
+		})
+	}
 }
 
-// The package comment says how much memory a Ratio takes; a simulator holds
+// The package comment says how much memory a budget takes; a simulator holds
 // millions.
 func TestSize(t *testing.T) {
+	if got := unsafe.Sizeof(Account{}); got > 32 {
+		t.Errorf("an Account takes %d bytes, the package comment says 32", got)
+	}
+	if got := unsafe.Sizeof(Bucket{}); got > 16 {
+		t.Errorf("a Bucket takes %d bytes, the package comment says 16", got)
+	}
 	if got := unsafe.Sizeof(Ratio{}); got > 168 {
 		t.Errorf("a Ratio takes %d bytes, the package comment says 168", got)
 	}
-	if got := testing.AllocsPerRun(100, func() { _, _ = New(Config{}) }); got != 1 {
-		t.Errorf("New allocates %v times, want once: the slots wait for the first use", got)
+	for name, made := range map[string]func(){
+		"an Account":             func() { _, _ = New(Config{}) },
+		"a Bucket":               func() { _, _ = NewBucket(Config{}) },
+		"a Ratio before its use": func() { newRatio(Config{Window: time.Second}) },
+	} {
+		if got := testing.AllocsPerRun(100, made); got != 1 {
+			t.Errorf("%s takes %v allocations, want 1", name, got)
+		}
+	}
+}
+
+func TestHotPathsDoNotAllocate(t *testing.T) {
+	var now time.Duration
+	for kind, b := range map[string]Budget{"account": withFlow(t, Config{}), "bucket": mustBucket(t, Config{}), "ratio": mustRatio(t, Config{})} {
+		for name, f := range map[string]func(){
+			"a successful call": func() { b.Begin(now); b.End(now, true, 0) },
+			"a failing call": func() {
+				b.Begin(now)
+				b.Failed(now)
+				b.Withdraw(now, Timeout, soonest)
+				b.Settle(now, 1)
+				b.End(now, false, 1)
+			},
+			"a look": func() { b.Balance(now) },
+		} {
+			if n := testing.AllocsPerRun(1000, func() { now += time.Millisecond; f() }); n != 0 {
+				t.Errorf("%s, %s: %v allocations, want 0", kind, name, n)
+			}
+		}
 	}
 }

@@ -8,11 +8,10 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What a zero Config means. These are provisional: they were chosen with a
-// first simulation, and a search with the full simulator may move them.
+// What a zero Config means. The package comment says what the choice rests on.
 const (
-	DefaultRatio  = 0.1              // retries for each call that earns
-	DefaultWindow = 10 * time.Second // how far back the budget looks
+	DefaultRatio = 0.1 // retries for each call that earns
+	DefaultStock = 2   // retries that are in stock, also at the start
 )
 
 // The limits that Validate holds a Config to.
@@ -25,57 +24,43 @@ const (
 	MaxStock  = 1e6 // retries
 )
 
-// Earn says which calls fill the budget.
-type Earn uint8
-
-const (
-	// Successes earn: the default, and the one that lets a collapsed service
-	// come back at high load (see the package comment).
-	Successes Earn = iota
-	// Arrivals earn: every call that begins, as in Finagle, tower and Linkerd.
-	Arrivals
-)
-
-var earnNames = [...]string{"successes", "arrivals"}
-
-// String is the way of earning in lower case, such as "successes".
-func (e Earn) String() string {
-	if int(e) < len(earnNames) {
-		return earnNames[e]
-	}
-	return fmt.Sprintf("earn(%d)", uint8(e))
-}
-
-// Config configures a Ratio. It is plain data, and the zero value is the
-// recommended setting.
+// Config configures an Account, a Bucket or, with a Window, a Ratio. It is plain
+// data, and the zero value is the recommended setting.
 type Config struct {
 	// Ratio is the number of retries for each call that earns: 0.1 is 10 %.
 	// Zero means DefaultRatio; otherwise MinRatio to MaxRatio. Five decimals
 	// are kept.
 	Ratio float64
 
-	// Window is how far back the budget looks. Zero means DefaultWindow;
-	// otherwise MinWindow to MaxWindow. It is cut into ten slots that leave one
-	// at a time, so that a call counts for nine tenths of the window at least.
+	// Window chooses the kind. Zero, the default, means an Account, which keeps
+	// what it has earned up to Stock for ever and the rest for ten seconds.
+	// Otherwise, from MinWindow to MaxWindow, it is how far back a Ratio looks,
+	// which forgets everything: the window is cut into ten slots that leave one at
+	// a time, so that a call counts for nine tenths of it at least.
 	Window time.Duration
 
 	// Earn says which calls fill the budget. Zero means Successes.
 	Earn Earn
 
-	// Floor adds that many retries per second to what is earned, as a constant
-	// in the balance that Floor × Window withdrawals use up and that comes back
-	// as they expire. Zero, the default, means none. Floors do not compose: M
-	// processes may together send M × Floor.
+	// Floor adds that many retries per second to what a Ratio has earned, as a
+	// constant in the balance that Floor × Window withdrawals use up and that
+	// comes back as they expire. Zero, the default, means none; more needs a
+	// Window. Floors do not compose: M processes may together send M × Floor.
 	Floor float64
 
-	// Cooldown is how long nothing is granted after a refusal. Zero, the
-	// default, means that the next success may already pay for a retry.
+	// Cooldown is how long a Ratio grants nothing after a refusal. Zero, the
+	// default, means that the next success may already pay for a retry; more
+	// needs a Window.
 	Cooldown time.Duration
 
-	// Stock is how many retries there are at the first use, over the fraction
-	// that a budget earned by successes starts with. It expires with the window.
-	// Zero, the default, means none. Over M processes it is M × Stock retries
-	// that nobody earned.
+	// Stock is how many retries an Account or a Bucket keeps without an end, and
+	// what it starts with. Zero means DefaultStock; otherwise 1 to MaxStock.
+	// Stocks do not compose either: over M processes it is M × Stock retries that
+	// nobody earned.
+	//
+	// With a Window it is how many retries there are at the first use, over the
+	// fraction that a budget earned by successes starts with; it expires with the
+	// window, and zero means none.
 	Stock float64
 
 	// Unlimited grants every retry and counts nothing.
@@ -84,11 +69,15 @@ type Config struct {
 
 // What Validate says is allowed, made once: a simulator validates millions.
 var (
-	allowedRatio  = fmt.Sprintf("zero (%v), or a ratio from %v to %v", DefaultRatio, MinRatio, MaxRatio)
-	allowedWindow = fmt.Sprintf("zero (%v), or a duration from %v to %v", DefaultWindow, MinWindow, MaxWindow)
-	allowedFloor  = fmt.Sprintf("zero (none), or retries per second up to %.0f", MaxFloor)
-	allowedStock  = fmt.Sprintf("zero (none), or retries up to %.0f", MaxStock)
+	allowedRatio       = fmt.Sprintf("zero (%v), or a ratio from %v to %v", DefaultRatio, MinRatio, MaxRatio)
+	allowedWindow      = fmt.Sprintf("zero (none), or a duration from %v to %v", MinWindow, MaxWindow)
+	allowedRatioWindow = fmt.Sprintf("a duration from %v to %v for a Ratio", MinWindow, MaxWindow)
+	allowedFloor       = fmt.Sprintf("zero (none), or retries per second up to %.0f", MaxFloor)
+	allowedStock       = fmt.Sprintf("zero (%v), or retries from 1 to %.0f", DefaultStock, MaxStock)
+	allowedExtra       = fmt.Sprintf("zero (none), or retries up to %.0f", MaxStock)
 )
+
+const needsWindow = "zero where Window is zero"
 
 // Validate reports every field that is out of its limits.
 func (c Config) Validate() error {
@@ -96,10 +85,64 @@ func (c Config) Validate() error {
 	l.Check(c.Ratio == 0 || c.Ratio >= MinRatio && c.Ratio <= MaxRatio, "Ratio", c.Ratio, allowedRatio)
 	l.Check(c.Window == 0 || c.Window >= MinWindow && c.Window <= MaxWindow, "Window", c.Window, allowedWindow)
 	l.Check(c.Earn <= Arrivals, "Earn", c.Earn, "Successes or Arrivals")
-	l.Check(c.Floor >= 0 && c.Floor <= MaxFloor, "Floor", c.Floor, allowedFloor)
-	l.Check(c.Cooldown >= 0, "Cooldown", c.Cooldown, "zero (none) or a positive duration")
-	l.Check(c.Stock >= 0 && c.Stock <= MaxStock, "Stock", c.Stock, allowedStock)
+	if c.Window == 0 {
+		l.Check(c.Floor == 0, "Floor", c.Floor, needsWindow)
+		l.Check(c.Cooldown == 0, "Cooldown", c.Cooldown, needsWindow)
+		// A bucket of less than one token never holds a retry.
+		l.Check(c.Stock == 0 || c.Stock >= 1 && c.Stock <= MaxStock, "Stock", c.Stock, allowedStock)
+	} else {
+		l.Check(c.Floor >= 0 && c.Floor <= MaxFloor, "Floor", c.Floor, allowedFloor)
+		l.Check(c.Cooldown >= 0, "Cooldown", c.Cooldown, "zero (none) or a positive duration")
+		l.Check(c.Stock >= 0 && c.Stock <= MaxStock, "Stock", c.Stock, allowedExtra)
+	}
 	return l.Err()
+}
+
+// validateWindowless is Validate for what has no Window.
+func (c Config) validateWindowless() error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if c.Window != 0 {
+		return problem.List{{Field: "Window", Value: c.Window, Allowed: "zero for an Account or a Bucket"}}
+	}
+	return nil
+}
+
+// New returns the budget that c describes, one that nobody has used yet: an
+// Account, a Ratio if c has a Window, or, if it is Unlimited, a Bucket that grants
+// everything. The error lists everything that is wrong with c.
+func New(c Config) (Budget, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Unlimited:
+		return newBucket(c), nil
+	case c.Window == 0:
+		return newAccount(c), nil
+	}
+	return newRatio(c), nil
+}
+
+// FullAtStart tells whether a budget that has not yet paid for or refused a retry
+// is as good as new, however many calls have succeeded, as long as no two of those
+// that earn came closer together than QuietGap. It is so in an Account and in a
+// Bucket, which start full, and in an Unlimited budget. So whoever keeps many
+// budgets need not make one before a retry is wanted of it or two calls have come
+// that close; Begin and End may be left out until then. (A Bucket is as good as
+// new however close they come.)
+func (c Config) FullAtStart() bool { return c.Window == 0 || c.Unlimited }
+
+// QuietGap is how far apart the calls that earn must be for an Account to do
+// without its window: at stock / ratio of them in ten seconds, 500 ms apart for
+// the zero Config, the window could pay for no more than the stock does. It is
+// zero, which no two calls are closer than, for a Ratio and an Unlimited budget.
+func (c Config) QuietGap() time.Duration {
+	if c.Window != 0 {
+		return 0
+	}
+	return newTerms(c).quietGap()
 }
 
 // units converts a number of retries that Validate has passed.

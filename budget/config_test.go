@@ -2,7 +2,9 @@ package budget
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 )
 
 var (
+	_ Budget = (*Account)(nil)
+	_ Budget = (*Bucket)(nil)
 	_ Budget = (*Ratio)(nil)
 	_ Budget = (*GRPCThrottle)(nil)
 	_ Budget = (*AWSQuota)(nil)
@@ -18,17 +22,101 @@ var (
 	_ Budget = (*FinagleBucket)(nil)
 )
 
+// The zero Config is an account with two retries in stock, a tenth of one for each
+// success.
 func TestZeroConfigIsTheDefault(t *testing.T) {
-	zero, explicit := must(t, Config{}), must(t, Config{Ratio: 0.1, Window: 10 * time.Second, Earn: Successes})
-	for n := range 95 {
-		now := time.Duration(n) * 100 * time.Millisecond
-		zero.End(now, true, 0)
-		explicit.End(now, true, 0)
+	zero, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, now := range []time.Duration{9400 * time.Millisecond, 10 * time.Second, 15 * time.Second, 20 * time.Second} {
-		if a, b := zero.Balance(now), explicit.Balance(now); a != b {
-			t.Errorf("at %v: balances %v and %v", now, a, b)
+	explicit := mustAccount(t, Config{Ratio: 0.1, Stock: 2, Earn: Successes})
+	r := rand.New(rand.NewPCG(1, 1))
+	for n := range 10_000 {
+		now := time.Duration(n) * 100 * time.Millisecond
+		zero.Begin(now)
+		explicit.Begin(now)
+		success := r.IntN(8) != 0
+		if !success {
+			if a, b := zero.Withdraw(now, Transient, never), explicit.Withdraw(now, Transient, never); a != b {
+				t.Fatalf("call %d: grants %+v and %+v", n, a, b)
+			}
 		}
+		zero.End(now, success, 0)
+		explicit.End(now, success, 0)
+		if a, b := zero.Balance(now), explicit.Balance(now); a != b {
+			t.Fatalf("call %d: balances %v and %v", n, a, b)
+		}
+	}
+}
+
+// A window is what makes a budget a Ratio. What grants everything needs neither a
+// window nor a time.
+func TestTheWindowChoosesTheKind(t *testing.T) {
+	for c, want := range map[Config]string{
+		{}:                                     "*budget.Account",
+		{Stock: 1}:                             "*budget.Account",
+		{Earn: Arrivals}:                       "*budget.Account",
+		{Window: time.Second, Stock: 1}:        "*budget.Ratio",
+		{Unlimited: true}:                      "*budget.Bucket",
+		{Unlimited: true, Window: time.Second}: "*budget.Bucket",
+	} {
+		b, err := New(c)
+		if got := fmt.Sprintf("%T", b); got != want || err != nil {
+			t.Errorf("%+v: %v, %v, want %v", c, got, err, want)
+		}
+		if g := b.Withdraw(0, Transient, nil); c.Unlimited && (!g.OK || !math.IsInf(b.Balance(0), 1)) {
+			t.Errorf("%+v: %+v", c, g)
+		}
+	}
+}
+
+// What FullAtStart promises, tried: whatever ran before the first retry that is
+// wanted, no two calls closer together than QuietGap, the answer to it and to all
+// that follow is that of a new budget.
+func TestFullAtStartMeansThatCallsChangeNothing(t *testing.T) {
+	for _, c := range []struct {
+		config Config
+		want   bool
+	}{
+		{Config{}, true},
+		{Config{Earn: Arrivals}, true},
+		{Config{Ratio: 10, Stock: 1}, true},
+		{Config{Ratio: 0.00001, Stock: 1.5}, true},
+		{Config{Unlimited: true}, true},
+		{Config{Unlimited: true, Window: time.Second}, true},
+		{Config{Window: time.Second}, false},
+		{Config{Window: time.Hour, Stock: 10}, false},
+		{Config{Window: time.Hour, Stock: 10, Earn: Arrivals}, false},
+	} {
+		if got := c.config.FullAtStart(); got != c.want {
+			t.Errorf("%+v: FullAtStart is %v, want %v", c.config, got, c.want)
+		}
+		fresh, _ := New(c.config)
+		used, _ := New(c.config)
+		var now time.Duration
+		for i := range 25 {
+			used.Begin(now)
+			used.Failed(now)
+			used.End(now, i%2 == 0, 0)
+			now += c.config.QuietGap()
+		}
+		same := fresh.Balance(now) == used.Balance(now)
+		for i := range 60 {
+			// From now on whatever happens: calls that succeed all at once, too.
+			if i > 15 {
+				earnMany(fresh, now, i%3)
+				earnMany(used, now, i%3)
+			}
+			same = same && fresh.Withdraw(now, Transient, soonest) == used.Withdraw(now, Transient, soonest)
+		}
+		if same != c.want {
+			t.Errorf("%+v: calls left it as it was: %v, FullAtStart is %v", c.config, same, c.want)
+		}
+	}
+	// A Bucket is as good as new even if they came all at once.
+	fresh, used := mustBucket(t, Config{}), mustBucket(t, Config{})
+	if earnMany(used, 0, 100); fresh.Balance(0) != used.Balance(0) {
+		t.Errorf("balances %v and %v", fresh.Balance(0), used.Balance(0))
 	}
 }
 
@@ -41,11 +129,18 @@ func TestValidate(t *testing.T) {
 		{Config{}, ""},
 		{Config{Ratio: 10, Window: time.Hour, Earn: Arrivals, Floor: 1e6, Cooldown: math.MaxInt64, Stock: 1e6}, ""},
 		{Config{Ratio: 0.00001, Window: 100 * time.Millisecond}, ""},
+		{Config{Ratio: 0.00001, Earn: Arrivals, Stock: 1}, ""},
+		{Config{Ratio: 10, Stock: 1e6}, ""},
+		{Config{Window: time.Second, Stock: 0.01}, ""},
+		{Config{Stock: 0.99}, "Stock"}, // would never hold a retry
+		{Config{Floor: 1, Cooldown: time.Second}, "Floor Cooldown"},
+		{Config{Floor: nan, Stock: nan}, "Floor Stock"},
+		{Config{Stock: 1e6 + 1}, "Stock"},
 		{Config{Unlimited: true}, ""},
 		{Config{Ratio: 0.000009}, "Ratio"}, // would round to nothing
 		{Config{Ratio: -0.1, Window: -1, Earn: 2, Floor: -1, Cooldown: -1, Stock: -1}, "Ratio Window Earn Floor Cooldown Stock"},
-		{Config{Ratio: nan, Floor: nan, Stock: nan}, "Ratio Floor Stock"},
-		{Config{Ratio: inf, Floor: inf, Stock: inf}, "Ratio Floor Stock"},
+		{Config{Ratio: nan, Window: time.Hour, Floor: nan, Stock: nan}, "Ratio Floor Stock"},
+		{Config{Ratio: inf, Window: time.Hour, Floor: inf, Stock: inf}, "Ratio Floor Stock"},
 		{Config{Ratio: 10.1, Window: time.Hour + 1, Floor: 1e6 + 1, Stock: 1e6 + 1}, "Ratio Window Floor Stock"},
 		{Config{Window: 100*time.Millisecond - 1}, "Window"},
 		{GRPCConfig{1000, 0.001}, ""},
@@ -86,6 +181,19 @@ func TestConstructorsRefuseWhatIsInvalid(t *testing.T) {
 	if b, err := New(Config{Ratio: 11}); b != nil || err == nil {
 		t.Errorf("New: %v, %v", b, err)
 	}
+	for _, c := range []Config{{Ratio: 11}, {Window: time.Second}, {Floor: 1}} {
+		if b, err := NewBucket(c); b != nil || err == nil {
+			t.Errorf("NewBucket(%+v): %v, %v", c, b, err)
+		}
+		if a, err := NewAccount(c); a != nil || err == nil {
+			t.Errorf("NewAccount(%+v): %v, %v", c, a, err)
+		}
+	}
+	for _, c := range []Config{{}, {Ratio: 11, Window: time.Second}, {Stock: 5}} {
+		if b, err := NewRatio(c); b != nil || err == nil {
+			t.Errorf("NewRatio(%+v): %v, %v", c, b, err)
+		}
+	}
 	if b, err := NewGRPCThrottle(GRPCConfig{}); b != nil || err == nil {
 		t.Errorf("NewGRPCThrottle: %v, %v", b, err)
 	}
@@ -106,7 +214,7 @@ func TestConstructorsRefuseWhatIsInvalid(t *testing.T) {
 
 // A zero value that no constructor made refuses, and does not panic.
 func TestZeroValuesRefuse(t *testing.T) {
-	for _, b := range []Budget{new(Ratio), new(GRPCThrottle), new(AWSQuota), new(EnvoyConcurrency), new(FinagleBucket)} {
+	for _, b := range []Budget{new(Account), new(Bucket), new(Ratio), new(GRPCThrottle), new(AWSQuota), new(EnvoyConcurrency), new(FinagleBucket)} {
 		poke(b, 1<<40, 77, -3, never)
 		if b.Withdraw(time.Hour, Transient, never).OK || b.Balance(time.Hour) != 0 {
 			t.Errorf("%T: the zero value grants retries", b)
@@ -150,11 +258,13 @@ func FuzzNothingPanics(f *testing.F) {
 			}
 		}
 		add(New(Config{x, time.Duration(d), Earn(earn), y, time.Duration(cool), z, false}))
-		add(New(Config{Ratio: x, Floor: y, Stock: z, Cooldown: time.Duration(cool)}))
+		add(New(Config{Ratio: x, Window: time.Second, Floor: y, Stock: z, Cooldown: time.Duration(cool)}))
+		add(New(Config{Ratio: x, Earn: Earn(earn), Stock: z}))
+		add(NewBucket(Config{Ratio: x, Earn: Earn(earn), Stock: z}))
 		add(NewGRPCThrottle(GRPCConfig{n, x}))
 		add(NewAWSQuota(AWSConfig{n, int(class), int(earn), int(d), int(cool)}))
 		add(NewEnvoyConcurrency(EnvoyConfig{x, n}))
-		add(NewFinagleBucket(FinagleConfig{time.Duration(d), n, x}))
+		add(NewFinagleBucket(FinagleConfig{time.Duration(d), n, x, earn > 0}))
 		for _, b := range all {
 			for _, at := range []int64{now, now + 1, now - d, 0, math.MaxInt64, math.MinInt64, now} {
 				poke(b, time.Duration(at), Class(class), Receipt(receipt), func() uint64 { return uint64(cool) })

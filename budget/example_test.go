@@ -8,10 +8,92 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// Ten calls that succeed pay for one retry. Time is handed in: a driver passes
-// time.Since(start).
+// The default: two retries to begin with, and ten calls that succeed pay for one
+// more. A call that fails pays for none.
 func ExampleNew() {
-	b, err := budget.New(budget.Config{}) // 10 %, over 10 s
+	b, err := budget.New(budget.Config{})
+	if err != nil {
+		panic(err)
+	}
+	fail := func(now time.Duration) bool {
+		b.Begin(now)
+		b.Failed(now)
+		g := b.Withdraw(now, budget.Transient, nil)
+		b.End(now, false, g.Receipt)
+		return g.OK
+	}
+	retries := 0
+	for range 1000 { // an outage
+		if fail(0) {
+			retries++
+		}
+	}
+	fmt.Println("retries in 1000 calls that fail:", retries)
+	for range 15 {
+		b.Begin(time.Second)
+		b.End(time.Second, true, 0)
+	}
+	fmt.Println("after 15 successes:", b.Balance(time.Second))
+	// Output:
+	// retries in 1000 calls that fail: 2
+	// after 15 successes: 1
+}
+
+// A process that makes 100 calls a second rides out 200 ms in which all fail. A
+// second later it has what it has not used of the last ten seconds, and a day
+// later its stock.
+func ExampleNewAccount() {
+	b, err := budget.NewAccount(budget.Config{})
+	if err != nil {
+		panic(err)
+	}
+	const every = 10 * time.Millisecond
+	now := time.Duration(0)
+	for ; now < 10*time.Second; now += every {
+		b.Begin(now)
+		b.End(now, true, 0)
+	}
+	failed, retried := 0, 0
+	for end := now + 200*time.Millisecond; now < end; now += every {
+		b.Begin(now)
+		failed++
+		if b.Withdraw(now, budget.Transient, nil).OK {
+			retried++
+		}
+		b.End(now, false, 0)
+	}
+	fmt.Printf("%d of %d failures retried\n", retried, failed)
+	fmt.Println("a second later:", b.Balance(now+time.Second))
+	fmt.Println("a day later:", b.Balance(now+24*time.Hour))
+	// Output:
+	// 20 of 20 failures retried
+	// a second later: 62
+	// a day later: 2
+}
+
+// The first refusal after a retry that was paid for is worth an event.
+func ExampleNewBucket() {
+	b, err := budget.NewBucket(budget.Config{Stock: 1, Ratio: 0.25})
+	if err != nil {
+		panic(err)
+	}
+	for range 3 {
+		g := b.Withdraw(0, budget.Transient, nil)
+		fmt.Printf("paid: %v, newly exhausted: %v\n", g.OK, g.Exhausted)
+	}
+	b.End(0, true, 0)
+	fmt.Println("tokens:", b.Tokens())
+	// Output:
+	// paid: true, newly exhausted: false
+	// paid: false, newly exhausted: true
+	// paid: false, newly exhausted: false
+	// tokens: 0.25
+}
+
+// In a sliding window ten calls that succeed pay for one retry. Time is handed
+// in: a driver passes time.Since(start).
+func ExampleNewRatio() {
+	b, err := budget.NewRatio(budget.Config{Window: 10 * time.Second})
 	if err != nil {
 		panic(err)
 	}
@@ -29,6 +111,56 @@ func ExampleNew() {
 	// balance: 1
 	// retry 1: true, exhausted: false
 	// retry 2: false, exhausted: true
+}
+
+// A full budget is nothing to remember: make it when a retry is first wanted, or
+// when two calls have succeeded closer together than QuietGap.
+func ExampleConfig_FullAtStart() {
+	var c budget.Config
+	var b budget.Budget // of a process that has not failed yet
+	last := -c.QuietGap()
+	succeeded := func(now time.Duration) {
+		if b == nil && (!c.FullAtStart() || now-last < c.QuietGap()) {
+			b, _ = budget.New(c)
+		}
+		if b != nil {
+			b.End(now, true, 0)
+		}
+		last = now
+	}
+	retry := func(now time.Duration) bool {
+		if b == nil {
+			b, _ = budget.New(c)
+		}
+		return b.Withdraw(now, budget.Transient, nil).OK
+	}
+	for n := range 1000 {
+		succeeded(time.Duration(n) * 12 * time.Second)
+	}
+	fmt.Println("remembers something:", b != nil)
+	fmt.Println(retry(time.Hour), b.Balance(time.Hour))
+	// Output:
+	// remembers something: false
+	// true 1
+}
+
+// At two calls a second, a tenth of those of ten seconds is no more than the stock.
+func ExampleConfig_QuietGap() {
+	fmt.Println(budget.Config{}.QuietGap())
+	fmt.Println(budget.Config{Stock: 10}.QuietGap())
+	// Output:
+	// 500ms
+	// 100ms
+}
+
+// Text, as configuration files have it.
+func ExampleEarn_UnmarshalText() {
+	var e budget.Earn
+	fmt.Println(e.UnmarshalText([]byte("Arrivals")), e)
+	fmt.Println(e.UnmarshalText([]byte("failures")))
+	// Output:
+	// <nil> arrivals
+	// Earn is "failures": want successes or arrivals
 }
 
 // The whole of one call: the retry is paid before the wait, settled when its
@@ -65,14 +197,14 @@ func ExampleBudget() {
 	// Output: retries left: 99
 }
 
-// A process that has earned less than one retry gets one with that probability,
-// so a fleet keeps to the ratio though no process knows of another.
+// A process that has earned less than one retry in the window gets one with that
+// probability, so a fleet keeps to the ratio though no process knows of another.
 func ExampleRatio_Withdraw_fraction() {
 	r := rand.New(rand.NewPCG(1, 2))
 	const processes = 10_000
 	granted := 0
 	for range processes {
-		b, err := budget.New(budget.Config{})
+		b, err := budget.NewRatio(budget.Config{Window: 10 * time.Second})
 		if err != nil {
 			panic(err)
 		}
@@ -92,7 +224,7 @@ func ExampleConfig_Validate() {
 	fmt.Println(err)
 	// Output:
 	// Ratio is 20: want zero (0.1), or a ratio from 1e-05 to 10
-	// Window is 1ms: want zero (10s), or a duration from 100ms to 1h0m0s
+	// Window is 1ms: want zero (none), or a duration from 100ms to 1h0m0s
 	// Floor is -1: want zero (none), or retries per second up to 1000000
 }
 
@@ -198,5 +330,5 @@ func ExampleNewFinagleBucket() {
 
 func ExampleFinagleDefault() {
 	fmt.Printf("%+v\n", budget.FinagleDefault())
-	// Output: {TTL:10s MinPerSecond:10 Percent:0.2}
+	// Output: {TTL:10s MinPerSecond:10 Percent:0.2 OnSuccess:false}
 }

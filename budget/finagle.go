@@ -21,6 +21,9 @@ type FinagleConfig struct {
 	// Percent is Finagle's percentCanRetry, which is a fraction: 0.2 is 20 %.
 	// 0 to 1000.
 	Percent float64
+	// OnSuccess makes calls deposit when they succeed, as in Rust's tower, and
+	// not when they begin, as in Finagle.
+	OnSuccess bool
 }
 
 // finagleScale is how much a deposit is worth, so that ratios above one need
@@ -49,12 +52,15 @@ func (c FinagleConfig) Validate() error {
 // ⌊1000/percent⌋, a reserve of min × ttl × withdrawal is always there, and
 // deposits and withdrawals alike expire after the TTL, in ten slots. Slots
 // begin at multiples of TTL/10; in Finagle they begin wherever the last one
-// ended.
+// ended. With OnSuccess it is the budget of Rust's tower, and of Linkerd's proxy,
+// in Finagle's finer arithmetic. (Linkerd also deposits for failures that it
+// would not retry; a Budget is not told of those.)
 //
-// Since arrivals earn and the reserve is per process, what it allows in an
-// outage grows with the number of processes; see the package comment.
+// The reserve is per process and arrivals earn, so what it allows in an outage
+// grows with the number of processes; see the package comment.
 type FinagleBucket struct {
 	width               time.Duration // of a slot
+	onSuccess           bool
 	deposit, withdrawal int64
 	reserve             int64
 	edge                edge
@@ -70,7 +76,7 @@ func NewFinagleBucket(c FinagleConfig) (*FinagleBucket, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	b := &FinagleBucket{width: c.TTL / 10, withdrawal: 1}
+	b := &FinagleBucket{width: c.TTL / 10, onSuccess: c.OnSuccess, withdrawal: 1}
 	if c.Percent > 0 {
 		// Scala's toInt saturates.
 		b.deposit, b.withdrawal = finagleScale, int64(min(finagleScale/c.Percent, math.MaxInt32))
@@ -98,8 +104,14 @@ func (b *FinagleBucket) add(n int64) {
 	b.sum += n
 }
 
-// Begin deposits.
+// Begin deposits, unless OnSuccess.
 func (b *FinagleBucket) Begin(now time.Duration) {
+	if !b.onSuccess {
+		b.put(now)
+	}
+}
+
+func (b *FinagleBucket) put(now time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
@@ -124,8 +136,12 @@ func (b *FinagleBucket) Withdraw(now time.Duration, _ Class, _ func() uint64) Gr
 // Settle does nothing.
 func (*FinagleBucket) Settle(time.Duration, Receipt) {}
 
-// End does nothing: calls earn when they begin.
-func (*FinagleBucket) End(time.Duration, bool, Receipt) {}
+// End deposits, if the call succeeded and OnSuccess says so.
+func (b *FinagleBucket) End(now time.Duration, success bool, _ Receipt) {
+	if success && b.onSuccess {
+		b.put(now)
+	}
+}
 
 // Balance is the number of retries that the deposits and the reserve pay for.
 func (b *FinagleBucket) Balance(now time.Duration) float64 {

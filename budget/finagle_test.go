@@ -28,7 +28,8 @@ func (v *finagleVectors) read(t *testing.T) *finagleVectors {
 	return v
 }
 
-// tower's scripts use ratios at which its coarser arithmetic is Finagle's.
+// tower's scripts use ratios at which its coarser arithmetic is Finagle's. A
+// deposit is a call that begins or, OnSuccess, one that succeeds.
 func TestFinagleTowerScripts(t *testing.T) {
 	v := new(finagleVectors).read(t)
 	if len(v.Tower) != 4 {
@@ -37,7 +38,8 @@ func TestFinagleTowerScripts(t *testing.T) {
 	for i, s := range v.Tower {
 		ttl, _ := time.ParseDuration(s.TTL)
 		for _, epoch := range []time.Duration{0, time.Hour} {
-			b, err := NewFinagleBucket(FinagleConfig{TTL: ttl, MinPerSecond: s.MinPerSec, Percent: s.Pct})
+			onSuccess := epoch != 0
+			b, err := NewFinagleBucket(FinagleConfig{TTL: ttl, MinPerSecond: s.MinPerSec, Percent: s.Pct, OnSuccess: onSuccess})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,6 +48,10 @@ func TestFinagleTowerScripts(t *testing.T) {
 				switch step[0] {
 				case "deposit":
 					b.Begin(now)
+					b.End(now, false, 0)
+					if onSuccess {
+						b.End(now, true, 0)
+					}
 				case "advance":
 					d, _ := time.ParseDuration(step[1].(string))
 					now += d
@@ -85,6 +91,38 @@ func TestFinagleGrantsTheRatio(t *testing.T) {
 			if math.Abs(float64(granted-want)) > 1 {
 				t.Errorf("%v and %d/s: %d granted, want %d ± 1", pct, perSecond, granted, want)
 			}
+		}
+	}
+}
+
+// Which calls deposit: the ones that begin, or the ones that succeed.
+func TestFinagleOnSuccess(t *testing.T) {
+	for _, c := range []struct {
+		onSuccess     bool
+		begun, failed float64
+	}{{false, 10, 10}, {true, 0, 0}} {
+		b, err := NewFinagleBucket(FinagleConfig{TTL: time.Second, Percent: 1, OnSuccess: c.onSuccess})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			b.Begin(0)
+		}
+		if got := b.Balance(0); got != c.begun {
+			t.Errorf("on success %v: balance %v after ten calls began, want %v", c.onSuccess, got, c.begun)
+		}
+		for range 10 {
+			b.Failed(0)
+			b.End(0, false, 0)
+		}
+		if got := b.Balance(0); got != c.failed {
+			t.Errorf("on success %v: balance %v after they failed, want %v", c.onSuccess, got, c.failed)
+		}
+		for range 10 {
+			b.End(0, true, 0)
+		}
+		if got := b.Balance(0); got != 10 {
+			t.Errorf("on success %v: balance %v after ten successes, want 10", c.onSuccess, got)
 		}
 	}
 }

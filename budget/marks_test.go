@@ -44,7 +44,7 @@ func TestOverAllDrawsRetriesAreWhatWasEarned(t *testing.T) {
 		}
 		var retries, earned int64
 		for u := int64(grid); u <= token; u += grid {
-			b := must(t, Config{Ratio: float64(per*grid) / token})
+			b := mustRatio(t, Config{Ratio: float64(per*grid) / token})
 			earned += per * grid // the initial deposit
 			for _, s := range steps {
 				if !s.try {
@@ -70,7 +70,7 @@ func TestABusyProcessUsesAllItEarns(t *testing.T) {
 		var least, most, retries, earned float64 = math.Inf(1), 0, 0, 0
 		for seed := range uint64(8) {
 			r := rand.New(rand.NewPCG(seed, 11))
-			b := must(t, Config{})
+			b := mustRatio(t, Config{})
 			mine, paid := 0.1, 0.0
 			for now := time.Duration(0); now < 5*time.Minute; now += 10 * time.Millisecond {
 				b.Begin(now)
@@ -106,7 +106,7 @@ func TestAQuietProcessUsesWhatItEarns(t *testing.T) {
 				var sum, squares, earned float64
 				r := rand.New(rand.NewPCG(uint64(gap), uint64(tries)))
 				for range processes {
-					b := must(t, Config{Ratio: ratio})
+					b := mustRatio(t, Config{Ratio: ratio})
 					now := time.Duration(r.Int64N(int64(time.Hour)))
 					earned += ratio
 					retries := 0.0

@@ -47,9 +47,6 @@ func newModel(c Config) *model {
 	if c.Ratio == 0 {
 		c.Ratio = 0.1
 	}
-	if c.Window == 0 {
-		c.Window = 10 * time.Second
-	}
 	m := &model{cfg: c, width: c.Window / 10, clock: -1}
 	m.per = int64(math.Round(c.Ratio * 100_000))
 	m.reserve = 10 * int64(math.Round(c.Floor*m.width.Seconds()*100_000))
@@ -202,7 +199,7 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 func randomConfig(r *rand.Rand) Config {
 	return Config{
 		Ratio:    pick(r, 0, 0.1, 0.1, 0.2, 0.33333, 1, 2.5, 0.00001, 10, 0.00012+r.Float64()),
-		Window:   pick(r, 0, 100*time.Millisecond, time.Second, 999*time.Millisecond+7, time.Hour, 10*time.Second),
+		Window:   pick(r, 10*time.Second, 100*time.Millisecond, time.Second, 999*time.Millisecond+7, time.Hour, 10*time.Second),
 		Earn:     pick(r, Successes, Successes, Arrivals),
 		Floor:    pick(r, 0, 0, 0, 0.05, 1, 10),
 		Cooldown: pick(r, 0, 0, 0, time.Millisecond, 3*time.Second),
@@ -218,7 +215,7 @@ func TestRatioAgreesWithASlowModel(t *testing.T) {
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 0x1a11))
 		cfg := randomConfig(r)
-		b, err := New(cfg)
+		b, err := NewRatio(cfg)
 		if err != nil {
 			t.Fatalf("seed %d: %+v: %v", seed, cfg, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/internal/window"
 )
@@ -22,8 +23,8 @@ const (
 )
 
 // Ratio allows retries up to a ratio of the calls in a sliding window; the
-// package comment argues for it. Make one with New; a zero Ratio refuses every
-// retry. Its methods may be called concurrently.
+// package comment says when. Make one with NewRatio, or with New and a Window; a
+// zero Ratio refuses every retry. Its methods may be called concurrently.
 type Ratio struct {
 	// Configuration, and what the healthy path reads.
 	width      time.Duration // of a slot
@@ -41,12 +42,13 @@ type Ratio struct {
 	initial   int64 // units deposited at the first use
 	cooldown  time.Duration
 	unlimited bool
+	whole     bool // only whole tokens pay: the window of an Account
 
 	mu    sync.Mutex // serializes withdrawals; guards what follows
 	empty bool       // refused since the last grant
 	// need is what the balance must be for a grant, 1 to token: the units earned
-	// since the last mark, itself included. Zero: no marks were drawn. It is as of
-	// tick looked, whose slot held seen.
+	// since the last mark, itself included, or always token if whole. Zero: no marks
+	// were drawn. It is as of tick looked, whose slot held seen.
 	need    int32
 	looked  uint64
 	seen    int64
@@ -55,20 +57,25 @@ type Ratio struct {
 	until   time.Duration // end of the cooldown
 }
 
-// New returns a budget that nobody has used yet. The error lists everything
-// that is wrong with c.
-func New(c Config) (*Ratio, error) {
+// NewRatio returns a budget that nobody has used yet. The error lists everything
+// that is wrong with c; to have no Window, unless it is Unlimited, is.
+func NewRatio(c Config) (*Ratio, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	if c.Window == 0 && !c.Unlimited {
+		return nil, problem.List{{Field: "Window", Value: c.Window, Allowed: allowedRatioWindow}}
+	}
+	return newRatio(c), nil
+}
+
+// newRatio is NewRatio for what has been validated.
+func newRatio(c Config) *Ratio {
 	if c.Unlimited {
-		return &Ratio{unlimited: true}, nil
+		return &Ratio{unlimited: true}
 	}
 	if c.Ratio == 0 {
 		c.Ratio = DefaultRatio
-	}
-	if c.Window == 0 {
-		c.Window = DefaultWindow
 	}
 	b := &Ratio{
 		width:    c.Window / slots,
@@ -82,7 +89,7 @@ func New(c Config) (*Ratio, error) {
 		b.perSuccess = units(c.Ratio)
 		b.initial += b.perSuccess // as though one call had succeeded
 	}
-	return b, nil
+	return b
 }
 
 // Begin earns, if arrivals do.
@@ -166,9 +173,13 @@ func (b *Ratio) Withdraw(now time.Duration, _ Class, rnd func() uint64) Grant {
 	// taken is not seen, which errs on the safe side.
 	balance := b.counts.Sum(at, slots) + b.reserve
 	slot := b.counts.Sum(at, 1)
-	b.follow(at, slot)
-	if b.need == 0 && 0 < balance && balance < token {
-		b.need = 1 + int32((balance-draw(rnd)+token)%token)
+	if b.whole {
+		b.need = token
+	} else {
+		b.follow(at, slot)
+		if b.need == 0 && 0 < balance && balance < token {
+			b.need = 1 + int32((balance-draw(rnd)+token)%token)
+		}
 	}
 	switch {
 	case balance <= 0 || balance < int64(b.need):

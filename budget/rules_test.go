@@ -1,23 +1,176 @@
 package budget
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
 )
 
-func must(t testing.TB, c Config) *Ratio {
+// mustRatio is a Ratio of c, over ten seconds if c does not say.
+func mustRatio(t testing.TB, c Config) *Ratio {
 	t.Helper()
-	b, err := New(c)
+	if c.Window == 0 {
+		c.Window = 10 * time.Second
+	}
+	b, err := NewRatio(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// Rule 1: in a total outage attempts ≤ (1 + ratio) × calls, at any backoff
-// (here none at all), for any number of processes that share the same traffic.
+// Rule 1 for the default: attempts ≤ (1 + ratio) × calls + stock, at any time, for
+// each of any number of processes that share 1,000 calls/s, with any number of
+// calls that wait for their retries at once (backoff changes nothing but that), in
+// peace, in an outage and after it. Earned by successes, an outage has no more
+// retries than the stock and, in an Account, a tenth of the ten seconds before it.
+func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
+	type process struct {
+		budget           Budget
+		calls, attempts  int
+		earned, inOutage float64 // retries earned for the outage, and made in it
+	}
+	const calls, peace, outage = 60_000, 20_000, 20_000
+	for _, config := range []Config{{}, {Stock: 1}, {Earn: Arrivals}, {Ratio: 0.2, Stock: 3, Earn: Arrivals}, {Ratio: 1, Stock: 50}} {
+		ratio, stock := cmp.Or(config.Ratio, DefaultRatio), cmp.Or(config.Stock, DefaultStock)
+		for _, kind := range []struct {
+			open func() Budget
+			back int // calls whose earnings can be left when the outage begins
+		}{
+			{func() Budget { return mustAccount(t, config) }, 10_000},
+			{func() Budget { return mustBucket(t, config) }, 0},
+		} {
+			for _, processes := range []int{1, 100, 1000} {
+				for _, waiting := range []int{1, 50} {
+					r := rand.New(rand.NewPCG(uint64(processes), uint64(waiting)))
+					fleet := make([]process, processes)
+					for i := range fleet {
+						fleet[i].budget = kind.open()
+					}
+					type call struct {
+						p        *process
+						attempts int
+						failed   bool
+					}
+					var inFlight []call
+					for n := range calls {
+						now := time.Duration(n) * time.Millisecond
+						down := n >= peace && n < peace+outage
+						works := func() bool { return !down && r.IntN(10) != 0 }
+						earns := func(p *process) {
+							if n >= peace-kind.back && n < peace+outage {
+								p.earned += ratio
+							}
+						}
+						p := &fleet[r.IntN(processes)]
+						p.calls++
+						p.attempts++
+						p.budget.Begin(now)
+						if config.Earn == Arrivals {
+							earns(p)
+						}
+						inFlight = append(inFlight, call{p, 1, !works()})
+						for len(inFlight) >= waiting || n == calls-1 && len(inFlight) > 0 {
+							i := r.IntN(len(inFlight))
+							c := &inFlight[i]
+							more := false
+							if c.failed {
+								c.p.budget.Failed(now)
+								if c.attempts < 4 {
+									more = c.p.budget.Withdraw(now, Transient, never).OK
+								}
+							}
+							if more {
+								c.attempts++
+								c.p.attempts++
+								if limit := (1+ratio)*float64(c.p.calls) + stock; float64(c.p.attempts) > limit+1e-6 {
+									t.Fatalf("%T %+v, %d processes: %d attempts for %d calls, want at most %.1f",
+										p.budget, config, processes, c.p.attempts, c.p.calls, limit)
+								}
+								if down {
+									c.p.inOutage++
+								}
+								c.failed = !works()
+								continue
+							}
+							c.p.budget.End(now, !c.failed, 0)
+							if !c.failed && config.Earn == Successes {
+								earns(c.p)
+							}
+							inFlight[i] = inFlight[len(inFlight)-1]
+							inFlight = inFlight[:len(inFlight)-1]
+						}
+					}
+					var all process
+					for _, p := range fleet {
+						if limit := stock + p.earned; p.inOutage > limit+1e-6 {
+							t.Fatalf("%T %+v, %d processes: %v retries in the outage, want at most %.1f", p.budget, config, processes, p.inOutage, limit)
+						}
+						all.calls, all.attempts = all.calls+p.calls, all.attempts+p.attempts
+						all.inOutage += p.inOutage
+					}
+					t.Logf("%T %+v, %4d processes, %2d calls at once: %.4f×; %v retries of the %d calls in the outage",
+						fleet[0].budget, config, processes, waiting, float64(all.attempts)/float64(all.calls), all.inOutage, outage)
+					if all.inOutage == 0 {
+						t.Errorf("%+v, %d processes: the stock was not spent", config, processes)
+					}
+				}
+			}
+		}
+	}
+}
+
+// What the package comment says of calls whose attempts fail at random, three
+// attempts a call: the share that succeeds, by what pays.
+func TestWhatABudgetBuys(t *testing.T) {
+	const calls, attempts = 400_000, 3
+	quiet, busy := 12*time.Second, time.Second/800
+	for _, c := range []struct {
+		name   string
+		budget func() Budget
+		every  time.Duration
+		// Percent, where 1, 5 and 10 % fail.
+		succeeded [3]float64
+	}{
+		{"Ratio, quiet", func() Budget { return mustRatio(t, Config{}) }, quiet, [3]float64{99, 95, 90}},
+		{"Ratio, busy", func() Budget { return mustRatio(t, Config{}) }, busy, [3]float64{99.9999, 99.987, 98.9}},
+		{"Bucket of 1", func() Budget { return mustBucket(t, Config{Stock: 1}) }, busy, [3]float64{99.91, 98.2, 94.5}},
+		{"Bucket of 2", func() Budget { return mustBucket(t, Config{}) }, busy, [3]float64{99.995, 99.4, 96.6}},
+		{"Bucket of 10", func() Budget { return mustBucket(t, Config{Stock: 10}) }, busy, [3]float64{99.9999, 99.987, 98.7}},
+		{"Account, quiet", func() Budget { return mustAccount(t, Config{}) }, quiet, [3]float64{99.995, 99.4, 96.6}},
+		{"Account, busy", func() Budget { return mustAccount(t, Config{}) }, busy, [3]float64{99.9999, 99.987, 98.9}},
+		{"unlimited", func() Budget { return mustBucket(t, Config{Unlimited: true}) }, busy, [3]float64{99.9999, 99.987, 99.9}},
+	} {
+		for i, failing := range []float64{0.01, 0.05, 0.10} {
+			r := rand.New(rand.NewPCG(17, uint64(i)))
+			b := c.budget()
+			succeeded := 0
+			for n := range calls {
+				now := time.Duration(n) * c.every
+				b.Begin(now)
+				ok := r.Float64() >= failing
+				for n := 1; !ok && n < attempts && b.Withdraw(now, Transient, r.Uint64).OK; n++ {
+					ok = r.Float64() >= failing
+				}
+				b.End(now, ok, 0)
+				if ok {
+					succeeded++
+				}
+			}
+			got, want := 100*float64(succeeded)/calls, c.succeeded[i]
+			t.Logf("%2.0f %% fail, %-14s: %.4f %% succeed", 100*failing, c.name, got)
+			if math.Abs(got-want) > max(0.001, (100-want)/8) {
+				t.Errorf("%.0f %% fail, %s: %.4f %% succeed, want %v", 100*failing, c.name, got, want)
+			}
+		}
+	}
+}
+
+// Rule 1 for a window: in a total outage attempts ≤ (1 + ratio) × calls, at any
+// backoff (here none at all), for any number of processes that share the same
+// traffic.
 func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 	const (
 		rate         = 1000 // calls per second over all processes
@@ -28,7 +181,7 @@ func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, uint64(processes)))
 		fleet := make([]*Ratio, processes)
 		for i := range fleet {
-			fleet[i] = must(t, Config{Ratio: ratio})
+			fleet[i] = mustRatio(t, Config{Ratio: ratio})
 		}
 		var calls, failing, attempts, inOutage int
 		for now := time.Duration(0); now < healthy+out; now += time.Second / rate {
@@ -76,7 +229,7 @@ func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
 		for seed := range uint64(seeds) {
 			r := rand.New(rand.NewPCG(seed, 7))
 			for range processes {
-				b := must(t, Config{Ratio: ratio})
+				b := mustRatio(t, Config{Ratio: ratio})
 				at := time.Duration(r.Int64N(int64(time.Hour)))
 				b.Begin(at)
 				for range 3 {
@@ -107,7 +260,7 @@ func TestRule01RetriesNeverExceedWhatCallsEarned(t *testing.T) {
 			var calls, earned, retries, worst float64
 			for p := range uint64(processes) {
 				r := rand.New(rand.NewPCG(p, uint64(gap)))
-				b := must(t, Config{})
+				b := mustRatio(t, Config{})
 				now, lead := time.Duration(0), 0.0
 				earned += 0.1
 				for range 300 {
@@ -147,7 +300,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 			if later/idle != window/10 {
 				continue // in more years than a Duration holds
 			}
-			b := must(t, Config{Window: window})
+			b := mustRatio(t, Config{Window: window})
 			for range 100 {
 				b.End(0, true, 0)
 			}
@@ -176,7 +329,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 // Debts expire like deposits: a retry that was won by luck does not follow a
 // process for ever.
 func TestRule11DebtsExpireToo(t *testing.T) {
-	b := must(t, Config{})
+	b := mustRatio(t, Config{})
 	if !b.Withdraw(0, Transient, soonest).OK { // from 0.1 to -0.9
 		t.Fatal("refused with the first unit marked")
 	}

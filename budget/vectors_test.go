@@ -25,7 +25,8 @@ func TestOtherBudgetsMarkTheEdge(t *testing.T) {
 	aws, _ := NewAWSQuota(AWSConfig{Capacity: 10, RetryCost: 10, TimeoutCost: 10, ThrottledCost: 10})
 	envoy, _ := NewEnvoyConcurrency(EnvoyConfig{MinConcurrency: 1})
 	finagle, _ := NewFinagleBucket(FinagleConfig{TTL: 1e9, MinPerSecond: 1})
-	for name, b := range map[string]Budget{"grpc": grpc, "aws": aws, "envoy": envoy, "finagle": finagle} {
+	bucket, _ := NewBucket(Config{Ratio: 1, Stock: 1})
+	for name, b := range map[string]Budget{"grpc": grpc, "aws": aws, "envoy": envoy, "finagle": finagle, "bucket": bucket} {
 		fill := func() {
 			for range 2 {
 				b.Begin(2e9)

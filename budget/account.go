@@ -1,0 +1,111 @@
+package budget
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// Account is the default budget: a stock that does not expire, and above it what
+// the calls of the last ten seconds have earned. The package comment argues for
+// it. Make one with New or NewAccount; a zero Account refuses every retry. Its
+// methods may be called concurrently.
+//
+// What a call earns goes into the stock, and what does not fit there into the
+// window. A retry is paid from the window first, and in whole tokens. Nothing is
+// counted twice and nothing is left to chance, so that at any time
+//
+//	retries ≤ ratio × calls that earned + stock
+type Account struct {
+	stock Bucket
+	// flow is what the window holds. It is made once two calls earn closer
+	// together than Config.QuietGap, and stays: until then the stock pays for all
+	// that a window could.
+	flow atomic.Pointer[Ratio]
+	last atomic.Int64 // when a call last earned, plus one; not kept once there is flow
+}
+
+// accountWindow is how far back the earnings reach that an Account keeps above
+// its stock: at the default ratio, long enough to pay for a retry of each call of
+// four fifths of a second, wherever in its slots that falls.
+const accountWindow = 10 * time.Second
+
+// NewAccount returns an account whose stock is full. The error lists everything
+// that is wrong with c; a Window, which makes a Ratio, is.
+func NewAccount(c Config) (*Account, error) {
+	if err := c.validateWindowless(); err != nil {
+		return nil, err
+	}
+	return newAccount(c), nil
+}
+
+// newAccount is NewAccount for what has been validated.
+func newAccount(c Config) *Account {
+	a := new(Account)
+	a.stock.fill(newTerms(c))
+	return a
+}
+
+// Begin earns, if arrivals do.
+func (a *Account) Begin(now time.Duration) {
+	if a.stock.terms.arrivals() {
+		a.earn(now)
+	}
+}
+
+// Failed does nothing: a failure costs only if it is retried.
+func (*Account) Failed(time.Duration) {}
+
+// Settle does nothing: a retry has been paid for and stays so.
+func (*Account) Settle(time.Duration, Receipt) {}
+
+// End earns, if the call succeeded and successes do.
+func (a *Account) End(now time.Duration, success bool, _ Receipt) {
+	if success && !a.stock.terms.arrivals() {
+		a.earn(now)
+	}
+}
+
+func (a *Account) earn(now time.Duration) {
+	over := a.stock.earn()
+	if flow := a.flow.Load(); flow != nil {
+		flow.earn(now, over)
+	} else {
+		a.watch(now)
+	}
+}
+
+// watch makes flow when two calls have earned closer together than the gap. What
+// they earned is not in it: the next call's is the first.
+func (a *Account) watch(now time.Duration) {
+	gap := int64(a.stock.terms.quietGap())
+	if gap == 0 {
+		return // a window could hold nothing
+	}
+	last := a.last.Swap(int64(now) + 1)
+	if last != 0 && int64(now)+1-last < gap {
+		a.flow.CompareAndSwap(nil, &Ratio{width: accountWindow / slots, whole: true})
+	}
+}
+
+// Withdraw pays one token for one retry, or refuses and takes nothing. The class
+// makes no difference, and nothing is drawn by chance.
+func (a *Account) Withdraw(now time.Duration, class Class, rnd func() uint64) Grant {
+	if flow := a.flow.Load(); flow != nil {
+		if g := flow.Withdraw(now, class, rnd); g.OK {
+			a.stock.paidElsewhere()
+			return g
+		}
+	}
+	return a.stock.Withdraw(now, class, rnd)
+}
+
+// Balance is the whole tokens in stock and those in the window. Unlike a Ratio's
+// it is never a fraction: less than a token pays for nothing.
+func (a *Account) Balance(now time.Duration) float64 {
+	tokens := a.stock.Balance(now)
+	if flow := a.flow.Load(); flow != nil {
+		tokens += math.Floor(flow.Balance(now))
+	}
+	return tokens
+}

@@ -1,0 +1,425 @@
+package budget
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func mustAccount(t testing.TB, c Config) *Account {
+	t.Helper()
+	a, err := NewAccount(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// withFlow is an account whose window exists, and holds nothing.
+func withFlow(t testing.TB, c Config) *Account {
+	t.Helper()
+	a := mustAccount(t, c)
+	for range 2 { // the same moment twice
+		a.Begin(0)
+		a.End(0, true, 0)
+	}
+	if a.flow.Load() == nil || a.Balance(0) != math.Floor(a.stock.Tokens()) {
+		t.Fatalf("%+v: no window after two calls at once, or %v in it", c, a.Balance(0))
+	}
+	return a
+}
+
+// An accountModel is the rule of Account written down slowly: the stock in units,
+// and the window as the list that the model of Ratio keeps.
+type accountModel struct {
+	cfg                Config
+	per, stock         int64
+	flow               *model // nil until two calls have earned within the gap
+	gap, last          time.Duration
+	earnedBefore, news bool // news: the last answer was not a refusal
+
+	earned, retries int64
+}
+
+func newAccountModel(c Config) *accountModel {
+	if c.Ratio == 0 {
+		c.Ratio = 0.1
+	}
+	if c.Stock == 0 {
+		c.Stock = 2
+	}
+	return &accountModel{
+		cfg: c, news: true,
+		per:   int64(math.Round(c.Ratio * 100_000)),
+		stock: int64(math.Round(c.Stock * 100_000)),
+		// Stock / ratio calls in ten seconds, both as they are kept.
+		gap: time.Duration(10e9 * math.Round(c.Ratio*100_000) / math.Round(c.Stock*100_000)),
+	}
+}
+
+func (m *accountModel) earn(now time.Duration) {
+	m.earned += m.per
+	fits := min(m.per, int64(math.Round(m.cfg.Stock*100_000))-m.stock)
+	m.stock += fits
+	if m.flow != nil {
+		if over := m.per - fits; over > 0 {
+			m.flow.list = append(m.flow.list, entry{slot: m.flow.at(now), units: over})
+		}
+		return
+	}
+	if m.earnedBefore && now-m.last < m.gap {
+		m.flow = newModel(Config{Window: 10 * time.Second})
+		m.flow.initial = 0
+	}
+	m.earnedBefore, m.last = true, now
+}
+
+func (m *accountModel) withdraw(now time.Duration) Grant {
+	if m.flow != nil {
+		m.flow.now = max(m.flow.now, now, 0)
+		if slot := m.flow.at(m.flow.now); m.flow.sum(slot) >= 100_000 {
+			m.flow.list = append(m.flow.list, entry{slot: slot, units: -100_000})
+			return m.paid()
+		}
+	}
+	if m.stock >= 100_000 {
+		m.stock -= 100_000
+		return m.paid()
+	}
+	news := m.news
+	m.news = false
+	return Grant{Exhausted: news}
+}
+
+func (m *accountModel) paid() Grant {
+	m.retries += 100_000
+	m.news = true
+	return Grant{OK: true, Receipt: 1}
+}
+
+func (m *accountModel) balance(now time.Duration) float64 {
+	tokens := m.stock / 100_000
+	if m.flow != nil {
+		tokens += int64(m.flow.balance(now))
+	}
+	return float64(tokens)
+}
+
+// Over a million operations, at random times that also jump and run backwards,
+// Account answers exactly as the model does, is never ahead of what calls earned
+// by more than its stock, and pays if and only if it has a balance.
+func TestAccountAgreesWithASlowModel(t *testing.T) {
+	const runs, opsPerRun = 2200, 500
+	var total, grants, refusals, flows int
+	for seed := range uint64(runs) {
+		r := rand.New(rand.NewPCG(seed, 0xacc))
+		cfg := Config{
+			Ratio: pick(r, 0, 0.1, 0.1, 0.2, 0.33333, 1, 2.5, 0.00001, 10, 0.00012+r.Float64()),
+			Earn:  pick(r, Successes, Successes, Arrivals),
+			Stock: pick(r, 0, 0, 1, 1.5, 10, 100, 1+r.Float64()),
+		}
+		a := mustAccount(t, cfg)
+		m := newAccountModel(cfg)
+		failing := r.Float64()
+		if r.IntN(3) == 0 {
+			failing /= 20 // so that the stock is mostly full
+		}
+		now := time.Duration(r.Int64N(int64(time.Hour)))
+		step := int64(pick(r, time.Millisecond, 50*time.Millisecond, time.Second, 20*time.Second))
+		for op := range opsPerRun {
+			at := now
+			switch r.IntN(60) {
+			case 0:
+				now += time.Duration(r.Int64N(int64(15 * time.Second)))
+			case 1:
+				now += time.Duration(r.Int64N(int64(24 * time.Hour)))
+			case 2, 3: // a goroutine that is late
+				at -= time.Duration(r.Int64N(int64(3 * time.Second)))
+			default:
+				now += time.Duration(r.Int64N(step))
+			}
+			switch k := r.Float64(); {
+			case k < 0.05:
+				if got, want := a.Balance(at), m.balance(at); got != want {
+					t.Fatalf("seed %d, operation %d, now %v, %+v: Balance = %v, want %v", seed, op, at, cfg, got, want)
+				}
+			case k < 0.1:
+				a.Failed(at)
+				a.Settle(at, Receipt(r.Int64()))
+			case k < 0.5 && r.Float64() < failing:
+				has := a.Balance(at) >= 1
+				got, want := a.Withdraw(at, Class(r.IntN(4)), never), m.withdraw(at)
+				if got != want || at == now && got.OK != has {
+					t.Fatalf("seed %d, operation %d, now %v, %+v: Withdraw = %+v, want %+v; had a balance: %v", seed, op, at, cfg, got, want, has)
+				}
+				if got.OK {
+					grants++
+				} else {
+					refusals++
+				}
+			default:
+				a.Begin(at)
+				if cfg.Earn == Arrivals {
+					m.earn(at)
+				}
+				success := r.Float64() >= failing
+				a.End(at, success, Receipt(r.Int64N(2)))
+				if success && cfg.Earn == Successes {
+					m.earn(at)
+				}
+			}
+			if limit := m.earned + int64(math.Round(m.cfg.Stock*100_000)); m.retries > limit {
+				t.Fatalf("seed %d, operation %d, %+v: %d units of retries, earned and in stock %d", seed, op, cfg, m.retries, limit)
+			}
+			total++
+		}
+		if m.flow != nil {
+			flows++
+		}
+	}
+	t.Logf("%d operations, %d retries granted, %d refused; %d of %d accounts had a window", total, grants, refusals, flows, runs)
+	if total < 1e6 || grants < 5e4 || refusals < 5e4 || flows < runs/2 || runs-flows < 100 {
+		t.Error("too little of something happened to mean much")
+	}
+}
+
+// The window exists for those who need it: calls that are QuietGap apart leave
+// nothing behind, and two that are closer do.
+func TestAQuietProcessHasNoWindow(t *testing.T) {
+	for _, c := range []Config{{}, {Earn: Arrivals}, {Stock: 5}, {Ratio: 10, Stock: 1}} {
+		gap := c.QuietGap()
+		a := mustAccount(t, c)
+		var now time.Duration
+		for range 100 {
+			earnMany(a, now, 1)
+			now += gap
+		}
+		if a.flow.Load() != nil {
+			t.Errorf("%+v: a window, with calls %v apart", c, gap)
+		}
+		earnMany(a, now-1, 1)
+		if a.flow.Load() == nil {
+			t.Errorf("%+v: no window, with two calls %v apart", c, gap-1)
+		}
+	}
+	for c, want := range map[Config]time.Duration{
+		{}:                                     500 * time.Millisecond,
+		{Stock: 10}:                            100 * time.Millisecond,
+		{Ratio: 0.2, Stock: 1, Earn: Arrivals}: 2 * time.Second,
+		{Unlimited: true}:                      0,
+		{Window: time.Second}:                  0,
+		{Ratio: MinRatio, Stock: MaxStock}:     0, // less than a nanosecond
+	} {
+		if got := c.QuietGap(); got != want {
+			t.Errorf("%+v: QuietGap is %v, want %v", c, got, want)
+		}
+	}
+	tiny := mustAccount(t, Config{Ratio: MinRatio, Stock: MaxStock})
+	earnMany(tiny, 0, 10)
+	earnMany(tiny, -1, 10)
+	if tiny.flow.Load() != nil {
+		t.Error("a window that no calls can fill")
+	}
+}
+
+// What a call earns fills the stock, and only what does not fit goes into the
+// window; a retry is paid from the window while it has a whole token. What is in
+// stock is there a day later, what is in the window is not.
+func TestTheStockFillsFirstAndPaysLast(t *testing.T) {
+	a := withFlow(t, Config{Ratio: 0.25})
+	look := func(now time.Duration, stock, balance float64) {
+		t.Helper()
+		if got := a.stock.Tokens(); got != stock {
+			t.Errorf("at %v: %v tokens in stock, want %v", now, got, stock)
+		}
+		if got := a.Balance(now); got != balance {
+			t.Errorf("at %v: a balance of %v, want %v", now, got, balance)
+		}
+	}
+	pay := func(now time.Duration, want Grant) {
+		t.Helper()
+		if got := a.Withdraw(now, Transient, never); got != want {
+			t.Errorf("at %v: %+v, want %+v", now, got, want)
+		}
+	}
+	paid, news, known := Grant{OK: true, Receipt: 1}, Grant{Exhausted: true}, Grant{}
+	earnMany(a, 0, 7)
+	look(0, 2, 3) // and 0.75 in the window
+	pay(0, paid)
+	look(0, 2, 2)
+	pay(0, paid) // from the stock: less than a token in the window pays for nothing
+	look(0, 1, 1)
+	earnMany(a, 0, 4)
+	look(0, 2, 2) // the stock first
+	earnMany(a, 0, 1)
+	look(0, 2, 3) // the window is where it was: 0.75 and 0.25
+	look(time.Minute, 2, 2)
+	pay(24*time.Hour, paid)
+	pay(24*time.Hour, paid)
+	pay(24*time.Hour, news)
+	pay(24*time.Hour, known)
+	// A retry that is paid makes the next refusal news, whoever paid it.
+	earnMany(a, 24*time.Hour, 12)
+	look(24*time.Hour, 2, 3)
+	pay(24*time.Hour, paid)
+	look(24*time.Hour, 2, 2)
+	pay(24*time.Hour, paid)
+	pay(24*time.Hour, paid)
+	pay(24*time.Hour, news)
+	pay(24*time.Hour, known)
+}
+
+// A ratio above one earns more than the stock has room for, and loses none of it.
+func TestWhatDoesNotFitInTheStockIsInTheWindow(t *testing.T) {
+	a := withFlow(t, Config{Ratio: 5, Stock: 1})
+	a.Withdraw(0, Transient, never)
+	earnMany(a, 0, 1)
+	if got := a.Balance(0); got != 5 || a.stock.Tokens() != 1 {
+		t.Errorf("a balance of %v with %v in stock, want 5 with 1", got, a.stock.Tokens())
+	}
+}
+
+// A busy process rides out a short total failure: after ten seconds of calls that
+// succeed every one fails, and each asks for one retry at once. The window is cut
+// into slots, so it matters where in one the failure begins.
+func TestABusyProcessRidesOutABlip(t *testing.T) {
+	for _, c := range []struct {
+		perSecond        int
+		blip             time.Duration
+		least            float64 // share of the failures that are retried
+		bucket, mostHere float64 // the same, for a bucket of the same stock
+	}{
+		{100, 200 * time.Millisecond, 1, 0.09, 0.11},
+		{1000, 200 * time.Millisecond, 1, 0.009, 0.011},
+		{100, 800 * time.Millisecond, 1, 0, 0.03},
+		{1000, 800 * time.Millisecond, 1, 0, 0.003},
+		{100, time.Second, 0.8, 0, 0.02},
+		{1000, time.Second, 0.8, 0, 0.002},
+		{1000, 5 * time.Second, 0.16, 0, 0.001},
+	} {
+		least := 1.0
+		for phase := range 50 {
+			a, b := mustAccount(t, Config{}), mustBucket(t, Config{})
+			var failed, retried, byBucket float64
+			begin := 20*time.Second + time.Duration(phase)*20*time.Millisecond
+			for now := time.Duration(0); now < begin+c.blip; now += time.Second / time.Duration(c.perSecond) {
+				for _, x := range []Budget{a, b} {
+					x.Begin(now)
+					x.End(now, now < begin, 0)
+				}
+				if now >= begin {
+					failed++
+					if a.Withdraw(now, Transient, never).OK {
+						retried++
+					}
+					if b.Withdraw(now, Transient, never).OK {
+						byBucket++
+					}
+				}
+			}
+			least = min(least, retried/failed)
+			if share := byBucket / failed; share < c.bucket || share > c.mostHere {
+				t.Errorf("%d calls/s, %v: a bucket paid for %.4f", c.perSecond, c.blip, share)
+			}
+		}
+		t.Logf("%4d calls/s, all fail for %5v: at least %.3f of them retried", c.perSecond, c.blip, least)
+		if least < c.least {
+			t.Errorf("%d calls/s, all fail for %v: %.3f of them retried, want %v", c.perSecond, c.blip, least, c.least)
+		}
+	}
+}
+
+// However many make the window at once, there is one, and what is earned from
+// then on is in it.
+func TestOneWindowIsMade(t *testing.T) {
+	const goroutines, calls = 4, 50
+	for range 5000 {
+		a := mustAccount(t, Config{Ratio: 1})
+		var wg sync.WaitGroup
+		var ready atomic.Int32
+		for range goroutines {
+			wg.Go(func() {
+				for ready.Add(1); ready.Load() < goroutines; {
+					runtime.Gosched()
+				}
+				earnMany(a, time.Second, calls)
+			})
+		}
+		wg.Wait()
+		// All but the first call, and what each goroutine had under way then.
+		least, most := float64(goroutines*(calls-1)-1), float64(goroutines*calls)
+		if got := a.Balance(time.Second) - DefaultStock; got < least || got > most {
+			t.Fatalf("%v tokens in the window, want %v to %v", got, least, most)
+		}
+	}
+}
+
+// Goroutines race for what is there: each token is spent once, and of all that
+// find nothing one is told that this is news.
+func TestATokenOfAnAccountIsSpentOnce(t *testing.T) {
+	a := withFlow(t, Config{Stock: 1000, Ratio: 1})
+	earnMany(a, 0, 5000)
+	var granted, news atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 5000 {
+				switch g := a.Withdraw(0, Transient, never); {
+				case g.OK:
+					granted.Add(1)
+				case g.Exhausted:
+					news.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	// A refusal between two grants, each from another purse, may be news as well.
+	if granted.Load() != 6000 || news.Load() < 1 || news.Load() > 8 {
+		t.Errorf("%d retries granted for 6000 tokens, %d refusals were news", granted.Load(), news.Load())
+	}
+}
+
+// Nothing is paid twice, whoever else is writing, and no refusal is news without
+// a retry that was paid before it.
+func TestAnAccountCountsUnderConcurrency(t *testing.T) {
+	for _, c := range []Config{{}, {Earn: Arrivals}, {Stock: 50, Ratio: 0.5}} {
+		a := mustAccount(t, c)
+		var granted, news, earned atomic.Int64
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				for i := range 10_000 {
+					now := time.Duration(i) * time.Millisecond
+					a.Begin(now)
+					success := (i+g)%8 != 0
+					if !success {
+						switch g := a.Withdraw(now, Transient, never); {
+						case g.OK:
+							granted.Add(1)
+						case g.Exhausted:
+							news.Add(1)
+						}
+					}
+					a.End(now, success, 0)
+					if success || c.Earn == Arrivals {
+						earned.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		m := newAccountModel(c)
+		limit := m.cfg.Stock + m.cfg.Ratio*float64(earned.Load())
+		if got := float64(granted.Load()); got > limit+1e-6 || got < 5000 {
+			t.Errorf("%+v: %v retries, want at most %v, and many", c, got, limit)
+		}
+		if news.Load() > granted.Load()+1 {
+			t.Errorf("%+v: %d refusals were news after %d grants", c, news.Load(), granted.Load())
+		}
+	}
+}
