@@ -53,20 +53,20 @@ type Step struct {
 // a time; of its copies only one may be used on.
 type Call struct {
 	d        *Dependency
-	state    *state
-	spec     Spec
-	start    time.Duration
+	began    time.Duration // the attempt under way, or the call before the first
 	deadline time.Duration // of the call: the nearer of policy's and caller's
 	wait     time.Duration // the last one drawn, for decorrelated jitter
 	receipt  budget.Receipt
 	token    breaker.Token
-	attempts int32
+	attempts int16
 	last     Kind // of the last verdict
+	reason   Reason
 	answered bool // the last verdict was on an answer of the dependency itself
 	paid     bool // an attempt is under way that receipt paid for
 	permit   bool // a place under the concurrency limit is held
-	ended    bool
-	reason   Reason // why, once it has
+	ended    bool // for reason
+	unsafe   bool // Spec.NotIdempotent
+	oneShot  bool // Spec.NotReplayable
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -84,7 +84,8 @@ func (d *Dependency) Start(now time.Duration, spec Spec) (Call, Step) {
 
 // begin is Start in place. It says why not, or Succeeded.
 func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
-	c.d, c.spec, c.start, c.deadline = d, spec, now, never
+	c.d, c.began, c.deadline = d, now, never
+	c.unsafe, c.oneShot = spec.NotIdempotent, spec.NotReplayable
 	if limit := d.plan.policy.Deadline; limit > 0 {
 		c.deadline = saturating.Add(max(now, 0), limit)
 	}
@@ -92,22 +93,30 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 		c.deadline = min(c.deadline, spec.Deadline)
 	}
 	if now >= c.deadline {
-		c.ended, c.reason = true, DeadlineReached
-		return c.reason
+		return c.refuse(DeadlineReached)
 	}
-	c.state = d.remember()
-	if b := c.state.breaker; b != nil {
+	s := d.known()
+	if s == nil {
+		// Nothing has ever failed here, so there is nothing to ask.
+		c.token = breaker.Fresh(now)
+		return Succeeded
+	}
+	if b := s.breaker; b != nil {
 		token, ok := b.Start(now)
 		if !ok {
-			c.ended, c.reason = true, CircuitOpen
-			return c.reason
+			return c.refuse(CircuitOpen)
 		}
 		c.token = token
 	}
-	if b := c.state.budget; b != nil {
+	if b := s.budget; b != nil {
 		b.Begin(now)
 	}
 	return Succeeded
+}
+
+func (c *Call) refuse(why Reason) Reason {
+	c.ended, c.reason = true, why
+	return why
 }
 
 // Attempts is the number of attempts begun so far.
@@ -146,7 +155,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 		return c.finish(now, no, random)
 	}
 	switch {
-	case c.admitted():
+	case c.admitted(now):
 		return Step{}
 	case c.d.plan.policy.Limit.MaxWait > 0:
 		return Step{Full: true}
@@ -155,7 +164,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 }
 
 // over tells whether the call is Done, or was never started.
-func (c *Call) over() bool { return c.ended || c.state == nil }
+func (c *Call) over() bool { return c.ended || c.d == nil }
 
 // late asks again what may have changed since the call was told to wait: for a
 // retry, or for room. It says why not, or Succeeded.
@@ -171,21 +180,30 @@ func (c *Call) late(now time.Duration) Reason {
 
 // admitted begins an attempt if there is room for it. It is all that Attempt has
 // to ask for the first.
-func (c *Call) admitted() bool {
-	if l := c.state.limiter; l != nil {
+func (c *Call) admitted(now time.Duration) bool {
+	if l := c.limiter(); l != nil {
 		if !l.TryAcquire() {
 			return false
 		}
 		c.permit = true
 	}
 	c.attempts++
+	c.began = now
 	return true
+}
+
+// limiter is the dependency's, or nil. Where there is one, the state is known.
+func (c *Call) limiter() *bulkhead.Limiter {
+	if !c.d.plan.limited {
+		return nil
+	}
+	return c.d.remember().limiter
 }
 
 // closed tells whether the breaker, if any, is closed.
 func (c *Call) closed(now time.Duration) bool {
-	b := c.state.breaker
-	return b == nil || b.State(now) == breaker.Closed
+	s := c.d.known()
+	return s == nil || s.breaker == nil || s.breaker.State(now) == breaker.Closed
 }
 
 // Queue waits in line for room under the concurrency limit, after Attempt said
@@ -196,10 +214,11 @@ func (c *Call) Queue(now time.Duration, w *bulkhead.Waiter, random func() uint64
 	if c.over() {
 		return Step{Done: true, Reason: c.reason}
 	}
-	if c.state.limiter == nil {
+	l := c.limiter()
+	if l == nil {
 		return c.Attempt(now, random)
 	}
-	switch c.state.limiter.Join(now, w) {
+	switch l.Join(now, w) {
 	case bulkhead.Admitted:
 		return c.Admitted(now, random)
 	case bulkhead.Queued:
@@ -219,6 +238,7 @@ func (c *Call) Admitted(now time.Duration, random func() uint64) Step {
 		return c.finish(now, no, random)
 	}
 	c.attempts++
+	c.began = now
 	return Step{}
 }
 
@@ -227,7 +247,7 @@ func (c *Call) Admitted(now time.Duration, random func() uint64) Step {
 // why is Limited and w was admitted in the same moment: then the attempt has
 // begun after all.
 func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, why Reason, random func() uint64) Step {
-	if !c.over() && c.state.limiter != nil && !c.state.limiter.Leave(w) {
+	if l := c.roomFor(); l != nil && !l.Leave(w) {
 		if why == Limited {
 			return c.Admitted(now, random)
 		}
@@ -242,6 +262,14 @@ func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, why Reason, ran
 	return c.finish(now, Limited, random)
 }
 
+// roomFor is the limiter of a call that is not over.
+func (c *Call) roomFor() *bulkhead.Limiter {
+	if c.over() {
+		return nil
+	}
+	return c.limiter()
+}
+
 // Next is told how the attempt under way ended, and decides. It asks, in this
 // order, and the first no ends the call with that reason:
 //
@@ -253,7 +281,9 @@ func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, why Reason, ran
 //  6. How long to wait: what the server asked for, plus jitter, or backoff with
 //     jitter. Is that no longer than the policy is willing to wait?
 //  7. Would the wait end before the deadline?
-//  8. Does the retry budget pay for it? It is charged here, before the wait.
+//  8. If the attempt timed out: has the dependency answered another call since it
+//     began? (Policy.Timeouts)
+//  9. Does the retry budget pay for it? It is charged here, before the wait.
 func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	if c.over() {
 		return Step{Done: true, Reason: c.reason}
@@ -267,19 +297,22 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 		return c.finish(now, CallerCanceled, random)
 	case KindTransient, KindThrottled:
 	case KindOverloaded:
+		if b := c.d.memory().budget; b != nil {
+			b.Failed(now)
+		}
 		return c.finish(now, ServerSaidStop, random)
 	default:
 		return c.finish(now, FailedPermanent, random)
 	}
 	p := c.d.plan
-	pays := c.state.budget
+	pays := c.d.memory().budget
 	if pays != nil {
 		pays.Failed(now)
 	}
-	if c.spec.NotReplayable {
+	if c.oneShot {
 		return c.finish(now, CannotReplay, random)
 	}
-	if c.spec.NotIdempotent && !v.NeverSent {
+	if c.unsafe && !v.NeverSent {
 		return c.finish(now, UnsafeToRepeat, random)
 	}
 	retry := int(c.attempts)
@@ -296,6 +329,9 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	if wait >= c.left(now) {
 		return c.finish(now, DeadlineReached, random)
 	}
+	if v.Code == CodeTimeout && !v.NeverSent && !c.mayRepeatTimeout() {
+		return c.finish(now, Unanswered, random)
+	}
 	if pays != nil {
 		grant := pays.Withdraw(now, class(v), random)
 		if !grant.OK {
@@ -306,6 +342,20 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 		c.receipt, c.paid = grant.Receipt, true
 	}
 	return Step{Wait: wait, Ceiling: ceiling}
+}
+
+// mayRepeatTimeout tells whether an attempt that timed out may be repeated. It
+// was not answered, so it may still be worked on, and if the dependency answers
+// nobody else either, another attempt is one more in the line that it is drowning
+// in.
+func (c *Call) mayRepeatTimeout() bool {
+	switch c.d.plan.policy.Timeouts {
+	case TimeoutsAlways:
+		return true
+	case TimeoutsNever:
+		return false
+	}
+	return c.d.answeredAt() > c.began
 }
 
 // nextWait draws the wait before the given retry, and says what it was before
@@ -351,13 +401,13 @@ func class(v Verdict) budget.Class {
 // (so that a call that waits holds none), and its count in budgets of concurrent
 // retries.
 func (c *Call) letGo(now time.Duration) {
-	if c.permit && c.state != nil {
+	if c.permit && c.d != nil {
 		c.permit = false
-		c.state.limiter.Release()
+		c.d.remember().limiter.Release()
 	}
 	if c.paid {
 		c.paid = false
-		c.state.budget.Settle(now, c.receipt)
+		c.d.remember().budget.Settle(now, c.receipt)
 	}
 }
 
@@ -369,10 +419,21 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	}
 	c.reason = r
 	c.ended = true
-	if b := c.state.breaker; b != nil {
-		b.Done(now, c.token, c.outcome(r), random)
+	outcome := c.outcome(r)
+	if outcome == breaker.Success {
+		c.d.answers(now)
 	}
-	if b := c.state.budget; b != nil {
+	s := c.d.known()
+	if s == nil {
+		if outcome != breaker.Failure {
+			return Step{Done: true, Reason: r}
+		}
+		s = c.d.memory()
+	}
+	if b := s.breaker; b != nil {
+		b.Done(now, c.token, outcome, random)
+	}
+	if b := s.budget; b != nil {
 		b.End(now, r == Succeeded, c.receipt)
 	}
 	return Step{Done: true, Reason: r}
@@ -383,10 +444,16 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 func (c *Call) succeed(now time.Duration) {
 	c.letGo(now)
 	c.ended = true
-	if b := c.state.breaker; b != nil {
+	// now may be early by coarseStep; but no attempt under way began after that.
+	c.d.answers(saturating.Add(now, coarseStep))
+	s := c.d.known()
+	if s == nil {
+		return
+	}
+	if b := s.breaker; b != nil {
 		b.Done(now, c.token, breaker.Success, nil)
 	}
-	if b := c.state.budget; b != nil {
+	if b := s.budget; b != nil {
 		b.End(now, true, 0)
 	}
 }

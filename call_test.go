@@ -116,7 +116,7 @@ func TestALongCallEarnsWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{
 			Attempts: 2, AttemptTimeout: time.Minute, Deadline: time.Minute,
-			Budget: budget.Config{Ratio: 1}, Breaker: breaker.Config{Off: true},
+			Budget: budget.Config{Ratio: 1, Window: 10 * time.Second}, Breaker: breaker.Config{Off: true},
 			Backoff: backoff.Schedule{Kind: backoff.Constant},
 		})
 		fail := func() (attempts int) {
@@ -163,7 +163,7 @@ func TestElapsedIsMeasuredWithTiming(t *testing.T) {
 func TestBreakersAreToldTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log eventLog
-		d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, OpenFor: time.Second, OpenJitter: -1}}, lull.WithObserver(&log))
+		d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, OpenJitter: -1}}, lull.WithObserver(&log))
 		lull.Run(t.Context(), d, func(context.Context) error { return lull.Transient(errBlip) })
 		time.Sleep(time.Second)
 		lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(3 * time.Second); return nil })

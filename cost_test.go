@@ -52,7 +52,7 @@ func TestTheSuccessPathAllocatesNothing(t *testing.T) {
 
 // What a dependency remembers is allocated when there is something to remember.
 func TestADependencyThatHasSeenLittleIsSmall(t *testing.T) {
-	template := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout})
+	template := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: 1}})
 	const n = 1000
 	all := make([]*lull.Dependency, n)
 	each := func(do func(i int)) uint64 {
@@ -64,12 +64,17 @@ func TestADependencyThatHasSeenLittleIsSmall(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return (after.TotalAlloc - before.TotalAlloc) / n
 	}
+	other := template.Clones(n)
+	blip := lull.Transient(errBlip)
+	fail := func(context.Context) error { return blip }
 	never := each(func(i int) { all[i] = template.Clone("another") })
 	once := each(func(i int) { lull.Run(context.Background(), all[i], succeed) })
 	twice := each(func(i int) { lull.Run(context.Background(), all[i], succeed) })
 	t.Logf("never called: %d bytes; first call: %d more; second: %d more", never, once, twice)
-	if never > 64 || once > 2048 || twice > 16 {
-		t.Error("want at most 64, 2048 and 16")
+	failed := each(func(i int) { lull.Run(context.Background(), &other[i], fail) })
+	t.Logf("a first call that failed: %d bytes, with its timer and its error", failed)
+	if never > 64 || once > 16 || twice > 512 || failed > 1024 {
+		t.Error("want at most 64, 16, 512 and 1024")
 	}
 	runtime.KeepAlive(all)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/internal/hugepage"
 )
 
 // A Dependency is what one process remembers of one thing that it calls: the
@@ -20,9 +21,12 @@ import (
 // A Dependency that was never called is one small allocation. What it remembers
 // is allocated at its first call.
 type Dependency struct {
-	name  string
-	plan  *plan // shared with every Clone
+	name  *string
+	plan  *plan // shared with every clone
 	state atomic.Pointer[state]
+	// good is when the dependency last answered a call, give or take goodStep,
+	// plus one; zero if it never has. Kept only if the policy asks.
+	good atomic.Int64
 }
 
 // plan is a policy made ready, and the wiring: written once, then only read.
@@ -31,21 +35,30 @@ type plan struct {
 	attempts  int    // as Policy.allowed
 	ceiling   func(retry int) time.Duration
 	wait      backoff.Func
-	throttled backoff.Schedule
+	throttled *backoff.Prepared
 	classify  Classifier
 	observer  Observer
 	newBudget func() budget.Budget
+	breakers  *breaker.Plan // nil if Policy.Breaker.Off
 	rand      func() uint64
 	epoch     time.Time // what real drivers count their time from
 	timed     bool      // every call's end is timed
+	limited   bool      // there is a concurrency limit
+	lazy      bool      // calls that do not fail leave no trace in the state
+	quiet     int64     // budget.Config.QuietGap
+	empty     bool      // there is nothing to remember at all
+	listens   bool      // Dependency.good is wanted
 
 	// coarse is the last time that a real driver read, give or take coarseStep.
 	coarse atomic.Int64
 }
 
-// coarseStep is how far the clock moves before coarse is written again: often
-// enough for the slots of a budget's window, too seldom for cores to contend.
-const coarseStep = 10 * time.Millisecond
+// coarseStep is how far the clock moves before coarse is written again: too seldom
+// for cores to contend, and often enough to tell which of two attempts was first.
+const coarseStep = time.Millisecond
+
+// goodStep is how far apart two answers are that are both noted.
+const goodStep = time.Millisecond
 
 // state is what a dependency remembers. Parts that are switched off are nil.
 type state struct {
@@ -135,23 +148,36 @@ func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
 		return nil, &policyError{name, err}
 	}
 	p = p.WithDefaults()
+	waits := p.Backoff.Prepare()
 	pl := &plan{
 		policy:    p,
 		attempts:  p.allowed(),
-		ceiling:   p.Backoff.Ceiling,
-		wait:      p.Backoff.Delay,
-		throttled: p.throttled(),
+		ceiling:   waits.Ceiling,
+		wait:      waits.Delay,
+		throttled: p.throttled().Prepare(),
 		classify:  Classify,
 		rand:      rand.Uint64,
 		epoch:     time.Now(),
 		timed:     p.Breaker.SlowRate > 0,
+		limited:   p.Limit.Limit > 0,
 	}
 	for _, o := range opts {
 		if o != nil {
 			o(pl)
 		}
 	}
-	return &Dependency{name: name, plan: pl}, nil
+	if c := p.Breaker; !c.Off {
+		if c.ProbeTimeout == 0 && p.Deadline > 0 {
+			c.ProbeTimeout = p.Deadline // a probe is a call, and may take as long
+		}
+		pl.breakers, _ = breaker.Prepare(c)
+	}
+	ownBudget := pl.newBudget != nil
+	pl.lazy = !pl.limited && !ownBudget && p.Budget.FullAtStart() && p.Breaker.Pristine()
+	pl.quiet = int64(p.Budget.QuietGap())
+	pl.empty = !pl.limited && !ownBudget && p.Budget.Unlimited && p.Breaker.Off
+	pl.listens = p.Timeouts == TimeoutsWhenAnswered && p.Attempts > 1 || pl.lazy && !pl.empty
+	return &Dependency{name: &name, plan: pl}, nil
 }
 
 // policyError says whose policy is wrong.
@@ -166,11 +192,22 @@ func (e *policyError) Unwrap() error { return e.err }
 // Clone returns a dependency under the same policy and wiring that remembers
 // nothing yet. It is cheap: policy and wiring are shared.
 func (d *Dependency) Clone(name string) *Dependency {
-	return &Dependency{name: name, plan: d.plan}
+	return &Dependency{name: &name, plan: d.plan}
+}
+
+// Clones returns n dependencies as Clone makes them, all with d's name, in one
+// piece of memory: one for each process of a simulated fleet.
+func (d *Dependency) Clones(n int) []Dependency {
+	fleet := make([]Dependency, n)
+	hugepage.Advise(fleet)
+	for i := range fleet {
+		fleet[i].name, fleet[i].plan = d.name, d.plan
+	}
+	return fleet
 }
 
 // Name is the name that the dependency was made with.
-func (d *Dependency) Name() string { return d.name }
+func (d *Dependency) Name() string { return *d.name }
 
 // Policy is the policy in force, with the defaults of its own fields filled in.
 func (d *Dependency) Policy() Policy { return d.plan.policy }
@@ -192,6 +229,11 @@ func (d *Dependency) nowAbout(at time.Duration) time.Duration {
 	return max(at, time.Duration(d.plan.coarse.Load()))
 }
 
+// Forgetful tells that calls leave no trace in the dependency, so that all its
+// clones behave as one: there is neither budget nor breaker nor limit, and
+// whether timeouts are repeated does not depend on other calls.
+func (d *Dependency) Forgetful() bool { return d.plan.empty && !d.plan.listens }
+
 // Breaker is the dependency's circuit breaker, for looking at it and for forcing
 // it open or closed; nil if Policy.Breaker.Off.
 func (d *Dependency) Breaker() *breaker.Breaker { return d.remember().breaker }
@@ -202,7 +244,50 @@ func (d *Dependency) Budget() budget.Budget { return d.remember().budget }
 // Limiter is the dependency's concurrency limit; nil if there is none.
 func (d *Dependency) Limiter() *bulkhead.Limiter { return d.remember().limiter }
 
-// remember is the state, which the first call allocates.
+// known is the state, or nil where nothing has happened that it would have to
+// hold: a dependency that has never failed remembers nothing, and is the smaller
+// for it.
+func (d *Dependency) known() *state {
+	switch {
+	case d.plan.empty:
+		return nothing
+	case d.plan.lazy:
+		return d.state.Load()
+	}
+	return d.remember()
+}
+
+// memory is the state of a dependency that has something to remember.
+func (d *Dependency) memory() *state {
+	if d.plan.empty {
+		return nothing
+	}
+	return d.remember()
+}
+
+var nothing = new(state)
+
+// answers notes that the dependency has answered a call at now. A process that
+// hears from it more often than that earns more than the stock that its budget
+// starts with has something to remember.
+func (d *Dependency) answers(now time.Duration) {
+	if !d.plan.listens {
+		return
+	}
+	last := d.good.Load()
+	since := int64(now) + 1 - last
+	if last == 0 || since >= int64(goodStep) {
+		d.good.Store(int64(now) + 1)
+	}
+	if d.plan.lazy && last != 0 && since < d.plan.quiet && d.state.Load() == nil {
+		d.remember()
+	}
+}
+
+// answeredAt is when the dependency last answered a call, as far as was noted.
+func (d *Dependency) answeredAt() time.Duration { return time.Duration(d.good.Load() - 1) }
+
+// remember is the state, allocated when it is first asked for.
 func (d *Dependency) remember() *state {
 	if s := d.state.Load(); s != nil {
 		return s
@@ -217,19 +302,19 @@ func (d *Dependency) remember() *state {
 func (d *Dependency) newState() *state {
 	s := new(state)
 	p := &d.plan.policy
-	// The policy was validated, so none of these can fail.
+	// The policy was validated, so nothing here can fail.
 	switch {
 	case d.plan.newBudget != nil:
 		s.budget = d.plan.newBudget()
 	case !p.Budget.Unlimited:
 		s.budget, _ = budget.New(p.Budget)
 	}
-	if !p.Breaker.Off {
-		if d.plan.observer == nil {
-			s.breaker, _ = breaker.New(p.Breaker)
-		} else {
-			s.breaker, _ = breaker.New(p.Breaker, d.circuitChanged)
-		}
+	switch {
+	case d.plan.breakers == nil:
+	case d.plan.observer == nil:
+		s.breaker = d.plan.breakers.New()
+	default:
+		s.breaker = d.plan.breakers.New(d.circuitChanged)
 	}
 	if p.Limit.Limit > 0 {
 		s.limiter, _ = bulkhead.New(p.Limit)
@@ -238,5 +323,5 @@ func (d *Dependency) newState() *state {
 }
 
 func (d *Dependency) circuitChanged(c breaker.Change) {
-	d.plan.observer.Observe(context.Background(), Event{Kind: EventCircuitChanged, Dependency: d.name, Circuit: &c})
+	d.plan.observer.Observe(context.Background(), Event{Kind: EventCircuitChanged, Dependency: *d.name, Circuit: &c})
 }

@@ -72,13 +72,13 @@ func TestDoTellsWhyItStopped(t *testing.T) {
 		"attempts":                          {err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
 		"known network error":               {err: refused, reason: lull.ErrAttemptsExhausted, attempts: 3},
 		"schedule gives up":                 {policy: lull.Policy{Attempts: 9, Backoff: backoff.Schedule{Kind: backoff.Immediate}}, err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 2},
-		"budget":                            {policy: lull.Policy{Budget: budget.Config{Ratio: budget.MinRatio}}, err: lull.Transient(errBlip), reason: lull.ErrBudgetExhausted, attempts: 1},
+		"budget":                            {policy: lull.Policy{Budget: budget.Config{Ratio: budget.MinRatio, Window: 10 * time.Second}}, err: lull.Transient(errBlip), reason: lull.ErrBudgetExhausted, attempts: 1},
 		"not idempotent":                    {opts: []lull.CallOption{lull.NotIdempotent()}, err: lull.Transient(errBlip), reason: lull.ErrNotIdempotent, attempts: 1},
 		"not idempotent, but never sent":    {opts: []lull.CallOption{lull.NotIdempotent()}, err: lull.NeverSent(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
 		"not idempotent, refused":           {opts: []lull.CallOption{lull.NotIdempotent()}, err: refused, reason: lull.ErrAttemptsExhausted, attempts: 3},
 		"hint too long":                     {err: lull.RetryAfter(errBlip, time.Minute), reason: lull.ErrHintTooLong, attempts: 1},
 		"hint crosses the deadline":         {policy: lull.Policy{Deadline: 10 * time.Second}, err: lull.RetryAfter(errBlip, 11*time.Second), reason: lull.ErrDeadline, attempts: 1},
-		"breaker opens on the first result": {policy: lull.Policy{Breaker: breaker.Config{Consecutive: 1}}, err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
+		"breaker opens on the first result": {policy: lull.Policy{Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}}, err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
 		"another dependency behind it":      {err: &lull.Error{Reason: lull.AttemptsExhausted, Last: lull.Transient(nil)}, reason: lull.ErrPermanent, attempts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestTheLastErrorSurvivesCancellation(t *testing.T) {
 
 func TestAPanicGivesEverythingBack(t *testing.T) {
 	d := newDependency(t, lull.Policy{
-		Breaker: breaker.Config{Consecutive: 1, OpenFor: time.Nanosecond, OpenJitter: -1},
+		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Nanosecond, OpenJitter: -1},
 		Limit:   bulkhead.Config{Limit: 1},
 		Budget:  plenty,
 	})
@@ -253,7 +253,7 @@ func TestAPanicGivesEverythingBack(t *testing.T) {
 
 func TestAnAttemptThatIsTooSlowIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty})
+		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty, Timeouts: lull.TimeoutsAlways})
 		n := 0
 		err := lull.Run(t.Context(), d, func(ctx context.Context) error {
 			if n++; n > 1 {
@@ -269,6 +269,31 @@ func TestAnAttemptThatIsTooSlowIsRetried(t *testing.T) {
 			t.Errorf("%d attempts, %v", n, err)
 		}
 	})
+}
+
+// One call at a time is under way beside the slow one: the end of a first attempt
+// that succeeds is not timed, and yet it is a sign of life.
+func TestATimeoutIsRepeatedWhenAFewOthersAreAnswered(t *testing.T) {
+	for _, others := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDependency(t, lull.Policy{AttemptTimeout: 300 * time.Millisecond})
+			if others {
+				go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(250 * time.Millisecond); return nil })
+			}
+			time.Sleep(100 * time.Millisecond)
+			n := 0
+			err := lull.Run(t.Context(), d, func(ctx context.Context) error {
+				if n++; n > 1 {
+					return nil
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			if others != (err == nil) || !others && !errors.Is(err, lull.ErrUnanswered) {
+				t.Errorf("another call was answered: %v; %d attempts, %v", others, n, err)
+			}
+		})
+	}
 }
 
 func TestWaitingHoldsNoPermit(t *testing.T) {
@@ -332,7 +357,7 @@ func TestACallerThatLeavesTheLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Minute}, Breaker: breaker.Config{Consecutive: 1}})
+				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Minute}, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}})
 				go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(2 * time.Second); return nil })
 				synctest.Wait()
 				ctx, cancel := c.end(t.Context())
@@ -376,7 +401,7 @@ func TestTheCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{
 			Attempts: 1,
-			Breaker:  breaker.Config{OpenFor: 5 * time.Second, OpenJitter: -1},
+			Breaker:  breaker.Config{FailureRate: 0.5, OpenFor: 5 * time.Second, OpenJitter: -1},
 		})
 		for range 20 {
 			lull.Run(t.Context(), d, func(context.Context) error { return lull.Transient(errBlip) })
@@ -423,7 +448,7 @@ func TestWhatCountsAgainstTheDependency(t *testing.T) {
 		"cancelled":         {ended, func(ctx context.Context) error { cancel(); return lull.Transient(ctx.Err()) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1}})
+			d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}})
 			lull.Run(c.ctx, d, c.op)
 			if open := d.Breaker().State(d.Now()) == breaker.Open; open != c.opens {
 				t.Errorf("breaker open: %v, want %v", open, c.opens)
@@ -549,8 +574,8 @@ func TestObserversAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log, second eventLog
 		d := newDependency(t, lull.Policy{
-			Attempts: 2, Budget: budget.Config{Stock: 1},
-			Breaker: breaker.Config{Consecutive: 2, OpenFor: time.Hour, OpenMax: time.Hour, OpenJitter: -1},
+			Attempts: 2, Budget: budget.Config{Stock: 1, Window: 10 * time.Second},
+			Breaker: breaker.Config{Consecutive: 2, ConsecutiveFor: -1, OpenFor: time.Hour, OpenMax: time.Hour, OpenJitter: -1},
 		}, lull.WithObserver(&log), lull.WithObserver(&second), lull.WithRand(middle))
 		fail := func(context.Context) error { return lull.RetryAfter(errBlip, time.Second) }
 		lull.Run(t.Context(), d, fail)

@@ -28,10 +28,10 @@ type Result struct {
 // not nil, is asked for the last attempt's error when an observer is told.
 func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.Context) Verdict, discard func(), lastErr func() error) Result {
 	op := operation{attempt, discard, lastErr}
-	r := run{ctx: ctx, d: d}
 	now := d.Now()
+	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
 	if err := ctx.Err(); err != nil {
-		return r.refused(now, spec, endedBy(err))
+		return r.refused(now, endedBy(err))
 	}
 	if t, ok := ctx.Deadline(); ok {
 		r.theirs = max(t.Sub(d.plan.epoch), 1)
@@ -40,19 +40,19 @@ func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.C
 		}
 	}
 	if no := r.call.begin(d, now, spec); no != Succeeded {
-		return r.refused(now, spec, no)
+		return r.refused(now, no)
 	}
 	defer r.unwind()
-	if !r.call.admitted() {
+	if !r.call.admitted(now) {
 		return r.queued(&op, now)
 	}
 	v := r.try(&op, now)
 	if v.Kind != KindSuccess || d.plan.timed || r.call.token.Probe() {
 		return r.goOn(&op, v)
 	}
-	// A first attempt that succeeded: the path that has to be short. All that
-	// depends on the time of its end is the slot of the budget's window that the
-	// success falls into, so the clock is not read again.
+	// A first attempt that succeeded: the path that has to be short. What depends on
+	// the time of its end can do with what others have read since, so the clock is
+	// not read again.
 	r.call.succeed(d.nowAbout(now))
 	if d.plan.observer != nil {
 		r.observeSuccess(v)
@@ -72,11 +72,13 @@ type operation struct {
 
 // run is one call on the real clock.
 type run struct {
-	ctx    context.Context
-	d      *Dependency
-	theirs time.Duration // the deadline of ctx; 0: none
-	call   Call
-	timer  *time.Timer // one for all the waits; a wait of nothing needs none
+	ctx       context.Context
+	d         *Dependency
+	operation string
+	start     time.Duration
+	theirs    time.Duration // the deadline of ctx; 0: none
+	call      Call
+	timer     *time.Timer // one for all the waits; a wait of nothing needs none
 }
 
 // unwind is deferred: if the call has not ended, attempt panicked or ended its
@@ -165,7 +167,7 @@ func (r *run) attemptContext(now time.Duration) *attemptContext {
 	if !ours && c.attempts == 1 && r.ctx.Value(attemptKey{}) == nil {
 		return nil
 	}
-	in := &attemptContext{Context: r.ctx, attempt: Attempt{Dependency: r.d.name, Operation: c.spec.Operation, Number: int(c.attempts), Of: r.d.plan.attempts}}
+	in := &attemptContext{Context: r.ctx, attempt: Attempt{Dependency: *r.d.name, Operation: r.operation, Number: int(c.attempts), Of: r.d.plan.attempts}}
 	if ours {
 		in.until = r.d.plan.epoch.Add(now + t)
 	}
@@ -216,14 +218,14 @@ func (r *run) queue(now time.Duration) (Step, time.Duration) {
 }
 
 // refused reports a call that ended before its first attempt.
-func (r *run) refused(now time.Duration, spec Spec, why Reason) Result {
-	r.call = Call{d: r.d, spec: spec, start: now, ended: true}
+func (r *run) refused(now time.Duration, why Reason) Result {
+	r.call = Call{d: r.d, ended: true}
 	return r.ended(nil, now, Step{Done: true, Reason: why}, Verdict{})
 }
 
 // ended tells the observers how the call went, and makes its Result.
 func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Result {
-	res := Result{Reason: step.Reason, Attempts: int(r.call.attempts), Elapsed: now - r.call.start, Verdict: v}
+	res := Result{Reason: step.Reason, Attempts: int(r.call.attempts), Elapsed: now - r.start, Verdict: v}
 	switch res.Reason {
 	case CircuitOpen:
 		if b := r.d.Breaker(); b != nil {
@@ -247,7 +249,7 @@ func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Resu
 
 // event is what all events of this call have in common.
 func (r *run) event(op *operation, kind EventKind, v Verdict) Event {
-	e := Event{Kind: kind, Attempt: int(r.call.attempts), Of: r.d.plan.attempts, Dependency: r.d.name, Operation: r.call.spec.Operation, Verdict: v}
+	e := Event{Kind: kind, Attempt: int(r.call.attempts), Of: r.d.plan.attempts, Dependency: *r.d.name, Operation: r.operation, Verdict: v}
 	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
 		e.Err = op.lastErr()
 	}
@@ -257,7 +259,7 @@ func (r *run) event(op *operation, kind EventKind, v Verdict) Event {
 // observeSuccess is event and Observe in one, for the short path.
 func (r *run) observeSuccess(v Verdict) {
 	p := r.d.plan
-	p.observer.Observe(r.ctx, Event{Kind: EventCallEnded, Attempt: 1, Of: p.attempts, Dependency: r.d.name, Operation: r.call.spec.Operation, Verdict: v})
+	p.observer.Observe(r.ctx, Event{Kind: EventCallEnded, Attempt: 1, Of: p.attempts, Dependency: *r.d.name, Operation: r.operation, Verdict: v})
 }
 
 // observeWait tells the observers of a wait that begins or has ended.
@@ -266,7 +268,7 @@ func (r *run) observeWait(op *operation, kind EventKind, now time.Duration, step
 		return
 	}
 	e := r.event(op, kind, v)
-	e.Elapsed, e.Ceiling, e.Delay, e.Slept = now-r.call.start, step.Ceiling, step.Wait, slept
+	e.Elapsed, e.Ceiling, e.Delay, e.Slept = now-r.start, step.Ceiling, step.Wait, slept
 	if kind == EventRetryStarted {
 		e.Attempt++
 	}

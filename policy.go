@@ -36,9 +36,15 @@ const maxAttempts = 1000
 //
 // The zero Policy is the recommended one, not "no retries": three attempts of
 // at most 10 s, 30 s for the whole call, waits with full jitter below 100 ms
-// and 200 ms (1 s and 2 s when throttled), a retry budget of 10 % of the
-// successful calls of the last 10 s, and a circuit breaker that opens when half
-// of at least 20 calls in 10 s fail. Its WorstCase is 30 s.
+// and 200 ms (1 s and 2 s when throttled), attempts that timed out repeated only
+// while others are answered, a retry budget of two and 10 % of the successful
+// calls of the last 10 s, and a circuit breaker that opens when for 5 s, and
+// three calls, there was nothing but failures. Its WorstCase is 30 s.
+//
+// These were chosen by simulation: of all policies flown the zero Policy alone
+// brings a service of 1,000 requests/s back from every outage that was tried, at
+// loads from 20 to 95 % and with fleets from one process to 100,000; docs/defaults.md
+// has the figures, and says what they cost.
 type Policy struct {
 	// Attempts is the most attempts that one call makes, the first one included.
 	// Zero means DefaultAttempts, 1 means no retries.
@@ -55,6 +61,9 @@ type Policy struct {
 	// ThrottleBase replaces Backoff.Base, where that is smaller, after a failure
 	// of Kind Throttled. Zero means DefaultThrottleBase.
 	ThrottleBase time.Duration
+	// Timeouts says whether an attempt that timed out is repeated. Zero means
+	// TimeoutsWhenAnswered.
+	Timeouts TimeoutRetries
 	// HintLimit is the longest wait asked for by the server (Retry-After) that
 	// the call is willing to make. A longer one ends the call at once, with the
 	// hint in the error: it is never cut short. Zero means DefaultHintLimit.
@@ -80,6 +89,7 @@ func (p Policy) Validate() error {
 	}
 	l.In("Backoff", p.Backoff.Validate())
 	l.Check(p.ThrottleBase >= 0, "ThrottleBase", p.ThrottleBase, "a positive duration, or 0 for the default of 1s")
+	l.Check(p.Timeouts < timeoutRules, "Timeouts", p.Timeouts, "when-answered, always or never")
 	l.Check(p.HintLimit >= 0, "HintLimit", p.HintLimit, "a positive duration, or 0 for the default of 30s")
 	l.In("Budget", p.Budget.Validate())
 	l.In("Breaker", p.Breaker.Validate())
@@ -174,8 +184,8 @@ func InternalService() Policy {
 
 // ExternalAPI is a starting point for somebody else's API over the internet:
 // four attempts of at most 15 s, a minute for the call, and patience with rate
-// limits. Its budget looks back over a minute, since such calls are few, and a
-// process has one retry to begin with. WorstCase: 1 minute.
+// limits. Such calls are few, so a timeout is repeated though nobody else was
+// answered, and there are three retries in stock. WorstCase: 1 minute.
 func ExternalAPI() Policy {
 	return Policy{
 		Attempts:       4,
@@ -183,14 +193,15 @@ func ExternalAPI() Policy {
 		Deadline:       time.Minute,
 		Backoff:        backoff.Schedule{Base: 250 * time.Millisecond, Cap: 20 * time.Second},
 		HintLimit:      45 * time.Second,
-		Budget:         budget.Config{Window: time.Minute, Stock: 1},
+		Timeouts:       TimeoutsAlways,
+		Budget:         budget.Config{Stock: 3},
 	}
 }
 
 // BackgroundWorker is a starting point for work that nobody waits for: eight
-// attempts of at most 30 s within ten minutes, waits that grow to a minute. Its
-// budget looks back over ten minutes, and a process has ten retries to begin
-// with: for a handful of processes, not for a fleet. WorstCase: 10 minutes.
+// attempts of at most 30 s within ten minutes, waits that grow to a minute.
+// Timeouts are repeated, and there are ten retries in stock: for a handful of
+// processes, not for a fleet. WorstCase: 10 minutes.
 func BackgroundWorker() Policy {
 	return Policy{
 		Attempts:       8,
@@ -198,6 +209,7 @@ func BackgroundWorker() Policy {
 		Deadline:       10 * time.Minute,
 		Backoff:        backoff.Schedule{Base: time.Second, Cap: time.Minute},
 		HintLimit:      5 * time.Minute,
-		Budget:         budget.Config{Window: 10 * time.Minute, Stock: 10},
+		Timeouts:       TimeoutsAlways,
+		Budget:         budget.Config{Stock: 10},
 	}
 }

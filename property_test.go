@@ -92,6 +92,11 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 	if schedule.Validate() != nil { // such as decorrelated jitter of a constant
 		schedule = backoff.Schedule{Kind: []backoff.Kind{backoff.Immediate, backoff.Ethernet}[r.IntN(2)]}
 	}
+	account := budget.Config{Ratio: []float64{0, 0.01, 0.5, 10}[r.IntN(4)], Earn: []budget.Earn{budget.Successes, budget.Arrivals}[r.IntN(2)]}
+	if r.IntN(2) == 0 {
+		account.Window = time.Second
+		account.Floor, account.Cooldown = []float64{0, 0, 1}[r.IntN(3)], pick(0, 0, time.Second)
+	}
 	return lull.Policy{
 		Attempts:       r.IntN(6),
 		AttemptTimeout: pick(0, lull.NoTimeout, 50*time.Millisecond, 300*time.Millisecond),
@@ -99,13 +104,10 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 		Backoff:        schedule,
 		ThrottleBase:   pick(0, 10*time.Millisecond),
 		HintLimit:      pick(0, 100*time.Millisecond),
-		Budget: budget.Config{
-			Ratio: []float64{0, 0.01, 0.5, 10}[r.IntN(4)], Window: pick(0, time.Second),
-			Earn: []budget.Earn{budget.Successes, budget.Arrivals}[r.IntN(2)], Floor: []float64{0, 0, 1}[r.IntN(3)],
-			Cooldown: pick(0, 0, time.Second),
-		},
-		Breaker: breaker.Config{Off: r.IntN(2) == 0, OpenFor: pick(0, 500*time.Millisecond), Consecutive: []int{0, 0, 5}[r.IntN(3)]},
-		Limit:   limit,
+		Timeouts:       []lull.TimeoutRetries{lull.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever}[r.IntN(3)],
+		Budget:         account,
+		Breaker:        breaker.Config{Off: r.IntN(2) == 0, OpenFor: pick(0, 500*time.Millisecond), Consecutive: []int{0, 0, 5}[r.IntN(3)]},
+		Limit:          limit,
 	}
 }
 
@@ -279,23 +281,25 @@ func (w *world) end(c *caller, step lull.Step) {
 	c.call.Abandon(w.now)
 }
 
-// paidFor holds the retries so far against what was earned. A budget starts with
-// what one call earns, and may round a fraction up to one retry in each window
-// (by a draw that keeps the expectation, which its own tests hold it to).
+// paidFor holds the retries so far against what was earned. A budget has its
+// stock. A Ratio starts with what one call earns, and may round a fraction up to
+// one retry in each window (by a draw that keeps the expectation, which its own
+// tests hold it to).
 func (w *world) paidFor() {
 	c := w.policy.Budget
-	ratio, window := c.Ratio, c.Window
+	ratio, window, stock := c.Ratio, c.Window, c.Stock
 	if ratio == 0 {
 		ratio = budget.DefaultRatio
 	}
 	if window == 0 {
-		window = budget.DefaultWindow
+		window = 10 * time.Second
+		stock = budget.DefaultStock
 	}
 	earning := w.successes
 	if c.Earn == budget.Arrivals {
 		earning = w.calls
 	}
-	bound := ratio*float64(earning+1) + 1 + float64(w.now/window) + c.Floor*(w.now+window).Seconds()
+	bound := stock + ratio*float64(earning+1) + 1 + float64(w.now/window) + c.Floor*(w.now+window).Seconds()
 	if float64(w.retries) > bound {
 		w.fatalf("%d retries; %d calls earned %.1f", w.retries, earning, bound)
 	}

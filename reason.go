@@ -35,6 +35,9 @@ const (
 	Limited
 	// CallerCanceled: the caller's context was cancelled.
 	CallerCanceled
+	// Unanswered: the attempt timed out, and the dependency has answered no other
+	// call since it began (Policy.Timeouts).
+	Unanswered
 	reasons
 )
 
@@ -50,6 +53,7 @@ var (
 	ErrHintTooLong       = errors.New("server asked to wait for longer than the policy allows")
 	ErrDeadline          = errors.New("no time left before the deadline")
 	ErrBudgetExhausted   = errors.New("retry budget exhausted")
+	ErrUnanswered        = errors.New("timed out while the dependency answered nobody else")
 	ErrLimited           = errors.New("concurrency limit reached")
 )
 
@@ -69,6 +73,7 @@ var reasonTable = [reasons]struct {
 	BudgetExhausted:   {"budget_exhausted", ErrBudgetExhausted},
 	Limited:           {"limited", ErrLimited},
 	CallerCanceled:    {"canceled", context.Canceled},
+	Unanswered:        {"unanswered", ErrUnanswered},
 }
 
 // String is the reason as a label for logs and metrics, such as "budget_exhausted".

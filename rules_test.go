@@ -19,6 +19,7 @@ import (
 // The breaker is off: the budget alone must hold the bound.
 func TestRule01AttemptsInATotalOutage(t *testing.T) {
 	zero := backoff.Schedule{Kind: backoff.Constant}
+	strict := budget.Config{Window: 10 * time.Second}
 	short := backoff.Schedule{Kind: backoff.Constant, Base: 50 * time.Millisecond}
 	for _, c := range []struct {
 		name      string
@@ -32,8 +33,10 @@ func TestRule01AttemptsInATotalOutage(t *testing.T) {
 		{"zero backoff, 200 callers", 1, 200, zero, budget.Config{}, 0},
 		{"50 ms backoff, 200 callers", 1, 200, short, budget.Config{}, 0},
 		{"50 ms backoff, 100 processes of 2 callers", 100, 2, short, budget.Config{}, 0},
+		{"a strict budget, 200 callers", 1, 200, short, strict, 0},
+		{"a strict budget, 100 processes of 2 callers", 100, 2, short, strict, 0},
 		{"50 ms backoff, 200 callers, earned by arrivals", 1, 200, short, budget.Config{Earn: budget.Arrivals}, 0},
-		{"zero backoff, 200 callers, a floor of 1/s", 1, 200, zero, budget.Config{Floor: 1}, 40},
+		{"zero backoff, 200 callers, a floor of 1/s", 1, 200, zero, budget.Config{Window: 10 * time.Second, Floor: 1}, 40},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -93,20 +96,86 @@ func TestRule01AttemptsInATotalOutage(t *testing.T) {
 	}
 }
 
-// A thousand processes whose only call fails keep to the ratio in expectation,
-// without a floor and without knowing of each other.
+// Processes whose only call fails keep to the ratio in expectation, without a
+// floor and without knowing of each other, if their budget is a strict one. The
+// default has its stock, which is what the docs state, and not more.
 func TestRule01AThousandProcessesOfOneCall(t *testing.T) {
-	template := newDependency(t, lull.Policy{Attempts: 4, Backoff: backoff.Schedule{Kind: backoff.Constant}, Deadline: lull.NoTimeout, AttemptTimeout: lull.NoTimeout})
-	const fleets, processes = 100, 1000
-	attempts := 0
-	for range fleets * processes {
-		lull.Run(context.Background(), template.Clone("process"), func(context.Context) error { attempts++; return lull.Transient(errBlip) })
+	const calls = 100_000
+	for _, c := range []struct {
+		name      string
+		budget    budget.Config
+		low, high int // retries
+	}{
+		// 100,000 draws of one in ten: the standard deviation is 95.
+		{"strict", budget.Config{Window: 10 * time.Second}, 9500, 10500},
+		{"default", budget.Config{}, calls * budget.DefaultStock, calls * budget.DefaultStock},
+		{"a stock of one", budget.Config{Stock: 1}, calls, calls},
+	} {
+		p := lull.Policy{Attempts: 6, Budget: c.budget, Backoff: backoff.Schedule{Kind: backoff.Constant}, Deadline: lull.NoTimeout, AttemptTimeout: lull.NoTimeout}
+		template := newDependency(t, p)
+		attempts := 0
+		for range calls {
+			lull.Run(context.Background(), template.Clone("process"), func(context.Context) error { attempts++; return lull.Transient(errBlip) })
+		}
+		t.Logf("%s: %d processes made %d attempts in one call each: %.4f", c.name, calls, attempts, float64(attempts)/calls)
+		if retries := attempts - calls; retries < c.low || retries > c.high {
+			t.Errorf("%s: %d retries for %d calls, want %d to %d", c.name, retries, calls, c.low, c.high)
+		}
 	}
-	// 100,000 draws of one in ten: the standard deviation is 95.
-	calls := fleets * processes
-	t.Logf("%d processes made %d attempts in one call each: %.4f", calls, attempts, float64(attempts)/float64(calls))
-	if retries := attempts - calls; retries < 9500 || retries > 10500 {
-		t.Errorf("%d retries for %d calls, want one in ten", retries, calls)
+}
+
+// An attempt that timed out is repeated only if somebody else was answered since
+// it began: whatever its budget and its attempts would allow.
+func TestTimeoutsAreRepeatedIfOthersAreAnswered(t *testing.T) {
+	timeout := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	const second = time.Second
+	for _, c := range []struct {
+		name     string
+		rule     lull.TimeoutRetries
+		answered time.Duration // when another call was; 0: never
+		verdict  lull.Verdict
+		again    bool
+	}{
+		{"nobody was answered", lull.TimeoutsWhenAnswered, 0, timeout, false},
+		{"somebody was answered before", lull.TimeoutsWhenAnswered, 9 * second, timeout, false},
+		{"somebody was answered in the moment that it began", lull.TimeoutsWhenAnswered, 10 * second, timeout, false},
+		{"somebody was answered since", lull.TimeoutsWhenAnswered, 11 * second, timeout, true},
+		{"another failure needs no sign of life", lull.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},
+		{"it never got there", lull.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout, NeverSent: true}, true},
+		{"always", lull.TimeoutsAlways, 0, timeout, true},
+		{"never", lull.TimeoutsNever, 11 * second, timeout, false},
+	} {
+		d := newDependency(t, lull.Policy{Timeouts: c.rule})
+		call := func() lull.Call {
+			x, step := d.Start(10*second, lull.Spec{})
+			if step.Done || x.Attempt(10*second, nil).Done {
+				t.Fatal("refused")
+			}
+			return x
+		}
+		slow, other := call(), call()
+		if c.answered > 0 {
+			other.Next(c.answered, lull.Verdict{}, nil)
+		}
+		step := slow.Next(20*second, c.verdict, nil)
+		if step.Done == c.again || step.Done && step.Reason != lull.Unanswered && c.rule == lull.TimeoutsWhenAnswered {
+			t.Errorf("%s: %+v, want another attempt: %v", c.name, step, c.again)
+		}
+		other.Abandon(21 * second)
+		slow.Abandon(21 * second)
+	}
+	// A refusal that is an answer is a sign of life as well; an error that nothing
+	// is known of is none.
+	for code, again := range map[string]bool{"404": true, lull.CodeUnclassified: false} {
+		d := newDependency(t, lull.Policy{})
+		slow, _ := d.Start(0, lull.Spec{})
+		slow.Attempt(0, nil)
+		other, _ := d.Start(0, lull.Spec{})
+		other.Attempt(0, nil)
+		other.Next(second, lull.Verdict{Kind: lull.KindPermanent, Code: code}, nil)
+		if step := slow.Next(10*second, timeout, nil); step.Done == again {
+			t.Errorf("after a permanent failure %q of another call: %+v", code, step)
+		}
 	}
 }
 

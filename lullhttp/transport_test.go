@@ -29,7 +29,7 @@ import (
 )
 
 // eager retries at once and can pay for anything, so that tests see the driver.
-var eager = lull.Policy{
+var eager = lull.Policy{Timeouts: lull.TimeoutsAlways,
 	Backoff:      backoff.Schedule{Kind: backoff.Constant},
 	ThrottleBase: time.Nanosecond,
 	Budget:       budget.Config{Ratio: 10, Stock: 1000},
@@ -377,7 +377,7 @@ func TestOutcomes(t *testing.T) {
 		"at once":     {handler: answers(200), status: 200, want: lullhttp.Outcome{Attempts: 1}},
 		"not found":   {handler: answers(404), status: 404, want: lullhttp.Outcome{Attempts: 1, Reason: lull.FailedPermanent}},
 		"after one":   {handler: answers(500, 200), status: 200, want: lullhttp.Outcome{Attempts: 2}},
-		"no budget":   {policy: func(p *lull.Policy) { p.Budget = budget.Config{Ratio: budget.MinRatio} }, handler: answers(500), status: 500, want: lullhttp.Outcome{Attempts: 1, Reason: lull.BudgetExhausted}},
+		"no budget":   {policy: func(p *lull.Policy) { p.Budget = budget.Config{Ratio: budget.MinRatio, Window: time.Second} }, handler: answers(500), status: 500, want: lullhttp.Outcome{Attempts: 1, Reason: lull.BudgetExhausted}},
 		"told not to": {handler: headers(503, "X-Should-Retry", "false"), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: lull.ServerSaidStop}},
 		"hint too long": {handler: headers(429, "Retry-After", "9999999999"), status: 429,
 			want: lullhttp.Outcome{Attempts: 1, Reason: lull.HintTooLong}},
@@ -477,7 +477,7 @@ func TestEachHostIsItsOwnDependency(t *testing.T) {
 	bad, _ := server(t, answers(500))
 	good, _ := server(t, answers(200))
 	p := eager
-	p.Breaker = breaker.Config{Consecutive: 1, OpenFor: time.Hour, OpenMax: time.Hour}
+	p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Hour, OpenMax: time.Hour}
 	cl := client(t, p)
 	resp, err := cl.Get(bad.URL)
 	read(t, resp, err)
