@@ -1,0 +1,71 @@
+package preset_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/preset"
+)
+
+// What three clients do to a dependency that fails every call for a second, at a
+// thousand calls a second, and has not answered one before: nothing has been
+// earned, and what is in stock is spent.
+func Example() {
+	for _, name := range []string{"go-retryablehttp", "aws-standard-2.1", "lull"} {
+		p, err := preset.Find(name)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		d, err := lull.NewDependency("orders", p.Policy, p.Options()...)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		attempts := 0
+		for i := range 1000 {
+			now := time.Duration(i) * time.Millisecond
+			call, step := d.Start(now, lull.Spec{})
+			for ; !step.Done; now += step.Wait {
+				call.Attempt(now, nil)
+				failure := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
+				step = call.Next(now, p.Reads.Verdict(failure), nil)
+			}
+			attempts += call.Attempts()
+		}
+		fmt.Printf("%-17s %4d attempts for 1000 calls\n", p.Name, attempts)
+	}
+	// Output:
+	// go-retryablehttp  5000 attempts for 1000 calls
+	// aws-standard-2.1  1035 attempts for 1000 calls
+	// lull              1002 attempts for 1000 calls
+}
+
+// A team that has changed a default says so.
+func ExamplePreset_Options() {
+	p, err := preset.Find("grpc")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p.Policy.Attempts = 3
+	p.Budget.GRPC.MaxTokens = 50
+	if err := p.Validate(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := lull.NewDependency("orders", p.Policy, p.Options()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(d.Budget().Balance(0), "retries if everything fails")
+	// Output: 25 retries if everything fails
+}
+
+func ExampleFind() {
+	_, err := preset.Find("resilience4")
+	fmt.Println(err.Error()[:70])
+	// Output: no preset is called "resilience4": did you mean resilience4j? there ar
+}

@@ -1,0 +1,42 @@
+package preset
+
+import "github.com/lullgo/lull"
+
+// Reads is what a client takes notice of when an attempt fails. The zero Reads
+// takes notice of nothing but the failure.
+type Reads struct {
+	// Timeouts: an attempt that ran out of time is worth another.
+	Timeouts bool
+	// RetryAfter: it waits for as long as the server asks.
+	RetryAfter bool
+	// DontRetry: it does not repeat what the server asks not to repeat.
+	DontRetry bool
+	// Throttling: it tells refusals for being too fast (429) from other failures.
+	Throttling bool
+}
+
+// everything is what lull takes notice of.
+var everything = Reads{Timeouts: true, RetryAfter: true, DontRetry: true, Throttling: true}
+
+// Verdict is what the client makes of v, the verdict of one that takes notice of
+// everything. A driver that plays the client hands the engine this one.
+func (r Reads) Verdict(v lull.Verdict) lull.Verdict {
+	if !r.RetryAfter {
+		v.After = 0
+	}
+	switch v.Kind {
+	case lull.KindOverloaded:
+		if !r.DontRetry {
+			v.Kind = lull.KindTransient
+		}
+	case lull.KindThrottled:
+		if !r.Throttling {
+			v.Kind = lull.KindTransient
+		}
+	case lull.KindTransient:
+		if !r.Timeouts && v.Code == lull.CodeTimeout {
+			v.Kind = lull.KindPermanent
+		}
+	}
+	return v
+}
