@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/sim/internal/draw"
+)
+
+// A stream is the arrivals of one fleet, in the order of time. It holds no event
+// for each, so that 25 million clients cost nothing while they do not call.
+type stream struct {
+	o   *origin
+	a   *Arrivals
+	key uint64
+	n   uint64 // arrivals so far
+	at  time.Duration
+	cut float64 // the fraction of a nanosecond by which at was rounded
+
+	// Of AtOnce and Periodic: the arrivals of this round, and where in it we are.
+	left  uint64
+	round time.Duration
+	phase time.Duration
+
+	ramp []RampPoint
+}
+
+// arrive begins the call whose time has come, and finds the next.
+func (s *stream) arrive(w *world) {
+	key := draw.Mix(s.key, s.n)
+	var p uint32
+	switch n := uint64(s.o.processes); {
+	case n == 1:
+	case s.a.Kind == Poisson:
+		src := draw.From(^key)
+		p = uint32(src.Below(n))
+	default:
+		p = uint32(s.n % n)
+	}
+	s.n++
+	at := w.now
+	s.advance(at)
+	w.pick()
+	w.begin(s.o, p, key, w.patience(s.o))
+}
+
+// pick finds the stream whose arrival comes first.
+func (w *world) pick() {
+	w.next = nil
+	for _, s := range w.streams {
+		if s.at != never && (w.next == nil || s.at < w.next.at) {
+			w.next = s
+		}
+	}
+}
+
+// first sets the stream to its first arrival.
+func (s *stream) first() {
+	switch s.a.Kind {
+	case Poisson, Constant:
+		s.advance(s.a.At)
+	case AtOnce, Periodic:
+		s.begin(s.a.At)
+	case Closed:
+		s.at = never // its callers have events of their own
+	}
+}
+
+// advance finds the arrival after the one at the given time.
+func (s *stream) advance(at time.Duration) {
+	switch s.a.Kind {
+	case Poisson:
+		s.at = s.after(at, draw.Exponential(draw.Mix(s.key, ^s.n)))
+	case Constant:
+		s.at = s.after(at, 1)
+	default:
+		if s.left > 0 {
+			s.another()
+			return
+		}
+		s.at = never
+		if s.a.Kind == Periodic {
+			s.begin(saturating.Add(s.round, s.a.Every))
+		}
+	}
+}
+
+// begin begins a round in which every process calls.
+func (s *stream) begin(at time.Duration) {
+	s.round, s.phase = at, 0
+	s.left = uint64(s.o.processes)
+	if s.a.Kind == AtOnce {
+		s.left *= uint64(max(s.a.Each, 1))
+	}
+	s.another()
+}
+
+// another finds the next arrival of a round. With k to come in what is left of
+// the round, the next of them is the smallest of k uniform draws; the randomness
+// is that of the place in the round, so that a process calls at the same phase
+// in every round.
+func (s *stream) another() {
+	within := s.a.Within
+	if s.a.Kind == Periodic && within == 0 {
+		within = s.a.Every
+	}
+	if within > 0 {
+		x := draw.Exponential(draw.Mix(s.key, 1<<63|s.left)) / float64(s.left)
+		share := x - float64(x*x)/2 // 1 - exp(-x), to the last nanosecond of an hour
+		if x > 1e-4 {
+			share = 1 - draw.Exp(-x)
+		}
+		s.phase += duration(float64(within-s.phase) * share)
+	}
+	s.left--
+	s.at = saturating.Add(s.round, s.phase)
+}
+
+// after is when the integral of the rate, from t on, has reached mass.
+func (s *stream) after(t time.Duration, mass float64) time.Duration {
+	rate := s.a.Rate / float64(time.Second) // per nanosecond
+	if len(s.ramp) == 0 {
+		return s.step(t, mass/rate)
+	}
+	if first := s.ramp[0]; t < first.At {
+		all := float64(float64(first.At-t)*rate) * first.Factor
+		if mass <= all {
+			return s.step(t, mass/float64(rate*first.Factor))
+		}
+		mass -= all
+		t = first.At
+	}
+	for i := range len(s.ramp) - 1 {
+		a, b := s.ramp[i], s.ramp[i+1]
+		if t >= b.At {
+			continue
+		}
+		width, left := float64(b.At-a.At), float64(b.At-t)
+		slope := float64(rate*(b.Factor-a.Factor)) / width
+		from := float64(rate*b.Factor) - float64(slope*left)
+		all := float64((from+float64(rate*b.Factor))/2) * left
+		if mass <= all {
+			return s.step(t, 2*mass/(from+math.Sqrt(max(float64(from*from)+float64(2*slope*mass), 0))))
+		}
+		mass -= all
+		t = b.At
+	}
+	last := float64(rate * s.ramp[len(s.ramp)-1].Factor)
+	if last == 0 {
+		return never
+	}
+	return s.step(t, mass/last)
+}
+
+// step is t and so many nanoseconds, saturating. What is rounded off goes into the
+// next step: at millions of calls a second it would make them more, or fewer.
+func (s *stream) step(t time.Duration, ns float64) time.Duration {
+	ns += s.cut
+	if !(ns < math.MaxInt64/2) {
+		return never
+	}
+	whole := math.Floor(ns + 0.5)
+	s.cut = ns - whole
+	return saturating.Add(t, time.Duration(whole))
+}

@@ -1,0 +1,23 @@
+package sim
+
+import "testing"
+
+// Events of the metastable stall at 80 % of the capacity, where naive retries keep
+// the service down: timeouts, a full queue, and most work in vain.
+func BenchmarkMetastable(b *testing.B) {
+	p := retrying(4, 100*millisecond)
+	p.Backoff.Jitter = 0 // full
+	s := metastableStall()
+	b.ReportAllocs()
+	var events int64
+	for i := range b.N {
+		r, err := Run(b.Context(), s, Contender{Policy: p}, Options{Seed: uint64(i)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		events += r.Totals.Events
+	}
+	b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
+	b.ReportMetric(0, "ns/op")
+}

@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/sim/internal/draw"
+)
+
+// A builder makes a world from its description.
+type builder struct {
+	w        *world
+	named    map[string]Contender
+	seed     uint64
+	services map[string]*service
+	verdicts []lull.Verdict
+	indices  map[lull.Verdict]int // of those that belong to services
+	problems problem.List
+}
+
+func (b *builder) build() error {
+	w := b.w
+	b.indices = map[lull.Verdict]int{}
+	for i := range w.s.Services {
+		s := b.service(uint32(i), &w.s.Services[i])
+		w.services = append(w.services, s)
+		b.services[s.def.Name] = s
+	}
+	for i := range w.s.Fleets {
+		b.fleet(i, &w.s.Fleets[i])
+	}
+	for i, s := range w.services {
+		for h := range s.def.Calls {
+			hop := &s.def.Calls[h]
+			field := fmt.Sprintf("Services[%d].Calls[%d].Policy", i, h)
+			o := b.origin(field, s.def.Name, hop.Service, hop.Policy, len(s.hosts), hop.AttemptTimeout, hop.Network)
+			o.hop = hop
+			s.calls = append(s.calls, o)
+		}
+	}
+	if n := len(b.verdicts); n > math.MaxUint16 {
+		b.problems.Add("Services", n, "no more than 65535 kinds of failure (hints that differ)")
+	}
+	if err := b.problems.Err(); err != nil {
+		return err
+	}
+	for _, o := range w.origins { // now that all verdicts are known
+		o.verdicts = b.verdicts
+		if o.reads != nil {
+			o.verdicts = b.read(o.reads)
+		}
+		if s := o.target; s.interval > 0 && !o.forward.never {
+			// Requests do not reach the service in the order in which they are sent,
+			// and its rate limit must see them in that in which they do.
+			s.plain = false
+		}
+	}
+	w.pick()
+	return nil
+}
+
+// read is what a client that reads answers in its own way makes of the failures.
+func (b *builder) read(reads func(lull.Verdict) lull.Verdict) []lull.Verdict {
+	verdicts := slices.Clone(b.verdicts)
+	for i, v := range verdicts {
+		if v.Kind != lull.KindSuccess {
+			verdicts[i] = reads(v)
+		}
+	}
+	return verdicts
+}
+
+// verdict is the index of what clients make of a refusal with a hint: a 503 that
+// names a wait asks for fewer requests, as a 429 does (lullhttp reads it so).
+func (b *builder) verdict(status int, after time.Duration, dontRetry bool) int {
+	v := lullhttp.ClassifyStatus(status)
+	v.After = after
+	switch {
+	case dontRetry:
+		v.Kind = lull.KindOverloaded
+	case after > 0:
+		v.Kind = lull.KindThrottled
+	}
+	i, ok := b.indices[v]
+	if !ok {
+		i = len(b.verdicts)
+		b.indices[v] = i
+		b.verdicts = append(b.verdicts, v)
+	}
+	return i
+}
+
+func (b *builder) service(i uint32, def *Service) *service {
+	s := &service{def: def, index: i, work: newSampler(def.Time)}
+	s.hosts = make([]host, max(def.Hosts, 1))
+	lines := timelines{def: def, horizon: b.w.s.Horizon, known: map[int]timeline{}}
+	for h := range s.hosts {
+		s.hosts[h].timeline = lines.of(h)
+		for _, x := range s.hosts[h].stretches[1:] {
+			if def.Workers > 0 || x.down {
+				b.w.at(x.from, turn, uint32(h), i)
+			}
+		}
+	}
+	s.lucky = len(s.hosts) > 1 || def.Errors > 0 || def.Time.Kind != Fixed
+	s.plain = def.Workers == 0 && def.Congestion == 0 && len(def.Calls) == 0 && !def.Contention
+	for f := range def.Faults {
+		fault := &def.Faults[f]
+		s.lucky = s.lucky || fault.share() < 1
+		s.plain = s.plain && fault.Kind != Crash // what is in hand gets lost
+		v := verdictError
+		if fault.RetryAfter > 0 || fault.DontRetry {
+			v = b.verdict(503, fault.RetryAfter, fault.DontRetry)
+		}
+		s.faults = append(s.faults, v)
+	}
+	s.full = verdictError
+	if def.Queue.RetryAfter > 0 || def.Queue.DontRetry {
+		s.full = b.verdict(503, def.Queue.RetryAfter, def.Queue.DontRetry)
+	}
+	if def.Rate.PerSecond > 0 {
+		s.throttled = b.verdict(429, def.Rate.RetryAfter, false)
+		s.interval = max(duration(float64(time.Second)/def.Rate.PerSecond), 1)
+		burst := float64(def.Rate.Burst)
+		if burst == 0 {
+			burst = max(def.Rate.PerSecond, 1)
+		}
+		s.burst = max(duration(float64(s.interval)*burst), s.interval)
+	}
+	return s
+}
+
+func (b *builder) fleet(i int, f *Fleet) {
+	w := b.w
+	o := b.origin(fmt.Sprintf("Fleets[%d].Policy", i), f.Name, f.Calls, f.Policy, max(f.Processes, 1), f.AttemptTimeout, f.Network)
+	o.fleet, o.patient = f, f.Deadline
+	o.spec.NotIdempotent = f.NotIdempotent && !f.Keyed
+	o.counted = f.NotIdempotent
+	o.reload, o.think = newSampler(f.Reload.After), newSampler(f.Arrivals.Think)
+	s := &stream{o: o, a: &f.Arrivals, key: draw.Mix(b.seed, uint64(i)+1), ramp: f.Arrivals.Ramp}
+	s.first()
+	w.streams = append(w.streams, s)
+	if f.Arrivals.Kind != Closed || o.processes == 0 {
+		return
+	}
+	for n := range o.processes * max(f.Arrivals.Each, 1) {
+		k, fl := w.flights.take()
+		fl.origin, fl.process, fl.key = o.index, uint32(n%o.processes), draw.Mix(s.key, uint64(n))
+		fl.op = fl.key
+		src := draw.From(^fl.key)
+		w.at(f.Arrivals.At+o.think.draw(&src), again, fl.gen, k)
+	}
+}
+
+// origin makes the dependencies of those who call.
+func (b *builder) origin(field, name, target, policy string, processes int, attempt time.Duration, n Network) *origin {
+	o := &origin{target: b.services[target], index: uint32(len(b.w.origins)), network: n, forward: newSampler(n.Latency)}
+	o.still = o.forward.never && n.Loss == 0 && n.LossBack == 0
+	b.w.origins = append(b.w.origins, o)
+	c, ok := b.named[policy]
+	if !ok {
+		b.problems.Add(field, policy, "the name of a policy that is given, or none")
+		return o
+	}
+	o.reads = c.Verdict
+	p := c.Policy
+	if attempt > 0 {
+		p.AttemptTimeout = attempt
+		if p.Deadline > 0 {
+			p.AttemptTimeout = min(attempt, p.Deadline)
+		}
+	}
+	opts := append(c.Options[:len(c.Options):len(c.Options)], lull.WithObserver(b.w))
+	if name == "" {
+		name = target
+	}
+	d, err := lull.NewDependency(name, p, opts...)
+	if err != nil {
+		b.problems.Add(field, c.Name, err.Error())
+		return o
+	}
+	o.processes = processes
+	if d.Forgetful() {
+		processes = 1 // one is as good as many
+	}
+	o.deps = d.Clones(processes)
+	return o
+}

@@ -1,0 +1,240 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
+)
+
+// contested is a scenario with a bit of everything, and policies for it.
+func contested() (Scenario, []Contender) {
+	s := Scenario{
+		Horizon: 20 * time.Second,
+		Services: []Service{
+			{Name: "api", Hosts: 2, Workers: 4, Queue: Queue{Limit: 50}, Time: Distribution{Kind: Exponential, Mean: 20 * millisecond},
+				Calls:  []Hop{{Service: "store", Network: Network{Latency: Distribution{Kind: LogNormal, Mean: millisecond, Sigma: 0.3}}}},
+				Faults: []Fault{{Kind: Stall, At: 5 * time.Second, For: time.Second}}},
+			{Name: "store", Errors: 0.01, Rate: Rate{PerSecond: 500}},
+		},
+		Fleets: []Fleet{
+			{Calls: "api", Processes: 10, AttemptTimeout: 200 * millisecond, Arrivals: Arrivals{Rate: 150}, NotIdempotent: true, Keyed: true,
+				Network: Network{Latency: Distribution{Kind: Exponential, Mean: millisecond}, Loss: 0.01}},
+			{Calls: "api", Processes: 20, AttemptTimeout: 200 * millisecond, Arrivals: Arrivals{Kind: Closed, Think: fixed(time.Second)}, Policy: "none"},
+		},
+	}
+	naive := retrying(4, 50*millisecond)
+	naive.Backoff.Jitter = 0 // full
+	paid := naive
+	paid.Budget = budget.Config{}
+	return s, []Contender{{Name: "naive", Policy: naive}, {Name: "paid", Policy: paid}, None()}
+}
+
+// text is what summaries are in a file, but for the contenders' wiring.
+func text(t testing.TB, sums []Summary) []byte {
+	t.Helper()
+	type file struct {
+		Name                                                  string
+		Policy                                                lull.Policy
+		Results                                               []Result
+		Success, Amplification, PeakOverNormal, P99, Recovery Estimate
+		Recovered                                             int
+	}
+	var fs []file
+	for _, s := range sums {
+		fs = append(fs, file{s.Contender.Name, s.Contender.Policy, s.Results, s.Success, s.Amplification, s.PeakOverNormal, s.P99, s.Recovery, s.Recovered})
+	}
+	b, err := json.Marshal(fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestCompareIsTheSameEverywhere(t *testing.T) {
+	s, cs := contested()
+	compare := func(seed uint64, workers int) []byte {
+		sums, err := Compare(t.Context(), s, cs, CompareOptions{Seed: seed, Seeds: 3, Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text(t, sums)
+	}
+	one := compare(7, 1)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, procs := range []int{1, 2} {
+		runtime.GOMAXPROCS(procs)
+		for _, workers := range []int{0, 1, 2, 5} {
+			if !bytes.Equal(compare(7, workers), one) {
+				t.Errorf("%d workers on %d cores give something else than one", workers, procs)
+			}
+		}
+	}
+	if bytes.Equal(compare(8, 1), one) {
+		t.Error("another seed gives the same")
+	}
+}
+
+// The seeds follow one another, whatever is run beside them; all contenders meet
+// the same arrivals; and the estimates are those of the results.
+func TestCompareIsRuns(t *testing.T) {
+	s, cs := contested()
+	sums, err := Compare(t.Context(), s, cs, CompareOptions{Seed: 7, Seeds: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, sum := range sums {
+		want(t, "contender", sum.Contender.Name, cs[k].Name)
+		want(t, "results", len(sum.Results), 3)
+		recovered := 0
+		var success float64
+		for i, r := range sum.Results {
+			want(t, "seed", r.Seed, 7+uint64(i))
+			alone, err := Run(t.Context(), s, cs[k], Options{Seed: r.Seed})
+			a, _ := json.Marshal(alone)
+			b, _ := json.Marshal(r)
+			if err != nil || !bytes.Equal(a, b) {
+				t.Errorf("%s with seed %d alone: %v\n%s\n%s", r.Contender, r.Seed, err, a, b)
+			}
+			if r.Recovery.Recovered {
+				recovered++
+			}
+			success += r.Totals.SuccessRate() / 3
+			conserved(t, &s, r)
+			if i > 0 && r.Totals.Attempts == sum.Results[0].Totals.Attempts && r.Latency.Mean == sum.Results[0].Latency.Mean {
+				t.Errorf("%s: seeds %d and %d give the same", r.Contender, r.Seed, sum.Results[0].Seed)
+			}
+		}
+		want(t, "recovered", sum.Recovered, recovered)
+		if d := sum.Success.Mean - success; d > 1e-12 || d < -1e-12 || sum.Success.Half <= 0 {
+			t.Errorf("success %+v, want a mean of %v", sum.Success, success)
+		}
+	}
+	// Without the closed loop, arrivals do not depend on how calls go.
+	s.Fleets = s.Fleets[:1]
+	sums, err = Compare(t.Context(), s, cs, CompareOptions{Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rate := range sums[0].Results[0].Series.Calls {
+		if sums[1].Results[0].Series.Calls[i] != rate || sums[2].Results[0].Series.Calls[i] != rate {
+			t.Errorf("step %d: the arrivals differ", i)
+		}
+	}
+	want(t, "one seed: half width", sums[0].Success.Half, 0)
+}
+
+func TestInterruptedRun(t *testing.T) {
+	s, cs := contested()
+	s.Horizon = time.Hour
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reports := 0
+	r, err := Run(ctx, s, cs[0], Options{Progress: func(p Progress) {
+		if reports++; reports == 3 {
+			cancel(why)
+		}
+		want(t, "horizon", p.Horizon, time.Hour)
+	}})
+	if err != why || !r.Interrupted || r.End <= 0 || r.End >= time.Hour {
+		t.Errorf("%v, interrupted %v, end %v", err, r.Interrupted, r.End)
+	}
+	if r.Totals.Calls == 0 || r.Totals.Unfinished == 0 {
+		t.Errorf("%d calls, %d unfinished", r.Totals.Calls, r.Totals.Unfinished)
+	}
+	conserved(t, &s, r)
+
+	// It may also have ended before.
+	r, err = Run(ctx, s, cs[0], Options{})
+	if err != why || !r.Interrupted || r.End != 0 || r.Totals.Calls != 0 {
+		t.Errorf("%v, interrupted %v, end %v, %d calls", err, r.Interrupted, r.End, r.Totals.Calls)
+	}
+	// Everything happens at once and never ends.
+	s.Fleets = callsAt(0)
+	s.Services = []Service{{Name: "api", Calls: []Hop{{Service: "b"}, {Service: "b"}}}, {Name: "b", Calls: []Hop{{Service: "c"}}}, {Name: "c", Calls: []Hop{{Service: "d"}}}, {Name: "d", Errors: 1}}
+	ctx, stop := context.WithCancel(t.Context())
+	reports = 0
+	r, err = Run(ctx, s, Contender{Policy: retrying(1000, 0)}, Options{Progress: func(Progress) {
+		if reports++; reports == 3 {
+			stop()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || !r.Interrupted {
+		t.Errorf("%v, interrupted %v", err, r.Interrupted)
+	}
+}
+
+func TestInterruptedCompare(t *testing.T) {
+	s, cs := contested()
+	s.Horizon = 100 * time.Second
+	for _, workers := range []int{1, 2} {
+		ctx, cancel := context.WithCancel(t.Context())
+		sums, err := Compare(ctx, s, cs, CompareOptions{Seeds: 2, Workers: workers, Progress: func(p CompareProgress) {
+			if p.Done == 1 {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) || len(sums) != len(cs) {
+			t.Fatalf("%d summaries, %v", len(sums), err)
+		}
+		whole, part := 0, 0
+		for _, sum := range sums {
+			for _, r := range sum.Results {
+				if r.Interrupted {
+					part++
+				} else {
+					whole++
+				}
+			}
+		}
+		if whole < 1 || whole > 2 || part != 6-whole {
+			t.Errorf("%d whole, %d interrupted", whole, part)
+		}
+		text(t, sums)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	s, cs := contested()
+	var last CompareProgress
+	sums, err := Compare(t.Context(), s, cs, CompareOptions{Seeds: 2, Workers: 2, Progress: func(p CompareProgress) {
+		if p.Done < last.Done || p.Share < last.Share || p.Events < last.Events || p.Share > 1+1e-9 || p.Runs != 6 {
+			t.Errorf("%+v after %+v", p, last)
+		}
+		last = p
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events int64
+	for _, sum := range sums {
+		for _, r := range sum.Results {
+			events += r.Totals.Events
+		}
+	}
+	if last.Done != 6 || last.Share < 1-1e-9 || last.Events != events {
+		t.Errorf("at the end %+v, %d events", last, events)
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	s, cs := contested()
+	if _, err := Compare(t.Context(), Scenario{}, cs, CompareOptions{}); err == nil {
+		t.Error("a scenario of nothing")
+	}
+	if _, err := Compare(t.Context(), s, []Contender{{Name: "bad", Policy: lull.Policy{Attempts: -1}}}, CompareOptions{}); err == nil {
+		t.Error("a policy that is wrong")
+	}
+	if sums, err := Compare(t.Context(), s, nil, CompareOptions{}); err != nil || len(sums) != 0 {
+		t.Errorf("nobody: %v, %v", sums, err)
+	}
+	if _, err := Run(t.Context(), Scenario{}, cs[0], Options{}); err == nil {
+		t.Error("a scenario of nothing")
+	}
+}

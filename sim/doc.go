@@ -1,0 +1,46 @@
+// Package sim flies a retry policy through an outage before production does. It is
+// a discrete-event simulator that drives the engine which ships: every client
+// process has a [lull.Dependency] of its own, every call is a [lull.Call], and
+// each decision (may this call start, is the failure worth another try, how long to
+// wait, does the budget pay) is asked of them. The simulator keeps the time,
+// carries requests, plays the services, and counts; it decides nothing about
+// retries.
+//
+//	r, err := sim.Run(ctx, scenario, sim.Contender{Name: "ours", Policy: p}, sim.Options{})
+//
+// # What is in it
+//
+// A [Scenario] has services (workers, a queue, a distribution of service times, a
+// rate limit, services that they call themselves, faults) and fleets that call
+// them (processes, arrivals, patience, users who come back, a network). A service
+// goes on working for callers that have gone, as servers do; that is what makes an
+// overloaded one stay overloaded. A [Contender] is a policy. [Compare] flies
+// several through the same arrivals, with several seeds.
+//
+// # What it leaves out
+//
+// Connections and their pools, the cost of refusing (a refusal is free and at
+// once, unless a service says otherwise), garbage collection, threads, and
+// everything that clients have in common beside the service: two calls meet only
+// in its queue, its rate limit and its workers. A queue is one queue; load
+// balancing is a host chosen by chance. Fleets do not scale up when a breaker
+// opens. The figures compare policies; they do not predict a given service.
+//
+// # The same seed, the same result
+//
+// A run is single-threaded, events are worked off in the order of their time and,
+// at the same time, of their making, and all chance is a hash of the seed, the
+// call and the attempt (SplitMix64), so that contenders meet the same arrivals and
+// no draw depends on the order of others. Logarithms and the like are made of
+// operations that IEEE 754 defines to the last bit, and never fused, so that
+// machines agree; runs beside one another share nothing.
+//
+// # Cost
+//
+// About 8 million attempts a second and core, flat from 100,000 clients to ten
+// million, 32 bytes for a process that has nothing to remember and 128 for a call
+// under way: 25 million players that fetch a segment every four seconds take
+// 1.1 GiB. Events wait in a calendar queue that sorts each bucket exactly
+// (internal/wheel); arrivals are a stream that costs nothing while they have not
+// come. [Scenario.Cost] estimates a run before it is made.
+package sim

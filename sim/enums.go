@@ -1,0 +1,95 @@
+package sim
+
+import "fmt"
+
+// ArrivalKind is how calls arrive.
+type ArrivalKind uint8
+
+const (
+	// Poisson: independently of one another, at Rate.
+	Poisson ArrivalKind = iota
+	// Constant: at equal distances, at Rate.
+	Constant
+	// AtOnce: all at At, or spread over Within from then.
+	AtOnce
+	// Periodic: each process every Every, at a phase of its own.
+	Periodic
+	// Closed: each caller makes its next call when the one before has ended and a
+	// pause (Think) is over.
+	Closed
+)
+
+var arrivalKinds = []string{"poisson", "constant", "at-once", "periodic", "closed"}
+
+// Order is which of the waiting attempts is served next.
+type Order uint8
+
+const (
+	// FIFO: the one that has waited longest.
+	FIFO Order = iota
+	// LIFO: the one that came last. When the queue is full, the oldest makes room.
+	LIFO
+)
+
+var orders = []string{"fifo", "lifo"}
+
+// FaultKind is what goes wrong.
+type FaultKind uint8
+
+const (
+	// Stall: the workers stand still, and attempts wait.
+	Stall FaultKind = iota
+	// Errors: attempts fail at once.
+	Errors
+	// BrownOut: only a share of the workers is left.
+	BrownOut
+	// SlowDown: work goes on at a share of its speed.
+	SlowDown
+	// Crash: everything in hand is lost, connections are refused for a time, and
+	// the cache is cold afterwards.
+	Crash
+)
+
+var faultKinds = []string{"stall", "errors", "brown-out", "slow-down", "crash"}
+
+// DistributionKind is the shape of a distribution.
+type DistributionKind uint8
+
+const (
+	// Fixed: always Mean.
+	Fixed DistributionKind = iota
+	// Exponential with the given Mean.
+	Exponential
+	// LogNormal with the given Mean, and Sigma of the logarithm.
+	LogNormal
+	// Normal with Mean and Deviation; the absolute value is taken.
+	Normal
+	// Uniform between Min and Max.
+	Uniform
+	// Bimodal: exponential with Mean, but for a share Slow of the cases, whose mean
+	// is SlowMean.
+	Bimodal
+	// Histogram: uniform within a bar that is chosen by its weight.
+	Histogram
+)
+
+var distributionKinds = []string{"fixed", "exponential", "lognormal", "normal", "uniform", "bimodal", "histogram"}
+
+// String is the kind as in a file, such as "at-once".
+func (k ArrivalKind) String() string      { return name(k, arrivalKinds) }
+func (o Order) String() string            { return name(o, orders) }
+func (k FaultKind) String() string        { return name(k, faultKinds) }
+func (k DistributionKind) String() string { return name(k, distributionKinds) }
+
+// MarshalText is String.
+func (k ArrivalKind) MarshalText() ([]byte, error)      { return []byte(k.String()), nil }
+func (o Order) MarshalText() ([]byte, error)            { return []byte(o.String()), nil }
+func (k FaultKind) MarshalText() ([]byte, error)        { return []byte(k.String()), nil }
+func (k DistributionKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+func name[T ~uint8](v T, names []string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("unknown(%d)", v)
+}

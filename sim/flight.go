@@ -1,0 +1,304 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/sim/internal/draw"
+)
+
+const never = time.Duration(math.MaxInt64)
+
+// An origin is where calls come from: a fleet, or a service that calls another.
+type origin struct {
+	deps      []lull.Dependency // one for each process, or one for all if they remember nothing
+	processes int
+	target    *service
+	forward   sampler // one way
+	network   Network
+	still     bool // no latency and no loss
+
+	fleet    *Fleet // nil for a hop
+	index    uint32
+	reload   sampler
+	think    sampler
+	spec     lull.Spec
+	patient  time.Duration                   // the callers' own deadline
+	hop      *Hop                            // nil for a fleet
+	reads    func(lull.Verdict) lull.Verdict // nil: as lull does
+	verdicts []lull.Verdict                  // by index
+	counted  bool                            // effects are: the operation should be carried out once
+}
+
+// dependency is that of one process.
+func (o *origin) dependency(process uint32) *lull.Dependency {
+	if len(o.deps) == 1 {
+		return &o.deps[0]
+	}
+	return &o.deps[process]
+}
+
+// A flight is one logical call, from its beginning to its end.
+type flight struct {
+	call              lull.Call
+	began             time.Duration
+	key               uint64 // of its randomness
+	gen               uint32 // goes up with each thing that ends
+	origin            uint32
+	process           uint32
+	job               uint32 // the latest attempt's
+	parent, parentGen uint32 // hop: the job that it is made for
+	verdict           uint16 // for the event answer
+	reloads           uint8  // how often the user has come back
+	op                uint64 // what the user wants done; stays the same when they come back
+}
+
+// place is a call's place in line for room under a concurrency limit.
+type place struct{ waiter bulkhead.Waiter }
+
+// begin starts a call of process p of o, with its own key of randomness.
+func (w *world) begin(o *origin, p uint32, key uint64, deadline time.Duration) (uint32, *flight) {
+	i, f := w.flights.take()
+	f.origin, f.process, f.key, f.op, f.reloads = o.index, p, key, key, 0
+	w.start(i, f, o, deadline)
+	return i, f
+}
+
+// start starts the call that f stands for, maybe not its first.
+func (w *world) start(i uint32, f *flight, o *origin, deadline time.Duration) {
+	f.began = w.now
+	w.rec.begin(w.now, o.fleet != nil)
+	spec := o.spec
+	spec.Deadline = deadline
+	var step lull.Step
+	f.call, step = o.dependency(f.process).Start(w.now, spec)
+	if step.Done {
+		w.end(i, f, step.Reason)
+		return
+	}
+	w.attempt(i, f)
+}
+
+// fly goes on with a flight when its event has come.
+func (w *world) fly(kind int, i uint32, f *flight) {
+	f.gen++
+	if kind == wake {
+		w.attempt(i, f)
+		return
+	}
+	w.seedFor(f, kind == admitted || kind == leave)
+	switch kind {
+	case timeout:
+		w.rec.timedOut(w.now)
+		if o := w.origins[f.origin]; o.target.def.CancelWork {
+			w.cancel(f)
+		}
+		w.ended(i, f, verdictTimeout)
+	case answer:
+		w.answered(i, f, int(f.verdict))
+	case admitted:
+		delete(w.waiting, i)
+		w.take(i, f, f.call.Admitted(w.now, w.random))
+	case leave:
+		p := w.waiting[i]
+		delete(w.waiting, i)
+		w.take(i, f, f.call.LeaveQueue(w.now, &p.waiter, lull.Limited, w.random))
+	case again:
+		w.start(i, f, w.origins[f.origin], w.patience(w.origins[f.origin]))
+	}
+}
+
+// patience is the callers' own deadline for a call that begins now.
+func (w *world) patience(o *origin) time.Duration {
+	if o.patient == 0 {
+		return 0
+	}
+	return saturating.Add(w.now, o.patient)
+}
+
+// attempt asks the engine whether the next attempt may begin.
+func (w *world) attempt(i uint32, f *flight) {
+	w.seedFor(f, true)
+	step := f.call.Attempt(w.now, w.random)
+	if step.Full {
+		w.queue(i, f)
+		return
+	}
+	w.take(i, f, step)
+}
+
+// take goes where the engine says: the attempt has begun, or the call is over.
+func (w *world) take(i uint32, f *flight, step lull.Step) {
+	if step.Done {
+		w.end(i, f, step.Reason)
+		return
+	}
+	w.send(i, f)
+}
+
+// queue stands in line for room under the concurrency limit.
+func (w *world) queue(i uint32, f *flight) {
+	p := &place{}
+	gen := f.gen
+	p.waiter.Admit = func() { w.at(w.now, admitted, gen, i) }
+	step := f.call.Queue(w.now, &p.waiter, w.random)
+	if !step.Full {
+		w.take(i, f, step)
+		return
+	}
+	w.waiting[i] = p
+	w.at(saturating.Add(w.now, step.Wait), leave, gen, i)
+}
+
+// send carries the request of an attempt that has begun to the service.
+func (w *world) send(i uint32, f *flight) {
+	o := w.origins[f.origin]
+	n := f.call.Attempts()
+	w.rec.attempt(w.now, n, o.target.index)
+	until := saturating.Add(w.now, f.call.Timeout(w.now))
+	if o.still && o.target.plain {
+		w.sendPlain(i, f, o, luck{key: f.key, n: uint64(n)}, until, 0, 0)
+		return
+	}
+	src := draw.From(draw.Mix(f.key, uint64(n)))
+	var there, home time.Duration
+	if !o.still {
+		there, home = o.forward.draw(&src), o.forward.draw(&src)
+		if o.network.Loss > 0 && draw.Unit(src.Uint64()) < o.network.Loss {
+			w.timer(i, f, until)
+			return
+		}
+		if o.network.LossBack > 0 && draw.Unit(src.Uint64()) < o.network.LossBack {
+			home = never
+		}
+	}
+	// A rate limit must see attempts in the order of their arrival.
+	if o.target.plain && o.target.interval == 0 {
+		w.sendPlain(i, f, o, luck{key: src.Uint64()}, until, there, home)
+		return
+	}
+	k, j := w.jobs.take()
+	gen := j.gen
+	*j = job{gen: gen, flight: i, flightGen: f.gen, op: f.op, call: f.key, origin: o.index, key: src.Uint64(), until: until, home: home, service: o.target.index, attempt: uint16(n)}
+	f.job = k
+	if there > 0 {
+		w.timer(i, f, until)
+		w.at(w.now+there, reach, gen, k)
+		return
+	}
+	flightGen := f.gen
+	known := w.reach(k, j)
+	// The flight may have gone on already. If not, a timer is needed unless the
+	// answer is certain to be in time.
+	if f.gen == flightGen && (known == 0 || saturating.Add(known, home) > until) {
+		w.timer(i, f, until)
+	}
+}
+
+// luck is the randomness of one attempt, which many services have no use for.
+type luck struct{ key, n uint64 }
+
+func (l luck) source() draw.Source { return draw.From(draw.Mix(l.key, l.n)) }
+
+func (w *world) timer(i uint32, f *flight, until time.Duration) {
+	if until != never {
+		w.at(until, timeout, f.gen, i)
+	}
+}
+
+// sendPlain is send to a service that has as many workers as it takes: when it
+// will answer is known at once, and no job is needed.
+func (w *world) sendPlain(i uint32, f *flight, o *origin, l luck, until, there, home time.Duration) {
+	s := o.target
+	verdict, at := s.serve(w, w.now+there, l)
+	if verdict == verdictOK && at <= w.s.Horizon && (at <= until || !s.def.CancelWork) {
+		w.effect(s, o, f.op, f.key)
+		if at > until {
+			w.rec.wasted(at)
+		}
+	}
+	at = saturating.Add(at, home)
+	switch {
+	case at > until:
+		w.timer(i, f, until)
+	case at == w.now:
+		f.gen++
+		w.answered(i, f, verdict)
+	default:
+		f.verdict = uint16(verdict)
+		w.at(at, answer, f.gen, i)
+	}
+}
+
+// effect counts an operation that was carried out, of those that should be only
+// once. The service may know it by the idempotency key of its call.
+func (w *world) effect(s *service, o *origin, op, call uint64) {
+	if !o.counted {
+		return
+	}
+	if s.def.Deduplicates && o.fleet.Keyed {
+		if w.carried[call] > 0 {
+			return
+		}
+		if call != op {
+			w.carried[call] = 1
+		}
+	}
+	w.carried[op]++
+	w.rec.effect(w.now, w.carried[op] > 1)
+}
+
+func (w *world) answered(i uint32, f *flight, verdict int) {
+	if verdict != verdictOK {
+		w.rec.refusal(w.now)
+	}
+	w.ended(i, f, verdict)
+}
+
+// ended tells the engine how an attempt ended, and does what it says.
+func (w *world) ended(i uint32, f *flight, verdict int) {
+	w.seedFor(f, false)
+	step := f.call.Next(w.now, w.origins[f.origin].verdicts[verdict], w.random)
+	if step.Done {
+		w.end(i, f, step.Reason)
+		return
+	}
+	// Without a wait it is an event, too: a run in which everything happens at once
+	// can be stopped, and needs no more stack than another.
+	w.at(saturating.Add(w.now, max(step.Wait, 0)), wake, f.gen, i)
+}
+
+// end ends a call.
+func (w *world) end(i uint32, f *flight, why lull.Reason) {
+	o := w.origins[f.origin]
+	w.rec.end(w.now, f.began, why, f.call.Attempts(), o.fleet != nil)
+	f.gen++
+	if o.fleet == nil {
+		parent, gen := f.parent, f.parentGen
+		w.flights.give(i)
+		w.hopEnded(parent, gen, why == lull.Succeeded)
+		return
+	}
+	if why != lull.Succeeded && int(f.reloads) < o.fleet.Reload.Times {
+		src := draw.From(draw.Mix(f.key, 1<<32+uint64(f.reloads)))
+		if draw.Unit(src.Uint64()) < o.fleet.Reload.Share {
+			f.reloads++
+			f.key = src.Uint64()
+			w.rec.reload(w.now)
+			w.at(saturating.Add(w.now, o.reload.draw(&src)), again, f.gen, i)
+			return
+		}
+	}
+	if o.fleet.Arrivals.Kind == Closed {
+		src := draw.From(draw.Mix(f.key, 1<<33))
+		f.key, f.reloads = src.Uint64(), 0
+		f.op = f.key
+		pause := max(o.think.draw(&src), 1) // for time to pass
+		w.at(saturating.Add(w.now, pause), again, f.gen, i)
+		return
+	}
+	w.flights.give(i)
+}

@@ -1,0 +1,118 @@
+package draw
+
+import (
+	"bytes"
+	"hash/fnv"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// What a seed stands for is a promise: a change of any of these bits changes the
+// result of every simulation, and a machine that gives others is not one of the
+// machines that the results are the same on.
+func TestGolden(t *testing.T) {
+	s := From(42)
+	for _, c := range []struct {
+		name      string
+		got, want uint64
+	}{
+		{"Mix(0, 0)", Mix(0, 0), 0x48218226ff3cd4bf},
+		{"Mix(1, 2)", Mix(1, 2), 0xf18d6ce93d6cf1ee},
+		{"Mix(2, 1)", Mix(2, 1), 0x64684c4f0fd784b4},
+		{"Mix(1<<63, 1<<62)", Mix(1<<63, 1<<62), 0x9da2c019f32a9aa3},
+		{"s.Uint64()", s.Uint64(), 0xac575302cac2bc29},
+		{"s.Uint64()", s.Uint64(), 0xee4c2199d21dd66e},
+		{"s.Below(1_000_000)", s.Below(1_000_000), 0xcda0e},
+		{"Unit(1<<60)", math.Float64bits(Unit(1 << 60)), 0x3fb0000000000008},
+		{"Log(3)", math.Float64bits(Log(3)), 0x3ff193ea7aad030a},
+		{"Log(0.1)", math.Float64bits(Log(0.1)), 0xc0026bb1bbb55515},
+		{"Log(0.999)", math.Float64bits(Log(0.999)), 0xbf5064670d979b73},
+		{"Log(0x1p-1074)", math.Float64bits(Log(0x1p-1074)), 0xc0874385446d71c3},
+		{"Exp(1)", math.Float64bits(Exp(1)), 0x4005bf0a8b145769},
+		{"Exp(-20.3)", math.Float64bits(Exp(-20.3)), 0x3e1a3b8dc86d1c8f},
+		{"Exp(-740)", math.Float64bits(Exp(-740)), 0x55},
+		{"Exponential(1<<61)", math.Float64bits(Exponential(1 << 61)), 0x4000a2b23f3bab71},
+		{"Exponential(0xf123456789abcdef)", math.Float64bits(Exponential(0xf123456789abcdef)), 0x3fae9f486e216b06},
+		{"Normal(1<<50)", math.Float64bits(Normal(1 << 50)), 0xc00ebc4627bdd23b},
+		{"Normal(1<<59)", math.Float64bits(Normal(1 << 59)), 0xbffdcdbfee3cb01b},
+		{"Normal(1<<61)", math.Float64bits(Normal(1 << 61)), 0xbff267d4c07b0565},
+		{"Normal(0x7123456789abcdef)", math.Float64bits(Normal(0x7123456789abcdef)), 0xbfc2b17a1db77337},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s is %#x, want %#x", c.name, c.got, c.want)
+		}
+	}
+}
+
+// The same for many: a hash of the bits of 100,000 results of each.
+func TestGoldenHashes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		f    func(uint64) float64
+		want uint64
+	}{
+		{"Exponential", Exponential, 0x1889455a8fec69b7},
+		{"Normal", Normal, 0xfeb708a68fd74a76},
+		{"Log", func(w uint64) float64 { return Log(math.Float64frombits(w)) }, 0xe318e45f2e1e4e87},
+		{"Log near 1", func(w uint64) float64 { return Log(31./32 + float64(Unit(w)/16)) }, 0xf60722f47062574f},
+		{"Exp", func(w uint64) float64 { return Exp((Unit(w) - 0.5) * 1490) }, 0x911b27d500404bfb},
+	} {
+		h := fnv.New64a()
+		for s, i := From(2026), 0; i < 100_000; i++ {
+			b := math.Float64bits(c.f(s.Uint64()))
+			h.Write([]byte{
+				byte(b), byte(b >> 8), byte(b >> 16), byte(b >> 24),
+				byte(b >> 32), byte(b >> 40), byte(b >> 48), byte(b >> 56),
+			})
+		}
+		if got := h.Sum64(); got != c.want {
+			t.Errorf("%s: the hash is %#x, want %#x", c.name, got, c.want)
+		}
+	}
+}
+
+// Compiled for a machine that has them, the simulator's arithmetic has no
+// instruction that multiplies and adds with one rounding.
+func TestNothingIsFused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles for arm64")
+	}
+	fused := regexp.MustCompile(`(?m)^.*\((\S+)\)\s+(FN?M(?:ADD|SUB)D)\s.*$`)
+	assembly := func(pkg string) []byte {
+		c := exec.Command("go", "build", "-gcflags=-S", pkg)
+		c.Env = append(c.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0", "GOFLAGS=")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", c, err, out)
+		}
+		return out
+	}
+	for _, pkg := range []string{".", "../interval", "../latency"} {
+		// The sources are opened so that go test knows that the result depends on
+		// them: fused or not, for most machines the test is the same program.
+		files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no sources in %s: %v", pkg, err)
+		}
+		for _, f := range files {
+			if _, err := os.ReadFile(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := assembly(pkg)
+		if !bytes.Contains(out, []byte("TEXT")) {
+			t.Fatalf("no assembly for %s:\n%s", pkg, out)
+		}
+		for _, m := range fused.FindAllSubmatch(out, -1) {
+			t.Errorf("%s: %s", m[1], m[2])
+		}
+	}
+	// The test itself can fail: this package of the standard library fuses.
+	if !fused.Match(assembly("math/cmplx")) {
+		t.Error("found nothing fused in math/cmplx either")
+	}
+}

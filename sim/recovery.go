@@ -1,0 +1,108 @@
+package sim
+
+import "time"
+
+const (
+	recoveredShare = 0.95 // of the normal share of successes
+	recoveredFor   = 5    // windows
+)
+
+// disturbance is when the first fault or change of the arrival rate begins (the
+// horizon if none does), and when the last ends: to is 0 if nothing happens, or if
+// it goes on to the end.
+func (s *Scenario) disturbance() (from, to time.Duration) {
+	from = s.Horizon
+	for i := range s.Services {
+		for j := range s.Services[i].Faults {
+			s.Services[i].Faults[j].occurrences(s.Horizon, func(a, b time.Duration) {
+				from, to = min(from, a), max(to, b)
+			})
+		}
+	}
+	for i := range s.Fleets {
+		ramp := s.Fleets[i].Arrivals.Ramp
+		if len(ramp) > 1 {
+			from, to = min(from, ramp[0].At), max(to, ramp[len(ramp)-1].At)
+		}
+	}
+	if to >= s.Horizon || to == 0 {
+		return min(from, s.Horizon), 0
+	}
+	return from, to
+}
+
+// normal is the share of calls that succeed before the disturbance; 1 if there
+// are none.
+func (r *recorder) normal() float64 {
+	var calls, good int64
+	for i := range r.bins {
+		at := time.Duration(i) * r.window
+		if at >= r.warm && at+r.window <= r.from {
+			calls += r.bins[i].calls
+			good += r.bins[i].good
+		}
+	}
+	if calls == 0 {
+		return 1
+	}
+	return float64(good) / float64(calls)
+}
+
+// recovered finds the first window after the disturbance from which on things are
+// normal, as far as can be told now.
+func (r *recorder) recovered(now time.Duration) (since time.Duration, ok bool) {
+	enough := recoveredShare * r.normal()
+	first := int((r.to + r.window - 1) / r.window)
+	var calls, good int64
+	for i := first; i < len(r.bins) && time.Duration(i+1)*r.window <= now; i++ {
+		b := &r.bins[i]
+		calls += b.calls
+		good += b.good
+		if i < first+recoveredFor-1 {
+			continue
+		}
+		if calls > 0 && float64(good) >= float64(enough*float64(calls)) {
+			if i == first+recoveredFor-1 {
+				return r.to, true
+			}
+			return time.Duration(i-recoveredFor+1) * r.window, true
+		}
+		calls -= r.bins[i-recoveredFor+1].calls
+		good -= r.bins[i-recoveredFor+1].good
+	}
+	return 0, false
+}
+
+// recovery is the whole of it, at the end of a run.
+func (r *recorder) recovery(end time.Duration) Recovery {
+	if r.to == 0 || end <= r.to {
+		return Recovery{}
+	}
+	v := Recovery{Measured: true, From: r.to, Normal: r.normal()}
+	// The last tenth; calls that have not ended count as they stand, but the last
+	// windows of a run are left out until most of their calls have ended.
+	last := int(end/r.window) - 1
+	back := int((r.to + r.window - 1) / r.window)
+	for last > back && r.bins[last].ended < r.bins[last].calls {
+		last--
+	}
+	n := max(int((end-r.to)/r.window)/10, 1)
+	since, ok := r.recovered(end)
+	first := max(last-n+1, min(back, last), 0)
+	if ok { // a run that was stopped early has not much to look at
+		first = max(first, min(int(since/r.window), last))
+	}
+	var calls, good int64
+	for i := first; i <= last; i++ {
+		calls += r.bins[i].calls
+		good += r.bins[i].good
+	}
+	v.Final = v.Normal // if nobody called any more
+	if calls > 0 {
+		v.Final = float64(good) / float64(calls)
+	}
+	if ok && v.Final >= recoveredShare*v.Normal {
+		v.Recovered, v.Time = true, max(since-r.to, 0)
+	}
+	return v
+}

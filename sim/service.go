@@ -1,0 +1,402 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/sim/internal/draw"
+)
+
+// service is a Service at work.
+type service struct {
+	def   *Service
+	index uint32
+	hosts []host
+	work  sampler
+	calls []*origin // its own hops
+	// plain: as many workers as it takes, and nothing else that needs a job.
+	plain bool
+	lucky bool // chance plays a part in what it does
+
+	// verdicts of refusals, as indices
+	full, throttled int
+	faults          []int // of the fault with that index, if it is Errors
+
+	// The rate limit as a theoretical arrival time: the virtual time at which the
+	// bucket would be full again.
+	interval, burst time.Duration
+	refilled        time.Duration
+
+	version uint64 // of what is contended for
+}
+
+type host struct {
+	timeline
+	busy    int
+	queue   line
+	filling bool // workers are being put to work, further up the stack
+}
+
+// line is the jobs that wait at a host. Those that were cancelled meanwhile leave
+// it at once, as far as its length goes; their entries are dropped when their turn
+// comes.
+type line struct {
+	ring
+	cancelled int // entries
+}
+
+func (l *line) len() int { return l.n - l.cancelled }
+
+// job is one attempt, as the service sees it. It may outlive its caller.
+type job struct {
+	gen       uint32 // goes up when the place is given back
+	flight    uint32
+	flightGen uint32
+	service   uint32
+	host      uint32
+	origin    uint32
+	verdict   uint16
+	attempt   uint16
+	hop       uint16 // how many of the service's own calls are made
+	state     jobState
+	key       uint64
+	op, call  uint64        // as flight.op and flight.key
+	until     time.Duration // the attempt's deadline
+	home      time.Duration // how long the response will travel; never if it gets lost
+	version   uint64        // read on the first half of a contended attempt
+}
+
+type jobState uint8
+
+const (
+	empty jobState = iota // not on its way to a worker, or no job at all
+	queued
+	inService
+	answering
+	cancelled // in the queue, and to be dropped when its turn comes
+)
+
+// gone tells whether the caller of j waits no longer.
+func (w *world) gone(j *job) bool { return w.flights.at(j.flight).gen != j.flightGen }
+
+// admit is what stands before the workers: it says why an attempt is turned
+// away, and when its answer is ready; or verdictOK.
+func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) (int, time.Duration) {
+	x := h.now(now)
+	if x.down {
+		return verdictRefused, now
+	}
+	if x.errors >= 0 {
+		if f := &s.def.Faults[x.errors]; f.share() >= 1 || draw.Unit(src.Uint64()) < f.share() {
+			w.rec.turnedAway(now, turnedError)
+			after := s.def.ErrorTime
+			if f.After > 0 {
+				after = f.After
+			}
+			return s.faults[x.errors], saturating.Add(now, after)
+		}
+	}
+	if s.def.Errors > 0 && draw.Unit(src.Uint64()) < s.def.Errors {
+		w.rec.turnedAway(now, turnedError)
+		return verdictError, saturating.Add(now, s.def.ErrorTime)
+	}
+	if s.interval > 0 {
+		if s.refilled = max(s.refilled, now); s.refilled-now > s.burst-s.interval {
+			w.rec.turnedAway(now, turnedThrottled)
+			return s.throttled, now
+		}
+		s.refilled += s.interval
+	}
+	return verdictOK, now
+}
+
+// serve is the whole of what a plain service does with an attempt that reaches it
+// at the given time, maybe a little ahead.
+func (s *service) serve(w *world, at time.Duration, l luck) (verdict int, answer time.Duration) {
+	h := &s.hosts[0]
+	var src draw.Source
+	if s.lucky {
+		src = l.source()
+		if len(s.hosts) > 1 {
+			h = &s.hosts[src.Below(uint64(len(s.hosts)))]
+		}
+	}
+	if verdict, answer = s.admit(w, h, at, &src); verdict != verdictOK {
+		return verdict, answer
+	}
+	work := s.work.draw(&src)
+	if work == 0 && h.now(at).speed > 0 {
+		return verdictOK, at
+	}
+	return verdictOK, h.finish(at, work)
+}
+
+// reach is the arrival of a job. It says when the response will set out, if that
+// is certain by now, else 0.
+func (w *world) reach(i uint32, j *job) (answer time.Duration) {
+	s := w.services[j.service]
+	if s.def.CancelWork && w.gone(j) { // so is its request
+		w.drop(i, j)
+		return 0
+	}
+	src := draw.From(j.key)
+	if len(s.hosts) > 1 {
+		j.host = uint32(src.Below(uint64(len(s.hosts))))
+	}
+	h := &s.hosts[j.host]
+	verdict, at := s.admit(w, h, w.now, &src)
+	j.key = src.Uint64()
+	if verdict != verdictOK {
+		return w.respond(i, j, verdict, at)
+	}
+	if s.def.Contention {
+		j.version, j.state = s.version, inService
+		o := w.origins[j.origin]
+		src := draw.From(j.key)
+		read := saturating.Add(w.now, o.forward.draw(&src))
+		w.at(saturating.Add(read, o.forward.draw(&src)), write, j.gen, i)
+		return 0
+	}
+	limit := h.now(w.now).workers
+	if limit < 0 || h.busy < limit {
+		return w.serve(i, j)
+	}
+	w.sweep(h)
+	q := &s.def.Queue
+	full := h.queue.len() >= q.Limit
+	if full {
+		w.rec.turnedAway(w.now, turnedFull)
+		if q.Order != LIFO || q.Limit == 0 {
+			return w.respond(i, j, s.full, w.now)
+		}
+	}
+	j.state = queued
+	h.queue.push(i)
+	if full {
+		oldest := h.queue.popFront()
+		w.respond(oldest, w.jobs.at(oldest), s.full, w.now)
+	}
+	return 0
+}
+
+// sweep drops cancelled entries from the front of the queue, so that the front is
+// one that waits, and a queue that stands still does not grow by those who leave.
+func (w *world) sweep(h *host) {
+	for h.queue.cancelled > 0 {
+		k := h.queue.front()
+		j := w.jobs.at(k)
+		if j.state != cancelled {
+			return
+		}
+		h.queue.popFront()
+		h.queue.cancelled--
+		w.drop(k, j)
+	}
+}
+
+// respond sends the answer to j at the given time.
+func (w *world) respond(i uint32, j *job, verdict int, at time.Duration) time.Duration {
+	j.verdict, j.state = uint16(verdict), answering
+	switch arrives := saturating.Add(at, j.home); {
+	case arrives == never: // lost
+		w.drop(i, j)
+	case arrives == w.now:
+		w.reply(i, j)
+	default:
+		w.at(arrives, back, j.gen, i)
+	}
+	return max(at, 1)
+}
+
+// reply is the arrival of the response.
+func (w *world) reply(i uint32, j *job) {
+	flight, verdict := j.flight, int(j.verdict)
+	there := !w.gone(j)
+	w.drop(i, j)
+	if there {
+		f := w.flights.at(flight)
+		f.gen++
+		w.answered(flight, f, verdict)
+	}
+}
+
+func (w *world) drop(i uint32, j *job) {
+	j.gen++
+	j.state = empty
+	w.jobs.give(i)
+}
+
+// serve puts a worker to j.
+func (w *world) serve(i uint32, j *job) (answer time.Duration) {
+	s := w.services[j.service]
+	s.hosts[j.host].busy++
+	j.state = inService
+	return w.work(i, j)
+}
+
+// work makes the next of the service's own calls for j, or does the work itself.
+func (w *world) work(i uint32, j *job) time.Duration {
+	s := w.services[j.service]
+	if n := int(j.hop); n < len(s.calls) {
+		j.hop++
+		o := s.calls[n]
+		f, fl := w.flights.take()
+		fl.origin, fl.process, fl.reloads, fl.parent = o.index, j.host, 0, i
+		fl.parentGen = j.gen
+		fl.key = draw.Mix(j.key, uint64(n))
+		var deadline time.Duration
+		if o.hop.Deadline {
+			deadline = j.until
+		}
+		w.start(f, fl, o, deadline)
+		return 0
+	}
+	src := draw.From(j.key)
+	h := &s.hosts[j.host]
+	at := h.finish(w.now, saturating.Add(s.work.draw(&src), duration(float64(h.busy)*float64(s.def.Congestion))))
+	if at == never {
+		return never
+	}
+	w.at(at, done, j.gen, i)
+	return at
+}
+
+// hopEnded goes on with a job whose call to another service has ended.
+func (w *world) hopEnded(i, gen uint32, ok bool) {
+	j := w.jobs.at(i)
+	if j.gen != gen || j.state != inService {
+		return // crashed or cancelled meanwhile
+	}
+	if ok {
+		w.work(i, j)
+		return
+	}
+	j.state = answering
+	w.free(w.services[j.service], j.host)
+	w.respond(i, j, verdictError, w.now)
+}
+
+// done is the end of the work on j.
+func (w *world) done(i uint32, j *job) {
+	s := w.services[j.service]
+	w.finished(s, j)
+	j.state = answering
+	w.free(s, j.host)
+	w.respond(i, j, verdictOK, w.now)
+}
+
+// finished counts work that was done.
+func (w *world) finished(s *service, j *job) {
+	if w.gone(j) {
+		w.rec.wasted(w.now)
+	}
+	w.effect(s, w.origins[j.origin], j.op, j.call)
+}
+
+// write is the second half of an attempt on a contended service.
+func (w *world) write(i uint32, j *job) {
+	s := w.services[j.service]
+	if j.version != s.version {
+		w.respond(i, j, verdictConflict, w.now)
+		return
+	}
+	s.version++
+	w.finished(s, j)
+	w.respond(i, j, verdictOK, w.now)
+}
+
+// free gives a worker back, who takes what waits.
+func (w *world) free(s *service, h uint32) {
+	s.hosts[h].busy--
+	w.fill(s, h)
+}
+
+// fill puts free workers to work. Work may end in the moment in which it begins,
+// and the worker come back: the loop that is under way sees to that, or a long
+// queue would fill the stack.
+func (w *world) fill(s *service, i uint32) {
+	h := &s.hosts[i]
+	if h.filling {
+		return
+	}
+	h.filling = true
+	defer func() { h.filling = false }()
+	for limit := h.now(w.now).workers; (limit < 0 || h.busy < limit) && h.queue.n > 0; {
+		var k uint32
+		if s.def.Queue.Order == LIFO {
+			k = h.queue.popBack()
+		} else {
+			k = h.queue.popFront()
+		}
+		j := w.jobs.at(k)
+		switch {
+		case j.state == cancelled:
+			h.queue.cancelled--
+			w.drop(k, j)
+		case s.def.Queue.DropExpired && j.until <= w.now:
+			w.rec.turnedAway(w.now, turnedExpired)
+			w.respond(k, j, s.full, w.now)
+		default:
+			w.serve(k, j)
+		}
+	}
+}
+
+// cancel stops what is done for the latest attempt of f.
+func (w *world) cancel(f *flight) {
+	s := w.origins[f.origin].target
+	if s.plain || f.job >= w.jobs.used { // no job yet: the request was lost
+		return
+	}
+	j := w.jobs.at(f.job)
+	// fly has moved the flight on by one.
+	if &w.flights.at(j.flight).gen != &f.gen || j.flightGen != f.gen-1 {
+		return
+	}
+	switch j.state {
+	case queued:
+		j.state = cancelled
+		s.hosts[j.host].queue.cancelled++
+	case inService:
+		h := j.host
+		w.drop(f.job, j)
+		if !s.def.Contention { // which has no workers
+			w.free(s, h)
+		}
+	}
+}
+
+// turn is the beginning or end of a fault at a host.
+func (s *service) turn(w *world, i int) {
+	h := &s.hosts[i]
+	x := h.now(w.now)
+	if x.down && x.from == w.now {
+		s.crash(w, i)
+		return
+	}
+	w.fill(s, uint32(i))
+}
+
+// crash loses everything that a host has in hand.
+func (s *service) crash(w *world, i int) {
+	h := &s.hosts[i]
+	var lost []uint32
+	for k := range w.jobs.used {
+		j := w.jobs.at(k)
+		if j.service != s.index || int(j.host) != i {
+			continue
+		}
+		switch j.state {
+		case queued, inService:
+			j.gen++ // what was to become of it does not
+			j.state = answering
+			lost = append(lost, k)
+		case cancelled:
+			w.drop(k, j)
+		}
+	}
+	h.queue, h.busy = line{}, 0
+	for _, k := range lost {
+		w.respond(k, w.jobs.at(k), verdictReset, w.now)
+	}
+}

@@ -1,0 +1,31 @@
+// Package shipped holds one experiment, as a test: simulated is shipped.
+//
+// That a simulator runs the engine which also ships is an argument. The test is
+// the evidence: the same sim.Scenario and the same lull.Policy are flown by package
+// sim on virtual time, and by lullhttp.Transport on the real clock, through
+// sockets, against an HTTP server that does in earnest what the scenario says.
+// Attempts per call, success rate, why calls ended, and how all that went before,
+// during and after the fault must agree.
+//
+// Two things may keep the figures apart without anybody being wrong:
+//
+//   - Chance. A flight of some hundred calls is one draw. The simulator is run
+//     with many seeds, and the spread between them is the standard error of one
+//     flight. The tolerance is three of them (but never less than three calls: the
+//     tails of what happens seldom are not normal; nor, of a time, than a round trip).
+//   - Time that the simulator does not know of. Timers ring late, sockets and the
+//     scheduler take a while. During the flight requests that need no work are made
+//     forty times a second, and timed. The simulator is run with a network as slow
+//     as nine in ten of them found it, and with none, and the real figure must lie
+//     between the two, give or take the tolerance. A machine that cannot keep to the
+//     schedule at all is told from a simulator that is wrong: nothing is compared
+//     then.
+//
+// A figure that is out is flown once more; a figure that is out twice on the same
+// side fails the test. So chance fails it in one run of several thousand.
+//
+// A comparison that nothing can fail is worth nothing. So each case also names a
+// policy that is wrong in the very thing that the case is about (no budget, no
+// jitter, another rule for timeouts, ...), and simulating that must give a figure
+// outside the tolerance.
+package shipped

@@ -1,0 +1,252 @@
+package shipped
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/sim"
+)
+
+const ms = time.Millisecond
+
+// An experiment is flown on both sides.
+type experiment struct {
+	name     string
+	scenario sim.Scenario
+	policy   lull.Policy
+	// wrong makes another policy of it, which the comparison has to tell from it.
+	wrong func(*lull.Policy)
+}
+
+// steady makes the calls of a scenario come like clockwork, which leaves less to
+// chance.
+func steady(s sim.Scenario) sim.Scenario {
+	s.Fleets[0].Arrivals.Kind = sim.Constant
+	return s
+}
+
+// world is a fleet that makes calls at the given rate for some time, and a service
+// that stands until all of them have ended.
+func world(calling, horizon time.Duration, rate float64, service sim.Service, fleet sim.Fleet) sim.Scenario {
+	service.Name, fleet.Calls = "service", "service"
+	fleet.Arrivals = sim.Arrivals{Kind: sim.Poisson, Rate: rate, Ramp: []sim.RampPoint{{At: 0, Factor: 1}, {At: calling, Factor: 1}, {At: calling, Factor: 0}}}
+	return sim.Scenario{Horizon: horizon, Step: 250 * ms, Services: []sim.Service{service}, Fleets: []sim.Fleet{fleet}}
+}
+
+// What an experiment is not about is off.
+var (
+	noBreaker = breaker.Config{Off: true}
+	noBudget  = budget.Config{Unlimited: true}
+)
+
+// stalled is a pool of workers that stands still for 1.5 s. It can do two and
+// a half times what it is asked for, and after the stall has 600 ms of work before
+// it, for callers who wait no longer than 300 ms.
+func stalled() sim.Scenario {
+	return steady(world(4500*ms, 7*time.Second, 60, sim.Service{
+		Workers: 15, Queue: sim.Queue{Limit: 300}, Time: sim.Distribution{Kind: sim.Exponential, Mean: 100 * ms},
+		Faults: []sim.Fault{{Kind: sim.Stall, At: 1500 * ms, For: 1500 * ms}},
+	}, sim.Fleet{Processes: 2, AttemptTimeout: 300 * ms}))
+}
+
+func experiments() []experiment {
+	patient := lull.Policy{Attempts: 3, AttemptTimeout: 2 * time.Second, Deadline: 5 * time.Second, Backoff: backoff.Schedule{Base: 100 * ms}, Budget: noBudget, Breaker: noBreaker}
+	with := func(change func(*lull.Policy)) lull.Policy {
+		p := patient
+		change(&p)
+		return p
+	}
+	return []experiment{
+		{
+			name:     "three in ten attempts fail at once, and the budget pays for half of the retries",
+			scenario: world(4500*ms, 6*time.Second, 150, sim.Service{Errors: 0.3}, sim.Fleet{Processes: 2}),
+			policy: with(func(p *lull.Policy) {
+				p.Budget = budget.Config{Ratio: 0.2, Window: 2 * time.Second, Earn: budget.Successes}
+			}),
+			wrong: func(p *lull.Policy) { p.Budget.Ratio = 0.5 },
+		},
+		{
+			name: "everything fails at once for 1.5 s, and callers wait for 400 ms",
+			scenario: world(4500*ms, 6*time.Second, 80, sim.Service{
+				Time: sim.Distribution{Mean: 20 * ms}, Faults: []sim.Fault{{Kind: sim.Errors, At: 1500 * ms, For: 1500 * ms, After: 10 * ms}},
+			}, sim.Fleet{Processes: 4, Deadline: 400 * ms}),
+			policy: with(func(p *lull.Policy) {
+				p.Attempts = 4
+				p.Backoff = backoff.Schedule{Base: 150 * ms}
+				p.Budget = budget.Config{Ratio: 0.5, Earn: budget.Successes, Stock: 5}
+			}),
+			wrong: func(p *lull.Policy) { p.Backoff.Jitter = backoff.None },
+		},
+		{
+			name:     "the workers stand still for 1.5 s, and timeouts are always repeated",
+			scenario: stalled(),
+			policy: with(func(p *lull.Policy) {
+				p.Timeouts = lull.TimeoutsAlways
+				p.Budget = budget.Config{Ratio: 0.3, Window: 2 * time.Second, Earn: budget.Successes, Stock: 10}
+			}),
+			wrong: func(p *lull.Policy) { p.Timeouts = lull.TimeoutsWhenAnswered },
+		},
+		{
+			name:     "the workers stand still for 1.5 s, and timeouts are repeated when others are answered",
+			scenario: stalled(),
+			policy:   patient,
+			wrong:    func(p *lull.Policy) { p.Timeouts = lull.TimeoutsAlways },
+		},
+		{
+			name: "a process has one or two calls in flight, and timeouts are repeated when others are answered",
+			scenario: steady(world(4500*ms, 7*time.Second, 120, sim.Service{
+				Time: sim.Distribution{Kind: sim.Uniform, Min: 200 * ms, Max: 400 * ms},
+			}, sim.Fleet{Processes: 30, AttemptTimeout: 300 * ms})),
+			policy: patient,
+			wrong:  func(p *lull.Policy) { p.Timeouts = lull.TimeoutsNever },
+		},
+		{
+			name: "a rate limit answers 429 with Retry-After: 1",
+			scenario: steady(world(2500*ms, 8*time.Second, 80, sim.Service{
+				Rate: sim.Rate{PerSecond: 45, Burst: 10, RetryAfter: time.Second},
+			}, sim.Fleet{Processes: 2})),
+			policy: with(func(p *lull.Policy) { p.ThrottleBase = 100 * ms }),
+			wrong:  func(p *lull.Policy) { p.HintLimit = 500 * ms },
+		},
+		{
+			name: "everything fails at once for 1.5 s, and breakers open",
+			scenario: world(5*time.Second, 6500*ms, 150, sim.Service{
+				Time: sim.Distribution{Mean: 20 * ms}, Faults: []sim.Fault{{Kind: sim.Errors, At: 1500 * ms, For: 1500 * ms, After: 10 * ms}},
+			}, sim.Fleet{Processes: 10}),
+			policy: with(func(p *lull.Policy) {
+				p.Breaker = breaker.Config{
+					Consecutive: -1, FailureRate: 0.5, MinCalls: 5, Window: time.Second, OpenFor: 300 * ms, OpenMax: 900 * ms, OpenJitter: 0.5, Probes: 1, ProbeTimeout: 2 * time.Second,
+				}
+			}),
+			wrong: func(p *lull.Policy) { p.Breaker.OpenFor, p.Breaker.OpenMax = 50*ms, 100*ms },
+		},
+		{
+			name: "a concurrency limit of 10 calls that take 120 ms, and others wait for 100 ms",
+			scenario: steady(world(4500*ms, 6*time.Second, 100, sim.Service{
+				Time: sim.Distribution{Kind: sim.Uniform, Min: 40 * ms, Max: 200 * ms},
+			}, sim.Fleet{})),
+			policy: with(func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 10, MaxWait: 100 * ms, MaxQueue: 20} }),
+			wrong:  func(p *lull.Policy) { p.Limit.MaxWait = 20 * ms },
+		},
+	}
+}
+
+// A flight is one experiment in earnest.
+type flight struct {
+	result sim.Result
+	slack  slack
+	err    error
+}
+
+// fly plays experiments side by side: they share nothing but the processor, and
+// hardly use that.
+func fly(t *testing.T, es []experiment, seed uint64) []flight {
+	t.Helper()
+	flights := make([]flight, len(es))
+	var wg sync.WaitGroup
+	for i, e := range es {
+		wg.Go(func() {
+			f := &flights[i]
+			f.result, f.slack, f.err = play(t.Context(), e.scenario, sim.Contender{Name: e.name, Policy: e.policy}, seed+uint64(i))
+		})
+	}
+	wg.Wait()
+	return flights
+}
+
+func TestSimulatedIsShipped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seven seconds of real time")
+	}
+	es := experiments()
+	var again []experiment // to be flown once more
+	var before [][]int     // the sides of these
+	for i, f := range fly(t, es, 1) {
+		if sides, ok := judge(t, es[i], f); !ok {
+			again, before = append(again, es[i]), append(before, sides)
+		}
+	}
+	left := 0
+	for i, f := range fly(t, again, 101) {
+		e := again[i]
+		sides, ok := judge(t, e, f)
+		if ok {
+			continue
+		}
+		if sides == nil {
+			left++
+			continue
+		}
+		for n, fig := range figuresOf(&e.scenario) {
+			if sides[n] != 0 && (before[i] == nil || before[i][n] == sides[n]) {
+				t.Errorf("%s: %s: simulator and driver disagree, see above", e.name, fig.name)
+			}
+		}
+	}
+	if left > 0 {
+		t.Skipf("%d of %d experiments were not compared: this machine could not keep to their schedule", left, len(es))
+	}
+}
+
+// judge compares a flight with its simulation. Without sides there is nothing to
+// compare, since the machine did not keep to the schedule.
+func judge(t *testing.T, e experiment, f flight) (sides []int, ok bool) {
+	t.Helper()
+	if f.err != nil {
+		t.Fatalf("%s: %v", e.name, f.err)
+	}
+	if f.slack.tooSlow() {
+		t.Logf("%s: one request or call in a hundred was late by %v: this machine is too slow, or too busy", e.name, f.slack.worst)
+		return nil, false
+	}
+	fs := figuresOf(&e.scenario)
+	bs, err := bands(t.Context(), e.scenario, sim.Contender{Policy: e.policy}, fs, seeds, f.slack.roundTrip)
+	if err != nil {
+		t.Fatalf("%s: %v", e.name, err)
+	}
+	sides, table := compare(fs, bs, &f.result)
+	t.Logf("%s: %d calls, %d requests served; a round trip took %v, %v at worst%s", e.name, f.result.Totals.Calls, f.slack.requests, f.slack.roundTrip, f.slack.worst, table)
+	for _, side := range sides {
+		if side != 0 {
+			return sides, false
+		}
+	}
+	return sides, true
+}
+
+// Each experiment would find another policy out.
+func TestWrongIsNotShipped(t *testing.T) {
+	for _, e := range experiments() {
+		fs := figuresOf(&e.scenario)
+		bs, err := bands(t.Context(), e.scenario, sim.Contender{Policy: e.policy}, fs, seeds, 2*ms)
+		if err != nil {
+			t.Fatalf("%s: %v", e.name, err)
+		}
+		wrong := e.policy
+		e.wrong(&wrong)
+		rs, err := simulate(t.Context(), e.scenario, sim.Contender{Policy: wrong}, seeds, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", e.name, err)
+		}
+		out := 0
+		for i := range rs {
+			sides, _ := compare(fs, bs, &rs[i])
+			for _, side := range sides {
+				if side != 0 {
+					out++
+					break
+				}
+			}
+		}
+		t.Logf("%s: the wrong policy is found out in %d of %d flights", e.name, out, len(rs))
+		if out < len(rs)*9/10 {
+			t.Errorf("%s: the wrong policy would be found out in %d of %d flights only", e.name, out, len(rs))
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
+
+// step is Step with its zero filled in.
+func (s *Scenario) step() time.Duration {
+	if s.Step > 0 {
+		return min(s.Step, s.Horizon)
+	}
+	least := s.Horizon / 120
+	for unit := time.Duration(1); ; unit *= 10 {
+		for _, k := range []time.Duration{1, 2, 5} {
+			if unit*k >= least {
+				return unit * k
+			}
+		}
+	}
+}
+
+// window is Window with its zero filled in.
+func (s *Scenario) window() time.Duration {
+	if s.Window > 0 {
+		return min(s.Window, s.Horizon)
+	}
+	w := min(s.step(), time.Second)
+	for s.Horizon/w > maxPoints {
+		w *= 10
+	}
+	return w
+}
+
+// A Cost is what a run will take, about.
+type Cost struct {
+	Events int64
+	Memory int64 // bytes
+	Time   time.Duration
+}
+
+// Cost estimates what one run will take, from above: it assumes that of the calls
+// that begin during a fault all attempts are made, and that each of them fails in
+// a process of its own.
+func (s Scenario) Cost(c Contender) Cost {
+	const (
+		perProcess = 32
+		perState   = 600 // of a process that has something to remember
+		perFlight  = 144
+		perPoint   = 200 // of the series
+		perLoad    = 24  // of those of a service
+		perEvent   = 200 * time.Nanosecond
+		setUp      = 20 * time.Nanosecond // of a process
+		base       = 4 << 20
+	)
+	attempts := float64(c.Policy.WithDefaults().Attempts)
+	from, to := s.disturbance()
+	if to == 0 {
+		to = s.Horizon // from is, too, if nothing happens
+	}
+	share := float64(to-from) / float64(max(s.Horizon, 1))
+	events, memory, processes := 0.0, float64(base), 0.0
+	perAttempt := s.perAttempt()
+	for i := range s.Fleets {
+		f := &s.Fleets[i]
+		n := float64(max(f.Processes, 1))
+		calls, rate := f.Arrivals.calls(n, s.Horizon)
+		// What is under way: what arrives while one of them lasts.
+		patience := min(cmp.Or(f.AttemptTimeout, c.Policy.WithDefaults().AttemptTimeout), s.Horizon)
+		if patience < 0 {
+			patience = s.Horizon
+		}
+		inFlight := min(rate*patience.Seconds()*(1+share*attempts), calls)
+		remembering := min(n, calls*max(share, 0.01))
+		if gap := c.Policy.Budget.QuietGap(); c.Options != nil || gap > 0 && rate/n > 1/gap.Seconds() || c.Policy.Limit.Limit > 0 {
+			remembering = min(n, calls)
+		}
+		if c.Policy.Budget.Unlimited && c.Policy.Breaker.Off && c.Options == nil && c.Policy.Limit.Limit == 0 {
+			remembering = 0
+		}
+		events += calls * (1 + perAttempt[f.Calls]*(1-share+share*attempts))
+		memory += n*perProcess + inFlight*perFlight + remembering*perState
+		processes += n
+	}
+	points := float64(s.Horizon)/float64(max(s.step(), 1)) + float64(s.Horizon)/float64(max(s.window(), 1))
+	memory += points * (perPoint + perLoad*float64(len(s.Services)))
+	cost := Cost{Events: int64(min(events, 1e18)), Memory: int64(min(memory, 1e18))}
+	cost.Time = duration(events*float64(perEvent) + processes*float64(setUp))
+	return cost
+}
+
+// perAttempt estimates, for each service, the events of one attempt and of the
+// calls that are made for it.
+func (s *Scenario) perAttempt() map[string]float64 {
+	byName := map[string]*Service{}
+	for i := range s.Services {
+		byName[s.Services[i].Name] = &s.Services[i]
+	}
+	events := map[string]float64{}
+	var of func(name string) float64
+	of = func(name string) float64 {
+		if n, ok := events[name]; ok {
+			return n
+		}
+		events[name] = 1 // for those that call one another in a circle
+		if d := byName[name]; d != nil {
+			n := 1.0
+			if d.Workers > 0 {
+				n = 2
+			}
+			for h := range d.Calls {
+				n += of(d.Calls[h].Service)
+			}
+			events[name] = n
+		}
+		return events[name]
+	}
+	for i := range s.Services {
+		of(s.Services[i].Name)
+	}
+	return events
+}
+
+// calls estimates how many calls n processes make until the horizon, and how many
+// of them begin in the busiest second.
+func (a *Arrivals) calls(n float64, horizon time.Duration) (calls, rate float64) {
+	left := float64(max(horizon-a.At, 0))
+	each := n * float64(max(a.Each, 1))
+	switch a.Kind {
+	case Poisson, Constant:
+		most, mass := 1.0, left
+		if r := a.Ramp; len(r) > 0 {
+			most, mass = r[0].Factor, float64(r[0].Factor)*float64(min(r[0].At, horizon))
+			for i := range r {
+				end := horizon
+				next := r[i].Factor
+				if i+1 < len(r) {
+					end, next = r[i+1].At, r[i+1].Factor
+				}
+				most = max(most, r[i].Factor)
+				mass += (r[i].Factor + next) / 2 * float64(max(min(end, horizon)-min(r[i].At, horizon), 0))
+			}
+		}
+		return a.Rate * mass / float64(time.Second), a.Rate * most
+	case AtOnce:
+		return each, each / max(a.Within.Seconds(), 1)
+	case Periodic:
+		within := cmp.Or(a.Within, a.Every)
+		return n * (1 + left/float64(a.Every)), n / max(within.Seconds(), 1)
+	}
+	return each * (1 + left/float64(max(a.Think.mean(), 1))), each
+}
+
+// WithProcesses is s with its fleets' processes scaled so that they are n in all
+// (at least one in each). Rates stay as they are, so that the same load is spread
+// over more or fewer; what arrives per process (AtOnce, Periodic, Closed) grows
+// with them.
+func (s Scenario) WithProcesses(n int) Scenario {
+	total := 0
+	for i := range s.Fleets {
+		total += max(s.Fleets[i].Processes, 1)
+	}
+	s.Fleets = slices.Clone(s.Fleets)
+	left := n
+	for i := range s.Fleets {
+		f := &s.Fleets[i]
+		others := len(s.Fleets) - 1 - i // to come: one at least for each
+		share := int(float64(n) * float64(max(f.Processes, 1)) / float64(total))
+		if others == 0 {
+			share = left
+		}
+		f.Processes = max(min(share, left-others), 1)
+		left -= f.Processes
+	}
+	return s
+}

@@ -1,0 +1,202 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// A timeline is what one host can do, from moment to moment: the faults that
+// concern it, cut into stretches in which nothing changes.
+type timeline struct {
+	stretches []stretch
+	at        int // the stretch that was looked at last
+}
+
+type stretch struct {
+	from    time.Duration
+	speed   float64 // of the work; 0 stands still
+	workers int     // that may be busy; -1: no limit
+	errors  int     // index of the fault that makes attempts fail, or -1
+	down    bool    // connections are refused
+	// A cold cache: the work takes cold times as long at coldFrom, and less in a
+	// straight line until warm.
+	cold           float64
+	coldFrom, warm time.Duration
+}
+
+// occurrences calls f for each time that a fault happens before the horizon.
+func (f *Fault) occurrences(horizon time.Duration, do func(from, to time.Duration)) {
+	for from := f.At; from < horizon; from = saturating.Add(from, f.Every) {
+		do(from, saturating.Add(from, f.For))
+		if f.Every <= 0 {
+			return
+		}
+	}
+}
+
+// latest is when the fault ends (or has ended) that began last, by now; false if
+// none has begun.
+func (f *Fault) latest(now time.Duration) (to time.Duration, ok bool) {
+	if now < f.At {
+		return 0, false
+	}
+	from := f.At
+	if f.Every > 0 {
+		from += (now - f.At) / f.Every * f.Every
+	}
+	return saturating.Add(from, f.For), true
+}
+
+// timelines makes those of the hosts of a service, which differ only in how many
+// of the faults that concern a few hosts concern them.
+type timelines struct {
+	def     *Service
+	horizon time.Duration
+	known   map[int]timeline // by number of faults
+}
+
+func (t *timelines) of(host int) timeline {
+	var faults []int
+	for i := range t.def.Faults {
+		if n := t.def.Faults[i].Hosts; n == 0 || host < n {
+			faults = append(faults, i)
+		}
+	}
+	// The faults of a host are among those of any host before it, so their number
+	// says which they are.
+	line, ok := t.known[len(faults)]
+	if !ok {
+		line = newTimeline(t.def, faults, t.horizon)
+		t.known[len(faults)] = line
+	}
+	return line
+}
+
+// newTimeline is the timeline under the given of the service's faults.
+func newTimeline(s *Service, faults []int, horizon time.Duration) timeline {
+	workers := s.Workers
+	if workers == 0 {
+		workers = -1
+	}
+	edges := []time.Duration{0}
+	for _, i := range faults {
+		f := &s.Faults[i]
+		f.occurrences(horizon, func(from, to time.Duration) {
+			edges = append(edges, from, to)
+			if f.Kind == Crash && f.Warmup > 0 {
+				edges = append(edges, saturating.Add(to, f.Warmup))
+			}
+		})
+	}
+	slices.Sort(edges)
+	edges = slices.Compact(edges)
+	t := timeline{}
+	for _, e := range edges {
+		if e > horizon {
+			break // nothing is looked at so late
+		}
+		x := stretch{from: e, speed: 1, workers: workers, errors: -1, cold: 1}
+		for _, i := range faults {
+			x.suffer(&s.Faults[i], i, workers)
+		}
+		t.stretches = append(t.stretches, x)
+	}
+	return t
+}
+
+// suffer makes x what the ith fault leaves of it.
+func (x *stretch) suffer(f *Fault, i, workers int) {
+	to, ok := f.latest(x.from)
+	if !ok {
+		return
+	}
+	if x.from >= to {
+		if f.Kind == Crash && x.from < saturating.Add(to, f.Warmup) {
+			x.cold, x.coldFrom, x.warm = f.cold(), to, f.Warmup
+		}
+		return
+	}
+	switch f.Kind {
+	case Stall:
+		x.speed = 0
+	case SlowDown:
+		x.speed *= f.share()
+	case BrownOut:
+		if x.workers < 0 {
+			x.speed *= f.share()
+		} else {
+			x.workers = min(x.workers, int(float64(float64(workers)*f.share())+0.5))
+		}
+	case Errors:
+		x.errors = i
+	case Crash:
+		x.down = true
+	}
+}
+
+// share is what is left, or what fails: the zero of each kind filled in.
+func (f *Fault) share() float64 {
+	switch {
+	case f.Share > 0:
+		return f.Share
+	case f.Kind == Errors:
+		return 1
+	}
+	return 0.1
+}
+
+func (f *Fault) cold() float64 {
+	if f.Cold > 0 {
+		return f.Cold
+	}
+	return 10
+}
+
+// now is the stretch that now falls into.
+func (t *timeline) now(now time.Duration) *stretch {
+	for t.at > 0 && t.stretches[t.at].from > now {
+		t.at--
+	}
+	for t.at+1 < len(t.stretches) && t.stretches[t.at+1].from <= now {
+		t.at++
+	}
+	return &t.stretches[t.at]
+}
+
+// finish is when work that begins at now is done: never, if the host stands
+// still for good.
+func (t *timeline) finish(now, work time.Duration) time.Duration {
+	t.now(now)
+	i := t.at
+	if x := &t.stretches[i]; x.cold > 1 {
+		left := 1 - float64(now-x.coldFrom)/float64(x.warm)
+		work = duration(float64(work) * (1 + float64((x.cold-1)*max(left, 0))))
+	}
+	for ; ; i++ {
+		x := &t.stretches[i]
+		end := never
+		if i+1 < len(t.stretches) {
+			end = t.stretches[i+1].from
+		}
+		if x.speed == 1 {
+			if work <= end-now {
+				return saturating.Add(now, work)
+			}
+			work -= end - now
+		} else {
+			if x.speed > 0 {
+				need := duration(float64(work) / x.speed)
+				if need <= end-now {
+					return saturating.Add(now, need)
+				}
+				work -= duration(float64(end-now) * x.speed)
+			}
+			if end == never {
+				return never
+			}
+		}
+		now = end
+	}
+}

@@ -1,0 +1,263 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/sim/internal/draw"
+	"github.com/lullgo/lull/sim/internal/wheel"
+)
+
+// A world is one run under way: a driver of the engine on virtual time. Whatever
+// is decided about retries is decided by lull.Call; the world only keeps time,
+// carries requests and counts.
+type world struct {
+	s        *Scenario
+	now      time.Duration
+	events   *wheel.Queue
+	streams  []*stream
+	next     *stream // the one whose arrival comes first; nil if none does
+	origins  []*origin
+	services []*service
+	flights  slab[flight]
+	jobs     slab[job]
+	waiting  map[uint32]*place // calls in line for room under a concurrency limit
+	carried  map[uint64]int    // how often an operation was carried out
+	rec      *recorder
+	count    int64 // events worked off
+	touched  uint32
+	open     int // processes whose breaker is not closed
+
+	// The randomness that is handed to the engine: a hash of key and of how often
+	// it was asked.
+	key, asked uint64
+	random     func() uint64
+}
+
+// The kinds of events. What they are about, a place in a slab or an index, stands
+// in the low half of Event.Data, and a generation between the two: an event whose
+// place has moved on meanwhile is stale.
+const (
+	wake     = iota // flight: the wait before its next attempt is over
+	timeout         // flight: its attempt has taken too long
+	answer          // flight: its attempt got flight.verdict
+	admitted        // flight: there is room for it under the concurrency limit
+	leave           // flight: it has stood in line for long enough
+	again           // flight: the user comes back, or the caller has thought
+	reach           // job: the request reaches the service
+	done            // job: the work is done
+	write           // job: the second half of an attempt on a contended service
+	back            // job: the response reaches the caller
+	turn            // service, host: a fault begins or ends
+	tick            // a step of the time series ends
+)
+
+const (
+	genBits = 28
+	genMask = 1<<genBits - 1
+)
+
+func data(kind int, gen, i uint32) uint64 {
+	return uint64(kind)<<60 | uint64(gen&genMask)<<32 | uint64(i)
+}
+
+func (w *world) at(t time.Duration, kind int, gen, i uint32) {
+	w.events.Push(int64(t), data(kind, gen, i))
+}
+
+// Verdicts that every world knows, by their index.
+const (
+	verdictOK = iota
+	verdictTimeout
+	verdictRefused // connection refused
+	verdictReset   // connection reset
+	verdictError   // 503 without a hint
+	verdictConflict
+	verdictFree // the first that belongs to a service
+)
+
+func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
+	w := &world{s: s, waiting: map[uint32]*place{}, carried: map[uint64]int{}}
+	w.random = w.draw
+	w.rec = newRecorder(s)
+	w.events = wheel.New(1 << 10)
+	named := map[string]Contender{"": c}
+	for _, n := range append([]Contender{None()}, o.Named...) {
+		named[n.Name] = n
+	}
+	named[c.Name] = c
+	b := &builder{w: w, named: named, seed: o.Seed, services: map[string]*service{}}
+	b.verdicts = []lull.Verdict{
+		verdictOK:       {},
+		verdictTimeout:  lull.Classify(context.DeadlineExceeded),
+		verdictRefused:  lull.Classify(syscall.ECONNREFUSED),
+		verdictReset:    lull.Classify(syscall.ECONNRESET),
+		verdictError:    lullhttp.ClassifyStatus(503),
+		verdictConflict: {Kind: lull.KindTransient, Code: "conflict"},
+	}
+	if err := b.build(); err != nil {
+		return nil, err
+	}
+	w.at(s.step(), tick, 0, 0)
+	return w, nil
+}
+
+// None is the contender that makes one attempt and knows no breaker.
+func None() Contender {
+	c := Contender{Name: "none", Title: "one attempt, no retry"}
+	c.Policy.Attempts = 1
+	c.Policy.Breaker.Off = true
+	c.Policy.Budget.Unlimited = true
+	return c
+}
+
+// draw is the engine's source of randomness.
+func (w *world) draw() uint64 {
+	w.asked++
+	return draw.Mix(w.key, w.asked)
+}
+
+// seedFor makes ready the randomness for what the engine decides next, so that it
+// depends on the call, its attempt, and whether that is still to begin, not on the
+// order of events.
+func (w *world) seedFor(f *flight, before bool) {
+	w.key, w.asked = f.key, uint64(f.call.Attempts())<<8
+	if before {
+		w.asked |= 1 << 7
+	}
+}
+
+var errEnough = errors.New("enough was seen")
+
+// run works off events until the horizon.
+func (w *world) run(ctx context.Context, o Options) error {
+	const every = 1 << 14
+	ahead := 0
+	for {
+		if w.count%every == 0 {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			if o.Progress != nil {
+				o.Progress(Progress{Now: w.now, Horizon: w.s.Horizon, Events: w.count})
+			}
+		}
+		w.count++
+		if s := w.next; s != nil {
+			if at, any := w.events.Next(); !any || int64(s.at) <= at {
+				if s.at >= w.s.Horizon {
+					w.next = nil
+					continue
+				}
+				w.now = s.at
+				s.arrive(w)
+				continue
+			}
+		}
+		if ahead--; ahead <= 0 {
+			ahead = w.lookAhead()
+		}
+		e, any := w.events.Pop()
+		if !any || e.At > int64(w.s.Horizon) {
+			w.now = w.s.Horizon
+			return nil
+		}
+		w.now = time.Duration(e.At)
+		if !w.handle(e.Data) {
+			return errEnough
+		}
+	}
+}
+
+// lookAhead touches what the next events are about. With millions of clients each
+// of them lies in memory that no cache holds; asked for together, those waits
+// overlap. It says for how many events that was.
+func (w *world) lookAhead() int {
+	const batch = 32
+	if w.flights.used < 1<<14 {
+		return batch
+	}
+	next := w.events.Upcoming(batch)
+	var sum uint32
+	for _, e := range next {
+		if i := uint32(e.Data); int(e.Data>>60) < reach && i < w.flights.used {
+			f := w.flights.at(i)
+			sum += f.gen + uint32(f.call.Attempts())
+		}
+	}
+	for _, e := range next {
+		if i := uint32(e.Data); int(e.Data>>60) < reach && i < w.flights.used {
+			if o := w.origins[w.flights.at(i).origin]; len(o.deps) > 1 {
+				sum += uint32(len(o.deps[w.flights.at(i).process].Name()))
+			}
+		}
+	}
+	w.touched += sum
+	return len(next)
+}
+
+// handle works off one event. It says whether to go on.
+func (w *world) handle(d uint64) bool {
+	gen, i := uint32(d>>32)&genMask, uint32(d)
+	switch kind := int(d >> 60); kind {
+	case tick:
+		w.tick()
+		return w.rec.goOn(w.now)
+	case turn:
+		w.services[i].turn(w, int(gen))
+	case reach, done, write, back:
+		j := w.jobs.at(i)
+		if j.gen&genMask != gen {
+			return true
+		}
+		switch kind {
+		case reach:
+			w.reach(i, j)
+		case done:
+			w.done(i, j)
+		case write:
+			w.write(i, j)
+		case back:
+			w.reply(i, j)
+		}
+	default:
+		f := w.flights.at(i)
+		if f.gen&genMask != gen {
+			return true
+		}
+		w.fly(kind, i, f)
+	}
+	return true
+}
+
+func (w *world) tick() {
+	var queued, busy int
+	for _, s := range w.services {
+		for h := range s.hosts {
+			queued += s.hosts[h].queue.len()
+			busy += s.hosts[h].busy
+		}
+	}
+	w.rec.tick(w.now, queued, busy, w.open)
+	if next := w.now + w.s.step(); next <= w.s.Horizon {
+		w.at(next, tick, 0, 0)
+	}
+}
+
+// Observe counts open breakers; a world is the observer of its dependencies.
+func (w *world) Observe(_ context.Context, e lull.Event) {
+	if e.Kind != lull.EventCircuitChanged || e.Circuit.MetricsOnly {
+		return
+	}
+	const closed = 0
+	switch {
+	case e.Circuit.From == closed:
+		w.open++
+	case e.Circuit.To == closed:
+		w.open--
+	}
+}
