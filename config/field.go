@@ -1,0 +1,89 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/sim"
+)
+
+// A member is a field of a struct as files name it.
+type member struct {
+	key   string // in a file
+	name  string // in Go
+	index int
+	form  form
+}
+
+// A form is how a number may be written besides plainly.
+type form uint8
+
+const (
+	plain   form = iota
+	share        // also as a percentage
+	timeout      // also as "none": lull.NoTimeout
+)
+
+// forms are the fields whose form is not plain.
+var forms = map[reflect.Type]map[string]form{
+	reflect.TypeFor[lull.Policy]():      {"AttemptTimeout": timeout, "Deadline": timeout},
+	reflect.TypeFor[budget.Config]():    {"Ratio": share},
+	reflect.TypeFor[breaker.Config]():   {"FailureRate": share, "SlowRate": share, "OpenJitter": share},
+	reflect.TypeFor[sim.Reload]():       {"Share": share},
+	reflect.TypeFor[sim.Network]():      {"Loss": share, "LossBack": share},
+	reflect.TypeFor[sim.Service]():      {"Errors": share},
+	reflect.TypeFor[sim.Fault]():        {"Share": share},
+	reflect.TypeFor[sim.Distribution](): {"Slow": share},
+}
+
+var (
+	durationType     = reflect.TypeFor[time.Duration]()
+	distributionType = reflect.TypeFor[sim.Distribution]()
+	policyType       = reflect.TypeFor[lull.Policy]()
+)
+
+// members are the exported fields of the struct type t, in their order.
+func members(t reflect.Type) []member {
+	var all []member
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() {
+			all = append(all, member{snake(f.Name), f.Name, i, forms[t][f.Name]})
+		}
+	}
+	return all
+}
+
+// find is the member called key, and all the keys there are.
+func find(t reflect.Type, key string) (member, bool, []string) {
+	var keys []string
+	for _, m := range members(t) {
+		if m.key == key {
+			return m, true, nil
+		}
+		keys = append(keys, m.key)
+	}
+	return member{}, false, keys
+}
+
+// snake is a Go name as files write it: AttemptTimeout is attempt_timeout.
+func snake(name string) string {
+	var b strings.Builder
+	upper := true // the character before was an upper-case one
+	for _, c := range name {
+		if unicode.IsUpper(c) {
+			if !upper {
+				b.WriteByte('_')
+			}
+			c, upper = unicode.ToLower(c), true
+		} else {
+			upper = false
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/sim"
+	"go.yaml.in/yaml/v4"
+)
+
+// A writer makes nodes of Go values, and keeps the first that it cannot write.
+type writer struct{ err error }
+
+// bytes is the text of n.
+func (w *writer) bytes(n *yaml.Node) ([]byte, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	return yaml.Dump(n, yaml.WithIndent(2), yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(80))
+}
+
+// node is v as it is written.
+func (w *writer) node(v reflect.Value, path string, f form) *yaml.Node {
+	switch {
+	case v.Type() == distributionType:
+		return w.distribution(v, path)
+	case v.Kind() == reflect.Struct:
+		return w.mapping(v, path)
+	case v.Kind() == reflect.Slice:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			list.Content = append(list.Content, w.node(v.Index(i), field(path, strconv.Itoa(i)), plain))
+		}
+		return list
+	}
+	s, ok := format(v, f)
+	if !ok && w.err == nil {
+		w.err = fmt.Errorf("config: %s is %v, which a file cannot hold", path, v)
+	}
+	if v.Kind() == reflect.String {
+		return text(s)
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: s}
+}
+
+func (w *writer) mapping(v reflect.Value, path string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, m := range members(v.Type()) {
+		// A kind says what the rest is about, so it is written even when it is zero.
+		if member := v.Field(m.index); !empty(member) || m.name == "Kind" && !v.IsZero() {
+			n.Content = append(n.Content, text(m.key), w.node(member, field(path, m.key), m.form))
+		}
+	}
+	if inline(n, v) {
+		n.Style = yaml.FlowStyle
+	}
+	return n
+}
+
+// inline: n, made of v, is better read on one line.
+func inline(n *yaml.Node, v reflect.Value) bool {
+	if _, named := v.Type().FieldByName("Name"); named || v.Type() == policyType && len(n.Content) > 0 {
+		return false
+	}
+	width := 0
+	for _, c := range n.Content {
+		width += len(c.Value) + len(": ")
+		if c.Kind != yaml.ScalarNode {
+			return false
+		}
+	}
+	return width <= 64
+}
+
+// distribution is the shortest that says d.
+func (w *writer) distribution(v reflect.Value, path string) *yaml.Node {
+	d := v.Interface().(sim.Distribution)
+	rest := d
+	rest.Mean = 0
+	if empty(reflect.ValueOf(rest)) {
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: prettyDuration(d.Mean)}
+	}
+	n := w.mapping(v, path)
+	if len(d.Bars) == 0 {
+		n.Style = yaml.FlowStyle
+	}
+	return n
+}
+
+// empty: nothing needs to be written for v.
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice:
+		return v.Len() == 0
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !empty(v.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Float64:
+		return v.Float() == 0 // -0 too
+	}
+	return v.IsZero()
+}
+
+// text is a string as a node, quoted where it would be something else without.
+func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+
+// format is the inverse of scalar. It is not ok if a file cannot hold v.
+func format(v reflect.Value, f form) (string, bool) {
+	switch t := v.Type(); {
+	case t == durationType:
+		d := time.Duration(v.Int())
+		if f == timeout && d == lull.NoTimeout {
+			return "none", true
+		}
+		return prettyDuration(d), true
+	case t.Kind() == reflect.String:
+		return v.String(), utf8.ValidString(v.String())
+	case t.Kind() == reflect.Bool:
+		return strconv.FormatBool(v.Bool()), true
+	case t.Kind() == reflect.Int:
+		return prettyInteger(v.Int()), true
+	case t.Kind() == reflect.Float64:
+		n := v.Float()
+		return prettyNumber(n, f), !math.IsNaN(n) && !math.IsInf(n, 0)
+	case t.Kind() == reflect.Uint8:
+		names := enumNames(t)
+		if v.Uint() < uint64(len(names)) {
+			return names[v.Uint()], true
+		}
+		return "", false
+	default:
+		panic(fmt.Sprintf("config: a field of type %v", t))
+	}
+}
+
+// prettyDuration is d without the zeros that its String ends in: 2m, not 2m0s.
+func prettyDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+func prettyInteger(n int64) string {
+	switch {
+	case n != 0 && n%1_000_000 == 0:
+		return strconv.FormatInt(n/1_000_000, 10) + "M"
+	case (n >= 10_000 || n <= -10_000) && n%1000 == 0:
+		return strconv.FormatInt(n/1000, 10) + "k"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// prettyNumber writes every digit that n needs and no more; a share between 0 and
+// 1 as a percentage, whose digits are the same, two places on.
+func prettyNumber(n float64, f form) string {
+	if f == share && n > 0 && n <= 1 {
+		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(n, 'e', -1, 64), "e")
+		if power, err := strconv.Atoi(exponent); err == nil && power >= -6 {
+			percent, err := strconv.ParseFloat(mantissa+"e"+strconv.Itoa(power+2), 64)
+			if err == nil {
+				s := strconv.FormatFloat(percent, 'f', -1, 64)
+				if back, ok := number(s+"%", share); ok && back == n {
+					return s + "%"
+				}
+			}
+		}
+	}
+	if a := math.Abs(n); a == 0 || a >= 1e-6 && a < 1e15 {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
+}

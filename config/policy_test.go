@@ -1,0 +1,87 @@
+package config
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+)
+
+func TestPolicies(t *testing.T) {
+	mail := lull.BackgroundWorker()
+	mail.Budget.Ratio, mail.Budget.Stock, mail.Attempts = 0.2, 0, 5
+	for _, c := range []struct {
+		data string
+		want []NamedPolicy
+	}{
+		{"policies:\n  zero:\n  b: {}\n  a: {attempts: 2}\n", []NamedPolicy{{"zero", lull.Policy{}}, {"b", lull.Policy{}}, {"a", lull.Policy{Attempts: 2}}}},
+		{"{}", []NamedPolicy{{"retry", lull.Policy{}}}},
+		{"attempts: 2", []NamedPolicy{{"retry", lull.Policy{Attempts: 2}}}},
+		{"preset: external-api", []NamedPolicy{{"retry", lull.ExternalAPI()}}},
+		{"attempts: 5\npreset: background-worker\nbudget: {ratio: 20%, stock: 0}\n", []NamedPolicy{{"retry", mail}}},
+		{"policies:\n  a: &a {attempts: 2, backoff: {base: 1ms, cap: 1s}}\n  b:\n    <<: *a\n    backoff: {base: 2ms}\n  c: *a\n", []NamedPolicy{
+			{"a", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Second}}},
+			{"b", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: 2 * time.Millisecond}}},
+			{"c", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Second}}},
+		}},
+	} {
+		got, err := ParsePolicies("conf/retry.yaml", []byte(c.data))
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%q:\n got %+v, %v\nwant %+v", c.data, got, err, c.want)
+		}
+	}
+}
+
+// full is a policy in which every field has been set.
+var full = lull.Policy{
+	Attempts: 7, AttemptTimeout: lull.NoTimeout, Deadline: 90 * time.Second, ThrottleBase: 2 * time.Second, Timeouts: lull.TimeoutsAlways, HintLimit: time.Hour,
+	Backoff: backoff.Schedule{Kind: backoff.Linear, Jitter: backoff.Equal, Base: time.Second, Cap: time.Minute, Floor: time.Millisecond, FastFirst: true},
+	Budget:  budget.Config{Ratio: 0.07, Window: time.Minute, Earn: budget.Arrivals, Floor: 0.5, Cooldown: time.Second, Stock: 10, Unlimited: true},
+	Breaker: breaker.Config{
+		Off: true, Consecutive: 10, ConsecutiveFor: 2 * time.Second, FailureRate: 0.333, SlowRate: 0.9, SlowCall: time.Second, MinCalls: 5, Window: time.Minute,
+		OpenFor: time.Second, OpenMax: time.Minute, OpenJitter: -1, Probes: 3, ProbeTimeout: 5 * time.Second, MetricsOnly: true,
+	},
+	Limit: bulkhead.Config{Limit: 20_000, MaxWait: time.Second, MaxQueue: 100},
+}
+
+func TestPoliciesAreWrittenAndReadAgain(t *testing.T) {
+	awkward := []string{"<<", "true", "null", "~", "1", "0x1", "a: b", "- a", "#a", "a #b", "'", `"`, "*a", "&a", "!a", "%a", "@a", "{", "[", "ä", "=", "2001-01-01", "policies", "?", "? a", "|", ">", ",", "a,b]"}
+	policies := []NamedPolicy{{"full", full}, {"zero", lull.Policy{}}, {"internal", lull.InternalService()}}
+	for _, name := range awkward {
+		policies = append(policies, NamedPolicy{name, lull.Policy{Attempts: 2}})
+	}
+	data, err := FormatPolicies(policies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "policies.yaml", string(data))
+	again, err := ParsePolicies("f", data)
+	if err != nil || !reflect.DeepEqual(again, policies) {
+		t.Errorf("read again: %+v, %v, want %+v", again, err, policies)
+	}
+}
+
+func TestPoliciesThatCannotBeWritten(t *testing.T) {
+	for want, policies := range map[string][]NamedPolicy{
+		`config: policy name "": want names`:                                     {{Name: ""}},
+		`config: policy name " a": want names`:                                   {{Name: " a"}},
+		`config: policy name "a\n": want names`:                                  {{Name: "a\n"}},
+		`config: policy name "b": want names`:                                    {{Name: "b"}, {Name: "b"}},
+		`config: policy name "` + strings.Repeat("a", 59):                        {{Name: strings.Repeat("a", 101)}},
+		"config: policies.a.budget.ratio is NaN, which a file cannot hold":       {{"a", lull.Policy{Budget: budget.Config{Ratio: math.NaN()}}}},
+		"config: policies.a.backoff.kind is kind(9), which a file cannot hold":   {{"a", lull.Policy{Backoff: backoff.Schedule{Kind: 9}}}},
+		"config: policies.a.backoff.factor is +Inf, which a file cannot hold":    {{"a", lull.Policy{Backoff: backoff.Schedule{Factor: math.Inf(1)}}}},
+		"config: policies.a.breaker.slow_rate is -Inf, which a file cannot hold": {{"a", lull.Policy{Breaker: breaker.Config{SlowRate: math.Inf(-1)}}}},
+	} {
+		if _, err := FormatPolicies(policies); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

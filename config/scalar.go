@@ -1,0 +1,201 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+)
+
+const (
+	allowedDuration = "a duration such as 250ms, 1.5s or 2m"
+	allowedTimeout  = allowedDuration + `, or "none"`
+	allowedInteger  = "a whole number such as 500, 25k or 2M"
+	allowedNumber   = "a number such as 0.5, 800 or 25k"
+	allowedShare    = "a share such as 0.1 or 10%"
+)
+
+// scalar sets v to what text says. If text does not say it, allowed is what would
+// be right and suggestion what was probably meant.
+func scalar(text string, v reflect.Value, f form) (allowed, suggestion string) {
+	if v.Kind() == reflect.String {
+		v.SetString(text)
+		return "", ""
+	}
+	text = strings.TrimSpace(text)
+	switch t := v.Type(); {
+	case t == durationType:
+		d, ok := duration(text, f)
+		if ok {
+			v.SetInt(int64(d))
+			return "", ""
+		}
+		if f == timeout {
+			return allowedTimeout, nearestDuration(text)
+		}
+		return allowedDuration, nearestDuration(text)
+	case t.Kind() == reflect.Bool:
+		if text != "true" && text != "false" {
+			return "true or false", nearestBool(text)
+		}
+		v.SetBool(text == "true")
+		return "", ""
+	case t.Kind() == reflect.Int:
+		n, ok := integer(text)
+		if !ok || v.OverflowInt(n) {
+			return allowedInteger, nearestNumber(text, func(s string) bool { _, ok := integer(s); return ok })
+		}
+		v.SetInt(n)
+		return "", ""
+	case t.Kind() == reflect.Float64:
+		n, ok := number(text, f)
+		if ok {
+			v.SetFloat(n)
+			return "", ""
+		}
+		allowed = allowedNumber
+		if f == share {
+			allowed = allowedShare
+		}
+		return allowed, nearestNumber(text, func(s string) bool { _, ok := number(s, f); return ok })
+	case t.Kind() == reflect.Uint8:
+		names := enumNames(t)
+		for i, name := range names {
+			if strings.EqualFold(name, text) {
+				v.SetUint(uint64(i))
+				return "", ""
+			}
+		}
+		return oneOf(names), nearest(text, names)
+	default:
+		panic(fmt.Sprintf("config: a field of type %v", t)) // TestEveryFieldCanBeRead keeps it from happening
+	}
+}
+
+// duration reads what time.ParseDuration does, with "none" for a timeout.
+func duration(text string, f form) (time.Duration, bool) {
+	if f == timeout && text == "none" {
+		return lull.NoTimeout, true
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil
+}
+
+// units are the suffixes of numbers, as powers of ten.
+var units = map[byte]int{'k': 3, 'M': 6, 'G': 9}
+
+// decimal takes "-12_000.5k" apart: its digits without the point, "-120005", and
+// the power of ten that they are times, 2. Digits that are not there are no
+// number.
+func decimal(text string) (digits string, power int, ok bool) {
+	if n := len(text); n > 0 {
+		if p, ok := units[text[n-1]]; ok {
+			power, text = p, strings.TrimRight(text[:n-1], " ")
+		}
+	}
+	sign := ""
+	if strings.HasPrefix(text, "-") {
+		sign, text = "-", text[1:]
+	}
+	whole, fraction, point := strings.Cut(text, ".")
+	whole, ok = ungroup(whole)
+	if !ok || point && fraction == "" || whole+fraction == "" || strings.Trim(fraction, "0123456789") != "" {
+		return "", 0, false
+	}
+	return sign + whole + fraction, power - len(fraction), true
+}
+
+// ungroup drops the underscores from "25_000_000".
+func ungroup(digits string) (string, bool) {
+	if strings.HasPrefix(digits, "_") || strings.HasSuffix(digits, "_") || strings.Contains(digits, "__") {
+		return "", false
+	}
+	digits = strings.ReplaceAll(digits, "_", "")
+	// A leading zero would be octal in one version of YAML and decimal in the next.
+	if len(digits) > 1 && digits[0] == '0' || strings.Trim(digits, "0123456789") != "" {
+		return "", false
+	}
+	return digits, true
+}
+
+func integer(text string) (int64, bool) {
+	digits, power, ok := decimal(text)
+	if !ok {
+		return 0, false
+	}
+	for ; power < 0; power++ {
+		if !strings.HasSuffix(digits, "0") {
+			return 0, false // not whole
+		}
+		digits = digits[:len(digits)-1]
+	}
+	n, err := strconv.ParseInt(digits+strings.Repeat("0", power), 10, 64)
+	return n, err == nil
+}
+
+// number reads a number as a decimal, so that 10% is the same as 0.1 to the last
+// bit.
+func number(text string, f form) (float64, bool) {
+	percent := false
+	if f == share {
+		text, percent = strings.CutSuffix(text, "%")
+		text = strings.TrimRight(text, " ")
+	}
+	mantissa, exponent, ok := strings.Cut(strings.ReplaceAll(text, "E", "e"), "e")
+	power := 0
+	if ok {
+		p, err := strconv.Atoi(exponent)
+		if err != nil || percent || p < -400 || p > 400 {
+			return 0, false
+		}
+		power = p
+	}
+	digits, p, isDecimal := decimal(mantissa)
+	if !isDecimal || ok && mantissa[len(mantissa)-1] > '9' || percent && p > 0 {
+		return 0, false
+	}
+	power += p
+	if percent {
+		power -= 2
+	}
+	n, err := strconv.ParseFloat(digits+"e"+strconv.Itoa(power), 64)
+	if err != nil {
+		return 0, false // beyond all bounds
+	}
+	if n == 0 {
+		return 0, true // never -0, which is not zero to reflection
+	}
+	return n, true
+}
+
+// enumNames are the names of the values of t, which count from zero. They are
+// asked for one by one until one has none: its String says so.
+func enumNames(t reflect.Type) []string {
+	var names []string
+	for i := range 256 {
+		v := reflect.New(t).Elem()
+		v.SetUint(uint64(i))
+		s, ok := v.Interface().(fmt.Stringer)
+		if !ok {
+			break
+		}
+		name := s.String()
+		if strings.HasPrefix(name, "unknown") || strings.Contains(name, "(") {
+			break
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// oneOf is a choice in words: "fifo or lifo".
+func oneOf(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

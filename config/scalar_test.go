@@ -1,0 +1,147 @@
+package config
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+)
+
+func TestIntegers(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "-0": 0, "7": 7, "-7": -7, "25M": 25_000_000, "25 M": 25_000_000, "100k": 100_000, "1.5k": 1500,
+		"0.001k": 1, "2G": 2_000_000_000, "25_000_000": 25_000_000, "9223372036854775807": math.MaxInt64, "3.0": 3, ".5k": 500,
+	} {
+		if got, ok := integer(text); !ok || got != want {
+			t.Errorf("integer(%q) = %d, %v, want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{
+		"", "-", "k", "1.", "1.5", "0.0001k", "9223372036854775808", "9223372036854775807k", "010", "0x10", "1__0", "_1", "1_",
+		"1e3", "+1", "1,000", "1 000", "25m", "25K", "10%", "one", "1kk", "1.2.3", "--1", "٣", "nan", "1._5",
+	} {
+		if got, ok := integer(text); ok {
+			t.Errorf("integer(%q) = %d, want a refusal", text, got)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for text, want := range map[string]float64{
+		"0": 0, "-0": 0, "0.1": 0.1, "800": 800, "-1": -1, "1.5k": 1500, "2.5e-3": 0.0025, "1E6": 1e6, "1e+2": 100, "25M": 25e6, ".5": 0.5,
+	} {
+		if got, ok := number(text, plain); !ok || got != want || math.Signbit(got) != math.Signbit(want) {
+			t.Errorf("number(%q) = %v, %v, want %v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{
+		"", "nan", "NaN", ".nan", "inf", "-inf", ".inf", "Infinity", "1e400", "1e999999999999", "1ke3", "e5", "1e", "0x1p4", "1_", "10%", "1/2", "1,5",
+	} {
+		if got, ok := number(text, plain); ok {
+			t.Errorf("number(%q) = %v, want a refusal", text, got)
+		}
+	}
+	for text, want := range map[string]float64{"10%": 0.1, "10 %": 0.1, "0.1": 0.1, "7%": 0.07, "0.01%": 0.0001, "100%": 1, "-5%": -0.05, "250%": 2.5} {
+		if got, ok := number(text, share); !ok || got != want {
+			t.Errorf("number(%q) = %v, %v, want %v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"%", "1k%", "1e1%", "10%%", "% 10", "ten%"} {
+		if got, ok := number(text, share); ok {
+			t.Errorf("number(%q) = %v, want a refusal", text, got)
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0": 0, "0s": 0, "250ms": 250 * time.Millisecond, "1h30m": 90 * time.Minute, "1.5s": 1500 * time.Millisecond, "-1s": -time.Second, "none": lull.NoTimeout,
+	} {
+		if got, ok := duration(text, timeout); !ok || got != want {
+			t.Errorf("duration(%q) = %v, %v, want %v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "1", "100", "1d", "1 s", "s", "1e3s", "forever", "9999999h", "nan"} {
+		if got, ok := duration(text, timeout); ok {
+			t.Errorf("duration(%q) = %v, want a refusal", text, got)
+		}
+	}
+	if got, ok := duration("none", plain); ok {
+		t.Errorf(`duration("none") = %v for a field that is no timeout`, got)
+	}
+	for d, want := range map[time.Duration]string{
+		time.Minute: "1m", time.Hour: "1h", 90 * time.Second: "1m30s", time.Hour + time.Second: "1h0m1s", 10 * time.Minute: "10m", 20 * time.Hour: "20h", 0: "0s",
+	} {
+		if got := prettyDuration(d); got != want {
+			t.Errorf("%v is written %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestWhatIsWrittenIsReadAgain(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 100_000 {
+		n := int64(random.Uint64()) >> random.IntN(64)
+		if got, ok := integer(prettyInteger(n)); !ok || got != n {
+			t.Fatalf("seed %d: integer %d is written %s and read %d, %v", seed, n, prettyInteger(n), got, ok)
+		}
+		if got, ok := duration(prettyDuration(time.Duration(n)), plain); !ok || int64(got) != n {
+			t.Fatalf("seed %d: duration %d is written %s and read %d, %v", seed, n, prettyDuration(time.Duration(n)), got, ok)
+		}
+		x := math.Float64frombits(random.Uint64())
+		if random.IntN(2) == 0 {
+			x = float64(random.IntN(100_000)) / 100_000
+		}
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			continue
+		}
+		for _, f := range []form{plain, share} {
+			if got, ok := number(prettyNumber(x, f), f); !ok || got != x {
+				t.Fatalf("seed %d: number %v is written %s and read %v, %v", seed, x, prettyNumber(x, f), got, ok)
+			}
+		}
+	}
+	if got := prettyNumber(0.07, share); got != "7%" {
+		t.Errorf("0.07 is written %s, want 7%%", got)
+	}
+}
+
+func TestSuggestions(t *testing.T) {
+	keys := []string{"attempts", "attempt_timeout", "deadline", "backoff", "hint_limit", "limit"}
+	for wrong, want := range map[string]string{
+		"atempts": "attempts", "attemptTimeout": "attempt_timeout", "Attempt-Timeout": "attempt_timeout", "timeout": "attempt_timeout",
+		"dealdine": "deadline", "limt": "limit", "zebra": "", "": "", strings.Repeat("attempts", 20): "",
+	} {
+		if got := nearest(wrong, keys); got != want {
+			t.Errorf("nearest to %q is %q, want %q", wrong, got, want)
+		}
+	}
+	for wrong, want := range map[string]string{
+		"100 ms": "100ms", "3 sec": "3s", "1d": "24h", "2 days": "48h", "5min": "5m", "1.5 Seconds": "1.5s", "100": "", "soon": "", "1S": "1s",
+	} {
+		if got := nearestDuration(wrong); got != want {
+			t.Errorf("nearest duration to %q is %q, want %q", wrong, got, want)
+		}
+	}
+	isInteger := func(s string) bool { _, ok := integer(s); return ok }
+	for wrong, want := range map[string]string{"25m": "25M", "10K": "10k", "10,000": "10000", "+5": "5", "many": "", "": ""} {
+		if got := nearestNumber(wrong, isInteger); got != want {
+			t.Errorf("nearest number to %q is %q, want %q", wrong, got, want)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "abd", 1}, {"kitten", "sitting", 3}, {"ä", "a", 1}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}

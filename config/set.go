@@ -1,0 +1,174 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/sim"
+	"go.yaml.in/yaml/v4"
+)
+
+// Set changes one field of s, given as "path=value". The path is that of messages
+// and files: "services.0.queue.limit", where an element of a list is given by its
+// number, from 0, or by its name: "services.api.queue.limit". The value is as in a
+// file; more than one field at a time in braces, as "services.api.time={kind:
+// exponential, mean: 20ms}", which replaces what was there.
+//
+// The result is not validated, since several assignments may be needed to arrive
+// at something valid. What s shares with other scenarios is copied before it is
+// changed. The error is [Mistakes], and s is then as it was.
+func Set(s *sim.Scenario, assignment string) error {
+	return set(reflect.ValueOf(s).Elem(), assignment)
+}
+
+// SetPolicy changes one field of p: "attempts=4", "backoff.base=50ms". It is
+// otherwise as [Set], and "preset=external-api" replaces all of p.
+func SetPolicy(p *lull.Policy, assignment string) error {
+	if key, value, ok := strings.Cut(assignment, "="); ok && strings.TrimSpace(key) == "preset" {
+		r := newReader("", nil)
+		r.preset(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.TrimSpace(value)}, reflect.ValueOf(p).Elem(), "")
+		return r.err()
+	}
+	return set(reflect.ValueOf(p).Elem(), assignment)
+}
+
+func set(v reflect.Value, assignment string) error {
+	r := newReader("", nil)
+	key, value, ok := strings.Cut(assignment, "=")
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	if !ok || key == "" {
+		r.note(place{}, "", quote(assignment), "an assignment such as "+example(v), "")
+		return r.err()
+	}
+	r.assign(v, v, key, "", "", value, plain)
+	return r.err()
+}
+
+// example is an assignment to the first number or duration that v has.
+func example(v reflect.Value) string {
+	if v.Type() == policyType {
+		return "backoff.base=50ms"
+	}
+	return "services.0.queue.limit=500"
+}
+
+// assign sets what rest leads to from v. before is the path that led to v, as
+// shown, and path the same for the reader. top is what the whole path begins at.
+func (r *reader) assign(top, v reflect.Value, rest, before, path, value string, f form) {
+	switch {
+	case rest == "":
+		r.assignValue(v, path, value, f)
+	case v.Kind() == reflect.Struct:
+		key, rest, _ := strings.Cut(rest, ".")
+		m, ok, keys := find(v.Type(), key)
+		if !ok {
+			if v.Type() == policyType {
+				keys = append(keys, "preset")
+			}
+			suggestion := nearest(key, keys)
+			if before == "" && suggestion == "" {
+				suggestion = tail(top, field(key, rest))
+			}
+			r.note(place{}, field(before, shownKey(key)), "unknown", oneOf(keys), suggestion)
+			return
+		}
+		r.assign(top, v.Field(m.index), rest, field(before, m.key), field(path, m.name), value, m.form)
+	case v.Kind() == reflect.Slice:
+		i, rest, ok := pick(v, rest)
+		if !ok {
+			key, _, _ := strings.Cut(rest, ".")
+			names := elements(v)
+			r.note(place{}, field(before, shownKey(key)), "unknown", choice(v.Len(), names), nearest(key, names))
+			return
+		}
+		// Other scenarios may have the same slice.
+		own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(own, v)
+		r.assign(top, own.Index(i), rest, field(before, strconv.Itoa(i)), element(path, i), value, plain)
+		if len(r.mistakes) == 0 {
+			v.Set(own)
+		}
+	default:
+		r.note(place{}, field(before, shownKey(rest)), "unknown", before+" alone, which has no fields", before)
+	}
+}
+
+// assignValue replaces v by what value says.
+func (r *reader) assignValue(v reflect.Value, path, value string, f form) {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	switch v.Kind() {
+	case reflect.Struct, reflect.Slice:
+		// Only what has parts is read as YAML: a plain value needs no quotes here.
+		if n = r.document([]byte(value)); n == nil {
+			r.mistakes = slices.DeleteFunc(r.mistakes, func(Mistake) bool { return true })
+			r.note(place{}, r.shown(path), quote(value), "a mapping in braces or a list in brackets", "")
+			return
+		}
+	}
+	fresh := reflect.New(v.Type()).Elem()
+	r.decode(n, fresh, path, f)
+	for i := range r.mistakes {
+		r.mistakes[i].Line, r.mistakes[i].Column = 0, 0
+	}
+	if len(r.mistakes) == 0 {
+		v.Set(fresh)
+	}
+}
+
+// pick is the element of v that rest begins with, by number or by name, and what
+// comes after it. A name may have dots in it.
+func pick(v reflect.Value, rest string) (i int, after string, ok bool) {
+	key, after, _ := strings.Cut(rest, ".")
+	if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < v.Len() {
+		return i, after, true
+	}
+	for i, name := range elements(v) {
+		if after, ok := strings.CutPrefix(rest, name); name != "" && ok && (after == "" || after[0] == '.') {
+			return i, strings.TrimPrefix(after, "."), true
+		}
+	}
+	return 0, rest, false
+}
+
+// elements are the names of the elements of v; nil if they have none.
+func elements(v reflect.Value) []string {
+	if _, ok := v.Type().Elem().FieldByName("Name"); !ok {
+		return nil
+	}
+	names := make([]string, v.Len())
+	for i := range names {
+		names[i] = v.Index(i).FieldByName("Name").String()
+	}
+	return names
+}
+
+// choice is what an element can be given by.
+func choice(n int, names []string) string {
+	names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
+	switch {
+	case n == 0:
+		return "no element, for the list is empty"
+	case len(names) > 0:
+		return fmt.Sprintf("a number from 0 to %d, or %s", n-1, oneOf(names))
+	}
+	return fmt.Sprintf("a number from 0 to %d", n-1)
+}
+
+// tail is the one path in top that ends in key. Empty: none, or several.
+func tail(top reflect.Value, key string) string {
+	key = strings.Trim(key, ".")
+	found := ""
+	for _, path := range leaves(top, "") {
+		if strings.HasSuffix(path, "."+key) {
+			if found != "" {
+				return ""
+			}
+			found = path
+		}
+	}
+	return found
+}

@@ -1,0 +1,163 @@
+package config
+
+import (
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// nearest is the name that was probably meant by wrong: the same but for case and
+// separators, the one it is a word of, or the one with the fewest letters changed,
+// if those are few. Empty: none.
+func nearest(wrong string, names []string) string {
+	if len(wrong) > 64 {
+		return ""
+	}
+	plain := func(s string) string {
+		return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
+	}
+	best, least := "", 1+max(len(wrong)/3, 1)
+	for _, name := range names {
+		if plain(name) == plain(wrong) {
+			return name
+		}
+		if d := distance(wrong, name); d < least {
+			best, least = name, d
+		}
+	}
+	if best != "" {
+		return best
+	}
+	var words []string
+	for _, name := range names {
+		if slices.Contains(strings.FieldsFunc(name, func(c rune) bool { return c == '_' || c == '-' }), strings.ToLower(wrong)) {
+			words = append(words, name)
+		}
+	}
+	if len(words) == 1 {
+		return words[0]
+	}
+	return ""
+}
+
+// distance is how many letters must be put in, left out, changed, or swapped with
+// their neighbour to make b of a (optimal string alignment).
+func distance(a, b string) int {
+	s, t := []rune(a), []rune(b)
+	before, above, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
+	for j := range above {
+		above[j] = j
+	}
+	for i := 1; i <= len(s); i++ {
+		row[0] = i
+		for j := 1; j <= len(t); j++ {
+			change := above[j-1]
+			if s[i-1] != t[j-1] {
+				change++
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, change)
+			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, above, row = above, row, before
+	}
+	return above[len(t)]
+}
+
+// unitWords are how people write the units that time.ParseDuration knows by one
+// letter.
+var unitWords = map[string]string{
+	"ns": "ns", "us": "us", "µs": "µs",
+	"ms": "ms", "msec": "ms", "msecs": "ms", "millis": "ms", "milliseconds": "ms",
+	"s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+	"m": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m",
+	"h": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h",
+}
+
+var amount = regexp.MustCompile(`^(\d{1,9}(?:\.\d{1,9})?)\s*(\pL+)$`)
+
+// nearestDuration is what was probably meant by a text that is no duration.
+func nearestDuration(text string) string {
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return "" // the unit could be any
+	}
+	parts := amount.FindStringSubmatch(strings.ToLower(text))
+	if parts == nil {
+		return ""
+	}
+	if days, err := strconv.Atoi(parts[1]); err == nil && days <= 10_000 && (parts[2] == "d" || parts[2] == "day" || parts[2] == "days") {
+		return strconv.Itoa(24*days) + "h"
+	}
+	if unit, ok := unitWords[parts[2]]; ok {
+		if d, err := time.ParseDuration(parts[1] + unit); err == nil {
+			return prettyDuration(d)
+		}
+	}
+	return ""
+}
+
+// nearestNumber is text with the unit in the right case and without separators,
+// if it is a number then.
+func nearestNumber(text string, isNumber func(string) bool) string {
+	text = strings.NewReplacer(" ", "", ",", "", "'", "", "+", "", "K", "k", "m", "M", "g", "G", "B", "G").Replace(text)
+	if text != "" && isNumber(text) {
+		return text
+	}
+	if n, ok := number(text, plain); ok && n == math.Trunc(n) && math.Abs(n) < 1e15 { // as 1e6
+		return prettyInteger(int64(n))
+	}
+	return ""
+}
+
+func nearestBool(text string) string {
+	switch strings.ToLower(text) {
+	case "yes", "y", "on", "1", "true":
+		return "true"
+	case "no", "n", "off", "0", "false":
+		return "false"
+	}
+	return ""
+}
+
+// shareMeant is the percentage that was probably meant by a share above 1.
+func shareMeant(p problem.Problem) string {
+	n, ok := p.Value.(float64)
+	if !ok || !(n > 1 && n <= 100) {
+		return ""
+	}
+	last := p.Field[strings.LastIndex(p.Field, ".")+1:]
+	for _, names := range forms {
+		if names[last] == share {
+			return prettyNumber(n, plain) + "%"
+		}
+	}
+	return ""
+}
+
+// leaves are the paths of all that can be set in v, as shown.
+func leaves(v reflect.Value, path string) []string {
+	switch {
+	case v.Type() == distributionType:
+		return []string{path}
+	case v.Kind() == reflect.Struct:
+		var all []string
+		for _, m := range members(v.Type()) {
+			all = append(all, leaves(v.Field(m.index), field(path, m.key))...)
+		}
+		return all
+	case v.Kind() == reflect.Slice:
+		var all []string
+		for i := range v.Len() {
+			all = append(all, leaves(v.Index(i), field(path, strconv.Itoa(i)))...)
+		}
+		return all
+	}
+	return []string{path}
+}
