@@ -302,10 +302,10 @@ func TestABusyProcessRidesOutABlip(t *testing.T) {
 		{1000, 5 * time.Second, 0.16, 0, 0.001},
 	} {
 		least := 1.0
-		for phase := range 50 {
+		for phase := range 25 {
 			a, b := mustAccount(t, Config{}), mustBucket(t, Config{})
 			var failed, retried, byBucket float64
-			begin := 20*time.Second + time.Duration(phase)*20*time.Millisecond
+			begin := 20*time.Second + time.Duration(phase)*40*time.Millisecond
 			for now := time.Duration(0); now < begin+c.blip; now += time.Second / time.Duration(c.perSecond) {
 				for _, x := range []Budget{a, b} {
 					x.Begin(now)
@@ -337,7 +337,7 @@ func TestABusyProcessRidesOutABlip(t *testing.T) {
 // then on is in it.
 func TestOneWindowIsMade(t *testing.T) {
 	const goroutines, calls = 4, 50
-	for range 5000 {
+	for range 2000 {
 		a := mustAccount(t, Config{Ratio: 1})
 		var wg sync.WaitGroup
 		var ready atomic.Int32
@@ -367,7 +367,7 @@ func TestATokenOfAnAccountIsSpentOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			for range 5000 {
+			for range 2000 {
 				switch g := a.Withdraw(0, Transient, never); {
 				case g.OK:
 					granted.Add(1)
