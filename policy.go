@@ -89,7 +89,7 @@ func (p Policy) Validate() error {
 	}
 	l.In("Backoff", p.Backoff.Validate())
 	l.Check(p.ThrottleBase >= 0, "ThrottleBase", p.ThrottleBase, "a positive duration, or 0 for the default of 1s")
-	l.Check(p.Timeouts < timeoutRules, "Timeouts", p.Timeouts, "when-answered, always or never")
+	l.Check(p.Timeouts < timeoutRules, "Timeouts", p.Timeouts, timeoutsAllowed)
 	l.Check(p.HintLimit >= 0, "HintLimit", p.HintLimit, "a positive duration, or 0 for the default of 30s")
 	l.In("Budget", p.Budget.Validate())
 	l.In("Breaker", p.Breaker.Validate())

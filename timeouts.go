@@ -2,7 +2,8 @@ package lull
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // TimeoutRetries says whether an attempt that timed out is repeated.
@@ -36,6 +37,8 @@ const (
 
 var timeoutNames = [timeoutRules]string{"when-answered", "always", "never"}
 
+var timeoutsAllowed = choice.List(timeoutNames[:])
+
 // String is the rule as in a file, such as "when-answered".
 func (t TimeoutRetries) String() string {
 	if t < timeoutRules {
@@ -44,21 +47,13 @@ func (t TimeoutRetries) String() string {
 	return fmt.Sprintf("timeouts(%d)", uint8(t))
 }
 
-// MarshalText is String.
+// MarshalText is String, for a rule that is one.
 func (t TimeoutRetries) MarshalText() ([]byte, error) {
-	if t >= timeoutRules {
-		return nil, fmt.Errorf("Timeouts is %v: want %s", t, strings.Join(timeoutNames[:], ", "))
-	}
-	return []byte(t.String()), nil
+	return choice.Marshal("Timeouts", timeoutNames[:], t)
 }
 
-// UnmarshalText accepts what String gives, in any case.
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
 func (t *TimeoutRetries) UnmarshalText(text []byte) error {
-	for i, name := range timeoutNames {
-		if strings.EqualFold(name, string(text)) {
-			*t = TimeoutRetries(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("Timeouts is %q: want %s", text, strings.Join(timeoutNames[:], ", "))
+	return choice.Unmarshal("Timeouts", timeoutNames[:], t, text)
 }

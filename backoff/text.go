@@ -1,62 +1,27 @@
 package backoff
 
-import (
-	"strconv"
-	"strings"
+import "github.com/lullgo/lull/internal/choice"
 
-	"github.com/lullgo/lull/internal/problem"
-)
-
-const (
-	kindsAllowed   = "exponential, linear, constant, immediate or ethernet"
-	jittersAllowed = "full, equal, none, decorrelated or proportional"
+// What Validate says is allowed, made once: a simulator validates millions.
+var (
+	kindsAllowed   = choice.List(kindNames[:])
+	jittersAllowed = choice.List(jitterNames[:])
 )
 
 // MarshalText is String, for a Kind that is one.
-func (k Kind) MarshalText() ([]byte, error) {
-	if int(k) >= len(kindNames) {
-		return nil, problem.Problem{Field: "Kind", Value: k, Allowed: kindsAllowed}
-	}
-	return []byte(kindNames[k]), nil
-}
+func (k Kind) MarshalText() ([]byte, error) { return choice.Marshal("Kind", kindNames[:], k) }
 
 // UnmarshalText takes what MarshalText gives, in any case. The error names the
 // text and what is allowed.
 func (k *Kind) UnmarshalText(text []byte) error {
-	n, ok := find(text, kindNames[:])
-	if !ok {
-		return problem.Problem{Field: "Kind", Value: strconv.Quote(string(text)), Allowed: kindsAllowed}
-	}
-	*k = Kind(n)
-	return nil
+	return choice.Unmarshal("Kind", kindNames[:], k, text)
 }
 
 // MarshalText is String, for a Jitter that is one.
-func (j Jitter) MarshalText() ([]byte, error) {
-	if int(j) >= len(jitterNames) {
-		return nil, problem.Problem{Field: "Jitter", Value: j, Allowed: jittersAllowed}
-	}
-	return []byte(jitterNames[j]), nil
-}
+func (j Jitter) MarshalText() ([]byte, error) { return choice.Marshal("Jitter", jitterNames[:], j) }
 
 // UnmarshalText takes what MarshalText gives, in any case. The error names the
 // text and what is allowed.
 func (j *Jitter) UnmarshalText(text []byte) error {
-	n, ok := find(text, jitterNames[:])
-	if !ok {
-		return problem.Problem{Field: "Jitter", Value: strconv.Quote(string(text)), Allowed: jittersAllowed}
-	}
-	*j = Jitter(n)
-	return nil
-}
-
-func find(text []byte, names []string) (int, bool) {
-	for i, name := range names {
-		// Of equal length: folding takes some letters that are not ASCII for ones
-		// that are.
-		if len(name) == len(text) && strings.EqualFold(name, string(text)) {
-			return i, true
-		}
-	}
-	return 0, false
+	return choice.Unmarshal("Jitter", jitterNames[:], j, text)
 }

@@ -2,10 +2,8 @@ package budget
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
-	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Earn says which calls fill the budget.
@@ -21,8 +19,6 @@ const (
 
 var earnNames = [...]string{"successes", "arrivals"}
 
-const earnAllowed = "successes or arrivals"
-
 // String is the way of earning in lower case, such as "successes".
 func (e Earn) String() string {
 	if int(e) < len(earnNames) {
@@ -32,23 +28,10 @@ func (e Earn) String() string {
 }
 
 // MarshalText is String, for an Earn that is one.
-func (e Earn) MarshalText() ([]byte, error) {
-	if int(e) >= len(earnNames) {
-		return nil, problem.Problem{Field: "Earn", Value: e, Allowed: earnAllowed}
-	}
-	return []byte(earnNames[e]), nil
-}
+func (e Earn) MarshalText() ([]byte, error) { return choice.Marshal("Earn", earnNames[:], e) }
 
 // UnmarshalText takes what MarshalText gives, in any case. The error names the
 // text and what is allowed.
 func (e *Earn) UnmarshalText(text []byte) error {
-	for i, name := range earnNames {
-		// Of equal length: folding takes some letters that are not ASCII for ones
-		// that are.
-		if len(name) == len(text) && strings.EqualFold(name, string(text)) {
-			*e = Earn(i)
-			return nil
-		}
-	}
-	return problem.Problem{Field: "Earn", Value: strconv.Quote(string(text)), Allowed: earnAllowed}
+	return choice.Unmarshal("Earn", earnNames[:], e, text)
 }

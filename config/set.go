@@ -82,7 +82,7 @@ func (r *reader) assign(top, v reflect.Value, rest, before, path, value string, 
 		if !ok {
 			key, _, _ := strings.Cut(rest, ".")
 			names := elements(v)
-			r.note(place{}, field(before, shownKey(key)), "unknown", choice(v.Len(), names), nearest(key, names))
+			r.note(place{}, field(before, shownKey(key)), "unknown", places(v.Len(), names), nearest(key, names))
 			return
 		}
 		// Other scenarios may have the same slice.
@@ -146,8 +146,8 @@ func elements(v reflect.Value) []string {
 	return names
 }
 
-// choice is what an element can be given by.
-func choice(n int, names []string) string {
+// places is what an element can be given by.
+func places(n int, names []string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
 	switch {
 	case n == 0:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -27,7 +28,7 @@ func nearest(wrong string, names []string) string {
 		if plain(name) == plain(wrong) {
 			return name
 		}
-		if d := distance(wrong, name); d < least {
+		if d := choice.Distance(wrong, name); d < least {
 			best, least = name, d
 		}
 	}
@@ -44,31 +45,6 @@ func nearest(wrong string, names []string) string {
 		return words[0]
 	}
 	return ""
-}
-
-// distance is how many letters must be put in, left out, changed, or swapped with
-// their neighbour to make b of a (optimal string alignment).
-func distance(a, b string) int {
-	s, t := []rune(a), []rune(b)
-	before, above, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := 1; i <= len(s); i++ {
-		row[0] = i
-		for j := 1; j <= len(t); j++ {
-			change := above[j-1]
-			if s[i-1] != t[j-1] {
-				change++
-			}
-			row[j] = min(above[j]+1, row[j-1]+1, change)
-			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, above, row = above, row, before
-	}
-	return above[len(t)]
 }
 
 // unitWords are how people write the units that time.ParseDuration knows by one

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // All is every preset: lull itself, loops and single mechanisms first, then the
@@ -42,7 +44,7 @@ func nearest(typed string, names []string) string {
 	}
 	best, least := "", len(typed)/2+1
 	for _, n := range names {
-		if d := changes(typed, n); d < least {
+		if d := choice.Distance(typed, n); d < least {
 			best, least = n, d
 		}
 	}
@@ -55,25 +57,4 @@ func nearest(typed string, names []string) string {
 		}
 	}
 	return ""
-}
-
-// changes is the number of letters to put in, take out or replace to turn a into
-// b (Levenshtein).
-func changes(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], d
-		}
-	}
-	return row[len(b)]
 }

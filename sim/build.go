@@ -54,11 +54,6 @@ func (b *builder) build() error {
 		if o.reads != nil {
 			o.verdicts = b.read(o.reads)
 		}
-		if s := o.target; s.interval > 0 && !o.forward.never {
-			// Requests do not reach the service in the order in which they are sent,
-			// and its rate limit must see them in that in which they do.
-			s.plain = false
-		}
 	}
 	w.pick()
 	return nil

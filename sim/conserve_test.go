@@ -64,6 +64,9 @@ func anyScenario(d dice) (Scenario, lull.Policy) {
 		if v.Workers == 0 && len(v.Calls) == 0 {
 			v.Contention = d(4) == 0
 		}
+		if !v.Contention {
+			v.Congestion = d.ms(0, 0, 1, 10)
+		}
 		for range d(4) {
 			v.Faults = append(v.Faults, Fault{
 				Kind: FaultKind(d(len(faultKinds))), At: d.ms(0, 300, 777, 1000), For: d.ms(1, 50, 400), Every: d.ms(0, 0, 450),
@@ -99,7 +102,7 @@ func anyScenario(d dice) (Scenario, lull.Policy) {
 	p := lull.Policy{
 		Attempts: 1 + d(4), AttemptTimeout: d.ms(20, 200, 2000), Deadline: 5 * time.Second, Timeouts: lull.TimeoutRetries(d(3)),
 		Backoff: backoff.Schedule{Kind: backoff.Kind(d(3)), Base: d.ms(1, 10, 100), Jitter: backoff.Jitter(d(3)), FastFirst: d(3) == 0},
-		Budget:  budget.Config{Unlimited: d.yes()}, Breaker: breaker.Config{Off: d.yes()}, ThrottleBase: d.ms(0, 1, 50),
+		Budget:  budget.Config{Unlimited: d.yes(), Earn: budget.Earn(d(2))}, Breaker: breaker.Config{Off: d.yes()}, ThrottleBase: d.ms(0, 1, 50),
 	}
 	if d.yes() {
 		p.Limit = bulkhead.Config{Limit: 1 + d(3), MaxWait: d.ms(0, 10, 300)}
@@ -225,8 +228,15 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	}
 }
 
-// within holds the services to their sizes.
+// within holds the services to their sizes, and the breakers to their number.
 func within(t testing.TB, w *world) {
+	processes := 0
+	for _, o := range w.origins {
+		processes += o.processes
+	}
+	if w.open < 0 || w.open > processes {
+		t.Fatalf("at %v %d of %d processes have an open breaker", w.now, w.open, processes)
+	}
 	for _, s := range w.services {
 		for i := range s.hosts {
 			h := &s.hosts[i]

@@ -86,6 +86,11 @@ func (w *world) start(i uint32, f *flight, o *origin, deadline time.Duration) {
 func (w *world) fly(kind int, i uint32, f *flight) {
 	f.gen++
 	if kind == wake {
+		if w.orphaned(f) {
+			w.seedFor(f, true)
+			w.take(i, f, f.call.Stop(w.now, lull.CallerCanceled, w.random))
+			return
+		}
 		w.attempt(i, f)
 		return
 	}
@@ -109,6 +114,12 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 	case again:
 		w.start(i, f, w.origins[f.origin], w.patience(w.origins[f.origin]))
 	}
+}
+
+// orphaned tells whether f is a service's own call, made for an attempt that has
+// been cancelled or lost: it makes no more attempts.
+func (w *world) orphaned(f *flight) bool {
+	return w.origins[f.origin].fleet == nil && w.jobs.at(f.parent).gen != f.parentGen
 }
 
 // patience is the callers' own deadline for a call that begins now.

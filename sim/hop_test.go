@@ -127,6 +127,32 @@ func TestWorkThatEndsDuringAHop(t *testing.T) {
 	want(t, "flights left", w.flights.inUse(), 0)
 }
 
+// A service that calls on behalf of somebody who has gone does not try again: the
+// caller goes at 1.05 s, and the leaf fails at 1.01 and 1.04 s.
+func TestOrphansMakeNoMoreAttempts(t *testing.T) {
+	s := Scenario{
+		Horizon: 3 * time.Second, Step: millisecond,
+		Services: []Service{
+			{Name: "api", Workers: 1, Calls: []Hop{{Service: "leaf", Policy: "stubborn"}}},
+			{Name: "leaf", Errors: 1, ErrorTime: 10 * millisecond},
+		},
+		Fleets: callsAt(time.Second),
+	}
+	s.Fleets[0].AttemptTimeout = 50 * millisecond
+	stubborn := []Contender{{Name: "stubborn", Policy: retrying(20, 20*millisecond)}}
+	attempts := func() int64 {
+		w, r := playWorld(t, s, Contender{Policy: once()}, Options{Named: stubborn})
+		want(t, "flights left", w.flights.inUse(), 0)
+		return r.Totals.Attempts
+	}
+	want(t, "to the end", attempts(), 20)
+	s.Services[0].CancelWork = true
+	want(t, "cancelled", attempts(), 2)
+	s.Services[0].CancelWork = false
+	s.Services[0].Faults = []Fault{{Kind: Crash, At: 1050 * millisecond, For: 1}}
+	want(t, "crashed", attempts(), 2)
+}
+
 func TestPoliciesByName(t *testing.T) {
 	s := layers("nobody's")
 	s.Fleets[0].Policy = "somebody's"

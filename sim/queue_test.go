@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -136,6 +137,14 @@ func TestWorkForThoseWhoHaveGoneIsCancelled(t *testing.T) {
 	s.Fleets[0].Network = Network{Loss: 1}
 	want(t, "timed out", play(t, s, once()).Totals.AttemptsTimedOut, 1)
 
+	// Nor is that of a service without a number of workers, whatever is before them.
+	s = patient(one(Queue{}, 1000), 50)
+	s.Services[0] = Service{Name: "api", CancelWork: true, Time: fixed(time.Second), Rate: Rate{PerSecond: 100}}
+	s.Fleets[0].Network.Latency = fixed(millisecond)
+	w, r = playWorld(t, s, Contender{Policy: once()}, Options{})
+	want(t, "wasted", r.Totals.Wasted, 0)
+	want(t, "jobs left", w.jobs.inUse(), 0)
+
 	// A contended service has no workers to give back.
 	s = patient(one(Queue{}, 1000), 50)
 	s.Services[0] = Service{Name: "api", Contention: true, CancelWork: true}
@@ -181,7 +190,8 @@ func TestTimeoutsAreExact(t *testing.T) {
 // A queue whose every attempt ends in the moment in which it begins needs no more
 // stack than another.
 func TestLongQueueDrainsAtOnce(t *testing.T) {
-	const calls = 200_000
+	const calls = 100_000
+	defer debug.SetMaxStack(debug.SetMaxStack(4 << 20))
 	r := play(t, Scenario{
 		Horizon: 2 * time.Second,
 		Services: []Service{

@@ -11,11 +11,11 @@ type Contender struct {
 	Name    string
 	Title   string // one line for people; may be empty
 	Policy  lull.Policy
-	Options []lull.Option
+	Options []lull.Option `json:"-"`
 	// Verdict, if not nil, is what this client makes of a failure that lull would
 	// judge as given: clients that are played by the engine read less, or other
 	// things, out of an answer than lull does.
-	Verdict func(lull.Verdict) lull.Verdict
+	Verdict func(lull.Verdict) lull.Verdict `json:"-"`
 }
 
 // A Result is what became of one contender in one run.

@@ -320,7 +320,6 @@ func (w *world) fill(s *service, i uint32) {
 		return
 	}
 	h.filling = true
-	defer func() { h.filling = false }()
 	for limit := h.now(w.now).workers; (limit < 0 || h.busy < limit) && h.queue.n > 0; {
 		var k uint32
 		if s.def.Queue.Order == LIFO {
@@ -340,12 +339,13 @@ func (w *world) fill(s *service, i uint32) {
 			w.serve(k, j)
 		}
 	}
+	h.filling = false
 }
 
 // cancel stops what is done for the latest attempt of f.
 func (w *world) cancel(f *flight) {
 	s := w.origins[f.origin].target
-	if s.plain || f.job >= w.jobs.used { // no job yet: the request was lost
+	if f.job >= w.jobs.used { // no job yet, or never any
 		return
 	}
 	j := w.jobs.at(f.job)
