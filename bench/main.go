@@ -7,6 +7,8 @@
 //	go run ./bench -group Composed      # the groups whose name contains that
 //	go run ./bench -rounds 15 -time 500ms
 //	go run ./bench -json > figures.json
+//	go run ./bench -simulator           # the simulator beside container/heap
+//	go run ./bench -simulator -clients 25000000
 //
 // # What is measured
 //
@@ -65,6 +67,8 @@ func run(args []string, stdout, stderr io.Writer) error {
 	rounds := flags.Int("rounds", 7, "how often everything is measured; the table has the median")
 	per := flags.Duration("time", 200*time.Millisecond, "how long each measurement of a round runs")
 	only := flags.String("group", "", "measure only the groups whose name contains this (any case)")
+	simulator := flags.Bool("simulator", false, "measure the simulator instead, beside a loop over container/heap; the table has the quickest round")
+	clients := flags.Int("clients", 10_000_000, "the most clients that -simulator flies")
 	asJSON := flags.Bool("json", false, "print JSON instead of tables")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -76,6 +80,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("-rounds is %d: want 1 or more", *rounds)
 	case *per <= 0:
 		return fmt.Errorf("-time is %v: want a positive duration", *per)
+	}
+	if *simulator {
+		return flyStorms(stdout, stderr, min(*rounds, 3), *clients)
 	}
 	chosen, err := choose(groups(), *only)
 	if err != nil {

@@ -150,6 +150,7 @@ func showsBreaker(t *testing.T, c caller) bool {
 	made := 0
 	call := start(t, c, func(context.Context) error {
 		made++
+		time.Sleep(100 * time.Millisecond) // some go by how long nothing has succeeded
 		return c.retryable
 	})
 	for range 200 {
