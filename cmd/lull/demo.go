@@ -25,8 +25,9 @@ Then a table says what became of whom.
 
 Nothing is played back: attempts are counted by the backends, results and times
 by the callers. Another setting may favour another client; the flags are there
-to find it: no retry does well in an outage that is short enough (--outage 2s),
-and everybody in one of quick errors (--kind errors). Ctrl-C ends the run and prints what was measured until then.`
+to find it: no retry does as well in an outage that is short enough
+(--outage 2s), and everybody in one of quick errors (--kind errors). Ctrl-C ends
+the run and prints what was measured until then.`
 }
 
 // Run runs the demo and prints what it found.

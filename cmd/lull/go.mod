@@ -5,8 +5,13 @@ go 1.26.0
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/lullgo/lull v0.0.0
+	github.com/lullgo/lull/config v0.0.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
 )
 
+require go.yaml.in/yaml/v4 v4.0.0 // indirect
+
 replace github.com/lullgo/lull => ../..
+
+replace github.com/lullgo/lull/config => ../../config

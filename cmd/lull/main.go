@@ -3,7 +3,11 @@
 //
 //	lull demo
 //
-// runs it on real sockets, side by side.
+// runs it on real sockets, side by side, and
+//
+//	lull simulate
+//
+// in virtual time, at any size.
 package main
 
 import (
@@ -29,9 +33,10 @@ const (
 
 // commands is the command line. Each command has a Run method.
 type commands struct {
-	Demo    demoFlags    `cmd:"" help:"Watch a retry storm happen, and not happen, on real sockets."`
-	Version versionFlags `cmd:"" help:"Print the version."`
-	Help    helpFlags    `cmd:"" help:"Show this, or the help of a command."`
+	Demo     demoFlags     `cmd:"" help:"Watch a retry storm happen, and not happen, on real sockets."`
+	Simulate simulateFlags `cmd:"" help:"Fly retry policies through an outage in virtual time, side by side."`
+	Version  versionFlags  `cmd:"" help:"Print the version."`
+	Help     helpFlags     `cmd:"" help:"Show this, or the help of a command."`
 }
 
 // helpFlags are there to be listed; program turns help into --help.

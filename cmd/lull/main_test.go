@@ -28,8 +28,13 @@ func parse(t *testing.T, args ...string) setting {
 
 func TestHelp(t *testing.T) {
 	_, want, _ := lullProgram(t.Context(), "--help")
-	if !strings.Contains(want, "demo") || !strings.Contains(want, "version") {
-		t.Errorf("the help names no commands:\n%s", want)
+	last := 0
+	for _, command := range []string{"\n  demo", "\n  simulate", "\n  version", "\n  help"} {
+		at := strings.Index(want, command)
+		if at < last {
+			t.Errorf("%q is missing or out of order:\n%s", command, want)
+		}
+		last = at
 	}
 	for _, args := range [][]string{{}, {"help"}, {"-h"}} {
 		if code, got, _ := lullProgram(t.Context(), args...); code != exitOK || got != want {
@@ -39,6 +44,9 @@ func TestHelp(t *testing.T) {
 	_, want, _ = lullProgram(t.Context(), "demo", "--help")
 	if code, got, _ := lullProgram(t.Context(), "help", "demo"); code != exitOK || got != want || !strings.Contains(got, "--outage") {
 		t.Errorf("help demo: exit code %d, printed\n%s", code, got)
+	}
+	if code, got, _ := lullProgram(t.Context(), "help", "simulate"); code != exitOK || !strings.Contains(got, "--report") {
+		t.Errorf("help simulate: exit code %d, printed\n%s", code, got)
 	}
 	for _, name := range flagNames() {
 		if !strings.Contains(want, name) {
@@ -61,7 +69,7 @@ func TestVersion(t *testing.T) {
 func TestUnknownCommands(t *testing.T) {
 	for _, args := range [][]string{{"dmo"}, {"help", "dmo"}, {"--json"}} {
 		code, stdout, stderr := lullProgram(t.Context(), args...)
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, version, help") {
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, simulate, version, help") {
 			t.Errorf("%v: exit code %d, stdout %q, stderr\n%s", args, code, stdout, stderr)
 		}
 	}

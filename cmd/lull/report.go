@@ -99,7 +99,7 @@ func wrapped(intro string, names []string) []string {
 			word = name + "."
 		}
 		if last := lines[len(lines)-1]; len(last)+len(strings.TrimSpace(word)) > 80 {
-			lines[len(lines)-1] = strings.TrimSpace(last)
+			lines[len(lines)-1] = strings.TrimRight(last, " ")
 			lines = append(lines, "  ")
 		}
 		lines[len(lines)-1] += word

@@ -1,0 +1,372 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/sim"
+)
+
+// A quantity is something that a chart shows through time.
+type quantity struct {
+	id, title, about string
+	// axis: "number" (from zero), "count" (whole numbers), "share" (nothing to
+	// all), "time" (logarithmic, seconds; the path holds logarithms).
+	axis string
+	// atEnd: what was so at the end of each step, not during it.
+	atEnd bool
+	// telling is what the key says while nothing is pointed at.
+	telling telling
+	// absent is what is said if there is nothing to show.
+	absent string
+	of     func(sim.Series) []float64
+}
+
+type telling string
+
+const (
+	highest telling = "highest"
+	mean    telling = "mean"
+)
+
+func (q quantity) text(v float64) string {
+	switch q.axis {
+	case "share":
+		return percent(v)
+	case "time":
+		return seconds(v)
+	}
+	return number(v)
+}
+
+// quantities in the order of the page. Those by reason follow.
+var quantities = []quantity{
+	{
+		id: "attempts", title: "Attempts per second", axis: "number", telling: highest,
+		about: "The load: first attempts and retries together.",
+		of:    func(s sim.Series) []float64 { return sum(s.First, s.Retries) },
+	},
+	{
+		id: "retries", title: "Retries per second", axis: "number", telling: highest,
+		about:  "The part of the load that is not the first attempt of a call.",
+		absent: "No call was retried.",
+		of:     func(s sim.Series) []float64 { return s.Retries },
+	},
+	{
+		id: "goodput", title: "Goodput, calls per second", axis: "number", telling: mean,
+		about: "Calls that succeeded, by the time at which they did.",
+		of:    func(s sim.Series) []float64 { return s.Goodput },
+	},
+	{
+		id: "good", title: "Calls that succeed", axis: "share", telling: mean,
+		about: "Of the calls that began in a step, the share that succeeded in the end. Recovery is judged by it. The last ones may not have had the time.",
+		of: func(s sim.Series) []float64 {
+			good := slices.Clone(s.Good)
+			for i := range good {
+				if i < len(s.Calls) && s.Calls[i] == 0 {
+					good[i] = math.NaN()
+				}
+			}
+			return good
+		},
+	},
+	{
+		id: "queue", title: "Queue", axis: "count", telling: highest, atEnd: true,
+		about:  "Attempts that wait for a worker at the end of each step, over all services.",
+		absent: "No attempt had to wait for a worker at the end of any step.",
+		of:     func(s sim.Series) []float64 { return s.Queue },
+	},
+	{
+		id: "wasted", title: "Wasted work, attempts per second", axis: "number", telling: highest,
+		about:  "Work that was finished for callers that had gone.",
+		absent: "No work was finished for a caller that had gone.",
+		of:     func(s sim.Series) []float64 { return s.Wasted },
+	},
+	{
+		id: "p50", title: "Latency, p50", axis: "time", telling: highest,
+		about: "Half of the calls that succeeded in a step took no longer than this, counted from their beginning. Logarithmic; a gap where none succeeded.",
+		of:    func(s sim.Series) []float64 { return times(s.P50) },
+	},
+	{
+		id: "p99", title: "Latency, p99", axis: "time", telling: highest,
+		about: "99 of 100 calls that succeeded in a step took no longer than this. Logarithmic; a gap where none succeeded.",
+		of:    func(s sim.Series) []float64 { return times(s.P99) },
+	},
+	{
+		id: "open", title: "Breakers open, processes", axis: "count", telling: highest, atEnd: true,
+		about:  "Processes whose circuit breaker is open or half-open at the end of each step.",
+		absent: "No circuit breaker was open at the end of any step.",
+		of:     func(s sim.Series) []float64 { return s.Open },
+	},
+}
+
+// reasons are what calls ended for, the most frequent first. Success is none.
+func reasons(summaries []sim.Summary) []quantity {
+	total := map[string]float64{}
+	for _, s := range summaries {
+		for _, r := range s.Results {
+			for reason, values := range r.Series.Refused {
+				for _, v := range values {
+					total[reason] += v
+				}
+			}
+		}
+	}
+	var names []string
+	for name, n := range total {
+		if n > 0 && name != lull.Succeeded.String() {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(total[b], total[a]), strings.Compare(a, b))
+	})
+	var qs []quantity
+	for i, name := range names {
+		qs = append(qs, quantity{
+			id: fmt.Sprintf("reason-%d", i+1), title: "Calls ended: " + strings.ReplaceAll(name, "_", " "), axis: "number", telling: highest,
+			about: "Calls per second that ended without success" + meaning(name) + ".",
+			of:    func(s sim.Series) []float64 { return s.Refused[name] },
+		})
+	}
+	return qs
+}
+
+// meaning is the reason of that name in words: what the error of such a call says.
+func meaning(name string) string {
+	for r := lull.Succeeded; !strings.HasPrefix(r.String(), "reason("); r++ {
+		if err := r.Err(); err != nil && r.String() == name {
+			return ": " + err.Error()
+		}
+	}
+	return " for this reason"
+}
+
+// A chart as the template reads it.
+type chart struct {
+	ID, Title, About, Axis, Label string
+	Telling                       telling
+	Steps                         int
+	Step                          float64 // seconds
+	AtEnd                         bool
+	Lines                         []line
+	Scale                         scale
+	Matrix                        string
+	Across                        []tick
+	Table                         table
+}
+
+// Dense lines are drawn finer.
+func (c chart) Dense() bool { return c.Steps > 250 }
+
+// A line is one contender's. Path is in steps and values, and so are Low and
+// High, the bounds of all that is drawn of it.
+type line struct {
+	contender
+	Path, Band string
+	Low, High  float64
+	Points     int
+	Telling    string
+}
+
+// drawable is how many bytes of paths a page may hold, about.
+const drawable = 1 << 20
+
+// charts draws everything that there is. absent says what there is not. thinned
+// tells that a line has fewer points than there were steps.
+func charts(p Page, cs []contender, ws []window) (all []chart, absent []string, thinned bool) {
+	steps, step := extent(p)
+	if steps == 0 {
+		return nil, nil, false
+	}
+	qs := slices.Concat(quantities, reasons(p.Summaries))
+	if len(p.Scenario.Services) > 1 {
+		qs[0].about = "The load: first attempts and retries together, at the service that gets the most."
+	}
+	for _, limit := range []int{600, 400, 300, 200, 150, 100, 60, 40} {
+		all, absent = nil, nil
+		size := 0
+		for _, q := range qs {
+			c, ok := drawn(q, p, cs, steps, step, limit)
+			if !ok {
+				if q.absent != "" {
+					absent = append(absent, q.absent)
+				}
+				continue
+			}
+			for _, l := range c.Lines {
+				size += len(l.Path) + len(l.Band)
+			}
+			all = append(all, c)
+		}
+		thinned = steps > limit
+		if size <= drawable {
+			break
+		}
+	}
+	return all, absent, thinned
+}
+
+// extent is how many steps there are across the page, and how long each is.
+func extent(p Page) (steps int, step time.Duration) {
+	for _, s := range p.Summaries {
+		for _, r := range s.Results {
+			step = max(step, r.Series.Step)
+			steps = max(steps, len(r.Series.First), len(r.Series.Goodput))
+		}
+	}
+	if step <= 0 {
+		return 0, 0
+	}
+	if h := p.Scenario.Horizon; h > 0 {
+		steps = max(steps, int((h+step-1)/step))
+	}
+	return steps, step
+}
+
+// drawn is the chart of q, unless there is nothing to show.
+func drawn(q quantity, p Page, cs []contender, steps int, step time.Duration, limit int) (chart, bool) {
+	c := chart{
+		ID: q.id, Title: q.title, About: q.about, Axis: q.axis, Telling: q.telling,
+		Steps: steps, Step: step.Seconds(), AtEnd: q.atEnd,
+		Across: through(time.Duration(steps) * step),
+	}
+	var medians [][]float64
+	something := false
+	for i, s := range p.Summaries {
+		var seeds [][]float64
+		for _, r := range s.Results {
+			seeds = append(seeds, q.of(r.Series))
+		}
+		median, low, high := middle(seeds)
+		medians = append(medians, median)
+		l := line{contender: cs[i], Telling: "–"}
+		if worst, ok := tell(q.telling, median); ok {
+			l.Telling = q.text(worst)
+		}
+		if q.axis == "time" {
+			logarithms(median, low, high)
+		}
+		l.Path, l.Points = trace(thin(median, limit))
+		if len(seeds) > 1 {
+			l.Band = between(envelope(low, limit/2, math.Min), envelope(high, limit/2, math.Max))
+		}
+		var any bool
+		l.Low, l.High, any = bounds(low, high)
+		something = something || any && (l.High > 0 || q.axis != "number" && q.axis != "count")
+		c.Lines = append(c.Lines, l)
+	}
+	if !something {
+		return chart{}, false
+	}
+	c.Scale = c.fit(q)
+	c.Matrix = c.matrix()
+	c.Label = c.label()
+	c.Table = c.table(q, medians, step)
+	return c, true
+}
+
+// fit is the scale for the lines that are shown at first.
+func (c chart) fit(q quantity) scale {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, l := range c.Lines {
+		if l.Shown && l.Path != "" {
+			low, high = min(low, l.Low), max(high, l.High)
+		}
+	}
+	switch {
+	case q.axis == "share":
+		return shares()
+	case q.axis != "time":
+		return linear(high, q.axis == "count", number)
+	case low > high:
+		return logarithmic(-3, 0, seconds)
+	}
+	return logarithmic(low, high, seconds)
+}
+
+// matrix puts steps and values into a square of 1000.
+func (c chart) matrix() string {
+	x := 1000 / float64(c.Steps)
+	y := 1000 / (c.Scale.Hi - c.Scale.Lo)
+	at := 0.5
+	if c.AtEnd {
+		at = 1
+	}
+	return fmt.Sprintf("matrix(%.8g 0 0 %.8g %.8g %.8g)", x, -y, at*x, c.Scale.Hi*y)
+}
+
+func (c chart) label() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s through time, a line for each contender; %s: ", c.Title, c.Telling)
+	for i, l := range c.Lines {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(l.Name + " " + l.Telling)
+	}
+	return b.String()
+}
+
+func tell(t telling, values []float64) (float64, bool) {
+	v, n := 0.0, 0
+	for _, w := range values {
+		if math.IsNaN(w) {
+			continue
+		}
+		n++
+		switch {
+		case t == mean:
+			v += (w - v) / float64(n)
+		case n == 1 || w > v:
+			v = w
+		}
+	}
+	return v, n > 0
+}
+
+func bounds(low, high []float64) (least, most float64, any bool) {
+	for i := range low {
+		if math.IsNaN(low[i]) {
+			continue
+		}
+		if !any {
+			least, most, any = low[i], high[i], true
+		}
+		least, most = min(least, low[i]), max(most, high[i])
+	}
+	return fourDigits(least), fourDigits(most), any
+}
+
+func sum(a, b []float64) []float64 {
+	s := slices.Clone(a)
+	for i := range min(len(a), len(b)) {
+		s[i] += b[i]
+	}
+	return s
+}
+
+// times are seconds; none where there is none.
+func times(ds []time.Duration) []float64 {
+	s := make([]float64, len(ds))
+	for i, d := range ds {
+		s[i] = d.Seconds()
+		if d <= 0 {
+			s[i] = math.NaN()
+		}
+	}
+	return s
+}
+
+func logarithms(all ...[]float64) {
+	for _, values := range all {
+		for i, v := range values {
+			values[i] = math.Log10(v)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+// Package report writes a comparison of policies as one page of HTML, to be
+// kept, sent on and printed.
+//
+// The page is a single file that asks the network for nothing: its style and its
+// script stand in it, and a Content-Security-Policy names their hashes and
+// forbids all else. Whatever a scenario, a policy or a contender is called, it is
+// text on the page and nothing more.
+//
+// The charts are SVG, drawn here and not in the browser, because a report is read
+// in many places. Lines scale with a phone's screen and with a printer's dots,
+// colours follow the scheme of the reader, and without a script all charts are
+// there, and contenders can be hidden. Each line's path holds the figures
+// themselves (the number of the step and the value, to four digits); a matrix
+// puts them where they belong. So the script that reads values off under the
+// pointer, and fits the axis to the contenders shown, needs no second copy of
+// them.
+//
+// What it costs: about 10 bytes a point, less where a line is straight. Paths in
+// all are kept below a megabyte by leaving points out, the highest and lowest of
+// each interval last (see thin).
+package report
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/lullgo/lull/sim"
+)
+
+// A Page is what a report shows.
+type Page struct {
+	Scenario sim.Scenario
+	// ScenarioYAML and PoliciesYAML are the files as they were run, Command is
+	// what reproduces the page. Empty: left out.
+	ScenarioYAML, PoliciesYAML, Command string
+	// Version of the program, with or without its name. Empty: left out.
+	Version string
+	// Summaries, one for each contender, in the order of the page.
+	Summaries []sim.Summary
+	// Seed is the first, Seeds how many there are.
+	Seed  uint64
+	Seeds int
+	// Interrupted: what is shown is what was computed until somebody stopped it.
+	Interrupted bool
+	// Notes are sentences for the reader, above everything else.
+	Notes []string
+	// Sweep over parameters. Nil: there was none.
+	Sweep *Sweep
+}
+
+var (
+	//go:embed assets/page.html
+	pageHTML string
+	//go:embed assets/page.css
+	pageCSS string
+	//go:embed assets/page.js
+	pageJS string
+
+	page = template.Must(template.New("page").Parse(pageHTML))
+)
+
+// shown is how many contenders are on at first.
+const shown = 6
+
+// Write writes the page. Its only errors are those of w.
+func Write(w io.Writer, p Page) error { return page.Execute(w, newView(p)) }
+
+// A view is the page as its template reads it.
+type view struct {
+	Page
+	Head, Title string
+	CSP         template.HTML
+	Style       template.CSS
+	Script      template.JS
+	Facts       []string
+	Contenders  []contender
+	Windows     []window
+	Verdict     *verdict
+	Heat        *heat
+	Charts      []chart
+	Absent      []string
+	Numbers     *numbers
+	Thinned     bool
+	// Step and Warmup in words; Marks is how high the row of marks is, in pixels.
+	Step, Warmup string
+	Marks        int
+	// More is how many contenders are shown at first, if there are others.
+	More int
+}
+
+// A contender as it is drawn, and whether it is at first.
+type contender struct {
+	Index        int
+	Name, About  string
+	Color, Dash  int
+	Shown        bool
+	Interruption string
+}
+
+// colors and dashes of page.css. They go round at different paces, so that the
+// first thirty contenders differ.
+const colors, dashes = 6, 5
+
+func newView(p Page) view {
+	v := view{Page: p, Script: template.JS(pageJS)}
+	v.Title = or(p.Scenario.Title, p.Scenario.Name, "Comparison of policies")
+	v.Head = v.Title + " · lull simulate"
+	v.Contenders = contenders(p)
+	v.Facts = facts(p)
+	v.Windows = windows(p.Scenario)
+	v.Verdict = newVerdict(p)
+	v.Heat = newHeat(p.Sweep)
+	v.Charts, v.Absent, v.Thinned = charts(p, v.Contenders, v.Windows)
+	v.Numbers = newNumbers(p)
+	if len(v.Charts) > 0 {
+		v.Step = seconds(v.Charts[0].Step)
+	}
+	if p.Scenario.Warmup > 0 {
+		v.Warmup = span(p.Scenario.Warmup)
+	}
+	if len(v.Contenders) > shown {
+		v.More = shown
+	}
+	for _, w := range v.Windows {
+		if w.Mark != "" {
+			v.Marks = max(v.Marks, rowHeight*(w.Row+1))
+		}
+	}
+
+	style := pageCSS + hiding(len(v.Contenders))
+	v.Style = template.CSS(style)
+	v.CSP = template.HTML(fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="`+
+		`default-src 'none'; style-src 'sha256-%s'; script-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'">`,
+		hash(style), hash(pageJS)))
+	return v
+}
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// hiding is the style by which a contender's box hides its lines.
+func hiding(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "html:has(#show-%d:not(:checked)) .charts .c%d{display:none}\n", i, i)
+	}
+	return b.String()
+}
+
+func contenders(p Page) []contender {
+	cs := make([]contender, len(p.Summaries))
+	for i, s := range p.Summaries {
+		cs[i] = contender{
+			Index: i, Name: or(s.Contender.Name, fmt.Sprintf("contender %d", i+1)), About: s.Contender.Title,
+			Color: i % colors, Dash: i % dashes,
+			Shown: i < shown,
+		}
+		if done := len(s.Results); done < p.Seeds {
+			cs[i].Interruption = fmt.Sprintf("%d of %d seeds", done, p.Seeds)
+		}
+		for _, r := range s.Results {
+			if r.Interrupted {
+				cs[i].Interruption = "seed " + fmt.Sprint(r.Seed) + " until " + span(r.End)
+			}
+		}
+	}
+	return cs
+}
+
+// facts are the line below the title.
+func facts(p Page) []string {
+	var fs []string
+	if p.Scenario.Name != "" {
+		fs = append(fs, "scenario "+p.Scenario.Name)
+	}
+	n := len(p.Summaries)
+	if p.Sweep != nil {
+		n = max(n, len(p.Sweep.Grids))
+	}
+	if n > 0 {
+		fs = append(fs, count(n, "contender", "contenders"))
+	}
+	switch {
+	case p.Seeds > 1:
+		fs = append(fs, fmt.Sprintf("seeds %d to %d", p.Seed, p.Seed+uint64(p.Seeds)-1))
+	default:
+		fs = append(fs, fmt.Sprintf("seed %d", p.Seed))
+	}
+	if p.Scenario.Horizon > 0 {
+		fs = append(fs, span(p.Scenario.Horizon)+" of virtual time")
+	}
+	if p.Version != "" {
+		fs = append(fs, "lull "+strings.TrimPrefix(p.Version, "lull "))
+	}
+	return fs
+}
+
+func or(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

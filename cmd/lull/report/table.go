@@ -1,0 +1,197 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/lullgo/lull/sim"
+)
+
+// A table is a chart in figures.
+type table struct {
+	Caption string
+	Rows    []row
+}
+
+// A row is a stretch of time.
+type row struct {
+	When  string
+	Cells []string
+}
+
+// tableRows is how many rows a chart's table has at most.
+const tableRows = 24
+
+// table has the mean of each line over stretches of the same length.
+func (c chart) table(q quantity, lines [][]float64, step time.Duration) table {
+	each := (c.Steps + tableRows - 1) / tableRows
+	t := table{Caption: "Mean over " + span(time.Duration(each)*step)}
+	if each == 1 {
+		t.Caption = "Each step of " + span(step)
+	}
+	for from := 0; from < c.Steps; from += each {
+		r := row{When: span(time.Duration(from) * step)}
+		for _, values := range lines {
+			v := math.NaN()
+			if from < len(values) {
+				stretch := values[from:min(from+each, len(values))]
+				if q.axis == "time" {
+					stretch = powers(stretch)
+				}
+				if m, ok := tell(mean, stretch); ok {
+					v = m
+				}
+			}
+			r.Cells = append(r.Cells, q.text(v))
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	return t
+}
+
+func powers(logs []float64) []float64 {
+	s := make([]float64, len(logs))
+	for i, v := range logs {
+		s[i] = math.Pow(10, v)
+	}
+	return s
+}
+
+// numbers are all the totals: the mean of the seeds for each contender, and the
+// seeds one by one.
+type numbers struct {
+	Names []string
+	Rows  []total
+	// Seeds is empty if there is but one.
+	Seeds []seedRow
+}
+
+type total struct {
+	Name, About string
+	Cells       []string
+}
+
+type seedRow struct {
+	Name  string
+	Cells []string
+}
+
+// seedColumns head the columns of seedRow.
+var seedColumns = []string{"Seed", "Recovered", "Time to recover", "Success", "Amplification", "Peak", "p50", "p99", "Ended"}
+
+// Columns of Seeds.
+func (numbers) Columns() []string { return seedColumns }
+
+var totals = []struct {
+	name, about string
+	of          func(sim.Result) float64
+	text        func(float64) string
+}{
+	{"Calls", "that began after the warm-up", func(r sim.Result) float64 { return float64(r.Totals.Calls) }, whole},
+	{"Succeeded", "calls", func(r sim.Result) float64 { return float64(r.Totals.Succeeded) }, whole},
+	{"Refused", "calls that made no attempt", func(r sim.Result) float64 { return float64(r.Totals.Refused) }, whole},
+	{"Unfinished", "calls that had not ended when the run did", func(r sim.Result) float64 { return float64(r.Totals.Unfinished) }, whole},
+	{"Reloads", "calls that users made because the one before had failed", func(r sim.Result) float64 { return float64(r.Totals.Reloads) }, whole},
+	{"Attempts", "first ones and retries", func(r sim.Result) float64 { return float64(r.Totals.Attempts) }, whole},
+	{"Retries", "attempts but the first of each call", func(r sim.Result) float64 { return float64(r.Totals.Retries) }, whole},
+	{"Timed out", "attempts that their own timeout ended", func(r sim.Result) float64 { return float64(r.Totals.AttemptsTimedOut) }, whole},
+	{"Failed", "attempts that an answer ended", func(r sim.Result) float64 { return float64(r.Totals.AttemptsFailed) }, whole},
+	{"Wasted", "attempts worked on for a caller that had gone", func(r sim.Result) float64 { return float64(r.Totals.Wasted) }, whole},
+	{"Queue full", "attempts that services turned away", func(r sim.Result) float64 { return float64(r.Totals.QueueFull) }, whole},
+	{"Throttled", "attempts refused by a rate limit", func(r sim.Result) float64 { return float64(r.Totals.Throttled) }, whole},
+	{"Errors", "attempts failed by a fault", func(r sim.Result) float64 { return float64(r.Totals.Errors) }, whole},
+	{"Dropped", "attempts dropped because their caller had gone", func(r sim.Result) float64 { return float64(r.Totals.Dropped) }, whole},
+	{"Effects", "operations carried out", func(r sim.Result) float64 { return float64(r.Totals.Effects) }, whole},
+	{"Duplicates", "effects that repeat one carried out before", func(r sim.Result) float64 { return float64(r.Totals.Duplicates) }, whole},
+	{"Worst minute", "the most attempts per call over any minute", func(r sim.Result) float64 { return r.Totals.WorstMinute }, ratio},
+	{"Peak rate", "the most attempts per second in any window", func(r sim.Result) float64 { return r.Totals.PeakRate }, number},
+	{"Normal rate", "attempts per second before the first fault", func(r sim.Result) float64 { return r.Totals.NormalRate }, number},
+	{"Peak at", "the end of that window", func(r sim.Result) float64 { return r.Totals.PeakAt.Seconds() }, seconds},
+	{"Normal share", "of calls that succeeded before the first fault", func(r sim.Result) float64 { return r.Recovery.Normal }, percent},
+	{"Final share", "of calls that succeeded in the last tenth of the time after the fault", func(r sim.Result) float64 { return r.Recovery.Final }, percent},
+	{"Mean completion", "from the beginning of a call to its success", func(r sim.Result) float64 { return r.Totals.MeanCompletion.Seconds() }, seconds},
+	{"Latency, mean", "of calls that succeeded", func(r sim.Result) float64 { return r.Latency.Mean.Seconds() }, seconds},
+	{"Latency, p90", "", func(r sim.Result) float64 { return r.Latency.P90.Seconds() }, seconds},
+	{"Latency, p99.9", "", func(r sim.Result) float64 { return r.Latency.P999.Seconds() }, seconds},
+	{"Latency, highest", "", func(r sim.Result) float64 { return r.Latency.Max.Seconds() }, seconds},
+	{"Last call", "ended at", func(r sim.Result) float64 { return r.Totals.Last.Seconds() }, seconds},
+}
+
+func newNumbers(p Page) *numbers {
+	n := &numbers{}
+	for _, c := range contenders(p) {
+		n.Names = append(n.Names, c.Name)
+	}
+	for _, t := range totals {
+		row := total{Name: t.name, About: t.about}
+		any := false
+		for _, s := range p.Summaries {
+			v, ok := over(s, t.of)
+			text := "–"
+			if ok {
+				text = t.text(v)
+				any = any || v != 0
+			}
+			row.Cells = append(row.Cells, text)
+		}
+		if any {
+			n.Rows = append(n.Rows, row)
+		}
+	}
+	if len(n.Rows) == 0 {
+		return nil
+	}
+	for i, s := range p.Summaries {
+		if len(s.Results) < 2 {
+			continue
+		}
+		for _, r := range s.Results {
+			n.Seeds = append(n.Seeds, seedRow{n.Names[i], seedCells(r)})
+		}
+	}
+	return n
+}
+
+func seedCells(r sim.Result) []string {
+	recovered, after := "–", "–"
+	if r.Recovery.Measured {
+		recovered = "no"
+		if r.Recovery.Recovered {
+			recovered, after = "yes", span(r.Recovery.Time)
+		}
+	}
+	success := math.NaN()
+	if r.Totals.Calls > 0 {
+		success = float64(r.Totals.Succeeded) / float64(r.Totals.Calls)
+	}
+	return []string{
+		whole(float64(r.Seed)), recovered, after, percent(success), ratio(r.Totals.Amplification),
+		ratio(r.Totals.PeakOverNormal), latency(r, r.Latency.P50), latency(r, r.Latency.P99), span(r.End),
+	}
+}
+
+func latency(r sim.Result, d time.Duration) string {
+	if r.Latency.Count == 0 {
+		return "–"
+	}
+	return span(d)
+}
+
+// over is the mean of the seeds.
+func over(s sim.Summary, of func(sim.Result) float64) (float64, bool) {
+	values := make([]float64, 0, len(s.Results))
+	for _, r := range s.Results {
+		values = append(values, of(r))
+	}
+	return tell(mean, values)
+}
+
+// ratio is a quotient, such as 1.04 ×.
+func ratio(v float64) string {
+	text := number(v)
+	if v < 9.9995 {
+		text = strconv.FormatFloat(v, 'f', 3, 64)
+	}
+	return text + nbsp + "×"
+}

@@ -1,0 +1,317 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/lullgo/lull/sim"
+)
+
+// A verdict is the table at the top.
+type verdict struct {
+	Columns []column
+	Rows    []verdictRow
+	Summary string
+}
+
+// A column has a sentence below the table.
+type column struct{ Name, About string }
+
+type verdictRow struct {
+	contender
+	Cells []cell
+}
+
+// A cell's More stands small below its Text. Best: none is better, or none can be
+// told to be.
+type cell struct {
+	Text, More string
+	Best       bool
+	Class      string
+}
+
+// measure is a column: its values, of which the least are the best (the greatest
+// if more), and how they read. What is not ok cannot be the best. Neither is
+// asked of a contender without results.
+type measure struct {
+	column
+	more bool
+	of   func(sim.Summary) (estimate sim.Estimate, ok bool)
+	cell func(sim.Summary, sim.Estimate) cell
+}
+
+func newVerdict(p Page) *verdict {
+	if len(p.Summaries) == 0 {
+		return nil
+	}
+	v := &verdict{Summary: conclusion(p)}
+	ms := measures(p)
+	for _, c := range contenders(p) {
+		v.Rows = append(v.Rows, verdictRow{contender: c})
+	}
+	for _, m := range ms {
+		v.Columns = append(v.Columns, m.column)
+		for i, c := range m.cells(p.Summaries) {
+			v.Rows[i].Cells = append(v.Rows[i].Cells, c)
+		}
+	}
+	return v
+}
+
+// cells of one column. Best is what no other's confidence interval leaves behind,
+// unless that is everybody.
+func (m measure) cells(summaries []sim.Summary) []cell {
+	cells := make([]cell, len(summaries))
+	estimates := make([]sim.Estimate, len(summaries))
+	known := make([]bool, len(summaries))
+	best := -1
+	for i, s := range summaries {
+		cells[i] = cell{Text: "–"}
+		if len(s.Results) == 0 {
+			continue
+		}
+		estimates[i], known[i] = m.of(s)
+		if math.IsNaN(estimates[i].Mean) {
+			known[i] = false
+		}
+		cells[i] = m.cell(s, estimates[i])
+		if known[i] && (best < 0 || m.better(estimates[i], estimates[best])) {
+			best = i
+		}
+	}
+	marked := 0
+	for i := range cells {
+		if !known[i] || best < 0 {
+			continue
+		}
+		// Touching intervals can't be told apart, nor can texts that are the same.
+		gap := math.Abs(estimates[i].Mean - estimates[best].Mean)
+		if gap <= estimates[i].Half+estimates[best].Half || cells[i].Text == cells[best].Text {
+			cells[i].Best = true
+			marked++
+		}
+	}
+	if marked == len(cells) {
+		for i := range cells {
+			cells[i].Best = false
+		}
+	}
+	return cells
+}
+
+func (m measure) better(a, b sim.Estimate) bool {
+	if m.more {
+		return a.Mean > b.Mean
+	}
+	return a.Mean < b.Mean
+}
+
+func measures(p Page) []measure {
+	var ms []measure
+	if faulted(p) {
+		ms = append(ms,
+			measure{
+				column: column{"Recovered", "At some time after the last fault, and for at least five windows, 95 % of what succeeded before the first fault succeeded again, and so it was at the end. If not: the share of calls that succeeded at the end."},
+				of:     func(sim.Summary) (sim.Estimate, bool) { return sim.Estimate{}, false }, // marked as it is
+				cell:   recoveredCell,
+			},
+			measure{
+				column: column{"Time to recover", "From the end of the last fault to that time, the mean of the seeds that recovered."},
+				of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Recovery, recovered(s) == 1 },
+				cell: func(s sim.Summary, e sim.Estimate) cell {
+					switch {
+					case !s.Results[0].Recovery.Measured:
+						return cell{Text: "–"}
+					case s.Recovered == 0:
+						return cell{Text: "never"}
+					}
+					return lasting(e)
+				},
+			})
+	}
+	ms = append(ms,
+		measure{
+			column: column{"Success", "Calls that succeeded, whatever it took, of all that began."},
+			more:   true,
+			of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Success, true },
+			cell:   func(_ sim.Summary, e sim.Estimate) cell { return estimated(e, percent) },
+		},
+		measure{
+			column: column{"Amplification", "Attempts for each call that began. Less than 1: calls were refused that made none."},
+			of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Amplification, s.Amplification.Mean > 0 },
+			cell:   func(_ sim.Summary, e sim.Estimate) cell { return estimated(e, ratio) },
+		},
+		measure{
+			column: column{"Peak over normal", "The most attempts per second in any window, over the mean before the first fault."},
+			of:     func(s sim.Summary) (sim.Estimate, bool) { return s.PeakOverNormal, s.PeakOverNormal.Mean > 0 },
+			cell: func(_ sim.Summary, e sim.Estimate) cell {
+				if e.Mean == 0 {
+					return cell{Text: "–"}
+				}
+				return estimated(e, ratio)
+			},
+		},
+		timed("p50", "Half of the calls that succeeded took no longer. Who gives up early looks quick: look at success first.",
+			func(s sim.Summary) (sim.Estimate, bool) {
+				v, ok := over(s, func(r sim.Result) float64 {
+					if r.Latency.Count == 0 {
+						return math.NaN()
+					}
+					return r.Latency.P50.Seconds()
+				})
+				return sim.Estimate{Mean: v}, ok
+			}),
+		timed("p99", "99 of 100 calls that succeeded took no longer.",
+			func(s sim.Summary) (sim.Estimate, bool) { return s.P99, s.P99.Mean > 0 }),
+		counted("Wasted", "Attempts that were worked on for a caller that had gone, and their share of all attempts.",
+			func(r sim.Result) (float64, int64) { return float64(r.Totals.Wasted), r.Totals.Attempts }),
+		counted("Refused", "Calls that made no attempt (the breaker or a limit refused them), and their share of all calls.",
+			func(r sim.Result) (float64, int64) { return float64(r.Totals.Refused), r.Totals.Calls }),
+	)
+	if duplicated(p) {
+		ms = append(ms, counted("Duplicates", "Operations carried out once more than they should have been, and their share of all that were carried out.",
+			func(r sim.Result) (float64, int64) { return float64(r.Totals.Duplicates), r.Totals.Effects }))
+	}
+	return ms
+}
+
+func recoveredCell(s sim.Summary, _ sim.Estimate) cell {
+	n := len(s.Results)
+	final, _ := over(s, func(r sim.Result) float64 { return r.Recovery.Final })
+	switch {
+	case !s.Results[0].Recovery.Measured:
+		return cell{Text: "–"}
+	case s.Recovered == 0:
+		return cell{Text: "✗" + nbsp + "no", More: percent(final) + " at the end", Class: "bad"}
+	case s.Recovered < n:
+		return cell{Text: fmt.Sprintf("%d of %d", s.Recovered, n), More: percent(final) + " at the end", Class: "mixed"}
+	case n > 1:
+		return cell{Text: "✓" + nbsp + "yes", More: fmt.Sprintf("%d of %d", n, n), Class: "good"}
+	}
+	return cell{Text: "✓" + nbsp + "yes", Class: "good"}
+}
+
+func timed(name, about string, of func(sim.Summary) (sim.Estimate, bool)) measure {
+	return measure{
+		column: column{name, about}, of: of,
+		cell: func(s sim.Summary, e sim.Estimate) cell {
+			if _, ok := of(s); !ok {
+				return cell{Text: "–"}
+			}
+			return lasting(e)
+		},
+	}
+}
+
+func counted(name, about string, of func(sim.Result) (n float64, all int64)) measure {
+	return measure{
+		column: column{name, about},
+		of: func(s sim.Summary) (sim.Estimate, bool) {
+			v, ok := over(s, func(r sim.Result) float64 { n, _ := of(r); return n })
+			return sim.Estimate{Mean: v}, ok
+		},
+		cell: func(s sim.Summary, e sim.Estimate) cell {
+			all, _ := over(s, func(r sim.Result) float64 { _, all := of(r); return float64(all) })
+			c := cell{Text: whole(e.Mean)}
+			if all > 0 && e.Mean > 0 {
+				c.More = percent(e.Mean / all)
+			}
+			return c
+		},
+	}
+}
+
+func estimated(e sim.Estimate, text func(float64) string) cell {
+	c := cell{Text: text(e.Mean)}
+	if e.Half > 0 {
+		c.More = "±" + nbsp + text(e.Half)
+	}
+	return c
+}
+
+// lasting is an estimate in seconds, both figures in the same unit.
+func lasting(e sim.Estimate) cell {
+	return estimated(e, func(v float64) string {
+		if e.Mean >= 0.9995 && e.Mean < 999.5 && v < 1 {
+			return trimmed(v, 2) + nbsp + "s"
+		}
+		return seconds(v)
+	})
+}
+
+func recovered(s sim.Summary) float64 {
+	return float64(s.Recovered) / float64(max(1, len(s.Results)))
+}
+
+func faulted(p Page) bool {
+	for _, s := range p.Summaries {
+		for _, r := range s.Results {
+			if r.Recovery.Measured {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func duplicated(p Page) bool {
+	for _, s := range p.Summaries {
+		for _, r := range s.Results {
+			if r.Totals.Duplicates > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// conclusion is the table in a sentence.
+func conclusion(p Page) string {
+	if !faulted(p) {
+		return ""
+	}
+	var never []string
+	back, quickest := 0, -1
+	for i, s := range p.Summaries {
+		switch {
+		case len(s.Results) == 0:
+		case s.Recovered == 0:
+			never = append(never, s.Contender.Name)
+		case s.Recovered == len(s.Results):
+			back++
+			if quickest < 0 || s.Recovery.Mean < p.Summaries[quickest].Recovery.Mean {
+				quickest = i
+			}
+		}
+	}
+	n := len(p.Summaries)
+	every := ""
+	if p.Seeds > 1 {
+		every = " with every seed"
+	}
+	switch {
+	case quickest < 0 && len(never) == n:
+		return "None recovered before the end."
+	case quickest < 0:
+		return "None recovered" + every + "."
+	}
+	took := seconds(p.Summaries[quickest].Recovery.Mean)
+	var quick []string
+	for _, s := range p.Summaries {
+		if s.Recovered == len(s.Results) && s.Recovered > 0 && seconds(s.Recovery.Mean) == took {
+			quick = append(quick, s.Contender.Name)
+		}
+	}
+	first := fmt.Sprintf("%d of %d recovered%s, the quickest in %s (%s)", back, n, every, took, strings.Join(quick, ", "))
+	if back > 1 && len(quick) == back {
+		first = fmt.Sprintf("%d of %d recovered%s, in %s", back, n, every, took)
+	}
+	if n == 1 {
+		first = "It recovered" + every + ", in " + took
+	}
+	if len(never) > 0 {
+		first += "; " + strings.Join(never, ", ") + " did not before the end"
+	}
+	return first + "."
+}

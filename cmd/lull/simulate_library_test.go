@@ -1,0 +1,30 @@
+package main
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/lullgo/lull/config"
+)
+
+// Every scenario of the library is flown, small, three times: alone, beside
+// others, and on one core. The bytes that come out are the same, whoever runs
+// beside whom.
+func TestEveryScenarioGivesTheSameBytes(t *testing.T) {
+	for _, s := range config.BuiltIn() {
+		t.Run(s.Name, func(t *testing.T) {
+			args := []string{s.Name, "--policy", "full-jitter,lull", "--json", "--quiet", "--seed", "7", "--clients", "200"}
+			if testing.Short() {
+				args = append(args, "--horizon", "20s")
+			}
+			first := simulate(t, append(args, "--workers", "1")...)
+			if again := simulate(t, append(args, "--workers", "2")...); again != first {
+				t.Error("two runs at a time give other figures than one")
+			}
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			if again := simulate(t, append(args, "--workers", "2")...); again != first {
+				t.Error("one core gives other figures than two")
+			}
+		})
+	}
+}
