@@ -12,7 +12,8 @@
 //     is safe to repeat or was provably never sent;
 //   - pays for each retry from a budget that all calls to the dependency share,
 //     and that their successes fill: in a total outage attempts stay below
-//     1.1 × calls, whatever the policy says of attempts;
+//     1.1 × calls and two a process, whatever the policy says of attempts;
+//   - repeats an attempt that timed out only while the dependency answers others;
 //   - waits as long as the server asks, with jitter on top, and never sleeps into
 //     its own deadline: it returns at once, with the last real error and the
 //     reason why it stopped;
@@ -37,15 +38,16 @@
 //
 // The order is fixed, and not left to the order of arguments: deadline of the
 // call, circuit breaker, retry loop with its budget, concurrency limit, timeout
-// of the attempt. After each attempt [Call.Next] asks its eight questions, and
+// of the attempt. After each attempt [Call.Next] asks its nine questions, and
 // the first no ends the call with that reason.
 //
 // # One engine, many drivers
 //
 // Every decision is taken by [Dependency] and [Call], which never read a clock,
 // sleep, start a goroutine or draw a random number: time comes in as an argument
-// and the answer goes out as a value. [Do] adds the real clock. A simulator adds
-// a virtual one, and then what is simulated is what ships.
+// and the answer goes out as a value. [Do] adds the real clock. Package sim adds a
+// virtual one: it flies a policy through an outage, with up to 25 million clients,
+// and what is simulated is what ships.
 //
 // # What it costs
 //

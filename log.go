@@ -13,7 +13,8 @@ import (
 // (the wait as computed, as drawn, and as it really was), class and code (what
 // kind of failure), server_hint (what the server asked for), reason, elapsed,
 // error. Levels: a retry is Info, a call that failed is Warn, a breaker or a
-// budget that acts is Warn (its recovery Info), a success is Debug.
+// budget that acts is Warn (its recovery Info), a success is Debug, and so are the
+// probes of a breaker and its opening again.
 func NewLogObserver(l *slog.Logger) Observer {
 	if l == nil {
 		l = slog.Default()
@@ -76,8 +77,10 @@ func (logObserver) level(e Event) (slog.Level, string) {
 		switch {
 		case e.Circuit == nil:
 			return slog.LevelInfo, "circuit breaker changed"
-		case e.Circuit.To == breaker.Open:
+		case e.Circuit.From == breaker.Closed:
 			return slog.LevelWarn, "circuit breaker opened"
+		case e.Circuit.To != breaker.Closed: // in the midst of an outage: many
+			return slog.LevelDebug, "circuit breaker " + e.Circuit.To.String()
 		}
 		return slog.LevelInfo, "circuit breaker " + e.Circuit.To.String()
 	}

@@ -33,7 +33,7 @@ func TestLogLines(t *testing.T) {
 		"opened": {Event{Kind: EventCircuitChanged, Dependency: "d", Circuit: &breaker.Change{From: breaker.Closed, To: breaker.Open, At: time.Second, Until: 6 * time.Second, Reason: breaker.FailureRate, Calls: 20, Failures: 10}},
 			`level=WARN msg="circuit breaker opened" dependency=d from=closed to=open reason="failure rate" calls=20 failures=10 open_for=5s`},
 		"half-open": {Event{Kind: EventCircuitChanged, Dependency: "d", Circuit: &breaker.Change{From: breaker.Open, To: breaker.HalfOpen, Reason: breaker.OpenTimePassed}},
-			`level=INFO msg="circuit breaker half-open" dependency=d from=open to=half-open reason="open time passed" calls=0 failures=0`},
+			`level=DEBUG msg="circuit breaker half-open" dependency=d from=open to=half-open reason="open time passed" calls=0 failures=0`},
 		"closed": {Event{Kind: EventCircuitChanged, Dependency: "d", Circuit: &breaker.Change{From: breaker.HalfOpen, To: breaker.Closed, Reason: breaker.ProbesSucceeded, Calls: 1}},
 			`level=INFO msg="circuit breaker closed" dependency=d from=half-open to=closed reason="probes succeeded" calls=1 failures=0`},
 		"no circuit": {Event{Kind: EventCircuitChanged, Dependency: "d"}, `level=INFO msg="circuit breaker changed" dependency=d attempt=0 of=0 elapsed=0s`},

@@ -41,10 +41,9 @@ const maxAttempts = 1000
 // calls of the last 10 s, and a circuit breaker that opens when for 5 s, and
 // three calls, there was nothing but failures. Its WorstCase is 30 s.
 //
-// These were chosen by simulation: of all policies flown the zero Policy alone
-// brings a service of 1,000 requests/s back from every outage that was tried, at
-// loads from 20 to 95 % and with fleets from one process to 100,000; docs/defaults.md
-// has the figures, and says what they cost.
+// These were chosen by simulation: a service of 1,000 requests/s came back from
+// every outage that was tried, at loads from 20 to 95 % and with fleets from one
+// process to 100,000; docs/defaults.md has the figures, and says what they cost.
 type Policy struct {
 	// Attempts is the most attempts that one call makes, the first one included.
 	// Zero means DefaultAttempts, 1 means no retries.

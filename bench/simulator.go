@@ -77,7 +77,6 @@ type heapWorld struct {
 	gap                 time.Duration // between two attempts that are admitted
 	seq                 int64
 	attempts, successes int64
-	admitted            int64
 }
 
 func (w *heapWorld) at(t time.Duration, do func()) {
