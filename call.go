@@ -82,6 +82,15 @@ func (d *Dependency) Start(now time.Duration, spec Spec) (Call, Step) {
 	return c, Step{}
 }
 
+// StartIn is Start for a Call that the driver has a place for: c is overwritten.
+func (d *Dependency) StartIn(c *Call, now time.Duration, spec Spec) Step {
+	*c = Call{}
+	if no := c.begin(d, now, spec); no != Succeeded {
+		return Step{Done: true, Reason: no}
+	}
+	return Step{}
+}
+
 // begin is Start in place. It says why not, or Succeeded.
 func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	c.d, c.began, c.deadline = d, now, never

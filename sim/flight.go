@@ -73,9 +73,7 @@ func (w *world) start(i uint32, f *flight, o *origin, deadline time.Duration) {
 	w.rec.begin(w.now, o.fleet != nil)
 	spec := o.spec
 	spec.Deadline = deadline
-	var step lull.Step
-	f.call, step = o.dependency(f.process).Start(w.now, spec)
-	if step.Done {
+	if step := o.dependency(f.process).StartIn(&f.call, w.now, spec); step.Done {
 		w.end(i, f, step.Reason)
 		return
 	}
