@@ -290,8 +290,8 @@ func (c *Call) roomFor() *bulkhead.Limiter {
 //  6. How long to wait: what the server asked for, plus jitter, or backoff with
 //     jitter. Is that no longer than the policy is willing to wait?
 //  7. Would the wait end before the deadline?
-//  8. If the attempt timed out: has the dependency answered another call since it
-//     began? (Policy.Timeouts)
+//  8. If the attempt timed out: has the dependency answered another one that began
+//     later? (Policy.Timeouts)
 //  9. Does the retry budget pay for it? It is charged here, before the wait.
 func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	if c.over() {
@@ -338,8 +338,14 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	if wait >= c.left(now) {
 		return c.finish(now, DeadlineReached, random)
 	}
-	if v.Code == CodeTimeout && !v.NeverSent && !c.mayRepeatTimeout() {
-		return c.finish(now, Unanswered, random)
+	var rare *budget.Bucket // pays for timeouts, beside the budget
+	if v.Code == CodeTimeout && !v.NeverSent {
+		if !c.mayRepeatTimeout() {
+			return c.finish(now, Unanswered, random)
+		}
+		if rare = c.d.memory().timeouts; rare != nil && rare.Balance(now) < 1 {
+			return c.finish(now, BudgetExhausted, random)
+		}
 	}
 	if pays != nil {
 		grant := pays.Withdraw(now, class(v), random)
@@ -350,13 +356,16 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 		}
 		c.receipt, c.paid = grant.Receipt, true
 	}
+	if rare != nil {
+		rare.Withdraw(now, budget.Timeout, random)
+	}
 	return Step{Wait: wait, Ceiling: ceiling}
 }
 
 // mayRepeatTimeout tells whether an attempt that timed out may be repeated. It
 // was not answered, so it may still be worked on, and if the dependency answers
-// nobody else either, another attempt is one more in the line that it is drowning
-// in.
+// nobody who came later either, another attempt is one more in the line that it is
+// drowning in.
 func (c *Call) mayRepeatTimeout() bool {
 	switch c.d.plan.policy.Timeouts {
 	case TimeoutsAlways:
@@ -364,7 +373,7 @@ func (c *Call) mayRepeatTimeout() bool {
 	case TimeoutsNever:
 		return false
 	}
-	return c.d.answeredAt() > c.began
+	return c.d.answeredFrom() > c.began
 }
 
 // nextWait draws the wait before the given retry, and says what it was before
@@ -430,7 +439,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	c.ended = true
 	outcome := c.outcome(r)
 	if outcome == breaker.Success {
-		c.d.answers(now)
+		c.d.answers(c.began)
 	}
 	s := c.d.known()
 	if s == nil {
@@ -445,6 +454,9 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	if b := s.budget; b != nil {
 		b.End(now, r == Succeeded, c.receipt)
 	}
+	if b := s.timeouts; b != nil {
+		b.End(now, r == Succeeded, 0)
+	}
 	return Step{Done: true, Reason: r}
 }
 
@@ -453,8 +465,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 func (c *Call) succeed(now time.Duration) {
 	c.letGo(now)
 	c.ended = true
-	// now may be early by coarseStep; but no attempt under way began after that.
-	c.d.answers(saturating.Add(now, coarseStep))
+	c.d.answers(c.began)
 	s := c.d.known()
 	if s == nil {
 		return
@@ -463,6 +474,9 @@ func (c *Call) succeed(now time.Duration) {
 		b.Done(now, c.token, breaker.Success, nil)
 	}
 	if b := s.budget; b != nil {
+		b.End(now, true, 0)
+	}
+	if b := s.timeouts; b != nil {
 		b.End(now, true, 0)
 	}
 }

@@ -24,8 +24,9 @@ type Dependency struct {
 	name  *string
 	plan  *plan // shared with every clone
 	state atomic.Pointer[state]
-	// good is when the dependency last answered a call, give or take goodStep,
-	// plus one; zero if it never has. Kept only if the policy asks.
+	// good is when the latest of the attempts began that the dependency has
+	// answered, give or take goodStep, plus one; zero if there is none. Kept only if
+	// the policy asks.
 	good atomic.Int64
 }
 
@@ -57,7 +58,7 @@ type plan struct {
 // for cores to contend, and often enough to tell which of two attempts was first.
 const coarseStep = time.Millisecond
 
-// goodStep is how far apart two answers are that are both noted.
+// goodStep is how far apart two attempts begin whose answers are both noted.
 const goodStep = time.Millisecond
 
 // state is what a dependency remembers. Parts that are switched off are nil.
@@ -65,6 +66,8 @@ type state struct {
 	budget  budget.Budget
 	breaker *breaker.Breaker
 	limiter *bulkhead.Limiter
+	// timeouts pays for retries of attempts that timed out, beside the budget.
+	timeouts *budget.Bucket
 }
 
 // An Option wires a dependency: what cannot be data in a Policy.
@@ -267,25 +270,26 @@ func (d *Dependency) memory() *state {
 
 var nothing = new(state)
 
-// answers notes that the dependency has answered a call at now. A process that
-// hears from it more often than that earns more than the stock that its budget
-// starts with has something to remember.
-func (d *Dependency) answers(now time.Duration) {
+// answers notes that the dependency has answered an attempt that began at the given
+// time. A process whose calls are so close together that they earn more than the
+// stock that its budget starts with has something to remember.
+func (d *Dependency) answers(began time.Duration) {
 	if !d.plan.listens {
 		return
 	}
 	last := d.good.Load()
-	since := int64(now) + 1 - last
+	since := int64(began) + 1 - last
 	if last == 0 || since >= int64(goodStep) {
-		d.good.Store(int64(now) + 1)
+		d.good.Store(int64(began) + 1)
 	}
 	if d.plan.lazy && last != 0 && since < d.plan.quiet && d.state.Load() == nil {
 		d.remember()
 	}
 }
 
-// answeredAt is when the dependency last answered a call, as far as was noted.
-func (d *Dependency) answeredAt() time.Duration { return time.Duration(d.good.Load() - 1) }
+// answeredFrom is when the latest attempt began that was answered, as far as was
+// noted.
+func (d *Dependency) answeredFrom() time.Duration { return time.Duration(d.good.Load() - 1) }
 
 // remember is the state, allocated when it is first asked for.
 func (d *Dependency) remember() *state {
@@ -315,6 +319,9 @@ func (d *Dependency) newState() *state {
 		s.breaker = d.plan.breakers.New()
 	default:
 		s.breaker = d.plan.breakers.New(d.circuitChanged)
+	}
+	if p.Timeouts == TimeoutsWhenAnswered && s.budget != nil {
+		s.timeouts, _ = budget.NewBucket(budget.Config{Ratio: TimeoutRatio, Stock: 1})
 	}
 	if p.Limit.Limit > 0 {
 		s.limiter, _ = bulkhead.New(p.Limit)

@@ -271,15 +271,16 @@ func TestAnAttemptThatIsTooSlowIsRetried(t *testing.T) {
 	})
 }
 
-// One call at a time is under way beside the slow one: the end of a first attempt
-// that succeeds is not timed, and yet it is a sign of life.
-func TestATimeoutIsRepeatedWhenAFewOthersAreAnswered(t *testing.T) {
-	for _, others := range []bool{true, false} {
+// One call is under way beside the slow one. The end of a first attempt that
+// succeeds is not timed, and yet it is a sign of life, if it began later.
+func TestATimeoutIsRepeatedWhenALaterCallIsAnswered(t *testing.T) {
+	for _, after := range []time.Duration{-100 * time.Millisecond, 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDependency(t, lull.Policy{AttemptTimeout: 300 * time.Millisecond})
-			if others {
-				go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(250 * time.Millisecond); return nil })
-			}
+			go func() {
+				time.Sleep(100*time.Millisecond + after)
+				lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(150 * time.Millisecond); return nil })
+			}()
 			time.Sleep(100 * time.Millisecond)
 			n := 0
 			err := lull.Run(t.Context(), d, func(ctx context.Context) error {
@@ -289,8 +290,8 @@ func TestATimeoutIsRepeatedWhenAFewOthersAreAnswered(t *testing.T) {
 				<-ctx.Done()
 				return ctx.Err()
 			})
-			if others != (err == nil) || !others && !errors.Is(err, lull.ErrUnanswered) {
-				t.Errorf("another call was answered: %v; %d attempts, %v", others, n, err)
+			if later := after > 0; later != (err == nil) || !later && !errors.Is(err, lull.ErrUnanswered) {
+				t.Errorf("the other began %v after: %d attempts, %v", after, n, err)
 			}
 		})
 	}

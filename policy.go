@@ -37,7 +37,7 @@ const maxAttempts = 1000
 // The zero Policy is the recommended one, not "no retries": three attempts of
 // at most 10 s, 30 s for the whole call, waits with full jitter below 100 ms
 // and 200 ms (1 s and 2 s when throttled), attempts that timed out repeated only
-// while others are answered, a retry budget of two and 10 % of the successful
+// if later ones are answered, and rarely, a retry budget of two and 10 % of the successful
 // calls of the last 10 s, and a circuit breaker that opens when for 5 s, and
 // three calls, there was nothing but failures. Its WorstCase is 30 s.
 //

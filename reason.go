@@ -35,8 +35,8 @@ const (
 	Limited
 	// CallerCanceled: the caller's context was cancelled.
 	CallerCanceled
-	// Unanswered: the attempt timed out, and the dependency has answered no other
-	// call since it began (Policy.Timeouts).
+	// Unanswered: the attempt timed out, and the dependency has answered none that
+	// began later (Policy.Timeouts).
 	Unanswered
 	reasons
 )

@@ -124,58 +124,78 @@ func TestRule01AThousandProcessesOfOneCall(t *testing.T) {
 	}
 }
 
-// An attempt that timed out is repeated only if somebody else was answered since
-// it began: whatever its budget and its attempts would allow.
-func TestTimeoutsAreRepeatedIfOthersAreAnswered(t *testing.T) {
+// An attempt that timed out is repeated only if one that began later was answered:
+// whatever its budget and its attempts would allow.
+func TestTimeoutsAreRepeatedIfLaterOnesAreAnswered(t *testing.T) {
 	timeout := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	notFound, strange := lull.Verdict{Kind: lull.KindPermanent, Code: "404"}, lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}
 	const second = time.Second
 	for _, c := range []struct {
-		name     string
-		rule     lull.TimeoutRetries
-		answered time.Duration // when another call was; 0: never
-		verdict  lull.Verdict
-		again    bool
+		name    string
+		rule    lull.TimeoutRetries
+		other   time.Duration // when another call began; 0: there was none
+		answer  lull.Verdict  // to it
+		verdict lull.Verdict
+		again   bool
 	}{
-		{"nobody was answered", lull.TimeoutsWhenAnswered, 0, timeout, false},
-		{"somebody was answered before", lull.TimeoutsWhenAnswered, 9 * second, timeout, false},
-		{"somebody was answered in the moment that it began", lull.TimeoutsWhenAnswered, 10 * second, timeout, false},
-		{"somebody was answered since", lull.TimeoutsWhenAnswered, 11 * second, timeout, true},
-		{"another failure needs no sign of life", lull.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},
-		{"it never got there", lull.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout, NeverSent: true}, true},
-		{"always", lull.TimeoutsAlways, 0, timeout, true},
-		{"never", lull.TimeoutsNever, 11 * second, timeout, false},
+		{"nobody else", lull.TimeoutsWhenAnswered, 0, lull.Verdict{}, timeout, false},
+		{"who came before was answered", lull.TimeoutsWhenAnswered, 9 * second, lull.Verdict{}, timeout, false},
+		{"who came in the same moment was answered", lull.TimeoutsWhenAnswered, 10 * second, lull.Verdict{}, timeout, false},
+		{"who came later was answered", lull.TimeoutsWhenAnswered, 11 * second, lull.Verdict{}, timeout, true},
+		{"who came later got a refusal, which is an answer", lull.TimeoutsWhenAnswered, 11 * second, notFound, timeout, true},
+		{"who came later got an error that nothing is known of", lull.TimeoutsWhenAnswered, 11 * second, strange, timeout, false},
+		{"who came later timed out as well", lull.TimeoutsWhenAnswered, 11 * second, timeout, timeout, false},
+		{"another failure needs no sign of life", lull.TimeoutsWhenAnswered, 0, lull.Verdict{}, lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},
+		{"it never got there", lull.TimeoutsWhenAnswered, 0, lull.Verdict{}, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout, NeverSent: true}, true},
+		{"always", lull.TimeoutsAlways, 0, lull.Verdict{}, timeout, true},
+		{"never", lull.TimeoutsNever, 11 * second, lull.Verdict{}, timeout, false},
 	} {
 		d := newDependency(t, lull.Policy{Timeouts: c.rule})
-		call := func() lull.Call {
-			x, step := d.Start(10*second, lull.Spec{})
-			if step.Done || x.Attempt(10*second, nil).Done {
-				t.Fatal("refused")
-			}
-			return x
-		}
-		slow, other := call(), call()
-		if c.answered > 0 {
-			other.Next(c.answered, lull.Verdict{}, nil)
+		slow := begun(t, d, 10*second)
+		if c.other > 0 {
+			other := begun(t, d, c.other)
+			other.Next(12*second, c.answer, nil)
+			other.Abandon(12 * second)
 		}
 		step := slow.Next(20*second, c.verdict, nil)
-		if step.Done == c.again || step.Done && step.Reason != lull.Unanswered && c.rule == lull.TimeoutsWhenAnswered {
+		if step.Done == c.again || step.Done && step.Reason != lull.Unanswered {
 			t.Errorf("%s: %+v, want another attempt: %v", c.name, step, c.again)
 		}
-		other.Abandon(21 * second)
-		slow.Abandon(21 * second)
 	}
-	// A refusal that is an answer is a sign of life as well; an error that nothing
-	// is known of is none.
-	for code, again := range map[string]bool{"404": true, lull.CodeUnclassified: false} {
-		d := newDependency(t, lull.Policy{})
-		slow, _ := d.Start(0, lull.Spec{})
-		slow.Attempt(0, nil)
-		other, _ := d.Start(0, lull.Spec{})
-		other.Attempt(0, nil)
-		other.Next(second, lull.Verdict{Kind: lull.KindPermanent, Code: code}, nil)
-		if step := slow.Next(10*second, timeout, nil); step.Done == again {
-			t.Errorf("after a permanent failure %q of another call: %+v", code, step)
+}
+
+func begun(t *testing.T, d *lull.Dependency, now time.Duration) lull.Call {
+	t.Helper()
+	c, step := d.Start(now, lull.Spec{})
+	if step.Done || c.Attempt(now, nil).Done {
+		t.Fatal("refused")
+	}
+	return c
+}
+
+// However many are answered: retries of timeouts are one and a fiftieth of the
+// calls that succeeded, and other failures are not charged for them.
+func TestTimeoutsAreRepeatedRarely(t *testing.T) {
+	d := newDependency(t, lull.Policy{Breaker: breaker.Config{Off: true}})
+	now, retries, succeeded := time.Duration(0), 0, 0
+	next := func() time.Duration { now += 10 * time.Millisecond; return now }
+	for range 2000 {
+		slow, other := begun(t, d, next()), begun(t, d, next())
+		other.Next(next(), lull.Verdict{}, nil)
+		succeeded++
+		if step := slow.Next(next(), lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil); !step.Done {
+			retries++
+			slow.Abandon(now)
+		} else if step.Reason != lull.BudgetExhausted {
+			t.Fatalf("%v", step.Reason)
 		}
+	}
+	if want := 1 + succeeded/50; retries < want-1 || retries > want {
+		t.Errorf("%d retries, want %d", retries, want)
+	}
+	c := begun(t, d, next())
+	if step := c.Next(next(), lull.Verdict{Kind: lull.KindTransient, Code: "503"}, nil); step.Done {
+		t.Errorf("another failure: %v", step.Reason)
 	}
 }
 

@@ -93,18 +93,18 @@ func experiments() []experiment {
 			wrong: func(p *lull.Policy) { p.Timeouts = lull.TimeoutsWhenAnswered },
 		},
 		{
-			name:     "the workers stand still for 1.5 s, and timeouts are repeated when others are answered",
+			name:     "the workers stand still for 1.5 s, and timeouts are repeated when later ones are answered",
 			scenario: stalled(),
 			policy:   patient,
 			wrong:    func(p *lull.Policy) { p.Timeouts = lull.TimeoutsAlways },
 		},
 		{
-			name: "a process has one or two calls in flight, and timeouts are repeated when others are answered",
+			name: "a process has one or two calls in flight, and timeouts are repeated when later ones are answered",
 			scenario: steady(world(4500*ms, 7*time.Second, 120, sim.Service{
 				Time: sim.Distribution{Kind: sim.Uniform, Min: 200 * ms, Max: 400 * ms},
 			}, sim.Fleet{Processes: 30, AttemptTimeout: 300 * ms})),
 			policy: patient,
-			wrong:  func(p *lull.Policy) { p.Timeouts = lull.TimeoutsNever },
+			wrong:  func(p *lull.Policy) { p.Timeouts = lull.TimeoutsAlways },
 		},
 		{
 			name: "a rate limit answers 429 with Retry-After: 1",
