@@ -118,7 +118,7 @@ func TestAgreeSynchronisedCallers(t *testing.T) {
 // are 3130, and the busiest bin is a little above its expectation.)
 func TestAgreeRetriesPer20ms(t *testing.T) {
 	if testing.Short() || raced {
-		t.Skip("a million retries")
+		t.Skip("a million retries: too many under the race detector")
 	}
 	s := sim.Scenario{
 		Horizon: 6 * time.Second, Step: 20 * ms,

@@ -21,7 +21,7 @@ type stream struct {
 	// Of AtOnce and Periodic: the arrivals of this round, and where in it we are.
 	left  uint64
 	round time.Duration
-	phase time.Duration
+	phase float64 // in nanoseconds, whose fractions add up over millions
 
 	ramp []RampPoint
 }
@@ -111,10 +111,10 @@ func (s *stream) another() {
 		if x > 1e-4 {
 			share = 1 - draw.Exp(-x)
 		}
-		s.phase += duration(float64(within-s.phase) * share)
+		s.phase += float64((float64(within) - s.phase) * share)
 	}
 	s.left--
-	s.at = saturating.Add(s.round, s.phase)
+	s.at = saturating.Add(s.round, duration(s.phase))
 }
 
 // after is when the integral of the rate, from t on, has reached mass.

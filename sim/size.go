@@ -49,7 +49,9 @@ type Cost struct {
 func (s Scenario) Cost(c Contender) Cost {
 	const (
 		perProcess = 32
-		perState   = 600 // of a process that has something to remember
+		perState   = 160 // of a process that has something to remember: its budget,
+		perBreaker = 160 // its breaker,
+		perWindow  = 300 // and what it has earned lately
 		perFlight  = 144
 		perPoint   = 200 // of the series
 		perLoad    = 24  // of those of a service
@@ -69,15 +71,20 @@ func (s Scenario) Cost(c Contender) Cost {
 		f := &s.Fleets[i]
 		n := float64(max(f.Processes, 1))
 		calls, rate := f.Arrivals.calls(n, s.Horizon)
-		// What is under way: what arrives while one of them lasts.
-		patience := min(cmp.Or(f.AttemptTimeout, c.Policy.WithDefaults().AttemptTimeout), s.Horizon)
-		if patience < 0 {
-			patience = s.Horizon
+		// What is under way: what arrives while one of them lasts, and what fails and
+		// waits for another attempt.
+		lasts := s.lasts(f, c)
+		inFlight := min(rate*lasts.Seconds()*(1+share*attempts)+calls*share, calls)
+		perState := float64(perState)
+		if !c.Policy.Breaker.Off {
+			perState += perBreaker
 		}
-		inFlight := min(rate*patience.Seconds()*(1+share*attempts), calls)
 		remembering := min(n, calls*max(share, 0.01))
 		if gap := c.Policy.Budget.QuietGap(); c.Options != nil || gap > 0 && rate/n > 1/gap.Seconds() || c.Policy.Limit.Limit > 0 {
 			remembering = min(n, calls)
+			if c.Options == nil && !c.Policy.Budget.Unlimited {
+				perState += perWindow
+			}
 		}
 		if c.Policy.Budget.Unlimited && c.Policy.Breaker.Off && c.Options == nil && c.Policy.Limit.Limit == 0 {
 			remembering = 0
@@ -91,6 +98,26 @@ func (s Scenario) Cost(c Contender) Cost {
 	cost := Cost{Events: int64(min(events, 1e18)), Memory: int64(min(memory, 1e18))}
 	cost.Time = duration(events*float64(perEvent) + processes*float64(setUp))
 	return cost
+}
+
+// lasts estimates how long a call is under way at worst: until it times out, if the
+// service may keep it waiting.
+func (s *Scenario) lasts(f *Fleet, c Contender) time.Duration {
+	for i := range s.Services {
+		d := &s.Services[i]
+		waits := d.Workers > 0 || d.Congestion > 0 || len(d.Calls) > 0 || f.Network.Loss > 0 || f.Network.LossBack > 0
+		for k := range d.Faults {
+			waits = waits || d.Faults[k].Kind != Errors
+		}
+		if d.Name == f.Calls && !waits {
+			return min(d.Time.mean()+2*f.Network.Latency.mean(), s.Horizon)
+		}
+	}
+	patience := min(cmp.Or(f.AttemptTimeout, c.Policy.WithDefaults().AttemptTimeout), s.Horizon)
+	if patience < 0 {
+		return s.Horizon
+	}
+	return patience
 }
 
 // perAttempt estimates, for each service, the events of one attempt and of the
