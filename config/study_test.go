@@ -1,0 +1,239 @@
+package config
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/sim"
+)
+
+// The study (docs/study.md) says who wins in each of its scenarios. Here it is held
+// to that, with fewer seeds and fewer clients, and with room for chance.
+
+const studyFolder = "../docs/study/"
+
+// fixed is the preset of that name, as far as the bystanders of together-600 need
+// it: their deadline ends their calls before the first wait is over.
+var fixed = sim.Contender{Name: "fixed-100ms", Policy: lull.Policy{
+	Backoff: backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: 100 * time.Millisecond},
+	Budget:  budget.Config{Unlimited: true},
+	Breaker: breaker.Config{Off: true},
+}}
+
+// studied is a scenario of the study, or a built-in one.
+func studied(t *testing.T, name string) sim.Scenario {
+	t.Helper()
+	s, err := ReadScenario(studyFolder + name + ".yaml")
+	if err != nil {
+		if s, err = FindBuiltIn(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// flown is the policies of a file flown through s, by name; "none" makes one
+// attempt. change, if not nil, changes each policy first.
+func flown(t *testing.T, s sim.Scenario, file string, seeds int, change func(*NamedPolicy)) map[string]sim.Summary {
+	t.Helper()
+	policies, err := ReadPolicies(studyFolder + "policies/" + file + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := policies[0]
+	one.Name, one.Policy.Attempts = "none", 1
+	cs := []sim.Contender{{Name: one.Name, Policy: one.Policy}}
+	for _, p := range policies {
+		if change != nil {
+			change(&p)
+		}
+		cs = append(cs, sim.Contender{Name: p.Name, Policy: p.Policy})
+	}
+	all, err := sim.Compare(context.Background(), s, cs, sim.CompareOptions{Seed: 1, Seeds: seeds, Named: []sim.Contender{fixed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]sim.Summary{}
+	for _, m := range all {
+		byName[m.Contender.Name] = m
+	}
+	return byName
+}
+
+// mean over the seeds.
+func mean(m sim.Summary, of func(sim.Result) float64) float64 {
+	sum := 0.0
+	for _, r := range m.Results {
+		sum += of(r)
+	}
+	return sum / float64(len(m.Results))
+}
+
+// peakFrom is the busiest step of attempts after a moment, per second.
+func peakFrom(after time.Duration) func(sim.Result) float64 {
+	return func(r sim.Result) float64 {
+		most := 0.0
+		for i := int(after / r.Series.Step); i < len(r.Series.First); i++ {
+			most = max(most, r.Series.First[i]+r.Series.Retries[i])
+		}
+		return most
+	}
+}
+
+func ended(reason string) func(sim.Result) float64 {
+	return func(r sim.Result) float64 { return float64(r.Totals.Reasons[reason]) }
+}
+
+// says fails unless least <= got <= most.
+func says(t *testing.T, what string, got, least, most float64) {
+	t.Helper()
+	t.Logf("%s: %.4g", what, got)
+	if got < least || got > most {
+		t.Errorf("%s: %.4g, the study says from %g to %g", what, got, least, most)
+	}
+}
+
+func TestStudyFilesAreValid(t *testing.T) {
+	scenarios, err := filepath.Glob(studyFolder + "*.yaml")
+	if err != nil || len(scenarios) == 0 {
+		t.Fatalf("%d scenarios, %v", len(scenarios), err)
+	}
+	for _, path := range scenarios {
+		s, err := ReadScenario(path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		s = s.WithProcesses(10 * len(s.Fleets))
+		if _, err := sim.Run(context.Background(), s, sim.Contender{Name: "lull"}, sim.Options{Seed: 1, Named: []sim.Contender{fixed}}); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	policies, err := filepath.Glob(studyFolder + "policies/*.yaml")
+	if err != nil || len(policies) == 0 {
+		t.Fatalf("%d policy files, %v", len(policies), err)
+	}
+	for _, path := range policies {
+		if _, err := ReadPolicies(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestStudyJitterRaisesThePeakOfCallersThatComeOneByOne(t *testing.T) {
+	all := flown(t, studied(t, "one-by-one"), "jitters", 5, nil)
+	peak := peakFrom(2200 * time.Millisecond)
+	says(t, "no retry", mean(all["none"], peak), 499, 501)
+	says(t, "no jitter", mean(all["exponential"], peak), 999, 1001)
+	says(t, "equal jitter", mean(all["equal"], peak), 1150, 1450)
+	says(t, "full jitter", mean(all["full"], peak), 1150, 1500)
+	says(t, "fixed", mean(all["fixed"], peak), 1499, 1501)
+}
+
+func TestStudyJitterLowersThePeakOfCallersThatFailTogether(t *testing.T) {
+	all := flown(t, studied(t, "together"), "jitters", 5, nil)
+	peak := peakFrom(1200 * time.Millisecond)
+	says(t, "no jitter", mean(all["exponential"], peak), 4379, 4381)
+	says(t, "equal jitter", mean(all["equal"], peak), 2100, 2700)
+	says(t, "full jitter", mean(all["full"], peak), 1450, 1950)
+}
+
+func TestStudyJitterSavesTheCohortAtTheCostOfOthers(t *testing.T) {
+	all := flown(t, studied(t, "together-600"), "jitters", 5, nil)
+	cohort, others := ended("attempts_exhausted"), ended("deadline")
+	says(t, "cohort lost, no jitter", mean(all["exponential"], cohort), 165, 185)
+	says(t, "cohort lost, full jitter", mean(all["full"], cohort), 0, 10)
+	says(t, "others lost, no jitter", mean(all["exponential"], others), 99, 105)
+	says(t, "others lost, full jitter", mean(all["full"], others), 150, 200)
+}
+
+func TestStudyLayers(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		attempts, retries   float64
+		budget, budgetWidth float64
+	}{{"two-layers", 9, 16, 1.21, 0.05}, {"three-layers", 27, 64, 1.33, 0.07}} {
+		s := studied(t, c.name)
+		last := &s.Services[len(s.Services)-1]
+		last.Errors, last.Faults = 1, nil
+		all := flown(t, s, "attempts", 1, nil)
+		says(t, c.name+", 3 attempts", all["3-attempts"].Amplification.Mean, c.attempts-0.1, c.attempts)
+		says(t, c.name+", 3 retries", all["3-retries"].Amplification.Mean, c.retries-0.3, c.retries)
+		says(t, c.name+", budgets", all["10%-of-calls"].Amplification.Mean, c.budget-c.budgetWidth, c.budget+c.budgetWidth)
+	}
+}
+
+func TestStudyBurst(t *testing.T) {
+	all := flown(t, studied(t, "burst"), "jitters", 10, func(p *NamedPolicy) { p.Policy.Attempts, p.Policy.Backoff.Base = 4, 300*time.Millisecond })
+	lost := func(name string) float64 { return 1 - all[name].Success.Mean }
+	says(t, "lost without jitter", lost("exponential"), 0.13, 0.24)
+	says(t, "lost with full jitter", lost("full"), 0.09, 0.18)
+	says(t, "lost with equal jitter", lost("equal"), 0, 0.06)
+	says(t, "lost with decorrelated jitter", lost("decorrelated"), 0, 0.01)
+}
+
+func TestStudyDecorrelatedAtTheCap(t *testing.T) {
+	for _, c := range []struct {
+		cap         time.Duration
+		least, most float64 // of the first wave over that of full jitter
+	}{{200 * time.Millisecond, 2.5, 4}, {time.Second, 0.3, 0.6}} {
+		all := flown(t, studied(t, "cap").WithProcesses(5000), "cap", 1, func(p *NamedPolicy) { p.Policy.Backoff.Cap = c.cap })
+		wave := func(name string) float64 {
+			return mean(all[name], func(r sim.Result) float64 {
+				most := 0.0
+				for _, x := range r.Series.Retries {
+					most = max(most, x)
+				}
+				return most
+			})
+		}
+		says(t, "largest wave with a cap of "+c.cap.String()+", decorrelated over full", wave("decorrelated")/wave("full"), c.least, c.most)
+	}
+}
+
+func TestStudyContention(t *testing.T) {
+	all := flown(t, studied(t, "aws-2015").WithProcesses(100), "aws-2015", 20, nil)
+	calls := func(name string) float64 { return 100 * all[name].Amplification.Mean }
+	last := func(name string) float64 {
+		return mean(all[name], func(r sim.Result) float64 { return r.Totals.Last.Seconds() })
+	}
+	says(t, "calls, full", calls("full"), 770, 820)
+	says(t, "calls, decorrelated", calls("decorrelated"), 960, 1040)
+	says(t, "last, full over decorrelated", last("full")/last("decorrelated"), 1, 1.15)
+	says(t, "last, no wait over full", last("no-wait")/last("full"), 0.3, 0.6)
+}
+
+func TestStudyPlayers(t *testing.T) {
+	all := flown(t, studied(t, "players").WithProcesses(250_000), "players", 1, nil)
+	peak := func(name string) float64 { return all[name].PeakOverNormal.Mean }
+	says(t, "exact", peak("exact-2s"), 1.9, 2.1)
+	says(t, "fixed", peak("fixed-100ms"), 1.9, 2.1)
+	says(t, "spread", peak("1s-to-5s"), 1, 1.1)
+	lost := mean(all["none"], func(r sim.Result) float64 { return float64(r.Totals.Calls-r.Totals.Succeeded) / 250_000 })
+	says(t, "share of players hit", lost, 0.024, 0.026)
+}
+
+func TestStudyJitterDoesNotHelpAQueueThatHasCollapsed(t *testing.T) {
+	four := func(p *NamedPolicy) { p.Policy.Attempts = 4 }
+	all := flown(t, studied(t, "metastable-stall"), "jitters", 1, four)
+	for name, m := range all {
+		if back := m.Recovered == 1; back != (name == "none") {
+			t.Errorf("%s recovered: %t", name, back)
+		}
+	}
+	says(t, "no retry is back after", all["none"].Recovery.Mean, 28, 45)
+	for _, cure := range []string{"shed-queue", "lifo", "expired-work-dropped"} {
+		full := flown(t, studied(t, cure), "jitters", 1, four)["full"]
+		if full.Recovered != 1 {
+			t.Errorf("%s: full jitter did not recover", cure)
+			continue
+		}
+		says(t, cure+": full jitter is back after", full.Recovery.Mean, 0, 5)
+	}
+}
