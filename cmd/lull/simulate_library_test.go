@@ -7,6 +7,9 @@ import (
 	"github.com/lullgo/lull/config"
 )
 
+// raced is set when the race detector is on.
+var raced bool
+
 // Every scenario of the library is flown, small, three times: alone, beside
 // others, and on one core. The bytes that come out are the same, whoever runs
 // beside whom.
@@ -14,7 +17,7 @@ func TestEveryScenarioGivesTheSameBytes(t *testing.T) {
 	for _, s := range config.BuiltIn() {
 		t.Run(s.Name, func(t *testing.T) {
 			args := []string{s.Name, "--policy", "full-jitter,lull", "--json", "--quiet", "--seed", "7", "--clients", "200"}
-			if testing.Short() {
+			if testing.Short() || raced {
 				args = append(args, "--horizon", "20s")
 			}
 			first := simulate(t, append(args, "--workers", "1")...)

@@ -64,6 +64,9 @@ func rivals(t *testing.T) []sim.Contender {
 }
 
 func TestGrid(t *testing.T) {
+	if raced {
+		t.Skip("hundreds of flights: too many under the race detector")
+	}
 	ctx, start := context.Background(), time.Now()
 	cells := cells()
 	ours := make([]Recovered, len(cells))
@@ -255,3 +258,6 @@ func TestPeace(t *testing.T) {
 		}
 	})
 }
+
+// raced is set when the race detector is on.
+var raced bool

@@ -1,0 +1,5 @@
+//go:build race
+
+package grid
+
+func init() { raced = true }

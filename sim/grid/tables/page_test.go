@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReplaced(t *testing.T) {
+	text := "a\n<!-- table one -->\nold\n<!-- end -->\nb\n<!-- table two -->\n<!-- end -->\n"
+	want := "a\n<!-- table one -->\nold\n<!-- end -->\nb\n<!-- table two -->\nnew $1\n<!-- end -->\n"
+	if got := string(replaced([]byte(text), "two", "new $1\n")); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(page, []byte("<!-- table hang -->\n<!-- end -->\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		seeds int
+		page  string
+		names []string
+		want  string
+	}{
+		{0, "", nil, "-seeds is 0"},
+		{1, "", []string{"hung"}, `no table is called "hung"`},
+		{1, page, []string{"peace"}, `no table "peace": it has hang`},
+	} {
+		p := &printer{ctx: t.Context(), out: new(bytes.Buffer), seeds: c.seeds}
+		err := run(p, c.page, c.names)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %s", c, err, c.want)
+		}
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{1: "100", 0.999999: "99.99+", 0.99994: "99.99", 0: "0.00"} {
+		if got := percent(share); got != want {
+			t.Errorf("%v: %s, want %s", share, got, want)
+		}
+	}
+	if got := count(100000); got != "100,000" {
+		t.Error(got)
+	}
+}
