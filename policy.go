@@ -38,7 +38,7 @@ const maxAttempts = 1000
 // at most 10 s, 30 s for the whole call, waits with full jitter below 100 ms
 // and 200 ms (1 s and 2 s when throttled), attempts that timed out repeated only
 // if later ones are answered, and rarely, a retry budget of two and 10 % of the successful
-// calls of the last 10 s, and a circuit breaker that opens when for 5 s, and
+// calls of the last 10 s, and a circuit breaker that opens when for 2 s, and
 // three calls, there was nothing but failures. Its WorstCase is 30 s.
 //
 // These were chosen by simulation: a service of 1,000 requests/s came back from

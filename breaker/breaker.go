@@ -32,6 +32,7 @@ type Breaker struct {
 	streakFrom time.Duration // end of the first failure in the row
 	downFrom   time.Duration // when the outage began that opened it
 	closedAt   time.Duration // when it last closed; never: the lowest number
+	closedBy   time.Duration // how long the probe took that closed it
 	luck       uint64        // the latest random number
 	out        probes
 	audience   *audience // nil until there is something to tell

@@ -12,7 +12,7 @@ import (
 // What the zero Config stands for.
 const (
 	DefaultConsecutive    = 3
-	DefaultConsecutiveFor = 5 * time.Second
+	DefaultConsecutiveFor = 2 * time.Second
 	DefaultWindow         = 10 * time.Second
 	DefaultMinCalls       = 20
 	DefaultOpenMax        = 30 * time.Second
@@ -40,9 +40,12 @@ type Config struct {
 	// call does not. Zero: 3. Negative: this rule is off.
 	Consecutive int
 	// ConsecutiveFor is how long there must have been nothing but failures, from
-	// the end of the first in the row to the end of the last. Zero: 5 s.
-	// Negative: no minimum; use that only for calls made one after the other,
-	// since failures that return sooner than successes come out of turn.
+	// the end of the first in the row to the end of the last. Zero: 2 s.
+	// Negative: no minimum; use that only for calls made one after the other, since
+	// failures that return sooner than successes come out of turn.
+	// Within a Window of the last closing (or twice what the probe took that closed
+	// the breaker, if that is more) three times Consecutive failures in a tenth of
+	// that time do as well; but then it is no less than the probe took.
 	ConsecutiveFor time.Duration
 
 	// FailureRate is the share of failed calls, in (0,1], at which the breaker

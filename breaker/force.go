@@ -29,7 +29,7 @@ func (b *Breaker) ForceClosed(now time.Duration) {
 	}
 	b.forced = true
 	if b.state() != Closed {
-		b.close(now, Forced, 0)
+		b.close(now, 0, Forced, 0)
 	}
 }
 

@@ -113,7 +113,7 @@ func TestHangOfAFewThroughAFallInTraffic(t *testing.T) {
 }
 
 // By default a hang is noticed when calls have ended in nothing but time-outs for
-// five seconds, however many they are, or with the third, if that is later.
+// two seconds, however many they are, or with the third, if that is later.
 func TestHangOpensByDefault(t *testing.T) {
 	for _, timeout := range []time.Duration{10 * time.Millisecond, time.Second, time.Minute} {
 		for _, gap := range []time.Duration{time.Millisecond, time.Second, 12 * time.Second} {
@@ -134,7 +134,7 @@ func TestHangOpensByDefault(t *testing.T) {
 				}
 			}
 			first := healthy + timeout
-			if least, most := first+5*time.Second, first+max(5*time.Second, 2*gap)+2*gap; opened < least || opened > most {
+			if least, most := first+2*time.Second, first+max(2*time.Second, 2*gap)+2*gap; opened < least || opened > most {
 				t.Errorf("timeout %v, a call each %v: opened %v after the hang began, want %v to %v", timeout, gap, opened-healthy, least-healthy, most-healthy)
 			}
 		}

@@ -1,6 +1,10 @@
 package breaker
 
-import "time"
+import (
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+)
 
 // A verdict is what the end of a call says about the state of a closed breaker.
 type verdict struct {
@@ -47,9 +51,33 @@ func (b *Breaker) judgeStreak(now time.Duration, t Token, v *verdict) {
 		b.streakFrom = now
 	}
 	v.from = b.streakFrom
-	if !v.opens && n >= b.consecutive && since(v.from, now) >= b.consecutiveFor {
+	if !v.opens && n >= b.consecutive && since(v.from, now) >= b.rowNeeded(now, n) {
 		v.open(Consecutive, n, n)
 	}
+}
+
+// A relapse is relapseFailures times as many failures in one of relapseParts of the
+// time.
+const (
+	relapseFailures = 3
+	relapseParts    = 10
+)
+
+// rowNeeded is how long there must have been nothing but failures for a row of n to
+// open the breaker. Failures that begin again soon after it closed are the same
+// outage, which a process with many calls need not watch for as long. But it needs
+// what tells them from a share of calls that fail sooner than the others succeed:
+// after the time that the probe took which closed it, some of the others would be
+// back. The lock is held.
+func (b *Breaker) rowNeeded(now time.Duration, n int64) time.Duration {
+	soon := max(b.window, saturating.Add(b.closedBy, b.closedBy))
+	if b.consecutiveFor == 0 || since(b.closedAt, now) >= soon {
+		return b.consecutiveFor
+	}
+	if n/relapseFailures >= b.consecutive {
+		return max(b.consecutiveFor/relapseParts, b.closedBy)
+	}
+	return max(b.consecutiveFor, b.closedBy)
 }
 
 // forget takes a call back that says nothing.

@@ -22,6 +22,7 @@ type model struct {
 	until    time.Duration
 	forced   bool
 	closedAt time.Duration
+	closedBy time.Duration // the probe's duration
 	openings int
 	streak   int
 	from     time.Duration // end of the first failure of the streak
@@ -145,7 +146,7 @@ func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() t
 			m.openings++
 		case o == Success && m.wins+1 == m.c.Probes:
 			m.change(Closed, ProbesSucceeded, now, m.c.Probes, 0)
-			m.closed(now)
+			m.closed(now, took)
 		case o == Success:
 			m.wins++
 		}
@@ -196,18 +197,25 @@ func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() t
 	} else {
 		m.streak = 0
 	}
+	needed := m.c.ConsecutiveFor
+	if needed > 0 && now-m.closedAt < max(m.c.Window, 2*m.closedBy) {
+		if m.streak >= 3*m.c.Consecutive {
+			needed /= 10
+		}
+		needed = max(needed, m.closedBy)
+	}
 	switch {
 	case rateTrip:
 		trip(FailureRate, part, whole)
 	case slowTrip:
 		trip(SlowRate, slowPart, slowWhole)
-	case o == Failure && m.c.Consecutive > 0 && m.streak >= m.c.Consecutive && max(0, now-m.from) >= m.c.ConsecutiveFor:
+	case o == Failure && m.c.Consecutive > 0 && m.streak >= m.c.Consecutive && max(0, now-m.from) >= needed:
 		trip(Consecutive, m.streak, m.streak)
 	}
 }
 
-func (m *model) closed(now time.Duration) {
-	m.closedAt, m.calls, m.streak = now, nil, 0
+func (m *model) closed(now, took time.Duration) {
+	m.closedAt, m.closedBy, m.calls, m.streak = now, took, nil, 0
 }
 
 func TestModel(t *testing.T) {
@@ -347,7 +355,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 			m.forced = true
 			if m.state != Closed {
 				m.change(Closed, Forced, now, 0, 0)
-				m.closed(now)
+				m.closed(now, 0)
 			}
 		case n < 970:
 			b.Auto(now)

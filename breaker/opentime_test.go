@@ -105,10 +105,10 @@ func TestOpenTimeGrowsWithTheOutage(t *testing.T) {
 // probes it takes.
 func TestOpenTimeNoticesTheEnd(t *testing.T) {
 	for _, outage := range []time.Duration{30 * second, 2 * time.Minute, 10 * time.Minute} {
-		b := opensAfter(t, Config{OpenMax: time.Hour}, 5*second, second, nil)
+		b := opensAfter(t, Config{OpenMax: time.Hour}, 2*second, second, nil)
 		r := rand.New(rand.NewPCG(1, 16))
 		probes := 0
-		now := b.RetryAt(5 * second)
+		now := b.RetryAt(2 * second)
 		for ; now < outage; probes++ {
 			tok := probeNow(t, b, now)
 			now += second

@@ -66,7 +66,7 @@ func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() ui
 	case Success:
 		b.wins++
 		if int32(b.wins) >= b.probes {
-			b.close(now, ProbesSucceeded, int64(b.wins))
+			b.close(now, took, ProbesSucceeded, int64(b.wins))
 			return
 		}
 		b.setGate()

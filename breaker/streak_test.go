@@ -26,8 +26,8 @@ func TestStreakThresholds(t *testing.T) {
 		fails []time.Duration // when the failures end
 		want  State
 	}{
-		{"three over five seconds", Config{}, []time.Duration{0, s, 5 * s}, Open},
-		{"three over a little less", Config{}, []time.Duration{0, s, 5*s - 1}, Closed},
+		{"three over two seconds", Config{}, []time.Duration{0, s, 2 * s}, Open},
+		{"three over a little less", Config{}, []time.Duration{0, s, 2*s - 1}, Closed},
 		{"two", Config{}, []time.Duration{0, time.Hour}, Closed},
 		{"three over two hours", Config{}, []time.Duration{0, time.Hour, 2 * time.Hour}, Open},
 		{"many at once", Config{}, make([]time.Duration, 1000), Closed},
@@ -36,8 +36,8 @@ func TestStreakThresholds(t *testing.T) {
 		{"no minimum", Config{ConsecutiveFor: -1}, []time.Duration{0, 0, 0}, Open},
 		{"two without a minimum", Config{ConsecutiveFor: -1}, []time.Duration{0, 0}, Closed},
 		{"one", Config{Consecutive: 1, ConsecutiveFor: -1}, []time.Duration{0}, Open},
-		{"one, which cannot span five seconds", Config{Consecutive: 1}, []time.Duration{0}, Closed},
-		{"off", Config{Consecutive: -1}, []time.Duration{0, s, 5 * s, time.Hour}, Closed},
+		{"one, which cannot span two seconds", Config{Consecutive: 1}, []time.Duration{0}, Closed},
+		{"off", Config{Consecutive: -1}, []time.Duration{0, s, 2 * s, time.Hour}, Closed},
 		{"a clock that runs backwards", Config{}, []time.Duration{5 * s, 3 * s, 0}, Closed},
 		{"the longest time", Config{ConsecutiveFor: math.MaxInt64}, []time.Duration{math.MinInt64 / 2, 0, math.MaxInt64}, Open},
 	} {
@@ -61,16 +61,16 @@ func TestStreakOfAnythingBetween(t *testing.T) {
 	}{{Success, Closed}, {Neutral, Open}, {Outcome(99), Open}} {
 		b := must(t, Config{})
 		fails(b, 0, 0)
-		fails(b, time.Second, 0)
-		run(b, 2*time.Second, 1, c.between)
-		fails(b, 5*time.Second, 0)
-		fails(b, 6*time.Second, 0)
-		if got := b.State(6 * time.Second); got != c.want {
+		fails(b, time.Second/2, 0)
+		run(b, time.Second, 1, c.between)
+		fails(b, 2*time.Second, 0)
+		fails(b, 3*time.Second, 0)
+		if got := b.State(3 * time.Second); got != c.want {
 			t.Errorf("%v among failures: %v, want %v", c.between, got, c.want)
 		}
 		if c.want == Closed {
-			fails(b, 10*time.Second, 0) // third in the row that began at 5 s
-			if got := b.State(10 * time.Second); got != Open {
+			fails(b, 4*time.Second, 0) // third in the row that began at 2 s
+			if got := b.State(4 * time.Second); got != Open {
 				t.Errorf("after a row of its own: %v, want open", got)
 			}
 		}
@@ -89,15 +89,88 @@ func TestStreakOfAnythingBetween(t *testing.T) {
 // A row ends with the state in which it began.
 func TestStreakBeginsAnewAfterClosing(t *testing.T) {
 	b := must(t, Config{})
-	for _, now := range []time.Duration{0, time.Second, 5 * time.Second} {
+	for _, now := range []time.Duration{0, time.Second, 2 * time.Second} {
 		fails(b, now, time.Second)
 	}
-	at := b.RetryAt(5 * time.Second)
+	at := b.RetryAt(2 * time.Second)
 	b.Done(at, probeNow(t, b, at), Success, nil)
 	fails(b, at, 0)
 	fails(b, at+time.Second, 0)
 	if s := b.State(at + time.Second); s != Closed {
 		t.Errorf("two failures after closing: %v, want closed", s)
+	}
+}
+
+// Failures that begin again within a Window of the closing need a tenth of the
+// time to open the breaker if they are three times as many; and as long as a
+// success takes.
+func TestStreakOfARelapse(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		cfg         Config
+		failures    int           // nine, if zero
+		after, last time.Duration // from the closing to the first failure, and on to the last
+		want        State
+		probe       time.Duration // how long it took
+	}{
+		{name: "at once", last: 200 * ms, want: Open},
+		{name: "a little too short", last: 200*ms - 1, want: Closed},
+		{name: "too few", failures: 8, last: 2*second - 1, want: Closed},
+		{name: "few, the whole time", failures: 3, last: 2 * second, want: Open},
+		{name: "within the window", after: DefaultWindow - 201*ms, last: 200 * ms, want: Open},
+		{name: "judged at the end of the window", after: DefaultWindow - 200*ms, last: 200 * ms, want: Closed},
+		{name: "after the window", after: DefaultWindow, last: 2*second - 1, want: Closed},
+		{name: "after the window, the whole time", after: DefaultWindow, last: 2 * second, want: Open},
+		{name: "of one's own", cfg: Config{Consecutive: 2, ConsecutiveFor: 10 * second, Window: 5 * second}, failures: 6, after: second, last: second, want: Open},
+		{name: "of one's own, too few", cfg: Config{Consecutive: 2, ConsecutiveFor: 10 * second, Window: 5 * second}, failures: 5, after: second, last: second, want: Closed},
+		{name: "of one's own, too short", cfg: Config{Consecutive: 2, ConsecutiveFor: 10 * second, Window: 5 * second}, failures: 6, after: second, last: second - 1, want: Closed},
+		{name: "after a probe that took long", last: 500 * ms, probe: 500 * ms, want: Open},
+		{name: "sooner than a success could be back", last: 500*ms - 1, probe: 500 * ms, want: Closed},
+		{name: "a success takes longer than the rule", last: 8*second - 1, probe: 8 * second, want: Closed},
+		{name: "few, and a success takes longer than the rule", failures: 3, last: 8*second - 1, probe: 8 * second, want: Closed},
+		{name: "and than the window", after: 7 * second, last: 8*second - 1, probe: 8 * second, want: Closed},
+		{name: "no minimum", cfg: Config{ConsecutiveFor: -1}, failures: 3, probe: 8 * second, want: Open},
+	} {
+		b := must(t, c.cfg)
+		for n := range 3 {
+			fails(b, time.Duration(n)*10*second, second)
+		}
+		at := 20 * second
+		if b.state() != Open {
+			t.Fatalf("%s: %v after three failures in 20 s", c.name, b.state())
+		}
+		at = time.Duration(b.gate.Load())
+		tok := probeNow(t, b, at)
+		at += c.probe
+		b.Done(at, tok, Success, nil)
+		n := c.failures
+		if n == 0 {
+			n = 9
+		}
+		for range n - 1 {
+			fails(b, at+c.after, 0)
+		}
+		fails(b, at+c.after+c.last, second)
+		if got := b.state(); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	// A success in between: it is no relapse that lasts.
+	b := must(t, Config{})
+	for n := range 3 {
+		fails(b, time.Duration(n)*10*second, second)
+	}
+	at := b.RetryAt(20 * second)
+	b.Done(at, probeNow(t, b, at), Success, nil)
+	for n := range 100 {
+		now := at + time.Duration(n)*50*ms
+		for range 20 {
+			fails(b, now, 0)
+		}
+		run(b, now, 1, Success)
+		if got := b.state(); got != Closed {
+			t.Fatalf("twenty failures and a success, %v after closing: %v", now-at, got)
+		}
 	}
 }
 
@@ -107,7 +180,7 @@ func TestStreakChange(t *testing.T) {
 	for now := time.Duration(0); now < 8*time.Second; now += time.Second {
 		fails(b, now, 2*time.Second)
 	}
-	want := []Change{{From: Closed, To: Open, Reason: Consecutive, At: 5 * time.Second, Until: 5500 * time.Millisecond, Calls: 6, Failures: 6}}
+	want := []Change{{From: Closed, To: Open, Reason: Consecutive, At: 2 * time.Second, Until: 2200 * time.Millisecond, Calls: 3, Failures: 3}}
 	if len(heard) == 0 || heard[0] != want[0] {
 		t.Errorf("heard %+v, want %+v first", heard, want)
 	}
@@ -197,6 +270,51 @@ func TestGenerationsComeRound(t *testing.T) {
 			if s := b.State(at); s != Closed {
 				t.Errorf("%d before the turn: after a success and stale failures %v, want closed", before, s)
 			}
+		}
+	}
+}
+
+// An outage that ends in a share of errors, which return sooner than successes: the
+// breaker that it opened closes, and does not take what comes back first for the
+// same outage.
+func TestNoRelapseByErrorsThatReturnFirst(t *testing.T) {
+	const outage, minute = 5 * second, time.Minute
+	type end struct {
+		at  time.Duration
+		tok Token
+		o   Outcome
+	}
+	for _, slow := range []time.Duration{700 * ms, 3 * second} {
+		b := must(t, Config{})
+		r := rand.New(rand.NewPCG(1, 17))
+		var early, late []end // errors and successes, each in order
+		calls, refused := 0, 0
+		for now := time.Duration(0); now < 2*minute; now += 3 * ms {
+			for len(early) > 0 && early[0].at <= now {
+				b.Done(now, early[0].tok, early[0].o, r.Uint64)
+				early = early[1:]
+			}
+			for len(late) > 0 && late[0].at <= now {
+				b.Done(now, late[0].tok, late[0].o, r.Uint64)
+				late = late[1:]
+			}
+			tok, ok := b.Start(now)
+			if now > minute {
+				calls++
+				if !ok {
+					refused++
+				}
+			}
+			switch {
+			case !ok:
+			case now < outage || r.Float64() < 0.3:
+				early = append(early, end{now + 300*ms, tok, Failure})
+			default:
+				late = append(late, end{now + slow, tok, Success})
+			}
+		}
+		if refused > 0 {
+			t.Errorf("successes take %v: a minute after the outage %d of %d calls are refused", slow, refused, calls)
 		}
 	}
 }

@@ -132,15 +132,15 @@ func (b *Breaker) open(at, took time.Duration, c Change, luck uint64) {
 	b.move(Open, c)
 }
 
-// close begins a new count.
-func (b *Breaker) close(now time.Duration, why Reason, calls int64) {
+// close begins a new count, because of a probe that took so long.
+func (b *Breaker) close(now, took time.Duration, why Reason, calls int64) {
 	if c := b.counted.Load(); c != nil {
 		c.started.Reset()
 		c.failed.reset()
 		c.slow.reset()
 	}
 	b.streak.Store(0)
-	b.closedAt = now
+	b.closedAt, b.closedBy = now, took
 	b.move(Closed, Change{Reason: why, At: now, Calls: calls})
 }
 
