@@ -28,13 +28,22 @@ type Spec struct {
 
 // A Step is the engine's answer: go on (after Wait), or the call is Done.
 type Step struct {
-	Done      bool
-	Reason    Reason        // if Done
-	Full      bool          // Attempt, Queue: the concurrency limit has no room now, but the policy allows to wait for it
-	Exhausted bool          // Next: the retry budget has just refused for the first time since it last paid
-	Wait      time.Duration // Next: how long to wait before the next attempt; Queue: how long at most to wait for room
-	Ceiling   time.Duration // Next: the wait before jitter
+	Decision
+	Wait    time.Duration // Next: how long to wait before the next attempt; Queue: how long at most to wait for room
+	Ceiling time.Duration // Next: the wait before jitter
 }
+
+// A Decision is what a Step says, but for its times. (It is a struct of its own
+// because the compiler keeps one of at most four fields in registers.)
+type Decision struct {
+	Done      bool
+	Reason    Reason // if Done
+	Full      bool   // Attempt, Queue: the concurrency limit has no room now, but the policy allows to wait for it
+	Exhausted bool   // Next: the retry budget has just refused for the first time since it last paid
+}
+
+// done is the Step that ends a call.
+func done(r Reason) Step { return Step{Decision: Decision{Done: true, Reason: r}} }
 
 // A Call is one logical call in flight, as the engine sees it: the exported,
 // sans-I/O half of [Do], for drivers with a clock of their own. It never reads a
@@ -52,22 +61,32 @@ type Step struct {
 // nil stands for the middle of every range. A Call is used by one goroutine at
 // a time; of its copies only one may be used on.
 type Call struct {
+	// What every attempt needs comes first, so that drivers with millions of calls
+	// can keep it, and what they need themselves, in one line of the cache.
 	d        *Dependency
 	began    time.Duration // the attempt under way, or the call before the first
 	deadline time.Duration // of the call: the nearer of policy's and caller's
 	wait     time.Duration // the last one drawn, for decorrelated jitter
-	receipt  budget.Receipt
-	token    breaker.Token
 	attempts int16
-	last     Kind // of the last verdict
 	reason   Reason
-	answered bool // the last verdict was on an answer of the dependency itself
+	repeat   repetition
+	answered bool // a permanent failure was an answer of the dependency itself
 	paid     bool // an attempt is under way that receipt paid for
 	permit   bool // a place under the concurrency limit is held
 	ended    bool // for reason
-	unsafe   bool // Spec.NotIdempotent
-	oneShot  bool // Spec.NotReplayable
+
+	receipt budget.Receipt
+	token   breaker.Token
 }
+
+// repetition is when the operation of a call may be repeated.
+type repetition uint8
+
+const (
+	anyTime     repetition = iota
+	ifNeverSent            // Spec.NotIdempotent
+	notAtAll               // Spec.NotReplayable
+)
 
 const never = time.Duration(math.MaxInt64)
 
@@ -77,24 +96,33 @@ const never = time.Duration(math.MaxInt64)
 func (d *Dependency) Start(now time.Duration, spec Spec) (Call, Step) {
 	var c Call
 	if no := c.begin(d, now, spec); no != Succeeded {
-		return c, Step{Done: true, Reason: no}
+		return c, done(no)
 	}
 	return c, Step{}
 }
 
 // StartIn is Start for a Call that the driver has a place for: c is overwritten.
 func (d *Dependency) StartIn(c *Call, now time.Duration, spec Spec) Step {
-	*c = Call{}
 	if no := c.begin(d, now, spec); no != Succeeded {
-		return Step{Done: true, Reason: no}
+		return done(no)
 	}
 	return Step{}
 }
 
 // begin is Start in place. It says why not, or Succeeded.
 func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
-	c.d, c.began, c.deadline = d, now, never
-	c.unsafe, c.oneShot = spec.NotIdempotent, spec.NotReplayable
+	c.d, c.began, c.deadline, c.wait = d, now, never, 0
+	c.attempts, c.reason, c.repeat = 0, Succeeded, anyTime
+	c.answered, c.paid, c.permit, c.ended = false, false, false, false
+	if !d.plan.empty { // or they are never looked at
+		c.receipt, c.token = 0, breaker.Token{}
+	}
+	switch {
+	case spec.NotReplayable:
+		c.repeat = notAtAll
+	case spec.NotIdempotent:
+		c.repeat = ifNeverSent
+	}
 	if limit := d.plan.policy.Deadline; limit > 0 {
 		c.deadline = saturating.Add(max(now, 0), limit)
 	}
@@ -128,6 +156,9 @@ func (c *Call) refuse(why Reason) Reason {
 	return why
 }
 
+// Dependency is what the call was started on; nil before.
+func (c *Call) Dependency() *Dependency { return c.d }
+
 // Attempts is the number of attempts begun so far.
 func (c *Call) Attempts() int { return int(c.attempts) }
 
@@ -158,7 +189,7 @@ func (c *Call) left(now time.Duration) time.Duration {
 // ask Queue.
 func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	if c.over() {
-		return Step{Done: true, Reason: c.reason}
+		return done(c.reason)
 	}
 	if no := c.late(now); no != Succeeded {
 		return c.finish(now, no, random)
@@ -167,7 +198,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	case c.admitted(now):
 		return Step{}
 	case c.d.plan.policy.Limit.MaxWait > 0:
-		return Step{Full: true}
+		return Step{Decision: Decision{Full: true}}
 	}
 	return c.finish(now, Limited, random)
 }
@@ -221,7 +252,7 @@ func (c *Call) closed(now time.Duration) bool {
 // must be; after Step.Wait at the latest, LeaveQueue must be.
 func (c *Call) Queue(now time.Duration, w *bulkhead.Waiter, random func() uint64) Step {
 	if c.over() {
-		return Step{Done: true, Reason: c.reason}
+		return done(c.reason)
 	}
 	l := c.limiter()
 	if l == nil {
@@ -231,7 +262,7 @@ func (c *Call) Queue(now time.Duration, w *bulkhead.Waiter, random func() uint64
 	case bulkhead.Admitted:
 		return c.Admitted(now, random)
 	case bulkhead.Queued:
-		return Step{Full: true, Wait: min(w.Deadline-now, c.left(now))}
+		return Step{Decision: Decision{Full: true}, Wait: min(w.Deadline-now, c.left(now))}
 	}
 	return c.finish(now, Limited, random)
 }
@@ -295,10 +326,9 @@ func (c *Call) roomFor() *bulkhead.Limiter {
 //  9. Does the retry budget pay for it? It is charged here, before the wait.
 func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	if c.over() {
-		return Step{Done: true, Reason: c.reason}
+		return done(c.reason)
 	}
 	c.letGo(now)
-	c.last, c.answered = v.Kind, v.Code != CodeUnclassified && v.Code != CodeRetriedBelow
 	switch v.Kind {
 	case KindSuccess:
 		return c.finish(now, Succeeded, random)
@@ -311,6 +341,7 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 		}
 		return c.finish(now, ServerSaidStop, random)
 	default:
+		c.answered = v.Code != CodeUnclassified && v.Code != CodeRetriedBelow
 		return c.finish(now, FailedPermanent, random)
 	}
 	p := c.d.plan
@@ -318,10 +349,10 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	if pays != nil {
 		pays.Failed(now)
 	}
-	if c.oneShot {
+	switch {
+	case c.repeat == notAtAll:
 		return c.finish(now, CannotReplay, random)
-	}
-	if c.unsafe && !v.NeverSent {
+	case c.repeat == ifNeverSent && !v.NeverSent:
 		return c.finish(now, UnsafeToRepeat, random)
 	}
 	retry := int(c.attempts)
@@ -381,17 +412,18 @@ func (c *Call) mayRepeatTimeout() bool {
 // so as to end before the deadline if the hint itself does.
 func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() uint64) (wait, ceiling time.Duration) {
 	p := c.d.plan
-	draw, before := p.wait, p.ceiling
-	if v.Kind == KindThrottled {
-		draw, before = p.throttled.Delay, p.throttled.Ceiling
-	}
 	if v.After <= 0 {
-		wait = max(draw(retry, c.wait, random), 0)
-		c.wait = wait
-		if before == nil {
-			return wait, wait
+		switch {
+		case v.Kind == KindThrottled:
+			wait, ceiling = p.throttled.Draw(retry, c.wait, random)
+		case p.custom != nil:
+			wait = max(p.custom(retry, c.wait, random), 0)
+			ceiling = wait
+		default:
+			wait, ceiling = p.waits.Draw(retry, c.wait, random)
 		}
-		return wait, before(retry)
+		c.wait = wait
+		return wait, ceiling
 	}
 	spread := hintSpread(v.After, p.throttled.Ceiling(retry))
 	spread = min(spread, max(left-v.After-1, 0))
@@ -433,7 +465,7 @@ func (c *Call) letGo(now time.Duration) {
 func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	c.letGo(now)
 	if c.over() {
-		return Step{Done: true, Reason: c.reason}
+		return done(c.reason)
 	}
 	c.reason = r
 	c.ended = true
@@ -444,7 +476,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	s := c.d.known()
 	if s == nil {
 		if outcome != breaker.Failure {
-			return Step{Done: true, Reason: r}
+			return done(r)
 		}
 		s = c.d.memory()
 	}
@@ -457,7 +489,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	if b := s.timeouts; b != nil {
 		b.End(now, r == Succeeded, 0)
 	}
-	return Step{Done: true, Reason: r}
+	return done(r)
 }
 
 // succeed is Next for a first attempt that succeeded, and does the same in a
@@ -489,7 +521,7 @@ func (c *Call) outcome(r Reason) breaker.Outcome {
 	switch {
 	case r == CallerCanceled || c.attempts == 0:
 		return breaker.Neutral
-	case c.last == KindSuccess && r == Succeeded:
+	case r == Succeeded:
 		return breaker.Success
 	case r == FailedPermanent && c.answered:
 		return breaker.Success

@@ -34,8 +34,8 @@ type Dependency struct {
 type plan struct {
 	policy    Policy // with defaults
 	attempts  int    // as Policy.allowed
-	ceiling   func(retry int) time.Duration
-	wait      backoff.Func
+	waits     *backoff.Prepared
+	custom    backoff.Func // instead of waits; nil: none
 	throttled *backoff.Prepared
 	classify  Classifier
 	observer  Observer
@@ -107,8 +107,7 @@ func WithObserver(o Observer) Option {
 func WithBackoff(f backoff.Func) Option {
 	return func(p *plan) {
 		if f != nil {
-			p.wait = f
-			p.ceiling = nil
+			p.custom = f
 		}
 	}
 }
@@ -151,12 +150,10 @@ func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
 		return nil, &policyError{name, err}
 	}
 	p = p.WithDefaults()
-	waits := p.Backoff.Prepare()
 	pl := &plan{
 		policy:    p,
 		attempts:  p.allowed(),
-		ceiling:   waits.Ceiling,
-		wait:      waits.Delay,
+		waits:     p.Backoff.Prepare(),
 		throttled: p.throttled().Prepare(),
 		classify:  Classify,
 		rand:      rand.Uint64,

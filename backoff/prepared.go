@@ -40,6 +40,14 @@ func (p *Prepared) Delay(retry int, prev time.Duration, rnd func() uint64) time.
 	return p.Schedule.Delay(retry, prev, rnd)
 }
 
+// Draw is Delay and Ceiling at once.
+func (p *Prepared) Draw(retry int, prev time.Duration, rnd func() uint64) (wait, ceiling time.Duration) {
+	if i := max(retry, 1) - 1; i < p.known {
+		return uniform(p.first[i].lo, p.first[i].hi, rnd), p.first[i].ceiling
+	}
+	return p.Schedule.Delay(retry, prev, rnd), p.Schedule.Ceiling(retry)
+}
+
 // Ceiling is as Schedule.Ceiling.
 func (p *Prepared) Ceiling(retry int) time.Duration {
 	if i := max(retry, 1) - 1; i < p.known {

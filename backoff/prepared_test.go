@@ -23,6 +23,9 @@ func TestPreparedIsTheSchedule(t *testing.T) {
 			if got, want := p.Delay(retry, prev, draw), s.Delay(retry, prev, draw); got != want {
 				t.Fatalf("%+v, retry %d: prepared %v, else %v", s, retry, got, want)
 			}
+			if wait, ceiling := p.Draw(retry, prev, draw); wait != s.Delay(retry, prev, draw) || ceiling != s.Ceiling(retry) {
+				t.Fatalf("%+v, retry %d: drawn %v of %v, else %v of %v", s, retry, wait, ceiling, s.Delay(retry, prev, draw), s.Ceiling(retry))
+			}
 			if got, want := p.Ceiling(retry), s.Ceiling(retry); got != want {
 				t.Fatalf("%+v, retry %d: ceiling %v, else %v", s, retry, got, want)
 			}

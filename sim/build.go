@@ -46,6 +46,9 @@ func (b *builder) build() error {
 	if n := len(b.verdicts); n > math.MaxUint16 {
 		b.problems.Add("Services", n, "no more than 65535 kinds of failure (hints that differ)")
 	}
+	if n := len(w.origins); n > math.MaxUint16 {
+		b.problems.Add("Fleets", n, "no more than 65535 fleets and calls between services")
+	}
 	if err := b.problems.Err(); err != nil {
 		return err
 	}
@@ -136,6 +139,7 @@ func (b *builder) fleet(i int, f *Fleet) {
 	o.fleet, o.patient = f, f.Deadline
 	o.spec.NotIdempotent = f.NotIdempotent && !f.Keyed
 	o.counted = f.NotIdempotent
+	o.again = f.Arrivals.Kind == Closed || f.Reload.Times > 0
 	o.reload, o.think = newSampler(f.Reload.After), newSampler(f.Arrivals.Think)
 	s := &stream{o: o, a: &f.Arrivals, key: draw.Mix(b.seed, uint64(i)+1), ramp: f.Arrivals.Ramp}
 	s.first()
@@ -154,7 +158,7 @@ func (b *builder) fleet(i int, f *Fleet) {
 
 // origin makes the dependencies of those who call.
 func (b *builder) origin(field, name, target, policy string, processes int, attempt time.Duration, n Network) *origin {
-	o := &origin{target: b.services[target], index: uint32(len(b.w.origins)), network: n, forward: newSampler(n.Latency)}
+	o := &origin{target: b.services[target], index: uint16(len(b.w.origins)), network: n, forward: newSampler(n.Latency)}
 	o.still = o.forward.never && n.Loss == 0 && n.LossBack == 0
 	b.w.origins = append(b.w.origins, o)
 	c, ok := b.named[policy]
@@ -184,5 +188,6 @@ func (b *builder) origin(field, name, target, policy string, processes int, atte
 		processes = 1 // one is as good as many
 	}
 	o.deps = d.Clones(processes)
+	b.w.remembers = b.w.remembers || processes > 1
 	return o
 }

@@ -22,7 +22,8 @@ type origin struct {
 	still     bool // no latency and no loss
 
 	fleet    *Fleet // nil for a hop
-	index    uint32
+	index    uint16
+	again    bool // a place of a flight is used for several calls of one process
 	reload   sampler
 	think    sampler
 	spec     lull.Spec
@@ -41,19 +42,24 @@ func (o *origin) dependency(process uint32) *lull.Dependency {
 	return &o.deps[process]
 }
 
-// A flight is one logical call, from its beginning to its end.
+// A flight is one logical call, from its beginning to its end. With millions of
+// them each lies in memory that no cache holds, so what every event needs comes
+// first, in one line of the cache with the first part of the call. What follows it
+// is looked at only by those who need it.
 type flight struct {
-	call              lull.Call
-	began             time.Duration
-	key               uint64 // of its randomness
-	gen               uint32 // goes up with each thing that ends
-	origin            uint32
+	key     uint64 // of its randomness
+	gen     uint32 // goes up with each thing that ends
+	origin  uint16
+	verdict uint16 // for the event answer
+	began   time.Duration
+	call    lull.Call
+
+	op                uint64 // what the user wants done; stays the same when they come back
 	process           uint32
 	job               uint32 // the latest attempt's
 	parent, parentGen uint32 // hop: the job that it is made for
-	verdict           uint16 // for the event answer
 	reloads           uint8  // how often the user has come back
-	op                uint64 // what the user wants done; stays the same when they come back
+	_                 [15]byte
 }
 
 // place is a call's place in line for room under a concurrency limit.
@@ -62,18 +68,24 @@ type place struct{ waiter bulkhead.Waiter }
 // begin starts a call of process p of o, with its own key of randomness.
 func (w *world) begin(o *origin, p uint32, key uint64, deadline time.Duration) (uint32, *flight) {
 	i, f := w.flights.take()
-	f.origin, f.process, f.key, f.op, f.reloads = o.index, p, key, key, 0
-	w.start(i, f, o, deadline)
+	f.origin, f.key = o.index, key
+	if o.counted {
+		f.op = key
+	}
+	if o.again {
+		f.process, f.reloads = p, 0
+	}
+	w.start(i, f, o, p, deadline)
 	return i, f
 }
 
 // start starts the call that f stands for, maybe not its first.
-func (w *world) start(i uint32, f *flight, o *origin, deadline time.Duration) {
+func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline time.Duration) {
 	f.began = w.now
 	w.rec.begin(w.now, o.fleet != nil)
 	spec := o.spec
 	spec.Deadline = deadline
-	if step := o.dependency(f.process).StartIn(&f.call, w.now, spec); step.Done {
+	if step := o.dependency(process).StartIn(&f.call, w.now, spec); step.Done {
 		w.end(i, f, step.Reason)
 		return
 	}
@@ -110,7 +122,8 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 		delete(w.waiting, i)
 		w.take(i, f, f.call.LeaveQueue(w.now, &p.waiter, lull.Limited, w.random))
 	case again:
-		w.start(i, f, w.origins[f.origin], w.patience(w.origins[f.origin]))
+		o := w.origins[f.origin]
+		w.start(i, f, o, f.process, w.patience(o))
 	}
 }
 
@@ -224,7 +237,9 @@ func (w *world) sendPlain(i uint32, f *flight, o *origin, l luck, until, there, 
 	s := o.target
 	verdict, at := s.serve(w, w.now+there, l)
 	if verdict == verdictOK && at <= w.s.Horizon && (at <= until || !s.def.CancelWork) {
-		w.effect(s, o, f.op, f.key)
+		if o.counted {
+			w.effect(s, o, f.op, f.key)
+		}
 		if at > until {
 			w.rec.wasted(at)
 		}
@@ -291,7 +306,7 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 		w.hopEnded(parent, gen, why == lull.Succeeded)
 		return
 	}
-	if why != lull.Succeeded && int(f.reloads) < o.fleet.Reload.Times {
+	if why != lull.Succeeded && o.again && int(f.reloads) < o.fleet.Reload.Times {
 		src := draw.From(draw.Mix(f.key, 1<<32+uint64(f.reloads)))
 		if draw.Unit(src.Uint64()) < o.fleet.Reload.Share {
 			f.reloads++

@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"testing"
+	"unsafe"
 )
 
 // A ring does what a slice would.
@@ -40,7 +41,7 @@ func TestRing(t *testing.T) {
 // latest that was given back comes first.
 func TestSlab(t *testing.T) {
 	var s slab[int]
-	const n = (manyPieces+blockPieces)*pieceSize + 5
+	const n = 2*blockSize + 5
 	var at []*int
 	for i := range n {
 		k, p := s.take()
@@ -67,4 +68,29 @@ func TestSlab(t *testing.T) {
 		t.Errorf("given out again: %v", again)
 	}
 	want(t, "in use", s.inUse(), n+1)
+	for i := range uint32(n) { // all of them back, and out again
+		s.give(i)
+	}
+	for i := range uint32(n) {
+		if k, _ := s.take(); k != n-1-i {
+			t.Fatalf("given out again: %d, want %d", k, n-1-i)
+		}
+	}
+}
+
+// What every event of a flight needs lies in one line of the cache.
+func TestFlightsLieInLines(t *testing.T) {
+	const line = 64
+	var f flight
+	want(t, "size of a flight", unsafe.Sizeof(f), 2*line)
+	// Of a call, the first 40 bytes: up to what it paid, and its place at the breaker.
+	if end := unsafe.Offsetof(f.call) + 40; end > line {
+		t.Errorf("%d bytes are needed by every event, want %d at most", end, line)
+	}
+	var s slab[flight]
+	for i := range uint32(blockSize + pieceSize + 1) {
+		if _, p := s.take(); i%pieceSize == 0 && uintptr(unsafe.Pointer(p))%line != 0 {
+			t.Fatalf("flight %d lies across two lines", i)
+		}
+	}
 }

@@ -54,7 +54,7 @@ type job struct {
 	flightGen uint32
 	service   uint32
 	host      uint32
-	origin    uint32
+	origin    uint16
 	verdict   uint16
 	attempt   uint16
 	hop       uint16 // how many of the service's own calls are made
@@ -241,14 +241,13 @@ func (w *world) work(i uint32, j *job) time.Duration {
 		j.hop++
 		o := s.calls[n]
 		f, fl := w.flights.take()
-		fl.origin, fl.process, fl.reloads, fl.parent = o.index, j.host, 0, i
-		fl.parentGen = j.gen
+		fl.origin, fl.parent, fl.parentGen = o.index, i, j.gen
 		fl.key = draw.Mix(j.key, uint64(n))
 		var deadline time.Duration
 		if o.hop.Deadline {
 			deadline = j.until
 		}
-		w.start(f, fl, o, deadline)
+		w.start(f, fl, o, j.host, deadline)
 		return 0
 	}
 	src := draw.From(j.key)

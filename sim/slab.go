@@ -2,54 +2,78 @@ package sim
 
 import "github.com/lullgo/lull/internal/hugepage"
 
-// A slab holds many values of one type, in pieces that never move, and gives
-// freed places out again, the latest first. The zero slab is empty.
+// A slab holds many values of one type, which never move, and gives freed places
+// out again, the latest first. The zero slab is empty.
 type slab[T any] struct {
-	pieces []*[pieceSize]T
-	free   []uint32
+	pieces []*[pieceSize]T // of the first block
+	blocks []*[blockSize]T // the first is nil
+	free   pile
 	used   uint32
 }
 
 const (
 	pieceBits = 10
 	pieceSize = 1 << pieceBits
-	// From manyPieces on they are made blockPieces at a time, for which large
-	// pages pay.
-	manyPieces  = 64
-	blockPieces = 64
+	// A block is a piece for which large pages pay. That there are few of them keeps
+	// the table of blocks in the nearest cache.
+	blockBits = 16
+	blockSize = 1 << blockBits
 )
 
 // at is the value in place i.
-func (s *slab[T]) at(i uint32) *T { return &s.pieces[i>>pieceBits][i&(pieceSize-1)] }
+func (s *slab[T]) at(i uint32) *T {
+	if i < blockSize {
+		return &s.pieces[i>>pieceBits][i%pieceSize]
+	}
+	return &s.blocks[i>>blockBits][i%blockSize]
+}
 
 // take gives a place, whose value is as it was left.
 func (s *slab[T]) take() (uint32, *T) {
-	if n := len(s.free); n > 0 {
-		i := s.free[n-1]
-		s.free = s.free[:n-1]
+	if s.free.n > 0 {
+		i := s.free.pop()
 		return i, s.at(i)
 	}
 	i := s.used
-	if i>>pieceBits == uint32(len(s.pieces)) {
-		s.grow()
-	}
 	s.used++
+	switch {
+	case i < blockSize:
+		if i%pieceSize == 0 {
+			s.pieces = append(s.pieces, new([pieceSize]T))
+		}
+	case i%blockSize == 0:
+		if i == blockSize {
+			s.blocks = append(s.blocks, nil)
+		}
+		block := new([blockSize]T)
+		hugepage.Advise(block[:])
+		s.blocks = append(s.blocks, block)
+	}
 	return i, s.at(i)
 }
 
-func (s *slab[T]) grow() {
-	if len(s.pieces) < manyPieces {
-		s.pieces = append(s.pieces, new([pieceSize]T))
-		return
-	}
-	block := make([]T, blockPieces*pieceSize)
-	hugepage.Advise(block)
-	for ; len(block) > 0; block = block[pieceSize:] {
-		s.pieces = append(s.pieces, (*[pieceSize]T)(block))
-	}
-}
-
-func (s *slab[T]) give(i uint32) { s.free = append(s.free, i) }
+func (s *slab[T]) give(i uint32) { s.free.push(i) }
 
 // inUse is how many places are out.
-func (s *slab[T]) inUse() int { return int(s.used) - len(s.free) }
+func (s *slab[T]) inUse() int { return int(s.used) - s.free.n }
+
+// A pile is a stack that is never copied as it grows. The zero pile is empty.
+type pile struct {
+	layers []*[layerSize]uint32
+	n      int
+}
+
+const layerSize = 1 << 12
+
+func (p *pile) push(i uint32) {
+	if p.n == len(p.layers)*layerSize {
+		p.layers = append(p.layers, new([layerSize]uint32))
+	}
+	p.layers[p.n/layerSize][p.n%layerSize] = i
+	p.n++
+}
+
+func (p *pile) pop() uint32 {
+	p.n--
+	return p.layers[p.n/layerSize][p.n%layerSize]
+}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/prefetch"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/sim/internal/draw"
 	"github.com/lullgo/lull/sim/internal/wheel"
@@ -28,9 +30,11 @@ type world struct {
 	waiting  map[uint32]*place // calls in line for room under a concurrency limit
 	carried  map[uint64]int    // how often an operation was carried out
 	rec      *recorder
-	count    int64 // events worked off
-	touched  uint32
-	open     int // processes whose breaker is not closed
+	count    int64                     // events worked off
+	ask      [2 * batch]unsafe.Pointer // of lookAhead
+	open     int                       // processes whose breaker is not closed
+	// remembers: some processes have memories of their own.
+	remembers bool
 
 	// The randomness that is handed to the engine: a hash of key and of how often
 	// it was asked.
@@ -173,31 +177,36 @@ func (w *world) run(ctx context.Context, o Options) error {
 	}
 }
 
-// lookAhead touches what the next events are about. With millions of clients each
-// of them lies in memory that no cache holds; asked for together, those waits
-// overlap. It says for how many events that was.
+// batch is for how many events lookAhead asks at a time.
+const batch = 16
+
+// lookAhead asks for the memory of the events that come next but so many: the
+// flights, and, if processes have memories of their own, those of the events
+// before them, whose flights were asked for the last time. With millions of
+// clients each lies where no cache has it, and to wait for one after the other
+// would be most of the work. It says for how many events that was.
 func (w *world) lookAhead() int {
-	const batch = 32
-	if w.flights.used < 1<<14 {
+	if w.flights.used < 1<<13 {
 		return batch
 	}
-	next := w.events.Upcoming(batch)
-	var sum uint32
-	for _, e := range next {
-		if i := uint32(e.Data); int(e.Data>>60) < reach && i < w.flights.used {
-			f := w.flights.at(i)
-			sum += f.gen + uint32(f.call.Attempts())
-		}
-	}
-	for _, e := range next {
-		if i := uint32(e.Data); int(e.Data>>60) < reach && i < w.flights.used {
-			if o := w.origins[w.flights.at(i).origin]; len(o.deps) > 1 {
-				sum += uint32(len(o.deps[w.flights.at(i).process].Name()))
+	next := w.events.Upcoming(2 * batch)
+	ask := w.ask[:0]
+	for i, e := range next {
+		k := uint32(e.Data)
+		switch kind := int(e.Data >> 60); {
+		case kind >= tick || kind == turn:
+		case kind >= reach:
+			if i >= batch {
+				ask = append(ask, unsafe.Pointer(w.jobs.at(k)))
 			}
+		case i >= batch:
+			ask = append(ask, unsafe.Pointer(w.flights.at(k)))
+		case w.remembers:
+			ask = append(ask, unsafe.Pointer(w.flights.at(k).call.Dependency()))
 		}
 	}
-	w.touched += sum
-	return len(next)
+	prefetch.Lines(ask)
+	return batch
 }
 
 // handle works off one event. It says whether to go on.

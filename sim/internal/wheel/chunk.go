@@ -1,11 +1,17 @@
 package wheel
 
+import "github.com/lullgo/lull/internal/hugepage"
+
 // Events lie in chunks, which buckets take from a pool and give back as they
 // drain. A chunk is large enough to read as a stream and small enough that the
 // one half filled at the end of each bucket does not count.
 const (
 	chunkLen   = 64 // events: 1 KiB
-	slabChunks = 64 // allocated at once
+	slabChunks = 64 // in one slab
+	// From manySlabs on they are made blockSlabs at a time, for which large pages
+	// pay: with a thousand buckets, as many chunks are written to in turn.
+	manySlabs  = 64
+	blockSlabs = 128
 )
 
 type chunk [chunkLen]Event
@@ -13,7 +19,7 @@ type chunk [chunkLen]Event
 // A pool holds chunks, by number. Numbers instead of pointers, so that the
 // garbage collector has nothing to look at.
 type pool struct {
-	slabs [][]chunk
+	slabs []*[slabChunks]chunk
 	next  []uint32 // for each chunk the one that follows it in its bucket or in free
 	free  uint32   // the first free chunk + 1; 0 if none
 }
@@ -22,7 +28,7 @@ func (p *pool) chunk(id uint32) *chunk { return &p.slabs[id/slabChunks][id%slabC
 
 // reserve makes room for so many chunks in the tables, not for the chunks.
 func (p *pool) reserve(chunks int) {
-	p.slabs = make([][]chunk, 0, chunks/slabChunks+1)
+	p.slabs = make([]*[slabChunks]chunk, 0, chunks/slabChunks+1)
 	p.next = make([]uint32, 0, (chunks/slabChunks+1)*slabChunks)
 }
 
@@ -42,9 +48,17 @@ func (p *pool) put(id uint32) {
 
 func (p *pool) grow() {
 	first := len(p.slabs) * slabChunks
-	p.slabs = append(p.slabs, make([]chunk, slabChunks))
-	for i := range slabChunks {
-		p.next = append(p.next, uint32(first+i+2))
+	if len(p.slabs) < manySlabs {
+		p.slabs = append(p.slabs, new([slabChunks]chunk))
+	} else {
+		block := new([blockSlabs][slabChunks]chunk)
+		hugepage.Advise(block[:])
+		for i := range block {
+			p.slabs = append(p.slabs, &block[i])
+		}
+	}
+	for i := first; i < len(p.slabs)*slabChunks; i++ {
+		p.next = append(p.next, uint32(i+2))
 	}
 	p.next[len(p.next)-1] = 0
 	p.free = uint32(first + 1)

@@ -140,25 +140,16 @@ func (q *Queue) Next() (at int64, ok bool) {
 	return q.front[q.head].At, true
 }
 
-// Upcoming returns some of the next events, at most n, in order. They may be
-// fewer than are pending, also none; they are to be read only, until the next
-// call of Push or Pop. It is meant for touching the state that they refer to
-// before it is needed, so that cache misses overlap.
+// Upcoming returns some of the next events, at most n, in order. There may be fewer
+// than are pending, also none, and others that come between them may be missing.
+// They are to be read only, until the next call of Push or Pop. It is meant for
+// asking for the memory that they refer to before it is needed.
 func (q *Queue) Upcoming(n int) []Event {
 	if q.head >= q.safe && !q.ready() {
 		return nil
 	}
 	next := q.front[q.head:]
-	next = next[:min(max(n, 0), len(next))]
-	if len(q.late.events) > 0 {
-		first := q.late.events[0].At
-		for i, e := range next {
-			if e.At > first {
-				return next[:i]
-			}
-		}
-	}
-	return next
+	return next[:min(max(n, 0), len(next))]
 }
 
 // ready fills the front if it is empty; it is false if nothing is pending.

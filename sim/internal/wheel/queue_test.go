@@ -47,16 +47,12 @@ func (p *pair) look(n int) {
 	if len(next) > max(n, 0) {
 		p.t.Fatalf("Upcoming(%d) has %d events", n, len(next))
 	}
-	if len(next) > 0 && (next[0].At != p.ref.items[0].at || next[0].Data != p.ref.items[0].data) {
-		p.t.Fatalf("Upcoming starts with %v, want %v", next[0], p.ref.items[0])
-	}
 	for _, e := range append([]wheel.Event(nil), next...) {
-		if at, _ := p.q.Next(); at != e.At {
-			p.t.Fatalf("Upcoming has %v, Next is %d", e, at)
-		}
-		before := p.ref.items[0]
-		if before.data != e.Data {
-			p.t.Fatalf("Upcoming has %v, want %v", e, before)
+		for p.ref.items[0].data != e.Data { // one that came between
+			if p.ref.items[0].at >= e.At {
+				p.t.Fatalf("Upcoming has %v, which comes after %v", e, p.ref.items[0])
+			}
+			p.pop()
 		}
 		p.pop()
 	}

@@ -7,8 +7,10 @@ import (
 
 const (
 	minBuckets = 16
-	maxBuckets = 1024
-	perBucket  = 8 // events, while there are few
+	maxBuckets = 512
+	perBucket  = 8 // events, of few
+	few        = 4096
+	perLarge   = 512 // events in a bucket, of more: the longer the front, the farther ahead one can see
 )
 
 // A rung divides a stretch of time into buckets of 2^shift ns, from base on, and
@@ -64,7 +66,11 @@ func (q *Queue) pushRung(n int, first, latest, last int64) *rung {
 	}
 	r := &q.rungs[q.depth]
 	q.depth++
-	count := min(max(1<<bits.Len(uint(n/perBucket)), minBuckets), maxBuckets)
+	each := perBucket
+	if n > few {
+		each = perLarge
+	}
+	count := min(max(1<<bits.Len(uint(n/each)), minBuckets), maxBuckets)
 	span := uint64(latest) - uint64(first)
 	shift := max(bits.Len64(span)-bits.Len(uint(count-1)), 0)
 	used := int(span>>shift) + 1
@@ -128,7 +134,7 @@ func (q *Queue) refill() bool {
 		b.n = 0
 		r.cur++
 		if taken.n > q.sortMost() && r.shift > 0 {
-			if taken.n <= 4096 { // for more, a look at all costs what it saves
+			if taken.n <= few { // for more, a look at all costs what it saves
 				first, latest = q.extent(taken)
 			}
 			q.spawn(taken, first, latest, last)
@@ -141,8 +147,8 @@ func (q *Queue) refill() bool {
 }
 
 // sortMost is the size up to which a bucket is sorted, not divided. In a front of
-// a small share of all that is pending few pushes land; and it must fit the cache.
-func (q *Queue) sortMost() int { return max(min(q.n/256, 32768), min(48+q.n/16, 128)) }
+// a small share of all that is pending few pushes land.
+func (q *Queue) sortMost() int { return max(min(q.n/64, 1<<17), min(48+q.n/16, 128)) }
 
 // settle sorts a bucket of events that lie from first to latest into the front,
 // or, if there are too many, or too many in one place, divides it, and is false.
