@@ -82,7 +82,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("-time is %v: want a positive duration", *per)
 	}
 	if *simulator {
-		return flyStorms(stdout, stderr, min(*rounds, 3), *clients)
+		return flyStorms(stdout, stderr, min(*rounds, 5), *clients)
 	}
 	chosen, err := choose(groups(), *only)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestRing(t *testing.T) {
 // latest that was given back comes first.
 func TestSlab(t *testing.T) {
 	var s slab[int]
-	const n = 2*blockSize + 5
+	const n = (manyBlocks+1)*blockSize + 5
 	var at []*int
 	for i := range n {
 		k, p := s.take()

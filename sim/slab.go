@@ -5,8 +5,8 @@ import "github.com/lullgo/lull/internal/hugepage"
 // A slab holds many values of one type, which never move, and gives freed places
 // out again, the latest first. The zero slab is empty.
 type slab[T any] struct {
-	pieces []*[pieceSize]T // of the first block
-	blocks []*[blockSize]T // the first is nil
+	pieces []*[pieceSize]T // for the first places, as many as a block has
+	blocks []*[blockSize]T // for the others; the first is nil
 	free   pile
 	used   uint32
 }
@@ -14,10 +14,12 @@ type slab[T any] struct {
 const (
 	pieceBits = 10
 	pieceSize = 1 << pieceBits
-	// A block is a piece for which large pages pay. That there are few of them keeps
-	// the table of blocks in the nearest cache.
-	blockBits = 16
-	blockSize = 1 << blockBits
+	// A block is so large that large pages pay, and there are so few that their table
+	// stays in the nearest cache. From manyBlocks on they are made so many at a time:
+	// large pages then fill all of it but its ends.
+	blockBits  = 16
+	blockSize  = 1 << blockBits
+	manyBlocks = 8
 )
 
 // at is the value in place i.
@@ -41,15 +43,25 @@ func (s *slab[T]) take() (uint32, *T) {
 		if i%pieceSize == 0 {
 			s.pieces = append(s.pieces, new([pieceSize]T))
 		}
-	case i%blockSize == 0:
-		if i == blockSize {
-			s.blocks = append(s.blocks, nil)
-		}
-		block := new([blockSize]T)
-		hugepage.Advise(block[:])
-		s.blocks = append(s.blocks, block)
+	case i>>blockBits >= uint32(len(s.blocks)):
+		s.grow()
 	}
 	return i, s.at(i)
+}
+
+func (s *slab[T]) grow() {
+	if len(s.blocks) == 0 {
+		s.blocks = append(s.blocks, nil)
+	}
+	n := 1
+	if len(s.blocks) >= manyBlocks {
+		n = manyBlocks
+	}
+	blocks := make([][blockSize]T, n)
+	hugepage.Advise(blocks)
+	for i := range blocks {
+		s.blocks = append(s.blocks, &blocks[i])
+	}
 }
 
 func (s *slab[T]) give(i uint32) { s.free.push(i) }

@@ -118,9 +118,9 @@ func breakers(p *printer) error {
 	}
 	add("none", breaker.Config{Off: true})
 	add("50 % of 20 in 10 s, open 5 s doubling to 30 s", breaker.Config{Consecutive: -1, FailureRate: 0.5, MinCalls: 20, Window: 10 * second, OpenFor: 5 * second, OpenMax: 30 * second})
-	add("3 in a row over 3 s", breaker.Config{ConsecutiveFor: 3 * second})
-	add("3 in a row over 5 s: **the zero Policy**", breaker.Config{})
-	add("3 in a row over 8 s", breaker.Config{ConsecutiveFor: 8 * second})
+	add("3 in a row over 1 s", breaker.Config{ConsecutiveFor: second})
+	add("3 in a row over 2 s: **the zero Policy**", breaker.Config{})
+	add("3 in a row over 5 s", breaker.Config{ConsecutiveFor: 5 * second})
 	add("as the zero Policy, open 1 s", breaker.Config{OpenFor: second, OpenMax: 1500 * time.Millisecond})
 	add("as the zero Policy, open 1 s doubling to 30 s", breaker.Config{OpenFor: second})
 	add("as the zero Policy, open 5 s doubling to 30 s", breaker.Config{OpenFor: 5 * second})
@@ -129,6 +129,10 @@ func breakers(p *printer) error {
 		if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Stall, d), p.recovery); err != nil {
 			return err
 		}
+	}
+	fmt.Fprintf(p.out, "\n2,500 calls/s, for %v:\n", 30*second)
+	if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Spike, 30*second), p.recovery); err != nil {
+		return err
 	}
 	fmt.Fprintf(p.out, "\nErrors that return at once, for %v:\n", 30*second)
 	if err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages(grid.Fleets, grid.Errors, 30*second), p.recovery); err != nil {

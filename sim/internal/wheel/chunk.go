@@ -6,12 +6,12 @@ import "github.com/lullgo/lull/internal/hugepage"
 // drain. A chunk is large enough to read as a stream and small enough that the
 // one half filled at the end of each bucket does not count.
 const (
-	chunkLen   = 64 // events: 1 KiB
-	slabChunks = 64 // in one slab
+	chunkLen   = 128 // events: 2 KiB
+	slabChunks = 64  // in one slab
 	// From manySlabs on they are made blockSlabs at a time, for which large pages
 	// pay: with a thousand buckets, as many chunks are written to in turn.
-	manySlabs  = 64
-	blockSlabs = 128
+	manySlabs  = 32
+	blockSlabs = 64
 )
 
 type chunk [chunkLen]Event
