@@ -7,8 +7,8 @@
 //	go run ./bench -group Composed      # the groups whose name contains that
 //	go run ./bench -rounds 15 -time 500ms
 //	go run ./bench -json > figures.json
-//	go run ./bench -simulator           # the simulator beside container/heap
-//	go run ./bench -simulator -clients 25000000
+//	go run -pgo cmd/lull/default.pgo ./bench -simulator     # the simulator, compiled as lull is, beside container/heap
+//	go run -pgo cmd/lull/default.pgo ./bench -simulator -clients 25000000
 //
 // # What is measured
 //
