@@ -15,3 +15,15 @@ func Add(t, d time.Duration) time.Duration {
 	}
 	return t + d
 }
+
+// Since is to-from, held at the longest duration, and zero when to lies before
+// from: clocks of different goroutines may be read out of order.
+func Since(from, to time.Duration) time.Duration {
+	if to <= from {
+		return 0
+	}
+	if d := to - from; d > 0 {
+		return d
+	}
+	return math.MaxInt64
+}

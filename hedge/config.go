@@ -1,0 +1,181 @@
+package hedge
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// What the zero fields of a Config that is on stand for. The package comment says
+// what each rests on.
+const (
+	DefaultPercentile = 0.95
+	DefaultWindow     = 30 * time.Second
+	DefaultMinDelay   = time.Millisecond
+	DefaultShare      = 0.1 // with a fixed Delay; else twice what Percentile leaves
+	DefaultInFlight   = 100
+)
+
+// AtOnce, as a Delay, sends all attempts together, as a hedgingDelay of zero does
+// in gRPC.
+const AtOnce time.Duration = -1
+
+// The outer bounds of what Validate lets pass.
+const (
+	// MaxAttempts is the most attempts that may run side by side: gRPC's own limit
+	// (gRFC A6).
+	MaxAttempts = 5
+
+	minPercentile = 0.5
+	maxPercentile = 0.999
+	minWindow     = time.Second
+	maxWindow     = time.Hour
+	maxMinSamples = 1_000_000
+	maxShare      = MaxAttempts - 1
+)
+
+// A Config says when a second attempt may run beside the first. It is plain,
+// comparable data. The zero Config is off: no attempt is ever sent beside another.
+// Config{Attempts: 2} is on, with the recommended settings.
+type Config struct {
+	// Attempts is how many attempts of one call may run at a time, the first one
+	// included. Zero: hedging is off, and all other fields must be zero. 1: off, and
+	// the other fields may stay. 2 is what nearly everybody wants. At most 5.
+	Attempts int
+
+	// Delay is how long after the start of the latest attempt another one is sent,
+	// if none has succeeded. Zero, the recommended value, learns it: it is the
+	// Percentile of recent latencies. AtOnce: all are sent together.
+	Delay time.Duration
+
+	// Percentile of the latencies of first attempts at which a hedge is sent, as a
+	// share from 0.5 to 0.999. What it leaves is the share of calls that are hedged
+	// while all is well: one in twenty for the default. Zero: 0.95.
+	Percentile float64
+	// Window is how far back latencies are remembered, from 1 s to 1 h. It is cut
+	// into six slots that are forgotten one at a time. Zero: 30 s.
+	Window time.Duration
+	// MinSamples is how many successes must be in the window before a call is
+	// hedged. Zero: 3 / (1-Percentile), and not below 20; 60 for the default
+	// Percentile.
+	MinSamples int
+	// MinDelay is the least that is learned. A hedge costs a timer and a goroutine,
+	// and has nothing to win against a few hundred microseconds. Zero: 1 ms, or
+	// MaxDelay if that is less.
+	MinDelay time.Duration
+	// MaxDelay is the most that is learned. Zero: no bound.
+	MaxDelay time.Duration
+
+	// Share is how many of the recent calls may be late, each for one hedge, for
+	// hedges to be sent: at 0.1, one in ten. If more are late, none is hedged: then it
+	// is not the tail that is slow but the dependency, and hedges would be load that
+	// it cannot bear. So it bounds the extra load as well.
+	// Zero: twice what Percentile leaves (0.1 for the default), or 0.1 with a fixed
+	// Delay. Negative: no bound. At most 4. With a learned Delay it is no less than
+	// what Percentile leaves, with AtOnce no less than Attempts-1, as every call is
+	// late then.
+	Share float64
+	// InFlight is how many hedges may be in flight at a time, of all calls
+	// together. Zero: 100. Negative: no bound.
+	InFlight int
+}
+
+// What Validate says is allowed.
+const (
+	allowedAttempts   = "zero (off), or 1 to 5"
+	allowedOn         = "2 to 5 attempts, or 1 to keep the other fields and switch hedging off"
+	allowedDelay      = "zero (learned), a positive duration, or AtOnce"
+	allowedPercentile = "zero (0.95), or a share from 0.5 to 0.999"
+	allowedWindow     = "zero (30s), or a duration from 1s to 1h"
+	allowedMinSamples = "zero (the default), or a number up to 1000000"
+	allowedMinDelay   = "zero (1ms) or a positive duration"
+	allowedMaxDelay   = "zero (no bound), or a positive duration of at least MinDelay"
+	allowedShare      = "zero (the default), a number of hedges for each call up to 4, or negative for no bound"
+	allowedShareTail  = "at least what Percentile leaves, since that many calls are late while all is well, or negative for no bound"
+	allowedShareAll   = "at least Attempts-1 with a Delay of AtOnce, since every call is late then, or negative for no bound"
+	notLearned        = "zero where Delay is given, since nothing is learned"
+)
+
+// Validate reports every mistake at once, each naming its field. Nil: none.
+func (c Config) Validate() error {
+	var l problem.List
+	l.Check(c.Attempts >= 0 && c.Attempts <= MaxAttempts, "Attempts", c.Attempts, allowedAttempts)
+	l.Check(c.Attempts != 0 || c == Config{}, "Attempts", c.Attempts, allowedOn)
+	l.Check(c.Delay >= AtOnce, "Delay", c.Delay, allowedDelay)
+	if c.Delay == 0 {
+		l.Check(c.Percentile == 0 || c.Percentile >= minPercentile && c.Percentile <= maxPercentile, "Percentile", c.Percentile, allowedPercentile)
+		l.Check(c.Window == 0 || c.Window >= minWindow && c.Window <= maxWindow, "Window", c.Window, allowedWindow)
+		l.Check(c.MinSamples >= 0 && c.MinSamples <= maxMinSamples, "MinSamples", c.MinSamples, allowedMinSamples)
+		l.Check(c.MinDelay >= 0, "MinDelay", c.MinDelay, allowedMinDelay)
+		l.Check(c.MaxDelay == 0 || c.MaxDelay > 0 && c.MaxDelay >= c.MinDelay, "MaxDelay", c.MaxDelay, allowedMaxDelay)
+	} else {
+		l.Check(c.Percentile == 0, "Percentile", c.Percentile, notLearned)
+		l.Check(c.Window == 0, "Window", c.Window, notLearned)
+		l.Check(c.MinSamples == 0, "MinSamples", c.MinSamples, notLearned)
+		l.Check(c.MinDelay == 0, "MinDelay", c.MinDelay, notLearned)
+		l.Check(c.MaxDelay == 0, "MaxDelay", c.MaxDelay, notLearned)
+	}
+	switch {
+	case !(c.Share <= maxShare):
+		l.Add("Share", c.Share, allowedShare)
+	case c.Share > 0 && c.Delay == 0 && c.Share < c.tail()-slack:
+		l.Add("Share", c.Share, allowedShareTail)
+	case c.Share >= 0 && c.Delay == AtOnce && c.Share < float64(c.Attempts-1):
+		l.Add("Share", c.Share, allowedShareAll)
+	}
+	return l.Err()
+}
+
+// slack is for sums and products of decimal fractions that are not quite what
+// they are on paper.
+const slack = 1e-9
+
+// tail is the share of calls that the percentile leaves.
+func (c Config) tail() float64 { return 1 - cmp.Or(c.Percentile, DefaultPercentile) }
+
+// rules is a valid Config that is on, with its zeros filled in, ready to be
+// applied.
+type rules struct {
+	delay      time.Duration // fixed
+	learns     bool          // instead
+	hedges     uint8         // for one call
+	percentile float64
+	slot       time.Duration // of the window: the window/slots
+	minSamples int64
+	minDelay   time.Duration
+	maxDelay   time.Duration
+	share      float64 // infinite: no bound
+	inFlight   int64
+}
+
+func (c Config) rules() rules {
+	r := rules{
+		delay:      max(c.Delay, 0),
+		learns:     c.Delay == 0,
+		hedges:     uint8(max(c.Attempts, 1) - 1),
+		percentile: 1 - c.tail(),
+		slot:       cmp.Or(c.Window, DefaultWindow) / slots,
+		minSamples: int64(c.MinSamples),
+		maxDelay:   cmp.Or(c.MaxDelay, math.MaxInt64),
+		share:      c.Share,
+		inFlight:   int64(cmp.Or(c.InFlight, DefaultInFlight)),
+	}
+	if r.minSamples == 0 {
+		r.minSamples = max(20, int64(math.Ceil(3/c.tail()-slack)))
+	}
+	r.minDelay = min(cmp.Or(c.MinDelay, DefaultMinDelay), r.maxDelay)
+	switch {
+	case c.Share < 0:
+		r.share = math.Inf(1)
+	case c.Share == 0 && r.learns:
+		r.share = 2 * c.tail()
+	case c.Share == 0:
+		r.share = DefaultShare
+	}
+	if r.inFlight < 0 {
+		r.inFlight = math.MaxInt64
+	}
+	return r
+}

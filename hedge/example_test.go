@@ -1,0 +1,222 @@
+package hedge_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lullgo/lull/hedge"
+)
+
+const ms = time.Millisecond
+
+// What a driver does for one call. Here time is told, and the first attempt takes
+// half a second.
+func Example() {
+	h, err := hedge.New(hedge.Config{Attempts: 2, Delay: 20 * ms, Share: -1})
+	if err != nil {
+		panic(err)
+	}
+	now := time.Duration(0)
+	flight := h.Start(now) // and the first attempt with it
+	if delay, ok := flight.Delay(); ok {
+		now += delay // a timer fires, and nothing has succeeded
+		if why := h.Fire(now, &flight); why == hedge.Granted {
+			fmt.Println("a second attempt starts at", now)
+			now += 10 * ms // it succeeds
+			h.Settle()
+		}
+	}
+	h.Done(now, &flight, false) // the first attempt is cancelled
+	fmt.Println("the call ends at", now)
+	// Output:
+	// a second attempt starts at 20ms
+	// the call ends at 30ms
+}
+
+// taught is a hedger that has seen a thousand calls of 1 to 100 ms.
+func taught() (h *hedge.Hedger, now time.Duration) {
+	h, _ = hedge.New(hedge.Config{Attempts: 2})
+	for i := range 1000 {
+		now += ms
+		flight := h.Start(now)
+		h.Done(now+time.Duration(1+i%100)*ms, &flight, true)
+	}
+	return h, now + 100*ms
+}
+
+func ExampleNew() {
+	h, err := hedge.New(hedge.Config{Attempts: 2}) // on, with the recommended settings
+	fmt.Println(h != nil, err)
+	h, err = hedge.New(hedge.Config{}) // off
+	fmt.Println(h != nil, err)
+	// Output:
+	// true <nil>
+	// false <nil>
+}
+
+func ExampleConfig_Validate() {
+	c := hedge.Config{Attempts: 2, Percentile: 95, Window: -1, Share: 0.01}
+	fmt.Println(c.Validate())
+	// Output:
+	// Percentile is 95: want zero (0.95), or a share from 0.5 to 0.999
+	// Window is -1ns: want zero (30s), or a duration from 1s to 1h
+}
+
+// As gRPC's hedgingPolicy with maxAttempts 4 and hedgingDelay "0.5s".
+func ExampleConfig_grpc() {
+	h, _ := hedge.New(hedge.Config{Attempts: 4, Delay: 500 * ms, Share: -1, InFlight: -1})
+	now := time.Duration(0)
+	flight := h.Start(now)
+	fmt.Println("attempt at", now)
+	for range 10 {
+		delay, ok := flight.Delay()
+		if !ok {
+			break
+		}
+		now += delay
+		if h.Fire(now, &flight) == hedge.Granted {
+			fmt.Println("attempt at", now)
+		}
+	}
+	// Output:
+	// attempt at 0s
+	// attempt at 500ms
+	// attempt at 1s
+	// attempt at 1.5s
+}
+
+// The percentile is learned from calls that succeed.
+func ExampleHedger_Start() {
+	h, now := taught()
+	flight := h.Start(now)
+	delay, ok := flight.Delay()
+	fmt.Println(delay.Round(ms), ok)
+	// Output: 96ms true
+}
+
+// When everything is slow nothing is hedged.
+func ExampleHedger_Fire() {
+	h, now := taught()
+	granted := map[hedge.Reason]int{}
+	for range 500 { // all of them late
+		now += ms
+		flight := h.Start(now)
+		granted[h.Fire(now, &flight)]++
+	}
+	fmt.Println(granted[hedge.Granted] <= 50, granted[hedge.TooManyLate] >= 450)
+	// Output: true true
+}
+
+func ExampleHedger_Settle() {
+	h, _ := hedge.New(hedge.Config{Attempts: 2, Delay: 20 * ms, Share: -1, InFlight: 1})
+	for range 2 {
+		flight := h.Start(0)
+		fmt.Println(h.Fire(20*ms, &flight))
+	}
+	h.Settle()
+	flight := h.Start(0)
+	fmt.Println(h.Fire(40*ms, &flight))
+	// Output:
+	// granted
+	// too_many_in_flight
+	// granted
+}
+
+// That an attempt was cut short after a millisecond does not make the percentile
+// less.
+func ExampleHedger_Done() {
+	h, now := taught()
+	before, _ := h.Delay(now)
+	for range 100 {
+		flight := h.Start(now)
+		h.Done(now+ms, &flight, false)
+	}
+	after, _ := h.Delay(now + time.Second)
+	fmt.Println(before == after)
+	// Output: true
+}
+
+func ExampleHedger_Delay() {
+	h, now := taught()
+	fmt.Println(h.Delay(now))
+	fmt.Println(h.Delay(now + time.Minute)) // what it knew is too old
+	// Output:
+	// 96.468992ms true
+	// 0s false
+}
+
+func ExampleHedger_InFlight() {
+	h, _ := hedge.New(hedge.Config{Attempts: 3, Delay: hedge.AtOnce, Share: -1})
+	flight := h.Start(0)
+	for range 5 {
+		h.Fire(0, &flight)
+	}
+	fmt.Println(h.InFlight())
+	// Output: 2
+}
+
+func ExampleHedger_Counts() {
+	h, _ := hedge.New(hedge.Config{Attempts: 2, Delay: 20 * ms})
+	for i := range 100 {
+		now := time.Duration(i) * 5 * ms
+		flight := h.Start(now)
+		if i%25 == 0 {
+			h.Fire(now+20*ms, &flight)
+		}
+	}
+	fmt.Println(h.Counts(500 * ms))
+	fmt.Println(h.Counts(time.Minute))
+	// Output:
+	// 100 4
+	// 0 0
+}
+
+func ExampleFlight_Delay() {
+	h, _ := hedge.New(hedge.Config{Attempts: 2, Delay: 20 * ms, Share: -1})
+	flight := h.Start(0)
+	fmt.Println(flight.Delay())
+	h.Fire(20*ms, &flight)
+	_, ok := flight.Delay()
+	fmt.Println(ok) // there are two attempts, and no timer is needed for a third
+	// Output:
+	// 20ms true
+	// false
+}
+
+func ExampleFlight_Reason() {
+	h, _ := hedge.New(hedge.Config{Attempts: 2})
+	flight := h.Start(0)
+	fmt.Println(flight.Reason()) // it has seen no call
+	// Output: unlearned
+}
+
+// Many hedgers of one kind: what they have in common is there once.
+func ExamplePrepare() {
+	plan, err := hedge.Prepare(hedge.Config{Attempts: 2, Delay: 20 * ms})
+	if err != nil {
+		panic(err)
+	}
+	shards := []*hedge.Hedger{plan.New(), plan.New(), plan.New()}
+	flight := shards[1].Start(0)
+	fmt.Println(flight.Delay())
+	// Output: 20ms true
+}
+
+// A hedger that is a field of something.
+func ExamplePlan_Init() {
+	plan, _ := hedge.Prepare(hedge.Config{Attempts: 2, Delay: 20 * ms})
+	var shard struct {
+		address string
+		hedger  hedge.Hedger
+	}
+	plan.Init(&shard.hedger)
+	fmt.Println(shard.hedger.Delay(0))
+	// Output: 20ms true
+}
+
+func ExampleReason_UnmarshalText() {
+	var r hedge.Reason
+	err := r.UnmarshalText([]byte("too_many_late"))
+	fmt.Println(r, err)
+	// Output: too_many_late <nil>
+}

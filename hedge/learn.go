@@ -1,0 +1,176 @@
+package hedge
+
+import (
+	"math"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/internal/window"
+)
+
+// latencies are what the first attempts of the calls in the window have shown of
+// their latency: when they succeeded, or for how long they had not when they were
+// cut short.
+type latencies struct {
+	// What every call reads.
+	next  atomic.Int64  // from when on delay is to be learned anew
+	delay atomic.Int64  // zero: unknown
+	turn  atomic.Int64  // when the slot ends that is counted into
+	slot  atomic.Uint32 // its place
+
+	ended tally // succeeded after so long
+	cut   tally // had not succeeded after so long, and nobody knows more
+
+	mu   sync.Mutex // guards what follows, and lets one goroutine learn and clear
+	tick uint64     // number of the slot that is counted into
+}
+
+// fresh is how long a percentile is good for before it is learned anew; a slot's
+// width, where that is less.
+const fresh = 250 * time.Millisecond
+
+func newLatencies(now, width time.Duration) *latencies {
+	l := &latencies{tick: window.Tick(now, width)}
+	l.next.Store(math.MinInt64)
+	l.turnTo(l.tick, width)
+	return l
+}
+
+// known is the delay for a call that starts at now, zero if it is not known.
+func (h *Hedger) known(now time.Duration) time.Duration {
+	l := h.learned.Load()
+	if l == nil {
+		return 0
+	}
+	if next := time.Duration(l.next.Load()); now >= next && !l.learn(now, h.rules) && saturating.Since(next, now) >= h.slot {
+		return 0 // somebody else is at it, and what is known is too old
+	}
+	return time.Duration(l.delay.Load())
+}
+
+// learn finds the delay, unless another goroutine is doing so.
+func (l *latencies) learn(now time.Duration, r *rules) bool {
+	if !l.mu.TryLock() {
+		return false
+	}
+	defer l.mu.Unlock()
+	l.advance(now, r.slot)
+	d := time.Duration(0)
+	if s, n := l.lately(plenty * r.minSamples); n >= r.minSamples {
+		d = min(max(l.percentile(s, n, r.percentile), r.minDelay), r.maxDelay)
+	}
+	l.delay.Store(int64(d))
+	l.next.Store(int64(saturating.Add(now, min(fresh, r.slot))))
+	return true
+}
+
+// add counts the first attempt of a call, into the latest slot: one that is
+// reported late is a little younger for it.
+func (l *latencies) add(now, took time.Duration, succeeded bool, width time.Duration) {
+	if int64(now) >= l.turn.Load() && l.mu.TryLock() {
+		l.advance(now, width)
+		l.mu.Unlock()
+	}
+	t := &l.ended
+	if !succeeded {
+		t = &l.cut
+	}
+	t.add(l.slot.Load(), took)
+}
+
+// advance forgets what has left the window at now. mu must be held.
+func (l *latencies) advance(now, width time.Duration) {
+	to := window.Tick(now, width)
+	if to <= l.tick {
+		return
+	}
+	for i := uint64(1); i <= min(to-l.tick, slots); i++ {
+		gone := uint32((l.tick + i) % slots)
+		l.ended.clear(gone)
+		l.cut.clear(gone)
+	}
+	l.turnTo(to, width)
+}
+
+func (l *latencies) turnTo(tick uint64, width time.Duration) {
+	l.tick = tick
+	l.slot.Store(uint32(tick % slots))
+	end := int64(math.MaxInt64)
+	if hi, lo := bits.Mul64(tick+1, uint64(width)); hi == 0 && lo <= math.MaxInt64 {
+		end = int64(lo)
+	}
+	l.turn.Store(end)
+}
+
+// plenty is how many times MinSamples are more than is needed: then the window is
+// the shorter for it.
+const plenty = 10
+
+// lately is as much of the window as it takes for so many successes: a whole slot
+// and the one that is counted into, or more. And how many there are.
+func (l *latencies) lately(enough int64) (s span, n int64) {
+	s = span{newest: l.slot.Load(), slots: 2}
+	for n = l.ended.total(s); n < enough && s.slots < slots; s.slots++ {
+		n += l.ended.total(span{s.slot(s.slots), 1})
+	}
+	return s, n
+}
+
+// percentile is the least latency, among those of the n successes in s, that a
+// share p of all first attempts does not exceed. It is the estimate of Kaplan and
+// Meier (1958), of which the package comment says why: going up from the shortest,
+// each success takes its part of those that are known to have got so far, and one
+// that was cut short is no longer among them after that.
+//
+// One more than there are is taken to have outlasted all. Of n successes the k-th
+// is then the first with k/(n+1) ≥ p, and the share of calls that take longer is
+// 1-p on average, which without that one it exceeds.
+//
+// If more than 1-p have outlasted all successes it is not known, and then the
+// longest success is as good as anything: it is Share that decides.
+//
+// Others count meanwhile. That the sums do not quite fit is no harm.
+func (l *latencies) percentile(s span, n int64, p float64) (at time.Duration) {
+	left := n + l.cut.total(s) + 1
+	alive := 1.0
+	for d := range doublings {
+		ended, cut := l.ended[d].Load(), l.cut[d].Load()
+		if ended == nil && cut == nil {
+			continue
+		}
+		for step := range steps {
+			e := ended.sum(s, step)
+			if e > 0 {
+				left = max(left, e)
+				alive *= float64(left-e) / float64(left)
+				at = upper(d, step)
+				if alive <= 1-p+slack {
+					return at
+				}
+			}
+			left -= e + cut.sum(s, step)
+		}
+	}
+	return at
+}
+
+// often tells whether ten calls have succeeded within eight seconds, before which
+// nothing is learned: a process that makes fewer cannot hedge any of them under the
+// usual Share, and need not remember them.
+func (h *Hedger) often(now time.Duration) bool {
+	const calls, countBits = 10, 8
+	at := window.Tick(now, longestIs) + 1
+	for {
+		w := h.gate.Load()
+		next := w + 1
+		if w>>countBits != at {
+			next = at<<countBits | 1
+		}
+		if h.gate.CompareAndSwap(w, next) {
+			return next&(1<<countBits-1) >= calls
+		}
+	}
+}

@@ -1,0 +1,473 @@
+package hedge
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+// lax is a Config that learns from few samples and hedges without bounds.
+func lax(c Config) Config {
+	c.Attempts, c.Share, c.InFlight = 2, -1, -1
+	return c
+}
+
+// warm makes the ten successes after which a hedger begins to learn.
+func warm(h *Hedger, now time.Duration) {
+	for range 10 {
+		learnt(h, now, ms, true)
+	}
+}
+
+// learnt reports one first attempt that ends at now.
+func learnt(h *Hedger, now, took time.Duration, success bool) {
+	f := h.Start(now - took)
+	h.Done(now, &f, success)
+}
+
+// Without losers the percentile is the k-th of n successes, k = ⌈p(n+1)⌉, which is
+// found in at most 1/32 more, and the share of calls that take longer is then 1-p
+// on average.
+func TestPercentileOfSuccesses(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		p := []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999}[r.IntN(6)]
+		h := must(t, lax(Config{Percentile: p, MinSamples: 1, MinDelay: 1}))
+		warm(h, 0)
+		n := 1 + r.IntN(2000)
+		scale := math.Exp(r.Float64()*15) * 1e3 // a microsecond to three seconds
+		var took []time.Duration
+		for range n {
+			took = append(took, time.Duration(r.ExpFloat64()*scale))
+		}
+		for _, d := range took {
+			learnt(h, time.Second, d, true)
+		}
+		slices.Sort(took)
+		want := took[min(n, int(math.Ceil(p*float64(n+1)-1e-9)))-1]
+		got, ok := h.Delay(2 * time.Second)
+		if !ok || got <= want || got > want+max(want/32, 1024) {
+			t.Errorf("seed %d: p%v of %d successes is %v, %v; want %v or a little more", seed, 100*p, n, got, ok, want)
+		}
+	}
+}
+
+// What MinSamples rests on: learned from so few samples, how many calls will be late,
+// and how often is that more than Share? The chance of the latter is that of a
+// binomial distribution: at most two of 60 beyond the p90.
+func TestMinSamples(t *testing.T) {
+	const rounds, mean = 5000, 10e6
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, c := range []struct {
+		n     int
+		often float64 // above 0.1
+	}{{20, 0.12}, {60, 0.053}, {100, 0.024}} {
+		var sum float64
+		over := 0
+		for range rounds {
+			h := must(t, lax(Config{MinSamples: c.n}))
+			warm(h, 0)
+			for range c.n {
+				learnt(h, time.Second, time.Duration(r.ExpFloat64()*mean), true)
+			}
+			d, _ := h.Delay(2 * time.Second)
+			late := math.Exp(-float64(d) / mean)
+			if sum += late; late > 0.1 {
+				over++
+			}
+		}
+		late, often := sum/rounds, float64(over)/rounds
+		t.Logf("%d samples: %.4f late on average, above 0.1 in %.4f", c.n, late, often)
+		// Buckets round up, so it is a little less.
+		if late > 0.05 || late < 0.04 || often > 1.1*c.often || often < 0.5*c.often {
+			t.Errorf("%d samples: %.4f late on average, above 0.1 in %.4f, want no more than %.3f", c.n, late, often, c.often)
+		}
+	}
+}
+
+// population is first attempts: those that succeeded, and those that were cut short.
+type population struct{ ended, cut []time.Duration }
+
+func (p population) learn(t *testing.T, percentile float64) time.Duration {
+	h := must(t, lax(Config{Percentile: percentile, MinSamples: 1, MinDelay: 1}))
+	warm(h, 0)
+	for _, d := range p.ended {
+		learnt(h, 10*time.Minute, d, true)
+	}
+	for _, d := range p.cut {
+		learnt(h, 10*time.Minute, d, false)
+	}
+	d, ok := h.Delay(10*time.Minute + time.Second)
+	if !ok {
+		t.Fatal("nothing learned")
+	}
+	return d
+}
+
+// kaplanMeier is the percentile by the book, over a list, with durations rounded up
+// as buckets do: the product over the successes up to x of (1 - successes at x /
+// those that had got to x), and one more attempt that outlasts all.
+func kaplanMeier(p population, percentile float64) time.Duration {
+	var ended, cut []time.Duration
+	for _, d := range p.ended {
+		ended = append(ended, edge(d))
+	}
+	for _, d := range p.cut {
+		cut = append(cut, edge(d))
+	}
+	times := slices.Clone(ended)
+	slices.Sort(times)
+	alive, last := 1.0, time.Duration(0)
+	for _, x := range slices.Compact(times) {
+		here, risk := 0, 1
+		for _, d := range ended {
+			if d == x {
+				here++
+			}
+			if d >= x {
+				risk++
+			}
+		}
+		for _, d := range cut {
+			if d >= x {
+				risk++
+			}
+		}
+		alive *= 1 - float64(here)/float64(risk)
+		if last = x; alive <= 1-percentile+1e-9 {
+			break
+		}
+	}
+	return last
+}
+
+func TestPercentileByTheBook(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		p := randomPopulation(r)
+		for _, percentile := range []float64{0.5, 0.9, 0.95, 0.99} {
+			if got, want := p.learn(t, percentile), kaplanMeier(p, percentile); got != want {
+				t.Errorf("seed %d: p%v of %d successes and %d that were cut short: %v, want %v", seed, 100*percentile, len(p.ended), len(p.cut), got, want)
+			}
+		}
+	}
+}
+
+func randomPopulation(r *rand.Rand) (p population) {
+	for range 1 + r.IntN(200) {
+		p.ended = append(p.ended, time.Duration(r.ExpFloat64()*10e6))
+	}
+	for range r.IntN(100) {
+		p.cut = append(p.cut, time.Duration(r.ExpFloat64()*20e6))
+	}
+	return p
+}
+
+// A time at which an attempt was cut short is not a latency. It never makes the
+// percentile less, however short it is, and never is the percentile: that is always
+// the latency of a success. All that counts of it is how many successes it outlasted.
+func TestLosersTimesAreNotLatencies(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		p := randomPopulation(r)
+		const percentile = 0.9
+		without := population{ended: p.ended}.learn(t, percentile)
+		with := p.learn(t, percentile)
+		if with < without {
+			t.Errorf("seed %d: %v with losers, %v without", seed, with, without)
+		}
+		if !slices.ContainsFunc(p.ended, func(d time.Duration) bool { return edge(d) == with }) {
+			t.Errorf("seed %d: the percentile %v is the latency of no success", seed, with)
+		}
+		// Losers that were cut short before the first success say nothing at all.
+		early := population{ended: p.ended}
+		for range 1000 {
+			early.cut = append(early.cut, max(slices.Min(p.ended)-time.Duration(r.IntN(1e6))-32*1024, 0))
+		}
+		if first := edge(slices.Min(p.ended)); edge(early.cut[0]) < first {
+			early.cut = slices.DeleteFunc(early.cut, func(d time.Duration) bool { return edge(d) >= first })
+			if got := early.learn(t, percentile); got != without {
+				t.Errorf("seed %d: losers that say nothing move the percentile from %v to %v", seed, without, got)
+			}
+		}
+		// Those that were cut short beyond the percentile count as what they would have
+		// come to, whatever that is.
+		known, told, never := population{ended: slices.Clone(p.ended)}, population{ended: p.ended}, population{ended: p.ended}
+		for range r.IntN(min(10, 1+len(p.ended)/20)) {
+			cut := without*2 + time.Duration(r.IntN(1e9))
+			told.cut = append(told.cut, cut)
+			never.cut = append(never.cut, time.Hour)
+			known.ended = append(known.ended, cut+time.Duration(r.IntN(1e9)))
+		}
+		if d := known.learn(t, percentile); d < without*2 {
+			if got := told.learn(t, percentile); got != d {
+				t.Errorf("seed %d: %v where losers were cut short, %v had they gone on", seed, got, d)
+			}
+			if got := never.learn(t, percentile); got != d {
+				t.Errorf("seed %d: %v where losers were cut short after an hour, %v had they gone on", seed, got, d)
+			}
+		}
+	}
+}
+
+// Hedges are not learned from, however they end: there is no way to tell.
+func TestHedgesTeachNothing(t *testing.T) {
+	h := must(t, lax(Config{MinSamples: 20}))
+	warm(h, 0)
+	now := time.Duration(0)
+	for range 100 {
+		now += 10 * ms
+		learnt(h, now, 20*ms, true)
+	}
+	before, ok := h.Delay(now + time.Second)
+	if !ok {
+		t.Fatal("nothing learned")
+	}
+	for range 100 {
+		f := h.Start(now)
+		if h.Fire(now+before, &f) != Granted {
+			t.Fatal("refused")
+		}
+		h.Settle()
+	}
+	if after, _ := h.Delay(now + 2*time.Second); after != before {
+		t.Errorf("hedges moved the percentile from %v to %v", before, after)
+	}
+}
+
+// Only the first Done of a call counts.
+func TestDoneTwice(t *testing.T) {
+	h := must(t, lax(Config{MinSamples: 20}))
+	warm(h, 0)
+	for range 19 {
+		f := h.Start(0)
+		for range 5 {
+			h.Done(ms, &f, true)
+		}
+	}
+	if d, ok := h.Delay(time.Second); ok {
+		t.Errorf("19 successes reported five times each: %v", d)
+	}
+	learnt(h, time.Second, ms, true)
+	if _, ok := h.Delay(2 * time.Second); !ok {
+		t.Error("nothing learned after 20")
+	}
+}
+
+func TestNothingIsKnownBeforeMinSamples(t *testing.T) {
+	h := must(t, Config{Attempts: 2})
+	warm(h, 0)
+	now := time.Duration(0)
+	for i := range 60 {
+		now += 10 * ms
+		f := h.Start(now)
+		if d, ok := f.Delay(); ok {
+			t.Fatalf("after %d samples: %v", i, d)
+		}
+		if why := h.Fire(now, &f); why != Unlearned || f.Reason() != Unlearned {
+			t.Fatalf("after %d samples Fire says %v, %v", i, why, f.Reason())
+		}
+		learnt(h, now, ms, false) // these are not samples
+		h.Done(now+5*ms, &f, true)
+	}
+	f := h.Start(now + time.Second)
+	if d, ok := f.Delay(); !ok || d < 5*ms || d > 5200*time.Microsecond {
+		t.Errorf("after 60 samples of 5ms: %v, %v", d, ok)
+	}
+}
+
+// A window that nobody touched is empty, without anybody writing to it.
+func TestWindowExpiresOnRead(t *testing.T) {
+	h := must(t, Config{Attempts: 2})
+	warm(h, 0)
+	for i := range 100 {
+		learnt(h, time.Duration(i)*ms, 10*ms, true)
+	}
+	if _, ok := h.Delay(25*time.Second - 1); !ok {
+		t.Error("forgotten after five of six slots")
+	}
+	if d, ok := h.Delay(30*time.Second + 1); ok {
+		t.Errorf("still %v after the window", d)
+	}
+	for i := range 100 {
+		learnt(h, 31*time.Second+time.Duration(i)*ms, 20*ms, true)
+	}
+	if d, ok := h.Delay(32 * time.Second); !ok || d < 20*ms {
+		t.Errorf("%v, %v: want what is recent, 20ms", d, ok)
+	}
+	f := h.Start(time.Hour)
+	if d, ok := f.Delay(); ok {
+		t.Errorf("still %v after an hour", d)
+	}
+}
+
+// A process with many calls goes by the last of them: five to ten seconds.
+func TestManyCallsShortenTheWindow(t *testing.T) {
+	h := must(t, Config{Attempts: 2})
+	warm(h, 0)
+	fly := func(from, to time.Duration, took time.Duration) {
+		for now := from; now < to; now += 5 * ms {
+			learnt(h, now, took, true)
+		}
+	}
+	fly(0, 20*time.Second, 500*ms)
+	fly(20*time.Second, 25*time.Second, 10*ms)
+	if d, _ := h.Delay(25*time.Second - 1); d < 500*ms {
+		t.Errorf("%v, though the slot before this one has nothing but 500ms", d)
+	}
+	if d, ok := h.Delay(26 * time.Second); !ok || d > 11*ms {
+		t.Errorf("%v: the last thousand calls took 10ms", d)
+	}
+	// One with few calls needs the whole window.
+	h = must(t, Config{Attempts: 2})
+	warm(h, 0)
+	for now := time.Duration(0); now < 30*time.Second; now += 200 * ms {
+		learnt(h, now, map[bool]time.Duration{true: 500 * ms, false: 10 * ms}[now < 20*time.Second], true)
+	}
+	if d, ok := h.Delay(30*time.Second - 1); !ok || d < 500*ms {
+		t.Errorf("%v, %v: two thirds of the window took 500ms", d, ok)
+	}
+}
+
+// While one goroutine learns the percentile anew the others go by the old one, but
+// not if it is too old to be anything.
+func TestWhileAnotherLearns(t *testing.T) {
+	h := must(t, Config{Attempts: 2})
+	warm(h, 0)
+	for range 100 {
+		learnt(h, time.Second, 10*ms, true)
+	}
+	was, _ := h.Delay(2 * time.Second)
+	l := h.learned.Load()
+	l.mu.Lock()
+	if d, ok := h.Delay(3 * time.Second); !ok || d != was {
+		t.Errorf("a second later, while another learns: %v, %v, want %v", d, ok, was)
+	}
+	if d, ok := h.Delay(time.Minute); ok {
+		t.Errorf("a minute later, while another learns: %v", d)
+	}
+	learnt(h, time.Minute, 10*ms, true) // waits for nobody
+	l.mu.Unlock()
+}
+
+func TestMinDelayAndMaxDelay(t *testing.T) {
+	for _, c := range []struct {
+		c          Config
+		took, want time.Duration
+	}{
+		{Config{}, 100 * time.Microsecond, ms},
+		{Config{MinDelay: 20 * ms}, 10 * ms, 20 * ms},
+		{Config{MaxDelay: 5 * ms}, 10 * ms, 5 * ms},
+		{Config{MaxDelay: 10 * time.Microsecond}, 10 * ms, 10 * time.Microsecond},
+		{Config{MinDelay: 1}, 0, 1024},
+	} {
+		h := must(t, lax(c.c))
+		warm(h, 0)
+		for range 100 {
+			learnt(h, time.Second, c.took, true)
+		}
+		if d, ok := h.Delay(2 * time.Second); !ok || d != c.want {
+			t.Errorf("%+v: all calls took %v, hedged after %v, want %v", c.c, c.took, d, c.want)
+		}
+	}
+}
+
+// The whole against a list, over random operations: calls that start and end in
+// any order, at any distance, also a little backwards.
+func TestLearnAgreesWithAList(t *testing.T) {
+	learned := 0
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		p := []float64{0.5, 0.9, 0.95}[r.IntN(3)]
+		minSamples := 1 + r.IntN(40)
+		width := []time.Duration{200 * ms, time.Second}[r.IntN(2)] // of a slot
+		h := must(t, lax(Config{Percentile: p, MinSamples: minSamples, MinDelay: 1, Window: 6 * width}))
+		warm(h, 0)
+		type entry struct {
+			slot  int
+			took  time.Duration
+			ended bool
+		}
+		var list []entry
+		slot := 0 // that is counted into
+		delay, next := time.Duration(0), time.Duration(math.MinInt64)
+		ask := func(now time.Duration) time.Duration {
+			if now < next {
+				return delay
+			}
+			slot = max(slot, int(now/width))
+			delay, next = 0, now+min(250*ms, width)
+			for back := 2; ; back++ {
+				var p2 population
+				for _, e := range list {
+					if e.slot > slot-back {
+						if e.ended {
+							p2.ended = append(p2.ended, e.took)
+						} else {
+							p2.cut = append(p2.cut, e.took)
+						}
+					}
+				}
+				if len(p2.ended) >= 10*minSamples || back == 6 {
+					if len(p2.ended) >= minSamples {
+						delay = kaplanMeier(p2, p)
+						learned++
+					}
+					return delay
+				}
+			}
+		}
+		now := time.Duration(0)
+		for step := range 600 {
+			switch r.IntN(100) {
+			case 0:
+				now += time.Duration(r.Int64N(8e9))
+			case 1, 2, 3:
+				now = max(0, now-time.Duration(r.IntN(20e6)))
+			default:
+				now += time.Duration(r.IntN(60e6))
+			}
+			f := h.Start(now)
+			want := ask(now)
+			if d, ok := f.Delay(); d != want || ok != (want > 0) {
+				t.Fatalf("seed %d step %d: %v, %v; want %v", seed, step, d, ok, want)
+			}
+			took := time.Duration(r.ExpFloat64() * 10e6)
+			ended := r.IntN(5) > 0
+			h.Done(now+took, &f, ended)
+			slot = max(slot, int((now+took)/width))
+			list = append(list, entry{slot, took, ended})
+		}
+	}
+	if learned < 1000 {
+		t.Errorf("a percentile was learned %d times: the test does not reach it", learned)
+	}
+}
+
+// Ten successes in eight seconds, and learning begins.
+func TestQuietProcessesLearnNothing(t *testing.T) {
+	h := must(t, lax(Config{MinSamples: 1}))
+	now := time.Duration(0)
+	for range 1000 { // nine in every eight seconds
+		now += 890 * ms
+		learnt(h, now, ms, true)
+	}
+	if h.learned.Load() != nil {
+		t.Error("a process with nine calls in eight seconds remembers them")
+	}
+	for range 1000 {
+		learnt(h, now, ms, false)
+	}
+	if h.learned.Load() != nil {
+		t.Error("failures are taken for successes")
+	}
+	now += 16 * time.Second
+	warm(h, now)
+	if h.learned.Load() == nil {
+		t.Error("a process with ten calls in eight seconds remembers nothing")
+	}
+}

@@ -1,0 +1,44 @@
+package hedge
+
+import (
+	"fmt"
+
+	"github.com/lullgo/lull/internal/choice"
+)
+
+// Reason is the answer to Fire: Granted, or why not.
+type Reason uint8
+
+const (
+	// Off: hedging is off. The zero Reason, and that of the zero Flight.
+	Off Reason = iota
+	// Granted: another attempt may be sent.
+	Granted
+	// Unlearned: too few calls have succeeded lately to know which are late.
+	Unlearned
+	// AttemptsInUse: the call has all the attempts that Config.Attempts gives it.
+	AttemptsInUse
+	// TooManyLate: more of the recent calls are late than Config.Share.
+	TooManyLate
+	// TooManyInFlight: Config.InFlight hedges are under way.
+	TooManyInFlight
+)
+
+var reasonNames = [...]string{"off", "granted", "unlearned", "attempts_in_use", "too_many_late", "too_many_in_flight"}
+
+// String is the reason as a label for logs and metrics, such as "too_many_late".
+func (r Reason) String() string {
+	if int(r) < len(reasonNames) {
+		return reasonNames[r]
+	}
+	return fmt.Sprintf("reason(%d)", uint8(r))
+}
+
+// MarshalText is String, for a Reason that is one.
+func (r Reason) MarshalText() ([]byte, error) { return choice.Marshal("Reason", reasonNames[:], r) }
+
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
+func (r *Reason) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("Reason", reasonNames[:], r, text)
+}

@@ -1,0 +1,224 @@
+package hedge
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// history is a list of what happened, by slots of a quarter of a second.
+type history struct {
+	calls, late, hedges map[int]int
+}
+
+func (h history) sum(m map[int]int, slot, n int) (sum int) {
+	for i := range n {
+		sum += m[slot-i]
+	}
+	return sum
+}
+
+// The rule by the book: late calls, this one included, are no more than share of
+// the calls of the last 1, 2, 4 or 8 s, the first of these in which share of the
+// calls is four or more, or else the last.
+func (h history) allows(share float64, slot int) bool {
+	for n := 4; ; n *= 2 {
+		pays := share * float64(h.sum(h.calls, slot, n))
+		if pays >= 4 || n == 32 {
+			return float64(h.sum(h.late, slot, n)) <= pays+1e-9
+		}
+	}
+}
+
+// Random histories: rates that change, latencies that change, bursts, pauses. Every
+// answer is by the book, and the load that is added is bounded, in every stretch of
+// time: hedges are no more than share of the calls in it and in the eight seconds
+// before it. So from the beginning on they are no more than share of all calls,
+// and there is no constant.
+func TestShareByTheBook(t *testing.T) {
+	granted, refused := 0, 0
+	for seed := range uint64(120) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		share := []float64{0.02, 0.1, 0.1, 0.3, 1, 1.5}[r.IntN(6)]
+		attempts := 2 + r.IntN(2)
+		h := must(t, Config{Attempts: attempts, Delay: ms, Share: share, InFlight: -1})
+		book := history{map[int]int{}, map[int]int{}, map[int]int{}}
+		var waiting []Flight
+		now := time.Duration(r.Int64N(int64(time.Hour)))
+		first := int(now / tick)
+		counting := false // calls are counted from the first late one on
+		gap, lateness := 0.0, 0.0
+		for step := range 4000 {
+			if step%200 == 0 {
+				gap = []float64{1e3, 1e6, 10e6, 100e6, 500e6}[r.IntN(5)]
+				lateness = []float64{0, 0.05, 0.1, 0.2, 1}[r.IntN(5)]
+				if r.IntN(4) == 0 {
+					now += time.Duration(r.Int64N(20e9))
+				}
+			}
+			now += time.Duration(r.ExpFloat64() * gap)
+			slot := int(now / tick)
+			f := h.Start(now)
+			book.calls[slot]++
+			if r.Float64() < lateness {
+				waiting = append(waiting, f)
+			}
+			for len(waiting) > 0 && r.IntN(2) == 0 {
+				if !counting {
+					counting = true
+					clear(book.calls)
+					book.calls[slot]++
+				}
+				late := waiting[0]
+				waiting = waiting[1:]
+				book.late[slot]++
+				want := TooManyLate
+				if book.allows(share, slot) {
+					want = Granted
+				}
+				if why := h.Fire(now, &late); why != want {
+					t.Fatalf("seed %d step %d: Fire says %v, want %v", seed, step, why, want)
+				}
+				if want == Granted {
+					book.hedges[slot]++
+					granted++
+					if _, ok := late.Delay(); ok {
+						waiting = append(waiting, late)
+					}
+				} else {
+					refused++
+				}
+			}
+			if step%50 == 0 {
+				calls, late := h.Counts(now)
+				if counting && (int(calls) != book.sum(book.calls, slot, 4) || int(late) != book.sum(book.late, slot, 4)) {
+					t.Fatalf("seed %d step %d: counts %d, %d, want %d, %d", seed, step, calls, late, book.sum(book.calls, slot, 4), book.sum(book.late, slot, 4))
+				}
+			}
+		}
+		last := int(now / tick)
+		for from := first; from <= last; from += 1 + (last-first)/300 {
+			hedges, calls := 0, book.sum(book.calls, from-1, 32)
+			for to := from; to <= last; to++ {
+				hedges += book.hedges[to]
+				calls += book.calls[to]
+				if float64(hedges) > share*float64(calls)+1e-6 {
+					t.Fatalf("seed %d: %d hedges in %d slots, %v of %d calls", seed, hedges, to-from+1, share, calls)
+				}
+			}
+		}
+	}
+	if granted < 4000 || refused < 4000 {
+		t.Errorf("%d granted, %d refused: the test does not stir", granted, refused)
+	}
+}
+
+// At a steady rate every second keeps the share by itself, whatever is late in it.
+func TestShareOfEverySecond(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		h := must(t, Config{Attempts: 2, Delay: ms, InFlight: -1})
+		hedges := make([]int, 400)
+		lateness := 0.0
+		for i := range 100_000 { // 1000 a second
+			if i%500 == 0 {
+				lateness = []float64{0, 0.05, 0.05, 0.08, 0.12, 0.5, 1}[r.IntN(7)]
+			}
+			now := time.Duration(i) * ms
+			f := h.Start(now)
+			if r.Float64() < lateness && h.Fire(now, &f) == Granted {
+				hedges[now/tick]++
+			}
+		}
+		for s := 4; s < len(hedges); s++ {
+			if n := hedges[s] + hedges[s-1] + hedges[s-2] + hedges[s-3]; n > 100 {
+				t.Errorf("seed %d: %d hedges in the second up to %v, of 1000 calls", seed, n, time.Duration(s+1)*tick)
+			}
+		}
+	}
+}
+
+// All calls are late from some moment on: after a tenth of a second's calls there
+// is not one hedge more, until they are in time again for a second.
+func TestAllLateStopsHedges(t *testing.T) {
+	h := must(t, Config{Attempts: 2, Delay: ms, InFlight: -1})
+	after, again := 0, time.Duration(0)
+	for i := range 30_000 { // 1000 a second
+		now := time.Duration(i) * ms
+		f := h.Start(now)
+		slow := now >= 10*time.Second && now < 20*time.Second
+		if !slow && i%20 != 0 {
+			continue
+		}
+		if h.Fire(now, &f) == Granted {
+			if slow && now > 10*time.Second+100*ms {
+				after++
+			}
+			if now >= 20*time.Second && again == 0 {
+				again = now
+			}
+		}
+	}
+	if after > 0 {
+		t.Errorf("%d hedges in an outage, after its first 100ms", after)
+	}
+	if again == 0 || again > 21*time.Second {
+		t.Errorf("hedges come back at %v, after all was well from 20s on", again)
+	}
+}
+
+// Once refused, a call is refused for good, and need not be asked about.
+func TestRefusedForGood(t *testing.T) {
+	h := must(t, Config{Attempts: 3, Delay: ms})
+	f := h.Start(0)
+	if why := h.Fire(ms, &f); why != TooManyLate {
+		t.Fatalf("the first of all calls: %v", why)
+	}
+	for range 100 {
+		h.Start(time.Second)
+	}
+	_, late := h.Counts(time.Second)
+	if d, ok := f.Delay(); ok {
+		t.Errorf("it has a delay of %v yet", d)
+	}
+	if why := h.Fire(time.Second, &f); why != TooManyLate || f.Reason() != TooManyLate {
+		t.Errorf("asked again, it says %v, %v", why, f.Reason())
+	}
+	if _, again := h.Counts(time.Second); again != late {
+		t.Errorf("it was counted again: %d late calls, then %d", late, again)
+	}
+}
+
+// A process with fewer calls than it takes for one hedge has none.
+func TestTooFewCallsForAHedge(t *testing.T) {
+	for _, c := range []struct {
+		gap  time.Duration
+		want bool
+	}{{time.Second, false}, {700 * ms, true}} {
+		h := must(t, Config{Attempts: 2, Delay: ms})
+		hedges := 0
+		for i := range 1000 {
+			now := time.Duration(i) * c.gap
+			f := h.Start(now)
+			if i%20 == 0 && h.Fire(now, &f) == Granted {
+				hedges++
+			}
+		}
+		if (hedges > 0) != c.want {
+			t.Errorf("a call every %v: %d hedges", c.gap, hedges)
+		}
+	}
+}
+
+func TestQuietCountersExpire(t *testing.T) {
+	h := must(t, Config{Attempts: 2, Delay: ms, Share: 1})
+	f := h.Start(0)
+	h.Fire(0, &f)
+	h.Start(0)
+	if calls, late := h.Counts(0); calls != 2 || late != 1 {
+		t.Errorf("counts %d, %d, want 2, 1", calls, late)
+	}
+	if calls, late := h.Counts(time.Second); calls != 0 || late != 0 {
+		t.Errorf("a second later: counts %d, %d, want none", calls, late)
+	}
+}

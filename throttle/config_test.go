@@ -1,0 +1,175 @@
+package throttle
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+func TestValidateNamesEveryMistake(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		cfg  Config
+		want string // fields
+	}{
+		{Config{}, ""},
+		{Config{Mode: Adaptive}, ""},
+		{Config{Mode: Cubic}, ""},
+		{Config{Mode: Adaptive, Window: sec, K: 1.05, MinRequests: 1, Recent: sec, ProbeEvery: math.MinInt64}, ""},
+		{Config{Mode: Adaptive, Window: math.MaxInt64, K: 1000, MinRequests: math.MaxInt, Recent: math.MaxInt64, ProbeEvery: math.MaxInt64}, ""},
+		{Config{Mode: Adaptive, Recent: 2 * time.Minute}, ""},
+		{Config{Mode: Adaptive, Recent: 1}, ""},
+		{Config{Mode: Cubic, MinRate: 0.001, MaxWait: math.MinInt64, FallEvery: math.MinInt64}, ""},
+		{Config{Mode: Cubic, MinRate: 1e6, MaxWait: math.MaxInt64, FallEvery: math.MaxInt64}, ""},
+		{Config{K: 1.5, MinRate: 7}, ""}, // of modes that are not chosen
+		{Config{Mode: 3}, "Mode"},
+		{Config{Window: sec - 1}, "Window"},
+		{Config{Window: -1, Recent: 2 * sec}, "Window Recent"},
+		{Config{Window: time.Minute, Recent: time.Minute + 1}, "Recent"},
+		{Config{Recent: 2*time.Minute + 1}, "Recent"},
+		{Config{Mode: 255, Window: 1, K: 1, MinRequests: -1, Recent: -1, MinRate: -1},
+			"Mode Window K MinRequests Recent MinRate"},
+		{Config{K: nan, MinRate: nan}, "K MinRate"},
+		{Config{K: inf, MinRate: inf}, "K MinRate"},
+		{Config{K: 1.04, MinRate: 0.0009}, "K MinRate"},
+		{Config{K: 1001, MinRate: 1e6 + 1}, "K MinRate"},
+		{Config{K: -2}, "K"},
+	} {
+		err := c.cfg.Validate()
+		if got := strings.Join(problem.Fields(err), " "); got != c.want {
+			t.Errorf("%+v: problems with %q, want %q", c.cfg, got, c.want)
+		}
+		th, newErr := New(c.cfg)
+		if (th == nil) != (err != nil) || (newErr == nil) != (err == nil) {
+			t.Errorf("%+v: New gives %v, %v", c.cfg, th, newErr)
+		}
+	}
+	const want = "K is 1: want zero (2), or a number from 1.05 to 1000"
+	if err := (Config{K: 1}).Validate(); err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestZerosAreFilledIn(t *testing.T) {
+	for _, c := range []struct {
+		cfg, want Config
+		recent    int // slots of the window
+	}{
+		{Config{Mode: Adaptive}, Config{Mode: Adaptive, Window: 2 * time.Minute, K: 2, MinRequests: 10, Recent: 10 * sec, ProbeEvery: 30 * sec}, 3},
+		{Config{Mode: Adaptive, Window: time.Minute}, Config{Mode: Adaptive, Window: time.Minute, Recent: 5 * sec, ProbeEvery: 15 * sec}, 3},
+		{Config{Mode: Adaptive, Recent: 1}, Config{Mode: Adaptive, Recent: 4 * sec}, 1},
+		{Config{Mode: Adaptive, Recent: 4*sec + 1}, Config{Mode: Adaptive, Recent: 8 * sec}, 2},
+		{Config{Mode: Adaptive, Recent: 2 * time.Minute}, Config{Mode: Adaptive, Recent: 2*time.Minute - 1}, 30},
+		{Config{Mode: Cubic}, Config{Mode: Cubic, Window: 2 * time.Minute, MinRate: 0.5, MaxWait: 2 * sec, FallEvery: sec}, 3},
+		{Config{Mode: Cubic, MinRate: 0.1}, Config{Mode: Cubic, MinRate: 0.1, MaxWait: 10 * sec}, 3},
+	} {
+		got, want := c.cfg.rules(), c.want.rules()
+		if got != want {
+			t.Errorf("%+v: %+v, want %+v", c.cfg, got, want)
+		}
+		if got.recent != c.recent {
+			t.Errorf("%+v: %d slots are recent, want %d", c.cfg, got.recent, c.recent)
+		}
+	}
+	if r := (Config{MaxWait: -1}).rules(); r.maxWait != 0 {
+		t.Errorf("a negative MaxWait is %v, want none", r.maxWait)
+	}
+}
+
+func TestOffDoesNothing(t *testing.T) {
+	plan, err := Prepare(Config{K: 3, Window: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var zero Throttle
+	for name, th := range map[string]*Throttle{"nil": nil, "zero": &zero, "off": plan.New()} {
+		learns(th, 0, Throttled, 1000)
+		for range 1000 {
+			if wait, ok := th.Ask(0, unlucky); wait != 0 || !ok {
+				t.Fatalf("%s: wait %v, %t", name, wait, ok)
+			}
+		}
+		if s := th.State(0); s != (State{}) {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+func TestPlanMakesThrottlesApart(t *testing.T) {
+	p, err := Prepare(Config{Mode: Adaptive})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := p.New()
+	var two Throttle
+	p.Init(&two)
+	learns(one, 0, Throttled, 100)
+	learns(&two, 0, Accepted, 7)
+	if s := one.State(0); s.Requests != 100 || s.Accepts != 0 {
+		t.Errorf("one: %+v", s)
+	}
+	if s := two.State(0); s.Requests != 7 || s.Accepts != 7 {
+		t.Errorf("two: %+v", s)
+	}
+	if p, err := Prepare(Config{K: -1}); p != nil || err == nil {
+		t.Errorf("a plan of a wrong configuration: %v, %v", p, err)
+	}
+}
+
+func TestTextIsTheName(t *testing.T) {
+	modes, outcomes := []string{"off", "adaptive", "cubic"}, []string{"accepted", "throttled", "unanswered", "neutral", "unsent"}
+	for m := Off; m <= Cubic; m++ {
+		text, err := m.MarshalText()
+		got := Mode(9)
+		if err != nil || string(text) != modes[m] || got.UnmarshalText([]byte(strings.ToUpper(modes[m]))) != nil || got != m {
+			t.Errorf("%v: %q, %v, read as %v", m, text, err, got)
+		}
+	}
+	for o := Accepted; o <= Unsent; o++ {
+		text, err := o.MarshalText()
+		got := Outcome(9)
+		if err != nil || string(text) != outcomes[o] || got.UnmarshalText([]byte(strings.ToUpper(outcomes[o]))) != nil || got != o {
+			t.Errorf("%v: %q, %v, read as %v", o, text, err, got)
+		}
+	}
+	if _, err := Mode(3).MarshalText(); err == nil || Mode(3).String() != "mode(3)" {
+		t.Errorf("%v: %v", Mode(3), err)
+	}
+	if _, err := Outcome(5).MarshalText(); err == nil || Outcome(5).String() != "outcome(5)" {
+		t.Errorf("%v: %v", Outcome(5), err)
+	}
+	m := Cubic
+	if err := m.UnmarshalText([]byte("sre")); err == nil || err.Error() != `Mode is "sre": want off, adaptive or cubic` || m != Cubic {
+		t.Errorf("%v, %v", m, err)
+	}
+}
+
+// A Config survives JSON, and reads there as it would in a file.
+func TestConfigInJSON(t *testing.T) {
+	want := Config{Mode: Cubic, MinRate: 2, MaxWait: -1}
+	data, err := json.Marshal(want)
+	if err != nil || !strings.Contains(string(data), `"Mode":"cubic"`) {
+		t.Fatalf("%s, %v", data, err)
+	}
+	var got Config
+	if err := json.Unmarshal(data, &got); err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}
+
+// Whatever is taken is a name, and comes back as that name.
+func FuzzModeText(f *testing.F) {
+	for _, s := range []string{"", "off", "Adaptive", "cubic\x00", "\u017fre"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var m Mode
+		if err := m.UnmarshalText([]byte(s)); err == nil && !strings.EqualFold(m.String(), s) {
+			t.Errorf("%q became %v", s, m)
+		}
+	})
+}

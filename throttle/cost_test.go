@@ -1,0 +1,139 @@
+package throttle
+
+import (
+	"math"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// states are the throttles whose calls are measured: how each came to be so, and
+// what its calls bring.
+var states = []struct {
+	name    string
+	config  Config
+	prepare func(*Throttle)
+	outcome Outcome
+	refused bool
+}{
+	{"Off", Config{}, func(*Throttle) {}, Accepted, false},
+	{"AdaptiveHealthy", Config{Mode: Adaptive}, func(t *Throttle) { learns(t, 0, Accepted, 1000) }, Accepted, false},
+	{"AdaptiveErrors", Config{Mode: Adaptive, K: 1000}, func(t *Throttle) { learns(t, 0, Accepted, 1<<20) }, Throttled, false},
+	{"AdaptiveFewRequests", Config{Mode: Adaptive, MinRequests: math.MaxInt}, func(t *Throttle) { learns(t, 0, Throttled, 5) }, Throttled, false},
+	{"AdaptiveRefused", Config{Mode: Adaptive, ProbeEvery: -1}, func(t *Throttle) { learns(t, 0, Throttled, 1000) }, Accepted, true},
+	{"CubicFree", Config{Mode: Cubic}, func(t *Throttle) { learns(t, 0, Accepted, 1000) }, Accepted, false},
+	{"CubicLimiting", Config{Mode: Cubic, MinRate: 1e6, MaxWait: math.MaxInt64, Window: math.MaxInt64}, func(t *Throttle) { t.Learn(0, Throttled) }, Accepted, false},
+	{"CubicRefused", Config{Mode: Cubic, MinRate: 0.001, MaxWait: -1, Window: math.MaxInt64}, func(t *Throttle) { t.Learn(0, Throttled); t.Ask(0, nil) }, Accepted, true},
+}
+
+func TestCostNoAllocations(t *testing.T) {
+	for _, s := range states {
+		th := must(t, s.config)
+		s.prepare(th)
+		var now time.Duration
+		round := func() {
+			now += 100 * time.Microsecond
+			_, ok := th.Ask(now, unlucky)
+			if ok == s.refused {
+				t.Fatalf("%s: passed %t at %v", s.name, ok, now)
+			}
+			if ok {
+				th.Learn(now, s.outcome)
+			}
+		}
+		round()
+		if n := testing.AllocsPerRun(1000, round); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", s.name, n)
+		}
+		if n := testing.AllocsPerRun(100, func() { th.State(now) }); n != 0 {
+			t.Errorf("%s: State makes %v allocations, want 0", s.name, n)
+		}
+	}
+}
+
+// bytes is what a thousand of what make returns take on the heap, each. Others may
+// allocate meanwhile, so that the least of a few tries counts.
+func bytes(make func() *Throttle) uint64 {
+	const n = 1000
+	all := [n]*Throttle{}
+	least := uint64(math.MaxUint64)
+	for range 5 {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for i := range all {
+			all[i] = make()
+		}
+		runtime.ReadMemStats(&after)
+		least = min(least, (after.TotalAlloc-before.TotalAlloc)/n)
+	}
+	runtime.KeepAlive(&all)
+	return least
+}
+
+func TestCostMemory(t *testing.T) {
+	if n := unsafe.Sizeof(Throttle{}); n > 24 {
+		t.Errorf("a Throttle takes %d bytes, want 24 at most", n)
+	}
+	for _, c := range []struct {
+		name   string
+		mode   Mode
+		use    func(*Throttle)
+		atMost uint64
+	}{
+		{"off", Off, func(t *Throttle) { t.Learn(0, Throttled) }, 24},
+		{"adaptive, unused", Adaptive, func(t *Throttle) { t.Ask(0, nil); t.State(0) }, 24},
+		{"adaptive, accepts alone", Adaptive, func(t *Throttle) { t.Learn(0, Accepted) }, 24 + 80 + 256},
+		{"adaptive", Adaptive, func(t *Throttle) { t.Learn(0, Accepted); t.Learn(0, Throttled) }, 24 + 80 + 256 + 48 + 256},
+		{"cubic, unused", Cubic, func(t *Throttle) { t.State(0) }, 24},
+		{"cubic", Cubic, func(t *Throttle) { t.Ask(0, nil); t.Learn(0, Throttled) }, 24 + 144 + 8},
+	} {
+		p, err := Prepare(Config{Mode: c.mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := bytes(func() *Throttle { th := p.New(); c.use(th); return th })
+		t.Logf("%s: %d bytes", c.name, n)
+		if n > c.atMost {
+			t.Errorf("%s: %d bytes, want %d at most", c.name, n, c.atMost)
+		}
+	}
+}
+
+func BenchmarkThrottle(b *testing.B) {
+	for _, s := range states {
+		b.Run(s.name, func(b *testing.B) {
+			th := must(b, s.config)
+			s.prepare(th)
+			var now time.Duration
+			b.ReportAllocs()
+			for b.Loop() {
+				now += 100
+				if _, ok := th.Ask(now, unlucky); ok {
+					th.Learn(now, s.outcome)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkThrottleParallel(b *testing.B) {
+	for _, s := range states {
+		b.Run(s.name, func(b *testing.B) {
+			th := must(b, s.config)
+			s.prepare(th)
+			b.ReportAllocs()
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				var now time.Duration
+				for pb.Next() {
+					now += 100
+					if _, ok := th.Ask(now, unlucky); ok {
+						th.Learn(now, s.outcome)
+					}
+				}
+			})
+		})
+	}
+}

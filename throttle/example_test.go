@@ -1,0 +1,157 @@
+package throttle_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/lullgo/lull/throttle"
+)
+
+// One line switches it on. A backend that refuses everything gets fewer and fewer
+// attempts, and never none.
+func Example() {
+	t, err := throttle.New(throttle.Config{Mode: throttle.Adaptive})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	random := rand.New(rand.NewPCG(1, 2)).Uint64 // math/rand/v2's Uint64 in a program
+	for minute := range 4 {
+		sent := 0
+		for call := range 6000 {
+			now := time.Duration(minute)*time.Minute + time.Duration(call)*10*time.Millisecond
+			if _, ok := t.Ask(now, random); !ok {
+				continue // fail at once
+			}
+			sent++
+			t.Learn(now, throttle.Throttled)
+		}
+		fmt.Println("attempts sent:", sent)
+	}
+	// Output:
+	// attempts sent: 16
+	// attempts sent: 10
+	// attempts sent: 9
+	// attempts sent: 10
+}
+
+// Under Cubic an attempt may have to wait for its place. The engine carries the wait
+// out; whoever gives up before it is over says so.
+func ExampleThrottle_Ask() {
+	t, _ := throttle.New(throttle.Config{Mode: throttle.Cubic})
+	now := time.Duration(0)
+	for range 100 { // ten calls a second
+		t.Ask(now, nil)
+		t.Learn(now, throttle.Accepted)
+		now += 100 * time.Millisecond
+	}
+	t.Learn(now, throttle.Throttled)
+	fmt.Printf("held to %.1f attempts/s\n", t.State(now).Rate)
+	for range 9 {
+		wait, ok := t.Ask(now, nil)
+		if wait > 0 {
+			fmt.Println("wait", wait.Round(time.Millisecond), ok)
+		}
+	}
+
+	t.Learn(now, throttle.Unsent) // the last one gives up, and its place is free
+	wait, _ := t.Ask(now, nil)
+	fmt.Println(wait.Round(time.Millisecond))
+	// Output:
+	// held to 7.0 attempts/s
+	// wait 143ms true
+	// wait 286ms true
+	// 286ms
+}
+
+// A limit on the wait. What would have to wait for longer is refused, and takes no
+// place.
+func ExampleConfig_maxWait() {
+	t, _ := throttle.New(throttle.Config{Mode: throttle.Cubic, MaxWait: 100 * time.Millisecond})
+	t.Ask(0, nil)
+	t.Learn(time.Second, throttle.Throttled)
+	for range 2 {
+		wait, ok := t.Ask(time.Second, nil)
+		fmt.Println(wait.Round(time.Millisecond), ok)
+	}
+	// Output:
+	// 0s true
+	// 1.786s false
+}
+
+func ExampleThrottle_Learn() {
+	t, _ := throttle.New(throttle.Config{Mode: throttle.Adaptive})
+	for _, o := range []throttle.Outcome{throttle.Accepted, throttle.Throttled, throttle.Unanswered, throttle.Neutral, throttle.Unsent} {
+		t.Learn(0, o)
+		s := t.State(0)
+		fmt.Printf("%v: %d requests, %d accepts\n", o, s.Requests, s.Accepts)
+	}
+	// Output:
+	// accepted: 1 requests, 1 accepts
+	// throttled: 2 requests, 1 accepts
+	// unanswered: 3 requests, 1 accepts
+	// neutral: 3 requests, 1 accepts
+	// unsent: 3 requests, 1 accepts
+}
+
+func ExampleThrottle_State() {
+	t, _ := throttle.New(throttle.Config{Mode: throttle.Adaptive})
+	for range 30 {
+		t.Learn(0, throttle.Accepted)
+	}
+	for range 90 {
+		t.Learn(0, throttle.Throttled)
+	}
+	s := t.State(0)
+	fmt.Printf("%d of %d accepted: the next is refused with a probability of %.2f\n", s.Accepts, s.Requests, s.Refusal)
+	// Output: 30 of 120 accepted: the next is refused with a probability of 0.50
+}
+
+// The book's formula and nothing else.
+func ExampleConfig_book() {
+	c := throttle.Config{Mode: throttle.Adaptive, Recent: throttle.DefaultWindow, ProbeEvery: -1, MinRequests: 1}
+	fmt.Println(c.Validate())
+	// Output: <nil>
+}
+
+// The limiter of the AWS SDKs as they have it: each throttled answer lowers the
+// rate, waits have no limit, and the limit never ends.
+func ExampleConfig_aws() {
+	const never = 1<<63 - 1
+	c := throttle.Config{Mode: throttle.Cubic, FallEvery: -1, MaxWait: never, Window: never}
+	fmt.Println(c.Validate())
+	// Output: <nil>
+}
+
+func ExampleConfig_Validate() {
+	err := throttle.Config{Mode: throttle.Adaptive, K: 1, Window: time.Millisecond}.Validate()
+	fmt.Println(err)
+	// Output:
+	// Window is 1ms: want zero (2m0s), or a duration of at least 1s
+	// K is 1: want zero (2), or a number from 1.05 to 1000
+}
+
+// A process with many dependencies prepares the configuration once.
+func ExamplePrepare() {
+	plan, err := throttle.Prepare(throttle.Config{Mode: throttle.Adaptive})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	orders, payments := plan.New(), plan.New()
+	for range 100 {
+		orders.Learn(0, throttle.Throttled)
+	}
+	fmt.Printf("%.2f %.2f\n", orders.State(0).Refusal, payments.State(0).Refusal)
+	// Output: 0.99 0.00
+}
+
+// A throttle that is a field of something else.
+func ExamplePlan_Init() {
+	plan, _ := throttle.Prepare(throttle.Config{Mode: throttle.Cubic})
+	var client struct{ throttle throttle.Throttle }
+	plan.Init(&client.throttle)
+	fmt.Println(client.throttle.Ask(0, nil))
+	// Output: 0s true
+}

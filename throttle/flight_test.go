@@ -1,0 +1,282 @@
+package throttle
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// A flight is a backend and its clients on explicit time, in steps of 10 ms: calls
+// arrive at random, are asked for, wait, are sent, and are answered 100 ms later.
+// Nothing is retried.
+type flight struct {
+	config   Config
+	clients  int
+	calls    float64                             // per second, of all clients
+	capacity func(now time.Duration) float64     // accepted per second; above it, throttled
+	down     func(now time.Duration) (down bool) // nobody answers
+}
+
+// seconds of a flight: what happened in each.
+type log struct{ calls, sent, accepted, refused []int }
+
+const (
+	step    = 10 * time.Millisecond
+	latency = 10 // steps
+)
+
+func (f flight) fly(t testing.TB, d time.Duration, seed uint64) log {
+	plan, err := Prepare(f.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := make([]*Throttle, f.clients)
+	for i := range clients {
+		clients[i] = plan.New()
+	}
+	r := rand.New(rand.NewPCG(seed, 8))
+	type answer struct {
+		client  *Throttle
+		outcome Outcome
+	}
+	n := int(d / step)
+	sends := make([][]*Throttle, n+1)
+	answers := make([][]answer, n+latency+1)
+	var room float64 // of the backend
+	l := log{make([]int, d/sec), make([]int, d/sec), make([]int, d/sec), make([]int, d/sec)}
+	for i := range n {
+		now := time.Duration(i) * step
+		second := now / sec
+		for _, a := range answers[i] {
+			a.client.Learn(now, a.outcome)
+		}
+		for range poisson(r, f.calls*step.Seconds()) {
+			l.calls[second]++
+			c := clients[r.IntN(len(clients))]
+			wait, ok := c.Ask(now, r.Uint64)
+			if !ok {
+				l.refused[second]++
+				continue
+			}
+			if goes := i + int((wait+step-1)/step); goes <= n {
+				sends[goes] = append(sends[goes], c)
+			}
+		}
+		// Up to a tenth of a second's work can wait at the backend.
+		capacity := f.capacity(now)
+		room = min(room+capacity*step.Seconds(), max(1, capacity/10))
+		for _, c := range sends[i] {
+			l.sent[second]++
+			o := Throttled
+			switch {
+			case f.down != nil && f.down(now):
+				o = Unanswered
+			case room >= 1:
+				room--
+				o = Accepted
+				l.accepted[second]++
+			}
+			answers[i+latency] = append(answers[i+latency], answer{c, o})
+		}
+		sends[i], answers[i] = nil, nil
+	}
+	return l
+}
+
+func poisson(r *rand.Rand, mean float64) int {
+	n := 0
+	for left := r.ExpFloat64(); left < mean; left += r.ExpFloat64() {
+		n++
+	}
+	return n
+}
+
+func always(c float64) func(time.Duration) float64 {
+	return func(time.Duration) float64 { return c }
+}
+
+func total(s []int, from, to int) (n float64) {
+	for _, x := range s[from:to] {
+		n += float64(x)
+	}
+	return n
+}
+
+// back is how many seconds after from it took until 95 % of the calls of five
+// seconds were accepted.
+func (l log) back(from int) int {
+	for at := from; at+5 <= len(l.calls); at++ {
+		if total(l.accepted, at, at+5) >= 0.95*total(l.calls, at, at+5) {
+			return at - from
+		}
+	}
+	return math.MaxInt32
+}
+
+// An overloaded backend gets about K attempts for each that it accepts, and accepts
+// as many as it can.
+func TestAdaptiveSendsKTimesTheAccepts(t *testing.T) {
+	if raced {
+		t.Skip("one goroutine")
+	}
+	for _, c := range []struct {
+		config    Config
+		clients   int
+		low, high float64 // attempts for each accept
+	}{
+		{Config{}, 1, 4.8, 5.2},
+		{Config{Mode: Adaptive}, 1, 1.95, 2.05},
+		{Config{Mode: Adaptive}, 10, 1.95, 2.1},
+		{Config{Mode: Adaptive}, 100, 1.95, 2.2},
+		{Config{Mode: Adaptive}, 1000, 1.95, 2.5}, // of 2.5 calls/s each
+		{Config{Mode: Adaptive, K: 1.1}, 1, 1.09, 1.15},
+		{Config{Mode: Adaptive, K: 1.1}, 100, 1.09, 1.22},
+		{Config{Mode: Adaptive, K: 3}, 10, 2.9, 3.15},
+		{Config{Mode: Adaptive, Recent: DefaultWindow}, 1, 1.97, 2.03},
+		{Config{Mode: Adaptive, Recent: DefaultWindow}, 1000, 1.97, 2.03},
+	} {
+		l := flight{config: c.config, clients: c.clients, calls: 2500, capacity: always(500)}.fly(t, 4*time.Minute, 1)
+		got := total(l.sent, 180, 240) / total(l.accepted, 180, 240)
+		used := total(l.accepted, 180, 240) / 60 / 500
+		t.Logf("%+v, %d clients: %.3f attempts for each accept, %.3f of the capacity", c.config, c.clients, got, used)
+		if got < c.low || got > c.high || used < 0.99 {
+			t.Errorf("%+v, %d clients: %.3f attempts for each accept, want %v to %v, at %.3f of the capacity", c.config, c.clients, got, c.low, c.high, used)
+		}
+	}
+}
+
+// outage is a flight in which nobody answers for length seconds after 150.
+func outage(c Config, clients int, calls float64, length int) flight {
+	return flight{config: c, clients: clients, calls: calls, capacity: always(math.Inf(1)), down: func(now time.Duration) bool {
+		return now >= 150*sec && now < time.Duration(150+length)*sec
+	}}
+}
+
+// What the package comment says of how soon a client is back after a total outage:
+// the first attempt passes within ProbeEvery, and their rate grows by e in about
+// 1/1.6 of Recent. The floor of attempts while it lasts, as well.
+func TestAdaptiveIsBackSoon(t *testing.T) {
+	if raced {
+		t.Skip("one goroutine")
+	}
+	for _, c := range []struct {
+		clients int
+		calls   float64
+		length  int
+	}{{1, 500, 600}, {1, 5, 600}, {1, 500, 150}, {100, 500, 600}, {1000, 500, 600}} {
+		to := 150 + c.length
+		l := outage(Config{Mode: Adaptive}, c.clients, c.calls, c.length).fly(t, time.Duration(to+180)*sec, 2)
+		each := c.calls / float64(c.clients)
+		back, limit := l.back(to), 30+10/1.6*math.Log(10*each)+10
+		floor := total(l.sent, to-60, to) / 60 / float64(c.clients)
+		t.Logf("%d clients, %v calls/s, outage of %d s: back after %d s, promised within %.0f; floor %.3f/s each", c.clients, c.calls, c.length, back, limit, floor)
+		if float64(back) > limit {
+			t.Errorf("%d clients, %v calls/s, outage of %d s: back after %d s, want %.0f at most", c.clients, c.calls, c.length, back, limit)
+		}
+		if c.length == 600 && (floor < 1./35 || floor > 0.25) {
+			t.Errorf("%d clients, %v calls/s: %.3f attempts/s each in the outage", c.clients, c.calls, floor)
+		}
+	}
+}
+
+// The book's formula alone is locked out, and a faster probe does not mend it. A
+// small K is slow. That is what the defaults rest on.
+func TestWhyTheDefaultsAreNotTheBooks(t *testing.T) {
+	if raced {
+		t.Skip("one goroutine")
+	}
+	for _, c := range []struct {
+		config    Config
+		clients   int
+		low, high int // seconds until it is back
+	}{
+		{Config{Recent: DefaultWindow, ProbeEvery: -1}, 1, 700, math.MaxInt},
+		{Config{Recent: DefaultWindow, ProbeEvery: -1}, 100, 600, 900},
+		{Config{Recent: DefaultWindow, ProbeEvery: -1}, 1000, 450, 700},
+		{Config{Recent: DefaultWindow, ProbeEvery: sec}, 1, 350, 550},
+		{Config{Recent: DefaultWindow, ProbeEvery: sec}, 100, 100, 180},
+		{Config{K: 1.1}, 1, 200, 600},
+		{Config{K: 1.1}, 100, 80, 250},
+		{Config{K: 1.5}, 1, 50, 120},
+		{Config{K: 3}, 1, 10, 60},
+		{Config{ProbeEvery: sec}, 1, 10, 50},
+	} {
+		c.config.Mode = Adaptive
+		l := outage(c.config, c.clients, 500, 600).fly(t, time.Duration(760+min(c.high, 1020))*sec, 2)
+		back := l.back(750)
+		t.Logf("%+v, %d clients: back after %d s", c.config, c.clients, back)
+		if back < c.low || back > c.high {
+			t.Errorf("%+v, %d clients: back after %d s, want %d to %d", c.config, c.clients, back, c.low, c.high)
+		}
+	}
+}
+
+// An outage of less than half a window refuses nothing, if the calls before it
+// were accepted.
+func TestAdaptiveSitsOutABlip(t *testing.T) {
+	l := outage(Config{Mode: Adaptive}, 10, 500, 50).fly(t, 250*sec, 3)
+	if n := total(l.refused, 0, 250); n != 0 {
+		t.Errorf("%v calls refused", n)
+	}
+}
+
+// Cubic comes near the capacity without knowing it, with few attempts in vain. With
+// the fall of the SDKs at each throttled answer it stays far below.
+func TestCubicComesNearTheCapacity(t *testing.T) {
+	if raced {
+		t.Skip("one goroutine")
+	}
+	for _, c := range []struct {
+		every   time.Duration
+		clients int
+		calls   float64
+		low     float64 // share of the capacity
+		high    float64
+		vain    float64 // attempts for each accept, at most
+	}{
+		{0, 1, 600, 0.8, 1, 1.1},
+		{0, 1, 5000, 0.7, 1, 1.1},
+		{0, 10, 600, 0.95, 1, 1.2},
+		{0, 10, 5000, 0.85, 1, 1.2},
+		{0, 100, 5000, 0.98, 1, 1.3},
+		{0, 1000, 5000, 0.98, 1, 2.3}, // MinRate × clients is the capacity
+		{-1, 1, 5000, 0, 0.4, 1.3},
+		{-1, 10, 5000, 0, 0.5, 1.3},
+		{-1, 100, 5000, 0.5, 0.85, 1.3},
+		{-1, 1000, 5000, 0.98, 1, 2.1},
+	} {
+		f := flight{config: Config{Mode: Cubic, FallEvery: c.every}, clients: c.clients, calls: c.calls, capacity: always(500)}
+		l := f.fly(t, 4*time.Minute, 4)
+		used := total(l.accepted, 60, 240) / 180 / 500
+		vain := total(l.sent, 60, 240) / total(l.accepted, 60, 240)
+		t.Logf("FallEvery %v, %d clients, %v calls/s: %.3f of the capacity, %.3f attempts for each accept", c.every, c.clients, c.calls, used, vain)
+		if used < c.low || used > c.high+0.01 || vain > c.vain {
+			t.Errorf("FallEvery %v, %d clients, %v calls/s: %.3f of the capacity, %.3f attempts for each accept", c.every, c.clients, c.calls, used, vain)
+		}
+	}
+}
+
+// Cubic follows a capacity that falls to a tenth, and comes back with it.
+func TestCubicFollowsTheCapacity(t *testing.T) {
+	capacity := func(now time.Duration) float64 {
+		if now >= 100*sec && now < 200*sec {
+			return 50
+		}
+		return 500
+	}
+	l := flight{config: Config{Mode: Cubic}, clients: 10, calls: 450, capacity: capacity}.fly(t, 300*sec, 5)
+	for _, c := range []struct {
+		what     string
+		from, to int
+		low      float64 // accepted per second
+		vain     float64
+	}{{"before", 20, 100, 440, 1.01}, {"low", 130, 200, 35, 1.7}, {"after", 225, 300, 440, 1.01}} {
+		n := float64(c.to - c.from)
+		accepted, sent := total(l.accepted, c.from, c.to)/n, total(l.sent, c.from, c.to)/n
+		t.Logf("%s: %.0f/s sent, %.0f/s accepted", c.what, sent, accepted)
+		if accepted < c.low || sent > c.vain*accepted {
+			t.Errorf("%s: %.0f/s sent, %.0f/s accepted, want %v", c.what, sent, accepted, c.low)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package throttle
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+const sec = time.Second
+
+// must is New for a configuration that is right.
+func must(t testing.TB, c Config) *Throttle {
+	t.Helper()
+	th, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return th
+}
+
+// Luck: the lowest number is refused by any probability, the highest by none.
+func unlucky() uint64 { return 0 }
+func lucky() uint64   { return math.MaxUint64 }
+
+// at is a number of seconds as a time.
+func at(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
+
+// learns reports n outcomes at now.
+func learns(t *Throttle, now time.Duration, o Outcome, n int) {
+	for range n {
+		t.Learn(now, o)
+	}
+}
+
+// near tells whether two numbers are the same but for the last digits.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), math.Abs(b)) }

@@ -1,0 +1,63 @@
+package throttle
+
+import (
+	"fmt"
+
+	"github.com/lullgo/lull/internal/choice"
+)
+
+// Outcome is what the end of an attempt says about the backend's load. Values
+// that are none of these are taken as Neutral.
+//
+//	                               Adaptive              Cubic
+//	Accepted                       request and accept    sent, the rate may grow
+//	Throttled                      request               sent, the rate falls
+//	Unanswered                     request               sent, the rate may grow
+//	Neutral                        not counted           sent
+//	Unsent                         not counted           its place is given back
+//	refused by Ask, not reported   request               not counted
+type Outcome uint8
+
+const (
+	// Accepted: the backend took the request on and answered it. An error of the
+	// application is an answer too (not found, permission denied, or a 500 of its
+	// own): the book's accepts are "requests accepted by the backend", not successes.
+	Accepted Outcome = iota
+	// Throttled: the backend, or what speaks for it, refused the request because of
+	// load or quota: 429, a 503 that says so, RESOURCE_EXHAUSTED, a throttling error
+	// of an AWS service.
+	Throttled
+	// Unanswered: nothing shows that the backend took the request on. It timed out,
+	// the connection failed, or something on the way answered in the backend's place
+	// (502, 503, 504, UNAVAILABLE, DEADLINE_EXCEEDED). It was not accepted, so
+	// Adaptive counts it against the backend; but nobody asked for a lower rate, and
+	// Cubic takes it as the AWS SDKs take every error but throttling.
+	Unanswered
+	// Neutral: the attempt was sent, and its end says nothing about the backend: the
+	// caller went away.
+	Neutral
+	// Unsent: Ask let the attempt pass, and it was never made: the caller gave up
+	// during the wait, or something else refused it.
+	Unsent
+)
+
+var outcomeNames = [...]string{"accepted", "throttled", "unanswered", "neutral", "unsent"}
+
+// String is the outcome in lower case, such as "throttled".
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// MarshalText is String, for an Outcome that is one.
+func (o Outcome) MarshalText() ([]byte, error) {
+	return choice.Marshal("Outcome", outcomeNames[:], o)
+}
+
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("Outcome", outcomeNames[:], o, text)
+}

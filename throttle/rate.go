@@ -1,0 +1,146 @@
+package throttle
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// minCapacity is the smallest size of the bucket, in attempts.
+const minCapacity = 1
+
+// rate is what a Cubic throttle remembers.
+type rate struct {
+	// limiting: attempts are held to the rate. Written under mu. While it is false
+	// attempts are counted and not looked at any further.
+	limiting atomic.Bool
+	meter    meter
+
+	mu sync.Mutex // guards what follows, and closes the slots of the meter
+	// tokens are the attempts that may go at once. Below zero they are those that
+	// wait, in terms of the present fill: the last of them goes in -tokens/fill
+	// seconds.
+	tokens   float64
+	fill     float64 // tokens per second
+	capacity float64
+	filled   time.Duration // when tokens were last brought up to date
+	max      float64       // the rate at the last throttled answer
+	fell     time.Duration // when that was; at first the first use
+}
+
+func newRate(now time.Duration) *rate {
+	r := &rate{fell: now}
+	r.meter.begin(now)
+	return r
+}
+
+// ask is Throttle.Ask.
+func (r *rate) ask(ru *rules, now time.Duration) (time.Duration, bool) {
+	if !r.limiting.Load() {
+		return 0, true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.limits(ru, now) {
+		return 0, true
+	}
+	r.refill(now)
+	var wait time.Duration
+	if r.tokens < 1 {
+		wait = seconds((1 - r.tokens) / r.fill)
+		if wait > ru.maxWait {
+			return wait, false
+		}
+	}
+	r.tokens--
+	return wait, true
+}
+
+// limits tells whether attempts are still held to the rate at now, and ends it if
+// the last throttled answer is a window ago. mu must be held.
+func (r *rate) limits(ru *rules, now time.Duration) bool {
+	if r.limiting.Load() && saturating.Since(r.fell, now) >= ru.window {
+		r.limiting.Store(false)
+	}
+	return r.limiting.Load()
+}
+
+// learn is Throttle.Learn.
+func (r *rate) learn(ru *rules, now time.Duration, o Outcome) {
+	if !r.limiting.Load() && o != Throttled && (o == Unsent || r.meter.add(now)) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	limits := r.limits(ru, now)
+	if o == Unsent {
+		r.tokens++ // what is too much refill cuts off
+		return
+	}
+	r.meter.close(now)
+	switch {
+	case o == Throttled:
+		if !limits || saturating.Since(r.fell, now) >= ru.fallEvery {
+			r.fall(ru, now, limits)
+		}
+	case limits && o <= Unanswered:
+		r.set(ru, now, r.curve(ru, now))
+	}
+}
+
+// fall lowers the rate after a throttled answer.
+func (r *rate) fall(ru *rules, now time.Duration, limits bool) {
+	r.max = r.meter.rate
+	if limits {
+		r.max = min(r.max, r.fill)
+	} else {
+		// In the SDKs the bucket fills in the first seconds of a client's life, before
+		// it is used. Here it is full by now, for the rate that it is about to get.
+		r.fill, r.filled = 1, now
+		r.capacity = max(r.max, minCapacity)
+		r.tokens = r.capacity
+	}
+	r.fell = now
+	r.set(ru, now, ru.curve.beta*r.max)
+	r.limiting.Store(true)
+}
+
+// curve is the rate that the curve has reached.
+func (r *rate) curve(ru *rules, now time.Duration) float64 {
+	return ru.curve.rate(saturating.Since(r.fell, now).Seconds(), r.max)
+}
+
+// set puts a rate in force, but at most twice the measured one.
+func (r *rate) set(ru *rules, now time.Duration, to float64) {
+	r.refill(now)
+	to = min(to, 2*r.meter.rate)
+	fill := max(to, ru.minRate)
+	if r.tokens < 0 {
+		// Those who wait have been told for how long. Their number is scaled so that
+		// who comes next waits for the last of them, and no longer: with the rate
+		// lowered to a hundredth, a debt in tokens would take a hundred times the wait
+		// that anybody agreed to.
+		r.tokens *= fill / r.fill
+	}
+	r.fill = fill
+	r.capacity = max(to, minCapacity)
+}
+
+// refill adds what has accrued, up to the capacity. Time that runs backwards adds
+// nothing.
+func (r *rate) refill(now time.Duration) {
+	r.tokens = min(r.tokens+saturating.Since(r.filled, now).Seconds()*r.fill, r.capacity)
+	r.filled = max(r.filled, now)
+}
+
+func (r *rate) state(ru *rules, now time.Duration) State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := State{Sent: r.meter.rate}
+	if r.limiting.Load() && saturating.Since(r.fell, now) < ru.window {
+		st.Limiting, st.Rate = true, r.fill
+	}
+	return st
+}

@@ -1,0 +1,143 @@
+package throttle
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/internal/window"
+)
+
+// slots is how many pieces the window is cut into: with a twelfth of it recent, two
+// and a half of them are, and the three that this is rounded up to hold two and a
+// half on average, since the latest is always under way.
+const slots = 30
+
+// shares is what an Adaptive throttle remembers.
+type shares struct {
+	// Before the time calm nothing is refused, until credit requests have not been
+	// accepted since that was found. It spares the healthy path the sums. Once a
+	// slot, and in between when the credit is spent, they are done again.
+	calm   atomic.Int64
+	credit atomic.Int64
+
+	// probe is when the next attempt passes that chance would refuse.
+	probe atomic.Int64
+
+	accepts window.Counter
+	// rest are the requests that were not accepted, those refused here included.
+	// They are made at the first, so that a client of a good backend does without.
+	rest atomic.Pointer[window.Counter]
+}
+
+func newShares() *shares { return &shares{accepts: window.New(slots)} }
+
+// count counts one request.
+func (s *shares) count(r *rules, now time.Duration, accepted bool) {
+	if accepted {
+		s.accepts.Add(window.Tick(now, r.slot), 1)
+		return
+	}
+	rest := s.rest.Load()
+	if rest == nil {
+		c := window.New(slots)
+		s.rest.CompareAndSwap(nil, &c)
+		rest = s.rest.Load()
+	}
+	rest.Add(window.Tick(now, r.slot), 1)
+	s.credit.Add(-1)
+}
+
+// ask decides, and counts the request if it is refused.
+func (s *shares) ask(r *rules, now time.Duration, random func() uint64) bool {
+	if int64(now) < s.calm.Load() && s.credit.Load() > 0 {
+		return true
+	}
+	p := s.judge(r, now)
+	switch {
+	case p <= 0:
+		return true
+	case unit(random) >= p:
+		s.probe.Store(int64(saturating.Add(now, max(0, r.probeEvery))))
+		return true
+	case r.probeEvery >= 0 && s.probeDue(now, r.probeEvery):
+		return true
+	}
+	s.count(r, now, false)
+	return false
+}
+
+// judge is the probability of a refusal. If there is none, it notes for how long.
+func (s *shares) judge(r *rules, now time.Duration) float64 {
+	tick := window.Tick(now, r.slot)
+	accepts, rest := s.sum(tick, slots)
+	p := refusal(r.k, accepts, rest)
+	if p > 0 && accepts+rest < r.minRequests {
+		return 0 // and not for long: even accepts bring the request that is enough
+	}
+	if p > 0 && r.recent < slots {
+		accepts, rest = s.sum(tick, r.recent)
+		p = min(p, refusal(r.k, accepts, rest))
+	}
+	if p <= 0 {
+		s.rely(r, now, enough(r.k, accepts, rest))
+	}
+	return p
+}
+
+// rely notes that nothing is to be refused until the slot of now ends or n more
+// requests have not been accepted.
+func (s *shares) rely(r *rules, now time.Duration, n int64) {
+	from := max(0, now)
+	s.credit.Store(n)
+	s.calm.Store(int64(saturating.Add(from-from%r.slot, r.slot)))
+}
+
+// sum adds up the last n slots.
+func (s *shares) sum(tick uint64, n int) (accepts, rest int64) {
+	if c := s.rest.Load(); c != nil {
+		rest = max(0, c.Sum(tick, n))
+	}
+	return max(0, s.accepts.Sum(tick, n)), rest
+}
+
+// refusal is the book's formula, before it is held at zero.
+func refusal(k float64, accepts, rest int64) float64 {
+	requests := float64(accepts + rest)
+	return (requests - k*float64(accepts)) / (requests + 1)
+}
+
+// enough is how many more requests must go unaccepted for the refusal to be above
+// zero, where it is not yet.
+func enough(k float64, accepts, rest int64) int64 {
+	return 1 + int64(min(k*float64(accepts)-float64(accepts+rest), math.MaxInt32))
+}
+
+// unit is uniform in [0,1), in steps of 2^-53.
+func unit(random func() uint64) float64 {
+	return float64(chance.Bits(random)>>11) * 0x1p-53
+}
+
+// probeDue tells whether the next probe is due, to one caller of those who ask at
+// the same time. A time further ahead than probes are apart is that of a clock
+// which has been put back.
+func (s *shares) probeDue(now, every time.Duration) bool {
+	at := s.probe.Load()
+	if int64(now) < at && uint64(at)-uint64(now) <= uint64(every) {
+		return false
+	}
+	return s.probe.CompareAndSwap(at, int64(saturating.Add(now, every)))
+}
+
+func (s *shares) state(r *rules, now time.Duration) State {
+	tick := window.Tick(now, r.slot)
+	accepts, rest := s.sum(tick, slots)
+	st := State{Requests: accepts + rest, Accepts: accepts}
+	if st.Requests >= r.minRequests {
+		recent, lately := s.sum(tick, r.recent)
+		st.Refusal = max(0, min(refusal(r.k, accepts, rest), refusal(r.k, recent, lately)))
+	}
+	return st
+}
