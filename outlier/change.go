@@ -1,0 +1,80 @@
+package outlier
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Change is what happened to one endpoint, as listeners hear of it.
+type Change struct {
+	Key    string
+	Kind   Kind
+	Reason Reason
+	// At is when it took effect. What a sweep found, and the end of an ejection, is
+	// of the moment of that sweep, though it is made when the next call comes.
+	At time.Duration
+	// Until is the end of the ejection. The endpoint comes back with the first sweep
+	// from then on. Zero unless Kind is Ejected.
+	Until time.Duration
+	// Ejections is how often the endpoint has been ejected since it came into the
+	// set, this time included.
+	Ejections int64
+	// Calls and Failures are what was held against it: the calls of the last
+	// interval, or the failures in a row. Zero when it comes back.
+	Calls, Failures int64
+	// Usual is the success rate that it was compared with, as a share: the others'
+	// median, the mean, or for a row that of the others meanwhile. Threshold is what
+	// it should have reached. Zero where there is none.
+	Usual, Threshold float64
+}
+
+// String is a line for a log, such as
+// "10.0.0.7:80 ejected: success rate (31 of 60 failed)".
+func (c Change) String() string {
+	s := fmt.Sprintf("%s %v: %v", c.Key, c.Kind, c.Reason)
+	if c.Calls > 0 {
+		s += fmt.Sprintf(" (%d of %d failed)", c.Failures, c.Calls)
+	}
+	return s
+}
+
+// announce queues a change for the listeners, if there are any. The lock is held.
+func (s *Set) announce(c Change) {
+	if len(s.listeners) > 0 {
+		s.queue = append(s.queue, c)
+	}
+}
+
+// deliver tells the listeners what is queued, and what is queued meanwhile. One
+// goroutine delivers at a time, so that every listener hears of the changes in
+// their order.
+func (s *Set) deliver() {
+	for {
+		s.mu.Lock()
+		if len(s.queue) == 0 {
+			s.queue, s.delivering = nil, false
+			s.mu.Unlock()
+			return
+		}
+		c := s.queue[0]
+		s.queue = s.queue[1:]
+		s.mu.Unlock()
+		s.tell(c, s.listeners)
+	}
+}
+
+// tell hands c to the listeners. One that panics, or ends its goroutine, ends
+// neither the round nor the delivery: both are finished on its way up.
+func (s *Set) tell(c Change, to []func(Change)) {
+	returned := 0
+	defer func() {
+		if returned < len(to) {
+			defer s.deliver()
+			s.tell(c, to[returned+1:])
+		}
+	}()
+	for _, l := range to {
+		l(c)
+		returned++
+	}
+}

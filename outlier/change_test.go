@@ -1,0 +1,110 @@
+package outlier
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestListenersHearInOrder(t *testing.T) {
+	var a, b []Change
+	var s *Set
+	var err error
+	s, err = New(Config{Unconditional: true, Jitter: -1}, func(c Change) {
+		a = append(a, c)
+		// A listener may use the set.
+		s.Status(c.At)
+		s.Update(c.At, append(keys(2), c.Key))
+		sweep(s, c.At)
+	}, nil, func(c Change) { b = append(b, c) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Update(0, keys(2))
+	for i := range 5 {
+		now := time.Duration(i) * 100 * time.Second
+		sweep(s, now)
+		calls(t, s, now, keys(2)[i%2], 5, FiveXX)
+	}
+	if len(a) != 9 || !slices.Equal(a, b) {
+		t.Fatalf("%d changes, the same to both: %v", len(a), slices.Equal(a, b))
+	}
+	for i, c := range a {
+		if want := Kind(i % 2); c.Kind != want || i > 0 && c.At < a[i-1].At {
+			t.Errorf("change %d: %+v", i, c)
+		}
+	}
+	c := a[0]
+	if c != (Change{Key: keys(1)[0], Kind: Ejected, Reason: Consecutive, Until: 30 * time.Second, Ejections: 1, Calls: 5, Failures: 5}) {
+		t.Errorf("%+v", c)
+	}
+	if got, want := c.String(), "10.0.0.0:80 ejected: consecutive failures (5 of 5 failed)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := a[1].String(), "10.0.0.0:80 returned: time passed"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A listener that panics keeps neither the others nor later changes from being told.
+func TestAListenerPanics(t *testing.T) {
+	var heard []string
+	s := must(t, Config{Unconditional: true, MaxEjected: 100}, func(c Change) {
+		if c.Key == "a" {
+			panic("a")
+		}
+	}, func(c Change) { heard = append(heard, c.Key) })
+	s.Update(0, []string{"a", "b"})
+	func() {
+		defer func() {
+			if recover() != "a" {
+				t.Error("the panic is lost")
+			}
+		}()
+		calls(t, s, 0, "a", 5, FiveXX)
+	}()
+	calls(t, s, 0, "b", 5, FiveXX)
+	if !slices.Equal(heard, []string{"a", "b"}) {
+		t.Errorf("heard of %q", heard)
+	}
+}
+
+// While one goroutine tells, changes that others cause wait for it.
+func TestOneTellsAtATime(t *testing.T) {
+	var s *Set
+	var heard []string
+	var busy sync.Mutex
+	s = must(t, Config{Unconditional: true, MaxEjected: 100}, func(c Change) {
+		if !busy.TryLock() {
+			t.Error("two at a time")
+			return
+		}
+		defer busy.Unlock()
+		heard = append(heard, c.Key)
+		if c.Key == "a" {
+			var wg sync.WaitGroup
+			wg.Go(func() { calls(t, s, 0, "b", 5, FiveXX) })
+			wg.Wait()
+			heard = append(heard, "told a")
+		}
+	})
+	s.Update(0, []string{"a", "b"})
+	calls(t, s, 0, "a", 5, FiveXX)
+	if want := []string{"a", "told a", "b"}; !slices.Equal(heard, want) {
+		t.Errorf("%q, want %q", heard, want)
+	}
+}
+
+func TestWhatAChangeSays(t *testing.T) {
+	var got []Change
+	s := must(t, Config{Choice: RoundRobin, Sweeps: 1, Consecutive: -1, Jitter: -1}, func(c Change) { got = append(got, c) })
+	s.Update(0, keys(3))
+	fillCalls(t, s, 0, 100, map[string]int{keys(3)[2]: 60})
+	sweep(s, 12*time.Second)
+	want := Change{Key: keys(3)[2], Kind: Ejected, Reason: SuccessRate, At: 10 * time.Second, Until: 40 * time.Second, Ejections: 1,
+		Calls: 100, Failures: 60, Usual: 1, Threshold: 0.8}
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,329 @@
+package outlier
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// What the zero Config stands for.
+const (
+	DefaultInterval        = 10 * time.Second
+	DefaultSweeps          = 10
+	DefaultConsecutive     = 5
+	DefaultFactor          = 3.5 // of MedianMAD
+	DefaultFloor           = 0.2
+	DefaultMinHosts        = 2 // of MedianMAD
+	DefaultMinCalls        = 5 // of MedianMAD
+	DefaultFailureMinHosts = 5
+	DefaultFailureMinCalls = 50
+	DefaultBaseEjection    = 30 * time.Second
+	DefaultMaxEjection     = 300 * time.Second
+	DefaultMaxEjected      = 50 // percent
+)
+
+// What zeros stand for where Statistic is MeanDeviation: Envoy's defaults.
+const (
+	DefaultMeanFactor   = 1.9
+	DefaultMeanMinHosts = 5
+	DefaultMeanMinCalls = 100
+)
+
+// The outer bounds of what Validate lets pass.
+const (
+	minInterval = time.Millisecond
+	maxSweeps   = 100
+	maxInARow   = 1_000_000
+	maxFactor   = 1000
+)
+
+// A Config says which endpoint a Set takes a call to, which it takes for an
+// outlier, and what becomes of that. It is plain, comparable data; the zero
+// Config is the recommended one.
+type Config struct {
+	// Off: no endpoint is ever ejected. What is left is the choice.
+	Off bool
+	// Choice is how Pick chooses among the healthy endpoints. Zero: TwoChoices.
+	Choice Choice
+
+	// Interval is how far back an endpoint is judged by what became of its calls,
+	// and how long one must stay in for each step that its ejection time goes down
+	// again. Zero: 10 s. At least 1 ms.
+	Interval time.Duration
+	// Sweeps is how many times in an Interval the set is judged, each time by the
+	// whole Interval before. Zero: 10. At most 100. Envoy: 1.
+	Sweeps int
+
+	// Consecutive is after how many failures in a row, of any kind (see Split), an
+	// endpoint is judged at once, by that row. Zero: 5. Negative: never.
+	Consecutive int
+	// ConsecutiveGateway is the same for failures in a row that are
+	// GatewayFailures, or LocalOrigin without Split. Zero or negative: never.
+	ConsecutiveGateway int
+	// ConsecutiveLocal is the same for LocalOrigin, where Split is set. Zero: 5.
+	// Negative: never.
+	ConsecutiveLocal int
+	// Unconditional is Envoy's reading: as many failures in a row eject, whatever
+	// becomes of the calls to other endpoints, and results count even if their call
+	// had started before an ejection. By default an endpoint is ejected only if
+	// the others do better, beyond doubt, and it is judged by what began since it
+	// came in.
+	Unconditional bool
+	// Split counts failures of LocalOrigin apart from those that a server answered
+	// with: by rows and rates of their own. Every answer then is a success by the
+	// measure of LocalOrigin.
+	Split bool
+
+	// Statistic is what success rates are held against. Zero: MedianMAD.
+	Statistic Statistic
+	// Factor is by how many standard deviations (as MedianMAD or MeanDeviation
+	// estimates them) an endpoint must lie below the others. Zero: 3.5 for
+	// MedianMAD, 1.9 for MeanDeviation. At most 1000. Envoy gives it in thousandths.
+	Factor float64
+	// Floor is by how much an endpoint's success rate must at least lie below the
+	// others' median, in (0,1). Of MedianMAD only, and of rows. Zero: 0.2.
+	// Negative: none.
+	Floor float64
+	// MinHosts is how many endpoints must have MinCalls for success rates to be
+	// compared. Zero: 2 for MedianMAD, 5 for MeanDeviation.
+	MinHosts int
+	// MinCalls is how many calls must have ended within an Interval for an
+	// endpoint's success rate to mean anything. Zero: 5 for MedianMAD, 100 for
+	// MeanDeviation.
+	MinCalls int
+
+	// FailurePercent is the share of failed calls, in percent, at which an endpoint
+	// is an outlier whatever the others do. Zero: off.
+	FailurePercent int
+	// FailureMinHosts is how many endpoints must have FailureMinCalls for that.
+	// Zero: 5.
+	FailureMinHosts int
+	// FailureMinCalls is how many calls must have ended within an Interval for that.
+	// Zero: 50.
+	FailureMinCalls int
+
+	// Enforce says how many of those found are ejected.
+	Enforce Enforce
+
+	// BaseEjection is how long an endpoint is ejected for, times how often it has
+	// been ejected lately. Zero: 30 s.
+	BaseEjection time.Duration
+	// MaxEjection is the longest ejection, before Jitter. Zero: 300 s, or
+	// BaseEjection if that is longer.
+	MaxEjection time.Duration
+	// Jitter is the longest time that chance adds to an ejection, uniformly, so that
+	// the processes of a fleet do not take an endpoint back all at once. Zero: a
+	// tenth of BaseEjection. Negative: none.
+	Jitter time.Duration
+
+	// MaxEjected is how many of the endpoints may be ejected at a time, in percent,
+	// rounded as Limit says. Zero: 50. Negative: none.
+	MaxEjected int
+	// Limit is how MaxEjected is rounded. Zero: AtLeastOne.
+	Limit Limit
+	// Panic is the share of healthy endpoints, in percent, below which Pick chooses
+	// among all of them, ejected or not. Zero: only when none is healthy. Envoy: 50.
+	Panic int
+}
+
+// Enforce gives, for each way to find an outlier, the chance in percent that one
+// is ejected. One that is not is reported (Spared), and what it did until then is
+// forgotten. Zero: 100. Negative: none, which is for trying a rule out.
+type Enforce struct {
+	Consecutive, ConsecutiveGateway, ConsecutiveLocal int
+	SuccessRate, LocalSuccessRate                     int
+	FailurePercent, LocalFailurePercent               int
+}
+
+// EnvoyDefaults is what Envoy does where its configuration says nothing but
+// "outlier_detection: {}" (envoy.config.cluster.v3.OutlierDetection), and with its
+// default load balancer, ROUND_ROBIN: what a user who comes from there may start
+// with. See the package comment for what differs.
+func EnvoyDefaults() Config {
+	return Config{
+		Choice:             RoundRobin,
+		Interval:           10 * time.Second,
+		Sweeps:             1,
+		Consecutive:        5,
+		ConsecutiveGateway: 5,
+		ConsecutiveLocal:   5,
+		Unconditional:      true,
+		Statistic:          MeanDeviation,
+		Factor:             1.9,
+		MinHosts:           5,
+		MinCalls:           100,
+		FailurePercent:     85,
+		FailureMinHosts:    5,
+		FailureMinCalls:    50,
+		Enforce:            Enforce{ConsecutiveGateway: -1, FailurePercent: -1, LocalFailurePercent: -1},
+		BaseEjection:       30 * time.Second,
+		MaxEjection:        300 * time.Second,
+		Jitter:             -1,
+		MaxEjected:         10,
+		Limit:              RoundDown,
+		Panic:              50,
+	}
+}
+
+// Validate reports every mistake at once, each naming its field. Nil: none.
+func (c Config) Validate() error {
+	var l problem.List
+	l.Check(c.Choice < choices, "Choice", c.Choice, choiceList)
+	l.Check(c.Interval == 0 || c.Interval >= minInterval, "Interval", c.Interval, "zero or at least 1ms")
+	l.Check(c.Sweeps >= 0 && c.Sweeps <= maxSweeps, "Sweeps", c.Sweeps, "zero or 1 to 100")
+	inARow := func(n int, field string) {
+		l.Check(n <= maxInARow, field, n, "at most 1000000, zero for the default, or negative for never")
+	}
+	inARow(c.Consecutive, "Consecutive")
+	inARow(c.ConsecutiveGateway, "ConsecutiveGateway")
+	inARow(c.ConsecutiveLocal, "ConsecutiveLocal")
+	l.Check(c.Statistic < statistics, "Statistic", c.Statistic, statisticList)
+	l.Check(c.Factor >= 0 && c.Factor <= maxFactor, "Factor", c.Factor, "zero or a positive number up to 1000")
+	l.Check(c.Floor < 1, "Floor", c.Floor, "a share below 1, zero for the default, or negative for none")
+	l.Check(c.MinHosts >= 0, "MinHosts", c.MinHosts, "zero or a positive number")
+	l.Check(c.MinCalls >= 0, "MinCalls", c.MinCalls, "zero or a positive number")
+	l.Check(c.FailurePercent >= 0 && c.FailurePercent <= 100, "FailurePercent", c.FailurePercent, "1 to 100, or zero for none")
+	l.Check(c.FailureMinHosts >= 0, "FailureMinHosts", c.FailureMinHosts, "zero or a positive number")
+	l.Check(c.FailureMinCalls >= 0, "FailureMinCalls", c.FailureMinCalls, "zero or a positive number")
+	for i, percent := range c.Enforce.byReason() {
+		l.Check(percent <= 100, "Enforce."+enforceNames[i], percent, "at most 100, zero for 100, or negative for none")
+	}
+	l.Check(c.BaseEjection >= 0, "BaseEjection", c.BaseEjection, "zero or a positive duration")
+	l.Check(c.MaxEjection == 0 || c.MaxEjection > 0 && c.MaxEjection >= c.base(), "MaxEjection", c.MaxEjection, "zero or at least BaseEjection")
+	l.Check(c.MaxEjected <= 100, "MaxEjected", c.MaxEjected, "at most 100, zero for the default, or negative for none")
+	l.Check(c.Limit < limits, "Limit", c.Limit, limitList)
+	l.Check(c.Panic >= 0 && c.Panic <= 100, "Panic", c.Panic, "0 to 100")
+	return l.Err()
+}
+
+func (c Config) base() time.Duration { return cmp.Or(c.BaseEjection, DefaultBaseEjection) }
+
+// byReason is what stands in e, in the order of the reasons.
+func (e Enforce) byReason() [findings]int {
+	return [findings]int{
+		Consecutive:         e.Consecutive,
+		ConsecutiveGateway:  e.ConsecutiveGateway,
+		ConsecutiveLocal:    e.ConsecutiveLocal,
+		SuccessRate:         e.SuccessRate,
+		LocalSuccessRate:    e.LocalSuccessRate,
+		FailurePercent:      e.FailurePercent,
+		LocalFailurePercent: e.LocalFailurePercent,
+	}
+}
+
+var enforceNames = [findings]string{
+	"Consecutive", "ConsecutiveGateway", "ConsecutiveLocal",
+	"SuccessRate", "LocalSuccessRate", "FailurePercent", "LocalFailurePercent",
+}
+
+// rules is a valid Config with its zeros filled in, ready to be applied.
+type rules struct {
+	unconditional, split bool
+	choice               Choice
+
+	width    time.Duration // from sweep to sweep
+	sweeps   int
+	interval time.Duration // width × sweeps
+
+	inARow [rows]uint64 // zero: never
+
+	statistic       Statistic
+	factor, floor   float64
+	minHosts        int
+	minCalls        int64
+	failurePercent  int64 // zero: off
+	failureMinHosts int
+	failureMinCalls int64
+	enforce         [findings]uint64
+
+	base, max, jitter time.Duration
+	maxEjected        int
+	limit             Limit
+	panic             int
+}
+
+func (c Config) rules() rules {
+	if c.Off {
+		c.Statistic, c.Consecutive, c.ConsecutiveGateway, c.ConsecutiveLocal, c.FailurePercent = NoStatistic, -1, -1, -1, 0
+	}
+	factor, minHosts, minCalls := DefaultFactor, DefaultMinHosts, DefaultMinCalls
+	if c.Statistic == MeanDeviation {
+		factor, minHosts, minCalls = DefaultMeanFactor, DefaultMeanMinHosts, DefaultMeanMinCalls
+	}
+	r := rules{
+		unconditional:   c.Unconditional,
+		split:           c.Split,
+		choice:          c.Choice,
+		sweeps:          cmp.Or(c.Sweeps, DefaultSweeps),
+		statistic:       c.Statistic,
+		factor:          cmp.Or(c.Factor, factor),
+		floor:           max(0, cmp.Or(c.Floor, DefaultFloor)),
+		minHosts:        cmp.Or(c.MinHosts, minHosts),
+		minCalls:        int64(cmp.Or(c.MinCalls, minCalls)),
+		failurePercent:  int64(c.FailurePercent),
+		failureMinHosts: cmp.Or(c.FailureMinHosts, DefaultFailureMinHosts),
+		failureMinCalls: int64(cmp.Or(c.FailureMinCalls, DefaultFailureMinCalls)),
+		base:            c.base(),
+		max:             cmp.Or(c.MaxEjection, max(DefaultMaxEjection, c.BaseEjection)),
+		jitter:          max(0, cmp.Or(c.Jitter, max(1, c.base()/10))),
+		maxEjected:      max(0, cmp.Or(c.MaxEjected, DefaultMaxEjected)),
+		limit:           c.Limit,
+		panic:           c.Panic,
+	}
+	r.width = cmp.Or(c.Interval, DefaultInterval) / time.Duration(r.sweeps)
+	r.interval = r.width * time.Duration(r.sweeps)
+	r.inARow[anyFailure] = uint64(max(0, cmp.Or(c.Consecutive, DefaultConsecutive)))
+	r.inARow[gatewayFailure] = uint64(max(0, c.ConsecutiveGateway))
+	if c.Split {
+		r.inARow[localFailure] = uint64(max(0, cmp.Or(c.ConsecutiveLocal, DefaultConsecutive)))
+	}
+	for i, percent := range c.Enforce.byReason() {
+		r.enforce[i] = uint64(max(0, cmp.Or(percent, 100)))
+	}
+	return r
+}
+
+// permitted is how many of n endpoints may be ejected at a time. The last one may
+// not, but for Envoy: to eject it would only make Pick choose among all.
+func (r *rules) permitted(n int) int {
+	p, rest := n/100*r.maxEjected, n%100*r.maxEjected
+	switch {
+	case r.limit == RoundUp:
+		p += (rest + 99) / 100
+	case r.limit == AtLeastOne && r.maxEjected > 0:
+		p = max(p+rest/100, 1)
+	default:
+		p += rest / 100
+	}
+	if !r.unconditional {
+		p = min(p, n-1)
+	}
+	return max(p, 0)
+}
+
+// steps is the highest value of an endpoint's multiplier. It goes one step beyond
+// the one that reaches the longest ejection time, as Envoy's does: an endpoint
+// that has just been ejected for so long needs one quiet interval more.
+func (r *rules) steps() int64 { return min(int64((r.max-1)/r.base), math.MaxInt64-2) + 2 }
+
+// ejection is how long the ejection lasts that is the n-th lately, before jitter.
+func (r *rules) ejection(n int64) time.Duration {
+	if n > int64(r.max/r.base) {
+		return r.max
+	}
+	return r.base * time.Duration(n)
+}
+
+// nextSweep is the first moment of a sweep that is not before t.
+func (r *rules) nextSweep(t time.Duration) time.Duration {
+	if t <= 0 {
+		return 0
+	}
+	if past := t % r.width; past != 0 {
+		return saturating.Add(t, r.width-past)
+	}
+	return t
+}

@@ -1,0 +1,133 @@
+package outlier
+
+import (
+	"encoding"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// Zeros stand for the values that the documentation gives, for both statistics.
+func TestZerosAreTheDefaults(t *testing.T) {
+	all := Enforce{100, 100, 100, 100, 100, 100, 100}
+	for _, v := range []struct{ zero, full Config }{
+		{Config{}, Config{Interval: 10 * time.Second, Sweeps: 10, Consecutive: 5, ConsecutiveGateway: -1, ConsecutiveLocal: 5, Factor: 3.5, Floor: 0.2,
+			MinHosts: 2, MinCalls: 5, FailureMinHosts: 5, FailureMinCalls: 50, Enforce: all, BaseEjection: 30 * time.Second,
+			MaxEjection: 300 * time.Second, Jitter: 3 * time.Second, MaxEjected: 50}},
+		{Config{Split: true}, Config{Split: true, ConsecutiveLocal: 5}},
+		{Config{Statistic: MeanDeviation}, Config{Statistic: MeanDeviation, Factor: 1.9, MinHosts: 5, MinCalls: 100}},
+		{Config{BaseEjection: time.Hour}, Config{BaseEjection: time.Hour, MaxEjection: time.Hour, Jitter: 6 * time.Minute}},
+		{Config{BaseEjection: 1}, Config{BaseEjection: 1, Jitter: 1}},
+		{Config{Off: true}, Config{Off: true, Statistic: MeanDeviation, Consecutive: 3, FailurePercent: 20, Factor: 1.9, MinHosts: 5, MinCalls: 100}},
+	} {
+		a, b := v.zero.rules(), v.full.rules()
+		if v.zero.Off {
+			b.factor, b.minHosts, b.minCalls = a.factor, a.minHosts, a.minCalls // do not matter
+		}
+		if a != b {
+			t.Errorf("%+v\nis %+v\nnot %+v", v.zero, a, b)
+		}
+	}
+}
+
+// EnvoyDefaults is what envoy/config/cluster/v3/outlier_detection.proto and
+// outlier_detection_impl.h give as defaults.
+func TestEnvoyDefaults(t *testing.T) {
+	if err := EnvoyDefaults().Validate(); err != nil {
+		t.Error(err)
+	}
+	r := EnvoyDefaults().rules()
+	if r.width != 10*time.Second || r.inARow != [rows]uint64{5, 5, 0} || r.enforce != [findings]uint64{100, 0, 100, 100, 100, 0, 0} ||
+		r.factor != 1.9 || r.minHosts != 5 || r.minCalls != 100 || r.failurePercent != 85 || r.failureMinHosts != 5 || r.failureMinCalls != 50 ||
+		r.base != 30*time.Second || r.max != 300*time.Second || r.jitter != 0 || r.maxEjected != 10 || r.limit != RoundDown || !r.unconditional {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	inf := math.Inf(1)
+	for _, v := range []struct {
+		c    Config
+		want string
+	}{
+		{Config{}, ""},
+		{Config{Choice: 4, Statistic: 3, Limit: 3}, "Choice Statistic Limit"},
+		{Config{Interval: -1, Sweeps: -1}, "Interval Sweeps"},
+		{Config{Interval: ms - 1, Sweeps: 101}, "Interval Sweeps"},
+		{Config{Interval: ms, Sweeps: 100}, ""},
+		{Config{Consecutive: 1_000_001, ConsecutiveGateway: math.MaxInt, ConsecutiveLocal: math.MaxInt}, "Consecutive ConsecutiveGateway ConsecutiveLocal"},
+		{Config{Consecutive: 1_000_000, ConsecutiveGateway: math.MinInt, ConsecutiveLocal: -1}, ""},
+		{Config{Factor: -1, Floor: 1}, "Factor Floor"},
+		{Config{Factor: math.NaN(), Floor: math.NaN()}, "Factor Floor"},
+		{Config{Factor: inf, Floor: inf}, "Factor Floor"},
+		{Config{Factor: 1000, Floor: -inf}, ""},
+		{Config{MinHosts: -1, MinCalls: -1, FailureMinHosts: -1, FailureMinCalls: -1}, "MinHosts MinCalls FailureMinHosts FailureMinCalls"},
+		{Config{FailurePercent: -1, MaxEjected: 101, Panic: -1}, "FailurePercent MaxEjected Panic"},
+		{Config{FailurePercent: 101, MaxEjected: -5, Panic: 101}, "FailurePercent Panic"},
+		{Config{FailurePercent: 100, MaxEjected: 100, Panic: 100}, ""},
+		{Config{Enforce: Enforce{101, 101, 101, 101, 101, 101, 101}},
+			"Enforce.Consecutive Enforce.ConsecutiveGateway Enforce.ConsecutiveLocal Enforce.SuccessRate Enforce.LocalSuccessRate Enforce.FailurePercent Enforce.LocalFailurePercent"},
+		{Config{Enforce: Enforce{-1, 100, 0, -1, -1, -1, -1}}, ""},
+		{Config{BaseEjection: -1, MaxEjection: -1}, "BaseEjection MaxEjection"},
+		{Config{BaseEjection: time.Hour, MaxEjection: time.Minute}, "MaxEjection"},
+		{Config{MaxEjection: time.Second}, "MaxEjection"}, // less than the default of BaseEjection
+		{Config{BaseEjection: time.Second, MaxEjection: time.Second}, ""},
+	} {
+		err := v.c.Validate()
+		if got := strings.Join(problem.Fields(err), " "); got != v.want {
+			t.Errorf("%+v: complains of %q, want %q", v.c, got, v.want)
+		}
+		if s, err2 := New(v.c); (err == nil) != (err2 == nil) || (s == nil) != (err != nil) {
+			t.Errorf("%+v: New says %v, Validate %v", v.c, err2, err)
+		}
+	}
+}
+
+func TestTexts(t *testing.T) {
+	type text interface {
+		encoding.TextMarshaler
+		String() string
+	}
+	for _, v := range []struct {
+		value text
+		into  encoding.TextUnmarshaler
+		want  string
+	}{
+		{TwoChoices, new(Choice), "two-choices"}, {LeastLoaded, new(Choice), "least-loaded"}, {RoundRobin, new(Choice), "round-robin"}, {LeastTime, new(Choice), "least-time"},
+		{MedianMAD, new(Statistic), "median-mad"}, {MeanDeviation, new(Statistic), "mean-deviation"}, {NoStatistic, new(Statistic), "none"},
+		{AtLeastOne, new(Limit), "at-least-one"}, {RoundDown, new(Limit), "round-down"}, {RoundUp, new(Limit), "round-up"},
+	} {
+		b, err := v.value.MarshalText()
+		if err != nil || string(b) != v.want || v.value.String() != v.want {
+			t.Errorf("%v is written %q, %v", v.value, b, err)
+		}
+		if err := v.into.UnmarshalText([]byte(strings.ToUpper(v.want))); err != nil {
+			t.Errorf("%q: %v", v.want, err)
+		}
+		if back, _ := v.into.(encoding.TextMarshaler).MarshalText(); string(back) != v.want {
+			t.Errorf("%q is read as %q", v.want, back)
+		}
+		if v.into.UnmarshalText([]byte("no such")) == nil {
+			t.Errorf("%T reads anything", v.value)
+		}
+	}
+	if _, err := Choice(9).MarshalText(); err == nil || Choice(9).String() != "choice(9)" {
+		t.Errorf("%v, %v", Choice(9), err)
+	}
+	for i, want := range []string{"success", "5xx", "gateway failure", "local origin", "neutral", "outcome(5)"} {
+		if got := Outcome(i).String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for i, want := range []string{"ejected", "returned", "spared", "kind(3)"} {
+		if got := Kind(i).String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if Shrunk.String() != "set shrunk" || LocalSuccessRate.String() != "local success rate" || reasons.String() != "reason(9)" {
+		t.Error("reasons have other names")
+	}
+}

@@ -1,0 +1,174 @@
+package outlier
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// Neither calls nor the sweeps between them take memory, nor failures, nor attempts
+// that avoid what was tried.
+func TestCostNoAllocations(t *testing.T) {
+	for name, c := range map[string]Config{
+		"default":      {},
+		"least loaded": {Choice: LeastLoaded},
+		"round robin":  {Choice: RoundRobin},
+		"least time":   {Choice: LeastTime},
+		"split":        {Split: true, FailurePercent: 100},
+		"envoy":        func() Config { c := EnvoyDefaults(); c.MaxEjected = -1; return c }(),
+	} {
+		for _, n := range []int{1, 3, 100} {
+			s := must(t, c)
+			s.Update(0, keys(n))
+			r := rand.New(rand.NewPCG(1, 1))
+			var now time.Duration
+			round := func() {
+				now += 10 * ms
+				var tried Tried
+				for attempt := range 3 {
+					e, ok := s.Pick(now, r.Uint64, &tried)
+					if !ok {
+						t.Fatal("no endpoint")
+					}
+					s.Done(now+ms, e, Outcome(attempt*r.IntN(4)), r.Uint64) // a third of each is no success
+				}
+			}
+			for range 3000 {
+				round() // sweeps take their scratch
+			}
+			if a := testing.AllocsPerRun(3000, round); a != 0 {
+				t.Errorf("%s, %d endpoints: %v allocations", name, n, a)
+			}
+		}
+	}
+}
+
+func TestCostMemory(t *testing.T) {
+	if n := unsafe.Sizeof(Endpoint{}); n > 24 {
+		t.Errorf("an Endpoint takes %d bytes, want 24 at most", n)
+	}
+	if n := unsafe.Sizeof(Tried{}); n > 36 {
+		t.Errorf("a Tried takes %d bytes, want 36 at most", n)
+	}
+	var h host
+	if n := unsafe.Sizeof(h); n > 512 || n%64 != 0 {
+		t.Errorf("a host takes %d bytes, want whole cache lines", n)
+	}
+	if n := unsafe.Offsetof(h.key); n != 64 {
+		t.Errorf("what calls write takes %d bytes of a host, want one cache line", n)
+	}
+	var s Set
+	if a, b, c := unsafe.Offsetof(s.next), unsafe.Offsetof(s.turn), unsafe.Offsetof(s.mu); b-a < 64 || c-b < 64 {
+		t.Errorf("what all read, what calls write and the lock are at %d, %d and %d: too close", a, b, c)
+	}
+	if n := unsafe.Sizeof(cell{}); n != 64 {
+		t.Errorf("a cell takes %d bytes", n)
+	}
+}
+
+func benchmark(b *testing.B, c Config, n int, o Outcome) {
+	s := must(b, c)
+	s.Update(0, keys(n))
+	b.ReportAllocs()
+	var now time.Duration
+	for b.Loop() {
+		now += 100
+		e, _ := s.Pick(now, rand.Uint64, nil)
+		s.Done(now, e, o, rand.Uint64)
+	}
+}
+
+func BenchmarkPickDone(b *testing.B) {
+	for c := range choices {
+		for _, n := range []int{3, 100} {
+			b.Run(fmt.Sprintf("%v/%d", c, n), func(b *testing.B) { benchmark(b, Config{Choice: c}, n, Success) })
+		}
+	}
+}
+
+func BenchmarkFailure(b *testing.B) {
+	for _, n := range []int{3, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) { benchmark(b, Config{}, n, FiveXX) })
+	}
+}
+
+// All cores, one set.
+func BenchmarkParallel(b *testing.B) {
+	for _, n := range []int{3, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := must(b, Config{})
+			s.Update(0, keys(n))
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) { spin(s, pb) })
+		})
+	}
+}
+
+// What they would take if each had a set of its own.
+func BenchmarkParallelApart(b *testing.B) {
+	for _, n := range []int{3, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				s := must(b, Config{})
+				s.Update(0, keys(n))
+				spin(s, pb)
+			})
+		})
+	}
+}
+
+func spin(s *Set, pb *testing.PB) {
+	var now time.Duration
+	for pb.Next() {
+		now += 100
+		e, _ := s.Pick(now, rand.Uint64, nil)
+		s.Done(now, e, Success, rand.Uint64)
+	}
+}
+
+// A second attempt.
+func BenchmarkTried(b *testing.B) {
+	for _, n := range []int{3, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := must(b, Config{})
+			s.Update(0, keys(n))
+			b.ReportAllocs()
+			for b.Loop() {
+				var tried Tried
+				for range 2 {
+					e, _ := s.Pick(0, rand.Uint64, &tried)
+					s.Done(0, e, Success, rand.Uint64)
+				}
+			}
+		})
+	}
+}
+
+// A sweep over a set in which a call in twenty fails.
+func BenchmarkSweep(b *testing.B) {
+	for _, n := range []int{3, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := must(b, Config{})
+			s.Update(0, keys(n))
+			r := rand.New(rand.NewPCG(1, 1))
+			var now time.Duration
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				for range 2 * n {
+					e, _ := s.Pick(now, r.Uint64, nil)
+					o := Success
+					if r.IntN(20) == 0 {
+						o = FiveXX
+					}
+					s.Done(now, e, o, r.Uint64)
+				}
+				now += time.Second
+				b.StartTimer()
+				sweep(s, now)
+			}
+		})
+	}
+}

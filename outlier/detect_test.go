@@ -1,0 +1,253 @@
+package outlier
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+type serve = func(key string, now time.Duration, r *rand.Rand) (Outcome, time.Duration)
+
+// failing is a service at which a share of the calls fails.
+func failing(share func(key string, now time.Duration) float64, o Outcome, fast, took time.Duration) serve {
+	return func(key string, now time.Duration, r *rand.Rand) (Outcome, time.Duration) {
+		if r.Float64() < share(key, now) {
+			return o, fast
+		}
+		return Success, took
+	}
+}
+
+func always(share float64) func(string, time.Duration) float64 {
+	return func(string, time.Duration) float64 { return share }
+}
+
+// Five calls a second to each, of which every second one fails at one endpoint:
+// whatever the phase, it is out within an interval.
+func TestAnEndpointThatFailsHalfIsOutWithinAnInterval(t *testing.T) {
+	for _, n := range []int{2, 3, 5, 20} {
+		for phase := time.Duration(0); phase < time.Second; phase += 70 * ms {
+			s := must(t, Config{Choice: RoundRobin})
+			s.Update(0, keys(n))
+			begin, out := 20*time.Second+phase, time.Duration(-1)
+			gap := 200 * ms / time.Duration(n)
+			failed := 0
+			for now := time.Duration(0); now < begin+20*time.Second && out < 0; now += gap {
+				e, _ := s.Pick(now, middle, nil)
+				o := Success
+				if now >= begin && e.Key() == keys(n)[1] {
+					if failed++; failed%2 == 0 {
+						o = FiveXX
+					}
+				}
+				s.Done(now, e, o, middle)
+				if st := s.Status(now)[1]; st.Ejected {
+					out = now - begin
+				}
+			}
+			if out < 0 || out > DefaultInterval {
+				t.Errorf("%d endpoints, phase %v: out after %v", n, phase, out)
+			}
+		}
+	}
+}
+
+// The same with calls that come at random and fail at random, and one in a hundred
+// at the others as well.
+func TestAnEndpointThatFailsHalfIsOutByChanceToo(t *testing.T) {
+	runs := 500 / slower
+	for _, c := range []struct {
+		n    int
+		late float64
+	}{{2, 0.02}, {3, 0.005}, {5, 0.005}, {10, 0.005}} {
+		late, sum := 0, time.Duration(0)
+		for seed := range uint64(runs) {
+			begin := 15*time.Second + time.Duration(rand.New(rand.NewPCG(seed, 3)).Int64N(1e10))
+			out := 20 * time.Second
+			s := must(t, Config{}, func(c Change) {
+				if c.Kind == Ejected && c.Key == keys(1)[0] && out == 20*time.Second {
+					out = c.At - begin
+				}
+			})
+			s.Update(0, keys(c.n))
+			share := func(key string, now time.Duration) float64 {
+				if now >= begin && key == keys(1)[0] {
+					return 0.5
+				}
+				return 0.01
+			}
+			flight{s, 5 * float64(c.n), 0, begin + 20*time.Second, failing(share, FiveXX, 10*ms, 10*ms), seed}.fly(t)
+			sum += out
+			if out > DefaultInterval {
+				late++
+			}
+		}
+		t.Logf("%d endpoints: out after %v, %d of %d late", c.n, sum/time.Duration(runs), late, runs)
+		if float64(late) > c.late*float64(runs) {
+			t.Errorf("%d endpoints: %d of %d were out after more than an interval", c.n, late, runs)
+		}
+	}
+}
+
+// One in a hundred calls fails, at all endpoints: nobody is ejected.
+func TestRandomErrorsEjectNobody(t *testing.T) {
+	for _, n := range []int{2, 3, 10, 100} {
+		for _, perSec := range []float64{0.5, 5, 50} {
+			s := must(t, Config{}, func(c Change) { t.Errorf("%d endpoints, %v calls/s each: %v at %v", n, perSec, c, c.At) })
+			s.Update(0, keys(n))
+			total := perSec * float64(n)
+			length := time.Duration(6e5 / total / float64(slower) * float64(time.Second))
+			flight{s, total, 0, length, failing(always(0.01), FiveXX, 5*ms, 5*ms), uint64(n)}.fly(t)
+		}
+	}
+}
+
+// Where all are equally sick hardly anybody is ejected, never more than may be, and
+// every call gets an endpoint (fly says so otherwise).
+func TestAllEquallySick(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 7, 20} {
+		for _, share := range []float64{0.1, 0.5, 0.9, 1} {
+			t.Run(fmt.Sprint(n, share), func(t *testing.T) {
+				out, most := 0, 0
+				var since, ejectedFor time.Duration
+				s := must(t, Config{}, func(c Change) {
+					ejectedFor += time.Duration(out) * (c.At - since)
+					since = c.At
+					if c.Kind == Ejected {
+						out++
+					} else {
+						out--
+					}
+					most = max(most, out)
+				})
+				s.Update(0, keys(n))
+				length := 10 * time.Hour / time.Duration(slower) / time.Duration(n)
+				flight{s, 5 * float64(n), 0, length, failing(always(share), FiveXX, 5*ms, 5*ms), 3}.fly(t)
+				if most > n/2 || share == 1 && most > 0 {
+					t.Errorf("%d were ejected at a time", most)
+				}
+				if lost := float64(ejectedFor) / float64(n) / float64(length); lost > 0.01 {
+					t.Errorf("%.2f %% of all time was spent in ejection", 100*lost)
+				}
+			})
+		}
+	}
+}
+
+// An outage of everything, whether it is felt as errors or as time-outs, ejects
+// nobody, so that all are there when it is over.
+func TestAnOutageOfAllEjectsNobody(t *testing.T) {
+	down := func(_ string, now time.Duration) float64 {
+		return float64(b2i(now >= time.Minute && now < 2*time.Minute))
+	}
+	for _, fast := range []time.Duration{ms, 100 * ms, time.Second, 5 * time.Second} {
+		for _, n := range []int{2, 3, 10} {
+			for seed := range uint64(max(1, 5/slower)) {
+				s := must(t, Config{}, func(c Change) { t.Errorf("failures after %v, %d endpoints, seed %d: %v at %v", fast, n, seed, c, c.At) })
+				s.Update(0, keys(n))
+				flight{s, 50 * float64(n), 0, 3 * time.Minute, failing(down, LocalOrigin, fast, 100*ms), seed}.fly(t)
+			}
+		}
+	}
+}
+
+// Failures mostly return sooner than successes. What an endpoint that has just come
+// (or come back) shows first is therefore its failures, and were it judged by the
+// calls that have ended, it would never stay. Calls under way count as ones that
+// have not failed.
+func TestFailuresThatReturnFirstAreNotHeldAgainstTheNew(t *testing.T) {
+	for _, c := range []struct{ share, took float64 }{{0.02, 10}, {0.05, 2}, {0.3, 0.7}, {0.3, 5}} {
+		for seed := range uint64(10 / slower) {
+			s := must(t, Config{}, func(ch Change) {
+				if ch.Key == "new" {
+					t.Errorf("%+v, seed %d: %v at %v", c, seed, ch, ch.At)
+				}
+			})
+			f := flight{s, 300, 0, 30 * time.Second, failing(always(c.share), FiveXX, ms, time.Duration(c.took*float64(time.Second))), seed}
+			s.Update(0, keys(3))
+			// The calls must go on while the new one comes.
+			updated := false
+			inner := f.serve
+			f.serve = func(key string, now time.Duration, r *rand.Rand) (Outcome, time.Duration) {
+				if now > 20*time.Second && !updated {
+					updated = true
+					s.Update(now, append(keys(3), "new"))
+				}
+				return inner(key, now, r)
+			}
+			seen := f.fly(t)
+			if n := seen["new"][Success] + seen["new"][FiveXX]; n < 300 {
+				t.Errorf("%+v: only %d calls to the new one", c, n)
+			}
+		}
+	}
+}
+
+// A dead endpoint is found by the row of its failures, in a quiet service too.
+func TestADeadEndpointIsFoundByItsRow(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		n      int
+		perSec float64 // to each
+		fast   time.Duration
+		within time.Duration
+	}{
+		{"busy", 3, 300, ms, 500 * ms},
+		{"busy, two", 2, 300, ms, 500 * ms},
+		{"a few", 3, 5, ms, 5 * time.Second},
+		{"quiet", 3, 0.2, ms, 100 * time.Second},
+		{"quiet, many", 20, 0.2, ms, 70 * time.Second},
+		{"time-outs", 2, 5, time.Second, 15 * time.Second},
+		{"long time-outs", 3, 10, 10 * time.Second, 30 * time.Second},
+	} {
+		for seed := range uint64(20 / slower) {
+			begin := time.Minute
+			out := time.Hour
+			s := must(t, Config{}, func(ch Change) {
+				if ch.Key != keys(1)[0] {
+					t.Errorf("%s, seed %d: %v at %v", c.name, seed, ch, ch.At)
+				} else if ch.Kind == Ejected {
+					out = min(out, ch.At-begin)
+				}
+			})
+			s.Update(0, keys(c.n))
+			share := func(key string, now time.Duration) float64 {
+				return float64(b2i(now >= begin && key == keys(1)[0]))
+			}
+			flight{s, c.perSec * float64(c.n), 0, begin + 2*c.within, failing(share, LocalOrigin, c.fast, 20*ms), seed}.fly(t)
+			if out > c.within {
+				t.Errorf("%s, seed %d: out after %v, want %v at most", c.name, seed, out, c.within)
+			}
+		}
+	}
+}
+
+// An endpoint comes back when its time is over, is ejected for longer each time while
+// it is sick, and stays when it is well again.
+func TestASickEndpointIsTriedAgain(t *testing.T) {
+	var got []Change
+	s := must(t, Config{Jitter: -1}, func(c Change) { got = append(got, c) })
+	s.Update(0, keys(3))
+	well := 150 * time.Second
+	share := func(key string, now time.Duration) float64 {
+		return 0.6 * float64(b2i(key == keys(1)[0] && now < well))
+	}
+	flight{s, 60, 0, 500 * time.Second, failing(share, FiveXX, 10*ms, 10*ms), 1}.fly(t)
+	wants := []time.Duration{30 * time.Second, 60 * time.Second, 90 * time.Second}
+	if len(got) != 6 {
+		t.Fatalf("%d changes: %v", len(got), got)
+	}
+	for i, want := range wants {
+		out, back := got[2*i], got[2*i+1]
+		if out.Kind != Ejected || out.Until-out.At != want || out.Ejections != int64(i)+1 || back.Kind != Returned || back.Reason != TimePassed ||
+			back.At < out.Until || back.At >= out.Until+time.Second {
+			t.Errorf("ejection %d: %+v, %+v", i+1, out, back)
+		}
+	}
+	if st := s.Status(500 * time.Second)[0]; st.Ejected || st.Ejections != 3 {
+		t.Errorf("at the end: %+v", st)
+	}
+}

@@ -1,0 +1,206 @@
+package outlier
+
+import (
+	"fmt"
+
+	"github.com/lullgo/lull/internal/choice"
+)
+
+// Choice is how Pick chooses among the healthy endpoints.
+type Choice uint8
+
+const (
+	// TwoChoices draws two endpoints and takes the one with fewer calls under way
+	// (Mitzenmacher, "The power of two choices in randomized load balancing",
+	// 2001). The default.
+	TwoChoices Choice = iota
+	// LeastLoaded takes the one with the fewest calls under way, by looking at all.
+	// Between equals chance decides.
+	LeastLoaded
+	// RoundRobin takes them in turn.
+	RoundRobin
+	// LeastTime draws two and takes the one with the lower product of calls under
+	// way, plus one, and how long its successes lately took (an exponentially
+	// weighted mean). For endpoints that are near and far.
+	LeastTime
+
+	choices
+)
+
+var (
+	choiceNames = [choices]string{"two-choices", "least-loaded", "round-robin", "least-time"}
+	choiceList  = choice.List(choiceNames[:])
+)
+
+// String is the name in lower case, such as "two-choices".
+func (c Choice) String() string { return name("choice", choiceNames[:], c) }
+
+// MarshalText is String, for a Choice that is one.
+func (c Choice) MarshalText() ([]byte, error) { return choice.Marshal("Choice", choiceNames[:], c) }
+
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
+func (c *Choice) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("Choice", choiceNames[:], c, text)
+}
+
+// Statistic is what success rates are held against.
+type Statistic uint8
+
+const (
+	// MedianMAD: the median of the other endpoints' success rates, less their median
+	// absolute deviation times 1.4826 times Factor. The default; see the package
+	// comment.
+	MedianMAD Statistic = iota
+	// MeanDeviation: the mean of all success rates, less their standard deviation
+	// times Factor, as in Envoy and gRPC.
+	MeanDeviation
+	// NoStatistic: success rates are not compared.
+	NoStatistic
+
+	statistics
+)
+
+var (
+	statisticNames = [statistics]string{"median-mad", "mean-deviation", "none"}
+	statisticList  = choice.List(statisticNames[:])
+)
+
+// String is the name in lower case, such as "median-mad".
+func (s Statistic) String() string { return name("statistic", statisticNames[:], s) }
+
+// MarshalText is String, for a Statistic that is one.
+func (s Statistic) MarshalText() ([]byte, error) {
+	return choice.Marshal("Statistic", statisticNames[:], s)
+}
+
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
+func (s *Statistic) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("Statistic", statisticNames[:], s, text)
+}
+
+// Limit is how many endpoints the share Config.MaxEjected comes to. The sources
+// differ, and so does what happens to a small set: 10 % of three endpoints are
+// none, or one.
+type Limit uint8
+
+const (
+	// AtLeastOne rounds down, but to one at least, as Envoy does with
+	// always_eject_one_host. The default. It is held to when the set shrinks, too:
+	// those that would be the first to come back then come back at once.
+	AtLeastOne Limit = iota
+	// RoundDown is Envoy since 1.31. The limit is for new ejections: nobody comes
+	// back because the set has shrunk.
+	RoundDown
+	// RoundUp is Envoy before that, and gRPC: one may be ejected while fewer are
+	// than the share. Nobody comes back because the set has shrunk.
+	RoundUp
+
+	limits
+)
+
+var (
+	limitNames = [limits]string{"at-least-one", "round-down", "round-up"}
+	limitList  = choice.List(limitNames[:])
+)
+
+// String is the name in lower case, such as "at-least-one".
+func (l Limit) String() string { return name("limit", limitNames[:], l) }
+
+// MarshalText is String, for a Limit that is one.
+func (l Limit) MarshalText() ([]byte, error) { return choice.Marshal("Limit", limitNames[:], l) }
+
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
+func (l *Limit) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("Limit", limitNames[:], l, text)
+}
+
+// Outcome is what the end of a call says about the endpoint.
+type Outcome uint8
+
+const (
+	// Success: the endpoint did its work.
+	Success Outcome = iota
+	// FiveXX: it answered that it has failed, with 500 or another status that is no
+	// GatewayFailure, or with what stands for that in another protocol.
+	FiveXX
+	// GatewayFailure: 502, 503 or 504. Somebody answered for it that it could not.
+	GatewayFailure
+	// LocalOrigin: no answer. It could not be reached, broke off, or was too late.
+	LocalOrigin
+	// Neutral says nothing about it: the caller went away, or the request itself was
+	// wrong. Values that are none of these are taken as Neutral.
+	Neutral
+
+	outcomes
+)
+
+var outcomeNames = [outcomes]string{"success", "5xx", "gateway failure", "local origin", "neutral"}
+
+// String is the outcome in lower case, such as "gateway failure".
+func (o Outcome) String() string { return name("outcome", outcomeNames[:], o) }
+
+// Reason is why an endpoint was ejected, or came back.
+type Reason uint8
+
+const (
+	// Consecutive: Config.Consecutive failures in a row.
+	Consecutive Reason = iota
+	// ConsecutiveGateway: Config.ConsecutiveGateway gateway failures in a row.
+	ConsecutiveGateway
+	// ConsecutiveLocal: Config.ConsecutiveLocal calls in a row without an answer.
+	ConsecutiveLocal
+	// SuccessRate: its success rate lay too far below the others'.
+	SuccessRate
+	// LocalSuccessRate: the same of the share of calls that got an answer.
+	LocalSuccessRate
+	// FailurePercent: its share of failed calls reached Config.FailurePercent.
+	FailurePercent
+	// LocalFailurePercent: the same of calls that got no answer.
+	LocalFailurePercent
+	// TimePassed: the ejection is over.
+	TimePassed
+	// Shrunk: the set has become too small for as many ejections.
+	Shrunk
+
+	reasons
+	findings = TimePassed // the reasons that may eject
+)
+
+var reasonNames = [reasons]string{
+	"consecutive failures", "consecutive gateway failures", "consecutive local failures",
+	"success rate", "local success rate", "failure percentage", "local failure percentage",
+	"time passed", "set shrunk",
+}
+
+// String is the reason in lower case, such as "success rate".
+func (r Reason) String() string { return name("reason", reasonNames[:], r) }
+
+// Kind is what happened to an endpoint.
+type Kind uint8
+
+const (
+	// Ejected: no call goes there, unless too few others are left.
+	Ejected Kind = iota
+	// Returned: it is one of the healthy again.
+	Returned
+	// Spared: it was found to be an outlier, but chance decided by Config.Enforce
+	// that it stays.
+	Spared
+
+	kinds
+)
+
+var kindNames = [kinds]string{"ejected", "returned", "spared"}
+
+// String is the kind in lower case, such as "ejected".
+func (k Kind) String() string { return name("kind", kindNames[:], k) }
+
+func name[T ~uint8](what string, names []string, v T) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("%s(%d)", what, uint8(v))
+}

@@ -1,0 +1,172 @@
+package outlier
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// A host is what a set remembers of one endpoint.
+type host struct {
+	// word is calls under way << loadShift | results that were not collected yet, of
+	// stripe 0.
+	// One word for both, so that a call touches it once at its start and once at its
+	// end.
+	word    atomic.Uint64
+	streaks atomic.Uint64 // failures in a row, of each kind; see streaks
+	gen     atomic.Uint32 // changes when it is ejected, comes back, or leaves the set
+	id      uint32        // of this host alone, as long as the set lives
+	took    atomic.Uint64 // how long successes lately took, as float64; of LeastTime only
+	ext     atomic.Uint64 // failures not collected yet, but for those in local
+	local   atomic.Uint64 // LocalOrigin failures not collected yet; with Split only
+	_       [16]byte      // nobody else's words in this cache line
+
+	key  string
+	more []cell // of stripes; made under the lock before a view has any
+
+	// The lock of the set guards what follows.
+	past   []tally // what the last sweeps collected, a ring
+	sum    tally   // of past
+	open   tally   // collected since the last sweep
+	total  tally   // since it came into the set
+	began  []int64 // load at the start of each slot that may be judged, a ring
+	before [rows]start
+
+	until         time.Duration // end of the latest ejection
+	calmFrom      time.Duration // when it came back, or steps was last lowered
+	steps         int64         // how many times BaseEjection the latest ejection took
+	times         int64         // how often it has been ejected
+	overflows     int64         // how often it was found, but too many were ejected
+	round         uint64        // of the latest Update that named it
+	ejected, gone bool
+	afresh        bool // it starts anew once the judging is over
+
+	_ [32]byte // whole cache lines, which the allocator then aligns
+}
+
+const (
+	loadShift = 40
+	oneCall   = 1 << loadShift
+	callEnded = 1<<64 - oneCall // takes one away
+	doneMask  = oneCall - 1
+)
+
+// A tally counts results.
+type tally struct{ calls, ext, local int64 }
+
+func (t *tally) add(u tally) {
+	t.calls += u.calls
+	t.ext += u.ext
+	t.local += u.local
+}
+
+func (t *tally) sub(u tally) {
+	t.calls -= u.calls
+	t.ext -= u.ext
+	t.local -= u.local
+}
+
+// odds are calls of a kind, and how many of them failed.
+type odds struct{ calls, failures int64 }
+
+// of are the odds of the calls by one measure: whether they got an answer (local),
+// or what it was. Without Split there is nothing in t.local.
+func (t tally) of(local bool) odds {
+	o := odds{t.calls - t.local, t.ext}
+	if local {
+		o = odds{t.calls, t.local}
+	}
+	o.calls = max(0, o.calls)
+	o.failures = min(max(0, o.failures), o.calls) // a result that is counted right now may be half in
+	return o
+}
+
+// with is o and more calls that have not failed so far.
+func (o odds) with(more int64) odds {
+	o.calls += max(0, more)
+	return o
+}
+
+// A start is how things stood when a row began: what had become of the calls to
+// the others, and how many were under way to this one.
+type start struct {
+	others odds
+	load   int64
+}
+
+func (o odds) rate() float64 { return float64(o.calls-o.failures) / float64(o.calls) }
+
+// collect takes in what was counted since it was last called. The lock is held.
+func (s *Set) collect(h *host) {
+	t := tally{ext: int64(h.ext.Load()), local: int64(h.local.Load())}
+	for i := range uint32(len(h.more)) + 1 {
+		c := h.cell(i)
+		if n := c.Load() & doneMask; n > 0 {
+			c.Add(-n)
+			t.calls += int64(n)
+		}
+	}
+	if t == (tally{}) {
+		return
+	}
+	h.ext.Add(-uint64(t.ext))
+	h.local.Add(-uint64(t.local))
+	h.open.add(t)
+	h.total.add(t)
+	s.total.add(t)
+}
+
+// forget lets the host start anew. The lock is held.
+func (s *Set) forget(h *host) {
+	s.collect(h)
+	clear(h.past)
+	h.sum, h.open = tally{}, tally{}
+	fill(h.began, h.allLoad())
+	h.streaks.Store(0)
+	h.afresh = false
+}
+
+func fill(list []int64, v int64) {
+	for i := range list {
+		list[i] = v
+	}
+}
+
+// The rows of failures that are counted.
+const (
+	anyFailure = iota // all, but with Split those without an answer
+	gatewayFailure
+	localFailure // with Split
+	rows
+)
+
+// streaks are three counters in one word, so that a success can end all rows in
+// one step, and mostly by a look.
+type streaks uint64
+
+const (
+	streakBits = 21
+	streakMax  = 1<<streakBits - 1
+)
+
+func (w streaks) of(row int) uint64 { return uint64(w) >> (row * streakBits) & streakMax }
+
+func (w streaks) longer(row int) streaks {
+	if w.of(row) == streakMax {
+		return w
+	}
+	return w + 1<<(row*streakBits)
+}
+
+func (w streaks) ended(row int) streaks { return w &^ (streakMax << (row * streakBits)) }
+
+// after is the rows after one more failure, and which of them it made longer.
+func (w streaks) after(o Outcome, split bool) (next streaks, longer [rows]bool) {
+	if o == LocalOrigin && split {
+		return w.longer(localFailure), [rows]bool{localFailure: true}
+	}
+	w = w.ended(localFailure).longer(anyFailure)
+	if o == FiveXX {
+		return w.ended(gatewayFailure), [rows]bool{anyFailure: true}
+	}
+	return w.longer(gatewayFailure), [rows]bool{anyFailure: true, gatewayFailure: true}
+}

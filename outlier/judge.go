@@ -1,0 +1,275 @@
+package outlier
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull/internal/chance"
+)
+
+// normal makes the median absolute deviation of a normal distribution its
+// standard deviation: 1/Φ⁻¹(3/4).
+const normal = 1.4826
+
+// doubt is how often a set may find an outlier that is none, by chance: once in so
+// many intervals, or less.
+const doubt = 1e3
+
+// A sample is what is known of one endpoint when it is judged.
+type sample struct {
+	h *host
+	odds
+	rate float64
+}
+
+// A finding is what speaks against an endpoint.
+type finding struct {
+	reason Reason
+	odds
+	usual, threshold float64
+}
+
+// judge looks for outliers. The lock is held.
+func (s *Set) judge(at time.Duration, random func() uint64) {
+	if !s.unconditional {
+		for _, h := range s.hosts {
+			if h.streaks.Load() != 0 {
+				for row := range rows {
+					s.judgeRow(at, h, row, random)
+				}
+			}
+		}
+	}
+	s.judgeRates(at, false, random)
+	if s.split {
+		s.judgeRates(at, true, random)
+	}
+	for _, h := range s.hosts {
+		if h.afresh {
+			s.forget(h)
+		}
+	}
+}
+
+// others are the results of all others so far. The lock is held.
+func (s *Set) others(h *host, local bool) odds {
+	for _, g := range s.hosts {
+		s.collect(g)
+	}
+	t := s.total
+	t.sub(h.total)
+	return t.of(local)
+}
+
+// judgeRow ejects an endpoint whose row of failures is long enough and no chance,
+// as far as the other endpoints' results tell that came in meanwhile. The lock is
+// held.
+func (s *Set) judgeRow(at time.Duration, h *host, row int, random func() uint64) {
+	n := streaks(h.streaks.Load()).of(row)
+	if h.ejected || s.inARow[row] == 0 || n < s.inARow[row] {
+		return
+	}
+	others := s.others(h, row == localFailure)
+	before := h.before[row]
+	others.calls -= before.others.calls
+	others.failures = min(others.failures-before.others.failures, others.calls)
+	if others.calls <= 0 {
+		return
+	}
+	var calls int64
+	for _, g := range s.hosts {
+		calls += g.sum.calls + g.open.calls
+	}
+	own := odds{int64(n), int64(n)}.with(h.allLoad() - before.load)
+	usual := others.rate()
+	// Every call may begin a row.
+	if own.rate() >= usual-s.floor || evidence(own, others) < math.Log(doubt*float64(max(1, calls))*float64(len(s.hosts))) {
+		return
+	}
+	s.found(h, finding{Reason(row), odds{int64(n), int64(n)}, usual, 0}, at, random)
+	if h.afresh {
+		s.forget(h)
+	}
+}
+
+// judgeRates compares the success rates, by one measure. The lock is held.
+func (s *Set) judgeRates(at time.Duration, local bool, random func() uint64) {
+	t, failures := s.table[:0], int64(0)
+	for _, h := range s.hosts {
+		if o := h.sum.of(local); !h.ejected && o.calls > 0 {
+			t = append(t, sample{h, o, o.rate()})
+			failures += o.failures
+		}
+	}
+	s.table = t
+	if failures == 0 {
+		return
+	}
+	slices.SortStableFunc(t, func(a, b sample) int { return cmp.Compare(a.rate, b.rate) }) // the worst first
+	reason := SuccessRate
+	if local {
+		reason = LocalSuccessRate
+	}
+	switch e := s.enough(s.minCalls); {
+	case s.statistic == NoStatistic, len(e) < s.minHosts:
+	case s.statistic == MeanDeviation:
+		s.judgeByMean(e, reason, at, random)
+	case len(e) > 1:
+		s.judgeByMedian(e, reason, at, random)
+	}
+	if s.failurePercent > 0 {
+		if e := s.enough(s.failureMinCalls); len(e) >= s.failureMinHosts {
+			s.judgeByPercent(e, reason+FailurePercent-SuccessRate, at, random)
+		}
+	}
+}
+
+// enough are the samples with at least so many calls.
+func (s *Set) enough(calls int64) []sample {
+	e := s.judged[:0]
+	for _, c := range s.table {
+		if c.calls >= calls {
+			e = append(e, c)
+		}
+	}
+	s.judged = e
+	return e
+}
+
+// judgeByMedian holds each endpoint against the median and the median absolute
+// deviation of the others, and against chance. The samples are sorted by rate.
+func (s *Set) judgeByMedian(e []sample, reason Reason, at time.Duration, random func() uint64) {
+	best, enough := e[len(e)-1].rate, math.Log(doubt*float64(len(e))*float64(len(e)))
+	for i, c := range e {
+		if c.rate >= best-s.floor {
+			return // nor are those that follow so far below any median
+		}
+		median, mad := without(e, i)
+		threshold := median - max(s.factor*normal*mad, s.floor)
+		if c.rate >= threshold {
+			continue
+		}
+		var peers odds // all that are not so far below
+		for j := len(e) - 1; e[j].rate >= threshold; j-- {
+			peers.calls += e[j].calls
+			peers.failures += e[j].failures
+		}
+		own := c.with(s.growth(c.h))
+		if own.rate() < threshold && evidence(own, peers) >= enough {
+			s.found(c.h, finding{reason, c.odds, median, threshold}, at, random)
+		}
+	}
+}
+
+// growth is how many more calls are under way to h than at the start of the
+// interval that is judged. The lock is held.
+func (s *Set) growth(h *host) int64 {
+	return h.allLoad() - h.began[(s.tick+1)%uint64(len(h.began))]
+}
+
+// judgeByMean is Envoy's success rate ejection. It reckons in percent, as Envoy
+// does, so that it rounds as Envoy does.
+func (s *Set) judgeByMean(e []sample, reason Reason, at time.Duration, random func() uint64) {
+	mean, threshold := meanThreshold(e, s.factor)
+	for _, c := range e {
+		if c.percent() < threshold {
+			s.found(c.h, finding{reason, c.odds, mean / 100, threshold / 100}, at, random)
+		}
+	}
+}
+
+func meanThreshold(e []sample, factor float64) (mean, threshold float64) {
+	for _, c := range e {
+		mean += c.percent()
+	}
+	mean /= float64(len(e))
+	var variance float64
+	for _, c := range e {
+		variance += (c.percent() - mean) * (c.percent() - mean)
+	}
+	return mean, mean - factor*math.Sqrt(variance/float64(len(e)))
+}
+
+func (o odds) percent() float64 { return float64(o.calls-o.failures) * 100 / float64(o.calls) }
+
+// judgeByPercent is Envoy's failure percentage ejection.
+func (s *Set) judgeByPercent(e []sample, reason Reason, at time.Duration, random func() uint64) {
+	for _, c := range e {
+		if c.percent() <= float64(100-s.failurePercent) {
+			s.found(c.h, finding{reason, c.odds, 0, float64(100-s.failurePercent) / 100}, at, random)
+		}
+	}
+}
+
+// without is the median of all rates but the i-th, and their median absolute
+// deviation from it. The samples are sorted by rate, and at least two.
+func without(e []sample, i int) (median, mad float64) {
+	n := len(e) - 1
+	at := func(j int) float64 {
+		if j >= i {
+			j++
+		}
+		return e[j].rate
+	}
+	median = (at((n-1)/2) + at(n/2)) / 2
+	// The deviations grow from the middle to both sides. Merged, they are in order.
+	down, up := (n-1)/2, (n-1)/2+1
+	var last, dev float64
+	for range n/2 + 1 {
+		last = dev
+		if up >= n || down >= 0 && median-at(down) <= at(up)-median {
+			dev = median - at(down)
+			down--
+		} else {
+			dev = at(up) - median
+			up++
+		}
+	}
+	if n%2 == 0 {
+		return median, (last + dev) / 2
+	}
+	return median, dev
+}
+
+// evidence is how much likelier the results of an endpoint and of its peers are if
+// each has a share of failures of its own than if both have the same, as a natural
+// logarithm (the likelihood ratio, Wilks 1938). It is zero unless the endpoint's
+// share is the higher one. Where both have the same, it exceeds x about once in
+// e^x times, or less often.
+func evidence(own, peers odds) float64 {
+	if own.calls == 0 || peers.calls == 0 || own.rate() >= peers.rate() {
+		return 0
+	}
+	both := odds{own.calls + peers.calls, own.failures + peers.failures}
+	return own.likelihood() + peers.likelihood() - both.likelihood()
+}
+
+// likelihood is the logarithm of that of these results, if the share of failures is
+// the one that was seen.
+func (o odds) likelihood() float64 {
+	f, n := float64(o.failures), float64(o.calls)
+	l := 0.0
+	if f > 0 {
+		l = f * math.Log(f/n)
+	}
+	if f < n {
+		l += (n - f) * math.Log1p(-f/n)
+	}
+	return l
+}
+
+// roll tells whether one that was found for this reason is ejected.
+func (s *Set) roll(why Reason, random func() uint64) bool {
+	percent := s.enforce[why]
+	return percent >= 100 || percent > 0 && chance.UpTo(99, random) < percent
+}
+
+// spread is what chance adds to an ejection.
+func (s *Set) spread(random func() uint64) time.Duration {
+	if s.jitter == 0 {
+		return 0
+	}
+	return time.Duration(chance.UpTo(uint64(s.jitter), random))
+}

@@ -1,0 +1,193 @@
+package outlier
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/lullgo/lull/internal/chance"
+)
+
+// An Endpoint stands for one call to an endpoint, from Pick to Done. The zero
+// Endpoint stands for none; Done ignores it.
+type Endpoint struct {
+	h      *host
+	start  time.Duration
+	gen    uint32
+	stripe uint32
+}
+
+// Key is the key of the endpoint, as given to Update. That of the zero Endpoint
+// is empty.
+func (e Endpoint) Key() string {
+	if e.h == nil {
+		return ""
+	}
+	return e.h.key
+}
+
+// Tried is the endpoints that earlier attempts of the same call went to: the
+// latest eight of them. The zero Tried is none. It is a plain value of 36 bytes,
+// for one call and one Set, and must not be used concurrently.
+type Tried struct {
+	ids [8]uint32 // oldest first
+	n   uint32
+}
+
+// Add notes an endpoint. Pick does so for those that it returns.
+func (t *Tried) Add(e Endpoint) {
+	if e.h == nil {
+		return
+	}
+	at := uint32(0)
+	for at < t.n && t.ids[at] != e.h.id {
+		at++
+	}
+	if at == uint32(len(t.ids)) {
+		at = 0
+	}
+	if at == t.n {
+		t.n++
+	}
+	copy(t.ids[at:t.n], t.ids[at+1:t.n])
+	t.ids[t.n-1] = e.h.id
+}
+
+// Has tells whether e is among the latest eight.
+func (t *Tried) Has(e Endpoint) bool {
+	for _, id := range t.ids[:t.n] {
+		if e.h != nil && id == e.h.id {
+			return true
+		}
+	}
+	return false
+}
+
+// Pick chooses an endpoint for a call that starts at now, a healthy one if there
+// is any. The call must be reported with Done, once, in whatever way it ends: an
+// endpoint whose calls are not reported seems to be busy for ever. If there is no
+// endpoint at all there is nothing to report.
+//
+// If tried is not nil Pick avoids the endpoints in it, as long as there is another
+// healthy one; if there is none, it takes the one that was tried longest ago. It
+// adds its choice to tried.
+//
+// One number is drawn from random (64 random bits) to choose by, and more when a
+// sweep is due. A nil source stands for the middle of every range: TwoChoices then
+// compares the same two endpoints each time.
+func (s *Set) Pick(now time.Duration, random func() uint64, tried *Tried) (Endpoint, bool) {
+	if int64(now) >= s.next.Load() {
+		s.sweep(now, random)
+	}
+	v := s.view.Load()
+	stripe := v.stripe()
+	var h *host
+	switch n := len(v.open); {
+	case n == 0:
+		return Endpoint{}, false
+	case n == 1:
+		h = v.open[0]
+	case tried == nil || tried.n == 0:
+		h = s.choose(v, nil, stripe, random)
+	default:
+		h = s.chooseUntried(v, tried, stripe, random)
+	}
+	e := Endpoint{h: h, start: now, gen: h.gen.Load(), stripe: stripe}
+	c := h.cell(stripe)
+	if w := c.Load(); !c.CompareAndSwap(w, w+oneCall) {
+		c.Add(oneCall)
+		s.contended()
+	}
+	if tried != nil {
+		tried.Add(e)
+	}
+	return e, true
+}
+
+func (s *Set) chooseUntried(v *view, tried *Tried, stripe uint32, random func() uint64) *host {
+	var found [len(tried.ids)]int32
+	skip := found[:0]
+	for i := int(tried.n) - 1; i >= 0 && len(skip) < len(v.open)-1; i-- { // latest first
+		for at, id := range v.ids {
+			if id == tried.ids[i] {
+				skip = insert(skip, int32(at))
+				break
+			}
+		}
+	}
+	return s.choose(v, skip, stripe, random)
+}
+
+// insert puts at into a sorted list.
+func insert(list []int32, at int32) []int32 {
+	i := len(list)
+	list = append(list, at)
+	for ; i > 0 && list[i-1] > at; i-- {
+		list[i] = list[i-1]
+	}
+	list[i] = at
+	return list
+}
+
+// choose takes one of v but for those at the places in skip, which are in order.
+// At least one is left.
+func (s *Set) choose(v *view, skip []int32, stripe uint32, random func() uint64) *host {
+	k := uint64(len(v.open) - len(skip))
+	if s.choice == RoundRobin {
+		return v.at((s.turn.Add(1)-1)%k, skip)
+	}
+	r := chance.Bits(random)
+	if s.choice == LeastLoaded {
+		return v.least(r, k, skip, stripe)
+	}
+	if k == 1 {
+		return v.at(0, skip)
+	}
+	i, j := r>>32*k>>32, r&math.MaxUint32*(k-1)>>32
+	if j >= i {
+		j++
+	}
+	a, b := v.at(i, skip), v.at(j, skip)
+	if b.better(a, stripe, s.choice) {
+		return b
+	}
+	return a
+}
+
+// at is the i-th of those that are not skipped.
+func (v *view) at(i uint64, skip []int32) *host {
+	for _, place := range skip {
+		if i >= uint64(place) {
+			i++
+		}
+	}
+	return v.open[i]
+}
+
+// least is the one of k with the fewest calls under way. The search begins at a
+// random place, so that equals take turns.
+func (v *view) least(r, k uint64, skip []int32, stripe uint32) *host {
+	i, _ := bits.Mul64(r, k)
+	best := v.at(i, skip)
+	for range k - 1 {
+		if i++; i == k {
+			i = 0
+		}
+		if h := v.at(i, skip); h.load(stripe) < best.load(stripe) {
+			best = h
+		}
+	}
+	return best
+}
+
+// better tells whether h is the better choice of the two.
+func (h *host) better(g *host, stripe uint32, c Choice) bool {
+	a, b := h.load(stripe), g.load(stripe)
+	if c == LeastTime {
+		x, y := math.Float64frombits(h.took.Load()), math.Float64frombits(g.took.Load())
+		if x > 0 && y > 0 {
+			return float64(a+1)*x < float64(b+1)*y
+		}
+	}
+	return a < b
+}

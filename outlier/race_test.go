@@ -1,0 +1,226 @@
+package outlier
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Everything at once: calls on all sides while the set changes, endpoints fall sick
+// and somebody looks on. Afterwards the loads must add up, and all calls be counted.
+func TestRaceEverythingAtOnce(t *testing.T) {
+	for name, c := range map[string]Config{
+		"default": {Interval: 200 * ms, BaseEjection: 50 * ms},
+		"envoy":   {Interval: 20 * ms, BaseEjection: 20 * ms, Sweeps: 1, Unconditional: true, Statistic: MeanDeviation, MinHosts: 2, MinCalls: 10, Split: true, MaxEjected: 70},
+		"times":   {Interval: 200 * ms, BaseEjection: 50 * ms, Choice: LeastTime, FailurePercent: 60, FailureMinHosts: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var changes, out atomic.Int64
+			s := must(t, c, func(c Change) {
+				changes.Add(1)
+				switch c.Kind {
+				case Ejected:
+					out.Add(1)
+				case Returned:
+					out.Add(-1)
+				}
+			})
+			all := keys(10)
+			s.Update(0, all)
+			var clock, stop atomic.Int64
+			var calls, updater sync.WaitGroup
+			updater.Go(func() { // the sixth and seventh come and go
+				r := rand.New(rand.NewPCG(0, 10))
+				for stop.Load() == 0 {
+					s.Update(time.Duration(clock.Load()), slices.Delete(slices.Clone(all), 5+r.IntN(2), 7))
+					s.Update(time.Duration(clock.Load()), all)
+					s.Status(time.Duration(clock.Load()))
+					runtime.Gosched()
+				}
+			})
+			for g := range 6 {
+				calls.Go(func() {
+					r := rand.New(rand.NewPCG(uint64(g), 11))
+					var mine []Endpoint
+					for range 20000 {
+						now := time.Duration(clock.Add(int64(r.IntN(20_000))))
+						var tried Tried
+						e, ok := s.Pick(now, r.Uint64, []*Tried{nil, &tried}[r.IntN(2)])
+						if !ok {
+							t.Error("no endpoint")
+							return
+						}
+						mine = append(mine, e)
+						for len(mine) > 3 || len(mine) > 0 && r.IntN(3) == 0 {
+							e := mine[0]
+							mine = mine[1:]
+							o := Success
+							switch sick := now / (100 * ms) % 3; {
+							case r.IntN(50) == 0:
+								o = Neutral
+							case (e.Key() == all[sick] || e.Key() == all[5]) && r.IntN(4) != 0:
+								o = anyOf(r, FiveXX, GatewayFailure, LocalOrigin)
+							}
+							s.Done(now+time.Duration(r.IntN(50_000)), e, o, r.Uint64)
+						}
+					}
+					for _, e := range mine {
+						s.Done(time.Duration(clock.Load()), e, Success, r.Uint64)
+					}
+				})
+			}
+			calls.Wait()
+			stop.Store(1)
+			updater.Wait()
+			now := time.Duration(clock.Load())
+			t.Logf("%d changes in %v", changes.Load(), now)
+			if changes.Load() < 20 {
+				t.Errorf("%d changes: the test does not stir", changes.Load())
+			}
+			s.Update(now, all)
+			for _, st := range s.Status(now) {
+				if st.Load != 0 {
+					t.Errorf("%+v: calls under way when all have ended", st)
+				}
+			}
+			sweep(s, now+time.Hour)
+			if len(ejected(s, now+time.Hour)) != 0 {
+				t.Error("after an hour somebody is ejected")
+			}
+			healthy := 0
+			for range 1000 {
+				if e, ok := s.Pick(now+time.Hour, dice.Uint64, nil); ok && e.Key() != "" {
+					healthy++
+				}
+			}
+			if healthy != 1000 {
+				t.Errorf("%d of 1000 calls get an endpoint", healthy)
+			}
+		})
+	}
+}
+
+// Calls on all sides are all counted, with stripes and without, and when stripes
+// begin or end meanwhile.
+func TestRaceCountsAddUp(t *testing.T) {
+	const goroutines, rounds = 8, 30000
+	s := must(t, Config{Off: true, Interval: 1000 * time.Hour, Sweeps: 1})
+	s.Update(0, keys(3))
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 12))
+			for i := range rounds {
+				e, _ := s.Pick(0, r.Uint64, nil)
+				if i%100 == 0 {
+					force(s, g%2 == 0)
+				}
+				s.Done(0, e, Outcome(i%3*2), r.Uint64) // success, gateway failure, neutral
+			}
+		})
+	}
+	wg.Wait()
+	var calls, failures int64
+	for _, st := range s.Status(0) {
+		calls += st.Calls
+		failures += st.Failures
+		if st.Load != 0 {
+			t.Errorf("%+v", st)
+		}
+	}
+	if want := int64(goroutines * rounds / 3); calls != 2*want || failures != want {
+		t.Errorf("%d calls, %d failures, want %d, %d", calls, failures, 2*want, want)
+	}
+}
+
+// force begins or ends stripes.
+func force(s *Set, striped bool) {
+	s.mu.Lock()
+	defer s.unlock()
+	s.stripes, s.striped, s.dirty = 4, striped, true
+	s.salt += 0x9e3779b97f4a7c15
+}
+
+// Stripes begin when steps are lost, and end when there are few calls.
+func TestStripes(t *testing.T) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	}
+	s := must(t, Config{})
+	s.Update(0, keys(3))
+	inUse := func() bool { return s.view.Load().stripes > 0 }
+	lose := func(n int) {
+		for range n {
+			s.contended()
+		}
+	}
+	var now time.Duration
+	for range 20 { // never many from sweep to sweep
+		now += time.Second
+		lose(contention - 1)
+		sweep(s, now)
+	}
+	if inUse() {
+		t.Fatal("a few lost steps now and then gave stripes")
+	}
+	before, _ := s.Pick(now, dice.Uint64, nil)
+	lose(contention)
+	if n := s.view.Load().stripes; n < 2 || n&(n-1) != 0 {
+		t.Fatalf("%d stripes", n)
+	}
+	salt := s.view.Load().salt
+	lose(contention)
+	if s.view.Load().salt == salt {
+		t.Error("the same goroutines share the same stripes")
+	}
+	during, _ := s.Pick(now, dice.Uint64, nil)
+	for i := range 11 {
+		if !inUse() {
+			t.Errorf("no stripes after %d sweeps", i)
+		}
+		now += time.Second
+		sweep(s, now)
+	}
+	if inUse() {
+		t.Error("stripes without calls")
+	}
+	var load int64
+	for _, st := range s.Status(now) {
+		load += st.Load
+	}
+	if load != 2 {
+		t.Errorf("%d calls under way, want 2", load)
+	}
+	s.Done(now, before, Success, nil)
+	s.Done(now, during, Success, nil)
+	for _, st := range s.Status(now) {
+		if st.Load != 0 {
+			t.Errorf("%+v", st)
+		}
+	}
+}
+
+// With many calls, stripes stay.
+func TestStripesStayWhileThereAreManyCalls(t *testing.T) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	}
+	s := must(t, Config{Interval: 10 * ms})
+	s.Update(0, keys(3))
+	for range contention {
+		s.contended()
+	}
+	var now time.Duration
+	for range 50_000 { // 200,000 a second
+		now += 5 * time.Microsecond
+		e, _ := s.Pick(now, dice.Uint64, nil)
+		s.Done(now, e, Success, dice.Uint64)
+	}
+	if s.view.Load().stripes == 0 {
+		t.Error("no stripes")
+	}
+}

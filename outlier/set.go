@@ -1,0 +1,176 @@
+package outlier
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Set is the endpoints of one dependency: it chooses one for each call, learns
+// from how the call ended, and leaves out those that do worse than the others.
+// Make one with New. Its methods may be called concurrently and from listeners.
+// They panic only when a listener or a source of randomness does. A Set must not
+// be copied.
+type Set struct {
+	rules
+	listeners []func(Change)
+
+	// What every call reads.
+	view atomic.Pointer[view]
+	next atomic.Int64 // when the next sweep is due
+	_    [64]byte     // nothing that calls write shares a cache line with these
+
+	turn atomic.Uint64 // of RoundRobin
+	lost atomic.Uint64 // steps that somebody else was quicker to make, since the last sweep
+	_    [48]byte
+
+	mu         sync.Mutex // guards what follows
+	hosts      []*host    // in the order of the latest Update
+	byKey      map[string]*host
+	tick       uint64 // sweeps that were due so far
+	ejected    int    // of hosts
+	total      tally  // of all hosts, those that left included
+	lastID     uint32
+	round      uint64   // counts Updates
+	dirty      bool     // the view is not what it should be
+	stripes    uint32   // how many there are; zero until they were first needed
+	striped    bool     // they are in use
+	salt       uint64   // decides who has which
+	unstripe   uint64   // the first sweep that may end their use
+	table      []sample // scratch for the judging
+	judged     []sample // the same
+	queue      []Change // not yet told
+	delivering bool
+}
+
+// A view is what Pick chooses from. It is never changed.
+type view struct {
+	open    []*host // the healthy ones, or all of them
+	ids     []uint32
+	stripes uint32 // zero: none
+	salt    uint64
+}
+
+// New returns an empty set, or what is wrong with the configuration. Listeners
+// hear of each change, in order, from the goroutine that caused a change, and
+// outside every lock. While one of them runs, the changes that other goroutines
+// cause wait for it. They should be quick. A listener's panic goes up to the
+// caller of the method that delivered the change, after the other listeners have
+// been told.
+func New(c Config, listeners ...func(Change)) (*Set, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Set{rules: c.rules(), byKey: map[string]*host{}}
+	s.listeners = slices.DeleteFunc(slices.Clone(listeners), func(l func(Change)) bool { return l == nil })
+	s.view.Store(new(view))
+	s.next.Store(int64(s.width))
+	return s, nil
+}
+
+// Update says which endpoints there are. Keys are opaque; one that is named twice
+// counts once. An endpoint that was there before keeps all that is known of it;
+// one that is gone is forgotten, and if it comes back it is new. Calls that are
+// under way to one that is gone are still reported with Done.
+func (s *Set) Update(now time.Duration, keys []string) {
+	s.mu.Lock()
+	defer s.unlock()
+	if s.unchanged(keys) {
+		return
+	}
+	s.round++
+	hosts := make([]*host, 0, len(keys))
+	for _, key := range keys {
+		h := s.byKey[key]
+		if h == nil {
+			h = s.newHost(key)
+			s.byKey[key] = h
+		}
+		if h.round != s.round {
+			h.round = s.round
+			hosts = append(hosts, h)
+		}
+	}
+	for _, h := range s.hosts {
+		if h.round != s.round {
+			s.remove(h)
+		}
+	}
+	s.hosts = hosts
+	s.dirty = true
+	if s.limit == AtLeastOne {
+		s.shrink(now)
+	}
+}
+
+func (s *Set) unchanged(keys []string) bool {
+	return slices.EqualFunc(s.hosts, keys, func(h *host, key string) bool { return h.key == key })
+}
+
+func (s *Set) newHost(key string) *host {
+	s.lastID++
+	return &host{id: s.lastID, key: key, past: make([]tally, s.sweeps), began: make([]int64, s.sweeps+1)}
+}
+
+// remove ends what the set has to do with h. The lock is held.
+func (s *Set) remove(h *host) {
+	s.collect(h)
+	h.gen.Add(1)
+	h.gone = true
+	if h.ejected {
+		s.ejected--
+	}
+	delete(s.byKey, h.key)
+}
+
+// shrink takes back those that would be the first to come back while there are
+// too many for the set as it is now. The lock is held.
+func (s *Set) shrink(now time.Duration) {
+	for s.ejected > s.permitted(len(s.hosts)) {
+		var first *host
+		for _, h := range s.hosts {
+			if h.ejected && (first == nil || h.until < first.until) {
+				first = h
+			}
+		}
+		s.takeBack(first, now, Shrunk)
+	}
+}
+
+// publish gives calls a new view, if need be. The lock is held.
+func (s *Set) publish() {
+	if !s.dirty {
+		return
+	}
+	s.dirty = false
+	n, healthy := len(s.hosts), len(s.hosts)-s.ejected
+	all := healthy == 0 || 100*healthy < s.panic*n
+	v := &view{salt: s.salt}
+	if s.striped {
+		v.stripes = s.stripes
+	}
+	for _, h := range s.hosts {
+		if v.stripes > 0 && h.more == nil {
+			h.more = make([]cell, v.stripes)
+		}
+		if all || !h.ejected {
+			v.open = append(v.open, h)
+			v.ids = append(v.ids, h.id)
+		}
+	}
+	s.view.Store(v)
+}
+
+// unlock publishes what has changed, releases mu and tells the listeners.
+func (s *Set) unlock() {
+	s.publish()
+	turn := len(s.queue) > 0 && !s.delivering
+	if turn {
+		s.delivering = true
+	}
+	s.mu.Unlock()
+	if turn {
+		s.deliver()
+	}
+}

@@ -1,0 +1,224 @@
+package outlier
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+func samples(rates ...float64) (e []sample) {
+	for _, r := range rates {
+		e = append(e, sample{rate: r, odds: odds{1000, int64(math.Round(1000 * (1 - r)))}})
+	}
+	slices.SortFunc(e, func(a, b sample) int { return cmp.Compare(a.rate, b.rate) })
+	return e
+}
+
+func TestMedianAndDeviationOfTheOthers(t *testing.T) {
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		rates := make([]float64, 2+r.IntN(12))
+		for i := range rates {
+			rates[i] = float64(r.IntN(1+r.IntN(20))) / 20
+		}
+		e := samples(rates...)
+		for i := range e {
+			var others, deviations []float64
+			for j := range e {
+				if j != i {
+					others = append(others, e[j].rate)
+				}
+			}
+			median := medianOf(others)
+			for _, o := range others {
+				deviations = append(deviations, math.Abs(o-median))
+			}
+			gotMedian, gotMAD := without(e, i)
+			if gotMedian != median || gotMAD != medianOf(deviations) {
+				t.Fatalf("seed %d: %v without %d: %v, %v, want %v, %v", seed, rates, i, gotMedian, gotMAD, median, medianOf(deviations))
+			}
+		}
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	for _, c := range []struct {
+		own, peers odds
+		want       float64
+	}{
+		{odds{10, 10}, odds{10, 0}, 20 * math.Ln2},
+		{odds{3, 3}, odds{9, 0}, 3*math.Log(4) + 9*math.Log(4.0/3)},
+		{odds{50, 25}, odds{50, 0}, 50*math.Log(0.5) - 25*math.Log(0.25) - 75*math.Log(0.75)},
+		{odds{50, 5}, odds{500, 50}, 0},
+		{odds{50, 5}, odds{50, 6}, 0}, // it does better
+		{odds{50, 0}, odds{50, 0}, 0},
+		{odds{50, 50}, odds{50, 50}, 0},
+		{odds{0, 0}, odds{50, 0}, 0},
+		{odds{50, 50}, odds{0, 0}, 0},
+	} {
+		if got := evidence(c.own, c.peers); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%v against %v: %v, want %v", c.own, c.peers, got, c.want)
+		}
+	}
+}
+
+// What evidence promises: where both have the same share of failures it exceeds x no
+// more often than once in e^x times.
+func TestEvidenceIsRareByChance(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	n := 40_000 / slower
+	for _, p := range []float64{0.01, 0.1, 0.5} {
+		for _, size := range [][2]int64{{50, 50}, {20, 400}, {400, 20}} {
+			over := map[int]int{}
+			for range n {
+				own, peers := binomial(r, size[0], p), binomial(r, size[1], p)
+				for x := 1; x <= 6; x++ {
+					if evidence(own, peers) > float64(x) {
+						over[x]++
+					}
+				}
+			}
+			for x, times := range over {
+				// Four standard deviations for the counting.
+				if most := float64(n) * math.Exp(-float64(x)); float64(times) > most+4*math.Sqrt(most) {
+					t.Errorf("p %v, %v calls: more than %d in %d of %d", p, size, x, times, n)
+				}
+			}
+		}
+	}
+}
+
+// binomial is n calls of which each fails with chance p.
+func binomial(r *rand.Rand, n int64, p float64) odds {
+	o := odds{calls: n}
+	for range n {
+		if r.Float64() < p {
+			o.failures++
+		}
+	}
+	return o
+}
+
+// fillCalls gives each endpoint so many calls, and failures for those that have some,
+// within one interval.
+func fillCalls(t *testing.T, s *Set, from time.Duration, each int, failures map[string]int) {
+	t.Helper()
+	for i := range each {
+		now := from + time.Duration(i)*9*time.Second/time.Duration(each)
+		sweep(s, now)
+		for _, st := range s.Status(now) {
+			if st.Ejected {
+				continue
+			}
+			o := Success
+			if f := failures[st.Key]; f > 0 && i*f/each != (i+1)*f/each { // spread evenly
+				o = FiveXX
+			}
+			call(t, s, now, st.Key, o)
+		}
+	}
+}
+
+// Two sick endpoints of nine. Their own failures raise the standard deviation and
+// lower the mean so far that neither lies 1.9 deviations below: each hides the
+// other. The median and the median deviation do not move at all.
+func TestTwoSickEndpointsDoNotHideEachOther(t *testing.T) {
+	sick := map[string]int{keys(9)[0]: 100, keys(9)[1]: 100}
+	run := func(c Config) []string {
+		c.Sweeps, c.MaxEjected, c.Choice = 1, 50, RoundRobin
+		s := must(t, c)
+		s.Update(0, keys(9))
+		fillCalls(t, s, 0, 200, sick)
+		sweep(s, 10*time.Second)
+		return ejected(s, 10*time.Second)
+	}
+	if got := run(EnvoyDefaults()); len(got) != 0 {
+		t.Errorf("Envoy's statistic finds %v; it should be blind to them", got)
+	}
+	if got := run(Config{}); !slices.Equal(got, keys(2)) {
+		t.Errorf("the median finds %v, want %v", got, keys(2))
+	}
+	delete(sick, keys(9)[1])
+	if got := run(EnvoyDefaults()); !slices.Equal(got, keys(1)) {
+		t.Errorf("of one alone Envoy's statistic finds %v", got)
+	}
+}
+
+// Envoy's statistic sees equally sick endpoints as long as they are fewer than
+// 1/(1+1.9²) of all, 21.7 %, however sick they are.
+func TestTheMeanIsBlindBeyondAFifth(t *testing.T) {
+	for n := 5; n <= 60; n++ {
+		for sick := 1; sick <= n/2; sick++ {
+			var e []sample
+			for i := range n {
+				e = append(e, sample{odds: odds{100, 80 * int64(b2i(i < sick))}})
+			}
+			_, threshold := meanThreshold(e, 1.9)
+			if found, want := e[0].percent() < threshold, float64(sick)/float64(n) < 1/(1+1.9*1.9); found != want {
+				t.Errorf("%d sick of %d: found %v, want %v", sick, n, found, want)
+			}
+		}
+	}
+}
+
+// The median sees them as long as the healthy are at least as many.
+func TestTheMedianSeesUpToHalf(t *testing.T) {
+	for n := 2; n <= 60; n++ {
+		for sick := 1; sick < n; sick++ {
+			rates := make([]float64, n)
+			for i := range rates {
+				rates[i] = 1 - 0.8*float64(b2i(i < sick))
+			}
+			median, mad := without(samples(rates...), 0)
+			if found, want := 0.2 < median-max(DefaultFactor*normal*mad, DefaultFloor), 2*sick <= n; found != want {
+				t.Errorf("%d sick of %d: found %v, want %v", sick, n, found, want)
+			}
+		}
+	}
+}
+
+// With a median deviation of zero, which it mostly is, the floor is the threshold.
+func TestTheFloorHoldsWhereNobodyDeviates(t *testing.T) {
+	for failures, want := range map[int]bool{190: false, 210: true} {
+		s := must(t, Config{Choice: RoundRobin, Sweeps: 1})
+		s.Update(0, keys(4))
+		fillCalls(t, s, 0, 1000, map[string]int{keys(4)[2]: failures})
+		sweep(s, 10*time.Second)
+		if got := ejected(s, 10*time.Second); (len(got) == 1 && got[0] == keys(4)[2]) != want || len(got) > 1 {
+			t.Errorf("%d of 1000 fail: ejected %v", failures, got)
+		}
+	}
+}
+
+// Where endpoints differ much without being sick, their deviation is what counts.
+func TestEndpointsThatDifferAreNotOutliers(t *testing.T) {
+	failures := map[string]int{}
+	for i, f := range []int{0, 80, 170, 240, 310, 420} {
+		failures[keys(6)[i]] = f
+	}
+	s := must(t, Config{Choice: RoundRobin, Sweeps: 1})
+	s.Update(0, keys(6))
+	fillCalls(t, s, 0, 1000, failures)
+	sweep(s, 10*time.Second)
+	if got := ejected(s, 10*time.Second); len(got) != 0 {
+		t.Errorf("ejected %v", got)
+	}
+	// Without the deviation the floor alone would eject the worst.
+	s = must(t, Config{Choice: RoundRobin, Sweeps: 1, Factor: 0.01})
+	s.Update(0, keys(6))
+	fillCalls(t, s, 0, 1000, failures)
+	sweep(s, 10*time.Second)
+	if got := ejected(s, 10*time.Second); len(got) == 0 {
+		t.Error("the test does not test: with no deviation allowed nobody is ejected either")
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

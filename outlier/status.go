@@ -1,0 +1,75 @@
+package outlier
+
+import (
+	"time"
+
+	"github.com/lullgo/lull/internal/window"
+)
+
+// Status is what a set knows of one endpoint.
+type Status struct {
+	Key     string
+	Ejected bool
+	// Until is the end of the ejection, zero if Ejected is false. The endpoint comes
+	// back with the first sweep from then on.
+	Until time.Duration
+	// Ejections is how often it has been ejected since it came into the set.
+	Ejections int64
+	// Overflows is how often it was found to be an outlier, but too many were
+	// ejected already (Config.MaxEjected).
+	Overflows int64
+	// Load is how many calls are under way.
+	Load int64
+	// Calls and Failures are those that ended within the last Interval, since the
+	// endpoint was last judged anew. Where Split is set, Unanswered are those that
+	// got no answer; they are not among Failures.
+	Calls, Failures, Unanswered int64
+}
+
+// SuccessRate is the share of calls that succeeded within the last Interval, and
+// whether there were any.
+func (s Status) SuccessRate() (rate float64, ok bool) {
+	if s.Calls == 0 {
+		return 0, false
+	}
+	return float64(s.Calls-s.Failures-s.Unanswered) / float64(s.Calls), true
+}
+
+// Status says what is known at now of each endpoint, in the order of the latest
+// Update. It changes nothing: an ejection that is over by now is shown as over,
+// though the endpoint is taken back only when the next call comes.
+func (s *Set) Status(now time.Duration) []Status {
+	s.mu.Lock()
+	defer s.unlock()
+	list := make([]Status, len(s.hosts))
+	for i, h := range s.hosts {
+		s.collect(h)
+		t := s.recent(h, now)
+		list[i] = Status{
+			Key: h.key, Ejected: h.ejected, Until: h.until, Ejections: h.times, Overflows: h.overflows,
+			Load: h.allLoad(), Calls: t.calls, Failures: t.ext, Unanswered: t.local,
+		}
+		if !h.ejected || s.tick < window.Tick(now, s.width) && s.nextSweep(h.until) <= now {
+			list[i].Ejected, list[i].Until = false, 0
+		}
+	}
+	return list
+}
+
+// recent is what ended within the last interval, the slot included that is open.
+// The lock is held.
+func (s *Set) recent(h *host, now time.Duration) tally {
+	missed := uint64(0) // sweeps since
+	if last := window.Tick(now, s.width); last > s.tick {
+		missed = last - s.tick
+	}
+	if missed >= uint64(s.sweeps) {
+		return tally{}
+	}
+	t := h.open
+	// past[tick%sweeps] is the oldest.
+	for back := uint64(1); back < uint64(s.sweeps)-missed; back++ {
+		t.add(h.past[(s.tick+uint64(s.sweeps)-back)%uint64(s.sweeps)])
+	}
+	return t
+}

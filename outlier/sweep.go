@@ -1,0 +1,147 @@
+package outlier
+
+import (
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/internal/window"
+)
+
+// sweep does what was due by now. One goroutine does it; others go on meanwhile
+// with what they have.
+func (s *Set) sweep(now time.Duration, random func() uint64) {
+	if !s.mu.TryLock() {
+		return
+	}
+	defer s.unlock()
+	last := window.Tick(now, s.width)
+	for n := 0; s.tick < last; n++ {
+		// A call that comes too late for a sweep makes it before it is counted. So what
+		// was counted since the last sweep belongs to the first slot, and once that has
+		// left the interval nothing changes but by ejections that end.
+		slot := s.tick % uint64(s.sweeps)
+		s.tick++
+		idle := n > s.sweeps
+		if idle {
+			s.tick = s.nextDue(last)
+		}
+		at := s.timeOf(s.tick)
+		for _, h := range s.hosts {
+			s.advance(h, slot, idle)
+		}
+		for _, h := range s.hosts {
+			if h.ejected && h.until <= at {
+				s.takeBack(h, at, TimePassed)
+			}
+		}
+		s.judge(at, random)
+		for _, h := range s.hosts {
+			s.calm(h, at)
+		}
+	}
+	s.quieten()
+	s.next.Store(int64(s.timeOf(s.tick + 1)))
+}
+
+// nextDue is the first sweep from s.tick on that ends an ejection, or last. The
+// lock is held.
+func (s *Set) nextDue(last uint64) uint64 {
+	for _, h := range s.hosts {
+		if h.ejected {
+			last = min(last, max(s.tick, window.Tick(s.nextSweep(h.until), s.width)))
+		}
+	}
+	return last
+}
+
+// timeOf is the moment of a sweep.
+func (s *Set) timeOf(tick uint64) time.Duration {
+	if tick > math.MaxInt64/uint64(s.width) {
+		return math.MaxInt64
+	}
+	return time.Duration(tick) * s.width
+}
+
+// advance ends the slot that was open. The lock is held.
+func (s *Set) advance(h *host, slot uint64, idle bool) {
+	s.collect(h)
+	if h.open.calls == 0 && s.choice == LeastTime {
+		// What an endpoint was like is less and less true while it gets no calls.
+		took := math.Float64frombits(h.took.Load()) / 2
+		if idle || took < 1 {
+			took = 0
+		}
+		h.took.Store(math.Float64bits(took))
+	}
+	load := h.allLoad()
+	h.began[s.tick%uint64(len(h.began))] = load
+	if idle {
+		fill(h.began, load)
+	}
+	h.sum.sub(h.past[slot])
+	h.sum.add(h.open)
+	h.past[slot] = h.open
+	h.open = tally{}
+}
+
+// takeBack ends an ejection. The lock is held.
+func (s *Set) takeBack(h *host, at time.Duration, why Reason) {
+	h.ejected = false
+	s.ejected--
+	s.dirty = true
+	h.calmFrom = max(0, at)
+	if s.unconditional {
+		h.streaks.Store(0)
+	} else {
+		h.gen.Add(1)
+		s.forget(h)
+	}
+	s.announce(Change{Key: h.key, Kind: Returned, Reason: why, At: at, Ejections: h.times})
+}
+
+// calm lowers the multiplier of an endpoint that has stayed in. The lock is held.
+func (s *Set) calm(h *host, at time.Duration) {
+	if h.ejected || h.steps == 0 || at < h.calmFrom {
+		return
+	}
+	if quiet := min(h.steps, int64((at-h.calmFrom)/s.interval)); quiet > 0 {
+		h.steps -= quiet
+		h.calmFrom += time.Duration(quiet) * s.interval
+	}
+}
+
+// found does with an outlier what the rules say: eject it, if there is room, or
+// spare it. The lock is held.
+func (s *Set) found(h *host, f finding, at time.Duration, random func() uint64) {
+	if h.ejected {
+		return
+	}
+	if s.ejected >= s.permitted(len(s.hosts)) {
+		h.overflows++
+		return
+	}
+	c := Change{
+		Key: h.key, Reason: f.reason, At: at, Ejections: h.times,
+		Calls: f.calls, Failures: f.failures, Usual: f.usual, Threshold: f.threshold,
+	}
+	if !s.roll(f.reason, random) {
+		c.Kind = Spared
+		s.announce(c)
+		h.afresh = !s.unconditional
+		return
+	}
+	if h.steps < s.steps() {
+		h.steps++
+	}
+	h.times++
+	h.ejected = true
+	h.until = saturating.Add(at, saturating.Add(s.ejection(h.steps), s.spread(random)))
+	s.ejected++
+	s.dirty = true
+	if !s.unconditional {
+		h.gen.Add(1)
+	}
+	c.Kind, c.Until, c.Ejections = Ejected, h.until, h.times
+	s.announce(c)
+}
