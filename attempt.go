@@ -23,7 +23,7 @@ type attemptKey struct{}
 // context, so as to cost nothing: then ok is false, and Number is 1.
 func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
 	if c, _ := ctx.Value(attemptKey{}).(*attemptContext); c != nil {
-		return c.attempt, true
+		return Attempt{Dependency: *c.d.name, Operation: c.operation, Number: int(c.number), Of: c.d.plan.attempts}, true
 	}
 	return Attempt{Number: 1}, false
 }
@@ -59,8 +59,10 @@ func (d Detached) Release() {
 // context.WithTimeout and WithValue together would be five allocations.
 type attemptContext struct {
 	context.Context // the caller's
-	attempt         Attempt
-	until           time.Time // the attempt's own deadline; zero: none
+	d               *Dependency
+	operation       string
+	until           time.Duration // the attempt's own deadline, on d's clock; never: none
+	number          int32         // of the attempt
 
 	mu       sync.Mutex
 	detached bool
@@ -76,10 +78,13 @@ func (c *attemptContext) Deadline() (time.Time, bool) {
 	theirs, ok := c.Context.Deadline()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.until.IsZero() || c.detached || ok && theirs.Before(c.until) {
+	if c.until == never || c.detached {
 		return theirs, ok
 	}
-	return c.until, true
+	if ours := c.d.plan.epoch.Add(c.until); !ok || ours.Before(theirs) {
+		return ours, true
+	}
+	return theirs, true
 }
 
 // Value gives the attempt itself under attemptKey.
@@ -99,7 +104,7 @@ func (c *attemptContext) Err() error {
 		// Nobody watches yet, so look.
 		if err := c.Context.Err(); err != nil {
 			c.err = err
-		} else if !c.until.IsZero() && !c.detached && !time.Now().Before(c.until) {
+		} else if c.until != never && !c.detached && c.d.Now() >= c.until {
 			c.err = context.DeadlineExceeded
 		}
 	}
@@ -126,8 +131,8 @@ func (c *attemptContext) watch() chan struct{} {
 	if c.Context.Done() != nil {
 		c.unhook = context.AfterFunc(c.Context, func() { c.cancel(c.Context.Err()) })
 	}
-	if !c.until.IsZero() && !c.detached {
-		c.timer = time.AfterFunc(time.Until(c.until), c.expire)
+	if c.until != never && !c.detached {
+		c.timer = time.AfterFunc(c.until-c.d.Now(), c.expire)
 	}
 	return c.done
 }
@@ -155,9 +160,12 @@ func (c *attemptContext) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-func (c *attemptContext) cancel(err error) {
+func (c *attemptContext) cancel(err error) { c.close(err, true) }
+
+// close ends the context, unless it has ended or (if not always) was detached.
+func (c *attemptContext) close(err error, always bool) {
 	c.mu.Lock()
-	if c.err != nil {
+	if c.err != nil || c.detached && !always {
 		c.mu.Unlock()
 		return
 	}
@@ -180,19 +188,10 @@ func (c *attemptContext) cancel(err error) {
 }
 
 // expire is the timer. It may have fired before detach could stop it.
-func (c *attemptContext) expire() { c.cancelUnlessDetached(context.DeadlineExceeded) }
+func (c *attemptContext) expire() { c.close(context.DeadlineExceeded, false) }
 
 // end is called by the driver when the attempt has returned.
-func (c *attemptContext) end() { c.cancelUnlessDetached(context.Canceled) }
-
-func (c *attemptContext) cancelUnlessDetached(err error) {
-	c.mu.Lock()
-	detached := c.detached
-	c.mu.Unlock()
-	if !detached {
-		c.cancel(err)
-	}
-}
+func (c *attemptContext) end() { c.close(context.Canceled, false) }
 
 // detach reports whether there is anything to release.
 func (c *attemptContext) detach() bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/internal/chance"
 	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/throttle"
 )
 
 // Spec is what a driver knows of a call before its first attempt. The zero Spec
@@ -29,7 +30,7 @@ type Spec struct {
 // A Step is the engine's answer: go on (after Wait), or the call is Done.
 type Step struct {
 	Decision
-	Wait    time.Duration // Next: how long to wait before the next attempt; Queue: how long at most to wait for room
+	Wait    time.Duration // Next, Attempt: how long to wait before the next attempt; Queue: how long at most to wait for room
 	Ceiling time.Duration // Next: the wait before jitter
 }
 
@@ -50,7 +51,7 @@ func done(r Reason) Step { return Step{Decision: Decision{Done: true, Reason: r}
 // clock, sleeps, or draws a random number that it was not handed.
 //
 //	c, step := d.Start(now, spec)         // may the call begin?
-//	step = c.Attempt(now, random)         // may the next attempt? (concurrency limit)
+//	step = c.Attempt(now, random)         // may the next attempt? (throttle, concurrency limit)
 //	step = c.Next(now, verdict, random)   // it ended like this: what now?
 //
 // Every call for which Start did not say Done must be brought to a Step that is
@@ -77,7 +78,17 @@ type Call struct {
 
 	receipt budget.Receipt
 	token   breaker.Token
+	pass    pass
 }
+
+// pass is what the dependency's throttle has yet to be told of.
+type pass uint8
+
+const (
+	noPass   pass = iota
+	passed        // the next attempt may be sent
+	underWay      // it has been
+)
 
 // repetition is when the operation of a call may be repeated.
 type repetition uint8
@@ -115,7 +126,7 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Succeeded, anyTime
 	c.answered, c.paid, c.permit, c.ended = false, false, false, false
 	if !d.plan.empty { // or they are never looked at
-		c.receipt, c.token = 0, breaker.Token{}
+		c.receipt, c.token, c.pass = 0, breaker.Token{}, noPass
 	}
 	switch {
 	case spec.NotReplayable:
@@ -185,14 +196,28 @@ func (c *Call) left(now time.Duration) time.Duration {
 }
 
 // Attempt asks whether the next attempt may begin at now. If the Step is neither
-// Done nor Full it has begun, and Next must be told how it ended. If it is Full,
-// ask Queue.
+// Done nor Full, and has no Wait, it has begun, and Next must be told how it ended.
+// If it is Full, ask Queue. If it has a Wait, the throttle (Policy.Throttle) holds
+// the attempt back for so long: ask again then.
 func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	if c.over() {
 		return done(c.reason)
 	}
 	if no := c.late(now); no != Succeeded {
 		return c.finish(now, no, random)
+	}
+	if c.d.plan.throttles != nil && c.pass == noPass {
+		wait, ok := c.d.remember().throttle.Ask(now, random)
+		if !ok {
+			return c.finish(now, HeldBack, random)
+		}
+		c.pass = passed
+		if wait >= c.left(now) {
+			return c.finish(now, DeadlineReached, random)
+		}
+		if wait > 0 {
+			return Step{Wait: wait}
+		}
 	}
 	switch {
 	case c.admitted(now):
@@ -227,9 +252,16 @@ func (c *Call) admitted(now time.Duration) bool {
 		}
 		c.permit = true
 	}
+	c.start(now)
+	return true
+}
+
+func (c *Call) start(now time.Duration) {
 	c.attempts++
 	c.began = now
-	return true
+	if c.pass == passed {
+		c.pass = underWay
+	}
 }
 
 // limiter is the dependency's, or nil. Where there is one, the state is known.
@@ -277,8 +309,7 @@ func (c *Call) Admitted(now time.Duration, random func() uint64) Step {
 	if no := c.late(now); no != Succeeded {
 		return c.finish(now, no, random)
 	}
-	c.attempts++
-	c.began = now
+	c.start(now)
 	return Step{}
 }
 
@@ -329,6 +360,7 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 		return done(c.reason)
 	}
 	c.letGo(now)
+	c.report(now, v)
 	switch v.Kind {
 	case KindSuccess:
 		return c.finish(now, Succeeded, random)
@@ -341,7 +373,7 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 		}
 		return c.finish(now, ServerSaidStop, random)
 	default:
-		c.answered = v.Code != CodeUnclassified && v.Code != CodeRetriedBelow
+		c.answered = v.answers()
 		return c.finish(now, FailedPermanent, random)
 	}
 	p := c.d.plan
@@ -371,7 +403,7 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	}
 	var rare *budget.Bucket // pays for timeouts, beside the budget
 	if v.Code == CodeTimeout && !v.NeverSent {
-		if !c.mayRepeatTimeout() {
+		if !c.answeredSince(c.began) {
 			return c.finish(now, Unanswered, random)
 		}
 		if rare = c.d.memory().timeouts; rare != nil && rare.Balance(now) < 1 {
@@ -393,18 +425,18 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	return Step{Wait: wait, Ceiling: ceiling}
 }
 
-// mayRepeatTimeout tells whether an attempt that timed out may be repeated. It
-// was not answered, so it may still be worked on, and if the dependency answers
+// answeredSince tells whether an attempt that began at that time and timed out may
+// be repeated. It was not answered, so it may still be worked on, and if the dependency answers
 // nobody who came later either, another attempt is one more in the line that it is
 // drowning in.
-func (c *Call) mayRepeatTimeout() bool {
+func (c *Call) answeredSince(began time.Duration) bool {
 	switch c.d.plan.policy.Timeouts {
 	case TimeoutsAlways:
 		return true
 	case TimeoutsNever:
 		return false
 	}
-	return c.d.answeredFrom() > c.began
+	return c.d.answeredFrom() > began
 }
 
 // nextWait draws the wait before the given retry, and says what it was before
@@ -461,11 +493,52 @@ func (c *Call) letGo(now time.Duration) {
 	}
 }
 
+// report tells the throttle how the attempt that it let pass has ended.
+func (c *Call) report(now time.Duration, v Verdict) {
+	if c.pass != noPass {
+		c.pass = noPass
+		c.d.remember().throttle.Learn(now, load(v))
+	}
+}
+
+// load is what the end of an attempt tells of the dependency's load. A failure that
+// it is known to answer with was work taken on.
+func load(v Verdict) throttle.Outcome {
+	switch v.Kind {
+	case KindSuccess:
+		return throttle.Accepted
+	case KindThrottled, KindOverloaded:
+		return throttle.Throttled
+	case KindTransient:
+		return throttle.Unanswered
+	case KindPermanent:
+		if v.answers() {
+			return throttle.Accepted
+		}
+	}
+	return throttle.Neutral
+}
+
+// forget tells the throttle of an attempt that it let pass, of which nothing else
+// is known.
+func (c *Call) forget(now time.Duration) {
+	switch c.pass {
+	case passed:
+		c.d.remember().throttle.Learn(now, throttle.Unsent)
+	case underWay:
+		c.d.remember().throttle.Learn(now, throttle.Neutral)
+	}
+	c.pass = noPass
+}
+
 // finish ends the call: the breaker learns its result, a success earns budget.
 func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	c.letGo(now)
 	if c.over() {
 		return done(c.reason)
+	}
+	if c.pass != noPass {
+		c.forget(now)
 	}
 	c.reason = r
 	c.ended = true
@@ -496,6 +569,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 // straight line.
 func (c *Call) succeed(now time.Duration) {
 	c.letGo(now)
+	c.report(now, Verdict{})
 	c.ended = true
 	c.d.answers(c.began)
 	s := c.d.known()

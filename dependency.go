@@ -11,7 +11,9 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/hugepage"
+	"github.com/lullgo/lull/throttle"
 )
 
 // A Dependency is what one process remembers of one thing that it calls: the
@@ -40,7 +42,9 @@ type plan struct {
 	classify  Classifier
 	observer  Observer
 	newBudget func() budget.Budget
-	breakers  *breaker.Plan // nil if Policy.Breaker.Off
+	breakers  *breaker.Plan  // nil if Policy.Breaker.Off
+	throttles *throttle.Plan // nil if Policy.Throttle is off
+	hedges    *hedge.Plan    // nil if Policy.Hedge is off
 	rand      func() uint64
 	epoch     time.Time // what real drivers count their time from
 	timed     bool      // every call's end is timed
@@ -63,9 +67,12 @@ const goodStep = time.Millisecond
 
 // state is what a dependency remembers. Parts that are switched off are nil.
 type state struct {
-	budget  budget.Budget
-	breaker *breaker.Breaker
-	limiter *bulkhead.Limiter
+	budget   budget.Budget
+	breaker  *breaker.Breaker
+	limiter  *bulkhead.Limiter
+	throttle *throttle.Throttle
+	hedger   *hedge.Hedger
+	alarms   *alarms // for the driver of hedged calls
 	// timeouts pays for retries of attempts that timed out, beside the budget.
 	timeouts *budget.Bucket
 }
@@ -173,10 +180,17 @@ func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
 		pl.breakers, _ = breaker.Prepare(c)
 	}
 	ownBudget := pl.newBudget != nil
-	pl.lazy = !pl.limited && !ownBudget && p.Budget.FullAtStart() && p.Breaker.Pristine()
+	if p.Throttle.Mode != throttle.Off {
+		pl.throttles, _ = throttle.Prepare(p.Throttle)
+	}
+	if p.Hedge.Attempts > 1 {
+		pl.hedges, _ = hedge.Prepare(p.Hedge)
+	}
+	always := pl.limited || ownBudget || pl.throttles != nil || pl.hedges != nil // there is something to remember from the first call on
+	pl.lazy = !always && p.Budget.FullAtStart() && p.Breaker.Pristine()
 	pl.quiet = int64(p.Budget.QuietGap())
-	pl.empty = !pl.limited && !ownBudget && p.Budget.Unlimited && p.Breaker.Off
-	pl.listens = p.Timeouts == TimeoutsWhenAnswered && p.Attempts > 1 || pl.lazy && !pl.empty
+	pl.empty = !always && p.Budget.Unlimited && p.Breaker.Off
+	pl.listens = p.Timeouts == TimeoutsWhenAnswered && pl.attempts > 1 || pl.lazy && !pl.empty
 	return &Dependency{name: &name, plan: pl}, nil
 }
 
@@ -243,6 +257,13 @@ func (d *Dependency) Budget() budget.Budget { return d.remember().budget }
 
 // Limiter is the dependency's concurrency limit; nil if there is none.
 func (d *Dependency) Limiter() *bulkhead.Limiter { return d.remember().limiter }
+
+// Throttle is the dependency's throttle; nil if Policy.Throttle is off.
+func (d *Dependency) Throttle() *throttle.Throttle { return d.remember().throttle }
+
+// Hedger is what decides when attempts run beside one another; nil if Policy.Hedge
+// is off.
+func (d *Dependency) Hedger() *hedge.Hedger { return d.remember().hedger }
 
 // known is the state, or nil where nothing has happened that it would have to
 // hold: a dependency that has never failed remembers nothing, and is the smaller
@@ -319,6 +340,13 @@ func (d *Dependency) newState() *state {
 	}
 	if p.Timeouts == TimeoutsWhenAnswered && s.budget != nil {
 		s.timeouts, _ = budget.NewBucket(budget.Config{Ratio: TimeoutRatio, Stock: 1})
+	}
+	if d.plan.throttles != nil {
+		s.throttle = d.plan.throttles.New()
+	}
+	if d.plan.hedges != nil {
+		s.hedger = d.plan.hedges.New()
+		s.alarms = &alarms{d: d, rings: never}
 	}
 	if p.Limit.Limit > 0 {
 		s.limiter, _ = bulkhead.New(p.Limit)

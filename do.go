@@ -1,6 +1,11 @@
 package lull
 
-import "context"
+import (
+	"context"
+	"io"
+
+	"github.com/lullgo/lull/hedge"
+)
 
 // A CallOption says something about one call. The zero CallOption says nothing.
 type CallOption struct {
@@ -58,6 +63,78 @@ func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opt
 		return err
 	}
 	return d.Error(spec.Operation, r, err)
+}
+
+// DoHedged is [Do] for an operation that may run beside itself: under a policy that
+// hedges (Policy.Hedge), a second attempt begins when the first is slow, and the
+// first success is the result. Op must be safe for concurrent use: it returns what
+// it made, and writes to nothing that attempts share. The first attempt runs on the
+// caller's goroutine, others on goroutines of their own; those that have lost are
+// cancelled, and if they return a value nevertheless that is an io.Closer, it is
+// closed. [DriveHedged] says more.
+//
+// Operations that are [NotIdempotent], and those under a policy that does not hedge,
+// are made as by Do. (Do itself never hedges. An operation that runs on one
+// goroutine at a time may write to its caller's variables, and need not be kept on
+// the heap: were it all one function, each call of Do would cost an allocation
+// more. When the first attempt succeeds in time, a call of DoHedged costs about
+// 200 ns more than one of Do, for the alarm at which a hedge would begin, and at
+// most one allocation more.)
+func DoHedged[T any](ctx context.Context, d *Dependency, op func(context.Context) (T, error), opts ...CallOption) (T, error) {
+	spec := specOf(opts)
+	if spec.NotIdempotent || !d.Hedges() {
+		return Do(ctx, d, op, opts...)
+	}
+	h := &hedged[T]{op: op}
+	r := h.drive(ctx, d, spec, h)
+	out := h.result(r.Slot)
+	if r.Reason == Succeeded {
+		return out.value, out.err
+	}
+	return out.value, d.Error(spec.Operation, r, out.err)
+}
+
+// hedged is a call of DoHedged: the race, and what its attempts came to.
+type hedged[T any] struct {
+	race
+	op     func(context.Context) (T, error)
+	first  result[T]
+	others [hedge.MaxAttempts - 1]*result[T]
+}
+
+type result[T any] struct {
+	value T
+	err   error
+}
+
+func (h *hedged[T]) result(slot int) *result[T] {
+	if slot == 0 {
+		return &h.first
+	}
+	return h.others[slot-1]
+}
+
+func (h *hedged[T]) Attempt(ctx context.Context, slot int) Verdict {
+	if slot > 0 {
+		h.others[slot-1] = new(result[T])
+	}
+	r := h.result(slot)
+	if r.value, r.err = h.op(ctx); r.err == nil {
+		return Verdict{}
+	}
+	return h.d.verdict(r.err)
+}
+
+func (h *hedged[T]) Discard(slot int) {
+	if r := h.result(slot); r.err == nil {
+		if c, ok := any(r.value).(io.Closer); ok {
+			c.Close()
+		}
+	}
+}
+
+func (h *hedged[T]) Err(slot int) error {
+	return h.result(slot).err
 }
 
 func specOf(opts []CallOption) (s Spec) {

@@ -15,6 +15,7 @@ type Result struct {
 	Verdict  Verdict       // on the last attempt
 	RetryAt  time.Duration // CircuitOpen only: how long until the breaker may admit a probe
 	Cause    error         // what ended the caller's context, if that ended the call
+	Slot     int           // DriveHedged: the attempt whose result, or whose failure, is the call's
 }
 
 // Drive makes one call to d on the real clock: it waits, bounds each attempt in
@@ -30,20 +31,11 @@ func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.C
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
 	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
-	if err := ctx.Err(); err != nil {
-		return r.refused(now, endedBy(err))
-	}
-	if t, ok := ctx.Deadline(); ok {
-		r.theirs = max(t.Sub(d.plan.epoch), 1)
-		if spec.Deadline == 0 || r.theirs < spec.Deadline {
-			spec.Deadline = r.theirs
-		}
-	}
-	if no := r.call.begin(d, now, spec); no != Succeeded {
+	if no := r.open(&spec, now); no != Succeeded {
 		return r.refused(now, no)
 	}
 	defer r.unwind()
-	if !r.call.admitted(now) {
+	if d.plan.throttles != nil || !r.call.admitted(now) {
 		return r.queued(&op, now)
 	}
 	v := r.try(&op, now)
@@ -79,6 +71,21 @@ type run struct {
 	theirs    time.Duration // the deadline of ctx; 0: none
 	call      Call
 	timer     *time.Timer // one for all the waits; a wait of nothing needs none
+}
+
+// open starts the call, with the caller's deadline if that is the nearer. It says
+// why not, or Succeeded.
+func (r *run) open(spec *Spec, now time.Duration) Reason {
+	if err := r.ctx.Err(); err != nil {
+		return endedBy(err)
+	}
+	if t, ok := r.ctx.Deadline(); ok {
+		r.theirs = max(t.Sub(r.d.plan.epoch), 1)
+		if spec.Deadline == 0 || r.theirs < spec.Deadline {
+			spec.Deadline = r.theirs
+		}
+	}
+	return r.call.begin(r.d, now, *spec)
 }
 
 // unwind is deferred: if the call has not ended, attempt panicked or ended its
@@ -119,7 +126,7 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 	}
 }
 
-// queued is a call for whose first attempt there was no room at once.
+// queued is a call for whose first attempt there was no room at once, or may be none.
 func (r *run) queued(op *operation, now time.Duration) Result {
 	step, now := r.begin(now)
 	if step.Done {
@@ -128,13 +135,22 @@ func (r *run) queued(op *operation, now time.Duration) Result {
 	return r.goOn(op, r.try(op, now))
 }
 
-// begin begins the next attempt, standing in line for it if need be, and tells
-// the time at which it did.
+// begin begins the next attempt, waiting for the throttle and standing in line for
+// room if need be, and tells the time at which it did.
 func (r *run) begin(now time.Duration) (Step, time.Duration) {
-	if step := r.call.Attempt(now, r.d.plan.rand); !step.Full {
-		return step, now
+	for {
+		step := r.call.Attempt(now, r.d.plan.rand)
+		switch {
+		case step.Full:
+			return r.queue(now)
+		case step.Done || step.Wait <= 0:
+			return step, now
+		}
+		err := r.sleep(step.Wait) // held back by the throttle
+		if now = r.d.Now(); err != nil {
+			return r.call.Stop(now, endedBy(err), r.d.plan.rand), now
+		}
 	}
-	return r.queue(now)
 }
 
 // try runs the attempt that began at now, in a context of its own if it needs
@@ -161,17 +177,29 @@ func endedBy(err error) Reason {
 // and the attempt is the first, which an operation assumes when it is told
 // nothing.
 func (r *run) attemptContext(now time.Duration) *attemptContext {
-	c := &r.call
-	t := c.Timeout(now)
-	ours := t != never && (r.theirs == 0 || t < r.theirs-now)
-	if !ours && c.attempts == 1 && r.ctx.Value(attemptKey{}) == nil {
+	until := r.until(now)
+	if until == never && r.call.attempts == 1 && r.ctx.Value(attemptKey{}) == nil {
 		return nil
 	}
-	in := &attemptContext{Context: r.ctx, attempt: Attempt{Dependency: *r.d.name, Operation: r.operation, Number: int(c.attempts), Of: r.d.plan.attempts}}
-	if ours {
-		in.until = r.d.plan.epoch.Add(now + t)
-	}
+	in := new(attemptContext)
+	r.bound(in, until)
 	return in
+}
+
+// until is when the attempt that begins at now times out, if that is before the
+// caller's own deadline; else never.
+func (r *run) until(now time.Duration) time.Duration {
+	d := r.call.Timeout(now)
+	if d == never || r.theirs != 0 && d >= r.theirs-now {
+		return never
+	}
+	return now + d
+}
+
+// bound fills in the context of the attempt that has just begun.
+func (r *run) bound(in *attemptContext, until time.Duration) {
+	in.Context, in.d, in.operation = r.ctx, r.d, r.operation
+	in.number, in.until = int32(r.call.attempts), until
 }
 
 // sleep returns the context's error if that ended first.

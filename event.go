@@ -23,9 +23,17 @@ const (
 	// EventBudgetExhausted: the retry budget has just refused for the first time
 	// since it last paid.
 	EventBudgetExhausted
+	// EventHedgeStarted: another attempt of a hedged call begins, beside those in
+	// flight or after they have failed.
+	EventHedgeStarted
+	// EventHedgeRefused: none may begin now, for Reason, and the others go on.
+	EventHedgeRefused
+	// EventAttemptFailed: an attempt of a hedged call failed, and the call goes on.
+	EventAttemptFailed
 )
 
-var eventNames = [...]string{"call_ended", "retry_scheduled", "retry_started", "circuit_changed", "budget_exhausted"}
+var eventNames = [...]string{"call_ended", "retry_scheduled", "retry_started", "circuit_changed", "budget_exhausted",
+	"hedge_started", "hedge_refused", "attempt_failed"}
 
 // String is the kind as a label, such as "retry_scheduled".
 func (k EventKind) String() string {
@@ -39,8 +47,8 @@ func (k EventKind) String() string {
 // Fields that a kind does not mention are zero.
 type Event struct {
 	Kind       EventKind
-	Reason     Reason // EventCallEnded, EventBudgetExhausted: why the call ended
-	Attempt    int    // the attempt that just ended, or (EventRetryStarted) now begins; from 1
+	Reason     Reason // EventCallEnded, EventBudgetExhausted: why the call ended; EventHedgeRefused: why
+	Attempt    int    // the attempt that just ended, or (EventRetryStarted, EventHedgeStarted) now begins; from 1
 	Of         int    // the most attempts that the policy allows
 	Dependency string
 	Operation  string

@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/throttle"
 )
 
 // tape reads the fuzzer's bytes as whatever is wanted next, and zeros at its end.
@@ -60,6 +61,7 @@ func (t *tape) policy() lull.Policy {
 		HintLimit:      t.duration(),
 		Budget:         budget.Config{Ratio: t.float(), Window: t.duration(), Earn: budget.Earn(t.byte() % 3), Floor: t.float(), Cooldown: t.duration(), Stock: t.float(), Unlimited: t.byte()%8 == 0},
 		Breaker:        breaker.Config{Off: t.byte()%2 == 0, Window: t.duration(), FailureRate: t.float(), MinCalls: int(int8(t.byte())), Consecutive: int(int8(t.byte())), SlowRate: t.float(), SlowCall: t.duration(), OpenFor: t.duration(), OpenMax: t.duration(), OpenJitter: t.float(), Probes: int(int8(t.byte())), ProbeTimeout: t.duration(), MetricsOnly: t.byte()%2 == 0},
+		Throttle:       throttle.Config{Mode: throttle.Mode(t.byte() % 4), Window: t.duration(), K: t.float(), MinRequests: int(int8(t.byte())), Recent: t.duration(), ProbeEvery: t.duration(), MinRate: t.float(), MaxWait: t.duration()},
 		Limit:          bulkhead.Config{Limit: int(int8(t.byte())), MaxWait: t.duration(), MaxQueue: int(int8(t.byte()))},
 	}
 }

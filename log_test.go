@@ -67,7 +67,7 @@ func TestErrorTexts(t *testing.T) {
 		{Error{Dependency: "d", Attempts: 1, Elapsed: 12345678, Reason: HintTooLong, Verdict: Verdict{After: time.Hour}, Last: last}, "d: server asked to wait for longer than the policy allows (1h0m0s) after 1 attempt in 12.35ms: connection reset"},
 		{Error{Dependency: "d", Reason: CallerCanceled, Cause: context.Canceled}, "d: context canceled before the first attempt"},
 		{Error{Dependency: "d", Attempts: 1, Reason: CallerCanceled, Cause: errors.New("shutdown"), Last: last}, "d: context canceled after 1 attempt in 0s: shutdown: connection reset"},
-		{Error{Dependency: "d", Attempts: 1, Reason: reasons}, "d: reason(13) after 1 attempt in 0s"},
+		{Error{Dependency: "d", Attempts: 1, Reason: 200}, "d: reason(200) after 1 attempt in 0s"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("%q\nwant %q", got, c.want)

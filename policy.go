@@ -9,8 +9,10 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/throttle"
 )
 
 // What the zero Policy means, in one place. The budget's and the breaker's own
@@ -71,6 +73,18 @@ type Policy struct {
 	Budget budget.Config
 	// Breaker stops calls to a dependency that keeps failing.
 	Breaker breaker.Config
+	// Hedge sends a second attempt beside the first when that is slow, for operations
+	// that say they can bear it: [DoHedged], and the protocol drivers for what is
+	// idempotent. A policy hedges or retries, not both (gRFC A6): Attempts is zero or 1
+	// then, Hedge.Attempts is how many a call makes, and after a transient failure the
+	// next follows at once. Its zero value is off; hedge.Config{Attempts: 2} is on.
+	Hedge hedge.Config
+	// Throttle holds attempts back, first ones too, from a dependency that refuses
+	// them for being too many. Its zero value is off; throttle.Config{Mode:
+	// throttle.Adaptive} switches on the SRE book's, throttle.Cubic that of the AWS
+	// SDKs. Both take it that what refuses some of the calls to the dependency refuses
+	// all alike: give a resource with a quota of its own a dependency of its own.
+	Throttle throttle.Config
 	// Limit bounds the attempts in flight. Its zero value sets no limit.
 	Limit bulkhead.Config
 }
@@ -92,6 +106,11 @@ func (p Policy) Validate() error {
 	l.Check(p.HintLimit >= 0, "HintLimit", p.HintLimit, "a positive duration, or 0 for the default of 30s")
 	l.In("Budget", p.Budget.Validate())
 	l.In("Breaker", p.Breaker.Validate())
+	l.In("Hedge", p.Hedge.Validate())
+	if p.Hedge.Attempts > 1 && p.Attempts > 1 {
+		l.Add("Attempts", p.Attempts, "zero or 1 beside Hedge.Attempts: a policy hedges or retries, not both")
+	}
+	l.In("Throttle", p.Throttle.Validate())
 	l.In("Limit", p.Limit.Validate())
 	return l.Err()
 }
@@ -105,8 +124,11 @@ type Problem = problem.Problem
 type Problems = problem.List
 
 // WithDefaults is p with every zero of its own fields replaced by what it means.
-// The parts (Backoff, Budget, Breaker, Limit) keep theirs.
+// The parts (Backoff, Budget, Breaker, Hedge, Throttle, Limit) keep theirs.
 func (p Policy) WithDefaults() Policy {
+	if p.Hedge.Attempts > 1 {
+		p.Attempts = cmp.Or(p.Attempts, 1)
+	}
 	p.Attempts = cmp.Or(p.Attempts, DefaultAttempts)
 	p.AttemptTimeout = cmp.Or(p.AttemptTimeout, DefaultAttemptTimeout)
 	p.Deadline = cmp.Or(p.Deadline, DefaultDeadline)
@@ -135,6 +157,9 @@ func (p Policy) throttled() backoff.Schedule {
 // allowed is the number of attempts that a call may make: the policy's own
 // number (its default filled in), or fewer where its schedule gives up first.
 func (p Policy) allowed() int {
+	if p.Hedge.Attempts > 1 {
+		return p.Hedge.Attempts
+	}
 	if limit := p.Backoff.Limit(); limit > 0 {
 		return min(p.Attempts, limit+1)
 	}
@@ -142,7 +167,9 @@ func (p Policy) allowed() int {
 }
 
 // WorstCase is the longest that a call can take: every attempt times out, and
-// every wait, whether drawn or asked for by the server, is the longest possible.
+// every wait, whether drawn, asked for by the server, or for room under the
+// throttle and the concurrency limit, is the longest possible. With hedging, each
+// attempt then begins when the one before it has failed.
 // It is never more than Deadline, and holds for operations that end when their
 // context does. It is math.MaxInt64 when nothing bounds the call: neither a
 // Deadline nor an AttemptTimeout.
@@ -156,13 +183,14 @@ func (p Policy) WorstCase() time.Duration {
 		return bound
 	}
 	throttled := p.throttled()
+	forRoom := saturating.Add(p.Throttle.LongestWait(), max(p.Limit.MaxWait, 0))
 	var sum time.Duration
 	for n := 1; n <= p.allowed() && sum < bound; n++ {
 		if n > 1 {
 			longest := max(p.Backoff.Max(n-1), throttled.Max(n-1), saturating.Add(p.HintLimit, hintSpread(p.HintLimit, throttled.Max(n-1))))
 			sum = saturating.Add(sum, longest)
 		}
-		sum = saturating.Add(sum, saturating.Add(max(p.Limit.MaxWait, 0), p.AttemptTimeout))
+		sum = saturating.Add(sum, saturating.Add(forRoom, p.AttemptTimeout))
 	}
 	return min(sum, bound)
 }

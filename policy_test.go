@@ -13,7 +13,9 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/throttle"
 )
 
 func asError(err error, target **lull.Error) bool { return errors.As(err, target) }
@@ -86,6 +88,12 @@ func TestWorstCase(t *testing.T) {
 		// 2 attempts of 1 s; a hint of 10 s and half of that in jitter.
 		{"hints", lull.Policy{Attempts: 2, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, HintLimit: 10 * time.Second}, 17 * time.Second},
 		{"places in line", lull.Policy{Attempts: 1, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Limit: bulkhead.Config{Limit: 1, MaxWait: 2 * time.Second}}, 3 * time.Second},
+		// 2 attempts of 1 s, each held back for 3 s; a hint of 1 s and 4 s between.
+		{"held back", lull.Policy{Attempts: 2, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Backoff: backoff.Schedule{Jitter: backoff.None, Base: 4 * time.Second}, HintLimit: time.Second,
+			Throttle: throttle.Config{Mode: throttle.Cubic, MaxWait: 3 * time.Second}}, 13 * time.Second},
+		{"refused at once", lull.Policy{Attempts: 1, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Throttle: throttle.Config{Mode: throttle.Adaptive, MaxWait: 3 * time.Second}}, time.Second},
+		// As "backoff", should each attempt fail before a hedge is due.
+		{"hedges", lull.Policy{AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Backoff: none, HintLimit: time.Second, Hedge: hedge.Config{Attempts: 3}}, 11 * time.Second},
 		{"deadline", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: 5 * time.Second}, 5 * time.Second},
 		{"nothing bounds it", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, math.MaxInt64},
 		{"overflow", lull.Policy{Attempts: 1000, AttemptTimeout: math.MaxInt64 / 2, Deadline: lull.NoTimeout}, math.MaxInt64},

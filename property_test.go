@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/throttle"
 )
 
 // A world is one dependency, called by many random callers in virtual time. It
@@ -42,6 +43,8 @@ type caller struct {
 	attempts int
 	waitEnds time.Duration
 	ended    bool
+
+	wasHeldBack bool // the next attempt, by the throttle
 }
 
 type moment struct {
@@ -107,6 +110,7 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 		Timeouts:       []lull.TimeoutRetries{lull.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever}[r.IntN(3)],
 		Budget:         account,
 		Breaker:        breaker.Config{Off: r.IntN(2) == 0, OpenFor: pick(0, 500*time.Millisecond), Consecutive: []int{0, 0, 5}[r.IntN(3)]},
+		Throttle:       throttle.Config{Mode: []throttle.Mode{throttle.Off, throttle.Off, throttle.Adaptive, throttle.Cubic}[r.IntN(4)], Window: pick(0, 5*time.Second)},
 		Limit:          limit,
 	}
 }
@@ -166,10 +170,30 @@ func (w *world) take(c *caller, step lull.Step) {
 				}
 			}
 		})
+	case step.Wait > 0:
+		w.heldBack(c, step)
 	default:
 		c.waiter = nil
 		w.run(c)
 	}
+}
+
+// heldBack is an attempt that the throttle delays.
+func (w *world) heldBack(c *caller, step lull.Step) {
+	switch {
+	case c.wasHeldBack:
+		w.fatalf("attempt %d was held back twice", c.attempts+1)
+	case w.policy.Throttle.Mode != throttle.Cubic:
+		w.fatalf("attempt %d was held back under %+v", c.attempts+1, w.policy.Throttle)
+	case c.deadline != math.MaxInt64 && w.now+step.Wait >= c.deadline:
+		w.fatalf("at %v held back for %v, the deadline is %v", w.now, step.Wait, c.deadline)
+	}
+	c.wasHeldBack = true
+	if w.r.IntN(20) == 0 {
+		w.after(step.Wait/2, func() { w.end(c, c.call.Stop(w.now, lull.CallerCanceled, w.r.Uint64)) })
+		return
+	}
+	w.after(step.Wait, func() { w.attempt(c) })
 }
 
 func (w *world) admitted(c *caller) {
@@ -183,6 +207,7 @@ func (w *world) admitted(c *caller) {
 // run is an attempt under way.
 func (w *world) run(c *caller) {
 	c.attempts++
+	c.wasHeldBack = false
 	if got := c.call.Attempts(); got != c.attempts {
 		w.fatalf("the engine counts %d attempts, the world %d", got, c.attempts)
 	}

@@ -38,6 +38,13 @@ const (
 	// Unanswered: the attempt timed out, and the dependency has answered none that
 	// began later (Policy.Timeouts).
 	Unanswered
+	// HeldBack: the client's own throttle did not let the attempt pass
+	// (Policy.Throttle).
+	HeldBack
+	// NotHedged: too many of the recent calls are late, or too many hedges in flight,
+	// for another attempt to run beside those of the call (Policy.Hedge). No call ends
+	// for this reason.
+	NotHedged
 	reasons
 )
 
@@ -54,6 +61,8 @@ var (
 	ErrDeadline          = errors.New("no time left before the deadline")
 	ErrBudgetExhausted   = errors.New("retry budget exhausted")
 	ErrUnanswered        = errors.New("timed out while the dependency answered nobody else")
+	ErrThrottled         = errors.New("held back by the client's own throttle")
+	errNotHedged         = errors.New("no attempt may run beside the others now")
 	ErrLimited           = errors.New("concurrency limit reached")
 )
 
@@ -74,6 +83,8 @@ var reasonTable = [reasons]struct {
 	Limited:           {"limited", ErrLimited},
 	CallerCanceled:    {"canceled", context.Canceled},
 	Unanswered:        {"unanswered", ErrUnanswered},
+	HeldBack:          {"throttled", ErrThrottled},
+	NotHedged:         {"not_hedged", errNotHedged},
 }
 
 // String is the reason as a label for logs and metrics, such as "budget_exhausted".

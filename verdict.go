@@ -53,6 +53,10 @@ type Verdict struct {
 	Code string
 }
 
+// answers tells of a permanent failure that the dependency is known to have
+// answered with it.
+func (v Verdict) answers() bool { return v.Code != CodeUnclassified && v.Code != CodeRetriedBelow }
+
 // A Classifier turns an error of the operation into a Verdict. It is never
 // called with nil, must be safe for concurrent use and should not block.
 type Classifier func(error) Verdict

@@ -1,0 +1,277 @@
+package lull
+
+import (
+	"time"
+
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/throttle"
+)
+
+// A HedgedCall is a [Call] whose attempts may run beside one another, as
+// Policy.Hedge says. It begins as any call does, on a dependency for which Hedges
+// is true:
+//
+//	call, step := d.Start(now, spec)          // may the call begin?
+//	c := lull.HedgedCall{Call: &call}
+//	step = c.Attempt(now, random)             // may its first attempt?
+//	wait := c.First(now, &first)              // it has; when to ask for a hedge
+//	step = c.Hedge(now, &second, random)      // may another attempt run beside it?
+//	step = c.Ended(now, &first, v, random)    // one of them ended like this: what now?
+//	c.LetGo(now, &second)                     // it has lost, and has returned
+//
+// From First on, how attempts ended is told to Ended, not to Next. It is used by
+// one goroutine at a time.
+type HedgedCall struct {
+	*Call
+	flight hedge.Flight
+	flying uint8  // attempts that have not been let go of
+	stop   Reason // no further attempt begins, for this reason; Succeeded: one may
+}
+
+// A Racer is one attempt of a [HedgedCall], as the engine sees it, from First or
+// Hedge until Ended or LetGo. The zero Racer is none.
+type Racer struct {
+	began   time.Duration
+	receipt budget.Receipt
+	live    bool
+	first   bool
+	paid    bool // receipt paid for it
+	permit  bool // it has a place under the concurrency limit
+	counted bool // as a hedge in flight
+	passed  bool // the throttle waits to be told of it
+}
+
+// Hedges tells whether attempts of one call to the dependency may run beside one
+// another.
+func (d *Dependency) Hedges() bool { return d.plan.hedges != nil }
+
+// First says that the attempt which Attempt has just begun is r, and tells after
+// how long to ask Hedge for another beside it; the largest duration if never.
+func (c *HedgedCall) First(now time.Duration, r *Racer) time.Duration {
+	*r = Racer{began: c.began, live: true, first: true, permit: c.permit, passed: c.pass == underWay}
+	c.permit, c.pass = false, noPass
+	c.flight, c.flying, c.stop = hedge.Flight{}, 1, Succeeded
+	if c.d.plan.hedges == nil || c.repeat != anyTime || c.token.Probe() {
+		return never
+	}
+	c.flight = c.d.remember().hedger.Start(now)
+	return c.untilHedge(now)
+}
+
+// untilHedge is how long to wait before the next hedge while no attempt ends.
+func (c *HedgedCall) untilHedge(now time.Duration) time.Duration {
+	wait, ok := c.flight.Delay()
+	if !ok || wait >= c.left(now) || int(c.attempts) >= c.d.plan.attempts {
+		return never
+	}
+	return wait
+}
+
+// Hedge asks whether another attempt may begin at now: beside those in flight, or
+// after the last of them has failed. If the Step is neither Done nor Full it has
+// begun, and is r. If it is Full, it has not. Either way Step.Wait is when to ask
+// again if no attempt has ended by then; the largest duration if never.
+//
+// It asks: may the operation be done again? Are there attempts left, and is there
+// time? Is the breaker closed? If others are in flight, does the hedger allow one
+// more? Does the throttle? Is there room under the concurrency limit? And does the
+// retry budget pay?
+func (c *HedgedCall) Hedge(now time.Duration, r *Racer, random func() uint64) Step {
+	*r = Racer{}
+	if c.over() {
+		return done(c.reason)
+	}
+	no, step := c.another(now, r, random)
+	if no == Succeeded && step.Wait == 0 {
+		c.attempts++
+		c.flying++
+		r.began, r.live, r.passed = now, true, c.pass == passed
+		c.pass = noPass
+		return Step{Wait: c.untilHedge(now)}
+	}
+	c.giveBack(now, r)
+	if no == Succeeded {
+		return Step{Decision: Decision{Full: true}, Wait: step.Wait}
+	}
+	if c.flying == 0 {
+		exhausted := step.Exhausted
+		step = c.finish(now, no, random)
+		step.Exhausted = exhausted
+		return step
+	}
+	c.forget(now)
+	step.Full, step.Reason, step.Wait = true, no, never
+	return step
+}
+
+// another says why no attempt may begin, or Succeeded; then with how long the
+// throttle holds it back. What it has taken it notes in r.
+func (c *HedgedCall) another(now time.Duration, r *Racer, random func() uint64) (Reason, Step) {
+	switch {
+	case c.stop != Succeeded:
+		return c.stop, Step{}
+	case int(c.attempts) >= c.d.plan.attempts:
+		return AttemptsExhausted, Step{}
+	}
+	if no := c.late(now); no != Succeeded {
+		return no, Step{}
+	}
+	s := c.d.memory()
+	if c.flying > 0 {
+		if s.hedger.Fire(now, &c.flight) != hedge.Granted {
+			return NotHedged, Step{}
+		}
+		r.counted = true
+	}
+	if s.throttle != nil && c.pass == noPass {
+		wait, ok := s.throttle.Ask(now, random)
+		if !ok {
+			return HeldBack, Step{}
+		}
+		switch c.pass = passed; {
+		case wait >= c.left(now):
+			return DeadlineReached, Step{}
+		case wait > 0 && c.flying > 0: // it comes at once or not at all
+			return HeldBack, Step{}
+		case wait > 0:
+			return Succeeded, Step{Wait: wait}
+		}
+	}
+	if s.limiter != nil {
+		if !s.limiter.TryAcquire() {
+			return Limited, Step{}
+		}
+		r.permit = true
+	}
+	if s.budget != nil {
+		grant := s.budget.Withdraw(now, budget.Transient, random)
+		if !grant.OK {
+			return BudgetExhausted, Step{Decision: Decision{Exhausted: grant.Exhausted}}
+		}
+		r.receipt, r.paid = grant.Receipt, true
+	}
+	return Succeeded, Step{}
+}
+
+// Ended is told how the attempt r ended, and decides. The first success is the
+// call's result. So is a permanent failure with which the dependency is known to
+// answer, since any other attempt would meet it too, and that the caller went away.
+// Any other failure is waited out while attempts are in flight: however slow they
+// are, it cannot beat a success.
+//
+// If the Step is not Done, Step.Wait is when to ask Hedge for another attempt: at
+// once after a transient failure, as gRFC A6 has it; later if the server asked for
+// that, or throttles; the largest duration if never. When the last attempt has
+// failed and no other may follow, the call is Done with its failure.
+//
+// When the call is Done, the attempts that still run have lost: cancel them, and
+// tell LetGo when they have returned. Until then they hold what they took from
+// limits. Their times are no measure of anything, and none is taken.
+func (c *HedgedCall) Ended(now time.Duration, r *Racer, v Verdict, random func() uint64) Step {
+	if c.over() || !r.live {
+		c.LetGo(now, r)
+		return done(c.reason)
+	}
+	if r.first && c.flight != (hedge.Flight{}) {
+		c.d.remember().hedger.Done(now, &c.flight, v.Kind == KindSuccess)
+	}
+	if r.passed {
+		r.passed = false
+		c.d.remember().throttle.Learn(now, load(v))
+	}
+	c.LetGo(now, r)
+	switch v.Kind {
+	case KindSuccess:
+		c.began, c.receipt = r.began, r.receipt
+		return c.decided(now, Succeeded, random)
+	case KindCanceled:
+		return c.decided(now, CallerCanceled, random)
+	case KindTransient, KindThrottled:
+		c.failed(now)
+	case KindOverloaded:
+		c.failed(now)
+		return c.noMore(now, ServerSaidStop, random)
+	default:
+		if c.answered = v.answers(); c.answered {
+			return c.decided(now, FailedPermanent, random)
+		}
+		return c.noMore(now, FailedPermanent, random)
+	}
+	switch {
+	case c.stop != Succeeded:
+		return c.noMore(now, c.stop, random)
+	case c.repeat == notAtAll:
+		return c.noMore(now, CannotReplay, random)
+	case c.repeat == ifNeverSent && !v.NeverSent:
+		return c.noMore(now, UnsafeToRepeat, random)
+	case int(c.attempts) >= c.d.plan.attempts:
+		return c.noMore(now, AttemptsExhausted, random)
+	case !c.closed(now):
+		return c.noMore(now, CircuitOpen, random)
+	case v.After > c.d.plan.policy.HintLimit:
+		return c.noMore(now, HintTooLong, random)
+	case v.Code == CodeTimeout && !v.NeverSent && !c.answeredSince(r.began):
+		return c.noMore(now, Unanswered, random)
+	}
+	var step Step
+	if v.After > 0 || v.Kind == KindThrottled {
+		step.Wait, step.Ceiling = c.nextWait(int(c.attempts), v, c.left(now), random)
+	}
+	if step.Wait >= c.left(now) {
+		return c.noMore(now, DeadlineReached, random)
+	}
+	return step
+}
+
+// failed tells the budget of an attempt that failed in a way that may pass.
+func (c *HedgedCall) failed(now time.Duration) {
+	if b := c.d.memory().budget; b != nil {
+		b.Failed(now)
+	}
+}
+
+// noMore lets no further attempt begin. The call is Done if none is in flight.
+func (c *HedgedCall) noMore(now time.Duration, why Reason, random func() uint64) Step {
+	if c.flying == 0 {
+		return c.finish(now, why, random)
+	}
+	c.stop = why
+	return Step{Wait: never}
+}
+
+// decided ends the call, whatever is in flight. That the first attempt had not
+// succeeded by now is all that is known of its latency.
+func (c *HedgedCall) decided(now time.Duration, why Reason, random func() uint64) Step {
+	if c.flight != (hedge.Flight{}) {
+		c.d.remember().hedger.Done(now, &c.flight, false)
+	}
+	return c.finish(now, why, random)
+}
+
+// LetGo gives back what r held. Ended does so itself.
+func (c *HedgedCall) LetGo(now time.Duration, r *Racer) {
+	if !r.live {
+		return
+	}
+	r.live = false
+	c.flying--
+	c.giveBack(now, r)
+	if r.passed {
+		r.passed = false
+		c.d.remember().throttle.Learn(now, throttle.Neutral)
+	}
+}
+
+func (c *HedgedCall) giveBack(now time.Duration, r *Racer) {
+	if r.permit {
+		c.d.remember().limiter.Release()
+	}
+	if r.paid {
+		c.d.remember().budget.Settle(now, r.receipt)
+	}
+	if r.counted {
+		c.d.remember().hedger.Settle()
+	}
+	r.permit, r.paid, r.counted = false, false, false
+}

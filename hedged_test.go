@@ -1,0 +1,477 @@
+package lull_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/hedge"
+)
+
+const ms = time.Millisecond
+
+// hedging is a policy of n attempts, one every 10 ms, that bounds nothing else.
+func hedging(n int) lull.Policy {
+	return lull.Policy{
+		Hedge:   hedge.Config{Attempts: n, Delay: 10 * ms, Share: -1},
+		Budget:  budget.Config{Unlimited: true},
+		Breaker: breaker.Config{Off: true},
+	}
+}
+
+// A part is what one attempt does: it takes so long, and then returns err; sooner if
+// its context ends.
+type part struct {
+	takes time.Duration
+	err   error
+}
+
+// script plays the parts in the order in which attempts begin.
+type script struct {
+	parts    []part
+	start    time.Time
+	mu       sync.Mutex
+	begun    []time.Duration
+	canceled int
+	running  sync.WaitGroup
+}
+
+func newScript(parts ...part) *script { return &script{parts: parts, start: time.Now()} }
+
+func (s *script) play(ctx context.Context) (int, error) {
+	s.running.Add(1)
+	defer s.running.Done()
+	s.mu.Lock()
+	n := len(s.begun)
+	s.begun = append(s.begun, time.Since(s.start))
+	s.mu.Unlock()
+	if n >= len(s.parts) {
+		panic("an attempt too many")
+	}
+	p := s.parts[n]
+	select {
+	case <-time.After(p.takes):
+		return n + 1, p.err
+	case <-ctx.Done():
+		s.mu.Lock()
+		s.canceled++
+		s.mu.Unlock()
+		return 0, ctx.Err()
+	}
+}
+
+// Rule 9: a fast failure never beats a slow success. And what gRFC A6 says of the
+// ends of attempts.
+func TestRule09TheFirstSuccessWins(t *testing.T) {
+	blip := lull.Transient(errBlip)
+	for _, c := range []struct {
+		name     string
+		parts    []part
+		winner   int           // the attempt whose result is the call's; 0: it fails
+		took     time.Duration // the call
+		begun    []time.Duration
+		canceled int
+		reason   error // of a call that fails
+	}{
+		{"a first attempt in time is alone", []part{{9 * ms, nil}}, 1, 9 * ms, []time.Duration{0}, 0, nil},
+		{"a hedge wins, the first is cancelled", []part{{time.Second, nil}, {5 * ms, nil}}, 2, 15 * ms, []time.Duration{0, 10 * ms}, 1, nil},
+		{"the first wins, the hedge is cancelled", []part{{15 * ms, nil}, {time.Second, nil}}, 1, 15 * ms, []time.Duration{0, 10 * ms}, 1, nil},
+
+		{"a hedge that fails does not beat the first", []part{{100 * ms, nil}, {1 * ms, blip}}, 1, 100 * ms, []time.Duration{0, 10 * ms}, 0, nil},
+		{"nor one that is throttled", []part{{100 * ms, nil}, {1 * ms, lull.RetryAfter(errBlip, ms)}}, 1, 100 * ms, []time.Duration{0, 10 * ms}, 0, nil},
+		{"nor one of an error that nothing is known of", []part{{100 * ms, nil}, {1 * ms, errBlip}}, 1, 100 * ms, []time.Duration{0, 10 * ms}, 0, nil},
+		{"a first that fails does not beat the hedge", []part{{11 * ms, blip}, {100 * ms, nil}}, 2, 110 * ms, []time.Duration{0, 10 * ms}, 0, nil},
+		{"a permanent failure would meet any attempt", []part{{time.Second, nil}, {5 * ms, lull.Permanent(errBlip)}}, 0, 15 * ms, []time.Duration{0, 10 * ms}, 1, lull.ErrPermanent},
+
+		{"a failure calls the next at once", []part{{3 * ms, blip}, {5 * ms, nil}}, 2, 8 * ms, []time.Duration{0, 3 * ms}, 0, nil},
+		{"and later ones follow at the delay", []part{{3 * ms, blip}, {time.Second, nil}, {5 * ms, nil}}, 3, 18 * ms, []time.Duration{0, 3 * ms, 13 * ms}, 1, nil},
+		{"so does one beside others", []part{{time.Second, nil}, {2 * ms, blip}, {time.Second, nil}, {ms, nil}}, 4, 23 * ms, []time.Duration{0, 10 * ms, 12 * ms, 22 * ms}, 2, nil},
+		{"a hint is waited for", []part{{3 * ms, lull.RetryAfter(errBlip, 40*ms)}, {5 * ms, nil}}, 2, 48 * ms, []time.Duration{0, 43 * ms}, 0, nil},
+		{"a hint beside others, too", []part{{time.Second, nil}, {2 * ms, lull.RetryAfter(errBlip, 40*ms)}, {5 * ms, nil}}, 3, 57 * ms, []time.Duration{0, 10 * ms, 52 * ms}, 1, nil},
+		{"a hint beyond the limit stops further ones", []part{{100 * ms, nil}, {2 * ms, lull.RetryAfter(errBlip, time.Hour)}, {}}, 1, 100 * ms, []time.Duration{0, 10 * ms}, 0, nil},
+		{"and ends the call that has no others", []part{{2 * ms, lull.RetryAfter(errBlip, time.Hour)}}, 0, 2 * ms, []time.Duration{0}, 0, lull.ErrHintTooLong},
+
+		{"all fail", []part{{20 * ms, blip}, {5 * ms, blip}, {5 * ms, blip}, {3 * ms, blip}}, 0, 23 * ms, []time.Duration{0, 10 * ms, 15 * ms, 20 * ms}, 0, lull.ErrAttemptsExhausted},
+		{"all are slow", []part{{100 * ms, nil}, {100 * ms, nil}, {100 * ms, nil}, {69 * ms, nil}}, 4, 99 * ms, []time.Duration{0, 10 * ms, 20 * ms, 30 * ms}, 3, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				// Hints carry no jitter in the middle of nothing.
+				d := newDependency(t, hedging(max(len(c.parts), 2)), lull.WithRand(func() uint64 { return 0 }))
+				s := newScript(c.parts...)
+				got, err := lull.DoHedged(t.Context(), d, s.play)
+				took := time.Since(s.start)
+				if c.winner > 0 && err != nil || c.winner == 0 && !errors.Is(err, c.reason) {
+					t.Fatalf("after %v: %v, want reason %v", took, err, c.reason)
+				}
+				if c.winner > 0 && got != c.winner || took != c.took || !slices.Equal(s.begun, c.begun) {
+					t.Errorf("attempt %d won after %v, attempts began at %v; want %d, %v, %v", got, took, s.begun, c.winner, c.took, c.begun)
+				}
+				s.running.Wait()
+				if s.canceled != c.canceled {
+					t.Errorf("%d attempts were cancelled, want %d", s.canceled, c.canceled)
+				}
+				synctest.Wait()
+				if n := d.Hedger().InFlight(); n != 0 {
+					t.Errorf("%d hedges are still counted as in flight", n)
+				}
+			})
+		})
+	}
+}
+
+// "Don't retry" stops further hedges, and those in flight go on.
+func TestHedgesStopWhenTheServerSaysSo(t *testing.T) {
+	errStop := errors.New("overloaded")
+	classify := func(err error) lull.Verdict {
+		if err == errStop {
+			return lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
+		}
+		return lull.Classify(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, hedging(4), lull.WithClassifier(classify))
+		s := newScript(part{100 * ms, nil}, part{5 * ms, errStop})
+		if got, err := lull.DoHedged(t.Context(), d, s.play); got != 1 || err != nil || len(s.begun) != 2 {
+			t.Errorf("attempt %d, %v, after attempts at %v", got, err, s.begun)
+		}
+		s = newScript(part{5 * ms, errStop})
+		if _, err := lull.DoHedged(t.Context(), d, s.play); !errors.Is(err, lull.ErrOverloaded) || !errors.Is(err, errStop) {
+			t.Errorf("the only attempt was told not to retry: %v", err)
+		}
+		s = newScript(part{20 * ms, lull.Transient(errBlip)}, part{5 * ms, errStop})
+		if _, err := lull.DoHedged(t.Context(), d, s.play); !errors.Is(err, lull.ErrOverloaded) || !errors.Is(err, errBlip) {
+			t.Errorf("the first failed after a hedge was told not to retry: %v", err)
+		}
+	})
+}
+
+func TestHedgesAreBounded(t *testing.T) {
+	slow := []part{{100 * ms, nil}, {ms, nil}}
+	for _, c := range []struct {
+		name   string
+		change func(*lull.Policy)
+		opts   []lull.CallOption
+	}{
+		{"by the budget", func(p *lull.Policy) { p.Budget = budget.Config{Window: 10 * time.Second, Ratio: 0.001} }, nil},
+		{"by the ceiling in flight, with another call's hedge", func(p *lull.Policy) { p.Hedge.InFlight = 1 }, nil},
+		{"by the concurrency limit", func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 3} }, nil},
+		{"by the share of late calls", func(p *lull.Policy) { p.Hedge.Share = 0.01 }, nil},
+		{"by the deadline", func(p *lull.Policy) { p.Hedge.Delay = 90 * ms; p.Deadline = 90 * ms }, nil},
+		{"by what may be repeated", func(*lull.Policy) {}, []lull.CallOption{lull.NotIdempotent()}},
+		{"by the policy, which does not hedge", func(p *lull.Policy) { p.Hedge.Attempts = 1 }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := hedging(2)
+				p.Deadline, p.AttemptTimeout = lull.NoTimeout, lull.NoTimeout
+				c.change(&p)
+				if p.Deadline > 0 {
+					slow = []part{{89 * ms, nil}}
+				}
+				d := newDependency(t, p)
+				var wg sync.WaitGroup
+				other := newScript(part{time.Second, nil}, part{time.Second, nil})
+				wg.Go(func() {
+					lull.DoHedged(t.Context(), d, func(ctx context.Context) (int, error) {
+						if p.Hedge.InFlight == 1 || p.Limit.Limit > 0 {
+							return other.play(ctx) // holds what there is: one hedge, two places
+						}
+						return 0, nil
+					})
+				})
+				synctest.Wait()
+				time.Sleep(20 * ms)
+				s := newScript(slow...)
+				if got, err := lull.DoHedged(t.Context(), d, s.play, c.opts...); got != 1 || err != nil || len(s.begun) != 1 {
+					t.Errorf("attempt %d, %v; attempts began at %v, want one", got, err, s.begun)
+				}
+				wg.Wait()
+			})
+		})
+	}
+}
+
+// When nobody is in flight the budget's refusal ends the call with its last error.
+func TestABudgetThatDoesNotPayEndsAHedgedCall(t *testing.T) {
+	p := hedging(3)
+	p.Budget = budget.Config{Window: 10 * time.Second, Ratio: 0.001}
+	s := newScript(part{0, lull.Transient(errBlip)})
+	_, err := lull.DoHedged(t.Context(), newDependency(t, p), s.play)
+	if !errors.Is(err, lull.ErrBudgetExhausted) || !errors.Is(err, errBlip) {
+		t.Error(err)
+	}
+}
+
+func TestAHedgedCallEndsWithItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(25*ms, func() { cancel(cause) })
+		s := newScript(part{20 * ms, lull.Transient(errBlip)}, part{time.Second, nil}, part{time.Second, nil})
+		d := newDependency(t, hedging(3))
+		_, err := lull.DoHedged(ctx, d, s.play)
+		if took := time.Since(s.start); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || took != 25*ms {
+			t.Errorf("after %v: %v", took, err)
+		}
+		s.running.Wait()
+		if s.canceled != 2 {
+			t.Errorf("%d attempts were cancelled, want both that ran", s.canceled)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 25*ms)
+		defer stop()
+		s = newScript(part{time.Second, nil}, part{time.Second, nil}, part{time.Second, nil})
+		if _, err := lull.DoHedged(ctx, d, s.play); !errors.Is(err, context.DeadlineExceeded) || time.Since(s.start) != 25*ms {
+			t.Errorf("after %v: %v", time.Since(s.start), err)
+		}
+	})
+}
+
+// Each attempt has its own timeout, and knows its number.
+func TestAttemptsOfAHedgedCallHaveContextsOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := hedging(2)
+		p.AttemptTimeout = 30 * ms
+		p.Timeouts = lull.TimeoutsAlways
+		d := newDependency(t, p)
+		start := time.Now()
+		var mu sync.Mutex
+		var seen []string
+		lull.DoHedged(t.Context(), d, func(ctx context.Context) (int, error) {
+			a, ok := lull.AttemptFrom(ctx)
+			until, _ := ctx.Deadline()
+			mu.Lock()
+			seen = append(seen, fmt.Sprint(a.Number, a.Of, ok, until.Sub(start)))
+			mu.Unlock()
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})
+		if want := []string{"1 2 true 30ms", "2 2 true 40ms"}; !slices.Equal(seen, want) || time.Since(start) != 40*ms {
+			t.Errorf("%q, want %q; it took %v", seen, want, time.Since(start))
+		}
+	})
+}
+
+type closing struct{ closed *atomic.Int64 }
+
+func (c closing) Close() error { c.closed.Add(1); return nil }
+
+// Whoever succeeds after the call was decided does not leave anything open.
+func TestValuesOfLosersAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var closed, made atomic.Int64
+		d := newDependency(t, hedging(3))
+		_, err := lull.DoHedged(t.Context(), d, func(context.Context) (closing, error) {
+			time.Sleep(25 * ms) // deaf to its context
+			made.Add(1)
+			return closing{&closed}, nil
+		})
+		time.Sleep(time.Second)
+		if err != nil || made.Load() != 3 || closed.Load() != 2 {
+			t.Errorf("%v; of %d values %d were closed, want all but one of three", err, made.Load(), closed.Load())
+		}
+	})
+}
+
+func TestPanicsInHedgedCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, second func()
+	}{
+		"in the first":                     {func() { panic("oh") }, nil},
+		"in the first, beside another":     {func() { time.Sleep(20 * ms); panic("oh") }, func() { time.Sleep(time.Second) }},
+		"in a hedge":                       {func() { time.Sleep(time.Second) }, func() { panic("oh") }},
+		"in a hedge, after the first fell": {nil, func() { time.Sleep(ms); panic("oh") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := hedging(2)
+				p.Limit = bulkhead.Config{Limit: 10}
+				p.Deadline = 500 * ms
+				d := newDependency(t, p)
+				var n atomic.Int64
+				func() {
+					defer func() {
+						if got := recover(); got != "oh" {
+							t.Errorf("the caller recovers %v", got)
+						}
+					}()
+					lull.DoHedged(t.Context(), d, func(ctx context.Context) (int, error) {
+						do := c.first
+						if n.Add(1) == 2 {
+							do = c.second
+						}
+						if do == nil {
+							time.Sleep(15 * ms)
+							return 0, lull.Transient(errBlip)
+						}
+						do()
+						return 0, nil
+					})
+				}()
+				time.Sleep(2 * time.Second)
+				if l, h := d.Limiter().InFlight(), d.Hedger().InFlight(); l != 0 || h != 0 {
+					t.Errorf("%d places and %d hedges are still out", l, h)
+				}
+			})
+		})
+	}
+	t.Run("an attempt that ends its goroutine has failed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var n atomic.Int64
+			got, err := lull.DoHedged(t.Context(), newDependency(t, hedging(3)), func(context.Context) (int64, error) {
+				i := n.Add(1)
+				if i == 2 {
+					runtime.Goexit()
+				}
+				time.Sleep(50 * ms)
+				return i, nil
+			})
+			if got != 1 || err != nil || n.Load() != 2 {
+				t.Errorf("attempt %d of %d, %v", got, n.Load(), err)
+			}
+		})
+	})
+}
+
+// Rule 9: the time of an attempt that lost is no latency. Hedges win one call in
+// twenty-five here, and cut the first attempt short after some 15 ms of its 500: if that
+// counted, the percentile would go down with each of them.
+func TestRule09LosersDoNotMoveThePercentile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := hedging(2)
+		p.Hedge = hedge.Config{Attempts: 2}
+		d := newDependency(t, p)
+		var extra, calls atomic.Int64
+		run := func(calls0 int) {
+			for range calls0 {
+				i := calls.Add(1)
+				var n atomic.Int64
+				lull.DoHedged(t.Context(), d, func(ctx context.Context) (int, error) {
+					takes := time.Duration(i%10+1) * ms // 1 to 10 ms
+					if n.Add(1) == 1 && i%25 == 7 {
+						takes = 500 * ms
+					} else if n.Load() == 2 {
+						extra.Add(1)
+					}
+					select {
+					case <-time.After(takes):
+					case <-ctx.Done():
+					}
+					return 0, ctx.Err()
+				})
+			}
+		}
+		run(1000)
+		early, ok := d.Hedger().Delay(d.Now())
+		if !ok || early < 9*ms || early > 12*ms {
+			t.Fatalf("after 1000 calls the 95th percentile of 1 to 10 ms, one in twenty-five 500 ms, is %v, %v", early, ok)
+		}
+		extra.Store(0)
+		run(20000)
+		late, _ := d.Hedger().Delay(d.Now())
+		share := float64(extra.Load()) / 20000
+		t.Logf("delay %v, then %v; %.1f %% of the calls hedged", early, late, 100*share)
+		if late < early-ms || late > early+ms || share < 0.04 || share > 0.06 {
+			t.Errorf("after 20000 more it is %v, and %.1f %% are hedged", late, 100*share)
+		}
+	})
+}
+
+// Do does not run an operation beside itself: under a policy that hedges its
+// attempts follow one another.
+func TestDoNeverHedges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, hedging(3))
+		s := newScript(part{100 * ms, lull.Transient(errBlip)}, part{100 * ms, nil})
+		got, err := lull.Do(t.Context(), d, s.play)
+		if got != 2 || err != nil || s.begun[1] < 100*ms {
+			t.Errorf("attempt %d, %v, after attempts at %v", got, err, s.begun)
+		}
+	})
+}
+
+type log struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (l *log) Observe(_ context.Context, e lull.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, fmt.Sprintf("%v %d/%d %v %v %v", e.Kind, e.Attempt, e.Of, e.Elapsed, e.Reason, e.Err))
+}
+
+func TestHedgedCallsAreObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l log
+		p := hedging(3)
+		p.Hedge.InFlight = 1
+		d := newDependency(t, p, lull.WithObserver(&l))
+		s := newScript(part{50 * ms, nil}, part{30 * ms, lull.Transient(errBlip)}, part{time.Second, nil})
+		lull.DoHedged(t.Context(), d, s.play)
+		want := []string{
+			"hedge_started 2/3 10ms success <nil>",
+			"hedge_refused 2/3 20ms not_hedged <nil>",
+			"attempt_failed 2/3 40ms success blip",
+			"hedge_refused 2/3 40ms not_hedged <nil>", // once refused, a call is not hedged any more
+			"call_ended 2/3 50ms success <nil>",
+		}
+		if !slices.Equal(l.events, want) {
+			t.Errorf("got\n%q\nwant\n%q", l.events, want)
+		}
+	})
+}
+
+func TestWhatAHedgeThatDoesNotFireAllocates(t *testing.T) {
+	op := func(context.Context) (int, error) { return 1, nil }
+	for name, c := range map[string]struct{ timeout, deadline time.Duration }{
+		"the zero policy's timeouts": {},
+		"no timeouts":                {lull.NoTimeout, lull.NoTimeout},
+	} {
+		p := lull.Policy{AttemptTimeout: c.timeout, Deadline: c.deadline, Hedge: hedge.Config{Attempts: 2, Delay: time.Hour}}
+		if p.Deadline == 0 {
+			p.Hedge.Delay = time.Second
+		}
+		d := newDependency(t, p)
+		p.Hedge = hedge.Config{}
+		alone := newDependency(t, p)
+		without := testing.AllocsPerRun(1000, func() { lull.Do(context.Background(), alone, op) })
+		with := testing.AllocsPerRun(1000, func() { lull.DoHedged(context.Background(), d, op) })
+		t.Logf("%s: %v allocations, %v without hedging", name, with, without)
+		if with > without+1 {
+			t.Errorf("%s: %v allocations, %v without hedging", name, with, without)
+		}
+	}
+}
+
+func BenchmarkDoHedged(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		policy lull.Policy
+	}{
+		{"off", lull.Policy{}},
+		{"fixed", lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: time.Second}}},
+		{"learned", lull.Policy{Hedge: hedge.Config{Attempts: 2}}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			d := newDependency(b, c.policy)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := lull.DoHedged(context.Background(), d, value); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

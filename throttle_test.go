@@ -1,0 +1,166 @@
+package lull_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/throttle"
+)
+
+// once makes a call of one attempt that ends with v, and says why the call ended
+// and how long the throttle held it back.
+func once(d *lull.Dependency, now time.Duration, v lull.Verdict) (why lull.Reason, heldBack time.Duration) {
+	c, step := d.Start(now, lull.Spec{})
+	if step.Done {
+		return step.Reason, 0
+	}
+	for {
+		step = c.Attempt(now, middle)
+		if step.Done {
+			return step.Reason, heldBack
+		}
+		if step.Wait == 0 {
+			break
+		}
+		heldBack += step.Wait
+		now += step.Wait
+	}
+	return c.Next(now, v, middle).Reason, heldBack
+}
+
+var throttled = lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+
+func singly(mode throttle.Mode) lull.Policy {
+	return lull.Policy{Attempts: 1, Breaker: breaker.Config{Off: true}, Throttle: throttle.Config{Mode: mode}}
+}
+
+// What the dependency refuses for load is held back before it is sent, first
+// attempts too; what it answers, with whatever, is not.
+func TestAdaptiveThrottleHoldsFirstAttemptsBack(t *testing.T) {
+	for _, c := range []struct {
+		verdict lull.Verdict
+		held    bool
+	}{
+		{lull.Verdict{}, false},
+		{lull.Verdict{Kind: lull.KindPermanent, Code: "404"}, false},
+		{lull.Verdict{Kind: lull.KindCanceled}, false},
+		{lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}, false},
+		{throttled, true},
+		{lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}, true},
+		{lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},
+	} {
+		d := newDependency(t, singly(throttle.Adaptive))
+		held := 0
+		for i := range 1000 {
+			if why, _ := once(d, time.Duration(i)*10*time.Millisecond, c.verdict); why == lull.HeldBack {
+				held++
+			}
+		}
+		if c.held && held < 800 || !c.held && held > 0 {
+			t.Errorf("after %+v: %d of 1000 were held back", c.verdict, held)
+		}
+	}
+}
+
+func TestThrottledCallsSayWhy(t *testing.T) {
+	d := newDependency(t, singly(throttle.Adaptive), lull.WithRand(middle))
+	sent := 0
+	var err error
+	for range 100 {
+		err = lull.Run(t.Context(), d, func(context.Context) error {
+			sent++
+			return lull.RetryAfter(errBlip, 0)
+		})
+	}
+	if !errors.Is(err, lull.ErrThrottled) || sent == 100 {
+		t.Errorf("%d of 100 were sent, the last ended with: %v", sent, err)
+	}
+	var e *lull.Error
+	if !errors.As(err, &e) || e.Attempts != 0 {
+		t.Errorf("a call that was held back says: %+v", e)
+	}
+}
+
+// After a throttled answer attempts come at a rate, first attempts too, and a
+// place is taken only by who is sent.
+func TestCubicThrottleDelaysAttempts(t *testing.T) {
+	d := newDependency(t, singly(throttle.Cubic))
+	now := time.Duration(0)
+	for range 50 { // ten a second
+		once(d, now, lull.Verdict{})
+		now += 100 * time.Millisecond
+	}
+	if _, wait := once(d, now, throttled); wait != 0 {
+		t.Fatalf("held back for %v before the first throttled answer", wait)
+	}
+	// Whoever gives up, or has no time for the wait, leaves the place to the next.
+	_, first := once(d.Clone("untouched"), now, throttled)
+	if first != 0 {
+		t.Errorf("a clone is held back for %v", first)
+	}
+	for range 100 { // what the bucket holds
+		if _, wait := once(d, now, throttled); wait > 0 {
+			break
+		}
+	}
+	var waits []time.Duration
+	for range 3 {
+		c, _ := d.Start(now, lull.Spec{})
+		step := c.Attempt(now, middle)
+		if step.Wait <= 0 {
+			t.Fatalf("not held back after a throttled answer: %+v", step)
+		}
+		waits = append(waits, step.Wait)
+		if stop := c.Stop(now, lull.CallerCanceled, middle); !stop.Done {
+			t.Fatal("a call that was stopped goes on")
+		}
+	}
+	if waits[1] != waits[0] || waits[2] != waits[0] {
+		t.Errorf("waits of callers who each gave up: %v; want the same", waits)
+	}
+	c, _ := d.Start(now, lull.Spec{Deadline: now + waits[0]})
+	if step := c.Attempt(now, middle); !step.Done || step.Reason != lull.DeadlineReached {
+		t.Errorf("the wait ends at the deadline: %+v", step)
+	}
+	one, _ := d.Start(now, lull.Spec{})
+	two, _ := d.Start(now, lull.Spec{})
+	if first, second := one.Attempt(now, middle).Wait, two.Attempt(now, middle).Wait; first != waits[0] || second <= first {
+		t.Errorf("two are held back for %v and %v; want %v, and longer", first, second, waits[0])
+	}
+}
+
+// A retry is held back as well, beyond its own wait, and a caller who goes away
+// meanwhile does not wait.
+func TestDoWaitsForTheThrottle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, singly(throttle.Cubic))
+		refuse := func(context.Context) error { return lull.RetryAfter(errBlip, 0) }
+		start := time.Now()
+		for range 100 {
+			lull.Run(t.Context(), d, refuse)
+		}
+		// The rate falls to one attempt in two seconds.
+		if took := time.Since(start); took < 100*time.Second || took > 200*time.Second {
+			t.Errorf("100 calls that were refused took %v", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		start = time.Now()
+		sent := false
+		err := lull.Run(ctx, d, func(context.Context) error { sent = true; return nil })
+		if sent || !errors.Is(err, lull.ErrDeadline) || time.Since(start) != 0 {
+			t.Errorf("after %v: %v (sent: %v); want to hear of the deadline at once", time.Since(start), err, sent)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Millisecond, stop)
+		start = time.Now()
+		if err := lull.Run(ctx, d, succeed); !errors.Is(err, context.Canceled) || time.Since(start) != time.Millisecond {
+			t.Errorf("after %v: %v; want the caller's cancellation after 1ms", time.Since(start), err)
+		}
+	})
+}
