@@ -25,6 +25,7 @@ type options struct {
 	statuses      map[int]lull.Kind
 	problems      map[string]lull.Kind
 	classifier    lull.Classifier
+	endpoints     map[string]*Endpoints // by the host in a request's URL
 }
 
 func defaultOptions() options {

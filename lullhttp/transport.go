@@ -98,10 +98,24 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		NotIdempotent: !idempotent(req) && x.key == "",
 		NotReplayable: req.Body != nil && req.Body != http.NoBody && req.GetBody == nil,
 	}
+	if len(t.endpoints) > 0 && t.endpoints[req.URL.Host] != nil {
+		x.tried = new(itinerary)
+	}
+	if d.Hedges() && mayRace(req, spec) {
+		race := &race{first: x}
+		r := lull.DriveHedged(req.Context(), d, spec, race)
+		return race.exchange(r.Slot).result(d, spec, r)
+	}
 	r := lull.Drive(req.Context(), d, spec, x.attempt, x.discard, x.lastError)
+	return x.result(d, spec, r)
+}
+
+// result is what RoundTrip returns of a call that went as r says, and ended with the
+// attempt of x.
+func (x *exchange) result(d *lull.Dependency, spec lull.Spec, r lull.Result) (*http.Response, error) {
 	if r.Attempts == 0 {
-		if req.Body != nil {
-			req.Body.Close() // RoundTrip must, and no attempt did
+		if x.req.Body != nil {
+			x.req.Body.Close() // RoundTrip must, and no attempt did
 		}
 		return nil, d.Error(spec.Operation, r, nil)
 	}
@@ -131,6 +145,9 @@ type exchange struct {
 	resp     *http.Response
 	err      error
 
+	// Where its attempts have been, if the request's host has endpoints.
+	tried *itinerary
+
 	// Of an attempt that has a context of its own.
 	out      *outgoing
 	detached lull.Detached
@@ -151,6 +168,18 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 		x.err = err
 		return lull.Verdict{Kind: lull.KindPermanent, Code: "get_body"}
 	}
+	if x.tried == nil {
+		return x.send(ctx, out)
+	}
+	at := x.tried.next(x.t, out)
+	v := lull.Verdict{Kind: lull.KindCanceled} // should it panic
+	defer func() { at.ended(ctx, x.resp, v) }()
+	v = x.send(ctx, out)
+	return v
+}
+
+// send sends the request of an attempt, and says what came of it.
+func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	resp, err := x.t.base.RoundTrip(out)
 	if err != nil {
 		x.err = err
@@ -183,7 +212,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	req := x.req
 	number := x.attempts > 1 && x.t.attemptHeader != ""
-	if x.attempts == 1 && x.key == "" && ctx == req.Context() {
+	if x.attempts == 1 && x.key == "" && x.tried == nil && ctx == req.Context() {
 		return req, nil
 	}
 	x.out = &outgoing{req: *req.WithContext(ctx)}
@@ -287,11 +316,15 @@ const headerIdempotencyKey = "Idempotency-Key"
 // idempotent tells whether the request may be repeated: its method says so, or
 // it carries a key by which the server recognises a repetition.
 func idempotent(req *http.Request) bool {
-	switch req.Method {
+	return idempotentMethod(req.Method) || len(req.Header[headerIdempotencyKey]) > 0
+}
+
+func idempotentMethod(method string) bool {
+	switch method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
 		return true
 	}
-	return len(req.Header[headerIdempotencyKey]) > 0
+	return false
 }
 
 // newKey makes the Idempotency-Key of a call that needs one and brought none.

@@ -1,0 +1,270 @@
+package lullhttp_test
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/outlier"
+)
+
+// fleet answers for every host, by its name, and counts what each gets.
+type fleet struct {
+	answer func(host string, w http.ResponseWriter, r *http.Request)
+	mu     sync.Mutex
+	got    map[string]int
+	order  []string
+}
+
+func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	if f.got == nil {
+		f.got = map[string]int{}
+	}
+	f.got[r.Host]++
+	f.order = append(f.order, r.Host)
+	f.mu.Unlock()
+	f.answer(r.Host, w, r)
+}
+
+func bases(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("http://e%d.test", i))
+	}
+	return all
+}
+
+// withEndpoints makes the set in the bubble that the transport lives in.
+func withEndpoints(c outlier.Config, all []string, listeners ...func(outlier.Change)) lullhttp.Option {
+	return func(t *lullhttp.Transport) error {
+		e, err := lullhttp.NewEndpoints(c, all, listeners...)
+		if err != nil {
+			return err
+		}
+		return lullhttp.WithEndpoints("orders", e)(t)
+	}
+}
+
+const orders = "http://orders/7?q=1"
+
+// An endpoint that fails half of its requests is ejected within the interval in
+// which that shows, comes back when its time is over, and is the only one. Only
+// then do all calls succeed.
+func TestASickEndpointIsLeftOut(t *testing.T) {
+	var changes []outlier.Change
+	var start time.Time
+	n := 0
+	f := &fleet{answer: func(host string, w http.ResponseWriter, _ *http.Request) {
+		if n++; host == "e1.test" && n%2 == 0 && time.Since(start) < time.Minute {
+			w.WriteHeader(500)
+		}
+	}}
+	inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+		start = time.Now()
+		failed, failedOut := 0, 0
+		for range 4 * 60 * 20 { // twenty calls a second, for four minutes
+			resp, err := cl.Get(orders)
+			if read(t, resp, err); resp.StatusCode != 200 {
+				failed++
+				if len(changes) == 1 {
+					failedOut++
+				}
+			}
+			time.Sleep(50 * ms)
+		}
+		if len(changes) < 2 || changes[0].Kind != outlier.Ejected || changes[0].Key != "http://e1.test" || changes[1].Kind != outlier.Returned {
+			t.Fatalf("changes: %+v", changes)
+		}
+		if at := changes[0].At; at > outlier.DefaultInterval {
+			t.Errorf("ejected after %v", at)
+		}
+		if out := changes[1].At - changes[0].At; out < outlier.DefaultBaseEjection || out > outlier.DefaultBaseEjection*11/10+time.Second {
+			t.Errorf("it was out for %v", out)
+		}
+		for _, c := range changes {
+			if c.Key != "http://e1.test" {
+				t.Errorf("a healthy endpoint: %+v", c)
+			}
+		}
+		if failedOut > 0 {
+			t.Errorf("%d calls failed while it was out", failedOut)
+		}
+		t.Logf("%d of 4800 calls failed; %d changes; %v", failed, len(changes), f.got)
+	}, withEndpoints(outlier.Config{}, bases(4), func(c outlier.Change) { changes = append(changes, c) }))
+}
+
+// A retry goes to an endpoint that its call has not tried, and so does a hedge.
+func TestARetryPrefersAnotherEndpoint(t *testing.T) {
+	sick := &fleet{answer: func(host string, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }}
+	four := eager
+	four.Attempts = 4
+	inBubble(t, four, sick.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+		for range 20 {
+			sick.order = nil
+			resp, err := cl.Get(orders)
+			read(t, resp, err)
+			if slices.Sort(sick.order); !slices.Equal(sick.order, []string{"e0.test", "e1.test", "e2.test", "e3.test"}) {
+				t.Fatalf("four attempts went to %v", sick.order)
+			}
+		}
+	}, withEndpoints(outlier.Config{}, bases(4)))
+
+	slow := &fleet{answer: func(string, http.ResponseWriter, *http.Request) { time.Sleep(15 * ms) }}
+	inBubble(t, hedging, slow.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+		for range 20 {
+			slow.mu.Lock()
+			slow.order = nil
+			slow.mu.Unlock()
+			resp, err := cl.Get(orders)
+			read(t, resp, err)
+			time.Sleep(time.Second) // both have been answered
+			slow.mu.Lock()
+			if slices.Sort(slow.order); !slices.Equal(slow.order, []string{"e0.test", "e1.test"}) {
+				t.Errorf("two attempts went to %v", slow.order)
+			}
+			slow.mu.Unlock()
+		}
+	}, withEndpoints(outlier.Config{}, bases(2)))
+}
+
+// With all endpoints sick the client still sends, and no more than the permitted
+// share is ever out.
+func TestWithAllEndpointsSickTheClientStillSends(t *testing.T) {
+	out, most, ejected := 0, 0, 0
+	listen := func(c outlier.Change) {
+		switch c.Kind {
+		case outlier.Ejected:
+			out++
+			ejected++
+		case outlier.Returned:
+			out--
+		}
+		most = max(most, out)
+	}
+	n := 0
+	f := &fleet{answer: func(host string, w http.ResponseWriter, _ *http.Request) {
+		if n++; n%3 == 0 || host <= "e4.test" { // some are worse than others
+			w.WriteHeader(503)
+		}
+	}}
+	const calls = 4000
+	p := lull.Policy{Attempts: 1}
+	p.Breaker.Off = true
+	inBubble(t, p, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+		for range calls {
+			resp, err := cl.Get(orders)
+			read(t, resp, err)
+			time.Sleep(25 * ms)
+		}
+	}, withEndpoints(outlier.Config{}, bases(10), listen))
+	if len(f.order) != calls {
+		t.Errorf("%d of %d calls were sent", len(f.order), calls)
+	}
+	if most > 5 || ejected == 0 {
+		t.Errorf("%d of 10 endpoints were out at a time, half are permitted; %d ejections", most, ejected)
+	}
+}
+
+// The request that an endpoint sees, as an address and as a base.
+func TestWhatAnEndpointSees(t *testing.T) {
+	var got *http.Request
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		got = r
+	}))
+	defer s.Close()
+	address := strings.TrimPrefix(s.URL, "http://")
+	for _, c := range []struct{ endpoint, host, want string }{
+		{address, "", "orders"},
+		{address, "special", "special"},
+		{s.URL, "", address},
+		{s.URL + "/", "", address},
+		{s.URL, "special", "special"},
+	} {
+		req, _ := http.NewRequest("PUT", "http://orders/a%2Fb?x=1", strings.NewReader("body"))
+		if c.host != "" {
+			req.Host = c.host
+		}
+		before := *req.URL
+		resp, err := client(t, lull.Policy{}, withEndpoints(outlier.Config{}, []string{c.endpoint})).Do(req)
+		read(t, resp, err)
+		if got.Host != c.want || got.RequestURI != "/a%2Fb?x=1" || got.ContentLength != 4 {
+			t.Errorf("%+v: host %q, URI %q", c, got.Host, got.RequestURI)
+		}
+		if *req.URL != before {
+			t.Errorf("%+v: the request's URL is now %v", c, req.URL)
+		}
+	}
+}
+
+func TestEndpointsThatAreNone(t *testing.T) {
+	for _, bad := range []string{"", "http://", "http://a/path", "a/b", "http://a?q", "ftp://a", "http://u@a", "a b", ":80", "http://a:x"} {
+		if _, err := lullhttp.NewEndpoints(outlier.Config{}, []string{"fine:80", bad}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("endpoint 2 is %q: want an address", bad)) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if _, err := lullhttp.NewEndpoints(outlier.Config{}, nil); err == nil {
+		t.Error("no endpoints are accepted")
+	}
+	if _, err := lullhttp.NewEndpoints(outlier.Config{MaxEjected: 200, Floor: math.Inf(1)}, bases(1)); err == nil || !strings.Contains(err.Error(), "MaxEjected") || !strings.Contains(err.Error(), "Floor") {
+		t.Errorf("a bad configuration: %v", err)
+	}
+	e, err := lullhttp.NewEndpoints(outlier.Config{}, bases(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Update([]string{"a:1", "no such thing"}); err == nil || len(e.Status()) != 2 {
+		t.Errorf("after a bad update (%v) there are %+v", err, e.Status())
+	}
+	for _, bad := range []lullhttp.Option{lullhttp.WithEndpoints("", e), lullhttp.WithEndpoints("orders", nil)} {
+		if _, err := lullhttp.New(lull.Policy{}, bad); err == nil {
+			t.Error("an option without host or endpoints is accepted")
+		}
+	}
+}
+
+// Endpoints come and go while calls are under way.
+func TestEndpointsMayChangeUnderCalls(t *testing.T) {
+	f := &fleet{answer: func(string, http.ResponseWriter, *http.Request) { time.Sleep(ms) }}
+	var e *lullhttp.Endpoints
+	option := func(tr *lullhttp.Transport) (err error) {
+		if e, err = lullhttp.NewEndpoints(outlier.Config{}, bases(3)); err != nil {
+			return err
+		}
+		return lullhttp.WithEndpoints("orders", e)(tr)
+	}
+	inBubble(t, lull.Policy{Hedge: hedge.Config{Attempts: 2}}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 200 {
+					resp, err := cl.Get(orders)
+					read(t, resp, err)
+				}
+			})
+		}
+		for i := range 50 {
+			if err := e.Update(bases(1 + i%5)); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(ms)
+		}
+		wg.Wait()
+		time.Sleep(time.Second)
+		for _, s := range e.Status() {
+			if s.Load != 0 {
+				t.Errorf("%s seems to be busy: %+v", s.Key, s)
+			}
+		}
+	}, option)
+}

@@ -1,0 +1,42 @@
+package lullhttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/hedge"
+)
+
+// race is a call whose attempts may run beside one another: an exchange for each,
+// so that none sees another's request, body or response.
+type race struct {
+	first  exchange
+	others [hedge.MaxAttempts - 1]*exchange
+}
+
+func (r *race) exchange(slot int) *exchange {
+	if slot == 0 {
+		return &r.first
+	}
+	return r.others[slot-1]
+}
+
+// Attempt, Discard and Err make it a lull.Hedgeable.
+func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
+	if slot > 0 {
+		r.others[slot-1] = &exchange{t: r.first.t, req: r.first.req, tried: r.first.tried, attempts: slot}
+	}
+	return r.exchange(slot).attempt(ctx)
+}
+
+func (r *race) Discard(slot int)   { r.exchange(slot).discard() }
+func (r *race) Err(slot int) error { return r.exchange(slot).lastError() }
+
+// mayRace tells whether attempts of req may run beside one another. An
+// Idempotency-Key is not enough for that: a server that is still at work on the
+// first request answers the second with 409 (draft-ietf-httpapi-idempotency-key-header,
+// section 2.6), and that would be the call's result.
+func mayRace(req *http.Request, spec lull.Spec) bool {
+	return idempotentMethod(req.Method) && !spec.NotReplayable
+}
