@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -34,6 +35,7 @@ var forms = map[reflect.Type]map[string]form{
 	reflect.TypeFor[lull.Policy]():      {"AttemptTimeout": timeout, "Deadline": timeout},
 	reflect.TypeFor[budget.Config]():    {"Ratio": share},
 	reflect.TypeFor[breaker.Config]():   {"FailureRate": share, "SlowRate": share, "OpenJitter": share},
+	reflect.TypeFor[hedge.Config]():     {"Percentile": share, "Share": share},
 	reflect.TypeFor[sim.Reload]():       {"Share": share},
 	reflect.TypeFor[sim.Network]():      {"Loss": share, "LossBack": share},
 	reflect.TypeFor[sim.Service]():      {"Errors": share},

@@ -1,11 +1,13 @@
 package preset
 
 import (
+	"math"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/throttle"
 )
 
 // awsPolicy is three attempts with full jitter below min(base × 2^i, 20 s), and
@@ -27,6 +29,14 @@ func aws() []Preset {
 		Budget: Budget{AWS: budget.AWSLegacy()},
 		Reads:  Reads{Timeouts: true, Throttling: true},
 	}, {
+		Name:   "aws-adaptive",
+		Title:  "AWS SDKs, adaptive mode: aws-legacy-standard, and a rate for all attempts after a throttled answer",
+		Source: "boto/botocore@0e6e2404, retries/adaptive.py, throttling.py and bucket.py",
+		Note:   "The SDKs hold one rate for each client, whatever it calls: calls that are not throttled wait with those that are. They also wait for as long as it takes; so does the preset.",
+		Policy: awsAdaptive(),
+		Budget: Budget{AWS: budget.AWSLegacy()},
+		Reads:  Reads{Timeouts: true, Throttling: true},
+	}, {
 		Name:   "aws-go-v2",
 		Title:  "AWS SDK for Go v2, standard mode: as aws-legacy-standard, but full jitter from 2 s",
 		Source: "aws/aws-sdk-go-v2 v1.47.6, aws/retry/standard.go and jitter_backoff.go",
@@ -44,6 +54,12 @@ func aws() []Preset {
 		Budget: Budget{AWS: budget.AWSStandard21()},
 		Reads:  Reads{Timeouts: true, RetryAfter: true, Throttling: true},
 	}}
+}
+
+func awsAdaptive() lull.Policy {
+	p := awsPolicy(second)
+	p.Throttle = throttle.Config{Mode: throttle.Cubic, MaxWait: math.MaxInt64}
+	return p
 }
 
 func awsGo() lull.Policy {

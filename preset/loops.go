@@ -5,6 +5,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/hedge"
 )
 
 // lulls is what all others are compared with.
@@ -13,6 +14,18 @@ func lulls() Preset {
 		Name:   "lull",
 		Title:  "the recommended policy, which is the zero one",
 		Source: "this module",
+		Reads:  everything,
+	}
+}
+
+// hedged is lulls with a second attempt beside a slow first one.
+func hedged() Preset {
+	return Preset{
+		Name:   "hedged",
+		Title:  "the zero policy, but with hedging for its retries",
+		Source: "this module",
+		Note:   "For operations that can be carried out twice. It needs calls enough to learn from: some twenty in half a minute in each process.",
+		Policy: lull.Policy{Hedge: hedge.Config{Attempts: 2}},
 		Reads:  everything,
 	}
 }

@@ -45,7 +45,11 @@ func fail(t testing.TB, p Preset, d *lull.Dependency, now time.Duration, v lull.
 	v = p.Reads.Verdict(v)
 	c, step := d.Start(now, lull.Spec{})
 	for !step.Done {
-		if step = c.Attempt(now, random); step.Done {
+		if step = c.Attempt(now, random); step.Wait > 0 { // held back by the throttle
+			now += step.Wait
+			step = c.Attempt(now, random)
+		}
+		if step.Done {
 			break
 		}
 		if step = c.Next(now, v, random); step.Done {
@@ -99,7 +103,7 @@ func TestEveryPresetIsComplete(t *testing.T) {
 	}
 	for _, want := range strings.Fields(`lull none naive-3 fixed-100ms full-jitter ratio-10 token-bucket breaker-5s
 		breaker-30s budget10+breaker5s budget-finagle budget-aws-legacy budget-aws-2.1 token-bucket-arrivals
-		aws-legacy-standard aws-standard-2.1 grpc grpc-no-throttling envoy istio finagle linkerd polly resilience4j
+		hedged aws-legacy-standard aws-standard-2.1 aws-adaptive grpc grpc-no-throttling envoy istio finagle linkerd polly resilience4j
 		tenacity cenkalti go-retryablehttp failsafe-go`) {
 		if !names[want] {
 			t.Errorf("there is no %s", want)

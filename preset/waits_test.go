@@ -58,6 +58,7 @@ func TestWaits(t *testing.T) {
 		"breaker-30s":           {waits: threeFull},
 		"budget10+breaker5s":    {waits: threeFull},
 		"aws-legacy-standard":   {waits: full(1000, 2000)},
+		"aws-adaptive":          {waits: full(1000, 2000)},
 		"aws-go-v2":             {waits: full(2000, 4000)},
 		"aws-standard-2.1":      {waits: full(50, 100), throttled: full(1000, 2000)},
 		"grpc":                  {waits: around(.2, 100, 200, 400)},

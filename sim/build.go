@@ -139,6 +139,7 @@ func (b *builder) fleet(i int, f *Fleet) {
 	o.fleet, o.patient = f, f.Deadline
 	o.spec.NotIdempotent = f.NotIdempotent && !f.Keyed
 	o.counted = f.NotIdempotent
+	o.hedges = o.hedges && !f.NotIdempotent // nor with a key: lullhttp says why
 	o.again = f.Arrivals.Kind == Closed || f.Reload.Times > 0
 	o.reload, o.think = newSampler(f.Reload.After), newSampler(f.Arrivals.Think)
 	s := &stream{o: o, a: &f.Arrivals, key: draw.Mix(b.seed, uint64(i)+1), ramp: f.Arrivals.Ramp}
@@ -188,6 +189,7 @@ func (b *builder) origin(field, name, target, policy string, processes int, atte
 		processes = 1 // one is as good as many
 	}
 	o.deps = d.Clones(processes)
+	o.hedges = d.Hedges()
 	b.w.remembers = b.w.remembers || processes > 1
 	return o
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/sim/internal/draw"
+	"github.com/lullgo/lull/throttle"
 )
 
 // dice gives a number below n.
@@ -107,6 +109,11 @@ func anyScenario(d dice) (Scenario, lull.Policy) {
 	if d.yes() {
 		p.Limit = bulkhead.Config{Limit: 1 + d(3), MaxWait: d.ms(0, 10, 300)}
 	}
+	p.Throttle.Mode = throttle.Mode(max(0, d(5)-2))
+	if d(3) == 0 {
+		p.Attempts = 0
+		p.Hedge = hedge.Config{Attempts: 2 + d(4), Delay: d.ms(1, 5, 50), Share: -1, InFlight: d.one(0, 1)}
+	}
 	return s, p
 }
 
@@ -197,6 +204,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	want("flights", w.flights.inUse())
 	want("jobs", w.jobs.inUse())
 	want("calls in line", len(w.waiting))
+	want("hedged calls", len(w.contests))
 	for _, v := range w.services {
 		for h := range v.hosts {
 			want("busy", v.hosts[h].busy)
@@ -211,7 +219,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 			}
 		}
 	}
-	// Each attempt has ended in one of three ways. (Those for services that call
+	// Each attempt has ended in one of four ways. (Those for services that call
 	// others are not told apart.)
 	tot := w.rec.result(s.Horizon).Totals
 	if hops := len(w.origins) > len(s.Fleets); !hops && s.Warmup == 0 {
@@ -219,8 +227,8 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 		for i := range w.rec.loads {
 			attempts += w.rec.loads[i].all
 		}
-		if sum := tot.Succeeded + tot.AttemptsTimedOut + tot.AttemptsFailed; sum != attempts {
-			t.Errorf("%d attempts: %d succeeded, %d timed out, %d failed", attempts, tot.Succeeded, tot.AttemptsTimedOut, tot.AttemptsFailed)
+		if sum := tot.Succeeded + tot.AttemptsTimedOut + tot.AttemptsFailed + tot.Lost; sum != attempts {
+			t.Errorf("%d attempts: %d succeeded, %d timed out, %d failed, %d lost", attempts, tot.Succeeded, tot.AttemptsTimedOut, tot.AttemptsFailed, tot.Lost)
 		}
 	}
 	if tot.Unfinished != 0 {

@@ -29,6 +29,7 @@ type origin struct {
 	spec     lull.Spec
 	patient  time.Duration                   // the callers' own deadline
 	hop      *Hop                            // nil for a fleet
+	hedges   bool                            // attempts of a call may run beside one another
 	reads    func(lull.Verdict) lull.Verdict // nil: as lull does
 	verdicts []lull.Verdict                  // by index
 	counted  bool                            // effects are: the operation should be carried out once
@@ -59,7 +60,8 @@ type flight struct {
 	job               uint32 // the latest attempt's
 	parent, parentGen uint32 // hop: the job that it is made for
 	reloads           uint8  // how often the user has come back
-	_                 [15]byte
+	slot              uint8  // of an attempt of a hedged call, whose flight is parent: from 1
+	_                 [6]byte
 }
 
 // place is a call's place in line for room under a concurrency limit.
@@ -96,6 +98,10 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 func (w *world) fly(kind int, i uint32, f *flight) {
 	f.gen++
 	if kind == wake {
+		if c := w.contests[i]; c != nil {
+			w.another(i, f, c)
+			return
+		}
 		if w.orphaned(f) {
 			w.seedFor(f, true)
 			w.take(i, f, f.call.Stop(w.now, lull.CallerCanceled, w.random))
@@ -104,7 +110,9 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 		w.attempt(i, f)
 		return
 	}
-	w.seedFor(f, kind == admitted || kind == leave)
+	if f.slot == 0 {
+		w.seedFor(f, kind == admitted || kind == leave)
+	}
 	switch kind {
 	case timeout:
 		w.rec.timedOut(w.now)
@@ -145,17 +153,24 @@ func (w *world) patience(o *origin) time.Duration {
 func (w *world) attempt(i uint32, f *flight) {
 	w.seedFor(f, true)
 	step := f.call.Attempt(w.now, w.random)
-	if step.Full {
+	switch {
+	case step.Full:
 		w.queue(i, f)
-		return
+	case step.Wait > 0: // held back by the throttle
+		w.at(saturating.Add(w.now, step.Wait), wake, f.gen, i)
+	default:
+		w.take(i, f, step)
 	}
-	w.take(i, f, step)
 }
 
 // take goes where the engine says: the attempt has begun, or the call is over.
 func (w *world) take(i uint32, f *flight, step lull.Step) {
 	if step.Done {
 		w.end(i, f, step.Reason)
+		return
+	}
+	if w.origins[f.origin].hedges {
+		w.race(i, f)
 		return
 	}
 	w.send(i, f)
@@ -176,11 +191,17 @@ func (w *world) queue(i uint32, f *flight) {
 }
 
 // send carries the request of an attempt that has begun to the service.
-func (w *world) send(i uint32, f *flight) {
+func (w *world) send(i uint32, f *flight) { w.sendNth(i, f, f.call.Attempts(), w.until(f)) }
+
+// until is when the attempt that begins now times out.
+func (w *world) until(f *flight) time.Duration {
+	return saturating.Add(w.now, f.call.Timeout(w.now))
+}
+
+// sendNth is send for attempt n of a call.
+func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	o := w.origins[f.origin]
-	n := f.call.Attempts()
 	w.rec.attempt(w.now, n, o.target.index)
-	until := saturating.Add(w.now, f.call.Timeout(w.now))
 	if o.still && o.target.plain {
 		w.sendPlain(i, f, o, luck{key: f.key, n: uint64(n)}, until, 0, 0)
 		return
@@ -284,6 +305,10 @@ func (w *world) answered(i uint32, f *flight, verdict int) {
 
 // ended tells the engine how an attempt ended, and does what it says.
 func (w *world) ended(i uint32, f *flight, verdict int) {
+	if f.slot > 0 {
+		w.racerEnded(f, verdict)
+		return
+	}
 	w.seedFor(f, false)
 	step := f.call.Next(w.now, w.origins[f.origin].verdicts[verdict], w.random)
 	if step.Done {

@@ -114,6 +114,20 @@ func (r *recorder) begin(now time.Duration, counted bool) {
 	}
 }
 
+// hedge counts an attempt that begins beside another.
+func (r *recorder) hedge(now time.Duration) {
+	if now >= r.warm {
+		r.t.Hedges++
+	}
+}
+
+// lost counts an attempt that was in flight when its call ended.
+func (r *recorder) lost(now time.Duration) {
+	if now >= r.warm {
+		r.t.Lost++
+	}
+}
+
 // attempt counts the nth attempt of a call.
 func (r *recorder) attempt(now time.Duration, n int, service uint32) {
 	l := &r.loads[service]

@@ -47,6 +47,9 @@ type Totals struct {
 	Reasons map[string]int64
 	// Attempts of the service that got most of them, and how many were retries.
 	Attempts, Retries int64
+	// Hedges are attempts that began beside another of the same call. They are
+	// retries as well. Lost are attempts that were in flight when their call ended.
+	Hedges, Lost int64
 	// AttemptsTimedOut ended by the attempt's timeout, AttemptsFailed by an answer.
 	AttemptsTimedOut, AttemptsFailed int64
 	// Wasted attempts were worked on for a caller that had gone.

@@ -27,8 +27,9 @@ type world struct {
 	services []*service
 	flights  slab[flight]
 	jobs     slab[job]
-	waiting  map[uint32]*place // calls in line for room under a concurrency limit
-	carried  map[uint64]int    // how often an operation was carried out
+	waiting  map[uint32]*place   // calls in line for room under a concurrency limit
+	contests map[uint32]*contest // calls in flight whose attempts may run beside one another
+	carried  map[uint64]int      // how often an operation was carried out
 	rec      *recorder
 	count    int64                     // events worked off
 	ask      [2 * batch]unsafe.Pointer // of lookAhead
@@ -85,7 +86,7 @@ const (
 )
 
 func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
-	w := &world{s: s, waiting: map[uint32]*place{}, carried: map[uint64]int{}}
+	w := &world{s: s, waiting: map[uint32]*place{}, contests: map[uint32]*contest{}, carried: map[uint64]int{}}
 	w.random = w.draw
 	w.rec = newRecorder(s)
 	w.events = wheel.New(1 << 10)

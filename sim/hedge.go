@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/lullgo/lull"
+)
+
+// A contest is a call in flight whose attempts may run beside one another. Each of
+// them has a flight of its own, for its events; that of the call waits meanwhile for
+// when another is to be asked for.
+type contest struct {
+	call   lull.HedgedCall
+	racers []*racer
+}
+
+type racer struct {
+	lull.Racer
+	flight uint32
+	flies  bool
+}
+
+// race is send for the first attempt of a call that may be hedged.
+func (w *world) race(i uint32, f *flight) {
+	c := &contest{call: lull.HedgedCall{Call: &f.call}}
+	w.contests[i] = c
+	r := &racer{}
+	w.appoint(i, f, c.call.First(w.now, &r.Racer))
+	w.sendRacer(i, f, c, r)
+}
+
+// appoint has another attempt asked for after the wait, and not when it was to be
+// asked for before.
+func (w *world) appoint(i uint32, f *flight, wait time.Duration) {
+	f.gen++
+	if wait != never {
+		w.at(w.now+wait, wake, f.gen, i)
+	}
+}
+
+// sendRacer sends r, the latest attempt of the call f. It comes last in whatever is
+// done about a call: the answer may come at once.
+func (w *world) sendRacer(i uint32, f *flight, c *contest, r *racer) {
+	c.racers = append(c.racers, r)
+	k, g := w.flights.take()
+	g.origin, g.key, g.op, g.process = f.origin, f.key, f.op, f.process
+	g.parent, g.slot = i, uint8(len(c.racers))
+	r.flight, r.flies = k, true
+	n := f.call.Attempts()
+	w.sendNth(k, g, n, w.until(f))
+}
+
+// another asks for one more attempt of a call.
+func (w *world) another(i uint32, f *flight, c *contest) {
+	w.seedFor(f, true)
+	if w.orphaned(f) {
+		w.decided(i, f, c, c.call.Stop(w.now, lull.CallerCanceled, w.random))
+		return
+	}
+	r := &racer{}
+	beside := c.flying() > 0
+	step := c.call.Hedge(w.now, &r.Racer, w.random)
+	if step.Done {
+		w.decided(i, f, c, step)
+		return
+	}
+	w.appoint(i, f, step.Wait)
+	if step.Full {
+		return
+	}
+	if beside {
+		w.rec.hedge(w.now)
+	}
+	w.sendRacer(i, f, c, r)
+}
+
+func (c *contest) flying() (n int) {
+	for _, r := range c.racers {
+		if r.flies {
+			n++
+		}
+	}
+	return n
+}
+
+// racerEnded is ended for one attempt, g, of a call that may be hedged.
+func (w *world) racerEnded(g *flight, verdict int) {
+	i := g.parent
+	f := w.flights.at(i)
+	c := w.contests[i]
+	r := c.racers[g.slot-1]
+	w.seedFor(f, false)
+	w.asked |= uint64(g.slot) << 4 // several may end after as many attempts
+	w.land(r, g)
+	step := c.call.Ended(w.now, &r.Racer, w.origins[f.origin].verdicts[verdict], w.random)
+	if step.Done {
+		w.decided(i, f, c, step)
+		return
+	}
+	w.appoint(i, f, step.Wait)
+}
+
+// land gives back the flight of an attempt that is no longer in flight.
+func (w *world) land(r *racer, g *flight) {
+	r.flies = false
+	g.gen++
+	g.slot = 0
+	w.flights.give(r.flight)
+}
+
+// decided ends a call, of which attempts may be in flight: they have lost. What is
+// done for them is done in vain, unless the service learns of it in time.
+func (w *world) decided(i uint32, f *flight, c *contest, step lull.Step) {
+	o := w.origins[f.origin]
+	for _, r := range c.racers {
+		if !r.flies {
+			continue
+		}
+		g := w.flights.at(r.flight)
+		w.land(r, g)
+		c.call.LetGo(w.now, &r.Racer)
+		w.rec.lost(w.now)
+		switch {
+		case o.target.def.CancelWork:
+			w.cancel(g)
+		case o.target.plain:
+			w.rec.wasted(w.now)
+		}
+	}
+	delete(w.contests, i)
+	w.end(i, f, step.Reason)
+}
