@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 var (
 	whole   = flag.Bool("whole", false, "fly the whole grid")
 	seeds   = flag.Int("seeds", 1, "flights of the zero Policy in each cell")
+	only    = flag.String("rivals", "", "the presets to hold it against, with commas between; all of the whole grid, a few of the part of it")
 	workers = flag.Int("workers", 0, "runs side by side; 0: GOMAXPROCS")
 )
 var zero = sim.Contender{Name: Zero, Policy: lull.Policy{}}
@@ -49,11 +51,15 @@ func cells() []Cell {
 // rivals are the presets that are flown against the zero Policy.
 func rivals(t *testing.T) []sim.Contender {
 	all := Presets()
-	if *whole {
+	names := []string{"none", "ratio-10", "token-bucket", "budget10+breaker5s", "breaker-5s", "aws-standard-2.1", "grpc"}
+	switch {
+	case *only != "":
+		names = strings.Split(*only, ",")
+	case *whole:
 		return all
 	}
 	var few []sim.Contender
-	for _, name := range []string{"none", "ratio-10", "token-bucket", "budget10+breaker5s", "breaker-5s", "aws-standard-2.1", "grpc"} {
+	for _, name := range names {
 		i := slices.IndexFunc(all, func(c sim.Contender) bool { return c.Name == name })
 		if i < 0 {
 			t.Fatalf("no preset is called %s", name)
