@@ -97,6 +97,7 @@ const (
 	anyTime     repetition = iota
 	ifNeverSent            // Spec.NotIdempotent
 	notAtAll               // Spec.NotReplayable
+	notAgain               // OnBehalfOf a retry
 )
 
 const never = time.Duration(math.MaxInt64)
@@ -341,12 +342,21 @@ func (c *Call) roomFor() *bulkhead.Limiter {
 	return c.limiter()
 }
 
+// OnBehalfOf says that a server makes the call for a request that is the given
+// attempt of its caller, from 1: beyond the first, the call is not retried
+// (Policy.Nested). It may be said at any time before the Step that it is to bear on.
+func (c *Call) OnBehalfOf(attempt int) {
+	if attempt > 1 && c.repeat != notAtAll && c.d.plan.policy.Nested == NestedNever {
+		c.repeat = notAgain
+	}
+}
+
 // Next is told how the attempt under way ended, and decides. It asks, in this
 // order, and the first no ends the call with that reason:
 //
 //  1. Did it succeed?
 //  2. Is the failure permanent, or did the server say not to retry?
-//  3. Is the operation safe to repeat?
+//  3. Is the operation safe to repeat, and not made on behalf of a retry?
 //  4. Are there attempts left?
 //  5. Is the breaker still closed?
 //  6. How long to wait: what the server asked for, plus jitter, or backoff with
@@ -381,11 +391,8 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	if pays != nil {
 		pays.Failed(now)
 	}
-	switch {
-	case c.repeat == notAtAll:
-		return c.finish(now, CannotReplay, random)
-	case c.repeat == ifNeverSent && !v.NeverSent:
-		return c.finish(now, UnsafeToRepeat, random)
+	if no := c.mayRepeat(v); no != Succeeded {
+		return c.finish(now, no, random)
 	}
 	retry := int(c.attempts)
 	if retry >= p.attempts {
@@ -423,6 +430,22 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 		rare.Withdraw(now, budget.Timeout, random)
 	}
 	return Step{Wait: wait, Ceiling: ceiling}
+}
+
+// mayRepeat says why the operation may not be repeated after an attempt that failed
+// so, or Succeeded.
+func (c *Call) mayRepeat(v Verdict) Reason {
+	switch c.repeat {
+	case notAtAll:
+		return CannotReplay
+	case notAgain:
+		return RetriedAbove
+	case ifNeverSent:
+		if !v.NeverSent {
+			return UnsafeToRepeat
+		}
+	}
+	return Succeeded
 }
 
 // answeredSince tells whether an attempt that began at that time and timed out may

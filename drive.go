@@ -99,6 +99,9 @@ func (r *run) unwind() {
 // goOn goes on from an attempt that ended with v, to the end of the call.
 func (r *run) goOn(op *operation, v Verdict) Result {
 	random := r.d.plan.rand
+	if v.Kind != KindSuccess {
+		r.call.OnBehalfOf(InboundFrom(r.ctx).Attempt())
+	}
 	for {
 		now := r.d.Now()
 		if err := r.ctx.Err(); v.Kind != KindSuccess && err != nil && endedBy(err) == CallerCanceled {
@@ -261,6 +264,9 @@ func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Resu
 		}
 	case CallerCanceled, DeadlineReached:
 		res.Cause = context.Cause(r.ctx)
+	}
+	if res.Reason != Succeeded {
+		InboundFrom(r.ctx).learn(res.Reason)
 	}
 	if r.d.plan.observer != nil {
 		e := r.event(op, EventCallEnded, v)

@@ -137,7 +137,9 @@ func (r *race) returned(racer *Racer, slot int, v Verdict) (next int, over bool)
 	if err := r.ctx.Err(); v.Kind != KindSuccess && err != nil && endedBy(err) == CallerCanceled {
 		v.Kind = KindCanceled
 	}
-	r.slot, r.verdict = slot, v
+	if r.slot, r.verdict = slot, v; v.Kind != KindSuccess {
+		r.call.OnBehalfOf(InboundFrom(r.ctx).Attempt())
+	}
 	step := r.hedged.Ended(now, racer, v, random)
 	if step.Done {
 		r.decide(now, step)

@@ -198,13 +198,13 @@ func (c *HedgedCall) Ended(now time.Duration, r *Racer, v Verdict, random func()
 		}
 		return c.noMore(now, FailedPermanent, random)
 	}
+	no := c.stop
+	if no == Succeeded {
+		no = c.mayRepeat(v)
+	}
 	switch {
-	case c.stop != Succeeded:
-		return c.noMore(now, c.stop, random)
-	case c.repeat == notAtAll:
-		return c.noMore(now, CannotReplay, random)
-	case c.repeat == ifNeverSent && !v.NeverSent:
-		return c.noMore(now, UnsafeToRepeat, random)
+	case no != Succeeded:
+		return c.noMore(now, no, random)
 	case int(c.attempts) >= c.d.plan.attempts:
 		return c.noMore(now, AttemptsExhausted, random)
 	case !c.closed(now):

@@ -65,6 +65,9 @@ type Policy struct {
 	// Timeouts says whether an attempt that timed out is repeated. Zero means
 	// TimeoutsWhenAnswered.
 	Timeouts TimeoutRetries
+	// Nested says whether a call is retried that a server makes on behalf of a request
+	// which is itself a retry. Zero means NestedNever: one layer retries.
+	Nested NestedRetries
 	// HintLimit is the longest wait asked for by the server (Retry-After) that
 	// the call is willing to make. A longer one ends the call at once, with the
 	// hint in the error: it is never cut short. Zero means DefaultHintLimit.
@@ -103,6 +106,7 @@ func (p Policy) Validate() error {
 	l.In("Backoff", p.Backoff.Validate())
 	l.Check(p.ThrottleBase >= 0, "ThrottleBase", p.ThrottleBase, "a positive duration, or 0 for the default of 1s")
 	l.Check(p.Timeouts < timeoutRules, "Timeouts", p.Timeouts, timeoutsAllowed)
+	l.Check(p.Nested < nestedRules, "Nested", p.Nested, nestedAllowed)
 	l.Check(p.HintLimit >= 0, "HintLimit", p.HintLimit, "a positive duration, or 0 for the default of 30s")
 	l.In("Budget", p.Budget.Validate())
 	l.In("Breaker", p.Breaker.Validate())

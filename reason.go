@@ -45,6 +45,9 @@ const (
 	// for another attempt to run beside those of the call (Policy.Hedge). No call ends
 	// for this reason.
 	NotHedged
+	// RetriedAbove: the call is made on behalf of a request that is itself a retry
+	// (Policy.Nested).
+	RetriedAbove
 	reasons
 )
 
@@ -62,6 +65,7 @@ var (
 	ErrBudgetExhausted   = errors.New("retry budget exhausted")
 	ErrUnanswered        = errors.New("timed out while the dependency answered nobody else")
 	ErrThrottled         = errors.New("held back by the client's own throttle")
+	ErrRetriedAbove      = errors.New("made on behalf of a retry, which is not retried once more")
 	errNotHedged         = errors.New("no attempt may run beside the others now")
 	ErrLimited           = errors.New("concurrency limit reached")
 )
@@ -85,6 +89,7 @@ var reasonTable = [reasons]struct {
 	Unanswered:        {"unanswered", ErrUnanswered},
 	HeldBack:          {"throttled", ErrThrottled},
 	NotHedged:         {"not_hedged", errNotHedged},
+	RetriedAbove:      {"retried_above", ErrRetriedAbove},
 }
 
 // String is the reason as a label for logs and metrics, such as "budget_exhausted".

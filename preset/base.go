@@ -33,6 +33,7 @@ func plain(attempts int, waits backoff.Schedule) lull.Policy {
 		Backoff:        waits,
 		ThrottleBase:   sameWhenThrottled,
 		Timeouts:       lull.TimeoutsAlways,
+		Nested:         lull.NestedAlways,
 		HintLimit:      anyHint,
 		Budget:         budget.Config{Unlimited: true},
 		Breaker:        breaker.Config{Off: true},

@@ -180,6 +180,7 @@ func TestMechanismsAreThoseOfTheStudy(t *testing.T) {
 		Backoff:        backoff.Schedule{Base: 100 * time.Millisecond, Cap: 10 * time.Second},
 		ThrottleBase:   time.Nanosecond,
 		Timeouts:       lull.TimeoutsAlways,
+		Nested:         lull.NestedAlways,
 		HintLimit:      math.MaxInt64,
 		Budget:         budget.Config{Unlimited: true},
 		Breaker:        breaker.Config{Off: true},

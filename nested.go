@@ -1,0 +1,51 @@
+package lull
+
+import (
+	"fmt"
+
+	"github.com/lullgo/lull/internal/choice"
+)
+
+// NestedRetries says whether a call is retried that a server makes on behalf of a
+// request which is itself a retry.
+type NestedRetries uint8
+
+const (
+	// NestedNever: it is not. The zero value.
+	//
+	// Retries multiply from layer to layer. With four attempts in each of three, one
+	// call at the top becomes 4 × 4 × 4 = 64 at the bottom, and it does so when the
+	// bottom is down. One layer should retry, the one next to the failure, since it
+	// repeats the least work; the others should pass the failure on. Two things make
+	// it so, both by way of the [Inbound] that a server's handler finds in its
+	// context: a server whose calls have failed for good says "don't retry" with its
+	// own failure, and what is done for a retry is not repeated once more.
+	NestedNever NestedRetries = iota
+	// NestedAlways: as any other call. For a server whose callers' retries are known
+	// to be rare, or whose attempt numbers are not to be trusted.
+	NestedAlways
+	nestedRules
+)
+
+var nestedNames = [nestedRules]string{"never", "always"}
+
+var nestedAllowed = choice.List(nestedNames[:])
+
+// String is the rule as in a file, such as "never".
+func (n NestedRetries) String() string {
+	if n < nestedRules {
+		return nestedNames[n]
+	}
+	return fmt.Sprintf("nested(%d)", uint8(n))
+}
+
+// MarshalText is String, for a rule that is one.
+func (n NestedRetries) MarshalText() ([]byte, error) {
+	return choice.Marshal("Nested", nestedNames[:], n)
+}
+
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
+func (n *NestedRetries) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("Nested", nestedNames[:], n, text)
+}

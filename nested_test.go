@@ -1,0 +1,91 @@
+package lull_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/hedge"
+)
+
+var errDown = lull.Transient(errors.New("down"))
+
+// What is done for a retry is not repeated once more, unless the policy says so.
+func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
+	hedging := lull.Policy{Hedge: hedge.Config{Attempts: 3}, Budget: plenty}
+	for _, c := range []struct {
+		name     string
+		policy   lull.Policy
+		inbound  int // 0: none
+		attempts int
+		reason   error
+	}{
+		{"nobody's", lull.Policy{Attempts: 3, Budget: plenty}, 0, 3, lull.ErrAttemptsExhausted},
+		{"a first attempt's", lull.Policy{Attempts: 3, Budget: plenty}, 1, 3, lull.ErrAttemptsExhausted},
+		{"a retry's", lull.Policy{Attempts: 3, Budget: plenty}, 2, 1, lull.ErrRetriedAbove},
+		{"a fourth attempt's", lull.Policy{Attempts: 3, Budget: plenty}, 4, 1, lull.ErrRetriedAbove},
+		{"always", lull.Policy{Attempts: 3, Budget: plenty, Nested: lull.NestedAlways}, 2, 3, lull.ErrAttemptsExhausted},
+		{"hedged, a first attempt's", hedging, 1, 3, lull.ErrAttemptsExhausted},
+		{"hedged, a retry's", hedging, 2, 1, lull.ErrRetriedAbove},
+		{"nonsense", lull.Policy{Attempts: 3, Budget: plenty}, -7, 3, lull.ErrAttemptsExhausted},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDependency(t, c.policy)
+			ctx := context.Background()
+			if c.inbound != 0 {
+				ctx, _ = lull.WithInbound(ctx, c.inbound)
+			}
+			n := 0
+			_, err := lull.DoHedged(ctx, d, func(context.Context) (int, error) { n++; return 0, errDown })
+			if n != c.attempts || !errors.Is(err, c.reason) {
+				t.Errorf("%s: %d attempts, %v; want %d, %v", c.name, n, err, c.attempts, c.reason)
+			}
+		})
+	}
+}
+
+// Whoever works on a request learns when a call that it made has failed for good, and
+// not when that was an answer.
+func TestARequestLearnsThatItsCallsGaveUp(t *testing.T) {
+	refused := errors.New("busy")
+	says := lull.WithClassifier(func(err error) lull.Verdict {
+		if err == refused {
+			return lull.Verdict{Kind: lull.KindOverloaded, Code: "busy"}
+		}
+		return lull.Classify(err)
+	})
+	for _, c := range []struct {
+		name   string
+		policy lull.Policy
+		err    error
+		want   bool
+	}{
+		{"success", lull.Policy{}, nil, false},
+		{"an answer", lull.Policy{}, io.EOF, false},
+		{"retried in vain", lull.Policy{Attempts: 2, Budget: plenty}, errDown, true},
+		{"not retried", lull.Policy{Attempts: 1}, errDown, true},
+		{"told not to", lull.Policy{}, refused, true},
+		{"hedged in vain", lull.Policy{Hedge: hedge.Config{Attempts: 2}, Budget: plenty}, errDown, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, in := lull.WithInbound(context.Background(), 1)
+			lull.DoHedged(ctx, newDependency(t, c.policy, says), func(context.Context) (int, error) { return 0, c.err })
+			if in.GaveUp() != c.want {
+				t.Errorf("%s: %v, want %v", c.name, in.GaveUp(), c.want)
+			}
+		})
+	}
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	ctx, in := lull.WithInbound(gone, 2)
+	lull.Run(ctx, newDependency(t, lull.Policy{}), func(context.Context) error { return errDown })
+	if in.GaveUp() || lull.InboundFrom(ctx) != in || in.Attempt() != 2 {
+		t.Errorf("cancelled: %v; attempt %d", in.GaveUp(), in.Attempt())
+	}
+	if none := lull.InboundFrom(gone); none.Attempt() != 1 || none.GaveUp() {
+		t.Errorf("no request: attempt %d, gave up: %v", none.Attempt(), none.GaveUp())
+	}
+}
