@@ -6,8 +6,10 @@ import (
 	"io"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/hedge"
 )
 
@@ -36,7 +38,7 @@ func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
 			d := newDependency(t, c.policy)
 			ctx := context.Background()
 			if c.inbound != 0 {
-				ctx, _ = lull.WithInbound(ctx, c.inbound)
+				ctx, _ = lull.WithInbound(ctx, c.inbound, 0)
 			}
 			n := 0
 			_, err := lull.DoHedged(ctx, d, func(context.Context) (int, error) { n++; return 0, errDown })
@@ -71,7 +73,7 @@ func TestARequestLearnsThatItsCallsGaveUp(t *testing.T) {
 		{"hedged in vain", lull.Policy{Hedge: hedge.Config{Attempts: 2}, Budget: plenty}, errDown, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, in := lull.WithInbound(context.Background(), 1)
+			ctx, in := lull.WithInbound(context.Background(), 1, 0)
 			lull.DoHedged(ctx, newDependency(t, c.policy, says), func(context.Context) (int, error) { return 0, c.err })
 			if in.GaveUp() != c.want {
 				t.Errorf("%s: %v, want %v", c.name, in.GaveUp(), c.want)
@@ -80,7 +82,7 @@ func TestARequestLearnsThatItsCallsGaveUp(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	ctx, in := lull.WithInbound(gone, 2)
+	ctx, in := lull.WithInbound(gone, 2, 0)
 	lull.Run(ctx, newDependency(t, lull.Policy{}), func(context.Context) error { return errDown })
 	if in.GaveUp() || lull.InboundFrom(ctx) != in || in.Attempt() != 2 {
 		t.Errorf("cancelled: %v; attempt %d", in.GaveUp(), in.Attempt())
@@ -88,4 +90,73 @@ func TestARequestLearnsThatItsCallsGaveUp(t *testing.T) {
 	if none := lull.InboundFrom(gone); none.Attempt() != 1 || none.GaveUp() {
 		t.Errorf("no request: attempt %d, gave up: %v", none.Attempt(), none.GaveUp())
 	}
+}
+
+// The context of a request ends when its caller's time is up, unless the response
+// has begun by then.
+func TestARequestEndsWithItsCallersTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		for _, began := range []bool{false, true} {
+			ctx, in := lull.WithInbound(context.Background(), 1, time.Second)
+			if until, ok := ctx.Deadline(); !ok || until.Sub(time.Now()) != time.Second {
+				t.Errorf("deadline %v, %v", until.Sub(start), ok)
+			}
+			child, cancel := context.WithCancel(ctx)
+			if began {
+				in.Began()
+			}
+			time.Sleep(999 * time.Millisecond)
+			if ctx.Err() != nil || child.Err() != nil {
+				t.Errorf("ended early: %v, %v", ctx.Err(), child.Err())
+			}
+			time.Sleep(2 * time.Millisecond)
+			synctest.Wait()
+			if _, bounded := ctx.Deadline(); bounded == began {
+				t.Errorf("began: %v, has a deadline: %v", began, bounded)
+			}
+			want := context.DeadlineExceeded
+			if began {
+				if ctx.Err() != nil || child.Err() != nil {
+					t.Errorf("ended although the response had begun: %v, %v", ctx.Err(), child.Err())
+				}
+				in.End()
+				synctest.Wait()
+				want = context.Canceled
+			}
+			if ctx.Err() != want || child.Err() != want {
+				t.Errorf("began: %v: ended by %v, %v; want %v", began, ctx.Err(), child.Err(), want)
+			}
+			cancel()
+		}
+		for _, none := range []time.Duration{0, -1} {
+			ctx, in := lull.WithInbound(context.Background(), 1, none)
+			if _, ok := ctx.Deadline(); ok {
+				t.Errorf("%v: has a deadline", none)
+			}
+			in.End()
+		}
+		ctx, in := lull.WithInbound(context.Background(), 1, 1<<63-1)
+		time.Sleep(time.Hour)
+		if ctx.Err() != nil {
+			t.Errorf("the longest time of all is over after an hour: %v", ctx.Err())
+		}
+		in.End()
+	})
+}
+
+// A call made for a request has no more time than its caller, and says so.
+func TestACallHasNoMoreTimeThanTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, in := lull.WithInbound(context.Background(), 1, 300*time.Millisecond)
+		defer in.End()
+		start := time.Now()
+		_, err := lull.Do(ctx, newDependency(t, lull.Policy{Attempts: 10, Budget: plenty, Breaker: breaker.Config{Off: true}}), func(ctx context.Context) (int, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})
+		if took := time.Since(start); took != 300*time.Millisecond || !errors.Is(err, lull.ErrDeadline) {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
 }

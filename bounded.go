@@ -1,0 +1,150 @@
+package lull
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// bounded is a context that ends at a time, if it was not detached before. The
+// channel and the timer are made when somebody asks for Done: whoever never does
+// (it returned at once, or failed to start) never pays for them.
+type bounded struct {
+	context.Context               // the caller's
+	d               *Dependency   // whose clock it goes by
+	until           time.Duration // when it ends; never: with the caller's
+	number          int32         // for who embeds it (here it takes no room)
+
+	mu       sync.Mutex
+	detached bool
+	err      error
+	done     chan struct{} // made by the first Done
+	timer    *time.Timer   // made with done
+	unhook   func() bool   // takes our hook off the caller's context
+	hooks    map[*func()]struct{}
+}
+
+// Deadline is the nearer of the caller's and its own.
+func (c *bounded) Deadline() (time.Time, bool) {
+	theirs, ok := c.Context.Deadline()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.until == never || c.detached {
+		return theirs, ok
+	}
+	if ours := c.d.plan.epoch.Add(c.until); !ok || ours.Before(theirs) {
+		return ours, true
+	}
+	return theirs, true
+}
+
+// Err is what ended the context: the caller, its time, or end (context.Canceled).
+func (c *bounded) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil && c.done == nil {
+		// Nobody watches yet, so look.
+		if err := c.Context.Err(); err != nil {
+			c.err = err
+		} else if c.until != never && !c.detached && c.d.Now() >= c.until {
+			c.err = context.DeadlineExceeded
+		}
+	}
+	return c.err
+}
+
+// Done makes the channel, the timer, and the hook on the caller's context.
+func (c *bounded) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.watch()
+}
+
+// watch is Done with c.mu held.
+func (c *bounded) watch() chan struct{} {
+	if c.done != nil {
+		return c.done
+	}
+	c.done = make(chan struct{})
+	if c.err != nil {
+		close(c.done)
+		return c.done
+	}
+	if c.Context.Done() != nil {
+		c.unhook = context.AfterFunc(c.Context, func() { c.cancel(c.Context.Err()) })
+	}
+	if c.until != never && !c.detached {
+		c.timer = time.AfterFunc(c.until-c.d.Now(), c.expire)
+	}
+	return c.done
+}
+
+// AfterFunc lets the context package hook children on without a goroutine each.
+func (c *bounded) AfterFunc(f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watch()
+	if c.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	if c.hooks == nil {
+		c.hooks = make(map[*func()]struct{})
+	}
+	key := &f
+	c.hooks[key] = struct{}{}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, there := c.hooks[key]
+		delete(c.hooks, key)
+		return there
+	}
+}
+
+func (c *bounded) cancel(err error) { c.close(err, true) }
+
+// close ends the context, unless it has ended or (if not always) was detached.
+func (c *bounded) close(err error, always bool) {
+	c.mu.Lock()
+	if c.err != nil || c.detached && !always {
+		c.mu.Unlock()
+		return
+	}
+	c.err = err
+	if c.done != nil {
+		close(c.done)
+	}
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	unhook, hooks := c.unhook, c.hooks
+	c.unhook, c.hooks = nil, nil
+	c.mu.Unlock()
+	if unhook != nil {
+		unhook()
+	}
+	for f := range hooks {
+		go (*f)()
+	}
+}
+
+// expire is the timer. It may have fired before detach could stop it.
+func (c *bounded) expire() { c.close(context.DeadlineExceeded, false) }
+
+// end ends it, if it was not detached: what it was for has returned.
+func (c *bounded) end() { c.close(context.Canceled, false) }
+
+// detach reports whether there is anything to release.
+func (c *bounded) detach() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return false
+	}
+	c.detached = true
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	return true
+}
