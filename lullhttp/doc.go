@@ -53,9 +53,12 @@
 //
 // # What the server sees
 //
-// From the second attempt on, the attempt's number in the header Lull-Attempt
-// ([WithAttemptHeader]), so that it can shed retries first. Trace context and all
-// else is the same for all attempts.
+// How long the attempt still waits for the response to begin, in milliseconds, in
+// the header Lull-Timeout ([WithTimeoutHeader]); nothing if nothing bounds it. And
+// from the second attempt on its number, in Lull-Attempt ([WithAttemptHeader]), so
+// that retries can be shed first. Trace context and all else is the same for all
+// attempts. [NewHandler] is the server's end of that: deadlines travel, and one layer
+// retries.
 //
 // # What is not in its hands
 //

@@ -202,3 +202,26 @@ func checkAnyHint(t *testing.T, h http.Header, status int) {
 		t.Fatalf("classifyResponse(%d, %+v) = %+v", status, hint, v)
 	}
 }
+
+// Whatever a client says, a number of an attempt is at least one, and a time is never
+// negative; what is written is read back, rounded up to the millisecond.
+func FuzzRequestHeaders(f *testing.F) {
+	f.Add("3", int64(0))
+	f.Add("attempt=2; max=3", int64(1))
+	f.Add("100m", int64(time.Hour))
+	f.Add("99999999H", int64(math.MaxInt64))
+	f.Fuzz(func(t *testing.T, s string, ns int64) {
+		h := http.Header{"Lull-Attempt": {s}, "Amz-Sdk-Request": {s}, "Grpc-Previous-Rpc-Attempts": {s}, "Grpc-Timeout": {s}, DefaultTimeoutHeader: {s}}
+		if n := ParseAttempt(h); n < 1 {
+			t.Errorf("%q is attempt %d", s, n)
+		}
+		if d, ok := ParseTimeout(h); d < 0 || !ok && d != 0 {
+			t.Errorf("%q leaves %v, %v", s, d, ok)
+		}
+		d := time.Duration(ns)
+		got, ok := ParseTimeout(http.Header{DefaultTimeoutHeader: {FormatTimeout(d)}})
+		if !ok || got < d || d > 0 && got-d >= time.Millisecond && got != math.MaxInt64 || d <= 0 && got != 0 {
+			t.Errorf("%v is read as %v, %v", d, got, ok)
+		}
+	})
+}

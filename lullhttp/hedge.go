@@ -25,7 +25,7 @@ func (r *race) exchange(slot int) *exchange {
 // Attempt, Discard and Err make it a lull.Hedgeable.
 func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	if slot > 0 {
-		r.others[slot-1] = &exchange{t: r.first.t, req: r.first.req, tried: r.first.tried, attempts: slot}
+		r.others[slot-1] = &exchange{t: r.first.t, req: r.first.req, tried: r.first.tried, attempts: slot, above: r.first.above}
 	}
 	return r.exchange(slot).attempt(ctx)
 }

@@ -21,6 +21,7 @@ type options struct {
 	wiring        []lull.Option
 	operation     func(*http.Request) string // nil: the method
 	attemptHeader string                     // canonical; empty: not sent
+	timeoutHeader string                     // the same
 	makeKey       func() string
 	statuses      map[int]lull.Kind
 	problems      map[string]lull.Kind
@@ -29,7 +30,7 @@ type options struct {
 }
 
 func defaultOptions() options {
-	return options{attemptHeader: DefaultAttemptHeader}
+	return options{attemptHeader: DefaultAttemptHeader, timeoutHeader: DefaultTimeoutHeader}
 }
 
 // An Option wires a Transport. It fails if what it was given makes no sense.
@@ -97,15 +98,31 @@ func WithOperation(name func(*http.Request) string) Option {
 // instead of DefaultAttemptHeader; an empty name sends none.
 func WithAttemptHeader(name string) Option {
 	return func(t *Transport) error {
-		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		for _, r := range name {
-			if r <= ' ' || r > '~' || r == ':' {
-				return fmt.Errorf("lullhttp: WithAttemptHeader(%q): want a header name of letters, digits and dashes", name)
-			}
-		}
-		t.attemptHeader = canonical
-		return nil
+		var err error
+		t.attemptHeader, err = headerName("WithAttemptHeader", name)
+		return err
 	}
+}
+
+// WithTimeoutHeader sends what is left of the attempt's time, in milliseconds, in the
+// named header instead of DefaultTimeoutHeader; an empty name sends none. Attempts
+// that nothing bounds in time say nothing.
+func WithTimeoutHeader(name string) Option {
+	return func(t *Transport) error {
+		var err error
+		t.timeoutHeader, err = headerName("WithTimeoutHeader", name)
+		return err
+	}
+}
+
+// headerName is the canonical form of a header's name; empty for none.
+func headerName(option, name string) (string, error) {
+	for _, r := range name {
+		if r <= ' ' || r > '~' || r == ':' {
+			return "", fmt.Errorf("lullhttp: %s(%q): want a header name of letters, digits and dashes", option, name)
+		}
+	}
+	return textproto.CanonicalMIMEHeaderKey(name), nil
 }
 
 // WithIdempotencyKeys makes an Idempotency-Key for each call by POST or PATCH

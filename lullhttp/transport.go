@@ -92,7 +92,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errors.New("lullhttp: a request needs a URL")
 	}
 	d := t.Dependency(req)
-	x := exchange{t: t, req: req, key: t.newKey(req)}
+	x := exchange{t: t, req: req, key: t.newKey(req), above: lull.InboundFrom(req.Context()).Attempt() - 1}
 	spec := lull.Spec{
 		Operation:     t.nameOf(req),
 		NotIdempotent: !idempotent(req) && x.key == "",
@@ -142,6 +142,7 @@ type exchange struct {
 	req      *http.Request
 	key      string // Idempotency-Key made for this call, if any
 	attempts int
+	above    int // retries of the request that a server makes this call for
 	resp     *http.Response
 	err      error
 
@@ -153,11 +154,13 @@ type exchange struct {
 	detached lull.Detached
 }
 
-// outgoing is a copy of the request, and the wrapper of the response's body that
-// goes with it: made together, since each costs an allocation.
+// outgoing is a copy of the request, the values of the headers that it has beside
+// the caller's, and the wrapper of the response's body that goes with it: made
+// together, since each costs an allocation.
 type outgoing struct {
-	req  http.Request
-	body releasingBody
+	req    http.Request
+	values [3]string
+	body   releasingBody
 }
 
 // attempt sends the request once more.
@@ -211,22 +214,31 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 // a copy: the caller's is never changed.
 func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	req := x.req
-	number := x.attempts > 1 && x.t.attemptHeader != ""
-	if x.attempts == 1 && x.key == "" && x.tried == nil && ctx == req.Context() {
+	number, left := "", ""
+	if n := x.attempts + x.above; n > 1 && x.t.attemptHeader != "" {
+		number = strconv.Itoa(n)
+	}
+	if x.t.timeoutHeader != "" {
+		if until, bounded := ctx.Deadline(); bounded {
+			left = FormatTimeout(time.Until(until))
+		}
+	}
+	adds := number != "" || left != "" || x.key != ""
+	if x.attempts == 1 && !adds && x.tried == nil && ctx == req.Context() {
 		return req, nil
 	}
 	x.out = &outgoing{req: *req.WithContext(ctx)}
 	out := &x.out.req
-	if number || x.key != "" {
+	if adds {
 		out.Header = req.Header.Clone()
 		if out.Header == nil {
-			out.Header = make(http.Header, 2)
+			out.Header = make(http.Header, 3)
 		}
-		if number {
-			out.Header[x.t.attemptHeader] = []string{strconv.Itoa(x.attempts)}
-		}
-		if x.key != "" {
-			out.Header[headerIdempotencyKey] = []string{x.key}
+		x.out.values = [...]string{number, left, x.key}
+		for i, key := range [...]string{x.t.attemptHeader, x.t.timeoutHeader, headerIdempotencyKey} {
+			if x.out.values[i] != "" {
+				out.Header[key] = x.out.values[i : i+1 : i+1]
+			}
 		}
 	}
 	if x.attempts > 1 && req.GetBody != nil && req.Body != nil && req.Body != http.NoBody {

@@ -1,0 +1,102 @@
+package response
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// What a handler does is seen once, with the status that its client sees, before the
+// header is sent.
+func TestBeginsOnceWithTheStatusThatIsSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		handle func(w http.ResponseWriter)
+		status int
+		body   string
+	}{
+		"nothing":     {func(http.ResponseWriter) {}, 0, ""},
+		"write":       {func(w http.ResponseWriter) { fmt.Fprint(w, "a"); fmt.Fprint(w, "b") }, 200, "ab"},
+		"string":      {func(w http.ResponseWriter) { io.WriteString(w, "a") }, 200, "a"},
+		"copy":        {func(w http.ResponseWriter) { io.Copy(w, strings.NewReader("abc")) }, 200, "abc"},
+		"status":      {func(w http.ResponseWriter) { w.WriteHeader(503); w.Write([]byte("x")) }, 503, "x"},
+		"early hints": {func(w http.ResponseWriter) { w.WriteHeader(103); w.WriteHeader(404) }, 404, ""},
+		"flush":       {func(w http.ResponseWriter) { w.(http.Flusher).Flush(); w.Write([]byte("x")) }, 200, "x"},
+		"controller":  {func(w http.ResponseWriter) { http.NewResponseController(w).Flush() }, 200, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begun := 0
+			var seen *Writer
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				seen = &Writer{ResponseWriter: w, Begin: func(int) { begun++; w.Header().Set("Added", "late") }}
+				c.handle(seen)
+			}))
+			defer s.Close()
+			resp, err := http.Get(s.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			want, calls, added := c.status, 1, "late"
+			if c.status == 0 {
+				want, calls, added = 200, 0, ""
+			}
+			if resp.StatusCode != want || string(body) != c.body || resp.Header.Get("Added") != added {
+				t.Errorf("the client got %d %q, Added: %q", resp.StatusCode, body, resp.Header.Get("Added"))
+			}
+			if begun != calls || seen.Status() != c.status || seen.Begun() != (calls > 0) {
+				t.Errorf("begun %d times, with status %d (%v); want %d", begun, seen.Status(), seen.Begun(), c.status)
+			}
+		})
+	}
+}
+
+func TestHijack(t *testing.T) {
+	var seen *Writer
+	statuses := make(chan int, 2)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		seen = &Writer{ResponseWriter: w, Begin: func(n int) { statuses <- n }}
+		conn, _, err := http.NewResponseController(seen).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		io.WriteString(conn, "HTTP/1.1 418 I'm a teapot\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		conn.Close()
+	}))
+	defer s.Close()
+	resp, err := http.Get(s.URL)
+	if err != nil || resp.StatusCode != 418 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	if len(statuses) != 1 || <-statuses != 0 || seen.Status() != 0 || !seen.Begun() {
+		t.Errorf("%d calls, status %d, begun %v", len(statuses), seen.Status(), seen.Begun())
+	}
+}
+
+// Without the means beneath, nothing is pretended.
+func TestWhatIsBeneathCannot(t *testing.T) {
+	bare := struct{ http.ResponseWriter }{httptest.NewRecorder()}
+	w := &Writer{ResponseWriter: bare}
+	if _, _, err := w.Hijack(); err == nil || w.Begun() {
+		t.Errorf("hijacked: %v, begun %v", err, w.Begun())
+	}
+	if err := w.Push("/", nil); err != http.ErrNotSupported {
+		t.Errorf("pushed: %v", err)
+	}
+	if err := w.FlushError(); err == nil {
+		t.Error("flushed")
+	}
+	var (
+		_ http.Hijacker                               = w
+		_ http.Pusher                                 = w
+		_ io.ReaderFrom                               = w
+		_ interface{ Unwrap() http.ResponseWriter }   = w
+		_ func() (net.Conn, *bufio.ReadWriter, error) = w.Hijack
+	)
+}

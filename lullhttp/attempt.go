@@ -1,0 +1,55 @@
+package lullhttp
+
+import (
+	"math"
+	"net/http"
+	"strings"
+)
+
+// attemptHeaders are the fields in which clients say which attempt a request is, in
+// canonical form.
+var attemptHeaders = [...]struct {
+	key   string
+	first int    // what a first attempt is called
+	param string // the value is a list of name=value, and this is the name
+}{
+	{DefaultAttemptHeader, 1, ""},
+	{"X-Envoy-Attempt-Count", 1, ""},
+	{"Grpc-Previous-Rpc-Attempts", 0, ""},
+	{"Amz-Sdk-Request", 1, "attempt"}, // AWS SDKs: attempt=2; max=3
+	{"X-Stainless-Retry-Count", 0, ""},
+}
+
+// ParseAttempt tells which attempt of its client a request is, from 1, by what
+// clients send: Lull-Attempt, X-Envoy-Attempt-Count (Envoy), Grpc-Previous-Rpc-Attempts
+// (gRFC A6), Amz-Sdk-Request (AWS SDKs), X-Stainless-Retry-Count (OpenAI, Anthropic
+// and others). Where several say so the highest counts: each layer knows of its own
+// retries only. A request that says nothing, or nothing that can be understood, is a
+// first attempt. Header keys must be canonical, as net/http makes them.
+//
+// It is the client's word: whoever sends the number gains nothing by a higher one.
+func ParseAttempt(h http.Header) int {
+	n := 1
+	for i := range attemptHeaders {
+		f := &attemptHeaders[i]
+		for _, v := range h[f.key] {
+			if f.param != "" {
+				v = parameter(v, f.param)
+			}
+			if d, ok := parseDigits(v, 1); ok {
+				n = max(n, int(min(d, math.MaxInt32-1))+1-f.first)
+			}
+		}
+	}
+	return n
+}
+
+// parameter is the value of the named member of a list such as "attempt=2; max=3".
+func parameter(list, name string) string {
+	for part := range strings.SplitSeq(list, ";") {
+		if key, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && strings.EqualFold(key, name) {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,362 @@
+package lullhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+func newHandler(t testing.TB, f http.HandlerFunc, opts ...lullhttp.HandlerOption) http.HandlerFunc {
+	t.Helper()
+	h, err := lullhttp.NewHandler(f, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.ServeHTTP
+}
+
+// What is left of an attempt's time is the time of the work for it: of its timeout,
+// of the call's deadline, of its caller's.
+func TestTheServerHasTheClientsTime(t *testing.T) {
+	p := eager
+	p.AttemptTimeout, p.Deadline = 300*ms, 500*ms
+	var mu sync.Mutex // the first attempt's work ends beside the second's
+	var left []time.Duration
+	var ended []error
+	handle := newHandler(t, func(w http.ResponseWriter, r *http.Request) {
+		until, _ := r.Context().Deadline()
+		mu.Lock()
+		left = append(left, time.Until(until))
+		mu.Unlock()
+		<-r.Context().Done()
+		mu.Lock()
+		ended = append(ended, r.Context().Err())
+		mu.Unlock()
+		time.Sleep(ms) // or the answer comes in the same instant
+	})
+	for name, c := range map[string]struct {
+		caller time.Duration
+		want   []time.Duration
+	}{
+		"attempt, then call": {0, []time.Duration{300 * ms, 200 * ms}},
+		"the caller's":       {250 * ms, []time.Duration{250 * ms}},
+	} {
+		left, ended = nil, nil
+		inBubble(t, p, handle, func(t *testing.T, cl *http.Client, _ *pipes) {
+			ctx, cancel := context.Background(), func() {}
+			if c.caller > 0 {
+				ctx, cancel = context.WithTimeout(ctx, c.caller)
+			}
+			defer cancel()
+			req, _ := http.NewRequestWithContext(ctx, "GET", host, nil)
+			if _, err := cl.Do(req); !errors.Is(err, lull.ErrDeadline) {
+				t.Errorf("%s: %v", name, err)
+			}
+			time.Sleep(time.Second)
+		})
+		if fmt.Sprint(left) != fmt.Sprint(c.want) {
+			t.Errorf("%s: the server had %v, want %v", name, left, c.want)
+		}
+		for _, err := range ended {
+			if err == nil {
+				t.Errorf("%s: not ended", name)
+			}
+		}
+	}
+}
+
+// The client's timeout is for the beginning of the response. Work that goes on after
+// that is not cut off; work before it is.
+func TestTheTimeIsForTheBeginningOfTheResponse(t *testing.T) {
+	p := eager
+	p.Attempts, p.AttemptTimeout = 1, 100*ms
+	inBubble(t, p, newHandler(t, func(w http.ResponseWriter, r *http.Request) {
+		w.(http.Flusher).Flush()
+		time.Sleep(time.Second)
+		if r.Context().Err() != nil {
+			t.Errorf("the rest of the response was cut off: %v", r.Context().Err())
+		}
+		io.WriteString(w, "the rest")
+	}), func(t *testing.T, cl *http.Client, _ *pipes) {
+		resp, err := cl.Get(host)
+		if got := read(t, resp, err); got != "the rest" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// The headers that are sent: the time from the first attempt on, and nothing about it
+// where nothing bounds the attempt, or where it is switched off.
+func TestTheTimeIsSent(t *testing.T) {
+	free := eager
+	free.AttemptTimeout, free.Deadline = lull.NoTimeout, lull.NoTimeout
+	second := eager
+	second.AttemptTimeout = time.Second
+	for _, c := range []struct {
+		name   string
+		policy lull.Policy
+		opts   []lullhttp.Option
+		header string
+		want   string
+	}{
+		{"default", second, nil, lullhttp.DefaultTimeoutHeader, "1000"},
+		{"another header", second, []lullhttp.Option{lullhttp.WithTimeoutHeader("x-time-left")}, "X-Time-Left", "1000"},
+		{"off", second, []lullhttp.Option{lullhttp.WithTimeoutHeader("")}, lullhttp.DefaultTimeoutHeader, ""},
+		{"no timeout", free, nil, lullhttp.DefaultTimeoutHeader, ""},
+	} {
+		var got []string
+		inBubble(t, c.policy, func(w http.ResponseWriter, r *http.Request) {
+			got = append(got, r.Header.Get(c.header))
+		}, func(t *testing.T, cl *http.Client, _ *pipes) {
+			req, _ := http.NewRequest("GET", host, nil)
+			resp, err := cl.Do(req)
+			read(t, resp, err)
+			if len(req.Header) > 0 {
+				t.Errorf("%s: the caller's request was changed: %v", c.name, req.Header)
+			}
+		}, c.opts...)
+		if len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s: %s is %q, want %q", c.name, c.header, got, c.want)
+		}
+	}
+	if _, err := lullhttp.New(lull.Policy{}, lullhttp.WithTimeoutHeader("no good")); err == nil {
+		t.Error("a header with a space in its name")
+	}
+}
+
+// Work whose caller has gone is not started.
+func TestWorkOfNobodyIsNotStarted(t *testing.T) {
+	ran := false
+	h := newHandler(t, func(http.ResponseWriter, *http.Request) { ran = true })
+	req := httptest.NewRequest("GET", "/", nil)
+	req.Header.Set(lullhttp.DefaultTimeoutHeader, "0")
+	w := httptest.NewRecorder()
+	if h(w, req); ran || w.Code != 503 {
+		t.Errorf("no time left: ran: %v, %d", ran, w.Code)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	w = httptest.NewRecorder()
+	if h(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx)); ran || w.Code != 503 {
+		t.Errorf("gone: ran: %v, %d", ran, w.Code)
+	}
+	for _, header := range []string{"", "-1", "soon", "1.5", " 5"} {
+		ran = false
+		req.Header.Set(lullhttp.DefaultTimeoutHeader, header)
+		if h(httptest.NewRecorder(), req); !ran {
+			t.Errorf("%q: not run", header)
+		}
+	}
+}
+
+func TestTimeOfRequests(t *testing.T) {
+	for _, c := range []struct {
+		opts    []lullhttp.HandlerOption
+		headers string
+		want    time.Duration // 0: none
+	}{
+		{nil, "", 0},
+		{nil, "Lull-Timeout: 1500", 1500 * ms},
+		{nil, "Lull-Timeout: 1500\nX-Envoy-Expected-Rq-Timeout-Ms: 700", 700 * ms},
+		{nil, "Grpc-Timeout: 2S", 2 * time.Second},
+		{nil, "Grpc-Timeout: 2S\nLull-Timeout: 100", 100 * ms},
+		{nil, "Grpc-Timeout: 123456789S", 0}, // nine digits are too many
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second)}, "", time.Second},
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second)}, "Lull-Timeout: 1500", time.Second},
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second)}, "Lull-Timeout: 500", 500 * ms},
+		{[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("x-left")}, "X-Left: 500\nLull-Timeout: 100", 500 * ms},
+		{[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("")}, "Lull-Timeout: 100\nGrpc-Timeout: 1S", 0},
+	} {
+		var got time.Duration
+		h := newHandler(t, func(_ http.ResponseWriter, r *http.Request) {
+			if until, ok := r.Context().Deadline(); ok {
+				got = time.Until(until)
+			}
+		}, c.opts...)
+		req := httptest.NewRequest("GET", "/", nil)
+		for line := range strings.Lines(c.headers) {
+			k, v, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			req.Header.Add(k, v)
+		}
+		h(httptest.NewRecorder(), req)
+		if got > c.want || got < c.want-c.want/2 { // the clock is a real one
+			t.Errorf("%q: %v, want %v", c.headers, got, c.want)
+		}
+	}
+}
+
+func TestParseAttempt(t *testing.T) {
+	for headers, want := range map[string]int{
+		"":                                            1,
+		"Lull-Attempt: 3":                             3,
+		"Lull-Attempt: 0":                             1,
+		"Lull-Attempt: -2":                            1,
+		"Lull-Attempt: two":                           1,
+		"Lull-Attempt: 99999999999999999999999":       1<<31 - 2,
+		"X-Envoy-Attempt-Count: 1":                    1,
+		"X-Envoy-Attempt-Count: 2":                    2,
+		"Grpc-Previous-Rpc-Attempts: 0":               1,
+		"Grpc-Previous-Rpc-Attempts: 2":               3,
+		"Amz-Sdk-Request: attempt=2; max=3":           2,
+		"Amz-Sdk-Request: ttl=x;max=3;Attempt=4":      4,
+		"Amz-Sdk-Request: max=3":                      1,
+		"X-Stainless-Retry-Count: 0":                  1,
+		"X-Stainless-Retry-Count: 1":                  2,
+		"Lull-Attempt: 2\nX-Envoy-Attempt-Count: 3":   3,
+		"Lull-Attempt: 4\nX-Stainless-Retry-Count: 1": 4,
+	} {
+		h := http.Header{}
+		for line := range strings.Lines(headers) {
+			k, v, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			h.Add(k, v)
+		}
+		if got := lullhttp.ParseAttempt(h); got != want {
+			t.Errorf("%q: %d, want %d", headers, got, want)
+		}
+	}
+}
+
+// A failure that was retried below says so, and one that was not does not; what the
+// handler says itself stands.
+func TestWhatWasRetriedBelowSaysSo(t *testing.T) {
+	down, err := lull.NewDependency("down", eager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fail := func(r *http.Request) {
+		lull.Run(r.Context(), down, func(context.Context) error { return lull.Transient(errors.New("down")) })
+	}
+	for _, c := range []struct {
+		name   string
+		handle func(http.ResponseWriter, *http.Request)
+		opts   []lullhttp.HandlerOption
+		want   string
+	}{
+		{"retried in vain", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(503) }, nil, "false"},
+		{"and said nothing of it", func(w http.ResponseWriter, r *http.Request) { fail(r) }, nil, ""},
+		{"or blamed the client", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(409) }, nil, ""},
+		{"its own fault", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) }, nil, ""},
+		{"says otherwise", func(w http.ResponseWriter, r *http.Request) {
+			fail(r)
+			w.Header().Set("X-Should-Retry", "true")
+			w.WriteHeader(503)
+		}, nil, "true"},
+		{"names a wait", func(w http.ResponseWriter, r *http.Request) {
+			fail(r)
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(503)
+		}, nil, ""},
+		{"passed on", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(503) }, []lullhttp.HandlerOption{lullhttp.PassRetriesOn()}, ""},
+	} {
+		w := httptest.NewRecorder()
+		newHandler(t, c.handle, c.opts...)(w, httptest.NewRequest("GET", "/", nil))
+		if got := w.Result().Header.Get("X-Should-Retry"); got != c.want {
+			t.Errorf("%s: X-Should-Retry: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestHandlerOptions(t *testing.T) {
+	none := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	if _, err := lullhttp.NewHandler(nil); err == nil {
+		t.Error("no handler")
+	}
+	for want, o := range map[string]lullhttp.HandlerOption{
+		"LimitTimeout(0s)":       lullhttp.LimitTimeout(0),
+		`ReadTimeoutFrom("a b")`: lullhttp.ReadTimeoutFrom("a b"),
+		"ReadAttemptWith(nil)":   lullhttp.ReadAttemptWith(nil),
+	} {
+		if _, err := lullhttp.NewHandler(none, nil, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	attempt := 0
+	h := newHandler(t, func(_ http.ResponseWriter, r *http.Request) { attempt = lull.InboundFrom(r.Context()).Attempt() },
+		lullhttp.ReadAttemptWith(func(*http.Request) int { return 7 }))
+	if h(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)); attempt != 7 {
+		t.Errorf("attempt %d", attempt)
+	}
+}
+
+// chain is servers that call one another, the last of which is down, and the number
+// of requests that reach it.
+func chain(t *testing.T, layers int, p lull.Policy, opts ...lullhttp.HandlerOption) (url string, leaf *atomic.Int64) {
+	leaf = new(atomic.Int64)
+	handle := func(w http.ResponseWriter, _ *http.Request) {
+		leaf.Add(1)
+		w.WriteHeader(503)
+	}
+	for range layers {
+		s := httptest.NewServer(newHandler(t, handle, opts...))
+		t.Cleanup(s.Close)
+		next, err := lullhttp.NewClient(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		handle = func(w http.ResponseWriter, r *http.Request) {
+			req, _ := http.NewRequestWithContext(r.Context(), "GET", s.URL, nil)
+			resp, err := next.Do(req)
+			if err != nil {
+				w.WriteHeader(502)
+				return
+			}
+			resp.Body.Close()
+			w.WriteHeader(resp.StatusCode)
+		}
+		url = s.URL
+	}
+	return url, leaf
+}
+
+// Three servers, of which the last is down, and a client: with four attempts in each
+// layer that retries 4 × 4 × 4 requests reach the leaf for each call, and with the
+// zero policy hardly more than one.
+func TestOneLayerRetries(t *testing.T) {
+	const calls = 200
+	naive := lull.Policy{
+		Attempts: 4, Nested: lull.NestedAlways, Timeouts: lull.TimeoutsAlways,
+		Backoff: eager.Backoff, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
+	}
+	// As it comes, but without the breaker, so that all calls are made. Then each
+	// process still has two retries that nobody earned.
+	ours := lull.Policy{Backoff: eager.Backoff, Breaker: breaker.Config{Off: true}}
+	flight := func(name string, p lull.Policy, calls int, opts ...lullhttp.HandlerOption) float64 {
+		url, leaf := chain(t, 3, p, opts...)
+		client, err := lullhttp.NewClient(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range calls {
+			resp, err := client.Get(url)
+			if read(t, resp, err); resp.StatusCode != 503 {
+				t.Fatalf("%s: status %d", name, resp.StatusCode)
+			}
+		}
+		perCall := float64(leaf.Load()) / float64(calls)
+		t.Logf("%-30s %6.2f attempts at the leaf for each call", name, perCall)
+		return perCall
+	}
+	if got := flight("four attempts in each layer", naive, 5, lullhttp.PassRetriesOn()); got != 64 {
+		t.Errorf("naive: %v attempts a call, want 4 × 4 × 4", got)
+	}
+	// Even so, the server's word alone holds it to one layer.
+	if got := flight("the same, and servers say so", naive, 5); got != 4 {
+		t.Errorf("one layer of four: %v attempts a call, want 4", got)
+	}
+	if got := flight("lull", ours, calls); got > 1.1+2.0/calls {
+		t.Errorf("lull: %v attempts a call, want at most 1.1 and two retries in stock", got)
+	}
+}

@@ -1,0 +1,69 @@
+package lullhttp
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DefaultTimeoutHeader is the request header that says how long the client still
+// waits for the response to begin, in milliseconds. It is a time that is left and
+// not a moment, since clocks differ; what the request takes on its way is not
+// counted, as with grpc-timeout.
+const DefaultTimeoutHeader = "Lull-Timeout"
+
+// FormatTimeout is d as a value of DefaultTimeoutHeader: in milliseconds, rounded
+// up, since who gives up early wastes the work that has been done.
+func FormatTimeout(d time.Duration) string {
+	if d <= 0 {
+		return "0"
+	}
+	ms := d / time.Millisecond
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	return strconv.FormatInt(int64(ms), 10)
+}
+
+// ParseTimeout tells how long the client of a request still waits for the response
+// to begin, from Lull-Timeout, X-Envoy-Expected-Rq-Timeout-Ms (Envoy) and
+// Grpc-Timeout; where several say so the shortest counts. What is malformed says
+// nothing. Zero is an answer: its time is up. Header keys must be canonical.
+func ParseTimeout(h http.Header) (time.Duration, bool) {
+	return parseTimeout(h, DefaultTimeoutHeader)
+}
+
+func parseTimeout(h http.Header, ours string) (left time.Duration, ok bool) {
+	for _, key := range [...]string{ours, "X-Envoy-Expected-Rq-Timeout-Ms"} {
+		for _, v := range h[key] {
+			if d, is := parseDigits(v, time.Millisecond); is && (!ok || d < left) {
+				left, ok = d, true
+			}
+		}
+	}
+	for _, v := range h["Grpc-Timeout"] {
+		if d, is := parseGRPCTimeout(v); is && (!ok || d < left) {
+			left, ok = d, true
+		}
+	}
+	return left, ok
+}
+
+var grpcUnits = [...]struct {
+	letter string
+	unit   time.Duration
+}{
+	{"H", time.Hour}, {"M", time.Minute}, {"S", time.Second},
+	{"m", time.Millisecond}, {"u", time.Microsecond}, {"n", time.Nanosecond},
+}
+
+// parseGRPCTimeout reads 1*8DIGIT and a unit (PROTOCOL-HTTP2 of gRPC).
+func parseGRPCTimeout(v string) (time.Duration, bool) {
+	for _, u := range grpcUnits {
+		if digits, ok := strings.CutSuffix(v, u.letter); ok && len(digits) <= 8 {
+			return parseDigits(digits, u.unit)
+		}
+	}
+	return 0, false
+}
