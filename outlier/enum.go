@@ -90,7 +90,7 @@ const (
 	// always_eject_one_host. The default. It is held to when the set shrinks, too:
 	// those that would be the first to come back then come back at once.
 	AtLeastOne Limit = iota
-	// RoundDown is Envoy since 1.31. The limit is for new ejections: nobody comes
+	// RoundDown is Envoy since 1.28. The limit is for new ejections: nobody comes
 	// back because the set has shrunk.
 	RoundDown
 	// RoundUp is Envoy before that, and gRPC: one may be ejected while fewer are

@@ -216,3 +216,39 @@ func TestEnforceIsAChance(t *testing.T) {
 		t.Errorf("%d of %d are ejected, want about 900", got, n)
 	}
 }
+
+// Envoy's multiplier grows while multiplier × base < max + base: one beyond the one
+// that reaches the longest ejection. So from there the next ejection is as long
+// after two quiet intervals, and shorter only after three.
+func TestEnvoyMultiplierGoesOneBeyond(t *testing.T) {
+	const base, longest = 10 * time.Second, 300 * time.Second
+	for quiet := range 6 {
+		c := EnvoyDefaults()
+		c.BaseEjection, c.MaxEjection, c.MaxEjected = base, longest, 100
+		s := must(t, c)
+		s.Update(0, keys(1))
+		var now time.Duration
+		multiplier := time.Duration(0)
+		eject := func() time.Duration {
+			if multiplier*base < longest+base {
+				multiplier++
+			}
+			calls(t, s, now, keys(1)[0], 5, FiveXX)
+			from := now
+			now = s.Status(now)[0].Until
+			sweep(s, now)
+			return now - from
+		}
+		for range 40 {
+			eject()
+		}
+		for range quiet {
+			now += c.Interval
+			sweep(s, now)
+			multiplier--
+		}
+		if got, want := eject(), min(multiplier*base, longest); got != want {
+			t.Errorf("after %d quiet intervals: ejected for %v, want %v", quiet, got, want)
+		}
+	}
+}

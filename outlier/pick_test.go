@@ -75,7 +75,7 @@ func TestEqualsAreChosenEqually(t *testing.T) {
 			s.Update(0, keys(6))
 			r := rand.New(rand.NewPCG(1, 1))
 			got := map[string]int{}
-			rounds := 60_000 / slower
+			rounds := 30_000 / slower
 			for range rounds {
 				var not Tried
 				for _, key := range keys(6)[:tried] {
@@ -340,4 +340,46 @@ func TestNilSource(t *testing.T) {
 			t.Errorf("three attempts of a call went to %v", seen)
 		}
 	})
+}
+
+// How long successes took is a mean in which each new one weighs an eighth.
+func TestLeastTimeLearns(t *testing.T) {
+	var h host
+	want := 0.0
+	for i, d := range []time.Duration{80 * ms, 80 * ms, 8 * ms, 8 * ms, 800 * ms, 0, -5, time.Hour} {
+		h.learn(d)
+		took := max(float64(d), 1)
+		if i == 0 {
+			want = took
+		}
+		want = want*7/8 + took/8
+		if got := math.Float64frombits(h.took.Load()); math.Abs(got-want) > 1e-9*want {
+			t.Errorf("after %d: %v, want %v", i+1, got, want)
+		}
+	}
+}
+
+// After an interval and more without any call nothing is known of anybody.
+func TestLeastTimeForgetsAllInAPause(t *testing.T) {
+	s := must(t, Config{Choice: LeastTime})
+	s.Update(0, []string{"near", "far"})
+	took := map[string]time.Duration{"near": 10 * ms, "far": 2 * time.Second}
+	flight{s, 20, 0, 20 * time.Second, func(key string, _ time.Duration, _ *rand.Rand) (Outcome, time.Duration) {
+		return Success, took[key]
+	}, 1}.fly(t)
+	share := func(now time.Duration) (n int) {
+		for range 1000 {
+			e, _ := s.Pick(now, dice.Uint64, nil)
+			n += b2i(e.Key() == "far")
+			s.Done(now, e, Neutral, nil)
+		}
+		return n
+	}
+	// All calls have ended by then, and the latest have not been forgotten.
+	if n := share(25 * time.Second); n > 0 {
+		t.Errorf("known to be far: %d of 1000 calls", n)
+	}
+	if n := share(50 * time.Second); n < 400 || n > 600 {
+		t.Errorf("after a pause: %d of 1000 calls, want half", n)
+	}
 }

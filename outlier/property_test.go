@@ -15,6 +15,7 @@ import (
 //   - every call gets an endpoint, a healthy one but when it must open;
 //   - loads add up.
 func TestProperties(t *testing.T) {
+	t.Parallel()
 	ejections := 0
 	for seed := range uint64(600 / slower) {
 		r := rand.New(rand.NewPCG(seed, 9))

@@ -224,3 +224,31 @@ func TestStripesStayWhileThereAreManyCalls(t *testing.T) {
 		t.Error("no stripes")
 	}
 }
+
+// A row is found once, whoever else makes it longer meanwhile, and as long as the
+// rule says.
+func TestRaceARowIsFoundOnce(t *testing.T) {
+	const goroutines, rounds = 4, 50_000
+	var found atomic.Int64
+	c := Config{Unconditional: true, MaxEjected: 100, Limit: RoundUp, Enforce: Enforce{Consecutive: -1}, Statistic: NoStatistic}
+	s := must(t, c, func(c Change) {
+		found.Add(1)
+		if c.Kind != Spared || c.Calls != DefaultConsecutive {
+			t.Errorf("%+v", c)
+		}
+	})
+	s.Update(0, keys(1))
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range rounds {
+				e, _ := s.Pick(0, nil, nil)
+				s.Done(0, e, FiveXX, nil)
+			}
+		})
+	}
+	wg.Wait()
+	if n := found.Load(); n == 0 || n > goroutines*rounds/DefaultConsecutive {
+		t.Errorf("%d rows in %d failures", n, goroutines*rounds)
+	}
+}

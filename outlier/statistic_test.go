@@ -68,8 +68,9 @@ func TestEvidence(t *testing.T) {
 // What evidence promises: where both have the same share of failures it exceeds x no
 // more often than once in e^x times.
 func TestEvidenceIsRareByChance(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 4))
-	n := 40_000 / slower
+	n := 20_000 / slower
 	for _, p := range []float64{0.01, 0.1, 0.5} {
 		for _, size := range [][2]int64{{50, 50}, {20, 400}, {400, 20}} {
 			over := map[int]int{}
@@ -221,4 +222,24 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// A failure is counted in two steps, and whoever looks between them sees it by half.
+func TestResultsThatAreCountedByHalf(t *testing.T) {
+	for _, v := range []struct {
+		t     tally
+		local bool
+		want  odds
+	}{
+		{tally{10, 3, 2}, false, odds{8, 3}},
+		{tally{10, 3, 2}, true, odds{10, 2}},
+		{tally{1, 2, 0}, false, odds{1, 1}},
+		{tally{1, 0, 2}, true, odds{1, 1}},
+		{tally{1, 0, 2}, false, odds{0, 0}},
+		{tally{-1, -1, 0}, false, odds{0, 0}},
+	} {
+		if got := v.t.of(v.local); got != v.want {
+			t.Errorf("%+v, local %v: %+v, want %+v", v.t, v.local, got, v.want)
+		}
+	}
 }

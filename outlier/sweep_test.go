@@ -165,3 +165,43 @@ func TestTimeRunsBackwards(t *testing.T) {
 		}
 	}
 }
+
+// Quiet time counts in full, whether calls come meanwhile or not: for each whole
+// Interval since it came back an endpoint's next ejection is a step shorter.
+func TestQuietTimeIsCountedInFull(t *testing.T) {
+	const interval = DefaultInterval
+	for _, v := range []struct {
+		name string
+		at   []time.Duration // calls come then, since it is back
+		want int64           // times BaseEjection
+	}{
+		{"at once", nil, 4},
+		{"all the time", []time.Duration{interval / 2, interval - 1, interval - 1}, 4},
+		{"one interval", []time.Duration{interval}, 3},
+		{"two and a half, then a half", []time.Duration{5 * interval / 2, 3*interval - 1}, 2},
+		{"two and a half, then a half and more", []time.Duration{5 * interval / 2, 3 * interval}, 1},
+		{"an hour", []time.Duration{time.Hour}, 1},
+	} {
+		var last Change
+		s := must(t, Config{Unconditional: true, Jitter: -1}, func(c Change) { last = c })
+		s.Update(0, keys(2))
+		now := time.Duration(0)
+		for range 3 {
+			calls(t, s, now, keys(1)[0], 5, FiveXX)
+			now = last.Until
+			sweep(s, now)
+		}
+		if last.Kind != Returned || last.At != now {
+			t.Fatalf("%+v, want a return at %v", last, now)
+		}
+		later := now
+		for _, d := range v.at {
+			later = now + d
+			sweep(s, later)
+		}
+		calls(t, s, later, keys(1)[0], 5, FiveXX)
+		if got := last.Until - last.At; last.Kind != Ejected || got != time.Duration(v.want)*DefaultBaseEjection {
+			t.Errorf("%s: ejected for %v, want %d times the base", v.name, got, v.want)
+		}
+	}
+}

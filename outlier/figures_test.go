@@ -1,0 +1,74 @@
+package outlier
+
+import (
+	"testing"
+	"time"
+)
+
+// The package comment gives these figures.
+
+// How many failures in a row eject a dead endpoint whose n-1 peers are well: the more
+// calls there are the longer rows come by chance, and the more peers there are the
+// sooner it is clear that it is none.
+func TestHowLongARowMustBe(t *testing.T) {
+	for _, v := range []struct {
+		n, calls int // in the last interval, to all
+		want     int64
+	}{
+		{2, 100, 10}, {2, 1000, 12}, {2, 10_000, 14},
+		{3, 100, 8}, {3, 1000, 9}, {3, 10_000, 10},
+		{10, 100, 5}, {10, 1000, 6}, {10, 10_000, 7},
+	} {
+		var c Change
+		s := must(t, Config{Choice: RoundRobin, Statistic: NoStatistic}, func(ch Change) { c = ch })
+		s.Update(0, keys(v.n))
+		for now := time.Duration(0); now < time.Minute && c.Calls == 0; now += DefaultInterval / time.Duration(v.calls) {
+			e, _ := s.Pick(now, middle, nil)
+			o := Success
+			if now > 2*DefaultInterval && e.Key() == keys(1)[0] {
+				o = FiveXX
+			}
+			s.Done(now, e, o, middle)
+		}
+		if c.Key != keys(1)[0] || c.Calls != v.want {
+			t.Errorf("%d endpoints, %d calls: a row of %d at %q, want %d", v.n, v.calls, c.Calls, c.Key, v.want)
+		}
+	}
+}
+
+// How many calls to each of n endpoints show by its success rate that one fails half
+// of them, or three of ten.
+func TestHowManyCallsARateTakes(t *testing.T) {
+	for _, v := range []struct{ n, half, threeOfTen int }{{2, 20, 40}, {3, 20, 30}, {10, 10, 20}} {
+		for failing, want := range map[int]int{5: v.half, 3: v.threeOfTen} {
+			got := 0
+			for each := 10; each < 100 && got == 0; each += 10 {
+				s := must(t, Config{Choice: RoundRobin, Sweeps: 1, Consecutive: -1}, func(Change) { got = each })
+				s.Update(0, keys(v.n))
+				fillCalls(t, s, 0, each, map[string]int{keys(1)[0]: each * failing / 10})
+				sweep(s, DefaultInterval)
+			}
+			if got != want {
+				t.Errorf("%d endpoints, %d of 10 fail: found with %d calls each, want %d", v.n, failing, got, want)
+			}
+		}
+	}
+}
+
+// An endpoint that fails at once never is busy, and so draws calls for as long as it
+// is not ejected.
+func TestADeadEndpointDrawsCalls(t *testing.T) {
+	for c, want := range map[Choice][2]float64{TwoChoices: {0.6, 2.0 / 3}, LeastLoaded: {0.8, 1}, RoundRobin: {0.33, 0.35}, LeastTime: {0.6, 2.0 / 3}} {
+		for _, off := range []bool{true, false} {
+			s := must(t, Config{Off: off, Choice: c})
+			s.Update(0, keys(3))
+			dead := func(key string, _ time.Duration) float64 { return float64(b2i(key == keys(1)[0])) }
+			seen := flight{s, 300, 0, 20 * time.Second, failing(dead, LocalOrigin, ms, 100*ms), 1}.fly(t)
+			share := float64(seen[keys(1)[0]][LocalOrigin]) / float64(seen[""][LocalOrigin]+seen[""][Success])
+			t.Logf("%v, off %v: %.3f of the calls", c, off, share)
+			if off && (share < want[0] || share > want[1]+0.01) || !off && share > 0.02 {
+				t.Errorf("%v, off %v: %.3f of the calls go to the dead one", c, off, share)
+			}
+		}
+	}
+}
