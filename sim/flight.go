@@ -61,7 +61,8 @@ type flight struct {
 	parent, parentGen uint32 // hop: the job that it is made for
 	reloads           uint8  // how often the user has come back
 	slot              uint8  // of an attempt of a hedged call, whose flight is parent: from 1
-	_                 [6]byte
+	above             uint16 // Hop.OneLayer: retries of the request that the call is made for
+	_                 [4]byte
 }
 
 // place is a call's place in line for room under a concurrency limit.
@@ -90,6 +91,9 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 	if step := o.dependency(process).StartIn(&f.call, w.now, spec); step.Done {
 		w.end(i, f, step.Reason)
 		return
+	}
+	if o.hop != nil {
+		f.call.OnBehalfOf(int(f.above) + 1)
 	}
 	w.attempt(i, f)
 }
@@ -328,7 +332,7 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 	if o.fleet == nil {
 		parent, gen := f.parent, f.parentGen
 		w.flights.give(i)
-		w.hopEnded(parent, gen, why == lull.Succeeded)
+		w.hopEnded(parent, gen, o.hop, why)
 		return
 	}
 	if why != lull.Succeeded && o.again && int(f.reloads) < o.fleet.Reload.Times {

@@ -44,6 +44,43 @@ func TestRetriesInLayersMultiply(t *testing.T) {
 	}
 }
 
+// With OneLayer the layer next to the failure retries, and no other. Where callers do
+// not obey, what they repeat is not repeated once more.
+func TestOneLayerRetries(t *testing.T) {
+	deaf := func(v lull.Verdict) lull.Verdict {
+		if v.Kind == lull.KindOverloaded {
+			v.Kind = lull.KindTransient
+		}
+		return v
+	}
+	always := retrying(4, 0)
+	always.Nested = lull.NestedAlways
+	for _, c := range []struct {
+		name   string
+		hops   int
+		c      Contender
+		want   int64
+		reason lull.Reason
+	}{
+		{"no hop", 0, Contender{Policy: retrying(4, 0)}, 4, lull.AttemptsExhausted},
+		{"one", 1, Contender{Policy: retrying(4, 0)}, 4, lull.ServerSaidStop},
+		{"three", 3, Contender{Policy: retrying(4, 0)}, 4, lull.ServerSaidStop},
+		{"three, and nobody looks at the number", 3, Contender{Policy: always}, 4, lull.ServerSaidStop},
+		// The first attempt of each layer has 4 × the next one's, three others one each.
+		{"one, deaf", 1, Contender{Policy: retrying(4, 0), Verdict: deaf}, 4 + 3, lull.AttemptsExhausted},
+		{"two, deaf", 2, Contender{Policy: retrying(4, 0), Verdict: deaf}, 4 + 3 + 3, lull.AttemptsExhausted},
+		{"two, deaf, and nobody looks", 2, Contender{Policy: always, Verdict: deaf}, 64, lull.AttemptsExhausted},
+	} {
+		s := layers(make([]string, c.hops)...)
+		for i := range c.hops {
+			s.Services[i].Calls[0].OneLayer = true
+		}
+		_, r := playWorld(t, s, c.c, Options{})
+		want(t, c.name+": attempts at the leaf", r.Totals.Attempts, c.want)
+		want(t, c.name+": calls", r.reason(c.reason), 1)
+	}
+}
+
 // What a service answers when its own call has failed is a 503 without a hint,
 // whatever became of that call.
 func TestFailureOfAHopIsA503(t *testing.T) {

@@ -173,6 +173,10 @@ type Hop struct {
 	Network        Network
 	// Deadline: the deadline of the caller's attempt is carried along.
 	Deadline bool
+	// OneLayer: the number of the caller's attempt is carried along, so that what is
+	// done for a retry is not retried (lull.Policy.Nested), and when the call has failed
+	// for good the service's own failure says "don't retry".
+	OneLayer bool
 }
 
 // A Fault is something that goes wrong with a service for some time.

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
@@ -247,6 +248,16 @@ func (w *world) work(i uint32, j *job) time.Duration {
 		if o.hop.Deadline {
 			deadline = j.until
 		}
+		if fl.above = 0; o.hop.OneLayer && !w.gone(j) {
+			caller := w.flights.at(j.flight)
+			if caller.slot > 0 {
+				caller = w.flights.at(caller.parent)
+			}
+			fl.above = uint16(max(caller.call.Attempts()-1, 0))
+			if w.origins[caller.origin].hop != nil {
+				fl.above += caller.above
+			}
+		}
 		w.start(f, fl, o, j.host, deadline)
 		return 0
 	}
@@ -261,18 +272,22 @@ func (w *world) work(i uint32, j *job) time.Duration {
 }
 
 // hopEnded goes on with a job whose call to another service has ended.
-func (w *world) hopEnded(i, gen uint32, ok bool) {
+func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
 	j := w.jobs.at(i)
 	if j.gen != gen || j.state != inService {
 		return // crashed or cancelled meanwhile
 	}
-	if ok {
+	if why == lull.Succeeded {
 		w.work(i, j)
 		return
 	}
+	verdict := verdictError
+	if hop.OneLayer && why != lull.FailedPermanent {
+		verdict = verdictStop
+	}
 	j.state = answering
 	w.free(w.services[j.service], j.host)
-	w.respond(i, j, verdictError, w.now)
+	w.respond(i, j, verdict, w.now)
 }
 
 // done is the end of the work on j.

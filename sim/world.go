@@ -81,6 +81,7 @@ const (
 	verdictRefused // connection refused
 	verdictReset   // connection reset
 	verdictError   // 503 without a hint
+	verdictStop    // 503, and "don't retry"
 	verdictConflict
 	verdictFree // the first that belongs to a service
 )
@@ -102,6 +103,7 @@ func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 		verdictRefused:  lull.Classify(syscall.ECONNREFUSED),
 		verdictReset:    lull.Classify(syscall.ECONNRESET),
 		verdictError:    lullhttp.ClassifyStatus(503),
+		verdictStop:     {Kind: lull.KindOverloaded, Code: "503"},
 		verdictConflict: {Kind: lull.KindTransient, Code: "conflict"},
 	}
 	if err := b.build(); err != nil {
