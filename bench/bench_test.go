@@ -10,6 +10,8 @@ func BenchmarkComposedSuccess(b *testing.B) { benchmark(b, "ComposedSuccess") }
 func BenchmarkThreeFailures(b *testing.B)   { benchmark(b, "ThreeFailures") }
 func BenchmarkHTTPGet(b *testing.B)         { benchmark(b, "HTTPGet") }
 func BenchmarkHTTPPut1K(b *testing.B)       { benchmark(b, "HTTPPut1K") }
+func BenchmarkHedgeSuccess(b *testing.B)    { benchmark(b, "HedgeSuccess") }
+func BenchmarkHedgeGet(b *testing.B)        { benchmark(b, "HedgeGet") }
 
 func benchmark(b *testing.B, name string) {
 	for _, g := range groups() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,16 @@ type group struct {
 	about     string
 	reference string // the subject that ratios are taken to
 	subjects  []subject
+	extras    []extra
+}
+
+// An extra asks for what a subject costs more than another of its group, which
+// does the same without it.
+type extra struct{ subject, over string }
+
+// index is where the named subject is, -1 if it is not there.
+func (g group) index(name string) int {
+	return slices.IndexFunc(g.subjects, func(s subject) bool { return s.name == name })
 }
 
 // A subject is one library in one configuration, with its work.
@@ -28,18 +39,24 @@ type binder func(ctx context.Context) (call func() error)
 
 // A feature is something that a subject does for every call. It is printed
 // beside the figures, and a test proves each of them.
-type feature uint8
+type feature uint16
 
 const (
-	retries  feature = 1 << iota // repeats what failed
-	budgeted                     // bounds the retries of all calls together
-	breaks                       // stops calling what keeps failing
-	limited                      // bounds the calls in flight
-	observed                     // reports the end of every call to a counter
-	timed                        // bounds the time of each attempt and of the call
+	retries      feature = 1 << iota // repeats what failed
+	budgeted                         // bounds the retries of all calls together
+	breaks                           // stops calling what keeps failing
+	limited                          // bounds the calls in flight
+	observed                         // reports the end of every call to a counter
+	timed                            // bounds the time of each attempt and of the call
+	hedges                           // sends a second attempt beside one that is late, and takes the first result
+	learned                          // knows what is late from the latencies of other calls
+	bounded                          // bounds the hedges of all calls together
+	firstSuccess                     // takes no failure for the result while another attempt runs
+	throttled                        // holds attempts back from what has refused many
+	chooses                          // sends each attempt to one of several endpoints
 )
 
-var featureNames = []string{"retry", "budget", "breaker", "limit", "observed", "timeouts"}
+var featureNames = []string{"retry", "budget", "breaker", "limit", "observed", "timeouts", "hedge", "learned-delay", "hedge-bound", "first-success", "throttle", "endpoints"}
 
 func (f feature) String() string {
 	var names []string
@@ -62,6 +79,7 @@ func groups() []group {
 			about:     "one call, whose first attempt succeeds",
 			reference: "lull",
 			subjects:  calling(retryCallers(), succeed),
+			extras:    []extra{{"lull adaptive throttle", "lull"}, {"lull cubic throttle", "lull"}},
 		},
 		{
 			name:      "ComposedSuccess",
@@ -80,12 +98,36 @@ func groups() []group {
 			about:     "GET over a transport that answers 200 at once",
 			reference: "lullhttp",
 			subjects:  sending(senders(), "GET", nil),
+			extras:    []extra{{"lullhttp endpoints", "lullhttp"}},
 		},
 		{
 			name:      "HTTPPut1K",
 			about:     "PUT of 1 KiB over a transport that reads it and answers 200 at once",
 			reference: "lullhttp",
 			subjects:  sending(senders(), "PUT", make([]byte, 1<<10)),
+		},
+		{
+			name:      "HedgeSuccess",
+			about:     "one call with hedging on, whose first attempt succeeds in time",
+			reference: "lull hedge",
+			subjects:  calling(hedgeCallers(), succeed),
+			extras: []extra{
+				{"lull fixed hedge", "lull"},
+				{"lull hedge", "lull"},
+				{"lull everything+hedge", "lull everything"},
+				{"lull zero policy+hedge", "lull zero policy"},
+			},
+		},
+		{
+			name:      "HedgeGet",
+			about:     "GET with hedging on, over a transport that answers 200 at once",
+			reference: "lullhttp hedge",
+			subjects:  sending(hedgeSenders(), "GET", nil),
+			extras: []extra{
+				{"lullhttp fixed hedge", "lullhttp"},
+				{"lullhttp hedge", "lullhttp"},
+				{"lullhttp zero policy+hedge", "lullhttp zero policy"},
+			},
 		},
 	}
 }

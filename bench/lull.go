@@ -12,6 +12,8 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/outlier"
+	"github.com/lullgo/lull/throttle"
 )
 
 // The subject called "lull" does the same work as its peers: none of them bounds
@@ -48,9 +50,19 @@ func retriesOnly() lull.Policy {
 	return p
 }
 
+// throttledBy is retriesOnly with a throttle, by which nothing is held back while
+// nothing is refused.
+func throttledBy(mode throttle.Mode) lull.Policy {
+	p := retriesOnly()
+	p.Throttle = throttle.Config{Mode: mode}
+	return p
+}
+
 func lullRetryCallers() []caller {
 	return []caller{
 		lullCaller("lull", retries, retriesOnly()),
+		lullCaller("lull adaptive throttle", retries|throttled, throttledBy(throttle.Adaptive)),
+		lullCaller("lull cubic throttle", retries|throttled, throttledBy(throttle.Cubic)),
 		lullCaller("lull zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
 	}
 }
@@ -91,6 +103,14 @@ func lullCaller(name string, does feature, p lull.Policy, opts ...lull.Option) c
 func lullSenders() []sender {
 	return []sender{
 		lullSender("lullhttp", retries|budgeted|breaks, untimed()),
+		{"lullhttp endpoints", retries | budgeted | breaks | chooses, func(rt http.RoundTripper) (send, error) {
+			three, err := lullhttp.NewEndpoints(outlier.Config{}, []string{"a.example", "b.example", "c.example"})
+			if err != nil {
+				return nil, err
+			}
+			client, err := lullhttp.NewClient(untimed(), lullhttp.WithBase(rt), lullhttp.WithEndpoints(targetHost, three))
+			return through(client), err
+		}},
 		lullSender("lullhttp zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
 	}
 }

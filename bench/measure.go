@@ -14,8 +14,9 @@ import (
 
 // A sample is one measurement of one subject.
 type sample struct {
-	ns            float64
-	bytes, allocs int64
+	Ns     float64 `json:"ns_op"`
+	Bytes  int64   `json:"bytes_op"`
+	Allocs int64   `json:"allocs_op"`
 }
 
 // A column is what a subject showed on so many cores, over all rounds.
@@ -34,6 +35,25 @@ type row struct {
 	Does     string `json:"does"`
 	Serial   column `json:"serial"`
 	TwoCores column `json:"two_cores"`
+
+	More *difference `json:"more,omitempty"`
+}
+
+// A difference is what a subject takes more than another.
+type difference struct {
+	Over     string `json:"over"` // the other
+	Serial   more   `json:"serial"`
+	TwoCores more   `json:"two_cores"`
+}
+
+// more is a difference on so many cores. Ns is the median over the rounds of the
+// difference within a round, since what disturbs one of the two for a while disturbs
+// the other; NsMin is that of their minimums.
+type more struct {
+	Ns     float64 `json:"ns_op"`
+	NsMin  float64 `json:"ns_op_min"`
+	Bytes  int64   `json:"bytes_op"`
+	Allocs int64   `json:"allocs_op"`
 }
 
 // A result is the rows of one group.
@@ -42,8 +62,11 @@ type result struct {
 	rows  []row
 }
 
-// measureAll runs the rounds and sums them up. one is measure, except in tests.
-func measureAll(groups []group, rounds int, one func(subject, int) (sample, error), progress io.Writer) ([]result, error) {
+// A measurer measures one subject of a group on so many cores.
+type measurer func(g group, s subject, cores int) (sample, error)
+
+// measureAll runs the rounds and sums them up. one is measureApart, except in tests.
+func measureAll(groups []group, rounds int, one measurer, progress io.Writer) ([]result, error) {
 	cores := [...]int{1, 2}
 	samples := map[[3]int][]sample{} // by group, subject, cores
 	total := 0
@@ -57,7 +80,7 @@ func measureAll(groups []group, rounds int, one func(subject, int) (sample, erro
 				// Whoever comes after an expensive subject should not always be the same.
 				si := (i + round) % len(g.subjects)
 				for _, n := range cores {
-					s, err := one(g.subjects[si], n)
+					s, err := one(g, g.subjects[si], n)
 					if err != nil {
 						return nil, fmt.Errorf("%s/%s on %d core(s): %w", g.name, g.subjects[si].name, n, err)
 					}
@@ -65,7 +88,7 @@ func measureAll(groups []group, rounds int, one func(subject, int) (sample, erro
 					samples[key] = append(samples[key], s)
 					done++
 					fmt.Fprintf(progress, "%*d/%d  round %d/%d  %s/%s, %d core(s): %s ns/op\n", len(fmt.Sprint(total)),
-						done, total, round+1, rounds, g.name, g.subjects[si].name, n, nanos(s.ns))
+						done, total, round+1, rounds, g.name, g.subjects[si].name, n, nanos(s.Ns))
 				}
 			}
 		}
@@ -81,6 +104,14 @@ func measureAll(groups []group, rounds int, one func(subject, int) (sample, erro
 			})
 		}
 		r.relate()
+		for _, e := range g.extras {
+			i, j := g.index(e.subject), g.index(e.over)
+			r.rows[i].More = &difference{
+				Over:     e.over,
+				Serial:   subtract(samples[[3]int{gi, i, 1}], samples[[3]int{gi, j, 1}]),
+				TwoCores: subtract(samples[[3]int{gi, i, 2}], samples[[3]int{gi, j, 2}]),
+			}
+		}
 		results = append(results, r)
 	}
 	return results, nil
@@ -88,7 +119,7 @@ func measureAll(groups []group, rounds int, one func(subject, int) (sample, erro
 
 // relate fills in the ratios to the group's reference.
 func (r *result) relate() {
-	i := slices.IndexFunc(r.rows, func(row row) bool { return row.Subject == r.group.reference })
+	i := r.group.index(r.group.reference)
 	if i < 0 {
 		return
 	}
@@ -100,13 +131,23 @@ func (r *result) relate() {
 }
 
 func summarise(samples []sample) column {
-	ns := median(samples, func(s sample) float64 { return s.ns })
+	ns := median(samples, func(s sample) float64 { return s.Ns })
 	return column{
 		NsMedian: ns,
-		NsMin:    slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.ns, b.ns) }).ns,
-		Bytes:    int64(median(samples, func(s sample) float64 { return float64(s.bytes) })),
-		Allocs:   int64(median(samples, func(s sample) float64 { return float64(s.allocs) })),
+		NsMin:    slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.Ns, b.Ns) }).Ns,
+		Bytes:    int64(median(samples, func(s sample) float64 { return float64(s.Bytes) })),
+		Allocs:   int64(median(samples, func(s sample) float64 { return float64(s.Allocs) })),
 	}
+}
+
+// subtract takes over from samples, round by round.
+func subtract(samples, over []sample) more {
+	rounds := make([]sample, len(samples))
+	for i, s := range samples {
+		rounds[i] = sample{s.Ns - over[i].Ns, s.Bytes - over[i].Bytes, s.Allocs - over[i].Allocs}
+	}
+	c := summarise(rounds)
+	return more{c.NsMedian, summarise(samples).NsMin - summarise(over).NsMin, c.Bytes, c.Allocs}
 }
 
 // median is the middle, or the mean of the two in the middle.
@@ -137,9 +178,9 @@ func measure(s subject, cores int) (sample, error) {
 		return sample{}, failure
 	}
 	return sample{
-		ns:     float64(r.T.Nanoseconds()) / float64(r.N),
-		bytes:  r.AllocedBytesPerOp(),
-		allocs: r.AllocsPerOp(),
+		Ns:     float64(r.T.Nanoseconds()) / float64(r.N),
+		Bytes:  r.AllocedBytesPerOp(),
+		Allocs: r.AllocsPerOp(),
 	}, nil
 }
 

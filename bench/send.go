@@ -24,7 +24,10 @@ type sender struct {
 // send makes one request, from building it to the response. A nil body is none.
 type send func(ctx context.Context, method, url string, body []byte) (*http.Response, error)
 
-const target = "http://backend.example/things/1"
+const (
+	targetHost = "backend.example"
+	target     = "http://" + targetHost + "/things/1"
+)
 
 // sending gives every sender the same request and the same stub to send it to.
 func sending(senders []sender, method string, body []byte) []subject {
@@ -83,9 +86,7 @@ func answer(req *http.Request, status int) *http.Response {
 
 func senders() []sender {
 	return append([]sender{
-		{"net/http", 0, func(rt http.RoundTripper) (send, error) {
-			return through(&http.Client{Transport: rt}), nil
-		}},
+		bareSender(),
 		{"retryablehttp.StandardClient", retries, func(rt http.RoundTripper) (send, error) {
 			return through(newRetryable(rt).StandardClient()), nil
 		}},
@@ -109,13 +110,22 @@ func senders() []sender {
 		}},
 		{"failsafehttp retry+cb+budget", retries | budgeted | breaks, func(rt http.RoundTripper) (send, error) {
 			retry := failsafehttp.NewRetryPolicyBuilder().WithMaxAttempts(attempts).WithBudget(budget.New()).Build()
-			breaker := circuitbreaker.NewBuilder[*http.Response]().
-				HandleIf(func(r *http.Response, err error) bool { return err != nil || r.StatusCode >= 500 }).
-				WithFailureRateThreshold(failureRate, minCalls, window).WithDelay(openFor).Build()
-			policies := []failsafe.Policy[*http.Response]{breaker, retry}
-			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, policies...)}), nil
+			return through(&http.Client{Transport: failsafehttp.NewRoundTripper(rt, failsafehttpBreaker(), retry)}), nil
 		}},
 	}, lullSenders()...)
+}
+
+// bareSender is what every other sender does as well.
+func bareSender() sender {
+	return sender{"net/http", 0, func(rt http.RoundTripper) (send, error) {
+		return through(&http.Client{Transport: rt}), nil
+	}}
+}
+
+func failsafehttpBreaker() failsafe.Policy[*http.Response] {
+	return circuitbreaker.NewBuilder[*http.Response]().
+		HandleIf(func(r *http.Response, err error) bool { return err != nil || r.StatusCode >= 500 }).
+		WithFailureRateThreshold(failureRate, minCalls, window).WithDelay(openFor).Build()
 }
 
 // through sends with a client of net/http, as most code does.

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull"
 )
 
 // Figures of a subject that does not do what its label says are worth nothing.
@@ -20,9 +23,15 @@ func TestSubjectsDoWhatTheyClaim(t *testing.T) {
 		"RetrySuccess":    retryCallers(),
 		"ComposedSuccess": composedCallers(),
 		"ThreeFailures":   failureCallers(),
+		"HedgeSuccess":    hedgeCallers(),
 	}
 	for _, s := range senders() {
 		lists["HTTP"] = append(lists["HTTP"], overHTTP(s))
+	}
+	for _, s := range hedgeSenders() {
+		if s.name != "hedgedhttp" { // keeps channels and timers for ever, which a bubble may not
+			lists["HedgeHTTP"] = append(lists["HedgeHTTP"], overHTTP(s))
+		}
 	}
 	proofs := []struct {
 		feature feature
@@ -34,11 +43,22 @@ func TestSubjectsDoWhatTheyClaim(t *testing.T) {
 		{limited, showsLimit},
 		{observed, showsObserver},
 		{timed, showsTimeouts},
+		{hedges, showsHedges},
+		{learned, showsLearnedDelay},
+		{bounded, showsHedgeBound},
+		{firstSuccess, showsFirstSuccess},
+		{throttled, showsThrottle},
+		{chooses, showsEndpoints},
 	}
 	for list, callers := range lists {
 		for _, c := range callers {
 			t.Run(list+"/"+c.name, func(t *testing.T) {
 				for _, p := range proofs {
+					if p.feature&(budgeted|breaks) != 0 && c.does&throttled != 0 {
+						// To a dependency that fails a throttle sends less, as these do: they are
+						// proved only where there is none.
+						continue
+					}
 					var shown bool
 					synctest.Test(t, func(t *testing.T) { shown = p.shown(t, c) })
 					if claimed := c.does&p.feature != 0; shown != claimed {
@@ -209,22 +229,73 @@ func showsObserver(t *testing.T, c caller) bool {
 // showsTimeouts: an operation that hangs is told to stop.
 func showsTimeouts(t *testing.T, c caller) bool {
 	const patience = time.Hour
-	var stopped bool
+	var stopped atomic.Bool
+	begin := time.Now()
 	call := start(t, c, func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
-			stopped = true
+			if time.Since(begin) < patience { // else it is a hedge whose call has just succeeded
+				stopped.Store(true)
+			}
 			return ctx.Err()
 		case <-time.After(patience):
 			return nil
 		}
 	})
-	begin := time.Now()
 	err := call()
-	if stopped != (err != nil) || stopped != (time.Since(begin) < patience) {
-		t.Fatalf("stopped %v, error %v after %v", stopped, err, time.Since(begin))
+	took := time.Since(begin)
+	if stopped.Load() != (err != nil) || stopped.Load() != (took < patience) {
+		t.Fatalf("stopped %v, error %v after %v", stopped.Load(), err, took)
 	}
-	return stopped
+	return stopped.Load()
+}
+
+// showsThrottle: attempts are still held back when calls have succeeded again for
+// some time, as breakers do not.
+func showsThrottle(t *testing.T, c caller) bool {
+	recovered := false
+	call := start(t, c, func(context.Context) error {
+		if recovered {
+			return nil
+		}
+		return lull.RetryAfter(c.retryable, 0)
+	})
+	for range 100 {
+		if call() == nil {
+			t.Fatal("a call that always fails succeeded")
+		}
+	}
+	recovered = true
+	succeeded, heldBack := 0, false
+	for begin := time.Now(); time.Since(begin) < 5*time.Minute; time.Sleep(10 * time.Millisecond) {
+		called := time.Now()
+		err := call()
+		if succeeded >= 20 && (err != nil || time.Since(called) > 0) {
+			heldBack = true
+		}
+		if err == nil {
+			succeeded++
+		}
+	}
+	if succeeded < 1000 {
+		t.Fatalf("only %d calls succeeded", succeeded)
+	}
+	return heldBack
+}
+
+// showsEndpoints: attempts go to more than one host.
+func showsEndpoints(t *testing.T, c caller) bool {
+	hosts := map[any]bool{}
+	call := start(t, c, func(ctx context.Context) error {
+		hosts[ctx.Value(sentTo{})] = true
+		return nil
+	})
+	for range 100 {
+		if err := call(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return len(hosts) > 1
 }
 
 // The work of a group is what its description says.
@@ -261,7 +332,7 @@ func overHTTP(s sender) caller {
 	return caller{s.name, s.does, errBlip, func() (bindOp, error) {
 		var attempt op
 		send, err := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
-			err := attempt(req.Context())
+			err := attempt(context.WithValue(req.Context(), sentTo{}, req.URL.Host))
 			switch {
 			case err == nil:
 				return answer(req, http.StatusOK), nil
@@ -285,6 +356,9 @@ func overHTTP(s sender) caller {
 		}, err
 	}}
 }
+
+// sentTo is the key of the host that an attempt goes to.
+type sentTo struct{}
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
@@ -358,6 +432,11 @@ func TestGroupsAreWellFormed(t *testing.T) {
 		if names[g.reference] != 1 {
 			t.Errorf("%s has no %q to compare with", g.name, g.reference)
 		}
+		for _, e := range g.extras {
+			if names[e.subject] != 1 || names[e.over] != 1 {
+				t.Errorf("%s has no %q, or no %q", g.name, e.subject, e.over)
+			}
+		}
 	}
 }
 
@@ -367,7 +446,7 @@ func TestMeasureEverySubject(t *testing.T) {
 	for _, g := range groups() {
 		for _, s := range g.subjects {
 			for _, cores := range []int{1, 2} {
-				if m, err := measure(s, cores); err != nil || m.ns <= 0 {
+				if m, err := measure(s, cores); err != nil || m.Ns <= 0 {
 					t.Errorf("%s/%s on %d cores: %+v, error %v", g.name, s.name, cores, m, err)
 				}
 			}

@@ -28,11 +28,35 @@ func printTables(w io.Writer, results []result, rounds int) error {
 			})
 		}
 		fmt.Fprintf(w, "\n%s: %s\n", r.group.name, r.group.about)
-		if _, err := io.WriteString(w, align(table, 2)); err != nil {
+		if _, err := io.WriteString(w, align(table, 2)+differences(r.rows)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// differences is the table of what some subjects take more than others.
+func differences(rows []row) string {
+	table := [][]string{{"takes more", "than", "1 core", "min", "2 cores", "min", "B/op", "allocs/op"}}
+	for _, row := range rows {
+		if d := row.More; d != nil {
+			table = append(table, []string{
+				row.Subject, d.Over, signed(d.Serial.Ns), signed(d.Serial.NsMin), signed(d.TwoCores.Ns), signed(d.TwoCores.NsMin),
+				fmt.Sprintf("%+d", d.Serial.Bytes), fmt.Sprintf("%+d", d.Serial.Allocs),
+			})
+		}
+	}
+	if len(table) == 1 {
+		return ""
+	}
+	return "\n" + align(table, 2)
+}
+
+func signed(ns float64) string {
+	if ns < 0 {
+		return "-" + nanos(-ns)
+	}
+	return "+" + nanos(ns)
 }
 
 // align pads the cells: the first few columns to the left, numbers to the right.

@@ -7,10 +7,30 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
+
+// TestMain lets the command run itself, as it does for each measurement, when it is
+// run by a test: then it is the program of the test.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-subject" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// What is wrong in the other process is said in this one.
+func TestMeasureApartFails(t *testing.T) {
+	_, err := measureApart(time.Microsecond)(group{name: "Group"}, subject{name: "peer"}, 1)
+	if want := `-subject "Group/peer": there is none`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
 
 // benchtime sets how long testing.Benchmark runs, for one test.
 func benchtime(t *testing.T, value string) {
@@ -28,21 +48,21 @@ func fakes() []group {
 	return []group{{name: "Group", about: "what it is about", reference: "lull", subjects: []subject{
 		{name: "peer", does: retries | breaks},
 		{name: "lull", does: retries | budgeted | breaks | limited | observed | timed},
-	}}}
+	}, extras: []extra{{"peer", "lull"}}}}
 }
 
 // fake measures 100, 300, 200, ... ns for the peer and a tenth of that for lull,
 // and half of both on two cores.
-func fake() func(subject, int) (sample, error) {
+func fake() measurer {
 	round := map[[2]any]int{}
-	return func(s subject, cores int) (sample, error) {
+	return func(_ group, s subject, cores int) (sample, error) {
 		key := [2]any{s.name, cores}
 		ns := []float64{100, 300, 200}[round[key]%3] / float64(cores)
 		round[key]++
 		if s.name == "lull" {
-			return sample{ns: ns / 10}, nil
+			return sample{Ns: ns / 10}, nil
 		}
-		return sample{ns: ns, bytes: 48, allocs: 2}, nil
+		return sample{Ns: ns, Bytes: 48, Allocs: 2}, nil
 	}
 }
 
@@ -65,6 +85,9 @@ Group: what it is about
 subject  does                                           ns/op   min  ×lull    ns/op   min  ×lull  B/op  allocs/op
 peer     retry+breaker                                    200   100   10.0      100  50.0   10.0    48          2
 lull     retry+budget+breaker+limit+observed+timeouts    20.0  10.0   1.00     10.0   5.0   1.00     0          0
+
+takes more  than  1 core    min  2 cores    min  B/op  allocs/op
+peer        lull    +180  +90.0    +90.0  +45.0   +48         +2
 `
 	if table != want {
 		t.Errorf("got:%s\nwant:%s", table, want)
@@ -83,10 +106,27 @@ func TestMedian(t *testing.T) {
 	} {
 		var samples []sample
 		for _, v := range c.values {
-			samples = append(samples, sample{ns: v})
+			samples = append(samples, sample{Ns: v})
 		}
-		if got := median(samples, func(s sample) float64 { return s.ns }); got != c.want {
+		if got := median(samples, func(s sample) float64 { return s.Ns }); got != c.want {
 			t.Errorf("median of %v is %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+// What one subject takes more than another is taken from the same round for both.
+func TestSubtract(t *testing.T) {
+	samples := []sample{{105, 900, 12}, {220, 900, 12}, {1990, 900, 12}}
+	over := []sample{{230, 800, 9}, {100, 800, 9}, {1910, 800, 9}}
+	if got, want := subtract(samples, over), (more{80, 5, 100, 3}); got != want {
+		t.Errorf("more: %+v, want %+v", got, want)
+	}
+	if got, want := subtract(over, samples), (more{-80, -5, -100, -3}); got != want {
+		t.Errorf("less: %+v, want %+v", got, want)
+	}
+	for ns, want := range map[float64]string{5: "+5.0", -5: "-5.0", 123.4: "+123", 0: "+0.0"} {
+		if got := signed(ns); got != want {
+			t.Errorf("%v is %s, want %s", ns, got, want)
 		}
 	}
 }
@@ -95,11 +135,11 @@ func TestMedian(t *testing.T) {
 func TestRoundsAreInterleaved(t *testing.T) {
 	var order []string
 	var progress strings.Builder
-	_, err := measureAll(fakes(), 2, func(s subject, cores int) (sample, error) {
+	_, err := measureAll(fakes(), 2, func(_ group, s subject, cores int) (sample, error) {
 		if cores == 1 {
 			order = append(order, s.name)
 		}
-		return sample{ns: 1}, nil
+		return sample{Ns: 1}, nil
 	}, &progress)
 	if want := []string{"peer", "lull", "lull", "peer"}; err != nil || !slices.Equal(order, want) {
 		t.Errorf("order %v, error %v, want %v", order, err, want)
@@ -132,6 +172,13 @@ func TestJSON(t *testing.T) {
 			t.Errorf("serial.%s is %v, want %v", key, serial[key], want)
 		}
 	}
+	more, _ := rows[0]["more"].(map[string]any)
+	if more["over"] != "lull" || more["serial"].(map[string]any)["ns_op"] != 180.0 || more["two_cores"].(map[string]any)["allocs_op"] != 2.0 {
+		t.Errorf("more: %v", more)
+	}
+	if _, ok := rows[1]["more"]; ok {
+		t.Errorf("more of what has nothing to compare with: %v", rows[1])
+	}
 }
 
 // A subject that fails is reported by name, on one core and on two.
@@ -146,7 +193,8 @@ func TestFailingSubject(t *testing.T) {
 			t.Errorf("%d cores: error %v, want %v", cores, err, broken)
 		}
 	}
-	_, err := measureAll([]group{g}, 1, measure, io.Discard)
+	here := func(_ group, s subject, cores int) (sample, error) { return measure(s, cores) }
+	_, err := measureAll([]group{g}, 1, here, io.Discard)
 	if err == nil || err.Error() != "Group/peer on 1 core(s): broken" {
 		t.Errorf("error %v", err)
 	}
@@ -155,10 +203,12 @@ func TestFailingSubject(t *testing.T) {
 func TestCommand(t *testing.T) {
 	benchtime(t, "1x") // run sets it again; this puts it back
 	for args, want := range map[string]string{
-		"-rounds 0":    "-rounds is 0: want 1 or more",
-		"-time -1s":    "-time is -1s: want a positive duration",
-		"-group lasso": `-group "lasso" matches none of RetrySuccess, ComposedSuccess, ThreeFailures, HTTPGet, HTTPPut1K`,
-		"now":          `unexpected argument "now": bench takes flags only, see -help`,
+		"-rounds 0":                          "-rounds is 0: want 1 or more",
+		"-time -1s":                          "-time is -1s: want a positive duration",
+		"-group lasso":                       `-group "lasso" matches none of RetrySuccess, ComposedSuccess, ThreeFailures, HTTPGet, HTTPPut1K, HedgeSuccess, HedgeGet`,
+		"-subject a/b":                       `-subject "a/b": there is none`,
+		"-subject HTTPGet/net/http -cores 0": "-cores is 0: want 1 or more",
+		"now":                                `unexpected argument "now": bench takes flags only, see -help`,
 	} {
 		if err := run(strings.Fields(args), io.Discard, io.Discard); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", args, err, want)

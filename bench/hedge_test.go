@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cristalhq/hedgedhttp"
+)
+
+// A played is a caller whose attempts do what a test says at the time. Traffic
+// comes before everything else: hedgers that learn know nothing without it.
+type played struct {
+	bind  func() (call func() error)
+	calls sync.WaitGroup
+
+	mu    sync.Mutex
+	begun []time.Time // attempts, since it was last cleared
+	plan  func(attempt int) (takes time.Duration, fails bool)
+}
+
+func play(t *testing.T, c caller) *played {
+	t.Helper()
+	bind, err := c.build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	p := &played{}
+	p.bind = func() func() error {
+		return bind(ctx, func(ctx context.Context) error {
+			p.mu.Lock()
+			p.begun = append(p.begun, time.Now())
+			takes, fails := p.plan(len(p.begun))
+			p.mu.Unlock()
+			select {
+			case <-time.After(takes):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if fails {
+				return c.retryable
+			}
+			return nil
+		})
+	}
+	return p
+}
+
+// as clears what is known of attempts, and says how the next ones go.
+func (p *played) as(plan func(attempt int) (takes time.Duration, fails bool)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begun, p.plan = nil, plan
+}
+
+// attempts are when those began that have.
+func (p *played) attempts() []time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.begun
+}
+
+// traffic is twenty calls a second for twenty seconds, which take so long, but for
+// one in the middle that takes four seconds: hedgers that compare the late with all
+// begin to count at the first that is late.
+func (p *played) traffic(t *testing.T, takes time.Duration) {
+	const calls = 400
+	p.as(func(attempt int) (time.Duration, bool) {
+		if attempt == calls/2 {
+			return 4 * time.Second, false
+		}
+		return takes, false
+	})
+	call := p.bind()
+	for range calls {
+		p.calls.Go(func() {
+			if err := call(); err != nil {
+				t.Errorf("a call that takes %v: %v", takes, err)
+			}
+		})
+		time.Sleep(time.Second / 20)
+	}
+	p.calls.Wait()
+}
+
+const (
+	quick    = 10 * time.Millisecond
+	tooLong  = 5 * hedgeAfter // shorter than any timeout
+	together = 30             // calls, which with a hedge each are below any limit
+)
+
+// slowAtFirst is a call whose first attempt is slow.
+func slowAtFirst(attempt int) (time.Duration, bool) {
+	if attempt == 1 {
+		return tooLong, false
+	}
+	return quick, false
+}
+
+// showsHedges: a call whose first attempt is slow is not. Its hedge comes no sooner
+// than any call here ever takes, though those before it were quick.
+func showsHedges(t *testing.T, c caller) bool {
+	p := play(t, c)
+	p.traffic(t, quick)
+	p.as(slowAtFirst)
+	begin := time.Now()
+	err := p.bind()()
+	took, made := time.Since(begin), len(p.attempts())
+	switch {
+	case err == nil && took == hedgeAfter+quick && made == 2:
+		return true
+	case err == nil && took == tooLong && made == 1:
+		return false
+	}
+	t.Fatalf("a slow attempt: %v after %v and %d attempts", err, took, made)
+	return false
+}
+
+// showsLearnedDelay: where all calls take two seconds, a hedge comes after that.
+func showsLearnedDelay(t *testing.T, c caller) bool {
+	const usual = 2 * hedgeAfter
+	p := play(t, c)
+	p.traffic(t, usual)
+	p.as(slowAtFirst)
+	begin := time.Now()
+	if err := p.bind()(); err != nil {
+		t.Fatal(err)
+	}
+	made := p.attempts()
+	if len(made) < 2 {
+		return false
+	}
+	switch delay := made[1].Sub(begin); {
+	case delay >= usual && delay < usual*11/10:
+		return true
+	case delay != hedgeAfter:
+		t.Fatalf("hedged after %v, want %v, or a little more than %v", delay, hedgeAfter, usual)
+	}
+	return false
+}
+
+// showsHedgeBound: when everything is slow, few are hedged.
+func showsHedgeBound(t *testing.T, c caller) bool {
+	p := play(t, c)
+	p.traffic(t, quick)
+	p.as(func(int) (time.Duration, bool) { return tooLong, false })
+	call := p.bind()
+	for range together {
+		p.calls.Go(func() { _ = call() })
+	}
+	p.calls.Wait()
+	switch made := len(p.attempts()); {
+	case made > together && made <= together*3/2:
+		return true
+	case made != together && made != 2*together:
+		t.Fatalf("%d slow calls made %d attempts", together, made)
+	}
+	return false
+}
+
+// showsFirstSuccess: a hedge that fails at once is not the result.
+func showsFirstSuccess(t *testing.T, c caller) bool {
+	p := play(t, c)
+	p.traffic(t, quick)
+	p.as(func(attempt int) (time.Duration, bool) {
+		if attempt == 1 {
+			return tooLong, false
+		}
+		return quick, true
+	})
+	err := p.bind()()
+	return len(p.attempts()) == 2 && err == nil
+}
+
+// What hedgedhttp claims, by the order of events: it hedges, however many calls are
+// late, and a hedge's 503 is the result though the first attempt is still at work.
+// Its delay is a number in its configuration.
+func TestHedgedHTTPDoesWhatItClaims(t *testing.T) {
+	s := hedgedHTTP(time.Millisecond)
+	if s.does != hedges {
+		t.Errorf("claims %v", s.does)
+	}
+	var firsts, seconds atomic.Int64
+	allHedged := make(chan struct{})
+	send, err := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
+		if !hedgedhttp.IsHedgedRequest(req) {
+			firsts.Add(1)
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		}
+		if seconds.Add(1) == together {
+			close(allHedged)
+		}
+		<-allHedged
+		return answer(req, http.StatusServiceUnavailable), nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls sync.WaitGroup
+	for range together {
+		calls.Go(func() {
+			resp, err := send(t.Context(), "GET", target, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if resp.StatusCode != http.StatusServiceUnavailable {
+				t.Errorf("status %d", resp.StatusCode)
+			}
+			_ = resp.Body.Close()
+		})
+	}
+	calls.Wait()
+	if firsts.Load() != together || seconds.Load() != together {
+		t.Errorf("%d calls made %d first and %d second attempts", together, firsts.Load(), seconds.Load())
+	}
+}
+
+// Where hedging is measured, nothing is hedged.
+func TestNothingIsHedgedWhereItIsMeasured(t *testing.T) {
+	callers := hedgeCallers()
+	for _, s := range hedgeSenders() {
+		if s.name != "hedgedhttp" {
+			callers = append(callers, overHTTP(s))
+		}
+	}
+	for _, c := range callers {
+		synctest.Test(t, func(t *testing.T) {
+			const calls = 1000
+			made := 0
+			call := start(t, c, func(context.Context) error {
+				made++
+				return nil
+			})
+			for n := range calls {
+				if err := call(); err != nil {
+					t.Fatalf("%s, call %d: %v", c.name, n, err)
+				}
+				time.Sleep(hedgeAfter / 1000) // those that learn have time to
+			}
+			if made != calls {
+				t.Errorf("%s: %d attempts for %d calls", c.name, made, calls)
+			}
+		})
+	}
+}
+
+// A call that is not hedged, though it might have been, takes one allocation more
+// than under a policy that does not hedge, and so at most does any other extra.
+func TestExtrasTakeOneAllocation(t *testing.T) {
+	for _, g := range groups() {
+		for _, e := range g.extras {
+			limit := 1.0
+			if e.over == "lullhttp" {
+				// Without timeouts, hedges and endpoints a request is sent as it is. An attempt
+				// that can be cancelled by itself, or goes elsewhere, needs a copy of it.
+				limit = 3
+			}
+			with, without := allocations(t, g, e.subject), allocations(t, g, e.over)
+			if with > without+limit {
+				t.Errorf("%s: %s takes %v allocations, %s %v", g.name, e.subject, with, e.over, without)
+			}
+		}
+	}
+}
+
+func allocations(t *testing.T, g group, name string) float64 {
+	bind, err := g.subjects[g.index(name)].start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	call := bind(ctx)
+	return testing.AllocsPerRun(1000, func() {
+		if err := call(); err != nil {
+			t.Error(err)
+		}
+	})
+}
