@@ -26,6 +26,20 @@ func FormatTimeout(d time.Duration) string {
 	return strconv.FormatInt(int64(ms), 10)
 }
 
+// timeoutText is a time and its FormatTimeout.
+type timeoutText struct {
+	d    time.Duration
+	text string
+}
+
+// timeoutText is FormatTimeout, which allocates nothing for the usual time.
+func (t *Transport) timeoutText(d time.Duration) string {
+	if d <= t.usual.d && t.usual.d-d < time.Millisecond && t.usual.d%time.Millisecond == 0 {
+		return t.usual.text
+	}
+	return FormatTimeout(d)
+}
+
 // ParseTimeout tells how long the client of a request still waits for the response
 // to begin, from Lull-Timeout, X-Envoy-Expected-Rq-Timeout-Ms (Envoy) and
 // Grpc-Timeout; where several say so the shortest counts. What is malformed says

@@ -21,6 +21,7 @@ type Transport struct {
 	base     http.RoundTripper
 	registry *lull.Registry
 	pick     func(*http.Request) *lull.Dependency
+	usual    timeoutText // of the policy's AttemptTimeout
 	options
 }
 
@@ -42,6 +43,8 @@ func New(p lull.Policy, opts ...Option) (*Transport, error) {
 	if t.registry, err = lull.NewRegistry(p, t.hosts, t.wiring...); err != nil {
 		return nil, err
 	}
+	usual := p.WithDefaults().AttemptTimeout
+	t.usual = timeoutText{usual, FormatTimeout(usual)}
 	return t, nil
 }
 
@@ -214,13 +217,13 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 // a copy: the caller's is never changed.
 func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	req := x.req
-	number, left := "", ""
-	if n := x.attempts + x.above; n > 1 && x.t.attemptHeader != "" {
+	t, number, left := x.t, "", ""
+	if n := x.attempts + x.above; n > 1 && t.attemptHeader != "" {
 		number = strconv.Itoa(n)
 	}
-	if x.t.timeoutHeader != "" {
+	if t.timeoutHeader != "" {
 		if until, bounded := ctx.Deadline(); bounded {
-			left = FormatTimeout(time.Until(until))
+			left = t.timeoutText(time.Until(until))
 		}
 	}
 	adds := number != "" || left != "" || x.key != ""
@@ -235,7 +238,7 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 			out.Header = make(http.Header, 3)
 		}
 		x.out.values = [...]string{number, left, x.key}
-		for i, key := range [...]string{x.t.attemptHeader, x.t.timeoutHeader, headerIdempotencyKey} {
+		for i, key := range [...]string{t.attemptHeader, t.timeoutHeader, headerIdempotencyKey} {
 			if x.out.values[i] != "" {
 				out.Header[key] = x.out.values[i : i+1 : i+1]
 			}
