@@ -72,14 +72,20 @@ func newBackend(s setting, clock func() time.Duration) *backend {
 		queue: make(chan *job, s.Queue),
 		stop:  make(chan struct{}),
 	}
-	for i := range workers {
+	for i := range s.workers() {
 		// The same service times at every backend: they differ in their callers only.
 		luck := rand.New(rand.NewPCG(s.Seed, uint64(i)+1))
-		b.done.Go(func() {
-			b.work(func() time.Duration { return time.Duration(luck.ExpFloat64() * float64(s.service())) })
-		})
+		b.done.Go(func() { b.work(func() time.Duration { return b.service(s, luck) }) })
 	}
 	return b
+}
+
+// service is the time that the next request takes.
+func (b *backend) service(s setting, luck *rand.Rand) time.Duration {
+	if s.Scenario == tail {
+		return s.tailService(luck, b.gate.isShut())
+	}
+	return time.Duration(luck.ExpFloat64() * float64(s.service()))
 }
 
 // ServeHTTP queues the request and waits until it is served.

@@ -22,7 +22,7 @@ type client struct {
 	make  func(s setting, base http.RoundTripper, url string) (caller, error)
 }
 
-// allClients in the order in which they are shown.
+// allClients of the storm in the order in which they are shown.
 var allClients = []client{
 	{"no retry", func(setting) string { return "one attempt" },
 		func(s setting, base http.RoundTripper, url string) (caller, error) {
@@ -44,10 +44,10 @@ var allClients = []client{
 	}, newLull},
 }
 
-// flagNames are the names of all clients as --clients wants them.
-func flagNames() []string {
-	names := make([]string, len(allClients))
-	for i, c := range allClients {
+// flagNames are the names of clients as --clients wants them.
+func flagNames(all []client) []string {
+	names := make([]string, len(all))
+	for i, c := range all {
 		names[i] = c.flagName()
 	}
 	return names

@@ -22,12 +22,16 @@ func printJSON(out io.Writer, r result) error {
 			Timeout: milliseconds(s.Timeout), Attempts: s.Attempts, Seed: s.Seed, Lull: s.policyText(),
 			PeakWindow: milliseconds(peakWindow), RecoveryWindow: milliseconds(recoveryWindow), RecoveryShare: recoveryShare,
 		},
-		Run: jsonRun{
-			Measured: milliseconds(r.measured), Interrupted: r.interrupted, Unfinished: r.unfinished,
-			Late: milliseconds(r.late.p99()), Troubles: r.troubles,
-		},
+		Run:     r.json(),
 		Clients: r.clients,
 	})
+}
+
+func (r result) json() jsonRun {
+	return jsonRun{
+		Measured: milliseconds(r.measured), Interrupted: r.interrupted, Unfinished: r.unfinished,
+		Late: milliseconds(r.late.p99()), Troubles: r.troubles,
+	}
 }
 
 type jsonSetting struct {

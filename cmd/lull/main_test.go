@@ -48,7 +48,7 @@ func TestHelp(t *testing.T) {
 	if code, got, _ := lullProgram(t.Context(), "help", "simulate"); code != exitOK || !strings.Contains(got, "--report") {
 		t.Errorf("help simulate: exit code %d, printed\n%s", code, got)
 	}
-	for _, name := range flagNames() {
+	for _, name := range append(flagNames(allClients), flagNames(tailClients)...) {
 		if !strings.Contains(want, name) {
 			t.Errorf("the help of demo does not name client %s", name)
 		}

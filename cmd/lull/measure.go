@@ -18,6 +18,7 @@ type callRecord struct {
 	start time.Duration
 	took  time.Duration
 	ok    bool
+	sent  int // requests
 }
 
 // figures are what the demo reports of one client. The names are those of the

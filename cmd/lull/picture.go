@@ -70,6 +70,9 @@ func (p *picture) restore() {
 // the clients if there are rows enough.
 func draw(s snapshot, columns, rows int) []string {
 	set := s.setting
+	if set.Scenario == tail {
+		return drawTail(s, columns, rows)
+	}
 	bars := max(1, min(columns-labelWidth-1, mostBars, int(set.Duration/tick)))
 	slice := set.Duration / time.Duration(bars)
 	full := float64(set.Attempts) * set.offered() // attempts a second when every call makes all it may
@@ -87,7 +90,7 @@ func draw(s snapshot, columns, rows int) []string {
 		load, ok := barsOf(s, l, bars, slice, full)
 		lines = append(lines, status(s, l, columns), label("load")+load+reset, label("ok")+ok+reset)
 	}
-	return append(lines, label("time")+dim+axis(set, bars, slice)+reset)
+	return append(lines, label("time")+dim+axis(set, bars, slice, "down")+reset)
 }
 
 func label(text string) string { return fmt.Sprintf("  %-*s", labelWidth-2, text) }
@@ -152,15 +155,15 @@ func barsOf(s snapshot, l laneSnapshot, bars int, slice time.Duration, full floa
 }
 
 // axis marks the outage below the bars.
-func axis(set setting, bars int, slice time.Duration) string {
+func axis(set setting, bars int, slice time.Duration, outage string) string {
 	line := []rune(strings.Repeat("·", bars))
 	if set.Outage > 0 {
 		from, to := int(set.OutageAt/slice), min(int((set.outageEnd()-1)/slice), bars-1)
 		for i := from; i <= to; i++ {
 			line[i] = '▔'
 		}
-		if to-from >= len("down") {
-			copy(line[from:], []rune("down"))
+		if to-from >= len(outage) {
+			copy(line[from:], []rune(outage))
 		}
 	}
 	end := []rune(fmt.Sprintf(" %v s", set.Duration.Seconds()))

@@ -25,6 +25,10 @@ func (p *plain) show(s snapshot) {
 }
 
 func (p *plain) head(s snapshot) {
+	if s.setting.Scenario == tail {
+		fmt.Fprint(p.out, tailPlainHead(s))
+		return
+	}
 	fmt.Fprintf(p.out, "Each second: calls that succeeded, of those that ended; attempts a second at the backend.\n")
 	fmt.Fprintf(p.out, "%-7s", "")
 	for _, l := range s.lanes {
@@ -41,6 +45,10 @@ func (p *plain) line(s snapshot, from, to time.Duration) {
 		mark = "!"
 	}
 	fmt.Fprintf(&b, "%4d s%s", int(to.Seconds()), mark)
+	if s.setting.Scenario == tail {
+		fmt.Fprintln(p.out, b.String()+tailPlainLine(s, from, to))
+		return
+	}
 	for _, l := range s.lanes {
 		good, bad := sum(l.good, from, to), sum(l.bad, from, to)
 		share := "-"
@@ -55,7 +63,11 @@ func (p *plain) line(s snapshot, from, to time.Duration) {
 // end prints what is left, of whole seconds.
 func (p *plain) end(s snapshot) {
 	p.show(s)
-	fmt.Fprintf(p.out, "! the backends were down\n\n")
+	what := "the backends were down"
+	if s.setting.Scenario == tail {
+		what = "everything was slow"
+	}
+	fmt.Fprintf(p.out, "! %s\n\n", what)
 }
 
 // short is a name that fits a narrow column.

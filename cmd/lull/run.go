@@ -21,6 +21,7 @@ type result struct {
 	late        lateness
 	troubles    int
 	clients     []figures
+	hedgers     []tailFigures // instead, in the scenario tail
 }
 
 // runDemo starts a backend for each client, sends them all the same calls, takes
@@ -42,8 +43,12 @@ func runDemo(ctx context.Context, s setting, v view) (result, error) {
 		}
 		lanes = append(lanes, l)
 	}
-	times := arrivals(s)
+	return runLanes(ctx, s, v, lanes, clock), nil
+}
 
+// runLanes is runDemo with backends and clients that are there.
+func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func() time.Duration) result {
+	times := arrivals(s)
 	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
 	defer endCalls()
 	over := make(chan struct{})
@@ -64,12 +69,16 @@ func runDemo(ctx context.Context, s setting, v view) (result, error) {
 
 	r := result{setting: s, measured: measured, interrupted: ctx.Err() != nil, late: late}
 	for _, l := range lanes {
-		r.clients = append(r.clients, l.figures(s, measured))
+		if s.Scenario == tail {
+			r.hedgers = append(r.hedgers, l.tailFigures(s, measured))
+		} else {
+			r.clients = append(r.clients, l.figures(s, measured))
+		}
 		r.unfinished += l.unfinished()
 		r.troubles += int(l.troubles.Load())
 	}
 	v.end(snap(s, lanes, clock()))
-	return r, nil
+	return r
 }
 
 // rest waits until every call has ended, but not longer than patience, and not
@@ -94,7 +103,8 @@ func rest(ctx context.Context, lanes []*lane, patience time.Duration, endCalls f
 	<-ended
 }
 
-// outage takes all backends down at the same moment, and brings them back.
+// outage takes all backends down at the same moment, and brings them back; in the
+// scenario tail, down is slow.
 func outage(s setting, lanes []*lane, clock func() time.Duration, over <-chan struct{}) {
 	if s.Outage == 0 || !sleepUntil(clock, s.OutageAt, over) {
 		return

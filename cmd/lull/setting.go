@@ -11,15 +11,12 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What every backend and every naive client of the demo has in common.
+// What every backend and every naive client of the storm has in common.
 const (
 	workers   = 4                      // of each backend; one job takes workers/capacity on average
 	naiveBase = 100 * time.Millisecond // the first wait of naive clients, lull's own default base
 
-	defaultDuration = 25 * time.Second
-	defaultOutage   = 5 * time.Second
-	latestOutageAt  = 4 * time.Second // where the outage begins, sooner in a short run
-	aftermath       = time.Second     // the least that must be left after the outage
+	aftermath = time.Second // the least that must be left after the outage
 )
 
 type outageKind string
@@ -31,17 +28,21 @@ const (
 
 // A setting is everything that decides what a run of the demo measures.
 type setting struct {
+	Scenario scenario
 	Duration time.Duration // calls are begun from 0 to Duration
 	Load     float64       // calls per second, as a share of Capacity
 	Capacity int           // requests per second that a backend can serve
 	Queue    int           // requests that may wait at a backend
 	OutageAt time.Duration
 	Outage   time.Duration
-	Kind     outageKind
+	Kind     outageKind    // storm
 	Timeout  time.Duration // of every attempt, whoever makes it
 	Attempts int           // the most that a call makes
 	Seed     uint64        // of arrivals and service times
 	Clients  []client
+
+	Tail       float64       // share of requests that are slow, in the scenario of that name
+	HedgeDelay time.Duration // of the naive hedger
 }
 
 // offered is the rate of calls, per second.
@@ -89,40 +90,80 @@ func (s setting) policyText() string {
 // problem naming the flag, what was given and what is allowed.
 func (f demoFlags) setting() (setting, error) {
 	var l problem.List
+	which := scenario(f.Scenario)
+	l.Check(which == storm || which == tail, "--scenario", quoted(f.Scenario),
+		`"storm" (backends go down, calls are retried) or "tail" (some requests are slow, calls are hedged)`)
+	if len(l) > 0 {
+		return setting{}, l // what follows depends on it
+	}
+	f.foreign(&l, which)
+	if which == tail {
+		f.Attempts = option{} // refused if given
+	}
+	d := defaultsOf(which)
 	s := setting{
-		Duration: duration(&l, "--duration", f.Duration, 2*time.Second, 10*time.Minute),
-		Capacity: whole(&l, "--capacity", f.Capacity, 10, 2000),
-		Load:     number(&l, "--load", f.Load, 0.05, 2, "as a share of the capacity"),
-		Attempts: whole(&l, "--attempts", f.Attempts, 1, 10),
-		Timeout:  duration(&l, "--timeout", f.Timeout, 20*time.Millisecond, 30*time.Second),
+		Scenario: which,
+		Duration: duration(&l, "--duration", f.Duration.or(d.duration), 2*time.Second, 10*time.Minute),
+		Capacity: whole(&l, "--capacity", f.Capacity.or(d.capacity), 10, 2000),
+		Load:     number(&l, "--load", f.Load.or("0.75"), 0.05, 2, "as a share of the capacity"),
+		Attempts: whole(&l, "--attempts", f.Attempts.or(d.attempts), 1, 10),
+		Timeout:  duration(&l, "--timeout", f.Timeout.or(d.timeout), 20*time.Millisecond, 30*time.Second),
 	}
 	seed, err := strconv.ParseUint(string(f.Seed), 10, 64)
 	l.Check(err == nil, "--seed", quoted(f.Seed), "a whole number from 0 to 18446744073709551615")
 	s.Seed = seed
-
-	s.Kind = outageKind(f.Kind)
-	l.Check(s.Kind == stall || s.Kind == errors503, "--kind", quoted(f.Kind), `"stall" (workers freeze) or "errors" (503 at once)`)
-	s.Clients = clients(&l, f.Clients)
+	if which == tail {
+		s.Tail = number(&l, "--tail", f.Tail.or("0.02"), 0, 0.5, "the share of requests that are slow")
+		s.HedgeDelay = duration(&l, "--hedge-delay", f.HedgeDelay.or("20ms"), time.Millisecond, 10*time.Second)
+	} else {
+		s.Kind = outageKind(f.Kind.or(text(stall)))
+		l.Check(s.Kind == stall || s.Kind == errors503, "--kind", quoted(text(s.Kind)), `"stall" (workers freeze) or "errors" (503 at once)`)
+	}
+	s.Clients = clients(&l, f.Clients, which.clients())
 	if len(l) > 0 {
 		return s, l // what follows depends on these
 	}
 
-	s.OutageAt = min(latestOutageAt, s.Duration/4)
+	s.OutageAt = min(d.latestOutageAt, s.Duration/d.outageAfter)
+	if which == tail {
+		s.OutageAt = s.OutageAt.Truncate(tick) // a third is no figure to read
+	}
 	longest := s.Duration - s.OutageAt - aftermath
-	s.Outage = min(defaultOutage, s.Duration/5)
+	s.Outage = min(d.outage, s.Duration/d.outagePart, longest)
 	if f.Outage != "" {
 		s.Outage = duration(&l, "--outage", f.Outage, 0, longest)
 	}
-	l.Check(s.Timeout < s.OutageAt, "--timeout", s.Timeout,
-		fmt.Sprintf("less than the %v before the outage; that is a quarter of --duration, at most %v", s.OutageAt, latestOutageAt))
-	// Long enough that whoever is served last has long given up: the queue, the
-	// outage and the timeout stand to each other as 10 : 10 : 1, in which the
-	// literature on metastable failures studies them.
-	s.Queue = max(10, int(10*s.Timeout.Seconds()*float64(s.Capacity)))
+	if which == tail {
+		l.Check(s.HedgeDelay < s.Timeout, "--hedge-delay", s.HedgeDelay,
+			fmt.Sprintf("less than the %v of --timeout, after which there is nothing to send a second request beside", s.Timeout))
+		s.Queue = s.tailQueue()
+	} else {
+		l.Check(s.Timeout < s.OutageAt, "--timeout", s.Timeout,
+			fmt.Sprintf("less than the %v before the outage; that is a quarter of --duration, at most %v", s.OutageAt, d.latestOutageAt))
+		// Long enough that whoever is served last has long given up: the queue, the
+		// outage and the timeout stand to each other as 10 : 10 : 1, in which the
+		// literature on metastable failures studies them.
+		s.Queue = max(10, int(10*s.Timeout.Seconds()*float64(s.Capacity)))
+	}
 	if f.Queue != "" {
 		s.Queue = whole(&l, "--queue", f.Queue, 1, 100_000)
 	}
 	return s, l.Err()
+}
+
+// defaults are those that differ from one scenario to the other.
+type defaults struct {
+	duration, capacity, attempts, timeout text
+	outage                                time.Duration
+	latestOutageAt                        time.Duration // where the outage begins, sooner in a short run
+	outageAfter, outagePart               time.Duration // then after, and for, this part of the duration
+}
+
+func defaultsOf(which scenario) defaults {
+	if which == tail {
+		return defaults{"28s", "280", "2", "2s", 6 * time.Second, 9 * time.Second, 3, 4}
+	}
+	return defaults{"25s", "100", "3", "500ms", 5 * time.Second, 4 * time.Second, 4, 5}
 }
 
 func quoted(v text) string { return strconv.Quote(string(v)) }
@@ -147,22 +188,22 @@ func number(l *problem.List, flag string, v text, least, most float64, what stri
 	return n
 }
 
-// clients reads a list of clients; the order is the demo's.
-func clients(l *problem.List, v text) []client {
+// clients reads a list of some of all; the order is theirs.
+func clients(l *problem.List, v text, all []client) []client {
 	if v == "" {
-		return allClients
+		return all
 	}
 	asked := map[string]bool{}
 	for part := range strings.SplitSeq(string(v), ",") {
 		asked[strings.TrimSpace(part)] = true
 	}
 	var chosen []client
-	for _, c := range allClients {
+	for _, c := range all {
 		if asked[c.flagName()] {
 			chosen = append(chosen, c)
 			delete(asked, c.flagName())
 		}
 	}
-	l.Check(len(asked) == 0, "--clients", quoted(v), "some of "+strings.Join(flagNames(), ",")+", separated by commas")
+	l.Check(len(asked) == 0, "--clients", quoted(v), "some of "+strings.Join(flagNames(all), ",")+", separated by commas")
 	return chosen
 }

@@ -20,6 +20,9 @@ type laneSnapshot struct {
 	bad    []int // calls that failed, when they ended
 	served int
 	wasted int // those of served whose caller had gone
+
+	flow    // tail
+	recents []recent
 }
 
 func snap(s setting, lanes []*lane, now time.Duration) snapshot {
@@ -35,6 +38,10 @@ func snap(s setting, lanes []*lane, now time.Duration) snapshot {
 			served: int(l.backend.served.Load()),
 			wasted: int(l.backend.wasted.Load()),
 		})
+		if s.Scenario == tail {
+			last := &shot.lanes[len(shot.lanes)-1]
+			last.flow, last.recents = l.flow(), l.recentUntil(now)
+		}
 	}
 	return shot
 }

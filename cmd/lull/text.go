@@ -19,3 +19,24 @@ func (t *text) Decode(ctx *kong.DecodeContext) error {
 	*t = text(fmt.Sprint(token.Value))
 	return nil
 }
+
+// option is the text of a flag whose default depends on other flags. Nothing that
+// was typed ("--load=") is not the same as not typed.
+type option struct {
+	typed text
+	given bool
+}
+
+// Decode implements kong's MapperValue.
+func (o *option) Decode(ctx *kong.DecodeContext) error {
+	o.given = true
+	return o.typed.Decode(ctx)
+}
+
+// or is what was typed, or a default.
+func (o option) or(otherwise text) text {
+	if !o.given {
+		return otherwise
+	}
+	return o.typed
+}

@@ -32,14 +32,18 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// watch passes requests on and counts those that failed for want of something
-// on this machine (ports, open files): they blur the picture, and are reported.
+// watch passes requests on and counts them for the call that they belong to, and
+// those that failed for want of something on this machine (ports, open files):
+// they blur the picture, and are reported.
 type watch struct {
 	base     http.RoundTripper
 	troubles *atomic.Int64
 }
 
 func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t := tallyOf(req.Context()); t != nil {
+		t.send()
+	}
 	resp, err := w.base.RoundTrip(req)
 	var op *net.OpError
 	if err != nil && req.Context().Err() == nil && errors.As(err, &op) && op.Op == "dial" && !op.Timeout() {
