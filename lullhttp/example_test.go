@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -144,4 +145,51 @@ func ExampleTransport() {
 	var e *lull.Error
 	fmt.Println(errors.As(err, &e), e.Attempts, e.Reason, e.Verdict.Code)
 	// Output: true 3 attempts_exhausted connection_refused
+}
+
+// A service in the middle: it calls another, has no more time than its own client
+// gives it, and says so when it has retried in vain.
+func ExampleNewHandler() {
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer store.Close()
+	client, err := lullhttp.NewClient(lull.Policy{Backoff: backoff.Schedule{Base: time.Millisecond}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler, err := lullhttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		until, _ := r.Context().Deadline()
+		fmt.Println("time left:", time.Until(until).Round(time.Second))
+		req, _ := http.NewRequestWithContext(r.Context(), "GET", store.URL, nil)
+		resp, err := client.Do(req)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer resp.Body.Close()
+		fmt.Println("attempts at the store:", lullhttp.OutcomeOf(resp).Attempts)
+		w.WriteHeader(resp.StatusCode)
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+
+	caller, err := lullhttp.NewClient(lull.Policy{AttemptTimeout: 5 * time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	resp, err := caller.Get(server.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer resp.Body.Close()
+	o := lullhttp.OutcomeOf(resp)
+	fmt.Println(resp.StatusCode, "after attempts:", o.Attempts, "-", o.Reason)
+	// Output:
+	// time left: 5s
+	// attempts at the store: 3
+	// 503 after attempts: 1 - overloaded
 }
