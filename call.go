@@ -71,7 +71,7 @@ type Call struct {
 	attempts int16
 	reason   Reason
 	repeat   repetition
-	answered bool // a permanent failure was an answer of the dependency itself
+	said     said // by the last attempt
 	paid     bool // an attempt is under way that receipt paid for
 	permit   bool // a place under the concurrency limit is held
 	ended    bool // for reason
@@ -89,6 +89,26 @@ const (
 	passed        // the next attempt may be sent
 	underWay      // it has been
 )
+
+// said is what the end of an attempt tells about the health of the dependency.
+type said uint8
+
+const (
+	saidNothing  said = iota // but that it failed, or succeeded
+	saidAnswer               // a permanent failure that was an answer of the dependency itself
+	saidSlowDown             // it is well, and asked for fewer requests
+)
+
+// saidBy is what an attempt tells that failed so.
+func saidBy(v Verdict) said {
+	switch {
+	case v.Kind == KindThrottled:
+		return saidSlowDown
+	case v.Kind == KindPermanent && v.answers():
+		return saidAnswer
+	}
+	return saidNothing
+}
 
 // repetition is when the operation of a call may be repeated.
 type repetition uint8
@@ -125,7 +145,7 @@ func (d *Dependency) StartIn(c *Call, now time.Duration, spec Spec) Step {
 func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	c.d, c.began, c.deadline, c.wait = d, now, never, 0
 	c.attempts, c.reason, c.repeat = 0, Succeeded, anyTime
-	c.answered, c.paid, c.permit, c.ended = false, false, false, false
+	c.said, c.paid, c.permit, c.ended = saidNothing, false, false, false
 	if !d.plan.empty { // or they are never looked at
 		c.receipt, c.token, c.pass = 0, breaker.Token{}, noPass
 	}
@@ -371,6 +391,7 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	}
 	c.letGo(now)
 	c.report(now, v)
+	c.said = saidBy(v)
 	switch v.Kind {
 	case KindSuccess:
 		return c.finish(now, Succeeded, random)
@@ -383,7 +404,6 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 		}
 		return c.finish(now, ServerSaidStop, random)
 	default:
-		c.answered = v.answers()
 		return c.finish(now, FailedPermanent, random)
 	}
 	p := c.d.plan
@@ -613,16 +633,18 @@ func (c *Call) succeed(now time.Duration) {
 // outcome is what the call tells about the health of the dependency. An answer
 // is a good sign even if it is a refusal (a permanent failure that we know to be
 // one: not found, forbidden); an error that nothing is known of tells nothing,
-// and neither does a caller that went away, nor a call without an attempt.
+// and neither does a caller that went away, nor a call without an attempt. Nor does
+// one that was asked to slow down in the end (429, RESOURCE_EXHAUSTED): who says
+// so is well, and to be called less often is what the throttle is for.
 func (c *Call) outcome(r Reason) breaker.Outcome {
 	switch {
 	case r == CallerCanceled || c.attempts == 0:
 		return breaker.Neutral
 	case r == Succeeded:
 		return breaker.Success
-	case r == FailedPermanent && c.answered:
+	case r == FailedPermanent && c.said == saidAnswer:
 		return breaker.Success
-	case r == FailedPermanent:
+	case r == FailedPermanent, c.said == saidSlowDown:
 		return breaker.Neutral
 	}
 	return breaker.Failure

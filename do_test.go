@@ -577,8 +577,10 @@ func TestObserversAreTold(t *testing.T) {
 		d := newDependency(t, lull.Policy{
 			Attempts: 2, Budget: budget.Config{Stock: 1, Window: 10 * time.Second},
 			Breaker: breaker.Config{Consecutive: 2, ConsecutiveFor: -1, OpenFor: time.Hour, OpenMax: time.Hour, OpenJitter: -1},
-		}, lull.WithObserver(&log), lull.WithObserver(&second), lull.WithRand(middle))
-		fail := func(context.Context) error { return lull.RetryAfter(errBlip, time.Second) }
+		}, lull.WithObserver(&log), lull.WithObserver(&second), lull.WithRand(middle), lull.WithClassifier(func(error) lull.Verdict {
+			return lull.Verdict{Kind: lull.KindTransient, Code: "503", After: time.Second}
+		}))
+		fail := func(context.Context) error { return errBlip }
 		lull.Run(t.Context(), d, fail)
 		lull.Run(t.Context(), d, fail)
 		lull.Run(t.Context(), d, fail)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // Hedgeable is an operation whose attempts may run beside one another, for drivers
@@ -79,7 +81,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable
 	}
 	r.context(&r.in, now)
 	if wait := r.hedged.First(now, &r.racer); wait != never {
-		r.due, r.inLine = now+wait, true
+		r.due, r.inLine = saturating.Add(now, wait), true
 		d.remember().alarms.add(r, now, r.due)
 	}
 	over := false
@@ -203,7 +205,7 @@ func (r *race) ring(now, wait time.Duration) {
 	default:
 		r.again.Reset(wait)
 	}
-	r.due = now + wait
+	r.due = saturating.Add(now, wait)
 }
 
 func (r *race) silence() {

@@ -181,6 +181,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *Racer, v Verdict, random func()
 		c.d.remember().throttle.Learn(now, load(v))
 	}
 	c.LetGo(now, r)
+	c.said = saidBy(v)
 	switch v.Kind {
 	case KindSuccess:
 		c.began, c.receipt = r.began, r.receipt
@@ -193,7 +194,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *Racer, v Verdict, random func()
 		c.failed(now)
 		return c.noMore(now, ServerSaidStop, random)
 	default:
-		if c.answered = v.answers(); c.answered {
+		if c.said == saidAnswer {
 			return c.decided(now, FailedPermanent, random)
 		}
 		return c.noMore(now, FailedPermanent, random)

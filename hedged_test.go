@@ -475,3 +475,20 @@ func BenchmarkDoHedged(b *testing.B) {
 		})
 	}
 }
+
+// A hedge that is never due is never sent, however far the largest time is.
+func TestAHedgeThatIsNeverDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Hedge: hedge.Config{Attempts: 2, Delay: 1<<63 - 2}})
+		time.Sleep(time.Second) // so that now + Delay is beyond all time
+		var n atomic.Int32
+		lull.DoHedged(context.Background(), d, func(context.Context) (int, error) {
+			n.Add(1)
+			time.Sleep(time.Hour)
+			return 0, nil
+		})
+		if n.Load() != 1 {
+			t.Errorf("%d attempts", n.Load())
+		}
+	})
+}

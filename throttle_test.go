@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -163,4 +164,56 @@ func TestDoWaitsForTheThrottle(t *testing.T) {
 			t.Errorf("after %v: %v; want the caller's cancellation after 1ms", time.Since(start), err)
 		}
 	})
+}
+
+// Who asks for fewer requests is well: the breaker does not open for it, neither in
+// a call that is retried nor in one that is hedged. A failure after it counts.
+func TestThrottlingIsNoFailureToTheBreaker(t *testing.T) {
+	throttled := lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+	failed := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
+	for _, hedging := range []hedge.Config{{}, {Attempts: 2}} {
+		for _, c := range []struct {
+			name  string
+			ends  []lull.Verdict // of the attempts of each call
+			opens bool
+		}{
+			{"throttled", []lull.Verdict{throttled, throttled}, false},
+			{"failed", []lull.Verdict{failed, failed}, true},
+			{"throttled, then failed", []lull.Verdict{throttled, failed}, true},
+			{"failed, then throttled", []lull.Verdict{failed, throttled}, false},
+		} {
+			p := lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Consecutive: 3, ConsecutiveFor: -1}, Hedge: hedging}
+			if hedging.Attempts > 0 {
+				p.Attempts = 0
+			}
+			d := newDependency(t, p)
+			now := time.Duration(0)
+			for range 5 {
+				call, step := d.Start(now, lull.Spec{})
+				if step.Done {
+					break
+				}
+				if hedging.Attempts == 0 {
+					for _, v := range c.ends {
+						call.Attempt(now, nil)
+						now += call.Next(now, v, nil).Wait
+					}
+					continue
+				}
+				h := lull.HedgedCall{Call: &call}
+				h.Attempt(now, nil)
+				var racer lull.Racer
+				h.First(now, &racer)
+				for i, v := range c.ends {
+					if i > 0 {
+						h.Hedge(now, &racer, nil)
+					}
+					now += h.Ended(now, &racer, v, nil).Wait
+				}
+			}
+			if open := d.Breaker().State(now) != breaker.Closed; open != c.opens {
+				t.Errorf("%s, hedging %v: open: %v, want %v", c.name, hedging.Attempts > 0, open, c.opens)
+			}
+		}
+	}
 }

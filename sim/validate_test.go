@@ -45,6 +45,7 @@ var wrong = map[string][]any{
 	"Services.Rate.Burst":       {-1},
 	"Services.Calls.Service":    {"", "nobody", "api"},
 	"Services.Calls.Deadline":   nil,
+	"Services.Calls.OneLayer":   nil,
 	"Services.Calls.Policy":     nil, // looked up in a run
 	"Services.Faults.At":        {-second, time.Minute + 1},
 	"Services.Faults.For":       {time.Duration(0), -second},
