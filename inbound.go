@@ -61,10 +61,8 @@ func (in *Inbound) Attempt() int {
 	return int(in.number)
 }
 
-// GaveUp tells whether a call that was made for the request has ended without
-// success although a retry might have mended it: attempts, budget or time were at
-// their end, the circuit was open, or the server below said to stop. If that makes
-// the request fail, its caller should not retry it: that has been tried.
+// GaveUp tells whether a call that was made for the request has been given up
+// (Reason.GaveUp). If that makes the request fail, its caller should not retry it.
 func (in *Inbound) GaveUp() bool { return in != nil && in.gaveUp.Load() }
 
 // Began says that the response has begun. The caller's timeout is for that (the
@@ -76,11 +74,7 @@ func (in *Inbound) End() { in.cancel(context.Canceled) }
 
 // learn is told how a call ended that was made for the request.
 func (in *Inbound) learn(why Reason) {
-	switch why {
-	case Succeeded, FailedPermanent, CallerCanceled:
-		return // an answer, or nobody's failure
-	}
-	if in != nil {
+	if in != nil && why.GaveUp() {
 		in.gaveUp.Store(true)
 	}
 }

@@ -100,6 +100,21 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason(%d)", uint8(r))
 }
 
+// GaveUp tells of a call that has failed although a retry might have mended it, and
+// for which all has been done that should be: attempts, budget or time were at their
+// end, the circuit was open or the throttle closed, the server said to stop, or to
+// wait for too long. To retry it from further up would multiply. Where it has not
+// been retried because that would not have been safe, because nothing is known of the
+// failure, or for want of room here, others may know better.
+func (r Reason) GaveUp() bool {
+	switch r {
+	case AttemptsExhausted, BudgetExhausted, DeadlineReached, CircuitOpen, HeldBack,
+		ServerSaidStop, HintTooLong, Unanswered, RetriedAbove:
+		return true
+	}
+	return false
+}
+
 // Err is the reason as a sentinel error; nil for Succeeded.
 func (r Reason) Err() error {
 	if r < reasons {

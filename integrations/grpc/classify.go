@@ -1,0 +1,179 @@
+package lullgrpc
+
+import (
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/lullgo/lull"
+)
+
+// A Failure is what is known of an attempt that failed.
+type Failure struct {
+	Method string // "/service/method"
+	Err    error  // never nil; status.FromError has its code and details
+	// Trailer is what the server sent with its status; nil if it sent nothing. The
+	// hint of gRPC's own retries is in it, under grpc-retry-pushback-ms.
+	Trailer metadata.MD
+	// NeverSent: gRPC itself ended the attempt, and had no connection to send it on.
+	NeverSent bool
+}
+
+// Classify says what a failed attempt means:
+//
+//   - UNAVAILABLE: transient. It is the one code that by definition may be mended
+//     by calling again.
+//   - DEADLINE_EXCEEDED: the engine's timeout, whether the attempt's own time ran
+//     out or the server says that it ran out of time. See lull.Policy.Timeouts for
+//     when it is repeated.
+//   - RESOURCE_EXHAUSTED: throttled, so it is never repeated at once. It is how
+//     servers, and HTTP/2's ENHANCE_YOUR_CALM, ask for fewer requests.
+//   - INTERNAL, UNKNOWN, DATA_LOSS, and CANCELLED while the caller is still there:
+//     permanent, with lull.CodeUnclassified. Something broke, and nothing tells
+//     whether it would again; UNKNOWN is what a Go handler's every plain error
+//     becomes. They count neither for nor against the dependency.
+//   - ABORTED: permanent. It asks the caller to begin again what the call was part
+//     of (to read once more, to open another transaction), which repeating the
+//     call itself is not.
+//   - All others: permanent. They are answers.
+//
+// A server that asks for a wait, by grpc-retry-pushback-ms or by a
+// google.rpc.RetryInfo, makes a throttled failure of a transient one. One that
+// says not to retry, by a pushback that is negative or no number, ends the call
+// (KindOverloaded). Neither brings a permanent failure to life, as in grpc-go,
+// gRPC core and grpc-node; grpc-java and grpc-dotnet retry after any status that
+// comes with a wait, and a classifier of your own (WithClassifier) can do so.
+//
+// Errors that are marked ([lull.Transient], ...) keep their marks, one of a call
+// that lull has made further down is final, and one without a status means what
+// [lull.Classify] makes of it.
+func Classify(f Failure) lull.Verdict {
+	v, st := unclassified(f)
+	if st == nil {
+		return v
+	}
+	code := st.Code()
+	kind, name := kindOf(code)
+	return verdict(kind, name, f, st)
+}
+
+// unclassified is what an error without a status of its own means; else st is
+// the status that is left to look at.
+func unclassified(f Failure) (v lull.Verdict, st *status.Status) {
+	v = lull.Classify(f.Err)
+	if v.Code != lull.CodeUnclassified {
+		return v, nil
+	}
+	st, ok := status.FromError(f.Err)
+	if !ok || st.Code() == codes.OK {
+		return v, nil
+	}
+	return lull.Verdict{}, st
+}
+
+// kindOf is what a code means, and its name among verdicts.
+func kindOf(code codes.Code) (lull.Kind, string) {
+	switch code {
+	case codes.Unavailable:
+		return lull.KindTransient, codeName(code)
+	case codes.DeadlineExceeded:
+		return lull.KindTransient, lull.CodeTimeout
+	case codes.ResourceExhausted:
+		return lull.KindThrottled, codeName(code)
+	case codes.Internal, codes.Unknown, codes.DataLoss, codes.Canceled:
+		return lull.KindPermanent, lull.CodeUnclassified
+	}
+	if code > codes.Unauthenticated {
+		return lull.KindPermanent, lull.CodeUnclassified // a code that gRPC does not have
+	}
+	return lull.KindPermanent, codeName(code)
+}
+
+// verdict is a kind together with what the server said of the next attempt.
+func verdict(kind lull.Kind, name string, f Failure, st *status.Status) lull.Verdict {
+	v := lull.Verdict{Kind: kind, Code: name, NeverSent: f.NeverSent}
+	if kind != lull.KindTransient && kind != lull.KindThrottled {
+		return v
+	}
+	h := hintOf(f.Trailer, st)
+	if h.stop {
+		v.Kind = lull.KindOverloaded
+		return v
+	}
+	if v.After = h.after; v.After > 0 {
+		v.Kind = lull.KindThrottled
+	}
+	return v
+}
+
+// classify is Classify, with what the options say of it.
+func (o *options) classify(r *rule, f Failure) lull.Verdict {
+	if o.classifier != nil {
+		return o.classifier(f)
+	}
+	v, st := unclassified(f)
+	if st == nil {
+		return v
+	}
+	code := st.Code()
+	kind, name := kindOf(code)
+	if said, ok := o.kinds[code]; ok {
+		kind, name = said, codeOf(code)
+	}
+	if r.codes == nil {
+		return verdict(kind, name, f, st)
+	}
+	if !r.codes.has(code) {
+		if kind == lull.KindTransient || kind == lull.KindThrottled {
+			return final(f.NeverSent)
+		}
+		return verdict(kind, name, f, st)
+	}
+	if kind != lull.KindThrottled {
+		kind = lull.KindTransient
+	}
+	return verdict(kind, codeOf(code), f, st)
+}
+
+// final is what a failure means that is none of the request's fault, and is not
+// repeated all the same. It counts neither for nor against the dependency.
+func final(neverSent bool) lull.Verdict {
+	return lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified, NeverSent: neverSent}
+}
+
+// codeOf is the name of a code that is known to mean something.
+func codeOf(code codes.Code) string {
+	if code == codes.DeadlineExceeded {
+		return lull.CodeTimeout
+	}
+	return codeName(code)
+}
+
+var codeNames = [...]string{
+	"ok", "cancelled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists",
+	"permission_denied", "resource_exhausted", "failed_precondition", "aborted", "out_of_range",
+	"unimplemented", "internal", "unavailable", "data_loss", "unauthenticated",
+}
+
+// codeName is the code's name in lower case.
+func codeName(code codes.Code) string {
+	if int(code) < len(codeNames) {
+		return codeNames[code]
+	}
+	return "unknown"
+}
+
+// codeSet is a set of codes.
+type codeSet uint32
+
+func codesOf(list []codes.Code) *codeSet {
+	var s codeSet
+	for _, c := range list {
+		if c <= codes.Unauthenticated {
+			s |= 1 << c
+		}
+	}
+	return &s
+}
+
+func (s *codeSet) has(c codes.Code) bool { return c <= codes.Unauthenticated && *s&(1<<c) != 0 }

@@ -1,0 +1,96 @@
+package lullgrpc
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/lullgo/lull"
+)
+
+// A Client makes the calls of gRPC connections as calls under a [lull.Policy],
+// with one [lull.Dependency] for each target. Make one with New; it may be used
+// concurrently and for several connections, and its two interceptors belong
+// together: what is learnt from unary calls holds for streams.
+type Client struct {
+	targets targets
+	methods methods
+	options
+}
+
+// New returns a Client under policy p.
+func New(p lull.Policy, opts ...Option) (*Client, error) {
+	c := &Client{options: defaultOptions(p)}
+	for _, o := range opts {
+		if o == nil {
+			continue
+		}
+		if err := o(&c.options); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	c.targets.init(&c.options)
+	c.methods.init(&c.options)
+	return c, nil
+}
+
+// DialOptions are what grpc.NewClient needs for policy p to be in force: those of
+// [Client.DialOptions], of a Client of their own.
+func DialOptions(p lull.Policy, opts ...Option) ([]grpc.DialOption, error) {
+	c, err := New(p, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return c.DialOptions(), nil
+}
+
+// DialOptions are the two interceptors, chained, and grpc.WithDisableRetry, so that
+// one layer retries and not two. Interceptors that are chained before them see a
+// call once; those that are chained after them see each attempt.
+func (c *Client) DialOptions() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithDisableRetry(),
+		grpc.WithChainUnaryInterceptor(c.UnaryClientInterceptor()),
+		grpc.WithChainStreamInterceptor(c.StreamClientInterceptor()),
+	}
+}
+
+// UnaryClientInterceptor makes unary calls under the policy. Whoever installs it
+// by hand should install grpc.WithDisableRetry as well: see DialOptions.
+func (c *Client) UnaryClientInterceptor() grpc.UnaryClientInterceptor { return c.invoke }
+
+// StreamClientInterceptor makes streaming calls under the policy. Whoever installs
+// it by hand should install grpc.WithDisableRetry as well: see DialOptions.
+func (c *Client) StreamClientInterceptor() grpc.StreamClientInterceptor { return c.newStream }
+
+// Dependency is what the client remembers of the thing that a call of method
+// ("/service/method") to target would go to: for looking at its budget and
+// breaker. The target is as grpc.NewClient was told.
+func (c *Client) Dependency(ctx context.Context, target, method string) *lull.Dependency {
+	return c.dependency(ctx, target, c.methods.get(method))
+}
+
+// Dependencies calls yield with every dependency that the client made, in no
+// particular order, until it returns false.
+func (c *Client) Dependencies(yield func(*lull.Dependency) bool) { c.targets.all(yield) }
+
+func (c *Client) dependency(ctx context.Context, target string, m *method) *lull.Dependency {
+	if c.pick != nil {
+		if d := c.pick(ctx, target, m.name); d != nil {
+			return d
+		}
+	}
+	return c.targets.get(target).dependency(&c.options, m.rule)
+}
+
+// targetOf is the name that a connection's dependency goes by. Stubs in tests
+// have no connection.
+func targetOf(cc *grpc.ClientConn) string {
+	if cc == nil || cc.Target() == "" {
+		return "unknown target"
+	}
+	return cc.Target()
+}

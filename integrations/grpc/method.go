@@ -1,0 +1,190 @@
+package lullgrpc
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/lullgo/lull"
+)
+
+// rule is how some methods are called.
+type rule struct {
+	index    int
+	name     string // added to the target's for a dependency's; empty for the first rule
+	policy   lull.Policy
+	template *lull.Dependency
+	codes    *codeSet // those to retry or hedge after; nil: as Classify says
+	// idempotent: a service config has a retryPolicy or a hedgingPolicy for these methods.
+	idempotent bool
+}
+
+const wantPattern = `want "/service/method", "/service/" or "/"`
+
+// isPattern tells whether p names methods.
+func isPattern(p string) bool {
+	if p == "/" {
+		return true
+	}
+	service, method, found := strings.Cut(strings.TrimPrefix(p, "/"), "/")
+	return strings.HasPrefix(p, "/") && service != "" && found && !strings.Contains(method, "/")
+}
+
+// fitting is what m holds for the longest pattern that fits the method.
+func fitting[T any](m map[string]T, method string) (v T, ok bool) {
+	if len(m) == 0 {
+		return v, false
+	}
+	if v, ok = m[method]; ok {
+		return v, true
+	}
+	if v, ok = m[method[:strings.LastIndexByte(method, '/')+1]]; ok {
+		return v, true
+	}
+	v, ok = m["/"]
+	return v, ok
+}
+
+// addRule notes r for the given patterns.
+func (o *options) addRule(option string, r rule, patterns []string) error {
+	r.index, r.name = len(o.rules), patterns[0]
+	for _, p := range patterns {
+		if !isPattern(p) {
+			return fmt.Errorf("lullgrpc: %s(%q): %s", option, p, wantPattern)
+		}
+		if _, taken := o.byPattern[p]; taken {
+			return fmt.Errorf("lullgrpc: %s(%q): the pattern has a policy already", option, p)
+		}
+		o.byPattern[p] = r.index
+	}
+	o.rules = append(o.rules, &r)
+	return nil
+}
+
+// prepare makes the rules of the service configs, and validates all policies.
+func (o *options) prepare() error {
+	base := o.rules[0].policy
+	for _, c := range o.configs {
+		for _, mc := range c.config.Methods {
+			if err := o.configure(mc, c.reading, base); err != nil {
+				return err
+			}
+		}
+	}
+	for _, r := range o.rules {
+		name := "the client"
+		if r.name != "" {
+			name = r.name
+		}
+		var err error
+		if r.template, err = lull.NewDependency(name, r.policy, o.wiring...); err != nil {
+			return fmt.Errorf("lullgrpc: %w", err)
+		}
+	}
+	return nil
+}
+
+// configure makes a rule of what a service config says of some methods.
+func (o *options) configure(mc MethodConfig, reading Reading, base lull.Policy) error {
+	if len(mc.Names) == 0 {
+		return nil
+	}
+	patterns := make([]string, len(mc.Names))
+	for i, n := range mc.Names {
+		patterns[i] = n.pattern()
+	}
+	r := rule{}
+	r.policy, _ = mc.Policy(base, reading)
+	switch {
+	case mc.Retry != nil:
+		r.codes, r.idempotent = codesOf(mc.Retry.RetryableStatusCodes), true
+	case mc.Hedging != nil:
+		r.codes, r.idempotent = codesOf(mc.Hedging.NonFatalStatusCodes), true
+	}
+	return o.addRule("WithServiceConfig", r, patterns)
+}
+
+// method is what is known of a method of a service.
+type method struct {
+	name       string
+	rule       *rule
+	idempotent bool
+}
+
+// maxMethods bounds the methods that are kept. A program has as many as its
+// stubs; only a proxy that passes on what it is sent could have more.
+const maxMethods = 4096
+
+// methods keeps what is known of methods, by name.
+type methods struct {
+	o *options
+	// byName is replaced, never written to, so that readers share no lock.
+	byName atomic.Pointer[map[string]*method]
+	mu     sync.Mutex // held to replace it
+}
+
+func (ms *methods) init(o *options) {
+	ms.o = o
+	ms.byName.Store(&map[string]*method{})
+}
+
+func (ms *methods) get(name string) *method {
+	if m := (*ms.byName.Load())[name]; m != nil {
+		return m
+	}
+	m := ms.o.know(name)
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	old := *ms.byName.Load()
+	if len(old) >= maxMethods {
+		return m
+	}
+	fresh := make(map[string]*method, len(old)+1)
+	maps.Copy(fresh, old)
+	fresh[name] = m
+	ms.byName.Store(&fresh)
+	return m
+}
+
+// know is all that is known of a method. Whether it may be repeated the options
+// say, else its service config, else its descriptor.
+func (o *options) know(name string) *method {
+	m := &method{name: name, rule: o.rules[0]}
+	if i, ok := fitting(o.byPattern, name); ok {
+		m.rule = o.rules[i]
+	}
+	if yes, said := fitting(o.idempotency, name); said {
+		m.idempotent = yes
+	} else {
+		m.idempotent = m.rule.idempotent || declaredIdempotent(name)
+	}
+	return m
+}
+
+// declaredIdempotent tells whether the method's descriptor, if it is linked into
+// the program, has an idempotency_level that allows to repeat it.
+func declaredIdempotent(name string) bool {
+	full := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(name, "/"), "/", "."))
+	if !full.IsValid() {
+		return false
+	}
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(full)
+	if err != nil {
+		return false
+	}
+	o, ok := d.Options().(*descriptorpb.MethodOptions)
+	if !ok {
+		return false
+	}
+	switch o.GetIdempotencyLevel() {
+	case descriptorpb.MethodOptions_NO_SIDE_EFFECTS, descriptorpb.MethodOptions_IDEMPOTENT:
+		return true
+	}
+	return false
+}

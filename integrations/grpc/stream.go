@@ -1,0 +1,293 @@
+package lullgrpc
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/lullgo/lull"
+)
+
+// newStream is the stream interceptor. It returns when the first attempt is open,
+// or the call has ended without one.
+func (c *Client) newStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	m := c.methods.get(name)
+	s := &stream{
+		c: c, d: c.dependency(ctx, targetOf(cc), m), method: m,
+		ctx: ctx, desc: desc, cc: cc, streamer: streamer, limit: c.buffer,
+	}
+	s.changed.L = &s.mu
+	s.opts, s.said = heed(nil, opts)
+	if s.said.buffer > 0 {
+		s.limit = s.said.buffer - 1
+	}
+	go s.run()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.opened && !s.ended {
+		s.changed.Wait()
+	}
+	s.passPanicOn()
+	if s.ended && !s.opened && s.err != nil {
+		return nil, s.err
+	}
+	return s, nil
+}
+
+// A stream is the ClientStream that the caller gets. It passes what the caller
+// does on to the attempt that is open, and keeps what was sent for the next one,
+// until it is committed to an attempt: from then on it only passes on.
+//
+// The engine runs on a goroutine of its own, from the opening of the stream to the
+// commit, since it has to wait for an attempt's end whatever the caller does or
+// leaves. It opens the attempts and replays; the caller's goroutines do the rest.
+// All of them meet in mu; no call into gRPC is made with mu held, since gRPC calls
+// back (OnFinish) from within.
+type stream struct {
+	c        *Client
+	d        *lull.Dependency
+	method   *method
+	ctx      context.Context // the caller's
+	desc     *grpc.StreamDesc
+	cc       *grpc.ClientConn
+	streamer grpc.Streamer
+	opts     []grpc.CallOption // those for each attempt
+	said     said
+	limit    int // bytes to keep
+
+	attempts int // the engine's goroutine alone
+
+	// passing is the attempt to which all that is left to do is to pass on. It is
+	// set once everything below that speaks of sending and receiving has come to rest.
+	passing atomic.Pointer[streamAttempt]
+
+	mu        sync.Mutex
+	changed   sync.Cond      // anything below has
+	current   *streamAttempt // nil: none is open, for now or (ended) for good
+	opened    bool           // there was one
+	sent      replay
+	committed bool // to current
+	receiving bool // somebody is in RecvMsg or Header of current
+	ended     bool // the engine is through, and the stream is not committed: err
+	err       error
+	trailer   metadata.MD // of the last attempt that was given up
+	panicked  any
+	told      bool // said.finish was called
+}
+
+// RecvMsg receives from the attempt that is open. A failure before the stream is
+// committed is the engine's business: what comes back is a message of another
+// attempt, or the call's error.
+func (s *stream) RecvMsg(m any) error {
+	if a := s.passing.Load(); a != nil {
+		err := a.cs.RecvMsg(m)
+		if err != nil {
+			a.letGo()
+			s.tell(err)
+		}
+		return err
+	}
+	for {
+		a, err := s.beginReceiving()
+		if err != nil {
+			return err
+		}
+		if err, end := s.receive(a, m); end {
+			return err
+		}
+	}
+}
+
+// receive receives from a, and tells whether that is the end of the matter.
+func (s *stream) receive(a *streamAttempt, m any) (err error, end bool) {
+	returned := false
+	defer func() {
+		if !returned { // a panic below must not keep the engine waiting
+			s.mu.Lock()
+			s.receiving = false
+			s.changed.Broadcast()
+			s.mu.Unlock()
+		}
+	}()
+	err = a.cs.RecvMsg(m)
+	if err == nil || err == io.EOF {
+		end = s.answered(a, err)
+	} else {
+		md, _ := a.cs.Header()
+		err = s.failed(a, err, md != nil)
+		end = err != nil
+	}
+	returned = true
+	return err, end
+}
+
+// Header waits for the header of the attempt that is open. A stream that has one is
+// committed.
+func (s *stream) Header() (metadata.MD, error) {
+	for {
+		if a := s.commitment(); a != nil {
+			return a.cs.Header()
+		}
+		a, err := s.beginReceiving()
+		if err != nil {
+			return nil, nil // by contract, RecvMsg has the error
+		}
+		if md := s.inspect(a); md != nil {
+			return md, nil
+		}
+	}
+}
+
+// Trailer is that of the attempt that the stream is committed to, else of the last.
+func (s *stream) Trailer() metadata.MD {
+	if a := s.commitment(); a != nil {
+		return a.cs.Trailer()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trailer
+}
+
+// Context commits the stream to the attempt that is open, as it does in gRPC:
+// what the caller reads from it must not change.
+func (s *stream) Context() context.Context {
+	s.mu.Lock()
+	a := s.current
+	if a != nil {
+		s.commit(a)
+	}
+	s.mu.Unlock()
+	if a == nil {
+		return s.ctx
+	}
+	return a.cs.Context()
+}
+
+// CloseSend says that there is nothing more to send, to this attempt and to those
+// that follow.
+func (s *stream) CloseSend() error {
+	if a := s.passing.Load(); a != nil {
+		return a.cs.CloseSend()
+	}
+	s.mu.Lock()
+	s.sent.closed = true
+	a := s.current
+	if a == nil || !a.upToDate || a.closed {
+		s.mu.Unlock()
+		return nil // whoever replays closes as well
+	}
+	a.closed = true
+	s.mu.Unlock()
+	return a.cs.CloseSend()
+}
+
+// SendMsg sends on the attempt that is open, and keeps a copy for the next. While
+// there is none it waits for it. It returns io.EOF when there will be none: RecvMsg
+// tells why. An error of this side's own making it returns itself.
+func (s *stream) SendMsg(m any) error {
+	if a := s.passing.Load(); a != nil {
+		return a.cs.SendMsg(m)
+	}
+	c, copied := copyOf(m)
+	kept := false // c is in s.sent: whoever replays sends it
+	ours := false // the last attempt to send it failed on this side
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		s.passPanicOn()
+		a := s.current
+		switch {
+		case s.ended && ours:
+			return s.err
+		case s.ended, a != nil && a.err != nil: // and committed to it
+			return io.EOF
+		case a == nil || !a.upToDate:
+			s.changed.Wait()
+		case kept:
+			return nil
+		case s.committed:
+			return s.send(a, m)
+		case !copied || !s.mayKeep(c):
+			s.commit(a)
+		default:
+			s.sent.add(c)
+			kept = true
+			err := s.send(a, m)
+			if err == nil {
+				return nil
+			}
+			for !a.resolved && !s.committed {
+				s.changed.Wait()
+			}
+			if s.current == a { // committed to it, whatever may become of it
+				return err
+			}
+			ours = err != io.EOF
+		}
+	}
+}
+
+// mayKeep tells whether the message may be kept for another attempt. It may not
+// where a stream that does not stream sends twice, or one that is closed sends at
+// all: then it is gRPC's to say that this is an error.
+func (s *stream) mayKeep(c replayMessage) bool {
+	return !s.sent.closed && (s.desc.ClientStreams || len(s.sent.messages) == 0) && s.sent.fits(c, s.limit)
+}
+
+// send sends on a, without the lock that is held before and after, and sees to it
+// that what has become of the attempt is looked into if that fails.
+func (s *stream) send(a *streamAttempt, m any) (err error) {
+	a.sending = true
+	defer func() {
+		a.sending = false
+		s.changed.Broadcast()
+	}()
+	s.unlocked(func() {
+		switch err = a.cs.SendMsg(m); err {
+		case nil:
+		case io.EOF:
+			a.isOver()
+		default:
+			s.failedToSend(a, err)
+		}
+	})
+	return err
+}
+
+// unlocked runs f without the lock, which is held again afterwards, even if f
+// panics.
+func (s *stream) unlocked(f func()) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	f()
+}
+
+// passPanicOn panics on the caller's goroutine if the engine's has panicked.
+func (s *stream) passPanicOn() {
+	if s.panicked != nil {
+		panic(s.panicked)
+	}
+}
+
+// tell tells those who gave an OnFinish, once.
+func (s *stream) tell(err error) {
+	if len(s.said.onFinish) == 0 {
+		return
+	}
+	s.mu.Lock()
+	first := !s.told
+	s.told = true
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	s.said.finish(err)
+}

@@ -1,0 +1,124 @@
+package lullgrpc
+
+import (
+	"context"
+	"net"
+	"strconv"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/lullgo/lull"
+)
+
+// invoke is the unary interceptor.
+func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	m := c.methods.get(name)
+	d := c.dependency(ctx, targetOf(cc), m)
+	u := &unary{c: c, method: m, req: req, cc: cc, invoker: invoker, try: try{reply: reply}}
+	var said said
+	u.opts, said = heed(u.room[:0], opts)
+	spec := m.spec(said)
+	var r lull.Result
+	var err error // of the attempt that counts; nil, unless a classifier has it that an error is an answer
+	if d.Hedges() && mayRace(spec, req, reply) {
+		r, err = u.race(ctx, d, spec)
+	} else {
+		u.opts = u.try.watch(u.opts)
+		r = lull.Drive(ctx, d, spec, u.attempt, nil, u.lastError)
+		err = u.try.err
+	}
+	if r.Reason != lull.Succeeded {
+		err = failure(d, name, r, err)
+	}
+	said.finish(err)
+	return err
+}
+
+// unary is a unary call in flight, in one piece of memory.
+type unary struct {
+	c       *Client
+	method  *method
+	req     any
+	cc      *grpc.ClientConn
+	invoker grpc.UnaryInvoker
+
+	attempts int
+	try      try // the last attempt; of a race the first
+	opts     []grpc.CallOption
+	room     [5]grpc.CallOption // for opts: generated code gives one
+}
+
+// A try is one attempt at a unary call, and what came of it.
+type try struct {
+	reply   any
+	err     error
+	outcome outcome
+}
+
+// watch adds the options by which gRPC tells what comes of the attempt.
+func (t *try) watch(opts []grpc.CallOption) []grpc.CallOption {
+	return append(opts, grpc.Trailer(&t.outcome.trailer), grpc.Peer(&t.outcome.peer), grpc.OnFinish(t.outcome.onFinish))
+}
+
+func (u *unary) attempt(ctx context.Context) lull.Verdict {
+	u.attempts++
+	return u.send(ctx, u.attempts-1, u.req, &u.try, u.opts)
+}
+
+// send makes an attempt after as many others.
+func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []grpc.CallOption) lull.Verdict {
+	ctx = withPreviousAttempts(ctx, others)
+	t.outcome.reset()
+	t.err = u.invoker(ctx, u.method.name, req, t.reply, u.cc, opts...)
+	if t.err == nil {
+		return lull.Verdict{}
+	}
+	return u.c.classify(u.method.rule, Failure{
+		Method:    u.method.name,
+		Err:       t.err,
+		Trailer:   t.outcome.trailer,
+		NeverSent: t.outcome.neverSent(),
+	})
+}
+
+// lastError is what observers are told of the last attempt.
+func (u *unary) lastError() error { return u.try.err }
+
+// outcome is what gRPC tells of an attempt beside its error.
+type outcome struct {
+	trailer  metadata.MD
+	peer     peer.Peer
+	finished bool // gRPC itself says that the attempt is over
+}
+
+// nobody stands where gRPC puts the address of the peer, if there is one.
+var nobody net.Addr = &net.UnixAddr{Name: "nobody"}
+
+func (o *outcome) reset() { *o = outcome{peer: peer.Peer{Addr: nobody}} }
+
+func (o *outcome) onFinish(error) { o.finished = true }
+
+// neverSent tells that no byte of the attempt went to a server. The peer is told
+// of every attempt that was given a stream on a connection, so one without a peer
+// was given none: connections were refused, a name did not resolve, time ran out
+// while it waited for either. That gRPC itself has ended the attempt must be known
+// as well: a stub, or an interceptor in between that drops options, tells
+// nothing at all.
+func (o *outcome) neverSent() bool { return o.finished && o.peer.Addr == nobody }
+
+// withPreviousAttempts puts the number of the attempts before this one into its
+// metadata, instead of what a caller that passes its own metadata on has there: those
+// of the call, and of the request that a server makes it for. None is not sent.
+func withPreviousAttempts(ctx context.Context, n int) context.Context {
+	if n += lull.InboundFrom(ctx).Attempt() - 1; n == 0 {
+		return ctx
+	}
+	md, _ := metadata.FromOutgoingContext(ctx) // a copy
+	if md == nil {
+		md = make(metadata.MD, 1)
+	}
+	md[attemptsKey] = []string{strconv.Itoa(n)}
+	return metadata.NewOutgoingContext(ctx, md)
+}
