@@ -1,0 +1,107 @@
+package idempotency
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+func TestValidate(t *testing.T) {
+	for _, test := range []struct {
+		c    Config
+		want string // the fields complained of
+	}{
+		{Config{}, ""},
+		{Config{}.WithDefaults(), ""},
+		{Config{Lease: 100 * time.Millisecond, Retention: 100 * time.Millisecond}, ""},
+		{Config{Lease: time.Hour, Retention: 10 * 365 * 24 * time.Hour, MaxKey: 1024, MaxBody: 1 << 30, MaxResponse: 1 << 30}, ""},
+		{Config{Lease: 99 * time.Millisecond}, "Lease"},
+		{Config{Lease: time.Hour + 1}, "Lease"},
+		{Config{Lease: -1}, "Lease"},
+		{Config{Retention: 29 * time.Second}, "Retention"},
+		{Config{Retention: 10*365*24*time.Hour + 1}, "Retention"},
+		{Config{Retention: -1, RetryAfter: -1, MaxKey: -1, MaxBody: -1, MaxResponse: -1}, "Retention RetryAfter MaxKey MaxBody MaxResponse"},
+		{Config{MaxKey: 1025, MaxBody: 1<<30 + 1, MaxResponse: 1<<30 + 1}, "MaxKey MaxBody MaxResponse"},
+		{Config{Documentation: "https://example.com/a?b#c"}, ""},
+		{Config{Documentation: "/relative"}, "Documentation"},
+		{Config{Documentation: "https://example.com/a>b"}, "Documentation"},
+		{Config{Documentation: "https://example.com/a\r\nX: y"}, "Documentation"},
+		{Config{Documentation: "https://example.com/é"}, "Documentation"},
+		{Config{Transactional: true}, ""},
+		{Config{Transactional: true, FailOpen: true}, "FailOpen"},
+		{Config{Store: lull.Policy{Attempts: -1}}, "Store.Attempts"},
+		{Config{Store: lull.Policy{Hedge: hedge.Config{Attempts: 2}}}, "Store.Hedge.Attempts"},
+	} {
+		err := test.c.Validate()
+		if got := strings.Join(problem.Fields(err), " "); got != test.want {
+			t.Errorf("%+v: %v, want complaints of %q", test.c, err, test.want)
+		}
+		if _, err2 := New(&Memory{}, test.c); (err == nil || test.c.Transactional) && (err2 == nil) == test.c.Transactional || err != nil && err2 == nil {
+			t.Errorf("%+v: New: %v", test.c, err2)
+		}
+	}
+}
+
+// A Config is comparable data: it can be a key.
+var _ map[Config]bool
+
+func TestMemoryConfig(t *testing.T) {
+	err := MemoryConfig{Entries: -1, Bytes: -1}.Validate()
+	if got := problem.Fields(err); len(got) != 2 || got[0] != "Entries" || got[1] != "Bytes" {
+		t.Errorf("%v", err)
+	}
+	if _, err := NewMemory(MemoryConfig{Entries: -1}); err == nil {
+		t.Error("NewMemory takes a negative number of entries")
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	store, _ := NewMemory(MemoryConfig{})
+	if _, err := New(nil, Config{}); err == nil {
+		t.Error("no store")
+	}
+	for _, o := range []Option{WithScope(nil), WithPayload(nil), WithObserver(nil)} {
+		if _, err := New(store, Config{}, o); err == nil || !strings.Contains(err.Error(), "nil") {
+			t.Errorf("an option of nil: %v", err)
+		}
+	}
+}
+
+func TestWorstCaseOfStorePolicy(t *testing.T) {
+	if w := StorePolicy().WorstCase(); w != 3*time.Second {
+		t.Errorf("a request waits for the store up to %v, and the documentation says 3s", w)
+	}
+	if err := StorePolicy().Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, lease := range []time.Duration{minLease, DefaultLease, maxLease} {
+		if err := savePolicy(lease).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestPeriod(t *testing.T) {
+	for d, want := range map[time.Duration]string{24 * time.Hour: "24 hours", 48 * time.Hour: "48 hours", 72 * time.Hour: "3 days", time.Hour: "1h0m0s", 90 * time.Minute: "1h30m0s", 36 * time.Hour: "36 hours"} {
+		if got := period(d); got != want {
+			t.Errorf("%v is said as %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for s, want := range map[State]string{0: "none", Claimed: "claimed", Unknown: "unknown", 6: "invalid"} {
+		if got := s.String(); got != want {
+			t.Errorf("state %d is %q, want %q", s, got, want)
+		}
+	}
+	for w, want := range map[What]string{Ran: "ran", Fenced: "fenced", Fenced + 1: "what(12)"} {
+		if got := w.String(); got != want {
+			t.Errorf("what %d is %q, want %q", w, got, want)
+		}
+	}
+}

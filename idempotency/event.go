@@ -1,0 +1,67 @@
+package idempotency
+
+import (
+	"context"
+	"fmt"
+)
+
+// An Event tells what happened to one request with a key.
+type Event struct {
+	What What
+	Key  string // the store's key; see StoreKey
+	// Status of the response that the handler made, or that was replayed; zero if
+	// there is none.
+	Status int
+	Err    error // of the store, for those that say so
+}
+
+// What happened.
+type What uint8
+
+const (
+	// Ran: the handler returned, and its response is recorded.
+	Ran What = iota
+	// Released: the handler ended without effect, and the key is free.
+	Released
+	// Abandoned: the handler panicked or, resumed, failed, without declaring an
+	// outcome. Somebody may have to look.
+	Abandoned
+	// Replayed: the recorded response was sent.
+	Replayed
+	// RefusedInFlight: 409, the first request is running.
+	RefusedInFlight
+	// RefusedReused: 422, the key was used for something else.
+	RefusedReused
+	// RefusedUnknown: 409, the outcome of the first request is unknown.
+	RefusedUnknown
+	// RefusedNotKept: 409, the response was not kept, or cannot be read (Err).
+	RefusedNotKept
+	// StoreFailed: the key could not be claimed (Err): 503, or run without
+	// protection under Config.FailOpen.
+	StoreFailed
+	// SaveFailed: an outcome could not be stored at once (Err). It is tried again in
+	// the background.
+	SaveFailed
+	// SaveLost: an outcome could not be stored at all (Err), and is unknown to others.
+	SaveLost
+	// Fenced: another owner took over while the handler ran; what it made is not
+	// recorded.
+	Fenced
+)
+
+var whatNames = [...]string{
+	"ran", "released", "abandoned", "replayed", "refused-in-flight", "refused-reused", "refused-unknown",
+	"refused-not-kept", "store-failed", "save-failed", "save-lost", "fenced",
+}
+
+// String is the name in lower case, such as "refused-in-flight".
+func (w What) String() string {
+	if int(w) < len(whatNames) {
+		return whatNames[w]
+	}
+	return fmt.Sprintf("what(%d)", uint8(w))
+}
+
+// An Observer is told of every event, in the goroutine in which it happens. It must
+// be safe for concurrent use and should not block.
+type Observer func(ctx context.Context, e Event)

@@ -1,0 +1,388 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/idempotency"
+)
+
+// faulty is a store some of whose calls fail, before or after they took effect.
+type faulty struct {
+	idempotency.Store
+	mu     sync.Mutex
+	before map[string]error // by method: nothing happens
+	after  map[string]error // it happens, and the answer is lost
+	calls  map[string]int
+}
+
+func newFaulty(s idempotency.Store) *faulty {
+	return &faulty{Store: s, before: map[string]error{}, after: map[string]error{}, calls: map[string]int{}}
+}
+
+func (f *faulty) fail(when map[string]error, method string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	when[method] = err
+}
+
+func (f *faulty) called(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[method]
+}
+
+func (f *faulty) call(method string, do func() error) error {
+	f.mu.Lock()
+	f.calls[method]++
+	before, after := f.before[method], f.after[method]
+	f.mu.Unlock()
+	if before != nil {
+		return before
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return after
+}
+
+func (f *faulty) Claim(ctx context.Context, c idempotency.Claim) (a idempotency.Answer, err error) {
+	err = f.call("Claim", func() (err error) {
+		a, err = f.Store.Claim(ctx, c)
+		return err
+	})
+	if err != nil {
+		a = idempotency.Answer{}
+	}
+	return a, err
+}
+
+func (f *faulty) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+	return f.call("Extend", func() error { return f.Store.Extend(ctx, key, token, lease, retention) })
+}
+
+func (f *faulty) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+	return f.call("Complete", func() error { return f.Store.Complete(ctx, key, token, record, retention) })
+}
+
+func (f *faulty) Release(ctx context.Context, key string, token idempotency.Token) error {
+	return f.call("Release", func() error { return f.Store.Release(ctx, key, token) })
+}
+
+var errDown = errors.New("the store is down")
+
+// A store that is down: 503, and nothing is run. When it is back, all goes on, and
+// what was claimed by calls whose answers were lost is free.
+func TestStoreDown(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprint("answers lost ", lost), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+				r := newRig(t, store, idempotency.Config{})
+				c := &counter{}
+				h := r.m.Wrap(c)
+				when := store.before
+				if lost {
+					when = store.after
+				}
+				store.fail(when, "Claim", errDown)
+				got := send(t, h, request("k"))
+				got.is(t, 503, "store-unavailable")
+				if ra := got.header.Get("Retry-After"); ra != "2" {
+					t.Errorf("Retry-After is %q, want 2", ra)
+				}
+				c.times(t, 0)
+				if n := store.called("Claim"); n < 2 {
+					t.Errorf("the store was called %d times: it is called under a policy that retries", n)
+				}
+				r.saw("store-failed")
+				if err := r.m.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				store.fail(when, "Claim", nil)
+				send(t, h, request("k")).ran(t, 201, "receipt 1")
+			})
+		})
+	}
+}
+
+// A claim that took over, and whose answer was lost, is given back as it was found: to
+// release it would be to forget that somebody had begun.
+func TestLostTakeOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := newMemory(t, idempotency.MemoryConfig{})
+		interrupt(t, memory, request("k"))
+		store := newFaulty(memory)
+		store.fail(store.after, "Claim", errDown)
+		r := newRig(t, store, idempotency.Config{Resume: true})
+		c := &counter{}
+		send(t, r.m.Wrap(c), request("k")).is(t, 503, "store-unavailable")
+		if err := r.m.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		send(t, newRig(t, memory, idempotency.Config{}).m.Wrap(c), request("k")).is(t, 409, "outcome-unknown")
+		c.times(t, 0)
+	})
+}
+
+// A store without room for a single byte more still says that a request was carried
+// out.
+func TestShortRecordsAlwaysFit(t *testing.T) {
+	store := newMemory(t, idempotency.MemoryConfig{Bytes: len(idempotency.StoreKey("", "k"))})
+	const receipt = "a receipt that is longer than the shortest records"
+	c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, receipt) }}
+	h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
+	send(t, h, request("k")).ran(t, 200, receipt)
+	send(t, h, request("k")).is(t, 409, "response-not-kept")
+	c.times(t, 1)
+}
+
+// While the store has been down for some time, nobody waits for it.
+func TestStoreDownForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store.fail(store.before, "Claim", errDown)
+		c := &counter{}
+		h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
+		for range 40 {
+			send(t, h, request("k")).is(t, 503, "store-unavailable")
+			time.Sleep(100 * time.Millisecond)
+		}
+		before := store.called("Claim")
+		for range 10 {
+			began := time.Now()
+			send(t, h, request("k")).is(t, 503, "store-unavailable")
+			if waited := time.Since(began); waited > time.Second {
+				t.Errorf("a request waited %v", waited)
+			}
+		}
+		if n := store.called("Claim") - before; n > 2 {
+			t.Errorf("the circuit is not open: %d calls", n)
+		}
+		store.fail(store.before, "Claim", nil)
+		time.Sleep(time.Minute)
+		send(t, h, request("k")).ran(t, 201, "receipt 1")
+		c.times(t, 1)
+	})
+}
+
+// A hung store holds a request no longer than the policy says.
+func TestStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counter{}
+		h := newRig(t, hung{}, idempotency.Config{}).m.Wrap(c)
+		began := time.Now()
+		send(t, h, request("k")).is(t, 503, "store-unavailable")
+		if waited := time.Since(began); waited > idempotency.StorePolicy().WorstCase() {
+			t.Errorf("the request waited %v, more than %v", waited, idempotency.StorePolicy().WorstCase())
+		}
+		c.times(t, 0)
+		time.Sleep(time.Minute) // the claims that are taken back
+	})
+}
+
+type hung struct{}
+
+func (hung) Claim(ctx context.Context, _ idempotency.Claim) (idempotency.Answer, error) {
+	<-ctx.Done()
+	return idempotency.Answer{}, ctx.Err()
+}
+func (hung) Extend(ctx context.Context, _ string, _ idempotency.Token, _, _ time.Duration) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+func (hung) Complete(ctx context.Context, _ string, _ idempotency.Token, _ []byte, _ time.Duration) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+func (hung) Release(ctx context.Context, _ string, _ idempotency.Token) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestFailOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store.fail(store.before, "Claim", errDown)
+		c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+			b := make([]byte, 10)
+			k, _ := r.Body.Read(b)
+			fmt.Fprintf(w, "%s, time %d", b[:k], n)
+		}}
+		h := newRig(t, store, idempotency.Config{FailOpen: true}).m.Wrap(c)
+		send(t, h, request("k")).ran(t, 200, "100, time 1")
+		send(t, h, request("k")).ran(t, 200, "100, time 2")
+		time.Sleep(time.Hour)
+	})
+}
+
+// A store that answers nonsense has not given the key to anybody.
+func TestStoreAnswersNonsense(t *testing.T) {
+	for _, state := range []idempotency.State{0, idempotency.Unknown + 1, 255} {
+		c := &counter{}
+		h := newRig(t, nonsense{state: state}, idempotency.Config{}).m.Wrap(c)
+		send(t, h, request("k")).is(t, 503, "store-unavailable")
+		c.times(t, 0)
+	}
+}
+
+type nonsense struct {
+	idempotency.Store
+	state  idempotency.State
+	record []byte
+}
+
+func (n nonsense) Claim(context.Context, idempotency.Claim) (idempotency.Answer, error) {
+	return idempotency.Answer{State: n.state, Record: n.record}, nil
+}
+func (n nonsense) Release(context.Context, string, idempotency.Token) error { return nil }
+
+// A record that cannot be read is still the record of something that was done.
+func TestDamagedRecord(t *testing.T) {
+	for _, record := range [][]byte{nil, {}, {0}, {2, 0, 0}, []byte("HTTP/1.1 200 OK"), {1, 0, 0, 0, 0}} {
+		c := &counter{}
+		r := newRig(t, nonsense{state: idempotency.Replay, record: record}, idempotency.Config{})
+		send(t, r.m.Wrap(c), request("k")).is(t, 409, "response-not-kept")
+		c.times(t, 0)
+		r.saw("refused-not-kept")
+	}
+}
+
+// The outcome cannot be stored at once: the client gets its response nevertheless, and
+// it is stored as soon as that is possible.
+func TestSaveIsTriedAgain(t *testing.T) {
+	for _, method := range []string{"Complete", "Release", "Extend"} {
+		for _, lost := range []bool{false, true} {
+			t.Run(fmt.Sprint(method, "/answers lost ", lost), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+					when := store.before
+					if lost {
+						when = store.after
+					}
+					store.fail(when, method, errDown)
+					r := newRig(t, store, idempotency.Config{})
+					c := &counter{do: func(n int, w http.ResponseWriter, r *http.Request) {
+						switch {
+						case method == "Extend" && n == 1:
+							panic("boom")
+						case method == "Release":
+							idempotency.NoEffect(r.Context())
+						}
+						fmt.Fprint(w, "time ", n)
+					}}
+					h := r.m.Wrap(c)
+					func() {
+						defer func() { recover() }()
+						send(t, h, request("k")).ran(t, 200, "time 1")
+					}()
+					r.saw("save-failed")
+					if !lost {
+						send(t, h, request("k")).is(t, 409, "in-flight")
+						r.happened()
+					}
+					time.Sleep(20 * time.Second)
+					store.fail(when, method, nil)
+					if err := r.m.Wait(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					want := map[string]string{"Complete": "ran", "Release": "released", "Extend": "abandoned"}[method]
+					if method == "Release" && lost {
+						want = "fenced" // it was released already
+					}
+					r.saw(want)
+					switch got := send(t, h, request("k")); method {
+					case "Complete":
+						got.replays(t, 200, "time 1")
+					case "Release":
+						got.ran(t, 200, "time 2")
+					case "Extend":
+						got.is(t, 409, "outcome-unknown")
+					}
+				})
+			})
+		}
+	}
+}
+
+// It cannot be stored at all: the key says so when the lease has ended.
+func TestSaveIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store.fail(store.before, "Complete", errDown)
+		r := newRig(t, store, idempotency.Config{})
+		c := &counter{}
+		h := r.m.Wrap(c)
+		send(t, h, request("k")).ran(t, 201, "receipt 1")
+		time.Sleep(31 * time.Second)
+		send(t, h, request("k")).is(t, 409, "outcome-unknown")
+		if err := r.m.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.saw("save-failed", "refused-unknown", "save-lost")
+		c.times(t, 1)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		send(t, h, request("l")).ran(t, 201, "receipt 2")
+		if err := r.m.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait while something is being saved: %v", err)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// A record that the store refuses for its length is not a reason to forget that the
+// request was carried out.
+func TestRecordTooLargeForStore(t *testing.T) {
+	store := newMemory(t, idempotency.MemoryConfig{Bytes: 1000})
+	c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 2000)) }}
+	h := newRig(t, store, idempotency.Config{}).m.Wrap(c)
+	if got := send(t, h, request("k")); got.status != 200 || len(got.body) != 2000 {
+		t.Errorf("%d, %d bytes", got.status, len(got.body))
+	}
+	got := send(t, h, request("k"))
+	got.is(t, 409, "response-not-kept")
+	if got.details["original_status"] != 200.0 {
+		t.Errorf("%v", got.details)
+	}
+	c.times(t, 1)
+}
+
+// A full store refuses new keys, at once, and forgets none.
+func TestMemoryIsFull(t *testing.T) {
+	store := newMemory(t, idempotency.MemoryConfig{Entries: 2})
+	advance := idempotency.WithClock(store)
+	h := newRig(t, store, idempotency.Config{Retention: time.Hour}).m.Wrap(&counter{})
+	send(t, h, request("a")).ran(t, 201, "receipt 1")
+	send(t, h, request("b")).ran(t, 201, "receipt 2")
+	send(t, h, request("c")).is(t, 503, "store-unavailable")
+	send(t, h, request("a")).replays(t, 201, "receipt 1")
+	send(t, h, request("b")).replays(t, 201, "receipt 2")
+	advance(time.Hour)
+	send(t, h, request("c")).ran(t, 201, "receipt 3")
+	if n := store.Len(); n != 1 {
+		t.Errorf("%d keys are remembered, want 1", n)
+	}
+}
+
+// The caller's policy for the store is the one that is used.
+func TestStorePolicyIsTheCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		store.fail(store.before, "Claim", errDown)
+		h := newRig(t, store, idempotency.Config{Store: lull.Policy{Attempts: 1}}).m.Wrap(&counter{})
+		send(t, h, request("k")).is(t, 503, "store-unavailable")
+		if n := store.called("Claim"); n != 1 {
+			t.Errorf("the store was called %d times under a policy of one attempt", n)
+		}
+		time.Sleep(time.Minute)
+	})
+}

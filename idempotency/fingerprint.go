@@ -1,0 +1,37 @@
+package idempotency
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"net/http"
+)
+
+// fingerprint is the SHA-256 of method, target, the caller's scope, and the payload,
+// each preceded by its length, so that none can pass for a part of its neighbour.
+//
+// The target is path and query as the client wrote them. The host is not in it: one
+// service often has several names, and a retry may go to another. Neither are
+// headers: clients and proxies change them between attempts.
+//
+// The scope is in the store's key as well, but shortened to 128 bits. Here it is
+// whole: were two scopes ever to meet under one key, the second gets a mismatch, not
+// the first one's response.
+func fingerprint(r *http.Request, scope string, payload []byte) Fingerprint {
+	h := sha256.New()
+	var n [8]byte
+	part := func(s string) {
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	part(r.Method)
+	part(r.URL.EscapedPath())
+	part(r.URL.RawQuery)
+	part(scope)
+	binary.BigEndian.PutUint64(n[:], uint64(len(payload)))
+	h.Write(n[:])
+	h.Write(payload)
+	var f Fingerprint
+	h.Sum(f[:0])
+	return f
+}

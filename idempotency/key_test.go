@@ -1,0 +1,119 @@
+package idempotency
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestParseKey(t *testing.T) {
+	for value, want := range map[string]string{
+		// The draft's own example.
+		`"8e03978e-40d5-43e8-bc93-6894a57f9324"`: "8e03978e-40d5-43e8-bc93-6894a57f9324",
+		`8e03978e-40d5-43e8-bc93-6894a57f9324`:   "8e03978e-40d5-43e8-bc93-6894a57f9324",
+		`"a b"`:                                  "a b",
+		`" a "`:                                  " a ",
+		"\t \"a\" \t":                            "a",
+		" a ":                                    "a",
+		`"\""`:                                   `"`,
+		`"\\"`:                                   `\`,
+		`"\\\""`:                                 `\"`,
+		`"a,b;c=1"`:                              "a,b;c=1",
+		`:YWJj:`:                                 ":YWJj:", // not a String, but somebody's bare key
+		`?1`:                                     "?1",
+		`-1.5`:                                   "-1.5",
+		`a'b`:                                    "a'b",
+		`{x}`:                                    "{x}",
+		`"~"`:                                    "~",
+	} {
+		if got, ok := ParseKey(value); !ok || got != want {
+			t.Errorf("ParseKey(%q) = %q, %v, want %q", value, got, ok, want)
+		}
+	}
+	for _, value := range []string{
+		``, ` `, `"`, `""`, `"a`, `a"`, `"a""`, `"a"b"`, `"a" "b"`, `"a\"`, `"\"`, `"\a"`, `"a\`, `"a"x`, `"a";x`, `"a","b"`, `a,b`, `a;b`, `a b`, `a\b`, `'a b'`,
+		"\"\x00\"", "\"\x1f\"", "\"\x7f\"", "\"\x80\"", "a\x00", "a\x7f", "\xff", "é", `"é"`, "a\nb", "\"a\nb\"", "a\tb", "\"a\tb\"",
+	} {
+		if got, ok := ParseKey(value); ok || got != "" {
+			t.Errorf("ParseKey(%q) = %q, want it refused", value, got)
+		}
+	}
+}
+
+// quote is the serialization of a String (RFC 9651, 4.1.6).
+func quote(key string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+}
+
+func FuzzParseKey(f *testing.F) {
+	for _, s := range []string{``, `"a"`, `a`, `"\""`, `"\\"`, `"a`, ` "a b" `, `a;b`, "\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		key, ok := ParseKey(value)
+		if !ok {
+			if key != "" {
+				t.Errorf("ParseKey(%q) refuses, and returns %q", value, key)
+			}
+			return
+		}
+		for i := range len(key) {
+			if key[i] < ' ' || key[i] > '~' {
+				t.Errorf("ParseKey(%q) = %q: not printable ASCII", value, key)
+			}
+		}
+		if key == "" || len(key) > len(value) {
+			t.Errorf("ParseKey(%q) = %q", value, key)
+		}
+		if again, ok := ParseKey(quote(key)); !ok || again != key {
+			t.Errorf("ParseKey(%q) = %q, and in quotes %q, %v", value, key, again, ok)
+		}
+		if trimmed := strings.Trim(value, " \t"); trimmed[0] == '"' {
+			if quote(key) != trimmed {
+				t.Errorf("ParseKey(%q) = %q, which is written %q", value, key, quote(key))
+			}
+		} else if key != trimmed {
+			t.Errorf("ParseKey(%q) = %q", value, key)
+		}
+		if n := len(StoreKey("scope", key)); n != scopeLen+1+len(key) {
+			t.Errorf("the store's key has %d bytes", n)
+		}
+	})
+}
+
+// Every key that may be has a quoted form that gives it back.
+func TestEveryCharacterOfAKey(t *testing.T) {
+	for c := 0; c < 256; c++ {
+		key := "a" + string([]byte{byte(c)}) + "b"
+		got, ok := ParseKey(quote(key))
+		if printable := c >= ' ' && c <= '~'; ok != printable || ok && got != key {
+			t.Errorf("character %#x in quotes: %q, %v", c, got, ok)
+		}
+	}
+}
+
+func TestKeyOf(t *testing.T) {
+	for _, test := range []struct {
+		values []string
+		want   keyError
+	}{
+		{nil, keyMissing}, {[]string{}, keyMissing}, {[]string{""}, keyMalformed}, {[]string{"a"}, keyOK}, {[]string{"a", "a"}, keySeveral},
+		{[]string{"abcd"}, keyOK}, {[]string{`"abcd"`}, keyOK}, {[]string{`"\"\"\"\""`}, keyOK}, {[]string{"abcde"}, keyTooLong}, {[]string{`"abcde`}, keyMalformed},
+	} {
+		if _, got := keyOf(http.Header{"Idempotency-Key": test.values}, 4); got != test.want {
+			t.Errorf("%q: %d, want %d", test.values, got, test.want)
+		}
+	}
+}
+
+// Entries must be found again by later versions.
+func TestStoreKeyIsStable(t *testing.T) {
+	for _, test := range [][3]string{
+		{"", "k", "47DEQpj8HBSa-_TImW-5JA:k"}, // the beginning of SHA-256("")
+		{"Bearer alice", "a:b", "nXzORh5LLwkKPWhrSuctJQ:a:b"},
+	} {
+		if got := StoreKey(test[0], test[1]); got != test[2] {
+			t.Errorf("StoreKey(%q, %q) = %q, want %q", test[0], test[1], got, test[2])
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package idempotency
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// What the zero MemoryConfig means.
+const (
+	DefaultMemoryEntries = 100_000
+	DefaultMemoryBytes   = 64 << 20
+)
+
+// A MemoryConfig bounds a Memory.
+type MemoryConfig struct {
+	// Entries is how many keys are remembered at a time. Zero: 100,000.
+	Entries int
+	// Bytes is how much their keys and records may take together. Zero: 64 MiB.
+	Bytes int
+}
+
+// Validate reports everything that is wrong with c at once.
+func (c MemoryConfig) Validate() error {
+	var l problem.List
+	l.Check(c.Entries >= 0, "Entries", c.Entries, "a positive number, or 0 for the default of 100000")
+	l.Check(c.Bytes >= 0, "Bytes", c.Bytes, "a positive number of bytes, or 0 for the default of 64 MiB")
+	return l.Err()
+}
+
+// ErrFull is what Memory says to a new key when it has no room. It forgets nothing
+// before its time: a key forgotten early is a request carried out twice.
+var ErrFull = errors.New("idempotency: the store is full: give it more room, or keep records for less long")
+
+// Memory is a Store in the memory of one process: for tests, and for a service
+// that is one process and whose effects end with it. A restart forgets all keys.
+type Memory struct {
+	maxEntries, maxBytes int
+	now                  func() time.Time
+
+	mu      sync.Mutex
+	entries map[string]*entry
+	byEnd   expiry // the same entries, the next to be forgotten first
+	bytes   int
+}
+
+type entry struct {
+	key         string
+	fingerprint Fingerprint
+	token       Token
+	completed   bool
+	resumed     bool
+	leaseEnd    time.Time
+	forgetAt    time.Time
+	record      []byte
+	index       int // in byEnd
+}
+
+// NewMemory returns an empty store, or what is wrong with c.
+func NewMemory(c MemoryConfig) (*Memory, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Memory{
+		maxEntries: cmp.Or(c.Entries, DefaultMemoryEntries),
+		maxBytes:   cmp.Or(c.Bytes, DefaultMemoryBytes),
+		now:        time.Now,
+		entries:    make(map[string]*entry),
+	}, nil
+}
+
+var _ Store = (*Memory)(nil)
+
+// Claim implements Store. The error is ErrFull, or that of a ctx that has ended.
+func (m *Memory) Claim(ctx context.Context, c Claim) (Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return Answer{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.sweep()
+	e := m.entries[c.Key]
+	if e == nil {
+		if len(m.entries) >= m.maxEntries || len(c.Key) > m.maxBytes-m.bytes {
+			return Answer{}, ErrFull
+		}
+		e = &entry{key: c.Key, fingerprint: c.Fingerprint, token: c.Token, leaseEnd: later(now, c.Lease), forgetAt: later(now, c.Retention)}
+		m.entries[c.Key] = e
+		m.bytes += len(c.Key)
+		heap.Push(&m.byEnd, e)
+		return Answer{State: Claimed}, nil
+	}
+	switch left := e.leaseEnd.Sub(now); {
+	case e.fingerprint != c.Fingerprint:
+		return Answer{State: Mismatch}, nil
+	case e.completed:
+		return Answer{State: Replay, Record: append([]byte(nil), e.record...)}, nil
+	case e.token == c.Token:
+	case left > 0:
+		return Answer{State: InFlight, Remaining: left}, nil
+	case c.Resume:
+		e.token, e.resumed = c.Token, true
+	default:
+		return Answer{State: Unknown}, nil
+	}
+	e.leaseEnd = later(now, c.Lease)
+	m.keep(e, later(now, c.Retention))
+	return Answer{State: Claimed, Resumed: e.resumed}, nil
+}
+
+// Extend implements Store.
+func (m *Memory) Extend(ctx context.Context, key string, token Token, lease, retention time.Duration) error {
+	return m.own(ctx, key, token, func(e *entry, now time.Time) error {
+		if e.completed {
+			return ErrFenced
+		}
+		e.leaseEnd = later(now, lease)
+		m.keep(e, later(now, retention))
+		return nil
+	})
+}
+
+// Complete implements Store.
+func (m *Memory) Complete(ctx context.Context, key string, token Token, record []byte, retention time.Duration) error {
+	return m.own(ctx, key, token, func(e *entry, now time.Time) error {
+		if e.completed {
+			return nil
+		}
+		// The shortest records always fit, so that what was done can always be said:
+		// there are no more of them than entries.
+		if len(record) > m.maxBytes-m.bytes && len(record) > shortRecord {
+			return ErrTooLarge
+		}
+		e.completed, e.record = true, record
+		m.bytes += len(record)
+		m.keep(e, later(now, retention))
+		return nil
+	})
+}
+
+// shortRecord is long enough for a record without body or header.
+const shortRecord = 16
+
+// Release implements Store.
+func (m *Memory) Release(ctx context.Context, key string, token Token) error {
+	return m.own(ctx, key, token, func(e *entry, _ time.Time) error {
+		if e.completed {
+			return ErrFenced
+		}
+		heap.Remove(&m.byEnd, e.index)
+		m.forget(e)
+		return nil
+	})
+}
+
+// Len is how many keys are remembered.
+func (m *Memory) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep()
+	return len(m.entries)
+}
+
+// own calls f with the entry of key, if it is the token's.
+func (m *Memory) own(ctx context.Context, key string, token Token, f func(*entry, time.Time) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.sweep()
+	e := m.entries[key]
+	if e == nil || e.token != token {
+		return ErrFenced
+	}
+	return f(e, now)
+}
+
+// sweep forgets what has come to its end, and returns the time. With the lock.
+func (m *Memory) sweep() time.Time {
+	now := m.now()
+	for len(m.byEnd) > 0 && !now.Before(m.byEnd[0].forgetAt) {
+		m.forget(heap.Pop(&m.byEnd).(*entry))
+	}
+	return now
+}
+
+// forget drops an entry that is out of byEnd already. With the lock.
+func (m *Memory) forget(e *entry) {
+	delete(m.entries, e.key)
+	m.bytes -= len(e.key) + len(e.record)
+}
+
+func (m *Memory) keep(e *entry, until time.Time) {
+	e.forgetAt = until
+	heap.Fix(&m.byEnd, e.index)
+}
+
+// later is t+d, no later than what a Time can be compared with others at.
+func later(t time.Time, d time.Duration) time.Time {
+	return t.Add(min(d, math.MaxInt64/2))
+}
+
+// expiry is a heap of entries by forgetAt.
+type expiry []*entry
+
+func (x expiry) Len() int           { return len(x) }
+func (x expiry) Less(i, j int) bool { return x[i].forgetAt.Before(x[j].forgetAt) }
+func (x expiry) Swap(i, j int) {
+	x[i], x[j] = x[j], x[i]
+	x[i].index, x[j].index = i, j
+}
+func (x *expiry) Push(v any) {
+	e := v.(*entry)
+	e.index = len(*x)
+	*x = append(*x, e)
+}
+func (x *expiry) Pop() any {
+	old := *x
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	*x = old[:len(old)-1]
+	return e
+}

@@ -1,0 +1,132 @@
+package idempotency
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+)
+
+// An Attempt is what a handler can know of the request it was given under a key.
+// It may be used concurrently, until the handler returns.
+type Attempt struct {
+	// Key is the caller's key, without quotes.
+	Key string
+	// Resumed: an earlier request with this key began and did not say how it ended
+	// (Config.Resume). It may have done everything, nothing, or a part, and may, if its
+	// process is alive but slow, still be at it. Find out first.
+	Resumed bool
+	// Token is this request's own, and its successor's is another: something that is
+	// written together with an effect can tell later whose it was.
+	Token Token
+
+	declared atomic.Uint32
+}
+
+const (
+	declaredNoEffect  = 1
+	declaredCommitted = 2
+)
+
+type attemptKey struct{}
+
+// AttemptFrom is the attempt that ctx belongs to, or nil where no key protects it.
+func AttemptFrom(ctx context.Context) *Attempt {
+	a, _ := ctx.Value(attemptKey{}).(*Attempt)
+	return a
+}
+
+// NoEffect declares that the request has had no effect, and that it may be carried
+// out again: whatever the response says, it is not recorded, and the key is free.
+// For a handler that was resumed it speaks for its predecessor too.
+//
+// It is overruled by [Committed], before or after. It does nothing where no key
+// protects ctx.
+func NoEffect(ctx context.Context) { declare(ctx, declaredNoEffect) }
+
+// Committed declares that the request has had its effect, and must not be carried
+// out again: whatever the response says, it is recorded. If the handler panics
+// afterwards, it is recorded that there is no response.
+//
+// It cannot be taken back. It does nothing where no key protects ctx.
+func Committed(ctx context.Context) { declare(ctx, declaredCommitted) }
+
+func declare(ctx context.Context, what uint32) {
+	if a := AttemptFrom(ctx); a != nil {
+		a.declared.Or(what)
+	}
+}
+
+// A verdict is what becomes of a key when its handler has ended.
+type verdict uint8
+
+const (
+	keep    verdict = iota // record the response
+	release                // the key is free
+	abandon                // the outcome is unknown
+)
+
+// event is how it is told once it is stored.
+func (v verdict) event() What {
+	switch v {
+	case release:
+		return Released
+	case abandon:
+		return Abandoned
+	}
+	return Ran
+}
+
+// judge applies the rules to a handler that returned, having written status and
+// header, or that did not return but panicked. strict is Config.Strict.
+func (a *Attempt) judge(returned bool, status int, header http.Header, strict bool) verdict {
+	declared := a.declared.Load()
+	switch {
+	case declared&declaredCommitted != 0:
+		return keep
+	case declared&declaredNoEffect != 0:
+		return release
+	case !returned:
+		return abandon
+	case a.Resumed && (status >= 500 || refuses(status)):
+		// It has failed before it could tell what its predecessor did.
+		return abandon
+	case !strict && invites(status, header):
+		return release
+	}
+	return keep
+}
+
+// refuses tells of a status that says, by its definition, that the request was not
+// carried out and may be sent again: RFC 9110 (15.5.9, 15.6.4), RFC 8470 (5.2), RFC
+// 6585 (4).
+func refuses(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
+}
+
+// invites tells of a refusal that the client is to send again. 408 and 425 are about
+// how the request arrived. 429 and 503 may also be what a dependency has said, and been
+// passed on after an effect: with a Retry-After they are meant.
+func invites(status int, header http.Header) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return header.Get("Retry-After") != ""
+	}
+	return refuses(status)
+}
+
+// commits is judge for a handler that has returned and runs in a transaction: what
+// is not recorded is rolled back, so a failure has no effect.
+func (a *Attempt) commits(status int, header http.Header, strict bool) bool {
+	declared := a.declared.Load()
+	switch {
+	case declared&declaredCommitted != 0:
+		return true
+	case declared&declaredNoEffect != 0, status >= 500:
+		return false
+	}
+	return strict || !invites(status, header)
+}

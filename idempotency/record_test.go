@@ -1,0 +1,105 @@
+package idempotency
+
+import (
+	"bytes"
+	"encoding/hex"
+	"maps"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// The encoding is what stores keep for days: it must not change under them.
+func TestRecordEncodingIsStable(t *testing.T) {
+	for _, test := range []struct {
+		rec  Record
+		want string
+	}{
+		{Record{}, "01 00 00 00 00"},
+		{Record{BodyOmitted: true}, "01 01 00 00 00"},
+		{Record{Status: 201, Body: []byte("hi")}, "01 00 c901 00 02 6869"},
+		{Record{Status: 999, Header: http.Header{"B": {"2"}, "A": {"", "1"}}}, "01 00 e707 02 01 41 02 00 01 31 01 42 01 01 32 00"},
+	} {
+		b, err := test.rec.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := hex.EncodeToString(b), strings.ReplaceAll(test.want, " ", ""); got != want {
+			t.Errorf("%+v is encoded as %s, want %s", test.rec, got, want)
+		}
+		var back Record
+		if err := back.UnmarshalBinary(b); err != nil || !same(back, test.rec) {
+			t.Errorf("%+v came back as %+v, %v", test.rec, back, err)
+		}
+	}
+}
+
+func same(a, b Record) bool {
+	return a.Status == b.Status && a.BodyOmitted == b.BodyOmitted && bytes.Equal(a.Body, b.Body) &&
+		maps.EqualFunc(a.Header, b.Header, func(x, y []string) bool { return len(x) == 0 && len(y) == 0 || reflect.DeepEqual(x, y) })
+}
+
+func TestRecordStatus(t *testing.T) {
+	for _, status := range []int{-1, 1, 99, 1000, 1 << 40} {
+		if _, err := (Record{Status: status}).MarshalBinary(); err == nil || !strings.Contains(err.Error(), "Status") {
+			t.Errorf("a record of status %d: %v", status, err)
+		}
+	}
+}
+
+func TestDamagedRecords(t *testing.T) {
+	whole, err := Record{Status: 201, Header: http.Header{"A": {"1", "2"}, "B": {"3"}}, Body: []byte("body")}.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, b []byte) {
+		t.Helper()
+		r := Record{Status: 200}
+		if err := r.UnmarshalBinary(b); err == nil || r.Status != 200 {
+			t.Errorf("%s (% x) is taken for a record: %+v", what, b, r)
+		}
+	}
+	for n := range whole {
+		refused("a record that is cut off", whole[:n])
+	}
+	refused("a record with something after it", append(whole[:len(whole):len(whole)], 0))
+	for what, b := range map[string][]byte{
+		"version 0":                 {0, 0, 0, 0, 0},
+		"version 2":                 {2, 0, 0, 0, 0},
+		"an unknown flag":           {1, 2, 0, 0, 0},
+		"status 99":                 {1, 0, 99, 0, 0},
+		"status 1000":               {1, 0, 0xe8, 7, 0, 0},
+		"status beyond int":         {1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0},
+		"a varint with a zero":      {1, 0, 0x80, 0, 0, 0},
+		"a varint without end":      {1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		"more fields than bytes":    {1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xf, 0},
+		"more values than bytes":    {1, 0, 0, 1, 1, 'A', 0xff, 0xff, 3, 0},
+		"names out of order":        {1, 0, 0, 2, 1, 'B', 0, 1, 'A', 0, 0},
+		"a name twice":              {1, 0, 0, 2, 1, 'A', 0, 1, 'A', 0, 0},
+		"a body longer than it is":  {1, 0, 0, 0, 5, 'a'},
+		"a body shorter than it is": {1, 0, 0, 0, 1, 'a', 'b'},
+	} {
+		refused(what, b)
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	for _, r := range []Record{{}, {BodyOmitted: true}, {Status: 200, Body: []byte("x")}, {Status: 404, Header: http.Header{"A": {"1", ""}, "B": nil}}} {
+		b, _ := r.MarshalBinary()
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var r Record
+		if err := r.UnmarshalBinary(data); err != nil {
+			if r.Status != 0 || r.Header != nil || r.Body != nil || r.BodyOmitted {
+				t.Errorf("% x is refused, and changes the record", data)
+			}
+			return
+		}
+		b, err := r.MarshalBinary()
+		if err != nil || !bytes.Equal(b, data) {
+			t.Errorf("% x is read as %+v and written as % x, %v", data, r, b, err)
+		}
+	})
+}

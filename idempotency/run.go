@@ -1,0 +1,124 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/idempotency/internal/step"
+)
+
+// run gives the request to the handler, which owns the key since began or later, and
+// stores what came of it before the client sees it.
+func (x *exchange) run(resumed bool, began time.Time) {
+	step.At(step.AfterClaim)
+	a := x.attempt(resumed)
+	p := newResponse(x.w, x.m.config.MaxResponse)
+	l := x.m.hold(x.r.Context(), &x.claim, began, x.lose)
+	returned := false
+	defer func() {
+		// The panic, or Goexit, is not recovered: it goes on up with its own stack.
+		if !returned {
+			l.stop()
+			x.settle(a, p, false)
+		}
+	}()
+	x.next.ServeHTTP(p, x.request(x.r.Context(), a))
+	returned = true
+	l.stop()
+	p.end()
+	step.At(step.AfterHandler)
+	x.settle(a, p, true)
+	step.At(step.AfterComplete)
+	p.pass()
+	step.At(step.AfterResponse)
+}
+
+func (x *exchange) attempt(resumed bool) *Attempt {
+	return &Attempt{Key: x.key, Resumed: resumed, Token: x.claim.Token}
+}
+
+// request is what the handler gets.
+func (x *exchange) request(ctx context.Context, a *Attempt) *http.Request {
+	return withBody(x.r.WithContext(context.WithValue(ctx, attemptKey{}, a)), x.body)
+}
+
+// settle tells the store how the handler ended. It waits for one attempt; if that
+// fails, the rest is done in the background, and the client gets its response.
+func (x *exchange) settle(a *Attempt, p *response, returned bool) {
+	m := x.m
+	what := a.judge(returned, p.status, p.header, m.config.Strict)
+	e := Event{What: what.event(), Status: p.status}
+	var record []byte
+	if what == keep {
+		record = encode(p.record(returned))
+	}
+	// Not with the request's context: the client may be gone, or its time over, and
+	// that is what the record is for.
+	ctx := context.WithoutCancel(x.r.Context())
+	first, cancel := context.WithTimeout(ctx, m.saveTimeout())
+	err := store(first, m.store, &x.claim, what, record)
+	cancel()
+	switch {
+	case err == nil:
+		x.event(e)
+		return
+	case errors.Is(err, ErrFenced):
+		x.event(Event{What: Fenced, Status: p.status})
+		return
+	}
+	x.event(Event{What: SaveFailed, Status: p.status, Err: err})
+	m.saving.Go(func() {
+		err := lull.Run(ctx, m.saves, func(ctx context.Context) error {
+			err := store(ctx, m.store, &x.claim, what, record)
+			if errors.Is(err, ErrFenced) {
+				e = Event{What: Fenced, Status: e.Status}
+				return nil
+			}
+			return err
+		}, lull.Operation("save"))
+		if err != nil {
+			e.What, e.Err = SaveLost, err
+		}
+		x.event(e)
+	})
+}
+
+// saveTimeout is how long a client waits, beyond its handler, for its response to be
+// stored.
+func (m *Middleware) saveTimeout() time.Duration {
+	if t := m.config.Store.WithDefaults().AttemptTimeout; t > 0 {
+		return t
+	}
+	return m.config.Lease
+}
+
+// store carries out a verdict. Where the record is too long for the store, it says
+// that the response was not kept.
+func store(ctx context.Context, s Store, c *Claim, what verdict, record []byte) error {
+	switch what {
+	case release:
+		return s.Release(ctx, c.Key, c.Token)
+	case abandon:
+		return s.Extend(ctx, c.Key, c.Token, 0, c.Retention)
+	}
+	err := s.Complete(ctx, c.Key, c.Token, record, c.Retention)
+	if errors.Is(err, ErrTooLarge) {
+		var r Record
+		if r.UnmarshalBinary(record) == nil {
+			err = s.Complete(ctx, c.Key, c.Token, encode(Record{Status: r.Status, BodyOmitted: true}), c.Retention)
+		}
+	}
+	return err
+}
+
+// encode is for records whose status a ResponseWriter has accepted.
+func encode(r Record) []byte {
+	b, err := r.MarshalBinary()
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,36 @@
+package idempotency
+
+import (
+	"net/http"
+	"strings"
+)
+
+// A Scope tells callers apart: keys are a caller's own, so that none can get the
+// response of another by guessing or overhearing its key. It returns an identity
+// that stays the same for all attempts of one request, and false for a caller that
+// it cannot tell; such a request is answered with 400. An empty identity with true
+// means, explicitly, that all these callers share their keys.
+//
+// It must be safe for concurrent use. It runs before the body is read.
+type Scope func(r *http.Request) (identity string, ok bool)
+
+// AuthorizationScope is the default Scope: a caller is its Authorization header. No
+// header, no caller.
+//
+// It needs to know nothing of the application, and two callers with different
+// credentials never share a key. It errs on the wrong side in one case: where
+// credentials change between two attempts (an access token that expires and is
+// renewed), the second is a new caller's, and is carried out. If your tokens are
+// renewed, or have no Authorization header (cookies, client certificates), give
+// [WithScope] a function that returns the account that your authentication found.
+//
+// What reaches the store is a hash; no credential can be read from it, though one
+// with few possible values can be guessed and compared.
+func AuthorizationScope(r *http.Request) (string, bool) {
+	identity := strings.Join(r.Header["Authorization"], "\x00")
+	return identity, identity != ""
+}
+
+// SharedScope is a Scope for servers whose callers all may see each other's
+// responses, or are one.
+func SharedScope(*http.Request) (string, bool) { return "", true }
