@@ -7,8 +7,9 @@ import "context"
 type Attempt struct {
 	Dependency string
 	Operation  string
-	Number     int // from 1
-	Of         int // the most that the policy allows
+	Number     int  // from 1
+	Of         int  // the most that the policy allows
+	Hedge      bool // it began while another attempt of the call was under way
 }
 
 // attemptKey finds the Attempt in a context. Its value is an *attemptContext.
@@ -19,7 +20,7 @@ type attemptKey struct{}
 // context, so as to cost nothing: then ok is false, and Number is 1.
 func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
 	if c, _ := ctx.Value(attemptKey{}).(*attemptContext); c != nil {
-		return Attempt{Dependency: *c.d.name, Operation: c.operation, Number: int(c.number), Of: c.d.plan.attempts}, true
+		return Attempt{Dependency: *c.d.name, Operation: c.operation, Number: int(c.number), Of: c.d.plan.attempts, Hedge: c.hedge}, true
 	}
 	return Attempt{Number: 1}, false
 }

@@ -17,6 +17,7 @@ type bounded struct {
 
 	mu       sync.Mutex
 	detached bool
+	hedge    bool // the attempt began beside another of its call
 	err      error
 	done     chan struct{} // made by the first Done
 	timer    *time.Timer   // made with done

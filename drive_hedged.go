@@ -183,6 +183,7 @@ func (r *race) another(now time.Duration, events *[2]Event) int {
 	}
 	r.beside = append(r.beside, b)
 	r.context(&b.in, now)
+	b.in.hedge = r.hedged.flying > 1
 	events[1] = r.about(EventHedgeStarted, now)
 	return len(r.beside)
 }

@@ -6,6 +6,22 @@ import (
 	"strings"
 )
 
+// DefaultHedgeHeader is the request header of an attempt that began while another of
+// the same call was still under way, so that servers can shed it first. Its value is a
+// Boolean of RFC 9651, "?1".
+const DefaultHedgeHeader = "Lull-Hedge"
+
+// ParseHedge tells whether a request says that it is a hedge. "1" and "true" are taken,
+// too. Header keys must be canonical, as net/http makes them.
+func ParseHedge(h http.Header) bool {
+	for _, v := range h[DefaultHedgeHeader] {
+		if v == "?1" || v == "1" || strings.EqualFold(v, "true") {
+			return true
+		}
+	}
+	return false
+}
+
 // attemptHeaders are the fields in which clients say which attempt a request is, in
 // canonical form.
 var attemptHeaders = [...]struct {

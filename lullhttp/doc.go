@@ -56,7 +56,8 @@
 // How long the attempt still waits for the response to begin, in milliseconds, in
 // the header Lull-Timeout ([WithTimeoutHeader]); nothing if nothing bounds it. And
 // from the second attempt on its number, in Lull-Attempt ([WithAttemptHeader]), so
-// that retries can be shed first. Trace context and all else is the same for all
+// that retries can be shed first; an attempt beside another says Lull-Hedge: ?1. Trace
+// context and all else is the same for all
 // attempts. [NewHandler] is the server's end of that: deadlines travel, and one layer
 // retries.
 //

@@ -108,14 +108,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, in := lull.WithInbound(r.Context(), h.attempt(r), left)
 	defer in.End()
-	rw := &response.Writer{ResponseWriter: w}
-	rw.Begin = func(status int) {
+	out := response.New(w, func(status int) {
 		in.Began()
 		if status >= 500 && !h.passOn && in.GaveUp() {
 			stopRetries(w.Header())
 		}
-	}
-	h.next.ServeHTTP(rw, r.WithContext(ctx))
+	})
+	h.next.ServeHTTP(out.Shown(), r.WithContext(ctx))
 }
 
 // left is how much time the request has; zero without a bound.

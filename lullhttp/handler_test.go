@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -171,7 +173,14 @@ func TestTimeOfRequests(t *testing.T) {
 		{nil, "", 0},
 		{nil, "Lull-Timeout: 1500", 1500 * ms},
 		{nil, "Lull-Timeout: 1500\nX-Envoy-Expected-Rq-Timeout-Ms: 700", 700 * ms},
+		{nil, "X-Envoy-Expected-Rq-Timeout-Ms: 0", 0}, // a route without a timeout
 		{nil, "Grpc-Timeout: 2S", 2 * time.Second},
+		{nil, "Grpc-Timeout: 100m", 100 * ms},
+		{nil, "Grpc-Timeout: 2M", 2 * time.Minute},
+		{nil, "Grpc-Timeout: m", 0},
+		{nil, "Grpc-Timeout: 5", 0},
+		{nil, "Grpc-Timeout: -5m", 0},
+		{nil, "Grpc-Timeout: 5s", 0},
 		{nil, "Grpc-Timeout: 2S\nLull-Timeout: 100", 100 * ms},
 		{nil, "Grpc-Timeout: 123456789S", 0}, // nine digits are too many
 		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second)}, "", time.Second},
@@ -225,6 +234,45 @@ func TestParseAttempt(t *testing.T) {
 		}
 		if got := lullhttp.ParseAttempt(h); got != want {
 			t.Errorf("%q: %d, want %d", headers, got, want)
+		}
+	}
+}
+
+func TestParseHedge(t *testing.T) {
+	for v, want := range map[string]bool{"?1": true, "1": true, "True": true, "?0": false, "0": false, "": false, "yes": false} {
+		if got := lullhttp.ParseHedge(http.Header{"Lull-Hedge": {v}}); got != want {
+			t.Errorf("Lull-Hedge: %s is %v", v, got)
+		}
+	}
+}
+
+// A hedge says that it is one: an attempt beside another, not one after it.
+func TestAHedgeSaysSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		first func(http.ResponseWriter)
+		want  []string
+	}{
+		"slow":  {func(http.ResponseWriter) { time.Sleep(time.Second) }, []string{" ", "2 ?1"}},
+		"fails": {func(w http.ResponseWriter) { w.WriteHeader(503) }, []string{" ", "2 "}},
+	} {
+		var mu sync.Mutex
+		var got []string
+		p := lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 10 * ms, Share: -1}}
+		inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			got = append(got, r.Header.Get(lullhttp.DefaultAttemptHeader)+" "+r.Header.Get(lullhttp.DefaultHedgeHeader))
+			first := len(got) == 1
+			mu.Unlock()
+			if first {
+				c.first(w)
+			}
+		}, func(t *testing.T, cl *http.Client, _ *pipes) {
+			resp, err := cl.Get(host)
+			read(t, resp, err)
+			time.Sleep(2 * time.Second)
+		})
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: attempts say %q, want %q", name, got, c.want)
 		}
 	}
 }

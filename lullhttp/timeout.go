@@ -51,7 +51,11 @@ func ParseTimeout(h http.Header) (time.Duration, bool) {
 func parseTimeout(h http.Header, ours string) (left time.Duration, ok bool) {
 	for _, key := range [...]string{ours, "X-Envoy-Expected-Rq-Timeout-Ms"} {
 		for _, v := range h[key] {
-			if d, is := parseDigits(v, time.Millisecond); is && (!ok || d < left) {
+			d, is := parseDigits(v, time.Millisecond)
+			if d == 0 && key != ours {
+				is = false // Envoy's routes without a timeout
+			}
+			if is && (!ok || d < left) {
 				left, ok = d, true
 			}
 		}

@@ -162,7 +162,7 @@ type exchange struct {
 // together, since each costs an allocation.
 type outgoing struct {
 	req    http.Request
-	values [3]string
+	values [4]string
 	body   releasingBody
 }
 
@@ -217,13 +217,18 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 // a copy: the caller's is never changed.
 func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	req := x.req
-	t, number, left := x.t, "", ""
+	t, number, left, hedge := x.t, "", "", ""
 	if n := x.attempts + x.above; n > 1 && t.attemptHeader != "" {
 		number = strconv.Itoa(n)
 	}
 	if t.timeoutHeader != "" {
 		if until, bounded := ctx.Deadline(); bounded {
 			left = t.timeoutText(time.Until(until))
+		}
+	}
+	if number != "" {
+		if a, _ := lull.AttemptFrom(ctx); a.Hedge {
+			hedge = "?1"
 		}
 	}
 	adds := number != "" || left != "" || x.key != ""
@@ -237,8 +242,8 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		if out.Header == nil {
 			out.Header = make(http.Header, 3)
 		}
-		x.out.values = [...]string{number, left, x.key}
-		for i, key := range [...]string{t.attemptHeader, t.timeoutHeader, headerIdempotencyKey} {
+		x.out.values = [...]string{number, hedge, left, x.key}
+		for i, key := range [...]string{t.attemptHeader, DefaultHedgeHeader, t.timeoutHeader, headerIdempotencyKey} {
 			if x.out.values[i] != "" {
 				out.Header[key] = x.out.values[i : i+1 : i+1]
 			}

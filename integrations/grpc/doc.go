@@ -122,12 +122,14 @@
 // # What the server sees
 //
 // grpc-previous-rpc-attempts from the second attempt on, as gRPC sends it (attempts
-// that run side by side count those that began before); and the
-// time that is left to the attempt as its deadline. [AttemptNumber] reads the one.
+// that run side by side count those that began before, and those beside another say
+// lull-hedge: ?1); and the time that is left to the attempt as its deadline. [AttemptNumber] reads the one.
 // [SetPushback] and [DontRetry] answer; with the interceptors installed the trailer
 // is sent once, whoever asked how often, and a call that failed because lull has
 // given up one of its own calls is sent back with "do not retry", so that layers do
 // not multiply.
+//
+// [AdmitUnary] and [AdmitStream] are admission control (package admission).
 //
 // # Service configs
 //

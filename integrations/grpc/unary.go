@@ -120,5 +120,10 @@ func withPreviousAttempts(ctx context.Context, n int) context.Context {
 		md = make(metadata.MD, 1)
 	}
 	md[attemptsKey] = []string{strconv.Itoa(n)}
+	if a, _ := lull.AttemptFrom(ctx); a.Hedge {
+		md[hedgeKey] = []string{"?1"}
+	} else {
+		delete(md, hedgeKey)
+	}
 	return metadata.NewOutgoingContext(ctx, md)
 }

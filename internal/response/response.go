@@ -9,91 +9,136 @@ import (
 	"net/http"
 )
 
-// A Writer is the http.ResponseWriter that a middleware hands to its handler. It can
-// all that the one beneath can: what goes by interfaces (Flusher, Hijacker, Pusher,
-// ReaderFrom) and what goes by http.ResponseController. It is used by one goroutine
-// at a time.
+// A Writer looks at what a handler does with the http.ResponseWriter that Shown gives
+// it. It is used by one goroutine at a time.
 type Writer struct {
-	http.ResponseWriter
-	// Begin, if not nil, is called once, before the header is sent: with its status,
-	// or with 0 if the connection was hijacked. It may change the header.
-	Begin func(status int)
-
+	below  http.ResponseWriter
+	begin  func(status int)
 	status int // of the final response; 0: not begun, or hijacked
 	begun  bool
 }
 
-// Status is that of the response, or 0 if it has not begun or the connection was
-// hijacked. A handler that returns without having begun one answers 200.
-func (w *Writer) Status() int { return w.status }
+// New looks at what is written to w. If begin is not nil it is called once, before the
+// header is sent, and may change it: with its status, or with 0 if the connection was
+// taken over (Hijack).
+func New(w http.ResponseWriter, begin func(status int)) *Writer {
+	return &Writer{below: w, begin: begin}
+}
 
-// Begun tells whether the response has begun, or the connection was hijacked.
+// Begun tells whether the response has begun, or the connection was taken over.
 func (w *Writer) Begun() bool { return w.begun }
 
-func (w *Writer) begin(status int) {
+// Final is the status that the client gets if the handler returns now: 200 if it has
+// said nothing.
+func (w *Writer) Final() int {
+	if w.status == 0 {
+		return http.StatusOK
+	}
+	return w.status
+}
+
+// Shown is what the handler gets. What the one below can do besides writing, it can do
+// too, and no more: http.ResponseController finds it by Unwrap, and a type assertion to
+// Flusher or Hijacker succeeds if that would below.
+func (w *Writer) Shown() http.ResponseWriter {
+	flushes, hijacks := false, false
+	for below := w.below; below != nil; below = unwrap(below) {
+		switch below.(type) {
+		case http.Flusher, interface{ FlushError() error }:
+			flushes = true
+		}
+		if _, ok := below.(http.Hijacker); ok {
+			hijacks = true
+		}
+	}
+	base := (*writer)(w)
+	switch {
+	case flushes && hijacks:
+		return struct {
+			*writer
+			flusher
+			hijacker
+		}{base, flusher{w}, hijacker{w}}
+	case flushes:
+		return struct {
+			*writer
+			flusher
+		}{base, flusher{w}}
+	case hijacks:
+		return struct {
+			*writer
+			hijacker
+		}{base, hijacker{w}}
+	}
+	return base
+}
+
+// unwrap is the writer beneath, or nil.
+func unwrap(w http.ResponseWriter) http.ResponseWriter {
+	if u, ok := w.(interface{ Unwrap() http.ResponseWriter }); ok {
+		return u.Unwrap()
+	}
+	return nil
+}
+
+func (w *Writer) start(status int) {
 	if w.begun {
 		return
 	}
 	w.begun, w.status = true, status
-	if w.Begin != nil {
-		w.Begin(status)
-	}
-}
-
-// WriteHeader begins the response, but for 1xx, which only announce one. (101 is
-// final.)
-func (w *Writer) WriteHeader(status int) {
-	if status >= 200 || status == http.StatusSwitchingProtocols {
+	if w.begin != nil {
 		w.begin(status)
 	}
-	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write begins the response with 200 if it has not begun.
-func (w *Writer) Write(p []byte) (int, error) {
-	w.begin(http.StatusOK)
-	return w.ResponseWriter.Write(p)
-}
+// writer is what every response can do.
+type writer Writer
 
-// WriteString is Write.
-func (w *Writer) WriteString(s string) (int, error) {
-	w.begin(http.StatusOK)
-	return io.WriteString(w.ResponseWriter, s)
-}
+func (w *writer) Header() http.Header { return w.below.Header() }
 
-// ReadFrom is for io.Copy: a file goes to the connection without a buffer between.
-func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
-	w.begin(http.StatusOK)
-	return io.Copy(w.ResponseWriter, r)
-}
-
-// Flush sends what there is. Without a Flusher beneath it does nothing.
-func (w *Writer) Flush() {
-	w.FlushError()
-}
-
-// FlushError is Flush for http.ResponseController.
-func (w *Writer) FlushError() error {
-	w.begin(http.StatusOK)
-	return http.NewResponseController(w.ResponseWriter).Flush()
-}
-
-// Hijack takes the connection over, if what is beneath permits it.
-func (w *Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err == nil {
-		w.begin(0)
+// WriteHeader begins the response with the first status that is final: those from 100
+// to 199 are not, but for 101.
+func (w *writer) WriteHeader(status int) {
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		(*Writer)(w).start(status)
 	}
-	return c, rw, err
+	w.below.WriteHeader(status)
 }
 
-// Push is HTTP/2 server push, which what is beneath mostly does not support.
-func (w *Writer) Push(target string, opts *http.PushOptions) error {
-	if p, ok := w.ResponseWriter.(http.Pusher); ok {
-		return p.Push(target, opts)
-	}
-	return http.ErrNotSupported
+func (w *writer) Write(p []byte) (int, error) {
+	(*Writer)(w).start(http.StatusOK)
+	return w.below.Write(p)
+}
+
+func (w *writer) WriteString(s string) (int, error) {
+	(*Writer)(w).start(http.StatusOK)
+	return io.WriteString(w.below, s)
+}
+
+// ReadFrom lets io.Copy send a file without a buffer between, if the one below can.
+func (w *writer) ReadFrom(src io.Reader) (int64, error) {
+	(*Writer)(w).start(http.StatusOK)
+	return io.Copy(w.below, src)
 }
 
 // Unwrap is for http.ResponseController.
-func (w *Writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *writer) Unwrap() http.ResponseWriter { return w.below }
+
+type flusher struct{ w *Writer }
+
+func (f flusher) Flush() { _ = f.FlushError() }
+
+func (f flusher) FlushError() error {
+	f.w.start(http.StatusOK)
+	return http.NewResponseController(f.w.below).Flush()
+}
+
+type hijacker struct{ w *Writer }
+
+func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := http.NewResponseController(h.w.below).Hijack()
+	if err == nil {
+		h.w.start(0)
+	}
+	return c, rw, err
+}

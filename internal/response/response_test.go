@@ -1,10 +1,8 @@
 package response
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,8 +30,8 @@ func TestBeginsOnceWithTheStatusThatIsSent(t *testing.T) {
 			begun := 0
 			var seen *Writer
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				seen = &Writer{ResponseWriter: w, Begin: func(int) { begun++; w.Header().Set("Added", "late") }}
-				c.handle(seen)
+				seen = New(w, func(int) { begun++; w.Header().Set("Added", "late") })
+				c.handle(seen.Shown())
 			}))
 			defer s.Close()
 			resp, err := http.Get(s.URL)
@@ -49,8 +47,8 @@ func TestBeginsOnceWithTheStatusThatIsSent(t *testing.T) {
 			if resp.StatusCode != want || string(body) != c.body || resp.Header.Get("Added") != added {
 				t.Errorf("the client got %d %q, Added: %q", resp.StatusCode, body, resp.Header.Get("Added"))
 			}
-			if begun != calls || seen.Status() != c.status || seen.Begun() != (calls > 0) {
-				t.Errorf("begun %d times, with status %d (%v); want %d", begun, seen.Status(), seen.Begun(), c.status)
+			if begun != calls || seen.Final() != want || seen.Begun() != (calls > 0) {
+				t.Errorf("begun %d times, with status %d (%v); want %d", begun, seen.Final(), seen.Begun(), want)
 			}
 		})
 	}
@@ -60,8 +58,8 @@ func TestHijack(t *testing.T) {
 	var seen *Writer
 	statuses := make(chan int, 2)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		seen = &Writer{ResponseWriter: w, Begin: func(n int) { statuses <- n }}
-		conn, _, err := http.NewResponseController(seen).Hijack()
+		seen = New(w, func(n int) { statuses <- n })
+		conn, _, err := http.NewResponseController(seen.Shown()).Hijack()
 		if err != nil {
 			t.Error(err)
 			return
@@ -74,29 +72,46 @@ func TestHijack(t *testing.T) {
 	if err != nil || resp.StatusCode != 418 {
 		t.Fatalf("%v, %v", resp, err)
 	}
-	if len(statuses) != 1 || <-statuses != 0 || seen.Status() != 0 || !seen.Begun() {
-		t.Errorf("%d calls, status %d, begun %v", len(statuses), seen.Status(), seen.Begun())
+	if len(statuses) != 1 || <-statuses != 0 || !seen.Begun() {
+		t.Errorf("%d calls, begun %v", len(statuses), seen.Begun())
 	}
 }
 
 // Without the means beneath, nothing is pretended.
 func TestWhatIsBeneathCannot(t *testing.T) {
-	bare := struct{ http.ResponseWriter }{httptest.NewRecorder()}
-	w := &Writer{ResponseWriter: bare}
-	if _, _, err := w.Hijack(); err == nil || w.Begun() {
-		t.Errorf("hijacked: %v, begun %v", err, w.Begun())
+	type flusher struct {
+		http.ResponseWriter
+		http.Flusher
 	}
-	if err := w.Push("/", nil); err != http.ErrNotSupported {
-		t.Errorf("pushed: %v", err)
+	type wrapped struct{ wrapper }
+	rec := httptest.NewRecorder() // can flush
+	bare := struct{ http.ResponseWriter }{rec}
+	for name, c := range map[string]struct {
+		below   http.ResponseWriter
+		flushes bool
+	}{
+		"bare":            {bare, false},
+		"flusher":         {flusher{bare, rec}, true},
+		"flusher, hidden": {wrapped{wrapper{bare, flusher{bare, rec}}}, true},
+	} {
+		shown := New(c.below, nil).Shown()
+		_, flushes := shown.(http.Flusher)
+		_, hijacks := shown.(http.Hijacker)
+		if flushes != c.flushes || hijacks {
+			t.Errorf("%s: flushes %v, hijacks %v", name, flushes, hijacks)
+		}
+		if err := http.NewResponseController(shown).Flush(); (err == nil) != c.flushes {
+			t.Errorf("%s: flush: %v", name, err)
+		}
+		if _, ok := shown.(io.ReaderFrom); !ok {
+			t.Errorf("%s: no ReaderFrom", name)
+		}
 	}
-	if err := w.FlushError(); err == nil {
-		t.Error("flushed")
-	}
-	var (
-		_ http.Hijacker                               = w
-		_ http.Pusher                                 = w
-		_ io.ReaderFrom                               = w
-		_ interface{ Unwrap() http.ResponseWriter }   = w
-		_ func() (net.Conn, *bufio.ReadWriter, error) = w.Hijack
-	)
 }
+
+type wrapper struct {
+	http.ResponseWriter
+	below http.ResponseWriter
+}
+
+func (w wrapper) Unwrap() http.ResponseWriter { return w.below }

@@ -1,0 +1,83 @@
+package admission
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+func TestValidate(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		config Config
+		fields []string
+	}{
+		{Config{}, nil},
+		{Config{Limit: 1}, nil},
+		{Config{Limit: MaxLimit}, nil},
+		{Config{Limit: -1}, []string{"Limit"}},
+		{Config{Limit: MaxLimit + 1}, []string{"Limit"}},
+		{Config{Limit: 4, Initial: 1, Min: 1, Max: 1}, []string{"Initial", "Min", "Max"}},
+		{Config{Min: 5, Max: 4}, []string{"Max"}},
+		{Config{Min: 5, Max: 5, Initial: 1}, nil},
+		{Config{Min: 2000}, nil},
+		{Config{Initial: -1, Min: -1, Max: -1}, []string{"Initial", "Min", "Max"}},
+		{Config{MaxWait: -1}, nil},
+		{Config{MaxWait: -1, PressedWait: 1, MaxQueue: 1}, []string{"PressedWait", "MaxQueue"}},
+		{Config{PressedWait: -1}, []string{"PressedWait"}},
+		{Config{MaxWait: time.Second, PressedWait: 2 * time.Second}, []string{"PressedWait"}},
+		{Config{PressedWait: time.Second}, nil},
+		{Config{MaxQueue: -1}, []string{"MaxQueue"}},
+		{Config{RetryRatio: -1}, nil},
+		{Config{RetryRatio: 10}, nil},
+		{Config{RetryRatio: 10.1}, []string{"RetryRatio"}},
+		{Config{RetryRatio: nan}, []string{"RetryRatio"}},
+		{Config{Limit: -1, MaxQueue: -1, RetryRatio: nan}, []string{"Limit", "MaxQueue", "RetryRatio"}},
+	} {
+		err := c.config.Validate()
+		if got := problem.Fields(err); !slices.Equal(got, c.fields) {
+			t.Errorf("%+v: problems with %q, want %q: %v", c.config, got, c.fields, err)
+		}
+		if _, err := New(c.config); (err != nil) != (c.fields != nil) {
+			t.Errorf("New(%+v): %v", c.config, err)
+		}
+	}
+	want := "Limit is -1: want zero (adaptive), or a number from 1 to 1000000"
+	if err := (Config{Limit: -1}).Validate(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestText(t *testing.T) {
+	for p := Sheddable; p <= CriticalPlus; p++ {
+		text, err := p.MarshalText()
+		var back Priority
+		if err != nil || back.UnmarshalText(text) != nil || back != p || p.String() != string(text) {
+			t.Errorf("%v: text %q, %v, and back %v", p, text, err, back)
+		}
+	}
+	var p Priority
+	if p != Critical || p.String() != "critical" {
+		t.Error("the zero Priority is not critical but", p)
+	}
+	if err := p.UnmarshalText([]byte("urgent")); err == nil || p != Critical {
+		t.Error("urgent is no priority:", err)
+	}
+	if _, err := Priority(7).MarshalText(); err == nil {
+		t.Error("7 is no priority")
+	}
+	for _, c := range []struct{ got, want string }{
+		{Priority(7).String(), "priority(7)"}, {Hedge.String(), "hedge"}, {Class(9).String(), "class(9)"},
+		{Refused.String(), "refused"}, {Outcome(9).String(), "outcome(9)"}, {ShedRetry.String(), "shed_retry"},
+		{Gone.String(), "gone"}, {NotRefused.String(), ""}, {Reason(99).String(), "reason(99)"},
+		{Unmeasured.String(), "unmeasured"}, {Result(9).String(), "result(9)"}, {Departure.String(), "departure"},
+		{EventKind(9).String(), "unknown"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}

@@ -1,0 +1,366 @@
+package admission
+
+import (
+	"math/bits"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// A Controller decides which requests one server works on. It keeps no time and
+// starts nothing: a driver tells it what happens, and when, as a duration since an
+// epoch of the driver's choosing. [Gate] is the driver for the real clock, and
+// [Middleware] one for HTTP on top of it.
+//
+// Its methods may be called concurrently. They never block: a lock is held for tens
+// of nanoseconds, and by nobody who waits.
+type Controller struct {
+	rules
+	random  func() uint64
+	observe func(Event)
+
+	mu       sync.Mutex // guards what follows
+	now      time.Duration
+	inFlight int
+	knee     knee
+	queue    queue
+	times    times
+	share    share
+	pressure pressure
+	comeback time.Duration // by when those who were told to come back are served
+	counts   counts
+}
+
+// An Option wires a Controller.
+type Option func(*Controller)
+
+// WithRandom spreads Retry-After by 64 random bits a call, such as math/rand/v2's
+// Uint64, which is what a [Gate] sets where nothing is. Without a source it is the
+// middle. It is called with a lock held.
+func WithRandom(random func() uint64) Option { return func(c *Controller) { c.random = random } }
+
+// WithObserver calls observe for each admission, refusal and departure: outside of
+// any lock, from whichever goroutine brought it about, and concurrently.
+func WithObserver(observe func(Event)) Option { return func(c *Controller) { c.observe = observe } }
+
+// New returns a controller for c, or what Validate says is wrong with it.
+func New(c Config, opts ...Option) (*Controller, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	a := &Controller{share: newShare()}
+	a.rules, a.knee = c.rules()
+	for _, o := range opts {
+		if o != nil {
+			o(a)
+		}
+	}
+	return a, nil
+}
+
+// A Request is what is known of a request before the work for it begins. The zero
+// Request is a first attempt of usual priority without a deadline.
+type Request struct {
+	Priority Priority
+	// Attempt is its number within its call, from 1; zero means 1. From 2 on it is a
+	// retry.
+	Attempt int
+	// Hedge: another attempt of the same call is still under way.
+	Hedge bool
+	// Deadline is when its caller stops waiting, in the driver's time. Zero: unknown.
+	Deadline time.Duration
+}
+
+// Class is what the request is to its call.
+func (r Request) Class() Class {
+	switch {
+	case r.Hedge:
+		return Hedge
+	case r.Attempt > 1:
+		return Retry
+	}
+	return First
+}
+
+// A Ticket is a request's place in one Controller, from Arrive to Depart or to its
+// refusal. The memory is the driver's, and can be used again afterwards; it must not
+// be copied or moved meanwhile.
+type Ticket struct {
+	// Settled is called when a request that was Queued is Admitted or Refused: once,
+	// without a lock, by whoever calls the method of the Controller that settled it.
+	// It may call any method of the Controller, but must not block.
+	Settled func(*Ticket, Decision)
+	// Until is up to when a request that was Queued may wait. Arrive sets it. It is
+	// for the driver to call Leave then.
+	Until time.Duration
+
+	// Guarded by the controller's lock.
+	state        state
+	class        Class
+	rank         uint8
+	late         bool          // Until is for its deadline
+	needs        time.Duration // what was the usual time when it came
+	since        time.Duration // when it arrived; when it was admitted
+	waited       time.Duration
+	older, newer *Ticket // in its list; newer also in the chain of those settled
+	decision     Decision
+}
+
+type state uint8
+
+const (
+	idle state = iota
+	waiting
+	working
+)
+
+// Arrive asks for the request r to be worked on. If it is Admitted or Queued, t is in
+// use until Depart, Leave or a refusal; a t that is in use already stays as it is.
+func (c *Controller) Arrive(now time.Duration, r Request, t *Ticket) Decision {
+	c.mu.Lock()
+	if t.state != idle {
+		d := t.decision
+		c.mu.Unlock()
+		return d
+	}
+	now = c.advance(now)
+	t.class = r.Class()
+	t.rank = uint8(rank(r.Priority, t.class))
+	t.since, t.waited, t.newer = now, 0, nil
+	displaced := c.arrive(now, r, t)
+	d := t.decision
+	var e Event
+	if c.observe != nil && d.Outcome != Queued {
+		e = t.event(now)
+	}
+	c.mu.Unlock()
+	if c.observe != nil && d.Outcome != Queued {
+		c.observe(e)
+	}
+	c.tell(displaced, now)
+	return d
+}
+
+// arrive sets t.decision, and returns who had to make room.
+func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced *Ticket) {
+	c.counts.arrived[t.class]++
+	pressed := c.pressed(now)
+	if t.class == First {
+		c.share.first(now)
+	} else if why := c.extra(now, r, t.class, pressed); why != NotRefused {
+		c.refuse(now, t, why)
+		return nil
+	}
+	if r.Deadline != 0 && saturating.Since(now, r.Deadline) < c.times.median {
+		c.times.doubt()
+		c.refuse(now, t, TooLate)
+		return nil
+	}
+	if c.queue.len == 0 && c.inFlight < c.knee.current {
+		c.admit(now, t)
+		return nil
+	}
+	if t.class == Hedge {
+		c.refuse(now, t, ShedHedge)
+		return nil
+	}
+	if c.rules.queue == 0 {
+		c.refuse(now, t, Full)
+		return nil
+	}
+	if c.queue.len >= c.rules.queue {
+		if displaced = c.lowest(int(t.rank), pressed); displaced == nil {
+			c.refuse(now, t, Full)
+			return nil
+		}
+		c.queue.remove(displaced)
+		c.refuse(now, displaced, Displaced)
+	}
+	// Whoever stands above others that wait is served before them, and soon: what
+	// presses is not the likes of it.
+	pressed = pressed && int(t.rank) <= bits.TrailingZeros32(c.queue.used)
+	t.Until, t.late = saturating.Add(now, c.bound(pressed)), false
+	if latest := r.Deadline - c.times.median; r.Deadline != 0 && latest < t.Until {
+		t.Until, t.late = latest, true
+	}
+	if c.queue.len == 0 {
+		c.pressure.waiting = now
+	}
+	t.state, t.decision = waiting, Decision{Outcome: Queued}
+	c.queue.push(t)
+	return displaced
+}
+
+// extra tells why an attempt that is not a first one may not come in.
+func (c *Controller) extra(now time.Duration, r Request, class Class, pressed bool) Reason {
+	switch {
+	case pressed && class == Hedge:
+		return ShedHedge
+	case pressed && r.Priority <= Critical:
+		return ShedRetry
+	case !c.anyRatio && !c.share.spend(now, c.ratio):
+		return RetryBudget
+	}
+	return NotRefused
+}
+
+// lowest is who has to make room in a full queue for a request of the given rank: who
+// has waited longest of those that stand lowest, if they stand lower, or are as good as
+// lost since the newest is served first. Nil: nobody.
+func (c *Controller) lowest(rank int, pressed bool) *Ticket {
+	for r := 0; r <= rank; r++ {
+		if t := c.queue.lists[r].oldest; t != nil {
+			if r == rank && !pressed {
+				return nil
+			}
+			return t
+		}
+	}
+	return nil
+}
+
+// Depart says what came of a request that was Admitted. A t that is not in work is
+// ignored.
+func (c *Controller) Depart(now time.Duration, t *Ticket, r Result) {
+	c.mu.Lock()
+	if t.state != working {
+		c.mu.Unlock()
+		return
+	}
+	now = c.advance(now)
+	c.inFlight--
+	took := saturating.Since(t.since, now)
+	t.state, t.decision = idle, Decision{}
+	c.counts.departed[min(r, Unmeasured)]++
+	if r == Done {
+		c.times.learn(took)
+	}
+	if !c.fixed && r != Unmeasured {
+		c.knee.departed(took, c.inFlight, r == Done)
+	}
+	settled := c.next(now)
+	var e Event
+	if c.observe != nil {
+		e = t.event(now)
+		e.Kind, e.Took, e.Result = Departure, took, r
+	}
+	c.mu.Unlock()
+	if c.observe != nil {
+		c.observe(e)
+	}
+	c.tell(settled, now)
+}
+
+// Leave gives up the place of a request that was Queued: its time to wait is over (now
+// is Until or later), or its caller has gone. It returns what it was refused for, and
+// true. It returns false if it does not wait any longer, or never did: one that did has
+// been settled meanwhile, and Settled is called or about to be.
+func (c *Controller) Leave(now time.Duration, t *Ticket) (Decision, bool) {
+	c.mu.Lock()
+	if t.state != waiting {
+		c.mu.Unlock()
+		return Decision{}, false
+	}
+	// Not c.advance: that somebody's clock is ahead does not end the wait of t.
+	why := Gone
+	if now >= t.Until {
+		why = t.overdue()
+	}
+	now = c.advance(now)
+	c.queue.remove(t)
+	c.refuse(now, t, why)
+	d := t.decision
+	var e Event
+	if c.observe != nil {
+		e = t.event(now)
+	}
+	c.mu.Unlock()
+	if c.observe != nil {
+		c.observe(e)
+	}
+	return d, true
+}
+
+// overdue is why a request is refused whose time to wait is over.
+func (t *Ticket) overdue() Reason {
+	if t.late {
+		return TooLate
+	}
+	return Waited
+}
+
+// advance moves the controller's time on, but never back.
+func (c *Controller) advance(now time.Duration) time.Duration {
+	if now > c.now {
+		c.now = now
+	}
+	c.knee.advance(c.now, c.inFlight)
+	return c.now
+}
+
+func (c *Controller) admit(now time.Duration, t *Ticket) {
+	t.waited = saturating.Since(t.since, now)
+	t.state, t.since, t.decision = working, now, Decision{Outcome: Admitted}
+	c.inFlight++
+	c.counts.admitted[t.class]++
+	c.counts.waited += t.waited
+}
+
+func (c *Controller) refuse(now time.Duration, t *Ticket, why Reason) {
+	t.waited = saturating.Since(t.since, now)
+	t.state = idle
+	c.counts.refused[why]++
+	switch why {
+	case Full, Waited, Displaced:
+		if t.class == First {
+			c.shed(now)
+		}
+	}
+	t.decision = c.advise(now, t.class, why)
+}
+
+// next puts those that wait to work, as long as there is room, and returns them and
+// whoever was found to have waited for too long, as a chain.
+func (c *Controller) next(now time.Duration) (settled *Ticket) {
+	if c.queue.len == 0 {
+		return nil
+	}
+	pressed := c.pressed(now)
+	var last *Ticket
+	for c.inFlight < c.knee.current && c.queue.len > 0 {
+		l := &c.queue.lists[top(c.queue.used)]
+		t := l.oldest
+		if pressed {
+			t = l.newest
+		}
+		c.queue.remove(t)
+		if now >= t.Until {
+			c.refuse(now, t, t.overdue())
+		} else {
+			c.admit(now, t)
+		}
+		if last == nil {
+			settled = t
+		} else {
+			last.newer = t
+		}
+		last = t
+	}
+	return settled
+}
+
+// tell calls Settled of a chain.
+func (c *Controller) tell(t *Ticket, now time.Duration) {
+	for t != nil {
+		after, d := t.newer, t.decision
+		t.newer = nil
+		if c.observe != nil {
+			c.observe(t.event(now))
+		}
+		if t.Settled != nil {
+			t.Settled(t, d)
+		}
+		t = after
+	}
+}

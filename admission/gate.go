@@ -1,0 +1,140 @@
+package admission
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// A Gate drives a Controller by the real clock: requests wait at it on their own
+// goroutines. It knows nothing of a protocol, so that HTTP middleware and gRPC
+// interceptors stand on the same one. Its methods may be called concurrently.
+type Gate struct {
+	c     *Controller
+	epoch time.Time
+	// Of *waiter. Not one for all gates: in testing/synctest, a channel and a timer
+	// belong to the bubble that they were made in.
+	waiters sync.Pool
+}
+
+// NewGate returns a gate for c, which should have no other driver.
+func NewGate(c *Controller) *Gate {
+	if c.random == nil {
+		c.random = rand.Uint64
+	}
+	return &Gate{c: c, epoch: time.Now(), waiters: sync.Pool{New: newWaiter}}
+}
+
+// Now is the time on the gate's clock.
+func (g *Gate) Now() time.Duration { return time.Since(g.epoch) }
+
+// Controller is what the gate drives.
+func (g *Gate) Controller() *Controller { return g.c }
+
+// Snapshot tells how the controller stands.
+func (g *Gate) Snapshot() Snapshot { return g.c.Snapshot(g.Now()) }
+
+// A Pass is the permission to work on a request. Its Depart must be called once; a
+// defer is the place for it, since a panic must not keep it.
+type Pass struct {
+	g *Gate
+	w *waiter
+}
+
+// Depart gives the pass back and says what came of the work. The zero Pass, and one
+// that was given back already, have nothing to give back.
+func (p *Pass) Depart(r Result) {
+	if p.w == nil {
+		return
+	}
+	w := p.w
+	p.w = nil
+	p.g.c.Depart(p.g.Now(), &w.Ticket, r)
+	p.g.waiters.Put(w)
+}
+
+// waiter is a ticket and what it takes to wait.
+type waiter struct {
+	Ticket
+	settled chan Decision
+	timer   *time.Timer
+}
+
+func newWaiter() any {
+	w := &waiter{settled: make(chan Decision, 1)}
+	w.Settled = func(_ *Ticket, d Decision) { w.settled <- d }
+	return w
+}
+
+// Enter asks for r to be worked on, and waits for its turn if need be: not longer than
+// the Controller has it, and not longer than ctx. If the decision is Admitted, the
+// pass is to be given back; else there is none. The deadline of ctx counts if r has
+// none of its own, or a later one (see Deadline).
+//
+// A request whose ctx has ended is Refused with the reason Gone, also if its turn came
+// at that moment.
+func (g *Gate) Enter(ctx context.Context, r Request) (Pass, Decision) {
+	now := g.Now()
+	if at, ok := ctx.Deadline(); ok {
+		if d := g.Deadline(at); r.Deadline == 0 || d < r.Deadline {
+			r.Deadline = d
+		}
+	}
+	w := g.waiters.Get().(*waiter)
+	d := Decision{Outcome: Refused, Reason: Gone}
+	if ctx.Err() == nil {
+		d = g.c.Arrive(now, r, &w.Ticket)
+	}
+	if d.Outcome == Queued {
+		d = g.wait(ctx, w, now)
+	}
+	if d.Outcome == Admitted {
+		if ctx.Err() == nil {
+			return Pass{g, w}, d
+		}
+		g.c.Depart(g.Now(), &w.Ticket, Unmeasured)
+		d = Decision{Outcome: Refused, Reason: Gone}
+	}
+	g.waiters.Put(w)
+	return Pass{}, d
+}
+
+// Deadline is a moment on the gate's clock, as Request has it.
+func (g *Gate) Deadline(at time.Time) time.Duration {
+	d := at.Sub(g.epoch)
+	if d == 0 {
+		d = 1 // zero means that there is none
+	}
+	return d
+}
+
+func (g *Gate) wait(ctx context.Context, w *waiter, now time.Duration) Decision {
+	if w.timer == nil {
+		w.timer = time.NewTimer(w.Until - now)
+	} else {
+		w.timer.Reset(w.Until - now)
+	}
+	defer w.timer.Stop()
+	for {
+		select {
+		case d := <-w.settled:
+			return d
+		case <-ctx.Done():
+			if d, left := g.c.Leave(g.Now(), &w.Ticket); left {
+				return d
+			}
+			return <-w.settled
+		case <-w.timer.C:
+			now := g.Now()
+			if now < w.Until {
+				w.timer.Reset(w.Until - now)
+				continue
+			}
+			if d, left := g.c.Leave(now, &w.Ticket); left {
+				return d
+			}
+			return <-w.settled
+		}
+	}
+}

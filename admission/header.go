@@ -1,0 +1,28 @@
+package admission
+
+import (
+	"net/http"
+	"strings"
+)
+
+// HeaderCriticality is the request header with the Priority as text, such as
+// "sheddable". (The header Priority of RFC 9218 is another thing: browsers send it
+// unasked, to order the responses on one connection.)
+const HeaderCriticality = "Lull-Criticality"
+
+// PriorityOf reads HeaderCriticality: Critical if there is none that can be
+// understood, and the first of several.
+//
+// It is what the client says. Where clients are not to be trusted, which is at the edge,
+// use WithPriority, or have the edge set the header.
+func PriorityOf(h http.Header) Priority {
+	var p Priority
+	if v := h[HeaderCriticality]; len(v) > 0 {
+		for i, name := range priorityNames {
+			if strings.EqualFold(v[0], name) {
+				return Sheddable + Priority(i)
+			}
+		}
+	}
+	return p
+}

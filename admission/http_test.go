@@ -1,0 +1,386 @@
+package admission_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+const ms = time.Millisecond
+
+var quiet = log.New(io.Discard, "", 0)
+
+func middleware(t testing.TB, c admission.Config, opts ...admission.MiddlewareOption) *admission.Middleware {
+	t.Helper()
+	m, err := admission.NewMiddleware(c, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// full is a middleware whose one place is taken.
+func full(t *testing.T, opts ...admission.MiddlewareOption) *admission.Middleware {
+	m := middleware(t, admission.Config{Limit: 1, MaxWait: -1}, opts...)
+	if _, d := m.Gate().Enter(t.Context(), admission.Request{}); d.Outcome != admission.Admitted {
+		t.Fatal(d)
+	}
+	return m
+}
+
+var ok = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "done") })
+
+func get(h http.Handler, header ...string) *http.Response {
+	r := httptest.NewRequest("GET", "/", nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// What a refusal says must be what our client makes of it: each form by itself.
+func TestRefusalIsUnderstood(t *testing.T) {
+	m := full(t)
+	h := m.Handler(ok)
+	resp := get(h)
+	hint, said := lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now())
+	if resp.StatusCode != 503 || !said || hint.Stop || hint.After < time.Second || hint.Source != "Retry-After" {
+		t.Errorf("a first attempt: %d %v, understood as %+v", resp.StatusCode, resp.Header, hint)
+	}
+	body, _ := io.ReadAll(resp.Body)
+	if p, is := lullhttp.ParseProblem(body); !is || p.Hint.Stop || p.Hint.After <= 0 || p.Status != 503 || !json.Valid(body) {
+		t.Errorf("%s: %+v", body, p)
+	}
+	if got := resp.Header.Get("Content-Type"); got != "application/problem+json" {
+		t.Error(got)
+	}
+
+	resp = get(h, "Lull-Attempt", "2")
+	hint, said = lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now())
+	if resp.StatusCode != 503 || !said || !hint.Stop || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("a retry: %d %v, understood as %+v", resp.StatusCode, resp.Header, hint)
+	}
+	body, _ = io.ReadAll(resp.Body)
+	if p, is := lullhttp.ParseProblem(body); !is || !p.Hint.Stop {
+		t.Errorf("%s: %+v", body, p)
+	}
+	if got := get(full(t, admission.WithStatus(429)).Handler(ok)); got.StatusCode != 429 {
+		t.Error(got.Status)
+	}
+}
+
+// Our own client ends the call when it is told to, and otherwise waits for as long as
+// it is told.
+func TestOurClientObeys(t *testing.T) {
+	m := middleware(t, admission.Config{Limit: 1, MaxWait: -1, RetryRatio: 0.1})
+	pass, _ := m.Gate().Enter(t.Context(), admission.Request{})
+	var attempts []string
+	h := m.Handler(ok)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		attempts = append(attempts, r.Header.Get("Lull-Attempt"))
+		h.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	client, err := lullhttp.NewClient(lull.Policy{HintLimit: 100 * ms}, lullhttp.WithBase(server.Client().Transport))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	// A second is longer than it is willing to wait.
+	if o := lullhttp.OutcomeOf(resp); len(attempts) != 1 || o.Reason != lull.HintTooLong {
+		t.Errorf("attempts %q, outcome %+v", attempts, o)
+	}
+	r, _ := http.NewRequest("GET", server.URL, nil)
+	r.Header.Set("X-Envoy-Attempt-Count", "2") // a proxy's retry
+	resp, err = client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if o := lullhttp.OutcomeOf(resp); o.Reason != lull.ServerSaidStop || o.Attempts != 1 {
+		t.Errorf("outcome %+v", o)
+	}
+	pass.Depart(admission.Done)
+}
+
+func TestPriorityAndSkip(t *testing.T) {
+	m := full(t, admission.WithSkip(func(r *http.Request) bool { return r.Header.Get("Health") != "" }))
+	if got := get(m.Handler(ok), "Health", "1"); got.StatusCode != 200 {
+		t.Error(got.Status)
+	}
+	var saw []admission.Priority
+	c, _ := admission.New(admission.Config{}, admission.WithObserver(func(e admission.Event) {
+		if e.Kind == admission.Admission {
+			saw = append(saw, e.Priority)
+		}
+	}))
+	g := admission.NewGate(c)
+	plain, _ := g.Middleware()
+	own, _ := g.Middleware(admission.WithPriority(func(r *http.Request) admission.Priority { return admission.SheddablePlus }))
+	get(plain.Handler(ok))
+	get(plain.Handler(ok), "Lull-Criticality", "critical-plus")
+	get(own.Handler(ok), "Lull-Criticality", "critical-plus")
+	if want := []admission.Priority{admission.Critical, admission.CriticalPlus, admission.SheddablePlus}; fmt.Sprint(saw) != fmt.Sprint(want) {
+		t.Errorf("saw %v, want %v", saw, want)
+	}
+	for _, o := range []admission.MiddlewareOption{admission.WithStatus(500), admission.WithPriority(nil), admission.WithResult(nil)} {
+		if _, err := g.Middleware(nil, o); err == nil {
+			t.Error("an option that makes no sense was taken")
+		}
+	}
+	if _, err := admission.NewMiddleware(admission.Config{Limit: -1}); err == nil {
+		t.Error("a Config that makes no sense was taken")
+	}
+}
+
+// What is taken for the status must be what the client gets.
+func TestStatusAsSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		want    int
+	}{
+		"nothing":     {func(http.ResponseWriter, *http.Request) {}, 200},
+		"body":        {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("x")) }, 200},
+		"string":      {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") }, 200},
+		"error":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", 502) }, 502},
+		"twice":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404); w.WriteHeader(500) }, 404},
+		"late":        {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("x")); w.WriteHeader(500) }, 200},
+		"early hints": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(500) }, 500},
+		"flush":       {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.WriteHeader(500) }, 200},
+		"rc flush": {func(w http.ResponseWriter, _ *http.Request) {
+			http.NewResponseController(w).Flush()
+			w.WriteHeader(500)
+		}, 200},
+		"copy": {func(w http.ResponseWriter, _ *http.Request) { io.Copy(w, strings.NewReader("x")); w.WriteHeader(500) }, 200},
+		"copy from file": {func(w http.ResponseWriter, _ *http.Request) {
+			io.Copy(w, struct{ io.Reader }{bytes.NewReader([]byte("x"))})
+		}, 200},
+	} {
+		var took int
+		m := middleware(t, admission.Config{}, admission.WithResult(func(status int) admission.Result { took = status; return admission.Done }))
+		server := httptest.NewUnstartedServer(m.Handler(c.handler))
+		server.Config.ErrorLog = quiet
+		server.Start()
+		resp, err := server.Client().Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// To its end: whoever closes it before has gone, and nothing is made of the status.
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		server.Close()
+		if took != c.want || resp.StatusCode != c.want {
+			t.Errorf("%s: taken for %d, sent %d, want %d", name, took, resp.StatusCode, c.want)
+		}
+	}
+}
+
+func TestPanic(t *testing.T) {
+	m := middleware(t, admission.Config{Limit: 1, MaxWait: -1})
+	h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oops") }))
+	func() {
+		defer func() {
+			if r := recover(); r != "oops" {
+				t.Errorf("recovered %v: the panic must go on up", r)
+			}
+		}()
+		get(h)
+	}()
+	if s := m.Gate().Snapshot(); s.InFlight != 0 || s.Departed(admission.Failed) != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The wrapped response can do what the one below can, and does not say more.
+func TestWhatTheResponseCanDo(t *testing.T) {
+	type flush interface{ http.Flusher }
+	recorder := httptest.NewRecorder() // flushes, does not hijack
+	for _, c := range []struct {
+		name             string
+		w                http.ResponseWriter
+		flushes, hijacks bool
+	}{
+		{"recorder", recorder, true, false},
+		{"bare", struct{ http.ResponseWriter }{recorder}, false, false},
+		{"wrapped", unwrapper{recorder}, true, false},
+		{"hijacker", struct {
+			http.ResponseWriter
+			http.Hijacker
+		}{recorder, nil}, false, true},
+		{"both", struct {
+			http.ResponseWriter
+			http.Flusher
+			http.Hijacker
+		}{recorder, recorder, nil}, true, true},
+	} {
+		m := middleware(t, admission.Config{})
+		m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, flushes := w.(flush)
+			_, hijacks := w.(http.Hijacker)
+			if flushes != c.flushes || hijacks != c.hijacks {
+				t.Errorf("%s: flushes %v, hijacks %v, want %v, %v", c.name, flushes, hijacks, c.flushes, c.hijacks)
+			}
+			if err := http.NewResponseController(w).Flush(); (err == nil) != c.flushes {
+				t.Errorf("%s: flush: %v", c.name, err)
+			}
+			if _, ok := w.(interface{ Unwrap() http.ResponseWriter }); !ok {
+				t.Errorf("%s has no Unwrap", c.name)
+			}
+		})).ServeHTTP(c.w, httptest.NewRequest("GET", "/", nil))
+	}
+}
+
+type unwrapper struct{ w http.ResponseWriter }
+
+func (u unwrapper) Header() http.Header         { return u.w.Header() }
+func (u unwrapper) Write(b []byte) (int, error) { return u.w.Write(b) }
+func (u unwrapper) WriteHeader(status int)      { u.w.WriteHeader(status) }
+func (u unwrapper) Unwrap() http.ResponseWriter { return u.w }
+
+// A connection that is taken over gives its place back at once.
+func TestHijack(t *testing.T) {
+	for name, hijack := range map[string]func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error){
+		"assertion": func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) { return w.(http.Hijacker).Hijack() },
+		"controller": func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+			return http.NewResponseController(w).Hijack()
+		},
+	} {
+		m := middleware(t, admission.Config{Limit: 1, MaxWait: -1})
+		done := make(chan struct{})
+		server := httptest.NewServer(m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			defer close(done)
+			conn, _, err := hijack(w)
+			if err != nil {
+				t.Error(name, err)
+				return
+			}
+			if s := m.Gate().Snapshot(); s.InFlight != 0 || s.Departed(admission.Unmeasured) != 1 {
+				t.Errorf("%s: %+v", name, s)
+			}
+			io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+			conn.Close()
+		})))
+		resp, err := server.Client().Get(server.URL)
+		if err != nil || resp.StatusCode != 101 {
+			t.Error(name, resp, err)
+		}
+		<-done
+		server.Close()
+		if s := m.Gate().Snapshot(); s.InFlight != 0 || s.Departed(admission.Unmeasured) != 1 || s.Departed(admission.Done)+s.Departed(admission.Failed) != 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// Work is not begun for a caller that goes while its request waits.
+func TestCallerGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := middleware(t, admission.Config{Limit: 1, MaxWait: time.Second})
+		var served int
+		h := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { served++; time.Sleep(100 * ms) }))
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { get(h) })
+		synctest.Wait()
+		wg.Go(func() { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil).WithContext(ctx)) })
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+		if s := m.Gate().Snapshot(); served != 1 || s.Refused(admission.Gone) != 1 || s.InFlight != 0 {
+			t.Errorf("%d served, %+v", served, s)
+		}
+	})
+}
+
+// A deadline in a header is kept, and the answer of whoever is too late for it is not
+// waited for.
+func TestTimeoutHeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := middleware(t, admission.Config{Limit: 1, MaxWait: time.Second})
+		h := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { time.Sleep(100 * ms) }))
+		get(h)
+		var wg sync.WaitGroup
+		wg.Go(func() { get(h) })
+		synctest.Wait()
+		start := time.Now()
+		resp := get(h, "Grpc-Timeout", "150m")
+		if resp.StatusCode != 503 || time.Since(start) != 50*ms {
+			t.Errorf("%v after %v, want 503 after 50ms: the work takes 100 more", resp.Status, time.Since(start))
+		}
+		wg.Wait()
+	})
+}
+
+func BenchmarkHandler(b *testing.B) {
+	for name, h := range map[string]http.Handler{"without": empty, "with": middleware(b, admission.Config{}).Handler(empty)} {
+		b.Run(name, func(b *testing.B) {
+			w, r := &discard{h: http.Header{}}, httptest.NewRequest("GET", "/", nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.ServeHTTP(w, r)
+			}
+		})
+	}
+}
+
+var empty = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) })
+
+type discard struct{ h http.Header }
+
+func (d *discard) Header() http.Header         { return d.h }
+func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d *discard) WriteHeader(int)             {}
+func (d *discard) Flush()                      {}
+func (d *discard) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return nil, nil, errors.ErrUnsupported
+}
+
+// Seconds are rounded up: who is told 1.2 s may not come back after one.
+func TestRetryAfterInSeconds(t *testing.T) {
+	for after, want := range map[time.Duration]string{0: "1", ms: "1", time.Second: "1", 1200 * ms: "2", 30 * time.Second: "30"} {
+		h := http.Header{}
+		admission.Decision{Outcome: admission.Refused, RetryAfter: after}.SetHeader(h)
+		if got := h.Get("Retry-After"); got != want || h.Get("X-Should-Retry") != "" {
+			t.Errorf("%v: Retry-After: %s, want %s", after, got, want)
+		}
+	}
+	h := http.Header{}
+	admission.Decision{DontRetry: true}.SetHeader(h)
+	if len(h) != 0 {
+		t.Errorf("who is admitted is told %v", h)
+	}
+}
+
+// An answer that nobody waits for any longer was of no use.
+func TestCallerGoesMeanwhile(t *testing.T) {
+	m := middleware(t, admission.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() })).
+		ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil).WithContext(ctx))
+	if s := m.Gate().Snapshot(); s.Departed(admission.Failed) != 1 || s.InFlight != 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,302 @@
+package admission
+
+import (
+	"math"
+	"time"
+)
+
+// The adaptive limit: how many requests in flight are enough.
+//
+// A server with room for c requests at a time, each of which takes S, has the
+// throughput
+//
+//	X(L) = min(L, c) / S
+//
+// when L are kept in flight. Beyond the knee, L = c, nothing is gained, and what is
+// admitted waits inside the server, where nobody can refuse it: by Little's law it
+// takes L/X then. So c is to be found, and neither c nor S is known, and both change.
+//
+// The limit is compared with its half. A window of requests is watched at L, then one
+// at l = L/2, then one at L again, and with X, x the useful completions per second
+//
+//	c = l × X / x
+//
+// which is exact as long as l ≤ c ≤ L. Then L becomes c plus a fifth, or plus √c if that
+// is more: too high costs some time (L/c), too low costs work that is not done.
+//
+//   - If X is as much more than x as L is than l, the knee is not reached. L grows, and
+//     what it achieves is compared with what it achieved before: twice as many each
+//     time, as long as that brings half of what it could.
+//   - If l does what L does, c may be anything below: L becomes l. So a limit that is ten
+//     times too high is right after four comparisons.
+//   - Comparisons that agree are averaged, and made ever less often. As a judgement that
+//     was too low by chance would last, each is preceded by one with half as many again,
+//     which costs no throughput.
+//
+// The formula is that of a gradient controller (limit × RTT without load / RTT, as in
+// Envoy's adaptive concurrency filter and Netflix' concurrency-limits), with two
+// differences. The time without load is not remembered from better days: what L is
+// compared with is a few windows old at most. When a dependency takes five times as
+// long, X and x fall alike, and c stays what it is, where a remembered time would
+// shrink the limit to its minimum. And it is not measured at a fixed, small number in
+// flight, which may be more than c. Completions are counted instead of times measured,
+// since that is the same while requests wait (Little's law) and does not take failures
+// that return at once for speed.
+//
+// The comparison is free when there is no overload: while fewer are in flight than the
+// limit allows nothing is learned, nor need it be.
+//
+// Cost: some 20 ns a request, and 260 bytes.
+const (
+	leastRounds  = 4    // of a window: completions, as multiples of the limit
+	mostRounds   = 16   // unless it takes more for
+	coarse       = 64   // 1 / square of the standard error that a window must not exceed
+	fine         = 1024 // and of that which it need not
+	mostLength   = 512  // but in no case is it longer, unless that is fewer than leastRounds
+	saturated    = 0.85 // mean in flight, as a part of the limit, from which a window counts
+	headroom     = 0.2  // beyond the knee c; and no less than √c
+	proportional = 0.92 // knee / limit from which the limit is too low to show one
+	enough       = 1.15 // knee / half the limit up to which half is enough
+	surest       = 6    // 2^surest / 2 is how many times as long as a comparison the pause after it is, at most
+	unsteady     = 1.5  // between what should be equal: something else has changed
+	tryStep      = 0.5  // by which a limit is exceeded to see whether that achieves more
+	stepLeast    = 0.25 // growth of a limit that has shown no knee
+)
+
+type phase uint8
+
+const (
+	cruising phase = iota // at the limit
+	draining              // at half of it, as soon as enough have departed
+	halved                // at half of it
+	restored              // at the limit again, to compare
+)
+
+// knee is the adaptive limit at work. The controller's lock guards it.
+type knee struct {
+	least, most int
+	limit       int // L
+	current     int // what holds now: L, or l while comparing
+	phase       phase
+	step        float64 // by which a limit that is too low grows, as a part of it
+	c           float64 // mean of the comparisons that agreed
+	sure        int     // how many did
+	tight       bool    // the last one showed no knee
+	tried       bool    // a larger limit, since the last comparison with half of it
+	again       bool    // compare after the next window
+
+	// How much the times of requests vary.
+	mean, square float64
+
+	// The window.
+	skip        int // completions before it begins
+	since, last time.Duration
+	useful, all int
+	area        float64 // in flight × ns
+
+	before  float64       // X before the comparison, per ns
+	low     float64       // x
+	lowAt   int           // l
+	lowFor  time.Duration // how long its window took
+	grown   bool          // l is what the limit was before it grew, not its half
+	cruised time.Duration
+	usual   float64 // mean time of a request when the limit was last found right, ns
+}
+
+func newKnee(least, most, initial int) knee {
+	initial = min(max(initial, least), most)
+	return knee{least: least, most: most, limit: initial, current: initial, step: 1}
+}
+
+// advance takes note of the time until now, in which so many were in flight.
+func (k *knee) advance(now time.Duration, inFlight int) {
+	if now > k.last {
+		k.area += float64(inFlight) * float64(now-k.last)
+		k.last = now
+	}
+}
+
+func (k *knee) restart() {
+	k.since, k.useful, k.all, k.area = k.last, 0, 0, 0
+}
+
+// enter goes on to a phase with so many in flight. Its window begins after a round of
+// completions, those of requests that came before.
+func (k *knee) enter(p phase, current int) {
+	k.phase, k.current, k.skip = p, current, current
+}
+
+// length is how many completions a window has: whole rounds, since requests that take
+// equally long come in bunches, and so many that their number is told with a standard
+// error of an eighth at least. Where that takes few rounds, of a thirty-second.
+func (k *knee) length() int {
+	varies := 1.0 // square of the coefficient of variation
+	if k.mean > 0 {
+		varies = math.Max(0, k.square/(k.mean*k.mean)-1)
+	}
+	current := float64(k.current)
+	n := math.Max(math.Min(fine*varies, mostRounds*current), coarse*varies)
+	n = math.Max(math.Min(n, mostLength), leastRounds*current)
+	return int(math.Ceil(n/current)) * k.current
+}
+
+func (k *knee) learn(took time.Duration) {
+	x := float64(took)
+	if k.mean == 0 {
+		// As if of times that are exponential.
+		k.mean, k.square = x, 2*x*x
+		return
+	}
+	const of = 64
+	k.mean += (x - k.mean) / of
+	k.square += (x*x - k.square) / of
+}
+
+// departed takes note of a completion after so long a time, which leaves so many in
+// flight. advance was called for the same moment.
+func (k *knee) departed(took time.Duration, inFlight int, useful bool) {
+	k.learn(took)
+	switch {
+	case k.phase == draining:
+		if inFlight <= k.current {
+			k.enter(halved, k.current)
+		}
+		return
+	case k.skip > 0:
+		if k.skip--; k.skip == 0 {
+			k.restart()
+		}
+		return
+	}
+	k.all++
+	if useful {
+		k.useful++
+	}
+	if k.all < k.length() {
+		return
+	}
+	took = k.last - k.since
+	if took <= 0 {
+		return
+	}
+	full := k.area >= saturated*float64(k.current)*float64(took)
+	rate, mean := float64(k.useful)/float64(took), k.area/float64(k.all)
+	k.restart()
+	if !full {
+		// There was not enough to do to learn anything from.
+		k.cruised = 0
+		if k.phase == restored && k.grown {
+			k.limit = k.lowAt
+		}
+		if k.phase != cruising {
+			k.enter(cruising, k.limit)
+		}
+		return
+	}
+	switch k.phase {
+	case cruising:
+		k.cruised += took
+		k.before = rate
+		if k.again || apart(mean, k.usual) || k.cruised >= k.lowFor<<k.sure>>1 {
+			k.again = false
+			k.usual = mean
+			k.compare(inFlight)
+		}
+	case halved:
+		k.low, k.lowFor = rate, took
+		k.enter(restored, k.limit)
+	case restored:
+		k.usual, k.cruised = mean, 0
+		k.decide(rate)
+	}
+}
+
+// compare begins a comparison. A limit of one has no half: it is the half of two.
+func (k *knee) compare(inFlight int) {
+	half := max(k.limit/2, k.least)
+	switch {
+	case k.sure > 0 && !k.tried && k.limit < k.most:
+		k.tried, k.step = true, tryStep
+		k.grow(k.before)
+	case half < k.limit:
+		k.lowAt, k.grown = half, false
+		k.enter(draining, half)
+		if inFlight <= half {
+			k.phase = halved
+		}
+	default:
+		k.grow(k.before)
+	}
+}
+
+// grow goes on to a larger limit, with which the present one, and what it was seen
+// to achieve, is compared: a limit that only grows need not be halved for that.
+func (k *knee) grow(rate float64) {
+	k.low, k.lowAt, k.grown = rate, k.limit, true
+	k.limit = min(k.limit+max(1, int(k.step*float64(k.limit))), k.most)
+	k.step = math.Min(1, 2*k.step)
+	k.enter(restored, k.limit)
+}
+
+// decide sets the limit, given X after the comparison.
+func (k *knee) decide(after float64) {
+	old, high := k.limit, (k.before+after)/2
+	if k.grown {
+		high = after
+	} else if apart(after, k.before) {
+		high = 0
+	}
+	k.before = after
+	if high <= 0 || k.lowAt == k.limit {
+		k.again = true
+		k.phase = cruising
+		return
+	}
+	c := float64(k.most)
+	if k.low > 0 {
+		c = math.Min(c, float64(k.lowAt)*high/k.low)
+	}
+	tight := c >= proportional*float64(k.limit)
+	if k.grown {
+		tight = c >= float64(k.lowAt+k.limit)/2
+	}
+	if tight && k.limit < k.most && (k.sure == 0 || k.tight || k.grown) {
+		k.sure, k.tight, k.tried = 0, false, false
+		k.grow(after)
+		return
+	}
+	if k.grown && k.tried && !tight {
+		k.limit, k.again = k.lowAt, true
+		k.step = stepLeast
+		k.enter(cruising, k.limit)
+		return
+	}
+	k.tight, k.tried = tight, false
+	agrees := k.sure > 0 && !apart(c, k.c)
+	if agrees {
+		c = k.c + (c-k.c)/float64(k.sure+1)
+	}
+	switch {
+	case tight:
+		k.again = true
+	case !k.grown && !agrees && c <= enough*float64(k.lowAt):
+		k.sure, k.step = 0, stepLeast
+		k.limit = k.lowAt
+	default:
+		k.c, k.step = c, stepLeast
+		k.limit = min(max(int(c+math.Max(headroom*c, math.Sqrt(c))), k.least), k.most)
+		if agrees {
+			k.sure = min(k.sure+1, surest)
+		} else {
+			k.sure = 1
+		}
+	}
+	if k.limit == old {
+		k.phase = cruising
+		return
+	}
+	k.enter(cruising, k.limit)
+}
+
+// apart tells whether two figures differ by more than chance would have it.
+func apart(a, b float64) bool { return a > unsteady*b || b > unsteady*a }

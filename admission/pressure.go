@@ -1,0 +1,101 @@
+package admission
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+const (
+	leastWait = 5 * time.Millisecond // PressedWait, where it is learned
+	mostWait  = time.Second          // MaxWait, where it is learned
+	lasting   = 10                   // times MaxWait: pressure for as long is no burst
+	mostAfter = 30 * time.Second     // Retry-After
+	unknown   = 100 * time.Millisecond
+)
+
+// pressure is whether requests have waited, or were refused, for a while.
+type pressure struct {
+	on      bool
+	since   time.Duration // of on
+	waiting time.Duration // since when the queue is not empty
+	shed    time.Duration // when a first attempt was last refused for want of room
+	ever    bool          // shed is set
+}
+
+// top is the highest rank in use.
+func top(used uint32) int { return bits.Len32(used) - 1 }
+
+// calm is MaxWait.
+func (c *Controller) calm() time.Duration {
+	if c.maxWait > 0 {
+		return c.maxWait
+	}
+	return min(max(DefaultMaxWait, 2*c.times.mean), mostWait)
+}
+
+// bound is how long a request that comes now may wait.
+func (c *Controller) bound(pressed bool) time.Duration {
+	calm := c.calm()
+	switch {
+	case !pressed:
+		return calm
+	case c.pressedWait > 0:
+		return min(c.pressedWait, calm)
+	}
+	return min(max(leastWait, 2*c.times.mean), calm)
+}
+
+// pressed tells whether the queue has not been empty for as long as MaxWait, or a
+// first attempt was refused for want of room as recently. (CoDel's rule, RFC 8289, is
+// of the same kind: a queue that drains within the interval is a good one.)
+func (c *Controller) pressed(now time.Duration) bool {
+	p, interval := &c.pressure, c.calm()
+	on := c.queue.len > 0 && now-p.waiting >= interval || p.ever && now-p.shed < interval
+	if on && !p.on {
+		p.since = now
+	}
+	p.on = on
+	return on
+}
+
+func (c *Controller) shed(now time.Duration) {
+	c.pressure.shed, c.pressure.ever = now, true
+}
+
+// advise says what a caller that is refused should do.
+//
+// Whoever is told to come back gets a place in a line of those who were, which moves
+// on by one for each that the server can serve, so that a burst does not come back as
+// one. There is no such line while pressure lasts: then first attempts alone are too
+// many, retries are refused anyway, and who comes back should not.
+func (c *Controller) advise(now time.Duration, class Class, why Reason) Decision {
+	d := Decision{Outcome: Refused, Reason: why}
+	if why == Gone {
+		return d
+	}
+	mean := c.times.mean
+	if mean == 0 {
+		mean = unknown
+	}
+	each := max(mean/time.Duration(c.knee.limit), 1)
+	line := max(c.comeback, saturating.Add(now, each*time.Duration(c.queue.len)))
+	pressedFor := time.Duration(0)
+	if c.pressure.on {
+		pressedFor = now - c.pressure.since
+	}
+	d.DontRetry = class != First || pressedFor >= lasting*c.calm()
+	wait := line - now
+	if d.DontRetry {
+		wait = max(wait, pressedFor)
+	} else {
+		line = saturating.Add(line, each)
+		wait = line - now
+		c.comeback = min(line, saturating.Add(now, mostAfter))
+	}
+	wait = max(min(wait, mostAfter*2/3), time.Millisecond)
+	d.RetryAfter = wait + time.Duration(chance.UpTo(uint64(wait/2), c.random))
+	return d
+}

@@ -1,0 +1,80 @@
+package admission
+
+import (
+	"fmt"
+
+	"github.com/lullgo/lull/internal/choice"
+)
+
+// Priority is how much it matters that a request is served: the four levels of
+// criticality of the SRE book (chapter 21). More matters more. The zero value is
+// Critical.
+type Priority int8
+
+const (
+	// Sheddable: may often be refused, and sometimes for long.
+	Sheddable Priority = iota - 2
+	// SheddablePlus: may be refused now and then. Work that is repeated later
+	// anyway, such as batches.
+	SheddablePlus
+	// Critical: users would notice. The default.
+	Critical
+	// CriticalPlus: users would be hurt. To be used seldom, or it means nothing.
+	CriticalPlus
+)
+
+const priorities = int(CriticalPlus-Sheddable) + 1
+
+var priorityNames = []string{"sheddable", "sheddable-plus", "critical", "critical-plus"}
+
+// index is the priority as a number from 0; one that does not exist is the nearest
+// that does.
+func (p Priority) index() int { return int(min(max(p, Sheddable), CriticalPlus) - Sheddable) }
+
+// String is the priority as in a header, such as "sheddable-plus".
+func (p Priority) String() string {
+	if p < Sheddable || p > CriticalPlus {
+		return fmt.Sprintf("priority(%d)", int8(p))
+	}
+	return priorityNames[p.index()]
+}
+
+// MarshalText is String; an error if there is no such priority.
+func (p Priority) MarshalText() ([]byte, error) {
+	return choice.Marshal("Priority", priorityNames, uint8(p-Sheddable))
+}
+
+// UnmarshalText reads what MarshalText writes, in any case.
+func (p *Priority) UnmarshalText(text []byte) error {
+	var i uint8
+	if err := choice.Unmarshal("Priority", priorityNames, &i, text); err != nil {
+		return err
+	}
+	*p = Sheddable + Priority(i)
+	return nil
+}
+
+// Class is what an attempt is to its call. Of equal priority, first attempts go
+// before retries, and retries before hedges.
+type Class uint8
+
+const (
+	// First attempt of its call.
+	First Class = iota
+	// Retry: an attempt before it has failed.
+	Retry
+	// Hedge: an attempt before it is still under way.
+	Hedge
+)
+
+const classes = int(Hedge) + 1
+
+var classNames = [...]string{"first", "retry", "hedge"}
+
+// String is the class in lower case, such as "retry".
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return fmt.Sprintf("class(%d)", uint8(c))
+}

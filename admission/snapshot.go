@@ -1,0 +1,98 @@
+package admission
+
+import "time"
+
+// EventKind is what an Event tells of.
+type EventKind uint8
+
+const (
+	// Admission: work may begin.
+	Admission EventKind = iota
+	// Refusal: it may not. The decision says why.
+	Refusal
+	// Departure: it has ended.
+	Departure
+)
+
+var kindNames = [...]string{"admission", "refusal", "departure"}
+
+// String is the kind in lower case, such as "refusal".
+func (k EventKind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// An Event is what happened to one request, by value.
+type Event struct {
+	Kind     EventKind
+	At       time.Duration // in the driver's time
+	Priority Priority
+	Class    Class
+	Decision Decision      // of an Admission or a Refusal
+	Waited   time.Duration // in the queue
+	Took     time.Duration // of a Departure: since its admission
+	Result   Result        // of a Departure
+}
+
+func (t *Ticket) event(now time.Duration) Event {
+	e := Event{
+		At: now, Priority: Sheddable + Priority(t.rank/2), Class: t.class,
+		Decision: t.decision, Waited: t.waited,
+	}
+	if t.decision.Outcome == Refused {
+		e.Kind = Refusal
+	}
+	return e
+}
+
+// counts are totals since the controller was made.
+type counts struct {
+	arrived, admitted [classes]uint64
+	refused           [reasons]uint64
+	departed          [Unmeasured + 1]uint64
+	waited            time.Duration
+}
+
+// A Snapshot is how a Controller stands. Counts are totals since it was made.
+type Snapshot struct {
+	Limit    int  // of requests in flight, at present
+	InFlight int  // admitted and not departed
+	Waiting  int  // in the queue
+	Pressed  bool // requests have waited, or were refused, for longer than MaxWait
+
+	MeanTime time.Duration // from admission to departure, of the recent ones that were Done
+	WaitSum  time.Duration // of all that were admitted
+
+	counts counts
+}
+
+// Snapshot tells how c stands at now.
+func (c *Controller) Snapshot(now time.Duration) Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Snapshot{
+		Limit: c.knee.limit, InFlight: c.inFlight, Waiting: c.queue.len, Pressed: c.pressed(max(now, c.now)),
+		MeanTime: c.times.mean, WaitSum: c.counts.waited, counts: c.counts,
+	}
+}
+
+// Arrived is how many requests of a class came.
+func (s Snapshot) Arrived(c Class) uint64 { return at(s.counts.arrived[:], int(c)) }
+
+// Admitted is how many requests of a class were.
+func (s Snapshot) Admitted(c Class) uint64 { return at(s.counts.admitted[:], int(c)) }
+
+// Refused is how many requests were, for the given reason.
+func (s Snapshot) Refused(r Reason) uint64 { return at(s.counts.refused[:], int(r)) }
+
+// Departed is how many ended with the given result.
+func (s Snapshot) Departed(r Result) uint64 { return at(s.counts.departed[:], int(r)) }
+
+func at(totals []uint64, i int) uint64 {
+	if i < len(totals) {
+		return totals[i]
+	}
+	return 0
+}

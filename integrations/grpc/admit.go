@@ -1,0 +1,108 @@
+package lullgrpc
+
+import (
+	"context"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lullgo/lull/admission"
+)
+
+// Metadata of requests, beside grpc-previous-rpc-attempts.
+const (
+	hedgeKey       = "lull-hedge"       // another attempt of the call is still under way: "?1"
+	criticalityKey = "lull-criticality" // an admission.Priority as text
+)
+
+// AdmitUnary is admission control for unary calls: they wait at g for their turn, by
+// their deadline, which attempt they are (AttemptNumber, and the metadata lull-hedge
+// that lull's hedges carry), and their metadata lull-criticality. One that is refused
+// gets UNAVAILABLE with a pushback and a RetryInfo that say when to come back, or not
+// to; one whose caller has gone meanwhile CANCELLED.
+//
+// It belongs outside of interceptors that do work. Failures of the handler other than
+// those that are the caller's fault count as failed for the adaptive limit.
+func AdmitUnary(g *admission.Gate) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
+		pass, err := admit(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		result := admission.Failed // should it panic
+		defer func() { pass.Depart(result) }()
+		resp, err := handler(ctx, req)
+		result = resultOf(ctx, err)
+		return resp, err
+	}
+}
+
+// AdmitStream is AdmitUnary for streams. A stream has its place until it ends, and says
+// nothing of how long requests take: leave it out where streams stay for long.
+func AdmitStream(g *admission.Gate) grpc.StreamServerInterceptor {
+	return func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		pass, err := admit(ss.Context(), g)
+		if err != nil {
+			return err
+		}
+		defer pass.Depart(admission.Unmeasured)
+		return handler(srv, ss)
+	}
+}
+
+// admit waits for the turn of a call. The error is for its caller.
+func admit(ctx context.Context, g *admission.Gate) (admission.Pass, error) {
+	pass, d := g.Enter(ctx, admission.Request{
+		Priority: priorityOf(ctx),
+		Attempt:  AttemptNumber(ctx),
+		Hedge:    isHedge(ctx),
+	})
+	switch {
+	case d.Outcome == admission.Admitted:
+		return pass, nil
+	case d.Reason == admission.Gone:
+		return pass, status.FromContextError(ctx.Err()).Err()
+	}
+	_ = SetPushback(ctx, d.Pushback()) // it fails only where there is no call
+	st := status.New(codes.Unavailable, "overloaded: "+d.Reason.String())
+	if !d.DontRetry {
+		if with, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(d.RetryAfter)}); err == nil {
+			st = with
+		}
+	}
+	return pass, st.Err()
+}
+
+func isHedge(ctx context.Context) bool {
+	for _, v := range metadata.ValueFromIncomingContext(ctx, hedgeKey) {
+		if v == "?1" {
+			return true
+		}
+	}
+	return false
+}
+
+// priorityOf is what the client says, Critical if that makes no sense.
+func priorityOf(ctx context.Context) (p admission.Priority) {
+	if v := metadata.ValueFromIncomingContext(ctx, criticalityKey); len(v) > 0 && p.UnmarshalText([]byte(v[0])) != nil {
+		return admission.Critical
+	}
+	return p
+}
+
+// resultOf is what the end of a call tells the adaptive limit: whether it was of use.
+func resultOf(ctx context.Context, err error) admission.Result {
+	if ctx.Err() != nil {
+		return admission.Failed // nobody has had the answer
+	}
+	switch status.Code(err) {
+	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated,
+		codes.FailedPrecondition, codes.OutOfRange, codes.Aborted, codes.Unimplemented:
+		return admission.Done
+	}
+	return admission.Failed
+}
