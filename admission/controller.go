@@ -100,7 +100,6 @@ type Ticket struct {
 	class        Class
 	rank         uint8
 	late         bool          // Until is for its deadline
-	needs        time.Duration // what was the usual time when it came
 	since        time.Duration // when it arrived; when it was admitted
 	waited       time.Duration
 	older, newer *Ticket // in its list; newer also in the chain of those settled

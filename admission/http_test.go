@@ -165,7 +165,7 @@ func TestStatusAsSent(t *testing.T) {
 		"nothing":     {func(http.ResponseWriter, *http.Request) {}, 200},
 		"body":        {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("x")) }, 200},
 		"string":      {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") }, 200},
-		"error":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", 502) }, 502},
+		"error":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusBadGateway) }, 502},
 		"twice":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404); w.WriteHeader(500) }, 404},
 		"late":        {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("x")); w.WriteHeader(500) }, 200},
 		"early hints": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(500) }, 500},

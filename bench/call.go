@@ -22,7 +22,7 @@ type bindOp func(ctx context.Context, op op) (call func() error)
 func calling(callers []caller, newOp func(failure error) op) []subject {
 	var subjects []subject
 	for _, c := range callers {
-		subjects = append(subjects, subject{c.name, c.does, func() (binder, error) {
+		subjects = append(subjects, subject{c.name, c.does, func(func(func())) (binder, error) {
 			bind, err := c.build()
 			if err != nil {
 				return nil, err

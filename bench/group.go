@@ -29,8 +29,8 @@ type subject struct {
 	name string
 	does feature
 	// start makes the state that the goroutines of one process share. It runs
-	// once per measurement.
-	start func() (binder, error)
+	// once per measurement; what it hands to atEnd runs after that.
+	start func(atEnd func(func())) (binder, error)
 }
 
 // A binder readies a subject for one goroutine; call makes one logical call. The
@@ -127,6 +127,17 @@ func groups() []group {
 				{"lullhttp fixed hedge", "lullhttp"},
 				{"lullhttp hedge", "lullhttp"},
 				{"lullhttp zero policy+hedge", "lullhttp zero policy"},
+			},
+		},
+		{
+			name:      "GRPCUnary",
+			about:     "a unary call to a server in the same process, which answers at once",
+			reference: "lullgrpc",
+			subjects:  dialing(dialers()),
+			extras: []extra{
+				{"lullgrpc", "grpc-go"},
+				{"lullgrpc zero policy", "grpc-go deadline"},
+				{"lullgrpc zero policy+hedge", "lullgrpc zero policy"},
 			},
 		},
 	}

@@ -231,6 +231,9 @@ func TestNothingIsHedgedWhereItIsMeasured(t *testing.T) {
 			callers = append(callers, overHTTP(s))
 		}
 	}
+	for _, d := range dialers() {
+		callers = append(callers, overGRPC(d))
+	}
 	for _, c := range callers {
 		synctest.Test(t, func(t *testing.T) {
 			const calls = 1000
@@ -258,10 +261,17 @@ func TestExtrasTakeOneAllocation(t *testing.T) {
 	for _, g := range groups() {
 		for _, e := range g.extras {
 			limit := 1.0
-			if e.over == "lullhttp" {
+			switch e.over {
+			case "lullhttp":
 				// Without timeouts, hedges and endpoints a request is sent as it is. An attempt
 				// that can be cancelled by itself, or goes elsewhere, needs a copy of it.
 				limit = 3
+			case "grpc-go":
+				// The call's state, and what gRPC needs to tell of its end.
+				limit = 3
+			case "grpc-go deadline":
+				// And the attempt's own deadline beside the call's.
+				limit = 9
 			}
 			with, without := allocations(t, g, e.subject), allocations(t, g, e.over)
 			if with > without+limit {
@@ -272,7 +282,7 @@ func TestExtrasTakeOneAllocation(t *testing.T) {
 }
 
 func allocations(t *testing.T, g group, name string) float64 {
-	bind, err := g.subjects[g.index(name)].start()
+	bind, err := g.subjects[g.index(name)].start(t.Cleanup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func measure(s subject, cores int) (sample, error) {
 // loop is the benchmark of one subject: on one core a plain loop, on several a
 // goroutine for each, all with the subject's one shared state.
 func loop(b *testing.B, s subject) error {
-	bind, err := s.start()
+	bind, err := s.start(b.Cleanup)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ const (
 func sending(senders []sender, method string, body []byte) []subject {
 	var subjects []subject
 	for _, s := range senders {
-		subjects = append(subjects, subject{s.name, s.does, func() (binder, error) {
+		subjects = append(subjects, subject{s.name, s.does, func(func(func())) (binder, error) {
 			send, err := s.build(stub{})
 			if err != nil {
 				return nil, err

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/lullgo/lull"
+	lullgrpc "github.com/lullgo/lull/integrations/grpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/test/bufconn"
+)
+
+// A dialer is a way to call a gRPC server.
+type dialer struct {
+	name    string
+	does    feature
+	within  time.Duration // the deadline that its caller gives to each call; 0: none
+	options func() ([]grpc.DialOption, error)
+}
+
+// The service is gRPC's own health check, because its client is generated code as
+// every program has it.
+const healthService = "grpc.health.v1.Health"
+
+// dialing gives every dialer a server of its own, in this process, that answers at
+// once. The connection is there before anything is measured.
+func dialing(dialers []dialer) []subject {
+	var subjects []subject
+	for _, d := range dialers {
+		subjects = append(subjects, subject{d.name, d.does, func(atEnd func(func())) (binder, error) {
+			call, stop, err := d.connect(func(context.Context) error { return nil })
+			if err != nil {
+				return nil, err
+			}
+			atEnd(stop)
+			if err := call(context.Background()); err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context) func() error {
+				return func() error { return call(ctx) }
+			}, nil
+		}})
+	}
+	return subjects
+}
+
+// connect starts a server, whose attempts at a call are answer, and connects to it
+// through memory.
+func (d dialer) connect(answer op) (call func(context.Context) error, stop func(), err error) {
+	opts, err := d.options()
+	if err != nil {
+		return nil, nil, err
+	}
+	listener := bufconn.Listen(1 << 20)
+	opts = append(opts,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	conn, err := grpc.NewClient("passthrough:///memory", opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	server := grpc.NewServer()
+	healthpb.RegisterHealthServer(server, answering{answer: answer})
+	go func() { _ = server.Serve(listener) }() // calls tell if it could not
+	stop = func() {
+		_ = conn.Close()
+		server.Stop()
+	}
+
+	client := healthpb.NewHealthClient(conn)
+	request := &healthpb.HealthCheckRequest{Service: "things"}
+	call = func(ctx context.Context) error {
+		_, err := client.Check(ctx, request)
+		return err
+	}
+	if d.within > 0 {
+		timeless := call
+		call = func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, d.within)
+			defer cancel()
+			return timeless(ctx)
+		}
+	}
+	return call, stop, nil
+}
+
+// answering is a server whose attempts end as answer does.
+type answering struct {
+	healthpb.UnimplementedHealthServer
+	answer op
+}
+
+var serving = &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}
+
+func (a answering) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	if err := a.answer(ctx); err != nil {
+		return nil, err
+	}
+	return serving, nil
+}
+
+// ownRetries is what gRPC has itself, with the numbers of gRFC A6's examples: as many
+// attempts as the others make.
+const ownRetries = `{
+	"methodConfig": [{
+		"name": [{"service": "` + healthService + `"}],
+		"retryPolicy": {
+			"maxAttempts": 4,
+			"initialBackoff": "0.1s",
+			"maxBackoff": "1s",
+			"backoffMultiplier": 2,
+			"retryableStatusCodes": ["UNAVAILABLE"]
+		}
+	}],
+	"retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1}
+}`
+
+func dialers() []dialer {
+	const all = retries | budgeted | breaks
+	return []dialer{
+		bareDialer("grpc-go", 0, 0),
+		bareDialer("grpc-go retryPolicy+throttling", retries|budgeted, 0, grpc.WithDefaultServiceConfig(ownRetries)),
+		// A deadline is sent to the server and watched on both sides, whoever sets it.
+		// The zero policy is compared with this.
+		bareDialer("grpc-go deadline", timed, lull.DefaultDeadline),
+		lullDialer("lullgrpc", all, untimed()),
+		lullDialer("lullgrpc zero policy", all|timed, lull.Policy{}),
+		lullDialer("lullgrpc zero policy+hedge", all|timed|hedges|learned|bounded|firstSuccess, hedged(lull.Policy{}, learnsDelay)),
+	}
+}
+
+func bareDialer(name string, does feature, within time.Duration, opts ...grpc.DialOption) dialer {
+	return dialer{name, does, within, func() ([]grpc.DialOption, error) { return opts, nil }}
+}
+
+// lullDialer says of the method that it may be repeated, which nothing else does.
+func lullDialer(name string, does feature, p lull.Policy) dialer {
+	return dialer{name, does, 0, func() ([]grpc.DialOption, error) {
+		return lullgrpc.DialOptions(p, lullgrpc.WithIdempotent("/"+healthService+"/"))
+	}}
+}
