@@ -118,7 +118,7 @@ func (l log) back(from int) int {
 // as many as it can.
 func TestAdaptiveSendsKTimesTheAccepts(t *testing.T) {
 	if raced {
-		t.Skip("one goroutine")
+		t.Skip("one goroutine: nothing for the race detector")
 	}
 	for _, c := range []struct {
 		config    Config
@@ -158,7 +158,7 @@ func outage(c Config, clients int, calls float64, length int) flight {
 // 1/1.6 of Recent. The floor of attempts while it lasts, as well.
 func TestAdaptiveIsBackSoon(t *testing.T) {
 	if raced {
-		t.Skip("one goroutine")
+		t.Skip("one goroutine: nothing for the race detector")
 	}
 	for _, c := range []struct {
 		clients int
@@ -184,7 +184,7 @@ func TestAdaptiveIsBackSoon(t *testing.T) {
 // small K is slow. That is what the defaults rest on.
 func TestWhyTheDefaultsAreNotTheBooks(t *testing.T) {
 	if raced {
-		t.Skip("one goroutine")
+		t.Skip("one goroutine: nothing for the race detector")
 	}
 	for _, c := range []struct {
 		config    Config
@@ -225,7 +225,7 @@ func TestAdaptiveSitsOutABlip(t *testing.T) {
 // the fall of the SDKs at each throttled answer it stays far below.
 func TestCubicComesNearTheCapacity(t *testing.T) {
 	if raced {
-		t.Skip("one goroutine")
+		t.Skip("one goroutine: nothing for the race detector")
 	}
 	for _, c := range []struct {
 		every   time.Duration

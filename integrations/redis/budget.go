@@ -1,0 +1,102 @@
+package lullredis
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull/budget"
+)
+
+// A Budget pays for the retries of one dependency, in one instance of a fleet: what the
+// instance's own calls have earned, and beyond that what the fleet's floor lends it. It
+// is a [budget.Budget], for lull.WithBudget. Make one with [Fleet.Budget].
+//
+// A decision takes no longer than one of a budget.Account: it looks at two counters
+// more. It never waits for Redis, whatever state that is in. The methods may be called
+// concurrently.
+type Budget struct {
+	local  *budget.Account
+	ledger *ledger
+	empty  atomic.Bool // refused since it last paid
+	name   string
+	config Config
+	fleet  *Fleet
+}
+
+var _ budget.Budget = (*Budget)(nil)
+
+func newBudget(name string, c Config, f *Fleet, id string, now time.Duration) (*Budget, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	local, err := budget.NewAccount(c.local())
+	if err != nil {
+		return nil, err
+	}
+	// An account starts with a stock that nobody earned. The pool is in its place.
+	for range int(budget.DefaultStock) {
+		local.Withdraw(0, budget.Transient, nil)
+	}
+	return &Budget{
+		local:  local,
+		ledger: newLedger(c.terms(f.config.Every), id, now),
+		name:   name,
+		config: c,
+		fleet:  f,
+	}, nil
+}
+
+// Begin: a call begins. It earns, if arrivals do.
+func (b *Budget) Begin(now time.Duration) { b.local.Begin(now) }
+
+// Failed does nothing: a failure costs only if it is retried.
+func (*Budget) Failed(time.Duration) {}
+
+// Settle does nothing: a retry has been paid for and stays so.
+func (*Budget) Settle(time.Duration, budget.Receipt) {}
+
+// End: a call has ended. It earns, if it succeeded and successes do.
+func (b *Budget) End(now time.Duration, success bool, r budget.Receipt) {
+	b.local.End(now, success, r)
+}
+
+// Withdraw takes one token for one retry: of those that calls have earned, which expire,
+// else of those lent by the fleet. If there is neither it refuses at once, and the fleet
+// is asked for more meanwhile.
+func (b *Budget) Withdraw(now time.Duration, c budget.Class, rnd func() uint64) budget.Grant {
+	if g := b.local.Withdraw(now, c, rnd); g.OK {
+		b.pays()
+		return g
+	}
+	paid, wake := b.ledger.withdraw()
+	if paid {
+		b.pays()
+		return budget.Grant{OK: true, Receipt: 1}
+	}
+	if wake {
+		b.fleet.hurry()
+	}
+	return budget.Grant{Exhausted: !b.empty.Load() && !b.empty.Swap(true)}
+}
+
+// pays notes that the next refusal is news.
+func (b *Budget) pays() {
+	if b.empty.Load() {
+		b.empty.Store(false)
+	}
+}
+
+// Balance is the whole tokens that this instance holds.
+func (b *Budget) Balance(now time.Duration) float64 {
+	return b.local.Balance(now) + float64(b.ledger.hand.Load()+b.ledger.share.Load())
+}
+
+// Name is the dependency that the budget is for.
+func (b *Budget) Name() string { return b.name }
+
+// State is what the instance knows of the fleet.
+func (b *Budget) State() State {
+	s := b.ledger.state(b.fleet.now())
+	s.Name = b.name
+	return s
+}

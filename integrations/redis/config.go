@@ -1,0 +1,143 @@
+package lullredis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// What zeros stand for.
+const (
+	DefaultPrefix = "lull"
+	DefaultEvery  = time.Second
+	DefaultRatio  = budget.DefaultRatio
+	DefaultFloor  = 1   // retries per second, of the whole fleet
+	DefaultAlone  = 0.5 // of the floor
+)
+
+// The limits that Validate holds a configuration to.
+const (
+	MinEvery = 10 * time.Millisecond
+	MaxEvery = 30 * time.Second
+	MinFloor = 1e-6
+	MaxFloor = 1e6
+	MaxPool  = 1e6
+)
+
+// poolSeconds is how long a floor takes to fill a pool whose size nobody chose.
+const poolSeconds = 10
+
+// A FleetConfig says how a Fleet talks to Redis. It is plain, comparable data, and the
+// zero value is the recommended setting.
+type FleetConfig struct {
+	// Prefix begins every key. Fleets with different prefixes share nothing. It must
+	// not contain braces. Empty: "lull".
+	Prefix string
+
+	// Every is how often an instance syncs, give or take a quarter, drawn anew each
+	// time so that instances do not fall into step. All instances of a fleet should
+	// have the same. An instance without an answer for four times as long counts as on
+	// its own. One that runs out of tokens syncs earlier, after a quarter, if the pool
+	// is not empty. Zero: 1 s. From 10 ms to 30 s.
+	Every time.Duration
+
+	// Timeout is how long one sync may take. No request waits for it; but until it is
+	// over no other sync begins. Zero: half of Every. At most Every.
+	Timeout time.Duration
+}
+
+// Validate reports every mistake at once, each naming its field. Nil: none.
+func (c FleetConfig) Validate() error {
+	var l problem.List
+	l.Check(!strings.ContainsAny(c.Prefix, "{}"), "Prefix", c.Prefix, "text without braces, which Redis Cluster reads")
+	l.Check(c.Every == 0 || c.Every >= MinEvery && c.Every <= MaxEvery, "Every", c.Every,
+		fmt.Sprintf("zero (%v), or a duration from %v to %v", DefaultEvery, MinEvery, MaxEvery))
+	l.Check(c.Timeout >= 0 && c.Timeout <= cmp.Or(c.Every, DefaultEvery), "Timeout", c.Timeout, "zero (half of Every), or a duration up to Every")
+	return l.Err()
+}
+
+// withDefaults is c with its zeros filled in.
+func (c FleetConfig) withDefaults() FleetConfig {
+	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
+	c.Every = cmp.Or(c.Every, DefaultEvery)
+	c.Timeout = cmp.Or(c.Timeout, c.Every/2)
+	return c
+}
+
+// A Config is what the whole fleet may spend on retries of one dependency. It is
+// plain, comparable data, and the zero value is the recommended setting. All instances
+// should have the same; while they differ, as during a deployment, the largest values
+// bound what is spent.
+type Config struct {
+	// Ratio is the number of retries for each call that earns, as in budget.Config:
+	// counted by each instance for itself. Zero: 0.1.
+	Ratio float64
+
+	// Earn says which calls earn. Zero: those that succeed.
+	Earn budget.Earn
+
+	// Floor is how many retries per second the whole fleet may make beyond the ratio,
+	// however many instances it has. It is what a dependency must be able to bear on
+	// top of everything, for as long as an outage lasts. Zero: 1. From 1e-6 to 1e6.
+	Floor float64
+
+	// Pool is how much of the floor is kept while nobody needs it, in retries: what the
+	// whole fleet may spend at once. Zero: ten seconds of Floor, one retry at least.
+	// From 1 to 1e6.
+	Pool float64
+
+	// Alone is the part of the floor that the fleet spends while Redis does not answer:
+	// each instance its share, by the number of instances when last seen. Zero: 0.5.
+	// Negative: nothing. At most 1.
+	Alone float64
+}
+
+// Validate reports every mistake at once, each naming its field. Nil: none.
+func (c Config) Validate() error {
+	var l problem.List
+	// The local part speaks of the fields that it knows.
+	l.In("", c.local().Validate())
+	for i := range l {
+		l[i].Field = strings.TrimPrefix(l[i].Field, ".")
+	}
+	l.Check(c.Floor == 0 || c.Floor >= MinFloor && c.Floor <= MaxFloor, "Floor", c.Floor,
+		fmt.Sprintf("zero (%v), or retries per second from %v to %.0f", DefaultFloor, MinFloor, MaxFloor))
+	l.Check(c.Pool == 0 || c.Pool >= 1 && c.Pool <= MaxPool, "Pool", c.Pool,
+		fmt.Sprintf("zero (%d s of Floor), or retries from 1 to %.0f", poolSeconds, MaxPool))
+	l.Check(c.Alone <= 1, "Alone", c.Alone, fmt.Sprintf("zero (%v), a part up to 1, or negative for none", DefaultAlone))
+	return l.Err()
+}
+
+// local is the part of the budget that needs no fleet.
+func (c Config) local() budget.Config { return budget.Config{Ratio: c.Ratio, Earn: c.Earn} }
+
+// withDefaults is c with its zeros filled in.
+func (c Config) withDefaults() Config {
+	c.Ratio = cmp.Or(c.Ratio, DefaultRatio)
+	c.Floor = cmp.Or(c.Floor, DefaultFloor)
+	c.Pool = cmp.Or(c.Pool, min(max(1, poolSeconds*c.Floor), MaxPool))
+	c.Alone = cmp.Or(c.Alone, DefaultAlone)
+	return c
+}
+
+// terms are what a ledger does by.
+type terms struct {
+	floor float64 // tokens per second
+	pool  float64 // tokens
+	alone float64 // of floor, zero for none
+	every time.Duration
+}
+
+// terms are those of a Config that Validate has passed.
+func (c Config) terms(every time.Duration) terms {
+	c = c.withDefaults()
+	return terms{floor: c.Floor, pool: c.Pool, alone: max(c.Alone, 0), every: every}
+}
+
+// lease is the most that an instance asks for.
+func (t terms) lease() int64 { return int64(math.Floor(t.pool)) }

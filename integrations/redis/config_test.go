@@ -1,0 +1,159 @@
+package lullredis
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+func TestValidate(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		config interface{ Validate() error }
+		wrong  []string
+	}{
+		{Config{}, nil},
+		{Config{Ratio: 0.2, Earn: budget.Arrivals, Floor: MinFloor, Pool: 1, Alone: -1}, nil},
+		{Config{Floor: MaxFloor, Pool: MaxPool, Alone: 1}, nil},
+		{Config{Alone: math.Inf(-1)}, nil},
+		{Config{Ratio: -1, Earn: 7, Floor: -1, Pool: 0.5, Alone: 1.1}, []string{"Ratio", "Earn", "Floor", "Pool", "Alone"}},
+		{Config{Ratio: nan, Floor: nan, Pool: nan, Alone: nan}, []string{"Ratio", "Floor", "Pool", "Alone"}},
+		{Config{Ratio: inf, Floor: inf, Pool: inf, Alone: inf}, []string{"Ratio", "Floor", "Pool", "Alone"}},
+		{Config{Floor: MinFloor / 2, Pool: MaxPool + 1}, []string{"Floor", "Pool"}},
+		{FleetConfig{}, nil},
+		{FleetConfig{Prefix: "a:b", Every: MinEvery, Timeout: MinEvery}, nil},
+		{FleetConfig{Timeout: DefaultEvery}, nil},
+		{FleetConfig{Prefix: "a{", Every: MinEvery - 1, Timeout: -1}, []string{"Prefix", "Every", "Timeout"}},
+		{FleetConfig{Prefix: "}", Every: MaxEvery + 1, Timeout: time.Hour}, []string{"Prefix", "Every", "Timeout"}},
+		{FleetConfig{Timeout: DefaultEvery + 1}, []string{"Timeout"}},
+	} {
+		if got := problem.Fields(c.config.Validate()); !slices.Equal(got, c.wrong) {
+			t.Errorf("%+v: wrong %q, want %q", c.config, got, c.wrong)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	for _, c := range []struct{ in, want Config }{
+		{Config{}, Config{Ratio: 0.1, Floor: 1, Pool: 10, Alone: 0.5}},
+		{Config{Floor: 0.01}, Config{Ratio: 0.1, Floor: 0.01, Pool: 1, Alone: 0.5}},
+		{Config{Floor: MaxFloor, Alone: -1}, Config{Ratio: 0.1, Floor: MaxFloor, Pool: MaxPool, Alone: -1}},
+	} {
+		if got := c.in.withDefaults(); got != c.want || got.Validate() != nil {
+			t.Errorf("%+v: %+v, want %+v", c.in, got, c.want)
+		}
+	}
+	if got := (FleetConfig{Every: 3 * time.Second}).withDefaults(); got != (FleetConfig{Prefix: "lull", Every: 3 * time.Second, Timeout: 1500 * time.Millisecond}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestModesAsText(t *testing.T) {
+	for m := range Mode(3) {
+		text, err := json.Marshal(m)
+		var back Mode
+		if err != nil || json.Unmarshal(text, &back) != nil || back != m || string(text) != `"`+m.String()+`"` {
+			t.Errorf("%v: %s, %v, %v", m, text, err, back)
+		}
+	}
+	if _, err := Mode(3).MarshalText(); err == nil || Mode(3).String() != "mode(3)" {
+		t.Errorf("mode 3 is %v", Mode(3))
+	}
+	var m Mode
+	if err := m.UnmarshalText([]byte("lost")); err == nil {
+		t.Error("lost is no mode")
+	}
+}
+
+// Whatever the configuration, the times and the answers, nothing panics, and an instance
+// holds what it was granted at most.
+func FuzzLedger(f *testing.F) {
+	f.Add(1.0, 10.0, 0.5, int64(time.Second), []byte{0, 1, 2, 3, 4, 5, 6, 7})
+	f.Add(1e6, 1e6, 1.0, int64(math.MaxInt64/2), []byte{1, 1, 1, 3, 3, 3, 2, 9, 200})
+	f.Fuzz(func(t *testing.T, floor, pool, alone float64, start int64, steps []byte) {
+		c := Config{Floor: floor, Pool: pool, Alone: alone}
+		if c.Validate() != nil {
+			return
+		}
+		now := time.Duration(start)
+		l := newLedger(c.terms(time.Second), "a", now)
+		var granted, shared int64
+		var r request
+		for i, s := range steps {
+			now += time.Duration(int8(s)) * time.Duration(i) * 100 * time.Millisecond
+			switch s % 8 {
+			case 0:
+				l.drip(now, nil)
+				shared = max(shared, l.share.Load())
+			case 1:
+				if q, ok := l.plan(now, float64(s)/100); ok {
+					r = q
+				}
+			case 2:
+				l.lost(nil)
+			case 3:
+				grant := min(r.want, int64(s))
+				if l.waiting && r.seq == l.pending.seq {
+					granted += grant
+				}
+				l.apply(now, answer{kind: int64(s/8) % 3, seq: r.seq, grant: grant, pool: float64(s), members: int64(s % 5), at: now}, func() string { return "b" })
+			case 4, 5:
+				l.withdraw()
+			case 6:
+				l.urgent()
+				l.state(now)
+			case 7:
+				l.parting()
+			}
+			if h := l.hand.Load(); h < 0 || h > granted || r.want < 0 || r.give < 0 || r.want > int64(pool)+1 {
+				t.Fatalf("holds %d of %d granted, %+v", h, granted, r)
+			}
+		}
+		if shared < 0 || float64(shared) > max(1, pool) {
+			t.Fatalf("a share of %d", shared)
+		}
+	})
+}
+
+func TestConcurrentUse(t *testing.T) {
+	s := newStub()
+	f := open(s.exchange, FleetConfig{Every: MinEvery}, draws())
+	done := make(chan bool)
+	for i := range 8 {
+		go func() {
+			defer func() { done <- true }()
+			b, err := f.Budget(string(rune('a'+i%3)), Config{Floor: 1e5})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for n := range 3000 {
+				now := time.Since(s.epoch)
+				b.Begin(now)
+				b.Withdraw(now, budget.Transient, nil)
+				b.End(now, n%4 == 0, 0)
+				b.Balance(now)
+				if n%500 == 0 {
+					f.States()
+					time.Sleep(time.Millisecond)
+				}
+			}
+		}()
+	}
+	for range 8 {
+		<-done
+	}
+	if err := f.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for name, m := range s.redis {
+		if m.out() != 0 {
+			t.Errorf("%s: %d tokens are held by nobody", name, m.out())
+		}
+	}
+}

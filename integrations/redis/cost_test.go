@@ -1,0 +1,108 @@
+package lullredis
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/budget"
+)
+
+// Nothing of a call allocates, paid by whom it may, or refused.
+func TestCost(t *testing.T) {
+	f := open(func(_ context.Context, batch []*errand) {
+		for _, e := range batch {
+			e.err = errors.New("no Redis")
+		}
+	}, FleetConfig{Every: MaxEvery}, draws())
+	defer f.Close(t.Context())
+	b := mustBudget(t, f, "a", Config{})
+	now := time.Duration(0)
+	call := func(success bool) func() {
+		return func() {
+			now += time.Millisecond
+			b.Begin(now)
+			if !success {
+				b.Failed(now)
+				b.Settle(now, b.Withdraw(now, budget.Transient, nil).Receipt)
+			}
+			b.End(now, success, 0)
+			b.Balance(now)
+		}
+	}
+	for range 100 {
+		call(true)()
+	}
+	fail := call(false)
+	for name, do := range map[string]func(){
+		"success":        call(true),
+		"failure":        fail,
+		"paid by lease":  func() { b.ledger.hand.Store(1); fail() },
+		"paid by share":  func() { b.ledger.share.Store(1); fail() },
+		"refused, alone": func() { b.ledger.starved.Store(false); fail() },
+	} {
+		if n := testing.AllocsPerRun(1000, do); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+func BenchmarkDecision(b *testing.B) {
+	open := func() *Budget {
+		f := open(func(_ context.Context, batch []*errand) {
+			for _, e := range batch {
+				e.err = errors.New("no Redis")
+			}
+		}, FleetConfig{Every: MaxEvery}, draws())
+		b.Cleanup(func() { f.Close(context.Background()) })
+		return mustBudget(b, f, "a", Config{})
+	}
+	b.Run("success", func(b *testing.B) {
+		x := open()
+		for now := time.Duration(0); b.Loop(); now += time.Microsecond {
+			x.End(now, true, 0)
+		}
+	})
+	b.Run("lease/quiet", func(b *testing.B) { // there is no window
+		x := open()
+		x.ledger.hand.Store(1 << 60)
+		for now := time.Duration(0); b.Loop(); now += time.Microsecond {
+			x.Withdraw(now, budget.Transient, nil)
+		}
+	})
+	b.Run("refused/quiet", func(b *testing.B) {
+		x := open()
+		for now := time.Duration(0); b.Loop(); now += time.Microsecond {
+			x.Withdraw(now, budget.Transient, nil)
+		}
+	})
+	busy := func() *Budget {
+		x := open()
+		for i := range 100 {
+			x.End(time.Duration(i)*time.Millisecond, true, 0)
+		}
+		for x.Withdraw(time.Second, budget.Transient, nil).OK {
+		}
+		return x
+	}
+	b.Run("lease/busy", func(b *testing.B) {
+		x := busy()
+		x.ledger.hand.Store(1 << 60)
+		for now := time.Second; b.Loop(); now += time.Microsecond {
+			x.Withdraw(now, budget.Transient, nil)
+		}
+	})
+	b.Run("refused/busy", func(b *testing.B) {
+		x := busy()
+		for now := time.Second; b.Loop(); now += time.Microsecond {
+			x.Withdraw(now, budget.Transient, nil)
+		}
+	})
+	b.Run("account/refused/busy", func(b *testing.B) { // for comparison
+		x := busy().local
+		for now := time.Second; b.Loop(); now += time.Microsecond {
+			x.Withdraw(now, budget.Transient, nil)
+		}
+	})
+}

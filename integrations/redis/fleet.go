@@ -1,0 +1,287 @@
+package lullredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull/internal/chance"
+)
+
+// A Fleet syncs the budgets of one instance with those of all others that use the same
+// Redis and prefix. It has one goroutine, whatever the number of dependencies, and sends
+// their syncs in one pipeline. Its methods may be called concurrently. Close it when the
+// instance ends.
+type Fleet struct {
+	config   FleetConfig
+	exchange exchange
+	rnd      func() uint64
+	epoch    time.Time
+
+	wake    chan struct{}  // a budget has run out, or is new
+	results chan []*errand // of the exchange under way, if any
+	stop    chan struct{}  // closed by Close
+	ended   chan struct{}  // closed when the goroutine is gone
+	cancel  context.CancelFunc
+	ctx     context.Context
+
+	mu      sync.Mutex // guards what follows
+	budgets map[string]*Budget
+	order   []*Budget // the same, by name
+	closed  bool
+}
+
+// ErrClosed is what a Fleet says after Close.
+var ErrClosed = errors.New("lullredis: the fleet was closed")
+
+// Open returns a Fleet that speaks to Redis through client, which stays the caller's to
+// close, after the Fleet. Redis need not be there yet: until it answers, retries are
+// paid by what calls earn.
+//
+// The error names every field of c that is wrong, or says what is wrong with the
+// client: go-redis ignores the deadline of a context unless its options have
+// ContextTimeoutEnabled, and would then hold on to a server that has stopped answering
+// for ReadTimeout times the number of its own retries, 12 s and more. No request would
+// wait for that, but the instance would be as late to notice that the server is back.
+func Open(client redis.UniversalClient, c FleetConfig) (*Fleet, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("lullredis: fleet: %w", err)
+	}
+	if err := heedsDeadlines(client); err != nil {
+		return nil, err
+	}
+	return open(pipeline(client), c, rand.Uint64), nil
+}
+
+// open starts a Fleet whose syncs go the given way.
+func open(x exchange, c FleetConfig, rnd func() uint64) *Fleet {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &Fleet{
+		config:   c.withDefaults(),
+		exchange: x,
+		rnd:      rnd,
+		epoch:    time.Now(),
+		wake:     make(chan struct{}, 1),
+		results:  make(chan []*errand, 1),
+		stop:     make(chan struct{}),
+		ended:    make(chan struct{}),
+		ctx:      ctx,
+		cancel:   cancel,
+		budgets:  make(map[string]*Budget),
+	}
+	go f.run()
+	return f
+}
+
+// Budget returns the instance's budget for a dependency. Instances mean the same
+// dependency if they give it the same name, which may be any text. Asked for again it
+// is the same one; asked for with another Config, an error.
+func (f *Fleet) Budget(name string, c Config) (*Budget, error) {
+	if name == "" {
+		return nil, errors.New("lullredis: a budget needs the name of its dependency, by which the fleet knows it")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, ErrClosed
+	}
+	if b := f.budgets[name]; b != nil {
+		if b.config != c {
+			return nil, fmt.Errorf("lullredis: the budget of %s exists, with another Config: want %+v", name, b.config)
+		}
+		return b, nil
+	}
+	b, err := newBudget(name, c, f, f.id(), f.now())
+	if err != nil {
+		return nil, fmt.Errorf("lullredis: the budget of %s: %w", name, err)
+	}
+	f.budgets[name] = b
+	at, _ := slices.BinarySearchFunc(f.order, name, func(b *Budget, name string) int { return strings.Compare(b.name, name) })
+	f.order = slices.Insert(slices.Clone(f.order), at, b)
+	f.hurry()
+	return b, nil
+}
+
+// States is what the instance knows of each of its budgets, by name.
+func (f *Fleet) States() []State {
+	all := f.all()
+	states := make([]State, len(all))
+	for i, b := range all {
+		states[i] = b.State()
+	}
+	return states
+}
+
+// Close hands what the instance holds back to the fleet, for as long as ctx allows, but
+// no longer than FleetConfig.Timeout. An error means that the fleet may not have got it
+// and will miss it for ten minutes, no worse. From then on the budgets pay with what
+// calls earn. Close the client after that. A second Close does nothing.
+func (f *Fleet) Close(ctx context.Context) error {
+	f.mu.Lock()
+	again := f.closed
+	f.closed = true
+	f.mu.Unlock()
+	if again {
+		return nil
+	}
+	close(f.stop)
+	f.cancel()
+	<-f.ended
+
+	ctx, cancel := context.WithTimeout(ctx, f.config.Timeout)
+	defer cancel()
+	all := f.all()
+	batch := make([]*errand, len(all))
+	for i, b := range all {
+		batch[i] = &errand{budget: b, id: b.ledger.id, request: b.ledger.parting()}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	done := make(chan error, 1)
+	go func() {
+		f.exchange(ctx, batch)
+		var errs []error
+		for _, s := range batch {
+			if s.err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", s.budget.name, s.err))
+			}
+		}
+		done <- errors.Join(errs...)
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("lullredis: handing tokens back: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("lullredis: handing tokens back: %w", ctx.Err())
+	}
+}
+
+func (f *Fleet) all() []*Budget {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.order
+}
+
+func (f *Fleet) now() time.Duration { return time.Since(f.epoch) }
+
+// hurry wakes the goroutine, if it is not about to wake anyway. It never blocks.
+func (f *Fleet) hurry() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// id is a name for an instance that no other has.
+func (f *Fleet) id() string { return fmt.Sprintf("%016x%016x", f.rnd(), f.rnd()) }
+
+// An errand is one budget's part of an exchange.
+type errand struct {
+	budget  *Budget
+	id      string
+	request request
+	answer  answer
+	err     error
+}
+
+// An exchange sends requests and fills in answer or err of each. It should end soon
+// after ctx has.
+type exchange func(ctx context.Context, batch []*errand)
+
+// run is the goroutine: it decides when, the ledgers decide what. An exchange runs
+// beside it, one at a time, so that a client which does not heed its context holds up
+// syncs only.
+func (f *Fleet) run() {
+	defer close(f.ended)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var (
+		round time.Duration // when all sync again
+		owed  bool          // they should have, but for an exchange under way
+		busy  []*errand     // under way
+		late  time.Duration // when they should be back
+	)
+	for {
+		select {
+		case <-f.stop:
+			return
+		case <-f.wake:
+		case <-timer.C:
+		case batch := <-f.results:
+			f.note(batch)
+			busy = nil
+		}
+		now := f.now()
+		all := f.all()
+		if now >= round {
+			round, owed = now+f.spread(), true
+			for _, b := range all {
+				b.ledger.drip(now, f.rnd)
+			}
+		}
+		next := round
+		switch {
+		case busy == nil:
+			var batch []*errand
+			for _, b := range all {
+				at, urgent := b.ledger.urgent()
+				if owed || urgent && at <= now {
+					if r, ok := b.ledger.plan(now, b.local.Balance(0)); ok {
+						batch = append(batch, &errand{budget: b, id: b.ledger.id, request: r})
+					}
+				} else if urgent {
+					next = min(next, at)
+				}
+			}
+			owed = false
+			if len(batch) > 0 {
+				busy, late = batch, now+f.config.Timeout+f.config.Timeout/4
+				go f.send(batch)
+			}
+		case now >= late:
+			for _, s := range busy {
+				s.budget.ledger.overdue(errDeaf)
+			}
+		}
+		timer.Reset(next - now)
+	}
+}
+
+// errDeaf is said of an exchange that goes on after its time.
+var errDeaf = errors.New("no answer in time, and the client goes on waiting: does it heed the deadlines of contexts? (ContextTimeoutEnabled)")
+
+func (f *Fleet) send(batch []*errand) {
+	ctx, cancel := context.WithTimeout(f.ctx, f.config.Timeout)
+	defer cancel()
+	f.exchange(ctx, batch)
+	f.results <- batch // never blocks: there is one exchange at a time
+}
+
+// note takes the answers of an exchange to the ledgers.
+func (f *Fleet) note(batch []*errand) {
+	now := f.now()
+	for _, s := range batch {
+		if s.err != nil {
+			s.budget.ledger.lost(s.err)
+		} else {
+			s.budget.ledger.apply(now, s.answer, f.id)
+		}
+	}
+}
+
+// spread is the time to the next round: Every, give or take a quarter.
+func (f *Fleet) spread() time.Duration {
+	e := f.config.Every
+	return e - e/4 + time.Duration(chance.UpTo(uint64(e/2), f.rnd))
+}

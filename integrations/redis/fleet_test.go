@@ -1,0 +1,398 @@
+package lullredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull/budget"
+)
+
+// A stub is a Redis for the driver: the model behind a function.
+type stub struct {
+	mu      sync.Mutex
+	redis   map[string]*model
+	epoch   time.Time
+	frozen  bool          // answers nobody until ctx is over
+	deaf    chan struct{} // if not nil, answers nobody until it is closed, whatever ctx says
+	err     error
+	batches [][]string // who synced with whom
+	at      []time.Duration
+	under   int // way
+	most    int
+}
+
+func newStub() *stub {
+	return &stub{redis: map[string]*model{}, epoch: time.Now()}
+}
+
+func (s *stub) exchange(ctx context.Context, batch []*errand) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.under++
+	s.most = max(s.most, s.under)
+	defer func() { s.under-- }()
+	names := make([]string, len(batch))
+	for i, e := range batch {
+		names[i] = e.budget.name
+	}
+	s.batches = append(s.batches, names)
+	s.at = append(s.at, time.Since(s.epoch))
+	deaf := s.deaf
+	fail := s.err
+	if s.frozen {
+		s.mu.Unlock()
+		<-ctx.Done()
+		s.mu.Lock()
+		fail = ctx.Err()
+	} else if deaf != nil {
+		s.mu.Unlock()
+		<-deaf
+		s.mu.Lock()
+	}
+	for _, e := range batch {
+		if e.err = fail; fail != nil {
+			continue
+		}
+		m := s.redis[e.budget.name]
+		if m == nil {
+			m = newModel()
+			s.redis[e.budget.name] = m
+		}
+		every := e.budget.fleet.config.Every
+		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.terms, gapAfter*every, recentAfter*every, memory)
+	}
+}
+
+func (s *stub) set(f func(*stub)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s)
+}
+
+func draws() func() uint64 {
+	var mu sync.Mutex
+	x := uint64(1)
+	return func() uint64 {
+		mu.Lock()
+		defer mu.Unlock()
+		x = x*6364136223846793005 + 1442695040888963407
+		return x ^ x>>29
+	}
+}
+
+func mustBudget(t testing.TB, f *Fleet, name string, c Config) *Budget {
+	t.Helper()
+	b, err := f.Budget(name, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// spend withdraws until refused.
+func spend(b *Budget, now time.Duration) (n int) {
+	for b.Withdraw(now, budget.Transient, nil).OK {
+		n++
+	}
+	return n
+}
+
+func TestAFleetSyncsAllItsBudgetsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		f := open(s.exchange, FleetConfig{}, draws())
+		for _, name := range []string{"b", "c", "a"} {
+			mustBudget(t, f, name, Config{})
+		}
+		time.Sleep(10*time.Second + time.Millisecond)
+		s.set(func(s *stub) {
+			if n := len(s.batches); n < 9 || n > 15 {
+				t.Errorf("%d exchanges in 10 s", n)
+			}
+			if last := fmt.Sprint(s.batches[len(s.batches)-1]); last != "[a b c]" {
+				t.Errorf("the last exchange was of %v", last)
+			}
+			gaps := map[time.Duration]bool{}
+			for i := range s.at[3:] {
+				gap := s.at[i+3] - s.at[i+2]
+				gaps[gap] = true
+				if gap < 750*time.Millisecond || gap > 1250*time.Millisecond {
+					t.Errorf("syncs %v apart", gap)
+				}
+			}
+			if len(gaps) < 3 {
+				t.Errorf("syncs are in step: gaps %v", gaps)
+			}
+		})
+		for i, st := range f.States() {
+			if want := string(rune('a' + i)); st.Name != want || st.Mode != InStep || st.Instances != 1 || st.Syncs < 8 || st.LastSync > 1250*time.Millisecond || st.Err != nil {
+				t.Errorf("state %+v", st)
+			}
+		}
+		if err := f.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOneThatRunsOutIsServedSooner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		f := open(s.exchange, FleetConfig{}, draws())
+		defer f.Close(t.Context())
+		b := mustBudget(t, f, "a", Config{Floor: 10})
+		time.Sleep(15 * time.Second)
+		total := 0
+		for range 9 { // 1, 2, 4, ... at each quarter of a second, up to half of what is there
+			total += spend(b, time.Since(s.epoch))
+			time.Sleep(250*time.Millisecond + time.Millisecond)
+		}
+		if total < 60 || total > 100+23 {
+			t.Errorf("spent %d in two seconds", total)
+		}
+	})
+}
+
+// While an exchange hangs no time passes in a decision: in this bubble it would, if
+// anything waited.
+func TestNoDecisionWaitsForRedis(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		f := open(s.exchange, FleetConfig{}, draws())
+		b := mustBudget(t, f, "a", Config{Floor: 10})
+		time.Sleep(12 * time.Second)
+		for name, trouble := range map[string]func(*stub){
+			"frozen":  func(s *stub) { s.frozen = true },
+			"deaf":    func(s *stub) { s.deaf = make(chan struct{}) },
+			"failing": func(s *stub) { s.err = errors.New("READONLY") },
+		} {
+			s.set(trouble)
+			for range 40 {
+				time.Sleep(100 * time.Millisecond)
+				before := time.Now()
+				for range 1000 {
+					now := time.Since(s.epoch)
+					b.Begin(now)
+					b.Failed(now)
+					b.Settle(now, b.Withdraw(now, budget.Transient, nil).Receipt)
+					b.End(now, false, 0)
+					b.Balance(now)
+					b.State()
+				}
+				if waited := time.Since(before); waited != 0 {
+					t.Fatalf("%s: a thousand decisions took %v", name, waited)
+				}
+			}
+			time.Sleep(5 * time.Second)
+			if st := b.State(); st.Mode != Alone || st.Err == nil || st.Failed == 0 && name != "deaf" {
+				t.Errorf("%s: state %+v", name, st)
+			}
+			s.set(func(s *stub) {
+				if s.deaf != nil {
+					close(s.deaf)
+				}
+				s.frozen, s.deaf, s.err = false, nil, nil
+			})
+			time.Sleep(4 * time.Second)
+			if st := b.State(); st.Mode != InStep || st.Err != nil {
+				t.Errorf("%s is over: state %+v", name, st)
+			}
+		}
+		if s.most != 1 {
+			t.Errorf("%d exchanges at once", s.most)
+		}
+		f.Close(t.Context())
+	})
+}
+
+// Alone, an instance still gets its share, even if its client never comes back.
+func TestAnInstanceWithADeafClientGetsItsShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		f := open(s.exchange, FleetConfig{}, draws())
+		b := mustBudget(t, f, "a", Config{Floor: 10})
+		time.Sleep(12 * time.Second)
+		deaf := make(chan struct{})
+		s.set(func(s *stub) { s.deaf = deaf })
+		time.Sleep(5 * time.Second)
+		spend(b, 0)
+		got := 0
+		for range 20 {
+			time.Sleep(time.Second)
+			got += spend(b, 0)
+		}
+		if got < 93 || got > 107 {
+			t.Errorf("spent %d in 20 s, want about half of the floor of 200", got)
+		}
+		close(deaf)
+		f.Close(t.Context())
+	})
+}
+
+func TestCloseHandsTokensBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		f := open(s.exchange, FleetConfig{}, draws())
+		b := mustBudget(t, f, "a", Config{Floor: 10})
+		time.Sleep(12 * time.Second)
+		for range 5 {
+			spend(b, 0)
+			time.Sleep(300 * time.Millisecond)
+		}
+		if b.State().Lease == 0 {
+			t.Fatal("it holds nothing: the test shows nothing")
+		}
+		if err := f.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if m := s.redis["a"]; m.out() != 0 || len(m.seen) != 0 || m.pool < 10 {
+			t.Errorf("left behind: %+v", m)
+		}
+		if n := spend(b, 0); n != 0 {
+			t.Errorf("spent %d after Close", n)
+		}
+		for range 30 { // what calls earn is still there
+			b.End(time.Minute, true, 0)
+		}
+		if n := spend(b, time.Minute); n < 2 {
+			t.Errorf("spent %d of three that were earned after Close", n)
+		}
+		if err := f.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := f.Budget("b", Config{}); !errors.Is(err, ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+func TestCloseDoesNotHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		f := open(s.exchange, FleetConfig{}, draws())
+		mustBudget(t, f, "a", Config{})
+		time.Sleep(5 * time.Second)
+		deaf := make(chan struct{})
+		s.set(func(s *stub) { s.deaf = deaf })
+		time.Sleep(2 * time.Second)
+		began := time.Now()
+		if err := f.Close(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close: %v", err)
+		}
+		if d := time.Since(began); d != 500*time.Millisecond {
+			t.Errorf("Close took %v", d)
+		}
+		close(deaf)
+	})
+}
+
+func TestTheSameNameIsTheSameBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(newStub().exchange, FleetConfig{}, draws())
+		defer f.Close(t.Context())
+		a := mustBudget(t, f, "a", Config{Floor: 2})
+		if again := mustBudget(t, f, "a", Config{Floor: 2}); again != a || a.Name() != "a" {
+			t.Error("another budget")
+		}
+		if _, err := f.Budget("a", Config{Floor: 3}); err == nil {
+			t.Error("another Config was taken")
+		}
+		if _, err := f.Budget("", Config{}); err == nil {
+			t.Error("no name was taken")
+		}
+		if _, err := f.Budget("b", Config{Floor: -1}); err == nil {
+			t.Error("a negative floor was taken")
+		}
+	})
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	deaf := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer deaf.Close()
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer cluster.Close()
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer ring.Close()
+	for name, client := range map[string]redis.UniversalClient{"nil": nil, "client": deaf, "cluster": cluster, "ring": ring} {
+		if f, err := Open(client, FleetConfig{}); err == nil {
+			t.Errorf("%s was taken", name)
+			f.Close(t.Context())
+		} else {
+			t.Log(err)
+		}
+	}
+	if _, err := Open(deaf, FleetConfig{Every: -1}); err == nil {
+		t.Error("a negative Every was taken")
+	}
+}
+
+// The first refusal since something was paid is news, the others are not; whoever paid.
+func TestRefusalsAreNewsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(newStub().exchange, FleetConfig{}, draws())
+		defer f.Close(t.Context())
+		b := mustBudget(t, f, "a", Config{})
+		ask := func() string {
+			g := b.Withdraw(time.Since(f.epoch), budget.Transient, nil)
+			return fmt.Sprint(g.OK, g.Exhausted)
+		}
+		want := func(answers ...string) {
+			t.Helper()
+			for _, a := range answers {
+				if got := ask(); got != a {
+					t.Fatalf("paid, news: %s, want %s", got, a)
+				}
+			}
+		}
+		want("false true", "false false") // before the fleet was ever heard of
+		for range 10 {
+			b.End(0, true, 0)
+		}
+		want("true false", "false true", "false false") // by what was earned
+		time.Sleep(8 * time.Second)
+		want("true false", "false true", "false false") // by the fleet
+	})
+}
+
+// Ratio × calls that earn, and nothing before: there is no stock at the start.
+func TestTheLocalPartIsWhatWasEarned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		s.err = errors.New("no Redis")
+		f := open(s.exchange, FleetConfig{}, draws())
+		defer f.Close(t.Context())
+		for _, c := range []Config{{}, {Ratio: 0.5}, {Earn: budget.Arrivals}} {
+			b := mustBudget(t, f, fmt.Sprint(c), c)
+			ratio := c.withDefaults().Ratio
+			earned, spent := 0, 0
+			for i := range 6000 {
+				time.Sleep(time.Millisecond)
+				now, success := time.Since(f.epoch), i%3 == 0
+				b.Begin(now)
+				if c.Earn == budget.Arrivals {
+					earned++
+				}
+				for b.Withdraw(now, budget.Transient, nil).OK {
+					spent++
+				}
+				b.End(now, success, 0)
+				if success && c.Earn == budget.Successes {
+					earned++
+				}
+				if float64(spent) > ratio*float64(earned)+1e-9 {
+					t.Fatalf("%+v: spent %d of %d × %v", c, spent, earned, ratio)
+				}
+			}
+			if float64(spent) < ratio*float64(earned)-1.5 {
+				t.Errorf("%+v: spent only %d", c, spent)
+			}
+		}
+	})
+}

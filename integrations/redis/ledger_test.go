@@ -1,0 +1,237 @@
+package lullredis
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func never() string { panic("nobody should start over") }
+
+// inStep is a ledger that has been in step for a while, told of that many members.
+func inStep(t *testing.T, c Config, members int64) (*ledger, time.Duration) {
+	t.Helper()
+	l := newLedger(c.terms(time.Second), "a", 0)
+	now := time.Duration(0)
+	for range 4 {
+		r, ok := l.plan(now, 5)
+		if !ok {
+			t.Fatal("no plan")
+		}
+		l.apply(now, answer{seq: r.seq, members: members, recent: members, at: time.Hour + now}, never)
+		now += time.Second
+	}
+	return l, now - time.Second
+}
+
+// A sync that was not answered is sent again as it was, until it is.
+func TestASyncIsRepeatedAsItWas(t *testing.T) {
+	l, now := inStep(t, Config{Pool: 50}, 1)
+	l.withdraw()
+	first, ok := l.plan(now, 0)
+	if !ok || first.want == 0 {
+		t.Fatalf("%+v, %v", first, ok)
+	}
+	if _, ok := l.plan(now, 0); ok {
+		t.Error("a second one while the first is under way")
+	}
+	for range 3 {
+		l.lost(errors.New("timeout"))
+		l.withdraw()
+		now += time.Second
+		if again, ok := l.plan(now, 5); !ok || again != first {
+			t.Errorf("%+v, then %+v", first, again)
+		}
+	}
+	l.apply(now, answer{seq: first.seq - 1, grant: 40}, never) // of another one
+	if l.hand.Load() != 0 {
+		t.Error("an answer to something else was taken")
+	}
+	l.lost(nil)
+	if again, ok := l.plan(now, 5); !ok || again != first {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	l.apply(now, answer{seq: first.seq, grant: first.want}, never)
+	l.apply(now, answer{seq: first.seq, grant: first.want}, never)
+	if h := l.hand.Load(); h != first.want {
+		t.Errorf("granted %d, holds %d", first.want, h)
+	}
+	if next, _ := l.plan(now, 5); next.seq != first.seq+1 {
+		t.Errorf("after number %d comes %d", first.seq, next.seq)
+	}
+}
+
+// What Redis does not know of is void.
+func TestWhatRedisHasForgottenIsVoid(t *testing.T) {
+	l, now := inStep(t, Config{Pool: 50}, 1)
+	l.hand.Store(7)
+	l.target = 14
+	r, _ := l.plan(now, 0)
+	if r.hand != 7 {
+		t.Fatalf("it holds nothing: %+v", r)
+	}
+	l.apply(now, answer{kind: unknown, seq: r.seq, grant: 2, members: 1, at: time.Hour + now}, never)
+	if h := l.hand.Load(); h != 2 {
+		t.Errorf("holds %d, want the 2 that it was granted since", h)
+	}
+	if l.settled() {
+		t.Error("it has just begun anew and knows the fleet")
+	}
+	l.hand.Store(7)
+	r, _ = l.plan(now, 0)
+	l.apply(now, answer{kind: overtaken, seq: r.seq, grant: 2}, func() string { return "b" })
+	if l.hand.Load() != 0 || l.id != "b" {
+		t.Errorf("somebody else has its name: holds %d, is %s", l.hand.Load(), l.id)
+	}
+	if r, _ := l.plan(now, 0); r.seq != 1 || r.hand != 0 {
+		t.Errorf("starts over with %+v", r)
+	}
+}
+
+// Its share, to the token: the part of the floor, divided among the members, from four
+// rounds without an answer on; what is not used lapses, and is gone when it is back.
+func TestAShare(t *testing.T) {
+	l, now := inStep(t, Config{Floor: 10, Pool: 20, Alone: 0.5}, 10) // 0.5 a second; lapses after 2 s
+	zero := func() uint64 { return 0 }
+	at := func(d time.Duration) int64 {
+		l.drip(now+d, zero)
+		return l.share.Load()
+	}
+	for _, step := range []struct {
+		after time.Duration
+		want  int64
+	}{
+		{4 * time.Second, 0}, {5900 * time.Millisecond, 0}, {6 * time.Second, 1}, {7 * time.Second, 1},
+		{7900 * time.Millisecond, 1}, // one at a time: no more than its part of the pool, 1
+		{8 * time.Second, 1},
+		{8500 * time.Millisecond, 1}, {9 * time.Second, 1},
+	} {
+		if got := at(step.after); got != step.want {
+			t.Errorf("after %v: %d, want %d", step.after, got, step.want)
+		}
+	}
+	if paid, _ := l.withdraw(); !paid {
+		t.Error("its share does not pay")
+	}
+	if got := at(9500 * time.Millisecond); got != 0 {
+		t.Errorf("spent, and holds %d", got)
+	}
+	if got := at(10 * time.Second); got != 1 {
+		t.Errorf("earned again, and holds %d", got)
+	}
+	// Told that shares are slower now, it would take long to the next; this one lapses.
+	l.latest.members = 1000
+	if got := at(11900 * time.Millisecond); got != 1 {
+		t.Errorf("just before it lapses holds %d", got)
+	}
+	if got := at(12100 * time.Millisecond); got != 0 {
+		t.Errorf("after the time in which a pool is full holds %d", got)
+	}
+	l.share.Store(3)
+	r, _ := l.plan(now+13*time.Second, 0)
+	l.apply(now+13*time.Second, answer{seq: r.seq, members: 10, at: time.Hour + now + 13*time.Second}, never)
+	if l.share.Load() != 0 || l.mode(now+13*time.Second) != InStep {
+		t.Errorf("back, it is %v and holds %d of its share", l.mode(now+13*time.Second), l.share.Load())
+	}
+}
+
+// The chance with which a share begins is the whole of [0, 1).
+func TestAShareBeginsByChance(t *testing.T) {
+	for draw, want := range map[uint64]int64{0: 0, 1 << 63: 0, 1<<64 - 1: 1} {
+		l, now := inStep(t, Config{Floor: 1, Pool: 10}, 10)
+		l.drip(now+4*time.Second+time.Millisecond, func() uint64 { return draw })
+		if got := l.share.Load(); got != want {
+			t.Errorf("drawn %x: %d at once, want %d", draw, got, want)
+		}
+	}
+}
+
+// It asks for what it uses, up to the pool, and hands back what it does not.
+func TestWhatItAsksFor(t *testing.T) {
+	l, now := inStep(t, Config{Pool: 50}, 1)
+	sync := func(use int64, grant int64) request {
+		t.Helper()
+		for range use {
+			l.withdraw()
+		}
+		now += time.Second
+		r, ok := l.plan(now, 5)
+		if !ok {
+			t.Fatal("no plan")
+		}
+		l.apply(now, answer{seq: r.seq, grant: min(grant, r.want), members: 1, at: time.Hour + now}, never)
+		return r
+	}
+	for i, c := range []struct{ use, grant, hand, give, want int64 }{
+		{0, 9, 0, 0, 0},    // no need
+		{1, 9, 0, 0, 1},    // refused: one
+		{1, 9, 0, 0, 2},    // used one
+		{2, 9, 0, 0, 4},    //
+		{5, 99, 0, 0, 8},   // used 4
+		{8, 99, 0, 0, 16},  //
+		{16, 99, 0, 0, 32}, //
+		{32, 99, 0, 0, 50}, // the whole pool
+		{0, 99, 25, 25, 0}, // half of it back
+		{0, 99, 12, 13, 0}, //
+		{6, 99, 6, 0, 6},   // used 6: 12
+		{0, 99, 6, 6, 0}, {0, 99, 3, 3, 0}, {0, 99, 1, 2, 0}, {0, 99, 0, 1, 0}, {0, 9, 0, 0, 0},
+	} {
+		if r := sync(c.use, c.grant); r.hand != c.hand || r.give != c.give || r.want != c.want || r.reserve != 0 {
+			t.Errorf("%d: used %d: %+v, want hand %d, give %d, want %d", i, c.use, r, c.hand, c.give, c.want)
+		}
+	}
+	// Without a need and without funds: one, of the upper half of the pool.
+	now += time.Second
+	if r, _ := l.plan(now, 0.99); r.want != 1 || r.reserve != 25 {
+		t.Errorf("idle and without funds: %+v", r)
+	}
+	// It keeps that one while the pool has more than its half left.
+	for _, c := range []struct {
+		pool float64
+		give int64
+	}{{25, 0}, {24.9, 1}} {
+		l, now := inStep(t, Config{Pool: 50}, 1)
+		l.hand.Store(1)
+		l.held = 1
+		l.latest.pool = c.pool
+		if r, _ := l.plan(now, 0); r.give != c.give || r.want != 0 {
+			t.Errorf("idle and without funds, with %v in the pool: %+v, want to give %d", c.pool, r, c.give)
+		}
+	}
+}
+
+func TestParting(t *testing.T) {
+	l, _ := inStep(t, Config{Pool: 50}, 1)
+	l.hand.Store(9)
+	l.share.Store(2)
+	r := l.parting()
+	if r != (request{seq: 5, give: 9, leave: true}) || l.hand.Load() != 0 || l.share.Load() != 0 {
+		t.Errorf("%+v, and keeps %d and %d", r, l.hand.Load(), l.share.Load())
+	}
+}
+
+// What it holds is void when Redis may have forgotten it: so long after a sync that was
+// answered, counted from when that was sent.
+func TestALeaseEnds(t *testing.T) {
+	l, now := inStep(t, Config{Pool: 50, Alone: -1}, 1)
+	l.withdraw()
+	r, _ := l.plan(now, 0)
+	l.lost(nil)
+	now += time.Hour
+	again, _ := l.plan(now, 0)
+	l.apply(now+time.Minute, answer{seq: again.seq, grant: r.want, members: 1}, never)
+	if again != r || r.want == 0 {
+		t.Fatalf("%+v, then %+v", r, again)
+	}
+	l.drip(now+voidAfter, nil)
+	if h := l.hand.Load(); h != r.want {
+		t.Errorf("holds %d, want %d", h, r.want)
+	}
+	l.drip(now+voidAfter+1, nil)
+	if h := l.hand.Load(); h != 0 {
+		t.Errorf("%v after a sync it still holds %d", voidAfter, h)
+	}
+	if voidAfter >= memory {
+		t.Error("Redis forgets first")
+	}
+}

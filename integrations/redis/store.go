@@ -1,0 +1,338 @@
+package lullredis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// What zeros stand for.
+const (
+	DefaultStorePrefix = "lull:idempotency"
+	DefaultWaitTimeout = 500 * time.Millisecond
+	DefaultMaxRecord   = 32 << 20
+)
+
+// maxBulk is the longest string that Redis takes, unless configured otherwise.
+const maxBulk = 512 << 20
+
+// A StoreConfig says how a Store keeps its entries. It is plain, comparable data, and
+// the zero value is the recommended setting.
+type StoreConfig struct {
+	// Prefix begins every key. It must not contain braces. Empty: "lull:idempotency".
+	Prefix string
+
+	// MaxRecord is the length of the longest record, in bytes; a longer one is
+	// idempotency.ErrTooLarge. Zero: 32 MiB. Up to 512 MiB.
+	MaxRecord int
+
+	// Replicas is how many replicas must have a claim, an extension, a record or a
+	// release before it counts (WAIT). Zero: none.
+	Replicas int
+
+	// WaitTimeout is how long to wait for them. If fewer have it by then the call fails:
+	// the master has it, and nobody knows whether it will last. Zero: 500 ms. At least a
+	// millisecond.
+	WaitTimeout time.Duration
+}
+
+// Validate reports every mistake at once, each naming its field. Nil: none.
+func (c StoreConfig) Validate() error {
+	var l problem.List
+	l.Check(!strings.ContainsAny(c.Prefix, "{}"), "Prefix", c.Prefix, "text without braces, which Redis Cluster reads")
+	l.Check(c.MaxRecord >= 0 && c.MaxRecord <= maxBulk, "MaxRecord", c.MaxRecord, "zero (32 MiB), or a number of bytes up to 512 MiB")
+	l.Check(c.Replicas >= 0, "Replicas", c.Replicas, "zero (none) or a positive number")
+	l.Check(c.WaitTimeout == 0 || c.WaitTimeout >= time.Millisecond, "WaitTimeout", c.WaitTimeout, "zero (500ms), or a duration of at least 1ms")
+	return l.Err()
+}
+
+// A Store keeps idempotency keys in Redis, for [idempotency.New]. Each key is one hash in
+// Redis, and each method one script on it: atomic, by the server's clock, and on a
+// cluster like anywhere. The methods may be called concurrently.
+//
+// A first request takes two scripts, any other one. With records of 2 KiB, and Redis on
+// the same two cores, 16 callers at once get through 26,000 first requests a second (go
+// test -bench Store).
+//
+// # What it promises
+//
+// What the Redis behind it does. An entry that it loses is a request that may be carried
+// out twice. It can lose entries
+//
+//   - in a crash, up to what its persistence has not written: with appendfsync everysec
+//     a second, without persistence everything;
+//   - in a failover, as replication is asynchronous: what the new master had not got.
+//     StoreConfig.Replicas makes calls wait until so many replicas have it (WAIT), and
+//     fail otherwise. That makes the loss unlikely, not impossible: Redis may promote a
+//     replica that is not one of them, and a master that is cut off goes on answering for
+//     a while (see min-replicas-to-write);
+//   - by eviction: maxmemory-policy must be noeviction, which makes claims fail instead.
+//
+// Where none of that will do, keep the keys in a database that acknowledges commits.
+//
+// # Calls that arrive late
+//
+// A Redis that stood still carries out afterwards what it has in its connections, also
+// for callers who have given up. Tokens keep that from doing harm to others; but a claim
+// that arrives after its caller has gone, and after the attempt to take it back, holds
+// the key for a lease, and its outcome is unknown then.
+type Store struct {
+	client redis.UniversalClient
+	config StoreConfig
+}
+
+var _ idempotency.Store = (*Store)(nil)
+
+// NewStore returns a Store that speaks to Redis through client, which stays the caller's
+// to close. Redis need not be there yet.
+//
+// The error names every field of c that is wrong, or says that the client does not heed
+// the deadlines of contexts, as for [Open]. Give it MaxRetries: -1, as the middleware
+// tries again by itself; a release that go-redis repeats behind its back is answered with
+// ErrFenced though it was the one that released.
+func NewStore(client redis.UniversalClient, c StoreConfig) (*Store, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("lullredis: store: %w", err)
+	}
+	if err := heedsDeadlines(client); err != nil {
+		return nil, err
+	}
+	c.Prefix = cmp.Or(c.Prefix, DefaultStorePrefix)
+	c.MaxRecord = cmp.Or(c.MaxRecord, DefaultMaxRecord)
+	c.WaitTimeout = cmp.Or(c.WaitTimeout, DefaultWaitTimeout)
+	return &Store{client, c}, nil
+}
+
+// RedisKey is where the entry of a key lies, for an operator who looks at it or deletes
+// it. The key is what idempotency.StoreKey gives.
+func (s *Store) RedisKey(key string) string {
+	return s.config.Prefix + ":{" + escape.Replace(key) + "}"
+}
+
+// Claim implements idempotency.Store.
+func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
+	resume := "0"
+	if c.Resume {
+		resume = "1"
+	}
+	v, err := s.run(ctx, "claim", claimScript, c.Key, c.Fingerprint[:], c.Token[:], millis(c.Lease), millis(c.Retention), resume)
+	if err != nil {
+		return idempotency.Answer{}, err
+	}
+	a, ok := answered(v)
+	if !ok {
+		return idempotency.Answer{}, fmt.Errorf("lullredis: claim: the script returned %v: what is in its key?", v)
+	}
+	return a, nil
+}
+
+// answered reads what the claim's script returned.
+func answered(v any) (a idempotency.Answer, ok bool) {
+	list, _ := v.([]any)
+	if len(list) < 3 {
+		return a, false
+	}
+	state, ok1 := list[0].(int64)
+	resumed, ok2 := list[1].(int64)
+	left, ok3 := list[2].(int64)
+	if !ok1 || !ok2 || !ok3 || state < int64(idempotency.Claimed) || state > int64(idempotency.Unknown) {
+		return a, false
+	}
+	a.State = idempotency.State(state)
+	a.Resumed = resumed == 1
+	a.Remaining = duration(left)
+	if a.State != idempotency.Replay {
+		return a, len(list) == 3
+	}
+	if len(list) != 4 {
+		return a, false
+	}
+	record, ok := list[3].(string)
+	a.Record = []byte(record)
+	return a, ok
+}
+
+// Extend implements idempotency.Store.
+func (s *Store) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+	return s.own(ctx, "extend", extendScript, key, token[:], millis(lease), millis(retention))
+}
+
+// Complete implements idempotency.Store.
+func (s *Store) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(record) > s.config.MaxRecord {
+		return s.tooLarge(ctx, key, token, len(record))
+	}
+	return s.own(ctx, "complete", completeScript, key, token[:], record, millis(retention))
+}
+
+// Release implements idempotency.Store.
+func (s *Store) Release(ctx context.Context, key string, token idempotency.Token) error {
+	return s.own(ctx, "release", releaseScript, key, token[:])
+}
+
+// own runs a script of those that act for the owner only.
+func (s *Store) own(ctx context.Context, what string, script *redis.Script, key string, args ...any) error {
+	v, err := s.run(ctx, what, script, key, args...)
+	if err != nil {
+		return err
+	}
+	switch v {
+	case int64(1):
+		return nil
+	case int64(0):
+		return idempotency.ErrFenced
+	}
+	return fmt.Errorf("lullredis: %s: the script returned %v: want 0 or 1", what, v)
+}
+
+// tooLarge is the answer to a record of that length. It says so to the owner only.
+func (s *Store) tooLarge(ctx context.Context, key string, token idempotency.Token, n int) error {
+	var e *redis.SliceCmd
+	err := wait(ctx, func() error {
+		e = s.client.HMGet(ctx, s.RedisKey(key), "t", "d")
+		return e.Err()
+	})
+	if err != nil {
+		return told(ctx, "complete", err)
+	}
+	switch v := e.Val(); {
+	case v[0] != string(token[:]):
+		return idempotency.ErrFenced
+	case v[1] != nil:
+		return nil
+	}
+	return fmt.Errorf("lullredis: %w: %d bytes, want at most %d", idempotency.ErrTooLarge, n, s.config.MaxRecord)
+}
+
+// run runs a script on one key. It returns when ctx ends, whatever the client is up to.
+func (s *Store) run(ctx context.Context, what string, script *redis.Script, key string, args ...any) (any, error) {
+	err := ctx.Err()
+	if err != nil {
+		return nil, err
+	}
+	keys := []string{s.RedisKey(key)}
+	var v any // not to be looked at if wait returns early
+	err = wait(ctx, func() error {
+		var out any
+		var err error
+		if s.config.Replicas > 0 {
+			out, err = s.replicated(ctx, script, keys, args)
+		} else {
+			out, err = script.Run(ctx, s.client, keys, args...).Result()
+		}
+		if err == nil {
+			v = out
+		}
+		return err
+	})
+	if err != nil {
+		return nil, told(ctx, what, err)
+	}
+	return v, nil
+}
+
+// wait calls f, and returns early if ctx ends. f may then run on for a while.
+func wait(ctx context.Context, f func() error) error {
+	if ctx.Done() == nil {
+		return f()
+	}
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// told is err with what failed, and with why ctx ended if it has. A connection whose
+// deadline is that of ctx may notice a moment before ctx does.
+func told(ctx context.Context, what string, err error) error {
+	if end, ok := ctx.Deadline(); ok && errors.Is(err, os.ErrDeadlineExceeded) && time.Until(end) < 10*time.Millisecond {
+		<-ctx.Done()
+	}
+	if why := ctx.Err(); why != nil && !errors.Is(err, why) {
+		return fmt.Errorf("lullredis: %s: %w: %w", what, why, err)
+	}
+	return fmt.Errorf("lullredis: %s: %w", what, err)
+}
+
+// replicated runs a script and waits for replicas, on one connection.
+func (s *Store) replicated(ctx context.Context, script *redis.Script, keys []string, args []any) (any, error) {
+	node := s.client
+	if c, ok := node.(*redis.ClusterClient); ok {
+		// WAIT has no key by which the cluster's client could tell where it belongs.
+		master, err := c.MasterForKey(ctx, keys[0])
+		if err != nil {
+			return nil, err
+		}
+		node = master
+	}
+	v, n, err := s.scriptAndWait(ctx, node, script.EvalSha, keys, args)
+	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		v, n, err = s.scriptAndWait(ctx, node, script.Eval, keys, args)
+	}
+	if err != nil {
+		if c, ok := s.client.(*redis.ClusterClient); ok && redis.HasErrorPrefix(err, "MOVED") {
+			c.ReloadState(ctx)
+		}
+		return nil, err
+	}
+	if list, ok := v.([]any); ok && (len(list) == 0 || list[0] != int64(idempotency.Claimed)) || v == int64(0) {
+		return v, nil // nothing was changed
+	}
+	if n < int64(s.config.Replicas) {
+		return nil, fmt.Errorf("done by the master, but %d replicas have it after %v, of %d that should", n, s.config.WaitTimeout, s.config.Replicas)
+	}
+	return v, nil
+}
+
+func (s *Store) scriptAndWait(ctx context.Context, node redis.UniversalClient, call func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd, keys []string, args []any) (any, int64, error) {
+	pipe := node.Pipeline()
+	cmd := call(ctx, pipe, keys, args...)
+	waited := pipe.Do(ctx, "WAIT", s.config.Replicas, millis(s.config.WaitTimeout))
+	_, failed := pipe.Exec(ctx)
+	v, err := cmd.Result()
+	if err == nil {
+		err = waited.Err()
+	}
+	if err == nil && v == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	n, err := waited.Int64()
+	return v, n, err
+}
+
+// millis is d in milliseconds, rounded up.
+func millis(d time.Duration) int64 {
+	n := d.Milliseconds()
+	if time.Duration(n)*time.Millisecond < d {
+		n++
+	}
+	return max(n, 0)
+}
+
+// duration is the inverse, at most the longest.
+func duration(ms int64) time.Duration {
+	if ms > math.MaxInt64/int64(time.Millisecond) {
+		return math.MaxInt64
+	}
+	return time.Duration(ms) * time.Millisecond
+}

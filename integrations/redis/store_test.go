@@ -1,0 +1,225 @@
+package lullredis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/idempotency/storetest"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// storeClient is one for a Store.
+func storeClient(t testing.TB, addr string) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, PoolSize: 20, PoolTimeout: 20 * time.Second})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func mustStore(t testing.TB, c redis.UniversalClient, config StoreConfig) *Store {
+	t.Helper()
+	s, err := NewStore(c, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestRedisIsAStore(t *testing.T) {
+	s := needServer(t)
+	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, storeClient(t, s.addr), StoreConfig{}) }, storetest.Options{})
+}
+
+// The limit on records is kept, and tells owners only.
+func TestARedisWithSmallRecordsIsAStore(t *testing.T) {
+	s := needServer(t)
+	storetest.Run(t, func(t *testing.T) idempotency.Store {
+		return mustStore(t, storeClient(t, s.addr), StoreConfig{MaxRecord: 1 << 20})
+	}, storetest.Options{MaxRecord: 1 << 20, Concurrent: 20})
+	st := mustStore(t, storeClient(t, s.addr), StoreConfig{MaxRecord: 3})
+	c := newClaim()
+	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour); !errors.Is(err, idempotency.ErrFenced) {
+		t.Errorf("a long record for no entry: %v", err)
+	}
+	claims(t, st, c, idempotency.Claimed)
+	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour); !errors.Is(err, idempotency.ErrTooLarge) {
+		t.Errorf("a long record: %v", err)
+	}
+	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("ok"), time.Hour); err != nil {
+		t.Error(err)
+	}
+	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour); err != nil {
+		t.Errorf("a long record after it was completed: %v", err)
+	}
+}
+
+func TestValkeyIsAStore(t *testing.T) {
+	if _, err := exec.LookPath("valkey-server"); err != nil {
+		t.Log("no valkey-server (on Debian: apt-get install valkey-server): not tried")
+		return
+	}
+	s := needProgram(t, "valkey-server", "")
+	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, storeClient(t, s.addr), StoreConfig{}) }, storetest.Options{})
+}
+
+// A cluster, and one that is waited for: with no replica to have it a claim fails, so
+// the store is told to wait for none... by a replica that is there.
+func TestAClusterIsAStore(t *testing.T) {
+	s := needServer(t, "--cluster-enabled", "yes")
+	ctx := context.Background()
+	if err := s.client(t).ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}, ContextTimeoutEnabled: true, MaxRedirects: 8, PoolSize: 20})
+	t.Cleanup(func() { c.Close() })
+	for range 400 {
+		if strings.HasPrefix(s.client(t).ClusterInfo(ctx).Val(), "cluster_state:ok") {
+			break
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, c, StoreConfig{}) }, storetest.Options{Concurrent: 50})
+	if _, err := mustStore(t, c, StoreConfig{Replicas: 1, WaitTimeout: time.Millisecond}).Claim(ctx, newClaim()); err == nil || !strings.Contains(err.Error(), "0 replicas have it") {
+		t.Errorf("a claim that waits for a replica that is not there: %v", err)
+	}
+}
+
+// Servers are killed at each step, and others answer the retries.
+func TestRedisMatrix(t *testing.T) {
+	storetest.Matrix(t, storetest.Outliving{
+		Place: func(t *testing.T) string { return needServer(t).addr },
+		Open: func(t *testing.T, addr string) idempotency.Store {
+			return mustStore(t, storeClient(t, addr), StoreConfig{})
+		},
+	})
+}
+
+func newClaim() idempotency.Claim {
+	c := idempotency.Claim{Key: rand.Text(), Lease: time.Hour, Retention: 2 * time.Hour}
+	rand.Read(c.Token[:])
+	return c
+}
+
+func claims(t *testing.T, s *Store, c idempotency.Claim, want idempotency.State) {
+	t.Helper()
+	if a, err := s.Claim(t.Context(), c); err != nil || a.State != want {
+		t.Fatalf("Claim: %v, %v, want %v", a.State, err, want)
+	}
+}
+
+// pair is a master and a replica that has all.
+func pair(t *testing.T) (master, replica *server) {
+	master = needServer(t, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1")
+	host, port, _ := strings.Cut(master.addr, ":")
+	replica = needServer(t, "--replicaof", host+" "+port)
+	c := storeClient(t, replica.addr)
+	await(t, "replicating", func() bool {
+		return strings.Contains(c.Info(context.Background(), "replication").Val(), "master_link_status:up")
+	})
+	return master, replica
+}
+
+func TestAStoreThatWaitsForReplicasIsAStore(t *testing.T) {
+	master, _ := pair(t)
+	storetest.Run(t, func(t *testing.T) idempotency.Store {
+		return mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, WaitTimeout: 20 * time.Second})
+	}, storetest.Options{Concurrent: 50})
+}
+
+func TestStoreConfig(t *testing.T) {
+	for _, c := range []struct {
+		config StoreConfig
+		wrong  []string
+	}{
+		{StoreConfig{}, nil},
+		{StoreConfig{Prefix: "a", MaxRecord: 1, Replicas: 1, WaitTimeout: time.Millisecond}, nil},
+		{StoreConfig{Prefix: "{", MaxRecord: -1, Replicas: -1, WaitTimeout: 1}, []string{"Prefix", "MaxRecord", "Replicas", "WaitTimeout"}},
+		{StoreConfig{MaxRecord: maxBulk + 1}, []string{"MaxRecord"}},
+	} {
+		if got := problem.Fields(c.config.Validate()); !slices.Equal(got, c.wrong) {
+			t.Errorf("%+v: wrong %q, want %q", c.config, got, c.wrong)
+		}
+	}
+	deaf := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer deaf.Close()
+	if _, err := NewStore(deaf, StoreConfig{}); err == nil {
+		t.Error("a client that ignores deadlines was taken")
+	}
+	if _, err := NewStore(nil, StoreConfig{}); err == nil {
+		t.Error("no client was taken")
+	}
+	heeding := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true})
+	defer heeding.Close()
+	if _, err := NewStore(heeding, StoreConfig{Replicas: -1}); err == nil {
+		t.Error("less than no replicas were taken")
+	}
+	a, b := mustStore(t, heeding, StoreConfig{}), mustStore(t, heeding, StoreConfig{Prefix: "x"})
+	if k := a.RedisKey("s:{k}%"); k != "lull:idempotency:{s:%7Bk%7D%25}" {
+		t.Errorf("key %q", k)
+	}
+	if k := b.RedisKey("s:k"); k != "x:{s:k}" {
+		t.Errorf("key %q", k)
+	}
+}
+
+// Something else in the entry's place, or an answer that is no answer.
+func TestAStoreWhoseKeysAreTaken(t *testing.T) {
+	s := needServer(t)
+	c := storeClient(t, s.addr)
+	st := mustStore(t, c, StoreConfig{})
+	cl := newClaim()
+	c.Set(t.Context(), st.RedisKey(cl.Key), "x", 0)
+	if a, err := st.Claim(t.Context(), cl); err == nil || a.State != 0 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if err := st.Release(t.Context(), cl.Key, cl.Token); err == nil || errors.Is(err, idempotency.ErrFenced) {
+		t.Errorf("%v", err)
+	}
+	for _, v := range []any{nil, "x", []any{}, []any{int64(0), int64(0), int64(0)}, []any{int64(6), int64(0), int64(0)}, []any{int64(1), "", int64(0)},
+		[]any{int64(3), int64(0), int64(0)}, []any{int64(3), int64(0), int64(0), int64(1)}, []any{int64(1), int64(0), int64(0), "x"}} {
+		if a, ok := answered(v); ok {
+			t.Errorf("%v was read as %+v", v, a)
+		}
+	}
+}
+
+func TestMilliseconds(t *testing.T) {
+	for d, want := range map[time.Duration]int64{-1: 0, 0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, 1<<63 - 1: 9223372036855} {
+		if got := millis(d); got != want {
+			t.Errorf("%v is %d ms, want %d", d, got, want)
+		}
+	}
+	if duration(5) != 5*time.Millisecond || duration(1<<62) != 1<<63-1 {
+		t.Error("milliseconds as a Duration")
+	}
+}
+
+// A first request: claim and complete, with a record of 2 KiB, 16 callers at once.
+func BenchmarkStore(b *testing.B) {
+	st := mustStore(b, storeClient(b, needServer(b).addr), StoreConfig{})
+	record := make([]byte, 2048)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b.SetParallelism(8)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c := newClaim()
+			if a, err := st.Claim(ctx, c); err != nil || a.State != idempotency.Claimed {
+				b.Errorf("%v, %v", a.State, err)
+				return
+			}
+			if err := st.Complete(ctx, c.Key, c.Token, record, time.Minute); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,80 @@
+//go:build unix
+
+package lullredis
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull/idempotency"
+)
+
+// A server that stands still: calls return when their context ends, whether by a
+// deadline or because somebody went away.
+func TestAStoreThatStandsStill(t *testing.T) {
+	s := needServer(t)
+	patient := redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true, MaxRetries: -1, ReadTimeout: -1, WriteTimeout: -1})
+	defer patient.Close()
+	st := mustStore(t, patient, StoreConfig{})
+	c := newClaim()
+	claims(t, st, c, idempotency.Claimed)
+	s.Process.Signal(syscall.SIGSTOP)
+	deadline, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := st.Claim(deadline, newClaim()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Claim: %v", err)
+	}
+	going, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if err := st.Extend(going, c.Key, c.Token, time.Hour, 2*time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("Extend: %v", err)
+	}
+	s.Process.Signal(syscall.SIGCONT)
+	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("done"), time.Hour); err != nil {
+		t.Error(err)
+	}
+}
+
+// A replica is promoted while the old master still takes claims, which is what a
+// failover can come to: the new one knows nothing of them. Who waited for the replica
+// was told.
+func TestAFailoverMayLoseAClaim(t *testing.T) {
+	for _, replicas := range []int{0, 1} {
+		master, replica := pair(t)
+		old := mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: replicas, WaitTimeout: 100 * time.Millisecond})
+		before, after := newClaim(), newClaim()
+		claims(t, mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, WaitTimeout: 20 * time.Second}), before, idempotency.Claimed)
+		next := storeClient(t, replica.addr)
+		if err := next.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+			t.Fatal(err)
+		}
+		a, err := old.Claim(t.Context(), after)
+		if claimed := err == nil && a.State == idempotency.Claimed; claimed != (replicas == 0) {
+			t.Errorf("waiting for %d replicas, of which there are none any more: %v, %v", replicas, a.State, err)
+		}
+		promoted := mustStore(t, next, StoreConfig{})
+		before.Token, after.Token = newClaim().Token, newClaim().Token
+		claims(t, promoted, before, idempotency.InFlight) // it had been waited for
+		claims(t, promoted, after, idempotency.Claimed)   // and this one is lost
+	}
+}
+
+// A completion that is repeated writes nothing, and is waited for nevertheless.
+func TestACompletionThatIsRepeatedIsWaitedFor(t *testing.T) {
+	master, replica := pair(t)
+	c := newClaim()
+	claims(t, mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, WaitTimeout: 20 * time.Second}), c, idempotency.Claimed)
+	replica.Process.Signal(syscall.SIGSTOP)
+	defer replica.Process.Signal(syscall.SIGCONT)
+	for _, replicas := range []int{0, 1, 1} {
+		st := mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: replicas, WaitTimeout: 50 * time.Millisecond})
+		if err := st.Complete(t.Context(), c.Key, c.Token, []byte("done"), time.Hour); (err == nil) != (replicas == 0) {
+			t.Errorf("waiting for %d replicas, and the one there is stands still: %v", replicas, err)
+		}
+	}
+}
