@@ -1,0 +1,148 @@
+package lullbolt
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/lullgo/lull/idempotency"
+)
+
+const workers = 16
+
+// parallel runs f in 16 goroutines, and reports how often a second.
+func parallel(b *testing.B, f func() error) {
+	b.Helper()
+	jobs := make(chan struct{}, workers)
+	errs := make(chan error, workers)
+	for range workers {
+		go func() {
+			var err error
+			for range jobs {
+				if e := f(); e != nil {
+					err = e
+				}
+			}
+			errs <- err
+		}()
+	}
+	b.ResetTimer()
+	for range b.N {
+		jobs <- struct{}{}
+	}
+	close(jobs)
+	for range workers {
+		if err := <-errs; err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "/s")
+}
+
+func benchStore(b *testing.B, c Config) *Store {
+	s, err := Open(filepath.Join(b.TempDir(), "keys.bolt"), c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	return s
+}
+
+func benchClaim() idempotency.Claim {
+	c := idempotency.Claim{Key: rand.Text(), Lease: time.Minute, Retention: time.Hour}
+	rand.Read(c.Token[:])
+	return c
+}
+
+// BenchmarkStore is 16 workers: a new key claimed and completed with 2 KiB; a claim
+// alone; and the answer to a repeated request.
+func BenchmarkStore(b *testing.B) {
+	record := bytes.Repeat([]byte("x"), 2048)
+	ctx := context.Background()
+	for _, sync := range []bool{true, false} {
+		b.Run(fmt.Sprintf("sync=%v/claim+complete", sync), func(b *testing.B) {
+			s := benchStore(b, Config{NoSync: !sync})
+			parallel(b, func() error {
+				c := benchClaim()
+				if _, err := s.Claim(ctx, c); err != nil {
+					return err
+				}
+				return s.Complete(ctx, c.Key, c.Token, record, time.Hour)
+			})
+		})
+		b.Run(fmt.Sprintf("sync=%v/claim", sync), func(b *testing.B) {
+			s := benchStore(b, Config{NoSync: !sync})
+			parallel(b, func() error {
+				_, err := s.Claim(ctx, benchClaim())
+				return err
+			})
+		})
+	}
+	b.Run("alone/claim", func(b *testing.B) {
+		s := benchStore(b, Config{})
+		for b.Loop() {
+			if _, err := s.Claim(ctx, benchClaim()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("replay", func(b *testing.B) {
+		s := benchStore(b, Config{})
+		c := benchClaim()
+		s.Claim(ctx, c)
+		if err := s.Complete(ctx, c.Key, c.Token, record, time.Hour); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if a, err := s.Claim(ctx, c); err != nil || a.State != idempotency.Replay {
+				b.Fatal(a.State, err)
+			}
+		}
+	})
+}
+
+// BenchmarkCommit is the same claim by 16 workers, and by one, with this package's queue and with
+// what bbolt offers.
+func BenchmarkCommit(b *testing.B) {
+	ctx := context.Background()
+	put := func(s *Store) func(tx *bbolt.Tx) error {
+		c := benchClaim()
+		return func(tx *bbolt.Tx) error {
+			t := &txn{s: s, tx: tx, keys: tx.Bucket(bucketKeys), now: s.now(), free: s.maxBytes}
+			_, next := claim(nil, &c, t.now)
+			return t.put(c.Key, next)
+		}
+	}
+	for _, w := range []struct {
+		name  string
+		delay time.Duration
+		f     func(s *Store) error
+	}{
+		{"queue", 0, func(s *Store) error { _, err := s.Claim(ctx, benchClaim()); return err }},
+		{"Update", 0, func(s *Store) error { return s.db.Update(put(s)) }},
+		{"Batch-10ms", 10 * time.Millisecond, func(s *Store) error { return s.db.Batch(put(s)) }},
+		{"Batch-1ms", time.Millisecond, func(s *Store) error { return s.db.Batch(put(s)) }},
+	} {
+		b.Run(w.name+"/16", func(b *testing.B) {
+			s := benchStore(b, Config{})
+			s.db.MaxBatchDelay = w.delay
+			parallel(b, func() error { return w.f(s) })
+		})
+		b.Run(w.name+"/1", func(b *testing.B) {
+			s := benchStore(b, Config{})
+			s.db.MaxBatchDelay = w.delay
+			for b.Loop() {
+				if err := w.f(s); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package lullbolt
+
+import (
+	"context"
+	"time"
+)
+
+// Skip has the store's clock run on by d, from now on.
+func Skip(s *Store, d time.Duration) {
+	s.mu.Lock() // tests call it between calls
+	defer s.mu.Unlock()
+	now := s.now
+	s.now = func() instant { return now().after(d) }
+}
+
+// Now is the time by the store's clock, since 1970.
+func Now(s *Store) time.Duration { return time.Duration(s.now()) }
+
+// Freeze has the store's clock stand still, at what the result points to from now on.
+func Freeze(s *Store) *time.Duration { return FreezeAt(s, Now(s)) }
+
+// FreezeAt does so from another time on.
+func FreezeAt(s *Store, base time.Duration) *time.Duration {
+	skipped := new(time.Duration)
+	s.now = func() instant { return instant(base + *skipped) }
+	return skipped
+}
+
+// Decode tells whether b is an entry, and if so encodes it again.
+func Decode(b []byte) ([]byte, bool) {
+	e, err := decode(b)
+	if err != nil {
+		return nil, false
+	}
+	return e.encode(), true
+}
+
+// InUse is how many bytes of the file are.
+func InUse(s *Store) int64 {
+	tx, err := s.db.Begin(false)
+	if err != nil {
+		panic(err)
+	}
+	defer tx.Rollback()
+	return s.inUse(tx)
+}
+
+// Hold keeps the store from writing until the result is called.
+func Hold(s *Store) (release func() error) {
+	tx, err := s.db.Begin(true)
+	if err != nil {
+		panic(err)
+	}
+	return tx.Rollback
+}
+
+// Queued is how many calls wait for their turn, and whether the writer has others.
+func Queued(s *Store) (n int, writing bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue), s.writing
+}
+
+// Panic has the store panic in the middle of a transaction, as bbolt does where it
+// finds a page that cannot be.
+func Panic(s *Store) error {
+	return s.carryOut(context.Background(), &op{do: func(*txn) error { panic("page 7: not a leaf") }})
+}

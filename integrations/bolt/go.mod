@@ -1,0 +1,12 @@
+module github.com/lullgo/lull/integrations/bolt
+
+go 1.26.0
+
+require (
+	github.com/lullgo/lull v0.0.0
+	go.etcd.io/bbolt v1.4.3
+)
+
+require golang.org/x/sys v0.29.0 // indirect
+
+replace github.com/lullgo/lull => ../..

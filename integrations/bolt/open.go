@@ -1,0 +1,155 @@
+package lullbolt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+var (
+	// ErrInUse is Open's answer if the file is open already: in another process, or by
+	// another Store of this one.
+	ErrInUse = errors.New("lullbolt: the file is in use; one process at a time can have it open, and once")
+
+	// ErrClosed is what the methods of a Store that was closed return.
+	ErrClosed = errors.New("lullbolt: the store is closed")
+)
+
+// What a file contains: two buckets, one with the entries and one with what is known
+// of the file itself.
+var (
+	bucketKeys = []byte("lull idempotency keys")
+	bucketFile = []byte("lull idempotency file")
+	fieldForm  = []byte("form")  // of the file: the byte 1
+	fieldSwept = []byte("swept") // the key at which the sweep goes on
+	form       = []byte{1}
+)
+
+// A Store is an idempotency.Store in a file. It is safe for concurrent use.
+type Store struct {
+	path     string
+	maxBytes int64
+	db       *bbolt.DB
+	now      func() instant
+
+	mu      sync.Mutex
+	queue   []*op
+	writing bool       // a goroutine is at work on the queue
+	idle    *sync.Cond // writing has become false; with mu
+	closed  bool
+	broken  error // bbolt panicked
+
+	sweeper // the writing goroutine's
+}
+
+// Open opens the store in the file at path, and creates it if there is none, readable
+// and writable by its owner only: responses are in it.
+//
+// If the file is in use, it waits for Config.Wait and returns an error that is
+// ErrInUse. A file that is not a store's is left alone, with an error.
+func Open(path string, c Config) (*Store, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("lullbolt: %w", err)
+	}
+	c = c.WithDefaults()
+	_, err := os.Stat(path)
+	created := errors.Is(err, os.ErrNotExist)
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
+		Timeout: c.Wait,
+		NoSync:  c.NoSync,
+		// With the list of free pages in it, each transaction would write as much as was
+		// ever free: two megabytes after a gigabyte was forgotten. Without, Open reads
+		// all pages.
+		NoFreelistSync: true,
+		FreelistType:   bbolt.FreelistMapType,
+	})
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return nil, fmt.Errorf("%w: %s, after waiting for %v", ErrInUse, path, c.Wait)
+	case err != nil:
+		return nil, fmt.Errorf("lullbolt: open %s: %w", path, err)
+	}
+	began := time.Now()
+	s := &Store{
+		path:     path,
+		maxBytes: c.MaxBytes,
+		db:       db,
+		// The wall's time when it was opened, and from then on a clock that nobody sets.
+		now: func() instant { return instant(began.UnixNano()).after(time.Since(began)) },
+	}
+	s.idle = sync.NewCond(&s.mu)
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(fmt.Errorf("lullbolt: open %s: %w", path, err), db.Close())
+	}
+	if created && !c.NoSync {
+		syncDir(filepath.Dir(path))
+	}
+	return s, nil
+}
+
+// prepare makes the buckets of a new file, and looks at those of an old one.
+func (s *Store) prepare() error {
+	fresh := false
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		file := tx.Bucket(bucketFile)
+		if file == nil {
+			first, _ := tx.Cursor().First()
+			if fresh = first == nil; !fresh {
+				return fmt.Errorf("there is something else in it (bucket %q): want a file that this package has made, or none", first)
+			}
+			return nil
+		}
+		if got := file.Get(fieldForm); string(got) != string(form) || tx.Bucket(bucketKeys) == nil {
+			return fmt.Errorf("its form is %v: want %v; a later version's?", got, form)
+		}
+		s.sweeper.next = append([]byte(nil), file.Get(fieldSwept)...)
+		return nil
+	})
+	if err != nil || !fresh {
+		return err
+	}
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucket(bucketKeys)
+		if err != nil {
+			return err
+		}
+		file, err := tx.CreateBucket(bucketFile)
+		if err != nil {
+			return err
+		}
+		return file.Put(fieldForm, form)
+	})
+}
+
+// syncDir has the name of a new file survive, too. There are systems on which a
+// directory cannot be synced (Windows): they do not need it.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		d.Sync()
+		d.Close()
+	}
+}
+
+// Close waits for the calls that are being carried out, and lets go of the file. Calls
+// after it return ErrClosed. To close twice does no harm.
+//
+// Call it after idempotency.Middleware.Wait: a handler whose outcome cannot be stored
+// leaves an unknown one.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for s.writing {
+		s.idle.Wait()
+	}
+	s.mu.Unlock()
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("lullbolt: close %s: %w", s.path, err)
+	}
+	return nil
+}

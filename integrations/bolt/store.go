@@ -1,0 +1,154 @@
+package lullbolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/lullgo/lull/idempotency"
+)
+
+var _ idempotency.Store = (*Store)(nil)
+
+// Claim implements idempotency.Store. Answers other than Claimed are read, and cost no
+// write. The error may be idempotency.ErrFull.
+func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return idempotency.Answer{}, err
+	}
+	a, err := s.refuse(&c)
+	if err != nil || a.State != idempotency.Claimed {
+		return a, err
+	}
+	o := &op{size: len(c.Key) + offRecord, makes: true}
+	o.do = func(t *txn) error {
+		old, err := t.get(c.Key)
+		if err != nil {
+			return err
+		}
+		var next *entry
+		o.answer, next = claim(old, &c, t.now)
+		switch {
+		case next == nil:
+			return nil
+		case old == nil && !t.room(o.size):
+			o.answer = idempotency.Answer{}
+			return fmt.Errorf("%w (%s: %d bytes)", idempotency.ErrFull, s.path, s.maxBytes)
+		}
+		return t.put(c.Key, next)
+	}
+	if err := s.carryOut(ctx, o); err != nil {
+		return idempotency.Answer{}, err
+	}
+	return o.answer, nil
+}
+
+// refuse is the answer to c as far as it can be read; Claimed, if that must be written.
+func (s *Store) refuse(c *idempotency.Claim) (a idempotency.Answer, err error) {
+	err = s.view(func(tx *bbolt.Tx) error {
+		now := s.now()
+		old, err := get(tx.Bucket(bucketKeys), c.Key, now)
+		if err != nil {
+			return err
+		}
+		a, _ = claim(old, c, now)
+		return nil
+	})
+	return a, err
+}
+
+// view calls f with a transaction that reads what has been committed.
+func (s *Store) view(f func(tx *bbolt.Tx) error) (err error) {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	defer s.recovered(&err)
+	err = s.db.View(f)
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return ErrClosed
+	}
+	return err
+}
+
+// Extend implements idempotency.Store.
+func (s *Store) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+	return s.own(ctx, key, token, 0, func(t *txn, e *entry) error {
+		if e.completed {
+			return idempotency.ErrFenced
+		}
+		e.leaseEnd, e.forgetAt = t.now.after(lease), t.now.after(retention)
+		return t.put(key, e)
+	})
+}
+
+// Complete implements idempotency.Store. A record is too large if there is no room for
+// it in what Config.MaxBytes allows.
+func (s *Store) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+	if len(record) > maxRecord {
+		return fmt.Errorf("%w: %d bytes, and bbolt keeps %d", idempotency.ErrTooLarge, len(record), maxRecord)
+	}
+	return s.own(ctx, key, token, len(record), func(t *txn, e *entry) error {
+		if e.completed {
+			return nil
+		}
+		// The shortest always fit, so that what was done can always be said: there are no
+		// more of them than keys.
+		if len(record) > shortRecord && !t.room(len(record)) {
+			return fmt.Errorf("%w: %d bytes (%s: %d bytes in all)", idempotency.ErrTooLarge, len(record), s.path, s.maxBytes)
+		}
+		e.completed, e.record, e.forgetAt = true, record, t.now.after(retention)
+		return t.put(key, e)
+	})
+}
+
+const (
+	shortRecord = 64
+	maxRecord   = bbolt.MaxValueSize - offRecord
+)
+
+// Release implements idempotency.Store.
+func (s *Store) Release(ctx context.Context, key string, token idempotency.Token) error {
+	return s.own(ctx, key, token, 0, func(t *txn, e *entry) error {
+		if e.completed {
+			return idempotency.ErrFenced
+		}
+		return t.delete([]byte(key))
+	})
+}
+
+// own calls f with the entry of key, if it is the token's.
+func (s *Store) own(ctx context.Context, key string, token idempotency.Token, size int, f func(*txn, *entry) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.carryOut(ctx, &op{size: size, do: func(t *txn) error {
+		e, err := t.get(key)
+		switch {
+		case err != nil:
+			return err
+		case e == nil || e.token != token:
+			return idempotency.ErrFenced
+		}
+		return f(t, e)
+	}})
+}
+
+// get is the entry of key, or nil if there is none (any more).
+func get(keys *bbolt.Bucket, key string, now instant) (*entry, error) {
+	b := keys.Get([]byte(key))
+	if b == nil {
+		return nil, nil
+	}
+	e, err := decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: key %q", err, key)
+	}
+	if e.forgetAt <= now {
+		return nil, nil
+	}
+	return &e, nil
+}

@@ -1,0 +1,211 @@
+package lullbolt
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/lullgo/lull/idempotency"
+)
+
+// What one transaction takes on at most, beside the first call.
+const (
+	maxOps   = 512
+	maxBatch = 8 << 20 // bytes of records
+)
+
+// An op is one call that may write. Those that come while a transaction is being
+// written to the disk share the next one: a commit costs two syncs, however much is in
+// it. Nobody waits for others to come.
+type op struct {
+	// do carries the call out. Its error is this call's alone, and is given only if it
+	// has changed nothing; what went wrong with the file is t's.
+	do    func(t *txn) error
+	size  int  // bytes that it adds, about
+	makes bool // an entry, maybe
+
+	answer idempotency.Answer // do's; read when done is closed
+	err    error
+	taken  atomic.Bool // by the writer, or by a caller who has gone away
+	done   chan struct{}
+}
+
+// txn is a transaction that is being written.
+type txn struct {
+	s     *Store
+	tx    *bbolt.Tx
+	keys  *bbolt.Bucket
+	now   instant
+	free  int64 // bytes that may still be added
+	dirty bool
+	err   error // of the file; the transaction is rolled back
+}
+
+func (t *txn) get(key string) (*entry, error) { return get(t.keys, key, t.now) }
+
+func (t *txn) put(key string, e *entry) error {
+	t.dirty = true
+	b := e.encode()
+	t.free -= int64(len(key) + len(b))
+	return t.check(t.keys.Put([]byte(key), b))
+}
+
+func (t *txn) delete(key []byte) error {
+	t.dirty = true
+	return t.check(t.keys.Delete(key))
+}
+
+func (t *txn) check(err error) error {
+	if err != nil && t.err == nil {
+		t.err = err
+	}
+	return err
+}
+
+func (t *txn) room(n int) bool { return int64(n) <= t.free }
+
+// carryOut has o done, and waits for the disk. If ctx ends before the writer has come
+// to o, it is not done.
+func (s *Store) carryOut(ctx context.Context, o *op) error {
+	o.done = make(chan struct{})
+	s.mu.Lock()
+	if err := s.usableLocked(); err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.queue = append(s.queue, o)
+	if !s.writing {
+		s.writing = true
+		go s.write()
+	}
+	s.mu.Unlock()
+	select {
+	case <-o.done:
+		return o.err
+	case <-ctx.Done():
+	}
+	if o.taken.Swap(true) {
+		select {
+		case <-o.done:
+			return o.err
+		default:
+		}
+	}
+	return ctx.Err()
+}
+
+func (s *Store) usable() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.usableLocked()
+}
+
+func (s *Store) usableLocked() error {
+	if s.closed {
+		return ErrClosed
+	}
+	return s.broken
+}
+
+// write works on the queue until it is empty.
+func (s *Store) write() {
+	for {
+		s.mu.Lock()
+		batch := s.takeLocked()
+		if len(batch) == 0 {
+			s.writing = false
+			s.idle.Broadcast()
+			s.mu.Unlock()
+			return
+		}
+		broken := s.broken
+		s.mu.Unlock()
+		if broken != nil {
+			finish(batch, broken)
+			continue
+		}
+		s.commit(batch)
+	}
+}
+
+// takeLocked takes the calls of one transaction out of the queue.
+func (s *Store) takeLocked() []*op {
+	n, size := 0, 0
+	for n < len(s.queue) && n < maxOps && (n == 0 || size+s.queue[n].size <= maxBatch) {
+		size += s.queue[n].size
+		n++
+	}
+	batch := s.queue[:n:n]
+	if s.queue = s.queue[n:]; len(s.queue) == 0 {
+		s.queue = nil
+	}
+	return batch
+}
+
+// commit carries out batch in one transaction.
+func (s *Store) commit(batch []*op) {
+	var tx *bbolt.Tx
+	var err error
+	live := batch
+	defer func() { finish(live, err) }()
+	defer s.recovered(&err)
+	if tx, err = s.db.Begin(true); err != nil {
+		err = fmt.Errorf("lullbolt: %s: %w", s.path, err)
+		return
+	}
+	defer tx.Rollback() // nothing after Commit
+	live = slices.DeleteFunc(batch, func(o *op) bool { return o.taken.Swap(true) })
+	t := &txn{s: s, tx: tx, keys: tx.Bucket(bucketKeys), now: s.now(), free: s.maxBytes - s.inUse(tx)}
+	makes := 0
+	for _, o := range live {
+		if o.makes {
+			makes++
+		}
+	}
+	if makes > 0 {
+		s.sweep(t, makes)
+	}
+	for _, o := range live {
+		if o.err = o.do(t); t.err != nil {
+			err = fmt.Errorf("lullbolt: %s: %w", s.path, t.err)
+			return
+		}
+	}
+	if t.dirty {
+		if err = tx.Commit(); err != nil {
+			err = fmt.Errorf("lullbolt: %s: %w", s.path, err)
+		}
+	}
+}
+
+// recovered is deferred by who calls bbolt, which panics where it finds that its pages
+// cannot be what they are. What it would do next is anyone's guess, so nothing is asked
+// of it any more: the process has other things to do.
+func (s *Store) recovered(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("lullbolt: %s is damaged, or bbolt is: it panicked: %v\n%s", s.path, v, debug.Stack())
+		s.mu.Lock()
+		s.broken = *err
+		s.mu.Unlock()
+	}
+}
+
+// inUse is how many bytes of the file are.
+func (s *Store) inUse(tx *bbolt.Tx) int64 {
+	stats := s.db.Stats()
+	return tx.Size() - int64(stats.FreePageN+stats.PendingPageN)*int64(s.db.Info().PageSize)
+}
+
+// finish tells the callers: err, if there is one, instead of what was to be said.
+func finish(ops []*op, err error) {
+	for _, o := range ops {
+		if err != nil {
+			o.err = err
+		}
+		close(o.done)
+	}
+}

@@ -1,0 +1,247 @@
+package lullpostgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// What of a database is used here: *pgxpool.Pool and *sql.DB have it both, under other
+// names.
+type (
+	database interface {
+		querier
+		begin(ctx context.Context, level sql.IsolationLevel) (transaction, error)
+	}
+	querier interface {
+		exec(ctx context.Context, query string, args ...any) (rows int64, err error)
+		row(ctx context.Context, query string, args, dest []any) error
+	}
+	transaction interface {
+		querier
+		commit(ctx context.Context) error
+		rollback(ctx context.Context) error
+		// with is ctx from which the handler gets the transaction.
+		with(ctx context.Context) context.Context
+		// spoiled is an error if the handler has ended it.
+		spoiled() error
+	}
+)
+
+// pgx.
+
+type pgxQuerier interface {
+	Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error)
+	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+}
+
+type poolDB struct{ pool *pgxpool.Pool }
+
+func (d poolDB) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return pgxExec(ctx, d.pool, query, args)
+}
+
+func (d poolDB) row(ctx context.Context, query string, args, dest []any) error {
+	return d.pool.QueryRow(ctx, query, args...).Scan(dest...)
+}
+
+func pgxExec(ctx context.Context, q pgxQuerier, query string, args []any) (int64, error) {
+	t, err := q.Exec(ctx, query, args...)
+	return t.RowsAffected(), err
+}
+
+var pgxLevels = map[sql.IsolationLevel]pgx.TxIsoLevel{
+	sql.LevelReadCommitted:  pgx.ReadCommitted,
+	sql.LevelRepeatableRead: pgx.RepeatableRead,
+	sql.LevelSerializable:   pgx.Serializable,
+}
+
+func (d poolDB) begin(ctx context.Context, level sql.IsolationLevel) (transaction, error) {
+	// Its ctx is that of BEGIN only.
+	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgxLevels[level]})
+	if err != nil {
+		return nil, err
+	}
+	return &pgxTx{guardedTx{Tx: tx}}, nil
+}
+
+type pgxTx struct{ guarded guardedTx }
+
+func (t *pgxTx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return pgxExec(ctx, t.guarded.Tx, query, args)
+}
+
+func (t *pgxTx) row(ctx context.Context, query string, args, dest []any) error {
+	return t.guarded.Tx.QueryRow(ctx, query, args...).Scan(dest...)
+}
+
+func (t *pgxTx) commit(ctx context.Context) error   { return t.guarded.Tx.Commit(ctx) }
+func (t *pgxTx) rollback(ctx context.Context) error { return t.guarded.Tx.Rollback(ctx) }
+
+type txKey struct{}
+
+func (t *pgxTx) with(ctx context.Context) context.Context {
+	return context.WithValue(ctx, txKey{}, &t.guarded)
+}
+
+func (t *pgxTx) spoiled() error {
+	if t.guarded.rolledBack {
+		return errors.New("lullpostgres: the handler has rolled back the store's transaction, and then returned a response that was to be kept")
+	}
+	return nil
+}
+
+// guardedTx is the handler's: it cannot end it.
+type guardedTx struct {
+	pgx.Tx
+	rolledBack bool
+}
+
+// ErrNotYours is what Commit returns in a handler: the store commits, together with
+// the record.
+var ErrNotYours = errors.New("lullpostgres: the store commits its transaction, when the handler has returned; for one of the handler's own inside of it, call Begin")
+
+func (t *guardedTx) Commit(context.Context) error { return ErrNotYours }
+
+func (t *guardedTx) Rollback(context.Context) error {
+	t.rolledBack = true
+	return nil
+}
+
+// TxFrom is the transaction in which the handler runs whose context is ctx, if its
+// Store is made by New and its middleware has Config.Transactional set; nil otherwise.
+//
+// What is done in it is committed together with the record of the response, or not at
+// all. It is the store's to end: Commit returns ErrNotYours. After Rollback it does not
+// commit either: the request is answered with 503 unless the handler returns a response
+// that is not kept (500 and more, or one that it declared idempotency.NoEffect for).
+// Code that ends transactions gets one of its own, a savepoint, from Begin.
+//
+// It is one connection: not for concurrent use, and not after the handler has returned.
+func TxFrom(ctx context.Context) pgx.Tx {
+	if t, ok := ctx.Value(txKey{}).(*guardedTx); ok {
+		return t
+	}
+	return nil
+}
+
+// database/sql.
+
+type sqlQuerier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+type sqlConn struct{ q sqlQuerier }
+
+func (c sqlConn) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	r, err := c.q.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+func (c sqlConn) row(ctx context.Context, query string, args, dest []any) error {
+	return c.q.QueryRowContext(ctx, query, args...).Scan(dest...)
+}
+
+type sqlDB struct {
+	sqlConn
+	db *sql.DB
+}
+
+func (d sqlDB) begin(ctx context.Context, level sql.IsolationLevel) (transaction, error) {
+	// database/sql rolls a transaction back when the context ends that it was begun
+	// with. Here that is only so until it has begun.
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	tx, err := d.db.BeginTx(own, &sql.TxOptions{Isolation: level})
+	if !stop() && err == nil {
+		tx.Rollback()
+		err = ctx.Err()
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &sqlTx{sqlConn{tx}, tx, cancel}, nil
+}
+
+type sqlTx struct {
+	sqlConn
+	tx     *sql.Tx
+	cancel context.CancelFunc
+}
+
+// commit has no context of its own: when ctx ends, so does the transaction's.
+func (t *sqlTx) commit(ctx context.Context) error {
+	defer t.cancel()
+	defer context.AfterFunc(ctx, t.cancel)()
+	return t.tx.Commit()
+}
+
+func (t *sqlTx) rollback(ctx context.Context) error {
+	defer t.cancel()
+	defer context.AfterFunc(ctx, t.cancel)()
+	return t.tx.Rollback()
+}
+
+type sqlTxKey struct{}
+
+func (t *sqlTx) with(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sqlTxKey{}, t.tx)
+}
+
+func (t *sqlTx) spoiled() error { return nil } // the next statement will tell
+
+// SQLTxFrom is TxFrom for a Store made by NewSQL. The handler must not call its Commit
+// and Rollback: nobody can keep it from doing so. After a Commit of its own the
+// response is lost, and the outcome of the request unknown to all that follow; after
+// Rollback the request is answered with 503.
+func SQLTxFrom(ctx context.Context) *sql.Tx {
+	tx, _ := ctx.Value(sqlTxKey{}).(*sql.Tx)
+	return tx
+}
+
+// sqlState is the error code that the server gave, whatever the driver.
+func sqlState(err error) string {
+	var e interface{ SQLState() string }
+	if errors.As(err, &e) {
+		return e.SQLState()
+	}
+	return ""
+}
+
+// transient tells of errors after which the statement had no effect and may be made
+// again: a serialization failure, a deadlock.
+func transient(err error) bool {
+	switch sqlState(err) {
+	case "40001", "40P01":
+		return true
+	}
+	return false
+}
+
+// explain says which call failed, why, and what to do. The error is that of ctx too,
+// if that has ended.
+func (s *Store) explain(ctx context.Context, call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+		return fmt.Errorf("lullpostgres: %s: %w: %w", call, ended, err)
+	}
+	switch sqlState(err) {
+	case "42P01", "42703": // undefined table, column
+		return fmt.Errorf("%w (%s): %w", ErrNoTable, s.config.Table, err)
+	case "25P02":
+		return fmt.Errorf("lullpostgres: %s: an earlier statement of the handler has failed, and the transaction with it; to go on after an error, use a savepoint (Begin): %w", call, err)
+	}
+	return fmt.Errorf("lullpostgres: %s: %w", call, err)
+}

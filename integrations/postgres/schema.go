@@ -1,0 +1,81 @@
+package lullpostgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Schema makes the table for a zero Config, for those who keep their migrations in
+// files. For another table replace its name in it. It may be run again; the roles that
+// use the store need SELECT, INSERT, UPDATE and DELETE.
+//
+// A key is text that is compared byte by byte. record is null for as long as the key
+// is owned. What a version of this package has written, all later ones can read.
+const Schema = createTable + ";\n\n" + createIndex + ";\n"
+
+const (
+	createTable = `CREATE TABLE IF NOT EXISTS lull_idempotency (
+	key         text COLLATE "C" PRIMARY KEY,
+	fingerprint bytea NOT NULL,
+	token       bytea NOT NULL,
+	resumed     boolean NOT NULL,
+	lease_end   timestamptz NOT NULL,
+	forget_at   timestamptz NOT NULL,
+	record      bytea
+)`
+	createIndex = `CREATE INDEX IF NOT EXISTS lull_idempotency_forget_at ON lull_idempotency (forget_at)`
+)
+
+// ErrNoTable is the error of a Store whose table is not there, or is another.
+var ErrNoTable = errors.New("lullpostgres: the table is missing, or has other columns: run Schema, or call Store.Migrate; and look at the connection's search_path")
+
+// migrating is the number of an advisory lock: that of who makes a table.
+const migrating int64 = 0x6c756c6c_69646d70
+
+// Migrate makes the table and its index if they are not there, and checks that the
+// table is what Schema says. It is for whoever wants no file of migrations; several
+// processes may call it at once. Where the table is there already, it needs no right to
+// create one.
+func (s *Store) Migrate(ctx context.Context) error {
+	err := s.Check(ctx)
+	if !errors.Is(err, ErrNoTable) {
+		return err
+	}
+	if err := s.migrate(ctx); err != nil {
+		return s.explain(ctx, "Migrate", err)
+	}
+	return s.Check(ctx)
+}
+
+func (s *Store) migrate(ctx context.Context) error {
+	tx, err := s.db.begin(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer s.undo(ctx, tx)
+	// CREATE ... IF NOT EXISTS fails where two do it at once.
+	statements := []string{fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ")")}
+	_, bare, ok := strings.Cut(s.config.Table, ".")
+	if !ok {
+		bare = s.config.Table
+	}
+	index := strings.ReplaceAll(createIndex, "lull_idempotency_forget_at", `"`+bare+`_forget_at"`)
+	for _, q := range []string{createTable, index} {
+		statements = append(statements, strings.Replace(q, DefaultTable, s.config.quoted(), 1))
+	}
+	for _, q := range statements {
+		if _, err := tx.exec(ctx, q); err != nil {
+			return err
+		}
+	}
+	return tx.commit(ctx)
+}
+
+// Check asks the server whether the table is there and has the columns it should have.
+// The error is ErrNoTable if not: something to call when a program starts.
+func (s *Store) Check(ctx context.Context) error {
+	_, err := s.db.exec(ctx, s.sql.check)
+	return s.explain(ctx, "Check", err)
+}

@@ -1,0 +1,125 @@
+package lullpostgres
+
+import "strings"
+
+// statements are those of one table.
+type statements struct {
+	claim, claimAlone           string // beside others; alone, for a transaction
+	extend, complete, release   string
+	completeAlone, sweep, check string
+}
+
+// What the claim's row says, in its first column, beside the States.
+const again = 0
+
+// In all of them: what the time is, and whether no transaction is at work on the key.
+// The server evaluates clock_timestamp() each time it comes to it: hence a table of one
+// row, of which there is one. %LOCK% is evaluated only where something is to be written.
+
+// claimSQL reads first, and writes only if what it reads says that it may: a refusal
+// takes no lock, no transaction number, and writes no log. That reading is of the
+// statement's snapshot; what decides is the unique index. If the two differ, because
+// another came in between, the answer is "again", and the next snapshot has it.
+//
+//	$1 key  $2 fingerprint  $3 token  $4 lease  $5 retention (µs)  $6 resume  $7 lock
+const claimSQL = `
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+old AS MATERIALIZED (
+	SELECT e.fingerprint, e.token, e.lease_end, e.record
+	FROM %TABLE% AS e, clock WHERE e.key = $1::text AND e.forget_at > clock.now
+),
+may AS MATERIALIZED (
+	SELECT now, %LOCK%($7::bigint) AS free FROM clock WHERE NOT EXISTS (
+		SELECT FROM old, clock WHERE NOT (old.fingerprint = $2::bytea AND old.record IS NULL
+			AND (old.token = $3::bytea OR $6::boolean AND old.lease_end <= clock.now)))
+),
+new AS (
+	INSERT INTO %TABLE% AS e (key, fingerprint, token, resumed, lease_end, forget_at)
+	SELECT $1::text, $2::bytea, $3::bytea, false,
+		now + $4::bigint * interval '1 microsecond', now + $5::bigint * interval '1 microsecond'
+	FROM may WHERE free
+	ON CONFLICT (key) DO UPDATE SET
+		fingerprint = excluded.fingerprint, token = excluded.token, record = NULL,
+		resumed = e.forget_at > (SELECT now FROM clock) AND (e.resumed OR e.token <> excluded.token),
+		lease_end = excluded.lease_end, forget_at = excluded.forget_at
+	WHERE e.forget_at <= (SELECT now FROM clock)
+		OR e.fingerprint = excluded.fingerprint AND e.record IS NULL
+		AND (e.token = excluded.token OR $6::boolean AND e.lease_end <= (SELECT now FROM clock))
+	RETURNING e.resumed
+)
+SELECT a.state::bigint,
+	COALESCE(a.resumed, false),
+	CASE a.state WHEN 2 THEN CASE WHEN a.free IS NULL
+		THEN (EXTRACT(EPOCH FROM a.lease_end - a.now) * 1000000)::bigint ELSE 0 END ELSE 0 END,
+	CASE a.state WHEN 3 THEN a.record END
+FROM (
+	SELECT CASE
+			WHEN new.resumed IS NOT NULL THEN 1                       -- claimed
+			WHEN may.free THEN 0                                      -- again
+			WHEN NOT may.free THEN 2                                  -- in flight, in a transaction
+			WHEN old.fingerprint <> $2::bytea THEN 4                  -- mismatch
+			WHEN old.record IS NOT NULL THEN 3                        -- replay
+			WHEN old.lease_end > clock.now THEN 2                     -- in flight
+			ELSE 5                                                    -- unknown
+		END AS state, new.resumed, may.free, old.lease_end, clock.now, old.record
+	FROM clock LEFT JOIN old ON true LEFT JOIN may ON true LEFT JOIN new ON true
+) AS a`
+
+// The owner's calls give two booleans: whether no transaction is at work on the key, and
+// whether the entry was the token's.
+//
+//	$1 key  $2 token  $3 lock  and then what is said
+const ownSQL = `
+WITH c AS MATERIALIZED (SELECT clock_timestamp() AS now, pg_try_advisory_xact_lock_shared($3::bigint) AS free),
+own AS (
+	%WHAT%
+	c.free AND e.key = $1::text AND e.token = $2::bytea AND e.forget_at > c.now
+	RETURNING 1
+)
+SELECT c.free, EXISTS (SELECT FROM own) FROM c`
+
+const (
+	// $4 lease  $5 retention
+	extendSQL = `UPDATE %TABLE% AS e SET
+		lease_end = c.now + $4::bigint * interval '1 microsecond',
+		forget_at = c.now + $5::bigint * interval '1 microsecond'
+	FROM c WHERE e.record IS NULL AND`
+	// $4 record  $5 retention. One that is completed is written once more as it is, so
+	// that two that complete it at once, for one token, both find it.
+	completeSQL = `UPDATE %TABLE% AS e SET
+		record = COALESCE(e.record, $4::bytea),
+		forget_at = CASE WHEN e.record IS NULL THEN c.now + $5::bigint * interval '1 microsecond' ELSE e.forget_at END
+	FROM c WHERE`
+	releaseSQL = `DELETE FROM %TABLE% AS e USING c WHERE e.record IS NULL AND`
+
+	// In the transaction that has claimed it nobody else can have changed it.
+	completeAloneSQL = `UPDATE %TABLE% SET
+	record = $3::bytea, forget_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+WHERE key = $1::text AND token = $2::bytea AND record IS NULL`
+
+	// statement_timestamp, because an index cannot be searched for what changes meanwhile.
+	// What others have locked is about to be renewed, or deleted. By ctid, so that a batch
+	// costs the same however many there are; a row that has moved is left for the next.
+	sweepSQL = `DELETE FROM %TABLE% WHERE forget_at <= statement_timestamp() AND ctid = ANY (ARRAY(
+	SELECT ctid FROM %TABLE% WHERE forget_at <= statement_timestamp()
+	ORDER BY forget_at LIMIT $1::bigint FOR UPDATE SKIP LOCKED))`
+
+	checkSQL = `SELECT key, fingerprint, token, resumed, lease_end, forget_at, record FROM %TABLE% LIMIT 0`
+)
+
+func statementsFor(table string) statements {
+	fill := func(q string, more ...string) string {
+		return strings.NewReplacer(append(more, "%TABLE%", table)...).Replace(q)
+	}
+	own := func(what string) string { return fill(strings.Replace(ownSQL, "%WHAT%", what, 1)) }
+	return statements{
+		claim:         fill(claimSQL, "%LOCK%", "pg_try_advisory_xact_lock_shared"),
+		claimAlone:    fill(claimSQL, "%LOCK%", "pg_try_advisory_xact_lock"),
+		extend:        own(extendSQL),
+		complete:      own(completeSQL),
+		release:       own(releaseSQL),
+		completeAlone: fill(completeAloneSQL),
+		sweep:         fill(sweepSQL),
+		check:         fill(checkSQL),
+	}
+}

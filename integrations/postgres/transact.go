@@ -1,0 +1,146 @@
+package lullpostgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lullgo/lull/idempotency"
+)
+
+// ending is how long it may take to store the record and commit, or to roll back, once
+// run has returned: whether or not its context has ended.
+const ending = 5 * time.Second
+
+var errVanished = errors.New("the entry that this transaction has made is gone")
+
+// Transact implements idempotency.Transactor. TxFrom and SQLTxFrom give the handler its
+// transaction.
+//
+// What run returned is committed even if ctx has ended by then, if that takes no more
+// than five seconds. If run has ended the transaction itself, or let a statement fail
+// in it, and the record is to be kept nevertheless, that is an error.
+func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx context.Context, resumed bool) (record []byte, keep bool)) (idempotency.Answer, error) {
+	tx, a, err := s.begin(ctx, &c)
+	if err != nil || tx == nil {
+		return a, err
+	}
+	committed := false
+	// run may panic, or end its goroutine: neither is recovered.
+	defer func() {
+		if !committed {
+			s.undo(ctx, tx)
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return idempotency.Answer{}, err
+	}
+	record, keep := run(tx.with(ctx), a.Resumed)
+	if !keep {
+		return a, nil
+	}
+	if err := tooLarge(record); err != nil {
+		return idempotency.Answer{}, err
+	}
+	if err := tx.spoiled(); err != nil {
+		return idempotency.Answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
+	defer cancel()
+	n, err := tx.exec(ctx, s.sql.completeAlone, c.Key, c.Token[:], notNull(record), micros(c.Retention))
+	switch {
+	case err == nil && n != 1:
+		err = errVanished
+	case err == nil:
+		err = tx.commit(ctx)
+	}
+	if err != nil {
+		return idempotency.Answer{}, s.explain(ctx, "Transact", err)
+	}
+	committed = true
+	return a, nil
+}
+
+// begin is a transaction that has claimed c; or none, and the answer to c.
+func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, idempotency.Answer, error) {
+	for range rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, idempotency.Answer{}, err
+		}
+		tx, err := s.db.begin(ctx, s.config.Isolation)
+		if err != nil {
+			return nil, idempotency.Answer{}, s.explain(ctx, "Transact", err)
+		}
+		a, err := s.claim(ctx, tx, s.sql.claimAlone, c)
+		if err == nil && a.State == idempotency.Claimed {
+			return tx, a, nil
+		}
+		s.undo(ctx, tx)
+		switch {
+		case err == nil && a.State == again, transient(err):
+			// A new transaction, not only a new statement: its snapshot may be fixed.
+		case err != nil:
+			return nil, idempotency.Answer{}, s.explain(ctx, "Transact", err)
+		default:
+			return nil, a, nil
+		}
+	}
+	return nil, idempotency.Answer{}, s.explain(ctx, "Transact", errContended)
+}
+
+// undo rolls back. Should that fail, the connection is closed, and the server does it.
+func (s *Store) undo(ctx context.Context, tx transaction) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
+	defer cancel()
+	tx.rollback(ctx)
+}
+
+// sweepBatch is how many rows one statement of Sweep deletes at most.
+const sweepBatch = 1000
+
+// Sweep deletes the entries that are past their time, in statements of a thousand rows,
+// each its own transaction: how many it was. Rows on which another is at work are left
+// for the next time; so several processes may sweep at once. A store works without, but
+// its table grows.
+func (s *Store) Sweep(ctx context.Context) (deleted int64, err error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return deleted, err
+		}
+		n, err := s.db.exec(ctx, s.sql.sweep, sweepBatch)
+		if err != nil && !transient(err) {
+			return deleted, s.explain(ctx, "Sweep", err)
+		}
+		deleted += n
+		if err == nil && n < sweepBatch {
+			return deleted, nil
+		}
+	}
+}
+
+// SweepEvery calls Sweep now and then every so often, until ctx ends; it returns ctx's
+// error. report, unless it is nil, is told what came of each.
+//
+//	go store.SweepEvery(ctx, time.Minute, nil)
+func (s *Store) SweepEvery(ctx context.Context, every time.Duration, report func(deleted int64, err error)) error {
+	if every <= 0 {
+		return fmt.Errorf("lullpostgres: SweepEvery: every is %v: want a positive duration", every)
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		n, err := s.Sweep(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if report != nil {
+			report(n, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
+	}
+}
