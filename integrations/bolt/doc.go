@@ -83,8 +83,7 @@
 //	replay                  2 µs                on one core
 //
 // Claims that are refused (replay, in flight, mismatch, unknown) are read, and wait for
-// nobody. An entry takes 66 bytes, its key, its record, and bbolt's overhead: a quarter
-// to a half.
+// nobody. An entry takes 66 bytes, its key, its record, and bbolt's overhead.
 //
 // # How large the file gets
 //
