@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/internal/audience"
+	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/internal/window"
 )
 
@@ -35,7 +37,7 @@ type Breaker struct {
 	closedBy   time.Duration // how long the probe took that closed it
 	luck       uint64        // the latest random number
 	out        probes
-	audience   *audience // nil until there is something to tell
+	audience   *audience.Audience[Change] // nil until there is something to tell
 	lastProbe  uint32
 	wins       int16 // probes that succeeded in a row
 	openings   uint8 // since the breaker last stayed closed for a whole window
@@ -152,7 +154,7 @@ func (b *Breaker) done(now time.Duration, t Token, o Outcome, s State, rnd func(
 		b.forget(now, t)
 		return
 	}
-	v := verdict{took: since(t.start, now)}
+	v := verdict{took: saturating.Since(t.start, now)}
 	if b.counting {
 		b.judgeRates(now, t, o, &v)
 	}

@@ -2,7 +2,6 @@ package breaker
 
 import (
 	"cmp"
-	"math"
 	"time"
 
 	"github.com/lullgo/lull/internal/problem"
@@ -169,16 +168,4 @@ func (c Config) rules() rules {
 	}
 	r.openFor = min(r.openFor, r.openTop)
 	return r
-}
-
-// since is to-from, held at the longest duration, and zero when to lies before
-// from: clocks of different goroutines may be read out of order.
-func since(from, to time.Duration) time.Duration {
-	if to <= from {
-		return 0
-	}
-	if d := to - from; d > 0 {
-		return d
-	}
-	return math.MaxInt64
 }

@@ -51,7 +51,7 @@ func (b *Breaker) judgeStreak(now time.Duration, t Token, v *verdict) {
 		b.streakFrom = now
 	}
 	v.from = b.streakFrom
-	if !v.opens && n >= b.consecutive && since(v.from, now) >= b.rowNeeded(now, n) {
+	if !v.opens && n >= b.consecutive && saturating.Since(v.from, now) >= b.rowNeeded(now, n) {
 		v.open(Consecutive, n, n)
 	}
 }
@@ -71,7 +71,7 @@ const (
 // back. The lock is held.
 func (b *Breaker) rowNeeded(now time.Duration, n int64) time.Duration {
 	soon := max(b.window, saturating.Add(b.closedBy, b.closedBy))
-	if b.consecutiveFor == 0 || since(b.closedAt, now) >= soon {
+	if b.consecutiveFor == 0 || saturating.Since(b.closedAt, now) >= soon {
 		return b.consecutiveFor
 	}
 	if n/relapseFailures >= b.consecutive {

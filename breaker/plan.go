@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lullgo/lull/internal/audience"
 	"github.com/lullgo/lull/internal/chance"
 )
 
@@ -43,7 +44,8 @@ func (p *Plan) Init(b *Breaker, listeners ...func(Change)) {
 	b.luck = chance.Middle
 	b.closedAt = math.MinInt64
 	if own := withoutNil(listeners); len(own) > 0 {
-		b.audience = &audience{listeners: slices.Concat(p.rules.listeners, own)}
+		a := audience.Of(slices.Concat(p.rules.listeners, own))
+		b.audience = &a
 	}
 	b.word.Store(1<<stateBits | uint64(Closed))
 }

@@ -46,7 +46,7 @@ func (b *Breaker) lostProbe(now time.Duration) (at time.Duration, lost bool) {
 
 // doneProbe is Done for a probe.
 func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() uint64) {
-	took := since(t.start, now)
+	took := saturating.Since(t.start, now)
 	if o == Success && b.tooSlow(took) {
 		o = Failure
 	}

@@ -26,7 +26,7 @@ func another(luck uint64) uint64 {
 // before and after that within openMax.
 func (b *Breaker) openTime(at, took time.Duration, luck uint64) time.Duration {
 	r := b.rules
-	d := r.fitted(since(b.downFrom, at), took)
+	d := r.fitted(saturating.Since(b.downFrom, at), took)
 	if r.openFor > 0 {
 		d = r.doubled(b.openings)
 	}
@@ -150,7 +150,7 @@ func (b *Breaker) trip(now time.Duration, gen uint32, v verdict, rnd func() uint
 	luck := chance.Bits(rnd) // a stranger's function: not under the lock
 	b.mu.Lock()
 	if b.word.Load() == closedIn(gen) && !b.forced {
-		recovered := since(b.closedAt, now) >= b.window
+		recovered := saturating.Since(b.closedAt, now) >= b.window
 		if recovered {
 			b.openings = 0
 		}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lullgo/lull/internal/audience"
 )
 
 // A Set is the endpoints of one dependency: it chooses one for each call, learns
@@ -14,7 +16,6 @@ import (
 // be copied.
 type Set struct {
 	rules
-	listeners []func(Change)
 
 	// What every call reads.
 	view atomic.Pointer[view]
@@ -25,23 +26,22 @@ type Set struct {
 	lost atomic.Uint64 // steps that somebody else was quicker to make, since the last sweep
 	_    [48]byte
 
-	mu         sync.Mutex // guards what follows
-	hosts      []*host    // in the order of the latest Update
-	byKey      map[string]*host
-	tick       uint64 // sweeps that were due so far
-	ejected    int    // of hosts
-	total      tally  // of all hosts, those that left included
-	lastID     uint32
-	round      uint64   // counts Updates
-	dirty      bool     // the view is not what it should be
-	stripes    uint32   // how many there are; zero until they were first needed
-	striped    bool     // they are in use
-	salt       uint64   // decides who has which
-	unstripe   uint64   // the first sweep that may end their use
-	table      []sample // scratch for the judging
-	judged     []sample // the same
-	queue      []Change // not yet told
-	delivering bool
+	mu       sync.Mutex // guards what follows
+	hosts    []*host    // in the order of the latest Update
+	byKey    map[string]*host
+	tick     uint64 // sweeps that were due so far
+	ejected  int    // of hosts
+	total    tally  // of all hosts, those that left included
+	lastID   uint32
+	round    uint64   // counts Updates
+	dirty    bool     // the view is not what it should be
+	stripes  uint32   // how many there are; zero until they were first needed
+	striped  bool     // they are in use
+	salt     uint64   // decides who has which
+	unstripe uint64   // the first sweep that may end their use
+	table    []sample // scratch for the judging
+	judged   []sample // the same
+	audience audience.Audience[Change]
 }
 
 // A view is what Pick chooses from. It is never changed.
@@ -63,7 +63,7 @@ func New(c Config, listeners ...func(Change)) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{rules: c.rules(), byKey: map[string]*host{}}
-	s.listeners = slices.DeleteFunc(slices.Clone(listeners), func(l func(Change)) bool { return l == nil })
+	s.audience = audience.Of(slices.DeleteFunc(slices.Clone(listeners), func(l func(Change)) bool { return l == nil }))
 	s.view.Store(new(view))
 	s.next.Store(int64(s.width))
 	return s, nil
@@ -165,12 +165,5 @@ func (s *Set) publish() {
 // unlock publishes what has changed, releases mu and tells the listeners.
 func (s *Set) unlock() {
 	s.publish()
-	turn := len(s.queue) > 0 && !s.delivering
-	if turn {
-		s.delivering = true
-	}
-	s.mu.Unlock()
-	if turn {
-		s.deliver()
-	}
+	s.audience.Unlock(&s.mu)
 }

@@ -97,7 +97,7 @@ func (s *Set) takeBack(h *host, at time.Duration, why Reason) {
 		h.gen.Add(1)
 		s.forget(h)
 	}
-	s.announce(Change{Key: h.key, Kind: Returned, Reason: why, At: at, Ejections: h.times})
+	s.audience.Announce(Change{Key: h.key, Kind: Returned, Reason: why, At: at, Ejections: h.times})
 }
 
 // calm lowers the multiplier of an endpoint that has stayed in. The lock is held.
@@ -127,7 +127,7 @@ func (s *Set) found(h *host, f finding, at time.Duration, random func() uint64) 
 	}
 	if !s.roll(f.reason, random) {
 		c.Kind = Spared
-		s.announce(c)
+		s.audience.Announce(c)
 		h.afresh = !s.unconditional
 		return
 	}
@@ -143,5 +143,5 @@ func (s *Set) found(h *host, f finding, at time.Duration, random func() uint64) 
 		h.gen.Add(1)
 	}
 	c.Kind, c.Until, c.Ejections = Ejected, h.until, h.times
-	s.announce(c)
+	s.audience.Announce(c)
 }
