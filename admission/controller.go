@@ -314,6 +314,7 @@ func (c *Controller) refuse(now time.Duration, t *Ticket, why Reason) {
 	case Full, Waited, Displaced:
 		if t.class == First {
 			c.shed(now)
+			c.knee.missed++
 		}
 	}
 	t.decision = c.advise(now, t.class, why)

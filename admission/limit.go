@@ -30,8 +30,7 @@ import (
 //   - If l does what L does, c may be anything below: L becomes l. So a limit that is ten
 //     times too high is right after four comparisons.
 //   - Comparisons that agree are averaged, and made ever less often. As a judgement that
-//     was too low by chance would last, each is preceded by one with half as many again,
-//     which costs no throughput.
+//     was too low by chance would last, each is preceded by a try of more (below).
 //
 // The formula is that of a gradient controller (limit × RTT without load / RTT, as in
 // Envoy's adaptive concurrency filter and Netflix' concurrency-limits), with two
@@ -43,8 +42,10 @@ import (
 // since that is the same while requests wait (Little's law) and does not take failures
 // that return at once for speed.
 //
-// The comparison is free when there is no overload: while fewer are in flight than the
-// limit allows nothing is learned, nor need it be.
+// Before l is tried, half as many again are (twice as many at first): that costs nobody
+// his place. If it achieves more, or there is not more to do, the limit was in the way and
+// is now larger; a lower one is looked for only under overload. While fewer are in flight
+// than the limit allows nothing is learned, nor need it be.
 //
 // Cost: some 20 ns a request, and 260 bytes.
 const (
@@ -83,6 +84,7 @@ type knee struct {
 	sure        int     // how many did
 	tight       bool    // the last one showed no knee
 	tried       bool    // a larger limit, since the last comparison with half of it
+	found       bool    // a knee, ever
 	again       bool    // compare after the next window
 
 	// How much the times of requests vary.
@@ -92,6 +94,7 @@ type knee struct {
 	skip        int // completions before it begins
 	since, last time.Duration
 	useful, all int
+	missed      int     // first attempts refused for want of room
 	area        float64 // in flight × ns
 
 	before  float64       // X before the comparison, per ns
@@ -117,7 +120,7 @@ func (k *knee) advance(now time.Duration, inFlight int) {
 }
 
 func (k *knee) restart() {
-	k.since, k.useful, k.all, k.area = k.last, 0, 0, 0
+	k.since, k.useful, k.all, k.area, k.missed = k.last, 0, 0, 0, 0
 }
 
 // enter goes on to a phase with so many in flight. Its window begins after a round of
@@ -135,7 +138,10 @@ func (k *knee) length() int {
 		varies = math.Max(0, k.square/(k.mean*k.mean)-1)
 	}
 	current := float64(k.current)
-	n := math.Max(math.Min(fine*varies, mostRounds*current), coarse*varies)
+	n := coarse * varies
+	if k.found { // before that, a wrong limit costs more than a wrong comparison
+		n = math.Max(n, math.Min(fine*varies, mostRounds*current))
+	}
 	n = math.Max(math.Min(n, mostLength), leastRounds*current)
 	return int(math.Ceil(n/current)) * k.current
 }
@@ -181,14 +187,22 @@ func (k *knee) departed(took time.Duration, inFlight int, useful bool) {
 	}
 	full := k.area >= saturated*float64(k.current)*float64(took)
 	rate, mean := float64(k.useful)/float64(took), k.area/float64(k.all)
+	failing, missed := k.useful < k.all*4/5, k.missed > 0
 	k.restart()
 	if !full {
 		// There was not enough to do to learn anything from.
-		k.cruised = 0
-		if k.phase == restored && k.grown {
+		// A limit that has grown beyond the demand may stay: it refuses nobody. Unless
+		// what it lets in fails, and at once.
+		k.cruised, k.tried = 0, k.tried && failing
+		if k.phase == restored && k.grown && failing && rate <= enough*k.low {
 			k.limit = k.lowAt
 		}
-		if k.phase != cruising {
+		if missed && !failing && k.phase == cruising {
+			// There was too much to do now and then, for a limit that is not in the way on
+			// average. It is too low for bursts.
+			k.limit = min(k.limit+max(1, k.limit/4), k.most)
+		}
+		if k.phase != cruising || k.current != k.limit {
 			k.enter(cruising, k.limit)
 		}
 		return
@@ -215,8 +229,13 @@ func (k *knee) departed(took time.Duration, inFlight int, useful bool) {
 func (k *knee) compare(inFlight int) {
 	half := max(k.limit/2, k.least)
 	switch {
-	case k.sure > 0 && !k.tried && k.limit < k.most:
-		k.tried, k.step = true, tryStep
+	case !k.tried && k.limit < k.most:
+		// That costs nobody his place, and if it achieves more, or there is not more to
+		// do, half would have been wrong to try.
+		k.tried = true
+		if k.sure > 0 {
+			k.step = tryStep
+		}
 		k.grow(k.before)
 	case half < k.limit:
 		k.lowAt, k.grown = half, false
@@ -272,6 +291,7 @@ func (k *knee) decide(after float64) {
 		return
 	}
 	k.tight, k.tried = tight, false
+	k.found = k.found || !tight
 	agrees := k.sure > 0 && !apart(c, k.c)
 	if agrees {
 		c = k.c + (c-k.c)/float64(k.sure+1)

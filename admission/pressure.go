@@ -52,13 +52,17 @@ func (c *Controller) bound(pressed bool) time.Duration {
 // first attempt was refused for want of room as recently. (CoDel's rule, RFC 8289, is
 // of the same kind: a queue that drains within the interval is a good one.)
 func (c *Controller) pressed(now time.Duration) bool {
-	p, interval := &c.pressure, c.calm()
-	on := c.queue.len > 0 && now-p.waiting >= interval || p.ever && now-p.shed < interval
-	if on && !p.on {
-		p.since = now
+	on := c.looksPressed(now)
+	if p := &c.pressure; on != p.on {
+		p.on, p.since = on, now
 	}
-	p.on = on
 	return on
+}
+
+// looksPressed is pressed without taking note of it.
+func (c *Controller) looksPressed(now time.Duration) bool {
+	p, interval := &c.pressure, c.calm()
+	return c.queue.len > 0 && now-p.waiting >= interval || p.ever && now-p.shed < interval
 }
 
 func (c *Controller) shed(now time.Duration) {

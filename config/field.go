@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
@@ -27,12 +28,13 @@ type form uint8
 const (
 	plain   form = iota
 	share        // also as a percentage
-	timeout      // also as "none": lull.NoTimeout
+	timeout      // also as "none": lull.NoTimeout, which is negative
 )
 
 // forms are the fields whose form is not plain.
 var forms = map[reflect.Type]map[string]form{
 	reflect.TypeFor[lull.Policy]():      {"AttemptTimeout": timeout, "Deadline": timeout},
+	reflect.TypeFor[admission.Config](): {"MaxWait": timeout, "RetryRatio": share},
 	reflect.TypeFor[budget.Config]():    {"Ratio": share},
 	reflect.TypeFor[breaker.Config]():   {"FailureRate": share, "SlowRate": share, "OpenJitter": share},
 	reflect.TypeFor[hedge.Config]():     {"Percentile": share, "Share": share},

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -30,6 +31,10 @@ services:
     hosts: 3
     workers: 100
     queue: {limit: 10k, order: LIFO, drop_expired: true, retry_after: 2s, dont_retry: true}
+    admission:
+      on: true
+      no_deadlines: true
+      config: {initial: 20, min: 10, max: 2k, max_wait: 1s, pressed_wait: 5ms, max_queue: 50, retry_ratio: 10%}
     time: {kind: exponential, mean: 100ms}
     congestion: 1ms
     cancel_work: true
@@ -49,6 +54,7 @@ services:
     time: {kind: bimodal, mean: 10ms, slow: 2%, slow_mean: 1s}
   - name: cache
     contention: true
+    admission: {on: true, config: {limit: 5, max_wait: none, retry_ratio: -1}}
     time: {kind: histogram, bars: [{up_to: 1ms, weight: 3}, {up_to: 1s, weight: 0.5}]}
 fleets:
   - name: phones
@@ -84,6 +90,9 @@ func TestEverythingIsReadAndWritten(t *testing.T) {
 		{"limit", api.Queue.Limit, 10_000},
 		{"order", api.Queue.Order, sim.LIFO},
 		{"errors", api.Errors, 0.01},
+		{"longest wait", api.Admission.Config.MaxWait, time.Second},
+		{"retry ratio", api.Admission.Config.RetryRatio, 0.1},
+		{"no wait", s.Services[2].Admission.Config.MaxWait, lull.NoTimeout},
 		{"rate", api.Rate.PerSecond, 1500.0},
 		{"latency", api.Calls[0].Network.Latency, sim.Distribution{Mean: time.Millisecond}},
 		{"share", api.Faults[1].Share, 0.05},
@@ -189,6 +198,12 @@ func TestProblemsOfAScenario(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{"services: [{name: api}]\nfleets: [{calls: api, arrivals: {rate: 1}}]\n",
 			`f:1:1: horizon is 0s`},
+		{"horizon: 1m\nservices: [{name: api, admission: {on: true, config: {limit: 5, min: 2, max_wait: none, max_queue: 3, retry_ratio: 20}}}]\nfleets: [{calls: api, arrivals: {rate: 1}}]\n",
+			"f:2:70: services.0.admission.config.min is 2\n" +
+				"f:2:100: services.0.admission.config.max_queue is 3\n" +
+				`f:2:116: services.0.admission.config.retry_ratio is 20; did you mean 20%?`},
+		{"horizon: 1m\nservices: [{name: api, admission: true}]\nfleets: [{calls: api, arrivals: {rate: 1}}]\n",
+			`f:2:35: services.0.admission is "true"`},
 		{"horizon: 1m\nservices: [{name: api, errors: 20}]\nfleets: [{calls: api, arrivals: {rate: 1}}]\n",
 			`f:2:32: services.0.errors is 20; did you mean 20%?`},
 		{"horizon: 1m\nservices: [{name: api}]\nfleets: [{calls: apo, arrivals: {rate: 1}}]\n",

@@ -21,3 +21,22 @@ func BenchmarkMetastable(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
 	b.ReportMetric(0, "ns/op")
 }
+
+// Events of three times the capacity before admission control, most of which are
+// refusals.
+func BenchmarkAdmission(b *testing.B) {
+	s := overloaded(true)
+	c := naive(4, 100*millisecond)
+	b.ReportAllocs()
+	var events int64
+	for i := range b.N {
+		r, err := Run(b.Context(), s, c, Options{Seed: uint64(i)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		events += r.Totals.Events
+	}
+	b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
+	b.ReportMetric(0, "ns/op")
+}

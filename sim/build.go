@@ -106,7 +106,10 @@ func (b *builder) service(i uint32, def *Service) *service {
 		}
 	}
 	s.lucky = len(s.hosts) > 1 || def.Errors > 0 || def.Time.Kind != Fixed
-	s.plain = def.Workers == 0 && def.Congestion == 0 && len(def.Calls) == 0 && !def.Contention
+	s.plain = def.Workers == 0 && def.Congestion == 0 && len(def.Calls) == 0 && !def.Contention && !def.Admission.On
+	if def.Admission.On {
+		b.gates(s)
+	}
 	for f := range def.Faults {
 		fault := &def.Faults[f]
 		s.lucky = s.lucky || fault.share() < 1
@@ -131,6 +134,16 @@ func (b *builder) service(i uint32, def *Service) *service {
 		s.burst = max(duration(float64(s.interval)*burst), s.interval)
 	}
 	return s
+}
+
+// gates puts admission control before each host of s.
+func (b *builder) gates(s *service) {
+	for h := range s.hosts {
+		s.hosts[h].gate = b.w.newGate(s)
+	}
+	for len(b.w.told) < mostTold {
+		b.w.told = append(b.w.told, b.verdict(503, time.Duration(len(b.w.told)+1)*time.Second, false))
+	}
 }
 
 func (b *builder) fleet(i int, f *Fleet) {

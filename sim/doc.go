@@ -14,17 +14,19 @@
 // rate limit, services that they call themselves, faults) and fleets that call
 // them (processes, arrivals, patience, users who come back, a network). A service
 // goes on working for callers that have gone, as servers do; that is what makes an
-// overloaded one stay overloaded. A [Contender] is a policy. [Compare] flies
-// several through the same arrivals, with several seeds.
+// overloaded one stay overloaded. What may stand before it is package admission
+// itself. A [Contender] is a policy. [Compare] flies several through the same
+// arrivals, with several seeds.
 //
 // # What it leaves out
 //
 // Connections and their pools, the cost of refusing (a refusal is free and at
 // once, unless a service says otherwise), garbage collection, threads, and
 // everything that clients have in common beside the service: two calls meet only
-// in its queue, its rate limit and its workers. A queue is one queue; load
-// balancing is a host chosen by chance. Fleets do not scale up when a breaker
-// opens. The figures compare policies; they do not predict a given service.
+// in its admission control, its queue, its rate limit and its workers. A queue is
+// one queue; load balancing is a host chosen by chance. Fleets do not scale up when
+// a breaker opens. The figures compare policies; they do not predict a given
+// service.
 //
 // # The same seed, the same result
 //

@@ -62,7 +62,8 @@ type flight struct {
 	reloads           uint8  // how often the user has come back
 	slot              uint8  // of an attempt of a hedged call, whose flight is parent: from 1
 	above             uint16 // Hop.OneLayer: retries of the request that the call is made for
-	_                 [4]byte
+	beside            bool   // with a slot: another attempt was under way when this one began
+	_                 [3]byte
 }
 
 // place is a call's place in line for room under a concurrency limit.
@@ -229,8 +230,11 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	}
 	k, j := w.jobs.take()
 	gen := j.gen
-	*j = job{gen: gen, flight: i, flightGen: f.gen, op: f.op, call: f.key, origin: o.index, key: src.Uint64(), until: until, home: home, service: o.target.index, attempt: uint16(n)}
+	*j = job{gen: gen, flight: i, flightGen: f.gen, op: f.op, call: f.key, origin: o.index, key: src.Uint64(), until: until, home: home, service: uint16(o.target.index), attempt: uint16(n)}
 	f.job = k
+	if o.target.def.Admission.On {
+		j.introduce(f, o)
+	}
 	if there > 0 {
 		w.timer(i, f, until)
 		w.at(w.now+there, reach, gen, k)

@@ -26,7 +26,7 @@ func (w *world) race(i uint32, f *flight) {
 	w.contests[i] = c
 	r := &racer{}
 	w.appoint(i, f, c.call.First(w.now, &r.Racer))
-	w.sendRacer(i, f, c, r)
+	w.sendRacer(i, f, c, r, false)
 }
 
 // appoint has another attempt asked for after the wait, and not when it was to be
@@ -40,11 +40,12 @@ func (w *world) appoint(i uint32, f *flight, wait time.Duration) {
 
 // sendRacer sends r, the latest attempt of the call f. It comes last in whatever is
 // done about a call: the answer may come at once.
-func (w *world) sendRacer(i uint32, f *flight, c *contest, r *racer) {
+func (w *world) sendRacer(i uint32, f *flight, c *contest, r *racer, beside bool) {
 	c.racers = append(c.racers, r)
 	k, g := w.flights.take()
 	g.origin, g.key, g.op, g.process = f.origin, f.key, f.op, f.process
 	g.parent, g.slot = i, uint8(len(c.racers))
+	g.above, g.beside = f.above, beside
 	r.flight, r.flies = k, true
 	n := f.call.Attempts()
 	w.sendNth(k, g, n, w.until(f))
@@ -71,7 +72,7 @@ func (w *world) another(i uint32, f *flight, c *contest) {
 	if beside {
 		w.rec.hedge(w.now)
 	}
-	w.sendRacer(i, f, c, r)
+	w.sendRacer(i, f, c, r, beside)
 }
 
 func (c *contest) flying() (n int) {

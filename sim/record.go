@@ -61,6 +61,7 @@ const (
 	turnedThrottled
 	turnedError
 	turnedExpired
+	turnedShed
 )
 
 func newRecorder(s *Scenario) *recorder {
@@ -214,6 +215,8 @@ func (r *recorder) turnedAway(now time.Duration, why turnedAway) {
 		r.t.Errors += n
 	case turnedExpired:
 		r.t.Dropped += n
+	case turnedShed:
+		r.t.Shed += n
 	}
 }
 

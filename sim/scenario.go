@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/lullgo/lull/admission"
+)
 
 // A Scenario is a world without its clients' policies: who calls whom, how often,
 // what the services can do, and what goes wrong when. It is plain data, the same
@@ -112,6 +116,8 @@ type Service struct {
 	// so no queue.
 	Workers int
 	Queue   Queue
+	// Admission stands before all of that, on each host.
+	Admission Admission
 	// Time is how long the work takes.
 	Time Distribution
 	// Congestion is how much longer the work of an attempt takes for each attempt
@@ -153,6 +159,23 @@ type Queue struct {
 	RetryAfter time.Duration
 	// DontRetry: a refusal says "overloaded; don't retry".
 	DontRetry bool
+}
+
+// Admission is admission control: a Controller of package admission on each host, the
+// one that ships, which decides what the host works on. Behind it are the workers and
+// their queue, and what fails (Errors, faults); before it the Rate. It is told which
+// attempt of its call each one is, with Hop.OneLayer also of what call it is made for,
+// and whether it is a hedge.
+//
+// Those that it refuses are told by a 503 when to come back, in whole seconds as
+// Retry-After has it, or not to. Callers that have gone leave its queue where the service
+// has CancelWork; anywhere, the work that was done for them counts as failed. After a crash
+// it has learned nothing yet.
+type Admission struct {
+	On bool
+	// NoDeadlines: callers do not send along when they give up.
+	NoDeadlines bool
+	Config      admission.Config
 }
 
 // Rate is a token bucket before the queue. A refusal is throttling (429).

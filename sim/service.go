@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
@@ -36,6 +37,9 @@ type host struct {
 	busy    int
 	queue   line
 	filling bool // workers are being put to work, further up the stack
+
+	gate  *admission.Controller // nil: everybody comes in
+	stand int                   // how many wait there
 }
 
 // line is the jobs that wait at a host. Those that were cancelled meanwhile leave
@@ -53,13 +57,15 @@ type job struct {
 	gen       uint32 // goes up when the place is given back
 	flight    uint32
 	flightGen uint32
-	service   uint32
 	host      uint32
+	visitor   uint32 // at the gate: its place in world.visitors, from 1; 0: none
+	service   uint16
 	origin    uint16
 	verdict   uint16
-	attempt   uint16
+	attempt   uint16 // from 1; with those of the request that it is made for, if it is said
 	hop       uint16 // how many of the service's own calls are made
 	state     jobState
+	hedge     bool // began beside another attempt
 	key       uint64
 	op, call  uint64        // as flight.op and flight.key
 	until     time.Duration // the attempt's deadline
@@ -75,6 +81,8 @@ const (
 	inService
 	answering
 	cancelled // in the queue, and to be dropped when its turn comes
+	standing  // at the gate
+	failing   // let in, and it will be told so at once but for Service.ErrorTime
 )
 
 // gone tells whether the caller of j waits no longer.
@@ -87,6 +95,19 @@ func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) 
 	if x.down {
 		return verdictRefused, now
 	}
+	if x.errors >= 0 || s.def.Errors > 0 {
+		if verdict, at := s.fail(w, x, now, src); verdict != verdictOK {
+			return verdict, at
+		}
+	}
+	if s.interval > 0 && s.limited(w, now) {
+		return s.throttled, now
+	}
+	return verdictOK, now
+}
+
+// fail is the part of admit that fails some attempts.
+func (s *service) fail(w *world, x *stretch, now time.Duration, src *draw.Source) (int, time.Duration) {
 	if x.errors >= 0 {
 		if f := &s.def.Faults[x.errors]; f.share() >= 1 || draw.Unit(src.Uint64()) < f.share() {
 			w.rec.turnedAway(now, turnedError)
@@ -101,14 +122,17 @@ func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) 
 		w.rec.turnedAway(now, turnedError)
 		return verdictError, saturating.Add(now, s.def.ErrorTime)
 	}
-	if s.interval > 0 {
-		if s.refilled = max(s.refilled, now); s.refilled-now > s.burst-s.interval {
-			w.rec.turnedAway(now, turnedThrottled)
-			return s.throttled, now
-		}
-		s.refilled += s.interval
-	}
 	return verdictOK, now
+}
+
+// limited is the part of admit that refuses what comes too fast.
+func (s *service) limited(w *world, now time.Duration) bool {
+	if s.refilled = max(s.refilled, now); s.refilled-now > s.burst-s.interval {
+		w.rec.turnedAway(now, turnedThrottled)
+		return true
+	}
+	s.refilled += s.interval
+	return false
 }
 
 // serve is the whole of what a plain service does with an attempt that reaches it
@@ -145,11 +169,22 @@ func (w *world) reach(i uint32, j *job) (answer time.Duration) {
 		j.host = uint32(src.Below(uint64(len(s.hosts))))
 	}
 	h := &s.hosts[j.host]
+	if h.gate != nil {
+		j.key = src.Uint64()
+		return w.knock(i, j)
+	}
 	verdict, at := s.admit(w, h, w.now, &src)
 	j.key = src.Uint64()
 	if verdict != verdictOK {
 		return w.respond(i, j, verdict, at)
 	}
+	return w.enter(i, j)
+}
+
+// enter is reach behind all that turns attempts away but a full queue.
+func (w *world) enter(i uint32, j *job) (answer time.Duration) {
+	s := w.services[j.service]
+	h := &s.hosts[j.host]
 	if s.def.Contention {
 		j.version, j.state = s.version, inService
 		o := w.origins[j.origin]
@@ -198,6 +233,9 @@ func (w *world) sweep(h *host) {
 // respond sends the answer to j at the given time.
 func (w *world) respond(i uint32, j *job, verdict int, at time.Duration) time.Duration {
 	j.verdict, j.state = uint16(verdict), answering
+	if j.visitor != 0 {
+		w.depart(j, w.came(j, verdict))
+	}
 	switch arrives := saturating.Add(at, j.home); {
 	case arrives == never: // lost
 		w.drop(i, j)
@@ -368,11 +406,19 @@ func (w *world) cancel(f *flight) {
 		return
 	}
 	switch j.state {
+	case standing:
+		w.leave(j)
+		w.drop(f.job, j)
+	case failing:
+		w.depart(j, admission.Failed)
+		w.drop(f.job, j)
 	case queued:
 		j.state = cancelled
 		s.hosts[j.host].queue.cancelled++
+		w.depart(j, admission.Failed)
 	case inService:
 		h := j.host
+		w.depart(j, admission.Failed)
 		w.drop(f.job, j)
 		if !s.def.Contention { // which has no workers
 			w.free(s, h)
@@ -397,11 +443,12 @@ func (s *service) crash(w *world, i int) {
 	var lost []uint32
 	for k := range w.jobs.used {
 		j := w.jobs.at(k)
-		if j.service != s.index || int(j.host) != i {
+		if uint32(j.service) != s.index || int(j.host) != i {
 			continue
 		}
 		switch j.state {
-		case queued, inService:
+		case queued, inService, standing, failing:
+			w.forget(j)
 			j.gen++ // what was to become of it does not
 			j.state = answering
 			lost = append(lost, k)
@@ -409,7 +456,10 @@ func (s *service) crash(w *world, i int) {
 			w.drop(k, j)
 		}
 	}
-	h.queue, h.busy = line{}, 0
+	h.queue, h.busy, h.stand = line{}, 0, 0
+	if h.gate != nil {
+		h.gate = w.newGate(s)
+	}
 	for _, k := range lost {
 		w.respond(k, w.jobs.at(k), verdictReset, w.now)
 	}

@@ -55,6 +55,7 @@ func (s Scenario) Cost(c Contender) Cost {
 		perFlight  = 144
 		perPoint   = 200 // of the series
 		perLoad    = 24  // of those of a service
+		perGate    = 1 << 10
 		perEvent   = 200 * time.Nanosecond
 		setUp      = 20 * time.Nanosecond // of a process
 		base       = 4 << 20
@@ -93,6 +94,11 @@ func (s Scenario) Cost(c Contender) Cost {
 		memory += n*perProcess + inFlight*perFlight + remembering*perState
 		processes += n
 	}
+	for i := range s.Services {
+		if s.Services[i].Admission.On {
+			memory += perGate * float64(max(s.Services[i].Hosts, 1))
+		}
+	}
 	points := float64(s.Horizon)/float64(max(s.step(), 1)) + float64(s.Horizon)/float64(max(s.window(), 1))
 	memory += points * (perPoint + perLoad*float64(len(s.Services)))
 	cost := Cost{Events: int64(min(events, 1e18)), Memory: int64(min(memory, 1e18))}
@@ -105,7 +111,7 @@ func (s Scenario) Cost(c Contender) Cost {
 func (s *Scenario) lasts(f *Fleet, c Contender) time.Duration {
 	for i := range s.Services {
 		d := &s.Services[i]
-		waits := d.Workers > 0 || d.Congestion > 0 || len(d.Calls) > 0 || f.Network.Loss > 0 || f.Network.LossBack > 0
+		waits := d.Workers > 0 || d.Congestion > 0 || len(d.Calls) > 0 || d.Admission.On || f.Network.Loss > 0 || f.Network.LossBack > 0
 		for k := range d.Faults {
 			waits = waits || d.Faults[k].Kind != Errors
 		}
@@ -138,6 +144,9 @@ func (s *Scenario) perAttempt() map[string]float64 {
 			n := 1.0
 			if d.Workers > 0 {
 				n = 2
+			}
+			if d.Admission.On {
+				n += 2
 			}
 			for h := range d.Calls {
 				n += of(d.Calls[h].Service)

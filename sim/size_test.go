@@ -38,6 +38,8 @@ func TestCost(t *testing.T) {
 		"a stall without end":         {endless, 4},
 		"three layers":                {deep, 2},
 		"a closed loop":               {closed, 3},
+		"admission control":           {overloaded(true), 4},
+		"what it keeps out":           {overloaded(false), 4},
 	} {
 		p := retrying(c.attempts, 100*millisecond)
 		cost, real := c.s.Cost(Contender{Policy: p}), play(t, c.s, p).Totals.Events
@@ -49,6 +51,11 @@ func TestCost(t *testing.T) {
 	s := Scenario{Horizon: time.Hour, Step: 10 * millisecond, Window: 10 * millisecond, Services: make([]Service, 1000)}
 	if m := s.Cost(Contender{}).Memory; m < 1e9 {
 		t.Errorf("expected %d bytes", m)
+	}
+	gates := overloaded(true)
+	gates.Services[0].Hosts = 1 << 20
+	if m := gates.Cost(Contender{}).Memory; m < 1e9 {
+		t.Errorf("expected %d bytes for a million gates", m)
 	}
 	// An estimate is made of what does not validate, too.
 	s = layers("", "")

@@ -103,6 +103,7 @@ func (s *Service) validate(in Scenario, names *services) error {
 	l.Check(s.Workers > 0 || s.Queue.Limit == 0, "Queue.Limit", s.Queue.Limit, "zero for a service without a number of workers")
 	l.Check(int(s.Queue.Order) < len(orders), "Queue.Order", s.Queue.Order, "fifo or lifo")
 	span(&l, "Queue.RetryAfter", s.Queue.RetryAfter)
+	l.In("Admission.Config", s.Admission.Config.Validate())
 	l.In("Time", s.Time.validate())
 	l.Check(s.Congestion >= 0 && s.Congestion <= time.Hour, "Congestion", s.Congestion, "0 to 1h")
 	share(&l, "Errors", s.Errors)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -42,17 +43,21 @@ var wrong = map[string][]any{
 	"Services.Contention":        {true}, // with workers
 	"Services.Congestion":        {-second, time.Hour + 1},
 	"Services.Queue.DropExpired": nil, "Services.Queue.DontRetry": nil,
-	"Services.Rate.Burst":       {-1},
-	"Services.Calls.Service":    {"", "nobody", "api"},
-	"Services.Calls.Deadline":   nil,
-	"Services.Calls.OneLayer":   nil,
-	"Services.Calls.Policy":     nil, // looked up in a run
-	"Services.Faults.At":        {-second, time.Minute + 1},
-	"Services.Faults.For":       {time.Duration(0), -second},
-	"Services.Faults.Every":     {-second, time.Duration(1), second - 1},
-	"Services.Faults.Hosts":     {-1, 2},
-	"Services.Faults.Cold":      {-1.0, 0.5, math.NaN(), math.Inf(1), 2e6},
-	"Services.Faults.DontRetry": nil,
+	"Services.Admission.On": nil, "Services.Admission.NoDeadlines": nil,
+	"Services.Admission.Config.MaxWait":     nil, // negative: nobody waits
+	"Services.Admission.Config.PressedWait": {-second},
+	"Services.Admission.Config.RetryRatio":  {math.NaN(), math.Inf(1), 11.0},
+	"Services.Rate.Burst":                   {-1},
+	"Services.Calls.Service":                {"", "nobody", "api"},
+	"Services.Calls.Deadline":               nil,
+	"Services.Calls.OneLayer":               nil,
+	"Services.Calls.Policy":                 nil, // looked up in a run
+	"Services.Faults.At":                    {-second, time.Minute + 1},
+	"Services.Faults.For":                   {time.Duration(0), -second},
+	"Services.Faults.Every":                 {-second, time.Duration(1), second - 1},
+	"Services.Faults.Hosts":                 {-1, 2},
+	"Services.Faults.Cold":                  {-1.0, 0.5, math.NaN(), math.Inf(1), 2e6},
+	"Services.Faults.DontRetry":             nil,
 
 	"Fleets.Name": nil, "Fleets.NotIdempotent": nil, "Fleets.Policy": nil,
 	"Fleets.Calls":               {"", "nobody"},
@@ -161,6 +166,10 @@ func TestValidateTogether(t *testing.T) {
 		{func(s *Scenario) { s.Fleets[0].Arrivals.Kind, s.Fleets[0].Arrivals.Rate = AtOnce, 0 }, "Fleets[0].Arrivals.Ramp"},
 		{func(s *Scenario) { s.Services[0].Calls, s.Services = nil, s.Services[:1] }, ""},
 		{func(s *Scenario) { s.Services[1].Queue.Limit = 1 }, "Services[1].Queue.Limit"},
+		{func(s *Scenario) { s.Services[1].Admission.Config.MaxWait = -1 }, ""},
+		{func(s *Scenario) {
+			s.Services[1].Admission = Admission{On: true, Config: admission.Config{MaxWait: second, PressedWait: second + 1}}
+		}, "Services[1].Admission.Config.PressedWait"},
 		{func(s *Scenario) { s.Services[1].Calls = []Hop{{Service: "api"}} }, "Services[0].Calls"},
 		{func(s *Scenario) { s.Services[1].Calls = []Hop{{Service: "b"}} }, "Services[0].Calls"},
 		{func(s *Scenario) { s.Services[1].Time = Distribution{Kind: LogNormal} }, "Services[1].Time.Mean"},

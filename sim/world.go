@@ -27,6 +27,7 @@ type world struct {
 	services []*service
 	flights  slab[flight]
 	jobs     slab[job]
+	visitors slab[visitor]
 	waiting  map[uint32]*place   // calls in line for room under a concurrency limit
 	contests map[uint32]*contest // calls in flight whose attempts may run beside one another
 	carried  map[uint64]int      // how often an operation was carried out
@@ -41,6 +42,10 @@ type world struct {
 	// it was asked.
 	key, asked uint64
 	random     func() uint64
+
+	// That which is handed to admission control, in the same way.
+	gateKey, gateAsked uint64
+	told               []int // the verdict of a refusal that says to come back after 1 s, 2 s, ...
 }
 
 // The kinds of events. What they are about, a place in a slab or an index, stands
@@ -57,6 +62,9 @@ const (
 	done            // job: the work is done
 	write           // job: the second half of an attempt on a contended service
 	back            // job: the response reaches the caller
+	settled         // job: the gate has made up its mind
+	overdue         // job: it has stood at the gate for long enough
+	failed          // job: it is told job.verdict
 	turn            // service, host: a fault begins or ends
 	tick            // a step of the time series ends
 )
@@ -221,7 +229,7 @@ func (w *world) handle(d uint64) bool {
 		return w.rec.goOn(w.now)
 	case turn:
 		w.services[i].turn(w, int(gen))
-	case reach, done, write, back:
+	case reach, done, write, back, settled, overdue, failed:
 		j := w.jobs.at(i)
 		if j.gen&genMask != gen {
 			return true
@@ -235,6 +243,12 @@ func (w *world) handle(d uint64) bool {
 			w.write(i, j)
 		case back:
 			w.reply(i, j)
+		case settled:
+			w.settle(i, j)
+		case overdue:
+			w.overdue(i, j)
+		case failed:
+			w.respond(i, j, int(j.verdict), w.now)
 		}
 	default:
 		f := w.flights.at(i)
@@ -250,7 +264,7 @@ func (w *world) tick() {
 	var queued, busy int
 	for _, s := range w.services {
 		for h := range s.hosts {
-			queued += s.hosts[h].queue.len()
+			queued += s.hosts[h].queue.len() + s.hosts[h].stand
 			busy += s.hosts[h].busy
 		}
 	}

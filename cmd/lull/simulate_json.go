@@ -130,6 +130,7 @@ type jsonTotals struct {
 	Throttled        int64            `json:"throttled"`
 	Errors           int64            `json:"errors"`
 	Dropped          int64            `json:"dropped"`
+	Shed             int64            `json:"shed,omitempty"`
 	Effects          int64            `json:"effects"`
 	Duplicates       int64            `json:"duplicates"`
 	Reloads          int64            `json:"reloads"`
@@ -224,7 +225,7 @@ func jsonResult(r sim.Result) jsonSeed {
 		Totals: jsonTotals{
 			Calls: t.Calls, Succeeded: t.Succeeded, Refused: t.Refused, Unfinished: t.Unfinished, Reasons: reasons,
 			Attempts: t.Attempts, Retries: t.Retries, AttemptsTimedOut: t.AttemptsTimedOut, AttemptsFailed: t.AttemptsFailed,
-			Wasted: t.Wasted, QueueFull: t.QueueFull, Throttled: t.Throttled, Errors: t.Errors, Dropped: t.Dropped,
+			Wasted: t.Wasted, QueueFull: t.QueueFull, Throttled: t.Throttled, Errors: t.Errors, Dropped: t.Dropped, Shed: t.Shed,
 			Effects: t.Effects, Duplicates: t.Duplicates, Reloads: t.Reloads, Amplification: figure(t.Amplification),
 			PeakRate: figure(t.PeakRate), PeakAt: figure(t.PeakAt.Seconds()), NormalRate: figure(t.NormalRate),
 			PeakOverNormal: figure(t.PeakOverNormal), WorstMinute: figure(t.WorstMinute), Last: figure(t.Last.Seconds()),

@@ -193,6 +193,7 @@ func serviceInWords(s sim.Service) string {
 	say.add(true, "%s an attempt", distributionInWords(s.Time))
 	say.add(s.Congestion > 0, "and %s more for each attempt in hand", inWords(s.Congestion))
 	say.add(s.Workers > 0, "%s", queueInWords(s.Queue))
+	say.add(s.Admission.On, "%s", admissionInWords(s.Admission))
 	say.add(s.CancelWork, "work for a caller that has gone is stopped")
 	say.add(s.Errors > 0, "%s of attempts fail at all times", share(s.Errors))
 	say.add(s.Rate.PerSecond > 0, "no more than %s attempts a second%s", grouped(s.Rate.PerSecond), hintInWords(s.Rate.RetryAfter, false))
@@ -213,6 +214,28 @@ func queueInWords(q sim.Queue) string {
 		text += ", which drops whose caller has gone"
 	}
 	return text + hintInWords(q.RetryAfter, q.DontRetry)
+}
+
+func admissionInWords(a sim.Admission) string {
+	c := a.Config
+	text := "before that admission control, which finds out how many attempts at a time are enough"
+	switch {
+	case c.Limit > 0:
+		text = fmt.Sprintf("before that admission control of %s at a time", each(c.Limit, "one attempt", "attempts"))
+	case c.Min > 0 && c.Max > 0:
+		text += fmt.Sprintf(", from %s to %s", grouped(float64(c.Min)), grouped(float64(c.Max)))
+	case c.Min > 0:
+		text += fmt.Sprintf(", at least %s", grouped(float64(c.Min)))
+	case c.Max > 0:
+		text += fmt.Sprintf(", at most %s", grouped(float64(c.Max)))
+	}
+	say := parts{text}
+	say.add(c.MaxWait < 0, "nobody waits for it")
+	say.add(c.MaxWait > 0, "others wait for up to %s", inWords(c.MaxWait))
+	say.add(c.RetryRatio < 0, "any number of retries may come in")
+	say.add(c.RetryRatio > 0, "of retries no more than %s of the first attempts", share(c.RetryRatio))
+	say.add(a.NoDeadlines, "callers do not say when they give up")
+	return strings.Join(say, ", ")
 }
 
 // hintInWords is what a refusal says, "" if it says nothing.

@@ -101,6 +101,7 @@ var totals = []struct {
 	{"Queue full", "attempts that services turned away", func(r sim.Result) float64 { return float64(r.Totals.QueueFull) }, whole},
 	{"Throttled", "attempts refused by a rate limit", func(r sim.Result) float64 { return float64(r.Totals.Throttled) }, whole},
 	{"Errors", "attempts failed by a fault", func(r sim.Result) float64 { return float64(r.Totals.Errors) }, whole},
+	{"Shed", "attempts refused by admission control", func(r sim.Result) float64 { return float64(r.Totals.Shed) }, whole},
 	{"Dropped", "attempts dropped because their caller had gone", func(r sim.Result) float64 { return float64(r.Totals.Dropped) }, whole},
 	{"Effects", "operations carried out", func(r sim.Result) float64 { return float64(r.Totals.Effects) }, whole},
 	{"Duplicates", "effects that repeat one carried out before", func(r sim.Result) float64 { return float64(r.Totals.Duplicates) }, whole},
