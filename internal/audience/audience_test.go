@@ -70,8 +70,7 @@ func TestAPanicKeepsNothingFromOthers(t *testing.T) {
 func TestOneAtATime(t *testing.T) {
 	var mu, one sync.Mutex
 	next, want := 0, 0
-	var a Audience[int]
-	a = Of([]func(int){func(n int) {
+	a := Of([]func(int){func(n int) {
 		if !one.TryLock() {
 			t.Error("two at once")
 			return
