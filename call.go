@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
@@ -76,9 +77,10 @@ type Call struct {
 	permit   bool // a place under the concurrency limit is held
 	ended    bool // for reason
 
-	receipt budget.Receipt
-	token   breaker.Token
-	pass    pass
+	receipt   budget.Receipt
+	token     breaker.Token
+	pass      pass
+	elsewhere int16 // of attempts: those that were made before Resume
 }
 
 // pass is what the dependency's throttle has yet to be told of.
@@ -147,7 +149,7 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Succeeded, anyTime
 	c.said, c.paid, c.permit, c.ended = saidNothing, false, false, false
 	if !d.plan.empty { // or they are never looked at
-		c.receipt, c.token, c.pass = 0, breaker.Token{}, noPass
+		c.receipt, c.token, c.pass, c.elsewhere = 0, breaker.Token{}, noPass, 0
 	}
 	switch {
 	case spec.NotReplayable:
@@ -191,7 +193,7 @@ func (c *Call) refuse(why Reason) Reason {
 // Dependency is what the call was started on; nil before.
 func (c *Call) Dependency() *Dependency { return c.d }
 
-// Attempts is the number of attempts begun so far.
+// Attempts is the number of attempts begun so far, with those that Resume was told of.
 func (c *Call) Attempts() int { return int(c.attempts) }
 
 // Deadline is when the call ends at the latest, on the driver's clock; the
@@ -258,7 +260,7 @@ func (c *Call) late(now time.Duration) Reason {
 	switch {
 	case now >= c.deadline:
 		return DeadlineReached
-	case c.attempts > 0 && !c.closed(now):
+	case c.attempts > 0 && !c.closed(now) && c.attempts > c.elsewhere:
 		return CircuitOpen
 	}
 	return Succeeded
@@ -488,6 +490,9 @@ func (c *Call) answeredSince(began time.Duration) bool {
 func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() uint64) (wait, ceiling time.Duration) {
 	p := c.d.plan
 	if v.After <= 0 {
+		if c.wait == 0 && retry > 1 && p.policy.Backoff.Jitter == backoff.Decorrelated {
+			c.recall(v, random)
+		}
 		switch {
 		case v.Kind == KindThrottled:
 			wait, ceiling = p.throttled.Draw(retry, c.wait, random)
@@ -638,10 +643,10 @@ func (c *Call) succeed(now time.Duration) {
 // so is well, and to be called less often is what the throttle is for.
 func (c *Call) outcome(r Reason) breaker.Outcome {
 	switch {
-	case r == CallerCanceled || c.attempts == 0:
-		return breaker.Neutral
 	case r == Succeeded:
 		return breaker.Success
+	case r == CallerCanceled || c.attempts == 0 || c.attempts == c.elsewhere:
+		return breaker.Neutral
 	case r == FailedPermanent && c.said == saidAnswer:
 		return breaker.Success
 	case r == FailedPermanent, c.said == saidSlowDown:

@@ -20,8 +20,8 @@ const (
 // verdict is what d makes of an error of the operation: its marks first, then
 // the classifier.
 func (d *Dependency) verdict(err error) Verdict {
-	if m, ok := errors.AsType[*marked](err); ok {
-		return m.verdict
+	if v, ok := Marked(err); ok {
+		return v
 	}
 	return d.plan.classify(err)
 }
@@ -32,8 +32,8 @@ func (d *Dependency) verdict(err error) Verdict {
 // An [*Error] of another dependency is final: the layer that knows that
 // dependency has retried already.
 func Classify(err error) Verdict {
-	if m, ok := errors.AsType[*marked](err); ok {
-		return m.verdict
+	if v, ok := Marked(err); ok {
+		return v
 	}
 	if _, ok := errors.AsType[*Error](err); ok {
 		return Verdict{Kind: KindPermanent, Code: CodeRetriedBelow}

@@ -86,7 +86,12 @@ func FuzzCall(f *testing.F) {
 		luck := func() uint64 { return uint64(in.int64()) }
 		for len(in) > 0 {
 			now := in.duration()
-			c, step := d.Start(now, lull.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0})
+			spec := lull.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0}
+			c, step := d.Start(now, spec)
+			if !step.Done && in.byte()%4 == 0 {
+				c.Abandon(now)
+				c, step = d.Resume(now, spec, int(in.int64()))
+			}
 			if step.Done {
 				continue
 			}

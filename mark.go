@@ -58,3 +58,13 @@ func mark(err error, change func(*Verdict)) error {
 	change(&m.verdict)
 	return m
 }
+
+// Marked is the verdict that the marks of err add up to (Transient, Permanent,
+// RetryAfter, NeverSent); ok is false if it has none, and a classifier has to say.
+func Marked(err error) (v Verdict, ok bool) {
+	m, ok := errors.AsType[*marked](err)
+	if !ok {
+		return Verdict{}, false
+	}
+	return m.verdict, true
+}

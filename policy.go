@@ -191,8 +191,7 @@ func (p Policy) WorstCase() time.Duration {
 	var sum time.Duration
 	for n := 1; n <= p.allowed() && sum < bound; n++ {
 		if n > 1 {
-			longest := max(p.Backoff.Max(n-1), throttled.Max(n-1), saturating.Add(p.HintLimit, hintSpread(p.HintLimit, throttled.Max(n-1))))
-			sum = saturating.Add(sum, longest)
+			sum = saturating.Add(sum, p.longestWait(n-1, throttled))
 		}
 		sum = saturating.Add(sum, saturating.Add(forRoom, p.AttemptTimeout))
 	}

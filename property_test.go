@@ -40,6 +40,7 @@ type caller struct {
 	deadline time.Duration
 	waiter   *bulkhead.Waiter
 	verdict  lull.Verdict // of the last attempt
+	made     int // attempts that were made elsewhere
 	attempts int
 	waitEnds time.Duration
 	ended    bool
@@ -116,13 +117,20 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 }
 
 func (w *world) arrive() {
-	w.calls++
 	c := &caller{spec: lull.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}}
 	if w.r.IntN(3) == 0 {
 		c.spec.Deadline = w.now + time.Duration(w.r.Int64N(int64(time.Second)))
 	}
 	c.deadline = math.MaxInt64
-	if limit := w.policy.WithDefaults().Deadline; limit > 0 {
+	resumed := w.r.IntN(4) == 0
+	if resumed {
+		c.made = w.r.IntN(w.policy.MaxAttempts())
+		c.attempts = c.made
+	}
+	if c.made == 0 {
+		w.calls++
+	}
+	if limit := w.policy.WithDefaults().Deadline; limit > 0 && !resumed {
 		c.deadline = w.now + limit
 	}
 	if c.spec.Deadline > 0 {
@@ -130,7 +138,11 @@ func (w *world) arrive() {
 	}
 	wasOpen := w.d.Breaker() != nil && w.d.Breaker().State(w.now) == breaker.Open
 	var step lull.Step
-	c.call, step = w.d.Start(w.now, c.spec)
+	if resumed {
+		c.call, step = w.d.Resume(w.now, c.spec, c.made)
+	} else {
+		c.call, step = w.d.Start(w.now, c.spec)
+	}
 	if step.Done {
 		w.refused++
 		if step.Reason != lull.CircuitOpen && step.Reason != lull.DeadlineReached {
@@ -211,7 +223,7 @@ func (w *world) run(c *caller) {
 	if got := c.call.Attempts(); got != c.attempts {
 		w.fatalf("the engine counts %d attempts, the world %d", got, c.attempts)
 	}
-	if c.attempts > 1 {
+	if c.attempts > c.made+1 {
 		w.retries++
 		switch {
 		case c.attempts > max(w.policy.WithDefaults().Attempts, 1):

@@ -139,7 +139,7 @@ func (c Config) rules() rules {
 		fallEvery:   cmp.Or(c.FallEvery, DefaultFallEvery),
 		probeEvery:  c.ProbeEvery,
 	}
-	r.slot = r.window / slots
+	r.slot = max(r.window/slots, 1) // LongestWait is asked of what is not valid too
 	recent := cmp.Or(c.Recent, r.window/recentPart)
 	r.recent = min(slots, int((recent-1)/r.slot)+1)
 	if r.probeEvery == 0 {

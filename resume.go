@@ -1,0 +1,96 @@
+package lull
+
+import (
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// Resume is Start for a call that others began: the given number of its attempts, from
+// 0, were made elsewhere, by processes that may be gone. It is for what outlives a
+// process, such as a message in a queue. Its next attempt is number made+1, and what
+// is left of the policy's attempts and the length of its waits follow from that. To
+// the breaker, the throttle and the limit it is a call like any other; to a budget
+// that is earned by arrivals it is a new one only if none was made.
+//
+// Spec.Deadline alone is its deadline: the policy's began with the first attempt, and
+// only the driver knows when that was.
+func (d *Dependency) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
+	made = min(max(made, 0), math.MaxInt16-1)
+	c := Call{d: d, began: now, deadline: never, attempts: int16(made), elsewhere: int16(made)}
+	switch {
+	case spec.NotReplayable:
+		c.repeat = notAtAll
+	case spec.NotIdempotent:
+		c.repeat = ifNeverSent
+	}
+	if spec.Deadline != 0 {
+		c.deadline = spec.Deadline
+	}
+	if now >= c.deadline {
+		return c, done(c.refuse(DeadlineReached))
+	}
+	s := d.known()
+	if s == nil {
+		c.token = breaker.Fresh(now)
+		return c, Step{}
+	}
+	if s.breaker != nil {
+		token, ok := s.breaker.Start(now)
+		if !ok {
+			return c, done(c.refuse(CircuitOpen))
+		}
+		c.token = token
+	}
+	if s.budget != nil && made == 0 {
+		s.budget.Begin(now)
+	}
+	return c, Step{}
+}
+
+// Wait draws the wait before the given retry, from 1, after a failure with v, as Next
+// draws it: what the server asked for, plus jitter, or backoff with jitter. It is for
+// drivers that must come back where Next says that a call had better end. It asks
+// nobody, and charges nothing. random is as for a [Call].
+func (d *Dependency) Wait(retry int, v Verdict, random func() uint64) time.Duration {
+	retry = min(max(retry, 1), math.MaxInt16)
+	c := Call{d: d, attempts: int16(retry), elsewhere: int16(retry - 1)}
+	wait, _ := c.nextWait(retry, v, never, random)
+	return wait
+}
+
+// recall draws the last wait of a call of which all attempts but one were made
+// elsewhere. The next is drawn from it, and nobody here knows what it was. Drawing all of
+// them anew gives it the distribution that it had.
+func (c *Call) recall(v Verdict, random func() uint64) {
+	schedule := c.d.plan.waits
+	if v.Kind == KindThrottled {
+		schedule = c.d.plan.throttled
+	}
+	for n := 1; n <= min(int(c.elsewhere), recalled); n++ {
+		c.wait, _ = schedule.Draw(n, c.wait, random)
+	}
+}
+
+// recalled is after how many waits a decorrelated schedule has forgotten the first.
+const recalled = 32
+
+// MaxAttempts is the number of attempts that a call may make: Attempts (or
+// Hedge.Attempts), or fewer where the schedule gives up first.
+func (p Policy) MaxAttempts() int { return p.WithDefaults().allowed() }
+
+// LongestWait is the longest wait before the given retry, from 1, whatever it is for:
+// drawn after a failure of any kind, or asked for by the server and spread.
+func (p Policy) LongestWait(retry int) time.Duration {
+	p = p.WithDefaults()
+	return p.longestWait(retry, p.throttled())
+}
+
+// longestWait is LongestWait for a policy with its defaults filled in.
+func (p Policy) longestWait(retry int, throttled backoff.Schedule) time.Duration {
+	slow := throttled.Max(retry)
+	return max(p.Backoff.Max(retry), slow, saturating.Add(p.HintLimit, hintSpread(p.HintLimit, slow)))
+}

@@ -1,0 +1,235 @@
+package lull_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+)
+
+var failed = lull.Verdict{Kind: lull.KindTransient, Code: "down"}
+
+// attempts makes attempts that all fail, until the call ends: how many, the waits
+// between them, and why it ended.
+func attempts(t *testing.T, c *lull.Call, step lull.Step, v lull.Verdict, random func() uint64) (n int, waits []time.Duration, why lull.Reason) {
+	t.Helper()
+	now := time.Duration(0)
+	for !step.Done {
+		if step = c.Attempt(now, random); step.Done {
+			break
+		}
+		n++
+		if step = c.Next(now, v, random); !step.Done {
+			waits = append(waits, step.Wait)
+			now += step.Wait
+		}
+	}
+	return n, waits, step.Reason
+}
+
+// What a call may do after some of its attempts is the same, whoever made them.
+func TestResumeGoesOnWhereOthersStopped(t *testing.T) {
+	for _, v := range []lull.Verdict{failed, {Kind: lull.KindThrottled, Code: "429"}} {
+		p := lull.Policy{Attempts: 6, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
+			Backoff: backoff.Schedule{Base: time.Second, Cap: time.Minute}}
+		whole, step := newDependency(t, p).Start(0, lull.Spec{})
+		n, waits, why := attempts(t, &whole, step, v, nil)
+		if n != 6 || len(waits) != 5 || why != lull.AttemptsExhausted {
+			t.Fatalf("%v: %d attempts, waits %v, %v", v.Kind, n, waits, why)
+		}
+		for made := range 8 {
+			c, step := newDependency(t, p).Resume(0, lull.Spec{}, made)
+			if c.Attempts() != made {
+				t.Errorf("%d attempts before the first here, want %d", c.Attempts(), made)
+			}
+			n, got, why := attempts(t, &c, step, v, nil)
+			left := max(6-made, 1) // it was not asked for, but begun it is
+			if want := waits[min(made, 5):]; n != left || fmt.Sprint(got) != fmt.Sprint(want) || why != lull.AttemptsExhausted {
+				t.Errorf("%v after %d: %d attempts, waits %v, %v; want %d, %v", v.Kind, made, n, got, why, left, want)
+			}
+			if want := made + left; c.Attempts() != want {
+				t.Errorf("%d attempts in all, want %d", c.Attempts(), want)
+			}
+			for i := range got {
+				if w := newDependency(t, p).Wait(made+i+1, v, nil); w != got[i] {
+					t.Errorf("Wait(%d) = %v, Next waits %v", made+i+1, w, got[i])
+				}
+			}
+		}
+	}
+}
+
+// Decorrelated jitter draws each wait from the one before. That one was drawn in another
+// process; what it may have been decides all the same.
+func TestResumeOfDecorrelatedWaits(t *testing.T) {
+	p := lull.Policy{Attempts: 10, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
+		Backoff: backoff.Schedule{Jitter: backoff.Decorrelated, Base: time.Second, Cap: time.Minute}}
+	d := newDependency(t, p)
+	r := rand.New(rand.NewPCG(1, 2))
+	const rounds = 20_000
+	var whole, parts [5]float64
+	for range rounds {
+		c, step := d.Start(0, lull.Spec{})
+		_, waits, _ := attempts(t, &c, step, failed, r.Uint64)
+		for i := range whole {
+			whole[i] += waits[i].Seconds() / rounds
+			c, step := d.Resume(0, lull.Spec{}, i)
+			if step = c.Attempt(0, r.Uint64); step.Done {
+				t.Fatal(step)
+			}
+			parts[i] += c.Next(0, failed, r.Uint64).Wait.Seconds() / rounds
+		}
+	}
+	for i := range whole {
+		if math.Abs(parts[i]-whole[i]) > 0.05*whole[i] {
+			t.Errorf("mean wait before retry %d: %.2f s resumed, %.2f s in one call", i+1, parts[i], whole[i])
+		}
+	}
+	if whole[4] < 2*whole[0] {
+		t.Errorf("means %.2f do not grow: this test tells nothing", whole)
+	}
+}
+
+// The policy's deadline began with the first attempt, which was elsewhere.
+func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
+	d := newDependency(t, lull.Policy{Attempts: 3, Deadline: time.Second, Budget: plenty, AttemptTimeout: time.Second,
+		Backoff: backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: time.Minute}})
+	c, _ := d.Resume(0, lull.Spec{}, 1)
+	if got := c.Deadline(); got != math.MaxInt64 {
+		t.Errorf("deadline %v without one", got)
+	}
+	c.Attempt(0, nil)
+	if step := c.Next(0, failed, nil); step.Done || step.Wait != time.Minute {
+		t.Errorf("%+v, want a wait of a minute", step)
+	}
+	c, _ = d.Resume(0, lull.Spec{Deadline: 30 * time.Second}, 1)
+	c.Attempt(0, nil)
+	if step := c.Next(0, failed, nil); !step.Done || step.Reason != lull.DeadlineReached {
+		t.Errorf("%+v, want the deadline to be reached", step)
+	}
+	if _, step := d.Resume(time.Minute, lull.Spec{Deadline: time.Second}, 1); !step.Done || step.Reason != lull.DeadlineReached {
+		t.Errorf("%+v after its deadline", step)
+	}
+}
+
+// A breaker that is half-open needs a probe, and a call of which attempts were made
+// elsewhere is one like any other: nothing else may ever come.
+func TestResumeProbes(t *testing.T) {
+	d := newDependency(t, lull.Policy{Attempts: 5, Budget: plenty, Deadline: lull.NoTimeout,
+		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, Probes: 1}})
+	c, _ := d.Start(0, lull.Spec{})
+	c.Attempt(0, nil)
+	c.Next(0, lull.Verdict{Kind: lull.KindOverloaded}, nil)
+	if _, step := d.Resume(time.Millisecond, lull.Spec{}, 2); step.Reason != lull.CircuitOpen {
+		t.Fatalf("%+v: the breaker is not open", step)
+	}
+	now := time.Minute
+	c, step := d.Resume(now, lull.Spec{}, 2)
+	if step.Done {
+		t.Fatalf("no probe: %v", step.Reason)
+	}
+	if step = c.Attempt(now, nil); step.Done {
+		t.Fatalf("the probe was not let through: %v", step.Reason)
+	}
+	c.Next(now, lull.Verdict{}, nil)
+	if got := d.Breaker().State(now); got != breaker.Closed {
+		t.Errorf("%v after a probe that succeeded", got)
+	}
+}
+
+// A call that never got to an attempt here tells nothing of the dependency.
+func TestResumeWithoutAnAttemptTellsNothing(t *testing.T) {
+	d := newDependency(t, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: plenty, Limit: bulkhead.Config{Limit: 1},
+		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1}})
+	busy, _ := d.Start(0, lull.Spec{})
+	busy.Attempt(0, nil)
+	c, _ := d.Resume(0, lull.Spec{}, 3)
+	if step := c.Attempt(0, nil); step.Reason != lull.Limited {
+		t.Fatalf("%+v, want it to be refused for want of room", step)
+	}
+	if got := d.Breaker().State(0); got != breaker.Closed {
+		t.Errorf("the breaker is %v for a call that was never made", got)
+	}
+}
+
+// A message that comes for the third time has not arrived three times.
+func TestResumeIsNoArrival(t *testing.T) {
+	d := newDependency(t, lull.Policy{Attempts: 1000, Deadline: lull.NoTimeout, Breaker: breaker.Config{Off: true},
+		Budget: budget.Config{Ratio: 1, Earn: budget.Arrivals, Window: time.Minute}})
+	paid := func(made int) int {
+		n := 0
+		for range 100 {
+			c, step := d.Resume(0, lull.Spec{}, made)
+			if step = c.Attempt(0, nil); step.Done {
+				t.Fatal(step.Reason)
+			}
+			if step = c.Next(0, failed, nil); !step.Done {
+				n++
+				c.Abandon(0)
+			}
+		}
+		return n
+	}
+	d.Budget() // it remembers from here on
+	if n := paid(0); n < 90 {
+		t.Errorf("a hundred arrivals that earn a retry each paid for %d", n)
+	}
+	if n := paid(1); n > 10 {
+		t.Errorf("none arrived, and %d retries were paid for", n)
+	}
+}
+
+// No wait is longer than the policy says that waits can be.
+func FuzzWait(f *testing.F) {
+	f.Add(1, uint8(0), int64(0), uint64(1), uint8(0), int64(0), int64(0))
+	f.Add(900, uint8(1), int64(time.Second), uint64(1<<63), uint8(3), int64(time.Second), int64(time.Hour))
+	f.Add(-5, uint8(1), int64(math.MaxInt64), uint64(math.MaxUint64), uint8(1), int64(1), int64(math.MaxInt64))
+	f.Fuzz(func(t *testing.T, retry int, kind uint8, after int64, bits uint64, jitter uint8, base, limit int64) {
+		p := lull.Policy{Backoff: backoff.Schedule{Jitter: backoff.Jitter(jitter), Base: time.Duration(base)}, HintLimit: time.Duration(limit)}
+		if p.Validate() != nil {
+			t.Skip()
+		}
+		v := lull.Verdict{Kind: lull.KindTransient, After: min(max(time.Duration(after), 0), p.WithDefaults().HintLimit)}
+		if kind%2 == 1 {
+			v.Kind = lull.KindThrottled
+		}
+		got := newDependency(t, p).Wait(retry, v, func() uint64 { bits = bits*6364136223846793005 + 1; return bits })
+		if longest := p.LongestWait(max(retry, 1)); got < v.After || got > longest {
+			t.Errorf("Wait(%d, %+v) = %v, allowed are %v to %v", retry, v, got, v.After, longest)
+		}
+	})
+}
+
+func TestMaxAttempts(t *testing.T) {
+	for _, c := range []struct {
+		p    lull.Policy
+		want int
+	}{
+		{lull.Policy{}, lull.DefaultAttempts},
+		{lull.Policy{Attempts: 7}, 7},
+		{lull.Policy{Attempts: 100, Backoff: backoff.Schedule{Kind: backoff.Ethernet}}, 16},
+	} {
+		if got := c.p.MaxAttempts(); got != c.want {
+			t.Errorf("%+v: %d, want %d", c.p, got, c.want)
+		}
+	}
+}
+
+func TestMarked(t *testing.T) {
+	if v, ok := lull.Marked(errBlip); ok || v != (lull.Verdict{}) {
+		t.Errorf("no mark: %+v, %v", v, ok)
+	}
+	err := fmt.Errorf("wrapped: %w", lull.RetryAfter(lull.NeverSent(errors.New("x")), time.Second))
+	want := lull.Verdict{Kind: lull.KindThrottled, Code: "never_sent", After: time.Second, NeverSent: true}
+	if v, ok := lull.Marked(err); !ok || v != want {
+		t.Errorf("%+v, %v; want %+v", v, ok, want)
+	}
+}
