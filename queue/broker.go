@@ -1,0 +1,237 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Broker is one connection to one queue, as a [Consumer] uses it. Package queuetest
+// has the tests that every Broker must pass.
+//
+// # A message
+//
+// A message is in one of these states:
+//
+//	ready     Receive may hand it out
+//	waiting   it becomes ready when a time has come (Retry, Defer)
+//	out       it was handed out and is not settled; until its lease lapses, if the
+//	          broker has leases, or until the connection ends
+//	gone      acknowledged, dropped, or dead-lettered
+//
+// A message that is out and whose lease lapses, or whose connection ends, becomes
+// ready again by itself. That is all that happens for a consumer that was killed, so
+// nothing is lost with it.
+//
+// # Attempt numbers
+//
+// Delivery.Attempt is 1 at the first delivery of a message. At each later one it is
+// the former one's plus
+//
+//	1   after Retry
+//	0   after Defer, if Capabilities.FreeDefer; else 1
+//	1   if the former one was never settled: lease lapsed, connection ended, killed
+//
+// and never less than that. It may be more where the broker counts deliveries that
+// this package was not told of: a message that was fetched ahead and given back, or
+// delivered to a consumer of another kind. It survives everything that the message
+// survives, a restart of the broker included. Where Capabilities.Counts is ByAdapter
+// the adapter writes the number into a header when it moves the message, and adds
+// what the broker knows of deliveries since.
+//
+// A limit that the broker itself has (RabbitMQ's delivery limit, JetStream's
+// MaxDeliver, SQS' maxReceiveCount) must be larger than Policy.Attempts, by 2 at
+// least: the consumer dead-letters with an envelope, the broker without one, or not
+// at all.
+//
+// # Time
+//
+// Times that a Broker returns are this process's: time.Now of the moment before the
+// request was sent, plus the duration that the server was asked for. So they are
+// never later than the server's. A delay is counted from when Settle was called, and
+// may be rounded up, never down: no message comes early.
+//
+// # Errors
+//
+// ErrLost (wrapped or not) is an answer: the delivery is not the caller's any more, and
+// nothing was changed, except that a dead letter may have been written. Any other error of Settle or Extend
+// means that it is not known whether the call took effect, and the same call may be
+// made again: Settle of a delivery that is settled in that way already answers nil or
+// ErrLost, and changes nothing.
+//
+// An error that is marked with lull.Permanent says that calling again is of no use
+// (no such queue, access denied); from Receive it ends Consumer.Run.
+//
+// A method returns promptly when ctx ends. Called with a ctx that has ended it changes
+// nothing and returns an error for which errors.Is(err, ctx.Err()) holds.
+//
+// # Concurrency
+//
+// Receive is called by one goroutine at a time. Extend and Settle may be called
+// concurrently with it and each other, though not for the same delivery at the same
+// time. After Consumer.Run has returned nothing more is called; closing the connection is
+// its owner's business.
+type Broker interface {
+	// Capabilities says what the broker can do. It does not change.
+	Capabilities() Capabilities
+
+	// Receive waits until there is at least one message, and returns it without
+	// waiting for more, but no more than w.Max. It may give up after a while (a long poll) and return none.
+	// The order is the queue's, as far as it has one.
+	//
+	// The lease of each is w.Lease, or what the broker has fixed, from a moment before
+	// the call returned; Delivery.Lease says until when. Messages that the server has
+	// handed out are returned, even if ctx has ended meanwhile. If that cannot be they
+	// become ready again, at the latest when their lease lapses.
+	//
+	// If Capabilities.Order is PerGroup or Total, at most one message of a group is out
+	// at a time, over all connections, and no other message of the group is handed out
+	// while one is waiting.
+	Receive(ctx context.Context, w Want) ([]*Delivery, error)
+
+	// Extend gives the delivery a lease of the given length from now on, or of what the
+	// broker has fixed, and returns its end. It may shorten a lease. Where the lease cannot be extended for so long
+	// (Capabilities.MaxLease) it is extended as far as can be, and the end says so.
+	//
+	// ErrLost if the lease has lapsed and the message may have been handed out again, or
+	// it was settled. It is only called if Capabilities.Extends.
+	Extend(ctx context.Context, d *Delivery, lease time.Duration) (time.Time, error)
+
+	// Settle says what becomes of a delivery:
+	//
+	//	Ack         gone
+	//	Retry       waiting for s.After, then ready; Attempt rises
+	//	Defer       waiting for s.After, then ready; Attempt rises unless FreeDefer
+	//	DeadLetter  a dead letter is written: the same body, headers and group, and the
+	//	            header EnvelopeHeader with s.Envelope.Encode() (in place of a former
+	//	            one). When the broker has it for certain, the message is gone
+	//	Drop        gone
+	//
+	// After is 0 to Capabilities.MaxDelay. Zero is at once.
+	//
+	// A call that is cut short may leave a dead letter and the message too, never
+	// neither. Where Capabilities.Deduplicates, the dead letter's id is s.Envelope.ID(),
+	// so that the second one is discarded; elsewhere both have the same OriginalID.
+	//
+	// ErrLost if the delivery was settled, or its lease has lapsed and the message may
+	// have been handed out again. A settlement that comes after the lease but before
+	// another delivery may take effect; then it answers nil.
+	Settle(ctx context.Context, d *Delivery, s Settlement) error
+}
+
+// A Pauser is a Broker that has more to do, while its consumer is paused, than not to
+// be asked: one that fetches ahead, or to which the server pushes.
+type Pauser interface {
+	Broker
+
+	// Pause says that Receive will not be called before until, because the circuit
+	// breaker is open. What was fetched ahead and not yet returned by Receive must not
+	// lose an attempt by it: it is given back where that is free, else kept, its lease
+	// extended. It must not stop other consumers of the queue. It may be
+	// called again during a pause. The next Receive ends it, also before until.
+	Pause(ctx context.Context, until time.Time) error
+}
+
+// Capabilities are what a broker can do. They are plain, comparable data.
+type Capabilities struct {
+	// ExactDelay: a message is ready when its delay has passed, give or take what the
+	// network takes. Otherwise delays are rounded up to what the broker has.
+	ExactDelay bool
+	// MaxDelay is the longest After that Settle takes. Zero: there are no delays, and
+	// every settlement has an After of zero.
+	MaxDelay time.Duration
+	// FreeDefer: a message that is deferred keeps its attempt number. Otherwise the
+	// consumer keeps messages that it cannot begin, and extends their leases.
+	FreeDefer bool
+	// Order is what order is kept, retries included: those that come after a message
+	// wait until it is gone. A dead letter leaves the order.
+	Order Order
+	// Counts says who keeps the attempt number.
+	Counts Counting
+	// Leases: what is out becomes ready when its lease lapses. Otherwise only
+	// when the connection ends, and Delivery.Lease is zero.
+	Leases bool
+	// Extends: Extend works. Needs Leases.
+	Extends bool
+	// MaxLease is how long one delivery can be kept out by extending it. Zero: as long
+	// as it is extended.
+	MaxLease time.Duration
+	// Deduplicates: of two messages with one id, sent within some minutes, one is
+	// discarded (Sender.Send, dead letters).
+	Deduplicates bool
+}
+
+// A Want is what Receive is asked for.
+type Want struct {
+	Max   int           // how many at most, from 1
+	Lease time.Duration // positive
+}
+
+// A Delivery is a message as it was handed out once.
+type Delivery struct {
+	// ID is the broker's name for the message: the same at every delivery, and no
+	// other message's. 1 to 512 bytes.
+	ID string
+	// Attempt is the number of the attempt that this delivery is, from 1.
+	Attempt int
+	// Enqueued is when the message was sent. Zero: not known.
+	Enqueued time.Time
+	// FirstSeen is when it was first handed out to a consumer. Zero: not known, or now.
+	FirstSeen time.Time
+	// FirstFailed is Settlement.FirstFailed of the first Retry. Zero: there was none,
+	// or it is not kept.
+	FirstFailed time.Time
+	// Lease is when the lease lapses, on this process's clock. Zero: never.
+	Lease time.Time
+	// Group is what the order is kept in, if Capabilities.Order is PerGroup.
+	Group string
+	// Headers and Body are as they were sent. The consumer and its handler may read
+	// them until the delivery is settled, and must not change them.
+	Headers Headers
+	Body    []byte
+	// Receipt is the adapter's own.
+	Receipt any
+}
+
+// Headers are what a message carries beside its body. Names are letters, digits and
+// hyphens, compared as they are; adapters leave out what a broker has
+// of other kinds. Values are text.
+type Headers map[string]string
+
+// A Settlement is what becomes of a delivery.
+type Settlement struct {
+	Outcome  Outcome
+	After    time.Duration // Retry, Defer
+	Envelope *Envelope     // DeadLetter, else nil
+	// FirstFailed is when the message failed for the first time, as far as is known
+	// (Retry, Defer; zero if it has not failed). A broker that can, keeps it for
+	// Delivery.FirstFailed.
+	FirstFailed time.Time
+}
+
+// ErrLost is a broker's answer to one who does not hold the delivery any more: its
+// lease has lapsed, its connection has ended, or it was settled.
+var ErrLost = errors.New("queue: the delivery is not held any more")
+
+// A Sender puts messages into a queue. It is safe for concurrent use.
+type Sender interface {
+	// Send puts a message into the queue, ready, with no attempts made. nil means that
+	// the broker has it for certain: as certain as it is of any. Any error means that
+	// this is not known, and the message may be sent again; one marked with
+	// lull.Permanent, that this message will never be taken.
+	//
+	// Where the broker deduplicates, a message with the ID of one that was sent within
+	// some minutes is discarded, and the answer is nil.
+	Send(ctx context.Context, o Outgoing) error
+}
+
+// An Outgoing is a message to be sent.
+type Outgoing struct {
+	// ID is 1 to 128 printable ASCII characters without spaces, by which the broker
+	// deduplicates if it does. Empty: every message is new. Whether it becomes
+	// Delivery.ID is the broker's business.
+	ID      string
+	Group   string
+	Headers Headers
+	Body    []byte
+}

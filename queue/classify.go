@@ -1,0 +1,53 @@
+package queue
+
+import (
+	"errors"
+
+	"github.com/lullgo/lull"
+)
+
+// Classify is [lull.Classify] but for one thing: the error of a call that was made with
+// lull inside the handler. Elsewhere such an error is final, as the layer that knows
+// the dependency has retried already, and to retry once more from further up would
+// multiply. A message cannot be given back to a caller; to take that for final would
+// dead-letter every message that comes while a dependency is down. And its next attempt
+// is not one more of the same moment but one after a wait of another order. So what the
+// call gave up on (lull.Reason.GaveUp) is transient here, and so is a call that found
+// no room. Calls inside the handler are not multiplied even so: at the second attempt
+// of a message they are not retried (lull.Policy.Nested).
+//
+// To add to it, fall back on it (WithClassifier).
+func Classify(err error) lull.Verdict {
+	v := lull.Classify(err)
+	if v.Code != lull.CodeRetriedBelow {
+		return v
+	}
+	inner, ok := errors.AsType[*lull.Error](err)
+	if !ok {
+		return v
+	}
+	return verdictOf(inner)
+}
+
+func verdictOf(inner *lull.Error) lull.Verdict {
+	v := lull.Verdict{Kind: lull.KindTransient, Code: inner.Reason.String(), NeverSent: inner.Attempts == 0}
+	switch inner.Reason {
+	case lull.HintTooLong:
+		v.Kind, v.After = lull.KindThrottled, inner.Verdict.After
+	case lull.ServerSaidStop:
+		v.Kind = lull.KindOverloaded
+	case lull.DeadlineReached, lull.Unanswered:
+		v.Code = lull.CodeTimeout
+	case lull.CallerCanceled:
+		v = lull.Verdict{Kind: lull.KindCanceled, Code: v.Code}
+	case lull.Limited, lull.NotHedged:
+	default:
+		switch {
+		case inner.Verdict.Kind == lull.KindThrottled:
+			v.Kind = lull.KindThrottled
+		case !inner.Reason.GaveUp():
+			v = lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeRetriedBelow}
+		}
+	}
+	return v
+}

@@ -1,0 +1,191 @@
+package queue
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// What the zero Config means.
+const (
+	DefaultConcurrency = 16
+	DefaultBatch       = 10
+	DefaultLease       = 30 * time.Second
+	DefaultQuickWait   = time.Second
+	DefaultDrain       = 30 * time.Second
+)
+
+// The bounds of what Validate lets pass.
+const (
+	maxConcurrency = 100_000
+	minLease       = 100 * time.Millisecond
+	maxLease       = 12 * time.Hour
+	maxQuick       = 10
+)
+
+// A Config says how a Consumer works. It is plain, comparable data; the zero Config is
+// the recommended one. How often and when a message is tried again is not said here but
+// by the dependency's [lull.Policy].
+type Config struct {
+	// Concurrency is how many messages are handled at a time. No more than these are
+	// fetched. Zero: 16. Up to 100,000.
+	Concurrency int
+	// Batch is how many messages are asked for in one call at most. Zero: 10, the most
+	// that SQS gives. Up to Concurrency.
+	Batch int
+
+	// Lease is how long a message stays this consumer's when it falls silent. It is
+	// extended every third of that for as long as the handler runs, so it need not be
+	// longer than the handler runs, only longer than a pause of the network or of the
+	// process. Where the broker cannot extend leases it must be longer than the
+	// attempt: the handler's context ends before it does. Zero: 30 s. From 100 ms to
+	// 12 h. Where the broker has fixed it, it is what that has.
+	Lease time.Duration
+	// Margin is how long before the end of the lease the handler's context ends, so
+	// that there is time to settle. Zero: a tenth of the lease, at most 5 s. Less than
+	// half of Lease.
+	Margin time.Duration
+
+	// Quick is how often, within one delivery, the handler is run again in this process
+	// after a transient failure, before the message goes back to the broker. For blips
+	// that are over in less time than a redelivery takes. They are not attempts of the
+	// message (Message.Attempt is the delivery's), and a poison message pays for them
+	// with each of its attempts: Policy.Attempts times 1 + Quick runs at most. Each is
+	// paid for by the retry budget. Zero: none. Up to 10.
+	Quick int
+	// QuickWait is the longest wait before such a run: where the policy draws a longer
+	// one, or the lease has no room for it, the message goes back to the broker. Zero: 1 s.
+	QuickWait time.Duration
+
+	// Drain is how long the handlers that run may go on when Run is told to stop. Then
+	// their contexts end, with the cause ErrDraining. Zero: 30 s. Negative: they end at
+	// once.
+	Drain time.Duration
+}
+
+// Validate reports everything that is wrong with c at once, each problem naming its
+// field, the value and what is allowed; nil if nothing is.
+func (c Config) Validate() error {
+	var l problem.List
+	d := c.WithDefaults()
+	l.Check(d.Concurrency > 0 && d.Concurrency <= maxConcurrency, "Concurrency", c.Concurrency, "1 to 100000 messages, or 0 for the default of 16")
+	l.Check(d.Batch > 0 && d.Batch <= max(d.Concurrency, 1), "Batch", c.Batch, "1 message to as many as Concurrency, or 0 for the default of 10")
+	l.Check(d.Lease >= minLease && d.Lease <= maxLease, "Lease", c.Lease, "a duration from 100ms to 12h, or 0 for the default of 30s")
+	l.Check(c.Margin >= 0 && c.Margin < max(d.Lease/2, 1), "Margin", c.Margin, "less than half of Lease, or 0 for the default of a tenth")
+	l.Check(c.Quick >= 0 && c.Quick <= maxQuick, "Quick", c.Quick, "0 to 10 runs")
+	l.Check(c.QuickWait >= 0, "QuickWait", c.QuickWait, "a positive duration, or 0 for the default of 1s")
+	return l.Err()
+}
+
+// WithDefaults is c with every zero replaced by what it means, but for Margin.
+func (c Config) WithDefaults() Config {
+	c.Concurrency = cmp.Or(c.Concurrency, DefaultConcurrency)
+	c.Batch = cmp.Or(c.Batch, max(min(DefaultBatch, c.Concurrency), 1))
+	c.Lease = cmp.Or(c.Lease, DefaultLease)
+	c.QuickWait = cmp.Or(c.QuickWait, DefaultQuickWait)
+	c.Drain = cmp.Or(c.Drain, DefaultDrain)
+	return c
+}
+
+// margin is what is kept of a lease of the given length.
+func (c Config) margin(lease time.Duration) time.Duration {
+	if c.Margin > 0 {
+		return min(c.Margin, lease/2)
+	}
+	return min(lease/10, 5*time.Second)
+}
+
+// Policy is a starting point for the dependency of a Consumer: ten attempts of at most
+// 30 s, with waits below 1, 2, 4, ... 256 s (about four minutes in all on average), timeouts
+// repeated, no deadline, and a circuit breaker that stays open for 1 s, then 2, 4,
+// up to 30 s.
+//
+// It differs from the zero Policy where a queue differs from a call. Nobody waits for
+// the answer, so three attempts within a second would be few; a message that came
+// while the dependency was down for a minute should not be dead for it. And a probe of
+// the breaker is an attempt of some message, so probes are far apart: the zero Policy
+// probes up to 75 times a second where failures return at once.
+func Policy() lull.Policy {
+	return lull.Policy{
+		Attempts:       10,
+		AttemptTimeout: 30 * time.Second,
+		Deadline:       lull.NoTimeout,
+		Backoff:        backoff.Schedule{Base: time.Second, Cap: 10 * time.Minute},
+		HintLimit:      time.Hour,
+		Timeouts:       lull.TimeoutsAlways,
+		Budget:         budget.Config{Stock: 10},
+		Breaker:        breaker.Config{OpenFor: time.Second},
+	}
+}
+
+// WorstCase is the longest that a message can take from its first delivery to its end
+// (acknowledged, dropped or dead-lettered), whatever becomes of each attempt: that it
+// fails after as long as it may take, and the longest wait follows (of the backoff, or
+// as the server asks); or that its worker is killed in that moment, and
+// the lease has to lapse.
+//
+// It counts what p and c decide. It leaves out the time in the queue before the first
+// delivery and after a message has become ready again, when all consumers are busy or
+// paused (the breaker is open), deferrals, and what the broker's delays are late. It is
+// math.MaxInt64 when nothing bounds an attempt. The broker must keep messages for
+// longer than this: its retention, and the limit on a message's age.
+func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
+	c = c.WithDefaults()
+	e := newEngine(p, can)
+	if e.policy.AttemptTimeout <= 0 && !bounded(can) {
+		return math.MaxInt64
+	}
+	run := e.policy.AttemptTimeout
+	if longest := c.longestRun(can); run <= 0 || longest < run {
+		run = longest
+	}
+	delivery := run
+	for range c.Quick {
+		delivery = saturating.Add(delivery, saturating.Add(c.QuickWait, run))
+	}
+	if longest := c.longestRun(can); longest < delivery {
+		delivery = longest
+	}
+	crashed := delivery
+	if can.Leases {
+		crashed = saturating.Add(delivery, c.Lease)
+	}
+	var sum time.Duration
+	for n := 1; n <= e.allowed; n++ {
+		failed := saturating.Add(sum, delivery)
+		next := failed
+		if n < e.allowed {
+			next = saturating.Add(failed, e.longest(n))
+			if d := e.policy.Deadline; d > 0 {
+				// No retry is asked for that would begin after the deadline. But a lease
+				// may lapse after it, and what is delivered then gets its attempt.
+				next = min(next, max(d, failed))
+			}
+		}
+		sum = max(next, saturating.Add(sum, crashed))
+	}
+	return sum
+}
+
+// bounded tells whether the broker ends an attempt at some time.
+func bounded(can Capabilities) bool {
+	return can.Leases && (!can.Extends || can.MaxLease > 0)
+}
+
+// longestRun is how long one delivery can be kept out.
+func (c Config) longestRun(can Capabilities) time.Duration {
+	switch {
+	case !bounded(can):
+		return math.MaxInt64
+	case can.Extends:
+		return can.MaxLease
+	}
+	return c.Lease
+}

@@ -1,0 +1,277 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+)
+
+// A Consumer handles the messages of one queue. Make one with [New]. Run may be called
+// once; the other methods at any time, concurrently.
+type Consumer struct {
+	// Configuration.
+	name      string
+	broker    Broker
+	can       Capabilities
+	dep       *lull.Dependency
+	handler   Handler
+	config    Config
+	engine    *engine
+	classify  lull.Classifier
+	observers []Observer
+	random    func() uint64
+
+	// State.
+	running  atomic.Bool
+	inFlight atomic.Int64
+	probing  atomic.Int64  // of these, what was fetched to be a probe of the breaker
+	held     atomic.Int64  // of these, what waits for the breaker here
+	slots    chan struct{} // one for each message that may be handled
+	ended    chan struct{} // a message has ended, for the gate
+	settles  *lull.Dependency
+
+	work      sync.WaitGroup
+	handlers  context.Context // ends when handlers must, with ErrDraining
+	endAll    context.CancelCauseFunc
+	stopping  chan struct{} // closed when nothing new may begin
+	abandoned atomic.Bool   // Run has returned
+}
+
+// An Option wires a consumer: what cannot be data in a Config.
+type Option func(*Consumer)
+
+// WithClassifier makes classify decide what errors of the handler mean. Errors that are
+// marked keep their marks. Without it that is [Classify].
+func WithClassifier(classify lull.Classifier) Option {
+	return func(c *Consumer) {
+		if classify != nil {
+			c.classify = classify
+		}
+	}
+}
+
+// WithObserver tells o of every event. It may be given several times.
+func WithObserver(o Observer) Option {
+	return func(c *Consumer) {
+		if o != nil {
+			c.observers = append(c.observers, o)
+		}
+	}
+}
+
+// WithRand replaces the source of randomness, math/rand/v2's Uint64. It must be safe
+// for concurrent use.
+func WithRand(f func() uint64) Option {
+	return func(c *Consumer) {
+		if f != nil {
+			c.random = f
+		}
+	}
+}
+
+// New returns a consumer of the queue that b is connected to. name stands in events, and in dead
+// letters as their source. d is what the handler's work depends on: its policy says
+// how often and when a message is tried again, its breaker pauses the consumer, and
+// its budget, throttle and concurrency limit apply. See [Policy] for one that fits.
+func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, options ...Option) (*Consumer, error) {
+	if name == "" {
+		return nil, errors.New("a consumer needs a name: that of its queue, for dead letters and events")
+	}
+	switch {
+	case b == nil:
+		return nil, fmt.Errorf("the consumer of %s needs a broker", name)
+	case d == nil:
+		return nil, fmt.Errorf("the consumer of %s needs a dependency", name)
+	case h == nil:
+		return nil, fmt.Errorf("the consumer of %s needs a handler", name)
+	}
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("config of the consumer of %s: %w", name, err)
+	}
+	config = config.WithDefaults()
+	c := &Consumer{
+		name: name, broker: b, can: b.Capabilities(), dep: d, handler: h, config: config,
+		classify: Classify,
+		random:   rand.Uint64,
+		slots:    make(chan struct{}, config.Concurrency),
+		ended:    make(chan struct{}, 1),
+		stopping: make(chan struct{}),
+	}
+	for _, o := range options {
+		if o != nil {
+			o(c)
+		}
+	}
+	c.engine = newEngine(d.Policy(), c.can)
+	c.engine.random = c.random
+	c.settles, _ = lull.NewDependency("broker of "+name, settlePolicy(config.Lease), lull.WithRand(c.random))
+	c.handlers = context.Background()
+	return c, nil
+}
+
+// InFlight is how many messages are out with this consumer.
+func (c *Consumer) InFlight() int { return int(c.inFlight.Load()) }
+
+// Run fetches and handles messages until ctx ends, or the broker says that it is of no
+// use to go on (an error marked with lull.Permanent, which Run returns). Then it fetches
+// no more, lets handlers go on for Config.Drain, ends their contexts, and
+// returns when all have returned and the broker has been told; or after another five
+// seconds with ErrUndrained. What was not handled goes back to the queue.
+//
+// The values of ctx are handed on to the handlers, its end is not.
+func (c *Consumer) Run(ctx context.Context) error {
+	if c.running.Swap(true) {
+		return errors.New("queue: Run was called before")
+	}
+	c.handlers, c.endAll = context.WithCancelCause(context.WithoutCancel(ctx))
+	err := c.fetch(ctx)
+	close(c.stopping)
+	if late := c.drain(); late != nil && err == nil {
+		err = late
+	}
+	return err
+}
+
+// ErrUndrained is what Run returns if handlers have not returned although their contexts
+// have ended. They still run; their messages go back to the queue when
+// their leases lapse or the connection ends.
+var ErrUndrained = errors.New("queue: handlers have not returned though their contexts have ended")
+
+// grace is how long Run waits for handlers whose contexts have ended.
+const grace = 5 * time.Second
+
+func (c *Consumer) drain() error {
+	defer c.endAll(ErrDraining)
+	done := make(chan struct{})
+	go func() {
+		c.work.Wait()
+		close(done)
+	}()
+	patience := time.NewTimer(max(c.config.Drain, 0))
+	defer patience.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-patience.C:
+	}
+	c.endAll(ErrDraining)
+	patience.Reset(grace)
+	select {
+	case <-done:
+		return nil
+	case <-patience.C:
+		c.abandoned.Store(true)
+		return ErrUndrained
+	}
+}
+
+// fetch is the loop of Run.
+func (c *Consumer) fetch(ctx context.Context) error {
+	g := gate{c: c}
+	waits := backoff.Schedule{Jitter: backoff.Equal, Cap: 10 * time.Second}
+	failures := 0
+	for {
+		most, probe := g.pass(ctx)
+		n := c.room(ctx, most)
+		if n == 0 {
+			return nil // ctx has ended
+		}
+		got, err := c.broker.Receive(ctx, Want{Max: n, Lease: c.config.Lease})
+		for i, d := range got {
+			if i < n {
+				c.begin(d, probe, c.can.FreeDefer && ctx.Err() != nil)
+			}
+		}
+		for range n - min(len(got), n) {
+			<-c.slots
+		}
+		switch {
+		case err == nil:
+			failures = 0
+			continue
+		case ctx.Err() != nil:
+			return nil
+		}
+		v := lull.Classify(err)
+		if v.Kind == lull.KindPermanent && v.Code != lull.CodeUnclassified && v.Code != lull.CodeRetriedBelow {
+			return err
+		}
+		failures++
+		wait := waits.Delay(failures, 0, c.random)
+		c.tell(Event{Kind: EventReceiveFailed, Err: err, Code: v.Code, After: wait})
+		sleep(ctx, wait)
+	}
+}
+
+// room waits for a slot, and takes as many as there are, up to most.
+func (c *Consumer) room(ctx context.Context, most int) int {
+	if ctx.Err() != nil || most == 0 {
+		return 0
+	}
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return 0
+	}
+	for n := 1; ; n++ {
+		if n == most {
+			return n
+		}
+		select {
+		case c.slots <- struct{}{}:
+		default:
+			return n
+		}
+	}
+}
+
+// begin handles d in a goroutine of its own. It has a slot. What came late, when the
+// consumer had been told to stop, is given back.
+func (c *Consumer) begin(d *Delivery, probe, late bool) {
+	c.inFlight.Add(1)
+	if probe {
+		c.probing.Add(1)
+	}
+	l := c.hold(d)
+	c.work.Go(func() {
+		defer func() {
+			c.inFlight.Add(-1)
+			if probe {
+				c.probing.Add(-1)
+			}
+			<-c.slots
+			select {
+			case c.ended <- struct{}{}:
+			default:
+			}
+		}()
+		c.handle(d, l, late)
+	})
+}
+
+func (c *Consumer) tell(e Event) {
+	e.Queue = c.name
+	for _, o := range c.observers {
+		o(c.handlers, e)
+	}
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

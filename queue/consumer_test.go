@@ -1,0 +1,736 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/queue"
+	"github.com/lullgo/lull/throttle"
+)
+
+// What the handler returns decides, at each attempt.
+func TestOutcomes(t *testing.T) {
+	hinted := plain(3)
+	hinted.HintLimit = time.Hour
+	hinted.ThrottleBase = time.Minute // the spread of the hint
+	for _, c := range []struct {
+		name   string
+		policy lull.Policy
+		err    func(m *queue.Message) error
+		want   string
+		reason string // of the dead letter
+		code   string
+	}{
+		{"nil", plain(3), func(*queue.Message) error { return nil }, "ack", "", ""},
+		{"transient once", plain(3), func(m *queue.Message) error {
+			if m.Attempt == 1 {
+				return lull.Transient(errBlip)
+			}
+			return nil
+		}, "retry 1s, ack", "", ""},
+		{"transient for ever", plain(3), func(*queue.Message) error { return lull.Transient(errBlip) },
+			"retry 1s, retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
+		{"no retries", plain(1), func(*queue.Message) error { return lull.Transient(errBlip) },
+			"dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
+		{"permanent", plain(3), func(*queue.Message) error { return lull.Permanent(errBlip) }, "dead-letter permanent", "permanent", "permanent"},
+		{"unknown", plain(3), func(*queue.Message) error { return errBlip }, "dead-letter permanent", "permanent", "unclassified"},
+		{"said", plain(3), func(*queue.Message) error { return queue.DeadLetterAs("schema", errBlip) }, "dead-letter schema", "schema", "dead-letter"},
+		{"said, wrapped", plain(3), func(*queue.Message) error { return fmt.Errorf("x: %w", queue.DeadLetterAs("schema", nil)) }, "dead-letter schema", "schema", "dead-letter"},
+		{"drop", plain(3), func(*queue.Message) error { return queue.DropMessage(nil) }, "drop", "", ""},
+		{"deferred twice, and no attempt", plain(1), func() func(*queue.Message) error {
+			n := 0
+			return func(m *queue.Message) error {
+				if n++; n < 3 {
+					return queue.DeferFor(errBlip, time.Duration(n)*time.Minute)
+				}
+				return nil
+			}
+		}(), "defer 1m0s, defer 2m0s, ack", "", ""},
+		{"overloaded: as late as ever", plain(3), func(m *queue.Message) error {
+			if m.Attempt == 1 {
+				return &lull.Error{Reason: lull.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded}}
+			}
+			return nil
+		}, "retry 750ms, ack", "", ""},
+		{"a call that gave up is transient", plain(2), func(*queue.Message) error {
+			return &lull.Error{Reason: lull.AttemptsExhausted, Attempts: 3, Last: errBlip}
+		}, "retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "attempts_exhausted"},
+		{"a call that failed for good is not", plain(2), func(*queue.Message) error {
+			return &lull.Error{Reason: lull.FailedPermanent, Attempts: 1, Last: errBlip}
+		}, "dead-letter permanent", "permanent", lull.CodeRetriedBelow},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := memory(t, queue.MemoryConfig{})
+				send(t, m, "hello")
+				policy := c.policy
+				if strings.Contains(c.name, "late") {
+					policy.ThrottleBase = time.Millisecond
+				}
+				r := start(t, m, dependency(t, policy), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{}, queue.WithRand(nil), queue.WithRand(func() uint64 { return 1 << 63 }))
+				time.Sleep(time.Hour)
+				wantEqual(t, "outcomes", r.outcomes(), c.want)
+				wantEqual(t, "messages left", m.Len(), 0)
+				dead := letters(t, m)
+				if c.reason == "" {
+					wantEqual(t, "dead letters", len(dead), 0)
+				} else if len(dead) != 1 {
+					t.Errorf("%d dead letters, want 1", len(dead))
+				} else {
+					l := dead[0]
+					wantEqual(t, "reason", l.Reason, c.reason)
+					wantEqual(t, "code", l.Code, c.code)
+					wantEqual(t, "attempts", l.Attempts, strings.Count(c.want, ",")+1)
+					wantEqual(t, "source", l.Source, "orders")
+					wantEqual(t, "original id", l.OriginalID, "1")
+					wantEqual(t, "body", string(l.Body), "hello")
+					wantEqual(t, "header", l.Headers["kind"], "test")
+				}
+				r.stop(t)
+			})
+		})
+	}
+}
+
+// A hint is honoured, never cut short, and no attempt comes before it.
+func TestHint(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(2)
+		p.HintLimit = time.Hour
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		var second time.Duration
+		began := time.Now()
+		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
+			if m.Attempt == 1 {
+				return lull.RetryAfter(errBlip, 20*time.Minute)
+			}
+			second = time.Since(began)
+			return lull.RetryAfter(errBlip, 2*time.Hour) // and this is more than the policy is willing to wait
+		}, queue.Config{})
+		time.Sleep(3 * time.Hour)
+		if second < 20*time.Minute || second > 30*time.Minute+time.Second {
+			t.Errorf("a hint of 20m was followed after %v", second)
+		}
+		if dead := letters(t, m); len(dead) != 1 || dead[0].Attempts != 2 {
+			t.Errorf("dead letters %+v", dead)
+		}
+		r.stop(t)
+	})
+}
+
+func TestHintTooLong(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		r := start(t, m, dependency(t, plain(5)), func(context.Context, *queue.Message) error {
+			return lull.RetryAfter(errBlip, 31*time.Second)
+		}, queue.Config{})
+		time.Sleep(time.Hour)
+		wantEqual(t, "outcomes", r.outcomes(), "dead-letter hint_too_long")
+		r.stop(t)
+	})
+}
+
+// What is longer than the broker's longest delay is that.
+func TestLongestDelay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{MaxDelay: 300 * time.Millisecond})
+		send(t, m, "hello")
+		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
+			return lull.Transient(errBlip)
+		}, queue.Config{})
+		time.Sleep(time.Hour)
+		wantEqual(t, "outcomes", r.outcomes(), "retry 300ms, dead-letter attempts_exhausted")
+		r.stop(t)
+	})
+}
+
+// The deadline bounds retries, counted from when the message was first seen; a message
+// that comes later gets its attempt.
+func TestDeadline(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(100)
+		p.Deadline = 10 * time.Second
+		p.AttemptTimeout = 5 * time.Second
+		p.Backoff.Base = 4 * time.Second
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		time.Sleep(time.Hour) // in the queue, where nothing is held against it
+		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{})
+		time.Sleep(time.Hour)
+		wantEqual(t, "outcomes", r.outcomes(), "retry 4s, retry 4s, dead-letter deadline")
+		send(t, m, "again")
+		synctest.Wait()
+		r.stop(t)
+		got := r.outcomes()
+		if !strings.HasSuffix(got, "deadline, retry 4s") {
+			t.Errorf("outcomes %s", got)
+		}
+		time.Sleep(time.Hour)
+		r = start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
+		time.Sleep(time.Second)
+		wantEqual(t, "a message that was away past the deadline", r.outcomes(), "ack")
+		r.stop(t)
+	})
+}
+
+func TestPanic(t *testing.T) {
+	for name, f := range map[string]func(){
+		"panic":  func() { panic(errBlip) },
+		"goexit": func() { runtime.Goexit() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := memory(t, queue.MemoryConfig{})
+				send(t, m, "bad", "good")
+				p := plain(2)
+				p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1}
+				d := dependency(t, p)
+				r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
+					if string(m.Body) == "bad" {
+						f()
+					}
+					return nil
+				}, queue.Config{Concurrency: 1})
+				time.Sleep(time.Hour)
+				wantEqual(t, "outcomes", r.outcomes(), "retry 1s, ack, dead-letter panicked")
+				wantEqual(t, "the breaker", d.Breaker().State(d.Now()), breaker.Closed) // it learns nothing of bugs
+				if dead := letters(t, m); len(dead) != 1 || !strings.Contains(dead[0].Errors[0], "handler") {
+					t.Errorf("dead letters %+v", dead)
+				} else if name == "panic" && !strings.Contains(strings.Join(dead[0].Errors, "|"), "|blip") {
+					t.Errorf("errors %q", dead[0].Errors)
+				}
+				r.stop(t)
+			})
+		})
+	}
+}
+
+// A handler three times longer than its lease keeps its message.
+func TestLeaseIsExtended(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		runs := 0
+		p := plain(3)
+		p.AttemptTimeout = lull.NoTimeout
+		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+			runs++
+			until, ok := m.LeaseDeadline()
+			if left := time.Until(until); !ok || left != 10*time.Second {
+				t.Errorf("the lease has %v", left)
+			}
+			select {
+			case <-time.After(30 * time.Second):
+			case <-ctx.Done():
+				t.Errorf("the context ended: %v", context.Cause(ctx))
+			}
+			if until, _ := m.LeaseDeadline(); time.Until(until) < 6*time.Second {
+				t.Errorf("the lease has %v left", time.Until(until))
+			}
+			return nil
+		}, queue.Config{Lease: 10 * time.Second})
+		time.Sleep(time.Minute)
+		wantEqual(t, "runs", runs, 1)
+		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		r.stop(t)
+	})
+}
+
+// Where a lease cannot be extended the handler's context ends a margin before it does, and
+// that is an attempt whose time was over.
+func TestLeaseIsFixed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		m    queue.MemoryConfig
+		ends time.Duration
+	}{
+		{"fixed", queue.MemoryConfig{FixedLeases: true}, 9 * time.Second},
+		{"as far as it goes", queue.MemoryConfig{MaxLease: 25 * time.Second}, 25*time.Second - 800*time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := memory(t, c.m)
+				send(t, m, "hello")
+				p := plain(2)
+				p.AttemptTimeout = lull.NoTimeout
+				var ended []time.Duration
+				r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+					began := time.Now()
+					<-ctx.Done()
+					ended = append(ended, time.Since(began))
+					return ctx.Err()
+				}, queue.Config{Lease: 10 * time.Second})
+				time.Sleep(5 * time.Minute)
+				wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
+				for _, d := range ended {
+					if d > c.ends+time.Second || d < c.ends-time.Second {
+						t.Errorf("the context ended after %v, want about %v", d, c.ends)
+					}
+				}
+				r.stop(t)
+			})
+		})
+	}
+}
+
+// deaf is a broker whose Extend fails while it is on.
+type deaf struct {
+	*queue.Memory
+	on, settle atomic.Bool
+}
+
+func (d *deaf) Extend(ctx context.Context, x *queue.Delivery, l time.Duration) (time.Time, error) {
+	if d.on.Load() {
+		return time.Time{}, errBlip
+	}
+	return d.Memory.Extend(ctx, x, l)
+}
+
+func (d *deaf) Settle(ctx context.Context, x *queue.Delivery, s queue.Settlement) error {
+	if d.settle.Load() {
+		return errBlip
+	}
+	return d.Memory.Settle(ctx, x, s)
+}
+
+// A lease that cannot be extended in time cancels the handler, before it lapses, and
+// nothing is settled after it has.
+func TestLeaseIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &deaf{Memory: memory(t, queue.MemoryConfig{})}
+		b.on.Store(true)
+		send(t, b, "hello")
+		runs := 0
+		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
+			if runs++; runs > 1 {
+				wantEqual(t, "attempt", m.Attempt, 2)
+				return nil
+			}
+			began := time.Now()
+			<-ctx.Done()
+			if d := time.Since(began); d >= 10*time.Second || d < 8*time.Second {
+				t.Errorf("cancelled after %v of a lease of 10s", d)
+			}
+			if !errors.Is(context.Cause(ctx), queue.ErrLeaseLost) {
+				t.Errorf("cause %v", context.Cause(ctx))
+			}
+			time.Sleep(10 * time.Second) // it takes its time, and the other one is done
+			return lull.Permanent(errBlip)
+		}, queue.Config{Lease: 10 * time.Second})
+		time.Sleep(time.Minute)
+		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		wantEqual(t, "lost", len(r.of(queue.EventLeaseLost)), 1)
+		wantEqual(t, "runs", runs, 2)
+		wantEqual(t, "dead letters", b.DeadLetters().Len(), 0)
+		r.stop(t)
+	})
+}
+
+// A settlement that fails is made again until the lease ends.
+func TestSettleIsMadeAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &deaf{Memory: memory(t, queue.MemoryConfig{})}
+		b.settle.Store(true)
+		send(t, b, "hello")
+		runs := 0
+		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error { runs++; return nil }, queue.Config{})
+		time.Sleep(20 * time.Second)
+		b.settle.Store(false)
+		time.Sleep(5 * time.Second)
+		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		b.settle.Store(true)
+		send(t, b, "second")
+		time.Sleep(31 * time.Second)
+		wantEqual(t, "failed", len(r.of(queue.EventSettleFailed)), 1)
+		b.settle.Store(false)
+		time.Sleep(30 * time.Second)
+		wantEqual(t, "runs", runs, 3)
+		wantEqual(t, "left", b.Len(), 0)
+		r.stop(t)
+	})
+}
+
+// Quick retries are made here, within the lease, and are no attempts.
+func TestQuick(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(2)
+		p.Backoff.Base = 100 * time.Millisecond
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		var seen []string
+		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
+			return lull.Transient(errBlip)
+		}, queue.Config{Quick: 2})
+		time.Sleep(time.Minute)
+		wantEqual(t, "runs", strings.Join(seen, " "), "1.1 1.2 1.3 2.1 2.2 2.3")
+		wantEqual(t, "outcomes", r.outcomes(), "retry 100ms, dead-letter attempts_exhausted")
+		wantEqual(t, "retried here", len(r.of(queue.EventRetriedHere)), 4)
+		r.stop(t)
+	})
+}
+
+// None is begun where the lease may not last for it.
+func TestQuickOnlyWithinTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(2)
+		p.AttemptTimeout = 4 * time.Second
+		p.Backoff.Base = 100 * time.Millisecond
+		m := memory(t, queue.MemoryConfig{FixedLeases: true})
+		send(t, m, "hello")
+		var seen []string
+		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
+			time.Sleep(3 * time.Second)
+			return lull.Transient(errBlip)
+		}, queue.Config{Quick: 5, Lease: 10 * time.Second})
+		time.Sleep(time.Minute)
+		wantEqual(t, "runs", strings.Join(seen, " "), "1.1 1.2 2.1 2.2") // a third would have 2.8 s of the 4 that it may take
+		r.stop(t)
+	})
+}
+
+// An outage opens the breaker; then nothing is fetched but probes, and when it is over all is
+// done without a message lost to attempts that could not succeed.
+func TestBreakerPausesTheConsumer(t *testing.T) {
+	for _, counted := range []bool{false, true} {
+		t.Run(fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := memory(t, queue.MemoryConfig{CountDefers: counted})
+				for i := range 200 {
+					send(t, m, fmt.Sprint(i))
+				}
+				p := queue.Policy()
+				p.Attempts = 4
+				d := dependency(t, p)
+				var down atomic.Bool
+				down.Store(true)
+				var attempts atomic.Int64
+				r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
+					time.Sleep(10 * time.Millisecond)
+					if down.Load() {
+						attempts.Add(1)
+						return lull.Transient(errBlip)
+					}
+					return nil
+				}, queue.Config{Concurrency: 2})
+				time.Sleep(time.Minute)
+				during := attempts.Load()
+				// Two seconds until it opens, two at a time, each 10 ms; then a probe after
+				// 1, 2, 4, 8, 16, 30 s or so.
+				if during > 410+10 {
+					t.Errorf("%d attempts in an outage", during)
+				}
+				wantEqual(t, "in the second half", attempts.Load() < 420, true)
+				down.Store(false)
+				time.Sleep(10 * time.Minute)
+				wantEqual(t, "left", m.Len(), 0)
+				wantEqual(t, "resumed", len(r.of(queue.EventResumed)), 1)
+				r.stop(t)
+				if n := m.DeadLetters().Len(); n > 0 && !counted {
+					t.Errorf("%d dead letters", n)
+				}
+			})
+		})
+	}
+}
+
+// While the breaker is open nothing is fetched, and what was fetched before costs no
+// attempt.
+func TestForcedOpenCostsNothing(t *testing.T) {
+	for _, counted := range []bool{false, true} {
+		t.Run(fmt.Sprint("counted deferrals ", counted), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := memory(t, queue.MemoryConfig{CountDefers: counted})
+				d := dependency(t, queue.Policy())
+				var attempts []int
+				r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
+					attempts = append(attempts, m.Attempt)
+					return nil
+				}, queue.Config{Concurrency: 3, Lease: time.Second})
+				synctest.Wait() // it waits for messages
+				d.Breaker().ForceOpen(d.Now())
+				send(t, m, "a", "b", "c", "d", "e", "f")
+				time.Sleep(time.Minute)
+				wantEqual(t, "attempts while it is open", len(attempts), 0)
+				d.Breaker().ForceClosed(d.Now())
+				time.Sleep(time.Minute)
+				wantEqual(t, "attempts", fmt.Sprint(attempts), "[1 1 1 1 1 1]")
+				wantEqual(t, "left", m.Len(), 0)
+				r.stop(t)
+			})
+		})
+	}
+}
+
+// A handler that could do nothing, because something that it calls is known to be down.
+func TestBreakerInsideTheHandler(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(2)
+		inner := dependency(t, lull.Policy{})
+		inner.Breaker().ForceOpen(inner.Now())
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		last := 0
+		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+			last = m.Attempt
+			return lull.Run(ctx, inner, func(context.Context) error { return nil })
+		}, queue.Config{})
+		time.Sleep(time.Minute)
+		inner.Breaker().ForceClosed(inner.Now())
+		time.Sleep(time.Minute)
+		wantEqual(t, "attempt", last, 1)
+		wantEqual(t, "left", m.Len(), 0)
+		wantEqual(t, "dead letters", m.DeadLetters().Len(), 0)
+		r.stop(t)
+	})
+}
+
+// No budget does not lose a message: it comes back as late as the policy ever has it.
+func TestNoBudget(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(3)
+		p.Budget = budget.Config{Stock: 1}
+		p.Backoff = backoff.Schedule{Base: time.Second, Cap: 10 * time.Minute, Factor: 100}
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "a", "b")
+		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+			if m.Attempt == 1 {
+				return lull.Transient(errBlip)
+			}
+			return nil
+		}, queue.Config{Concurrency: 1}, queue.WithRand(func() uint64 { return 1 << 63 }))
+		time.Sleep(time.Hour)
+		wantEqual(t, "outcomes", r.outcomes(), "retry 500ms, retry 1m15s, ack, ack")
+		r.stop(t)
+	})
+}
+
+// The dependency's limit and throttle hold for messages too.
+func TestLimit(t *testing.T) {
+	for name, limit := range map[string]bulkhead.Config{"in line": {Limit: 2, MaxWait: time.Minute}, "refused": {Limit: 2}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p := plain(2)
+				p.Limit = limit
+				m := memory(t, queue.MemoryConfig{})
+				for i := range 20 {
+					send(t, m, fmt.Sprint(i))
+				}
+				var now, most, attempts atomic.Int64
+				r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+					most.Store(max(most.Load(), now.Add(1)))
+					defer now.Add(-1)
+					attempts.Store(max(attempts.Load(), int64(m.Attempt)))
+					time.Sleep(time.Second)
+					return nil
+				}, queue.Config{})
+				time.Sleep(10 * time.Minute)
+				wantEqual(t, "most at a time", most.Load(), 2)
+				wantEqual(t, "attempts", attempts.Load(), 1)
+				wantEqual(t, "left", m.Len(), 0)
+				r.stop(t)
+			})
+		})
+	}
+}
+
+func TestThrottle(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(1000)
+		p.Throttle = throttle.Config{Mode: throttle.Cubic}
+		m := memory(t, queue.MemoryConfig{})
+		for i := range 50 {
+			send(t, m, fmt.Sprint(i))
+		}
+		n := 0
+		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+			if n++; n%3 == 0 {
+				return lull.RetryAfter(errBlip, 0)
+			}
+			return nil
+		}, queue.Config{Concurrency: 1})
+		time.Sleep(2 * time.Hour)
+		wantEqual(t, "left", m.Len(), 0)
+		wantEqual(t, "dead letters", m.DeadLetters().Len(), 0)
+		r.stop(t)
+	})
+}
+
+// Concurrency is bounded, and no more is fetched than can be handled.
+func TestConcurrency(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		for i := range 50 {
+			send(t, m, fmt.Sprint(i))
+		}
+		var now, most atomic.Int64
+		var r *running
+		r = start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			time.Sleep(time.Second)
+			if n := r.InFlight(); n > 7 {
+				t.Errorf("%d in flight", n)
+			}
+			return nil
+		}, queue.Config{Concurrency: 7})
+		time.Sleep(7*time.Second + 500*time.Millisecond)
+		wantEqual(t, "most", most.Load(), 7)
+		wantEqual(t, "left after 7 rounds", m.Len(), 1)
+		r.stop(t)
+		wantEqual(t, "left", m.Len(), 0)
+	})
+}
+
+// Told to stop, it lets handlers end, then ends them, and what was not handled goes
+// back at once, at the same attempt.
+func TestDrain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "quick", "slow", "later")
+		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
+			if string(m.Body) == "quick" {
+				time.Sleep(5 * time.Second)
+				return ctx.Err()
+			}
+			<-ctx.Done()
+			wantEqual(t, "cause", context.Cause(ctx), queue.ErrDraining)
+			return fmt.Errorf("interrupted: %w", ctx.Err())
+		}, queue.Config{Concurrency: 2, Drain: 10 * time.Second})
+		time.Sleep(time.Second)
+		began := time.Now()
+		r.stop(t)
+		wantEqual(t, "it took", time.Since(began), 10*time.Second)
+		wantEqual(t, "outcomes", r.outcomes(), "ack, defer")
+		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
+		if err != nil || len(got) != 2 || got[0].Attempt != 1 || got[1].Attempt != 1 {
+			t.Errorf("left %v, %v", got, err)
+		}
+	})
+}
+
+func TestHandlerThatDoesNotEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "stuck")
+		release := make(chan struct{})
+		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
+			<-release
+			return nil
+		}, queue.Config{Drain: -1})
+		time.Sleep(time.Second)
+		r.cancel()
+		if err := <-r.done; !errors.Is(err, queue.ErrUndrained) {
+			t.Errorf("Run: %v", err)
+		}
+		time.Sleep(time.Minute)
+		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
+		if err != nil || len(got) != 1 || got[0].Attempt != 2 {
+			t.Errorf("its message: %v, %v", got, err)
+		}
+		close(release)
+		synctest.Wait()
+		wantEqual(t, "out", m.Len(), 1) // nothing was acknowledged any more
+	})
+}
+
+// moody is a broker whose Receive fails for a while.
+type moody struct {
+	*queue.Memory
+	err   atomic.Pointer[error]
+	calls atomic.Int64
+}
+
+func (b *moody) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	if err := b.err.Load(); err != nil {
+		b.calls.Add(1)
+		return nil, *err
+	}
+	return b.Memory.Receive(ctx, w)
+}
+
+func TestReceiveFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &moody{Memory: memory(t, queue.MemoryConfig{})}
+		b.err.Store(&errBlip)
+		send(t, b, "hello")
+		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
+		time.Sleep(time.Minute)
+		if n := b.calls.Load(); n < 6 || n > 20 {
+			t.Errorf("%d calls in a minute of failures", n)
+		}
+		wantEqual(t, "events", int64(len(r.of(queue.EventReceiveFailed))), b.calls.Load())
+		b.err.Store(nil)
+		time.Sleep(11 * time.Second)
+		wantEqual(t, "left", b.Len(), 0)
+		gone := lull.Permanent(errors.New("no such queue"))
+		b.err.Store(&gone)
+		send(t, b, "for the receive under way")
+		if err := <-r.done; !errors.Is(err, gone) {
+			t.Errorf("Run: %v", err)
+		}
+		wantEqual(t, "left", b.Len(), 0)
+		if err := r.Run(t.Context()); err == nil {
+			t.Error("Run twice")
+		}
+	})
+}
+
+// A message that was delivered more often than the policy allows was never reported on:
+// it is a dead letter without being tried once more.
+func TestPoison(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "poison")
+		for range 3 {
+			got, err := m.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Second})
+			if err != nil || len(got) != 1 {
+				t.Fatal(got, err)
+			}
+		}
+		r := start(t, m, dependency(t, plain(3)), func(context.Context, *queue.Message) error {
+			t.Error("it was tried")
+			return nil
+		}, queue.Config{})
+		time.Sleep(time.Minute)
+		wantEqual(t, "outcomes", r.outcomes(), "dead-letter crashed")
+		if dead := letters(t, m); len(dead) != 1 || dead[0].Attempts != 3 || dead[0].FirstFailure.IsZero() {
+			t.Errorf("dead letters %+v", dead)
+		}
+		r.stop(t)
+	})
+}
+
+// Calls inside the handler are retried at the first attempt only.
+func TestNestedCallsAreNotMultiplied(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		inner := dependency(t, plain(3))
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		calls := map[int]int{}
+		r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
+			return lull.Run(ctx, inner, func(context.Context) error {
+				calls[m.Attempt]++
+				return lull.Transient(errBlip)
+			})
+		}, queue.Config{})
+		time.Sleep(time.Minute)
+		wantEqual(t, "calls", fmt.Sprint(calls), "map[1:3 2:1 3:1]")
+		r.stop(t)
+	})
+}

@@ -1,0 +1,85 @@
+package queue
+
+import (
+	"fmt"
+
+	"github.com/lullgo/lull/internal/choice"
+)
+
+// An Outcome is what becomes of a delivery.
+type Outcome uint8
+
+const (
+	// Ack: it was handled.
+	Ack Outcome = iota + 1
+	// Retry: it failed, and is to be delivered again after a while.
+	Retry
+	// Defer: it was not tried, or this is not to count, and is to be delivered again
+	// after a while.
+	Defer
+	// DeadLetter: it will not be tried again, and is put where somebody can look at it.
+	DeadLetter
+	// Drop: it will not be tried again, and nobody needs to look at it.
+	Drop
+)
+
+var outcomeNames = [...]string{"none", "ack", "retry", "defer", "dead-letter", "drop"}
+
+// String is the outcome as a label, such as "dead-letter".
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// Order is the order in which a broker hands out messages.
+type Order uint8
+
+const (
+	// Unordered: about the order in which they were sent.
+	Unordered Order = iota
+	// PerGroup: messages of one group one after the other, in the order in which they
+	// were sent.
+	PerGroup
+	// Total: all messages are of one group.
+	Total
+)
+
+var orderNames = [...]string{"unordered", "per-group", "total"}
+
+// String is the order in lower case, such as "per-group".
+func (o Order) String() string {
+	if int(o) < len(orderNames) {
+		return orderNames[o]
+	}
+	return fmt.Sprintf("order(%d)", uint8(o))
+}
+
+// MarshalText is String, for an order that is one.
+func (o Order) MarshalText() ([]byte, error) { return choice.Marshal("Order", orderNames[:], o) }
+
+// UnmarshalText takes what MarshalText gives, in any case.
+func (o *Order) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("Order", orderNames[:], o, text)
+}
+
+// Counting says who keeps the attempt number of a message.
+type Counting uint8
+
+const (
+	// ByBroker: the broker counts deliveries.
+	ByBroker Counting = iota
+	// ByAdapter: the adapter carries the number along in a header.
+	ByAdapter
+)
+
+var countingNames = [...]string{"by-broker", "by-adapter"}
+
+// String is the counting in lower case, such as "by-broker".
+func (c Counting) String() string {
+	if int(c) < len(countingNames) {
+		return countingNames[c]
+	}
+	return fmt.Sprintf("counting(%d)", uint8(c))
+}

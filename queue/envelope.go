@@ -1,0 +1,328 @@
+package queue
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// EnvelopeHeader is the name of the header in which a dead letter carries its
+// [Envelope], on every broker. One header, because SQS takes no more than ten.
+const EnvelopeHeader = "Lull-Dead-Letter"
+
+// Limits of an encoded envelope, in bytes of its text. All that is longer is cut.
+const (
+	MaxEnvelope = 4096 // the whole
+
+	maxLabel      = 64  // reason, code
+	maxName       = 512 // source, original id
+	maxTraceState = 512
+	maxErrorText  = 1024
+	maxErrors     = 8
+)
+
+// An Envelope says why a message was dead-lettered, and what is known of it. It is the
+// same on every broker.
+type Envelope struct {
+	// Reason is a label: a lull.Reason ("permanent", "attempts_exhausted", "deadline",
+	// "hint_too_long"), ReasonCrashed, ReasonPanicked, or what the handler said
+	// (DeadLetterAs). Never empty in a letter that a Consumer wrote.
+	Reason string
+	// Code is the classifier's name for the last failure, such as "connection_refused".
+	Code string
+	// Errors is the chain of the last error, from the outermost in. Texts that say the
+	// same as the one before are left out.
+	Errors []string
+	// Attempts is how many deliveries there were.
+	Attempts int
+	// FirstFailure and LastFailure are when. Where the broker does not keep the first,
+	// it is when the message was first handed out; zero if that is not known either.
+	FirstFailure time.Time
+	LastFailure  time.Time
+	// Source is the name of the queue from which it comes.
+	Source string
+	// OriginalID is the id of the message when it was sent first. It stays the same
+	// when it is redriven and fails again.
+	OriginalID string
+	// Redrives is how often it has been put back into its queue.
+	Redrives int
+	// TraceParent and TraceState are its trace context (W3C), from its headers.
+	TraceParent string
+	TraceState  string
+}
+
+// Reasons of dead letters beside those of lull.
+const (
+	// ReasonCrashed: it has been delivered more often than the policy allows, so the
+	// workers that had it last never said what became of it. They may have been killed
+	// by it.
+	ReasonCrashed = "crashed"
+	// ReasonPanicked: the handler panicked at the last attempt.
+	ReasonPanicked = "panicked"
+	// ReasonBroker: the broker dead-lettered it by itself. Adapters use it where they
+	// find a dead letter without an envelope.
+	ReasonBroker = "broker"
+)
+
+// ID is what a dead letter is sent under where the broker deduplicates: the same for
+// one message and as many redrives. At most 128 printable ASCII characters.
+func (e *Envelope) ID() string { return letterID("dead", e.OriginalID, e.Redrives) }
+
+// letterID is short enough for every broker whatever the id is: SQS takes 128
+// characters.
+func letterID(kind, id string, n int) string {
+	plain := len(id) <= 80
+	for i := 0; i < len(id) && plain; i++ {
+		plain = id[i] > ' ' && id[i] <= '~'
+	}
+	if !plain {
+		sum := sha256.Sum256([]byte(id))
+		id = "sha256-" + hex.EncodeToString(sum[:])
+	}
+	return kind + "-" + strconv.Itoa(n) + "-" + id
+}
+
+// wire is the envelope as JSON.
+type wire struct {
+	Version      int      `json:"v"`
+	Reason       string   `json:"reason,omitempty"`
+	Code         string   `json:"code,omitempty"`
+	Attempts     int      `json:"attempts,omitempty"`
+	FirstFailure string   `json:"first,omitempty"`
+	LastFailure  string   `json:"last,omitempty"`
+	Source       string   `json:"source,omitempty"`
+	OriginalID   string   `json:"id,omitempty"`
+	Redrives     int      `json:"redrives,omitempty"`
+	TraceParent  string   `json:"traceparent,omitempty"`
+	TraceState   string   `json:"tracestate,omitempty"`
+	Errors       []string `json:"errors,omitempty"`
+}
+
+// Encode is the envelope as the value of a header: JSON in printable ASCII, so that
+// every broker takes it, of at most MaxEnvelope bytes. Texts that are too long are
+// cut, errors first; an OriginalID that is too long ends in a hash, so that it is still
+// no other's. Times are to the millisecond.
+func (e *Envelope) Encode() string {
+	w := wire{
+		Version:      1,
+		Reason:       clip(e.Reason, maxLabel),
+		Code:         clip(e.Code, maxLabel),
+		Attempts:     max(e.Attempts, 0),
+		FirstFailure: stamp(e.FirstFailure),
+		LastFailure:  stamp(e.LastFailure),
+		Source:       clip(e.Source, maxName),
+		OriginalID:   clipID(e.OriginalID),
+		Redrives:     max(e.Redrives, 0),
+		TraceParent:  clip(e.TraceParent, maxLabel),
+		TraceState:   whole(e.TraceState, maxTraceState),
+	}
+	for _, text := range e.Errors {
+		if len(w.Errors) < maxErrors && text != "" {
+			w.Errors = append(w.Errors, clip(text, maxErrorText))
+		}
+	}
+	for longest := maxErrorText; ; longest /= 2 {
+		for i, text := range w.Errors {
+			w.Errors[i] = clip(text, longest)
+		}
+		if s := ascii(w); len(s) <= MaxEnvelope || longest == 0 {
+			return s
+		}
+		if longest < 16 {
+			w.Errors = nil
+		}
+	}
+}
+
+// DecodeEnvelope reads what Encode gives. What Encode would not write is an error: a
+// text longer than MaxEnvelope, one that is not JSON, or negative numbers. Fields that
+// are not known are passed over, for those of a later version.
+func DecodeEnvelope(text string) (*Envelope, error) {
+	if len(text) > MaxEnvelope {
+		return nil, fmt.Errorf("queue: the envelope has %d bytes, %d are allowed", len(text), MaxEnvelope)
+	}
+	var w wire
+	if err := json.Unmarshal([]byte(text), &w); err != nil {
+		return nil, fmt.Errorf("queue: the envelope is not JSON as it should be: %w", err)
+	}
+	if w.Version < 1 {
+		return nil, errors.New(`queue: the envelope has no version ("v")`)
+	}
+	if w.Attempts < 0 || w.Redrives < 0 {
+		return nil, errors.New("queue: the envelope has a negative number")
+	}
+	if len(w.Errors) > maxErrors {
+		return nil, fmt.Errorf("queue: the envelope has %d errors, %d are allowed", len(w.Errors), maxErrors)
+	}
+	first, err := unstamp(w.FirstFailure)
+	if err != nil {
+		return nil, err
+	}
+	last, err := unstamp(w.LastFailure)
+	if err != nil {
+		return nil, err
+	}
+	return &Envelope{
+		Reason: w.Reason, Code: w.Code, Errors: w.Errors, Attempts: w.Attempts,
+		FirstFailure: first, LastFailure: last,
+		Source: w.Source, OriginalID: w.OriginalID, Redrives: w.Redrives,
+		TraceParent: w.TraceParent, TraceState: w.TraceState,
+	}, nil
+}
+
+// EnvelopeOf is the envelope in headers: of a dead letter, or of a message that has
+// been redriven. ok is false if there is none, or none that can be read.
+func EnvelopeOf(h Headers) (e *Envelope, ok bool) {
+	text, there := h[EnvelopeHeader]
+	if !there {
+		return nil, false
+	}
+	e, err := DecodeEnvelope(text)
+	return e, err == nil
+}
+
+// LetterHeaders are the headers of a dead letter: those of the message, and the
+// envelope. Adapters send these.
+func LetterHeaders(h Headers, e *Envelope) Headers {
+	out := make(Headers, len(h)+1)
+	for name, value := range h {
+		out[name] = value
+	}
+	out[EnvelopeHeader] = e.Encode()
+	return out
+}
+
+const stampFormat = "2006-01-02T15:04:05.000Z"
+
+// stamp is t for people and machines, or empty where there is nothing to say.
+func stamp(t time.Time) string {
+	t = t.UTC()
+	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
+		return ""
+	}
+	return t.Format(stampFormat)
+}
+
+func unstamp(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("queue: the envelope has a time that is none: %w", err)
+	}
+	return t.UTC(), nil
+}
+
+// ascii is w as JSON in which what is not ASCII is escaped.
+func ascii(w wire) string {
+	raw, err := json.Marshal(w)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	var b strings.Builder
+	for _, r := range string(raw) {
+		switch {
+		case r < utf8.RuneSelf && r != 0x7f:
+			b.WriteByte(byte(r))
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		}
+	}
+	return b.String()
+}
+
+// cost is how many bytes r takes once encoded, at most.
+func cost(r rune) int {
+	switch {
+	case r >= 0x10000:
+		return 12
+	case r >= ' ' && r < 0x7f && r != '"' && r != '\\' && r != '<' && r != '>' && r != '&':
+		return 1
+	}
+	return 6
+}
+
+// clip is the start of s that takes no more than limit bytes when encoded, with an
+// ellipsis if that is not all of it.
+func clip(s string, limit int) string {
+	const ellipsis = "..."
+	s = strings.ToValidUTF8(s, "\ufffd")
+	used, keep := 0, 0
+	for i, r := range s {
+		if used += cost(r); used > limit {
+			if keep == 0 {
+				return ""
+			}
+			return s[:keep] + ellipsis
+		}
+		if used <= limit-len(ellipsis) {
+			keep = i + utf8.RuneLen(r)
+		}
+	}
+	return s
+}
+
+// whole is s if it fits; half of it would mean something else.
+func whole(s string, limit int) string {
+	if c := clip(s, limit); c == s {
+		return s
+	}
+	return ""
+}
+
+func clipID(id string) string {
+	if clip(id, maxName) == id {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return clip(id, maxName-70) + "#" + hex.EncodeToString(sum[:])
+}
+
+// chain is the text of err and of what it wraps, for Envelope.Errors.
+func chain(err error) []string {
+	var out []string
+	var walk func(err error, depth int)
+	walk = func(err error, depth int) {
+		if err == nil || len(out) == maxErrors || depth > 32 {
+			return
+		}
+		text := errorText(err)
+		if len(text) > maxErrorText {
+			text = clip(text, maxErrorText)
+		}
+		if n := len(out); text != "" && (n == 0 || out[n-1] != text) {
+			out = append(out, text)
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			walk(e.Unwrap(), depth+1)
+		case interface{ Unwrap() []error }:
+			for _, each := range e.Unwrap() {
+				walk(each, depth+1)
+			}
+		}
+	}
+	walk(err, 0)
+	return out
+}
+
+// errorText is err's text, also of an error whose method panics: a handler's error
+// must not stop the consumer.
+func errorText(err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("(%T, whose Error method panics)", err)
+		}
+	}()
+	return err.Error()
+}

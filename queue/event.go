@@ -1,0 +1,64 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// An Event is something that happened to a message or to a consumer, by value. Fields
+// that a kind does not mention are zero.
+type Event struct {
+	Kind  EventKind
+	Queue string // the consumer's name for it
+
+	// Of the message (all but EventReceiveFailed, EventPaused, EventResumed).
+	ID      string
+	Attempt int
+	Tries   int // runs of the handler in this delivery
+
+	Outcome Outcome       // EventSettled, EventSettleFailed: what becomes of it; EventRetriedHere: Retry
+	Reason  string        // of a dead letter; of a pause
+	Code    string        // the classifier's name for the failure, if there was one
+	After   time.Duration // Retry, Defer, EventRetriedHere: the wait; EventPaused: how long at least
+	Elapsed time.Duration // how long the handler ran, over all tries; zero if it did not
+	Err     error         // the handler's, or (EventReceiveFailed, EventSettleFailed) the broker's
+}
+
+// EventKind says what happened.
+type EventKind uint8
+
+const (
+	// EventSettled: the broker knows what becomes of the message. Every delivery has one
+	// such event, or one of EventSettleFailed or EventLeaseLost, or the process was killed.
+	EventSettled EventKind = iota
+	// EventSettleFailed: the broker could not be told for as long as the lease
+	// lasted. The message will be delivered again, whatever its handler did.
+	EventSettleFailed
+	// EventLeaseLost: another may have the message. Nothing was settled.
+	EventLeaseLost
+	// EventRetriedHere: the handler failed, and will be run again in this process after
+	// After (Config.Quick).
+	EventRetriedHere
+	// EventReceiveFailed: no messages could be fetched. It is tried again after After.
+	EventReceiveFailed
+	// EventPaused: the circuit breaker is not closed, and nothing is fetched but for
+	// its probes.
+	EventPaused
+	// EventResumed: the circuit breaker is closed.
+	EventResumed
+)
+
+var eventNames = [...]string{"settled", "settle_failed", "lease_lost", "retried_here", "receive_failed", "paused", "resumed"}
+
+// String is the kind as a label, such as "lease_lost".
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return fmt.Sprintf("event(%d)", uint8(k))
+}
+
+// An Observer is told of events as they happen, in the goroutine in which they happen.
+// It must be safe for concurrent use, should not block, and must not panic.
+type Observer func(ctx context.Context, e Event)

@@ -1,0 +1,159 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/queue"
+)
+
+// plain is a policy of n attempts, a second apart, with neither breaker nor budget.
+func plain(n int) lull.Policy {
+	return lull.Policy{
+		Attempts: n, AttemptTimeout: time.Minute, Deadline: lull.NoTimeout,
+		Backoff:  backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: time.Second},
+		Timeouts: lull.TimeoutsAlways, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
+	}
+}
+
+func dependency(t testing.TB, p lull.Policy) *lull.Dependency {
+	t.Helper()
+	d, err := lull.NewDependency("backend", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func memory(t testing.TB, c queue.MemoryConfig) *queue.Memory {
+	t.Helper()
+	m, err := queue.NewMemory(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// log collects events.
+type log struct {
+	mu     sync.Mutex
+	events []queue.Event
+}
+
+func (l *log) observe(_ context.Context, e queue.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+}
+
+func (l *log) of(kind queue.EventKind) (out []queue.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.events {
+		if e.Kind == kind {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// outcomes are those of all settlements, in a line.
+func (l *log) outcomes() string {
+	s := ""
+	for i, e := range l.of(queue.EventSettled) {
+		if i > 0 {
+			s += ", "
+		}
+		s += e.Outcome.String()
+		if e.After > 0 {
+			s += " " + e.After.String()
+		}
+		if e.Reason != "" {
+			s += " " + e.Reason
+		}
+	}
+	return s
+}
+
+// running is a consumer that runs until stop.
+type running struct {
+	*queue.Consumer
+	log
+	cancel context.CancelFunc
+	done   chan error
+	began  time.Time
+}
+
+func start(t testing.TB, b queue.Broker, d *lull.Dependency, h queue.Handler, c queue.Config, o ...queue.Option) *running {
+	t.Helper()
+	r := &running{done: make(chan error, 1), began: time.Now()}
+	var err error
+	r.Consumer, err = queue.New("orders", b, d, h, c, append(o, queue.WithObserver(r.observe))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	go func() { r.done <- r.Run(ctx) }()
+	return r
+}
+
+func (r *running) stop(t testing.TB) {
+	t.Helper()
+	r.cancel()
+	if err := <-r.done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func send(t testing.TB, s queue.Sender, bodies ...string) {
+	t.Helper()
+	for _, b := range bodies {
+		if err := s.Send(context.Background(), queue.Outgoing{Body: []byte(b), Headers: queue.Headers{"kind": "test"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// letters are the dead letters in m, taken out.
+func letters(t testing.TB, m *queue.Memory) (out []*queue.Letter) {
+	t.Helper()
+	ctx := context.Background()
+	dead := m.DeadLetters()
+	for dead.Len() > 0 {
+		got, err := dead.Receive(ctx, queue.Want{Max: 10, Lease: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range got {
+			out = append(out, queue.LetterOf(d))
+			if err := dead.Settle(ctx, d, queue.Settlement{Outcome: queue.Ack}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return out
+}
+
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+var errBlip = errors.New("blip")
+
+func wantEqual[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, fmt.Sprint(got), fmt.Sprint(want))
+	}
+}

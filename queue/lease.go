@@ -1,0 +1,210 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// lease is the hold on one delivery: extended every third of its length, and every
+// sixth while that fails, by a timer, until it is stopped. Whoever runs under it is
+// told by gone when it must end: when the lease is lost, or margin before it lapses.
+type lease struct {
+	c *Consumer
+	d *Delivery
+
+	calls sync.Mutex // held during Extend and Settle, of which there is one at a time
+
+	mu      sync.Mutex
+	until   time.Time     // zero: never
+	first   time.Duration // its length at first
+	length  time.Duration // and now
+	final   bool          // it cannot be extended any further
+	bound   bool          // a handler runs whose context ends before it does
+	stopped bool
+	lost    bool          // the broker says so
+	ending  bool          // gone is closed
+	gone    chan struct{} // closed when whoever runs under it must end
+	beat    *time.Timer
+	expiry  *time.Timer
+	ctx     context.Context // of the calls of Extend
+	cancel  context.CancelFunc
+}
+
+// hold begins to hold d.
+func (c *Consumer) hold(d *Delivery) *lease {
+	l := &lease{c: c, d: d, until: d.Lease, gone: make(chan struct{}), final: !c.can.Extends}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	if l.until.IsZero() {
+		return l
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := time.Until(l.until)
+	l.first = max(left, 0)
+	l.length = l.first
+	l.expiry = time.AfterFunc(left-l.margin(), l.expire)
+	if !l.final {
+		l.beat = time.AfterFunc(left/3, l.heartbeat)
+	}
+	return l
+}
+
+func (l *lease) margin() time.Duration { return l.c.config.margin(l.length) }
+
+// end is when it lapses; zero if never.
+func (l *lease) end() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until
+}
+
+// ends is when a handler's context must end because the lease will and cannot be
+// extended; zero if that is not so.
+func (l *lease) ends() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.until.IsZero() || !l.final {
+		return time.Time{}
+	}
+	return l.until.Add(-l.margin())
+}
+
+// bounds is ends for a handler whose context will end at that time by itself, as one
+// ends whose time is over; bounds(false) when it has returned.
+func (l *lease) bounds(yes bool) time.Time {
+	l.mu.Lock()
+	l.bound = yes && l.final
+	if !l.bound && l.expiry != nil && !l.stopped && !l.ending {
+		l.expiry.Reset(max(time.Until(l.until)-l.margin(), 0))
+	}
+	l.mu.Unlock()
+	return l.ends()
+}
+
+// stop ends the heartbeat, and waits for the one under way. It tells whether the lease
+// is still held, as far as is known.
+func (l *lease) stop() (held bool) {
+	l.mu.Lock()
+	l.stopped = true
+	l.quiet()
+	l.cancel()
+	l.mu.Unlock()
+	l.calls.Lock()
+	defer l.calls.Unlock()
+	return l.held()
+}
+
+// held tells whether the delivery is still this consumer's, as far as is known.
+func (l *lease) held() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.lost && (l.until.IsZero() || time.Now().Before(l.until))
+}
+
+// quiet stops the timers, with l.mu held.
+func (l *lease) quiet() {
+	for _, t := range []*time.Timer{l.beat, l.expiry} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// finish closes gone, with l.mu held.
+func (l *lease) finish() {
+	if !l.ending && !l.stopped {
+		l.ending = true
+		close(l.gone)
+		l.quiet()
+	}
+}
+
+// expire is the timer for a lease that was not extended in time.
+func (l *lease) expire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped || l.ending {
+		return
+	}
+	left := time.Until(l.until)
+	if !l.bound {
+		left -= l.margin()
+	}
+	if left > 0 {
+		l.expiry.Reset(left) // it was extended meanwhile, or the handler's context ends by itself
+		return
+	}
+	l.finish()
+}
+
+func (l *lease) heartbeat() {
+	length := l.c.config.Lease
+	l.mu.Lock()
+	if l.stopped || l.ending || l.final || l.c.abandoned.Load() {
+		l.mu.Unlock()
+		return
+	}
+	if more := time.Until(l.until) - length; more > 0 { // Message.Extend
+		l.beat.Reset(more + length/3)
+		l.mu.Unlock()
+		return
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, max(l.length/6, time.Millisecond))
+	l.mu.Unlock()
+	began := time.Now()
+	err := l.extend(ctx, length)
+	cancel()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped || l.ending || l.final {
+		return
+	}
+	next := l.length / 3
+	if err != nil {
+		next = l.length / 6
+	}
+	l.beat.Reset(max(next-time.Since(began), 0))
+}
+
+// extendBy is for Message.Extend.
+func (l *lease) extendBy(ctx context.Context, d time.Duration) error {
+	l.mu.Lock()
+	never, final, ending := l.until.IsZero(), l.final, l.ending
+	l.mu.Unlock()
+	switch {
+	case ending:
+		return ErrLeaseLost
+	case never:
+		return nil
+	case final:
+		return errors.New("queue: this lease cannot be extended")
+	}
+	return l.extend(ctx, max(d, l.c.config.Lease))
+}
+
+func (l *lease) extend(ctx context.Context, length time.Duration) error {
+	l.calls.Lock()
+	defer l.calls.Unlock()
+	began := time.Now()
+	until, err := l.c.broker.Extend(ctx, l.d, length)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case errors.Is(err, ErrLost):
+		l.lost = true
+		l.finish()
+		return err
+	case err != nil:
+		return err
+	}
+	got := max(until.Sub(began), 0)
+	// Less than was asked for, and than there was at first: this is as far as it goes.
+	l.final = got < min(length, l.first)*9/10
+	l.until, l.length = until, got
+	if !l.stopped && !l.ending {
+		l.expiry.Reset(max(time.Until(until)-l.margin(), 0))
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// DeadLetters is one reading of a queue of dead letters: [Inspect] and [Redrive] go
+// through it from one end to the other. [Scan] makes one of a Broker; a
+// broker that can be read without taking messages out has a better one.
+//
+// It is used by one goroutine.
+type DeadLetters interface {
+	// Next returns some letters, 1 to max, that it has not returned before, in any order.
+	// io.EOF when it has returned all that were there when the reading began; those that
+	// came since may be among them.
+	Next(ctx context.Context, max int) ([]*Letter, error)
+
+	// Remove deletes a letter that Next returned. nil means that it is gone, or was gone
+	// already. After any other error that is not known, and Remove may be called again.
+	Remove(ctx context.Context, l *Letter) error
+
+	// Close ends the reading. What was not removed is in the queue as before, at once or
+	// when a lease lapses; if the process dies instead of calling Close, likewise.
+	Close(ctx context.Context) error
+}
+
+// A Letter is a dead letter.
+type Letter struct {
+	Envelope
+	Enqueued time.Time // when it became a dead letter. Zero: not known
+	Group    string
+	Headers  Headers // the message's, without the envelope
+	Body     []byte
+	Receipt  any // the adapter's own
+}
+
+// LetterOf is the letter in a delivery of a queue of dead letters. Where there is no
+// envelope that can be read (the broker put it there) the reason is ReasonBroker, and the id that
+// of the delivery. The receipt is d.
+func LetterOf(d *Delivery) *Letter {
+	l := &Letter{Enqueued: d.Enqueued, Group: d.Group, Body: d.Body, Receipt: d}
+	if e, ok := EnvelopeOf(d.Headers); ok {
+		l.Envelope = *e
+	} else {
+		l.Reason = ReasonBroker
+	}
+	if l.OriginalID == "" {
+		l.OriginalID = d.ID
+	}
+	l.Headers = make(Headers, len(d.Headers))
+	for name, value := range d.Headers {
+		if name != EnvelopeHeader {
+			l.Headers[name] = value
+		}
+	}
+	return l
+}
+
+// Died is when the message died: its last failure, or when it became a dead letter.
+// Zero: not known.
+func (l *Letter) Died() time.Time {
+	if !l.LastFailure.IsZero() {
+		return l.LastFailure
+	}
+	return l.Enqueued
+}
+
+// A ScanConfig says how Scan reads. It is plain, comparable data.
+type ScanConfig struct {
+	// Idle is how long nothing must have come for the queue to count as read. Longer than
+	// the broker takes to find a message. Zero: 2 s.
+	Idle time.Duration
+	// Lease is how long the letters stay out if the process dies. Zero: 1 minute.
+	Lease time.Duration
+	// Hold is the most letters that are kept out at a time; Next fails with ErrTooMany
+	// when there are more that were not removed. Zero: 10,000. Brokers have limits too (SQS: 120,000).
+	Hold int
+}
+
+// Validate reports everything that is wrong with c at once.
+func (c ScanConfig) Validate() error {
+	var l problem.List
+	l.Check(c.Idle >= 0, "Idle", c.Idle, "a positive duration, or 0 for the default of 2s")
+	l.Check(c.Lease == 0 || c.Lease >= minLease && c.Lease <= maxLease, "Lease", c.Lease, "a duration from 100ms to 12h, or 0 for the default of 1m")
+	l.Check(c.Hold >= 0, "Hold", c.Hold, "a positive number, or 0 for the default of 10000")
+	return l.Err()
+}
+
+// ErrTooMany is why a scan ends that would have to hold too many letters.
+var ErrTooMany = errors.New("queue: more letters are passed over than can be held (ScanConfig.Hold)")
+
+// Scan reads a queue of dead letters that can only be consumed: letters that are not
+// removed are kept out, their leases extended by a goroutine, and given back by
+// Close. Brokers may count that as a delivery: the queue of dead letters must have no
+// limit on deliveries. Other readers do not see meanwhile what this one holds. Of a queue that
+// keeps an order, only the first of each group is seen until it is removed.
+func Scan(b Broker, c ScanConfig) (DeadLetters, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("config of a scan: %w", err)
+	}
+	if c.Idle == 0 {
+		c.Idle = 2 * time.Second
+	}
+	if c.Lease == 0 {
+		c.Lease = time.Minute
+	}
+	if c.Hold == 0 {
+		c.Hold = 10_000
+	}
+	s := &scan{b: b, c: c, held: map[string]*Delivery{}, seen: map[string]bool{}, stop: make(chan struct{}), stopped: make(chan struct{})}
+	go s.keep()
+	return s, nil
+}
+
+type scan struct {
+	b Broker
+	c ScanConfig
+
+	mu   sync.Mutex // held during Extend and Settle too
+	held map[string]*Delivery
+	seen map[string]bool
+
+	stop, stopped chan struct{}
+	once          sync.Once
+}
+
+// keep extends the leases of what is held.
+func (s *scan) keep() {
+	defer close(s.stopped)
+	can := s.b.Capabilities()
+	if !can.Extends {
+		<-s.stop
+		return
+	}
+	t := time.NewTicker(s.c.Lease / 3)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-t.C:
+		}
+		s.mu.Lock()
+		ids := make([]string, 0, len(s.held))
+		for id := range s.held {
+			ids = append(ids, id)
+		}
+		s.mu.Unlock()
+		for _, id := range ids {
+			s.extend(id)
+		}
+	}
+}
+
+func (s *scan) extend(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.stop:
+		return
+	default:
+	}
+	if d := s.held[id]; d != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), s.c.Lease/6)
+		defer cancel()
+		s.b.Extend(ctx, d, s.c.Lease) // if it fails, the letter comes once more and is passed over
+	}
+}
+
+func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
+	for {
+		s.mu.Lock()
+		room := s.c.Hold - len(s.held)
+		s.mu.Unlock()
+		if room <= 0 {
+			return nil, ErrTooMany
+		}
+		patience, cancel := context.WithTimeout(ctx, s.c.Idle)
+		got, err := s.b.Receive(patience, Want{Max: min(most, room), Lease: s.c.Lease})
+		idle := patience.Err() != nil
+		cancel()
+		var letters []*Letter
+		s.mu.Lock()
+		for _, d := range got {
+			if !s.seen[d.ID] {
+				s.seen[d.ID] = true
+				letters = append(letters, LetterOf(d))
+			}
+			s.held[d.ID] = d // the one that counts, if it came again
+		}
+		s.mu.Unlock()
+		switch {
+		case len(letters) > 0:
+			return letters, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case idle:
+			return nil, io.EOF
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+func (s *scan) Remove(ctx context.Context, l *Letter) error {
+	d, ok := l.Receipt.(*Delivery)
+	if !ok {
+		return errors.New("queue: the letter is not of this reading")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.held[d.ID]
+	if held == nil {
+		return nil
+	}
+	err := s.b.Settle(ctx, held, Settlement{Outcome: Ack})
+	if err == nil {
+		delete(s.held, d.ID)
+	}
+	return err
+}
+
+func (s *scan) Close(ctx context.Context) error {
+	s.once.Do(func() { close(s.stop) })
+	<-s.stopped
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var problems []error
+	for id, d := range s.held {
+		err := s.b.Settle(ctx, d, Settlement{Outcome: Defer})
+		if err != nil && !errors.Is(err, ErrLost) {
+			problems = append(problems, err)
+			if ctx.Err() != nil {
+				break
+			}
+		}
+		delete(s.held, id)
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,72 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// decided is an error by which a handler says what becomes of the message.
+type decided struct {
+	err     error
+	outcome Outcome
+	after   time.Duration
+	reason  string
+}
+
+func (d *decided) Error() string {
+	if d.err == nil {
+		return d.outcome.String()
+	}
+	return d.err.Error()
+}
+
+func (d *decided) Unwrap() error { return d.err }
+
+// DeferFor says that the message was not tried, and is to be delivered again after d: it
+// came too early, or something that it needs is not there yet. err, which may be nil,
+// says why. That is not an attempt: Message.Attempt does not rise, where the broker
+// can (Capabilities.FreeDefer). Where it cannot, a message that is deferred at its last
+// attempt is dead-lettered at its next delivery: a handler that waits for something
+// long returns lull.RetryAfter there, or asks for more attempts.
+func DeferFor(err error, d time.Duration) error {
+	return &decided{err: err, outcome: Defer, after: max(d, 0)}
+}
+
+// DropMessage says that the message is of no use to anybody (a duplicate, say, or
+// too late) and is to be forgotten without a dead letter. err, which may be nil, says why.
+func DropMessage(err error) error { return &decided{err: err, outcome: Drop} }
+
+// DeadLetterAs says that the message will never succeed, and that it is a dead letter
+// for the given reason: a label, such as "schema". lull.Permanent does the same with
+// the reason "permanent".
+func DeadLetterAs(reason string, err error) error {
+	if err == nil {
+		err = errors.New(reason)
+	}
+	return &decided{err: err, outcome: DeadLetter, reason: reason}
+}
+
+// ErrLeaseLost is the cause with which a handler's context ends when the lease of its
+// message is lost, or could not be extended in time: another may be at work on it.
+var ErrLeaseLost = errors.New("queue: the lease is lost, and another consumer may have the message")
+
+// ErrDraining is the cause with which a handler's context ends when the consumer has
+// been told to stop and Config.Drain has passed.
+var ErrDraining = errors.New("queue: the consumer stops")
+
+// A PanicError is what a handler's panic is taken for.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("the handler panicked: %v", e.Value) }
+
+// Unwrap gives the value of the panic, if that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")

@@ -1,0 +1,74 @@
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// A Handler does what a message asks for. What it returns decides what becomes of the
+// message:
+//
+//	nil                                    acknowledged
+//	an error worth another attempt         delivered again after a while, or dead-lettered
+//	                                       when the attempts are used up
+//	any other error                        dead-lettered at once
+//	DeferFor, DropMessage, DeadLetterAs    as they say
+//
+// Which error is which is decided as everywhere in lull: by its marks
+// (lull.Transient, lull.RetryAfter, lull.Permanent), else by the classifier. An error
+// that nothing is known of is not worth another attempt.
+//
+// ctx ends when the policy's AttemptTimeout is over, when the lease is lost
+// (ErrLeaseLost), or when the consumer stops (ErrDraining); context.Cause says which. A
+// handler must end when it does. What it returns afterwards still counts: a message
+// that was handled is acknowledged, if the broker still takes that.
+//
+// The same message may be handled more than once, also at the same time as a handler
+// elsewhere that does not know that its lease is lost: effects must bear that. A panic
+// is an attempt that failed.
+type Handler func(ctx context.Context, m *Message) error
+
+// A Message is what a handler gets. It may be used until the handler returns, and must not be
+// changed.
+type Message struct {
+	// ID is the message's own: the same at every attempt, and also after it was
+	// dead-lettered and redriven.
+	ID string
+	// Attempt is the number of the attempt, from 1, over all consumers.
+	Attempt int
+	// Of is the most attempts that the policy allows.
+	Of int
+	// Try is the number of the run within this delivery, from 1 (Config.Quick).
+	Try int
+	// Redrives is how often the message was dead-lettered and put back.
+	Redrives int
+	// Enqueued and FirstSeen are when it was sent, and when it was first handed out.
+	// Zero: not known (FirstSeen: or now).
+	Enqueued, FirstSeen time.Time
+	// Group is what order is kept in, if the broker keeps one.
+	Group   string
+	Headers Headers
+	Body    []byte
+
+	lease *lease
+}
+
+// LeaseDeadline is when the lease of this delivery lapses, as things are now: while the
+// handler runs it is extended. ok is false if the broker has no leases.
+func (m *Message) LeaseDeadline() (t time.Time, ok bool) {
+	if m.lease == nil {
+		return time.Time{}, false
+	}
+	t = m.lease.end()
+	return t, !t.IsZero()
+}
+
+// Extend extends the lease now, to have at least d more: for a handler that is about to
+// stop the process from running, such as a long call into C. Otherwise nobody needs it.
+// It fails if the broker cannot, or the lease is lost.
+func (m *Message) Extend(ctx context.Context, d time.Duration) error {
+	if m.lease == nil {
+		return ErrLost
+	}
+	return m.lease.extendBy(ctx, d)
+}

@@ -1,0 +1,428 @@
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/queue"
+)
+
+// patience is after how long something that does not happen never will.
+const patience = time.Minute
+
+// bench is one queue under test.
+type bench struct {
+	testing.TB
+	target  Target
+	o       Options
+	address string
+	ctx     context.Context // ends when patience does
+	*Connection
+	can queue.Capabilities
+
+	groups atomic.Int64
+}
+
+func newBench(t testing.TB, target Target, order queue.Order) *bench {
+	t.Helper()
+	b := &bench{TB: t, target: target, o: Options{Lease: target.Lease, Order: order, Attempts: 20}}
+	b.address = target.Declare(t, b.o)
+	var cancel context.CancelFunc
+	b.ctx, cancel = context.WithTimeout(context.Background(), 3*patience)
+	t.Cleanup(cancel)
+	b.Connection = b.connect()
+	b.can = b.Broker.Capabilities()
+	if b.can.Order != order {
+		t.Fatalf("the queue was to be %v, and its Capabilities.Order is %v", order, b.can.Order)
+	}
+	return b
+}
+
+// connect is another connection. It is closed when the test ends, if it was not before.
+func (b *bench) connect() *Connection {
+	b.Helper()
+	var c *Connection
+	var err error
+	for {
+		if c, err = b.target.Connect(b.ctx, b.address); err == nil {
+			break
+		}
+		if b.ctx.Err() != nil {
+			b.Fatalf("no connection: %v", err)
+		}
+		time.Sleep(100 * time.Millisecond) // a server that was restarted may need a moment
+	}
+	shut := sync.OnceValue(c.Close)
+	mine := *c
+	mine.Close = shut
+	b.Cleanup(func() { shut() })
+	return &mine
+}
+
+// group is a group of its own.
+func (b *bench) group() string { return fmt.Sprintf("group-%d", b.groups.Add(1)) }
+
+// send sends messages with these bodies, each in a group of its own.
+func (b *bench) send(bodies ...string) {
+	b.Helper()
+	for _, body := range bodies {
+		b.sendOne(queue.Outgoing{Body: []byte(body), Headers: queue.Headers{"kind": "test"}})
+	}
+}
+
+func (b *bench) sendOne(o queue.Outgoing) {
+	b.Helper()
+	if o.Group == "" {
+		o.Group = b.group()
+	}
+	if err := b.Sender.Send(b.ctx, o); err != nil {
+		b.Fatalf("Send: %v", err)
+	}
+}
+
+func (b *bench) want(n int) queue.Want { return queue.Want{Max: n, Lease: b.o.Lease} }
+
+// some waits for messages, of which there must be one at least.
+func (b *bench) some(c *Connection, most int) []*queue.Delivery {
+	b.Helper()
+	for {
+		got, err := c.Broker.Receive(b.ctx, b.want(most))
+		switch {
+		case len(got) > most:
+			b.Fatalf("Receive returned %d messages, no more than %d were wanted", len(got), most)
+		case len(got) > 0:
+			for _, d := range got {
+				b.sane(d)
+			}
+			return got
+		case b.ctx.Err() != nil:
+			b.Fatalf("no message came within %v", patience)
+		case err != nil:
+			b.Fatalf("Receive: %v", err)
+		}
+	}
+}
+
+// one waits for one message.
+func (b *bench) one() *queue.Delivery {
+	b.Helper()
+	return b.some(b.Connection, 1)[0]
+}
+
+// all waits for n messages. None of them is settled meanwhile, so it takes messages
+// that are no longer than a lease away.
+func (b *bench) all(c *Connection, n int) (all []*queue.Delivery) {
+	b.Helper()
+	for len(all) < n {
+		all = append(all, b.some(c, min(n-len(all), 10))...)
+	}
+	return all
+}
+
+// sane checks what holds for every delivery.
+func (b *bench) sane(d *queue.Delivery) {
+	b.Helper()
+	now := time.Now()
+	if len(d.ID) < 1 || len(d.ID) > 512 {
+		b.Errorf("an id of %d bytes, want 1 to 512: %q", len(d.ID), d.ID)
+	}
+	if d.Attempt < 1 {
+		b.Errorf("attempt %d, they are counted from 1", d.Attempt)
+	}
+	switch {
+	case !b.can.Leases && !d.Lease.IsZero():
+		b.Errorf("a lease until %v, and Capabilities.Leases is false", d.Lease)
+	case b.can.Leases && d.Lease.IsZero():
+		b.Errorf("no lease, and Capabilities.Leases is true")
+	case b.can.Leases && !b.target.Virtual && d.Lease.Before(now.Add(-b.o.Lease)):
+		b.Errorf("a lease that lapsed %v ago", now.Sub(d.Lease))
+	}
+	for what, t := range map[string]time.Time{"Enqueued": d.Enqueued, "FirstSeen": d.FirstSeen} {
+		if t.After(now.Add(time.Minute)) {
+			b.Errorf("%s is %v from now", what, t.Sub(now))
+		}
+	}
+}
+
+// quiet sees to it that no message comes for that long.
+func (b *bench) quiet(c *Connection, d time.Duration, what string) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, d)
+	defer cancel()
+	for ctx.Err() == nil {
+		got, err := c.Broker.Receive(ctx, b.want(10))
+		for _, d := range got {
+			b.Errorf("%s: the message %q came, at attempt %d", what, clip(d.Body), d.Attempt)
+		}
+		if len(got) > 0 {
+			return
+		}
+		if err != nil && ctx.Err() == nil {
+			b.Fatalf("Receive: %v", err)
+		}
+	}
+}
+
+func clip(body []byte) string {
+	if len(body) > 40 {
+		return string(body[:40]) + "..."
+	}
+	return string(body)
+}
+
+// settle settles, and must be able to.
+func (b *bench) settle(c *Connection, d *queue.Delivery, s queue.Settlement) {
+	b.Helper()
+	if s.Outcome == queue.DeadLetter && s.Envelope == nil {
+		s.Envelope = envelope(d.ID)
+	}
+	if err := c.Broker.Settle(b.ctx, d, s); err != nil {
+		b.Fatalf("Settle (%v) of a delivery that is held: %v", s.Outcome, err)
+	}
+}
+
+func (b *bench) ack(d *queue.Delivery) {
+	b.Helper()
+	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Ack})
+}
+
+// lost settles a delivery that is not held, and must not be able to.
+func (b *bench) lost(c *Connection, d *queue.Delivery, s queue.Settlement, what string) {
+	b.Helper()
+	if s.Outcome == queue.DeadLetter && s.Envelope == nil {
+		s.Envelope = envelope(d.ID)
+	}
+	if err := c.Broker.Settle(b.ctx, d, s); !errors.Is(err, queue.ErrLost) {
+		b.Errorf("%s: Settle (%v) says %v, want ErrLost", what, s.Outcome, err)
+	}
+}
+
+// envelope is one for a dead letter.
+func envelope(id string) *queue.Envelope {
+	return &queue.Envelope{Reason: "test", Code: "code", Attempts: 1, Source: "orders", OriginalID: id, LastFailure: time.Now()}
+}
+
+// lapse lets go of d without settling it: by waiting for its lease to lapse, or by
+// ending the connection, in place of which there is then another.
+func (b *bench) lapse(d *queue.Delivery) {
+	b.Helper()
+	if b.can.Leases {
+		time.Sleep(time.Until(d.Lease))
+		return
+	}
+	b.reconnect()
+}
+
+// reconnect ends the connection and makes another.
+func (b *bench) reconnect() {
+	b.Helper()
+	if err := b.Close(); err != nil {
+		b.Errorf("Close: %v", err)
+	}
+	b.Connection = b.connect()
+}
+
+// empty sees to it that nothing is in the queue: ready, waiting for no longer than a
+// lease, or out.
+func (b *bench) empty(what string) {
+	b.Helper()
+	wait := b.o.Lease + b.o.Lease/2
+	if !b.can.Leases {
+		b.reconnect()
+		wait = time.Second
+	}
+	b.quiet(b.Connection, wait, what)
+	if b.Depth == nil {
+		return
+	}
+	n, err := b.Depth(b.ctx)
+	for deadline := time.Now().Add(10 * time.Second); err == nil && n > 0 && time.Now().Before(deadline); { // statistics may be late
+		time.Sleep(100 * time.Millisecond)
+		n, err = b.Depth(b.ctx)
+	}
+	if err != nil {
+		b.Fatalf("Depth: %v", err)
+	}
+	if n != 0 {
+		b.Errorf("%s: there are %d messages in the queue", what, n)
+	}
+}
+
+// letters are all dead letters, read with a connection of its own, left where they are or removed.
+func (b *bench) letters(remove bool) (all []*queue.Letter) {
+	b.Helper()
+	from := b.reading(b.Connection)
+	defer b.closed(from)
+	for {
+		got, err := from.Next(b.ctx, 10)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			b.Fatalf("Next: %v", err)
+		}
+		if len(got) < 1 || len(got) > 10 {
+			b.Fatalf("Next gave %d letters, want 1 to 10", len(got))
+		}
+		for _, l := range got {
+			if remove {
+				if err := from.Remove(b.ctx, l); err != nil {
+					b.Fatalf("Remove: %v", err)
+				}
+			}
+		}
+		all = append(all, got...)
+	}
+}
+
+func (b *bench) reading(c *Connection) queue.DeadLetters {
+	b.Helper()
+	from, err := c.Letters(b.ctx)
+	if err != nil {
+		b.Fatalf("Letters: %v", err)
+	}
+	return from
+}
+
+func (b *bench) closed(from queue.DeadLetters) {
+	b.Helper()
+	if err := from.Close(b.ctx); err != nil {
+		b.Errorf("Close of the reading: %v", err)
+	}
+}
+
+// letter is the only dead letter.
+func (b *bench) letter() *queue.Letter {
+	b.Helper()
+	all := b.letters(false)
+	if len(all) != 1 {
+		b.Fatalf("%d dead letters, want 1", len(all))
+	}
+	return all[0]
+}
+
+// bodies are those of letters or deliveries, in order of text.
+func bodies[T any](all []T, body func(T) []byte) []string {
+	var out []string
+	for _, x := range all {
+		out = append(out, string(body(x)))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func letterBody(l *queue.Letter) []byte { return l.Body }
+
+func (b *bench) equal(what string, got, want any) {
+	b.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		b.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// after is d, or as long as the broker can.
+func (b *bench) after(d time.Duration) time.Duration { return min(d, b.can.MaxDelay) }
+
+// plain is a policy of n attempts with waits that short, with neither breaker nor budget.
+func plain(n int, wait time.Duration) lull.Policy {
+	return lull.Policy{
+		Attempts: n, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout,
+		Backoff:  backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: wait},
+		Timeouts: lull.TimeoutsAlways, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
+	}
+}
+
+// running is a consumer that runs until stop.
+type running struct {
+	b        *bench
+	consumer *queue.Consumer
+	dep      *lull.Dependency
+	cancel   context.CancelFunc
+	done     chan error
+
+	mu     sync.Mutex
+	events []queue.Event
+}
+
+func (b *bench) start(c *Connection, p lull.Policy, config queue.Config, h queue.Handler) *running {
+	b.Helper()
+	r := &running{b: b, done: make(chan error, 1)}
+	var err error
+	if r.dep, err = lull.NewDependency("backend", p); err != nil {
+		b.Fatal(err)
+	}
+	config.Lease = b.o.Lease
+	if r.consumer, err = queue.New("orders", c.Broker, r.dep, h, config, queue.WithObserver(r.observe)); err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	go func() { r.done <- r.consumer.Run(ctx) }()
+	b.Cleanup(r.end) // if the test ends early
+	return r
+}
+
+func (r *running) observe(_ context.Context, e queue.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+// settled is how many deliveries were settled in that way.
+func (r *running) settled(o queue.Outcome) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.Kind == queue.EventSettled && e.Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// end stops it, whatever comes of it.
+func (r *running) end() {
+	r.cancel()
+	select {
+	case err := <-r.done:
+		r.done <- err
+	case <-time.After(patience):
+	}
+}
+
+// stop stops it, and it must be well.
+func (r *running) stop() {
+	r.b.Helper()
+	r.cancel()
+	select {
+	case err := <-r.done:
+		r.done <- err
+		if err != nil {
+			r.b.Errorf("Run: %v", err)
+		}
+	case <-time.After(patience):
+		r.b.Errorf("Run does not return")
+	}
+}
+
+// until waits until something is so.
+func (b *bench) until(what string, so func() bool) {
+	b.Helper()
+	for deadline := time.Now().Add(patience); !so(); {
+		if time.Now().After(deadline) {
+			b.Fatalf("%s: not within %v", what, patience)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

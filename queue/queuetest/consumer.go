@@ -1,0 +1,293 @@
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+var consumerChecks = []check{
+	{name: "Consumer/outcomes", run: consumerOutcomes},
+	{name: "Consumer/a terminal error at once", run: consumerTerminal},
+	{name: "Consumer/attempts over restarts", run: consumerRestarts},
+	{name: "Consumer/a handler longer than the lease", run: consumerLong},
+	{name: "Consumer/an open breaker costs nothing", run: consumerBreaker},
+	{name: "Consumer/stops", run: consumerStops},
+	{name: "Consumer/poison", run: consumerPoison, process: true},
+}
+
+var errBlip = errors.New("blip")
+
+// tally counts attempts by body.
+type tally struct {
+	mu   sync.Mutex
+	seen map[string][]int
+}
+
+func (t *tally) add(m *queue.Message) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.seen == nil {
+		t.seen = map[string][]int{}
+	}
+	t.seen[string(m.Body)] = append(t.seen[string(m.Body)], m.Attempt)
+}
+
+func (t *tally) attempts(body string) []int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.seen[body]
+}
+
+func (t *tally) all() map[string][]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.seen)
+}
+
+func consumerOutcomes(b *bench) {
+	b.send("fine", "blip", "sick", "bad", "wrong schema", "panic", "duplicate", "too early")
+	deferrals := 0
+	var seen tally
+	var mu sync.Mutex
+	r := b.start(b.Connection, plain(3, 50*time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
+		seen.add(m)
+		switch string(m.Body) {
+		case "blip":
+			if m.Attempt == 1 {
+				return lull.Transient(errBlip)
+			}
+		case "sick":
+			return lull.Transient(errBlip)
+		case "bad":
+			return lull.Permanent(errBlip)
+		case "wrong schema":
+			return queue.DeadLetterAs("schema", errBlip)
+		case "panic":
+			panic(errBlip)
+		case "duplicate":
+			return queue.DropMessage(errBlip)
+		case "too early":
+			mu.Lock()
+			defer mu.Unlock()
+			if deferrals++; deferrals == 1 {
+				return queue.DeferFor(nil, 100*time.Millisecond)
+			}
+		}
+		return nil
+	})
+	b.until("all are settled", func() bool {
+		return r.settled(queue.Ack) == 3 && r.settled(queue.DeadLetter) == 4 && r.settled(queue.Drop) == 1
+	})
+	r.stop()
+	twice := []int{1, 2}
+	if b.can.FreeDefer {
+		twice = []int{1, 1}
+	}
+	b.equal("attempts", seen.all(), map[string][]int{
+		"fine": {1}, "blip": {1, 2}, "sick": {1, 2, 3}, "bad": {1}, "wrong schema": {1}, "panic": {1, 2, 3}, "duplicate": {1}, "too early": twice,
+	})
+	dead := map[string]string{}
+	for _, l := range b.letters(false) {
+		dead[string(l.Body)] = fmt.Sprint(l.Reason, " ", l.Attempts)
+		if l.Source != "orders" || l.OriginalID == "" || len(l.Errors) == 0 || l.LastFailure.IsZero() || l.FirstFailure.IsZero() || l.Headers["kind"] != "test" {
+			b.Errorf("letter %+v", *l)
+		}
+		if l.FirstFailure.After(l.LastFailure) {
+			b.Errorf("%s: first failure %v after the last", l.Body, l.FirstFailure.Sub(l.LastFailure))
+		}
+	}
+	b.equal("dead letters", dead, map[string]string{
+		"sick": "attempts_exhausted 3", "bad": "permanent 1", "wrong schema": "schema 1", "panic": "panicked 3",
+	})
+	b.empty("after all were settled")
+}
+
+// An error that will stay is a dead letter after its first delivery.
+func consumerTerminal(b *bench) {
+	b.send("bad")
+	var seen tally
+	r := b.start(b.Connection, plain(10, 50*time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
+		seen.add(m)
+		return lull.Permanent(errBlip)
+	})
+	b.until("it is settled", func() bool { return r.settled(queue.DeadLetter) == 1 })
+	r.stop()
+	b.equal("attempts", seen.attempts("bad"), []int{1})
+	l := b.letter()
+	b.equal("reason", l.Reason, "permanent")
+	b.equal("attempts in the envelope", l.Attempts, 1)
+	b.empty("after its first delivery")
+}
+
+// Each attempt is made by a new consumer with a new connection.
+func consumerRestarts(b *bench) {
+	b.send("sick")
+	var seen tally
+	for n := 1; n <= 3; n++ {
+		r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{Concurrency: 1}, func(ctx context.Context, m *queue.Message) error {
+			seen.add(m)
+			return lull.Transient(errBlip)
+		})
+		b.until("an attempt is made", func() bool { return len(seen.attempts("sick")) >= n })
+		r.stop()
+		if len(seen.attempts("sick")) >= 3 {
+			break
+		}
+		b.reconnect()
+	}
+	b.equal("attempts", seen.attempts("sick"), []int{1, 2, 3})
+	l := b.letter()
+	b.equal("attempts in the envelope", l.Attempts, 3)
+	b.equal("reason", l.Reason, lull.AttemptsExhausted.String())
+	b.empty("after its last attempt")
+}
+
+// A handler that is three times longer than its lease keeps its message; where the lease
+// cannot be extended its context ends in time.
+func consumerLong(b *bench) {
+	b.send("long")
+	var seen tally
+	var ended []time.Duration // how long before the end of its lease the context did
+	longest := 3 * b.o.Lease
+	fixed := b.can.Leases && (!b.can.Extends || b.can.MaxLease > 0 && b.can.MaxLease <= longest)
+	handler := func(ctx context.Context, m *queue.Message) error {
+		seen.add(m)
+		if fixed && m.Attempt == 2 {
+			return nil
+		}
+		select {
+		case <-time.After(longest):
+			if fixed {
+				b.Errorf("a lease that cannot be extended was outlived")
+			}
+			return nil
+		case <-ctx.Done():
+			until, _ := m.LeaseDeadline()
+			ended = append(ended, time.Until(until))
+			return ctx.Err()
+		}
+	}
+	r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{}, handler)
+	other := b.start(b.connect(), plain(3, 20*time.Millisecond), queue.Config{}, handler)
+	b.until("it is acknowledged", func() bool { return r.settled(queue.Ack)+other.settled(queue.Ack) == 1 })
+	r.stop()
+	other.stop()
+	if fixed {
+		b.equal("attempts", seen.attempts("long"), []int{1, 2})
+		if len(ended) != 1 || ended[0] <= 0 {
+			b.Errorf("the context ended %v before the lease", ended)
+		}
+	} else {
+		b.equal("attempts", seen.attempts("long"), []int{1})
+		b.equal("contexts that ended", len(ended), 0)
+	}
+	b.empty("after Ack")
+}
+
+// While the breaker is open nothing is tried, and when it is closed again no message has
+// lost an attempt.
+func consumerBreaker(b *bench) {
+	p := plain(3, 20*time.Millisecond)
+	p.Breaker = queue.Policy().Breaker
+	var seen tally
+	r := b.start(b.Connection, p, queue.Config{Concurrency: 4}, func(_ context.Context, m *queue.Message) error {
+		seen.add(m)
+		return nil
+	})
+	b.send("before")
+	b.until("the first is handled", func() bool { return r.settled(queue.Ack) == 1 })
+	open := func() { r.dep.Breaker().ForceOpen(r.dep.Now()) }
+	open()
+	for i := range 10 {
+		b.send(fmt.Sprint(i))
+	}
+	time.Sleep(2*b.o.Lease + b.o.Lease/2)
+	b.equal("handled while the breaker is open", len(seen.all()), 1)
+	r.dep.Breaker().ForceClosed(r.dep.Now())
+	b.until("all are handled", func() bool { return r.settled(queue.Ack) == 11 })
+	r.stop()
+	for body, attempts := range seen.all() {
+		b.equal("attempts of "+body, attempts, []int{1})
+	}
+	b.equal("dead letters", len(b.letters(false)), 0)
+	b.empty("after Ack")
+}
+
+// A consumer that is told to stop lets its handlers end; what does not is given back.
+func consumerStops(b *bench) {
+	for round, end := range []bool{true, false} {
+		b.send(fmt.Sprint(end))
+		running := make(chan struct{})
+		drain := time.Minute
+		if !end {
+			drain = -1
+		}
+		r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{Drain: drain}, func(ctx context.Context, m *queue.Message) error {
+			close(running)
+			if !end {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			time.Sleep(500 * time.Millisecond)
+			return ctx.Err()
+		})
+		<-running
+		r.stop()
+		b.reconnect()
+		if end {
+			b.equal("acknowledged", r.settled(queue.Ack), 1)
+			continue
+		}
+		b.equal(fmt.Sprint("round ", round, ": given back"), r.settled(queue.Defer), 1)
+		d := b.one()
+		n := 1
+		if !b.can.FreeDefer {
+			n++
+		}
+		b.equal("attempt of what was given back", d.Attempt, n)
+		b.ack(d)
+	}
+	b.empty("after Ack")
+}
+
+// Poison kills the worker that handles it. After the attempts that the policy allows it
+// is a dead letter, without one more.
+func consumerPoison(b *bench) {
+	for _, how := range []string{"exit", "kill"} {
+		b.send(how)
+		runs, workers := 0, 0
+		for done := false; !done; {
+			if workers++; workers > 10 {
+				b.Fatalf("after %d workers and %d runs of the handler the poison is not a dead letter", workers, runs)
+			}
+			w := startWorker(b, job{Work: workPoison, Address: b.address, Lease: b.o.Lease, Attempts: 3})
+			for line := range w.lines {
+				switch line {
+				case "run " + how:
+					runs++
+				case "buried":
+					done = true
+				default:
+					b.Logf("a worker says %q", line)
+				}
+			}
+			w.wait()
+		}
+		b.equal(how+": runs of the handler", runs, 3)
+	}
+	all := b.letters(false)
+	b.equal("dead letters", len(all), 2)
+	for _, l := range all {
+		b.equal(string(l.Body)+": reason", l.Reason, queue.ReasonCrashed)
+		b.equal(string(l.Body)+": attempts", l.Attempts, 3)
+		b.equal(string(l.Body)+": header", l.Headers["kind"], "test")
+	}
+	b.empty("after the poison")
+}

@@ -1,0 +1,79 @@
+package queuetest
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/lullgo/lull/queue"
+)
+
+var delayChecks = []check{
+	{name: "Delay/Retry", run: func(b *bench) { delayed(b, queue.Retry) }},
+	{name: "Delay/Defer", run: func(b *bench) { delayed(b, queue.Defer) }},
+	{name: "Delay/longest", run: longestDelay},
+}
+
+// No message comes before its delay is over. How late it comes is logged.
+func delayed(b *bench, o queue.Outcome) {
+	delays := []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 210 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond, 2500 * time.Millisecond}
+	if b.can.Order == queue.Total { // which wait for each other
+		delays = []time.Duration{0, 210 * time.Millisecond, 1100 * time.Millisecond}
+	}
+	delays = slices.DeleteFunc(delays, func(d time.Duration) bool { return d > b.can.MaxDelay })
+	var due []time.Time
+	for i := range delays {
+		b.send(strconv.Itoa(i))
+	}
+	settle := func(d *queue.Delivery) {
+		i, _ := strconv.Atoi(string(d.Body))
+		due[i] = time.Now().Add(delays[i])
+		b.settle(b.Connection, d, queue.Settlement{Outcome: o, After: delays[i]})
+	}
+	due = make([]time.Time, len(delays))
+	var late []time.Duration
+	for range delays {
+		if b.can.Order == queue.Total {
+			settle(b.one())
+			late = append(late, b.arrive(due))
+		}
+	}
+	if b.can.Order != queue.Total {
+		for _, d := range b.all(b.Connection, len(delays)) {
+			settle(d)
+		}
+		for range delays {
+			late = append(late, b.arrive(due))
+		}
+	}
+	slices.Sort(late)
+	b.Logf("lateness of %d delays up to %v: median %v, longest %v", len(delays), delays[len(delays)-1], late[len(late)/2], late[len(late)-1])
+	b.empty("after all were acknowledged")
+}
+
+// arrive takes the next message and tells how late it is.
+func (b *bench) arrive(due []time.Time) time.Duration {
+	b.Helper()
+	d := b.one()
+	now := time.Now()
+	i, _ := strconv.Atoi(string(d.Body))
+	if due[i].IsZero() {
+		b.Fatalf("the message %d came again before it was settled", i)
+	}
+	if now.Before(due[i]) {
+		b.Errorf("a message came %v early", due[i].Sub(now))
+	}
+	b.ack(d)
+	return now.Sub(due[i])
+}
+
+// The longest delay is taken, and the message does not come at once.
+func longestDelay(b *bench) {
+	if b.can.MaxDelay == 0 {
+		b.Skip("there are no delays")
+	}
+	b.send("hello")
+	d := b.one()
+	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry, After: b.can.MaxDelay})
+	b.quiet(b.Connection, min(b.can.MaxDelay*9/10, 2*time.Second), "a message that waits for "+b.can.MaxDelay.String())
+}

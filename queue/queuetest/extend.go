@@ -1,0 +1,91 @@
+package queuetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/lullgo/lull/queue"
+)
+
+var extendChecks = []check{
+	{name: "Extend/keeps the message", run: extendKeeps},
+	{name: "Extend/says what was lost", run: extendLost},
+	{name: "Extend/ends when it says", run: extendEnds},
+}
+
+func (b *bench) extends() {
+	b.Helper()
+	if !b.can.Extends {
+		b.Skip("leases cannot be extended, or there are none")
+	}
+}
+
+// A lease that is extended in time does not lapse, and the attempt stays.
+func extendKeeps(b *bench) {
+	b.extends()
+	b.send("hello")
+	d := b.one()
+	other := b.connect()
+	quiet := make(chan struct{})
+	end := time.Now().Add(3 * b.o.Lease)
+	if limit := b.can.MaxLease; limit > 0 && limit < 4*b.o.Lease {
+		end = time.Now().Add(limit - b.o.Lease)
+	}
+	go func() {
+		defer close(quiet)
+		b.quiet(other, time.Until(end), "a message whose lease is extended")
+	}()
+	for time.Now().Before(end) {
+		time.Sleep(b.o.Lease / 4)
+		before := time.Now()
+		until, err := b.Broker.Extend(b.ctx, d, b.o.Lease)
+		if err != nil {
+			b.Errorf("Extend: %v", err)
+			break
+		}
+		if !until.After(before) {
+			b.Errorf("Extend says until %v before it was called", before.Sub(until))
+		}
+	}
+	<-quiet
+	b.ack(d)
+	b.empty("after Ack of a message whose lease was extended")
+}
+
+func extendLost(b *bench) {
+	b.extends()
+	b.send("hello")
+	first := b.one()
+	b.lapse(first)
+	d := b.attempt("after the lease", first, 2)
+	_, err := b.Broker.Extend(b.ctx, first, b.o.Lease)
+	if !errors.Is(err, queue.ErrLost) {
+		b.Errorf("Extend of a delivery whose message is out with another says %v, want ErrLost", err)
+	}
+	if _, err := b.Broker.Extend(b.ctx, d, b.o.Lease); err != nil {
+		b.Errorf("Extend of the other one: %v", err)
+	}
+	b.ack(d)
+	if _, err := b.Broker.Extend(b.ctx, d, b.o.Lease); !errors.Is(err, queue.ErrLost) {
+		b.Errorf("Extend of a delivery that was acknowledged says %v, want ErrLost", err)
+	}
+}
+
+// The message comes again, but not before the end of the lease that Receive or Extend said.
+func extendEnds(b *bench) {
+	b.extends()
+	b.send("hello")
+	first := b.one()
+	time.Sleep(b.o.Lease / 2)
+	until, err := b.Broker.Extend(b.ctx, first, b.o.Lease)
+	if err != nil {
+		b.Fatalf("Extend: %v", err)
+	}
+	d := b.attempt("after the lease", first, 2)
+	if now := time.Now(); now.Before(until) {
+		b.Errorf("the message came %v before the lease ended that Extend said", until.Sub(now))
+	} else {
+		b.Logf("after the end of a lease: %v", now.Sub(until))
+	}
+	b.ack(d)
+}

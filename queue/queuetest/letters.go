@@ -1,0 +1,166 @@
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull/queue"
+)
+
+var letterChecks = []check{
+	{name: "Letters/none", run: lettersNone},
+	{name: "Letters/read and removed", run: lettersRead},
+	{name: "Letters/of one group", run: lettersGroup},
+	{name: "Letters/given back", run: lettersGivenBack},
+	{name: "Letters/when the reader dies", run: lettersDie},
+	{name: "Letters/with a context that has ended", run: lettersEnded},
+}
+
+// die makes dead letters of these bodies, and returns them sorted.
+func (b *bench) die(n int) (all []string) {
+	b.Helper()
+	for i := range n {
+		body := fmt.Sprintf("letter %02d", i)
+		b.send(body)
+		d := b.one()
+		e := envelope(d.ID)
+		e.Reason = []string{"even", "odd"}[i%2]
+		b.settle(b.Connection, d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e})
+		all = append(all, body)
+	}
+	return all
+}
+
+func lettersNone(b *bench) {
+	b.equal("letters", len(b.letters(false)), 0)
+	from := b.reading(b.Connection)
+	b.closed(from)
+}
+
+func lettersRead(b *bench) {
+	all := b.die(25)
+	b.equal("letters", bodies(b.letters(false), letterBody), all)
+
+	from := b.reading(b.Connection)
+	var left []string
+	seen := map[string]int{}
+	for {
+		got, err := from.Next(b.ctx, 4)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			b.Fatalf("Next: %v", err)
+		}
+		if len(got) < 1 || len(got) > 4 {
+			b.Fatalf("Next gave %d letters, want 1 to 4", len(got))
+		}
+		for _, l := range got {
+			seen[string(l.Body)]++
+			if l.Reason != "odd" {
+				left = append(left, string(l.Body))
+				continue
+			}
+			for range 2 { // the second time it is gone already
+				if err := from.Remove(b.ctx, l); err != nil {
+					b.Errorf("Remove: %v", err)
+				}
+			}
+		}
+	}
+	for body, n := range seen {
+		if n != 1 {
+			b.Errorf("%s was returned %d times", body, n)
+		}
+	}
+	b.equal("letters in a second reading", len(seen), len(all))
+	b.closed(from)
+	slices.Sort(left)
+	b.equal("letters that were not removed", bodies(b.letters(true), letterBody), left)
+	b.equal("letters after all were removed", len(b.letters(false)), 0)
+	b.empty("when all have died")
+}
+
+// Letters of one group hide each other from nobody who removes them. (Those who do not may
+// see the first of a group only: see queue.Scan.)
+func lettersGroup(b *bench) {
+	const n = 3
+	for i := range n {
+		b.sendIn("a", fmt.Sprint(i))
+	}
+	for range n {
+		b.settle(b.Connection, b.one(), queue.Settlement{Outcome: queue.DeadLetter})
+	}
+	b.equal("letters", bodies(b.letters(true), letterBody), []string{"0", "1", "2"})
+	b.equal("letters after all were removed", len(b.letters(false)), 0)
+}
+
+// Letters that were read, or not yet, are there again after Close.
+func lettersGivenBack(b *bench) {
+	all := b.die(5)
+	from := b.reading(b.Connection)
+	if _, err := from.Next(b.ctx, 2); err != nil {
+		b.Fatalf("Next: %v", err)
+	}
+	b.closed(from)
+	b.equal("letters after a reading that was closed", b.eventually(len(all)), all)
+}
+
+// eventually reads until there are n letters: what a reading has held comes back when a
+// lease lapses.
+func (b *bench) eventually(n int) (got []string) {
+	b.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(b.o.Lease / 4) {
+		got = bodies(b.letters(false), letterBody)
+		if len(got) >= n || time.Now().After(deadline) {
+			return got
+		}
+	}
+}
+
+func lettersDie(b *bench) {
+	all := b.die(5)
+	c := b.connect()
+	from := b.reading(c)
+	got, err := from.Next(b.ctx, 2)
+	if err != nil {
+		b.Fatalf("Next: %v", err)
+	}
+	if err := from.Remove(b.ctx, got[0]); err != nil {
+		b.Fatalf("Remove: %v", err)
+	}
+	all = slices.DeleteFunc(all, func(s string) bool { return s == string(got[0].Body) })
+	if b.target.Virtual {
+		b.closed(from) // nothing dies here
+	}
+	c.Close()
+	b.equal("letters after a reader's end", b.eventually(len(all)), all)
+	if !b.target.Virtual {
+		ctx, cancel := context.WithTimeout(b.ctx, time.Second)
+		defer cancel()
+		from.Close(ctx) // it ends what runs in this process, if anything does
+	}
+}
+
+func lettersEnded(b *bench) {
+	b.die(2)
+	from := b.reading(b.Connection)
+	got, err := from.Next(b.ctx, 1)
+	if err != nil {
+		b.Fatalf("Next: %v", err)
+	}
+	ended, cancel := context.WithCancel(b.ctx)
+	cancel()
+	if err := from.Remove(ended, got[0]); !errors.Is(err, context.Canceled) {
+		b.Errorf("Remove with a context that has ended says %v", err)
+	}
+	if more, err := from.Next(ended, 10); !errors.Is(err, context.Canceled) {
+		b.Errorf("Next with a context that has ended says %d letters, %v", len(more), err)
+	}
+	b.closed(from)
+	b.equal("letters", len(b.eventually(2)), 2)
+}

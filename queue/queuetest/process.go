@@ -1,0 +1,313 @@
+package queuetest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// workerVariable is what makes a process a worker, and its job as JSON.
+const workerVariable = "LULL_QUEUETEST_WORKER"
+
+// parallel is -test.parallel, if it was not given.
+const parallel = 16
+
+// job is what a worker is to do.
+type job struct {
+	Work     string
+	Address  string
+	Lease    time.Duration
+	Attempts int
+	After    int
+}
+
+const (
+	workPoison  = "poison"
+	workRedrive = "redrive"
+	workHandle  = "handle"
+)
+
+// Main is for TestMain: it runs the tests, and returns the exit code. In a process that
+// was started as a worker by the tests it does what it was started for, and exits.
+func Main(m *testing.M, connect func(ctx context.Context, address string) (*Connection, error)) int {
+	if text := os.Getenv(workerVariable); text != "" {
+		var j job
+		if err := json.Unmarshal([]byte(text), &j); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		os.Exit(j.do(connect))
+	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", strconv.Itoa(parallel))
+	}
+	return m.Run()
+}
+
+// worker is a process that was started with a job.
+type worker struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	lines chan string // what it says, until it ends
+	ended chan struct{}
+	err   error // when it has ended
+}
+
+// startWorker starts a worker, which ends when the test does.
+func startWorker(t testing.TB, j job) *worker {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := json.Marshal(j)
+	w := &worker{cmd: exec.Command(self, "-test.run=^$"), lines: make(chan string, 1000), ended: make(chan struct{})}
+	w.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
+	stderr := &tail{}
+	w.cmd.Stderr = stderr
+	stdout, err := w.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.stdin, err = w.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		w.kill()
+		go func() {
+			for range w.lines {
+			}
+		}()
+		w.wait()
+		if s := stderr.String(); s != "" {
+			t.Logf("a worker says on its standard error:\n%s", s)
+		}
+	})
+	in := bufio.NewScanner(stdout)
+	ready := in.Scan() && in.Text() == "ready"
+	go func() {
+		for ready && in.Scan() {
+			w.lines <- in.Text()
+		}
+		io.Copy(io.Discard, stdout)
+		w.err = w.cmd.Wait()
+		close(w.lines)
+		close(w.ended)
+	}()
+	if !ready {
+		t.Fatalf("a worker did not begin (does TestMain call queuetest.Main?): %s", stderr)
+	}
+	return w
+}
+
+func (w *worker) kill() { w.cmd.Process.Kill() }
+func (w *worker) stop() { w.stdin.Close() } // it lets its handlers end
+func (w *worker) wait() { <-w.ended }
+
+// tail is the end of what was written.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (x *tail) Write(p []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.text = append(x.text, p...)
+	x.text = x.text[max(0, len(x.text)-8000):]
+	return len(p), nil
+}
+
+func (x *tail) String() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return strings.TrimSpace(string(x.text))
+}
+
+// say writes a line at once: what was said is not lost when the process is killed.
+func say(format string, a ...any) {
+	os.Stdout.Write(fmt.Appendf(nil, format+"\n", a...))
+}
+
+// do is the main function of a worker. It returns the exit code.
+func (j job) do(connect func(ctx context.Context, address string) (*Connection, error)) int {
+	say("ready")
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		io.Copy(io.Discard, os.Stdin) // ends with the parent
+		cancel()
+		time.Sleep(20 * time.Second)
+		os.Exit(4)
+	}()
+	var err error
+	switch j.Work {
+	case workPoison:
+		err = j.poison(ctx, connect)
+	case workRedrive:
+		err = j.redrive(ctx, connect)
+	case workHandle:
+		err = j.handle(ctx, connect)
+	default:
+		err = fmt.Errorf("no such work: %q", j.Work)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// die ends this process as kill -9 does.
+func die() {
+	p, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		p.Kill()
+	}
+	select {}
+}
+
+// poison handles messages that end the process, one at a time, until one of them is a
+// dead letter.
+func (j job) poison(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error)) error {
+	c, err := connect(ctx, j.Address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	d, err := lull.NewDependency("backend", plain(j.Attempts, 20*time.Millisecond))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	consumer, err := queue.New("orders", c.Broker, d, func(_ context.Context, m *queue.Message) error {
+		say("run %s", m.Body)
+		switch string(m.Body) {
+		case "exit":
+			os.Exit(3)
+		case "kill":
+			die()
+		}
+		return nil
+	}, queue.Config{Concurrency: 1, Lease: j.Lease}, queue.WithObserver(func(_ context.Context, e queue.Event) {
+		switch {
+		case e.Kind == queue.EventSettled && e.Outcome == queue.DeadLetter:
+			say("buried")
+			cancel()
+		case e.Err != nil:
+			say("%v: %v", e.Kind, e.Err)
+		}
+	}))
+	if err != nil {
+		return err
+	}
+	return consumer.Run(ctx)
+}
+
+// redrive moves letters until it dies, having sent one that it has not removed.
+func (j job) redrive(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error)) error {
+	c, err := connect(ctx, j.Address)
+	if err != nil {
+		return err
+	}
+	from, err := c.Letters(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := queue.Redrive(ctx, &stuck{DeadLetters: from, after: j.After, fail: die}, c.Sender, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
+	say("%v", p)
+	return err
+}
+
+// handle handles the messages of NothingLost until it is told to stop. With a new
+// connection when the old one fails.
+func (j job) handle(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error)) error {
+	d, err := lull.NewDependency("backend", plain(j.Attempts, 100*time.Millisecond))
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		if err := j.handleWith(ctx, connect, d); err != nil && ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, err)
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	return nil
+}
+
+func (j job) handleWith(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error), d *lull.Dependency) error {
+	c, err := connect(ctx, j.Address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var failures atomic.Int64
+	consumer, err := queue.New("orders", c.Broker, d, handleNumber, queue.Config{Lease: j.Lease, Drain: 5 * time.Second},
+		queue.WithObserver(func(_ context.Context, e queue.Event) {
+			switch e.Kind {
+			case queue.EventReceiveFailed:
+				if failures.Add(1) > 5 {
+					cancel() // the broker may not reconnect by itself
+				}
+			case queue.EventSettled:
+				failures.Store(0)
+			}
+			if e.Kind == queue.EventReceiveFailed || e.Kind == queue.EventSettleFailed {
+				fmt.Fprintf(os.Stderr, "%v %v: %v\n", e.Kind, e.ID, e.Err)
+			}
+		}))
+	if err != nil {
+		return err
+	}
+	return consumer.Run(ctx)
+}
+
+// What NothingLost's messages do: a hundredth fails for good, a fifth fails once or
+// twice.
+func neverHandled(i int) bool { return i%100 == 7 }
+func blips(i int) int {
+	if i%5 == 0 {
+		return 1 + i/5%2
+	}
+	return 0
+}
+
+func handleNumber(_ context.Context, m *queue.Message) error {
+	i, err := strconv.Atoi(string(m.Body))
+	switch {
+	case err != nil:
+		return queue.DeadLetterAs("no number", err)
+	case neverHandled(i):
+		say("bad %d", i)
+		return lull.Permanent(fmt.Errorf("message %d fails for good", i))
+	case m.Attempt <= blips(i):
+		say("blip %d", i)
+		return lull.Transient(errBlip)
+	}
+	time.Sleep(2 * time.Millisecond)
+	say("done %d", i)
+	return nil
+}

@@ -1,0 +1,204 @@
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/queue"
+)
+
+var receiveChecks = []check{
+	{name: "Receive/waits", run: receiveWaits},
+	{name: "Receive/no more than asked for", run: receiveMax},
+	{name: "Receive/ends with its context", run: receiveEnds},
+	{name: "Receive/as it was sent", run: receiveAsSent},
+	{name: "Receive/any body", run: receiveAnyBody},
+	{name: "Receive/an empty body", run: receiveEmptyBody},
+	{name: "Receive/out with one only", run: receiveOut},
+	{name: "Contexts that have ended change nothing", run: endedContexts},
+	{name: "Capabilities", run: capabilities},
+}
+
+// Receive waits for a message, and returns it without waiting for more.
+func receiveWaits(b *bench) {
+	done := make(chan error, 1)
+	began := time.Now()
+	go func() {
+		time.Sleep(500 * time.Millisecond)
+		done <- b.Sender.Send(b.ctx, queue.Outgoing{Body: []byte("late"), Group: "g"})
+	}()
+	d := b.some(b.Connection, 10)[0]
+	if waited := time.Since(began); waited < 500*time.Millisecond {
+		b.Errorf("a message came after %v, it was sent after 500ms", waited)
+	}
+	if err := <-done; err != nil {
+		b.Errorf("Send: %v", err)
+	}
+	b.equal("body", string(d.Body), "late")
+	b.ack(d)
+}
+
+func receiveMax(b *bench) {
+	b.send("1", "2", "3", "4", "5")
+	seen := map[string]int{}
+	for len(seen) < 5 {
+		for _, d := range b.some(b.Connection, 2) { // which checks the number
+			seen[string(d.Body)]++
+			b.ack(d)
+		}
+	}
+	b.equal("messages", seen, map[string]int{"1": 1, "2": 1, "3": 1, "4": 1, "5": 1})
+}
+
+// Receive returns soon after its context has ended, and can be called again.
+func receiveEnds(b *bench) {
+	for range 3 {
+		ctx, cancel := context.WithTimeout(b.ctx, 200*time.Millisecond)
+		began := time.Now()
+		got, err := b.Broker.Receive(ctx, b.want(1))
+		cancel()
+		took := time.Since(began)
+		if len(got) != 0 {
+			b.Fatalf("messages from an empty queue")
+		}
+		if took > 20*time.Second {
+			b.Errorf("Receive returned %v after its context had ended", took-200*time.Millisecond)
+		}
+		if err != nil && took >= 200*time.Millisecond && !errors.Is(err, context.DeadlineExceeded) {
+			b.Errorf("Receive: %v, want nil or the context's error", err)
+		}
+	}
+	b.send("hello")
+	b.equal("the next message", string(b.one().Body), "hello")
+}
+
+func receiveAsSent(b *bench) {
+	sent := queue.Outgoing{
+		ID: "my-id-1", Group: "my-group", Body: []byte(`{"order": 1}`),
+		Headers: queue.Headers{
+			"kind": "order", "Content-Type": "application/json; charset=utf-8", "text": `spaces, "quotes", ünïcödé ☃`, "long": strings.Repeat("x", 1000),
+			"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		},
+	}
+	before := time.Now()
+	b.sendOne(sent)
+	d := b.one()
+	after := time.Now()
+	b.equal("body", string(d.Body), string(sent.Body))
+	for name, value := range sent.Headers {
+		if d.Headers[name] != value {
+			b.Errorf("header %s: %q, want %q", name, d.Headers[name], value)
+		}
+	}
+	b.equal("attempt", d.Attempt, 1)
+	if b.can.Order == queue.PerGroup {
+		b.equal("group", d.Group, "my-group")
+	}
+	// Servers keep seconds or milliseconds.
+	if e := d.Enqueued; !e.IsZero() && (e.Before(before.Add(-2*time.Second)) || e.After(after.Add(2*time.Second))) {
+		b.Errorf("Enqueued is %v after the message was sent", e.Sub(before))
+	}
+	if f := d.FirstSeen; !f.IsZero() && (f.Before(before.Add(-2*time.Second)) || f.After(after.Add(2*time.Second))) {
+		b.Errorf("FirstSeen is %v after the message was sent", f.Sub(before))
+	}
+	if !d.FirstFailed.IsZero() {
+		b.Errorf("FirstFailed is %v of a message that has not failed", d.FirstFailed)
+	}
+	if b.can.Leases && !d.Lease.After(before) {
+		b.Errorf("its lease lapsed %v before the message was sent", before.Sub(d.Lease))
+	}
+	if len(d.Headers) < len(sent.Headers) {
+		b.Errorf("headers %v", maps.Clone(d.Headers))
+	}
+	b.ack(d)
+}
+
+// A body is bytes: all of them, and any number.
+func receiveAnyBody(b *bench) {
+	raw := make([]byte, 1024)
+	for i := range raw {
+		raw[i] = byte(i * 7)
+	}
+	for what, body := range map[string][]byte{"all bytes": raw, "zeros": make([]byte, 10), "64 KiB": []byte(strings.Repeat("0123456789abcdef", 4096)), "base64": []byte("aGVsbG8=")} {
+		b.sendOne(queue.Outgoing{Body: body})
+		d := b.one()
+		if string(d.Body) != string(body) {
+			b.Errorf("%s: a body of %d bytes came as %d, or other ones", what, len(body), len(d.Body))
+		}
+		b.ack(d)
+	}
+}
+
+func receiveEmptyBody(b *bench) {
+	b.sendOne(queue.Outgoing{})
+	d := b.one()
+	b.equal("bytes of the body", len(d.Body), 0)
+	b.ack(d)
+}
+
+// A message that is out is handed out to nobody else.
+func receiveOut(b *bench) {
+	b.send("hello")
+	other := b.connect()
+	d := b.one()
+	wait := time.Second
+	if b.can.Leases {
+		wait = time.Until(d.Lease) - b.o.Lease/10
+	}
+	b.quiet(other, wait, "a message that is out with another connection")
+	b.ack(d)
+}
+
+// What is called with a context that has ended changes nothing, and says so.
+func endedContexts(b *bench) {
+	ended, cancel := context.WithCancel(b.ctx)
+	cancel()
+	said := func(what string, err error) {
+		b.Helper()
+		if !errors.Is(err, context.Canceled) {
+			b.Errorf("%s with a context that has ended says %v", what, err)
+		}
+	}
+	said("Send", b.Sender.Send(ended, queue.Outgoing{Body: []byte("never sent"), Group: "g"}))
+	b.send("hello")
+	got, err := b.Broker.Receive(ended, b.want(10))
+	said("Receive", err)
+	b.equal("messages that it returned", len(got), 0)
+	d := b.one()
+	b.equal("message", string(d.Body), "hello")
+	b.equal("attempt", d.Attempt, 1)
+	if b.can.Extends {
+		_, err := b.Broker.Extend(ended, d, b.o.Lease)
+		said("Extend", err)
+	}
+	for _, s := range []queue.Settlement{
+		{Outcome: queue.Ack}, {Outcome: queue.Drop}, {Outcome: queue.Retry}, {Outcome: queue.Defer}, {Outcome: queue.DeadLetter, Envelope: envelope(d.ID)},
+	} {
+		said(fmt.Sprint("Settle (", s.Outcome, ")"), b.Broker.Settle(ended, d, s))
+	}
+	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
+	d = b.one()
+	b.equal("message after Retry", string(d.Body), "hello")
+	b.equal("its attempt", d.Attempt, 2)
+	b.ack(d)
+	b.equal("dead letters", len(b.letters(false)), 0)
+	b.empty("after contexts that had ended")
+}
+
+// What a broker says of itself is possible, and stays the same.
+func capabilities(b *bench) {
+	can := b.can
+	b.equal("Capabilities, asked again", b.Broker.Capabilities(), can)
+	b.equal("Capabilities of another connection", b.connect().Broker.Capabilities(), can)
+	if can.Extends && !can.Leases {
+		b.Errorf("Extends without Leases")
+	}
+	if can.MaxDelay < 0 || can.MaxLease < 0 {
+		b.Errorf("MaxDelay %v, MaxLease %v", can.MaxDelay, can.MaxLease)
+	}
+	b.Logf("%+v", can)
+}

@@ -1,0 +1,240 @@
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+var redriveChecks = []check{
+	{name: "Redrive/all", run: redriveAll},
+	{name: "Redrive/some", run: redriveSome},
+	{name: "Redrive/dry run", run: redriveDry},
+	{name: "Redrive/canceled", run: redriveCanceled},
+	{name: "Redrive/cut between sending and removing", run: redriveCut},
+	{name: "Redrive/killed between sending and removing", run: redriveKilled, process: true},
+	{name: "Inspect", run: inspect},
+}
+
+func (b *bench) redrive(ctx context.Context, from queue.DeadLetters, c queue.RedriveConfig, progress func(queue.Step)) (queue.Progress, error) {
+	if c.Rate == 0 {
+		c.Rate = math.Inf(1)
+	}
+	return queue.Redrive(ctx, from, b.Sender, c, progress)
+}
+
+func (b *bench) redriven(c queue.RedriveConfig) queue.Progress {
+	b.Helper()
+	p, err := b.redrive(b.ctx, b.reading(b.Connection), c, nil)
+	if err != nil {
+		b.Fatalf("Redrive: %v (%v)", err, p)
+	}
+	return p
+}
+
+// A redriven message begins anew, under its old id, and its next dead letter knows.
+func redriveAll(b *bench) {
+	b.send("one", "two")
+	ids := map[string]string{}
+	bury := func(_ context.Context, m *queue.Message) error {
+		return lull.Permanent(errBlip)
+	}
+	r := b.start(b.Connection, plain(3, time.Millisecond), queue.Config{}, bury)
+	b.until("both are dead", func() bool { return r.settled(queue.DeadLetter) == 2 })
+	r.stop()
+	b.reconnect()
+	for _, l := range b.letters(false) {
+		ids[string(l.Body)] = l.OriginalID
+		b.equal("redrives at first", l.Redrives, 0)
+	}
+	b.equal("dead letters", len(ids), 2)
+
+	b.equal("Redrive", b.redriven(queue.RedriveConfig{}), "moved 2 of 2 (2 seen)")
+	b.equal("dead letters after Redrive", len(b.letters(false)), 0)
+	r = b.start(b.Connection, plain(3, time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
+		b.equal("the id of a redriven message", m.ID, ids[string(m.Body)])
+		b.equal("its attempt", m.Attempt, 1)
+		b.equal("its redrives", m.Redrives, 1)
+		b.equal("its header", m.Headers["kind"], "test")
+		if string(m.Body) == "one" {
+			return nil
+		}
+		return lull.Permanent(errBlip)
+	})
+	b.until("both are settled", func() bool { return r.settled(queue.DeadLetter) == 1 && r.settled(queue.Ack) == 1 })
+	r.stop()
+	l := b.letter()
+	b.equal("body", string(l.Body), "two")
+	b.equal("redrives", l.Redrives, 1)
+	b.equal("original id", l.OriginalID, ids["two"])
+	b.equal("Redrive of those that were not redriven", b.redriven(queue.RedriveConfig{Filter: queue.Filter{MaxRedrives: 1}}), "moved 0 of 0 (1 seen)")
+	b.equal("Redrive", b.redriven(queue.RedriveConfig{}), "moved 1 of 1 (1 seen)")
+	b.reconnect()
+	d := b.one()
+	if e, ok := queue.EnvelopeOf(d.Headers); !ok || e.Redrives != 2 || e.OriginalID != ids["two"] {
+		b.Errorf("after a second redrive the envelope is %+v", e)
+	}
+	b.ack(d)
+	b.empty("after Ack")
+}
+
+func redriveSome(b *bench) {
+	b.die(6)
+	p := b.redriven(queue.RedriveConfig{Filter: queue.Filter{Reason: "odd"}})
+	b.equal("Redrive", p, "moved 3 of 3 (6 seen)")
+	b.equal("messages", b.drain(3), map[string]int{"letter 01": 1, "letter 03": 1, "letter 05": 1})
+	b.equal("letters that are left", b.eventually(3), []string{"letter 00", "letter 02", "letter 04"})
+	p = b.redriven(queue.RedriveConfig{Filter: queue.Filter{OlderThan: time.Hour}})
+	b.equal("Redrive of what is older than an hour", p, "moved 0 of 0 (3 seen)")
+	b.equal("letters that are left", len(b.eventually(3)), 3)
+	p = b.redriven(queue.RedriveConfig{Limit: 2})
+	b.equal("moved with a limit of 2", p.Moved, 2)
+	b.equal("letters that are left", len(b.eventually(1)), 1)
+	b.drain(2)
+}
+
+// drain takes n messages out of the queue, and sees that there are no more. It counts
+// them by body.
+func (b *bench) drain(n int) map[string]int {
+	b.Helper()
+	seen := map[string]int{}
+	take := func(got []*queue.Delivery) {
+		for _, d := range got {
+			seen[string(d.Body)]++
+			b.ack(d)
+		}
+	}
+	for len(seen) < n {
+		take(b.some(b.Connection, 10))
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, b.o.Lease*3/2)
+	defer cancel()
+	for ctx.Err() == nil {
+		got, err := b.Broker.Receive(ctx, b.want(10))
+		take(got)
+		if err != nil && ctx.Err() == nil {
+			b.Fatalf("Receive: %v", err)
+		}
+	}
+	return seen
+}
+
+func redriveDry(b *bench) {
+	b.die(4)
+	p := b.redriven(queue.RedriveConfig{DryRun: true, Filter: queue.Filter{Reason: "odd"}})
+	b.equal("a dry run", p, "moved 2 of 2 (4 seen)")
+	b.empty("after a dry run")
+	b.equal("letters after a dry run", len(b.eventually(4)), 4)
+}
+
+func redriveCanceled(b *bench) {
+	const n = 8
+	b.die(n)
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	p, err := b.redrive(ctx, b.reading(b.Connection), queue.RedriveConfig{}, func(s queue.Step) {
+		if s.Moved == 3 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || p.Moved != 3 {
+		b.Errorf("Redrive that was canceled after 3 says %v, %v", p, err)
+	}
+	b.equal("letters that are left", len(b.eventually(n-3)), n-3)
+	b.equal("the second run", b.redriven(queue.RedriveConfig{}), "moved 5 of 5 (5 seen)")
+	for body, times := range b.drain(n) {
+		b.equal("times that a message came: "+body, times, 1)
+	}
+	b.equal("letters that are left", len(b.letters(false)), 0)
+}
+
+// stuck is a reading from which a letter cannot be removed at some time.
+type stuck struct {
+	queue.DeadLetters
+	after int
+	fail  func()
+}
+
+func (s *stuck) Remove(ctx context.Context, l *queue.Letter) error {
+	if s.after--; s.after < 0 {
+		s.fail()
+		return lull.Permanent(errBlip)
+	}
+	return s.DeadLetters.Remove(ctx, l)
+}
+
+// rest moves what is left after an interruption, of which that many were removed, and looks
+// at what has come of all: once each where the broker deduplicates, else at least once.
+func (b *bench) rest(n, removed int) {
+	b.Helper()
+	moved := removed
+	for deadline := time.Now().Add(patience); moved < n && time.Now().Before(deadline); time.Sleep(b.o.Lease / 4) {
+		p := b.redriven(queue.RedriveConfig{})
+		moved += p.Moved + p.Again
+	}
+	b.equal("letters moved in all", moved, n)
+	var twice []string
+	for body, times := range b.drain(n) {
+		if times > 1 {
+			twice = append(twice, body)
+		}
+	}
+	slices.Sort(twice)
+	if b.can.Deduplicates {
+		b.equal("messages that came twice, where the broker deduplicates", len(twice), 0)
+	} else if len(twice) > 1 {
+		b.Errorf("came twice: %v; one letter was sent and not removed", twice)
+	}
+	b.Logf("%d letters, redriven in two runs: %d came twice", n, len(twice))
+	b.equal("letters that are left", len(b.letters(false)), 0)
+}
+
+func redriveCut(b *bench) {
+	const n = 6
+	b.die(n)
+	from := &stuck{DeadLetters: b.reading(b.Connection), after: 2, fail: func() {}}
+	p, err := b.redrive(b.ctx, from, queue.RedriveConfig{}, nil)
+	if !errors.Is(err, errBlip) {
+		b.Errorf("Redrive from which a letter could not be removed says %v, %v", p, err)
+	}
+	b.rest(n, 2)
+}
+
+func redriveKilled(b *bench) {
+	const n = 6
+	b.die(n)
+	w := startWorker(b, job{Work: workRedrive, Address: b.address, Lease: b.o.Lease, After: 2})
+	for line := range w.lines {
+		b.Errorf("the worker was to be killed, and says %q", line)
+	}
+	w.wait()
+	b.rest(n, 2)
+}
+
+func inspect(b *bench) {
+	all := b.die(12)
+	var seen []string
+	p, err := queue.Inspect(b.ctx, b.reading(b.Connection), queue.Filter{}, func(l *queue.Letter) (bool, error) {
+		seen = append(seen, string(l.Body))
+		return true, nil
+	})
+	slices.Sort(seen)
+	b.equal("Inspect", err, nil)
+	b.equal("letters", seen, all)
+	b.equal("progress", p, "moved 0 of 12 (12 seen)")
+	n := 0
+	p, err = queue.Inspect(b.ctx, b.reading(b.Connection), queue.Filter{Reason: "even"}, func(l *queue.Letter) (bool, error) {
+		b.equal("reason", l.Reason, "even")
+		n++
+		return n < 2, nil
+	})
+	b.equal("Inspect", err, nil)
+	b.equal("letters until told to stop", n, 2)
+	b.equal("matched", p.Matched, 2)
+	b.equal("letters after Inspect", b.eventually(len(all)), all)
+}

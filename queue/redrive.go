@@ -1,0 +1,310 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// A Filter says which dead letters are meant. It is plain, comparable data; the zero
+// Filter means all. All that is said must hold.
+type Filter struct {
+	// Reason is the envelope's, such as "attempts_exhausted". Empty: any.
+	Reason string
+	// Code is the envelope's. Empty: any.
+	Code string
+	// Source is the name of the queue from which they come. Empty: any.
+	Source string
+	// ID is the original id of one message. Empty: any.
+	ID string
+	// OlderThan and YoungerThan bound how long ago the message died. A letter of which that
+	// is not known is neither. Zero: any.
+	OlderThan, YoungerThan time.Duration
+	// MaxRedrives leaves out what has been put back that often already, and died again.
+	// Zero: no matter how often.
+	MaxRedrives int
+}
+
+// Validate reports everything that is wrong with f at once.
+func (f Filter) Validate() error {
+	var l problem.List
+	l.Check(f.OlderThan >= 0, "OlderThan", f.OlderThan, "a positive duration, or 0 for any age")
+	l.Check(f.YoungerThan >= 0, "YoungerThan", f.YoungerThan, "a positive duration, or 0 for any age")
+	if f.YoungerThan > 0 && f.YoungerThan <= f.OlderThan {
+		l.Add("YoungerThan", f.YoungerThan, "more than OlderThan of "+f.OlderThan.String())
+	}
+	l.Check(f.MaxRedrives >= 0, "MaxRedrives", f.MaxRedrives, "a positive number, or 0 for any")
+	return l.Err()
+}
+
+// Match tells whether l is meant, at now.
+func (f Filter) Match(l *Letter, now time.Time) bool {
+	if f.OlderThan > 0 || f.YoungerThan > 0 {
+		died := l.Died()
+		if died.IsZero() {
+			return false
+		}
+		age := now.Sub(died)
+		if age < f.OlderThan || f.YoungerThan > 0 && age >= f.YoungerThan {
+			return false
+		}
+	}
+	return (f.Reason == "" || f.Reason == l.Reason) &&
+		(f.Code == "" || f.Code == l.Code) &&
+		(f.Source == "" || f.Source == l.Source) &&
+		(f.ID == "" || f.ID == l.OriginalID) &&
+		(f.MaxRedrives == 0 || l.Redrives < f.MaxRedrives)
+}
+
+// A RedriveConfig says what Redrive does. It is plain, comparable data.
+type RedriveConfig struct {
+	Filter Filter
+	// Rate is how many letters are moved in a second at most, evenly: the queue that they
+	// go to has other work too. Zero: 10. math.Inf(1): as fast as can be.
+	Rate float64
+	// Limit is how many are moved at most. Zero: all.
+	Limit int
+	// DryRun: nothing is moved, and Progress says what would be.
+	DryRun bool
+}
+
+// DefaultRate is how many letters a second Redrive moves.
+const DefaultRate = 10
+
+// Validate reports everything that is wrong with c at once.
+func (c RedriveConfig) Validate() error {
+	var l problem.List
+	l.In("Filter", c.Filter.Validate())
+	l.Check(c.Rate == 0 || c.Rate >= 0.001, "Rate", c.Rate, "0.001 letters a second or more, or 0 for the default of 10")
+	l.Check(c.Limit >= 0, "Limit", c.Limit, "a positive number, or 0 for all")
+	return l.Err()
+}
+
+// Progress is how far Redrive or Inspect has come.
+type Progress struct {
+	Seen    int // letters that were looked at
+	Matched int // of these, what the filter means
+	Moved   int // of these, what is in its queue again (DryRun: would be)
+	Again   int // of these, what was moved in this run already: a copy of the same letter, removed
+	Failed  int // of these, what its queue will never take (lull.Permanent): still a dead letter
+}
+
+// String is for people: "moved 12 of 30 (50 seen)".
+func (p Progress) String() string {
+	s := fmt.Sprintf("moved %d of %d (%d seen)", p.Moved, p.Matched, p.Seen)
+	if p.Again > 0 {
+		s += fmt.Sprintf(", %d copies removed", p.Again)
+	}
+	if p.Failed > 0 {
+		s += fmt.Sprintf(", %d failed", p.Failed)
+	}
+	return s
+}
+
+// A Step is one letter that Redrive has dealt with.
+type Step struct {
+	Progress // with this letter
+	Letter   *Letter
+	Err      error // why it failed
+}
+
+// Redrive puts dead letters back into a queue, each as a message with no attempts made.
+// The message has the letter's body, headers and group, and keeps the envelope, with
+// Redrives one more: so its consumers know it by its original id (Message.ID), and if
+// it dies again, that is known too. progress, which may be nil, is told of each letter
+// that the filter means.
+//
+// A letter is removed only when to has its message for certain. Interrupted at any point,
+// by ctx or by a kill, nothing is lost: run it again, and it goes on with what is left.
+// What had been sent and not yet removed is sent once more under the same id, made of
+// the original id and Redrives: a broker that deduplicates discards that, if the second
+// run comes within its window. Elsewhere a message may come twice, with the same id.
+//
+// A broker that fails is asked again for about a minute. The error is then that, or
+// ctx's; with letters that failed for good it goes on, and they are counted. from is
+// closed in any case.
+func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, progress func(Step)) (p Progress, err error) {
+	if err := c.Validate(); err != nil {
+		return p, errors.Join(fmt.Errorf("config of a redrive: %w", err), closeLetters(ctx, from))
+	}
+	r := redrive{from: from, to: to, c: c, moved: map[string]bool{}}
+	if r.calls, err = lull.NewDependency("redrive", redrivePolicy()); err != nil {
+		return p, errors.Join(err, closeLetters(ctx, from))
+	}
+	rate := cmp.Or(c.Rate, DefaultRate)
+	if !math.IsInf(rate, 1) && !c.DryRun {
+		r.gap = time.Duration(float64(time.Second) / rate)
+	}
+	err = each(ctx, r.calls, from, c.Filter, func(l *Letter, seen, matched int) (bool, error) {
+		r.Seen, r.Matched = seen, matched
+		err := r.letter(ctx, l)
+		if failed := (*unsendable)(nil); err != nil && !errors.As(err, &failed) {
+			return false, err
+		}
+		if progress != nil {
+			progress(Step{Progress: r.Progress, Letter: l, Err: err})
+		}
+		return c.Limit == 0 || r.Moved < c.Limit, nil
+	}, &r.Seen)
+	return r.Progress, errors.Join(err, closeLetters(ctx, from))
+}
+
+// Inspect shows dead letters without moving any, until visit returns false or an error.
+// It closes from.
+func Inspect(ctx context.Context, from DeadLetters, f Filter, visit func(*Letter) (bool, error)) (p Progress, err error) {
+	if err := f.Validate(); err != nil {
+		return p, errors.Join(fmt.Errorf("filter: %w", err), closeLetters(ctx, from))
+	}
+	calls, err := lull.NewDependency("inspect", redrivePolicy())
+	if err != nil {
+		return p, errors.Join(err, closeLetters(ctx, from))
+	}
+	err = each(ctx, calls, from, f, func(l *Letter, _, matched int) (bool, error) {
+		p.Matched = matched
+		return visit(l)
+	}, &p.Seen)
+	return p, errors.Join(err, closeLetters(ctx, from))
+}
+
+func closeLetters(ctx context.Context, from DeadLetters) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	if err := from.Close(ctx); err != nil {
+		return fmt.Errorf("giving letters back: %w", err)
+	}
+	return nil
+}
+
+// each goes through the letters that f means. seen counts all.
+func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filter, visit func(l *Letter, seen, matched int) (bool, error), seen *int) error {
+	matched := 0
+	for {
+		var letters []*Letter
+		err := call(ctx, calls, "read dead letters", func(ctx context.Context) (err error) {
+			letters, err = from.Next(ctx, 10)
+			if errors.Is(err, io.EOF) || errors.Is(err, ErrTooMany) {
+				return lull.Permanent(err)
+			}
+			return err
+		})
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		for _, l := range letters {
+			*seen++
+			if !f.Match(l, time.Now()) {
+				continue
+			}
+			matched++
+			if more, err := visit(l, *seen, matched); !more || err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// redrivePolicy is for a tool that somebody waits for, and that can be run again.
+func redrivePolicy() lull.Policy {
+	p := settlePolicy(time.Minute)
+	p.Deadline = time.Minute
+	return p
+}
+
+// call makes a call to a broker. What is not known of its errors is worth another try.
+func call(ctx context.Context, d *lull.Dependency, what string, f func(context.Context) error) error {
+	return lull.Run(ctx, d, func(ctx context.Context) error {
+		err := f(ctx)
+		if err != nil && lull.Classify(err).Code == lull.CodeUnclassified {
+			return lull.Transient(err)
+		}
+		return err
+	}, lull.Operation(what))
+}
+
+type redrive struct {
+	Progress
+	from  DeadLetters
+	to    Sender
+	c     RedriveConfig
+	calls *lull.Dependency
+	gap   time.Duration
+	due   time.Time       // when the next may be sent
+	moved map[string]bool // by id
+}
+
+// unsendable is an error that concerns one letter only.
+type unsendable struct{ err error }
+
+func (u *unsendable) Error() string { return u.err.Error() }
+func (u *unsendable) Unwrap() error { return u.err }
+
+// letter moves one.
+func (r *redrive) letter(ctx context.Context, l *Letter) error {
+	again := l.Envelope
+	again.Redrives++
+	id := again.redriveID(l.Body)
+	if r.moved[id] {
+		r.Again++
+		if r.c.DryRun {
+			return nil
+		}
+		return r.remove(ctx, l)
+	}
+	if r.c.DryRun {
+		r.moved[id] = true
+		r.Moved++
+		return nil
+	}
+	if err := r.pace(ctx); err != nil {
+		return err
+	}
+	o := Outgoing{ID: id, Group: l.Group, Headers: LetterHeaders(l.Headers, &again), Body: l.Body}
+	err := call(ctx, r.calls, "send", func(ctx context.Context) error { return r.to.Send(ctx, o) })
+	if failed, ok := errors.AsType[*lull.Error](err); ok && failed.Reason == lull.FailedPermanent && ctx.Err() == nil {
+		r.Failed++
+		return &unsendable{err}
+	}
+	if err != nil {
+		return err
+	}
+	r.moved[id] = true
+	r.Moved++
+	return r.remove(ctx, l)
+}
+
+// redriveID is the same each time one letter is moved. Two letters that claim one original
+// id, and are not copies of one message, must not be taken for that: one would be lost.
+func (e *Envelope) redriveID(body []byte) string {
+	sum := sha256.Sum256(body)
+	return letterID("redrive", e.Source+"/"+e.OriginalID, e.Redrives) + "-" + hex.EncodeToString(sum[:6])
+}
+
+func (r *redrive) remove(ctx context.Context, l *Letter) error {
+	// Its message is in the queue: a moment to remove the letter saves a copy.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return call(ctx, r.calls, "remove the letter", func(ctx context.Context) error { return r.from.Remove(ctx, l) })
+}
+
+// pace waits for the letter's turn.
+func (r *redrive) pace(ctx context.Context) error {
+	now := time.Now()
+	if r.due.Before(now) {
+		r.due = now
+	}
+	sleep(ctx, r.due.Sub(now))
+	r.due = r.due.Add(r.gap)
+	return ctx.Err()
+}

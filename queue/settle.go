@@ -1,0 +1,109 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+)
+
+// settlePolicy is how the broker is told what becomes of a message: nothing helps but
+// persistence, as long as the lease lasts, and there are no more such calls than
+// messages out.
+func settlePolicy(lease time.Duration) lull.Policy {
+	p := lull.Policy{
+		Attempts:       1000,
+		AttemptTimeout: max(lease/6, 100*time.Millisecond),
+		Deadline:       lull.NoTimeout,
+		Backoff:        backoff.Schedule{Base: 50 * time.Millisecond, Cap: 2 * time.Second},
+		Timeouts:       lull.TimeoutsAlways,
+		Nested:         lull.NestedAlways,
+		Budget:         budget.Config{Unlimited: true},
+	}
+	p.Breaker.Off = true
+	return p
+}
+
+// without leases the broker is told for as long as this.
+const settleFor = 30 * time.Second
+
+// settle tells the broker what becomes of the message.
+func (w *work) settle(p plan) {
+	c := w.c
+	held := w.lease.stop()
+	e := w.event(Event{Kind: EventSettled, Outcome: p.outcome, Reason: p.reason, After: p.after, Code: w.verdict.Code, Err: w.err})
+	if c.abandoned.Load() || !held && p.outcome != Ack && p.outcome != Drop {
+		// Another may be at work on it. That the message was handled is worth saying
+		// even so; that it was not, the other will find out for itself.
+		e.Kind = EventLeaseLost
+		c.tell(e)
+		return
+	}
+	s := Settlement{Outcome: p.outcome, After: p.after}
+	now := time.Now()
+	first := w.d.FirstFailed
+	if first.IsZero() && w.failed {
+		first = now
+		if w.d.Attempt > 1 && !w.d.FirstSeen.IsZero() {
+			first = w.d.FirstSeen
+		}
+	}
+	switch p.outcome {
+	case DeadLetter:
+		s.Envelope = w.envelope(p.reason, first, now)
+	case Retry, Defer:
+		s.FirstFailed = first
+	}
+	until := w.lease.end()
+	if until.IsZero() || !held {
+		until = now.Add(settleFor)
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(c.handlers), until)
+	defer cancel()
+	lost := false
+	err := lull.Run(ctx, c.settles, func(ctx context.Context) error {
+		err := c.broker.Settle(ctx, w.d, s)
+		if errors.Is(err, ErrLost) {
+			lost = true
+			return nil
+		}
+		if err != nil && lull.Classify(err).Code == lull.CodeUnclassified {
+			return lull.Transient(err) // an adapter's errors are its client's, which nobody knows here
+		}
+		return err
+	}, lull.Operation("settle"))
+	switch {
+	case lost:
+		e.Kind = EventLeaseLost
+	case err != nil:
+		e.Kind, e.Err = EventSettleFailed, err
+	}
+	c.tell(e)
+}
+
+// envelope is for a dead letter.
+func (w *work) envelope(reason string, first, now time.Time) *Envelope {
+	e := &Envelope{
+		Reason: reason, Code: w.verdict.Code, Errors: chain(w.err), Attempts: w.d.Attempt,
+		FirstFailure: first, LastFailure: now,
+		Source: w.c.name, OriginalID: w.m.ID, Redrives: w.m.Redrives,
+		TraceParent: w.d.Headers["traceparent"], TraceState: w.d.Headers["tracestate"],
+	}
+	if reason == ReasonCrashed {
+		e.Attempts-- // this one was none
+		if e.FirstFailure.IsZero() {
+			e.FirstFailure = w.d.FirstSeen
+		}
+		e.LastFailure = time.Time{} // nobody saw it
+	}
+	return e
+}
+
+// event fills in what all events of the message have in common.
+func (w *work) event(e Event) Event {
+	e.ID, e.Attempt, e.Tries, e.Elapsed = w.m.ID, w.d.Attempt, w.tries, w.elapsed
+	return e
+}
