@@ -8,6 +8,10 @@
 //	lull simulate
 //
 // in virtual time, at any size.
+//
+//	lull queue
+//
+// looks after the dead letters of a real broker.
 package main
 
 import (
@@ -35,13 +39,14 @@ const (
 type commands struct {
 	Demo     demoFlags     `cmd:"" help:"Watch a retry storm happen, and not happen, on real sockets."`
 	Simulate simulateFlags `cmd:"" help:"Fly retry policies through an outage in virtual time, side by side."`
+	Queue    queueCommands `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
 	Version  versionFlags  `cmd:"" help:"Print the version."`
 	Help     helpFlags     `cmd:"" help:"Show this, or the help of a command."`
 }
 
 // helpFlags are there to be listed; program turns help into --help.
 type helpFlags struct {
-	Command string `arg:"" optional:"" help:"The command."`
+	Command []string `arg:"" optional:"" help:"The command."`
 }
 
 // surroundings are what a command may use of the process it runs in.
@@ -85,11 +90,14 @@ func program(env surroundings, args []string) int {
 	}
 	err = parsed.Run(env)
 	var wrong problem.List
+	var failed failure
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &wrong):
 		return complain(env, exitUsage, err)
+	case errors.As(err, &failed):
+		return complain(env, failed.code, err)
 	}
 	return complain(env, exitError, err)
 }
@@ -109,15 +117,38 @@ func complain(env surroundings, code int, err error) int {
 // allowed lists the commands, or the flags of the command that was named.
 func allowed(ctx *kong.Context) string {
 	node := ctx.Selected()
-	var names []string
 	if node == nil {
-		for _, c := range ctx.Model.Children {
-			names = append(names, c.Name)
+		for _, p := range ctx.Path { // a command whose own was not named
+			if p.Command != nil {
+				node = p.Command
+			}
 		}
-		return fmt.Sprintf("Commands: %s. More: lull help", strings.Join(names, ", "))
+	}
+	var names []string
+	switch {
+	case node == nil:
+		return fmt.Sprintf("Commands: %s. More: lull help", strings.Join(children(ctx.Model.Node), ", "))
+	case len(node.Children) > 0:
+		name := path(node)
+		return fmt.Sprintf("Commands of %s: %s.\nMore: lull help %s", name, strings.Join(children(node), ", "), name)
 	}
 	for _, f := range ctx.Flags() {
 		names = append(names, "--"+f.Name)
 	}
-	return fmt.Sprintf("Flags of %s: %s.\nMore: lull help %s", node.Name, strings.Join(names, ", "), node.Name)
+	return fmt.Sprintf("Flags of %s: %s.\nMore: lull help %[1]s", path(node), strings.Join(names, ", "))
+}
+
+func children(n *kong.Node) (names []string) {
+	for _, c := range n.Children {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// path is a command as it is typed.
+func path(n *kong.Node) string {
+	if n.Parent == nil || n.Parent.Type == kong.ApplicationNode {
+		return n.Name
+	}
+	return path(n.Parent) + " " + n.Name
 }

@@ -68,7 +68,7 @@ func (f simulateFlags) Run(env surroundings) error {
 		return err
 	}
 	p := newProgress(env, f.Quiet, time.Now)
-	o, err := s.run(env.ctx, p.show)
+	o, err := s.run(env.ctx, func(h howFar) { p.show(h) })
 	p.end()
 	if err != nil {
 		page.discard()

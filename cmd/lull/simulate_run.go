@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/lullgo/lull/sim"
 )
@@ -27,6 +29,17 @@ type howFar struct {
 	done, runs int
 	share      float64 // of all the virtual time, 0 to 1
 	events     int64
+}
+
+// line is how far it has come after some time.
+func (h howFar) line(took time.Duration) string {
+	text := fmt.Sprintf("simulating: %4.1f %%, %d of %d runs, %s events/s", 100*h.share, h.done, h.runs,
+		abbreviated(ratio(float64(h.events), took.Seconds())))
+	if h.share > 0.01 && h.share < 1 {
+		left := time.Duration((1 - h.share) / h.share * float64(took))
+		text += fmt.Sprintf(", %s left", inWords(left.Round(time.Second)))
+	}
+	return text
 }
 
 // run simulates every cell, some of them side by side. show is told how far it

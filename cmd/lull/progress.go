@@ -14,8 +14,8 @@ const (
 	progressSeldom = 10 * time.Second       // elsewhere
 )
 
-// progress says on standard error how far a simulation has come: one line that
-// is written over on a terminal, a line every ten seconds elsewhere.
+// progress says on standard error how far something has come: one line that is
+// written over on a terminal, a line every ten seconds elsewhere.
 type progress struct {
 	out      io.Writer // nil: says nothing
 	terminal bool
@@ -36,8 +36,13 @@ func newProgress(env surroundings, quiet bool, now func() time.Time) *progress {
 	return p
 }
 
+// A stage is how far it has come; it is a line of text after some time.
+type stage interface {
+	line(took time.Duration) string
+}
+
 // show prints a line if it is time for one.
-func (p *progress) show(h howFar) {
+func (p *progress) show(h stage) {
 	if p.out == nil {
 		return
 	}
@@ -50,24 +55,13 @@ func (p *progress) show(h howFar) {
 		return
 	}
 	p.last = now
-	line := p.line(h, now.Sub(p.start))
+	line := h.line(now.Sub(p.start))
 	if p.terminal {
 		fmt.Fprintf(p.out, "\r%s%s", line, clearRest)
 		p.shown = true
 		return
 	}
 	fmt.Fprintln(p.out, line)
-}
-
-// line is how far it has come after some time.
-func (p *progress) line(h howFar, took time.Duration) string {
-	text := fmt.Sprintf("simulating: %4.1f %%, %d of %d runs, %s events/s", 100*h.share, h.done, h.runs,
-		abbreviated(ratio(float64(h.events), took.Seconds())))
-	if h.share > 0.01 && h.share < 1 {
-		left := time.Duration((1 - h.share) / h.share * float64(took))
-		text += fmt.Sprintf(", %s left", inWords(left.Round(time.Second)))
-	}
-	return text
 }
 
 // end takes the line away.
