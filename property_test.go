@@ -40,7 +40,7 @@ type caller struct {
 	deadline time.Duration
 	waiter   *bulkhead.Waiter
 	verdict  lull.Verdict // of the last attempt
-	made     int // attempts that were made elsewhere
+	made     int          // attempts that were made elsewhere
 	attempts int
 	waitEnds time.Duration
 	ended    bool
