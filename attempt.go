@@ -20,7 +20,7 @@ type attemptKey struct{}
 // context, so as to cost nothing: then ok is false, and Number is 1.
 func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
 	if c, _ := ctx.Value(attemptKey{}).(*attemptContext); c != nil {
-		return Attempt{Dependency: *c.d.name, Operation: c.operation, Number: int(c.number), Of: c.d.plan.attempts, Hedge: c.hedge}, true
+		return Attempt{Dependency: c.d.id.name, Operation: c.operation, Number: int(c.number), Of: c.d.plan.attempts, Hedge: c.hedge}, true
 	}
 	return Attempt{Number: 1}, false
 }

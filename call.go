@@ -129,7 +129,7 @@ const never = time.Duration(math.MaxInt64)
 // refused, and the Call must not be used.
 func (d *Dependency) Start(now time.Duration, spec Spec) (Call, Step) {
 	var c Call
-	if no := c.begin(d, now, spec); no != Succeeded {
+	if no := c.begin(d.current(), now, spec); no != Succeeded {
 		return c, done(no)
 	}
 	return c, Step{}
@@ -137,7 +137,7 @@ func (d *Dependency) Start(now time.Duration, spec Spec) (Call, Step) {
 
 // StartIn is Start for a Call that the driver has a place for: c is overwritten.
 func (d *Dependency) StartIn(c *Call, now time.Duration, spec Spec) Step {
-	if no := c.begin(d, now, spec); no != Succeeded {
+	if no := c.begin(d.current(), now, spec); no != Succeeded {
 		return done(no)
 	}
 	return Step{}
@@ -190,7 +190,8 @@ func (c *Call) refuse(why Reason) Reason {
 	return why
 }
 
-// Dependency is what the call was started on; nil before.
+// Dependency is what the call was started on; nil before. It is the version of then
+// (Dependency.Update).
 func (c *Call) Dependency() *Dependency { return c.d }
 
 // Attempts is the number of attempts begun so far, with those that Resume was told of.

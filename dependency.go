@@ -23,7 +23,7 @@ import (
 // A Dependency that was never called is one small allocation. What it remembers
 // is allocated at its first call.
 type Dependency struct {
-	name  *string
+	id    *identity
 	plan  *plan // shared with every clone
 	state atomic.Pointer[state]
 	// good is when the latest of the attempts began that the dependency has
@@ -32,8 +32,24 @@ type Dependency struct {
 	good atomic.Int64
 }
 
+// identity is what all versions of a dependency have in common (Update).
+type identity struct {
+	name   string
+	latest atomic.Pointer[Dependency] // the version that new calls are made on; nil: there is but one
+	fleet  bool                       // shared by all that Clones has made
+}
+
+// current is the version of d that a call which begins now is made on, to its end.
+func (d *Dependency) current() *Dependency {
+	if v := d.id.latest.Load(); v != nil {
+		return v
+	}
+	return d
+}
+
 // plan is a policy made ready, and the wiring: written once, then only read.
 type plan struct {
+	options   []Option
 	policy    Policy // with defaults
 	attempts  int    // as Policy.allowed
 	waits     *backoff.Prepared
@@ -153,18 +169,27 @@ func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
 	if name == "" {
 		return nil, errors.New("a dependency needs a name, for errors and events")
 	}
-	if err := p.Validate(); err != nil {
+	pl, err := newPlan(p, time.Now(), opts)
+	if err != nil {
 		return nil, &policyError{name, err}
+	}
+	return &Dependency{id: &identity{name: name}, plan: pl}, nil
+}
+
+func newPlan(p Policy, epoch time.Time, opts []Option) (*plan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
 	}
 	p = p.WithDefaults()
 	pl := &plan{
+		options:   opts,
 		policy:    p,
 		attempts:  p.allowed(),
 		waits:     p.Backoff.Prepare(),
 		throttled: p.throttled().Prepare(),
 		classify:  Classify,
 		rand:      rand.Uint64,
-		epoch:     time.Now(),
+		epoch:     epoch,
 		timed:     p.Breaker.SlowRate > 0,
 		limited:   p.Limit.Limit > 0,
 	}
@@ -173,10 +198,7 @@ func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
 			o(pl)
 		}
 	}
-	if c := p.Breaker; !c.Off {
-		if c.ProbeTimeout == 0 && p.Deadline > 0 {
-			c.ProbeTimeout = p.Deadline // a probe is a call, and may take as long
-		}
+	if c := p.breakerConfig(); !c.Off {
 		pl.breakers, _ = breaker.Prepare(c)
 	}
 	ownBudget := pl.newBudget != nil
@@ -191,7 +213,16 @@ func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
 	pl.quiet = int64(p.Budget.QuietGap())
 	pl.empty = !always && p.Budget.Unlimited && p.Breaker.Off
 	pl.listens = p.Timeouts == TimeoutsWhenAnswered && pl.attempts > 1 || pl.lazy && !pl.empty
-	return &Dependency{name: &name, plan: pl}, nil
+	return pl, nil
+}
+
+// breakerConfig is that of the breaker, given a policy with its defaults filled in.
+func (p Policy) breakerConfig() breaker.Config {
+	c := p.Breaker
+	if !c.Off && c.ProbeTimeout == 0 && p.Deadline > 0 {
+		c.ProbeTimeout = p.Deadline // a probe is a call, and may take as long
+	}
+	return c
 }
 
 // policyError says whose policy is wrong.
@@ -206,25 +237,26 @@ func (e *policyError) Unwrap() error { return e.err }
 // Clone returns a dependency under the same policy and wiring that remembers
 // nothing yet. It is cheap: policy and wiring are shared.
 func (d *Dependency) Clone(name string) *Dependency {
-	return &Dependency{name: &name, plan: d.plan}
+	return &Dependency{id: &identity{name: name}, plan: d.current().plan}
 }
 
 // Clones returns n dependencies as Clone makes them, all with d's name, in one
-// piece of memory: one for each process of a simulated fleet.
+// piece of memory: one for each process of a simulated fleet. They cannot be updated.
 func (d *Dependency) Clones(n int) []Dependency {
 	fleet := make([]Dependency, n)
 	hugepage.Advise(fleet)
+	id, plan := &identity{name: d.id.name, fleet: true}, d.current().plan
 	for i := range fleet {
-		fleet[i].name, fleet[i].plan = d.name, d.plan
+		fleet[i].id, fleet[i].plan = id, plan
 	}
 	return fleet
 }
 
 // Name is the name that the dependency was made with.
-func (d *Dependency) Name() string { return *d.name }
+func (d *Dependency) Name() string { return d.id.name }
 
 // Policy is the policy in force, with the defaults of its own fields filled in.
-func (d *Dependency) Policy() Policy { return d.plan.policy }
+func (d *Dependency) Policy() Policy { return d.current().plan.policy }
 
 // Now is the time on the clock that real drivers count in: since the dependency
 // (or the one it was cloned from) was made.
@@ -246,24 +278,27 @@ func (d *Dependency) nowAbout(at time.Duration) time.Duration {
 // Forgetful tells that calls leave no trace in the dependency, so that all its
 // clones behave as one: there is neither budget nor breaker nor limit, and
 // whether timeouts are repeated does not depend on other calls.
-func (d *Dependency) Forgetful() bool { return d.plan.empty && !d.plan.listens }
+func (d *Dependency) Forgetful() bool {
+	plan := d.current().plan
+	return plan.empty && !plan.listens
+}
 
 // Breaker is the dependency's circuit breaker, for looking at it and for forcing
 // it open or closed; nil if Policy.Breaker.Off.
-func (d *Dependency) Breaker() *breaker.Breaker { return d.remember().breaker }
+func (d *Dependency) Breaker() *breaker.Breaker { return d.current().remember().breaker }
 
 // Budget is the dependency's retry budget; nil if Policy.Budget.Unlimited.
-func (d *Dependency) Budget() budget.Budget { return d.remember().budget }
+func (d *Dependency) Budget() budget.Budget { return d.current().remember().budget }
 
 // Limiter is the dependency's concurrency limit; nil if there is none.
-func (d *Dependency) Limiter() *bulkhead.Limiter { return d.remember().limiter }
+func (d *Dependency) Limiter() *bulkhead.Limiter { return d.current().remember().limiter }
 
 // Throttle is the dependency's throttle; nil if Policy.Throttle is off.
-func (d *Dependency) Throttle() *throttle.Throttle { return d.remember().throttle }
+func (d *Dependency) Throttle() *throttle.Throttle { return d.current().remember().throttle }
 
 // Hedger is what decides when attempts run beside one another; nil if Policy.Hedge
 // is off.
-func (d *Dependency) Hedger() *hedge.Hedger { return d.remember().hedger }
+func (d *Dependency) Hedger() *hedge.Hedger { return d.current().remember().hedger }
 
 // known is the state, or nil where nothing has happened that it would have to
 // hold: a dependency that has never failed remembers nothing, and is the smaller
@@ -314,18 +349,20 @@ func (d *Dependency) remember() *state {
 	if s := d.state.Load(); s != nil {
 		return s
 	}
-	s := d.newState()
+	s := d.newState(nil)
 	if !d.state.CompareAndSwap(nil, s) {
 		s = d.state.Load()
 	}
 	return s
 }
 
-func (d *Dependency) newState() *state {
-	s := new(state)
+// newState is a state without memories, but for a budget that is there already, if any.
+func (d *Dependency) newState(pays budget.Budget) *state {
+	s := &state{budget: pays}
 	p := &d.plan.policy
 	// The policy was validated, so nothing here can fail.
 	switch {
+	case pays != nil:
 	case d.plan.newBudget != nil:
 		s.budget = d.plan.newBudget()
 	case !p.Budget.Unlimited:
@@ -355,5 +392,5 @@ func (d *Dependency) newState() *state {
 }
 
 func (d *Dependency) circuitChanged(c breaker.Change) {
-	d.plan.observer.Observe(context.Background(), Event{Kind: EventCircuitChanged, Dependency: *d.name, Circuit: &c})
+	d.plan.observer.Observe(context.Background(), Event{Kind: EventCircuitChanged, Dependency: d.id.name, Circuit: &c})
 }

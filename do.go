@@ -151,7 +151,7 @@ func specOf(opts []CallOption) (s Spec) {
 // built on [Drive].
 func (d *Dependency) Error(operation string, r Result, last error) error {
 	return &Error{
-		Dependency: *d.name,
+		Dependency: d.id.name,
 		Operation:  operation,
 		Attempts:   r.Attempts,
 		Elapsed:    r.Elapsed,

@@ -29,6 +29,7 @@ type Result struct {
 // not nil, is asked for the last attempt's error when an observer is told.
 func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.Context) Verdict, discard func(), lastErr func() error) Result {
 	op := operation{attempt, discard, lastErr}
+	d = d.current()
 	now := d.Now()
 	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
 	if no := r.open(&spec, now); no != Succeeded {
@@ -283,7 +284,7 @@ func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Resu
 
 // event is what all events of this call have in common.
 func (r *run) event(op *operation, kind EventKind, v Verdict) Event {
-	e := Event{Kind: kind, Attempt: int(r.call.attempts), Of: r.d.plan.attempts, Dependency: *r.d.name, Operation: r.operation, Verdict: v}
+	e := Event{Kind: kind, Attempt: int(r.call.attempts), Of: r.d.plan.attempts, Dependency: r.d.id.name, Operation: r.operation, Verdict: v}
 	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
 		e.Err = op.lastErr()
 	}
@@ -293,7 +294,7 @@ func (r *run) event(op *operation, kind EventKind, v Verdict) Event {
 // observeSuccess is event and Observe in one, for the short path.
 func (r *run) observeSuccess(v Verdict) {
 	p := r.d.plan
-	p.observer.Observe(r.ctx, Event{Kind: EventCallEnded, Attempt: 1, Of: p.attempts, Dependency: *r.d.name, Operation: r.operation, Verdict: v})
+	p.observer.Observe(r.ctx, Event{Kind: EventCallEnded, Attempt: 1, Of: p.attempts, Dependency: r.d.id.name, Operation: r.operation, Verdict: v})
 }
 
 // observeWait tells the observers of a wait that begins or has ended.

@@ -67,6 +67,7 @@ type rival struct {
 }
 
 func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable) Result {
+	d = d.current()
 	now := d.Now()
 	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now}, op, never
 	r.hedged.Call = &r.call

@@ -44,7 +44,7 @@ type Racer struct {
 
 // Hedges tells whether attempts of one call to the dependency may run beside one
 // another.
-func (d *Dependency) Hedges() bool { return d.plan.hedges != nil }
+func (d *Dependency) Hedges() bool { return d.current().plan.hedges != nil }
 
 // First says that the attempt which Attempt has just begun is r, and tells after
 // how long to ask Hedge for another beside it; the largest duration if never.

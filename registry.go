@@ -99,6 +99,22 @@ func evict(from map[string]*entry, n int) {
 	}
 }
 
+// Update changes the policy of all dependencies, those that are kept and those to come
+// ([Dependency.Update]). A policy that does not validate changes nothing.
+func (r *Registry) Update(p Policy) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.template.Update(p); err != nil {
+		return errors.Unwrap(err)
+	}
+	for _, e := range *r.byKey.Load() {
+		if err := e.d.Update(p); err != nil {
+			return err // cannot be: it was valid for the template
+		}
+	}
+	return nil
+}
+
 // Len is the number of dependencies kept.
 func (r *Registry) Len() int { return len(*r.byKey.Load()) }
 

@@ -19,6 +19,7 @@ import (
 // Spec.Deadline alone is its deadline: the policy's began with the first attempt, and
 // only the driver knows when that was.
 func (d *Dependency) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
+	d = d.current()
 	made = min(max(made, 0), math.MaxInt16-1)
 	c := Call{d: d, began: now, deadline: never, attempts: int16(made), elsewhere: int16(made)}
 	switch {
@@ -57,7 +58,7 @@ func (d *Dependency) Resume(now time.Duration, spec Spec, made int) (Call, Step)
 // nobody, and charges nothing. random is as for a [Call].
 func (d *Dependency) Wait(retry int, v Verdict, random func() uint64) time.Duration {
 	retry = min(max(retry, 1), math.MaxInt16)
-	c := Call{d: d, attempts: int16(retry), elsewhere: int16(retry - 1)}
+	c := Call{d: d.current(), attempts: int16(retry), elsewhere: int16(retry - 1)}
 	wait, _ := c.nextWait(retry, v, never, random)
 	return wait
 }

@@ -1,0 +1,276 @@
+package lull_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/hedge"
+)
+
+func update(t testing.TB, d interface{ Update(lull.Policy) error }, p lull.Policy) {
+	t.Helper()
+	if err := d.Update(p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// How often a call is attempted that always fails.
+func tries(d *lull.Dependency) int {
+	n := 0
+	lull.Run(context.Background(), d, func(context.Context) error { n++; return errDown })
+	return n
+}
+
+func TestUpdateIsForTheCallsThatComeAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{Attempts: 3, Budget: plenty, Breaker: breaker.Config{Off: true}})
+		n := 0
+		lull.Run(t.Context(), d, func(ctx context.Context) error {
+			if n++; n == 1 {
+				update(t, d, lull.Policy{Attempts: 5, Budget: plenty, Breaker: breaker.Config{Off: true}})
+			}
+			if a, _ := lull.AttemptFrom(ctx); n > 1 && a.Of != 3 {
+				t.Errorf("attempt %d of %d", n, a.Of)
+			}
+			return errDown
+		})
+		if n != 3 {
+			t.Errorf("a call that was under way made %d attempts, want 3", n)
+		}
+		if n := tries(d); n != 5 || d.Policy().Attempts != 5 {
+			t.Errorf("the next makes %d, want 5; the policy says %d", n, d.Policy().Attempts)
+		}
+		if n := tries(d.Clone("clone")); n != 5 {
+			t.Errorf("a clone makes %d, want 5", n)
+		}
+	})
+}
+
+func TestUpdateRefusesWhatIsNotValid(t *testing.T) {
+	d := newDependency(t, lull.Policy{Attempts: 3})
+	err := d.Update(lull.Policy{Attempts: -1, HintLimit: -1})
+	var wrong lull.Problems
+	if !errors.As(err, &wrong) || len(wrong) != 2 {
+		t.Errorf("%v, want two problems", err)
+	}
+	if d.Policy().Attempts != 3 {
+		t.Errorf("half applied: %+v", d.Policy())
+	}
+	fleet := d.Clones(2)
+	if err := fleet[1].Update(lull.Policy{}); err == nil {
+		t.Error("one of a fleet was updated, and with it all")
+	}
+}
+
+// What an outage has taught is not forgotten, whatever changes.
+func TestUpdateKeepsTheCircuitOpen(t *testing.T) {
+	before := lull.Policy{Attempts: 1, Deadline: time.Minute, Budget: plenty, Breaker: breaker.Config{Consecutive: 3, ConsecutiveFor: -1, OpenFor: 10 * time.Second, OpenJitter: -1}}
+	for name, change := range map[string]func(*lull.Policy){
+		"attempts":           func(p *lull.Policy) { p.Attempts = 4 },
+		"budget":             func(p *lull.Policy) { p.Budget = budget.Config{Ratio: 0.5} },
+		"a limit":            func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 10} },
+		"breaker":            func(p *lull.Policy) { p.Breaker.Consecutive = 50 },
+		"breaker's window":   func(p *lull.Policy) { p.Breaker.Window = time.Minute },
+		"breaker, by way of": func(p *lull.Policy) { p.Deadline = time.Hour }, // it is the probes' timeout
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDependency(t, before)
+			for range 3 {
+				tries(d)
+			}
+			time.Sleep(4 * time.Second)
+			after, old := before, d.Breaker()
+			change(&after)
+			update(t, d, after)
+			if mine := !strings.HasPrefix(name, "breaker"); (d.Breaker() == old) != mine {
+				t.Errorf("%s: the same breaker: %v, want %v", name, !mine, mine)
+			}
+			if n := tries(d); n != 0 {
+				t.Errorf("%s: an open circuit let %d attempts through", name, n)
+			}
+			if left := d.Breaker().RetryAt(d.Now()) - d.Now(); left != 6*time.Second {
+				t.Errorf("%s: %v to the next probe, want 6s", name, left)
+			}
+			time.Sleep(6 * time.Second)
+			if n := tries(d); n != 1 {
+				t.Errorf("%s: %d attempts for a probe", name, n)
+			}
+			if s := d.Breaker().State(d.Now()); s != breaker.Open {
+				t.Errorf("%s: %v after a probe that failed", name, s)
+			}
+		})
+	}
+}
+
+func TestUpdateKeepsTheBudget(t *testing.T) {
+	off := breaker.Config{Off: true}
+	before := lull.Policy{Attempts: 100, Budget: budget.Config{Stock: 10, Ratio: 0.5}, Breaker: off, Deadline: lull.NoTimeout}
+	for name, c := range map[string]struct {
+		spend int // attempts beyond the first
+		after lull.Policy
+		want  float64 // balance
+	}{
+		"the same":     {7, lull.Policy{Attempts: 99, Budget: before.Budget}, 3},
+		"another":      {7, lull.Policy{Attempts: 100, Budget: budget.Config{Stock: 20, Ratio: 0.1}}, 3},
+		"a smaller":    {2, lull.Policy{Attempts: 100, Budget: budget.Config{Stock: 5}}, 5},
+		"nothing left": {10, lull.Policy{Attempts: 100, Budget: budget.Config{Stock: 20}}, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDependency(t, before)
+			n := 0
+			lull.Run(t.Context(), d, func(context.Context) error {
+				if n++; n > c.spend {
+					return lull.Permanent(errBlip)
+				}
+				return errDown
+			})
+			c.after.Breaker, c.after.Deadline = off, lull.NoTimeout
+			update(t, d, c.after)
+			if got := d.Budget().Balance(d.Now()); got != c.want {
+				t.Errorf("%s: %v tokens after the update, want %v", name, got, c.want)
+			}
+			if n := tries(d); n != int(c.want)+1 {
+				t.Errorf("%s: %d attempts with %v tokens", name, n, c.want)
+			}
+		})
+	}
+}
+
+// An option's budget stays: its function is called once for each dependency.
+func TestUpdateKeepsTheOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := 0
+		var log logged
+		b, _ := budget.New(budget.Config{Stock: 1})
+		d := newDependency(t, lull.Policy{Attempts: 3}, lull.WithBudget(func() budget.Budget { made++; return b }), lull.WithObserver(&log),
+			lull.WithBackoff(func(int, time.Duration, func() uint64) time.Duration { return time.Hour }))
+		tries(d)
+		events := log.n.Load()
+		update(t, d, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout})
+		b.End(0, true, 0) // one more
+		for range 10 {
+			b.End(0, true, 0)
+		}
+		began := time.Now()
+		if n := tries(d); n != 2 || made != 1 || d.Budget() != b {
+			t.Errorf("%d attempts, and %d budgets were made", n, made)
+		}
+		if time.Since(began) != time.Hour || log.n.Load() == events {
+			t.Errorf("waited %v, %d events", time.Since(began), log.n.Load()-events)
+		}
+	})
+}
+
+type logged struct{ n atomic.Int64 }
+
+func (l *logged) Observe(context.Context, lull.Event) { l.n.Add(1) }
+
+// Places under a limit go back to where they were taken from.
+func TestUpdateOfALimitWithCallsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 2}})
+		release := make(chan bool)
+		for range 2 {
+			go lull.Run(t.Context(), d, func(context.Context) error { <-release; return nil })
+		}
+		synctest.Wait()
+		old := d.Limiter()
+		update(t, d, lull.Policy{Attempts: 7, Limit: bulkhead.Config{Limit: 2}})
+		if d.Limiter() != old || old.InFlight() != 2 {
+			t.Errorf("a limit that has not changed forgot %d calls", 2-d.Limiter().InFlight())
+		}
+		update(t, d, lull.Policy{Limit: bulkhead.Config{Limit: 3}})
+		for range 3 {
+			go lull.Run(t.Context(), d, func(context.Context) error { <-release; return nil })
+		}
+		synctest.Wait()
+		if got := d.Limiter().InFlight(); got != 3 {
+			t.Errorf("%d in flight under the new limit, want 3", got)
+		}
+		close(release)
+		synctest.Wait()
+		if old.InFlight() != 0 || d.Limiter().InFlight() != 0 {
+			t.Errorf("%d and %d places are out when all calls have ended", old.InFlight(), d.Limiter().InFlight())
+		}
+	})
+}
+
+func TestUpdateOfARegistry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := r.Get("a")
+		update(t, r, lull.Policy{Attempts: 4, Budget: plenty})
+		if n := tries(a); n != 4 {
+			t.Errorf("one that was there makes %d attempts, want 4", n)
+		}
+		if n := tries(r.Get("b")); n != 4 {
+			t.Errorf("one that came makes %d attempts, want 4", n)
+		}
+		if err := r.Update(lull.Policy{Attempts: -1}); err == nil || tries(r.Get("c")) != 4 {
+			t.Errorf("%v, and the next makes %d attempts", err, tries(r.Get("d")))
+		}
+	})
+}
+
+// A hundred thousand calls of all kinds while the policy changes all the time: each
+// ends as its operation does.
+func TestUpdateUnderLoad(t *testing.T) {
+	policies := []lull.Policy{
+		{Budget: plenty},
+		{Attempts: 5, Budget: budget.Config{Ratio: 1, Window: time.Second}, Backoff: backoff.Schedule{Kind: backoff.Immediate}},
+		{Hedge: hedge.Config{Attempts: 2, Delay: time.Microsecond}, Budget: plenty},
+		{Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout},
+		{Limit: bulkhead.Config{Limit: 1000}, Breaker: breaker.Config{Window: time.Minute}},
+	}
+	d := newDependency(t, policies[0])
+	var wg sync.WaitGroup
+	var good, bad atomic.Int64
+	stop := make(chan struct{})
+	changes := 0
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				changes++
+				update(t, d, policies[changes%len(policies)])
+			}
+		}
+	})
+	const goroutines, each = 8, 12_500
+	var calls sync.WaitGroup
+	for range goroutines {
+		calls.Go(func() {
+			for i := range each {
+				got, err := lull.DoHedged(context.Background(), d, func(context.Context) (int, error) { return i, nil })
+				if err != nil || got != i {
+					bad.Add(1)
+				} else {
+					good.Add(1)
+				}
+			}
+		})
+	}
+	calls.Wait()
+	close(stop)
+	wg.Wait()
+	if good.Load() != goroutines*each || bad.Load() != 0 || changes < 100 {
+		t.Errorf("%d calls succeeded, %d did not, in %d changes", good.Load(), bad.Load(), changes)
+	}
+	t.Logf("%d calls in %d changes", good.Load(), changes)
+}
