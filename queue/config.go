@@ -58,7 +58,7 @@ type Config struct {
 	// that are over in less time than a redelivery takes. They are not attempts of the
 	// message (Message.Attempt is the delivery's), and a poison message pays for them
 	// with each of its attempts: Policy.Attempts times 1 + Quick runs at most. Each is
-	// paid for by the retry budget. Zero: none. Up to 10.
+	// paid for by the retry budget. A policy of one attempt has none. Zero: none. Up to 10.
 	Quick int
 	// QuickWait is the longest wait before such a run: where the policy draws a longer
 	// one, or the lease has no room for it, the message goes back to the broker. Zero: 1 s.
@@ -138,7 +138,7 @@ func Policy() lull.Policy {
 // longer than this: its retention, and the limit on a message's age.
 func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 	c = c.WithDefaults()
-	e := newEngine(p, can)
+	e := newEngine(nil, p, can)
 	if e.policy.AttemptTimeout <= 0 && !bounded(can) {
 		return math.MaxInt64
 	}
@@ -147,15 +147,18 @@ func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 		run = longest
 	}
 	delivery := run
-	for range c.Quick {
-		delivery = saturating.Add(delivery, saturating.Add(c.QuickWait, run))
+	if e.allowed > 1 {
+		wait := min(c.QuickWait, e.policy.LongestWait(e.allowed-1))
+		for range c.Quick {
+			delivery = saturating.Add(delivery, saturating.Add(wait, run))
+		}
 	}
 	if longest := c.longestRun(can); longest < delivery {
 		delivery = longest
 	}
 	crashed := delivery
 	if can.Leases {
-		crashed = saturating.Add(delivery, c.Lease)
+		crashed = min(saturating.Add(delivery, c.Lease), c.longestRun(can))
 	}
 	var sum time.Duration
 	for n := 1; n <= e.allowed; n++ {

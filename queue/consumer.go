@@ -40,8 +40,10 @@ type Consumer struct {
 	work      sync.WaitGroup
 	handlers  context.Context // ends when handlers must, with ErrDraining
 	endAll    context.CancelCauseFunc
-	stopping  chan struct{} // closed when nothing new may begin
-	abandoned atomic.Bool   // Run has returned
+	calls     context.Context // of the calls to the broker about what is out; ends when Run has returned
+	stopping  chan struct{}   // closed when nothing new may begin
+	abandoned atomic.Bool     // Run has returned, and handlers have not
+	counts    counts
 }
 
 // An Option wires a consumer: what cannot be data in a Config.
@@ -95,6 +97,9 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("config of the consumer of %s: %w", name, err)
 	}
+	if d.Policy().Hedge.Attempts > 1 {
+		return nil, fmt.Errorf("the consumer of %s: the policy of %s hedges (Hedge.Attempts), which messages do not; retries are Attempts", name, d.Name())
+	}
 	config = config.WithDefaults()
 	c := &Consumer{
 		name: name, broker: b, can: b.Capabilities(), dep: d, handler: h, config: config,
@@ -109,10 +114,10 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 			o(c)
 		}
 	}
-	c.engine = newEngine(d.Policy(), c.can)
+	c.engine = newEngine(d, d.Policy(), c.can)
 	c.engine.random = c.random
 	c.settles, _ = lull.NewDependency("broker of "+name, settlePolicy(config.Lease), lull.WithRand(c.random))
-	c.handlers = context.Background()
+	c.handlers, c.calls = context.Background(), context.Background()
 	return c, nil
 }
 
@@ -131,6 +136,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return errors.New("queue: Run was called before")
 	}
 	c.handlers, c.endAll = context.WithCancelCause(context.WithoutCancel(ctx))
+	var over context.CancelFunc
+	c.calls, over = context.WithCancel(context.WithoutCancel(ctx))
+	defer over()
 	err := c.fetch(ctx)
 	close(c.stopping)
 	if late := c.drain(); late != nil && err == nil {
@@ -183,9 +191,14 @@ func (c *Consumer) fetch(ctx context.Context) error {
 		if n == 0 {
 			return nil // ctx has ended
 		}
+		began := time.Now()
 		got, err := c.broker.Receive(ctx, Want{Max: n, Lease: c.config.Lease})
 		for i, d := range got {
-			if i < n {
+			switch {
+			case i >= n: // more than was asked for: there is no room for it
+				c.slots <- struct{}{}
+				c.begin(d, false, false)
+			default:
 				c.begin(d, probe, c.can.FreeDefer && ctx.Err() != nil)
 			}
 		}
@@ -195,6 +208,9 @@ func (c *Consumer) fetch(ctx context.Context) error {
 		switch {
 		case err == nil:
 			failures = 0
+			if len(got) == 0 && time.Since(began) < idle {
+				sleep(ctx, idle) // the broker should have waited
+			}
 			continue
 		case ctx.Err() != nil:
 			return nil
@@ -209,6 +225,9 @@ func (c *Consumer) fetch(ctx context.Context) error {
 		sleep(ctx, wait)
 	}
 }
+
+// idle is how long there is at least between two calls of Receive that give nothing.
+const idle = 10 * time.Millisecond
 
 // room waits for a slot, and takes as many as there are, up to most.
 func (c *Consumer) room(ctx context.Context, most int) int {
@@ -258,6 +277,7 @@ func (c *Consumer) begin(d *Delivery, probe, late bool) {
 
 func (c *Consumer) tell(e Event) {
 	e.Queue = c.name
+	c.counts.add(e)
 	for _, o := range c.observers {
 		o(c.handlers, e)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -81,6 +82,7 @@ func TestOutcomes(t *testing.T) {
 				}
 				r := start(t, m, dependency(t, policy), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{}, queue.WithRand(nil), queue.WithRand(func() uint64 { return 1 << 63 }))
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				wantEqual(t, "outcomes", r.outcomes(), c.want)
 				wantEqual(t, "messages left", m.Len(), 0)
 				dead := letters(t, m)
@@ -121,6 +123,7 @@ func TestHint(t *testing.T) {
 			return lull.RetryAfter(errBlip, 2*time.Hour) // and this is more than the policy is willing to wait
 		}, queue.Config{})
 		time.Sleep(3 * time.Hour)
+		synctest.Wait()
 		if second < 20*time.Minute || second > 30*time.Minute+time.Second {
 			t.Errorf("a hint of 20m was followed after %v", second)
 		}
@@ -139,6 +142,7 @@ func TestHintTooLong(t *testing.T) {
 			return lull.RetryAfter(errBlip, 31*time.Second)
 		}, queue.Config{})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		wantEqual(t, "outcomes", r.outcomes(), "dead-letter hint_too_long")
 		r.stop(t)
 	})
@@ -153,6 +157,7 @@ func TestLongestDelay(t *testing.T) {
 			return lull.Transient(errBlip)
 		}, queue.Config{})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		wantEqual(t, "outcomes", r.outcomes(), "retry 300ms, dead-letter attempts_exhausted")
 		r.stop(t)
 	})
@@ -171,6 +176,7 @@ func TestDeadline(t *testing.T) {
 		time.Sleep(time.Hour) // in the queue, where nothing is held against it
 		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		wantEqual(t, "outcomes", r.outcomes(), "retry 4s, retry 4s, dead-letter deadline")
 		send(t, m, "again")
 		synctest.Wait()
@@ -182,6 +188,7 @@ func TestDeadline(t *testing.T) {
 		time.Sleep(time.Hour)
 		r = start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
 		time.Sleep(time.Second)
+		synctest.Wait()
 		wantEqual(t, "a message that was away past the deadline", r.outcomes(), "ack")
 		r.stop(t)
 	})
@@ -206,6 +213,7 @@ func TestPanic(t *testing.T) {
 					return nil
 				}, queue.Config{Concurrency: 1})
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				wantEqual(t, "outcomes", r.outcomes(), "retry 1s, ack, dead-letter panicked")
 				wantEqual(t, "the breaker", d.Breaker().State(d.Now()), breaker.Closed) // it learns nothing of bugs
 				if dead := letters(t, m); len(dead) != 1 || !strings.Contains(dead[0].Errors[0], "handler") {
@@ -244,6 +252,7 @@ func TestLeaseIsExtended(t *testing.T) {
 			return nil
 		}, queue.Config{Lease: 10 * time.Second})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		wantEqual(t, "runs", runs, 1)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
 		r.stop(t)
@@ -275,6 +284,7 @@ func TestLeaseIsFixed(t *testing.T) {
 					return ctx.Err()
 				}, queue.Config{Lease: 10 * time.Second})
 				time.Sleep(5 * time.Minute)
+				synctest.Wait()
 				wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
 				for _, d := range ended {
 					if d > c.ends+time.Second || d < c.ends-time.Second {
@@ -332,6 +342,7 @@ func TestLeaseIsLost(t *testing.T) {
 			return lull.Permanent(errBlip)
 		}, queue.Config{Lease: 10 * time.Second})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
 		wantEqual(t, "lost", len(r.of(queue.EventLeaseLost)), 1)
 		wantEqual(t, "runs", runs, 2)
@@ -351,13 +362,16 @@ func TestSettleIsMadeAgain(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		b.settle.Store(false)
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
 		b.settle.Store(true)
 		send(t, b, "second")
 		time.Sleep(31 * time.Second)
+		synctest.Wait()
 		wantEqual(t, "failed", len(r.of(queue.EventSettleFailed)), 1)
 		b.settle.Store(false)
 		time.Sleep(30 * time.Second)
+		synctest.Wait()
 		wantEqual(t, "runs", runs, 3)
 		wantEqual(t, "left", b.Len(), 0)
 		r.stop(t)
@@ -377,6 +391,7 @@ func TestQuick(t *testing.T) {
 			return lull.Transient(errBlip)
 		}, queue.Config{Quick: 2})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		wantEqual(t, "runs", strings.Join(seen, " "), "1.1 1.2 1.3 2.1 2.2 2.3")
 		wantEqual(t, "outcomes", r.outcomes(), "retry 100ms, dead-letter attempts_exhausted")
 		wantEqual(t, "retried here", len(r.of(queue.EventRetriedHere)), 4)
@@ -399,6 +414,7 @@ func TestQuickOnlyWithinTheLease(t *testing.T) {
 			return lull.Transient(errBlip)
 		}, queue.Config{Quick: 5, Lease: 10 * time.Second})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		wantEqual(t, "runs", strings.Join(seen, " "), "1.1 1.2 2.1 2.2") // a third would have 2.8 s of the 4 that it may take
 		r.stop(t)
 	})
@@ -438,6 +454,7 @@ func TestBreakerPausesTheConsumer(t *testing.T) {
 				wantEqual(t, "in the second half", attempts.Load() < 420, true)
 				down.Store(false)
 				time.Sleep(10 * time.Minute)
+				synctest.Wait()
 				wantEqual(t, "left", m.Len(), 0)
 				wantEqual(t, "resumed", len(r.of(queue.EventResumed)), 1)
 				r.stop(t)
@@ -457,8 +474,11 @@ func TestForcedOpenCostsNothing(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				m := memory(t, queue.MemoryConfig{CountDefers: counted})
 				d := dependency(t, queue.Policy())
+				var mu sync.Mutex
 				var attempts []int
 				r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
+					mu.Lock()
+					defer mu.Unlock()
 					attempts = append(attempts, m.Attempt)
 					return nil
 				}, queue.Config{Concurrency: 3, Lease: time.Second})
@@ -466,9 +486,11 @@ func TestForcedOpenCostsNothing(t *testing.T) {
 				d.Breaker().ForceOpen(d.Now())
 				send(t, m, "a", "b", "c", "d", "e", "f")
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				wantEqual(t, "attempts while it is open", len(attempts), 0)
 				d.Breaker().ForceClosed(d.Now())
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				wantEqual(t, "attempts", fmt.Sprint(attempts), "[1 1 1 1 1 1]")
 				wantEqual(t, "left", m.Len(), 0)
 				r.stop(t)
@@ -493,6 +515,7 @@ func TestBreakerInsideTheHandler(t *testing.T) {
 		time.Sleep(time.Minute)
 		inner.Breaker().ForceClosed(inner.Now())
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		wantEqual(t, "attempt", last, 1)
 		wantEqual(t, "left", m.Len(), 0)
 		wantEqual(t, "dead letters", m.DeadLetters().Len(), 0)
@@ -515,6 +538,7 @@ func TestNoBudget(t *testing.T) {
 			return nil
 		}, queue.Config{Concurrency: 1}, queue.WithRand(func() uint64 { return 1 << 63 }))
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		wantEqual(t, "outcomes", r.outcomes(), "retry 500ms, retry 1m15s, ack, ack")
 		r.stop(t)
 	})
@@ -540,6 +564,7 @@ func TestLimit(t *testing.T) {
 					return nil
 				}, queue.Config{})
 				time.Sleep(10 * time.Minute)
+				synctest.Wait()
 				wantEqual(t, "most at a time", most.Load(), 2)
 				wantEqual(t, "attempts", attempts.Load(), 1)
 				wantEqual(t, "left", m.Len(), 0)
@@ -565,6 +590,7 @@ func TestThrottle(t *testing.T) {
 			return nil
 		}, queue.Config{Concurrency: 1})
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		wantEqual(t, "left", m.Len(), 0)
 		wantEqual(t, "dead letters", m.DeadLetters().Len(), 0)
 		r.stop(t)
@@ -580,7 +606,9 @@ func TestConcurrency(t *testing.T) {
 		}
 		var now, most atomic.Int64
 		var r *running
+		started := make(chan struct{})
 		r = start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error {
+			<-started
 			most.Store(max(most.Load(), now.Add(1)))
 			defer now.Add(-1)
 			time.Sleep(time.Second)
@@ -589,7 +617,9 @@ func TestConcurrency(t *testing.T) {
 			}
 			return nil
 		}, queue.Config{Concurrency: 7})
+		close(started)
 		time.Sleep(7*time.Second + 500*time.Millisecond)
+		synctest.Wait()
 		wantEqual(t, "most", most.Load(), 7)
 		wantEqual(t, "left after 7 rounds", m.Len(), 1)
 		r.stop(t)
@@ -671,12 +701,14 @@ func TestReceiveFails(t *testing.T) {
 		send(t, b, "hello")
 		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if n := b.calls.Load(); n < 6 || n > 20 {
 			t.Errorf("%d calls in a minute of failures", n)
 		}
 		wantEqual(t, "events", int64(len(r.of(queue.EventReceiveFailed))), b.calls.Load())
 		b.err.Store(nil)
 		time.Sleep(11 * time.Second)
+		synctest.Wait()
 		wantEqual(t, "left", b.Len(), 0)
 		gone := lull.Permanent(errors.New("no such queue"))
 		b.err.Store(&gone)
@@ -708,6 +740,7 @@ func TestPoison(t *testing.T) {
 			return nil
 		}, queue.Config{})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		wantEqual(t, "outcomes", r.outcomes(), "dead-letter crashed")
 		if dead := letters(t, m); len(dead) != 1 || dead[0].Attempts != 3 || dead[0].FirstFailure.IsZero() {
 			t.Errorf("dead letters %+v", dead)
@@ -730,6 +763,7 @@ func TestNestedCallsAreNotMultiplied(t *testing.T) {
 			})
 		}, queue.Config{})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		wantEqual(t, "calls", fmt.Sprint(calls), "map[1:3 2:1 3:1]")
 		r.stop(t)
 	})

@@ -5,103 +5,51 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/internal/chance"
-	"github.com/lullgo/lull/internal/saturating"
 )
 
-// This file is what the engine (lull.Call) does not do yet, in one place.
-//
-// A Call counts the attempts that it has made itself. The attempts of a message are
-// made by many processes, each of which makes one, so each would be a first. What is
-// needed is to start a Call of which attempts have been made elsewhere:
-//
-//	// Resume is Start for a call of which the given number of attempts were made
-//	// before, elsewhere. Its next attempt is number made+1. It is no new call to the
-//	// budget, and Spec.Deadline alone is its deadline: it says until when retries are
-//	// made, and neither refuses nor bounds the attempt that comes next.
-//	func (d *Dependency) Resume(now time.Duration, spec Spec, made int) (Call, Step)
-//
-// and, for a driver that is not built on Drive: Dependency.Classify(error) Verdict
-// and Dependency.Observe(context.Context, Event).
-//
-// Until then: each delivery is a Call of its own for the breaker, the budget, the
-// throttle and the limit, with Spec.NotReplayable at the last attempt, for the question
-// about attempts left comes right after it and both come before the budget is charged; and the
-// wait is drawn here, from the policy's schedules, for the attempt that it is.
-
-// engine is a policy as messages see it.
+// engine is the policy's engine (lull.Call) as messages see it. A call that gets no retry is over; a
+// message has to come back, or be a dead letter. What the engine's answers mean for
+// that is here.
 type engine struct {
-	policy    lull.Policy // with defaults
-	can       Capabilities
-	allowed   int
-	waits     backoff.Schedule
-	throttled backoff.Schedule
-	random    func() uint64
+	dep     *lull.Dependency
+	policy  lull.Policy // with defaults
+	can     Capabilities
+	allowed int // attempts
+	random  func() uint64
 }
 
-func newEngine(p lull.Policy, can Capabilities) *engine {
+func newEngine(d *lull.Dependency, p lull.Policy, can Capabilities) *engine {
 	p = p.WithDefaults()
-	e := &engine{policy: p, can: can, allowed: p.Attempts, waits: p.Backoff, throttled: throttled(p), random: rand.Uint64}
-	if p.Hedge.Attempts > 1 {
-		e.allowed = 1
-	}
-	if limit := p.Backoff.Limit(); limit > 0 {
-		e.allowed = min(e.allowed, limit+1)
-	}
-	return e
+	return &engine{dep: d, policy: p, can: can, allowed: p.MaxAttempts(), random: rand.Uint64}
 }
 
-// throttled is lull.Policy.throttled.
-func throttled(p lull.Policy) backoff.Schedule {
-	s := p.Backoff
-	if s.Kind == backoff.Ethernet || s.Kind == backoff.Immediate {
-		s = backoff.Schedule{Jitter: s.Jitter}
+// resume asks the engine for attempt n of a message. again: the handler may be run
+// again in this delivery, so that the engine is asked about a retry even after the
+// last attempt.
+func (e *engine) resume(n int, spec lull.Spec, again bool) (lull.Call, lull.Step) {
+	made := n - 1
+	if again {
+		made = max(min(made, e.allowed-2), 0)
 	}
-	if base := s.Ceiling(1); base < p.ThrottleBase || s.FastFirst {
-		s.FastFirst = false
-		s.Base = max(s.Base, p.ThrottleBase)
-		if s.Cap != 0 {
-			s.Cap = max(s.Cap, s.Base)
-		}
-	}
-	return s
-}
-
-// draw is the wait after attempt n of a message, from the schedule for such failures.
-func (e *engine) draw(n int, kind lull.Kind) time.Duration {
-	s := &e.waits
-	if kind == lull.KindThrottled {
-		s = &e.throttled
-	}
-	if s.Jitter != backoff.Decorrelated {
-		return s.Delay(n, 0, e.random)
-	}
-	// The last wait was drawn by another process. Drawing all of them anew gives this
-	// one the distribution that it should have.
-	var wait time.Duration
-	for i := 1; i <= n; i++ {
-		wait = s.Delay(i, wait, e.random)
-	}
-	return wait
+	return e.dep.Resume(e.dep.Now(), spec, made)
 }
 
 // later is a wait for when there should be no retry any time soon: no budget, or the
 // server said to stop. In a call that is the end; a message has to come back, so it
-// comes as late as the policy ever has it.
+// comes about as late as the policy ever has it.
 func (e *engine) later() time.Duration {
-	last := max(e.allowed-1, 1)
-	half := max(e.waits.Max(last), e.throttled.Max(last)) / 2
+	half := e.latest() / 2
 	return half + time.Duration(chance.UpTo(uint64(half), e.random))
+}
+
+func (e *engine) latest() time.Duration {
+	return max(e.policy.Backoff.Max(max(e.allowed-1, 1)), e.policy.ThrottleBase)
 }
 
 // longest is the longest wait after attempt n, whatever for.
 func (e *engine) longest(n int) time.Duration {
-	last := max(e.allowed-1, 1)
-	longest := max(e.waits.Max(n), e.throttled.Max(n), e.waits.Max(last), e.throttled.Max(last))
-	hint := e.policy.HintLimit
-	longest = max(longest, saturating.Add(hint, max(hint/2, e.throttled.Max(1))))
-	return min(longest, e.can.MaxDelay)
+	return min(max(e.policy.LongestWait(n), e.latest(), e.policy.HintLimit), e.can.MaxDelay)
 }
 
 // A plan is what is to become of a delivery, and why.
@@ -124,6 +72,9 @@ func (e *engine) plan(n int, v lull.Verdict, step lull.Step, left time.Duration)
 		case lull.FailedPermanent, lull.HintTooLong:
 			return plan{outcome: DeadLetter, reason: step.Reason.String()}
 		}
+		if v.After > e.policy.HintLimit { // which it has not come to ask
+			return plan{outcome: DeadLetter, reason: lull.HintTooLong.String()}
+		}
 	}
 	if n >= e.allowed {
 		p = plan{outcome: DeadLetter, reason: lull.AttemptsExhausted.String()}
@@ -132,13 +83,10 @@ func (e *engine) plan(n int, v lull.Verdict, step lull.Step, left time.Duration)
 		}
 	}
 	switch {
-	case !step.Done && v.After > 0:
-		p.after, p.wait, p.quick = step.Wait, step.Wait, true // the hint, and jitter
 	case !step.Done:
-		p.wait, p.quick = e.draw(n, v.Kind), true
-		p.after = p.wait
+		p.after, p.wait, p.quick = step.Wait, step.Wait, true
 	case step.Reason == lull.CallerCanceled, step.Reason == lull.CircuitOpen:
-		p.after = max(e.draw(n, v.Kind), v.After)
+		p.after = e.dep.Wait(n, v, e.random)
 	default:
 		p.after = max(e.later(), v.After)
 	}
@@ -169,11 +117,10 @@ func (e *engine) left(firstSeen, now time.Time) time.Duration {
 	return e.policy.Deadline - now.Sub(firstSeen)
 }
 
-// classified is Dependency.Classify: the marks of an error first, then the classifier.
-// A mark is found by marking once more: each leaves the code of the one before.
+// classified is what err means: its marks first, then the classifier.
 func classified(err error, classify lull.Classifier) lull.Verdict {
-	if lull.Classify(lull.Transient(err)).Code == "transient" && lull.Classify(lull.Permanent(err)).Code == "permanent" {
-		return classify(err)
+	if v, ok := lull.Marked(err); ok {
+		return v
 	}
-	return lull.Classify(err)
+	return classify(err)
 }

@@ -11,11 +11,15 @@ import (
 type gate struct {
 	c      *Consumer
 	paused bool
+	told   time.Time // until when a Pauser is paused
 }
 
 // How often a breaker is looked at that does not say when it will let a probe pass:
 // one that was forced open, or whose probes are out.
 const lookAgain = 250 * time.Millisecond
+
+// foreseen is for how long a Pauser is told that it is paused, where nobody knows.
+const foreseen = 10 * time.Second
 
 // pass waits until something may be fetched, and says how much at most; zero if ctx has
 // ended. A breaker that is half-open gets one message at a time, for a probe: those that
@@ -36,31 +40,44 @@ func (g *gate) pass(ctx context.Context) (most int, probe bool) {
 				g.paused = false
 				c.tell(Event{Kind: EventResumed})
 			}
+			g.told = time.Time{}
 			return c.config.Batch, false
 		case breaker.HalfOpen:
 			if c.probing.Load() == 0 && c.held.Load() == 0 {
+				g.told = time.Time{}
 				return 1, true
 			}
+			g.pause(ctx, wait, foreseen)
 		case breaker.Open:
+			long := foreseen
 			if at := b.RetryAt(now); at > now {
 				wait = at - now
+				long = wait
 			}
-			g.pause(ctx, wait)
+			g.pause(ctx, wait, long)
 		}
 		g.wait(ctx, wait)
 	}
 	return 0, false
 }
 
-func (g *gate) pause(ctx context.Context, wait time.Duration) {
+// pause says that there is a pause, of wait at least and long at most as far as is known.
+func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	if !g.paused {
 		g.paused = true
 		g.c.tell(Event{Kind: EventPaused, Reason: "circuit_open", After: wait})
 	}
-	if p, ok := g.c.broker.(Pauser); ok {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		p.Pause(ctx, time.Now().Add(wait)) // if it fails, what was fetched ahead stays there
+	p, ok := g.c.broker.(Pauser)
+	now := time.Now()
+	soon := long > wait && now.Add(2*wait).After(g.told) // it ends, and nobody knows why it should
+	if !ok || ctx.Err() != nil || !soon && !now.Add(wait).After(g.told.Add(lookAgain)) {
+		return
+	}
+	g.told = now.Add(long)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := p.Pause(ctx, g.told); err != nil && ctx.Err() == nil {
+		g.told = time.Time{} // what was fetched ahead stays there, until the next look
 	}
 }
 

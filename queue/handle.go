@@ -153,6 +153,11 @@ func (w *work) try() plan {
 		return w.giveBack(left)
 	}
 	step := call.Next(now, w.verdict, c.random)
+	if !step.Done {
+		// The retry that it may have is a call of its own, here or elsewhere. This one ends
+		// with its failure, and that is what the breaker is to learn.
+		call.Stop(now, lull.DeadlineReached, c.random)
+	}
 	next := c.engine.plan(w.d.Attempt, w.verdict, step, left)
 	if inner, ok := errors.AsType[*lull.Error](err); ok && inner.Reason == lull.CircuitOpen && w.verdict.Kind != lull.KindPermanent {
 		next = w.innerOpen(next, inner, left)
@@ -206,11 +211,11 @@ func (w *work) obey(call *lull.Call, now time.Duration, said *decided, left time
 // something that it calls is open. Where it is free that is no attempt.
 func (w *work) innerOpen(p plan, inner *lull.Error, left time.Duration) plan {
 	if p.outcome == Retry {
-		p.after = max(p.after, inner.RetryAt)
+		p.after = max(p.after, min(inner.RetryAt, w.c.engine.longest(w.d.Attempt)))
 		p.quick = false
 	}
 	if inner.Attempts == 0 && w.c.can.FreeDefer {
-		p = plan{outcome: Defer, after: max(p.after, inner.RetryAt, w.c.engine.draw(w.d.Attempt, lull.KindTransient))}
+		p = plan{outcome: Defer, after: max(p.after, inner.RetryAt, w.c.dep.Wait(w.d.Attempt, lull.Verdict{}, w.c.random))}
 	}
 	return w.c.engine.limit(p, left)
 }
@@ -221,8 +226,7 @@ func (w *work) innerOpen(p plan, inner *lull.Error, left time.Duration) plan {
 func (w *work) admit() (lull.Call, plan, bool) {
 	c := w.c
 	for {
-		last := w.last && w.tries >= c.config.Quick
-		call, step := c.dep.Start(c.dep.Now(), lull.Spec{Operation: c.name, NotReplayable: last})
+		call, step := c.engine.resume(w.d.Attempt, lull.Spec{Operation: c.name}, w.tries < c.config.Quick)
 		if !step.Done {
 			step = w.begin(&call)
 		}
@@ -254,7 +258,7 @@ func (w *work) refused(p plan) plan {
 	left := w.c.engine.left(w.seen, time.Now())
 	next := w.c.engine.plan(w.d.Attempt, w.verdict, canceled, left)
 	if next.outcome == Retry {
-		next.after = min(max(next.after, p.after), w.c.can.MaxDelay)
+		next.after = max(next.after, min(p.after, w.c.engine.longest(w.d.Attempt)))
 	}
 	return next
 }
@@ -269,7 +273,7 @@ func (w *work) patience(why lull.Reason) time.Duration {
 		}
 		return lookAgain
 	}
-	return max(c.engine.draw(1, lull.KindThrottled), 10*time.Millisecond)
+	return max(c.dep.Wait(1, lull.Verdict{Kind: lull.KindThrottled}, c.random), 10*time.Millisecond)
 }
 
 // begin begins the attempt, waiting for the throttle and in line for room if need be.

@@ -157,3 +157,18 @@ func wantEqual[T comparable](t testing.TB, what string, got, want T) {
 		t.Errorf("%s: %v, want %v", what, fmt.Sprint(got), fmt.Sprint(want))
 	}
 }
+
+// dead is the letter of a message whose handler fails with err, which is terminal.
+func dead(t testing.TB, err error) *queue.Letter {
+	t.Helper()
+	m := memory(t, queue.MemoryConfig{})
+	send(t, m, "hello")
+	r := start(t, m, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return err }, queue.Config{})
+	time.Sleep(time.Minute)
+	r.stop(t)
+	all := letters(t, m)
+	if len(all) != 1 {
+		t.Fatalf("%d dead letters", len(all))
+	}
+	return all[0]
+}

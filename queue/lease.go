@@ -14,7 +14,7 @@ type lease struct {
 	c *Consumer
 	d *Delivery
 
-	calls sync.Mutex // held during Extend and Settle, of which there is one at a time
+	calls sync.Mutex // held during Extend, of which there is one at a time, and none once stopped
 
 	mu      sync.Mutex
 	until   time.Time     // zero: never
@@ -35,7 +35,7 @@ type lease struct {
 // hold begins to hold d.
 func (c *Consumer) hold(d *Delivery) *lease {
 	l := &lease{c: c, d: d, until: d.Lease, gone: make(chan struct{}), final: !c.can.Extends}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.ctx, l.cancel = context.WithCancel(c.calls)
 	if l.until.IsZero() {
 		return l
 	}
@@ -181,12 +181,24 @@ func (l *lease) extendBy(ctx context.Context, d time.Duration) error {
 	case final:
 		return errors.New("queue: this lease cannot be extended")
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)() // the settlement does not wait for it
 	return l.extend(ctx, max(d, l.c.config.Lease))
+}
+
+func (l *lease) isStopped() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stopped
 }
 
 func (l *lease) extend(ctx context.Context, length time.Duration) error {
 	l.calls.Lock()
 	defer l.calls.Unlock()
+	if l.isStopped() {
+		return ErrLeaseLost // by a handler that has returned: the message is being settled
+	}
 	began := time.Now()
 	until, err := l.c.broker.Extend(ctx, l.d, length)
 	l.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -175,6 +176,8 @@ func (s *scan) extend(id string) {
 }
 
 func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
+	patience, cancel := context.WithTimeout(ctx, s.c.Idle) // for a new one: those that are known may come again
+	defer cancel()
 	for {
 		s.mu.Lock()
 		room := s.c.Hold - len(s.held)
@@ -182,10 +185,8 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 		if room <= 0 {
 			return nil, ErrTooMany
 		}
-		patience, cancel := context.WithTimeout(ctx, s.c.Idle)
 		got, err := s.b.Receive(patience, Want{Max: min(most, room), Lease: s.c.Lease})
 		idle := patience.Err() != nil
-		cancel()
 		var letters []*Letter
 		s.mu.Lock()
 		for _, d := range got {
@@ -211,14 +212,14 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 
 func (s *scan) Remove(ctx context.Context, l *Letter) error {
 	d, ok := l.Receipt.(*Delivery)
-	if !ok {
-		return errors.New("queue: the letter is not of this reading")
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !ok || !s.seen[d.ID] {
+		return lull.Permanent(errors.New("queue: the letter is not of this reading"))
+	}
 	held := s.held[d.ID]
 	if held == nil {
-		return nil
+		return nil // it was removed
 	}
 	err := s.b.Settle(ctx, held, Settlement{Outcome: Ack})
 	if err == nil {

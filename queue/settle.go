@@ -61,7 +61,7 @@ func (w *work) settle(p plan) {
 	if until.IsZero() || !held {
 		until = now.Add(settleFor)
 	}
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(c.handlers), until)
+	ctx, cancel := context.WithDeadline(c.calls, until)
 	defer cancel()
 	lost := false
 	err := lull.Run(ctx, c.settles, func(ctx context.Context) error {

@@ -292,7 +292,25 @@ func (b *bench) reading(c *Connection) queue.DeadLetters {
 	if err != nil {
 		b.Fatalf("Letters: %v", err)
 	}
-	return from
+	r := &reading{DeadLetters: from}
+	b.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		r.Close(ctx) // if the test ends early
+	})
+	return r
+}
+
+// reading is closed once.
+type reading struct {
+	queue.DeadLetters
+	once sync.Once
+	err  error
+}
+
+func (r *reading) Close(ctx context.Context) error {
+	r.once.Do(func() { r.err = r.DeadLetters.Close(ctx) })
+	return r.err
 }
 
 func (b *bench) closed(from queue.DeadLetters) {

@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -57,7 +58,7 @@ type lost struct {
 	restarts int
 }
 
-func nothingLost(t *testing.T, target Target, order queue.Order) {
+func nothingLost(t testing.TB, target Target, order queue.Order) {
 	n := target.Messages
 	switch {
 	case n > 0:
@@ -194,7 +195,7 @@ func (l *lost) ravage() {
 		case l.target.Restart != nil && l.restarts == 0 && accepted >= l.n/2:
 			l.restarts++
 			l.target.Restart(l.TB)
-		case still > 2*patience+3*l.o.Lease:
+		case still > cmp.Or(l.target.stall, 2*patience+3*l.o.Lease):
 			l.Fatalf("nothing has happened for %v: %d of %d were handled or are dead letters; missing: %v", still.Round(time.Second), accepted, l.n, l.missing())
 		case still > 5*time.Second && time.Since(looked) > 10*time.Second:
 			l.lookAtLetters() // some may have been killed too often

@@ -100,7 +100,7 @@ func startWorker(t testing.TB, j job) *worker {
 			}
 		}()
 		w.wait()
-		if s := stderr.String(); s != "" {
+		if s := stderr.String(); s != "" && t.Failed() {
 			t.Logf("a worker says on its standard error:\n%s", s)
 		}
 	})

@@ -39,6 +39,8 @@ type Target struct {
 	// only. Each subtest runs in a bubble of testing/synctest, and those that need another process
 	// are left out. Declare and Connect are called within the bubble.
 	Virtual bool
+
+	stall time.Duration // for how long NothingLost waits for something to happen; zero: some minutes
 }
 
 // Options are what a queue is declared with.

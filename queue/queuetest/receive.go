@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lullgo/lull/queue"
@@ -25,18 +26,18 @@ var receiveChecks = []check{
 
 // Receive waits for a message, and returns it without waiting for more.
 func receiveWaits(b *bench) {
-	done := make(chan error, 1)
+	var sent sync.WaitGroup
+	defer sent.Wait()
 	began := time.Now()
-	go func() {
+	sent.Go(func() {
 		time.Sleep(500 * time.Millisecond)
-		done <- b.Sender.Send(b.ctx, queue.Outgoing{Body: []byte("late"), Group: "g"})
-	}()
+		if err := b.Sender.Send(b.ctx, queue.Outgoing{Body: []byte("late"), Group: "g"}); err != nil {
+			b.Errorf("Send: %v", err)
+		}
+	})
 	d := b.some(b.Connection, 10)[0]
 	if waited := time.Since(began); waited < 500*time.Millisecond {
 		b.Errorf("a message came after %v, it was sent after 500ms", waited)
-	}
-	if err := <-done; err != nil {
-		b.Errorf("Send: %v", err)
 	}
 	b.equal("body", string(d.Body), "late")
 	b.ack(d)

@@ -1,0 +1,222 @@
+package queue_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+func full() *queue.Envelope {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 890e6, time.UTC)
+	return &queue.Envelope{
+		Reason: "attempts_exhausted", Code: "connection_refused", Errors: []string{`dial "x": refused`, "ünïcödé ☃ 𝄞", "tab\tand\x7f\x00"},
+		Attempts: 10, FirstFailure: at, LastFailure: at.Add(time.Hour), Source: "orders", OriginalID: "a-1", Redrives: 2,
+		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", TraceState: "a=1,b=2",
+	}
+}
+
+// What Encode writes is the header that the README shows: others read it too.
+func TestEnvelopeOnTheWire(t *testing.T) {
+	e := full()
+	e.Errors = []string{`a "b" <c>`}
+	const want = `{"v":1,"reason":"attempts_exhausted","code":"connection_refused","attempts":10,"first":"2026-03-04T05:06:07.890Z","last":"2026-03-04T06:06:07.890Z",` +
+		`"source":"orders","id":"a-1","redrives":2,"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"a=1,b=2","errors":["a \"b\" \u003cc\u003e"]}`
+	wantEqual(t, "encoded", e.Encode(), want)
+	wantEqual(t, "an empty one", (&queue.Envelope{}).Encode(), `{"v":1}`)
+}
+
+func TestEnvelopeComesBack(t *testing.T) {
+	for _, e := range []*queue.Envelope{{}, full(), {Reason: "x", FirstFailure: time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)}} {
+		got, err := queue.DecodeEnvelope(e.Encode())
+		if err != nil || !reflect.DeepEqual(got, e) {
+			t.Errorf("%+v came back as %+v, %v", e, got, err)
+		}
+		wantEqual(t, "encoded again", got.Encode(), e.Encode())
+	}
+}
+
+// However long its texts are, an envelope is short and printable ASCII, can be read, and what
+// tells it from others is kept.
+func TestEnvelopeIsBounded(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	letters := []rune("abc \"\\<\x00\x7fü☃𝄞\ufffd")
+	text := func() string {
+		var b strings.Builder
+		for range r.IntN(1 << r.IntN(13)) {
+			b.WriteRune(letters[r.IntN(len(letters))])
+		}
+		if r.IntN(4) == 0 {
+			b.WriteString("\xff\xc0 not UTF-8")
+		}
+		return b.String()
+	}
+	seen := map[string]string{}
+	for range 2000 {
+		e := &queue.Envelope{Reason: text(), Code: text(), Attempts: r.IntN(100) - 10, Source: text(), OriginalID: text(), Redrives: r.IntN(10) - 1,
+			TraceParent: text(), TraceState: text(), FirstFailure: time.Unix(r.Int64N(1e13)-5e12, 0), LastFailure: time.Unix(r.Int64(), 0)}
+		for range r.IntN(20) {
+			e.Errors = append(e.Errors, text())
+		}
+		s := e.Encode()
+		if len(s) > queue.MaxEnvelope {
+			t.Fatalf("%d bytes", len(s))
+		}
+		for i := range len(s) {
+			if s[i] < ' ' || s[i] > '~' {
+				t.Fatalf("a byte %#x in %q", s[i], s)
+			}
+		}
+		got, err := queue.DecodeEnvelope(s)
+		if err != nil {
+			t.Fatalf("%v: %s", err, s)
+		}
+		if again := got.Encode(); again != s {
+			t.Fatalf("encoded again it is\n%s\nwas\n%s", again, s)
+		}
+		if e.TraceState != got.TraceState && got.TraceState != "" {
+			t.Fatalf("half a trace state: %q of %q", got.TraceState, e.TraceState)
+		}
+		if other, there := seen[got.OriginalID]; there && utf8.ValidString(e.OriginalID) && utf8.ValidString(other) && other != e.OriginalID {
+			t.Fatalf("two ids became one: %q and %q", other, e.OriginalID)
+		}
+		seen[got.OriginalID] = e.OriginalID
+		if id := got.ID(); len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			t.Fatalf("ID %q", id)
+		}
+	}
+}
+
+// Long ids that begin alike are not alike.
+func TestEnvelopeOfALongID(t *testing.T) {
+	long := strings.Repeat("x", 600)
+	a, b := &queue.Envelope{OriginalID: long + "a"}, &queue.Envelope{OriginalID: long + "b"}
+	a, _ = queue.DecodeEnvelope(a.Encode())
+	b, _ = queue.DecodeEnvelope(b.Encode())
+	if a.OriginalID == b.OriginalID || a.ID() == b.ID() {
+		t.Errorf("%s and %s", a.OriginalID, b.OriginalID)
+	}
+}
+
+func TestEnvelopeID(t *testing.T) {
+	wantEqual(t, "id", full().ID(), "dead-2-a-1")
+	once, twice := &queue.Envelope{OriginalID: "a"}, &queue.Envelope{OriginalID: "a", Redrives: 1}
+	if once.ID() == twice.ID() {
+		t.Error("one id for a letter and that after its redrive")
+	}
+	odd := &queue.Envelope{OriginalID: "with space"}
+	if !strings.HasPrefix(odd.ID(), "dead-0-sha256-") {
+		t.Errorf("id %q", odd.ID())
+	}
+}
+
+func TestDecodeEnvelopeRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                               "not JSON",
+		"hello":                          "not JSON",
+		`[]`:                             "not JSON",
+		`{"v":"1"}`:                      "not JSON",
+		`{}`:                             "no version",
+		`{"v":0}`:                        "no version",
+		`{"v":1,"attempts":-1}`:          "negative",
+		`{"v":1,"redrives":-1}`:          "negative",
+		`{"v":1,"first":"yesterday"}`:    "a time that is none",
+		`{"v":1,"last":"2026-02-30"}`:    "a time that is none",
+		`{"v":1,"errors":[1]}`:           "not JSON",
+		`{"v":1} {"v":1}`:                "not JSON",
+		`{"v":1,"errors":` + eight + `}`: "9 errors",
+		`{"v":1,"reason":"` + strings.Repeat("x", queue.MaxEnvelope) + `"}`: "bytes, 4096 are allowed",
+	} {
+		if e, err := queue.DecodeEnvelope(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %+v, %v; want %q", text, e, err, want)
+		}
+	}
+	if e, err := queue.DecodeEnvelope(`{"v":2,"reason":"x","later":{"y":1}}`); err != nil || e.Reason != "x" {
+		t.Errorf("one of a later version: %+v, %v", e, err)
+	}
+}
+
+const eight = `["1","2","3","4","5","6","7","8","9"]`
+
+func TestEnvelopeOf(t *testing.T) {
+	h := queue.Headers{"a": "1"}
+	if _, ok := queue.EnvelopeOf(h); ok {
+		t.Error("an envelope where there is none")
+	}
+	letter := queue.LetterHeaders(h, full())
+	wantEqual(t, "headers of the message", fmt.Sprint(h), "map[a:1]")
+	if e, ok := queue.EnvelopeOf(letter); !ok || !reflect.DeepEqual(e, full()) || letter["a"] != "1" || len(letter) != 2 {
+		t.Errorf("%v, %v", letter, e)
+	}
+	letter[queue.EnvelopeHeader] = "{"
+	l := queue.LetterOf(&queue.Delivery{ID: "7", Headers: letter, Enqueued: time.Unix(5, 0)})
+	if l.Reason != queue.ReasonBroker || l.OriginalID != "7" || len(l.Headers) != 1 || !l.Died().Equal(time.Unix(5, 0)) {
+		t.Errorf("a letter with an envelope that cannot be read: %+v", l)
+	}
+}
+
+// The chain of an error, from the outermost in, is what somebody reads who looks at the
+// letter.
+func TestErrorsInTheEnvelope(t *testing.T) {
+	inner := errors.New("connection refused")
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{lull.Permanent(fmt.Errorf("order 7: %w", inner)), `["order 7: connection refused" "connection refused"]`},
+		{lull.Permanent(errors.Join(inner, errors.New("and another"))), `["connection refused\nand another" "connection refused" "and another"]`},
+		{lull.Permanent(panicky{}), `["(*lull.marked, whose Error method panics)" "(queue_test.panicky, whose Error method panics)"]`},
+	} {
+		bubble(t, func(t *testing.T) {
+			got := dead(t, c.err)
+			wantEqual(t, "errors", fmt.Sprintf("%q", got.Errors), c.want)
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		err := inner
+		for i := range 50 {
+			err = fmt.Errorf("%s %d: %w", strings.Repeat("☃", 300), i, err)
+		}
+		got := dead(t, lull.Permanent(err))
+		if len(got.Errors) == 0 || len(got.Errors) > 8 || !strings.HasSuffix(got.Errors[0], "...") {
+			t.Errorf("%d errors, %q", len(got.Errors), got.Errors)
+		}
+	})
+}
+
+type panicky struct{}
+
+func (panicky) Error() string { panic("no text") }
+
+func FuzzDecodeEnvelope(f *testing.F) {
+	for _, s := range []string{"", "{}", `{"v":1}`, full().Encode(), `{"v":1,"errors":["\ud834\udd1e","\ud834"]}`, `{"v":1,"id":"\u0000","reason":null}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		e, err := queue.DecodeEnvelope(s)
+		if err != nil {
+			return
+		}
+		once := e.Encode()
+		if len(once) > queue.MaxEnvelope {
+			t.Fatalf("%d bytes", len(once))
+		}
+		back, err := queue.DecodeEnvelope(once)
+		if err != nil {
+			t.Fatalf("what was encoded cannot be read: %v: %s", err, once)
+		}
+		if again := back.Encode(); again != once {
+			t.Fatalf("encoded again\n%s\nwas\n%s", again, once)
+		}
+		if len(e.ID()) > 128 {
+			t.Fatalf("ID %q", e.ID())
+		}
+	})
+}

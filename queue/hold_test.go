@@ -1,0 +1,543 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/queue"
+)
+
+// counting counts the calls to a Memory, and may get in their way.
+type counting struct {
+	*queue.Memory
+	receives, extends, settles, pauses atomic.Int64
+
+	receive func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error)
+	settle  func(ctx context.Context) error
+	pause   func(until time.Time) error
+}
+
+func (c *counting) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	c.receives.Add(1)
+	if c.receive != nil {
+		return c.receive(ctx, w)
+	}
+	return c.Memory.Receive(ctx, w)
+}
+
+func (c *counting) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
+	c.extends.Add(1)
+	return c.Memory.Extend(ctx, d, l)
+}
+
+func (c *counting) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+	c.settles.Add(1)
+	if c.settle != nil {
+		if err := c.settle(ctx); err != nil {
+			return err
+		}
+	}
+	return c.Memory.Settle(ctx, d, s)
+}
+
+// pausing is a counting Pauser.
+type pausing struct{ counting }
+
+func (p *pausing) Pause(_ context.Context, until time.Time) error {
+	p.pauses.Add(1)
+	return p.pause(until)
+}
+
+// Nothing is extended that has been settled, by the heartbeat or by a handler that holds on
+// to its message.
+func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
+		send(t, b, "hello")
+		var kept *queue.Message
+		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
+			kept = m
+			time.Sleep(12 * time.Second)
+			if err := m.Extend(ctx, time.Hour); err != nil {
+				t.Errorf("Extend: %v", err)
+			}
+			if until, ok := m.LeaseDeadline(); !ok || time.Until(until) != time.Hour {
+				t.Errorf("a lease of %v after Extend", time.Until(until))
+			}
+			time.Sleep(40 * time.Minute) // for which the heartbeat has nothing to do
+			return nil
+		}, queue.Config{})
+		time.Sleep(time.Hour)
+		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		wantEqual(t, "extended", b.extends.Load(), 2) // by the first beat, and Extend
+		if err := kept.Extend(t.Context(), time.Minute); !errors.Is(err, queue.ErrLeaseLost) {
+			t.Errorf("Extend after the end: %v", err)
+		}
+		wantEqual(t, "extended after the end", b.extends.Load(), 2)
+		r.stop(t)
+	})
+}
+
+// More than was asked for is handled like the rest, when there is room.
+func TestMoreThanWasAskedFor(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
+		b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+			return b.Memory.Receive(ctx, queue.Want{Max: w.Max + 4, Lease: w.Lease})
+		}
+		send(t, b, "1", "2", "3", "4", "5", "6", "7", "8")
+		var now, most atomic.Int64
+		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			time.Sleep(time.Second)
+			return nil
+		}, queue.Config{Concurrency: 2})
+		time.Sleep(10 * time.Second)
+		wantEqual(t, "outcomes", r.outcomes(), "ack, ack, ack, ack, ack, ack, ack, ack")
+		wantEqual(t, "at a time", most.Load(), 2)
+		r.stop(t)
+	})
+}
+
+// What comes after the consumer was told to stop is given back, where that is free.
+func TestWhatComesLate(t *testing.T) {
+	for counted, want := range map[bool]string{false: "defer", true: "ack"} {
+		bubble(t, func(t *testing.T) {
+			b := &counting{Memory: memory(t, queue.MemoryConfig{CountDefers: counted})}
+			b.receive = func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+				<-ctx.Done()
+				return b.Memory.Receive(context.WithoutCancel(ctx), w)
+			}
+			send(t, b, "hello")
+			r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
+			synctest.Wait()
+			r.stop(t)
+			wantEqual(t, "outcomes", r.outcomes(), want)
+		})
+	}
+}
+
+// A broker that gives nothing at once is not asked in a loop.
+func TestNothingAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
+		b.receive = func(context.Context, queue.Want) ([]*queue.Delivery, error) { return nil, nil }
+		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
+		time.Sleep(time.Second)
+		if n := b.receives.Load(); n > 101 {
+			t.Errorf("%d calls in a second", n)
+		}
+		r.stop(t)
+	})
+}
+
+// The breaker learns of every attempt that failed, also when a retry of it was granted.
+func TestBreakerLearnsOfWhatIsTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(100) // with a budget for all
+		p.Breaker = breaker.Config{Consecutive: 5, ConsecutiveFor: -1, OpenFor: time.Hour}
+		d := dependency(t, p)
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		n := 0
+		r := start(t, m, d, func(context.Context, *queue.Message) error {
+			n++
+			return lull.Transient(errBlip)
+		}, queue.Config{})
+		time.Sleep(10 * time.Minute)
+		wantEqual(t, "state", d.Breaker().State(d.Now()), breaker.Open)
+		r.stop(t)
+		wantEqual(t, "attempts until it is open", n, 5)
+	})
+}
+
+// After the open time one message at a time is let through, whatever there is.
+func TestOneProbeAtATime(t *testing.T) {
+	for _, counted := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			p := queue.Policy()
+			p.Attempts = 1000
+			d := dependency(t, p)
+			m := memory(t, queue.MemoryConfig{CountDefers: counted})
+			for i := range 100 {
+				send(t, m, fmt.Sprint(i))
+			}
+			var now atomic.Int64
+			var opened atomic.Bool
+			r := start(t, m, d, func(context.Context, *queue.Message) error {
+				if n := now.Add(1); opened.Load() && n > 1 {
+					t.Errorf("%d at a time through an open breaker", n)
+				}
+				defer now.Add(-1)
+				time.Sleep(50 * time.Millisecond)
+				if d.Breaker().State(d.Now()) != breaker.Closed {
+					opened.Store(true)
+				}
+				return lull.Transient(errBlip)
+			}, queue.Config{Concurrency: 1})
+			time.Sleep(10 * time.Minute)
+			wantEqual(t, "opened", opened.Load(), true)
+			r.stop(t)
+			if c := r.Counts(); c.Paused != 1 || c.Resumed != 0 || c.Retried == 0 {
+				t.Errorf("%+v", c)
+			}
+		})
+	}
+}
+
+// A Pauser is told of a pause once, and again when that is over, or when it failed.
+func TestPauser(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &pausing{counting: counting{Memory: memory(t, queue.MemoryConfig{})}}
+		var end atomic.Pointer[time.Time]
+		var failing atomic.Bool
+		b.pause = func(u time.Time) error {
+			if failing.Load() {
+				return errBlip
+			}
+			end.Store(&u)
+			return nil
+		}
+		p := plain(2)
+		p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 10 * time.Second}
+		d := dependency(t, p)
+		r := start(t, b, d, func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Concurrency: 1})
+		send(t, b, "a", "b")
+		time.Sleep(4 * time.Second)
+		wantEqual(t, "pauses", b.pauses.Load(), 1)
+		// Jitter of the breaker's open time: 10 s, give or take a half.
+		until := *end.Load()
+		if left := time.Until(until); left < time.Second || left > 12*time.Second {
+			t.Errorf("paused for another %v", left)
+		}
+		received := b.receives.Load()
+		time.Sleep(time.Until(until) - time.Millisecond)
+		wantEqual(t, "fetched in the meantime", b.receives.Load(), received)
+		wantEqual(t, "pauses", b.pauses.Load(), 1)
+		time.Sleep(time.Minute)
+		if n := b.pauses.Load(); n < 2 || n > 10 {
+			t.Errorf("%d pauses", n)
+		}
+
+		// Forced open: nobody knows until when.
+		d.Breaker().ForceOpen(d.Now())
+		time.Sleep(time.Second)
+		before := b.pauses.Load()
+		time.Sleep(time.Minute)
+		if n := b.pauses.Load() - before; n < 1 || n > 8 {
+			t.Errorf("%d pauses in a minute of which nobody knows the end", n)
+		}
+		if left := time.Until(*end.Load()); left <= 0 {
+			t.Errorf("the pause ended %v ago", -left)
+		}
+
+		failing.Store(true)
+		before = b.pauses.Load()
+		time.Sleep(time.Minute)
+		if n := b.pauses.Load() - before; n < 100 || n > 250 {
+			t.Errorf("%d calls in a minute of a Pause that fails", n)
+		}
+		began := time.Now()
+		r.stop(t) // while it is paused
+		wantEqual(t, "stopped after", time.Since(began), 0)
+	})
+}
+
+// After Run has returned nothing more is asked of the broker, also not by a settlement
+// under way.
+func TestNothingAfterRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
+		b.settle = func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+			return errBlip
+		}
+		send(t, b, "settles", "hangs")
+		release := make(chan struct{})
+		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
+			if string(m.Body) == "hangs" {
+				<-release
+			}
+			return nil
+		}, queue.Config{Drain: -1, Lease: time.Hour})
+		time.Sleep(time.Second)
+		r.cancel()
+		if err := <-r.done; !errors.Is(err, queue.ErrUndrained) {
+			t.Errorf("Run: %v", err)
+		}
+		synctest.Wait()
+		settles, extends := b.settles.Load(), b.extends.Load()
+		wantEqual(t, "in flight", r.InFlight(), 1) // the one that hangs
+		time.Sleep(2 * time.Hour)
+		close(release)
+		time.Sleep(time.Hour)
+		wantEqual(t, "settlements after Run", b.settles.Load()-settles, 0)
+		wantEqual(t, "extensions after Run", b.extends.Load()-extends, 0)
+		wantEqual(t, "in flight", r.InFlight(), 0)
+		wantEqual(t, "of the one that hung", r.Counts(), queue.Counts{SettleFailed: 1, LeaseLost: 1})
+	})
+}
+
+// A lease that could not be extended once or twice is extended in time.
+func TestExtendIsMadeAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &deaf{Memory: memory(t, queue.MemoryConfig{})}
+		send(t, b, "hello")
+		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
+			select {
+			case <-time.After(50 * time.Second):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}, queue.Config{})
+		for range 2 {
+			time.Sleep(9 * time.Second)
+			b.on.Store(true)
+			time.Sleep(7 * time.Second) // fails after 10 s and after 15
+			b.on.Store(false)
+		}
+		time.Sleep(time.Minute)
+		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		r.stop(t)
+	})
+}
+
+// A wait that is longer than Config.QuickWait is the broker's.
+func TestQuickWait(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		time.Second:             "dead-letter attempts_exhausted after 2 runs here",
+		1100 * time.Millisecond: "dead-letter attempts_exhausted after 0 runs here",
+	} {
+		bubble(t, func(t *testing.T) {
+			p := plain(2)
+			p.Backoff.Base = wait
+			m := memory(t, queue.MemoryConfig{})
+			send(t, m, "hello")
+			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1})
+			time.Sleep(time.Minute)
+			got := r.of(queue.EventSettled)
+			last := got[len(got)-1]
+			wantEqual(t, wait.String(), fmt.Sprint(last.Outcome, " ", last.Reason, " after ", r.Counts().RetriedHere, " runs here"), want)
+			r.stop(t)
+		})
+	}
+}
+
+// What waits in the queue while the breaker is open is left there: only probes are fetched.
+func TestOnlyProbesAreFetched(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		for i := range 100 {
+			send(t, m, fmt.Sprint(i))
+		}
+		p := queue.Policy()
+		p.Attempts = 1000
+		d := dependency(t, p)
+		r := start(t, m, d, func(context.Context, *queue.Message) error {
+			time.Sleep(50 * time.Millisecond)
+			return lull.Transient(errBlip)
+		}, queue.Config{Concurrency: 8})
+		for r.Counts().Paused == 0 {
+			time.Sleep(100 * time.Millisecond)
+		}
+		before := r.Counts()
+		time.Sleep(10 * time.Minute)
+		after := r.Counts()
+		if n := after.Deferred - before.Deferred; n > 10 {
+			t.Errorf("%d messages were fetched and given back; %+v", n, after)
+		}
+		if n := after.Retried - before.Retried; n < 10 || n > 60 {
+			t.Errorf("%d probes in 10 minutes", n)
+		}
+		r.stop(t)
+	})
+}
+
+// A hint that is longer than the policy is willing to wait for is the end whatever else
+// is to be said, for it is never cut short.
+func TestHintTooLongWhateverElse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		r := start(t, m, dependency(t, plain(5)), func(context.Context, *queue.Message) error {
+			return &lull.Error{Reason: lull.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour}}
+		}, queue.Config{}, queue.WithClassifier(func(err error) lull.Verdict {
+			return lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour}
+		}))
+		time.Sleep(time.Minute)
+		wantEqual(t, "outcomes", r.outcomes(), "dead-letter hint_too_long")
+		r.stop(t)
+	})
+}
+
+func TestCounts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "ack", "retry", "defer", "dead", "drop")
+		p := plain(2)
+		p.Backoff.Base = 10 * time.Millisecond
+		deferred := false
+		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
+			switch string(m.Body) {
+			case "retry":
+				if m.Attempt == 1 {
+					return lull.Transient(errBlip)
+				}
+			case "defer":
+				if !deferred {
+					deferred = true
+					return queue.DeferFor(nil, time.Second)
+				}
+			case "dead":
+				return lull.Permanent(errBlip)
+			case "drop":
+				return queue.DropMessage(nil)
+			}
+			return nil
+		}, queue.Config{Quick: 1})
+		time.Sleep(time.Minute)
+		wantEqual(t, "counts", r.Counts(), queue.Counts{Acked: 3, Retried: 1, Deferred: 1, DeadLettered: 1, Dropped: 1, RetriedHere: 1})
+		r.stop(t)
+	})
+}
+
+func TestNew(t *testing.T) {
+	m := memory(t, queue.MemoryConfig{})
+	d := dependency(t, plain(2))
+	h := func(context.Context, *queue.Message) error { return nil }
+	hedged := plain(0)
+	hedged.Hedge.Attempts = 2
+	for want, f := range map[string]func() error{
+		"needs a name":       func() error { _, err := queue.New("", m, d, h, queue.Config{}); return err },
+		"needs a broker":     func() error { _, err := queue.New("q", nil, d, h, queue.Config{}); return err },
+		"needs a dependency": func() error { _, err := queue.New("q", m, nil, h, queue.Config{}); return err },
+		"needs a handler":    func() error { _, err := queue.New("q", m, d, nil, queue.Config{}); return err },
+		"Batch":              func() error { _, err := queue.New("q", m, d, h, queue.Config{Batch: -1}); return err },
+		"Hedge.Attempts":     func() error { _, err := queue.New("q", m, dependency(t, hedged), h, queue.Config{}); return err },
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want one that says %q", err, want)
+		}
+	}
+	if _, err := queue.New("q", m, d, h, queue.Config{}, nil, queue.WithClassifier(nil), queue.WithObserver(nil), queue.WithRand(nil)); err != nil {
+		t.Errorf("options that are nil: %v", err)
+	}
+}
+
+// A queue in memory is bounded, and says so as something that passes.
+func TestMemoryIsFull(t *testing.T) {
+	m := memory(t, queue.MemoryConfig{Limit: 2})
+	send(t, m, "1", "2")
+	err := m.Send(t.Context(), queue.Outgoing{})
+	if !errors.Is(err, queue.ErrFull) || lull.Classify(err).Kind != lull.KindTransient {
+		t.Errorf("%v", err)
+	}
+	if _, err := queue.NewMemory(queue.MemoryConfig{Limit: -1}); err == nil {
+		t.Error("a limit of -1")
+	}
+}
+
+// Errors of calls that were made with lull inside the handler.
+func TestClassify(t *testing.T) {
+	inner := func(r lull.Reason, v lull.Verdict, attempts int) error {
+		return fmt.Errorf("order 1: %w", &lull.Error{Reason: r, Verdict: v, Attempts: attempts, Last: io.EOF})
+	}
+	for _, c := range []struct {
+		err  error
+		kind lull.Kind
+		code string
+	}{
+		{inner(lull.AttemptsExhausted, lull.Verdict{Kind: lull.KindTransient}, 3), lull.KindTransient, "attempts_exhausted"},
+		{inner(lull.AttemptsExhausted, lull.Verdict{Kind: lull.KindThrottled}, 3), lull.KindThrottled, "attempts_exhausted"},
+		{inner(lull.BudgetExhausted, lull.Verdict{}, 1), lull.KindTransient, "budget_exhausted"},
+		{inner(lull.CircuitOpen, lull.Verdict{}, 0), lull.KindTransient, "circuit_open"},
+		{inner(lull.Limited, lull.Verdict{}, 0), lull.KindTransient, "limited"},
+		{inner(lull.DeadlineReached, lull.Verdict{}, 1), lull.KindTransient, lull.CodeTimeout},
+		{inner(lull.Unanswered, lull.Verdict{}, 1), lull.KindTransient, lull.CodeTimeout},
+		{inner(lull.HintTooLong, lull.Verdict{After: time.Minute}, 1), lull.KindThrottled, "hint_too_long"},
+		{inner(lull.ServerSaidStop, lull.Verdict{}, 1), lull.KindOverloaded, lull.ServerSaidStop.String()},
+		{inner(lull.CallerCanceled, lull.Verdict{}, 1), lull.KindCanceled, "canceled"},
+		{inner(lull.FailedPermanent, lull.Verdict{Kind: lull.KindPermanent}, 1), lull.KindPermanent, lull.CodeRetriedBelow},
+		{lull.Transient(inner(lull.FailedPermanent, lull.Verdict{}, 1)), lull.KindTransient, "transient"},
+		{errBlip, lull.KindPermanent, lull.CodeUnclassified},
+		{context.DeadlineExceeded, lull.KindTransient, lull.CodeTimeout},
+	} {
+		v := queue.Classify(c.err)
+		if v.Kind != c.kind || v.Code != c.code {
+			t.Errorf("%v: %v %q, want %v %q", c.err, v.Kind, v.Code, c.kind, c.code)
+		}
+	}
+	if v := queue.Classify(inner(lull.HintTooLong, lull.Verdict{After: time.Minute}, 1)); v.After != time.Minute {
+		t.Errorf("the hint became %v", v.After)
+	}
+}
+
+// Names are what files and labels have.
+func TestNames(t *testing.T) {
+	wantEqual(t, "outcomes", fmt.Sprint(queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop, queue.Outcome(0), queue.Outcome(9)), "ack retry defer dead-letter drop none outcome(9)")
+	wantEqual(t, "orders", fmt.Sprint(queue.Unordered, queue.PerGroup, queue.Total, queue.Order(9)), "unordered per-group total order(9)")
+	wantEqual(t, "counting", fmt.Sprint(queue.ByBroker, queue.ByAdapter, queue.Counting(9)), "by-broker by-adapter counting(9)")
+	wantEqual(t, "events", fmt.Sprint(queue.EventSettled, queue.EventResumed, queue.EventKind(99)), "settled resumed event(99)")
+	for _, o := range []queue.Order{queue.Unordered, queue.PerGroup, queue.Total} {
+		text, err := o.MarshalText()
+		var back queue.Order
+		if err != nil || back.UnmarshalText(text) != nil || back != o {
+			t.Errorf("%v came back as %v", o, back)
+		}
+	}
+	var o queue.Order
+	if err := o.UnmarshalText([]byte("sorted")); err == nil {
+		t.Error("an order that is none")
+	}
+}
+
+// When Run has returned nothing of it is left: a goroutine that still waited for something
+// would be found by the end of the bubble.
+func TestNoGoroutineIsLeft(t *testing.T) {
+	for name, c := range map[string]queue.MemoryConfig{"extended": {}, "fixed": {FixedLeases: true}, "counted": {CountDefers: true}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := memory(t, c)
+				send(t, m, "ack", "retry", "defer", "dead", "slow", "panic")
+				p := queue.Policy()
+				p.Limit.Limit, p.Limit.MaxWait = 2, time.Hour
+				d := dependency(t, p)
+				r := start(t, m, d, func(ctx context.Context, m *queue.Message) error {
+					switch string(m.Body) {
+					case "retry":
+						return lull.Transient(errBlip)
+					case "defer":
+						return queue.DeferFor(nil, time.Minute)
+					case "dead":
+						return errBlip
+					case "slow":
+						<-ctx.Done()
+						return ctx.Err()
+					case "panic":
+						panic("x")
+					}
+					return nil
+				}, queue.Config{Quick: 2, Drain: time.Second})
+				time.Sleep(10 * time.Second)
+				d.Breaker().ForceOpen(d.Now())
+				time.Sleep(10 * time.Second)
+				r.stop(t)
+				wantEqual(t, "in flight", r.InFlight(), 0)
+			})
+		})
+	}
+}

@@ -1,0 +1,65 @@
+package queuetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull/queue"
+)
+
+// ahead is a Memory of which messages are fetched ahead, as NATS and RabbitMQ do.
+type ahead struct {
+	*queue.Memory
+	mu   sync.Mutex
+	kept []*queue.Delivery
+
+	how queue.Outcome // what a pause does with what is kept; right is Defer
+}
+
+func (a *ahead) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.kept) == 0 {
+		got, err := a.Memory.Receive(ctx, queue.Want{Max: w.Max + 3, Lease: w.Lease})
+		if err != nil {
+			return nil, err
+		}
+		a.kept = got
+	}
+	n := min(w.Max, len(a.kept))
+	got := a.kept[:n:n]
+	a.kept = a.kept[n:]
+	for _, d := range got {
+		if until, err := a.Memory.Extend(ctx, d, w.Lease); err == nil { // it may have been here for long
+			d.Lease = until
+		}
+	}
+	return got, nil
+}
+
+func (a *ahead) Pause(ctx context.Context, _ time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, d := range a.kept {
+		if a.how != 0 {
+			a.Memory.Settle(ctx, d, queue.Settlement{Outcome: a.how})
+		}
+	}
+	a.kept = nil
+	return nil
+}
+
+// aheadConnection is a connection to m that fetches ahead.
+func aheadConnection(how queue.Outcome) func(*queue.Memory) *Connection {
+	return func(m *queue.Memory) *Connection {
+		a := &ahead{Memory: m, how: how}
+		return &Connection{Broker: a, Sender: m, Close: func() error {
+			a.Pause(context.Background(), time.Time{})
+			return nil
+		}}
+	}
+}

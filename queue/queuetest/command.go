@@ -1,0 +1,174 @@
+package queuetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A CommandLine is how the program lull names the queues of an address of a Target.
+type CommandLine struct {
+	Broker  string   // the URL
+	Refused string   // likewise, of a broker that is not there
+	Dead    string   // the queue of dead letters
+	To      string   // the queue
+	Env     []string // NAME=value, beside what the process has
+}
+
+// Command has the program lull, which it builds of the workspace, inspect and redrive the
+// dead letters of a real broker: ended half-way by an interrupt and by SIGKILL, and run
+// again until all is done.
+func Command(t *testing.T, target Target, of func(address string) CommandLine) {
+	program := build(t)
+	b := newBench(t, target.withDefaults(), target.withDefaults().Orders[0])
+	line := of(b.address)
+	lull := func(args ...string) *exec.Cmd {
+		c := exec.CommandContext(b.ctx, program, args...)
+		c.Env = append(os.Environ(), line.Env...)
+		return c
+	}
+	const n = 40
+	all := b.die(n)
+	b.mistakes(lull, line)
+	b.inspected(lull, line, n)
+
+	redrive := []string{"queue", "redrive", line.Broker, line.Dead, "--to", line.To, "--quiet", "--json", "--rate", "20"} // two seconds in all
+	b.equal("the exit code after an interrupt", cut(b, lull(redrive...), os.Interrupt), 1)
+	cut(b, lull(redrive...), os.Kill)
+	moved := 0
+	for tries := 0; ; tries++ {
+		out, code, said := b.run(lull(redrive...))
+		if code != 0 {
+			b.Fatalf("redrive: exit code %d, %s", code, said)
+		}
+		var r struct{ Moved int }
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			b.Fatalf("redrive printed %s: %v", out, err)
+		}
+		moved += r.Moved
+		if r.Moved == 0 && len(b.letters(false)) == 0 {
+			break
+		}
+		if tries > 0 && r.Moved == 0 {
+			time.Sleep(time.Second) // those that the process which was killed had taken out come back when their leases are over
+		}
+	}
+	if moved < 1 || moved >= n {
+		b.Errorf("%d of %d letters were moved after the interruptions: this test tells nothing", moved, n)
+	}
+	seen := b.drain(n)
+	twice := 0
+	for _, body := range all {
+		switch {
+		case seen[body] == 0:
+			b.Errorf("%s is lost", body)
+		case seen[body] > 1:
+			twice++
+		}
+	}
+	if b.can.Deduplicates && twice > 0 || len(seen) != n {
+		b.Errorf("%d messages of %d letters, %d of them more than once", len(seen), n, twice)
+	}
+	b.Logf("%d letters moved, interrupted twice: %d messages came more than once", n, twice)
+}
+
+// build makes the program.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "lull")
+	if runtime.GOOS == "windows" {
+		t.Skip("interrupts cannot be sent here")
+	}
+	if out, err := exec.Command("go", "build", "-pgo=off", "-o", program, "github.com/lullgo/lull/cmd/lull").CombinedOutput(); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
+		t.Skipf("the program cannot be built here, outside of its workspace: %v\n%s", err, out)
+	}
+	return program
+}
+
+// run runs a command to its end.
+func (b *bench) run(c *exec.Cmd) (stdout string, code int, stderr string) {
+	b.Helper()
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err := c.Run()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return out.String(), failed.ExitCode(), errs.String()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return out.String(), 0, errs.String()
+}
+
+// cut ends a command when it is about half done, and returns its exit code.
+func cut(b *bench, c *exec.Cmd, how os.Signal) int {
+	b.Helper()
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(700 * time.Millisecond) // if that is too early or too late, the next run does the rest or nothing
+	c.Process.Signal(how)
+	c.Wait()
+	if how == os.Interrupt && !strings.HasPrefix(errs.String(), "lull: interrupted: ") {
+		b.Errorf("after an interrupt it says %s", errs.String())
+	}
+	return c.ProcessState.ExitCode()
+}
+
+// mistakes have one clear line each, and an exit code.
+func (b *bench) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
+	b.Helper()
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"inspect", line.Broker, line.Dead + "-that-is-not-there"}, 4, "there is no such queue"},
+		{[]string{"redrive", line.Broker, line.Dead + "-that-is-not-there", "--to", line.To}, 4, "there is no such queue"},
+		{[]string{"redrive", line.Broker, line.Dead, "--to", line.To + "-that-is-not-there"}, 4, "there is no such queue"},
+		{[]string{"inspect", line.Refused, line.Dead}, 3, "cannot be reached"},
+		{[]string{"redrive", line.Refused, line.Dead, "--to", line.To}, 3, "cannot be reached"},
+		{[]string{"inspect", line.Broker, line.Dead, "--older-than", "long"}, 2, "--older-than"},
+	} {
+		began := time.Now()
+		out, code, said := b.run(lull(append([]string{"queue"}, c.args...)...))
+		if code != c.code || out != "" || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "lull: ") || !strings.Contains(said, c.says) {
+			b.Errorf("lull queue %q: exit code %d, want %d and one line with %q; it says\n%s%s", c.args, code, c.code, c.says, out, said)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			b.Errorf("lull queue %q took %v to fail", c.args, took)
+		}
+	}
+	b.equal("letters after mistakes", len(b.letters(false)) > 0, true)
+}
+
+// inspected holds what lull queue inspect shows against what is there.
+func (b *bench) inspected(lull func(...string) *exec.Cmd, line CommandLine, n int) {
+	b.Helper()
+	out, code, said := b.run(lull("queue", "inspect", line.Broker, line.Dead, "--json", "--reason", "odd"))
+	if code != 0 || said != "" {
+		b.Fatalf("inspect: exit code %d, %s", code, said)
+	}
+	ids := map[string]bool{}
+	for text := range strings.Lines(out) {
+		var l struct{ ID, Reason, Body string }
+		if err := json.Unmarshal([]byte(text), &l); err != nil || l.Reason != "odd" || !strings.HasPrefix(l.Body, "letter ") {
+			b.Errorf("inspect printed %s (%v)", text, err)
+		}
+		ids[l.ID] = true
+	}
+	b.equal("letters that inspect shows", len(ids), n/2)
+	b.equal("letters after inspect", len(b.eventually(n)), n)
+}

@@ -1,0 +1,500 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+var born = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func TestFilter(t *testing.T) {
+	l := &queue.Letter{Envelope: queue.Envelope{Reason: "schema", Code: "field", Source: "orders", OriginalID: "7", Redrives: 2, LastFailure: born}, Enqueued: born.Add(time.Hour)}
+	undated := &queue.Letter{Envelope: queue.Envelope{Reason: "crashed"}}
+	put := &queue.Letter{Envelope: queue.Envelope{Reason: "crashed"}, Enqueued: born}
+	now := born.Add(10 * time.Minute)
+	for _, c := range []struct {
+		f    queue.Filter
+		l    *queue.Letter
+		want bool
+	}{
+		{queue.Filter{}, l, true},
+		{queue.Filter{}, undated, true},
+		{queue.Filter{Reason: "schema"}, l, true},
+		{queue.Filter{Reason: "sch"}, l, false},
+		{queue.Filter{Code: "field"}, l, true},
+		{queue.Filter{Code: "x"}, l, false},
+		{queue.Filter{Source: "orders"}, l, true},
+		{queue.Filter{Source: "order"}, l, false},
+		{queue.Filter{ID: "7"}, l, true},
+		{queue.Filter{ID: "77"}, l, false},
+		{queue.Filter{Reason: "schema", Code: "x"}, l, false},
+		{queue.Filter{MaxRedrives: 3}, l, true},
+		{queue.Filter{MaxRedrives: 2}, l, false},
+		{queue.Filter{OlderThan: 10 * time.Minute}, l, true}, // to the instant
+		{queue.Filter{OlderThan: 10*time.Minute + 1}, l, false},
+		{queue.Filter{YoungerThan: 10 * time.Minute}, l, false},
+		{queue.Filter{YoungerThan: 10*time.Minute + 1}, l, true},
+		{queue.Filter{OlderThan: time.Minute, YoungerThan: time.Hour}, l, true},
+		{queue.Filter{OlderThan: 1}, undated, false},
+		{queue.Filter{YoungerThan: math.MaxInt64}, undated, false},
+		{queue.Filter{OlderThan: time.Minute}, put, true}, // of which only that is known
+	} {
+		if got := c.f.Match(c.l, now); got != c.want {
+			t.Errorf("%+v of %+v: %v", c.f, c.l.Envelope, got)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string // all problems, by field
+	}{
+		{queue.Filter{}.Validate(), ""},
+		{queue.Filter{OlderThan: -1, YoungerThan: -2, MaxRedrives: -3}.Validate(), "OlderThan YoungerThan MaxRedrives"},
+		{queue.Filter{OlderThan: time.Hour, YoungerThan: time.Hour}.Validate(), "YoungerThan"},
+		{queue.RedriveConfig{Rate: math.Inf(1)}.Validate(), ""},
+		{queue.RedriveConfig{Rate: math.NaN(), Limit: -1, Filter: queue.Filter{OlderThan: -1}}.Validate(), "Rate Limit OlderThan"},
+		{queue.RedriveConfig{Rate: -1}.Validate(), "Rate"},
+		{queue.ScanConfig{}.Validate(), ""},
+		{queue.ScanConfig{Idle: -1, Lease: 1, Hold: -1}.Validate(), "Idle Lease Hold"},
+		{queue.ScanConfig{Lease: 13 * time.Hour}.Validate(), "Lease"},
+		{queue.MemoryConfig{}.Validate(), ""},
+		{queue.MemoryConfig{Order: 9, MaxLease: -1, MaxDelay: math.MaxInt64, Limit: -1}.Validate(), "Order MaxLease MaxDelay Limit"},
+		{queue.Config{}.Validate(), ""},
+		{queue.Config{Concurrency: 1}.Validate(), ""},
+		{queue.Config{Concurrency: 3, Batch: 4}.Validate(), "Batch"},
+		{queue.Config{Concurrency: -1, Batch: -1, Lease: 1, Margin: -1, Quick: 11, QuickWait: -1}.Validate(), "Concurrency Batch Lease Margin Quick QuickWait"},
+		{queue.Config{Concurrency: 100_001, Lease: 12*time.Hour + 1}.Validate(), "Concurrency Lease"},
+		{queue.Config{Lease: 10 * time.Second, Margin: 5 * time.Second}.Validate(), "Margin"},
+		{queue.Config{Lease: 10 * time.Second, Margin: 5*time.Second - 1, Drain: -1}.Validate(), ""},
+	} {
+		text := ""
+		if c.err != nil {
+			text = c.err.Error()
+		}
+		for _, field := range strings.Fields(c.want) {
+			if !strings.Contains(text, field) {
+				t.Errorf("%q does not name %s", text, field)
+			}
+		}
+		if (c.want == "") != (c.err == nil) {
+			t.Errorf("%v, want problems with %q", c.err, c.want)
+		}
+	}
+}
+
+// morgue is a Memory with n dead letters, "0" to n-1, of reasons even and odd, a minute apart.
+func morgue(t testing.TB, c queue.MemoryConfig, n int) *queue.Memory {
+	t.Helper()
+	m := memory(t, c)
+	for i := range n {
+		e := &queue.Envelope{Reason: []string{"even", "odd"}[i%2], Source: "orders", OriginalID: fmt.Sprint("id-", i), LastFailure: time.Now().UTC()}
+		err := m.DeadLetters().Send(t.Context(), queue.Outgoing{Headers: queue.LetterHeaders(queue.Headers{"kind": "test"}, e), Body: fmt.Append(nil, i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+	}
+	return m
+}
+
+func scan(t testing.TB, m *queue.Memory) queue.DeadLetters {
+	t.Helper()
+	from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return from
+}
+
+// taken counts the messages in m by body, and takes them.
+func taken(t testing.TB, m *queue.Memory) map[string]int {
+	t.Helper()
+	n := map[string]int{}
+	for m.Len() > 0 {
+		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range got {
+			n[string(d.Body)]++
+			m.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack})
+		}
+	}
+	return n
+}
+
+func each(n, times int) map[string]int {
+	m := map[string]int{}
+	for i := range n {
+		m[fmt.Sprint(i)] = times
+	}
+	return m
+}
+
+// faulty calls fail when told to.
+type faulty struct {
+	*queue.Memory
+	queue.DeadLetters
+	fail func(what string, n int) (before, after error) // of the nth call; instead of the call, or after it
+	then func()                                         // after the call
+	n    map[string]int
+}
+
+func (f *faulty) do(what string, call func() error) error {
+	if f.n == nil {
+		f.n = map[string]int{}
+	}
+	f.n[what]++
+	before, after := f.fail(what, f.n[what])
+	if before != nil {
+		return before
+	}
+	err := call()
+	if f.then != nil {
+		f.then()
+		f.then = nil
+	}
+	return errors.Join(err, after)
+}
+
+func (f *faulty) Send(ctx context.Context, o queue.Outgoing) error {
+	return f.do("send", func() error { return f.Memory.Send(ctx, o) })
+}
+
+func (f *faulty) Remove(ctx context.Context, l *queue.Letter) error {
+	return f.do("remove", func() error { return f.DeadLetters.Remove(ctx, l) })
+}
+
+func (f *faulty) Next(ctx context.Context, n int) (out []*queue.Letter, err error) {
+	err = f.do("next", func() error { out, err = f.DeadLetters.Next(ctx, n); return err })
+	return out, err
+}
+
+// Interrupted before or after any call to a broker, by an error that lasts or by the end of its
+// context, a redrive loses nothing; run again it moves what is left, each letter once where the broker deduplicates.
+func TestRedriveIsInterruptedAnywhere(t *testing.T) {
+	const n = 5
+	for _, dedup := range []bool{true, false} {
+		for _, what := range []string{"send", "remove", "next"} {
+			for at := 1; at <= n; at++ {
+				for _, how := range []string{"before", "after", "cancel before", "cancel after"} {
+					t.Run(fmt.Sprint("dedup ", dedup, " ", what, " ", at, " ", how), func(t *testing.T) {
+						bubble(t, func(t *testing.T) { interrupted(t, dedup, what, at, how, n) })
+					})
+				}
+			}
+		}
+	}
+}
+
+func interrupted(t *testing.T, dedup bool, what string, at int, how string, n int) {
+	c := queue.MemoryConfig{Duplicates: -1}
+	if dedup {
+		c.Duplicates = time.Hour
+	}
+	m := morgue(t, c, n)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	hit := false
+	f := &faulty{Memory: m, DeadLetters: scan(t, m)}
+	f.fail = func(call string, i int) (before, after error) {
+		if call != what || i != at {
+			return nil, nil
+		}
+		hit = true
+		stop := lull.Permanent(errBlip)
+		switch how {
+		case "before":
+			return stop, nil
+		case "after":
+			return nil, stop
+		case "cancel before":
+			cancel()
+			return ctx.Err(), nil
+		}
+		f.then = cancel
+		return nil, nil
+	}
+	p, err := queue.Redrive(ctx, f, f, queue.RedriveConfig{}, nil)
+	atTheEnd := what == "next" && at > 1 && how == "after"
+	if hit && what != "send" && how != "cancel after" && !atTheEnd && err == nil {
+		t.Errorf("interrupted, and says %v", p)
+	}
+	if p.Moved > n || p.Seen > n {
+		t.Errorf("progress %v", p)
+	}
+	p, err = queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{}, nil)
+	if err != nil {
+		t.Errorf("run again: %v, %v", p, err)
+	}
+	wantEqual(t, "letters left", m.DeadLetters().Len(), 0)
+	got := taken(t, m)
+	for body, want := range each(n, 1) {
+		once := dedup || what == "send" && how == "cancel after" // a moment is taken to remove what was sent
+		if got[body] < want || once && got[body] > 1 || got[body] > 2 {
+			t.Errorf("message %s came %d times", body, got[body])
+		}
+	}
+	wantEqual(t, "messages", len(got), n)
+}
+
+// A broker that fails for a moment is asked again.
+func TestRedriveGoesOn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := morgue(t, queue.MemoryConfig{}, 20)
+		f := &faulty{Memory: m, DeadLetters: scan(t, m), fail: func(_ string, i int) (before, after error) {
+			switch i % 3 {
+			case 1:
+				return errBlip, nil
+			case 2:
+				return nil, errBlip // it has done it all the same
+			}
+			return nil, nil
+		}}
+		// Next that has taken letters and fails has lost them for this reading.
+		next := f.fail
+		f.fail = func(what string, i int) (error, error) {
+			if what == "next" {
+				return nil, nil
+			}
+			return next(what, i)
+		}
+		p, err := queue.Redrive(t.Context(), f, f, queue.RedriveConfig{}, nil)
+		if err != nil || p.Moved != 20 {
+			t.Errorf("%v, %v", p, err)
+		}
+		wantEqual(t, "messages", fmt.Sprint(taken(t, m)), fmt.Sprint(each(20, 1)))
+		wantEqual(t, "letters", m.DeadLetters().Len(), 0)
+	})
+}
+
+// A broker that is gone ends it, in about a minute.
+func TestRedriveGivesUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := morgue(t, queue.MemoryConfig{}, 3)
+		f := &faulty{Memory: m, DeadLetters: scan(t, m), fail: func(what string, i int) (before, after error) {
+			if what == "send" && i > 1 {
+				return errBlip, nil
+			}
+			return nil, nil
+		}}
+		began := time.Now()
+		p, err := queue.Redrive(t.Context(), f, f, queue.RedriveConfig{}, nil)
+		if !errors.Is(err, errBlip) || p.Moved != 1 || time.Since(began) > 2*time.Minute {
+			t.Errorf("%v, %v after %v", p, err, time.Since(began))
+		}
+		wantEqual(t, "letters", m.DeadLetters().Len(), 2)
+	})
+}
+
+// A letter that its queue will never take stays, and the others are moved.
+func TestRedriveOfTheUnsendable(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := morgue(t, queue.MemoryConfig{}, 4)
+		tooLarge := lull.Permanent(errors.New("too large"))
+		f := &faulty{Memory: m, DeadLetters: scan(t, m), fail: func(what string, i int) (before, after error) {
+			if what == "send" && i == 2 {
+				return tooLarge, nil
+			}
+			return nil, nil
+		}}
+		var failed []string
+		p, err := queue.Redrive(t.Context(), f, f, queue.RedriveConfig{}, func(s queue.Step) {
+			if s.Err != nil {
+				failed = append(failed, fmt.Sprint(string(s.Letter.Body), " ", errors.Is(s.Err, tooLarge)))
+			}
+		})
+		wantEqual(t, "error", err, nil)
+		wantEqual(t, "progress", p.String(), "moved 3 of 4 (4 seen), 1 failed")
+		wantEqual(t, "failed", fmt.Sprint(failed), "[1 true]")
+		wantEqual(t, "letters", m.DeadLetters().Len(), 1)
+	})
+}
+
+// Letters are moved evenly, no faster than they should be.
+func TestRedriveRate(t *testing.T) {
+	for rate, want := range map[float64]time.Duration{0: 1900 * time.Millisecond, 2: 9500 * time.Millisecond, 0.5: 38 * time.Second, math.Inf(1): 0} {
+		bubble(t, func(t *testing.T) {
+			m := morgue(t, queue.MemoryConfig{}, 20)
+			began := time.Now()
+			var last time.Duration
+			_, err := queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{Rate: rate}, func(s queue.Step) {
+				last = time.Since(began)
+				if rate == 2 && last != time.Duration(s.Moved-1)*500*time.Millisecond {
+					t.Errorf("letter %d after %v", s.Moved, last)
+				}
+			})
+			if err != nil || last != want {
+				t.Errorf("at %v a second, 20 letters took %v, want %v; %v", rate, last, want, err)
+			}
+		})
+	}
+}
+
+// The same letter twice (a settlement was cut short on a broker that does not
+// deduplicate) is moved once; two letters with one id but other bodies are two.
+func TestRedriveOfCopies(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{Duplicates: -1})
+		for _, body := range []string{"a", "a", "b"} {
+			e := &queue.Envelope{Reason: "x", OriginalID: "one"}
+			m.DeadLetters().Send(t.Context(), queue.Outgoing{Headers: queue.LetterHeaders(nil, e), Body: []byte(body)})
+		}
+		p, err := queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{DryRun: true}, nil)
+		wantEqual(t, "dry", fmt.Sprint(p, err), "moved 2 of 3 (3 seen), 1 copies removed <nil>")
+		wantEqual(t, "letters", m.DeadLetters().Len(), 3)
+		p, err = queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{}, nil)
+		wantEqual(t, "progress", fmt.Sprint(p, err), "moved 2 of 3 (3 seen), 1 copies removed <nil>")
+		wantEqual(t, "messages", fmt.Sprint(taken(t, m)), "map[a:1 b:1]")
+		wantEqual(t, "letters", m.DeadLetters().Len(), 0)
+	})
+}
+
+func TestRedriveOfBadConfigs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := morgue(t, queue.MemoryConfig{}, 1)
+		if _, err := queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{Rate: -1}, nil); err == nil || !strings.Contains(err.Error(), "Rate") {
+			t.Errorf("%v", err)
+		}
+		if _, err := queue.Inspect(t.Context(), scan(t, m), queue.Filter{OlderThan: -1}, nil); err == nil || !strings.Contains(err.Error(), "OlderThan") {
+			t.Errorf("%v", err)
+		}
+		if _, err := queue.Scan(m, queue.ScanConfig{Idle: -1}); err == nil {
+			t.Error("a scan with a negative Idle")
+		}
+		// Both have closed what they were given: nothing runs, and the bubble ends.
+	})
+}
+
+func TestInspect(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := morgue(t, queue.MemoryConfig{}, 12)
+		var seen []string
+		p, err := queue.Inspect(t.Context(), scan(t, m), queue.Filter{Reason: "odd", OlderThan: 4 * time.Minute}, func(l *queue.Letter) (bool, error) {
+			seen = append(seen, string(l.Body))
+			wantEqual(t, "header", l.Headers["kind"], "test")
+			return true, nil
+		})
+		wantEqual(t, "letters", fmt.Sprint(seen, p, err), "[1 3 5 7] moved 0 of 4 (12 seen) <nil>")
+		p, err = queue.Inspect(t.Context(), scan(t, m), queue.Filter{}, func(*queue.Letter) (bool, error) { return true, errBlip })
+		wantEqual(t, "an error of its own ends it", fmt.Sprint(p, errors.Is(err, errBlip)), "moved 0 of 1 (1 seen) true")
+		wantEqual(t, "letters", m.DeadLetters().Len(), 12)
+		got, err := m.DeadLetters().Receive(t.Context(), queue.Want{Max: 20, Lease: time.Minute})
+		wantEqual(t, "letters that were given back", fmt.Sprint(len(got), err), "12 <nil>")
+		if got[0].Attempt != 1 {
+			t.Errorf("attempt %d: a letter must not be counted out of its queue", got[0].Attempt)
+		}
+	})
+}
+
+// A scan holds what it has read for as long as it goes on, and no more than it may.
+func TestScan(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := morgue(t, queue.MemoryConfig{}, 6)
+		from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Lease: 10 * time.Second, Hold: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := from.Next(t.Context(), 10)
+		wantEqual(t, "letters", fmt.Sprint(len(first), err), "4 <nil>")
+		time.Sleep(time.Hour)
+		if _, err := from.Next(t.Context(), 10); !errors.Is(err, queue.ErrTooMany) {
+			t.Errorf("Next beyond Hold: %v", err)
+		}
+		other := scan(t, m)
+		rest, _ := other.Next(t.Context(), 10)
+		wantEqual(t, "letters for another, after an hour", len(rest), 2)
+		if err := from.Remove(t.Context(), rest[0]); err == nil {
+			t.Error("Remove of another reading's letter")
+		}
+		if err := from.Remove(t.Context(), &queue.Letter{}); err == nil {
+			t.Error("Remove of a letter that comes from nowhere")
+		}
+		for _, l := range first[:2] {
+			if err := from.Remove(t.Context(), l); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := errors.Join(other.Close(t.Context()), from.Close(t.Context()), from.Close(t.Context())); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		from = scan(t, m)
+		all := 0
+		for {
+			got, err := from.Next(t.Context(), 3)
+			if err == io.EOF {
+				break
+			}
+			all += len(got)
+		}
+		wantEqual(t, "letters in the end", all, 4)
+		from.Close(t.Context())
+		synctest.Wait()
+	})
+}
+
+// fixed is a broker that cannot extend leases.
+type fixed struct{ *queue.Memory }
+
+func (f fixed) Capabilities() queue.Capabilities {
+	can := f.Memory.Capabilities()
+	can.Extends = false
+	return can
+}
+
+// Letters that come again, because their leases lapsed, are passed over, and do not keep the
+// reading from its end.
+func TestScanOfShortLeases(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := morgue(t, queue.MemoryConfig{}, 6)
+		from, err := queue.Scan(fixed{m.DeadLetters()}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := map[string]int{}
+		var last *queue.Letter
+		for {
+			got, err := from.Next(t.Context(), 4)
+			if err == io.EOF {
+				break
+			}
+			for _, l := range got {
+				n[string(l.Body)]++
+				last = l
+			}
+		}
+		wantEqual(t, "letters", fmt.Sprint(n), fmt.Sprint(each(6, 1)))
+		if err := from.Remove(t.Context(), last); err != nil { // by the delivery that counts now
+			t.Errorf("Remove: %v", err)
+		}
+		wantEqual(t, "Close", from.Close(t.Context()), nil)
+		wantEqual(t, "letters left", m.DeadLetters().Len(), 5)
+	})
+}
+
+// Letters are what was sent and the envelope, field by field.
+func TestLetterOf(t *testing.T) {
+	e := full()
+	d := &queue.Delivery{ID: "1", Group: "g", Body: []byte("b"), Headers: queue.LetterHeaders(queue.Headers{"a": "1"}, e), Enqueued: born}
+	l := queue.LetterOf(d)
+	want := &queue.Letter{Envelope: *e, Enqueued: born, Group: "g", Headers: queue.Headers{"a": "1"}, Body: []byte("b"), Receipt: d}
+	if !reflect.DeepEqual(l, want) {
+		t.Errorf("%+v", l)
+	}
+	if !l.Died().Equal(e.LastFailure) {
+		t.Errorf("it died %v", l.Died())
+	}
+}
