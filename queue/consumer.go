@@ -23,12 +23,13 @@ type Consumer struct {
 	dep       *lull.Dependency
 	handler   Handler
 	config    Config
-	engine    *engine
 	classify  lull.Classifier
 	observers []Observer
 	random    func() uint64
 
 	// State.
+	engine   atomic.Pointer[engine] // made anew when the dependency's policy has changed
+	probes   probes
 	running  atomic.Bool
 	inFlight atomic.Int64
 	probing  atomic.Int64  // of these, what was fetched to be a probe of the breaker
@@ -114,8 +115,7 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 			o(c)
 		}
 	}
-	c.engine = newEngine(d, d.Policy(), c.can)
-	c.engine.random = c.random
+	c.engineNow()
 	c.settles, _ = lull.NewDependency("broker of "+name, settlePolicy(config.Lease), lull.WithRand(c.random))
 	c.handlers, c.calls = context.Background(), context.Background()
 	return c, nil

@@ -19,6 +19,18 @@ type engine struct {
 	random  func() uint64
 }
 
+// engineNow is the engine for a message that comes now.
+func (c *Consumer) engineNow() *engine {
+	p := c.dep.Policy()
+	e := c.engine.Load()
+	if e == nil || e.policy != p && p.Hedge.Attempts <= 1 { // messages are not hedged
+		e = newEngine(c.dep, p, c.can)
+		e.random = c.random
+		c.engine.Store(e)
+	}
+	return e
+}
+
 func newEngine(d *lull.Dependency, p lull.Policy, can Capabilities) *engine {
 	p = p.WithDefaults()
 	return &engine{dep: d, policy: p, can: can, allowed: p.MaxAttempts(), random: rand.Uint64}
@@ -35,12 +47,23 @@ func (e *engine) resume(n int, spec lull.Spec, again bool) (lull.Call, lull.Step
 	return e.dep.Resume(e.dep.Now(), spec, made)
 }
 
-// later is a wait for when there should be no retry any time soon: no budget, or the
-// server said to stop. In a call that is the end; a message has to come back, so it
-// comes about as late as the policy ever has it.
-func (e *engine) later() time.Duration {
-	half := e.latest() / 2
-	return half + time.Duration(chance.UpTo(uint64(half), e.random))
+// later is a wait for when the server has said to stop. In a call that is the end; a
+// message has to come back, so it comes about as late as the policy ever has it.
+func (e *engine) later() time.Duration { return e.upperHalf(e.latest()) }
+
+// further is a wait for when no budget is left after attempt n. In a call that is the
+// end; a message comes back as if it had failed three times more, eight times as late
+// with the usual factor of two. (As late as ever it need not be: what failed in the
+// seconds before a breaker opens is then the last to be handled when all is well again,
+// by minutes.)
+func (e *engine) further(n int) time.Duration {
+	n = min(n+3, max(e.allowed-1, n))
+	return e.upperHalf(min(max(e.policy.Backoff.Max(n), e.policy.ThrottleBase), e.latest()))
+}
+
+// upperHalf draws a wait between half of the longest and that.
+func (e *engine) upperHalf(longest time.Duration) time.Duration {
+	return longest/2 + time.Duration(chance.UpTo(uint64(longest/2), e.random))
 }
 
 func (e *engine) latest() time.Duration {
@@ -87,6 +110,8 @@ func (e *engine) plan(n int, v lull.Verdict, step lull.Step, left time.Duration)
 		p.after, p.wait, p.quick = step.Wait, step.Wait, true
 	case step.Reason == lull.CallerCanceled, step.Reason == lull.CircuitOpen:
 		p.after = e.dep.Wait(n, v, e.random)
+	case step.Reason == lull.BudgetExhausted, step.Reason == lull.Unanswered:
+		p.after = max(e.further(n), v.After)
 	default:
 		p.after = max(e.later(), v.After)
 	}

@@ -38,6 +38,7 @@ func (g *gate) pass(ctx context.Context) (most int, probe bool) {
 		case breaker.Closed:
 			if g.paused {
 				g.paused = false
+				c.probes.forget()
 				c.tell(Event{Kind: EventResumed})
 			}
 			g.told = time.Time{}

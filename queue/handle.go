@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
 )
 
@@ -17,7 +18,9 @@ type work struct {
 	lease *lease
 	m     *Message
 
-	last    bool // the policy allows no attempt after this one
+	engine  *engine // as the policy was when the message came
+	last    bool    // it allows no attempt after this one
+	probe   bool    // the last try was let through by a breaker that is not closed
 	seen    time.Time
 	tries   int
 	elapsed time.Duration
@@ -28,12 +31,13 @@ type work struct {
 
 // handle is the life of one delivery, from its fetching to its settlement.
 func (c *Consumer) handle(d *Delivery, l *lease, late bool) {
-	w := &work{c: c, d: d, lease: l, last: d.Attempt >= c.engine.allowed, seen: d.FirstSeen}
+	w := &work{c: c, d: d, lease: l, engine: c.engineNow(), seen: d.FirstSeen}
+	w.last = d.Attempt >= w.engine.allowed
 	if w.seen.IsZero() {
 		w.seen = time.Now()
 	}
-	w.m = c.message(d, l)
-	if d.Attempt > c.engine.allowed {
+	w.m = w.message()
+	if d.Attempt > w.engine.allowed {
 		w.settle(plan{outcome: DeadLetter, reason: ReasonCrashed})
 		return
 	}
@@ -48,10 +52,11 @@ func (c *Consumer) handle(d *Delivery, l *lease, late bool) {
 	w.settle(p)
 }
 
-func (c *Consumer) message(d *Delivery, l *lease) *Message {
+func (w *work) message() *Message {
+	d := w.d
 	m := &Message{
-		ID: d.ID, Attempt: d.Attempt, Of: c.engine.allowed, Enqueued: d.Enqueued, FirstSeen: d.FirstSeen,
-		Group: d.Group, Headers: d.Headers, Body: d.Body, lease: l,
+		ID: d.ID, Attempt: d.Attempt, Of: w.engine.allowed, Enqueued: d.Enqueued, FirstSeen: d.FirstSeen,
+		Group: d.Group, Headers: d.Headers, Body: d.Body, lease: w.lease,
 	}
 	if e, ok := EnvelopeOf(d.Headers); ok {
 		m.Redrives = e.Redrives
@@ -70,7 +75,7 @@ func (w *work) again(p *plan) bool {
 	}
 	// It is not begun where the lease may end before the handler could: an attempt
 	// that is cut off is one wasted.
-	if end := w.lease.ends(); !end.IsZero() && time.Until(end) < p.wait+w.lease.room(c.engine.policy.AttemptTimeout) {
+	if end := w.lease.ends(); !end.IsZero() && time.Until(end) < p.wait+w.lease.room(w.engine.policy.AttemptTimeout) {
 		return false
 	}
 	c.tell(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: p.wait, Err: w.err, Code: w.verdict.Code}))
@@ -132,12 +137,12 @@ func (w *work) try() plan {
 		return plan{outcome: Ack}
 	}
 	w.failed = true
-	left := c.engine.left(w.seen, time.Now())
+	left := w.engine.left(w.seen, time.Now())
 	if p, ok := errors.AsType[*PanicError](err); ok && p == err {
 		// A bug of ours says nothing about the dependency.
 		call.Abandon(now)
 		w.verdict = lull.Verdict{Kind: lull.KindTransient, Code: ReasonPanicked}
-		next := c.engine.plan(w.d.Attempt, w.verdict, canceled, left)
+		next := w.engine.plan(w.d.Attempt, w.verdict, canceled, left)
 		if next.outcome == DeadLetter && w.last {
 			next.reason = ReasonPanicked
 		}
@@ -158,7 +163,10 @@ func (w *work) try() plan {
 		// with its failure, and that is what the breaker is to learn.
 		call.Stop(now, lull.DeadlineReached, c.random)
 	}
-	next := c.engine.plan(w.d.Attempt, w.verdict, step, left)
+	next := w.engine.plan(w.d.Attempt, w.verdict, step, left)
+	if w.probe && step.Done && w.free(next) {
+		return w.engine.limit(plan{outcome: Defer, after: w.engine.dep.Wait(w.d.Attempt, w.verdict, c.random)}, left)
+	}
 	if inner, ok := errors.AsType[*lull.Error](err); ok && inner.Reason == lull.CircuitOpen && w.verdict.Kind != lull.KindPermanent {
 		next = w.innerOpen(next, inner, left)
 	}
@@ -189,7 +197,7 @@ func (w *work) giveBack(left time.Duration) plan {
 	if w.c.handlers.Err() != nil {
 		return plan{outcome: Defer}
 	}
-	return w.c.engine.plan(w.d.Attempt, w.verdict, canceled, left)
+	return w.engine.plan(w.d.Attempt, w.verdict, canceled, left)
 }
 
 // obey does what the handler said with an error of this package.
@@ -204,20 +212,20 @@ func (w *work) obey(call *lull.Call, now time.Duration, said *decided, left time
 		p.reason = lull.FailedPermanent.String()
 	}
 	call.Next(now, w.verdict, c.random)
-	return c.engine.limit(p, left)
+	return w.engine.limit(p, left)
 }
 
 // innerOpen is for a handler that could do nothing, because the circuit breaker of
 // something that it calls is open. Where it is free that is no attempt.
 func (w *work) innerOpen(p plan, inner *lull.Error, left time.Duration) plan {
 	if p.outcome == Retry {
-		p.after = max(p.after, min(inner.RetryAt, w.c.engine.longest(w.d.Attempt)))
+		p.after = max(p.after, min(inner.RetryAt, w.engine.longest(w.d.Attempt)))
 		p.quick = false
 	}
 	if inner.Attempts == 0 && w.c.can.FreeDefer {
 		p = plan{outcome: Defer, after: max(p.after, inner.RetryAt, w.c.dep.Wait(w.d.Attempt, lull.Verdict{}, w.c.random))}
 	}
-	return w.c.engine.limit(p, left)
+	return w.engine.limit(p, left)
 }
 
 // admit asks the engine whether the handler may run: breaker, throttle, concurrency
@@ -226,11 +234,13 @@ func (w *work) innerOpen(p plan, inner *lull.Error, left time.Duration) plan {
 func (w *work) admit() (lull.Call, plan, bool) {
 	c := w.c
 	for {
-		call, step := c.engine.resume(w.d.Attempt, lull.Spec{Operation: c.name}, w.tries < c.config.Quick)
+		call, step := w.engine.resume(w.d.Attempt, lull.Spec{Operation: c.name}, w.tries < c.config.Quick)
 		if !step.Done {
 			step = w.begin(&call)
 		}
 		if !step.Done {
+			b := c.dep.Breaker()
+			w.probe = b != nil && b.State(c.dep.Now()) == breaker.HalfOpen
 			return call, plan{}, true
 		}
 		if w.stopping() {
@@ -255,10 +265,10 @@ func (w *work) refused(p plan) plan {
 	if w.tries == 0 {
 		return p
 	}
-	left := w.c.engine.left(w.seen, time.Now())
-	next := w.c.engine.plan(w.d.Attempt, w.verdict, canceled, left)
+	left := w.engine.left(w.seen, time.Now())
+	next := w.engine.plan(w.d.Attempt, w.verdict, canceled, left)
 	if next.outcome == Retry {
-		next.after = max(next.after, min(p.after, w.c.engine.longest(w.d.Attempt)))
+		next.after = max(next.after, min(p.after, w.engine.longest(w.d.Attempt)))
 	}
 	return next
 }
@@ -320,7 +330,7 @@ func (w *work) run() (err error) {
 	c := w.c
 	cause, cancel := context.WithCancelCause(c.handlers)
 	defer cancel(context.Canceled)
-	timeout := c.engine.policy.AttemptTimeout
+	timeout := w.engine.policy.AttemptTimeout
 	if end := w.lease.bounds(true); !end.IsZero() {
 		defer w.lease.bounds(false)
 		if left := max(time.Until(end), 1); timeout <= 0 || left < timeout {

@@ -1,0 +1,106 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/queue"
+)
+
+// However long an outage, and however many workers look from time to time whether it is
+// over: no message dies of it where deferrals are free.
+func TestNoMessageDiesOfAnOutage(t *testing.T) {
+	const workers, outage = 20, 6 * time.Hour
+	dead := map[bool]int{}
+	for _, free := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{CountDefers: !free})
+			began := time.Now()
+			var ended, runs atomic.Int64
+			var all []*running
+			for range workers {
+				all = append(all, start(t, m, dependency(t, queue.Policy()), func(ctx context.Context, _ *queue.Message) error {
+					runs.Add(1)
+					time.Sleep(10 * time.Millisecond)
+					if time.Since(began) < outage {
+						return lull.Transient(errBlip)
+					}
+					ended.Add(1)
+					return nil
+				}, queue.Config{}))
+			}
+			const n = 2000
+			for i := range n {
+				send(t, m, fmt.Sprint(i))
+				time.Sleep(outage / n)
+			}
+			time.Sleep(time.Hour)
+			dead[free] = m.DeadLetters().Len()
+			t.Logf("deferrals free %v: %d messages, %d handled, %d dead, %d runs", free, n, ended.Load(), dead[free], runs.Load())
+			if m.Len() != 0 || int(ended.Load())+dead[free] != n {
+				t.Errorf("%d messages are left, %d were handled and %d are dead", m.Len(), ended.Load(), dead[free])
+			}
+			for _, r := range all {
+				r.stop(t)
+			}
+		})
+	}
+	if dead[true] != 0 {
+		t.Errorf("%d messages died of an outage", dead[true])
+	}
+	if dead[false] < 100 {
+		t.Errorf("%d died where deferrals count: this test tells nothing", dead[false])
+	}
+}
+
+// A message that is itself what makes the dependency fail is every probe, if there is no
+// other, and dies all the same.
+func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "poison")
+		runs := 0
+		p := plain(5)
+		p.Breaker = breaker.Config{Consecutive: 2, ConsecutiveFor: -1, OpenFor: 10 * time.Second}
+		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
+			runs++
+			return lull.Transient(errBlip)
+		}, queue.Config{})
+		time.Sleep(24 * time.Hour)
+		letters := letters(t, m)
+		if len(letters) != 1 || letters[0].Reason != "attempts_exhausted" || letters[0].Attempts != 5 {
+			t.Errorf("%+v", letters)
+		}
+		if runs != 10 {
+			t.Errorf("%d runs, want 5 attempts and as many probes that were none", runs)
+		}
+		r.stop(t)
+	})
+}
+
+// A policy that is updated while the consumer runs holds for what comes next.
+func TestThePolicyMayBeUpdated(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		d := dependency(t, plain(3))
+		of := []int{}
+		r := start(t, m, d, func(_ context.Context, m *queue.Message) error {
+			of = append(of, m.Of)
+			return lull.Transient(errBlip)
+		}, queue.Config{})
+		send(t, m, "hello")
+		time.Sleep(1500 * time.Millisecond) // two attempts
+		if err := d.Update(plain(5)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		wantEqual(t, "attempts allowed", fmt.Sprint(of), "[3 3 5 5 5]")
+		wantEqual(t, "dead letters", len(letters(t, m)), 1)
+		r.stop(t)
+	})
+}
