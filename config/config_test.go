@@ -73,7 +73,7 @@ func TestEveryFieldCanBeReadAndWritten(t *testing.T) {
 					t.Errorf("%s has two keys %s", path, m.key)
 				}
 				keys[m.key] = true
-				f := typ.Field(m.index)
+				f := typ.FieldByIndex(m.index)
 				name := typ.Name() + "." + m.name
 				if f.Type.Kind() == reflect.Float64 && (m.form == share) == plainNumbers[name] {
 					t.Errorf("is %s a share? Say so in forms or in this test", name)

@@ -22,8 +22,8 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, path string, f form) {
 	switch {
 	case v.Type() == distributionType:
 		r.distribution(n, v, path)
-	case v.Type() == policyType:
-		r.policy(n, v, path)
+	case v.Type() == edgeType && n.Kind == yaml.ScalarNode && !isNull(n):
+		v.FieldByName("Dependency").SetString(n.Value)
 	case v.Kind() == reflect.Struct:
 		if entries, ok := r.entries(n, path, mappingOf(v.Type())); ok {
 			r.fields(entries, v, path)
@@ -65,7 +65,10 @@ func (r *reader) fields(entries []entry, v reflect.Value, path string, extra ...
 			r.unknown(e, path, append(keys, extra...))
 			continue
 		}
-		r.decode(e.value, v.Field(m.index), field(path, m.name), m.form)
+		if e.value.Kind == yaml.MappingNode || e.value.Kind == yaml.SequenceNode {
+			r.keys[field(path, m.name)] = r.at(e.key)
+		}
+		r.decode(e.value, v.FieldByIndex(m.index), field(path, m.name), m.form)
 	}
 }
 

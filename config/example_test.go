@@ -1,7 +1,13 @@
 package config_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -9,6 +15,164 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/sim"
 )
+
+const shopPolicies = `version: 1
+defaults:
+  preset: internal-service
+  budget: {ratio: 5%}
+dependencies:
+  payments:
+    attempts: 3
+    deadline: 4s
+    operations:
+      charge: {idempotent: false, p99: 400ms}
+  maps:
+    preset: external-api
+services:
+  shop:
+    slo: 2s
+    calls: [maps, {dependency: payments, operation: charge}]
+`
+
+func ExampleParsePolicyFile() {
+	f, err := config.ParsePolicyFile("retry.yaml", []byte(shopPolicies))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, d := range f.Dependencies {
+		fmt.Println(d.Name, d.Policy.Attempts, d.Policy.AttemptTimeout, d.Policy.Deadline, d.Policy.Budget.Ratio, d.Policy.Limit.Limit)
+	}
+	for _, path := range []string{"dependencies.payments.attempts", "dependencies.payments.attempt_timeout", "dependencies.maps.attempts", "dependencies.maps.budget.ratio"} {
+		fmt.Println(path, f.Position(path), f.Origin(path))
+	}
+	for _, e := range f.Services[0].Calls {
+		fmt.Printf("shop calls %s %q\n", e.Dependency, e.Operation)
+	}
+	// Output:
+	// payments 3 1s 4s 0.05 256
+	// maps 4 15s 1m0s 0.05 0
+	// dependencies.payments.attempts retry.yaml:7:15 written
+	// dependencies.payments.attempt_timeout retry.yaml:3:11 from the preset of defaults
+	// dependencies.maps.attempts retry.yaml:12:13 from the preset
+	// dependencies.maps.budget.ratio retry.yaml:4:19 from defaults
+	// shop calls maps ""
+	// shop calls payments "charge"
+}
+
+func ExampleReadPolicyFile() {
+	_, err := config.ReadPolicyFile("testdata/none.yaml")
+	var wrong config.Mistakes
+	fmt.Println(errors.As(err, &wrong), errors.Is(err, os.ErrNotExist))
+	// Output: false true
+}
+
+// Of a policy what differs from the defaults and the preset is written, and no more.
+func ExampleFormatPolicyFile() {
+	careful := lull.InternalService()
+	careful.Attempts, careful.Limit.Limit = 1, 0
+	data, err := config.FormatPolicyFile(&config.PolicyFile{
+		Defaults: config.Defaults{Preset: "internal-service", Policy: lull.InternalService()},
+		Dependencies: []config.Dependency{
+			{Name: "stock", Policy: lull.InternalService()},
+			{Name: "payments", Policy: careful, P99: 120 * time.Millisecond},
+			{Name: "maps", Preset: "external-api", Policy: lull.ExternalAPI()},
+		},
+	})
+	fmt.Print(string(data), err)
+	// Output:
+	// defaults:
+	//   preset: internal-service
+	// dependencies:
+	//   stock: {}
+	//   payments:
+	//     attempts: 1
+	//     limit: {limit: 0}
+	//     p99: 120ms
+	//   maps:
+	//     preset: external-api
+	// <nil>
+}
+
+// A program that takes its policies from a file, and again whenever that changes.
+func ExampleLive() {
+	path := filepath.Join(os.TempDir(), fmt.Sprint("lull-example-", os.Getpid(), ".yaml"))
+	defer os.Remove(path)
+	write := func(text string) { os.WriteFile(path, []byte(text), 0o600) }
+
+	write("dependencies: {payments: {attempts: 2}}\n")
+	live, err := config.OpenLive(path, func(r config.Reload) {
+		if r.Err != nil {
+			fmt.Println("still the old policies:", strings.ReplaceAll(r.Err.Error(), path, "retry.yaml"))
+		}
+		for _, c := range r.Changes {
+			fmt.Println(c.Name, c.Kind, c.Before.Attempts, "to", c.After.Attempts)
+		}
+	})
+	if err != nil {
+		fmt.Println(err) // and do not start
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go live.Watch(ctx, 0)
+	payments, err := live.Dependency("payments")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	write("dependencies: {payments: {attempts: 3}}\n")
+	live.Reload() // at once, rather than at the second look
+	write("dependencies: {payments: {atempts: 9}}\n")
+	live.Reload()
+	fmt.Println(payments.Policy().Attempts)
+	// Output:
+	// payments changed 2 to 3
+	// still the old policies: retry.yaml:1:27: dependencies.payments.atempts is unknown: want preset, attempts, attempt_timeout, deadline, backoff, throttle_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle, limit, operations, p99 or rate; did you mean attempts?
+	// 3
+}
+
+// Whatever has an Update follows the file: a registry of hosts, here under the defaults.
+func ExampleLive_Follow() {
+	path := filepath.Join(os.TempDir(), fmt.Sprint("lull-example-", os.Getpid(), "-follow.yaml"))
+	defer os.Remove(path)
+	os.WriteFile(path, []byte("defaults: {attempts: 2}\n"), 0o600)
+	live, err := config.OpenLive(path, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	hosts, err := lull.NewRegistry(lull.Policy{}, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(live.Follow("", hosts), hosts.Get("example.com").Policy().Attempts)
+	os.WriteFile(path, []byte("defaults: {attempts: 5}\n"), 0o600)
+	fmt.Println(live.Reload(), hosts.Get("example.com").Policy().Attempts)
+	// Output:
+	// <nil> 2
+	// <nil> 5
+}
+
+func ExamplePresets() {
+	fmt.Println(config.Presets()[:4])
+	p, ok := config.PresetPolicy("go-retryablehttp")
+	fmt.Println(p.Attempts, ok)
+	// Output:
+	// [internal-service external-api background-worker lull]
+	// 5 true
+}
+
+func ExamplePolicySchema() {
+	var schema struct {
+		ID string `json:"$id"`
+	}
+	err := json.Unmarshal(config.PolicySchema(), &schema)
+	fmt.Println(schema.ID, err)
+	// Output: https://raw.githubusercontent.com/lullgo/lull/main/config/policy.schema.json <nil>
+}
 
 func ExampleParsePolicies() {
 	policies, err := config.ParsePolicies("retry.yaml", []byte(`

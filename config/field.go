@@ -3,6 +3,7 @@ package config
 import (
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -18,7 +19,7 @@ import (
 type member struct {
 	key   string // in a file
 	name  string // in Go
-	index int
+	index []int
 	form  form
 }
 
@@ -49,18 +50,43 @@ var (
 	durationType     = reflect.TypeFor[time.Duration]()
 	distributionType = reflect.TypeFor[sim.Distribution]()
 	policyType       = reflect.TypeFor[lull.Policy]()
+	edgeType         = reflect.TypeFor[Edge]()
+	answerType       = reflect.TypeFor[Answer]()
 )
 
-// members are the exported fields of the struct type t, in their order.
+// keyed are the types whose values are under their names in a file: the name is no field
+// there.
+var keyed = map[reflect.Type]bool{
+	reflect.TypeFor[Dependency](): true,
+	reflect.TypeFor[Operation]():  true,
+	reflect.TypeFor[Service]():    true,
+}
+
+// members are the exported fields of the struct type t, in their order. The fields of a
+// Policy stand among those of what has one.
 func members(t reflect.Type) []member {
+	if all, ok := membersOf.Load(t); ok {
+		return all.([]member)
+	}
 	var all []member
 	for i := range t.NumField() {
-		if f := t.Field(i); f.IsExported() {
-			all = append(all, member{snake(f.Name), f.Name, i, forms[t][f.Name]})
+		f := t.Field(i)
+		switch {
+		case !f.IsExported() || f.Name == "Name" && keyed[t]:
+		case f.Type == policyType:
+			for _, m := range members(f.Type) {
+				all = append(all, member{m.key, m.name, append([]int{i}, m.index...), m.form})
+			}
+		default:
+			all = append(all, member{snake(f.Name), f.Name, []int{i}, forms[t][f.Name]})
 		}
 	}
+	membersOf.Store(t, all)
 	return all
 }
+
+// membersOf are the members of the types that were asked for.
+var membersOf sync.Map
 
 // find is the member called key, and all the keys there are.
 func find(t reflect.Type, key string) (member, bool, []string) {

@@ -30,12 +30,17 @@ func (w *writer) node(v reflect.Value, path string, f form) *yaml.Node {
 	switch {
 	case v.Type() == distributionType:
 		return w.distribution(v, path)
+	case v.Type() == edgeType && v.Interface().(Edge) == Edge{Dependency: v.FieldByName("Dependency").String()}:
+		return w.node(v.FieldByName("Dependency"), path, plain) // nothing but the name
 	case v.Kind() == reflect.Struct:
 		return w.mapping(v, path)
 	case v.Kind() == reflect.Slice:
 		list := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {
 			list.Content = append(list.Content, w.node(v.Index(i), field(path, strconv.Itoa(i)), plain))
+		}
+		if namesOnly(list) {
+			list.Style = yaml.FlowStyle
 		}
 		return list
 	}
@@ -53,7 +58,7 @@ func (w *writer) mapping(v reflect.Value, path string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, m := range members(v.Type()) {
 		// A kind says what the rest is about, so it is written even when it is zero.
-		if member := v.Field(m.index); !empty(member) || m.name == "Kind" && !v.IsZero() {
+		if member := v.FieldByIndex(m.index); !empty(member) || m.name == "Kind" && !v.IsZero() {
 			n.Content = append(n.Content, text(m.key), w.node(member, field(path, m.key), m.form))
 		}
 	}
@@ -61,6 +66,17 @@ func (w *writer) mapping(v reflect.Value, path string) *yaml.Node {
 		n.Style = yaml.FlowStyle
 	}
 	return n
+}
+
+// namesOnly: n is a short list of texts.
+func namesOnly(n *yaml.Node) bool {
+	width := 0
+	for _, c := range n.Content {
+		if width += len(c.Value) + len(", "); c.Kind != yaml.ScalarNode {
+			return false
+		}
+	}
+	return width <= 64
 }
 
 // inline: n, made of v, is better read on one line.

@@ -107,8 +107,9 @@ func TestAnyValueIsWrittenAndReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		r = newReader("f", nil)
-		got := r.policies(r.document(data)) // with mistakes, since p is not valid
+		fr := newFileReader("f")
+		fr.root(fr.document(data))
+		got := fr.file.Dependencies // with mistakes, since p is not valid
 		if len(got) != 1 || got[0].Policy != p {
 			t.Fatalf("seed %d: read again: %+v\nwant\n%+v\nfrom\n%s", seed, got, p, data)
 		}
@@ -146,7 +147,7 @@ func fill(random *rand.Rand, v reflect.Value) {
 			}
 		}
 	case t.Kind() == reflect.Uint8:
-		v.SetUint(uint64(random.IntN(len(enumNames(t)))))
+		v.SetUint(uint64(random.IntN(len(enumNames(t))))) // of an Answer too
 	default: // whole numbers and durations
 		v.SetInt(int64(random.Uint64()) >> random.IntN(64))
 	}

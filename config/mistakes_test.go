@@ -56,8 +56,8 @@ func TestMistakesOfTheText(t *testing.T) {
 		{"? \n: 3\n", `f:1:2: "" is unknown: want ` + oneOf(policyKeys())},
 		{"a b: 3\n", `f:1:1: "a b" is unknown: want ` + oneOf(policyKeys())},
 		{"attempts: 3\n---\n[\n", `f:4:1: not YAML: did not find expected node content (while parsing a flow node, line 4)`},
-		{"- attempts: 3\n", `f:1:1: a list: want ` + mappingOf(policyType, "preset", "policies")},
-		{"just text\n", `f:1:1: "just text": want ` + mappingOf(policyType, "preset", "policies")},
+		{"- attempts: 3\n", `f:1:1: a list: want ` + "a mapping of " + oneOf(policyKeys())},
+		{"just text\n", `f:1:1: "just text": want ` + "a mapping of " + oneOf(policyKeys())},
 		{"{attempts: 3, {a: b}: 4}\n", `f:1:15: ? is a mapping: want a name`},
 		{"!policy {attempts: 3}\n", `f:1:1: tagged "!policy": want a plain value`},
 		{"!!str attempts: 3\nattempts: 4\n", `f:2:1: attempts is set twice, first in line 1: want one value`},
@@ -162,9 +162,10 @@ func TestProblemsAreLocated(t *testing.T) {
 	}
 }
 
+// policyKeys are what a file can have at its top that holds one policy.
 func policyKeys() []string {
-	_, _, keys := find(policyType, "?")
-	return append(keys, "preset", "policies")
+	_, _, keys := find(reflect.TypeFor[Dependency](), "?")
+	return append(keys, "version", "defaults", "dependencies", "services", "policies")
 }
 
 func breakerKeys() []string {
@@ -195,4 +196,104 @@ func TestReadingNoFile(t *testing.T) {
 	}
 	_, err := ReadPolicies(large)
 	located(t, err)
+}
+
+// Demand of the format: ten mistakes, ten messages, one run.
+func TestTenMistakes(t *testing.T) {
+	_, err := ReadPolicyFile("testdata/ten-mistakes.yaml")
+	if n := len(located(t, err)); n != 10 {
+		t.Errorf("%d messages", n)
+	}
+	golden(t, "ten-mistakes.txt", slashed(err))
+}
+
+// What is wrong is said where its value stands, and once; what may only follow from
+// another mistake is not said.
+func TestProblemsOfWhatIsInherited(t *testing.T) {
+	for _, c := range []struct{ data, want string }{
+		{"defaults: {attempts: 5000}\ndependencies: {a: , b: {attempts: 2}, c: {preset: external-api}}\n",
+			`f:1:22: defaults.attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 3`},
+		{"defaults: {attempts: 5000}\ndependencies:\n  a: {attempts: 5000}\n",
+			"f:1:22: defaults.attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 3\n" +
+				"f:3:17: dependencies.a.attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 3"},
+		{"defaults: {attempt_timeout: 5s}\ndependencies: {a: , b: {deadline: 2s}}\n",
+			`f:1:29: dependencies.b.attempt_timeout is 5s, from defaults: want no more than the Deadline of 2s`},
+		{"defaults:\n  preset: internal-service\ndependencies: {b: {deadline: 500ms}}\n",
+			`f:2:11: dependencies.b.attempt_timeout is 1s, from the defaults' preset internal-service: want no more than the Deadline of 500ms`},
+		{"defaults:\n  preset: internal-service\n  deadline: 500ms\ndependencies: {b: }\n",
+			`f:2:11: defaults.attempt_timeout is 1s, from the preset internal-service: want no more than the Deadline of 500ms`},
+		{"dependencies:\n  b:\n    preset: external-api\n    deadline: 1s\n",
+			`f:3:13: dependencies.b.attempt_timeout is 15s, from the preset external-api: want no more than the Deadline of 1s`},
+		// A mistake in the defaults is not one in what has it from there.
+		{"defaults: {backoff: {base: 1 sec}}\ndependencies: {a: {backoff: {floor: 500ms}}}\n",
+			`f:1:28: defaults.backoff.base is "1 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 1s?`},
+		{"defaults: {preset: internal}\ndependencies: {a: {limit: {max_wait: 1s}}}\n",
+			`f:1:20: defaults.preset is "internal": want ` + allowedPreset() + `; did you mean internal-service?`},
+		// But one in what does not.
+		{"defaults: {backoff: {base: 1 sec}}\ndependencies: {a: {backoff: {base: 1s, floor: 5s}}}\n",
+			`f:1:28: defaults.backoff.base is "1 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 1s?` + "\n" +
+				`f:2:47: dependencies.a.backoff.floor is 5s: want zero or less than Base (1s), so that jitter has room above it`},
+		{"dependencies: {a: {preset: grpc}}\n",
+			`f:1:28: dependencies.a.preset is "grpc", which has a budget or a jitter that no policy can have: want ` + allowedPreset()},
+		{"dependencies: {a: {preset: {}}}\n", `f:1:28: dependencies.a.preset is a mapping: want ` + allowedPreset()},
+		{"dependencies: {a: {preset: }}\n", `f:1:28: dependencies.a.preset is empty: want ` + allowedPreset()},
+		{"dependencies: {a: {preset: !x lull}}\n", `f:1:28: dependencies.a.preset is tagged "!x": want a plain value`},
+	} {
+		_, err := ParsePolicyFile("f", []byte(c.data))
+		located(t, err)
+		if got := fmt.Sprint(err); got != c.want {
+			t.Errorf("%q:\n got %s\nwant %s", c.data, got, c.want)
+		}
+	}
+}
+
+func TestMistakesOfAFilesParts(t *testing.T) {
+	const graph = "dependencies: {a: {operations: {x: , y: }}, b: }\nservices:\n"
+	for _, c := range []struct{ data, want string }{
+		{"version: 2\n", `f:1:10: version is "2": want 1, the only version of the format there is`},
+		{"version: one\n", `f:1:10: version is "one": want a whole number such as 500, 25k or 2M`},
+		{"dependencies: {}\n", `f:1:15: dependencies is empty: want at least one dependency, such as api: {attempts: 2}`},
+		{"dependencies:\n", `f:1:14: dependencies is empty: want at least one dependency, such as api: {attempts: 2}`},
+		{"dependencies: [a]\n", `f:1:15: dependencies is a list: want a mapping of names to dependencies, such as api: {attempts: 2}`},
+		{"policies: 3\n", `f:1:11: policies is "3": want a mapping of names to policies, such as api: {attempts: 2}`},
+		{"policies: {a: }\ndependencies: {a: }\n", `f:1:1: policies is beside dependencies: want one of the two, which mean the same`},
+		{"dependancies: {a: }\nversion: 1\n", `f:1:1: dependancies is unknown: want version, defaults, dependencies, services or policies; did you mean dependencies?`},
+		{"defaults: {operations: {}}\n", `f:1:12: defaults.operations is unknown: want preset, attempts, attempt_timeout, deadline, backoff, throttle_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle or limit`},
+		{"defaults: {name: x}\n", `f:1:12: defaults.name is unknown: want preset, attempts, attempt_timeout, deadline, backoff, throttle_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle or limit`},
+		{"dependencies: {a: {operations: {}}}\n", `f:1:32: dependencies.a.operations is empty: want at least one operation, such as charge: {idempotent: false}`},
+		{"dependencies: {a: {operations: {\"\": }}}\n", `f:1:33: dependencies.a.operations is "": want ` + allowedName},
+		{"dependencies: {a: {operations: {x: {idempotent: maybe}}}}\n", `f:1:49: dependencies.a.operations.x.idempotent is "maybe": want true or false`},
+		{"dependencies: {a: {operations: {x: {idempotent: unsaid}}}}\n", `f:1:49: dependencies.a.operations.x.idempotent is "unsaid": want true or false`},
+		{"dependencies: {a: {operations: {chargeCard: {p99: -1s}}}}\n", `f:1:51: dependencies.a.operations.chargeCard.p99 is -1s: want a positive duration, or 0 for that of the dependency`},
+		{"dependencies: {a: {p99: -1s, rate: -2}}\n", "f:1:25: dependencies.a.p99 is -1s: want a positive duration, or 0 for unknown\n" +
+			"f:1:36: dependencies.a.rate is -2: want a positive number of calls a second, or 0 for unknown"},
+		{graph + "  s: {calls: [c]}\n", `f:3:15: services.s.calls.0.dependency is "c": want a dependency: a or b; did you mean a?`},
+		{graph + "  s: {calls: [{}]}\n", `f:3:15: services.s.calls.0.dependency is "": want the name of a dependency`},
+		{graph + "  s: {calls: [{dependency: a, operation: z}]}\n", `f:3:42: services.s.calls.0.operation is "z": want an operation of a: x or y; did you mean x?`},
+		{graph + "  s: {calls: [{dependency: b, operation: z}]}\n", ``}, // b names none
+		{graph + "  s: {calls: [[a]]}\n", `f:3:15: services.s.calls.0 is a list: want a mapping of dependency, operation, times or parallel`},
+		{graph + "  s: {calls: [{dependency: a, times: -1}]}\n", `f:3:38: services.s.calls.0.times is -1: want 1 to 10000 calls for each request, or 0 for one`},
+		{graph + "  s: {calls: a}\n", `f:3:14: services.s.calls is "a": want a list, each element after a "- " or all in brackets`},
+		{graph + "  s: {provides: [elsewhere]}\n", ``}, // in the file of those who call s
+		{graph + "  s: {provides: [a]}\n  t: {provides: [b, a]}\n", `f:4:21: services.t.provides.1 is "a", which s provides: want a dependency that no other service provides`},
+		{graph + "  s: {slo: -1s, handler: -1s, visibility: -1s, deliveries: 1001}\n", "f:3:12: services.s.slo is -1s: want a positive duration, or 0 for unknown\n" +
+			"f:3:26: services.s.handler is -1s: want a positive duration, or 0 for unknown\n" +
+			"f:3:43: services.s.visibility is -1s: want a positive duration, or 0 for unknown\n" +
+			"f:3:60: services.s.deliveries is 1001: want 1 to 1000 deliveries of one message, or 0 for unknown"},
+		{"services: {s: {calls: [c], provides: [d]}}\n", ``}, // a call graph alone
+	} {
+		_, err := ParsePolicyFile("f", []byte(c.data))
+		got := ""
+		if err != nil {
+			located(t, err)
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%q:\n got %s\nwant %s", c.data, got, c.want)
+		}
+	}
+	_, err := ParsePolicies("f", []byte("version: 1\n"))
+	if got, want := fmt.Sprint(err), "f:1:1: a file without dependencies: want at least one under dependencies, such as api: {attempts: 2}"; got != want {
+		t.Errorf("got %s", got)
+	}
 }

@@ -50,21 +50,23 @@ type reader struct {
 	// names are those that other fields can speak of.
 	names []string
 
-	prefix   string           // what stands before every path shown: "policies.api"
-	places   map[string]place // of the values that were read, by path
-	broken   []string         // paths at which something was wrong
+	prefix   string            // what stands before every path shown: "policies.api"
+	places   map[string]place  // of the values that were read, by path
+	keys     map[string]place  // of the keys of those that are mappings or lists
+	sources  map[string]string // of values that stand elsewhere, in words, by path
+	broken   []string          // paths at which something was wrong
 	mistakes Mistakes
 	aliases  int // how many aliases lead to the node that is being read
 	aliased  int // nodes read that way
 }
 
 func newReader(file string, files fs.FS) *reader {
-	return &reader{file: file, files: files, places: map[string]place{}}
+	return &reader{file: file, files: files, places: map[string]place{}, keys: map[string]place{}}
 }
 
 // begin makes ready for another value with paths of its own.
 func (r *reader) begin(prefix string) {
-	r.prefix, r.places, r.broken = prefix, map[string]place{}, nil
+	r.prefix, r.places, r.keys, r.sources, r.broken = prefix, map[string]place{}, map[string]place{}, nil, nil
 }
 
 // at is the place of n.
@@ -203,6 +205,9 @@ func (r *reader) validated(err error) {
 			}
 		case time.Duration:
 			found = prettyDuration(v)
+		}
+		if source := r.sources[p.Field]; source != "" {
+			found += ", " + source
 		}
 		allowed := clipTo(maxAllowed, strings.ReplaceAll(p.Allowed, "NoTimeout", `"none"`))
 		r.note(r.placeOf(p.Field), r.shown(p.Field), found, allowed, suggestion)

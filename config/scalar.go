@@ -43,6 +43,12 @@ func scalar(text string, v reflect.Value, f form) (allowed, suggestion string) {
 		}
 		v.SetBool(text == "true")
 		return "", ""
+	case t == answerType:
+		if text != "true" && text != "false" {
+			return "true or false", nearestBool(text)
+		}
+		v.SetUint(uint64(map[string]Answer{"true": Yes, "false": No}[text]))
+		return "", ""
 	case t.Kind() == reflect.Int:
 		n, ok := integer(text)
 		if !ok || v.OverflowInt(n) {

@@ -30,7 +30,12 @@ func Set(s *sim.Scenario, assignment string) error {
 func SetPolicy(p *lull.Policy, assignment string) error {
 	if key, value, ok := strings.Cut(assignment, "="); ok && strings.TrimSpace(key) == "preset" {
 		r := newReader("", nil)
-		r.preset(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.TrimSpace(value)}, reflect.ValueOf(p).Elem(), "")
+		if _, t := r.preset(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.TrimSpace(value)}, "preset"); len(r.mistakes) == 0 {
+			*p = t.policy
+		}
+		for i := range r.mistakes {
+			r.mistakes[i].Line, r.mistakes[i].Column = 0, 0
+		}
 		return r.err()
 	}
 	return set(reflect.ValueOf(p).Elem(), assignment)
@@ -76,7 +81,7 @@ func (r *reader) assign(top, v reflect.Value, rest, before, path, value string, 
 			r.note(place{}, field(before, shownKey(key)), "unknown", oneOf(keys), suggestion)
 			return
 		}
-		r.assign(top, v.Field(m.index), rest, field(before, m.key), field(path, m.name), value, m.form)
+		r.assign(top, v.FieldByIndex(m.index), rest, field(before, m.key), field(path, m.name), value, m.form)
 	case v.Kind() == reflect.Slice:
 		i, rest, ok := pick(v, rest)
 		if !ok {

@@ -125,7 +125,7 @@ func leaves(v reflect.Value, path string) []string {
 	case v.Kind() == reflect.Struct:
 		var all []string
 		for _, m := range members(v.Type()) {
-			all = append(all, leaves(v.Field(m.index), field(path, m.key))...)
+			all = append(all, leaves(v.FieldByIndex(m.index), field(path, m.key))...)
 		}
 		return all
 	case v.Kind() == reflect.Slice:

@@ -1,0 +1,349 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/problem"
+	"go.yaml.in/yaml/v4"
+)
+
+// version is the only one of the format that there is.
+const version = 1
+
+// fileKeys are what a policy file can hold at its top.
+var fileKeys = []string{"version", "defaults", "dependencies", "services", oldKey}
+
+// oldKey is the older name of "dependencies".
+const oldKey = "policies"
+
+// ReadPolicyFile reads the policy file at path. What is wrong with it is reported
+// all at once, as [Mistakes]; other errors are those of reading a file.
+func ReadPolicyFile(path string) (*PolicyFile, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePolicyFile(path, data)
+}
+
+// ParsePolicyFile reads a policy file: see the comment of this package for what it
+// holds. The fields of a single policy are one, too: a dependency that is called by the
+// stem of name. The defaults and all policies are valid. The error is [Mistakes], in
+// which name stands for the file.
+func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
+	r := newFileReader(name)
+	if root := r.document(data); root != nil {
+		r.root(root)
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return &r.file, nil
+}
+
+// A fileReader reads a policy file, one part after another, each with paths of its own.
+type fileReader struct {
+	*reader
+	file PolicyFile
+
+	// Of the defaults, when they have been read.
+	said           map[string]place // the leaves that they say themselves, by path
+	defaultsBroken []string
+	defaultsWrong  problem.List // what is wrong with them is not wrong again with each dependency
+	lists          bool         // the file lists dependencies, so that others can be told to be none
+}
+
+func newFileReader(name string) *fileReader {
+	places := &filePlaces{file: name, at: map[string]place{}, bases: map[string]origins{}}
+	return &fileReader{reader: newReader(name, nil), file: PolicyFile{places: places}}
+}
+
+func (r *fileReader) root(n *yaml.Node) {
+	inFile := func(k *yaml.Node) bool { return slices.Contains(fileKeys, k.Value) }
+	if n.Kind != yaml.MappingNode || !slices.ContainsFunc(keysOf(n), inFile) {
+		r.begin("")
+		name := stem(r.reader.file)
+		r.file.places.at[under("dependencies", name)] = r.at(n)
+		r.dependency(name, n, fileKeys...)
+		return
+	}
+	entries, _ := r.entries(n, "", "")
+	parts := map[string]entry{}
+	for _, e := range entries {
+		if !slices.Contains(fileKeys, e.key.Value) {
+			r.unknown(e, "", fileKeys)
+			continue
+		}
+		parts[e.key.Value] = e
+		r.file.places.at[e.key.Value] = r.at(e.key)
+	}
+	if e, ok := parts["version"]; ok {
+		r.version(e)
+	}
+	if e, ok := parts["defaults"]; ok {
+		r.defaults(e)
+	}
+	key := "dependencies"
+	e, ok := parts[key]
+	if old, both := parts[oldKey]; both && ok {
+		r.note(r.at(old.key), oldKey, "beside dependencies", "one of the two, which mean the same", "")
+	} else if both {
+		key, e, ok = oldKey, old, true
+		r.file.places.at["dependencies"] = r.at(e.key)
+	}
+	if ok {
+		r.dependencies(key, e)
+	}
+	if e, ok := parts["services"]; ok {
+		r.services(e)
+	}
+}
+
+func (r *fileReader) version(e entry) {
+	r.begin("")
+	before := len(r.mistakes)
+	r.decode(e.value, reflect.ValueOf(&r.file.Version).Elem(), "Version", plain)
+	if len(r.mistakes) == before && r.file.Version != version {
+		r.wrong(e.value, "Version", quote(e.value.Value), strconv.Itoa(version)+", the only version of the format there is", "")
+	}
+	r.keep("")
+}
+
+// keep notes where the values are that have been read since begin, below prefix.
+func (r *fileReader) keep(prefix string) {
+	for path, at := range r.places {
+		if key, ok := r.keys[path]; ok {
+			at = key
+		}
+		if path != "" {
+			r.file.places.at[under(prefix, shownPath(path))] = at
+		}
+	}
+}
+
+// items are what stands under the key of e: things by name, such as example.
+func (r *fileReader) items(key string, e entry, thing, example string) []entry {
+	r.begin(key)
+	value, done := r.resolve(e.value, "")
+	defer done()
+	if value == nil || !r.untagged(value, "") {
+		return nil
+	}
+	named, ok := r.entries(value, "", "a mapping of names to "+key+", such as "+example)
+	if ok && len(named) == 0 && len(r.mistakes) == 0 {
+		r.wrong(value, "", "empty", "at least one "+thing+", such as "+example, "")
+	}
+	return slices.DeleteFunc(named, func(e entry) bool { return !r.named(e, key) })
+}
+
+func (r *fileReader) defaults(e entry) {
+	r.begin("defaults")
+	r.file.places.at["defaults"] = r.at(e.key)
+	v := reflect.ValueOf(&r.file.Defaults).Elem()
+	entries, t, named := r.begun(e.value, &r.file.Defaults.Preset, mappingOf(v.Type()))
+	r.file.Defaults.Policy = t.policy
+	r.fields(entries, v, "")
+	r.keep("defaults")
+	r.file.places.bases[""] = origins{base{policy: t.policy}, r.places["Preset"], named}
+
+	r.said = map[string]place{}
+	for _, l := range policyLeaves() {
+		if at, ok := r.places[l.path]; ok {
+			r.said[l.path] = at
+		}
+	}
+	r.defaultsBroken = r.broken
+	if named {
+		r.inherit(t.policy, r.places["Preset"], "from the preset "+r.file.Defaults.Preset)
+	}
+	err := r.file.Defaults.Policy.Validate()
+	r.defaultsWrong = problemsOf(err)
+	r.validated(err)
+}
+
+// begun are the entries of n, which has the fields of a policy, but for its preset: that
+// is read first.
+func (r *fileReader) begun(n *yaml.Node, name *string, allowed string) (entries []entry, t template, named bool) {
+	n, done := r.resolve(n, "")
+	defer done()
+	if n == nil || !r.untagged(n, "") {
+		return nil, template{}, false
+	}
+	r.places[""] = r.at(n)
+	entries, ok := r.entries(n, "", allowed)
+	if !ok {
+		return nil, template{}, false
+	}
+	isPreset := func(e entry) bool { return e.key.Value == "preset" }
+	if i := slices.IndexFunc(entries, isPreset); i >= 0 {
+		*name, t = r.preset(entries[i].value, "Preset")
+		entries = slices.DeleteFunc(entries, isPreset)
+	}
+	return entries, t, *name != ""
+}
+
+// inherit makes the leaves of p that are said nowhere else to be said at a place.
+func (r *fileReader) inherit(p lull.Policy, at place, source string) {
+	for _, l := range policyLeaves() {
+		if !has(r.places, l.path) && !l.of(&p).IsZero() {
+			r.borrow(l, at, source)
+		}
+	}
+}
+
+func (r *fileReader) borrow(l leaf, at place, source string) {
+	if r.sources == nil {
+		r.sources = map[string]string{}
+	}
+	r.places[l.path], r.sources[l.path] = at, source
+}
+
+func (r *fileReader) dependencies(key string, e entry) {
+	r.lists = true
+	for _, item := range r.items(key, e, singular[key], "api: {attempts: 2}") {
+		if r.stop() {
+			return
+		}
+		r.begin(under(key, item.key.Value))
+		r.file.places.at[under("dependencies", item.key.Value)] = r.at(item.key)
+		r.dependency(item.key.Value, item.value)
+	}
+}
+
+var singular = map[string]string{"dependencies": "dependency", oldKey: "policy"}
+
+// dependency reads the one that n holds. extra are keys that stand beside its fields.
+func (r *fileReader) dependency(name string, n *yaml.Node, extra ...string) {
+	d := Dependency{Name: name}
+	v := reflect.ValueOf(&d).Elem()
+	path, shown := under("dependencies", name), r.prefix
+	entries, _, named := r.begun(n, &d.Preset, mappingOf(v.Type(), extra...))
+	b := baseOf(r.file.Defaults.Policy, func(path string) bool { return has(r.said, path) }, presetOf(d.Preset))
+	d.Policy = b.policy
+
+	var operations *entry
+	if i := slices.IndexFunc(entries, func(e entry) bool { return e.key.Value == "operations" }); i >= 0 {
+		operations = &entries[i]
+		r.file.places.at[under(path, "operations")] = r.at(operations.key)
+	}
+	r.fields(slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.key.Value == "operations" }), v, "", extra...)
+	r.keep(path)
+	from := origins{b, r.places["Preset"], named}
+	if !named {
+		at := r.file.places.bases[""]
+		from.preset, from.named = at.preset, at.named
+	}
+	r.file.places.bases[name] = from
+	r.valid(d, from)
+
+	if operations != nil {
+		r.operations(&d, path, under(shown, "operations"), *operations)
+	}
+	r.file.Dependencies = append(r.file.Dependencies, d)
+}
+
+// valid notes what is wrong with d, each problem where its value comes from, and once:
+// what is wrong with the defaults is not wrong again with each dependency.
+func (r *fileReader) valid(d Dependency, from origins) {
+	written := maps.Clone(r.places)
+	for _, l := range policyLeaves() {
+		if at, ok := r.said[l.path]; ok && from.base.fromDefaults(l) && !has(written, l.path) {
+			r.borrow(l, at, "from defaults")
+		}
+	}
+	switch {
+	case d.Preset != "":
+		r.inherit(d.Policy, from.preset, "from the preset "+d.Preset)
+	case from.named:
+		r.inherit(d.Policy, from.preset, "from the defaults' preset "+r.file.Defaults.Preset)
+	}
+	for _, path := range r.defaultsBroken {
+		if !has(written, path) && !from.base.whole && (path != "Preset" || !from.base.preset) {
+			r.broken = append(r.broken, path)
+		}
+	}
+	known := func(p problem.Problem) bool {
+		return !has(written, p.Field) && slices.ContainsFunc(r.defaultsWrong, func(w problem.Problem) bool { return w.Error() == p.Error() })
+	}
+	r.validated(slices.DeleteFunc(problemsOf(d.Validate()), known).Err())
+}
+
+func has[V any](m map[string]V, key string) bool { _, ok := m[key]; return ok }
+
+// operations reads those of d.
+func (r *fileReader) operations(d *Dependency, path, shown string, e entry) {
+	for _, item := range r.items(shown, e, "operation", "charge: {idempotent: false}") {
+		if r.stop() {
+			return
+		}
+		o := Operation{Name: item.key.Value}
+		r.begin(under(shown, o.Name))
+		r.file.places.at[under(path, "operations", o.Name)] = r.at(item.key)
+		r.decode(item.value, reflect.ValueOf(&o).Elem(), "", plain)
+		r.keep(under(path, "operations", o.Name))
+		r.validated(o.Validate())
+		d.Operations = append(d.Operations, o)
+	}
+}
+
+func (r *fileReader) services(e entry) {
+	provider := map[string]string{} // by dependency
+	for _, item := range r.items("services", e, "service", "shop: {slo: 2s, calls: [payments]}") {
+		if r.stop() {
+			return
+		}
+		s := Service{Name: item.key.Value}
+		path := under("services", s.Name)
+		r.begin(path)
+		r.file.places.at[path] = r.at(item.key)
+		r.decode(item.value, reflect.ValueOf(&s).Elem(), "", plain)
+		r.keep(path)
+		r.validated(s.Validate())
+		r.links(s, provider)
+		r.file.Services = append(r.file.Services, s)
+	}
+}
+
+// links notes what s calls that is not there. A file that lists no dependencies may be the
+// call graph to others that do.
+func (r *fileReader) links(s Service, provider map[string]string) {
+	for i, name := range s.Provides {
+		at := element("Provides", i)
+		if other, ok := provider[name]; ok {
+			r.note(r.placeOf(at), r.shown(at), quote(name)+", which "+other+" provides", "a dependency that no other service provides", "")
+			continue
+		}
+		provider[name] = s.Name // which may be a dependency in the file of those who call s
+	}
+	for i, e := range s.Calls {
+		at := element("Calls", i)
+		if e.Dependency == "" || !r.exists(e.Dependency, field(at, "Dependency")) || e.Operation == "" {
+			continue
+		}
+		d, _ := r.file.Dependency(e.Dependency)
+		var names []string
+		for _, o := range d.Operations {
+			names = append(names, o.Name)
+		}
+		if at := field(at, "Operation"); names != nil && !slices.Contains(names, e.Operation) {
+			r.note(r.placeOf(at), r.shown(at), quote(e.Operation), "an operation of "+d.Name+": "+clipTo(maxAllowed, oneOf(names)), nearest(e.Operation, names))
+		}
+	}
+}
+
+// exists notes a name, which is at path, that no dependency has.
+func (r *fileReader) exists(name, path string) bool {
+	if _, ok := r.file.Dependency(name); ok || !r.lists {
+		return ok
+	}
+	var names []string
+	for _, d := range r.file.Dependencies {
+		names = append(names, d.Name)
+	}
+	r.note(r.placeOf(path), r.shown(path), quote(name), "a dependency: "+clipTo(maxAllowed, oneOf(names)), nearest(name, names))
+	return false
+}

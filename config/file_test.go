@@ -1,0 +1,464 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+)
+
+const shopFile = `# yaml-language-server: $schema=policy.schema.json
+version: 1
+defaults:
+  preset: internal-service
+  budget: {ratio: 5%}
+  attempts: 2
+dependencies:
+  payments:
+    attempts: 3
+    deadline: 4s
+    p99: 120ms
+    rate: 50
+    operations:
+      charge: {idempotent: false, keyed: true, p99: 400ms}
+      status:
+        idempotent: true
+      refund:
+  stock:
+  maps.example.com:
+    preset: external-api
+    budget:
+      stock: 0
+    breaker:
+      failure_rate: 50%
+  legacy: {preset: go-retryablehttp, deadline: 20s}
+services:
+  shop:
+    slo: 2s
+    calls:
+      - stock
+      - {dependency: payments, operation: charge, parallel: true}
+      - {dependency: maps.example.com, times: 2, parallel: true}
+  stock:
+  bank:
+    provides: [payments]
+    handler: 40s
+    visibility: 30s
+    deliveries: 5
+`
+
+func shop(t testing.TB) *PolicyFile {
+	t.Helper()
+	f, err := ParsePolicyFile("shop.yaml", []byte(shopFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// said is f without its positions.
+func said(f *PolicyFile) PolicyFile {
+	plain := *f
+	plain.places = nil
+	return plain
+}
+
+func TestAPolicyFile(t *testing.T) {
+	defaults := lull.InternalService()
+	defaults.Budget.Ratio = 0.05
+	payments := defaults
+	payments.Attempts, payments.Deadline = 3, 4*time.Second
+	maps := lull.ExternalAPI()
+	maps.Budget = budget.Config{Ratio: 0.05} // the defaults' ratio, since the preset has none, and no stock
+	maps.Breaker = breaker.Config{FailureRate: 0.5}
+	legacy, _ := PresetPolicy("go-retryablehttp")
+	legacy.Deadline = 20 * time.Second // and nothing of the defaults
+	want := PolicyFile{
+		Version:  1,
+		Defaults: Defaults{Preset: "internal-service", Policy: defaults},
+		Dependencies: []Dependency{
+			{Name: "payments", Policy: payments, P99: 120 * time.Millisecond, Rate: 50, Operations: []Operation{
+				{Name: "charge", Idempotent: No, Keyed: true, P99: 400 * time.Millisecond},
+				{Name: "status", Idempotent: Yes},
+				{Name: "refund"},
+			}},
+			{Name: "stock", Policy: defaults},
+			{Name: "maps.example.com", Preset: "external-api", Policy: maps},
+			{Name: "legacy", Preset: "go-retryablehttp", Policy: legacy},
+		},
+		Services: []Service{
+			{Name: "shop", SLO: 2 * time.Second, Calls: []Edge{
+				{Dependency: "stock"},
+				{Dependency: "payments", Operation: "charge", Parallel: "true"},
+				{Dependency: "maps.example.com", Times: 2, Parallel: "true"},
+			}},
+			{Name: "stock"},
+			{Name: "bank", Provides: []string{"payments"}, Handler: 40 * time.Second, Visibility: 30 * time.Second, Deliveries: 5},
+		},
+	}
+	f := shop(t)
+	if got := said(f); !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+	if got := f.Policy("payments"); got != payments {
+		t.Errorf("the policy of payments is %+v", got)
+	}
+	if got := f.Policy("something else"); got != defaults {
+		t.Errorf("the policy of what is not listed is %+v", got)
+	}
+	for dependency, want := range map[string]string{"payments": "bank", "stock": "stock", "maps.example.com": ""} {
+		if s, ok := f.Provider(dependency); s.Name != want || ok != (want != "") {
+			t.Errorf("%s is provided by %q, %v", dependency, s.Name, ok)
+		}
+	}
+}
+
+func TestPositionsAndOrigins(t *testing.T) {
+	f := shop(t)
+	for _, c := range []struct{ path, want string }{
+		{"version", "shop.yaml:2:10 written"},
+		{"defaults", "shop.yaml:3:1 written"},
+		{"defaults.preset", "shop.yaml:4:11 written"},
+		{"defaults.budget", "shop.yaml:5:3 written"},
+		{"defaults.budget.ratio", "shop.yaml:5:19 written"},
+		{"defaults.deadline", "shop.yaml:4:11 from the preset"},
+		{"defaults.breaker.off", "shop.yaml:3:1 unset"},
+		{"dependencies", "shop.yaml:7:1 written"},
+		{"dependencies.payments", "shop.yaml:8:3 written"},
+		{"dependencies.payments.attempts", "shop.yaml:9:15 written"},
+		{"dependencies.payments.p99", "shop.yaml:11:10 written"},
+		{"dependencies.payments.budget.ratio", "shop.yaml:5:19 from defaults"},
+		{"dependencies.payments.budget", "shop.yaml:5:19 from defaults"},
+		{"dependencies.payments.attempt_timeout", "shop.yaml:4:11 from the preset of defaults"},
+		{"dependencies.payments.breaker.failure_rate", "shop.yaml:8:3 unset"},
+		{"dependencies.payments.operations", "shop.yaml:13:5 written"},
+		{"dependencies.payments.operations.charge", "shop.yaml:14:7 written"},
+		{"dependencies.payments.operations.charge.p99", "shop.yaml:14:53 written"},
+		{"dependencies.payments.operations.status.idempotent", "shop.yaml:16:21 written"},
+		{"dependencies.payments.operations.status.p99", "shop.yaml:15:7 unset"},
+		{"dependencies.payments.operations.refund", "shop.yaml:17:7 written"},
+		{"dependencies.stock.attempts", "shop.yaml:6:13 from defaults"},
+		{"dependencies.maps.example.com", "shop.yaml:19:3 written"},
+		{"dependencies.maps.example.com.attempts", "shop.yaml:20:13 from the preset"},
+		{"dependencies.maps.example.com.budget", "shop.yaml:21:5 written"},
+		{"dependencies.maps.example.com.budget.ratio", "shop.yaml:5:19 from defaults"},
+		{"dependencies.maps.example.com.budget.stock", "shop.yaml:22:14 written"},
+		{"dependencies.maps.example.com.limit.limit", "shop.yaml:19:3 unset"},
+		{"dependencies.legacy.budget.unlimited", "shop.yaml:25:20 from the preset"},
+		{"dependencies.legacy.budget.ratio", "shop.yaml:25:3 unset"},
+		{"services.shop", "shop.yaml:27:3 written"},
+		{"services.shop.slo", "shop.yaml:28:10 written"},
+		{"services.shop.calls", "shop.yaml:29:5 written"},
+		{"services.shop.calls.0", "shop.yaml:30:9 written"},
+		{"services.shop.calls.0.times", "shop.yaml:30:9 unset"},
+		{"services.shop.calls.1.operation", "shop.yaml:31:43 written"},
+		{"services.stock", "shop.yaml:33:3 written"},
+		{"services.bank.provides.0", "shop.yaml:35:16 written"},
+		{"services.nowhere.slo", "shop.yaml:26:1 unset"},
+		{"nowhere", "shop.yaml:1:1 unset"},
+		{"", "shop.yaml:1:1 unset"},
+	} {
+		if got := fmt.Sprint(f.Position(c.path), " ", f.Origin(c.path)); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.path, got, c.want)
+		}
+	}
+	made := &PolicyFile{}
+	if got := fmt.Sprint(made.Position("version"), " ", made.Origin("version")); got != "- unset" {
+		t.Errorf("made in code: %s", got)
+	}
+	for data, want := range map[string]string{
+		"attempts: 2\n":                   "f:1:11 written",
+		"policies:\n  f: {attempts: 2}\n": "f:2:17 written",
+	} {
+		f, err := ParsePolicyFile("f", []byte(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(f.Position("dependencies.f.attempts"), " ", f.Origin("dependencies.f.attempts")); got != want {
+			t.Errorf("%q: got %s, want %s", data, got, want)
+		}
+	}
+}
+
+// A preset takes the place of the defaults' preset and stands above the defaults'
+// fields; what it leaves open is theirs.
+func TestDefaultsAndPresets(t *testing.T) {
+	const ms, s = time.Millisecond, time.Second
+	for _, c := range []struct {
+		name, defaults, own string
+		want                lull.Policy
+	}{
+		{"nothing", "{}", "{}", lull.Policy{}},
+		{"a field of the defaults", "{attempts: 5}", "{}", lull.Policy{Attempts: 5}},
+		{"its own field", "{attempts: 5, deadline: 9s}", "{attempts: 2}", lull.Policy{Attempts: 2, Deadline: 9 * s}},
+		{"its own zero", "{attempts: 5, deadline: 9s}", "{attempts: 0}", lull.Policy{Deadline: 9 * s}},
+		{"field by field within a part", "{backoff: {base: 50ms, cap: 2s}}", "{backoff: {cap: 1s}}",
+			lull.Policy{Backoff: backoff.Schedule{Base: 50 * ms, Cap: s}}},
+		{"the defaults' preset", "{preset: internal-service}", "{}", lull.InternalService()},
+		{"the defaults' fields over their preset", "{attempts: 3, preset: internal-service}", "{limit: {max_wait: 7ms}}",
+			with(lull.InternalService(), func(p *lull.Policy) { p.Attempts, p.Limit.MaxWait = 3, 7*ms })},
+		{"its own preset over the defaults' fields", "{attempts: 9, budget: {ratio: 5%}}", "{preset: external-api}",
+			with(lull.ExternalAPI(), func(p *lull.Policy) { p.Budget.Ratio = 0.05 })},
+		{"nothing of the defaults' preset beside its own", "{preset: internal-service}", "{preset: external-api}", lull.ExternalAPI()},
+		{"what the defaults repeat of their preset is theirs", "{preset: internal-service, limit: {limit: 256}}", "{preset: external-api}",
+			with(lull.ExternalAPI(), func(p *lull.Policy) { p.Limit.Limit = 256 })},
+		{"its fields over its preset", "{attempts: 9}", "{budget: {stock: 0}, preset: external-api, attempts: 1}",
+			with(lull.ExternalAPI(), func(p *lull.Policy) { p.Attempts, p.Budget.Stock = 1, 0 })},
+		{"a client is whole", "{attempts: 9, limit: {limit: 5}, nested: always}", "{preset: lull}", lull.Policy{}},
+		{"a client and its own fields", "{attempts: 9}", "{preset: none, deadline: 1s}",
+			with(preset1("none"), func(p *lull.Policy) { p.Deadline = s })},
+		{"clients as defaults give way", "{preset: naive-3, attempts: 2}", "{preset: internal-service}",
+			lull.InternalService()},
+	} {
+		data := "dependencies: {api: " + c.own + "}\ndefaults: " + c.defaults + "\n"
+		f, err := ParsePolicyFile("f", []byte(data))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := f.Policy("api"); got != c.want {
+			t.Errorf("%s:\n got %+v\nwant %+v", c.name, got, c.want)
+		}
+		again(t, f)
+	}
+}
+
+func with(p lull.Policy, change func(*lull.Policy)) lull.Policy {
+	change(&p)
+	return p
+}
+
+func preset1(name string) lull.Policy {
+	p, ok := PresetPolicy(name)
+	if !ok {
+		panic(name)
+	}
+	return p
+}
+
+// again writes f, reads it and writes it: nothing is lost, and the second text is the
+// first.
+func again(t testing.TB, f *PolicyFile) string {
+	t.Helper()
+	data, err := FormatPolicyFile(f)
+	if err != nil {
+		t.Fatalf("%+v: %v", said(f), err)
+	}
+	g, err := ParsePolicyFile("f", data)
+	if err != nil {
+		t.Fatalf("read again: %v\nfrom\n%s", err, data)
+	}
+	if got, want := said(g), said(f); !reflect.DeepEqual(got, want) {
+		t.Fatalf("read again:\n%+v\nwant\n%+v\nfrom\n%s", got, want, data)
+	}
+	more, err := FormatPolicyFile(g)
+	if err != nil || string(more) != string(data) {
+		t.Fatalf("written again, %v:\n%s\nwant\n%s", err, more, data)
+	}
+	return string(data)
+}
+
+func TestAPolicyFileIsWrittenAndReadAgain(t *testing.T) {
+	golden(t, "shop.yaml", again(t, shop(t)))
+}
+
+func TestEveryPresetIsWrittenByName(t *testing.T) {
+	for _, name := range Presets() {
+		p := preset1(name)
+		f := &PolicyFile{Dependencies: []Dependency{{Name: "api", Preset: name, Policy: p}}}
+		if got, want := again(t, f), "dependencies:\n  api:\n    preset: "+name+"\n"; got != want {
+			t.Errorf("%s is written as\n%s", name, got)
+		}
+	}
+}
+
+// What a client does not repeat its policy does not.
+func TestPresetsOfClients(t *testing.T) {
+	for name, want := range map[string]lull.TimeoutRetries{"istio": lull.TimeoutsNever, "go-retryablehttp": lull.TimeoutsAlways} {
+		if got := preset1(name).Timeouts; got != want {
+			t.Errorf("%s repeats timeouts: %v", name, got)
+		}
+	}
+	for _, name := range []string{"aws-standard-2.1", "cenkalti", "external", ""} {
+		if p, ok := PresetPolicy(name); ok {
+			t.Errorf("%s is %+v", name, p)
+		}
+	}
+}
+
+// Names may have dots in them, and be the beginning of others.
+func TestPositionsOfNamesWithDots(t *testing.T) {
+	f, err := ParsePolicyFile("f", []byte("defaults:\n  attempts: 2\ndependencies:\n  a.b:\n  a: {attempts: 3}\n  a.budget: {preset: external-api}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"dependencies.a.b":                   "f:4:3 written",
+		"dependencies.a.b.attempts":          "f:2:13 from defaults",
+		"dependencies.a.attempts":            "f:5:17 written",
+		"dependencies.a.deadline":            "f:5:3 unset",
+		"dependencies.a.budget.budget.stock": "f:6:22 from the preset",
+	} {
+		if got := fmt.Sprint(f.Position(path), " ", f.Origin(path)); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestPolicyFilesThatCannotBeWritten(t *testing.T) {
+	nan := lull.Policy{Budget: budget.Config{Ratio: math.NaN()}}
+	for _, c := range []struct {
+		f    PolicyFile
+		want string
+	}{
+		{PolicyFile{}, "config: a policy file with nothing in it"},
+		{PolicyFile{Version: 2}, "config: version is 2: want 1"},
+		{PolicyFile{Defaults: Defaults{Policy: nan}}, "config: defaults.budget.ratio is NaN, which a file cannot hold"},
+		{PolicyFile{Defaults: Defaults{Preset: "x"}}, `config: defaults.preset is "x": want ` + allowedPreset()},
+		{PolicyFile{Dependencies: []Dependency{{Name: "a", Preset: "grpc"}}}, `config: dependencies.a.preset is "grpc": want ` + allowedPreset()},
+		{PolicyFile{Defaults: Defaults{Policy: lull.ExternalAPI()}, Dependencies: []Dependency{{Name: "a", Policy: nan}}},
+			"config: dependencies.a.budget.ratio is NaN, which a file cannot hold"},
+		{PolicyFile{Dependencies: []Dependency{{Name: "a"}, {Name: "a"}}}, `config: the name "a" under dependencies: want names of 1 to 100 printable characters, all different`},
+		{PolicyFile{Services: []Service{{}}}, `config: the name "" under services: want names of 1 to 100 printable characters, all different`},
+		{PolicyFile{Dependencies: []Dependency{{Name: "a", Operations: []Operation{{Name: " "}}}}},
+			`config: the name " " under dependencies.a.operations: want names of 1 to 100 printable characters, all different`},
+		{PolicyFile{Dependencies: []Dependency{{Name: "a", Operations: []Operation{{Name: "o", Idempotent: 9}}}}},
+			"config: dependencies.a.operations.o.idempotent is answer(9), which a file cannot hold"},
+		{PolicyFile{Services: []Service{{Name: "s", Calls: []Edge{{Dependency: "\xff"}}}}}, "config: services.s.calls.0 is \xff, which a file cannot hold"},
+	} {
+		if _, err := FormatPolicyFile(&c.f); err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+// Any file at all, of valid policies or not, is written and read as the same.
+func TestAnyPolicyFileIsWrittenAndReadAgain(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 1000 {
+		f := anyFile(random)
+		data, err := FormatPolicyFile(&f)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		r := newFileReader("f")
+		r.root(r.document(data)) // with mistakes, since f is not valid
+		if got := said(&r.file); !reflect.DeepEqual(got, f) {
+			t.Fatalf("seed %d: read again\n%+v\nwant\n%+v\nfrom\n%s", seed, got, f, data)
+		}
+	}
+}
+
+// anyFile holds anything that a file can hold.
+func anyFile(random *rand.Rand) PolicyFile {
+	f := PolicyFile{Version: random.IntN(2)}
+	fill(random, reflect.ValueOf(&f.Defaults.Policy).Elem())
+	f.Defaults.Preset = anyPreset(random)
+	if random.IntN(2) == 0 {
+		f.Defaults.Policy = mixed(random, policyOf(f.Defaults.Preset), f.Defaults.Policy)
+	}
+	for i := range 1 + random.IntN(4) {
+		d := Dependency{Name: fmt.Sprint("d.", i), Preset: anyPreset(random)}
+		fill(random, reflect.ValueOf(&d.Policy).Elem())
+		for _, other := range []lull.Policy{f.Defaults.Policy, policyOf(d.Preset)} {
+			if random.IntN(2) == 0 {
+				d.Policy = mixed(random, other, d.Policy)
+			}
+		}
+		fill(random, reflect.ValueOf(&d.P99).Elem())
+		fill(random, reflect.ValueOf(&d.Rate).Elem())
+		fill(random, reflect.ValueOf(&d.Operations).Elem())
+		for k := range d.Operations {
+			d.Operations[k].Name = fmt.Sprint(k)
+		}
+		f.Dependencies = append(f.Dependencies, d)
+	}
+	fill(random, reflect.ValueOf(&f.Services).Elem())
+	for i := range f.Services {
+		f.Services[i].Name = fmt.Sprint(i)
+	}
+	return f
+}
+
+func anyPreset(random *rand.Rand) string {
+	if random.IntN(2) == 0 {
+		return ""
+	}
+	all := Presets()
+	return all[random.IntN(len(all))]
+}
+
+// mixed has each of its leaves from the one or the other.
+func mixed(random *rand.Rand, a, b lull.Policy) lull.Policy {
+	for _, l := range policyLeaves() {
+		if random.IntN(2) == 0 {
+			l.of(&a).Set(l.of(&b))
+		}
+	}
+	return a
+}
+
+// The file in the comment of this package is one.
+func TestTheFileInTheDocs(t *testing.T) {
+	source, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for line := range strings.Lines(strings.ReplaceAll(string(source), "\r\n", "\n")) {
+		line, indented := strings.CutPrefix(line, "//\t")
+		if indented && (text.Len() > 0 || strings.HasPrefix(line, "# yaml-language-server: $schema="+SchemaURL)) {
+			text.WriteString(line)
+		} else if text.Len() > 0 {
+			break
+		}
+	}
+	f, err := ParsePolicyFile("retry.yaml", []byte(text.String()))
+	if err != nil || len(f.Dependencies) != 2 || len(f.Services) != 2 {
+		t.Fatalf("%+v, %v, from\n%s", f, err, &text)
+	}
+	// What is said about it there.
+	maps := f.Policy("maps")
+	if maps.Attempts != 4 || maps.Budget.Stock != 3 || maps.Budget.Ratio != 0.05 || maps.Limit.Limit != 16 {
+		t.Errorf("maps is %+v", maps)
+	}
+}
+
+func FuzzParsePolicyFile(f *testing.F) {
+	f.Add([]byte(shopFile))
+	addFile(f, "testdata/policy-mistakes.yaml")
+	addFile(f, "testdata/policies.yaml")
+	f.Add([]byte("version: 1\nservices: {a: {calls: [b, {dependency: c, parallel: x}], provides: [q]}}\n"))
+	f.Add([]byte("defaults: &a {preset: hedged, attempts: 1}\ndependencies: {b: *a, c: {<<: *a, preset: lull}}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := ParsePolicyFile("f", data)
+		if err != nil {
+			located(t, err)
+			return
+		}
+		for _, d := range file.Dependencies {
+			for _, l := range policyLeaves() {
+				path := under("dependencies", d.Name, shownPath(l.path))
+				if p := file.Position(path); p.Line < 1 || p.Column < 1 {
+					t.Errorf("%s is at %v", path, p)
+				}
+				if v := l.of(&d.Policy); !v.IsZero() && file.Origin(path) == Unset {
+					t.Errorf("%s is %v, and nobody says so", path, v)
+				}
+			}
+		}
+		if !reflect.DeepEqual(said(file), PolicyFile{}) {
+			again(t, file)
+		}
+	})
+}

@@ -1,0 +1,424 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+)
+
+// A liveFile is a Live, its file, and what it has reported.
+type liveFile struct {
+	*Live
+	t    testing.TB
+	path string
+	mu   sync.Mutex
+	got  []string
+}
+
+func openLive(t testing.TB, content string) *liveFile {
+	t.Helper()
+	l := &liveFile{t: t, path: filepath.Join(t.TempDir(), "retry.yaml")}
+	l.write(content)
+	live, err := OpenLive(l.path, l.hear)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Live = live
+	return l
+}
+
+func (l *liveFile) hear(r Reload) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.got = append(l.got, l.words(r))
+}
+
+// words are what a report says, in short.
+func (l *liveFile) words(r Reload) string {
+	if r.File != l.Live.File() {
+		l.t.Error("a report with a file that is not in force")
+	}
+	var all []string
+	for _, c := range r.Changes {
+		all = append(all, fmt.Sprintf("%s %v %d>%d", c.Name, c.Kind, c.Before.Attempts, c.After.Attempts))
+		if c.Err != nil {
+			all = append(all, c.Err.Error())
+		}
+	}
+	if r.Err != nil {
+		var wrong Mistakes
+		if errors.As(r.Err, &wrong) {
+			all = append(all, fmt.Sprint(len(wrong), " mistakes"))
+		} else {
+			all = append(all, "unreadable")
+		}
+	}
+	if r.Unused != nil {
+		all = append(all, "unused "+strings.Join(r.Unused, " "))
+	}
+	return strings.Join(all, "; ")
+}
+
+// write replaces the file as editors do, in one step.
+func (l *liveFile) write(content string) {
+	l.t.Helper()
+	next := l.path + ".next"
+	if err := os.WriteFile(next, []byte(content), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.Rename(next, l.path); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// reported fails unless the reports since the last time are these.
+func (l *liveFile) reported(when string, want ...string) {
+	l.t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !reflect.DeepEqual(l.got, append([]string(nil), want...)) {
+		l.t.Errorf("%s: reported %q, want %q", when, l.got, want)
+	}
+	l.got = nil
+}
+
+func (l *liveFile) dependency(name string) *lull.Dependency {
+	l.t.Helper()
+	d, err := l.Dependency(name)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return d
+}
+
+func TestReloadChangesEachDependency(t *testing.T) {
+	l := openLive(t, "defaults: {attempts: 2}\ndependencies: {a: , b: {attempts: 3}, c: {attempts: 4}}\n")
+	a, b, c, other := l.dependency("a"), l.dependency("b"), l.dependency("c"), l.dependency("other")
+	attempts := func() [4]int {
+		return [4]int{a.Policy().Attempts, b.Policy().Attempts, c.Policy().Attempts, other.Policy().Attempts}
+	}
+	if got := attempts(); got != [4]int{2, 3, 4, 2} {
+		t.Fatalf("at first %v", got)
+	}
+	if l.dependency("a") != a {
+		t.Error("another dependency for the same name")
+	}
+
+	l.write("# a comment\ndefaults: {attempts: 2}\ndependencies: {c: {attempts: 4, p99: 1s}, a: , b: {attempts: 3}}\n")
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	l.reported("the same in other words", "")
+
+	l.write("defaults: {attempts: 5}\ndependencies: {a: {attempts: 2}, c: , d: {attempts: 7}}\n")
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	l.reported("changed", "b removed 3>5; c changed 4>5; d added 2>7; other changed 2>5; unused d")
+	if got := attempts(); got != [4]int{2, 5, 5, 5} {
+		t.Errorf("after the change %v", got)
+	}
+	if d := l.dependency("d"); d.Policy().Attempts != 7 {
+		t.Errorf("one that came has %d attempts", d.Policy().Attempts)
+	}
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	l.reported("nothing has changed")
+
+	l.write("defaults: {attempts: 5}\ndependencies: {a: {attempts: 2}, b: {attempts: 6}, c: , d: {attempts: 7}}\n")
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	l.reported("one comes back", "b added 5>6")
+	if l.dependency("b") != b || b.Policy().Attempts != 6 {
+		t.Errorf("one that comes back is another, or has %d attempts", b.Policy().Attempts)
+	}
+}
+
+func TestAWrongFileChangesNothing(t *testing.T) {
+	l := openLive(t, "dependencies: {a: {attempts: 3}, b: {attempts: 3}}\n")
+	a, before := l.dependency("a"), l.File()
+	for _, c := range []struct{ content, want string }{
+		{"dependencies: {a: {attempts: 4}, b: {atempts: 3, deadline: x}}\n", "2 mistakes; unused b"},
+		{"", "1 mistakes; unused b"},
+		{"{", "1 mistakes; unused b"},
+	} {
+		l.write(c.content)
+		for range 2 {
+			var wrong Mistakes
+			if err := l.Reload(); !errors.As(err, &wrong) {
+				t.Errorf("%q: %v", c.content, err)
+			}
+			l.reported(c.content, c.want)
+		}
+	}
+	if err := os.Remove(l.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Reload(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	l.reported("no file", "unreadable; unused b")
+	if a.Policy().Attempts != 3 || l.File() != before {
+		t.Errorf("the policy has %d attempts", a.Policy().Attempts)
+	}
+	l.write("dependencies: {a: {attempts: 3}, b: {attempts: 3}}\n")
+	for range 2 {
+		if err := l.Reload(); err != nil {
+			t.Error(err)
+		}
+	}
+	l.reported("back as it was, once", "unused b")
+}
+
+func TestOpenLiveRefusesWhatIsWrong(t *testing.T) {
+	if _, err := OpenLive(filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "f.yaml")
+	if err := os.WriteFile(path, []byte("atempts: 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenLive(path, nil); err == nil {
+		t.Error("a wrong file")
+	}
+	if _, err := openLive(t, "attempts: 3\n").Dependency(""); err == nil {
+		t.Error("a dependency without a name")
+	}
+}
+
+func TestWatchTakesWhatTwoLooksHaveSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := openLive(t, "dependencies: {a: {attempts: 2}}\n")
+		a := l.dependency("a")
+		ctx, stop := context.WithCancelCause(t.Context())
+		ended := make(chan error)
+		go func() { ended <- l.Watch(ctx, time.Second) }()
+		time.Sleep(time.Second / 2) // from now on between two looks
+		look := func() { time.Sleep(time.Second); synctest.Wait() }
+		step := func(when string, want ...string) { t.Helper(); look(); l.reported(when, want...) }
+
+		step("nothing")
+		l.write("dependencies: {a: {attempts: 3}}\n")
+		step("one look")
+		if got := a.Policy().Attempts; got != 2 {
+			t.Errorf("%d attempts after one look", got)
+		}
+		step("two looks", "a changed 2>3")
+		step("three looks")
+		if got := a.Policy().Attempts; got != 3 {
+			t.Errorf("%d attempts after two looks", got)
+		}
+
+		// Half a file is never taken, though it is one by itself.
+		l.write("dependencies:\n  a:\n")
+		step("half")
+		l.write("dependencies:\n  a:\n    attempts: 4\n")
+		step("whole")
+		step("whole again", "a changed 3>4")
+
+		l.write("dependencies: {a: {atempts: 5}}\n")
+		step("wrong")
+		step("wrong, twice", "1 mistakes")
+		step("wrong, three times")
+		l.write("dependencies: {a: {atempts: 6}}\n")
+		step("wrong in another way")
+		step("wrong in another way, twice", "1 mistakes")
+		l.write("dependencies:\n  a:\n    attempts: 9\n")
+		step("right")
+		step("right, twice", "a changed 4>9")
+		l.write("dependencies: {a: {atempts: 6}}\n")
+		step("wrong as it was before")
+		step("wrong as it was before, twice", "1 mistakes")
+		l.write("dependencies:\n  a:\n    attempts: 4\n")
+		step("right as it was before")
+		step("right as it was before, twice", "a changed 9>4")
+
+		if err := os.Remove(l.path); err != nil {
+			t.Fatal(err)
+		}
+		step("gone") // as it is while it is replaced in two steps
+		step("gone, twice", "unreadable")
+		step("gone, three times")
+		l.write("dependencies:\n  a:\n    attempts: 4\n")
+		step("back")
+		step("back, twice", "")
+		step("back, three times")
+		if got := a.Policy().Attempts; got != 4 {
+			t.Errorf("%d attempts in the end", got)
+		}
+
+		why := errors.New("enough")
+		stop(why)
+		if err := <-ended; err != why {
+			t.Errorf("Watch returned %v", err)
+		}
+	})
+}
+
+func TestWatchRefusesAnInterval(t *testing.T) {
+	if err := openLive(t, "attempts: 2").Watch(t.Context(), -1); err == nil || !strings.Contains(err.Error(), "interval is -1ns") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A look at a file that has not changed, and the reading of one that has.
+func BenchmarkLive(b *testing.B) {
+	l := openLive(b, shopFile)
+	b.Run("look", func(b *testing.B) {
+		for range b.N {
+			l.look(sight{})
+		}
+	})
+	b.Run("parse", func(b *testing.B) {
+		for range b.N {
+			if _, err := ParsePolicyFile("f", []byte(shopFile)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+type follows struct {
+	policies []lull.Policy
+	err      error
+}
+
+func (f *follows) Update(p lull.Policy) error {
+	f.policies = append(f.policies, p)
+	return f.err
+}
+
+func TestFollow(t *testing.T) {
+	l := openLive(t, "defaults: {attempts: 2}\ndependencies: {a: {attempts: 3}}\n")
+	if got := l.Unused(); !reflect.DeepEqual(got, []string{"a"}) {
+		t.Errorf("unused are %v", got)
+	}
+	registry, err := lull.NewRegistry(lull.Policy{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := registry.Get("host")
+	var a, b, never follows
+	never.err = errors.New("never")
+	for name, u := range map[string]Updater{"a": &a, "b": &b, "": registry} {
+		if err := l.Follow(name, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Follow("a", &never); err != never.err {
+		t.Errorf("got %v", err)
+	}
+	if got := host.Policy().Attempts; got != 2 {
+		t.Errorf("the registry's have %d attempts", got)
+	}
+	b.err = errors.New("not now")
+	l.write("defaults: {attempts: 4}\ndependencies: {a: {attempts: 3}}\n")
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	l.reported("with one that refuses", " changed 2>4; b changed 2>4; not now")
+	if got := host.Policy().Attempts; got != 4 {
+		t.Errorf("the registry's have %d attempts", got)
+	}
+	if got := l.Unused(); got != nil {
+		t.Errorf("unused are %v", got)
+	}
+	if len(a.policies) != 1 || len(b.policies) != 2 || len(never.policies) != 1 {
+		t.Errorf("updates: %d of what has not changed, %d of what has, %d of what does not follow", len(a.policies), len(b.policies), len(never.policies))
+	}
+}
+
+// A hundred thousand calls while the file changes under them all the time, every other
+// time for the worse: each call ends as its operation does, and what an outage has taught
+// is not forgotten.
+func TestReloadUnderLoad(t *testing.T) {
+	const file = `
+defaults:
+  budget: {stock: %d}
+dependencies:
+  api: {attempts: %d, deadline: none, limit: {limit: %d, max_wait: 1h}}
+  down:
+    attempts: %d
+    breaker: {consecutive: 3, consecutive_for: -1s, open_for: %dh, open_max: 1000h, window: %ds}
+`
+	version := func(i int) string {
+		if i%2 == 1 {
+			return fmt.Sprintf("dependencies: {api: {attempts: %d, atempts: 1}, down: {breaker: {off: true}}}\n", i)
+		}
+		return fmt.Sprintf(file, 1+i%5, 1+i%7, 100+i%3, 1+i%2, 100+i%3, 10+i%4)
+	}
+	l := openLive(t, version(0))
+	api, down := l.dependency("api"), l.dependency("down")
+	broken := errors.New("broken")
+	for range 3 {
+		lull.Run(t.Context(), down, func(context.Context) error { return lull.Transient(broken) })
+	}
+	if s := down.Breaker().State(down.Now()); s != breaker.Open {
+		t.Fatalf("the circuit is %v before it begins", s)
+	}
+	opened := down.Breaker().RetryAt(down.Now())
+
+	const workers, each, least = 8, 12_500, 50
+	var changes atomic.Int64
+	var good, wrong, through atomic.Int64
+	var working sync.WaitGroup
+	for w := range workers {
+		working.Go(func() {
+			for i := 0; i < each || changes.Load() < least; i++ {
+				tries := 0
+				got, err := lull.Do(t.Context(), api, func(context.Context) (int, error) {
+					if tries++; (w+i)%100 == 0 { // an error is as good as an answer
+						return 0, lull.Permanent(broken)
+					}
+					return i, nil
+				})
+				switch {
+				case tries != 1 || (w+i)%100 == 0 && !errors.Is(err, broken) || (w+i)%100 != 0 && (err != nil || got != i):
+					wrong.Add(1)
+				default:
+					good.Add(1)
+				}
+				if i%50 == 0 {
+					if err := lull.Run(t.Context(), down, func(context.Context) error { through.Add(1); return nil }); !errors.Is(err, lull.ErrCircuitOpen) {
+						wrong.Add(1)
+					}
+				}
+			}
+		})
+	}
+	finished := make(chan struct{})
+	go func() { working.Wait(); close(finished) }()
+	for done := false; !done; {
+		i := int(changes.Add(1))
+		l.write(version(i))
+		if err := l.Reload(); (err != nil) != (i%2 == 1) {
+			t.Errorf("change %d: %v", i, err)
+		}
+		select {
+		case <-finished:
+			done = true
+		default:
+		}
+	}
+	if good.Load() < workers*each || wrong.Load() != 0 || through.Load() != 0 {
+		t.Errorf("%d calls ended as they should, %d did not, and %d went through an open circuit", good.Load(), wrong.Load(), through.Load())
+	}
+	if s, at := down.Breaker().State(down.Now()), down.Breaker().RetryAt(down.Now()); s != breaker.Open || at != opened {
+		t.Errorf("after %d changes the circuit is %v until %v, and was open until %v", changes.Load(), s, at, opened)
+	}
+	t.Logf("%d calls, %d changes of the file", good.Load(), changes.Load())
+}

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/preset"
+	"go.yaml.in/yaml/v4"
+)
+
+// own are the presets of package lull, in the order in which they are offered.
+var own = []struct {
+	name   string
+	policy func() lull.Policy
+}{
+	{"internal-service", lull.InternalService},
+	{"external-api", lull.ExternalAPI},
+	{"background-worker", lull.BackgroundWorker},
+}
+
+// Presets are the names that "preset" can have in a file: those of package lull, which
+// are the ones to begin with, and then those clients of package preset that a policy can
+// be, for what is there already and is to be looked at.
+func Presets() []string {
+	var names []string
+	for _, p := range own {
+		names = append(names, p.name)
+	}
+	for _, p := range preset.All() {
+		if wholly(p) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// wholly: p is all said by a policy. The others have a budget or a jitter of a kind that
+// package lull's policies do not have; without it they would be another client, most of
+// them one without a budget.
+func wholly(p preset.Preset) bool {
+	return p.Budget == preset.Budget{} && p.Jitter == preset.Jitter{}
+}
+
+// A template is the policy of a preset.
+type template struct {
+	policy lull.Policy
+	// whole: it is a client that exists, of which nothing can be left out; also what is
+	// zero in it is as it is there.
+	whole bool
+}
+
+// PresetPolicy is the policy that a name of [Presets] stands for.
+func PresetPolicy(name string) (lull.Policy, bool) {
+	t, ok := findTemplate(name)
+	return t.policy, ok
+}
+
+func findTemplate(name string) (template, bool) {
+	for _, p := range own {
+		if p.name == name {
+			return template{policy: p.policy()}, true
+		}
+	}
+	for _, p := range preset.All() {
+		if p.Name != name || !wholly(p) {
+			continue
+		}
+		if !p.Reads.Timeouts {
+			p.Policy.Timeouts = lull.TimeoutsNever // in a simulation it is the driver that knows
+		}
+		return template{p.Policy, true}, true
+	}
+	return template{}, false
+}
+
+// preset is the one that n names.
+func (r *reader) preset(n *yaml.Node, path string) (string, template) {
+	n, done := r.resolve(n, path)
+	defer done()
+	if n == nil || !r.untagged(n, path) {
+		return "", template{}
+	}
+	if _, ok := r.places[path]; !ok {
+		r.places[path] = r.at(n)
+	}
+	if n.Kind == yaml.ScalarNode && !isNull(n) {
+		if t, ok := findTemplate(n.Value); ok {
+			return n.Value, t
+		}
+		if slices.ContainsFunc(preset.All(), func(p preset.Preset) bool { return p.Name == n.Value }) {
+			r.wrong(n, path, quote(n.Value)+", which has a budget or a jitter that no policy can have", allowedPreset(), "")
+			return "", template{}
+		}
+	}
+	// The one that was probably meant is read on with, for what else is wrong.
+	near := nearest(n.Value, Presets())
+	r.wrong(n, path, kindOf(n), allowedPreset(), near)
+	t, _ := findTemplate(near)
+	return near, t
+}
+
+func allowedPreset() string {
+	var names []string
+	for _, p := range own {
+		names = append(names, p.name)
+	}
+	return oneOf(append(names, "a client that is all policy, such as go-retryablehttp"))
+}

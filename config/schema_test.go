@@ -1,0 +1,230 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The schema that is committed is what the types make now. The module
+// config/schematest holds it against the reader.
+func TestSchemaIsThatOfTheTypes(t *testing.T) {
+	g := generator{docs: map[string]map[string]string{}, definitions: object{}}
+	root := g.root()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(root); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "../policy.schema.json", b.String())
+}
+
+type object = map[string]any
+
+// A generator makes a JSON Schema of Go types, which are read as this package reads
+// them, and of the comments on their fields.
+type generator struct {
+	docs        map[string]map[string]string // by package and type, by field
+	definitions object
+}
+
+// root is the schema of a policy file: the fields of a PolicyFile, or else those of one
+// dependency alone.
+func (g *generator) root() object {
+	file := g.properties(reflect.TypeFor[PolicyFile]())
+	file["version"] = object{"enum": []any{version, "1"}, "description": "Version is that of the format: 1."}
+	file[oldKey] = object{"allOf": []any{object{"$ref": "#/definitions/dependencies"}}, "description": "The older name of dependencies."}
+	isFile, top := []any{}, object{}
+	for _, key := range fileKeys {
+		isFile = append(isFile, object{"required": []string{key}})
+		top[key] = true
+	}
+	return object{
+		"$schema":     "http://json-schema.org/draft-07/schema#",
+		"$id":         SchemaURL,
+		"title":       "Policies of lull",
+		"description": "How calls to dependencies are made: retries, budgets, circuit breakers, hedges and limits.",
+		"type":        "object",
+		"properties":  top, // for completion in a file that is empty yet
+		"if":          object{"anyOf": isFile},
+		"then": object{
+			"properties": file, "additionalProperties": false,
+			"not": object{"required": []string{"dependencies", oldKey}},
+		},
+		"else":        g.schema(reflect.TypeFor[Dependency](), plain),
+		"definitions": g.definitions,
+	}
+}
+
+// schema is that of the values of type t.
+func (g *generator) schema(t reflect.Type, f form) object {
+	switch {
+	case t == edgeType:
+		return object{"anyOf": []any{anyText(), g.ref(t)}}
+	case t.Kind() == reflect.Struct:
+		return g.ref(t)
+	case t.Kind() == reflect.Slice && keyed[t.Elem()]:
+		name := strings.ToLower(plural(t.Elem().Name()))
+		g.definitions[name] = object{
+			"type": "object", "minProperties": 1,
+			"propertyNames":        object{"minLength": 1, "maxLength": maxName, "pattern": `^\S(.*\S)?$`},
+			"additionalProperties": g.ref(t.Elem()),
+		}
+		return object{"$ref": "#/definitions/" + name}
+	case t.Kind() == reflect.Slice:
+		return object{"type": "array", "maxItems": maxElements, "items": g.schema(t.Elem(), plain)}
+	}
+	return scalarSchema(t, f)
+}
+
+func plural(name string) string {
+	if rest, ok := strings.CutSuffix(name, "y"); ok {
+		return rest + "ies"
+	}
+	return name + "s"
+}
+
+// ref is a reference to the definition of the struct type t. A mapping of which nothing
+// is left but its name is an empty one, so null is.
+func (g *generator) ref(t reflect.Type) object {
+	name := strings.TrimPrefix(strings.ToLower(filepath.Base(t.PkgPath())+"."+t.Name()), "config.")
+	if _, ok := g.definitions[name]; !ok {
+		g.definitions[name] = nil // in the making
+		g.definitions[name] = object{"type": []string{"object", "null"}, "properties": g.properties(t), "additionalProperties": false}
+	}
+	return object{"$ref": "#/definitions/" + name}
+}
+
+// properties are the keys that the struct type t has in a file.
+func (g *generator) properties(t reflect.Type) object {
+	all := object{}
+	for _, m := range members(t) {
+		owner := t
+		if len(m.index) > 1 { // of the policy that is part of t
+			owner = t.Field(m.index[0]).Type
+		}
+		f := t.FieldByIndex(m.index)
+		s := g.schema(f.Type, m.form)
+		if m.key == "preset" {
+			s = object{"enum": Presets()}
+		}
+		if doc := g.doc(owner, f.Name); doc != "" {
+			if _, ok := s["$ref"]; ok { // beside which draft 7 sees nothing
+				s = object{"allOf": []any{s}}
+			}
+			s["description"] = doc
+		}
+		all[m.key] = s
+	}
+	return all
+}
+
+// What scalar reads, in types of JSON and patterns.
+const (
+	decimalPattern  = `-?([0-9][0-9_]*(\.[0-9]+)?|\.[0-9]+)`
+	integerPattern  = `^` + decimalPattern + ` *[kMG]?$`
+	numberPattern   = `^` + decimalPattern + `( *[kMG]|[eE][-+]?[0-9]+)?$`
+	sharePattern    = `^` + decimalPattern + `( *[kMG%]|[eE][-+]?[0-9]+)?$`
+	durationPattern = `^[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
+	timeoutPattern  = `^(none|[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+))$`
+)
+
+func scalarSchema(t reflect.Type, f form) object {
+	or := func(first object, pattern string) object {
+		return object{"anyOf": []any{first, object{"type": "string", "pattern": pattern}}}
+	}
+	switch {
+	case t == durationType && f == timeout:
+		return or(object{"const": 0}, timeoutPattern)
+	case t == durationType:
+		return or(object{"const": 0}, durationPattern)
+	case t == answerType, t.Kind() == reflect.Bool:
+		return object{"enum": []any{true, false, "true", "false"}}
+	case t.Kind() == reflect.Int:
+		return or(object{"type": "integer"}, integerPattern)
+	case t.Kind() == reflect.Float64 && f == share:
+		return or(object{"type": "number"}, sharePattern)
+	case t.Kind() == reflect.Float64:
+		return or(object{"type": "number"}, numberPattern)
+	case t.Kind() == reflect.Uint8:
+		names := enumNames(t)
+		return or(object{"enum": names}, anyCase(names))
+	case t.Kind() == reflect.String:
+		return anyText()
+	}
+	panic("no schema of a " + t.String())
+}
+
+func anyText() object { return object{"type": []string{"string", "number", "boolean"}} }
+
+// anyCase is a pattern of the names in any case.
+func anyCase(names []string) string {
+	var b strings.Builder
+	for i, name := range names {
+		if i > 0 {
+			b.WriteByte('|')
+		}
+		for _, c := range name {
+			if up := strings.ToUpper(string(c)); up != string(c) {
+				b.WriteString("[" + string(c) + up + "]")
+			} else {
+				b.WriteString(regexp.QuoteMeta(string(c)))
+			}
+		}
+	}
+	return "^(" + b.String() + ")$"
+}
+
+// doc is the comment on a field of t, in one line, as far as its first paragraph.
+func (g *generator) doc(t reflect.Type, name string) string {
+	key := t.PkgPath() + "." + t.Name()
+	if g.docs[key] == nil {
+		g.docs[key] = map[string]string{}
+		folder := strings.Replace(t.PkgPath(), "github.com/lullgo/lull", "..", 1)
+		files, _ := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.go"))
+		for _, path := range files {
+			if !strings.HasSuffix(path, "_test.go") {
+				g.read(path, t.Name(), key)
+			}
+		}
+	}
+	return g.docs[key][name]
+}
+
+// read reads the comments on the fields of the type called name from a Go file.
+func (g *generator) read(path, name, key string) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+	if err != nil {
+		panic(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || spec.Name.Name != name {
+			return true
+		}
+		s, ok := spec.Type.(*ast.StructType)
+		if !ok {
+			return true
+		}
+		for _, f := range s.Fields.List {
+			text := f.Doc.Text()
+			if text == "" {
+				text = f.Comment.Text()
+			}
+			first, _, _ := strings.Cut(text, "\n\n")
+			for _, id := range f.Names {
+				g.docs[key][id.Name] = strings.Join(strings.Fields(first), " ")
+			}
+		}
+		return false
+	})
+}
