@@ -27,7 +27,8 @@ type Registry struct {
 	clock atomic.Int64 // counts new keys: the age of an entry is measured in them
 	// byKey is replaced, never written to, so that readers share no lock.
 	byKey atomic.Pointer[map[string]*entry]
-	mu    sync.Mutex // held to replace it
+	mu    sync.Mutex              // held to replace it
+	each  func(key string) Policy // of UpdateEach; nil: all have the template's. Guarded by mu
 }
 
 type entry struct {
@@ -72,6 +73,9 @@ func (r *Registry) add(key string) *Dependency {
 		return e.d
 	}
 	e := &entry{d: r.template.Clone(key)}
+	if r.each != nil {
+		e.d.Update(r.each(key)) // or it stays as the template
+	}
 	e.used.Store(r.clock.Add(1))
 	fresh := make(map[string]*entry, len(old)+1)
 	maps.Copy(fresh, old)
@@ -102,14 +106,37 @@ func evict(from map[string]*entry, n int) {
 // Update changes the policy of all dependencies, those that are kept and those to come
 // ([Dependency.Update]). A policy that does not validate changes nothing.
 func (r *Registry) Update(p Policy) error {
+	return r.UpdateEach(func(string) Policy { return p })
+}
+
+// UpdateEach changes the policy of each dependency to what f says for its key, of those
+// that are kept and of those to come. F is called while other goroutines wait for new
+// keys, and must not call the registry. What it says is asked for the empty key too,
+// and for the keys kept, before anything is changed: a policy that does not validate then
+// changes nothing. For a key to come it leaves what is said for the empty key.
+func (r *Registry) UpdateEach(f func(key string) Policy) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.template.Update(p); err != nil {
-		return errors.Unwrap(err)
+	byKey := *r.byKey.Load()
+	policies := make(map[string]Policy, len(byKey))
+	rest := f("")
+	if err := rest.Validate(); err != nil {
+		return err
 	}
-	for _, e := range *r.byKey.Load() {
-		if err := e.d.Update(p); err != nil {
-			return err // cannot be: it was valid for the template
+	for key := range byKey {
+		p := f(key)
+		if err := p.Validate(); err != nil {
+			return &policyError{key, err}
+		}
+		policies[key] = p
+	}
+	if err := r.template.Update(rest); err != nil {
+		return err
+	}
+	r.each = f
+	for key, e := range byKey {
+		if err := e.d.Update(policies[key]); err != nil {
+			return err // cannot be: it was valid
 		}
 	}
 	return nil

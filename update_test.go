@@ -226,6 +226,44 @@ func TestUpdateOfARegistry(t *testing.T) {
 	})
 }
 
+func TestUpdateOfEachInARegistry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		attempts := map[string]int{"": 3, "a": 4, "b": 5, "bad": -1}
+		of := func(key string) lull.Policy {
+			n, known := attempts[key]
+			if !known {
+				n = attempts[""]
+			}
+			return lull.Policy{Attempts: n, Budget: plenty}
+		}
+		a := r.Get("a")
+		if err := r.UpdateEach(of); err != nil {
+			t.Fatal(err)
+		}
+		for d, want := range map[*lull.Dependency]int{a: 4, r.Get("b"): 5, r.Get("c"): 3, r.Get("bad"): 3} {
+			if n := tries(d); n != want {
+				t.Errorf("%s makes %d attempts, want %d", d.Name(), n, want)
+			}
+		}
+		attempts["a"] = 7
+		if err := r.UpdateEach(of); err == nil || tries(a) != 4 { // bad is there now
+			t.Errorf("%v, and a makes %d attempts", err, tries(a))
+		}
+		attempts["bad"], attempts[""] = 1, -1
+		if err := r.UpdateEach(of); err == nil || tries(a) != 4 {
+			t.Errorf("%v, and a makes %d attempts", err, tries(a))
+		}
+		attempts[""] = 6
+		if err := r.UpdateEach(of); err != nil || tries(a) != 7 || tries(r.Get("d")) != 6 {
+			t.Errorf("%v, and a makes %d attempts", err, tries(a))
+		}
+	})
+}
+
 // A hundred thousand calls of all kinds while the policy changes all the time: each
 // ends as its operation does.
 func TestUpdateUnderLoad(t *testing.T) {
