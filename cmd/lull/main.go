@@ -9,6 +9,10 @@
 //
 // in virtual time, at any size.
 //
+//	lull lint
+//
+// says what is wrong with a policy before an outage does, and
+//
 //	lull queue
 //
 // looks after the dead letters of a real broker.
@@ -39,6 +43,7 @@ const (
 type commands struct {
 	Demo     demoFlags     `cmd:"" help:"Watch a retry storm happen, and not happen, on real sockets."`
 	Simulate simulateFlags `cmd:"" help:"Fly retry policies through an outage in virtual time, side by side."`
+	Lint     lintFlags     `cmd:"" help:"Check policies and call graphs."`
 	Queue    queueCommands `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
 	Version  versionFlags  `cmd:"" help:"Print the version."`
 	Help     helpFlags     `cmd:"" help:"Show this, or the help of a command."`

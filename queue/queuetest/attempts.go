@@ -113,9 +113,9 @@ func attemptReconnect(b *bench) {
 	first := b.one()
 	b.settle(b.Connection, first, queue.Settlement{Outcome: queue.Retry, After: b.after(300 * time.Millisecond)})
 	b.reconnect() // while it waits
-	d := b.attempt("over connections, after Retry", first, 2)
+	b.attempt("over connections, after Retry", first, 2)
 	b.reconnect() // while it is out
-	d = b.attempt("over connections, out with one that ended", first, 3)
+	d := b.attempt("over connections, out with one that ended", first, 3)
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
 	b.reconnect() // while it is ready
 	d = b.attempt("over connections, ready", first, 4)
@@ -125,7 +125,7 @@ func attemptReconnect(b *bench) {
 func (b *bench) restart() {
 	b.Helper()
 	if b.target.Restart == nil {
-		b.Skip("what this broker has is gone when it is restarted, or it cannot be here")
+		b.Skip("not for this broker: what this broker has is gone when it is restarted, or it cannot be here")
 	}
 	b.Close()
 	b.target.Restart(b.TB)

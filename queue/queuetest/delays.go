@@ -70,7 +70,7 @@ func (b *bench) arrive(due []time.Time) time.Duration {
 // The longest delay is taken, and the message does not come at once.
 func longestDelay(b *bench) {
 	if b.can.MaxDelay == 0 {
-		b.Skip("there are no delays")
+		b.Skip("not for this broker: there are no delays")
 	}
 	b.send("hello")
 	d := b.one()

@@ -16,7 +16,7 @@ var extendChecks = []check{
 func (b *bench) extends() {
 	b.Helper()
 	if !b.can.Extends {
-		b.Skip("leases cannot be extended, or there are none")
+		b.Skip("not for this broker: leases cannot be extended, or there are none")
 	}
 }
 

@@ -33,7 +33,7 @@ func NothingLost(t *testing.T, target Target) {
 		t.Fatal("TestMain does not call queuetest.Main")
 	}
 	if target.Virtual {
-		t.Skip("needs a broker that other processes can reach")
+		t.Skip("not for this broker: needs a broker that other processes can reach")
 	}
 	for _, order := range target.Orders {
 		t.Run(order.String(), func(t *testing.T) { nothingLost(t, target, order) })

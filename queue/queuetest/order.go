@@ -21,7 +21,7 @@ var orderChecks = []check{
 func (b *bench) ordered() {
 	b.Helper()
 	if b.can.Order == queue.Unordered {
-		b.Skip("no order is kept")
+		b.Skip("not for this broker: no order is kept")
 	}
 }
 
@@ -60,7 +60,7 @@ func orderOne(b *bench) {
 func orderWaits(b *bench) {
 	b.ordered()
 	if b.can.MaxDelay == 0 {
-		b.Skip("there are no delays")
+		b.Skip("not for this broker: there are no delays")
 	}
 	for _, o := range []queue.Outcome{queue.Retry, queue.Defer} {
 		b.sendIn("a", "a1", "a2")

@@ -125,14 +125,14 @@ func Run(t *testing.T, target Target) {
 // in runs c as a test.
 func (c check) in(t *testing.T, target Target, order queue.Order) {
 	if why, skip := target.Skip[c.name]; skip {
-		t.Skip(why)
+		t.Skip("not for this broker: " + why)
 	}
 	if !target.Virtual {
 		c.run(newBench(t, target, order))
 		return
 	}
 	if c.process || c.alone {
-		t.Skip("needs a broker that other processes can reach")
+		t.Skip("not for this broker: needs a broker that other processes can reach")
 	}
 	synctest.Test(t, func(t *testing.T) { c.run(newBench(t, target, order)) })
 }

@@ -120,7 +120,6 @@ type end struct {
 	queue.Broker
 	m    *queue.Memory
 	held *held
-	mine map[string]any // receipts
 }
 
 // Remote is what the server does for one connection.

@@ -49,7 +49,7 @@ func sendConcurrently(b *bench) {
 // broker says so.
 func sendSame(b *bench) {
 	if !b.can.Deduplicates {
-		b.Skip("this broker does not deduplicate")
+		b.Skip("not for this broker: this broker does not deduplicate")
 	}
 	for range 3 {
 		b.sendOne(queue.Outgoing{ID: "the-same", Group: "g", Body: []byte("hello")})

@@ -199,7 +199,7 @@ func settleConcurrently(b *bench) {
 func pause(b *bench) {
 	p, ok := b.Broker.(queue.Pauser)
 	if !ok {
-		b.Skip("not a Pauser")
+		b.Skip("not for this broker: not a Pauser")
 	}
 	b.send("1", "2", "3")
 	left := 3

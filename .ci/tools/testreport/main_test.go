@@ -38,6 +38,12 @@ func TestRead(t *testing.T) {
 {"Action":"pass","Package":"p"}`,
 			"", "skipped p TestA: a_test.go:9: allocations differ under the race detector\n0 tests ran, 0 failed, 1 skipped\n", true,
 		},
+		"skips what is not for it": {
+			start + `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:9: not for this broker: no order is kept\n"}
+{"Action":"skip","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}`,
+			"", "skipped p TestA: a_test.go:9: not for this broker: no order is kept\n0 tests ran, 0 failed, 1 skipped\n", true,
+		},
 		"does not build": {
 			`{"ImportPath":"p [p.test]","Action":"build-output","Output":"./a.go:1:1: oops\n"}
 {"ImportPath":"p [p.test]","Action":"build-fail"}

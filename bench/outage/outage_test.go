@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Every message of every consumer is accounted for, and lull loses none.
+func TestOutage(t *testing.T) {
+	s := setting{rate: 30, before: time.Second, outage: 2 * time.Second, after: time.Second, workers: 4, patience: time.Minute}
+	var out bytes.Buffer
+	results, err := compare(context.Background(), s, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := report(&out, s, results); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + out.String())
+	for _, r := range results {
+		if r.messages != 120 || r.left > 0 || r.dead > r.messages || r.attempts < r.messages-r.dead || r.during > r.attempts {
+			t.Errorf("%s: %+v", r.name, r)
+		}
+		if r.during == 0 {
+			t.Errorf("%s made no attempt in the outage: this test tells nothing", r.name)
+		}
+		if r.name == "lull" && r.dead != 0 {
+			t.Errorf("lull: %d dead letters", r.dead)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	for _, s := range []setting{{}, {rate: 1e9, before: 1, outage: 1, after: 1, patience: 1, workers: 1}, {rate: 1, before: 1, outage: 1, after: 1, patience: 1, workers: -1}} {
+		if _, err := compare(context.Background(), s, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "want") {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}

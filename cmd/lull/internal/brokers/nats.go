@@ -1,0 +1,77 @@
+package brokers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/lullgo/lull/integrations/nats"
+	"github.com/lullgo/lull/queue"
+)
+
+func init() { kinds["nats"], kinds["tls"] = openNATS, openNATS }
+
+// stream is NATS JetStream. Its queues of dead letters are streams, and what is sent is
+// sent to a subject.
+type stream struct {
+	conn *nats.Conn
+	js   jetstream.JetStream
+}
+
+// openNATS connects. ?creds=FILE names a file of credentials.
+func openNATS(_ context.Context, u *url.URL) (Broker, error) {
+	options := []nats.Option{nats.Name("lull queue"), nats.ReconnectBufSize(-1), nats.Timeout(10 * time.Second)}
+	server := *u
+	if file := u.Query().Get("creds"); file != "" {
+		options = append(options, nats.UserCredentials(file))
+	}
+	server.RawQuery = ""
+	conn, err := nats.Connect(server.String(), options...)
+	if errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) {
+		return nil, as(ErrUnreachable, err)
+	}
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return &stream{conn, js}, nil
+}
+
+func (s *stream) Letters(ctx context.Context, name string) (queue.DeadLetters, error) {
+	letters, err := lullnats.LettersIn(ctx, s.js, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		err = as(ErrNoQueue, err)
+	}
+	return letters, err
+}
+
+var subject = regexp.MustCompile(`^[^\s.*>]+(\.[^\s.*>]+)*$`)
+
+func (s *stream) Sender(ctx context.Context, name string) (queue.Sender, error) {
+	if !subject.MatchString(name) {
+		return nil, fmt.Errorf("%w: want a subject without wildcards", ErrNoQueue)
+	}
+	in, err := s.js.StreamNameBySubject(ctx, name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, fmt.Errorf("%w: no stream has this subject", ErrNoQueue)
+	case err != nil:
+		return nil, err
+	}
+	return lullnats.NewSender(s.js, in, name)
+}
+
+func (s *stream) Close() error {
+	s.conn.Close()
+	return nil
+}

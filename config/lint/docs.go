@@ -1,0 +1,62 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+)
+
+const docsHead = `# What lull lint checks
+
+` + "`lull lint FILE...`" + ` reads policy files, which may have a call graph (services, whom they call, within
+what time they must answer), and reports what cannot work or does harm, with the sum that led to it and what to
+write instead. Files that are checked together are read as one. This page is made of the rules themselves, and so is
+` + "`lull lint --explain RULE`" + `. For each rule there is a file in [examples/policies/bad](../examples/policies/bad),
+and beside it what is printed for it.
+
+| severity | means |
+|---|---|
+| error | It cannot do what it says, or does harm. |
+| warning | It works until the day that it is for. |
+| note | Worth knowing; there may be nothing to change. |
+
+The exit code is 0 if nothing was found at or above the threshold (` + "`--threshold`" + `, warning by default), 1 if something
+was, and 2 if the command line or a file is wrong. ` + "`--format json`, `sarif` and `github`" + ` are for machines.
+
+A rule can be switched off where it does not matter, with the reason: at the end of a line, in a line of its own
+before the one that is meant, or for a whole file.
+
+` + "```yaml" + `
+# lint:file-ignore breaker-cannot-trip tried out since November, see the dashboard
+dependencies:
+  partner:
+    # lint:ignore budget-too-large the partner asks for it
+    budget: {ratio: 40%}
+    breaker: {metrics_only: true} # lint:ignore breaker-cannot-trip for this line alone
+` + "```" + `
+
+On the command line it is ` + "`--off 'budget-too-large=the partner asks for it'`" + `. What is ignored is listed at the end of
+the text, is in the JSON, and is a suppressed result in SARIF.
+
+In GitHub Actions, as annotations beside the lines of a change, or as code scanning alerts:
+
+` + "```yaml" + `
+- run: lull lint --format github policies/*.yaml
+- run: lull lint --format sarif --threshold never policies/*.yaml > lint.sarif
+- uses: github/codeql-action/upload-sarif@v3
+  with: {sarif_file: lint.sarif}
+` + "```" + `
+
+`
+
+// Markdown is the documentation of all rules: docs/lint.md.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString(docsHead + "| rule | severity | finds |\n|---|---|---|\n")
+	for _, r := range catalogue {
+		fmt.Fprintf(&b, "| [%s](#%[1]s) | %s | %s |\n", r.ID, r.Severity, r.Title)
+	}
+	for _, r := range catalogue {
+		b.WriteString("\n" + r.Markdown())
+	}
+	return b.String()
+}

@@ -1,0 +1,53 @@
+package lint
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/lint.md from the rules")
+
+// docs/lint.md is made of the rules.
+func TestDocs(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "lint.md")
+	got := Markdown()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ReplaceAll(string(want), "\r\n", "\n") != got {
+		t.Error("docs/lint.md is not what the rules say: go test ./config/lint -run TestDocs -update rewrites it")
+	}
+}
+
+// What is said of each rule fits into a terminal, and says all there is.
+func TestExplain(t *testing.T) {
+	for _, r := range Rules() {
+		text := r.Explain()
+		for line := range strings.Lines(text) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 && !strings.HasPrefix(line, "    ") {
+				t.Errorf("%s: %d characters: %s", r.ID, n, line)
+			}
+		}
+		for _, want := range append([]string{r.ID + " (" + r.Severity.String() + ")", "\nBad:\n", "\nGood:\n", "\nSources:\n", r.Title}, sourcesOf(r)...) {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is missing", r.ID, want)
+			}
+		}
+	}
+}
+
+func sourcesOf(r Rule) (all []string) {
+	for _, s := range r.Sources {
+		all = append(all, s.Title, s.URL)
+	}
+	return all
+}

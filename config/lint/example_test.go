@@ -1,0 +1,66 @@
+package lint_test
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/lint"
+)
+
+func ExampleCheck() {
+	report, err := lint.Check([]lint.File{{Name: "retry.yaml", Data: []byte(`
+dependencies:
+  payments: {attempts: 3, attempt_timeout: 1s, deadline: 3500ms}
+services:
+  shop: {slo: 2s, calls: [payments]}
+`)}}, lint.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range report.Findings {
+		fmt.Printf("%s:%d: %s: %s\n", f.File, f.Line, f.Severity, f.Message)
+	}
+	fmt.Println(report.Summary())
+	// Output:
+	// retry.yaml:5: error: shop must answer within 2s, and its call to payments may take 3.5s
+	// 1 finding in 1 file: 1 error
+}
+
+func ExampleReport_Text() {
+	report, err := lint.Check([]lint.File{{Name: "retry.yaml", Data: []byte(`dependencies:
+  stock:
+    budget: {ratio: 50%}
+`)}}, lint.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report.Text(os.Stdout)
+	// Output:
+	// retry.yaml:3:21: warning: the budget for stock lets retries add 50% to the calls, more than 20% [budget-too-large]
+	//     3 |     budget: {ratio: 50%}
+	//       |                     ^~~
+	//         calls that earn                      1000  1000
+	//         the retries that they pay for, 50%  + 500  1500
+	//         with the most that is sound, 20%           1200
+	//       fix: write budget.ratio: 10% in dependencies.stock; 20% at the most
+	//       source: Site Reliability Engineering, ch. 21, Handling Overload, https://sre.google/sre-book/handling-overload/
+	//
+	// 1 finding in 1 file: 1 warning
+}
+
+func ExamplePolicies() {
+	for _, f := range lint.Policies(config.NamedPolicy{Name: "stock", Policy: lull.Policy{Attempts: 6, AttemptTimeout: lull.NoTimeout}}) {
+		fmt.Println(f.Rule+":", f.Message)
+	}
+	// Output: attempt-timeout-missing: one attempt at stock that hangs takes all of the deadline of 30s: the other 5 never begin
+}
+
+func ExampleFindRule() {
+	_, err := lint.FindRule("retry-in-layers")
+	fmt.Println(err.Error()[:72])
+	// Output: no rule is called "retry-in-layers": did you mean retries-in-layers? the
+}

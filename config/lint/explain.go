@@ -1,0 +1,83 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// paragraph is text whose lines are joined.
+func paragraph(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// paragraphs of a rule's Why, which empty lines part.
+func paragraphs(why string) []string {
+	var out []string
+	for p := range strings.SplitSeq(why, "\n\n") {
+		out = append(out, paragraph(p))
+	}
+	return out
+}
+
+// Explain is all there is to say about the rule, for people.
+func (r Rule) Explain() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)\n%s.\n", r.ID, r.Severity, r.Title)
+	for _, p := range paragraphs(r.Why) {
+		b.WriteString("\n" + wrap(p, 80) + "\n")
+	}
+	b.WriteString("\nSources:\n")
+	for _, s := range r.Sources {
+		b.WriteString("  " + s.Title + "\n")
+		if s.URL != "" {
+			b.WriteString("    " + s.URL + "\n")
+		}
+	}
+	fmt.Fprintf(&b, "\nBad:\n%s\nGood:\n%s", indented(r.Bad), indented(r.Good))
+	return b.String()
+}
+
+// Markdown is the rule's section in the documentation.
+func (r Rule) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s\n\n%s. Severity: %s.\n", r.ID, r.Title, r.Severity)
+	for _, p := range paragraphs(r.Why) {
+		b.WriteString("\n" + p + "\n")
+	}
+	fmt.Fprintf(&b, "\nBad:\n\n```yaml\n%s```\n\nGood:\n\n```yaml\n%s```\n\nSources:\n\n", r.Bad, r.Good)
+	for _, s := range r.Sources {
+		if s.URL == "" {
+			b.WriteString("- " + s.Title + "\n")
+			continue
+		}
+		fmt.Fprintf(&b, "- [%s](%s)\n", s.Title, s.URL)
+	}
+	return b.String()
+}
+
+func indented(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}
+
+// wrap breaks a paragraph into lines of at most the given width.
+func wrap(s string, width int) string {
+	var b strings.Builder
+	n := 0
+	for _, word := range strings.Fields(s) {
+		switch {
+		case n == 0:
+		case n+1+utf8.RuneCountInString(word) > width:
+			b.WriteByte('\n')
+			n = 0
+		default:
+			b.WriteByte(' ')
+			n++
+		}
+		b.WriteString(word)
+		n += utf8.RuneCountInString(word)
+	}
+	return b.String()
+}

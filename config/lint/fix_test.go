@@ -1,0 +1,100 @@
+package lint
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/config"
+)
+
+// Whoever writes what a fix says is rid of the finding, and has a file that can be read.
+func TestFixesFix(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 2))
+	fixed := map[string]int{}
+	for range 800 {
+		f := randomFile(r)
+		for _, found := range findings(f) {
+			if len(found.Fix.Changes) == 0 {
+				if found.Fix.Text == "" {
+					t.Fatalf("seed %d: no fix: %+v", seed, found)
+				}
+				continue
+			}
+			better := &config.PolicyFile{Dependencies: slices.Clone(f.Dependencies), Services: slices.Clone(f.Services)}
+			for _, c := range found.Fix.Changes {
+				if !strings.Contains(found.Fix.Text, c.Path[strings.LastIndex(c.Path, ".")+1:]+": "+c.Value) {
+					t.Fatalf("seed %d: the fix does not speak of %v: %s", seed, c, found.Fix.Text)
+				}
+				if err := apply(better, c); err != nil {
+					t.Fatalf("seed %d: %s: %v: %v", seed, found.Message, c, err)
+				}
+			}
+			for _, d := range better.Dependencies {
+				if err := d.Validate(); err != nil {
+					t.Fatalf("seed %d: %s\n%s\nleads to %v", seed, found.Message, found.Fix.Text, err)
+				}
+			}
+			for _, again := range findings(better) {
+				if again.Rule == found.Rule && again.Path == found.Path {
+					t.Fatalf("seed %d: %s\n%s\nleads to\n%s", seed, found.Message, found.Fix.Text, again.Message)
+				}
+			}
+			fixed[found.Rule]++
+		}
+	}
+	for _, rule := range Rules() {
+		switch rule.ID {
+		case ruleMistake, ruleDirective, ruleUnknown, "call-cycle":
+			continue
+		}
+		if fixed[rule.ID] == 0 {
+			t.Errorf("no finding of %s was fixed", rule.ID)
+		}
+	}
+}
+
+// apply makes a change in a file that was made in code, whose names have one letter.
+func apply(f *config.PolicyFile, c Change) error {
+	part := strings.SplitN(c.Path, ".", 3)
+	if len(part) != 3 {
+		return fmt.Errorf("%q is no field", c.Path)
+	}
+	duration := func(to *time.Duration) (err error) {
+		*to, err = time.ParseDuration(c.Value)
+		return err
+	}
+	for i := range f.Dependencies {
+		d := &f.Dependencies[i]
+		if part[0] != "dependencies" || d.Name != part[1] {
+			continue
+		}
+		if operation, ok := strings.CutPrefix(part[2], "operations."); ok {
+			name, _ := strings.CutSuffix(operation, ".keyed")
+			d.Operations = slices.Clone(d.Operations)
+			for j := range d.Operations {
+				if d.Operations[j].Name == name {
+					d.Operations[j].Keyed = true
+					return nil
+				}
+			}
+			return fmt.Errorf("no operation")
+		}
+		return config.SetPolicy(&d.Policy, part[2]+"="+c.Value)
+	}
+	for i := range f.Services {
+		if s := &f.Services[i]; part[0] == "services" && s.Name == part[1] {
+			switch part[2] {
+			case "visibility":
+				return duration(&s.Visibility)
+			case "slo":
+				return duration(&s.SLO)
+			}
+		}
+	}
+	return fmt.Errorf("no such thing")
+}

@@ -1,0 +1,250 @@
+package lint
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// report has findings of all severities, of which some are ignored.
+func someReport(t *testing.T) Report {
+	t.Helper()
+	r, err := Check([]File{
+		{"dir/a b,c.yaml", []byte("dependencies:\n  a: {budget: {unlimited: true}}\n  b: {backoff: {jitter: none}} # lint:ignore jitter-missing 100% sure\n  c: {breaker: {metrics_only: true}}\n  d: {backoff: {kind: constant}}\n")},
+		{"broken.yaml", []byte("dependencies:\n  a: {atempts: 3}\n")},
+		{`sub\win.yaml`, []byte("services: {a: {calls: [x]}}\n")},
+	}, Options{Off: map[string]string{"backoff-missing": "known"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The objects of SARIF 2.1.0 that a report may have, with all of their properties that we
+// use and (with *) those that must be there, from
+// https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json,
+// in which no object has others.
+var sarifObjects = map[string]map[string]string{
+	"log":           {"$schema": "string", "version*": "string", "runs*": "[]run"},
+	"run":           {"tool*": "tool", "invocations": "[]invocation", "columnKind": "string", "results": "[]result"},
+	"tool":          {"driver*": "component"},
+	"component":     {"name*": "string", "version": "string", "informationUri": "string", "rules": "[]rule"},
+	"rule":          {"id*": "string", "shortDescription": "multi", "fullDescription": "multi", "help": "multi", "helpUri": "string", "defaultConfiguration": "configuration"},
+	"multi":         {"text*": "string", "markdown": "string"},
+	"configuration": {"level": "string", "enabled": "bool", "rank": "number"},
+	"invocation":    {"executionSuccessful*": "bool"},
+	"result":        {"ruleId": "string", "ruleIndex": "number", "level": "string", "message*": "message", "locations": "[]location", "partialFingerprints": "strings", "suppressions": "[]suppression"},
+	"message":       {"text*": "string", "markdown": "string"}, // text or id
+	"location":      {"physicalLocation": "physical"},
+	"physical":      {"artifactLocation*": "artifact", "region": "region"}, // or address
+	"artifact":      {"uri": "string"},
+	"region":        {"startLine": "number", "startColumn": "number"},
+	"suppression":   {"kind*": "string", "justification": "string"},
+}
+
+func validSARIF(t *testing.T, path, kind string, v any) {
+	t.Helper()
+	if element, ok := strings.CutPrefix(kind, "[]"); ok {
+		list, ok := v.([]any)
+		if !ok {
+			t.Errorf("%s is %T, want a list", path, v)
+		}
+		for _, e := range list {
+			validSARIF(t, path+"[]", element, e)
+		}
+		return
+	}
+	ok := true
+	switch kind {
+	case "string":
+		_, ok = v.(string)
+	case "number":
+		var n float64
+		n, ok = v.(float64)
+		ok = ok && n == math.Trunc(n)
+	case "bool":
+		_, ok = v.(bool)
+	case "strings":
+		m, isMap := v.(map[string]any)
+		ok = isMap
+		for k, e := range m {
+			validSARIF(t, path+"."+k, "string", e)
+		}
+	default:
+		m, isMap := v.(map[string]any)
+		if !isMap {
+			t.Errorf("%s is %T, want an object", path, v)
+			return
+		}
+		seen := map[string]bool{}
+		for name, of := range sarifObjects[kind] {
+			plain, required := strings.CutSuffix(name, "*")
+			seen[plain] = true
+			e, there := m[plain]
+			if !there {
+				if required {
+					t.Errorf("%s.%s is missing", path, plain)
+				}
+				continue
+			}
+			validSARIF(t, path+"."+plain, of, e)
+		}
+		for name := range m {
+			if !seen[name] {
+				t.Errorf("%s.%s is no property", path, name)
+			}
+		}
+	}
+	if !ok {
+		t.Errorf("%s is %v, want a %s", path, v, kind)
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	r := someReport(t)
+	var b strings.Builder
+	if err := r.SARIF(&b, "v1.2.3"); err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := json.Unmarshal([]byte(b.String()), &v); err != nil {
+		t.Fatal(err)
+	}
+	validSARIF(t, "", "log", v)
+
+	var log sarifLog
+	if err := json.Unmarshal([]byte(b.String()), &log); err != nil {
+		t.Fatal(err)
+	}
+	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Invocations[0].ExecutionSuccessful {
+		t.Errorf("%s, %d runs", log.Version, len(log.Runs))
+	}
+	run := log.Runs[0]
+	if len(run.Results) != len(r.Findings) || len(run.Tool.Driver.Rules) != len(Rules()) || run.Tool.Driver.Version != "v1.2.3" {
+		t.Errorf("%d results, %d rules", len(run.Results), len(run.Tool.Driver.Rules))
+	}
+	var suppressed []string
+	uris := map[string]bool{}
+	for i, res := range run.Results {
+		if run.Tool.Driver.Rules[res.RuleIndex].ID != res.RuleID {
+			t.Errorf("%s has index %d", res.RuleID, res.RuleIndex)
+		}
+		at := res.Locations[0].PhysicalLocation
+		if at.Region.StartLine != r.Findings[i].Line || at.Region.StartColumn != r.Findings[i].Column || at.Region.StartLine < 1 {
+			t.Errorf("%+v", at)
+		}
+		uris[at.ArtifactLocation.URI] = true
+		for _, s := range res.Suppressions {
+			suppressed = append(suppressed, s.Kind+" "+s.Justification)
+		}
+	}
+	if !uris["dir/a%20b,c.yaml"] || !uris["sub/win.yaml"] {
+		t.Errorf("%v", uris)
+	}
+	if !slices.Equal(suppressed, []string{"inSource 100% sure", "external known"}) {
+		t.Errorf("%v", suppressed)
+	}
+}
+
+func TestFileURI(t *testing.T) {
+	for file, want := range map[string]string{
+		"a.yaml": "a.yaml", "./a.yaml": "a.yaml", "a/b.yaml": "a/b.yaml", `a\b.yaml`: "a/b.yaml", "/tmp/a b.yaml": "file:///tmp/a%20b.yaml",
+		`C:\x\y.yaml`: "file:///C:/x/y.yaml", "ü%.yaml": "%C3%BC%25.yaml", "a:b.yaml": "./a:b.yaml", "-": "-",
+	} {
+		if got := fileURI(file); got != want {
+			t.Errorf("%s: %s, want %s", file, got, want)
+		}
+	}
+}
+
+// One command a line, with what means something in it escaped.
+func TestGitHub(t *testing.T) {
+	r := someReport(t)
+	var b strings.Builder
+	if err := r.GitHub(&b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) != r.Count(Note) {
+		t.Fatalf("%d lines for %d findings:\n%s", len(lines), r.Count(Note), b.String())
+	}
+	if want := "::error file=dir/a b%2Cc.yaml,line=2,col=27,title=budget-missing::the retries of calls to a have no budget: when it is down it gets 3 attempts for each call%0A"; !strings.HasPrefix(lines[0], want) {
+		t.Errorf("%s\nwant %s", lines[0], want)
+	}
+	if !strings.Contains(lines[0], "10%25 of") || !strings.Contains(lines[0], "%0AFix: write budget.unlimited: false") {
+		t.Errorf("%s", lines[0])
+	}
+	if !strings.HasPrefix(lines[1], "::notice file=dir/a b%2Cc.yaml,line=4,") || !strings.HasPrefix(lines[2], "::error file=broken.yaml,line=2,col=7,title=file-mistake::") {
+		t.Errorf("%s", strings.Join(lines[1:], "\n"))
+	}
+}
+
+func TestJSON(t *testing.T) {
+	r := someReport(t)
+	var b strings.Builder
+	if err := r.JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal([]byte(b.String()), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Errors != 2 || d.Warnings != 0 || d.Notes != 2 || d.Ignored != 2 || len(d.Findings) != 6 || len(d.Files) != 3 || !slices.Equal(d.Unreadable, []string{"broken.yaml"}) {
+		t.Errorf("%+v", d)
+	}
+	if a := d.Rules["budget-missing"]; a.Severity != Error || len(a.Sources) == 0 || a.Why == "" {
+		t.Errorf("%+v", a)
+	}
+	b.Reset()
+	if err := check(t, "dependencies:\n  a: {}\n").JSON(&b); err != nil || !strings.Contains(b.String(), `"findings": []`) || !strings.Contains(b.String(), `"unreadable": []`) {
+		t.Errorf("%s, %v", b.String(), err)
+	}
+}
+
+func TestText(t *testing.T) {
+	var b strings.Builder
+	if err := someReport(t).Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"dir/a b,c.yaml:2:27: error: the retries of calls to a have no budget: when it is down it gets 3 attempts for each call [budget-missing]\n" +
+			"    2 |   a: {budget: {unlimited: true}}\n" +
+			"      |                           ^~~~\n",
+		"\n4 findings in 3 files: 2 errors, 2 notes; 2 ignored\n",
+		"\nignored: dir/a b,c.yaml:3: jitter-missing: 100% sure\n",
+		"\nignored: dir/a b,c.yaml:5: backoff-missing: known\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s\nis missing in\n%s", want, &b)
+		}
+	}
+}
+
+// The caret stands below the column, however long the line is.
+func TestCaret(t *testing.T) {
+	long := "dependencies: {" + strings.Repeat("p: {attempts: 1}, ", 20) + "späť: {backoff: {jitter: none}}, " + strings.Repeat("q: {attempts: 1}, ", 20) + "r: {}}"
+	column := len([]rune(long[:strings.Index(long, "none")])) + 1
+	line, at := window(long, column)
+	if got := string([]rune(line)[at-1 : at+3]); got != "none" || len([]rune(line)) > lineShown+2 {
+		t.Errorf("%q at %d: %q", line, at, got)
+	}
+	if got := caret(line, at); !strings.HasSuffix(got, " ^~~~") || len(got) != at+3 {
+		t.Errorf("%q", got)
+	}
+	for _, c := range []int{0, 1, 99, 100000} {
+		line, at := window(long, c)
+		caret(line, at)
+	}
+}
+
+// What a terminal would obey is not printed.
+func TestNothingMovesTheCursor(t *testing.T) {
+	var b strings.Builder
+	r := check(t, "dependencies:\n  \"a\u202eb\": {backoff: {jitter: none}} # lint:ignore jitter-missing \u202e\n")
+	r.Text(&b)
+	if strings.ContainsRune(b.String(), '\u202e') {
+		t.Errorf("%q", b.String())
+	}
+}

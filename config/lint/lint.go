@@ -1,0 +1,225 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/config"
+)
+
+// A File is one policy file to check.
+type File struct {
+	// Name is what it is called in findings: its path.
+	Name string
+	// Data is what stands in it.
+	Data []byte
+}
+
+// Options say what is not to be reported.
+type Options struct {
+	// Off are rules that are switched off, each with the reason.
+	Off map[string]string
+}
+
+// A Report is what there is to say about some files.
+type Report struct {
+	// Files are the names of those that were checked, in the order in which they came.
+	Files []string
+	// Findings are in the order of the files, and of the lines in each; those included
+	// that are ignored.
+	Findings []Finding
+	// Unreadable are the files that have mistakes, of which nothing else was checked.
+	Unreadable []string
+
+	lines map[string][]string // of the files, for Text
+}
+
+// Check checks files by all rules, as one: what a service in one of them calls may have
+// its policy in another. The error says what is wrong with the options; whatever is wrong
+// with a file is a finding.
+func Check(files []File, o Options) (Report, error) {
+	for id, reason := range o.Off {
+		if err := mayIgnore(id, reason); err != nil {
+			return Report{}, err
+		}
+	}
+	r := Report{lines: map[string][]string{}}
+	p := &pass{}
+	for _, f := range files {
+		if _, twice := r.lines[f.Name]; twice {
+			continue
+		}
+		r.Files = append(r.Files, f.Name)
+		r.lines[f.Name] = split(f.Data)
+		policy, err := config.ParsePolicyFile(f.Name, f.Data)
+		if err != nil {
+			r.Unreadable = append(r.Unreadable, f.Name)
+			for _, m := range mistakes(f.Name, err) {
+				if last := len(r.lines[f.Name]); m.Line > last { // what is missing at the end
+					m.Line, m.Column = last, utf8.RuneCountInString(r.lines[f.Name][last-1])+1
+				}
+				r.Findings = append(r.Findings, m)
+			}
+			continue
+		}
+		p.units = append(p.units, &unit{f.Name, policy})
+	}
+	p.run()
+	r.Findings = append(r.Findings, merged(p.findings)...)
+	for _, u := range p.units {
+		r.Findings = directives(u.name, r.lines[u.name], r.Findings)
+	}
+	for i, f := range r.Findings {
+		if reason, off := o.Off[f.Rule]; off && f.Ignored == nil {
+			r.Findings[i].Ignored = &Ignored{"flag", reason}
+		}
+	}
+	sortFindings(r.Files, r.Findings)
+	return r, nil
+}
+
+// Policies checks policies that are in no file, by the rules about a single policy. The
+// findings have no position.
+func Policies(policies ...config.NamedPolicy) []Finding {
+	f := &config.PolicyFile{}
+	for _, n := range policies {
+		f.Dependencies = append(f.Dependencies, config.Dependency{Name: n.Name, Policy: n.Policy})
+	}
+	p := &pass{units: []*unit{{"", f}}}
+	p.run()
+	sortFindings(nil, p.findings)
+	return p.findings
+}
+
+// mayIgnore says what is wrong with ignoring a rule for a reason.
+func mayIgnore(id, reason string) error {
+	if _, err := FindRule(id); err != nil {
+		return err
+	}
+	switch {
+	case id == ruleMistake:
+		return fmt.Errorf("%s cannot be ignored: the file is not used by anything that reads it", id)
+	case id == ruleDirective:
+		return fmt.Errorf("%s cannot be ignored: correct the comment", id)
+	case strings.TrimSpace(reason) == "":
+		return fmt.Errorf("%s is ignored without a reason", id)
+	}
+	return nil
+}
+
+func (u *unit) position(path string) (line, column int) {
+	at := u.policy.Position(path)
+	return at.Line, at.Column
+}
+
+// mistakes are what keeps a file from being read.
+func mistakes(file string, err error) []Finding {
+	var all config.Mistakes
+	if !errors.As(err, &all) {
+		return []Finding{{Rule: ruleMistake, Severity: Error, File: file, Line: 1, Column: 1, Message: err.Error(), Fix: Fix{Text: "correct the file"}}}
+	}
+	var out []Finding
+	for _, m := range all {
+		f := Finding{
+			Rule: ruleMistake, Severity: Error, File: file, Line: max(m.Line, 1), Column: max(m.Column, 1), Path: m.Path,
+			Message: strings.TrimPrefix(m.Path+" is "+m.Found, " is "),
+		}
+		if base, ok := strings.CutPrefix(m.Allowed, "zero or at least Base ("); ok && strings.HasSuffix(m.Path, "backoff.cap") {
+			base = strings.TrimSuffix(base, ")")
+			f.Rule = ruleCap
+			f.Message = fmt.Sprintf("the cap of the waits is %s, below their base of %s", m.Found, base)
+			f.Sum = []Step{{"backoff.base", base, ""}, {"backoff.cap", m.Found, ""}}
+			f.Fix = Fix{Text: fmt.Sprintf("write a backoff.cap of several times the base, leave it out (then it is %s), or write a backoff.base below %s", pretty(backoff.DefaultCap), m.Found)}
+			out = append(out, f)
+			continue
+		}
+		switch {
+		case m.Suggestion != "" && m.Allowed != "":
+			f.Fix = Fix{Text: fmt.Sprintf("write %s, or else %s", m.Suggestion, m.Allowed)}
+		case m.Suggestion != "":
+			f.Fix = Fix{Text: "write " + m.Suggestion}
+		case m.Allowed != "":
+			f.Fix = Fix{Text: "write " + m.Allowed}
+		default:
+			f.Fix = Fix{Text: "correct the file"}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// run gathers what is in the units, and asks all rules.
+func (p *pass) run() {
+	p.gather()
+	for i := range catalogue {
+		p.rule = &catalogue[i]
+		p.rule.check(p)
+	}
+}
+
+func (p *pass) gather() {
+	byName := map[string][]*dependency{}
+	defaults := map[*unit]*dependency{}
+	for _, u := range p.units {
+		for _, d := range u.policy.Dependencies {
+			dep := &dependency{d, u, "dependencies." + d.Name}
+			p.dependencies = append(p.dependencies, dep)
+			byName[d.Name] = append(byName[d.Name], dep)
+		}
+		if u.policy.Defaults != (config.Defaults{}) {
+			defaults[u] = &dependency{config.Dependency{Name: "others", Policy: u.policy.Defaults.Policy}, u, "defaults"}
+			p.dependencies = append(p.dependencies, defaults[u])
+		}
+	}
+	provides, called := map[string][]*service{}, map[string][]*service{}
+	for _, u := range p.units {
+		for _, s := range u.policy.Services {
+			svc := &service{Service: s, in: u, path: "services." + s.Name}
+			p.services = append(p.services, svc)
+			for _, n := range s.Provides {
+				provides[n] = append(provides[n], svc)
+			}
+			if s.Provides == nil {
+				called[s.Name] = append(called[s.Name], svc)
+			}
+		}
+	}
+	for _, s := range p.services {
+		for i, e := range s.Calls {
+			c := &call{Edge: e, path: s.path + ".calls." + strconv.Itoa(i)}
+			c.to = pick(byName[e.Dependency], func(d *dependency) *unit { return d.in }, s.in)
+			if c.to == nil && len(byName[e.Dependency]) == 0 {
+				c.to = defaults[s.in]
+			}
+			in := func(s *service) *unit { return s.in }
+			if c.answered = pick(provides[e.Dependency], in, s.in); c.answered == nil && len(provides[e.Dependency]) == 0 {
+				c.answered = pick(called[e.Dependency], in, s.in)
+			}
+			s.calls = append(s.calls, c)
+		}
+	}
+}
+
+// pick is the one of the same file, or the only one that there is.
+func pick[T any](all []*T, in func(*T) *unit, here *unit) *T {
+	for _, v := range all {
+		if in(v) == here {
+			return v
+		}
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return nil
+}
+
+// lineBreaks are what YAML takes for the end of a line (version 1.1 takes more than
+// version 1.2, and its readers still do).
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// split are the lines of a file.
+func split(data []byte) []string { return strings.Split(lineBreaks.Replace(string(data)), "\n") }

@@ -1,0 +1,53 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Count is how many findings of at least the given severity are not ignored.
+func (r Report) Count(least Severity) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Ignored == nil && f.Severity >= least {
+			n++
+		}
+	}
+	return n
+}
+
+// Ignored is how many findings are.
+func (r Report) Ignored() int { return len(r.Findings) - r.Count(Note) }
+
+// Summary is the report in a line.
+func (r Report) Summary() string {
+	var b strings.Builder
+	n := r.Count(Note)
+	switch n {
+	case 0:
+		b.WriteString("nothing found")
+	default:
+		b.WriteString(count(n, "finding"))
+	}
+	fmt.Fprintf(&b, " in %s", count(len(r.Files), "file"))
+	if n > 0 {
+		var parts []string
+		for s := Error; ; s-- {
+			k := r.Count(s)
+			if s < Error {
+				k -= r.Count(s + 1)
+			}
+			if k > 0 {
+				parts = append(parts, count(k, s.String()))
+			}
+			if s == Note {
+				break
+			}
+		}
+		b.WriteString(": " + strings.Join(parts, ", "))
+	}
+	if k := r.Ignored(); k > 0 {
+		fmt.Fprintf(&b, "; %d ignored", k)
+	}
+	return b.String()
+}

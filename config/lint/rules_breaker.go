@@ -1,0 +1,157 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"github.com/lullgo/lull/breaker"
+)
+
+func breakerRules() []Rule {
+	return []Rule{{
+		ID:       "breaker-cannot-trip",
+		Severity: Warning,
+		Title:    "The circuit breaker cannot open",
+		Why: `A circuit breaker stops calls to what has nothing but failures to give: callers learn of it
+at once instead of after a timeout, and the dependency is left alone. One whose rules can never
+be met is not there.
+
+The rule finds breakers that are off, that only count (metrics_only: a note), that have every
+rule switched off, whose only rule is about calls slower than any call can be, and whose only
+rules are rates that need more calls in their window than are made (if the file gives the rate).`,
+		Sources: []Source{
+			{"Nygard, Release It!, 2nd edition, Circuit Breaker", "https://pragprog.com/titles/mnee2/release-it-second-edition/"},
+			{"Polly, circuit breaker: MinimumThroughput", "https://www.pollydocs.org/strategies/circuit-breaker.html"},
+			{"resilience4j, CircuitBreaker: minimumNumberOfCalls", "https://resilience4j.readme.io/docs/circuitbreaker"},
+		},
+		Bad: `dependencies:
+  stock: {breaker: {consecutive: -1}}
+`,
+		Good: `dependencies:
+  stock: {breaker: {consecutive: -1, failure_rate: 50%, min_calls: 20}}
+`,
+		check: eachPolicy(breakerCannotTrip),
+	}, {
+		ID:       "breaker-trips-on-one",
+		Severity: Warning,
+		Title:    "One failed call opens the circuit breaker",
+		Why: `One failure says nothing about the next call. A breaker that opens on it turns every blip
+into an outage of its own: all calls are refused until a probe has succeeded, and a fleet of
+such breakers keeps a healthy dependency half empty. A share of failures means something only
+over enough calls; Polly does not take fewer than 2, and has 100 by default, as resilience4j has.
+
+The rule finds consecutive: 1 without a time to last, and rates that one call reaches among
+min_calls: a rate of 5 % of 20 calls is 1 call.`,
+		Sources: []Source{
+			{"Polly, circuit breaker: MinimumThroughput", "https://www.pollydocs.org/strategies/circuit-breaker.html"},
+			{"resilience4j, CircuitBreaker: minimumNumberOfCalls", "https://resilience4j.readme.io/docs/circuitbreaker"},
+		},
+		Bad: `dependencies:
+  stock: {breaker: {failure_rate: 50%, min_calls: 1}}
+`,
+		Good: `dependencies:
+  stock: {breaker: {failure_rate: 50%, min_calls: 20}}
+`,
+		check: eachPolicy(breakerTripsOnOne),
+	}}
+}
+
+func breakerCannotTrip(p *pass, d *dependency) {
+	c := d.Policy.Breaker
+	worst := d.Policy.WorstCase()
+	minCalls := cmp.Or(c.MinCalls, breaker.DefaultMinCalls)
+	window := cmp.Or(c.Window, breaker.DefaultWindow)
+	report := func(s Severity, field, message string, steps []Step, fix Fix) {
+		p.reportAs(s, d.in, d.at(field), message, steps, fix)
+	}
+	switch {
+	case c.Off:
+		report(Warning, "breaker.off", fmt.Sprintf("the circuit breaker of %s is off: calls go on while there is nothing but failures", d.Name), nil,
+			d.write("or leave breaker out: the default opens after 3 failures in a row that last 2s", "breaker.off", "false"))
+		return
+	case c.MetricsOnly:
+		report(Note, "breaker.metrics_only", fmt.Sprintf("the circuit breaker of %s only counts: it refuses no call", d.Name), nil,
+			d.write("when it has been watched for long enough", "breaker.metrics_only", "false"))
+		return
+	case c.Consecutive >= 0:
+		return
+	}
+	var steps []Step
+	possible := false
+	if c.FailureRate > 0 || c.SlowRate > 0 {
+		most := d.Rate * window.Seconds()
+		if enough := d.Rate == 0 || most >= float64(minCalls); !enough {
+			steps = append(steps, Step{"calls in a window: " + number(d.Rate) + " a second for " + pretty(window), number(most), ""},
+				Step{"of which a rate needs (breaker.min_calls)", strconv.Itoa(minCalls), ""})
+		} else if c.FailureRate > 0 {
+			possible = true
+		} else if c.SlowCall < worst {
+			possible = true
+		} else {
+			steps = append(steps, Step{"slow is what takes longer than", pretty(c.SlowCall), ""}, Step{"the longest that a call can take", pretty(worst), ""})
+		}
+	}
+	if possible {
+		return
+	}
+	fix := d.write("then it opens after 3 failures in a row that last 2s", "breaker.consecutive", "0")
+	switch {
+	case len(steps) == 0:
+		steps = []Step{{"failures in a row that open it (breaker.consecutive)", "none", ""}, {"share of failures (breaker.failure_rate)", "none", ""}, {"share of slow calls (breaker.slow_rate)", "none", ""}}
+		report(Warning, "breaker.consecutive", fmt.Sprintf("the circuit breaker of %s can never open: all its rules are off", d.Name), steps, fix)
+	case steps[0].What[0] == 's':
+		report(Warning, "breaker.slow_call", fmt.Sprintf("the circuit breaker of %s can never open: no call takes longer than %s, and slow is more than %s", d.Name, pretty(worst), pretty(c.SlowCall)), steps, fix)
+	default:
+		report(Warning, "breaker.min_calls", fmt.Sprintf("the circuit breaker of %s can never open: a process makes %s calls in its window of %s, and it needs %d",
+			d.Name, steps[0].Value, pretty(window), minCalls), steps, fix)
+	}
+}
+
+func breakerTripsOnOne(p *pass, d *dependency) {
+	c := d.Policy.Breaker
+	if c.Off || c.MetricsOnly {
+		return
+	}
+	if c.Consecutive == 1 && c.ConsecutiveFor < 0 {
+		p.report(d.in, d.at("breaker.consecutive"),
+			fmt.Sprintf("one failed call to %s opens its circuit breaker", d.Name),
+			[]Step{
+				{"failures in a row that open it (breaker.consecutive)", "1", ""},
+				{"and for how long there must be nothing else (breaker.consecutive_for)", "no time", ""},
+			},
+			d.write("then it takes 3 failures in a row that last 2s", "breaker.consecutive", "0", "breaker.consecutive_for", "0"))
+		return
+	}
+	minCalls := cmp.Or(c.MinCalls, breaker.DefaultMinCalls)
+	for _, r := range []struct {
+		field, what string
+		rate        float64
+	}{{"breaker.failure_rate", "failed", c.FailureRate}, {"breaker.slow_rate", "slow", c.SlowRate}} {
+		if !(r.rate > 0) || r.rate*float64(minCalls) > 1+1e-9 {
+			continue
+		}
+		field, fields := r.field, []string{"breaker.min_calls", strconv.Itoa(enoughCalls(r.rate))}
+		if r.rate >= 0.1 {
+			field = "breaker.min_calls"
+		} else {
+			fields = []string{r.field, "50%"}
+			if minCalls < breaker.DefaultMinCalls {
+				fields = append(fields, "breaker.min_calls", strconv.Itoa(breaker.DefaultMinCalls))
+			}
+		}
+		p.report(d.in, d.at(field),
+			fmt.Sprintf("one %s call to %s opens its circuit breaker: it is %s of the %s that are enough to judge by", r.what, d.Name, percent(1/float64(minCalls)), count(minCalls, "call")),
+			[]Step{
+				{"calls that are enough (breaker.min_calls)", strconv.Itoa(minCalls), ""},
+				{r.what + " calls that open it: " + percent(r.rate) + " of them", "× " + number(r.rate), number(r.rate * float64(minCalls))},
+			},
+			d.write("a share means something only over enough calls", fields...))
+		return
+	}
+}
+
+// enoughCalls are so many that rate is ten of them, and no fewer than the default.
+func enoughCalls(rate float64) int {
+	return max(breaker.DefaultMinCalls, int(10/rate+0.5))
+}

@@ -1,0 +1,112 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/lullgo/lull/internal/choice"
+)
+
+// Rules about the files themselves.
+const (
+	ruleCap       = "cap-below-base"
+	ruleMistake   = "file-mistake"
+	ruleUnknown   = "policy-unknown"
+	ruleDirective = "ignore-comment"
+)
+
+func fileRules() []Rule {
+	return []Rule{{
+		ID:       ruleUnknown,
+		Severity: Note,
+		Title:    "Nothing is known of the policy of a call",
+		Why: `A call to a dependency that none of the files has a policy for is left out of all sums: its
+time is missing in that of the service, its attempts in the layers. Files that are checked
+together are read as one: the call graph may be in one, and the policies in others.
+
+The rule finds calls whose dependency no file has, or several have and not that of the call.`,
+		Sources: []Source{{Title: "The format of policy files, package config of lull", URL: "https://pkg.go.dev/github.com/lullgo/lull/config"}},
+		Bad: `services:
+  shop: {slo: 2s, calls: [payments]}
+`,
+		Good: `dependencies:
+  payments: {attempts: 2, attempt_timeout: 250ms, deadline: 650ms}
+services:
+  shop: {slo: 2s, calls: [payments]}
+`,
+		check: policyUnknown,
+	}, {
+		ID:       ruleMistake,
+		Severity: Error,
+		Title:    "The file cannot be read",
+		Why: `A policy file that has a mistake is not used, or a part of it is not: every program that
+reads it refuses it, and so nothing else can be said about it. This covers what a policy's own
+Validate finds, such as an attempt timeout that is longer than the deadline. It cannot be ignored, and the exit code is 2.`,
+		Sources: []Source{{Title: "The format of policy files, package config of lull", URL: "https://pkg.go.dev/github.com/lullgo/lull/config"}},
+		Bad: `dependencies:
+  stock: {atempts: 2, deadline: 3 sec}
+`,
+		Good: `dependencies:
+  stock: {attempts: 2, attempt_timeout: 1s, deadline: 3s}
+`,
+		check: func(*pass) {}, // Check does it, where files are read
+	}, {
+		ID:       ruleDirective,
+		Severity: Warning,
+		Title:    "A comment that ignores a rule does not do so",
+		Why: `A comment "# lint:ignore RULE reason" at the end of a line ignores findings of the rule in
+that line; in a line of its own, those in the next line that is not a comment. "# lint:file-ignore
+RULE reason" ignores those in the whole file. Several rules are joined by commas. A reason is needed: who reads the file on the worst day wants to know why
+a warning was thought not to matter. One that matches nothing any more should go.
+
+The rule finds comments without a reason, with a rule that there is not, and without any
+finding that they would ignore. It cannot be ignored itself.`,
+		Sources: []Source{{"staticcheck, ignoring problems with linter directives", "https://staticcheck.dev/docs/configuration/#ignoring-problems"}},
+		Bad: `dependencies:
+  stock: {attempts: 2} # lint:ignore jitter-missing
+`,
+		Good: `dependencies:
+  # lint:ignore jitter-missing one process calls it, once a day
+  stock: {backoff: {jitter: none}}
+`,
+		check: func(*pass) {}, // Check does it, when the findings are there
+	}}
+}
+
+// mostGuesses is for how many names it is worth while to look for a similar one.
+const mostGuesses = 20
+
+func policyUnknown(p *pass) {
+	var names []string
+	for _, d := range p.dependencies {
+		names = append(names, d.Name)
+	}
+	seen := map[string]bool{}
+	for _, s := range p.services {
+		for _, c := range s.calls {
+			if c.to != nil || seen[s.in.name+"\x00"+c.Dependency] {
+				continue
+			}
+			seen[s.in.name+"\x00"+c.Dependency] = true
+			guess := ""
+			if near := closest(c.Dependency, names); near != "" && len(seen) < mostGuesses {
+				guess = "; did you mean " + near + "?"
+			}
+			p.report(s.in, c.path, fmt.Sprintf("%s calls %s, and no file says with what policy: it is left out of all sums", s.Name, c.Dependency), nil,
+				Fix{Text: fmt.Sprintf("add %s to the dependencies of a file, and check the files together%s", c.Dependency, guess)})
+		}
+	}
+}
+
+// closest is the name that was probably meant.
+func closest(wrong string, names []string) string {
+	best, least := "", len(wrong)/3+1
+	if len(wrong) > 64 || len(names) > 1000 {
+		return ""
+	}
+	for _, n := range names {
+		if d := choice.Distance(wrong, n); d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}

@@ -1,0 +1,165 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
+)
+
+// mostRatio is the largest share of retries that passes without a word.
+const mostRatio = 0.2
+
+func loadRules() []Rule {
+	return []Rule{{
+		ID:       "budget-missing",
+		Severity: Error,
+		Title:    "Nothing bounds the retries of all calls together",
+		Why: `Attempts bound the retries of one call. When the dependency is down, every call uses them
+all, and the load on it is multiplied just when it should be let alone; backoff only moves that
+by some seconds. A retry budget bounds the retries of all calls to a share of those that
+succeed: the load in an outage is then about what it was before.
+
+The rule finds budget: {unlimited: true} where calls are retried.`,
+		Sources: []Source{srcOverload, srcBuilders, srcEnvoyLimit},
+		Bad: `dependencies:
+  stock: {attempts: 3, budget: {unlimited: true}}
+`,
+		Good: `dependencies:
+  stock: {attempts: 3, budget: {ratio: 10%}}
+`,
+		check: eachPolicy(budgetMissing),
+	}, {
+		ID:       "budget-too-large",
+		Severity: Warning,
+		Title:    "The budget allows more than a fifth of retries",
+		Why: `A dependency that runs at 80 % of its capacity can bear a quarter more; at 90 %, a ninth.
+A budget beyond that lets the retries hold it down after the trouble is over. The SRE book has
+10 % of a client's calls; Finagle, Linkerd, Envoy and the Gateway API have 20 % by default, and
+that is the most that anybody's default is.
+
+The rule finds ratios above 20 %, and floors that come to more than that together with the
+ratio: a floor is retries a second of every process that nobody has earned, and the file must
+say the rate of calls for it to be compared.`,
+		Sources: []Source{srcOverload, srcEnvoyLimit,
+			{"Gateway API GEP-3388, HTTP Retry Budget", "https://gateway-api.sigs.k8s.io/geps/gep-3388/"},
+			{"Finagle, com.twitter.finagle.service.RetryBudget", "https://github.com/twitter/finagle/blob/develop/finagle-core/src/main/scala/com/twitter/finagle/service/RetryBudget.scala"}},
+		Bad: `dependencies:
+  stock: {budget: {ratio: 50%}}
+`,
+		Good: `dependencies:
+  stock: {budget: {ratio: 20%}}
+`,
+		check: eachPolicy(budgetTooLarge),
+	}, {
+		ID:       "hedge-without-budget",
+		Severity: Error,
+		Title:    "Hedges and the retries after them have no budget",
+		Why: `A hedge is sent because an answer is slow. When the dependency is slow for everybody, every
+call is late, every call is hedged, and twice the load makes it slower. Hedges must stop by
+themselves when it is not the tail that is slow: by a budget, as Finagle's backup requests and
+gRPC's retryThrottling have it. In lull they are paid for by the retry budget, and held back if
+more than hedge.share of the calls are late; an attempt that follows a failure at once is paid
+for by the budget alone.
+
+The rule finds hedging with budget: {unlimited: true}.`,
+		Sources: []Source{srcTail, srcA6,
+			{"Finagle, BackupRequestFilter", "https://github.com/twitter/finagle/blob/develop/finagle-core/src/main/scala/com/twitter/finagle/client/BackupRequestFilter.scala"}},
+		Bad: `dependencies:
+  search:
+    hedge: {attempts: 2, share: -1}
+    budget: {unlimited: true}
+`,
+		Good: `dependencies:
+  search:
+    hedge: {attempts: 2}
+    budget: {ratio: 10%}
+`,
+		check: eachPolicy(hedgeWithoutBudget),
+	}}
+}
+
+func budgetMissing(p *pass, d *dependency) {
+	if !d.Policy.Budget.Unlimited || !d.retries() {
+		return
+	}
+	n := d.attempts()
+	p.report(d.in, d.at("budget.unlimited"),
+		fmt.Sprintf("the retries of calls to %s have no budget: when it is down it gets %d attempts for each call", d.Name, n),
+		[]Step{
+			{"calls, while it is down", "1000", "1000"},
+			{"their retries, each as often as attempts say", "+ " + strconv.Itoa(1000*(n-1)), strconv.Itoa(1000 * n)},
+			{What: fmt.Sprintf("with a budget of %s of the calls that succeed, none of which does", percent(budget.DefaultRatio)), Total: "1000"},
+		},
+		d.write("or leave budget out: it means the same", "budget.unlimited", "false", "budget.ratio", percent(ratio(d.Policy.Budget))))
+}
+
+// ratio of a budget, its default filled in, and no more than is sound.
+func ratio(c budget.Config) float64 {
+	if r := cmp.Or(c.Ratio, budget.DefaultRatio); r <= mostRatio {
+		return r
+	}
+	return budget.DefaultRatio
+}
+
+func budgetTooLarge(p *pass, d *dependency) {
+	c := d.Policy.Budget
+	if c.Unlimited || d.attempts() < 2 {
+		return
+	}
+	share := cmp.Or(c.Ratio, budget.DefaultRatio)
+	steps := []Step{
+		{"calls that earn", "1000", "1000"},
+		{"the retries that they pay for, " + percent(share), "+ " + number(1000*share), number(1000 + 1000*share)},
+	}
+	field := "budget.ratio"
+	whole := share
+	fields := []string{"budget.ratio", percent(budget.DefaultRatio)}
+	if c.Floor > 0 && d.Rate > 0 {
+		extra := c.Floor / d.Rate
+		whole += extra
+		steps = append(steps, Step{fmt.Sprintf("the floor, %s of %s calls a second", number(c.Floor), number(d.Rate)), "+ " + number(1000*extra), number(1000 + 1000*whole)})
+		if share <= mostRatio {
+			field, fields = "budget.floor", []string{"budget.floor", "0"}
+		} else {
+			fields = append(fields, "budget.floor", "0")
+		}
+	}
+	if whole <= mostRatio+1e-9 {
+		return
+	}
+	steps = append(steps, Step{What: "with the most that is sound, " + percent(mostRatio), Total: number(1000 + 1000*mostRatio)})
+	p.report(d.in, d.at(field),
+		fmt.Sprintf("the budget for %s lets retries add %s to the calls, more than %s", d.Name, percent(whole), percent(mostRatio)),
+		steps, d.write("20% at the most", fields...))
+}
+
+func hedgeWithoutBudget(p *pass, d *dependency) {
+	h := d.Policy.Hedge
+	if !d.hedged() || !d.Policy.Budget.Unlimited {
+		return
+	}
+	n := h.Attempts
+	fields := []string{"budget.unlimited", "false", "budget.ratio", percent(ratio(d.Policy.Budget))}
+	steps := []Step{{"calls, all of them late", "1000", "1000"}}
+	message := "nothing bounds the hedges of calls to %s: when it is slow for all, it gets %d attempts for each call"
+	if h.Share < 0 {
+		steps = append(steps, Step{"their hedges", "+ " + strconv.Itoa(1000*(n-1)), strconv.Itoa(1000 * n)})
+		if h.Delay == hedge.AtOnce { // with which every call is late
+			fields = append(fields, "hedge.delay", "0")
+		}
+		fields = append(fields, "hedge.share", "0")
+	} else {
+		message = "what follows a failure of a hedged call to %s has no budget: when it is down, it gets %d attempts for each call"
+		share := cmp.Or(h.Share, hedge.DefaultShare)
+		steps = []Step{
+			{"calls, while it is down", "1000", "1000"},
+			{"attempts that follow a failure at once", "+ " + strconv.Itoa(1000*(n-1)), strconv.Itoa(1000 * n)},
+			{What: "hedge.share, " + percent(share) + ", bounds only what is sent beside a slow attempt"},
+		}
+	}
+	p.report(d.in, d.at("budget.unlimited"), fmt.Sprintf(message, d.Name, n), steps,
+		d.write("or leave budget out: it means the same", fields...))
+}

@@ -1,0 +1,67 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+func queueRules() []Rule {
+	return []Rule{{
+		ID:       "visibility-below-handler",
+		Severity: Error,
+		Title:    "A message comes back while it is still handled",
+		Why: `A queue hides a message from other consumers for as long as its visibility timeout (lease,
+ack wait). If the handler takes longer, the message is handed out again to somebody else, who
+does the same work beside the first; neither may be able to acknowledge it, and each round
+counts as a delivery, until the message ends among the dead letters though nothing failed.
+
+lull's own consumers extend the lease while the handler runs, every third of it, where the
+broker can: they need not be told. Other consumers must have a timeout that is longer than the
+handler.
+
+The rule compares visibility with handler, or with the worst case of the calls of a service
+that does not say how long its handler runs.`,
+		Sources: []Source{
+			{"Amazon SQS, visibility timeout", "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html"},
+			{"RabbitMQ, consumer acknowledgement timeout", "https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout"},
+		},
+		Bad: `services:
+  mailer: {handler: 40s, visibility: 30s}
+`,
+		Good: `services:
+  mailer: {handler: 40s, visibility: 1m}
+`,
+		check: eachService(visibilityBelowHandler),
+	}}
+}
+
+func visibilityBelowHandler(p *pass, s *service) {
+	handler, steps := s.Handler, []Step{{"the handler runs for at most", pretty(s.Handler), ""}}
+	if handler == 0 {
+		stages := s.stages()
+		var l ledger
+		s.addUp(&l, stages)
+		handler, steps = together(stages), l.steps
+	}
+	if handler <= 0 || s.Visibility <= 0 || s.Visibility > handler {
+		return
+	}
+	steps = append(steps,
+		Step{"the message is hidden for", pretty(s.Visibility), ""},
+		Step{"two consumers work on it for", pretty(handler - s.Visibility), ""})
+	enough := up(saturating.Add(handler, handler/2))
+	if handler > longest {
+		p.report(s.in, s.path+".visibility", fmt.Sprintf("messages for %s are handed out again after %s, and nothing ends the calls of the handler", s.Name, pretty(s.Visibility)),
+			steps[:len(steps)-1], Fix{Text: "write a deadline in the dependencies that it calls, and handler in " + s.path})
+		return
+	}
+	p.report(s.in, s.path+".visibility",
+		fmt.Sprintf("messages for %s are handed out again after %s, and handling one may take %s", s.Name, pretty(s.Visibility), pretty(handler)),
+		steps,
+		Fix{
+			Text: fmt.Sprintf("set the visibility timeout of the queue to %s, half as long again as the handler, and write visibility: %s in %s; or let the consumer extend it while the handler runs, as lull's does, and leave visibility out",
+				pretty(enough), pretty(enough), s.path),
+			Changes: []Change{{s.path + ".visibility", pretty(enough)}},
+		})
+}

@@ -1,0 +1,75 @@
+package lint
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/lullgo/lull/config"
+)
+
+func safetyRules() []Rule {
+	return []Rule{{
+		ID:       "retry-not-idempotent",
+		Severity: Error,
+		Title:    "An operation is repeated that must not be",
+		Why: `Whoever does not get an answer cannot know whether the operation was carried out. If
+carrying it out twice is not the same as once, a retry may charge a card twice; a hedge does so
+on purpose. HTTP clients may repeat methods that are idempotent by definition, and others only
+with a way to know that it is safe: a key that makes the server carry them out once.
+
+lull repeats what it is told is not idempotent only if the request was never sent, and
+lullhttp knows POST and PATCH by their names; lull.Do and gRPC calls it must be told of
+(lull.NotIdempotent). The policy has attempts for it that are never made, or made by mistake.
+
+The rule finds operations with idempotent: false and without keyed: true, of dependencies whose
+calls are retried or hedged; and where a service says which operation it calls, that of others.`,
+		Sources: []Source{
+			{"RFC 9110, HTTP Semantics, 9.2.2 Idempotent Methods", "https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2.2"},
+			{"IETF draft, The Idempotency-Key HTTP Header Field", "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/"},
+			srcBuilders,
+		},
+		Bad: `dependencies:
+  payments:
+    attempts: 3
+    operations:
+      charge: {idempotent: false}
+      status: {idempotent: true}
+`,
+		Good: `dependencies:
+  payments:
+    attempts: 3
+    operations:
+      charge: {idempotent: false, keyed: true}
+      status: {idempotent: true}
+`,
+		check: eachPolicy(retryNotIdempotent),
+	}}
+}
+
+func retryNotIdempotent(p *pass, d *dependency) {
+	n := d.attempts()
+	if n < 2 {
+		return
+	}
+	for _, o := range d.Operations {
+		if o.Idempotent != config.No || o.Keyed {
+			continue
+		}
+		path := d.at("operations." + o.Name)
+		what, how := "retried", "one after another"
+		if d.hedged() {
+			what, how = "hedged", "side by side"
+		}
+		p.report(d.in, path+".idempotent",
+			fmt.Sprintf("%s's %s is not idempotent, and calls to %s are %s: it may be carried out %d times", d.Name, o.Name, d.Name, what, n),
+			[]Step{
+				{What: "attempts of one call, " + how, Value: strconv.Itoa(n)},
+				{What: "of these the server may carry out, if answers are lost", Value: strconv.Itoa(n)},
+				{What: "and should", Value: "1"},
+			},
+			Fix{
+				Text:    fmt.Sprintf("send an idempotency key that the server heeds with each call, and write keyed: true in %s; or make it a dependency of its own with attempts: 1", path),
+				Changes: []Change{{path + ".keyed", "true"}},
+			})
+	}
+}

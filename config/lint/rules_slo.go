@@ -1,0 +1,271 @@
+package lint
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// sloPart is the share of a service's SLO that the calls to one dependency may take.
+const sloPart = 3
+
+func sloRules() []Rule {
+	return []Rule{{
+		ID:       "worst-case-over-slo",
+		Severity: Error,
+		Title:    "The calls of a service do not fit into its SLO",
+		Why: `What a service promises its callers it can keep only if what it waits for is over before.
+If the calls that it makes for one request may together take longer than its SLO, then in an
+outage of one dependency its callers give up while it still waits and retries for them: all of
+that is work that nobody will see.
+
+The rule adds up the worst case of each call, those that run side by side counted as the
+longest of them, and compares the sum with the SLO. The worst case is that of
+lull.Policy.WorstCase: all attempts time out, all waits are the longest, those included that a
+server may ask for; the deadline ends it.`,
+		Sources: []Source{srcCascading, srcBuilders},
+		Bad: `dependencies:
+  payments: {attempts: 3, attempt_timeout: 1s, deadline: 4s}
+services:
+  shop: {slo: 2s, calls: [payments]}
+`,
+		Good: `dependencies:
+  payments: {attempts: 2, attempt_timeout: 250ms, deadline: 650ms}
+services:
+  shop: {slo: 2s, calls: [payments]}
+`,
+		check: eachService(worstCaseOverSLO),
+	}, {
+		ID:       "worst-case-over-slo-third",
+		Severity: Warning,
+		Title:    "The calls to one dependency take more than a third of the SLO",
+		Why: `A service that may spend all of its SLO on the retries of one dependency has nothing left
+for its own work, for its other calls, and for saying no in time. A third is a rule of thumb
+for how much of the SLO the retries of one dependency may take: it leaves room for a fallback, and
+for the deadline to be passed on to those below.
+
+The rule compares the worst case of the calls to each dependency (lull.Policy.WorstCase times
+the calls that the service makes for a request) with a third of the SLO. It adds up waits as
+they are and not the cap for each of them: four attempts of 150 ms with waits of at most 100,
+200 and 400 ms are 1.3 s, and not 4 × 150 ms + 3 × 2 s = 6.6 s, as the article has it.`,
+		Sources: []Source{
+			{Title: "Article \"Retries: exponential backoff, jitter\": total_retry_budget ≤ slo / 3"},
+			srcCascading,
+		},
+		Bad: `dependencies:
+  fraud-score:
+    attempts: 4
+    attempt_timeout: 150ms
+    deadline: 2s
+    backoff: {base: 100ms, cap: 2s}
+services:
+  checkout: {slo: 2s, calls: [fraud-score]}
+`,
+		Good: `dependencies:
+  fraud-score:
+    attempts: 2
+    attempt_timeout: 150ms
+    deadline: 600ms
+    backoff: {base: 100ms, cap: 2s}
+services:
+  checkout: {slo: 2s, calls: [fraud-score]}
+`,
+		check: eachService(worstCaseOverSLOThird),
+	}}
+}
+
+func eachService(check func(*pass, *service)) func(*pass) {
+	return func(p *pass) {
+		for _, s := range p.services {
+			check(p, s)
+		}
+	}
+}
+
+// worst is the longest that the calls of c may take for one request.
+func (c *call) worst() time.Duration {
+	if c.to == nil {
+		return 0
+	}
+	return times(c.to.Policy.WorstCase(), c.times())
+}
+
+// what is c in words.
+func (c *call) what() string {
+	name := c.Dependency
+	if c.Operation != "" {
+		name += "'s " + c.Operation
+	}
+	if n := c.times(); n > 1 {
+		name += fmt.Sprintf(" (%d times)", n)
+	}
+	return name
+}
+
+// stages are the calls of s, one stage after another; those of one stage run side by side.
+func (s *service) stages() [][]*call {
+	var all [][]*call
+	group := map[string]int{}
+	for _, c := range s.calls {
+		if i, ok := group[c.Parallel]; ok && c.Parallel != "" {
+			all[i] = append(all[i], c)
+			continue
+		}
+		group[c.Parallel] = len(all)
+		all = append(all, []*call{c})
+	}
+	return all
+}
+
+// slowest is the call of a stage that takes longest.
+func slowest(stage []*call) *call {
+	most := stage[0]
+	for _, c := range stage[1:] {
+		if c.worst() > most.worst() {
+			most = c
+		}
+	}
+	return most
+}
+
+// together is the longest that all calls of s may take for one request.
+func together(stages [][]*call) (sum time.Duration) {
+	for _, stage := range stages {
+		sum = saturating.Add(sum, slowest(stage).worst())
+	}
+	return sum
+}
+
+func worstCaseOverSLO(p *pass, s *service) {
+	stages := s.stages()
+	sum := together(stages)
+	if s.SLO <= 0 || sum <= s.SLO {
+		return
+	}
+	var l ledger
+	if len(s.calls) == 1 && s.calls[0].times() == 1 {
+		l.steps = newTimeline(s.calls[0].to.Policy).explain()
+	} else {
+		s.addUp(&l, stages)
+	}
+	l.note("the SLO of %s is %s", s.Name, pretty(s.SLO))
+	share := s.SLO / time.Duration(max(sloPart, len(stages)))
+	var fix Fix
+	done := map[*dependency]bool{}
+	for _, c := range s.calls {
+		limit := down(share / time.Duration(s.most(c.to)))
+		if c.to == nil || done[c.to] || c.to.Policy.WorstCase() <= limit {
+			continue
+		}
+		done[c.to] = true
+		fix = also(fix, c.to.write("", c.to.within(limit)...))
+	}
+	fix.Text += fmt.Sprintf("; or promise less: slo: %s in %s", pretty(up(sum)), s.path)
+	if sum == math.MaxInt64 {
+		fix.Text = also(Fix{}, fix).Text
+	}
+	of := "its calls"
+	if len(s.calls) == 1 {
+		of = "its call to " + s.calls[0].what()
+	}
+	p.report(s.in, s.path+".slo",
+		fmt.Sprintf("%s must answer within %s, and %s may take %s", s.Name, pretty(s.SLO), of, pretty(sum)), l.steps, fix)
+}
+
+// most is how often d is called in one of the calls of s, at the most.
+func (s *service) most(d *dependency) int {
+	n := 1
+	for _, c := range s.calls {
+		if c.to == d {
+			n = max(n, c.times())
+		}
+	}
+	return n
+}
+
+// addUp lists the calls of s with their worst cases.
+func (s *service) addUp(l *ledger, stages [][]*call) {
+	for i, stage := range stages {
+		c := slowest(stage)
+		what := "call " + c.what()
+		if c.to != nil {
+			what += ": " + c.to.inShort()
+		}
+		if len(stage) > 1 {
+			what += fmt.Sprintf(", the longest of %d side by side (%s)", len(stage), c.Parallel)
+		}
+		if i == 2*shown && len(stages) > i+1 {
+			var rest time.Duration
+			for _, stage := range stages[i:] {
+				rest = saturating.Add(rest, slowest(stage).worst())
+			}
+			l.add(rest, "%d more calls", len(stages)-i)
+			return
+		}
+		l.add(c.worst(), "%s", what)
+	}
+}
+
+// inShort is where the worst case of d comes from.
+func (d *dependency) inShort() string {
+	t := newTimeline(d.Policy)
+	if d.Policy.WorstCase() == t.policy.Deadline {
+		return "its deadline"
+	}
+	if t.asked() > t.total() {
+		return fmt.Sprintf("%s and the longest waits", count(t.attempts, "attempt"))
+	}
+	return fmt.Sprintf("%d × %s and the waits", t.attempts, pretty(t.attempt()))
+}
+
+// also is two fixes of which both are to be made.
+func also(a, b Fix) Fix {
+	if a.Text == "" {
+		return b
+	}
+	return Fix{a.Text + ", and " + b.Text, append(a.Changes, b.Changes...)}
+}
+
+// within are the fields of d with which its worst case is no more than limit, and all
+// attempts fit.
+func (d *dependency) within(limit time.Duration) []string {
+	better := *d
+	better.Policy.Deadline = limit
+	t := newTimeline(better.Policy)
+	var fields []string
+	if t.total() > limit {
+		fields = better.fitting(t, limit)
+	}
+	return append(fields, "deadline", pretty(limit))
+}
+
+func worstCaseOverSLOThird(p *pass, s *service) {
+	if s.SLO <= 0 || together(s.stages()) > s.SLO { // the latter has been said, and its fix is for this as well
+		return
+	}
+	part := s.SLO / sloPart
+	for _, c := range s.calls {
+		worst := c.worst()
+		if worst <= part {
+			continue
+		}
+		t := newTimeline(c.to.Policy)
+		l := ledger{steps: t.explain()}
+		took := pretty(worst)
+		if n := c.times(); n > 1 {
+			l.steps = append(l.steps, Step{"calls for each request", "× " + strconv.Itoa(n), pretty(worst)})
+		} else if own := t.ownWorst(); own < worst {
+			took = fmt.Sprintf("%s (%s if the server asks for waits)", pretty(own), pretty(worst))
+		}
+		l.note("a third of the SLO of %s: %s / %d = %s", s.Name, pretty(s.SLO), sloPart, rough(part))
+		limit := down(part / time.Duration(c.times()))
+		rest := fmt.Sprintf("or, if %s must be as patient, promise less: slo: %s in %s", s.Name, pretty(up(times(worst, sloPart))), s.path)
+		p.report(s.in, c.path,
+			fmt.Sprintf("calls to %s may take %s of the %s within which %s must answer, more than a third (%s)",
+				c.what(), took, pretty(s.SLO), s.Name, rough(part)),
+			l.steps, c.to.write(rest, c.to.within(limit)...))
+	}
+}

@@ -1,0 +1,388 @@
+package lint
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+func timeRules() []Rule {
+	return []Rule{{
+		ID:       "no-time-limit",
+		Severity: Error,
+		Title:    "Nothing ends a call",
+		Why: `A call without a deadline whose attempts have no timeout takes as long as the other
+side likes. It holds a goroutine, a connection and whatever its caller holds, and so does
+every call that comes after it: that is how one hung dependency stops a service that hardly
+needs it. The caller's context may have a deadline; the policy cannot know.
+
+The rule finds policies with attempt_timeout: none and deadline: none.`,
+		Sources: []Source{srcCascading, srcBuilders},
+		Bad: `dependencies:
+  reports: {attempt_timeout: none, deadline: none}
+`,
+		Good: `dependencies:
+  reports: {attempt_timeout: 20s, deadline: 1m}
+`,
+		check: eachPolicy(noTimeLimit),
+	}, {
+		ID:       "attempt-timeout-missing",
+		Severity: Warning,
+		Title:    "One slow attempt takes the time of all",
+		Why: `Retries help where the next attempt meets a healthier host or a shorter queue. An attempt
+that may last until the deadline of the call leaves no time for another, so the retries
+exist only for failures that come back quickly, and never for what hangs.
+
+The rule finds policies of more than one attempt with attempt_timeout: none and a deadline.`,
+		Sources: []Source{srcBuilders, srcA6},
+		Bad: `dependencies:
+  stock: {attempts: 3, attempt_timeout: none, deadline: 3s}
+`,
+		Good: `dependencies:
+  stock: {attempts: 3, attempt_timeout: 800ms, deadline: 3s}
+`,
+		check: eachPolicy(attemptTimeoutMissing),
+	}, {
+		ID:       "attempt-never-made",
+		Severity: Warning,
+		Title:    "An attempt cannot happen before the deadline",
+		Why: `A wait that would cross the deadline is not begun, so attempts that only begin after it
+are never made. Who reads "attempts: 6" counts on six. Either they cannot happen at all,
+because even the shortest waits add up to more than the deadline; or they cannot happen
+when attempts time out, which is when one is glad of them.
+
+The rule adds up the shortest waits between attempts that fail at once, and then the longest
+waits between attempts that take all of attempt_timeout. Waits that a server asks for are not
+counted: they are its to decide. Of hedges it finds those whose delay is no shorter than the
+attempt beside which they were to run.`,
+		Sources: []Source{srcBuilders, srcA6},
+		Bad: `dependencies:
+  stock:
+    attempts: 6
+    attempt_timeout: 1s
+    deadline: 3s
+`,
+		Good: `dependencies:
+  stock:
+    attempts: 3
+    attempt_timeout: 800ms
+    deadline: 3s
+`,
+		check: eachPolicy(attemptNeverMade),
+	}, {
+		ID:       "worst-case-over-deadline",
+		Severity: Warning,
+		Title:    "The worst case does not fit before the deadline",
+		Why: `The deadline ends whatever attempt is under way. An attempt that is left with a fraction
+of its timeout is load on the dependency that has little chance to be of use: it is given
+up before a healthy answer can come.
+
+The rule adds up all attempts at their timeouts and the longest waits between them. It finds
+policies whose last attempt begins before the deadline, and is then left with less than the
+99th percentile that the file gives, or, if it gives none, with less than half of its timeout.`,
+		Sources: []Source{srcCascading, srcBuilders},
+		Bad: `dependencies:
+  stock:
+    attempts: 3
+    attempt_timeout: 1s
+    deadline: 2500ms
+`,
+		Good: `dependencies:
+  stock:
+    attempts: 3
+    attempt_timeout: 700ms
+    deadline: 2500ms
+`,
+		check: eachPolicy(worstCaseOverDeadline),
+	}, {
+		ID:       "attempt-timeout-below-p99",
+		Severity: Error,
+		Title:    "Attempts are given up that would be answered",
+		Why: `An attempt timeout below the 99th percentile of the dependency's latency cuts off more
+than one attempt in a hundred while all is well. Each is work that was done for nothing, and
+each is done again. When the dependency gets a little slower, many more are cut off, their
+retries make it slower still, and nothing that the caller sees says why.
+
+The rule compares attempt_timeout with the p99 that the file gives for the dependency and
+its operations. Builders' Library: choose what share of false timeouts is acceptable (such as
+0.1 %) and take that percentile of the dependency's latency.`,
+		Sources: []Source{srcBuilders, srcTail},
+		Bad: `dependencies:
+  stock: {attempt_timeout: 100ms, deadline: 2s, p99: 250ms}
+`,
+		Good: `dependencies:
+  stock: {attempt_timeout: 500ms, deadline: 2s, p99: 250ms}
+`,
+		check: eachPolicy(attemptTimeoutBelowP99),
+	}}
+}
+
+// eachPolicy is the check of every dependency by itself.
+func eachPolicy(check func(*pass, *dependency)) func(*pass) {
+	return func(p *pass) {
+		for _, p.about = range p.dependencies {
+			check(p, p.about)
+		}
+		p.about = nil
+	}
+}
+
+// write is a fix that is all changes to fields of d, of which rest says more.
+func (d *dependency) write(rest string, fields ...string) Fix {
+	var f Fix
+	for i := 0; i+1 < len(fields); i += 2 {
+		path, value := d.at(fields[i]), fields[i+1]
+		f.Changes = append(f.Changes, Change{path, value})
+		switch {
+		case i == 0:
+			f.Text = "write "
+		case i+2 >= len(fields):
+			f.Text += " and "
+		default:
+			f.Text += ", "
+		}
+		f.Text += fields[i] + ": " + value
+	}
+	if d.path != "" {
+		f.Text += " in " + d.path
+	}
+	if rest != "" {
+		f.Text += "; " + rest
+	}
+	return f
+}
+
+func noTimeLimit(p *pass, d *dependency) {
+	if d.Policy.AttemptTimeout != lull.NoTimeout || d.Policy.Deadline != lull.NoTimeout {
+		return
+	}
+	p.report(d.in, d.at("attempt_timeout"),
+		fmt.Sprintf("nothing ends a call to %s: it has no deadline, and its attempts no timeout", d.Name),
+		newTimeline(d.Policy).explain(),
+		d.write("or say which times you mean: with one of the two a call ends", "attempt_timeout", pretty(lull.DefaultAttemptTimeout), "deadline", pretty(lull.DefaultDeadline)))
+}
+
+func attemptTimeoutMissing(p *pass, d *dependency) {
+	end, n := deadline(d.Policy), d.attempts()
+	if d.Policy.AttemptTimeout != lull.NoTimeout || end == 0 || !d.retries() {
+		return
+	}
+	var l ledger
+	l.add(end, "attempt 1, until the deadline")
+	l.note("%s: no time is left", attemptsFrom(2, n))
+	var waits time.Duration
+	t := newTimeline(d.Policy)
+	for i := 1; i < n; i++ {
+		waits = saturating.Add(waits, t.own(i))
+	}
+	each := down(max(end-waits, 0) / time.Duration(n))
+	fix := d.write(fmt.Sprintf("then %d attempts and the waits between fit before the deadline", n), "attempt_timeout", pretty(each))
+	if each < time.Millisecond {
+		fix = d.write("there is no time for another", d.makes(1)...)
+	}
+	p.report(d.in, d.at("attempt_timeout"),
+		fmt.Sprintf("one attempt at %s that hangs takes all of the deadline of %s: the other %d never begin", d.Name, pretty(end), n-1), l.steps, fix)
+}
+
+// shortest is the shortest wait before the given retry.
+func shortest(s backoff.Schedule, retry int) time.Duration {
+	return s.Delay(retry, 0, func() uint64 { return 0 })
+}
+
+func attemptNeverMade(p *pass, d *dependency) {
+	end := deadline(d.Policy)
+	switch {
+	case d.hedged():
+		p.neverHedged(d)
+		return
+	case end == 0 || d.Policy.AttemptTimeout == lull.NoTimeout || d.attempts() < 2 || p.neverAtAll(d, end):
+		return
+	}
+	t := newTimeline(d.Policy)
+	begun := t.starts(end)
+	if begun >= t.attempts {
+		return
+	}
+	var l ledger
+	t.attemptByAttempt(&l, begun)
+	next := t.begins(begun + 1)
+	l.add(next-l.sum, "the wait before attempt %d", begun+1)
+	l.note("attempt %d would begin after %s, and the deadline is %s", begun+1, pretty(next), pretty(end))
+	rest := ""
+	if t.total() < longest {
+		rest = fmt.Sprintf("or give it time: deadline: %s, if its callers can wait so long", pretty(up(t.total())))
+	}
+	need, _ := d.least(t)
+	fields := d.makes(t.useful(end, need))
+	if t.useful(end, need) < 2 {
+		fields = d.fitting(t, end)
+	}
+	p.report(d.in, d.at(d.attemptsField()),
+		fmt.Sprintf("when attempts at %s time out and waits are the longest, %s cannot happen: only %d of %d begin before the deadline of %s",
+			d.Name, attemptsFrom(begun+1, t.attempts), begun, t.attempts, pretty(end)),
+		l.steps, d.write(rest, fields...))
+}
+
+// longest is what may be suggested as a deadline.
+const longest = 1000 * time.Hour
+
+// neverAtAll reports attempts that cannot happen even if all before them fail at once.
+func (p *pass) neverAtAll(d *dependency, end time.Duration) bool {
+	n, retry := d.attempts(), 1
+	for sum := time.Duration(0); retry < n; retry++ {
+		if sum = saturating.Add(sum, shortest(d.Policy.Backoff, retry)); sum >= end {
+			break
+		}
+	}
+	if retry == n {
+		return false
+	}
+	var l ledger
+	for i := 1; i <= retry; i++ {
+		l.add(shortest(d.Policy.Backoff, i), "the shortest wait before attempt %d", i+1)
+	}
+	l.note("attempt %d would begin after %s, and the deadline is %s", retry+1, pretty(l.sum), pretty(end))
+	p.report(d.in, d.at("attempts"),
+		fmt.Sprintf("%s at %s cannot happen, even if those before fail at once: the shortest waits cross the deadline of %s",
+			attemptsFrom(retry+1, n), d.Name, pretty(end)),
+		compact(l.steps), d.write("or shorten the waits (backoff.base, backoff.cap)", d.fitting(newTimeline(d.Policy), end)...))
+	return true
+}
+
+// neverHedged reports hedges that are not sent before the attempt is over beside which
+// they were to run.
+func (p *pass) neverHedged(d *dependency) {
+	h := d.Policy.Hedge
+	field, delay := "hedge.delay", h.Delay
+	if h.Delay == 0 {
+		field, delay = "hedge.min_delay", h.MinDelay
+	}
+	end, ends := attemptTimeout(d.Policy), "attempt_timeout"
+	if limit := deadline(d.Policy); limit > 0 && (end == 0 || limit < end) {
+		end, ends = limit, "deadline"
+	}
+	if end == 0 || delay < end {
+		return
+	}
+	p.report(d.in, d.at(field),
+		fmt.Sprintf("no hedge is ever sent beside an attempt at %s: it would be after %s, and the attempt is over after %s", d.Name, pretty(delay), pretty(end)),
+		[]Step{{field, pretty(delay), ""}, {ends, pretty(end), ""}},
+		d.write("then the delay is learned, as the 95th percentile of recent latencies", field, "0"))
+}
+
+// fitting are the fields, and their values, with which all attempts fit into limit: fewer
+// of them, or shorter ones if there would be no retry else.
+func (d *dependency) fitting(t timeline, limit time.Duration) []string {
+	if n := t.fits(limit); n >= min(2, t.attempts) {
+		return d.makes(n)
+	}
+	for n := min(2, t.attempts); n > 1; n-- {
+		each := down(max(limit-(t.begins(n)-times(t.attempt(), n-1)), 0) / time.Duration(n))
+		if p99, _, _ := d.p99s(); each >= max(p99, time.Millisecond) {
+			if n == t.attempts {
+				return []string{"attempt_timeout", pretty(each)}
+			}
+			return append(d.makes(n), "attempt_timeout", pretty(each))
+		}
+	}
+	fields := d.makes(1)
+	if t.attempt() > limit {
+		fields = append(fields, "attempt_timeout", pretty(limit))
+	}
+	return fields
+}
+
+// compact leaves out the middle of a long sum.
+func compact(steps []Step) []Step {
+	if len(steps) <= 2*shown {
+		return steps
+	}
+	left := len(steps) - 2*shown + 1
+	out := append([]Step(nil), steps[:shown]...)
+	out = append(out, Step{What: fmt.Sprintf("%d more lines", left), Total: steps[shown+left-1].Total})
+	return append(out, steps[shown+left:]...)
+}
+
+// attemptsFrom names the attempts from first to last.
+func attemptsFrom(first, last int) string {
+	switch last {
+	case first:
+		return "attempt " + strconv.Itoa(first)
+	case first + 1:
+		return fmt.Sprintf("attempts %d and %d", first, last)
+	}
+	return fmt.Sprintf("attempts %d to %d", first, last)
+}
+
+func worstCaseOverDeadline(p *pass, d *dependency) {
+	end := deadline(d.Policy)
+	t := newTimeline(d.Policy)
+	if end == 0 || d.Policy.AttemptTimeout == lull.NoTimeout || !d.retries() || t.starts(end) < t.attempts || t.total() <= end || t.begins(t.attempts) >= end {
+		return
+	}
+	left := end - t.begins(t.attempts)
+	need, of := d.least(t)
+	if left >= need {
+		return
+	}
+	var l ledger
+	t.attemptByAttempt(&l, t.attempts)
+	t.capNotReached(&l)
+	l.cut(end, "the deadline ends the call")
+	rest := "or drop the last attempt"
+	value := up(t.total())
+	if value >= longest {
+		value = end
+	}
+	fix := d.write(rest+fmt.Sprintf(": %s: %d", d.attemptsField(), t.attempts-1), "deadline", pretty(value))
+	p.report(d.in, d.at("deadline"),
+		fmt.Sprintf("the worst case of a call to %s is %s and its deadline %s: attempt %d is left with %s, less than %s",
+			d.Name, pretty(t.total()), pretty(end), t.attempts, pretty(left), of),
+		l.steps, fix)
+}
+
+// least is what an attempt needs to be of use, and what that is.
+func (d *dependency) least(t timeline) (need time.Duration, of string) {
+	if p99, _, _ := d.p99s(); p99 > 0 && p99 <= t.attempt() {
+		return p99, "the p99 of " + pretty(p99)
+	}
+	return t.attempt()/2 + t.attempt()%2, "half of its " + pretty(t.attempt())
+}
+
+func attemptTimeoutBelowP99(p *pass, d *dependency) {
+	field, limit := "attempt_timeout", attemptTimeout(d.Policy)
+	if end := deadline(d.Policy); end > 0 && (limit == 0 || end < limit) {
+		field, limit = "deadline", end
+	}
+	p99, _, operation := d.p99s()
+	if limit == 0 || p99 <= limit {
+		return
+	}
+	what := d.Name
+	if operation != "" {
+		what += "'s " + operation
+	}
+	better := d.Policy
+	better.AttemptTimeout = up(times(p99, 2))
+	fields := []string{"attempt_timeout", pretty(better.AttemptTimeout)}
+	t := newTimeline(better)
+	if end := deadline(better); end > 0 && t.total() > end {
+		if n := t.fits(end); n >= min(2, t.attempts) {
+			fields = append(fields, d.makes(n)...)
+		} else {
+			fields = append(fields, "deadline", pretty(up(t.total())))
+		}
+	}
+	p.report(d.in, d.at(field),
+		fmt.Sprintf("attempts at %s are given up after %s, and 1 in 100 takes %s or longer when all is well", what, pretty(limit), pretty(p99)),
+		[]Step{
+			{What: "p99 of " + what, Value: pretty(p99)},
+			{What: field, Value: pretty(limit)},
+			{What: "missing", Value: pretty(p99 - limit)},
+		},
+		d.write("twice the p99 will do until its p99.9 is measured", fields...))
+}

@@ -1,0 +1,230 @@
+package lint
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+)
+
+// How much of a wait must be left to chance, and how short a wait is none.
+const (
+	leastSpread = 0.1
+	leastWait   = time.Millisecond
+	mostAtCap   = 0.5
+)
+
+func waitRules() []Rule {
+	return []Rule{{
+		ID:       "backoff-missing",
+		Severity: Warning,
+		Title:    "Retries follow at once",
+		Why: `What failed a moment ago will most likely fail again, and if it failed because the
+dependency has too much to do, a retry at once is more of the same. Waiting, for longer each
+time, is what lets a blip pass, and takes load off what is overloaded.
+
+The rule finds policies whose longest wait before the first retry is below 1 ms (backoff
+kinds constant without a base, and immediate). Hedged calls are not looked at.`,
+		Sources: []Source{srcBuilders, srcCascading, srcA6},
+		Bad: `dependencies:
+  stock: {backoff: {kind: constant}}
+`,
+		Good: `dependencies:
+  stock: {backoff: {base: 50ms}}
+`,
+		check: eachPolicy(backoffMissing),
+	}, {
+		ID:       "jitter-missing",
+		Severity: Warning,
+		Title:    "Everybody waits the same time",
+		Why: `Calls that failed together are retried together if the waits have no jitter: the crowd that
+brought the dependency down comes back as a crowd, after each wait. Exponential growth alone
+only puts more time between the crowds. With full jitter the retries are spread over all of the
+wait; AWS measured less than half the calls for the same work.
+
+The rule finds jitter: none where there is a wait to be spread.`,
+		Sources: []Source{srcJitter, srcBuilders},
+		Bad: `dependencies:
+  stock: {backoff: {base: 100ms, jitter: none}}
+`,
+		Good: `dependencies:
+  stock: {backoff: {base: 100ms, jitter: full}}
+`,
+		check: eachPolicy(jitterMissing),
+	}, {
+		ID:       "jitter-useless",
+		Severity: Warning,
+		Title:    "There is jitter, and it spreads next to nothing",
+		Why: `Jitter that is drawn from a narrow range leaves the crowd together. A floor just below the
+wait leaves chance only the rest. Decorrelated jitter draws up to three times the wait before
+and cuts off at the cap: if the cap is hardly above the base, most draws end at the cap, all at
+the same time.
+
+The rule finds waits of which less than 10 % is left to chance, and decorrelated jitter that
+puts more than half of the first draws on the cap.`,
+		Sources: []Source{srcJitter},
+		Bad: `dependencies:
+  stock: {backoff: {base: 1s, floor: 950ms}}
+`,
+		Good: `dependencies:
+  stock: {backoff: {base: 1s, floor: 100ms}}
+`,
+		check: eachPolicy(jitterUseless),
+	}, {
+		ID:       ruleCap,
+		Severity: Warning,
+		Title:    "The cap of the waits is below their base",
+		Why: `The cap is the longest wait. Below the base it makes every wait the same, and shorter than
+the base says: nothing grows, and the longer an outage lasts the more the waits are missed.
+Where a base is written, lull refuses the file (exit code 2).
+
+The rule finds that, a cap below the default base of 100 ms, and, as a note, a cap below
+throttle_base (the wait after a failure that says "too many requests", 1 s by default): such
+waits are longer than the cap that was written.`,
+		Sources: []Source{srcBuilders, srcA6},
+		Bad: `dependencies:
+  stock: {backoff: {cap: 50ms}}
+`,
+		Good: `dependencies:
+  stock: {backoff: {base: 50ms, cap: 2s}}
+`,
+		check: eachPolicy(capBelowBase),
+	}}
+}
+
+// retries: calls to d are repeated after waits.
+func (d *dependency) retries() bool { return d.attempts() > 1 && !d.hedged() }
+
+func backoffMissing(p *pass, d *dependency) {
+	s := d.Policy.Backoff
+	if !d.retries() || s.FastFirst && d.attempts() == 2 {
+		return // one quick retry, and no more, was asked for
+	}
+	first := 1
+	if s.FastFirst {
+		first = 2
+	}
+	if s.Max(first) >= leastWait {
+		return
+	}
+	var l ledger
+	l.add(s.Max(first), "the longest wait before retry %d (backoff.kind: %s)", first, s.Kind)
+	fields := []string{"backoff.base", pretty(backoff.DefaultBase)}
+	if s.Kind != backoff.Exponential {
+		fields = append([]string{"backoff.kind", "exponential"}, fields...)
+	}
+	if s.Cap > 0 && s.Cap < backoff.DefaultBase {
+		fields = append(fields, "backoff.cap", "0")
+	}
+	p.report(d.in, d.at("backoff.kind"),
+		fmt.Sprintf("failed calls to %s are retried at once: %s without a wait", d.Name, count(d.attempts(), "attempt")),
+		l.steps, d.write("or leave backoff out: it means the same", fields...))
+}
+
+// spread is the range from which a wait is drawn.
+func spread(s backoff.Schedule, retry int) (lo, hi time.Duration) {
+	return shortest(s, retry), s.Max(retry)
+}
+
+func jitterMissing(p *pass, d *dependency) {
+	s := d.Policy.Backoff
+	if !d.retries() || s.Jitter != backoff.None {
+		return
+	}
+	var l ledger
+	for n := 1; n < d.attempts(); n++ {
+		if _, hi := spread(s, n); hi >= leastWait && len(l.steps) < shown {
+			l.steps = append(l.steps, Step{fmt.Sprintf("wait %d, for every call that failed", n), "exactly " + pretty(hi), ""})
+		}
+	}
+	if len(l.steps) == 0 {
+		return // no wait, no jitter: another rule's
+	}
+	fields := []string{"backoff.jitter", "full"}
+	s.Jitter = backoff.Full
+	if s.Validate() != nil { // the floor leaves it no room
+		fields = append(fields, "backoff.floor", "0")
+	}
+	p.report(d.in, d.at("backoff.jitter"),
+		fmt.Sprintf("calls to %s that failed together are retried together: their waits have no jitter", d.Name),
+		l.steps, d.write("or leave it out: it means the same", fields...))
+}
+
+func jitterUseless(p *pass, d *dependency) {
+	s := d.Policy.Backoff
+	if !d.retries() || s.Jitter == backoff.None {
+		return
+	}
+	first := true
+	for n := 1; n < d.attempts(); n++ {
+		lo, hi := spread(s, n)
+		if hi < leastWait {
+			continue
+		}
+		if first && s.Jitter == backoff.Decorrelated && p.piledUp(d, lo, hi) {
+			return
+		}
+		first = false
+		if float64(hi-lo) >= leastSpread*float64(hi) {
+			continue
+		}
+		p.report(d.in, d.at("backoff.floor"),
+			fmt.Sprintf("the jitter of calls to %s spreads %s of a wait of %s: the retries come together all the same", d.Name, pretty(hi-lo), pretty(hi)),
+			[]Step{
+				{What: fmt.Sprintf("longest wait %d", n), Value: pretty(hi)},
+				{What: fmt.Sprintf("shortest wait %d", n), Value: pretty(lo)},
+				{What: "left to chance", Value: pretty(hi - lo), Total: percent(float64(hi-lo) / float64(hi))},
+			},
+			d.write("then jitter has the whole wait", "backoff.floor", "0"))
+		return
+	}
+}
+
+// piledUp reports decorrelated jitter that mostly ends at the cap.
+func (p *pass) piledUp(d *dependency, lo, hi time.Duration) bool {
+	top := times(lo, 3)
+	if top <= lo || hi >= top {
+		return false
+	}
+	share := float64(top-hi) / float64(top-lo)
+	if share <= mostAtCap {
+		return false
+	}
+	p.report(d.in, d.at("backoff.cap"),
+		fmt.Sprintf("%s of the first waits for %s end at the cap of %s, all at the same time", percent(share), d.Name, pretty(hi)),
+		[]Step{
+			{What: "drawn from base to 3 × base", Value: pretty(lo) + " to " + pretty(top)},
+			{What: "of which above the cap", Value: pretty(hi) + " to " + pretty(top), Total: percent(share)},
+		},
+		d.write("or take jitter: full, which needs no such care", "backoff.cap", pretty(max(up(times(lo, 30)), lo))))
+	return true
+}
+
+func capBelowBase(p *pass, d *dependency) {
+	s := d.Policy.Backoff
+	if !d.retries() || s.Cap <= 0 || s.Kind == backoff.Immediate || s.Kind == backoff.Ethernet {
+		return
+	}
+	if s.Base == 0 && s.Cap < backoff.DefaultBase && s.Kind != backoff.Constant {
+		p.report(d.in, d.at("backoff.cap"),
+			fmt.Sprintf("the cap of %s is below the base of the waits for %s, which is %s where none is written: every wait is below %s",
+				pretty(s.Cap), d.Name, pretty(backoff.DefaultBase), pretty(s.Cap)),
+			[]Step{
+				{What: "backoff.base, the default", Value: pretty(backoff.DefaultBase)},
+				{What: "backoff.cap", Value: pretty(s.Cap)},
+			},
+			d.write("the cap has a meaning where waits grow towards it", "backoff.base", pretty(s.Cap), "backoff.cap", pretty(max(times(s.Cap, 20), lull.DefaultThrottleBase))))
+		return
+	}
+	base := d.Policy.WithDefaults().ThrottleBase
+	if s.Cap < base {
+		p.reportAs(Note, d.in, d.at("backoff.cap"),
+			fmt.Sprintf("the cap of %s does not hold for calls to %s that were throttled: their waits begin at throttle_base, %s", pretty(s.Cap), d.Name, pretty(base)),
+			[]Step{
+				{What: "throttle_base", Value: pretty(base)},
+				{What: "backoff.cap", Value: pretty(s.Cap)},
+			},
+			d.write("or throttle_base: "+pretty(s.Cap)+", if what refuses calls for being too many can bear that", "backoff.cap", pretty(base)))
+	}
+}

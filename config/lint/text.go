@@ -1,0 +1,139 @@
+package lint
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text writes the report for people: each finding with the line of the file that it is
+// about, the sum, the fix and the source.
+func (r Report) Text(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for _, f := range r.Findings {
+		if f.Ignored != nil {
+			continue
+		}
+		r.finding(b, f)
+		b.WriteByte('\n')
+	}
+	b.WriteString(r.Summary() + "\n")
+	for _, f := range r.Findings {
+		if f.Ignored != nil {
+			fmt.Fprintf(b, "ignored: %s:%d: %s: %s\n", f.File, f.Line, f.Rule, printable(f.Ignored.Reason))
+		}
+	}
+	return b.Flush()
+}
+
+func (r Report) finding(b *bufio.Writer, f Finding) {
+	fmt.Fprintf(b, "%s:%d:%d: %s: %s [%s]\n", f.File, f.Line, f.Column, f.Severity, printable(f.Message), f.Rule)
+	if lines := r.lines[f.File]; f.Line > 0 && f.Line <= len(lines) {
+		line, column := window(lines[f.Line-1], f.Column)
+		fmt.Fprintf(b, "%5d | %s\n      | %s\n", f.Line, line, caret(line, column))
+	}
+	for _, s := range table(f.Sum) {
+		fmt.Fprintf(b, "        %s\n", s)
+	}
+	fmt.Fprintf(b, "      fix: %s\n", printable(f.Fix.Text))
+	if rule, err := FindRule(f.Rule); err == nil && len(rule.Sources) > 0 {
+		fmt.Fprintf(b, "      source: %s\n", rule.Sources[0])
+	}
+}
+
+// String is the title and the address.
+func (s Source) String() string {
+	if s.URL == "" {
+		return s.Title
+	}
+	return s.Title + ", " + s.URL
+}
+
+// tableWidth is how wide the words of a sum may be.
+const tableWidth = 64
+
+// table is a sum in columns.
+func table(sum []Step) []string {
+	var what, value, total int
+	words := make([][]string, len(sum))
+	for i, s := range sum {
+		words[i] = strings.Split(wrap(printable(s.What), tableWidth), "\n")
+		for _, w := range words[i] {
+			what = max(what, utf8.RuneCountInString(w))
+		}
+		value = max(value, utf8.RuneCountInString(s.Value))
+		total = max(total, utf8.RuneCountInString(s.Total))
+	}
+	var lines []string
+	for i, s := range sum {
+		last := len(words[i]) - 1
+		lines = append(lines, words[i][:last]...)
+		line := pad(words[i][last], what)
+		if value > 0 {
+			line += "  " + padLeft(s.Value, value)
+		}
+		if total > 0 {
+			line += "  " + padLeft(s.Total, total)
+		}
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	return lines
+}
+
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0)) }
+func padLeft(s string, n int) string {
+	return strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0)) + s
+}
+
+// How much of a line is shown, and how much of it before the column.
+const (
+	lineShown  = 100
+	lineBefore = 60
+)
+
+// window is the part of a line that is shown, and where the column is in it, from 1.
+func window(line string, column int) (string, int) {
+	runes := []rune(printable(line))
+	if len(runes) <= lineShown {
+		return string(runes), column
+	}
+	from := min(max(column-1-lineBefore, 0), len(runes))
+	to := min(from+lineShown, len(runes))
+	out, shift := string(runes[from:to]), from
+	if from > 0 {
+		out, shift = "…"+out, from-1
+	}
+	if to < len(runes) {
+		out += "…"
+	}
+	return out, column - shift
+}
+
+// caret points at the word in line at the column, from 1.
+func caret(line string, column int) string {
+	runes := []rune(line)
+	if column < 1 || column > len(runes) {
+		return "^"
+	}
+	n := 0
+	for _, c := range runes[column-1:] {
+		if unicode.IsSpace(c) || strings.ContainsRune(":,}]", c) {
+			break
+		}
+		n++
+	}
+	return strings.Repeat(" ", column-1) + "^" + strings.Repeat("~", max(n-1, 0))
+}
+
+// printable is s without what would move a terminal's cursor or hide text.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return '\uFFFD'
+	}, s)
+}

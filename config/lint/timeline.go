@@ -1,0 +1,224 @@
+package lint
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// shown is how many attempts of a long call are listed one by one.
+const shown = 6
+
+// A timeline is a call to one dependency in which every attempt times out and every
+// wait is the longest.
+type timeline struct {
+	policy   lull.Policy // with its defaults
+	attempts int
+	byItself string        // how an attempt is called whose timeout the file does not say
+	room     time.Duration // for a place under the limit and the throttle, before each attempt
+}
+
+func newTimeline(p lull.Policy) timeline {
+	byItself := ""
+	if p.AttemptTimeout == 0 {
+		byItself = " (attempt_timeout is " + pretty(lull.DefaultAttemptTimeout) + " where none is written)"
+	}
+	p = p.WithDefaults()
+	return timeline{p, p.MaxAttempts(), byItself, saturating.Add(p.Throttle.LongestWait(), max(p.Limit.MaxWait, 0))}
+}
+
+// own is the longest wait before the given retry, from 1, as long as the server asks for
+// nothing and does not throttle. What is hedged follows a failure at once.
+func (t timeline) own(retry int) time.Duration {
+	if t.policy.Hedge.Attempts > 1 {
+		return 0
+	}
+	return t.policy.Backoff.Max(retry)
+}
+
+// begins is when the given attempt, from 1, begins at the latest, if all before it take
+// as long as they may; without the deadline.
+func (t timeline) begins(attempt int) time.Duration {
+	sum := t.room
+	for n := 1; n < attempt && sum < math.MaxInt64; n++ {
+		sum = saturating.Add(sum, t.next(n))
+	}
+	return sum
+}
+
+// next is the time from the beginning of an attempt to that of the one after it.
+func (t timeline) next(attempt int) time.Duration {
+	return saturating.Add(t.attempt(), saturating.Add(t.own(attempt), t.room))
+}
+
+// attempt is how long one takes at most.
+func (t timeline) attempt() time.Duration {
+	if t.policy.AttemptTimeout > 0 {
+		return t.policy.AttemptTimeout
+	}
+	return math.MaxInt64
+}
+
+// total is all attempts and waits, without the deadline.
+func (t timeline) total() time.Duration {
+	return saturating.Add(t.begins(t.attempts), t.attempt())
+}
+
+// asked is the same with the longest waits that a server may ask for.
+func (t timeline) asked() time.Duration {
+	sum := t.total()
+	for n := 1; n < t.attempts && sum < math.MaxInt64; n++ {
+		sum = saturating.Add(sum, t.policy.LongestWait(n)-t.own(n))
+	}
+	return sum
+}
+
+// worst is lull.Policy.WorstCase, and ownWorst that of a call in which the server asks
+// for no wait.
+func (t timeline) worst() time.Duration { return t.policy.WorstCase() }
+
+func (t timeline) ownWorst() time.Duration { return min(t.total(), t.worst()) }
+
+// fits is how many attempts may all take their time within limit.
+func (t timeline) fits(limit time.Duration) int { return t.useful(limit, t.attempt()) }
+
+// useful is how many attempts may all take their time within limit, but for the last,
+// which is left with at least the given part of it.
+func (t timeline) useful(limit, need time.Duration) int {
+	begins := t.room
+	for n := 1; n <= t.attempts; n++ {
+		if saturating.Add(begins, need) > limit {
+			return n - 1
+		}
+		begins = saturating.Add(begins, t.next(n))
+	}
+	return t.attempts
+}
+
+// starts is how many attempts begin before the deadline in any case.
+func (t timeline) starts(limit time.Duration) int {
+	begins := t.room
+	for n := 1; n < t.attempts; n++ {
+		if begins = saturating.Add(begins, t.next(n)); begins >= limit {
+			return n
+		}
+	}
+	return t.attempts
+}
+
+// A ledger writes a sum of durations.
+type ledger struct {
+	steps []Step
+	sum   time.Duration
+}
+
+func (l *ledger) add(d time.Duration, what string, args ...any) {
+	l.sum = saturating.Add(l.sum, d)
+	l.steps = append(l.steps, Step{fmt.Sprintf(what, args...), pretty(d), pretty(l.sum)})
+}
+
+// cut says that something ends the sum at limit.
+func (l *ledger) cut(limit time.Duration, what string, args ...any) {
+	if l.sum > limit {
+		l.sum = limit
+		l.steps = append(l.steps, Step{What: fmt.Sprintf(what, args...), Total: pretty(limit)})
+	}
+}
+
+// note is a line without figures of its own.
+func (l *ledger) note(what string, args ...any) {
+	l.steps = append(l.steps, Step{What: fmt.Sprintf(what, args...)})
+}
+
+// explain is the longest call, attempt by attempt: of its own accord, then with what a
+// server may ask for, then as the deadline cuts it. Its last total is WorstCase.
+func (t timeline) explain() []Step {
+	var l ledger
+	t.attemptByAttempt(&l, t.attempts)
+	t.capNotReached(&l)
+	t.ending(&l)
+	return l.steps
+}
+
+// attemptByAttempt lists the first so many attempts.
+func (t timeline) attemptByAttempt(l *ledger, attempts int) {
+	if t.policy.AttemptTimeout <= 0 {
+		l.add(math.MaxInt64, "attempt 1, which nothing ends (attempt_timeout: none)")
+		return
+	}
+	for n := 1; n <= attempts; n++ {
+		if skip := attempts - n; n == shown && skip > 1 {
+			end := t.begins(attempts)
+			l.add(end-l.sum, "%d more attempts, and the waits between", skip)
+			n = attempts
+			l.add(t.attempt(), "attempt %d", n)
+			return
+		}
+		if n > 1 && t.own(n-1) > 0 {
+			l.add(t.own(n-1), "wait %d, %s", n-1, t.waitWords(n-1))
+		}
+		if t.room > 0 {
+			l.add(t.room, "for room before attempt %d", n)
+		}
+		if n == 1 {
+			l.add(t.attempt(), "attempt 1%s", t.byItself)
+			continue
+		}
+		l.add(t.attempt(), "attempt %d", n)
+	}
+}
+
+// waitWords says how long a wait is.
+func (t timeline) waitWords(retry int) string {
+	s := t.policy.Backoff
+	most := pretty(s.Max(retry))
+	switch s.Jitter {
+	case backoff.None:
+		return "always " + most
+	case backoff.Equal:
+		return "half of it at random"
+	case backoff.Decorrelated:
+		return "at most 3 times the one before"
+	case backoff.Proportional:
+		return pretty(s.Ceiling(retry)) + " and up to a fifth more"
+	}
+	return "at random below " + most
+}
+
+// capNotReached says what the sum is not: the cap is often taken for every wait.
+func (t timeline) capNotReached(l *ledger) {
+	s := t.policy.Backoff
+	if s.Cap <= 0 || t.attempts < 2 || t.policy.Hedge.Attempts > 1 || t.policy.AttemptTimeout <= 0 || s.Kind == backoff.Immediate {
+		return
+	}
+	if s.Ceiling(t.attempts-1) >= s.Cap {
+		return
+	}
+	wrong := saturating.Add(times(t.attempt(), t.attempts), times(s.Cap, t.attempts-1))
+	l.note("no wait reaches the cap of %s, so it is not %d × %s + %d × %s = %s",
+		pretty(s.Cap), t.attempts, pretty(t.attempt()), t.attempts-1, pretty(s.Cap), pretty(wrong))
+}
+
+// ending adds what a server may ask for, and the deadline.
+func (t timeline) ending(l *ledger) {
+	if extra := t.asked() - l.sum; extra > 0 && l.sum < t.worst() {
+		l.add(extra, "%s instead, if the server throttles or asks for them (throttle_base %s, hint_limit %s)",
+			t.longerWaits(), pretty(t.policy.ThrottleBase), pretty(t.policy.HintLimit))
+	}
+	if d := t.policy.Deadline; d > 0 {
+		l.cut(d, "the deadline ends the call")
+	}
+}
+
+// longerWaits are those that a server may ask for.
+func (t timeline) longerWaits() string {
+	first, last := t.policy.LongestWait(1), t.policy.LongestWait(t.attempts-1)
+	if first == last {
+		return fmt.Sprintf("waits of %s", pretty(first))
+	}
+	return fmt.Sprintf("waits of %s to %s", pretty(first), pretty(last))
+}

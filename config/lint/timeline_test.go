@@ -1,0 +1,106 @@
+package lint
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+)
+
+// The articles' figures: 4 × 150 ms and waits below 100, 200 and 400 ms are 1.3 s. It is
+// what the engine's own arithmetic says where servers ask for nothing.
+func TestFourTimes150ms(t *testing.T) {
+	p := lull.Policy{
+		Attempts: 4, AttemptTimeout: 150 * time.Millisecond,
+		Backoff: backoff.Schedule{Base: 100 * time.Millisecond, Cap: 2 * time.Second},
+	}
+	line := newTimeline(p)
+	if got := line.ownWorst(); got != 1300*time.Millisecond {
+		t.Errorf("%v, want 1.3s", got)
+	}
+	p.HintLimit, p.ThrottleBase = 1, 1 // as good as none
+	if got := p.WorstCase().Round(time.Millisecond); got != 1300*time.Millisecond {
+		t.Errorf("the engine says %v, want 1.3s", got)
+	}
+}
+
+// What is printed adds up, line by line, and comes to lull's own WorstCase.
+func TestSumsOfTimesAddUp(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range 2000 {
+		p := randomPolicy(r)
+		steps := newTimeline(p).explain()
+		var sum time.Duration
+		for i, s := range steps {
+			if s.Value == "" && s.Total == "" {
+				continue
+			}
+			if s.Value != "" {
+				if v := parse(t, s.Value); v == math.MaxInt64 || sum > math.MaxInt64-v {
+					sum = math.MaxInt64
+				} else {
+					sum += v
+				}
+			} else {
+				sum = min(sum, parse(t, s.Total)) // the deadline cuts it
+			}
+			if got := parse(t, s.Total); got != sum {
+				t.Fatalf("seed %d: %+v\nline %d says %v, it is %v: %+v", seed, p, i, got, sum, steps)
+			}
+		}
+		if want := p.WorstCase(); sum != want {
+			t.Fatalf("seed %d: %+v\nthe sum is %v, WorstCase %v: %+v", seed, p, sum, want, steps)
+		}
+	}
+}
+
+func parse(t *testing.T, s string) time.Duration {
+	t.Helper()
+	if s == "for ever" {
+		return math.MaxInt64
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDurationsAreWrittenAsInFiles(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", time.Minute: "1m", time.Hour: "1h", 90 * time.Minute: "1h30m", 1300 * time.Millisecond: "1.3s", 10 * time.Minute: "10m",
+		math.MaxInt64: "for ever",
+	} {
+		if got := pretty(d); got != want {
+			t.Errorf("%d is %q, want %q", d, got, want)
+		}
+	}
+	for d, want := range map[time.Duration][2]time.Duration{
+		0: {0, 0}, 7: {7, 7}, 99: {99, 99}, 101: {100, 110}, 666 * time.Millisecond: {660 * time.Millisecond, 670 * time.Millisecond},
+		2 * time.Second: {2 * time.Second, 2 * time.Second},
+	} {
+		if got := [2]time.Duration{down(d), up(d)}; got != want {
+			t.Errorf("%d: %v, want %v", d, got, want)
+		}
+	}
+	if got := rough(2 * time.Second / 3); got != "667ms" {
+		t.Errorf("%s", got)
+	}
+}
+
+// A long sum is cut short, and adds up all the same.
+func TestLongSumsAreShort(t *testing.T) {
+	p := lull.Policy{Attempts: 1000, AttemptTimeout: time.Second, Deadline: lull.NoTimeout}
+	steps := newTimeline(p).explain()
+	if len(steps) > 20 {
+		t.Errorf("%d lines", len(steps))
+	}
+	if !strings.Contains(steps[len(steps)-2].What, "attempt 1000") {
+		t.Errorf("%+v", steps)
+	}
+}

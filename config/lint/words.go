@@ -1,0 +1,91 @@
+package lint
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// pretty is a duration as it is written in a file.
+func pretty(d time.Duration) string {
+	if d == math.MaxInt64 {
+		return "for ever"
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// rough is a duration that came of a division, for people: three figures.
+func rough(d time.Duration) string {
+	unit := time.Duration(1)
+	for limit := time.Duration(1000); d >= limit && limit < math.MaxInt64/10; limit *= 10 {
+		unit *= 10
+	}
+	return pretty(d.Round(unit))
+}
+
+// down is d with two figures, rounded down; up is rounded up. Both are what somebody
+// would write.
+func down(d time.Duration) time.Duration { return d - d%figure(d) }
+
+func up(d time.Duration) time.Duration {
+	f := figure(d)
+	if r := d % f; r != 0 && d <= math.MaxInt64-f {
+		return d - r + f
+	}
+	return d
+}
+
+func figure(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for limit := time.Duration(100); d >= limit && limit < math.MaxInt64/10; limit *= 10 {
+		unit *= 10
+	}
+	return unit
+}
+
+// percent is a share as it is written in a file: 0.125 is 12.5%.
+func percent(share float64) string {
+	return strconv.FormatFloat(math.Round(share*1e7)/1e5, 'f', -1, 64) + "%"
+}
+
+// number is n with at most three decimals.
+func number(n float64) string {
+	if n >= 1e15 || math.IsInf(n, 0) || math.IsNaN(n) {
+		return fmt.Sprintf("%.3g", n)
+	}
+	return strconv.FormatFloat(math.Round(n*1e3)/1e3, 'f', -1, 64)
+}
+
+// count is a number of things: "1 attempt", "4 attempts".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// list is names in a sentence: "a, b and c".
+func list(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// times is d×n, or the longest duration if that is less.
+func times(d time.Duration, n int) time.Duration {
+	if n > 0 && d > math.MaxInt64/time.Duration(n) {
+		return math.MaxInt64
+	}
+	return d * time.Duration(n)
+}

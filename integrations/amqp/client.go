@@ -1,0 +1,274 @@
+package lullamqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull"
+)
+
+// A Dialer makes a connection. It is called again when that is lost.
+type Dialer func(ctx context.Context) (*amqp.Connection, error)
+
+// Dial makes connections to a server, such as "amqp://user:password@host/vhost", with a
+// heartbeat of 10 s (a server that falls silent is noticed after 30) unless the address says otherwise.
+func Dial(url string) Dialer { return DialConfig(url, amqp.Config{}) }
+
+// DialConfig is Dial with more to say: TLS, the length of the heartbeat, properties.
+// c.Recovery must be nil: the adapter makes new connections itself, as it has to know which
+// deliveries are lost with the old ones. c.Dial replaces net.Dialer; it need not
+// look at ctx.
+func DialConfig(url string, c amqp.Config) Dialer {
+	return func(ctx context.Context) (*amqp.Connection, error) {
+		c := c // each connection its own: DialConfig writes into it
+		if c.Properties == nil {
+			c.Properties = amqp.NewConnectionProperties()
+			c.Properties.SetClientConnectionName("lull")
+		}
+		if c.TLSClientConfig != nil {
+			c.TLSClientConfig = c.TLSClientConfig.Clone()
+		}
+		dial := c.Dial
+		if dial == nil {
+			dial = func(network, addr string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, addr)
+			}
+		}
+		c.Dial = func(network, addr string) (net.Conn, error) {
+			conn, err := dial(network, addr)
+			if err != nil {
+				return nil, err
+			}
+			end := time.Now().Add(patience)
+			if at, ok := ctx.Deadline(); ok && at.Before(end) {
+				end = at
+			}
+			// Until the handshake is over. The client takes it off then.
+			if err := conn.SetDeadline(end); err != nil {
+				conn.Close()
+				return nil, err
+			}
+			return conn, nil
+		}
+		return amqp.DialConfig(url, c)
+	}
+}
+
+// patience is how long a call to the server may take that nobody waits for any more.
+const patience = 30 * time.Second
+
+// A Client is two connections to RabbitMQ, for any number of queues of a virtual host: one
+// on which messages come in and are acknowledged, and one on which they are
+// published. Two, because the server stops reading from a connection that publishes when it has too
+// little memory or disk: it must go on reading acknowledgements then.
+//
+// Connections are made when they are needed, and made anew by the next call after they
+// were lost. Its methods may be called concurrently.
+type Client struct {
+	in, out *link
+
+	mu     sync.Mutex
+	queues map[*Queue]bool
+	closed bool
+}
+
+// New returns a client that will connect with dial. It does not connect yet.
+func New(dial Dialer) *Client {
+	c := &Client{queues: map[*Queue]bool{}}
+	if dial == nil {
+		dial = func(context.Context) (*amqp.Connection, error) {
+			return nil, lull.Permanent(errors.New("lullamqp: a client without a dialer"))
+		}
+	}
+	c.in, c.out = &link{dial: dial}, &link{dial: dial}
+	return c
+}
+
+// Server says what the server is. It connects if need be.
+func (c *Client) Server(ctx context.Context) (Server, error) {
+	conn, err := c.in.get(ctx)
+	if err != nil {
+		return Server{}, err
+	}
+	return serverOf(conn), nil
+}
+
+// Close gives back what was fetched ahead, and closes the connections. What is
+// out goes back to its queue, as a delivery that was not settled. Close the client when the
+// consumers' Run has returned.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closed = true
+	var queues []*Queue
+	for q := range c.queues {
+		queues = append(queues, q)
+	}
+	c.mu.Unlock()
+	var problems []error
+	for _, q := range queues {
+		problems = append(problems, q.Close(ctx))
+	}
+	problems = append(problems, c.in.close(ctx), c.out.close(ctx))
+	return errors.Join(problems...)
+}
+
+// ErrClosed is the error of what belongs to a client or queue that was closed.
+var ErrClosed = errors.New("lullamqp: closed")
+
+// link is one connection, made when it is needed.
+type link struct {
+	dial Dialer
+
+	mu      sync.Mutex
+	conn    *amqp.Connection
+	blocked string // why the server does not read from conn
+	trying  *try
+	closed  bool
+}
+
+// try is a connection being made.
+type try struct {
+	done chan struct{}
+	conn *amqp.Connection
+	err  error
+}
+
+// get is the connection. If there is none it is made, by one caller for all.
+func (l *link) get(ctx context.Context) (*amqp.Connection, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil, lull.Permanent(ErrClosed)
+	}
+	if l.conn != nil && !l.conn.IsClosed() {
+		defer l.mu.Unlock()
+		return l.conn, nil
+	}
+	t := l.trying
+	if t == nil {
+		t = &try{done: make(chan struct{})}
+		l.trying = t
+		go l.connect(t)
+	}
+	l.mu.Unlock()
+	select {
+	case <-t.done:
+		return t.conn, t.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *link) connect(t *try) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	defer close(t.done)
+	conn, err := l.dial(ctx)
+	if err != nil {
+		err = explain("connect", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trying = nil
+	if l.closed && err == nil {
+		go hangUp(conn)
+		conn, err = nil, lull.Permanent(ErrClosed)
+	}
+	t.conn, t.err = conn, err
+	if err != nil {
+		t.conn = nil
+		return
+	}
+	l.conn, l.blocked = conn, ""
+	go l.watch(conn, conn.NotifyBlocked(make(chan amqp.Blocking, 8)))
+}
+
+// watch notes whether the server reads from conn, until that ends.
+func (l *link) watch(conn *amqp.Connection, blockings <-chan amqp.Blocking) {
+	for b := range blockings {
+		l.mu.Lock()
+		if l.conn == conn {
+			l.blocked = ""
+			if b.Active {
+				l.blocked = b.Reason
+			}
+		}
+		l.mu.Unlock()
+	}
+}
+
+// obstacle is why nothing can be published now, as far as is known.
+func (l *link) obstacle() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.blocked == "" || l.conn == nil || l.conn.IsClosed() {
+		return nil
+	}
+	return lull.Transient(fmt.Errorf("lullamqp: the server takes no messages now: %s", l.blocked))
+}
+
+func (l *link) close(ctx context.Context) error {
+	l.mu.Lock()
+	l.closed = true
+	conn := l.conn
+	l.mu.Unlock()
+	if conn == nil || conn.IsClosed() {
+		return nil
+	}
+	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, hangUp(conn) })
+	if errors.Is(err, amqp.ErrClosed) {
+		err = nil
+	}
+	return err
+}
+
+// hangUp closes a connection, whose server may not answer.
+func hangUp(conn *amqp.Connection) error { return conn.CloseDeadline(time.Now().Add(5 * time.Second)) }
+
+// within waits for f, or for ctx to end: the client's calls do not look at a context. f
+// goes on then, until it is answered or the connection ends.
+func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := f()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var zero T
+		return zero, ctx.Err()
+	}
+}
+
+// explain says what was being done when err came, and marks what the server will say
+// again however often it is asked.
+func explain(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	out := fmt.Errorf("lullamqp: %s: %w", doing, err)
+	// Errors that the client makes up itself when a handshake is cut short look like a
+	// refusal too; so only the server's own count.
+	if e, ok := errors.AsType[*amqp.Error](err); ok && e.Server {
+		switch e.Code {
+		case amqp.AccessRefused, amqp.NotFound, amqp.PreconditionFailed, amqp.NotAllowed, amqp.NotImplemented:
+			return lull.Permanent(out)
+		}
+	}
+	return out
+}

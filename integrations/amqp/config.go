@@ -1,0 +1,94 @@
+package lullamqp
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// What the zero Config means.
+const (
+	DefaultPrefix        = "lull"
+	DefaultDeliveryLimit = 100
+)
+
+// A Config says which queue is meant, and how it works. It is plain, comparable data.
+// Declare and Check look at all of it; write it in one place, for all processes.
+type Config struct {
+	// Queue is the name of the queue: 1 to 200 bytes, without '*' and '#', not beginning
+	// with "amq.".
+	Queue string
+	// DeadLetters is the name of the queue of its dead letters. Several queues may have
+	// one together. Zero: Queue and ".dead".
+	DeadLetters string
+	// Prefix begins the names of the delay levels, which all queues with the same prefix
+	// use together: one per virtual host is enough. Zero: lull. Up to 100 bytes.
+	Prefix string
+
+	// DeliveryLimit is how often the broker hands out one copy of a message that is never
+	// settled (its consumers crash), before it dead-letters the message itself, without an
+	// envelope. Every Retry makes a new copy. It must be larger than Policy.Attempts by 2
+	// at least. A policy (operator policy) can lower it. Zero: 100. From 3 to 1,000,000.
+	DeliveryLimit int
+
+	// Native uses RabbitMQ's own delayed retries where they are long enough. The zero
+	// Native: not at all.
+	Native Native
+}
+
+// Native is about the delayed retry that quorum queues have from RabbitMQ 4.3 on: after
+// its nth failure a message waits in its queue for the lesser of n times Min, and Max.
+// With it, Retry is one frame instead of a message published and confirmed, and leaves no
+// copy behind when it is interrupted. But the waits are rounded up to those (a Retry that
+// asks for more goes through the delay levels); and nothing can be written into a message
+// that stays where it is, so when it was first handed out and first failed is kept only from the
+// levels on, and Policy.Deadline counts from a later delivery.
+//
+// Servers before 4.3 take the arguments without a word and ignore them; so the server's
+// version is looked at, and Declare, Check and Receive fail with ErrNative if it is
+// older, or the server is not RabbitMQ.
+type Native struct {
+	// Min is the wait after the first failure. 1 ms or more; zero: no native retries.
+	Min time.Duration
+	// Max is the longest wait. From Min on, to a day.
+	Max time.Duration
+}
+
+// Validate reports everything that is wrong with c at once, each problem naming its
+// field, the value and what is allowed; nil if nothing is.
+func (c Config) Validate() error {
+	var l problem.List
+	d := c.WithDefaults()
+	l.Check(queueName(c.Queue), "Queue", fmt.Sprintf("%q", c.Queue), queueNames)
+	l.Check(c.DeadLetters == "" || queueName(c.DeadLetters) && c.DeadLetters != c.Queue, "DeadLetters", fmt.Sprintf("%q", c.DeadLetters),
+		queueNames+", other than Queue, or empty for Queue with .dead")
+	l.Check(queueName(d.Prefix) && len(d.Prefix) <= 100, "Prefix", fmt.Sprintf("%q", c.Prefix), "up to 100 bytes of UTF-8 without * and #, not beginning with amq., or empty for lull")
+	l.Check(d.DeliveryLimit >= 3 && d.DeliveryLimit <= 1_000_000, "DeliveryLimit", c.DeliveryLimit, "3 to 1000000 deliveries, or 0 for the default of 100")
+	if c.Native != (Native{}) {
+		l.Check(c.Native.Min >= time.Millisecond && c.Native.Min <= day && c.Native.Min%time.Millisecond == 0, "Native.Min", c.Native.Min, "whole milliseconds, from 1ms to 24h, or 0 with Native.Max 0 for none")
+		l.Check(c.Native.Max >= c.Native.Min && c.Native.Max <= day && c.Native.Max%time.Millisecond == 0, "Native.Max", c.Native.Max, "whole milliseconds, from Native.Min to 24h")
+	}
+	return l.Err()
+}
+
+const day = 24 * time.Hour
+
+// WithDefaults is c with every zero replaced by what it means.
+func (c Config) WithDefaults() Config {
+	c.DeadLetters = cmp.Or(c.DeadLetters, c.Queue+".dead")
+	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
+	c.DeliveryLimit = cmp.Or(c.DeliveryLimit, DefaultDeliveryLimit)
+	return c
+}
+
+const queueNames = "a name of 1 to 200 bytes of UTF-8 without * and #, not beginning with amq."
+
+// queueName tells whether a name may be used. It becomes a part of a routing key, which
+// has 255 bytes, and of a binding's pattern, in which * and # mean something else.
+func queueName(s string) bool {
+	return s != "" && len(s) <= 200 && utf8.ValidString(s) && !strings.ContainsAny(s, "*#") && !strings.HasPrefix(s, "amq.")
+}

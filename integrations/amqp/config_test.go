@@ -1,0 +1,96 @@
+package lullamqp
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestConfigSaysAllThatIsWrong(t *testing.T) {
+	err := Config{
+		Queue: "orders.*", DeadLetters: "amq.dead", Prefix: strings.Repeat("p", 101), DeliveryLimit: 2,
+		Native: Native{Min: 2 * time.Second, Max: time.Second},
+	}.Validate()
+	if err == nil {
+		t.Fatal("nothing is wrong")
+	}
+	for _, field := range []string{"Queue", "DeadLetters", "Prefix", "DeliveryLimit", "Native.Max"} {
+		if !strings.Contains(err.Error(), field+" is ") {
+			t.Errorf("nothing about %s in:\n%v", field, err)
+		}
+	}
+}
+
+func TestConfigs(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		Config
+		ok bool
+	}{
+		{"zero", Config{}, false},
+		{"name only", Config{Queue: "orders"}, true},
+		{"dots, spaces, slashes, umlauts", Config{Queue: "eu.orders /ü"}, true},
+		{"longest name", Config{Queue: strings.Repeat("q", 200)}, true},
+		{"too long a name", Config{Queue: strings.Repeat("q", 201)}, false},
+		{"a name that is a pattern", Config{Queue: "orders.#"}, false},
+		{"not UTF-8", Config{Queue: "orders\xff"}, false},
+		{"the broker's name", Config{Queue: "amq.orders"}, false},
+		{"dead letters into itself", Config{Queue: "orders", DeadLetters: "orders"}, false},
+		{"dead letters elsewhere", Config{Queue: "orders", DeadLetters: "dead"}, true},
+		{"a limit", Config{Queue: "orders", DeliveryLimit: 3}, true},
+		{"no limit", Config{Queue: "orders", DeliveryLimit: -1}, false},
+		{"native", Config{Queue: "orders", Native: Native{Min: time.Second, Max: time.Minute}}, true},
+		{"native without an end", Config{Queue: "orders", Native: Native{Min: time.Second}}, false},
+		{"native without a beginning", Config{Queue: "orders", Native: Native{Max: time.Second}}, false},
+		{"native in parts of a millisecond", Config{Queue: "orders", Native: Native{Min: time.Microsecond * 1500, Max: time.Second}}, false},
+	} {
+		if err := c.Validate(); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	// The routing key of the longest name fits into the 255 bytes that it may have.
+	if n := len(levelKey(1<<levels-1, strings.Repeat("q", 200))); n > 255 {
+		t.Errorf("a routing key of %d bytes", n)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	c := New(nil)
+	if _, err := c.Open(Config{}); err == nil {
+		t.Error("a queue without a name")
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Open(Config{Queue: "orders"}); err == nil {
+		t.Error("a queue of a client that was closed")
+	}
+}
+
+func TestVersions(t *testing.T) {
+	for _, c := range []struct {
+		Server
+		native bool
+	}{
+		{Server{Product: "RabbitMQ", Version: "4.3.6"}, true},
+		{Server{Product: "RabbitMQ", Version: "4.3.0-rc.1"}, true},
+		{Server{Product: "RabbitMQ", Version: "4.10.0"}, true},
+		{Server{Product: "RabbitMQ", Version: "5.0.0"}, true},
+		{Server{Product: "RabbitMQ", Version: "4.3+14.gabc"}, true},
+		{Server{Product: "RabbitMQ", Version: "4.2.9"}, false},
+		{Server{Product: "RabbitMQ", Version: "3.10.8"}, false},
+		{Server{Product: "RabbitMQ", Version: "4"}, false},
+		{Server{Product: "RabbitMQ", Version: ""}, false},
+		{Server{Product: "RabbitMQ", Version: "x.y"}, false},
+		{Server{Product: "LavinMQ", Version: "4.3.6"}, false},
+	} {
+		config := Config{Queue: "orders", Native: Native{Min: time.Second, Max: time.Minute}}
+		if err := config.supported(c.Server); (err == nil) != c.native {
+			t.Errorf("%v: %v", c.Server, err)
+		}
+		config.Native = Native{}
+		if err := config.supported(c.Server); err != nil {
+			t.Errorf("%v without native retries: %v", c.Server, err)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package lullamqp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull/queue"
+)
+
+// Headers in which the adapter keeps what it knows of a message. Not "x-": RabbitMQ 4
+// drops or rewrites some of these.
+const (
+	ownHeaders = "Lull-Amqp-"
+
+	headerID          = ownHeaders + "Id"           // text: Delivery.ID
+	headerAttempts    = ownHeaders + "Attempts"     // number: of those made before this copy was sent
+	headerEnqueued    = ownHeaders + "Enqueued"     // numbers: milliseconds since 1970
+	headerFirstSeen   = ownHeaders + "First-Seen"   //
+	headerFirstFailed = ownHeaders + "First-Failed" //
+	headerGroup       = ownHeaders + "Group"        // text: Delivery.Group
+)
+
+// brokers tells of headers that RabbitMQ writes, or acts on: CC and BCC send a message to
+// further queues, each time it is published.
+func brokers(name string) bool {
+	switch name {
+	case "x-delivery-count", "x-acquired-count", "x-death", "CC", "BCC":
+		return true
+	}
+	return strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
+}
+
+// record is what the adapter's headers say of a message.
+type record struct {
+	id          string
+	attempts    int // made before this copy was sent
+	enqueued    time.Time
+	firstSeen   time.Time
+	firstFailed time.Time
+	group       string
+}
+
+// Bounds of what is believed.
+const (
+	maxAttempts = math.MaxInt32
+	maxID       = 512
+)
+
+// recordOf reads the headers of a delivery. Headers that are not as they should be count as not
+// there: anybody may write them.
+func recordOf(h amqp.Table) record {
+	r := record{
+		enqueued:    moment(h[headerEnqueued]),
+		firstSeen:   moment(h[headerFirstSeen]),
+		firstFailed: moment(h[headerFirstFailed]),
+	}
+	if n, ok := integer(h[headerAttempts]); ok && n > 0 {
+		r.attempts = int(min(n, maxAttempts))
+	}
+	if id, ok := h[headerID].(string); ok && id != "" && len(id) <= maxID {
+		r.id = id
+	}
+	r.group, _ = h[headerGroup].(string)
+	return r
+}
+
+// write puts r into h.
+func (r *record) write(h amqp.Table) {
+	h[headerID] = r.id
+	h[headerAttempts] = int64(r.attempts)
+	put := func(name string, t time.Time) {
+		if !t.IsZero() {
+			h[name] = t.UnixMilli()
+		}
+	}
+	put(headerEnqueued, r.enqueued)
+	put(headerFirstSeen, r.firstSeen)
+	put(headerFirstFailed, r.firstFailed)
+	if r.group != "" {
+		h[headerGroup] = r.group
+	}
+}
+
+// redeliveries is how often the broker has handed out this copy before.
+//
+// x-delivery-count counts what was rejected, or came back because a channel ended; before
+// 4.3 all that came back. x-acquired-count, from 4.3 on, counts all that was handed out:
+// also what a consumer kept for longer than consumer_timeout, which x-delivery-count no
+// longer does. The adapter gives nothing back with basic.nack, so that the larger is the
+// number of attempts that nobody settled. A queue that counts nothing (a classic one)
+// says at least whether there was one.
+func redeliveries(d *amqp.Delivery) int {
+	n := int64(0)
+	for _, name := range [...]string{"x-delivery-count", "x-acquired-count"} {
+		if count, ok := integer(d.Headers[name]); ok {
+			n = max(n, count)
+		}
+	}
+	if !d.Redelivered {
+		// A count that the broker did not write: it came along with the message.
+		return 0
+	}
+	return int(min(max(n, 1), maxAttempts))
+}
+
+// integer is a number of any of the kinds that AMQP has for whole ones, or as text.
+func integer(v any) (int64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return n, true
+	case int32:
+		return int64(n), true
+	case int16:
+		return int64(n), true
+	case int8:
+		return int64(n), true
+	case byte:
+		return int64(n), true
+	case uint16:
+		return int64(n), true
+	case uint32:
+		return int64(n), true
+	case int:
+		return int64(n), true
+	case string:
+		i, err := strconv.ParseInt(n, 10, 64)
+		return i, err == nil
+	}
+	return 0, false
+}
+
+// lastMoment is the end of the year 9999.
+const lastMoment = 253402300799999
+
+func moment(v any) time.Time {
+	ms, ok := integer(v)
+	if !ok || ms <= 0 || ms > lastMoment {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// headersOf are the headers that the consumer sees: text only, and not what the adapter
+// or the broker wrote.
+func headersOf(t amqp.Table) queue.Headers {
+	h := make(queue.Headers, len(t))
+	for name, v := range t {
+		if text, ok := v.(string); ok && !strings.HasPrefix(name, ownHeaders) && !brokers(name) {
+			h[name] = text
+		}
+	}
+	return h
+}
+
+// carried are the headers that go along when a message is moved: the sender's, of all kinds.
+func carried(t amqp.Table) amqp.Table {
+	h := make(amqp.Table, len(t)+6)
+	for name, v := range t {
+		if !strings.HasPrefix(name, ownHeaders) && !brokers(name) {
+			h[name] = v
+		}
+	}
+	return h
+}
+
+// identify gives an id to a message that was not sent by this package: its message-id, or a
+// hash of all that the sender has said.
+func identify(d *amqp.Delivery) string {
+	if d.MessageId != "" && len(d.MessageId) <= maxID {
+		return d.MessageId
+	}
+	h := sha256.New()
+	part := func(s string) {
+		h.Write(strconv.AppendInt(nil, int64(len(s)), 10))
+		h.Write([]byte{' '})
+		h.Write([]byte(s))
+	}
+	for _, s := range []string{d.MessageId, d.AppId, d.Type, d.CorrelationId, d.ReplyTo, d.ContentType, string(d.Body)} {
+		part(s)
+	}
+	if !d.Timestamp.IsZero() {
+		part(d.Timestamp.UTC().Format(time.RFC3339))
+	}
+	return "sha256-" + hex.EncodeToString(h.Sum(nil))
+}
+
+// moved is the message of a delivery as it is published again, in full, but for what
+// would end it early (Expiration), or may not be said by others (UserId).
+func moved(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
+	return amqp.Publishing{
+		Headers: headers, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding,
+		DeliveryMode: amqp.Persistent, Priority: d.Priority, CorrelationId: d.CorrelationId,
+		ReplyTo: d.ReplyTo, MessageId: d.MessageId, Timestamp: d.Timestamp, Type: d.Type, AppId: d.AppId,
+		Body: d.Body,
+	}
+}
+
+// reserved tells of headers that a sender must not write.
+func reserved(name string) bool { return strings.HasPrefix(name, ownHeaders) || brokers(name) }
+
+// death is what RabbitMQ notes when it dead-letters a message.
+type death struct {
+	queue      string
+	reason     string // such as "delivery_limit"
+	at         time.Time
+	deliveries int
+}
+
+// deathOf is the latest entry of x-death that is no delay's.
+func deathOf(h amqp.Table) (death, bool) {
+	entries, _ := h["x-death"].([]any)
+	for _, e := range entries {
+		t, ok := e.(amqp.Table)
+		if !ok {
+			continue
+		}
+		d := death{}
+		d.queue, _ = t["queue"].(string)
+		d.at, _ = t["time"].(time.Time)
+		if d.reason, _ = t["reason"].(string); d.reason == "expired" && strings.Contains(d.queue, ".delay-") {
+			continue
+		}
+		for _, name := range [...]string{"x-delivery-count", "x-acquired-count"} {
+			if n, ok := integer(h[name]); ok && n > 0 {
+				d.deliveries = int(min(max(n, int64(d.deliveries)), maxAttempts))
+			}
+		}
+		return d, true
+	}
+	return death{}, false
+}

@@ -1,0 +1,248 @@
+package lullamqp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull"
+)
+
+// Management is the HTTP API of RabbitMQ's management plugin, which says what AMQP does
+// not: arguments, bindings and policies. Its user needs the tag monitoring or management,
+// and permissions on the virtual host. It may be used concurrently.
+type Management struct {
+	// URL is where it is, such as "http://host:15672".
+	URL string
+	// User and Password are sent with each request (basic authentication).
+	User, Password string
+	// Vhost is the virtual host. Zero: "/".
+	Vhost string
+	// Client makes the requests. Zero: http.DefaultClient.
+	Client *http.Client
+}
+
+// Check compares all that config needs with what is there: queues and exchanges, their
+// types and arguments, the bindings, and policies that would lose messages, or hold up the delay levels.
+// It changes nothing. An error of the type Problems lists all that is missing or
+// different. Older servers know of a new policy after some seconds.
+func (m Management) Check(ctx context.Context, config Config) error {
+	if err := config.Validate(); err != nil {
+		return fmt.Errorf("config of a queue: %w", err)
+	}
+	config = config.WithDefaults()
+	var overview struct {
+		Product string `json:"product_name"`
+		Version string `json:"product_version"`
+		Rabbit  string `json:"rabbitmq_version"`
+	}
+	if _, err := m.get(ctx, &overview, "overview"); err != nil {
+		return err
+	}
+	if overview.Product == "" || overview.Version == "" {
+		overview.Product, overview.Version = "RabbitMQ", overview.Rabbit
+	}
+	if err := config.supported(Server{Product: overview.Product, Version: overview.Version}); err != nil {
+		return lull.Permanent(err)
+	}
+	var found Problems
+	t := config.topology()
+	there := map[string]bool{}
+	for _, e := range t.exchanges {
+		ok, err := m.exchange(ctx, &found, e)
+		if err != nil {
+			return err
+		}
+		there["exchange "+e.name] = ok
+	}
+	for _, q := range t.queues {
+		ok, err := m.queue(ctx, &found, q)
+		if err != nil {
+			return err
+		}
+		there["queue "+q.name] = ok
+	}
+	for _, b := range t.binds {
+		kind, to := "queue ", "q"
+		if b.toExchange {
+			kind, to = "exchange ", "e"
+		}
+		var bindings []struct {
+			Key string `json:"routing_key"`
+		}
+		if there["exchange "+b.source] && there[kind+b.target] {
+			if _, err := m.get(ctx, &bindings, "bindings", m.vhost(), "e", b.source, to, b.target); err != nil {
+				return err
+			}
+		}
+		is := false
+		for _, each := range bindings {
+			is = is || each.Key == b.key
+		}
+		if !is {
+			found.add("binding", b.source+" -> "+b.target, "missing", fmt.Sprintf("the key %q", b.key), "")
+		}
+	}
+	return found.err()
+}
+
+func (m Management) vhost() string {
+	if m.Vhost == "" {
+		return "/"
+	}
+	return m.Vhost
+}
+
+func (m Management) exchange(ctx context.Context, found *Problems, e exchange) (bool, error) {
+	var is struct {
+		Type      string
+		Durable   bool
+		Arguments map[string]any
+	}
+	ok, err := m.get(ctx, &is, "exchanges", m.vhost(), e.name)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		found.add("exchange", e.name, "missing", "a durable "+e.kind+" exchange"+withArgs(e.args), "")
+		return false, nil
+	}
+	if is.Type != e.kind {
+		found.add("exchange", e.name, "type", e.kind, is.Type)
+	}
+	if !is.Durable {
+		found.add("exchange", e.name, "durable", "true", "false")
+	}
+	found.compare("exchange", e.name, e.args, is.Arguments)
+	return true, nil
+}
+
+// harmful are keys of policies under which messages are lost, or come early, or hold up a
+// level.
+var harmful = []string{"message-ttl", "expires", "max-length", "max-length-bytes"}
+
+func (m Management) queue(ctx context.Context, found *Problems, q queueArgs) (bool, error) {
+	var is struct {
+		Type      string
+		Durable   bool
+		Arguments map[string]any
+		Policy    string
+		Operator  string          `json:"operator_policy"`
+		Effective json.RawMessage `json:"effective_policy_definition"`
+	}
+	ok, err := m.get(ctx, &is, "queues", m.vhost(), q.name)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		found.add("queue", q.name, "missing", "a durable queue"+withArgs(q.args), "")
+		return false, nil
+	}
+	if !is.Durable {
+		found.add("queue", q.name, "durable", "true", "false")
+	}
+	if is.Type != "quorum" {
+		found.add("queue", q.name, "type", "quorum", is.Type)
+	}
+	found.compare("queue", q.name, q.args, is.Arguments)
+	var effective map[string]any
+	json.Unmarshal(is.Effective, &effective) // none is written as [] in places
+	for _, key := range harmful {
+		if v, there := effective[key]; there {
+			found.add("policy", policies(is.Policy, is.Operator)+" of queue "+q.name, key, "none", fmt.Sprint(v))
+		}
+	}
+	// Where both a policy and an argument say something, the argument counts, but the
+	// lower of two limits.
+	limit, _ := integer(q.args["x-delivery-limit"])
+	if v, ok := effective["delivery-limit"].(float64); ok && limit > 0 && int64(v) < limit {
+		found.add("policy", policies(is.Policy, is.Operator)+" of queue "+q.name, "delivery-limit", fmt.Sprintf("%d or more", limit), fmt.Sprint(v))
+	}
+	return true, nil
+}
+
+func policies(names ...string) string {
+	names = slices.DeleteFunc(names, func(s string) bool { return s == "" })
+	return strings.Join(names, " and ")
+}
+
+// compare adds where the arguments that are there differ from those that should be.
+func (p *Problems) compare(kind, name string, want amqp.Table, is map[string]any) {
+	text := func(v any) string {
+		if f, ok := v.(float64); ok {
+			return fmt.Sprintf("%.0f", f)
+		}
+		return fmt.Sprint(v)
+	}
+	var keys []string
+	for key := range want {
+		keys = append(keys, key)
+	}
+	for key := range is {
+		if _, there := want[key]; !there {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		w, wanted := want[key]
+		f, there := is[key]
+		switch {
+		case !there:
+			p.add(kind, name, key, text(w), "not set")
+		case !wanted:
+			p.add(kind, name, key, "not set", text(f))
+		case text(w) != text(f):
+			p.add(kind, name, key, text(w), text(f))
+		}
+	}
+}
+
+// get asks for one thing. ok is false if there is none.
+func (m Management) get(ctx context.Context, into any, path ...string) (ok bool, err error) {
+	at, err := url.Parse(m.URL)
+	if err != nil || at.Host == "" {
+		return false, lull.Permanent(fmt.Errorf("lullamqp: Management.URL is %q: want one such as http://host:15672", m.URL))
+	}
+	for i, p := range path {
+		path[i] = url.PathEscape(p)
+	}
+	target := strings.TrimSuffix(at.String(), "/") + "/api/" + strings.Join(path, "/")
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return false, fmt.Errorf("lullamqp: %w", err)
+	}
+	req.SetBasicAuth(m.User, m.Password)
+	client := m.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return false, fmt.Errorf("lullamqp: management: %w", err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 4<<20))
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("lullamqp: management: %w", err)
+	case res.StatusCode == http.StatusNotFound:
+		return false, nil
+	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
+		return false, lull.Permanent(fmt.Errorf("lullamqp: management: %s for the user %q", res.Status, m.User))
+	case res.StatusCode != http.StatusOK:
+		return false, fmt.Errorf("lullamqp: management: %s says %s", target, res.Status)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return false, errors.Join(fmt.Errorf("lullamqp: management: %s does not answer as it should", target), err)
+	}
+	return true, nil
+}

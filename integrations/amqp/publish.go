@@ -1,0 +1,272 @@
+package lullamqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull"
+)
+
+// publisher publishes for one queue, each message mandatory and confirmed, on a channel
+// of its own: an error of the channel, such as an exchange that is not there, concerns no
+// other queue.
+type publisher struct {
+	link *link
+
+	mu      sync.Mutex
+	channel *pubChannel
+	opening *opening
+	closed  bool
+}
+
+type opening struct {
+	done    chan struct{}
+	channel *pubChannel
+	err     error
+}
+
+// pubChannel is a channel in confirm mode.
+type pubChannel struct {
+	ch    *amqp.Channel
+	frame int // the largest frame, of which the headers must be one
+
+	mu      sync.Mutex
+	returns <-chan amqp.Return
+	waiting map[address][]*publication
+	err     error // why the channel ended, if the server said
+	ended   <-chan *amqp.Error
+}
+
+// address is how a message that comes back is known again. Where several have one, they
+// went the same way, and what happened to one happened to all.
+type address struct{ exchange, key, id string }
+
+// publication is a message under way.
+type publication struct {
+	done     chan struct{}
+	err      error
+	returned string // why it came back; guarded by pubChannel.mu
+}
+
+// Errors of a message that was published.
+var (
+	// ErrUnroutable: there is no such queue, or it is not bound. The message came back.
+	ErrUnroutable = errors.New("lullamqp: the message came back: no queue takes it")
+	// ErrRefused: the queue is full, or has no leader. The message was not taken.
+	ErrRefused = errors.New("lullamqp: the broker refused the message (basic.nack)")
+	// ErrUnconfirmed: the channel ended before the broker said whether it has the message.
+	ErrUnconfirmed = errors.New("lullamqp: it is not known whether the broker has the message")
+)
+
+// publish sends a message, and waits until the broker has it.
+func (p *publisher) publish(ctx context.Context, exchange, key string, m amqp.Publishing) error {
+	pub, err := p.start(ctx, exchange, key, m)
+	if err != nil {
+		return err
+	}
+	return pub.wait(ctx)
+}
+
+// start sends a message. m.MessageId must not be empty.
+func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publishing) (*publication, error) {
+	if err := p.link.obstacle(); err != nil {
+		return nil, err
+	}
+	c, err := p.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.fits(&m); err != nil {
+		return nil, err
+	}
+	pub := &publication{done: make(chan struct{})}
+	at := address{exchange, key, m.MessageId}
+	c.mu.Lock()
+	c.waiting[at] = append(c.waiting[at], pub)
+	c.mu.Unlock()
+	go func() {
+		// It may hang for as long as the server does not read.
+		confirm, err := c.ch.PublishWithDeferredConfirm(exchange, key, true, false, m)
+		taken := err == nil && confirm.Wait()
+		pub.err = c.finish(at, pub, err, taken, len(m.Body))
+		close(pub.done)
+	}()
+	return pub, nil
+}
+
+// wait is for the broker's answer.
+func (p *publication) wait(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+	}
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrUnconfirmed, ctx.Err())
+	}
+}
+
+// finish is the broker's answer, as an error.
+func (c *pubChannel) finish(at address, pub *publication, err error, taken bool, size int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// What comes back does so before it is confirmed, so it is in the channel by now.
+	for more := true; more; {
+		select {
+		case r, ok := <-c.returns:
+			if !ok {
+				more = false
+				break
+			}
+			for _, each := range c.waiting[address{r.Exchange, r.RoutingKey, r.MessageId}] {
+				each.returned = fmt.Sprintf("%s (exchange %q, routing key %q)", r.ReplyText, r.Exchange, r.RoutingKey)
+			}
+		default:
+			more = false
+		}
+	}
+	rest := c.waiting[at][:0]
+	for _, each := range c.waiting[at] {
+		if each != pub {
+			rest = append(rest, each)
+		}
+	}
+	if len(rest) == 0 {
+		delete(c.waiting, at)
+	} else {
+		c.waiting[at] = rest
+	}
+	switch {
+	case pub.returned != "":
+		return fmt.Errorf("%w: %s", ErrUnroutable, pub.returned)
+	case taken:
+		return nil
+	case err == nil && !c.ch.IsClosed():
+		return lull.Transient(ErrRefused)
+	}
+	if c.err == nil {
+		select {
+		case why, ok := <-c.ended:
+			if ok {
+				c.err = why
+			}
+		default:
+		}
+	}
+	why := c.err
+	if why == nil {
+		why = err
+	}
+	if why == nil {
+		return lull.Transient(ErrUnconfirmed)
+	}
+	out := fmt.Errorf("%w: %w", ErrUnconfirmed, why)
+	if e, ok := errors.AsType[*amqp.Error](why); ok && e.Server {
+		// The error is of one message, and others were under way on the channel.
+		var is, limit int
+		if n, _ := fmt.Sscanf(e.Reason, "PRECONDITION_FAILED - message size %d is larger than configured max size %d", &is, &limit); n == 2 && is == size {
+			return lull.Permanent(fmt.Errorf("lullamqp: the message has %d bytes, the server takes %d (max_message_size)", is, limit))
+		}
+		if e.Code == amqp.NotFound || e.Code == amqp.AccessRefused {
+			return explain("publish", why) // no such exchange, or no right to write to it
+		}
+	}
+	return lull.Transient(out)
+}
+
+// fits refuses headers that do not fit into a frame: the server would close the
+// connection. There must be room for what it adds on the way.
+func (c *pubChannel) fits(m *amqp.Publishing) error {
+	const room = 16 << 10
+	size := 0
+	for name, v := range m.Headers {
+		size += len(name) + 16
+		if s, ok := v.(string); ok {
+			size += len(s)
+		}
+	}
+	if c.frame > 0 && size > max(c.frame-room, c.frame/4) {
+		return lull.Permanent(fmt.Errorf("lullamqp: the headers have %d bytes, the connection's frame_max of %d leaves room for %d", size, c.frame, max(c.frame-room, c.frame/4)))
+	}
+	return nil
+}
+
+// get is the channel. If there is none it is opened, by one caller for all.
+func (p *publisher) get(ctx context.Context) (*pubChannel, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, lull.Permanent(ErrClosed)
+	}
+	if p.channel != nil && !p.channel.ch.IsClosed() {
+		defer p.mu.Unlock()
+		return p.channel, nil
+	}
+	o := p.opening
+	if o == nil {
+		o = &opening{done: make(chan struct{})}
+		p.opening = o
+		go p.open(o)
+	}
+	p.mu.Unlock()
+	select {
+	case <-o.done:
+		return o.channel, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *publisher) open(o *opening) {
+	defer close(o.done)
+	c, err := openPublisher(p.link)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.opening = nil
+	o.channel, o.err = c, err
+	if err == nil {
+		p.channel = c
+	}
+}
+
+func openPublisher(l *link) (*pubChannel, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, err := l.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := within(ctx, conn.Channel)
+	if err != nil {
+		return nil, explain("open a channel", err)
+	}
+	c := &pubChannel{
+		ch: ch, frame: conn.Config.FrameSize, waiting: map[address][]*publication{},
+		returns: ch.NotifyReturn(make(chan amqp.Return, 4096)),
+		ended:   ch.NotifyClose(make(chan *amqp.Error, 1)),
+	}
+	if _, err := within(ctx, func() (struct{}, error) { return struct{}{}, ch.Confirm(false) }); err != nil {
+		return nil, explain("ask for confirmations", err)
+	}
+	return c, nil
+}
+
+func (p *publisher) close() {
+	p.mu.Lock()
+	p.closed = true
+	c := p.channel
+	p.mu.Unlock()
+	if c != nil && !c.ch.IsClosed() {
+		go c.ch.Close()
+	}
+}

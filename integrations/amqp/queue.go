@@ -1,0 +1,536 @@
+package lullamqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// A Queue is one queue of RabbitMQ: a queue.Broker and queue.Pauser for one consumer, and a
+// queue.Sender for any number of goroutines. Several in one process are as several
+// processes.
+//
+// What the package comment says of handlers that run for long, and of the ends of
+// connections, is about this.
+type Queue struct {
+	client *Client
+	config Config
+	pub    *publisher
+
+	forsaken time.Duration
+
+	mu      sync.Mutex
+	s       *session          // nil: there is none yet, or it has ended
+	all     map[*session]bool // with those that only wait for what is out
+	failed  error             // why there is none; Receive returns it, once
+	busy    bool              // the session is being opened or changed
+	changed chan struct{}     // closed when something above, or in the session, has changed
+	idle    *time.Timer       // stops the consumer when nobody asks for messages
+	closed  bool
+}
+
+var (
+	_ queue.Pauser = (*Queue)(nil)
+	_ queue.Sender = (*Queue)(nil)
+)
+
+// session is one channel on which messages come in. All deliveries end with it. Guarded
+// by Queue.mu, but for what does not change.
+type session struct {
+	ch     *amqp.Channel
+	server Server
+
+	ended   bool
+	reason  error
+	stopped bool            // its consumers were cancelled; it only waits for what is out
+	tags    []string        // of its consumers
+	limit   int             // their prefetch together
+	ahead   []amqp.Delivery // fetched, and not returned by Receive yet
+	out     int             // returned by Receive, and not settled
+
+	pumps sync.WaitGroup // ends when all that the consumers got is in ahead
+	acks  sync.RWMutex   // held while a message is acknowledged; locked: none is
+}
+
+// Open returns the queue that config names. It does not connect: Receive, Send and Check
+// do. An error says what is wrong with config.
+func (c *Client) Open(config Config) (*Queue, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("config of a queue: %w", err)
+	}
+	q := &Queue{client: c, config: config.WithDefaults(), pub: &publisher{link: c.out}, forsaken: forsaken, all: map[*session]bool{}, changed: make(chan struct{})}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	c.queues[q] = true
+	return q, nil
+}
+
+// Capabilities is part of queue.Broker.
+func (q *Queue) Capabilities() queue.Capabilities {
+	return queue.Capabilities{
+		ExactDelay: q.config.Native == (Native{}),
+		MaxDelay:   MaxDelay,
+		FreeDefer:  true,
+		Order:      queue.Unordered,
+		Counts:     queue.ByAdapter,
+	}
+}
+
+// linger is how long a consumer goes on without being asked for messages, while it could be
+// sent some.
+const linger = time.Second
+
+// Receive is part of queue.Broker. It connects if need be, and returns an error, rather than
+// try again itself, if it cannot.
+//
+// The server pushes as many messages as are out and wanted together, no more. When ctx
+// ends, or nobody calls Receive for a second, the consumer is cancelled and what
+// it had got ahead is given back, at no cost to its attempts.
+func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if w.Max < 1 {
+		return nil, lull.Permanent(fmt.Errorf("lullamqp: Want.Max is %d: want 1 or more", w.Max))
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.idle != nil {
+		q.idle.Stop()
+	}
+	for {
+		if q.closed {
+			return nil, lull.Permanent(ErrClosed)
+		}
+		if got := q.take(w.Max); len(got) > 0 {
+			q.watchIdle()
+			return got, nil
+		}
+		if err := ctx.Err(); err != nil {
+			q.halt()
+			return nil, err
+		}
+		if err := q.failed; err != nil {
+			q.failed = nil
+			return nil, err
+		}
+		if s := q.s; s != nil && s.stopped {
+			q.retire(s)
+		}
+		if s := q.s; !q.busy && (s == nil || s.limit < s.out+w.Max) {
+			q.busy = true
+			need := w.Max
+			if s != nil {
+				need += s.out
+			}
+			go q.consume(s, need)
+		}
+		changed := q.changed
+		q.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		q.mu.Lock()
+	}
+}
+
+// take hands out what was fetched, with q.mu held.
+func (q *Queue) take(most int) []*queue.Delivery {
+	s := q.s
+	if s == nil {
+		return nil
+	}
+	n := min(most, len(s.ahead))
+	got := make([]*queue.Delivery, n)
+	for i := range got {
+		got[i] = q.delivery(s, s.ahead[i])
+		s.ahead[i] = amqp.Delivery{}
+	}
+	s.ahead = s.ahead[n:]
+	s.out += n
+	return got
+}
+
+// delivery is d as the consumer sees it.
+func (q *Queue) delivery(s *session, d amqp.Delivery) *queue.Delivery {
+	r := &receipt{s: s, d: d, record: recordOf(d.Headers), received: time.Now()}
+	if r.record.id == "" {
+		r.record.id = identify(&d)
+	}
+	if r.record.enqueued.IsZero() {
+		r.record.enqueued = d.Timestamp
+	}
+	r.attempt = min(r.record.attempts+redeliveries(&d), maxAttempts-1) + 1
+	return &queue.Delivery{
+		ID: r.record.id, Attempt: r.attempt, Enqueued: r.record.enqueued, FirstSeen: r.record.firstSeen,
+		FirstFailed: r.record.firstFailed, Group: r.record.group, Headers: headersOf(d.Headers), Body: d.Body, Receipt: r,
+	}
+}
+
+// note wakes whoever waits for a change, with q.mu held.
+func (q *Queue) note() {
+	close(q.changed)
+	q.changed = make(chan struct{})
+}
+
+// consume has the server push up to limit messages, on s, or on a new session.
+func (q *Queue) consume(s *session, limit int) {
+	err := q.addConsumer(s, limit)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.busy = false
+	if err != nil {
+		q.failed = err
+	}
+	q.note()
+}
+
+// exact is how many consumers a session gets, each for as many messages more as are
+// wanted, before there is one for half as many again.
+const exact = 8
+
+// addConsumer raises the prefetch of s to limit: with a consumer more, as that of one
+// cannot be changed, and to cancel one may cost an attempt (see giveBack).
+func (q *Queue) addConsumer(s *session, limit int) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if s == nil {
+		if s, err = q.open(ctx); err != nil {
+			return err
+		}
+	}
+	q.mu.Lock()
+	more := limit - s.limit
+	if len(s.tags) >= exact {
+		more = max(more, s.limit/2)
+	}
+	more = min(max(more, 1), 65535)
+	tag := fmt.Sprintf("lull-%d", len(s.tags)+1)
+	q.mu.Unlock()
+	pushed, err := within(ctx, func() (<-chan amqp.Delivery, error) {
+		if err := s.ch.Qos(more, 0, false); err != nil {
+			return nil, err
+		}
+		return s.ch.Consume(q.config.Queue, tag, false, false, false, false, nil)
+	})
+	if err != nil {
+		err = explain("consume from "+q.config.Queue, q.why(s, err))
+		q.end(s, err)
+		return err
+	}
+	q.mu.Lock()
+	s.tags = append(s.tags, tag)
+	s.limit += more
+	q.watchIdle()
+	q.mu.Unlock()
+	s.pumps.Go(func() {
+		for d := range pushed {
+			q.mu.Lock()
+			if !s.ended {
+				s.ahead = append(s.ahead, d)
+			}
+			q.note()
+			q.mu.Unlock()
+		}
+	})
+	return nil
+}
+
+// why is what the server said when it closed the channel, if it did: err is then only that it
+// is closed.
+func (q *Queue) why(s *session, err error) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s.reason != nil && errors.Is(err, amqp.ErrClosed) {
+		return s.reason
+	}
+	return err
+}
+
+// open opens a channel for messages to come in on.
+func (q *Queue) open(ctx context.Context) (*session, error) {
+	conn, err := q.client.in.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{server: serverOf(conn)}
+	if err := q.config.supported(s.server); err != nil {
+		return nil, lull.Permanent(err)
+	}
+	if s.ch, err = within(ctx, conn.Channel); err != nil {
+		return nil, explain("open a channel", err)
+	}
+	ends := s.ch.NotifyClose(make(chan *amqp.Error, 1))
+	cancels := s.ch.NotifyCancel(make(chan string, 8))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		go s.ch.Close()
+		return nil, lull.Permanent(ErrClosed)
+	}
+	q.s = s
+	q.all[s] = true
+	go q.watch(s, ends, cancels)
+	return s, nil
+}
+
+// ErrCanceled is why deliveries are lost when the server ends a consumer: the queue was
+// deleted; or, from RabbitMQ 4.3 on, a message was out for longer than consumer_timeout.
+var ErrCanceled = errors.New("lullamqp: the server ended the consumer (the queue was deleted, or a handler took longer than consumer_timeout)")
+
+// watch waits for the end of s.
+func (q *Queue) watch(s *session, ends <-chan *amqp.Error, cancels <-chan string) {
+	for {
+		select {
+		case e, ok := <-ends:
+			var err error = amqp.ErrClosed
+			if ok {
+				err = e
+			}
+			q.end(s, explain("the channel of "+q.config.Queue+" ended", temporary(err)))
+			return
+		case _, ok := <-cancels:
+			if ok {
+				// What was out with it may be out elsewhere by now, and its
+				// acknowledgement would be passed over. The channel ends, so that nothing
+				// stays with it.
+				q.end(s, lull.Transient(ErrCanceled))
+			}
+			cancels = nil
+		}
+	}
+}
+
+// temporary takes the server's mark off an error of a channel that was once in order:
+// opening another shows whether it is permanent.
+func temporary(err error) error {
+	if e, ok := errors.AsType[*amqp.Error](err); ok {
+		return fmt.Errorf("%d %s", e.Code, e.Reason)
+	}
+	return err
+}
+
+// end ends s: all that is out with it is lost.
+func (q *Queue) end(s *session, reason error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended, s.reason, s.ahead = true, reason, nil
+	delete(q.all, s)
+	if q.s == s {
+		q.s = nil
+		if q.failed == nil && !q.busy && !q.closed {
+			q.failed = reason
+		}
+	}
+	q.note()
+	go s.ch.Close()
+}
+
+// retire lets go of a session whose consumers were cancelled. It ends when nothing is out
+// with it.
+func (q *Queue) retire(s *session) {
+	if !s.stopped || len(s.ahead) > 0 {
+		return
+	}
+	if q.s == s {
+		q.s = nil
+	}
+	if !s.ended && s.out == 0 {
+		s.ended, s.reason = true, ErrClosed
+		delete(q.all, s)
+		go s.ch.Close()
+	}
+}
+
+// watchIdle stops the consumers when nobody has asked for messages for a while, with q.mu
+// held.
+func (q *Queue) watchIdle() {
+	if q.idle == nil {
+		q.idle = time.AfterFunc(linger, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			if s := q.s; s != nil && len(s.tags) > 0 && !q.busy && len(s.ahead) == 0 && s.out >= s.limit {
+				q.idle.Reset(linger) // it can be sent nothing; look again
+				return
+			}
+			q.halt()
+		})
+		return
+	}
+	q.idle.Reset(linger)
+}
+
+// halt cancels the consumers and gives back what they have fetched, in the background, with
+// q.mu held.
+func (q *Queue) halt() {
+	if q.busy {
+		q.watchIdle() // again later
+		return
+	}
+	if s := q.s; s != nil && (len(s.tags) > 0 || len(s.ahead) > 0) {
+		q.busy = true
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			q.giveBack(ctx, s)
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.busy = false
+			q.note()
+		}()
+	}
+}
+
+// hush is how long it may take until what the server has to push after an
+// acknowledgement is here.
+const hush = 25 * time.Millisecond
+
+// cancel ends the consumers of s. What was under way to them is in s.ahead afterwards.
+//
+// But for this: RabbitMQ hands messages of a quorum queue to a consumer until a moment
+// after it has confirmed that it is cancelled, and the client drops these. They
+// stay out with the channel until that ends, which counts as an attempt. It can only
+// happen if the server owes the consumer messages. So nothing is acknowledged meanwhile,
+// and what it owed for what was acknowledged before is waited for. And the channel is not used
+// any more than for what is out.
+func (q *Queue) cancel(ctx context.Context, s *session) error {
+	q.mu.Lock()
+	tags, owed := s.tags, s.out+len(s.ahead) < s.limit
+	s.tags = nil
+	q.mu.Unlock()
+	if len(tags) == 0 {
+		return nil
+	}
+	_, err := within(ctx, func() (struct{}, error) {
+		s.acks.Lock()
+		defer s.acks.Unlock()
+		if owed {
+			time.Sleep(hush)
+		}
+		for _, tag := range tags {
+			if err := s.ch.Cancel(tag, false); err != nil {
+				return struct{}{}, err
+			}
+		}
+		s.pumps.Wait()
+		return struct{}{}, nil
+	})
+	if err != nil {
+		return explain("cancel the consumer of "+q.config.Queue, temporary(q.why(s, err)))
+	}
+	return nil
+}
+
+// giveBack cancels the consumers of s, and puts what they have fetched back into the queue.
+// What cannot be put back is kept, and handed out by the next Receive.
+func (q *Queue) giveBack(ctx context.Context, s *session) {
+	if err := q.cancel(ctx, s); err != nil {
+		q.end(s, err)
+		return
+	}
+	q.mu.Lock()
+	s.stopped = true
+	ahead := s.ahead
+	s.ahead = nil
+	s.out += len(ahead) // as if they were handed out and settled
+	deliveries := make([]*queue.Delivery, len(ahead))
+	for i, d := range ahead {
+		deliveries[i] = q.delivery(s, d)
+	}
+	q.mu.Unlock()
+	kept := make([]bool, len(ahead))
+	var all sync.WaitGroup
+	for i, d := range deliveries {
+		all.Go(func() {
+			r := d.Receipt.(*receipt)
+			err := q.settle(ctx, r, queue.Settlement{Outcome: queue.Defer})
+			if kept[i] = err != nil && !errors.Is(err, queue.ErrLost); kept[i] {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.abandon.Stop()
+			}
+		})
+	}
+	all.Wait()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, d := range ahead {
+		if kept[i] && !s.ended {
+			s.ahead = append(s.ahead, d)
+			s.out--
+		}
+	}
+	q.retire(s)
+}
+
+// Pause is part of queue.Pauser: it cancels the consumer, and puts what was fetched ahead
+// back into the queue, at no cost to its attempts.
+func (q *Queue) Pause(ctx context.Context, until time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		s := q.s
+		if q.closed || !q.busy && (s == nil || s.stopped) {
+			return nil // what could not be given back is kept
+		}
+		if !q.busy {
+			q.halt()
+		}
+		changed := q.changed
+		q.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		q.mu.Lock()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// Extend is part of queue.Broker. It is not called, as there are no leases.
+func (q *Queue) Extend(context.Context, *queue.Delivery, time.Duration) (time.Time, error) {
+	return time.Time{}, lull.Permanent(errors.New("lullamqp: RabbitMQ has no leases that could be extended"))
+}
+
+// Close gives back what was fetched ahead and ends the queue's channels. What is out goes
+// back to the queue, as a delivery that was not settled. The client goes on.
+func (q *Queue) Close(ctx context.Context) error {
+	err := q.Pause(ctx, time.Time{})
+	q.mu.Lock()
+	q.closed = true
+	if q.idle != nil {
+		q.idle.Stop()
+	}
+	all := slices.Collect(maps.Keys(q.all))
+	q.mu.Unlock()
+	for _, s := range all {
+		q.end(s, ErrClosed)
+		within(ctx, func() (struct{}, error) { return struct{}{}, s.ch.Close() })
+	}
+	q.pub.close()
+	q.client.mu.Lock()
+	delete(q.client.queues, q)
+	q.client.mu.Unlock()
+	return err
+}

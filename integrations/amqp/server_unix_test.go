@@ -1,0 +1,9 @@
+//go:build unix
+
+package lullamqp
+
+import "syscall"
+
+// ownGroup: an interrupt from the terminal is not for it, and it can be ended with all
+// that it started.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

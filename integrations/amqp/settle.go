@@ -1,0 +1,304 @@
+package lullamqp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// receipt is what the adapter knows of a delivery.
+type receipt struct {
+	s        *session
+	d        amqp.Delivery
+	record   record
+	attempt  int
+	received time.Time
+
+	mu      sync.Mutex
+	settled bool
+	copy    *outgoing   // the message that was published in place of this one
+	answer  *answer     // what the server was told of it
+	abandon *time.Timer // gives the delivery back if no further Settle comes
+}
+
+// answer is an acknowledgement under way.
+type answer struct {
+	done chan struct{}
+	err  error
+}
+
+// outgoing is a message that takes the place of one that is out.
+type outgoing struct {
+	s   queue.Settlement
+	pub *publication
+}
+
+// forsaken is how long after a Settle that failed another one may come. A Consumer tries
+// for half a minute. Then the message would stay out until the connection ends.
+const forsaken = time.Minute
+
+// Settle is part of queue.Broker.
+//
+// A message that moves is published anew, to the delay levels, the queue or that of the
+// dead letters, and acknowledged when the broker has confirmed that it has the new one. If
+// the connection is lost in between, both are there: with Retry and Defer too, the one
+// sentence of queue.Broker's contract that this adapter cannot keep ("nothing was
+// changed, except that a dead letter may have been written"). Both have one Delivery.ID.
+//
+// RabbitMQ does not confirm acknowledgements. nil means that it was sent on a connection that
+// was in order; if it breaks before the server has read it, the message is delivered once more.
+//
+// Where no Settle succeeds, the message is given back a minute after the last, as one that
+// failed.
+func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, ok := d.Receipt.(*receipt)
+	if !ok {
+		return lull.Permanent(errors.New("lullamqp: the delivery is of another broker"))
+	}
+	return q.settle(ctx, r, s)
+}
+
+func (q *Queue) settle(ctx context.Context, r *receipt, s queue.Settlement) error {
+	if err := settleable(s); err != nil {
+		return lull.Permanent(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.abandon != nil {
+		r.abandon.Stop()
+	}
+	if r.settled || q.lost(r) {
+		return queue.ErrLost
+	}
+	err := q.carryOut(ctx, r, s)
+	switch {
+	case err == nil:
+		q.settled(r)
+		return nil
+	case q.lost(r):
+		return fmt.Errorf("%w: %w", queue.ErrLost, err)
+	}
+	r.abandon = time.AfterFunc(q.forsaken, func() { q.forsake(r) })
+	return err
+}
+
+func settleable(s queue.Settlement) error {
+	switch s.Outcome {
+	case queue.Ack, queue.Drop:
+		return nil
+	case queue.DeadLetter:
+		if s.Envelope == nil {
+			return errors.New("lullamqp: a dead letter needs an envelope")
+		}
+		return nil
+	case queue.Retry, queue.Defer:
+		if s.After < 0 || s.After > MaxDelay {
+			return fmt.Errorf("lullamqp: a delay of %v: want 0 to %v", s.After, MaxDelay)
+		}
+		return nil
+	}
+	return fmt.Errorf("lullamqp: %v is no settlement", s.Outcome)
+}
+
+// lost tells whether r's channel has ended, and with it the delivery.
+func (q *Queue) lost(r *receipt) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return r.s.ended || r.s.ch.IsClosed()
+}
+
+// settled notes that r is out no more, with r.mu held.
+func (q *Queue) settled(r *receipt) {
+	r.settled = true
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	r.s.out--
+	q.retire(r.s)
+}
+
+// carryOut does what s says, with r.mu held.
+func (q *Queue) carryOut(ctx context.Context, r *receipt, s queue.Settlement) error {
+	if s.Outcome == queue.Retry && q.native(r, s.After) {
+		return r.say(ctx, func() error { return r.d.Reject(true) })
+	}
+	if s.Outcome != queue.Ack && s.Outcome != queue.Drop && r.answer == nil {
+		if err := q.replace(ctx, r, s); err != nil {
+			return err
+		}
+	}
+	return r.say(ctx, func() error { return r.d.Ack(false) })
+}
+
+// say tells the server what becomes of the delivery. If that hangs, because the server does not
+// read, a later call waits for it: to say it twice would end the channel.
+func (r *receipt) say(ctx context.Context, what func() error) error {
+	a := r.answer
+	if a == nil {
+		a = &answer{done: make(chan struct{})}
+		r.answer = a
+		go func() {
+			r.s.acks.RLock()
+			defer r.s.acks.RUnlock()
+			a.err = what()
+			close(a.done)
+		}()
+	}
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if a.err != nil {
+		return fmt.Errorf("lullamqp: acknowledge: %w", a.err)
+	}
+	return nil
+}
+
+// native tells whether the server's own delay after one more failure is long enough.
+func (q *Queue) native(r *receipt, after time.Duration) bool {
+	n := q.config.Native
+	if n == (Native{}) {
+		return false
+	}
+	failures, _ := integer(r.d.Headers["x-delivery-count"])
+	if !r.d.Redelivered {
+		failures = 0
+	}
+	return after <= min(n.Min*time.Duration(min(max(failures, 0), 1_000_000)+1), n.Max)
+}
+
+// replace publishes what takes the place of r's message, and waits until the broker has
+// it. If that was begun by a call before, it is not begun again.
+func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) error {
+	if c := r.copy; c != nil && c.s.Outcome == s.Outcome && c.s.After == s.After {
+		err := c.pub.wait(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		r.copy = nil // it did not arrive, as far as is known
+	}
+	exchange, key, m := q.successor(r, s)
+	pub, err := q.pub.start(ctx, exchange, key, m)
+	if err != nil {
+		return err
+	}
+	r.copy = &outgoing{s: s, pub: pub}
+	err = pub.wait(ctx)
+	if err != nil && ctx.Err() == nil {
+		r.copy = nil
+	}
+	return err
+}
+
+// successor is the message that takes the place of r's, and where it goes.
+func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string, m amqp.Publishing) {
+	next := r.record
+	h := carried(r.d.Headers)
+	m = moved(&r.d, h)
+	if s.Outcome == queue.DeadLetter {
+		h[queue.EnvelopeHeader] = s.Envelope.Encode()
+		dead := record{id: newID(), enqueued: time.Now(), group: next.group}
+		dead.write(h)
+		if m.MessageId == "" {
+			m.MessageId = dead.id
+		}
+		return "", q.config.DeadLetters, m
+	}
+	next.attempts = r.attempt
+	if s.Outcome == queue.Defer {
+		next.attempts--
+	}
+	if next.firstSeen.IsZero() {
+		next.firstSeen = r.received
+	}
+	if next.firstFailed.IsZero() {
+		next.firstFailed = s.FirstFailed
+	}
+	next.write(h)
+	if m.MessageId == "" {
+		m.MessageId = next.id
+	}
+	exchange, key = q.config.delayed(units(s.After))
+	return exchange, key, m
+}
+
+// forsake gives a delivery back that nobody will settle any more.
+func (q *Queue) forsake(r *receipt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.settled || q.lost(r) {
+		return
+	}
+	what := func() error { return r.d.Reject(true) }
+	if c := r.copy; c != nil {
+		select {
+		case <-c.pub.done:
+			if c.pub.err == nil {
+				what = func() error { return r.d.Ack(false) }
+			}
+		default:
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if r.say(ctx, what) == nil {
+		q.settled(r)
+	}
+}
+
+// Send is part of queue.Sender. The message is persistent, and nil means that the broker has
+// confirmed it: on a quorum queue, that most of its members have it on disk. Outgoing.ID
+// becomes the message's message-id; Delivery.ID is another, each message's own, as
+// RabbitMQ discards no duplicates.
+//
+// The names of headers must not begin with Lull-Amqp-, nor be those that RabbitMQ writes or
+// acts on: CC, BCC, x-death, x-first-death-*, x-last-death-*, x-delivery-count,
+// x-acquired-count. The headers must fit into a frame, less 16 KB.
+func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	h := make(amqp.Table, len(o.Headers)+4)
+	for name, value := range o.Headers {
+		if reserved(name) {
+			return lull.Permanent(fmt.Errorf("lullamqp: a message must not have a header %q: that is RabbitMQ's or this package's", name))
+		}
+		if name == "" || len(name) > 255 {
+			return lull.Permanent(fmt.Errorf("lullamqp: the name of a header has %d bytes: want 1 to 255", len(name)))
+		}
+		h[name] = value
+	}
+	if len(o.ID) > 255 {
+		return lull.Permanent(fmt.Errorf("lullamqp: Outgoing.ID has %d bytes: want up to 255", len(o.ID)))
+	}
+	r := record{id: newID(), enqueued: time.Now(), group: o.Group}
+	r.write(h)
+	m := amqp.Publishing{Headers: h, DeliveryMode: amqp.Persistent, MessageId: o.ID, Timestamp: r.enqueued, Body: o.Body}
+	if m.MessageId == "" {
+		m.MessageId = r.id
+	}
+	err := q.pub.publish(ctx, "", q.config.Queue, m)
+	if errors.Is(err, ErrUnroutable) {
+		return lull.Permanent(fmt.Errorf("lullamqp: send to %s: %w", q.config.Queue, err))
+	}
+	return err
+}
+
+// newID is an id that nothing else has.
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}

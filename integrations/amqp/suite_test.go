@@ -1,0 +1,96 @@
+package lullamqp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/queue"
+	"github.com/lullgo/lull/queue/queuetest"
+)
+
+// where is what another process needs to know.
+type where struct {
+	URL    string
+	Config Config
+}
+
+var names atomic.Int64
+
+// declared is a new queue of its own.
+func declared(t testing.TB, config Config) Config {
+	t.Helper()
+	n := rabbit(t)
+	if config.Queue == "" {
+		config.Queue = fmt.Sprintf("test.%d", names.Add(1))
+	}
+	c := New(Dial(n.url()))
+	defer c.Close(context.Background())
+	if err := c.Declare(testContext(t), config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removed(t, n, config) })
+	return config
+}
+
+func removed(t testing.TB, n *node, config Config) {
+	c := New(Dial(n.url()))
+	defer c.Close(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	conn, err := c.in.get(ctx)
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	config = config.WithDefaults()
+	for _, name := range []string{config.Queue, config.DeadLetters} {
+		if _, err := ch.QueueDelete(name, false, false, false); err != nil {
+			t.Log(err)
+		}
+	}
+}
+
+func connect(_ context.Context, address string) (*queuetest.Connection, error) {
+	var w where
+	if err := json.Unmarshal([]byte(address), &w); err != nil {
+		return nil, err
+	}
+	c := New(Dial(w.URL))
+	q, err := c.Open(w.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &queuetest.Connection{
+		Broker: q, Sender: q, Letters: func(ctx context.Context) (queue.DeadLetters, error) { return q.Letters(ctx) },
+		Close: func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			return c.Close(ctx)
+		},
+	}, nil
+}
+
+func target(t *testing.T) queuetest.Target {
+	n := rabbit(t)
+	return queuetest.Target{
+		Declare: func(t testing.TB, o queuetest.Options) string {
+			config := declared(t, Config{DeliveryLimit: o.Attempts + 2})
+			text, _ := json.Marshal(where{n.url(), config})
+			return string(text)
+		},
+		Connect: connect,
+		Restart: func(t testing.TB) { n.restart(t, n.stop) },
+	}
+}
+
+func TestConformance(t *testing.T) { queuetest.Run(t, target(t)) }
+func TestNothingLost(t *testing.T) { queuetest.NothingLost(t, target(t)) }

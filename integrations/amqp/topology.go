@@ -1,0 +1,352 @@
+package lullamqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull"
+)
+
+// topology is all that must be on the server for a queue.
+type topology struct {
+	exchanges []exchange
+	queues    []queueArgs
+	binds     []binding
+}
+
+type exchange struct {
+	name, kind string
+	args       amqp.Table
+}
+
+type queueArgs struct {
+	name string
+	args amqp.Table
+}
+
+// binding is from an exchange to a queue or another exchange.
+type binding struct {
+	source, key, target string
+	toExchange          bool
+}
+
+// topology is what c needs: the queue, that of its dead letters, and the delay levels.
+func (c *Config) topology() topology {
+	var t topology
+	quorum := func(more amqp.Table) amqp.Table {
+		args := amqp.Table{"x-queue-type": "quorum"}
+		maps.Copy(args, more)
+		return args
+	}
+	// Exchanges first: a queue that dead-letters to one that is not there loses messages.
+	t.exchanges = append(t.exchanges,
+		exchange{c.lost(), "fanout", nil},
+		exchange{c.deliver(), "topic", amqp.Table{"alternate-exchange": c.lost()}},
+	)
+	t.queues = append(t.queues, queueArgs{c.lost(), quorum(nil)})
+	t.binds = append(t.binds, binding{source: c.lost(), target: c.lost()})
+	next := c.deliver()
+	for l := range levels {
+		name := c.level(l)
+		t.exchanges = append(t.exchanges, exchange{name, "topic", nil})
+		// At-least-once: the message leaves the level when the next has confirmed it. It
+		// needs reject-publish, and comes in force by it only.
+		t.queues = append(t.queues, queueArgs{name, quorum(amqp.Table{
+			"x-message-ttl":          int64(unit/time.Millisecond) << l,
+			"x-dead-letter-exchange": next,
+			"x-dead-letter-strategy": "at-least-once",
+			"x-overflow":             "reject-publish",
+		})})
+		t.binds = append(t.binds,
+			binding{source: name, key: bitPattern(l, "0"), target: next, toExchange: true},
+			binding{source: name, key: bitPattern(l, "1"), target: name},
+		)
+		next = name
+	}
+	// A limit is written down though it is never to be reached, because without one
+	// RabbitMQ 4 has a limit of 20, and drops what has been looked at more often.
+	t.queues = append(t.queues, queueArgs{c.DeadLetters, quorum(amqp.Table{"x-delivery-limit": int64(1_000_000)})})
+	own := amqp.Table{
+		"x-delivery-limit":          int64(c.DeliveryLimit),
+		"x-dead-letter-exchange":    "",
+		"x-dead-letter-routing-key": c.DeadLetters,
+		"x-dead-letter-strategy":    "at-least-once",
+		"x-overflow":                "reject-publish",
+	}
+	if n := c.Native; n != (Native{}) {
+		own["x-delayed-retry-type"] = "failed"
+		own["x-delayed-retry-min"] = n.Min.Milliseconds()
+		own["x-delayed-retry-max"] = n.Max.Milliseconds()
+	}
+	t.queues = append(t.queues, queueArgs{c.Queue, quorum(own)})
+	t.binds = append(t.binds, binding{source: c.deliver(), key: queuePattern(c.Queue), target: c.Queue})
+	return t
+}
+
+// Problems are all that Declare or Check has found wrong.
+type Problems []Problem
+
+// A Problem is one thing that is missing on the server, or other than it has to be.
+type Problem struct {
+	// Kind is "queue", "exchange", "binding" or "policy".
+	Kind string
+	// Name is that of the queue or exchange; of a binding "source -> target".
+	Name string
+	// What is wrong: "missing", or the name of an argument or other property.
+	What string
+	// Want and Found are its values, as far as they are known.
+	Want, Found string
+}
+
+func (p Problem) String() string {
+	s := p.Kind + " " + p.Name + ": "
+	if p.What == "missing" {
+		s += "missing"
+		if p.Want != "" {
+			s += ", want " + p.Want
+		}
+		return s
+	}
+	s += p.What
+	if p.Found != "" {
+		s += " is " + p.Found
+	}
+	if p.Want != "" {
+		s += ", want " + p.Want
+	}
+	return s
+}
+
+// Error is all of them, one a line.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, each := range p {
+		lines[i] = each.String()
+	}
+	if len(lines) == 1 {
+		return "lullamqp: " + lines[0]
+	}
+	return fmt.Sprintf("lullamqp: %d problems:\n%s", len(lines), strings.Join(lines, "\n"))
+}
+
+func (p *Problems) add(kind, name, what, want, found string) {
+	*p = append(*p, Problem{kind, name, what, want, found})
+}
+
+func (p Problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return lull.Permanent(p)
+}
+
+// Declare makes what config needs and is not there yet: the queue, the queue of its dead
+// letters, and the delay levels (22 quorum queues, which all queues with config.Prefix
+// share). It may be called again, and by several processes at once. It changes nothing that is
+// there: what is there with other arguments is an error of the type Problems, which
+// lists all that is. (RabbitMQ cannot change a queue's arguments: delete it, or change config.)
+//
+// The user needs the permissions configure, write and read on these names.
+func (c *Client) Declare(ctx context.Context, config Config) error {
+	if err := config.Validate(); err != nil {
+		return fmt.Errorf("config of a queue: %w", err)
+	}
+	config = config.WithDefaults()
+	s, err := c.surveyor(ctx, &config)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	t := config.topology()
+	for _, e := range t.exchanges {
+		if err := s.exchange(ctx, e, false); err != nil {
+			return err
+		}
+	}
+	for _, q := range t.queues {
+		if err := s.queue(ctx, q, false); err != nil {
+			return err
+		}
+	}
+	if len(s.found) > 0 {
+		return s.found.err() // no bindings to what is something else
+	}
+	for _, b := range t.binds {
+		err := s.do(ctx, func(ch *amqp.Channel) error {
+			if b.toExchange {
+				return ch.ExchangeBind(b.target, b.key, b.source, false, nil)
+			}
+			return ch.QueueBind(b.target, b.key, b.source, false, nil)
+		})
+		if err != nil {
+			return explain(fmt.Sprintf("bind %s to %s", b.target, b.source), err)
+		}
+	}
+	return nil
+}
+
+// Check tells whether all that config needs is there, with the arguments that it must
+// have. It changes nothing. An error of the type Problems lists all that is missing or
+// different.
+//
+// Over AMQP a server says of a queue or exchange whether it is there; of its arguments,
+// the first one that differs, and this only to users who may configure it; of bindings and
+// policies nothing. [Management.Check] says all of it.
+func (c *Client) Check(ctx context.Context, config Config) error {
+	if err := config.Validate(); err != nil {
+		return fmt.Errorf("config of a queue: %w", err)
+	}
+	config = config.WithDefaults()
+	s, err := c.surveyor(ctx, &config)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	t := config.topology()
+	for _, e := range t.exchanges {
+		if err := s.exchange(ctx, e, true); err != nil {
+			return err
+		}
+	}
+	for _, q := range t.queues {
+		if err := s.queue(ctx, q, true); err != nil {
+			return err
+		}
+	}
+	return s.found.err()
+}
+
+// surveyor looks at what is there. Each refusal costs it its channel.
+type surveyor struct {
+	conn  *amqp.Connection
+	ch    *amqp.Channel
+	found Problems
+}
+
+func (c *Client) surveyor(ctx context.Context, config *Config) (*surveyor, error) {
+	conn, err := c.in.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := config.supported(serverOf(conn)); err != nil {
+		return nil, lull.Permanent(err)
+	}
+	return &surveyor{conn: conn}, nil
+}
+
+// do calls f with a channel that is in order.
+func (s *surveyor) do(ctx context.Context, f func(*amqp.Channel) error) error {
+	if s.ch == nil || s.ch.IsClosed() {
+		ch, err := within(ctx, s.conn.Channel)
+		if err != nil {
+			return err
+		}
+		s.ch = ch
+	}
+	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, f(s.ch) })
+	return err
+}
+
+func (s *surveyor) close() {
+	if s.ch != nil && !s.ch.IsClosed() {
+		go s.ch.Close()
+	}
+}
+
+// said tells whether the server has answered with the given code.
+func said(err error, code int) bool {
+	e, ok := errors.AsType[*amqp.Error](err)
+	return ok && e.Server && e.Code == code
+}
+
+func (s *surveyor) exchange(ctx context.Context, e exchange, only bool) error {
+	if only {
+		err := s.do(ctx, func(ch *amqp.Channel) error {
+			return ch.ExchangeDeclarePassive(e.name, e.kind, true, false, false, false, nil)
+		})
+		if said(err, amqp.NotFound) {
+			s.found.add("exchange", e.name, "missing", "a durable "+e.kind+" exchange"+withArgs(e.args), "")
+			return nil
+		}
+		if err != nil {
+			return explain("look at the exchange "+e.name, err)
+		}
+	}
+	err := s.do(ctx, func(ch *amqp.Channel) error {
+		return ch.ExchangeDeclare(e.name, e.kind, true, false, false, false, e.args)
+	})
+	return s.judge("exchange", e.name, err, only)
+}
+
+func (s *surveyor) queue(ctx context.Context, q queueArgs, only bool) error {
+	if only {
+		err := s.do(ctx, func(ch *amqp.Channel) error {
+			_, err := ch.QueueDeclarePassive(q.name, true, false, false, false, nil)
+			return err
+		})
+		if said(err, amqp.NotFound) {
+			s.found.add("queue", q.name, "missing", "a durable queue"+withArgs(q.args), "")
+			return nil
+		}
+		if err != nil {
+			return explain("look at the queue "+q.name, err)
+		}
+	}
+	err := s.do(ctx, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclare(q.name, true, false, false, false, q.args)
+		return err
+	})
+	return s.judge("queue", q.name, err, only)
+}
+
+// judge is what the answer to a declaration says.
+func (s *surveyor) judge(kind, name string, err error, only bool) error {
+	switch {
+	case err == nil:
+		return nil
+	case said(err, amqp.PreconditionFailed):
+		e, _ := errors.AsType[*amqp.Error](err)
+		s.found = append(s.found, inequivalent(kind, name, e.Reason))
+		return nil
+	case only && said(err, amqp.AccessRefused):
+		return nil // it is there; who may not configure it is not told more
+	}
+	return explain("declare the "+kind+" "+name, err)
+}
+
+var inequivalence = regexp.MustCompile(`inequivalent arg '([^']*)' for (?:queue|exchange) '.*' in vhost '.*': received (.*?) but current is (.*)$`)
+
+// inequivalent reads the server's words for a declaration that does not fit.
+func inequivalent(kind, name, reason string) Problem {
+	m := inequivalence.FindStringSubmatch(reason)
+	if m == nil {
+		return Problem{Kind: kind, Name: name, What: strings.TrimPrefix(reason, "PRECONDITION_FAILED - ")}
+	}
+	value := func(s string) string {
+		s = strings.TrimPrefix(s, "the value ")
+		if i := strings.Index(s, "' of type '"); i >= 0 {
+			s = s[:i+1]
+		}
+		return s
+	}
+	return Problem{Kind: kind, Name: name, What: m[1], Want: value(m[2]), Found: value(m[3])}
+}
+
+func withArgs(args amqp.Table) string {
+	if len(args) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		parts = append(parts, fmt.Sprintf("%s=%v", name, args[name]))
+	}
+	return " with " + strings.Join(parts, ", ")
+}

@@ -1,0 +1,62 @@
+package lullamqp
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// ErrNative is why Config.Native is refused: the server has no delayed retries.
+var ErrNative = errors.New("lullamqp: Config.Native needs RabbitMQ 4.3 or later")
+
+// A Server is what a server says of itself when a connection is made.
+type Server struct {
+	Product string // "RabbitMQ"
+	Version string // such as "3.10.8"
+	Cluster string // the cluster's name
+}
+
+func serverOf(c *amqp.Connection) Server {
+	text := func(name string) string {
+		s, _ := c.Properties[name].(string)
+		return s
+	}
+	return Server{Product: text("product"), Version: text("version"), Cluster: text("cluster_name")}
+}
+
+func (s Server) String() string { return strings.TrimSpace(s.Product + " " + s.Version) }
+
+// AtLeast tells whether it is RabbitMQ of the given version or a later one. A version
+// that cannot be read is none.
+func (s Server) AtLeast(major, minor int) bool {
+	if s.Product != "RabbitMQ" {
+		return false
+	}
+	a, b, ok := parseVersion(s.Version)
+	return ok && (a > major || a == major && b >= minor)
+}
+
+// parseVersion reads the first two numbers of "4.3.6", "4.3.0-rc.1", "4.3.6+14.g0abc".
+func parseVersion(s string) (major, minor int, ok bool) {
+	first, rest, found := strings.Cut(s, ".")
+	if !found {
+		return 0, 0, false
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	major, err1 := strconv.Atoi(first)
+	minor, err2 := strconv.Atoi(rest[:end])
+	return major, minor, err1 == nil && err2 == nil && major >= 0
+}
+
+func (c *Config) supported(s Server) error {
+	if c.Native != (Native{}) && !s.AtLeast(4, 3) {
+		return fmt.Errorf("%w: this is %v, which takes such arguments and ignores them", ErrNative, s)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package lullnats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/lullgo/lull"
+)
+
+// client is a connection, and what is asked of the server beside what package jetstream
+// has. Messages are read with the stream's leader: package jetstream reads with any replica
+// if the stream allows that, and one that lags says of a message that there is none.
+type client struct {
+	js     jetstream.JetStream
+	nc     *nats.Conn
+	prefix string
+}
+
+func newClient(js jetstream.JetStream) (client, error) {
+	if js == nil {
+		return client{}, errors.New("lullnats: no connection to JetStream")
+	}
+	o := js.Options()
+	k := client{js: js, nc: js.Conn(), prefix: jetstream.DefaultAPIPrefix}
+	switch {
+	case o.Domain != "":
+		k.prefix = "$JS." + o.Domain + ".API."
+	case o.APIPrefix != "":
+		k.prefix = strings.TrimSuffix(o.APIPrefix, ".") + "."
+	}
+	return k, nil
+}
+
+// errAway is for calls while there is no connection: nats.go would keep what is sent
+// until there is one, and a settlement that arrives late is another's.
+var errAway = errors.New("lullnats: not connected to a server")
+
+func (k client) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if k.nc.IsClosed() {
+		return lull.Permanent(nats.ErrConnectionClosed)
+	}
+	if !k.nc.IsConnected() {
+		return errAway
+	}
+	return nil
+}
+
+// ask calls the API. Its errors are *jetstream.APIError where the server has answered.
+func (k client) ask(ctx context.Context, subject string, request, answer any) error {
+	if err := k.ready(ctx); err != nil {
+		return err
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	m, err := k.nc.RequestWithContext(ctx, k.prefix+subject, text)
+	if err != nil {
+		return fmt.Errorf("lullnats: %s: %w", subject, err)
+	}
+	var failed struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &failed); err != nil {
+		return fmt.Errorf("lullnats: %s: %w", subject, err)
+	}
+	if failed.Error != nil {
+		return failed.Error
+	}
+	if err := json.Unmarshal(m.Data, answer); err != nil {
+		return fmt.Errorf("lullnats: %s: %w", subject, err)
+	}
+	return nil
+}
+
+// stored is a message as a stream keeps it.
+type stored struct {
+	Subject string    `json:"subject"`
+	Seq     uint64    `json:"seq"`
+	Raw     []byte    `json:"hdrs"`
+	Data    []byte    `json:"data"`
+	Time    time.Time `json:"time"`
+
+	header nats.Header
+}
+
+// message is the first message of the stream with that sequence or a later one that has
+// a subject of the filter; without a filter, the one with that sequence. nil: there is none.
+func (k client) message(ctx context.Context, stream string, seq uint64, filter string) (*stored, error) {
+	var answer struct {
+		Message *stored `json:"message"`
+	}
+	request := struct {
+		Seq  uint64 `json:"seq"`
+		Next string `json:"next_by_subj,omitempty"`
+	}{seq, filter}
+	err := k.ask(ctx, "STREAM.MSG.GET."+stream, request, &answer)
+	if is(err, jetstream.JSErrCodeMessageNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := answer.Message
+	if s == nil {
+		return nil, fmt.Errorf("lullnats: message %d of %s: the answer has none", seq, stream)
+	}
+	if len(s.Raw) > 0 {
+		if s.header, err = nats.DecodeHeadersMsg(s.Raw); err != nil {
+			return nil, fmt.Errorf("lullnats: headers of message %d of %s: %w", s.Seq, stream, err)
+		}
+	}
+	return s, nil
+}
+
+// remove deletes a message of a stream; nil also if it is gone.
+func (k client) remove(ctx context.Context, stream string, seq uint64) error {
+	var answer struct {
+		Success bool `json:"success"`
+	}
+	request := struct {
+		Seq     uint64 `json:"seq"`
+		NoErase bool   `json:"no_erase"`
+	}{seq, true}
+	err := k.ask(ctx, "STREAM.MSG.DELETE."+stream, request, &answer)
+	if err == nil && answer.Success {
+		return nil
+	}
+	there, again := k.message(ctx, stream, seq, "")
+	switch {
+	case again != nil:
+		return again
+	case there == nil:
+		return nil
+	case err == nil:
+		err = errors.New("the server does not say that it has")
+	}
+	return fmt.Errorf("lullnats: deleting message %d of %s: %w", seq, stream, err)
+}
+
+// is tells whether err is one of these answers of the server.
+func is(err error, codes ...jetstream.ErrorCode) bool {
+	var failed jetstream.JetStreamError
+	if !errors.As(err, &failed) || failed.APIError() == nil {
+		return false
+	}
+	for _, code := range codes {
+		if failed.APIError().ErrorCode == code {
+			return true
+		}
+	}
+	return false
+}
+
+// absent tells whether err says that a stream or consumer does not exist, or JetStream.
+func absent(err error) bool {
+	return is(err, jetstream.JSErrCodeStreamNotFound, jetstream.JSErrCodeConsumerNotFound, jetstream.JSErrCodeConsumerDoesNotExist,
+		jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount)
+}

@@ -1,0 +1,227 @@
+package lullnats
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/queue"
+)
+
+// What a zero Config means.
+const (
+	DefaultAttempts    = 10
+	DefaultOutstanding = 1000
+	DefaultDuplicates  = 2 * time.Minute
+
+	// Slack is how many deliveries the server may make beyond Config.Attempts before it
+	// gives a message up.
+	Slack = 5
+	// MaxDelay is the longest delay of a retry or a deferral.
+	MaxDelay = 30 * 24 * time.Hour
+)
+
+// restart is what the server may forget of a time when it is restarted: it keeps the
+// times of what is out and waiting in whole seconds, rounded down.
+const restart = time.Second
+
+// A Config names a queue in JetStream, and says how it is set up: a stream, a durable
+// pull consumer of it that all instances of a service share, a stream for dead letters,
+// and one for the server's advisories about messages that it has given up. It is plain,
+// comparable data. Stream, Consumer and Subject are needed; what else is zero is as
+// recommended.
+//
+// The same Config goes to all functions of this package, in all processes.
+type Config struct {
+	// Stream is the name of the stream. Letters, digits, - and _, up to 100.
+	Stream string
+	// Consumer is the name of the durable consumer. Likewise.
+	Consumer string
+	// Subject is what the consumer gets of the stream: a subject, which may have
+	// wildcards. Declare makes the stream with this one.
+	Subject string
+
+	// Source is the name of the queue in dead letters that the Reaper writes: as that
+	// given to queue.New. Zero: Stream.
+	Source string
+
+	// Lease is for how long a message is out: AckWait of the consumer, less a second
+	// that a restart of the server may take away. From 100 ms to 12 h. Zero: 30 s where
+	// the consumer is declared, and what it has where it is there.
+	Lease time.Duration
+	// Attempts is the policy's, lull.Policy.Attempts. Zero: 10, as in queue.Policy.
+	Attempts int
+	// MaxDeliver is after how many deliveries the server gives a message up, which the
+	// Reaper then makes a dead letter. At least Attempts + 2. Zero: Attempts + 5.
+	// Negative: never.
+	MaxDeliver int
+	// Outstanding is how many messages may be out or waiting for a retry, over all
+	// instances: MaxAckPending of the consumer. While there are as many, no other is
+	// delivered. Zero: 1,000; 1 if Order is queue.Total. Negative: any number.
+	Outstanding int
+	// Concurrency is how many messages all instances together handle at a time: Check
+	// sees that Outstanding is not less. Zero: not known.
+	Concurrency int
+	// Order is queue.Unordered or queue.Total. Zero: queue.Unordered.
+	Order queue.Order
+
+	// Schedules: retries and deferrals are messages that the server keeps until their
+	// time has come (server 2.12), and do not count as Outstanding; a deferral is no
+	// attempt. The stream must be a work queue. See the package comment.
+	Schedules bool
+	// LaterSubject is the subject, without wildcards, below which messages wait if
+	// Schedules; the stream must have it, and the consumer not. Zero:
+	// later.<Stream>.<Consumer>.
+	LaterSubject string
+
+	// DeadStream is the stream for dead letters. Zero: <Stream>_DEAD.
+	DeadStream string
+	// DeadSubject is the subject of dead letters, without wildcards. Zero:
+	// dead.<Stream>.<Consumer>.
+	DeadSubject string
+	// AdvisoryStream is the stream in which advisories are kept for the Reaper. Not
+	// needed if MaxDeliver is negative. Zero: <Stream>_<Consumer>_ADVISORIES.
+	AdvisoryStream string
+
+	// Duplicates is for how long a message, or a dead letter, with the id of another is
+	// discarded. Zero: 2 minutes.
+	Duplicates time.Duration
+	// MaxAge is how old a message may get in the stream, after which the server drops
+	// it, dead letter or not. Zero: any age.
+	MaxAge time.Duration
+	// Replicas is how many servers keep each stream. Zero: 1 where a stream is declared, and any
+	// number where it is there.
+	Replicas int
+	// Memory: what is declared is kept in memory only.
+	Memory bool
+}
+
+var (
+	validName    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+	validSubject = regexp.MustCompile(`^[^\s.*>]+(\.[^\s.*>]+)*$`)
+	validFilter  = regexp.MustCompile(`^(>|([^\s.*>]+|\*)(\.([^\s.*>]+|\*))*(\.>)?)$`)
+)
+
+// Validate reports everything that is wrong with c at once, each problem naming its
+// field, the value and what is allowed; nil if nothing is.
+func (c Config) Validate() error {
+	var l problem.List
+	d := c.WithDefaults()
+	name := func(field, value string) {
+		l.Check(validName.MatchString(value), field, fmt.Sprintf("%q", value), "1 to 100 letters, digits, hyphens and underscores")
+	}
+	subject := func(field, value string) {
+		l.Check(validSubject.MatchString(value) && len(value) <= 300 && !strings.HasPrefix(value, "$"), field, fmt.Sprintf("%q", value), "a subject without wildcards, of up to 300 bytes, that does not begin with $")
+	}
+	name("Stream", c.Stream)
+	name("Consumer", c.Consumer)
+	l.Check(validFilter.MatchString(c.Subject) && len(c.Subject) <= 300 && !strings.HasPrefix(c.Subject, "$"), "Subject", fmt.Sprintf("%q", c.Subject), "a subject, with wildcards or not, of up to 300 bytes, that does not begin with $")
+	l.Check(c.Lease == 0 || c.Lease >= 100*time.Millisecond && c.Lease <= 12*time.Hour, "Lease", c.Lease, "a duration from 100ms to 12h, or 0 for the default of 30s")
+	l.Check(c.Attempts >= 0 && c.Attempts <= 1_000_000, "Attempts", c.Attempts, "1 to 1000000, or 0 for the default of 10")
+	l.Check(c.MaxDeliver <= 0 || c.MaxDeliver >= d.Attempts+2, "MaxDeliver", c.MaxDeliver, fmt.Sprintf("at least %d (Attempts + 2), 0 for Attempts + %d, or less for no limit", d.Attempts+2, Slack))
+	switch c.Order {
+	case queue.Unordered:
+	case queue.Total:
+		l.Check(c.Outstanding == 0 || c.Outstanding == 1, "Outstanding", c.Outstanding, "0 or 1, as Order is total")
+		l.Check(!c.Schedules, "Schedules", c.Schedules, "false, as Order is total")
+	default:
+		l.Add("Order", c.Order, "unordered or total: JetStream has no order by group")
+	}
+	l.Check(c.Concurrency >= 0, "Concurrency", c.Concurrency, "a positive number, or 0 if it is not known")
+	if d.Outstanding > 0 && c.Order != queue.Total {
+		l.Check(c.Concurrency <= d.Outstanding, "Concurrency", c.Concurrency, fmt.Sprintf("at most Outstanding, %d", d.Outstanding))
+	}
+	if c.DeadStream != "" {
+		name("DeadStream", c.DeadStream)
+	}
+	if c.AdvisoryStream != "" {
+		name("AdvisoryStream", c.AdvisoryStream)
+	}
+	l.Check(d.DeadStream != c.Stream, "DeadStream", fmt.Sprintf("%q", d.DeadStream), "another stream than Stream")
+	l.Check(d.AdvisoryStream != c.Stream && d.AdvisoryStream != d.DeadStream, "AdvisoryStream", fmt.Sprintf("%q", d.AdvisoryStream), "another stream than Stream and DeadStream")
+	if c.DeadSubject != "" {
+		subject("DeadSubject", c.DeadSubject)
+	}
+	if c.LaterSubject != "" {
+		subject("LaterSubject", c.LaterSubject)
+	}
+	l.Check(!covers(c.Subject, d.DeadSubject), "DeadSubject", fmt.Sprintf("%q", d.DeadSubject), "none that is of Subject, "+c.Subject)
+	if c.Schedules {
+		l.Check(!covers(c.Subject, d.LaterSubject+".x"), "LaterSubject", fmt.Sprintf("%q", d.LaterSubject), "none below which is Subject, "+c.Subject)
+	}
+	l.Check(c.Duplicates == 0 || c.Duplicates >= time.Second, "Duplicates", c.Duplicates, "at least 1s, or 0 for the default of 2m")
+	l.Check(c.MaxAge >= 0 && (c.MaxAge == 0 || c.MaxAge >= d.Duplicates), "MaxAge", c.MaxAge, "at least Duplicates, "+d.Duplicates.String()+", or 0 for any")
+	l.Check(c.Replicas >= 0 && c.Replicas <= 5, "Replicas", c.Replicas, "1 to 5, or 0")
+	return l.Err()
+}
+
+// WithDefaults is c with every zero replaced by what it means, but for Source's, Lease
+// and Replicas, which depend on what is there.
+func (c Config) WithDefaults() Config {
+	c.Source = cmp.Or(c.Source, c.Stream)
+	c.Attempts = cmp.Or(c.Attempts, DefaultAttempts)
+	if c.MaxDeliver == 0 {
+		c.MaxDeliver = c.Attempts + Slack
+	}
+	c.MaxDeliver = max(c.MaxDeliver, -1)
+	if c.Outstanding == 0 {
+		c.Outstanding = DefaultOutstanding
+		if c.Order == queue.Total {
+			c.Outstanding = 1
+		}
+	}
+	c.Outstanding = max(c.Outstanding, -1)
+	c.LaterSubject = cmp.Or(c.LaterSubject, "later."+c.Stream+"."+c.Consumer)
+	c.DeadStream = cmp.Or(c.DeadStream, c.Stream+"_DEAD")
+	c.DeadSubject = cmp.Or(c.DeadSubject, "dead."+c.Stream+"."+c.Consumer)
+	c.AdvisoryStream = cmp.Or(c.AdvisoryStream, c.Stream+"_"+c.Consumer+"_ADVISORIES")
+	c.Duplicates = cmp.Or(c.Duplicates, DefaultDuplicates)
+	return c
+}
+
+// checked is c with its defaults, if it is valid.
+func (c Config) checked() (Config, error) {
+	if err := c.Validate(); err != nil {
+		return c, fmt.Errorf("config of a queue in JetStream: %w", err)
+	}
+	return c.WithDefaults(), nil
+}
+
+// ackWait is AckWait of the consumer that Declare makes.
+func (c Config) ackWait() time.Duration { return cmp.Or(c.Lease, queue.DefaultLease) + restart }
+
+// Names of advisories, and of the reaper's consumer of them.
+const advisories = "$JS.EVENT.ADVISORY.CONSUMER."
+
+func (c Config) exceeded() string {
+	return advisories + "MAX_DELIVERIES." + c.Stream + "." + c.Consumer
+}
+func (c Config) terminated() string {
+	return advisories + "MSG_TERMINATED." + c.Stream + "." + c.Consumer
+}
+func (c Config) reaper() string { return "lull-reaper-" + c.Stream + "-" + c.Consumer }
+
+// reaps tells whether the server may give messages up.
+func (c Config) reaps() bool { return c.MaxDeliver > 0 }
+
+// covers tells whether all that subject b means is meant by filter a.
+func covers(a, b string) bool {
+	if a == "" {
+		return b == ""
+	}
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i, t := range as {
+		switch {
+		case t == ">":
+			return len(bs) > i
+		case i >= len(bs) || bs[i] == ">":
+			return false
+		case t != "*" && t != bs[i]:
+			return false
+		}
+	}
+	return len(as) == len(bs)
+}

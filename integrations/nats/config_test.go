@@ -1,0 +1,162 @@
+package lullnats
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/queue"
+)
+
+var good = Config{Stream: "ORDERS", Consumer: "billing", Subject: "orders.>"}
+
+func TestConfigValidate(t *testing.T) {
+	with := func(f func(c *Config)) Config { c := good; f(&c); return c }
+	for _, x := range []struct {
+		c      Config
+		fields string // that are complained of
+	}{
+		{good, ""},
+		{Config{}, "Stream Consumer Subject"},
+		{Config{Stream: "a.b", Consumer: "c d", Subject: "a..b"}, "Stream Consumer Subject"},
+		{Config{Stream: strings.Repeat("x", 101), Consumer: "ü", Subject: "$JS.API.>"}, "Stream Consumer Subject"},
+		{with(func(c *Config) { c.Subject = ">" }), "DeadSubject"},
+		{with(func(c *Config) { c.Subject = "a.>.b" }), "Subject"},
+		{with(func(c *Config) { c.Subject = "a.*.b" }), ""},
+		{with(func(c *Config) { c.Subject = "a b" }), "Subject"},
+		{with(func(c *Config) { c.Lease = 99 * time.Millisecond }), "Lease"},
+		{with(func(c *Config) { c.Lease = 13 * time.Hour }), "Lease"},
+		{with(func(c *Config) { c.Lease = -1 }), "Lease"},
+		{with(func(c *Config) { c.Attempts = -1 }), "Attempts"},
+		{with(func(c *Config) { c.MaxDeliver = 11 }), "MaxDeliver"},
+		{with(func(c *Config) { c.MaxDeliver = 12 }), ""},
+		{with(func(c *Config) { c.MaxDeliver = -1 }), ""},
+		{with(func(c *Config) { c.Attempts, c.MaxDeliver = 1, 3 }), ""},
+		{with(func(c *Config) { c.Order = queue.PerGroup }), "Order"},
+		{with(func(c *Config) { c.Order, c.Outstanding = queue.Total, 2 }), "Outstanding"},
+		{with(func(c *Config) { c.Order, c.Outstanding, c.Concurrency = queue.Total, 1, 16 }), ""},
+		{with(func(c *Config) { c.Order, c.Schedules = queue.Total, true }), "Schedules"},
+		{with(func(c *Config) { c.Concurrency = 1001 }), "Concurrency"},
+		{with(func(c *Config) { c.Concurrency, c.Outstanding = 1001, -1 }), ""},
+		{with(func(c *Config) { c.Concurrency = -1 }), "Concurrency"},
+		{with(func(c *Config) { c.DeadStream = "ORDERS" }), "DeadStream"},
+		{with(func(c *Config) { c.AdvisoryStream = "ORDERS_DEAD" }), "AdvisoryStream"},
+		{with(func(c *Config) { c.DeadStream, c.AdvisoryStream = "a b", "c.d" }), "DeadStream AdvisoryStream"},
+		{with(func(c *Config) { c.DeadSubject = "orders.dead" }), "DeadSubject"},
+		{with(func(c *Config) { c.DeadSubject = "dead.>" }), "DeadSubject"},
+		{with(func(c *Config) { c.LaterSubject = "later.*" }), "LaterSubject"},
+		{with(func(c *Config) { c.Schedules, c.LaterSubject = true, "orders" }), "LaterSubject"},
+		{with(func(c *Config) { c.Duplicates = time.Millisecond }), "Duplicates"},
+		{with(func(c *Config) { c.MaxAge = time.Minute }), "MaxAge"},
+		{with(func(c *Config) { c.MaxAge = -1 }), "MaxAge"},
+		{with(func(c *Config) { c.Replicas = 6 }), "Replicas"},
+	} {
+		err := x.c.Validate()
+		if got := strings.Join(problem.Fields(err), " "); got != x.fields {
+			t.Errorf("%+v: %q, want %q (%v)", x.c, got, x.fields, err)
+		}
+	}
+	err := Config{Stream: "x y", Consumer: "c", Subject: "s", Lease: 1}.Validate()
+	want := `Stream is "x y": want 1 to 100 letters, digits, hyphens and underscores` + "\n" +
+		"Lease is 1ns: want a duration from 100ms to 12h, or 0 for the default of 30s"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestConfigDefaults(t *testing.T) {
+	got := good.WithDefaults()
+	want := Config{
+		Stream: "ORDERS", Consumer: "billing", Subject: "orders.>", Source: "ORDERS",
+		Attempts: 10, MaxDeliver: 15, Outstanding: 1000, Duplicates: 2 * time.Minute,
+		LaterSubject: "later.ORDERS.billing", DeadStream: "ORDERS_DEAD", DeadSubject: "dead.ORDERS.billing", AdvisoryStream: "ORDERS_billing_ADVISORIES",
+	}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if again := got.WithDefaults(); again != got {
+		t.Errorf("and again %+v", again)
+	}
+	if n := (Config{MaxDeliver: -7, Outstanding: -7}).WithDefaults(); n.MaxDeliver != -1 || n.Outstanding != -1 || n.reaps() {
+		t.Errorf("no limits: %+v", n)
+	}
+	if n := (Config{Order: queue.Total}).WithDefaults().Outstanding; n != 1 {
+		t.Errorf("%d outstanding of a total order", n)
+	}
+	if w := good.ackWait(); w != 31*time.Second {
+		t.Errorf("AckWait %v", w)
+	}
+}
+
+func TestCovers(t *testing.T) {
+	for _, x := range []struct {
+		a, b string
+		want bool
+	}{
+		{"a", "a", true}, {"a", "b", false}, {"a", "a.b", false}, {"a.b", "a", false},
+		{"a.*", "a.b", true}, {"a.*", "a.*", true}, {"a.b", "a.*", false}, {"a.*", "a.b.c", false},
+		{">", "a", true}, {">", "a.b.>", true}, {"a.>", "a", false}, {"a.>", "a.b", true}, {"a.>", "a.>", true}, {"a.*", "a.>", false}, {"a.>", ">", false},
+		{"*.*", "a.b", true}, {"*", ">", false}, {"", "", true}, {"", "a", false},
+	} {
+		if got := covers(x.a, x.b); got != x.want {
+			t.Errorf("covers(%q, %q) = %v", x.a, x.b, got)
+		}
+	}
+}
+
+// What covers says of a subject without wildcards is what matching it token by token says.
+func FuzzCovers(f *testing.F) {
+	f.Add("a.*.>", "a.b.c")
+	f.Add(">", "a")
+	f.Fuzz(func(t *testing.T, filter, subject string) {
+		if !validFilter.MatchString(filter) || !validSubject.MatchString(subject) {
+			covers(filter, subject)
+			return
+		}
+		var match func(f, s []string) bool
+		match = func(f, s []string) bool {
+			switch {
+			case len(f) == 1 && f[0] == ">":
+				return len(s) > 0
+			case len(f) == 0 || len(s) == 0:
+				return len(f) == len(s)
+			}
+			return (f[0] == "*" || f[0] == s[0]) && match(f[1:], s[1:])
+		}
+		if got, want := covers(filter, subject), match(strings.Split(filter, "."), strings.Split(subject, ".")); got != want {
+			t.Errorf("covers(%q, %q) = %v", filter, subject, got)
+		}
+		if !covers(filter, filter) {
+			t.Errorf("%q does not cover itself", filter)
+		}
+	})
+}
+
+// No config makes Validate or what follows panic, and one that is valid is so with its
+// defaults.
+func FuzzConfig(f *testing.F) {
+	f.Add("S", "c", "a.>", "", "", int64(0), 0, 0, 0, uint8(0), false)
+	f.Fuzz(func(t *testing.T, stream, consumer, subject, dead, later string, lease int64, attempts, deliver, outstanding int, order uint8, schedules bool) {
+		c := Config{
+			Stream: stream, Consumer: consumer, Subject: subject, DeadSubject: dead, LaterSubject: later, Lease: time.Duration(lease),
+			Attempts: attempts, MaxDeliver: deliver, Outstanding: outstanding, Order: queue.Order(order), Schedules: schedules,
+		}
+		d := c.WithDefaults()
+		var none present
+		none.problems(d)
+		if c.Validate() != nil {
+			return
+		}
+		if err := d.Validate(); err != nil {
+			t.Errorf("with defaults: %v", err)
+		}
+		if d.MaxDeliver > 0 && d.MaxDeliver < d.Attempts+2 {
+			t.Errorf("MaxDeliver %d for %d attempts", d.MaxDeliver, d.Attempts)
+		}
+		if !slices.Contains([]queue.Order{queue.Unordered, queue.Total}, c.Order) {
+			t.Errorf("order %v", c.Order)
+		}
+	})
+}

@@ -1,0 +1,177 @@
+package lullnats
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// Headers of this package. Names that begin with Nats- are the server's: some of them would
+// make it discard a message, or a whole stream, so they are neither shown to handlers
+// nor copied.
+const (
+	groupHeader = "Lull-Group"   // Outgoing.Group
+	oddHeader   = "Lull-Headers" // headers whose values NATS cannot carry as they are, as JSON
+	movedHeader = "Lull-Moved"   // what a message was before it was put off
+	reserved    = "Nats-"
+)
+
+func ours(name string) bool {
+	return name == groupHeader || name == oddHeader || name == movedHeader
+}
+
+// plainName tells whether name is one that queue.Headers has.
+func plainName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// plainValue tells whether NATS carries value as it is: spaces at its ends are cut off,
+// and a line ends it.
+func plainValue(value string) bool {
+	return !strings.ContainsAny(value, "\r\n\x00") && strings.TrimSpace(value) == value
+}
+
+// toHeader is h and group as NATS carries them.
+func toHeader(h queue.Headers, group string) (nats.Header, error) {
+	out := make(nats.Header, len(h)+4)
+	odd := map[string]string{}
+	for name, value := range h {
+		switch {
+		case !plainName(name):
+			return nil, lull.Permanent(fmt.Errorf("lullnats: the name of the header %q: want letters, digits and hyphens", name))
+		case strings.HasPrefix(name, reserved) || ours(name):
+			return nil, lull.Permanent(fmt.Errorf("lullnats: the header %s cannot be sent: names that begin with Nats- are the server's, and those that begin with Lull- this package's", name))
+		case !utf8.ValidString(value):
+			return nil, lull.Permanent(fmt.Errorf("lullnats: the header %s is not UTF-8", name))
+		case plainValue(value):
+			out[name] = []string{value}
+		default:
+			odd[name] = value
+		}
+	}
+	switch {
+	case !utf8.ValidString(group):
+		return nil, lull.Permanent(errors.New("lullnats: the group is not UTF-8"))
+	case group == "":
+	case plainValue(group):
+		out[groupHeader] = []string{group}
+	default:
+		odd[groupHeader] = group
+	}
+	if len(odd) > 0 {
+		text, err := json.Marshal(odd)
+		if err != nil {
+			return nil, err // there is none with text
+		}
+		out[oddHeader] = []string{string(text)}
+	}
+	return out, nil
+}
+
+// fromHeader is what toHeader was given, and what others have sent as far as
+// queue.Headers has such.
+func fromHeader(h nats.Header) (out queue.Headers, group string) {
+	out = make(queue.Headers, len(h))
+	for name, values := range h {
+		if plainName(name) && len(values) > 0 && !strings.HasPrefix(name, reserved) && !ours(name) {
+			out[name] = values[0]
+		}
+	}
+	group = h.Get(groupHeader)
+	if text := h.Get(oddHeader); text != "" {
+		var odd map[string]string
+		if json.Unmarshal([]byte(text), &odd) == nil {
+			for name, value := range odd {
+				switch {
+				case name == groupHeader:
+					group = value
+				case plainName(name) && !strings.HasPrefix(name, reserved) && !ours(name):
+					out[name] = value
+				}
+			}
+		}
+	}
+	return out, group
+}
+
+// copied is what goes along when a message is put elsewhere: all but what is the
+// server's, and what it was before.
+func copied(h nats.Header) nats.Header {
+	out := make(nats.Header, len(h)+4)
+	for name, values := range h {
+		if !strings.HasPrefix(name, reserved) && name != movedHeader {
+			out[name] = values
+		}
+	}
+	return out
+}
+
+// moved is what a message was before it was put off and stored anew.
+type moved struct {
+	ID       string // of the message when it was sent
+	Attempts int    // those made before, that counted
+	Enqueued time.Time
+	Seen     time.Time // zero: not known
+	Failed   time.Time // likewise
+}
+
+type movedWire struct {
+	Version  int    `json:"v"`
+	ID       string `json:"id"`
+	Attempts int    `json:"attempts"`
+	Enqueued int64  `json:"sent"` // nanoseconds of Unix time
+	Seen     int64  `json:"seen,omitempty"`
+	Failed   int64  `json:"failed,omitempty"`
+}
+
+func (m moved) encode() string {
+	w := movedWire{Version: 1, ID: m.ID, Attempts: m.Attempts, Enqueued: nanos(m.Enqueued), Seen: nanos(m.Seen), Failed: nanos(m.Failed)}
+	text, err := json.Marshal(w)
+	if err != nil {
+		panic(err) // text and numbers
+	}
+	return string(text)
+}
+
+// movedOf is what the header says. A message without one, or with one that this package would not
+// have written, was not moved.
+func movedOf(h nats.Header) (m moved, ok bool) {
+	text := h.Get(movedHeader)
+	if text == "" || len(text) > 2048 {
+		return moved{}, false
+	}
+	var w movedWire
+	if json.Unmarshal([]byte(text), &w) != nil || w.Version != 1 || w.ID == "" || len(w.ID) > 512 || w.Attempts < 0 || w.Attempts > 1<<30 ||
+		w.Enqueued < 0 || w.Seen < 0 || w.Failed < 0 {
+		return moved{}, false
+	}
+	return moved{ID: w.ID, Attempts: w.Attempts, Enqueued: unnanos(w.Enqueued), Seen: unnanos(w.Seen), Failed: unnanos(w.Failed)}, true
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() || t.Year() < 1970 || t.Year() > 2200 {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func unnanos(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}

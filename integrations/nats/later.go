@@ -1,0 +1,92 @@
+package lullnats
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/lullgo/lull/queue"
+)
+
+// Headers of the server for scheduled messages.
+const (
+	scheduleHeader = "Nats-Schedule"
+	targetHeader   = "Nats-Schedule-Target"
+)
+
+// move puts a message off by storing it anew, to be put back by the server when its time
+// has come, and acknowledging this one. What it was is in a header.
+//
+// The copy has an id that is this message's alone, and a subject too, in which there is
+// one message at a time. So if the acknowledgement is lost, and the message comes again
+// and is put off again, there is one copy. (If it is acknowledged then instead, the copy
+// comes all the same.)
+func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queue.Settlement) error {
+	now := time.Now()
+	was := moved{ID: d.ID, Attempts: d.Attempt, Enqueued: d.Enqueued, Seen: d.FirstSeen, Failed: d.FirstFailed}
+	if s.Outcome == queue.Defer {
+		was.Attempts--
+	}
+	if was.Seen.IsZero() {
+		was.Seen = now
+	}
+	if was.Failed.IsZero() {
+		was.Failed = s.FirstFailed
+	}
+	m := &nats.Msg{Subject: r.subject, Header: copied(r.header), Data: d.Body}
+	m.Header[movedHeader] = []string{was.encode()}
+	name := strconv.FormatUint(r.meta.seq, 10) + "-" + strconv.FormatInt(r.meta.stored.UnixNano(), 36)
+	if s.After > 0 {
+		ahead, err := b.clock(ctx)
+		if err != nil {
+			return err
+		}
+		m.Subject = b.c.LaterSubject + "." + name
+		m.Header[scheduleHeader] = []string{"@at " + now.Add(s.After+ahead).UTC().Format(time.RFC3339Nano)}
+		m.Header[targetHeader] = []string{r.subject}
+	}
+	// Not when the message may be another's.
+	until, err := r.until()
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	if err := b.publish(within, b.c.Stream, "later-"+b.c.Consumer+"-"+name, m); err != nil {
+		return err
+	}
+	return b.tell(ctx, r, wordAck)
+}
+
+// How long what is known of the server's clock is good.
+const clockFor = time.Minute
+
+// clock is how far the server's clock may be ahead of this one: no less than it is, and
+// no more than by the time that an answer takes.
+func (b *Broker) clock(ctx context.Context) (time.Duration, error) {
+	b.mu.Lock()
+	ahead, looked := b.ahead, b.looked
+	b.mu.Unlock()
+	if time.Since(looked) < clockFor {
+		return ahead, nil
+	}
+	before := time.Now()
+	consumer, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer)
+	if err != nil {
+		return 0, err
+	}
+	return b.saw(before, consumer.CachedInfo().TimeStamp), nil
+}
+
+// saw says that it was that time at the server, at some moment since before.
+func (b *Broker) saw(before, there time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ahead, b.looked = there.Sub(before), before
+	if there.IsZero() {
+		b.ahead = 0
+	}
+	return b.ahead
+}

@@ -1,0 +1,22 @@
+package natstest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/lullgo/lull/queue/queuetest"
+)
+
+// The program lull, on a real server.
+func TestCommand(t *testing.T) {
+	queuetest.Command(t, target(t, false), func(text string) queuetest.CommandLine {
+		var a address
+		if err := json.Unmarshal([]byte(text), &a); err != nil {
+			t.Fatal(err)
+		}
+		c := a.Config.WithDefaults()
+		to := strings.NewReplacer("*", "x", ">", "x").Replace(c.Subject)
+		return queuetest.CommandLine{Broker: a.URL, Refused: "nats://127.0.0.1:1", Dead: c.DeadStream, To: to}
+	})
+}

@@ -1,0 +1,28 @@
+package natstest
+
+import (
+	"testing"
+
+	"github.com/lullgo/lull/queue/queuetest"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	queuetest.Run(t, target(t, false))
+}
+
+// With retries and deferrals as scheduled messages.
+func TestConformanceWithSchedules(t *testing.T) {
+	t.Parallel()
+	queuetest.Run(t, target(t, true))
+}
+
+func TestNothingLost(t *testing.T) {
+	t.Parallel()
+	queuetest.NothingLost(t, target(t, false))
+}
+
+func TestNothingLostWithSchedules(t *testing.T) {
+	t.Parallel()
+	queuetest.NothingLost(t, target(t, true))
+}

@@ -1,0 +1,105 @@
+package lullnats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// Answers of the server that package jetstream has no names for.
+const (
+	codeTooLarge    = jetstream.ErrorCode(10054) // message size exceeds maximum allowed
+	codeOtherStream = jetstream.ErrorCode(10060) // expected stream does not match
+)
+
+// publish stores a message in that stream, under that id if there is one, and returns when the server says
+// that it has it.
+func (k client) publish(ctx context.Context, stream, id string, m *nats.Msg) error {
+	if err := k.ready(ctx); err != nil {
+		return err
+	}
+	options := []jetstream.PublishOpt{jetstream.WithExpectStream(stream)}
+	if id != "" {
+		options = append(options, jetstream.WithMsgID(id))
+	}
+	within, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := k.js.PublishMsg(within, m, options...)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err = fmt.Errorf("lullnats: storing a message in %s: %w", stream, err)
+	if tooLarge(err) || is(err, codeOtherStream) {
+		return lull.Permanent(err)
+	}
+	return err
+}
+
+func tooLarge(err error) bool { return errors.Is(err, nats.ErrMaxPayload) || is(err, codeTooLarge) }
+
+// letter stores a dead letter: the message, as it is, and the envelope. Where that is
+// more than a message may be, the errors are left out of the envelope.
+func (k client) letter(ctx context.Context, c Config, header nats.Header, body []byte, e *queue.Envelope) error {
+	m := &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body}
+	m.Header[queue.EnvelopeHeader] = []string{e.Encode()}
+	err := k.publish(ctx, c.DeadStream, e.ID(), m)
+	if tooLarge(err) && len(e.Errors) > 0 {
+		short := *e
+		short.Errors = nil
+		m.Header[queue.EnvelopeHeader] = []string{short.Encode()}
+		err = k.publish(ctx, c.DeadStream, e.ID(), m)
+	}
+	return err
+}
+
+// A Sender puts messages into a stream. It is a queue.Sender, and safe for concurrent use.
+type Sender struct {
+	client
+	stream, subject string
+}
+
+var _ queue.Sender = (*Sender)(nil)
+
+// NewSender returns a sender of messages with that subject into that stream. It does not
+// look whether the stream is there.
+func NewSender(js jetstream.JetStream, stream, subject string) (*Sender, error) {
+	k, err := newClient(js)
+	switch {
+	case err != nil:
+		return nil, err
+	case !validName.MatchString(stream):
+		return nil, fmt.Errorf("lullnats: the stream %q: want 1 to 100 letters, digits, hyphens and underscores", stream)
+	case !validSubject.MatchString(subject):
+		return nil, fmt.Errorf("lullnats: the subject %q: want one without wildcards", subject)
+	}
+	return &Sender{client: k, stream: stream, subject: subject}, nil
+}
+
+// Send is part of queue.Sender. Two messages with one ID within the stream's window for
+// duplicates are one. Headers with names that begin with Nats- are refused: they are
+// orders to the server.
+func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := range len(o.ID) {
+		if o.ID[i] <= ' ' || o.ID[i] > '~' || len(o.ID) > 128 {
+			return lull.Permanent(fmt.Errorf("lullnats: the id %q: want 1 to 128 printable ASCII characters without spaces", o.ID))
+		}
+	}
+	h, err := toHeader(o.Headers, o.Group)
+	if err != nil {
+		return err
+	}
+	return s.publish(ctx, s.stream, o.ID, &nats.Msg{Subject: s.subject, Header: h, Data: o.Body})
+}

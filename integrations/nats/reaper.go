@@ -1,0 +1,300 @@
+package lullnats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// advisory is what the server says of a message that it will not deliver any more.
+type advisory struct {
+	Type       string    `json:"type"`
+	Time       time.Time `json:"timestamp"`
+	Stream     string    `json:"stream"`
+	Consumer   string    `json:"consumer"`
+	Seq        uint64    `json:"stream_seq"`
+	Deliveries int       `json:"deliveries"`
+	Reason     string    `json:"reason"`
+}
+
+const (
+	typeExceeded   = "io.nats.jetstream.advisory.v1.max_deliver"
+	typeTerminated = "io.nats.jetstream.advisory.v1.terminated"
+)
+
+func parseAdvisory(text []byte) (a advisory, err error) {
+	if err := json.Unmarshal(text, &a); err != nil {
+		return advisory{}, fmt.Errorf("lullnats: an advisory that is none: %w", err)
+	}
+	if a.Type != typeExceeded && a.Type != typeTerminated || a.Seq == 0 || a.Deliveries < 0 {
+		return advisory{}, fmt.Errorf("lullnats: an advisory of type %q about message %d, delivered %d times", a.Type, a.Seq, a.Deliveries)
+	}
+	return a, nil
+}
+
+// A Reaper makes dead letters of messages that the server has given up: those that were
+// delivered as often as the consumer's MaxDeliver allows and never settled, because each
+// worker that had them died, and those that others terminated.
+//
+// In JetStream such a message stays in a work queue for good, and is delivered to
+// nobody. Only an advisory names it. Declare has a stream keep the advisories, so they wait for the Reaper.
+// Where one was lost, the message is found in the stream: older than all that is still
+// to be acknowledged, as far as the server has noticed, which it does when nothing is out or waiting for a moment.
+//
+// Any number of processes may run one. It may be killed at any moment: a dead letter is
+// written before the message is removed, under an id by which the stream for dead
+// letters knows it again (for Config.Duplicates), and the advisory goes last.
+type Reaper struct {
+	client
+	c Config
+
+	// What was in the stream although the consumer is done with it, and since when. An
+	// acknowledged message may be there for a moment.
+	left map[uint64]time.Time
+}
+
+// Reaped is what a Reaper has done.
+type Reaped struct {
+	Letters int // dead letters that were written
+	Gone    int // advisories about messages that were not there any more, or are dead letters already
+	Failed  int // advisories that will come again, because of an error
+}
+
+// NewReaper returns a reaper for the queue that c names. It asks Check, and fails as Open
+// does.
+func NewReaper(ctx context.Context, js jetstream.JetStream, c Config) (*Reaper, error) {
+	c, err := c.checked()
+	if err != nil {
+		return nil, lull.Permanent(err)
+	}
+	if !c.reaps() {
+		return nil, lull.Permanent(errors.New("lullnats: with a negative Config.MaxDeliver the server gives no message up"))
+	}
+	k, err := newClient(js)
+	if err != nil {
+		return nil, lull.Permanent(err)
+	}
+	p, err := k.look(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.problems(c).Err(); err != nil {
+		return nil, lull.Permanent(fmt.Errorf("lullnats: the queue %s of %s is not as it must be: %w", c.Consumer, c.Stream, err))
+	}
+	return &Reaper{client: k, c: c, left: map[uint64]time.Time{}}, nil
+}
+
+// Run reaps until ctx ends, and returns nil then: at once, and every so often. Errors go
+// to failed, if it is not nil, and do not end it, but for those that are marked with
+// lull.Permanent. Zero means every 10 s.
+func (r *Reaper) Run(ctx context.Context, every time.Duration, failed func(error)) error {
+	if every <= 0 {
+		every = 10 * time.Second
+	}
+	for ctx.Err() == nil {
+		_, err := r.Reap(ctx)
+		if v := lull.Classify(err); err != nil && ctx.Err() == nil {
+			if v.Kind == lull.KindPermanent && v.Code != lull.CodeUnclassified {
+				return err
+			}
+			if failed != nil {
+				failed(err)
+			}
+		}
+		wait(ctx, every)
+	}
+	return nil
+}
+
+// Reap deals with all advisories that there are, and looks for messages whose advisory
+// was lost: those it finds it deals with in a later call, when they have been there for a lease.
+// It is called by one goroutine at a time.
+func (r *Reaper) Reap(ctx context.Context) (done Reaped, err error) {
+	if err := r.ready(ctx); err != nil {
+		return done, err
+	}
+	consumer, err := r.js.Consumer(ctx, r.c.AdvisoryStream, r.c.reaper())
+	if err != nil {
+		return done, gone(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.reaper(), r.c.AdvisoryStream, err))
+	}
+	var problems []error
+	for ctx.Err() == nil {
+		batch, err := consumer.FetchNoWait(10)
+		if err != nil {
+			return done, errors.Join(append(problems, fmt.Errorf("lullnats: advisories: %w", err))...)
+		}
+		n := 0
+		for m := range batch.Messages() {
+			n++
+			written, err := r.advised(ctx, m.Data())
+			switch {
+			case err != nil:
+				done.Failed++
+				problems = append(problems, err)
+				m.NakWithDelay(5 * time.Second)
+				continue
+			case written:
+				done.Letters++
+			default:
+				done.Gone++
+			}
+			if err := m.DoubleAck(ctx); err != nil {
+				problems = append(problems, fmt.Errorf("lullnats: advisories: %w", err)) // it comes again
+			}
+		}
+		if n == 0 {
+			break
+		}
+	}
+	n, err := r.sweep(ctx)
+	done.Letters += n
+	if err != nil {
+		problems = append(problems, err)
+	}
+	if ctx.Err() != nil {
+		problems = append(problems, ctx.Err())
+	}
+	return done, errors.Join(problems...)
+}
+
+func gone(err error) error {
+	if absent(err) {
+		return lull.Permanent(err)
+	}
+	return err
+}
+
+// advised deals with one advisory. It tells whether a dead letter was written.
+func (r *Reaper) advised(ctx context.Context, text []byte) (bool, error) {
+	a, err := parseAdvisory(text)
+	if err != nil || a.Stream != r.c.Stream || a.Consumer != r.c.Consumer {
+		return false, nil // of no use, also when it comes again
+	}
+	if a.Type == typeTerminated && strings.HasPrefix(a.Reason, termPrefix) {
+		return false, nil // its dead letter was written before
+	}
+	m, err := r.message(ctx, r.c.Stream, a.Seq, "")
+	if err != nil {
+		return false, err
+	}
+	if m == nil || m.Time.After(a.Time) {
+		return false, nil
+	}
+	e := r.envelope(m, a.Deliveries)
+	if a.Type == typeTerminated {
+		e.Reason, e.LastFailure = queue.ReasonBroker, a.Time
+		if a.Reason != "" {
+			e.Errors = []string{a.Reason}
+		}
+	}
+	return true, r.bury(ctx, m, e, a.Deliveries)
+}
+
+// envelope is as the Consumer would write it.
+func (r *Reaper) envelope(m *stored, deliveries int) *queue.Envelope {
+	h, _ := fromHeader(m.header)
+	e := &queue.Envelope{
+		Reason: queue.ReasonCrashed, Attempts: deliveries, Source: r.c.Source, OriginalID: id(r.c.Stream, m.Seq, m.Time),
+		TraceParent: h["traceparent"], TraceState: h["tracestate"],
+	}
+	if was, ok := movedOf(m.header); ok {
+		e.OriginalID = was.ID
+		e.Attempts += was.Attempts
+		e.FirstFailure = was.Failed
+		if e.FirstFailure.IsZero() {
+			e.FirstFailure = was.Seen
+		}
+	}
+	if former, ok := queue.EnvelopeOf(h); ok {
+		e.Redrives = former.Redrives
+		if former.OriginalID != "" {
+			e.OriginalID = former.OriginalID
+		}
+	}
+	return e
+}
+
+// bury writes the dead letter of m, and removes it from the stream where nobody else is
+// to get it.
+func (r *Reaper) bury(ctx context.Context, m *stored, e *queue.Envelope, deliveries int) error {
+	if err := r.letter(ctx, r.c, m.header, m.Data, e); err != nil {
+		return err
+	}
+	s, err := r.js.Stream(ctx, r.c.Stream)
+	if err != nil {
+		return err
+	}
+	switch s.CachedInfo().Config.Retention {
+	case jetstream.WorkQueuePolicy:
+		return r.remove(ctx, r.c.Stream, m.Seq)
+	case jetstream.InterestPolicy:
+		return r.release(ctx, m, deliveries)
+	}
+	return nil
+}
+
+// release acknowledges a message in the name of the consumer, for other consumers may
+// still want it: it goes when all have acknowledged it.
+func (r *Reaper) release(ctx context.Context, m *stored, deliveries int) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	at := fmt.Sprintf("$JS.ACK.%s.%s.%d.%d.1.%d.0", r.c.Stream, r.c.Consumer, max(deliveries, 1), m.Seq, m.Time.UnixNano())
+	if _, err := r.nc.RequestWithContext(ctx, at, []byte(wordAck)); err != nil {
+		return fmt.Errorf("lullnats: acknowledging message %d of %s for %s: %w", m.Seq, r.c.Stream, r.c.Consumer, err)
+	}
+	return nil
+}
+
+// sweep finds messages of a work queue that the consumer is done with and that are there
+// all the same: their advisories were lost, or sent before there was a stream for them.
+func (r *Reaper) sweep(ctx context.Context) (written int, err error) {
+	s, err := r.js.Stream(ctx, r.c.Stream)
+	if err != nil {
+		return 0, gone(fmt.Errorf("lullnats: stream %s: %w", r.c.Stream, err))
+	}
+	if s.CachedInfo().Config.Retention != jetstream.WorkQueuePolicy {
+		return 0, nil
+	}
+	consumer, err := r.js.Consumer(ctx, r.c.Stream, r.c.Consumer)
+	if err != nil {
+		return 0, gone(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.Consumer, r.c.Stream, err))
+	}
+	info := consumer.CachedInfo()
+	floor := info.AckFloor.Stream
+	now := time.Now()
+	left := map[uint64]time.Time{}
+	for seq := uint64(1); seq <= floor && len(left) < 10_000; {
+		m, err := r.message(ctx, r.c.Stream, seq, r.c.Subject)
+		if err != nil {
+			return written, err
+		}
+		if m == nil || m.Seq > floor {
+			break
+		}
+		seq = m.Seq + 1
+		since, known := r.left[m.Seq]
+		if !known {
+			since = now
+		}
+		left[m.Seq] = since
+		if !known || now.Sub(since) < info.Config.AckWait {
+			continue
+		}
+		deliveries := max(info.Config.MaxDeliver, 1)
+		if err := r.bury(ctx, m, r.envelope(m, deliveries), deliveries); err != nil {
+			return written, err
+		}
+		delete(left, m.Seq)
+		written++
+	}
+	r.left = left
+	return written, nil
+}

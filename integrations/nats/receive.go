@@ -1,0 +1,173 @@
+package lullnats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// Receive is part of queue.Broker. It asks for messages, for a quarter of a lease or 5 s, whichever is
+// less, and returns none if none has come.
+//
+// It speaks the pull protocol itself. Package jetstream's Fetch waits until it has all that was
+// asked for, and what is on its way when its context ends is lost, at the price of an attempt.
+func (b *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	err := b.ready(ctx)
+	for deadline := time.Now().Add(b.poll); errors.Is(err, errAway) && time.Now().Before(deadline); err = b.ready(ctx) {
+		wait(ctx, 20*time.Millisecond)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// One that does not wait for more than there is: it ends when there has been
+	// something. The server refuses it when others wait already for what there is.
+	got, err := b.pull(ctx, min(w.Max, b.batch), true)
+	if errors.Is(err, errOthers) {
+		got, err = b.pull(ctx, 1, false)
+	}
+	if len(got) > 0 {
+		return got, nil
+	}
+	return nil, err
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// errOthers is the server's answer where requests wait already.
+var errOthers = errors.New("lullnats: other requests wait for messages")
+
+// lull in what comes of a request, after which it is ended.
+const linger = 20 * time.Millisecond
+
+// pull makes one request.
+func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Delivery, err error) {
+	inbox := b.nc.NewInbox()
+	in := make(chan *nats.Msg, n+16) // messages, and the server's words about them
+	sub, err := b.nc.ChanSubscribe(inbox, in)
+	if err != nil {
+		return nil, fmt.Errorf("lullnats: %w", err)
+	}
+	over := false
+	defer func() {
+		if over {
+			sub.Unsubscribe()
+		}
+	}()
+	request, err := json.Marshal(struct {
+		Batch   int           `json:"batch"`
+		Expires time.Duration `json:"expires"`
+		NoWait  bool          `json:"no_wait,omitempty"`
+	}{n, b.poll, some})
+	if err != nil {
+		return nil, err
+	}
+	reconnects := b.nc.Stats().Reconnects
+	asked := time.Now()
+	if err := b.nc.PublishRequest(b.next, inbox, request); err != nil {
+		over = true
+		return nil, fmt.Errorf("lullnats: %w", err)
+	}
+	take := func(m *nats.Msg) {
+		if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 && m.Reply == "" {
+			if status != "100" { // a sign of life
+				over, err = true, b.status(ctx, status, m.Header.Get("Description"), len(got))
+			}
+			return
+		}
+		d, bad := b.delivery(m, asked)
+		if bad != nil {
+			err = bad
+			return
+		}
+		got = append(got, d)
+		over = over || len(got) == n
+	}
+	patience := time.NewTimer(b.poll + time.Second)
+	defer patience.Stop()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for waiting := true; waiting && !over; {
+		select {
+		case m := <-in:
+			take(m)
+			if len(got) > 0 {
+				patience.Reset(linger)
+			}
+		case <-patience.C:
+			waiting = false
+		case <-look.C:
+			// A request does not outlive its connection.
+			waiting = b.nc.IsConnected() && b.nc.Stats().Reconnects == reconnects
+		case <-ctx.Done():
+			waiting = false
+		}
+	}
+	if !over {
+		b.end(ctx, sub)
+		for more := true; more; {
+			select {
+			case m := <-in:
+				take(m)
+			default:
+				more = false
+			}
+		}
+	}
+	if len(got) > 0 {
+		return got, nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, err
+}
+
+// end takes a request back: the server delivers nothing to whom nobody listens. When it
+// has answered, all that it had sent before has come in.
+func (b *Broker) end(ctx context.Context, sub *nats.Subscription) {
+	if sub.Drain() != nil || !b.nc.IsConnected() {
+		sub.Unsubscribe()
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	b.nc.FlushWithContext(ctx)
+}
+
+// status is what the end of a request means.
+func (b *Broker) status(ctx context.Context, code, text string, got int) error {
+	switch {
+	case got > 0:
+		return nil
+	case code == "408" && text == "Requests Pending":
+		return errOthers
+	case code == "404" || code == "408":
+		return nil
+	case code == "503":
+		// Nobody listens: the consumer is gone, or its server is not there yet.
+		if _, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer); absent(err) {
+			return lull.Permanent(fmt.Errorf("lullnats: consumer %s of %s: %w", b.c.Consumer, b.c.Stream, err))
+		}
+		wait(ctx, 50*time.Millisecond)
+		return fmt.Errorf("lullnats: consumer %s of %s: %w", b.c.Consumer, b.c.Stream, nats.ErrNoResponders)
+	case code == "400", code == "409" && (text == "Consumer Deleted" || text == "Consumer is push based"):
+		return lull.Permanent(fmt.Errorf("lullnats: consumer %s of %s: %s", b.c.Consumer, b.c.Stream, text))
+	case code == "409" && (text == "Server Shutdown" || text == "Leadership Change"):
+		return nil
+	}
+	return fmt.Errorf("lullnats: consumer %s of %s: status %s %s", b.c.Consumer, b.c.Stream, code, text)
+}

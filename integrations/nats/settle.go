@@ -1,0 +1,145 @@
+package lullnats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// What acknowledgements say. They are sent as requests: the server answers when it has
+// carried them out, also those that package jetstream sends without waiting for an answer.
+const (
+	wordAck      = "+ACK"
+	wordProgress = "+WPI"
+	wordTerm     = "+TERM "
+	wordNak      = "-NAK "
+)
+
+// termPrefix is how the reason of a message begins that was terminated because its dead
+// letter is written. The Reaper passes over the server's advisory of it.
+const termPrefix = "lull: "
+
+var errReceipt = lull.Permanent(errors.New("lullnats: the delivery is not of this broker"))
+
+// tell sends word of a delivery that is held, and waits for the answer.
+//
+// The server looks for the message, and not for the delivery: it takes the word of one
+// whose lease has lapsed for that of who has the message now, and gives the same answer.
+// So nothing is sent once the lease is over, or while there is no connection.
+func (b *Broker) tell(ctx context.Context, r *receipt, word string) error {
+	if err := b.ready(ctx); err != nil {
+		return err
+	}
+	until, err := r.until()
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	_, err = b.nc.RequestWithContext(within, r.reply, []byte(word))
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, nats.ErrNoResponders):
+		wait(within, 50*time.Millisecond) // there is one again when the server is
+	}
+	return fmt.Errorf("lullnats: %s: %w", strings.TrimSpace(word[:4]), err)
+}
+
+// Extend is part of queue.Broker. The lease is the consumer's, whatever is asked for.
+func (b *Broker) Extend(ctx context.Context, d *queue.Delivery, _ time.Duration) (time.Time, error) {
+	r, ok := d.Receipt.(*receipt)
+	if !ok {
+		return time.Time{}, errReceipt
+	}
+	before := time.Now()
+	if err := b.tell(ctx, r, wordProgress); err != nil {
+		return time.Time{}, err
+	}
+	until := before.Add(b.lease)
+	r.ends(until, false)
+	return until, nil
+}
+
+// Settle is part of queue.Broker.
+func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+	r, ok := d.Receipt.(*receipt)
+	if !ok {
+		return errReceipt
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := r.until(); err != nil {
+		return err
+	}
+	var err error
+	switch s.Outcome {
+	case queue.Ack, queue.Drop:
+		err = b.tell(ctx, r, wordAck)
+	case queue.DeadLetter:
+		err = b.bury(ctx, d, r, s.Envelope)
+	case queue.Retry, queue.Defer:
+		if s.After < 0 || s.After > MaxDelay {
+			return lull.Permanent(fmt.Errorf("lullnats: a delay of %v: want 0 to %v", s.After, MaxDelay))
+		}
+		if b.c.Schedules {
+			err = b.move(ctx, d, r, s)
+		} else {
+			err = b.nak(ctx, r, s.After)
+		}
+	default:
+		return lull.Permanent(fmt.Errorf("lullnats: %v is no settlement", s.Outcome))
+	}
+	if err == nil {
+		r.settle()
+	}
+	return err
+}
+
+// nak has the server keep the message for d. The server keeps the time in whole
+// seconds, rounded down, when it is restarted, so a second is put on top: but not of a
+// delay that is shorter than that, which no restart is.
+func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
+	asked := time.Now()
+	after := d
+	if d >= restart {
+		after += restart
+	}
+	text, err := json.Marshal(struct {
+		Delay time.Duration `json:"delay"`
+	}{after})
+	if err != nil {
+		return err
+	}
+	if err := b.ready(ctx); err != nil {
+		return err
+	}
+	err = b.tell(ctx, r, wordNak+string(text))
+	if err != nil && !errors.Is(err, queue.ErrLost) {
+		// It may have been carried out, and when it was the message is another's soon.
+		r.ends(asked.Add(d), true)
+	}
+	return err
+}
+
+// bury writes a dead letter, and ends the message when it is written.
+func (b *Broker) bury(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
+	if e == nil {
+		return lull.Permanent(errors.New("lullnats: a dead letter needs an envelope"))
+	}
+	if err := b.letter(ctx, b.c, r.header, d.Body, e); err != nil {
+		return err
+	}
+	return b.tell(ctx, r, wordTerm+termPrefix+"dead letter, "+strings.Join(strings.Fields(e.Reason), " "))
+}

@@ -1,0 +1,33 @@
+package lullsqs
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// A Client is what a [Queue] needs of *sqs.Client of the AWS SDK for Go, which has it.
+// It must be safe for concurrent use, and is never closed here.
+//
+// Every call is made with the SDK's retries switched off (see [NoRetries]).
+type Client interface {
+	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
+	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
+	DeleteMessage(context.Context, *sqs.DeleteMessageInput, ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error)
+	ChangeMessageVisibility(context.Context, *sqs.ChangeMessageVisibilityInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error)
+}
+
+// An Admin is what [Declare] and [Check] need of *sqs.Client. Check calls the Get methods
+// only.
+type Admin interface {
+	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
+	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
+	CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)
+	SetQueueAttributes(context.Context, *sqs.SetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
+}
+
+// NoRetries switches the retries of the SDK off for one call: one layer retries, and
+// that is the consumer, which knows how long the lease lasts and whether it is asked to
+// stop. A Queue gives it with each of its calls, whatever the client's own options are.
+func NoRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }

@@ -1,0 +1,104 @@
+package lullsqs
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// What the zero Config means.
+const (
+	DefaultWait     = 5 * time.Second
+	DefaultMaxDelay = 6 * time.Hour
+)
+
+// What SQS allows.
+const (
+	longestWait  = 20 * time.Second
+	longestOut   = 12 * time.Hour // from its receive until it must be visible again, all in all
+	mostMessages = 10             // in one receive
+	mostAttrs    = 10             // of one message
+	mostBytes    = 1 << 20        // of one message, with its attributes
+	mostName     = 256            // of an attribute
+)
+
+// spare is what is kept of the twelve hours: clocks do not run alike.
+const spare = time.Minute
+
+// A Config says which queue, and how it is read. It is plain, comparable data.
+type Config struct {
+	// Queue is the URL of the queue. One that ends in ".fifo" is a FIFO queue.
+	Queue string
+	// DeadLetters is the URL of the queue into which its dead letters go: a FIFO queue
+	// if Queue is one, and only then. Empty: there is none, and a dead letter cannot be
+	// written, which is an error, so that the message stays.
+	DeadLetters string
+	// Wait is how long one receive waits for messages (a long poll). It is at most
+	// half of the lease that is asked for, but no less than a second. It is also how much
+	// longer it may take to stop, for a receive is not cut off. Whole seconds from
+	// 1 to 20. Zero: 5 s, which makes 17,000 receives a day of a queue with no messages.
+	Wait time.Duration
+	// MaxDelay is the longest delay (queue.Capabilities.MaxDelay). SQS lets a message
+	// be out for 12 hours after each receive, all in all: the time of its handler and
+	// the delay that follows. So this is taken from the time for which a lease can be
+	// extended: queue.Capabilities.MaxLease is 11h59m less MaxDelay. Whole seconds from
+	// 1 s to 11 h. Zero: 6 h.
+	MaxDelay time.Duration
+}
+
+// Validate reports everything that is wrong with c at once, each problem naming its
+// field, the value and what is allowed; nil if nothing is.
+func (c Config) Validate() error {
+	var l problem.List
+	const wanted = "the URL of a queue, such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders"
+	l.Check(isQueueURL(c.Queue), "Queue", quoted(c.Queue), wanted)
+	if c.DeadLetters != "" {
+		l.Check(isQueueURL(c.DeadLetters), "DeadLetters", quoted(c.DeadLetters), wanted+", or nothing for none")
+		switch {
+		case c.DeadLetters == c.Queue:
+			l.Add("DeadLetters", quoted(c.DeadLetters), "another queue than Queue")
+		case isFIFO(c.Queue) != isFIFO(c.DeadLetters):
+			l.Add("DeadLetters", quoted(c.DeadLetters), "a FIFO queue (.fifo) if Queue is one, and only then")
+		}
+	}
+	d := c.withDefaults()
+	l.Check(whole(d.Wait) && d.Wait >= time.Second && d.Wait <= longestWait, "Wait", c.Wait, "whole seconds from 1s to 20s, or 0 for the default of 5s")
+	l.Check(whole(d.MaxDelay) && d.MaxDelay >= time.Second && d.MaxDelay <= 11*time.Hour, "MaxDelay", c.MaxDelay, "whole seconds from 1s to 11h, or 0 for the default of 6h")
+	return l.Err()
+}
+
+func (c Config) withDefaults() Config {
+	c.Wait = cmp.Or(c.Wait, DefaultWait)
+	c.MaxDelay = cmp.Or(c.MaxDelay, DefaultMaxDelay)
+	return c
+}
+
+// maxLease is for how long one delivery can be kept.
+func (c Config) maxLease() time.Duration { return longestOut - spare - c.MaxDelay }
+
+func isQueueURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && len(u.Path) > 1 && !strings.HasSuffix(u.Path, "/")
+}
+
+func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
+
+func whole(d time.Duration) bool { return d%time.Second == 0 }
+
+// ceil is d in whole seconds, rounded up.
+func ceil(d time.Duration) time.Duration {
+	if r := d % time.Second; r > 0 {
+		return d - r + time.Second
+	}
+	return d
+}
+
+func seconds(d time.Duration) int32 { return int32(d / time.Second) }
+
+// quoted is how text stands in a problem: an empty one is seen.
+type quoted string
+
+func (q quoted) String() string { return `"` + string(q) + `"` }

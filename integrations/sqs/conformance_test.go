@@ -1,0 +1,61 @@
+package lullsqs
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/queue"
+	"github.com/lullgo/lull/queue/queuetest"
+)
+
+func TestConformance(t *testing.T) {
+	e := emulators.need(t, "restarted")
+	queuetest.Run(t, queuetest.Target{
+		Declare: e.declare, Connect: connect, Restart: e.restart,
+		Orders: []queue.Order{queue.Unordered, queue.PerGroup}, Lease: 2 * time.Second,
+	})
+}
+
+func TestNothingLost(t *testing.T) {
+	e := emulators.need(t, "restarted")
+	x := queuetest.Target{Declare: e.declare, Connect: connect, Restart: e.restart, Lease: 2 * time.Second}
+	queuetest.NothingLost(t, x)
+	// A message that fails holds up its group, for a second at least, and the test puts
+	// all that fail into ten groups: 10,000 take seven minutes, these one.
+	x.Orders, x.Messages = []queue.Order{queue.PerGroup}, 1000
+	queuetest.NothingLost(t, x)
+}
+
+// The same against SQS by its documentation, in virtual time.
+func TestConformanceOfTheDocumentation(t *testing.T) {
+	var mu sync.Mutex
+	fakes := map[string]*fake{}
+	queuetest.Run(t, queuetest.Target{
+		Declare: func(t testing.TB, o queuetest.Options) string {
+			f := newFake()
+			config, err := Declare(t.Context(), f, Topology{Queue: newName(t, o.Order == queue.PerGroup), Attempts: o.Attempts})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			fakes[config.Queue] = f
+			text, _ := json.Marshal(address{Config: config, Lease: o.Lease})
+			return string(text)
+		},
+		Connect: func(_ context.Context, text string) (*queuetest.Connection, error) {
+			var a address
+			if err := json.Unmarshal([]byte(text), &a); err != nil {
+				return nil, err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			f := fakes[a.Config.Queue]
+			return connection(f, f, a)
+		},
+		Orders: []queue.Order{queue.Unordered, queue.PerGroup}, Lease: 6 * time.Second, Virtual: true,
+	})
+}

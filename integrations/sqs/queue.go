@@ -1,0 +1,71 @@
+package lullsqs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lullgo/lull/queue"
+)
+
+// A Queue is a queue of Amazon SQS: a queue.Broker for one consumer, and a queue.Sender
+// for any number of goroutines. Make one with [New].
+type Queue struct {
+	client Client
+	config Config
+	fifo   bool
+
+	reading bool // for Letters: the order within a group does not matter
+
+	// Of Receive, of which there is one at a time.
+	throttled int     // how often in a row
+	over      int     // how often there were too many in flight, in a row
+	repeat    attempt // one that was not answered, of a FIFO queue
+}
+
+// New returns the queue that config names. It makes no call: see [Check] for one that
+// finds out whether all is there.
+func New(c Client, config Config) (*Queue, error) {
+	if c == nil {
+		return nil, errors.New("lullsqs: a queue needs a client")
+	}
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("config of a queue of SQS: %w", err)
+	}
+	return &Queue{client: c, config: config.withDefaults(), fifo: isFIFO(config.Queue)}, nil
+}
+
+// Capabilities is part of queue.Broker. A deferral is never free, as SQS counts every
+// receive, so the consumer holds what it cannot begin, and fetches nothing while its circuit
+// breaker is open.
+func (q *Queue) Capabilities() queue.Capabilities {
+	can := queue.Capabilities{
+		MaxDelay: q.config.MaxDelay, Counts: queue.ByBroker,
+		Leases: true, Extends: true, MaxLease: q.config.maxLease(),
+	}
+	if q.fifo {
+		can.Order, can.Deduplicates = queue.PerGroup, true
+	}
+	return can
+}
+
+// Letters begins a reading of the queue of dead letters, for queue.Inspect and
+// queue.Redrive: see queue.Scan. Other readers do not see meanwhile what this one holds,
+// and each reading counts as a receive, so that queue must have no redrive policy.
+//
+// A letter that SQS itself has moved there has no envelope: its reason is
+// queue.ReasonBroker, and its source the name of the queue from which it comes. In a FIFO queue
+// it is of the group that it was of, and no more than ten of a group are seen until they
+// are removed. Letters that a consumer wrote do not hide each other.
+func (q *Queue) Letters(c queue.ScanConfig) (queue.DeadLetters, error) {
+	if q.config.DeadLetters == "" {
+		return nil, errNoLetters
+	}
+	config := q.config
+	config.Queue, config.DeadLetters = q.config.DeadLetters, ""
+	dead, err := New(q.client, config)
+	if err != nil {
+		return nil, err
+	}
+	dead.reading = true
+	return queue.Scan(dead, c)
+}

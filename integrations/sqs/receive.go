@@ -1,0 +1,254 @@
+package lullsqs
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/queue"
+)
+
+const (
+	// answer is how long an answer may take, beyond the wait that was asked for.
+	answer = 10 * time.Second
+	// lateAnswer is that when nobody waits for it any more.
+	lateAnswer = 2 * time.Second
+	// repeatable is for how long SQS knows a receive again by its attempt id.
+	repeatable = 5 * time.Minute
+)
+
+// attempt is a receive from a FIFO queue that may have to be repeated under its id.
+type attempt struct {
+	id    string
+	since time.Time // when it was first sent
+}
+
+// Receive is part of queue.Broker. It is one long poll: it may return no messages and no
+// error after Config.Wait. With a ctx that has a deadline it goes on until then.
+//
+// When ctx ends, Receive does not return at once, but when the poll under way is answered:
+// after Config.Wait at the most (and 2 s, where the answer does not come). A poll that is
+// cut off goes on at SQS, and hands out messages to nobody, which costs each an attempt and the
+// time of its lease.
+//
+// The visibility timeout of the messages is the lease that is asked for, in whole
+// seconds, and the wait, for nobody here knows when in that time they were handed out.
+// Delivery.Lease is counted from when the request was sent, and so never later than SQS'.
+//
+// From a FIFO queue it takes one message at a time. SQS would return several of one group;
+// those behind one that fails would have been received in vain, which counts.
+//
+// When SQS throttles, Receive waits before it says so: up to 1 s, 2 s, 4 s, ... 20 s at
+// random, or what SQS asks for. Where as many messages are in flight as can be (OverLimit) it
+// waits likewise, and returns none.
+func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	for polled := false; ; polled = true {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		wait, bounded := q.wait(ctx, w)
+		if polled && wait <= 0 {
+			<-ctx.Done() // there is no time for another
+			return nil, ctx.Err()
+		}
+		got, err := q.receive(ctx, w, max(wait, time.Second))
+		if !isThrottled(err) {
+			q.throttled = 0
+		}
+		if !isOverLimit(err) {
+			q.over = 0
+		}
+		switch {
+		case len(got) > 0:
+			return got, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case isOverLimit(err):
+			q.over++
+			sleep(ctx, backoff.Schedule{Base: time.Second, Jitter: backoff.Equal}.Delay(q.over, 0, mathrand.Uint64))
+			return nil, ctx.Err()
+		case isThrottled(err):
+			q.throttled++
+			sleep(ctx, throttle(err, q.throttled))
+			return nil, err
+		case err != nil || !bounded:
+			return nil, err
+		}
+	}
+}
+
+// throttle is how long to wait after the n-th throttled receive in a row, before its error is
+// returned. (AWS' retry behaviour 2.1: up to 1 s, doubling up to 20 s, full jitter; what
+// x-amz-retry-after asks for, if that is more, and up to 5 s more than that.)
+func throttle(err error, n int) time.Duration {
+	d := backoff.Schedule{Base: time.Second, Cap: 20 * time.Second}.Delay(n, 0, mathrand.Uint64)
+	if asked, ok := retryAfter(err); ok {
+		d = min(max(asked, d), d+5*time.Second)
+	}
+	return d
+}
+
+// wait is how long a poll may wait for messages: no longer than half of the lease, and
+// so that it is answered before ctx ends. Zero: there is no time for one.
+func (q *Queue) wait(ctx context.Context, w queue.Want) (d time.Duration, bounded bool) {
+	d = min(q.config.Wait, max((w.Lease/2).Truncate(time.Second), time.Second))
+	end, bounded := ctx.Deadline()
+	if bounded {
+		d = min(d, max(time.Until(end)-500*time.Millisecond, 0).Truncate(time.Second))
+	}
+	return d, bounded
+}
+
+// patient is a context for a poll: it does not end when ctx does, but a while after the poll
+// should have been answered.
+func patient(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	late := time.Now().Add(wait + lateAnswer)
+	poll, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+answer)
+	stop := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(time.Until(late))
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cancel()
+		case <-poll.Done():
+		}
+	})
+	return poll, func() {
+		stop()
+		cancel()
+	}
+}
+
+// receive is one call.
+func (q *Queue) receive(ctx context.Context, w queue.Want, wait time.Duration) ([]*queue.Delivery, error) {
+	out := min(ceil(w.Lease)+wait, q.config.maxLease().Truncate(time.Second))
+	in := &sqs.ReceiveMessageInput{
+		QueueUrl:              &q.config.Queue,
+		MaxNumberOfMessages:   int32(max(min(w.Max, mostMessages), 1)),
+		WaitTimeSeconds:       seconds(wait),
+		VisibilityTimeout:     seconds(out),
+		MessageAttributeNames: []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{
+			types.MessageSystemAttributeNameApproximateReceiveCount, types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp,
+			types.MessageSystemAttributeNameSentTimestamp, types.MessageSystemAttributeNameMessageGroupId, types.MessageSystemAttributeNameAWSTraceHeader,
+		},
+	}
+	began := time.Now()
+	first := began
+	if q.fifo {
+		if !q.reading { // letters that SQS has moved are of the groups that they were of
+			in.MaxNumberOfMessages = 1
+		}
+		if q.repeat.id == "" || began.Add(wait+answer).Sub(q.repeat.since) > repeatable {
+			q.repeat = attempt{rand.Text(), began}
+		}
+		in.ReceiveRequestAttemptId = aws.String(q.repeat.id)
+		first = q.repeat.since
+	}
+	if q.reading {
+		in.MessageSystemAttributeNames = append(in.MessageSystemAttributeNames, types.MessageSystemAttributeNameDeadLetterQueueSourceArn)
+	}
+	poll, cancel := patient(ctx, wait)
+	defer cancel()
+	res, err := q.client.ReceiveMessage(poll, in, NoRetries)
+	if !unanswered(err) {
+		q.repeat = attempt{}
+	}
+	if err != nil {
+		return nil, failed(ctx, "receive", err)
+	}
+	var got []*queue.Delivery
+	for i := range res.Messages {
+		got = append(got, q.delivery(&res.Messages[i], first, began.Add(out)))
+	}
+	return got, nil
+}
+
+// delivery is m, received no earlier than since, and out until lease.
+func (q *Queue) delivery(m *types.Message, since, lease time.Time) *queue.Delivery {
+	p := parse(aws.ToString(m.Body), m.MessageAttributes)
+	d := &queue.Delivery{
+		ID:        aws.ToString(m.MessageId),
+		Attempt:   max(int(number(m.Attributes, types.MessageSystemAttributeNameApproximateReceiveCount)), 1),
+		Enqueued:  stamp(m.Attributes, types.MessageSystemAttributeNameSentTimestamp),
+		FirstSeen: stamp(m.Attributes, types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp),
+		Lease:     lease,
+		Group:     groupOf(m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]),
+		Headers:   p.headers(),
+		Body:      p.body(),
+		Receipt: &receipt{
+			handle: aws.ToString(m.ReceiptHandle), since: since, lease: lease, payload: p,
+			trace: m.Attributes[string(types.MessageSystemAttributeNameAWSTraceHeader)],
+		},
+	}
+	if p.extra.Group != nil {
+		d.Group = *p.extra.Group
+	}
+	if source := m.Attributes[string(types.MessageSystemAttributeNameDeadLetterQueueSourceArn)]; source != "" {
+		if _, ok := queue.EnvelopeOf(d.Headers); !ok {
+			e := queue.Envelope{Reason: queue.ReasonBroker, Source: source[strings.LastIndexByte(source, ':')+1:], OriginalID: d.ID, FirstFailure: d.FirstSeen}
+			d.Headers[queue.EnvelopeHeader] = e.Encode()
+		}
+	}
+	return d
+}
+
+func number(attrs map[string]string, name types.MessageSystemAttributeName) int64 {
+	n, err := strconv.ParseInt(attrs[string(name)], 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// stamp is a time in milliseconds.
+func stamp(attrs map[string]string, name types.MessageSystemAttributeName) time.Time {
+	if n := number(attrs, name); n > 0 {
+		return time.UnixMilli(n)
+	}
+	return time.Time{}
+}
+
+// noGroup is the group of a message of a FIFO queue that was sent without one, for
+// SQS wants one.
+const noGroup = "Lull-None"
+
+func groupOf(id string) string {
+	if id == noGroup {
+		return ""
+	}
+	return id
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// group is what to send as MessageGroupId.
+func (q *Queue) group(name string) (*string, error) {
+	switch {
+	case name == "" && q.fifo:
+		return aws.String(noGroup), nil
+	case name == "":
+		return nil, nil
+	case !isToken(name):
+		return nil, lull.Permanent(fmt.Errorf("lullsqs: the group is %q: want 1 to 128 printable ASCII characters without spaces", name))
+	}
+	return &name, nil
+}

@@ -1,0 +1,56 @@
+package lullsqs
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// Send is part of queue.Sender. To a FIFO queue the message is sent with o.ID as its
+// deduplication id, or one of its own if that is empty; a standard queue does not deduplicate, and o.ID is
+// not sent. o.Group is the message group: of a FIFO queue, for its order; of a
+// standard queue, if it is not empty, for fairness among tenants.
+//
+// Each header is a message attribute. SQS takes ten, with values that are not empty; what
+// does not fit goes into one more ([ExtraAttribute]). A message of more than 1 MiB with
+// its headers, and headers that are no UTF-8, are errors before anything is sent. Leave 5
+// KiB, or a message that is as large as can be finds no room for its envelope.
+func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p, err := encode(o.Headers, o.Body)
+	if err != nil {
+		return err
+	}
+	in := &sqs.SendMessageInput{QueueUrl: &q.config.Queue}
+	if in.MessageGroupId, err = q.group(o.Group); err != nil {
+		return err
+	}
+	if o.ID != "" && !isToken(o.ID) {
+		return lull.Permanent(fmt.Errorf("lullsqs: the id is %q: want 1 to 128 printable ASCII characters without spaces", o.ID))
+	}
+	if q.fifo {
+		in.MessageDeduplicationId = aws.String(o.ID)
+		if o.ID == "" {
+			in.MessageDeduplicationId = aws.String(rand.Text())
+		}
+	}
+	return q.send(ctx, in, p)
+}
+
+func (q *Queue) send(ctx context.Context, in *sqs.SendMessageInput, p payload) error {
+	text, attrs, err := p.finish()
+	if err != nil {
+		return err
+	}
+	in.MessageBody, in.MessageAttributes = &text, attrs
+	_, err = q.client.SendMessage(ctx, in, NoRetries)
+	return failed(ctx, "send", err)
+}

@@ -1,0 +1,224 @@
+package lullsqs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// receipt is what a delivery holds its message by.
+type receipt struct {
+	handle  string
+	since   time.Time // SQS handed it out no earlier
+	payload payload
+	trace   string
+
+	mu       sync.Mutex
+	lease    time.Time // its end; SQS' is no earlier
+	settled  bool
+	lettered bool // the dead letter is written
+}
+
+var (
+	errForeign   = lull.Permanent(errors.New("lullsqs: the delivery is not of this package"))
+	errNoLetters = lull.Permanent(errors.New("lullsqs: there is no queue of dead letters (Config.DeadLetters)"))
+)
+
+// held says whether d can be held still, as far as this process knows. SQS does not
+// say: it answers a change of visibility that comes too late as if it had been made.
+func held(d *queue.Delivery) (r *receipt, err error) {
+	r, ok := d.Receipt.(*receipt)
+	if !ok {
+		return nil, errForeign
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.settled:
+		return r, fmt.Errorf("lullsqs: settled before: %w", queue.ErrLost)
+	case !time.Now().Before(r.lease):
+		return r, errLapsed
+	}
+	return r, nil
+}
+
+var errLapsed = fmt.Errorf("lullsqs: the lease has lapsed: %w", queue.ErrLost)
+
+// Extend is part of queue.Broker. The lease is in whole seconds, rounded up, and no longer
+// than Capabilities.MaxLease after the receive.
+//
+// It answers ErrLost when the lease had lapsed by this process's clock, before the call or before
+// its answer came, whatever SQS says; and when SQS says MessageNotInflight or
+// ReceiptHandleIsInvalid.
+func (q *Queue) Extend(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return time.Time{}, err
+	}
+	r, err := held(d)
+	if err != nil {
+		return time.Time{}, err
+	}
+	began := time.Now()
+	last := r.since.Add(q.config.maxLease())
+	out := min(ceil(lease), last.Sub(began).Truncate(time.Second))
+	if out < time.Second {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.lease, nil
+	}
+	if err := q.visible(ctx, r, out); err != nil {
+		return time.Time{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !time.Now().Before(r.lease) {
+		return time.Time{}, errLapsed // it may have come too late, and changed nothing
+	}
+	r.lease = began.Add(out)
+	return r.lease, nil
+}
+
+// Settle is part of queue.Broker.
+//
+// Ack and Drop delete the message. Retry and Defer change its visibility, in whole
+// seconds, rounded up. DeadLetter sends it to the queue of dead letters, with the
+// attributes that it has, whatever their types, and the envelope, and then deletes it.
+//
+// It answers ErrLost
+//
+//   - when the delivery was settled, or its lease has lapsed by this process's clock, or lapses
+//     before SQS has answered that the message waits.
+//   - when SQS says MessageNotInflight, ReceiptHandleIsInvalid, or that the receipt handle has
+//     expired.
+//
+// The clock is asked because SQS does not say: it answers a change of visibility that comes
+// too late, and the deletion of a message of a standard queue that is out with another
+// by then, as if they had been made. That a message was handled is told to SQS even after
+// its lease, in case nobody else has it yet, and then it is gone although the answer is ErrLost.
+func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, err := held(d)
+	late := err == errLapsed
+	if err != nil && !late {
+		return err
+	}
+	switch s.Outcome {
+	case queue.Ack, queue.Drop:
+		if err = q.remove(ctx, r); late {
+			return errLapsed // whatever SQS says: it may have been another's by then
+		}
+	case queue.Retry, queue.Defer:
+		if s.After < 0 || s.After > q.config.MaxDelay {
+			return lull.Permanent(fmt.Errorf("lullsqs: a delay of %v: want 0 to %v", s.After, q.config.MaxDelay))
+		}
+		if late {
+			return errLapsed
+		}
+		if err = q.delay(ctx, r, s.After); err == nil && !time.Now().Before(r.end()) {
+			return errLapsed // it may have come too late, and changed nothing
+		}
+	case queue.DeadLetter:
+		if late {
+			return errLapsed
+		}
+		err = q.bury(ctx, d, r, s.Envelope)
+	default:
+		return lull.Permanent(fmt.Errorf("lullsqs: %v is no settlement", s.Outcome))
+	}
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.settled = true
+	r.mu.Unlock()
+	return nil
+}
+
+func (r *receipt) end() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lease
+}
+
+func (q *Queue) remove(ctx context.Context, r *receipt) error {
+	_, err := q.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &q.config.Queue, ReceiptHandle: &r.handle}, NoRetries)
+	return handled(ctx, "delete", err)
+}
+
+// visible makes the message visible again after d, whole seconds.
+func (q *Queue) visible(ctx context.Context, r *receipt, d time.Duration) error {
+	_, err := q.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &q.config.Queue, ReceiptHandle: &r.handle, VisibilityTimeout: seconds(d)}, NoRetries)
+	return handled(ctx, "change the visibility", err)
+}
+
+// delay makes the message wait. It is out already, and SQS refuses what would make that
+// more than 12 hours in all. Config.MaxDelay and Capabilities.MaxLease see to that. Should SQS
+// count otherwise, the message waits for as long as it allows: half of the rest, or
+// half of that; still longer than if nothing were done.
+func (q *Queue) delay(ctx context.Context, r *receipt, after time.Duration) error {
+	d := ceil(after)
+	err := q.visible(ctx, r, d)
+	if err == nil || !isTooLong(err) {
+		return err
+	}
+	rest := longestOut - spare - time.Since(r.since)
+	for d = min(d/2, rest).Truncate(time.Second); d >= time.Second && isTooLong(err); d = (d / 2).Truncate(time.Second) {
+		err = q.visible(ctx, r, d)
+	}
+	return err
+}
+
+// bury writes a dead letter and deletes the message.
+func (q *Queue) bury(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
+	if e == nil {
+		return lull.Permanent(errors.New("lullsqs: a dead letter needs an envelope"))
+	}
+	if q.config.DeadLetters == "" {
+		return errNoLetters
+	}
+	if !r.lettered {
+		err := q.letter(ctx, d, r, e)
+		if err != nil && (isTooBig(err) || errors.Is(err, errTooBig)) {
+			short := *e // its texts are the longest part of it
+			short.Errors, short.TraceState = nil, ""
+			err = q.letter(ctx, d, r, &short)
+		}
+		if err != nil {
+			return err
+		}
+		r.lettered = true
+	}
+	return q.remove(ctx, r)
+}
+
+// letter sends a dead letter. In a FIFO queue each is of a group of its own, and carries that of the
+// message along: who reads letters without removing them would see no more than the
+// first of each group, and a redrive that passes one over none of those behind it.
+func (q *Queue) letter(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) (err error) {
+	in := &sqs.SendMessageInput{QueueUrl: &q.config.DeadLetters}
+	p := r.payload.with(queue.EnvelopeHeader, e.Encode())
+	if q.fifo {
+		in.MessageDeduplicationId = aws.String(e.ID())
+		in.MessageGroupId = in.MessageDeduplicationId
+		p.extra.Group = &d.Group
+	} else if in.MessageGroupId, err = q.group(d.Group); err != nil {
+		return err
+	}
+	if r.trace != "" {
+		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			string(types.MessageSystemAttributeNameForSendsAWSTraceHeader): {DataType: aws.String("String"), StringValue: &r.trace},
+		}
+	}
+	return q.send(ctx, in, p)
+}

@@ -1,0 +1,342 @@
+package lullsqs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// A Topology says what a consumer needs: a queue, and one for its dead letters. It is
+// plain, comparable data.
+type Topology struct {
+	// Queue is the name of the queue. One that ends in ".fifo" is a FIFO queue.
+	Queue string
+	// DeadLetters is the name of the queue of dead letters. Empty: that of Queue and
+	// "-dead" ("orders-dead", "orders-dead.fifo").
+	DeadLetters string
+	// Attempts is the policy's (lull.Policy.Attempts). Zero: 10, as in queue.Policy.
+	Attempts int
+	// MaxReceives is SQS' own limit (maxReceiveCount), after which it moves a message to
+	// the dead letters by itself and without an envelope: a net for when the consumer
+	// cannot. It counts receives that were no attempts too, such as deferrals, so
+	// it must be Attempts + 2 at least. Zero: Attempts + 10. Up to 1000. [Check] takes anything
+	// that is Attempts + 2 or more, if it is zero, and else wants this number.
+	MaxReceives int
+	// Retention is how long SQS keeps a message that nobody acknowledges: longer than
+	// queue.Config.WorstCase. Whole seconds from 1 minute to 13 days. Zero: 4 days when the queue is
+	// declared, and anything when it is checked.
+	Retention time.Duration
+	// DeadRetention is how long it keeps dead letters. It must be longer than Retention:
+	// where SQS itself moves a message of a standard queue there, the time that it has
+	// spent in its queue counts. Whole seconds up to 14 days. Zero: 14 days when the
+	// queue is declared, and anything longer than the other's when it is checked.
+	DeadRetention time.Duration
+}
+
+// What SQS does if it is not told.
+const (
+	defaultRetention = 4 * 24 * time.Hour
+	longestRetention = 14 * 24 * time.Hour
+	defaultAttempts  = 10
+)
+
+// Validate reports everything that is wrong with t at once.
+func (t Topology) Validate() error {
+	var l problem.List
+	d := t.withDefaults()
+	const wanted = "1 to 80 letters, digits, hyphens and underscores, with .fifo at the end for a FIFO queue"
+	l.Check(isQueueName(t.Queue), "Queue", quoted(t.Queue), wanted)
+	if isQueueName(t.Queue) {
+		l.Check(isQueueName(d.DeadLetters), "DeadLetters", quoted(d.DeadLetters), wanted)
+		l.Check(d.DeadLetters != t.Queue, "DeadLetters", quoted(d.DeadLetters), "another queue than Queue")
+		l.Check(isFIFO(d.DeadLetters) == isFIFO(t.Queue), "DeadLetters", quoted(d.DeadLetters), "a FIFO queue (.fifo) if Queue is one, and only then")
+	}
+	l.Check(t.Attempts >= 0 && t.Attempts <= 998, "Attempts", t.Attempts, "1 to 998 attempts, or 0 for the default of 10")
+	l.Check(d.MaxReceives >= d.Attempts+2 && d.MaxReceives <= 1000, "MaxReceives", t.MaxReceives, fmt.Sprintf("%d (Attempts + 2) to 1000 receives, or 0 for the default", d.Attempts+2))
+	l.Check(whole(t.Retention) && d.Retention >= time.Minute && d.Retention < longestRetention, "Retention", t.Retention, "whole seconds from 1 minute to less than 14 days, or 0 for the default of 4 days")
+	l.Check(whole(t.DeadRetention) && d.DeadRetention > d.Retention && d.DeadRetention <= longestRetention, "DeadRetention", t.DeadRetention, "whole seconds, more than Retention and up to 14 days, or 0 for 14 days")
+	return l.Err()
+}
+
+func (t Topology) withDefaults() Topology {
+	if t.DeadLetters == "" {
+		name, fifo := strings.CutSuffix(t.Queue, ".fifo")
+		t.DeadLetters = name + "-dead"
+		if fifo {
+			t.DeadLetters += ".fifo"
+		}
+	}
+	t.Attempts = cmp.Or(t.Attempts, defaultAttempts)
+	t.MaxReceives = cmp.Or(t.MaxReceives, min(t.Attempts+10, 1000))
+	t.Retention = cmp.Or(t.Retention, defaultRetention)
+	t.DeadRetention = cmp.Or(t.DeadRetention, longestRetention)
+	return t
+}
+
+func isQueueName(s string) bool {
+	name := strings.TrimSuffix(s, ".fifo")
+	if name == "" || len(s) > 80 {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// A Mismatch is why [Declare] or [Check] is not content: all that is missing or different.
+type Mismatch []string
+
+// Error lists it, one a line.
+func (m Mismatch) Error() string { return strings.Join(m, "\n") }
+
+func (m *Mismatch) add(format string, args ...any) { *m = append(*m, fmt.Sprintf(format, args...)) }
+
+// Check finds out whether the queues of t are there and are as they must be, and
+// returns what a [Queue] needs to know of them. It changes nothing. What is missing or
+// different is a [Mismatch], all of it at once, marked with lull.Permanent; that the
+// queues could not be asked is another error.
+//
+// It needs the permissions sqs:GetQueueUrl and sqs:GetQueueAttributes.
+func Check(ctx context.Context, a Admin, t Topology) (Config, error) {
+	return prepare(ctx, a, t, false)
+}
+
+// Declare is Check, but makes the queues that are missing, and sets the redrive
+// policy of a queue that has none. What is there already and different it leaves alone,
+// and reports as Check does: others may rely on it. It may be called by many
+// processes, and again.
+//
+// It needs the permissions sqs:CreateQueue and sqs:SetQueueAttributes too. SQS wants a
+// moment after a queue has been made, until it can be used everywhere; and a minute after one of that
+// name has been deleted, until it can be made.
+func Declare(ctx context.Context, a Admin, t Topology) (Config, error) {
+	return prepare(ctx, a, t, true)
+}
+
+// state is one queue as it is.
+type state struct {
+	name, url string
+	attrs     map[string]string
+}
+
+func prepare(ctx context.Context, a Admin, t Topology, declare bool) (Config, error) {
+	if a == nil {
+		return Config{}, errors.New("lullsqs: Declare and Check need a client")
+	}
+	if err := t.Validate(); err != nil {
+		return Config{}, fmt.Errorf("topology of queues of SQS: %w", err)
+	}
+	exact := t
+	t = t.withDefaults()
+	dead, err := find(ctx, a, t.DeadLetters)
+	if err != nil {
+		return Config{}, err
+	}
+	if dead.url == "" && declare {
+		if dead, err = create(ctx, a, t.DeadLetters, map[string]string{"MessageRetentionPeriod": inSeconds(t.DeadRetention)}); err != nil {
+			return Config{}, err
+		}
+	}
+	main, err := find(ctx, a, t.Queue)
+	if err != nil {
+		return Config{}, err
+	}
+	if declare && dead.attrs["QueueArn"] != "" {
+		policy := redrivePolicy{Target: dead.attrs["QueueArn"], Receives: flexible(t.MaxReceives)}.String()
+		switch {
+		case main.url == "":
+			main, err = create(ctx, a, t.Queue, map[string]string{"MessageRetentionPeriod": inSeconds(t.Retention), "RedrivePolicy": policy})
+		case main.attrs["RedrivePolicy"] == "":
+			if _, err = a.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &main.url, Attributes: map[string]string{"RedrivePolicy": policy}}, NoRetries); err == nil {
+				main.attrs["RedrivePolicy"] = policy
+			}
+			err = failed(ctx, "set the redrive policy of "+t.Queue, err)
+		}
+		if err != nil {
+			return Config{}, err
+		}
+	}
+	if m := compare(main, dead, t, exact); len(m) > 0 {
+		return Config{}, lull.Permanent(fmt.Errorf("queues of SQS: %w", m))
+	}
+	return Config{Queue: main.url, DeadLetters: dead.url}, nil
+}
+
+func inSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
+
+// find reads what there is. The url is empty if there is no such queue.
+func find(ctx context.Context, a Admin, name string) (state, error) {
+	s := state{name: name}
+	u, err := a.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name}, NoRetries)
+	if isNoQueue(err) {
+		return s, nil
+	}
+	if err != nil {
+		return s, failed(ctx, "find the queue "+name, err)
+	}
+	return read(ctx, a, name, aws.ToString(u.QueueUrl))
+}
+
+func read(ctx context.Context, a Admin, name, url string) (state, error) {
+	s := state{name: name, url: url}
+	o, err := a.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}}, NoRetries)
+	if err != nil {
+		return s, failed(ctx, "read the attributes of the queue "+name, err)
+	}
+	s.attrs = o.Attributes
+	if s.attrs == nil {
+		s.attrs = map[string]string{}
+	}
+	return s, nil
+}
+
+func create(ctx context.Context, a Admin, name string, attrs map[string]string) (state, error) {
+	if isFIFO(name) {
+		attrs["FifoQueue"] = "true"
+	}
+	o, err := a.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attrs}, NoRetries)
+	if is[*types.QueueDeletedRecently](err) || code(err) == "QueueDeletedRecently" {
+		return state{}, lull.RetryAfter(failed(ctx, "make the queue "+name, err), time.Minute)
+	}
+	if err != nil && !is[*types.QueueNameExists](err) {
+		return state{}, failed(ctx, "make the queue "+name, err)
+	}
+	if err != nil { // another was faster, with other attributes
+		return find(ctx, a, name)
+	}
+	s, err := read(ctx, a, name, aws.ToString(o.QueueUrl))
+	for k, v := range attrs { // which may not show everywhere yet
+		if s.attrs != nil && s.attrs[k] == "" {
+			s.attrs[k] = v
+		}
+	}
+	return s, err
+}
+
+// compare says what is wrong. want has what matters in particular (zero: nothing).
+func compare(main, dead state, t, want Topology) (m Mismatch) {
+	for _, s := range []state{main, dead} {
+		switch {
+		case s.url == "":
+			m.add("the queue %s does not exist", s.name)
+		case isFIFO(s.name) && s.attrs["FifoQueue"] != "true":
+			m.add("%s: FifoQueue is %q: want true", s.name, s.attrs["FifoQueue"])
+		}
+	}
+	if main.url != "" {
+		compareRedrive(&m, main, dead, t, want)
+		compareRetention(&m, main, want.Retention)
+	}
+	if dead.url == "" {
+		return m
+	}
+	if dead.attrs["RedrivePolicy"] != "" {
+		m.add("%s: it has a RedrivePolicy: want none, for to be read counts as a receive", dead.name)
+	}
+	compareRetention(&m, dead, want.DeadRetention)
+	if main.url == "" {
+		return m
+	}
+	if a, b := main.number("MessageRetentionPeriod"), dead.number("MessageRetentionPeriod"); want.DeadRetention == 0 && a > 0 && b > 0 && b <= a {
+		m.add("%s: MessageRetentionPeriod is %d s: want more than the %d s of %s", dead.name, b, a, main.name)
+	}
+	if a, b := main.number("MaximumMessageSize"), dead.number("MaximumMessageSize"); a > 0 && b > 0 && b < a {
+		m.add("%s: MaximumMessageSize is %d bytes: want the %d of %s, or more", dead.name, b, a, main.name)
+	}
+	compareAllow(&m, main, dead)
+	return m
+}
+
+func (s state) number(name string) int64 {
+	n, _ := strconv.ParseInt(s.attrs[name], 10, 64)
+	return n
+}
+
+func compareRetention(m *Mismatch, s state, want time.Duration) {
+	if got := s.number("MessageRetentionPeriod"); want > 0 && time.Duration(got)*time.Second != want {
+		m.add("%s: MessageRetentionPeriod is %d s: want %s s", s.name, got, inSeconds(want))
+	}
+}
+
+// redrivePolicy is the attribute RedrivePolicy. SQS has written its number as text, and
+// as a number.
+type redrivePolicy struct {
+	Target   string   `json:"deadLetterTargetArn"`
+	Receives flexible `json:"maxReceiveCount"`
+}
+
+type flexible int
+
+func (f *flexible) UnmarshalJSON(b []byte) error {
+	n, err := strconv.Atoi(strings.Trim(string(b), `"`))
+	*f = flexible(n)
+	return err
+}
+
+func (p redrivePolicy) String() string {
+	b, _ := json.Marshal(p)
+	return string(b)
+}
+
+func compareRedrive(m *Mismatch, main, dead state, t, want Topology) {
+	text := main.attrs["RedrivePolicy"]
+	if text == "" {
+		m.add("%s: it has no RedrivePolicy: want one with a maxReceiveCount of %d to %s, for messages that no consumer settles", main.name, t.MaxReceives, dead.name)
+		return
+	}
+	var p redrivePolicy
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		m.add("%s: RedrivePolicy is %s, which cannot be read: %v", main.name, text, err)
+		return
+	}
+	if target := dead.attrs["QueueArn"]; target != "" && p.Target != target {
+		m.add("%s: RedrivePolicy.deadLetterTargetArn is %s: want %s", main.name, p.Target, target)
+	}
+	switch n := int(p.Receives); {
+	case want.MaxReceives != 0 && n != want.MaxReceives:
+		m.add("%s: RedrivePolicy.maxReceiveCount is %d: want %d", main.name, n, want.MaxReceives)
+	case n < t.Attempts+2:
+		m.add("%s: RedrivePolicy.maxReceiveCount is %d: want %d or more, 2 more than there are attempts", main.name, n, t.Attempts+2)
+	}
+}
+
+// compareAllow looks at whom the queue of dead letters lets move messages there.
+func compareAllow(m *Mismatch, main, dead state) {
+	text := dead.attrs["RedriveAllowPolicy"]
+	if text == "" {
+		return
+	}
+	var p struct {
+		Permission string   `json:"redrivePermission"`
+		Sources    []string `json:"sourceQueueArns"`
+	}
+	if json.Unmarshal([]byte(text), &p) != nil {
+		return
+	}
+	allowed := p.Permission != "denyAll"
+	if p.Permission == "byQueue" {
+		allowed = false
+		for _, arn := range p.Sources {
+			allowed = allowed || arn == main.attrs["QueueArn"]
+		}
+	}
+	if !allowed {
+		m.add("%s: RedriveAllowPolicy is %s: want one that allows %s", dead.name, text, main.name)
+	}
+}
