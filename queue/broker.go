@@ -35,7 +35,8 @@ import (
 // and never less than that. It may be more where the broker counts deliveries that
 // this package was not told of: a message that was fetched ahead and given back, or
 // delivered to a consumer of another kind. It survives everything that the message
-// survives, a restart of the broker included. Where Capabilities.Counts is ByAdapter
+// survives, a restart of the broker included. (One that is killed may forget the last
+// moments of it.) Where Capabilities.Counts is ByAdapter
 // the adapter writes the number into a header when it moves the message, and adds
 // what the broker knows of deliveries since.
 //
@@ -62,7 +63,9 @@ import (
 // An error that is marked with lull.Permanent says that calling again is of no use
 // (no such queue, access denied); from Receive it ends Consumer.Run.
 //
-// A method returns promptly when ctx ends. Called with a ctx that has ended it changes
+// A method returns promptly when ctx ends. (Receive may let a poll be answered first that
+// cannot be taken back without messages being lost to it for the length of a lease: some
+// seconds.) Called with a ctx that has ended it changes
 // nothing and returns an error for which errors.Is(err, ctx.Err()) holds.
 //
 // # Concurrency
