@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/lullgo/lull/internal/ascii"
 )
 
 // EnvelopeHeader is the name of the header in which a dead letter carries its
@@ -131,7 +133,7 @@ func (e *Envelope) Encode() string {
 		for i, text := range w.Errors {
 			w.Errors[i] = clip(text, longest)
 		}
-		if s := ascii(w); len(s) <= MaxEnvelope || longest == 0 {
+		if s := encoded(w); len(s) <= MaxEnvelope || longest == 0 {
 			return s
 		}
 		if longest < 16 {
@@ -220,25 +222,13 @@ func unstamp(s string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// ascii is w as JSON in which what is not ASCII is escaped.
-func ascii(w wire) string {
+// encoded is w as JSON in printable ASCII.
+func encoded(w wire) string {
 	raw, err := json.Marshal(w)
 	if err != nil {
 		panic(err) // strings and numbers
 	}
-	var b strings.Builder
-	for _, r := range string(raw) {
-		switch {
-		case r < utf8.RuneSelf && r != 0x7f:
-			b.WriteByte(byte(r))
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			r -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		}
-	}
-	return b.String()
+	return ascii.JSON(string(raw))
 }
 
 // cost is how many bytes r takes once encoded, at most.

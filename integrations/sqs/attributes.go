@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/ascii"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -127,7 +128,7 @@ func (p *payload) attributes() (map[string]types.MessageAttributeValue, error) {
 		return nil, lull.Permanent(fmt.Errorf("lullsqs: headers: %w", err))
 	}
 	out = maps.Clone(out)
-	out[ExtraAttribute] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(ascii(string(text)))}
+	out[ExtraAttribute] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(ascii.JSON(string(text)))}
 	return out, nil
 }
 
@@ -253,23 +254,6 @@ func isText(s string) bool {
 		}
 	}
 	return true
-}
-
-// ascii is JSON in which what is not ASCII is escaped.
-func ascii(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r < utf8.RuneSelf:
-			b.WriteByte(byte(r))
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			r -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		}
-	}
-	return b.String()
 }
 
 // isToken tells of what SQS takes for groups and for ids by which it deduplicates: 1 to

@@ -1,0 +1,28 @@
+package ascii
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                        `""`,
+		"plain \" \\ text":        `"plain \" \\ text"`,
+		"é € \U0001f600 \x7f":     `"\u00e9 \u20ac \ud83d\ude00 \u007f"`,
+		"\U0010ffff\uffff\ufffd~": `"\udbff\udfff\uffff\ufffd~"`,
+	} {
+		raw, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := JSON(string(raw))
+		if got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+		var back string
+		if err := json.Unmarshal([]byte(got), &back); err != nil || back != in {
+			t.Errorf("%s is read as %q, want %q (%v)", got, back, in, err)
+		}
+	}
+}
