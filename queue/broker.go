@@ -55,7 +55,8 @@ import (
 // # Errors
 //
 // ErrLost (wrapped or not) is an answer: the delivery is not the caller's any more, and
-// nothing was changed, except that a dead letter may have been written. Any other error of Settle or Extend
+// nothing was changed, except that a dead letter, or a copy of the message with its ID, may have
+// been written. Any other error of Settle or Extend
 // means that it is not known whether the call took effect, and the same call may be
 // made again: Settle of a delivery that is settled in that way already answers nil or
 // ErrLost, and changes nothing.

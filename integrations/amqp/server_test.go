@@ -109,9 +109,11 @@ func newNode(memory string) (n *node, absent bool, err error) {
 }
 
 // script runs the server and its port mapper until its standard input says so, or ends: with the process
-// of the test, however that ends.
+// of the test, however that ends. The mapper first, and until it answers: the server would start one of
+// its own, which outlives all.
 const script = `exec 3<&0
 "$1" -port "$ERL_EPMD_PORT" -address 127.0.0.1 <&- 3<&- &
+until "$1" -port "$ERL_EPMD_PORT" -names >/dev/null 2>&1 || ! kill -0 $!; do sleep 0.05; done
 shift
 ("$@"; echo the server has ended) <&- 3<&- &
 if read how <&3; then
@@ -142,7 +144,7 @@ func (n *node) launch() error {
 		"RABBITMQ_MNESIA_BASE="+in("mnesia"), "RABBITMQ_LOG_BASE="+in("log"), "RABBITMQ_PID_FILE="+in("pid"), "RABBITMQ_GENERATED_CONFIG_DIR="+in("gen"),
 		"RABBITMQ_FEATURE_FLAGS_FILE="+in("feature_flags"), "RABBITMQ_CONFIG_FILE="+in("rabbitmq.conf"), "RABBITMQ_ENABLED_PLUGINS_FILE="+in("enabled_plugins"),
 		"RABBITMQ_CONF_ENV_FILE=/dev/null", "RABBITMQ_LOGS=-",
-		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +sbwt none +A 8 -kernel inet_dist_use_interface {127,0,0,1}",
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +sbwt none +A 8 -start_epmd false -kernel inet_dist_use_interface {127,0,0,1}",
 	)
 	log := &tail{}
 	n.cmd.Stdout, n.cmd.Stderr = log, log
