@@ -29,6 +29,9 @@ type CommandLine struct {
 // dead letters of a real broker: ended half-way by an interrupt and by SIGKILL, and run
 // again until all is done.
 func Command(t *testing.T, target Target, of func(address string) CommandLine) {
+	if raced && os.Getenv(allVariable) == "" {
+		t.Skip("not with the race detector, unless " + allVariable + " is set: the program is another process")
+	}
 	program := build(t)
 	b := newBench(t, target.withDefaults(), target.withDefaults().Orders[0])
 	line := of(b.address)

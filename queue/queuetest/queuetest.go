@@ -79,6 +79,9 @@ func (x Target) withDefaults() Target {
 	return x
 }
 
+// allVariable has the suite run under the race detector too.
+const allVariable = "LULL_QUEUETEST_ALL"
+
 // A check is one subtest.
 type check struct {
 	name string
@@ -100,6 +103,9 @@ func Run(t *testing.T, target Target) {
 	target = target.withDefaults()
 	if os.Getenv(workerVariable) != "" {
 		t.Fatal("TestMain does not call queuetest.Main")
+	}
+	if raced && !target.Virtual && os.Getenv(allVariable) == "" {
+		t.Skip("not with the race detector, unless " + allVariable + " is set: it takes a minute, and NothingLost runs")
 	}
 	for _, order := range target.Orders {
 		t.Run(order.String(), func(t *testing.T) {
