@@ -12,6 +12,7 @@ func BenchmarkHTTPGet(b *testing.B)         { benchmark(b, "HTTPGet") }
 func BenchmarkHTTPPut1K(b *testing.B)       { benchmark(b, "HTTPPut1K") }
 func BenchmarkHedgeSuccess(b *testing.B)    { benchmark(b, "HedgeSuccess") }
 func BenchmarkHedgeGet(b *testing.B)        { benchmark(b, "HedgeGet") }
+func BenchmarkMetrics(b *testing.B)         { benchmark(b, "Metrics") }
 func BenchmarkGRPCUnary(b *testing.B)       { benchmark(b, "GRPCUnary") }
 
 func benchmark(b *testing.B, name string) {

@@ -130,6 +130,13 @@ func groups() []group {
 			},
 		},
 		{
+			name:      "Metrics",
+			about:     "one call, whose first attempt succeeds, with OpenTelemetry metrics on",
+			reference: "lull",
+			subjects:  calling(metricsCallers(), succeed),
+			extras:    []extra{{"lull timed", "lull"}, {"lull counted", "lull"}, {"lull metrics", "lull"}},
+		},
+		{
 			name:      "GRPCUnary",
 			about:     "a unary call to a server in the same process, which answers at once",
 			reference: "lullgrpc",

@@ -24,6 +24,7 @@ func TestSubjectsDoWhatTheyClaim(t *testing.T) {
 		"ComposedSuccess": composedCallers(),
 		"ThreeFailures":   failureCallers(),
 		"HedgeSuccess":    hedgeCallers(),
+		"Metrics":         metricsCallers(),
 	}
 	for _, s := range senders() {
 		lists["HTTP"] = append(lists["HTTP"], overHTTP(s))

@@ -128,7 +128,8 @@ func TestACallerThatHasGoneIsNotServed(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		if _, err := call(ctx, cc, "second"); status.Code(err) != codes.DeadlineExceeded {
+		// Its time is over at one moment for both: either may be the first to say so.
+		if _, err := call(ctx, cc, "second"); status.Code(err) != codes.DeadlineExceeded && status.Code(err) != codes.Unavailable {
 			t.Errorf("the second: %v", err)
 		}
 		time.Sleep(time.Second)

@@ -1,0 +1,22 @@
+// Package dashboards has a dashboard for Grafana (lull.json), recording rules and alerts for
+// Prometheus (rules.yml), and what makes and tests them. Both are on the metrics of package
+// lullotel.
+//
+// To use them: import lull.json in Grafana, and name rules.yml under rule_files in
+// prometheus.yml. What to do when an alert fires is in docs/runbooks.md.
+//
+// lull.json is made from [Rows]: go test -run Dashboard -args -update.
+//
+// The tests start a Prometheus of their own, feed it with a program that has an outage in
+// its midst, and hold what every panel's expression returns against what the events of
+// that program add up to, to the number. The program exports OTLP over HTTP. Debian's
+// Prometheus, 2.42, cannot take that (it came with 2.47), so a receiver in the test turns it into
+// what Prometheus scrapes; that it does so rightly is held against OpenTelemetry's own
+// exporter to Prometheus, at every scrape. The alerts are tested by promtool
+// (alerts.test.yml). Both programs are Debian's package prometheus; without them these
+// tests are skipped, and fail if CI is set.
+//
+// docs/dashboard.png shows the panels as [Render] draws them, from the answers of that
+// Prometheus in such a run: go test -run Panels -args -picture FILE.html, then
+// chromium --headless --screenshot=FILE.png --window-size=1500,1620 --hide-scrollbars FILE.html.
+package dashboards

@@ -1,0 +1,511 @@
+package dashboards
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	client "github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/hedge"
+	lullotel "github.com/lullgo/lull/integrations/otel"
+	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/queue"
+)
+
+// The run: all is well, then the server fails, at first not every time, then it is well
+// again.
+const (
+	scrapes  = 500 * time.Millisecond
+	well     = 8 * time.Second
+	outage   = 8 * time.Second
+	recovery = 10 * time.Second
+	window   = 5 // seconds, for $__rate_interval
+)
+
+// shop is the program under test: a client of an HTTP server that has admission control, a
+// client of something that is hedged, and a consumer of a queue.
+type shop struct {
+	*tally
+	telemetry *lullotel.Telemetry
+	registry  *client.Registry        // OpenTelemetry's exporter to Prometheus, to hold against
+	reader    *sdkmetric.ManualReader // and what is served: OTLP
+	otlp      *otlpmetrichttp.Exporter
+	sink      sink
+	t         *testing.T
+	client    *http.Client
+	url       string
+	broken    atomic.Int64 // percent of answers that are failures
+	payments  *lull.Dependency
+	stock     *lull.Dependency
+	gate      *admission.Gate
+	broker    *queue.Memory
+	consumer  *queue.Consumer
+
+	scraped   sync.Mutex
+	snapshots []map[string]float64
+}
+
+func openShop(t *testing.T) *shop {
+	s := &shop{tally: &tally{series: make(map[string]float64)}, registry: client.NewRegistry(), reader: sdkmetric.NewManualReader(), t: t}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	exporter, err := prometheus.New(prometheus.WithRegisterer(s.registry), prometheus.WithoutScopeInfo(), prometheus.WithoutTargetInfo())
+	must(err)
+	receiver := httptest.NewServer(&s.sink)
+	t.Cleanup(receiver.Close)
+	s.otlp, err = otlpmetrichttp.New(t.Context(), otlpmetrichttp.WithEndpointURL(receiver.URL+"/v1/metrics"))
+	must(err)
+	s.telemetry, err = lullotel.New(lullotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithReader(s.reader))), lullotel.WithTracerProvider(noop.NewTracerProvider()))
+	must(err)
+	observed := []lull.Option{lull.WithObserver(both{s.tally, s.telemetry}), lull.WithTiming()}
+
+	// The server: four requests at a time, of 1 to 20 ms each.
+	toldAdmission := s.telemetry.Admission("api")
+	control, err := admission.New(admission.Config{Limit: 4, MaxWait: 20 * time.Millisecond}, admission.WithObserver(func(e admission.Event) {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		toldAdmission(e)
+		s.request(e)
+	}))
+	must(err)
+	s.gate = admission.NewGate(control)
+	middle, err := s.gate.Middleware()
+	must(err)
+	server := httptest.NewServer(middle.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(time.Duration(1+rand.IntN(20)) * time.Millisecond)
+		if rand.Int64N(100) >= s.broken.Load() {
+			return
+		}
+		switch rand.IntN(10) {
+		case 0:
+			w.Header().Set("X-Should-Retry", "false")
+		case 1:
+			w.Header().Set("Retry-After-Ms", "30")
+		case 2:
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})))
+	t.Cleanup(server.Close)
+	s.url = server.URL
+
+	policy := lull.Policy{Attempts: 3, Deadline: 400 * time.Millisecond, AttemptTimeout: 200 * time.Millisecond,
+		Backoff: backoff.Schedule{Base: 20 * time.Millisecond, Cap: 200 * time.Millisecond}}
+	policy.Breaker = breaker.Config{FailureRate: .6, MinCalls: 20, Window: 2 * time.Second, OpenFor: time.Second, OpenMax: 2 * time.Second}
+	s.payments, err = lull.NewDependency("payments", policy, observed...)
+	must(err)
+	calls, err := lullhttp.New(policy, lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return s.payments }))
+	must(err)
+	s.client = &http.Client{Transport: s.telemetry.Transport(calls)}
+
+	hedged := lull.Policy{Attempts: 1, Hedge: hedge.Config{Attempts: 2, Delay: 10 * time.Millisecond, Share: .5}, Deadline: time.Second}
+	s.stock, err = lull.NewDependency("stock", hedged, observed...)
+	must(err)
+	t.Cleanup(s.telemetry.Watch(s.payments, s.stock))
+	t.Cleanup(s.telemetry.WatchGate("api", s.gate))
+
+	s.broker, err = queue.NewMemory(queue.MemoryConfig{})
+	must(err)
+	p := queue.Policy()
+	p.Attempts = 4
+	p.Backoff = backoff.Schedule{Base: 50 * time.Millisecond, Cap: 200 * time.Millisecond}
+	p.Breaker.Off = true
+	mail, err := lull.NewDependency("mail", p)
+	must(err)
+	s.consumer, err = queue.New("orders", s.broker, mail, func(ctx context.Context, m *queue.Message) error {
+		if rand.Int64N(100) < s.broken.Load() {
+			return lull.Transient(errors.New("mail server is down"))
+		}
+		return nil
+	}, queue.Config{Concurrency: 4}, queue.WithObserver(func(ctx context.Context, e queue.Event) {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		s.telemetry.Queue(ctx, e)
+		s.message(e)
+	}))
+	must(err)
+	return s
+}
+
+// gauges are read from the things themselves.
+func (s *shop) gauges() map[string]float64 {
+	g := make(map[string]float64)
+	for _, d := range []*lull.Dependency{s.payments, s.stock} {
+		now := d.Now()
+		g[key("retry_budget_tokens", "dependency", d.Name())] = d.Budget().Balance(now)
+		for st := breaker.Closed; st <= breaker.HalfOpen; st++ {
+			v := 0.0
+			if d.Breaker().State(now) == st {
+				v = 1
+			}
+			g[key("retry_breaker_state", "dependency", d.Name(), "state", st.String())] = v
+		}
+	}
+	a := s.gate.Snapshot()
+	g["admission_in_flight|admission=api"], g["admission_waiting|admission=api"], g["admission_limit|admission=api"] = float64(a.InFlight), float64(a.Waiting), float64(a.Limit)
+	return g
+}
+
+// ServeHTTP answers Prometheus, and notes what there was to be said at that moment. Gauges
+// change without events: they are read before and after, until they agree.
+func (s *shop) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	s.scraped.Lock()
+	defer s.scraped.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range 1000 {
+		before := s.gauges()
+		other, err := s.registry.Gather()
+		var all metricdata.ResourceMetrics
+		if err == nil {
+			err = s.reader.Collect(context.Background(), &all)
+		}
+		if err == nil {
+			err = s.otlp.Export(context.Background(), &all)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		if maps.Equal(before, s.gauges()) {
+			text := s.sink.text()
+			if !s.alike(text, other) {
+				continue
+			}
+			is := s.copy()
+			maps.Copy(is, before)
+			s.snapshots = append(s.snapshots, is)
+			fmt.Fprintf(w, "%stest_scrape %d\n", text, len(s.snapshots)-1)
+			return
+		}
+	}
+	http.Error(w, "gauges do not come to rest", http.StatusInternalServerError)
+}
+
+// alike holds what came by OTLP against what OpenTelemetry's own exporter says: the same
+// series, with the same values. It says no if a gauge has changed in between.
+func (s *shop) alike(text string, other []*dto.MetricFamily) bool {
+	var b bytes.Buffer
+	for _, f := range other {
+		expfmt.MetricFamilyToText(&b, f)
+	}
+	ours, theirs := lines(text), lines(b.String())
+	for k, v := range theirs {
+		w, ok := ours[k]
+		switch {
+		case ok && w == v:
+		case ok && !strings.Contains(k, "_total ") && !strings.Contains(k, "_seconds"):
+			return false
+		default:
+			s.t.Errorf("%s is %v by OTLP, %v by OpenTelemetry's exporter", k, w, v)
+		}
+	}
+	for k := range ours {
+		if _, ok := theirs[k]; !ok {
+			s.t.Errorf("%s is there by OTLP only", k)
+		}
+	}
+	return true
+}
+
+// lines are values by series, with labels in order.
+func lines(text string) map[string]float64 {
+	all := make(map[string]float64)
+	for l := range strings.Lines(text) {
+		series, v, ok := strings.Cut(strings.TrimSpace(l), "} ")
+		name, labels, _ := strings.Cut(series, "{")
+		if !ok || strings.HasPrefix(l, "#") {
+			continue
+		}
+		parts := strings.Split(labels, `",`)
+		for i := range parts {
+			parts[i] = strings.TrimSuffix(parts[i], `"`)
+		}
+		slices.Sort(parts)
+		all[name+" "+strings.Join(parts, " ")], _ = strconv.ParseFloat(v, 64)
+	}
+	return all
+}
+
+// trade is the traffic, until ctx ends.
+func (s *shop) trade(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	loop := func(every time.Duration, do func(context.Context)) {
+		for ctx.Err() == nil {
+			do(context.WithValue(context.WithoutCancel(ctx), trackKey{}, &track{starts: make(map[int]time.Duration)}))
+			time.Sleep(time.Duration(rand.Int64N(2 * int64(every))))
+		}
+	}
+	for range 6 {
+		all.Go(func() {
+			loop(40*time.Millisecond, func(ctx context.Context) {
+				if rand.IntN(200) == 0 { // a caller that goes
+					var cancel func()
+					ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
+					defer cancel()
+				}
+				req, _ := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+				if resp, err := s.client.Do(req); err == nil {
+					io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+			})
+		})
+	}
+	for range 2 {
+		all.Go(func() {
+			loop(40*time.Millisecond, func(ctx context.Context) {
+				lullotel.DoHedged(ctx, s.telemetry, s.stock, func(ctx context.Context) (int, error) {
+					wait := time.Duration(rand.IntN(12)) * time.Millisecond
+					select {
+					case <-time.After(wait):
+					case <-ctx.Done():
+						return 0, ctx.Err()
+					}
+					if rand.Int64N(100) < s.broken.Load()/2 {
+						return 0, lull.Transient(errors.New("down"))
+					}
+					return 1, nil
+				}, lull.Operation("count"))
+			})
+		})
+	}
+	all.Go(func() {
+		loop(50*time.Millisecond, func(ctx context.Context) { s.broker.Send(ctx, queue.Outgoing{Body: []byte("order")}) })
+	})
+	all.Go(func() { s.consumer.Run(ctx) })
+}
+
+// expected says what each panel's queries are to return, by title and legend.
+func expected(r reckoner) map[string][]group {
+	d, none := []string{"dependency"}, []string{}
+	calls := func(where ...string) group { return r.rate(none, "retry_calls_total", where...) }
+	breakers := r.nowBy(d, "retry_breaker_state", "state", "half-open")
+	for k, v := range r.nowBy(d, "retry_breaker_state", "state", "open") {
+		breakers[k] += 2 * v
+	}
+	le := []string{"le"}
+	took := r.rate(le, "retry_call_duration_seconds_bucket")
+	tried := r.rate(le, "retry_attempt_duration_seconds_bucket").plus(r.rate(le, "retry_call_duration_seconds_bucket", "outcome", "success_first"))
+	three := func(g group) []group { return []group{g.quantile(.5), g.quantile(.95), g.quantile(.99)} }
+	resends := r.rate(d, "retry_attempts_total", "resend", "true")
+	return map[string][]group{
+		"Calls by result":                 {calls("outcome", "success_first"), calls("outcome", "success_retry"), calls("outcome", "failed_*").plus(calls("outcome", "cancelled"))},
+		"Amplification":                   {r.rate(d, "retry_attempts_total").over(r.rate(d, "retry_calls_total"))},
+		"Retries by dependency":           {resends},
+		"Retries that helped":             {r.rate(d, "retry_calls_total", "outcome", "success_retry").over(resends)},
+		"Failed calls by reason":          {r.rate([]string{"reason"}, "retry_call_failures_total")},
+		"Failed attempts by error":        {r.rate([]string{"error_type"}, "retry_attempt_failures_total")},
+		"Outcomes":                        {r.sum([]string{"outcome"}, 1, "retry_calls_total")},
+		"Waits before retries":            {r.sum(le, 1, "retry_delay_seconds_bucket")},
+		"Duration of calls":               three(took),
+		"Duration of attempts":            three(tried),
+		"Retry budget":                    {r.nowBy(d, "retry_budget_tokens")},
+		"Retries that the budget refused": {r.rate(d, "retry_budget_denied_total")},
+		"Circuit breakers":                {breakers},
+		"Changes of circuit breakers":     {r.sum([]string{"dependency", "to"}, 1, "retry_breaker_transitions_total")},
+		"What servers said about retries": {r.rate([]string{"result"}, "retry_server_hints_total")},
+		"Hedges":                          {r.rate([]string{"result"}, "retry_hedges_total")},
+		"Requests refused":                {r.rate([]string{"reason", "attempt_class"}, "admission_shed_total")},
+		"In flight, and the limit":        {r.nowBy(none, "admission_in_flight"), r.nowBy(none, "admission_waiting"), r.nowBy(none, "admission_limit")},
+		"Wait of those that waited":       {r.rate(le, "admission_queue_wait_seconds_bucket").quantile(.99)},
+		"Deliveries by outcome":           {r.rate([]string{"outcome"}, "consumer_deliveries_total")},
+		"Dead letters":                    {r.nowBy([]string{"reason"}, "consumer_dlq_total")},
+		"Attempt that a delivery was":     {r.rate(le, "consumer_attempt_bucket").quantile(.99)},
+	}
+}
+
+// Demand 1 of issue 7: a program with real traffic and an outage, a real Prometheus that
+// watches it, and every panel shows what the program's events add up to.
+func TestPanels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	s := openShop(t)
+	metrics := httptest.NewServer(s)
+	defer metrics.Close()
+	p := startPrometheus(t, strings.TrimPrefix(metrics.URL, "http://"), scrapes)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.trade(ctx) }()
+	time.Sleep(well)
+	s.broken.Store(40)
+	time.Sleep(outage / 3)
+	s.broken.Store(100)
+	time.Sleep(outage * 2 / 3)
+	s.broken.Store(0)
+	time.Sleep(recovery)
+	stop()
+	<-done
+	time.Sleep(2 * scrapes)
+
+	// When Prometheus had which snapshot.
+	times := p.ask(t, "test_scrape[10m]", float64(time.Now().UnixMilli())/1000, 0, 0)
+	if len(times) != 1 || len(times[0].Values) < 40 {
+		t.Fatalf("%d scrapes", len(times))
+	}
+	var all []snapshot
+	s.scraped.Lock()
+	begin := times[0].Values[0].T
+	for _, at := range times[0].Values {
+		all = append(all, snapshot{millis(at.T - begin), s.snapshots[int(at.V)]})
+	}
+	s.scraped.Unlock()
+	shown := make(map[string]int) // values other than 0, by panel
+	end := begin + all[len(all)-1].at
+	for i := 4; i < len(all); i += 3 {
+		r := reckoner{snapshots: all, at: millis(all[i].at + .123), over: window, open: p.open}
+		want := expected(r)
+		for _, row := range Rows() {
+			for _, panel := range row.Panels {
+				if len(want[panel.Title]) != len(panel.Queries) {
+					t.Fatalf("nothing is expected of %s", panel.Title)
+				}
+				for q, query := range panel.Queries {
+					got := p.ask(t, Fill(query.Expr, fmt.Sprint(window, "s")), begin+r.at, 0, 0)
+					shown[panel.Title] += compare(t, fmt.Sprintf("%s, at %.1f s", panel.Title, r.at), query, got, want[panel.Title][q])
+				}
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	for _, row := range Rows() {
+		for _, panel := range row.Panels {
+			if shown[panel.Title] == 0 {
+				t.Errorf("%s has shown nothing: the run tests too little", panel.Title)
+			}
+		}
+	}
+	t.Logf("%d scrapes, values compared: %v", len(all), shown)
+	if *picture != "" {
+		draw(t, p, begin, end)
+	}
+}
+
+// millis is t to the millisecond, which is what Prometheus counts in.
+func millis(t float64) float64 { return math.Round(t*1000) / 1000 }
+
+// compare holds an answer against what is expected, and counts the values other than 0.
+func compare(t *testing.T, what string, q Query, got []answer, want group) (values int) {
+	t.Helper()
+	seen := make(group)
+	for _, a := range got {
+		var parts []string
+		for _, name := range labelsOf(q) {
+			parts = append(parts, a.Metric[name])
+		}
+		k := strings.Join(parts, " ")
+		if _, twice := seen[k]; twice {
+			t.Errorf("%s: %q twice in %v", what, k, got)
+		}
+		seen[k] = a.Value.V
+	}
+	for k, v := range want {
+		g, ok := seen[k]
+		if !ok {
+			t.Errorf("%s (%s): nothing for %q, want %v", what, q.Legend, k, v)
+			continue
+		}
+		if math.IsNaN(v) && math.IsNaN(g) {
+			continue
+		}
+		if math.IsInf(v, 0) && v == g {
+			values++
+			continue
+		}
+		if !(math.Abs(g-v) <= 1e-9*max(1, math.Abs(v))) {
+			t.Errorf("%s (%s): %q is %v, want %v", what, q.Legend, k, g, v)
+		}
+		if v != 0 {
+			values++
+		}
+	}
+	for k, v := range seen {
+		if _, ok := want[k]; !ok {
+			t.Errorf("%s (%s): %q is %v, and should not be there", what, q.Legend, k, v)
+		}
+	}
+	return values
+}
+
+// labelsOf are the labels in a legend.
+func labelsOf(q Query) (names []string) {
+	for rest := q.Legend; ; {
+		_, after, ok := strings.Cut(rest, "{{")
+		if !ok {
+			return names
+		}
+		name, tail, _ := strings.Cut(after, "}}")
+		names, rest = append(names, name), tail
+	}
+}
+
+// draw asks for the whole run and draws it.
+func draw(t *testing.T, p *server, begin, end float64) {
+	var out bytes.Buffer
+	var results []Result
+	for _, row := range Rows() {
+		for _, panel := range row.Panels {
+			res := Result{Panel: panel}
+			for _, q := range panel.Queries {
+				for _, a := range p.ask(t, Fill(q.Expr, fmt.Sprint(window, "s")), end, begin+1, .25) {
+					l := Line{Name: legend(q, a.Metric)}
+					for _, v := range a.Values {
+						l.Points = append(l.Points, [2]float64{v.T - begin, v.V})
+					}
+					res.Lines = append(res.Lines, l)
+				}
+			}
+			results = append(results, res)
+		}
+	}
+	if err := Render(&out, results, end-begin); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(*picture, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func legend(q Query, metric map[string]string) string {
+	text := q.Legend
+	for k, v := range metric {
+		text = strings.ReplaceAll(text, "{{"+k+"}}", v)
+	}
+	return text
+}

@@ -1,0 +1,140 @@
+package lullotel
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/lullgo/lull"
+)
+
+// none is a span exporter that drops what it gets, in a processor that does nothing.
+type none struct{}
+
+func (none) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (none) OnEnd(sdktrace.ReadOnlySpan)                     {}
+func (none) Shutdown(context.Context) error                  { return nil }
+func (none) ForceFlush(context.Context) error                { return nil }
+
+func benchTelemetry(tb testing.TB, sampler sdktrace.Sampler, opts ...Option) *Telemetry {
+	tracers := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(none{}), sdktrace.WithSampler(sampler))
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	t, err := New(append([]Option{WithTracerProvider(tracers), WithMeterProvider(meters)}, opts...)...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return t
+}
+
+func succeed(context.Context) error { return nil }
+
+// bare is a call that nobody observes, with a policy that needs no context of its own.
+func bare(tb testing.TB, opts ...lull.Option) *lull.Dependency {
+	d, err := lull.NewDependency("payments", lull.Policy{}, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+var charge = lull.Operation("charge")
+
+// The first four are what demand 6 of issue 7 is about: a call whose first attempt succeeds.
+func BenchmarkCall(b *testing.B) {
+	ctx := context.Background()
+	run := func(name string, f func()) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+	calls := func(d *lull.Dependency) func() { return func() { lull.Run(ctx, d, succeed, charge) } }
+	t := benchTelemetry(b, sdktrace.AlwaysSample())
+	run("unobserved", calls(bare(b)))
+	run("unobserved-timed", calls(bare(b, lull.WithTiming())))
+	run("counted", calls(bare(b, lull.WithObserver(t))))
+	run("counted-timed", calls(bare(b, t.Options()...)))
+	for name, s := range map[string]sdktrace.Sampler{"sampled": sdktrace.AlwaysSample(), "unsampled": sdktrace.NeverSample()} {
+		t := benchTelemetry(b, s)
+		d := bare(b, t.Options()...)
+		run("span-"+name, func() { Run(ctx, t, d, succeed, charge) })
+		t = benchTelemetry(b, s, WithSpans(SpansNoted))
+		d = bare(b, t.Options()...)
+		above, span := t.tracer.Start(ctx, "above")
+		run("span-noted-"+name, func() { Run(above, t, d, succeed, charge) })
+		span.End()
+	}
+}
+
+func BenchmarkCallParallel(b *testing.B) {
+	t := benchTelemetry(b, sdktrace.AlwaysSample())
+	for _, c := range []struct {
+		name string
+		d    *lull.Dependency
+	}{{"unobserved", bare(b)}, {"counted", bare(b, lull.WithObserver(t))}, {"counted-timed", bare(b, t.Options()...)}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					lull.Run(context.Background(), c.d, succeed, charge)
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkCollect(b *testing.B) {
+	reader := sdkmetric.NewManualReader()
+	t, _ := New(WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	defer t.Close()
+	for d := range 10 {
+		for o := range 10 {
+			t.Observe(context.Background(), lull.Event{Kind: lull.EventCallEnded, Attempt: 1, Dependency: string(rune('a' + d)), Operation: string(rune('a' + o))})
+		}
+	}
+	for b.Loop() {
+		t.collect(context.Background(), discard{})
+	}
+}
+
+// An observed call that succeeds allocates nothing more.
+func TestNoAllocations(t *testing.T) {
+	tel := benchTelemetry(t, sdktrace.AlwaysSample())
+	ctx := context.Background()
+	without := bare(t)
+	with := bare(t, tel.Options()...)
+	lull.Run(ctx, with, succeed, charge)
+	a := testing.AllocsPerRun(1000, func() { lull.Run(ctx, without, succeed, charge) })
+	b := testing.AllocsPerRun(1000, func() { lull.Run(ctx, with, succeed, charge) })
+	if b > a {
+		t.Errorf("%v allocations a call, %v without metrics", b, a)
+	}
+}
+
+// What metrics add to a call that succeeds at once: the least of many short turns of each,
+// taken in alternation, so that both have had the machine to themselves now and then.
+func BenchmarkMetricsOnTop(b *testing.B) {
+	ctx := context.Background()
+	t := benchTelemetry(b, sdktrace.AlwaysSample())
+	deps := []*lull.Dependency{bare(b), bare(b, lull.WithObserver(t)), bare(b, t.Options()...)}
+	least := []time.Duration{time.Hour, time.Hour, time.Hour}
+	const turn = 500
+	for b.Loop() {
+		for i, d := range deps {
+			began := time.Now()
+			for range turn {
+				lull.Run(ctx, d, succeed, charge)
+			}
+			least[i] = min(least[i], time.Since(began))
+		}
+	}
+	b.ReportMetric(float64(least[0])/turn, "ns/unobserved")
+	b.ReportMetric(float64(least[1]-least[0])/turn, "ns/counted-more")
+	b.ReportMetric(float64(least[2]-least[0])/turn, "ns/timed-more")
+	b.ReportMetric(0, "ns/op")
+}

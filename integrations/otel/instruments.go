@@ -1,0 +1,185 @@
+package lullotel
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/lullgo/lull"
+)
+
+// Attribute keys.
+const (
+	keyDependency  = "dependency"
+	keyOperation   = "operation"
+	keyOutcome     = "outcome"
+	keyReason      = attribute.Key("reason")
+	keyResend      = "resend"
+	keyErrorType   = attribute.Key("error.type")
+	keyState       = attribute.Key("state")
+	keyFrom        = attribute.Key("from")
+	keyTo          = attribute.Key("to")
+	keyMetricsOnly = attribute.Key("metrics_only")
+	keyResult      = attribute.Key("result")
+)
+
+// Buckets of histograms, in seconds.
+var (
+	delayBuckets    = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+	durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 30}
+	attemptBuckets  = []float64{1, 2, 3, 4, 5, 7, 10, 15, 25}
+)
+
+// instruments are all that there are but for those of gRPC.
+type instruments struct {
+	// Written to when something happens.
+	callDuration, attemptDuration, delay metric.Float64Histogram
+	admissionWait                        metric.Float64Histogram
+	consumerAttempt                      metric.Int64Histogram
+	processDuration                      metric.Float64Histogram
+
+	// Read from what is counted here.
+	calls, callFailures, attempts, failures, denied, hints, hedges, transitions metric.Int64ObservableCounter
+	admitted, shed                                                              metric.Int64ObservableCounter
+	deliveries, deadLetters, consumerEvents                                     metric.Int64ObservableCounter
+
+	// Read from what is watched.
+	tokens, refusal, rate                    metric.Float64ObservableGauge
+	state, inFlight, waiting, hedgesInFlight metric.Int64ObservableGauge
+	admissionLimit, admissionInFlight        metric.Int64ObservableGauge
+	admissionWaiting, admissionPressed       metric.Int64ObservableGauge
+	consumerInFlight                         metric.Int64ObservableGauge
+}
+
+// builder makes instruments, and keeps what went wrong.
+type builder struct {
+	meter    metric.Meter
+	observed []metric.Observable
+	errs     *[]error
+}
+
+func (b *builder) check(err error) {
+	if err != nil {
+		*b.errs = append(*b.errs, err)
+	}
+}
+
+func (b *builder) counter(name, unit, description string) metric.Int64ObservableCounter {
+	c, err := b.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+	b.check(err)
+	b.observed = append(b.observed, c)
+	return c
+}
+
+func (b *builder) gauge(name, unit, description string) metric.Int64ObservableGauge {
+	g, err := b.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
+	b.check(err)
+	b.observed = append(b.observed, g)
+	return g
+}
+
+func (b *builder) floatGauge(name, unit, description string) metric.Float64ObservableGauge {
+	g, err := b.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
+	b.check(err)
+	b.observed = append(b.observed, g)
+	return g
+}
+
+func (b *builder) seconds(name, description string, buckets []float64) metric.Float64Histogram {
+	h, err := b.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(buckets...))
+	b.check(err)
+	return h
+}
+
+func (b *builder) instruments() (i instruments) {
+	i.calls = b.counter("retry.calls", "{call}", "Calls that ended, by outcome.")
+	i.callFailures = b.counter("retry.call.failures", "{call}", "Calls that failed, by the reason why no further attempt was made.")
+	i.attempts = b.counter("retry.attempts", "{attempt}", "Attempts of calls that ended; resend: all but the first.")
+	i.failures = b.counter("retry.attempt.failures", "{attempt}", "Attempts that failed, by what the classifier calls it.")
+	i.delay = b.seconds("retry.delay", "The wait before a retry, as drawn.", delayBuckets)
+	i.callDuration = b.seconds("retry.call.duration", "From the start of a call to its end, with all attempts and waits.", durationBuckets)
+	i.attemptDuration = b.seconds("retry.attempt.duration", "Attempts of calls whose first did not succeed at once.", durationBuckets)
+	i.denied = b.counter("retry.budget.denied", "{attempt}", "Retries and hedges that the retry budget did not pay for.")
+	i.tokens = b.floatGauge("retry.budget.tokens", "{token}", "Retries that the budget would pay for now.")
+	i.state = b.gauge("retry.breaker.state", "{state}", "1 for the state that the circuit breaker is in, 0 for the others.")
+	i.transitions = b.counter("retry.breaker.transitions", "{transition}", "Changes of the circuit breaker.")
+	i.hedges = b.counter("retry.hedges", "{attempt}", "Further attempts of hedged calls that were begun, or refused.")
+	i.hedgesInFlight = b.gauge("retry.hedges.in_flight", "{attempt}", "Hedges in flight.")
+	i.hints = b.counter("retry.server_hints", "{hint}", "What servers said about retries, and what came of it.")
+	i.refusal = b.floatGauge("retry.throttle.refusal", "{probability}", "The probability that the client's throttle holds the next attempt back.")
+	i.rate = b.floatGauge("retry.throttle.rate", "{attempt}/s", "The rate that the client's throttle holds attempts to; absent while it does not.")
+	i.inFlight = b.gauge("retry.limit.in_flight", "{attempt}", "Attempts in flight under the concurrency limit.")
+	i.waiting = b.gauge("retry.limit.waiting", "{attempt}", "Attempts that wait for room under the concurrency limit.")
+
+	i.admitted = b.counter("admission.admitted", "{request}", "Requests that were admitted.")
+	i.shed = b.counter("admission.shed", "{request}", "Requests that were refused.")
+	i.admissionWait = b.seconds("admission.queue.wait", "How long requests waited that did, by what became of them.", delayBuckets)
+	i.admissionLimit = b.gauge("admission.limit", "{request}", "Requests that may be in flight.")
+	i.admissionInFlight = b.gauge("admission.in_flight", "{request}", "Requests in flight.")
+	i.admissionWaiting = b.gauge("admission.waiting", "{request}", "Requests that wait.")
+	i.admissionPressed = b.gauge("admission.pressed", "{state}", "1 while requests have waited or were refused for longer than a burst lasts.")
+
+	i.deliveries = b.counter("consumer.deliveries", "{message}", "Deliveries that ended, by what became of the message.")
+	i.deadLetters = b.counter("consumer.dlq", "{message}", "Messages that became dead letters, by reason.")
+	i.consumerEvents = b.counter("consumer.events", "{event}", "What happened to consumers besides deliveries.")
+	i.consumerInFlight = b.gauge("consumer.in_flight", "{message}", "Messages in the hands of the consumer.")
+	h, err := b.meter.Int64Histogram("consumer.attempt", metric.WithUnit("{attempt}"), metric.WithDescription("Which attempt at its message a delivery was that ended."), metric.WithExplicitBucketBoundaries(attemptBuckets...))
+	b.check(err)
+	i.consumerAttempt = h
+	i.processDuration = b.seconds("messaging.process.duration", "How long the handler ran, over all tries of a delivery.", durationBuckets)
+	return i
+}
+
+// collect is called when metrics are read.
+func (t *Telemetry) collect(_ context.Context, out metric.Observer) error {
+	i := &t.instruments
+	t.calls.dependencies.all(func(d *dependency) {
+		d.operations.all(func(o *operation) { o.collect(i, out) })
+		d.collect(i, out)
+	})
+	t.gates.all(func(g *gate) { g.collect(i, out) })
+	t.queues.all(func(q *queueTally) { q.collect(i, out) })
+	t.watched(out)
+	return nil
+}
+
+// collect shows every outcome from the first call on, as 0 if need be: to Prometheus the
+// first increase of a series that was not there before is none.
+func (o *operation) collect(i *instruments, out metric.Observer) {
+	var began int64
+	for outcome := range o.ended {
+		n := o.ended[outcome].Load()
+		began += n
+		out.ObserveInt64(i.calls, n, metric.WithAttributeSet(o.with(attribute.String(keyOutcome, Outcome(outcome).String()))))
+	}
+	out.ObserveInt64(i.attempts, max(began-o.refused.Load(), 0), metric.WithAttributeSet(o.with(attribute.Bool(keyResend, false))))
+	out.ObserveInt64(i.attempts, o.resends.Load(), metric.WithAttributeSet(o.with(attribute.Bool(keyResend, true))))
+}
+
+func (d *dependency) collect(i *instruments, out metric.Observer) {
+	with := func(more ...attribute.KeyValue) metric.MeasurementOption {
+		return metric.WithAttributeSet(attribute.NewSet(append(more, attribute.String(keyDependency, d.label))...))
+	}
+	d.failures.all(func(f *tally) { out.ObserveInt64(i.failures, f.Load(), with(keyErrorType.String(f.label))) })
+	d.changes.all(func(c *change) {
+		out.ObserveInt64(i.transitions, c.Load(), with(c.attributes[:len(c.attributes):len(c.attributes)]...))
+	})
+	for r := range d.reasons {
+		if n := d.reasons[r].Load(); n > 0 {
+			out.ObserveInt64(i.callFailures, n, with(keyReason.String(lull.Reason(r).String())))
+		}
+	}
+	out.ObserveInt64(i.denied, d.denied.Load(), d.observe...)
+	for h := range d.hints {
+		out.ObserveInt64(i.hints, d.hints[h].Load(), with(keyResult.String(hintNames[h])))
+	}
+	if n := d.hedges.Load(); n > 0 {
+		out.ObserveInt64(i.hedges, n, with(keyResult.String("started")))
+	}
+	for r := range d.unhedged {
+		if n := d.unhedged[r].Load(); n > 0 {
+			out.ObserveInt64(i.hedges, n, with(keyResult.String("refused"), keyReason.String(lull.Reason(r).String())))
+		}
+	}
+}

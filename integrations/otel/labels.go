@@ -1,0 +1,264 @@
+package lullotel
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// Other is the label of everything beyond a bound of [Limits], and of names that no label
+// can have (longer than 128 bytes, or not UTF-8). It is semantic conventions' name for an
+// error.type that is none of the known.
+const Other = "_OTHER"
+
+// longest is how many bytes of a name are worth a label.
+const longest = 128
+
+// Limits bound the label sets, whatever names come in: of the first ones as many as are
+// allowed are kept, and all others are counted under [Other]. It is plain data; zero
+// fields mean the defaults.
+type Limits struct {
+	// Dependencies is how many have labels of their own (consumers of queues and admission
+	// controllers likewise). Default 64.
+	Dependencies int
+	// Operations is how many have so for each dependency. Default 16.
+	Operations int
+	// Codes is how many kinds of failure (error.type) have so for each dependency, and
+	// how many reasons of dead letters for each queue. Default 32.
+	Codes int
+}
+
+// Validate reports every problem at once.
+func (l Limits) Validate() error {
+	var all problem.List
+	for _, f := range [...]struct {
+		name  string
+		value int
+	}{{"Dependencies", l.Dependencies}, {"Operations", l.Operations}, {"Codes", l.Codes}} {
+		if f.value < 0 || f.value > 1e5 {
+			all.Add(f.name, f.value, "0 (the default) to 100000")
+		}
+	}
+	return all.Err()
+}
+
+func (l Limits) withDefaults() Limits {
+	for _, f := range [...]struct {
+		field *int
+		value int
+	}{{&l.Dependencies, 64}, {&l.Operations, 16}, {&l.Codes, 32}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	return l
+}
+
+// String is for errors and logs.
+func (l Limits) String() string {
+	return fmt.Sprintf("%d dependencies, %d operations each, %d codes each", l.Dependencies, l.Operations, l.Codes)
+}
+
+// names is a bounded set of things that are known by name. Reading takes no lock: the map
+// is replaced, never written to.
+type names[T any] struct {
+	most  int
+	make  func(label string) *T
+	table atomic.Pointer[map[string]*T]
+	mu    sync.Mutex
+	full  atomic.Bool
+	other atomic.Pointer[T]
+}
+
+func newNames[T any](most int, make func(string) *T) *names[T] {
+	n := &names[T]{most: most, make: make}
+	n.table.Store(&map[string]*T{})
+	return n
+}
+
+// get is what goes by the name, made if there is room for it; else the one for all others.
+func (n *names[T]) get(name string) *T {
+	if v := (*n.table.Load())[name]; v != nil {
+		return v
+	}
+	return n.add(name)
+}
+
+func (n *names[T]) add(name string) *T {
+	fits := name != Other && len(name) <= longest && utf8.ValidString(name)
+	if v := n.other.Load(); v != nil && (!fits || n.full.Load()) {
+		return v
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	old := *n.table.Load()
+	if v := old[name]; v != nil {
+		return v
+	}
+	if !fits || len(old) >= n.most {
+		if n.other.Load() == nil {
+			n.other.Store(n.make(Other))
+		}
+		n.full.Store(len(old) >= n.most)
+		return n.other.Load()
+	}
+	fresh := make(map[string]*T, len(old)+1)
+	maps.Copy(fresh, old)
+	name = strings.Clone(name) // which may be a piece of something large
+	fresh[name] = n.make(name)
+	n.table.Store(&fresh)
+	return fresh[name]
+}
+
+// all calls f with each, the one for all others included.
+func (n *names[T]) all(f func(*T)) {
+	for _, v := range *n.table.Load() {
+		f(v)
+	}
+	if v := n.other.Load(); v != nil {
+		f(v)
+	}
+}
+
+// pair is what a call goes by.
+type pair struct{ dependency, operation string }
+
+// calls finds the counters of a dependency and an operation in one look.
+type calls struct {
+	// near are some of pairs, found by a look at the names' ends instead of a hash of all
+	// that is in them: who comes first to a place keeps it.
+	near         [64]atomic.Pointer[operation]
+	pairs        atomic.Pointer[map[pair]*operation]
+	mu           sync.Mutex
+	dependencies *names[dependency]
+}
+
+func newCalls(l Limits) *calls {
+	c := &calls{dependencies: newNames(l.Dependencies, func(label string) *dependency { return newDependency(label, l) })}
+	c.pairs.Store(&map[pair]*operation{})
+	return c
+}
+
+func (c *calls) get(dependency, op string) *operation {
+	// The same names are most often the same strings, which are equal at a glance.
+	place := &c.near[place(dependency, op)]
+	if o := place.Load(); o != nil && o.dependency.label == dependency && o.label == op {
+		return o
+	}
+	if o := (*c.pairs.Load())[pair{dependency, op}]; o != nil {
+		return o
+	}
+	o := c.add(dependency, op)
+	if o.dependency.label == dependency && o.label == op {
+		place.CompareAndSwap(nil, o)
+	}
+	return o
+}
+
+func place(dependency, op string) uint8 {
+	h := uint8(len(dependency)) + 7*uint8(len(op))
+	if n := len(dependency); n > 0 {
+		h += 31 * dependency[n-1]
+	}
+	if n := len(op); n > 0 {
+		h += 5*op[0] + 13*op[n-1]
+	}
+	return h % 64
+}
+
+func (c *calls) add(dependency, op string) *operation {
+	d := c.dependencies.get(dependency)
+	o := d.operations.get(op)
+	if d.label != dependency || o.label != op {
+		return o // one of all others: there may be any number of them
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fresh := maps.Clone(*c.pairs.Load())
+	fresh[pair{d.label, o.label}] = o
+	c.pairs.Store(&fresh)
+	return o
+}
+
+// dependency is what is counted of one, over all its operations.
+type dependency struct {
+	label      string
+	operations *names[operation]
+	failures   *names[tally] // of attempts, by code
+	hints      [hints]atomic.Int64
+	reasons    [maxReasons]atomic.Int64 // of calls that failed
+	denied     atomic.Int64             // retries and hedges that the budget did not pay for
+	hedges     atomic.Int64             // started
+	unhedged   [maxReasons]atomic.Int64
+	changes    *names[change] // of the breaker, by their text
+	span       string         // the name of one
+	observe    []metric.ObserveOption
+	record     []metric.RecordOption
+}
+
+// maxReasons is more than there are in lull.
+const maxReasons = 32
+
+// A tally counts what goes by one more label.
+type tally struct {
+	atomic.Int64
+	label string
+}
+
+func newTally(label string) *tally { return &tally{label: label} }
+
+func newDependency(label string, l Limits) *dependency {
+	d := &dependency{label: label, span: spanName(label)}
+	set := metric.WithAttributeSet(attribute.NewSet(attribute.String(keyDependency, label)))
+	d.operations = newNames(l.Operations, func(op string) *operation { return newOperation(d, op) })
+	d.failures = newNames(l.Codes, newTally)
+	d.changes = newNames(maxChanges, newChange)
+	d.observe, d.record = []metric.ObserveOption{set}, []metric.RecordOption{set}
+	return d
+}
+
+// operation is what is counted of one operation of a dependency. The counters are ours, and
+// read when metrics are collected: adding to an instrument of the SDK takes 120 ns, to
+// one of these 5.
+type operation struct {
+	ended   [outcomes]atomic.Int64 // calls
+	refused atomic.Int64           // of those, the ones that made no attempt
+	resends atomic.Int64           // attempts beyond the first
+
+	label      string
+	span       string // the name of one
+	dependency *dependency
+	took       [outcomes][]metric.RecordOption
+	attempt    [2][]metric.RecordOption // first, resent
+}
+
+func newOperation(d *dependency, label string) *operation {
+	o := &operation{label: label, dependency: d, span: spanName(d.label, label)}
+	for i := range o.took {
+		o.took[i] = []metric.RecordOption{metric.WithAttributeSet(o.with(attribute.String(keyOutcome, Outcome(i).String())))}
+	}
+	for i := range o.attempt {
+		o.attempt[i] = []metric.RecordOption{metric.WithAttributeSet(o.with(attribute.Bool(keyResend, i > 0)))}
+	}
+	return o
+}
+
+// with is the operation's label set, and more.
+func (o *operation) with(more ...attribute.KeyValue) attribute.Set {
+	all := append(make([]attribute.KeyValue, 0, 5), attribute.String(keyDependency, o.dependency.label))
+	if o.label != "" {
+		all = append(all, attribute.String(keyOperation, o.label))
+	}
+	return attribute.NewSet(append(all, more...)...)
+}
+
+// index is r as an index of what is counted by reason.
+func index[R ~uint8](r R) int { return min(int(r), maxReasons-1) }

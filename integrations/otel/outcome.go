@@ -1,0 +1,66 @@
+package lullotel
+
+import "github.com/lullgo/lull"
+
+// An Outcome is what came of a call, as the label that calls are counted under. There are
+// fewer of them than of lull's reasons, which are counted as well.
+type Outcome uint8
+
+const (
+	// SuccessFirst: the first attempt succeeded.
+	SuccessFirst Outcome = iota
+	// SuccessRetry: a later attempt did, or one that ran beside the first.
+	SuccessRetry
+	// FailedTerminal: it was not to be repeated: it would have failed the same way, or might
+	// have been done twice, or the server said to stop, or asked to wait for too long.
+	FailedTerminal
+	// FailedExhausted: all attempts that the policy allows were made.
+	FailedExhausted
+	// FailedBudget: the retry budget did not pay for another.
+	FailedBudget
+	// FailedDeadline: no time was left for another.
+	FailedDeadline
+	// FailedBreaker: the circuit was open, before the first attempt or before another.
+	FailedBreaker
+	// FailedLimited: the concurrency limit or the throttle of this process had no room.
+	FailedLimited
+	// Cancelled: the caller went away.
+	Cancelled
+	outcomes
+)
+
+var outcomeNames = [outcomes]string{"success_first", "success_retry", "failed_terminal", "failed_exhausted",
+	"failed_budget", "failed_deadline", "failed_breaker", "failed_limited", "cancelled"}
+
+// String is the outcome as a label, such as "success_first".
+func (o Outcome) String() string {
+	if o < outcomes {
+		return outcomeNames[o]
+	}
+	return "unknown"
+}
+
+// OutcomeOf is the outcome of a call that ended for the given reason after so many
+// attempts.
+func OutcomeOf(r lull.Reason, attempts int) Outcome {
+	switch r {
+	case lull.Succeeded:
+		if attempts > 1 {
+			return SuccessRetry
+		}
+		return SuccessFirst
+	case lull.AttemptsExhausted:
+		return FailedExhausted
+	case lull.BudgetExhausted:
+		return FailedBudget
+	case lull.DeadlineReached:
+		return FailedDeadline
+	case lull.CircuitOpen:
+		return FailedBreaker
+	case lull.Limited, lull.HeldBack:
+		return FailedLimited
+	case lull.CallerCanceled:
+		return Cancelled
+	}
+	return FailedTerminal
+}

@@ -1,0 +1,150 @@
+package lullotel
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/queue"
+)
+
+// Three messages: one is fine, one fails once, one never will succeed.
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, WithPropagator(propagation.TraceContext{}))
+		m, err := queue.NewMemory(queue.MemoryConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		above, sender := r.tracer.Tracer("x").Start(t.Context(), "send")
+		headers := queue.Headers{}
+		propagation.TraceContext{}.Inject(above, propagation.MapCarrier(headers))
+		for _, body := range []string{"fine", "unlucky", "broken"} {
+			if err := m.Send(t.Context(), queue.Outgoing{Body: []byte(body), Headers: headers}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := queue.Policy()
+		p.Backoff = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: time.Second}
+		d := dependencyOn(t, r, "payments", p)
+		handler := r.Handler("orders", "memory", func(ctx context.Context, m *queue.Message) error {
+			time.Sleep(20 * time.Millisecond)
+			switch {
+			case string(m.Body) == "broken":
+				return lull.Permanent(errors.New("no amount"))
+			case string(m.Body) == "unlucky" && m.Attempt == 1:
+				return errDown
+			}
+			return nil
+		})
+		c, err := queue.New("orders", m, d, handler, queue.Config{Concurrency: 1}, queue.WithObserver(r.Queue))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.WatchConsumer("orders", c)()
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := c.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		all := r.collect(t)
+		for _, x := range []struct {
+			want   float64
+			name   string
+			labels []string
+		}{
+			{2, "consumer.deliveries", []string{"outcome", "ack"}},
+			{1, "consumer.deliveries", []string{"outcome", "retry"}},
+			{1, "consumer.deliveries", []string{"outcome", "dead-letter"}},
+			{0, "consumer.deliveries", []string{"outcome", "lease_lost"}},
+			{1, "consumer.dlq", []string{"queue", "orders", "reason", "permanent"}},
+			{4, "consumer.attempt", []string{"queue", "orders"}},
+			{4, "messaging.process.duration", []string{"messaging.destination.name", "orders"}},
+			{0, "consumer.in_flight", []string{"queue", "orders"}},
+		} {
+			if n := value(t, all, x.name, x.labels...); n != x.want {
+				t.Errorf("%s %v is %v, want %v", x.name, x.labels, n, x.want)
+			}
+		}
+		if s := sum(all["messaging.process.duration"]); !near(s, .08) {
+			t.Errorf("handlers ran for %v s, want 0.08", s)
+		}
+		if h := all["consumer.attempt"].(metricdata.Histogram[int64]).DataPoints[0]; h.Sum != 5 {
+			t.Errorf("attempts add up to %d, want 1+1+1+2", h.Sum)
+		}
+		spans := r.spans.GetSpans()
+		if len(spans) != 4 {
+			t.Fatalf("%d spans, want 4", len(spans))
+		}
+		failed := 0
+		for _, s := range spans {
+			if s.Name != "process orders" || s.SpanKind != trace.SpanKindConsumer || s.Parent.SpanID() != sender.SpanContext().SpanID() {
+				t.Errorf("%s of kind %v is not a consumer's in the sender's trace", s.Name, s.SpanKind)
+			}
+			if _, ok := attributes(s.Attributes)["error.type"]; ok {
+				failed++
+			}
+		}
+		if failed != 2 {
+			t.Errorf("%d spans failed, want 2", failed)
+		}
+	})
+}
+
+func TestHandlerPanics(t *testing.T) {
+	r := newRig(t)
+	h := r.Handler("q", "", func(context.Context, *queue.Message) error { panic("oh") })
+	func() {
+		defer func() { recover() }()
+		h(t.Context(), &queue.Message{})
+	}()
+	if s := r.spans.GetSpans(); len(s) != 1 || attributes(s[0].Attributes)["error.type"] != queue.ReasonPanicked {
+		t.Errorf("%v", s)
+	}
+}
+
+func TestAdmission(t *testing.T) {
+	r := newRig(t)
+	c, err := admission.New(admission.Config{Limit: 1, MaxWait: 100 * time.Millisecond}, admission.WithObserver(r.Admission("api")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.WatchGate("api", admission.NewGate(c))()
+	now := time.Second
+	first, second := &admission.Ticket{}, &admission.Ticket{Settled: func(*admission.Ticket, admission.Decision) {}}
+	c.Arrive(now, admission.Request{}, first)
+	c.Arrive(now, admission.Request{}, second)
+	hedge := admission.Request{Hedge: true, Priority: admission.SheddablePlus}
+	c.Arrive(now, hedge, &admission.Ticket{})
+	c.Depart(now+20*time.Millisecond, first, admission.Done)
+	all := r.collect(t)
+	for _, x := range []struct {
+		want   float64
+		name   string
+		labels []string
+	}{
+		{2, "admission.admitted", []string{"admission", "api", "priority", "critical", "attempt_class", "first"}},
+		{1, "admission.shed", []string{"admission", "api", "priority", "sheddable-plus", "attempt_class", "hedge", "reason", "shed_hedge"}},
+		{1, "admission.shed", nil},
+		{1, "admission.queue.wait", []string{"result", "admitted"}},
+		{1, "admission.limit", nil},
+		{1, "admission.in_flight", nil},
+		{0, "admission.waiting", nil},
+	} {
+		if n := value(t, all, x.name, x.labels...); n != x.want {
+			t.Errorf("%s %v is %v, want %v", x.name, x.labels, n, x.want)
+		}
+	}
+	if s := sum(all["admission.queue.wait"]); !near(s, .02) {
+		t.Errorf("waited for %v s, want 0.02", s)
+	}
+}

@@ -1,0 +1,145 @@
+package lullotel
+
+import (
+	"slices"
+	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/queue"
+)
+
+// sources are what is looked at when metrics are read.
+type sources struct {
+	mu   sync.Mutex
+	next int
+	all  []source
+}
+
+type source struct {
+	id   int
+	look func(t *Telemetry, seen map[string]bool, out metric.Observer)
+}
+
+func (s *sources) add(look func(*Telemetry, map[string]bool, metric.Observer)) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next++
+	id := s.next
+	s.all = append(s.all, source{id, look})
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all = slices.DeleteFunc(slices.Clone(s.all), func(x source) bool { return x.id == id })
+	}
+}
+
+// Watch shows how the dependencies stand whenever metrics are read: what their budgets
+// would pay for, the state of their circuit breakers, what is in flight under their limits,
+// what their throttles hold back. Of several with one name the first is shown, and of more
+// than Limits allow none. Stop ends that.
+func (t *Telemetry) Watch(deps ...*lull.Dependency) (stop func()) {
+	deps = slices.Clone(deps)
+	return t.WatchAll(func(yield func(*lull.Dependency) bool) {
+		for _, d := range deps {
+			if d != nil && !yield(d) {
+				return
+			}
+		}
+	})
+}
+
+// WatchAll is Watch for the dependencies that there are at the time: those of a lull.Registry
+// (WatchAll(transport.Registry().All) for lullhttp), or of a lullgrpc.Client
+// (WatchAll(client.Dependencies)).
+func (t *Telemetry) WatchAll(all func(yield func(*lull.Dependency) bool)) (stop func()) {
+	return t.sources.add(func(t *Telemetry, seen map[string]bool, out metric.Observer) {
+		all(func(d *lull.Dependency) bool {
+			if label := t.calls.dependencies.get(d.Name()).label; label != Other && !seen["d "+label] {
+				seen["d "+label] = true
+				t.instruments.dependency(d, label, out)
+			}
+			return true
+		})
+	})
+}
+
+// WatchConsumer shows how many messages are in the hands of c, under the name that it was
+// made with.
+func (t *Telemetry) WatchConsumer(name string, c *queue.Consumer) (stop func()) {
+	return t.sources.add(func(t *Telemetry, seen map[string]bool, out metric.Observer) {
+		if label := t.queues.get(name).label; label != Other && !seen["q "+label] {
+			seen["q "+label] = true
+			out.ObserveInt64(t.instruments.consumerInFlight, int64(c.InFlight()), metric.WithAttributes(attribute.String(keyQueue, label)))
+		}
+	})
+}
+
+// WatchGate shows how an admission controller stands, under the name that it was given to
+// Admission with.
+func (t *Telemetry) WatchGate(name string, g *admission.Gate) (stop func()) {
+	return t.sources.add(func(t *Telemetry, seen map[string]bool, out metric.Observer) {
+		if label := t.gates.get(name).label; label != Other && !seen["g "+label] {
+			seen["g "+label] = true
+			t.instruments.gate(g.Snapshot(), label, out)
+		}
+	})
+}
+
+func (t *Telemetry) watched(out metric.Observer) {
+	t.sources.mu.Lock()
+	all := t.sources.all[:len(t.sources.all):len(t.sources.all)]
+	t.sources.mu.Unlock()
+	seen := make(map[string]bool)
+	for _, s := range all {
+		s.look(t, seen, out)
+	}
+}
+
+func (i *instruments) dependency(d *lull.Dependency, label string, out metric.Observer) {
+	name := attribute.String(keyDependency, label)
+	by := metric.WithAttributeSet(attribute.NewSet(name))
+	now := d.Now()
+	if b := d.Budget(); b != nil {
+		out.ObserveFloat64(i.tokens, b.Balance(now), by)
+	}
+	if b := d.Breaker(); b != nil {
+		is := b.State(now)
+		for s := breaker.Closed; s <= breaker.HalfOpen; s++ {
+			out.ObserveInt64(i.state, one(s == is), metric.WithAttributes(name, keyState.String(s.String())))
+		}
+	}
+	if l := d.Limiter(); l != nil {
+		out.ObserveInt64(i.inFlight, int64(l.InFlight()), by)
+		out.ObserveInt64(i.waiting, int64(l.Waiting()), by)
+	}
+	if h := d.Hedger(); h != nil {
+		out.ObserveInt64(i.hedgesInFlight, int64(h.InFlight()), by)
+	}
+	if th := d.Throttle(); th != nil {
+		s := th.State(now)
+		out.ObserveFloat64(i.refusal, s.Refusal, by)
+		if s.Limiting {
+			out.ObserveFloat64(i.rate, s.Rate, by)
+		}
+	}
+}
+
+func (i *instruments) gate(s admission.Snapshot, label string, out metric.Observer) {
+	by := metric.WithAttributes(attribute.String(keyGate, label))
+	out.ObserveInt64(i.admissionLimit, int64(s.Limit), by)
+	out.ObserveInt64(i.admissionInFlight, int64(s.InFlight), by)
+	out.ObserveInt64(i.admissionWaiting, int64(s.Waiting), by)
+	out.ObserveInt64(i.admissionPressed, one(s.Pressed), by)
+}
+
+func one(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
