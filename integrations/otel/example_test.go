@@ -45,11 +45,11 @@ func Example() {
 	for _, span := range shown.GetSpans() {
 		fmt.Println(span.Name)
 		for _, e := range span.Events {
-			fmt.Println(" ", e.Name, e.Attributes[0].Value.Emit(), e.Attributes[1].Value.Emit())
+			fmt.Println(" ", e.Name, e.Attributes[0].Value.String(), e.Attributes[1].Value.String())
 		}
 		for _, a := range span.Attributes {
 			if a.Key == "retry.attempt" || a.Key == "retry.reason" || a.Key == "retry.outcome" {
-				fmt.Println("  "+string(a.Key)+":", a.Value.Emit())
+				fmt.Println("  "+string(a.Key)+":", a.Value.String())
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func value(t testing.TB, all map[string]metricdata.Aggregation, name string, lab
 	t.Helper()
 	has := func(s attribute.Set) bool {
 		for i := 0; i < len(labels); i += 2 {
-			if v, _ := s.Value(attribute.Key(labels[i])); v.Emit() != labels[i+1] {
+			if v, _ := s.Value(attribute.Key(labels[i])); v.String() != labels[i+1] {
 				return false
 			}
 		}
