@@ -20,12 +20,12 @@ const (
 
 // lintFlags are text, so that all that is wrong with them can be said at once.
 type lintFlags struct {
-	Files     texts `arg:"" optional:"" name:"file" help:"Policy files, which may hold a call graph; - is standard input. They are checked as one."`
-	Format    text  `placeholder:"FORMAT" default:"text" help:"text, json, sarif (2.1.0), or github (annotations of GitHub Actions). Default: text."`
-	Threshold text  `placeholder:"SEVERITY" default:"warning" help:"From where on findings make the exit code 1: note, warning, error, or never. Default: warning. All are printed."`
-	Off       texts `placeholder:"RULE=REASON" help:"Switch a rule off, and say why. May be repeated. In a file: # lint:ignore RULE REASON, or # lint:file-ignore."`
-	Explain   text  `placeholder:"RULE" help:"Say what a rule is for, with its source, a bad and a good example."`
-	Rules     bool  `help:"List the rules."`
+	Files     []string `arg:"" optional:"" name:"file" help:"Policy files, which may hold a call graph; - is standard input. They are checked as one."`
+	Format    text     `placeholder:"FORMAT" default:"text" help:"text, json, sarif (2.1.0), or github (annotations of GitHub Actions). Default: text."`
+	Threshold text     `placeholder:"SEVERITY" default:"warning" help:"From where on findings make the exit code 1: note, warning, error, or never. Default: warning. All are printed."`
+	Off       texts    `placeholder:"RULE=REASON" help:"Switch a rule off, and say why. May be repeated. In a file: # lint:ignore RULE REASON, or # lint:file-ignore."`
+	Explain   text     `placeholder:"RULE" help:"Say what a rule is for, with its source, a bad and a good example."`
+	Rules     bool     `help:"List the rules."`
 }
 
 // Help is shown above the flags.
@@ -136,12 +136,12 @@ func (f lintFlags) linting() (linting, error) {
 	}
 	var failed []error
 	for _, name := range f.Files {
-		data, err := readPolicy(string(name))
+		data, err := readPolicy(name)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		l.files = append(l.files, lint.File{Name: string(name), Data: data})
+		l.files = append(l.files, lint.File{Name: name, Data: data})
 	}
 	if len(failed) > 0 {
 		return linting{}, failure{errors.Join(failed...), exitWrong}

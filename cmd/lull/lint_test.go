@@ -214,3 +214,12 @@ func TestLintExplainsEveryRule(t *testing.T) {
 	}
 	checkWidth(t, list, 100)
 }
+
+// Several files are one system, as the program itself reads its command line.
+func TestLintOfSeveralFiles(t *testing.T) {
+	good := filepath.Join("..", "..", "examples", "policies", "good")
+	code, out, errs := lullProgram(t.Context(), "lint", filepath.Join(good, "shop.yaml"), filepath.Join(good, "queue.yaml"))
+	if code != exitOK || out != "nothing found in 2 files\n" || errs != "" {
+		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
+	}
+}

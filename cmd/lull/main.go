@@ -11,7 +11,11 @@
 //
 //	lull lint
 //
-// says what is wrong with a policy before an outage does, and
+// says what is wrong with a policy before an outage does,
+//
+//	lull convert
+//
+// turns those of other systems into lull's and back, and
 //
 //	lull queue
 //
@@ -44,6 +48,7 @@ type commands struct {
 	Demo     demoFlags     `cmd:"" help:"Watch a retry storm happen, and not happen, on real sockets."`
 	Simulate simulateFlags `cmd:"" help:"Fly retry policies through an outage in virtual time, side by side."`
 	Lint     lintFlags     `cmd:"" help:"Check policies and call graphs."`
+	Convert  convertFlags  `cmd:"" help:"Turn retry configs of gRPC, Istio, Envoy and the Gateway API into policies, and back."`
 	Queue    queueCommands `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
 	Version  versionFlags  `cmd:"" help:"Print the version."`
 	Help     helpFlags     `cmd:"" help:"Show this, or the help of a command."`

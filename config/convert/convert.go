@@ -1,0 +1,463 @@
+package convert
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/config/convert/serviceconfig"
+	"github.com/lullgo/lull/preset"
+)
+
+type code = serviceconfig.Code
+
+// A File is a text to be read.
+type File struct {
+	Name string // for messages, and for what has no name itself
+	Data []byte
+}
+
+// Options say how to convert. The zero Options find out by themselves.
+type Options struct {
+	// From are the formats that the files are in. Nil: each document is looked at.
+	From *Format
+	// Base has what the other system cannot say, or does not say in these files. Empty:
+	// what that system does, as far as a policy can. "lull": the recommended policy.
+	// Otherwise a preset of package config (see config.Presets).
+	Base string
+	// Only is the one dependency to be written. Empty: all.
+	Only string
+	// JSON writes JSON where the format can be both, YAML if there is a choice.
+	JSON bool
+}
+
+// An Output is what came of a conversion.
+type Output struct {
+	Data   []byte
+	Report Report
+}
+
+// Convert reads files, all together, and writes them in the format to. What it writes is
+// valid for the system that the format belongs to, and the same for the same input.
+//
+// Everything that could not be carried over, or not as it was, is in the report. The
+// error is [config.Mistakes] if there is something wrong in a file, and a [lull.Problems]
+// if there is with the options. Files may be of different formats, and a YAML file may
+// hold several documents.
+func Convert(files []File, to Format, o Options) (Output, error) {
+	set, report, err := Read(files, o)
+	if err != nil {
+		return Output{}, err
+	}
+	data, more, err := write(set, to, o)
+	if err != nil {
+		return Output{}, err
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	report = slices.DeleteFunc(report, func(e Entry) bool { return e.about != "" && more.carried(to, e.about) })
+	for i := range report {
+		report[i].To, report[i].about = to, ""
+	}
+	return Output{data, append(report, more.Report...).sorted(names)}, nil
+}
+
+// Read reads files as policies. The report is of what a policy cannot hold. See [Convert].
+func Read(files []File, o Options) (*Set, Report, error) {
+	base, err := o.base()
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &reading{options: o, base: base, set: newSet()}
+	for _, f := range files {
+		r.open(f)
+	}
+	for _, f := range []struct {
+		format Format
+		read   func([]*document)
+	}{{GRPC, r.grpc}, {Istio, r.istio}, {Envoy, r.envoy}, {Gateway, r.gateway}} {
+		if docs := r.documents[f.format]; len(docs) > 0 {
+			f.read(docs)
+			for _, d := range docs {
+				r.collect(d)
+			}
+		}
+	}
+	if len(r.mistakes) == 0 && len(r.set.File.Dependencies) == 0 && len(files) > 0 {
+		r.mistakes = append(r.mistakes, config.Mistake{File: files[0].Name, Line: 1, Column: 1, Found: "nothing that says how calls are made",
+			Allowed: "at least one of: " + FormatNames()})
+	}
+	if len(r.mistakes) > 0 {
+		return nil, nil, r.mistakes
+	}
+	if o.Only != "" {
+		if err := r.set.only(o.Only); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r.set, r.report, nil
+}
+
+// only leaves one dependency.
+func (s *Set) only(name string) error {
+	d, ok := s.File.Dependency(name)
+	if !ok {
+		var names []string
+		for _, d := range s.File.Dependencies {
+			names = append(names, d.Name)
+		}
+		return lull.Problems{{Field: "dependency", Value: tree.Quote(name), Allowed: "one of those that there are: " + tree.OneOf(names)}}
+	}
+	s.File.Dependencies = []config.Dependency{d}
+	s.File.Services = nil // they may call others
+	return nil
+}
+
+// base is what a base gives to each format, and the preset that says so in a file.
+type base struct {
+	given  bool
+	policy lull.Policy
+	preset string
+}
+
+func (o Options) base() (base, error) {
+	switch o.Base {
+	case "":
+		return base{}, nil
+	case "lull":
+		return base{given: true}, nil
+	}
+	p, ok := config.PresetPolicy(o.Base)
+	if !ok {
+		return base{}, lull.Problems{{Field: "base", Value: tree.Quote(o.Base), Allowed: `"lull", or a preset: ` + tree.OneOf(config.Presets())}}
+	}
+	return base{true, p, o.Base}, nil
+}
+
+// of is what a dependency begins with that was read in format f: what the system does
+// that says nothing.
+func (b base) of(f Format) (lull.Policy, string) {
+	if b.given {
+		return b.policy, b.preset
+	}
+	switch f {
+	case GRPC:
+		p, _ := config.PresetPolicy("grpc-no-throttling")
+		p.Attempts = 1
+		return p, "grpc-no-throttling"
+	case Envoy:
+		p := presetPolicy("envoy")
+		p.Attempts = 1
+		return p, ""
+	case Gateway:
+		p := presetPolicy("envoy")
+		p.Attempts, p.Deadline = 1, lull.NoTimeout
+		return p, ""
+	default:
+		p, _ := config.PresetPolicy("istio")
+		return p, "istio"
+	}
+}
+
+// presetPolicy is the policy of a client in package preset, which is there.
+func presetPolicy(name string) lull.Policy {
+	p, err := preset.Find(name)
+	if err != nil {
+		panic(err) // TestTheBasesAreThere keeps it from happening
+	}
+	return p.Policy
+}
+
+// reading is a Read under way.
+type reading struct {
+	options   Options
+	base      base
+	set       *Set
+	report    Report
+	mistakes  config.Mistakes
+	documents [formats][]*document
+}
+
+// A document is one that is being read: a mapping at the top of a file, or an item of a
+// list of Kubernetes.
+type document struct {
+	tree.Reader
+	file    string
+	root    *tree.Node
+	prefix  string // of its paths
+	entries Report
+	noted   map[Entry]bool // the same
+}
+
+// open reads the syntax of a file and sorts its documents by their formats.
+func (r *reading) open(f File) {
+	if r.options.From != nil && *r.options.From == Lull {
+		r.lull(f)
+		return
+	}
+	roots, err := parse(f.Data)
+	var problems tree.Problems
+	if errors.As(err, &problems) {
+		// A policy file has its own reader, with its own words.
+		r.wrong(f.Name, problems)
+		return
+	}
+	if r.options.From == nil && len(roots) == 1 && looksLike(roots[0], Lull) {
+		r.lull(f)
+		return
+	}
+	if len(roots) == 0 {
+		r.wrong(f.Name, tree.Problems{{Line: 1, Column: 1, Found: "an empty file", Allowed: "at least one of: " + FormatNames()}})
+	}
+	for _, root := range roots {
+		r.sort(f, root, "")
+	}
+}
+
+// sort puts the document root where it belongs.
+func (r *reading) sort(f File, root *tree.Node, prefix string) {
+	if kind := root.Get("kind"); kind != nil && strings.HasSuffix(kind.Text, "List") && root.Get("items") != nil {
+		for i, item := range root.Get("items").Items {
+			r.sort(f, item, tree.Element(tree.Join(prefix, "items"), i))
+		}
+		return
+	}
+	d := &document{file: f.Name, root: root, prefix: prefix}
+	if r.options.From != nil {
+		r.documents[*r.options.From] = append(r.documents[*r.options.From], d)
+		return
+	}
+	for _, format := range []Format{GRPC, Istio, Gateway, Envoy} {
+		if looksLike(root, format) {
+			r.documents[format] = append(r.documents[format], d)
+			return
+		}
+	}
+	if kind, version := root.Get("kind"), root.Get("apiVersion"); kind != nil && version != nil {
+		d.note(Aside, "kind", "a "+tree.Clip(kind.Text)+" of "+tree.Clip(version.Text)+" says nothing of how calls are retried")
+		r.collect(d)
+		return
+	}
+	r.wrong(f.Name, tree.Problems{{Line: root.Line, Column: root.Column, Found: found(root), Allowed: "one of: " + FormatNames() + ", by its fields"}})
+}
+
+// found is what a document that is nothing we know has in it.
+func found(root *tree.Node) string {
+	if root.Kind != tree.Map {
+		return root.Found()
+	}
+	var keys []string
+	for _, m := range root.Members {
+		if keys = append(keys, tree.Clip(m.Key)); len(keys) == 5 {
+			keys = append(keys, "...")
+			break
+		}
+	}
+	return "a mapping of " + strings.Join(keys, ", ")
+}
+
+// looksLike tells whether the document is of that format, by the fields at its top.
+func looksLike(root *tree.Node, f Format) bool {
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(root.Members, func(m tree.Member) bool {
+			return slices.ContainsFunc(names, func(n string) bool {
+				return m.Key == n || f == GRPC && tree.Fold(m.Key, n) || f == Envoy && tree.SnakeOrCamel(m.Key, n)
+			})
+		})
+	}
+	group := ""
+	if v := root.Get("apiVersion"); v != nil {
+		group, _, _ = strings.Cut(v.Text, "/")
+	}
+	switch f {
+	case Lull:
+		return has("dependencies", "policies", "defaults", "attempts", "attempt_timeout", "deadline", "hint_limit", "throttle_base") ||
+			has("services") && !has("apiVersion") || has("preset")
+	case GRPC:
+		return has("methodConfig", "retryThrottling", "loadBalancingConfig", "loadBalancingPolicy", "healthCheckConfig", "connectionScaling")
+	case Istio:
+		return strings.HasPrefix(group, "networking.istio.io")
+	case Gateway:
+		return group == "gateway.networking.k8s.io" || group == "gateway.networking.x-k8s.io"
+	case Envoy:
+		return has("static_resources", "dynamic_resources", "resources", "configs", "virtual_hosts", "route_config", "listeners", "clusters", "@type") ||
+			has(retryFields...) || has("retry_policy", "hedge_policy", "circuit_breakers", "outlier_detection", "lb_policy", "load_assignment", "connect_timeout")
+	}
+	return false
+}
+
+// lull reads a policy file.
+func (r *reading) lull(f File) {
+	file, err := config.ParsePolicyFile(f.Name, f.Data)
+	var mistakes config.Mistakes
+	switch {
+	case errors.As(err, &mistakes):
+		r.mistakes = append(r.mistakes, mistakes...)
+		return
+	case err != nil:
+		r.mistakes = append(r.mistakes, config.Mistake{File: f.Name, Found: err.Error()})
+		return
+	}
+	if len(file.Dependencies) == 0 {
+		r.mistakes = append(r.mistakes, config.Mistake{File: f.Name, Line: 1, Column: 1, Found: "a policy file without dependencies", Allowed: "at least one dependency"})
+		return
+	}
+	if len(r.set.homes) == 0 && len(r.set.File.Dependencies) == 0 {
+		r.set.File = file
+	} else {
+		r.join(f.Name, file)
+	}
+	for _, d := range file.Dependencies {
+		if _, ok := r.set.homes[d.Name]; !ok {
+			r.set.homes[d.Name] = file
+		}
+	}
+}
+
+// join adds what another policy file has. Nothing may be in two of them.
+func (r *reading) join(name string, file *config.PolicyFile) {
+	twice := func(path string) {
+		at := file.Position(path)
+		r.mistakes = append(r.mistakes, config.Mistake{File: name, Line: at.Line, Column: at.Column, Path: path, Found: "in another file as well", Allowed: "each once"})
+	}
+	for _, d := range file.Dependencies {
+		if _, ok := r.set.File.Dependency(d.Name); ok {
+			twice("dependencies." + d.Name)
+			continue
+		}
+		r.set.File.Dependencies = append(r.set.File.Dependencies, d)
+	}
+	for _, s := range file.Services {
+		if _, ok := r.set.File.Service(s.Name); ok {
+			twice("services." + s.Name)
+			continue
+		}
+		r.set.File.Services = append(r.set.File.Services, s)
+		r.set.services[s.Name] = file
+	}
+}
+
+// wrong keeps what is wrong in a file.
+func (r *reading) wrong(file string, problems tree.Problems) {
+	problems.Sort()
+	for _, p := range problems {
+		r.mistakes = append(r.mistakes, config.Mistake{File: file, Line: p.Line, Column: p.Column, Path: p.Path, Found: p.Found, Allowed: p.Allowed, Suggestion: p.Suggestion})
+	}
+}
+
+// collect takes over what a document has come to.
+func (r *reading) collect(d *document) {
+	if len(d.Problems) > 0 {
+		for i := range d.Problems {
+			d.Problems[i].Path = d.shown(d.Problems[i].Path)
+		}
+		r.wrong(d.file, d.Problems)
+	}
+	for _, e := range d.entries {
+		if r.base.given && (e.about == ejected || e.about == bounds || e.about == hints || e.about == heard) {
+			e.about = "" // the policy counts
+		}
+		r.report = append(r.report, e)
+	}
+}
+
+func (d *document) shown(path string) string {
+	if d.prefix == "" || path == "" {
+		return d.prefix + path
+	}
+	return d.prefix + "." + path
+}
+
+// note takes down what became of the field at path.
+func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
+
+func (d *document) noteAbout(a about, k Kind, path, why string) {
+	at := d.place(path)
+	e := Entry{Kind: k, File: d.file, Line: at.Line, Column: at.Column, Path: cmp.Or(d.shown(path), "(all)"), Why: why, about: a}
+	if !d.noted[e] {
+		if d.noted == nil {
+			d.noted = map[Entry]bool{}
+		}
+		d.noted[e] = true
+		d.entries = append(d.entries, e)
+	}
+}
+
+// place is where the field at path stands, or what it belongs to.
+func (d *document) place(path string) config.Position {
+	for {
+		if at, ok := d.Places[path]; ok {
+			return config.Position{File: d.file, Line: at[0], Column: at[1]}
+		}
+		if path == "" {
+			return config.Position{File: d.file, Line: d.root.Line, Column: d.root.Column}
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+}
+
+// aside notes every member of o that nobody asked for: it is not about how calls are made.
+func (d *document) aside(o *tree.Object, why string) {
+	for _, m := range o.Rest() {
+		d.note(Aside, o.At(m.Key), why)
+	}
+}
+
+// lost notes the fields of o that are there, and of which a policy knows nothing.
+func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) {
+	for _, name := range names {
+		if n, path := o.Get(name); n != nil {
+			d.note(kind, path, why)
+		}
+	}
+}
+
+// add adds a dependency that was made of what is at path of d.
+func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, preset string, said foreign) {
+	p = finish(p)
+	if preset == "" && tries(p.WithDefaults()) < 2 { // what means nothing without retries
+		p.Backoff, p.ThrottleBase, p.HintLimit = backoff.Schedule{}, 0, 0
+	}
+	if said.rebased = r.base.given; said.rebased {
+		said.deaf = false
+	}
+	if r.valid(d, path, p) {
+		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.place(path), path: path, foreign: said}, d.note)
+	}
+}
+
+// finish makes p a policy that is valid whatever it began with.
+func finish(p lull.Policy) lull.Policy {
+	if p.Deadline > 0 && p.AttemptTimeout > p.Deadline {
+		p.AttemptTimeout = p.Deadline
+	}
+	if p.Hedge.Attempts > 1 {
+		p.Attempts = 1
+	}
+	return p
+}
+
+// valid is a guard: a reader that makes an invalid policy is wrong, and says so where it
+// was made.
+func (r *reading) valid(d *document, path string, p lull.Policy) bool {
+	if err := p.Validate(); err != nil {
+		d.Wrong(&tree.Node{Line: d.place(path).Line, Column: d.place(path).Column}, path, "no policy: "+strings.ReplaceAll(fmt.Sprint(err), "\n", "; "), "values that a policy can have", "")
+		return false
+	}
+	return true
+}
+
+// IsPolicyFile tells whether a file looks like one of lull's own, by the fields at its
+// top.
+func IsPolicyFile(f File) bool {
+	roots, err := parse(f.Data)
+	return err == nil && len(roots) == 1 && looksLike(roots[0], Lull)
+}

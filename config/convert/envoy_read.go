@@ -1,0 +1,740 @@
+package convert
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/hedge"
+)
+
+const allowedSeconds = `a positive duration in seconds such as "0.25s", with up to nine decimals`
+
+// retryFields are those of envoy.config.route.v3.RetryPolicy.
+var retryFields = []string{"retry_on", "num_retries", "per_try_timeout", "per_try_idle_timeout", "retry_priority", "retry_host_predicate",
+	"retry_options_predicates", "host_selection_retry_max_attempts", "retriable_status_codes", "retry_back_off",
+	"rate_limited_retry_back_off", "retriable_headers", "retriable_request_headers", "refresh_cluster_on_retry"}
+
+// An envoyReader reads what is in the documents of Envoy.
+type envoyReader struct {
+	r        *reading
+	d        *document
+	clusters map[string]*cluster
+	routed   map[string]bool // clusters that a route leads to
+	order    []string        // of the clusters
+}
+
+// A cluster is what one says of policies.
+type cluster struct {
+	d    *document
+	path string
+	edit func(*lull.Policy)
+	said foreign
+}
+
+func (r *reading) envoy(docs []*document) {
+	e := &envoyReader{r: r, clusters: map[string]*cluster{}, routed: map[string]bool{}}
+	for _, d := range docs {
+		d.Same = tree.SnakeOrCamel
+		e.d = d
+		e.walk(d.root, "", e.cluster)
+	}
+	for _, d := range docs {
+		e.d = d
+		e.walk(d.root, "", nil)
+		e.alone(d.root)
+	}
+	for _, name := range e.order {
+		if e.routed[name] {
+			continue
+		}
+		c := e.clusters[name]
+		e.d = c.d
+		policy, preset := r.base.of(Envoy)
+		c.edit(&policy)
+		e.r.add(e.d, name, nil, c.path, policy, preset, c.said)
+	}
+}
+
+func typeOf(n *tree.Node) string {
+	if t := n.Get("@type"); t != nil {
+		return t.Text[strings.LastIndexByte(t.Text, '.')+1:]
+	}
+	return ""
+}
+
+// walk finds what there is in n: clusters, if it is told what to do with them, and else
+// routes.
+func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Object)) {
+	for i, item := range n.Items {
+		e.walk(item, tree.Element(path, i), onCluster)
+	}
+	if n.Kind != tree.Map {
+		return
+	}
+	isCluster := typeOf(n) == "Cluster" || path == "" && isBareCluster(n)
+	isRoutes := slices.ContainsFunc(n.Members, func(m tree.Member) bool {
+		return tree.SnakeOrCamel(m.Key, "virtual_hosts") && m.Value.Kind == tree.List
+	})
+	switch {
+	case isCluster:
+		if onCluster != nil {
+			onCluster(e.d.Object(n, path))
+		}
+		return
+	case isRoutes && onCluster == nil:
+		e.routes(e.d.Object(n, path))
+		return
+	}
+	for _, m := range n.Members {
+		at := tree.Join(path, m.Key)
+		if m.Key == "clusters" && m.Value.Kind == tree.List && typeOf(n) == "" && onCluster != nil && !tree.SnakeOrCamel(lastOf(path), "weighted_clusters") {
+			for i, item := range m.Value.Items {
+				if item.Kind == tree.Map {
+					onCluster(e.d.Object(item, tree.Element(at, i)))
+				}
+			}
+			continue
+		}
+		e.walk(m.Value, at, onCluster)
+	}
+}
+
+func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+func isBareCluster(n *tree.Node) bool {
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
+		return slices.ContainsFunc([]string{"circuit_breakers", "outlier_detection", "lb_policy", "load_assignment", "connect_timeout"},
+			func(name string) bool { return tree.SnakeOrCamel(m.Key, name) })
+	})
+}
+
+// alone reads a document that is a route action or a retry policy.
+func (e *envoyReader) alone(root *tree.Node) {
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(root.Members, func(m tree.Member) bool {
+			return slices.ContainsFunc(names, func(n string) bool { return tree.SnakeOrCamel(m.Key, n) })
+		})
+	}
+	switch {
+	case root.Kind != tree.Map:
+		e.d.Wrong(root, "", root.Found(), "a configuration of Envoy", "")
+	case has("virtual_hosts") || isBareCluster(root):
+	case has("retry_policy", "hedge_policy"):
+		e.action(e.d.Object(root, ""), route{names: []string{stem(e.d.file)}})
+	case has(retryFields...):
+		o := e.d.Object(root, "")
+		retry := e.retryPolicy(o)
+		policy, preset := e.r.base.of(Envoy)
+		retry.apply(e.d, &policy, 0)
+		said := foreign{of: Envoy, retried: retry.failures(), retries: 3, deaf: retry.hint == 0, safe: retry.safe}
+		e.retryBudgetUnknown(&policy)
+		e.d.relate(retry.onPath, retry.why, stem(e.d.file))
+		e.r.add(e.d, stem(e.d.file), nil, "", policy, preset, said)
+	}
+}
+
+// routes reads a route configuration.
+func (e *envoyReader) routes(o *tree.Object) {
+	o.Get("@type")
+	config := o.String("name")
+	for _, vh := range o.Objects("virtual_hosts") {
+		e.virtualHost(vh, config)
+	}
+	e.d.aside(o, "it is not about how calls are made")
+}
+
+// A route is what a route action is called, and what it inherits.
+type route struct {
+	names []string
+	retry *envoyRetry
+	hedge *envoyHedge
+}
+
+func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
+	name := vh.String("name")
+	inherited := route{}
+	if n, path := vh.Get("retry_policy"); n != nil {
+		if o := e.d.Object(n, path); o != nil {
+			inherited.retry = e.retryPolicy(o)
+		}
+	}
+	if o := vh.Object("hedge_policy"); o != nil {
+		inherited.hedge = e.hedgePolicy(o)
+	}
+	for i, o := range vh.Objects("routes") {
+		own := inherited
+		routeName := o.String("name")
+		if routeName == "" {
+			routeName = fmt.Sprintf("routes[%d]", i)
+		}
+		own.names = []string{name + "/" + routeName, config + "/" + name + "/" + routeName}
+		if n, path := o.Get("route"); n != nil {
+			if action := e.d.Object(n, path); action != nil {
+				e.action(action, own)
+			}
+		}
+		e.d.aside(o, "routing, not how calls are made")
+	}
+	e.d.aside(vh, "routing, not how calls are made")
+}
+
+// action reads a route action, which inherits what its virtual host says.
+func (e *envoyReader) action(o *tree.Object, r route) {
+	retry, hedging := r.retry, r.hedge
+	if own := o.Object("retry_policy"); own != nil {
+		retry = e.retryPolicy(own)
+	}
+	if own := o.Object("hedge_policy"); own != nil {
+		hedging = e.hedgePolicy(own)
+	}
+	policy, preset := e.r.base.of(Envoy)
+	first := policy
+	timeout, given := o.Duration("timeout", 0, "zero, or "+allowedSeconds, tree.ParseSeconds)
+	if given {
+		policy.Deadline = timeout
+		if timeout == 0 {
+			policy.Deadline = lull.NoTimeout
+		}
+	}
+	e.d.lost(o, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "idle_timeout", "max_stream_duration", "flush_timeout")
+	e.d.lost(o, Lost, "a policy takes its deadlines from the caller's context", "max_grpc_timeout", "grpc_timeout_offset")
+	e.d.lost(o, Lost, "an extension, of which nothing is known here", "retry_policy_typed_config")
+	if retry != nil {
+		retry.apply(e.d, &policy, policy.Deadline)
+	}
+	if hedging != nil {
+		hedging.apply(e.d, &policy, retry)
+	}
+	names := e.targets(o, r.names)
+	e.d.aside(o, "routing, not how calls are made")
+	for _, name := range names {
+		p, said := policy, foreign{of: Envoy, retries: 3}
+		if c, ok := e.clusters[name]; ok {
+			c.edit(&p)
+			if tries(p) < tries(policy) {
+				e.d.note(Lost, retry.path, "the circuit breakers of the cluster "+tree.Quote(name)+" let no retry pass")
+				p.Backoff, p.HintLimit, p.ThrottleBase, p.Timeouts = first.Backoff, first.HintLimit, first.ThrottleBase, first.Timeouts
+			}
+			e.routed[name] = true
+			said = c.said
+		} else {
+			e.retryBudgetUnknown(&p)
+			e.d.note(Assumed, o.Path, "the cluster "+tree.Quote(name)+" is not in these files: three retries at a time, Envoy's max_retries where nothing is said")
+		}
+		if retry != nil {
+			e.d.relate(retry.onPath, retry.why, name)
+			said.retried, said.deaf, said.safe = retry.failures(), retry.hint == 0, retry.safe
+		}
+		e.r.add(e.d, name, r.names, o.Path, p, preset, said)
+	}
+}
+
+// relate notes of a list what a policy makes of it, for the dependency of that name.
+func (d *document) relate(path, why, name string) {
+	if why != "" {
+		d.noteAbout(selection+about(":"+name), Changed, path, why)
+	}
+}
+
+// retryBudgetUnknown: max_retries is 3 where nothing else is said.
+func (e *envoyReader) retryBudgetUnknown(p *lull.Policy) {
+	if !e.r.base.given && tries(*p) > 1 {
+		p.Budget = maxRetries(3)
+	}
+}
+
+// maxRetries is the budget that comes nearest to a number of retries under way.
+func maxRetries(n int64) budget.Config {
+	switch {
+	case n >= math.MaxInt32:
+		return budget.Config{Unlimited: true}
+	case n == 0:
+		return budget.Config{Ratio: budget.MinRatio, Stock: 1}
+	}
+	return budget.Config{Stock: min(float64(n), budget.MaxStock), Earn: budget.Arrivals}
+}
+
+// targets are the clusters that an action leads to; if that is not said, its own name.
+func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
+	if name := o.String("cluster"); name != "" {
+		return []string{name}
+	}
+	var names []string
+	if w := o.Object("weighted_clusters"); w != nil {
+		for _, c := range w.Objects("clusters") {
+			if name := c.String("name"); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		names = otherwise[:1]
+	}
+	return names
+}
+
+// An envoyRetry is a RetryPolicy.
+type envoyRetry struct {
+	path, onPath string
+	on           failures
+	given        bool // retry_on says anything
+	retries      int64
+	perTry       time.Duration
+	perTryPath   string
+	waits        *backoff.Schedule
+	hint         time.Duration
+	why          string // what a policy makes of retry_on
+	numPath      string
+	idle         []string // paths of what has no effect without retries
+	safe         bool     // it says which requests are safe to repeat, as lull does
+}
+
+func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
+	d := e.d
+	r := &envoyRetry{path: o.Path, retries: 1, onPath: o.Path, numPath: o.At("num_retries")}
+	if n, path := o.Get("retry_on"); n != nil && d.Check(n.Kind == tree.Text, n, path, "a text such as connect-failure,refused-stream") {
+		var unknown []string
+		r.on.on, unknown = parseRetryOn(n.Text)
+		r.onPath = path
+		for _, word := range unknown {
+			d.note(Lost, path, "Envoy knows no "+tree.Quote(word)+", and reads over it"+meant(word, slices.Concat(onHTTP, onGRPC)))
+		}
+	}
+	r.given = len(r.on.on) > 0
+	if n, ok := o.Whole("num_retries", 0, math.MaxUint32, "a whole number from 0"); ok {
+		r.retries = n
+	}
+	r.perTryPath = o.At("per_try_timeout")
+	r.perTry, _ = o.Duration("per_try_timeout", 0, "zero, or "+allowedSeconds, tree.ParseSeconds)
+	items, path := o.List("retriable_status_codes")
+	for i, item := range items {
+		n, ok := tree.WholeNumber(item)
+		if d.Check(ok && n >= 100 && n <= 599, item, tree.Element(path, i), "a status from 100 to 599") {
+			r.on.statuses = append(r.on.statuses, int(n))
+		}
+	}
+	if len(items) > 0 && r.given && !r.on.says(statusCodes) {
+		d.note(Lost, path, "Envoy heeds them only with "+statusCodes+" in retry_on")
+	}
+	if b := o.Object("retry_back_off"); b != nil {
+		r.backOff(d, b)
+	}
+	if b := o.Object("rate_limited_retry_back_off"); b != nil {
+		r.rateLimited(d, b)
+	}
+	r.methods(d, o)
+	d.lost(o, Lost, "a policy bounds an attempt, not the time between two parts of its answer", "per_try_idle_timeout")
+	d.lost(o, Lost, "which host an attempt goes to is not the policy's business: lullhttp.NewEndpoints sends a retry elsewhere", "retry_priority", "retry_host_predicate", "host_selection_retry_max_attempts")
+	d.lost(o, Lost, "an extension, of which nothing is known here", "retry_options_predicates")
+	d.lost(o, Lost, "a policy has no list of headers; lullhttp reads X-Should-Retry and others by itself", "retriable_headers")
+	d.lost(o, Lost, "a dependency does not change between attempts", "refresh_cluster_on_retry")
+	o.NoMore(retryFields...)
+	for _, name := range []string{"retry_on", "retriable_status_codes", "retry_back_off", "rate_limited_retry_back_off", "retriable_request_headers"} {
+		if at, ok := o.PathOf(name); ok {
+			r.idle = append(r.idle, at)
+		}
+	}
+	return r
+}
+
+// meant is what was probably meant by a word, for the end of a sentence.
+func meant(word string, words []string) string {
+	if near := tree.Nearest(word, words); near != "" {
+		return "; " + near + " may be meant"
+	}
+	return ""
+}
+
+func (r *envoyRetry) backOff(d *document, b *tree.Object) {
+	const field = "base_interval"
+	if !b.Has(field) {
+		b.Require(field, allowedSeconds)
+	}
+	before := len(d.Problems)
+	base, _ := b.Duration(field, 1, allowedSeconds, tree.ParseSeconds)
+	longest, given := b.Duration("max_interval", 1, allowedSeconds, tree.ParseSeconds)
+	b.NoMore(field, "max_interval")
+	if len(d.Problems) > before || base == 0 {
+		return
+	}
+	if given && longest.Truncate(time.Millisecond) < base.Truncate(time.Millisecond) {
+		n := b.Node.Get("max_interval")
+		if n == nil {
+			n = b.Node.Get("maxInterval")
+		}
+		d.Wrong(n, b.At("max_interval"), n.Found(), "at least base_interval, "+tree.Seconds(base), "")
+		return
+	}
+	if !given {
+		longest = min(base, math.MaxInt64/proxyGrowth) * proxyGrowth
+	}
+	w := proxyWaits(envoyMillis(d, b.At(field), base), 0)
+	w.Cap = max(envoyMillis(d, b.At("max_interval"), longest), w.Base)
+	r.waits = &w
+}
+
+// envoyMillis is d as Envoy takes it: in whole milliseconds, cut off, and one at least.
+func envoyMillis(d *document, path string, t time.Duration) time.Duration {
+	whole := max(t.Truncate(time.Millisecond), time.Millisecond)
+	if whole != t && t != math.MaxInt64 {
+		d.note(Changed, path, "Envoy counts in whole milliseconds: it is "+tree.Short(whole))
+	}
+	return whole
+}
+
+func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
+	r.hint = 300 * time.Second
+	if t, ok := b.Duration("max_interval", 1, allowedSeconds, tree.ParseSeconds); ok {
+		r.hint = t
+	}
+	headers := b.Objects("reset_headers")
+	if len(headers) == 0 {
+		if n, path := b.Get("reset_headers"); n != nil || !b.Has("reset_headers") {
+			d.Wrong(b.Node, path, "missing", "at least one header, such as {name: Retry-After, format: SECONDS}", "")
+		}
+	}
+	ours := false
+	for _, h := range headers {
+		name, format := h.String("name"), h.String("format")
+		if !slices.Contains([]string{"", "SECONDS", "UNIX_TIMESTAMP"}, format) {
+			n := h.Node.Get("format")
+			d.Wrong(n, h.At("format"), n.Found(), "SECONDS or UNIX_TIMESTAMP", tree.Nearest(format, []string{"SECONDS", "UNIX_TIMESTAMP"}))
+		}
+		h.NoMore("name", "format")
+		if strings.EqualFold(name, "retry-after") && format != "UNIX_TIMESTAMP" {
+			ours = true
+			continue
+		}
+		d.note(Lost, h.Path, "a policy does not name headers: lullhttp reads Retry-After, RateLimit and X-RateLimit-Reset by itself")
+	}
+	if ours {
+		d.noteAbout(heard, Changed, b.Path, "Envoy goes by a hint that is not too long, and by its own waits otherwise; lull ends the call if the server asks for more than hint_limit, and also reads a date")
+	}
+	b.NoMore("reset_headers", "max_interval")
+}
+
+// methods reads retriable_request_headers, by which a route can say which requests are
+// safe to repeat. Those that say what lull does by itself are no loss.
+func (r *envoyRetry) methods(d *document, o *tree.Object) {
+	n, path := o.Get("retriable_request_headers")
+	if n == nil {
+		return
+	}
+	if r.safe = string(n.Compact()) == string(safeRequests().Compact()); r.safe {
+		return
+	}
+	d.note(Lost, path, "a policy does not look at requests: lull repeats those whose method is idempotent or that have an idempotency key, and no others")
+}
+
+// safeRequests are the requests that lull repeats, as header matchers.
+func safeRequests() *tree.Node {
+	method := tree.NewMap().Set("name", tree.String(":method")).
+		Set("string_match", tree.NewMap().Set("safe_regex", tree.NewMap().Set("regex", tree.String("GET|HEAD|OPTIONS|TRACE|PUT|DELETE"))))
+	key := tree.NewMap().Set("name", tree.String("idempotency-key")).Set("present_match", tree.True())
+	return tree.ListOf(method, key)
+}
+
+func (r *envoyRetry) failures() *failures {
+	if !r.given {
+		return nil
+	}
+	return &r.on
+}
+
+// apply says in p what the retry policy says, of a route with that timeout.
+func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
+	p.Attempts = int(min(r.retries, 999)) + 1
+	if r.retries > 999 {
+		d.note(Changed, r.numPath, "a policy makes at most 1000 attempts")
+	}
+	if r.waits != nil {
+		p.Backoff = *r.waits
+	}
+	if !r.given {
+		if r.retries > 0 {
+			d.note(Changed, r.path, "without retry_on Envoy retries nothing, unless a request's x-envoy-retry-on says so; here are no retries")
+		}
+		p.Attempts = 1
+	} else {
+		r.why = r.on.apply(p)
+	}
+	if p.Attempts == 1 {
+		r.why = ""
+		for _, at := range r.idle {
+			d.note(Lost, at, "there are no retries")
+		}
+	}
+	if r.hint > 0 {
+		p.HintLimit = r.hint
+	} else if p.Attempts > 1 && p.HintLimit == anyHint {
+		p.HintLimit = lull.DefaultHintLimit
+		d.noteAbout(hints, Changed, r.path, "Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
+	}
+	switch {
+	case r.perTry == 0:
+	case timeout > 0 && r.perTry >= timeout:
+		d.note(Changed, r.perTryPath, "it has no effect in Envoy, since it is not less than the timeout of the route")
+		p.AttemptTimeout = lull.NoTimeout
+	default:
+		p.AttemptTimeout = r.perTry
+	}
+}
+
+// An envoyHedge is a HedgePolicy.
+type envoyHedge struct {
+	path string
+	on   bool
+}
+
+func (e *envoyReader) hedgePolicy(o *tree.Object) *envoyHedge {
+	h := &envoyHedge{path: o.Path}
+	h.on, _ = o.Bool("hedge_on_per_try_timeout")
+	e.d.lost(o, Lost, "Envoy does not implement it", "initial_requests", "additional_request_chance")
+	o.NoMore("hedge_on_per_try_timeout", "initial_requests", "additional_request_chance")
+	return h
+}
+
+// apply makes p hedge, where the route does.
+func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
+	if !h.on {
+		return
+	}
+	if retry == nil || p.AttemptTimeout <= 0 || p.Attempts < 2 {
+		d.note(Changed, h.path, "it has no effect in Envoy without retries and a per_try_timeout")
+		return
+	}
+	n := min(p.Attempts, hedge.MaxAttempts)
+	if n < p.Attempts {
+		d.note(Changed, retry.numPath, "at most 5 attempts run side by side")
+	}
+	p.Hedge = hedge.Config{Attempts: n, Delay: p.AttemptTimeout, Share: -1, InFlight: -1}
+	p.Attempts, p.AttemptTimeout = 1, lull.NoTimeout
+	d.note(Changed, h.path, "after an attempt that failed Envoy waits for its backoff, and lull sends the next one at once")
+}
+
+// cluster reads what a cluster says of policies.
+func (e *envoyReader) cluster(o *tree.Object) {
+	d := e.d
+	name := o.String("name")
+	if name == "" {
+		name = stem(d.file)
+	}
+	c := &cluster{d: d, path: o.Path}
+	o.Get("@type")
+	c.said = foreign{of: Envoy}
+	limits := e.breakers(o.Object("circuit_breakers"), &c.said)
+	var ejects func(*lull.Policy)
+	if od := o.Object("outlier_detection"); od != nil {
+		ejects = e.outlier(od, &c.said)
+	}
+	d.lost(o, Lost, "it is that of the net.Dialer, not of a policy", "connect_timeout")
+	d.aside(o, "connections and hosts, not how calls are made")
+	c.edit = func(p *lull.Policy) {
+		limits(p)
+		if ejects != nil {
+			ejects(p)
+		}
+	}
+	if _, twice := e.clusters[name]; twice {
+		d.Wrong(o.Node, o.At("name"), tree.Quote(name)+" once more", "each cluster once", "")
+		return
+	}
+	e.clusters[name] = c
+	e.order = append(e.order, name)
+}
+
+var thresholdFields = []string{"priority", "max_connections", "max_pending_requests", "max_requests", "max_retries", "retry_budget", "track_remaining", "max_connection_pools"}
+
+// breakers reads circuit_breakers, which may be missing.
+func (e *envoyReader) breakers(o *tree.Object, said *foreign) func(*lull.Policy) {
+	d := e.d
+	var own *tree.Object
+	for _, t := range o.Objects("thresholds") {
+		priority := t.String("priority")
+		switch {
+		case priority == "HIGH":
+			d.note(Lost, t.Path, "a policy has no priorities; that of DEFAULT counts")
+			continue
+		case priority != "" && priority != "DEFAULT":
+			d.Wrong(t.Node.Get("priority"), t.At("priority"), tree.Quote(priority), "DEFAULT or HIGH", "")
+		case own != nil:
+			d.Wrong(t.Node, t.Path, "for the same priority once more", "one for each priority", "")
+		}
+		own = t
+	}
+	if n, path := o.Get("per_host_thresholds"); n != nil {
+		d.note(Lost, path, "a policy does not know hosts")
+	}
+	if o != nil {
+		o.NoMore("thresholds", "per_host_thresholds")
+	}
+	limit, retries := int64(1024), int64(3) // Envoy's, where nothing is said
+	var b *proxyBudget
+	limited := false
+	budgetPath := ""
+	if own != nil {
+		const allowed = "a whole number from 0 to 4294967295"
+		if n, ok := own.Whole("max_requests", 0, unlimited, allowed); ok {
+			limit, limited = n, true
+			if n == 0 {
+				d.note(Changed, own.At("max_requests"), "a limit is 1 at least")
+			}
+		}
+		if n, ok := own.Whole("max_retries", 0, unlimited, allowed); ok {
+			retries, budgetPath = n, own.At("max_retries")
+			if n < math.MaxInt32 && !own.Has("retry_budget") {
+				d.noteAbout(bounds, Changed, budgetPath, budgetWhy+": it is the stock here, beside a tenth of the calls")
+			}
+		}
+		if rb := own.Object("retry_budget"); rb != nil {
+			if budgetPath != "" {
+				d.note(Lost, budgetPath, "a retry_budget takes its place, in Envoy as well")
+			}
+			b = e.retryBudget(rb)
+			budgetPath = rb.Path
+		}
+		for _, name := range []string{"max_connections", "max_pending_requests", "max_connection_pools"} {
+			if n, ok := own.Whole(name, 0, unlimited, allowed); ok && n < unlimited {
+				d.note(Lost, own.At(name), "connections, and who waits for one, are the http.Transport's business (MaxConnsPerHost)")
+			}
+		}
+		own.Get("track_remaining")
+		own.NoMore(thresholdFields...)
+	}
+	given := e.r.base.given
+	said.budget, said.retries = b, retries
+	return func(p *lull.Policy) {
+		if limited || !given {
+			p.Limit = limitOf(limit)
+		}
+		switch {
+		case b != nil:
+			c, ok := b.policy()
+			if p.Budget = c; !ok {
+				p.Attempts, p.Hedge = 1, hedge.Config{}
+			}
+		case (budgetPath != "" || !given) && tries(*p) > 1:
+			if p.Budget = maxRetries(retries); retries == 0 {
+				p.Attempts, p.Hedge = 1, hedge.Config{}
+			}
+		}
+	}
+}
+
+// limitOf is that number of requests under way as a limit.
+func limitOf(n int64) bulkhead.Config {
+	if n > bulkhead.MaxLimit {
+		return bulkhead.Config{}
+	}
+	return bulkhead.Config{Limit: max(int(n), 1)}
+}
+
+// retryBudget reads a retry_budget, or a retryBudget of Istio.
+func (e *envoyReader) retryBudget(o *tree.Object) *proxyBudget {
+	b := &proxyBudget{percent: 20, least: 3}
+	percent := o.Object("budget_percent")
+	if percent != nil {
+		b.percent = 0
+		if f, ok := percent.Float("value", "a number from 0 to 100", func(f float64) bool { return f >= 0 && f <= 100 }); ok {
+			b.percent = f
+		}
+		percent.NoMore("value")
+	}
+	if n, ok := o.Whole("min_retry_concurrency", 0, unlimited, "a whole number from 0 to 4294967295"); ok {
+		b.least = int(n)
+	}
+	b.interval, _ = o.Duration("budget_interval", 0, "zero, or "+allowedSeconds, tree.ParseSeconds)
+	o.NoMore("budget_percent", "min_retry_concurrency", "budget_interval")
+	e.d.noteAbout(bounds, Changed, o.Path, budgetWhy)
+	return b
+}
+
+var outlierFields = []string{"consecutive_5xx", "interval", "base_ejection_time", "max_ejection_percent", "enforcing_consecutive_5xx",
+	"enforcing_success_rate", "success_rate_minimum_hosts", "success_rate_request_volume", "success_rate_stdev_factor",
+	"consecutive_gateway_failure", "enforcing_consecutive_gateway_failure", "split_external_local_origin_errors",
+	"consecutive_local_origin_failure", "enforcing_consecutive_local_origin_failure", "enforcing_local_origin_success_rate",
+	"failure_percentage_threshold", "enforcing_failure_percentage", "enforcing_failure_percentage_local_origin",
+	"failure_percentage_minimum_hosts", "failure_percentage_request_volume", "max_ejection_time", "max_ejection_time_jitter",
+	"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors"}
+
+// outlier reads outlier_detection.
+func (e *envoyReader) outlier(o *tree.Object, said *foreign) func(*lull.Policy) {
+	d := e.d
+	count := func(name string, otherwise int64) int64 {
+		if n, ok := o.Whole(name, 0, unlimited, "a whole number from 0 to 4294967295"); ok {
+			return n
+		}
+		return otherwise
+	}
+	share := func(name string, otherwise int64) int64 {
+		if n, ok := o.Whole(name, 0, 100, "a whole number from 0 to 100"); ok {
+			return n
+		}
+		return otherwise
+	}
+	span := func(name string, least, otherwise time.Duration) time.Duration {
+		if t, ok := o.Duration(name, least, allowedSeconds, tree.ParseSeconds); ok {
+			return t
+		}
+		return otherwise
+	}
+	x := ejection{base: span("base_ejection_time", 1, 30*time.Second), jitter: span("max_ejection_time_jitter", 0, 0), interval: span("interval", 1, 10*time.Second)}
+	x.max = span("max_ejection_time", 1, max(300*time.Second, x.base))
+	if n := count("consecutive_5xx", 5); share("enforcing_consecutive_5xx", 100) > 0 {
+		x.five = int(min(n, math.MaxInt32))
+	}
+	if n := count("consecutive_gateway_failure", 5); share("enforcing_consecutive_gateway_failure", 0) > 0 {
+		x.gateway = int(min(n, math.MaxInt32))
+	}
+	x.read(d, o.At("consecutive_5xx"), o.At("consecutive_gateway_failure"))
+	threshold, volume := share("failure_percentage_threshold", 85), count("failure_percentage_request_volume", 50)
+	if share("enforcing_failure_percentage", 0) > 0 {
+		x.percent, x.volume = int(max(threshold, 1)), int(min(max(volume, 1), math.MaxInt32))
+		x.hosts = int(min(count("failure_percentage_minimum_hosts", 5), math.MaxInt32))
+		if x.hosts > 1 {
+			d.noteAbout(ejected, Lost, o.At("failure_percentage_minimum_hosts"), "a breaker has no other endpoints")
+		}
+	}
+	if x.percent == 0 {
+		for _, name := range []string{"failure_percentage_threshold", "failure_percentage_request_volume", "failure_percentage_minimum_hosts"} {
+			if o.Has(name) {
+				o.Get(name)
+				d.note(Lost, o.At(name), "it has no effect without enforcing_failure_percentage")
+			}
+		}
+	}
+	if n := share("enforcing_success_rate", 100); n > 0 {
+		at := o.At("enforcing_success_rate")
+		if !o.Has("enforcing_success_rate") {
+			at = o.Path
+		}
+		d.note(Lost, at, "a breaker has no other endpoints to compare with; outlier.Config of lullhttp.NewEndpoints has")
+	}
+	x.most = int(share("max_ejection_percent", 10))
+	if x.most < 100 {
+		at := o.At("max_ejection_percent")
+		if !o.Has("max_ejection_percent") {
+			at = o.Path
+		}
+		d.noteAbout(ejected, Lost, at, fmt.Sprintf("at most %d %% of the endpoints are ejected; a breaker stops all calls", x.most))
+	}
+	d.lost(o, Lost, "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does", "success_rate_minimum_hosts", "success_rate_request_volume",
+		"success_rate_stdev_factor", "split_external_local_origin_errors", "consecutive_local_origin_failure", "enforcing_consecutive_local_origin_failure",
+		"enforcing_local_origin_success_rate", "enforcing_failure_percentage_local_origin",
+		"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors")
+	o.NoMore(outlierFields...)
+	if x.consecutive() == 0 && x.percent == 0 {
+		return nil
+	}
+	d.noteAbout(ejected, Changed, o.Path, breakerWhy)
+	said.ejection = &x
+	return func(p *lull.Policy) { p.Breaker = x.policy() }
+}

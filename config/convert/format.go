@@ -1,0 +1,78 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lullgo/lull/internal/choice"
+)
+
+// A Format is a kind of file that says how calls are retried.
+type Format uint8
+
+// The formats.
+const (
+	// Lull is the policy file of this module: dependencies and their policies, in YAML.
+	Lull Format = iota
+	// GRPC is a gRPC service config (gRFC A6), in JSON.
+	GRPC
+	// Istio is VirtualServices and DestinationRules, in YAML.
+	Istio
+	// Envoy is routes and clusters: a whole configuration, resources as they are served
+	// over xDS, or a route configuration, a cluster or a retry policy alone. YAML or JSON.
+	Envoy
+	// Gateway is the HTTPRoutes of the Kubernetes Gateway API, with their
+	// XBackendTrafficPolicies, in YAML.
+	Gateway
+	formats
+)
+
+var formatNames = [formats]string{"lull", "grpc", "istio", "envoy", "gateway"}
+
+var formatTitles = [formats]string{
+	"lull's policy file (YAML): dependencies, attempts, waits, budgets, breakers",
+	"gRPC service config (JSON): retryPolicy, hedgingPolicy, retryThrottling",
+	"Istio (YAML): VirtualService timeout and retries; DestinationRule connectionPool, outlierDetection, retryBudget",
+	"Envoy (YAML or JSON): routes with retry_policy and hedge_policy; clusters with circuit_breakers and outlier_detection",
+	"Gateway API (YAML): HTTPRoute timeouts and retry; XBackendTrafficPolicy retryConstraint",
+}
+
+// Formats are all there are, in the order in which they are listed.
+func Formats() []Format {
+	all := make([]Format, formats)
+	for i := range all {
+		all[i] = Format(i)
+	}
+	return all
+}
+
+// String is the name of the format, as on a command line.
+func (f Format) String() string {
+	if f < formats {
+		return formatNames[f]
+	}
+	return fmt.Sprintf("format(%d)", uint8(f))
+}
+
+// Title says in a line what the format is.
+func (f Format) Title() string {
+	if f < formats {
+		return formatTitles[f]
+	}
+	return ""
+}
+
+// MarshalText is String, for a format that is one.
+func (f Format) MarshalText() ([]byte, error) { return choice.Marshal("Format", formatNames[:], f) }
+
+// UnmarshalText takes what MarshalText gives, in any case. The error names the text and
+// what is allowed.
+func (f *Format) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("Format", formatNames[:], f, text)
+}
+
+// FormatNames are the names of all formats, in words: "lull, grpc, istio, envoy or gateway".
+func FormatNames() string {
+	last := len(formatNames) - 1
+	return strings.Join(formatNames[:last], ", ") + " or " + formatNames[last]
+}

@@ -1,0 +1,410 @@
+package convert
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/config/convert/internal/waits"
+)
+
+// Versions of what is written.
+const (
+	routeVersion   = "gateway.networking.k8s.io/v1"
+	trafficVersion = "gateway.networking.x-k8s.io/v1alpha1"
+)
+
+const allowedGateway = "a duration such as 500ms, 2s or 1m30s, of up to four whole numbers of at most five digits"
+
+// gatewayDuration is what GEP-2257 has for durations.
+var gatewayDuration = regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)
+
+func parseGateway(text string) (time.Duration, bool) {
+	if !gatewayDuration.MatchString(text) {
+		return 0, false
+	}
+	return tree.ParseGo(text)
+}
+
+// formatGateway writes what parseGateway reads, rounded up to whole milliseconds; the
+// longest there is, if it is longer.
+func formatGateway(d time.Duration) string {
+	d = toMillis(min(d, 99999*time.Hour))
+	s := ""
+	for _, unit := range []struct {
+		d    time.Duration
+		name string
+	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}, {time.Millisecond, "ms"}} {
+		if n := d / unit.d; n > 0 {
+			s += strconv.FormatInt(int64(n), 10) + unit.name
+			d -= n * unit.d
+		}
+	}
+	return s
+}
+
+// What GEP-3388 has where a retryConstraint says nothing.
+var gatewayBudget = budget.Config{Ratio: 0.2, Window: 10 * time.Second, Floor: 10, Earn: budget.Arrivals}
+
+// A gatewayReader reads HTTPRoutes and XBackendTrafficPolicies.
+type gatewayReader struct {
+	r       *reading
+	d       *document
+	budgets map[string]budget.Config // by the name of the Service
+	used    map[string]bool
+	order   []string
+	at      map[string]struct {
+		d    *document
+		path string
+	}
+}
+
+func (r *reading) gateway(docs []*document) {
+	g := &gatewayReader{r: r, budgets: map[string]budget.Config{}, used: map[string]bool{}, at: map[string]struct {
+		d    *document
+		path string
+	}{}}
+	var routes []*tree.Object
+	var of []*document
+	for _, d := range docs {
+		g.d = d
+		o := d.Object(d.root, "")
+		if o == nil {
+			continue
+		}
+		o.Get("apiVersion")
+		kind := o.String("kind")
+		o.Get("metadata")
+		o.Get("status")
+		switch kind {
+		case "HTTPRoute":
+			if o.Has("spec") {
+				routes, of = append(routes, o.Object("spec")), append(of, d)
+			}
+		case "XBackendTrafficPolicy", "BackendTrafficPolicy", "BackendLBPolicy":
+			if spec := o.Object("spec"); spec != nil {
+				g.traffic(spec)
+			}
+		default:
+			d.note(Aside, "kind", "a "+tree.Clip(kind)+" says nothing of how calls are retried")
+			o.Get("spec")
+		}
+		d.aside(o, "not how calls are made")
+	}
+	for n, spec := range routes {
+		if spec == nil {
+			continue
+		}
+		g.d = of[n]
+		for i, rule := range spec.Objects("rules") {
+			g.rule(rule, i)
+		}
+		g.d.aside(spec, "routing, not how calls are made")
+	}
+	for _, name := range g.order {
+		if !g.used[name] {
+			g.d = g.at[name].d
+			policy, preset := r.base.of(Gateway)
+			policy.Budget = g.budgets[name]
+			g.r.add(g.d, name, nil, g.at[name].path, policy, preset, foreign{of: Gateway})
+		}
+	}
+}
+
+// rule reads one of an HTTPRoute.
+func (g *gatewayReader) rule(o *tree.Object, i int) {
+	d := g.d
+	name := o.String("name")
+	if name == "" {
+		name = fmt.Sprintf("rules[%d]", i)
+	}
+	policy, preset := g.r.base.of(Gateway)
+	if t := o.Object("timeouts"); t != nil {
+		request, ok := t.Duration("request", 0, allowedGateway, parseGateway)
+		if ok {
+			policy.Deadline = orNone(request)
+		}
+		attempt, ok := t.Duration("backendRequest", 0, allowedGateway, parseGateway)
+		if ok {
+			policy.AttemptTimeout = orNone(attempt)
+		}
+		if request > 0 && attempt > request {
+			n := t.Node.Get("backendRequest")
+			d.Wrong(n, t.At("backendRequest"), n.Found(), "at most the request's "+tree.Short(request), "")
+		}
+		t.NoMore("request", "backendRequest")
+	}
+	path, why := o.Path, ""
+	var f *failures
+	if r := o.Object("retry"); r != nil {
+		f = g.retry(r, &policy)
+		path = r.At("codes")
+		why = f.apply(&policy)
+		if policy.HintLimit == anyHint {
+			policy.HintLimit = lull.DefaultHintLimit
+		}
+	} else {
+		d.note(Assumed, o.Path, "without retry it is the gateway's own business whether it retries; here it does not")
+	}
+	hosts := g.backends(o)
+	if len(hosts) == 0 {
+		hosts = []string{name}
+	}
+	d.lost(o, Lost, "a policy knows no sessions", "sessionPersistence")
+	d.aside(o, "routing, not how calls are made")
+	for _, host := range hosts {
+		p := policy
+		if b, ok := g.budgets[host]; ok {
+			p.Budget, g.used[host] = b, true
+		} else if !g.r.base.given {
+			p.Budget = budget.Config{Unlimited: true}
+		}
+		if f != nil {
+			d.relate(path, why, host)
+		}
+		g.r.add(g.d, host, []string{host + "/" + name}, o.Path, p, preset, foreign{of: Gateway, retried: f})
+	}
+}
+
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return lull.NoTimeout
+	}
+	return d
+}
+
+// backends are the Services that a rule leads to.
+func (g *gatewayReader) backends(o *tree.Object) []string {
+	var names []string
+	for _, b := range o.Objects("backendRefs") {
+		if name := b.String("name"); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		g.d.aside(b, "routing, not how calls are made")
+	}
+	return names
+}
+
+// retry reads an HTTPRouteRetry.
+func (g *gatewayReader) retry(o *tree.Object, p *lull.Policy) *failures {
+	d := g.d
+	f := &failures{on: []string{statusCodes}}
+	items, path := o.List("codes")
+	for i, item := range items {
+		n, ok := tree.WholeNumber(item)
+		if d.Check(ok && n >= 400 && n <= 599, item, tree.Element(path, i), "a status from 400 to 599") {
+			f.statuses = append(f.statuses, int(n))
+		}
+	}
+	// Connections that fail are retried by all implementations, but none must.
+	f.on = append([]string{"connect-failure", "refused-stream", "reset"}, f.on...)
+	if len(items) == 0 {
+		f.statuses = []int{500, 502, 503, 504}
+		d.note(Assumed, o.Path, "without codes it is the gateway's own business which it retries: 500, 502, 503 and 504, which each must know")
+	}
+	if n, ok := o.Whole("attempts", 1, math.MaxInt32, "a whole number from 1"); ok {
+		p.Attempts = int(min(n, 999)) + 1
+		if n > 999 {
+			d.note(Changed, o.At("attempts"), "a policy makes at most 1000 attempts")
+		}
+	} else if !g.r.base.given {
+		p.Attempts = 2
+		d.note(Assumed, o.Path, "without attempts it is the gateway's own business how many; here it is one")
+	}
+	if b, ok := o.Duration("backoff", 0, allowedGateway, parseGateway); ok && b > 0 {
+		p.Backoff = backoff.Schedule{Base: min(b, math.MaxInt64/2) * 2, Floor: b, Cap: min(b, math.MaxInt64/20) * 20}
+		d.note(Assumed, o.At("backoff"), "it is the shortest wait; how waits grow, and how they are spread, is the gateway's own business: here they double, with full jitter above it")
+	}
+	o.NoMore("codes", "attempts", "backoff")
+	return f
+}
+
+// traffic reads the retryConstraint of an XBackendTrafficPolicy.
+func (g *gatewayReader) traffic(spec *tree.Object) {
+	d := g.d
+	b := gatewayBudget
+	c := spec.Object("retryConstraint")
+	if c != nil {
+		if o := c.Object("budget"); o != nil {
+			if n, ok := o.Whole("percent", 0, 100, "a whole number from 0 to 100"); ok {
+				b.Ratio = max(float64(n)/100, budget.MinRatio)
+			}
+			if t, ok := o.Duration("interval", time.Second, "a duration from 1s to 1h", parseGateway); ok {
+				if t > time.Hour {
+					n := o.Node.Get("interval")
+					d.Wrong(n, o.At("interval"), n.Found(), "a duration from 1s to 1h", "")
+				} else {
+					b.Window = t
+				}
+			}
+			o.NoMore("percent", "interval")
+		}
+		if o := c.Object("minRetryRate"); o != nil {
+			count, interval := int64(10), time.Second
+			if n, ok := o.Whole("count", 1, 1_000_000, "a whole number from 1 to 1000000"); ok {
+				count = n
+			}
+			if t, ok := o.Duration("interval", time.Second, "a duration from 1s to 1h", parseGateway); ok {
+				interval = min(t, time.Hour)
+			}
+			b.Floor = float64(count) / interval.Seconds()
+			o.NoMore("count", "interval")
+		}
+		c.NoMore("budget", "minRetryRate")
+		d.note(Changed, c.Path, "a gateway counts all the retries of a request's clients; a budget those of one process")
+	}
+	for _, t := range spec.Objects("targetRefs") {
+		name := t.String("name")
+		d.aside(t, "routing, not how calls are made")
+		if c == nil || name == "" {
+			continue
+		}
+		if _, twice := g.budgets[name]; twice {
+			d.Wrong(t.Node, t.At("name"), tree.Quote(name)+" once more", "one constraint for each Service", "")
+			continue
+		}
+		g.budgets[name] = b
+		g.order = append(g.order, name)
+		g.at[name] = struct {
+			d    *document
+			path string
+		}{d, spec.Path}
+	}
+	d.aside(spec, "not how calls are made")
+}
+
+// gateway writes an HTTPRoute for each dependency, and an XBackendTrafficPolicy if it has
+// a budget.
+func (w *writer) gateway() []*tree.Node {
+	var routes, policies []*tree.Node
+	taken := map[string]bool{}
+	for _, d := range w.set.File.Dependencies {
+		note := w.of(d.Name)
+		p := d.Policy.WithDefaults()
+		name := w.host(d.Name, taken, note)
+		note(Assumed, "", "it becomes an HTTPRoute to the Service "+name+"; the port, which requests are meant, and the Gateway are to be filled in")
+		rule := tree.NewMap()
+		attempts := w.gatewayRule(rule, d, p, note)
+		rule.Set("backendRefs", tree.ListOf(tree.NewMap().Set("name", tree.String(name)).Set("port", tree.Int(80))))
+		routes = append(routes, object(routeVersion, "HTTPRoute", name, tree.NewMap().Set("rules", tree.ListOf(rule))))
+		switch {
+		case attempts < 2:
+			unpaid(p.Budget, note)
+		case !p.Budget.Unlimited:
+			policies = append(policies, object(trafficVersion, "XBackendTrafficPolicy", name, constraint(name, p.Budget, note)))
+		}
+		if !p.Breaker.Off {
+			note(Lost, "breaker", "the Gateway API has none")
+		}
+		if p.Limit.Limit > 0 {
+			note(Lost, "limit", "the Gateway API has none")
+		}
+		never(p, "a gateway", note)
+		w.facts(d)
+	}
+	w.services()
+	return append(routes, policies...)
+}
+
+// gatewayRule writes what a rule says of a policy that has its defaults, and returns how
+// many attempts a call makes.
+func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy, note noter) int {
+	const system = "the Gateway API"
+	timeouts := tree.NewMap()
+	longest := func(t time.Duration, field string) string {
+		s := formatGateway(t)
+		if back, _ := parseGateway(s); back != t {
+			note(Changed, field, system+" has durations in whole milliseconds, of up to 99999h: "+s)
+		}
+		return s
+	}
+	if p.Deadline > 0 {
+		timeouts.Set("request", tree.String(longest(p.Deadline, "deadline")))
+	}
+	if bounded(p) {
+		timeouts.Set("backendRequest", tree.String(longest(p.AttemptTimeout, "attempt_timeout")))
+	}
+	if len(timeouts.Members) > 0 {
+		rule.Set("timeouts", timeouts)
+	}
+	attempts := attemptsOf(p)
+	if p.Hedge.Attempts > 1 {
+		attempts = p.Hedge.Attempts
+		note(Changed, "hedge", system+" knows no hedging, so the policy is written as one that retries as often")
+	}
+	if attempts < 2 {
+		note(Assumed, "attempts", system+" cannot say that nothing is retried; it is left out, and the gateway's own business")
+		return attempts
+	}
+	f := w.failures(d.Name, p)
+	codes := tree.ListOf()
+	for status := 400; status < 600; status++ {
+		if f.retried(status) && (status < 506 || !f.says("5xx")) {
+			codes.Items = append(codes.Items, tree.Int(status))
+		}
+	}
+	retry := tree.NewMap()
+	if len(codes.Items) > 0 {
+		retry.Set("codes", codes)
+	}
+	retry.Set("attempts", tree.Int(attempts-1))
+	shortest := waits.Range(p.Backoff, 1)[0]
+	written := backoff.Schedule{}
+	if shortest > 0 {
+		text := formatGateway(shortest)
+		retry.Set("backoff", tree.String(text))
+		b, _ := parseGateway(text)
+		written = backoff.Schedule{Base: min(b, math.MaxInt64/2) * 2, Floor: b, Cap: min(b, math.MaxInt64/20) * 20}
+	}
+	if shortest == 0 || !waits.Same(p.Backoff, written, attempts-1) {
+		note(Changed, "backoff", system+" has the shortest wait and nothing else: how waits grow, and how they are spread, is the gateway's own business")
+	}
+	switch known := w.set.foreign[d.Name]; {
+	case known.of == Gateway && known.retried != nil:
+		w.took[selection+about(":"+d.Name)] = true
+	case known.retried != nil:
+		note(Changed, "", "of what is retried, "+system+" can say the statuses only: "+f.String())
+	case len(known.codes) > 0:
+		note(Lost, "", system+" knows no gRPC status here")
+	default:
+		note(Assumed, "", "which statuses are retried is written as lullhttp sees them")
+		throttledWaits(p, f, "a gateway", note)
+	}
+	if p.Timeouts != lull.TimeoutsAlways {
+		note(Lost, "timeouts", system+" cannot say whether they are retried; most gateways do")
+	}
+	note(Lost, "hint_limit", system+" knows nothing of Retry-After")
+	w.unsafe(d.Name, "a gateway retries a request whether it is safe to repeat or not: match the methods that are")
+	rule.Set("retry", retry)
+	return attempts
+}
+
+// constraint writes a budget.
+func constraint(name string, c budget.Config, note noter) *tree.Node {
+	b := proxyBudgetOf(c)
+	interval := min(max(b.interval, time.Second), time.Hour)
+	if b.interval == 0 {
+		interval = gatewayBudget.Window
+	}
+	note(Changed, "budget", "a gateway counts all the retries of a request's clients, and what it lets pass is a rate; a budget is that of one process")
+	rate := tree.NewMap()
+	count := math.Round(float64(b.least))
+	if c.Window > 0 {
+		count = math.Round(c.Floor * interval.Seconds())
+	}
+	rate.Set("count", tree.Int(int64(min(max(count, 1), 1_000_000)))).Set("interval", tree.String(formatGateway(interval)))
+	target := tree.NewMap().Set("group", tree.String("")).Set("kind", tree.String("Service")).Set("name", tree.String(name))
+	return tree.NewMap().
+		Set("targetRefs", tree.ListOf(target)).
+		Set("retryConstraint", tree.NewMap().
+			Set("budget", tree.NewMap().Set("percent", tree.Int(int64(math.Round(b.percent)))).Set("interval", tree.String(formatGateway(interval)))).
+			Set("minRetryRate", rate))
+}

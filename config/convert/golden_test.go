@@ -1,0 +1,40 @@
+package convert
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Files as they may be found, what they become, and what is said of it.
+func TestGoldenFiles(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		to   Format
+	}{
+		{"istio.yaml", Lull}, {"envoy.yaml", Lull}, {"grpc.json", Lull}, {"gateway.yaml", Lull},
+		{"lull.yaml", GRPC}, {"lull.yaml", Istio}, {"lull.yaml", Envoy}, {"lull.yaml", Gateway},
+		{"istio.yaml", Envoy}, {"envoy.yaml", Istio}, {"envoy.yaml", Gateway},
+	} {
+		out, err := Convert(open(t, "golden/"+c.name), c.to, Options{})
+		if err != nil {
+			t.Errorf("%s to %v: %v", c.name, c.to, err)
+			continue
+		}
+		for _, e := range out.Report {
+			if e.Line == 0 || e.Column == 0 || e.File != c.name || e.Path == "" || e.Why == "" {
+				t.Errorf("%s to %v: %+v", c.name, c.to, e)
+			}
+		}
+		base := "golden/" + strings.TrimSuffix(c.name, filepath.Ext(c.name)) + "-to-" + c.to.String()
+		golden(t, base+".out", string(out.Data))
+		golden(t, base+".report", out.Report.String())
+		// What was written is taken for what it is.
+		again, err := Convert([]File{{"again", out.Data}}, Lull, Options{})
+		if err != nil {
+			t.Errorf("%s to %v cannot be read: %v", c.name, c.to, err)
+		} else if c.to != GRPC && len(policies(t, again.Data)) == 0 {
+			t.Errorf("%s to %v: nothing is in it", c.name, c.to)
+		}
+	}
+}

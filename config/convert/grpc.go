@@ -1,0 +1,228 @@
+package convert
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/config/convert/serviceconfig"
+)
+
+// ownBusiness are fields of a service config that are not about how calls are made, and
+// those that are.
+var ownBusiness = map[string]string{
+	"loadbalancingconfig": "load balancing is gRPC's own business",
+	"loadbalancingpolicy": "load balancing is gRPC's own business",
+	"healthcheckconfig":   "health checking is gRPC's own business",
+	"connectionscaling":   "connections are gRPC's own business",
+	"comment":             "a comment",
+}
+
+// grpc reads service configs.
+func (r *reading) grpc(docs []*document) {
+	for _, d := range docs {
+		c, places, err := serviceconfig.FromTree(d.root)
+		var problems serviceconfig.Problems
+		if errors.As(err, &problems) {
+			d.Problems = append(d.Problems, problems...)
+			continue
+		}
+		d.Places = map[string][2]int{}
+		for path, at := range places {
+			d.Places[path] = [2]int{at.Line, at.Column}
+		}
+		for _, path := range c.Ignored {
+			d.ignored(path)
+		}
+		r.methods(d, c)
+	}
+}
+
+// ignored notes a field that a service config has and a policy has not.
+func (d *document) ignored(path string) {
+	name := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
+	why, known := ownBusiness[name]
+	switch {
+	case known:
+		d.note(Aside, path, why)
+	case strings.HasSuffix(path, "]"):
+		d.note(Lost, path, "it names no method, so that it applies to none")
+	case name == "waitforready", name == "maxrequestmessagebytes", name == "maxresponsemessagebytes":
+		d.note(Lost, path, "a policy has nothing like it: it is an option of the call in gRPC")
+	default:
+		d.note(Lost, path, "gRPC knows no such field, and reads over it")
+	}
+}
+
+// methods makes dependencies of a service config: one for each name that it has.
+func (r *reading) methods(d *document, c serviceconfig.Config) {
+	seen := 0
+	for i := range d.root.Members { // the methods that apply to none are not in c
+		m := d.root.Members[i]
+		if !tree.Fold(m.Key, "methodConfig") {
+			continue
+		}
+		for j, item := range m.Value.Items {
+			path := tree.Element(m.Key, j)
+			if slices.Contains(c.Ignored, path) || seen >= len(c.Methods) || item.Kind != tree.Map {
+				continue
+			}
+			r.method(d, path, c.Methods[seen], c.Throttling)
+			seen++
+		}
+	}
+	if len(c.Methods) == 0 && c.Throttling != nil {
+		r.method(d, "", serviceconfig.MethodConfig{Names: []serviceconfig.MethodName{{}}}, c.Throttling)
+	}
+}
+
+func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig, t *budget.GRPCConfig) {
+	policy, preset := r.base.of(GRPC)
+	policy, lost := mc.Policy(policy, serviceconfig.Reading{Alone: true})
+	var codes []code
+	if mc.Retry != nil {
+		codes = mc.Retry.RetryableStatusCodes
+	} else if mc.Hedging != nil {
+		codes = mc.Hedging.NonFatalStatusCodes
+	}
+	if t != nil {
+		b, more := serviceconfig.Budget(*t)
+		policy.Budget = b
+		for _, l := range more {
+			d.note(kindOf(l), l.Field, l.Why)
+		}
+	}
+	for i, n := range mc.Names {
+		at := tree.Element(tree.Join(path, "name"), i)
+		name := n.Pattern()
+		for _, l := range lost {
+			var a about
+			if strings.HasSuffix(l.Field, "StatusCodes") {
+				a = selection + about(":"+name)
+			}
+			d.noteAbout(a, kindOf(l), tree.Join(path, l.Field), l.Why)
+		}
+		r.add(d, name, nil, at, policy, preset, foreign{of: GRPC, codes: codes})
+	}
+}
+
+func kindOf(l serviceconfig.Loss) Kind {
+	if l.Changed {
+		return Changed
+	}
+	return Lost
+}
+
+// grpc writes one service config: of the methods that dependencies are named after, or
+// of the one dependency.
+func (w *writer) grpc() (*tree.Node, error) {
+	var c serviceconfig.Config
+	deps := w.set.File.Dependencies
+	plain := 0
+	for _, d := range deps {
+		if _, ok := serviceconfig.NameOf(d.Name); !ok {
+			plain++
+		}
+	}
+	if plain > 1 {
+		var names []string
+		for _, d := range deps {
+			names = append(names, d.Name)
+		}
+		return nil, lull.Problems{{Field: "dependency", Value: "not given", Allowed: "the one to be written, since a service config is that of one server: " + tree.OneOf(names) +
+			`. (Dependencies called "/service/method", "/service/" or "/" are methods of one server.)`}}
+	}
+	said := map[string]int{} // the methods, by what they say
+	throttled := ""          // the dependency that the retryThrottling is of
+	for _, d := range deps {
+		name, ok := serviceconfig.NameOf(d.Name)
+		if !ok {
+			w.note(d.Name, Assumed, "", "it is the configuration of all methods; gRPC takes it from the server that is called")
+		}
+		one := w.serviceConfig(d, name)
+		switch {
+		case one.Throttling == nil:
+		case c.Throttling == nil:
+			c.Throttling, throttled = one.Throttling, d.Name
+		case *c.Throttling != *one.Throttling:
+			w.note(d.Name, Lost, "budget", "a server has one retryThrottling for all its methods, and it is that of "+tree.Quote(throttled))
+		}
+		if i, ok := said[bare(one.Methods[0])]; ok { // methods that say the same
+			c.Methods[i].Names = append(c.Methods[i].Names, name)
+			continue
+		}
+		said[bare(one.Methods[0])] = len(c.Methods)
+		c.Methods = append(c.Methods, one.Methods[0])
+	}
+	for _, d := range deps {
+		if c.Throttling != nil && d.Policy.Budget.Unlimited && d.Policy.WithDefaults().Attempts > 1 {
+			w.note(d.Name, Changed, "budget", "a server has one retryThrottling for all its methods, and it is that of "+tree.Quote(throttled))
+		}
+	}
+	w.services()
+	return c.Tree(), nil
+}
+
+// bare is what m says, whatever it says it of.
+func bare(m serviceconfig.MethodConfig) string {
+	m.Names = nil
+	text, _ := serviceconfig.Config{Methods: []serviceconfig.MethodConfig{m}}.MarshalJSON() // which never fails
+	return string(text)
+}
+
+// serviceConfig is that of one dependency.
+func (w *writer) serviceConfig(d config.Dependency, name serviceconfig.MethodName) serviceconfig.Config {
+	note := w.of(d.Name)
+	one, lost, err := serviceconfig.Of(d.Policy, name)
+	if err != nil {
+		panic(err) // every policy of a Set is valid
+	}
+	mc := &one.Methods[0]
+	for _, l := range lost {
+		note(kindOf(l), snake(l.Field), l.Why)
+	}
+	if mc.Retry != nil || mc.Hedging != nil {
+		w.unsafe(d.Name, "gRPC retries a method whether it is safe to repeat or not: name those that are")
+	}
+	known := w.set.foreign[d.Name]
+	codes := known.codes
+	if f := known.retried; f != nil {
+		codes = f.codes()
+		if len(codes) > 0 {
+			w.took[selection+about(":"+d.Name)] = true
+		}
+		if left := slices.DeleteFunc(slices.Clone(f.on), func(word string) bool { return slices.Contains(onGRPC, word) }); len(codes) > 0 && len(left) > 0 {
+			note(Lost, "", "of what is retried, gRPC knows no "+strings.Join(left, ", "))
+		}
+	} else if codes != nil {
+		w.took[selection+about(":"+d.Name)] = true
+	}
+	switch {
+	case mc.Retry != nil && len(codes) > 0:
+		mc.Retry.RetryableStatusCodes = codes
+	case mc.Hedging != nil && codes != nil:
+		mc.Hedging.NonFatalStatusCodes = codes
+	}
+	w.facts(d)
+	return one
+}
+
+// snake is the path of a Go field as files write it: Backoff.FastFirst is
+// backoff.fast_first.
+func snake(path string) string {
+	var b strings.Builder
+	for i, c := range path {
+		if c >= 'A' && c <= 'Z' {
+			if i > 0 && path[i-1] != '.' {
+				b.WriteByte('_')
+			}
+			c += 'a' - 'A'
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}

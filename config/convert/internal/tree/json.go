@@ -1,0 +1,219 @@
+package tree
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxDepth bounds values within values; a whole Envoy configuration has some thirty.
+const MaxDepth = 100
+
+// A SyntaxError says that a text is no JSON, and from where on.
+type SyntaxError struct {
+	Line, Column int
+	Message      string
+}
+
+// Error is the message and the place.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s (line %d, column %d)", e.Message, e.Line, e.Column)
+}
+
+// ParseJSON reads the JSON values in data, one after another: one at least. The error
+// is a *SyntaxError.
+func ParseJSON(data []byte) ([]*Node, error) {
+	r := &jsonReader{data: data, line: 1, column: 1, d: json.NewDecoder(bytes.NewReader(data))}
+	r.d.UseNumber()
+	var all []*Node
+	for {
+		r.began = int(r.d.InputOffset())
+		n, err := r.value(0)
+		if err == io.EOF && len(all) > 0 {
+			return all, nil
+		}
+		if err != nil {
+			return nil, r.located(err)
+		}
+		all = append(all, n)
+	}
+}
+
+// A jsonReader follows the places of a decoder's tokens.
+type jsonReader struct {
+	data         []byte
+	d            *json.Decoder
+	began        int // the offset of the value at the top that is being read
+	at           int // the offset of which line and column are
+	line, column int
+}
+
+// token is the next one, and its place. The decoder says where a token ends; it begins
+// after what may stand between two of them.
+func (r *jsonReader) token() (t json.Token, line, column int, err error) {
+	begin := int(r.d.InputOffset())
+	for begin < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[begin]) >= 0 {
+		begin++
+	}
+	t, err = r.d.Token()
+	line, column = r.place(begin)
+	return t, line, column, err
+}
+
+// place is the line and column of an offset. Offsets come in order.
+func (r *jsonReader) place(offset int) (line, column int) {
+	for r.at < offset && r.at < len(r.data) {
+		c, size := utf8.DecodeRune(r.data[r.at:])
+		r.at += size
+		r.column++
+		if c == '\n' {
+			r.line, r.column = r.line+1, 1
+		}
+	}
+	return r.line, r.column
+}
+
+func (r *jsonReader) located(err error) error {
+	if known, ok := errors.AsType[*SyntaxError](err); ok {
+		return known
+	}
+	// The offsets of a decoder's errors leave out what stands between the tokens. Those of
+	// Unmarshal do not.
+	offset := int(r.d.InputOffset())
+	var syntax *json.SyntaxError
+	if errors.As(json.Unmarshal(r.data[r.began:], new(any)), &syntax) {
+		offset = r.began + int(syntax.Offset) - 1 // it counts the character that is wrong
+	}
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		err, offset = io.ErrUnexpectedEOF, len(r.data)
+	}
+	r.at, r.line, r.column = 0, 1, 1 // it may lie before what was read last
+	line, column := r.place(offset)
+	return &SyntaxError{line, column, err.Error()}
+}
+
+func (r *jsonReader) value(depth int) (*Node, error) {
+	t, line, column, err := r.token()
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{Line: line, Column: column}
+	switch v := t.(type) {
+	case nil:
+	case bool:
+		n.Kind, n.Text = Bool, fmt.Sprint(v)
+	case json.Number:
+		n.Kind, n.Text = Number, string(v)
+	case string:
+		n.Kind, n.Text = Text, v
+	case json.Delim:
+		if depth == MaxDepth {
+			return nil, &SyntaxError{line, column, fmt.Sprintf("values are nested deeper than %d", MaxDepth)}
+		}
+		n.Kind = List
+		if v == '{' {
+			n.Kind = Map
+		}
+		for r.d.More() {
+			if err := r.element(n, depth); err != nil {
+				return nil, err
+			}
+		}
+		_, _, _, err = r.token() // the bracket or brace
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// element reads one of the list or mapping n.
+func (r *jsonReader) element(n *Node, depth int) error {
+	var m Member
+	if n.Kind == Map {
+		key, line, column, err := r.token()
+		if err != nil {
+			return unexpected(err)
+		}
+		m.Key, _ = key.(string)
+		m.Line, m.Column = line, column
+	}
+	value, err := r.value(depth + 1)
+	if err != nil {
+		return unexpected(err)
+	}
+	if m.Value = value; n.Kind == Map {
+		n.Members = append(n.Members, m)
+	} else {
+		n.Items = append(n.Items, value)
+	}
+	return nil
+}
+
+// unexpected: within a value, the end is none.
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// JSON writes n, indented by two spaces a level and ended by a new line.
+func (n *Node) JSON() []byte {
+	var b bytes.Buffer
+	n.writeJSON(&b)
+	var out bytes.Buffer
+	if json.Indent(&out, b.Bytes(), "", "  ") != nil {
+		return append(b.Bytes(), '\n') // a number made in code that is none
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+// Compact is JSON on one line.
+func (n *Node) Compact() []byte {
+	var b bytes.Buffer
+	n.writeJSON(&b)
+	return b.Bytes()
+}
+
+func (n *Node) writeJSON(b *bytes.Buffer) {
+	quoted := func(s string) {
+		e := json.NewEncoder(b)
+		e.SetEscapeHTML(false)
+		e.Encode(s)             // a string can always be encoded
+		b.Truncate(b.Len() - 1) // the new line
+	}
+	switch n.Kind {
+	case Null:
+		b.WriteString("null")
+	case Bool, Number:
+		b.WriteString(n.Text)
+	case Text:
+		quoted(n.Text)
+	case List:
+		b.WriteByte('[')
+		for i, item := range n.Items {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			item.writeJSON(b)
+		}
+		b.WriteByte(']')
+	case Map:
+		b.WriteByte('{')
+		for i, m := range n.Members {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			quoted(m.Key)
+			b.WriteByte(':')
+			m.Value.writeJSON(b)
+		}
+		b.WriteByte('}')
+	}
+}

@@ -1,0 +1,340 @@
+package tree
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/lullgo/lull/internal/choice"
+)
+
+// maxProblems is where a report ends: what has more is not the file that was meant.
+const maxProblems = 100
+
+// A Reader reads objects and keeps what is wrong with them.
+type Reader struct {
+	// Same tells whether a key of the text is the field of that name. Nil: it is if it
+	// is spelt so.
+	Same func(key, name string) bool
+	// Problems are what was wrong so far.
+	Problems Problems
+	// Places are of the fields and elements that were read, by path: of fields, that of
+	// the key.
+	Places map[string][2]int
+}
+
+// Fold takes a key in any case.
+func Fold(key, name string) bool { return strings.EqualFold(key, name) }
+
+// SnakeOrCamel takes the two spellings that protobuf's JSON has for num_retries, the name
+// given: that, and numRetries.
+func SnakeOrCamel(key, name string) bool { return key == name || key == camel(name) }
+
+func camel(name string) string {
+	var b strings.Builder
+	upper := false
+	for _, c := range name {
+		switch {
+		case c == '_':
+			upper = true
+			continue
+		case upper:
+			c = unicode.ToUpper(c)
+		}
+		upper = false
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+func (r *Reader) same(key, name string) bool {
+	if r.Same == nil {
+		return key == name
+	}
+	return r.Same(key, name)
+}
+
+// Wrong keeps that the value n at path is not as it must be.
+func (r *Reader) Wrong(n *Node, path, found, allowed, suggestion string) {
+	if len(r.Problems) < maxProblems {
+		r.Problems = append(r.Problems, Problem{n.Line, n.Column, path, found, allowed, suggestion})
+	}
+}
+
+// Check keeps that n, at path, is wrong unless ok holds, and returns ok.
+func (r *Reader) Check(ok bool, n *Node, path, allowed string) bool {
+	if !ok {
+		r.Wrong(n, path, n.Found(), allowed, "")
+	}
+	return ok
+}
+
+// An Object is a mapping that is being read, and what was read of it.
+type Object struct {
+	r    *Reader
+	Path string
+	Node *Node
+	read []bool
+}
+
+// Object begins to read n, which must be a mapping; nil if it is none.
+func (r *Reader) Object(n *Node, path string) *Object {
+	if r.Places == nil {
+		r.Places = map[string][2]int{}
+	}
+	if _, ok := r.Places[path]; !ok {
+		r.Places[path] = [2]int{n.Line, n.Column}
+	}
+	if n.Kind != Map {
+		r.Wrong(n, path, n.Found(), "a mapping", "")
+		return nil
+	}
+	return &Object{r, path, n, make([]bool, len(n.Members))}
+}
+
+// At is the path of a field of o.
+func (o *Object) At(name string) string { return Join(o.Path, name) }
+
+// Join is the path of a field of what is at path.
+func Join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// Element is the path of an element of the list at path.
+func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// Get is the value of the field, and its path; nil if there is none, or null. The key may
+// stand there once. A nil Object has no fields.
+func (o *Object) Get(name string) (*Node, string) {
+	if o == nil {
+		return nil, name
+	}
+	path := o.At(name)
+	var found *Node
+	for i, m := range o.Node.Members {
+		if !o.r.same(m.Key, name) {
+			continue
+		}
+		if o.read[i] {
+			continue // asked for before
+		}
+		o.read[i] = true
+		path = o.At(m.Key)
+		if found != nil {
+			o.r.Wrong(&Node{Line: m.Line, Column: m.Column}, o.At(name), "given twice", "one value", "")
+			break
+		}
+		o.r.Places[path] = [2]int{m.Line, m.Column}
+		found = m.Value
+	}
+	if found != nil && found.Kind == Null {
+		return nil, path
+	}
+	return found, path
+}
+
+// Has tells whether there is such a field, without reading it.
+func (o *Object) Has(name string) bool {
+	return o != nil && slices.ContainsFunc(o.Node.Members, func(m Member) bool { return o.r.same(m.Key, name) && m.Value.Kind != Null })
+}
+
+// PathOf is the path of a field as its key is spelt, and whether there is one.
+func (o *Object) PathOf(name string) (string, bool) {
+	if o != nil {
+		for _, m := range o.Node.Members {
+			if o.r.same(m.Key, name) && m.Value.Kind != Null {
+				return o.At(m.Key), true
+			}
+		}
+	}
+	return "", false
+}
+
+// Require is Get of a field that must be there; allowed is what it must be.
+func (o *Object) Require(name, allowed string) (*Node, string) {
+	n, path := o.Get(name)
+	if n == nil && o != nil {
+		o.r.Wrong(o.Node, path, "missing", allowed, "")
+	}
+	return n, path
+}
+
+// Object reads a field that is a mapping; nil if there is none.
+func (o *Object) Object(name string) *Object {
+	n, path := o.Get(name)
+	if n == nil {
+		return nil
+	}
+	return o.r.Object(n, path)
+}
+
+// List is the elements of a field that is a list, and its path.
+func (o *Object) List(name string) ([]*Node, string) {
+	n, path := o.Get(name)
+	if n == nil {
+		return nil, path
+	}
+	o.r.Check(n.Kind == List, n, path, "a list")
+	for i, item := range n.Items {
+		o.r.Places[Element(path, i)] = [2]int{item.Line, item.Column}
+	}
+	return n.Items, path
+}
+
+// Objects reads the elements of a field that is a list of mappings.
+func (o *Object) Objects(name string) []*Object {
+	items, path := o.List(name)
+	var all []*Object
+	for i, item := range items {
+		if e := o.r.Object(item, Element(path, i)); e != nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// String is a field that is a text; "" if there is none.
+func (o *Object) String(name string) string {
+	n, path := o.Get(name)
+	if n == nil || !o.r.Check(n.Kind == Text, n, path, "a text") {
+		return ""
+	}
+	return n.Text
+}
+
+// Bool is a field that is true or false.
+func (o *Object) Bool(name string) (value, given bool) {
+	n, path := o.Get(name)
+	if n == nil || !o.r.Check(n.Kind == Bool, n, path, "true or false") {
+		return false, false
+	}
+	return n.Text == "true", true
+}
+
+// Whole is a field that is a whole number of at least least and at most most, and whether
+// it is there. A text that is such a number is one, as in protobuf's JSON.
+func (o *Object) Whole(name string, least, most int64, allowed string) (int64, bool) {
+	n, path := o.Get(name)
+	if n == nil {
+		return 0, false
+	}
+	i, ok := WholeNumber(n)
+	return i, o.r.Check(ok && i >= least && i <= most, n, path, allowed)
+}
+
+// WholeNumber is n as one, if it is.
+func WholeNumber(n *Node) (int64, bool) {
+	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && (n.Kind == Number || n.Kind == Text) {
+		return i, true
+	}
+	f, ok := AnyNumber(n)
+	if !ok || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// AnyNumber is n as a number, if it is one.
+func AnyNumber(n *Node) (float64, bool) {
+	if n.Kind != Number {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(n.Text, 64)
+	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
+}
+
+// Float is a field that is a number for which ok holds.
+func (o *Object) Float(name, allowed string, ok func(float64) bool) (float64, bool) {
+	n, path := o.Get(name)
+	if n == nil {
+		return 0, false
+	}
+	f, isNumber := AnyNumber(n)
+	return f, o.r.Check(isNumber && ok(f), n, path, allowed)
+}
+
+// Duration is a field that parse takes for a duration of at least least.
+func (o *Object) Duration(name string, least time.Duration, allowed string, parse func(string) (time.Duration, bool)) (time.Duration, bool) {
+	n, path := o.Get(name)
+	if n == nil {
+		return 0, false
+	}
+	return o.r.Duration(n, path, least, allowed, parse)
+}
+
+// Duration is n, at path, as a duration of at least least.
+func (r *Reader) Duration(n *Node, path string, least time.Duration, allowed string, parse func(string) (time.Duration, bool)) (time.Duration, bool) {
+	d, ok := time.Duration(0), false
+	if n.Kind == Text {
+		d, ok = parse(n.Text)
+	}
+	if ok && d >= least {
+		return d, true
+	}
+	suggestion := ""
+	if meant, err := time.ParseDuration(n.Text); n.Kind == Text && !ok && err == nil && meant >= least {
+		if text := Seconds(meant); text != n.Text { // 250ms where only seconds are known
+			suggestion = text
+		}
+	}
+	r.Wrong(n, path, n.Found(), allowed, suggestion)
+	return 0, false
+}
+
+// Rest are the members that nobody asked for.
+func (o *Object) Rest() []Member {
+	if o == nil {
+		return nil
+	}
+	var rest []Member
+	for i, m := range o.Node.Members {
+		if !o.read[i] {
+			o.r.Places[o.At(m.Key)] = [2]int{m.Line, m.Column}
+			rest = append(rest, m)
+		}
+	}
+	return rest
+}
+
+// NoMore keeps that each member which nobody asked for is wrong: o has no other fields
+// than those named.
+func (o *Object) NoMore(names ...string) {
+	for _, m := range o.Rest() {
+		o.r.Wrong(&Node{Line: m.Line, Column: m.Column}, o.At(m.Key), "unknown", OneOf(names), Nearest(m.Key, names))
+	}
+}
+
+// OneOf is a choice in words: "a, b or c".
+func OneOf(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// Nearest is the name that was probably meant by wrong; empty: none comes near.
+func Nearest(wrong string, names []string) string {
+	if len(wrong) > 64 {
+		return ""
+	}
+	plain := func(s string) string {
+		return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
+	}
+	best, least := "", 1+max(len(wrong)/3, 1)
+	for _, name := range names {
+		if plain(name) == plain(wrong) {
+			return name
+		}
+		if d := choice.Distance(wrong, name); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}

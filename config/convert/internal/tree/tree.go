@@ -1,0 +1,116 @@
+// Package tree holds the values of JSON and YAML with their places, so that every
+// mistake and every loss can be located, and reads objects out of them.
+//
+// It is the one form in which the converters see a file, whichever of the two it was
+// written in, and the one in which they make theirs.
+package tree
+
+import (
+	"math"
+	"strconv"
+)
+
+// Kind is what a value is.
+type Kind uint8
+
+// The kinds of values.
+const (
+	Null Kind = iota
+	Bool
+	Number
+	Text
+	List
+	Map
+)
+
+// A Node is a value and its place. Lines and columns count from 1; 0 is no place, as of
+// a value that was made in code.
+type Node struct {
+	Kind         Kind
+	Text         string // of Bool, Number and Text: as written
+	Items        []*Node
+	Members      []Member
+	Line, Column int
+}
+
+// A Member is a field of a Map.
+type Member struct {
+	Key          string
+	Line, Column int
+	Value        *Node
+}
+
+// String makes a Text.
+func String(s string) *Node { return &Node{Kind: Text, Text: s} }
+
+// Int makes a Number.
+func Int[T ~int | ~int64](n T) *Node {
+	return &Node{Kind: Number, Text: strconv.FormatInt(int64(n), 10)}
+}
+
+// Float makes a Number, with no more digits than it needs.
+func Float(f float64) *Node {
+	format := byte('f')
+	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e' // as package encoding/json does
+	}
+	return &Node{Kind: Number, Text: strconv.FormatFloat(f, format, -1, 64)}
+}
+
+// True makes a Bool.
+func True() *Node { return &Node{Kind: Bool, Text: "true"} }
+
+// ListOf makes a List.
+func ListOf(items ...*Node) *Node { return &Node{Kind: List, Items: items} }
+
+// NewMap makes a Map without members.
+func NewMap() *Node { return &Node{Kind: Map} }
+
+// Set adds a member to a Map, unless value is nil, and returns the Map.
+func (n *Node) Set(key string, value *Node) *Node {
+	if value != nil {
+		n.Members = append(n.Members, Member{Key: key, Value: value})
+	}
+	return n
+}
+
+// Get is the value of the first member with that key; nil: there is none, or n is no Map.
+func (n *Node) Get(key string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, m := range n.Members {
+		if m.Key == key {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Found says what a value is, for a mistake: it follows "is".
+func (n *Node) Found() string {
+	switch n.Kind {
+	case Null:
+		return "empty"
+	case Text:
+		return Quote(n.Text)
+	case List:
+		return "a list"
+	case Map:
+		return "a mapping"
+	}
+	return Clip(n.Text)
+}
+
+const maxShown = 60
+
+// Clip is s as it is repeated in a message: not all of it if it is long.
+func Clip(s string) string {
+	if r := []rune(s); len(r) > maxShown {
+		return string(r[:maxShown-1]) + "…"
+	}
+	return s
+}
+
+// Quote is Clip in quotes.
+func Quote(s string) string { return strconv.Quote(Clip(s)) }

@@ -1,0 +1,152 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// places writes every value with its place.
+func places(n *Node, path string, b *strings.Builder) {
+	fmt.Fprintf(b, "%d:%d %s\n", n.Line, n.Column, path)
+	for i, item := range n.Items {
+		places(item, Element(path, i), b)
+	}
+	for _, m := range n.Members {
+		fmt.Fprintf(b, "%d:%d key %s\n", m.Line, m.Column, m.Key)
+		places(m.Value, Join(path, m.Key), b)
+	}
+}
+
+func TestPlacesOfJSON(t *testing.T) {
+	docs, err := ParseJSON([]byte("{\"a\" : [1, \"é\",\n\t{ } ],\n\n \"b\":null, \"c\": true}\n[-2.5e3]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, d := range docs {
+		places(d, "", &b)
+	}
+	const want = `1:1 
+1:2 key a
+1:8 a
+1:9 a[0]
+1:12 a[1]
+2:2 a[2]
+4:2 key b
+4:6 b
+4:12 key c
+4:17 c
+5:1 
+5:2 [0]
+`
+	if b.String() != want {
+		t.Errorf("%s\nwant\n%s", b.String(), want)
+	}
+	if got := string(docs[0].Compact()); got != `{"a":[1,"é",{}],"b":null,"c":true}` {
+		t.Error(got)
+	}
+}
+
+func TestSyntaxErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       "unexpected EOF (line 1, column 1)",
+		"  \n ":                  "unexpected EOF (line 2, column 2)",
+		"{":                      "unexpected EOF (line 1, column 2)",
+		"{\"a\":":                "unexpected EOF",
+		"[1,\n2":                 "unexpected EOF (line 2, column 2)",
+		"[1,\n  x]":              "invalid character 'x' looking for beginning of value (line 2, column 3)",
+		"{\"a\" 1}":              "(line 1, column 6)",
+		"[1 2]":                  "(line 1, column 4)",
+		"{} ]":                   "(line 1, column 4)",
+		"\"\\q\"":                "invalid character 'q' in string escape code",
+		strings.Repeat("[", 101): "nested deeper than 100 (line 1, column 101)",
+		"{\"a\": tru}":           "(line 1, column 10)",
+		"{1: 2}":                 "(line 1, column 2)",
+	} {
+		_, err := ParseJSON([]byte(text))
+		var syntax *SyntaxError
+		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for d, text := range map[time.Duration]string{
+		0: "0s", 1: "0.000000001s", time.Second: "1s", 1500 * time.Millisecond: "1.5s", -250 * time.Millisecond: "-0.25s",
+		math.MaxInt64: "9223372036.854775807s", math.MinInt64: "-9223372036.854775808s", 10 * time.Minute: "600s",
+	} {
+		if got := Seconds(d); got != text {
+			t.Errorf("%v is written %s, want %s", d, got, text)
+		}
+		back, ok := ParseSeconds(text)
+		if !ok || back != d && d != math.MinInt64 {
+			t.Errorf("%s is %v, %v", text, back, ok)
+		}
+	}
+	for _, bad := range []string{"", "s", ".s", "1", "1m", "1.1234567890s", "+1s", "--1s", "1.-5s", "1e3s", "0x1s", " 1s", "1 s", "315576000001s"} {
+		if d, ok := ParseSeconds(bad); ok {
+			t.Errorf("%q is %v", bad, d)
+		}
+	}
+	if d, ok := ParseSeconds("315576000000s"); !ok || d != math.MaxInt64 {
+		t.Errorf("the longest is %v, %v", d, ok)
+	}
+	for d, text := range map[time.Duration]string{0: "0s", time.Minute: "1m", time.Hour: "1h", 90 * time.Minute: "1h30m", 61 * time.Second: "1m1s", 1500 * time.Microsecond: "1.5ms"} {
+		if got := Short(d); got != text {
+			t.Errorf("%v: %s", d, got)
+		}
+	}
+}
+
+func TestObjects(t *testing.T) {
+	docs, err := ParseJSON([]byte(`{"numRetries": "3", "num_retries": 4, "on": "yes", "list": {}, "f": 1e400, "none": null, "big": 1.0, "half": 0.5, "other": 1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Reader{Same: SnakeOrCamel}
+	o := r.Object(docs[0], "")
+	if n, ok := o.Whole("num_retries", 0, 9, "a digit"); n != 3 || !ok {
+		t.Errorf("num_retries %d, %v", n, ok)
+	}
+	o.Bool("on")
+	o.List("list")
+	o.Float("f", "a number", func(float64) bool { return true })
+	if n, _ := o.Get("none"); n != nil || o.Has("none") {
+		t.Error("null is a value")
+	}
+	if n, ok := o.Whole("big", 0, 9, "a digit"); n != 1 || !ok {
+		t.Errorf("1.0 is %d, %v", n, ok)
+	}
+	o.Whole("half", 0, 9, "a digit")
+	o.Require("missing", "something")
+	o.NoMore("num_retries", "others")
+	const want = `line 1: num_retries is given twice: want one value
+line 1: on is "yes": want true or false
+line 1: list is a mapping: want a list
+line 1: f is 1e400: want a number
+line 1: half is 0.5: want a digit
+line 1: missing is missing: want something
+line 1: other is unknown: want num_retries or others; did you mean others?`
+	if got := r.Problems.Error(); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	var nobody *Object
+	if n, _ := nobody.Get("x"); n != nil || nobody.Has("x") || nobody.Rest() != nil || len(nobody.Objects("x")) != 0 {
+		t.Error("a mapping that is not there has fields")
+	}
+	nobody.NoMore("x")
+}
+
+func TestLongValuesAreCutOff(t *testing.T) {
+	if got := Quote(strings.Repeat("é", 100)); len([]rune(got)) != 62 || !strings.HasSuffix(got, "…\"") {
+		t.Errorf("%q", got)
+	}
+	if OneOf([]string{"a", "b", "c"}) != "a, b or c" || OneOf(nil) != "" || Nearest("xyz", []string{"retry_on"}) != "" || Nearest("RetryOn", []string{"retry_on"}) != "retry_on" {
+		t.Error("words")
+	}
+}

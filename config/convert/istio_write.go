@@ -1,0 +1,163 @@
+package convert
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/convert/internal/tree"
+)
+
+// istioVersion is that of the resources that are written.
+const istioVersion = "networking.istio.io/v1"
+
+// istio writes a VirtualService and a DestinationRule for each dependency.
+func (w *writer) istio() []*tree.Node {
+	var services, rules []*tree.Node
+	taken := map[string]bool{}
+	for _, d := range w.set.File.Dependencies {
+		note := w.of(d.Name)
+		p := d.Policy.WithDefaults()
+		host := w.host(d.Name, taken, note)
+		note(Assumed, "", "it becomes a VirtualService and a DestinationRule for the host "+host+"; which requests are meant is to be filled in")
+		services = append(services, object(istioVersion, "VirtualService", host, tree.NewMap().
+			Set("hosts", tree.ListOf(tree.String(host))).
+			Set("http", tree.ListOf(w.istioRoute(host, d, p, note)))))
+		if t := w.trafficPolicy(d.Name, p, note); len(t.Members) > 0 {
+			rules = append(rules, object(istioVersion, "DestinationRule", host, tree.NewMap().Set("host", tree.String(host)).Set("trafficPolicy", t)))
+		}
+		never(p, "Istio", note)
+		w.facts(d)
+	}
+	w.services()
+	return append(services, rules...)
+}
+
+// object is one of Kubernetes.
+func object(version, kind, name string, spec *tree.Node) *tree.Node {
+	return tree.NewMap().Set("apiVersion", tree.String(version)).Set("kind", tree.String(kind)).
+		Set("metadata", tree.NewMap().Set("name", tree.String(name))).Set("spec", spec)
+}
+
+// host is the name of a dependency as that of a host and of an object, which is one that
+// no other has.
+func (w *writer) host(name string, taken map[string]bool, note noter) string {
+	host := strings.Trim(notHost.ReplaceAllString(strings.ToLower(name), "-"), "-.")
+	host = dots.ReplaceAllString(host, ".")
+	if len(host) > 200 {
+		host = strings.Trim(host[:200], "-.")
+	}
+	if host == "" || strings.Trim(host, "0123456789.") == "" {
+		host = strings.Trim("dependency-"+host, "-.")
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if len(label) > 63 {
+			host = strings.Trim(strings.ReplaceAll(host, ".", "-")[:63], "-")
+			break
+		}
+	}
+	for n, own := 2, strings.Trim(host[:min(len(host), 55)], "-."); taken[host]; n++ {
+		host = own + "-" + strconv.Itoa(n)
+	}
+	taken[host] = true
+	if host != name {
+		note(Changed, "", "hosts have names of DNS: it becomes "+host)
+	}
+	return host
+}
+
+var (
+	notHost = regexp.MustCompile(`[^a-z0-9.-]+`)
+	dots    = regexp.MustCompile(`-*\.[-.]*`)
+)
+
+// istioRoute writes what a route says of a policy that has its defaults.
+func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, note noter) *tree.Node {
+	route := tree.NewMap().Set("route", tree.ListOf(tree.NewMap().Set("destination", tree.NewMap().Set("host", tree.String(host)))))
+	attempts := attemptsOf(p)
+	if p.Hedge.Attempts > 1 {
+		attempts = p.Hedge.Attempts
+		note(Changed, "hedge", "Istio does not hedge, so the policy is written as one that retries as often")
+	}
+	deadline := p.Deadline
+	if attempts < 2 && bounded(p) {
+		note(Changed, "attempt_timeout", "Istio bounds an attempt only where there are retries: it is the timeout of the call")
+		deadline = p.AttemptTimeout
+		note(Changed, "deadline", "attempt_timeout is less, and there is one attempt")
+	}
+	if deadline > 0 {
+		route.Set("timeout", tree.String(tree.Short(millis(deadline, "deadline", "Istio", note))))
+	}
+	if attempts < 2 {
+		return route.Set("retries", tree.NewMap().Set("attempts", tree.Int(0)))
+	}
+	retries := tree.NewMap().Set("attempts", tree.Int(attempts-1))
+	if bounded(p) {
+		retries.Set("perTryTimeout", tree.String(tree.Short(millis(p.AttemptTimeout, "attempt_timeout", "Istio", note))))
+	}
+	f := w.failures(d.Name, p)
+	retries.Set("retryOn", tree.String(f.istioOn()))
+	base, _ := fit(p, attempts, proxyGrowth, "Istio", note)
+	retries.Set("backoff", tree.String(tree.Short(base)))
+	w.retries(d, p, f, "Istio", note)
+	if !w.set.foreign[d.Name].deaf {
+		note(Lost, "hint_limit", "Istio does not look at Retry-After")
+	}
+	w.unsafe(d.Name, "Istio retries a request whether it is safe to repeat or not: match the methods that are")
+	return route.Set("retries", retries)
+}
+
+// trafficPolicy writes what a DestinationRule says of a policy that has its defaults.
+func (w *writer) trafficPolicy(name string, p lull.Policy, note noter) *tree.Node {
+	t := tree.NewMap()
+	pool := tree.NewMap()
+	if p.Limit.Limit > 0 {
+		pool.Set("http2MaxRequests", tree.Int(p.Limit.Limit))
+	}
+	b, most := w.bounds(name, p, note)
+	if b == nil && most < math.MaxInt32 {
+		pool.Set("maxRetries", tree.Int(max(most, 1)))
+		if most == 0 {
+			note(Changed, "budget", "Istio cannot say that no retry is paid for: it is one at a time")
+		}
+	}
+	if len(pool.Members) > 0 {
+		t.Set("connectionPool", tree.NewMap().Set("http", pool))
+	}
+	if e := w.ejection(name, p, false, "Istio", note); e != nil {
+		t.Set("outlierDetection", istioOutlier(*e, note))
+	}
+	if b != nil {
+		n := tree.NewMap().Set("percent", tree.Float(b.percent)).Set("minRetryConcurrency", tree.Int(max(b.least, 1)))
+		if b.interval > 0 {
+			n.Set("budgetInterval", tree.String(tree.Short(toMillis(b.interval))))
+			note(Assumed, "budget.window", "budgetInterval is new in Istio; older ones refuse it")
+		}
+		t.Set("retryBudget", n)
+	}
+	return t
+}
+
+// istioOutlier writes an ejection, of which Istio cannot say the longest and the jitter.
+func istioOutlier(e ejection, note noter) *tree.Node {
+	if e.max != max(300*time.Second, e.base) {
+		note(Lost, "breaker.open_max", "Istio cannot say it: it is 300s, or the first if that is longer")
+	}
+	if e.jitter > 0 {
+		note(Lost, "breaker.open_jitter", "Istio cannot say it")
+	}
+	n := tree.NewMap().Set("consecutive5xxErrors", tree.Int(e.five))
+	if e.gateway > 0 {
+		n.Set("consecutiveGatewayErrors", tree.Int(e.gateway))
+	}
+	if e.percent > 0 {
+		note(Lost, "breaker.failure_rate", "Istio cannot say it")
+	} else if e.interval > 0 {
+		n.Set("interval", tree.String(tree.Short(toMillis(e.interval))))
+	}
+	return n.Set("baseEjectionTime", tree.String(tree.Short(toMillis(e.base)))).Set("maxEjectionPercent", tree.Int(e.most))
+}

@@ -1,0 +1,141 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+)
+
+// What a policy and a proxy have in common, but not quite.
+
+// unlimited is Envoy's way to say that there is no limit.
+const unlimited = math.MaxUint32
+
+// proxyBudget is a retry_budget of Envoy, and Istio's retryBudget: retries under way, as a
+// share of the requests under way.
+type proxyBudget struct {
+	percent  float64
+	least    int           // retries that are always allowed
+	interval time.Duration // how long a request counts after it has begun; zero: until its end
+}
+
+const budgetWhy = "a proxy bounds the retries that are under way, a budget those that are made"
+
+// policy is the budget that comes nearest. Not ok: it pays for no retry at all.
+func (b proxyBudget) policy() (c budget.Config, ok bool) {
+	c = budget.Config{Earn: budget.Arrivals, Ratio: max(math.Round(b.percent*1e3)/1e5, budget.MinRatio)}
+	if b.interval > 0 {
+		c.Window = min(max(b.interval, budget.MinWindow), budget.MaxWindow)
+		c.Floor = min(float64(b.least)/c.Window.Seconds(), budget.MaxFloor)
+	} else {
+		c.Stock = min(max(float64(b.least), 1), budget.MaxStock)
+	}
+	return c, b.percent > 0 || b.least > 0
+}
+
+// proxyBudgetOf is the inverse, for a budget that is not Unlimited.
+func proxyBudgetOf(c budget.Config) proxyBudget {
+	b := proxyBudget{percent: min(math.Round(cmp.Or(c.Ratio, budget.DefaultRatio)*1e5)/1e3, 100), interval: c.Window}
+	stock := c.Stock
+	if c.Window == 0 {
+		stock = cmp.Or(stock, budget.DefaultStock)
+	}
+	b.least = int(math.Round(math.Ceil(stock) + c.Floor*c.Window.Seconds()))
+	return b
+}
+
+// An ejection is the part of outlier detection that a breaker can say, and the other way
+// round.
+type ejection struct {
+	five, gateway     int           // 5xx in a row, and gateway errors in a row; 0: off
+	base, max, jitter time.Duration // max: zero is none
+	percent           int           // of failures; 0: off
+	volume, hosts     int           // calls of an endpoint, and endpoints with as many, for that to count
+	interval          time.Duration
+	most              int // percent of the endpoints that may be ejected
+}
+
+const breakerWhy = "outlier detection ejects single endpoints, and sends to the others; a breaker stops all calls to the dependency"
+
+// consecutive is how many failures in a row do it: a gateway error is a 5xx as well.
+func (e ejection) consecutive() int {
+	if e.five > 0 && e.gateway > 0 {
+		return min(e.five, e.gateway)
+	}
+	return e.five + e.gateway
+}
+
+// read notes what becomes of the two numbers, which are at these paths.
+func (e ejection) read(d *document, five, gateway string) {
+	switch {
+	case e.gateway > 0 && e.gateway < e.five:
+		d.noteAbout(ejected, Lost, five, "a breaker has one number, and counts 502, 503, 504 and failures without an answer; that of gateway errors is taken, which is less")
+	case e.gateway > 0 && e.five > 0:
+		d.noteAbout(ejected, Lost, gateway, "a breaker has one number, and gateway errors count as 5xx, of which fewer do")
+	}
+}
+
+// policy is the breaker that comes nearest.
+func (e ejection) policy() breaker.Config {
+	c := breaker.Config{Consecutive: -1, ConsecutiveFor: -1, OpenFor: e.base, OpenMax: e.base, OpenJitter: -1}
+	if n := e.consecutive(); n > 0 {
+		c.Consecutive = n
+	}
+	if e.percent > 0 {
+		c.FailureRate = float64(e.percent) / 100
+		c.MinCalls = e.volume
+		c.Window = max(e.interval, time.Millisecond)
+	}
+	c.OpenMax = max(e.max, e.base)
+	if e.jitter > 0 {
+		c.OpenJitter = min(float64(e.jitter)/float64(e.base), 10)
+		if c.OpenMax > math.MaxInt64-e.jitter {
+			e.jitter = 0
+		}
+		c.OpenMax += e.jitter // which is the longest with it, here
+	}
+	return c
+}
+
+// ejectionOf is the outlier detection that comes nearest to a breaker. Not ok: there is
+// none that would not open for much less. rates: a share of failures can be said.
+func ejectionOf(c breaker.Config, rates bool) (e ejection, ok bool) {
+	if c.Off || c.MetricsOnly {
+		return e, false
+	}
+	if c.ConsecutiveFor < 0 && c.Consecutive >= 0 {
+		e.five = cmp.Or(c.Consecutive, breaker.DefaultConsecutive)
+	}
+	if percent := int(math.Round(c.FailureRate * 100)); rates && c.FailureRate > 0 {
+		e.percent = min(max(percent, 1), 100)
+		e.hosts = 1 // a breaker asks nobody else
+		e.volume = cmp.Or(c.MinCalls, breaker.DefaultMinCalls)
+		e.interval = toMillis(cmp.Or(c.Window, breaker.DefaultWindow))
+	}
+	longest := cmp.Or(c.OpenMax, max(breaker.DefaultOpenMax, 2*c.OpenFor))
+	jitter := cmp.Or(c.OpenJitter, breaker.DefaultOpenJitter)
+	e.base = cmp.Or(c.OpenFor, longest)
+	if jitter > 0 {
+		e.jitter = toMillis(time.Duration(math.Min(jitter*float64(e.base), math.MaxInt64/4)))
+		longest = max(longest-e.jitter, min(e.base, longest))
+	}
+	e.base = toMillis(min(e.base, longest))
+	e.max = max(toMillis(longest), e.base)
+	e.most = 100 // a breaker stops all calls
+	return e, e.five > 0 || e.percent > 0
+}
+
+// breakerLost says why a breaker is not written.
+func breakerLost(c breaker.Config, system string) string {
+	switch {
+	case c.MetricsOnly:
+		return "it only counts, and " + system + " would eject"
+	case c.ConsecutiveFor >= 0 && c.Consecutive >= 0:
+		return fmt.Sprintf("%s has no breaker. Its outlier detection would eject after %d failures in a row however close together they come, which a breaker takes for nothing; it is written if consecutive_for is negative", system, cmp.Or(c.Consecutive, breaker.DefaultConsecutive))
+	}
+	return system + " has no breaker, and its outlier detection no such rule"
+}

@@ -1,0 +1,143 @@
+package convert
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/config"
+)
+
+var update = flag.Bool("update", false, "write what the tests are compared with anew")
+
+// golden compares text with a file.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	name = filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, text, want)
+	}
+}
+
+func open(t testing.TB, names ...string) []File {
+	t.Helper()
+	var files []File
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, File{filepath.Base(name), data})
+	}
+	return files
+}
+
+// All that is wrong with a file is said in one run, each with its place, path, value and
+// what is allowed.
+func TestMistakesOfFiles(t *testing.T) {
+	for _, name := range []string{"istio.yaml", "envoy.yaml", "grpc.json", "gateway.yaml", "lull.yaml"} {
+		_, err := Convert(open(t, "mistakes/"+name), Lull, Options{})
+		mistakes, ok := errors.AsType[config.Mistakes](err)
+		if !ok {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, m := range mistakes {
+			if m.File != name || m.Line < 1 || m.Column < 1 || m.Path == "" || m.Found == "" || m.Allowed == "" {
+				t.Errorf("%s: %+v", name, m)
+			}
+		}
+		golden(t, "mistakes/"+strings.TrimSuffix(name, filepath.Ext(name))+".txt", err.Error()+"\n")
+	}
+	_, err := Convert(open(t, "mistakes/istio.yaml", "mistakes/grpc.json"), Lull, Options{})
+	if m, _ := errors.AsType[config.Mistakes](err); len(m) < 10 {
+		t.Errorf("two files: %v", err)
+	}
+}
+
+func TestMistakesOfTheText(t *testing.T) {
+	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
+	for text, want := range map[string]string{
+		"":                                    "x:1:1: an empty file: want at least one of: lull, grpc, istio, envoy or gateway",
+		"# nothing\n---\n":                    "x:1:1: an empty file",
+		"{":                                   "x:1:2: not JSON: unexpected EOF",
+		"{\n \"methodConfig\": [,]}":          "x:2:19: not JSON: invalid character ','",
+		deep:                                  "x:1:101: not JSON: values are nested deeper than 100",
+		"a: " + deep:                          "not YAML",
+		"a: b: c":                             "x:1:5: not YAML: mapping values are not allowed in this context: want one field a line",
+		"a:\n\t- b":                           "not YAML",
+		"dependencies: {}\n\xff":              "x:2:1: the byte 0xff: want text in UTF-8",
+		"42":                                  "x:1:1: 42: want one of: lull, grpc, istio, envoy or gateway, by its fields",
+		"[1, 2]":                              "x:1:1: a list: want one of",
+		"color: red\nsize: 3":                 "x:1:1: a mapping of color, size: want one of",
+		"apiVersion: v1\nkind: Service":       "x:1:1: nothing that says how calls are made: want at least one of",
+		"a: &a [*a]":                          "x:1:",
+		"virtual_hosts: !!binary aGk=":        "tagged",
+		"methodConfig: 3":                     "x:1:15: methodConfig is 3: want a list",
+		"virtual_hosts: {}":                   "nothing that says how calls are made",
+		"retry_policy: 3\ncluster: x":         "x:1:15: retry_policy is 3: want a mapping",
+		"resources: [{\"@type\": a.Cluster}]": "",
+		strings.Repeat("a: b\n---\n", 10_002): "too many documents",
+		strings.Repeat(" ", 16<<20) + "a: b":  "more than 16 MiB",
+	} {
+		_, err := Convert([]File{{"x", []byte(text)}}, Lull, Options{})
+		if want == "" && err == nil {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %.300v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestAliasBombsAreRefused(t *testing.T) {
+	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := 1; i < 10; i++ {
+		was := "*a" + string(rune('0'+i-1))
+		bomb += "a" + string(rune('0'+i)) + ": &a" + string(rune('0'+i)) + " [" + strings.Repeat(was+", ", 9) + was + "]\n"
+	}
+	_, err := Convert([]File{{"x", []byte(bomb)}}, Lull, Options{})
+	if err == nil || !strings.Contains(err.Error(), "too many aliased values") {
+		t.Errorf("%.200v", err)
+	}
+}
+
+func TestMistakesOfOptions(t *testing.T) {
+	f := file(t, lull.Policy{}, lull.Policy{Attempts: 2})
+	for _, c := range []struct {
+		to   Format
+		o    Options
+		want string
+	}{
+		{Istio, Options{Base: "nobody"}, `base is "nobody": want "lull", or a preset: internal-service`},
+		{Istio, Options{Only: "nothing"}, `dependency is "nothing": want one of those that there are: api or api-1`},
+		{GRPC, Options{}, "dependency is not given: want the one to be written"},
+		{99, Options{}, "to is format(99): want lull, grpc, istio, envoy or gateway"},
+	} {
+		_, err := Convert([]File{f}, c.to, c.o)
+		if _, ok := errors.AsType[lull.Problems](err); !ok || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c, err, c.want)
+		}
+	}
+	envoy := Envoy
+	if _, err := Convert([]File{f}, Istio, Options{From: &envoy}); err == nil || !strings.Contains(err.Error(), "nothing that says how calls are made") {
+		t.Errorf("policies that are said to be Envoy's: %v", err)
+	}
+	grpc := GRPC
+	if _, err := Convert([]File{{"x", []byte(`{"a": 1}`)}}, Lull, Options{From: &grpc}); err == nil || !strings.Contains(err.Error(), "nothing that says") {
+		t.Errorf("an empty service config: %v", err)
+	}
+}

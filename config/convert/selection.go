@@ -1,0 +1,196 @@
+package convert
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/config/convert/internal/waits"
+	"github.com/lullgo/lull/config/convert/serviceconfig"
+)
+
+// A failures says which failures a proxy retries, in the words of Envoy's retry_on.
+type failures struct {
+	on       []string // what Envoy knows, in the order of the file
+	statuses []int    // retriable_status_codes
+}
+
+// What Envoy knows of HTTP and of gRPC (x-envoy-retry-on and x-envoy-retry-grpc-on).
+var (
+	onHTTP = []string{"5xx", "gateway-error", "connect-failure", "envoy-ratelimited", "retriable-4xx", "refused-stream",
+		"retriable-status-codes", "retriable-headers", "reset", "reset-before-request", "http3-post-connect-failure"}
+	onGRPC = []string{"cancelled", "deadline-exceeded", "internal", "resource-exhausted", "unavailable"}
+)
+
+const statusCodes = "retriable-status-codes"
+
+// parseRetryOn takes a retry_on apart as Envoy does: what it does not know it reads over.
+func parseRetryOn(text string) (known, unknown []string) {
+	for _, word := range strings.Split(text, ",") {
+		word = strings.Trim(word, " \t\r\n")
+		switch {
+		case slices.Contains(onHTTP, word), slices.Contains(onGRPC, word):
+			known = append(known, word)
+		case word != "":
+			unknown = append(unknown, word)
+		}
+	}
+	return known, unknown
+}
+
+// parseIstioRetryOn takes a retryOn apart as Istio does for Envoy: numbers of HTTP become
+// retriable_status_codes, and the word that goes with them is added. Other words are
+// handed on.
+func parseIstioRetryOn(text string) failures {
+	var f failures
+	for _, word := range strings.Split(text, ",") {
+		word = strings.Trim(word, " \t\r\n")
+		if n, err := strconv.Atoi(word); err == nil && http.StatusText(n) != "" {
+			f.statuses = append(f.statuses, n)
+		} else if word != "" {
+			f.on = append(f.on, word)
+		}
+	}
+	if len(f.statuses) > 0 && !slices.Contains(f.on, statusCodes) {
+		f.on = append(f.on, statusCodes)
+	}
+	return f
+}
+
+// transient are the statuses that lullhttp takes for a failure which may be over at the
+// next attempt.
+var transient = []int{408, 425, 500, 502, 503, 504}
+
+const throttled = 429
+
+// failuresOf is what a proxy is to retry so that it comes near to the policy, which has its
+// defaults.
+func failuresOf(p lull.Policy) failures {
+	f := failures{on: []string{"connect-failure", "refused-stream", "reset-before-request", statusCodes}, statuses: slices.Clone(transient)}
+	if p.Timeouts == lull.TimeoutsAlways {
+		f.on[2] = "reset" // an attempt that timed out is one
+	}
+	if patient := p.ThrottleBase > max(p.Backoff.Ceiling(1), sameWhenThrottled); !patient {
+		f.statuses = append(f.statuses, throttled)
+		slices.Sort(f.statuses)
+	}
+	return f
+}
+
+// says tells whether any of the words is in retry_on.
+func (f failures) says(words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(f.on, w) })
+}
+
+// retried tells whether a response of that status is repeated.
+func (f failures) retried(status int) bool {
+	return f.says("5xx") && status >= 500 && status <= 599 ||
+		f.says("gateway-error") && status >= 502 && status <= 504 ||
+		f.says("retriable-4xx") && status == http.StatusConflict ||
+		f.says(statusCodes) && slices.Contains(f.statuses, status)
+}
+
+// apply says in p what a policy can say of it, and why the rest is not the same; empty if
+// it is.
+func (f failures) apply(p *lull.Policy) (why string) {
+	var also, not []string
+	resets := f.says("reset", "5xx", "gateway-error")
+	p.Timeouts = lull.TimeoutsNever
+	if resets || f.says("deadline-exceeded") {
+		p.Timeouts = lull.TimeoutsAlways
+	}
+	p.ThrottleBase = waits.Patience(p.Backoff)
+	if f.retried(throttled) || f.says("resource-exhausted") {
+		p.ThrottleBase = sameWhenThrottled
+	}
+	for _, status := range []int{408, 425, throttled, 500, 502, 503, 504} {
+		if !f.retried(status) && (status != throttled || p.ThrottleBase != sameWhenThrottled) {
+			also = append(also, strconv.Itoa(status))
+		}
+	}
+	if !resets && !f.says("connect-failure") {
+		also = append(also, "refused connections")
+	}
+	if !resets && !f.says("refused-stream") {
+		also = append(also, "refused streams")
+	}
+	if !resets {
+		also = append(also, "connections that break")
+	}
+	if f.says("5xx") {
+		not = append(not, "501, 505 to 508")
+	}
+	if f.says("retriable-4xx") {
+		not = append(not, "409")
+	}
+	for _, status := range f.statuses {
+		if f.says(statusCodes) && status != throttled && !slices.Contains(transient, status) && (status < 500 || status > 511) {
+			not = append(not, strconv.Itoa(status))
+		}
+	}
+	for _, word := range []string{"retriable-headers", "envoy-ratelimited", "cancelled", "internal"} {
+		if f.says(word) {
+			not = append(not, word)
+		}
+	}
+	var parts []string
+	if len(also) > 0 {
+		parts = append(parts, "also retries "+strings.Join(also, ", "))
+	}
+	if len(not) > 0 {
+		parts = append(parts, "does not retry "+strings.Join(slices.Compact(not), ", "))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "a policy has no such list: lull " + strings.Join(parts, ", and ") + " (lullhttp.WithStatus decides otherwise, in code)"
+}
+
+// codes are those of gRPC that are retried, as gRPC itself reads them from a route
+// (gRFC A44).
+func (f failures) codes() []serviceconfig.Code {
+	var all []serviceconfig.Code
+	for _, word := range onGRPC {
+		if c, ok := serviceconfig.CodeOf(strings.ReplaceAll(word, "-", "_")); ok && f.says(word) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// failuresOfCodes is the inverse of codes, as far as Envoy knows them; left are those that
+// it does not know.
+func failuresOfCodes(codes []serviceconfig.Code) (f failures, left []string) {
+	for _, c := range codes {
+		word := strings.ReplaceAll(strings.ToLower(c.String()), "_", "-")
+		if slices.Contains(onGRPC, word) {
+			f.on = append(f.on, word)
+		} else {
+			left = append(left, c.String())
+		}
+	}
+	return f, left
+}
+
+// istioOn are the words of a retryOn: those of retry_on, and the statuses.
+func (f failures) istioOn() string {
+	words := slices.Clone(f.on)
+	for _, status := range f.statuses {
+		words = append(words, strconv.Itoa(status))
+	}
+	return strings.Join(words, ",")
+}
+
+// String is what is retried, for a message.
+func (f failures) String() string {
+	s := strings.Join(f.on, ",")
+	if len(f.statuses) > 0 {
+		s += fmt.Sprint(f.statuses)
+	}
+	return s
+}
+
+func joined(words []string) string { return strings.Join(words, ",") }

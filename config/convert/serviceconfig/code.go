@@ -1,0 +1,53 @@
+package serviceconfig
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lullgo/lull/config/convert/internal/tree"
+)
+
+// A Code is a status code of gRPC, by its number.
+type Code uint32
+
+// The codes that mean something to a policy.
+const (
+	OK                Code = 0
+	DeadlineExceeded  Code = 4
+	ResourceExhausted Code = 8
+	Unavailable       Code = 14
+	unauthenticated   Code = 16
+)
+
+var codeNames = [...]string{
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
+	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+// String is the name of the code, such as "UNAVAILABLE".
+func (c Code) String() string {
+	if int(c) < len(codeNames) {
+		return codeNames[c]
+	}
+	return "UNKNOWN"
+}
+
+// CodeOf is the code of that name, in any case.
+func CodeOf(name string) (Code, bool) {
+	i := slices.IndexFunc(codeNames[:], func(s string) bool { return strings.EqualFold(s, name) })
+	return Code(max(i, 0)), i >= 0
+}
+
+// code reads a code by number or by name.
+func code(n *tree.Node) (Code, bool) {
+	if n.Kind == tree.Text {
+		return CodeOf(n.Text)
+	}
+	f, ok := tree.AnyNumber(n)
+	if !ok || f < 0 || f > float64(unauthenticated) || f != math.Trunc(f) {
+		return 0, false
+	}
+	return Code(f), true
+}

@@ -1,0 +1,164 @@
+package serviceconfig
+
+import (
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/config/convert/internal/tree"
+)
+
+// A Config is what a gRPC service config says of retries: plain data. [Parse] reads it
+// from JSON, [Of] makes it of a policy, and json.Marshal writes it.
+type Config struct {
+	Methods []MethodConfig
+	// Throttling is the retryThrottling of the whole server; nil: none.
+	Throttling *budget.GRPCConfig
+	// Ignored are the JSON paths of what was read over: fields that nobody knows, and
+	// those that are gRPC's own business, such as loadBalancingConfig. It is not
+	// written.
+	Ignored []string
+}
+
+// MethodConfig is what it says of some methods.
+type MethodConfig struct {
+	Names []MethodName // none: it applies to nothing
+	// Timeout bounds the call, with the deadline of its context. Zero: nothing does.
+	Timeout time.Duration
+	// At most one of the two. None: gRPC neither retries the method nor hedges it.
+	Retry   *RetryPolicy
+	Hedging *HedgingPolicy
+}
+
+// A MethodName names a method; all methods of a service if Method is empty; and
+// all methods if both are.
+type MethodName struct{ Service, Method string }
+
+// Pattern is the name as lullgrpc's options have it: "/service/method", "/service/" or
+// "/".
+func (n MethodName) Pattern() string {
+	if n.Service == "" {
+		return "/"
+	}
+	return "/" + n.Service + "/" + n.Method
+}
+
+// NameOf is the inverse of Pattern; not ok if the text is no pattern.
+func NameOf(pattern string) (n MethodName, ok bool) {
+	if pattern == "/" {
+		return n, true
+	}
+	service, method, ok := strings.Cut(strings.TrimPrefix(pattern, "/"), "/")
+	ok = ok && strings.HasPrefix(pattern, "/") && service != "" && !strings.Contains(method, "/")
+	if !ok {
+		return MethodName{}, false
+	}
+	return MethodName{service, method}, true
+}
+
+// A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are
+// required.
+type RetryPolicy struct {
+	MaxAttempts          int // from 2, the first included; more than 5 count as 5 (see Reading)
+	InitialBackoff       time.Duration
+	MaxBackoff           time.Duration
+	BackoffMultiplier    float64
+	RetryableStatusCodes []Code
+	// PerAttemptRecvTimeout is an experiment of gRPC core and grpc-java. Zero: none.
+	PerAttemptRecvTimeout time.Duration
+}
+
+// A HedgingPolicy is a hedgingPolicy.
+type HedgingPolicy struct {
+	MaxAttempts  int           // from 2, the first included; more than 5 count as 5 (see Reading)
+	HedgingDelay time.Duration // zero: all attempts are sent at once
+	// NonFatalStatusCodes are those after which other attempts may still succeed, so
+	// that the next is sent at once. None: any failure ends the call.
+	NonFatalStatusCodes []Code
+}
+
+// Method is the configuration of a method ("/service/method"): the one that names
+// it, else the one that names its service, else the one for all.
+func (c Config) Method(method string) (MethodConfig, bool) {
+	var found MethodConfig
+	best := -1
+	for _, mc := range c.Methods {
+		for _, n := range mc.Names {
+			p := n.Pattern()
+			if p == method || p == "/" || strings.HasSuffix(p, "/") && p == method[:strings.LastIndexByte(method, '/')+1] {
+				if len(p) > best {
+					best, found = len(p), mc
+				}
+			}
+		}
+	}
+	return found, best >= 0
+}
+
+// MarshalJSON writes the config as gRPC reads it, on one line. Durations have as
+// many decimals as they need: "0.1s".
+func (c Config) MarshalJSON() ([]byte, error) { return c.Tree().Compact(), nil }
+
+// Tree is the config as it is written.
+func (c Config) Tree() *tree.Node {
+	root := tree.NewMap()
+	if len(c.Methods) > 0 {
+		methods := tree.ListOf()
+		for _, mc := range c.Methods {
+			methods.Items = append(methods.Items, mc.tree())
+		}
+		root.Set("methodConfig", methods)
+	}
+	if t := c.Throttling; t != nil {
+		root.Set("retryThrottling", tree.NewMap().Set("maxTokens", tree.Int(t.MaxTokens)).Set("tokenRatio", tree.Float(t.TokenRatio)))
+	}
+	return root
+}
+
+func (mc MethodConfig) tree() *tree.Node {
+	names := tree.ListOf()
+	for _, n := range mc.Names {
+		name := tree.NewMap()
+		if n.Service != "" {
+			name.Set("service", tree.String(n.Service))
+		}
+		if n.Method != "" {
+			name.Set("method", tree.String(n.Method))
+		}
+		names.Items = append(names.Items, name)
+	}
+	m := tree.NewMap().Set("name", names).Set("timeout", optional(mc.Timeout))
+	if r := mc.Retry; r != nil {
+		m.Set("retryPolicy", tree.NewMap().
+			Set("maxAttempts", tree.Int(r.MaxAttempts)).
+			Set("initialBackoff", tree.String(tree.Seconds(r.InitialBackoff))).
+			Set("maxBackoff", tree.String(tree.Seconds(r.MaxBackoff))).
+			Set("backoffMultiplier", tree.Float(r.BackoffMultiplier)).
+			Set("retryableStatusCodes", codeList(r.RetryableStatusCodes)).
+			Set("perAttemptRecvTimeout", optional(r.PerAttemptRecvTimeout)))
+	}
+	if h := mc.Hedging; h != nil {
+		hedging := tree.NewMap().Set("maxAttempts", tree.Int(h.MaxAttempts)).Set("hedgingDelay", optional(h.HedgingDelay))
+		if len(h.NonFatalStatusCodes) > 0 {
+			hedging.Set("nonFatalStatusCodes", codeList(h.NonFatalStatusCodes))
+		}
+		m.Set("hedgingPolicy", hedging)
+	}
+	return m
+}
+
+// optional is a duration, nil if it is zero.
+func optional(d time.Duration) *tree.Node {
+	if d == 0 {
+		return nil
+	}
+	return tree.String(tree.Seconds(d))
+}
+
+func codeList(codes []Code) *tree.Node {
+	list := tree.ListOf()
+	for _, c := range codes {
+		list.Items = append(list.Items, tree.String(c.String()))
+	}
+	return list
+}

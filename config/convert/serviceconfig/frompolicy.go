@@ -1,0 +1,156 @@
+package serviceconfig
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/config/convert/internal/waits"
+	"github.com/lullgo/lull/throttle"
+)
+
+// Of is the policy as a service config for the given methods, all if none are given, for
+// clients that know nothing of lull; and what could not be carried over. The error is
+// that of the policy's Validate. gRPC then retries those methods whether they are safe to
+// repeat or not: name those that are. A policy that hedges after a fixed delay becomes a
+// hedgingPolicy, which grpc-java, grpc-dotnet and grpc-node act upon; grpc-go and
+// gRPC core read over it, and do not retry then.
+func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
+	if err := p.Validate(); err != nil {
+		return Config{}, nil, err
+	}
+	p = p.WithDefaults()
+	if len(names) == 0 {
+		names = []MethodName{{}}
+	}
+	var lost losses
+	mc := MethodConfig{Names: slices.Clone(names), Timeout: max(p.Deadline, 0)}
+	lost.gone(bounded(p.AttemptTimeout, p.Deadline), "AttemptTimeout", "gRPC does not bound an attempt")
+	c := Config{}
+	attempts := attemptsOf(p)
+	switch hedged := p.Hedge.Attempts > 1; {
+	case hedged && p.Hedge.Delay != 0:
+		mc.Hedging = lost.hedgingPolicy(p)
+	case hedged:
+		lost.changed(true, "Hedge", "gRPC cannot learn when to hedge, so the policy is written as one that retries as often")
+		mc.Retry = lost.retryPolicy(p, p.Hedge.Attempts)
+	case attempts > 1:
+		mc.Retry = lost.retryPolicy(p, attempts)
+	}
+	if mc.Retry != nil || mc.Hedging != nil {
+		c.Throttling = lost.throttling(p.Budget)
+		lost.gone(p.Nested == lull.NestedNever, "Nested", "gRPC retries what is done on behalf of a retry as well")
+	}
+	lost.gone(!p.Breaker.Off, "Breaker", "gRPC has no circuit breaker; its outlier detection is configured with the load balancing")
+	lost.gone(p.Throttle.Mode != throttle.Off, "Throttle", "gRPC does not hold attempts back")
+	lost.gone(p.Limit.Limit > 0, "Limit", "gRPC does not limit the calls in flight")
+	c.Methods = []MethodConfig{mc}
+	return c, lost, nil
+}
+
+// attemptsOf is how many a call can make: the schedule may give up first.
+func attemptsOf(p lull.Policy) int {
+	if limit := p.Backoff.Limit(); limit > 0 {
+		return min(p.Attempts, limit+1)
+	}
+	return p.Attempts
+}
+
+// least is the shortest wait that is written: gRPC must wait for something.
+const least = time.Millisecond
+
+// retryPolicy is what becomes of a policy that has its defaults, and makes that many
+// attempts.
+func (lost *losses) retryPolicy(p lull.Policy, attempts int) *RetryPolicy {
+	s := p.Backoff
+	last := cmp.Or(s.Limit(), 1000)
+	r := &RetryPolicy{
+		MaxAttempts:       min(attempts, DefaultMaxCallAttempts),
+		InitialBackoff:    s.Ceiling(1),
+		MaxBackoff:        longest(s, last),
+		BackoffMultiplier: cmp.Or(s.Factor, backoff.DefaultFactor),
+	}
+	if s.FastFirst {
+		r.InitialBackoff = s.Ceiling(2)
+	}
+	switch {
+	case s.Jitter == backoff.Decorrelated:
+		r.BackoffMultiplier = 3
+	case s.Kind == backoff.Constant, s.Kind == backoff.Immediate:
+		r.BackoffMultiplier = 1
+	}
+	r.InitialBackoff = max(r.InitialBackoff, least)
+	r.MaxBackoff = max(r.MaxBackoff, r.InitialBackoff)
+	lost.changed(attempts > DefaultMaxCallAttempts, "Attempts", "gRPC makes at most 5")
+	if !waits.Same(s, Reading{}.Waits(*r), r.MaxAttempts-1) {
+		before := len(*lost)
+		lost.changed(s.Kind > backoff.Exponential && s.Kind != backoff.Constant, "Backoff.Kind", "gRPC knows exponential waits only")
+		lost.changed(s.Ceiling(1) < least && !s.FastFirst, "Backoff.Base", "gRPC must wait for something: 1ms")
+		lost.changed(s.Jitter != backoff.Proportional, "Backoff.Jitter", "gRPC spreads by a fifth up and down")
+		lost.gone(s.Floor > 0, "Backoff.Floor", "gRPC has none")
+		lost.gone(s.FastFirst, "Backoff.FastFirst", "gRPC waits before the first retry as well")
+		lost.changed(len(*lost) == before, "Backoff", "gRPC's waits are rounded otherwise")
+	}
+	r.RetryableStatusCodes = lost.written(p, s.Ceiling(1), "retryableStatusCodes", "retry RESOURCE_EXHAUSTED after the same wait as UNAVAILABLE")
+	return r
+}
+
+// longest is the longest wait before jitter, whether it is ever reached or not.
+func longest(s backoff.Schedule, last int) time.Duration {
+	if s.Kind == backoff.Exponential && s.Jitter != backoff.Decorrelated {
+		s.Factor = 2 // that of 1 never gets there, and one close to it late
+	}
+	return s.Ceiling(last)
+}
+
+// hedgingPolicy is what becomes of a policy that hedges after a fixed delay.
+func (lost *losses) hedgingPolicy(p lull.Policy) *HedgingPolicy {
+	lost.gone(p.Hedge.Share >= 0, "Hedge.Share", "gRPC hedges every call that is late, however many are, if its throttle does not stop it")
+	lost.gone(p.Hedge.InFlight >= 0, "Hedge.InFlight", "gRPC does not bound the hedges in flight")
+	return &HedgingPolicy{
+		MaxAttempts:         p.Hedge.Attempts,
+		HedgingDelay:        max(p.Hedge.Delay, 0),
+		NonFatalStatusCodes: lost.written(p, 0, "nonFatalStatusCodes", "send the next attempt at once after RESOURCE_EXHAUSTED"),
+	}
+}
+
+// written are the codes that a list has, and notes what is lost because of those that it
+// has not.
+func (lost *losses) written(p lull.Policy, wait time.Duration, list, would string) []Code {
+	codes := []Code{Unavailable}
+	if p.ThrottleBase <= max(wait, sameWhenThrottled) && (wait > 0 || p.Backoff.Ceiling(1) <= sameWhenThrottled) {
+		codes = append(codes, ResourceExhausted)
+	} else {
+		lost.gone(true, "ThrottleBase", "gRPC would "+would+", so it is left out of "+list)
+	}
+	switch p.Timeouts {
+	case lull.TimeoutsAlways:
+		codes = append(codes, DeadlineExceeded)
+	case lull.TimeoutsWhenAnswered:
+		lost.changed(true, "Timeouts", "gRPC would retry DEADLINE_EXCEEDED whether anybody is answered or not, so it is left out of "+list)
+	}
+	lost.gone(p.HintLimit < math.MaxInt64, "HintLimit", "gRPC waits for as long as a server asks")
+	return codes
+}
+
+// throttling is the throttle that comes nearest to a budget: it pays as many
+// retries before the first success, and earns as fast.
+func (lost *losses) throttling(c budget.Config) *budget.GRPCConfig {
+	if c.Unlimited {
+		return nil
+	}
+	lost.changed(true, "Budget", "gRPC throttles by failures: it stops all retries while failures outnumber successes × tokenRatio, and forgets nothing in between")
+	stock := c.Stock
+	if c.Window == 0 {
+		stock = cmp.Or(stock, budget.DefaultStock)
+	}
+	stock = max(math.Ceil(stock), 1)
+	return &budget.GRPCConfig{
+		MaxTokens:  int(min(2*(stock+1), 1000)),
+		TokenRatio: max(math.Round(cmp.Or(c.Ratio, budget.DefaultRatio)*1000)/1000, 0.001),
+	}
+}

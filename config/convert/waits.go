@@ -1,0 +1,101 @@
+package convert
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/config/convert/internal/waits"
+)
+
+// Envoy's waits: min(base × 2^(n-1), max), full jitter (its code; its documentation has
+// others). Package preset has the figures of both defaults.
+const (
+	proxyBase   = 25 * time.Millisecond
+	proxyGrowth = 10 // the longest wait, where nothing is said, in bases
+)
+
+// sameWhenThrottled is the smallest ThrottleBase that is not the default: a throttled
+// failure waits like any other.
+const sameWhenThrottled = time.Nanosecond
+
+// anyHint is the HintLimit that heeds a hint of any length.
+const anyHint = time.Duration(math.MaxInt64)
+
+// proxyWaits are Envoy's as a schedule.
+func proxyWaits(base, longest time.Duration) backoff.Schedule {
+	return backoff.Schedule{Base: base, Cap: longest}
+}
+
+// toMillis is d, rounded up to whole milliseconds, one at least: the proxies know nothing
+// finer.
+func toMillis(d time.Duration) time.Duration {
+	if d > math.MaxInt64-time.Millisecond {
+		return math.MaxInt64
+	}
+	return max((d+time.Millisecond-1)/time.Millisecond, 1) * time.Millisecond
+}
+
+// fit finds the base and the longest wait of a proxy that come nearest to the schedule of
+// p. With a growth the longest wait is that many bases, and cannot be chosen. What is not
+// the same is reported, by the fields that make the difference.
+func fit(p lull.Policy, attempts int, growth time.Duration, system string, note noter) (base, longest time.Duration) {
+	s := p.Backoff
+	base, longest = s.Ceiling(1), s.Ceiling(cmp.Or(s.Limit(), 1000))
+	if s.FastFirst {
+		base = s.Ceiling(2)
+	}
+	base = toMillis(base)
+	longest = max(toMillis(longest), base)
+	if growth > 0 {
+		longest = growth * base
+		if longest/growth != base {
+			longest = math.MaxInt64
+		}
+	}
+	if waits.Same(s, proxyWaits(base, longest), attempts-1) {
+		return base, longest
+	}
+	noted := false
+	because := func(ok bool, kind Kind, field, why string) {
+		if ok {
+			note(kind, field, why)
+			noted = true
+		}
+	}
+	because(s.Kind > backoff.Exponential && s.Kind != backoff.Constant, Changed, "backoff.kind", system+" waits exponentially")
+	because(s.Jitter != backoff.Full, Changed, "backoff.jitter", system+" spreads a wait over all of it, from zero")
+	because(s.Kind == backoff.Exponential && s.Jitter != backoff.Decorrelated && attempts > 2 && s.Factor != 0 && s.Factor != 2, Changed, "backoff.factor", system+" doubles")
+	because(s.Floor > 0, Lost, "backoff.floor", system+" has no shortest wait")
+	because(s.FastFirst, Changed, "backoff.fast_first", system+" waits before the first retry as well")
+	because(!s.FastFirst && s.Ceiling(1) != base, Changed, "backoff.base", system+" counts in whole milliseconds, from 1")
+	because(growth > 0 && s.Ceiling(1000) != longest, Changed, "backoff.cap", system+" cannot say it: its longest wait is ten times the first")
+	because(!noted, Changed, "backoff", system+"'s waits are rounded otherwise")
+	return base, longest
+}
+
+// A noter takes down what became of a field.
+type noter func(k Kind, field, why string)
+
+// attemptsOf is how many a call can make: the schedule may give up first.
+func attemptsOf(p lull.Policy) int {
+	if limit := p.Backoff.Limit(); limit > 0 {
+		return min(p.Attempts, limit+1)
+	}
+	return p.Attempts
+}
+
+// tries is how many attempts a call can make, one after another or side by side.
+func tries(p lull.Policy) int {
+	if p.Hedge.Attempts > 1 {
+		return p.Hedge.Attempts
+	}
+	return attemptsOf(p)
+}
+
+// bounded: an attempt ends before the call does.
+func bounded(p lull.Policy) bool {
+	return p.AttemptTimeout > 0 && (p.Deadline <= 0 || p.AttemptTimeout < p.Deadline)
+}

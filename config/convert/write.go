@@ -1,0 +1,195 @@
+package convert
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/throttle"
+)
+
+// written is the report of a Write, and what it has taken over of what no policy holds.
+type written struct {
+	Report
+	took map[about]bool
+}
+
+// carried tells whether the writing of format to took over what an entry is about.
+func (w written) carried(to Format, a about) bool {
+	if a == heard {
+		return to == Envoy
+	}
+	if a == ejected || a == bounds || a == hints {
+		return to == Envoy || to == Istio
+	}
+	return w.took[a]
+}
+
+// maxPolicies is how large a policy file may be that package config reads.
+const maxPolicies = 1 << 20
+
+// Write writes the policies of a set. The report is of what the format cannot say. See
+// [Convert].
+func Write(s *Set, to Format, o Options) ([]byte, Report, error) {
+	data, w, err := write(s, to, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return data, w.Report, nil
+}
+
+func write(s *Set, to Format, o Options) ([]byte, written, error) {
+	w := &writer{set: s, to: to, written: written{took: map[about]bool{}}}
+	var documents []*tree.Node
+	switch to {
+	case Lull:
+		data, err := config.FormatPolicyFile(s.File)
+		if err == nil && o.JSON {
+			var nodes []*tree.Node
+			if nodes, err = parse(data); err == nil {
+				data = nodes[0].JSON()
+			}
+		}
+		if len(data) > maxPolicies {
+			err = fmt.Errorf("%d dependencies make a policy file of more than the 1 MiB that is read of one: convert fewer files at a time", len(s.File.Dependencies))
+		}
+		return data, w.written, err
+	case GRPC:
+		n, err := w.grpc()
+		if err != nil {
+			return nil, w.written, err
+		}
+		return n.JSON(), w.written, nil
+	case Istio:
+		documents = w.istio()
+	case Envoy:
+		documents = w.envoy()
+	case Gateway:
+		documents = w.gateway()
+	default:
+		return nil, w.written, lull.Problems{{Field: "to", Value: to, Allowed: FormatNames()}}
+	}
+	if !o.JSON {
+		data, err := yamlOf(documents)
+		return data, w.written, err
+	}
+	n := documents[0]
+	if len(documents) > 1 { // as Kubernetes and xDS have several in one
+		n = listOf(to, documents)
+	}
+	return n.JSON(), w.written, nil
+}
+
+// listOf makes one document of several.
+func listOf(f Format, documents []*tree.Node) *tree.Node {
+	if f == Envoy {
+		all := tree.ListOf()
+		for _, d := range documents {
+			all.Items = append(all.Items, d.Get("resources").Items...)
+		}
+		return tree.NewMap().Set("resources", all)
+	}
+	return tree.NewMap().Set("apiVersion", tree.String("v1")).Set("kind", tree.String("List")).Set("items", tree.ListOf(documents...))
+}
+
+// A writer writes policies in another form.
+type writer struct {
+	set *Set
+	to  Format
+	written
+}
+
+// note takes down what became of a field of the dependency; field is empty for all of it.
+func (w *writer) note(name string, k Kind, field, why string) {
+	at := w.set.position(name, field)
+	path := "dependencies." + name
+	if field != "" {
+		path += "." + field
+	}
+	w.Report = append(w.Report, Entry{Kind: k, File: at.File, Line: at.Line, Column: at.Column, Path: path, To: w.to, Why: why})
+}
+
+// of is a noter for one dependency.
+func (w *writer) of(name string) noter {
+	return func(k Kind, field, why string) { w.note(name, k, field, why) }
+}
+
+// unsafe notes that what is repeated need not be safe to repeat; whoever comes from another
+// system had that already.
+func (w *writer) unsafe(name, why string) {
+	if f, ok := w.set.foreign[name]; !ok || f.safe {
+		w.note(name, Changed, "", why)
+	}
+}
+
+// facts notes the facts of a dependency, which only our own form has.
+func (w *writer) facts(d config.Dependency) {
+	note := w.of(d.Name)
+	if d.P99 > 0 {
+		note(Lost, "p99", "a fact for lull lint; "+w.to.String()+" has no place for it")
+	}
+	if d.Rate > 0 {
+		note(Lost, "rate", "a fact for lull lint; "+w.to.String()+" has no place for it")
+	}
+	if len(d.Operations) > 0 {
+		note(Lost, "operations", "facts for lull lint; "+w.to.String()+" has no place for them")
+	}
+}
+
+// services notes the call graph, which only our own form has.
+func (w *writer) services() {
+	for _, s := range w.set.File.Services {
+		path := "services." + s.Name
+		file := w.set.File
+		if home, ok := w.set.services[s.Name]; ok {
+			file = home
+		}
+		at := file.Position(path)
+		w.Report = append(w.Report, Entry{Kind: Lost, File: at.File, Line: at.Line, Column: at.Column, Path: path, To: w.to, Why: "a fact for lull lint; " + w.to.String() + " has no place for it"})
+	}
+}
+
+// never notes what no proxy can say, of a policy that has its defaults.
+func never(p lull.Policy, system string, note noter) {
+	if p.Nested == lull.NestedNever && tries(p) > 1 {
+		note(Lost, "nested", system+" also retries what is done on behalf of a retry")
+	}
+	if p.Throttle.Mode != throttle.Off {
+		note(Lost, "throttle", system+" holds no attempts back here")
+	}
+	if p.Limit.MaxWait > 0 {
+		note(Lost, "limit.max_wait", system+" refuses at once what is beyond the limit")
+	}
+	if p.Limit.MaxQueue > 0 {
+		note(Lost, "limit.max_queue", system+" refuses at once what is beyond the limit")
+	}
+}
+
+// millis is a duration as a proxy can have it; it notes when that is not the same.
+func millis(d time.Duration, field, system string, note noter) time.Duration {
+	rounded := toMillis(d)
+	if rounded != d && d != math.MaxInt64 {
+		note(Changed, field, fmt.Sprintf("%s counts in whole milliseconds: %s", system, tree.Short(rounded)))
+	}
+	return rounded
+}
+
+// proxyTimeouts notes what a proxy makes of time-outs, of a policy that has its defaults.
+func proxyTimeouts(p lull.Policy, system string, note noter) {
+	switch p.Timeouts {
+	case lull.TimeoutsWhenAnswered:
+		note(Changed, "timeouts", system+" would retry them whether anybody is answered or not, so it retries none; nor connections that break, which it cannot tell from them")
+	case lull.TimeoutsNever:
+		note(Changed, "timeouts", system+" cannot tell a connection that breaks from a time-out, so it retries neither")
+	}
+}
+
+// throttledWaits notes what becomes of the longer wait after a throttled failure.
+func throttledWaits(p lull.Policy, f failures, system string, note noter) {
+	if !f.retried(throttled) {
+		note(Lost, "throttle_base", system+" would retry 429 after the same wait as other failures, so it does not retry it")
+	}
+}
