@@ -352,7 +352,7 @@ func expected(r reckoner) map[string][]group {
 // watches it, and every panel shows what the program's events add up to.
 func TestPanels(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute")
+		t.Skip("not short: takes half a minute")
 	}
 	s := openShop(t)
 	metrics := httptest.NewServer(s)

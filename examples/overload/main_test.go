@@ -14,7 +14,7 @@ import (
 // second makes an overload of its own, and says nothing of the server under test.
 func TestFlight(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a quarter of a minute of real time")
+		t.Skip("not short: takes a quarter of a minute of real time")
 	}
 	if raced {
 		t.Skip("the race detector makes it an overload of the machine, not of the server")

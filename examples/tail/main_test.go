@@ -20,7 +20,7 @@ import (
 // one that does shows that it works, and a defect spoils all of them.
 func TestTail(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes 12 seconds of real time")
+		t.Skip("not short: takes 12 seconds of real time")
 	}
 	const flights = 3
 	for n := 1; ; n++ {

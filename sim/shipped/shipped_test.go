@@ -162,7 +162,7 @@ func fly(t *testing.T, es []experiment, seed uint64) []flight {
 
 func TestSimulatedIsShipped(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes seven seconds of real time")
+		t.Skip("not short: it takes seven seconds of real time")
 	}
 	es := experiments()
 	var again []experiment // to be flown once more

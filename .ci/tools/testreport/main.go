@@ -42,9 +42,10 @@ type event struct {
 }
 
 // allowed is in the reasons to skip that are no fault of the machine: the test
-// measures what the race detector changes, such as allocations; or it is one of
-// a suite for brokers of all kinds, and not for this one.
-var allowed = []string{"race", "not for this broker: "}
+// measures what the race detector changes, such as allocations; it is long, and was
+// run without that; or it is one of a suite for brokers of all kinds, and not for
+// this one.
+var allowed = []string{"race", "short", "not for this broker: "}
 
 func read(in io.Reader, out io.Writer) (report string, ok bool, err error) {
 	type test struct{ pkg, name string }

@@ -44,7 +44,7 @@ const browserPatience = 2 * time.Minute
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("a browser takes seconds")
+		t.Skip("not short: a browser takes seconds")
 	}
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
