@@ -173,11 +173,26 @@ func connect(ctx context.Context, text string) (*queuetest.Connection, error) {
 		Broker: b, Sender: s,
 		Letters: func(ctx context.Context) (queue.DeadLetters, error) { return lullnats.Letters(ctx, js, a.Config) },
 		Depth: func(ctx context.Context) (int, error) {
+			// Not what the stream holds: when it is restarted the server may forget to
+			// delete a message that was acknowledged. Nobody gets it any more, and the
+			// Reaper's sweep finds it.
+			worker, err := js.Consumer(ctx, a.Config.Stream, a.Config.Consumer)
+			if err != nil {
+				return 0, err
+			}
+			n := int(worker.CachedInfo().NumPending) + worker.CachedInfo().NumAckPending
+			if !a.Config.Schedules {
+				return n, nil
+			}
 			st, err := js.Stream(ctx, a.Config.Stream)
 			if err != nil {
 				return 0, err
 			}
-			return int(st.CachedInfo().State.Msgs), nil
+			later, err := st.Info(ctx, jetstream.WithSubjectFilter(a.Config.WithDefaults().LaterSubject+".>"))
+			if err != nil {
+				return 0, err
+			}
+			return n + len(later.State.Subjects), nil
 		},
 		Close: func() error { nc.Close(); return nil },
 	}, nil
