@@ -208,12 +208,12 @@ func TestUpdateOfALimitWithCallsInFlight(t *testing.T) {
 
 func TestUpdateOfARegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty}, 0)
+		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		a := r.Get("a")
-		update(t, r, lull.Policy{Attempts: 4, Budget: plenty})
+		update(t, r, lull.Policy{Attempts: 4, Budget: plenty, Breaker: breaker.Config{Off: true}})
 		if n := tries(a); n != 4 {
 			t.Errorf("one that was there makes %d attempts, want 4", n)
 		}
@@ -228,7 +228,7 @@ func TestUpdateOfARegistry(t *testing.T) {
 
 func TestUpdateOfEachInARegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty}, 0)
+		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestUpdateOfEachInARegistry(t *testing.T) {
 			if !known {
 				n = attempts[""]
 			}
-			return lull.Policy{Attempts: n, Budget: plenty}
+			return lull.Policy{Attempts: n, Budget: plenty, Breaker: breaker.Config{Off: true}}
 		}
 		a := r.Get("a")
 		if err := r.UpdateEach(of); err != nil {
