@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -72,6 +73,7 @@ func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
 			return lull.Transient(errBlip)
 		}, queue.Config{})
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		letters := letters(t, m)
 		if len(letters) != 1 || letters[0].Reason != "attempts_exhausted" || letters[0].Attempts != 5 {
 			t.Errorf("%+v", letters)
@@ -99,6 +101,7 @@ func TestThePolicyMayBeUpdated(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		wantEqual(t, "attempts allowed", fmt.Sprint(of), "[3 3 5 5 5]")
 		wantEqual(t, "dead letters", len(letters(t, m)), 1)
 		r.stop(t)
