@@ -152,9 +152,13 @@ func TestAlertsAreDocumentedAndTested(t *testing.T) {
 	}
 }
 
-// program is the path of one that a test cannot do without.
+// program is the path of one that a test cannot do without: LULL_PROMETHEUS or LULL_PROMTOOL
+// if that is set, or the one that is installed.
 func program(t *testing.T, name string) string {
 	t.Helper()
+	if path := os.Getenv("LULL_" + strings.ToUpper(name)); path != "" {
+		return path
+	}
 	path, err := exec.LookPath(name)
 	if err == nil {
 		return path

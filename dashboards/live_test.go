@@ -57,7 +57,7 @@ type shop struct {
 	registry  *client.Registry        // OpenTelemetry's exporter to Prometheus, to hold against
 	reader    *sdkmetric.ManualReader // and what is served: OTLP
 	otlp      *otlpmetrichttp.Exporter
-	sink      sink
+	sink      sink // where a Prometheus takes no OTLP
 	t         *testing.T
 	client    *http.Client
 	url       string
@@ -69,7 +69,7 @@ type shop struct {
 	consumer  *queue.Consumer
 
 	scraped   sync.Mutex
-	snapshots []map[string]float64
+	snapshots []snapshot
 }
 
 func openShop(t *testing.T) *shop {
@@ -81,10 +81,6 @@ func openShop(t *testing.T) *shop {
 		}
 	}
 	exporter, err := prometheus.New(prometheus.WithRegisterer(s.registry), prometheus.WithoutScopeInfo(), prometheus.WithoutTargetInfo())
-	must(err)
-	receiver := httptest.NewServer(&s.sink)
-	t.Cleanup(receiver.Close)
-	s.otlp, err = otlpmetrichttp.New(t.Context(), otlpmetrichttp.WithEndpointURL(receiver.URL+"/v1/metrics"))
 	must(err)
 	s.telemetry, err = lullotel.New(lullotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithReader(s.reader))), lullotel.WithTracerProvider(noop.NewTracerProvider()))
 	must(err)
@@ -178,40 +174,128 @@ func (s *shop) gauges() map[string]float64 {
 	return g
 }
 
-// ServeHTTP answers Prometheus, and notes what there was to be said at that moment. Gauges
-// change without events: they are read before and after, until they agree.
+// watch has Prometheus see the shop, every so often: OTLP, sent to Prometheus itself, or, if that
+// takes none, to a receiver which it scrapes. What is to be seen is noted each time.
+func (s *shop) watch(t *testing.T) *server {
+	metrics := httptest.NewServer(s)
+	t.Cleanup(metrics.Close)
+	p := startPrometheus(t, strings.TrimPrefix(metrics.URL, "http://"), scrapes)
+	to := p.url + "/api/v1/otlp/v1/metrics"
+	if !p.otlp {
+		receiver := httptest.NewServer(&s.sink)
+		t.Cleanup(receiver.Close)
+		to = receiver.URL + "/v1/metrics"
+	}
+	otlp, err := otlpmetrichttp.New(t.Context(), otlpmetrichttp.WithEndpointURL(to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.scraped.Lock()
+	s.otlp = otlp
+	s.scraped.Unlock()
+	return p
+}
+
+// push sends OTLP to Prometheus until ctx ends. A sample's time is when it was collected, which is
+// made the same for all of one push, to the millisecond: Prometheus counts in those.
+func (s *shop) push(ctx context.Context) {
+	for tick := time.Tick(scrapes); ctx.Err() == nil; <-tick {
+		s.mu.Lock()
+		at := time.UnixMilli(time.Now().UnixMilli())
+		all, is, err := s.collect()
+		s.mu.Unlock()
+		if err == nil {
+			stamp(all, at)
+			err = s.otlp.Export(context.Background(), all)
+		}
+		if err != nil {
+			s.t.Error(err)
+			return
+		}
+		s.snapshots = append(s.snapshots, snapshot{float64(at.UnixMilli()) / 1000, is})
+	}
+}
+
+// ServeHTTP is scraped by a Prometheus that takes no OTLP. Prometheus says when that was.
 func (s *shop) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	s.scraped.Lock()
 	defer s.scraped.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range 1000 {
-		before := s.gauges()
-		other, err := s.registry.Gather()
-		var all metricdata.ResourceMetrics
+		all, is, err := s.collect()
 		if err == nil {
-			err = s.reader.Collect(context.Background(), &all)
+			err = s.otlp.Export(context.Background(), all)
 		}
+		var other []*dto.MetricFamily
 		if err == nil {
-			err = s.otlp.Export(context.Background(), &all)
+			other, err = s.registry.Gather()
 		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		if maps.Equal(before, s.gauges()) {
-			text := s.sink.text()
-			if !s.alike(text, other) {
-				continue
-			}
-			is := s.copy()
-			maps.Copy(is, before)
-			s.snapshots = append(s.snapshots, is)
+		if text := s.sink.text(); s.alike(text, other) {
+			s.snapshots = append(s.snapshots, snapshot{series: is})
 			fmt.Fprintf(w, "%stest_scrape %d\n", text, len(s.snapshots)-1)
 			return
 		}
 	}
 	http.Error(w, "gauges do not come to rest", http.StatusInternalServerError)
+}
+
+// collect is what there is to be said at this moment, as metrics, and as what the events add up
+// to. Gauges change without events: they are read before and after, until they agree.
+func (s *shop) collect() (*metricdata.ResourceMetrics, map[string]float64, error) {
+	for range 1000 {
+		before := s.gauges()
+		all := new(metricdata.ResourceMetrics)
+		if err := s.reader.Collect(context.Background(), all); err != nil {
+			return nil, nil, err
+		}
+		if maps.Equal(before, s.gauges()) {
+			is := s.copy()
+			maps.Copy(is, before)
+			return all, is, nil
+		}
+	}
+	return nil, nil, errors.New("gauges do not come to rest")
+}
+
+// stamp gives all samples the time at.
+func stamp(all *metricdata.ResourceMetrics, at time.Time) {
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			switch d := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				stampNumbers(d.DataPoints, at)
+			case metricdata.Sum[float64]:
+				stampNumbers(d.DataPoints, at)
+			case metricdata.Gauge[int64]:
+				stampNumbers(d.DataPoints, at)
+			case metricdata.Gauge[float64]:
+				stampNumbers(d.DataPoints, at)
+			case metricdata.Histogram[int64]:
+				stampHistograms(d.DataPoints, at)
+			case metricdata.Histogram[float64]:
+				stampHistograms(d.DataPoints, at)
+			default:
+				panic(fmt.Sprintf("%s is a %T", m.Name, d))
+			}
+		}
+	}
+}
+
+func stampNumbers[N int64 | float64](points []metricdata.DataPoint[N], at time.Time) {
+	for i := range points {
+		points[i].Time = at
+	}
+}
+
+func stampHistograms[N int64 | float64](points []metricdata.HistogramDataPoint[N], at time.Time) {
+	for i := range points {
+		points[i].Time = at
+	}
 }
 
 // alike holds what came by OTLP against what OpenTelemetry's own exporter says: the same
@@ -225,7 +309,7 @@ func (s *shop) alike(text string, other []*dto.MetricFamily) bool {
 	for k, v := range theirs {
 		w, ok := ours[k]
 		switch {
-		case ok && w == v:
+		case ok && math.Abs(w-v) <= 1e-12*math.Abs(v): // sums are added up in orders of their own
 		case ok && !strings.Contains(k, "_total ") && !strings.Contains(k, "_seconds"):
 			return false
 		default:
@@ -355,12 +439,14 @@ func TestPanels(t *testing.T) {
 		t.Skip("not short: takes half a minute")
 	}
 	s := openShop(t)
-	metrics := httptest.NewServer(s)
-	defer metrics.Close()
-	p := startPrometheus(t, strings.TrimPrefix(metrics.URL, "http://"), scrapes)
+	p := s.watch(t)
 	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); s.trade(ctx) }()
+	watched, unwatch := context.WithCancel(t.Context())
+	var trade, watch sync.WaitGroup
+	trade.Go(func() { s.trade(ctx) })
+	if p.otlp {
+		watch.Go(func() { s.push(watched) })
+	}
 	time.Sleep(well)
 	s.broken.Store(40)
 	time.Sleep(outage / 3)
@@ -369,21 +455,16 @@ func TestPanels(t *testing.T) {
 	s.broken.Store(0)
 	time.Sleep(recovery)
 	stop()
-	<-done
+	trade.Wait()
 	time.Sleep(2 * scrapes)
+	unwatch()
+	watch.Wait()
 
-	// When Prometheus had which snapshot.
-	times := p.ask(t, "test_scrape[10m]", float64(time.Now().UnixMilli())/1000, 0, 0)
-	if len(times) != 1 || len(times[0].Values) < 40 {
-		t.Fatalf("%d scrapes", len(times))
+	all := s.seen(t, p)
+	begin := all[0].at
+	for i := range all {
+		all[i].at = millis(all[i].at - begin)
 	}
-	var all []snapshot
-	s.scraped.Lock()
-	begin := times[0].Values[0].T
-	for _, at := range times[0].Values {
-		all = append(all, snapshot{millis(at.T - begin), s.snapshots[int(at.V)]})
-	}
-	s.scraped.Unlock()
 	shown := make(map[string]int) // values other than 0, by panel
 	end := begin + all[len(all)-1].at
 	for i := 4; i < len(all); i += 3 {
@@ -417,6 +498,28 @@ func TestPanels(t *testing.T) {
 	}
 }
 
+// seen are the snapshots that Prometheus has, and when it has them.
+func (s *shop) seen(t *testing.T, p *server) []snapshot {
+	t.Helper()
+	all := s.snapshots
+	if !p.otlp {
+		times := p.ask(t, "test_scrape[10m]", float64(time.Now().UnixMilli())/1000, 0, 0)
+		if len(times) != 1 {
+			t.Fatal("nothing was scraped")
+		}
+		s.scraped.Lock()
+		defer s.scraped.Unlock()
+		all = nil
+		for _, at := range times[0].Values {
+			all = append(all, snapshot{at.T, s.snapshots[int(at.V)].series})
+		}
+	}
+	if len(all) < 40 {
+		t.Fatalf("Prometheus saw the shop %d times", len(all))
+	}
+	return all
+}
+
 // millis is t to the millisecond, which is what Prometheus counts in.
 func millis(t float64) float64 { return math.Round(t*1000) / 1000 }
 
@@ -427,7 +530,7 @@ func compare(t *testing.T, what string, q Query, got []answer, want group) (valu
 	for _, a := range got {
 		var parts []string
 		for _, name := range labelsOf(q) {
-			parts = append(parts, a.Metric[name])
+			parts = append(parts, plain(name, a.Metric[name]))
 		}
 		k := strings.Join(parts, " ")
 		if _, twice := seen[k]; twice {
@@ -461,6 +564,14 @@ func compare(t *testing.T, what string, q Query, got []answer, want group) (valu
 		}
 	}
 	return values
+}
+
+// plain is the value of a label: bounds of buckets are 1.0 since version 3, and 1 before.
+func plain(label, v string) string {
+	if f, err := strconv.ParseFloat(v, 64); label == "le" && err == nil {
+		return fmt.Sprint(f)
+	}
+	return v
 }
 
 // labelsOf are the labels in a legend.
