@@ -13,6 +13,8 @@ const (
 	// CodeRetriedBelow: the error of a call to another dependency, which has made
 	// the retries that there are to make. Retrying it again would multiply them.
 	CodeRetriedBelow = "retried_below"
+	// CodePanic: there is no failure to classify, for the operation panicked.
+	CodePanic = "panic"
 	// CodeTimeout: the attempt took too long. Some budgets charge more for it.
 	CodeTimeout = "timeout"
 )

@@ -72,6 +72,37 @@ type run struct {
 	theirs    time.Duration // the deadline of ctx; 0: none
 	call      Call
 	timer     *time.Timer // one for all the waits; a wait of nothing needs none
+	tale      tale
+}
+
+// tale is what observers are told of the times of a call's attempts.
+type tale struct {
+	by    int           // the attempt that has just ended, if nobody has been told of that; else 0
+	took  time.Duration // how long it took
+	quiet bool          // no attempt is under way, but there was one
+	since time.Duration // quiet only: since then
+	idle  time.Duration // how long it has been quiet before that
+}
+
+// attemptEnded notes that the attempt of that number has, which began then; last says that
+// it left none under way.
+func (t *tale) attemptEnded(number int, began, now time.Duration, last bool) {
+	t.by, t.took = number, max(now-began, 1)
+	t.quiet, t.since = last, now
+}
+
+// told notes that the observers know of it.
+func (t *tale) told() { t.by, t.took = 0, 0 }
+
+// attemptBegan notes that another one has.
+func (t *tale) attemptBegan(now time.Duration) { t.idle, t.quiet = t.waited(now), false }
+
+// waited is for how long no attempt has been under way.
+func (t *tale) waited(now time.Duration) time.Duration {
+	if t.quiet {
+		return t.idle + max(now-t.since, 0)
+	}
+	return t.idle
 }
 
 // open starts the call, with the caller's deadline if that is the nearer. It says
@@ -92,9 +123,20 @@ func (r *run) open(spec *Spec, now time.Duration) Reason {
 // unwind is deferred: if the call has not ended, attempt panicked or ended its
 // goroutine.
 func (r *run) unwind() {
-	if !r.call.ended {
-		r.call.Abandon(r.d.Now())
+	if r.call.ended {
+		return
 	}
+	now := r.d.Now()
+	r.call.Abandon(now)
+	if n := int(r.call.attempts); n > 0 && !r.tale.quiet {
+		r.tale.attemptEnded(n, r.call.began, now, true)
+	}
+	r.panicked(now)
+}
+
+// panicked tells the observers that the call ended so.
+func (r *run) panicked(now time.Duration) {
+	r.observeEnd(nil, now, done(Panicked), Verdict{Kind: KindPermanent, Code: CodePanic})
 }
 
 // goOn goes on from an attempt that ended with v, to the end of the call.
@@ -105,6 +147,7 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 	}
 	for {
 		now := r.d.Now()
+		r.tale.attemptEnded(int(r.call.attempts), r.call.began, now, true)
 		if err := r.ctx.Err(); v.Kind != KindSuccess && err != nil && endedBy(err) == CallerCanceled {
 			v.Kind = KindCanceled
 		}
@@ -113,6 +156,7 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 			return r.ended(op, now, step, v)
 		}
 		r.observeWait(op, EventRetryScheduled, now, step, 0, v)
+		r.tale.told()
 		if op.discard != nil {
 			op.discard()
 		}
@@ -126,6 +170,7 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 		if step, now = r.begin(now); step.Done {
 			return r.ended(op, now, step, v)
 		}
+		r.tale.attemptBegan(now)
 		v = r.try(op, now)
 	}
 }
@@ -257,7 +302,7 @@ func (r *run) refused(now time.Duration, why Reason) Result {
 
 // ended tells the observers how the call went, and makes its Result.
 func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Result {
-	res := Result{Reason: step.Reason, Attempts: int(r.call.attempts), Elapsed: now - r.start, Verdict: v}
+	res := Result{Reason: step.Reason, Attempts: int(r.call.attempts), Elapsed: r.elapsed(now), Verdict: v}
 	switch res.Reason {
 	case CircuitOpen:
 		if b := r.d.Breaker(); b != nil {
@@ -269,32 +314,48 @@ func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Resu
 	if res.Reason != Succeeded {
 		InboundFrom(r.ctx).learn(res.Reason)
 	}
-	if r.d.plan.observer != nil {
-		e := r.event(op, EventCallEnded, v)
-		e.Reason, e.Elapsed = res.Reason, res.Elapsed
-		if step.Exhausted {
-			spent := e
-			spent.Kind = EventBudgetExhausted
-			r.d.plan.observer.Observe(r.ctx, spent)
-		}
-		r.d.plan.observer.Observe(r.ctx, e)
-	}
+	r.observeEnd(op, now, step, v)
 	return res
 }
 
-// event is what all events of this call have in common.
-func (r *run) event(op *operation, kind EventKind, v Verdict) Event {
-	e := Event{Kind: kind, Attempt: int(r.call.attempts), Of: r.d.plan.attempts, Dependency: r.d.id.name, Operation: r.operation, Verdict: v}
+// elapsed is how long the call has gone on, and not nothing if it has had an attempt.
+func (r *run) elapsed(now time.Duration) time.Duration {
+	return max(now-r.start, min(time.Duration(r.call.attempts), 1))
+}
+
+// event is what all events of this call but that of a success at once have in common.
+func (r *run) event(op *operation, kind EventKind, now time.Duration, v Verdict) Event {
+	e := Event{Kind: kind, Attempt: int(r.call.attempts), Of: r.d.plan.attempts, Dependency: r.d.id.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
 	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
 		e.Err = op.lastErr()
 	}
 	return e
 }
 
-// observeSuccess is event and Observe in one, for the short path.
+// observeEnd tells the observers that the call has ended.
+func (r *run) observeEnd(op *operation, now time.Duration, step Step, v Verdict) {
+	if r.d.plan.observer == nil {
+		return
+	}
+	e := r.event(op, EventCallEnded, now, v)
+	e.Reason, e.By, e.Took, e.Waited = step.Reason, r.tale.by, r.tale.took, r.tale.waited(now)
+	if step.Exhausted {
+		r.observeExhausted(e)
+	}
+	r.d.plan.observer.Observe(r.ctx, e)
+}
+
+// observeExhausted tells that the budget has just refused, of which e will tell what.
+func (r *run) observeExhausted(e Event) {
+	e.Kind, e.Reason = EventBudgetExhausted, BudgetExhausted
+	e.By, e.Took, e.Waited = 0, 0, 0
+	r.d.plan.observer.Observe(r.ctx, e)
+}
+
+// observeSuccess is observeEnd for the short path.
 func (r *run) observeSuccess(v Verdict) {
 	p := r.d.plan
-	p.observer.Observe(r.ctx, Event{Kind: EventCallEnded, Attempt: 1, Of: p.attempts, Dependency: r.d.id.name, Operation: r.operation, Verdict: v})
+	p.observer.Observe(r.ctx, Event{Kind: EventCallEnded, Attempt: 1, By: 1, Of: p.attempts, Dependency: r.d.id.name, Operation: r.operation, Verdict: v})
 }
 
 // observeWait tells the observers of a wait that begins or has ended.
@@ -302,8 +363,9 @@ func (r *run) observeWait(op *operation, kind EventKind, now time.Duration, step
 	if r.d.plan.observer == nil {
 		return
 	}
-	e := r.event(op, kind, v)
-	e.Elapsed, e.Ceiling, e.Delay, e.Slept = now-r.start, step.Ceiling, step.Wait, slept
+	e := r.event(op, kind, now, v)
+	e.Ceiling, e.Delay, e.Slept = step.Ceiling, step.Wait, slept
+	e.By, e.Took = r.tale.by, r.tale.took
 	if kind == EventRetryStarted {
 		e.Attempt++
 	}

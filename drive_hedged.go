@@ -48,16 +48,17 @@ type race struct {
 	beside []*rival // the attempts after the first, by slot-1
 	alarm  alarm    // guarded by those of the dependency
 
-	mu       sync.Mutex    // guards beside and what follows, and call and racers from the first attempt on
-	inLine   bool          // alarm may be set, for the first time that late is called
-	again    *time.Timer   // for other times
-	due      time.Duration // when late is to be called; never if it is not
-	over     time.Duration // when the call was
-	wake     chan struct{} // closed when the call is over and the caller waits for it; nil if nobody does
-	step     Step          // of a call that is over
-	slot     int           // the latest attempt that has returned and had not lost
-	verdict  Verdict       // on it
-	panicked any           // by an attempt that was not the caller's
+	mu      sync.Mutex    // guards beside and what follows, and call and racers from the first attempt on
+	inLine  bool          // alarm may be set, for the first time that late is called
+	again   *time.Timer   // for other times
+	due     time.Duration // when late is to be called; never if it is not
+	over    time.Duration // when the call was
+	wake    chan struct{} // closed when the call is over and the caller waits for it; nil if nobody does
+	step    Step          // of a call that is over
+	slot    int           // the latest attempt that has returned and had not lost
+	verdict Verdict       // on it
+	fell    bool          // because an attempt panicked that was not the caller's
+	with    any           // what it panicked with
 }
 
 // rival is an attempt after the first.
@@ -92,8 +93,9 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable
 	if !over {
 		r.wait()
 	}
-	if r.panicked != nil {
-		panic(r.panicked)
+	if r.fell {
+		r.panicked(r.over)
+		panic(r.with)
 	}
 	res := r.ended(&operation{lastErr: r.lastErr}, r.over, r.step, r.verdict)
 	res.Slot = r.slot
@@ -126,7 +128,8 @@ func (r *race) attempt(in *attemptContext, slot int) Verdict {
 	return r.op.Attempt(in, slot)
 }
 
-// returned goes on from an attempt that has, as compete does.
+// returned goes on from an attempt that has, as compete does. (Observers are told under the
+// lock: that the call has ended is the last that they hear.)
 func (r *race) returned(racer *Racer, slot int, v Verdict) (next int, over bool) {
 	now := r.d.Now()
 	random := r.d.plan.rand
@@ -144,49 +147,46 @@ func (r *race) returned(racer *Racer, slot int, v Verdict) (next int, over bool)
 		r.call.OnBehalfOf(InboundFrom(r.ctx).Attempt())
 	}
 	step := r.hedged.Ended(now, racer, v, random)
+	r.tale.attemptEnded(slot+1, racer.began, now, r.hedged.flying == 0)
 	if step.Done {
 		r.decide(now, step)
 		r.mu.Unlock()
 		return -1, true
 	}
 	next = -1
-	events := r.failed(now, slot, v)
 	if step.Wait > 0 {
 		r.ring(now, step.Wait)
-	} else {
-		next = r.another(now, &events)
+		r.observeFailed(now, slot, v)
+	} else if next, step = r.another(now); !step.Done {
+		r.observeFailed(now, slot, v)
+		r.observeHedge(now, step)
 	}
 	over = r.call.over()
 	r.mu.Unlock()
 	if !over {
 		r.op.Discard(slot)
 	}
-	r.tell(events)
 	return next, over
 }
 
 // another begins one more attempt if the engine allows it, and says in which slot;
 // else -1. The lock is held.
-func (r *race) another(now time.Duration, events *[2]Event) int {
+func (r *race) another(now time.Duration) (slot int, step Step) {
 	b := new(rival)
-	step := r.hedged.Hedge(now, &b.Racer, r.d.plan.rand)
+	step = r.hedged.Hedge(now, &b.Racer, r.d.plan.rand)
 	if step.Done {
 		r.decide(now, step)
-		return -1
+		return -1, step
 	}
 	r.ring(now, step.Wait)
 	if step.Full {
-		if step.Reason != Succeeded {
-			events[1] = r.about(EventHedgeRefused, now)
-			events[1].Reason = step.Reason
-		}
-		return -1
+		return -1, step
 	}
+	r.tale.attemptBegan(now)
 	r.beside = append(r.beside, b)
 	r.context(&b.in, now)
 	b.in.hedge = r.hedged.flying > 1
-	events[1] = r.about(EventHedgeStarted, now)
-	return len(r.beside)
+	return len(r.beside), step
 }
 
 // context makes in the context of the attempt that began at now. Each has one of
@@ -230,10 +230,11 @@ func (r *race) late() {
 		return
 	}
 	r.due = never
-	var events [2]Event
-	slot := r.another(now, &events)
+	slot, step := r.another(now)
+	if !step.Done {
+		r.observeHedge(now, step)
+	}
 	r.mu.Unlock()
-	r.tell(events)
 	defer func() {
 		if slot >= 0 {
 			r.broke(slot, recover())
@@ -247,37 +248,48 @@ func (r *race) late() {
 // broke ends the attempt in the slot, on a goroutine that is not the caller's,
 // because it panicked with p, or ended its goroutine if that is nil.
 func (r *race) broke(slot int, p any) {
-	switch {
-	case p == nil:
+	if p == nil {
 		racer, _ := r.entry(slot)
 		r.returned(racer, slot, Verdict{Kind: KindPermanent, Code: CodeUnclassified})
-	case !r.abandon(slot, p):
+		return
+	}
+	if !r.abandon(r.d.Now(), slot, func() { r.fell, r.with = true, p }) {
 		panic(p) // the caller has gone
 	}
 }
 
 // unwind is deferred by the caller's goroutine. If it still has an attempt, that
-// panicked or ended its goroutine.
+// panicked or ended its goroutine, whatever became of the others.
 func (r *race) unwind(slot int) {
-	if slot >= 0 {
-		r.abandon(slot, nil)
+	if slot < 0 {
+		return
 	}
+	now := r.d.Now()
+	if !r.abandon(now, slot, func() {}) {
+		racer, _ := r.entry(slot) // it had lost
+		r.tale.attemptEnded(slot+1, racer.began, now, true)
+	}
+	r.panicked(now)
 }
 
 // abandon ends the call because the attempt in the slot will not return, and tells
-// whether it was not over before. Panicked is for the caller to panic with.
-func (r *race) abandon(slot int, panicked any) bool {
-	now := r.d.Now()
+// whether it was not over before; then it has called so, under the lock.
+func (r *race) abandon(now time.Duration, slot int, so func()) bool {
 	racer, _ := r.entry(slot)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	began := racer.live
 	r.hedged.LetGo(now, racer)
 	if r.call.over() {
 		return false
 	}
+	if began {
+		r.tale.attemptEnded(slot+1, racer.began, now, r.hedged.flying == 0)
+	}
 	r.call.Abandon(now)
-	r.slot, r.panicked = slot, panicked
-	r.decide(now, done(CallerCanceled))
+	r.slot = slot
+	so()
+	r.decide(now, done(Panicked))
 	return true
 }
 
@@ -326,30 +338,29 @@ func (r *race) wait() {
 	r.slot = slot
 }
 
-// failed is what observers are told of an attempt that failed in a call that goes on.
-func (r *race) failed(now time.Duration, slot int, v Verdict) (events [2]Event) {
+// observeFailed tells of the attempt in the slot, which failed in a call that goes on.
+// The lock is held.
+func (r *race) observeFailed(now time.Duration, slot int, v Verdict) {
 	if r.d.plan.observer != nil {
-		e := r.about(EventAttemptFailed, now)
-		e.Attempt, e.Verdict, e.Err = slot+1, v, r.op.Err(slot)
-		events[0] = e
+		e := r.event(nil, EventAttemptFailed, now, v)
+		e.Attempt, e.Err, e.By, e.Took = slot+1, r.op.Err(slot), r.tale.by, r.tale.took
+		r.d.plan.observer.Observe(r.ctx, e)
 	}
-	return events
+	r.tale.told()
 }
 
-func (r *race) about(kind EventKind, now time.Duration) Event {
-	if r.d.plan.observer == nil {
-		return Event{}
+// observeHedge tells of an attempt that began beside others or after them, or was
+// refused. The lock is held.
+func (r *race) observeHedge(now time.Duration, step Step) {
+	if r.d.plan.observer == nil || step.Full && step.Reason == Succeeded {
+		return // it was told to come later
 	}
-	e := r.event(nil, kind, Verdict{})
-	e.Elapsed = now - r.start
-	return e
-}
-
-// tell passes on what has happened, without the lock.
-func (r *race) tell(events [2]Event) {
-	for _, e := range events {
-		if e.Dependency != "" {
-			r.d.plan.observer.Observe(r.ctx, e)
-		}
+	e := r.event(nil, EventHedgeStarted, now, Verdict{})
+	if step.Full {
+		e.Kind, e.Reason = EventHedgeRefused, step.Reason
 	}
+	if step.Exhausted {
+		r.observeExhausted(e)
+	}
+	r.d.plan.observer.Observe(r.ctx, e)
 }

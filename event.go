@@ -11,8 +11,9 @@ import (
 type EventKind uint8
 
 const (
-	// EventCallEnded: a call has its result. Every call has exactly one such event,
-	// also one that was refused before its first attempt.
+	// EventCallEnded: a call has its result. Every call has exactly one such event, and
+	// it is the call's last: also one that was refused before its first attempt, and
+	// one whose operation panicked.
 	EventCallEnded EventKind = iota
 	// EventRetryScheduled: an attempt failed, and another will follow after Delay.
 	EventRetryScheduled
@@ -21,7 +22,7 @@ const (
 	// EventCircuitChanged: the breaker went from Circuit.From to Circuit.To.
 	EventCircuitChanged
 	// EventBudgetExhausted: the retry budget has just refused for the first time
-	// since it last paid.
+	// since it last paid. What it refused is told by the event that follows.
 	EventBudgetExhausted
 	// EventHedgeStarted: another attempt of a hedged call begins, beside those in
 	// flight or after they have failed.
@@ -29,6 +30,7 @@ const (
 	// EventHedgeRefused: none may begin now, for Reason, and the others go on.
 	EventHedgeRefused
 	// EventAttemptFailed: an attempt of a hedged call failed, and the call goes on.
+	// (A failure that ends the call is told by EventCallEnded alone.)
 	EventAttemptFailed
 )
 
@@ -48,16 +50,31 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind       EventKind
 	Reason     Reason // EventCallEnded, EventBudgetExhausted: why the call ended; EventHedgeRefused: why
-	Attempt    int    // the attempt that just ended, or (EventRetryStarted, EventHedgeStarted) now begins; from 1
+	Attempt    int    // the latest attempt that has begun, or (EventRetryStarted) begins now; EventAttemptFailed: the one that failed; from 1
 	Of         int    // the most attempts that the policy allows
 	Dependency string
 	Operation  string
 	Verdict    Verdict // what the last attempt came to; the server's hint is Verdict.After
 	Err        error   // the last attempt's error, if the driver has one
 
-	// Elapsed is the time since the call started. It is zero for a call whose
-	// first attempt succeeded, unless the dependency has [WithTiming].
+	// Elapsed is the time since the call started; at least 1 ns if an attempt was
+	// made. It is zero for a call whose first attempt succeeded, unless the
+	// dependency has [WithTiming].
 	Elapsed time.Duration
+
+	// By is the attempt of which the event tells that it has ended, from 1; zero if it
+	// tells of none. Each attempt is told of at most once so: by EventRetryScheduled
+	// and EventAttemptFailed, or by EventCallEnded, whose result is then that
+	// attempt's. (A call that ended in a wait, or was refused, was ended by none; of
+	// attempts that lost to another nobody is told.)
+	By int
+	// Took is how long that attempt took; at least 1 ns, but zero for a first attempt
+	// that succeeded, unless the dependency has [WithTiming].
+	Took time.Duration
+	// Waited is how much of the call went by, after its first attempt had begun, while no
+	// attempt was under way (EventCallEnded): waits before retries, also those that were
+	// cut short, and for room and the throttle.
+	Waited time.Duration
 
 	// Of the wait (EventRetryScheduled, EventRetryStarted).
 	Ceiling time.Duration // the wait before jitter

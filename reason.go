@@ -48,6 +48,9 @@ const (
 	// RetriedAbove: the call is made on behalf of a request that is itself a retry
 	// (Policy.Nested).
 	RetriedAbove
+	// Panicked: the operation did, or ended its goroutine (runtime.Goexit). Observers are
+	// told so; there is no Result and no Error, for the panic goes on up.
+	Panicked
 	reasons
 )
 
@@ -66,6 +69,7 @@ var (
 	ErrUnanswered        = errors.New("timed out while the dependency answered nobody else")
 	ErrThrottled         = errors.New("held back by the client's own throttle")
 	ErrRetriedAbove      = errors.New("made on behalf of a retry, which is not retried once more")
+	errPanicked          = errors.New("operation panicked")
 	errNotHedged         = errors.New("no attempt may run beside the others now")
 	ErrLimited           = errors.New("concurrency limit reached")
 )
@@ -90,6 +94,7 @@ var reasonTable = [reasons]struct {
 	HeldBack:          {"throttled", ErrThrottled},
 	NotHedged:         {"not_hedged", errNotHedged},
 	RetriedAbove:      {"retried_above", ErrRetriedAbove},
+	Panicked:          {"panicked", errPanicked},
 }
 
 // String is the reason as a label for logs and metrics, such as "budget_exhausted".
