@@ -11,7 +11,8 @@ import (
 
 // The program lull, on the emulator.
 func TestCommand(t *testing.T) {
-	e := emulators.need(t, "restarted")
+	t.Parallel()
+	e := emulators.need(t, "command")
 	x := queuetest.Target{Declare: e.declare, Connect: connect, Lease: 2 * time.Second}
 	queuetest.Command(t, x, func(text string) queuetest.CommandLine {
 		var a address

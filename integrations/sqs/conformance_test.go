@@ -11,8 +11,12 @@ import (
 	"github.com/lullgo/lull/queue/queuetest"
 )
 
+// What takes long waits for most of its time: it runs beside the rest, on an emulator of
+// its own, which it may restart.
+
 func TestConformance(t *testing.T) {
-	e := emulators.need(t, "restarted")
+	t.Parallel()
+	e := emulators.need(t, "conformance")
 	queuetest.Run(t, queuetest.Target{
 		Declare: e.declare, Connect: connect, Restart: e.restart,
 		Orders: []queue.Order{queue.Unordered, queue.PerGroup}, Lease: 2 * time.Second,
@@ -20,13 +24,20 @@ func TestConformance(t *testing.T) {
 }
 
 func TestNothingLost(t *testing.T) {
-	e := emulators.need(t, "restarted")
-	x := queuetest.Target{Declare: e.declare, Connect: connect, Restart: e.restart, Lease: 2 * time.Second}
-	queuetest.NothingLost(t, x)
-	// A message that fails holds up its group, for a second at least, and the test puts
-	// all that fail into ten groups: 10,000 take seven minutes, these one.
-	x.Orders, x.Messages = []queue.Order{queue.PerGroup}, 1000
-	queuetest.NothingLost(t, x)
+	t.Parallel()
+	e := emulators.need(t, "nothing lost")
+	queuetest.NothingLost(t, queuetest.Target{Declare: e.declare, Connect: connect, Restart: e.restart, Lease: 2 * time.Second})
+}
+
+// A message that fails holds up its group, for a second at least, and the test puts all
+// that fail into ten groups: 10,000 take seven minutes, these one.
+func TestNothingLostInGroups(t *testing.T) {
+	t.Parallel()
+	e := emulators.need(t, "nothing lost in groups")
+	queuetest.NothingLost(t, queuetest.Target{
+		Declare: e.declare, Connect: connect, Restart: e.restart, Lease: 2 * time.Second,
+		Orders: []queue.Order{queue.PerGroup}, Messages: 1000,
+	})
 }
 
 // The same against SQS by its documentation, in virtual time.

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // An emulator is a child process on a free port of 127.0.0.1, with its data in a
-// folder. There are two: one that tests may restart.
+// folder. There are several, so that tests which restart theirs may run beside others.
 type emulator struct {
 	node, folder, data string
 
