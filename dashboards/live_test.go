@@ -269,8 +269,6 @@ func stamp(all *metricdata.ResourceMetrics, at time.Time) {
 			switch d := m.Data.(type) {
 			case metricdata.Sum[int64]:
 				stampNumbers(d.DataPoints, at)
-			case metricdata.Sum[float64]:
-				stampNumbers(d.DataPoints, at)
 			case metricdata.Gauge[int64]:
 				stampNumbers(d.DataPoints, at)
 			case metricdata.Gauge[float64]:
@@ -349,7 +347,7 @@ func (s *shop) trade(ctx context.Context) {
 	defer all.Wait()
 	loop := func(every time.Duration, do func(context.Context)) {
 		for ctx.Err() == nil {
-			do(context.WithValue(context.WithoutCancel(ctx), trackKey{}, &track{starts: make(map[int]time.Duration)}))
+			do(context.WithoutCancel(ctx))
 			time.Sleep(time.Duration(rand.Int64N(2 * int64(every))))
 		}
 	}

@@ -37,7 +37,7 @@ type snapshot struct {
 type reckoner struct {
 	snapshots []snapshot
 	at, over  float64
-	open      bool
+	open      bool // as since version 3: the window is without its beginning, and zero is looked at last
 }
 
 // matches is name, or name and labels with values.
@@ -75,19 +75,23 @@ func (r reckoner) increase(series string) (float64, bool) {
 	first, last := all[0], all[len(all)-1]
 	grew, sampled := last.V-first.V, last.T-first.T
 	mean := sampled / float64(len(all)-1)
-	toStart, toEnd := first.T-(r.at-r.over), r.at-last.T
+	toZero := math.Inf(1)
 	if grew > 0 {
-		toStart = min(toStart, sampled*first.V/grew)
+		toZero = sampled * first.V / grew
 	}
-	length := sampled
-	for _, to := range []float64{toStart, toEnd} {
+	near := func(to float64) float64 {
 		if to < 1.1*mean {
-			length += to
-		} else {
-			length += mean / 2
+			return to
 		}
+		return mean / 2
 	}
-	return grew * length / sampled, true
+	toStart := first.T - (r.at - r.over)
+	if r.open {
+		toStart = min(near(toStart), toZero)
+	} else {
+		toStart = near(min(toStart, toZero))
+	}
+	return grew * (sampled + toStart + near(r.at-last.T)) / sampled, true
 }
 
 // group is sum by (labels), of increase or rate.
@@ -186,6 +190,9 @@ func (g group) quantile(q float64) group {
 	sort.Slice(all, func(i, j int) bool { return all[i].le < all[j].le })
 	if len(all) < 2 {
 		return group{}
+	}
+	for i := range all[1:] { // each bucket is extrapolated by itself
+		all[i+1].n = max(all[i+1].n, all[i].n)
 	}
 	total := all[len(all)-1].n
 	if total == 0 {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/admission"
@@ -46,16 +45,6 @@ func (t *tally) put(v float64, buckets []float64, name string, labels ...string)
 	}
 }
 
-// track is one call, for the times of its attempts.
-type track struct {
-	mu       sync.Mutex
-	starts   map[int]time.Duration
-	reported int
-	hedged   bool
-}
-
-type trackKey struct{}
-
 // both is an observer of calls: lullotel's, and the tally.
 type both struct {
 	t    *tally
@@ -66,10 +55,10 @@ func (b both) Observe(ctx context.Context, e lull.Event) {
 	b.t.mu.RLock()
 	defer b.t.mu.RUnlock()
 	b.next.Observe(ctx, e)
-	b.t.call(ctx, e)
+	b.t.call(e)
 }
 
-func (t *tally) call(ctx context.Context, e lull.Event) {
+func (t *tally) call(e lull.Event) {
 	d := e.Dependency
 	t.add(0, "retry_budget_denied_total", "dependency", d)
 	for _, r := range []string{"honoured", "too_long", "dont_retry"} {
@@ -85,44 +74,28 @@ func (t *tally) call(ctx context.Context, e lull.Event) {
 		t.add(1, "retry_breaker_transitions_total", "dependency", d, "from", e.Circuit.From.String(), "to", e.Circuit.To.String(), "reason", why)
 		return
 	}
-	tr, _ := ctx.Value(trackKey{}).(*track)
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	failed := func() { t.add(1, "retry_attempt_failures_total", "dependency", d, "error_type", e.Verdict.Code) }
-	took := func() {
-		t.put((e.Elapsed - tr.starts[e.Attempt]).Seconds(), durations, "retry_attempt_duration_seconds", "dependency", d, "operation", e.Operation, "resend", fmt.Sprint(e.Attempt > 1))
+	if e.By > 0 {
+		t.attempt(e)
 	}
 	switch e.Kind {
 	case lull.EventRetryScheduled:
-		failed()
-		took()
-		tr.reported = e.Attempt
 		t.put(e.Delay.Seconds(), delays, "retry_delay_seconds", "dependency", d)
 		if e.Verdict.After > 0 {
 			t.add(1, "retry_server_hints_total", "dependency", d, "result", "honoured")
 		}
-	case lull.EventRetryStarted:
-		tr.starts[e.Attempt] = e.Elapsed
 	case lull.EventHedgeStarted:
-		tr.hedged = true
-		tr.starts[e.Attempt] = e.Elapsed
 		t.add(1, "retry_hedges_total", "dependency", d, "result", "started")
 	case lull.EventHedgeRefused:
-		tr.hedged = true
 		t.add(1, "retry_hedges_total", "dependency", d, "result", "refused", "reason", e.Reason.String())
 		if e.Reason == lull.BudgetExhausted {
 			t.add(1, "retry_budget_denied_total", "dependency", d)
 		}
-	case lull.EventAttemptFailed:
-		tr.hedged = true
-		failed()
-		took()
 	case lull.EventCallEnded:
 		outcome := "failed_terminal"
 		switch e.Reason {
 		case lull.Succeeded:
 			outcome = "success_retry"
-			if e.Attempt == 1 {
+			if e.By == 1 {
 				outcome = "success_first"
 			}
 		case lull.AttemptsExhausted:
@@ -154,14 +127,18 @@ func (t *tally) call(ctx context.Context, e lull.Event) {
 		if e.Reason != lull.Succeeded {
 			t.add(1, "retry_call_failures_total", "dependency", d, "reason", e.Reason.String())
 		}
-		if e.Attempt > tr.reported && outcome != "success_first" && !tr.hedged {
-			took()
-			if e.Verdict.Kind != lull.KindSuccess {
-				failed()
-			}
-		} else if tr.hedged && e.Verdict.Kind != lull.KindSuccess {
-			failed()
-		}
+	}
+}
+
+// attempt is one that has ended: by a failure, or by a success, of which those of first
+// attempts are in the duration of their calls.
+func (t *tally) attempt(e lull.Event) {
+	failed := e.Verdict.Kind != lull.KindSuccess
+	if failed {
+		t.add(1, "retry_attempt_failures_total", "dependency", e.Dependency, "error_type", e.Verdict.Code)
+	}
+	if failed || e.By > 1 {
+		t.put(e.Took.Seconds(), durations, "retry_attempt_duration_seconds", "dependency", e.Dependency, "operation", e.Operation, "resend", fmt.Sprint(e.By > 1))
 	}
 }
 
