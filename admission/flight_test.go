@@ -18,6 +18,9 @@ func (w *world) share(end time.Duration, mean time.Duration) float64 {
 }
 
 func TestOverload(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	const mean = 20 * ms
 	for _, c := range []struct {
 		workers int
@@ -66,6 +69,9 @@ func TestOverload(t *testing.T) {
 // three times what was possible before, with four attempts each. The capacity falls to a
 // fifth; what there is of it must be used, then and afterwards.
 func TestSlowdown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	for _, c := range []struct {
 		name    string
 		service func(*rand.Rand) time.Duration
@@ -236,6 +242,9 @@ func TestNoOverloadNoComparison(t *testing.T) {
 // A server that can bear the load is left alone, at a tenth of its capacity as at nine
 // tenths: from a few seconds after its start on hardly anything is refused.
 func TestNoOverloadNoRefusals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	for _, load := range []float64{0.1, 0.2, 0.5, 0.8, 0.9} {
 		for seed := uint64(1); seed <= 3; seed++ {
 			w := &world{c: must(t, Config{}), workers: 100, service: exponential(100 * ms), rate: always(1000 * load)}

@@ -19,6 +19,9 @@ import (
 // it, and every subject must show exactly the features that it claims. Delays
 // pass in the virtual time of a synctest bubble.
 func TestSubjectsDoWhatTheyClaim(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: what each subject does is the same every time, and takes seconds to see")
+	}
 	lists := map[string][]caller{
 		"RetrySuccess":    retryCallers(),
 		"ComposedSuccess": composedCallers(),

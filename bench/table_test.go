@@ -201,6 +201,9 @@ func TestFailingSubject(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: takes seconds of real time")
+	}
 	benchtime(t, "1x") // run sets it again; this puts it back
 	for args, want := range map[string]string{
 		"-rounds 0":                          "-rounds is 0: want 1 or more",

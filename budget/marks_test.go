@@ -97,6 +97,9 @@ func TestABusyProcessUsesAllItEarns(t *testing.T) {
 // A quiet process uses on average what it earns, and no more however often it
 // tries: each deposit is judged by one mark, not by each try or each window.
 func TestAQuietProcessUsesWhatItEarns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	const processes, windows = 100, 100
 	for _, ratio := range []float64{0.01, 0.1, 0.5} {
 		lowest, highest := math.Inf(1), 0.0

@@ -27,6 +27,9 @@ func mustRatio(t testing.TB, c Config) *Ratio {
 // peace, in an outage and after it. Earned by successes, an outage has no more
 // retries than the stock and, in an Account, a tenth of the ten seconds before it.
 func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	type process struct {
 		budget           Budget
 		calls, attempts  int

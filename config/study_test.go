@@ -154,6 +154,9 @@ func TestStudyJitterSavesTheCohortAtTheCostOfOthers(t *testing.T) {
 }
 
 func TestStudyLayers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	for _, c := range []struct {
 		name                string
 		attempts, retries   float64
@@ -179,6 +182,9 @@ func TestStudyBurst(t *testing.T) {
 }
 
 func TestStudyDecorrelatedAtTheCap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	for _, c := range []struct {
 		cap         time.Duration
 		least, most float64 // of the first wave over that of full jitter
@@ -210,6 +216,9 @@ func TestStudyContention(t *testing.T) {
 }
 
 func TestStudyPlayers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	all := flown(t, studied(t, "players").WithProcesses(250_000), "players", 1, nil)
 	peak := func(name string) float64 { return all[name].PeakOverNormal.Mean }
 	says(t, "exact", peak("exact-2s"), 1.9, 2.1)
@@ -220,6 +229,9 @@ func TestStudyPlayers(t *testing.T) {
 }
 
 func TestStudyJitterDoesNotHelpAQueueThatHasCollapsed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	four := func(p *NamedPolicy) { p.Policy.Attempts = 4 }
 	all := flown(t, studied(t, "metastable-stall"), "jitters", 1, four)
 	for name, m := range all {

@@ -10,6 +10,9 @@ import (
 
 // Every message of every consumer is accounted for, and lull loses none.
 func TestOutage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: takes a quarter of a minute of real time")
+	}
 	s := setting{rate: 30, before: time.Second, outage: 2 * time.Second, after: time.Second, workers: 4, patience: time.Minute}
 	var out bytes.Buffer
 	results, err := compare(context.Background(), s, &bytes.Buffer{})

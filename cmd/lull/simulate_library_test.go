@@ -15,7 +15,10 @@ var raced bool
 // others, and on one core. The bytes that come out are the same, whoever runs
 // beside whom.
 func TestEveryScenarioGivesTheSameBytes(t *testing.T) {
-	for _, s := range config.BuiltIn() {
+	for i, s := range config.BuiltIn() {
+		if raced && i%4 > 0 {
+			continue // the race detector sees the same in a quarter of them
+		}
 		t.Run(s.Name, func(t *testing.T) {
 			args := []string{s.Name, "--policy", "full-jitter,lull", "--json", "--quiet", "--seed", "7"}
 			if testing.Short() || raced { // the faults begin after a minute at most
