@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -152,22 +153,27 @@ func TestAlertsAreDocumentedAndTested(t *testing.T) {
 	}
 }
 
-// program is the path of one that a test cannot do without: LULL_PROMETHEUS or LULL_PROMTOOL
-// if that is set, or the one that is installed.
+// program is the path of prometheus or promtool, which a test cannot do without: in the folder
+// that LULL_PROMETHEUS names, or where .ci/prometheus/install puts them.
 func program(t *testing.T, name string) string {
 	t.Helper()
-	if path := os.Getenv("LULL_" + strings.ToUpper(name)); path != "" {
-		return path
+	folder := os.Getenv("LULL_PROMETHEUS")
+	if folder == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder = filepath.Join(cache, "lull", "prometheus")
 	}
-	path, err := exec.LookPath(name)
+	path, err := exec.LookPath(filepath.Join(folder, name))
 	if err == nil {
 		return path
 	}
-	const how = "no %s: install it, on Debian: apt-get install --no-install-recommends prometheus"
+	const how = "run .ci/prometheus/install, or have LULL_PROMETHEUS name a folder with prometheus and promtool: %v"
 	if os.Getenv("CI") != "" {
-		t.Fatalf(how, name)
+		t.Fatalf(how, err)
 	}
-	t.Skipf(how, name)
+	t.Skipf(how, err)
 	return ""
 }
 

@@ -7,14 +7,12 @@
 //
 // lull.json is made from [Rows]: go test -run Dashboard -args -update.
 //
-// The tests start a Prometheus of their own, feed it with a program that has an outage in
-// its midst, and hold what every panel's expression returns against what the events of
-// that program add up to, to the number. The program exports OTLP over HTTP. Debian's
-// Prometheus, 2.42, cannot take that (it came with 2.47), so a receiver in the test turns it into
-// what Prometheus scrapes; that it does so rightly is held against OpenTelemetry's own
-// exporter to Prometheus, at every scrape. The alerts are tested by promtool
-// (alerts.test.yml). Both programs are Debian's package prometheus; without them these
-// tests are skipped, and fail if CI is set.
+// The tests start a Prometheus of their own, which a program that has an outage in its midst
+// sends its metrics to (OTLP over HTTP, by OpenTelemetry's exporter), and hold what every
+// panel's expression returns against what the events of that program add up to, to the
+// number. The alerts are tested by promtool (alerts.test.yml). Both programs are built by
+// .ci/prometheus/install; without them these tests are skipped, and fail if CI is set.
+// (Debian's packages leave the OTLP receiver out, as of 3.5.)
 //
 // docs/dashboard.png shows the panels as [Render] draws them, from the answers of that
 // Prometheus in such a run: go test -run Panels -args -picture FILE.html, then

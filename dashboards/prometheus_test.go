@@ -10,33 +10,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
 // server is a Prometheus of the test's own: a child process on a free port of the loopback.
-type server struct {
-	url  string
-	open bool // its ranges do not include their beginning, as since version 3
-	otlp bool // it takes OTLP, and scrapes nothing
-}
+type server struct{ url string }
 
-// takesOTLP is the flag with which this Prometheus takes OTLP; none has it before 2.47, nor
-// those that Debian makes.
-func takesOTLP(path string) (flag string, ok bool) {
-	help, _ := exec.Command(path, "--help").CombinedOutput()
-	for word, flag := range map[string]string{"web.enable-otlp-receiver": "--web.enable-otlp-receiver", "otlp-write-receiver": "--enable-feature=otlp-write-receiver"} {
-		if strings.Contains(string(help), word) {
-			return flag, true
-		}
-	}
-	return "", false
-}
-
-// startPrometheus starts one that takes OTLP, if it can, and scrapes target otherwise.
-func startPrometheus(t *testing.T, target string, every time.Duration) *server {
+// startPrometheus starts one that takes OTLP, and reckons rules.yml.
+func startPrometheus(t *testing.T) *server {
 	t.Helper()
 	path := program(t, "prometheus")
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,12 +30,7 @@ func startPrometheus(t *testing.T, target string, every time.Duration) *server {
 	lis.Close()
 	dir := t.TempDir()
 	rules, _ := filepath.Abs("rules.yml")
-	config := fmt.Sprintf("global: {scrape_interval: %v, evaluation_interval: 1s}\nrule_files: [%q]\n", every, rules)
-	flag, otlp := takesOTLP(path)
-	if !otlp {
-		flag = "--log.level=info"
-		config += fmt.Sprintf("scrape_configs:\n- {job_name: shop, scrape_timeout: %v, static_configs: [{targets: [%q]}]}\n", every, target)
-	}
+	config := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%q]\n", rules)
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +39,7 @@ func startPrometheus(t *testing.T, target string, every time.Duration) *server {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr, flag)
+	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr, "--web.enable-otlp-receiver")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -81,10 +59,7 @@ func startPrometheus(t *testing.T, target string, every time.Duration) *server {
 			t.Logf("%s", text)
 		}
 	})
-	version, _ := exec.Command(path, "--version").CombinedOutput()
-	p := &server{url: "http://" + addr, open: !strings.Contains(string(version), "version 2."), otlp: otlp}
-	first, _, _ := strings.Cut(string(version), " (")
-	t.Logf("%s; takes OTLP: %v", first, otlp)
+	p := &server{url: "http://" + addr}
 	for range 200 {
 		if resp, err := http.Get(p.url + "/-/ready"); err == nil {
 			resp.Body.Close()

@@ -37,7 +37,6 @@ type snapshot struct {
 type reckoner struct {
 	snapshots []snapshot
 	at, over  float64
-	open      bool // as since version 3: the window is without its beginning, and zero is looked at last
 }
 
 // matches is name, or name and labels with values.
@@ -64,8 +63,7 @@ func matches(series, name string, where []string) bool {
 func (r reckoner) increase(series string) (float64, bool) {
 	var all []point
 	for _, s := range r.snapshots {
-		from := s.at > r.at-r.over || !r.open && s.at == r.at-r.over
-		if v, ok := s.series[series]; ok && from && s.at <= r.at {
+		if v, ok := s.series[series]; ok && s.at > r.at-r.over && s.at <= r.at {
 			all = append(all, point{s.at, v})
 		}
 	}
@@ -85,12 +83,7 @@ func (r reckoner) increase(series string) (float64, bool) {
 		}
 		return mean / 2
 	}
-	toStart := first.T - (r.at - r.over)
-	if r.open {
-		toStart = min(near(toStart), toZero)
-	} else {
-		toStart = near(min(toStart, toZero))
-	}
+	toStart := min(near(first.T-(r.at-r.over)), toZero)
 	return grew * (sampled + toStart + near(r.at-last.T)) / sampled, true
 }
 
