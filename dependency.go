@@ -341,8 +341,10 @@ func (d *Dependency) answers(began time.Duration) {
 }
 
 // answeredFrom is when the latest attempt began that was answered, as far as was
-// noted.
-func (d *Dependency) answeredFrom() time.Duration { return time.Duration(d.good.Load() - 1) }
+// noted, under this policy or the current one.
+func (d *Dependency) answeredFrom() time.Duration {
+	return time.Duration(max(d.good.Load(), d.current().good.Load()) - 1)
+}
 
 // remember is the state, allocated when it is first asked for.
 func (d *Dependency) remember() *state {

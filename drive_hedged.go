@@ -82,6 +82,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable
 		return r.ended(nil, now, step, Verdict{})
 	}
 	r.context(&r.in, now)
+	r.call.OnBehalfOf(InboundFrom(ctx).Attempt())
 	if wait := r.hedged.First(now, &r.racer); wait != never {
 		r.due, r.inLine = saturating.Add(now, wait), true
 		d.remember().alarms.add(r, now, r.due)
@@ -143,9 +144,7 @@ func (r *race) returned(racer *Racer, slot int, v Verdict) (next int, over bool)
 	if err := r.ctx.Err(); v.Kind != KindSuccess && err != nil && endedBy(err) == CallerCanceled {
 		v.Kind = KindCanceled
 	}
-	if r.slot, r.verdict = slot, v; v.Kind != KindSuccess {
-		r.call.OnBehalfOf(InboundFrom(r.ctx).Attempt())
-	}
+	r.slot, r.verdict = slot, v
 	step := r.hedged.Ended(now, racer, v, random)
 	r.tale.attemptEnded(slot+1, racer.began, now, r.hedged.flying == 0)
 	if step.Done {

@@ -87,7 +87,8 @@ type Event struct {
 }
 
 // An Observer is told of events as they happen, on the goroutine that they
-// happen on: it must be quick, safe for concurrent use, and must not panic.
+// happen on: it must be quick, safe for concurrent use, and must not panic. The call
+// goes on when it has returned, so it must not wait for anything that the call does.
 // A breaker's events have context.Background.
 type Observer interface {
 	Observe(context.Context, Event)

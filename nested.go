@@ -19,7 +19,8 @@ const (
 	// repeats the least work; the others should pass the failure on. Two things make
 	// it so, both by way of the [Inbound] that a server's handler finds in its
 	// context: a server whose calls have failed for good says "don't retry" with its
-	// own failure, and what is done for a retry is not repeated once more.
+	// own failure, and what is done for a retry is neither repeated once more nor
+	// hedged.
 	NestedNever NestedRetries = iota
 	// NestedAlways: as any other call. For a server whose callers' retries are known
 	// to be rare, or whose attempt numbers are not to be trusted.

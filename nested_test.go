@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,38 @@ func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
 			_, err := lull.DoHedged(ctx, d, func(context.Context) (int, error) { n++; return 0, errDown })
 			if n != c.attempts || !errors.Is(err, c.reason) {
 				t.Errorf("%s: %d attempts, %v; want %d, %v", c.name, n, err, c.attempts, c.reason)
+			}
+		})
+	}
+}
+
+// Nor is another attempt made beside it when it is slow.
+func TestWhatIsDoneForARetryIsNotHedged(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		inbound  int
+		nested   lull.NestedRetries
+		attempts int
+	}{
+		{"a first attempt's", 1, lull.NestedNever, 3},
+		{"a retry's", 2, lull.NestedNever, 1},
+		{"always", 2, lull.NestedAlways, 3},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := hedging(3)
+			p.Nested = c.nested
+			ctx, _ := lull.WithInbound(t.Context(), c.inbound, 0)
+			var n atomic.Int64
+			_, err := lull.DoHedged(ctx, newDependency(t, p), func(ctx context.Context) (int, error) {
+				n.Add(1)
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+				}
+				return 0, nil
+			})
+			if int(n.Load()) != c.attempts || err != nil {
+				t.Errorf("%s: %d attempts, want %d (%v)", c.name, n.Load(), c.attempts, err)
 			}
 		})
 	}

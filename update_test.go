@@ -312,3 +312,34 @@ func TestUpdateUnderLoad(t *testing.T) {
 	}
 	t.Logf("%d calls in %d changes", good.Load(), changes)
 }
+
+// A call under way that times out sees that calls under a newer policy are answered.
+func TestUpdateDoesNotHideAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := lull.Policy{Attempts: 2, AttemptTimeout: 100 * ms, Budget: plenty, Breaker: breaker.Config{Off: true}}
+		d := newDependency(t, p)
+		slow := make(chan error)
+		go func() {
+			n := 0
+			slow <- lull.Run(t.Context(), d, func(ctx context.Context) error {
+				if n++; n == 1 {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return nil
+			})
+		}()
+		time.Sleep(20 * ms)
+		p.Attempts = 3
+		if err := d.Update(p); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * ms)
+		if err := lull.Run(t.Context(), d, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-slow; err != nil {
+			t.Errorf("not retried: %v", err)
+		}
+	})
+}

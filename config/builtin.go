@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -47,7 +48,7 @@ func FindBuiltIn(name string) (sim.Scenario, error) {
 		}
 		names = append(names, s.Name)
 	}
-	err := fmt.Errorf("no built-in scenario is called %s: want %s", quote(name), oneOf(names))
+	err := fmt.Errorf("no built-in scenario is called %s: want %s", quote(name), choice.List(names))
 	if near := nearest(strings.TrimSpace(name), names); near != "" {
 		err = fmt.Errorf("%w; did you mean %s?", err, near)
 	}

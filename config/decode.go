@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/lullgo/lull/internal/choice"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -24,6 +25,8 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, path string, f form) {
 		r.distribution(n, v, path)
 	case v.Type() == edgeType && n.Kind == yaml.ScalarNode && !isNull(n):
 		v.FieldByName("Dependency").SetString(n.Value)
+	case v.Kind() == reflect.Struct && n.Kind == yaml.ScalarNode && !isNull(n):
+		r.wrong(n, path, kindOf(n), mappingOf(v.Type()), inBraces(v.Type(), n.Value))
 	case v.Kind() == reflect.Struct:
 		if entries, ok := r.entries(n, path, mappingOf(v.Type())); ok {
 			r.fields(entries, v, path)
@@ -37,7 +40,13 @@ func (r *reader) decode(n *yaml.Node, v reflect.Value, path string, f form) {
 		}
 		r.wrong(n, path, kindOf(n), allowed, "")
 	default:
-		if allowed, suggestion := scalar(n.Value, v, f); allowed != "" {
+		switch allowed, suggestion := scalar(n.Value, v, f); {
+		case allowed == "":
+		case f == share && strings.HasSuffix(suggestion, "%"):
+			// It is read on with, for what else is wrong.
+			scalar(suggestion, v, f)
+			r.note(r.at(n), r.shown(path), quote(n.Value), allowed, suggestion)
+		default:
 			r.wrong(n, path, quote(n.Value), allowed, suggestion)
 		}
 	}
@@ -62,7 +71,8 @@ func (r *reader) fields(entries []entry, v reflect.Value, path string, extra ...
 		}
 		m, ok, keys := find(v.Type(), e.key.Value)
 		if !ok {
-			r.unknown(e, path, append(keys, extra...))
+			keys = append(keys, extra...)
+			r.unknown(e, path, keys, nearest(e.key.Value, keys))
 			continue
 		}
 		if e.value.Kind == yaml.MappingNode || e.value.Kind == yaml.SequenceNode {
@@ -73,9 +83,9 @@ func (r *reader) fields(entries []entry, v reflect.Value, path string, extra ...
 }
 
 // unknown notes a key that nothing is called by.
-func (r *reader) unknown(e entry, path string, keys []string) {
+func (r *reader) unknown(e entry, path string, keys []string, suggestion string) {
 	r.broken = append(r.broken, field(path, "?"))
-	r.note(r.at(e.key), field(r.shown(path), shownKey(e.key.Value)), "unknown", oneOf(keys), nearest(e.key.Value, keys))
+	r.note(r.at(e.key), field(r.shown(path), shownKey(e.key.Value)), "unknown", choice.List(keys), suggestion)
 }
 
 // shownKey is a key that is no field, as part of a path: in quotes if it would not
@@ -107,6 +117,9 @@ func (r *reader) list(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
+// mergeTag is what YAML has for the key <<, unless it is in quotes.
+const mergeTag = "!!merge"
+
 // An entry of a mapping.
 type entry struct{ key, value *yaml.Node }
 
@@ -128,27 +141,32 @@ func (r *reader) entries(n *yaml.Node, path, allowed string) ([]entry, bool) {
 	seen := map[string]*yaml.Node{}
 	var all []entry
 	var merged []*yaml.Node
+	var merges *yaml.Node // the key of merged
+	twice := func(key, first *yaml.Node, allowed string) {
+		// The path is that of the field if there is one, else it is as written.
+		r.broken = append(r.broken, field(path, "?"))
+		r.note(r.at(key), field(r.shown(path), shownKey(key.Value)), fmt.Sprintf("set twice, first in line %d", first.Line), allowed, "")
+	}
 	for i := 0; i+1 < len(n.Content) && !r.stop(); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		if key.Tag == "!!merge" {
-			merged = append(merged, value)
-			continue
-		}
 		if key.Kind == yaml.AliasNode && key.Alias != nil {
 			key = key.Alias
 		}
-		if key.Kind != yaml.ScalarNode {
+		first := seen[key.Value]
+		switch {
+		case !r.untagged(key, field(path, "?")):
+		case key.Tag == mergeTag && merges != nil:
+			twice(key, merges, "a list of all that is merged, such as [*a, *b]")
+		case key.Tag == mergeTag:
+			merges, merged = key, append(merged, value)
+		case key.Kind != yaml.ScalarNode:
 			r.wrong(key, field(path, "?"), kindOf(key), "a name", "")
-			continue
+		case first != nil:
+			twice(key, first, "one value")
+		default:
+			seen[key.Value] = key
+			all = append(all, entry{key, value})
 		}
-		if first, ok := seen[key.Value]; ok {
-			// The path is that of the field if there is one, else it is as written.
-			r.broken = append(r.broken, field(path, "?"))
-			r.note(r.at(key), field(r.shown(path), shownKey(key.Value)), fmt.Sprintf("set twice, first in line %d", first.Line), "one value", "")
-			continue
-		}
-		seen[key.Value] = key
-		all = append(all, entry{key, value})
 	}
 	for _, m := range merged {
 		all = r.merge(m, path, seen, all, true)
@@ -186,7 +204,7 @@ func (r *reader) merge(n *yaml.Node, path string, seen map[string]*yaml.Node, al
 // mappingOf is what a file must hold for a value of the struct type t.
 func mappingOf(t reflect.Type, extra ...string) string {
 	_, _, keys := find(t, "")
-	return "a mapping of " + oneOf(append(keys, extra...))
+	return "a mapping of " + choice.List(append(keys, extra...))
 }
 
 // isNull: nothing stands there, or null, or ~.

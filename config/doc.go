@@ -28,13 +28,14 @@
 //
 //	durations     250ms, 1.5s, 2m, 1h30m; a unit is required, but for 0
 //	timeouts      the same, or none (lull.NoTimeout): attempt_timeout and deadline of a policy
+//	hedge.delay   the same, or at-once (hedge.AtOnce)
 //	whole numbers 500, 10k, 25M, 25_000_000
 //	numbers       800, 1.5k, 2.5e-3
-//	shares        0.1, 10%, "10 %" (ratios, rates of failure, loss)
+//	shares        0.1, 10%, "10 %" (ratios, rates of failure, loss); above 1 only as 250%
 //	choices       the name, in any case: fifo, at-once, exponential
 //	switches      true, false (and idempotent, which may be left out, too)
 //	texts         any
-//	lists         YAML lists of at most 10,000 elements
+//	lists         YAML lists of at most 10,000 elements, and as many names in a mapping
 //	distributions 100ms (always the same), or a mapping: {kind: lognormal, mean: 20ms, sigma: 1}
 //
 // A distribution can also come from a file of measured times that lies beside the
@@ -45,9 +46,12 @@
 //
 // Anchors, aliases and merge keys (<<) of YAML work. Tags, more than one document
 // in a file, a key that is set twice, and numbers with leading zeros (octal in one
-// version of YAML, decimal in the next) are mistakes. So are files of more than
-// 1 MiB, more than 10,000 values that are reached by aliases, and text that is
-// not UTF-8.
+// version of YAML, decimal in the next) are mistakes. So is what two readers would take for
+// two things: a share of 10, which is ten per cent to one and ten times to the other, and
+// what is so small that it would be rounded to zero, which stands for the default. So are
+// files of more than 1 MiB, more than 10,000 values that are reached by aliases, text that
+// is not UTF-8, control characters, and ends of lines that many editors do not show:
+// U+0085, U+2028, U+2029 and a carriage return by itself.
 //
 // # Policy files
 //
@@ -79,15 +83,16 @@
 //	      - {dependency: payments, operation: charge}
 //	  bank:
 //	    provides: [payments]    # who answers it, so that layers can be followed
+//	    server: lull            # and with lull's server half
 //
 // All parts may be left out. A dependency has all the fields of a [lull.Policy] and those
 // of [Dependency]; operations those of [Operation], services those of [Service], and calls
 // are names of dependencies or have the fields of an [Edge]. Facts change no policy: they
 // are for the linter and for readers. What services call must be among the dependencies, if
 // the file has any; one without may be the call graph alone, to policies in other files.
-// What a service provides may be a dependency in the file of those who call it. Dependencies may stand under "policies", the older name. The
-// fields of one dependency alone are a file, too, and it is called by the stem of the
-// file.
+// What a service provides may be a dependency in the file of those who call it.
+// Dependencies may stand under "policies", the older name. The fields of one dependency
+// alone are a file, too, and it is called by the stem of the file.
 //
 // # Defaults, presets and overrides
 //

@@ -156,6 +156,31 @@ func ExampleLive_Follow() {
 	// <nil> 5
 }
 
+// Hosts are called under the policies that the file has for their names.
+func ExampleLive_FollowEach() {
+	path := filepath.Join(os.TempDir(), fmt.Sprint("lull-example-", os.Getpid(), "-each.yaml"))
+	defer os.Remove(path)
+	os.WriteFile(path, []byte("defaults: {attempts: 2}\ndependencies: {api.example.com: {attempts: 4}}\n"), 0o600)
+	live, err := config.OpenLive(path, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	hosts, err := lull.NewRegistry(lull.Policy{}, 0) // as that of a lullhttp.Transport
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(live.FollowEach(hosts))
+	for _, host := range []string{"api.example.com", "other.example.com"} {
+		fmt.Println(host, hosts.Get(host).Policy().Attempts)
+	}
+	// Output:
+	// <nil>
+	// api.example.com 4
+	// other.example.com 2
+}
+
 func ExamplePresets() {
 	fmt.Println(config.Presets()[:4])
 	p, ok := config.PresetPolicy("go-retryablehttp")

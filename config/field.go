@@ -23,14 +23,25 @@ type member struct {
 	form  form
 }
 
-// A form is how a number may be written besides plainly.
+// A form is how a number or a duration may be written besides plainly.
 type form uint8
 
 const (
 	plain   form = iota
-	share        // also as a percentage
-	timeout      // also as "none": lull.NoTimeout, which is negative
+	share        // also as a percentage, and only so above 1
+	timeout      // also as "none"
+	delay        // also as "at-once"
 )
+
+// words are what a duration of some form can be besides one, for values that are negative
+// in Go.
+var words = map[form]struct {
+	text  string
+	value time.Duration
+}{
+	timeout: {"none", lull.NoTimeout},
+	delay:   {"at-once", hedge.AtOnce},
+}
 
 // forms are the fields whose form is not plain.
 var forms = map[reflect.Type]map[string]form{
@@ -38,7 +49,7 @@ var forms = map[reflect.Type]map[string]form{
 	reflect.TypeFor[admission.Config](): {"MaxWait": timeout, "RetryRatio": share},
 	reflect.TypeFor[budget.Config]():    {"Ratio": share},
 	reflect.TypeFor[breaker.Config]():   {"FailureRate": share, "SlowRate": share, "OpenJitter": share},
-	reflect.TypeFor[hedge.Config]():     {"Percentile": share, "Share": share},
+	reflect.TypeFor[hedge.Config]():     {"Delay": delay, "Percentile": share, "Share": share},
 	reflect.TypeFor[sim.Reload]():       {"Share": share},
 	reflect.TypeFor[sim.Network]():      {"Loss": share, "LossBack": share},
 	reflect.TypeFor[sim.Service]():      {"Errors": share},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -81,6 +82,11 @@ type Service struct {
 	// Provides are the dependencies that this service answers, which is how layers are
 	// followed from one to the next. Nil: the one that has its name, if there is one.
 	Provides []string
+	// Server says what it answers with: lull's server half (lullhttp.NewHandler, the
+	// interceptors of lullgrpc, a queue.Consumer), or anything else. The former makes
+	// retries of several layers add up where they would multiply (see
+	// [lull.NestedRetries]). Zero: OtherServer.
+	Server Server
 
 	// Handler is, of a consumer of a queue, the longest that the handling of one message
 	// may take. Zero: it is no consumer, or that is not known.
@@ -143,11 +149,15 @@ func (s Service) Validate() error {
 	var l problem.List
 	unknown := "a positive duration, or 0 for unknown"
 	l.Check(s.SLO >= 0, "SLO", s.SLO, unknown)
+	for i, name := range s.Provides {
+		l.Check(name != "", fmt.Sprintf("Provides[%d]", i), name, "the name of a dependency")
+	}
 	for i, e := range s.Calls {
 		at := fmt.Sprintf("Calls[%d]", i)
 		l.Check(e.Dependency != "", at+".Dependency", e.Dependency, "the name of a dependency")
 		l.Check(e.Times >= 0 && e.Times <= maxTimes, at+".Times", e.Times, "1 to 10000 calls for each request, or 0 for one")
 	}
+	l.Check(s.Server < servers, "Server", s.Server, choice.List(serverNames[:]))
 	l.Check(s.Handler >= 0, "Handler", s.Handler, unknown)
 	l.Check(s.Visibility >= 0, "Visibility", s.Visibility, unknown)
 	l.Check(s.Deliveries >= 0 && s.Deliveries <= maxDeliveries, "Deliveries", s.Deliveries, "1 to 1000 deliveries of one message, or 0 for unknown")
@@ -156,11 +166,12 @@ func (s Service) Validate() error {
 
 // Dependency is the one of that name.
 func (f *PolicyFile) Dependency(name string) (Dependency, bool) {
-	i := slices.IndexFunc(f.Dependencies, func(d Dependency) bool { return d.Name == name })
-	if i < 0 {
-		return Dependency{}, false
+	for i := range f.Dependencies {
+		if f.Dependencies[i].Name == name {
+			return f.Dependencies[i], true
+		}
 	}
-	return f.Dependencies[i], true
+	return Dependency{}, false
 }
 
 // Policy is what holds for calls to the dependency of that name: the defaults, if the
@@ -174,11 +185,12 @@ func (f *PolicyFile) Policy(name string) lull.Policy {
 
 // Service is the one of that name.
 func (f *PolicyFile) Service(name string) (Service, bool) {
-	i := slices.IndexFunc(f.Services, func(s Service) bool { return s.Name == name })
-	if i < 0 {
-		return Service{}, false
+	for i := range f.Services {
+		if f.Services[i].Name == name {
+			return f.Services[i], true
+		}
 	}
-	return f.Services[i], true
+	return Service{}, false
 }
 
 // Provider is the service that answers calls to the dependency of that name.
@@ -221,6 +233,29 @@ func (a Answer) String() string {
 		return answerNames[a]
 	}
 	return fmt.Sprintf("answer(%d)", uint8(a))
+}
+
+// Server is what a service answers with.
+type Server uint8
+
+const (
+	// OtherServer: any that does not know what lull's clients tell it.
+	OtherServer Server = iota
+	// LullServer: it knows which attempt of its caller a request is, for the calls that it
+	// makes meanwhile; and when one of those has failed for good it says "don't retry" with
+	// its own failure. Its handlers hand on the context of their request.
+	LullServer
+	servers
+)
+
+var serverNames = [servers]string{"other", "lull"}
+
+// String is the server as in a file: "other" or "lull".
+func (s Server) String() string {
+	if s < servers {
+		return serverNames[s]
+	}
+	return fmt.Sprintf("server(%d)", uint8(s))
 }
 
 // named says that name is one which can be printed in a table and typed on a command line.

@@ -1,18 +1,23 @@
 package config
 
 import (
+	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"go.yaml.in/yaml/v4"
 )
 
-// version is the only one of the format that there is.
-const version = 1
+// version is the only one of the format that there is, and versionText how it is written.
+const (
+	version     = 1
+	versionText = "1"
+)
 
 // fileKeys are what a policy file can hold at its top.
 var fileKeys = []string{"version", "defaults", "dependencies", "services", oldKey}
@@ -54,7 +59,11 @@ type fileReader struct {
 	said           map[string]place // the leaves that they say themselves, by path
 	defaultsBroken []string
 	defaultsWrong  problem.List // what is wrong with them is not wrong again with each dependency
-	lists          bool         // the file lists dependencies, so that others can be told to be none
+
+	// The names of the operations of each dependency, when those have been read; nil of a
+	// dependency that names none, and if the file has no dependencies, so that it cannot be
+	// told what is none.
+	operationsOf map[string]map[string]bool
 }
 
 func newFileReader(name string) *fileReader {
@@ -67,6 +76,10 @@ func (r *fileReader) root(n *yaml.Node) {
 	if n.Kind != yaml.MappingNode || !slices.ContainsFunc(keysOf(n), inFile) {
 		r.begin("")
 		name := stem(r.reader.file)
+		if n.Kind == yaml.MappingNode && !properName(name) {
+			r.note(r.at(n), "", "one dependency without a name, since that of the file gives it none", "it under dependencies, such as dependencies: {api: {attempts: 2}}", "")
+			return
+		}
 		r.file.places.at[under("dependencies", name)] = r.at(n)
 		r.dependency(name, n, fileKeys...)
 		return
@@ -75,7 +88,7 @@ func (r *fileReader) root(n *yaml.Node) {
 	parts := map[string]entry{}
 	for _, e := range entries {
 		if !slices.Contains(fileKeys, e.key.Value) {
-			r.unknown(e, "", fileKeys)
+			r.unknown(e, "", fileKeys, atTop(e.key.Value))
 			continue
 		}
 		parts[e.key.Value] = e
@@ -103,13 +116,27 @@ func (r *fileReader) root(n *yaml.Node) {
 	}
 }
 
+// atTop is what was probably meant by a key beside "dependencies" that is not one of a file.
+func atTop(key string) string {
+	if _, ok, _ := find(reflect.TypeFor[Defaults](), key); ok {
+		return "defaults." + key
+	}
+	return nearest(key, fileKeys)
+}
+
 func (r *fileReader) version(e entry) {
 	r.begin("")
-	before := len(r.mistakes)
-	r.decode(e.value, reflect.ValueOf(&r.file.Version).Elem(), "Version", plain)
-	if len(r.mistakes) == before && r.file.Version != version {
-		r.wrong(e.value, "Version", quote(e.value.Value), strconv.Itoa(version)+", the only version of the format there is", "")
+	n, done := r.resolve(e.value, "Version")
+	defer done()
+	if n == nil || !r.untagged(n, "Version") {
+		return
 	}
+	if n.Kind != yaml.ScalarNode || n.Value != versionText {
+		r.wrong(n, "Version", kindOf(n), versionText+", the only version of the format there is", "")
+		return
+	}
+	r.file.Version = version
+	r.places["Version"] = r.at(n)
 	r.keep("")
 }
 
@@ -134,8 +161,12 @@ func (r *fileReader) items(key string, e entry, thing, example string) []entry {
 		return nil
 	}
 	named, ok := r.entries(value, "", "a mapping of names to "+key+", such as "+example)
-	if ok && len(named) == 0 && len(r.mistakes) == 0 {
+	switch {
+	case ok && len(named) == 0 && len(r.mistakes) == 0:
 		r.wrong(value, "", "empty", "at least one "+thing+", such as "+example, "")
+	case len(named) > maxElements:
+		r.wrong(value, "", fmt.Sprintf("a mapping of %d", len(named)), fmt.Sprintf("at most %d", maxElements), "")
+		return nil
 	}
 	return slices.DeleteFunc(named, func(e entry) bool { return !r.named(e, key) })
 }
@@ -203,8 +234,11 @@ func (r *fileReader) borrow(l leaf, at place, source string) {
 }
 
 func (r *fileReader) dependencies(key string, e entry) {
-	r.lists = true
-	for _, item := range r.items(key, e, singular[key], "api: {attempts: 2}") {
+	items := r.items(key, e, singular[key], "api: {attempts: 2}")
+	if len(items) > 0 {
+		r.operationsOf = make(map[string]map[string]bool, len(items))
+	}
+	for _, item := range items {
 		if r.stop() {
 			return
 		}
@@ -243,7 +277,22 @@ func (r *fileReader) dependency(name string, n *yaml.Node, extra ...string) {
 	if operations != nil {
 		r.operations(&d, path, under(shown, "operations"), *operations)
 	}
+	if r.operationsOf != nil {
+		r.operationsOf[name] = d.operationNames()
+	}
 	r.file.Dependencies = append(r.file.Dependencies, d)
+}
+
+// operationNames are those of d; nil if it names none.
+func (d *Dependency) operationNames() map[string]bool {
+	if d.Operations == nil {
+		return nil
+	}
+	names := make(map[string]bool, len(d.Operations))
+	for i := range d.Operations {
+		names[d.Operations[i].Name] = true
+	}
+	return names
 }
 
 // valid notes what is wrong with d, each problem where its value comes from, and once:
@@ -321,29 +370,21 @@ func (r *fileReader) links(s Service, provider map[string]string) {
 	}
 	for i, e := range s.Calls {
 		at := element("Calls", i)
-		if e.Dependency == "" || !r.exists(e.Dependency, field(at, "Dependency")) || e.Operation == "" {
-			continue
-		}
-		d, _ := r.file.Dependency(e.Dependency)
-		var names []string
-		for _, o := range d.Operations {
-			names = append(names, o.Name)
-		}
-		if at := field(at, "Operation"); names != nil && !slices.Contains(names, e.Operation) {
-			r.note(r.placeOf(at), r.shown(at), quote(e.Operation), "an operation of "+d.Name+": "+clipTo(maxAllowed, oneOf(names)), nearest(e.Operation, names))
+		operations, known := r.operationsOf[e.Dependency]
+		switch {
+		case r.stop():
+			return
+		case r.operationsOf == nil || e.Dependency == "":
+		case !known:
+			r.noneSuch(e.Dependency, field(at, "Dependency"), "a dependency", maps.Keys(r.operationsOf))
+		case e.Operation != "" && operations != nil && !operations[e.Operation]:
+			r.noneSuch(e.Operation, field(at, "Operation"), "an operation of "+e.Dependency, maps.Keys(operations))
 		}
 	}
 }
 
-// exists notes a name, which is at path, that no dependency has.
-func (r *fileReader) exists(name, path string) bool {
-	if _, ok := r.file.Dependency(name); ok || !r.lists {
-		return ok
-	}
-	var names []string
-	for _, d := range r.file.Dependencies {
-		names = append(names, d.Name)
-	}
-	r.note(r.placeOf(path), r.shown(path), quote(name), "a dependency: "+clipTo(maxAllowed, oneOf(names)), nearest(name, names))
-	return false
+// noneSuch notes a name, which is at path, that is none of names.
+func (r *fileReader) noneSuch(name, path, thing string, names iter.Seq[string]) {
+	all := slices.Sorted(names)
+	r.note(r.placeOf(path), r.shown(path), quote(name), thing+": "+clipTo(maxAllowed, choice.List(all)), nearest(name, all))
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -51,6 +53,7 @@ services:
   stock:
   bank:
     provides: [payments]
+    server: Lull
     handler: 40s
     visibility: 30s
     deliveries: 5
@@ -102,7 +105,7 @@ func TestAPolicyFile(t *testing.T) {
 				{Dependency: "maps.example.com", Times: 2, Parallel: "true"},
 			}},
 			{Name: "stock"},
-			{Name: "bank", Provides: []string{"payments"}, Handler: 40 * time.Second, Visibility: 30 * time.Second, Deliveries: 5},
+			{Name: "bank", Provides: []string{"payments"}, Server: LullServer, Handler: 40 * time.Second, Visibility: 30 * time.Second, Deliveries: 5},
 		},
 	}
 	f := shop(t)
@@ -213,22 +216,43 @@ func TestDefaultsAndPresets(t *testing.T) {
 			with(lull.ExternalAPI(), func(p *lull.Policy) { p.Limit.Limit = 256 })},
 		{"its fields over its preset", "{attempts: 9}", "{budget: {stock: 0}, preset: external-api, attempts: 1}",
 			with(lull.ExternalAPI(), func(p *lull.Policy) { p.Attempts, p.Budget.Stock = 1, 0 })},
+		{"its own zero within a part", "{preset: internal-service}", "{limit: {limit: 0}, backoff: {base: 0, cap: 0s}}",
+			with(lull.InternalService(), func(p *lull.Policy) { p.Limit.Limit, p.Backoff = 0, backoff.Schedule{} })},
+		{"a zero of the defaults over their preset", "{limit: {limit: 0}, preset: internal-service}", "{attempts: 1}",
+			with(lull.InternalService(), func(p *lull.Policy) { p.Attempts, p.Limit.Limit = 1, 0 })},
+		{"a zero of the defaults under its own preset", "{budget: {stock: 0}}", "{preset: external-api}", lull.ExternalAPI()},
+		{"a choice that is zero", "{timeouts: always, nested: always}", "{timeouts: when-answered}", lull.Policy{Nested: lull.NestedAlways}},
+		{"a switch that is put back", "{breaker: {off: true}, budget: {unlimited: true}, backoff: {fast_first: true}}",
+			"{breaker: {off: false}, budget: {unlimited: false}, backoff: {fast_first: false}}", lull.Policy{}},
+		{"what the defaults switched on is off", "{hedge: {attempts: 2}, throttle: {mode: adaptive}, limit: {limit: 5}}",
+			"{hedge: {attempts: 0}, throttle: {mode: off}, limit: {limit: 0}, attempts: 3}", lull.Policy{Attempts: 3}},
+		{"no timeout, and the default again", "{deadline: none, attempt_timeout: 1s}", "{deadline: 0, attempt_timeout: none}", lull.Policy{AttemptTimeout: lull.NoTimeout}},
+		{"merged into it, and its own", "&d {attempts: 5, budget: {ratio: 5%, stock: 9}}", "{<<: *d, budget: {stock: 0}}",
+			lull.Policy{Attempts: 5, Budget: budget.Config{Ratio: 0.05}}},
+		{"a switch of a client put back", "{attempts: 9}", "{preset: go-retryablehttp, budget: {unlimited: false}, breaker: {off: false}}",
+			with(preset1("go-retryablehttp"), func(p *lull.Policy) { p.Budget.Unlimited, p.Breaker.Off = false, false })},
 		{"a client is whole", "{attempts: 9, limit: {limit: 5}, nested: always}", "{preset: lull}", lull.Policy{}},
 		{"a client and its own fields", "{attempts: 9}", "{preset: none, deadline: 1s}",
 			with(preset1("none"), func(p *lull.Policy) { p.Deadline = s })},
 		{"clients as defaults give way", "{preset: naive-3, attempts: 2}", "{preset: internal-service}",
 			lull.InternalService()},
 	} {
-		data := "dependencies: {api: " + c.own + "}\ndefaults: " + c.defaults + "\n"
-		f, err := ParsePolicyFile("f", []byte(data))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
+		parts := []string{"defaults: " + c.defaults + "\n", "dependencies: {api: " + c.own + "}\n"}
+		orders := []string{parts[0] + parts[1], parts[1] + parts[0]}
+		if strings.Contains(c.defaults, "&") {
+			orders = orders[:1] // an anchor stands before its aliases
 		}
-		if got := f.Policy("api"); got != c.want {
-			t.Errorf("%s:\n got %+v\nwant %+v", c.name, got, c.want)
+		for _, data := range orders {
+			f, err := ParsePolicyFile("f", []byte(data))
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				continue
+			}
+			if got := f.Policy("api"); got != c.want {
+				t.Errorf("%s:\n got %+v\nwant %+v", c.name, got, c.want)
+			}
+			again(t, f)
 		}
-		again(t, f)
 	}
 }
 
@@ -440,11 +464,27 @@ func FuzzParsePolicyFile(f *testing.F) {
 	addFile(f, "testdata/policies.yaml")
 	f.Add([]byte("version: 1\nservices: {a: {calls: [b, {dependency: c, parallel: x}], provides: [q]}}\n"))
 	f.Add([]byte("defaults: &a {preset: hedged, attempts: 1}\ndependencies: {b: *a, c: {<<: *a, preset: lull}}\n"))
+	for _, seed := range []string{
+		"\ufeffattempts: 3\r\nbackoff:\r\n  base: 1s\r\n", "attempts: 3 # a\u2028deadline: 1s\n", "deadline: 1s # a\rattempts: 3\n",
+		"attempts: !!int 3\n", "!x attempts: 3\n", "attempts: 3\n---\nattempts: 4\n", "%YAML 1.1\n---\nattempts: 3\n...\n",
+		"limit: &a {<<: *a}\n", "dependencies: {a: &a {budget: {ratio: 10}}, b: {<<: [*a, {attempts: 2}], <<: *a}}\n",
+		"attempts: ~\nbudget: null\nbreaker:\n", "attempts:\t3\n", "backoff: {\n\tbase: 1s}\n", "deadline: >-\n  3s\n", "\"attempts\": 1_0\n? deadline\n: none\n",
+		"a: [[[[[[[[[[[[", "hedge: {attempts: 2, delay: at-once, share: 100%}\n", "defaults: {limit: {limit: 5}}\ndependencies: {a: {preset: lull}, a.limit: {limit: {limit: 0}}}\n",
+	} {
+		f.Add([]byte(seed))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := ParsePolicyFile("f", data)
+		oneLineOn(t, data, file, err)
 		if err != nil {
 			located(t, err)
 			return
+		}
+		if !strings.Contains(string(data), "\r") {
+			crlf, err := ParsePolicyFile("f", []byte(strings.ReplaceAll(string(data), "\n", "\r\n")))
+			if err != nil || !reflect.DeepEqual(crlf, file) {
+				t.Errorf("with the line ends of Windows: %v\n%+v\nwant\n%+v", err, crlf, file)
+			}
 		}
 		for _, d := range file.Dependencies {
 			for _, l := range policyLeaves() {
@@ -461,4 +501,35 @@ func FuzzParsePolicyFile(f *testing.F) {
 			again(t, file)
 		}
 	})
+}
+
+// oneLineOn fails unless a comment above data moves everything by a line and does nothing
+// else, given what has been read from data. So lines are counted as an editor counts them.
+func oneLineOn(t *testing.T, data []byte, file *PolicyFile, err error) {
+	t.Helper()
+	if start := bytes.TrimLeft(data, " "); bytes.HasPrefix(start, []byte("\ufeff")) || bytes.HasPrefix(start, []byte("\t")) || len(data) > maxBytes-2 {
+		return // what is allowed in the first place only, or everywhere else
+	}
+	moved, movedErr := ParsePolicyFile("f", append([]byte("#\n"), data...))
+	if err != nil {
+		var want, got Mistakes
+		if errors.As(err, &want); !errors.As(movedErr, &got) || len(got) != len(want) {
+			t.Fatalf("below a comment: %v\nwant\n%v", movedErr, err)
+		}
+		for i, m := range want {
+			whole := m.Path == "" && m.Line == 1 && m.Column == 1 // of a file that is empty
+			if g := got[i]; !whole && g.Line != m.Line+1 || g.Column != m.Column || g.Path != m.Path {
+				t.Errorf("below a comment: %v\nwant\n%v", g, m)
+			}
+		}
+		return
+	}
+	if movedErr != nil || !reflect.DeepEqual(said(moved), said(file)) {
+		t.Fatalf("below a comment: %v\n%+v\nwant\n%+v", movedErr, moved, file)
+	}
+	for path, at := range file.places.at {
+		if at.line++; moved.places.at[path] != at {
+			t.Errorf("below a comment %s is at %v, want %v", path, moved.places.at[path], at)
+		}
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/sim"
 	"go.yaml.in/yaml/v4"
 )
@@ -128,15 +127,21 @@ func empty(v reflect.Value) bool {
 }
 
 // text is a string as a node, quoted where it would be something else without.
-func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+func text(s string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+	if strings.ContainsFunc(s, hiddenBreak) {
+		n.Style = yaml.DoubleQuotedStyle // in which they are escaped
+	}
+	return n
+}
 
 // format is the inverse of scalar. It is not ok if a file cannot hold v.
 func format(v reflect.Value, f form) (string, bool) {
 	switch t := v.Type(); {
 	case t == durationType:
 		d := time.Duration(v.Int())
-		if f == timeout && d == lull.NoTimeout {
-			return "none", true
+		if w, ok := words[f]; ok && d == w.value {
+			return w.text, true
 		}
 		return prettyDuration(d), true
 	case t.Kind() == reflect.String:
@@ -181,23 +186,30 @@ func prettyInteger(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// prettyNumber writes every digit that n needs and no more; a share between 0 and
-// 1 as a percentage, whose digits are the same, two places on.
+// prettyNumber writes every digit that n needs and no more; a share as a percentage,
+// whose digits are the same, two places on.
 func prettyNumber(n float64, f form) string {
-	if f == share && n > 0 && n <= 1 {
-		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(n, 'e', -1, 64), "e")
-		if power, err := strconv.Atoi(exponent); err == nil && power >= -6 {
-			percent, err := strconv.ParseFloat(mantissa+"e"+strconv.Itoa(power+2), 64)
-			if err == nil {
-				s := strconv.FormatFloat(percent, 'f', -1, 64)
-				if back, ok := number(s+"%", share); ok && back == n {
-					return s + "%"
-				}
-			}
-		}
+	if f == share && n >= 1e-6 && n <= maxBare {
+		return percentage(n)
 	}
 	if a := math.Abs(n); a == 0 || a >= 1e-6 && a < 1e15 {
 		return strconv.FormatFloat(n, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(n, 'g', -1, 64)
+}
+
+// percentage is n > 0 with its % and the digits that n has, moved: to multiply would round.
+func percentage(n float64) string {
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(n, 'e', -1, 64), "e")
+	digits := strings.Replace(mantissa, ".", "", 1)
+	power, _ := strconv.Atoi(exponent)
+	switch point := 1 + power + 2; { // digits before the point
+	case point <= 0:
+		digits = "0." + strings.Repeat("0", -point) + digits
+	case point < len(digits):
+		digits = digits[:point] + "." + digits[point:]
+	default:
+		digits += strings.Repeat("0", point-len(digits))
+	}
+	return digits + "%"
 }

@@ -94,8 +94,9 @@ func (b barReader) bar(line string, number, i int) (bar sim.Bar) {
 	for k, target := range []reflect.Value{reflect.ValueOf(&bar.UpTo).Elem(), reflect.ValueOf(&bar.Weight).Elem()} {
 		column += len([]rune(parts[k])) - len([]rune(strings.TrimLeft(parts[k], " \t")))
 		b.places[field(at, []string{"UpTo", "Weight"}[k])] = place{b.file, number, column}
-		if allowed, suggestion := scalar(parts[k], target, plain); allowed != "" {
-			b.bad(number, column, quote(strings.TrimSpace(parts[k])), allowed, suggestion)
+		text := strings.TrimSpace(parts[k])
+		if allowed, suggestion := scalar(text, target, plain); allowed != "" {
+			b.bad(number, column, quote(text), allowed, suggestion)
 		}
 		column += len([]rune(strings.TrimLeft(parts[k], " \t"))) + 1
 	}

@@ -19,13 +19,15 @@ import (
 const DefaultInterval = 5 * time.Second
 
 // Live is a policy file in a program that goes on while the file changes. It keeps the
-// policies of dependencies as the file has them, and loses nothing by it: calls that are
-// under way end under the policy they began with, budgets that are spent stay spent, and
-// open circuits open ([lull.Dependency.Update]).
+// policies of dependencies as the file has them: calls that are under way end under the
+// policy they began with, budgets that are spent stay spent, and open circuits open. Every
+// field may change; a throttle, a concurrency limit and hedging begin anew if theirs do
+// ([lull.Dependency.Update]).
 //
 // A new file is read whole before anything of it counts. If there is a mistake in it the
-// old one stays in force, all of it, and the mistakes are reported. Its methods may be
-// called concurrently.
+// old one stays in force, all of it, and the mistakes are reported. What counts is then
+// handed to one dependency after another, which takes microseconds in which some have the
+// new policy and some the old. Its methods may be called concurrently.
 type Live struct {
 	path   string
 	report func(Reload)
@@ -39,8 +41,9 @@ type Live struct {
 	inForce [sha256.Size]byte // the sum of its content
 	refused sight             // what was not taken, and reported last; zero: nothing is
 
-	mu        sync.Mutex // guards followers, and that none misses a change of file
-	followers []follower
+	mu         sync.Mutex // guards what follows, and that none misses a change of file
+	followers  []follower
+	registries []*lull.Registry // of FollowEach
 }
 
 // A sight is what the file looks like.
@@ -55,10 +58,12 @@ type follower struct {
 }
 
 // An Updater has a policy that can be changed: a [*lull.Dependency], a [*lull.Registry].
-// Update is called with policies that validate.
+// Update is called with policies that validate, and must not call the Live.
 type Updater interface{ Update(lull.Policy) error }
 
-// Reload is what has become of a change of the file.
+// Reload is what has become of a change of the file. One with neither Changes nor Err says
+// that there is a file again that is right, after one that was not taken, or that the new
+// one says the same.
 type Reload struct {
 	// File is the one in force now: the old one, if there is an error. It must not be
 	// changed.
@@ -76,6 +81,7 @@ type Reload struct {
 
 // A Change is that of one dependency.
 type Change struct {
+	// Name is that of the dependency; empty for what follows the defaults.
 	Name string
 	Kind ChangeKind
 	// Before and After are its policies. Of one that the file did not or does not list
@@ -112,7 +118,7 @@ func (k ChangeKind) String() string {
 // start with a file that is wrong. Afterwards report is told of every change and of every
 // file that was not taken, one after the other; nil: nobody is. It must not call Reload.
 func OpenLive(path string, report func(Reload)) (*Live, error) {
-	data, err := readFile(path)
+	data, err := readRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +143,7 @@ func (l *Live) File() *PolicyFile { return l.file.Load() }
 //
 // What was asked for once is kept as long as l. The names are those in the program's
 // text: for hosts, tenants and whatever else comes from outside make a [lull.Registry],
-// and let it Follow.
+// and let it follow by FollowEach or Follow.
 func (l *Live) Dependency(name string, opts ...lull.Option) (*lull.Dependency, error) {
 	if d, ok := l.dependencies.Load(name); ok {
 		return d.(*lull.Dependency), nil
@@ -158,8 +164,9 @@ func (l *Live) Dependency(name string, opts ...lull.Option) (*lull.Dependency, e
 
 // Follow gives u the policy of the dependency of that name, now and whenever it changes:
 // that of the defaults if the file does not list the name, and if name is empty. If u
-// refuses the first it does not follow. The registry of a lullhttp.Transport is one to
-// follow; its hosts then keep what they remember.
+// refuses the first it does not follow; else it does as long as there is l. The registry
+// of a lullhttp.Transport is one to follow, if one policy is for all its hosts; they keep
+// what they remember.
 func (l *Live) Follow(name string, u Updater) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,6 +175,24 @@ func (l *Live) Follow(name string, u Updater) error {
 	}
 	l.followers = append(l.followers, follower{name, u})
 	return nil
+}
+
+// FollowEach gives each dependency of r the policy that the file has for its key, or that of
+// the defaults if it does not list the key, now and whenever it changes. So the hosts that a
+// lullhttp.Transport calls, those to come as well, are dependencies of the file by their
+// names. It follows as long as there is l.
+func (l *Live) FollowEach(r *lull.Registry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.updateEach(r); err != nil {
+		return err
+	}
+	l.registries = append(l.registries, r)
+	return nil
+}
+
+func (l *Live) updateEach(r *lull.Registry) error {
+	return r.UpdateEach(func(key string) lull.Policy { return l.File().Policy(key) })
 }
 
 // Unused are the names of dependencies in the file that nobody has asked for or
@@ -181,10 +206,17 @@ func (l *Live) Unused() []string {
 }
 
 func (l *Live) unused() []string {
+	used := map[string]bool{}
+	for _, u := range l.followers {
+		used[u.name] = true
+	}
+	for _, r := range l.registries {
+		r.All(func(d *lull.Dependency) bool { used[d.Name()] = true; return true })
+	}
 	var names []string
-	for _, d := range l.File().Dependencies {
-		if !slices.ContainsFunc(l.followers, func(f follower) bool { return f.name == d.Name }) {
-			names = append(names, d.Name)
+	for name := range l.File().policies() {
+		if !used[name] {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
@@ -199,7 +231,8 @@ func (l *Live) unused() []string {
 //		live.Reload()
 //	}
 //
-// The error is why it was not taken:
+// It takes the file as it finds it, so write it in one step: beside its place, and then
+// rename it. The error is why it was not taken:
 // [Mistakes], or that it cannot be read; nothing has changed then. It is reported as well,
 // and so are changes. A file that is as it was is no change.
 func (l *Live) Reload() error {
@@ -214,7 +247,7 @@ func (l *Live) Reload() error {
 }
 
 func (l *Live) read() ([]byte, sight, error) {
-	data, err := readFile(l.path)
+	data, err := readRegular(l.path)
 	if err != nil {
 		return nil, sight{err: err.Error()}, err
 	}
@@ -292,36 +325,77 @@ func (l *Live) apply(f *PolicyFile) Reload {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.file.Swap(f)
-	names := map[string]bool{}
-	for _, d := range slices.Concat(old.Dependencies, f.Dependencies) {
-		names[d.Name] = true
+	followed := []string{}
+	for _, u := range l.followers {
+		followed = append(followed, u.name)
+	}
+	if len(l.registries) > 0 {
+		followed = append(followed, "") // some key may have the defaults
+	}
+	r := Reload{File: f, Changes: changes(old, f, followed), Unused: l.unused()}
+	changed := map[string]*Change{}
+	for i := range r.Changes {
+		if c := &r.Changes[i]; c.Before != c.After {
+			changed[c.Name] = c
+		}
 	}
 	for _, u := range l.followers {
-		names[u.name] = true
+		if c := changed[u.name]; c != nil {
+			c.Err = errors.Join(c.Err, u.Update(c.After))
+		}
 	}
-	r := Reload{File: f, Unused: l.unused()}
+	if len(changed) > 0 {
+		for _, each := range l.registries {
+			_ = l.updateEach(each) // it refuses only what does not validate
+		}
+	}
+	return r
+}
+
+// changes are what is different in f for the dependencies of both files and for those that
+// are followed, by name.
+func changes(old, f *PolicyFile, followed []string) []Change {
+	before, after := old.policies(), f.policies()
+	names := map[string]bool{}
+	for name := range before {
+		names[name] = true
+	}
+	for name := range after {
+		names[name] = true
+	}
+	for _, name := range followed {
+		names[name] = true
+	}
+	var all []Change
 	for name := range names {
-		c := Change{Name: name, Before: old.Policy(name), After: f.Policy(name)}
-		_, was := old.Dependency(name)
-		_, is := f.Dependency(name)
+		c := Change{Name: name, Before: old.Defaults.Policy, After: f.Defaults.Policy}
+		was, listed := before[name]
+		is, lists := after[name]
+		if listed {
+			c.Before = *was
+		}
+		if lists {
+			c.After = *is
+		}
 		switch {
-		case is && !was:
+		case lists && !listed:
 			c.Kind = Added
-		case was && !is:
+		case listed && !lists:
 			c.Kind = Removed
 		case c.Before == c.After:
 			continue
 		}
-		r.Changes = append(r.Changes, c)
+		all = append(all, c)
 	}
-	slices.SortFunc(r.Changes, func(a, b Change) int { return cmp.Compare(a.Name, b.Name) })
-	for i := range r.Changes {
-		c := &r.Changes[i]
-		for _, u := range l.followers {
-			if u.name == c.Name && c.Before != c.After {
-				c.Err = errors.Join(c.Err, u.Update(c.After))
-			}
-		}
+	slices.SortFunc(all, func(a, b Change) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// policies are those of the dependencies that f lists, by name.
+func (f *PolicyFile) policies() map[string]*lull.Policy {
+	all := make(map[string]*lull.Policy, len(f.Dependencies))
+	for i := range f.Dependencies {
+		all[f.Dependencies[i].Name] = &f.Dependencies[i].Policy
 	}
-	return r
+	return all
 }

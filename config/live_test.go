@@ -337,7 +337,12 @@ func TestFollow(t *testing.T) {
 	if got := l.Unused(); got != nil {
 		t.Errorf("unused are %v", got)
 	}
-	if len(a.policies) != 1 || len(b.policies) != 2 || len(never.policies) != 1 {
+	l.write("defaults: {attempts: 3}\n") // as a was, by another way
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	l.reported("one that is not listed any more", " changed 4>3; a removed 3>3; b changed 4>3; not now")
+	if len(a.policies) != 1 || len(b.policies) != 3 || len(never.policies) != 1 {
 		t.Errorf("updates: %d of what has not changed, %d of what has, %d of what does not follow", len(a.policies), len(b.policies), len(never.policies))
 	}
 }
@@ -421,4 +426,49 @@ dependencies:
 		t.Errorf("after %d changes the circuit is %v until %v, and was open until %v", changes.Load(), s, at, opened)
 	}
 	t.Logf("%d calls, %d changes of the file", good.Load(), changes.Load())
+}
+
+// Hosts are dependencies of the file by their names, those to come as well.
+func TestFollowEach(t *testing.T) {
+	l := openLive(t, "defaults: {attempts: 2}\ndependencies: {a: {attempts: 3}, b: {attempts: 4}, c: }\n")
+	registry, err := lull.NewRegistry(lull.Policy{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := registry.Get("a")
+	if err := l.FollowEach(registry); err != nil {
+		t.Fatal(err)
+	}
+	attempts := func(when string, want map[string]int) {
+		t.Helper()
+		for key, n := range want {
+			if got := registry.Get(key).Policy().Attempts; got != n {
+				t.Errorf("%s: %s has %d attempts, want %d", when, key, got, n)
+			}
+		}
+	}
+	attempts("at first", map[string]int{"a": 3, "b": 4, "other": 2})
+	if got := l.Unused(); !reflect.DeepEqual(got, []string{"c"}) {
+		t.Errorf("unused are %v", got)
+	}
+	l.write("defaults: {attempts: 5}\ndependencies: {a: {attempts: 6}, c: {attempts: 7}}\n")
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	l.reported("another file", " changed 2>5; a changed 3>6; b removed 4>5; c changed 2>7; unused c")
+	attempts("after a change", map[string]int{"a": 6, "b": 5, "c": 7, "other": 5, "late": 5})
+	if registry.Get("a") != a {
+		t.Error("another dependency for the same host")
+	}
+	l.write("defaults: {attempts: 8}\ndependencies: {a: {attempts: 6}, b: {attempts: 5}, c: {attempts: 7}}\n")
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	l.reported("other defaults", " changed 5>8; b added 5>5")
+	attempts("with other defaults", map[string]int{"a": 6, "b": 5, "c": 7, "other": 8, "new": 8})
+	l.write("defaults: {attempts: 9}\ndependencies: {a: {atempts: 6}}\n")
+	if err := l.Reload(); err == nil {
+		t.Error("a wrong file was taken")
+	}
+	attempts("with a wrong file", map[string]int{"a": 6, "other": 8, "newer": 8})
 }

@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 func TestMistakesOfAPolicyFile(t *testing.T) {
@@ -53,14 +55,29 @@ func TestMistakesOfTheText(t *testing.T) {
 		{"attempts: 3\nä: \x01\n", `f:2:4: the character U+0001: want text without control characters`},
 		{"a: 1\n# \ufffe\n", `f:2:3: the character U+FFFE: want text without control characters`},
 		{"~\n", `f:1:1: an empty document: want at least one field`},
-		{"? \n: 3\n", `f:1:2: "" is unknown: want ` + oneOf(policyKeys())},
-		{"a b: 3\n", `f:1:1: "a b" is unknown: want ` + oneOf(policyKeys())},
+		{"? \n: 3\n", `f:1:2: "" is unknown: want ` + choice.List(policyKeys())},
+		{"a b: 3\n", `f:1:1: "a b" is unknown: want ` + choice.List(policyKeys())},
 		{"attempts: 3\n---\n[\n", `f:4:1: not YAML: did not find expected node content (while parsing a flow node, line 4)`},
-		{"- attempts: 3\n", `f:1:1: a list: want ` + "a mapping of " + oneOf(policyKeys())},
-		{"just text\n", `f:1:1: "just text": want ` + "a mapping of " + oneOf(policyKeys())},
+		{"- attempts: 3\n", `f:1:1: a list: want ` + "a mapping of " + choice.List(policyKeys())},
+		{"just text\n", `f:1:1: "just text": want ` + "a mapping of " + choice.List(policyKeys())},
 		{"{attempts: 3, {a: b}: 4}\n", `f:1:15: ? is a mapping: want a name`},
 		{"!policy {attempts: 3}\n", `f:1:1: tagged "!policy": want a plain value`},
-		{"!!str attempts: 3\nattempts: 4\n", `f:2:1: attempts is set twice, first in line 1: want one value`},
+		{"'attempts': 3\n\"attempts\": 4\n", `f:2:1: attempts is set twice, first in line 1: want one value`},
+		{"!!str attempts: 3\n", `f:1:1: ? is tagged "!!str": want a plain value`},
+		{"? !mine attempts\n: 3\n", `f:1:3: ? is tagged "!mine": want a plain value`},
+		{"backoff: &b {base: 1s}\nbudget: {<<: {}, <<: {}}\n", `f:2:18: budget.<< is set twice, first in line 2: want a list of all that is merged, such as [*a, *b]`},
+		// YAML ends the comment there, so that what follows counts; an editor may not show it.
+		{"deadline: 1s # or\u2028attempts: 9\n", `f:1:18: the character U+2028: want lines that end in \n or \r\n`},
+		{"deadline: 1s # or\u2029attempts: 9\n", `f:1:18: the character U+2029: want lines that end in \n or \r\n`},
+		{"deadline: 1s # or\u0085attempts: 9\n", `f:1:18: the character U+0085: want lines that end in \n or \r\n`},
+		{"deadline: 1s # or\rattempts: 9\n", `f:1:18: the character U+000D: want lines that end in \n or \r\n`},
+		{"attempts: 3\r", `f:1:12: the character U+000D: want lines that end in \n or \r\n`},
+		{"attempts: 3 # \x7f\n", `f:1:15: the character U+007F: want text without control characters`},
+		{"attempts: 3 # \u009b\n", `f:1:15: the character U+009B: want text without control characters`},
+		{"\ufeffattempts: 3 # \x7f\n", `f:1:15: the character U+007F: want text without control characters`},
+		{"\ufeffattempts: x\r\ndeadline: 3\r\n", `f:1:11: attempts is "x": want a whole number such as 500, 25k or 2M` + "\n" +
+			`f:2:11: deadline is "3": want a duration such as 250ms, 1.5s or 2m, or "none"`},
+		{"%YAML 2.0\n---\nattempts: 3\n", `f:1:1: a %YAML line for another version: want none, or %YAML 1.1`},
 	} {
 		_, err := ParsePolicies("f", []byte(c.data))
 		located(t, err)
@@ -133,16 +150,23 @@ func TestAMistakeIsReportedOnce(t *testing.T) {
 // belongs to, and not at all where they may follow from another mistake.
 func TestProblemsAreLocated(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
-		{"atempts: 3\n", `f:1:1: atempts is unknown: want ` + oneOf(policyKeys()) + `; did you mean attempts?`},
+		{"atempts: 3\n", `f:1:1: atempts is unknown: want ` + choice.List(policyKeys()) + `; did you mean attempts?`},
 		{"attempts: 5000\n", `f:1:11: attempts is 5000: want 1 to 1000 attempts, or 0 for the default of 3`},
 		{"attempts: 3\nattempt_timeout: 300s\n", ``}, // no deadline to exceed: the default is not looked at
 		{"deadline: 1s\nattempt_timeout: 2s\n", `f:2:18: attempt_timeout is 2s: want no more than the Deadline of 1s`},
 		{"attempt_timeout: -2s\n", `f:1:18: attempt_timeout is -2s: want a positive duration, 0 for the default of 10s, or "none"`},
 		{"breaker:\n  slow_rate: 10%\n", `f:2:3: breaker.slow_call is 0s: want a positive duration when SlowRate is set, else zero or positive`},
-		{"breaker: {slow_rate: 10%, slow_cal: 1s}\n", `f:1:27: breaker.slow_cal is unknown: want ` + oneOf(breakerKeys()) + `; did you mean slow_call?`},
+		{"breaker: {slow_rate: 10%, slow_cal: 1s}\n", `f:1:27: breaker.slow_cal is unknown: want ` + choice.List(breakerKeys()) + `; did you mean slow_call?`},
 		{"limit:\n  max_wait: 1s\n", `f:2:13: limit.max_wait is 1s: want zero, because without a Limit nobody waits`},
 		{"limit:\n  limit: x\n  max_wait: 1s\n", `f:2:10: limit.limit is "x": want a whole number such as 500, 25k or 2M`},
-		{"breaker:\n  failure_rate: 50\n", `f:2:17: breaker.failure_rate is 50: want a share above 0 and up to 1, or zero for none; did you mean 50%?`},
+		{"breaker:\n  failure_rate: 50\n", `f:2:17: breaker.failure_rate is "50": want a share such as 0.1 or 10%, and with the % above 1; did you mean 50%?`},
+		{"breaker:\n  failure_rate: 250%\n", `f:2:17: breaker.failure_rate is 2.5: want a share above 0 and up to 1, or zero for none`},
+		// What is there instead of what could not be read is nobody's.
+		{"preset: external-api\nattempt_timeout: x\ndeadline: 1s\n", `f:2:18: attempt_timeout is "x": want a duration such as 250ms, 1.5s or 2m, or "none"`},
+		// What was meant is read on with.
+		{"budget: {ratio: 10, floor: 1}\n", `f:1:17: budget.ratio is "10": want a share such as 0.1 or 10%, and with the % above 1; did you mean 10%?` + "\n" +
+			`f:1:28: budget.floor is 1: want zero where Window is zero`},
+		{"hedge: {attempts: 2, delay: at-once, share: 50%}\n", `f:1:45: hedge.share is 0.5: want at least Attempts-1 with a Delay of "at-once", since every call is late then, or negative for no bound`},
 		{"breaker:\n  failure_rate: -1\n", `f:2:17: breaker.failure_rate is -1: want a share above 0 and up to 1, or zero for none`},
 		{"timeouts: sometimes\n", `f:1:11: timeouts is "sometimes": want when-answered, always or never`},
 		{"budget: {floor: 10}\n", `f:1:17: budget.floor is 10: want zero where Window is zero`},
@@ -158,6 +182,53 @@ func TestProblemsAreLocated(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.data, got, c.want)
+		}
+	}
+}
+
+// names are n keys without values, in braces.
+func names(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "x%d: ,", i)
+	}
+	return b.String()
+}
+
+// Each call looks for its operation among those there are: to list them for each would
+// take gigabytes for a file of half a megabyte.
+func TestMemoryGrowsWithTheFile(t *testing.T) {
+	read := func(n int) (bytes uint64) {
+		var calls strings.Builder
+		for i := range n {
+			fmt.Fprintf(&calls, "{dependency: a, operation: x%d},", i)
+		}
+		data := []byte("dependencies: {a: {operations: {" + names(n) + "}}}\nservices: {s: {calls: [" + calls.String() + "]}}\n")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := ParsePolicyFile("f", data); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	read(1000)
+	if once, twice := read(1000), read(2000); twice > 3*once {
+		t.Errorf("%d bytes for a file, %d for one that is twice as long", once, twice)
+	}
+}
+
+// A field with parts, given as if it had none.
+func TestBracesAreSuggested(t *testing.T) {
+	for data, want := range map[string]string{
+		"breaker: off": "{off: true}", "budget: unlimited": "{unlimited: true}", "throttle: off": "{mode: off}", "throttle: Cubic": "{mode: Cubic}",
+		"backoff: exponential": "{kind: exponential}", "limit: 256": "{limit: 256}", "budget: 10%": "{ratio: 10%}", "hedge: 2": "{attempts: 2}",
+		// Anything could be meant.
+		"breaker: true": "", "breaker: 50%": "", "backoff: none": "", "backoff: 100ms": "", "hedge: off": "", "limit: none": "", "budget: []": "",
+	} {
+		_, err := ParsePolicies("f", []byte(data))
+		if got := located(t, err); len(got) != 1 || got[0].Suggestion != want {
+			t.Errorf("%s: %v, want the suggestion %s", data, got, want)
 		}
 	}
 }
@@ -251,7 +322,12 @@ func TestMistakesOfAFilesParts(t *testing.T) {
 	const graph = "dependencies: {a: {operations: {x: , y: }}, b: }\nservices:\n"
 	for _, c := range []struct{ data, want string }{
 		{"version: 2\n", `f:1:10: version is "2": want 1, the only version of the format there is`},
-		{"version: one\n", `f:1:10: version is "one": want a whole number such as 500, 25k or 2M`},
+		{"version: one\n", `f:1:10: version is "one": want 1, the only version of the format there is`},
+		{"version: 0.001k\n", `f:1:10: version is "0.001k": want 1, the only version of the format there is`},
+		{"version:\n", `f:1:9: version is empty: want 1, the only version of the format there is`},
+		{"version: !v 1\n", `f:1:10: version is tagged "!v": want a plain value`},
+		{"preset: lull\nattempts: 3\nversion: 1\n", `f:1:1: preset is unknown: want version, defaults, dependencies, services or policies; did you mean defaults.preset?` + "\n" +
+			`f:2:1: attempts is unknown: want version, defaults, dependencies, services or policies; did you mean defaults.attempts?`},
 		{"dependencies: {}\n", `f:1:15: dependencies is empty: want at least one dependency, such as api: {attempts: 2}`},
 		{"dependencies:\n", `f:1:14: dependencies is empty: want at least one dependency, such as api: {attempts: 2}`},
 		{"dependencies: [a]\n", `f:1:15: dependencies is a list: want a mapping of names to dependencies, such as api: {attempts: 2}`},
@@ -280,7 +356,14 @@ func TestMistakesOfAFilesParts(t *testing.T) {
 			"f:3:26: services.s.handler is -1s: want a positive duration, or 0 for unknown\n" +
 			"f:3:43: services.s.visibility is -1s: want a positive duration, or 0 for unknown\n" +
 			"f:3:60: services.s.deliveries is 1001: want 1 to 1000 deliveries of one message, or 0 for unknown"},
+		{graph + "  s: {server: lul}\n", `f:3:15: services.s.server is "lul": want other or lull; did you mean lull?`},
 		{"services: {s: {calls: [c], provides: [d]}}\n", ``}, // a call graph alone
+		{"services: {s: {provides: [\"\"]}}\n", `f:1:27: services.s.provides.0 is "": want the name of a dependency`},
+		// What the dependencies are is not known.
+		{"dependencies: [a]\nservices: {s: {calls: [b]}}\n", `f:1:15: dependencies is a list: want a mapping of names to dependencies, such as api: {attempts: 2}`},
+		{"services: {" + names(maxElements+1) + "}\n", `f:1:11: services is a mapping of 10001: want at most 10000`},
+		{"dependencies: {" + names(maxElements+1) + "}\n", `f:1:15: dependencies is a mapping of 10001: want at most 10000`},
+		{"dependencies: {a: {operations: {" + names(maxElements+1) + "}}}\n", `f:1:32: dependencies.a.operations is a mapping of 10001: want at most 10000`},
 	} {
 		_, err := ParsePolicyFile("f", []byte(c.data))
 		got := ""
@@ -290,6 +373,13 @@ func TestMistakesOfAFilesParts(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.data, got, c.want)
+		}
+	}
+	for _, name := range []string{"", ".yaml", "conf/.yml", " .yaml", strings.Repeat("a", maxName+1)} {
+		_, err := ParsePolicyFile(name, []byte("attempts: 3\n"))
+		want := name + ":1:1: one dependency without a name, since that of the file gives it none: want it under dependencies, such as dependencies: {api: {attempts: 2}}"
+		if got := fmt.Sprint(err); got != strings.TrimPrefix(want, ":") && got != want {
+			t.Errorf("%q: got %s", name, got)
 		}
 	}
 	_, err := ParsePolicies("f", []byte("version: 1\n"))

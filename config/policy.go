@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -65,9 +66,13 @@ func keysOf(n *yaml.Node) []*yaml.Node {
 }
 
 // FormatPolicies is a policy file with the given policies: what is not zero, in
-// the order of the fields. [ParsePolicies] makes the same of it. It fails if names
-// are not proper or not different, or values cannot be written, as NaN cannot.
+// the order of the fields. [ParsePolicies] makes the same of it. It fails if there are
+// none, if names are not proper or not different, or if values cannot be written, as NaN
+// cannot.
 func FormatPolicies(policies []NamedPolicy) ([]byte, error) {
+	if len(policies) == 0 {
+		return nil, errors.New("config: a policy file with nothing in it")
+	}
 	w := writer{}
 	all := &yaml.Node{Kind: yaml.MappingNode}
 	seen := map[string]bool{}

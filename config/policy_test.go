@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/throttle"
 )
 
 func TestPolicies(t *testing.T) {
@@ -39,16 +40,18 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// full is a policy in which every field has been set.
+// full is a policy in which every field has been set that others do not forbid: a policy
+// hedges or retries, and a linear wait has no factor.
 var full = lull.Policy{
-	Attempts: 7, AttemptTimeout: lull.NoTimeout, Deadline: 90 * time.Second, ThrottleBase: 2 * time.Second, Timeouts: lull.TimeoutsAlways, HintLimit: time.Hour,
+	Attempts: 7, AttemptTimeout: lull.NoTimeout, Deadline: 90 * time.Second, ThrottleBase: 2 * time.Second, Timeouts: lull.TimeoutsAlways, Nested: lull.NestedAlways, HintLimit: time.Hour,
 	Backoff: backoff.Schedule{Kind: backoff.Linear, Jitter: backoff.Equal, Base: time.Second, Cap: time.Minute, Floor: time.Millisecond, FastFirst: true},
 	Budget:  budget.Config{Ratio: 0.07, Window: time.Minute, Earn: budget.Arrivals, Floor: 0.5, Cooldown: time.Second, Stock: 10, Unlimited: true},
 	Breaker: breaker.Config{
 		Off: true, Consecutive: 10, ConsecutiveFor: 2 * time.Second, FailureRate: 0.333, SlowRate: 0.9, SlowCall: time.Second, MinCalls: 5, Window: time.Minute,
 		OpenFor: time.Second, OpenMax: time.Minute, OpenJitter: -1, Probes: 3, ProbeTimeout: 5 * time.Second, MetricsOnly: true,
 	},
-	Limit: bulkhead.Config{Limit: 20_000, MaxWait: time.Second, MaxQueue: 100},
+	Throttle: throttle.Config{Mode: throttle.Adaptive, Window: time.Minute, K: 1.5, MinRequests: 20, Recent: 5 * time.Second, ProbeEvery: -1},
+	Limit:    bulkhead.Config{Limit: 20_000, MaxWait: time.Second, MaxQueue: 100},
 }
 
 func TestPoliciesAreWrittenAndReadAgain(t *testing.T) {
@@ -70,6 +73,7 @@ func TestPoliciesAreWrittenAndReadAgain(t *testing.T) {
 
 func TestPoliciesThatCannotBeWritten(t *testing.T) {
 	for want, policies := range map[string][]NamedPolicy{
+		`config: a policy file with nothing in it`:                               nil,
 		`config: policy name "": want names`:                                     {{Name: ""}},
 		`config: policy name " a": want names`:                                   {{Name: " a"}},
 		`config: policy name "a\n": want names`:                                  {{Name: "a\n"}},

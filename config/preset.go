@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/preset"
 	"go.yaml.in/yaml/v4"
 )
@@ -104,5 +105,5 @@ func allowedPreset() string {
 	for _, p := range own {
 		names = append(names, p.name)
 	}
-	return oneOf(append(names, "a client that is all policy, such as go-retryablehttp"))
+	return choice.List(append(names, "a client that is all policy, such as go-retryablehttp"))
 }

@@ -193,7 +193,7 @@ func (r *reader) validated(err error) {
 		if r.follows(p) {
 			continue
 		}
-		found, suggestion := clip(fmt.Sprint(p.Value)), shareMeant(p)
+		found, suggestion := clip(fmt.Sprint(p.Value)), ""
 		switch v := p.Value.(type) {
 		case string: // a name, which may be in quotes already
 			if bare, err := strconv.Unquote(v); err == nil {
@@ -209,10 +209,13 @@ func (r *reader) validated(err error) {
 		if source := r.sources[p.Field]; source != "" {
 			found += ", " + source
 		}
-		allowed := clipTo(maxAllowed, strings.ReplaceAll(p.Allowed, "NoTimeout", `"none"`))
+		allowed := clipTo(maxAllowed, inFile.Replace(p.Allowed))
 		r.note(r.placeOf(p.Field), r.shown(p.Field), found, allowed, suggestion)
 	}
 }
+
+// inFile has the words of files for names in Go.
+var inFile = strings.NewReplacer("NoTimeout", `"none"`, "AtOnce", `"at-once"`)
 
 // placeOf is where the value at path is, or that of the nearest that it belongs to.
 func (r *reader) placeOf(path string) place {

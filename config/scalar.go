@@ -7,15 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 const (
 	allowedDuration = "a duration such as 250ms, 1.5s or 2m"
-	allowedTimeout  = allowedDuration + `, or "none"`
 	allowedInteger  = "a whole number such as 500, 25k or 2M"
 	allowedNumber   = "a number such as 0.5, 800 or 25k"
-	allowedShare    = "a share such as 0.1 or 10%"
+	allowedShare    = "a share such as 0.1 or 10%, and with the % above 1"
 )
 
 // scalar sets v to what text says. If text does not say it, allowed is what would
@@ -25,7 +24,14 @@ func scalar(text string, v reflect.Value, f form) (allowed, suggestion string) {
 		v.SetString(text)
 		return "", ""
 	}
-	text = strings.TrimSpace(text)
+	if bare := strings.TrimSpace(text); bare != text {
+		v = reflect.New(v.Type()).Elem()
+		if allowed, suggestion = scalar(bare, v, f); allowed == "" {
+			allowed, _ = scalar("?", v, f)
+			suggestion = bare
+		}
+		return allowed, suggestion
+	}
 	switch t := v.Type(); {
 	case t == durationType:
 		d, ok := duration(text, f)
@@ -33,10 +39,11 @@ func scalar(text string, v reflect.Value, f form) (allowed, suggestion string) {
 			v.SetInt(int64(d))
 			return "", ""
 		}
-		if f == timeout {
-			return allowedTimeout, nearestDuration(text)
+		allowed = allowedDuration
+		if w, ok := words[f]; ok {
+			allowed += `, or "` + w.text + `"`
 		}
-		return allowedDuration, nearestDuration(text)
+		return allowed, nearestDuration(text, f)
 	case t.Kind() == reflect.Bool:
 		if text != "true" && text != "false" {
 			return "true or false", nearestBool(text)
@@ -62,32 +69,34 @@ func scalar(text string, v reflect.Value, f form) (allowed, suggestion string) {
 			v.SetFloat(n)
 			return "", ""
 		}
-		allowed = allowedNumber
 		if f == share {
-			allowed = allowedShare
+			return allowedShare, nearestShare(text)
 		}
-		return allowed, nearestNumber(text, func(s string) bool { _, ok := number(s, f); return ok })
+		return allowedNumber, nearestNumber(text, func(s string) bool { _, ok := number(s, f); return ok })
 	case t.Kind() == reflect.Uint8:
 		names := enumNames(t)
 		for i, name := range names {
-			if strings.EqualFold(name, text) {
+			// Of equal length: folding takes some letters that are not ASCII for ones
+			// that are.
+			if len(name) == len(text) && strings.EqualFold(name, text) {
 				v.SetUint(uint64(i))
 				return "", ""
 			}
 		}
-		return oneOf(names), nearest(text, names)
+		return choice.List(names), nearest(text, names)
 	default:
 		panic(fmt.Sprintf("config: a field of type %v", t)) // TestEveryFieldCanBeRead keeps it from happening
 	}
 }
 
-// duration reads what time.ParseDuration does, with "none" for a timeout.
+// duration reads what time.ParseDuration does, and the word of the form. What would be
+// rounded to zero is none: zero stands for the default.
 func duration(text string, f form) (time.Duration, bool) {
-	if f == timeout && text == "none" {
-		return lull.NoTimeout, true
+	if w, ok := words[f]; ok && text == w.text {
+		return w.value, true
 	}
 	d, err := time.ParseDuration(text)
-	return d, err == nil
+	return d, err == nil && (d != 0 || !strings.ContainsAny(text, "123456789"))
 }
 
 // units are the suffixes of numbers, as powers of ten.
@@ -142,6 +151,10 @@ func integer(text string) (int64, bool) {
 	return n, err == nil
 }
 
+// maxBare is up to where a share above 1 needs its %: 10 would be read by one as ten per
+// cent and by another as ten times. What is above is too much either way.
+const maxBare = 100
+
 // number reads a number as a decimal, so that 10% is the same as 0.1 to the last
 // bit.
 func number(text string, f form) (float64, bool) {
@@ -160,7 +173,7 @@ func number(text string, f form) (float64, bool) {
 		power = p
 	}
 	digits, p, isDecimal := decimal(mantissa)
-	if !isDecimal || ok && mantissa[len(mantissa)-1] > '9' || percent && p > 0 {
+	if !isDecimal || (ok || f == share) && mantissa[len(mantissa)-1] > '9' { // 10k is no share
 		return 0, false
 	}
 	power += p
@@ -172,9 +185,11 @@ func number(text string, f form) (float64, bool) {
 		return 0, false // beyond all bounds
 	}
 	if n == 0 {
-		return 0, true // never -0, which is not zero to reflection
+		// Never -0, which is not zero to reflection, nor what would only be rounded to
+		// zero: that stands for the default.
+		return 0, strings.Trim(digits, "-0") == ""
 	}
-	return n, true
+	return n, f != share || percent || n <= 1 || n > maxBare
 }
 
 // enumNames are the names of the values of t, which count from zero. They are
@@ -195,13 +210,4 @@ func enumNames(t reflect.Type) []string {
 		names = append(names, name)
 	}
 	return names
-}
-
-// oneOf is a choice in words: "fifo or lifo".
-func oneOf(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

@@ -3,11 +3,13 @@ package config
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/hedge"
 )
 
 func TestIntegers(t *testing.T) {
@@ -21,7 +23,7 @@ func TestIntegers(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "-", "k", "1.", "1.5", "0.0001k", "9223372036854775808", "9223372036854775807k", "010", "0x10", "1__0", "_1", "1_",
-		"1e3", "+1", "1,000", "1 000", "25m", "25K", "10%", "one", "1kk", "1.2.3", "--1", "٣", "nan", "1._5",
+		"1e3", "1_0e1", "+1", "1,000", "1 000", "25m", "25K", "10%", "one", "1kk", "1.2.3", "--1", "٣", "nan", "1._5",
 	} {
 		if got, ok := integer(text); ok {
 			t.Errorf("integer(%q) = %d, want a refusal", text, got)
@@ -38,18 +40,19 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "nan", "NaN", ".nan", "inf", "-inf", ".inf", "Infinity", "1e400", "1e999999999999", "1ke3", "e5", "1e", "0x1p4", "1_", "10%", "1/2", "1,5",
+		"1e-350", "-1e-399", "0.0001e-399", "", "nan", "NaN", ".nan", "inf", "-inf", ".inf", "Infinity", "1e400", "1e999999999999", "1ke3", "e5", "1e", "0x1p4", "1_", "10%", "1/2", "1,5",
 	} {
 		if got, ok := number(text, plain); ok {
 			t.Errorf("number(%q) = %v, want a refusal", text, got)
 		}
 	}
-	for text, want := range map[string]float64{"10%": 0.1, "10 %": 0.1, "0.1": 0.1, "7%": 0.07, "0.01%": 0.0001, "100%": 1, "-5%": -0.05, "250%": 2.5} {
+	for text, want := range map[string]float64{"10%": 0.1, "10 %": 0.1, "0.1": 0.1, "7%": 0.07, "0.01%": 0.0001, "100%": 1, "-5%": -0.05, "250%": 2.5, "1": 1, "1.0": 1, "1e-1": 0.1, "-1": -1, "-20": -20, "101": 101} {
 		if got, ok := number(text, share); !ok || got != want {
 			t.Errorf("number(%q) = %v, %v, want %v", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"%", "1k%", "1e1%", "10%%", "% 10", "ten%"} {
+	// Per cent to some, times to others; and units that are for more than a share.
+	for _, text := range []string{"%", "1k%", "1.2345k%", "1e1%", "10%%", "% 10", "ten%", "10", "1.5", "100", "2", "1.0000001", "1e1", "0.05k", "0.001k", "1k"} {
 		if got, ok := number(text, share); ok {
 			t.Errorf("number(%q) = %v, want a refusal", text, got)
 		}
@@ -64,10 +67,16 @@ func TestDurations(t *testing.T) {
 			t.Errorf("duration(%q) = %v, %v, want %v", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"", "1", "100", "1d", "1 s", "s", "1e3s", "forever", "9999999h", "nan"} {
+	for _, text := range []string{"", "1", "100", "1d", "1 s", "s", "1e3s", "forever", "9999999h", "nan", "at-once", "0.4ns", "-0.1ns", "0.0000000001s"} {
 		if got, ok := duration(text, timeout); ok {
 			t.Errorf("duration(%q) = %v, want a refusal", text, got)
 		}
+	}
+	if got, ok := duration("at-once", delay); !ok || got != hedge.AtOnce {
+		t.Errorf(`duration("at-once") = %v, %v`, got, ok)
+	}
+	if got, ok := duration("none", delay); ok {
+		t.Errorf(`duration("none") = %v for a delay`, got)
 	}
 	if got, ok := duration("none", plain); ok {
 		t.Errorf(`duration("none") = %v for a field that is no timeout`, got)
@@ -105,8 +114,32 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 			}
 		}
 	}
-	if got := prettyNumber(0.07, share); got != "7%" {
-		t.Errorf("0.07 is written %s, want 7%%", got)
+	for x, want := range map[float64]string{0.07: "7%", 1: "100%", 2.5: "250%", 93.30279220456295: "9330.279220456295%", 0.000012: "0.0012%", 1e-7: "1e-07", -1: "-1", 101: "101"} {
+		if got := prettyNumber(x, share); got != want {
+			t.Errorf("%v is written %s, want %s", x, got, want)
+		}
+	}
+}
+
+// Texts with space around them, which a file has in quotes or over lines, are refused as
+// the schema refuses them; so are letters that only look like ours when they are folded.
+func TestWhatComesNearIsNotTaken(t *testing.T) {
+	for data, want := range map[string]string{
+		"attempts: ' 3'":            "3",
+		"attempts: |\n  3\n":        "3",
+		"deadline: '3s '":           "3s",
+		"deadline: ' 3 sec'":        "3s",
+		"budget: {ratio: '5% '}":    "5%",
+		"breaker: {off: ' true'}":   "true",
+		"timeouts: 'always '":       "always",
+		"timeouts: alway\u017f":     "always",
+		"throttle: {mode: a d}":     "",
+		"backoff: {base: ' 0.1ns'}": "",
+	} {
+		_, err := ParsePolicies("f", []byte(data))
+		if got := located(t, err); len(got) != 1 || got[0].Suggestion != want || got[0].Allowed == "" {
+			t.Errorf("%q: %v, want the suggestion %q", data, got, want)
+		}
 	}
 }
 
@@ -120,11 +153,28 @@ func TestSuggestions(t *testing.T) {
 			t.Errorf("nearest to %q is %q, want %q", wrong, got, want)
 		}
 	}
+	if got := nearest("atempts", slices.Repeat(keys, 1001/len(keys)+1)); got != "" { // to look through them for each mistake takes seconds
+		t.Errorf("nearest of more than a thousand is %q", got)
+	}
 	for wrong, want := range map[string]string{
-		"100 ms": "100ms", "3 sec": "3s", "1d": "24h", "2 days": "48h", "5min": "5m", "1.5 Seconds": "1.5s", "100": "", "soon": "", "1S": "1s",
+		"100 ms": "100ms", "3 sec": "3s", "1d": "24h", "2 days": "48h", "5min": "5m", "1.5 Seconds": "1.5s", "100": "", "soon": "", "1S": "1s", "1m 30s": "1m30s", "2H 5M": "2h5m",
+		"None": "none", "non": "none", "off": "none", "Infinite": "none", "never": "none", "at-once": "", "0": "", "0 s": "0s",
 	} {
-		if got := nearestDuration(wrong); got != want {
+		if got := nearestDuration(wrong, timeout); got != want {
 			t.Errorf("nearest duration to %q is %q, want %q", wrong, got, want)
+		}
+	}
+	for wrong, want := range map[string]string{"AtOnce": "at-once", "at once": "at-once", "none": "", "off": "", "1 s": "1s"} {
+		if got := nearestDuration(wrong, delay); got != want {
+			t.Errorf("nearest delay to %q is %q, want %q", wrong, got, want)
+		}
+	}
+	if got := nearestDuration("never", plain); got != "" {
+		t.Errorf("nearest duration to never is %q", got)
+	}
+	for wrong, want := range map[string]string{"10": "10%", "1.5": "1.5%", "100": "100%", "1e1": "10%", "5 percent": "", "10K": "", "+0.5": "0.5", "ten": ""} {
+		if got := nearestShare(wrong); got != want {
+			t.Errorf("nearest share to %q is %q, want %q", wrong, got, want)
 		}
 	}
 	isInteger := func(s string) bool { _, ok := integer(s); return ok }

@@ -63,15 +63,5 @@ func FormatScenario(s sim.Scenario) ([]byte, error) {
 	return w.bytes(w.node(reflect.ValueOf(s), "", plain))
 }
 
-// readFile reads a file that its user has named.
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readSome(f)
-}
-
 // folder is where the files are that the file called name speaks of.
 func folder(name string) string { return filepath.Dir(name) }

@@ -201,11 +201,11 @@ func TestProblemsOfAScenario(t *testing.T) {
 		{"horizon: 1m\nservices: [{name: api, admission: {on: true, config: {limit: 5, min: 2, max_wait: none, max_queue: 3, retry_ratio: 20}}}]\nfleets: [{calls: api, arrivals: {rate: 1}}]\n",
 			"f:2:70: services.0.admission.config.min is 2\n" +
 				"f:2:100: services.0.admission.config.max_queue is 3\n" +
-				`f:2:116: services.0.admission.config.retry_ratio is 20; did you mean 20%?`},
+				`f:2:116: services.0.admission.config.retry_ratio is "20"; did you mean 20%?`},
 		{"horizon: 1m\nservices: [{name: api, admission: true}]\nfleets: [{calls: api, arrivals: {rate: 1}}]\n",
 			`f:2:35: services.0.admission is "true"`},
 		{"horizon: 1m\nservices: [{name: api, errors: 20}]\nfleets: [{calls: api, arrivals: {rate: 1}}]\n",
-			`f:2:32: services.0.errors is 20; did you mean 20%?`},
+			`f:2:32: services.0.errors is "20"; did you mean 20%?`},
 		{"horizon: 1m\nservices: [{name: api}]\nfleets: [{calls: apo, arrivals: {rate: 1}}]\n",
 			`f:3:18: fleets.0.calls is "apo"; did you mean api?`},
 		{"horizon: 1m\nservices: [{name: api}, {name: api}]\nfleets: [{calls: api, arrivals: {rate: 1}}]\n",

@@ -17,6 +17,7 @@ const SchemaURL = "https://raw.githubusercontent.com/lullgo/lull/main/config/pol
 //	# yaml-language-server: $schema=https://raw.githubusercontent.com/lullgo/lull/main/config/policy.schema.json
 //
 // or a path to a copy of it. What [ParsePolicyFile] takes it takes. It does not take
-// keys that there are not and values of the wrong kind; what more is wrong with a file,
-// such as a cap below its base, only the reader finds.
+// keys that there are not and values of the wrong kind. What more is wrong with a file only
+// the reader finds: a cap below its base, and how a number or a switch is spelt that YAML
+// knows for one, such as 010, 0x10, +3 and True.
 func PolicySchema() []byte { return []byte(policySchema) }

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -75,7 +76,7 @@ func (g *generator) schema(t reflect.Type, f form) object {
 	case t.Kind() == reflect.Slice && keyed[t.Elem()]:
 		name := strings.ToLower(plural(t.Elem().Name()))
 		g.definitions[name] = object{
-			"type": "object", "minProperties": 1,
+			"type": "object", "minProperties": 1, "maxProperties": maxElements,
 			"propertyNames":        object{"minLength": 1, "maxLength": maxName, "pattern": `^\S(.*\S)?$`},
 			"additionalProperties": g.ref(t.Elem()),
 		}
@@ -130,29 +131,38 @@ func (g *generator) properties(t reflect.Type) object {
 
 // What scalar reads, in types of JSON and patterns.
 const (
-	decimalPattern  = `-?([0-9][0-9_]*(\.[0-9]+)?|\.[0-9]+)`
-	integerPattern  = `^` + decimalPattern + ` *[kMG]?$`
-	numberPattern   = `^` + decimalPattern + `( *[kMG]|[eE][-+]?[0-9]+)?$`
-	sharePattern    = `^` + decimalPattern + `( *[kMG%]|[eE][-+]?[0-9]+)?$`
-	durationPattern = `^[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
-	timeoutPattern  = `^(none|[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+))$`
+	digitsPattern   = `(0|[1-9](_?[0-9])*)`
+	decimalPattern  = `(` + digitsPattern + `(\.[0-9]+)?|\.[0-9]+)`
+	numberPattern   = `^-?` + decimalPattern + `( *[kMG]|[eE][-+]?[0-9]+)?$`
+	sharePattern    = `^(-?` + decimalPattern + `( *%|[eE][-+]?[0-9]+)|-` + decimalPattern + `|0?\.[0-9]+|0|1(\.0+)?)$`
+	durationPattern = `[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)`
 )
+
+// integerPattern has as many digits after the point as the unit makes whole.
+func integerPattern() string {
+	pattern := digitsPattern + `(\.0+)?`
+	for _, unit := range []byte("kMG") {
+		fraction := fmt.Sprintf(`\.[0-9]{1,%d}0*`, units[unit])
+		pattern += `|(` + digitsPattern + `(` + fraction + `)?|` + fraction + `) *` + string(unit)
+	}
+	return `^-?(` + pattern + `)$`
+}
 
 func scalarSchema(t reflect.Type, f form) object {
 	or := func(first object, pattern string) object {
 		return object{"anyOf": []any{first, object{"type": "string", "pattern": pattern}}}
 	}
 	switch {
-	case t == durationType && f == timeout:
-		return or(object{"const": 0}, timeoutPattern)
+	case t == durationType && words[f].text != "":
+		return or(object{"const": 0}, "^("+words[f].text+"|"+durationPattern+")$")
 	case t == durationType:
-		return or(object{"const": 0}, durationPattern)
+		return or(object{"const": 0}, "^"+durationPattern+"$")
 	case t == answerType, t.Kind() == reflect.Bool:
 		return object{"enum": []any{true, false, "true", "false"}}
 	case t.Kind() == reflect.Int:
-		return or(object{"type": "integer"}, integerPattern)
+		return or(object{"type": "integer"}, integerPattern())
 	case t.Kind() == reflect.Float64 && f == share:
-		return or(object{"type": "number"}, sharePattern)
+		return or(object{"type": "number", "maximum": 1}, sharePattern)
 	case t.Kind() == reflect.Float64:
 		return or(object{"type": "number"}, numberPattern)
 	case t.Kind() == reflect.Uint8:

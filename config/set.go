@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/sim"
 	"go.yaml.in/yaml/v4"
 )
@@ -78,7 +79,7 @@ func (r *reader) assign(top, v reflect.Value, rest, before, path, value string, 
 			if before == "" && suggestion == "" {
 				suggestion = tail(top, field(key, rest))
 			}
-			r.note(place{}, field(before, shownKey(key)), "unknown", oneOf(keys), suggestion)
+			r.note(place{}, field(before, shownKey(key)), "unknown", choice.List(keys), suggestion)
 			return
 		}
 		r.assign(top, v.FieldByIndex(m.index), rest, field(before, m.key), field(path, m.name), value, m.form)
@@ -158,7 +159,7 @@ func places(n int, names []string) string {
 	case n == 0:
 		return "no element, for the list is empty"
 	case len(names) > 0:
-		return fmt.Sprintf("a number from 0 to %d, or %s", n-1, oneOf(names))
+		return fmt.Sprintf("a number from 0 to %d, or %s", n-1, choice.List(names))
 	}
 	return fmt.Sprintf("a number from 0 to %d", n-1)
 }

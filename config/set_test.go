@@ -72,7 +72,7 @@ func TestSetSaysWhatIsWrong(t *testing.T) {
 		"services.api.faults.-1.at=1s":       `services.0.faults.-1 is unknown: want a number from 0 to 0`,
 		"services.api.queue.limit.x=5":       `services.0.queue.limit.x is unknown: want services.0.queue.limit alone, which has no fields; did you mean services.0.queue.limit?`,
 		"services.api.queue.limit=many":      `services.0.queue.limit is "many": want a whole number such as 500, 25k or 2M`,
-		"services.api.queue=5":               `services.0.queue is "5": want a mapping of limit, order, drop_expired, retry_after or dont_retry`,
+		"services.api.queue=5":               `services.0.queue is "5": want a mapping of limit, order, drop_expired, retry_after or dont_retry; did you mean {limit: 5}?`,
 		"services.api.queue={limit: 5":       `services.0.queue is "{limit: 5": want a mapping in braces or a list in brackets`,
 		"services.api.time=exponential":      `services.0.time is "exponential": want a duration such as 250ms, 1.5s or 2m, or a mapping such as {kind: exponential, mean: 100ms}; did you mean {kind: exponential, mean: 100ms}?`,
 		"services.api.time={file: x.csv}":    `services.0.time.file is "x.csv": want the name of a file in the folder of this one, or below it`,

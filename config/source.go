@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -28,7 +29,7 @@ func read(files fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
+		return nil, irregular(name)
 	}
 	f, err := files.Open(name)
 	if err != nil {
@@ -36,6 +37,33 @@ func read(files fs.FS, name string) ([]byte, error) {
 	}
 	defer f.Close()
 	return readSome(f)
+}
+
+// readFile reads a file that its user has named.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readSome(f)
+}
+
+// readRegular is readFile for what is read again and again, and by itself: a pipe would be
+// waited for with no end.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, irregular(path)
+	}
+	return readFile(path)
+}
+
+func irregular(name string) error {
+	return &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
 }
 
 // readSome reads one byte more than is allowed, which shows that there is more,
@@ -78,7 +106,12 @@ func (r *reader) document(data []byte) *yaml.Node {
 	return first.Content[0]
 }
 
-// isText notes what keeps data from being read as text at all.
+// hiddenBreak: YAML ends a line at c, and a comment with it, and many editors show no end
+// there.
+func hiddenBreak(c rune) bool { return c == '\u0085' || c == '\u2028' || c == '\u2029' }
+
+// isText notes what keeps data from being read as text at all, or as the same lines by
+// everybody.
 func (r *reader) isText(data []byte) bool {
 	if len(data) > maxBytes {
 		r.note(place{r.file, 1, 1}, "", "a file of more than 1 MiB", "at most 1 MiB", "")
@@ -91,11 +124,16 @@ func (r *reader) isText(data []byte) bool {
 		case c == utf8.RuneError && size == 1:
 			r.note(at, "", fmt.Sprintf("the byte 0x%02x", data[0]), "text in UTF-8", "")
 			return false
-		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c == '\ufffe', c == '\uffff': // as YAML has it
+		case c == '\r' && !bytes.HasPrefix(data, []byte("\r\n")), hiddenBreak(c):
+			r.note(at, "", fmt.Sprintf("the character %U", c), `lines that end in \n or \r\n`, "")
+			return false
+		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c >= '\x7f' && c < '\u00a0', c == '\ufffe', c == '\uffff': // as YAML has it
 			r.note(at, "", fmt.Sprintf("the character %U", c), "text without control characters", "")
 			return false
 		}
-		at.column++
+		if c != '\ufeff' { // the mark of some editors, which has no width
+			at.column++
+		}
 		if c == '\n' {
 			at.line, at.column = at.line+1, 1
 		}
@@ -126,6 +164,8 @@ func (r *reader) syntax(data []byte, err error) {
 	case strings.HasPrefix(message, "unknown anchor"):
 		name := strings.Trim(strings.TrimSuffix(strings.TrimPrefix(message, "unknown anchor "), " referenced"), "'")
 		r.note(at, "", "*"+name, "an alias of an anchor that stands before it, &"+name, "")
+	case strings.Contains(message, "incompatible YAML document"):
+		r.note(at, "", "a %YAML line for another version", "none, or %YAML 1.1", "")
 	case strings.Contains(message, "exceeded max depth"):
 		r.note(at, "", "nested too deep", fmt.Sprintf("at most %d lists and mappings in one another", maxDepth), "")
 	default:

@@ -7,17 +7,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/lullgo/lull/internal/choice"
-	"github.com/lullgo/lull/internal/problem"
 )
 
 // nearest is the name that was probably meant by wrong: the same but for case and
 // separators, the one it is a word of, or the one with the fewest letters changed,
-// if those are few. Empty: none.
+// if those are few. Empty: none, or too many names to look through.
 func nearest(wrong string, names []string) string {
-	if len(wrong) > 64 {
+	if len(wrong) > 64 || len(names) > 1000 {
 		return ""
 	}
 	plain := func(s string) string {
@@ -57,14 +55,26 @@ var unitWords = map[string]string{
 	"h": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h",
 }
 
+// endless is how people say that there is no timeout.
+var endless = []string{"off", "no", "never", "false", "disabled", "unlimited", "infinite", "infinity", "inf", "forever"}
+
 var amount = regexp.MustCompile(`^(\d{1,9}(?:\.\d{1,9})?)\s*(\pL+)$`)
 
-// nearestDuration is what was probably meant by a text that is no duration.
-func nearestDuration(text string) string {
+// nearestDuration is what was probably meant by a text that is no duration of form f.
+func nearestDuration(text string, f form) string {
+	lower := strings.ToLower(text)
+	if w, ok := words[f]; ok {
+		if near := nearest(text, []string{w.text}); near != "" || f == timeout && slices.Contains(endless, lower) {
+			return w.text
+		}
+	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		return "" // the unit could be any
 	}
-	parts := amount.FindStringSubmatch(strings.ToLower(text))
+	if d, ok := duration(strings.ReplaceAll(lower, " ", ""), plain); ok {
+		return prettyDuration(d)
+	}
+	parts := amount.FindStringSubmatch(lower)
 	if parts == nil {
 		return ""
 	}
@@ -72,7 +82,7 @@ func nearestDuration(text string) string {
 		return strconv.Itoa(24*days) + "h"
 	}
 	if unit, ok := unitWords[parts[2]]; ok {
-		if d, err := time.ParseDuration(parts[1] + unit); err == nil {
+		if d, ok := duration(parts[1]+unit, plain); ok {
 			return prettyDuration(d)
 		}
 	}
@@ -87,7 +97,36 @@ func nearestNumber(text string, isNumber func(string) bool) string {
 		return text
 	}
 	if n, ok := number(text, plain); ok && n == math.Trunc(n) && math.Abs(n) < 1e15 { // as 1e6
-		return prettyInteger(int64(n))
+		if text = prettyInteger(int64(n)); isNumber(text) {
+			return text
+		}
+	}
+	return ""
+}
+
+// nearestShare is the percentage that was probably meant by a number above 1, and else
+// what the nearest number is.
+func nearestShare(text string) string {
+	if n, ok := number(text, plain); ok && n > 1 && n <= maxBare {
+		return prettyNumber(n, plain) + "%"
+	}
+	return nearestNumber(text, func(s string) bool { _, ok := number(s, share); return ok })
+}
+
+// inBraces is the mapping that was probably meant by a text alone, for a struct of type t:
+// {off: true} by off, or else the text as its first field, such as {mode: cubic}.
+func inBraces(t reflect.Type, text string) string {
+	for i, m := range members(t) {
+		v := reflect.New(t).Elem().FieldByIndex(m.index)
+		switch kind := v.Kind(); {
+		case kind == reflect.Bool && m.key == text:
+			return "{" + m.key + ": true}"
+		case i > 0 || kind == reflect.Bool || kind == reflect.String || kind == reflect.Slice || kind == reflect.Struct:
+		default:
+			if allowed, _ := scalar(text, v, m.form); allowed == "" {
+				return "{" + m.key + ": " + text + "}"
+			}
+		}
 	}
 	return ""
 }
@@ -98,21 +137,6 @@ func nearestBool(text string) string {
 		return "true"
 	case "no", "n", "off", "0", "false":
 		return "false"
-	}
-	return ""
-}
-
-// shareMeant is the percentage that was probably meant by a share above 1.
-func shareMeant(p problem.Problem) string {
-	n, ok := p.Value.(float64)
-	if !ok || !(n > 1 && n <= 100) {
-		return ""
-	}
-	last := p.Field[strings.LastIndex(p.Field, ".")+1:]
-	for _, names := range forms {
-		if names[last] == share {
-			return prettyNumber(n, plain) + "%"
-		}
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -44,7 +45,7 @@ A comment ignores findings of its own line, or of the next if it stands alone:
 and # lint:file-ignore RULE REASON those of the whole file.
 
 Exit codes: 0 nothing at or above the threshold, 1 findings, 2 the command line
-or a file is wrong.`
+or a file is wrong, or nothing can be printed.`
 }
 
 // linting is what lintFlags say.
@@ -80,9 +81,9 @@ func (f lintFlags) Run(env surroundings) error {
 			return failure{fmt.Errorf("--explain: %w", err), exitWrong}
 		}
 		_, err = io.WriteString(env.stdout, rule.Explain())
-		return err
+		return unprinted(err)
 	case f.Rules:
-		return printRules(env.stdout)
+		return unprinted(printRules(env.stdout))
 	}
 	l, err := f.linting()
 	if err != nil {
@@ -93,22 +94,23 @@ func (f lintFlags) Run(env surroundings) error {
 		return failure{fmt.Errorf("--off: %w", err), exitWrong}
 	}
 	if err := l.format(report, env.stdout); err != nil {
-		return err
+		return unprinted(err)
 	}
 	switch n := report.Count(l.threshold); {
 	case len(report.Unreadable) > 0:
 		return failure{fmt.Errorf("%s cannot be read", strings.Join(report.Unreadable, ", ")), exitWrong}
 	case n > 0 && !l.never:
-		return failure{fmt.Errorf("%s at or above %s", plural(n, "finding"), l.threshold), exitFindings}
+		return failure{fmt.Errorf("%s at or above %s", counted(n, "finding"), l.threshold), exitFindings}
 	}
 	return nil
 }
 
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
+// unprinted makes an error of printing one of the program, and no finding.
+func unprinted(err error) error {
+	if err == nil {
+		return nil
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return failure{err, exitWrong}
 }
 
 func (f lintFlags) linting() (linting, error) {
@@ -136,12 +138,12 @@ func (f lintFlags) linting() (linting, error) {
 	}
 	var failed []error
 	for _, name := range f.Files {
-		data, err := readPolicy(name)
+		file, err := readPolicy(name)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		l.files = append(l.files, lint.File{Name: name, Data: data})
+		l.files = append(l.files, file)
 	}
 	if len(failed) > 0 {
 		return linting{}, failure{errors.Join(failed...), exitWrong}
@@ -153,16 +155,23 @@ func (f lintFlags) linting() (linting, error) {
 // files sees that there is more.
 const maxPolicy = 1<<20 + 1
 
-func readPolicy(name string) ([]byte, error) {
+// readPolicy reads a file, which has one name however it was typed.
+func readPolicy(name string) (lint.File, error) {
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(os.Stdin, maxPolicy))
+		data, err := io.ReadAll(io.LimitReader(stdin, maxPolicy))
+		return lint.File{Name: "stdin", Data: data}, err
 	}
+	name = filepath.ToSlash(filepath.Clean(name))
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return lint.File{}, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, maxPolicy))
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return lint.File{}, fmt.Errorf("%s is a directory: name the files in it, such as %s", name, filepath.Join(name, "*.yaml"))
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxPolicy))
+	return lint.File{Name: name, Data: data}, err
 }
 
 func printRules(w io.Writer) error {

@@ -108,7 +108,7 @@ func TestLintExamples(t *testing.T) {
 		switch {
 		case id == "file-mistake" || variant == "refused":
 			wantCode = exitWrong
-		case rule.Severity < lint.Warning:
+		case rule.Severity < lint.Warning || variant == "note":
 			wantCode = exitOK
 		}
 		if code != wantCode {
@@ -162,7 +162,8 @@ func TestLintExitCodes(t *testing.T) {
 		{[]string{file, "--threshold", "info", "--format", "xml"}, 2, "note, warning, error or never"},
 		{nil, 2, "at least one policy file"},
 		{[]string{"missing.yaml", "absent.yaml", file}, 2, "absent.yaml"},
-		{[]string{"."}, 2, ""},
+		{[]string{"."}, 2, ". is a directory: name the files in it, such as *.yaml"},
+		{[]string{"./" + file, file}, 1, "1 finding at or above warning"},
 		{[]string{"--explain", "jitter-missing"}, 0, ""},
 		{[]string{"--explain", "jiter-missing"}, 2, "did you mean jitter-missing?"},
 		{[]string{"--rules"}, 0, ""},
@@ -182,6 +183,34 @@ func TestLintExitCodes(t *testing.T) {
 		if code != 2 || !strings.Contains(complaint, "retry.yaml cannot be read") || !strings.Contains(out, "file-mistake") {
 			t.Errorf("%s: exit code %d, %q\n%s", format, code, complaint, out)
 		}
+	}
+}
+
+// What could not be printed is no finding.
+func TestLintThatCannotPrint(t *testing.T) {
+	file := writeLint(t, lintFile)
+	for _, f := range []lintFlags{
+		{Files: []string{file}, Format: "text", Threshold: "never"}, {Files: []string{file}, Format: "sarif", Threshold: "warning"},
+		{Explain: "jitter-missing"}, {Rules: true},
+	} {
+		var failed failure
+		if err := f.Run(surroundings{stdout: full{}}); !errors.As(err, &failed) || failed.code != exitWrong {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+}
+
+// full is a disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestLintOfStandardInput(t *testing.T) {
+	defer func() { stdin = os.Stdin }()
+	stdin = strings.NewReader("\ufeffbackoff: {jitter: none}\n")
+	out, _, code := lints(t, "-")
+	if code != exitFindings || !strings.HasPrefix(out, "stdin:1:19: warning: calls to stdin that failed together") {
+		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
 

@@ -23,6 +23,7 @@ func TestBounds(t *testing.T) {
 		{"begins before it, with too little", "a: {attempts: 2, attempt_timeout: 1s, deadline: 1999ms, " + wait + "}", []string{"worst-case-over-deadline"}},
 		{"begins before it, with half", "a: {attempts: 2, attempt_timeout: 1s, deadline: 2s, " + wait + "}", nil},
 		{"begins before it, with less than the p99", "a: {attempts: 2, attempt_timeout: 1s, deadline: 2s, p99: 600ms, " + wait + "}", []string{"worst-case-over-deadline"}},
+		{"begins before it, and the p99 is another matter", "a: {attempts: 2, attempt_timeout: 1s, deadline: 2s, p99: 1100ms, " + wait + "}", []string{"attempt-timeout-below-p99"}},
 		{"the shortest waits reach it", "a: {attempts: 3, attempt_timeout: 1ms, deadline: 500ms, " + wait + "}", []string{"attempt-never-made"}},
 		{"the shortest waits do not", "a: {attempts: 3, attempt_timeout: 1ms, deadline: 1003ms, " + wait + "}", nil},
 		{"one attempt is never too many", "a: {attempts: 1, deadline: 1s}", nil},
@@ -47,6 +48,7 @@ func TestBounds(t *testing.T) {
 		{"no retries, no waits", "a: {attempts: 1, backoff: {kind: constant, jitter: none}}", nil},
 		{"cap at the default base", "a: {backoff: {cap: 100ms}, throttle_base: 1ms}", nil},
 		{"cap below it", "a: {backoff: {cap: 99ms}, throttle_base: 1ms}", []string{"cap-below-base"}},
+		{"cap of no wait", "a: {backoff: {kind: constant, cap: 50ms}, throttle_base: 1ms}", []string{"backoff-missing"}},
 		{"cap at throttle_base", "a: {backoff: {base: 50ms, cap: 1s}}", nil},
 		{"cap below it", "a: {backoff: {base: 50ms, cap: 999ms}}", []string{"cap-below-base"}},
 
@@ -63,6 +65,7 @@ func TestBounds(t *testing.T) {
 		{"one in a row that has to last", "a: {breaker: {consecutive: 1}}", nil},
 		{"slow is as long as a call can take", "a: {deadline: 10s, attempts: 1, breaker: {consecutive: -1, slow_rate: 50%, slow_call: 10s}}", []string{"breaker-cannot-trip"}},
 		{"slow is less", "a: {deadline: 10s, attempts: 1, breaker: {consecutive: -1, slow_rate: 50%, slow_call: 9999ms}}", nil},
+		{"slow is as long, and failures count", "a: {deadline: 10s, attempts: 1, breaker: {consecutive: -1, failure_rate: 50%, slow_rate: 50%, slow_call: 10s}}", nil},
 		{"just enough calls", "a: {rate: 2, breaker: {consecutive: -1, failure_rate: 50%}}", nil},
 		{"too few", "a: {rate: 1.9, breaker: {consecutive: -1, failure_rate: 50%}}", []string{"breaker-cannot-trip"}},
 		{"too few, and another rule", "a: {rate: 1.9, breaker: {failure_rate: 50%}}", nil},
@@ -81,6 +84,8 @@ func TestBounds(t *testing.T) {
 		{"four, one after another", "a: {attempts: 1, deadline: 1s, attempt_timeout: 1s}\nservices: {s: {slo: 3s, calls: [a, a, a, a]}}", []string{"worst-case-over-slo"}},
 		{"four, side by side", "a: {attempts: 1, deadline: 1s, attempt_timeout: 1s}\nservices: {s: {slo: 3s, calls: [{dependency: a, parallel: x}, {dependency: a, parallel: x}, {dependency: a, parallel: x}, {dependency: a, parallel: x}]}}", nil},
 		{"twice two, side by side", "a: {attempts: 1, deadline: 1s, attempt_timeout: 1s}\nservices: {s: {slo: 1999ms, calls: [{dependency: a, parallel: x}, {dependency: a, parallel: y}, {dependency: a, parallel: x}]}}", []string{"worst-case-over-slo"}},
+
+		{"for ever, twice", "a: {attempt_timeout: none, deadline: none}\nservices: {s: {slo: 1s, calls: [a, a]}}", []string{"no-time-limit", "worst-case-over-slo"}},
 
 		{"visible after the handler", "a: {attempts: 1}\nservices: {s: {handler: 30s, visibility: 30001ms}}", nil},
 		{"visible with its end", "a: {attempts: 1}\nservices: {s: {handler: 30s, visibility: 30s}}", []string{"visibility-below-handler"}},

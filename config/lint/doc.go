@@ -27,14 +27,15 @@
 // # What the sums rest on
 //
 // Times are those of the engine: [lull.Policy.WorstCase], LongestWait and MaxAttempts, and
-// what is printed adds up to them (a test does the sums again). A call has two worst cases: its own,
-// with the waits that the policy draws, and that in which the server asks for the longest
-// waits that the policy is willing to make. Where both matter both are said.
+// what is printed adds up to them (a test does the sums again). A call has two worst cases:
+// its own, with the waits that the policy draws, and that in which the server asks for the
+// longest waits that the policy is willing to make. Where both matter both are said.
 //
-// Attempts multiply along the call graph. What lull's own rule makes of that
-// (Policy.Nested: what is done for a retry is not retried once more) is said beside the product, as it holds
-// only where servers have lull's half in them, which no file shows. The figures are those
-// of the engine as well: a test runs it, layer upon layer.
+// Attempts multiply along the call graph, but where lull's own rule makes them add up
+// (Policy.Nested: what is done for a retry is not retried once more). That takes servers with
+// lull's half in them, which is a fact that a file must state (server: lull); of others it is
+// said what would be. The figures are those of the engine as well: a test runs it, layer upon
+// layer.
 //
 // The changes that a fix speaks of end the finding, and leave a file that can be read: a
 // test makes them.
@@ -43,12 +44,12 @@
 //
 // It does not know traffic: whether a policy is right for a load is a question for the
 // simulator. It does not look at code. It believes the facts of a file (p99, idempotent,
-// handler), and says nothing about what they leave out.
+// server, handler), and says nothing about what they leave out.
 //
 // # Cost
 //
-// A file of ten lines takes a tenth of a millisecond, one of 9,000 services less than half a
-// second, nearly all of it for reading. The worst ways of a call graph are found without trying all, and
-// of leaves no more than 100 are reported, the worst first, of circles no more than 20.
+// A file of ten lines takes a tenth of a millisecond, one of 9,000 services up to a second. The
+// worst ways of a call graph are found without trying all, and of leaves no more than 100 are
+// reported, the worst first, of circles no more than 20.
 // Nothing here keeps state: all functions may be called concurrently.
 package lint

@@ -20,7 +20,7 @@ and beside it what is printed for it.
 | note | Worth knowing; there may be nothing to change. |
 
 The exit code is 0 if nothing was found at or above the threshold (` + "`--threshold`" + `, warning by default), 1 if something
-was, and 2 if the command line or a file is wrong. ` + "`--format json`, `sarif` and `github`" + ` are for machines.
+was, and 2 if the command line or a file is wrong, or nothing can be printed. ` + "`--format json`, `sarif` and `github`" + ` are for machines.
 
 A rule can be switched off where it does not matter, with the reason: at the end of a line, in a line of its own
 before the one that is meant, or for a whole file.

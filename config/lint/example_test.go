@@ -56,7 +56,7 @@ func ExamplePolicies() {
 	for _, f := range lint.Policies(config.NamedPolicy{Name: "stock", Policy: lull.Policy{Attempts: 6, AttemptTimeout: lull.NoTimeout}}) {
 		fmt.Println(f.Rule+":", f.Message)
 	}
-	// Output: attempt-timeout-missing: one attempt at stock that hangs takes all of the deadline of 30s: the other 5 never begin
+	// Output: attempt-timeout-missing: one attempt at stock that hangs takes all of the deadline of 30s: attempts 2 to 6 cannot begin
 }
 
 func ExampleFindRule() {

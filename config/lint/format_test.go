@@ -125,6 +125,11 @@ func TestSARIF(t *testing.T) {
 	if len(run.Results) != len(r.Findings) || len(run.Tool.Driver.Rules) != len(Rules()) || run.Tool.Driver.Version != "v1.2.3" {
 		t.Errorf("%d results, %d rules", len(run.Results), len(run.Tool.Driver.Rules))
 	}
+	for _, rule := range run.Tool.Driver.Rules { // what GitHub shows of them
+		if n := max(len(rule.ShortDescription.Text), len(rule.FullDescription.Text)); n == 0 || n > 1024 {
+			t.Errorf("%s: a description of %d bytes", rule.ID, n)
+		}
+	}
 	var suppressed []string
 	uris := map[string]bool{}
 	for i, res := range run.Results {
@@ -170,7 +175,7 @@ func TestGitHub(t *testing.T) {
 	if len(lines) != r.Count(Note) {
 		t.Fatalf("%d lines for %d findings:\n%s", len(lines), r.Count(Note), b.String())
 	}
-	if want := "::error file=dir/a b%2Cc.yaml,line=2,col=27,title=budget-missing::the retries of calls to a have no budget: when it is down it gets 3 attempts for each call%0A"; !strings.HasPrefix(lines[0], want) {
+	if want := "::error file=dir/a b%2Cc.yaml,line=2,col=27,title=budget-missing::the retries of calls to a have no budget: when it is down it gets up to 3 attempts for each call%0A"; !strings.HasPrefix(lines[0], want) {
 		t.Errorf("%s\nwant %s", lines[0], want)
 	}
 	if !strings.Contains(lines[0], "10%25 of") || !strings.Contains(lines[0], "%0AFix: write budget.unlimited: false") {
@@ -178,6 +183,18 @@ func TestGitHub(t *testing.T) {
 	}
 	if !strings.HasPrefix(lines[1], "::notice file=dir/a b%2Cc.yaml,line=4,") || !strings.HasPrefix(lines[2], "::error file=broken.yaml,line=2,col=7,title=file-mistake::") {
 		t.Errorf("%s", strings.Join(lines[1:], "\n"))
+	}
+}
+
+// What means something in a command is escaped, and a file is called as in the repository.
+func TestGitHubEscapes(t *testing.T) {
+	r := Report{Findings: []Finding{{File: "./a:b%\r\n,.yaml", Rule: "x", Message: "50%: a,\r\nb::c", Fix: Fix{Text: "y"}}}}
+	var b strings.Builder
+	if err := r.GitHub(&b); err != nil {
+		t.Fatal(err)
+	}
+	if want := "::notice file=a%3Ab%25%0D%0A%2C.yaml,line=1,col=1,title=x::50%25: a,%0D%0Ab::c%0AFix: y\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
 	}
 }
 
@@ -209,7 +226,7 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"dir/a b,c.yaml:2:27: error: the retries of calls to a have no budget: when it is down it gets 3 attempts for each call [budget-missing]\n" +
+		"dir/a b,c.yaml:2:27: error: the retries of calls to a have no budget: when it is down it gets up to 3 attempts for each call [budget-missing]\n" +
 			"    2 |   a: {budget: {unlimited: true}}\n" +
 			"      |                           ^~~~\n",
 		"\n4 findings in 3 files: 2 errors, 2 notes; 2 ignored\n",
@@ -244,6 +261,7 @@ func TestNothingMovesTheCursor(t *testing.T) {
 	var b strings.Builder
 	r := check(t, "dependencies:\n  \"a\u202eb\": {backoff: {jitter: none}} # lint:ignore jitter-missing \u202e\n")
 	r.Text(&b)
+	Report{Findings: []Finding{{File: "\u202e.yaml"}, {File: "\u202e.yaml", Ignored: &Ignored{}}}}.Text(&b)
 	if strings.ContainsRune(b.String(), '\u202e') {
 		t.Errorf("%q", b.String())
 	}

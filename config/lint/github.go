@@ -26,7 +26,7 @@ func (r Report) GitHub(w io.Writer) error {
 			continue
 		}
 		fmt.Fprintf(b, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", githubCommands[min(f.Severity, Error)],
-			githubProperty.Replace(strings.ReplaceAll(f.File, `\`, "/")), max(f.Line, 1), max(f.Column, 1), githubProperty.Replace(f.Rule), githubText.Replace(f.inFull()))
+			githubProperty.Replace(slashed(f.File)), max(f.Line, 1), max(f.Column, 1), githubProperty.Replace(f.Rule), githubText.Replace(f.inFull()))
 	}
 	return b.Flush()
 }

@@ -82,7 +82,7 @@ func randomFile(r *rand.Rand) *config.PolicyFile {
 	for i := range r.IntN(6) {
 		s := config.Service{
 			Name: string(rune('a' + i)), SLO: one(r, 0, 500*ms, 2*time.Second, time.Minute), Handler: one(r, 0, 0, time.Minute),
-			Visibility: one(r, 0, 0, 30*time.Second, 2*time.Minute), Deliveries: one(r, 0, 0, 5),
+			Visibility: one(r, 0, 0, 30*time.Second, 2*time.Minute), Deliveries: one(r, 0, 0, 5), Server: one(r, config.OtherServer, config.LullServer),
 		}
 		if r.IntN(4) == 0 {
 			s.Provides = []string{f.Dependencies[r.IntN(len(f.Dependencies))].Name}

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -53,9 +54,10 @@ func Check(files []File, o Options) (Report, error) {
 		if _, twice := r.lines[f.Name]; twice {
 			continue
 		}
+		data := bytes.TrimPrefix(f.Data, byteOrderMark) // no editor shows it, and none counts it as a column
 		r.Files = append(r.Files, f.Name)
-		r.lines[f.Name] = split(f.Data)
-		policy, err := config.ParsePolicyFile(f.Name, f.Data)
+		r.lines[f.Name] = split(data)
+		policy, err := config.ParsePolicyFile(f.Name, data)
 		if err != nil {
 			r.Unreadable = append(r.Unreadable, f.Name)
 			for _, m := range mistakes(f.Name, err) {
@@ -190,9 +192,9 @@ func (p *pass) gather() {
 	}
 	for _, s := range p.services {
 		for i, e := range s.Calls {
-			c := &call{Edge: e, path: s.path + ".calls." + strconv.Itoa(i)}
+			c := &call{Edge: e, path: s.path + ".calls." + strconv.Itoa(i), policies: len(byName[e.Dependency])}
 			c.to = pick(byName[e.Dependency], func(d *dependency) *unit { return d.in }, s.in)
-			if c.to == nil && len(byName[e.Dependency]) == 0 {
+			if c.to == nil && c.policies == 0 {
 				c.to = defaults[s.in]
 			}
 			in := func(s *service) *unit { return s.in }
@@ -216,6 +218,8 @@ func pick[T any](all []*T, in func(*T) *unit, here *unit) *T {
 	}
 	return nil
 }
+
+var byteOrderMark = []byte("\ufeff")
 
 // lineBreaks are what YAML takes for the end of a line (version 1.1 takes more than
 // version 1.2, and its readers still do).

@@ -63,6 +63,9 @@ func TestFilesAreCheckedAsOne(t *testing.T) {
 	if got := found(check(t, graph, policies, policies)); !slices.Equal(got, []string{"policy-unknown"}) {
 		t.Errorf("twice: %v", got)
 	}
+	if m := check(t, graph, policies, policies).Findings[0].Message; !strings.Contains(m, "2 files say with what policy") {
+		t.Errorf("twice: %s", m)
+	}
 	// The call's own file first.
 	own := graph + "dependencies:\n  payments: {attempts: 1, attempt_timeout: 600ms, deadline: 600ms}\n"
 	if got := found(check(t, own, policies)); len(got) > 0 {
@@ -122,6 +125,19 @@ func TestIgnoring(t *testing.T) {
 		if !slices.Equal(reasons, c.reasons) {
 			t.Errorf("%s: reasons %v, want %v", c.name, reasons, c.reasons)
 		}
+	}
+}
+
+// A mark of the byte order is no part of the first line.
+func TestByteOrderMark(t *testing.T) {
+	r := check(t, "\ufeff# lint:file-ignore jitter-missing alone\ndependencies:\n  a: {backoff: {jitter: none}}\n")
+	if got := found(r); len(got) > 0 || r.Ignored() != 1 {
+		t.Errorf("%v, %d ignored", got, r.Ignored())
+	}
+	var b strings.Builder
+	r = check(t, "\ufeffbackoff: {jitter: none}\n")
+	if r.Text(&b); r.Findings[0].Column != 19 || !strings.Contains(b.String(), "\n    1 | backoff: {jitter: none}\n      |                   ^~~~\n") {
+		t.Errorf("column %d\n%s", r.Findings[0].Column, &b)
 	}
 }
 

@@ -49,7 +49,9 @@ type service struct {
 type call struct {
 	config.Edge
 	path string
-	to   *dependency // nil: it is nowhere to be found
+	to   *dependency // nil: it is nowhere to be found, or in several files
+	// policies is how many files have a policy for it.
+	policies int
 	// answered is the service that answers it; nil: none that is known, a leaf.
 	answered *service
 }

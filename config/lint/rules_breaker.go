@@ -77,34 +77,29 @@ func breakerCannotTrip(p *pass, d *dependency) {
 	case c.Consecutive >= 0:
 		return
 	}
-	var steps []Step
-	possible := false
-	if c.FailureRate > 0 || c.SlowRate > 0 {
-		most := d.Rate * window.Seconds()
-		if enough := d.Rate == 0 || most >= float64(minCalls); !enough {
-			steps = append(steps, Step{"calls in a window: " + number(d.Rate) + " a second for " + pretty(window), number(most), ""},
-				Step{"of which a rate needs (breaker.min_calls)", strconv.Itoa(minCalls), ""})
-		} else if c.FailureRate > 0 {
-			possible = true
-		} else if c.SlowCall < worst {
-			possible = true
-		} else {
-			steps = append(steps, Step{"slow is what takes longer than", pretty(c.SlowCall), ""}, Step{"the longest that a call can take", pretty(worst), ""})
-		}
-	}
-	if possible {
-		return
-	}
 	fix := d.write("then it opens after 3 failures in a row that last 2s", "breaker.consecutive", "0")
+	never := fmt.Sprintf("the circuit breaker of %s can never open: ", d.Name)
+	most := d.Rate * window.Seconds()
 	switch {
-	case len(steps) == 0:
-		steps = []Step{{"failures in a row that open it (breaker.consecutive)", "none", ""}, {"share of failures (breaker.failure_rate)", "none", ""}, {"share of slow calls (breaker.slow_rate)", "none", ""}}
-		report(Warning, "breaker.consecutive", fmt.Sprintf("the circuit breaker of %s can never open: all its rules are off", d.Name), steps, fix)
-	case steps[0].What[0] == 's':
-		report(Warning, "breaker.slow_call", fmt.Sprintf("the circuit breaker of %s can never open: no call takes longer than %s, and slow is more than %s", d.Name, pretty(worst), pretty(c.SlowCall)), steps, fix)
-	default:
-		report(Warning, "breaker.min_calls", fmt.Sprintf("the circuit breaker of %s can never open: a process makes %s calls in its window of %s, and it needs %d",
-			d.Name, steps[0].Value, pretty(window), minCalls), steps, fix)
+	case !(c.FailureRate > 0) && !(c.SlowRate > 0):
+		report(Warning, "breaker.consecutive", never+"all its rules are off",
+			[]Step{
+				{"failures in a row that open it (breaker.consecutive)", "none", ""},
+				{"share of failures (breaker.failure_rate)", "none", ""},
+				{"share of slow calls (breaker.slow_rate)", "none", ""},
+			}, fix)
+	case d.Rate > 0 && most < float64(minCalls):
+		report(Warning, "breaker.min_calls", fmt.Sprintf("%sa process makes %s calls in its window of %s, and it needs %d", never, number(most), pretty(window), minCalls),
+			[]Step{
+				{"calls in a window: " + number(d.Rate) + " a second for " + pretty(window), number(most), ""},
+				{"of which a rate needs (breaker.min_calls)", strconv.Itoa(minCalls), ""},
+			}, fix)
+	case !(c.FailureRate > 0) && c.SlowCall >= worst:
+		report(Warning, "breaker.slow_call", fmt.Sprintf("%sno call takes longer than %s, and slow is more than %s", never, pretty(worst), pretty(c.SlowCall)),
+			[]Step{
+				{"slow is what takes longer than", pretty(c.SlowCall), ""},
+				{"the longest that a call can take", pretty(worst), ""},
+			}, fix)
 	}
 }
 
@@ -141,7 +136,7 @@ func breakerTripsOnOne(p *pass, d *dependency) {
 			}
 		}
 		p.report(d.in, d.at(field),
-			fmt.Sprintf("one %s call to %s opens its circuit breaker: it is %s of the %s that are enough to judge by", r.what, d.Name, percent(1/float64(minCalls)), count(minCalls, "call")),
+			fmt.Sprintf("one %s call to %s opens its circuit breaker: it is %s of the %s that are enough to judge by", r.what, d.Name, roughly(1/float64(minCalls)), count(minCalls, "call")),
 			[]Step{
 				{"calls that are enough (breaker.min_calls)", strconv.Itoa(minCalls), ""},
 				{r.what + " calls that open it: " + percent(r.rate) + " of them", "× " + number(r.rate), number(r.rate * float64(minCalls))},

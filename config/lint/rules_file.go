@@ -87,6 +87,11 @@ func policyUnknown(p *pass) {
 				continue
 			}
 			seen[s.in.name+"\x00"+c.Dependency] = true
+			if c.policies > 1 {
+				p.report(s.in, c.path, fmt.Sprintf("%s calls %s, and %d files say with what policy, but not its own: it is left out of all sums", s.Name, c.Dependency, c.policies), nil,
+					Fix{Text: fmt.Sprintf("add %s to the dependencies of %s, or check the files of one program at a time", c.Dependency, s.in.name)})
+				continue
+			}
 			guess := ""
 			if near := closest(c.Dependency, names); near != "" && len(seen) < mostGuesses {
 				guess = "; did you mean " + near + "?"

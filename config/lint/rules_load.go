@@ -38,7 +38,7 @@ The rule finds budget: {unlimited: true} where calls are retried.`,
 		Why: `A dependency that runs at 80 % of its capacity can bear a quarter more; at 90 %, a ninth.
 A budget beyond that lets the retries hold it down after the trouble is over. The SRE book has
 10 % of a client's calls; Finagle, Linkerd, Envoy and the Gateway API have 20 % by default, and
-that is the most that anybody's default is.
+no default that we know of is larger.
 
 The rule finds ratios above 20 %, and floors that come to more than that together with the
 ratio: a floor is retries a second of every process that nobody has earned, and the file must
@@ -86,14 +86,20 @@ func budgetMissing(p *pass, d *dependency) {
 		return
 	}
 	n := d.attempts()
+	steps := []Step{
+		{"calls, while it is down", "1000", "1000"},
+		{"their retries, each as often as attempts say", "+ " + strconv.Itoa(1000*(n-1)), strconv.Itoa(1000 * n)},
+	}
+	if b := d.Policy.Budget; b.Window == 0 {
+		stock := min(cmp.Or(b.Stock, budget.DefaultStock), float64(1000*(n-1)))
+		steps = append(steps, Step{
+			fmt.Sprintf("with a budget of %s of the calls that succeed: none does, and beside what those before have earned there is only what is in stock", percent(ratio(b))),
+			"+ " + number(stock), number(1000 + stock),
+		})
+	}
 	p.report(d.in, d.at("budget.unlimited"),
-		fmt.Sprintf("the retries of calls to %s have no budget: when it is down it gets %d attempts for each call", d.Name, n),
-		[]Step{
-			{"calls, while it is down", "1000", "1000"},
-			{"their retries, each as often as attempts say", "+ " + strconv.Itoa(1000*(n-1)), strconv.Itoa(1000 * n)},
-			{What: fmt.Sprintf("with a budget of %s of the calls that succeed, none of which does", percent(budget.DefaultRatio)), Total: "1000"},
-		},
-		d.write("or leave budget out: it means the same", "budget.unlimited", "false", "budget.ratio", percent(ratio(d.Policy.Budget))))
+		fmt.Sprintf("the retries of calls to %s have no budget: when it is down it gets up to %d attempts for each call", d.Name, n),
+		steps, d.write("or leave budget out: it means the same", "budget.unlimited", "false", "budget.ratio", percent(ratio(d.Policy.Budget))))
 }
 
 // ratio of a budget, its default filled in, and no more than is sound.
@@ -144,15 +150,19 @@ func hedgeWithoutBudget(p *pass, d *dependency) {
 	n := h.Attempts
 	fields := []string{"budget.unlimited", "false", "budget.ratio", percent(ratio(d.Policy.Budget))}
 	steps := []Step{{"calls, all of them late", "1000", "1000"}}
-	message := "nothing bounds the hedges of calls to %s: when it is slow for all, it gets %d attempts for each call"
+	message := "%s bounds the hedges of calls to %s: when it is slow for all, it gets up to %d attempts for each call"
+	bound := "nothing"
 	if h.Share < 0 {
+		if h.InFlight >= 0 {
+			bound = fmt.Sprintf("only hedge.in_flight, %d at a time,", cmp.Or(h.InFlight, hedge.DefaultInFlight))
+		}
 		steps = append(steps, Step{"their hedges", "+ " + strconv.Itoa(1000*(n-1)), strconv.Itoa(1000 * n)})
 		if h.Delay == hedge.AtOnce { // with which every call is late
 			fields = append(fields, "hedge.delay", "0")
 		}
 		fields = append(fields, "hedge.share", "0")
 	} else {
-		message = "what follows a failure of a hedged call to %s has no budget: when it is down, it gets %d attempts for each call"
+		bound, message = "no budget", "%s bounds what follows a failure of a hedged call to %s: when it is down, it gets up to %d attempts for each call"
 		share := cmp.Or(h.Share, hedge.DefaultShare)
 		steps = []Step{
 			{"calls, while it is down", "1000", "1000"},
@@ -160,6 +170,6 @@ func hedgeWithoutBudget(p *pass, d *dependency) {
 			{What: "hedge.share, " + percent(share) + ", bounds only what is sent beside a slow attempt"},
 		}
 	}
-	p.report(d.in, d.at("budget.unlimited"), fmt.Sprintf(message, d.Name, n), steps,
+	p.report(d.in, d.at("budget.unlimited"), fmt.Sprintf(message, bound, d.Name, n), steps,
 		d.write("or leave budget out: it means the same", fields...))
 }

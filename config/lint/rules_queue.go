@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/lullgo/lull/internal/saturating"
 )
@@ -21,7 +22,8 @@ broker can: they need not be told. Other consumers must have a timeout that is l
 handler.
 
 The rule compares visibility with handler, or with the worst case of the calls of a service
-that does not say how long its handler runs.`,
+that does not say how long its handler runs. Of a service with server: lull, whose consumer is
+lull's, it is a note: not every broker can extend what it has given out.`,
 		Sources: []Source{
 			{"Amazon SQS, visibility timeout", "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html"},
 			{"RabbitMQ, consumer acknowledgement timeout", "https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout"},
@@ -47,17 +49,21 @@ func visibilityBelowHandler(p *pass, s *service) {
 	if handler <= 0 || s.Visibility <= 0 || s.Visibility > handler {
 		return
 	}
+	severity, message := Error, "messages for %s are handed out again after %s, and handling one may take %s"
+	if s.lulls() {
+		severity, message = Note, "messages for %s are hidden for %s, and handling one may take %s: lull's consumer must be able to extend that"
+	}
 	steps = append(steps,
 		Step{"the message is hidden for", pretty(s.Visibility), ""},
 		Step{"two consumers work on it for", pretty(handler - s.Visibility), ""})
 	enough := up(saturating.Add(handler, handler/2))
-	if handler > longest {
-		p.report(s.in, s.path+".visibility", fmt.Sprintf("messages for %s are handed out again after %s, and nothing ends the calls of the handler", s.Name, pretty(s.Visibility)),
+	if handler == math.MaxInt64 {
+		p.reportAs(severity, s.in, s.path+".visibility", fmt.Sprintf("messages for %s are hidden for %s, and nothing ends the calls of the handler", s.Name, pretty(s.Visibility)),
 			steps[:len(steps)-1], Fix{Text: "write a deadline in the dependencies that it calls, and handler in " + s.path})
 		return
 	}
-	p.report(s.in, s.path+".visibility",
-		fmt.Sprintf("messages for %s are handed out again after %s, and handling one may take %s", s.Name, pretty(s.Visibility), pretty(handler)),
+	p.reportAs(severity, s.in, s.path+".visibility",
+		fmt.Sprintf(message, s.Name, pretty(s.Visibility), pretty(handler)),
 		steps,
 		Fix{
 			Text: fmt.Sprintf("set the visibility timeout of the queue to %s, half as long again as the handler, and write visibility: %s in %s; or let the consumer extend it while the handler runs, as lull's does, and leave visibility out",

@@ -10,19 +10,19 @@ import (
 func safetyRules() []Rule {
 	return []Rule{{
 		ID:       "retry-not-idempotent",
-		Severity: Error,
-		Title:    "An operation is repeated that must not be",
+		Severity: Warning,
+		Title:    "An operation that must not be repeated has several attempts",
 		Why: `Whoever does not get an answer cannot know whether the operation was carried out. If
 carrying it out twice is not the same as once, a retry may charge a card twice; a hedge does so
 on purpose. HTTP clients may repeat methods that are idempotent by definition, and others only
 with a way to know that it is safe: a key that makes the server carry them out once.
 
 lull repeats what it is told is not idempotent only if the request was never sent, and
-lullhttp knows POST and PATCH by their names; lull.Do and gRPC calls it must be told of
-(lull.NotIdempotent). The policy has attempts for it that are never made, or made by mistake.
+lullhttp knows POST and PATCH by their names; lull.Do and lullgrpc must be told of each call. A
+file cannot show that they are: the attempts are never made, or they are made by mistake.
 
 The rule finds operations with idempotent: false and without keyed: true, of dependencies whose
-calls are retried or hedged; and where a service says which operation it calls, that of others.`,
+calls are retried or hedged. Where all calls say what they are, ignore it there, and say so.`,
 		Sources: []Source{
 			{"RFC 9110, HTTP Semantics, 9.2.2 Idempotent Methods", "https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2.2"},
 			{"IETF draft, The Idempotency-Key HTTP Header Field", "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/"},
@@ -61,14 +61,14 @@ func retryNotIdempotent(p *pass, d *dependency) {
 			what, how = "hedged", "side by side"
 		}
 		p.report(d.in, path+".idempotent",
-			fmt.Sprintf("%s's %s is not idempotent, and calls to %s are %s: it may be carried out %d times", d.Name, o.Name, d.Name, what, n),
+			fmt.Sprintf("%s's %s is not idempotent, and calls to %s are %s: unless each call of it says so, it may be carried out %d times", d.Name, o.Name, d.Name, what, n),
 			[]Step{
 				{What: "attempts of one call, " + how, Value: strconv.Itoa(n)},
 				{What: "of these the server may carry out, if answers are lost", Value: strconv.Itoa(n)},
 				{What: "and should", Value: "1"},
 			},
 			Fix{
-				Text:    fmt.Sprintf("send an idempotency key that the server heeds with each call, and write keyed: true in %s; or make it a dependency of its own with attempts: 1", path),
+				Text:    fmt.Sprintf("send an idempotency key that the server heeds with each call, and write keyed: true in %s; or make it a dependency of its own with attempts: 1, or see to it that lull knows (lull.NotIdempotent; lullhttp knows POST and PATCH)", path),
 				Changes: []Change{{path + ".keyed", "true"}},
 			})
 	}

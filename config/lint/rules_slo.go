@@ -2,8 +2,8 @@ package lint
 
 import (
 	"fmt"
-	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull/internal/saturating"
@@ -24,8 +24,8 @@ that is work that nobody will see.
 
 The rule adds up the worst case of each call, those that run side by side counted as the
 longest of them, and compares the sum with the SLO. The worst case is that of
-lull.Policy.WorstCase: all attempts time out, all waits are the longest, those included that a
-server may ask for; the deadline ends it.`,
+lull.Policy.WorstCase: all attempts take all of their time, all waits are the longest, those
+included that a server may ask for; the deadline ends it.`,
 		Sources: []Source{srcCascading, srcBuilders},
 		Bad: `dependencies:
   payments: {attempts: 3, attempt_timeout: 1s, deadline: 4s}
@@ -154,6 +154,7 @@ func worstCaseOverSLO(p *pass, s *service) {
 	l.note("the SLO of %s is %s", s.Name, pretty(s.SLO))
 	share := s.SLO / time.Duration(max(sloPart, len(stages)))
 	var fix Fix
+	kept := true // can be, by shorter deadlines
 	done := map[*dependency]bool{}
 	for _, c := range s.calls {
 		limit := down(share / time.Duration(s.most(c.to)))
@@ -161,11 +162,14 @@ func worstCaseOverSLO(p *pass, s *service) {
 			continue
 		}
 		done[c.to] = true
+		kept = kept && limit >= leastDeadline
 		fix = also(fix, c.to.write("", c.to.within(limit)...))
 	}
-	fix.Text += fmt.Sprintf("; or promise less: slo: %s in %s", pretty(up(sum)), s.path)
-	if sum == math.MaxInt64 {
-		fix.Text = also(Fix{}, fix).Text
+	switch less := s.promise(sum); {
+	case !kept:
+		fix = less
+	case less.Changes != nil:
+		fix.Text += "; or promise less: " + strings.TrimPrefix(less.Text, "write ")
 	}
 	of := "its calls"
 	if len(s.calls) == 1 {
@@ -173,6 +177,18 @@ func worstCaseOverSLO(p *pass, s *service) {
 	}
 	p.report(s.in, s.path+".slo",
 		fmt.Sprintf("%s must answer within %s, and %s may take %s", s.Name, pretty(s.SLO), of, pretty(sum)), l.steps, fix)
+}
+
+// leastDeadline is the shortest that is worth a suggestion.
+const leastDeadline = time.Millisecond
+
+// promise is the fix that gives s so long to answer.
+func (s *service) promise(slo time.Duration) Fix {
+	if slo >= longest {
+		return Fix{Text: fmt.Sprintf("write a deadline in the dependencies that %s calls, and an slo in %s that leaves time for it", s.Name, s.path)}
+	}
+	value := pretty(up(slo))
+	return Fix{Text: fmt.Sprintf("write slo: %s in %s", value, s.path), Changes: []Change{{s.path + ".slo", value}}}
 }
 
 // most is how often d is called in one of the calls of s, at the most.
@@ -262,10 +278,13 @@ func worstCaseOverSLOThird(p *pass, s *service) {
 		}
 		l.note("a third of the SLO of %s: %s / %d = %s", s.Name, pretty(s.SLO), sloPart, rough(part))
 		limit := down(part / time.Duration(c.times()))
-		rest := fmt.Sprintf("or, if %s must be as patient, promise less: slo: %s in %s", s.Name, pretty(up(times(worst, sloPart))), s.path)
+		fix := s.promise(times(worst, sloPart))
+		if limit >= leastDeadline {
+			fix = c.to.write(fmt.Sprintf("or, if %s must be as patient, promise less: %s", s.Name, strings.TrimPrefix(fix.Text, "write ")), c.to.within(limit)...)
+		}
 		p.report(s.in, c.path,
 			fmt.Sprintf("calls to %s may take %s of the %s within which %s must answer, more than a third (%s)",
 				c.what(), took, pretty(s.SLO), s.Name, rough(part)),
-			l.steps, c.to.write(rest, c.to.within(limit)...))
+			l.steps, fix)
 	}
 }

@@ -53,7 +53,7 @@ The rule finds policies of more than one attempt with attempt_timeout: none and 
 		Why: `A wait that would cross the deadline is not begun, so attempts that only begin after it
 are never made. Who reads "attempts: 6" counts on six. Either they cannot happen at all,
 because even the shortest waits add up to more than the deadline; or they cannot happen
-when attempts time out, which is when one is glad of them.
+when attempts are slow to fail, which is when one is glad of them.
 
 The rule adds up the shortest waits between attempts that fail at once, and then the longest
 waits between attempts that take all of attempt_timeout. Waits that a server asks for are not
@@ -174,18 +174,14 @@ func attemptTimeoutMissing(p *pass, d *dependency) {
 	var l ledger
 	l.add(end, "attempt 1, until the deadline")
 	l.note("%s: no time is left", attemptsFrom(2, n))
-	var waits time.Duration
 	t := newTimeline(d.Policy)
-	for i := 1; i < n; i++ {
-		waits = saturating.Add(waits, t.own(i))
-	}
-	each := down(max(end-waits, 0) / time.Duration(n))
+	each := t.each(n, end)
 	fix := d.write(fmt.Sprintf("then %d attempts and the waits between fit before the deadline", n), "attempt_timeout", pretty(each))
 	if each < time.Millisecond {
 		fix = d.write("there is no time for another", d.makes(1)...)
 	}
 	p.report(d.in, d.at("attempt_timeout"),
-		fmt.Sprintf("one attempt at %s that hangs takes all of the deadline of %s: the other %d never begin", d.Name, pretty(end), n-1), l.steps, fix)
+		fmt.Sprintf("one attempt at %s that hangs takes all of the deadline of %s: %s cannot begin", d.Name, pretty(end), attemptsFrom(2, n)), l.steps, fix)
 }
 
 // shortest is the shortest wait before the given retry.
@@ -222,7 +218,7 @@ func attemptNeverMade(p *pass, d *dependency) {
 		fields = d.fitting(t, end)
 	}
 	p.report(d.in, d.at(d.attemptsField()),
-		fmt.Sprintf("when attempts at %s time out and waits are the longest, %s cannot happen: only %d of %d begin before the deadline of %s",
+		fmt.Sprintf("when attempts at %s take as long as they may, and waits are the longest, %s cannot happen: only %d of %d begin before the deadline of %s",
 			d.Name, attemptsFrom(begun+1, t.attempts), begun, t.attempts, pretty(end)),
 		l.steps, d.write(rest, fields...))
 }
@@ -281,7 +277,7 @@ func (d *dependency) fitting(t timeline, limit time.Duration) []string {
 		return d.makes(n)
 	}
 	for n := min(2, t.attempts); n > 1; n-- {
-		each := down(max(limit-(t.begins(n)-times(t.attempt(), n-1)), 0) / time.Duration(n))
+		each := t.each(n, limit)
 		if p99, _, _ := d.p99s(); each >= max(p99, time.Millisecond) {
 			if n == t.attempts {
 				return []string{"attempt_timeout", pretty(each)}

@@ -174,7 +174,7 @@ func jitterUseless(p *pass, d *dependency) {
 			[]Step{
 				{What: fmt.Sprintf("longest wait %d", n), Value: pretty(hi)},
 				{What: fmt.Sprintf("shortest wait %d", n), Value: pretty(lo)},
-				{What: "left to chance", Value: pretty(hi - lo), Total: percent(float64(hi-lo) / float64(hi))},
+				{What: "left to chance", Value: pretty(hi - lo), Total: roughly(float64(hi-lo) / float64(hi))},
 			},
 			d.write("then jitter has the whole wait", "backoff.floor", "0"))
 		return
@@ -192,10 +192,10 @@ func (p *pass) piledUp(d *dependency, lo, hi time.Duration) bool {
 		return false
 	}
 	p.report(d.in, d.at("backoff.cap"),
-		fmt.Sprintf("%s of the first waits for %s end at the cap of %s, all at the same time", percent(share), d.Name, pretty(hi)),
+		fmt.Sprintf("%s of the first waits for %s end at the cap of %s, all at the same time", roughly(share), d.Name, pretty(hi)),
 		[]Step{
 			{What: "drawn from base to 3 × base", Value: pretty(lo) + " to " + pretty(top)},
-			{What: "of which above the cap", Value: pretty(hi) + " to " + pretty(top), Total: percent(share)},
+			{What: "of which above the cap", Value: pretty(hi) + " to " + pretty(top), Total: roughly(share)},
 		},
 		d.write("or take jitter: full, which needs no such care", "backoff.cap", pretty(max(up(times(lo, 30)), lo))))
 	return true

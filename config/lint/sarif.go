@@ -90,7 +90,7 @@ func (r Report) SARIF(w io.Writer, version string) error {
 	for i, rule := range catalogue {
 		index[rule.ID] = i
 		s := sarifRule{
-			ID: rule.ID, ShortDescription: sarifMessage{Text: rule.Title}, FullDescription: sarifMessage{Text: paragraph(rule.Why)},
+			ID: rule.ID, ShortDescription: sarifMessage{Text: rule.Title}, FullDescription: sarifMessage{Text: paragraphs(rule.Why)[0]},
 			Help: sarifMessage{Text: rule.Explain(), Markdown: rule.Markdown()},
 		}
 		s.DefaultConfiguration.Level = rule.Severity
@@ -136,12 +136,16 @@ func (f Finding) inFull() string {
 
 // fileURI is a path as a URI reference: relative as the path is, with slashes.
 func fileURI(file string) string {
-	slashed := strings.ReplaceAll(file, `\`, "/")
+	file = slashed(file)
 	switch {
-	case len(slashed) > 2 && slashed[1] == ':' && slashed[2] == '/':
-		return (&url.URL{Scheme: "file", Path: "/" + slashed}).String()
-	case strings.HasPrefix(slashed, "/"):
-		return (&url.URL{Scheme: "file", Path: slashed}).String()
+	case len(file) > 2 && file[1] == ':' && file[2] == '/':
+		return (&url.URL{Scheme: "file", Path: "/" + file}).String()
+	case strings.HasPrefix(file, "/"):
+		return (&url.URL{Scheme: "file", Path: file}).String()
 	}
-	return (&url.URL{Path: path.Clean(slashed)}).String()
+	return (&url.URL{Path: file}).String()
 }
+
+// slashed is a path without backslashes, or "./" before it: as the files of a repository are
+// called.
+func slashed(file string) string { return path.Clean(strings.ReplaceAll(file, `\`, "/")) }

@@ -23,14 +23,14 @@ func (r Report) Text(w io.Writer) error {
 	b.WriteString(r.Summary() + "\n")
 	for _, f := range r.Findings {
 		if f.Ignored != nil {
-			fmt.Fprintf(b, "ignored: %s:%d: %s: %s\n", f.File, f.Line, f.Rule, printable(f.Ignored.Reason))
+			fmt.Fprintf(b, "ignored: %s:%d: %s: %s\n", printable(f.File), f.Line, f.Rule, printable(f.Ignored.Reason))
 		}
 	}
 	return b.Flush()
 }
 
 func (r Report) finding(b *bufio.Writer, f Finding) {
-	fmt.Fprintf(b, "%s:%d:%d: %s: %s [%s]\n", f.File, f.Line, f.Column, f.Severity, printable(f.Message), f.Rule)
+	fmt.Fprintf(b, "%s:%d:%d: %s: %s [%s]\n", printable(f.File), f.Line, f.Column, f.Severity, printable(f.Message), f.Rule)
 	if lines := r.lines[f.File]; f.Line > 0 && f.Line <= len(lines) {
 		line, column := window(lines[f.Line-1], f.Column)
 		fmt.Fprintf(b, "%5d | %s\n      | %s\n", f.Line, line, caret(line, column))

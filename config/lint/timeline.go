@@ -86,6 +86,15 @@ func (t timeline) ownWorst() time.Duration { return min(t.total(), t.worst()) }
 // fits is how many attempts may all take their time within limit.
 func (t timeline) fits(limit time.Duration) int { return t.useful(limit, t.attempt()) }
 
+// each is how long so many attempts may take, with the waits between, to fit into limit.
+func (t timeline) each(attempts int, limit time.Duration) time.Duration {
+	left := limit - times(t.room, attempts)
+	for n := 1; n < attempts && left > 0; n++ {
+		left -= t.own(n)
+	}
+	return down(max(left, 0) / time.Duration(attempts))
+}
+
 // useful is how many attempts may all take their time within limit, but for the last,
 // which is left with at least the given part of it.
 func (t timeline) useful(limit, need time.Duration) int {

@@ -54,12 +54,24 @@ func figure(d time.Duration) time.Duration {
 
 // percent is a share as it is written in a file: 0.125 is 12.5%.
 func percent(share float64) string {
+	if share > 1e12 {
+		return "more than 10^14%"
+	}
 	return strconv.FormatFloat(math.Round(share*1e7)/1e5, 'f', -1, 64) + "%"
 }
 
-// number is n with at most three decimals.
+// roughly is a share that came of a division, for people: to a tenth of a percent.
+func roughly(share float64) string { return percent(math.Round(share*1e3) / 1e3) }
+
+// number is n with at most three decimals, or three figures if it is small.
 func number(n float64) string {
-	if n >= 1e15 || math.IsInf(n, 0) || math.IsNaN(n) {
+	if math.IsInf(n, 1) {
+		return "more than 10^308"
+	}
+	if n != 0 && n < 0.1 {
+		return strconv.FormatFloat(n, 'g', 3, 64)
+	}
+	if n >= 1e15 {
 		return fmt.Sprintf("%.3g", n)
 	}
 	return strconv.FormatFloat(math.Round(n*1e3)/1e3, 'f', -1, 64)
@@ -88,4 +100,20 @@ func times(d time.Duration, n int) time.Duration {
 		return math.MaxInt64
 	}
 	return d * time.Duration(n)
+}
+
+// few are names, not more than can be read.
+func few(names []string) string {
+	if len(names) > shown {
+		return fmt.Sprintf("%s and %d others", strings.Join(names[:shown-1], ", "), len(names)-shown+1)
+	}
+	return list(names)
+}
+
+// verb is the form that goes with so many names.
+func verb(names []string, one, several string) string {
+	if len(names) == 1 {
+		return one
+	}
+	return several
 }

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,19 +67,53 @@ func value(n *yaml.Node) any {
 		}
 		return m
 	}
-	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 || n.Tag == "!!str" {
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return n.Value
 	}
-	switch n.Value {
-	case "", "~", "null":
+	return plain(n.Value)
+}
+
+// plain is a text without quotes: the core schema of YAML 1.2 (section 10.3.2).
+func plain(text string) any {
+	switch text {
+	case "", "~", "null", "Null", "NULL":
 		return nil
-	case "true", "false":
-		return n.Value == "true"
+	case "true", "True", "TRUE":
+		return true
+	case "false", "False", "FALSE":
+		return false
 	}
-	if _, err := strconv.ParseFloat(n.Value, 64); err == nil && strings.Trim(n.Value, "0123456789+-.eE") == "" {
-		return json.Number(strings.TrimPrefix(n.Value, "+"))
+	switch {
+	case decimal.MatchString(text):
+		if x, err := strconv.ParseFloat(text, 64); err == nil {
+			return json.Number(strconv.FormatFloat(x, 'g', -1, 64))
+		}
+	case others.MatchString(text):
+		if i, err := strconv.ParseInt(text, 0, 64); err == nil {
+			return json.Number(strconv.FormatInt(i, 10))
+		}
 	}
-	return n.Value
+	return text
+}
+
+var (
+	decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	others  = regexp.MustCompile(`^(0o[0-7]+|0x[0-9a-fA-F]+)$`)
+	usual   = regexp.MustCompile(`^(true|false|-?(0|[1-9][0-9]*|0?\.[0-9]*[1-9]|[1-9][0-9]*\.[0-9]+))$`)
+)
+
+// respelt: the text of a mistake is a number or a boolean to YAML, though not one that the
+// reader takes: 010, +3, 1e3 for a whole number, True. The schema is not shown the text.
+func respelt(m config.Mistake) bool {
+	text, err := strconv.Unquote(m.Found)
+	if err != nil || usual.MatchString(text) {
+		return false
+	}
+	switch plain(text).(type) {
+	case json.Number, bool:
+		return true
+	}
+	return false
 }
 
 func parsed(t testing.TB, data string) *yaml.Node {
@@ -90,7 +127,7 @@ func parsed(t testing.TB, data string) *yaml.Node {
 
 // A mistake in the kind of a value or in a key, rather than in what it comes to.
 func ofKind(m config.Mistake) bool {
-	if m.Found == `"1e3"` { // a whole number to JSON, and to the reader a way to write what is not
+	if respelt(m) {
 		return false
 	}
 	if m.Found == "unknown" {
@@ -102,7 +139,7 @@ func ofKind(m config.Mistake) bool {
 		}
 	}
 	return strings.HasSuffix(m.Path, ".preset") ||
-		strings.HasSuffix(m.Path, ".kind") || strings.HasSuffix(m.Path, ".jitter") || strings.HasSuffix(m.Path, ".earn") || strings.HasSuffix(m.Path, ".timeouts")
+		strings.HasSuffix(m.Path, ".kind") || strings.HasSuffix(m.Path, ".jitter") || strings.HasSuffix(m.Path, ".earn") || strings.HasSuffix(m.Path, ".timeouts") || strings.HasSuffix(m.Path, ".server")
 }
 
 // agree fails unless schema and reader are of one mind, as far as the schema has one.
@@ -145,11 +182,31 @@ func TestSchemaTakesAndRefuses(t *testing.T) {
 		{"deadline: none", true},
 		{"deadline: 0", true},
 		{"deadline: 3", false},
+		{"deadline: ' 3s'", false},
+		{"hedge: {attempts: 2, share: -1, delay: at-once}", true},
+		{"hedge: {attempts: 2, share: -1, delay: none}", false},
+		{"attempts: '1_0'", true},
+		{"attempts: '1_'", false},
+		{"attempts: '010'", false},
+		{"attempts: 010", true}, // ten to YAML, by its version, or eight; only the reader sees the text
+		{"attempts: '0.002k'", true},
+		{"attempts: '0.0002k'", false},
+		{"breaker: {off: True}", true}, // likewise
+		{"breaker: {off: 'True'}", false},
 		{"deadline: 3 sec", false},
 		{"hint_limit: none", false},
 		{"budget: {ratio: 5%}", true},
 		{"budget: {ratio: 5 percent}", false},
 		{"budget: {ratio: 0.05}", true},
+		{"budget: {ratio: 10}", false},
+		{"budget: {ratio: '10'}", false},
+		{"budget: {ratio: '1.5'}", false},
+		{"budget: {ratio: 1.0}", true},
+		{"budget: {ratio: '1.0'}", true},
+		{"budget: {ratio: 250%}", true},
+		{"breaker: {open_jitter: -1}", true},
+		{"breaker: {open_jitter: '-5'}", true},
+		{"breaker: off", false},
 		{"budget:", true},
 		{"budget: 5%", false},
 		{"backoff: {jitter: Full}", true},
@@ -161,6 +218,10 @@ func TestSchemaTakesAndRefuses(t *testing.T) {
 		{"dependencies: {api: }", true},
 		{"dependencies: {api: {name: x}}", false},
 		{"dependencies:", false},
+		{"dependencies: {}", false},
+		{"services: {}", false},
+		{"dependencies: {a: {operations: {}}}", false},
+		{"dependencies: {a: {rate: 2 k}}", true},
 		{"dependencies: {' a': }", false},
 		{"version: 2", false},
 		{"defaults: {attempts: 2}", true},
@@ -221,18 +282,20 @@ func TestSchemaAgreesWithTheReaderFieldByField(t *testing.T) {
 	visit(root, func(n *yaml.Node) {
 		fields++
 		before := *n
-		for _, other := range []string{
+		for i, other := range []string{
 			"3", "0", "-1", "1.5", "2.0", ".5", "1e3", "1_000", "10k", "2 M", "5%", "10 %", "3s", "1h30m", "-3s", "1.5ms", "3 sec", "none", "None",
 			"true", "false", "yes", "True", "full", "FULL", "exponential", "when-answered", "successes", "x", "''", "'3'", "'true'", "~", "", "[]", "{}", "[1]", "{a: 1}",
-			"external-api", "go-retryablehttp", "grpc", "99999999999999999999", "1.2.3", "+3", "0x10", "k", "'%'", "2001-01-01", "api", "[api]", "[[]]",
+			"external-api", "go-retryablehttp", "grpc", "99999999999999999999", "1.2.3", "+3", "0x10", "k", "'%'", "' 3s'", "'full '", "|\n  3\n", "100", "250%", "at-once", "010", "1_", "'1.5'", "NULL", "TRUE", "2001-01-01", "api", "[api]", "[[]]",
 		} {
+			if testing.Short() && (fields+i)%4 != 0 {
+				continue
+			}
 			var with yaml.Node
 			if err := yaml.Unmarshal([]byte("v: "+other), &with); err != nil {
 				t.Fatal(err)
 			}
 			*n = *with.Content[0].Content[1]
-			// Texts that no YAML but this reader's takes for a number, or the other way about.
-			if n.Kind == yaml.ScalarNode && (other == "0x10" || other == "+3" || other == "99999999999999999999") {
+			if other == "99999999999999999999" && n.Kind == yaml.ScalarNode { // too large, and still whole
 				*n = before
 				continue
 			}
@@ -247,6 +310,68 @@ func TestSchemaAgreesWithTheReaderFieldByField(t *testing.T) {
 	})
 	if fields < 80 {
 		t.Errorf("only %d values", fields)
+	}
+}
+
+// Files in which several things are replaced, left out or moved, by numbers and durations
+// among others that are made of any characters which such have.
+func TestSchemaAgreesWithTheReaderOnAnyFile(t *testing.T) {
+	s, data := compiled(t), everything(t)
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	files := 1500
+	if testing.Short() {
+		files = 300
+	}
+	for range files {
+		root := parsed(t, data)
+		for range 1 + random.IntN(4) {
+			mutate(random, root)
+		}
+		if check(t, s, root); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// mutate changes one thing below root.
+func mutate(random *rand.Rand, root *yaml.Node) {
+	var all []*yaml.Node
+	visit(root, func(n *yaml.Node) { all = append(all, n) })
+	n, other := all[random.IntN(len(all))], all[random.IntN(len(all))]
+	entries := len(n.Content) / 2
+	switch {
+	case n.Kind == yaml.ScalarNode && random.IntN(3) > 0:
+		n.Value, n.Tag = anyScalar(random), "" // YAML finds out what it is
+		n.Style = [...]yaml.Style{0, 0, yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle}[random.IntN(4)]
+	case n.Kind == yaml.ScalarNode && other.Kind == yaml.ScalarNode:
+		*n = *other
+	case n.Kind == yaml.MappingNode && entries > 1:
+		i, k := 2*random.IntN(entries), 2*random.IntN(entries)
+		if random.IntN(2) == 0 {
+			n.Content = slices.Delete(n.Content, i, i+2)
+		} else {
+			n.Content[i+1], n.Content[k+1] = n.Content[k+1], n.Content[i+1]
+		}
+	}
+}
+
+// anyScalar is a number, a duration or a share, or nearly one. It is none that only its
+// size makes wrong, of which the schema knows nothing.
+func anyScalar(random *rand.Rand) string {
+	const characters = "00112233445566778899..--+__  kMG%eEsmhnuµ"
+	for {
+		var b strings.Builder
+		for range 1 + random.IntN(6) {
+			all := []rune(characters)
+			b.WriteRune(all[random.IntN(len(all))])
+		}
+		text := b.String()
+		d, err := time.ParseDuration(text)
+		if err == nil && d == 0 && strings.ContainsAny(text, "123456789") || strings.ContainsAny(text, "eE") {
+			continue
+		}
+		return text
 	}
 }
 
@@ -281,7 +406,7 @@ func everything(t *testing.T) string {
 			Operations: []config.Operation{{Name: "charge", Idempotent: config.No, Keyed: true, P99: time.Second}},
 		}},
 		Services: []config.Service{{
-			Name: "shop", SLO: time.Second, Provides: []string{"api"}, Handler: time.Second, Visibility: time.Second, Deliveries: 2,
+			Name: "shop", SLO: time.Second, Provides: []string{"api"}, Handler: time.Second, Visibility: time.Second, Deliveries: 2, Server: config.LullServer,
 			Calls: []config.Edge{{Dependency: "api"}, {Dependency: "api", Operation: "charge", Times: 2, Parallel: "x"}},
 		}},
 	}

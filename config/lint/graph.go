@@ -1,0 +1,125 @@
+package lint
+
+import "slices"
+
+// A graph is the services in an order in which each stands before those that it calls.
+type graph struct {
+	order []*service
+	back  map[*call]bool    // calls that close a circle, and are left out
+	last  map[*service]bool // those that call nothing further
+}
+
+func (p *pass) graph() graph {
+	g := graph{back: map[*call]bool{}, last: map[*service]bool{}}
+	const (
+		underWay = 1
+		seen     = 2
+	)
+	state := map[*service]int{}
+	type frame struct {
+		s    *service
+		next int
+	}
+	for _, root := range p.services {
+		if state[root] != 0 {
+			continue
+		}
+		stack := []frame{{s: root}}
+		state[root] = underWay
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			if f.next == len(f.s.calls) {
+				state[f.s] = seen
+				g.order = append(g.order, f.s)
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			c := f.s.calls[f.next]
+			f.next++
+			switch to := c.answered; {
+			case to == nil:
+			case state[to] == underWay:
+				g.back[c] = true
+			case state[to] == 0:
+				state[to] = underWay
+				stack = append(stack, frame{s: to})
+			}
+		}
+	}
+	slices.Reverse(g.order)
+	for _, s := range g.order {
+		g.last[s] = !slices.ContainsFunc(s.calls, func(c *call) bool { return c.to != nil && !g.back[c] })
+	}
+	return g
+}
+
+// leaf: no service is known to answer the call, or one that calls nothing further.
+func (c *call) leaf(g graph) bool { return c.answered == nil || g.last[c.answered] }
+
+// A leaf is what is called at the end of a way, by its name: the defaults of a file are the
+// policy of all that it does not name.
+type leaf struct {
+	*dependency
+	name string
+}
+
+// end is the leaf that c calls, if it calls one.
+func (c *call) end() leaf { return leaf{c.to, c.Dependency} }
+
+// ways are those to each service that matter, by how much comes that way: each begins at a
+// service that nobody calls, or that reads from a queue.
+func (g graph) ways() map[*service][]*reach {
+	called := map[*service]bool{}
+	for _, s := range g.order {
+		for _, c := range s.calls {
+			if c.answered != nil && !g.back[c] {
+				called[c.answered] = true
+			}
+		}
+	}
+	all := map[*service][]*reach{}
+	for _, s := range g.order {
+		if !called[s] || s.Deliveries > 1 || len(all[s]) == 0 {
+			all[s] = with(all[s], s.begins())
+		}
+		for _, c := range s.calls {
+			if c.to == nil || g.back[c] || c.leaf(g) {
+				continue
+			}
+			for _, r := range all[s] {
+				all[c.answered] = with(all[c.answered], r.on(s, c).to(c.answered))
+			}
+		}
+	}
+	return all
+}
+
+// circle is the shortest way from s by its call c back to s.
+func circle(c *call, s *service) []string {
+	from := map[*service]*service{c.answered: nil}
+	queue := []*service{c.answered}
+	for i := 0; i < len(queue) && queue[i] != s; i++ {
+		for _, next := range queue[i].calls {
+			if to := next.answered; to != nil {
+				if _, ok := from[to]; !ok {
+					from[to] = queue[i]
+					queue = append(queue, to)
+				}
+			}
+		}
+	}
+	way := []string{s.Name}
+	for at := s; at != c.answered; {
+		at = from[at]
+		if at == nil {
+			break
+		}
+		way = append(way, at.Name)
+	}
+	if c.answered != s {
+		way = append(way, s.Name)
+		slices.Reverse(way[1 : len(way)-1])
+		return way
+	}
+	return append(way, s.Name)
+}

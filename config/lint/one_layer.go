@@ -1,0 +1,83 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// leadTo are the services from which calls lead to the leaf.
+func (g graph) leadTo(end leaf) map[*service]bool {
+	leads := map[*service]bool{}
+	for _, s := range slices.Backward(g.order) {
+		leads[s] = slices.ContainsFunc(s.calls, func(c *call) bool {
+			return c.leaf(g) && c.end() == end || g.above(c, leads)
+		})
+	}
+	return leads
+}
+
+// above tells whether c is a call, of a policy that is known, to one of the services.
+func (g graph) above(c *call, services map[*service]bool) bool {
+	return c.to != nil && c.answered != nil && !g.back[c] && services[c.answered]
+}
+
+// oneLayer keeps the retries of one layer on all ways to the leaf: those of the queue that
+// root reads from, if it delivers several times, or else those next to the leaf.
+func (g graph) oneLayer(root *service, end leaf) Fix {
+	leads := g.leadTo(end)
+	queue := root.Deliveries > 1
+	var once []*dependency // are to make one attempt
+	var shared []string    // are to, and have the policy of the leaf
+	done := map[leaf]bool{}
+	for _, s := range g.order {
+		if !leads[s] {
+			continue
+		}
+		queue = queue || s.Deliveries > 1
+		for _, c := range s.calls {
+			callee := leaf{c.to, ""}
+			if c.to == end.dependency {
+				callee.name = c.Dependency
+			}
+			if !g.above(c, leads) || c.to.attempts() < 2 || done[callee] {
+				continue
+			}
+			if done[callee] = true; c.to == end.dependency {
+				shared = append(shared, c.Dependency)
+			} else {
+				once = append(once, c.to)
+			}
+		}
+	}
+	rest := "then one layer retries, next to " + end.name
+	if queue && end.attempts() > 1 {
+		once, shared = append(once, end.dependency), nil
+		rest = "then only the queue tries again"
+	}
+	return onlyOnce(once, shared, rest)
+}
+
+// onlyOnce is the fix with which calls make one attempt: those that have policies, and those
+// of which the names are known, and that need policies of their own for it.
+func onlyOnce(once []*dependency, names []string, rest string) Fix {
+	var fix Fix
+	var parts, paths []string
+	for _, d := range once {
+		paths = append(paths, d.path)
+		fix.Changes = append(fix.Changes, d.write("", d.makes(1)...).Changes...)
+	}
+	if len(paths) > 0 {
+		hedged := ""
+		if slices.ContainsFunc(once, (*dependency).hedged) {
+			hedged = " (where there are hedges, hedge.attempts: 1 as well)"
+		}
+		parts = append(parts, fmt.Sprintf("write attempts: 1%s in %s", hedged, few(paths)))
+	}
+	if len(names) > 0 {
+		fix.Changes = nil // which would not be all
+		parts = append(parts, fmt.Sprintf("add %s to the dependencies, with attempts: 1", few(names)))
+	}
+	fix.Text = strings.Join(parts, ", and ") + "; " + rest
+	return fix
+}

@@ -1,0 +1,170 @@
+package lint
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// A way leads from a service that nobody of the graph calls, or that reads from a queue, to
+// a leaf.
+type way struct {
+	root *service
+	hops []hop
+}
+
+// A hop is a service and the call that it makes along a way.
+type hop struct {
+	from *service
+	call *call
+}
+
+// A multiplicity says how retries of several layers go together along a way.
+type multiplicity uint8
+
+const (
+	oneLayer   multiplicity = iota // at most one retries
+	adding                         // several do, and no retry is retried
+	multiplied                     // retries are
+)
+
+// A reach is a way as far as a service.
+type reach struct {
+	load // as the service there sees it
+	multiplicity
+	from *reach // nil: the way begins at the service
+	hop         // the last one, if there is from
+}
+
+// begins is the way that begins at s.
+func (s *service) begins() *reach { return &reach{load: s.arrives().seenBy(s.lulls())} }
+
+// on is the way that goes on from s by its call c, and how it arrives on the other side.
+func (r *reach) on(s *service, c *call) *reach {
+	n := c.to.most()
+	out := r.through(n, c.to.retriesRetries())
+	m := r.multiplicity
+	if before := r.sum(); n > 1 && before > 1 {
+		m = max(m, adding)
+		if out.sum() > plus(before, n-1) {
+			m = multiplied
+		}
+	}
+	return &reach{out, m, r, hop{s, c}}
+}
+
+// to is r as the service sees it.
+func (r *reach) to(s *service) *reach {
+	r.load = r.seenBy(s.lulls())
+	return r
+}
+
+// covers tells whether every way that goes on from r is at least as bad as, and no less of a
+// finding than, the same from other.
+func (r *reach) covers(other *reach) bool {
+	return r.first >= other.first && r.sum() >= other.sum() && r.multiplicity >= other.multiplicity
+}
+
+// mostReaches is how many ways to a service are gone on from. There is seldom more than one
+// that no other covers.
+const mostReaches = 16
+
+// with is the ways to a service and one more, without those that another covers.
+func with(all []*reach, one *reach) []*reach {
+	if slices.ContainsFunc(all, func(r *reach) bool { return r.covers(one) }) {
+		return all
+	}
+	all = append(slices.DeleteFunc(all, one.covers), one)
+	if len(all) > mostReaches {
+		least := slices.MinFunc(all, func(a, b *reach) int { return cmp.Compare(a.sum(), b.sum()) })
+		all = slices.DeleteFunc(all, func(r *reach) bool { return r == least })
+	}
+	return all
+}
+
+// way is the way that r has come.
+func (r *reach) way() way {
+	var w way
+	for ; r.from != nil; r = r.from {
+		w.hops = append(w.hops, r.hop)
+	}
+	slices.Reverse(w.hops)
+	w.root = w.hops[0].from
+	return w
+}
+
+// servers are those of the way to which it matters what they answer with, since they are
+// called along it or handed messages: those with lull's server half, or those without.
+func (w way) servers(lulls bool) (names []string) {
+	for i, h := range w.hops {
+		if (i > 0 || w.root.Deliveries > 1) && h.from.lulls() == lulls {
+			names = append(names, h.from.Name)
+		}
+	}
+	return names
+}
+
+// factors are the attempts of the layers that retry.
+func (w way) factors() (all []uint64) {
+	if n := w.root.Deliveries; n > 1 {
+		all = append(all, uint64(n))
+	}
+	for _, h := range w.hops {
+		if n := h.call.to.most(); n > 1 {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// end is how many attempts there are at the end of the way if the given services have lull's
+// server half. What comes in time is a failure with its "don't retry", after which the
+// caller of such a server retries nothing; not so a queue, whose messages nobody else has.
+func (w way) end(lulls func(*service) bool, inTime bool) uint64 {
+	l := w.root.arrives()
+	for i, h := range w.hops {
+		n := h.call.to.most()
+		if last := i == len(w.hops)-1; inTime && !last && lulls(w.hops[i+1].from) {
+			n = 1
+		}
+		l = l.seenBy(lulls(h.from)).through(n, h.call.to.retriesRetries())
+	}
+	return l.sum()
+}
+
+func everyone(*service) bool { return true }
+func nobody(*service) bool   { return false }
+
+// sumOf is how many attempts there are where the retries of layers add up.
+func sumOf(factors []uint64) uint64 {
+	n := uint64(1)
+	for _, f := range factors {
+		n = plus(n, f-1)
+	}
+	return n
+}
+
+// asSum is that in figures: "4 + 3 + 3".
+func asSum(factors []uint64) []string {
+	var parts []string
+	for i, n := range factors {
+		if i > 0 {
+			n--
+		}
+		parts = append(parts, strconv.FormatUint(n, 10))
+	}
+	return parts
+}
+
+func figures(numbers []uint64) []string {
+	var all []string
+	for _, n := range numbers {
+		all = append(all, strconv.FormatUint(n, 10))
+	}
+	return all
+}
+
+// compare orders ways to one leaf: the worst is the largest.
+func (r *reach) compare(other *reach) int {
+	return cmp.Or(cmp.Compare(r.multiplicity, other.multiplicity), cmp.Compare(r.sum(), other.sum()))
+}

@@ -1,0 +1,31 @@
+//go:build unix
+
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Whoever opens a pipe waits until somebody writes to it, and Watch would for ever.
+func TestLiveRefusesAPipe(t *testing.T) {
+	const want = "not a regular file"
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skipf("no pipes: %v", err)
+	}
+	if _, err := OpenLive(pipe, nil); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("opened: %v", err)
+	}
+	l := openLive(t, "attempts: 2\n")
+	if err := os.Rename(pipe, l.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Reload(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("reloaded: %v", err)
+	}
+	l.reported("a pipe", "unreadable; unused retry")
+}

@@ -1,0 +1,246 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// watched watches the file of l for the rest of the test; each step is one look, after which
+// the reports since the last must be these.
+func watched(t *testing.T, l *liveFile) (step func(when string, want ...string)) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- l.Watch(ctx, time.Second) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Watch returned %v", err)
+		}
+	})
+	time.Sleep(time.Second / 2) // from now on between two looks
+	return func(when string, want ...string) {
+		t.Helper()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		l.reported(when, want...)
+	}
+}
+
+// A file that is written in place is empty, and then half of itself, for as long as that
+// takes.
+func TestWatchWaitsForAFileThatIsWrittenInPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := openLive(t, "dependencies: {a: {attempts: 2}, b: {attempts: 2}}\n")
+		a, b := l.dependency("a"), l.dependency("b")
+		step := watched(t, l)
+		in := func(content string) {
+			t.Helper()
+			if err := os.WriteFile(l.path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in("")
+		step("truncated")
+		in("dependencies:\n  a: {attempts: 3}\n")
+		step("half of it, which is a file by itself")
+		in("dependencies:\n  a: {attempts: 3}\n  b: {attempts: 3}\n")
+		step("whole")
+		step("whole again", "a changed 2>3; b changed 2>3")
+		if x, y := a.Policy().Attempts, b.Policy().Attempts; x != 3 || y != 3 {
+			t.Errorf("%d and %d attempts", x, y)
+		}
+		// Other content of the same length, at the same time of change as far as can be
+		// told.
+		info, err := os.Stat(l.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in("dependencies:\n  a: {attempts: 4}\n  b: {attempts: 3}\n")
+		if err := os.Chtimes(l.path, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		step("one digit")
+		step("one digit, twice", "a changed 3>4")
+	})
+}
+
+// A ConfigMap in a pod: the file is a link into ..data, which is a link to the folder of one
+// version. A new version is a new folder, and the old one goes.
+func TestWatchFollowsTheLinksOfAConfigMap(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a link is not replaced by renaming there, and pods of Windows do otherwise")
+	}
+	mount := t.TempDir()
+	version := func(folder, content string) {
+		t.Helper()
+		if err := os.Mkdir(filepath.Join(mount, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(mount, folder, "retry.yaml"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		next, data := filepath.Join(mount, "..data_tmp"), filepath.Join(mount, "..data")
+		if err := os.Symlink(folder, next); err != nil {
+			t.Skipf("no symbolic links: %v", err)
+		}
+		if err := os.Rename(next, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version("..2026_01_01", "dependencies: {a: {attempts: 2}}\n")
+	path := filepath.Join(mount, "retry.yaml")
+	if err := os.Symlink(filepath.Join("..data", "retry.yaml"), path); err != nil {
+		t.Skipf("no symbolic links: %v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := &liveFile{t: t, path: path}
+		live, err := OpenLive(path, l.hear)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Live = live
+		a := l.dependency("a")
+		step := watched(t, l)
+		version("..2026_01_02", "dependencies: {a: {attempts: 3}}\n")
+		if err := os.RemoveAll(filepath.Join(mount, "..2026_01_01")); err != nil {
+			t.Fatal(err)
+		}
+		step("another version")
+		step("another version, twice", "a changed 2>3")
+		if err := os.RemoveAll(filepath.Join(mount, "..2026_01_02")); err != nil {
+			t.Fatal(err)
+		}
+		step("links to nothing")
+		version("..2026_01_03", "dependencies: {a: {attempts: 4}}\n")
+		step("back at the second look")
+		step("back", "a changed 3>4")
+		if got := a.Policy().Attempts; got != 4 {
+			t.Errorf("%d attempts", got)
+		}
+	})
+}
+
+// What cannot be read is told once, whatever it is, and the policies stay.
+func TestWatchOutlastsWhatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const content = "dependencies: {a: {attempts: 2}}\n"
+		l := openLive(t, content)
+		a := l.dependency("a")
+		step := watched(t, l)
+		if err := os.Remove(l.path); err != nil {
+			t.Fatal(err)
+		}
+		step("gone for a moment")
+		l.write(content)
+		step("back")
+		step("back, twice")
+
+		if err := os.Remove(l.path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(l.path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		step("a folder")
+		step("a folder, twice", "unreadable")
+		step("a folder, three times")
+		if err := os.Remove(l.path); err != nil {
+			t.Fatal(err)
+		}
+		l.write("# " + string(make([]byte, maxBytes)))
+		step("far too large")
+		step("far too large, twice", "1 mistakes")
+		step("far too large, three times")
+		l.write("dependencies: {a: {attempts: 3}}\n")
+		step("right")
+		step("right, twice", "a changed 2>3")
+		if got := a.Policy().Attempts; got != 3 {
+			t.Errorf("%d attempts", got)
+		}
+	})
+}
+
+// Whoever is told of a reload may ask what there is to ask, and end the watching.
+func TestAReportMayAskAndStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "retry.yaml")
+		write := func(content string) {
+			t.Helper()
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("dependencies: {a: {attempts: 2}}\n")
+		ctx, stop := context.WithCancel(t.Context())
+		var live *Live
+		reports := 0
+		live, err := OpenLive(path, func(r Reload) {
+			reports++
+			if d, err := live.Dependency("b"); err != nil || d.Policy().Attempts != 4 {
+				t.Errorf("%v, %v", d, err)
+			}
+			if got := live.Unused(); len(got) != 1 || got[0] != "a" {
+				t.Errorf("unused are %v", got)
+			}
+			var u follows
+			if err := live.Follow("a", &u); err != nil || live.File() != r.File || u.policies[0].Attempts != 3 {
+				t.Errorf("%v, %+v", err, u)
+			}
+			stop()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() { ended <- live.Watch(ctx, time.Second) }()
+		write("dependencies: {a: {attempts: 3}, b: {attempts: 4}}\n")
+		if err := <-ended; !errors.Is(err, context.Canceled) || reports != 1 {
+			t.Errorf("Watch returned %v after %d reports", err, reports)
+		}
+	})
+}
+
+// A change is told once, however many ask for it at the same time and watch besides.
+func TestReloadsAtTheSameTime(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is being read is not replaced there")
+	}
+	l := openLive(t, "dependencies: {a: {attempts: 1}}\n")
+	a := l.dependency("a")
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	for range 2 {
+		watching.Go(func() { l.Watch(ctx, time.Microsecond) })
+	}
+	const changes = 20
+	for i := range changes {
+		l.write("dependencies: {a: {attempts: " + string(rune('2'+i%2)) + "}}\n")
+		var reloading sync.WaitGroup
+		for range 8 {
+			reloading.Go(func() {
+				if err := l.Reload(); err != nil {
+					t.Error(err)
+				}
+				if got, want := a.Policy().Attempts, 2+i%2; got != want {
+					t.Errorf("%d attempts, want %d", got, want)
+				}
+			})
+		}
+		reloading.Wait()
+	}
+	stop()
+	watching.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.got) != changes {
+		t.Errorf("%d reports of %d changes: %q", len(l.got), changes, l.got)
+	}
+}
