@@ -33,7 +33,7 @@ func succeed(context.Context) error { return nil }
 
 // bare is a call that nobody observes, with a policy that needs no context of its own.
 func bare(tb testing.TB, opts ...lull.Option) *lull.Dependency {
-	d, err := lull.NewDependency("payments", lull.Policy{}, opts...)
+	d, err := lull.NewDependency("payments", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, opts...)
 	if err != nil {
 		tb.Fatal(err)
 	}

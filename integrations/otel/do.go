@@ -11,7 +11,7 @@ import (
 func Do[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), opts ...lull.CallOption) (out T, err error) {
 	ctx, c := t.Start(ctx, d.Name())
 	defer c.unwind()
-	out, err = lull.Do(ctx, d, op, opts...)
+	out, err = lull.Do(ctx, d, inside(op), opts...)
 	c.End(err)
 	return out, err
 }
@@ -20,7 +20,7 @@ func Do[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(co
 func Run(ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) error, opts ...lull.CallOption) error {
 	ctx, c := t.Start(ctx, d.Name())
 	defer c.unwind()
-	err := lull.Run(ctx, d, op, opts...)
+	err := lull.Run(ctx, d, func(ctx context.Context) error { return op(within{ctx}) }, opts...)
 	c.End(err)
 	return err
 }
@@ -29,12 +29,26 @@ func Run(ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.
 func DoHedged[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), opts ...lull.CallOption) (out T, err error) {
 	ctx, c := t.Start(ctx, d.Name())
 	defer c.unwind()
-	out, err = lull.DoHedged(ctx, d, op, opts...)
+	out, err = lull.DoHedged(ctx, d, inside(op), opts...)
 	c.End(err)
 	return out, err
 }
 
-// unwind is deferred: if the call has not ended, its operation panics.
-func (c *Call) unwind() {
-	c.panicked()
+// inside is op in a context in which other calls, though they are to the same dependency, are
+// not taken for the one that op is an attempt of.
+func inside[T any](op func(context.Context) (T, error)) func(context.Context) (T, error) {
+	return func(ctx context.Context) (T, error) { return op(within{ctx}) }
 }
+
+// within is the context of an operation: it belongs to no call.
+type within struct{ context.Context }
+
+func (c within) Value(key any) any {
+	if key == (callKey{}) {
+		return nil
+	}
+	return c.Context.Value(key)
+}
+
+// AfterFunc is what spares contexts that are derived from this one a goroutine each.
+func (c within) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.Context, f) }

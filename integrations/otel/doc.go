@@ -37,13 +37,15 @@
 // # Spans
 //
 // A call is one span of kind internal, "call payments charge". Semantic conventions have
-// nothing for retries, so the attributes are lull's: retry.dependency, retry.operation, retry.attempt (how many were
-// made), retry.delay_ms (how long it waited in all), retry.budget_exhausted, retry.reason
-// (why it ended), retry.outcome, and error.type if it failed. Its events: retry.wait, with the attempt that failed,
-// retry.delay_ms, retry.delay_before_jitter_ms, error.type, and retry.server_hint_ms if the
-// server asked for a wait; retry.refused, with the reason why there was no further
-// attempt; retry.hedge.started, retry.hedge.refused and retry.attempt.failed. Error texts
-// are not recorded: they may hold what does not belong into a trace.
+// nothing for retries, so the attributes are lull's: retry.dependency, retry.operation,
+// retry.attempt (how many were made), retry.delay_ms (how long it waited in all, once the
+// first had begun), retry.budget_exhausted, retry.reason (why it ended), retry.outcome, and,
+// if it failed, error.type: what the classifier calls the last failure, or the reason if no
+// attempt was made. Its events: retry.wait, with the attempt that failed, retry.delay_ms,
+// retry.delay_before_jitter_ms, error.type, and retry.server_hint_ms if the server asked for
+// a wait; retry.refused, with the reason why there was no further attempt;
+// retry.hedge.started, retry.hedge.refused and retry.attempt.failed. Error texts are not
+// recorded: they may hold what does not belong into a trace.
 //
 // Attempts are children of it, so that all are in one trace, whoever calls. Over HTTP they
 // are otelhttp's client spans; otelhttp never sets http.request.resend_count, [Telemetry.Resends]
@@ -61,57 +63,70 @@
 // operation. [Limits] bound both, whatever names come in: D ≤ 65, O ≤ 17 D, codes ≤ 33 D; all
 // beyond is counted under [Other].
 //
-//	name                         kind       labels                                  series
-//	retry.calls                  counter    dependency operation outcome            9 O
-//	retry.call.failures          counter    dependency reason                       15 D
-//	retry.attempts               counter    dependency operation resend             2 O
-//	retry.attempt.failures       counter    dependency error.type                   codes
-//	retry.delay                  s          dependency                              D
-//	retry.call.duration          s          dependency operation outcome            9 O
-//	retry.attempt.duration       s          dependency operation resend             2 O
-//	retry.budget.tokens          gauge      dependency                              D
-//	retry.budget.denied          counter    dependency                              D
-//	retry.breaker.state          gauge      dependency state                        3 D, one of them 1
-//	retry.breaker.transitions    counter    dependency from to reason metrics_only  about 10 D
-//	retry.hedges                 counter    dependency result reason                about 8 D
-//	retry.hedges.in_flight       gauge      dependency                              D
-//	retry.server_hints           counter    dependency result                       3 D
-//	retry.throttle.refusal, rate gauge      dependency                              2 D
-//	retry.limit.in_flight, .waiting gauge   dependency                              2 D
-//	admission.admitted           counter    admission priority attempt_class        12 a controller
-//	admission.shed               counter    ... and reason                          12 × 8 at most
-//	admission.queue.wait         s          admission result                        2
-//	admission.limit, .in_flight, .waiting, .pressed  gauge  admission               4
-//	consumer.deliveries          counter    queue outcome                           7 a queue
-//	consumer.attempt             histogram  queue                                   1
-//	consumer.dlq                 counter    queue reason                            33 at most
-//	consumer.events              counter    queue event                             4
-//	consumer.in_flight           gauge      queue                                   1
-//	messaging.process.duration   s          messaging.operation.name, .destination.name  1
-//	grpc.client.call.retries, .hedges, .retry_delay  histograms of gRFC A96, of calls that StartGRPC began
+//	name                          kind       unit           labels                                            series
+//	retry.calls                   counter    {call}         dependency operation outcome                      9 O
+//	retry.call.failures           counter    {call}         dependency reason                                 15 D
+//	retry.call.duration           histogram  s              dependency operation outcome                      9 O
+//	retry.attempts                counter    {attempt}      dependency operation resend                       2 O
+//	retry.attempt.failures        counter    {attempt}      dependency error.type                             codes
+//	retry.attempt.duration        histogram  s              dependency operation resend                       2 O
+//	retry.delay                   histogram  s              dependency                                        D
+//	retry.budget.tokens           gauge      {token}        dependency                                        D
+//	retry.budget.denied           counter    {attempt}      dependency                                        D
+//	retry.breaker.state           gauge      {state}        dependency state                                  3 D, one of them 1
+//	retry.breaker.transitions     counter    {transition}   dependency from to reason metrics_only            about 10 D
+//	retry.hedges                  counter    {attempt}      dependency result reason                          about 8 D
+//	retry.hedges.in_flight        gauge      {attempt}      dependency                                        D
+//	retry.server_hints            counter    {hint}         dependency result                                 3 D
+//	retry.throttle.refusal        gauge      {probability}  dependency                                        D
+//	retry.throttle.rate           gauge      {attempt}/s    dependency                                        D
+//	retry.limit.in_flight         gauge      {attempt}      dependency                                        D
+//	retry.limit.waiting           gauge      {attempt}      dependency                                        D
+//	admission.admitted            counter    {request}      admission priority attempt_class                  12 a controller
+//	admission.shed                counter    {request}      admission priority attempt_class reason           12 × 8 at most
+//	admission.queue.wait          histogram  s              admission result                                  2
+//	admission.limit               gauge      {request}      admission                                         1
+//	admission.in_flight           gauge      {request}      admission                                         1
+//	admission.waiting             gauge      {request}      admission                                         1
+//	admission.pressed             gauge      {state}        admission                                         1
+//	consumer.deliveries           counter    {message}      queue outcome                                     7 a queue
+//	consumer.attempt              histogram  {attempt}      queue                                             1
+//	consumer.dlq                  counter    {message}      queue reason                                      33 at most
+//	consumer.events               counter    {event}        queue event                                       4
+//	consumer.in_flight            gauge      {message}      queue                                             1
+//	messaging.process.duration    histogram  s              messaging.destination.name messaging.operation.name messaging.system error.type  34 at most
+//	grpc.client.call.retries      histogram  {retry}        grpc.method grpc.target                           65 O at most
+//	grpc.client.call.hedges       histogram  {hedge}        grpc.method grpc.target                           65 O at most
+//	grpc.client.call.retry_delay  histogram  s              grpc.method grpc.target                           65 O at most
 //
-// A histogram's series are as many again for each of its buckets (15 to 17). The SDK has a
-// bound of its own, by default 2000 label sets an instrument; who has more pairs than that
-// allows should raise it, or lower Limits.
+// Labels are absent where there is nothing to say: operation if the call has no name, reason
+// of hedges that began, metrics_only unless it is true, error.type of what succeeded,
+// messaging.system unless [Telemetry.Handler] was told. A histogram's series are as many again
+// for each of its buckets (6 to 42). The SDK has a bound of its own, by default 2000 label
+// sets an instrument; who has more pairs than that allows should raise it, or lower Limits.
 //
-// An attempt is counted when its call has ended. A first attempt that succeeds is in
-// retry.call.duration (outcome success_first) and not once more in retry.attempt.duration,
-// which has all other attempts; the buckets are the same, so that
+// Every call is counted once, when it has ended, and so are its attempts: in retry.calls by
+// its outcome (one that panicked is failed_terminal, reason panicked), in retry.attempts by
+// whether they were the first. No figure needs a span. An attempt that failed is in
+// retry.attempt.failures. Of one that lost to another, in a call that was hedged, nobody
+// knows how it would have ended: it is in retry.attempts alone. A first attempt that succeeds
+// is in retry.call.duration (outcome success_first) and not once more in
+// retry.attempt.duration, which has all others that ended; the buckets are the same, so that
 //
 //	sum by (le) (rate(retry_attempt_duration_seconds_bucket[5m]) or rate(retry_call_duration_seconds_bucket{outcome="success_first"}[5m]))
 //
-// has all. A call that was refused at once has no duration. The buckets of calls without [lull.WithTiming], which is among the Options, lack
-// those that succeed at once.
+// has all. (Where first attempts have to wait for room, or for the throttle, it has that wait
+// as well.) A call that was refused at once has no duration. Nor has one that succeeds at
+// once, without [lull.WithTiming], which is among the Options.
 //
-// What of this is exact without a span: the counts of calls and attempts, the waits, the
-// budget. For the attempts of a call an observer alone cannot tell when each began, nor
-// whether a call whose circuit opened did so at the end of an attempt or in a wait: the
-// durations of attempts beyond the first need the call to have been started by this
-// package, and so does the last per cent of retry.attempt.failures. Of a call that was
-// hedged, the duration of its winner is not known.
+// Waits are in retry.delay, and hints in retry.server_hints, of calls that are retried;
+// attempts that run side by side do not wait for each other. What a consumer of a queue does
+// is in consumer, and in retry only what its handler calls in turn, and its breaker.
 //
-// Calls made inside of an operation without a wrapper of their own are not taken for part of
-// the outer call, unless they are to the same dependency.
+// A call that is made inside of the operation of another is a call of its own, and has a span
+// if it is started by this package. (Below a [Telemetry.Transport], and a driver of your own,
+// where lullotel does not see the operation begin, one to the same dependency is taken for
+// part of the outer.)
 //
 // # Cost
 //
@@ -121,8 +136,8 @@
 // are: adding to one of the SDK's takes 120 ns. (The least of many short turns, on a machine
 // with much else to do: go test -run xx -bench OnTop -benchtime 3000x)
 //
-// A span of the SDK that is sampled takes 2 to 3 µs and 6 allocations, one that is not 0.8 µs
-// and 3; SpansNoted, for a call without events, 0.4 µs and 1. A histogram keeps exemplars where the trace is
-// sampled, which takes about as long again. Reading the metrics of 100 operations
-// takes half a millisecond. (go test -bench . -count 8)
+// A span of the SDK that is sampled takes 2 to 3 µs and 7 allocations, one that is not 0.8 µs
+// and 4; SpansNoted, for a call without events, half a microsecond and 2. A histogram keeps
+// exemplars where the trace is sampled, which takes about as long again. Reading the metrics
+// of 100 operations takes half a millisecond. (go test -bench . -count 8)
 package lullotel

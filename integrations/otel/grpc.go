@@ -21,64 +21,56 @@ import (
 //		return err
 //	}
 //
+// A stream lasts for longer than the call that opens it, and so do its attempts. Its span
+// ends with it:
+//
+//	ctx, call := t.StartGRPC(ctx, cc.Target(), method)
+//	stream, err := streamer(ctx, desc, cc, method, append(opts, grpc.OnFinish(call.End))...)
+//	if err != nil {
+//		call.End(err)
+//	}
+//	return stream, err
+//
 // Besides, it makes the metrics of gRFC A96 that can be known here: grpc.client.call.retries,
 // grpc.client.call.hedges and grpc.client.call.retry_delay. They have no zeros, as A96 has
-// it. Of a stream End is for when it is open.
+// it. (Transparent retries are made by gRPC itself, below lullgrpc.)
 func (t *Telemetry) StartGRPC(ctx context.Context, target, method string) (context.Context, *Call) {
-	if t.grpc.Load() == nil {
-		t.grpc.CompareAndSwap(nil, newGRPC(t.meter))
-	}
 	ctx, c := t.Start(ctx, "")
-	c.grpc, c.target, c.operation = true, target, method
+	c.grpc, c.target, c.method, c.operation = true, target, method, method
 	return ctx, c
 }
 
-// grpcInstruments are those of gRFC A96, "OTel metrics for retries". Transparent retries
-// are made by gRPC itself, below lullgrpc.
-type grpcInstruments struct {
-	retries, hedges metric.Int64Histogram
-	delay           metric.Float64Histogram
-	targets         *names[tally]
-}
-
-// newGRPC makes the instruments. That they are valid is tested; a meter that refuses them
-// gives some that do nothing.
-func newGRPC(m metric.Meter) *grpcInstruments {
-	g := &grpcInstruments{targets: newNames(64, newTally)}
-	counts := metric.WithExplicitBucketBoundaries(1, 2, 3, 4, 5)
-	g.retries, _ = m.Int64Histogram("grpc.client.call.retries", metric.WithUnit("{retry}"), counts,
-		metric.WithDescription("Number of retry attempts made during the client call."))
-	g.hedges, _ = m.Int64Histogram("grpc.client.call.hedges", metric.WithUnit("{hedge}"), counts,
-		metric.WithDescription("Number of hedges made during the client call."))
-	g.delay, _ = m.Float64Histogram("grpc.client.call.retry_delay", metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(delayBuckets...),
-		metric.WithDescription("Total time of delay while there is no active attempt during the client call."))
-	return g
-}
-
-// ended records a call that has; c has learnt of it.
-func (g *grpcInstruments) ended(ctx context.Context, c *Call, e *lull.Event, o *operation) {
+// endedGRPC records a call that has, and of which c has learnt.
+func (t *Telemetry) endedGRPC(ctx context.Context, c *Call, e *lull.Event, o *operation) {
 	c.mu.Lock()
-	hedges, delay := c.hedges, c.delay
+	hedges := c.hedges
 	c.mu.Unlock()
 	retries := e.Attempt - 1
 	if hedges > 0 {
 		retries = 0 // a call is hedged or retried (gRFC A6)
 	}
-	if retries <= 0 && hedges == 0 && delay == 0 {
+	if retries <= 0 && hedges == 0 && e.Waited == 0 {
 		return
 	}
-	method := o.label
-	if method == Other {
-		method = "other" // as A66 has it
-	}
-	by := metric.WithAttributes(attribute.String("grpc.method", strings.TrimPrefix(method, "/")), attribute.String("grpc.target", g.targets.get(c.target).label))
+	i := &t.instruments
+	by := metric.WithAttributes(
+		attribute.String("grpc.method", grpcLabel(strings.TrimPrefix(o.label, "/"))),
+		attribute.String("grpc.target", grpcLabel(t.targets.get(c.target).label)))
 	if retries > 0 {
-		g.retries.Record(ctx, int64(retries), by)
+		i.grpcRetries.Record(ctx, int64(retries), by)
 	}
 	if hedges > 0 {
-		g.hedges.Record(ctx, int64(hedges), by)
+		i.grpcHedges.Record(ctx, int64(hedges), by)
 	}
-	if delay > 0 {
-		g.delay.Record(ctx, delay.Seconds(), by)
+	if e.Waited > 0 {
+		i.grpcDelay.Record(ctx, e.Waited.Seconds(), by)
 	}
+}
+
+// grpcLabel is what gRFC A66 calls all others.
+func grpcLabel(label string) string {
+	if label == Other {
+		return "other"
+	}
+	return label
 }

@@ -18,15 +18,16 @@ import (
 // rig is a Telemetry on the SDK, with what it made.
 type rig struct {
 	*Telemetry
-	spans  *tracetest.InMemoryExporter
+	spans  *tracetest.InMemoryExporter // that have ended
+	begun  *tracetest.SpanRecorder
 	tracer *sdktrace.TracerProvider
 	reader *sdkmetric.ManualReader
 }
 
 func newRig(t testing.TB, opts ...Option) *rig {
 	t.Helper()
-	r := &rig{spans: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
-	r.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(r.spans))
+	r := &rig{spans: tracetest.NewInMemoryExporter(), begun: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
+	r.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(r.spans), sdktrace.WithSpanProcessor(r.begun))
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))
 	var err error
 	r.Telemetry, err = New(append([]Option{WithTracerProvider(r.tracer), WithMeterProvider(meters)}, opts...)...)

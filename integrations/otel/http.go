@@ -70,8 +70,7 @@ func (c *Call) answered(resp *http.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o := lullhttp.OutcomeOf(resp); !c.over && o != (lullhttp.Outcome{Attempts: 1}) {
-		c.over, c.reason, c.attempts, c.code = true, o.Reason, o.Attempts, o.Verdict.Code
-		c.exhausted = o.Reason == lull.BudgetExhausted
+		c.went(&lull.Event{Reason: o.Reason, By: o.Attempts, Attempt: o.Attempts, Verdict: o.Verdict})
 	}
 }
 
@@ -97,7 +96,7 @@ func (r *resends) RoundTrip(req *http.Request) (*http.Response, error) {
 	if n := a.Number - 1 + before(req); n > 0 {
 		ctx := req.Context()
 		s := trace.SpanFromContext(ctx)
-		c, _ := ctx.Value(callKey{}).(*Call)
+		c, _ := ctx.Value(spanKey{}).(*Call)
 		if s.IsRecording() && (c == nil || !c.has(s)) { // else there is no otelhttp between
 			s.SetAttributes(resendCount.Int(n))
 		}
@@ -118,7 +117,7 @@ func before(req *http.Request) (n int) {
 
 // has tells whether s is the call's own span, or that of its caller.
 func (c *Call) has(s trace.Span) bool {
-	if s == c.above {
+	if s == trace.SpanFromContext(c.above) {
 		return true
 	}
 	c.mu.Lock()

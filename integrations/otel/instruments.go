@@ -2,6 +2,7 @@ package lullotel
 
 import (
 	"context"
+	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -28,16 +29,25 @@ const (
 var (
 	delayBuckets    = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 	durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 30}
-	attemptBuckets  = []float64{1, 2, 3, 4, 5, 7, 10, 15, 25}
+	attemptBuckets  = []float64{1, 2, 3, 4, 5, 7, 10, 15, 25} // numbers
+
+	// What gRFC A96 and, for times, A66 recommend.
+	a96Buckets = []float64{1, 2, 3, 4, 5}
+	a66Buckets = []float64{
+		0, .00001, .00005, .0001, .0003, .0006, .0008, .001, .002, .003, .004, .005, .006, .008, .01, .013, .016, .02, .025, .03, .04,
+		.05, .065, .08, .1, .13, .16, .2, .25, .3, .4, .5, .65, .8, 1, 2, 5, 10, 20, 50, 100,
+	}
 )
 
-// instruments are all that there are but for those of gRPC.
+// instruments are all that there are.
 type instruments struct {
 	// Written to when something happens.
 	callDuration, attemptDuration, delay metric.Float64Histogram
 	admissionWait                        metric.Float64Histogram
 	consumerAttempt                      metric.Int64Histogram
 	processDuration                      metric.Float64Histogram
+	grpcRetries, grpcHedges              metric.Int64Histogram
+	grpcDelay                            metric.Float64Histogram
 
 	// Read from what is counted here.
 	calls, callFailures, attempts, failures, denied, hints, hedges, transitions metric.Int64ObservableCounter
@@ -59,36 +69,42 @@ type builder struct {
 	errs     *[]error
 }
 
-func (b *builder) check(err error) {
+func (b *builder) check(name string, err error) {
 	if err != nil {
-		*b.errs = append(*b.errs, err)
+		*b.errs = append(*b.errs, fmt.Errorf("%s: %w", name, err))
 	}
 }
 
 func (b *builder) counter(name, unit, description string) metric.Int64ObservableCounter {
 	c, err := b.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-	b.check(err)
+	b.check(name, err)
 	b.observed = append(b.observed, c)
 	return c
 }
 
 func (b *builder) gauge(name, unit, description string) metric.Int64ObservableGauge {
 	g, err := b.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
-	b.check(err)
+	b.check(name, err)
 	b.observed = append(b.observed, g)
 	return g
 }
 
 func (b *builder) floatGauge(name, unit, description string) metric.Float64ObservableGauge {
 	g, err := b.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
-	b.check(err)
+	b.check(name, err)
 	b.observed = append(b.observed, g)
 	return g
 }
 
 func (b *builder) seconds(name, description string, buckets []float64) metric.Float64Histogram {
 	h, err := b.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(buckets...))
-	b.check(err)
+	b.check(name, err)
+	return h
+}
+
+func (b *builder) counts(name, unit, description string, buckets []float64) metric.Int64Histogram {
+	h, err := b.meter.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(buckets...))
+	b.check(name, err)
 	return h
 }
 
@@ -124,10 +140,12 @@ func (b *builder) instruments() (i instruments) {
 	i.deadLetters = b.counter("consumer.dlq", "{message}", "Messages that became dead letters, by reason.")
 	i.consumerEvents = b.counter("consumer.events", "{event}", "What happened to consumers besides deliveries.")
 	i.consumerInFlight = b.gauge("consumer.in_flight", "{message}", "Messages in the hands of the consumer.")
-	h, err := b.meter.Int64Histogram("consumer.attempt", metric.WithUnit("{attempt}"), metric.WithDescription("Which attempt at its message a delivery was that ended."), metric.WithExplicitBucketBoundaries(attemptBuckets...))
-	b.check(err)
-	i.consumerAttempt = h
+	i.consumerAttempt = b.counts("consumer.attempt", "{attempt}", "Which attempt at its message a delivery was that ended.", attemptBuckets)
 	i.processDuration = b.seconds("messaging.process.duration", "How long the handler ran, over all tries of a delivery.", durationBuckets)
+
+	i.grpcRetries = b.counts("grpc.client.call.retries", "{retry}", "Number of retries during the client call. If there were no retries, 0 is not reported.", a96Buckets)
+	i.grpcHedges = b.counts("grpc.client.call.hedges", "{hedge}", "Number of hedges during the client call. If there were no hedges, 0 is not reported.", a96Buckets)
+	i.grpcDelay = b.seconds("grpc.client.call.retry_delay", "Total time of delay while there is no active attempt during the client call.", a66Buckets)
 	return i
 }
 
@@ -147,13 +165,14 @@ func (t *Telemetry) collect(_ context.Context, out metric.Observer) error {
 // collect shows every outcome from the first call on, as 0 if need be: to Prometheus the
 // first increase of a series that was not there before is none.
 func (o *operation) collect(i *instruments, out metric.Observer) {
-	var began int64
+	var first int64 // attempts: a sum, for the difference of two counters can fall
 	for outcome := range o.ended {
 		n := o.ended[outcome].Load()
-		began += n
+		first += n
+		n += o.refused[outcome].Load()
 		out.ObserveInt64(i.calls, n, metric.WithAttributeSet(o.with(attribute.String(keyOutcome, Outcome(outcome).String()))))
 	}
-	out.ObserveInt64(i.attempts, max(began-o.refused.Load(), 0), metric.WithAttributeSet(o.with(attribute.Bool(keyResend, false))))
+	out.ObserveInt64(i.attempts, first, metric.WithAttributeSet(o.with(attribute.Bool(keyResend, false))))
 	out.ObserveInt64(i.attempts, o.resends.Load(), metric.WithAttributeSet(o.with(attribute.Bool(keyResend, true))))
 }
 

@@ -67,26 +67,87 @@ func (l Limits) String() string {
 	return fmt.Sprintf("%d dependencies, %d operations each, %d codes each", l.Dependencies, l.Operations, l.Codes)
 }
 
-// names is a bounded set of things that are known by name. Reading takes no lock: the map
-// is replaced, never written to.
+// table finds things without a lock. What is new is found with one, until it has been asked
+// for as often as there are things in the table, or as many have come: then the map is
+// replaced. So the copying is paid for, however large the table.
+type table[K comparable, V any] struct {
+	old  atomic.Pointer[map[K]*V] // never written to
+	mu   sync.Mutex               // held by who calls those below find
+	new  map[K]*V                 // what old lacks
+	owed int
+}
+
+func (t *table[K, V]) find(key K) *V {
+	if m := t.old.Load(); m != nil {
+		return (*m)[key]
+	}
+	return nil
+}
+
+func (t *table[K, V]) findNew(key K) *V {
+	if v := t.find(key); v != nil {
+		return v
+	}
+	v := t.new[key]
+	if v != nil {
+		t.pay()
+	}
+	return v
+}
+
+func (t *table[K, V]) add(key K, v *V) {
+	if t.new == nil {
+		t.new = make(map[K]*V)
+	}
+	t.new[key] = v
+	t.pay()
+}
+
+func (t *table[K, V]) len() int {
+	if m := t.old.Load(); m != nil {
+		return len(*m) + len(t.new)
+	}
+	return len(t.new)
+}
+
+func (t *table[K, V]) pay() {
+	if t.owed++; t.owed >= t.len() {
+		t.settle()
+	}
+}
+
+// settle makes all that there is old.
+func (t *table[K, V]) settle() map[K]*V {
+	m := t.old.Load()
+	if m != nil && len(t.new) == 0 {
+		return *m
+	}
+	all := make(map[K]*V, t.len())
+	if m != nil {
+		maps.Copy(all, *m)
+	}
+	maps.Copy(all, t.new)
+	t.old.Store(&all)
+	t.new, t.owed = nil, 0
+	return all
+}
+
+// names is a bounded set of things that are known by name.
 type names[T any] struct {
 	most  int
 	make  func(label string) *T
-	table atomic.Pointer[map[string]*T]
-	mu    sync.Mutex
-	full  atomic.Bool
+	table table[string, T]
+	full  atomic.Bool // all are to be found without a lock, and there will be no more
 	other atomic.Pointer[T]
 }
 
 func newNames[T any](most int, make func(string) *T) *names[T] {
-	n := &names[T]{most: most, make: make}
-	n.table.Store(&map[string]*T{})
-	return n
+	return &names[T]{most: most, make: make}
 }
 
 // get is what goes by the name, made if there is room for it; else the one for all others.
 func (n *names[T]) get(name string) *T {
-	if v := (*n.table.Load())[name]; v != nil {
+	if v := n.table.find(name); v != nil {
 		return v
 	}
 	return n.add(name)
@@ -94,33 +155,40 @@ func (n *names[T]) get(name string) *T {
 
 func (n *names[T]) add(name string) *T {
 	fits := name != Other && len(name) <= longest && utf8.ValidString(name)
+	t := &n.table
 	if v := n.other.Load(); v != nil && (!fits || n.full.Load()) {
+		if known := t.find(name); known != nil { // since
+			return known
+		}
 		return v
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	old := *n.table.Load()
-	if v := old[name]; v != nil {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if v := t.findNew(name); v != nil {
 		return v
 	}
-	if !fits || len(old) >= n.most {
+	if full := t.len() >= n.most; full || !fits {
 		if n.other.Load() == nil {
 			n.other.Store(n.make(Other))
 		}
-		n.full.Store(len(old) >= n.most)
+		if full {
+			t.settle()
+			n.full.Store(true)
+		}
 		return n.other.Load()
 	}
-	fresh := make(map[string]*T, len(old)+1)
-	maps.Copy(fresh, old)
 	name = strings.Clone(name) // which may be a piece of something large
-	fresh[name] = n.make(name)
-	n.table.Store(&fresh)
-	return fresh[name]
+	v := n.make(name)
+	t.add(name, v)
+	return v
 }
 
 // all calls f with each, the one for all others included.
 func (n *names[T]) all(f func(*T)) {
-	for _, v := range *n.table.Load() {
+	n.table.mu.Lock()
+	all := n.table.settle()
+	n.table.mu.Unlock()
+	for _, v := range all {
 		f(v)
 	}
 	if v := n.other.Load(); v != nil {
@@ -136,15 +204,12 @@ type calls struct {
 	// near are some of pairs, found by a look at the names' ends instead of a hash of all
 	// that is in them: who comes first to a place keeps it.
 	near         [64]atomic.Pointer[operation]
-	pairs        atomic.Pointer[map[pair]*operation]
-	mu           sync.Mutex
+	pairs        table[pair, operation]
 	dependencies *names[dependency]
 }
 
 func newCalls(l Limits) *calls {
-	c := &calls{dependencies: newNames(l.Dependencies, func(label string) *dependency { return newDependency(label, l) })}
-	c.pairs.Store(&map[pair]*operation{})
-	return c
+	return &calls{dependencies: newNames(l.Dependencies, func(label string) *dependency { return newDependency(label, l) })}
 }
 
 func (c *calls) get(dependency, op string) *operation {
@@ -153,7 +218,7 @@ func (c *calls) get(dependency, op string) *operation {
 	if o := place.Load(); o != nil && o.dependency.label == dependency && o.label == op {
 		return o
 	}
-	if o := (*c.pairs.Load())[pair{dependency, op}]; o != nil {
+	if o := c.pairs.find(pair{dependency, op}); o != nil {
 		return o
 	}
 	o := c.add(dependency, op)
@@ -180,11 +245,11 @@ func (c *calls) add(dependency, op string) *operation {
 	if d.label != dependency || o.label != op {
 		return o // one of all others: there may be any number of them
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	fresh := maps.Clone(*c.pairs.Load())
-	fresh[pair{d.label, o.label}] = o
-	c.pairs.Store(&fresh)
+	c.pairs.mu.Lock()
+	defer c.pairs.mu.Unlock()
+	if key := (pair{d.label, o.label}); c.pairs.findNew(key) == nil {
+		c.pairs.add(key, o)
+	}
 	return o
 }
 
@@ -229,8 +294,8 @@ func newDependency(label string, l Limits) *dependency {
 // read when metrics are collected: adding to an instrument of the SDK takes 120 ns, to
 // one of these 5.
 type operation struct {
-	ended   [outcomes]atomic.Int64 // calls
-	refused atomic.Int64           // of those, the ones that made no attempt
+	ended   [outcomes]atomic.Int64 // calls that made attempts
+	refused [outcomes]atomic.Int64 // calls that made none
 	resends atomic.Int64           // attempts beyond the first
 
 	label      string

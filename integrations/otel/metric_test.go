@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/lullgo/lull"
@@ -28,7 +27,7 @@ func TestEveryReasonHasItsOutcome(t *testing.T) {
 		attempts int
 		want     string
 	}{
-		{lull.Succeeded, 1, "success_first"}, {lull.Succeeded, 2, "success_retry"},
+		{lull.Succeeded, 1, "success_first"}, {lull.Succeeded, 2, "success_retry"}, {lull.Panicked, 1, "failed_terminal"},
 		{lull.FailedPermanent, 1, "failed_terminal"}, {lull.ServerSaidStop, 1, "failed_terminal"},
 		{lull.UnsafeToRepeat, 1, "failed_terminal"}, {lull.CannotReplay, 1, "failed_terminal"},
 		{lull.HintTooLong, 1, "failed_terminal"}, {lull.Unanswered, 1, "failed_terminal"}, {lull.RetriedAbove, 1, "failed_terminal"},
@@ -38,7 +37,7 @@ func TestEveryReasonHasItsOutcome(t *testing.T) {
 		{lull.CallerCanceled, 1, "cancelled"}, {lull.Reason(200), 1, "failed_terminal"},
 	} {
 		r := newRig(t)
-		r.Observe(t.Context(), lull.Event{Kind: lull.EventCallEnded, Dependency: "d", Operation: "o", Reason: c.reason, Attempt: c.attempts, Elapsed: time.Millisecond})
+		r.Observe(t.Context(), lull.Event{Kind: lull.EventCallEnded, Dependency: "d", Operation: "o", Reason: c.reason, Attempt: c.attempts, By: c.attempts, Elapsed: time.Millisecond})
 		all := r.collect(t)
 		for o := range outcomes {
 			want := 0.0
@@ -75,7 +74,7 @@ func TestSeriesBeginAtZero(t *testing.T) {
 }
 
 // What the metrics say is what the operations have seen, for random operations under
-// policies that end calls in all ways, with and without a record in the context.
+// policies that end calls in all ways; whether the calls were started here or not.
 func TestMetricsAreWhatOperationsSaw(t *testing.T) {
 	for _, wrapped := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) { saw(t, wrapped) })
@@ -103,16 +102,18 @@ func saw(t *testing.T, wrapped bool) {
 		}
 		down := i%300 > 270 // for long enough to open the circuit
 		bad := down || random.IntN(3) == 0
+		panics := random.IntN(50) == 0
 		attempts := 0
 		began := time.Now()
 		op := func(ctx context.Context) (err error) {
 			attempts++
 			want["attempts"]++
 			defer func(from time.Time) {
-				if err != nil {
+				failed := err != nil || panics
+				if failed {
 					want["failed"]++
 				}
-				if attempts > 1 || err != nil {
+				if attempts > 1 || failed {
 					want["timed"]++
 					if attempts > 1 {
 						want["timed again"]++
@@ -123,7 +124,12 @@ func saw(t *testing.T, wrapped bool) {
 			select {
 			case <-time.After(time.Duration(1+random.IntN(30)) * time.Millisecond):
 			case <-ctx.Done():
-				return ctx.Err()
+				if !panics {
+					return ctx.Err()
+				}
+			}
+			if panics {
+				panic("oh")
 			}
 			if !bad {
 				return nil
@@ -141,15 +147,23 @@ func saw(t *testing.T, wrapped bool) {
 			}
 			return errDown
 		}
+		outcome := SuccessFirst
 		var err error
-		if wrapped {
-			err = Run(ctx, r.Telemetry, d, op)
-		} else {
-			err = lull.Run(ctx, d, op)
-		}
+		func() {
+			defer func() {
+				if recover() != nil {
+					outcome = FailedTerminal
+					want["reason panicked"]++
+				}
+			}()
+			if wrapped {
+				err = Run(ctx, r.Telemetry, d, op)
+			} else {
+				err = lull.Run(ctx, d, op)
+			}
+		}()
 		inCalls += time.Since(began)
 		cancel()
-		outcome := SuccessFirst
 		if e, ok := errors.AsType[*lull.Error](err); ok {
 			outcome = OutcomeOf(e.Reason, e.Attempts)
 			want["reason "+e.Reason.String()]++
@@ -159,7 +173,7 @@ func saw(t *testing.T, wrapped bool) {
 			case lull.HintTooLong:
 				want["too long"]++
 			}
-		} else if attempts > 1 {
+		} else if attempts > 1 && outcome == SuccessFirst {
 			outcome = SuccessRetry
 		}
 		want[outcome.String()]++
@@ -176,6 +190,9 @@ func saw(t *testing.T, wrapped bool) {
 			t.Errorf("no call was %v: the test tests too little", o)
 		}
 	}
+	if want["reason panicked"] == 0 {
+		t.Error("no call panicked: the test tests too little")
+	}
 	for key, n := range want {
 		if reason, ok := strings.CutPrefix(key, "reason "); ok && value(t, all, "retry.call.failures", "reason", reason) != n {
 			t.Errorf("%s: %v, want %v", reason, value(t, all, "retry.call.failures", "reason", reason), n)
@@ -187,25 +204,16 @@ func saw(t *testing.T, wrapped bool) {
 		in   []string
 	}{
 		{"retry.attempts", want["attempts"], nil},
+		{"retry.attempt.failures", want["failed"], nil},
+		{"retry.attempt.failures", want["reason panicked"], []string{"error.type", "panic"}},
+		{"retry.attempt.duration", want["timed"], nil},
+		{"retry.attempt.duration", want["timed again"], []string{"resend", "true"}},
 		{"retry.budget.denied", want["denied"], nil},
 		{"retry.server_hints", want["too long"], []string{"result", "too_long"}},
 	} {
 		if n := value(t, all, c.name, c.in...); n != c.want {
-			t.Errorf("%s: %v, want %v", c.name, n, c.want)
+			t.Errorf("wrapped %v: %s %v: %v, want %v", wrapped, c.name, c.in, n, c.want)
 		}
-	}
-	failed, timed := value(t, all, "retry.attempt.failures"), value(t, all, "retry.attempt.duration")
-	if !wrapped { // some cannot be told then
-		if failed < 0.97*want["failed"] || failed > 1.03*want["failed"] || timed > want["timed"] {
-			t.Errorf("unwrapped: %v failures and %v times, want about %v and at most %v", failed, timed, want["failed"], want["timed"])
-		}
-		return
-	}
-	if failed != want["failed"] || timed != want["timed"] {
-		t.Errorf("%v failures and %v times of attempts, want %v and %v", failed, timed, want["failed"], want["timed"])
-	}
-	if n := value(t, all, "retry.attempt.duration", "resend", "true"); n != want["timed again"] {
-		t.Errorf("%v times of later attempts, want %v", n, want["timed again"])
 	}
 	if s := sum(all["retry.attempt.duration"]); !near(s, inAttempts.Seconds()) {
 		t.Errorf("attempts took %v s, want %v", s, inAttempts.Seconds())
@@ -213,6 +221,178 @@ func saw(t *testing.T, wrapped bool) {
 	if s := sum(all["retry.call.duration"]); !near(s, inCalls.Seconds()) {
 		t.Errorf("calls took %v s, want %v", s, inCalls.Seconds())
 	}
+}
+
+// The same of calls whose attempts run side by side: of those that lose, nothing is said
+// but that they were made.
+func TestMetricsAreWhatHedgedOperationsSaw(t *testing.T) {
+	for _, wrapped := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) { sawHedged(t, wrapped) })
+	}
+}
+
+func sawHedged(t *testing.T, wrapped bool) {
+	random := rand.New(rand.NewPCG(5, 5))
+	r := newRig(t)
+	p := steady()
+	p.Budget.Unlimited = false // it ends calls whose last attempt has failed
+	p.Attempts = 1
+	p.Hedge = hedge.Config{Attempts: 3, Delay: 10 * time.Millisecond, Share: -1}
+	d := dependencyOn(t, r, "d", p)
+	want := make(map[string]float64)
+	var took time.Duration
+	var mu sync.Mutex
+	for range 2000 {
+		attempts, winner := 0, 0
+		panics := random.IntN(50) == 0
+		op := func(ctx context.Context) (_ int, err error) {
+			began := time.Now()
+			mu.Lock()
+			attempts++
+			number := attempts
+			want["attempts"]++
+			length := time.Duration(1 + random.IntN(3e7)) // in ns, so that no two end in one moment
+			kind := random.IntN(6)
+			mu.Unlock()
+			select {
+			case <-time.After(length):
+			case <-ctx.Done():
+				return 0, ctx.Err() // it has lost
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case panics:
+				want["failed"]++
+			case kind < 3:
+				err = errDown
+				want["failed"]++
+			default:
+				winner = number
+			}
+			if winner != 1 {
+				want["timed"]++
+				if number > 1 {
+					want["timed again"]++
+				}
+				took += time.Since(began)
+			}
+			if panics {
+				panic("oh")
+			}
+			return number, err
+		}
+		outcome := ""
+		var err error
+		func() {
+			defer func() {
+				if recover() != nil {
+					outcome = FailedTerminal.String()
+				}
+			}()
+			if wrapped {
+				_, err = DoHedged(t.Context(), r.Telemetry, d, op)
+			} else {
+				_, err = lull.DoHedged(t.Context(), d, op)
+			}
+		}()
+		synctest.Wait() // for those that have lost
+		if e, ok := errors.AsType[*lull.Error](err); ok {
+			outcome = OutcomeOf(e.Reason, 0).String()
+		} else if outcome == "" {
+			outcome = OutcomeOf(lull.Succeeded, winner).String()
+			if winner == 1 && attempts > 1 {
+				want["first beside others"]++
+			}
+		}
+		want[outcome]++
+		if random.IntN(4) == 0 {
+			time.Sleep(10 * time.Second) // for the budget
+		}
+	}
+	all := r.collect(t)
+	for _, o := range []Outcome{SuccessFirst, SuccessRetry, FailedBudget, FailedTerminal} {
+		if want[o.String()] == 0 || want["first beside others"] == 0 {
+			t.Errorf("no call was %v, or none was won by the first of several attempts: the test tests too little", o)
+		}
+	}
+	for o := range outcomes {
+		if n := value(t, all, "retry.calls", "outcome", o.String()); n != want[o.String()] {
+			t.Errorf("%v: %v calls, want %v", o, n, want[o.String()])
+		}
+	}
+	for _, c := range []struct{ name, want string }{
+		{"retry.attempts", "attempts"}, {"retry.attempt.failures", "failed"}, {"retry.attempt.duration", "timed"},
+	} {
+		if n := value(t, all, c.name); n != want[c.want] {
+			t.Errorf("%s is %v, want %v", c.name, n, want[c.want])
+		}
+	}
+	if n := value(t, all, "retry.attempt.duration", "resend", "true"); n != want["timed again"] {
+		t.Errorf("%v times of later attempts, want %v", n, want["timed again"])
+	}
+	if n := value(t, all, "retry.hedges", "result", "started"); n != want["attempts"]-2000 {
+		t.Errorf("%v hedges, want %v", n, want["attempts"]-2000)
+	}
+	if s := sum(all["retry.attempt.duration"]); !near(s, took.Seconds()) {
+		t.Errorf("attempts took %v s, want %v", s, took.Seconds())
+	}
+	if wrapped {
+		if n := len(r.spans.GetSpans()); n != 2000 {
+			t.Errorf("%d spans of 2000 calls", n)
+		}
+	}
+}
+
+// A call that is refused at once takes no time, and of one that succeeds at once nobody
+// knows it, unless the dependency was made with Options.
+func TestWhatHasNoDuration(t *testing.T) {
+	r := newRig(t)
+	p := steady()
+	p.Breaker.Off = false
+	untimed, err := lull.NewDependency("d", p, lull.WithObserver(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fine := func(context.Context) error { return nil }
+	lull.Run(t.Context(), untimed, fine)
+	timed := dependencyOn(t, r, "d", p)
+	timed.Breaker().ForceOpen(timed.Now())
+	lull.Run(t.Context(), timed, fine)
+	all := r.collect(t)
+	if c, n := value(t, all, "retry.calls"), value(t, all, "retry.call.duration"); c != 2 || n != 0 {
+		t.Errorf("%v calls, %v durations, want 2 and 0", c, n)
+	}
+	timed.Breaker().ForceClosed(timed.Now())
+	lull.Run(t.Context(), timed, fine)
+	if n := value(t, r.collect(t), "retry.call.duration", "outcome", "success_first"); n != 1 {
+		t.Errorf("%v durations, want 1", n)
+	}
+}
+
+// The wait for room is part of the call, and not of its attempt.
+func TestAttemptsAreTimedFromTheirBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := steady()
+		p.Limit = bulkhead.Config{Limit: 1, MaxWait: time.Second}
+		d := dependencyOn(t, r, "d", p)
+		fail := func(context.Context) error {
+			time.Sleep(20 * time.Millisecond)
+			return lull.Permanent(errDown)
+		}
+		var both sync.WaitGroup
+		both.Go(func() { lull.Run(t.Context(), d, fail) })
+		both.Go(func() { lull.Run(t.Context(), d, fail) })
+		both.Wait()
+		all := r.collect(t)
+		if s := sum(all["retry.attempt.duration"]); !near(s, .04) {
+			t.Errorf("attempts took %v s, want 0.04", s)
+		}
+		if s := sum(all["retry.call.duration"]); !near(s, .06) {
+			t.Errorf("calls took %v s, want 0.06", s)
+		}
+	})
 }
 
 func sum(a metricdata.Aggregation) (s float64) {
@@ -234,7 +414,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 	for w := range workers {
 		all.Go(func() {
 			for i := range each {
-				e := lull.Event{Kind: lull.EventCallEnded, Attempt: 1, Dependency: fmt.Sprint("d", i%100), Operation: fmt.Sprint("o", w, i), Elapsed: time.Millisecond}
+				e := lull.Event{Kind: lull.EventCallEnded, Attempt: 1, Dependency: fmt.Sprint("d", i%100), Operation: fmt.Sprint("o", w, i), By: 1, Took: time.Millisecond, Elapsed: time.Millisecond}
 				switch i % 4 {
 				case 0:
 					e.Operation = strings.Repeat("x", 1000) + fmt.Sprint(i)
@@ -297,9 +477,10 @@ func TestHintsHedgesAndChanges(t *testing.T) {
 		e.Dependency = "d"
 		r.Observe(t.Context(), e)
 	}
-	on(lull.Event{Kind: lull.EventRetryScheduled, Attempt: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindThrottled, After: time.Second, Code: "429"}})
-	on(lull.Event{Kind: lull.EventRetryScheduled, Attempt: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "503"}})
-	on(lull.Event{Kind: lull.EventCallEnded, Attempt: 1, Reason: lull.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}})
+	on(lull.Event{Kind: lull.EventRetryScheduled, Attempt: 1, By: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindThrottled, After: time.Second, Code: "429"}})
+	on(lull.Event{Kind: lull.EventRetryScheduled, Attempt: 1, By: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "503"}})
+	on(lull.Event{Kind: lull.EventCallEnded, Attempt: 1, By: 1, Reason: lull.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}})
+	on(lull.Event{Kind: lull.EventCallEnded, Attempt: 1, By: 1, Reason: lull.FailedPermanent, Verdict: lull.Verdict{Kind: lull.KindPermanent}})
 	on(lull.Event{Kind: lull.EventHedgeStarted, Attempt: 2})
 	on(lull.Event{Kind: lull.EventHedgeRefused, Reason: lull.NotHedged})
 	on(lull.Event{Kind: lull.EventHedgeRefused, Reason: lull.BudgetExhausted})
@@ -327,6 +508,7 @@ func TestHintsHedgesAndChanges(t *testing.T) {
 		{1, "retry.breaker.transitions", []string{"metrics_only", "true"}},
 		{2, "retry.attempt.failures", []string{"error.type", "503"}},
 		{1, "retry.attempt.failures", []string{"error.type", "429"}},
+		{1, "retry.attempt.failures", []string{"error.type", Other}},
 	} {
 		if n := value(t, all, c.name, c.labels...); n != c.want {
 			t.Errorf("%s %v is %v, want %v", c.name, c.labels, n, c.want)
@@ -432,56 +614,4 @@ func TestHedgedCalls(t *testing.T) {
 			t.Fatalf("events %v", s.Events)
 		}
 	}
-}
-
-func TestNewRefuses(t *testing.T) {
-	for name, o := range map[string]Option{"limits": WithLimits(Limits{Operations: -1}), "spans": WithSpans(9)} {
-		if _, err := New(WithMeterProvider(noop.NewMeterProvider()), o); err == nil {
-			t.Errorf("%s: no error", name)
-		} else {
-			t.Log(err)
-		}
-	}
-	err := Limits{Dependencies: -1, Operations: -2, Codes: 1e6}.Validate()
-	for _, field := range []string{"Dependencies", "Operations", "Codes"} {
-		if err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%v does not name %s", err, field)
-		}
-	}
-	if _, err := New(nil); err != nil { // the global providers, which do nothing
-		t.Error(err)
-	}
-}
-
-// StartGRPC makes A96's metrics, of calls with retries only.
-func TestGRPC(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		d := dependencyOn(t, r, "dns:///pay /pay.V1/", steady())
-		for fails := range 3 {
-			n := 0
-			ctx, c := r.StartGRPC(t.Context(), "dns:///pay", "/pay.V1/Charge")
-			err := lull.Run(ctx, d, func(context.Context) error {
-				if n++; n <= fails {
-					return errDown
-				}
-				return nil
-			}, lull.Operation("/pay.V1/Charge"))
-			c.End(err)
-		}
-		all := r.collect(t)
-		is := []string{"grpc.method", "pay.V1/Charge", "grpc.target", "dns:///pay"}
-		if value(t, all, "grpc.client.call.retries", is...) != 2 || value(t, all, "grpc.client.call.retry_delay", is...) != 2 || value(t, all, "grpc.client.call.hedges") != 0 {
-			t.Errorf("%v", all["grpc.client.call.retries"])
-		}
-		if h := all["grpc.client.call.retries"].(metricdata.Histogram[int64]).DataPoints[0]; h.Sum != 3 || len(h.Bounds) != 5 {
-			t.Errorf("%v retries in %v, want 3", h.Sum, h.Bounds)
-		}
-		if s := sum(all["grpc.client.call.retry_delay"]); !near(s, .04) {
-			t.Errorf("waits of %v s, want 0.04", s)
-		}
-		if s := r.spans.GetSpans()[2]; s.Name != "call dns:///pay /pay.V1/ /pay.V1/Charge" || attributes(s.Attributes)["retry.dependency"] != "dns:///pay /pay.V1/" {
-			t.Errorf("span %s %v", s.Name, s.Attributes)
-		}
-	})
 }

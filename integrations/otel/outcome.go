@@ -9,10 +9,11 @@ type Outcome uint8
 const (
 	// SuccessFirst: the first attempt succeeded.
 	SuccessFirst Outcome = iota
-	// SuccessRetry: a later attempt did, or one that ran beside the first.
+	// SuccessRetry: a later attempt did, after the first or beside it.
 	SuccessRetry
 	// FailedTerminal: it was not to be repeated: it would have failed the same way, or might
-	// have been done twice, or the server said to stop, or asked to wait for too long.
+	// have been done twice, or the server said to stop, or asked to wait for too long; or it
+	// panicked.
 	FailedTerminal
 	// FailedExhausted: all attempts that the policy allows were made.
 	FailedExhausted
@@ -40,12 +41,12 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// OutcomeOf is the outcome of a call that ended for the given reason after so many
-// attempts.
-func OutcomeOf(r lull.Reason, attempts int) Outcome {
+// OutcomeOf is the outcome of a call that ended for the given reason, by the given attempt
+// (lull.Event.By; it matters if that has succeeded).
+func OutcomeOf(r lull.Reason, by int) Outcome {
 	switch r {
 	case lull.Succeeded:
-		if attempts > 1 {
+		if by > 1 {
 			return SuccessRetry
 		}
 		return SuccessFirst

@@ -1,6 +1,7 @@
 package lullotel
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -25,15 +26,43 @@ type queueTally struct {
 	events  [16]atomic.Int64 // the other kinds of event
 	letters *names[tally]    // dead letters, by reason
 	record  []metric.RecordOption
-	process []metric.RecordOption
+	system  atomic.Pointer[string] // of the broker, if a Handler was made that knows it
+	fine    atomic.Pointer[processing]
+	failed  *names[processing] // by code
 }
+
+// processing is what handlers' runs that end alike are timed with.
+type processing struct{ record []metric.RecordOption }
 
 func newQueueTally(label string, l Limits) *queueTally {
 	q := &queueTally{label: label, letters: newNames(l.Codes, newTally)}
 	q.record = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attribute.String(keyQueue, label)))}
-	q.process = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(
-		attribute.String("messaging.operation.name", "process"), attribute.String("messaging.destination.name", label)))}
+	q.failed = newNames(l.Codes, func(code string) *processing { return q.processing(keyErrorType.String(code)) })
 	return q
+}
+
+// processing has the attributes that semantic conventions have for the processing of messages.
+func (q *queueTally) processing(more ...attribute.KeyValue) *processing {
+	all := append(more, attribute.String("messaging.operation.name", "process"), attribute.String("messaging.destination.name", q.label))
+	if s := q.system.Load(); s != nil {
+		all = append(all, attribute.String("messaging.system", *s))
+	}
+	return &processing{[]metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(all...))}}
+}
+
+// processed is for how a delivery's handler ended.
+func (q *queueTally) processed(e *queue.Event) *processing {
+	switch e.Code {
+	case "", queue.Defer.String(), queue.Drop.String(): // what handlers say by queue.DeferFor and the like is no failure
+	default:
+		return q.failed.get(e.Code)
+	}
+	p := q.fine.Load()
+	if p == nil {
+		p = q.processing()
+		q.fine.Store(p)
+	}
+	return p
 }
 
 // Queue is a consumer's observer: queue.WithObserver(t.Queue).
@@ -43,7 +72,7 @@ func (t *Telemetry) Queue(ctx context.Context, e queue.Event) {
 	case queue.EventSettled:
 		q.settled[min(int(e.Outcome), len(q.settled)-1)].Add(1)
 		if e.Outcome == queue.DeadLetter {
-			q.letters.get(e.Reason).Add(1)
+			q.letters.get(cmp.Or(e.Reason, Other)).Add(1)
 		}
 	default:
 		q.events[min(int(e.Kind), len(q.events)-1)].Add(1)
@@ -52,7 +81,7 @@ func (t *Telemetry) Queue(ctx context.Context, e queue.Event) {
 	case queue.EventSettled, queue.EventSettleFailed, queue.EventLeaseLost:
 		if e.Tries > 0 {
 			t.instruments.consumerAttempt.Record(ctx, int64(e.Attempt), q.record...)
-			t.instruments.processDuration.Record(ctx, e.Elapsed.Seconds(), q.process...)
+			t.instruments.processDuration.Record(ctx, e.Elapsed.Seconds(), q.processed(&e).record...)
 		}
 	}
 }
@@ -79,17 +108,22 @@ func (q *queueTally) collect(i *instruments, out metric.Observer) {
 // Handler makes each run of h a span ("process" and the queue's name, of kind consumer).
 // The trace is that of the message's headers, if they have one: then all attempts are in
 // the trace of who sent it, whichever process makes them. System is semantic conventions'
-// name of the broker, such as "rabbitmq" or "aws_sqs"; empty if there is none.
+// name of the broker, such as "rabbitmq" or "aws_sqs"; empty if there is none. It is also
+// that of messaging.process.duration, which asks for it: make the handler before its
+// consumer runs.
 func (t *Telemetry) Handler(queueName, system string, h queue.Handler) queue.Handler {
 	all := []attribute.KeyValue{
 		attribute.String("messaging.operation.type", "process"), attribute.String("messaging.operation.name", "process"),
-		attribute.String("messaging.destination.name", queueName),
+		attribute.String("messaging.destination.name", text(queueName)),
 	}
 	if system != "" {
 		all = append(all, attribute.String("messaging.system", system))
 	}
+	if q := t.queues.get(queueName); system != "" && q.label != Other {
+		q.system.Store(&system)
+	}
 	every := trace.WithAttributes(all...)
-	name := "process " + queueName
+	name := "process " + text(queueName)
 	return func(ctx context.Context, m *queue.Message) error {
 		p := t.propagator
 		if p == nil {
@@ -97,7 +131,7 @@ func (t *Telemetry) Handler(queueName, system string, h queue.Handler) queue.Han
 		}
 		ctx = p.Extract(ctx, propagation.MapCarrier(m.Headers))
 		ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindConsumer), every, trace.WithAttributes(
-			attribute.String("messaging.message.id", m.ID), attrAttempt.Int(m.Attempt), attribute.Int("retry.try", m.Try)))
+			attribute.String("messaging.message.id", text(m.ID)), attrAttempt.Int(m.Attempt), attribute.Int("retry.try", m.Try)))
 		normal := false
 		defer func() {
 			if !normal {
@@ -113,8 +147,8 @@ func (t *Telemetry) Handler(queueName, system string, h queue.Handler) queue.Han
 			if !marked {
 				v = queue.Classify(err)
 			}
-			span.SetAttributes(keyErrorType.String(v.Code))
-			span.SetStatus(codes.Error, v.Code)
+			span.SetAttributes(errorType(v.Code))
+			span.SetStatus(codes.Error, text(v.Code))
 		}
 		return err
 	}

@@ -68,7 +68,10 @@ func TestQueue(t *testing.T) {
 			{0, "consumer.deliveries", []string{"outcome", "lease_lost"}},
 			{1, "consumer.dlq", []string{"queue", "orders", "reason", "permanent"}},
 			{4, "consumer.attempt", []string{"queue", "orders"}},
-			{4, "messaging.process.duration", []string{"messaging.destination.name", "orders"}},
+			{4, "messaging.process.duration", []string{"messaging.destination.name", "orders", "messaging.operation.name", "process", "messaging.system", "memory"}},
+			{2, "messaging.process.duration", []string{"error.type", ""}},
+			{1, "messaging.process.duration", []string{"error.type", "transient"}},
+			{1, "messaging.process.duration", []string{"error.type", "permanent"}},
 			{0, "consumer.in_flight", []string{"queue", "orders"}},
 		} {
 			if n := value(t, all, x.name, x.labels...); n != x.want {
@@ -98,6 +101,42 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%d spans failed, want 2", failed)
 		}
 	})
+}
+
+// Names that come from handlers and brokers make no more series than was allowed; that a
+// message is deferred or dropped is no failure.
+func TestProcessing(t *testing.T) {
+	r := newRig(t, WithLimits(Limits{Dependencies: 1, Codes: 2}))
+	nothing := func(context.Context, *queue.Message) error { return nil }
+	r.Handler("q", "", nothing)
+	r.Handler("another", "kafka", nothing) // which is one of all others
+	on := func(name string, o queue.Outcome, code string) {
+		r.Queue(t.Context(), queue.Event{Kind: queue.EventSettled, Queue: name, Outcome: o, Reason: code, Code: code, Tries: 1, Attempt: 1, Elapsed: time.Millisecond})
+	}
+	on("q", queue.Ack, "")
+	on("q", queue.Defer, "defer")
+	on("q", queue.Drop, "drop")
+	for _, code := range []string{"", "a", "b", "c\xff", "d"} {
+		on("q", queue.DeadLetter, code)
+	}
+	on("another", queue.Ack, "")
+	all := r.collect(t)
+	for _, x := range []struct {
+		want   float64
+		name   string
+		labels []string
+	}{
+		{4, "messaging.process.duration", []string{"error.type", "", "messaging.destination.name", "q"}},
+		{1, "messaging.process.duration", []string{"error.type", "a"}},
+		{2, "messaging.process.duration", []string{"error.type", Other}},
+		{3, "consumer.dlq", []string{"reason", Other}},
+		{0, "consumer.dlq", []string{"reason", ""}},
+		{1, "messaging.process.duration", []string{"messaging.destination.name", Other, "messaging.system", ""}},
+	} {
+		if n := value(t, all, x.name, x.labels...); n != x.want {
+			t.Errorf("%s %v is %v, want %v", x.name, x.labels, n, x.want)
+		}
+	}
 }
 
 func TestHandlerPanics(t *testing.T) {

@@ -1,8 +1,10 @@
 package lullotel
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,23 +52,23 @@ type Call struct {
 	only   string // the dependency that it is a call to; empty: any
 	grpc   bool
 	target string    // if so
+	method string    // if so: the operation that it is a call of
 	begin  time.Time // SpansNoted: of a span that has not begun
-	above  trace.Span
+	above  context.Context
 
 	mu         sync.Mutex // attempts of hedged calls are told of on several goroutines
 	span       trace.Span // nil: none yet
+	name       string     // of the span, if all is known
 	dependency string
 	operation  string
-	delay      time.Duration // waited so far
-	reported   int           // the last attempt whose failure was told
-	starts     [16]time.Duration
-	hedged     bool
-	hedges     int
+	hedges     int // attempts that began beside others
 	exhausted  bool
 	ended      bool // End
 	over       bool // the engine has said how it went
 	reason     lull.Reason
+	outcome    Outcome
 	attempts   int
+	waited     time.Duration
 	code       string
 }
 
@@ -76,20 +78,25 @@ type callContext struct {
 	call Call
 }
 
-type callKey struct{}
+type (
+	callKey struct{} // the call that events belong to
+	spanKey struct{} // the call whose span is the nearest of lullotel's
+)
 
 func (c *callContext) Value(key any) any {
-	if key == (callKey{}) {
+	switch key {
+	case callKey{}, spanKey{}:
 		return &c.call
 	}
 	return c.Context.Value(key)
 }
 
-// callOf is the call that ctx belongs to, if that is one to the dependency; else nil. (What
-// an operation calls in turn has the context of the operation.)
-func callOf(ctx context.Context, dependency string) *Call {
+// callOf is the call that the event belongs to, of those that were started here; else nil.
+// What an attempt calls in turn has the context of the attempt.
+func callOf(ctx context.Context, e *lull.Event) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
-	if c == nil || c.only != "" && c.only != dependency {
+	switch {
+	case c == nil, c.only != "" && c.only != e.Dependency, c.grpc && c.method != e.Operation:
 		return nil
 	}
 	return c
@@ -108,8 +115,8 @@ func (t *Telemetry) Start(ctx context.Context, dependency string) (context.Conte
 	}
 	in := &callContext{Context: ctx}
 	c := &in.call
-	c.t, c.only, c.dependency, c.above = t, dependency, dependency, trace.SpanFromContext(ctx)
-	if t.spans == SpansNoted && c.above.SpanContext().IsValid() {
+	c.t, c.only, c.dependency, c.above = t, dependency, dependency, ctx
+	if t.spans == SpansNoted && trace.SpanContextFromContext(ctx).IsValid() {
 		c.begin = time.Now()
 		return in, c
 	}
@@ -141,8 +148,7 @@ func spanName(parts ...string) string {
 // lock is held. It is nil if nobody would hear it.
 func (c *Call) note() trace.Span {
 	if c.span == nil {
-		ctx := trace.ContextWithSpan(context.Background(), c.above)
-		_, c.span = c.t.tracer.Start(ctx, c.t.spanName(c.only), trace.WithTimestamp(c.begin))
+		_, c.span = c.t.tracer.Start(c.above, cmp.Or(c.name, c.t.spanName(c.only)), trace.WithTimestamp(c.begin))
 	}
 	if !c.span.IsRecording() {
 		return nil
@@ -150,114 +156,47 @@ func (c *Call) note() trace.Span {
 	return c.span
 }
 
-// attempt is what an event says about one.
-type attempt struct {
-	call   *Call
-	number int
-	failed bool          // it has just ended, in failure
-	timed  bool          // it has just ended,
-	took   time.Duration // after so long
-}
-
 // succeeded is learn for a call whose first attempt has.
 func (c *Call) succeeded(e *lull.Event, o *operation) {
 	c.mu.Lock()
 	if !c.ended {
-		c.over, c.reason, c.attempts, c.operation = true, lull.Succeeded, 1, e.Operation
-		if c.dependency == "" {
-			c.dependency = e.Dependency
-		}
+		c.went(e)
 		c.rename(o)
 	}
 	c.mu.Unlock()
 }
 
-// learn takes in an event, and says what it tells about an attempt. On nil, which is a call
-// without a record, it says what can be known without one.
-func (c *Call) learn(e *lull.Event, o *operation) (a attempt) {
-	a = attempt{call: c, number: max(e.Attempt, 1)}
-	failure := e.Verdict.Kind != lull.KindSuccess && e.Attempt > 0
-	if c == nil {
-		switch e.Kind {
-		case lull.EventRetryScheduled:
-			a.failed = true
-		case lull.EventAttemptFailed:
-			a.failed = true
-			return a
-		case lull.EventCallEnded:
-			a.failed = failure && endedOnAttempt(e)
-			if !a.failed {
-				return a
-			}
-		default:
-			return a
-		}
-		if e.Attempt == 1 {
-			a.timed, a.took = true, e.Elapsed
-		}
-		return a
-	}
+// learn takes in an event.
+func (c *Call) learn(e *lull.Event, o *operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended {
-		return a
+	if e.Kind == lull.EventHedgeStarted {
+		c.hedges++
 	}
-	at := min(a.number, len(c.starts)) - 1
+	if c.ended {
+		return
+	}
 	switch e.Kind {
 	case lull.EventRetryScheduled:
-		a.failed, a.timed, a.took = true, true, e.Elapsed-c.starts[at]
-		c.reported = e.Attempt
 		c.wait(e)
-	case lull.EventRetryStarted:
-		c.starts[at] = e.Elapsed
-		c.delay += e.Slept
 	case lull.EventHedgeStarted:
-		c.hedged = true
-		c.hedges++
-		c.starts[at] = e.Elapsed
 		c.event("retry.hedge.started", attrAttempt.Int(e.Attempt))
 	case lull.EventHedgeRefused:
-		c.hedged = true
 		c.event("retry.hedge.refused", attrReason.String(e.Reason.String()))
 	case lull.EventAttemptFailed:
-		c.hedged = true
-		a.failed, a.timed, a.took = true, true, e.Elapsed-c.starts[at]
-		c.event("retry.attempt.failed", attrAttempt.Int(e.Attempt), keyErrorType.String(e.Verdict.Code))
+		c.event("retry.attempt.failed", attrAttempt.Int(e.Attempt), errorType(e.Verdict.Code))
 	case lull.EventBudgetExhausted:
 		c.exhausted = true
 	case lull.EventCallEnded:
-		// In a race the last to return is not the last that began.
-		now := e.Attempt > c.reported
-		if c.hedged {
-			now = endedOnAttempt(e)
-		}
-		a.failed = failure && now
-		if now && e.Attempt > 0 && !c.hedged && !(e.Reason == lull.Succeeded && e.Attempt == 1) {
-			a.timed, a.took = true, e.Elapsed-c.starts[at]
-		}
 		c.finish(e, o)
 	}
-	return a
-}
-
-// endedOnAttempt tells, without a record of the call, whether it ended because of how an
-// attempt did, or while it waited. For two of the reasons both can be, and the first is
-// taken.
-func endedOnAttempt(e *lull.Event) bool {
-	switch e.Reason {
-	case lull.Limited, lull.HeldBack:
-		return false
-	case lull.CallerCanceled:
-		return e.Verdict.Kind == lull.KindCanceled
-	}
-	return e.Attempt > 0
 }
 
 // wait notes that one begins.
 func (c *Call) wait(e *lull.Event) {
 	all := [...]attribute.KeyValue{
 		attrAttempt.Int(e.Attempt), attrDelay.Float64(millis(e.Delay)), attrCeiling.Float64(millis(e.Ceiling)),
-		keyErrorType.String(e.Verdict.Code), attrHint.Float64(millis(e.Verdict.After)),
+		errorType(e.Verdict.Code), attrHint.Float64(millis(e.Verdict.After)),
 	}
 	n := len(all)
 	if e.Verdict.After <= 0 {
@@ -274,21 +213,28 @@ func (c *Call) event(name string, attributes ...attribute.KeyValue) {
 
 // finish takes in how the call went.
 func (c *Call) finish(e *lull.Event, o *operation) {
-	c.over, c.reason, c.attempts, c.operation, c.code = true, e.Reason, e.Attempt, e.Operation, e.Verdict.Code
-	c.exhausted = c.exhausted || e.Reason == lull.BudgetExhausted
-	if c.dependency == "" {
-		c.dependency = e.Dependency
-	}
+	c.went(e)
 	switch e.Reason {
-	case lull.Succeeded, lull.FailedPermanent, lull.CallerCanceled:
+	case lull.Succeeded, lull.FailedPermanent, lull.CallerCanceled, lull.Panicked:
 	default:
 		c.event("retry.refused", attrReason.String(e.Reason.String()), attrAttempt.Int(e.Attempt))
 	}
 	c.rename(o)
 }
 
+// went notes how the call did.
+func (c *Call) went(e *lull.Event) {
+	c.over, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.By)
+	c.attempts, c.waited, c.code, c.operation = e.Attempt, e.Waited, e.Verdict.Code, e.Operation
+	c.exhausted = c.exhausted || e.Reason == lull.BudgetExhausted
+	if c.dependency == "" {
+		c.dependency = e.Dependency
+	}
+}
+
 // rename gives the span its name, when all is known.
 func (c *Call) rename(o *operation) {
+	c.name = o.span
 	if c.span != nil && c.span.IsRecording() {
 		c.span.SetName(o.span)
 	}
@@ -296,21 +242,33 @@ func (c *Call) rename(o *operation) {
 
 // End ends the span. Err is what the call returned, which matters where no Observer has
 // heard of it: if the dependency was made without [Telemetry.Options], or the call never
-// came to one.
+// came to one. It may be called more than once: the first counts.
 func (c *Call) End(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if e, ok := errors.AsType[*lull.Error](err); ok && !c.over {
+		c.went(&lull.Event{Reason: e.Reason, By: e.Attempts, Attempt: e.Attempts, Dependency: e.Dependency, Operation: e.Operation, Verdict: e.Verdict})
+	}
+	c.end(err != nil)
+}
+
+// unwind is deferred: if the call has not ended, its operation panics.
+func (c *Call) unwind() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended && !c.over {
+		c.code = lull.CodePanic
+	}
+	c.end(true)
+}
+
+// end ends the span, if it has not ended. Failed matters if it is not known how the call
+// went. The lock is held.
+func (c *Call) end(failed bool) {
 	if c.ended {
 		return
 	}
 	c.ended = true
-	if !c.over {
-		if e, ok := errors.AsType[*lull.Error](err); ok {
-			c.over, c.reason, c.attempts, c.operation, c.code = true, e.Reason, e.Attempts, e.Operation, e.Verdict.Code
-			c.exhausted = e.Reason == lull.BudgetExhausted
-		}
-	}
-	failed := err != nil
 	if c.over {
 		failed = c.reason != lull.Succeeded
 	}
@@ -318,50 +276,36 @@ func (c *Call) End(err error) {
 		return
 	}
 	if s := c.note(); s != nil {
-		c.describe(s, failed, err)
+		c.describe(s, failed)
 	}
 	c.span.End()
 }
 
-func (c *Call) describe(s trace.Span, failed bool, err error) {
+func (c *Call) describe(s trace.Span, failed bool) {
 	all := make([]attribute.KeyValue, 0, 8)
 	if c.dependency != "" {
-		all = append(all, attrDependency.String(c.dependency))
+		all = append(all, attrDependency.String(text(c.dependency)))
 	}
 	if c.operation != "" {
-		all = append(all, attrOperation.String(c.operation))
+		all = append(all, attrOperation.String(text(c.operation)))
 	}
+	reason := ""
 	if c.over {
-		all = append(all, attrAttempt.Int(c.attempts), attrDelay.Float64(millis(c.delay)), attrExhausted.Bool(c.exhausted),
-			attrReason.String(c.reason.String()), attrOutcome.String(OutcomeOf(c.reason, c.attempts).String()))
+		reason = c.reason.String()
+		all = append(all, attrAttempt.Int(c.attempts), attrDelay.Float64(millis(c.waited)), attrExhausted.Bool(c.exhausted),
+			attrReason.String(reason), attrOutcome.String(c.outcome.String()))
 	}
 	if failed {
-		switch {
-		case c.over:
-			s.SetStatus(codes.Error, c.reason.String())
-		default: // the text of an error may hold what does not belong into a trace
-			s.SetStatus(codes.Error, "")
-		}
-		if c.code != "" {
-			all = append(all, keyErrorType.String(c.code))
-		}
+		s.SetStatus(codes.Error, reason) // the text of an error may hold what does not belong into a trace
+		all = append(all, errorType(cmp.Or(c.code, reason)))
 	}
 	s.SetAttributes(all...)
 }
 
-// panicked ends the span of a call whose operation panics.
-func (c *Call) panicked() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended {
-		return
-	}
-	c.ended = true
-	if s := c.note(); s != nil {
-		s.SetAttributes(keyErrorType.String("panic"))
-		s.SetStatus(codes.Error, "panic")
-	}
-	c.span.End()
-}
+// errorType is semantic conventions' attribute for a failure of the given code.
+func errorType(code string) attribute.KeyValue { return keyErrorType.String(text(cmp.Or(code, Other))) }
+
+// text is s as exporters take it: one attribute that is not UTF-8 would cost them the batch.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,6 +1,7 @@
 package lullotel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ type Telemetry struct {
 	sources sources
 	gates   *names[gate]
 	queues  *names[queueTally]
-	grpc    atomic.Pointer[grpcInstruments] // made by the first call of gRPC
+	targets *names[tally] // of gRPC
 }
 
 // An Option configures a Telemetry.
@@ -100,10 +101,11 @@ func New(opts ...Option) (*Telemetry, error) {
 	l := o.limits.withDefaults()
 	t := &Telemetry{
 		tracer: o.tracers.Tracer(Scope), propagator: o.propagator, spans: o.spans,
-		meter:  o.meters.Meter(Scope),
-		calls:  newCalls(l),
-		gates:  newNames(l.Dependencies, newGate),
-		queues: newNames(l.Dependencies, func(label string) *queueTally { return newQueueTally(label, l) }),
+		meter:   o.meters.Meter(Scope),
+		calls:   newCalls(l),
+		gates:   newNames(l.Dependencies, newGate),
+		queues:  newNames(l.Dependencies, func(label string) *queueTally { return newQueueTally(label, l) }),
+		targets: newNames(l.Dependencies, newTally),
 	}
 	if err := t.install(t.meter); err != nil {
 		return nil, fmt.Errorf("lullotel: %w", err)
@@ -111,7 +113,8 @@ func New(opts ...Option) (*Telemetry, error) {
 	return t, nil
 }
 
-// Close makes the gauges and the counters silent. What is told afterwards is not shown.
+// Close makes the gauges and the counters silent. The histograms are the provider's, and go
+// on until that is shut down. It may be called more than once.
 func (t *Telemetry) Close() error {
 	if t.callback == nil {
 		return nil
@@ -136,7 +139,7 @@ func (t *Telemetry) Observe(ctx context.Context, e lull.Event) {
 			t.instruments.callDuration.Record(ctx, float64(e.Elapsed)/1e9, o.took[SuccessFirst]...)
 		}
 		if t.tracing.Load() {
-			if c := callOf(ctx, e.Dependency); c != nil {
+			if c := callOf(ctx, &e); c != nil {
 				c.succeeded(&e, o)
 			}
 		}
@@ -145,18 +148,23 @@ func (t *Telemetry) Observe(ctx context.Context, e lull.Event) {
 	t.observe(ctx, &e)
 }
 
-// observe is Observe for all that is not the short path.
+// observe is Observe for all that is not the short path. Of attempts only what an event says
+// has ended is counted, so that each is counted once, in whatever order events come.
 func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 	o := t.calls.get(e.Dependency, e.Operation)
 	d := o.dependency
 	var c *Call
 	if t.tracing.Load() && e.Kind != lull.EventCircuitChanged {
-		c = callOf(ctx, e.Dependency)
+		if c = callOf(ctx, e); c != nil {
+			c.learn(e, o)
+		}
 	}
-	a := c.learn(e, o)
+	if e.By > 0 {
+		t.attempt(ctx, e, o)
+	}
 	switch e.Kind {
 	case lull.EventCallEnded:
-		t.ended(ctx, e, o, a)
+		t.ended(ctx, e, o, c)
 	case lull.EventRetryScheduled:
 		t.instruments.delay.Record(ctx, e.Delay.Seconds(), d.record...)
 		if e.Verdict.After > 0 {
@@ -174,23 +182,26 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 			d.changes.get(changeName(*e.Circuit)).Add(1)
 		}
 	}
-	if a.failed {
-		d.failures.get(e.Verdict.Code).Add(1)
+}
+
+// attempt counts one that has ended.
+func (t *Telemetry) attempt(ctx context.Context, e *lull.Event, o *operation) {
+	if e.Verdict.Kind != lull.KindSuccess {
+		o.dependency.failures.get(cmp.Or(e.Verdict.Code, Other)).Add(1)
+	} else if e.By == 1 {
+		return // the duration of the call says it all
 	}
-	if a.timed {
-		t.instruments.attemptDuration.Record(ctx, a.took.Seconds(), o.attempt[min(a.number, 2)-1]...)
-	}
+	t.instruments.attemptDuration.Record(ctx, e.Took.Seconds(), o.attempt[min(e.By, 2)-1]...)
 }
 
 // ended counts a call that has.
-func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, a attempt) {
-	outcome := OutcomeOf(e.Reason, e.Attempt)
-	o.ended[outcome].Add(1)
-	switch {
-	case e.Attempt > 1:
+func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *Call) {
+	outcome := OutcomeOf(e.Reason, e.By)
+	if e.Attempt < 1 {
+		o.refused[outcome].Add(1)
+	} else {
+		o.ended[outcome].Add(1)
 		o.resends.Add(int64(e.Attempt - 1))
-	case e.Attempt < 1:
-		o.refused.Add(1)
 	}
 	if e.Reason != lull.Succeeded {
 		o.dependency.reasons[index(e.Reason)].Add(1)
@@ -206,8 +217,8 @@ func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, a at
 	if e.Elapsed > 0 {
 		t.instruments.callDuration.Record(ctx, e.Elapsed.Seconds(), o.took[outcome]...)
 	}
-	if g := t.grpc.Load(); g != nil && a.call != nil && a.call.grpc {
-		g.ended(ctx, a.call, e, o)
+	if c != nil && c.grpc {
+		t.endedGRPC(ctx, c, e, o)
 	}
 }
 
@@ -259,7 +270,13 @@ func (t *Telemetry) install(m metric.Meter) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	var err error
-	t.callback, err = m.RegisterCallback(t.collect, b.observed...)
-	return err
+	callback, err := m.RegisterCallback(t.collect, b.observed...)
+	if err != nil {
+		if callback != nil {
+			callback.Unregister() // or those instruments that it was registered for would be read
+		}
+		return err
+	}
+	t.callback = callback
+	return nil
 }

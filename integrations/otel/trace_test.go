@@ -6,11 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/codes"
@@ -19,7 +22,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/queue"
 )
 
 // stand is a server, and a client that calls it as the doc of Transport has it.
@@ -177,6 +183,39 @@ func TestCallStandsUnderItsCaller(t *testing.T) {
 	}
 }
 
+// What the call came to counts: not whether there is an error.
+func TestStatusIsTheCalls(t *testing.T) {
+	s := newStand(t, steady(), failing(100))
+	s.get(t, context.Background(), "/") // ends on a response
+	calls, _, _ := sorted(s.spans.GetSpans())
+	if a := attributes(calls[0].Attributes); len(calls) != 1 || calls[0].Status.Code != codes.Error || a["error.type"] != "503" || a["retry.reason"] != "attempts_exhausted" {
+		t.Errorf("%v %v", calls[0].Status, a)
+	}
+	s.spans.Reset()
+	answer := errors.New("the end of the list")
+	d := dependencyOn(t, s.rig, "d", steady(), lull.WithClassifier(func(error) lull.Verdict { return lull.Verdict{} }))
+	if err := Run(t.Context(), s.Telemetry, d, func(context.Context) error { return answer }); err != answer {
+		t.Fatal(err)
+	}
+	if s := s.spans.GetSpans()[0]; s.Status.Code != codes.Unset || attributes(s.Attributes)["retry.reason"] != "success" || attributes(s.Attributes)["error.type"] != nil {
+		t.Errorf("%v %v", s.Status, s.Attributes)
+	}
+}
+
+// What comes when the span has ended does not begin another.
+func TestAfterTheSpan(t *testing.T) {
+	r := newRig(t, WithSpans(SpansNoted))
+	above, span := r.tracer.Tracer("x").Start(t.Context(), "above")
+	defer span.End()
+	ctx, c := r.Start(above, "d")
+	c.End(nil)
+	c.End(errDown)
+	lull.Run(ctx, dependencyOn(t, r, "d", steady()), func(context.Context) error { return errDown })
+	if n := len(r.begun.Started()); n != 1 {
+		t.Errorf("%d spans have begun, want that of the caller alone", n)
+	}
+}
+
 func TestSpansNoted(t *testing.T) {
 	s := newStand(t, steady(), failing(2), WithSpans(SpansNoted))
 	ctx, above := s.tracer.Tracer("x").Start(context.Background(), "handler", trace.WithSpanKind(trace.SpanKindServer))
@@ -254,6 +293,17 @@ func TestResendsLeavesOtherSpansAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
+	n := 0
+	Run(ctx, r.Telemetry, dependencyOn(t, r, "d", steady()), func(ctx context.Context) error {
+		resp, err := r.Resends(nil).RoundTrip(req.WithContext(ctx))
+		if err == nil {
+			resp.Body.Close()
+		}
+		if n++; n < 2 {
+			return errDown
+		}
+		return err
+	})
 	above.End()
 	for _, s := range r.spans.GetSpans() {
 		if _, ok := attributes(s.Attributes)["http.request.resend_count"]; ok {
@@ -315,25 +365,280 @@ func TestPermanentFailureIsNoRefusal(t *testing.T) {
 	}
 }
 
-// An operation that calls something else in turn: that is another call.
+// Every call has one span, that ends once, under that of whoever calls, and says how the
+// call went: whatever becomes of the call.
+func TestEveryCallHasOneSpan(t *testing.T) {
+	type run func(ctx context.Context, r *rig, op func(context.Context) error)
+	// on is a call to a dependency under steady and what change makes of it, in a state that
+	// first brings about.
+	on := func(change func(*lull.Policy), first func(*lull.Dependency)) run {
+		return func(ctx context.Context, r *rig, op func(context.Context) error) {
+			p := steady()
+			change(&p)
+			d, err := lull.NewDependency("payments", p, r.Options()...)
+			if err != nil {
+				panic(err)
+			}
+			first(d)
+			Run(ctx, r.Telemetry, d, op, lull.Operation("charge"))
+		}
+	}
+	as := func(*lull.Policy) {}
+	is := func(*lull.Dependency) {}
+	fine := func(context.Context) error { return nil }
+	down := func(context.Context) error { return errDown }
+	hedged := func(p *lull.Policy) {
+		p.Attempts = 1
+		p.Hedge = hedge.Config{Attempts: 2, Delay: time.Millisecond, Share: -1}
+	}
+	raced := func(change func(*lull.Policy)) run {
+		return func(ctx context.Context, r *rig, op func(context.Context) error) {
+			p := steady()
+			change(&p)
+			d, err := lull.NewDependency("payments", p, r.Options()...)
+			if err != nil {
+				panic(err)
+			}
+			DoHedged(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) }, lull.Operation("charge"))
+		}
+	}
+	soon := func(d time.Duration) func(context.Context) context.Context {
+		return func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(d, cancel)
+			return ctx
+		}
+	}
+	for _, c := range []struct {
+		name            string
+		run             run
+		op              func(context.Context) error
+		ctx             func(context.Context) context.Context // nil: as it is
+		reason, outcome string
+		errorType       string // empty: the call succeeds
+		attempts        int64
+		delay           float64
+		events          string
+	}{
+		{"success", on(as, is), fine, nil, "success", "success_first", "", 1, 0, ""},
+		{"exhausted", on(as, is), down, nil, "attempts_exhausted", "failed_exhausted", "transient", 3, 30, "wait wait refused"},
+		{"refused by the breaker", on(func(p *lull.Policy) { p.Breaker.Off = false }, func(d *lull.Dependency) { d.Breaker().ForceOpen(d.Now()) }),
+			fine, nil, "circuit_open", "failed_breaker", "circuit_open", 0, 0, "refused"},
+		{"refused by the limit", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 1} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
+			fine, nil, "limited", "failed_limited", "limited", 0, 0, "refused"},
+		{"refused after a wait for room", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 1, MaxWait: 50 * time.Millisecond} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
+			fine, nil, "limited", "failed_limited", "limited", 0, 0, "refused"},
+		{"cancelled before", on(as, is), fine, func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return ctx
+		}, "canceled", "cancelled", "canceled", 0, 0, ""},
+		{"cancelled in the wait", on(as, is), down, soon(15 * time.Millisecond), "canceled", "cancelled", "transient", 2, 15, "wait wait"},
+		{"cancelled in line", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 1, MaxWait: time.Minute} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
+			fine, soon(time.Second), "canceled", "cancelled", "canceled", 0, 0, ""},
+		{"no time for the wait", on(func(p *lull.Policy) { p.Deadline = 15 * time.Millisecond }, is), down, nil, "deadline", "failed_deadline", "transient", 2, 10, "wait refused"},
+		{"panic", on(as, is), func(context.Context) error { panic("oh") }, nil, "panicked", "failed_terminal", "panic", 1, 0, ""},
+		{"Goexit", on(as, is), func(context.Context) error { runtime.Goexit(); return nil }, nil, "panicked", "failed_terminal", "panic", 1, 0, ""},
+		{"panic in the second attempt", on(as, is), func(ctx context.Context) error {
+			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
+				panic("oh")
+			}
+			return errDown
+		}, nil, "panicked", "failed_terminal", "panic", 2, 10, "wait"},
+		{"won by the second", raced(hedged), func(ctx context.Context) error {
+			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}, nil, "success", "success_retry", "", 2, 0, "hedge.started"},
+		{"won by the first of two", raced(hedged), func(ctx context.Context) error {
+			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			time.Sleep(5 * time.Millisecond)
+			return nil
+		}, nil, "success", "success_first", "", 2, 0, "hedge.started"},
+		{"both fail", raced(hedged), func(ctx context.Context) error {
+			a, _ := lull.AttemptFrom(ctx)
+			time.Sleep(time.Duration(5*a.Number) * time.Millisecond)
+			return errDown
+		}, nil, "attempts_exhausted", "failed_exhausted", "transient", 2, 0, "hedge.started attempt.failed refused"},
+		{"a hedge panics", raced(hedged), func(ctx context.Context) error {
+			if a, _ := lull.AttemptFrom(ctx); a.Number > 1 {
+				panic("oh")
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}, nil, "panicked", "failed_terminal", "panic", 2, 0, "hedge.started"},
+		{"hedged and cancelled", raced(hedged), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, soon(time.Second), "canceled", "cancelled", "canceled", 2, 0, "hedge.started"},
+	} {
+		for _, spans := range []Spans{SpansAll, SpansNoted} {
+			t.Run(c.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t, WithSpans(spans))
+					ctx, above := r.tracer.Tracer("x").Start(t.Context(), "above")
+					if c.ctx != nil {
+						ctx = c.ctx(ctx)
+					}
+					done := make(chan struct{})
+					go func() {
+						defer close(done)
+						defer func() { recover() }()
+						c.run(ctx, r, c.op)
+					}()
+					<-done
+					synctest.Wait()
+					all := r.spans.GetSpans()
+					if spans == SpansNoted && c.events == "" && c.errorType == "" {
+						if len(all) != 0 {
+							t.Errorf("%d spans of what there is nothing to say of", len(all))
+						}
+						return
+					}
+					if n := len(r.begun.Started()); len(all) != 1 || n != 2 {
+						t.Fatalf("%d spans, and %d have begun, want 1, and that of the caller", len(all), n)
+					}
+					s := all[0]
+					a := attributes(s.Attributes)
+					if s.Name != "call payments charge" || s.Parent.SpanID() != above.SpanContext().SpanID() {
+						t.Errorf("span %q under %v", s.Name, s.Parent.SpanID())
+					}
+					for key, want := range map[string]any{
+						"retry.reason": c.reason, "retry.outcome": c.outcome, "retry.attempt": c.attempts, "retry.delay_ms": c.delay,
+						"retry.dependency": "payments", "retry.operation": "charge",
+					} {
+						if a[key] != want {
+							t.Errorf("%s is %v, want %v", key, a[key], want)
+						}
+					}
+					kind, status := a["error.type"], codes.Error
+					if c.errorType == "" {
+						status = codes.Unset
+					}
+					if s.Status.Code != status || (c.errorType == "") != (kind == nil) || kind != nil && kind != c.errorType {
+						t.Errorf("status %v, error.type %v, want %v and %q", s.Status, kind, status, c.errorType)
+					}
+					var events []string
+					for _, e := range s.Events {
+						events = append(events, strings.TrimPrefix(e.Name, "retry."))
+					}
+					if got := strings.Join(events, " "); got != c.events {
+						t.Errorf("events %q, want %q", got, c.events)
+					}
+					if n := value(t, r.collect(t), "retry.calls", "outcome", c.outcome); n != 1 {
+						t.Errorf("%v calls are counted as %s, want 1", n, c.outcome)
+					}
+				})
+			})
+		}
+	}
+}
+
+// An operation that calls something else in turn, or the same once more: that is another
+// call.
 func TestCallsInsideOfCalls(t *testing.T) {
+	hedges := steady()
+	hedges.Attempts = 1
+	hedges.Hedge = hedge.Config{Attempts: 2, Delay: time.Hour}
+	for name, run := range map[string]func(context.Context, *rig, *lull.Dependency, func(context.Context) error) error{
+		"Run": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
+			return Run(ctx, r.Telemetry, d, op)
+		},
+		"Do": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
+			_, err := Do(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) })
+			return err
+		},
+		"DoHedged": func(ctx context.Context, r *rig, d *lull.Dependency, op func(context.Context) error) error {
+			_, err := DoHedged(ctx, r.Telemetry, d, func(ctx context.Context) (int, error) { return 0, op(ctx) })
+			return err
+		},
+	} {
+		for _, p := range []lull.Policy{steady(), hedges} {
+			r := newRig(t)
+			outer := dependencyOn(t, r, "outer", p)
+			inner := dependencyOn(t, r, "inner", steady())
+			err := run(t.Context(), r, outer, func(ctx context.Context) error {
+				lull.Run(ctx, inner, func(context.Context) error { return errDown }) // by itself: it has no span
+				lull.Run(ctx, outer, func(context.Context) error { return errDown })
+				return Run(ctx, r.Telemetry, inner, func(context.Context) error { return nil })
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := r.spans.GetSpans()
+			if len(all) != 2 || all[0].Name != "call inner" || all[1].Name != "call outer" || all[0].Parent.SpanID() != all[1].SpanContext.SpanID() {
+				t.Fatalf("%s: spans %v", name, all)
+			}
+			if got := attributes(all[1].Attributes); got["retry.attempt"] != int64(1) || len(all[1].Events) != 0 {
+				t.Errorf("%s: the outer call took the inner's events: %v %v", name, got, all[1].Events)
+			}
+		}
+	}
+}
+
+// Contexts that an operation derives from its own are no dearer in a span than without.
+func TestDerivedContextsNeedNoGoroutine(t *testing.T) {
 	r := newRig(t)
-	outer, inner := dependencyOn(t, r, "outer", steady()), dependencyOn(t, r, "inner", steady())
-	n := 0
-	err := Run(t.Context(), r.Telemetry, outer, func(ctx context.Context) error {
-		n++
-		lull.Run(ctx, inner, func(context.Context) error { return errDown }) // by itself: it has no span
-		return Run(ctx, r.Telemetry, inner, func(context.Context) error { return nil })
+	d := dependencyOn(t, r, "d", steady()) // which has an attempt timeout
+	err := Run(t.Context(), r.Telemetry, d, func(ctx context.Context) error {
+		before := runtime.NumGoroutine()
+		derived := make([]context.Context, 100)
+		for i := range derived {
+			var cancel context.CancelFunc
+			derived[i], cancel = context.WithCancel(ctx)
+			defer cancel()
+		}
+		if n := runtime.NumGoroutine() - before; n > 50 {
+			t.Errorf("%d goroutines for 100 contexts", n)
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	synctest.Test(t, func(t *testing.T) { // and they end with it
+		p := steady()
+		p.Attempts, p.AttemptTimeout = 1, time.Second
+		Run(t.Context(), r.Telemetry, dependencyOn(t, r, "d", p), func(ctx context.Context) error {
+			derived, cancel := context.WithCancel(ctx)
+			defer cancel()
+			select {
+			case <-derived.Done():
+			case <-time.After(time.Minute):
+				t.Error("a derived context goes on after its attempt's")
+			}
+			return derived.Err()
+		})
+	})
+}
+
+// An attribute that is not UTF-8 costs an exporter all that is to be sent with it.
+func TestAttributesAreText(t *testing.T) {
+	r := newRig(t)
+	d := dependencyOn(t, r, "d\xff", steady(), lull.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient, Code: "c\xff"} }))
+	Run(t.Context(), r.Telemetry, d, func(context.Context) error { return errors.New("x") }, lull.Operation("o\xff"))
+	r.Handler("q\xff", "", func(context.Context, *queue.Message) error {
+		return lull.Permanent(errors.New("x"))
+	})(t.Context(), &queue.Message{ID: "i\xff"})
 	all := r.spans.GetSpans()
-	if len(all) != 2 || all[0].Name != "call inner" || all[1].Name != "call outer" || all[0].Parent.SpanID() != all[1].SpanContext.SpanID() {
-		t.Fatalf("spans %v", all)
+	if len(all) != 2 {
+		t.Fatalf("%d spans", len(all))
 	}
-	if got := attributes(all[1].Attributes); got["retry.attempt"] != int64(1) || len(all[1].Events) != 0 {
-		t.Errorf("the outer call took the inner's events: %v %v", got, all[1].Events)
+	for _, s := range all {
+		kv := s.Attributes
+		for _, e := range s.Events {
+			kv = append(kv, e.Attributes...)
+		}
+		for _, a := range kv {
+			if !utf8.ValidString(a.Value.String()) {
+				t.Errorf("%s is %q", a.Key, a.Value.String())
+			}
+		}
+		if !utf8.ValidString(s.Name) || !utf8.ValidString(s.Status.Description) {
+			t.Errorf("%q, %q", s.Name, s.Status.Description)
+		}
 	}
 }
 
@@ -347,9 +652,10 @@ func TestSpanWithoutObserver(t *testing.T) {
 	}
 }
 
-func TestPanicEndsTheSpan(t *testing.T) {
+// Nor of a panic there.
+func TestPanicWithoutObserver(t *testing.T) {
 	r := newRig(t)
-	d := dependencyOn(t, r, "x", steady())
+	d, _ := lull.NewDependency("x", steady())
 	func() {
 		defer func() { recover() }()
 		Run(t.Context(), r.Telemetry, d, func(context.Context) error { panic("oh") })

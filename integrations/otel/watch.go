@@ -46,7 +46,7 @@ func (t *Telemetry) Watch(deps ...*lull.Dependency) (stop func()) {
 	deps = slices.Clone(deps)
 	return t.WatchAll(func(yield func(*lull.Dependency) bool) {
 		for _, d := range deps {
-			if d != nil && !yield(d) {
+			if !yield(d) {
 				return
 			}
 		}
@@ -57,8 +57,14 @@ func (t *Telemetry) Watch(deps ...*lull.Dependency) (stop func()) {
 // (WatchAll(transport.Registry().All) for lullhttp), or of a lullgrpc.Client
 // (WatchAll(client.Dependencies)).
 func (t *Telemetry) WatchAll(all func(yield func(*lull.Dependency) bool)) (stop func()) {
+	if all == nil {
+		return func() {}
+	}
 	return t.sources.add(func(t *Telemetry, seen map[string]bool, out metric.Observer) {
 		all(func(d *lull.Dependency) bool {
+			if d == nil {
+				return true
+			}
 			if label := t.calls.dependencies.get(d.Name()).label; label != Other && !seen["d "+label] {
 				seen["d "+label] = true
 				t.instruments.dependency(d, label, out)
@@ -71,6 +77,9 @@ func (t *Telemetry) WatchAll(all func(yield func(*lull.Dependency) bool)) (stop 
 // WatchConsumer shows how many messages are in the hands of c, under the name that it was
 // made with.
 func (t *Telemetry) WatchConsumer(name string, c *queue.Consumer) (stop func()) {
+	if c == nil {
+		return func() {}
+	}
 	return t.sources.add(func(t *Telemetry, seen map[string]bool, out metric.Observer) {
 		if label := t.queues.get(name).label; label != Other && !seen["q "+label] {
 			seen["q "+label] = true
@@ -82,6 +91,9 @@ func (t *Telemetry) WatchConsumer(name string, c *queue.Consumer) (stop func()) 
 // WatchGate shows how an admission controller stands, under the name that it was given to
 // Admission with.
 func (t *Telemetry) WatchGate(name string, g *admission.Gate) (stop func()) {
+	if g == nil {
+		return func() {}
+	}
 	return t.sources.add(func(t *Telemetry, seen map[string]bool, out metric.Observer) {
 		if label := t.gates.get(name).label; label != Other && !seen["g "+label] {
 			seen["g "+label] = true

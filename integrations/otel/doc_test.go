@@ -1,0 +1,163 @@
+package lullotel
+
+import (
+	"context"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/queue"
+	"github.com/lullgo/lull/throttle"
+)
+
+// described is a metric: kind, unit and label keys.
+type described struct{ kind, unit, labels string }
+
+// The table in the package comment is what comes out: each metric, its kind, its unit, and
+// its labels.
+func TestTheTableIsWhatThereIs(t *testing.T) {
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "//\tname ")
+	table, _, _ = strings.Cut(table, "\n//\n")
+	promised := make(map[string]described)
+	for _, line := range strings.Split(table, "\n")[1:] {
+		f := regexp.MustCompile(`\s{2,}`).Split(strings.TrimPrefix(line, "//\t"), -1)
+		if len(f) != 5 {
+			t.Fatalf("%q has %d columns, want 5", line, len(f))
+		}
+		labels := strings.Fields(f[3])
+		slices.Sort(labels)
+		promised[f[0]] = described{f[1], f[2], strings.Join(labels, " ")}
+	}
+	got := emitted(t, everything(t))
+	for name, want := range promised {
+		if got[name] != want {
+			t.Errorf("%s is %+v, and documented as %+v", name, got[name], want)
+		}
+	}
+	for name := range got {
+		if _, ok := promised[name]; !ok {
+			t.Errorf("%s is not documented", name)
+		}
+	}
+	if len(promised) < 30 {
+		t.Errorf("%d metrics in the table: it is not read as a whole", len(promised))
+	}
+}
+
+// everything is a rig to which has happened whatever a metric is made of.
+func everything(t *testing.T) *rig {
+	r := newRig(t)
+	ctx, _ := r.StartGRPC(t.Context(), "dns:///d", "/s/m")
+	first := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
+	for _, e := range []lull.Event{
+		{Kind: lull.EventRetryScheduled, Attempt: 1, By: 1, Took: 1, Delay: time.Second, Verdict: first},
+		{Kind: lull.EventCallEnded, Attempt: 2, By: 2, Took: 1, Elapsed: 3, Waited: 1},
+		{Kind: lull.EventHedgeStarted, Attempt: 2},
+		{Kind: lull.EventHedgeRefused, Reason: lull.NotHedged},
+		{Kind: lull.EventCallEnded, Reason: lull.CircuitOpen},
+		{Kind: lull.EventCircuitChanged, Circuit: &breaker.Change{To: breaker.Open, MetricsOnly: true}},
+		{Kind: lull.EventCallEnded, Attempt: 2, By: 2, Took: 1, Elapsed: 3}, // a hedged one now
+	} {
+		e.Dependency, e.Operation = "d", "/s/m"
+		r.Observe(ctx, e)
+	}
+	p := steady()
+	p.Attempts = 1
+	p.Breaker.Off, p.Budget.Unlimited = false, false
+	p.Limit = bulkhead.Config{Limit: 1}
+	p.Throttle.Mode = throttle.Cubic
+	p.Hedge = hedge.Config{Attempts: 2}
+	d := dependencyOn(t, r, "d", p)
+	now := d.Now()
+	d.Throttle().Ask(now, nil)
+	d.Throttle().Learn(now, throttle.Throttled)
+	r.Watch(d)
+
+	tell := r.Admission("api")
+	tell(admission.Event{Kind: admission.Admission, Waited: 1})
+	tell(admission.Event{Kind: admission.Refusal, Decision: admission.Decision{Reason: admission.Full}})
+	c, err := admission.New(admission.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.WatchGate("api", admission.NewGate(c))
+
+	m, err := queue.NewMemory(queue.MemoryConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := r.Handler("orders", "memory", func(context.Context, *queue.Message) error { return nil })
+	consumer, err := queue.New("orders", m, dependencyOn(t, r, "orders", queue.Policy()), h, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.WatchConsumer("orders", consumer)
+	r.Queue(ctx, queue.Event{Kind: queue.EventSettled, Queue: "orders", Outcome: queue.DeadLetter, Reason: "permanent", Code: "x", Tries: 1, Attempt: 1})
+	r.Queue(ctx, queue.Event{Kind: queue.EventPaused, Queue: "orders"})
+	return r
+}
+
+func emitted(t *testing.T, r *rig) map[string]described {
+	var m metricdata.ResourceMetrics
+	if err := r.reader.Collect(context.Background(), &m); err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]described)
+	for _, s := range m.ScopeMetrics {
+		for _, x := range s.Metrics {
+			kind, keys := "?", make(map[string]bool)
+			note := func(s attribute.Set) {
+				for _, kv := range s.ToSlice() {
+					keys[string(kv.Key)] = true
+				}
+			}
+			switch d := x.Data.(type) {
+			case metricdata.Sum[int64]:
+				if d.IsMonotonic {
+					kind = "counter"
+				}
+				for _, p := range d.DataPoints {
+					note(p.Attributes)
+				}
+			case metricdata.Gauge[int64]:
+				kind = "gauge"
+				for _, p := range d.DataPoints {
+					note(p.Attributes)
+				}
+			case metricdata.Gauge[float64]:
+				kind = "gauge"
+				for _, p := range d.DataPoints {
+					note(p.Attributes)
+				}
+			case metricdata.Histogram[int64]:
+				kind = "histogram"
+				for _, p := range d.DataPoints {
+					note(p.Attributes)
+				}
+			case metricdata.Histogram[float64]:
+				kind = "histogram"
+				for _, p := range d.DataPoints {
+					note(p.Attributes)
+				}
+			}
+			all[x.Name] = described{kind, x.Unit, strings.Join(slices.Sorted(maps.Keys(keys)), " ")}
+		}
+	}
+	return all
+}

@@ -1,0 +1,146 @@
+package lullotel
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/hedge"
+)
+
+// StartGRPC makes A96's metrics, of calls with retries only.
+func TestGRPC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		d := dependencyOn(t, r, "dns:///pay /pay.V1/", steady())
+		for fails := range 3 {
+			n := 0
+			ctx, c := r.StartGRPC(t.Context(), "dns:///pay", "/pay.V1/Charge")
+			err := lull.Run(ctx, d, func(context.Context) error {
+				if n++; n <= fails {
+					return errDown
+				}
+				return nil
+			}, lull.Operation("/pay.V1/Charge"))
+			c.End(err)
+		}
+		all := r.collect(t)
+		is := []string{"grpc.method", "pay.V1/Charge", "grpc.target", "dns:///pay"}
+		if value(t, all, "grpc.client.call.retries", is...) != 2 || value(t, all, "grpc.client.call.retry_delay", is...) != 2 || value(t, all, "grpc.client.call.hedges") != 0 {
+			t.Errorf("%v", all["grpc.client.call.retries"])
+		}
+		if h := all["grpc.client.call.retries"].(metricdata.Histogram[int64]).DataPoints[0]; h.Sum != 3 || len(h.Bounds) != 5 {
+			t.Errorf("%v retries in %v, want 3", h.Sum, h.Bounds)
+		}
+		if s := sum(all["grpc.client.call.retry_delay"]); !near(s, .04) {
+			t.Errorf("waits of %v s, want 0.04", s)
+		}
+		if s := r.spans.GetSpans()[2]; s.Name != "call dns:///pay /pay.V1/ /pay.V1/Charge" || attributes(s.Attributes)["retry.dependency"] != "dns:///pay /pay.V1/" {
+			t.Errorf("span %s %v", s.Name, s.Attributes)
+		}
+	})
+}
+
+// A call that is made while another is opened, for a token say, has that one's context.
+func TestGRPCCallsInsideOfCalls(t *testing.T) {
+	r := newRig(t)
+	payments, tokens := dependencyOn(t, r, "dns:///pay", steady()), dependencyOn(t, r, "tokens", steady())
+	ctx, c := r.StartGRPC(t.Context(), "dns:///pay", "/pay.V1/Charge")
+	err := lull.Run(ctx, payments, func(ctx context.Context) error {
+		n := 0
+		return lull.Run(ctx, tokens, func(context.Context) error {
+			if n++; n < 2 {
+				return errDown
+			}
+			return nil
+		}, lull.Operation("POST"))
+	}, lull.Operation("/pay.V1/Charge"))
+	c.End(err)
+	s := r.spans.GetSpans()[0]
+	if a := attributes(s.Attributes); len(s.Events) != 0 || a["retry.dependency"] != "dns:///pay" || a["retry.attempt"] != int64(1) {
+		t.Errorf("%s has what the call for a token did: %v, %v", s.Name, a, s.Events)
+	}
+	if n := value(t, r.collect(t), "grpc.client.call.retries"); n != 0 {
+		t.Errorf("%v calls of gRPC with retries, want none", n)
+	}
+}
+
+// The span of a stream ends with the stream, or when the caller thinks so; the figures
+// are those of the call, even if that is not over then.
+func TestGRPCStreamEndsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		d := dependencyOn(t, r, "dns:///pay", steady())
+		ctx, c := r.StartGRPC(t.Context(), "dns:///pay", "/pay.V1/Watch")
+		n := 0
+		lull.Run(ctx, d, func(context.Context) error {
+			time.Sleep(time.Millisecond)
+			if n++; n == 1 {
+				c.End(nil) // it is open
+			}
+			if n < 3 {
+				return errDown
+			}
+			return nil
+		}, lull.Operation("/pay.V1/Watch"))
+		c.End(nil)
+		all := r.collect(t)
+		if f, n := value(t, all, "retry.attempt.failures"), value(t, all, "retry.attempt.duration"); f != 2 || n != 3 {
+			t.Errorf("%v failures and %v durations of attempts, want 2 and 3", f, n)
+		}
+		if n := value(t, all, "grpc.client.call.retries"); n != 1 {
+			t.Errorf("%v calls with retries, want 1", n)
+		}
+		if s := sum(all["grpc.client.call.retry_delay"]); !near(s, .03) {
+			t.Errorf("a delay of %v s, want 0.03", s)
+		}
+		if n := len(r.spans.GetSpans()); n != 1 {
+			t.Errorf("%d spans, want 1", n)
+		}
+	})
+}
+
+// A call is hedged or retried; targets beyond what is allowed are "other", as A66 has it;
+// buckets are those that A66 and A96 recommend.
+func TestGRPCHedgesAndTargets(t *testing.T) {
+	r := newRig(t, WithLimits(Limits{Dependencies: 1, Operations: 1}))
+	p := steady()
+	p.Attempts = 1
+	p.Hedge = hedge.Config{Attempts: 3, Delay: time.Millisecond, Share: -1}
+	d := dependencyOn(t, r, "pay", p)
+	for _, to := range []struct{ target, method string }{{"dns:///a", "/pay.V1/A"}, {"dns:///b", "/pay.V1/B"}} {
+		ctx, c := r.StartGRPC(t.Context(), to.target, to.method)
+		_, err := lull.DoHedged(ctx, d, func(ctx context.Context) (int, error) {
+			if a, _ := lull.AttemptFrom(ctx); a.Number < 2 {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}
+			return 1, nil
+		}, lull.Operation(to.method))
+		c.End(err)
+	}
+	all := r.collect(t)
+	if n := value(t, all, "grpc.client.call.retries"); n != 0 {
+		t.Errorf("%v calls with retries, want none", n)
+	}
+	if n := value(t, all, "grpc.client.call.hedges", "grpc.method", "pay.V1/A", "grpc.target", "dns:///a"); n != 1 {
+		t.Errorf("%v calls with hedges, want 1", n)
+	}
+	if n := value(t, all, "grpc.client.call.hedges", "grpc.method", "other", "grpc.target", "other"); n != 1 {
+		t.Errorf("%v calls with hedges to others, want 1: %v", n, all["grpc.client.call.hedges"])
+	}
+	ctx, _ := r.StartGRPC(t.Context(), "dns:///a", "/pay.V1/A")
+	r.Observe(ctx, lull.Event{Kind: lull.EventCallEnded, Dependency: "pay", Operation: "/pay.V1/A", Attempt: 2, By: 2, Waited: time.Second})
+	all = r.collect(t)
+	if b := all["grpc.client.call.retries"].(metricdata.Histogram[int64]).DataPoints[0].Bounds; !slices.Equal(b, []float64{1, 2, 3, 4, 5}) {
+		t.Errorf("buckets %v", b)
+	}
+	if b := all["grpc.client.call.retry_delay"].(metricdata.Histogram[float64]).DataPoints[0].Bounds; len(b) != 41 || b[1] != 1e-5 || b[40] != 100 {
+		t.Errorf("buckets %v", b)
+	}
+}

@@ -1,0 +1,87 @@
+package lullotel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+)
+
+// A name has one thing for all time, whoever asks, and there are no more than was allowed.
+func TestNamesAreTheSameForAll(t *testing.T) {
+	for _, most := range []int{1, 2, 7, 1000} {
+		n := newNames(most, newTally)
+		const workers = 4
+		seen := make([]map[string]*tally, workers)
+		var all sync.WaitGroup
+		for w := range workers {
+			seen[w] = make(map[string]*tally)
+			all.Go(func() {
+				random := rand.New(rand.NewPCG(1, uint64(w)))
+				for range 5000 {
+					name := fmt.Sprint(random.IntN(100))
+					v := n.get(name)
+					if was := seen[w][name]; was != nil && was != v || v.label != name && v.label != Other {
+						t.Errorf("%s is %s now", name, v.label)
+						return
+					}
+					seen[w][name] = v
+				}
+			})
+		}
+		all.Wait()
+		kept, labels := 0, make(map[string]bool)
+		n.all(func(v *tally) {
+			if labels[v.label] {
+				t.Errorf("%s is there twice", v.label)
+			}
+			labels[v.label] = true
+			if v.label != Other {
+				kept++
+			}
+		})
+		if kept != min(most, 100) {
+			t.Errorf("%d names are kept, want %d", kept, min(most, 100))
+		}
+		for w := range workers {
+			for name, v := range seen[w] {
+				if seen[0][name] != nil && seen[0][name] != v {
+					t.Errorf("%s is not the same for all", name)
+				}
+			}
+		}
+	}
+}
+
+// What it takes to note names does not grow with their square: copies are counted, not time.
+func TestManyNames(t *testing.T) {
+	const many = 1 << 14
+	n := newNames(many, newTally)
+	copies, last := 0, n.table.old.Load()
+	for i := range many {
+		name := fmt.Sprint(i)
+		for range 3 {
+			n.get(name)
+			if m := n.table.old.Load(); m != last {
+				copies, last = copies+len(*m), m
+			}
+		}
+	}
+	if copies > 10*many {
+		t.Errorf("%d names were copied for %d", copies, many)
+	}
+}
+
+// What is asked for again and again is found without a lock in the end.
+func TestNamesSettle(t *testing.T) {
+	n := newNames(100, newTally)
+	for i := range 50 {
+		n.get(fmt.Sprint(i))
+	}
+	for range 50 {
+		n.get("49")
+	}
+	if n.table.find("49") == nil {
+		t.Error("it still takes the lock")
+	}
+}
