@@ -47,6 +47,17 @@ func DeadLetterAs(reason string, err error) error {
 	return &decided{err: err, outcome: DeadLetter, reason: reason}
 }
 
+// Decided tells what err says is to become of the message, if it is of [DeferFor] (Defer),
+// [DropMessage] (Drop) or [DeadLetterAs] (DeadLetter): for those who look at what a handler
+// returns, such as a tracer. To defer or to drop is no failure.
+func Decided(err error) (o Outcome, ok bool) {
+	d, ok := errors.AsType[*decided](err)
+	if !ok {
+		return Ack, false
+	}
+	return d.outcome, true
+}
+
 // ErrLeaseLost is the cause with which a handler's context ends when the lease of its
 // message is lost, or could not be extended in time: another may be at work on it.
 var ErrLeaseLost = errors.New("queue: the lease is lost, and another consumer may have the message")

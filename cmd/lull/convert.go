@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,8 +36,8 @@ type convertFlags struct {
 func (convertFlags) Help() string {
 	return `Turns what other systems say of retries into lull's policy file, and back. All
 that the other form cannot say, or not so, is reported on standard error, with
-file, line, field and reason: what is lost, what is changed, and what had to be
-assumed. Fields that are not about how calls are made are listed as aside.
+file, line, field, value and reason: what is lost, what is changed, and what had
+to be assumed. Fields that are not about how calls are made are listed as aside.
 
   lull convert service-config.json
       a gRPC service config as policies
@@ -151,27 +152,36 @@ func isPreset(name string) bool {
 	return ok
 }
 
-// read reads the files whole. Those that cannot be read are all named.
+// mostRead is a byte more than Convert takes, so that it refuses a file that is longer.
+const mostRead = 16<<20 + 1
+
+// read reads the files. Those that cannot be read are all named.
 func (f convertFlags) read() ([]convert.File, error) {
 	var files []convert.File
 	var errs []error
 	for _, name := range f.Files {
-		var data []byte
-		var err error
-		shown := name
-		if name == "-" {
-			data, err = io.ReadAll(stdin)
-			shown = "standard input"
-		} else {
-			data, err = os.ReadFile(name)
-		}
+		file, err := readFile(name)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		files = append(files, convert.File{Name: shown, Data: data})
+		files = append(files, file)
 	}
 	return files, errors.Join(errs...)
+}
+
+func readFile(name string) (convert.File, error) {
+	if name == "-" {
+		data, err := io.ReadAll(io.LimitReader(stdin, mostRead))
+		return convert.File{Name: "standard input", Data: data}, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return convert.File{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mostRead))
+	return convert.File{Name: name, Data: data}, err
 }
 
 // otherThan is lull, unless that is what the files are.
@@ -202,7 +212,7 @@ func converted(err error) error {
 	return err
 }
 
-// report prints what could not be carried over: the losses first, and a summary.
+// report prints what could not be carried over, in the order of the files, and a summary.
 func (f convertFlags) report(w io.Writer, r convert.Report) error {
 	if f.ReportJSON {
 		lines := json.NewEncoder(w)
@@ -229,17 +239,15 @@ func (f convertFlags) report(w io.Writer, r convert.Report) error {
 // writeWhole writes a file whole or not at all: beside it first, and then in its place.
 // It keeps the permissions of a file that is there.
 func writeWhole(name string, data []byte) (err error) {
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(name); err == nil {
-		if !info.Mode().IsRegular() { // a pipe or a device cannot be replaced
-			return os.WriteFile(name, data, mode)
-		}
-		mode = info.Mode().Perm()
+	info, err := os.Stat(name)
+	there := err == nil
+	if there && !info.Mode().IsRegular() { // a pipe or a device cannot be replaced
+		return os.WriteFile(name, data, 0o666)
 	}
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target // what a link leads to is replaced, not the link
 	}
-	t, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	t, err := createBeside(name)
 	if err != nil {
 		return err
 	}
@@ -252,8 +260,10 @@ func writeWhole(name string, data []byte) (err error) {
 	if _, err := t.Write(data); err != nil {
 		return err
 	}
-	if err := t.Chmod(mode); err != nil {
-		return err
+	if there {
+		if err := t.Chmod(info.Mode().Perm()); err != nil {
+			return err
+		}
 	}
 	if err := t.Sync(); err != nil {
 		return err
@@ -262,4 +272,16 @@ func writeWhole(name string, data []byte) (err error) {
 		return err
 	}
 	return os.Rename(t.Name(), name)
+}
+
+// createBeside creates a file in the folder of another, with the permissions that the
+// user's files have: those of os.CreateTemp are for nobody else.
+func createBeside(name string) (*os.File, error) {
+	for {
+		beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d", filepath.Base(name), rand.Uint32()))
+		f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, os.ErrExist) {
+			return f, err
+		}
+	}
 }

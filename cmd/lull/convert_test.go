@@ -74,7 +74,7 @@ func TestConvert(t *testing.T) {
 	if code != exitOK || !strings.HasPrefix(out, "dependencies:\n  route:\n    attempts: 3\n") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, report)
 	}
-	if !strings.Contains(report, in+":1:2: changed: retry_on: ") || !strings.HasSuffix(report, "0 lost, 2 changed, 0 assumed, 0 aside\n") {
+	if !strings.Contains(report, in+":1:2: changed: retry_on is \"reset\": ") || !strings.HasSuffix(report, "0 lost, 3 changed, 1 assumed, 0 aside\n") {
 		t.Errorf("reported\n%s", report)
 	}
 	if out, report, code := converts(t, in, "--quiet", "--to", "ISTIO"); code != exitOK || report != "" || !strings.Contains(out, "kind: VirtualService") {
@@ -93,7 +93,7 @@ func TestConvert(t *testing.T) {
 			t.Errorf("the report has %q: %v", line, err)
 		}
 	}
-	if code != exitOK || strings.Count(report, "\n") != 2 {
+	if code != exitOK || strings.Count(report, "\n") != 4 {
 		t.Errorf("exit code %d, reported\n%s", code, report)
 	}
 }
@@ -104,6 +104,36 @@ func TestConvertTakesStandardInput(t *testing.T) {
 	out, report, code := converts(t, "-")
 	if code != exitOK || !strings.Contains(out, "attempts: 3") || !strings.Contains(report, "standard input:1:2: changed") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, report)
+	}
+}
+
+// endless gives blanks for ever, and takes note of how many.
+type endless struct{ given int }
+
+func (e *endless) Read(b []byte) (int, error) {
+	e.given += len(b)
+	return copy(b, strings.Repeat(" ", len(b))), nil
+}
+
+func TestConvertReadsNoMoreThanItTakes(t *testing.T) {
+	defer func() { stdin = os.Stdin }()
+	in := &endless{}
+	stdin = in
+	_, complaint, code := converts(t, "-")
+	if code != exitUsage || !strings.Contains(complaint, "standard input:1:1: a file of more than 16 MiB") || in.given > 64<<20 {
+		t.Errorf("exit code %d, complained %q, read %d", code, complaint, in.given)
+	}
+}
+
+// What another dependency loses is no reason not to write this one.
+func TestConvertOneStrictly(t *testing.T) {
+	in := written(t, "routes.json", `{"virtual_hosts": [{"name": "v", "routes": [
+		{"route": {"cluster": "a", "timeout": "1s"}}, {"route": {"cluster": "b", "timeout": "2s", "idle_timeout": "1s"}}]}]}`)
+	if out, report, code := converts(t, in, "--strict", "--dependency=a"); code != exitOK || !strings.Contains(out, "deadline: 1s") {
+		t.Errorf("exit code %d, printed\n%s%s", code, out, report)
+	}
+	if _, report, code := converts(t, in, "--strict", "--dependency=b"); code != exitError || !strings.Contains(report, "1 field would be lost") {
+		t.Errorf("exit code %d, reported\n%s", code, report)
 	}
 }
 
@@ -146,6 +176,19 @@ func TestConvertWritesWholeFiles(t *testing.T) {
 	}
 	if names, _ := os.ReadDir(dir); len(names) != 1 {
 		t.Errorf("%d files are left", len(names))
+	}
+	// A new file has the permissions that the user's files have.
+	fresh, other := filepath.Join(dir, "fresh.yaml"), filepath.Join(dir, "other")
+	if _, _, code := converts(t, in, "-o", fresh); code != exitOK {
+		t.Errorf("a new file: exit code %d", code)
+	}
+	if err := os.WriteFile(other, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	a, errA := os.Stat(fresh)
+	b, errB := os.Stat(other)
+	if errA != nil || errB != nil || a.Mode() != b.Mode() {
+		t.Errorf("permissions of a new file: %v, %v and %v, %v", a, errA, b, errB)
 	}
 	if _, complaint, code := converts(t, in, "-o", filepath.Join(dir, "no", "such", "folder")); code != exitError || complaint == "" {
 		t.Errorf("no folder: exit code %d, complained %q", code, complaint)

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/config/convert/internal/tree"
-	"github.com/lullgo/lull/config/convert/serviceconfig"
+	"github.com/lullgo/lull/internal/serviceconfig"
+	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/preset"
 )
 
@@ -102,6 +103,7 @@ func Read(files []File, o Options) (*Set, Report, error) {
 		if err := r.set.only(o.Only); err != nil {
 			return nil, nil, err
 		}
+		r.report = r.set.about(o.Only, r.report)
 	}
 	return r.set, r.report, nil
 }
@@ -118,7 +120,26 @@ func (s *Set) only(name string) error {
 	}
 	s.File.Dependencies = []config.Dependency{d}
 	s.File.Services = nil // they may call others
+	s.index = map[string]int{}
 	return nil
+}
+
+// about is what is left of a report if one dependency is: not what others alone were made of.
+func (s *Set) about(only string, r Report) Report {
+	has := func(sources []source, e Entry) bool {
+		return slices.ContainsFunc(sources, func(s source) bool { return s.has(e) })
+	}
+	return slices.DeleteFunc(r, func(e Entry) bool {
+		if has(s.sources[only], e) {
+			return false
+		}
+		for _, others := range s.sources {
+			if has(others, e) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // base is what a base gives to each format, and the preset that says so in a file.
@@ -206,7 +227,6 @@ func (r *reading) open(f File) {
 	roots, err := parse(f.Data)
 	var problems tree.Problems
 	if errors.As(err, &problems) {
-		// A policy file has its own reader, with its own words.
 		r.wrong(f.Name, problems)
 		return
 	}
@@ -230,6 +250,10 @@ func (r *reading) sort(f File, root *tree.Node, prefix string) {
 		}
 		return
 	}
+	if root.Kind == tree.List && len(root.Items) > 0 && !slices.ContainsFunc(root.Items, func(n *tree.Node) bool { return n.Kind != tree.Map }) {
+		r.list(f, root, prefix)
+		return
+	}
 	d := &document{file: f.Name, root: root, prefix: prefix}
 	if r.options.From != nil {
 		r.documents[*r.options.From] = append(r.documents[*r.options.From], d)
@@ -242,11 +266,27 @@ func (r *reading) sort(f File, root *tree.Node, prefix string) {
 		}
 	}
 	if kind, version := root.Get("kind"), root.Get("apiVersion"); kind != nil && version != nil {
-		d.note(Aside, "kind", "a "+tree.Clip(kind.Text)+" of "+tree.Clip(version.Text)+" says nothing of how calls are retried")
+		d.stranger(root, kind.Text, version.Text)
 		r.collect(d)
 		return
 	}
-	r.wrong(f.Name, tree.Problems{{Line: root.Line, Column: root.Column, Found: found(root), Allowed: "one of: " + FormatNames() + ", by its fields"}})
+	wrong := tree.Problem{Line: root.Line, Column: root.Column, Found: found(root), Allowed: "one of: " + FormatNames() + ", by its fields"}
+	if looksLike(root, Lull) {
+		wrong.Found, wrong.Allowed = "a policy file among other documents", "one document, in a file of its own"
+	}
+	r.wrong(f.Name, tree.Problems{wrong})
+}
+
+// list reads a list of documents: what "istioctl proxy-config -o json" prints, or the
+// choices between service configs that gRPC finds in DNS.
+func (r *reading) list(f File, root *tree.Node, prefix string) {
+	if isChoices(root) && (r.options.From == nil || *r.options.From == GRPC) {
+		r.choices(f, root, prefix)
+		return
+	}
+	for i, item := range root.Items {
+		r.sort(f, item, tree.Element(prefix, i))
+	}
 }
 
 // found is what a document that is nothing we know has in it.
@@ -288,8 +328,8 @@ func looksLike(root *tree.Node, f Format) bool {
 	case Gateway:
 		return group == "gateway.networking.k8s.io" || group == "gateway.networking.x-k8s.io"
 	case Envoy:
-		return has("static_resources", "dynamic_resources", "resources", "configs", "virtual_hosts", "route_config", "listeners", "clusters", "@type") ||
-			has(retryFields...) || has("retry_policy", "hedge_policy", "circuit_breakers", "outlier_detection", "lb_policy", "load_assignment", "connect_timeout")
+		return has("static_resources", "dynamic_resources", "resources", "configs", "virtual_hosts", "route_config", "filter_chains", "listeners", "clusters", "@type") ||
+			has(retryFields...) || has("retry_policy", "hedge_policy") || isBareCluster(root) || isVirtualHost(root) || isRoute(root)
 	}
 	return false
 }
@@ -376,12 +416,15 @@ func (d *document) shown(path string) string {
 	return d.prefix + "." + path
 }
 
+// source is what is at path of d.
+func (d *document) source(path string) source { return source{d.file, d.shown(d.at(path).path)} }
+
 // note takes down what became of the field at path.
 func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
 
 func (d *document) noteAbout(a about, k Kind, path, why string) {
-	at := d.place(path)
-	e := Entry{Kind: k, File: d.file, Line: at.Line, Column: at.Column, Path: cmp.Or(d.shown(path), "(all)"), Why: why, about: a}
+	at := d.at(path)
+	e := Entry{Kind: k, File: d.file, Line: at.line, Column: at.column, Path: cmp.Or(d.shown(at.path), "(all)"), Value: at.value, Why: why, about: a}
 	if !d.noted[e] {
 		if d.noted == nil {
 			d.noted = map[Entry]bool{}
@@ -391,37 +434,98 @@ func (d *document) noteAbout(a about, k Kind, path, why string) {
 	}
 }
 
+// A spot is where a field stands in the text, or what it belongs to.
+type spot struct {
+	line, column int
+	path         string // of the field, as its keys are spelt
+	value        string // if it is there, and a single one
+}
+
+// at finds the field at path.
+func (d *document) at(path string) spot {
+	s := spot{line: d.root.Line, column: d.root.Column, path: path}
+	d.descend(d.root, path, "", &s)
+	return s
+}
+
+// descend goes on to what is at rest, a path from n on, and n is at done.
+func (d *document) descend(n *tree.Node, rest, done string, s *spot) {
+	if rest == "" {
+		s.path = done
+		if n.Kind == tree.Bool || n.Kind == tree.Number || n.Kind == tree.Text {
+			s.value = n.Found()
+		}
+		return
+	}
+	if index, after, ok := strings.Cut(rest[1:], "]"); rest[0] == '[' && ok {
+		if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(n.Items) {
+			s.line, s.column = n.Items[i].Line, n.Items[i].Column
+			d.descend(n.Items[i], strings.TrimPrefix(after, "."), done+"["+index+"]", s)
+		}
+		return
+	}
+	for _, m := range n.Members {
+		name, ok := d.named(m.Key, rest)
+		if !ok {
+			continue
+		}
+		s.line, s.column = m.Line, m.Column
+		rest := strings.TrimPrefix(rest[len(name):], ".")
+		s.path = tree.Join(done, m.Key)
+		if rest != "" {
+			s.path = tree.Join(s.path, rest)
+			if rest[0] == '[' {
+				s.path = tree.Join(done, m.Key) + rest
+			}
+		}
+		d.descend(m.Value, rest, tree.Join(done, m.Key), s)
+		return
+	}
+}
+
+// named tells whether path begins with that key, and how it is spelt there.
+func (d *document) named(key, path string) (name string, ok bool) {
+	if after, ok := strings.CutPrefix(path, key); ok && (after == "" || after[0] == '.' || after[0] == '[') {
+		return key, true
+	}
+	name = path
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		name = path[:end]
+	}
+	return name, d.Same != nil && d.Same(key, name)
+}
+
 // place is where the field at path stands, or what it belongs to.
 func (d *document) place(path string) config.Position {
-	for {
-		if at, ok := d.Places[path]; ok {
-			return config.Position{File: d.file, Line: at[0], Column: at[1]}
-		}
-		if path == "" {
-			return config.Position{File: d.file, Line: d.root.Line, Column: d.root.Column}
-		}
-		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
-	}
+	at := d.at(path)
+	return config.Position{File: d.file, Line: at.line, Column: at.column}
 }
 
-// aside notes every member of o that nobody asked for: it is not about how calls are made.
+// aside notes every member of o that nobody asked for: it is not about how calls are made;
+// but for what there is in it that is.
 func (d *document) aside(o *tree.Object, why string) {
 	for _, m := range o.Rest() {
-		d.note(Aside, o.At(m.Key), why)
+		found := len(d.entries)
+		if anchors := o.Path == "" && strings.HasPrefix(m.Key, "x-"); !anchors { // there to be referred to
+			d.overlooked(m, o.At(m.Key))
+		}
+		if len(d.entries) == found || !tells(m.Key) {
+			d.note(Aside, o.At(m.Key), why)
+		}
 	}
 }
 
-// lost notes the fields of o that are there, and of which a policy knows nothing.
+// lost notes the fields of o that are there, and not off, and of which a policy knows nothing.
 func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) {
 	for _, name := range names {
-		if n, path := o.Get(name); n != nil {
+		if n, path := o.Get(name); n != nil && !off(n) {
 			d.note(kind, path, why)
 		}
 	}
 }
 
-// add adds a dependency that was made of what is at path of d.
-func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, preset string, said foreign) {
+// add adds a dependency that was made of what is at path of d, and of the rest.
+func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, preset string, said foreign, rest ...source) {
 	p = finish(p)
 	if preset == "" && tries(p.WithDefaults()) < 2 { // what means nothing without retries
 		p.Backoff, p.ThrottleBase, p.HintLimit = backoff.Schedule{}, 0, 0
@@ -429,9 +533,28 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 	if said.rebased = r.base.given; said.rebased {
 		said.deaf = false
 	}
-	if r.valid(d, path, p) {
-		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.place(path), path: path, foreign: said}, d.note)
+	own := !r.base.given || said.retried != nil || said.codes != nil // the retries are not the base's
+	if own && tries(p.WithDefaults()) > 1 && !said.safe {
+		d.noteAbout(repeated, Changed, path, unsafeIn(said.of))
 	}
+	if r.valid(d, path, p) {
+		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.place(path), path: path, sources: append(rest, d.source(path)), foreign: said}, d.note)
+	}
+}
+
+// unsafeIn says what f does with requests that are not safe to repeat, and lull does not.
+func unsafeIn(f Format) string {
+	if f == GRPC {
+		return "gRPC retries a method whether it is safe to repeat or not; lull only one that is said to be (lullgrpc.WithIdempotent)"
+	}
+	system := "Istio"
+	switch f {
+	case Envoy:
+		system = "Envoy"
+	case Gateway:
+		system = "a gateway"
+	}
+	return system + " retries a request whether it is safe to repeat or not; lull only one whose method is idempotent or that has an idempotency key"
 }
 
 // finish makes p a policy that is valid whatever it began with.

@@ -9,12 +9,13 @@
 // becomes one that bounds what is made; a POST that was never repeated is, from now on.
 // Nobody reads a generated file as carefully as one that they wrote. So everything that
 // could not be carried over, or not as it was, is in a [Report], with the place of the
-// field and the reason:
+// field, its value and the reason:
 //
-//	shop.yaml:14:52: changed: spec.http[0].retries.retryOn: a policy has no such list: lull also retries 429 ...
-//	policies.yaml:6:22: lost: dependencies.api.attempt_timeout: gRPC does not bound an attempt
+//	shop.yaml:14:52: changed: spec.http[0].retries.retryOn is "5xx": a policy has no such list: lull also retries 429 ...
+//	policies.yaml:6:22: lost: dependencies.api.attempt_timeout is 1s: gRPC does not bound an attempt
 //
-// Entries are lost, changed, assumed or aside; see [Kind].
+// Entries are lost, changed, assumed or aside; see [Kind]. What is not read, but whose
+// name tells of retries, timeouts and the like, is among the lost.
 //
 // # Two rules
 //
@@ -37,14 +38,15 @@
 // that the projects publish are tests, too (testdata/README.md has their sources).
 //
 // Going from one proxy to another, what no policy holds is handed on beside it: which
-// failures are retried, the exact retry budget, outlier detection.
+// failures are retried, the exact retry budget, outlier detection, the choice of hosts.
 //
 // # What it does not do
 //
 // It does not route. A policy says how calls are made, not where they go, so what is
 // written for a proxy has one route for each dependency, which is to be put where it
 // belongs. It does not know what it does not read: a limit that another file sets is not
-// there. It does not merge into files that exist.
+// there. It does not merge into files that exist, and has no templates: what Helm or
+// Kustomize make of a file is to be converted, not the file.
 //
 // docs/convert.md has the tables of what becomes of what.
 //
@@ -52,6 +54,5 @@
 //
 // A file of a hundred routes takes some ten milliseconds (go test -bench .). Files of up to 16 MiB, 10,000
 // documents and 100,000 aliased values are read. Nothing keeps state; everything may be
-// called by any number of goroutines at once, on values that are not shared. Package
-// serviceconfig below needs neither YAML nor gRPC.
+// called by any number of goroutines at once, on values that are not shared.
 package convert

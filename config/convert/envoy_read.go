@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,8 +12,8 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
-	"github.com/lullgo/lull/config/convert/internal/tree"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 const allowedSeconds = `a positive duration in seconds such as "0.25s", with up to nine decimals`
@@ -37,6 +38,7 @@ type cluster struct {
 	path string
 	edit func(*lull.Policy)
 	said foreign
+	text string // what is in it
 }
 
 func (r *reading) envoy(docs []*document) {
@@ -48,8 +50,9 @@ func (r *reading) envoy(docs []*document) {
 	}
 	for _, d := range docs {
 		e.d = d
-		e.walk(d.root, "", nil)
-		e.alone(d.root)
+		if !e.alone(d.root) {
+			e.walk(d.root, "", nil)
+		}
 	}
 	for _, name := range e.order {
 		if e.routed[name] {
@@ -65,13 +68,15 @@ func (r *reading) envoy(docs []*document) {
 
 func typeOf(n *tree.Node) string {
 	if t := n.Get("@type"); t != nil {
-		return t.Text[strings.LastIndexByte(t.Text, '.')+1:]
+		return lastOf(t.Text)
 	}
 	return ""
 }
 
+func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
 // walk finds what there is in n: clusters, if it is told what to do with them, and else
-// routes.
+// routes, and what is neither and yet about how calls are made.
 func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Object)) {
 	for i, item := range n.Items {
 		e.walk(item, tree.Element(path, i), onCluster)
@@ -79,66 +84,90 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 	if n.Kind != tree.Map {
 		return
 	}
-	isCluster := typeOf(n) == "Cluster" || path == "" && isBareCluster(n)
-	isRoutes := slices.ContainsFunc(n.Members, func(m tree.Member) bool {
-		return tree.SnakeOrCamel(m.Key, "virtual_hosts") && m.Value.Kind == tree.List
-	})
 	switch {
-	case isCluster:
+	case typeOf(n) == "Cluster" || path == "" && isBareCluster(n):
 		if onCluster != nil {
 			onCluster(e.d.Object(n, path))
 		}
 		return
-	case isRoutes && onCluster == nil:
+	case onCluster == nil && listIn(n, "virtual_hosts"):
 		e.routes(e.d.Object(n, path))
+		return
+	case onCluster == nil && isVirtualHost(n): // one of VHDS
+		e.virtualHost(e.d.Object(n, path), "")
 		return
 	}
 	for _, m := range n.Members {
 		at := tree.Join(path, m.Key)
-		if m.Key == "clusters" && m.Value.Kind == tree.List && typeOf(n) == "" && onCluster != nil && !tree.SnakeOrCamel(lastOf(path), "weighted_clusters") {
+		switch {
+		case m.Key == "clusters" && m.Value.Kind == tree.List && typeOf(n) == "" && !tree.SnakeOrCamel(lastOf(path), "weighted_clusters"):
 			for i, item := range m.Value.Items {
-				if item.Kind == tree.Map {
+				if item.Kind == tree.Map && onCluster != nil {
 					onCluster(e.d.Object(item, tree.Element(at, i)))
 				}
 			}
-			continue
+		case path == "" && strings.HasPrefix(m.Key, "x-"): // to be referred to
+		case onCluster == nil && (off(m.Value) || slices.Contains(unrelated, plain(m.Key))):
+		case onCluster == nil && (tells(m.Key) || m.Key == "@type" && slices.Contains(extensions, lastOf(m.Value.Text))):
+			e.d.note(Lost, at, "it is neither of a route nor of a cluster, and not read here")
+		default:
+			e.walk(m.Value, at, onCluster)
 		}
-		e.walk(m.Value, at, onCluster)
 	}
 }
 
-func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
-
-func isBareCluster(n *tree.Node) bool {
+// hasAny tells whether the mapping n has any of these fields, in either spelling.
+func hasAny(n *tree.Node, names ...string) bool {
 	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
-		return slices.ContainsFunc([]string{"circuit_breakers", "outlier_detection", "lb_policy", "load_assignment", "connect_timeout"},
-			func(name string) bool { return tree.SnakeOrCamel(m.Key, name) })
+		return slices.ContainsFunc(names, func(name string) bool { return tree.SnakeOrCamel(m.Key, name) })
 	})
 }
 
-// alone reads a document that is a route action or a retry policy.
-func (e *envoyReader) alone(root *tree.Node) {
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(root.Members, func(m tree.Member) bool {
-			return slices.ContainsFunc(names, func(n string) bool { return tree.SnakeOrCamel(m.Key, n) })
-		})
-	}
+func listIn(n *tree.Node, name string) bool {
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return tree.SnakeOrCamel(m.Key, name) && m.Value.Kind == tree.List })
+}
+
+// What a resource is shows in its fields where nothing else says it.
+
+func isBareCluster(n *tree.Node) bool {
+	return hasAny(n, "circuit_breakers", "outlier_detection", "lb_policy", "load_assignment", "connect_timeout")
+}
+
+func isVirtualHost(n *tree.Node) bool { return listIn(n, "domains") && listIn(n, "routes") }
+
+func isRoute(n *tree.Node) bool { return hasAny(n, "match") && hasAny(n, "route") }
+
+// alone reads a document that is a route, a route action or a retry policy; not ok if it is
+// none.
+func (e *envoyReader) alone(root *tree.Node) (ok bool) {
+	name := stem(e.d.file)
 	switch {
 	case root.Kind != tree.Map:
 		e.d.Wrong(root, "", root.Found(), "a configuration of Envoy", "")
-	case has("virtual_hosts") || isBareCluster(root):
-	case has("retry_policy", "hedge_policy"):
-		e.action(e.d.Object(root, ""), route{names: []string{stem(e.d.file)}})
-	case has(retryFields...):
-		o := e.d.Object(root, "")
-		retry := e.retryPolicy(o)
-		policy, preset := e.r.base.of(Envoy)
-		retry.apply(e.d, &policy, 0)
-		said := foreign{of: Envoy, retried: retry.failures(), retries: 3, deaf: retry.hint == 0, safe: retry.safe}
-		e.retryBudgetUnknown(&policy)
-		e.d.relate(retry.onPath, retry.why, stem(e.d.file))
-		e.r.add(e.d, stem(e.d.file), nil, "", policy, preset, said)
+	case hasAny(root, "virtual_hosts", "domains") || isBareCluster(root):
+		return false
+	case isRoute(root):
+		e.route(e.d.Object(root, ""), route{names: []string{name}})
+	case hasAny(root, "retry_policy", "hedge_policy"):
+		e.action(e.d.Object(root, ""), route{names: []string{name}})
+	case hasAny(root, retryFields...):
+		e.retryAlone(e.d.Object(root, ""), name)
+	default:
+		return false
 	}
+	return true
+}
+
+// retryAlone reads a retry policy of which nobody knows where it belongs.
+func (e *envoyReader) retryAlone(o *tree.Object, name string) {
+	retry := e.retryPolicy(o)
+	policy, preset := e.r.base.of(Envoy)
+	retry.apply(e.d, &policy, 0)
+	e.retryBudgetUnknown(&policy)
+	e.d.relate(retry.onPath, retry.why, name)
+	said := foreign{of: Envoy, retries: 3}
+	retry.says(&said)
+	e.r.add(e.d, name, nil, "", policy, preset, said)
 }
 
 // routes reads a route configuration.
@@ -154,6 +183,7 @@ func (e *envoyReader) routes(o *tree.Object) {
 // A route is what a route action is called, and what it inherits.
 type route struct {
 	names []string
+	path  string // of the route that it is of
 	retry *envoyRetry
 	hedge *envoyHedge
 }
@@ -175,19 +205,40 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 		if routeName == "" {
 			routeName = fmt.Sprintf("routes[%d]", i)
 		}
-		own.names = []string{name + "/" + routeName, config + "/" + name + "/" + routeName}
-		if n, path := o.Get("route"); n != nil {
-			if action := e.d.Object(n, path); action != nil {
-				e.action(action, own)
-			}
-		}
-		e.d.aside(o, "routing, not how calls are made")
+		own.names = []string{slashed(name, routeName), slashed(config, name, routeName)}
+		e.route(o, own)
 	}
+	e.buffers(vh)
 	e.d.aside(vh, "routing, not how calls are made")
+}
+
+// slashed is a name of those parts that are not empty.
+func slashed(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
+}
+
+// route reads a route, which inherits what its virtual host says.
+func (e *envoyReader) route(o *tree.Object, inherited route) {
+	if action := o.Object("route"); action != nil {
+		inherited.path = o.Path
+		e.action(action, inherited)
+	}
+	e.buffers(o)
+	e.d.aside(o, "routing, not how calls are made")
+}
+
+// buffers notes what virtual hosts, routes and their actions say of the bodies of requests
+// that may be repeated, and of what the other side is told.
+func (e *envoyReader) buffers(o *tree.Object) {
+	e.d.lost(o, Lost, "Envoy does not repeat a request with a longer body; lullhttp repeats what has a GetBody", "per_request_buffer_limit_bytes", "request_body_buffer_limit")
+	e.d.lost(o, Lost, "lullhttp numbers attempts in a header of its own (WithAttemptHeader)", "include_request_attempt_count", "include_attempt_count_in_response", "include_is_timeout_retry_header")
 }
 
 // action reads a route action, which inherits what its virtual host says.
 func (e *envoyReader) action(o *tree.Object, r route) {
+	if o == nil {
+		return
+	}
 	retry, hedging := r.retry, r.hedge
 	if own := o.Object("retry_policy"); own != nil {
 		retry = e.retryPolicy(own)
@@ -197,16 +248,19 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	}
 	policy, preset := e.r.base.of(Envoy)
 	first := policy
-	timeout, given := o.Duration("timeout", 0, "zero, or "+allowedSeconds, tree.ParseSeconds)
-	if given {
-		policy.Deadline = timeout
-		if timeout == 0 {
-			policy.Deadline = lull.NoTimeout
-		}
+	switch timeout, given := e.d.envoyTimeout(o, "timeout"); {
+	case given:
+		policy.Deadline = orNone(timeout)
+	case !e.r.base.given:
+		e.d.note(Assumed, o.Path, "without timeout Envoy ends a call after 15s")
 	}
 	e.d.lost(o, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "idle_timeout", "max_stream_duration", "flush_timeout")
 	e.d.lost(o, Lost, "a policy takes its deadlines from the caller's context", "max_grpc_timeout", "grpc_timeout_offset")
 	e.d.lost(o, Lost, "an extension, of which nothing is known here", "retry_policy_typed_config")
+	if o.String("priority") == "HIGH" {
+		e.d.note(Lost, o.At("priority"), "a policy has no priorities; the thresholds of DEFAULT count")
+	}
+	e.buffers(o)
 	if retry != nil {
 		retry.apply(e.d, &policy, policy.Deadline)
 	}
@@ -217,23 +271,30 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	e.d.aside(o, "routing, not how calls are made")
 	for _, name := range names {
 		p, said := policy, foreign{of: Envoy, retries: 3}
+		rest := []source{e.d.source(cmp.Or(r.path, o.Path))}
 		if c, ok := e.clusters[name]; ok {
 			c.edit(&p)
-			if tries(p) < tries(policy) {
-				e.d.note(Lost, retry.path, "the circuit breakers of the cluster "+tree.Quote(name)+" let no retry pass")
+			if tries(p.WithDefaults()) < tries(policy.WithDefaults()) {
+				at := o.Path
+				if retry != nil {
+					at = retry.path
+				}
+				e.d.note(Lost, at, "the circuit breakers of the cluster "+tree.Quote(name)+" let no retry pass")
 				p.Backoff, p.HintLimit, p.ThrottleBase, p.Timeouts = first.Backoff, first.HintLimit, first.ThrottleBase, first.Timeouts
 			}
 			e.routed[name] = true
-			said = c.said
+			said, rest = c.said, append(rest, c.d.source(c.path))
 		} else {
 			e.retryBudgetUnknown(&p)
-			e.d.note(Assumed, o.Path, "the cluster "+tree.Quote(name)+" is not in these files: three retries at a time, Envoy's max_retries where nothing is said")
+			if !e.r.base.given && tries(p) > 1 {
+				e.d.note(Assumed, o.Path, "what it leads to, "+tree.Quote(name)+", is no cluster in these files: three retries at a time, Envoy's max_retries where nothing is said")
+			}
 		}
 		if retry != nil {
 			e.d.relate(retry.onPath, retry.why, name)
-			said.retried, said.deaf, said.safe = retry.failures(), retry.hint == 0, retry.safe
+			retry.says(&said)
 		}
-		e.r.add(e.d, name, r.names, o.Path, p, preset, said)
+		e.r.add(e.d, name, r.names, o.Path, p, preset, said, rest...)
 	}
 }
 
@@ -295,6 +356,14 @@ type envoyRetry struct {
 	numPath      string
 	idle         []string // paths of what has no effect without retries
 	safe         bool     // it says which requests are safe to repeat, as lull does
+	hosts        hosts
+	hosted       []string // paths of what that came of
+	unsaid       []string // what Envoy does by itself
+}
+
+// says takes down what no policy holds.
+func (r *envoyRetry) says(said *foreign) {
+	said.retried, said.deaf, said.safe, said.hosts = r.failures(), r.hint == 0, r.safe, r.hosts
 }
 
 func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
@@ -311,9 +380,11 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	r.given = len(r.on.on) > 0
 	if n, ok := o.Whole("num_retries", 0, math.MaxUint32, "a whole number from 0"); ok {
 		r.retries = n
+	} else {
+		r.unsaid = append(r.unsaid, "without num_retries Envoy makes one")
 	}
 	r.perTryPath = o.At("per_try_timeout")
-	r.perTry, _ = o.Duration("per_try_timeout", 0, "zero, or "+allowedSeconds, tree.ParseSeconds)
+	r.perTry, _ = d.envoyTimeout(o, "per_try_timeout")
 	items, path := o.List("retriable_status_codes")
 	for i, item := range items {
 		n, ok := tree.WholeNumber(item)
@@ -326,13 +397,15 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	}
 	if b := o.Object("retry_back_off"); b != nil {
 		r.backOff(d, b)
+	} else if !e.r.base.given {
+		r.unsaid = append(r.unsaid, "without retry_back_off Envoy waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
 	if b := o.Object("rate_limited_retry_back_off"); b != nil {
 		r.rateLimited(d, b)
 	}
 	r.methods(d, o)
 	d.lost(o, Lost, "a policy bounds an attempt, not the time between two parts of its answer", "per_try_idle_timeout")
-	d.lost(o, Lost, "which host an attempt goes to is not the policy's business: lullhttp.NewEndpoints sends a retry elsewhere", "retry_priority", "retry_host_predicate", "host_selection_retry_max_attempts")
+	r.otherHosts(d, o)
 	d.lost(o, Lost, "an extension, of which nothing is known here", "retry_options_predicates")
 	d.lost(o, Lost, "a policy has no list of headers; lullhttp reads X-Should-Retry and others by itself", "retriable_headers")
 	d.lost(o, Lost, "a dependency does not change between attempts", "refresh_cluster_on_retry")
@@ -343,6 +416,42 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 		}
 	}
 	return r
+}
+
+const hostsWhy = "which host an attempt goes to is not the policy's business: lullhttp.NewEndpoints sends a retry elsewhere"
+
+// otherHosts reads which host a retry goes to, as far as Istio can say it as well.
+func (r *envoyRetry) otherHosts(d *document, o *tree.Object) {
+	config := func(o *tree.Object) *tree.Node { n, _ := o.Get("typed_config"); return n }
+	is := func(o *tree.Object, config *tree.Node, name string) bool {
+		if config.Get("@type") != nil {
+			return strings.Contains(plain(typeOf(config)), plain(name))
+		}
+		return strings.HasSuffix(o.String("name"), "."+name)
+	}
+	for _, p := range o.Objects("retry_host_predicate") {
+		if is(p, config(p), "previous_hosts") {
+			r.hosts.others = true
+			r.hosted = append(r.hosted, p.Path)
+			continue
+		}
+		d.note(Lost, p.Path, hostsWhy)
+	}
+	const searches = "host_selection_retry_max_attempts"
+	if n, ok := o.Whole(searches, 0, math.MaxInt32, "a whole number from 0"); ok {
+		r.hosts.more = n - 1
+		r.hosted = append(r.hosted, o.At(searches))
+	}
+	if p := o.Object("retry_priority"); p != nil {
+		if config := config(p); config != nil && is(p, config, "previous_priorities") {
+			r.hosts.priorities, _ = d.Object(config, p.At("typed_config")).Whole("update_frequency", 1, math.MaxInt32, "a whole number from 1")
+		}
+		if r.hosts.priorities > 0 {
+			r.hosted = append(r.hosted, p.Path)
+		} else {
+			d.note(Lost, p.Path, hostsWhy)
+		}
+	}
 }
 
 // meant is what was probably meant by a word, for the end of a sentence.
@@ -379,6 +488,16 @@ func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 	w := proxyWaits(envoyMillis(d, b.At(field), base), 0)
 	w.Cap = max(envoyMillis(d, b.At("max_interval"), longest), w.Base)
 	r.waits = &w
+}
+
+// envoyTimeout is a duration that may be zero, for none, as Envoy takes it.
+func (d *document) envoyTimeout(o *tree.Object, name string) (time.Duration, bool) {
+	t, ok := o.Duration(name, 0, "zero, or "+allowedSeconds, tree.ParseSeconds)
+	if whole := t.Truncate(time.Millisecond); whole != t && t != math.MaxInt64 {
+		d.note(Changed, o.At(name), "Envoy counts in whole milliseconds: it is "+tree.Short(whole))
+		t = whole
+	}
+	return t, ok
 }
 
 // envoyMillis is d as Envoy takes it: in whole milliseconds, cut off, and one at least.
@@ -468,8 +587,15 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	}
 	if p.Attempts == 1 {
 		r.why = ""
-		for _, at := range r.idle {
+		for _, at := range slices.Concat(r.idle, r.hosted) {
 			d.note(Lost, at, "there are no retries")
+		}
+	} else {
+		for _, at := range r.hosted {
+			d.noteAbout(hosted, Lost, at, hostsWhy)
+		}
+		for _, unsaid := range r.unsaid {
+			d.note(Assumed, r.path, unsaid)
 		}
 	}
 	if r.hint > 0 {
@@ -507,7 +633,7 @@ func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
 	if !h.on {
 		return
 	}
-	if retry == nil || p.AttemptTimeout <= 0 || p.Attempts < 2 {
+	if retry == nil || retry.perTry == 0 || p.AttemptTimeout <= 0 || p.Attempts < 2 {
 		d.note(Changed, h.path, "it has no effect in Envoy without retries and a per_try_timeout")
 		return
 	}
@@ -527,13 +653,27 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	if name == "" {
 		name = stem(d.file)
 	}
-	c := &cluster{d: d, path: o.Path}
+	c := &cluster{d: d, path: o.Path, text: content(o.Node)}
+	if first, twice := e.clusters[name]; twice {
+		if first.text != c.text { // a dump has the same one in several places
+			d.Wrong(o.Node, o.At("name"), tree.Quote(name)+" once more", "each cluster once", "")
+		}
+		return
+	}
 	o.Get("@type")
 	c.said = foreign{of: Envoy}
-	limits := e.breakers(o.Object("circuit_breakers"), &c.said)
+	limits := e.breakers(o, o.Object("circuit_breakers"), &c.said)
 	var ejects func(*lull.Policy)
+	below, path := e.panicBelow(o)
 	if od := o.Object("outlier_detection"); od != nil {
-		ejects = e.outlier(od, &c.said)
+		ejects = e.outlier(od, below, &c.said)
+	}
+	switch {
+	case path == "":
+	case ejects != nil:
+		d.noteAbout(ejected, Lost, path, panicWhy)
+	default:
+		d.note(Aside, path, "without outlier_detection that a breaker can say it is about health checks")
 	}
 	d.lost(o, Lost, "it is that of the net.Dialer, not of a policy", "connect_timeout")
 	d.aside(o, "connections and hosts, not how calls are made")
@@ -543,18 +683,36 @@ func (e *envoyReader) cluster(o *tree.Object) {
 			ejects(p)
 		}
 	}
-	if _, twice := e.clusters[name]; twice {
-		d.Wrong(o.Node, o.At("name"), tree.Quote(name)+" once more", "each cluster once", "")
-		return
-	}
 	e.clusters[name] = c
 	e.order = append(e.order, name)
 }
 
+// panicBelow is the share of healthy endpoints, in percent, below which ejections do not
+// count, and where that is said.
+func (e *envoyReader) panicBelow(cluster *tree.Object) (percent int, path string) {
+	const standard = 50
+	lb := cluster.Object("common_lb_config")
+	t := lb.Object("healthy_panic_threshold")
+	e.d.aside(lb, "connections and hosts, not how calls are made")
+	if t == nil {
+		return standard, ""
+	}
+	f, _ := t.Float("value", "a number from 0 to 100", func(f float64) bool { return f >= 0 && f <= 100 })
+	t.NoMore("value")
+	return int(math.Round(f)), t.Path
+}
+
+// content is n without the type that tells what it is, where that is not known otherwise.
+func content(n *tree.Node) string {
+	bare := *n
+	bare.Members = slices.DeleteFunc(slices.Clone(n.Members), func(m tree.Member) bool { return m.Key == "@type" })
+	return string(bare.Compact())
+}
+
 var thresholdFields = []string{"priority", "max_connections", "max_pending_requests", "max_requests", "max_retries", "retry_budget", "track_remaining", "max_connection_pools"}
 
-// breakers reads circuit_breakers, which may be missing.
-func (e *envoyReader) breakers(o *tree.Object, said *foreign) func(*lull.Policy) {
+// breakers reads circuit_breakers of a cluster, which may be missing.
+func (e *envoyReader) breakers(cluster, o *tree.Object, said *foreign) func(*lull.Policy) {
 	d := e.d
 	var own *tree.Object
 	for _, t := range o.Objects("thresholds") {
@@ -610,6 +768,12 @@ func (e *envoyReader) breakers(o *tree.Object, said *foreign) func(*lull.Policy)
 		own.NoMore(thresholdFields...)
 	}
 	given := e.r.base.given
+	if !given && !limited {
+		d.note(Assumed, cluster.Path, "without max_requests Envoy lets 1024 requests be under way")
+	}
+	if !given && budgetPath == "" {
+		d.note(Assumed, cluster.Path, "without max_retries and retry_budget Envoy lets three retries be under way")
+	}
 	said.budget, said.retries = b, retries
 	return func(p *lull.Policy) {
 		if limited || !given {
@@ -621,7 +785,7 @@ func (e *envoyReader) breakers(o *tree.Object, said *foreign) func(*lull.Policy)
 			if p.Budget = c; !ok {
 				p.Attempts, p.Hedge = 1, hedge.Config{}
 			}
-		case (budgetPath != "" || !given) && tries(*p) > 1:
+		case (budgetPath != "" || !given) && tries(p.WithDefaults()) > 1:
 			if p.Budget = maxRetries(retries); retries == 0 {
 				p.Attempts, p.Hedge = 1, hedge.Config{}
 			}
@@ -637,7 +801,7 @@ func limitOf(n int64) bulkhead.Config {
 	return bulkhead.Config{Limit: max(int(n), 1)}
 }
 
-// retryBudget reads a retry_budget, or a retryBudget of Istio.
+// retryBudget reads a retry_budget.
 func (e *envoyReader) retryBudget(o *tree.Object) *proxyBudget {
 	b := &proxyBudget{percent: 20, least: 3}
 	percent := o.Object("budget_percent")
@@ -650,6 +814,11 @@ func (e *envoyReader) retryBudget(o *tree.Object) *proxyBudget {
 	}
 	if n, ok := o.Whole("min_retry_concurrency", 0, unlimited, "a whole number from 0 to 4294967295"); ok {
 		b.least = int(n)
+	} else {
+		e.d.note(Assumed, o.Path, "without min_retry_concurrency Envoy has 3")
+	}
+	if percent == nil {
+		e.d.note(Assumed, o.Path, "without budget_percent Envoy has 20 %")
 	}
 	b.interval, _ = o.Duration("budget_interval", 0, "zero, or "+allowedSeconds, tree.ParseSeconds)
 	o.NoMore("budget_percent", "min_retry_concurrency", "budget_interval")
@@ -666,8 +835,9 @@ var outlierFields = []string{"consecutive_5xx", "interval", "base_ejection_time"
 	"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors"}
 
 // outlier reads outlier_detection.
-func (e *envoyReader) outlier(o *tree.Object, said *foreign) func(*lull.Policy) {
+func (e *envoyReader) outlier(o *tree.Object, below int, said *foreign) func(*lull.Policy) {
 	d := e.d
+	var unsaid []string
 	count := func(name string, otherwise int64) int64 {
 		if n, ok := o.Whole(name, 0, unlimited, "a whole number from 0 to 4294967295"); ok {
 			return n
@@ -680,37 +850,57 @@ func (e *envoyReader) outlier(o *tree.Object, said *foreign) func(*lull.Policy) 
 		}
 		return otherwise
 	}
+	// enforced: something is done about it, in so many of a hundred cases.
+	enforced := func(name string, otherwise int64) bool {
+		n := share(name, otherwise)
+		if n > 0 && n < 100 {
+			d.note(Changed, o.At(name), "a breaker opens in each of these cases")
+		}
+		return n > 0
+	}
 	span := func(name string, least, otherwise time.Duration) time.Duration {
 		if t, ok := o.Duration(name, least, allowedSeconds, tree.ParseSeconds); ok {
 			return t
 		}
+		if otherwise > 0 {
+			unsaid = append(unsaid, name+" "+tree.Seconds(otherwise))
+		}
 		return otherwise
 	}
-	x := ejection{base: span("base_ejection_time", 1, 30*time.Second), jitter: span("max_ejection_time_jitter", 0, 0), interval: span("interval", 1, 10*time.Second)}
+	x := ejection{panic: below, base: span("base_ejection_time", 1, 30*time.Second), jitter: span("max_ejection_time_jitter", 0, 0), interval: span("interval", 1, 10*time.Second)}
 	x.max = span("max_ejection_time", 1, max(300*time.Second, x.base))
-	if n := count("consecutive_5xx", 5); share("enforcing_consecutive_5xx", 100) > 0 {
-		x.five = int(min(n, math.MaxInt32))
+	if n, _ := o.PathOf("max_ejection_time"); x.max < x.base {
+		d.Wrong(o.Node, n, tree.Seconds(x.max), "at least base_ejection_time, "+tree.Seconds(x.base), "")
 	}
-	if n := count("consecutive_gateway_failure", 5); share("enforcing_consecutive_gateway_failure", 0) > 0 {
+	if n := count("consecutive_5xx", 5); enforced("enforcing_consecutive_5xx", 100) {
+		x.five = int(min(n, math.MaxInt32))
+		if !o.Has("consecutive_5xx") {
+			unsaid = append(unsaid, "consecutive_5xx 5")
+		}
+	}
+	if n := count("consecutive_gateway_failure", 5); enforced("enforcing_consecutive_gateway_failure", 0) {
 		x.gateway = int(min(n, math.MaxInt32))
 	}
 	x.read(d, o.At("consecutive_5xx"), o.At("consecutive_gateway_failure"))
 	threshold, volume := share("failure_percentage_threshold", 85), count("failure_percentage_request_volume", 50)
-	if share("enforcing_failure_percentage", 0) > 0 {
+	hosts := count("failure_percentage_minimum_hosts", 5)
+	if enforced("enforcing_failure_percentage", 0) {
 		x.percent, x.volume = int(max(threshold, 1)), int(min(max(volume, 1), math.MaxInt32))
-		x.hosts = int(min(count("failure_percentage_minimum_hosts", 5), math.MaxInt32))
+		x.hosts = int(min(hosts, math.MaxInt32))
 		if x.hosts > 1 {
 			d.noteAbout(ejected, Lost, o.At("failure_percentage_minimum_hosts"), "a breaker has no other endpoints")
 		}
 	}
-	if x.percent == 0 {
-		for _, name := range []string{"failure_percentage_threshold", "failure_percentage_request_volume", "failure_percentage_minimum_hosts"} {
-			if o.Has(name) {
-				o.Get(name)
-				d.note(Lost, o.At(name), "it has no effect without enforcing_failure_percentage")
+	idle := func(on bool, enforcing string, names ...string) {
+		for _, name := range names {
+			if o.Has(name) && !on {
+				d.note(Lost, o.At(name), "it ejects nothing without "+enforcing)
 			}
 		}
 	}
+	idle(x.five > 0, "enforcing_consecutive_5xx and a number", "consecutive_5xx")
+	idle(x.gateway > 0, "enforcing_consecutive_gateway_failure and a number", "consecutive_gateway_failure")
+	idle(x.percent > 0, "enforcing_failure_percentage", "failure_percentage_threshold", "failure_percentage_request_volume", "failure_percentage_minimum_hosts")
 	if n := share("enforcing_success_rate", 100); n > 0 {
 		at := o.At("enforcing_success_rate")
 		if !o.Has("enforcing_success_rate") {
@@ -718,8 +908,8 @@ func (e *envoyReader) outlier(o *tree.Object, said *foreign) func(*lull.Policy) 
 		}
 		d.note(Lost, at, "a breaker has no other endpoints to compare with; outlier.Config of lullhttp.NewEndpoints has")
 	}
-	x.most = int(share("max_ejection_percent", 10))
-	if x.most < 100 {
+	ejects := x.consecutive() > 0 || x.percent > 0
+	if x.most = int(share("max_ejection_percent", 10)); x.most < 100 && ejects {
 		at := o.At("max_ejection_percent")
 		if !o.Has("max_ejection_percent") {
 			at = o.Path
@@ -731,8 +921,19 @@ func (e *envoyReader) outlier(o *tree.Object, said *foreign) func(*lull.Policy) 
 		"enforcing_local_origin_success_rate", "enforcing_failure_percentage_local_origin",
 		"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors")
 	o.NoMore(outlierFields...)
-	if x.consecutive() == 0 && x.percent == 0 {
+	if !ejects {
+		for _, name := range []string{"interval", "base_ejection_time", "max_ejection_time", "max_ejection_time_jitter", "max_ejection_percent"} {
+			if o.Has(name) {
+				d.note(Lost, o.At(name), "nothing is left for which a breaker would open")
+			}
+		}
 		return nil
+	}
+	if o.Has("interval") && x.percent == 0 {
+		d.noteAbout(ejected, Lost, o.At("interval"), sweepWhy)
+	}
+	if len(unsaid) > 0 {
+		d.note(Assumed, o.Path, "what is not said is as Envoy has it: "+strings.Join(unsaid, ", "))
 	}
 	d.noteAbout(ejected, Changed, o.Path, breakerWhy)
 	said.ejection = &x

@@ -2,14 +2,16 @@ package convert
 
 import (
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/config/convert/internal/tree"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // Types of Envoy's resources.
@@ -22,8 +24,9 @@ const (
 // cluster for each, as files of resources hold them.
 func (w *writer) envoy() []*tree.Node {
 	hosts, clusters := tree.ListOf(), tree.ListOf()
+	domains := map[string]bool{}
 	for _, d := range w.set.File.Dependencies {
-		note := w.of(d.Name)
+		note := w.of(d)
 		p := d.Policy.WithDefaults()
 		note(Assumed, "", "it becomes a virtual host and a cluster of that name; which requests are meant, and where they go, is to be filled in")
 		action := tree.NewMap().Set("cluster", tree.String(d.Name))
@@ -31,7 +34,7 @@ func (w *writer) envoy() []*tree.Node {
 		route := tree.NewMap().Set("match", tree.NewMap().Set("prefix", tree.String("/"))).Set("route", action)
 		hosts.Items = append(hosts.Items, tree.NewMap().
 			Set("name", tree.String(d.Name)).
-			Set("domains", tree.ListOf(tree.String(d.Name))).
+			Set("domains", tree.ListOf(tree.String(domain(d.Name, domains, note)))).
 			Set("routes", tree.ListOf(route)))
 		clusters.Items = append(clusters.Items, w.envoyCluster(d.Name, p, note))
 		never(p, "Envoy", note)
@@ -40,6 +43,20 @@ func (w *writer) envoy() []*tree.Node {
 	w.services()
 	routes := tree.NewMap().Set("@type", tree.String(routesType)).Set("name", tree.String("lull")).Set("virtual_hosts", hosts)
 	return []*tree.Node{tree.NewMap().Set("resources", tree.ListOf(routes)), tree.NewMap().Set("resources", clusters)}
+}
+
+// domain is the name of a dependency as one that no other virtual host has: Envoy takes
+// them in any case.
+func domain(name string, taken map[string]bool, note noter) string {
+	own := name
+	for n := 2; taken[strings.ToLower(own)]; n++ {
+		own = name + "-" + strconv.Itoa(n)
+	}
+	taken[strings.ToLower(own)] = true
+	if own != name {
+		note(Changed, "", "Envoy does not tell domains apart that differ in case only: it becomes that of "+own)
+	}
+	return own
 }
 
 // envoyRoute writes what an action says of a policy that has its defaults.
@@ -100,10 +117,29 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 		if f, ok := w.set.foreign[d.Name]; !ok || f.safe {
 			retry.Set("retriable_request_headers", safeRequests())
 		}
+		envoyHosts(retry, w.set.foreign[d.Name].hosts)
 	}
 	action.Set("retry_policy", retry)
 	if hedged && retry.Get("per_try_timeout") != nil {
 		action.Set("hedge_policy", tree.NewMap().Set("hedge_on_per_try_timeout", tree.True()))
+	}
+}
+
+// envoyHosts writes which host a retry goes to.
+func envoyHosts(retry *tree.Node, h hosts) {
+	extension := func(name, kind string) *tree.Node {
+		return tree.NewMap().Set("name", tree.String(name)).Set("typed_config", tree.NewMap().Set("@type", tree.String("type.googleapis.com/envoy.extensions.retry."+kind)))
+	}
+	if h.others {
+		retry.Set("retry_host_predicate", tree.ListOf(extension("envoy.retry_host_predicates.previous_hosts", "host.previous_hosts.v3.PreviousHostsPredicate")))
+	}
+	if h.more != 0 {
+		retry.Set("host_selection_retry_max_attempts", tree.Int(1+h.more))
+	}
+	if h.priorities > 0 {
+		p := extension("envoy.retry_priorities.previous_priorities", "priority.previous_priorities.v3.PreviousPrioritiesConfig")
+		p.Get("typed_config").Set("update_frequency", tree.Int(h.priorities))
+		retry.Set("retry_priority", p)
 	}
 }
 
@@ -218,9 +254,7 @@ func (w *writer) envoyCluster(name string, p lull.Policy, note noter) *tree.Node
 		Set("circuit_breakers", tree.NewMap().Set("thresholds", tree.ListOf(limits)))
 	if e := w.ejection(name, p, true, "Envoy", note); e != nil {
 		c.Set("outlier_detection", envoyOutlier(*e))
-		if known, ok := w.set.proxied(name); !ok || known.of == Istio { // which has no panic either
-			c.Set("common_lb_config", tree.NewMap().Set("healthy_panic_threshold", tree.NewMap().Set("value", tree.Int(0))))
-		}
+		c.Set("common_lb_config", tree.NewMap().Set("healthy_panic_threshold", tree.NewMap().Set("value", tree.Int(e.panic))))
 	}
 	return c
 }

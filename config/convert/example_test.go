@@ -37,6 +37,7 @@ spec:
 	//     timeouts: always
 	//     hint_limit: 30s
 	// 8 changed spec.http[0]
+	// 8 changed spec.http[0]
 	// 10 changed spec.http[0].retries.retryOn
 }
 
@@ -83,7 +84,7 @@ dependencies:
 	//   ]
 	// }
 	// policies.yaml:3:3: assumed: dependencies.payments: it is the configuration of all methods; gRPC takes it from the server that is called
-	// policies.yaml:3:3: lost: dependencies.payments.hint_limit: gRPC waits for as long as a server asks
+	// policies.yaml:3:3: lost: dependencies.payments.hint_limit is 30s: gRPC waits for as long as a server asks
 	// policies.yaml:3:3: changed: dependencies.payments: gRPC retries a method whether it is safe to repeat or not: name those that are
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // leaves are the scalars of a document, by their paths.
@@ -75,7 +75,13 @@ func randomEnvoy(r *rand.Rand) (routes, clusters *tree.Node) {
 	maybe(r, retry, "rate_limited_retry_back_off", tree.NewMap().
 		Set("reset_headers", tree.ListOf(tree.NewMap().Set("name", tree.String("Retry-After")).Set("format", tree.String("SECONDS")))).Set("max_interval", seconds(span(r))))
 	maybe(r, retry, "per_try_idle_timeout", seconds(span(r)))
-	maybe(r, retry, "host_selection_retry_max_attempts", tree.Int(5))
+	maybe(r, retry, "host_selection_retry_max_attempts", tree.Int(r.IntN(6)))
+	previous := tree.NewMap()
+	maybe(r, previous, "name", tree.String("envoy.retry_host_predicates.previous_hosts"))
+	maybe(r, previous, "typed_config", tree.NewMap().Set("@type", tree.String("type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate")))
+	maybe(r, retry, "retry_host_predicate", tree.ListOf(previous))
+	maybe(r, retry, "retry_priority", tree.NewMap().Set("name", tree.String("envoy.retry_priorities.previous_priorities")).
+		Set("typed_config", tree.NewMap().Set("@type", tree.String("type.googleapis.com/envoy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig")).Set("update_frequency", tree.Int(1+r.IntN(3)))))
 	maybe(r, retry, "retriable_request_headers", safeRequests())
 	action := tree.NewMap().Set("cluster", tree.String("api"))
 	maybe(r, action, "timeout", seconds(span(r)*3))
@@ -103,6 +109,9 @@ func randomEnvoy(r *rand.Rand) (routes, clusters *tree.Node) {
 	maybe(r, outlier, "interval", seconds(span(r)))
 	maybe(r, outlier, "max_ejection_time_jitter", seconds(span(r)))
 	maybe(r, outlier, "enforcing_success_rate", tree.Int(0))
+	maybe(r, outlier, "enforcing_consecutive_5xx", tree.Int(r.IntN(3)*50))
+	maybe(r, outlier, "consecutive_gateway_failure", tree.Int(1+r.IntN(9)))
+	maybe(r, outlier, "enforcing_consecutive_gateway_failure", tree.Int(r.IntN(3)*50))
 	maybe(r, outlier, "failure_percentage_threshold", tree.Int(1+r.IntN(100)))
 	if r.IntN(2) == 0 {
 		outlier.Set("enforcing_failure_percentage", tree.Int(100)).Set("failure_percentage_minimum_hosts", tree.Int(1+r.IntN(3))).
@@ -112,6 +121,7 @@ func randomEnvoy(r *rand.Rand) (routes, clusters *tree.Node) {
 		Set("circuit_breakers", tree.NewMap().Set("thresholds", tree.ListOf(limits)))
 	maybe(r, cluster, "outlier_detection", outlier)
 	maybe(r, cluster, "connect_timeout", seconds(span(r)))
+	maybe(r, cluster, "common_lb_config", tree.NewMap().Set("healthy_panic_threshold", tree.NewMap().Set("value", tree.Int(r.IntN(101)))))
 	return routes, cluster
 }
 
@@ -137,6 +147,12 @@ func compare(t *testing.T, seed uint64, in *tree.Node, out Output) {
 	for path, value := range was {
 		if strings.HasSuffix(path, ".num_retries") && value == "0" {
 			continue // to say that there are none, nothing need be said
+		}
+		if strings.HasSuffix(path, ".enforcing_consecutive_gateway_failure") && value == "0" || strings.HasSuffix(path, ".host_selection_retry_max_attempts") && value == "1" {
+			continue // nor this
+		}
+		if strings.Contains(path, ".outlier_detection.enforcing_") && value == "0" && !strings.Contains(string(out.Data), "outlier_detection") {
+			continue // nor that nothing is ejected
 		}
 		if strings.HasSuffix(path, ".retryOn") { // a set, to which Istio itself adds a word if there are numbers in it
 			value, is[path] = inOrder(value), inOrder(is[path])
@@ -233,8 +249,10 @@ func TestServiceConfigsComeBack(t *testing.T) {
 		in := tree.NewMap().Set("methodConfig", tree.ListOf(method(tree.NewMap()), method(tree.NewMap().Set("service", tree.String("a.A"))),
 			method(tree.NewMap().Set("service", tree.String("a.A")).Set("method", tree.String("Get")))))
 		there := convert(t, File{"in.json", in.JSON()}, Lull, Options{})
-		if l := there.Report.Losses(); len(l) > 0 {
-			t.Fatalf("seed %d: lost on the way there: %v\n%s", seed, l, in.JSON())
+		for _, l := range there.Report.Losses() {
+			if !strings.Contains(l.Why, "safe to repeat") {
+				t.Fatalf("seed %d: lost on the way there: %v\n%s", seed, l, in.JSON())
+			}
 		}
 		back := convert(t, File{"policies.yaml", there.Data}, GRPC, Options{})
 		if got, want := string(back.Data), string(in.JSON()); got != want && !sameMethods(got, want) {

@@ -1,19 +1,21 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/config/convert/internal/tree"
-	"github.com/lullgo/lull/config/convert/internal/waits"
+	"github.com/lullgo/lull/internal/tree"
+	"github.com/lullgo/lull/internal/waits"
 )
 
 // Versions of what is written.
@@ -56,65 +58,74 @@ var gatewayBudget = budget.Config{Ratio: 0.2, Window: 10 * time.Second, Floor: 1
 
 // A gatewayReader reads HTTPRoutes and XBackendTrafficPolicies.
 type gatewayReader struct {
-	r       *reading
-	d       *document
-	budgets map[string]budget.Config // by the name of the Service
-	used    map[string]bool
-	order   []string
-	at      map[string]struct {
-		d    *document
-		path string
-	}
+	r         *reading
+	d         *document
+	namespace string
+	budgets   map[backend]*constrained
+	order     []*constrained
+}
+
+// A backend is a Service.
+type backend struct{ namespace, name string }
+
+// A constrained is a Service with a retryConstraint.
+type constrained struct {
+	d      *document
+	path   string
+	name   string
+	budget budget.Config
+	used   bool
 }
 
 func (r *reading) gateway(docs []*document) {
-	g := &gatewayReader{r: r, budgets: map[string]budget.Config{}, used: map[string]bool{}, at: map[string]struct {
-		d    *document
-		path string
-	}{}}
-	var routes []*tree.Object
-	var of []*document
+	g := &gatewayReader{r: r, budgets: map[backend]*constrained{}}
+	type httpRoute struct {
+		d         *document
+		spec      *tree.Object
+		namespace string
+	}
+	var routes []httpRoute
 	for _, d := range docs {
 		g.d = d
 		o := d.Object(d.root, "")
 		if o == nil {
 			continue
 		}
-		o.Get("apiVersion")
+		group, known := "gateway.networking.k8s.io", []string{"v1", "v1beta1", "v1alpha2"}
+		if v := d.root.Get("apiVersion"); v != nil && strings.HasPrefix(v.Text, "gateway.networking.x-k8s.io/") {
+			group, known = "gateway.networking.x-k8s.io", []string{"v1alpha1"}
+		}
+		version := d.version(o, group, known)
 		kind := o.String("kind")
-		o.Get("metadata")
-		o.Get("status")
+		g.namespace = d.metadata(o).namespace
 		switch kind {
 		case "HTTPRoute":
-			if o.Has("spec") {
-				routes, of = append(routes, o.Object("spec")), append(of, d)
+			if spec := o.Object("spec"); spec != nil {
+				routes = append(routes, httpRoute{d, spec, g.namespace})
 			}
 		case "XBackendTrafficPolicy", "BackendTrafficPolicy", "BackendLBPolicy":
 			if spec := o.Object("spec"); spec != nil {
 				g.traffic(spec)
 			}
 		default:
-			d.note(Aside, "kind", "a "+tree.Clip(kind)+" says nothing of how calls are retried")
+			d.stranger(d.root, kind, version)
 			o.Get("spec")
 		}
 		d.aside(o, "not how calls are made")
 	}
-	for n, spec := range routes {
-		if spec == nil {
-			continue
-		}
-		g.d = of[n]
-		for i, rule := range spec.Objects("rules") {
+	for _, route := range routes {
+		g.d, g.namespace = route.d, route.namespace
+		for i, rule := range route.spec.Objects("rules") {
 			g.rule(rule, i)
 		}
-		g.d.aside(spec, "routing, not how calls are made")
+		g.d.aside(route.spec, "routing, not how calls are made")
 	}
-	for _, name := range g.order {
-		if !g.used[name] {
-			g.d = g.at[name].d
+	for _, c := range g.order {
+		if !c.used {
+			g.d = c.d
 			policy, preset := r.base.of(Gateway)
-			policy.Budget = g.budgets[name]
-			g.r.add(g.d, name, nil, g.at[name].path, policy, preset, foreign{of: Gateway})
+			policy.Budget = c.budget
+			g.r.add(g.d, c.name, nil, c.path, policy, preset, foreign{of: Gateway})
 		}
 	}
 }
@@ -127,10 +138,11 @@ func (g *gatewayReader) rule(o *tree.Object, i int) {
 		name = fmt.Sprintf("rules[%d]", i)
 	}
 	policy, preset := g.r.base.of(Gateway)
+	bounded := false
 	if t := o.Object("timeouts"); t != nil {
 		request, ok := t.Duration("request", 0, allowedGateway, parseGateway)
 		if ok {
-			policy.Deadline = orNone(request)
+			policy.Deadline, bounded = orNone(request), true
 		}
 		attempt, ok := t.Duration("backendRequest", 0, allowedGateway, parseGateway)
 		if ok {
@@ -141,6 +153,9 @@ func (g *gatewayReader) rule(o *tree.Object, i int) {
 			d.Wrong(n, t.At("backendRequest"), n.Found(), "at most the request's "+tree.Short(request), "")
 		}
 		t.NoMore("request", "backendRequest")
+	}
+	if !bounded && !g.r.base.given {
+		d.note(Assumed, o.Path, "without timeouts.request it is the gateway's own business how long a call may take; here nothing bounds it")
 	}
 	path, why := o.Path, ""
 	var f *failures
@@ -154,23 +169,23 @@ func (g *gatewayReader) rule(o *tree.Object, i int) {
 	} else {
 		d.note(Assumed, o.Path, "without retry it is the gateway's own business whether it retries; here it does not")
 	}
-	hosts := g.backends(o)
-	if len(hosts) == 0 {
-		hosts = []string{name}
+	backends := g.backends(o)
+	if len(backends) == 0 {
+		backends = []backend{{g.namespace, name}}
 	}
 	d.lost(o, Lost, "a policy knows no sessions", "sessionPersistence")
 	d.aside(o, "routing, not how calls are made")
-	for _, host := range hosts {
+	for _, b := range backends {
 		p := policy
-		if b, ok := g.budgets[host]; ok {
-			p.Budget, g.used[host] = b, true
+		if c, ok := g.budgets[b]; ok {
+			p.Budget, c.used = c.budget, true
 		} else if !g.r.base.given {
 			p.Budget = budget.Config{Unlimited: true}
 		}
 		if f != nil {
-			d.relate(path, why, host)
+			d.relate(path, why, b.name)
 		}
-		g.r.add(g.d, host, []string{host + "/" + name}, o.Path, p, preset, foreign{of: Gateway, retried: f})
+		g.r.add(g.d, b.name, []string{b.name + "/" + name}, o.Path, p, preset, foreign{of: Gateway, retried: f})
 	}
 }
 
@@ -182,15 +197,16 @@ func orNone(d time.Duration) time.Duration {
 }
 
 // backends are the Services that a rule leads to.
-func (g *gatewayReader) backends(o *tree.Object) []string {
-	var names []string
-	for _, b := range o.Objects("backendRefs") {
-		if name := b.String("name"); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
+func (g *gatewayReader) backends(o *tree.Object) []backend {
+	var all []backend
+	for _, ref := range o.Objects("backendRefs") {
+		b := backend{cmp.Or(ref.String("namespace"), g.namespace), ref.String("name")}
+		if b.name != "" && !slices.Contains(all, b) {
+			all = append(all, b)
 		}
-		g.d.aside(b, "routing, not how calls are made")
+		g.d.aside(ref, "routing, not how calls are made")
 	}
-	return names
+	return all
 }
 
 // retry reads an HTTPRouteRetry.
@@ -219,6 +235,9 @@ func (g *gatewayReader) retry(o *tree.Object, p *lull.Policy) *failures {
 		p.Attempts = 2
 		d.note(Assumed, o.Path, "without attempts it is the gateway's own business how many; here it is one")
 	}
+	if !o.Has("backoff") && !g.r.base.given {
+		d.note(Assumed, o.Path, "without backoff it is the gateway's own business how long it waits; here for up to 25ms before the first retry, and for up to 250ms at most")
+	}
 	if b, ok := o.Duration("backoff", 0, allowedGateway, parseGateway); ok && b > 0 {
 		p.Backoff = backoff.Schedule{Base: min(b, math.MaxInt64/2) * 2, Floor: b, Cap: min(b, math.MaxInt64/20) * 20}
 		d.note(Assumed, o.At("backoff"), "it is the shortest wait; how waits grow, and how they are spread, is the gateway's own business: here they double, with full jitter above it")
@@ -237,28 +256,23 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 			if n, ok := o.Whole("percent", 0, 100, "a whole number from 0 to 100"); ok {
 				b.Ratio = max(float64(n)/100, budget.MinRatio)
 			}
-			if t, ok := o.Duration("interval", time.Second, "a duration from 1s to 1h", parseGateway); ok {
-				if t > time.Hour {
-					n := o.Node.Get("interval")
-					d.Wrong(n, o.At("interval"), n.Found(), "a duration from 1s to 1h", "")
-				} else {
-					b.Window = t
-				}
-			}
+			b.Window = g.interval(o, b.Window)
 			o.NoMore("percent", "interval")
 		}
 		if o := c.Object("minRetryRate"); o != nil {
-			count, interval := int64(10), time.Second
+			count := int64(10)
 			if n, ok := o.Whole("count", 1, 1_000_000, "a whole number from 1 to 1000000"); ok {
 				count = n
 			}
-			if t, ok := o.Duration("interval", time.Second, "a duration from 1s to 1h", parseGateway); ok {
-				interval = min(t, time.Hour)
-			}
-			b.Floor = float64(count) / interval.Seconds()
+			b.Floor = float64(count) / g.interval(o, time.Second).Seconds()
 			o.NoMore("count", "interval")
 		}
 		c.NoMore("budget", "minRetryRate")
+		for name, has := range map[string]string{"budget": "20 % of the requests of 10s", "minRetryRate": "10 a second"} {
+			if !c.Has(name) {
+				d.note(Assumed, c.Path, "without "+name+" it is "+has)
+			}
+		}
 		d.note(Changed, c.Path, "a gateway counts all the retries of a request's clients; a budget those of one process")
 	}
 	for _, t := range spec.Objects("targetRefs") {
@@ -267,18 +281,30 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 		if c == nil || name == "" {
 			continue
 		}
-		if _, twice := g.budgets[name]; twice {
+		service := backend{g.namespace, name}
+		if g.budgets[service] != nil {
 			d.Wrong(t.Node, t.At("name"), tree.Quote(name)+" once more", "one constraint for each Service", "")
 			continue
 		}
-		g.budgets[name] = b
-		g.order = append(g.order, name)
-		g.at[name] = struct {
-			d    *document
-			path string
-		}{d, spec.Path}
+		g.budgets[service] = &constrained{d: d, path: spec.Path, name: name, budget: b}
+		g.order = append(g.order, g.budgets[service])
 	}
+	d.lost(spec, Lost, "a policy knows no sessions", "sessionPersistence")
 	d.aside(spec, "not how calls are made")
+}
+
+// interval reads one of a retryConstraint.
+func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.Duration {
+	const allowed = "a duration from 1s to 1h"
+	n, path := o.Get("interval")
+	if n == nil {
+		return otherwise
+	}
+	t, ok := g.d.Duration(n, path, time.Second, allowed, parseGateway)
+	if !ok || !g.d.Check(t <= time.Hour, n, path, allowed) {
+		return otherwise
+	}
+	return t
 }
 
 // gateway writes an HTTPRoute for each dependency, and an XBackendTrafficPolicy if it has
@@ -287,7 +313,7 @@ func (w *writer) gateway() []*tree.Node {
 	var routes, policies []*tree.Node
 	taken := map[string]bool{}
 	for _, d := range w.set.File.Dependencies {
-		note := w.of(d.Name)
+		note := w.of(d)
 		p := d.Policy.WithDefaults()
 		name := w.host(d.Name, taken, note)
 		note(Assumed, "", "it becomes an HTTPRoute to the Service "+name+"; the port, which requests are meant, and the Gateway are to be filled in")
@@ -382,7 +408,7 @@ func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy
 		note(Lost, "timeouts", system+" cannot say whether they are retried; most gateways do")
 	}
 	note(Lost, "hint_limit", system+" knows nothing of Retry-After")
-	w.unsafe(d.Name, "a gateway retries a request whether it is safe to repeat or not: match the methods that are")
+	w.unsafe(d, "a gateway retries a request whether it is safe to repeat or not: match the methods that are")
 	rule.Set("retry", retry)
 	return attempts
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/config/convert/internal/tree"
-	"github.com/lullgo/lull/config/convert/serviceconfig"
+	"github.com/lullgo/lull/internal/serviceconfig"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // ownBusiness are fields of a service config that are not about how calls are made, and
@@ -25,21 +25,79 @@ var ownBusiness = map[string]string{
 // grpc reads service configs.
 func (r *reading) grpc(docs []*document) {
 	for _, d := range docs {
-		c, places, err := serviceconfig.FromTree(d.root)
+		d.Same = tree.Fold
+		c, err := serviceconfig.FromTree(d.root)
 		var problems serviceconfig.Problems
 		if errors.As(err, &problems) {
 			d.Problems = append(d.Problems, problems...)
 			continue
-		}
-		d.Places = map[string][2]int{}
-		for path, at := range places {
-			d.Places[path] = [2]int{at.Line, at.Column}
 		}
 		for _, path := range c.Ignored {
 			d.ignored(path)
 		}
 		r.methods(d, c)
 	}
+}
+
+// isChoices: the list root is what gRPC finds in DNS (gRFC A2), service configs and which
+// clients they are for.
+func isChoices(root *tree.Node) bool {
+	return slices.ContainsFunc(root.Items, func(item *tree.Node) bool {
+		return slices.ContainsFunc(item.Members, func(m tree.Member) bool { return tree.Fold(m.Key, "serviceConfig") })
+	})
+}
+
+// choices reads the one service config that is for all clients in Go; if there is none,
+// the first that is for some.
+func (r *reading) choices(f File, root *tree.Node, prefix string) {
+	var chosen, some *document
+	for i, item := range root.Items {
+		d := &document{file: f.Name, root: item, prefix: tree.Element(prefix, i)}
+		d.Same = tree.Fold
+		all, any := d.choice()
+		switch {
+		case all && (chosen == nil || chosen == some):
+			if some != nil {
+				some.note(Lost, "serviceConfig", "it is for some clients only; that for all is taken")
+			}
+			chosen = d
+		case any && chosen == nil:
+			chosen, some = d, d
+		case any:
+			d.note(Lost, "serviceConfig", "another choice is taken")
+		default:
+			d.note(Lost, "serviceConfig", "it is not for clients in Go")
+		}
+		defer r.collect(d)
+	}
+	if chosen == nil {
+		return
+	}
+	if chosen == some {
+		chosen.note(Changed, "serviceConfig", "it is for some clients only")
+	}
+	config := chosen.Object(chosen.root, "").Object("serviceConfig")
+	if config != nil {
+		r.documents[GRPC] = append(r.documents[GRPC], &document{file: f.Name, root: config.Node, prefix: chosen.shown("serviceConfig")})
+	}
+}
+
+// choice tells whether the choice d is for all clients in Go, or for any of them.
+func (d *document) choice() (all, any bool) {
+	o := d.Object(d.root, "")
+	if o == nil {
+		return false, false
+	}
+	inGo := !o.Has("clientLanguage")
+	languages, path := o.List("clientLanguage")
+	for i, l := range languages {
+		d.Check(l.Kind == tree.Text, l, tree.Element(path, i), "a text such as go")
+		inGo = inGo || strings.EqualFold(l.Text, "go")
+	}
+	percentage, limited := o.Whole("percentage", 0, 100, "a whole number from 0 to 100")
+	o.Require("serviceConfig", "a service config")
+	any = inGo && (!limited || percentage > 0) && o.Has("serviceConfig")
+	return any && (!limited || percentage == 100) && !o.Has("clientHostname"), any
 }
 
 // ignored notes a field that a service config has and a policy has not.
@@ -49,6 +107,14 @@ func (d *document) ignored(path string) {
 	switch {
 	case known:
 		d.note(Aside, path, why)
+		for _, m := range d.root.Members {
+			if m.Key != path {
+				continue
+			}
+			for _, at := range mentions(m.Value, path) {
+				d.note(Lost, at, "it is part of gRPC's load balancing, which is not read here; a policy knows no endpoints")
+			}
+		}
 	case strings.HasSuffix(path, "]"):
 		d.note(Lost, path, "it names no method, so that it applies to none")
 	case name == "waitforready", name == "maxrequestmessagebytes", name == "maxresponsemessagebytes":
@@ -141,7 +207,7 @@ func (w *writer) grpc() (*tree.Node, error) {
 	for _, d := range deps {
 		name, ok := serviceconfig.NameOf(d.Name)
 		if !ok {
-			w.note(d.Name, Assumed, "", "it is the configuration of all methods; gRPC takes it from the server that is called")
+			w.note(d, Assumed, "", "it is the configuration of all methods; gRPC takes it from the server that is called")
 		}
 		one := w.serviceConfig(d, name)
 		switch {
@@ -149,7 +215,7 @@ func (w *writer) grpc() (*tree.Node, error) {
 		case c.Throttling == nil:
 			c.Throttling, throttled = one.Throttling, d.Name
 		case *c.Throttling != *one.Throttling:
-			w.note(d.Name, Lost, "budget", "a server has one retryThrottling for all its methods, and it is that of "+tree.Quote(throttled))
+			w.note(d, Lost, "budget", "a server has one retryThrottling for all its methods, and it is that of "+tree.Quote(throttled))
 		}
 		if i, ok := said[bare(one.Methods[0])]; ok { // methods that say the same
 			c.Methods[i].Names = append(c.Methods[i].Names, name)
@@ -160,7 +226,7 @@ func (w *writer) grpc() (*tree.Node, error) {
 	}
 	for _, d := range deps {
 		if c.Throttling != nil && d.Policy.Budget.Unlimited && d.Policy.WithDefaults().Attempts > 1 {
-			w.note(d.Name, Changed, "budget", "a server has one retryThrottling for all its methods, and it is that of "+tree.Quote(throttled))
+			w.note(d, Changed, "budget", "a server has one retryThrottling for all its methods, and it is that of "+tree.Quote(throttled))
 		}
 	}
 	w.services()
@@ -176,7 +242,7 @@ func bare(m serviceconfig.MethodConfig) string {
 
 // serviceConfig is that of one dependency.
 func (w *writer) serviceConfig(d config.Dependency, name serviceconfig.MethodName) serviceconfig.Config {
-	note := w.of(d.Name)
+	note := w.of(d)
 	one, lost, err := serviceconfig.Of(d.Policy, name)
 	if err != nil {
 		panic(err) // every policy of a Set is valid
@@ -186,7 +252,7 @@ func (w *writer) serviceConfig(d config.Dependency, name serviceconfig.MethodNam
 		note(kindOf(l), snake(l.Field), l.Why)
 	}
 	if mc.Retry != nil || mc.Hedging != nil {
-		w.unsafe(d.Name, "gRPC retries a method whether it is safe to repeat or not: name those that are")
+		w.unsafe(d, "gRPC retries a method whether it is safe to repeat or not: name those that are")
 	}
 	known := w.set.foreign[d.Name]
 	codes := known.codes

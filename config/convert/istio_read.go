@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -10,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 const allowedMillis = "a duration of at least 1ms in whole milliseconds, such as 250ms or 2s"
@@ -20,25 +21,45 @@ const allowedMillis = "a duration of at least 1ms in whole milliseconds, such as
 // preset.
 var istioDefault = failures{on: []string{"connect-failure", "refused-stream", "unavailable", "cancelled", statusCodes}}
 
+// istioVersions are those whose resources are known here: they do not differ in what is read.
+var istioVersions = []string{"v1", "v1beta1", "v1alpha3"}
+
+// istioHosts is where Istio sends a retry if nobody says otherwise.
+var istioHosts = hosts{others: true, more: 4}
+
 // An istioReader reads VirtualServices and DestinationRules.
 type istioReader struct {
-	r      *reading
-	d      *document
-	rules  map[string]*rule // by host, and by host/subset
-	routed map[string]bool
-	order  []string
+	r        *reading
+	d        *document
+	services map[string]*service // those that others may lead to, by namespace/name
+	rules    map[string]*rule    // by host
+	order    []*rule
+}
+
+// A service is a VirtualService.
+type service struct {
+	d         *document
+	spec      *tree.Node
+	namespace string
+	delegated bool // another leads to it
 }
 
 // A rule is the traffic policy of a host, or of a subset of it.
 type rule struct {
 	d    *document
+	full string // the host in full; empty: of a subset
+	host string // as it is written, with the subset
 	path string
 	pool func(*lull.Policy)
 	ejec func(*lull.Policy)
 	paid func(*lull.Policy)
 	said foreign
+	hash bool // each request has its own host
 
 	retriesAt string // the path of maxRetries
+	retriesIn *document
+	subsets   map[string]*rule
+	routed    bool
 }
 
 func (t *rule) edit(p *lull.Policy) {
@@ -50,50 +71,118 @@ func (t *rule) edit(p *lull.Policy) {
 }
 
 func (r *reading) istio(docs []*document) {
-	i := &istioReader{r: r, rules: map[string]*rule{}, routed: map[string]bool{}}
-	var services []*tree.Object
-	var of []*document
+	i := &istioReader{r: r, services: map[string]*service{}, rules: map[string]*rule{}}
+	var services []*service
+	specs := map[string][]spec{} // of DestinationRules, by host
+	var hosts []string
 	for _, d := range docs {
 		i.d = d
 		o := d.Object(d.root, "")
 		if o == nil {
 			continue
 		}
-		o.Get("apiVersion")
+		version := d.version(o, "networking.istio.io", istioVersions)
 		kind := o.String("kind")
-		o.Get("metadata")
-		o.Get("status")
+		meta := d.metadata(o)
 		switch kind {
 		case "VirtualService":
-			if o.Has("spec") {
-				services, of = append(services, o.Object("spec")), append(of, d)
+			if n, path := o.Get("spec"); n != nil && d.Object(n, path) != nil {
+				s := &service{d: d, spec: n, namespace: meta.namespace}
+				services = append(services, s)
+				if n.Get("hosts") == nil { // to others Istio hands nothing on
+					i.services[meta.namespace+"/"+meta.name] = s
+				}
 			}
 		case "DestinationRule":
-			if spec := o.Object("spec"); spec != nil {
-				i.destinationRule(spec)
+			if o := o.Object("spec"); o != nil {
+				host := i.ruleHost(o)
+				full := fullHost(host, meta.namespace)
+				if host != "" && specs[full] == nil {
+					hosts = append(hosts, full)
+				}
+				specs[full] = append(specs[full], spec{d, o, host})
 			}
 		default:
-			d.note(Aside, "kind", "a "+tree.Clip(kind)+" says nothing of how calls are retried")
+			d.stranger(d.root, kind, version)
 			o.Get("spec")
 		}
 		d.aside(o, "not how calls are made")
 	}
-	for n, spec := range services {
-		i.d = of[n]
-		i.virtualService(spec)
+	for _, host := range hosts {
+		i.destinationRules(host, specs[host])
 	}
-	for _, host := range i.order {
-		if i.routed[host] {
-			continue
+	for _, s := range services {
+		i.delegates(s)
+	}
+	for _, s := range services {
+		if !s.delegated {
+			i.virtualService(s, nil)
 		}
-		t := i.rules[host]
-		i.d = t.d
-		policy, preset := r.base.of(Istio)
-		t.edit(&policy)
-		said := t.said
-		said.retried, said.deaf = i.defaultFailures(), true
-		i.r.add(i.d, host, nil, t.path, policy, preset, said)
 	}
+	for _, t := range i.order {
+		if !t.routed {
+			i.d = t.d
+			i.call(t.path, "", istioCall{}, []destination{{t.host, t}})
+		}
+	}
+}
+
+// named is an object of Kubernetes.
+type named struct{ name, namespace string }
+
+// metadata reads what an object is called.
+func (d *document) metadata(o *tree.Object) (n named) {
+	o.Get("status")
+	if meta, _ := o.Get("metadata"); meta != nil {
+		if name := meta.Get("name"); name != nil {
+			n.name = name.Text
+		}
+		if namespace := meta.Get("namespace"); namespace != nil {
+			n.namespace = namespace.Text
+		}
+	}
+	d.annotations(o.Node)
+	return n
+}
+
+// version reads an apiVersion, and notes one that nobody knew when this was written.
+func (d *document) version(o *tree.Object, group string, known []string) string {
+	text := o.String("apiVersion")
+	if version, ok := strings.CutPrefix(text, group+"/"); !ok || !slices.Contains(known, version) {
+		d.note(Assumed, "apiVersion", "it is not known here, and read as "+group+"/"+known[0])
+	}
+	return text
+}
+
+// fullHost is a host as Istio takes it: a short name is one of the namespace.
+func fullHost(host, namespace string) string {
+	if namespace == "" || strings.ContainsAny(host, ".*") {
+		return host
+	}
+	return host + "." + namespace + ".svc.cluster.local"
+}
+
+// ruleOf is the rule for a host that a VirtualService of that namespace leads to: that for
+// its name, the same name where a file does not say of which namespace it is, or that for
+// most of its name.
+func (i *istioReader) ruleOf(host, namespace string) *rule {
+	full := fullHost(host, namespace)
+	if t := i.rules[full]; t != nil {
+		return t
+	}
+	short := !strings.ContainsAny(host, ".*")
+	for _, t := range i.order {
+		if short && (t.full == host || namespace == "" && strings.HasPrefix(t.full, host+".") && strings.HasSuffix(t.full, ".svc.cluster.local")) {
+			return t
+		}
+	}
+	var best *rule
+	for _, t := range i.order {
+		if suffix, wild := strings.CutPrefix(t.full, "*"); wild && strings.HasSuffix(full, suffix) && (best == nil || len(t.full) > len(best.full)) {
+			best = t
+		}
+	}
+	return best
 }
 
 // defaultFailures are those that Istio retries by itself, unless the base is somebody else.
@@ -104,89 +193,156 @@ func (i *istioReader) defaultFailures() *failures {
 	return &istioDefault
 }
 
-// virtualService reads its HTTP routes, of which each may lead to several destinations.
-func (i *istioReader) virtualService(spec *tree.Object) {
-	if spec == nil {
+// delegates marks the VirtualServices that routes of s hand on to.
+func (i *istioReader) delegates(s *service) {
+	if s.spec.Get("http") == nil {
 		return
 	}
-	d := i.d
-	for n, route := range spec.Objects("http") {
+	for _, route := range s.spec.Get("http").Items {
+		if to, _ := i.delegate(route.Get("delegate"), s.namespace); to != nil && to != s {
+			to.delegated = true
+		}
+	}
+}
+
+// delegate is the VirtualService that a route hands on to; nil if it is not there.
+func (i *istioReader) delegate(n *tree.Node, namespace string) (s *service, name string) {
+	if n == nil || n.Get("name") == nil {
+		return nil, ""
+	}
+	if own := n.Get("namespace"); own != nil {
+		namespace = own.Text
+	}
+	name = namespace + "/" + n.Get("name").Text
+	return i.services[name], strings.TrimPrefix(name, "/")
+}
+
+// virtualService reads its HTTP routes, of which each may lead to several destinations.
+// from is what is said by the route that hands on to it; nil: none does.
+func (i *istioReader) virtualService(s *service, from *istioCall) {
+	d := s.d
+	i.d = d
+	o := d.Object(s.spec, "spec")
+	for n, route := range o.Objects("http") {
 		name := route.String("name")
 		if name == "" {
 			name = fmt.Sprintf("http[%d]", n)
 		}
-		i.httpRoute(route, name)
+		i.d = d
+		i.httpRoute(route, name, s, from)
 	}
 	for _, other := range []string{"tcp", "tls"} {
-		if n, path := spec.Get(other); n != nil {
+		if n, path := o.Get(other); n != nil {
 			d.note(Aside, path, "connections have no retries")
 		}
 	}
-	d.aside(spec, "routing, not how calls are made")
+	d.aside(o, "routing, not how calls are made")
 }
 
-func (i *istioReader) httpRoute(o *tree.Object, name string) {
+// An istioCall is what a route says of how calls are made.
+type istioCall struct {
+	timeout time.Duration // zero: nothing
+	retry   *istioRetry   // nil: nothing
+}
+
+// A destination is where a route leads to, and the rule for it; nil: there is none.
+type destination struct {
+	name string
+	rule *rule
+}
+
+func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *istioCall) {
 	d := i.d
-	policy, preset := i.r.base.of(Istio)
-	if t, ok := d.millis(o, "timeout"); ok {
-		policy.Deadline = t
-	}
-	f := i.defaultFailures()
-	path, why := o.Path, ""
+	var c istioCall
+	c.timeout, _ = d.millis(o, "timeout")
 	if retries := o.Object("retries"); retries != nil {
 		r := i.retries(retries, istioDefault)
-		policy.Attempts = r.retries + 1
-		f, path = nil, r.onPath
-		if r.base > 0 {
-			policy.Backoff = proxyWaits(r.base, min(r.base, math.MaxInt64/proxyGrowth)*proxyGrowth)
-		}
-		if r.retries > 0 {
-			f = &r.on
-			why = r.on.apply(&policy)
-		}
-		switch {
-		case r.perTry > 0 && policy.Deadline > 0 && r.perTry >= policy.Deadline:
-			d.note(Changed, r.perTryPath, "it has no effect in Istio, since it is not less than the timeout")
-			policy.AttemptTimeout = lull.NoTimeout
-		case r.perTry > 0:
-			policy.AttemptTimeout = r.perTry
-		}
-	} else if f != nil {
-		why = f.apply(&policy)
-		d.note(Assumed, o.Path, "without retries Istio makes two, within 25ms and 50ms")
+		c.retry = &r
 	}
-	if policy.Attempts > 1 && policy.HintLimit == anyHint {
-		policy.HintLimit = lull.DefaultHintLimit
-		d.noteAbout(hints, Changed, o.Path, "Istio does not look at Retry-After; lull does, and waits for up to 30s")
+	if from != nil {
+		c.timeout = cmp.Or(c.timeout, from.timeout)
+		c.retry = cmp.Or(c.retry, from.retry)
 	}
-	hosts := i.destinations(o)
+	to := i.destinations(o, s.namespace)
 	if o.Has("fault") {
 		d.note(Lost, o.At("fault"), "a policy makes no faults; lull simulate does")
 		o.Get("fault")
 	}
+	delegate, path := o.Get("delegate")
 	d.aside(o, "routing, not how calls are made")
-	for _, host := range hosts {
-		p, said := policy, foreign{of: Istio, retries: unlimited}
-		bare, _, _ := strings.Cut(host, "/")
-		rule := i.rules[host]
-		i.routed[host] = true
-		if rule == nil {
-			rule = i.rules[bare]
-			i.routed[bare] = true
+	nowhere := func(why string) {
+		for _, field := range []string{"timeout", "retries"} {
+			if o.Has(field) {
+				d.note(Lost, o.At(field), why)
+			}
 		}
-		if rule != nil {
-			rule.edit(&p)
-			said = rule.said
+	}
+	next, called := i.delegate(delegate, s.namespace)
+	switch {
+	case len(to) > 0:
+		i.call(o.Path, name, c, to)
+	case delegate == nil:
+		nowhere("the route leads to no destination")
+	case from != nil:
+		d.note(Lost, path, "Istio follows one delegate, and no other from there")
+		nowhere("Istio follows one delegate, and no other from there")
+	case next == nil || next == s:
+		d.note(Lost, path, "the VirtualService "+tree.Quote(called)+" is not in these files")
+		nowhere("the VirtualService " + tree.Quote(called) + " is not in these files")
+	default:
+		i.virtualService(next, &c)
+	}
+	i.d = d
+}
+
+// call adds a dependency for each destination to which a call is made: by the route at path
+// of i.d, or by none that is in these files.
+func (i *istioReader) call(path, name string, c istioCall, to []destination) {
+	d := i.d
+	policy, preset := i.r.base.of(Istio)
+	if policy.Deadline = cmp.Or(c.timeout, policy.Deadline); c.timeout == 0 && !i.r.base.given {
+		d.note(Assumed, path, "without timeout Istio bounds no call")
+	}
+	f, why := i.defaultFailures(), ""
+	on, at := d, path
+	if r := c.retry; r != nil {
+		f, on, at = r.apply(&policy), r.d, r.onPath
+	} else if f != nil {
+		d.note(Assumed, path, "without retries Istio makes two, within 25ms and 50ms, each to another host if there is one, after "+f.String())
+	}
+	if f != nil {
+		why = f.apply(&policy)
+	}
+	if policy.Attempts > 1 && policy.HintLimit == anyHint {
+		policy.HintLimit = lull.DefaultHintLimit
+		d.noteAbout(hints, Changed, path, "Istio does not look at Retry-After; lull does, and waits for up to 30s")
+	}
+	for _, each := range to {
+		p, said := policy, foreign{of: Istio, retries: unlimited}
+		hash := false
+		var rest []source
+		if t := each.rule; t != nil {
+			t.edit(&p)
+			said, hash = t.said, t.hash
+			t.routed = true
+			rest = []source{t.d.source(t.path)}
+		}
+		if c.retry != nil {
+			rest = append(rest, c.retry.d.source(c.retry.path))
 		}
 		said.retried, said.deaf = f, true
-		d.relate(path, why, host)
-		i.r.add(i.d, host, []string{host + "/" + name}, o.Path, p, preset, said)
+		said.hosts = c.retry.hosts(hash)
+		on.relate(at, why, each.name)
+		var others []string
+		if name != "" {
+			others = []string{each.name + "/" + name}
+		}
+		i.r.add(d, each.name, others, path, p, preset, said, rest...)
 	}
 }
 
 // destinations are the hosts that a route leads to, with their subsets.
-func (i *istioReader) destinations(o *tree.Object) []string {
-	var hosts []string
+func (i *istioReader) destinations(o *tree.Object, namespace string) (all []destination) {
 	for _, r := range o.Objects("route") {
 		dest := r.Object("destination")
 		if dest == nil {
@@ -197,16 +353,20 @@ func (i *istioReader) destinations(o *tree.Object) []string {
 			i.d.Wrong(dest.Node, dest.At("host"), "missing", "the host that the route leads to", "")
 			continue
 		}
+		to := destination{host, i.ruleOf(host, namespace)}
 		if subset := dest.String("subset"); subset != "" {
-			host += "/" + subset
+			to.name += "/" + subset
+			if to.rule != nil && to.rule.subsets[subset] != nil {
+				to.rule = to.rule.subsets[subset]
+			}
 		}
-		if !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
+		if !slices.Contains(all, to) {
+			all = append(all, to)
 		}
 		i.d.aside(dest, "routing, not how calls are made")
 		i.d.aside(r, "routing, not how calls are made")
 	}
-	return hosts
+	return all
 }
 
 // millis is a duration that Istio would take.
@@ -225,17 +385,60 @@ func (d *document) millis(o *tree.Object, name string) (time.Duration, bool) {
 
 // An istioRetry is an HTTPRetry.
 type istioRetry struct {
+	d                  *document
+	path               string
 	retries            int
 	on                 failures
 	onPath, perTryPath string
 	perTry, base       time.Duration
+	unsaid             []string // what Istio does by itself
+
+	same, others bool // hosts: said to be any, and said to be others
+	remote       bool // in other localities
+}
+
+// apply says in p what the retries say, of a route whose timeout is in there, and returns
+// which failures they are for.
+func (r *istioRetry) apply(p *lull.Policy) *failures {
+	p.Attempts = r.retries + 1
+	if r.base > 0 {
+		p.Backoff = proxyWaits(r.base, min(r.base, math.MaxInt64/proxyGrowth)*proxyGrowth)
+	}
+	switch {
+	case r.perTry > 0 && p.Deadline > 0 && r.perTry >= p.Deadline:
+		r.d.note(Changed, r.perTryPath, "it has no effect in Istio, since it is not less than the timeout")
+		p.AttemptTimeout = lull.NoTimeout
+	case r.perTry > 0:
+		p.AttemptTimeout = r.perTry
+	}
+	if r.retries == 0 {
+		return nil
+	}
+	for _, unsaid := range r.unsaid {
+		r.d.note(Assumed, r.path, unsaid)
+	}
+	return &r.on
+}
+
+// hosts are those that a retry goes to. hash: each request has a host of its own.
+func (r *istioRetry) hosts(hash bool) hosts {
+	h := istioHosts
+	if r == nil {
+		h.others = !hash
+		return h
+	}
+	h.others = r.others || !hash && !r.same
+	if r.remote {
+		h.priorities = 2
+	}
+	return h
 }
 
 // retries reads an HTTPRetry, by the rules of Istio's validation. otherwise is what it
 // retries if it does not say.
 func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 	d := i.d
-	r := istioRetry{on: otherwise, onPath: o.Path, perTryPath: o.At("perTryTimeout")}
+	r := istioRetry{d: d, path: o.Path, on: otherwise, onPath: o.Path, perTryPath: o.At("perTryTimeout")}
 	n, ok := o.Whole("attempts", 0, math.MaxInt32, "a whole number from 0")
 	if ok {
 		r.retries = int(min(n, 999))
@@ -263,50 +466,82 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 			}
 		}
 		r.on, r.onPath = parseIstioRetryOn(n.Text), path
+	} else {
+		r.unsaid = append(r.unsaid, "without retryOn Istio retries after "+otherwise.String())
 	}
-	if keep, ok := o.Bool("retryIgnorePreviousHosts"); ok && !keep {
-		d.note(Lost, o.At("retryIgnorePreviousHosts"), "which host a retry goes to is not the policy's business: lullhttp.NewEndpoints sends it elsewhere")
+	if r.base == 0 && !i.r.base.given {
+		r.unsaid = append(r.unsaid, "without backoff Istio waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
-	if far, ok := o.Bool("retryRemoteLocalities"); ok && far {
-		d.note(Lost, o.At("retryRemoteLocalities"), "a policy does not know localities")
+	if others, ok := o.Bool("retryIgnorePreviousHosts"); ok {
+		r.others, r.same = others, !others
+		if r.same {
+			d.noteAbout(hosted, Lost, o.At("retryIgnorePreviousHosts"), hostsWhy)
+		}
+	}
+	if r.remote, _ = o.Bool("retryRemoteLocalities"); r.remote {
+		d.noteAbout(hosted, Lost, o.At("retryRemoteLocalities"), "a policy does not know localities")
 	}
 	o.NoMore("attempts", "perTryTimeout", "retryOn", "backoff", "retryIgnorePreviousHosts", "retryRemoteLocalities")
 	return r
 }
 
-// destinationRule reads the traffic policies of a host and of its subsets.
-func (i *istioReader) destinationRule(spec *tree.Object) {
-	d := i.d
-	host := spec.String("host")
-	if host == "" {
-		d.Wrong(spec.Node, spec.At("host"), "missing", "the host that the rule is for", "")
-		return
-	}
-	whole := &rule{d: d, path: spec.Path, said: foreign{of: Istio, retries: unlimited}}
-	if t := spec.Object("trafficPolicy"); t != nil {
-		i.trafficPolicy(t, whole)
-	}
-	i.rule(host, whole, spec)
-	for _, s := range spec.Objects("subsets") {
-		name := s.String("name")
-		if t := s.Object("trafficPolicy"); t != nil {
-			own := *whole // what the subset does not say itself is the host's
-			own.path = s.Path
-			i.trafficPolicy(t, &own)
-			i.rule(host+"/"+name, &own, s)
-		}
-		d.aside(s, "routing, not how calls are made")
-	}
-	d.aside(spec, "not how calls are made")
+// A spec is that of a DestinationRule.
+type spec struct {
+	d    *document
+	o    *tree.Object
+	host string // as it is written
 }
 
-func (i *istioReader) rule(host string, t *rule, o *tree.Object) {
-	if _, twice := i.rules[host]; twice {
-		i.d.Wrong(o.Node, o.Path, "a rule for "+tree.Quote(host)+" once more", "one for each host", "")
-		return
+func (i *istioReader) ruleHost(o *tree.Object) string {
+	host := o.String("host")
+	if host == "" {
+		i.d.Wrong(o.Node, o.At("host"), "missing", "the host that the rule is for", "")
 	}
-	i.rules[host] = t
-	i.order = append(i.order, host)
+	return host
+}
+
+// destinationRules reads the traffic policies of a host and of its subsets, which several
+// rules may have: Istio takes the first traffic policy, and the first subset of a name.
+func (i *istioReader) destinationRules(full string, specs []spec) {
+	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, said: foreign{of: Istio, retries: unlimited}, subsets: map[string]*rule{}}
+	i.rules[full] = whole
+	var taken *tree.Object
+	for _, s := range specs {
+		i.d = s.d
+		t := s.o.Object("trafficPolicy")
+		switch {
+		case t == nil:
+		case taken == nil:
+			taken, whole.d, whole.path = t, s.d, s.o.Path
+			i.trafficPolicy(t, whole)
+		case content(t.Node) != content(taken.Node):
+			s.d.note(Lost, t.Path, "there is a rule for "+tree.Quote(s.host)+" already, and Istio takes the older one; here it is the first")
+		}
+	}
+	i.order = append(i.order, whole)
+	subsets := map[string]string{}
+	for _, s := range specs {
+		i.d = s.d
+		for _, o := range s.o.Objects("subsets") {
+			name := o.String("name")
+			first, twice := subsets[name]
+			switch t := o.Object("trafficPolicy"); {
+			case twice && first != content(o.Node):
+				s.d.note(Lost, o.Path, "there is a subset "+tree.Quote(name)+" of "+tree.Quote(s.host)+" already, which Istio takes")
+			case !twice && t != nil:
+				own := *whole // what the subset does not say itself is the host's
+				own.d, own.full, own.host, own.path, own.subsets = s.d, "", s.host+"/"+name, o.Path, nil
+				i.trafficPolicy(t, &own)
+				whole.subsets[name] = &own
+				i.order = append(i.order, &own)
+			}
+			if !twice {
+				subsets[name] = content(o.Node)
+			}
+			s.d.aside(o, "routing, not how calls are made")
+		}
+		s.d.aside(s.o, "not how calls are made")
+	}
 }
 
 func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
@@ -321,7 +556,7 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 	if b := o.Object("retryBudget"); b != nil {
 		budget := i.retryBudget(b)
 		t.said.budget = &budget
-		if n := t.retriesAt; n != "" {
+		if n := t.retriesAt; n != "" && t.retriesIn == d {
 			d.note(Lost, n, "the retryBudget at "+d.shown(b.Path)+" takes its place, in Istio as well")
 		}
 		t.paid = func(p *lull.Policy) {
@@ -334,6 +569,9 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 	if n, path := o.Get("portLevelSettings"); n != nil {
 		d.note(Lost, path, "a dependency has one policy for all its ports: name one for each in the policy file")
 	}
+	if lb := o.Node.Get("loadBalancer"); lb != nil {
+		t.hash = lb.Get("consistentHash") != nil
+	}
 	d.aside(o, "connections and hosts, not how calls are made")
 }
 
@@ -343,12 +581,17 @@ const transportWhy = "connections, and who waits for one, are the http.Transport
 func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*lull.Policy) {
 	d := i.d
 	limit, retries := int64(0), int64(0)
+	t.retriesAt = ""
 	if h := o.Object("http"); h != nil {
 		const allowed = "a whole number from 0"
 		limit, _ = h.Whole("http2MaxRequests", 0, math.MaxInt32, allowed)
 		retries, _ = h.Whole("maxRetries", 0, math.MaxInt32, allowed)
 		if retries > 0 {
-			t.retriesAt = h.At("maxRetries")
+			t.retriesAt, t.retriesIn = h.At("maxRetries"), d
+		}
+		if retries > 0 && !paid && t.said.budget != nil {
+			d.note(Lost, h.At("maxRetries"), "the retryBudget of the host takes its place, in Istio as well")
+			paid = true
 		}
 		if retries > 0 && retries < math.MaxInt32 && !paid {
 			d.noteAbout(bounds, Changed, h.At("maxRetries"), budgetWhy+": it is the stock here, beside a tenth of the calls")
@@ -374,7 +617,7 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 		if limit > 0 || !given {
 			p.Limit = limitOf(limitOr(limit))
 		}
-		if (retries > 0 || !given) && p.Attempts > 1 {
+		if (retries > 0 || !given) && tries(p.WithDefaults()) > 1 {
 			p.Budget = maxRetries(limitOr(retries))
 		}
 	}
@@ -396,6 +639,11 @@ func (i *istioReader) retryBudget(o *tree.Object) proxyBudget {
 	}
 	if n, ok := o.Whole("minRetryConcurrency", 0, unlimited, "a whole number from 0 to 4294967295"); ok && n > 0 {
 		b.least = int(n)
+	} else {
+		i.d.note(Assumed, o.Path, "without minRetryConcurrency Istio has 3")
+	}
+	if !o.Has("percent") {
+		i.d.note(Assumed, o.Path, "without percent Istio has 20 %")
 	}
 	if o.Has("budgetInterval") {
 		b.interval, _ = o.Duration("budgetInterval", 0, "zero or a duration such as 10s", tree.ParseGo)
@@ -433,8 +681,9 @@ func (i *istioReader) outlier(o *tree.Object, said *foreign) func(*lull.Policy) 
 	x.max = max(300*time.Second, x.base)
 	if o.Has("interval") {
 		if t, ok := d.millis(o, "interval"); ok {
-			x.interval = t
-			d.noteAbout(ejected, Lost, o.At("interval"), "a breaker does not sweep: it opens when the last failure is known, and closes by a probe")
+			if x.interval = t; x.consecutive() > 0 {
+				d.noteAbout(ejected, Lost, o.At("interval"), sweepWhy)
+			}
 		}
 	}
 	x.most = 10
@@ -442,11 +691,13 @@ func (i *istioReader) outlier(o *tree.Object, said *foreign) func(*lull.Policy) 
 	if n, ok := o.Whole("maxEjectionPercent", 0, 100, "a whole number from 0 to 100"); ok {
 		x.most, at = int(n), o.At("maxEjectionPercent")
 	}
-	if x.most < 100 {
+	if x.most < 100 && x.consecutive() > 0 {
 		d.noteAbout(ejected, Lost, at, fmt.Sprintf("at most %d %% of the endpoints are ejected; a breaker stops all calls", x.most))
 	}
 	if n, ok := o.Whole("minHealthPercent", 0, 100, "a whole number from 0 to 100"); ok && n > 0 {
-		d.note(Lost, o.At("minHealthPercent"), "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does (Panic)")
+		if x.panic = int(n); x.consecutive() > 0 {
+			d.noteAbout(ejected, Lost, o.At("minHealthPercent"), panicWhy)
+		}
 	}
 	split, _ := o.Bool("splitExternalLocalOriginErrors")
 	if n, ok := o.Whole("consecutiveLocalOriginFailures", 0, unlimited, allowed); ok && n > 0 && !split {
@@ -458,7 +709,21 @@ func (i *istioReader) outlier(o *tree.Object, said *foreign) func(*lull.Policy) 
 	d.lost(o, Lost, "what counts as a failure is lullhttp's business (WithStatus)", "outlierDetectionHttpErrorCodes")
 	o.NoMore(istioOutlierFields...)
 	if x.consecutive() == 0 {
+		for _, name := range []string{"baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "interval"} {
+			if o.Has(name) {
+				d.note(Lost, o.At(name), "nothing is left for which a breaker would open")
+			}
+		}
 		return func(p *lull.Policy) { p.Breaker.Off = true }
+	}
+	var unsaid []string
+	for name, has := range map[string]string{"consecutive5xxErrors": "5", "baseEjectionTime": "30s"} {
+		if !o.Has(name) {
+			unsaid = append(unsaid, name+" "+has)
+		}
+	}
+	if slices.Sort(unsaid); len(unsaid) > 0 {
+		d.note(Assumed, o.Path, "what is not said is as Istio has it: "+strings.Join(unsaid, ", "))
 	}
 	d.noteAbout(ejected, Changed, o.Path, breakerWhy)
 	said.ejection = &x

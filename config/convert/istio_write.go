@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // istioVersion is that of the resources that are written.
@@ -20,7 +21,7 @@ func (w *writer) istio() []*tree.Node {
 	var services, rules []*tree.Node
 	taken := map[string]bool{}
 	for _, d := range w.set.File.Dependencies {
-		note := w.of(d.Name)
+		note := w.of(d)
 		p := d.Policy.WithDefaults()
 		host := w.host(d.Name, taken, note)
 		note(Assumed, "", "it becomes a VirtualService and a DestinationRule for the host "+host+"; which requests are meant is to be filled in")
@@ -97,18 +98,44 @@ func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, not
 	}
 	retries := tree.NewMap().Set("attempts", tree.Int(attempts-1))
 	if bounded(p) {
-		retries.Set("perTryTimeout", tree.String(tree.Short(millis(p.AttemptTimeout, "attempt_timeout", "Istio", note))))
+		t := millis(p.AttemptTimeout, "attempt_timeout", "Istio", note)
+		if p.Deadline > 0 && t >= toMillis(p.Deadline) {
+			note(Changed, "attempt_timeout", "rounded it is not less than the timeout, so that it has no effect in Istio")
+		}
+		retries.Set("perTryTimeout", tree.String(tree.Short(t)))
 	}
 	f := w.failures(d.Name, p)
 	retries.Set("retryOn", tree.String(f.istioOn()))
 	base, _ := fit(p, attempts, proxyGrowth, "Istio", note)
 	retries.Set("backoff", tree.String(tree.Short(base)))
+	w.istioHosts(retries, d.Name, note)
 	w.retries(d, p, f, "Istio", note)
 	if !w.set.foreign[d.Name].deaf {
 		note(Lost, "hint_limit", "Istio does not look at Retry-After")
 	}
-	w.unsafe(d.Name, "Istio retries a request whether it is safe to repeat or not: match the methods that are")
+	w.unsafe(d, "Istio retries a request whether it is safe to repeat or not: match the methods that are")
 	return route.Set("retries", retries)
+}
+
+// istioHosts writes which host a retry goes to, if it comes from a proxy.
+func (w *writer) istioHosts(retries *tree.Node, name string, note noter) {
+	known := w.set.foreign[name]
+	if known.of != Envoy && known.of != Istio {
+		return
+	}
+	h := known.hosts
+	switch {
+	case !h.others:
+		retries.Set("retryIgnorePreviousHosts", &tree.Node{Kind: tree.Bool, Text: "false"})
+	case h.more != istioHosts.more:
+		note(Changed, "", fmt.Sprintf("Istio looks for a host that was not tried %d times, not %d", 1+istioHosts.more, 1+h.more))
+	}
+	if h.priorities > 0 {
+		retries.Set("retryRemoteLocalities", tree.True())
+	}
+	if h.priorities > 0 && h.priorities != 2 {
+		note(Changed, "", fmt.Sprintf("Istio goes on to other localities after 2 retries, not %d", h.priorities))
+	}
 }
 
 // trafficPolicy writes what a DestinationRule says of a policy that has its defaults.
@@ -158,6 +185,9 @@ func istioOutlier(e ejection, note noter) *tree.Node {
 		note(Lost, "breaker.failure_rate", "Istio cannot say it")
 	} else if e.interval > 0 {
 		n.Set("interval", tree.String(tree.Short(toMillis(e.interval))))
+	}
+	if e.panic > 0 {
+		n.Set("minHealthPercent", tree.Int(e.panic))
 	}
 	return n.Set("baseEjectionTime", tree.String(tree.Short(toMillis(e.base)))).Set("maxEjectionPercent", tree.Int(e.most))
 }

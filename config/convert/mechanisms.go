@@ -57,9 +57,15 @@ type ejection struct {
 	volume, hosts     int           // calls of an endpoint, and endpoints with as many, for that to count
 	interval          time.Duration
 	most              int // percent of the endpoints that may be ejected
+	panic             int // percent of the endpoints that must be healthy for an ejection to count
 }
 
 const breakerWhy = "outlier detection ejects single endpoints, and sends to the others; a breaker stops all calls to the dependency"
+
+const (
+	panicWhy = "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does (Panic)"
+	sweepWhy = "a breaker does not sweep: it opens when the last failure is known, and closes by a probe"
+)
 
 // consecutive is how many failures in a row do it: a gateway error is a 5xx as well.
 func (e ejection) consecutive() int {

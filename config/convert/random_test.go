@@ -17,8 +17,8 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/config/convert/internal/waits"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/waits"
 	"github.com/lullgo/lull/throttle"
 )
 

@@ -58,6 +58,9 @@ type Entry struct {
 	// Path is the field in the form that was read or, where that is a policy,
 	// "dependencies.NAME.FIELD".
 	Path string `json:"path"`
+	// Value is what the field has, as a file would, if that is a single value. Empty: it
+	// is not, or the file does not say it.
+	Value string `json:"value,omitempty"`
 	// To is the format into which it could not be carried over.
 	To  Format `json:"to"`
 	Why string `json:"why"`
@@ -75,11 +78,13 @@ const (
 	bounds    about = "bounds"    // how retries are bounded
 	hints     about = "hints"     // that no heed is paid to Retry-After
 	heard     about = "heard"     // how heed is paid to it, by Envoy
+	repeated  about = "repeated"  // that requests are repeated whether that is safe or not
+	hosted    about = "hosted"    // which host a retry goes to
 )
 
 // String says all of it, on one line:
 //
-//	shop.yaml:12:9: lost: spec.http[0].retries.retryRemoteLocalities: why
+//	shop.yaml:12:9: lost: spec.http[0].retries.retryRemoteLocalities is true: why
 func (e Entry) String() string {
 	place := ""
 	switch {
@@ -88,7 +93,11 @@ func (e Entry) String() string {
 	case e.File != "":
 		place = e.File + ": "
 	}
-	return place + e.Kind.String() + ": " + e.Path + ": " + e.Why
+	value := ""
+	if e.Value != "" {
+		value = " is " + e.Value
+	}
+	return place + e.Kind.String() + ": " + e.Path + value + ": " + e.Why
 }
 
 // A Report is all that could not be carried over as it was, in the order of the files.

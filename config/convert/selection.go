@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/config/convert/internal/waits"
-	"github.com/lullgo/lull/config/convert/serviceconfig"
+	"github.com/lullgo/lull/internal/serviceconfig"
+	"github.com/lullgo/lull/internal/waits"
 )
 
 // A failures says which failures a proxy retries, in the words of Envoy's retry_on.

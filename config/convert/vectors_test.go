@@ -14,8 +14,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/config/convert/internal/tree"
-	"github.com/lullgo/lull/config/convert/serviceconfig"
+	"github.com/lullgo/lull/internal/serviceconfig"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // vectors reads a file of published cases.
@@ -145,15 +145,27 @@ func istioCase(retries json.RawMessage) File {
 type envoyWant struct {
 	RetryOn    *string `json:"retry_on"`
 	Codes      []int
-	Base       string           `json:"base_interval"`
-	PerTry     string           `json:"per_try_timeout"`
-	NumRetries int              `json:"num_retries"`
-	Predicate  *json.RawMessage `json:"retry_host_predicate"`
-	Priority   string           `json:"retry_priority"`
+	Base       string    `json:"base_interval"`
+	PerTry     string    `json:"per_try_timeout"`
+	NumRetries int       `json:"num_retries"`
+	Predicate  *[]string `json:"retry_host_predicate"`
+	Searches   int       `json:"host_selection_retry_max_attempts"`
+	Priority   string    `json:"retry_priority"`
+	Frequency  int       `json:"update_frequency"`
 }
 
-// What Istio makes of a VirtualService for Envoy is what the converter makes of it, but
-// for the choice of hosts, which no policy has and which is reported.
+// extensionNames are those of a list of extensions.
+func extensionNames(list *tree.Node) (all []string) {
+	if list == nil {
+		return nil
+	}
+	for _, item := range list.Items {
+		all = append(all, item.Get("name").Text)
+	}
+	return all
+}
+
+// What Istio makes of a VirtualService for Envoy is what the converter makes of it.
 func TestPublishedIstioToEnvoy(t *testing.T) {
 	var v struct {
 		Default, DefaultInbound envoyWant
@@ -177,7 +189,11 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		out, err := Convert([]File{istioCase(c.In)}, Envoy, Options{})
+		files := []File{istioCase(c.In)}
+		if c.Hash {
+			files = append(files, File{"dr.yaml", []byte("apiVersion: networking.istio.io/v1\nkind: DestinationRule\nspec: {host: x, trafficPolicy: {loadBalancer: {consistentHash: {useSourceIp: true}}}}")})
+		}
+		out, err := Convert(files, Envoy, Options{})
 		if err != nil {
 			// Istio's conversion takes words that its validation refuses (some, fake,
 			// conditions), and so does the part of ours that takes them apart.
@@ -200,9 +216,22 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 			continue
 		}
 		checkEnvoy(t, string(c.In), got, want)
-		if want.Predicate != nil && string(c.Want) != `"default"` && !c.Hash && !has(out.Report, "spec.http[0].retries.retryIgnorePreviousHosts") ||
-			want.Priority != "" && !has(out.Report, "spec.http[0].retries.retryRemoteLocalities") {
-			t.Errorf("%s: the choice of hosts is not reported: %v", c.In, out.Report)
+		if want.Predicate == nil { // a case that is about something else
+			want.Predicate = v.Default.Predicate
+		}
+		if got := extensionNames(got.Get("retry_host_predicate")); !slices.Equal(got, *want.Predicate) {
+			t.Errorf("%s: predicates %q, want %q", c.In, got, *want.Predicate)
+		}
+		if searches := got.Get("host_selection_retry_max_attempts"); searches == nil || searches.Text != fmt.Sprint(v.Default.Searches) {
+			t.Errorf("%s: %v searches, want %d", c.In, searches, v.Default.Searches)
+		}
+		switch p := got.Get("retry_priority"); {
+		case want.Priority == "":
+			if p != nil {
+				t.Errorf("%s: priorities %s", c.In, p.JSON())
+			}
+		case p == nil || p.Get("name").Text != want.Priority || p.Get("typed_config").Get("update_frequency").Text != fmt.Sprint(want.Frequency):
+			t.Errorf("%s: no %s", c.In, want.Priority)
 		}
 	}
 	for _, c := range v.Inbound { // a sidecar's own: the same but for what is retried by default

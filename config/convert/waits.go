@@ -7,7 +7,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/config/convert/internal/waits"
+	"github.com/lullgo/lull/internal/waits"
 )
 
 // Envoy's waits: min(base × 2^(n-1), max), full jitter (its code; its documentation has

@@ -3,11 +3,12 @@ package convert
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -19,11 +20,13 @@ type written struct {
 
 // carried tells whether the writing of format to took over what an entry is about.
 func (w written) carried(to Format, a about) bool {
-	if a == heard {
+	switch a {
+	case heard:
 		return to == Envoy
-	}
-	if a == ejected || a == bounds || a == hints {
+	case ejected, bounds, hints, hosted:
 		return to == Envoy || to == Istio
+	case repeated:
+		return to != Lull
 	}
 	return w.took[a]
 }
@@ -100,34 +103,64 @@ type writer struct {
 	set *Set
 	to  Format
 	written
+
+	shown   *tree.Node // the dependency of that name, as a file has it
+	shownOf string
 }
 
 // note takes down what became of a field of the dependency; field is empty for all of it.
-func (w *writer) note(name string, k Kind, field, why string) {
-	at := w.set.position(name, field)
-	path := "dependencies." + name
+func (w *writer) note(d config.Dependency, k Kind, field, why string) {
+	at := w.set.position(d.Name, field)
+	path, value := "dependencies."+d.Name, ""
 	if field != "" {
-		path += "." + field
+		path, value = path+"."+field, w.value(d, field)
 	}
-	w.Report = append(w.Report, Entry{Kind: k, File: at.File, Line: at.Line, Column: at.Column, Path: path, To: w.to, Why: why})
+	w.Report = append(w.Report, Entry{Kind: k, File: at.File, Line: at.Line, Column: at.Column, Path: path, Value: value, To: w.to, Why: why})
 }
 
 // of is a noter for one dependency.
-func (w *writer) of(name string) noter {
-	return func(k Kind, field, why string) { w.note(name, k, field, why) }
+func (w *writer) of(d config.Dependency) noter {
+	return func(k Kind, field, why string) { w.note(d, k, field, why) }
+}
+
+// value is what a field of the dependency has, as it is written in a file; empty if that is
+// more than one value, or what a part of the policy has by itself.
+func (w *writer) value(d config.Dependency, field string) string {
+	p := d.Policy.WithDefaults()
+	switch field {
+	case "timeouts":
+		return p.Timeouts.String()
+	case "nested":
+		return p.Nested.String()
+	}
+	if w.shown == nil || w.shownOf != d.Name {
+		w.shown, w.shownOf = &tree.Node{}, d.Name
+		data, err := config.FormatPolicyFile(&config.PolicyFile{Dependencies: []config.Dependency{{Name: "it", Policy: p, P99: d.P99, Rate: d.Rate}}})
+		if docs, wrong := parse(data); err == nil && wrong == nil && len(docs) == 1 {
+			w.shown = docs[0].Get("dependencies").Get("it")
+		}
+	}
+	n := w.shown
+	for name := range strings.SplitSeq(field, ".") {
+		n = n.Get(name)
+	}
+	if n == nil || n.Kind < tree.Bool || n.Kind > tree.Text {
+		return ""
+	}
+	return tree.Clip(n.Text)
 }
 
 // unsafe notes that what is repeated need not be safe to repeat; whoever comes from another
 // system had that already.
-func (w *writer) unsafe(name, why string) {
-	if f, ok := w.set.foreign[name]; !ok || f.safe {
-		w.note(name, Changed, "", why)
+func (w *writer) unsafe(d config.Dependency, why string) {
+	if f, ok := w.set.foreign[d.Name]; !ok || f.safe {
+		w.note(d, Changed, "", why)
 	}
 }
 
 // facts notes the facts of a dependency, which only our own form has.
 func (w *writer) facts(d config.Dependency) {
-	note := w.of(d.Name)
+	note := w.of(d)
 	if d.P99 > 0 {
 		note(Lost, "p99", "a fact for lull lint; "+w.to.String()+" has no place for it")
 	}

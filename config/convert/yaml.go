@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/internal/tree"
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
@@ -32,15 +33,39 @@ func parse(data []byte) ([]*tree.Node, error) {
 	if p := notText(data); p != nil {
 		return nil, p
 	}
-	if start := bytes.TrimLeft(data, " \t\r\n"); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
-		all, err := tree.ParseJSON(data)
-		var syntax *tree.SyntaxError
-		if errors.As(err, &syntax) {
-			return nil, tree.Problems{{Line: syntax.Line, Column: syntax.Column, Found: "not JSON: " + syntax.Message}}
-		}
-		return all, nil
+	data = unwrapped(data)
+	if !isJSON(data) {
+		return parseYAML(data)
 	}
-	return parseYAML(data)
+	all, err := tree.ParseJSON(data)
+	var syntax *tree.SyntaxError
+	if errors.As(err, &syntax) {
+		return nil, tree.Problems{{Line: syntax.Line, Column: syntax.Column, Found: "not JSON: " + syntax.Message}}
+	}
+	return all, nil
+}
+
+// isJSON: data begins as JSON does. YAML has braces and brackets, too, but then mostly keys
+// without quotes.
+func isJSON(data []byte) bool {
+	start := bytes.TrimLeft(data, " \t\r\n")
+	if len(start) == 0 || start[0] != '{' && start[0] != '[' {
+		return false
+	}
+	first := bytes.TrimLeft(start, " \t\r\n[{")
+	return len(first) == 0 || !(first[0] >= 'a' && first[0] <= 'z' || first[0] >= 'A' && first[0] <= 'Z')
+}
+
+// unwrapped is data without what may stand before a text: a byte order mark, and the name of the
+// attribute in which gRPC looks for service configs in DNS. Blanks keep its place.
+func unwrapped(data []byte) []byte {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	const attribute = "grpc_config="
+	at := len(data) - len(bytes.TrimLeft(data, " \t\r\n"))
+	if !bytes.HasPrefix(data[at:], []byte(attribute)) {
+		return data
+	}
+	return slices.Concat(data[:at], bytes.Repeat([]byte(" "), len(attribute)), data[at+len(attribute):])
 }
 
 // notText is what keeps data from being read as text at all.
@@ -190,6 +215,9 @@ func (g *grower) members(t *tree.Node, n *yaml.Node, depth int) {
 		}
 		if key.Kind != yaml.ScalarNode {
 			g.wrong(key, "a key that is no text", "a name")
+			continue
+		}
+		if key.Tag == "!ignore" { // with which Envoy has what there is only to be referred to
 			continue
 		}
 		own[key.Value] = true

@@ -1,11 +1,14 @@
 package lullgrpc
 
 import (
+	"strings"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
 // A Failure is what is known of an attempt that failed.
@@ -149,11 +152,12 @@ func codeOf(code codes.Code) string {
 	return codeName(code)
 }
 
-var codeNames = [...]string{
-	"ok", "cancelled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists",
-	"permission_denied", "resource_exhausted", "failed_precondition", "aborted", "out_of_range",
-	"unimplemented", "internal", "unavailable", "data_loss", "unauthenticated",
-}
+var codeNames = func() (names [codes.Unauthenticated + 1]string) {
+	for c := range names {
+		names[c] = strings.ToLower(serviceconfig.Code(c).String())
+	}
+	return names
+}()
 
 // codeName is the code's name in lower case.
 func codeName(code codes.Code) string {

@@ -252,9 +252,9 @@ func ExampleParseServiceConfig() {
 	// 4 2s 100ms 120ms
 	// [retryPolicy.initialBackoff: after RESOURCE_EXHAUSTED waits grow from the policy's ThrottleBase, where that is more]
 	// 4
-	// methodConfig[0].timeout is "2 sec": want a positive duration in seconds such as "0.25s", with up to nine decimals
-	// methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
-	// methodConfig[0].retryPolicy.retryableStatusCodes[0] is "NOT_THERE": want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
+	// line 1: methodConfig[0].timeout is "2 sec": want a positive duration in seconds such as "0.25s", with up to nine decimals
+	// line 1: methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
+	// line 2: methodConfig[0].retryPolicy.retryableStatusCodes[0] is "NOT_THERE": want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
 }
 
 func ExampleServiceConfigOf() {
@@ -295,7 +295,7 @@ func ExampleServiceConfigOf() {
 	//     "tokenRatio": 0.1
 	//   }
 	// }
-	// 8 losses, such as Limit: gRPC does not limit the calls in flight
+	// 9 losses, such as Limit: gRPC does not limit the calls in flight
 }
 
 // A server under load tells its clients when to come back, or not to.

@@ -421,40 +421,6 @@ func TestTheRequestIsTheCallersAgain(t *testing.T) {
 	})
 }
 
-// A hedge that is decided upon just before the call is answered, and comes to be sent
-// only after that, is not sent: the request is the caller's by then.
-func TestAHedgeThatComesTooLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		returned := make(chan struct{})
-		late := lullgrpc.WithObserver(observer(func(e lull.Event) {
-			if e.Kind == lull.EventHedgeStarted {
-				<-returned
-			}
-		}))
-		attempts := 0
-		stub := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-			attempts++
-			time.Sleep(20 * ms)
-			return nil
-		}
-		req, reply := wrapperspb.String("as it was"), new(wrapperspb.StringValue)
-		c := newClient(t, hedging(2), idempotent(), late)
-		if err := c.UnaryClientInterceptor()(t.Context(), unaryMethod, req, reply, nil, stub); err != nil {
-			t.Fatal(err)
-		}
-		close(returned)
-		req.Reset() // -race looks on
-		synctest.Wait()
-		if n := c.Dependency(t.Context(), "unknown target", unaryMethod).Hedger().InFlight(); attempts != 1 || n != 0 {
-			t.Errorf("%d attempts, %d hedges in flight", attempts, n)
-		}
-	})
-}
-
-type observer func(lull.Event)
-
-func (o observer) Observe(_ context.Context, e lull.Event) { o(e) }
-
 // A call that was refused has no header, and leaves what the caller has.
 func TestARefusedCallLeavesTheCallersVariables(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
 // rule is how some methods are called.
@@ -29,26 +30,18 @@ const wantPattern = `want "/service/method", "/service/" or "/"`
 
 // isPattern tells whether p names methods.
 func isPattern(p string) bool {
-	if p == "/" {
-		return true
-	}
-	service, method, found := strings.Cut(strings.TrimPrefix(p, "/"), "/")
-	return strings.HasPrefix(p, "/") && service != "" && found && !strings.Contains(method, "/")
+	_, ok := serviceconfig.NameOf(p)
+	return ok
 }
 
 // fitting is what m holds for the longest pattern that fits the method.
 func fitting[T any](m map[string]T, method string) (v T, ok bool) {
-	if len(m) == 0 {
-		return v, false
+	for _, p := range serviceconfig.Patterns(method) {
+		if v, ok = m[p]; ok {
+			return v, true
+		}
 	}
-	if v, ok = m[method]; ok {
-		return v, true
-	}
-	if v, ok = m[method[:strings.LastIndexByte(method, '/')+1]]; ok {
-		return v, true
-	}
-	v, ok = m["/"]
-	return v, ok
+	return v, false
 }
 
 // addRule notes r for the given patterns.

@@ -97,12 +97,16 @@ func (o *options) sayIdempotent(option string, yes bool, patterns []string) erro
 // taken for its owner's word that the method may be repeated. A retryThrottling
 // replaces the retry budget, for all methods of a target together.
 // What cannot be carried over is left out: [MethodConfig.Policy] says what that is.
+// A config that was made in code must be one that [ParseServiceConfig] would take.
 func WithServiceConfig(sc ServiceConfig, r Reading) Option {
 	return func(o *options) error {
+		if err := sc.plain().Validate(); err != nil {
+			return fmt.Errorf("lullgrpc: WithServiceConfig: %w", err)
+		}
+		if r.MaxCallAttempts < 0 {
+			return fmt.Errorf("lullgrpc: WithServiceConfig: MaxCallAttempts is %d: want a positive number, or 0 for the default of %d", r.MaxCallAttempts, DefaultMaxCallAttempts)
+		}
 		if sc.Throttling != nil {
-			if err := sc.Throttling.Validate(); err != nil {
-				return fmt.Errorf("lullgrpc: WithServiceConfig: %w", err)
-			}
 			throttle := *sc.Throttling
 			o.throttle = &throttle
 		}

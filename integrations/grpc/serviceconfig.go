@@ -1,15 +1,13 @@
 package lullgrpc
 
 import (
-	"encoding/json"
-	"math"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
 // A ServiceConfig is what a gRPC service config says of retries: plain data.
@@ -40,12 +38,7 @@ type MethodConfig struct {
 type MethodName struct{ Service, Method string }
 
 // pattern is the name as options have it.
-func (n MethodName) pattern() string {
-	if n.Service == "" {
-		return "/"
-	}
-	return "/" + n.Service + "/" + n.Method
-}
+func (n MethodName) pattern() string { return serviceconfig.MethodName(n).Pattern() }
 
 // A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are
 // required.
@@ -68,154 +61,116 @@ type HedgingPolicy struct {
 	NonFatalStatusCodes []codes.Code
 }
 
+// ParseServiceConfig reads a gRPC service config in JSON. The error has everything
+// that is wrong, one problem a line, each with its line and its path:
+//
+//	line 4: methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
+//
+// errors.As finds it as a [lull.Problems]. After a hundred problems it ends.
+//
+// What it does not know it reads over, as the format demands, and lists in
+// ServiceConfig.Ignored. The names of fields are taken in any case, as grpc-go
+// takes them, and those of status codes as well; other implementations insist on
+// "maxAttempts". OK among the codes to retry is refused, as in grpc-java: nothing
+// can be meant by it. A timeout must be positive: one of zero fails every call.
+func ParseServiceConfig(data []byte) (ServiceConfig, error) {
+	c, err := serviceconfig.Parse(data)
+	if err != nil {
+		return ServiceConfig{}, err
+	}
+	return configOf(c), nil
+}
+
 // Method is the configuration of a method ("/service/method"): the one that names
 // it, else the one that names its service, else the one for all.
 func (sc ServiceConfig) Method(method string) (MethodConfig, bool) {
-	var found MethodConfig
-	best := -1
-	for _, mc := range sc.Methods {
-		for _, n := range mc.Names {
-			p := n.pattern()
-			if p == method || p == "/" || strings.HasSuffix(p, "/") && p == method[:strings.LastIndexByte(method, '/')+1] {
-				if len(p) > best {
-					best, found = len(p), mc
-				}
+	for _, p := range serviceconfig.Patterns(method) {
+		for _, mc := range sc.Methods {
+			if slices.ContainsFunc(mc.Names, func(n MethodName) bool { return n.pattern() == p }) {
+				return mc, true
 			}
 		}
 	}
-	return found, best >= 0
+	return MethodConfig{}, false
 }
 
 // MarshalJSON writes the config as gRPC reads it, on one line. Durations have as
 // many decimals as they need: "0.1s".
-func (sc ServiceConfig) MarshalJSON() ([]byte, error) {
-	type jsonName struct {
-		Service string `json:"service,omitempty"`
-		Method  string `json:"method,omitempty"`
-	}
-	type jsonRetry struct {
-		MaxAttempts           int      `json:"maxAttempts"`
-		InitialBackoff        string   `json:"initialBackoff"`
-		MaxBackoff            string   `json:"maxBackoff"`
-		BackoffMultiplier     float64  `json:"backoffMultiplier"`
-		RetryableStatusCodes  []string `json:"retryableStatusCodes"`
-		PerAttemptRecvTimeout string   `json:"perAttemptRecvTimeout,omitempty"`
-	}
-	type jsonHedging struct {
-		MaxAttempts         int      `json:"maxAttempts"`
-		HedgingDelay        string   `json:"hedgingDelay,omitempty"`
-		NonFatalStatusCodes []string `json:"nonFatalStatusCodes,omitempty"`
-	}
-	type jsonMethod struct {
-		Name          []jsonName   `json:"name"`
-		Timeout       string       `json:"timeout,omitempty"`
-		RetryPolicy   *jsonRetry   `json:"retryPolicy,omitempty"`
-		HedgingPolicy *jsonHedging `json:"hedgingPolicy,omitempty"`
-	}
-	type jsonThrottling struct {
-		MaxTokens  int     `json:"maxTokens"`
-		TokenRatio float64 `json:"tokenRatio"`
-	}
-	var out struct {
-		MethodConfig    []jsonMethod    `json:"methodConfig,omitempty"`
-		RetryThrottling *jsonThrottling `json:"retryThrottling,omitempty"`
-	}
-	optional := func(d time.Duration) string {
-		if d == 0 {
-			return ""
-		}
-		return formatDuration(d)
-	}
-	for _, mc := range sc.Methods {
-		m := jsonMethod{Name: make([]jsonName, len(mc.Names)), Timeout: optional(mc.Timeout)}
-		for i, n := range mc.Names {
-			m.Name[i] = jsonName(n)
-		}
-		if r := mc.Retry; r != nil {
-			m.RetryPolicy = &jsonRetry{
-				r.MaxAttempts, formatDuration(r.InitialBackoff), formatDuration(r.MaxBackoff),
-				r.BackoffMultiplier, statusNames(r.RetryableStatusCodes), optional(r.PerAttemptRecvTimeout),
-			}
-		}
-		if h := mc.Hedging; h != nil {
-			m.HedgingPolicy = &jsonHedging{h.MaxAttempts, optional(h.HedgingDelay), statusNames(h.NonFatalStatusCodes)}
-		}
-		out.MethodConfig = append(out.MethodConfig, m)
-	}
-	if t := sc.Throttling; t != nil {
-		out.RetryThrottling = &jsonThrottling{t.MaxTokens, t.TokenRatio}
-	}
-	return json.Marshal(out)
+func (sc ServiceConfig) MarshalJSON() ([]byte, error) { return sc.plain().MarshalJSON() }
+
+// The package serviceconfig does what there is to do; it knows nothing of
+// codes.Code. What follows brings the types of the two together.
+
+// plain is sc without the types of gRPC.
+func (sc ServiceConfig) plain() serviceconfig.Config {
+	return serviceconfig.Config{Methods: each(sc.Methods, MethodConfig.plain), Throttling: sc.Throttling, Ignored: sc.Ignored}
 }
 
-func statusNames(list []codes.Code) []string {
-	names := make([]string, len(list))
-	for i, c := range list {
-		names[i] = strings.ToUpper(codeName(c))
-	}
-	return names
+func configOf(c serviceconfig.Config) ServiceConfig {
+	return ServiceConfig{Methods: each(c.Methods, methodConfigOf), Throttling: c.Throttling, Ignored: c.Ignored}
 }
 
-// maxDuration is what protobuf's Duration has room for, in seconds.
-const maxDuration = 315_576_000_000
-
-// parseDuration reads a duration as protobuf writes it in JSON: seconds with up
-// to nine decimals, and an s. More than time.Duration has room for becomes its
-// largest.
-func parseDuration(text string) (time.Duration, bool) {
-	digits, ok := strings.CutSuffix(text, "s")
-	if !ok {
-		return 0, false
+func (mc MethodConfig) plain() serviceconfig.MethodConfig {
+	p := serviceconfig.MethodConfig{
+		Names:   each(mc.Names, func(n MethodName) serviceconfig.MethodName { return serviceconfig.MethodName(n) }),
+		Timeout: mc.Timeout,
 	}
-	digits, negative := strings.CutPrefix(digits, "-")
-	whole, fraction, _ := strings.Cut(digits, ".")
-	if whole == "" && fraction == "" || len(fraction) > 9 {
-		return 0, false
-	}
-	seconds, ok := decimal(whole)
-	if !ok || seconds > maxDuration {
-		return 0, false
-	}
-	nanos, ok := decimal(fraction + "000000000"[len(fraction):])
-	if !ok {
-		return 0, false
-	}
-	d := time.Duration(math.MaxInt64)
-	if seconds < math.MaxInt64/int64(time.Second) || seconds == math.MaxInt64/int64(time.Second) && nanos <= math.MaxInt64%int64(time.Second) {
-		d = time.Duration(seconds)*time.Second + time.Duration(nanos)
-	}
-	if negative {
-		d = -d
-	}
-	return d, true
-}
-
-// decimal reads digits; none are zero. So many that they make no sense are more
-// than any limit.
-func decimal(text string) (n int64, ok bool) {
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return 0, false
+	if r := mc.Retry; r != nil {
+		p.Retry = &serviceconfig.RetryPolicy{
+			MaxAttempts:           r.MaxAttempts,
+			InitialBackoff:        r.InitialBackoff,
+			MaxBackoff:            r.MaxBackoff,
+			BackoffMultiplier:     r.BackoffMultiplier,
+			RetryableStatusCodes:  each(r.RetryableStatusCodes, plainCode),
+			PerAttemptRecvTimeout: r.PerAttemptRecvTimeout,
 		}
-		n = min(n*10+int64(text[i]-'0'), math.MaxInt64/100)
 	}
-	return n, true
+	if h := mc.Hedging; h != nil {
+		p.Hedging = &serviceconfig.HedgingPolicy{
+			MaxAttempts:         h.MaxAttempts,
+			HedgingDelay:        h.HedgingDelay,
+			NonFatalStatusCodes: each(h.NonFatalStatusCodes, plainCode),
+		}
+	}
+	return p
 }
 
-// formatDuration writes what parseDuration reads, with no more decimals than
-// needed.
-func formatDuration(d time.Duration) string {
-	sign := ""
-	abs := uint64(d)
-	if d < 0 {
-		sign, abs = "-", -abs
+func methodConfigOf(p serviceconfig.MethodConfig) MethodConfig {
+	mc := MethodConfig{
+		Names:   each(p.Names, func(n serviceconfig.MethodName) MethodName { return MethodName(n) }),
+		Timeout: p.Timeout,
 	}
-	text := []byte(sign)
-	text = strconv.AppendUint(text, abs/uint64(time.Second), 10)
-	if nanos := abs % uint64(time.Second); nanos > 0 {
-		fraction := strconv.AppendUint(nil, nanos+uint64(time.Second), 10) // a 1 and nine digits
-		text = append(text, '.')
-		text = append(text, strings.TrimRight(string(fraction[1:]), "0")...)
+	if r := p.Retry; r != nil {
+		mc.Retry = &RetryPolicy{
+			MaxAttempts:           r.MaxAttempts,
+			InitialBackoff:        r.InitialBackoff,
+			MaxBackoff:            r.MaxBackoff,
+			BackoffMultiplier:     r.BackoffMultiplier,
+			RetryableStatusCodes:  each(r.RetryableStatusCodes, codeOfPlain),
+			PerAttemptRecvTimeout: r.PerAttemptRecvTimeout,
+		}
 	}
-	return string(append(text, 's'))
+	if h := p.Hedging; h != nil {
+		mc.Hedging = &HedgingPolicy{
+			MaxAttempts:         h.MaxAttempts,
+			HedgingDelay:        h.HedgingDelay,
+			NonFatalStatusCodes: each(h.NonFatalStatusCodes, codeOfPlain),
+		}
+	}
+	return mc
+}
+
+func plainCode(c codes.Code) serviceconfig.Code   { return serviceconfig.Code(c) }
+func codeOfPlain(c serviceconfig.Code) codes.Code { return codes.Code(c) }
+
+// each is list with f done to each. Nil stays nil.
+func each[A, B any](list []A, f func(A) B) []B {
+	if list == nil {
+		return nil
+	}
+	out := make([]B, len(list))
+	for i, a := range list {
+		out[i] = f(a)
+	}
+	return out
 }

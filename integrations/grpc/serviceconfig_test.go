@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -37,133 +36,6 @@ func vectors(t *testing.T, name string, into any) {
 	}
 }
 
-func fields(err error) []string {
-	var all []string
-	if l, ok := errors.AsType[lull.Problems](err); ok {
-		for _, p := range l {
-			all = append(all, p.Field)
-		}
-	}
-	return all
-}
-
-func TestPublishedValidation(t *testing.T) {
-	type kase struct {
-		Name            string
-		RetryPolicy     json.RawMessage
-		HedgingPolicy   json.RawMessage
-		RetryThrottling json.RawMessage
-		Error           *string
-	}
-	var v struct {
-		RetryPolicy     []kase
-		HedgingPolicy   []kase
-		RetryThrottling []kase
-		Names           []struct{ Name, Want string }
-		Duration_JSON   [][2]string
-	}
-	vectors(t, "service_config_validation.json", &v)
-	if len(v.RetryPolicy) < 20 || len(v.HedgingPolicy) < 9 || len(v.RetryThrottling) < 9 || len(v.Names) < 8 || len(v.Duration_JSON) < 17 {
-		t.Fatalf("cases are missing: %+v", v)
-	}
-	check := func(section, field string, c kase, config string) {
-		sc, err := lullgrpc.ParseServiceConfig([]byte(config))
-		if c.Error == nil {
-			if err != nil {
-				t.Errorf("%s, %s: %v", section, c.Name, err)
-			}
-			if again, err := lullgrpc.ParseServiceConfig(mustMarshal(t, sc)); err != nil || !reflect.DeepEqual(sc, again) {
-				t.Errorf("%s, %s: written and read it is %+v, %v", section, c.Name, again, err)
-			}
-			if _, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{})); err != nil {
-				t.Errorf("%s, %s: no client comes of it: %v", section, c.Name, err)
-			}
-			return
-		}
-		// The published error names the field, where there is one to name.
-		got := fields(err)
-		if len(got) == 0 {
-			t.Errorf("%s, %s: passed", section, c.Name)
-			return
-		}
-		for _, f := range []string{"maxAttempts", "initialBackoff", "maxBackoff", "backoffMultiplier", "retryableStatusCodes", "hedgingDelay", "nonFatalStatusCodes", "maxTokens", "tokenRatio"} {
-			named := strings.Contains(c.Name+*c.Error, f)
-			found := slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(p, field+"."+f) })
-			if named && !found || !named && found && strings.Contains(c.Name, "omitted") {
-				t.Errorf("%s, %s: complains of %v", section, c.Name, got)
-			}
-		}
-		for _, p := range got {
-			if !strings.HasPrefix(p, field) {
-				t.Errorf("%s, %s: complains of %q", section, c.Name, p)
-			}
-		}
-	}
-	const path = "methodConfig[0]."
-	for _, c := range v.RetryPolicy {
-		check("retryPolicy", path+"retryPolicy", c, `{"methodConfig":[{"name":[{}],"retryPolicy":`+string(c.RetryPolicy)+`}]}`)
-	}
-	for _, c := range v.HedgingPolicy {
-		check("hedgingPolicy", path+"hedgingPolicy", c, `{"methodConfig":[{"name":[{}],"hedgingPolicy":`+string(c.HedgingPolicy)+`}]}`)
-	}
-	for _, c := range v.RetryThrottling {
-		check("retryThrottling", "retryThrottling", c, `{"retryThrottling":`+string(c.RetryThrottling)+`}`)
-	}
-	for _, n := range v.Names {
-		list := "[" + n.Name + "]"
-		if after, ok := strings.CutPrefix(n.Name, "dup "); ok {
-			list = after
-		}
-		sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":` + list + `}]}`))
-		switch {
-		case n.Want == "error":
-			if err == nil {
-				t.Errorf("name %s: passed", n.Name)
-			}
-		case err != nil:
-			t.Errorf("name %s: %v", n.Name, err)
-		default:
-			got := sc.Methods[0].Names[0]
-			want := map[string]lullgrpc.MethodName{"default": {}, "/foo/": {Service: "foo"}, "/foo/Bar": {Service: "foo", Method: "Bar"}}[n.Want]
-			if got != want {
-				t.Errorf("name %s: %+v, want %s", n.Name, got, n.Want)
-			}
-		}
-	}
-	for _, d := range v.Duration_JSON {
-		text := `"` + d[0] + `"`
-		if number, ok := strings.CutSuffix(d[0], " (number)"); ok {
-			text = number
-		}
-		// A hedgingDelay may be zero, but none of these may be negative: the sign
-		// must be all that is wrong.
-		sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":2,"hedgingDelay":` + strings.Replace(text, "-", "", 1) + `}}]}`))
-		if strings.HasPrefix(d[1], "error") {
-			if err == nil {
-				t.Errorf("duration %s: passed", d[0])
-			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("duration %s: %v", d[0], err)
-			continue
-		}
-		got := sc.Methods[0].Hedging.HedgingDelay
-		if strings.HasPrefix(d[1], "saturate") {
-			if got != math.MaxInt64 {
-				t.Errorf("duration %s: %v", d[0], got)
-			}
-		} else if want, err := time.ParseDuration(d[1]); err == nil && got != want.Abs() {
-			t.Errorf("duration %s: %v", d[0], got)
-		}
-		if strings.HasPrefix(d[0], "-") {
-			if _, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":2,"hedgingDelay":` + text + `}}]}`)); err == nil {
-				t.Errorf("duration %s: passed", d[0])
-			}
-		}
-	}
-}
-
 func mustMarshal(t testing.TB, sc lullgrpc.ServiceConfig) []byte {
 	t.Helper()
 	data, err := json.Marshal(sc)
@@ -173,53 +45,91 @@ func mustMarshal(t testing.TB, sc lullgrpc.ServiceConfig) []byte {
 	return data
 }
 
-func TestEveryProblemAtOnce(t *testing.T) {
-	_, err := lullgrpc.ParseServiceConfig([]byte(`{
+// Every mistake is told with its line and its path, and is there as data. (What is a
+// mistake package serviceconfig tests, which reads them.)
+func TestMistakesInAServiceConfig(t *testing.T) {
+	sc, err := lullgrpc.ParseServiceConfig([]byte(`{
 		"methodConfig": [
-			{"name": [{"service": "a.A"}, {"service": "a.A", "method": 7}], "timeout": "0s",
-			 "retryPolicy": {"maxAttempts": 1.5, "initialBackoff": "1ms", "maxBackoff": "2s", "backoffMultiplier": "2", "retryableStatusCodes": ["UNAVAILABLE", "OOPS", 17, "OK"], "perAttemptRecvTimeout": null},
-			 "hedgingPolicy": {"maxAttempts": 2}},
-			{"name": [{"service": "a.A"}, {"service": "b/B"}], "retryPolicy": [], "timeout": "1s", "timeout": "2s"},
-			"odd"
-		],
-		"retryThrottling": {"maxTokens": 10.5, "tokenRatio": 0.0001}
+			{"name": [{}], "retryPolicy": {"maxAttempts": 1, "initialBackoff": "1ms", "maxBackoff": "2s", "backoffMultiplier": 2,
+			 "retryableStatusCodes": ["UNAVAILBLE"]}}],
+		"retryThrottling": {"maxTokens": 10.5, "tokenRatio": 0.1}
 	}`))
-	const want = `methodConfig[0].name[1].method is 7: want a text
-methodConfig[0].timeout is "0s": want a positive duration in seconds such as "0.25s", with up to nine decimals
-methodConfig[0].retryPolicy.maxAttempts is 1.5: want a whole number from 2
-methodConfig[0].retryPolicy.initialBackoff is "1ms": want a positive duration in seconds such as "0.25s", with up to nine decimals
-methodConfig[0].retryPolicy.backoffMultiplier is "2": want a positive number
-methodConfig[0].retryPolicy.retryableStatusCodes[1] is "OOPS": want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
-methodConfig[0].retryPolicy.retryableStatusCodes[2] is 17: want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
-methodConfig[0].retryPolicy.retryableStatusCodes[3] is "OK": want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
-methodConfig[0].hedgingPolicy is given beside a retryPolicy: want one of the two
-methodConfig[1].name[0] is "/a.A/" once more: want each name once (this one is methodConfig[0].name[0])
-methodConfig[1].name[1] is "/b/B/": want the full name of a service and the name of a method, without slashes
-methodConfig[1].timeout is given twice: want one value
-methodConfig[1].retryPolicy is a list: want an object
-methodConfig[2] is "odd": want an object
-retryThrottling.maxTokens is 10.5: want a whole number from 1 to 1000
-retryThrottling.tokenRatio is 0.0001: want a number from 0.001`
-	if err == nil || err.Error() != want {
-		t.Errorf("%v\nwant\n%s", err, want)
+	const want = `line 3: methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
+line 3: methodConfig[0].retryPolicy.initialBackoff is "1ms": want a positive duration in seconds such as "0.25s", with up to nine decimals; did you mean 0.001s?
+line 4: methodConfig[0].retryPolicy.retryableStatusCodes[0] is "UNAVAILBLE": want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16; did you mean UNAVAILABLE?
+line 5: retryThrottling.maxTokens is 10.5: want a whole number from 1 to 1000`
+	if err == nil || err.Error() != want || !reflect.DeepEqual(sc, lullgrpc.ServiceConfig{}) {
+		t.Errorf("%+v, %v\nwant\n%s", sc, err, want)
+	}
+	problems, _ := errors.AsType[lull.Problems](err)
+	if len(problems) != 4 || problems[3] != (lull.Problem{Field: "retryThrottling.maxTokens", Value: "10.5", Allowed: "a whole number from 1 to 1000"}) {
+		t.Errorf("problems %+v", problems)
+	}
+	if _, err := lullgrpc.ParseServiceConfig([]byte("{\n  \"a\" 1}")); err == nil || !strings.HasPrefix(err.Error(), "line 2: service config is no JSON: ") {
+		t.Errorf("no JSON: %v", err)
 	}
 }
 
-func TestWhatIsNoServiceConfig(t *testing.T) {
-	for text, want := range map[string]string{
-		``:                   "unexpected EOF (line 1, column 1)",
-		`{`:                  "unexpected EOF",
-		`{"a": 1,}`:          "invalid character",
-		"{\n  \"a\" 1}":      "line 2",
-		`{} {}`:              "more after the end",
-		`[]`:                 "service config is a list: want an object",
-		`null`:               "service config is null: want an object",
-		`{"methodConfig":0}`: "methodConfig is 0: want a list",
-		strings.Repeat("[", 1000) + strings.Repeat("]", 1000): "nested too deep",
+// Nothing that a config has is lost on its way in, to a policy, and out again.
+func TestAllThatAServiceConfigHas(t *testing.T) {
+	const text = `{"methodConfig":[` +
+		`{"name":[{"service":"a.A","method":"Get"},{"service":"b.B"}],"timeout":"5s","retryPolicy":{"maxAttempts":4,"initialBackoff":"0.1s","maxBackoff":"1s","backoffMultiplier":3,"retryableStatusCodes":["UNAVAILABLE","ABORTED"],"perAttemptRecvTimeout":"2s"}},` +
+		`{"name":[{}],"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["INTERNAL"]}}],` +
+		`"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}}`
+	want := lullgrpc.ServiceConfig{
+		Methods: []lullgrpc.MethodConfig{
+			{Names: []lullgrpc.MethodName{{Service: "a.A", Method: "Get"}, {Service: "b.B"}}, Timeout: 5 * time.Second, Retry: &lullgrpc.RetryPolicy{
+				MaxAttempts: 4, InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second, BackoffMultiplier: 3,
+				RetryableStatusCodes: []codes.Code{codes.Unavailable, codes.Aborted}, PerAttemptRecvTimeout: 2 * time.Second,
+			}},
+			{Names: []lullgrpc.MethodName{{}}, Hedging: &lullgrpc.HedgingPolicy{MaxAttempts: 3, HedgingDelay: 20 * time.Millisecond, NonFatalStatusCodes: []codes.Code{codes.Internal}}},
+		},
+		Throttling: &budget.GRPCConfig{MaxTokens: 10, TokenRatio: 0.1},
+	}
+	sc, err := lullgrpc.ParseServiceConfig([]byte(text))
+	if err != nil || !reflect.DeepEqual(sc, want) {
+		t.Errorf("%+v, %v\nwant\n%+v", sc, err, want)
+	}
+	if got := string(mustMarshal(t, want)); got != text {
+		t.Errorf("%s\nwant\n%s", got, text)
+	}
+	base := lull.Policy{HintLimit: time.Minute}
+	retry, lost := sc.Methods[0].Policy(base, lullgrpc.Reading{OldJitter: true, MaxCallAttempts: 2})
+	base.Attempts, base.Deadline, base.AttemptTimeout = 2, 5*time.Second, 2*time.Second
+	base.Backoff = backoff.Schedule{Base: 100 * time.Millisecond, Cap: time.Second, Factor: 3}
+	if retry != base || lost != nil {
+		t.Errorf("%+v (lost %v)\nwant\n%+v", retry, lost, base)
+	}
+	hedged, lost := sc.Methods[1].Policy(lull.Policy{}, lullgrpc.Reading{})
+	if want := (lull.Policy{Attempts: 1, Hedge: hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}}); hedged != want || lost != nil {
+		t.Errorf("%+v (lost %v)\nwant\n%+v", hedged, lost, want)
+	}
+	if _, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{})); err != nil {
+		t.Error(err)
+	}
+}
+
+// A config that was made in code may have mistakes, too. Some would configure methods
+// that nobody named, or attempts that nobody asked for.
+func TestServiceConfigsMadeInCode(t *testing.T) {
+	retry := &lullgrpc.RetryPolicy{InitialBackoff: 1, MaxBackoff: 1, BackoffMultiplier: 1, RetryableStatusCodes: []codes.Code{codes.Unavailable, 99}}
+	for want, mc := range map[string]lullgrpc.MethodConfig{
+		"methodConfig[0].retryPolicy.maxAttempts is 0: want a whole number from 2": {Names: []lullgrpc.MethodName{{}}, Retry: retry},
+		"methodConfig[0].retryPolicy.retryableStatusCodes[1] is 99: want":          {Names: []lullgrpc.MethodName{{}}, Retry: retry},
+		"methodConfig[0].name[0].service is missing":                               {Names: []lullgrpc.MethodName{{Method: "Get"}}, Timeout: time.Second},
 	} {
-		if _, err := lullgrpc.ParseServiceConfig([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.20q: %v, want %q", text, err, want)
+		sc := lullgrpc.ServiceConfig{Methods: []lullgrpc.MethodConfig{mc}}
+		_, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+		if err == nil || !strings.HasPrefix(err.Error(), "lullgrpc: WithServiceConfig: methodConfig") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
+	}
+	_, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(lullgrpc.ServiceConfig{}, lullgrpc.Reading{MaxCallAttempts: -1}))
+	if err == nil || !strings.Contains(err.Error(), "MaxCallAttempts is -1: want a positive number, or 0 for the default of 5") {
+		t.Error(err)
+	}
+	if _, _, err := lullgrpc.ServiceConfigOf(lull.Policy{}, lullgrpc.MethodName{Method: "Get"}); err == nil || !strings.Contains(err.Error(), "the service of method \"Get\"") {
+		t.Errorf("a method without a service: %v", err)
 	}
 }
 
@@ -269,148 +179,26 @@ func TestPrecedenceOfNames(t *testing.T) {
 	}
 }
 
-func TestARetryPolicyAsAPolicy(t *testing.T) {
-	mc := lullgrpc.MethodConfig{Timeout: 5 * time.Second, Retry: &lullgrpc.RetryPolicy{
-		MaxAttempts: 9, InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second, BackoffMultiplier: 3,
-		RetryableStatusCodes: []codes.Code{codes.Unavailable}, PerAttemptRecvTimeout: 10 * time.Second,
-	}}
-	base := lull.Policy{AttemptTimeout: 7 * time.Second, HintLimit: time.Minute, Backoff: backoff.Schedule{FastFirst: true}}
-	p, lost := mc.Policy(base, lullgrpc.Reading{})
-	if err := p.Validate(); err != nil || len(lost) != 0 {
-		t.Fatal(err, lost)
-	}
-	if p.Attempts != 5 || p.Deadline != 5*time.Second || p.AttemptTimeout != 5*time.Second || p.HintLimit != time.Minute {
-		t.Errorf("policy %+v", p)
-	}
-	// min(100ms × 3^(n-1), 1s) × 0.8 to 1.2 (gRFC A6).
-	for n, c := range []time.Duration{100, 300, 900, 1000, 1000} {
-		c *= time.Millisecond
-		if got := p.Backoff.Ceiling(n + 1); got != c {
-			t.Errorf("retry %d: %v before jitter, want %v", n+1, got, c)
-		}
-		lo := p.Backoff.Delay(n+1, 0, func() uint64 { return 0 })
-		hi := p.Backoff.Delay(n+1, 0, func() uint64 { return math.MaxUint64 })
-		if lo != c-c/5 || hi != c+c/5 {
-			t.Errorf("retry %d: %v to %v", n+1, lo, hi)
-		}
-	}
-	old, _ := mc.Policy(base, lullgrpc.Reading{OldJitter: true, MaxCallAttempts: 8})
-	if old.Attempts != 8 || old.Backoff != (backoff.Schedule{Base: 100 * time.Millisecond, Cap: time.Second, Factor: 3}) {
-		t.Errorf("as it was once: %+v", old)
-	}
-	for _, largest := range []time.Duration{1, 7, 999999999, math.MaxInt64} {
-		mc.Retry.InitialBackoff, mc.Retry.MaxBackoff = largest, largest
-		p, _ := mc.Policy(lull.Policy{}, lullgrpc.Reading{})
-		if got := p.Backoff.Ceiling(1); got != largest && largest != math.MaxInt64 || p.Validate() != nil {
-			t.Errorf("maxBackoff %v: %v before jitter, %v", largest, got, p.Validate())
-		}
-	}
-
-	mc = lullgrpc.MethodConfig{Retry: &lullgrpc.RetryPolicy{
-		MaxAttempts: 2, InitialBackoff: 2 * time.Second, MaxBackoff: time.Second, BackoffMultiplier: 0.5,
-		RetryableStatusCodes: []codes.Code{codes.ResourceExhausted, codes.DeadlineExceeded},
-	}}
-	p, lost = mc.Policy(lull.Policy{}, lullgrpc.Reading{})
-	if p.Validate() != nil || p.Backoff.Ceiling(1) != time.Second || p.Backoff.Ceiling(5) != time.Second {
-		t.Errorf("policy %+v, %v", p, p.Validate())
-	}
-	if len(lost) != 3 || !strings.HasPrefix(lost[0].String(), "retryPolicy.backoffMultiplier: ") {
-		t.Errorf("lost %v", lost)
-	}
-}
-
-func TestAHedgingPolicyAsAPolicy(t *testing.T) {
-	base := lull.Policy{Attempts: 4, HintLimit: time.Minute, Hedge: hedge.Config{Attempts: 1, MaxDelay: time.Second}}
-	for _, c := range []struct {
-		hedging lullgrpc.HedgingPolicy
-		most    int
-		want    hedge.Config
-		lost    []string
-	}{
-		{lullgrpc.HedgingPolicy{MaxAttempts: 3, HedgingDelay: 20 * time.Millisecond, NonFatalStatusCodes: []codes.Code{codes.Unavailable}}, 0,
-			hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}, nil},
-		{lullgrpc.HedgingPolicy{MaxAttempts: 2}, 0, hedge.Config{Attempts: 2, Delay: hedge.AtOnce, Share: -1, InFlight: -1}, nil},
-		{lullgrpc.HedgingPolicy{MaxAttempts: 100, HedgingDelay: 1}, 0, hedge.Config{Attempts: 5, Delay: 1, Share: -1, InFlight: -1}, nil},
-		{lullgrpc.HedgingPolicy{MaxAttempts: 100, HedgingDelay: math.MaxInt64}, 3, hedge.Config{Attempts: 3, Delay: math.MaxInt64, Share: -1, InFlight: -1}, nil},
-		{lullgrpc.HedgingPolicy{MaxAttempts: 100, HedgingDelay: 1}, 8, hedge.Config{Attempts: 5, Delay: 1, Share: -1, InFlight: -1}, []string{"hedgingPolicy.maxAttempts"}},
-		{lullgrpc.HedgingPolicy{MaxAttempts: 2, HedgingDelay: 1}, 1, hedge.Config{Attempts: 1, Delay: 1, Share: -1, InFlight: -1}, nil},
-		{lullgrpc.HedgingPolicy{MaxAttempts: 2, HedgingDelay: 1, NonFatalStatusCodes: []codes.Code{codes.ResourceExhausted, codes.DeadlineExceeded}}, 0,
-			hedge.Config{Attempts: 2, Delay: 1, Share: -1, InFlight: -1}, []string{"hedgingPolicy.hedgingDelay", "hedgingPolicy.nonFatalStatusCodes"}},
-	} {
-		p, lost := (lullgrpc.MethodConfig{Timeout: time.Second, Hedging: &c.hedging}).Policy(base, lullgrpc.Reading{MaxCallAttempts: c.most})
-		want := base
-		want.Attempts, want.Hedge, want.Deadline = 1, c.want, time.Second
-		var of []string
-		for _, l := range lost {
-			of = append(of, l.Field)
-		}
-		if p != want || !slices.Equal(of, c.lost) || p.Validate() != nil {
-			t.Errorf("%+v: %+v (%v), lost %v", c.hedging, p.Hedge, p.Validate(), lost)
-		}
-	}
-	// A retryPolicy under a client that hedges: the method is retried, not hedged.
-	retry := &lullgrpc.RetryPolicy{MaxAttempts: 3, InitialBackoff: 1, MaxBackoff: 1, BackoffMultiplier: 1, RetryableStatusCodes: []codes.Code{codes.Unavailable}}
-	p, lost := lullgrpc.MethodConfig{Retry: retry}.Policy(lull.Policy{Hedge: hedge.Config{Attempts: 2}}, lullgrpc.Reading{})
-	if p.Attempts != 3 || p.Hedge != (hedge.Config{}) || len(lost) != 0 || p.Validate() != nil {
-		t.Errorf("a retryPolicy: %+v, %v", p, p.Validate())
-	}
-}
-
-func TestAPolicyThatHedgesAsAServiceConfig(t *testing.T) {
-	for _, c := range []struct {
-		hedge hedge.Config
-		want  string
-		lost  []string
-	}{
-		{hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond}, `"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
-			[]string{"AttemptTimeout", "Hedge.Share", "Hedge.InFlight", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Breaker"}},
-		{hedge.Config{Attempts: 2, Delay: hedge.AtOnce, Share: -1, InFlight: -1}, `"hedgingPolicy":{"maxAttempts":2,"nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
-			[]string{"AttemptTimeout", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Breaker"}},
-		{hedge.Config{Attempts: 2}, `"retryPolicy":{"maxAttempts":2,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
-			[]string{"AttemptTimeout", "Hedge", "Backoff.Jitter", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Breaker"}},
-	} {
-		sc, lost, err := lullgrpc.ServiceConfigOf(lull.Policy{Hedge: c.hedge})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := `{"methodConfig":[{"name":[{}],"timeout":"30s",` + c.want
-		text := mustMarshal(t, sc)
-		if string(text) != want {
-			t.Errorf("%s\nwant\n%s", text, want)
-		}
-		var of []string
-		for _, l := range lost {
-			of = append(of, l.Field)
-		}
-		if !slices.Equal(of, c.lost) {
-			t.Errorf("lost %q, want %q", of, c.lost)
-		}
-		again, err := lullgrpc.ParseServiceConfig(text)
-		if err != nil || !reflect.DeepEqual(sc, again) {
-			t.Errorf("%s reads back as %+v, %v", text, again, err)
-		}
-		if c.hedge.Share < 0 { // nothing of it is lost
-			if p, _ := again.Methods[0].Policy(lull.Policy{}, lullgrpc.Reading{}); p.Hedge != c.hedge {
-				t.Errorf("%+v comes back as %+v", c.hedge, p.Hedge)
-			}
-		}
-	}
-}
-
 func TestAPolicyAsAServiceConfig(t *testing.T) {
-	sc, lost, err := lullgrpc.ServiceConfigOf(lull.Policy{}, lullgrpc.MethodName{Service: "a.A", Method: "Get"})
+	sc, lost, err := lullgrpc.ServiceConfigOf(lull.Policy{Timeouts: lull.TimeoutsAlways, ThrottleBase: 1}, lullgrpc.MethodName{Service: "a.A", Method: "Get"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"methodConfig":[{"name":[{"service":"a.A","method":"Get"}],"timeout":"30s","retryPolicy":{"maxAttempts":3,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`
-	if got := string(mustMarshal(t, sc)); got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
+	want := []lullgrpc.MethodConfig{{
+		Names: []lullgrpc.MethodName{{Service: "a.A", Method: "Get"}}, Timeout: lull.DefaultDeadline,
+		Retry: &lullgrpc.RetryPolicy{
+			MaxAttempts: 3, InitialBackoff: 100 * time.Millisecond, MaxBackoff: 20 * time.Second, BackoffMultiplier: 2,
+			RetryableStatusCodes: []codes.Code{codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded},
+		},
+	}}
+	if !reflect.DeepEqual(sc.Methods, want) {
+		t.Errorf("%s", mustMarshal(t, sc))
 	}
 	var of []string
 	for _, l := range lost {
 		of = append(of, l.Field)
 	}
-	if want := []string{"AttemptTimeout", "Backoff.Jitter", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Breaker"}; !slices.Equal(of, want) {
+	if want := []string{"AttemptTimeout", "Backoff.Jitter", "HintLimit", "Budget", "Nested", "Breaker"}; !slices.Equal(of, want) || lost[4].String() != "Nested: gRPC retries what is done on behalf of a retry as well" {
 		t.Errorf("lost %q, want %q", of, want)
 	}
 	if _, _, err := lullgrpc.ServiceConfigOf(lull.Policy{Attempts: -1}); err == nil {
@@ -431,9 +219,6 @@ func TestAPolicyAsAServiceConfig(t *testing.T) {
 	if granted != budget.DefaultStock {
 		t.Errorf("%d retries, want %d", granted, budget.DefaultStock)
 	}
-	if sc, _, _ := lullgrpc.ServiceConfigOf(lull.Policy{Attempts: 1, Deadline: lull.NoTimeout}); string(mustMarshal(t, sc)) != `{"methodConfig":[{"name":[{}]}]}` {
-		t.Errorf("no retries: %s", mustMarshal(t, sc))
-	}
 }
 
 // Whatever the policy, what is written is valid, for gRPC itself too, and reads
@@ -445,7 +230,7 @@ func TestWrittenAndRead(t *testing.T) {
 		{Kind: backoff.Immediate}, {Kind: backoff.Ethernet}, {Jitter: backoff.Decorrelated}, {FastFirst: true}, {Base: 2 * time.Hour, Factor: 1.5}, {Floor: time.Millisecond},
 	}
 	for _, s := range schedules {
-		for _, b := range []budget.Config{{}, {Unlimited: true}, {Ratio: 10, Stock: 1e6}, {Ratio: budget.MinRatio}} {
+		for _, b := range []budget.Config{{}, {Unlimited: true}, {Ratio: 10, Stock: 1e6}, {Ratio: budget.MinRatio}, {Window: time.Second}} {
 			p := lull.Policy{Attempts: 7, Backoff: s, Budget: b}
 			sc, lost, err := lullgrpc.ServiceConfigOf(p)
 			if err != nil {
@@ -453,6 +238,13 @@ func TestWrittenAndRead(t *testing.T) {
 			}
 			if len(lost) == 0 {
 				t.Errorf("%+v: nothing is lost", p)
+			}
+			most := lullgrpc.DefaultMaxCallAttempts
+			if s.Kind == backoff.Immediate {
+				most = 2
+			}
+			if n := sc.Methods[0].Retry.MaxAttempts; n != most {
+				t.Errorf("%+v: %d attempts, want %d", p, n, most)
 			}
 			text := mustMarshal(t, sc)
 			again, err := lullgrpc.ParseServiceConfig(text)
@@ -594,33 +386,4 @@ func TestTheThrottleIsTheTargets(t *testing.T) {
 	if of("x", "/a.A/Get") == nil || of("x", "/a.A/Get") != of("x", "/b.B/Get") || of("x", "/a.A/Get") == of("y", "/a.A/Get") {
 		t.Error("want one throttle for each target")
 	}
-}
-
-func FuzzParseServiceConfig(f *testing.F) {
-	f.Add(`{"methodConfig":[{"name":[{"service":"a.A"}],"timeout":"1s","retryPolicy":{"maxAttempts":3,"initialBackoff":".1s","maxBackoff":"1s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE",4]}}],"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}}`)
-	f.Add(`{"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":2,"hedgingDelay":"0s","nonFatalStatusCodes":[]}}],"a":{"b":[null,true,1e9]}}`)
-	f.Add(`{"methodConfig":[{"name":null}]}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		sc, err := lullgrpc.ParseServiceConfig([]byte(text))
-		if err != nil {
-			if len(fields(err)) == 0 {
-				t.Fatalf("error %v names no field", err)
-			}
-			return
-		}
-		out := mustMarshal(t, sc)
-		again, err := lullgrpc.ParseServiceConfig(out)
-		sc.Ignored = nil
-		for _, mc := range sc.Methods {
-			if mc.Hedging != nil && len(mc.Hedging.NonFatalStatusCodes) == 0 {
-				mc.Hedging.NonFatalStatusCodes = nil
-			}
-		}
-		if err != nil || !reflect.DeepEqual(sc, again) {
-			t.Fatalf("%+v written as %s reads back as %+v, %v", sc, out, again, err)
-		}
-		if _, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{})); err != nil {
-			t.Fatalf("a config that was read makes no client: %v", err)
-		}
-	})
 }

@@ -142,7 +142,11 @@ func (t *Telemetry) Handler(queueName, system string, h queue.Handler) queue.Han
 		}()
 		err := h(ctx, m)
 		normal = true
-		if err != nil {
+		switch said, ok := queue.Decided(err); {
+		case err == nil:
+		case ok && said != queue.DeadLetter: // deferred or dropped, which is no failure
+			span.SetAttributes(attribute.String("retry.outcome", said.String()))
+		default:
 			v, marked := lull.Marked(err)
 			if !marked {
 				v = queue.Classify(err)

@@ -3,10 +3,12 @@ package lullotel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/trace"
@@ -135,6 +137,32 @@ func TestProcessing(t *testing.T) {
 	} {
 		if n := value(t, all, x.name, x.labels...); n != x.want {
 			t.Errorf("%s %v is %v, want %v", x.name, x.labels, n, x.want)
+		}
+	}
+}
+
+// To defer a message or to drop it is no failure of its handler.
+func TestHandlersThatDecide(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		outcome any // of the span
+		failed  bool
+	}{
+		{nil, nil, false},
+		{queue.DeferFor(errors.New("early"), time.Second), "defer", false},
+		{fmt.Errorf("again: %w", queue.DropMessage(nil)), "drop", false},
+		{queue.DeadLetterAs("schema", nil), nil, true},
+		{lull.Transient(errors.New("down")), nil, true},
+	} {
+		r := newRig(t)
+		h := r.Handler("q", "", func(context.Context, *queue.Message) error { return c.err })
+		if err := h(t.Context(), &queue.Message{}); err != c.err {
+			t.Errorf("%v came back as %v", c.err, err)
+		}
+		s := r.spans.GetSpans()[0]
+		a := attributes(s.Attributes)
+		if a["retry.outcome"] != c.outcome || (s.Status.Code == codes.Error) != c.failed || (a["error.type"] != nil) != c.failed {
+			t.Errorf("%v: %v, %v", c.err, a, s.Status)
 		}
 	}
 }

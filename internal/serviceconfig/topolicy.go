@@ -11,8 +11,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/config/convert/internal/waits"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/waits"
 )
 
 // Reading is how a retry policy is read where the implementations of gRPC differ,

@@ -1,12 +1,13 @@
 // Package serviceconfig reads and writes what a gRPC service config says of retries
-// (gRFC A6), and turns it into lull's policies and back. It needs neither gRPC nor YAML:
-// a program can look at a service config without linking either.
+// (gRFC A6), and turns it into lull's policies and back. It needs neither gRPC nor YAML.
+// lullgrpc and the converter of policy files are built on it: a config means the same in
+// both, and has the same mistakes.
 //
 // A service config is read as the implementations of gRPC read it where they agree, and
 // as grpc-go where they do not (see [Reading]). Everything that is wrong is reported at
 // once, each problem with its place and its path:
 //
-//	methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
+//	line 4: methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
 //
 // # What is lost
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/config/convert/serviceconfig"
+	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
 func ExampleParse() {
@@ -36,9 +36,9 @@ func ExampleParse_mistakes() {
 	  "retryPolicy": {"maxAttempts": 1, "initialBackoff": "100ms", "maxBackoff": "1s", "backoffMultiplier": 2}}]}`))
 	fmt.Println(err)
 	// Output:
+	// line 2: methodConfig[0].retryPolicy.retryableStatusCodes is missing: want a list of status codes that is not empty, such as ["UNAVAILABLE"]
 	// line 2: methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
 	// line 2: methodConfig[0].retryPolicy.initialBackoff is "100ms": want a positive duration in seconds such as "0.25s", with up to nine decimals; did you mean 0.1s?
-	// line 2: methodConfig[0].retryPolicy.retryableStatusCodes is missing: want a list of status codes that is not empty, such as ["UNAVAILABLE"]
 }
 
 func ExampleOf() {
@@ -64,17 +64,6 @@ func ExampleOf() {
 	// HintLimit
 	// Nested
 	// Breaker
-}
-
-func ExampleConfig_Method() {
-	c, _ := serviceconfig.Parse([]byte(`{"methodConfig": [{"name": [{}], "timeout": "5s"}, {"name": [{"service": "shop.Orders", "method": "Get"}], "timeout": "1s"}]}`))
-	for _, method := range []string{"/shop.Orders/Get", "/shop.Orders/Put"} {
-		mc, _ := c.Method(method)
-		fmt.Println(mc.Timeout)
-	}
-	// Output:
-	// 1s
-	// 5s
 }
 
 func ExampleBudget() {

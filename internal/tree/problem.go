@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/lullgo/lull/internal/problem"
 )
 
 // A Problem is one thing that is wrong in a text.
@@ -37,17 +39,42 @@ func (p Problem) Error() string {
 	return text
 }
 
+// As finds it as a lull.Problem: field, value and what is allowed.
+func (p Problem) As(target any) bool {
+	to, ok := target.(*problem.Problem)
+	if ok {
+		*to = problem.Problem{Field: p.Path, Value: p.Found, Allowed: p.Allowed}
+	}
+	return ok
+}
+
 // Problems is everything that is wrong, in the order in which it was met. It is an error;
 // errors.As finds it, and each Problem in it.
 type Problems []Problem
 
-// Error lists the problems, one a line, each with its line.
+// Error lists the problems, one a line, each with its line if it has a place.
 func (l Problems) Error() string {
 	lines := make([]string, len(l))
 	for i, p := range l {
-		lines[i] = fmt.Sprintf("line %d: %s", p.Line, p.Error())
+		lines[i] = p.Error()
+		if p.Line > 0 {
+			lines[i] = fmt.Sprintf("line %d: %s", p.Line, lines[i])
+		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// As finds them as a lull.Problems, for those who treat mistakes of code and of files
+// alike.
+func (l Problems) As(target any) bool {
+	to, ok := target.(*problem.List)
+	if ok {
+		*to = make(problem.List, len(l))
+		for i, p := range l {
+			p.As(&(*to)[i])
+		}
+	}
+	return ok
 }
 
 // Unwrap gives the problems one by one.

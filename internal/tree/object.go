@@ -19,11 +19,11 @@ type Reader struct {
 	// Same tells whether a key of the text is the field of that name. Nil: it is if it
 	// is spelt so.
 	Same func(key, name string) bool
+	// JSON has mistakes in the words of JSON: "an object" and "null", where YAML has
+	// "a mapping" and "empty".
+	JSON bool
 	// Problems are what was wrong so far.
 	Problems Problems
-	// Places are of the fields and elements that were read, by path: of fields, that of
-	// the key.
-	Places map[string][2]int
 }
 
 // Fold takes a key in any case.
@@ -67,9 +67,20 @@ func (r *Reader) Wrong(n *Node, path, found, allowed, suggestion string) {
 // Check keeps that n, at path, is wrong unless ok holds, and returns ok.
 func (r *Reader) Check(ok bool, n *Node, path, allowed string) bool {
 	if !ok {
-		r.Wrong(n, path, n.Found(), allowed, "")
+		r.Wrong(n, path, r.Found(n), allowed, "")
 	}
 	return ok
+}
+
+// Found says what n is, in the words of the Reader: it follows "is".
+func (r *Reader) Found(n *Node) string {
+	switch {
+	case r.JSON && n.Kind == Map:
+		return "an object"
+	case r.JSON && n.Kind == Null:
+		return "null"
+	}
+	return n.Found()
 }
 
 // An Object is a mapping that is being read, and what was read of it.
@@ -82,14 +93,11 @@ type Object struct {
 
 // Object begins to read n, which must be a mapping; nil if it is none.
 func (r *Reader) Object(n *Node, path string) *Object {
-	if r.Places == nil {
-		r.Places = map[string][2]int{}
+	allowed := "a mapping"
+	if r.JSON {
+		allowed = "an object"
 	}
-	if _, ok := r.Places[path]; !ok {
-		r.Places[path] = [2]int{n.Line, n.Column}
-	}
-	if n.Kind != Map {
-		r.Wrong(n, path, n.Found(), "a mapping", "")
+	if !r.Check(n.Kind == Map, n, path, allowed) {
 		return nil
 	}
 	return &Object{r, path, n, make([]bool, len(n.Members))}
@@ -109,8 +117,9 @@ func Join(path, name string) string {
 // Element is the path of an element of the list at path.
 func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// Get is the value of the field, and its path; nil if there is none, or null. The key may
-// stand there once. A nil Object has no fields.
+// Get is the value of the field, and its path; nil if there is none, or null, or it was
+// asked for before. The key may stand there once; of several the first counts. A nil
+// Object has no fields.
 func (o *Object) Get(name string) (*Node, string) {
 	if o == nil {
 		return nil, name
@@ -130,7 +139,6 @@ func (o *Object) Get(name string) (*Node, string) {
 			o.r.Wrong(&Node{Line: m.Line, Column: m.Column}, o.At(name), "given twice", "one value", "")
 			break
 		}
-		o.r.Places[path] = [2]int{m.Line, m.Column}
 		found = m.Value
 	}
 	if found != nil && found.Kind == Null {
@@ -139,21 +147,22 @@ func (o *Object) Get(name string) (*Node, string) {
 	return found, path
 }
 
-// Has tells whether there is such a field, without reading it.
+// Has tells whether there is such a field, without reading it: whether Get has a value.
 func (o *Object) Has(name string) bool {
-	return o != nil && slices.ContainsFunc(o.Node.Members, func(m Member) bool { return o.r.same(m.Key, name) && m.Value.Kind != Null })
+	_, ok := o.PathOf(name)
+	return ok
 }
 
 // PathOf is the path of a field as its key is spelt, and whether there is one.
 func (o *Object) PathOf(name string) (string, bool) {
-	if o != nil {
-		for _, m := range o.Node.Members {
-			if o.r.same(m.Key, name) && m.Value.Kind != Null {
-				return o.At(m.Key), true
-			}
-		}
+	if o == nil {
+		return "", false
 	}
-	return "", false
+	i := slices.IndexFunc(o.Node.Members, func(m Member) bool { return o.r.same(m.Key, name) })
+	if i < 0 || o.Node.Members[i].Value.Kind == Null {
+		return "", false
+	}
+	return o.At(o.Node.Members[i].Key), true
 }
 
 // Require is Get of a field that must be there; allowed is what it must be.
@@ -181,9 +190,6 @@ func (o *Object) List(name string) ([]*Node, string) {
 		return nil, path
 	}
 	o.r.Check(n.Kind == List, n, path, "a list")
-	for i, item := range n.Items {
-		o.r.Places[Element(path, i)] = [2]int{item.Line, item.Column}
-	}
 	return n.Items, path
 }
 
@@ -283,7 +289,7 @@ func (r *Reader) Duration(n *Node, path string, least time.Duration, allowed str
 			suggestion = text
 		}
 	}
-	r.Wrong(n, path, n.Found(), allowed, suggestion)
+	r.Wrong(n, path, r.Found(n), allowed, suggestion)
 	return 0, false
 }
 
@@ -295,7 +301,6 @@ func (o *Object) Rest() []Member {
 	var rest []Member
 	for i, m := range o.Node.Members {
 		if !o.read[i] {
-			o.r.Places[o.At(m.Key)] = [2]int{m.Line, m.Column}
 			rest = append(rest, m)
 		}
 	}
@@ -319,7 +324,8 @@ func OneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// Nearest is the name that was probably meant by wrong; empty: none comes near.
+// Nearest is the name that was probably meant by wrong, whatever its case and its
+// separators; empty: none comes near.
 func Nearest(wrong string, names []string) string {
 	if len(wrong) > 64 {
 		return ""
@@ -329,10 +335,7 @@ func Nearest(wrong string, names []string) string {
 	}
 	best, least := "", 1+max(len(wrong)/3, 1)
 	for _, name := range names {
-		if plain(name) == plain(wrong) {
-			return name
-		}
-		if d := choice.Distance(wrong, name); d < least {
+		if d := choice.Distance(plain(wrong), plain(name)); d < least {
 			best, least = name, d
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/config/convert/internal/tree"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // A Config is what a gRPC service config says of retries: plain data. [Parse] reads it
@@ -77,22 +77,10 @@ type HedgingPolicy struct {
 	NonFatalStatusCodes []Code
 }
 
-// Method is the configuration of a method ("/service/method"): the one that names
-// it, else the one that names its service, else the one for all.
-func (c Config) Method(method string) (MethodConfig, bool) {
-	var found MethodConfig
-	best := -1
-	for _, mc := range c.Methods {
-		for _, n := range mc.Names {
-			p := n.Pattern()
-			if p == method || p == "/" || strings.HasSuffix(p, "/") && p == method[:strings.LastIndexByte(method, '/')+1] {
-				if len(p) > best {
-					best, found = len(p), mc
-				}
-			}
-		}
-	}
-	return found, best >= 0
+// Patterns are those that may name a method ("/service/method"), the nearest first: the
+// one that names it, that of its service, that of all.
+func Patterns(method string) [3]string {
+	return [...]string{method, method[:strings.LastIndexByte(method, '/')+1], "/"}
 }
 
 // MarshalJSON writes the config as gRPC reads it, on one line. Durations have as
@@ -158,7 +146,11 @@ func optional(d time.Duration) *tree.Node {
 func codeList(codes []Code) *tree.Node {
 	list := tree.ListOf()
 	for _, c := range codes {
-		list.Items = append(list.Items, tree.String(c.String()))
+		item := tree.String(c.String())
+		if c > unauthenticated { // no reader takes it, by whatever name
+			item = tree.Int(int64(c))
+		}
+		list.Items = append(list.Items, item)
 	}
 	return list
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/config/convert/internal/waits"
+	"github.com/lullgo/lull/internal/waits"
 	"github.com/lullgo/lull/throttle"
 )
 
 // Of is the policy as a service config for the given methods, all if none are given, for
 // clients that know nothing of lull; and what could not be carried over. The error is
-// that of the policy's Validate. gRPC then retries those methods whether they are safe to
+// that of the policy's Validate, or tells of names that name nothing or are given twice. gRPC then retries those methods whether they are safe to
 // repeat or not: name those that are. A policy that hedges after a fixed delay becomes a
 // hedgingPolicy, which grpc-java, grpc-dotnet and grpc-node act upon; grpc-go and
 // gRPC core read over it, and do not retry then.
@@ -49,6 +49,9 @@ func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
 	lost.gone(p.Throttle.Mode != throttle.Off, "Throttle", "gRPC does not hold attempts back")
 	lost.gone(p.Limit.Limit > 0, "Limit", "gRPC does not limit the calls in flight")
 	c.Methods = []MethodConfig{mc}
+	if err := c.Validate(); err != nil {
+		return Config{}, nil, err // the names
+	}
 	return c, lost, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/problem"
 )
 
 // places writes every value with its place.
@@ -142,11 +144,76 @@ line 1: other is unknown: want num_retries or others; did you mean others?`
 	nobody.NoMore("x")
 }
 
+// A field is there if it can be read: of several the first counts.
+func TestNullAndTwice(t *testing.T) {
+	docs, err := ParseJSON([]byte(`{"a": null, "a": 1, "b": 2, "b": null, "c": null}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Reader{}
+	o := r.Object(docs[0], "")
+	for name, want := range map[string]bool{"a": false, "b": true, "c": false, "d": false} {
+		has := o.Has(name)
+		path, ok := o.PathOf(name)
+		n, _ := o.Get(name)
+		if has != want || ok != want || (path == name) != want || (n != nil) != want {
+			t.Errorf("%s: Has %v, PathOf %q %v, Get %v", name, has, path, ok, n)
+		}
+	}
+	if len(r.Problems) != 2 {
+		t.Errorf("problems %v", r.Problems)
+	}
+}
+
+func TestWordsAndForms(t *testing.T) {
+	docs, err := ParseJSON([]byte(`{"list": {}, "text": null, "d": {}, "items": [null, {}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for json, want := range map[bool]string{
+		false: "line 1: list is a mapping: want a list\nline 1: d is a mapping: want 1s\nline 1: items[0] is empty: want a mapping",
+		true:  "line 1: list is an object: want a list\nline 1: d is an object: want 1s\nline 1: items[0] is null: want an object",
+	} {
+		r := &Reader{JSON: json}
+		o := r.Object(docs[0], "")
+		o.List("list")
+		o.Duration("d", 1, "1s", ParseSeconds)
+		o.Objects("items")
+		if got := r.Problems.Error(); got != want {
+			t.Errorf("JSON %v: %s\nwant\n%s", json, got, want)
+		}
+		err := fmt.Errorf("a file: %w", r.Problems)
+		list, ok := errors.AsType[problem.List](err)
+		if !ok || len(list) != 3 || list[0].Field != "list" || list[0].Allowed != "a list" || list[0].Value != r.Problems[0].Found {
+			t.Errorf("as a list of problems %+v", list)
+		}
+		if p, ok := errors.AsType[problem.Problem](err); !ok || p != list[0] {
+			t.Errorf("as a problem %+v", p)
+		}
+		if _, ok := errors.AsType[*SyntaxError](err); ok {
+			t.Error("a problem is a syntax error")
+		}
+	}
+	made := Problems{{Path: "a", Found: "1", Allowed: "2"}}
+	if made.Error() != "a is 1: want 2" {
+		t.Errorf("without a place: %s", made.Error())
+	}
+}
+
 func TestLongValuesAreCutOff(t *testing.T) {
 	if got := Quote(strings.Repeat("é", 100)); len([]rune(got)) != 62 || !strings.HasSuffix(got, "…\"") {
 		t.Errorf("%q", got)
 	}
-	if OneOf([]string{"a", "b", "c"}) != "a, b or c" || OneOf(nil) != "" || Nearest("xyz", []string{"retry_on"}) != "" || Nearest("RetryOn", []string{"retry_on"}) != "retry_on" {
+	if OneOf([]string{"a", "b", "c"}) != "a, b or c" || OneOf(nil) != "" {
 		t.Error("words")
+	}
+	names := []string{"retry_off", "retry_on", "CANCELLED"}
+	for wrong, want := range map[string]string{
+		"xyz": "", "RetryOn": "retry_on", "retry-on": "retry_on", "retry_oon": "retry_on", "canceled": "CANCELLED", "CANCELED": "CANCELLED",
+		strings.Repeat("retry_on", 9): "",
+	} {
+		if got := Nearest(wrong, names); got != want {
+			t.Errorf("%s: %q, want %q", wrong, got, want)
+		}
 	}
 }

@@ -1,11 +1,9 @@
 package serviceconfig
 
 import (
-	"math"
+	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/lullgo/lull/config/convert/internal/tree"
 )
 
 // A Code is a status code of gRPC, by its number.
@@ -26,28 +24,17 @@ var codeNames = [...]string{
 	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// String is the name of the code, such as "UNAVAILABLE".
+// String is the name of the code, such as "UNAVAILABLE", and the number of one that gRPC
+// does not have.
 func (c Code) String() string {
 	if int(c) < len(codeNames) {
 		return codeNames[c]
 	}
-	return "UNKNOWN"
+	return fmt.Sprintf("code %d", uint32(c))
 }
 
 // CodeOf is the code of that name, in any case.
 func CodeOf(name string) (Code, bool) {
 	i := slices.IndexFunc(codeNames[:], func(s string) bool { return strings.EqualFold(s, name) })
 	return Code(max(i, 0)), i >= 0
-}
-
-// code reads a code by number or by name.
-func code(n *tree.Node) (Code, bool) {
-	if n.Kind == tree.Text {
-		return CodeOf(n.Text)
-	}
-	f, ok := tree.AnyNumber(n)
-	if !ok || f < 0 || f > float64(unauthenticated) || f != math.Trunc(f) {
-		return 0, false
-	}
-	return Code(f), true
 }

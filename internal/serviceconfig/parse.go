@@ -1,0 +1,269 @@
+package serviceconfig
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/tree"
+)
+
+// Problems is everything that is wrong with a service config, in the order of the text: the
+// error of [Parse], a hundred at most. errors.As finds it, as a lull.Problems too.
+type Problems = tree.Problems
+
+// Parse reads a gRPC service config in JSON. The error is [Problems] with everything that
+// is wrong.
+//
+// What it does not know it reads over, as the format demands, and lists in
+// Config.Ignored. The names of fields are taken in any case, as grpc-go takes them, and
+// those of status codes as well; other implementations insist on "maxAttempts". OK among
+// the codes to retry is refused, as in grpc-java: nothing can be meant by it. A timeout
+// must be positive: one of zero fails every call.
+func Parse(data []byte) (Config, error) {
+	roots, err := tree.ParseJSON(data)
+	if syntax, ok := errors.AsType[*tree.SyntaxError](err); ok {
+		return Config{}, noJSON(syntax.Line, syntax.Column, syntax.Message)
+	}
+	if len(roots) > 1 {
+		return Config{}, noJSON(roots[1].Line, roots[1].Column, "there is more after the end")
+	}
+	return FromTree(roots[0])
+}
+
+func noJSON(line, column int, why string) Problems {
+	return Problems{{Line: line, Column: column, Path: whole, Found: fmt.Sprintf("no JSON: %s (column %d)", why, column), Allowed: "an object"}}
+}
+
+// whole is the path of a config, where it has to be named.
+const whole = "service config"
+
+// FromTree is Parse of a value that was read already.
+func FromTree(root *tree.Node) (Config, error) {
+	p := &parser{named: make(map[string]string)}
+	p.Same, p.JSON = tree.Fold, true
+	c := p.config(root)
+	if len(p.Problems) > 0 {
+		p.Problems.Sort()
+		return Config{}, p.Problems
+	}
+	c.Ignored = p.ignored
+	return c, nil
+}
+
+// Validate reports everything that is wrong with a config that was made in code, by the
+// rules for those that are read. The error is [Problems], without places.
+func (c Config) Validate() error {
+	_, err := FromTree(c.Tree())
+	return err
+}
+
+// parser notes what it meets on its way.
+type parser struct {
+	tree.Reader
+	ignored []string
+	named   map[string]string // patterns, and the paths that named them first
+}
+
+// rest notes the members that nobody asked for.
+func (p *parser) rest(o *tree.Object) {
+	for _, m := range o.Rest() {
+		p.ignored = append(p.ignored, o.At(m.Key))
+	}
+}
+
+func (p *parser) config(root *tree.Node) (c Config) {
+	if !p.Check(root.Kind == tree.Map, root, whole, "an object") {
+		return c
+	}
+	o := p.Object(root, "")
+	defer p.rest(o)
+	methods, path := o.List("methodConfig")
+	for i, each := range methods {
+		if mc, ok := p.methodConfig(each, tree.Element(path, i)); ok {
+			c.Methods = append(c.Methods, mc)
+		}
+	}
+	if n, path := o.Get("retryThrottling"); n != nil {
+		c.Throttling = p.throttling(n, path)
+	}
+	return c
+}
+
+// methodConfig reads what is said of some methods, or of none (ok is false): that
+// applies to nothing, and is not an error.
+func (p *parser) methodConfig(n *tree.Node, path string) (mc MethodConfig, ok bool) {
+	o := p.Object(n, path)
+	if o == nil {
+		return mc, false
+	}
+	defer p.rest(o)
+	names, namePath := o.List("name")
+	for i, each := range names {
+		mc.Names = append(mc.Names, p.name(each, tree.Element(namePath, i)))
+	}
+	mc.Timeout = p.positive(o.Get("timeout"))
+	retry, retryPath := o.Get("retryPolicy")
+	hedging, hedgingPath := o.Get("hedgingPolicy")
+	if retry != nil {
+		mc.Retry = p.retryPolicy(retry, retryPath)
+	}
+	if hedging != nil {
+		mc.Hedging = p.hedgingPolicy(hedging, hedgingPath)
+	}
+	if retry != nil && hedging != nil {
+		p.Wrong(hedging, hedgingPath, "given beside a retryPolicy", "one of the two", "")
+	}
+	if len(mc.Names) == 0 {
+		p.ignored = append(p.ignored, path)
+	}
+	return mc, len(mc.Names) > 0
+}
+
+func (p *parser) name(n *tree.Node, path string) (name MethodName) {
+	o := p.Object(n, path)
+	if o == nil {
+		return name
+	}
+	defer p.rest(o)
+	before := len(p.Problems)
+	name.Service = o.String("service")
+	name.Method = o.String("method")
+	if len(p.Problems) > before {
+		return name
+	}
+	if name.Service == "" && name.Method != "" {
+		p.Wrong(n, path+".service", "missing", "the service of method "+tree.Quote(name.Method), "")
+		return name
+	}
+	pattern := name.Pattern()
+	if _, ok := NameOf(pattern); !ok {
+		p.Wrong(n, path, tree.Quote(pattern), "the full name of a service and the name of a method, without slashes", "")
+		return name
+	}
+	if first, twice := p.named[pattern]; twice {
+		p.Wrong(n, path, tree.Quote(pattern)+" once more", "each name once (this one is "+first+")", "")
+		return name
+	}
+	p.named[pattern] = path
+	return name
+}
+
+func (p *parser) retryPolicy(n *tree.Node, path string) *RetryPolicy {
+	o := p.Object(n, path)
+	if o == nil {
+		return nil
+	}
+	defer p.rest(o)
+	r := &RetryPolicy{
+		MaxAttempts:       p.maxAttempts(o),
+		InitialBackoff:    p.positive(o.Require("initialBackoff", allowedDuration)),
+		MaxBackoff:        p.positive(o.Require("maxBackoff", allowedDuration)),
+		BackoffMultiplier: p.number(o, "backoffMultiplier", "a positive number", func(f float64) bool { return f > 0 }),
+	}
+	const allowedCodes = `a list of status codes that is not empty, such as ["UNAVAILABLE"]`
+	if n, path := o.Require("retryableStatusCodes", allowedCodes); n != nil {
+		r.RetryableStatusCodes = p.codes(n, path, allowedCodes)
+		if n.Kind == tree.List && len(n.Items) == 0 {
+			p.Wrong(n, path, "empty", allowedCodes, "")
+		}
+	}
+	r.PerAttemptRecvTimeout = p.positive(o.Get("perAttemptRecvTimeout"))
+	return r
+}
+
+func (p *parser) hedgingPolicy(n *tree.Node, path string) *HedgingPolicy {
+	o := p.Object(n, path)
+	if o == nil {
+		return nil
+	}
+	defer p.rest(o)
+	h := &HedgingPolicy{MaxAttempts: p.maxAttempts(o)}
+	if n, path := o.Get("hedgingDelay"); n != nil {
+		h.HedgingDelay, _ = p.Duration(n, path, 0, "zero or "+allowedDuration, tree.ParseSeconds)
+	}
+	if n, path := o.Get("nonFatalStatusCodes"); n != nil {
+		h.NonFatalStatusCodes = p.codes(n, path, "a list of status codes")
+	}
+	return h
+}
+
+func (p *parser) throttling(n *tree.Node, path string) *budget.GRPCConfig {
+	o := p.Object(n, path)
+	if o == nil {
+		return nil
+	}
+	defer p.rest(o)
+	return &budget.GRPCConfig{
+		MaxTokens:  int(p.number(o, "maxTokens", "a whole number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 && f == math.Trunc(f) })),
+		TokenRatio: p.number(o, "tokenRatio", "a number from 0.001", func(f float64) bool { return f >= 0.001 }),
+	}
+}
+
+func (p *parser) maxAttempts(o *tree.Object) int {
+	n := p.number(o, "maxAttempts", "a whole number from 2", func(f float64) bool { return f >= 2 && f == math.Trunc(f) })
+	return int(min(n, math.MaxInt32))
+}
+
+const allowedDuration = `a positive duration in seconds such as "0.25s", with up to nine decimals`
+
+// positive reads a duration; zero if there is none, which was reported if it is wrong.
+func (p *parser) positive(n *tree.Node, path string) time.Duration {
+	if n == nil {
+		return 0
+	}
+	d, _ := p.Duration(n, path, 1, allowedDuration, tree.ParseSeconds)
+	return d
+}
+
+// number reads a field that must be there, a number for which right holds.
+func (p *parser) number(o *tree.Object, name, allowed string, right func(float64) bool) float64 {
+	n, path := o.Require(name, allowed)
+	if n == nil {
+		return 0
+	}
+	f, ok := tree.AnyNumber(n)
+	if !p.Check(ok && right(f), n, path, allowed) {
+		return 0
+	}
+	return f
+}
+
+// codes reads a list of status codes, each once.
+func (p *parser) codes(n *tree.Node, path, allowed string) (all []Code) {
+	if !p.Check(n.Kind == tree.List, n, path, allowed) {
+		return nil
+	}
+	for i, each := range n.Items {
+		if c, ok := p.code(each, tree.Element(path, i)); ok && !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// code reads a code by number or by name.
+func (p *parser) code(n *tree.Node, path string) (c Code, ok bool) {
+	suggestion := ""
+	switch n.Kind {
+	case tree.Text:
+		if c, ok = CodeOf(n.Text); !ok {
+			suggestion = tree.Nearest(n.Text, codeNames[1:])
+		}
+	case tree.Number:
+		var f float64
+		f, ok = tree.AnyNumber(n)
+		ok = ok && f >= 0 && f <= float64(unauthenticated) && f == math.Trunc(f)
+		if ok {
+			c = Code(f)
+		}
+	}
+	if !ok || c == OK {
+		p.Wrong(n, path, p.Found(n), `the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16`, suggestion)
+		return c, false
+	}
+	return c, true
+}

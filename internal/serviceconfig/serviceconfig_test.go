@@ -1,0 +1,653 @@
+package serviceconfig_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/serviceconfig"
+	"github.com/lullgo/lull/internal/tree"
+)
+
+type kase struct {
+	Name            string
+	RetryPolicy     json.RawMessage
+	HedgingPolicy   json.RawMessage
+	RetryThrottling json.RawMessage
+	Error           *string
+}
+
+func fields(err error) []string {
+	var all []string
+	list, _ := errors.AsType[lull.Problems](err)
+	for _, p := range list {
+		all = append(all, p.Field)
+	}
+	return all
+}
+
+// of are the fields that were lost.
+func of(lost []serviceconfig.Loss) []string {
+	var all []string
+	for _, l := range lost {
+		all = append(all, l.Field)
+	}
+	return all
+}
+
+func marshal(t testing.TB, c serviceconfig.Config) []byte {
+	t.Helper()
+	data, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// valid: whatever was read makes valid policies.
+func valid(t *testing.T, c serviceconfig.Config) {
+	t.Helper()
+	if err := c.Validate(); err != nil {
+		t.Errorf("%+v was read and is not valid: %v", c, err)
+	}
+	for _, mc := range c.Methods {
+		for _, r := range []serviceconfig.Reading{{}, {Alone: true}, {OldJitter: true, MaxCallAttempts: 1}} {
+			if p, _ := mc.Policy(lull.Policy{}, r); p.Validate() != nil {
+				t.Errorf("%+v, read as %+v, makes a policy that is not valid: %v", mc, r, p.Validate())
+			}
+		}
+	}
+	if c.Throttling != nil {
+		if b, _ := serviceconfig.Budget(*c.Throttling); b.Validate() != nil || c.Throttling.Validate() != nil {
+			t.Errorf("%+v makes no budget: %v, %v", c.Throttling, b.Validate(), c.Throttling.Validate())
+		}
+	}
+}
+
+// The published cases have their sources in them.
+func TestPublishedValidation(t *testing.T) {
+	var v struct {
+		RetryPolicy     []kase
+		HedgingPolicy   []kase
+		RetryThrottling []kase
+		Names           []struct{ Name, Want string }
+		Durations       [][2]string `json:"duration_json"`
+	}
+	data, err := os.ReadFile("testdata/service_config_validation.json")
+	if err == nil {
+		err = json.Unmarshal(data, &v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.RetryPolicy) < 20 || len(v.HedgingPolicy) < 9 || len(v.RetryThrottling) < 9 || len(v.Names) < 8 || len(v.Durations) < 17 {
+		t.Fatalf("cases are missing: %+v", v)
+	}
+	check := func(section, field string, c kase, config string) {
+		sc, err := serviceconfig.Parse([]byte(config))
+		if c.Error == nil {
+			if err != nil {
+				t.Errorf("%s, %s: %v", section, c.Name, err)
+			}
+			if again, err := serviceconfig.Parse(marshal(t, sc)); err != nil || !reflect.DeepEqual(sc, again) {
+				t.Errorf("%s, %s: written and read it is %+v, %v", section, c.Name, again, err)
+			}
+			valid(t, sc)
+			return
+		}
+		got := fields(err)
+		if len(got) == 0 {
+			t.Errorf("%s, %s: passed", section, c.Name)
+			return
+		}
+		for _, f := range []string{"maxAttempts", "initialBackoff", "maxBackoff", "backoffMultiplier", "retryableStatusCodes", "hedgingDelay", "nonFatalStatusCodes", "maxTokens", "tokenRatio"} {
+			named := strings.Contains(c.Name+*c.Error, f)
+			found := slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(p, field+"."+f) })
+			if named && !found || !named && found && strings.Contains(c.Name, "omitted") {
+				t.Errorf("%s, %s: complains of %v", section, c.Name, got)
+			}
+		}
+		for _, p := range got {
+			if !strings.HasPrefix(p, field) {
+				t.Errorf("%s, %s: complains of %q", section, c.Name, p)
+			}
+		}
+	}
+	const path = "methodConfig[0]."
+	for _, c := range v.RetryPolicy {
+		check("retryPolicy", path+"retryPolicy", c, `{"methodConfig":[{"name":[{}],"retryPolicy":`+string(c.RetryPolicy)+`}]}`)
+	}
+	for _, c := range v.HedgingPolicy {
+		check("hedgingPolicy", path+"hedgingPolicy", c, `{"methodConfig":[{"name":[{}],"hedgingPolicy":`+string(c.HedgingPolicy)+`}]}`)
+	}
+	for _, c := range v.RetryThrottling {
+		check("retryThrottling", "retryThrottling", c, `{"retryThrottling":`+string(c.RetryThrottling)+`}`)
+	}
+	for _, n := range v.Names {
+		list := "[" + n.Name + "]"
+		if after, ok := strings.CutPrefix(n.Name, "dup "); ok {
+			list = after
+		}
+		sc, err := serviceconfig.Parse([]byte(`{"methodConfig":[{"name":` + list + `}]}`))
+		switch {
+		case n.Want == "error":
+			if err == nil {
+				t.Errorf("name %s: passed", n.Name)
+			}
+		case err != nil:
+			t.Errorf("name %s: %v", n.Name, err)
+		default:
+			want := map[string]string{"default": "/"}[n.Want]
+			if want == "" {
+				want = n.Want
+			}
+			if got := sc.Methods[0].Names[0].Pattern(); got != want {
+				t.Errorf("name %s: %s, want %s", n.Name, got, want)
+			}
+		}
+	}
+	for _, d := range v.Durations {
+		text := `"` + d[0] + `"`
+		if number, ok := strings.CutSuffix(d[0], " (number)"); ok {
+			text = number
+		}
+		read := func(text string) (time.Duration, error) {
+			sc, err := serviceconfig.Parse([]byte(`{"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":2,"hedgingDelay":` + text + `}}]}`))
+			if err != nil {
+				return 0, err
+			}
+			return sc.Methods[0].Hedging.HedgingDelay, nil
+		}
+		// None may be negative here: the sign must be all that is wrong.
+		got, err := read(strings.Replace(text, "-", "", 1))
+		if strings.HasPrefix(d[1], "error") {
+			if err == nil {
+				t.Errorf("duration %s: passed", d[0])
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("duration %s: %v", d[0], err)
+			continue
+		}
+		if strings.HasPrefix(d[1], "saturate") {
+			if got != math.MaxInt64 {
+				t.Errorf("duration %s: %v", d[0], got)
+			}
+		} else if want, err := time.ParseDuration(d[1]); err == nil && got != want.Abs() {
+			t.Errorf("duration %s: %v", d[0], got)
+		}
+		if strings.HasPrefix(d[0], "-") {
+			if _, err := read(text); err == nil {
+				t.Errorf("duration %s: passed", d[0])
+			}
+		}
+	}
+}
+
+func TestEveryProblemAtOnce(t *testing.T) {
+	_, err := serviceconfig.Parse([]byte(`{
+		"methodConfig": [
+			{"name": [{"service": "a.A"}, {"service": "a.A", "method": 7}], "timeout": "0s",
+			 "retryPolicy": {"maxAttempts": 2.5, "initialBackoff": "1ms", "maxBackoff": "2s", "backoffMultiplier": "2", "retryableStatusCodes": ["UNAVAILABLE", "UNAVAILBLE", "OOPS", 17, "OK", {}, null, 1.5], "perAttemptRecvTimeout": null},
+			 "hedgingPolicy": {"maxAttempts": 2}},
+			{"name": [{"service": "a.A"}, {"service": "b/B"}], "retryPolicy": [], "timeout": "1s", "timeout": "2s"},
+			"odd",
+			{"name": {}, "timeout": {}, "hedgingPolicy": {"maxAttempts": {}, "hedgingDelay": 0, "nonFatalStatusCodes": {}}}
+		],
+		"retryThrottling": {"maxTokens": 10.5, "tokenRatio": 0.0001}
+	}`))
+	const want = `line 3: methodConfig[0].name[1].method is 7: want a text
+line 3: methodConfig[0].timeout is "0s": want a positive duration in seconds such as "0.25s", with up to nine decimals
+line 4: methodConfig[0].retryPolicy.maxAttempts is 2.5: want a whole number from 2
+line 4: methodConfig[0].retryPolicy.initialBackoff is "1ms": want a positive duration in seconds such as "0.25s", with up to nine decimals; did you mean 0.001s?
+line 4: methodConfig[0].retryPolicy.backoffMultiplier is "2": want a positive number
+line 4: methodConfig[0].retryPolicy.retryableStatusCodes[1] is "UNAVAILBLE": want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16; did you mean UNAVAILABLE?
+line 4: methodConfig[0].retryPolicy.retryableStatusCodes[2] is "OOPS": want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
+line 4: methodConfig[0].retryPolicy.retryableStatusCodes[3] is 17: want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
+line 4: methodConfig[0].retryPolicy.retryableStatusCodes[4] is "OK": want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
+line 4: methodConfig[0].retryPolicy.retryableStatusCodes[5] is an object: want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
+line 4: methodConfig[0].retryPolicy.retryableStatusCodes[6] is null: want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
+line 4: methodConfig[0].retryPolicy.retryableStatusCodes[7] is 1.5: want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16
+line 5: methodConfig[0].hedgingPolicy is given beside a retryPolicy: want one of the two
+line 6: methodConfig[1].name[0] is "/a.A/" once more: want each name once (this one is methodConfig[0].name[0])
+line 6: methodConfig[1].name[1] is "/b/B/": want the full name of a service and the name of a method, without slashes
+line 6: methodConfig[1].retryPolicy is a list: want an object
+line 6: methodConfig[1].timeout is given twice: want one value
+line 7: methodConfig[2] is "odd": want an object
+line 8: methodConfig[3].name is an object: want a list
+line 8: methodConfig[3].timeout is an object: want a positive duration in seconds such as "0.25s", with up to nine decimals
+line 8: methodConfig[3].hedgingPolicy.maxAttempts is an object: want a whole number from 2
+line 8: methodConfig[3].hedgingPolicy.hedgingDelay is 0: want zero or a positive duration in seconds such as "0.25s", with up to nine decimals
+line 8: methodConfig[3].hedgingPolicy.nonFatalStatusCodes is an object: want a list of status codes
+line 10: retryThrottling.maxTokens is 10.5: want a whole number from 1 to 1000
+line 10: retryThrottling.tokenRatio is 0.0001: want a number from 0.001`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nwant\n%s", err, want)
+	}
+	if p, ok := errors.AsType[tree.Problem](err); !ok || p.Line != 3 || p.Column != 63 {
+		t.Errorf("the first problem is at %d:%d", p.Line, p.Column)
+	}
+	if p, ok := errors.AsType[lull.Problem](err); !ok || p != (lull.Problem{Field: "methodConfig[0].name[1].method", Value: "7", Allowed: "a text"}) {
+		t.Errorf("the first problem is %+v", p)
+	}
+	all, _ := errors.AsType[lull.Problems](err)
+	if last := all[len(all)-1]; len(all) != strings.Count(want, "\n")+1 || last.Field != "retryThrottling.tokenRatio" || last.Value != "0.0001" || last.Allowed != "a number from 0.001" {
+		t.Errorf("%d problems, the last %+v", len(all), last)
+	}
+}
+
+// What is required and null, or null at first, is missing: nobody may look into it.
+func TestNullAndGivenTwice(t *testing.T) {
+	for _, name := range []string{"maxAttempts", "initialBackoff", "maxBackoff", "backoffMultiplier", "retryableStatusCodes", "hedgingDelay", "maxTokens", "tokenRatio"} {
+		for _, values := range [][2]string{{`null`, `1`}, {`null`, `"1s"`}, {`null`, `null`}, {`[]`, `null`}, {`{}`, `{}`}} {
+			object := fmt.Sprintf(`{%q: %s, %q: %s}`, name, values[0], name, values[1])
+			_, err := serviceconfig.Parse([]byte(`{"methodConfig": [{"name": [{}], "retryPolicy": ` + object + `}, {"hedgingPolicy": ` + object + `}], "retryThrottling": ` + object + `}`))
+			if all := fields(err); !slices.ContainsFunc(all, func(f string) bool { return strings.HasSuffix(f, "."+name) }) {
+				t.Errorf("%s: %v", object, err)
+			}
+		}
+	}
+}
+
+func TestProblemsAreInTheOrderOfTheText(t *testing.T) {
+	_, err := serviceconfig.Parse([]byte(`{"retryThrottling": {"tokenRatio": 0, "maxTokens": 0},
+		"methodConfig": [{"timeout": "0s",
+		"name": [{"method": "Get"}]}]}`))
+	want := []string{"retryThrottling.tokenRatio", "retryThrottling.maxTokens", "methodConfig[0].timeout", "methodConfig[0].name[0].service"}
+	if got := fields(err); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A config made in code is held to the rules for those that are read.
+func TestValidate(t *testing.T) {
+	retry := func(change func(*serviceconfig.RetryPolicy)) serviceconfig.Config {
+		r := &serviceconfig.RetryPolicy{MaxAttempts: 3, InitialBackoff: 1, MaxBackoff: 1, BackoffMultiplier: 1, RetryableStatusCodes: []serviceconfig.Code{14}}
+		change(r)
+		return serviceconfig.Config{Methods: []serviceconfig.MethodConfig{{Names: []serviceconfig.MethodName{{}}, Retry: r}}}
+	}
+	named := func(names ...serviceconfig.MethodName) serviceconfig.Config {
+		return serviceconfig.Config{Methods: []serviceconfig.MethodConfig{{Names: names}}}
+	}
+	hedged := retry(func(*serviceconfig.RetryPolicy) {})
+	hedged.Methods[0].Hedging = &serviceconfig.HedgingPolicy{MaxAttempts: 2}
+	early := named(serviceconfig.MethodName{})
+	early.Methods[0].Hedging = &serviceconfig.HedgingPolicy{MaxAttempts: 2, HedgingDelay: -1}
+	for want, c := range map[string]serviceconfig.Config{
+		"": retry(func(*serviceconfig.RetryPolicy) {}),
+		"methodConfig[0].retryPolicy.maxAttempts is 0: want":                                     retry(func(r *serviceconfig.RetryPolicy) { r.MaxAttempts = 0 }),
+		`methodConfig[0].retryPolicy.initialBackoff is "-0.`:                                     retry(func(r *serviceconfig.RetryPolicy) { r.InitialBackoff = -1 }),
+		`methodConfig[0].retryPolicy.maxBackoff is "0s"`:                                         retry(func(r *serviceconfig.RetryPolicy) { r.MaxBackoff = 0 }),
+		"methodConfig[0].retryPolicy.backoffMultiplier is NaN":                                   retry(func(r *serviceconfig.RetryPolicy) { r.BackoffMultiplier = math.NaN() }),
+		"methodConfig[0].retryPolicy.retryableStatusCodes is empty":                              retry(func(r *serviceconfig.RetryPolicy) { r.RetryableStatusCodes = nil }),
+		"methodConfig[0].retryPolicy.retryableStatusCodes[0] is 17":                              retry(func(r *serviceconfig.RetryPolicy) { r.RetryableStatusCodes = []serviceconfig.Code{17} }),
+		`methodConfig[0].retryPolicy.retryableStatusCodes[1] is "OK"`:                            retry(func(r *serviceconfig.RetryPolicy) { r.RetryableStatusCodes = []serviceconfig.Code{1, 0} }),
+		`methodConfig[0].retryPolicy.perAttemptRecvTimeout is "-1s"`:                             retry(func(r *serviceconfig.RetryPolicy) { r.PerAttemptRecvTimeout = -time.Second }),
+		`methodConfig[0].timeout is "-1s"`:                                                       {Methods: []serviceconfig.MethodConfig{{Names: []serviceconfig.MethodName{{}}, Timeout: -time.Second}}},
+		"methodConfig[0].hedgingPolicy is given beside a retryPolicy":                            hedged,
+		`methodConfig[0].hedgingPolicy.hedgingDelay is "-0.000000001s": want zero or a positive`: early,
+		"methodConfig[0].name[0].service is missing":                                             named(serviceconfig.MethodName{Method: "Get"}),
+		`methodConfig[0].name[0] is "/a/b/"`:                                                     named(serviceconfig.MethodName{Service: "a/b"}),
+		`methodConfig[0].name[1] is "/a.A/" once more`:                                           named(serviceconfig.MethodName{Service: "a.A"}, serviceconfig.MethodName{Service: "a.A"}),
+		"retryThrottling.maxTokens is 1001: want a whole number from 1":                          {Throttling: &budget.GRPCConfig{MaxTokens: 1001, TokenRatio: 1}},
+		"retryThrottling.tokenRatio is +Inf: want a number from 0.001":                           {Throttling: &budget.GRPCConfig{MaxTokens: 10, TokenRatio: math.Inf(1)}},
+	} {
+		err := c.Validate()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestWhatIsNoServiceConfig(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                   "line 1: service config is no JSON: unexpected EOF (column 1): want an object",
+		`{`:                  "unexpected EOF",
+		`{"a": 1,}`:          "invalid character",
+		"{\n  \"a\" 1}":      "line 2: service config is no JSON: invalid character '1' after object key (column 7)",
+		`{} {}`:              "line 1: service config is no JSON: there is more after the end (column 4)",
+		`[]`:                 "service config is a list: want an object",
+		`null`:               "service config is null: want an object",
+		`{"methodConfig":0}`: "methodConfig is 0: want a list",
+		strings.Repeat("[", 1000) + strings.Repeat("]", 1000): "nested deeper than 100",
+	} {
+		if _, err := serviceconfig.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestWhatIsReadOver(t *testing.T) {
+	c, err := serviceconfig.Parse([]byte(`{
+		"loadBalancingConfig": [{"round_robin": {}}],
+		"methodConfig": [
+			{"waitForReady": true, "name": [{"service": "a.A", "comment": "x"}], "retryPolicy": {"MaxAttempts": 3, "initialBackoff": "0.1s", "maxbackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": [14, "unavailable", "Cancelled"], "later": 1}},
+			{"timeout": "1s"}
+		]
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"methodConfig[0].name[0].comment", "methodConfig[0].retryPolicy.later", "methodConfig[0].waitForReady", "methodConfig[1]", "loadBalancingConfig"}; !slices.Equal(c.Ignored, want) {
+		t.Errorf("ignored %q, want %q", c.Ignored, want)
+	}
+	want := &serviceconfig.RetryPolicy{MaxAttempts: 3, InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second, BackoffMultiplier: 2, RetryableStatusCodes: []serviceconfig.Code{serviceconfig.Unavailable, 1}}
+	if len(c.Methods) != 1 || !reflect.DeepEqual(c.Methods[0].Retry, want) {
+		t.Errorf("config %+v", c.Methods)
+	}
+}
+
+// More attempts than anybody makes are no mistake: they count as 5.
+func TestNumbersWithoutEnd(t *testing.T) {
+	for text, want := range map[string]int{"2": 2, "6.0": 6, "2147483648": math.MaxInt32, "1e300": math.MaxInt32} {
+		c, err := serviceconfig.Parse([]byte(`{"methodConfig": [{"name": [{}], "hedgingPolicy": {"maxAttempts": ` + text + `}}]}`))
+		if err != nil || c.Methods[0].Hedging.MaxAttempts != want {
+			t.Errorf("%s: %+v, %v", text, c.Methods, err)
+		}
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	for method, want := range map[string][3]string{
+		"/a.A/Get": {"/a.A/Get", "/a.A/", "/"}, "odd": {"odd", "", "/"}, "/": {"/", "/", "/"}, "": {"", "", "/"},
+	} {
+		if got := serviceconfig.Patterns(method); got != want {
+			t.Errorf("%s: %q, want %q", method, got, want)
+		}
+	}
+	for pattern, ok := range map[string]bool{"/": true, "/a/": true, "/a/B": true, "": false, "a/B": false, "//B": false, "/a": false, "/a/B/C": false, "//": false} {
+		if n, got := serviceconfig.NameOf(pattern); got != ok || ok && n.Pattern() != pattern {
+			t.Errorf("%q: %v, %v", pattern, n, got)
+		}
+	}
+}
+
+func TestCodes(t *testing.T) {
+	for c := serviceconfig.OK; c <= 16; c++ {
+		if got, ok := serviceconfig.CodeOf(strings.ToLower(c.String())); !ok || got != c {
+			t.Errorf("%v is %v, %v", c, got, ok)
+		}
+	}
+	if c, ok := serviceconfig.CodeOf("code 17"); ok || serviceconfig.Code(17).String() != "code 17" {
+		t.Errorf("a code that gRPC does not have is %v", c)
+	}
+}
+
+func TestARetryPolicyAsAPolicy(t *testing.T) {
+	mc := serviceconfig.MethodConfig{Timeout: 5 * time.Second, Retry: &serviceconfig.RetryPolicy{
+		MaxAttempts: 9, InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second, BackoffMultiplier: 3,
+		RetryableStatusCodes: []serviceconfig.Code{serviceconfig.Unavailable}, PerAttemptRecvTimeout: 10 * time.Second,
+	}}
+	before := lull.Policy{AttemptTimeout: 7 * time.Second, HintLimit: time.Minute, Backoff: backoff.Schedule{FastFirst: true}}
+	p, lost := mc.Policy(before, serviceconfig.Reading{})
+	if err := p.Validate(); err != nil || len(lost) != 0 {
+		t.Fatal(err, lost)
+	}
+	if p.Attempts != 5 || p.Deadline != 5*time.Second || p.AttemptTimeout != 5*time.Second || p.HintLimit != time.Minute {
+		t.Errorf("policy %+v", p)
+	}
+	// min(100ms × 3^(n-1), 1s) × 0.8 to 1.2 (gRFC A6).
+	for n, c := range []time.Duration{100, 300, 900, 1000, 1000} {
+		c *= time.Millisecond
+		lo := p.Backoff.Delay(n+1, 0, func() uint64 { return 0 })
+		hi := p.Backoff.Delay(n+1, 0, func() uint64 { return math.MaxUint64 })
+		if p.Backoff.Ceiling(n+1) != c || lo != c-c/5 || hi != c+c/5 {
+			t.Errorf("retry %d: %v, %v to %v", n+1, p.Backoff.Ceiling(n+1), lo, hi)
+		}
+	}
+	// An attempt ends no later than its call.
+	short := mc
+	short.Retry = nil
+	if p, _ := short.Policy(before, serviceconfig.Reading{}); p.AttemptTimeout != 5*time.Second || p.Attempts != 0 || p.Backoff != before.Backoff {
+		t.Errorf("a timeout alone: %+v", p)
+	}
+	old, _ := mc.Policy(before, serviceconfig.Reading{OldJitter: true, MaxCallAttempts: 8})
+	if old.Attempts != 8 || old.Backoff != (backoff.Schedule{Base: 100 * time.Millisecond, Cap: time.Second, Factor: 3}) {
+		t.Errorf("as it was once: %+v", old)
+	}
+	for _, largest := range []time.Duration{1, 7, 999999999, math.MaxInt64} {
+		mc.Retry.InitialBackoff, mc.Retry.MaxBackoff = largest, largest
+		p, _ := mc.Policy(lull.Policy{}, serviceconfig.Reading{})
+		if got := p.Backoff.Ceiling(1); got != largest && largest != math.MaxInt64 || p.Validate() != nil {
+			t.Errorf("maxBackoff %v: %v before jitter, %v", largest, got, p.Validate())
+		}
+	}
+	// A file has nothing but the policy: more is lost.
+	p, lost = mc.Policy(before, serviceconfig.Reading{Alone: true})
+	if p.Timeouts != lull.TimeoutsNever || p.ThrottleBase <= p.Backoff.Ceiling(1) && p.Backoff.Ceiling(1) < math.MaxInt64/4 {
+		t.Errorf("alone: %+v", p)
+	}
+	if want := []string{"retryPolicy.perAttemptRecvTimeout", "retryPolicy.maxAttempts", "retryPolicy.retryableStatusCodes"}; !slices.Equal(of(lost), want) {
+		t.Errorf("alone: lost %q, want %q", of(lost), want)
+	}
+}
+
+func TestARetryPolicyThatNoPolicyCanBe(t *testing.T) {
+	mc := serviceconfig.MethodConfig{Retry: &serviceconfig.RetryPolicy{
+		MaxAttempts: 2, InitialBackoff: 2 * time.Second, MaxBackoff: time.Second, BackoffMultiplier: 0.5,
+		RetryableStatusCodes: []serviceconfig.Code{serviceconfig.ResourceExhausted, serviceconfig.DeadlineExceeded},
+	}}
+	p, lost := mc.Policy(lull.Policy{}, serviceconfig.Reading{})
+	if p.Validate() != nil || p.Backoff.Ceiling(1) != time.Second || p.Backoff.Ceiling(5) != time.Second {
+		t.Errorf("policy %+v, %v", p, p.Validate())
+	}
+	if want := []string{"retryPolicy.backoffMultiplier", "retryPolicy.initialBackoff", "retryPolicy.retryableStatusCodes"}; !slices.Equal(of(lost), want) {
+		t.Errorf("lost %q, want %q", of(lost), want)
+	}
+	// Timeouts are always repeated: that is what the list says.
+	if _, lost := mc.Policy(lull.Policy{Timeouts: lull.TimeoutsAlways}, serviceconfig.Reading{}); len(lost) != 2 {
+		t.Errorf("lost %q", of(lost))
+	}
+}
+
+func TestAHedgingPolicyAsAPolicy(t *testing.T) {
+	base := lull.Policy{Attempts: 4, HintLimit: time.Minute, Hedge: hedge.Config{Attempts: 1, MaxDelay: time.Second}}
+	for _, c := range []struct {
+		hedging serviceconfig.HedgingPolicy
+		most    int
+		want    hedge.Config
+		lost    []string
+	}{
+		{serviceconfig.HedgingPolicy{MaxAttempts: 3, HedgingDelay: 20 * time.Millisecond, NonFatalStatusCodes: []serviceconfig.Code{serviceconfig.Unavailable}}, 0,
+			hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}, nil},
+		{serviceconfig.HedgingPolicy{MaxAttempts: 2}, 0, hedge.Config{Attempts: 2, Delay: hedge.AtOnce, Share: -1, InFlight: -1}, nil},
+		{serviceconfig.HedgingPolicy{MaxAttempts: 100, HedgingDelay: 1}, 0, hedge.Config{Attempts: 5, Delay: 1, Share: -1, InFlight: -1}, nil},
+		{serviceconfig.HedgingPolicy{MaxAttempts: 100, HedgingDelay: math.MaxInt64}, 3, hedge.Config{Attempts: 3, Delay: math.MaxInt64, Share: -1, InFlight: -1}, nil},
+		{serviceconfig.HedgingPolicy{MaxAttempts: 100, HedgingDelay: 1}, 8, hedge.Config{Attempts: 5, Delay: 1, Share: -1, InFlight: -1}, []string{"hedgingPolicy.maxAttempts"}},
+		{serviceconfig.HedgingPolicy{MaxAttempts: 2, HedgingDelay: 1}, 1, hedge.Config{Attempts: 1, Delay: 1, Share: -1, InFlight: -1}, nil},
+		{serviceconfig.HedgingPolicy{MaxAttempts: 2, HedgingDelay: 1, NonFatalStatusCodes: []serviceconfig.Code{serviceconfig.ResourceExhausted, serviceconfig.DeadlineExceeded}}, 0,
+			hedge.Config{Attempts: 2, Delay: 1, Share: -1, InFlight: -1}, []string{"hedgingPolicy.hedgingDelay", "hedgingPolicy.nonFatalStatusCodes"}},
+	} {
+		p, lost := (serviceconfig.MethodConfig{Timeout: time.Second, Hedging: &c.hedging}).Policy(base, serviceconfig.Reading{MaxCallAttempts: c.most})
+		want := base
+		want.Attempts, want.Hedge, want.Deadline = 1, c.want, time.Second
+		if p != want || !slices.Equal(of(lost), c.lost) || p.Validate() != nil {
+			t.Errorf("%+v: %+v (%v), lost %v", c.hedging, p.Hedge, p.Validate(), lost)
+		}
+	}
+	// A retryPolicy under a client that hedges: the method is retried, not hedged.
+	retry := &serviceconfig.RetryPolicy{MaxAttempts: 3, InitialBackoff: 1, MaxBackoff: 1, BackoffMultiplier: 1, RetryableStatusCodes: []serviceconfig.Code{serviceconfig.Unavailable}}
+	p, lost := serviceconfig.MethodConfig{Retry: retry}.Policy(lull.Policy{Hedge: hedge.Config{Attempts: 2}}, serviceconfig.Reading{})
+	if p.Attempts != 3 || p.Hedge != (hedge.Config{}) || len(lost) != 0 || p.Validate() != nil {
+		t.Errorf("a retryPolicy: %+v, %v", p, p.Validate())
+	}
+}
+
+func TestCodesInAPolicy(t *testing.T) {
+	const (
+		cancelled = serviceconfig.Code(1)
+		some      = 100 * time.Millisecond
+	)
+	for _, c := range []struct {
+		codes    []serviceconfig.Code
+		timeouts lull.TimeoutRetries
+		patient  bool
+		why      string
+	}{
+		{[]serviceconfig.Code{14}, lull.TimeoutsNever, true, "also retries RESOURCE_EXHAUSTED"},
+		{[]serviceconfig.Code{14, 8}, lull.TimeoutsNever, false, ""},
+		{[]serviceconfig.Code{14, 8, 4}, lull.TimeoutsAlways, false, ""},
+		{[]serviceconfig.Code{cancelled, 8}, lull.TimeoutsNever, false, "does not retry CANCELLED and also retries UNAVAILABLE"},
+	} {
+		mc := serviceconfig.MethodConfig{Retry: &serviceconfig.RetryPolicy{MaxAttempts: 2, InitialBackoff: some, MaxBackoff: some, BackoffMultiplier: 1, RetryableStatusCodes: c.codes}}
+		p, lost := mc.Policy(lull.Policy{}, serviceconfig.Reading{Alone: true})
+		if p.Timeouts != c.timeouts || (p.ThrottleBase > some) != c.patient {
+			t.Errorf("%v: %+v", c.codes, p)
+		}
+		why := ""
+		for _, l := range lost {
+			why += l.Why
+		}
+		if c.why == "" && why != "" || !strings.Contains(why, c.why) {
+			t.Errorf("%v: %q, want %q", c.codes, why, c.why)
+		}
+		// The list comes back as far as a policy can say it.
+		back, _, err := serviceconfig.Of(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := c.codes; c.codes[0] == 14 && !slices.Equal(back.Methods[0].Retry.RetryableStatusCodes, want) {
+			t.Errorf("%v comes back as %v", want, back.Methods[0].Retry.RetryableStatusCodes)
+		}
+	}
+}
+
+func TestThrottlingAndBudgets(t *testing.T) {
+	for tokens := 1; tokens <= 1000; tokens++ {
+		c := budget.GRPCConfig{MaxTokens: tokens, TokenRatio: 0.1}
+		b, lost := serviceconfig.Budget(c)
+		if err := b.Validate(); err != nil || len(lost) != 1 || !lost[0].Changed {
+			t.Fatalf("%d tokens: %v, %v", tokens, err, lost)
+		}
+		// The throttle pays for as many retries in a row as the budget has in stock, one
+		// at least.
+		throttle, err := budget.NewGRPCThrottle(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		granted := 0
+		for throttle.Failed(0); throttle.Withdraw(0, budget.Transient, nil).OK; throttle.Failed(0) {
+			granted++
+		}
+		if want := max(granted, 1); b.Stock != float64(want) {
+			t.Fatalf("%d tokens: %v in stock, the throttle pays for %d", tokens, b.Stock, granted)
+		}
+	}
+	for _, ratio := range []float64{0.001, 0.5466, 0.1, 7, 1e6} {
+		b, _ := serviceconfig.Budget(budget.GRPCConfig{MaxTokens: 10, TokenRatio: ratio})
+		if want := min(math.Trunc(ratio*1000+1e-6)/1000, budget.MaxRatio); b.Ratio != want || b.Validate() != nil {
+			t.Errorf("ratio %v: %v, want %v", ratio, b.Ratio, want)
+		}
+	}
+}
+
+func TestAPolicyAsAServiceConfig(t *testing.T) {
+	c, lost, err := serviceconfig.Of(lull.Policy{}, serviceconfig.MethodName{Service: "a.A", Method: "Get"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"methodConfig":[{"name":[{"service":"a.A","method":"Get"}],"timeout":"30s","retryPolicy":{"maxAttempts":3,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`
+	if got := string(marshal(t, c)); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if want := []string{"AttemptTimeout", "Backoff.Jitter", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}; !slices.Equal(of(lost), want) {
+		t.Errorf("lost %q, want %q", of(lost), want)
+	}
+	if _, _, err := serviceconfig.Of(lull.Policy{Attempts: -1}); err == nil {
+		t.Error("an invalid policy was written")
+	}
+	for want, names := range map[string][]serviceconfig.MethodName{
+		`methodConfig[0].name[0].service is missing: want the service of method "Get"`: {{Method: "Get"}},
+		`methodConfig[0].name[0] is "//a/": want`:                                      {{Service: "/a"}},
+		`methodConfig[0].name[2] is "/a/" once more: want`:                             {{Service: "a"}, {Service: "b"}, {Service: "a"}},
+	} {
+		if c, lost, err := serviceconfig.Of(lull.Policy{}, names...); err == nil || !strings.HasPrefix(err.Error(), want) || c.Methods != nil || lost != nil {
+			t.Errorf("%+v: %v, want %s", names, err, want)
+		}
+	}
+	if c, _, _ := serviceconfig.Of(lull.Policy{Attempts: 1, Deadline: lull.NoTimeout}); string(marshal(t, c)) != `{"methodConfig":[{"name":[{}]}]}` {
+		t.Errorf("no retries: %s", marshal(t, c))
+	}
+	if c, lost, _ := serviceconfig.Of(lull.Policy{Attempts: 9}); c.Methods[0].Retry.MaxAttempts != 5 || lost[1].Field != "Attempts" {
+		t.Errorf("nine attempts: %+v, %v", c.Methods[0].Retry, lost)
+	}
+}
+
+func TestAPolicyThatHedgesAsAServiceConfig(t *testing.T) {
+	for _, c := range []struct {
+		hedge hedge.Config
+		want  string
+		lost  []string
+	}{
+		{hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond}, `"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
+			[]string{"AttemptTimeout", "Hedge.Share", "Hedge.InFlight", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
+		{hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}, `"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
+			[]string{"AttemptTimeout", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
+		{hedge.Config{Attempts: 2, Delay: hedge.AtOnce, Share: -1, InFlight: -1}, `"hedgingPolicy":{"maxAttempts":2,"nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
+			[]string{"AttemptTimeout", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
+		{hedge.Config{Attempts: 2}, `"retryPolicy":{"maxAttempts":2,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
+			[]string{"AttemptTimeout", "Hedge", "Backoff.Jitter", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
+	} {
+		sc, lost, err := serviceconfig.Of(lull.Policy{Hedge: c.hedge})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `{"methodConfig":[{"name":[{}],"timeout":"30s",` + c.want
+		text := marshal(t, sc)
+		if string(text) != want {
+			t.Errorf("%s\nwant\n%s", text, want)
+		}
+		if !slices.Equal(of(lost), c.lost) {
+			t.Errorf("lost %q, want %q", of(lost), c.lost)
+		}
+		again, err := serviceconfig.Parse(text)
+		if err != nil || !reflect.DeepEqual(sc, again) {
+			t.Fatalf("%s reads back as %+v, %v", text, again, err)
+		}
+		for _, r := range []serviceconfig.Reading{{}, {Alone: true}} {
+			if p, _ := again.Methods[0].Policy(lull.Policy{}, r); c.hedge.Share < 0 && (p.Hedge != c.hedge || p.Attempts != 1) { // nothing of it is lost
+				t.Errorf("%+v comes back as %+v", c.hedge, p.Hedge)
+			}
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(`{"methodConfig":[{"name":[{"service":"a.A"}],"timeout":"1s","retryPolicy":{"maxAttempts":3,"initialBackoff":".1s","maxBackoff":"1s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE",4]}}],"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}}`)
+	f.Add(`{"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":2,"hedgingDelay":"0s","nonFatalStatusCodes":[]}}],"a":{"b":[null,true,1e9]}}`)
+	f.Add(`{"methodConfig":[{"name":null}]}`)
+	f.Add(`{"retryThrottling":{"maxTokens":null,"maxTokens":1,"tokenRatio":null,"tokenRatio":1}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := serviceconfig.Parse([]byte(text))
+		if err != nil {
+			if all := fields(err); len(all) == 0 || slices.Contains(all, "") {
+				t.Fatalf("error %v names no field", err)
+			}
+			return
+		}
+		out := marshal(t, c)
+		again, err := serviceconfig.Parse(out)
+		c.Ignored = nil
+		for _, mc := range c.Methods {
+			if mc.Hedging != nil && len(mc.Hedging.NonFatalStatusCodes) == 0 {
+				mc.Hedging.NonFatalStatusCodes = nil
+			}
+		}
+		if err != nil || !reflect.DeepEqual(c, again) {
+			t.Fatalf("%+v written as %s reads back as %+v, %v", c, out, again, err)
+		}
+		valid(t, c)
+	})
+}
