@@ -286,6 +286,8 @@ func (o *ending) Observe(ctx context.Context, e lull.Event) {
 	o.calls[ctx] = append(o.calls[ctx], e)
 }
 
+type callNumber int // makes the context of each call one of its own
+
 func TestTheEndOfACallIsTheLastThatIsTold(t *testing.T) {
 	o := ending{calls: make(map[context.Context][]lull.Event)}
 	p := lull.Policy{
@@ -298,7 +300,7 @@ func TestTheEndOfACallIsTheLastThatIsTold(t *testing.T) {
 	for range workers {
 		all.Go(func() {
 			for i := range calls {
-				ctx := context.WithValue(t.Context(), i, i)
+				ctx := context.WithValue(t.Context(), callNumber(i), i)
 				do := func(ctx context.Context) (int, error) {
 					time.Sleep(time.Duration(rand.IntN(400)) * time.Microsecond)
 					if rand.IntN(2) == 0 {

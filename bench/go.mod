@@ -12,8 +12,8 @@ require (
 	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/lullgo/lull v0.0.0
 	github.com/lullgo/lull/integrations/grpc v0.0.0
-	github.com/lullgo/lull/integrations/nats v0.0.0-00010101000000-000000000000
-	github.com/lullgo/lull/integrations/otel v0.0.0-00010101000000-000000000000
+	github.com/lullgo/lull/integrations/nats v0.0.0
+	github.com/lullgo/lull/integrations/otel v0.0.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
 	github.com/sony/gobreaker/v2 v2.4.0

@@ -9,9 +9,9 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10
 	github.com/lullgo/lull v0.0.0
 	github.com/lullgo/lull/config v0.0.0
-	github.com/lullgo/lull/integrations/amqp v0.0.0-00010101000000-000000000000
-	github.com/lullgo/lull/integrations/nats v0.0.0-00010101000000-000000000000
-	github.com/lullgo/lull/integrations/sqs v0.0.0-00010101000000-000000000000
+	github.com/lullgo/lull/integrations/amqp v0.0.0
+	github.com/lullgo/lull/integrations/nats v0.0.0
+	github.com/lullgo/lull/integrations/sqs v0.0.0
 	github.com/nats-io/nats.go v1.55.0
 	github.com/rabbitmq/amqp091-go v1.16.0
 	golang.org/x/sys v0.49.0
