@@ -303,7 +303,7 @@ func expected(r reckoner) map[string][]group {
 	return map[string][]group{
 		"Calls by result":                 {calls("outcome", "success_first"), calls("outcome", "success_retry"), calls("outcome", "failed_*").plus(calls("outcome", "cancelled"))},
 		"Amplification":                   {r.rate(d, "retry_attempts_total").over(r.rate(d, "retry_calls_total"))},
-		"Retries by dependency":           {resends},
+		"Retries by endpoint":             {r.rate([]string{"dependency", "operation"}, "retry_attempts_total", "resend", "true")},
 		"Retries that helped":             {r.rate(d, "retry_calls_total", "outcome", "success_retry").over(resends)},
 		"Failed calls by reason":          {r.rate([]string{"reason"}, "retry_call_failures_total")},
 		"Failed attempts by error":        {r.rate([]string{"error_type"}, "retry_attempt_failures_total")},

@@ -62,9 +62,9 @@ func Rows() []Row {
 				Queries:     []Query{{"{{dependency}}", byDependency("retry_attempts_total", "") + " / " + byDependency("retry_calls_total", "")}},
 			},
 			{
-				Title: "Retries by dependency", Kind: "timeseries", Unit: "reqps", Width: 6, Height: 8,
-				Description: "Attempts per second beyond the first of their call.",
-				Queries:     []Query{{"{{dependency}}", byDependency("retry_attempts_total", `resend="true"`)}},
+				Title: "Retries by endpoint", Kind: "timeseries", Unit: "reqps", Width: 6, Height: 8,
+				Description: "Attempts per second beyond the first of their call, by dependency and operation.",
+				Queries:     []Query{{"{{dependency}} {{operation}}", `sum by (dependency, operation) (rate(retry_attempts_total{` + dep + `,resend="true"}` + over + "))"}},
 			},
 			{
 				Title: "Retries that helped", Kind: "timeseries", Unit: "percentunit", Width: 6, Height: 8,

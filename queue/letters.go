@@ -78,7 +78,9 @@ type ScanConfig struct {
 	// Idle is how long nothing must have come for the queue to count as read. Longer than
 	// the broker takes to find a message. Zero: 2 s.
 	Idle time.Duration
-	// Lease is how long the letters stay out if the process dies. Zero: 1 minute.
+	// Lease is how long the letters stay out if the process dies, and how long a reading
+	// goes on at least after the broker failed to answer: what it handed out then comes
+	// back after so long. Zero: 30 s.
 	Lease time.Duration
 	// Hold is the most letters that are kept out at a time; Next fails with ErrTooMany
 	// when there are more that were not removed. Zero: 10,000. Brokers have limits too (SQS: 120,000).
@@ -89,7 +91,7 @@ type ScanConfig struct {
 func (c ScanConfig) Validate() error {
 	var l problem.List
 	l.Check(c.Idle >= 0, "Idle", c.Idle, "a positive duration, or 0 for the default of 2s")
-	l.Check(c.Lease == 0 || c.Lease >= minLease && c.Lease <= maxLease, "Lease", c.Lease, "a duration from 100ms to 12h, or 0 for the default of 1m")
+	l.Check(c.Lease == 0 || c.Lease >= minLease && c.Lease <= maxLease, "Lease", c.Lease, "a duration from 100ms to 12h, or 0 for the default of 30s")
 	l.Check(c.Hold >= 0, "Hold", c.Hold, "a positive number, or 0 for the default of 10000")
 	return l.Err()
 }
@@ -110,7 +112,7 @@ func Scan(b Broker, c ScanConfig) (DeadLetters, error) {
 		c.Idle = 2 * time.Second
 	}
 	if c.Lease == 0 {
-		c.Lease = time.Minute
+		c.Lease = 30 * time.Second
 	}
 	if c.Hold == 0 {
 		c.Hold = 10_000
@@ -127,6 +129,8 @@ type scan struct {
 	mu   sync.Mutex // held during Extend and Settle too
 	held map[string]*Delivery
 	seen map[string]bool
+
+	doubt time.Time // until then letters may be out that nobody has: an answer was lost
 
 	stop, stopped chan struct{}
 	once          sync.Once
@@ -176,7 +180,10 @@ func (s *scan) extend(id string) {
 }
 
 func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
-	patience, cancel := context.WithTimeout(ctx, s.c.Idle) // for a new one: those that are known may come again
+	s.mu.Lock()
+	wait := max(s.c.Idle, time.Until(s.doubt))
+	s.mu.Unlock()
+	patience, cancel := context.WithTimeout(ctx, wait) // for a new one: those that are known may come again
 	defer cancel()
 	for {
 		s.mu.Lock()
@@ -195,6 +202,9 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 				letters = append(letters, LetterOf(d))
 			}
 			s.held[d.ID] = d // the one that counts, if it came again
+		}
+		if err != nil && !idle && s.b.Capabilities().Leases {
+			s.doubt = time.Now().Add(s.c.Lease + s.c.Idle)
 		}
 		s.mu.Unlock()
 		switch {

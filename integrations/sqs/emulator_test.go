@@ -2,6 +2,7 @@ package lullsqs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -77,6 +78,36 @@ func TestTheSDKDoesNotRetry(t *testing.T) {
 		if n := requests.Load(); n != 2 && code >= 500 {
 			t.Errorf("the SDK by itself makes %d requests: is the test still one?", n)
 		}
+	}
+}
+
+// A connection that breaks in the midst of an answer is one that gave none: it is worth
+// another try, and of a FIFO queue the same messages are asked for again.
+func TestAnswersThatBreakOff(t *testing.T) {
+	ids := []string{}
+	q := server(t, func(w http.ResponseWriter, op, body string) {
+		var in struct{ ReceiveRequestAttemptId string }
+		json.Unmarshal([]byte(body), &in)
+		ids = append(ids, in.ReceiveRequestAttemptId)
+		w.Header().Set("Content-Length", "1000")
+		io.WriteString(w, `{"Messages":[{"Body":"hel`)
+		w.(http.Flusher).Flush()
+		if len(ids) < 3 {
+			panic(http.ErrAbortHandler)
+		}
+		io.WriteString(w, `lo"}]`+strings.Repeat(" ", 1000-31)+"}")
+	})
+	for n := range 2 {
+		_, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute})
+		if v, _ := lull.Marked(err); v.Kind != lull.KindTransient {
+			t.Errorf("receive %d: %v is %v", n, err, v.Kind)
+		}
+	}
+	if got, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute}); err != nil || len(got) != 1 || string(got[0].Body) != "hello" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if len(ids) != 3 || ids[0] == "" || ids[1] != ids[0] || ids[2] != ids[0] {
+		t.Errorf("attempt ids %q", ids)
 	}
 }
 

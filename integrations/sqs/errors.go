@@ -37,7 +37,7 @@ func failed(ctx context.Context, what string, err error) error {
 		return lull.RetryAfter(err, 0)
 	case isPermanent(err):
 		return lull.Permanent(err)
-	case status(err) >= 500, fault(err) == smithy.FaultServer:
+	case status(err) >= 500, fault(err) == smithy.FaultServer, isCutOff(err):
 		return lull.Transient(err)
 	}
 	return err
@@ -163,8 +163,12 @@ func handled(ctx context.Context, what string, err error) error {
 
 // unanswered tells whether it is not known if a call that failed with err took effect.
 func unanswered(err error) bool {
-	return err != nil && (status(err) == 0 && code(err) == "" || status(err) >= 500)
+	return err != nil && (status(err) == 0 && code(err) == "" || status(err) >= 500 || isCutOff(err))
 }
+
+// isCutOff tells of an answer that was no error, but could not be read to its end: the
+// connection broke.
+func isCutOff(err error) bool { return status(err)/100 == 2 }
 
 // retryAfter is what the header x-amz-retry-after says, in milliseconds, if it is there.
 func retryAfter(err error) (time.Duration, bool) {

@@ -49,7 +49,7 @@ func lettersRead(b *bench) {
 	var left []string
 	seen := map[string]int{}
 	for {
-		got, err := from.Next(b.ctx, 4)
+		got, err := b.next(from, 4)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -103,7 +103,7 @@ func lettersGroup(b *bench) {
 func lettersGivenBack(b *bench) {
 	all := b.die(5)
 	from := b.reading(b.Connection)
-	if _, err := from.Next(b.ctx, 2); err != nil {
+	if _, err := b.next(from, 2); err != nil {
 		b.Fatalf("Next: %v", err)
 	}
 	b.closed(from)
@@ -126,7 +126,7 @@ func lettersDie(b *bench) {
 	all := b.die(5)
 	c := b.connect()
 	from := b.reading(c)
-	got, err := from.Next(b.ctx, 2)
+	got, err := b.next(from, 2)
 	if err != nil {
 		b.Fatalf("Next: %v", err)
 	}
@@ -149,7 +149,7 @@ func lettersDie(b *bench) {
 func lettersEnded(b *bench) {
 	b.die(2)
 	from := b.reading(b.Connection)
-	got, err := from.Next(b.ctx, 1)
+	got, err := b.next(from, 1)
 	if err != nil {
 		b.Fatalf("Next: %v", err)
 	}
