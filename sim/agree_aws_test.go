@@ -107,6 +107,9 @@ func number(t *testing.T, s string) float64 {
 }
 
 func TestAgreeAWS2015(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	published := map[awsCell]awsRow{}
 	for _, r := range records(t, "aws_backoff_sim_seed1.csv") {
 		at := awsCell{int(number(t, r[0])), r[3]}

@@ -79,6 +79,9 @@ func recovered(rs []sim.Result) (n int, mean time.Duration) {
 // of the calls, at 80 % load and after a stall of 10 s; a simulator written
 // independently of this one measured 37 and 68.
 func TestAgreeDrainTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	tab := newTable("policy", "load", "queue at the end of the stall", "attempts/call while it drains", "predicted s", "measured s")
 	for _, c := range []struct {
 		c      sim.Contender
@@ -160,6 +163,9 @@ func TestAgreeCollapseThreshold(t *testing.T) {
 
 // Collapse needs a queue longer than callers wait, and an outage about as long.
 func TestAgreeQueueAndTimeout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	tab := newTable("queue", "fault", "recovered", "after", "attempts/call at the end")
 	const seeds = 5
 	all, none := [2]int{seeds, seeds}, [2]int{0, 0}
@@ -214,6 +220,9 @@ func lastAmplification(r *sim.Result) float64 {
 
 // A spike of arrivals collapses it as a stall does.
 func TestAgreeSpike(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	s := metastable(0.8, deep, stall(time.Second), 100*time.Second)
 	s.Services[0].Faults = nil
 	at, end := stallAt, stallAt+10*time.Second

@@ -44,6 +44,9 @@ func erlangC(c int, a float64) float64 {
 }
 
 func TestAgreeMeanWait(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	const work = 10 * ms
 	exp, fixed := sim.Distribution{Kind: sim.Exponential, Mean: work}, sim.Distribution{Mean: work}
 	// A log-normal and two kinds of work in one, for what mean and variance alone

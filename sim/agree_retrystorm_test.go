@@ -96,6 +96,9 @@ func (b *stormBreaker) Withdraw(now time.Duration, _ budget.Class, _ func() uint
 }
 
 func TestAgreeRetrystorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	spike := 2500.0 / 600
 	s := sim.Scenario{
 		Horizon: time.Minute, Step: time.Second,

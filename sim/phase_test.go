@@ -9,6 +9,9 @@ import (
 // Millions of processes in a short round: each gap is a few nanoseconds, and what is
 // cut off of it must not add up. Half of them come in the first half.
 func TestPhasesOfMillionsAreUniform(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	const n = 5_000_000
 	s := Scenario{
 		Horizon: 70 * time.Millisecond, Step: 35 * time.Millisecond, Window: 35 * time.Millisecond,
