@@ -11,6 +11,8 @@ import (
 
 	"github.com/lullgo/lull/sim"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/lullgo/lull/internal/pretty"
 )
 
 // A writer makes nodes of Go values, and keeps the first that it cannot write.
@@ -99,7 +101,7 @@ func (w *writer) distribution(v reflect.Value, path string) *yaml.Node {
 	rest := d
 	rest.Mean = 0
 	if empty(reflect.ValueOf(rest)) {
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: prettyDuration(d.Mean)}
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: pretty.Duration(d.Mean)}
 	}
 	n := w.mapping(v, path)
 	if len(d.Bars) == 0 {
@@ -143,7 +145,7 @@ func format(v reflect.Value, f form) (string, bool) {
 		if w, ok := words[f]; ok && d == w.value {
 			return w.text, true
 		}
-		return prettyDuration(d), true
+		return pretty.Duration(d), true
 	case t.Kind() == reflect.String:
 		return v.String(), utf8.ValidString(v.String())
 	case t.Kind() == reflect.Bool:
@@ -162,18 +164,6 @@ func format(v reflect.Value, f form) (string, bool) {
 	default:
 		panic(fmt.Sprintf("config: a field of type %v", t))
 	}
-}
-
-// prettyDuration is d without the zeros that its String ends in: 2m, not 2m0s.
-func prettyDuration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
 func prettyInteger(n int64) string {

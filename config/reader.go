@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/problem"
 	"go.yaml.in/yaml/v4"
 )
@@ -204,7 +205,7 @@ func (r *reader) validated(err error) {
 				suggestion = ""
 			}
 		case time.Duration:
-			found = prettyDuration(v)
+			found = pretty.Duration(v)
 		}
 		if source := r.sources[p.Field]; source != "" {
 			found += ", " + source

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/pretty"
 )
 
 func TestIntegers(t *testing.T) {
@@ -84,7 +85,7 @@ func TestDurations(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		time.Minute: "1m", time.Hour: "1h", 90 * time.Second: "1m30s", time.Hour + time.Second: "1h0m1s", 10 * time.Minute: "10m", 20 * time.Hour: "20h", 0: "0s",
 	} {
-		if got := prettyDuration(d); got != want {
+		if got := pretty.Duration(d); got != want {
 			t.Errorf("%v is written %s, want %s", d, got, want)
 		}
 	}
@@ -98,8 +99,8 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		if got, ok := integer(prettyInteger(n)); !ok || got != n {
 			t.Fatalf("seed %d: integer %d is written %s and read %d, %v", seed, n, prettyInteger(n), got, ok)
 		}
-		if got, ok := duration(prettyDuration(time.Duration(n)), plain); !ok || int64(got) != n {
-			t.Fatalf("seed %d: duration %d is written %s and read %d, %v", seed, n, prettyDuration(time.Duration(n)), got, ok)
+		if got, ok := duration(pretty.Duration(time.Duration(n)), plain); !ok || int64(got) != n {
+			t.Fatalf("seed %d: duration %d is written %s and read %d, %v", seed, n, pretty.Duration(time.Duration(n)), got, ok)
 		}
 		x := math.Float64frombits(random.Uint64())
 		if random.IntN(2) == 0 {

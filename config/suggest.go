@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/pretty"
 )
 
 // nearest is the name that was probably meant by wrong: the same but for case and
@@ -72,7 +73,7 @@ func nearestDuration(text string, f form) string {
 		return "" // the unit could be any
 	}
 	if d, ok := duration(strings.ReplaceAll(lower, " ", ""), plain); ok {
-		return prettyDuration(d)
+		return pretty.Duration(d)
 	}
 	parts := amount.FindStringSubmatch(lower)
 	if parts == nil {
@@ -83,7 +84,7 @@ func nearestDuration(text string, f form) string {
 	}
 	if unit, ok := unitWords[parts[2]]; ok {
 		if d, ok := duration(parts[1]+unit, plain); ok {
-			return prettyDuration(d)
+			return pretty.Duration(d)
 		}
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -494,7 +495,7 @@ func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 func (d *document) envoyTimeout(o *tree.Object, name string) (time.Duration, bool) {
 	t, ok := o.Duration(name, 0, "zero, or "+allowedSeconds, tree.ParseSeconds)
 	if whole := t.Truncate(time.Millisecond); whole != t && t != math.MaxInt64 {
-		d.note(Changed, o.At(name), "Envoy counts in whole milliseconds: it is "+tree.Short(whole))
+		d.note(Changed, o.At(name), "Envoy counts in whole milliseconds: it is "+pretty.Duration(whole))
 		t = whole
 	}
 	return t, ok
@@ -504,7 +505,7 @@ func (d *document) envoyTimeout(o *tree.Object, name string) (time.Duration, boo
 func envoyMillis(d *document, path string, t time.Duration) time.Duration {
 	whole := max(t.Truncate(time.Millisecond), time.Millisecond)
 	if whole != t && t != math.MaxInt64 {
-		d.note(Changed, path, "Envoy counts in whole milliseconds: it is "+tree.Short(whole))
+		d.note(Changed, path, "Envoy counts in whole milliseconds: it is "+pretty.Duration(whole))
 	}
 	return whole
 }

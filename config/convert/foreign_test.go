@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -176,7 +177,7 @@ func inOrder(list string) string {
 
 // randomIstio is a VirtualService and a DestinationRule.
 func randomIstio(r *rand.Rand) *tree.Node {
-	millis := func() *tree.Node { return tree.String(tree.Short(span(r))) }
+	millis := func() *tree.Node { return tree.String(pretty.Duration(span(r))) }
 	attempts := 1 + r.IntN(6)
 	retries := tree.NewMap().Set("attempts", tree.Int(attempts))
 	maybe(r, retries, "perTryTimeout", millis())
@@ -184,7 +185,7 @@ func randomIstio(r *rand.Rand) *tree.Node {
 	maybe(r, retries, "backoff", millis())
 	maybe(r, retries, "retryRemoteLocalities", tree.True())
 	route := tree.NewMap().Set("route", tree.ListOf(tree.NewMap().Set("destination", tree.NewMap().Set("host", tree.String("api")))))
-	maybe(r, route, "timeout", tree.String(tree.Short(span(r)*3)))
+	maybe(r, route, "timeout", tree.String(pretty.Duration(span(r)*3)))
 	maybe(r, route, "retries", retries)
 	vs := object(istioVersion, "VirtualService", "api", tree.NewMap().Set("hosts", tree.ListOf(tree.String("api"))).Set("http", tree.ListOf(route)))
 

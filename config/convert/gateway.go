@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
 )
@@ -150,7 +151,7 @@ func (g *gatewayReader) rule(o *tree.Object, i int) {
 		}
 		if request > 0 && attempt > request {
 			n := t.Node.Get("backendRequest")
-			d.Wrong(n, t.At("backendRequest"), n.Found(), "at most the request's "+tree.Short(request), "")
+			d.Wrong(n, t.At("backendRequest"), n.Found(), "at most the request's "+pretty.Duration(request), "")
 		}
 		t.NoMore("request", "backendRequest")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -91,7 +92,7 @@ func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, not
 		note(Changed, "deadline", "attempt_timeout is less, and there is one attempt")
 	}
 	if deadline > 0 {
-		route.Set("timeout", tree.String(tree.Short(millis(deadline, "deadline", "Istio", note))))
+		route.Set("timeout", tree.String(pretty.Duration(millis(deadline, "deadline", "Istio", note))))
 	}
 	if attempts < 2 {
 		return route.Set("retries", tree.NewMap().Set("attempts", tree.Int(0)))
@@ -102,12 +103,12 @@ func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, not
 		if p.Deadline > 0 && t >= toMillis(p.Deadline) {
 			note(Changed, "attempt_timeout", "rounded it is not less than the timeout, so that it has no effect in Istio")
 		}
-		retries.Set("perTryTimeout", tree.String(tree.Short(t)))
+		retries.Set("perTryTimeout", tree.String(pretty.Duration(t)))
 	}
 	f := w.failures(d.Name, p)
 	retries.Set("retryOn", tree.String(f.istioOn()))
 	base, _ := fit(p, attempts, proxyGrowth, "Istio", note)
-	retries.Set("backoff", tree.String(tree.Short(base)))
+	retries.Set("backoff", tree.String(pretty.Duration(base)))
 	w.istioHosts(retries, d.Name, note)
 	w.retries(d, p, f, "Istio", note)
 	if !w.set.foreign[d.Name].deaf {
@@ -161,7 +162,7 @@ func (w *writer) trafficPolicy(name string, p lull.Policy, note noter) *tree.Nod
 	if b != nil {
 		n := tree.NewMap().Set("percent", tree.Float(b.percent)).Set("minRetryConcurrency", tree.Int(max(b.least, 1)))
 		if b.interval > 0 {
-			n.Set("budgetInterval", tree.String(tree.Short(toMillis(b.interval))))
+			n.Set("budgetInterval", tree.String(pretty.Duration(toMillis(b.interval))))
 			note(Assumed, "budget.window", "budgetInterval is new in Istio; older ones refuse it")
 		}
 		t.Set("retryBudget", n)
@@ -184,10 +185,10 @@ func istioOutlier(e ejection, note noter) *tree.Node {
 	if e.percent > 0 {
 		note(Lost, "breaker.failure_rate", "Istio cannot say it")
 	} else if e.interval > 0 {
-		n.Set("interval", tree.String(tree.Short(toMillis(e.interval))))
+		n.Set("interval", tree.String(pretty.Duration(toMillis(e.interval))))
 	}
 	if e.panic > 0 {
 		n.Set("minHealthPercent", tree.Int(e.panic))
 	}
-	return n.Set("baseEjectionTime", tree.String(tree.Short(toMillis(e.base)))).Set("maxEjectionPercent", tree.Int(e.most))
+	return n.Set("baseEjectionTime", tree.String(pretty.Duration(toMillis(e.base)))).Set("maxEjectionPercent", tree.Int(e.most))
 }

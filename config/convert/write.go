@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/throttle"
 )
@@ -205,7 +206,7 @@ func never(p lull.Policy, system string, note noter) {
 func millis(d time.Duration, field, system string, note noter) time.Duration {
 	rounded := toMillis(d)
 	if rounded != d && d != math.MaxInt64 {
-		note(Changed, field, fmt.Sprintf("%s counts in whole milliseconds: %s", system, tree.Short(rounded)))
+		note(Changed, field, fmt.Sprintf("%s counts in whole milliseconds: %s", system, pretty.Duration(rounded)))
 	}
 	return rounded
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	short "github.com/lullgo/lull/internal/pretty"
 )
 
 // pretty is a duration as it is written in a file.
@@ -13,14 +15,7 @@ func pretty(d time.Duration) string {
 	if d == math.MaxInt64 {
 		return "for ever"
 	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return short.Duration(d)
 }
 
 // rough is a duration that came of a division, for people: three figures.

@@ -74,15 +74,3 @@ func ParseGo(text string) (time.Duration, bool) {
 	d, err := time.ParseDuration(text)
 	return d, err == nil
 }
-
-// Short is a duration as Go writes it, without the zeros that it ends in: 2m, not 2m0s.
-func Short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
