@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -11,44 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/config/convert"
-	"github.com/lullgo/lull/internal/problem"
 )
 
-// converts runs lull convert, and gives what is printed, the report or complaint, and the
-// exit code as main has it.
+// converts is the program for lull convert.
 func converts(t *testing.T, args ...string) (out, report string, code int) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	env := surroundings{ctx: context.Background(), stdout: &stdout, stderr: &stderr, getenv: func(string) string { return "" }}
-	var line struct {
-		Convert convertFlags `cmd:"" help:"Convert."`
-	}
-	helped := false
-	parser, err := kong.New(&line, kong.Name("lull"), kong.Writers(&stdout, &stderr), kong.Exit(func(int) { helped = true }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := parser.Parse(append([]string{"convert"}, args...))
-	if helped {
-		return stdout.String(), stderr.String(), exitOK
-	}
-	if err != nil {
-		return stdout.String(), err.Error(), exitUsage
-	}
-	err = parsed.Run(env)
-	var wrong problem.List
-	var failed failure
-	switch {
-	case err == nil:
-		return stdout.String(), stderr.String(), exitOK
-	case errors.As(err, &wrong):
-		return stdout.String(), err.Error(), exitUsage
-	case errors.As(err, &failed):
-		return stdout.String(), err.Error(), failed.code
-	}
-	return stdout.String(), stderr.String() + err.Error(), exitError
+	code, out, report = lullProgram(t.Context(), append([]string{"convert"}, args...)...)
+	return out, report, code
 }
 
 // written makes a file with that text.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -11,43 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/config/lint"
-	"github.com/lullgo/lull/internal/problem"
 )
 
-// lints runs lull lint, and gives what is printed and the exit code as main has it.
+// lints is the program for lull lint.
 func lints(t *testing.T, args ...string) (out, complaint string, code int) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	env := surroundings{ctx: context.Background(), stdout: &stdout, stderr: &stderr, getenv: func(string) string { return "" }}
-	var line struct {
-		Lint lintFlags `cmd:"" help:"Check policies and call graphs."`
-	}
-	helped := false
-	parser, err := kong.New(&line, kong.Name("lull"), kong.Writers(&stdout, &stderr), kong.Exit(func(int) { helped = true }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := parser.Parse(append([]string{"lint"}, args...))
-	if helped {
-		return stdout.String(), stderr.String(), exitOK
-	}
-	if err != nil {
-		return stdout.String(), err.Error(), exitUsage
-	}
-	err = parsed.Run(env)
-	var wrong problem.List
-	var failed failure
-	switch {
-	case err == nil:
-		return stdout.String(), "", exitOK
-	case errors.As(err, &wrong):
-		return stdout.String(), err.Error(), exitUsage
-	case errors.As(err, &failed):
-		return stdout.String(), err.Error(), failed.code
-	}
-	return stdout.String(), err.Error(), exitError
+	code, out, complaint = lullProgram(t.Context(), append([]string{"lint"}, args...)...)
+	return out, complaint, code
 }
 
 // Each example prints what the file beside it says. A bad one is named for the rule that

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// lull runs the program and returns what it printed.
+// lullProgram runs the program and returns what it printed.
 func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = program(surroundings{ctx: ctx, stdout: &out, stderr: &errs, getenv: func(string) string { return "" }}, args)
