@@ -48,17 +48,16 @@ type race struct {
 	beside []*rival // the attempts after the first, by slot-1
 	alarm  alarm    // guarded by those of the dependency
 
-	mu      sync.Mutex    // guards beside and what follows, and call and racers from the first attempt on
-	inLine  bool          // alarm may be set, for the first time that late is called
-	again   *time.Timer   // for other times
-	due     time.Duration // when late is to be called; never if it is not
-	over    time.Duration // when the call was
-	wake    chan struct{} // closed when the call is over and the caller waits for it; nil if nobody does
-	step    Step          // of a call that is over
-	slot    int           // the latest attempt that has returned and had not lost
-	verdict Verdict       // on it
-	fell    bool          // because an attempt panicked that was not the caller's
-	with    any           // what it panicked with
+	mu       sync.Mutex    // guards beside and what follows, and call and racers from the first attempt on
+	inLine   bool          // alarm may be set, for the first time that late is called
+	again    *time.Timer   // for other times
+	due      time.Duration // when late is to be called; never if it is not
+	over     time.Duration // when the call was
+	wake     chan struct{} // closed when the call is over and the caller waits for it; nil if nobody does
+	step     Step          // of a call that is over
+	slot     int           // the latest attempt that has returned and had not lost
+	verdict  Verdict       // on it
+	fellWith any           // what an attempt panicked with that was not the caller's; nil: none did
 }
 
 // rival is an attempt after the first.
@@ -94,9 +93,9 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable
 	if !over {
 		r.wait()
 	}
-	if r.fell {
+	if r.fellWith != nil {
 		r.panicked(r.over)
-		panic(r.with)
+		panic(r.fellWith)
 	}
 	res := r.ended(&operation{lastErr: r.lastErr}, r.over, r.step, r.verdict)
 	res.Slot = r.slot
@@ -252,7 +251,7 @@ func (r *race) broke(slot int, p any) {
 		r.returned(racer, slot, Verdict{Kind: KindPermanent, Code: CodeUnclassified})
 		return
 	}
-	if !r.abandon(r.d.Now(), slot, func() { r.fell, r.with = true, p }) {
+	if !r.abandon(r.d.Now(), slot, p) {
 		panic(p) // the caller has gone
 	}
 }
@@ -264,7 +263,7 @@ func (r *race) unwind(slot int) {
 		return
 	}
 	now := r.d.Now()
-	if !r.abandon(now, slot, func() {}) {
+	if !r.abandon(now, slot, nil) {
 		racer, _ := r.entry(slot) // it had lost
 		r.tale.attemptEnded(slot+1, racer.began, now, true)
 	}
@@ -272,8 +271,8 @@ func (r *race) unwind(slot int) {
 }
 
 // abandon ends the call because the attempt in the slot will not return, and tells
-// whether it was not over before; then it has called so, under the lock.
-func (r *race) abandon(now time.Duration, slot int, so func()) bool {
+// whether it was not over before. FellWith is for the caller to panic with.
+func (r *race) abandon(now time.Duration, slot int, fellWith any) bool {
 	racer, _ := r.entry(slot)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -286,8 +285,7 @@ func (r *race) abandon(now time.Duration, slot int, so func()) bool {
 		r.tale.attemptEnded(slot+1, racer.began, now, r.hedged.flying == 0)
 	}
 	r.call.Abandon(now)
-	r.slot = slot
-	so()
+	r.slot, r.fellWith = slot, fellWith
 	r.decide(now, done(Panicked))
 	return true
 }

@@ -156,26 +156,11 @@ func (p Problems) err() error {
 //
 // The user needs the permissions configure, write and read on these names.
 func (c *Client) Declare(ctx context.Context, config Config) error {
-	if err := config.Validate(); err != nil {
-		return fmt.Errorf("config of a queue: %w", err)
-	}
-	config = config.WithDefaults()
-	s, err := c.surveyor(ctx, &config)
+	s, t, err := c.survey(ctx, config, false)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	t := config.topology()
-	for _, e := range t.exchanges {
-		if err := s.exchange(ctx, e, false); err != nil {
-			return err
-		}
-	}
-	for _, q := range t.queues {
-		if err := s.queue(ctx, q, false); err != nil {
-			return err
-		}
-	}
 	if len(s.found) > 0 {
 		return s.found.err() // no bindings to what is something else
 	}
@@ -201,27 +186,41 @@ func (c *Client) Declare(ctx context.Context, config Config) error {
 // the first one that differs, and this only to users who may configure it; of bindings and
 // policies nothing. [Management.Check] says all of it.
 func (c *Client) Check(ctx context.Context, config Config) error {
-	if err := config.Validate(); err != nil {
-		return fmt.Errorf("config of a queue: %w", err)
-	}
-	config = config.WithDefaults()
-	s, err := c.surveyor(ctx, &config)
+	s, _, err := c.survey(ctx, config, true)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	t := config.topology()
+	return s.found.err()
+}
+
+// survey looks at the exchanges and queues that config needs, and, unless it is only to look,
+// makes what is missing. Close the surveyor.
+func (c *Client) survey(ctx context.Context, config Config, only bool) (s *surveyor, t topology, err error) {
+	if err := config.Validate(); err != nil {
+		return nil, t, fmt.Errorf("config of a queue: %w", err)
+	}
+	config = config.WithDefaults()
+	if s, err = c.surveyor(ctx, &config); err != nil {
+		return nil, t, err
+	}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	t = config.topology()
 	for _, e := range t.exchanges {
-		if err := s.exchange(ctx, e, true); err != nil {
-			return err
+		if err := s.exchange(ctx, e, only); err != nil {
+			return s, t, err
 		}
 	}
 	for _, q := range t.queues {
-		if err := s.queue(ctx, q, true); err != nil {
-			return err
+		if err := s.queue(ctx, q, only); err != nil {
+			return s, t, err
 		}
 	}
-	return s.found.err()
+	return s, t, nil
 }
 
 // surveyor looks at what is there. Each refusal costs it its channel.

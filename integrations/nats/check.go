@@ -72,19 +72,23 @@ func (k client) look(ctx context.Context, c Config) (p present, err error) {
 // once and each in a line; nil if nothing is. An error that says that the server could
 // not be asked is that instead.
 func Check(ctx context.Context, js jetstream.JetStream, c Config) error {
-	c, err := c.checked()
-	if err != nil {
-		return err
-	}
-	k, err := newClient(js)
-	if err != nil {
-		return err
-	}
-	p, err := k.look(ctx, c)
+	_, p, c, err := survey(ctx, js, c)
 	if err != nil {
 		return err
 	}
 	return p.problems(c).Err()
+}
+
+// survey looks at what there is of the queue that c names, and gives c as it is checked.
+func survey(ctx context.Context, js jetstream.JetStream, c Config) (k client, p present, _ Config, err error) {
+	if c, err = c.checked(); err != nil {
+		return k, p, c, err
+	}
+	if k, err = newClient(js); err != nil {
+		return k, p, c, err
+	}
+	p, err = k.look(ctx, c)
+	return k, p, c, err
 }
 
 // problems are all that is wrong with what there is.

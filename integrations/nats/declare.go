@@ -16,15 +16,7 @@ const minLease = 100 * time.Millisecond
 // consumer. What is there stays as it is; if it is not as it must be, Declare says so as
 // Check does. It can be called again, and by several processes at once.
 func Declare(ctx context.Context, js jetstream.JetStream, c Config) error {
-	c, err := c.checked()
-	if err != nil {
-		return err
-	}
-	k, err := newClient(js)
-	if err != nil {
-		return err
-	}
-	p, err := k.look(ctx, c)
+	k, p, c, err := survey(ctx, js, c)
 	if err != nil {
 		return err
 	}
