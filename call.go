@@ -106,7 +106,7 @@ func saidBy(v Verdict) said {
 	switch {
 	case v.Kind == KindThrottled:
 		return saidSlowDown
-	case v.Kind == KindPermanent && v.answers():
+	case v.answers():
 		return saidAnswer
 	}
 	return saidNothing
@@ -618,7 +618,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 // straight line.
 func (c *Call) succeed(now time.Duration) {
 	c.letGo(now)
-	c.report(now, Verdict{})
+	c.report(now, Verdict{Kind: KindSuccess})
 	c.ended = true
 	c.d.answers(c.began)
 	s := c.d.known()

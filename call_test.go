@@ -47,7 +47,7 @@ func TestACallStaysEndedForItsReason(t *testing.T) {
 		call := waiting(t, d, lull.Spec{})
 		for name, step := range map[string]lull.Step{
 			"Stop":    call.Stop(0, c.why, nil),
-			"Next":    call.Next(0, lull.Verdict{}, nil),
+			"Next":    call.Next(0, lull.Verdict{Kind: lull.KindSuccess}, nil),
 			"Attempt": call.Attempt(0, nil),
 		} {
 			if !step.Done || step.Reason != c.want {
@@ -73,7 +73,7 @@ func TestAPlaceGivenTooLate(t *testing.T) {
 		if step := c.Queue(0, place, nil); !step.Full || step.Wait != time.Second {
 			t.Fatalf("in line: %+v", step)
 		}
-		first.Next(0, lull.Verdict{}, nil)
+		first.Next(0, lull.Verdict{Kind: lull.KindSuccess}, nil)
 		if !admitted {
 			t.Fatal("the place was not handed over")
 		}
@@ -197,7 +197,7 @@ func TestAPlaceGivenToACallThatHasEnded(t *testing.T) {
 		t.Fatalf("in line: %+v", step)
 	}
 	c.Stop(0, lull.CallerCanceled, nil)
-	first.Next(0, lull.Verdict{}, nil) // hands its place to c
+	first.Next(0, lull.Verdict{Kind: lull.KindSuccess}, nil) // hands its place to c
 	if step := c.Admitted(0, nil); !step.Done || step.Reason != lull.CallerCanceled || c.Attempts() != 0 {
 		t.Errorf("a call that has ended begins an attempt: %+v", step)
 	}

@@ -8,7 +8,8 @@ import (
 
 // Codes of failures that the engine itself looks at.
 const (
-	// CodeUnclassified: nothing is known of the failure. It is not retried.
+	// CodeUnclassified: the code of a failure of KindUnclassified, if the classifier
+	// gave it none.
 	CodeUnclassified = "unclassified"
 	// CodeRetriedBelow: the error of a call to another dependency, which has made
 	// the retries that there are to make. Retrying it again would multiply them.
@@ -30,7 +31,7 @@ func (d *Dependency) verdict(err error) Verdict {
 
 // Classify is what lull makes of an error that bears no mark: transient network
 // errors are recognised by their types (never by their text), as are timeouts;
-// the rest is KindPermanent with the code CodeUnclassified, and not retried.
+// the rest is KindUnclassified, with the code CodeUnclassified, and not retried.
 // An [*Error] of another dependency is final: the layer that knows that
 // dependency has retried already.
 func Classify(err error) Verdict {
@@ -42,7 +43,7 @@ func Classify(err error) Verdict {
 	}
 	c, known := neterr.Classify(err)
 	if !known {
-		return Verdict{Kind: KindPermanent, Code: CodeUnclassified}
+		return Verdict{Kind: KindUnclassified, Code: CodeUnclassified}
 	}
 	return Verdict{Kind: kindOf[c.Kind], NeverSent: c.NeverSent, Code: c.Code}
 }

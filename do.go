@@ -55,7 +55,7 @@ func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opt
 	spec := specOf(opts)
 	r := Drive(ctx, d, spec, func(ctx context.Context) Verdict {
 		if err = op(ctx); err == nil {
-			return Verdict{}
+			return Verdict{Kind: KindSuccess}
 		}
 		return d.verdict(err)
 	}, nil, func() error { return err })
@@ -120,7 +120,7 @@ func (h *hedged[T]) Attempt(ctx context.Context, slot int) Verdict {
 	}
 	r := h.result(slot)
 	if r.value, r.err = h.op(ctx); r.err == nil {
-		return Verdict{}
+		return Verdict{Kind: KindSuccess}
 	}
 	return h.d.verdict(r.err)
 }

@@ -625,7 +625,7 @@ func TestMarks(t *testing.T) {
 		"never sent":       {lull.NeverSent(errBlip), lull.Verdict{Kind: lull.KindTransient, Code: "never_sent", NeverSent: true}},
 		"combined":         {lull.RetryAfter(lull.NeverSent(errBlip), 1), lull.Verdict{Kind: lull.KindThrottled, Code: "never_sent", After: 1, NeverSent: true}},
 		"combined, wraps":  {fmt.Errorf("reading: %w", lull.NeverSent(lull.Transient(errBlip))), lull.Verdict{Kind: lull.KindTransient, Code: "transient", NeverSent: true}},
-		"no mark, unknown": {errBlip, lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}},
+		"no mark, unknown": {errBlip, lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}},
 	} {
 		if got := lull.Classify(c.err); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -638,5 +638,42 @@ func TestMarks(t *testing.T) {
 		if marked != nil {
 			t.Error("a mark made an error of nil")
 		}
+	}
+}
+
+// A classifier without a default fails fast: the zero Verdict is no success, not for the
+// caller and not for the breaker.
+func TestAClassifierThatForgetsACaseFailsFast(t *testing.T) {
+	forgets := lull.WithClassifier(func(err error) (v lull.Verdict) {
+		if errors.Is(err, errBlip) {
+			v.Kind = lull.KindTransient
+		}
+		return v
+	})
+	lost := errors.New("connection lost")
+	for _, hedged := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var log eventLog
+			p := lull.Policy{Breaker: breaker.Config{MinCalls: 1, FailureRate: 0.5}}
+			if hedged {
+				p = hedging(2)
+			}
+			d := newDependency(t, p, forgets, lull.WithObserver(&log))
+			attempts := 0
+			_, err := lull.DoHedged(t.Context(), d, func(context.Context) (int, error) { attempts++; return 0, lost })
+			want := lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}
+			var e *lull.Error
+			if !errors.As(err, &e) || e.Reason != lull.FailedPermanent || e.Verdict != want || e.Last != lost || attempts != 1 {
+				t.Errorf("hedged %v: %d attempts, error %#v", hedged, attempts, err)
+			}
+			if all := log.events; len(all) != 1 || all[0].Verdict != want || all[0].Err != lost {
+				t.Errorf("hedged %v: events %+v", hedged, all)
+			}
+			if b := d.Breaker(); b != nil {
+				if calls, failures, _ := b.Counts(d.Now()); calls != 0 {
+					t.Errorf("hedged %v: the breaker has learned %d calls, %d failures", hedged, calls, failures)
+				}
+			}
+		})
 	}
 }

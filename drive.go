@@ -12,7 +12,7 @@ type Result struct {
 	Reason   Reason
 	Attempts int           // 0 if the call was refused before the first
 	Elapsed  time.Duration // 0 for a first attempt that succeeded, unless WithTiming
-	Verdict  Verdict       // on the last attempt
+	Verdict  Verdict       // on the last attempt; the zero Verdict if none was made
 	RetryAt  time.Duration // CircuitOpen only: how long until the breaker may admit a probe
 	Cause    error         // what ended the caller's context, if that ended the call
 	Slot     int           // DriveHedged: the attempt whose result, or whose failure, is the call's
@@ -148,8 +148,8 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 	for {
 		now := r.d.Now()
 		r.tale.attemptEnded(int(r.call.attempts), r.call.began, now, true)
-		if err := r.ctx.Err(); v.Kind != KindSuccess && err != nil && endedBy(err) == CallerCanceled {
-			v.Kind = KindCanceled
+		if v.Kind != KindSuccess {
+			v = r.failure(v)
 		}
 		step := r.call.Next(now, v, random)
 		if step.Done {
@@ -173,6 +173,18 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 		r.tale.attemptBegan(now)
 		v = r.try(op, now)
 	}
+}
+
+// failure is v, the verdict on a failure, as the engine and the observers are told of it:
+// with a code if nothing is known of it, and canceled if the caller has gone away.
+func (r *run) failure(v Verdict) Verdict {
+	if v.Kind == KindUnclassified && v.Code == "" {
+		v.Code = CodeUnclassified
+	}
+	if err := r.ctx.Err(); err != nil && endedBy(err) == CallerCanceled {
+		v.Kind = KindCanceled
+	}
+	return v
 }
 
 // queued is a call for whose first attempt there was no room at once, or may be none.

@@ -140,8 +140,8 @@ func (r *race) returned(racer *Racer, slot int, v Verdict) (next int, over bool)
 		r.op.Discard(slot)
 		return -1, true
 	}
-	if err := r.ctx.Err(); v.Kind != KindSuccess && err != nil && endedBy(err) == CallerCanceled {
-		v.Kind = KindCanceled
+	if v.Kind != KindSuccess {
+		v = r.failure(v)
 	}
 	r.slot, r.verdict = slot, v
 	step := r.hedged.Ended(now, racer, v, random)
@@ -248,7 +248,7 @@ func (r *race) late() {
 func (r *race) broke(slot int, p any) {
 	if p == nil {
 		racer, _ := r.entry(slot)
-		r.returned(racer, slot, Verdict{Kind: KindPermanent, Code: CodeUnclassified})
+		r.returned(racer, slot, Verdict{})
 		return
 	}
 	if !r.abandon(r.d.Now(), slot, p) {

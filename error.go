@@ -21,7 +21,7 @@ type Error struct {
 	Attempts   int    // attempts made; 0 if the call was refused before the first
 	Elapsed    time.Duration
 	Reason     Reason
-	Verdict    Verdict       // what the classifier made of Last; the server's hint is Verdict.After
+	Verdict    Verdict       // what the classifier made of Last; the server's hint is Verdict.After; the zero Verdict if there was no attempt
 	RetryAt    time.Duration // CircuitOpen only: how long until the breaker may admit a probe
 	Last       error         // the last attempt's error; nil if none was made
 	Cause      error         // CallerCanceled, DeadlineReached: what ended the caller's context, if that did
@@ -73,7 +73,7 @@ func (e *Error) Error() string {
 		b.WriteString(": ")
 		b.WriteString(e.Last.Error())
 	}
-	if e.Reason == FailedPermanent && e.Verdict.Code == CodeUnclassified {
+	if e.Reason == FailedPermanent && e.Attempts > 0 && e.Verdict.Kind == KindUnclassified {
 		b.WriteString(" (not retried, because nothing is known of this error: wrap it with lull.Transient, or give the dependency a lull.WithClassifier)")
 	}
 	return b.String()

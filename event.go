@@ -54,7 +54,7 @@ type Event struct {
 	Of         int    // the most attempts that the policy allows
 	Dependency string
 	Operation  string
-	Verdict    Verdict // what the last attempt came to; the server's hint is Verdict.After
+	Verdict    Verdict // what the last attempt came to; the server's hint is Verdict.After; the zero Verdict if none has ended
 	Err        error   // the last attempt's error, if the driver has one
 
 	// Elapsed is the time since the call started; at least 1 ns if an attempt was

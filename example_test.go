@@ -104,7 +104,7 @@ func ExampleTransient() {
 	errBusy := errors.New("database is locked")
 	err := lull.Transient(errBusy)
 	fmt.Println(err, errors.Is(err, errBusy), lull.Classify(err).Kind, lull.Classify(errBusy).Kind)
-	// Output: database is locked true transient permanent
+	// Output: database is locked true transient unclassified
 }
 
 // Dependencies that share one budget of another kind: gRPC's retry throttling.
@@ -157,7 +157,7 @@ func ExampleDrive() {
 		if answer == "BUSY" {
 			return lull.Verdict{Kind: lull.KindTransient, Code: answer}
 		}
-		return lull.Verdict{}
+		return lull.Verdict{Kind: lull.KindSuccess}
 	}, nil, nil)
 	fmt.Println(answer, result.Reason, result.Attempts)
 	// Output: DONE success 3

@@ -128,7 +128,7 @@ func (w *world) another(c *contest) {
 	if limit == 0 {
 		limit = hedge.DefaultInFlight
 	}
-	last := lull.Verdict{}
+	last := lull.Verdict{Kind: lull.KindSuccess}
 	if n := len(c.racers); n > 0 {
 		last = c.racers[n-1].verdict
 	}
@@ -155,6 +155,7 @@ func (w *world) fly(c *contest, r *racer) {
 	if got := c.hedged.Attempts(); got != len(c.racers) {
 		w.fatalf("the engine counts %d attempts, the world %d", got, len(c.racers))
 	}
+	r.verdict = lull.Verdict{Kind: lull.KindSuccess}
 	switch n := w.r.IntN(100); {
 	case n < 1:
 		r.panics = true
@@ -170,7 +171,7 @@ func (w *world) fly(c *contest, r *racer) {
 	case n < 22:
 		r.verdict = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
 	case n < 25:
-		r.verdict = lull.Verdict{Kind: lull.KindPermanent, Code: []string{"404", lull.CodeUnclassified}[w.r.IntN(2)]}
+		r.verdict = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {}}[w.r.IntN(2)]
 	}
 	took := time.Duration(w.r.ExpFloat64() * float64(20*ms))
 	if timeout := c.hedged.Timeout(w.now); took >= timeout {
@@ -195,7 +196,7 @@ func (w *world) landed(c *contest, r *racer) {
 	}
 	v := r.verdict
 	step := c.hedged.Ended(w.now, &r.Racer, v, w.r.Uint64)
-	known := v.Kind == lull.KindPermanent && v.Code != lull.CodeUnclassified
+	known := v.Kind == lull.KindPermanent
 	final := v.Kind == lull.KindSuccess || v.Kind == lull.KindCanceled || known
 	switch {
 	case final != step.Done && final:

@@ -53,7 +53,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 	case EventCallEnded, EventBudgetExhausted:
 		attrs = append(attrs, slog.String("reason", e.Reason.String()))
 	}
-	if e.Verdict.Kind != KindSuccess {
+	if e.Verdict.Kind != KindSuccess && e.Verdict != (Verdict{}) {
 		attrs = append(attrs, slog.String("class", e.Verdict.Kind.String()), slog.String("code", e.Verdict.Code))
 		if e.Verdict.After > 0 {
 			attrs = append(attrs, slog.Duration("server_hint", e.Verdict.After))

@@ -253,7 +253,7 @@ func (w *world) run(c *caller) {
 }
 
 func (w *world) done(c *caller) {
-	v := lull.Verdict{}
+	v := lull.Verdict{Kind: lull.KindSuccess}
 	switch n := w.r.IntN(100); {
 	case n < 2: // the operation panics
 		c.call.Abandon(w.now)
@@ -271,7 +271,7 @@ func (w *world) done(c *caller) {
 	case n < 22:
 		v = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
 	case n < 25:
-		v = lull.Verdict{Kind: lull.KindPermanent, Code: []string{"404", lull.CodeUnclassified}[w.r.IntN(2)]}
+		v = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {}}[w.r.IntN(2)]
 	}
 	c.verdict = v
 	step := c.call.Next(w.now, v, w.r.Uint64)

@@ -139,7 +139,7 @@ func TestResumeProbes(t *testing.T) {
 	if step = c.Attempt(now, nil); step.Done {
 		t.Fatalf("the probe was not let through: %v", step.Reason)
 	}
-	c.Next(now, lull.Verdict{}, nil)
+	c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil)
 	if got := d.Breaker().State(now); got != breaker.Closed {
 		t.Errorf("%v after a probe that succeeded", got)
 	}

@@ -128,7 +128,7 @@ func TestRule01AThousandProcessesOfOneCall(t *testing.T) {
 // whatever its budget and its attempts would allow.
 func TestTimeoutsAreRepeatedIfLaterOnesAreAnswered(t *testing.T) {
 	timeout := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
-	notFound, strange := lull.Verdict{Kind: lull.KindPermanent, Code: "404"}, lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}
+	notFound, strange := lull.Verdict{Kind: lull.KindPermanent, Code: "404"}, lull.Verdict{}
 	const second = time.Second
 	for _, c := range []struct {
 		name    string
@@ -138,17 +138,17 @@ func TestTimeoutsAreRepeatedIfLaterOnesAreAnswered(t *testing.T) {
 		verdict lull.Verdict
 		again   bool
 	}{
-		{"nobody else", lull.TimeoutsWhenAnswered, 0, lull.Verdict{}, timeout, false},
-		{"who came before was answered", lull.TimeoutsWhenAnswered, 9 * second, lull.Verdict{}, timeout, false},
-		{"who came in the same moment was answered", lull.TimeoutsWhenAnswered, 10 * second, lull.Verdict{}, timeout, false},
-		{"who came later was answered", lull.TimeoutsWhenAnswered, 11 * second, lull.Verdict{}, timeout, true},
+		{"nobody else", lull.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
+		{"who came before was answered", lull.TimeoutsWhenAnswered, 9 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
+		{"who came in the same moment was answered", lull.TimeoutsWhenAnswered, 10 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
+		{"who came later was answered", lull.TimeoutsWhenAnswered, 11 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, true},
 		{"who came later got a refusal, which is an answer", lull.TimeoutsWhenAnswered, 11 * second, notFound, timeout, true},
 		{"who came later got an error that nothing is known of", lull.TimeoutsWhenAnswered, 11 * second, strange, timeout, false},
 		{"who came later timed out as well", lull.TimeoutsWhenAnswered, 11 * second, timeout, timeout, false},
-		{"another failure needs no sign of life", lull.TimeoutsWhenAnswered, 0, lull.Verdict{}, lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},
-		{"it never got there", lull.TimeoutsWhenAnswered, 0, lull.Verdict{}, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout, NeverSent: true}, true},
-		{"always", lull.TimeoutsAlways, 0, lull.Verdict{}, timeout, true},
-		{"never", lull.TimeoutsNever, 11 * second, lull.Verdict{}, timeout, false},
+		{"another failure needs no sign of life", lull.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindSuccess}, lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},
+		{"it never got there", lull.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindSuccess}, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout, NeverSent: true}, true},
+		{"always", lull.TimeoutsAlways, 0, lull.Verdict{Kind: lull.KindSuccess}, timeout, true},
+		{"never", lull.TimeoutsNever, 11 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
 	} {
 		d := newDependency(t, lull.Policy{Timeouts: c.rule})
 		slow := begun(t, d, 10*second)
@@ -181,7 +181,7 @@ func TestTimeoutsAreRepeatedRarely(t *testing.T) {
 	next := func() time.Duration { now += 10 * time.Millisecond; return now }
 	for range 2000 {
 		slow, other := begun(t, d, next()), begun(t, d, next())
-		other.Next(next(), lull.Verdict{}, nil)
+		other.Next(next(), lull.Verdict{Kind: lull.KindSuccess}, nil)
 		succeeded++
 		if step := slow.Next(next(), lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil); !step.Done {
 			retries++

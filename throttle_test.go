@@ -47,10 +47,10 @@ func TestAdaptiveThrottleHoldsFirstAttemptsBack(t *testing.T) {
 		verdict lull.Verdict
 		held    bool
 	}{
+		{lull.Verdict{Kind: lull.KindSuccess}, false},
 		{lull.Verdict{}, false},
 		{lull.Verdict{Kind: lull.KindPermanent, Code: "404"}, false},
 		{lull.Verdict{Kind: lull.KindCanceled}, false},
-		{lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}, false},
 		{throttled, true},
 		{lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}, true},
 		{lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},
@@ -93,7 +93,7 @@ func TestCubicThrottleDelaysAttempts(t *testing.T) {
 	d := newDependency(t, singly(throttle.Cubic))
 	now := time.Duration(0)
 	for range 50 { // ten a second
-		once(d, now, lull.Verdict{})
+		once(d, now, lull.Verdict{Kind: lull.KindSuccess})
 		now += 100 * time.Millisecond
 	}
 	if _, wait := once(d, now, throttled); wait != 0 {

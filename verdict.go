@@ -9,10 +9,14 @@ import (
 type Kind uint8
 
 const (
+	// KindUnclassified: nothing is known of the failure. The call ends, as for
+	// KindPermanent, and it counts neither for nor against the dependency. The zero
+	// value: a classifier that forgets a case fails fast.
+	KindUnclassified Kind = iota
 	// KindSuccess: the operation answered. An error that is an answer (end of a
 	// listing, say) may be classified so as well: it ends the call, is handed to
 	// the caller, and counts in the dependency's favour.
-	KindSuccess Kind = iota
+	KindSuccess
 	// KindTransient: it failed in a way that another attempt may mend.
 	KindTransient
 	// KindThrottled: the server asked for fewer requests (429). It may be repeated,
@@ -27,7 +31,7 @@ const (
 	KindCanceled
 )
 
-var kindNames = [...]string{"success", "transient", "throttled", "overloaded", "permanent", "canceled"}
+var kindNames = [...]string{"unclassified", "success", "transient", "throttled", "overloaded", "permanent", "canceled"}
 
 // String is the kind in lower case, such as "transient".
 func (k Kind) String() string {
@@ -38,7 +42,7 @@ func (k Kind) String() string {
 }
 
 // A Verdict is what a classifier makes of the end of one attempt. The zero
-// Verdict is a success.
+// Verdict is unclassified, never a success.
 type Verdict struct {
 	Kind Kind
 	// NeverSent: the request provably did not reach the server's application
@@ -53,10 +57,13 @@ type Verdict struct {
 	Code string
 }
 
-// answers tells of a permanent failure that the dependency is known to have
-// answered with it.
-func (v Verdict) answers() bool { return v.Code != CodeUnclassified && v.Code != CodeRetriedBelow }
+// answers reports whether v is a permanent failure that the dependency is known to
+// have answered with.
+func (v Verdict) answers() bool { return v.Kind == KindPermanent && v.Code != CodeRetriedBelow }
 
 // A Classifier turns an error of the operation into a Verdict. It is never
-// called with nil, must be safe for concurrent use and should not block.
+// called with nil, must be safe for concurrent use and should not block. For an error
+// that it does not know it returns what [Classify] makes of it. The zero Verdict means
+// that nothing is known of the error: the call ends, and the error is not lost. An
+// error that is an answer after all needs Kind: KindSuccess.
 type Classifier func(error) Verdict

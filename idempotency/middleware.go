@@ -109,7 +109,7 @@ func classify(err error) lull.Verdict {
 		return lull.Verdict{Kind: lull.KindPermanent, Code: "store_full"}
 	}
 	v := lull.Classify(err)
-	if v.Code == lull.CodeUnclassified {
+	if v.Kind == lull.KindUnclassified {
 		v.Kind, v.Code = lull.KindTransient, "store"
 	}
 	return v

@@ -30,9 +30,9 @@ import (
 // http.Transport repeats the first by itself.
 func ClassifyError(err error) lull.Verdict {
 	if err == nil {
-		return lull.Verdict{}
+		return lull.Verdict{Kind: lull.KindSuccess}
 	}
-	if v := lull.Classify(err); v.Code != lull.CodeUnclassified {
+	if v := lull.Classify(err); v.Kind != lull.KindUnclassified {
 		return v
 	}
 	if code := tlsCode(err); code != "" {
@@ -51,7 +51,7 @@ func ClassifyError(err error) lull.Verdict {
 		// shrink the pool. The request did nothing to deserve it.
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_closed"}
 	}
-	return lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}
+	return lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}
 }
 
 // tlsCode names a failure of TLS that another attempt would meet again; "" if

@@ -226,25 +226,25 @@ func TestErrorTLS(t *testing.T) {
 }
 
 func TestErrorUnclassified(t *testing.T) {
-	checkError(t, get(t, "gopher://127.0.0.1/"), lull.KindPermanent, false, lull.CodeUnclassified)
+	checkError(t, get(t, "gopher://127.0.0.1/"), lull.KindUnclassified, false, lull.CodeUnclassified)
 	addr := serve(t, func(c *net.TCPConn) {
 		readRequest(c)
 		io.WriteString(c, "I do not speak HTTP\r\n\r\n")
 	})
-	checkError(t, get(t, "http://"+addr), lull.KindPermanent, false, lull.CodeUnclassified)
+	checkError(t, get(t, "http://"+addr), lull.KindUnclassified, false, lull.CodeUnclassified)
 	// An end in the middle of a header line looks the same to net/http.
 	addr = serve(t, func(c *net.TCPConn) {
 		readRequest(c)
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nConte")
 	})
-	checkError(t, get(t, "http://"+addr), lull.KindPermanent, false, lull.CodeUnclassified)
+	checkError(t, get(t, "http://"+addr), lull.KindUnclassified, false, lull.CodeUnclassified)
 	for _, err := range []error{
 		errors.New("connection reset by peer"), // a text is no evidence
 		errors.New("EOF"),
 		http.ErrUseLastResponse, http.ErrSkipAltProtocol, http.ErrHandlerTimeout, http.ErrBodyReadAfterClose, http.ErrNotSupported,
 		&http.MaxBytesError{Limit: 1},
 	} {
-		checkError(t, err, lull.KindPermanent, false, lull.CodeUnclassified)
+		checkError(t, err, lull.KindUnclassified, false, lull.CodeUnclassified)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestErrorClosedByThisProcess(t *testing.T) {
 }
 
 func TestErrorNilAndMarked(t *testing.T) {
-	if got := ClassifyError(nil); got != (lull.Verdict{}) {
+	if got := ClassifyError(nil); got != (lull.Verdict{Kind: lull.KindSuccess}) {
 		t.Errorf("ClassifyError(nil) = %+v", got)
 	}
 	// A transport below may mark its errors; a mark wins.

@@ -26,7 +26,7 @@ import (
 // The code of a failure is the number. It does not allocate.
 func ClassifyStatus(status int) lull.Verdict {
 	if status >= 200 && status < 400 || status == http.StatusSwitchingProtocols {
-		return lull.Verdict{}
+		return lull.Verdict{Kind: lull.KindSuccess}
 	}
 	return lull.Verdict{Kind: statusKind(status), Code: statusCode(status)}
 }

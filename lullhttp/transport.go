@@ -193,10 +193,10 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	}
 	if resp == nil {
 		x.err = errors.New("lullhttp: the base transport returned neither response nor error")
-		return lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}
+		return lull.Verdict{}
 	}
 	x.resp = resp
-	var v lull.Verdict
+	v := lull.Verdict{Kind: lull.KindSuccess}
 	if resp.StatusCode >= 400 {
 		// Before the attempt's timeout is taken off: it may read the body's beginning.
 		v = x.t.classifyResponse(resp)
@@ -317,7 +317,7 @@ func OutcomeOf(resp *http.Response) Outcome {
 			return o
 		}
 	}
-	return Outcome{Attempts: 1}
+	return Outcome{Attempts: 1, Verdict: lull.Verdict{Kind: lull.KindSuccess}}
 }
 
 // A StatusError stands for a response that was discarded, as the last error of a

@@ -75,7 +75,7 @@ func TestTokenBucket(t *testing.T) {
 		t.Fatalf("no retry for 10 successes: %v", step.Reason)
 	}
 	c.Attempt(0, nil)
-	c.Next(0, lull.Verdict{}, nil)
+	c.Next(0, lull.Verdict{Kind: lull.KindSuccess}, nil)
 	if got := d.Budget().Balance(0); got != 0 {
 		t.Errorf("%v tokens after a retry that succeeded, want 0", got)
 	}

@@ -72,7 +72,7 @@ func succeed(t testing.TB, d *lull.Dependency, now time.Duration) {
 		t.Fatalf("refused: %v", step.Reason)
 	}
 	c.Attempt(now, nil)
-	if step = c.Next(now, lull.Verdict{}, nil); step.Reason != lull.Succeeded {
+	if step = c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil); step.Reason != lull.Succeeded {
 		t.Fatalf("ended with %v", step.Reason)
 	}
 }

@@ -39,7 +39,7 @@ type awsStep struct {
 func (s awsStep) verdict(t *testing.T) lull.Verdict {
 	switch {
 	case s.Status == 200:
-		return lull.Verdict{}
+		return lull.Verdict{Kind: lull.KindSuccess}
 	case s.Status == 404:
 		return lull.Verdict{Kind: lull.KindPermanent, Code: "404"}
 	case s.Error == "Throttling":
@@ -306,13 +306,13 @@ func TestGRPCEndToEnd(t *testing.T) {
 		answer func(request int) lull.Verdict
 	}{{throttled, 12, v.EndToEnd.Want, func(n int) lull.Verdict {
 		if slices.Contains(v.EndToEnd.OK, n) {
-			return lull.Verdict{Code: "OK"}
+			return lull.Verdict{Kind: lull.KindSuccess, Code: "OK"}
 		}
 		return unavailable
 	}}, {unary, 7, v.Unary.Want, func(n int) lull.Verdict {
 		switch {
 		case slices.Contains(v.Unary.Server.OK, n):
-			return lull.Verdict{Code: "OK"}
+			return lull.Verdict{Kind: lull.KindSuccess, Code: "OK"}
 		case slices.Contains(v.Unary.Server.Internal, n):
 			return internal
 		}
@@ -445,7 +445,7 @@ func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
 		t.Errorf("%d retries at a time, want 3", waiting)
 	}
 	calls[0].Attempt(25*ms, nil)
-	calls[0].Next(25*ms, lull.Verdict{}, nil)
+	calls[0].Next(25*ms, lull.Verdict{Kind: lull.KindSuccess}, nil)
 	if _, why := fail(t, find(t, "envoy"), d, 25*ms, transient, nil, 0); why != lull.CallerCanceled {
 		t.Errorf("a place was given back, and the next retry ended with %v", why)
 	}

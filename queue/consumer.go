@@ -216,7 +216,7 @@ func (c *Consumer) fetch(ctx context.Context) error {
 			return nil
 		}
 		v := lull.Classify(err)
-		if v.Kind == lull.KindPermanent && v.Code != lull.CodeUnclassified && v.Code != lull.CodeRetriedBelow {
+		if v.Kind == lull.KindPermanent && v.Code != lull.CodeRetriedBelow {
 			return err
 		}
 		failures++

@@ -147,5 +147,9 @@ func classified(err error, classify lull.Classifier) lull.Verdict {
 	if v, ok := lull.Marked(err); ok {
 		return v
 	}
-	return classify(err)
+	v := classify(err)
+	if v.Kind == lull.KindUnclassified && v.Code == "" {
+		v.Code = lull.CodeUnclassified
+	}
+	return v
 }

@@ -132,7 +132,7 @@ func (w *work) try() plan {
 	w.err = err
 	now := c.dep.Now()
 	if err == nil {
-		w.verdict = lull.Verdict{}
+		w.verdict = lull.Verdict{Kind: lull.KindSuccess}
 		call.Next(now, w.verdict, c.random)
 		return plan{outcome: Ack}
 	}
@@ -167,7 +167,7 @@ func (w *work) try() plan {
 	if w.probe && step.Done && w.free(next) {
 		return w.engine.limit(plan{outcome: Defer, after: w.engine.dep.Wait(w.d.Attempt, w.verdict, c.random)}, left)
 	}
-	if inner, ok := errors.AsType[*lull.Error](err); ok && inner.Reason == lull.CircuitOpen && w.verdict.Kind != lull.KindPermanent {
+	if inner, ok := errors.AsType[*lull.Error](err); ok && inner.Reason == lull.CircuitOpen && w.verdict.Kind != lull.KindPermanent && w.verdict.Kind != lull.KindUnclassified {
 		next = w.innerOpen(next, inner, left)
 	}
 	return next
@@ -223,7 +223,7 @@ func (w *work) innerOpen(p plan, inner *lull.Error, left time.Duration) plan {
 		p.quick = false
 	}
 	if inner.Attempts == 0 && w.c.can.FreeDefer {
-		p = plan{outcome: Defer, after: max(p.after, inner.RetryAt, w.c.dep.Wait(w.d.Attempt, lull.Verdict{}, w.c.random))}
+		p = plan{outcome: Defer, after: max(p.after, inner.RetryAt, w.c.dep.Wait(w.d.Attempt, lull.Verdict{Kind: lull.KindTransient}, w.c.random))}
 	}
 	return w.engine.limit(p, left)
 }

@@ -479,7 +479,7 @@ func TestClassify(t *testing.T) {
 		{inner(lull.CallerCanceled, lull.Verdict{}, 1), lull.KindCanceled, "canceled"},
 		{inner(lull.FailedPermanent, lull.Verdict{Kind: lull.KindPermanent}, 1), lull.KindPermanent, lull.CodeRetriedBelow},
 		{lull.Transient(inner(lull.FailedPermanent, lull.Verdict{}, 1)), lull.KindTransient, "transient"},
-		{errBlip, lull.KindPermanent, lull.CodeUnclassified},
+		{errBlip, lull.KindUnclassified, lull.CodeUnclassified},
 		{context.DeadlineExceeded, lull.KindTransient, lull.CodeTimeout},
 	} {
 		v := queue.Classify(c.err)

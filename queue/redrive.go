@@ -226,7 +226,7 @@ func redrivePolicy() lull.Policy {
 func call(ctx context.Context, d *lull.Dependency, what string, f func(context.Context) error) error {
 	return lull.Run(ctx, d, func(ctx context.Context) error {
 		err := f(ctx)
-		if err != nil && lull.Classify(err).Code == lull.CodeUnclassified {
+		if err != nil && lull.Classify(err).Kind == lull.KindUnclassified {
 			return lull.Transient(err)
 		}
 		return err

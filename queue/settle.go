@@ -70,7 +70,7 @@ func (w *work) settle(p plan) {
 			lost = true
 			return nil
 		}
-		if err != nil && lull.Classify(err).Code == lull.CodeUnclassified {
+		if err != nil && lull.Classify(err).Kind == lull.KindUnclassified {
 			return lull.Transient(err) // an adapter's errors are its client's, which nobody knows here
 		}
 		return err

@@ -106,7 +106,7 @@ func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 	named[c.Name] = c
 	b := &builder{w: w, named: named, seed: o.Seed, services: map[string]*service{}}
 	b.verdicts = []lull.Verdict{
-		verdictOK:       {},
+		verdictOK:       {Kind: lull.KindSuccess},
 		verdictTimeout:  lull.Classify(context.DeadlineExceeded),
 		verdictRefused:  lull.Classify(syscall.ECONNREFUSED),
 		verdictReset:    lull.Classify(syscall.ECONNRESET),

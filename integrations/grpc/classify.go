@@ -32,7 +32,7 @@ type Failure struct {
 //   - RESOURCE_EXHAUSTED: throttled, so it is never repeated at once. It is how
 //     servers, and HTTP/2's ENHANCE_YOUR_CALM, ask for fewer requests.
 //   - INTERNAL, UNKNOWN, DATA_LOSS, and CANCELLED while the caller is still there:
-//     permanent, with lull.CodeUnclassified. Something broke, and nothing tells
+//     unclassified. Something broke, and nothing tells
 //     whether it would again; UNKNOWN is what a Go handler's every plain error
 //     becomes. They count neither for nor against the dependency.
 //   - ABORTED: permanent. It asks the caller to begin again what the call was part
@@ -64,7 +64,7 @@ func Classify(f Failure) lull.Verdict {
 // the status that is left to look at.
 func unclassified(f Failure) (v lull.Verdict, st *status.Status) {
 	v = lull.Classify(f.Err)
-	if v.Code != lull.CodeUnclassified {
+	if v.Kind != lull.KindUnclassified {
 		return v, nil
 	}
 	st, ok := status.FromError(f.Err)
@@ -84,10 +84,10 @@ func kindOf(code codes.Code) (lull.Kind, string) {
 	case codes.ResourceExhausted:
 		return lull.KindThrottled, codeName(code)
 	case codes.Internal, codes.Unknown, codes.DataLoss, codes.Canceled:
-		return lull.KindPermanent, lull.CodeUnclassified
+		return lull.KindUnclassified, lull.CodeUnclassified
 	}
 	if code > codes.Unauthenticated {
-		return lull.KindPermanent, lull.CodeUnclassified // a code that gRPC does not have
+		return lull.KindUnclassified, lull.CodeUnclassified // a code that gRPC does not have
 	}
 	return lull.KindPermanent, codeName(code)
 }
@@ -141,7 +141,7 @@ func (o *options) classify(r *rule, f Failure) lull.Verdict {
 // final is what a failure means that is none of the request's fault, and is not
 // repeated all the same. It counts neither for nor against the dependency.
 func final(neverSent bool) lull.Verdict {
-	return lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified, NeverSent: neverSent}
+	return lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified, NeverSent: neverSent}
 }
 
 // codeOf is the name of a code that is known to mean something.

@@ -32,7 +32,7 @@ func detailed(code codes.Code, delays ...*durationpb.Duration) error {
 }
 
 func TestClassify(t *testing.T) {
-	unknown := lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeUnclassified}
+	unknown := lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}
 	for _, c := range []struct {
 		name string
 		f    lullgrpc.Failure
@@ -137,7 +137,7 @@ func TestOptionsOfClassification(t *testing.T) {
 	if n, _ := attempts(codes.NotFound, java); n != 4 {
 		t.Errorf("a classifier: %d attempts", n)
 	}
-	success := lullgrpc.WithClassifier(func(lullgrpc.Failure) lull.Verdict { return lull.Verdict{} })
+	success := lullgrpc.WithClassifier(func(lullgrpc.Failure) lull.Verdict { return lull.Verdict{Kind: lull.KindSuccess} })
 	synctest.Test(t, func(t *testing.T) { // of a stream as well
 		e := &echo{stream: steps(hears(codes.NotFound))}
 		cc := inMemory(t, e, quick(), success)

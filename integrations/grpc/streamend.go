@@ -92,7 +92,7 @@ func (s *stream) answered(a *streamAttempt, err error) bool {
 		a.err = err
 	}
 	s.commit(a)
-	s.resolve(a, lull.Verdict{})
+	s.resolve(a, lull.Verdict{Kind: lull.KindSuccess})
 	over := a.outcome.finished || err != nil
 	if err == nil {
 		err = a.endedBy

@@ -73,7 +73,7 @@ func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []gr
 	t.outcome.reset()
 	t.err = u.invoker(ctx, u.method.name, req, t.reply, u.cc, opts...)
 	if t.err == nil {
-		return lull.Verdict{}
+		return lull.Verdict{Kind: lull.KindSuccess}
 	}
 	return u.c.classify(u.method.rule, Failure{
 		Method:    u.method.name,

@@ -102,7 +102,7 @@ func (r *Reaper) Run(ctx context.Context, every time.Duration, failed func(error
 	for ctx.Err() == nil {
 		_, err := r.Reap(ctx)
 		if v := lull.Classify(err); err != nil && ctx.Err() == nil {
-			if v.Kind == lull.KindPermanent && v.Code != lull.CodeUnclassified {
+			if v.Kind == lull.KindPermanent {
 				return err
 			}
 			if failed != nil {

@@ -69,7 +69,7 @@ func dependencyOf(next http.RoundTripper, req *http.Request) string {
 func (c *Call) answered(resp *http.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o := lullhttp.OutcomeOf(resp); !c.over && o != (lullhttp.Outcome{Attempts: 1}) {
+	if o := lullhttp.OutcomeOf(resp); !c.over && (o.Attempts > 1 || o.Reason != lull.Succeeded) {
 		c.went(&lull.Event{Reason: o.Reason, By: o.Attempts, Attempt: o.Attempts, Verdict: o.Verdict})
 	}
 }

@@ -193,7 +193,7 @@ func TestStatusIsTheCalls(t *testing.T) {
 	}
 	s.spans.Reset()
 	answer := errors.New("the end of the list")
-	d := dependencyOn(t, s.rig, "d", steady(), lull.WithClassifier(func(error) lull.Verdict { return lull.Verdict{} }))
+	d := dependencyOn(t, s.rig, "d", steady(), lull.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindSuccess} }))
 	if err := Run(t.Context(), s.Telemetry, d, func(context.Context) error { return answer }); err != answer {
 		t.Fatal(err)
 	}
