@@ -13,6 +13,10 @@ var (
 	errConsumed = errors.New("idempotency: the body was read before it came here: put what reads it inside of the middleware")
 )
 
+// firstRead is the room that is made for a body before anything of it has come: what
+// net/http has for a connection anyway. From there on it doubles.
+const firstRead = 4 << 10
+
 // readBody reads all of the request's body, if it is no longer than limit.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
@@ -24,7 +28,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	}
 	var b bytes.Buffer
 	if r.ContentLength > 0 {
-		b.Grow(int(r.ContentLength) + bytes.MinRead)
+		// No more than has arrived, for whatever length was announced: a connection that
+		// sends nothing costs nothing.
+		b.Grow(int(min(r.ContentLength, firstRead)) + bytes.MinRead)
 	}
 	// MaxBytesReader has net/http close the connection, so that what is too long need
 	// not be read to its end.

@@ -386,3 +386,22 @@ func TestStorePolicyIsTheCallers(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// The lease of a handler that panicked is not extended any more: its successor under
+// Resume need not wait for a process that is alive.
+func TestTheLeaseEndsWithAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+		h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { panic("boom") }})
+		func() {
+			defer func() { recover() }()
+			send(t, h, request("k"))
+		}()
+		given := store.called("Extend") // the outcome is given up by an Extend of zero
+		time.Sleep(time.Hour)
+		if n := store.called("Extend"); n != given {
+			t.Errorf("the lease was extended %d times after the panic", n-given)
+		}
+		send(t, h, request("k")).is(t, 409, "outcome-unknown")
+	})
+}

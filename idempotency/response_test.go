@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -425,4 +426,67 @@ func TestReverseProxy(t *testing.T) {
 			t.Errorf("time %d: %+v", i, got)
 		}
 	}
+}
+
+// The statuses that a ResponseWriter takes are recorded, and those that it does not take
+// are not: it panics, as it does without the middleware.
+func TestEveryStatus(t *testing.T) {
+	for status, want := range map[int]int{99: 0, 100: 200, 199: 200, 200: 200, 999: 999, 1000: 0} {
+		c := &counter{do: func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }}
+		h := newRig(t, nil, idempotency.Config{}).m.Wrap(c)
+		if want == 0 {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("status %d was taken", status)
+					}
+				}()
+				send(t, h, request("k"))
+			}()
+			send(t, h, request("k")).is(t, 409, "outcome-unknown")
+			continue
+		}
+		h.ServeHTTP(httptest.NewRecorder(), request("k"))
+		if got := send(t, h, request("k")); got.status != want || !got.replayed {
+			t.Errorf("status %d: later %d, replayed %v; want %d, replayed", status, got.status, got.replayed, want)
+		}
+		c.times(t, 1)
+	}
+}
+
+// What a handler writes after it has taken over the connection is no response: it does
+// not free the key.
+func TestStatusAfterHijack(t *testing.T) {
+	h := newRig(t, nil, idempotency.Config{}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conn.Close()
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	ended := make(chan struct{})
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r)
+		close(ended)
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Start()
+	defer s.Close()
+	req := request("k")
+	req.URL, req.RequestURI = must(url.Parse(s.URL+"/pay")), ""
+	if _, err := s.Client().Do(req); err == nil {
+		t.Error("a connection that the handler closed has an answer")
+	}
+	<-ended
+	send(t, h, request("k")).is(t, 409, "response-not-kept")
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
