@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("state %d is %q, want %q", s, got, want)
 		}
 	}
-	for w, want := range map[What]string{Ran: "ran", Fenced: "fenced", Fenced + 1: "what(12)"} {
+	for w, want := range map[What]string{Ran: "ran", Fenced: "fenced", Fenced + 1: fmt.Sprintf("what(%d)", Fenced+1)} {
 		if got := w.String(); got != want {
 			t.Errorf("what %d is %q, want %q", w, got, want)
 		}

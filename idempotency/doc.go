@@ -24,6 +24,7 @@
 //	the key was used for another        422 key-reused
 //	the first one was interrupted       409 outcome-unknown, or a handler that resumes
 //	the response was not kept           409 response-not-kept
+//	the caller's share is used up       429 too-many-keys
 //	the store cannot be asked           503 store-unavailable, with Retry-After
 //	no key, or a bad or long one        400
 //	the body is too long                413
@@ -128,7 +129,8 @@
 //
 // # What a store promises
 //
-// [Memory] forgets with its process, and refuses new keys when it is full. A store on
+// [Memory] forgets with its process, and refuses new keys when it is full. No caller can
+// fill it for the others: none holds more than is left (MemoryConfig). A store on
 // disk or on a server keeps what that keeps: entries on one disk are gone with it; a
 // replica that takes over without the latest writes has lost claims, and requests may
 // then run twice; a database that has acknowledged a commit has it. The documentation

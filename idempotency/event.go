@@ -36,6 +36,8 @@ const (
 	RefusedUnknown
 	// RefusedNotKept: 409, the response was not kept, or cannot be read (Err).
 	RefusedNotKept
+	// RefusedShare: 429, the caller's share of the store is used up (Err).
+	RefusedShare
 	// StoreFailed: the key could not be claimed (Err): 503, or run without
 	// protection under Config.FailOpen.
 	StoreFailed
@@ -51,7 +53,7 @@ const (
 
 var whatNames = [...]string{
 	"ran", "released", "abandoned", "replayed", "refused-in-flight", "refused-reused", "refused-unknown",
-	"refused-not-kept", "store-failed", "save-failed", "save-lost", "fenced",
+	"refused-not-kept", "refused-share", "store-failed", "save-failed", "save-lost", "fenced",
 }
 
 // String is the name in lower case, such as "refused-in-flight".

@@ -49,8 +49,14 @@ func (x *exchange) serve() {
 
 // storeFailed answers where it is not known whether the key could be claimed.
 func (x *exchange) storeFailed(err error) {
+	share := errors.Is(err, ErrShare)
+	if share && !x.m.config.FailOpen {
+		x.event(Event{What: RefusedShare, Err: err})
+		x.m.problem(x.w, x.m.tooManyKeys())
+		return
+	}
 	x.event(Event{What: StoreFailed, Err: err})
-	if why, ok := errors.AsType[*lull.Error](err); !ok || why.Attempts > 0 {
+	if why, ok := errors.AsType[*lull.Error](err); !share && (!ok || why.Attempts > 0) {
 		x.unclaim()
 	}
 	if x.m.config.FailOpen {

@@ -22,3 +22,6 @@ func SetClock(m *Memory) (set func(time.Duration)) {
 
 // Bytes is what m counts of its keys and records.
 func Bytes(m *Memory) int { return m.bytes }
+
+// Holders is of how many callers m counts what they hold.
+func Holders(m *Memory) int { return len(m.held) }

@@ -360,7 +360,7 @@ func TestRecordTooLargeForStore(t *testing.T) {
 func TestMemoryIsFull(t *testing.T) {
 	store := newMemory(t, idempotency.MemoryConfig{Entries: 2})
 	advance := idempotency.WithClock(store)
-	h := newRig(t, store, idempotency.Config{Retention: time.Hour}).m.Wrap(&counter{})
+	h := newRig(t, store, idempotency.Config{Retention: time.Hour}, idempotency.WithScope(idempotency.SharedScope)).m.Wrap(&counter{})
 	send(t, h, request("a")).ran(t, 201, "receipt 1")
 	send(t, h, request("b")).ran(t, 201, "receipt 2")
 	send(t, h, request("c")).is(t, 503, "store-unavailable")

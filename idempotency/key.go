@@ -106,3 +106,11 @@ func StoreKey(scope, key string) string {
 	b = append(b, ':')
 	return string(append(b, key...))
 }
+
+// callerOf is Claim.Caller for a StoreKey of scope: its scope's part.
+func callerOf(scope, storeKey string) string {
+	if scope == "" {
+		return ""
+	}
+	return storeKey[:scopeLen]
+}

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -18,7 +19,9 @@ const (
 	DefaultMemoryBytes   = 64 << 20
 )
 
-// A MemoryConfig bounds a Memory.
+// A MemoryConfig bounds a Memory. No caller holds more of either than is left for the
+// others: one that takes all it can get has half, two have a third each, and a new
+// caller always finds room. Callers that share their keys ([SharedScope]) have no shares.
 type MemoryConfig struct {
 	// Entries is how many keys are remembered at a time. Zero: 100,000.
 	Entries int
@@ -38,6 +41,10 @@ func (c MemoryConfig) Validate() error {
 // before its time: a key forgotten early is a request carried out twice.
 var ErrFull = errors.New("idempotency: the store is full: give it more room, or keep records for less long")
 
+// ErrShare is what Memory says to a new key of a caller that holds as much as is left for
+// all others. It is an ErrFull too. The middleware answers with 429, ProblemTooManyKeys.
+var ErrShare = fmt.Errorf("%w (for this caller, who holds as much as is left for all others)", ErrFull)
+
 // Memory is a Store in the memory of one process: for tests, and for a service
 // that is one process and whose effects end with it. A restart forgets all keys.
 type Memory struct {
@@ -48,10 +55,15 @@ type Memory struct {
 	entries map[string]*entry
 	byEnd   expiry // the same entries, the next to be forgotten first
 	bytes   int
+	held    map[string]*holding // by caller; none for the callers that share their keys
 }
+
+// A holding is what one caller has in the store.
+type holding struct{ entries, bytes int }
 
 type entry struct {
 	key         string
+	caller      string
 	fingerprint Fingerprint
 	token       Token
 	completed   bool
@@ -72,12 +84,13 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 		maxBytes:   cmp.Or(c.Bytes, DefaultMemoryBytes),
 		now:        time.Now,
 		entries:    make(map[string]*entry),
+		held:       make(map[string]*holding),
 	}, nil
 }
 
 var _ Store = (*Memory)(nil)
 
-// Claim implements Store. The error is ErrFull, or that of a ctx that has ended.
+// Claim implements Store. The error is ErrFull, ErrShare, or that of a ctx that has ended.
 func (m *Memory) Claim(ctx context.Context, c Claim) (Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return Answer{}, err
@@ -90,9 +103,12 @@ func (m *Memory) Claim(ctx context.Context, c Claim) (Answer, error) {
 		if len(m.entries) >= m.maxEntries || len(c.Key) > m.maxBytes-m.bytes {
 			return Answer{}, ErrFull
 		}
-		e = &entry{key: c.Key, fingerprint: c.Fingerprint, token: c.Token, leaseEnd: later(now, c.Lease), forgetAt: later(now, c.Retention)}
+		if !m.fits(c.Caller, 1, len(c.Key)) {
+			return Answer{}, ErrShare
+		}
+		e = &entry{key: c.Key, caller: c.Caller, fingerprint: c.Fingerprint, token: c.Token, leaseEnd: later(now, c.Lease), forgetAt: later(now, c.Retention)}
 		m.entries[c.Key] = e
-		m.bytes += len(c.Key)
+		m.hold(e.caller, 1, len(c.Key))
 		heap.Push(&m.byEnd, e)
 		return Answer{State: Claimed}, nil
 	}
@@ -134,11 +150,11 @@ func (m *Memory) Complete(ctx context.Context, key string, token Token, record [
 		}
 		// The shortest records always fit, so that what was done can always be said:
 		// there are no more of them than entries.
-		if len(record) > m.maxBytes-m.bytes && len(record) > shortRecord {
+		if len(record) > shortRecord && (len(record) > m.maxBytes-m.bytes || !m.fits(e.caller, 0, len(record))) {
 			return ErrTooLarge
 		}
 		e.completed, e.record = true, record
-		m.bytes += len(record)
+		m.hold(e.caller, 0, len(record))
 		m.keep(e, later(now, retention))
 		return nil
 	})
@@ -194,7 +210,38 @@ func (m *Memory) sweep() time.Time {
 // forget drops an entry that is out of byEnd already. With the lock.
 func (m *Memory) forget(e *entry) {
 	delete(m.entries, e.key)
-	m.bytes -= len(e.key) + len(e.record)
+	m.hold(e.caller, -1, -len(e.key)-len(e.record))
+}
+
+// fits reports whether a caller may have so much more: what it holds then is no more
+// than what is left now. That is the dynamic threshold by which switches share a buffer
+// (Choudhury and Hahne, 1998): it needs to know neither how many callers there are nor
+// what they need, and costs the same for any number of them. With the lock.
+func (m *Memory) fits(caller string, entries, bytes int) bool {
+	var h holding
+	if have := m.held[caller]; have != nil {
+		h = *have
+	}
+	return caller == "" ||
+		(entries == 0 || h.entries+entries <= m.maxEntries-len(m.entries)) && h.bytes+bytes <= m.maxBytes-m.bytes
+}
+
+// hold counts what a caller has more, or less. With the lock.
+func (m *Memory) hold(caller string, entries, bytes int) {
+	m.bytes += bytes
+	if caller == "" {
+		return
+	}
+	h := m.held[caller]
+	if h == nil {
+		h = new(holding)
+		m.held[caller] = h
+	}
+	h.entries += entries
+	h.bytes += bytes
+	if h.entries == 0 {
+		delete(m.held, caller)
+	}
 }
 
 func (m *Memory) keep(e *entry, until time.Time) {

@@ -167,10 +167,12 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		m.problem(w, bodyUnreadable())
 		return
 	}
+	storeKey := StoreKey(scope, key)
 	x := &exchange{
 		m: m, next: next, w: w, key: key, body: body,
 		claim: Claim{
-			Key:         StoreKey(scope, key),
+			Key:         storeKey,
+			Caller:      callerOf(scope, storeKey),
 			Fingerprint: fingerprint(r, scope, m.payload(r, body)),
 			Lease:       m.config.Lease,
 			Retention:   m.config.Retention,

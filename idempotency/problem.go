@@ -34,6 +34,9 @@ const (
 	// ProblemResponseNotKept, 409: the first request was carried out, but its response
 	// was not kept. The member "original_status" is its status, if it had one.
 	ProblemResponseNotKept = "tag:lullgo.github.io,2026:idempotency-response-not-kept"
+	// ProblemTooManyKeys, 429: the caller holds its share of the store's room (ErrShare). To
+	// come back is of use when the first of its keys are forgotten.
+	ProblemTooManyKeys = "tag:lullgo.github.io,2026:idempotency-too-many-keys"
 	// ProblemStoreUnavailable, 503 with Retry-After: it is not known whether the request
 	// is the first. It was not carried out now.
 	ProblemStoreUnavailable = "tag:lullgo.github.io,2026:idempotency-store-unavailable"
@@ -155,6 +158,14 @@ func responseNotKept(status int) details {
 		Type: ProblemResponseNotKept, Status: http.StatusConflict, Title: "The response to the first request was not kept",
 		Detail:         "The request with this key was carried out, and is not carried out again. Its response cannot be repeated.",
 		OriginalStatus: status, retry: "false",
+	}
+}
+
+func (m *Middleware) tooManyKeys() details {
+	return details{
+		Type: ProblemTooManyKeys, Status: http.StatusTooManyRequests, Title: "Too many Idempotency-Keys of this caller",
+		Detail:    fmt.Sprintf("The request was not carried out: this caller's share of the keys that can be remembered is used up. Each is forgotten %s after its request.", period(m.config.Retention)),
+		Retention: m.retentionSeconds(), retry: "false",
 	}
 }
 

@@ -150,7 +150,10 @@ type Token [16]byte
 
 // A Claim is what the middleware asks of a Store.
 type Claim struct {
-	Key         string
+	Key string
+	// Caller is the same for all keys of one caller, and empty where callers share their
+	// keys. A Store may use it to give each a part of its room, and for nothing else.
+	Caller      string
 	Fingerprint Fingerprint
 	Token       Token         // the owner, if it is claimed
 	Lease       time.Duration // how long it is owned unless extended; positive
