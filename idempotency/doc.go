@@ -1,9 +1,11 @@
 // Package idempotency carries out requests with an Idempotency-Key once: net/http
 // middleware for draft-ietf-httpapi-idempotency-key-header.
 //
-//	keys, err := idempotency.New(store, idempotency.Config{})
+//	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithScope(account))
 //	...
 //	mux.Handle("POST /payments", authenticate(keys.Wrap(payments)))
+//
+// where account returns the caller that authenticate has found ([Scope]).
 //
 // # Why
 //
@@ -27,6 +29,7 @@
 //	the caller's share is used up       429 too-many-keys
 //	the store cannot be asked           503 store-unavailable, with Retry-After
 //	no key, or a bad or long one        400
+//	no caller is known                  400 no-caller
 //	the body is too long                413
 //
 // All of them are problem details (RFC 9457), with the types Problem... as constants.
@@ -48,7 +51,10 @@
 // body counts.
 //
 // Keys belong to callers ([Scope]): the draft recommends it, as otherwise whoever
-// guesses a key gets somebody else's response. Who cannot be told gets 400.
+// guesses a key gets somebody else's response. A caller is its Authorization header
+// unless [WithScope] has another function; [SharedScope] is for callers that may see each
+// other's responses. A request whose caller is not known gets 400, and the log has a line
+// that names the option.
 //
 // The draft has results replayed, "success or error", and says nothing of errors that
 // ask for a retry. Were a 503 recorded that says when to come back, no retry could ever
@@ -80,7 +86,7 @@
 // (Config.FollowClient): the client that comes back finds a response, not half a
 // payment. Its response is held back until it is stored. One that is flushed, hijacked
 // or longer than Config.MaxResponse goes through as it is written, and is never run
-// again either; if it fits it is replayed even so. A panic goes on up.
+// again either; if it fits it is replayed even so. A panic goes up to net/http.
 //
 // Cookies, dates, trailers, what belongs to one connection, and what middleware
 // outside has set are not replayed.

@@ -3,17 +3,25 @@ package idempotency
 import (
 	"context"
 	"fmt"
+
+	"github.com/lullgo/lull/internal/panicked"
 )
 
-// An Event tells what happened to one request with a key.
+// An Event is what happened to one request with a key.
 type Event struct {
 	What What
-	Key  string // the store's key; see StoreKey
+	Key  string // the store's key, see StoreKey; empty for RefusedNoCaller
 	// Status of the response that the handler made, or that was replayed; zero if
 	// there is none.
 	Status int
-	Err    error // of the store, for those that say so
+	// Err is what went wrong, for those that say so; and a *PanicError if the handler
+	// panicked.
+	Err error
 }
+
+// A PanicError is a panic of the handler, with its stack. It is for observers: the panic
+// itself goes up to net/http.
+type PanicError = panicked.Error
 
 // What happened.
 type What uint8
@@ -38,6 +46,9 @@ const (
 	RefusedNotKept
 	// RefusedShare: 429, the caller's share of the store is used up (Err).
 	RefusedShare
+	// RefusedNoCaller: 400, the Scope does not know whose request it is (Err has what to
+	// do about it).
+	RefusedNoCaller
 	// StoreFailed: the key could not be claimed (Err): 503, or run without
 	// protection under Config.FailOpen.
 	StoreFailed
@@ -53,7 +64,7 @@ const (
 
 var whatNames = [...]string{
 	"ran", "released", "abandoned", "replayed", "refused-in-flight", "refused-reused", "refused-unknown",
-	"refused-not-kept", "refused-share", "store-failed", "save-failed", "save-lost", "fenced",
+	"refused-not-kept", "refused-share", "refused-no-caller", "store-failed", "save-failed", "save-lost", "fenced",
 }
 
 // String is the name in lower case, such as "refused-in-flight".
@@ -64,6 +75,6 @@ func (w What) String() string {
 	return fmt.Sprintf("what(%d)", uint8(w))
 }
 
-// An Observer is told of every event, in the goroutine in which it happens. It must
-// be safe for concurrent use and should not block.
+// An Observer receives every event, in the goroutine in which it happens. It must be
+// safe for concurrent use and should not block. See [NewLogObserver].
 type Observer func(ctx context.Context, e Event)

@@ -17,7 +17,7 @@ import (
 type Middleware struct {
 	store   Store
 	config  Config // with its defaults
-	scope   Scope
+	scope   Scope  // nil: AuthorizationScope
 	payload func(*http.Request, []byte) []byte
 	observe Observer
 
@@ -55,11 +55,20 @@ func WithPayload(f func(r *http.Request, body []byte) []byte) Option {
 	}
 }
 
-// WithObserver tells o of every event.
+// WithObserver passes every event to o; several observers receive it in their order.
+// Without one, what an operator should know is written to slog.Default: see
+// [NewLogObserver], which is an observer that can stand beside others.
 func WithObserver(o Observer) Option {
 	return func(m *Middleware) error {
 		if o == nil {
 			return errors.New("idempotency: WithObserver(nil): want a function")
+		}
+		if first := m.observe; first != nil {
+			m.observe = func(ctx context.Context, e Event) {
+				first(ctx, e)
+				o(ctx, e)
+			}
+			return nil
 		}
 		m.observe = o
 		return nil
@@ -84,15 +93,16 @@ func New(store Store, c Config, opts ...Option) (*Middleware, error) {
 	m := &Middleware{
 		store:   store,
 		config:  c.WithDefaults(),
-		scope:   AuthorizationScope,
 		payload: func(_ *http.Request, body []byte) []byte { return body },
-		observe: func(context.Context, Event) {},
 		undo:    make(chan struct{}, maxUndo),
 	}
 	for _, o := range opts {
 		if err := o(m); err != nil {
 			return nil, err
 		}
+	}
+	if m.observe == nil {
+		m.observe = defaultObserver()
 	}
 	var err error
 	if m.claims, err = lull.NewDependency("idempotency store", m.config.Store, lull.WithClassifier(classify)); err != nil {
@@ -153,8 +163,9 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		m.problem(w, m.keyUnusable(bad))
 		return
 	}
-	scope, ok := m.scope(r)
-	if !ok {
+	scope, err := m.callerOf(r)
+	if err != nil {
+		m.observe(r.Context(), Event{What: RefusedNoCaller, Err: err})
 		m.problem(w, noCaller())
 		return
 	}
@@ -190,6 +201,30 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	}
 	x.serve()
 }
+
+// callerOf is the scope of r. The error is for the operator.
+func (m *Middleware) callerOf(r *http.Request) (scope string, err error) {
+	if m.scope == nil {
+		scope, ok := AuthorizationScope(r)
+		if !ok {
+			return "", errNoAuthorization
+		}
+		return scope, nil
+	}
+	scope, ok := m.scope(r)
+	if !ok {
+		return "", errNoScope
+	}
+	return scope, nil
+}
+
+var (
+	errNoAuthorization = errors.New("idempotency: keys belong to callers, and the request has no Authorization header: " +
+		"give New the option WithScope, with a function that returns the account that your authentication found; " +
+		"or WithScope(SharedScope), if all callers may see each other's responses")
+	errNoScope = errors.New("idempotency: keys belong to callers, and the function given to WithScope returned false: " +
+		"does the authentication run outside of the middleware?")
+)
 
 // safe tells of methods that change nothing (RFC 9110, 9.2.1).
 func safe(method string) bool {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/idempotency/internal/step"
+	"github.com/lullgo/lull/internal/panicked"
 )
 
 // run gives the request to the handler, which owns the key since began or later, and
@@ -19,10 +20,15 @@ func (x *exchange) run(resumed bool, began time.Time) {
 	l := x.m.hold(x.r.Context(), &x.claim, began, x.lose)
 	returned := false
 	defer func() {
-		// The panic, or Goexit, is not recovered: it goes on up with its own stack.
-		if !returned {
-			l.stop()
-			x.settle(a, p, false)
+		if returned {
+			return
+		}
+		// A panic, which goes up again with its own stack in the trace, or Goexit.
+		v := recover()
+		l.stop()
+		x.settle(a, p, false, v)
+		if v != nil {
+			panic(v)
 		}
 	}()
 	x.next.ServeHTTP(p, x.request(x.r.Context(), a))
@@ -30,7 +36,7 @@ func (x *exchange) run(resumed bool, began time.Time) {
 	l.stop()
 	p.end()
 	step.At(step.AfterHandler)
-	x.settle(a, p, true)
+	x.settle(a, p, true, nil)
 	step.At(step.AfterComplete)
 	p.pass()
 	step.At(step.AfterResponse)
@@ -47,10 +53,13 @@ func (x *exchange) request(ctx context.Context, a *Attempt) *http.Request {
 
 // settle tells the store how the handler ended. It waits for one attempt; if that
 // fails, the rest is done in the background, and the client gets its response.
-func (x *exchange) settle(a *Attempt, p *response, returned bool) {
+func (x *exchange) settle(a *Attempt, p *response, returned bool, panicValue any) {
 	m := x.m
 	what := a.judge(returned, p.status, p.header, m.config.Strict)
 	e := Event{What: what.event(), Status: p.status}
+	if panicValue != nil {
+		e.Err = panicked.New(panicValue)
+	}
 	var record []byte
 	if what == keep {
 		record = encode(p.record(returned))
@@ -66,7 +75,8 @@ func (x *exchange) settle(a *Attempt, p *response, returned bool) {
 		x.event(e)
 		return
 	case errors.Is(err, ErrFenced):
-		x.event(Event{What: Fenced, Status: p.status})
+		e.What = Fenced
+		x.event(e)
 		return
 	}
 	x.event(Event{What: SaveFailed, Status: p.status, Err: err})
@@ -74,13 +84,13 @@ func (x *exchange) settle(a *Attempt, p *response, returned bool) {
 		err := lull.Run(ctx, m.saves, func(ctx context.Context) error {
 			err := store(ctx, m.store, &x.claim, what, record)
 			if errors.Is(err, ErrFenced) {
-				e = Event{What: Fenced, Status: e.Status}
+				e.What = Fenced
 				return nil
 			}
 			return err
 		}, lull.Operation("save"))
 		if err != nil {
-			e.What, e.Err = SaveLost, err
+			e.What, e.Err = SaveLost, errors.Join(err, e.Err)
 		}
 		x.event(e)
 	})

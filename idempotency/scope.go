@@ -8,14 +8,16 @@ import (
 // A Scope tells callers apart: keys are a caller's own, so that none can get the
 // response of another by guessing or overhearing its key. It returns an identity
 // that stays the same for all attempts of one request, and false for a caller that
-// it cannot tell; such a request is answered with 400. An empty identity with true
+// it does not know; such a request is answered with 400, and observers get
+// RefusedNoCaller. A caller also has a share of the store's room ([Memory]): it must not
+// be possible to become many callers for nothing. An empty identity with true
 // means, explicitly, that all these callers share their keys.
 //
 // It must be safe for concurrent use. It runs before the body is read.
 type Scope func(r *http.Request) (identity string, ok bool)
 
-// AuthorizationScope is the default Scope: a caller is its Authorization header. No
-// header, no caller.
+// AuthorizationScope is the default Scope: a caller is its Authorization header. A
+// request without the header has no caller, and gets 400.
 //
 // It needs to know nothing of the application, and two callers with different
 // credentials never share a key. It errs on the wrong side in one case: where

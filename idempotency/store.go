@@ -125,7 +125,7 @@ type Transactor interface {
 	//   - If not, everything is rolled back, the claim with it: a new entry is gone,
 	//     and one that was taken over is Unknown again. Transact returns Claimed and
 	//     nil.
-	//   - If run panics, the same, and the panic goes on up.
+	//   - If run panics, the same, and the panic goes up.
 	//
 	// The error may be ErrTooLarge (everything is rolled back). With any other error
 	// it is not known whether the transaction was committed; a later Claim will tell.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/lullgo/lull/idempotency/internal/step"
+	"github.com/lullgo/lull/internal/panicked"
 )
 
 // transact runs the request in a transaction of the store.
@@ -13,7 +14,16 @@ func (x *exchange) transact(t Transactor) {
 	m := x.m
 	p := newResponse(x.w, m.config.MaxResponse)
 	var a *Attempt
-	ran, kept := false, false
+	ran, kept, returned := false, false, false
+	defer func() {
+		if returned {
+			return
+		}
+		if v := recover(); v != nil { // all is rolled back; it goes up again
+			x.event(Event{What: Released, Err: panicked.New(v)})
+			panic(v)
+		}
+	}()
 	answer, err := t.Transact(x.r.Context(), x.claim, func(ctx context.Context, resumed bool) ([]byte, bool) {
 		step.At(step.AfterClaim)
 		a = x.attempt(resumed)
@@ -26,6 +36,7 @@ func (x *exchange) transact(t Transactor) {
 		}
 		return encode(p.record(true)), true
 	})
+	returned = true
 	if err == nil && (answer.State < Claimed || answer.State > Unknown || ran != (answer.State == Claimed)) {
 		err = errors.New("idempotency: the store's transaction ended with state " + answer.State.String())
 	}
