@@ -3,6 +3,7 @@ package lull
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/lullgo/lull/budget"
 )
@@ -19,7 +20,14 @@ import (
 // validate is refused, and changes nothing. So is a dependency that Clones has made. Update may be called
 // concurrently with everything else. What Breaker, Budget and the like have returned
 // before may be that of the old policy: ask again.
-func (d *Dependency) Update(p Policy) error {
+//
+// Update is for drivers on the real clock ([Do], [Drive], lullhttp). A driver with a clock
+// of its own calls UpdateAt.
+func (d *Dependency) Update(p Policy) error { return d.UpdateAt(d.Now(), p) }
+
+// UpdateAt is Update for a driver with a clock of its own: now is the time on it. The clock
+// must be the one that [Dependency.Start] was given.
+func (d *Dependency) UpdateAt(now time.Duration, p Policy) error {
 	if d.id.fleet {
 		return errors.New("dependencies made by Clones share one policy, which cannot be updated")
 	}
@@ -38,7 +46,7 @@ func (d *Dependency) Update(p Policy) error {
 		d.id.latest.Store(v) // nothing is remembered
 		return nil
 	}
-	v.inherit(old.remember(), old.plan.policy)
+	v.inherit(now, old.remember(), old.plan.policy)
 	d.id.latest.Store(v)
 	return nil
 }
@@ -47,9 +55,9 @@ func (d *Dependency) Update(p Policy) error {
 // stay small.
 var updates sync.Mutex
 
-// inherit takes over what was remembered under an old policy.
-func (d *Dependency) inherit(s *state, was Policy) {
-	now, is := d.Now(), d.plan.policy
+// inherit takes over at now what was remembered under an old policy.
+func (d *Dependency) inherit(now time.Duration, s *state, was Policy) {
+	is := d.plan.policy
 	var pays budget.Budget
 	if d.plan.newBudget != nil || is.Budget == was.Budget {
 		pays = s.budget
