@@ -26,6 +26,11 @@ type Spec struct {
 	// NotReplayable: the request cannot be made a second time, whatever became of
 	// the first (a stream that was read). It gets one attempt.
 	NotReplayable bool
+	// Once: the caller wants one attempt, whatever the policy allows.
+	Once bool
+	// ForRetry: the driver knows that the call is made for a request which is itself a
+	// retry. It is then made as Policy.Nested says, as after [Call.OnBehalfOf].
+	ForRetry bool
 }
 
 // A Step is the engine's answer: go on (after Wait), or the call is Done.
@@ -119,6 +124,7 @@ const (
 	anyTime     repetition = iota
 	ifNeverSent            // Spec.NotIdempotent
 	notAtAll               // Spec.NotReplayable
+	onlyOnce               // Spec.Once
 	notAgain               // OnBehalfOf a retry
 )
 
@@ -151,12 +157,7 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	if !d.plan.empty { // or they are never looked at
 		c.receipt, c.token, c.pass, c.elsewhere = 0, breaker.Token{}, noPass, 0
 	}
-	switch {
-	case spec.NotReplayable:
-		c.repeat = notAtAll
-	case spec.NotIdempotent:
-		c.repeat = ifNeverSent
-	}
+	c.repeatAs(&spec)
 	if limit := d.plan.policy.Deadline; limit > 0 {
 		c.deadline = saturating.Add(max(now, 0), limit)
 	}
@@ -183,6 +184,21 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 		b.Begin(now)
 	}
 	return Succeeded
+}
+
+// repeatAs notes when the operation may be repeated.
+func (c *Call) repeatAs(spec *Spec) {
+	switch {
+	case spec.NotReplayable:
+		c.repeat = notAtAll
+	case spec.Once:
+		c.repeat = onlyOnce
+	case spec.NotIdempotent:
+		c.repeat = ifNeverSent
+	}
+	if spec.ForRetry {
+		c.OnBehalfOf(2)
+	}
 }
 
 func (c *Call) refuse(why Reason) Reason {
@@ -369,7 +385,7 @@ func (c *Call) roomFor() *bulkhead.Limiter {
 // attempt of its caller, from 1: beyond the first, the call is not retried
 // (Policy.Nested). It may be said at any time before the Step that it is to bear on.
 func (c *Call) OnBehalfOf(attempt int) {
-	if attempt > 1 && c.repeat != notAtAll && c.d.plan.policy.Nested == NestedNever {
+	if attempt > 1 && c.repeat != notAtAll && c.repeat != onlyOnce && c.d.plan.policy.Nested == NestedNever {
 		c.repeat = notAgain
 	}
 }
@@ -461,6 +477,8 @@ func (c *Call) mayRepeat(v Verdict) Reason {
 	switch c.repeat {
 	case notAtAll:
 		return CannotReplay
+	case onlyOnce:
+		return AttemptsExhausted
 	case notAgain:
 		return RetriedAbove
 	case ifNeverSent:

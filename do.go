@@ -9,9 +9,19 @@ import (
 
 // A CallOption says something about one call. The zero CallOption says nothing.
 type CallOption struct {
-	operation     string
-	notIdempotent bool
+	operation  string
+	idempotent idempotence
+	once       bool
 }
+
+// idempotence is what a CallOption says about repeating the operation.
+type idempotence uint8
+
+const (
+	unsaid idempotence = iota
+	saidIdempotent
+	saidNotIdempotent
+)
 
 // Operation names the operation, for errors, events and attempts.
 func Operation(name string) CallOption {
@@ -23,7 +33,21 @@ func Operation(name string) CallOption {
 // provably never reached the dependency: a refused connection, or an error
 // marked with [NeverSent].
 func NotIdempotent() CallOption {
-	return CallOption{notIdempotent: true}
+	return CallOption{idempotent: saidNotIdempotent}
+}
+
+// Idempotent says the opposite: carrying the operation out twice is the same as
+// once. It is for drivers that would otherwise assume that it is not, such as
+// lullhttp for a POST; [Do] assumes that an operation is idempotent.
+func Idempotent() CallOption {
+	return CallOption{idempotent: saidIdempotent}
+}
+
+// Once switches retries and hedges off for one call: it gets one attempt, whatever
+// the policy allows. If that fails the reason is AttemptsExhausted. Budget, breaker
+// and limits of the dependency apply to it as to every call.
+func Once() CallOption {
+	return CallOption{once: true}
 }
 
 // Do calls op under the policy of d, as often as that allows, and returns op's
@@ -73,8 +97,8 @@ func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opt
 // cancelled, and if they return a value nevertheless that is an io.Closer, it is
 // closed. [DriveHedged] says more.
 //
-// Operations that are [NotIdempotent], and those under a policy that does not hedge,
-// are made as by Do. (Do itself never hedges. An operation that runs on one
+// Operations that are [NotIdempotent], calls that are made [Once], and those under a
+// policy that does not hedge, are made as by Do. (Do itself never hedges. An operation that runs on one
 // goroutine at a time may write to its caller's variables, and need not be kept on
 // the heap: were it all one function, each call of Do would cost an allocation
 // more. When the first attempt succeeds in time, a call of DoHedged costs about
@@ -82,7 +106,7 @@ func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opt
 // most one allocation more.)
 func DoHedged[T any](ctx context.Context, d *Dependency, op func(context.Context) (T, error), opts ...CallOption) (T, error) {
 	spec := specOf(opts)
-	if spec.NotIdempotent || !d.Hedges() {
+	if spec.NotIdempotent || spec.Once || !d.Hedges() {
 		return Do(ctx, d, op, opts...)
 	}
 	h := &hedged[T]{op: op}
@@ -137,12 +161,20 @@ func (h *hedged[T]) Err(slot int) error {
 	return h.result(slot).err
 }
 
-func specOf(opts []CallOption) (s Spec) {
-	for _, o := range opts {
+func specOf(opts []CallOption) Spec { return Spec{}.With(opts...) }
+
+// With returns s as the options change it, for drivers that take options of their
+// callers. Where two options contradict each other the later one counts.
+func (s Spec) With(opts ...CallOption) Spec {
+	for i := range opts {
+		o := &opts[i]
 		if o.operation != "" {
 			s.Operation = o.operation
 		}
-		s.NotIdempotent = s.NotIdempotent || o.notIdempotent
+		if o.idempotent != unsaid {
+			s.NotIdempotent = o.idempotent == saidNotIdempotent
+		}
+		s.Once = s.Once || o.once
 	}
 	return s
 }

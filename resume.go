@@ -22,12 +22,7 @@ func (d *Dependency) Resume(now time.Duration, spec Spec, made int) (Call, Step)
 	d = d.current()
 	made = min(max(made, 0), math.MaxInt16-1)
 	c := Call{d: d, began: now, deadline: never, attempts: int16(made), elsewhere: int16(made)}
-	switch {
-	case spec.NotReplayable:
-		c.repeat = notAtAll
-	case spec.NotIdempotent:
-		c.repeat = ifNeverSent
-	}
+	c.repeatAs(&spec)
 	if spec.Deadline != 0 {
 		c.deadline = spec.Deadline
 	}

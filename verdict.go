@@ -58,8 +58,10 @@ type Verdict struct {
 }
 
 // answers reports whether v is a permanent failure that the dependency is known to
-// have answered with.
-func (v Verdict) answers() bool { return v.Kind == KindPermanent && v.Code != CodeRetriedBelow }
+// have answered with. What was never sent it has not answered.
+func (v Verdict) answers() bool {
+	return v.Kind == KindPermanent && !v.NeverSent && v.Code != CodeRetriedBelow
+}
 
 // A Classifier turns an error of the operation into a Verdict. It is never
 // called with nil, must be safe for concurrent use and should not block. For an error

@@ -1,0 +1,135 @@
+package lull_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
+)
+
+var errReset = errors.New("connection reset")
+
+// What is said of one call holds for it. Of two options that contradict each other the
+// later one counts.
+func TestCallOptionsOfOneCall(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		opts     []lull.CallOption
+		policy   lull.Policy
+		err      error
+		attempts int
+		reason   lull.Reason
+	}{
+		{"nothing", nil, lull.Policy{}, errReset, 4, lull.AttemptsExhausted},
+		{"once", []lull.CallOption{lull.Once()}, lull.Policy{}, errReset, 1, lull.AttemptsExhausted},
+		{"once, hedged", []lull.CallOption{lull.Once()}, lull.Policy{Hedge: hedge.Config{Attempts: 2}}, errReset, 1, lull.AttemptsExhausted},
+		{"once, never sent", []lull.CallOption{lull.Once(), lull.NotIdempotent()}, lull.Policy{}, lull.NeverSent(errReset), 1, lull.AttemptsExhausted},
+		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, lull.Policy{}, errReset, 1, lull.UnsafeToRepeat},
+		{"taken back", []lull.CallOption{lull.NotIdempotent(), lull.Idempotent()}, lull.Policy{}, errReset, 4, lull.AttemptsExhausted},
+		{"taken back again", []lull.CallOption{lull.Idempotent(), lull.NotIdempotent()}, lull.Policy{}, errReset, 1, lull.UnsafeToRepeat},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if c.policy.Hedge.Attempts == 0 {
+					c.policy.Attempts = 4
+				}
+				c.policy.Budget.Stock = 100
+				d, err := lull.NewDependency("d", c.policy)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := 0
+				_, err = lull.DoHedged(t.Context(), d, func(context.Context) (int, error) {
+					n++
+					return 0, lull.Transient(c.err)
+				}, c.opts...)
+				e, ok := errors.AsType[*lull.Error](err)
+				if !ok || n != c.attempts || e.Reason != c.reason {
+					t.Errorf("%d attempts, %v; want %d, %v", n, err, c.attempts, c.reason)
+				}
+			})
+		})
+	}
+}
+
+// A call made for a request that is a retry is not retried, except where the policy
+// allows it.
+func TestSpecForRetry(t *testing.T) {
+	for nested, want := range map[lull.NestedRetries]lull.Reason{lull.NestedNever: lull.RetriedAbove, lull.NestedAlways: lull.Succeeded} {
+		d, err := lull.NewDependency("d", lull.Policy{Nested: nested, Budget: budget.Config{Unlimited: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := func(c lull.Call) lull.Reason {
+			c.Attempt(0, nil)
+			return c.Next(1, lull.Verdict{Kind: lull.KindTransient, NeverSent: true}, nil).Reason
+		}
+		for _, spec := range []lull.Spec{{ForRetry: true}, {ForRetry: true, NotIdempotent: true}} {
+			c, _ := d.Start(0, spec)
+			if got := next(c); got != want {
+				t.Errorf("Nested %v, %+v: %v; want %v", nested, spec, got, want)
+			}
+		}
+		c, _ := d.Start(0, lull.Spec{ForRetry: true, NotReplayable: true})
+		if got := next(c); got != lull.CannotReplay {
+			t.Errorf("Nested %v, not replayable: %v", nested, got)
+		}
+		c, _ = d.Start(0, lull.Spec{ForRetry: true, Once: true})
+		if got := next(c); got != lull.AttemptsExhausted {
+			t.Errorf("Nested %v, once: %v", nested, got)
+		}
+		c, _ = d.Resume(0, lull.Spec{ForRetry: true}, 1)
+		if got := next(c); got != want {
+			t.Errorf("Nested %v, resumed: %v; want %v", nested, got, want)
+		}
+	}
+}
+
+// A permanent failure that was never sent is no answer: it does not end a row of
+// failures.
+func TestPermanentNeverSentIsNoAnswer(t *testing.T) {
+	for _, never := range []bool{false, true} {
+		p := lull.Policy{Attempts: 1}
+		p.Breaker.Consecutive, p.Breaker.OpenFor = 3, time.Hour
+		d, err := lull.NewDependency("d", p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := func(now time.Duration, v lull.Verdict) lull.Reason {
+			c, step := d.Start(now, lull.Spec{})
+			if !step.Done {
+				c.Attempt(now, nil)
+				step = c.Next(now+1, v, nil)
+			}
+			return step.Reason
+		}
+		for n := range time.Duration(4) { // two failures, that one, and one more
+			v := lull.Verdict{Kind: lull.KindTransient}
+			if n == 2 {
+				v = lull.Verdict{Kind: lull.KindPermanent, Code: "no", NeverSent: never}
+			}
+			call((n+1)*time.Second, v)
+		}
+		opened := call(5*time.Second, lull.Verdict{Kind: lull.KindSuccess}) == lull.CircuitOpen
+		if opened != never {
+			t.Errorf("never sent: %v; the circuit is open: %v", never, opened)
+		}
+	}
+}
+
+func ExampleOnce() {
+	payments, _ := lull.NewDependency("payments", lull.Policy{})
+	attempts := 0
+	err := lull.Run(context.Background(), payments, func(context.Context) error {
+		attempts++
+		return lull.Transient(errors.New("connection reset"))
+	}, lull.Once())
+	fmt.Println(attempts, errors.Is(err, lull.ErrAttemptsExhausted))
+	// Output: 1 true
+}
