@@ -1,10 +1,6 @@
 package lull
 
-import (
-	"errors"
-
-	"github.com/lullgo/lull/internal/neterr"
-)
+import "github.com/lullgo/lull/internal/neterr"
 
 // Codes of failures that the engine itself looks at.
 const (
@@ -20,27 +16,17 @@ const (
 	CodeTimeout = "timeout"
 )
 
-// verdict is what d makes of an error of the operation: its marks first, then
-// the classifier.
-func (d *Dependency) verdict(err error) Verdict {
-	if v, ok := Marked(err); ok {
-		return v
-	}
-	return d.plan.classify(err)
-}
+// verdict is what d makes of an error of the operation.
+func (d *Dependency) verdict(err error) Verdict { return VerdictOf(err, d.plan.classify) }
 
-// Classify is what lull makes of an error that bears no mark: transient network
-// errors are recognised by their types (never by their text), as are timeouts;
-// the rest is KindUnclassified, with the code CodeUnclassified, and not retried.
-// An [*Error] of another dependency is final: the layer that knows that
-// dependency has retried already.
-func Classify(err error) Verdict {
-	if v, ok := Marked(err); ok {
-		return v
-	}
-	if _, ok := errors.AsType[*Error](err); ok {
-		return Verdict{Kind: KindPermanent, Code: CodeRetriedBelow}
-	}
+// Classify is what lull makes of an error without a classifier of yours, by
+// [VerdictOf]: transient network errors are recognised by their types (never by their
+// text), as are timeouts; the rest is KindUnclassified, with the code CodeUnclassified,
+// and not retried. Fall back on it in a classifier.
+func Classify(err error) Verdict { return VerdictOf(err, network) }
+
+// network is what lull knows by itself.
+func network(err error) Verdict {
 	c, known := neterr.Classify(err)
 	if !known {
 		return Verdict{Kind: KindUnclassified, Code: CodeUnclassified}

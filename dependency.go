@@ -96,9 +96,10 @@ type state struct {
 // An Option wires a dependency: what cannot be data in a Policy.
 type Option func(*plan)
 
-// WithClassifier makes classify decide what the operation's errors mean. Errors
-// that were marked (Transient, RetryAfter, ...) keep their marks. To add to what
-// lull knows, fall back on [Classify].
+// WithClassifier makes classify decide what the operation's errors mean. Marks
+// ([Transient], [RetryAfter], ...) add to that, and an error of another call of lull is
+// final, without asking it ([VerdictOf]). To add to what lull knows, fall back on
+// [Classify].
 func WithClassifier(classify Classifier) Option {
 	return func(p *plan) {
 		if classify != nil {

@@ -1,70 +1,142 @@
 package lull
 
 import (
-	"cmp"
 	"errors"
 	"time"
 )
 
-// marked is an error that carries its own verdict.
+// marked is an error of which the operation knows more than its type shows.
 type marked struct {
-	err     error
-	verdict Verdict
+	err   error
+	as    mark
+	after time.Duration // asksToWait
 }
 
 func (m *marked) Error() string { return m.err.Error() }
 func (m *marked) Unwrap() error { return m.err }
 
-// Transient marks err as worth another attempt. nil stays nil.
-func Transient(err error) error {
-	return mark(err, func(v *Verdict) { v.Kind, v.Code = KindTransient, cmp.Or(v.Code, "transient") })
-}
+// mark is what a mark says.
+type mark uint8
+
+const (
+	worthAnother mark = iota
+	final
+	asksToWait
+	notSent
+)
+
+// Transient marks err as worth another attempt. What else is known of err stays: that
+// it was a timeout, or asked to wait. nil stays nil.
+func Transient(err error) error { return newMark(err, worthAnother, 0) }
 
 // Permanent marks err as final: no other attempt is made. nil stays nil.
-func Permanent(err error) error {
-	return mark(err, func(v *Verdict) { v.Kind, v.Code, v.After = KindPermanent, cmp.Or(v.Code, "permanent"), 0 })
-}
+func Permanent(err error) error { return newMark(err, final, 0) }
 
 // RetryAfter marks err as worth another attempt, but not before d has passed,
 // counted from the end of the attempt: what a server asks for with Retry-After.
-// A d that is not positive marks it as throttled and asks for nothing. nil
-// stays nil.
-func RetryAfter(err error, d time.Duration) error {
-	return mark(err, func(v *Verdict) { v.Kind, v.Code, v.After = KindThrottled, cmp.Or(v.Code, "throttled"), max(d, 0) })
-}
+// A d that is not positive marks it as throttled and asks for nothing. Of two such
+// waits the longer one counts. nil stays nil.
+func RetryAfter(err error, d time.Duration) error { return newMark(err, asksToWait, d) }
 
 // NeverSent marks err as one after which the dependency provably has not seen
 // the request, so that another attempt is safe even for an operation that is
-// not idempotent. nil stays nil.
-func NeverSent(err error) error {
-	return mark(err, func(v *Verdict) {
-		v.NeverSent = true
-		if v.Code == "" {
-			v.Kind, v.Code = KindTransient, "never_sent"
-		}
-	})
-}
+// not idempotent. An error of which nothing else is known is transient then. nil
+// stays nil.
+func NeverSent(err error) error { return newMark(err, notSent, 0) }
 
-// mark wraps err with a verdict that starts from the one it carries already, so
-// that marks combine: RetryAfter(NeverSent(err), time.Second).
-func mark(err error, change func(*Verdict)) error {
+func newMark(err error, as mark, after time.Duration) error {
 	if err == nil {
 		return nil
 	}
-	m := &marked{err: err}
-	if inner, ok := errors.AsType[*marked](err); ok {
-		m.verdict = inner.verdict
-	}
-	change(&m.verdict)
-	return m
+	return &marked{err, as, after}
 }
 
-// Marked is the verdict that the marks of err add up to (Transient, Permanent,
-// RetryAfter, NeverSent); ok is false if it has none, and a classifier has to say.
-func Marked(err error) (v Verdict, ok bool) {
-	m, ok := errors.AsType[*marked](err)
-	if !ok {
-		return Verdict{}, false
+// change adds to v, which is what is known of the error without the mark.
+func (m *marked) change(v *Verdict) {
+	unknown := v.Kind == KindUnclassified
+	code := ""
+	switch m.as {
+	case worthAnother:
+		code = "transient"
+		if v.Kind != KindThrottled { // which is worth another attempt, too
+			v.Kind = KindTransient
+		}
+	case final:
+		code = "permanent"
+		v.Kind = KindPermanent
+	case asksToWait:
+		code = "throttled"
+		v.Kind = KindThrottled
+		v.After = max(v.After, m.after)
+	case notSent:
+		code = "never_sent"
+		v.NeverSent = true
+		if unknown {
+			v.Kind = KindTransient
+		}
 	}
-	return m.verdict, true
+	if v.Code == "" || unknown && v.Code == CodeUnclassified {
+		v.Code = code
+	}
+}
+
+// VerdictOf is what an error of an operation means, for drivers: what classify makes
+// of it, and what its marks add to that ([Transient], [Permanent], [RetryAfter],
+// [NeverSent]; the outermost mark counts most). An error of a call that lull made
+// further down ([*Error]) is final: it has the code CodeRetriedBelow, classify is not
+// asked, and marks inside of it do not count. Only a mark around it does.
+func VerdictOf(err error, classify Classifier) Verdict {
+	m, below := outermost(err)
+	switch {
+	case below:
+		return Verdict{Kind: KindPermanent, Code: CodeRetriedBelow}
+	case m == nil:
+		return classify(err)
+	}
+	return m.verdict(err, classify)
+}
+
+// verdict is that of an error whose outermost mark is m.
+func (m *marked) verdict(err error, classify Classifier) (v Verdict) {
+	inner, below := outermost(m.err)
+	switch {
+	case below: // of which nothing counts
+	case inner != nil:
+		v = inner.verdict(err, classify)
+	default:
+		v = classify(err)
+	}
+	m.change(&v)
+	return v
+}
+
+// outermost is the first mark in the tree of err, or nil; below, that a branch of it
+// comes to an [*Error] first.
+func outermost(err error) (m *marked, below bool) {
+	for err != nil {
+		switch e := err.(type) {
+		case *marked:
+			return e, false
+		case *Error:
+			return nil, e != nil
+		case interface{ Unwrap() []error }:
+			for _, branch := range e.Unwrap() {
+				first, below := outermost(branch)
+				if below {
+					return nil, true
+				}
+				if m == nil {
+					m = first
+				}
+			}
+			return m, false
+		}
+		if e, ok := err.(interface{ As(any) bool }); ok {
+			if inner := (*Error)(nil); e.As(&inner) && inner != nil {
+				return nil, true
+			}
+		}
+		err = errors.Unwrap(err)
+	}
+	return nil, false
 }

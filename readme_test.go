@@ -2,6 +2,7 @@ package lull_test
 
 import (
 	"context"
+	"errors"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/lullhttp"
@@ -23,6 +24,8 @@ func readmeHTTP() error {
 	return nil
 }
 
+var errDeadlock = errors.New("deadlock detected")
+
 func readmeDo(ctx context.Context, queryBalance func(context.Context) (int, error)) error {
 	ledger, err := lull.NewDependency("ledger", lull.Policy{}) // one for each thing you call; share it
 	if err != nil {
@@ -30,7 +33,10 @@ func readmeDo(ctx context.Context, queryBalance func(context.Context) (int, erro
 	}
 	balance, err := lull.Do(ctx, ledger, func(ctx context.Context) (int, error) {
 		n, err := queryBalance(ctx)
-		return n, lull.Transient(err) // errors that lull does not know are retried if you say so
+		if errors.Is(err, errDeadlock) { // beside timeouts and broken connections, which lull knows
+			err = lull.Transient(err)
+		}
+		return n, err
 	})
 	_ = balance
 	return err

@@ -1,7 +1,6 @@
 package lull_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -220,16 +219,5 @@ func TestMaxAttempts(t *testing.T) {
 		if got := c.p.MaxAttempts(); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.p, got, c.want)
 		}
-	}
-}
-
-func TestMarked(t *testing.T) {
-	if v, ok := lull.Marked(errBlip); ok || v != (lull.Verdict{}) {
-		t.Errorf("no mark: %+v, %v", v, ok)
-	}
-	err := fmt.Errorf("wrapped: %w", lull.RetryAfter(lull.NeverSent(errors.New("x")), time.Second))
-	want := lull.Verdict{Kind: lull.KindThrottled, Code: "never_sent", After: time.Second, NeverSent: true}
-	if v, ok := lull.Marked(err); !ok || v != want {
-		t.Errorf("%+v, %v; want %+v", v, ok, want)
 	}
 }

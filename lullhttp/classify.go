@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/neterr"
 )
 
 // ClassifyError says what an error of an http.RoundTripper, or of an
@@ -32,8 +33,12 @@ func ClassifyError(err error) lull.Verdict {
 	if err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}
 	}
-	if v := lull.Classify(err); v.Kind != lull.KindUnclassified {
-		return v
+	return lull.VerdictOf(err, classifyError)
+}
+
+func classifyError(err error) lull.Verdict {
+	if _, known := neterr.Classify(err); known {
+		return lull.Classify(err)
 	}
 	if code := tlsCode(err); code != "" {
 		return lull.Verdict{Kind: lull.KindPermanent, Code: code}

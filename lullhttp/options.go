@@ -178,7 +178,8 @@ func WithProblem(typeURI string, kind lull.Kind) Option {
 }
 
 // WithClassifier makes classify decide what errors of the base transport mean,
-// instead of [ClassifyError].
+// instead of [ClassifyError]. Marks on an error, and calls of lull further down, count
+// as in [lull.VerdictOf].
 func WithClassifier(classify lull.Classifier) Option {
 	return func(t *Transport) error {
 		t.classifier = classify
@@ -188,7 +189,7 @@ func WithClassifier(classify lull.Classifier) Option {
 
 func (t *Transport) classifyError(err error) lull.Verdict {
 	if t.classifier != nil {
-		return t.classifier(err)
+		return lull.VerdictOf(err, t.classifier)
 	}
 	return ClassifyError(err)
 }

@@ -1,10 +1,6 @@
 package queue
 
-import (
-	"errors"
-
-	"github.com/lullgo/lull"
-)
+import "github.com/lullgo/lull"
 
 // Classify is [lull.Classify] but for one thing: the error of a call that was made with
 // lull inside the handler. Elsewhere such an error is final, as the layer that knows
@@ -16,18 +12,9 @@ import (
 // no room. Calls inside the handler are not multiplied even so: at the second attempt
 // of a message they are not retried (lull.Policy.Nested).
 //
-// To add to it, fall back on it (WithClassifier).
-func Classify(err error) lull.Verdict {
-	v := lull.Classify(err)
-	if v.Code != lull.CodeRetriedBelow {
-		return v
-	}
-	inner, ok := errors.AsType[*lull.Error](err)
-	if !ok {
-		return v
-	}
-	return verdictOf(inner)
-}
+// What a classifier of yours (WithClassifier) is asked about are the other errors. To add
+// to what is known of them, fall back on Classify.
+func Classify(err error) lull.Verdict { return classified(err, lull.Classify) }
 
 func verdictOf(inner *lull.Error) lull.Verdict {
 	v := lull.Verdict{Kind: lull.KindTransient, Code: inner.Reason.String(), NeverSent: inner.Attempts == 0}

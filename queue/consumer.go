@@ -50,8 +50,9 @@ type Consumer struct {
 // An Option wires a consumer: what cannot be data in a Config.
 type Option func(*Consumer)
 
-// WithClassifier makes classify decide what errors of the handler mean. Errors that are
-// marked keep their marks. Without it that is [Classify].
+// WithClassifier makes classify decide what errors of the handler mean, but for those of
+// calls that the handler made with lull ([Classify]). Marks add to what it returns, as in
+// [lull.VerdictOf].
 func WithClassifier(classify lull.Classifier) Option {
 	return func(c *Consumer) {
 		if classify != nil {

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -142,12 +143,14 @@ func (e *engine) left(firstSeen, now time.Time) time.Duration {
 	return e.policy.Deadline - now.Sub(firstSeen)
 }
 
-// classified is what err means: its marks first, then the classifier.
+// classified is what err means, an error of the handler.
 func classified(err error, classify lull.Classifier) lull.Verdict {
-	if v, ok := lull.Marked(err); ok {
-		return v
+	v := lull.VerdictOf(err, classify)
+	if v.Code == lull.CodeRetriedBelow {
+		if inner, ok := errors.AsType[*lull.Error](err); ok {
+			return verdictOf(inner)
+		}
 	}
-	v := classify(err)
 	if v.Kind == lull.KindUnclassified && v.Code == "" {
 		v.Code = lull.CodeUnclassified
 	}

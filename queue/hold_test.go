@@ -380,7 +380,7 @@ func TestHintTooLongWhateverElse(t *testing.T) {
 		m := memory(t, queue.MemoryConfig{})
 		send(t, m, "hello")
 		r := start(t, m, dependency(t, plain(5)), func(context.Context, *queue.Message) error {
-			return &lull.Error{Reason: lull.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour}}
+			return errBlip
 		}, queue.Config{}, queue.WithClassifier(func(err error) lull.Verdict {
 			return lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour}
 		}))

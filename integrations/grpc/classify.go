@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/neterr"
 	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
@@ -47,31 +48,29 @@ type Failure struct {
 // gRPC core and grpc-node; grpc-java and grpc-dotnet retry after any status that
 // comes with a wait, and a classifier of your own (WithClassifier) can do so.
 //
-// Errors that are marked ([lull.Transient], ...) keep their marks, one of a call
-// that lull has made further down is final, and one without a status means what
+// Marks ([lull.Transient], ...) add to that, an error of a call that lull has made
+// further down is final ([lull.VerdictOf]), and one without a status means what
 // [lull.Classify] makes of it.
 func Classify(f Failure) lull.Verdict {
-	v, st := unclassified(f)
-	if st == nil {
-		return v
-	}
-	code := st.Code()
-	kind, name := kindOf(code)
-	return verdict(kind, name, f, st)
+	return lull.VerdictOf(f.Err, func(error) lull.Verdict {
+		v, st := unclassified(f)
+		if st == nil {
+			return v
+		}
+		kind, name := kindOf(st.Code())
+		return verdict(kind, name, f, st)
+	})
 }
 
 // unclassified is what an error without a status of its own means; else st is
 // the status that is left to look at.
 func unclassified(f Failure) (v lull.Verdict, st *status.Status) {
-	v = lull.Classify(f.Err)
-	if v.Kind != lull.KindUnclassified {
-		return v, nil
+	if _, known := neterr.Classify(f.Err); !known {
+		if st, ok := status.FromError(f.Err); ok && st.Code() != codes.OK {
+			return lull.Verdict{}, st
+		}
 	}
-	st, ok := status.FromError(f.Err)
-	if !ok || st.Code() == codes.OK {
-		return v, nil
-	}
-	return lull.Verdict{}, st
+	return lull.Classify(f.Err), nil
 }
 
 // kindOf is what a code means, and its name among verdicts.
@@ -111,9 +110,16 @@ func verdict(kind lull.Kind, name string, f Failure, st *status.Status) lull.Ver
 
 // classify is Classify, with what the options say of it.
 func (o *options) classify(r *rule, f Failure) lull.Verdict {
-	if o.classifier != nil {
-		return o.classifier(f)
-	}
+	return lull.VerdictOf(f.Err, func(error) lull.Verdict {
+		if o.classifier != nil {
+			return o.classifier(f)
+		}
+		return o.unmarked(r, f)
+	})
+}
+
+// unmarked is classify without the marks of the error.
+func (o *options) unmarked(r *rule, f Failure) lull.Verdict {
 	v, st := unclassified(f)
 	if st == nil {
 		return v

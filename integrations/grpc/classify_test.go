@@ -51,7 +51,7 @@ func TestClassify(t *testing.T) {
 		{"no code of gRPC's", lullgrpc.Failure{Err: fails(99)}, unknown},
 		{"no status", lullgrpc.Failure{Err: errors.New("odd")}, unknown},
 		{"wrapped", lullgrpc.Failure{Err: fmt.Errorf("odd: %w", fails(codes.Unavailable))}, lull.Verdict{Kind: lull.KindTransient, Code: "unavailable"}},
-		{"marked", lullgrpc.Failure{Err: lull.Transient(fails(codes.NotFound))}, lull.Verdict{Kind: lull.KindTransient, Code: "transient"}},
+		{"marked", lullgrpc.Failure{Err: lull.Transient(fails(codes.NotFound))}, lull.Verdict{Kind: lull.KindTransient, Code: "not_found"}},
 		{"a raw timeout", lullgrpc.Failure{Err: context.DeadlineExceeded}, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}},
 		{"a call below", lullgrpc.Failure{Err: fmt.Errorf("below: %w", &lull.Error{Reason: lull.AttemptsExhausted})}, lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeRetriedBelow}},
 

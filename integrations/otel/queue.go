@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -147,10 +146,7 @@ func (t *Telemetry) Handler(queueName, system string, h queue.Handler) queue.Han
 		case ok && said != queue.DeadLetter: // deferred or dropped, which is no failure
 			span.SetAttributes(attribute.String("retry.outcome", said.String()))
 		default:
-			v, marked := lull.Marked(err)
-			if !marked {
-				v = queue.Classify(err)
-			}
+			v := queue.Classify(err)
 			span.SetAttributes(errorType(v.Code))
 			span.SetStatus(codes.Error, text(v.Code))
 		}

@@ -69,7 +69,7 @@ func TestTheSDKDoesNotRetry(t *testing.T) {
 			if n := requests.Load(); n != 1 {
 				t.Errorf("%s: %d requests", what, n)
 			}
-			if v, _ := lull.Marked(err); v.Kind != kind {
+			if v := lull.Classify(err); v.Kind != kind {
 				t.Errorf("%s, %d: %v is %v", what, code, err, v.Kind)
 			}
 		}
@@ -99,7 +99,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	})
 	for n := range 2 {
 		_, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute})
-		if v, _ := lull.Marked(err); v.Kind != lull.KindTransient {
+		if v := lull.Classify(err); v.Kind != lull.KindTransient {
 			t.Errorf("receive %d: %v is %v", n, err, v.Kind)
 		}
 	}
@@ -142,7 +142,7 @@ func TestErrorsOverTheWire(t *testing.T) {
 	} {
 		typ, query, message = c.typ, c.query, c.message
 		err := q.Settle(t.Context(), out(), queue.Settlement{Outcome: queue.Retry})
-		v, _ := lull.Marked(err)
+		v := lull.Classify(err)
 		if errors.Is(err, queue.ErrLost) != c.lost || v.Kind != c.kind {
 			t.Errorf("%s: %v (%v)", c.typ, err, v.Kind)
 		}
@@ -216,7 +216,7 @@ func TestWhatTheEmulatorDoes(t *testing.T) {
 	q, err = New(c, gone)
 	must(t, err)
 	_, err = q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute})
-	if v, _ := lull.Marked(err); v.Kind != lull.KindPermanent {
+	if v := lull.Classify(err); v.Kind != lull.KindPermanent {
 		t.Errorf("no such queue: %v", err)
 	}
 }

@@ -144,7 +144,7 @@ func TestDelaysAreRoundedUp(t *testing.T) {
 		d := one(t, q, time.Minute)
 		for _, after := range []time.Duration{-1, 6*time.Hour + 1} {
 			err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry, After: after})
-			if v, _ := lull.Marked(err); v.Kind != lull.KindPermanent {
+			if v := lull.Classify(err); v.Kind != lull.KindPermanent {
 				t.Errorf("a delay of %v: %v", after, err)
 			}
 		}
@@ -294,7 +294,7 @@ func TestThrottledReceives(t *testing.T) {
 			for n := 1; n <= 10; n++ {
 				at := time.Now()
 				_, got := q.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
-				if v, _ := lull.Marked(got); v.Kind != lull.KindThrottled || !errors.Is(got, err) {
+				if v := lull.Classify(got); v.Kind != lull.KindThrottled || !errors.Is(got, err) {
 					t.Fatalf("%s: %v", what, got)
 				}
 				if took := time.Since(at); took > longest {
@@ -433,7 +433,7 @@ func TestWhatErrorsMean(t *testing.T) {
 		{errors.New("connection reset"), unknown},
 	} {
 		got := handled(t.Context(), "test", c.err)
-		v, _ := lull.Marked(got)
+		v := lull.Classify(got)
 		is := map[lull.Kind]string{lull.KindPermanent: permanent, lull.KindThrottled: throttled, lull.KindTransient: transient}[v.Kind]
 		if errors.Is(got, queue.ErrLost) {
 			is = lost
@@ -609,7 +609,7 @@ func TestDeadLettersOfLargeMessages(t *testing.T) {
 			must(t, q.Send(t.Context(), queue.Outgoing{Body: make32(most - 20)}))
 			d = one(t, q, time.Minute)
 			err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e})
-			if v, _ := lull.Marked(err); v.Kind != lull.KindPermanent {
+			if v := lull.Classify(err); v.Kind != lull.KindPermanent {
 				t.Errorf("%v", err)
 			}
 			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
@@ -618,7 +618,7 @@ func TestDeadLettersOfLargeMessages(t *testing.T) {
 			t.Errorf("%d letters", n)
 		}
 		err := q.Send(t.Context(), queue.Outgoing{Body: make32(mostBytes + 1)})
-		if v, _ := lull.Marked(err); v.Kind != lull.KindPermanent {
+		if v := lull.Classify(err); v.Kind != lull.KindPermanent {
 			t.Errorf("%v", err)
 		}
 	})
@@ -703,7 +703,7 @@ func TestGroups(t *testing.T) {
 				must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
 			}
 			for _, o := range []queue.Outgoing{{Group: "with space"}, {Group: strings.Repeat("x", 129)}, {Group: "ü"}, {ID: "with space"}, {ID: strings.Repeat("x", 129)}, {Headers: queue.Headers{"x": "\xff"}}, {Headers: queue.Headers{"\xff": "x"}}} {
-				if v, _ := lull.Marked(q.Send(t.Context(), o)); v.Kind != lull.KindPermanent {
+				if v := lull.Classify(q.Send(t.Context(), o)); v.Kind != lull.KindPermanent {
 					t.Errorf("%s: %+v was sent", name, o)
 				}
 			}
@@ -717,19 +717,19 @@ func TestWithoutAQueueOfDeadLetters(t *testing.T) {
 		send(t, q, "hello")
 		d := one(t, q, time.Minute)
 		err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{}})
-		if v, _ := lull.Marked(err); v.Kind != lull.KindPermanent || len(f.queues[q.config.Queue].messages) != 1 {
+		if v := lull.Classify(err); v.Kind != lull.KindPermanent || len(f.queues[q.config.Queue].messages) != 1 {
 			t.Errorf("%v", err)
 		}
 		if _, err := q.Letters(queue.ScanConfig{}); err == nil {
 			t.Error("letters of nowhere")
 		}
 		for _, s := range []queue.Settlement{{}, {Outcome: 99}, {Outcome: queue.DeadLetter}} {
-			if v, _ := lull.Marked(q.Settle(t.Context(), d, s)); v.Kind != lull.KindPermanent {
+			if v := lull.Classify(q.Settle(t.Context(), d, s)); v.Kind != lull.KindPermanent {
 				t.Errorf("%+v was settled", s)
 			}
 		}
 		d.Receipt = "of another broker"
-		if v, _ := lull.Marked(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack})); v.Kind != lull.KindPermanent {
+		if v := lull.Classify(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack})); v.Kind != lull.KindPermanent {
 			t.Error("a foreign delivery was settled")
 		}
 		if _, err := q.Extend(t.Context(), d, time.Minute); err == nil {

@@ -64,7 +64,7 @@ func mismatches(t *testing.T, err error) string {
 	if !errors.As(err, &m) {
 		t.Fatalf("%v is no Mismatch", err)
 	}
-	if v, _ := lull.Marked(err); v.Kind != lull.KindPermanent {
+	if v := lull.Classify(err); v.Kind != lull.KindPermanent {
 		t.Errorf("%v is not marked", err)
 	}
 	return strings.Join(m, "\n")
@@ -216,7 +216,7 @@ func TestCheckThatFails(t *testing.T) {
 		if !errors.Is(got, err) || errors.As(got, &m) {
 			t.Errorf("%s: %v", op, got)
 		}
-		v, _ := lull.Marked(got)
+		v := lull.Classify(got)
 		if op == "Create" && v.After != time.Minute {
 			t.Errorf("a queue that was deleted a moment ago: %+v", v)
 		}
