@@ -114,8 +114,9 @@ type Broker interface {
 	// After is 0 to Capabilities.MaxDelay. Zero is at once.
 	//
 	// A call that is cut short may leave a dead letter and the message too, never
-	// neither. Where Capabilities.Deduplicates, the dead letter's id is s.Envelope.ID(),
-	// so that the second one is discarded; elsewhere both have the same OriginalID.
+	// neither. Where Capabilities.Deduplicates the dead letter has an id (DeadLetterID) that
+	// is this message's and this consumer's alone, so that the second one is discarded, and
+	// no other message's letter; elsewhere both have the same OriginalID.
 	//
 	// ErrLost if the delivery was settled, or its lease has lapsed and the message may
 	// have been handed out again. A settlement that comes after the lease but before
@@ -238,4 +239,8 @@ type Outgoing struct {
 	Group   string
 	Headers Headers
 	Body    []byte
+	// Letter is the dead letter that this message was, if Redrive sends it. A Sender of the
+	// adapter that has read it takes from its Receipt what Headers do not carry: properties,
+	// headers that are no text, the subject. Else nil.
+	Letter *Letter
 }

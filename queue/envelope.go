@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -72,22 +71,29 @@ const (
 	ReasonBroker = "broker"
 )
 
-// ID is what a dead letter is sent under where the broker deduplicates: the same for
-// one message and as many redrives. At most 128 printable ASCII characters.
-func (e *Envelope) ID() string { return letterID("dead", e.OriginalID, e.Redrives) }
+// DeadLetterID is what a dead letter is sent under where the broker deduplicates. Its
+// parts name the message as nothing else is named, and whoever gave it up if several can:
+// on NATS the stream, the consumer and the sequence. So a letter that is discarded as a
+// duplicate is one that was written before, by a call that was cut short. The same parts
+// give the same id, others another. At most 128 printable ASCII characters.
+func DeadLetterID(parts ...string) string { return uniqueID("dead", parts...) }
 
-// letterID is short enough for every broker whatever the id is: SQS takes 128
+// uniqueID is short enough for every broker whatever the parts are: SQS takes 128
 // characters.
-func letterID(kind, id string, n int) string {
-	plain := len(id) <= 80
+func uniqueID(kind string, parts ...string) string {
+	id := strings.Join(parts, "/")
+	plain := len(id) <= 110 && strings.Count(id, "/") == len(parts)-1
 	for i := 0; i < len(id) && plain; i++ {
 		plain = id[i] > ' ' && id[i] <= '~'
 	}
 	if !plain {
-		sum := sha256.Sum256([]byte(id))
-		id = "sha256-" + hex.EncodeToString(sum[:])
+		h := sha256.New()
+		for _, p := range parts {
+			fmt.Fprintf(h, "%d %s", len(p), p)
+		}
+		id = "sha256-" + hex.EncodeToString(h.Sum(nil))
 	}
-	return kind + "-" + strconv.Itoa(n) + "-" + id
+	return kind + "-" + id
 }
 
 // wire is the envelope as JSON.

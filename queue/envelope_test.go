@@ -88,7 +88,7 @@ func TestEnvelopeIsBounded(t *testing.T) {
 			t.Fatalf("two ids became one: %q and %q", other, e.OriginalID)
 		}
 		seen[got.OriginalID] = e.OriginalID
-		if id := got.ID(); len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		if id := queue.DeadLetterID(got.Source, got.OriginalID); len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
 			t.Fatalf("ID %q", id)
 		}
 	}
@@ -100,20 +100,21 @@ func TestEnvelopeOfALongID(t *testing.T) {
 	a, b := &queue.Envelope{OriginalID: long + "a"}, &queue.Envelope{OriginalID: long + "b"}
 	a, _ = queue.DecodeEnvelope(a.Encode())
 	b, _ = queue.DecodeEnvelope(b.Encode())
-	if a.OriginalID == b.OriginalID || a.ID() == b.ID() {
+	if a.OriginalID == b.OriginalID || queue.DeadLetterID(a.OriginalID) == queue.DeadLetterID(b.OriginalID) {
 		t.Errorf("%s and %s", a.OriginalID, b.OriginalID)
 	}
 }
 
-func TestEnvelopeID(t *testing.T) {
-	wantEqual(t, "id", full().ID(), "dead-2-a-1")
-	once, twice := &queue.Envelope{OriginalID: "a"}, &queue.Envelope{OriginalID: "a", Redrives: 1}
-	if once.ID() == twice.ID() {
-		t.Error("one id for a letter and that after its redrive")
-	}
-	odd := &queue.Envelope{OriginalID: "with space"}
-	if !strings.HasPrefix(odd.ID(), "dead-0-sha256-") {
-		t.Errorf("id %q", odd.ID())
+func TestDeadLetterID(t *testing.T) {
+	wantEqual(t, "id", queue.DeadLetterID("ORDERS", "billing", "17"), "dead-ORDERS/billing/17")
+	seen := map[string][]string{}
+	long := strings.Repeat("x", 120)
+	for _, parts := range [][]string{{"a", "b"}, {"a/b"}, {"a", "b", ""}, {"a", "", "b"}, {"a b"}, {"a", " b"}, {"ä"}, {long}, {long, "a"}, {long + "a"}, {long + "/a"}} {
+		id := queue.DeadLetterID(parts...)
+		if other, there := seen[id]; there || len(id) > 128 {
+			t.Errorf("%q and %q have the id %q", parts, other, id)
+		}
+		seen[id] = parts
 	}
 }
 
@@ -215,8 +216,8 @@ func FuzzDecodeEnvelope(f *testing.F) {
 		if again := back.Encode(); again != once {
 			t.Fatalf("encoded again\n%s\nwas\n%s", again, once)
 		}
-		if len(e.ID()) > 128 {
-			t.Fatalf("ID %q", e.ID())
+		if id := queue.DeadLetterID(e.Source, e.OriginalID); len(id) > 128 {
+			t.Fatalf("ID %q", id)
 		}
 	})
 }

@@ -32,9 +32,21 @@ type DeadLetters interface {
 	Close(ctx context.Context) error
 }
 
+// Counted is a reading of a broker that may count how often a letter is read and left
+// there, and drop it in the end: RabbitMQ, where a queue has a limit on deliveries.
+type Counted interface {
+	DeadLetters
+	// Uncounted returns nil if letters can be read and left there as often as one likes,
+	// else why not, and what to do. It is called before Next.
+	Uncounted(ctx context.Context) error
+}
+
 // A Letter is a dead letter.
 type Letter struct {
 	Envelope
+	// ID is the broker's name for the letter, as Delivery.ID is for a message: the same in
+	// every reading, and no other letter's, whatever messages they were. Empty: it has none.
+	ID       string
 	Enqueued time.Time // when it became a dead letter. Zero: not known
 	Group    string
 	Headers  Headers // the message's, without the envelope
@@ -46,7 +58,7 @@ type Letter struct {
 // envelope that can be read (the broker put it there) the reason is ReasonBroker, and the id that
 // of the delivery. The receipt is d.
 func LetterOf(d *Delivery) *Letter {
-	l := &Letter{Enqueued: d.Enqueued, Group: d.Group, Body: d.Body, Receipt: d}
+	l := &Letter{ID: d.ID, Enqueued: d.Enqueued, Group: d.Group, Body: d.Body, Receipt: d}
 	if e, ok := EnvelopeOf(d.Headers); ok {
 		l.Envelope = *e
 	} else {

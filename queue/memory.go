@@ -325,7 +325,7 @@ func (m *Memory) Settle(ctx context.Context, d *Delivery, s Settlement) error {
 		return nil
 	case DeadLetter:
 		dead := m.deadLetters()
-		err := dead.Send(ctx, Outgoing{ID: s.Envelope.ID(), Group: e.d.Group, Headers: LetterHeaders(e.d.Headers, s.Envelope), Body: e.d.Body})
+		err := dead.Send(ctx, Outgoing{ID: DeadLetterID(d.ID), Group: e.d.Group, Headers: LetterHeaders(e.d.Headers, s.Envelope), Body: e.d.Body})
 		if err == nil {
 			m.remove(e)
 		}

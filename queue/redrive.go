@@ -3,8 +3,6 @@ package queue
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -94,16 +92,12 @@ type Progress struct {
 	Seen    int // letters that were looked at
 	Matched int // of these, what the filter means
 	Moved   int // of these, what is in its queue again (DryRun: would be)
-	Again   int // of these, what was moved in this run already: a copy of the same letter, removed
 	Failed  int // of these, what its queue will never take (lull.Permanent): still a dead letter
 }
 
 // String is for people: "moved 12 of 30 (50 seen)".
 func (p Progress) String() string {
 	s := fmt.Sprintf("moved %d of %d (%d seen)", p.Moved, p.Matched, p.Seen)
-	if p.Again > 0 {
-		s += fmt.Sprintf(", %d copies removed", p.Again)
-	}
 	if p.Failed > 0 {
 		s += fmt.Sprintf(", %d failed", p.Failed)
 	}
@@ -118,16 +112,21 @@ type Step struct {
 }
 
 // Redrive puts dead letters back into a queue, each as a message with no attempts made.
-// The message has the letter's body, headers and group, and keeps the envelope, with
+// The message has the letter's body, headers and group, and what else the broker keeps of
+// a message that is retried (Outgoing.Letter). It keeps the envelope, with
 // Redrives one more: so its consumers know it by its original id (Message.ID), and if
 // it dies again, that is known too. progress, which may be nil, is told of each letter
 // that the filter means.
 //
-// A letter is removed only when to has its message for certain. Interrupted at any point,
-// by ctx or by a kill, nothing is lost: run it again, and it goes on with what is left.
+// A letter is removed only when to has its message for certain, and no letter is taken for
+// a copy of another, however alike they are: two letters are two messages. Interrupted at
+// any point, by ctx or by a kill, nothing is lost: run it again, and it goes on with what is left.
 // What had been sent and not yet removed is sent once more under the same id, made of
-// the original id and Redrives: a broker that deduplicates discards that, if the second
+// Letter.ID: a broker that deduplicates discards that, if the second
 // run comes within its window. Elsewhere a message may come twice, with the same id.
+//
+// A reading in which it counts that a letter is read and left there (Counted) is refused
+// if the filter may pass letters over, or nothing is to be moved.
 //
 // A broker that fails is asked again for about a minute. The error is then that, or
 // ctx's; with letters that failed for good it goes on, and they are counted. from is
@@ -136,7 +135,12 @@ func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, 
 	if err := c.Validate(); err != nil {
 		return p, errors.Join(fmt.Errorf("config of a redrive: %w", err), closeLetters(ctx, from))
 	}
-	r := redrive{from: from, to: to, c: c, moved: map[string]bool{}}
+	if c.DryRun || c.Filter != (Filter{}) {
+		if err := uncounted(ctx, from); err != nil {
+			return p, errors.Join(err, closeLetters(ctx, from))
+		}
+	}
+	r := redrive{from: from, to: to, c: c}
 	if r.calls, err = lull.NewDependency("redrive", redrivePolicy()); err != nil {
 		return p, errors.Join(err, closeLetters(ctx, from))
 	}
@@ -144,7 +148,7 @@ func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, 
 	if !math.IsInf(rate, 1) && !c.DryRun {
 		r.gap = time.Duration(float64(time.Second) / rate)
 	}
-	err = each(ctx, r.calls, from, c.Filter, func(l *Letter, seen, matched int) (bool, error) {
+	err = each(ctx, r.calls, from, c.Filter, r.batch, func(l *Letter, seen, matched int) (bool, error) {
 		r.Seen, r.Matched = seen, matched
 		err := r.letter(ctx, l)
 		if failed := (*unsendable)(nil); err != nil && !errors.As(err, &failed) {
@@ -159,16 +163,19 @@ func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, 
 }
 
 // Inspect shows dead letters without moving any, until visit returns false or an error.
-// It closes from.
+// It closes from. A reading in which that counts (Counted) is refused.
 func Inspect(ctx context.Context, from DeadLetters, f Filter, visit func(*Letter) (bool, error)) (p Progress, err error) {
 	if err := f.Validate(); err != nil {
 		return p, errors.Join(fmt.Errorf("filter: %w", err), closeLetters(ctx, from))
+	}
+	if err := uncounted(ctx, from); err != nil {
+		return p, errors.Join(err, closeLetters(ctx, from))
 	}
 	calls, err := lull.NewDependency("inspect", redrivePolicy())
 	if err != nil {
 		return p, errors.Join(err, closeLetters(ctx, from))
 	}
-	err = each(ctx, calls, from, f, func(l *Letter, _, matched int) (bool, error) {
+	err = each(ctx, calls, from, f, func() int { return batch }, func(l *Letter, _, matched int) (bool, error) {
 		p.Matched = matched
 		return visit(l)
 	}, &p.Seen)
@@ -184,13 +191,26 @@ func closeLetters(ctx context.Context, from DeadLetters) error {
 	return nil
 }
 
-// each goes through the letters that f means. seen counts all.
-func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filter, visit func(l *Letter, seen, matched int) (bool, error), seen *int) error {
+// uncounted asks whether letters can be read and left where they are.
+func uncounted(ctx context.Context, from DeadLetters) error {
+	c, ok := from.(Counted)
+	if !ok {
+		return nil
+	}
+	return c.Uncounted(ctx)
+}
+
+// batch is how many letters are read at a time.
+const batch = 10
+
+// each goes through the letters that f means. seen counts all. No more are read at a time
+// than most says.
+func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filter, most func() int, visit func(l *Letter, seen, matched int) (bool, error), seen *int) error {
 	matched := 0
 	for {
 		var letters []*Letter
 		err := call(ctx, calls, "read dead letters", func(ctx context.Context) (err error) {
-			letters, err = from.Next(ctx, 10)
+			letters, err = from.Next(ctx, most())
 			if errors.Is(err, io.EOF) || errors.Is(err, ErrTooMany) {
 				return lull.Permanent(err)
 			}
@@ -240,8 +260,16 @@ type redrive struct {
 	c     RedriveConfig
 	calls *lull.Dependency
 	gap   time.Duration
-	due   time.Time       // when the next may be sent
-	moved map[string]bool // by id
+	due   time.Time // when the next may be sent
+}
+
+// batch is how many letters are to be read next: none that will not be moved because of
+// the limit.
+func (r *redrive) batch() int {
+	if r.c.Limit == 0 {
+		return batch
+	}
+	return max(min(batch, r.c.Limit-r.Moved), 1)
 }
 
 // unsendable is an error that concerns one letter only.
@@ -254,23 +282,17 @@ func (u *unsendable) Unwrap() error { return u.err }
 func (r *redrive) letter(ctx context.Context, l *Letter) error {
 	again := l.Envelope
 	again.Redrives++
-	id := again.redriveID(l.Body)
-	if r.moved[id] {
-		r.Again++
-		if r.c.DryRun {
-			return nil
-		}
-		return r.remove(ctx, l)
-	}
 	if r.c.DryRun {
-		r.moved[id] = true
 		r.Moved++
 		return nil
 	}
 	if err := r.pace(ctx); err != nil {
 		return err
 	}
-	o := Outgoing{ID: id, Group: l.Group, Headers: LetterHeaders(l.Headers, &again), Body: l.Body}
+	o := Outgoing{Group: l.Group, Headers: LetterHeaders(l.Headers, &again), Body: l.Body, Letter: l}
+	if l.ID != "" {
+		o.ID = uniqueID("redrive", l.ID) // the same each time this letter is sent, and no other's
+	}
 	err := call(ctx, r.calls, "send", func(ctx context.Context) error { return r.to.Send(ctx, o) })
 	if failed, ok := errors.AsType[*lull.Error](err); ok && failed.Reason == lull.FailedPermanent && ctx.Err() == nil {
 		r.Failed++
@@ -279,16 +301,8 @@ func (r *redrive) letter(ctx context.Context, l *Letter) error {
 	if err != nil {
 		return err
 	}
-	r.moved[id] = true
 	r.Moved++
 	return r.remove(ctx, l)
-}
-
-// redriveID is the same each time one letter is moved. Two letters that claim one original
-// id, and are not copies of one message, must not be taken for that: one would be lost.
-func (e *Envelope) redriveID(body []byte) string {
-	sum := sha256.Sum256(body)
-	return letterID("redrive", e.Source+"/"+e.OriginalID, e.Redrives) + "-" + hex.EncodeToString(sum[:6])
 }
 
 func (r *redrive) remove(ctx context.Context, l *Letter) error {

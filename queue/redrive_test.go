@@ -344,22 +344,60 @@ func TestRedriveRate(t *testing.T) {
 	}
 }
 
-// The same letter twice (a settlement was cut short on a broker that does not
-// deduplicate) is moved once; two letters with one id but other bodies are two.
-func TestRedriveOfCopies(t *testing.T) {
+// However alike two letters are (a producer that is not ours gives no ids, and increments
+// a counter), they are two messages: none is removed that was not moved, and no broker
+// discards one for the other.
+func TestRule21LettersThatAreAlikeAreAllMoved(t *testing.T) {
+	for _, duplicates := range []time.Duration{-1, time.Hour} {
+		bubble(t, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{Duplicates: duplicates})
+			for _, body := range []string{"a", "a", "b"} {
+				e := &queue.Envelope{Reason: "x", Source: "orders", OriginalID: "one"}
+				m.DeadLetters().Send(t.Context(), queue.Outgoing{Headers: queue.LetterHeaders(nil, e), Body: []byte(body)})
+			}
+			p, err := queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{DryRun: true}, nil)
+			wantEqual(t, "dry", fmt.Sprint(p, err), "moved 3 of 3 (3 seen) <nil>")
+			wantEqual(t, "letters", m.DeadLetters().Len(), 3)
+			p, err = queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{}, nil)
+			wantEqual(t, "progress", fmt.Sprint(p, err), "moved 3 of 3 (3 seen) <nil>")
+			wantEqual(t, "messages", fmt.Sprint(taken(t, m)), "map[a:2 b:1]")
+			wantEqual(t, "letters", m.DeadLetters().Len(), 0)
+		})
+	}
+}
+
+// counted is a reading that counts.
+type counted struct {
+	queue.DeadLetters
+	read *int
+}
+
+func (c counted) Next(ctx context.Context, n int) ([]*queue.Letter, error) {
+	got, err := c.DeadLetters.Next(ctx, n)
+	*c.read += len(got)
+	return got, err
+}
+
+var errCounts = errors.New("reading counts")
+
+func (counted) Uncounted(context.Context) error { return errCounts }
+
+// Where it counts that a letter is read and left there, nothing is read that may be left:
+// but all can be moved, or as many as there is a limit to.
+func TestRule21NothingIsReadThatCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := memory(t, queue.MemoryConfig{Duplicates: -1})
-		for _, body := range []string{"a", "a", "b"} {
-			e := &queue.Envelope{Reason: "x", OriginalID: "one"}
-			m.DeadLetters().Send(t.Context(), queue.Outgoing{Headers: queue.LetterHeaders(nil, e), Body: []byte(body)})
+		m := morgue(t, queue.MemoryConfig{}, 25)
+		read := 0
+		p, err := queue.Inspect(t.Context(), counted{scan(t, m), &read}, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+		wantEqual(t, "Inspect", fmt.Sprint(p.Seen, err), "0 reading counts")
+		for _, c := range []queue.RedriveConfig{{DryRun: true}, {Filter: queue.Filter{Reason: "odd"}}} {
+			p, err := queue.Redrive(t.Context(), counted{scan(t, m), &read}, m, c, nil)
+			wantEqual(t, "Redrive", fmt.Sprint(p, err), "moved 0 of 0 (0 seen) reading counts")
 		}
-		p, err := queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{DryRun: true}, nil)
-		wantEqual(t, "dry", fmt.Sprint(p, err), "moved 2 of 3 (3 seen), 1 copies removed <nil>")
-		wantEqual(t, "letters", m.DeadLetters().Len(), 3)
-		p, err = queue.Redrive(t.Context(), scan(t, m), m, queue.RedriveConfig{}, nil)
-		wantEqual(t, "progress", fmt.Sprint(p, err), "moved 2 of 3 (3 seen), 1 copies removed <nil>")
-		wantEqual(t, "messages", fmt.Sprint(taken(t, m)), "map[a:1 b:1]")
-		wantEqual(t, "letters", m.DeadLetters().Len(), 0)
+		p, err = queue.Redrive(t.Context(), counted{scan(t, m), &read}, m, queue.RedriveConfig{Limit: 13}, nil)
+		wantEqual(t, "Redrive with a limit", fmt.Sprint(p, err), "moved 13 of 13 (13 seen) <nil>")
+		wantEqual(t, "letters that were read", read, 13)
+		wantEqual(t, "letters that are left", m.DeadLetters().Len(), 12)
 	})
 }
 
@@ -519,7 +557,7 @@ func TestLetterOf(t *testing.T) {
 	e := full()
 	d := &queue.Delivery{ID: "1", Group: "g", Body: []byte("b"), Headers: queue.LetterHeaders(queue.Headers{"a": "1"}, e), Enqueued: born}
 	l := queue.LetterOf(d)
-	want := &queue.Letter{Envelope: *e, Enqueued: born, Group: "g", Headers: queue.Headers{"a": "1"}, Body: []byte("b"), Receipt: d}
+	want := &queue.Letter{ID: "1", Envelope: *e, Enqueued: born, Group: "g", Headers: queue.Headers{"a": "1"}, Body: []byte("b"), Receipt: d}
 	if !reflect.DeepEqual(l, want) {
 		t.Errorf("%+v", l)
 	}

@@ -171,7 +171,7 @@ type redriven struct {
 func (r redriven) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(map[string]any{
-			"from": r.From, "to": r.To, "seen": r.Seen, "matched": r.Matched, "moved": r.Moved, "copies_removed": r.Again, "failed": r.Failed,
+			"from": r.From, "to": r.To, "seen": r.Seen, "matched": r.Matched, "moved": r.Moved, "failed": r.Failed,
 			"dry_run": r.DryRun, "interrupted": r.Interrupted, "seconds": r.Seconds,
 		})
 	}

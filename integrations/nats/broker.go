@@ -99,6 +99,7 @@ func (b *Broker) Capabilities() queue.Capabilities {
 type receipt struct {
 	reply   string // the subject of acknowledgements
 	subject string // of the message
+	origin  string // what the stream called the message when it was sent: its alone
 	header  nats.Header
 	meta    meta
 
@@ -139,12 +140,14 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 		return nil, err
 	}
 	r := &receipt{reply: m.Reply, subject: m.Subject, header: m.Header, meta: at, lease: asked.Add(b.lease)}
-	d := &queue.Delivery{ID: id(at.stream, at.seq, at.stored), Attempt: at.delivered, Enqueued: at.stored, Lease: r.lease, Body: m.Data, Receipt: r}
+	r.origin = id(at.stream, at.seq, at.stored)
+	d := &queue.Delivery{ID: sentAs(m.Header, r.origin), Attempt: at.delivered, Enqueued: at.stored, Lease: r.lease, Body: m.Data, Receipt: r}
 	if at.delivered == 1 {
 		d.FirstSeen = time.Now().UTC()
 	}
 	if was, ok := movedOf(m.Header); ok {
 		d.ID, d.Enqueued, d.FirstSeen, d.FirstFailed = was.ID, was.Enqueued, was.Seen, was.Failed
+		r.origin = was.Origin
 		d.Attempt += was.Attempts
 	}
 	d.Headers, d.Group = fromHeader(m.Header)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/queue"
@@ -21,11 +22,21 @@ const (
 	groupHeader = "Lull-Group"   // Outgoing.Group
 	oddHeader   = "Lull-Headers" // headers whose values NATS cannot carry as they are, as JSON
 	movedHeader = "Lull-Moved"   // what a message was before it was put off
+	wasHeader   = "Lull-Subject" // of a dead letter: the message's subject
 	reserved    = "Nats-"
 )
 
 func ours(name string) bool {
-	return name == groupHeader || name == oddHeader || name == movedHeader
+	return name == groupHeader || name == oddHeader || name == movedHeader || name == wasHeader
+}
+
+// sentAs is the id of a message: the one that its sender gave it (Nats-Msg-Id), as it was
+// sent, else the stream's, which is origin.
+func sentAs(h nats.Header, origin string) string {
+	if id := h.Get(jetstream.MsgIDHeader); id != "" && len(id) <= 512 {
+		return id
+	}
+	return origin
 }
 
 // plainName tells whether name is one that queue.Headers has.
@@ -113,7 +124,7 @@ func fromHeader(h nats.Header) (out queue.Headers, group string) {
 func copied(h nats.Header) nats.Header {
 	out := make(nats.Header, len(h)+4)
 	for name, values := range h {
-		if !strings.HasPrefix(name, reserved) && name != movedHeader {
+		if !strings.HasPrefix(name, reserved) && name != movedHeader && name != wasHeader {
 			out[name] = values
 		}
 	}
@@ -123,6 +134,7 @@ func copied(h nats.Header) nats.Header {
 // moved is what a message was before it was put off and stored anew.
 type moved struct {
 	ID       string // of the message when it was sent
+	Origin   string // the stream's name for it then: see Broker.delivery
 	Attempts int    // those made before, that counted
 	Enqueued time.Time
 	Seen     time.Time // zero: not known
@@ -132,6 +144,7 @@ type moved struct {
 type movedWire struct {
 	Version  int    `json:"v"`
 	ID       string `json:"id"`
+	Origin   string `json:"origin,omitempty"`
 	Attempts int    `json:"attempts"`
 	Enqueued int64  `json:"sent"` // nanoseconds of Unix time
 	Seen     int64  `json:"seen,omitempty"`
@@ -139,7 +152,7 @@ type movedWire struct {
 }
 
 func (m moved) encode() string {
-	w := movedWire{Version: 1, ID: m.ID, Attempts: m.Attempts, Enqueued: nanos(m.Enqueued), Seen: nanos(m.Seen), Failed: nanos(m.Failed)}
+	w := movedWire{Version: 1, ID: m.ID, Origin: m.Origin, Attempts: m.Attempts, Enqueued: nanos(m.Enqueued), Seen: nanos(m.Seen), Failed: nanos(m.Failed)}
 	text, err := json.Marshal(w)
 	if err != nil {
 		panic(err) // text and numbers
@@ -159,7 +172,10 @@ func movedOf(h nats.Header) (m moved, ok bool) {
 		w.Enqueued < 0 || w.Seen < 0 || w.Failed < 0 {
 		return moved{}, false
 	}
-	return moved{ID: w.ID, Attempts: w.Attempts, Enqueued: unnanos(w.Enqueued), Seen: unnanos(w.Seen), Failed: unnanos(w.Failed)}, true
+	if w.Origin == "" || len(w.Origin) > 512 {
+		w.Origin = w.ID
+	}
+	return moved{ID: w.ID, Origin: w.Origin, Attempts: w.Attempts, Enqueued: unnanos(w.Enqueued), Seen: unnanos(w.Seen), Failed: unnanos(w.Failed)}, true
 }
 
 func nanos(t time.Time) int64 {

@@ -114,8 +114,8 @@ func onTheWire(t *testing.T, m *nats.Msg) nats.Header {
 func TestMoved(t *testing.T) {
 	at := time.Unix(1_700_000_000, 123_456_789).UTC()
 	for _, want := range []moved{
-		{ID: "S:1:x", Attempts: 3, Enqueued: at, Seen: at.Add(time.Second), Failed: at.Add(time.Minute)},
-		{ID: strings.Repeat("ü", 200), Enqueued: at},
+		{ID: "order-17", Origin: "S:1:x", Attempts: 3, Enqueued: at, Seen: at.Add(time.Second), Failed: at.Add(time.Minute)},
+		{ID: strings.Repeat("ü", 200), Origin: "S:2:x", Enqueued: at},
 	} {
 		got, ok := movedOf(nats.Header{movedHeader: {want.encode()}})
 		if !ok || got != want {
@@ -132,7 +132,7 @@ func TestMoved(t *testing.T) {
 // Whatever a header says, a message has a number that makes sense, and what is read is
 // read again as it is.
 func FuzzMoved(f *testing.F) {
-	f.Add(moved{ID: "S:1:x", Attempts: 3, Enqueued: time.Unix(1, 0)}.encode())
+	f.Add(moved{ID: "order-17", Origin: "S:1:x", Attempts: 3, Enqueued: time.Unix(1, 0)}.encode())
 	f.Add(`{"v":1,"id":"x","attempts":1e3}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		m, ok := movedOf(nats.Header{movedHeader: {text}})

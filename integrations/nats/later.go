@@ -25,7 +25,7 @@ const (
 // comes all the same.)
 func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queue.Settlement) error {
 	now := time.Now()
-	was := moved{ID: d.ID, Attempts: d.Attempt, Enqueued: d.Enqueued, Seen: d.FirstSeen, Failed: d.FirstFailed}
+	was := moved{ID: d.ID, Origin: r.origin, Attempts: d.Attempt, Enqueued: d.Enqueued, Seen: d.FirstSeen, Failed: d.FirstFailed}
 	if s.Outcome == queue.Defer {
 		was.Attempts--
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull"
@@ -76,20 +77,29 @@ func (r *letters) Next(ctx context.Context, most int) (all []*queue.Letter, err 
 	return all, nil
 }
 
+// letterReceipt is what is known of a letter beside what a queue.Letter has.
+type letterReceipt struct {
+	seq    uint64
+	header nats.Header
+}
+
 func letterOf(stream string, m *stored) *queue.Letter {
 	d := &queue.Delivery{ID: id(stream, m.Seq, m.Time), Enqueued: m.Time, Body: m.Data}
 	d.Headers, d.Group = fromHeader(m.header)
 	l := queue.LetterOf(d)
-	l.Receipt = m.Seq
+	if l.OriginalID == d.ID {
+		l.OriginalID = sentAs(m.header, d.ID)
+	}
+	l.Receipt = &letterReceipt{m.Seq, m.header}
 	return l
 }
 
 func (r *letters) Remove(ctx context.Context, l *queue.Letter) error {
-	seq, ok := l.Receipt.(uint64)
+	was, ok := l.Receipt.(*letterReceipt)
 	if !ok {
 		return lull.Permanent(errors.New("lullnats: the letter is not of this reading"))
 	}
-	return r.remove(ctx, r.stream, seq)
+	return r.remove(ctx, r.stream, was.seq)
 }
 
 func (r *letters) Close(context.Context) error { return nil }

@@ -47,17 +47,25 @@ func (k client) publish(ctx context.Context, stream, id string, m *nats.Msg) err
 
 func tooLarge(err error) bool { return errors.Is(err, nats.ErrMaxPayload) || is(err, codeTooLarge) }
 
-// letter stores a dead letter: the message, as it is, and the envelope. Where that is
-// more than a message may be, the errors are left out of the envelope.
-func (k client) letter(ctx context.Context, c Config, header nats.Header, body []byte, e *queue.Envelope) error {
+// letter stores a dead letter: the message, as it is, its subject, and the envelope. Where
+// that is more than a message may be, the errors are left out of the envelope.
+//
+// The server discards a letter with an id that it has had, and answers as if it were
+// stored. So the id is made of the stream, the consumer, and what the stream called the
+// message when it was sent (its sequence and its time): what is discarded is this letter,
+// written before by a call of which the answer or the end of the message got lost.
+// Consumers that share a stream for dead letters have others.
+func (k client) letter(ctx context.Context, c Config, origin, subject string, header nats.Header, body []byte, e *queue.Envelope) error {
 	m := &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body}
+	m.Header[wasHeader] = []string{subject}
 	m.Header[queue.EnvelopeHeader] = []string{e.Encode()}
-	err := k.publish(ctx, c.DeadStream, e.ID(), m)
+	id := queue.DeadLetterID(c.Stream, c.Consumer, origin)
+	err := k.publish(ctx, c.DeadStream, id, m)
 	if tooLarge(err) && len(e.Errors) > 0 {
 		short := *e
 		short.Errors = nil
 		m.Header[queue.EnvelopeHeader] = []string{short.Encode()}
-		err = k.publish(ctx, c.DeadStream, e.ID(), m)
+		err = k.publish(ctx, c.DeadStream, id, m)
 	}
 	return err
 }
@@ -71,7 +79,8 @@ type Sender struct {
 var _ queue.Sender = (*Sender)(nil)
 
 // NewSender returns a sender of messages with that subject into that stream. It does not
-// look whether the stream is there.
+// look whether the stream is there. A subject with wildcards is for queue.Redrive: each
+// message goes back under the subject that it had, if that is one of these.
 func NewSender(js jetstream.JetStream, stream, subject string) (*Sender, error) {
 	k, err := newClient(js)
 	switch {
@@ -79,15 +88,16 @@ func NewSender(js jetstream.JetStream, stream, subject string) (*Sender, error) 
 		return nil, err
 	case !validName.MatchString(stream):
 		return nil, fmt.Errorf("lullnats: the stream %q: want 1 to 100 letters, digits, hyphens and underscores", stream)
-	case !validSubject.MatchString(subject):
-		return nil, fmt.Errorf("lullnats: the subject %q: want one without wildcards", subject)
+	case !validFilter.MatchString(subject):
+		return nil, fmt.Errorf("lullnats: the subject %q: want a subject, such as orders.new, or orders.> for the subjects that letters had", subject)
 	}
 	return &Sender{client: k, stream: stream, subject: subject}, nil
 }
 
 // Send is part of queue.Sender. Two messages with one ID within the stream's window for
 // duplicates are one. Headers with names that begin with Nats- are refused: they are
-// orders to the server.
+// orders to the server. A dead letter that a reading of this package has read is sent with
+// all the headers that it has.
 func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -97,9 +107,45 @@ func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
 			return lull.Permanent(fmt.Errorf("lullnats: the id %q: want 1 to 128 printable ASCII characters without spaces", o.ID))
 		}
 	}
-	h, err := toHeader(o.Headers, o.Group)
+	var was *letterReceipt
+	if o.Letter != nil {
+		was, _ = o.Letter.Receipt.(*letterReceipt)
+	}
+	subject, err := s.under(was)
 	if err != nil {
 		return err
 	}
-	return s.publish(ctx, s.stream, o.ID, &nats.Msg{Subject: s.subject, Header: h, Data: o.Body})
+	var h nats.Header
+	if was == nil {
+		h, err = toHeader(o.Headers, o.Group)
+	} else {
+		h, err = toHeader(queue.Headers{queue.EnvelopeHeader: o.Headers[queue.EnvelopeHeader]}, "")
+		for name, values := range copied(was.header) {
+			if name != queue.EnvelopeHeader {
+				h[name] = values
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.publish(ctx, s.stream, o.ID, &nats.Msg{Subject: subject, Header: h, Data: o.Body})
+}
+
+// under is the subject of a message, which was a letter or not.
+func (s *Sender) under(was *letterReceipt) (string, error) {
+	if validSubject.MatchString(s.subject) {
+		return s.subject, nil
+	}
+	had := ""
+	if was != nil {
+		had = was.header.Get(wasHeader)
+	}
+	switch {
+	case had == "":
+		return "", lull.Permanent(fmt.Errorf("lullnats: it is not known which subject the message had: name one in place of %s", s.subject))
+	case !validSubject.MatchString(had) || !covers(s.subject, had):
+		return "", lull.Permanent(fmt.Errorf("lullnats: the message had the subject %s, which is none of %s: name one", had, s.subject))
+	}
+	return had, nil
 }

@@ -202,7 +202,7 @@ func (r *Reaper) advised(ctx context.Context, text []byte) (bool, error) {
 func (r *Reaper) envelope(m *stored, deliveries int) *queue.Envelope {
 	h, _ := fromHeader(m.header)
 	e := &queue.Envelope{
-		Reason: queue.ReasonCrashed, Attempts: deliveries, Source: r.c.Source, OriginalID: id(r.c.Stream, m.Seq, m.Time),
+		Reason: queue.ReasonCrashed, Attempts: deliveries, Source: r.c.Source, OriginalID: sentAs(m.header, id(r.c.Stream, m.Seq, m.Time)),
 		TraceParent: h["traceparent"], TraceState: h["tracestate"],
 	}
 	if was, ok := movedOf(m.header); ok {
@@ -225,7 +225,11 @@ func (r *Reaper) envelope(m *stored, deliveries int) *queue.Envelope {
 // bury writes the dead letter of m, and removes it from the stream where nobody else is
 // to get it.
 func (r *Reaper) bury(ctx context.Context, m *stored, e *queue.Envelope, deliveries int) error {
-	if err := r.letter(ctx, r.c, m.header, m.Data, e); err != nil {
+	origin := id(r.c.Stream, m.Seq, m.Time)
+	if was, ok := movedOf(m.header); ok {
+		origin = was.Origin
+	}
+	if err := r.letter(ctx, r.c, origin, m.Subject, m.header, m.Data, e); err != nil {
 		return err
 	}
 	s, err := r.js.Stream(ctx, r.c.Stream)

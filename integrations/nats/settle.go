@@ -138,7 +138,7 @@ func (b *Broker) bury(ctx context.Context, d *queue.Delivery, r *receipt, e *que
 	if e == nil {
 		return lull.Permanent(errors.New("lullnats: a dead letter needs an envelope"))
 	}
-	if err := b.letter(ctx, b.c, r.header, d.Body, e); err != nil {
+	if err := b.letter(ctx, b.c, r.origin, r.subject, r.header, d.Body, e); err != nil {
 		return err
 	}
 	return b.tell(ctx, r, wordTerm+termPrefix+"dead letter, "+strings.Join(strings.Fields(e.Reason), " "))

@@ -587,6 +587,23 @@ func TestDeadLettersKeepForeignAttributes(t *testing.T) {
 			t.Errorf("%+v", l[0])
 		}
 		must(t, from.Close(t.Context()))
+
+		// And when it is put back.
+		if from, err = q.Letters(queue.ScanConfig{}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := queue.Redrive(t.Context(), from, q, queue.RedriveConfig{}, nil)
+		must(t, err)
+		if p.Moved != 1 || len(f.queues[q.config.DeadLetters].messages) != 0 {
+			t.Errorf("Redrive: %v", p)
+		}
+		m = f.queues[q.config.Queue].messages[0]
+		if got := m.attrs["bytes"]; aws.ToString(got.DataType) != "Binary.gif" || string(got.BinaryValue) != "\x00\x01" || aws.ToString(m.attrs["amount"].DataType) != "Number" {
+			t.Errorf("attributes of the redriven message: %+v", m.attrs)
+		}
+		if again := one(t, q, time.Minute); again.Headers["text7"] != "x" || again.Headers["amount"] != "12.50" || again.Group != "tenant" || len(again.Headers) != 10 {
+			t.Errorf("redriven: %+v", again)
+		}
 	})
 }
 

@@ -29,6 +29,10 @@ func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
 	if err != nil {
 		return err
 	}
+	if r := letterReceipt(o.Letter); r != nil { // with attributes of all types
+		p = r.payload.with(queue.EnvelopeHeader, o.Headers[queue.EnvelopeHeader])
+		p.extra.Group = nil
+	}
 	in := &sqs.SendMessageInput{QueueUrl: &q.config.Queue}
 	if in.MessageGroupId, err = q.group(o.Group); err != nil {
 		return err
@@ -43,6 +47,19 @@ func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
 		}
 	}
 	return q.send(ctx, in, p)
+}
+
+// letterReceipt is that of a letter that a reading of this package has read; else nil.
+func letterReceipt(l *queue.Letter) *receipt {
+	if l == nil {
+		return nil
+	}
+	d, ok := l.Receipt.(*queue.Delivery)
+	if !ok {
+		return nil
+	}
+	r, _ := d.Receipt.(*receipt)
+	return r
 }
 
 func (q *Queue) send(ctx context.Context, in *sqs.SendMessageInput, p payload) error {

@@ -209,7 +209,7 @@ func (q *Queue) letter(ctx context.Context, d *queue.Delivery, r *receipt, e *qu
 	in := &sqs.SendMessageInput{QueueUrl: &q.config.DeadLetters}
 	p := r.payload.with(queue.EnvelopeHeader, e.Encode())
 	if q.fifo {
-		in.MessageDeduplicationId = aws.String(e.ID())
+		in.MessageDeduplicationId = aws.String(queue.DeadLetterID(d.ID))
 		in.MessageGroupId = in.MessageDeduplicationId
 		p.extra.Group = &d.Group
 	} else if in.MessageGroupId, err = q.group(d.Group); err != nil {

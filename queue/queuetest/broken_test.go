@@ -507,6 +507,14 @@ var broken = []struct {
 			return f.Memory.Send(ctx, o)
 		}
 	}, found: []string{"Send/the same id"}},
+	{what: "letters of messages that are alike are taken for one", fault: func(f *faulty) {
+		f.send = func(ctx context.Context, o queue.Outgoing) error {
+			if o.Letter != nil {
+				o.ID = "redrive-" + o.Letter.OriginalID
+			}
+			return f.Memory.Send(ctx, o)
+		}
+	}, found: []string{"Redrive/letters that are alike"}},
 	{what: "of those sent at a time one is lost", fault: func(f *faulty) {
 		n := 0
 		var mu sync.Mutex

@@ -68,7 +68,7 @@ func TestReaperWritesNoLetterTwice(t *testing.T) {
 	e := &queue.Envelope{Reason: "schema", OriginalID: "the-first", Redrives: 2, Source: b.c.Stream, Attempts: 1}
 	m := &nats.Msg{Subject: b.c.WithDefaults().DeadSubject, Header: nats.Header{}, Data: d.Body}
 	m.Header.Set(queue.EnvelopeHeader, e.Encode())
-	if _, err := b.js.PublishMsg(bg, m, jetstream.WithMsgID(e.ID())); err != nil {
+	if _, err := b.js.PublishMsg(bg, m, jetstream.WithMsgID(queue.DeadLetterID(b.c.Stream, b.c.Consumer, d.ID))); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
