@@ -16,8 +16,10 @@
 // left, ends the call. What is malformed is ignored.
 //
 // GET, HEAD, OPTIONS, TRACE, PUT and DELETE are repeated. POST, PATCH and methods
-// that nobody knows are repeated only if they carry an Idempotency-Key (see
-// [WithIdempotencyKeys]), or if the request was provably never sent: the
+// that nobody knows are repeated only if they carry an Idempotency-Key or an
+// X-Idempotency-Key (a key of the header's map without a value counts, as in net/http,
+// and is not sent; [WithIdempotencyKeys] makes keys), if it is said that they may be
+// ([WithRoute], [WithCall]), or if the request was provably never sent: the
 // connection was refused, the name did not resolve. A body that cannot be had a
 // second time (no GetBody) is sent once; nothing is buffered for it.
 //

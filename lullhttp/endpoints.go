@@ -110,9 +110,9 @@ func parseEndpoint(text string) (endpoint, error) {
 	return endpoint{scheme, u.Host}, nil
 }
 
-// WithEndpoints sends requests for host, as it stands in their URL ("orders" or
-// "orders:8080"), to one of the endpoints instead. They remain calls to one
-// dependency, that of host. The option may be given for several hosts.
+// WithEndpoints sends requests for host ("orders" or "orders:8080", in any spelling)
+// to one of the endpoints instead. They remain calls to one dependency, that of host.
+// The option may be given for several hosts.
 func WithEndpoints(host string, e *Endpoints) Option {
 	return func(t *Transport) error {
 		if host == "" || e == nil {
@@ -121,7 +121,7 @@ func WithEndpoints(host string, e *Endpoints) Option {
 		if t.endpoints == nil {
 			t.endpoints = make(map[string]*Endpoints)
 		}
-		t.endpoints[host] = e
+		t.endpoints[canonicalHost("", host)] = e
 		return nil
 	}
 }
@@ -140,7 +140,7 @@ type itinerary struct {
 
 // next picks the endpoint of the next attempt, and sends out there.
 func (i *itinerary) next(t *Transport, out *http.Request) visit {
-	e := t.endpoints[out.URL.Host]
+	e := t.endpoints[hostOf(out)]
 	i.mu.Lock()
 	at, ok := e.set.Pick(e.now(), rand.Uint64, &i.tried)
 	i.mu.Unlock()

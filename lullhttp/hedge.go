@@ -2,7 +2,6 @@ package lullhttp
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
@@ -32,11 +31,3 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 
 func (r *race) Discard(slot int)   { r.exchange(slot).discard() }
 func (r *race) Err(slot int) error { return r.exchange(slot).lastError() }
-
-// mayRace tells whether attempts of req may run beside one another. An
-// Idempotency-Key is not enough for that: a server that is still at work on the
-// first request answers the second with 409 (draft-ietf-httpapi-idempotency-key-header,
-// section 2.6), and that would be the call's result.
-func mayRace(req *http.Request, spec lull.Spec) bool {
-	return idempotentMethod(req.Method) && !spec.NotReplayable
-}

@@ -23,6 +23,8 @@ type options struct {
 	attemptHeader string                     // canonical; empty: not sent
 	timeoutHeader string                     // the same
 	makeKey       func() string
+	keysRequired  bool
+	routes        table[[]lull.CallOption]
 	statuses      map[int]lull.Kind
 	problems      map[string]lull.Kind
 	classifier    lull.Classifier
@@ -128,7 +130,8 @@ func headerName(option, name string) (string, error) {
 // WithIdempotencyKeys makes an Idempotency-Key for each call by POST or PATCH
 // (or any other method that is not idempotent by itself) that brings none, the
 // same for all its attempts, and repeats such calls. Switch it on only for
-// servers that honour the header.
+// servers that honour the header. A foreign host to which one of them redirects gets
+// no such key.
 //
 // A nil newKey makes random UUIDs, sent bare. The draft standard wants them in
 // double quotes, most deployed services (Stripe among them) want them bare: give

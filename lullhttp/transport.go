@@ -68,7 +68,7 @@ func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 	if req.URL == nil || req.URL.Host == "" {
 		return t.registry.Get("unknown host")
 	}
-	return t.registry.Get(req.URL.Host)
+	return t.registry.Get(hostOf(req))
 }
 
 // Registry holds the dependencies that the transport made, by host.
@@ -95,16 +95,19 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errors.New("lullhttp: a request needs a URL")
 	}
 	d := t.Dependency(req)
-	x := exchange{t: t, req: req, key: t.newKey(req), above: lull.InboundFrom(req.Context()).Attempt() - 1}
-	spec := lull.Spec{
-		Operation:     t.nameOf(req),
-		NotIdempotent: !idempotent(req) && x.key == "",
-		NotReplayable: req.Body != nil && req.Body != http.NoBody && req.GetBody == nil,
+	x := exchange{t: t, req: req, above: lull.InboundFrom(req.Context()).Attempt() - 1}
+	spec, mayRace, keyless := t.spec(req)
+	if keyless {
+		x.key = t.newKey(req)
+		spec.NotIdempotent = x.key == ""
+		if spec.NotIdempotent && t.keysRequired {
+			return nil, refuse(req)
+		}
 	}
-	if len(t.endpoints) > 0 && t.endpoints[req.URL.Host] != nil {
+	if len(t.endpoints) > 0 && t.endpoints[hostOf(req)] != nil {
 		x.tried = new(itinerary)
 	}
-	if d.Hedges() && mayRace(req, spec) {
+	if mayRace && d.Hedges() {
 		race := &race{first: x}
 		r := lull.DriveHedged(req.Context(), d, spec, race)
 		return race.exchange(r.Slot).result(d, spec, r)
@@ -329,30 +332,6 @@ type StatusError struct {
 
 func (e *StatusError) Error() string {
 	return "server answered " + strconv.Itoa(e.StatusCode) + " " + http.StatusText(e.StatusCode)
-}
-
-const headerIdempotencyKey = "Idempotency-Key"
-
-// idempotent tells whether the request may be repeated: its method says so, or
-// it carries a key by which the server recognises a repetition.
-func idempotent(req *http.Request) bool {
-	return idempotentMethod(req.Method) || len(req.Header[headerIdempotencyKey]) > 0
-}
-
-func idempotentMethod(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		return true
-	}
-	return false
-}
-
-// newKey makes the Idempotency-Key of a call that needs one and brought none.
-func (t *Transport) newKey(req *http.Request) string {
-	if t.makeKey == nil || idempotent(req) {
-		return ""
-	}
-	return t.makeKey()
 }
 
 // uuid is a random UUID, version 4.

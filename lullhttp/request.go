@@ -1,0 +1,166 @@
+package lullhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/lullgo/lull"
+)
+
+// ErrKeyRequired is the error of a request that WithKeysRequired refuses.
+var ErrKeyRequired = errors.New("it could not be repeated safely, and WithKeysRequired refuses such requests before their first attempt:" +
+	" give it an Idempotency-Key, or what is true of it, lull.Idempotent() or lull.NotIdempotent(), by WithCall or WithRoute")
+
+// WithCall returns a context for requests that are made as opts say: a Transport
+// takes it as [lull.Do] takes them of its caller. It adds to what ctx says already;
+// where two options contradict each other the later one counts, and one given here
+// counts for more than one of a route ([WithRoute]).
+//
+//	lullhttp.WithCall(ctx, lull.Once())        one attempt, whatever the policy allows
+//	lullhttp.WithCall(ctx, lull.Idempotent())  this POST may be repeated, without a header
+//	lullhttp.WithCall(ctx, lull.Operation("search"))
+func WithCall(ctx context.Context, opts ...lull.CallOption) context.Context {
+	perRequest.Store(true)
+	have, _ := ctx.Value(callKey{}).([]lull.CallOption)
+	return context.WithValue(ctx, callKey{}, append(have[:len(have):len(have)], opts...))
+}
+
+type callKey struct{}
+
+// perRequest: WithCall has been used in this process. Where it has not, no request
+// needs to search its context.
+var perRequest atomic.Bool
+
+// WithRoute makes the requests that match pattern as opts say. Patterns are those of
+// [http.ServeMux], such as "POST search.internal/{index}/_search", "/v1/messages" or
+// "sqs.eu-west-1.amazonaws.com"; a host may have a port, needs it unless it is the
+// scheme's own, and stands for all of its paths if none is named. Of several patterns
+// the most specific one counts. The option may be given for several patterns.
+func WithRoute(pattern string, opts ...lull.CallOption) Option {
+	return func(t *Transport) error {
+		if len(opts) == 0 {
+			return fmt.Errorf("lullhttp: WithRoute(%q): want something to say of its calls, such as lull.Idempotent()", pattern)
+		}
+		if err := t.routes.add(pattern, opts); err != nil {
+			return fmt.Errorf("lullhttp: WithRoute(%q): %w", pattern, err)
+		}
+		return nil
+	}
+}
+
+// WithKeysRequired refuses, before the first attempt and with [ErrKeyRequired], requests
+// that could not be repeated safely: POST, PATCH and unknown methods of which nothing is
+// said, neither by an Idempotency-Key nor by lull.Idempotent or lull.NotIdempotent.
+// It is for those who want to hear of a forgotten key in a test and not in an outage.
+func WithKeysRequired() Option {
+	return func(t *Transport) error {
+		t.keysRequired = true
+		return nil
+	}
+}
+
+// spec is what the engine is told of a call, and whether its attempts may run beside
+// one another. A spec that is NotIdempotent is so for want of a key if keyless.
+func (t *Transport) spec(req *http.Request) (spec lull.Spec, race, keyless bool) {
+	spec = lull.Spec{
+		Operation:     t.nameOf(req),
+		NotIdempotent: !idempotentMethod(req.Method),
+		NotReplayable: req.Body != nil && req.Body != http.NoBody && req.GetBody == nil,
+	}
+	said := false
+	if len(t.routes.rows) > 0 {
+		if opts, ok := t.routes.find(req, hostOf(req)); ok {
+			spec, said = say(spec, opts)
+		}
+	}
+	if perRequest.Load() {
+		if opts, ok := req.Context().Value(callKey{}).([]lull.CallOption); ok {
+			var too bool
+			spec, too = say(spec, opts)
+			said = said || too
+		}
+	}
+	// An Idempotency-Key is not enough for a race: a server that is still at work on the
+	// first request answers the second with 409 (draft-ietf-httpapi-idempotency-key-header,
+	// section 2.6), and that would be the call's result.
+	race = !spec.NotIdempotent && !spec.NotReplayable && !spec.Once
+	if spec.NotIdempotent && !said {
+		keyless = !carriesKey(req.Header)
+		spec.NotIdempotent = keyless
+	}
+	return spec, race, keyless
+}
+
+// say applies opts, and reports whether they say if the operation is idempotent.
+func say(spec lull.Spec, opts []lull.CallOption) (lull.Spec, bool) {
+	yes, no := lull.Spec{}.With(opts...), lull.Spec{NotIdempotent: true}.With(opts...)
+	return spec.With(opts...), yes.NotIdempotent == no.NotIdempotent
+}
+
+// carriesKey reports whether the request says that the server recognises its
+// repetition: by a key, or as net/http has it by the name of the header without a
+// value, which is then not sent.
+func carriesKey(h http.Header) bool {
+	if _, ok := h[headerIdempotencyKey]; ok {
+		return true
+	}
+	_, ok := h["X-Idempotency-Key"]
+	return ok
+}
+
+const headerIdempotencyKey = "Idempotency-Key"
+
+// idempotentMethod reports whether a method says of itself that its request may be repeated.
+func idempotentMethod(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return false
+}
+
+// newKey makes the Idempotency-Key of a call that needs one; empty if it gets none. A
+// key is for the servers that WithIdempotencyKeys was switched on for: one to which
+// such a server redirects is no business of theirs, unless it is a part of it, by the
+// rule by which net/http sends credentials on.
+func (t *Transport) newKey(req *http.Request) string {
+	if t.makeKey == nil || foreign(req) {
+		return ""
+	}
+	return t.makeKey()
+}
+
+// foreign reports whether redirects have led the request to a host that is neither
+// that of the first request nor below it.
+func foreign(req *http.Request) bool {
+	if req.Response == nil || req.Response.Request == nil {
+		return false
+	}
+	first := req
+	for first.Response != nil && first.Response.Request != nil {
+		first = first.Response.Request
+		if first.URL == nil {
+			return true
+		}
+	}
+	from, to := hostname(first), hostname(req)
+	return from != to && !strings.HasSuffix(to, "."+from)
+}
+
+// hostname is the canonical host of a request without its port.
+func hostname(req *http.Request) string {
+	name, _, _ := splitHost(hostOf(req))
+	return name
+}
+
+// refuse closes the body of a request that WithKeysRequired refuses, and returns its error.
+func refuse(req *http.Request) error {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+	return fmt.Errorf("lullhttp: %s %s refused: %w", req.Method, req.URL.Redacted(), ErrKeyRequired)
+}

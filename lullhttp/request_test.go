@@ -1,0 +1,250 @@
+package lullhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// recorder is a base transport that answers with a status, and keeps what it was sent.
+type recorder struct {
+	status int
+	reqs   []*http.Request
+	answer func(*http.Request) *http.Response // if not nil, and if it returns one
+}
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.reqs = append(r.reqs, req)
+	if req.Body != nil {
+		req.Body.Close()
+	}
+	if r.answer != nil {
+		if resp := r.answer(req); resp != nil {
+			return resp, nil
+		}
+	}
+	return &http.Response{StatusCode: r.status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+}
+
+// closing is a body that knows whether it was closed.
+type closing struct {
+	io.Reader
+	closed atomic.Bool
+}
+
+func (c *closing) Close() error { c.closed.Store(true); return nil }
+
+// Rule 4, the other side of it: what may be said of a POST so that it is repeated, or
+// refused, and of a GET so that it is not.
+func TestRule04WhatIsSaidOfARequest(t *testing.T) {
+	keys := lullhttp.WithIdempotencyKeys(func() string { return "made" })
+	route := func(pattern string, opts ...lull.CallOption) lullhttp.Option {
+		return lullhttp.WithRoute(pattern, opts...)
+	}
+	of := func(opts ...lullhttp.Option) []lullhttp.Option { return opts }
+	said := func(opts ...lull.CallOption) []lull.CallOption { return opts }
+	for _, c := range []struct {
+		name     string
+		method   string
+		header   http.Header
+		options  []lullhttp.Option
+		call     []lull.CallOption
+		attempts int
+		reason   lull.Reason
+		key      string // that was sent
+	}{
+		{"net/http's own word", "POST", http.Header{"Idempotency-Key": nil}, nil, nil, 3, lull.AttemptsExhausted, ""},
+		{"net/http's own word beside made keys", "POST", http.Header{"Idempotency-Key": {}}, of(keys), nil, 3, lull.AttemptsExhausted, ""},
+		{"net/http's other word", "POST", http.Header{"X-Idempotency-Key": nil}, nil, nil, 3, lull.AttemptsExhausted, ""},
+		{"another header", "POST", http.Header{"X-Idempotency-Key": {"x"}}, of(keys), nil, 3, lull.AttemptsExhausted, ""},
+		{"the request", "POST", nil, nil, said(lull.Idempotent()), 3, lull.AttemptsExhausted, ""},
+		{"the request, beside made keys", "POST", nil, of(keys), said(lull.Idempotent()), 3, lull.AttemptsExhausted, ""},
+		{"the request, the other way", "POST", nil, of(keys), said(lull.NotIdempotent()), 1, lull.UnsafeToRepeat, ""},
+		{"a GET with effects", "GET", nil, nil, said(lull.NotIdempotent()), 1, lull.UnsafeToRepeat, ""},
+		{"one attempt", "GET", nil, nil, said(lull.Once()), 1, lull.AttemptsExhausted, ""},
+		{"one attempt, with a made key", "POST", nil, of(keys), said(lull.Once()), 1, lull.AttemptsExhausted, "made"},
+		{"a name says nothing", "POST", nil, of(keys), said(lull.Operation("x")), 3, lull.AttemptsExhausted, "made"},
+		{"the route", "POST", nil, of(route("POST example.test/{index}/_search", lull.Idempotent())), nil, 3, lull.AttemptsExhausted, ""},
+		{"another route", "POST", nil, of(route("POST example.test/{index}/_bulk", lull.Idempotent())), nil, 1, lull.UnsafeToRepeat, ""},
+		{"the host", "POST", nil, of(route("example.test", lull.Idempotent())), nil, 3, lull.AttemptsExhausted, ""},
+		{"the more specific route", "POST", nil, of(route("example.test", lull.Idempotent()), route("/{i}/_search", lull.NotIdempotent()), route("example.test/{i}/_search", lull.NotIdempotent())), nil, 1, lull.UnsafeToRepeat, ""},
+		{"the request before the route", "POST", nil, of(route("example.test", lull.Idempotent())), said(lull.NotIdempotent()), 1, lull.UnsafeToRepeat, ""},
+		{"the route before a key", "POST", http.Header{"Idempotency-Key": {"mine"}}, of(route("example.test", lull.NotIdempotent())), nil, 1, lull.UnsafeToRepeat, "mine"},
+		{"keys required: a key", "POST", http.Header{"Idempotency-Key": {"mine"}}, of(lullhttp.WithKeysRequired()), nil, 3, lull.AttemptsExhausted, "mine"},
+		{"keys required: made", "POST", nil, of(lullhttp.WithKeysRequired(), keys), nil, 3, lull.AttemptsExhausted, "made"},
+		{"keys required: GET", "GET", nil, of(lullhttp.WithKeysRequired()), nil, 3, lull.AttemptsExhausted, ""},
+		{"keys required: idempotent", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.Idempotent()), 3, lull.AttemptsExhausted, ""},
+		{"keys required: not idempotent, knowingly", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.NotIdempotent()), 1, lull.UnsafeToRepeat, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			base := &recorder{status: 503}
+			p := eager
+			p.Attempts = 3
+			cl := client(t, p, append(c.options, lullhttp.WithBase(base))...)
+			ctx := t.Context()
+			if c.call != nil {
+				ctx = lullhttp.WithCall(ctx, c.call...)
+			}
+			req, _ := http.NewRequestWithContext(ctx, c.method, "http://Example.test:80/books/_search", strings.NewReader("q"))
+			if c.header != nil {
+				req.Header = c.header.Clone()
+			}
+			resp, err := cl.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := lullhttp.OutcomeOf(resp); got.Attempts != c.attempts || got.Reason != c.reason {
+				t.Errorf("%d attempts, %v; want %d, %v", got.Attempts, got.Reason, c.attempts, c.reason)
+			}
+			for _, sent := range base.reqs {
+				if got := sent.Header.Get("Idempotency-Key"); got != c.key {
+					t.Errorf("sent with key %q, want %q", got, c.key)
+				}
+			}
+			if c.header != nil && !reflect.DeepEqual(req.Header, c.header) {
+				t.Errorf("the caller's header became %v", req.Header)
+			}
+		})
+	}
+}
+
+// A request that could not be repeated is refused before its first attempt, for those
+// who ask for that, with an error that names the setting.
+func TestRule04KeysRequired(t *testing.T) {
+	base := &recorder{status: 200}
+	cl := client(t, eager, lullhttp.WithKeysRequired(), lullhttp.WithBase(base))
+	body := &closing{Reader: strings.NewReader("x")}
+	req, _ := http.NewRequest("POST", "http://user:secret@example.test/pay", body)
+	_, err := cl.Do(req)
+	if !errors.Is(err, lullhttp.ErrKeyRequired) || len(base.reqs) != 0 || !body.closed.Load() {
+		t.Fatalf("%v; %d requests; body closed: %v", err, len(base.reqs), body.closed.Load())
+	}
+	if text := err.Error(); !strings.Contains(text, "WithKeysRequired") || !strings.Contains(text, "POST") || strings.Contains(text, "secret") {
+		t.Error(text)
+	}
+	if _, err := cl.Get("http://example.test/"); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is said by several contexts adds up; requests of others are none the wiser.
+func TestWithCallAddsUp(t *testing.T) {
+	base := &recorder{status: 503}
+	var names []string
+	watch := observe(func(e lull.Event) {
+		if e.Kind == lull.EventCallEnded {
+			names = append(names, e.Operation)
+		}
+	})
+	cl := client(t, eager, lullhttp.WithObserver(watch), lullhttp.WithBase(base))
+	outer := lullhttp.WithCall(t.Context(), lull.Once(), lull.Operation("outer"))
+	inner := lullhttp.WithCall(outer, lull.Operation("inner"))
+	sibling := lullhttp.WithCall(outer, lull.Operation("sibling"))
+	for _, ctx := range []context.Context{outer, inner, sibling, t.Context()} {
+		req, _ := http.NewRequestWithContext(ctx, "GET", "http://example.test/", nil)
+		if _, err := cl.Do(req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fmt.Sprint(names, len(base.reqs)); got != "[outer inner sibling GET] 6" {
+		t.Error(got)
+	}
+}
+
+// An operation that is idempotent by what is said of it may race; one that has but a
+// key may not, and one that is said not to be may not either.
+func TestRaceByWhatIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		call []lull.CallOption
+		want lull.Reason
+	}{
+		{"hedged", []lull.CallOption{lull.Idempotent()}, lull.AttemptsExhausted},
+		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, lull.UnsafeToRepeat},
+		{"once", []lull.CallOption{lull.Idempotent(), lull.Once()}, lull.AttemptsExhausted},
+	} {
+		base := &recorder{status: 503}
+		p := eager
+		p.Hedge = hedge.Config{Attempts: 2}
+		cl := client(t, p, lullhttp.WithBase(base))
+		req, _ := http.NewRequestWithContext(lullhttp.WithCall(t.Context(), c.call...), "POST", "http://example.test/", strings.NewReader("x"))
+		resp, err := cl.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := lullhttp.OutcomeOf(resp).Reason; got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// A key is made for the servers that it was switched on for: a foreign host to which one
+// of them redirects gets none, and a POST to it is not repeated.
+func TestRule04NoMadeKeyForForeignHosts(t *testing.T) {
+	for _, c := range []struct {
+		to  string
+		key bool
+	}{
+		{"http://pay.test/2", true},
+		{"https://PAY.test:8443/2", true},
+		{"http://eu.pay.test/2", true},
+		{"http://evil.test/2", false},
+		{"http://notpay.test/2", false},
+		{"http://test/2", false},
+	} {
+		made := 0
+		base := &recorder{status: 503}
+		base.answer = func(req *http.Request) *http.Response {
+			if req.URL.Path != "/1" {
+				return nil
+			}
+			return &http.Response{StatusCode: 307, Header: http.Header{"Location": {c.to}}, Body: http.NoBody, Request: req}
+		}
+		p := eager
+		p.Attempts = 2
+		cl := client(t, p, lullhttp.WithBase(base), lullhttp.WithIdempotencyKeys(func() string { made++; return fmt.Sprint("k", made) }))
+		resp, err := cl.Post("http://pay.test/1", "text/plain", strings.NewReader("100"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, keys := "[k1 ]", []string{}
+		if c.key {
+			want = "[k1 k2 k2]"
+		}
+		for _, sent := range base.reqs {
+			keys = append(keys, sent.Header.Get("Idempotency-Key"))
+		}
+		if got := fmt.Sprint(keys); got != want {
+			t.Errorf("redirected to %s: sent with %s, want %s", c.to, got, want)
+		}
+		if got := lullhttp.OutcomeOf(resp).Reason; (got == lull.UnsafeToRepeat) == c.key {
+			t.Errorf("redirected to %s: %v", c.to, got)
+		}
+	}
+}
+
+func TestWithRouteSaysWhatIsWrong(t *testing.T) {
+	for _, o := range []lullhttp.Option{
+		lullhttp.WithRoute("/x"),
+		lullhttp.WithRoute("", lull.Once()),
+		lullhttp.WithRoute("/x/{", lull.Once()),
+	} {
+		if _, err := lullhttp.New(lull.Policy{}, o); err == nil || !strings.Contains(err.Error(), "WithRoute") {
+			t.Error(err)
+		}
+	}
+	_, err := lullhttp.New(lull.Policy{}, lullhttp.WithRoute("/{a}/x", lull.Once()), lullhttp.WithRoute("/x/{b}", lull.Once()))
+	if err == nil || !strings.Contains(err.Error(), "/x/{b}") {
+		t.Errorf("patterns of which neither is the more specific: %v", err)
+	}
+}
