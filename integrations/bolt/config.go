@@ -11,6 +11,7 @@ import (
 const (
 	DefaultWait     = time.Second
 	DefaultMaxBytes = 8 << 30
+	DefaultCheck    = 5 * time.Minute
 )
 
 const minMaxBytes = 1 << 20
@@ -29,6 +30,14 @@ type Config struct {
 	// The file itself may be somewhat larger, by what one transaction needs beside what
 	// it replaces, and by holes. Zero: 8 GiB. At least 1 MiB.
 	MaxBytes int64
+
+	// Check is how long Open may take to read the whole file, before bbolt does, and to
+	// compare it with its checksums: as long as the disk needs for what is in use, and
+	// once more as long as bbolt takes to open it. A file that is damaged is refused with
+	// ErrDamaged; one that cannot be read in this time with ErrUnchecked. Zero: 5 minutes.
+	// Negative: it is not checked. A damaged entry is still refused when it is read, but
+	// damaged pages can end the process, or lose keys.
+	Check time.Duration
 
 	// NoSync leaves it to the operating system when it writes to the disk. For tests:
 	// what was stored is kept when the process is killed, but if the machine loses power
@@ -49,5 +58,6 @@ func (c Config) Validate() error {
 func (c Config) WithDefaults() Config {
 	c.Wait = cmp.Or(c.Wait, DefaultWait)
 	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	c.Check = cmp.Or(c.Check, DefaultCheck)
 	return c
 }

@@ -42,6 +42,21 @@
 // plug for them; that bbolt's pages survive it is bbolt's design (copy on write, and two
 // meta pages with checksums), and etcd's experience.
 //
+// # A file that is damaged
+//
+// Each entry carries a checksum of its key and all that it has, and the file the number
+// of its entries and the sum of their checksums, written with every transaction. Open
+// reads the whole file and compares (Config.Check), before bbolt maps it: bbolt believes
+// what it finds, and can end the process over it. What was cut off, changed, exchanged or
+// never written is refused with ErrDamaged, which says how to go on. Such a file is not
+// changed. In the tests hundreds of damages, in processes of their own, give an error or
+// the right answer. Two states cannot be told from a good file: an older copy of the
+// whole of it, and the one before the last transaction if the disk has lost all of that.
+//
+// What happens to the file after Open is noticed as it is read: by the checksum of the
+// entry, or as a fault in mapped memory, after which the store refuses all calls. The
+// process goes on.
+//
 // A backup that is restored has the keys of its time. Requests that came later can be
 // run again.
 //
@@ -83,7 +98,7 @@
 //	replay                  2 µs                on one core
 //
 // Claims that are refused (replay, in flight, mismatch, unknown) are read, and wait for
-// nobody. An entry takes 66 bytes, its key, its record, and bbolt's overhead.
+// nobody. An entry takes 70 bytes, its key, its record, and bbolt's overhead.
 //
 // # How large the file gets
 //
@@ -101,7 +116,8 @@
 //
 // The list of free pages is not kept in the file. It would be written with each commit,
 // so that after a gigabyte was forgotten a commit would take 3.6 ms, where it takes
-// 0.2. Instead Open reads the pages: 0.45 s for a full file of 1.2 GB.
+// 0.2. Instead Open reads the pages: 0.11 s for a full file of 500 MiB in the system's
+// cache; with Config.Check 0.25 s.
 //
 // # What it does not do
 //

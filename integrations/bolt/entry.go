@@ -3,6 +3,7 @@ package lullbolt
 import (
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"time"
 
 	"github.com/lullgo/lull/idempotency"
@@ -28,10 +29,12 @@ type entry struct {
 	record      []byte
 }
 
-// The encoding: a byte 1, a byte of flags, the token, the fingerprint, the end of the
-// lease and forget-at as big-endian nanoseconds, and the record to the end.
+// The encoding: a byte 2, a byte of flags, the token, the fingerprint, the end of the
+// lease and forget-at as big-endian nanoseconds, the record, and at the end the CRC-32C of
+// the key and of all before it.
 const (
-	entryVersion = 1
+	entryVersion = 2
+	sumSize      = 4
 	offToken     = 2
 	offPrint     = offToken + len(idempotency.Token{})
 	offLease     = offPrint + len(idempotency.Fingerprint{})
@@ -42,11 +45,50 @@ const (
 	flagResumed   = 2
 )
 
-var errEntry = errors.New("lullbolt: the entry is damaged, or a later version's")
+var errEntry = errors.New("lullbolt: the entry is damaged: find out what became of its request, and delete it or the file")
 
-// decode reads an entry. Its record is a part of b.
-func decode(b []byte) (entry, error) {
-	if len(b) < offRecord || b[0] != entryVersion || b[1]&^(flagCompleted|flagResumed) != 0 {
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum is that of an entry but for its last bytes.
+func checksum(key, b []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, b)
+}
+
+// A total is of all entries of the file: how many they are, and the sum of their
+// checksums. It is written with each transaction that changes them, so that an entry that
+// is lost, or is an older one, is noticed when the file is opened.
+type total struct{ entries, sum uint64 }
+
+// add counts an entry that is well-formed.
+func (t *total) add(b []byte)    { t.entries++; t.sum += ownSum(b) }
+func (t *total) remove(b []byte) { t.entries--; t.sum -= ownSum(b) }
+
+// ownSum is the checksum that an entry carries.
+func ownSum(b []byte) uint64 {
+	if len(b) < offRecord+sumSize {
+		return 0
+	}
+	return uint64(binary.BigEndian.Uint32(b[len(b)-sumSize:]))
+}
+
+func (t total) encode() []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, t.entries), t.sum)
+}
+
+func decodeTotal(b []byte) (total, error) {
+	if len(b) != 16 {
+		return total{}, damagedf("the sum of its entries is none")
+	}
+	return total{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}, nil
+}
+
+// decode reads the entry of key. Its record is a part of b.
+func decode(key, b []byte) (entry, error) {
+	if len(b) < offRecord+sumSize || uint64(checksum(key, b[:len(b)-sumSize])) != ownSum(b) {
+		return entry{}, errEntry
+	}
+	b = b[:len(b)-sumSize]
+	if b[0] != entryVersion || b[1]&^(flagCompleted|flagResumed) != 0 {
 		return entry{}, errEntry
 	}
 	return entry{
@@ -60,8 +102,8 @@ func decode(b []byte) (entry, error) {
 	}, nil
 }
 
-func (e *entry) encode() []byte {
-	b := make([]byte, offRecord+len(e.record))
+func (e *entry) encode(key []byte) []byte {
+	b := make([]byte, offRecord+len(e.record), offRecord+len(e.record)+sumSize)
 	b[0] = entryVersion
 	if e.completed {
 		b[1] |= flagCompleted
@@ -74,13 +116,16 @@ func (e *entry) encode() []byte {
 	binary.BigEndian.PutUint64(b[offLease:], uint64(e.leaseEnd))
 	binary.BigEndian.PutUint64(b[offForget:], uint64(e.forgetAt))
 	copy(b[offRecord:], e.record)
-	return b
+	return binary.BigEndian.AppendUint32(b, checksum(key, b))
 }
 
-// forgotten tells whether what is under a key has come to its end. What cannot be read
+// forgotten reports whether what is under a key has come to its end. What cannot be read
 // has not: it is for somebody to look at.
-func forgotten(b []byte, now instant) bool {
-	e, err := decode(b)
+func forgotten(key, b []byte, now instant) bool {
+	if len(b) < offRecord || instant(binary.BigEndian.Uint64(b[offForget:])) > now {
+		return false // as most are; the rest is read as a whole
+	}
+	e, err := decode(key, b)
 	return err == nil && e.forgetAt <= now
 }
 

@@ -26,13 +26,13 @@ func FreezeAt(s *Store, base time.Duration) *time.Duration {
 	return skipped
 }
 
-// Decode tells whether b is an entry, and if so encodes it again.
-func Decode(b []byte) ([]byte, bool) {
-	e, err := decode(b)
+// Decode tells whether b is an entry of key, and if so encodes it again.
+func Decode(key, b []byte) ([]byte, bool) {
+	e, err := decode(key, b)
 	if err != nil {
 		return nil, false
 	}
-	return e.encode(), true
+	return e.encode(key), true
 }
 
 // InUse is how many bytes of the file are.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -26,9 +28,10 @@ var (
 var (
 	bucketKeys = []byte("lull idempotency keys")
 	bucketFile = []byte("lull idempotency file")
-	fieldForm  = []byte("form")  // of the file: the byte 1
+	fieldForm  = []byte("form")  // of the file: the byte 2
 	fieldSwept = []byte("swept") // the key at which the sweep goes on
-	form       = []byte{1}
+	fieldTotal = []byte("total") // of the entries
+	form       = []byte{2}
 )
 
 // A Store is an idempotency.Store in a file. It is safe for concurrent use.
@@ -52,14 +55,23 @@ type Store struct {
 // and writable by its owner only: responses are in it.
 //
 // If the file is in use, it waits for Config.Wait and returns an error that is
-// ErrInUse. A file that is not a store's is left alone, with an error.
-func Open(path string, c Config) (*Store, error) {
+// ErrInUse. A file that is not a store's is left alone, with an error. So is one that is
+// damaged: ErrDamaged (see Config.Check).
+func Open(path string, c Config) (s *Store, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullbolt: %w", err)
 	}
 	c = c.WithDefaults()
-	_, err := os.Stat(path)
+	info, err := os.Stat(path)
 	created := errors.Is(err, os.ErrNotExist)
+	if err == nil && info.Mode().IsRegular() && info.Size() > 0 && c.Check > 0 {
+		if err := check(path, c); err != nil {
+			return nil, err
+		}
+	}
+	// What panics here is not a file that was checked.
+	defer recoverOpen(path, &s, &err)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout: c.Wait,
 		NoSync:  c.NoSync,
@@ -69,14 +81,11 @@ func Open(path string, c Config) (*Store, error) {
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,
 	})
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return nil, fmt.Errorf("%w: %s, after waiting for %v", ErrInUse, path, c.Wait)
-	case err != nil:
-		return nil, fmt.Errorf("lullbolt: open %s: %w", path, err)
+	if err != nil {
+		return nil, openError(path, c, err)
 	}
 	began := time.Now()
-	s := &Store{
+	s = &Store{
 		path:     path,
 		maxBytes: c.MaxBytes,
 		db:       db,
@@ -93,6 +102,45 @@ func Open(path string, c Config) (*Store, error) {
 	return s, nil
 }
 
+// howToGoOn is for errors that are ErrDamaged.
+const howToGoOn = "restore a backup, or move the file away and begin with an empty one: what it remembers may then be carried out once more. " +
+	"With Config.Check below zero it is opened as it is, at the process's risk"
+
+// openError is for an error of bbolt.Open: what the system says, or what bbolt found in
+// the first pages.
+func openError(path string, c Config, err error) error {
+	if errors.Is(err, berrors.ErrTimeout) {
+		return fmt.Errorf("%w: %s, after waiting for %v", ErrInUse, path, c.Wait)
+	}
+	if _, system := errors.AsType[syscall.Errno](err); system {
+		return fmt.Errorf("lullbolt: open %s: %w", path, err)
+	}
+	return fmt.Errorf("%w, or not a store's: %s: %w; %s", ErrDamaged, path, err, howToGoOn)
+}
+
+// check reads the file before bbolt maps it for writing. Meanwhile it is bbolt's for
+// reading, so that nobody writes to it: of that bbolt looks at the first two pages alone.
+func check(path string, c Config) (err error) {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: c.Wait, ReadOnly: true})
+	if err != nil {
+		return openError(path, c, err)
+	}
+	defer db.Close()
+	if err = checkFile(path, c.Check); errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("%w (%s); %s", err, path, howToGoOn)
+	} else if err != nil {
+		return fmt.Errorf("%w (%s)", err, path)
+	}
+	return nil
+}
+
+// recoverOpen has a panic of bbolt be an error of Open.
+func recoverOpen(path string, s **Store, err *error) {
+	if v := recover(); v != nil {
+		*s, *err = nil, fmt.Errorf("%w: %s: bbolt panicked: %v; %s", ErrDamaged, path, v, howToGoOn)
+	}
+}
+
 // prepare makes the buckets of a new file, and looks at those of an old one.
 func (s *Store) prepare() error {
 	fresh := false
@@ -106,7 +154,10 @@ func (s *Store) prepare() error {
 			return nil
 		}
 		if got := file.Get(fieldForm); string(got) != string(form) || tx.Bucket(bucketKeys) == nil {
-			return fmt.Errorf("its form is %v: want %v; a later version's?", got, form)
+			return fmt.Errorf("its form is %v: want %v; another version's?", got, form)
+		}
+		if _, err := decodeTotal(file.Get(fieldTotal)); err != nil {
+			return err
 		}
 		s.sweeper.next = append([]byte(nil), file.Get(fieldSwept)...)
 		return nil
@@ -123,7 +174,7 @@ func (s *Store) prepare() error {
 		if err != nil {
 			return err
 		}
-		return file.Put(fieldForm, form)
+		return errors.Join(file.Put(fieldForm, form), file.Put(fieldTotal, total{}.encode()))
 	})
 }
 

@@ -3,7 +3,9 @@ package lullbolt_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"os"
 	"testing"
 	"time"
@@ -156,13 +158,26 @@ func TestFull(t *testing.T) {
 }
 
 func FuzzEntry(f *testing.F) {
-	f.Add([]byte{})
-	f.Add(append([]byte{1, 3}, make([]byte, 64)...))
-	f.Add(append([]byte{1, 3}, make([]byte, 100)...))
-	f.Add(append([]byte{2, 0}, make([]byte, 64)...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if again, ok := lullbolt.Decode(b); ok && !bytes.Equal(again, b) {
+	f.Add([]byte("k"), []byte{})
+	for _, n := range []int{64, 68, 100} {
+		b := append([]byte{2, 3}, make([]byte, n)...)
+		f.Add([]byte("k"), binary.BigEndian.AppendUint32(b, crc32.Checksum(append([]byte("k"), b...), crc32.MakeTable(crc32.Castagnoli))))
+	}
+	f.Fuzz(func(t *testing.T, key, b []byte) {
+		again, ok := lullbolt.Decode(key, b)
+		if ok && !bytes.Equal(again, b) {
 			t.Errorf("%x is encoded as %x", b, again)
+		}
+		if !ok || len(key) == 0 {
+			return
+		}
+		if _, ok := lullbolt.Decode(key[1:], b); ok {
+			t.Errorf("%x is an entry of another key, too", b)
+		}
+		b = bytes.Clone(b)
+		b[len(b)/2]++
+		if _, ok := lullbolt.Decode(key, b); ok {
+			t.Errorf("%x is an entry with another byte, too", b)
 		}
 	})
 }

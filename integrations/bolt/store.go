@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -24,7 +25,7 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ans
 	if err != nil || a.State != idempotency.Claimed {
 		return a, err
 	}
-	o := &op{size: len(c.Key) + offRecord, makes: true}
+	o := &op{size: len(c.Key) + offRecord + sumSize, makes: true}
 	o.do = func(t *txn) error {
 		old, err := t.get(c.Key)
 		if err != nil {
@@ -67,6 +68,7 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) (err error) {
 		return err
 	}
 	defer s.recovered(&err)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	err = s.db.View(f)
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		return ErrClosed
@@ -107,7 +109,7 @@ func (s *Store) Complete(ctx context.Context, key string, token idempotency.Toke
 
 const (
 	shortRecord = 64
-	maxRecord   = bbolt.MaxValueSize - offRecord
+	maxRecord   = bbolt.MaxValueSize - offRecord - sumSize
 )
 
 // Release implements idempotency.Store.
@@ -139,11 +141,12 @@ func (s *Store) own(ctx context.Context, key string, token idempotency.Token, si
 
 // get is the entry of key, or nil if there is none (any more).
 func get(keys *bbolt.Bucket, key string, now instant) (*entry, error) {
-	b := keys.Get([]byte(key))
+	name := []byte(key)
+	b := keys.Get(name)
 	if b == nil {
 		return nil, nil
 	}
-	e, err := decode(b)
+	e, err := decode(name, b)
 	if err != nil {
 		return nil, fmt.Errorf("%w: key %q", err, key)
 	}

@@ -1,6 +1,7 @@
 package lullbolt_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -112,7 +113,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("lull idempotency file")).Put([]byte("form"), []byte{2})
+		return tx.Bucket([]byte("lull idempotency file")).Put([]byte("form"), []byte{9})
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		foreign:                            `"accounts"`,
-		later:                              "[2]",
+		later:                              "[9]",
 		text:                               "invalid database",
 		dir:                                dir,
 		filepath.Join(dir, "absent", "db"): "absent",
@@ -257,29 +258,33 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// A key whose entry cannot be read is refused; others are not affected.
+// An entry that cannot be read is a reason not to open the file. Who opens it
+// nevertheless gets an error for this key, and others are not affected.
 func TestDamagedEntry(t *testing.T) {
 	path := temp(t)
 	c := request()
+	s := open(t, path, lullbolt.Config{NoSync: true})
+	if _, err := s.Claim(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
 	db, err := bbolt.Open(path, 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Update(func(tx *bbolt.Tx) error {
-		keys, err := tx.CreateBucket([]byte("lull idempotency keys"))
-		if err != nil {
-			return err
-		}
-		file, err := tx.CreateBucket([]byte("lull idempotency file"))
-		if err != nil {
-			return err
-		}
-		return errors.Join(keys.Put([]byte(c.Key), []byte("nonsense")), file.Put([]byte("form"), []byte{1}))
+		keys := tx.Bucket([]byte("lull idempotency keys"))
+		b := bytes.Clone(keys.Get([]byte(c.Key)))
+		b[20]++
+		return keys.Put([]byte(c.Key), b)
 	}); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()
-	s := open(t, path, lullbolt.Config{NoSync: true})
+	if _, err := lullbolt.Open(path, lullbolt.Config{}); !errors.Is(err, lullbolt.ErrDamaged) || !strings.Contains(err.Error(), c.Key) || !strings.Contains(err.Error(), path) {
+		t.Errorf("Open: %v", err)
+	}
+	s = open(t, path, lullbolt.Config{NoSync: true, Check: -1})
 	if _, err := s.Claim(context.Background(), c); err == nil || !strings.Contains(err.Error(), c.Key) {
 		t.Errorf("Claim of a damaged entry: %v", err)
 	}

@@ -49,7 +49,7 @@ func (t *txn) forget(from []byte, n int) (next []byte, deleted int) {
 	var old [][]byte
 	for ; k != nil && n > 0; k, v = c.Next() {
 		n--
-		if forgotten(v, t.now) {
+		if forgotten(k, v, t.now) {
 			old = append(old, bytes.Clone(k)) // the cursor does not outlive a deletion
 		}
 	}

@@ -41,6 +41,7 @@ type txn struct {
 	keys  *bbolt.Bucket
 	now   instant
 	free  int64 // bytes that may still be added
+	total total // with what this transaction has changed
 	dirty bool
 	err   error // of the file; the transaction is rolled back
 }
@@ -49,13 +50,21 @@ func (t *txn) get(key string) (*entry, error) { return get(t.keys, key, t.now) }
 
 func (t *txn) put(key string, e *entry) error {
 	t.dirty = true
-	b := e.encode()
+	name := []byte(key)
+	b := e.encode(name)
 	t.free -= int64(len(key) + len(b))
-	return t.check(t.keys.Put([]byte(key), b))
+	if old := t.keys.Get(name); old != nil {
+		t.total.remove(old)
+	}
+	t.total.add(b)
+	return t.check(t.keys.Put(name, b))
 }
 
 func (t *txn) delete(key []byte) error {
 	t.dirty = true
+	if old := t.keys.Get(key); old != nil {
+		t.total.remove(old)
+	}
 	return t.check(t.keys.Delete(key))
 }
 
@@ -153,6 +162,7 @@ func (s *Store) commit(batch []*op) {
 	live := batch
 	defer func() { finish(live, err) }()
 	defer s.recovered(&err)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	if tx, err = s.db.Begin(true); err != nil {
 		err = fmt.Errorf("lullbolt: %s: %w", s.path, err)
 		return
@@ -160,6 +170,9 @@ func (s *Store) commit(batch []*op) {
 	defer tx.Rollback() // nothing after Commit
 	live = slices.DeleteFunc(batch, func(o *op) bool { return o.taken.Swap(true) })
 	t := &txn{s: s, tx: tx, keys: tx.Bucket(bucketKeys), now: s.now(), free: s.maxBytes - s.inUse(tx)}
+	if t.total, err = decodeTotal(tx.Bucket(bucketFile).Get(fieldTotal)); err != nil {
+		return
+	}
 	makes := 0
 	for _, o := range live {
 		if o.makes {
@@ -176,18 +189,22 @@ func (s *Store) commit(batch []*op) {
 		}
 	}
 	if t.dirty {
-		if err = tx.Commit(); err != nil {
+		if err = tx.Bucket(bucketFile).Put(fieldTotal, t.total.encode()); err == nil {
+			err = tx.Commit()
+		}
+		if err != nil {
 			err = fmt.Errorf("lullbolt: %s: %w", s.path, err)
 		}
 	}
 }
 
 // recovered is deferred by who calls bbolt, which panics where it finds that its pages
-// cannot be what they are. What it would do next is anyone's guess, so nothing is asked
-// of it any more: the process has other things to do.
+// cannot be what they are. So does the runtime, having been asked to (SetPanicOnFault),
+// where the file is shorter than what is mapped of it. What bbolt would do next is
+// anyone's guess, so nothing is asked of it any more: the process has other things to do.
 func (s *Store) recovered(err *error) {
 	if v := recover(); v != nil {
-		*err = fmt.Errorf("lullbolt: %s is damaged, or bbolt is: it panicked: %v\n%s", s.path, v, debug.Stack())
+		*err = fmt.Errorf("%w: %s: bbolt panicked: %v; end the process, and %s\n%s", ErrDamaged, s.path, v, howToGoOn, debug.Stack())
 		s.mu.Lock()
 		s.broken = *err
 		s.mu.Unlock()
