@@ -41,10 +41,18 @@ type identity struct {
 
 // current is the version of d that a call which begins now is made on, to its end.
 func (d *Dependency) current() *Dependency {
+	d.made()
 	if v := d.id.latest.Load(); v != nil {
 		return v
 	}
 	return d
+}
+
+// made panics if d is nil or zero.
+func (d *Dependency) made() {
+	if d == nil || d.id == nil {
+		panic("lull: a nil or zero Dependency is used: make it with lull.NewDependency, and look at its error")
+	}
 }
 
 // plan is a policy made ready, and the wiring: written once, then only read.
@@ -246,7 +254,7 @@ func (d *Dependency) Clone(name string) *Dependency {
 func (d *Dependency) Clones(n int) []Dependency {
 	fleet := make([]Dependency, n)
 	hugepage.Advise(fleet)
-	id, plan := &identity{name: d.id.name, fleet: true}, d.current().plan
+	id, plan := &identity{name: d.Name(), fleet: true}, d.current().plan
 	for i := range fleet {
 		fleet[i].id, fleet[i].plan = id, plan
 	}
@@ -254,7 +262,10 @@ func (d *Dependency) Clones(n int) []Dependency {
 }
 
 // Name is the name that the dependency was made with.
-func (d *Dependency) Name() string { return d.id.name }
+func (d *Dependency) Name() string {
+	d.made()
+	return d.id.name
+}
 
 // Policy is the policy in force, with the defaults of its own fields filled in.
 func (d *Dependency) Policy() Policy { return d.current().plan.policy }
@@ -262,6 +273,7 @@ func (d *Dependency) Policy() Policy { return d.current().plan.policy }
 // Now is the time on the clock that real drivers count in: since the dependency
 // (or the one it was cloned from) was made.
 func (d *Dependency) Now() time.Duration {
+	d.made()
 	now := time.Since(d.plan.epoch)
 	if seen := &d.plan.coarse; now-time.Duration(seen.Load()) > coarseStep {
 		seen.Store(int64(now))

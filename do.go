@@ -183,7 +183,7 @@ func (s Spec) With(opts ...CallOption) Spec {
 // built on [Drive].
 func (d *Dependency) Error(operation string, r Result, last error) error {
 	return &Error{
-		Dependency: d.id.name,
+		Dependency: d.Name(),
 		Operation:  operation,
 		Attempts:   r.Attempts,
 		Elapsed:    r.Elapsed,

@@ -30,6 +30,9 @@ type Error struct {
 // Error reads like: `payments: charge: retry budget exhausted after 2 attempts
 // in 130ms: connection refused`.
 func (e *Error) Error() string {
+	if e == nil {
+		return nilError
+	}
 	var b strings.Builder
 	b.WriteString(e.Dependency)
 	b.WriteString(": ")
@@ -90,10 +93,21 @@ func roundElapsed(d time.Duration) time.Duration {
 }
 
 // Unwrap gives the last real error.
-func (e *Error) Unwrap() error { return e.Last }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Last
+}
+
+// nilError is the text of a nil *Error in a variable of type error, which is not nil.
+const nilError = "a nil *lull.Error was returned as an error: declare the variable as error, and return nil"
 
 // Is reports whether target is the reason of e, or what ended the caller's context.
 func (e *Error) Is(target error) bool {
+	if e == nil {
+		return false
+	}
 	if reason := e.Reason.Err(); reason != nil && target == reason {
 		return true
 	}
@@ -106,6 +120,9 @@ func (e *Error) Is(target error) bool {
 // Timeout tells whether the call, or its last attempt, ran out of time, as
 // net.Error and url.Error have it.
 func (e *Error) Timeout() bool {
+	if e == nil {
+		return false
+	}
 	var last interface{ Timeout() bool }
 	return e.Reason == DeadlineReached || errors.As(e.Last, &last) && last.Timeout()
 }

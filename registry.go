@@ -53,7 +53,7 @@ func NewRegistry(p Policy, size int, opts ...Option) (*Registry, error) {
 
 // Get is the dependency for key, made when there is none. The key is its name.
 func (r *Registry) Get(key string) *Dependency {
-	e := (*r.byKey.Load())[key]
+	e := r.kept()[key]
 	if e == nil {
 		return r.add(key)
 	}
@@ -63,12 +63,22 @@ func (r *Registry) Get(key string) *Dependency {
 	return e.d
 }
 
+// kept is what there is. It must not be written to.
+func (r *Registry) kept() map[string]*entry {
+	if r != nil {
+		if m := r.byKey.Load(); m != nil {
+			return *m
+		}
+	}
+	panic("lull: a nil or zero Registry is used: make it with lull.NewRegistry, and look at its error")
+}
+
 // add makes a new map. When there is no room an eighth of the entries leave at
 // once, so that a flood of new keys does not sort the registry for each of them.
 func (r *Registry) add(key string) *Dependency {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	old := *r.byKey.Load()
+	old := r.kept()
 	if e := old[key]; e != nil {
 		return e.d
 	}
@@ -117,7 +127,7 @@ func (r *Registry) Update(p Policy) error {
 func (r *Registry) UpdateEach(f func(key string) Policy) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	byKey := *r.byKey.Load()
+	byKey := r.kept()
 	policies := make(map[string]Policy, len(byKey))
 	rest := f("")
 	if err := rest.Validate(); err != nil {
@@ -143,12 +153,12 @@ func (r *Registry) UpdateEach(f func(key string) Policy) error {
 }
 
 // Len is the number of dependencies kept.
-func (r *Registry) Len() int { return len(*r.byKey.Load()) }
+func (r *Registry) Len() int { return len(r.kept()) }
 
 // All calls f with every dependency kept, in no particular order, until f
 // returns false.
 func (r *Registry) All(f func(*Dependency) bool) {
-	for _, e := range *r.byKey.Load() {
+	for _, e := range r.kept() {
 		if !f(e.d) {
 			return
 		}

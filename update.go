@@ -28,6 +28,7 @@ func (d *Dependency) Update(p Policy) error { return d.UpdateAt(d.Now(), p) }
 // UpdateAt is Update for a driver with a clock of its own: now is the time on it. The clock
 // must be the one that [Dependency.Start] was given.
 func (d *Dependency) UpdateAt(now time.Duration, p Policy) error {
+	d.made()
 	if d.id.fleet {
 		return errors.New("dependencies made by Clones share one policy, which cannot be updated")
 	}

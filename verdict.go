@@ -58,9 +58,10 @@ type Verdict struct {
 }
 
 // answers reports whether v is a permanent failure that the dependency is known to
-// have answered with. What was never sent it has not answered.
+// have answered with. What was never sent it has not answered, nor what timed out,
+// though a mark may have made it permanent.
 func (v Verdict) answers() bool {
-	return v.Kind == KindPermanent && !v.NeverSent && v.Code != CodeRetriedBelow
+	return v.Kind == KindPermanent && !v.NeverSent && v.Code != CodeRetriedBelow && v.Code != CodeTimeout
 }
 
 // A Classifier turns an error of the operation into a Verdict. It is never

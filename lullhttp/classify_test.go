@@ -275,3 +275,24 @@ func TestErrorNilAndMarked(t *testing.T) {
 		t.Errorf("an error marked transient is %+v", got)
 	}
 }
+
+// A Transport that New has not made returns an error that names it, as a RoundTripper must,
+// and closes the body.
+func TestZeroTransport(t *testing.T) {
+	for name, tr := range map[string]*Transport{"nil": nil, "zero": {}} {
+		body := &closeCounter{}
+		req, _ := http.NewRequest("POST", "http://127.0.0.1:1/", body)
+		resp, err := tr.RoundTrip(req)
+		if resp != nil || err == nil || !strings.Contains(err.Error(), "lullhttp.New") || body.closed != 1 {
+			t.Errorf("%s: %v, body closed %d times", name, err, body.closed)
+		}
+		if _, err := (&http.Client{Transport: tr}).Get("http://127.0.0.1:1/"); err == nil || !strings.Contains(err.Error(), "lullhttp.New") {
+			t.Errorf("%s, through a client: %v", name, err)
+		}
+	}
+}
+
+type closeCounter struct{ closed int }
+
+func (c *closeCounter) Read([]byte) (int, error) { return 0, io.EOF }
+func (c *closeCounter) Close() error             { c.closed++; return nil }

@@ -60,6 +60,9 @@ func NewClient(p lull.Policy, opts ...Option) (*http.Client, error) {
 // Dependency is what the transport remembers of the thing that req would call:
 // for looking at its budget and breaker.
 func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
+	if t == nil || t.registry == nil {
+		panic(errUnmade)
+	}
 	if t.pick != nil {
 		if d := t.pick(req); d != nil {
 			return d
@@ -70,6 +73,9 @@ func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 	}
 	return t.registry.Get(hostOf(req))
 }
+
+// errUnmade is for a Transport that New has not made.
+var errUnmade = errors.New("lullhttp: a nil or zero Transport is used: make it with lullhttp.New, and look at its error")
 
 // Registry holds the dependencies that the transport made, by host.
 func (t *Transport) Registry() *lull.Registry { return t.registry }
@@ -93,6 +99,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			req.Body.Close()
 		}
 		return nil, errors.New("lullhttp: a request needs a URL")
+	}
+	if t == nil || t.registry == nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, errUnmade
 	}
 	d := t.Dependency(req)
 	x := exchange{t: t, req: req, above: lull.InboundFrom(req.Context()).Attempt() - 1}

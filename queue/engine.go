@@ -147,7 +147,7 @@ func (e *engine) left(firstSeen, now time.Time) time.Duration {
 func classified(err error, classify lull.Classifier) lull.Verdict {
 	v := lull.VerdictOf(err, classify)
 	if v.Code == lull.CodeRetriedBelow {
-		if inner, ok := errors.AsType[*lull.Error](err); ok {
+		if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil {
 			return verdictOf(inner)
 		}
 	}

@@ -167,7 +167,7 @@ func (w *work) try() plan {
 	if w.probe && step.Done && w.free(next) {
 		return w.engine.limit(plan{outcome: Defer, after: w.engine.dep.Wait(w.d.Attempt, w.verdict, c.random)}, left)
 	}
-	if inner, ok := errors.AsType[*lull.Error](err); ok && inner.Reason == lull.CircuitOpen && w.verdict.Kind != lull.KindPermanent && w.verdict.Kind != lull.KindUnclassified {
+	if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil && inner.Reason == lull.CircuitOpen && w.verdict.Kind != lull.KindPermanent && w.verdict.Kind != lull.KindUnclassified {
 		next = w.innerOpen(next, inner, left)
 	}
 	return next

@@ -148,7 +148,7 @@ func (sc *serverCall) trailer(err error) metadata.MD {
 // not made in the handler's context.
 func gaveUp(err error) bool {
 	call, ok := errors.AsType[*lull.Error](err)
-	return ok && call.Reason.GaveUp()
+	return ok && call != nil && call.Reason.GaveUp()
 }
 
 // previousAttempts reads the client's metadata. What makes no sense is no attempt.

@@ -246,7 +246,7 @@ func (c *Call) rename(o *operation) {
 func (c *Call) End(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := errors.AsType[*lull.Error](err); ok && !c.over {
+	if e, ok := errors.AsType[*lull.Error](err); ok && e != nil && !c.over {
 		c.went(&lull.Event{Reason: e.Reason, By: e.Attempts, Attempt: e.Attempts, Dependency: e.Dependency, Operation: e.Operation, Verdict: e.Verdict})
 	}
 	c.end(err != nil)
