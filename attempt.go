@@ -25,6 +25,18 @@ func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
 	return Attempt{Number: 1}, false
 }
 
+// Progress notes that the attempt whose context ctx is makes progress: its
+// AttemptTimeout starts anew, up to the call's deadline. An operation that sends a
+// long stream calls it for each piece that was taken, so that an upload is bounded
+// by how long it stands still, not by its length. It does nothing for a context that
+// has ended, was detached, or has no timeout of its own. It may be called
+// concurrently, and costs a clock read.
+func Progress(ctx context.Context) {
+	if c, _ := ctx.Value(attemptKey{}).(*attemptContext); c != nil {
+		c.extend(c.d.plan.policy.AttemptTimeout)
+	}
+}
+
 // Detach takes the context of an attempt over from the driver: its timeout no
 // longer runs, and it goes on after the attempt has returned, until it is
 // released or the caller's context ends. An operation that hands out a stream (a

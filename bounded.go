@@ -4,18 +4,21 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
 )
 
-// bounded is a context that ends at a time, if it was not detached before. The
-// channel and the timer are made when somebody asks for Done: whoever never does
+// bounded is a context that ends at a time, which extend moves on, if it was not
+// detached before. The channel and the timer are made when somebody asks for Done: whoever never does
 // (it returned at once, or failed to start) never pays for them.
 type bounded struct {
 	context.Context               // the caller's
 	d               *Dependency   // whose clock it goes by
-	until           time.Duration // when it ends; never: with the caller's
+	limit           time.Duration // extend goes no further
 	number          int32         // for who embeds it (here it takes no room)
 
 	mu       sync.Mutex
+	until    time.Duration // when it ends; never: with the caller's
 	detached bool
 	hedge    bool // the attempt began beside another of its call
 	err      error
@@ -130,8 +133,29 @@ func (c *bounded) close(err error, always bool) {
 	}
 }
 
-// expire is the timer. It may have fired before detach could stop it.
-func (c *bounded) expire() { c.close(context.DeadlineExceeded, false) }
+// expire is the timer. It may have fired before detach could stop it, or after extend.
+func (c *bounded) expire() {
+	c.mu.Lock()
+	if c.err == nil && !c.detached {
+		if left := c.until - c.d.Now(); left > 0 {
+			c.timer.Reset(left)
+			c.mu.Unlock()
+			return
+		}
+	}
+	c.mu.Unlock()
+	c.close(context.DeadlineExceeded, false)
+}
+
+// extend makes the context end no earlier than d from now, up to its limit. It
+// leaves the timer alone: expire looks at until.
+func (c *bounded) extend(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d > 0 && c.err == nil && !c.detached && c.until != never {
+		c.until = max(c.until, min(saturating.Add(c.d.Now(), d), c.limit))
+	}
+}
 
 // end ends it, if it was not detached: what it was for has returned.
 func (c *bounded) end() { c.close(context.Canceled, false) }

@@ -260,7 +260,7 @@ func (r *run) until(now time.Duration) time.Duration {
 // bound fills in the context of the attempt that has just begun.
 func (r *run) bound(in *attemptContext, until time.Duration) {
 	in.Context, in.d, in.operation = r.ctx, r.d, r.operation
-	in.number, in.until = int32(r.call.attempts), until
+	in.number, in.until, in.limit = int32(r.call.attempts), until, r.call.deadline
 }
 
 // sleep returns the context's error if that ended first.

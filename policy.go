@@ -50,8 +50,9 @@ type Policy struct {
 	// Attempts is the most attempts that one call makes, the first one included.
 	// Zero means DefaultAttempts, 1 means no retries.
 	Attempts int
-	// AttemptTimeout bounds each attempt. Zero means DefaultAttemptTimeout,
-	// NoTimeout that only the deadline of the call ends an attempt.
+	// AttemptTimeout bounds each attempt, from its start or from its last Progress.
+	// Zero means DefaultAttemptTimeout, NoTimeout that only the deadline of the call
+	// ends an attempt.
 	AttemptTimeout time.Duration
 	// Deadline bounds the call: all its attempts and the waits between them. The
 	// deadline of the caller's context counts as well; the nearer one rules.

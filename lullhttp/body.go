@@ -1,7 +1,10 @@
 package lullhttp
 
 import (
+	"fmt"
 	"io"
+	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -29,29 +32,71 @@ func drain(body io.ReadCloser) {
 	body.Close()
 }
 
+// lend makes resp one that ends the attempt's context when its body ends or is closed;
+// at once if there is no body, since nobody need close that.
+func (out *outgoing) lend(resp *http.Response) {
+	if rw, ok := resp.Body.(io.ReadWriteCloser); ok {
+		resp.Body = &upgradedBody{rw, out.detached}
+		return
+	}
+	if bodiless(resp) {
+		out.release()
+		return
+	}
+	out.body = releasingBody{resp.Body, out}
+	resp.Body = &out.body
+}
+
+// bodiless reports whether there is nothing to be read of resp, and its body holds
+// nothing. Over HTTP/2 headers alone do not show that: a stream may stay open after a
+// 204. There a body without state, such as http.NoBody, has nothing to give.
+func bodiless(resp *http.Response) bool {
+	if resp.Body == nil || reflect.TypeOf(resp.Body).Size() == 0 {
+		return true
+	}
+	return resp.ProtoMajor == 1 && (resp.ContentLength == 0 || resp.StatusCode == http.StatusNoContent ||
+		resp.StatusCode == http.StatusNotModified || resp.Request.Method == http.MethodHead)
+}
+
 // releasingBody is a body that ends its attempt's context when it ends or is
 // closed.
 type releasingBody struct {
 	io.ReadCloser
-	detached lull.Detached
+	out *outgoing
 }
 
 func (b *releasingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		b.detached.Release()
+		b.out.release()
 	}
 	return n, err
 }
 
 func (b *releasingBody) Close() error {
 	err := b.ReadCloser.Close()
-	b.detached.Release()
+	b.out.detached.Release()
 	return err
 }
 
-// releasingReadWriter is one that is also written to: that of a 101 response.
-type releasingReadWriter struct {
-	*releasingBody
-	io.Writer
+// upgradedBody is one that is also written to: that of a 101 response. It may end in one
+// direction long before the other, so only Close ends the attempt's context.
+type upgradedBody struct {
+	io.ReadWriteCloser
+	detached lull.Detached
+}
+
+// CloseWrite ends what is sent, and leaves open what is received. As with the body of
+// http.Transport, its error is http.ErrNotSupported if the connection cannot do that.
+func (b *upgradedBody) CloseWrite() error {
+	if c, ok := b.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return fmt.Errorf("lullhttp: CloseWrite: %w", http.ErrNotSupported)
+}
+
+func (b *upgradedBody) Close() error {
+	err := b.ReadWriteCloser.Close()
+	b.detached.Release()
+	return err
 }

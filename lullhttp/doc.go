@@ -41,14 +41,18 @@
 //
 // # What the caller gets
 //
-// The last response, whatever its status, with its body unread; [OutcomeOf] tells
-// how many attempts were made and why they stopped. If the last attempt brought no
+// The last response, whatever its status, with its body unread and Request the
+// caller's own; [OutcomeOf] returns how many attempts were made and why they stopped. If the last attempt brought no
 // response, a [*lull.Error]; inside the *url.Error of http.Client, errors.Is and
 // errors.As find it.
 //
 // The timeout of an attempt ends with the response's headers, and so does the
-// attempt: from then on only the caller's context can cut the body. Responses
-// that are not returned are drained, up to 64 KiB and one second, and closed
+// attempt: from then on only the caller's context can cut the body. While a long
+// request body (more than 64 KiB, or of unknown length) makes progress the timeout
+// starts anew with each piece: an upload may take up to Policy.Deadline. A response
+// without a body need not be closed. What http.DefaultTransport carries passes through:
+// upgrades that close one direction before the other, trailers, informational
+// responses, streams in both directions. Responses that are not returned are drained, up to 64 KiB and one second, and closed
 // before the wait, so that a call that waits holds no connection, and sequential
 // retries use one. The caller's request is never changed; the connection pool is
 // never flushed.
@@ -56,7 +60,8 @@
 // # What the server sees
 //
 // How long the attempt still waits for the response to begin, in milliseconds, in
-// the header Lull-Timeout ([WithTimeoutHeader]); nothing if nothing bounds it. And
+// the header Lull-Timeout ([WithTimeoutHeader]); nothing if nothing bounds it, and of
+// an upload what is left of the caller's deadline. And
 // from the second attempt on its number, in Lull-Attempt ([WithAttemptHeader]), so
 // that retries can be shed first; an attempt beside another says Lull-Hedge: ?1. Trace
 // context and all else is the same for all

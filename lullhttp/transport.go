@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -79,6 +79,10 @@ var errUnmade = errors.New("lullhttp: a nil or zero Transport is used: make it w
 
 // Registry holds the dependencies that the transport made, by host.
 func (t *Transport) Registry() *lull.Registry { return t.registry }
+
+// WrappedRoundTripper returns the base transport, for those who look for one beneath
+// it: k8s.io/client-go among them.
+func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.base }
 
 // CloseIdleConnections passes http.Client.CloseIdleConnections on to the base
 // transport. Lull itself never calls it: the pool may be shared.
@@ -168,17 +172,19 @@ type exchange struct {
 	tried *itinerary
 
 	// Of an attempt that has a context of its own.
-	out      *outgoing
-	detached lull.Detached
+	out *outgoing
 }
 
 // outgoing is a copy of the request, the values of the headers that it has beside
-// the caller's, and the wrapper of the response's body that goes with it: made
-// together, since each costs an allocation.
+// the caller's, and the wrappers of its body and of the response's: made together,
+// since each costs an allocation.
 type outgoing struct {
-	req    http.Request
-	values [4]string
-	body   releasingBody
+	req      http.Request
+	values   [4]string
+	reqBody  outgoingBody
+	sending  atomic.Uint32 // what became of reqBody
+	body     releasingBody
+	detached lull.Detached
 }
 
 // attempt sends the request once more.
@@ -217,8 +223,8 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 		v = x.t.classifyResponse(resp)
 	}
 	if x.out != nil { // else the attempt runs in the caller's own context
-		x.detached = lull.Detach(ctx)
-		if v.Kind == lull.KindSuccess && x.detached == (lull.Detached{}) && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
+		x.out.detached = lull.Detach(ctx)
+		if v.Kind == lull.KindSuccess && x.out.detached == (lull.Detached{}) && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
 			// Its time ran out just as the headers came: the body is dead.
 			resp.Body.Close()
 			x.resp, x.err = nil, context.DeadlineExceeded
@@ -237,7 +243,11 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		number = strconv.Itoa(n)
 	}
 	if t.timeoutHeader != "" {
-		if until, bounded := ctx.Deadline(); bounded {
+		bound := ctx
+		if isUpload(req) {
+			bound = req.Context() // AttemptTimeout does not run while it makes progress
+		}
+		if until, bounded := bound.Deadline(); bounded {
 			left = t.timeoutText(time.Until(until))
 		}
 	}
@@ -264,12 +274,15 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 			}
 		}
 	}
-	if x.attempts > 1 && req.GetBody != nil && req.Body != nil && req.Body != http.NoBody {
+	if x.attempts > 1 && req.GetBody != nil && hasBody(req) {
 		body, err := req.GetBody()
 		if err != nil {
 			return nil, fmt.Errorf("lullhttp: body for attempt %d: %w", x.attempts, err)
 		}
 		out.Body = body
+	}
+	if hasBody(out) && ctx != req.Context() {
+		x.out.send(ctx)
 	}
 	return out, nil
 }
@@ -283,7 +296,9 @@ func (x *exchange) discard() {
 	}
 	x.err = &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
 	drain(x.resp.Body)
-	x.detached.Release()
+	if x.out != nil {
+		x.out.detached.Release()
+	}
 	x.resp = nil
 }
 
@@ -295,44 +310,20 @@ func (x *exchange) lastError() error {
 	return x.err
 }
 
-// finish makes the response that the caller gets.
+// finish makes the response that the caller gets: with its own request, and with a
+// body that ends the attempt's context when it ends.
 func (x *exchange) finish(r lull.Result) *http.Response {
 	resp := x.resp
-	if x.detached != (lull.Detached{}) {
-		body := &x.out.body
-		*body = releasingBody{resp.Body, x.detached}
-		if w, ok := resp.Body.(io.Writer); ok {
-			resp.Body = &releasingReadWriter{body, w}
-		} else {
-			resp.Body = body
-		}
+	if resp.Request != x.req {
+		resp.Request = x.req
+	}
+	if x.out != nil && x.out.detached != (lull.Detached{}) {
+		x.out.lend(resp)
 	}
 	if r.Attempts > 1 || r.Reason != lull.Succeeded {
-		o := Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}
-		resp.Request = x.req.WithContext(context.WithValue(x.req.Context(), outcomeKey{}, o))
+		Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)
 	}
 	return resp
-}
-
-// An Outcome tells how a response was come by.
-type Outcome struct {
-	Attempts int
-	Reason   lull.Reason   // why no further attempt was made; Succeeded if none was needed
-	Verdict  lull.Verdict  // on the response
-	Elapsed  time.Duration // 0 for a success without an observer
-}
-
-type outcomeKey struct{}
-
-// OutcomeOf tells how a response that a Transport returned was come by. For one
-// that no Transport returned it tells what holds of any other: one attempt.
-func OutcomeOf(resp *http.Response) Outcome {
-	if resp != nil && resp.Request != nil {
-		if o, ok := resp.Request.Context().Value(outcomeKey{}).(Outcome); ok {
-			return o
-		}
-	}
-	return Outcome{Attempts: 1, Verdict: lull.Verdict{Kind: lull.KindSuccess}}
 }
 
 // A StatusError stands for a response that was discarded, as the last error of a

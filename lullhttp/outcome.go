@@ -1,0 +1,48 @@
+package lullhttp
+
+import (
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/lullgo/lull"
+)
+
+// An Outcome is how a call came to its response.
+type Outcome struct {
+	Attempts int
+	Reason   lull.Reason   // why no further attempt was made; Succeeded if none was needed
+	Verdict  lull.Verdict  // on the response
+	Elapsed  time.Duration // 0 for a success without an observer
+}
+
+// OutcomeOf returns how the call went that a Transport answered with resp. For a
+// response of no Transport it returns what is true of any other: one attempt. Copies
+// of the response have no Outcome; a response whose Body was replaced keeps it.
+func OutcomeOf(resp *http.Response) Outcome {
+	if resp != nil {
+		if o, ok := outcomes.Load(weak.Make(resp)); ok {
+			return o.(Outcome)
+		}
+	}
+	return Outcome{Attempts: 1}
+}
+
+// outcomes has the Outcome of each response that took more than one attempt or is a
+// failure, by weak pointer, and so for as long as the response is in use. It stands
+// beside the response, because there is no room in it: Request is the caller's own,
+// its context must not carry one call's outcome into the next, and Body is replaced by
+// http.Client and by whatever else wraps it.
+var outcomes sync.Map // weak.Pointer[http.Response] to Outcome
+
+// record keeps the Outcome of resp.
+func (o Outcome) record(resp *http.Response) {
+	key := weak.Make(resp)
+	if _, known := outcomes.Swap(key, o); !known {
+		runtime.AddCleanup(resp, forget, key)
+	}
+}
+
+func forget(key weak.Pointer[http.Response]) { outcomes.Delete(key) }

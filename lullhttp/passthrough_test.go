@@ -1,0 +1,533 @@
+package lullhttp_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/http/httputil"
+	"net/textproto"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// plainAndLull runs test with a transport of net/http, and with lull above one.
+func plainAndLull(t *testing.T, test func(*testing.T, http.RoundTripper)) {
+	for _, name := range []string{"plain", "lull"} {
+		t.Run(name, func(t *testing.T) {
+			base := http.DefaultTransport.(*http.Transport).Clone()
+			t.Cleanup(base.CloseIdleConnections)
+			if name == "plain" {
+				test(t, base)
+				return
+			}
+			test(t, client(t, eager, lullhttp.WithBase(base)).Transport)
+		})
+	}
+}
+
+// lastWords switches protocols, and answers what it has read up to the half-close.
+func lastWords(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Connection", "Upgrade")
+	w.Header().Set("Upgrade", "words")
+	w.WriteHeader(http.StatusSwitchingProtocols)
+	conn, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	heard, _ := io.ReadAll(rw)
+	fmt.Fprintf(conn, "heard %q", heard)
+}
+
+func upgrade(t *testing.T, url string) *http.Request {
+	req, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "words")
+	return req
+}
+
+// Rule 20: whoever has switched protocols can end one direction, and hear the last words
+// of the other.
+func TestRule20AnUpgradeKeepsItsHalfClose(t *testing.T) {
+	plainAndLull(t, func(t *testing.T, rt http.RoundTripper) {
+		s, _ := server(t, lastWords)
+		resp, err := rt.RoundTrip(upgrade(t, s.URL))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rwc, ok := resp.Body.(io.ReadWriteCloser)
+		if !ok {
+			t.Fatalf("the body of a 101, a %T, is no ReadWriteCloser", resp.Body)
+		}
+		io.WriteString(rwc, "goodbye")
+		half, ok := resp.Body.(interface{ CloseWrite() error })
+		if !ok {
+			t.Fatalf("the body of a 101, a %T, has no CloseWrite", resp.Body)
+		}
+		if err := half.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, resp, nil); got != `heard "goodbye"` {
+			t.Errorf("the server's last words were %s", got)
+		}
+	})
+}
+
+func TestRule20AReverseProxyPassesOnTheHalfClose(t *testing.T) {
+	plainAndLull(t, func(t *testing.T, rt http.RoundTripper) {
+		backend, _ := server(t, lastWords)
+		target, _ := url.Parse(backend.URL)
+		proxy := httputil.NewSingleHostReverseProxy(target)
+		proxy.Transport = rt
+		front, _ := server(t, proxy.ServeHTTP)
+		conn, err := net.Dial("tcp", front.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := upgrade(t, front.URL).Write(conn); err != nil {
+			t.Fatal(err)
+		}
+		r := bufio.NewReader(conn)
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatalf("%+v, %v", resp, err)
+		}
+		io.WriteString(conn, "goodbye")
+		conn.(*net.TCPConn).CloseWrite()
+		if got, err := io.ReadAll(r); string(got) != `heard "goodbye"` {
+			t.Errorf("through the proxy the last words were %q, %v", got, err)
+		}
+	})
+}
+
+// halfClosed is a body that is written to, of a connection without a half-close.
+type pipeBody struct {
+	io.Reader
+	io.Writer
+	io.Closer
+}
+
+// An attempt's context outlives one direction of a connection that switched protocols,
+// and CloseWrite is an error where the connection has none, as in net/http.
+func TestRule20AnUpgradesContextEndsWithClose(t *testing.T) {
+	var ctx context.Context
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		ctx = r.Context()
+		return &http.Response{StatusCode: 101, Body: pipeBody{strings.NewReader("bye"), io.Discard, io.NopCloser(nil)}}, nil
+	})
+	resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(upgrade(t, "http://example.test/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(resp.Body); string(got) != "bye" || err != nil || ctx.Err() != nil {
+		t.Errorf("read %q, %v; the context is %v", got, err, ctx.Err())
+	}
+	if err := resp.Body.(interface{ CloseWrite() error }).CloseWrite(); !errors.Is(err, http.ErrNotSupported) {
+		t.Errorf("CloseWrite: %v, want http.ErrNotSupported", err)
+	}
+	resp.Body.Close()
+	if ctx.Err() == nil {
+		t.Error("the context goes on after Close")
+	}
+}
+
+// Rule 20: a response is one to the caller's own request, whose context goes on, and takes
+// nothing of its call into the next.
+func TestRule20TheResponsesRequestIsTheCallers(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy   lull.Policy
+		statuses []int
+		attempts int
+	}{
+		"at once":           {eager, []int{200}, 1},
+		"after a retry":     {eager, []int{503, 200}, 2},
+		"a failure":         {eager, []int{404}, 1},
+		"failed to the end": {eager, []int{503}, 3},
+		"a hedging policy":  {hedging, []int{200}, 1},
+		"no timeouts":       {lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, []int{200}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := server(t, answers(append(c.statuses, 200)...))
+			if len(c.statuses) == 1 {
+				s, _ = server(t, answers(c.statuses...))
+			}
+			next, _ := server(t, answers(200))
+			rt := client(t, c.policy).Transport
+			req, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
+			resp, err := rt.RoundTrip(req)
+			read(t, resp, err)
+			if resp.Request != req {
+				t.Errorf("the response's request is another one: %+v", resp.Request)
+			}
+			if o := lullhttp.OutcomeOf(resp); o.Attempts != c.attempts {
+				t.Errorf("%+v, want %d attempts", o, c.attempts)
+			}
+			// Pages, polls and tokens are asked for like this.
+			follow, _ := http.NewRequestWithContext(resp.Request.Context(), "GET", next.URL, nil)
+			resp, err = rt.RoundTrip(follow)
+			read(t, resp, err)
+			if o := lullhttp.OutcomeOf(resp); o != (lullhttp.Outcome{Attempts: 1}) {
+				t.Errorf("a request in the same context: %+v", o)
+			}
+		})
+	}
+}
+
+// An Outcome lives as long as its response, and is found although the body was replaced.
+func TestOutcomesGoWithTheirResponses(t *testing.T) {
+	rt := client(t, eager, lullhttp.WithBase(roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 404, Header: http.Header{}, Body: http.NoBody}, nil
+	}))).Transport
+	var kept []*http.Response
+	gone := new(atomic.Int64)
+	for range 100 {
+		req, _ := http.NewRequest("GET", "http://example.test/", nil)
+		resp, err := rt.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body = io.NopCloser(strings.NewReader(""))
+		runtime.AddCleanup(resp, func(*atomic.Int64) { gone.Add(1) }, gone)
+		if len(kept) < 10 {
+			kept = append(kept, resp)
+		}
+	}
+	for gone.Load() < 90 {
+		runtime.GC()
+		runtime.Gosched()
+	}
+	for _, resp := range kept {
+		if o := lullhttp.OutcomeOf(resp); o.Reason != lull.FailedPermanent {
+			t.Fatalf("%+v of a response in use", o)
+		}
+	}
+}
+
+// A response without a body releases its attempt's context at once, since nobody need
+// close it; one with a body when that is read or closed.
+func TestTheAttemptsContextIsReleased(t *testing.T) {
+	http2Empty := struct{ io.ReadCloser }{io.NopCloser(strings.NewReader(""))}
+	for name, c := range map[string]struct {
+		method string
+		resp   http.Response
+		after  string // of RoundTrip, EOF, Close
+	}{
+		"NoBody":              {"GET", http.Response{StatusCode: 200, ProtoMajor: 2, Body: http.NoBody, ContentLength: -1}, "RoundTrip"},
+		"HEAD":                {"HEAD", http.Response{StatusCode: 200, ProtoMajor: 1, Body: http2Empty, ContentLength: 10}, "RoundTrip"},
+		"204":                 {"DELETE", http.Response{StatusCode: 204, ProtoMajor: 1, Body: http2Empty, ContentLength: -1}, "RoundTrip"},
+		"304":                 {"GET", http.Response{StatusCode: 304, ProtoMajor: 1, Body: http2Empty, ContentLength: 10}, "RoundTrip"},
+		"Content-Length 0":    {"GET", http.Response{StatusCode: 404, ProtoMajor: 1, Body: http2Empty}, "RoundTrip"},
+		"an HTTP/2 stream":    {"GET", http.Response{StatusCode: 204, ProtoMajor: 2, Body: http2Empty}, "EOF"},
+		"a body that is read": {"GET", http.Response{StatusCode: 200, ProtoMajor: 1, Body: io.NopCloser(strings.NewReader("body")), ContentLength: 4}, "EOF"},
+		"a failure's body":    {"GET", http.Response{StatusCode: 404, ProtoMajor: 1, Body: io.NopCloser(strings.NewReader("body")), ContentLength: 4}, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, read := range []bool{true, false} {
+				var ctx context.Context
+				base := roundTripper(func(r *http.Request) (*http.Response, error) {
+					ctx = r.Context()
+					resp := c.resp
+					resp.Header = http.Header{}
+					if resp.ContentLength == 4 {
+						resp.Body = io.NopCloser(strings.NewReader("body"))
+					}
+					return &resp, nil
+				})
+				req, _ := http.NewRequest(c.method, "http://example.test/", nil)
+				resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if released := ctx.Err() != nil; released != (c.after == "RoundTrip") {
+					t.Errorf("released with the response: %v", released)
+				}
+				if read {
+					io.Copy(io.Discard, resp.Body)
+				} else {
+					resp.Body.Close()
+				}
+				if ctx.Err() == nil {
+					t.Errorf("not released after all was read (%v) or closed", read)
+				}
+			}
+		})
+	}
+}
+
+// A server may answer before it has read the request. What is left of that is sent, though
+// there is nothing to read of the answer any more.
+func TestAnEarlyAnswerDoesNotCutTheUpload(t *testing.T) {
+	for _, response := range []string{"", "body"} {
+		t.Run("response "+response, func(t *testing.T) {
+			var ctx context.Context
+			var upload io.ReadCloser
+			base := roundTripper(func(r *http.Request) (*http.Response, error) {
+				ctx, upload = r.Context(), r.Body
+				if response == "" {
+					return &http.Response{StatusCode: 204, ProtoMajor: 2, Body: http.NoBody}, nil
+				}
+				return &http.Response{StatusCode: 200, ProtoMajor: 2, Body: io.NopCloser(strings.NewReader(response)), ContentLength: -1}, nil
+			})
+			req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader("a long body"))
+			resp, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.Copy(io.Discard, resp.Body)
+			if sent, err := io.ReadAll(upload); string(sent) != "a long body" || err != nil || ctx.Err() != nil {
+				t.Errorf("sent %q, %v; the context is %v", sent, err, ctx.Err())
+			}
+			upload.Close()
+			if ctx.Err() == nil {
+				t.Error("the context goes on after all has been sent")
+			}
+		})
+	}
+}
+
+// Rule 20: what else http.DefaultTransport carries.
+func TestRule20WhatPassesThrough(t *testing.T) {
+	t.Run("trailers and gzip", func(t *testing.T) {
+		plainAndLull(t, func(t *testing.T, rt http.RoundTripper) {
+			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				w.Header().Set("Trailer", "X-Sum")
+				w.Header().Set("Content-Encoding", "gzip")
+				z := gzip.NewWriter(w)
+				fmt.Fprint(z, r.Trailer.Get("X-Count"))
+				z.Close()
+				w.Header().Set("X-Sum", "1")
+			})
+			body, write := io.Pipe()
+			req, _ := http.NewRequest("PUT", s.URL, body)
+			req.Trailer = http.Header{"X-Count": nil}
+			go func() {
+				io.WriteString(write, "content")
+				req.Trailer.Set("X-Count", "7")
+				write.Close()
+			}()
+			resp, err := rt.RoundTrip(req)
+			if got := read(t, resp, err); got != "7" || resp.Trailer.Get("X-Sum") != "1" || !resp.Uncompressed {
+				t.Errorf("body %q, trailer %v, uncompressed %v", got, resp.Trailer, resp.Uncompressed)
+			}
+		})
+	})
+	t.Run("informational responses", func(t *testing.T) {
+		plainAndLull(t, func(t *testing.T, rt http.RoundTripper) {
+			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusEarlyHints)
+				io.Copy(w, r.Body) // sends 100 Continue first
+			})
+			var seen []int
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+				Got1xxResponse: func(code int, _ textproto.MIMEHeader) error { seen = append(seen, code); return nil },
+			})
+			req, _ := http.NewRequestWithContext(ctx, "PUT", s.URL, strings.NewReader("body"))
+			req.Header.Set("Expect", "100-continue")
+			resp, err := rt.RoundTrip(req)
+			if got := read(t, resp, err); got != "body" || fmt.Sprint(seen) != "[103 100]" {
+				t.Errorf("%q after %v", got, seen)
+			}
+		})
+	})
+	t.Run("both directions at once", func(t *testing.T) {
+		plainAndLull(t, func(t *testing.T, _ http.RoundTripper) {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				rc := http.NewResponseController(w)
+				rc.Flush()
+				for b := make([]byte, 1); ; rc.Flush() {
+					n, err := r.Body.Read(b)
+					w.Write(b[:n])
+					if err != nil {
+						return
+					}
+				}
+			}))
+			s.EnableHTTP2 = true
+			s.StartTLS()
+			defer s.Close()
+			rt := s.Client().Transport
+			if strings.HasSuffix(t.Name(), "lull") {
+				rt = client(t, eager, lullhttp.WithBase(rt)).Transport
+			}
+			body, write := io.Pipe()
+			req, _ := http.NewRequest("POST", s.URL, body)
+			resp, err := rt.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []byte("hello") {
+				write.Write([]byte{c})
+				var echo [1]byte
+				if _, err := io.ReadFull(resp.Body, echo[:]); err != nil || echo[0] != c {
+					t.Fatalf("%q, %v; want %q", echo, err, c)
+				}
+			}
+			write.Close()
+			read(t, resp, nil)
+		})
+	})
+}
+
+// The base transport is found by those who look for it, and its pool is closed by those
+// who ask for that.
+func TestTheBaseTransportIsInReach(t *testing.T) {
+	base := &closable{}
+	cl := client(t, eager, lullhttp.WithBase(base))
+	wrapper, ok := cl.Transport.(interface{ WrappedRoundTripper() http.RoundTripper })
+	if !ok || wrapper.WrappedRoundTripper() != base {
+		t.Error("WrappedRoundTripper does not return the base transport")
+	}
+	cl.CloseIdleConnections()
+	if base.closed != 1 {
+		t.Errorf("closed %d times", base.closed)
+	}
+	client(t, eager, lullhttp.WithBase(roundTripper(nil))).CloseIdleConnections() // has nothing to close
+}
+
+type closable struct{ closed int }
+
+func (c *closable) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("not called")
+}
+func (c *closable) CloseIdleConnections() { c.closed++ }
+
+// An upload takes as long as it takes: AttemptTimeout bounds how long it stands still, and
+// then how long the response takes.
+func TestAnUploadThatMakesProgressIsNotTimedOut(t *testing.T) {
+	p := eager
+	p.AttemptTimeout, p.Deadline, p.Attempts = time.Second, 20*time.Second, 1
+	for name, c := range map[string]struct {
+		length int64 // of 6 pieces of 20 KiB; -1: unknown
+		every  time.Duration
+		answer time.Duration
+		ok     bool
+		after  time.Duration
+	}{
+		"flows":               {-1, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
+		"flows, length known": {120 << 10, 600 * time.Millisecond, 900 * time.Millisecond, true, 4500 * time.Millisecond},
+		"stands still":        {-1, 1100 * time.Millisecond, 0, false, 1100 * time.Millisecond}, // net/http returns when the body does
+		"the answer is slow":  {-1, 600 * time.Millisecond, 1100 * time.Millisecond, false, 4600 * time.Millisecond},
+		"almost stands still": {-1, 990 * time.Millisecond, 900 * time.Millisecond, true, 6840 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
+				if left, bounded := lullhttp.ParseTimeout(r.Header); bounded {
+					t.Errorf("the server is told to answer within %v", left)
+				}
+				io.Copy(io.Discard, r.Body)
+				time.Sleep(c.answer)
+			}, func(t *testing.T, cl *http.Client, _ *pipes) {
+				body, write := io.Pipe()
+				go func() {
+					for range 6 {
+						time.Sleep(c.every)
+						if _, err := write.Write(make([]byte, 20<<10)); err != nil {
+							return
+						}
+					}
+					write.Close()
+				}()
+				req, _ := http.NewRequest("PUT", "http://example.test/", body)
+				req.ContentLength = c.length
+				start := time.Now()
+				resp, err := cl.Do(req)
+				if (err == nil) != c.ok || time.Since(start) != c.after {
+					t.Errorf("%v after %v; want success: %v, after %v", err, time.Since(start), c.ok, c.after)
+				}
+				if err == nil {
+					read(t, resp, err)
+				}
+				body.Close()
+				time.Sleep(2 * time.Second) // for who still waits in the bubble
+			})
+		})
+	}
+}
+
+// A body that the system takes at once is no upload: what counts is the time for the
+// response.
+func TestAShortBodyDoesNotExtendTheTimeout(t *testing.T) {
+	p := eager
+	p.AttemptTimeout, p.Attempts = time.Second, 1
+	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
+		if left, _ := lullhttp.ParseTimeout(r.Header); left != time.Second {
+			t.Errorf("the server is told to answer within %v", left)
+		}
+		time.Sleep(700 * time.Millisecond)
+		io.Copy(io.Discard, r.Body)
+		time.Sleep(700 * time.Millisecond)
+	}, func(t *testing.T, cl *http.Client, _ *pipes) {
+		start := time.Now()
+		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader(strings.Repeat("x", 60<<10)))
+		_, err := cl.Do(req)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		time.Sleep(time.Second) // for the handler
+	})
+}
+
+// http.Transport takes another body by GetBody when it repeats a request on a new
+// connection. That one's progress counts as well, and so does its end.
+func TestTheBodyThatTheBaseTakesMakesProgress(t *testing.T) {
+	p := eager
+	p.AttemptTimeout, p.Attempts = time.Second, 1
+	synctest.Test(t, func(t *testing.T) {
+		var ctx context.Context
+		var body io.ReadCloser
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			r.Body.Close()
+			ctx = r.Context()
+			var err error
+			if body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+			for range 4 {
+				time.Sleep(900 * time.Millisecond)
+				if _, err := body.Read(make([]byte, 20<<10)); err != nil || ctx.Err() != nil {
+					return nil, errors.Join(err, ctx.Err())
+				}
+			}
+			return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
+		})
+		rt, err := lullhttp.New(p, lullhttp.WithBase(base))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, _ := http.NewRequest("PUT", "http://example.test/", strings.NewReader(strings.Repeat("x", 100<<10)))
+		if _, err := rt.RoundTrip(req); err != nil {
+			t.Fatal(err)
+		}
+		if ctx.Err() != nil {
+			t.Error("released while the second body was on its way")
+		}
+		body.Close()
+		if ctx.Err() == nil {
+			t.Error("not released with the second body")
+		}
+		req.GetBody = func() (io.ReadCloser, error) { return nil, errors.New("gone") }
+		if _, err := rt.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "gone") {
+			t.Errorf("GetBody failed, and RoundTrip returned %v", err)
+		}
+	})
+}
