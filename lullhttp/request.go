@@ -69,7 +69,7 @@ func (t *Transport) spec(req *http.Request) (spec lull.Spec, race, keyless bool)
 	spec = lull.Spec{
 		Operation:     t.nameOf(req),
 		NotIdempotent: !idempotentMethod(req.Method),
-		NotReplayable: req.Body != nil && req.Body != http.NoBody && req.GetBody == nil,
+		NotReplayable: hasBody(req) && req.GetBody == nil,
 	}
 	said := false
 	if len(t.routes.rows) > 0 {
