@@ -270,6 +270,10 @@ func (d *Dependency) Name() string {
 // Policy is the policy in force, with the defaults of its own fields filled in.
 func (d *Dependency) Policy() Policy { return d.current().plan.policy }
 
+// Rand is the dependency's source of randomness, which drivers hand to the engine: that of
+// WithRand, or math/rand/v2's Uint64.
+func (d *Dependency) Rand() func() uint64 { return d.plan.rand }
+
 // Now is the time on the clock that real drivers count in: since the dependency
 // (or the one it was cloned from) was made.
 func (d *Dependency) Now() time.Duration {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -128,13 +127,15 @@ func WithEndpoints(host string, e *Endpoints) Option {
 
 // visit is one attempt at an endpoint. The zero visit is at the request's own host.
 type visit struct {
-	e  *Endpoints
-	at outlier.Endpoint
+	e    *Endpoints
+	at   outlier.Endpoint
+	rand func() uint64
 }
 
 // itinerary is where the attempts of one call have been.
 type itinerary struct {
-	mu    sync.Mutex // of a call that is hedged several may leave at once
+	rand  func() uint64 // the dependency's
+	mu    sync.Mutex    // of a call that is hedged several may leave at once
 	tried outlier.Tried
 }
 
@@ -142,7 +143,7 @@ type itinerary struct {
 func (i *itinerary) next(t *Transport, out *http.Request) visit {
 	e := t.endpoints[hostOf(out)]
 	i.mu.Lock()
-	at, ok := e.set.Pick(e.now(), rand.Uint64, &i.tried)
+	at, ok := e.set.Pick(e.now(), i.rand, &i.tried)
 	i.mu.Unlock()
 	if !ok {
 		return visit{}
@@ -161,7 +162,7 @@ func (i *itinerary) next(t *Transport, out *http.Request) visit {
 		u.Scheme = to.scheme
 	}
 	out.URL = &u
-	return visit{e, at}
+	return visit{e, at, i.rand}
 }
 
 // ended tells the endpoint how the attempt went.
@@ -180,5 +181,5 @@ func (v visit) ended(ctx context.Context, resp *http.Response, verdict lull.Verd
 	case resp.StatusCode >= 500:
 		o = outlier.FiveXX
 	}
-	v.e.set.Done(v.e.now(), v.at, o, rand.Uint64)
+	v.e.set.Done(v.e.now(), v.at, o, v.rand)
 }

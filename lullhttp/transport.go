@@ -121,7 +121,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if len(t.endpoints) > 0 && t.endpoints[hostOf(req)] != nil {
-		x.tried = new(itinerary)
+		x.tried = &itinerary{rand: d.Rand()}
 	}
 	if mayRace && d.Hedges() {
 		race := &race{first: x}

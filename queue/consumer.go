@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,16 +69,6 @@ func WithObserver(o Observer) Option {
 	}
 }
 
-// WithRand replaces the source of randomness, math/rand/v2's Uint64. It must be safe
-// for concurrent use.
-func WithRand(f func() uint64) Option {
-	return func(c *Consumer) {
-		if f != nil {
-			c.random = f
-		}
-	}
-}
-
 // New returns a consumer of the queue that b is connected to. name stands in events, and in dead
 // letters as their source. d is what the handler's work depends on: its policy says
 // how often and when a message is tried again, its breaker pauses the consumer, and
@@ -106,7 +95,7 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 	c := &Consumer{
 		name: name, broker: b, can: b.Capabilities(), dep: d, handler: h, config: config,
 		classify: Classify,
-		random:   rand.Uint64,
+		random:   d.Rand(),
 		slots:    make(chan struct{}, config.Concurrency),
 		ended:    make(chan struct{}, 1),
 		stopping: make(chan struct{}),

@@ -80,7 +80,7 @@ func TestOutcomes(t *testing.T) {
 				if strings.Contains(c.name, "late") {
 					policy.ThrottleBase = time.Millisecond
 				}
-				r := start(t, m, dependency(t, policy), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{}, queue.WithRand(nil), queue.WithRand(func() uint64 { return 1 << 63 }))
+				r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{})
 				time.Sleep(time.Hour)
 				synctest.Wait()
 				wantEqual(t, "outcomes", r.outcomes(), c.want)
@@ -531,12 +531,12 @@ func TestNoBudget(t *testing.T) {
 		p.Backoff = backoff.Schedule{Base: time.Second, Cap: 10 * time.Minute, Factor: 100}
 		m := memory(t, queue.MemoryConfig{})
 		send(t, m, "a", "b")
-		r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+		r := start(t, m, dependency(t, p, lull.WithRand(middle)), func(ctx context.Context, m *queue.Message) error {
 			if m.Attempt == 1 {
 				return lull.Transient(errBlip)
 			}
 			return nil
-		}, queue.Config{Concurrency: 1}, queue.WithRand(func() uint64 { return 1 << 63 }))
+		}, queue.Config{Concurrency: 1})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		wantEqual(t, "outcomes", r.outcomes(), "retry 500ms, retry 1m15s, ack, ack")

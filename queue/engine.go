@@ -2,7 +2,6 @@ package queue
 
 import (
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -26,7 +25,6 @@ func (c *Consumer) engineNow() *engine {
 	e := c.engine.Load()
 	if e == nil || e.policy != p && p.Hedge.Attempts <= 1 { // messages are not hedged
 		e = newEngine(c.dep, p, c.can)
-		e.random = c.random
 		c.engine.Store(e)
 	}
 	return e
@@ -34,7 +32,11 @@ func (c *Consumer) engineNow() *engine {
 
 func newEngine(d *lull.Dependency, p lull.Policy, can Capabilities) *engine {
 	p = p.WithDefaults()
-	return &engine{dep: d, policy: p, can: can, allowed: p.MaxAttempts(), random: rand.Uint64}
+	e := &engine{dep: d, policy: p, can: can, allowed: p.MaxAttempts()}
+	if d != nil {
+		e.random = d.Rand()
+	}
+	return e
 }
 
 // resume asks the engine for attempt n of a message. again: the handler may be run

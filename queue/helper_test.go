@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -25,9 +26,10 @@ func plain(n int) lull.Policy {
 	}
 }
 
-func dependency(t testing.TB, p lull.Policy) *lull.Dependency {
+// dependency draws from a seeded source, unless an option says otherwise.
+func dependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("backend", p)
+	d, err := lull.NewDependency("backend", p, append([]lull.Option{lull.WithRand(seed.Source(t))}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +150,9 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
 }
+
+// middle is no luck either way.
+func middle() uint64 { return 1 << 63 }
 
 var errBlip = errors.New("blip")
 

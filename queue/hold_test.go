@@ -439,7 +439,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("%v, want one that says %q", err, want)
 		}
 	}
-	if _, err := queue.New("q", m, d, h, queue.Config{}, nil, queue.WithClassifier(nil), queue.WithObserver(nil), queue.WithRand(nil)); err != nil {
+	if _, err := queue.New("q", m, d, h, queue.Config{}, nil, queue.WithClassifier(nil), queue.WithObserver(nil)); err != nil {
 		t.Errorf("options that are nil: %v", err)
 	}
 }

@@ -67,7 +67,7 @@ func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryConfig, fa
 		b := &mortal{Memory: memory(t, mc), dead: map[string]bool{}}
 		send(t, b, "hello")
 		began := time.Now()
-		r := start(t, b, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
+		r := start(t, b, dependency(t, p, lull.WithRand(func() uint64 { return math.MaxUint64 })), func(ctx context.Context, m *queue.Message) error {
 			// The worst moment to fail is just before the time is over; and to be killed, just after the
 			// lease was extended.
 			<-ctx.Done()
@@ -82,7 +82,7 @@ func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryConfig, fa
 				return errors.New("nobody hears this")
 			}
 			return lull.Transient(errBlip)
-		}, c, queue.WithRand(func() uint64 { return math.MaxUint64 }))
+		}, c)
 		for b.Len() > 0 && time.Since(began) < 1000*time.Hour {
 			time.Sleep(time.Millisecond)
 			if time.Since(began) > time.Second {
@@ -205,7 +205,7 @@ func TestPolicy(t *testing.T) {
 	const rounds = 2000
 	for range rounds {
 		for n := 1; n < p.Attempts; n++ {
-			mean += d.Wait(n, lull.Verdict{Kind: lull.KindTransient}, rand.Uint64) / rounds
+			mean += d.Wait(n, lull.Verdict{Kind: lull.KindTransient}, d.Rand()) / rounds
 		}
 	}
 	if mean < 4*time.Minute || mean > 4*time.Minute+32*time.Second {

@@ -1,0 +1,57 @@
+// Package seed gives tests their random draws, each from a seed that the failure names.
+//
+// [Source] and [Rand] draw the same in every run, so a test passes always or never. [Fresh]
+// is for what must hold under every seed: it differs from run to run. With LULL_SEED set,
+// all of them draw from that: it repeats a failure, and a loop over it tries other draws.
+package seed
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// Source returns a source of random bits, safe for concurrent use. Its draws are those of
+// the test's name. Each call in a test returns a source that starts anew.
+func Source(t testing.TB) func() uint64 {
+	t.Helper()
+	r := Rand(t)
+	var mu sync.Mutex
+	return func() uint64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return r.Uint64()
+	}
+}
+
+// Rand returns a generator for one goroutine at a time, whose draws are those of the test's name.
+func Rand(t testing.TB) *rand.Rand {
+	t.Helper()
+	h := fnv.New64a()
+	h.Write([]byte(t.Name()))
+	return rand.New(rand.NewPCG(named(t, h.Sum64), 0))
+}
+
+// Fresh returns a seed that differs from run to run.
+func Fresh(t testing.TB) uint64 {
+	t.Helper()
+	return named(t, rand.Uint64)
+}
+
+// named is the seed in LULL_SEED, or else the one that is made. A test that fails names it.
+func named(t testing.TB, otherwise func() uint64) uint64 {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("LULL_SEED"), 10, 64)
+	if err != nil {
+		seed = otherwise()
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the random draws of %s are those of LULL_SEED=%d", t.Name(), seed)
+		}
+	})
+	return seed
+}
