@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -280,7 +281,7 @@ func TestAHedgeSaysSo(t *testing.T) {
 // A failure that was retried below says so, and one that was not does not; what the
 // handler says itself stands.
 func TestWhatWasRetriedBelowSaysSo(t *testing.T) {
-	down, err := lull.NewDependency("down", eager)
+	down, err := lull.NewDependency("down", eager, lull.WithRand(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +351,7 @@ func chain(t *testing.T, layers int, p lull.Policy, opts ...lullhttp.HandlerOpti
 	for range layers {
 		s := httptest.NewServer(newHandler(t, handle, opts...))
 		t.Cleanup(s.Close)
-		next, err := lullhttp.NewClient(p)
+		next, err := lullhttp.NewClient(p, seeded(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -383,7 +384,7 @@ func TestOneLayerRetries(t *testing.T) {
 	ours := lull.Policy{Backoff: eager.Backoff, Breaker: breaker.Config{Off: true}}
 	flight := func(name string, p lull.Policy, calls int, opts ...lullhttp.HandlerOption) float64 {
 		url, leaf := chain(t, 3, p, opts...)
-		client, err := lullhttp.NewClient(p)
+		client, err := lullhttp.NewClient(p, seeded(t))
 		if err != nil {
 			t.Fatal(err)
 		}

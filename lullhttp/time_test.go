@@ -15,6 +15,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -50,7 +51,7 @@ func inBubble(t *testing.T, p lull.Policy, handler http.HandlerFunc, test func(*
 			network.conns <- theirs
 			return ours, nil
 		}}
-		client, err := lullhttp.NewClient(p, append(opts, lullhttp.WithBase(base))...)
+		client, err := lullhttp.NewClient(p, append(append([]lullhttp.Option{seeded(t)}, opts...), lullhttp.WithBase(base))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,6 +61,9 @@ func inBubble(t *testing.T, p lull.Policy, handler http.HandlerFunc, test func(*
 		synctest.Wait()
 	})
 }
+
+// seeded has the client draw from a seed that a failure names.
+func seeded(t testing.TB) lullhttp.Option { return lullhttp.With(lull.WithRand(seed.Source(t))) }
 
 const host = "http://example.test/"
 
@@ -135,7 +139,7 @@ func TestHeadersThatComeTooLate(t *testing.T) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: bodies[len(bodies)-1]}, nil
 	})
 	synctest.Test(t, func(t *testing.T) {
-		cl, err := lullhttp.NewClient(p, lullhttp.WithBase(late))
+		cl, err := lullhttp.NewClient(p, seeded(t), lullhttp.WithBase(late))
 		if err != nil {
 			t.Fatal(err)
 		}

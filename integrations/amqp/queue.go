@@ -34,6 +34,7 @@ type Queue struct {
 	failed  error             // why there is none; Receive returns it, once
 	busy    bool              // the session is being opened or changed
 	changed chan struct{}     // closed when something above, or in the session, has changed
+	linger  time.Duration     // see the constant
 	idle    *time.Timer       // stops the consumer when nobody asks for messages
 	closed  bool
 }
@@ -67,7 +68,7 @@ func (c *Client) Open(config Config) (*Queue, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("config of a queue: %w", err)
 	}
-	q := &Queue{client: c, config: config.WithDefaults(), pub: &publisher{link: c.out}, forsaken: forsaken, all: map[*session]bool{}, changed: make(chan struct{})}
+	q := &Queue{client: c, config: config.WithDefaults(), linger: linger, pub: &publisher{link: c.out}, forsaken: forsaken, all: map[*session]bool{}, changed: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -362,18 +363,18 @@ func (q *Queue) retire(s *session) {
 // held.
 func (q *Queue) watchIdle() {
 	if q.idle == nil {
-		q.idle = time.AfterFunc(linger, func() {
+		q.idle = time.AfterFunc(q.linger, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			if s := q.s; s != nil && len(s.tags) > 0 && !q.busy && len(s.ahead) == 0 && s.out >= s.limit {
-				q.idle.Reset(linger) // it can be sent nothing; look again
+				q.idle.Reset(q.linger) // it can be sent nothing; look again
 				return
 			}
 			q.halt()
 		})
 		return
 	}
-	q.idle.Reset(linger)
+	q.idle.Reset(q.linger)
 }
 
 // halt cancels the consumers and gives back what they have fetched, in the background, with

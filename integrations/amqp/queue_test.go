@@ -190,6 +190,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			config := declared(t, Config{})
 			q, other := opened(t, config), opened(t, config)
+			q.linger = time.Hour // however long what follows takes here
 			send(t, q, "first")
 			first := receive10(t, q)
 			send(t, q, "1", "2", "3", "4") // for which it has asked already
@@ -219,6 +220,11 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 				if _, err := q.Receive(ctx, queue.Want{Max: 1}); !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
+			case "silence":
+				q.mu.Lock()
+				q.linger = linger
+				q.watchIdle() // from now on
+				q.mu.Unlock()
 			case "close":
 				if err := q.Close(testContext(t)); err != nil {
 					t.Fatal(err)
