@@ -139,6 +139,6 @@ func bareDialer(name string, does feature, within time.Duration, opts ...grpc.Di
 // lullDialer says of the method that it may be repeated, which nothing else does.
 func lullDialer(name string, does feature, p lull.Policy) dialer {
 	return dialer{name, does, 0, func() ([]grpc.DialOption, error) {
-		return lullgrpc.DialOptions(p, lullgrpc.WithIdempotent("/"+healthService+"/"))
+		return lullgrpc.DialOptions(p, lullgrpc.With(wiring...), lullgrpc.WithIdempotent("/"+healthService+"/"))
 	}}
 }

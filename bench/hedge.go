@@ -96,7 +96,7 @@ func failsafeBudgetedHedge() failsafe.Policy[any] {
 // lullDoCaller calls what lullHedgeCaller does, for operations that are not hedged.
 func lullDoCaller(name string, does feature, p lull.Policy, opts ...lull.Option) caller {
 	return caller{name, does, errTransient, func() (bindOp, error) {
-		d, err := lull.NewDependency("backend", p, opts...)
+		d, err := lull.NewDependency("backend", p, append(opts[:len(opts):len(opts)], wiring...)...)
 		return func(ctx context.Context, op op) func() error {
 			attempt := valued(op)
 			return func() error {
@@ -109,7 +109,7 @@ func lullDoCaller(name string, does feature, p lull.Policy, opts ...lull.Option)
 
 func lullHedgeCaller(name string, does feature, p lull.Policy, opts ...lull.Option) caller {
 	return caller{name, does, errTransient, func() (bindOp, error) {
-		d, err := lull.NewDependency("backend", p, opts...)
+		d, err := lull.NewDependency("backend", p, append(opts[:len(opts):len(opts)], wiring...)...)
 		return func(ctx context.Context, op op) func() error {
 			attempt := valued(op)
 			return func() error {

@@ -36,6 +36,9 @@ func (c *counter) Observe(_ context.Context, e lull.Event) {
 // seen is the counter of all subjects that are observed.
 var seen counter
 
+// wiring goes to every subject of lull's. Tests seed it.
+var wiring []lull.Option
+
 // untimed is the zero policy with as many attempts as the peers' and without
 // timeouts.
 func untimed() lull.Policy {
@@ -93,7 +96,7 @@ func lullFailureCallers() []caller {
 
 func lullCaller(name string, does feature, p lull.Policy, opts ...lull.Option) caller {
 	return caller{name, does, errTransient, func() (bindOp, error) {
-		d, err := lull.NewDependency("backend", p, opts...)
+		d, err := lull.NewDependency("backend", p, append(opts[:len(opts):len(opts)], wiring...)...)
 		return func(ctx context.Context, op op) func() error {
 			return func() error { return lull.Run(ctx, d, op) }
 		}, err
@@ -108,7 +111,7 @@ func lullSenders() []sender {
 			if err != nil {
 				return nil, err
 			}
-			client, err := lullhttp.NewClient(untimed(), lullhttp.WithBase(rt), lullhttp.WithEndpoints(targetHost, three))
+			client, err := lullhttp.NewClient(untimed(), lullhttp.With(wiring...), lullhttp.WithBase(rt), lullhttp.WithEndpoints(targetHost, three))
 			return through(client), err
 		}},
 		lullSender("lullhttp zero policy", retries|budgeted|breaks|timed, lull.Policy{}),
@@ -117,7 +120,7 @@ func lullSenders() []sender {
 
 func lullSender(name string, does feature, p lull.Policy) sender {
 	return sender{name, does, func(rt http.RoundTripper) (send, error) {
-		client, err := lullhttp.NewClient(p, lullhttp.WithBase(rt))
+		client, err := lullhttp.NewClient(p, lullhttp.With(wiring...), lullhttp.WithBase(rt))
 		if err != nil {
 			return nil, err
 		}

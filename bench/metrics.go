@@ -31,7 +31,7 @@ func metered(name string, does feature, p lull.Policy, options func(*lullotel.Te
 		if err != nil {
 			return nil, err
 		}
-		d, err := lull.NewDependency("backend", p, options(t)...)
+		d, err := lull.NewDependency("backend", p, append(options(t), wiring...)...)
 		return func(ctx context.Context, op op) func() error {
 			return func() error { return lull.Run(ctx, d, op) }
 		}, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // Figures of a subject that does not do what its label says are worth nothing.
@@ -60,6 +61,8 @@ func TestSubjectsDoWhatTheyClaim(t *testing.T) {
 	for list, callers := range lists {
 		for _, c := range callers {
 			t.Run(list+"/"+c.name, func(t *testing.T) {
+				wiring = []lull.Option{lull.WithRand(seed.Source(t))}
+				defer func() { wiring = nil }()
 				for _, p := range proofs {
 					if p.feature&(budgeted|breaks) != 0 && c.does&throttled != 0 {
 						// To a dependency that fails a throttle sends less, as these do: they are
