@@ -20,15 +20,18 @@ import (
 //   - a connection that ended or was closed under the request: transient;
 //   - HTTP/2: a stream that was reset or lost to a GOAWAY is transient, or
 //     throttled if the server said to calm down. A refused stream was not looked
-//     at by the server (RFC 9113, 8.7), so it was never sent.
+//     at by the server (RFC 9113, 8.7), so it was never sent;
+//   - a response whose header was cut, or is none: transient;
+//   - an error that carries a response in an exported field (*oauth2.RetrieveError):
+//     what that response means.
 //
-// It looks at types only. Some errors of net/http have none but that of
-// errors.New, and so count as unclassified, which is permanent: an unsupported
-// scheme and a malformed response, rightly; but also the closing of an idle
-// connection just as a request went out whose body cannot be replayed ("server
-// closed idle connection"), and "http2: client connection lost" after an
-// unanswered ping. Where the body can be replayed and the method is idempotent,
-// http.Transport repeats the first by itself.
+// It looks at types and never at words of its own. Two errors of http.Transport have no
+// type: that for an idle connection which the server closed just as a request went out
+// (http.Transport repeats GET, HEAD, OPTIONS and TRACE then, and leaves PUT and DELETE to
+// lull), and that for a first line of a response which was cut. They are compared with
+// those that net/http itself makes, once for each process and after a failure. Other
+// errors without a type are unclassified, and not repeated: an unsupported scheme,
+// rightly, but also "http2: client connection lost" after an unanswered ping.
 func ClassifyError(err error) lull.Verdict {
 	if err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}
@@ -55,6 +58,12 @@ func classifyError(err error) lull.Verdict {
 		// This process closed the connection, for another of its requests or to
 		// shrink the pool. The request did nothing to deserve it.
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_closed"}
+	}
+	if v, ok := classifyCarried(err); ok {
+		return v
+	}
+	if v, ok := classifyUntyped(err); ok {
+		return v
 	}
 	return lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}
 }

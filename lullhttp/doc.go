@@ -13,9 +13,11 @@
 // Retry-After in all its forms, the RateLimit fields, the many dialects of
 // X-RateLimit-Reset, problem details (RFC 9457), and "don't retry". A hint is
 // never cut short: one longer than Policy.HintLimit, or than the time that is
-// left, ends the call. What is malformed is ignored.
+// left, ends the call. What is malformed is ignored. Problem details that do not come
+// with their header are waited for a quarter of a second, and then not looked at.
 //
-// GET, HEAD, OPTIONS, TRACE, PUT and DELETE are repeated. POST, PATCH and methods
+// GET, HEAD, OPTIONS, TRACE, PUT and DELETE are repeated, also when their response was
+// cut in its header, or their connection closed while it was idle. POST, PATCH and methods
 // that nobody knows are repeated only if they carry an Idempotency-Key or an
 // X-Idempotency-Key (a key of the header's map without a value counts, as in net/http,
 // and is not sent; [WithIdempotencyKeys] makes keys), if it is said that they may be
@@ -70,9 +72,10 @@
 //
 // # What is not in its hands
 //
-// http.Transport itself repeats a replayable request, once and at once, when a
-// connection that it took from its pool turns out to be closed, and HTTP/2 streams
-// that the server refused. Those attempts are not counted. Redirects are followed
+// When a connection from the pool turns out to be closed, http.Transport itself repeats
+// the request, once and at once, if it is GET, HEAD, OPTIONS or TRACE or nothing of it was
+// written; likewise HTTP/2 streams that the server refused. Those attempts are not
+// counted. PUT and DELETE are left to lull, as attempts like any other. Redirects are followed
 // by http.Client, and each hop is a call of its own.
 //
 // # What it costs

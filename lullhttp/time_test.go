@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -151,29 +152,104 @@ func TestHeadersThatComeTooLate(t *testing.T) {
 	})
 }
 
-// A server that sends problem details by the drop is cut off by the timeout of
-// the attempt, and what it sent is still the caller's.
-func TestAProblemThatNeverEnds(t *testing.T) {
+// Problem details that do not come with their header do not hold the response back, nor do
+// they become anything else for who reads them.
+func TestProblemDetailsAreNotWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		timeout, after time.Duration
+		details        string
+		ended          bool // before the response is returned
+	}{
+		"at once":            {lull.NoTimeout, 0, `{"type":"about:blank"}`, true},
+		"in drops":           {lull.NoTimeout, 250 * time.Millisecond, `{"type":"about:blank"}`, false},
+		"little time left":   {300 * time.Millisecond, 150 * time.Millisecond, `{"type":"about:blank"}`, false},
+		"longer than looked": {lull.NoTimeout, 250 * time.Millisecond, `{"type":"` + strings.Repeat("x", 100<<10) + `"}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := eager
+			p.AttemptTimeout, p.Deadline = c.timeout, lull.NoTimeout
+			inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(404)
+				if c.ended {
+					io.WriteString(w, c.details)
+					return
+				}
+				for half := range 2 {
+					io.WriteString(w, c.details[half*len(c.details)/2:(half+1)*len(c.details)/2])
+					w.(http.Flusher).Flush()
+					time.Sleep(time.Second)
+				}
+			}, func(t *testing.T, cl *http.Client, _ *pipes) {
+				for _, whole := range []bool{true, false} {
+					start := time.Now()
+					resp, err := cl.Get(host)
+					if err != nil || time.Since(start) != c.after {
+						t.Fatalf("%v after %v, want the response after %v", err, time.Since(start), c.after)
+					}
+					if whole {
+						if got := read(t, resp, nil); got != c.details {
+							t.Errorf("read %d bytes, %.40q..., want %d", len(got), got, len(c.details))
+						}
+						continue
+					}
+					first := make([]byte, 9)
+					if n, err := io.ReadFull(resp.Body, first); err != nil || string(first) != `{"type":"` {
+						t.Errorf("read %q, %v", first[:n], err)
+					}
+					resp.Body.Close()
+					if _, err := io.ReadAll(resp.Body); err == nil && !c.ended {
+						t.Error("the body ended like a whole one after Close")
+					}
+				}
+				time.Sleep(3 * time.Second) // for the handlers
+			})
+		})
+	}
+}
+
+// A failure whose problem details do not end is repeated like any other.
+func TestAProblemThatNeverEndsIsDrained(t *testing.T) {
 	p := eager
-	p.AttemptTimeout, p.Attempts = time.Second, 1
+	p.AttemptTimeout, p.Deadline, p.Attempts = lull.NoTimeout, lull.NoTimeout, 2
+	n := 0
 	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
+		if n++; n > 1 {
+			return
+		}
 		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(500)
+		w.WriteHeader(503)
 		io.WriteString(w, `{"type":`)
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}, func(t *testing.T, cl *http.Client, _ *pipes) {
 		start := time.Now()
 		resp, err := cl.Get(host)
-		if err != nil || time.Since(start) != time.Second {
-			t.Fatalf("%v after %v", err, time.Since(start))
+		read(t, resp, err)
+		if took := time.Since(start); resp.StatusCode != 200 || took < time.Second || took > 1300*time.Millisecond {
+			t.Errorf("%d after %v", resp.StatusCode, took)
 		}
-		body, err := io.ReadAll(resp.Body)
-		if resp.StatusCode != 500 || string(body) != `{"type":` || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%d %q %v", resp.StatusCode, body, err)
-		}
-		resp.Body.Close()
 	})
+}
+
+// A problem whose body cannot be read is one without details, and its owner gets the error.
+func TestAProblemThatIsCut(t *testing.T) {
+	cut := errors.New("cut")
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		h := http.Header{"Content-Type": {"application/problem+json"}}
+		body := io.MultiReader(strings.NewReader(`{"type":"about:blank"}`), iotest.ErrReader(cut))
+		return &http.Response{StatusCode: 404, Header: h, Body: io.NopCloser(body), ContentLength: -1}, nil
+	})
+	resp, err := client(t, eager, lullhttp.WithBase(base), lullhttp.WithProblem("about:blank", lull.KindTransient)).Get(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := lullhttp.OutcomeOf(resp); o.Reason != lull.FailedPermanent {
+		t.Errorf("%+v", o)
+	}
+	if body, err := io.ReadAll(resp.Body); string(body) != `{"type":"about:blank"}` || err != cut {
+		t.Errorf("read %q, %v", body, err)
+	}
 }
 
 // A response that is to be discarded, and whose body does not end, is given a

@@ -210,6 +210,9 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	resp, err := x.t.base.RoundTrip(out)
 	if err != nil {
 		x.err = err
+		if v, left := x.callerLeft(); left {
+			return v
+		}
 		return x.t.classifyError(err)
 	}
 	if resp == nil {
@@ -220,7 +223,7 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	v := lull.Verdict{Kind: lull.KindSuccess}
 	if resp.StatusCode >= 400 {
 		// Before the attempt's timeout is taken off: it may read the body's beginning.
-		v = x.t.classifyResponse(resp)
+		v = x.t.classifyResponse(ctx, resp)
 	}
 	if x.out != nil { // else the attempt runs in the caller's own context
 		x.out.detached = lull.Detach(ctx)
@@ -232,6 +235,22 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 		}
 	}
 	return v
+}
+
+// callerLeft reports whether the caller has closed Request.Cancel, and what that means.
+// http.Client closes it when its Timeout is over: that is the caller's deadline, as it
+// stands in the context, whose own timer may be about to fire.
+func (x *exchange) callerLeft() (lull.Verdict, bool) {
+	select {
+	case <-x.req.Cancel:
+	default:
+		return lull.Verdict{}, false
+	}
+	if until, bounded := x.req.Context().Deadline(); bounded && !time.Now().Before(until) {
+		x.err = context.DeadlineExceeded
+		return lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, true
+	}
+	return lull.Verdict{Kind: lull.KindCanceled, Code: "canceled"}, true
 }
 
 // request is the caller's own for a first attempt that adds nothing to it, else

@@ -1,0 +1,90 @@
+package lullhttp
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// peekTime is how long a response is held back for the beginning of its body. Servers
+// send the two together; one that does not shall not be waited for.
+const peekTime = 250 * time.Millisecond
+
+// peek reads up to limit bytes of the body of resp, for no longer than within, and
+// returns them if they are the whole body or as many as the limit. The body can be read
+// from its beginning afterwards, as though nothing had been read of it.
+func peek(resp *http.Response, limit int, within time.Duration) ([]byte, bool) {
+	if resp.Body == nil || resp.Body == http.NoBody {
+		return nil, resp.Body != nil
+	}
+	a := &ahead{body: resp.Body, done: make(chan struct{})}
+	a.more.L = &a.mu
+	resp.Body = a
+	go a.run(limit)
+	late := time.NewTimer(max(within, 0))
+	defer late.Stop()
+	select {
+	case <-a.done:
+	case <-late.C:
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.buf, a.over && (a.err == nil || a.err == io.EOF)
+}
+
+// ahead is a body whose beginning is read ahead of whoever reads it: a Read cannot be
+// given up without closing the body, so it goes on, and what it brings is kept.
+type ahead struct {
+	body io.ReadCloser
+	done chan struct{} // closed when over
+
+	mu   sync.Mutex
+	more sync.Cond // there is more in buf, or it is over
+	buf  []byte    // what was read ahead; only appended to
+	read int       // how much of it was read by the owner
+	over bool      // nothing is read ahead any more
+	err  error     // what ended that; nil: the limit
+}
+
+func (a *ahead) run(limit int) {
+	defer close(a.done)
+	chunk := make([]byte, min(limit, 4<<10))
+	for left := limit; ; {
+		n, err := a.body.Read(chunk[:min(left, len(chunk))])
+		left -= n
+		a.mu.Lock()
+		a.buf = append(a.buf, chunk[:n]...)
+		a.err, a.over = err, err != nil || left == 0
+		over := a.over
+		a.more.Broadcast()
+		a.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+func (a *ahead) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	a.mu.Lock()
+	for a.read == len(a.buf) && !a.over {
+		a.more.Wait()
+	}
+	n := copy(p, a.buf[a.read:])
+	a.read += n
+	err := a.err
+	a.mu.Unlock()
+	if n > 0 {
+		return n, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return a.body.Read(p)
+}
+
+// Close ends the reading ahead, too.
+func (a *ahead) Close() error { return a.body.Close() }

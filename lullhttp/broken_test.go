@@ -1,0 +1,297 @@
+package lullhttp_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// handled is a network in memory on which handle serves each connection, with its number.
+func handled(handle func(conn net.Conn, number int)) *http.Transport {
+	var n atomic.Int64
+	return &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		number := int(n.Add(1))
+		go func() {
+			defer theirs.Close()
+			handle(theirs, number)
+		}()
+		return ours, nil
+	}}
+}
+
+// A response that was cut in its header is none: what may be repeated is, wherever it was cut.
+func TestAResponseCutInItsHeaderIsRepeated(t *testing.T) {
+	header := "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n"
+	for _, method := range []string{"GET", "PUT", "DELETE", "POST"} {
+		for cut := range len(header) {
+			var seen atomic.Int64
+			base := handled(func(conn net.Conn, number int) {
+				req, err := http.ReadRequest(bufio.NewReader(conn))
+				if err != nil {
+					return
+				}
+				io.Copy(io.Discard, req.Body)
+				if seen.Add(1) == 1 {
+					io.WriteString(conn, header[:cut])
+					return
+				}
+				io.WriteString(conn, header+"ok")
+			})
+			req, _ := http.NewRequest(method, host, strings.NewReader("body"))
+			resp, err := client(t, eager, lullhttp.WithBase(base)).Do(req)
+			if method == "POST" {
+				var e *lull.Error
+				if !errors.As(err, &e) || e.Reason != lull.UnsafeToRepeat || seen.Load() != 1 {
+					t.Errorf("POST, cut after %d: %v after %d requests", cut, err, seen.Load())
+				}
+				continue
+			}
+			if err != nil || seen.Load() != 2 || read(t, resp, err) != "ok" {
+				t.Errorf("%s, cut after %d (%q): %v after %d requests", method, cut, header[max(0, cut-8):cut], err, seen.Load())
+			}
+			base.CloseIdleConnections()
+		}
+	}
+}
+
+// What is no HTTP at all will be none the next time.
+func TestAnotherProtocolIsNotRepeated(t *testing.T) {
+	for _, line := range []string{"SSH-2.0-OpenSSH_9.6\r\n", "I do not speak HTTP\r\n\r\n", "HTTP/1.1 two hundred\r\n\r\n"} {
+		var n atomic.Int64
+		base := handled(func(conn net.Conn, number int) {
+			n.Add(1)
+			http.ReadRequest(bufio.NewReader(conn))
+			io.WriteString(conn, line)
+		})
+		var e *lull.Error
+		if _, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(get(t)); !errors.As(err, &e) || e.Verdict.Code != lull.CodeUnclassified || n.Load() != 1 {
+			t.Errorf("%q: %v after %d requests", line, err, n.Load())
+		}
+	}
+}
+
+func get(t *testing.T) *http.Request {
+	req, err := http.NewRequestWithContext(t.Context(), "GET", host, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+// A server may close an idle connection just as a request goes out on it. http.Transport
+// repeats GET and its like then; PUT and DELETE are lull's to repeat, and POST nobody's.
+func TestAnIdleConnectionThatTheServerCloses(t *testing.T) {
+	for method, want := range map[string]int64{"GET": 2, "PUT": 2, "DELETE": 2, "POST": 1} {
+		t.Run(method, func(t *testing.T) {
+			var requests atomic.Int64
+			var idle *endable
+			base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				go func() {
+					defer theirs.Close()
+					r := bufio.NewReader(theirs)
+					for {
+						req, err := http.ReadRequest(r)
+						if err != nil {
+							return
+						}
+						io.Copy(io.Discard, req.Body)
+						requests.Add(1)
+						io.WriteString(theirs, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+					}
+				}()
+				conn := &endable{Conn: ours, end: make(chan struct{}), closed: make(chan struct{})}
+				if idle == nil {
+					idle = conn
+				}
+				return conn, nil
+			}}
+			defer base.CloseIdleConnections()
+			cl := client(t, eager, lullhttp.WithBase(base))
+			do := func(ctx context.Context, method string) (*http.Response, error) {
+				req, _ := http.NewRequestWithContext(ctx, method, host, nil)
+				return cl.Do(req)
+			}
+			resp, err := do(t.Context(), "GET")
+			read(t, resp, err)
+			resp, err = do(idle.whenTaken(t.Context()), method)
+			if (err == nil) != (method != "POST") || requests.Load() != want {
+				t.Fatalf("%v after %d requests, want %d", err, requests.Load(), want)
+			}
+			var e *lull.Error
+			if method == "POST" && (!errors.As(err, &e) || e.Reason != lull.UnsafeToRepeat || e.Verdict.Code != "connection_closed") {
+				t.Errorf("%v", err)
+			}
+			if err == nil {
+				read(t, resp, err)
+			}
+		})
+	}
+}
+
+// http.Client.Timeout and Request.Cancel are the caller's time and the caller's word, and
+// nothing that lull knows nothing of.
+func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reasons []lull.Reason
+		var codes []string
+		silent := handled(func(conn net.Conn, _ int) { io.Copy(io.Discard, conn) })
+		o := observer(func(_ context.Context, e lull.Event) {
+			if e.Kind == lull.EventCallEnded {
+				reasons, codes = append(reasons, e.Reason), append(codes, e.Verdict.Code)
+			}
+		})
+		rt, err := lullhttp.New(eager, lullhttp.WithBase(silent), lullhttp.WithObserver(o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cl := &http.Client{Transport: rt, Timeout: time.Second}
+		for range 200 { // which of the two timers is first is left to chance
+			start := time.Now()
+			_, err := cl.Get(host)
+			var timeout interface{ Timeout() bool }
+			if !errors.As(err, &timeout) || !timeout.Timeout() || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+				t.Fatalf("%v after %v", err, time.Since(start))
+			}
+		}
+		for i := range reasons {
+			if reasons[i] != lull.DeadlineReached || codes[i] != lull.CodeTimeout {
+				t.Fatalf("Client.Timeout: %v, code %q; want the deadline, a timeout", reasons[i], codes[i])
+			}
+		}
+		reasons, codes = nil, nil
+		for _, timeout := range []time.Duration{0, time.Minute} {
+			cl.Timeout = timeout
+			req, _ := http.NewRequest("GET", host, nil)
+			cancel := make(chan struct{})
+			req.Cancel = cancel
+			time.AfterFunc(time.Second, func() { close(cancel) })
+			start := time.Now()
+			_, err := cl.Do(req)
+			if !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
+				t.Errorf("Request.Cancel: %v after %v", err, time.Since(start))
+			}
+		}
+		if fmt.Sprint(reasons) != "[canceled canceled]" {
+			t.Errorf("Request.Cancel: %v, codes %q", reasons, codes)
+		}
+		silent.CloseIdleConnections()
+	})
+}
+
+type observer func(context.Context, lull.Event)
+
+func (o observer) Observe(ctx context.Context, e lull.Event) { o(ctx, e) }
+
+// An error that carries a response means what the response means.
+func TestAnErrorThatCarriesAResponse(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		header http.Header
+		want   lull.Verdict
+	}{
+		{503, http.Header{}, lull.Verdict{Kind: lull.KindTransient, Code: "503"}},
+		{429, http.Header{"Retry-After": {"3"}}, lull.Verdict{Kind: lull.KindThrottled, After: 3 * time.Second, Code: "429"}},
+		{400, http.Header{}, lull.Verdict{Kind: lull.KindPermanent, Code: "400"}},
+		{200, http.Header{}, lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}},
+	} {
+		resp := &http.Response{StatusCode: c.status, Header: c.header}
+		for _, err := range []error{&retrieveError{resp, nil, "code"}, azureError{nil, "x", resp}} {
+			if got := lullhttp.ClassifyError(fmt.Errorf("token: %w", err)); got != c.want {
+				t.Errorf("%T with %d: %+v, want %+v", err, c.status, got, c.want)
+			}
+		}
+	}
+	for _, err := range []error{&retrieveError{}, (*retrieveError)(nil), hiddenResponse{&http.Response{StatusCode: 503}}} {
+		if got := lullhttp.ClassifyError(err); got.Kind != lull.KindUnclassified {
+			t.Errorf("%T without a response to be seen: %+v", err, got)
+		}
+	}
+}
+
+// retrieveError has the fields of golang.org/x/oauth2's.
+type retrieveError struct {
+	Response  *http.Response
+	Body      []byte
+	ErrorCode string
+}
+
+func (*retrieveError) Error() string { return "cannot fetch token" }
+
+type azureError struct {
+	inner       error
+	ErrorCode   string
+	RawResponse *http.Response
+}
+
+func (azureError) Error() string { return "azure" }
+
+type hiddenResponse struct{ response *http.Response }
+
+func (hiddenResponse) Error() string { return "hidden" }
+
+// endable is a connection that ends, for who reads it, as soon as somebody has taken it from
+// the pool; what is written to it is lost then.
+type endable struct {
+	net.Conn
+	end, closed chan struct{}
+	once        sync.Once
+}
+
+// whenTaken is a context whose request ends the connection when it gets it.
+func (c *endable) whenTaken(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if info.Conn == net.Conn(c) {
+			close(c.end)
+			<-c.closed
+		}
+	}})
+}
+
+func (c *endable) Read(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	read := make(chan result, 1)
+	buf := make([]byte, len(p))
+	go func() {
+		n, err := c.Conn.Read(buf)
+		read <- result{n, err}
+	}()
+	select {
+	case r := <-read:
+		return copy(p, buf[:r.n]), r.err
+	case <-c.end:
+		return 0, io.EOF
+	}
+}
+
+func (c *endable) Write(p []byte) (int, error) {
+	select {
+	case <-c.end:
+		return len(p), nil
+	default:
+		return c.Conn.Write(p)
+	}
+}
+
+func (c *endable) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}

@@ -1,0 +1,138 @@
+package lullhttp
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull"
+)
+
+// Some errors of net/http have no type to know them by: they are made by errors.New, and
+// not exported. Their text may change with any release. So net/http itself is asked, once
+// for each process and only after a failure of which nothing else is known, how its
+// errors look: see references. If it does not say, those errors are unclassified.
+
+// classifyUntyped returns what an error of http.Transport means that has no type.
+func classifyUntyped(err error) (lull.Verdict, bool) {
+	if is[textproto.ProtocolError](err) {
+		return brokenResponse, true
+	}
+	refs := references()
+	if refs.closedIdle != nil && errors.Is(err, refs.closedIdle) {
+		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_closed"}, true
+	}
+	switch start, came := quoting(err); {
+	case start == "":
+	case start == refs.statusLine && (strings.HasPrefix("HTTP/1.1", came) || strings.HasPrefix("HTTP/1.0", came)),
+		start == refs.statusCode && len(came) < 3 && strings.Trim(came, "0123456789") == "":
+		return brokenResponse, true
+	}
+	return lull.Verdict{}, false
+}
+
+// brokenResponse is the beginning of a response's header, where the connection was cut. (A
+// line of another protocol is not one, and unclassified. Of the lines after the first
+// net/http does not show which it was, and so both are.)
+var brokenResponse = lull.Verdict{Kind: lull.KindTransient, Code: "broken_response"}
+
+// reference is how errors of net/http without a type look.
+type reference struct {
+	// The server closed a connection of the pool just as a request was sent on it.
+	// http.Transport repeats GET, HEAD, OPTIONS and TRACE by itself.
+	closedIdle error
+	// How the errors begin for a first line that was cut before or within the status code;
+	// they end with what had come, in quotation marks.
+	statusLine, statusCode string
+}
+
+var references = sync.OnceValue(func() reference {
+	return reference{
+		closedIdle: provokeClosedIdle(),
+		statusLine: cutAt("HTTP/"),
+		statusCode: cutAt("HTTP/1.1 2"),
+	}
+})
+
+// cutAt is how the error of net/http begins for a response that ends like this.
+func cutAt(line string) string {
+	_, err := http.ReadResponse(bufio.NewReader(strings.NewReader(line)), nil)
+	start, _ := quoting(err)
+	return start
+}
+
+// quoting splits the text of the innermost error of err, if it ends with a text in
+// quotation marks, into what stands before that and the text itself.
+func quoting(err error) (start, text string) {
+	for err != nil {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			break
+		}
+		err = inner
+	}
+	if err == nil {
+		return "", ""
+	}
+	start, text, _ = strings.Cut(err.Error(), `"`)
+	text, err = strconv.Unquote(`"` + text)
+	if err != nil {
+		return "", ""
+	}
+	return start, text
+}
+
+// provokeClosedIdle makes http.Transport send a request on a connection in memory that
+// ended when no request was under way, and returns its error; nil if that is none of its
+// own.
+func provokeClosedIdle() error {
+	conn := &endedConn{closed: make(chan struct{})}
+	t := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       func(context.Context, string, string) (net.Conn, error) { return conn, nil },
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		select {
+		case <-conn.closed: // http.Transport has read the end
+		case <-ctx.Done():
+		}
+	}})
+	req, err := http.NewRequestWithContext(traced, http.MethodPut, "http://localhost/", nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := t.RoundTrip(req)
+	if err == nil {
+		resp.Body.Close()
+		return nil
+	}
+	if ctx.Err() != nil || errors.Unwrap(err) != nil || err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// endedConn is a connection that the other side has closed. What is written to it is lost
+// without an error, as TCP has it for a while.
+type endedConn struct {
+	net.Conn
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *endedConn) Read([]byte) (int, error)    { return 0, io.EOF }
+func (c *endedConn) Write(p []byte) (int, error) { return len(p), nil }
+func (c *endedConn) Close() error                { c.once.Do(func() { close(c.closed) }); return nil }
+func (c *endedConn) LocalAddr() net.Addr         { return &net.TCPAddr{} }
+func (c *endedConn) RemoteAddr() net.Addr        { return &net.TCPAddr{} }
