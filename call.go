@@ -4,11 +4,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
-	"github.com/lullgo/lull/internal/chance"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/throttle"
 )
@@ -97,24 +95,61 @@ const (
 	underWay      // it has been
 )
 
-// said is what the end of an attempt tells about the health of the dependency.
+// said is what the end of an attempt shows of the health of the dependency.
 type said uint8
 
 const (
-	saidNothing  said = iota // but that it failed, or succeeded
+	notHeard     said = iota // no attempt has ended
+	saidNothing              // but that it failed, or succeeded
 	saidAnswer               // a permanent failure that was an answer of the dependency itself
 	saidSlowDown             // it is well, and asked for fewer requests
+	saidTooShort             // it timed out, as attempts do that are given so little time
 )
 
-// saidBy is what an attempt tells that failed so.
-func saidBy(v Verdict) said {
+// saidBy is what an attempt shows that began then and ended with v.
+func (c *Call) saidBy(began time.Duration, v Verdict) said {
 	switch {
 	case v.Kind == KindThrottled:
 		return saidSlowDown
 	case v.answers():
 		return saidAnswer
+	case v.Kind == KindTransient && v.Code == CodeTimeout && c.tooShort(began):
+		return saidTooShort
 	}
 	return saidNothing
+}
+
+// tooShort notes that the attempt that began then timed out, and reports whether it was
+// given less time than attempts usually take that succeed. (The policy's own timeout is
+// not the caller's choice, and is never too short.)
+func (c *Call) tooShort(began time.Duration) bool {
+	given, patient := c.given(began)
+	if patient || c.d.plan.empty {
+		return false
+	}
+	s := c.d.remember()
+	p := s.patience.Load()
+	if p == nil {
+		s.patience.CompareAndSwap(nil, new(patience))
+		p = s.patience.Load()
+	}
+	return p.tooShort(given)
+}
+
+// given is how much time the call had left for an attempt that began then. Patient
+// reports that this was all that the policy gives to an attempt.
+func (c *Call) given(began time.Duration) (given time.Duration, patient bool) {
+	given = c.left(began)
+	limit := c.d.plan.policy.AttemptTimeout
+	return given, given == never || limit > 0 && given >= limit
+}
+
+// hear notes what an attempt shows. One that was given too little time takes nothing away
+// from what others of the call have shown.
+func (c *Call) hear(s said) {
+	if s != saidTooShort || c.said == notHeard {
+		c.said = s
+	}
 }
 
 // repetition is when the operation of a call may be repeated.
@@ -153,7 +188,7 @@ func (d *Dependency) StartIn(c *Call, now time.Duration, spec Spec) Step {
 func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	c.d, c.began, c.deadline, c.wait = d, now, never, 0
 	c.attempts, c.reason, c.repeat = 0, Succeeded, anyTime
-	c.said, c.paid, c.permit, c.ended = saidNothing, false, false, false
+	c.said, c.paid, c.permit, c.ended = notHeard, false, false, false
 	if !d.plan.empty { // or they are never looked at
 		c.receipt, c.token, c.pass, c.elsewhere = 0, breaker.Token{}, noPass, 0
 	}
@@ -409,141 +444,13 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 		return done(c.reason)
 	}
 	c.letGo(now)
-	c.report(now, v)
-	c.said = saidBy(v)
-	switch v.Kind {
-	case KindSuccess:
-		return c.finish(now, Succeeded, random)
-	case KindCanceled:
-		return c.finish(now, CallerCanceled, random)
-	case KindTransient, KindThrottled:
-	case KindOverloaded:
-		if b := c.d.memory().budget; b != nil {
-			b.Failed(now)
-		}
-		return c.finish(now, ServerSaidStop, random)
-	default:
-		return c.finish(now, FailedPermanent, random)
+	shows := c.saidBy(c.began, v)
+	c.report(now, load(v, shows))
+	step := c.decide(now, v, shows, company{}, random)
+	if step.Done {
+		return c.finishWith(now, step, random)
 	}
-	p := c.d.plan
-	pays := c.d.memory().budget
-	if pays != nil {
-		pays.Failed(now)
-	}
-	if no := c.mayRepeat(v); no != Succeeded {
-		return c.finish(now, no, random)
-	}
-	retry := int(c.attempts)
-	if retry >= p.attempts {
-		return c.finish(now, AttemptsExhausted, random)
-	}
-	if !c.closed(now) {
-		return c.finish(now, CircuitOpen, random)
-	}
-	if v.After > p.policy.HintLimit {
-		return c.finish(now, HintTooLong, random)
-	}
-	wait, ceiling := c.nextWait(retry, v, c.left(now), random)
-	if wait >= c.left(now) {
-		return c.finish(now, DeadlineReached, random)
-	}
-	var rare *budget.Bucket // pays for timeouts, beside the budget
-	if v.Code == CodeTimeout && !v.NeverSent {
-		if !c.answeredSince(c.began) {
-			return c.finish(now, Unanswered, random)
-		}
-		if rare = c.d.memory().timeouts; rare != nil && rare.Balance(now) < 1 {
-			return c.finish(now, BudgetExhausted, random)
-		}
-	}
-	if pays != nil {
-		grant := pays.Withdraw(now, class(v), random)
-		if !grant.OK {
-			step := c.finish(now, BudgetExhausted, random)
-			step.Exhausted = grant.Exhausted
-			return step
-		}
-		c.receipt, c.paid = grant.Receipt, true
-	}
-	if rare != nil {
-		rare.Withdraw(now, budget.Timeout, random)
-	}
-	return Step{Wait: wait, Ceiling: ceiling}
-}
-
-// mayRepeat says why the operation may not be repeated after an attempt that failed
-// so, or Succeeded.
-func (c *Call) mayRepeat(v Verdict) Reason {
-	switch c.repeat {
-	case notAtAll:
-		return CannotReplay
-	case onlyOnce:
-		return AttemptsExhausted
-	case notAgain:
-		return RetriedAbove
-	case ifNeverSent:
-		if !v.NeverSent {
-			return UnsafeToRepeat
-		}
-	}
-	return Succeeded
-}
-
-// answeredSince tells whether an attempt that began at that time and timed out may
-// be repeated. It was not answered, so it may still be worked on, and if the dependency answers
-// nobody who came later either, another attempt is one more in the line that it is
-// drowning in.
-func (c *Call) answeredSince(began time.Duration) bool {
-	switch c.d.plan.policy.Timeouts {
-	case TimeoutsAlways:
-		return true
-	case TimeoutsNever:
-		return false
-	}
-	return c.d.answeredFrom() > began
-}
-
-// nextWait draws the wait before the given retry, and says what it was before
-// jitter. A wait that the server asked for is never shortened; its jitter is,
-// so as to end before the deadline if the hint itself does.
-func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() uint64) (wait, ceiling time.Duration) {
-	p := c.d.plan
-	if v.After <= 0 {
-		if c.wait == 0 && retry > 1 && p.policy.Backoff.Jitter == backoff.Decorrelated {
-			c.recall(v, random)
-		}
-		switch {
-		case v.Kind == KindThrottled:
-			wait, ceiling = p.throttled.Draw(retry, c.wait, random)
-		case p.custom != nil:
-			wait = max(p.custom(retry, c.wait, random), 0)
-			ceiling = wait
-		default:
-			wait, ceiling = p.waits.Draw(retry, c.wait, random)
-		}
-		c.wait = wait
-		return wait, ceiling
-	}
-	spread := hintSpread(v.After, p.throttled.Ceiling(retry))
-	spread = min(spread, max(left-v.After-1, 0))
-	return saturating.Add(v.After, time.Duration(chance.UpTo(uint64(spread), random))), v.After
-}
-
-// hintSpread is how far jitter may push a wait that the server asked for. All
-// clients that were refused together were told the same time; come back exactly
-// then, they are a wave again. Half the hint, or the ceiling of the ordinary
-// wait where that is more, spreads them.
-func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, ceiling) }
-
-// class is what the retry costs in budgets that charge by cause.
-func class(v Verdict) budget.Class {
-	switch {
-	case v.Kind == KindThrottled:
-		return budget.Throttled
-	case v.Code == CodeTimeout:
-		return budget.Timeout
-	}
-	return budget.Transient
+	return step
 }
 
 // letGo gives back what an attempt holds: its place under the concurrency limit
@@ -561,16 +468,20 @@ func (c *Call) letGo(now time.Duration) {
 }
 
 // report tells the throttle how the attempt that it let pass has ended.
-func (c *Call) report(now time.Duration, v Verdict) {
+func (c *Call) report(now time.Duration, o throttle.Outcome) {
 	if c.pass != noPass {
 		c.pass = noPass
-		c.d.remember().throttle.Learn(now, load(v))
+		c.d.remember().throttle.Learn(now, o)
 	}
 }
 
 // load is what the end of an attempt tells of the dependency's load. A failure that
-// it is known to answer with was work taken on.
-func load(v Verdict) throttle.Outcome {
+// it is known to answer with was work taken on. A timeout that the caller chose is no sign
+// of load.
+func load(v Verdict, shows said) throttle.Outcome {
+	if shows == saidTooShort {
+		return throttle.Neutral
+	}
 	switch v.Kind {
 	case KindSuccess:
 		return throttle.Accepted
@@ -598,6 +509,13 @@ func (c *Call) forget(now time.Duration) {
 	c.pass = noPass
 }
 
+// finishWith ends the call as step says, which is Done.
+func (c *Call) finishWith(now time.Duration, step Step, random func() uint64) Step {
+	end := c.finish(now, step.Reason, random)
+	end.Exhausted = step.Exhausted
+	return end
+}
+
 // finish ends the call: the breaker learns its result, a success earns budget.
 func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	c.letGo(now)
@@ -620,6 +538,9 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		}
 		s = c.d.memory()
 	}
+	if outcome == breaker.Success {
+		c.inTime(s)
+	}
 	if b := s.breaker; b != nil {
 		b.Done(now, c.token, outcome, random)
 	}
@@ -636,13 +557,14 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 // straight line.
 func (c *Call) succeed(now time.Duration) {
 	c.letGo(now)
-	c.report(now, Verdict{Kind: KindSuccess})
+	c.report(now, throttle.Accepted)
 	c.ended = true
 	c.d.answers(c.began)
 	s := c.d.known()
 	if s == nil {
 		return
 	}
+	c.inTime(s)
 	if b := s.breaker; b != nil {
 		b.Done(now, c.token, breaker.Success, nil)
 	}
@@ -654,12 +576,20 @@ func (c *Call) succeed(now time.Duration) {
 	}
 }
 
+// inTime notes that the attempt succeeded that began at c.began.
+func (c *Call) inTime(s *state) {
+	if p := s.patience.Load(); p != nil {
+		p.succeeded(c.given(c.began))
+	}
+}
+
 // outcome is what the call tells about the health of the dependency. An answer
 // is a good sign even if it is a refusal (a permanent failure that we know to be
 // one: not found, forbidden); an error that nothing is known of tells nothing,
 // and neither does a caller that went away, nor a call without an attempt. Nor does
 // one that was asked to slow down in the end (429, RESOURCE_EXHAUSTED): who says
-// so is well, and to be called less often is what the throttle is for.
+// so is well, and to be called less often is what the throttle is for. Nor does one whose
+// caller gave it less time than successes usually take.
 func (c *Call) outcome(r Reason) breaker.Outcome {
 	switch {
 	case r == Succeeded:
@@ -668,7 +598,7 @@ func (c *Call) outcome(r Reason) breaker.Outcome {
 		return breaker.Neutral
 	case r == FailedPermanent && c.said == saidAnswer:
 		return breaker.Success
-	case r == FailedPermanent, c.said == saidSlowDown:
+	case r == FailedPermanent, c.said == saidSlowDown, c.said == saidTooShort:
 		return breaker.Neutral
 	}
 	return breaker.Failure

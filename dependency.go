@@ -99,6 +99,8 @@ type state struct {
 	alarms   *alarms // for the driver of hedged calls
 	// timeouts pays for retries of attempts that timed out, beside the budget.
 	timeouts *budget.Bucket
+	// patience is nil until an attempt times out whose call was near its deadline.
+	patience atomic.Pointer[patience]
 }
 
 // An Option wires a dependency: what cannot be data in a Policy.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -27,6 +28,9 @@ type HedgedCall struct {
 	flight hedge.Flight
 	flying uint8  // attempts that have not been let go of
 	stop   Reason // no further attempt begins, for this reason; Succeeded: one may
+	owed   price  // of the next attempt, unless it is paid for already
+	// notBefore is until when the server asked to wait, in answer to any attempt.
+	notBefore time.Duration
 }
 
 // A Racer is one attempt of a [HedgedCall], as the engine sees it, from First or
@@ -52,6 +56,7 @@ func (c *HedgedCall) First(now time.Duration, r *Racer) time.Duration {
 	*r = Racer{began: c.began, live: true, first: true, permit: c.permit, passed: c.pass == underWay}
 	c.permit, c.pass = false, noPass
 	c.flight, c.flying, c.stop = hedge.Flight{}, 1, Succeeded
+	c.owed, c.notBefore = price{}, now
 	if c.d.plan.hedges == nil || c.repeat != anyTime || c.token.Probe() {
 		return never
 	}
@@ -87,7 +92,7 @@ func (c *HedgedCall) Hedge(now time.Duration, r *Racer, random func() uint64) St
 		c.attempts++
 		c.flying++
 		r.began, r.live, r.passed = now, true, c.pass == passed
-		c.pass = noPass
+		c.pass, c.owed = noPass, price{}
 		return Step{Wait: c.untilHedge(now)}
 	}
 	c.giveBack(now, r)
@@ -144,13 +149,15 @@ func (c *HedgedCall) another(now time.Duration, r *Racer, random func() uint64) 
 		}
 		r.permit = true
 	}
-	if s.budget != nil {
-		grant := s.budget.Withdraw(now, budget.Transient, random)
-		if !grant.OK {
-			return BudgetExhausted, Step{Decision: Decision{Exhausted: grant.Exhausted}}
-		}
-		r.receipt, r.paid = grant.Receipt, true
+	if c.paid { // when it was decided on
+		r.receipt, r.paid, c.paid = c.receipt, true, false
+		return Succeeded, Step{}
 	}
+	grant := c.charge(now, c.owed, random)
+	if !grant.OK {
+		return BudgetExhausted, Step{Decision: Decision{Exhausted: grant.Exhausted}}
+	}
+	r.receipt, r.paid = grant.Receipt, s.budget != nil
 	return Succeeded, Step{}
 }
 
@@ -176,78 +183,38 @@ func (c *HedgedCall) Ended(now time.Duration, r *Racer, v Verdict, random func()
 	if r.first && c.flight != (hedge.Flight{}) {
 		c.d.remember().hedger.Done(now, &c.flight, v.Kind == KindSuccess)
 	}
+	shows := c.saidBy(r.began, v)
 	if r.passed {
 		r.passed = false
-		c.d.remember().throttle.Learn(now, load(v))
+		c.d.remember().throttle.Learn(now, load(v, shows))
 	}
 	c.LetGo(now, r)
-	c.said = saidBy(v)
-	switch v.Kind {
-	case KindSuccess:
-		c.began, c.receipt = r.began, r.receipt
-		return c.decided(now, Succeeded, random)
-	case KindCanceled:
-		return c.decided(now, CallerCanceled, random)
-	case KindTransient, KindThrottled:
-		c.failed(now)
-	case KindOverloaded:
-		c.failed(now)
-		return c.noMore(now, ServerSaidStop, random)
-	default:
-		if c.said == saidAnswer {
-			return c.decided(now, FailedPermanent, random)
-		}
-		return c.noMore(now, FailedPermanent, random)
-	}
-	no := c.stop
-	if no == Succeeded {
-		no = c.mayRepeat(v)
-	}
+	c.began, c.receipt = r.began, r.receipt
+	step := c.decide(now, v, shows, company{hedged: true, beside: c.flying > 0, stop: c.stop}, random)
 	switch {
-	case no != Succeeded:
-		return c.noMore(now, no, random)
-	case int(c.attempts) >= c.d.plan.attempts:
-		return c.noMore(now, AttemptsExhausted, random)
-	case !c.closed(now):
-		return c.noMore(now, CircuitOpen, random)
-	case v.After > c.d.plan.policy.HintLimit:
-		return c.noMore(now, HintTooLong, random)
-	case v.Code == CodeTimeout && !v.NeverSent && !c.answeredSince(r.began):
-		return c.noMore(now, Unanswered, random)
+	case step.Done && (v.Kind == KindSuccess || v.Kind == KindCanceled || shows == saidAnswer):
+		return c.decided(now, step, random)
+	case step.Done && c.flying == 0:
+		return c.finishWith(now, step, random)
+	case step.Done:
+		c.stop = step.Reason
+		return Step{Wait: never}
 	}
-	var step Step
-	if v.After > 0 || v.Kind == KindThrottled {
-		step.Wait, step.Ceiling = c.nextWait(int(c.attempts), v, c.left(now), random)
+	c.owed = priceOf(v)
+	if step.Wait > 0 {
+		c.notBefore = max(c.notBefore, saturating.Add(now, step.Wait))
 	}
-	if step.Wait >= c.left(now) {
-		return c.noMore(now, DeadlineReached, random)
-	}
+	step.Wait = max(c.notBefore-now, 0)
 	return step
-}
-
-// failed tells the budget of an attempt that failed in a way that may pass.
-func (c *HedgedCall) failed(now time.Duration) {
-	if b := c.d.memory().budget; b != nil {
-		b.Failed(now)
-	}
-}
-
-// noMore lets no further attempt begin. The call is Done if none is in flight.
-func (c *HedgedCall) noMore(now time.Duration, why Reason, random func() uint64) Step {
-	if c.flying == 0 {
-		return c.finish(now, why, random)
-	}
-	c.stop = why
-	return Step{Wait: never}
 }
 
 // decided ends the call, whatever is in flight. That the first attempt had not
 // succeeded by now is all that is known of its latency.
-func (c *HedgedCall) decided(now time.Duration, why Reason, random func() uint64) Step {
+func (c *HedgedCall) decided(now time.Duration, step Step, random func() uint64) Step {
 	if c.flight != (hedge.Flight{}) {
 		c.d.remember().hedger.Done(now, &c.flight, false)
 	}
-	return c.finish(now, why, random)
+	return c.finishWith(now, step, random)
 }
 
 // LetGo gives back what r held. Ended does so itself.

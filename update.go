@@ -86,5 +86,6 @@ func (d *Dependency) inherit(now time.Duration, s *state, was Policy) {
 	if is.Limit == was.Limit {
 		mine.limiter = s.limiter
 	}
+	mine.patience.Store(s.patience.Load())
 	d.state.Store(mine)
 }

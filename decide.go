@@ -1,0 +1,191 @@
+package lull
+
+import (
+	"time"
+
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// company is what decide has to know of the other attempts of a call. The zero company is
+// that of a call whose attempts follow one another.
+type company struct {
+	hedged bool   // attempts may run beside one another
+	beside bool   // some are in flight
+	stop   Reason // no further attempt begins, for this reason; Succeeded: one may
+}
+
+// decide is what the end of an attempt with v means, and whether another attempt may
+// follow: the one place where that is decided, for plain, hedged and resumed calls. Its
+// questions are those of [Call.Next], in that order. If the Step is Done no further
+// attempt may begin, for its Reason; else one may, after its Wait.
+//
+// It is paid for here, before the wait, so that a stopped call costs nothing and a sleeping
+// one is already counted. Only with attempts in flight it is paid for when it begins
+// ([HedgedCall.Hedge]), since it may be held back for being a hedge, too.
+func (c *Call) decide(now time.Duration, v Verdict, shows said, with company, random func() uint64) Step {
+	c.hear(shows)
+	switch v.Kind {
+	case KindSuccess:
+		return done(Succeeded)
+	case KindCanceled:
+		return done(CallerCanceled)
+	case KindTransient, KindThrottled, KindOverloaded:
+	default:
+		return done(FailedPermanent)
+	}
+	p := c.d.plan
+	pays := c.d.memory().budget
+	if pays != nil && shows != saidTooShort {
+		pays.Failed(now)
+	}
+	if v.Kind == KindOverloaded {
+		return done(ServerSaidStop)
+	}
+	if with.stop != Succeeded {
+		return done(with.stop)
+	}
+	if no := c.mayRepeat(v); no != Succeeded {
+		return done(no)
+	}
+	retry := int(c.attempts)
+	if retry >= p.attempts {
+		return done(AttemptsExhausted)
+	}
+	if !c.closed(now) {
+		return done(CircuitOpen)
+	}
+	if v.After > p.policy.HintLimit {
+		return done(HintTooLong)
+	}
+	var step Step
+	if !with.hedged || v.After > 0 || v.Kind == KindThrottled { // else at once, as gRFC A6 has it
+		step.Wait, step.Ceiling = c.nextWait(retry, v, c.left(now), random)
+	}
+	if step.Wait >= c.left(now) {
+		return done(DeadlineReached)
+	}
+	if timedOut(v) && !c.answeredSince(c.began) {
+		return done(Unanswered)
+	}
+	if with.beside {
+		return step
+	}
+	grant := c.charge(now, priceOf(v), random)
+	if !grant.OK {
+		step = done(BudgetExhausted)
+		step.Exhausted = grant.Exhausted
+		return step
+	}
+	c.receipt, c.paid = grant.Receipt, pays != nil
+	return step
+}
+
+// mayRepeat says why the operation may not be repeated after an attempt that failed
+// so, or Succeeded.
+func (c *Call) mayRepeat(v Verdict) Reason {
+	switch c.repeat {
+	case notAtAll:
+		return CannotReplay
+	case onlyOnce:
+		return AttemptsExhausted
+	case notAgain:
+		return RetriedAbove
+	case ifNeverSent:
+		if !v.NeverSent {
+			return UnsafeToRepeat
+		}
+	}
+	return Succeeded
+}
+
+// answeredSince tells whether an attempt that began at that time and timed out may
+// be repeated. It was not answered, so it may still be worked on, and if the dependency answers
+// nobody who came later either, another attempt is one more in the line that it is
+// drowning in.
+func (c *Call) answeredSince(began time.Duration) bool {
+	switch c.d.plan.policy.Timeouts {
+	case TimeoutsAlways:
+		return true
+	case TimeoutsNever:
+		return false
+	}
+	return c.d.answeredFrom() > began
+}
+
+// nextWait draws the wait before the given retry, and says what it was before
+// jitter. A wait that the server asked for is never shortened; its jitter is,
+// so as to end before the deadline if the hint itself does.
+func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() uint64) (wait, ceiling time.Duration) {
+	p := c.d.plan
+	if v.After <= 0 {
+		if c.wait == 0 && retry > 1 && p.policy.Backoff.Jitter == backoff.Decorrelated {
+			c.recall(v, random)
+		}
+		switch {
+		case v.Kind == KindThrottled:
+			wait, ceiling = p.throttled.Draw(retry, c.wait, random)
+		case p.custom != nil:
+			wait = max(p.custom(retry, c.wait, random), 0)
+			ceiling = wait
+		default:
+			wait, ceiling = p.waits.Draw(retry, c.wait, random)
+		}
+		c.wait = wait
+		return wait, ceiling
+	}
+	spread := hintSpread(v.After, p.throttled.Ceiling(retry))
+	spread = min(spread, max(left-v.After-1, 0))
+	return saturating.Add(v.After, time.Duration(chance.UpTo(uint64(spread), random))), v.After
+}
+
+// hintSpread is how far jitter may push a wait that the server asked for. All
+// clients that were refused together were told the same time; come back exactly
+// then, they are a wave again. Half the hint, or the ceiling of the ordinary
+// wait where that is more, spreads them.
+func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, ceiling) }
+
+// A price is what an attempt costs that is not the call's first.
+type price struct {
+	class budget.Class // in budgets that charge by cause
+	rare  bool         // the account for timeouts pays as well
+}
+
+// priceOf is the price of an attempt that follows one that ended with v.
+func priceOf(v Verdict) price { return price{class(v), timedOut(v)} }
+
+// timedOut reports whether the dependency may still be at work on the attempt that ended
+// with v.
+func timedOut(v Verdict) bool { return v.Code == CodeTimeout && !v.NeverSent }
+
+// charge has the budget pay for another attempt. If the grant is not OK nothing was paid.
+func (c *Call) charge(now time.Duration, p price, random func() uint64) budget.Grant {
+	s := c.d.memory()
+	var rare *budget.Bucket
+	if p.rare {
+		rare = s.timeouts
+	}
+	if rare != nil && rare.Balance(now) < 1 {
+		return budget.Grant{}
+	}
+	grant := budget.Grant{OK: true}
+	if s.budget != nil {
+		grant = s.budget.Withdraw(now, p.class, random)
+	}
+	if rare != nil && grant.OK {
+		rare.Withdraw(now, budget.Timeout, random)
+	}
+	return grant
+}
+
+func class(v Verdict) budget.Class {
+	switch {
+	case v.Kind == KindThrottled:
+		return budget.Throttled
+	case v.Code == CodeTimeout:
+		return budget.Timeout
+	}
+	return budget.Transient
+}

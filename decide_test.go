@@ -1,0 +1,274 @@
+package lull_test
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/hedge"
+)
+
+// twins is one call, made on two dependencies: as a plain call on one, and on the other as
+// a hedged call of which no two attempts overlap.
+type twins struct {
+	w      *world
+	plain  lull.Call
+	call   lull.Call
+	hedged lull.HedgedCall
+	racer  lull.Racer
+	of     [2]*lull.Dependency
+}
+
+// same compares what the two were answered, and what their dependencies remember.
+func (p *twins) same(what string, plain, hedged lull.Step) {
+	p.w.t.Helper()
+	if hedged.Full { // a plain call is told to ask again
+		hedged.Full = false
+	} else if what == "an attempt" && hedged.Wait >= time.Hour {
+		hedged.Wait = 0 // when to ask for another beside it
+	}
+	if plain != hedged {
+		p.w.fatalf("at %v, %s: plain %+v, hedged %+v", p.w.now, what, plain, hedged)
+	}
+	a, b := p.of[0], p.of[1]
+	if x, y := a.Budget(), b.Budget(); x != nil && x.Balance(p.w.now) != y.Balance(p.w.now) {
+		p.w.fatalf("at %v, %s: %v and %v left in the budgets", p.w.now, what, x.Balance(p.w.now), y.Balance(p.w.now))
+	}
+	if x, y := a.Breaker(), b.Breaker(); x != nil && (x.State(p.w.now) != y.State(p.w.now) || x.RetryAt(p.w.now) != y.RetryAt(p.w.now)) {
+		p.w.fatalf("at %v, %s: breakers %v and %v", p.w.now, what, x.State(p.w.now), y.State(p.w.now))
+	}
+	if x, y := a.Limiter(), b.Limiter(); x != nil && x.InFlight() != y.InFlight() {
+		p.w.fatalf("at %v, %s: %d and %d in flight", p.w.now, what, x.InFlight(), y.InFlight())
+	}
+}
+
+// luck is a source for one step of both.
+func (p *twins) luck() func() uint64 {
+	n := p.w.r.Uint64()
+	return func() uint64 { return n }
+}
+
+func (w *world) arriveTwice(of [2]*lull.Dependency) {
+	w.calls++
+	p := &twins{w: w, of: of}
+	spec := lull.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}
+	if w.r.IntN(3) == 0 {
+		spec.Deadline = w.now + time.Duration(w.r.Int64N(int64(time.Second)))
+	}
+	var plain, hedged lull.Step
+	p.plain, plain = of[0].Start(w.now, spec)
+	p.call, hedged = of[1].Start(w.now, spec)
+	p.same("the start", plain, hedged)
+	if plain.Done {
+		return
+	}
+	if w.r.IntN(20) == 0 {
+		p.plain.OnBehalfOf(2)
+		p.call.OnBehalfOf(2)
+	}
+	p.hedged.Call = &p.call
+	p.attempt()
+}
+
+func (p *twins) attempt() {
+	luck := p.luck()
+	first := p.plain.Attempts() == 0
+	plain := p.plain.Attempt(p.w.now, luck)
+	var hedged lull.Step
+	if first {
+		hedged = p.hedged.Attempt(p.w.now, luck)
+	} else {
+		hedged = p.hedged.Hedge(p.w.now, &p.racer, luck)
+	}
+	p.same("an attempt", plain, hedged)
+	switch {
+	case plain.Done:
+	case plain.Wait > 0:
+		p.w.after(plain.Wait, p.attempt)
+	default:
+		if first {
+			p.hedged.First(p.w.now, &p.racer)
+		} else {
+			p.w.retries++
+		}
+		p.fly()
+	}
+}
+
+// fly draws how the attempt ends.
+func (p *twins) fly() {
+	w := p.w
+	v := lull.Verdict{Kind: lull.KindSuccess}
+	switch n := w.r.IntN(100); {
+	case n < 1:
+		v.Kind = lull.KindCanceled
+	case w.down && n < 60, n < 10:
+		v = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
+	case w.down && n < 80, n < 15:
+		v = lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout, NeverSent: w.r.IntN(5) == 0}
+	case n < 85 && w.down, n < 20:
+		v = lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+	case n < 22:
+		v = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
+	case n < 26:
+		v = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {Code: lull.CodeUnclassified}, {Kind: lull.KindPermanent, Code: lull.CodeRetriedBelow}}[w.r.IntN(3)]
+	}
+	if v.Kind != lull.KindSuccess && w.r.IntN(8) == 0 {
+		v.After = time.Duration(w.r.Int64N(int64(300 * ms)))
+	}
+	took := time.Duration(w.r.ExpFloat64() * float64(20*ms))
+	if timeout := p.plain.Timeout(w.now); took >= timeout {
+		took = timeout
+		v = lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	}
+	w.after(took, func() {
+		luck := p.luck()
+		plain := p.plain.Next(w.now, v, luck)
+		hedged := p.hedged.Ended(w.now, &p.racer, v, luck)
+		p.same("the end of an attempt", plain, hedged)
+		if !plain.Done {
+			w.after(plain.Wait, p.attempt)
+		}
+	})
+}
+
+// Rule 15: hedged or not, a retry passes the same gates and pays the same price. A hedged
+// call of which no two attempts overlap is a plain one whose retries follow at once.
+func TestRule15AHedgedCallDecidesAsAPlainOne(t *testing.T) {
+	worlds, callsEach := 400, 1000
+	if testing.Short() {
+		worlds = 40
+	}
+	const base = 1500
+	calls, retries := 0, 0
+	for i := range uint64(worlds) {
+		seed := base + i
+		r := rand.New(rand.NewPCG(seed, 0))
+		plain := randomPolicy(r)
+		plain.Attempts = 2 + r.IntN(4)
+		plain.Backoff = backoff.Schedule{Kind: backoff.Constant}
+		plain.Limit = bulkhead.Config{Limit: []int{0, 1, 5}[r.IntN(3)]}
+		if !plain.Breaker.Off && r.IntN(2) == 0 {
+			plain.Breaker.FailureRate = 0.5
+		}
+		hedged := plain
+		hedged.Attempts, hedged.Hedge = 0, hedge.Config{Attempts: plain.Attempts, Delay: time.Hour, Share: -1, InFlight: -1}
+		kind := r.IntN(5)
+		w := &world{t: t, seed: seed, r: r, policy: plain}
+		var of [2]*lull.Dependency
+		for j, p := range []lull.Policy{plain, hedged} {
+			of[j] = newDependency(t, p, lull.WithBudget(budgetOfKind(kind)))
+		}
+		gap := time.Duration(1+r.IntN(20)) * ms
+		left := callsEach
+		var arrivals func()
+		arrivals = func() {
+			if r.IntN(200) == 0 {
+				w.down = !w.down
+			}
+			w.arriveTwice(of)
+			if left--; left > 0 {
+				w.after(time.Duration(r.ExpFloat64()*float64(gap)), arrivals)
+			}
+		}
+		w.after(0, arrivals)
+		for w.queue.Len() > 0 {
+			m := heap.Pop(&w.queue).(moment)
+			w.now = m.at
+			m.do()
+		}
+		calls, retries = calls+w.calls, retries+w.retries
+	}
+	t.Logf("%d calls, %d retries (base seed %d)", calls, retries, base)
+	if retries < calls/20 {
+		t.Errorf("%d retries of %d calls: nothing was compared", retries, calls)
+	}
+}
+
+// budgetOfKind is the policy's own (nil), or another kind.
+func budgetOfKind(kind int) func() budget.Budget {
+	return [...]func() budget.Budget{
+		nil,
+		func() budget.Budget {
+			return must(budget.NewAWSQuota(budget.AWSConfig{Capacity: 50, RetryCost: 3, TimeoutCost: 10, ThrottledCost: 5, NoRetryIncrement: 1}))
+		},
+		func() budget.Budget {
+			return must(budget.NewGRPCThrottle(budget.GRPCConfig{MaxTokens: 10, TokenRatio: 0.5}))
+		},
+		func() budget.Budget {
+			return must(budget.NewFinagleBucket(budget.FinagleConfig{TTL: 10 * time.Second, Percent: 0.2}))
+		},
+		func() budget.Budget { return must(budget.NewEnvoyConcurrency(budget.EnvoyDefault())) },
+	}[kind]
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Hedged calls pay from the account for timeouts, too: of many timed-out attempts one and a
+// fiftieth of the successes are repeated.
+func TestRule15HedgedTimeoutsAreRepeatedRarely(t *testing.T) {
+	d := newDependency(t, lull.Policy{
+		Hedge:   hedge.Config{Attempts: 2, Delay: time.Hour, Share: -1},
+		Budget:  plenty,
+		Breaker: breaker.Config{Off: true},
+	})
+	now, repeated, succeeded := time.Duration(0), 0, 0
+	next := func() time.Duration { now += 10 * time.Millisecond; return now }
+	for range 1000 {
+		call := begun(t, d, next())
+		c := lull.HedgedCall{Call: &call}
+		var r lull.Racer
+		c.First(now, &r)
+		other := begun(t, d, next())
+		other.Next(next(), lull.Verdict{Kind: lull.KindSuccess}, nil)
+		succeeded++
+		step := c.Ended(next(), &r, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+		if !step.Done {
+			step = c.Hedge(now, &r, nil)
+		}
+		if !step.Done {
+			repeated++
+			c.LetGo(now, &r)
+			c.Abandon(now)
+		} else if step.Reason != lull.BudgetExhausted {
+			t.Fatal(step.Reason)
+		}
+	}
+	if want := 1 + succeeded/50; repeated < want-1 || repeated > want {
+		t.Errorf("%d of 1000 timed-out attempts were repeated, want %d", repeated, want)
+	}
+}
+
+// A hint holds for the call: an attempt that fails later, without one, does not call the
+// next any sooner.
+func TestRule15AHintIsNotForgottenBesideOthers(t *testing.T) {
+	d := newDependency(t, hedging(4))
+	call := begun(t, d, 0)
+	c := lull.HedgedCall{Call: &call}
+	var first, second, third lull.Racer
+	c.First(0, &first)
+	if step := c.Hedge(10*ms, &second, nil); step.Done || step.Full {
+		t.Fatalf("no hedge: %+v", step)
+	}
+	hint := c.Ended(20*ms, &second, lull.Verdict{Kind: lull.KindTransient, Code: "503", After: 100 * ms}, func() uint64 { return 0 })
+	if hint.Wait != 100*ms {
+		t.Fatalf("%+v, want a wait of 100 ms", hint)
+	}
+	if step := c.Ended(30*ms, &first, transient, nil); step.Done || step.Wait != 90*ms {
+		t.Errorf("%+v, want the rest of the hint, 90 ms", step)
+	}
+	if step := c.Hedge(120*ms, &third, nil); step.Done || step.Full {
+		t.Errorf("after the hint: %+v", step)
+	}
+}

@@ -1,0 +1,101 @@
+package lull
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// patience counts what became of attempts that were given less time than the policy's
+// AttemptTimeout, because their call was near its deadline. Two things look the same, one
+// call at a time:
+//
+//   - The caller chose a deadline that is shorter than successes usually take. The
+//     dependency is well, and answers those who wait.
+//   - The dependency hangs, and all its callers have deadlines.
+//
+// They differ in what came before: attempts with so much time usually succeeded, or they
+// did not. So successes and timeouts are counted against each other, in classes by the time
+// that the attempt was given. No latency is measured, so the path of a success does not
+// read the clock again.
+//
+// A timeout is counted when some attempt of any class has succeeded after it, and at most
+// one for each success: while nobody is answered, nothing is known about deadlines. So a
+// hang changes nothing here, however long it lasts. Where all callers have the same
+// deadline successes are never outnumbered, and every timeout is evidence.
+//
+// It is made when an attempt of this kind first times out. Until something is known, a
+// timeout is evidence against the dependency.
+type patience struct {
+	pending atomic.Uint64 // by class: an attempt timed out after the latest success
+	sure    atomic.Uint64 // by class: score is at its top, and a success changes nothing
+	mu      sync.Mutex    // guards score
+	score   [timeClasses]int8
+}
+
+const (
+	timeClasses        = 64
+	classesPerDoubling = 4  // classes for each doubling of the time
+	shortestClass      = 18 // 2^18 ns, 262 µs, and less is the first class; 16 doublings above, the last
+	// scoreTop is how many more timeouts than successes change what is thought of a class.
+	scoreTop = 16
+)
+
+// timeClass is the class of attempts that were given so much time.
+func timeClass(given time.Duration) uint {
+	v := uint64(max(given, 0))
+	n := bits.Len64(v)
+	if n <= shortestClass {
+		return 0
+	}
+	part := v >> (n - 3) & (classesPerDoubling - 1) // the two bits below the highest
+	return min(uint(n-shortestClass-1)*classesPerDoubling+uint(part), timeClasses-1)
+}
+
+// succeeded notes a success of an attempt that was given so much time. Patient says that
+// this was all that the policy gives.
+func (p *patience) succeeded(given time.Duration, patient bool) {
+	own := uint64(0)
+	if !patient {
+		own = 1 << timeClass(given) &^ p.sure.Load()
+	}
+	if own == 0 && p.pending.Load() == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for late := p.pending.Swap(0); late != 0; late &= late - 1 {
+		p.add(bits.TrailingZeros64(late), -1)
+	}
+	if !patient {
+		p.add(int(timeClass(given)), 1)
+	}
+}
+
+// add is called with the lock held.
+func (p *patience) add(class int, n int8) {
+	s := min(max(p.score[class]+n, -scoreTop), scoreTop)
+	p.score[class] = s
+	if bit := uint64(1) << class; s == scoreTop {
+		p.sure.Or(bit)
+	} else {
+		p.sure.And(^bit)
+	}
+}
+
+// tooShort notes a timeout of an attempt that was given so much time, and reports whether
+// such attempts time out more often than they succeed. If nothing is known of their class,
+// it goes by the next longer one of which something is.
+func (p *patience) tooShort(given time.Duration) bool {
+	class := timeClass(given)
+	p.pending.Or(1 << class)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.score[class:] {
+		if s != 0 {
+			return s < 0
+		}
+	}
+	return false
+}

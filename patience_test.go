@@ -1,0 +1,370 @@
+package lull_test
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/throttle"
+)
+
+// A crowd is callers of one dependency who are not equally patient, in virtual time.
+type crowd struct {
+	*world
+	latency func() time.Duration // of a call that is answered
+	hangs   bool                 // none is
+
+	calls, refused, failed map[string]int // by who called
+	openedAt               time.Duration  // when the breaker first opened; 0: never
+}
+
+func newCrowd(t *testing.T, seed uint64, p lull.Policy, latency func(r *rand.Rand) time.Duration) *crowd {
+	r := rand.New(rand.NewPCG(seed, 16))
+	w := &world{t: t, seed: seed, r: r, policy: p, d: newDependency(t, p)}
+	return &crowd{world: w, latency: func() time.Duration { return latency(r) }, calls: map[string]int{}, refused: map[string]int{}, failed: map[string]int{}}
+}
+
+// arrive is a call of somebody who waits for so long; zero: as the policy has it.
+func (c *crowd) arrive(who string, patience time.Duration) {
+	c.calls[who]++
+	spec := lull.Spec{}
+	if patience > 0 {
+		spec.Deadline = c.now + patience
+	}
+	call, step := c.d.Start(c.now, spec)
+	if step.Done {
+		c.refused[who]++
+		c.failed[who]++
+		return
+	}
+	c.attempt(who, &call)
+}
+
+func (c *crowd) attempt(who string, call *lull.Call) {
+	step := call.Attempt(c.now, c.r.Uint64)
+	switch {
+	case step.Done:
+		c.ended(who, step)
+		return
+	case step.Wait > 0:
+		c.after(step.Wait, func() { c.attempt(who, call) })
+		return
+	}
+	v, took := lull.Verdict{Kind: lull.KindSuccess}, c.latency()
+	if timeout := call.Timeout(c.now); c.hangs || took > timeout {
+		v, took = lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, timeout
+	}
+	c.after(took, func() {
+		step := call.Next(c.now, v, c.r.Uint64)
+		if step.Done {
+			c.ended(who, step)
+			return
+		}
+		c.after(step.Wait, func() { c.attempt(who, call) })
+	})
+}
+
+func (c *crowd) ended(who string, step lull.Step) {
+	if step.Reason != lull.Succeeded {
+		c.failed[who]++
+	}
+	if c.openedAt == 0 && c.d.Breaker().State(c.now) == breaker.Open {
+		c.openedAt = c.now
+	}
+}
+
+// come has callers arrive at random from now on, so many in a second.
+func (c *crowd) come(who string, perSecond float64, patience func() time.Duration) {
+	gap := func() time.Duration { return time.Duration(c.r.ExpFloat64() / perSecond * float64(time.Second)) }
+	var next func()
+	next = func() {
+		c.arrive(who, patience())
+		c.after(gap(), next)
+	}
+	c.after(gap(), next)
+}
+
+func (c *crowd) until(end time.Duration) {
+	for c.queue.Len() > 0 && c.queue[0].at <= end {
+		m := heap.Pop(&c.queue).(moment)
+		c.now = m.at
+		m.do()
+	}
+	c.now = end
+}
+
+func always(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
+
+var breakers = map[string]lull.Policy{
+	"zero policy":     {},
+	"FailureRate 0.5": {Breaker: breaker.Config{FailureRate: 0.5}},
+	"FailureRate 0.2": {Breaker: breaker.Config{FailureRate: 0.2}},
+}
+
+// Rule 16: callers whose deadlines are shorter than an answer takes open no circuit for
+// others, however many they are.
+func TestRule16AForgedDeadlineFailsNobodyElse(t *testing.T) {
+	latencies := map[string]func(*rand.Rand) time.Duration{
+		"20 ms":                  func(*rand.Rand) time.Duration { return 20 * ms },
+		"15 to 25 ms":            func(r *rand.Rand) time.Duration { return 15*ms + time.Duration(r.Int64N(int64(10*ms))) },
+		"exponential, from 8 ms": func(r *rand.Rand) time.Duration { return 8*ms + time.Duration(r.ExpFloat64()*float64(12*ms)) },
+	}
+	for name, p := range breakers {
+		for how, latency := range latencies {
+			for _, share := range []float64{0.01, 0.1, 0.5, 0.97} {
+				for seed := range uint64(2) {
+					c := newCrowd(t, seed, p, latency)
+					c.arrive("forged", 5*ms)
+					c.arrive("honest", 0) // until somebody has been answered nothing is known
+					c.until(time.Second)
+					c.come("honest", 200*(1-share), always(0))
+					c.come("forged", 200*share, func() time.Duration { return ms + time.Duration(c.r.Int64N(int64(6*ms))) })
+					c.until(30 * time.Second)
+					if c.failed["honest"] > 0 {
+						t.Errorf("%s, %s, %g %% forged, seed %d: %d of %d honest calls failed, %d of them refused", name, how, 100*share, seed, c.failed["honest"], c.calls["honest"], c.refused["honest"])
+					}
+				}
+			}
+		}
+	}
+}
+
+// Where nobody has ever been answered, a short deadline counts as a failure. But once somebody
+// has been, it does not, and the circuit is closed for good.
+func TestRule16ACircuitThatWasOpenedByForgedDeadlines(t *testing.T) {
+	for name, p := range breakers {
+		for seed := range uint64(3) {
+			c := newCrowd(t, seed, p, func(*rand.Rand) time.Duration { return 20 * ms })
+			c.come("forged", 100, always(5*ms))
+			c.until(5 * time.Second)
+			if c.openedAt == 0 {
+				t.Errorf("%s, seed %d: nobody was answered, and the circuit is closed", name, seed)
+			}
+			for c.calls["honest"] == c.refused["honest"] {
+				c.arrive("honest", 0)
+				c.until(c.now + 10*ms)
+			}
+			c.until(c.now + time.Second)
+			refused := c.refused["honest"]
+			c.come("honest", 10, always(0))
+			c.until(c.now + time.Minute)
+			if c.refused["honest"] > refused {
+				t.Errorf("%s, seed %d: after an honest call was answered %d more of %d were refused", name, seed, c.refused["honest"]-refused, c.calls["honest"])
+			}
+		}
+	}
+}
+
+// The other side of Rule 16: a dependency that hangs while all its callers have deadlines
+// shorter than AttemptTimeout opens the circuit, no later than if they had none. That holds
+// whether anything was known before, and whether some deadlines were always too short.
+func TestRule16AHangIsNoticedThoughAllDeadlinesAreShort(t *testing.T) {
+	within := map[string]time.Duration{"zero policy": 2 * time.Second, "FailureRate 0.5": 5 * time.Second, "FailureRate 0.2": 2 * time.Second}
+	for name, p := range breakers {
+		for _, c := range []struct {
+			what     string
+			before   time.Duration // all is well
+			patience func(r *rand.Rand) time.Duration
+			forged   float64 // calls a second with 5 ms
+		}{
+			{"nothing is known", 0, func(*rand.Rand) time.Duration { return 100 * ms }, 0},
+			{"nobody was late", time.Minute, func(*rand.Rand) time.Duration { return 100 * ms }, 0},
+			{"deadlines of all lengths", time.Minute, func(r *rand.Rand) time.Duration { return ms + time.Duration(r.Int64N(int64(500*ms))) }, 0},
+			{"some too short", time.Minute, func(*rand.Rand) time.Duration { return 100 * ms }, 20},
+			{"a second", time.Minute, func(*rand.Rand) time.Duration { return time.Second }, 20},
+		} {
+			for seed := range uint64(2) {
+				w := newCrowd(t, seed, p, func(r *rand.Rand) time.Duration { return 5*ms + time.Duration(r.ExpFloat64()*float64(10*ms)) })
+				longest := time.Duration(0)
+				w.come("all", 50, func() time.Duration {
+					d := c.patience(w.r)
+					longest = max(longest, d)
+					return d
+				})
+				if c.forged > 0 {
+					w.come("forged", c.forged, always(5*ms))
+				}
+				w.until(c.before)
+				if w.openedAt != 0 {
+					t.Errorf("%s, %s, seed %d: open at %v, before anything was wrong", name, c.what, seed, w.openedAt)
+					continue
+				}
+				for again := range 3 { // what a hang has shown does not hide the next
+					w.hangs, w.openedAt = true, 0
+					began := w.now
+					w.until(began + 30*time.Second)
+					if took := w.openedAt - began; w.openedAt == 0 || took > within[name]+longest+1250*ms+500*ms {
+						t.Errorf("%s, %s, hang %d, seed %d: the breaker opened at %v, %v into it", name, c.what, again+1, seed, w.openedAt, took)
+					}
+					w.hangs = false
+					w.until(w.now + time.Minute)
+					if s := w.d.Breaker().State(w.now); s != breaker.Closed {
+						t.Errorf("%s, %s, seed %d: a minute after hang %d the breaker is %v", name, c.what, seed, again+1, s)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A dependency that becomes slower is still judged by those who wait, and soon no longer
+// by those who do not: after both have seen some of it.
+func TestRule16ADependencyThatBecomesSlower(t *testing.T) {
+	for name, p := range breakers {
+		for seed := range uint64(2) {
+			slow := false
+			c := newCrowd(t, seed, p, func(*rand.Rand) time.Duration {
+				if slow {
+					return 80 * ms
+				}
+				return 20 * ms
+			})
+			c.come("patient", 100, always(0))
+			c.come("hasty", 20, always(50*ms))
+			c.until(30 * time.Second)
+			slow = true
+			c.until(75 * time.Second)
+			refused := c.refused["patient"]
+			c.until(3 * time.Minute)
+			if c.failed["hasty"] < 20*90 || c.refused["patient"] > refused {
+				t.Errorf("%s, seed %d: %d of the hasty failed; of the patient %d were refused, %d of them long after", name, seed, c.failed["hasty"], c.refused["patient"], c.refused["patient"]-refused)
+			}
+		}
+	}
+}
+
+// A probe that was given too little time does not open the breaker again, and leaves its
+// place to the next.
+func TestRule16AForgedProbeOpensNothing(t *testing.T) {
+	for name, p := range breakers {
+		d := newDependency(t, p)
+		refused := lull.Step{Decision: lull.Decision{Done: true, Reason: lull.Limited}}
+		call := func(now, deadline, took time.Duration) lull.Step {
+			t.Helper()
+			c, step := d.Start(now, lull.Spec{Deadline: deadline})
+			if step.Done {
+				return refused
+			}
+			c.Attempt(now, nil)
+			if deadline != 0 {
+				return c.Next(deadline, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+			}
+			return c.Next(now+took, lull.Verdict{Kind: lull.KindSuccess}, nil)
+		}
+		call(time.Second, time.Second+5*ms, 0)
+		call(time.Second+10*ms, 0, 20*ms) // now it is known that 5 ms is too short
+		d.Breaker().ForceOpen(2 * time.Second)
+		d.Breaker().Auto(2 * time.Second)
+		for i := range 10 {
+			now := 3*time.Second + time.Duration(i)*10*ms
+			if step := call(now, now+5*ms, 0); step == refused {
+				t.Fatalf("%s: probe %d was refused", name, i)
+			}
+			if s := d.Breaker().State(now + 5*ms); s != breaker.HalfOpen {
+				t.Fatalf("%s: after a probe that was given 5 ms the breaker is %v", name, s)
+			}
+		}
+		if step := call(4*time.Second, 0, 20*ms); step.Reason != lull.Succeeded || d.Breaker().State(5*time.Second) != breaker.Closed {
+			t.Errorf("%s: an honest probe: %v, and the breaker is %v", name, step.Reason, d.Breaker().State(5*time.Second))
+		}
+	}
+}
+
+// Nor do such attempts hold honest ones back by other ways: the throttle and budgets that
+// failures drain do not count them. A failure that is one is not hidden by a short last
+// attempt.
+func TestRule16WhatElseAForgedDeadlineDoesNotDo(t *testing.T) {
+	learn := func(d *lull.Dependency, now time.Duration) {
+		c, _ := d.Start(now, lull.Spec{Deadline: now + 5*ms})
+		c.Attempt(now, nil)
+		c.Next(now+5*ms, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+		c, _ = d.Start(now, lull.Spec{})
+		c.Attempt(now, nil)
+		c.Next(now+20*ms, lull.Verdict{Kind: lull.KindSuccess}, nil)
+	}
+	forge := func(d *lull.Dependency, now time.Duration) {
+		c, step := d.Start(now, lull.Spec{Deadline: now + 5*ms})
+		if step.Done || c.Attempt(now, nil).Done {
+			t.Fatalf("at %v: refused", now)
+		}
+		c.Next(now+5*ms, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+	}
+	pays := must(budget.NewGRPCThrottle(budget.GRPCConfig{MaxTokens: 10, TokenRatio: 0.5}))
+	d := newDependency(t, lull.Policy{Throttle: throttle.Config{Mode: throttle.Adaptive}}, lull.WithBudget(func() budget.Budget { return pays }))
+	learn(d, time.Second)
+	before := pays.Balance(2 * time.Second)
+	for i := range 1000 {
+		forge(d, 2*time.Second+time.Duration(i)*10*ms)
+	}
+	if after := pays.Balance(15 * time.Second); after != before {
+		t.Errorf("a budget that failures drain went from %v to %v", before, after)
+	}
+	d = newDependency(t, lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1}})
+	learn(d, time.Second)
+	d.Breaker().ForceClosed(time.Second) // learn's first was evidence
+	d.Breaker().Auto(time.Second)
+	c, _ := d.Start(2*time.Second, lull.Spec{Deadline: 2*time.Second + 105*ms})
+	c.Attempt(2*time.Second, nil)
+	c.Next(2*time.Second, transient, nil)
+	c.Attempt(2*time.Second+100*ms, nil)
+	c.Next(2*time.Second+105*ms, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+	if s := d.Breaker().State(2*time.Second + 105*ms); s != breaker.Open {
+		t.Errorf("a call that met a 503 first, and then its deadline, left the breaker %v", s)
+	}
+}
+
+// The same by way of Do: the contexts of callers, and the short path of a success, which
+// does not read the clock.
+func TestRule16ShortContexts(t *testing.T) {
+	for name, p := range breakers {
+		for _, hedged := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", hedged: ", hedged), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					if hedged {
+						p.Hedge = hedge.Config{Attempts: 2}
+					}
+					d := newDependency(t, p)
+					op := func(ctx context.Context) (int, error) {
+						select {
+						case <-time.After(20 * ms):
+							return 0, nil
+						case <-ctx.Done():
+							return 0, ctx.Err()
+						}
+					}
+					var all sync.WaitGroup
+					for range 4 {
+						all.Go(func() {
+							for range 2000 {
+								ctx, cancel := context.WithTimeout(context.Background(), 5*ms)
+								lull.DoHedged(ctx, d, op)
+								cancel()
+								time.Sleep(5 * ms)
+							}
+						})
+					}
+					failed := 0
+					for range 200 {
+						if _, err := lull.DoHedged(context.Background(), d, op); err != nil {
+							failed++
+						}
+						time.Sleep(80 * ms)
+					}
+					all.Wait()
+					if failed > 0 {
+						t.Errorf("%d of 200 honest calls failed", failed)
+					}
+				})
+			})
+		}
+	}
+}
