@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,15 +18,16 @@ const DefaultRegistrySize = 1024
 // not asked for the longest leave, and with them what they remember; asked for
 // again, they start afresh. Calls that are under way with one that leaves go on
 // undisturbed. Its methods may be called concurrently; Get of a key that it
-// holds takes about 10 ns, no lock, and no allocation.
+// holds takes about 15 ns, no lock, and no allocation, and of a new key about a
+// microsecond.
 type Registry struct {
 	template *Dependency
 	size     int
 
-	clock atomic.Int64 // counts new keys: the age of an entry is measured in them
-	// byKey is replaced, never written to, so that readers share no lock.
-	byKey atomic.Pointer[map[string]*entry]
-	mu    sync.Mutex              // held to replace it
+	clock atomic.Int64            // counts new keys: the age of an entry is measured in them
+	count atomic.Int64            // of entries in byKey
+	byKey sync.Map                // of *entry; read through kept
+	mu    sync.Mutex              // held to add and to remove
 	each  func(key string) Policy // of UpdateEach; nil: all have the template's. Guarded by mu
 }
 
@@ -47,13 +47,12 @@ func NewRegistry(p Policy, size int, opts ...Option) (*Registry, error) {
 		return nil, errors.Unwrap(err)
 	}
 	r := &Registry{template: template, size: cmp.Or(size, DefaultRegistrySize)}
-	r.byKey.Store(&map[string]*entry{})
 	return r, nil
 }
 
 // Get is the dependency for key, made when there is none. The key is its name.
 func (r *Registry) Get(key string) *Dependency {
-	e := r.kept()[key]
+	e := r.find(key)
 	if e == nil {
 		return r.add(key)
 	}
@@ -63,53 +62,56 @@ func (r *Registry) Get(key string) *Dependency {
 	return e.d
 }
 
-// kept is what there is. It must not be written to.
-func (r *Registry) kept() map[string]*entry {
-	if r != nil {
-		if m := r.byKey.Load(); m != nil {
-			return *m
-		}
+// kept is what there is, by key.
+func (r *Registry) kept() *sync.Map {
+	if r == nil || r.template == nil {
+		panic("lull: a nil or zero Registry is used: make it with lull.NewRegistry, and look at its error")
 	}
-	panic("lull: a nil or zero Registry is used: make it with lull.NewRegistry, and look at its error")
+	return &r.byKey
 }
 
-// add makes a new map. When there is no room an eighth of the entries leave at
-// once, so that a flood of new keys does not sort the registry for each of them.
+// find returns the entry of a key, or nil.
+func (r *Registry) find(key string) *entry {
+	v, _ := r.kept().Load(key)
+	e, _ := v.(*entry)
+	return e
+}
+
+// add makes an entry. When there is no room an eighth of the entries leave at
+// once, so that a flood of new keys does not search the registry for each of them.
 func (r *Registry) add(key string) *Dependency {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	old := r.kept()
-	if e := old[key]; e != nil {
+	if e := r.find(key); e != nil {
 		return e.d
 	}
 	e := &entry{d: r.template.Clone(key)}
 	if r.each != nil {
 		e.d.Update(r.each(key)) // or it stays as the template
 	}
-	e.used.Store(r.clock.Add(1))
-	fresh := make(map[string]*entry, len(old)+1)
-	maps.Copy(fresh, old)
-	if len(fresh) >= r.size {
-		evict(fresh, max(r.size/8, 1))
+	if r.Len() >= r.size {
+		r.evict(max(r.size/8, 1))
 	}
-	fresh[key] = e
-	r.byKey.Store(&fresh)
+	e.used.Store(r.clock.Add(1))
+	r.count.Add(1)
+	r.byKey.Store(key, e)
 	return e.d
 }
 
-// evict removes the n entries that were not asked for the longest.
-func evict(from map[string]*entry, n int) {
-	type aged struct {
-		key  string
-		used int64
+// evict removes the n entries that were not asked for the longest. The lock is held.
+func (r *Registry) evict(n int) {
+	ages := make([]int64, 0, r.Len())
+	for _, v := range r.byKey.Range {
+		ages = append(ages, v.(*entry).used.Load())
 	}
-	all := make([]aged, 0, len(from))
-	for k, e := range from {
-		all = append(all, aged{k, e.used.Load()})
-	}
-	slices.SortFunc(all, func(a, b aged) int { return cmp.Compare(a.used, b.used) })
-	for _, a := range all[:min(n, len(all))] {
-		delete(from, a.key)
+	slices.Sort(ages)
+	oldest := ages[min(n, len(ages))-1]
+	for key, v := range r.byKey.Range {
+		if n > 0 && v.(*entry).used.Load() <= oldest {
+			r.byKey.Delete(key)
+			r.count.Add(-1)
+			n--
+		}
 	}
 }
 
@@ -125,15 +127,16 @@ func (r *Registry) Update(p Policy) error {
 // and for the keys kept, before anything is changed: a policy that does not validate then
 // changes nothing. For a key to come it leaves what is said for the empty key.
 func (r *Registry) UpdateEach(f func(key string) Policy) error {
+	r.kept()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	byKey := r.kept()
-	policies := make(map[string]Policy, len(byKey))
+	policies := make(map[string]Policy, r.Len())
 	rest := f("")
 	if err := rest.Validate(); err != nil {
 		return err
 	}
-	for key := range byKey {
+	for k := range r.byKey.Range {
+		key := k.(string)
 		p := f(key)
 		if err := p.Validate(); err != nil {
 			return &policyError{key, err}
@@ -144,8 +147,8 @@ func (r *Registry) UpdateEach(f func(key string) Policy) error {
 		return err
 	}
 	r.each = f
-	for key, e := range byKey {
-		if err := e.d.Update(policies[key]); err != nil {
+	for key, p := range policies {
+		if err := r.find(key).d.Update(p); err != nil {
 			return err // cannot be: it was valid
 		}
 	}
@@ -153,13 +156,16 @@ func (r *Registry) UpdateEach(f func(key string) Policy) error {
 }
 
 // Len is the number of dependencies kept.
-func (r *Registry) Len() int { return len(r.kept()) }
+func (r *Registry) Len() int {
+	r.kept()
+	return int(r.count.Load())
+}
 
 // All calls f with every dependency kept, in no particular order, until f
 // returns false.
 func (r *Registry) All(f func(*Dependency) bool) {
-	for _, e := range r.kept() {
-		if !f(e.d) {
+	for _, v := range r.kept().Range {
+		if !f(v.(*entry).d) {
 			return
 		}
 	}

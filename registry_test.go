@@ -3,6 +3,7 @@ package lull_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,38 @@ func TestRegistryIsBounded(t *testing.T) {
 	}
 }
 
+// A flood of new keys costs each of them what it needs itself, not a copy of the others.
+// The oldest leave, and of many that are equally old no more than there must.
+func TestRegistryTakesAFloodOfKeys(t *testing.T) {
+	r, err := lull.NewRegistry(lull.Policy{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := make([]string, 5*lull.DefaultRegistrySize)
+	for i := range keys {
+		keys[i] = fmt.Sprint("host", i)
+	}
+	old, flood := keys[:lull.DefaultRegistrySize], keys[lull.DefaultRegistrySize:]
+	for range 2 { // the second time all of them are equally old
+		for _, key := range old {
+			r.Get(key)
+		}
+	}
+	r.Get(flood[0])
+	if want := lull.DefaultRegistrySize*7/8 + 1; r.Len() != want {
+		t.Errorf("%d are left, want %d", r.Len(), want)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, key := range flood {
+		r.Get(key)
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / uint64(len(flood)); each > 2000 {
+		t.Errorf("a new key allocates %d bytes among %d others", each, r.Len())
+	}
+}
+
 func TestRegistryIsShared(t *testing.T) {
 	r, err := lull.NewRegistry(lull.Policy{}, 0)
 	if err != nil {
@@ -69,6 +102,18 @@ func TestBadRegistries(t *testing.T) {
 	}
 	if _, err := lull.NewDependency("", lull.Policy{}); err == nil || !strings.Contains(err.Error(), "name") {
 		t.Errorf("a dependency without a name: %v", err)
+	}
+}
+
+func BenchmarkRegistryNewKeys(b *testing.B) {
+	r, _ := lull.NewRegistry(lull.Policy{}, 0)
+	keys := make([]string, 100_000)
+	for i := range keys {
+		keys[i] = fmt.Sprint("host", i)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r.Get(keys[i%len(keys)])
 	}
 }
 
