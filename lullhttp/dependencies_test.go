@@ -1,8 +1,12 @@
 package lullhttp_test
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/lullhttp"
@@ -47,5 +51,110 @@ func TestHostSpellings(t *testing.T) {
 		if n := tr.Registry().Len(); n != 1 {
 			t.Errorf("%q: %d dependencies", c.urls, n)
 		}
+	}
+}
+
+// Requests that match a pattern have a policy, a budget and a breaker of their own: a
+// long poll that times out opens no circuit for others at the same host.
+func TestRule20LongPollsHaveTheirOwnDependency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := roundTripper(func(req *http.Request) (*http.Response, error) {
+			if req.URL.Path == "/poll" {
+				select {
+				case <-time.After(20 * time.Second):
+				case <-req.Context().Done():
+					return nil, req.Context().Err()
+				}
+			}
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+		})
+		var events []string
+		cl := client(t, lull.Policy{}, lullhttp.WithBase(base),
+			lullhttp.WithObserver(observe(func(e lull.Event) {
+				if e.Kind == lull.EventCallEnded {
+					events = append(events, e.Dependency)
+				}
+			})),
+			lullhttp.WithPolicies(map[string]lull.Policy{"GET queue.internal/poll": {AttemptTimeout: 30 * time.Second}}))
+		for i := range 10 {
+			resp, err := cl.Get("http://queue.internal/poll")
+			if err != nil {
+				t.Fatalf("poll %d: %v", i, err)
+			}
+			resp.Body.Close()
+		}
+		resp, err := cl.Post("http://queue.internal/send", "", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got := fmt.Sprint(len(events), events[9:]); got != "11 [GET queue.internal/poll queue.internal]" {
+			t.Error(got)
+		}
+	})
+}
+
+func TestWithPolicies(t *testing.T) {
+	tr, err := lullhttp.New(lull.Policy{Attempts: 5},
+		lullhttp.WithPolicies(map[string]lull.Policy{"Payments.internal:80": {Attempts: 2}, "PUT payments.internal/files/": {Attempts: 7}}),
+		lullhttp.WithPolicies(map[string]lull.Policy{"127.0.0.1:8080": {Attempts: 3}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for request, want := range map[string]string{
+		"GET http://payments.internal/x":          "payments.internal 2",
+		"GET https://payments.internal":           "payments.internal 2",
+		"PUT http://payments.internal/files/7":    "PUT payments.internal/files/ 7",
+		"PUT http://payments.internal/files":      "payments.internal 2",
+		"GET http://payments.internal:8080/x":     "payments.internal:8080 5",
+		"GET http://127.0.0.1:8080/payments":      "127.0.0.1:8080 3",
+		"GET http://127.0.0.1:8081/payments":      "127.0.0.1:8081 5",
+		"PUT http://files.internal/files/payment": "files.internal 5",
+	} {
+		method, u, _ := strings.Cut(request, " ")
+		req, _ := http.NewRequest(method, u, nil)
+		d := tr.Dependency(req)
+		if got := fmt.Sprint(d.Name(), " ", d.Policy().Attempts); got != want {
+			t.Errorf("%s: %s, want %s", request, got, want)
+		}
+		if again := tr.Dependency(req); again != d {
+			t.Errorf("%s: two dependencies", request)
+		}
+	}
+	for pattern, p := range map[string]lull.Policy{
+		"/poll":                {},
+		"GET /poll":            {},
+		"":                     {},
+		"payments.internal/x{": {},
+		"payments.internal":    {Attempts: -1},
+	} {
+		_, err := lullhttp.New(lull.Policy{}, lullhttp.WithPolicies(map[string]lull.Policy{pattern: p}))
+		if err == nil || !strings.Contains(err.Error(), "WithPolicies") || !strings.Contains(err.Error(), fmt.Sprintf("%q", pattern)) {
+			t.Errorf("%q %+v: %v", pattern, p, err)
+		}
+	}
+	_, err = lullhttp.New(lull.Policy{}, lullhttp.WithPolicies(map[string]lull.Policy{"a": {}, "a:80/": {}}))
+	if err == nil {
+		t.Error("two policies for one host")
+	}
+}
+
+// Rule 21: an observer of the transport that would not hear of the dependencies that
+// its caller has made is an error.
+func TestRule21ObserverBesideWithDependencies(t *testing.T) {
+	d, err := lull.NewDependency("payments", lull.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pick := lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d })
+	for _, o := range []lullhttp.Option{lullhttp.WithObserver(observe(func(lull.Event) {})), lullhttp.With(lull.WithTiming())} {
+		for _, opts := range [][]lullhttp.Option{{pick, o}, {o, pick}} {
+			if _, err := lullhttp.New(lull.Policy{}, opts...); err == nil || !strings.Contains(err.Error(), "WithDependencies") {
+				t.Errorf("error %v", err)
+			}
+		}
+	}
+	if _, err := lullhttp.New(lull.Policy{}, pick); err != nil {
+		t.Error(err)
 	}
 }

@@ -6,6 +6,9 @@
 //	...
 //	resp, err := client.Get("https://api.example.com/orders/7")
 //
+// [WithPolicies] gives hosts and routes, such as long polls and uploads, policies and
+// dependencies of their own.
+//
 // # What is retried
 //
 // Failures are classified by their types ([ClassifyError]) and their status

@@ -25,6 +25,7 @@ type options struct {
 	makeKey       func() string
 	keysRequired  bool
 	routes        table[[]lull.CallOption]
+	policies      map[string]lull.Policy // of WithPolicies, by pattern
 	statuses      map[int]lull.Kind
 	problems      map[string]lull.Kind
 	classifier    lull.Classifier
@@ -43,16 +44,6 @@ type Option func(*Transport) error
 func WithBase(base http.RoundTripper) Option {
 	return func(t *Transport) error {
 		t.base = base
-		return nil
-	}
-}
-
-// WithDependencies makes pick choose the dependency of a request, instead of one
-// for each host. Where it returns nil the host's is used. It must be safe for
-// concurrent use.
-func WithDependencies(pick func(*http.Request) *lull.Dependency) Option {
-	return func(t *Transport) error {
-		t.pick = pick
 		return nil
 	}
 }
@@ -80,7 +71,8 @@ func With(opts ...lull.Option) Option {
 	}
 }
 
-// WithObserver tells o of every event of the transport's dependencies.
+// WithObserver reports to o every event of the dependencies that the transport makes:
+// those of hosts, and those of WithPolicies.
 func WithObserver(o lull.Observer) Option { return With(lull.WithObserver(o)) }
 
 // WithOperation names the operation of a request in errors and events. Without

@@ -21,7 +21,8 @@ type Transport struct {
 	base     http.RoundTripper
 	registry *lull.Registry
 	pick     func(*http.Request) *lull.Dependency
-	usual    timeoutText // of the policy's AttemptTimeout
+	own      table[*lull.Dependency] // of WithPolicies
+	usual    timeoutText             // of the policy's AttemptTimeout
 	options
 }
 
@@ -43,6 +44,9 @@ func New(p lull.Policy, opts ...Option) (*Transport, error) {
 	if t.registry, err = lull.NewRegistry(p, t.hosts, t.wiring...); err != nil {
 		return nil, err
 	}
+	if err = t.makeDependencies(); err != nil {
+		return nil, err
+	}
 	usual := p.WithDefaults().AttemptTimeout
 	t.usual = timeoutText{usual, FormatTimeout(usual)}
 	return t, nil
@@ -57,28 +61,8 @@ func NewClient(p lull.Policy, opts ...Option) (*http.Client, error) {
 	return &http.Client{Transport: t}, nil
 }
 
-// Dependency is what the transport remembers of the thing that req would call:
-// for looking at its budget and breaker.
-func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
-	if t == nil || t.registry == nil {
-		panic(errUnmade)
-	}
-	if t.pick != nil {
-		if d := t.pick(req); d != nil {
-			return d
-		}
-	}
-	if req.URL == nil || req.URL.Host == "" {
-		return t.registry.Get("unknown host")
-	}
-	return t.registry.Get(hostOf(req))
-}
-
 // errUnmade is for a Transport that New has not made.
 var errUnmade = errors.New("lullhttp: a nil or zero Transport is used: make it with lullhttp.New, and look at its error")
-
-// Registry holds the dependencies that the transport made, by host.
-func (t *Transport) Registry() *lull.Registry { return t.registry }
 
 // WrappedRoundTripper returns the base transport, for those who look for one beneath
 // it: k8s.io/client-go among them.

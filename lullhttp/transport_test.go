@@ -63,6 +63,18 @@ func client(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *http.Client {
 	return c
 }
 
+// clientOf is a client of which every request is a call to d.
+func clientOf(t testing.TB, d *lull.Dependency) *http.Client {
+	t.Helper()
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(base.CloseIdleConnections)
+	c, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(base), lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // answers gives the statuses in turn, the last one for ever.
 func answers(statuses ...int) http.HandlerFunc {
 	var n atomic.Int64
@@ -499,7 +511,7 @@ func TestDependenciesOfOnesOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := client(t, eager, lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d })).Get(s.URL)
+	resp, err := clientOf(t, d).Get(s.URL)
 	read(t, resp, err)
 	if o := lullhttp.OutcomeOf(resp); o.Attempts != 1 {
 		t.Errorf("outcome %+v: the host's policy was used", o)
@@ -509,7 +521,7 @@ func TestDependenciesOfOnesOwn(t *testing.T) {
 func TestARefusedCallClosesItsBody(t *testing.T) {
 	d, _ := lull.NewDependency("closed", lull.Policy{})
 	d.Breaker().ForceOpen(d.Now())
-	cl := client(t, eager, lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d }))
+	cl := clientOf(t, d)
 	body := &trackedBody{r: strings.NewReader("x")}
 	req, _ := http.NewRequest("PUT", "http://example.test", body)
 	if _, err := cl.Do(req); !errors.Is(err, lull.ErrCircuitOpen) || body.closed.Load() == 0 {
