@@ -205,6 +205,7 @@ type reading struct {
 	report    Report
 	mistakes  config.Mistakes
 	documents [formats][]*document
+	strangers int // documents of which nothing is read
 }
 
 // A document is one that is being read: a mapping at the top of a file, or an item of a
@@ -230,62 +231,70 @@ func (r *reading) open(f File) {
 		r.wrong(f.Name, problems)
 		return
 	}
-	if r.options.From == nil && len(roots) == 1 && looksLike(roots[0], Lull) {
-		r.lull(f)
-		return
+	if format, ok := Format(0), false; r.options.From == nil && len(roots) == 1 {
+		if format, ok = recognise(roots[0]); ok && format == Lull {
+			r.lull(f)
+			return
+		}
 	}
 	if len(roots) == 0 {
 		r.wrong(f.Name, tree.Problems{{Line: 1, Column: 1, Found: "an empty file", Allowed: "at least one of: " + FormatNames()}})
 	}
 	for _, root := range roots {
-		r.sort(f, root, "")
+		r.sort(f, root, "", r.options.From)
 	}
 }
 
-// sort puts the document root where it belongs.
-func (r *reading) sort(f File, root *tree.Node, prefix string) {
+// sort puts the document root where it belongs. otherwise is its format if it does not show
+// one itself; nil: it must.
+func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format) {
 	if kind := root.Get("kind"); kind != nil && strings.HasSuffix(kind.Text, "List") && root.Get("items") != nil {
 		for i, item := range root.Get("items").Items {
-			r.sort(f, item, tree.Element(tree.Join(prefix, "items"), i))
+			r.sort(f, item, tree.Element(tree.Join(prefix, "items"), i), otherwise)
 		}
 		return
 	}
 	if root.Kind == tree.List && len(root.Items) > 0 && !slices.ContainsFunc(root.Items, func(n *tree.Node) bool { return n.Kind != tree.Map }) {
-		r.list(f, root, prefix)
+		r.list(f, root, prefix, otherwise)
 		return
 	}
 	d := &document{file: f.Name, root: root, prefix: prefix}
+	format, ok := recognise(root)
 	if r.options.From != nil {
-		r.documents[*r.options.From] = append(r.documents[*r.options.From], d)
-		return
+		format, ok = *r.options.From, true
 	}
-	for _, format := range []Format{GRPC, Istio, Gateway, Envoy} {
-		if looksLike(root, format) {
-			r.documents[format] = append(r.documents[format], d)
-			return
-		}
-	}
-	if kind, version := root.Get("kind"), root.Get("apiVersion"); kind != nil && version != nil {
+	kind, version := root.Get("kind"), root.Get("apiVersion")
+	switch {
+	case ok && format == Lull:
+		r.wrong(f.Name, tree.Problems{{Line: root.Line, Column: root.Column, Found: "a policy file among other documents", Allowed: "one document, in a file of its own"}})
+	case ok:
+		r.documents[format] = append(r.documents[format], d)
+	case kind != nil && version != nil:
 		d.stranger(root, kind.Text, version.Text)
+		r.strangers++
 		r.collect(d)
-		return
+	case otherwise != nil:
+		r.documents[*otherwise] = append(r.documents[*otherwise], d)
+	default:
+		r.wrong(f.Name, tree.Problems{{Line: root.Line, Column: root.Column, Path: d.shown(""), Found: found(root), Allowed: certain}})
 	}
-	wrong := tree.Problem{Line: root.Line, Column: root.Column, Found: found(root), Allowed: "one of: " + FormatNames() + ", by its fields"}
-	if looksLike(root, Lull) {
-		wrong.Found, wrong.Allowed = "a policy file among other documents", "one document, in a file of its own"
-	}
-	r.wrong(f.Name, tree.Problems{wrong})
 }
 
 // list reads a list of documents: what "istioctl proxy-config -o json" prints, or the
-// choices between service configs that gRPC finds in DNS.
-func (r *reading) list(f File, root *tree.Node, prefix string) {
+// choices between service configs that gRPC finds in DNS. What shows no format itself has
+// that of the others.
+func (r *reading) list(f File, root *tree.Node, prefix string, otherwise *Format) {
 	if isChoices(root) && (r.options.From == nil || *r.options.From == GRPC) {
 		r.choices(f, root, prefix)
 		return
 	}
+	for _, item := range root.Items {
+		if format, ok := recognise(item); ok && otherwise == nil {
+			otherwise = &format
+		}
+	}
 	for i, item := range root.Items {
-		r.sort(f, item, tree.Element(prefix, i))
+		r.sort(f, item, tree.Element(prefix, i), otherwise)
 	}
 }
 
@@ -294,44 +303,17 @@ func found(root *tree.Node) string {
 	if root.Kind != tree.Map {
 		return root.Found()
 	}
+	if len(root.Members) == 0 {
+		return "an empty mapping"
+	}
 	var keys []string
 	for _, m := range root.Members {
-		if keys = append(keys, tree.Clip(m.Key)); len(keys) == 5 {
+		if keys = append(keys, tree.Clip(m.Key)); len(keys) == 5 && len(root.Members) > 5 {
 			keys = append(keys, "...")
 			break
 		}
 	}
 	return "a mapping of " + strings.Join(keys, ", ")
-}
-
-// looksLike tells whether the document is of that format, by the fields at its top.
-func looksLike(root *tree.Node, f Format) bool {
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(root.Members, func(m tree.Member) bool {
-			return slices.ContainsFunc(names, func(n string) bool {
-				return m.Key == n || f == GRPC && tree.Fold(m.Key, n) || f == Envoy && tree.SnakeOrCamel(m.Key, n)
-			})
-		})
-	}
-	group := ""
-	if v := root.Get("apiVersion"); v != nil {
-		group, _, _ = strings.Cut(v.Text, "/")
-	}
-	switch f {
-	case Lull:
-		return has("dependencies", "policies", "defaults", "attempts", "attempt_timeout", "deadline", "hint_limit", "throttle_base") ||
-			has("services") && !has("apiVersion") || has("preset")
-	case GRPC:
-		return has("methodConfig", "retryThrottling", "loadBalancingConfig", "loadBalancingPolicy", "healthCheckConfig", "connectionScaling")
-	case Istio:
-		return strings.HasPrefix(group, "networking.istio.io")
-	case Gateway:
-		return group == "gateway.networking.k8s.io" || group == "gateway.networking.x-k8s.io"
-	case Envoy:
-		return has("static_resources", "dynamic_resources", "resources", "configs", "virtual_hosts", "route_config", "filter_chains", "listeners", "clusters", "@type") ||
-			has(retryFields...) || has("retry_policy", "hedge_policy") || isBareCluster(root) || isVirtualHost(root) || isRoute(root)
-	}
-	return false
 }
 
 // lull reads a policy file.
@@ -582,5 +564,9 @@ func (r *reading) valid(d *document, path string, p lull.Policy) bool {
 // top.
 func IsPolicyFile(f File) bool {
 	roots, err := parse(f.Data)
-	return err == nil && len(roots) == 1 && looksLike(roots[0], Lull)
+	if err != nil || len(roots) != 1 {
+		return false
+	}
+	format, ok := recognise(roots[0])
+	return ok && format == Lull
 }

@@ -67,15 +67,6 @@ func (r *reading) envoy(docs []*document) {
 	}
 }
 
-func typeOf(n *tree.Node) string {
-	if t := n.Get("@type"); t != nil {
-		return lastOf(t.Text)
-	}
-	return ""
-}
-
-func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
-
 // walk finds what there is in n: clusters, if it is told what to do with them, and else
 // routes, and what is neither and yet about how calls are made.
 func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Object)) {
@@ -85,16 +76,20 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 	if n.Kind != tree.Map {
 		return
 	}
+	is := noShape
+	if path == "" || typeOf(n) != "" || lastOf(path) == "cluster" {
+		is = shapeOf(n)
+	}
 	switch {
-	case typeOf(n) == "Cluster" || path == "" && isBareCluster(n):
+	case is == aCluster:
 		if onCluster != nil {
 			onCluster(e.d.Object(n, path))
 		}
 		return
-	case onCluster == nil && listIn(n, "virtual_hosts"):
+	case onCluster == nil && (is == routesShape || listIn(n, "virtual_hosts")):
 		e.routes(e.d.Object(n, path))
 		return
-	case onCluster == nil && isVirtualHost(n): // one of VHDS
+	case onCluster == nil && (is == aVirtualHost || listIn(n, "domains") && listIn(n, "routes")): // one of VHDS
 		e.virtualHost(e.d.Object(n, path), "")
 		return
 	}
@@ -117,41 +112,20 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 	}
 }
 
-// hasAny tells whether the mapping n has any of these fields, in either spelling.
-func hasAny(n *tree.Node, names ...string) bool {
-	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return tree.SnakeOrCamel(m.Key, name) })
-	})
-}
-
-func listIn(n *tree.Node, name string) bool {
-	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return tree.SnakeOrCamel(m.Key, name) && m.Value.Kind == tree.List })
-}
-
-// What a resource is shows in its fields where nothing else says it.
-
-func isBareCluster(n *tree.Node) bool {
-	return hasAny(n, "circuit_breakers", "outlier_detection", "lb_policy", "load_assignment", "connect_timeout")
-}
-
-func isVirtualHost(n *tree.Node) bool { return listIn(n, "domains") && listIn(n, "routes") }
-
-func isRoute(n *tree.Node) bool { return hasAny(n, "match") && hasAny(n, "route") }
-
 // alone reads a document that is a route, a route action or a retry policy; not ok if it is
 // none.
 func (e *envoyReader) alone(root *tree.Node) (ok bool) {
 	name := stem(e.d.file)
-	switch {
-	case root.Kind != tree.Map:
+	if root.Kind != tree.Map {
 		e.d.Wrong(root, "", root.Found(), "a configuration of Envoy", "")
-	case hasAny(root, "virtual_hosts", "domains") || isBareCluster(root):
-		return false
-	case isRoute(root):
+		return true
+	}
+	switch shapeOf(root) {
+	case aRoute:
 		e.route(e.d.Object(root, ""), route{names: []string{name}})
-	case hasAny(root, "retry_policy", "hedge_policy"):
+	case anAction:
 		e.action(e.d.Object(root, ""), route{names: []string{name}})
-	case hasAny(root, retryFields...):
+	case aRetryPolicy:
 		e.retryAlone(e.d.Object(root, ""), name)
 	default:
 		return false
@@ -179,6 +153,23 @@ func (e *envoyReader) routes(o *tree.Object) {
 		e.virtualHost(vh, config)
 	}
 	e.d.aside(o, "it is not about how calls are made")
+}
+
+// enum is a field that is one of names, or its number, as in protobuf's JSON; the first if it
+// is not there, or wrong.
+func (d *document) enum(o *tree.Object, name string, names ...string) string {
+	n, path := o.Get(name)
+	if n == nil {
+		return names[0]
+	}
+	if i, ok := tree.WholeNumber(n); ok && n.Kind == tree.Number && i >= 0 && i < int64(len(names)) {
+		return names[i]
+	}
+	if n.Kind != tree.Text || !slices.Contains(names, n.Text) {
+		d.Wrong(n, path, n.Found(), tree.OneOf(names), tree.Nearest(n.Text, names))
+		return names[0]
+	}
+	return n.Text
 }
 
 // A route is what a route action is called, and what it inherits.
@@ -258,7 +249,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	e.d.lost(o, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "idle_timeout", "max_stream_duration", "flush_timeout")
 	e.d.lost(o, Lost, "a policy takes its deadlines from the caller's context", "max_grpc_timeout", "grpc_timeout_offset")
 	e.d.lost(o, Lost, "an extension, of which nothing is known here", "retry_policy_typed_config")
-	if o.String("priority") == "HIGH" {
+	if e.d.enum(o, "priority", "DEFAULT", "HIGH") == "HIGH" {
 		e.d.note(Lost, o.At("priority"), "a policy has no priorities; the thresholds of DEFAULT count")
 	}
 	e.buffers(o)
@@ -523,11 +514,7 @@ func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
 	}
 	ours := false
 	for _, h := range headers {
-		name, format := h.String("name"), h.String("format")
-		if !slices.Contains([]string{"", "SECONDS", "UNIX_TIMESTAMP"}, format) {
-			n := h.Node.Get("format")
-			d.Wrong(n, h.At("format"), n.Found(), "SECONDS or UNIX_TIMESTAMP", tree.Nearest(format, []string{"SECONDS", "UNIX_TIMESTAMP"}))
-		}
+		name, format := h.String("name"), d.enum(h, "format", "SECONDS", "UNIX_TIMESTAMP")
 		h.NoMore("name", "format")
 		if strings.EqualFold(name, "retry-after") && format != "UNIX_TIMESTAMP" {
 			ours = true
@@ -548,7 +535,7 @@ func (r *envoyRetry) methods(d *document, o *tree.Object) {
 	if n == nil {
 		return
 	}
-	if r.safe = string(n.Compact()) == string(safeRequests().Compact()); r.safe {
+	if r.safe = content(n) == content(safeRequests()); r.safe {
 		return
 	}
 	d.note(Lost, path, "a policy does not look at requests: lull repeats those whose method is idempotent or that have an idempotency key, and no others")
@@ -703,11 +690,26 @@ func (e *envoyReader) panicBelow(cluster *tree.Object) (percent int, path string
 	return int(math.Round(f)), t.Path
 }
 
-// content is n without the type that tells what it is, where that is not known otherwise.
+// content is what n says: without the type that shows what it is where that is not known
+// otherwise, and the same however its keys are spelt and in whatever order they come.
 func content(n *tree.Node) string {
 	bare := *n
 	bare.Members = slices.DeleteFunc(slices.Clone(n.Members), func(m tree.Member) bool { return m.Key == "@type" })
-	return string(bare.Compact())
+	return string(folded(&bare).Compact())
+}
+
+// folded is n with keys of letters and digits only, in lower case and in order.
+func folded(n *tree.Node) *tree.Node {
+	out := *n
+	out.Items, out.Members = nil, nil
+	for _, item := range n.Items {
+		out.Items = append(out.Items, folded(item))
+	}
+	for _, m := range n.Members {
+		out.Members = append(out.Members, tree.Member{Key: plain(m.Key), Value: folded(m.Value)})
+	}
+	slices.SortStableFunc(out.Members, func(a, b tree.Member) int { return cmp.Compare(a.Key, b.Key) })
+	return &out
 }
 
 var thresholdFields = []string{"priority", "max_connections", "max_pending_requests", "max_requests", "max_retries", "retry_budget", "track_remaining", "max_connection_pools"}
@@ -717,13 +719,11 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, said *foreign) func(*lul
 	d := e.d
 	var own *tree.Object
 	for _, t := range o.Objects("thresholds") {
-		priority := t.String("priority")
+		priority := d.enum(t, "priority", "DEFAULT", "HIGH")
 		switch {
 		case priority == "HIGH":
 			d.note(Lost, t.Path, "a policy has no priorities; that of DEFAULT counts")
 			continue
-		case priority != "" && priority != "DEFAULT":
-			d.Wrong(t.Node.Get("priority"), t.At("priority"), tree.Quote(priority), "DEFAULT or HIGH", "")
 		case own != nil:
 			d.Wrong(t.Node, t.Path, "for the same priority once more", "one for each priority", "")
 		}

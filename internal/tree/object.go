@@ -255,13 +255,18 @@ func AnyNumber(n *Node) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// Float is a field that is a number for which ok holds.
+// Float is a field that is a number for which ok holds. A text that is such a number is one,
+// as in protobuf's JSON.
 func (o *Object) Float(name, allowed string, ok func(float64) bool) (float64, bool) {
 	n, path := o.Get(name)
 	if n == nil {
 		return 0, false
 	}
-	f, isNumber := AnyNumber(n)
+	number := *n
+	if n.Kind == Text {
+		number.Kind = Number
+	}
+	f, isNumber := AnyNumber(&number)
 	return f, o.r.Check(isNumber && ok(f), n, path, allowed)
 }
 

@@ -1,0 +1,174 @@
+package convert
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lullgo/lull/internal/tree"
+)
+
+// recognise returns the format of a document, by its structure. Fields of Envoy count in both
+// spellings of protobuf, those of gRPC in any case. The questions are asked in an order in
+// which each answer is certain:
+//
+//  1. apiVersion: an object of Kubernetes, and its group decides. No other format has that field.
+//  2. a field that only service configs of gRPC have. loadBalancingPolicy is one only if it is
+//     a text: a cluster of Envoy has a mapping of that name.
+//  3. a resource of Envoy, by its @type or its fields.
+//  4. a field of lull's policy files.
+//
+// Not ok: it is none of them.
+func recognise(root *tree.Node) (f Format, ok bool) {
+	if root.Kind != tree.Map {
+		return 0, false
+	}
+	if version := root.Get("apiVersion"); version != nil {
+		switch group, _, _ := strings.Cut(version.Text, "/"); group {
+		case "networking.istio.io":
+			return Istio, true
+		case "gateway.networking.k8s.io", "gateway.networking.x-k8s.io":
+			return Gateway, true
+		}
+		return 0, false
+	}
+	switch {
+	case isServiceConfig(root):
+		return GRPC, true
+	case shapeOf(root) != noShape || hasTypes(root):
+		return Envoy, true
+	case isPolicies(root):
+		return Lull, true
+	}
+	return 0, false
+}
+
+// certain is what makes clear what a document is, for the error about one that is nothing known.
+const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio or of the Gateway API (apiVersion and kind), " +
+	"or Envoy's configuration (static_resources, resources, configs, virtual_hosts, a cluster, @type); --from names the format of a document that has none of these fields"
+
+// serviceConfigFields are those by which a service config of gRPC is recognised.
+var serviceConfigFields = []string{"methodConfig", "retryThrottling", "loadBalancingConfig", "healthCheckConfig", "connectionScaling"}
+
+func isServiceConfig(n *tree.Node) bool {
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
+		return slices.ContainsFunc(serviceConfigFields, func(name string) bool { return tree.Fold(m.Key, name) }) ||
+			tree.Fold(m.Key, "loadBalancingPolicy") && m.Value.Kind == tree.Text
+	})
+}
+
+// Fields by which lull's own files are recognised, and the services in them.
+var (
+	policyFileFields = []string{"dependencies", "policies", "defaults", "preset", "attempts", "attempt_timeout", "deadline", "hint_limit", "throttle_base"}
+	serviceFields    = []string{"slo", "calls", "provides", "server", "handler", "visibility", "deliveries"}
+)
+
+func isPolicies(n *tree.Node) bool {
+	if slices.ContainsFunc(policyFileFields, func(name string) bool { return n.Get(name) != nil }) {
+		return true
+	}
+	services := n.Get("services") // other files have services, too
+	return services != nil && services.Kind == tree.Map && slices.ContainsFunc(services.Members, func(m tree.Member) bool {
+		return slices.ContainsFunc(serviceFields, func(name string) bool { return m.Value.Get(name) != nil })
+	})
+}
+
+// A shape is what a value of Envoy is.
+type shape uint8
+
+const (
+	noShape      shape = iota // nothing that is known
+	aContainer                // resources, in lists and mappings
+	aCluster                  // a Cluster
+	routesShape               // a RouteConfiguration
+	aVirtualHost              // a VirtualHost
+	aRoute                    // a Route
+	anAction                  // a RouteAction
+	aRetryPolicy              // a RetryPolicy
+	otherShape                // a resource that is not about how calls are made, or not by itself
+)
+
+// The fields that show what a value is. Those of a cluster are not in other resources that
+// are looked at after it.
+var (
+	containerFields = []string{"static_resources", "dynamic_resources", "resources", "configs", "clusters", "listeners", "route_config",
+		"static_clusters", "dynamic_active_clusters", "dynamic_warming_clusters", "static_route_configs", "dynamic_route_configs", "static_listeners", "dynamic_listeners"}
+	clusterFields = []string{"circuit_breakers", "outlier_detection", "lb_policy", "load_assignment", "eds_cluster_config", "cluster_type",
+		"load_balancing_policy", "common_lb_config", "lb_subset_config", "connect_timeout", "health_checks", "dns_lookup_family",
+		"typed_extension_protocol_options", "upstream_connection_options", "ignore_health_on_host_removal", "ring_hash_lb_config", "least_request_lb_config",
+		"transport_socket_matches", "dns_refresh_rate", "respect_dns_ttl"}
+	clusterTypes = []string{"STATIC", "STRICT_DNS", "LOGICAL_DNS", "EDS", "ORIGINAL_DST"}
+	// otherFields are those of listeners, endpoints and secrets.
+	otherFields  = []string{"filter_chains", "default_filter_chain", "cluster_name", "tls_certificate", "validation_context", "generic_secret", "session_ticket_keys"}
+	routesFields = []string{"ignore_port_in_host_matching", "vhds", "internal_only_headers", "validate_clusters", "most_specific_header_mutations_wins"}
+)
+
+// shapeOf returns what n is: by its @type, or else by its fields. What has others in it comes
+// before what is in others.
+func shapeOf(n *tree.Node) shape {
+	if n.Kind != tree.Map {
+		return noShape
+	}
+	switch typeOf(n) {
+	case "":
+	case "Cluster":
+		return aCluster
+	case "RouteConfiguration":
+		return routesShape
+	case "VirtualHost":
+		return aVirtualHost
+	default:
+		return aContainer
+	}
+	kind := n.Get("type")
+	switch {
+	case hasAny(n, otherFields...):
+		return otherShape
+	case hasAny(n, containerFields...):
+		return aContainer
+	case hasAny(n, "virtual_hosts"):
+		return routesShape
+	case listIn(n, "domains") && listIn(n, "routes"):
+		return aVirtualHost
+	case hasAny(n, "match") && hasAny(n, "route", "redirect", "direct_response", "non_forwarding_action"):
+		return aRoute
+	case hasAny(n, clusterFields...) || n.Get("name") != nil && kind != nil && slices.Contains(clusterTypes, kind.Text):
+		return aCluster
+	case hasAny(n, "retry_policy", "hedge_policy"):
+		return anAction
+	case hasAny(n, retryFields...):
+		return aRetryPolicy
+	case hasAny(n, routesFields...):
+		return routesShape
+	}
+	return noShape
+}
+
+// hasTypes reports whether there is an @type of Envoy anywhere in n: in the output of a tool
+// that has its resources under names of its own.
+func hasTypes(n *tree.Node) bool {
+	return strings.HasPrefix(fullTypeOf(n), "type.googleapis.com/envoy.") ||
+		slices.ContainsFunc(n.Items, hasTypes) ||
+		slices.ContainsFunc(n.Members, func(m tree.Member) bool { return hasTypes(m.Value) })
+}
+
+func fullTypeOf(n *tree.Node) string {
+	if t := n.Get("@type"); t != nil {
+		return t.Text
+	}
+	return ""
+}
+
+func typeOf(n *tree.Node) string { return lastOf(fullTypeOf(n)) }
+
+func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// hasAny reports whether the mapping n has any of these fields, in either spelling.
+func hasAny(n *tree.Node, names ...string) bool {
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return tree.SnakeOrCamel(m.Key, name) })
+	})
+}
+
+func listIn(n *tree.Node, name string) bool {
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return tree.SnakeOrCamel(m.Key, name) && m.Value.Kind == tree.List })
+}

@@ -1,0 +1,158 @@
+package convert
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/internal/tree"
+)
+
+var camelOf = regexp.MustCompile(`_[a-z0-9]`)
+
+// respelt is n with its keys in camel case where camel is true for them. What is the name of
+// something and no field stays.
+func respelt(n *tree.Node, camel func() bool) *tree.Node {
+	out := *n
+	out.Items, out.Members = nil, nil
+	for _, item := range n.Items {
+		out.Items = append(out.Items, respelt(item, camel))
+	}
+	for _, m := range n.Members {
+		if camel() {
+			m.Key = camelOf.ReplaceAllStringFunc(m.Key, func(s string) string { return strings.ToUpper(s[1:]) })
+		}
+		m.Value = respelt(m.Value, camel)
+		out.Members = append(out.Members, m)
+	}
+	return &out
+}
+
+// plainPaths is a report with paths in one spelling.
+func plainPaths(r Report) string {
+	var b strings.Builder
+	for _, e := range r {
+		e.Path = plain(e.Path)
+		e.Line, e.Column = 0, 0
+		b.WriteString(e.String() + "\n")
+	}
+	return b.String()
+}
+
+// Protobuf's JSON has two spellings for every field, and takes both everywhere: Envoy's own
+// dumps are in camel case.
+func TestEveryFieldOfEnvoyHasTwoSpellings(t *testing.T) {
+	files, err := filepath.Glob("testdata/golden/*envoy*.*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	files = append(files, "testdata/envoy/clusters.yaml", "testdata/envoy/pair.yaml", "testdata/envoy/all.yaml")
+	for _, name := range files {
+		if strings.HasSuffix(name, ".report") || strings.Contains(name, "envoy-to") {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs, err := parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := func(camel func() bool) Output {
+			var text []byte
+			for _, d := range docs {
+				text = append(text, respelt(d, camel).JSON()...)
+			}
+			return convert(t, File{"x.json", text}, Lull, Options{})
+		}
+		want := run(func() bool { return false })
+		const seed = 7
+		r := rand.New(rand.NewPCG(seed, 1))
+		for i, camel := range []func() bool{func() bool { return true }, func() bool { return r.IntN(2) == 0 }} {
+			got := run(camel)
+			if string(got.Data) != string(want.Data) {
+				t.Errorf("%s, spelling %d, seed %d:\n%s\nwant\n%s", name, i, seed, got.Data, want.Data)
+			}
+			if a, b := plainPaths(got.Report), plainPaths(want.Report); a != b {
+				t.Errorf("%s, spelling %d, seed %d: the report is\n%s\nwant\n%s", name, i, seed, a, b)
+			}
+		}
+	}
+}
+
+// A cluster with any one of its fields is one, in either spelling, alone or in a list; a text
+// called loadBalancingPolicy makes a service config of gRPC.
+func TestClustersAreNoServiceConfigs(t *testing.T) {
+	for text, want := range map[string]Format{
+		`{"name": "a", "type": "EDS", "loadBalancingPolicy": {"policies": []}}`:                 Envoy,
+		`{"name": "a", "load_balancing_policy": {}}`:                                            Envoy,
+		`{"name": "a", "type": "STRICT_DNS"}`:                                                   Envoy,
+		`{"name": "a", "circuitBreakers": {}}`:                                                  Envoy,
+		`{"loadBalancingPolicy": "round_robin"}`:                                                GRPC,
+		`{"LoadBalancingPolicy": "round_robin", "methodConfig": []}`:                            GRPC,
+		`{"filterChains": [], "address": {}}`:                                                   Envoy,
+		`{"clusterName": "a", "endpoints": []}`:                                                 Envoy,
+		`{"xds": {"gw": [{"@type": "type.googleapis.com/envoy.admin.v3.ClustersConfigDump"}]}}`: Envoy,
+	} {
+		docs, err := parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := recognise(docs[0]); !ok || got != want {
+			t.Errorf("%s is taken for %v, %v, want %v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"services: {web: {image: nginx}}", "gateways: []\nservices: [{kind: Service, metadata: {name: a}}]", "{}", "name: a"} {
+		docs, err := parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := recognise(docs[0]); ok {
+			t.Errorf("%s is taken for %v", text, got)
+		}
+	}
+}
+
+// A cluster and a route, each a file of a dump, make one dependency; a cluster that shows
+// nothing of its own is what the others of its list are.
+func TestPairsOfDumps(t *testing.T) {
+	for _, file := range []string{"testdata/envoy/pair.yaml"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := convert(t, File{file, data}, Lull, Options{})
+		p := find(t, out, "payments")
+		if p.Attempts != 4 || p.Deadline != 2*time.Second || p.Limit.Limit != 50 || p.Budget.Stock != 100 {
+			t.Errorf("%s: %+v\n%s", file, p, out.Report)
+		}
+		for _, e := range out.Report {
+			if strings.Contains(e.Why, "gRPC") {
+				t.Errorf("%s: %v", file, e)
+			}
+		}
+	}
+	enums := `{"name": "a", "circuitBreakers": {"thresholds": [{"priority": 0, "retryBudget": {"budgetPercent": {"value": "25"}}}, {"priority": 1}]}}`
+	if e := entry(convert(t, File{"c.json", []byte(enums)}, Lull, Options{}).Report, Lost, "circuitBreakers.thresholds[1]", "no priorities"); e == nil {
+		t.Error("a priority that is a number is not read")
+	}
+}
+
+// What is nothing known is named, and what would make it clear.
+func TestUnknownDocumentsAreNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"services: {web: {image: nginx}}": "x:1:1: a mapping of services: want one of: a policy file of lull (dependencies), a gRPC service config (methodConfig)",
+		"{}":                              "x:1:1: an empty mapping: want one of",
+		"[{a: 1}, {name: b}]":             "x:1:2: [0] is a mapping of a: want one of",
+	} {
+		_, err := Convert([]File{{"x", []byte(text)}}, Lull, Options{})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--from") {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
