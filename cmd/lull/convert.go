@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,37 +62,64 @@ func (f convertFlags) Run(env surroundings) error {
 	if f.List {
 		return f.list(env.stdout)
 	}
+	var out convert.Output
+	err := untilInterrupted(env.ctx, func() (err error) {
+		if out, err = f.convert(env); err == nil && f.Output == "" {
+			_, err = env.stdout.Write(out.Data)
+		}
+		return err
+	})
+	if err != nil || f.Output == "" {
+		return err
+	}
+	return writeWhole(string(f.Output), out.Data) // which takes no time, and leaves nothing behind
+}
+
+// errStopped is what comes of a command that the user has ended.
+var errStopped = errors.New("interrupted: nothing is written")
+
+// untilInterrupted runs work, which knows no context, and returns its error. When ctx ends it
+// returns at once, and leaves work behind: the process ends.
+func untilInterrupted(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return errStopped
+	}
+}
+
+// convert converts, and prints the report. The output is what is to be written.
+func (f convertFlags) convert(env surroundings) (out convert.Output, err error) {
 	to, o, err := f.options()
 	if err != nil {
-		return err
+		return out, err
 	}
 	files, err := f.read()
 	if err != nil {
-		return err
+		return out, err
 	}
 	if to == nil {
 		if to, err = otherThan(files, o); err != nil {
-			return err
+			return out, err
 		}
 	}
-	out, err := convert.Convert(files, *to, o)
+	out, err = convert.Convert(files, *to, o)
 	if err != nil {
-		return converted(err)
+		return out, converted(err)
 	}
 	losses := len(out.Report.Losses())
 	if !f.Quiet {
 		if err := f.report(env.stderr, out.Report); err != nil {
-			return err
+			return out, err
 		}
 	}
 	if f.Strict && losses > 0 {
-		return fmt.Errorf("nothing is written: %s would be lost or changed, and --strict is set", counted(losses, "field"))
+		return out, fmt.Errorf("nothing is written: %s would be lost or changed, and --strict is set", counted(losses, "field"))
 	}
-	if f.Output == "" {
-		_, err := env.stdout.Write(out.Data)
-		return err
-	}
-	return writeWhole(string(f.Output), out.Data)
+	return out, nil
 }
 
 func counted(n int, what string) string {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -72,6 +74,31 @@ func TestConvertTakesStandardInput(t *testing.T) {
 	out, report, code := converts(t, "-")
 	if code != exitOK || !strings.Contains(out, "attempts: 3") || !strings.Contains(report, "standard input:1:2: changed") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, report)
+	}
+}
+
+// silent is a reader that says nothing until it is closed.
+type silent struct{ asked, over chan struct{} }
+
+func (s silent) Read([]byte) (int, error) {
+	close(s.asked)
+	<-s.over
+	return 0, io.EOF
+}
+
+// The first Ctrl-C ends lint and convert, whatever they wait for.
+func TestTheFirstInterruptEndsLintAndConvert(t *testing.T) {
+	defer func() { stdin = os.Stdin }()
+	for command, want := range map[string]int{"lint": exitWrong, "convert": exitError} {
+		s := silent{make(chan struct{}), make(chan struct{})}
+		stdin = s
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-s.asked; cancel() }()
+		code, out, errs := lullProgram(ctx, command, "-")
+		close(s.over)
+		if code != want || out != "" || errs != "lull: interrupted: nothing is written\n" {
+			t.Errorf("%s: exit code %d, printed %q and %q", command, code, out, errs)
+		}
 	}
 }
 

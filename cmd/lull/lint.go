@@ -74,6 +74,14 @@ func moduleVersion() string {
 
 // Run checks files and prints what there is to say about them.
 func (f lintFlags) Run(env surroundings) error {
+	err := untilInterrupted(env.ctx, func() error { return f.lint(env) })
+	if errors.Is(err, errStopped) {
+		return failure{err, exitWrong} // there may be findings, or none
+	}
+	return err
+}
+
+func (f lintFlags) lint(env surroundings) error {
 	switch {
 	case f.Explain != "":
 		rule, err := lint.FindRule(string(f.Explain))

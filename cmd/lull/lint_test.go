@@ -163,7 +163,7 @@ func TestLintThatCannotPrint(t *testing.T) {
 		{Explain: "jitter-missing"}, {Rules: true},
 	} {
 		var failed failure
-		if err := f.Run(surroundings{stdout: full{}}); !errors.As(err, &failed) || failed.code != exitWrong {
+		if err := f.Run(surroundings{ctx: t.Context(), stdout: full{}}); !errors.As(err, &failed) || failed.code != exitWrong {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}
