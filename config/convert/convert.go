@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
@@ -126,25 +127,40 @@ func (s *Set) only(name string) error {
 
 // about is what is left of a report if one dependency is: not what others alone were made of.
 func (s *Set) about(only string, r Report) Report {
-	has := func(sources []source, e Entry) bool {
-		return slices.ContainsFunc(sources, func(s source) bool { return s.has(e) })
-	}
-	return slices.DeleteFunc(r, func(e Entry) bool {
-		if has(s.sources[only], e) {
-			return false
-		}
-		for _, others := range s.sources {
-			if has(others, e) {
-				return true
+	own, any := map[source]bool{}, map[source]bool{}
+	for name, sources := range s.sources {
+		for _, each := range sources {
+			any[each] = true
+			if name == only {
+				own[each] = true
 			}
 		}
-		return false
-	})
+	}
+	return slices.DeleteFunc(r, func(e Entry) bool { return !partOf(own, e) && partOf(any, e) })
+}
+
+// partOf reports whether e is about one of the parts, or about something in one.
+func partOf(parts map[source]bool, e Entry) bool {
+	if parts[source{e.File, ""}] {
+		return true
+	}
+	for i := len(e.Path); i > 0; i = strings.LastIndexAny(e.Path[:i], ".[") {
+		if parts[source{e.File, e.Path[:i]}] {
+			return true
+		}
+	}
+	return false
 }
 
 // base is what a base gives to each format, and the preset that says so in a file.
 type base struct {
 	given  bool
+	policy lull.Policy
+	preset string
+}
+
+// A start is what a dependency begins with.
+type start struct {
 	policy lull.Policy
 	preset string
 }
@@ -160,7 +176,7 @@ func (o Options) base() (base, error) {
 	if !ok {
 		return base{}, lull.Problems{{Field: "base", Value: tree.Quote(o.Base), Allowed: `"lull", or a preset: ` + tree.OneOf(config.Presets())}}
 	}
-	return base{true, p, o.Base}, nil
+	return base{given: true, policy: p, preset: o.Base}, nil
 }
 
 // of is what a dependency begins with that was read in format f: what the system does
@@ -169,6 +185,19 @@ func (b base) of(f Format) (lull.Policy, string) {
 	if b.given {
 		return b.policy, b.preset
 	}
+	s := standards()[f]
+	return s.policy, s.preset
+}
+
+// standards are what the systems do that the formats are of. Presets take time to look up.
+var standards = sync.OnceValue(func() (all [formats]start) {
+	for f := range all {
+		all[f].policy, all[f].preset = standard(Format(f))
+	}
+	return all
+})
+
+func standard(f Format) (lull.Policy, string) {
 	switch f {
 	case GRPC:
 		p, _ := config.PresetPolicy("grpc-no-throttling")
@@ -205,7 +234,8 @@ type reading struct {
 	report    Report
 	mistakes  config.Mistakes
 	documents [formats][]*document
-	strangers int // documents of which nothing is read
+	strangers int  // documents of which nothing is read
+	full      bool // there are too many dependencies, which is among the mistakes
 }
 
 // A document is one that is being read: a mapping at the top of a file, or an item of a
@@ -506,8 +536,20 @@ func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) 
 	}
 }
 
+// maxDependencies is how many are read: more than a policy file of 1 MiB has room for, and
+// than anybody looks through.
+const maxDependencies = 20_000
+
 // add adds a dependency that was made of what is at path of d, and of the rest.
 func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, preset string, said foreign, rest ...source) {
+	if r.full {
+		return
+	}
+	if r.full = len(r.set.File.Dependencies) >= maxDependencies; r.full {
+		at := d.place(path)
+		d.Wrong(&tree.Node{Line: at.Line, Column: at.Column}, path, "one of too many dependencies", fmt.Sprintf("at most %d in all files together: convert fewer at a time", maxDependencies), "")
+		return
+	}
 	p = finish(p)
 	if preset == "" && tries(p.WithDefaults()) < 2 { // what means nothing without retries
 		p.Backoff, p.ThrottleBase, p.HintLimit = backoff.Schedule{}, 0, 0

@@ -150,6 +150,9 @@ func (e *envoyReader) routes(o *tree.Object) {
 	o.Get("@type")
 	config := o.String("name")
 	for _, vh := range o.Objects("virtual_hosts") {
+		if e.r.full {
+			return
+		}
 		e.virtualHost(vh, config)
 	}
 	e.d.aside(o, "it is not about how calls are made")
@@ -192,6 +195,9 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 		inherited.hedge = e.hedgePolicy(o)
 	}
 	for i, o := range vh.Objects("routes") {
+		if e.r.full {
+			return
+		}
 		own := inherited
 		routeName := o.String("name")
 		if routeName == "" {

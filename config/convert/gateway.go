@@ -117,6 +117,9 @@ func (r *reading) gateway(docs []*document) {
 	for _, route := range routes {
 		g.d, g.namespace = route.d, route.namespace
 		for i, rule := range route.spec.Objects("rules") {
+			if r.full {
+				return
+			}
 			g.rule(rule, i)
 		}
 		g.d.aside(route.spec, "routing, not how calls are made")

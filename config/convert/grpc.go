@@ -127,14 +127,21 @@ func (d *document) ignored(path string) {
 // methods makes dependencies of a service config: one for each name that it has.
 func (r *reading) methods(d *document, c serviceconfig.Config) {
 	seen := 0
+	ignored := map[string]bool{}
+	for _, path := range c.Ignored {
+		ignored[path] = true
+	}
 	for i := range d.root.Members { // the methods that apply to none are not in c
 		m := d.root.Members[i]
 		if !tree.Fold(m.Key, "methodConfig") {
 			continue
 		}
 		for j, item := range m.Value.Items {
+			if r.full {
+				return
+			}
 			path := tree.Element(m.Key, j)
-			if slices.Contains(c.Ignored, path) || seen >= len(c.Methods) || item.Kind != tree.Map {
+			if ignored[path] || seen >= len(c.Methods) || item.Kind != tree.Map {
 				continue
 			}
 			r.method(d, path, c.Methods[seen], c.Throttling)

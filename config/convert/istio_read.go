@@ -224,6 +224,9 @@ func (i *istioReader) virtualService(s *service, from *istioCall) {
 	i.d = d
 	o := d.Object(s.spec, "spec")
 	for n, route := range o.Objects("http") {
+		if i.r.full {
+			return
+		}
 		name := route.String("name")
 		if name == "" {
 			name = fmt.Sprintf("http[%d]", n)

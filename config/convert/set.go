@@ -101,12 +101,6 @@ type read struct {
 // A source is a part of a file that is about a dependency: a route, or a cluster.
 type source struct{ file, path string }
 
-// has tells whether an entry is about a part of s.
-func (s source) has(e Entry) bool {
-	rest, ok := strings.CutPrefix(e.Path, s.path)
-	return ok && e.File == s.file && (s.path == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
 // A variant is what several routes may say of the same: it is one dependency then.
 type variant struct {
 	name   string

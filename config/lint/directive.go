@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,6 +16,8 @@ var directive = regexp.MustCompile(`(?:^|\s)(#\s*lint:(file-)?ignore)(?:\s+(\S+)
 // findings about the comments.
 func directives(file string, lines []string, all []Finding) []Finding {
 	var own []Finding
+	below, at := below(lines), locate(file, all)
+	done := map[spot]bool{} // whose findings are ignored already: each is gone through once
 	for i, line := range lines {
 		m := directive.FindStringSubmatchIndex(line)
 		if m == nil {
@@ -37,12 +40,12 @@ func directives(file string, lines []string, all []Finding) []Finding {
 			wrong("the comment ignores no rule", "write # lint:ignore RULE REASON")
 			continue
 		}
-		from, to := i+1, i+1
+		on := i + 1
 		if strings.TrimSpace(line[:m[2]]) == "" {
-			from, to = below(lines, i), below(lines, i)
+			on = below[i]
 		}
 		if whole {
-			from, to = 1, len(lines)
+			on = wholeFile
 		}
 		for id := range strings.SplitSeq(names, ",") {
 			if _, known := rule(id); !known {
@@ -57,8 +60,17 @@ func directives(file string, lines []string, all []Finding) []Finding {
 				wrong(err.Error(), "write # lint:ignore RULE REASON, with why it does not matter here")
 				continue
 			}
-			if !ignore(file, id, reason, from, to, all) {
-				where := fmt.Sprintf("line %d", from)
+			found := at[spot{id, on}]
+			if !done[spot{id, on}] {
+				for _, f := range found {
+					if f.Ignored == nil {
+						f.Ignored = &Ignored{"comment", reason}
+					}
+				}
+			}
+			done[spot{id, on}] = true
+			if len(found) == 0 {
+				where := fmt.Sprintf("line %d", on)
 				if whole {
 					where = "the file"
 				}
@@ -69,27 +81,36 @@ func directives(file string, lines []string, all []Finding) []Finding {
 	return append(all, own...)
 }
 
-// below is the number of the first line after the given one that has more than a comment.
-func below(lines []string, i int) int {
-	for i++; i < len(lines); i++ {
-		if text := strings.TrimSpace(lines[i]); text != "" && text[0] != '#' {
-			break
+// below has for each line the number of the first line after it that has more than a comment.
+func below(lines []string) []int {
+	all := make([]int, len(lines))
+	next := len(lines) + 1
+	for i, line := range slices.Backward(lines) {
+		all[i] = next
+		if text := strings.TrimSpace(line); text != "" && text[0] != '#' {
+			next = i + 1
 		}
 	}
-	return i + 1
+	return all
 }
 
-// ignore tells whether there was a finding of the rule in the lines.
-func ignore(file, id, reason string, from, to int, all []Finding) bool {
-	found := false
+// A spot is where findings of a rule may be: in a line, or anywhere in the file.
+type spot struct {
+	rule string
+	line int
+}
+
+const wholeFile = 0
+
+// locate has the findings of a file by their spots.
+func locate(file string, all []Finding) map[spot][]*Finding {
+	at := map[spot][]*Finding{}
 	for i := range all {
-		f := &all[i]
-		if f.File == file && f.Rule == id && f.Line >= from && f.Line <= to {
-			found = true
-			if f.Ignored == nil {
-				f.Ignored = &Ignored{"comment", reason}
+		if f := &all[i]; f.File == file {
+			for _, line := range []int{f.Line, wholeFile} {
+				at[spot{f.Rule, line}] = append(at[spot{f.Rule, line}], f)
 			}
 		}
 	}
-	return found
+	return at
 }
