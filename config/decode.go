@@ -159,7 +159,7 @@ func (r *reader) entries(n *yaml.Node, path, allowed string) ([]entry, bool) {
 			twice(key, merges, "a list of all that is merged, such as [*a, *b]")
 		case key.Tag == mergeTag:
 			merges, merged = key, append(merged, value)
-		case key.Kind != yaml.ScalarNode:
+		case key.Kind != yaml.ScalarNode || isNull(key):
 			r.wrong(key, field(path, "?"), kindOf(key), "a name", "")
 		case first != nil:
 			twice(key, first, "one value")

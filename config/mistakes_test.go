@@ -55,7 +55,7 @@ func TestMistakesOfTheText(t *testing.T) {
 		{"attempts: 3\nä: \x01\n", `f:2:4: the character U+0001: want text without control characters`},
 		{"a: 1\n# \ufffe\n", `f:2:3: the character U+FFFE: want text without control characters`},
 		{"~\n", `f:1:1: an empty document: want at least one field`},
-		{"? \n: 3\n", `f:1:2: "" is unknown: want ` + choice.List(policyKeys())},
+		{"? \n: 3\n", `f:1:2: ? is empty: want a name`},
 		{"a b: 3\n", `f:1:1: "a b" is unknown: want ` + choice.List(policyKeys())},
 		{"attempts: 3\n---\n[\n", `f:4:1: not YAML: did not find expected node content (while parsing a flow node, line 4)`},
 		{"- attempts: 3\n", `f:1:1: a list: want ` + "a mapping of " + choice.List(policyKeys())},

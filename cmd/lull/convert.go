@@ -49,9 +49,10 @@ to be assumed. Fields that are not about how calls are made are listed as aside.
   lull convert envoy.yaml --to istio --strict
       by way of a policy, or not at all
 
-Exit codes: 0 it is written (whatever the report says), 1 something would be
-lost or changed and --strict is set, or a file cannot be read or written, 2 the
-command line is wrong, or a file is not what it should be.`
+Exit codes: 0 it is written (whatever the report says), 1 nothing is: the files
+are valid and have nothing to convert, or something would be lost or changed and
+--strict is set, or a file cannot be read or written; 2 the command line is
+wrong, or a file is not what it should be.`
 }
 
 // stdin is what "-" reads.
@@ -107,7 +108,7 @@ func (f convertFlags) convert(env surroundings) (out convert.Output, err error) 
 		}
 	}
 	out, err = convert.Convert(files, *to, o)
-	if err != nil {
+	if err != nil && !errors.Is(err, convert.ErrNothing) {
 		return out, converted(err)
 	}
 	losses := len(out.Report.Losses())
@@ -115,6 +116,9 @@ func (f convertFlags) convert(env surroundings) (out convert.Output, err error) 
 		if err := f.report(env.stderr, out.Report); err != nil {
 			return out, err
 		}
+	}
+	if err != nil {
+		return out, fmt.Errorf("nothing is written: %w", err)
 	}
 	if f.Strict && losses > 0 {
 		return out, fmt.Errorf("nothing is written: %s would be lost or changed, and --strict is set", counted(losses, "field"))

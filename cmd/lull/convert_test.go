@@ -44,7 +44,7 @@ func TestConvert(t *testing.T) {
 	if code != exitOK || !strings.HasPrefix(out, "dependencies:\n  route:\n    attempts: 3\n") {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, report)
 	}
-	if !strings.Contains(report, in+":1:2: changed: retry_on is \"reset\": ") || !strings.HasSuffix(report, "0 lost, 3 changed, 1 assumed, 0 aside\n") {
+	if !strings.Contains(report, in+":1:2: changed: retry_on is \"reset\": ") || !strings.HasSuffix(report, "0 lost, 3 changed, 2 assumed, 0 aside\n") {
 		t.Errorf("reported\n%s", report)
 	}
 	if out, report, code := converts(t, in, "--quiet", "--to", "ISTIO"); code != exitOK || report != "" || !strings.Contains(out, "kind: VirtualService") {
@@ -63,7 +63,7 @@ func TestConvert(t *testing.T) {
 			t.Errorf("the report has %q: %v", line, err)
 		}
 	}
-	if code != exitOK || strings.Count(report, "\n") != 4 {
+	if code != exitOK || strings.Count(report, "\n") != 5 {
 		t.Errorf("exit code %d, reported\n%s", code, report)
 	}
 }
@@ -219,8 +219,8 @@ func TestConvertSaysWhatIsAllowed(t *testing.T) {
 		{[]string{policies, "--to=grpc"}, exitUsage, "--dependency is not given: want the one to be written"},
 		{[]string{"-", "-"}, exitUsage, `FILE is "-" twice: want standard input once`},
 		{[]string{in + ".none", in + ".neither"}, exitError, "route.json.neither"},
-		{[]string{in, "--from=grpc"}, exitUsage, "nothing that says how calls are made"},
-		{[]string{in, "--from=istio"}, exitUsage, "nothing that says how calls are made"},
+		{[]string{in, "--from=grpc"}, exitError, "nothing that says how calls are made"},
+		{[]string{in, "--from=istio"}, exitError, "nothing that says how calls are made"},
 	} {
 		_, complaint, code := converts(t, c.args...)
 		if code != c.code || !strings.Contains(complaint, c.want) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -49,21 +48,24 @@ type Output struct {
 // valid for the system that the format belongs to, and the same for the same input.
 //
 // Everything that could not be carried over, or not as it was, is in the report. The
-// error is [config.Mistakes] if there is something wrong in a file, and a [lull.Problems]
-// if there is with the options. Files may be of different formats, and a YAML file may
+// error is [config.Mistakes] if there is something wrong in a file, [ErrNothing] if there is
+// nothing to convert, and a [lull.Problems] if there is something wrong with the options. Files may be of different formats, and a YAML file may
 // hold several documents.
 func Convert(files []File, to Format, o Options) (Output, error) {
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
 	set, report, err := Read(files, o)
 	if err != nil {
-		return Output{}, err
+		for i := range report {
+			report[i].To, report[i].about = to, ""
+		}
+		return Output{Report: report.sorted(names)}, err
 	}
 	data, more, err := write(set, to, o)
 	if err != nil {
 		return Output{}, err
-	}
-	var names []string
-	for _, f := range files {
-		names = append(names, f.Name)
 	}
 	report = slices.DeleteFunc(report, func(e Entry) bool { return e.about != "" && more.carried(to, e.about) })
 	for i := range report {
@@ -71,6 +73,10 @@ func Convert(files []File, to Format, o Options) (Output, error) {
 	}
 	return Output{data, append(report, more.Report...).sorted(names)}, nil
 }
+
+// ErrNothing is returned for files that are valid and have nothing that says how calls are
+// made. The report is there: it has what is not read.
+var ErrNothing = errors.New("there is nothing that says how calls are made in these files")
 
 // Read reads files as policies. The report is of what a policy cannot hold. See [Convert].
 func Read(files []File, o Options) (*Set, Report, error) {
@@ -93,12 +99,11 @@ func Read(files []File, o Options) (*Set, Report, error) {
 			}
 		}
 	}
-	if len(r.mistakes) == 0 && len(r.set.File.Dependencies) == 0 && len(files) > 0 {
-		r.mistakes = append(r.mistakes, config.Mistake{File: files[0].Name, Line: 1, Column: 1, Found: "nothing that says how calls are made",
-			Allowed: "at least one of: " + FormatNames()})
-	}
 	if len(r.mistakes) > 0 {
 		return nil, nil, r.mistakes
+	}
+	if len(r.set.File.Dependencies) == 0 && len(files) > 0 {
+		return r.set, r.report, ErrNothing
 	}
 	if o.Only != "" {
 		if err := r.set.only(o.Only); err != nil {
@@ -407,6 +412,9 @@ func (r *reading) wrong(file string, problems tree.Problems) {
 
 // collect takes over what a document has come to.
 func (r *reading) collect(d *document) {
+	if len(d.Problems) == 0 && !r.full {
+		d.sweep(d.root, "")
+	}
 	if len(d.Problems) > 0 {
 		for i := range d.Problems {
 			d.Problems[i].Path = d.shown(d.Problems[i].Path)
@@ -422,10 +430,7 @@ func (r *reading) collect(d *document) {
 }
 
 func (d *document) shown(path string) string {
-	if d.prefix == "" || path == "" {
-		return d.prefix + path
-	}
-	return d.prefix + "." + path
+	return tree.Concat(d.prefix, path)
 }
 
 // source is what is at path of d.
@@ -434,9 +439,20 @@ func (d *document) source(path string) source { return source{d.file, d.shown(d.
 // note takes down what became of the field at path.
 func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
 
+// wholly notes all of what is at path, n, of which some was read.
+func (d *document) wholly(k Kind, n *tree.Node, path, why string) {
+	n.Use = tree.Told
+	d.note(k, path, why)
+}
+
 func (d *document) noteAbout(a about, k Kind, path, why string) {
 	at := d.at(path)
 	e := Entry{Kind: k, File: d.file, Line: at.line, Column: at.column, Path: cmp.Or(d.shown(at.path), "(all)"), Value: at.value, Why: why, about: a}
+	if n := at.node; n != nil && n != d.root && n.Use != tree.Opened && n.Kind >= tree.List {
+		e.Values, n.Use = n.Count(), tree.Told
+	} else if n != nil && n.Kind < tree.List {
+		n.Use = tree.Told
+	}
 	if !d.noted[e] {
 		if d.noted == nil {
 			d.noted = map[Entry]bool{}
@@ -449,8 +465,9 @@ func (d *document) noteAbout(a about, k Kind, path, why string) {
 // A spot is where a field stands in the text, or what it belongs to.
 type spot struct {
 	line, column int
-	path         string // of the field, as its keys are spelt
-	value        string // if it is there, and a single one
+	path         string     // of the field, as its keys are spelt
+	value        string     // if it is there, and a single one
+	node         *tree.Node // nil: it is not there
 }
 
 // at finds the field at path.
@@ -463,48 +480,30 @@ func (d *document) at(path string) spot {
 // descend goes on to what is at rest, a path from n on, and n is at done.
 func (d *document) descend(n *tree.Node, rest, done string, s *spot) {
 	if rest == "" {
-		s.path = done
+		s.path, s.node = done, n
 		if n.Kind == tree.Bool || n.Kind == tree.Number || n.Kind == tree.Text {
 			s.value = n.Found()
 		}
 		return
 	}
-	if index, after, ok := strings.Cut(rest[1:], "]"); rest[0] == '[' && ok {
-		if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(n.Items) {
-			s.line, s.column = n.Items[i].Line, n.Items[i].Column
-			d.descend(n.Items[i], strings.TrimPrefix(after, "."), done+"["+index+"]", s)
+	key, index, rest := tree.Cut(rest)
+	if index >= 0 {
+		if index < len(n.Items) {
+			s.line, s.column = n.Items[index].Line, n.Items[index].Column
+			d.descend(n.Items[index], rest, tree.Element(done, index), s)
 		}
 		return
 	}
 	for _, m := range n.Members {
-		name, ok := d.named(m.Key, rest)
-		if !ok {
+		if m.Key != key && (d.Same == nil || !d.Same(m.Key, key)) {
 			continue
 		}
 		s.line, s.column = m.Line, m.Column
-		rest := strings.TrimPrefix(rest[len(name):], ".")
-		s.path = tree.Join(done, m.Key)
-		if rest != "" {
-			s.path = tree.Join(s.path, rest)
-			if rest[0] == '[' {
-				s.path = tree.Join(done, m.Key) + rest
-			}
-		}
-		d.descend(m.Value, rest, tree.Join(done, m.Key), s)
+		done = tree.Join(done, m.Key)
+		s.path = tree.Concat(done, rest)
+		d.descend(m.Value, rest, done, s)
 		return
 	}
-}
-
-// named tells whether path begins with that key, and how it is spelt there.
-func (d *document) named(key, path string) (name string, ok bool) {
-	if after, ok := strings.CutPrefix(path, key); ok && (after == "" || after[0] == '.' || after[0] == '[') {
-		return key, true
-	}
-	name = path
-	if end := strings.IndexAny(path, ".["); end >= 0 {
-		name = path[:end]
-	}
-	return name, d.Same != nil && d.Same(key, name)
 }
 
 // place is where the field at path stands, or what it belongs to.
@@ -513,24 +512,22 @@ func (d *document) place(path string) config.Position {
 	return config.Position{File: d.file, Line: at.line, Column: at.column}
 }
 
-// aside notes every member of o that nobody asked for: it is not about how calls are made;
-// but for what there is in it that is.
+// aside notes every member of o that nobody asked for: see [document.rest].
 func (d *document) aside(o *tree.Object, why string) {
 	for _, m := range o.Rest() {
-		found := len(d.entries)
-		if anchors := o.Path == "" && strings.HasPrefix(m.Key, "x-"); !anchors { // there to be referred to
-			d.overlooked(m, o.At(m.Key))
-		}
-		if len(d.entries) == found || !tells(m.Key) {
-			d.note(Aside, o.At(m.Key), why)
-		}
+		d.rest(m.Key, m.Value, o.At(m.Key), why)
 	}
 }
 
-// lost notes the fields of o that are there, and not off, and of which a policy knows nothing.
+// lost notes the fields of o that are there, and of which a policy knows nothing.
 func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) {
 	for _, name := range names {
-		if n, path := o.Get(name); n != nil && !off(n) {
+		n, path := o.Get(name)
+		switch {
+		case n == nil:
+		case off(n):
+			d.note(Aside, path, offWhy)
+		default:
 			d.note(kind, path, why)
 		}
 	}

@@ -40,6 +40,9 @@ type cluster struct {
 	edit func(*lull.Policy)
 	said foreign
 	text string // what is in it
+
+	bounds    string // the path of what bounds retries; empty: nothing is said
+	boundsWhy string
 }
 
 func (r *reading) envoy(docs []*document) {
@@ -56,14 +59,43 @@ func (r *reading) envoy(docs []*document) {
 		}
 	}
 	for _, name := range e.order {
+		if r.full {
+			return
+		}
 		if e.routed[name] {
 			continue
 		}
 		c := e.clusters[name]
 		e.d = c.d
 		policy, preset := r.base.of(Envoy)
+		if !r.base.given {
+			e.d.note(Assumed, c.path, "no route in these files leads to it: one attempt, and 15s for a call, as Envoy has it for a route that says nothing")
+		}
 		c.edit(&policy)
 		e.r.add(e.d, name, nil, c.path, policy, preset, c.said)
+	}
+	for _, name := range e.order {
+		c := e.clusters[name]
+		c.d.unbounded(c.bounds)
+	}
+}
+
+const (
+	stockWhy   = budgetWhy + ": it is the stock here, beside a tenth of the calls"
+	noLimitWhy = "it says that there is no limit"
+)
+
+// bounded notes what becomes of a bound of retries, of a call that is retried.
+func (d *document) bounded(path, why string) {
+	if path != "" {
+		d.noteAbout(bounds, Changed, path, why)
+	}
+}
+
+// unbounded notes a bound of retries that nothing was made of.
+func (d *document) unbounded(path string) {
+	if path != "" {
+		d.noteAbout(bounds, Lost, path, "nothing that leads there in these files is retried, so there is nothing to bound")
 	}
 }
 
@@ -103,9 +135,6 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 				}
 			}
 		case path == "" && strings.HasPrefix(m.Key, "x-"): // to be referred to
-		case onCluster == nil && (off(m.Value) || slices.Contains(unrelated, plain(m.Key))):
-		case onCluster == nil && (tells(m.Key) || m.Key == "@type" && slices.Contains(extensions, lastOf(m.Value.Text))):
-			e.d.note(Lost, at, "it is neither of a route nor of a cluster, and not read here")
 		default:
 			e.walk(m.Value, at, onCluster)
 		}
@@ -137,6 +166,9 @@ func (e *envoyReader) alone(root *tree.Node) (ok bool) {
 func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	retry := e.retryPolicy(o)
 	policy, preset := e.r.base.of(Envoy)
+	if !e.r.base.given {
+		e.d.note(Assumed, "", "the route that it is of is not in these files, nor the cluster: Envoy ends a call after 15s, and lets three retries be under way, where nothing is said")
+	}
 	retry.apply(e.d, &policy, 0)
 	e.retryBudgetUnknown(&policy)
 	e.d.relate(retry.onPath, retry.why, name)
@@ -181,11 +213,13 @@ type route struct {
 	path  string // of the route that it is of
 	retry *envoyRetry
 	hedge *envoyHedge
+
+	inherit *bool // set when an action takes what it inherits; nil: there is nothing to
 }
 
 func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 	name := vh.String("name")
-	inherited := route{}
+	inherited := route{inherit: new(bool)}
 	if n, path := vh.Get("retry_policy"); n != nil {
 		if o := e.d.Object(n, path); o != nil {
 			inherited.retry = e.retryPolicy(o)
@@ -205,6 +239,9 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 		}
 		own.names = []string{slashed(name, routeName), slashed(config, name, routeName)}
 		e.route(o, own)
+	}
+	if inherited.retry != nil && !*inherited.inherit {
+		e.d.wholly(Lost, vh.Field("retry_policy"), vh.At("retry_policy"), "each route there has its own, or is none that calls anything")
 	}
 	e.buffers(vh)
 	e.d.aside(vh, "routing, not how calls are made")
@@ -240,6 +277,8 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	retry, hedging := r.retry, r.hedge
 	if own := o.Object("retry_policy"); own != nil {
 		retry = e.retryPolicy(own)
+	} else if r.inherit != nil {
+		*r.inherit = true
 	}
 	if own := o.Object("hedge_policy"); own != nil {
 		hedging = e.hedgePolicy(own)
@@ -431,8 +470,10 @@ func (r *envoyRetry) otherHosts(d *document, o *tree.Object) {
 		if is(p, config(p), "previous_hosts") {
 			r.hosts.others = true
 			r.hosted = append(r.hosted, p.Path)
+			p.Node.Use = tree.Told
 			continue
 		}
+		p.Node.Use = tree.Told
 		d.note(Lost, p.Path, hostsWhy)
 	}
 	const searches = "host_selection_retry_max_attempts"
@@ -449,6 +490,7 @@ func (r *envoyRetry) otherHosts(d *document, o *tree.Object) {
 		} else {
 			d.note(Lost, p.Path, hostsWhy)
 		}
+		p.Node.Use = tree.Told
 	}
 }
 
@@ -482,6 +524,7 @@ func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 	}
 	if !given {
 		longest = min(base, math.MaxInt64/proxyGrowth) * proxyGrowth
+		r.unsaid = append(r.unsaid, "without max_interval Envoy waits for up to ten times base_interval")
 	}
 	w := proxyWaits(envoyMillis(d, b.At(field), base), 0)
 	w.Cap = max(envoyMillis(d, b.At("max_interval"), longest), w.Base)
@@ -511,6 +554,8 @@ func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
 	r.hint = 300 * time.Second
 	if t, ok := b.Duration("max_interval", 1, allowedSeconds, tree.ParseSeconds); ok {
 		r.hint = t
+	} else {
+		r.unsaid = append(r.unsaid, "without max_interval in rate_limited_retry_back_off Envoy goes by hints of up to 300s")
 	}
 	headers := b.Objects("reset_headers")
 	if len(headers) == 0 {
@@ -542,6 +587,7 @@ func (r *envoyRetry) methods(d *document, o *tree.Object) {
 		return
 	}
 	if r.safe = content(n) == content(safeRequests()); r.safe {
+		n.Use = tree.Told
 		return
 	}
 	d.note(Lost, path, "a policy does not look at requests: lull repeats those whose method is idempotent or that have an idempotency key, and no others")
@@ -656,7 +702,7 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	}
 	o.Get("@type")
 	c.said = foreign{of: Envoy}
-	limits := e.breakers(o, o.Object("circuit_breakers"), &c.said)
+	limits := e.breakers(o, o.Object("circuit_breakers"), c)
 	var ejects func(*lull.Policy)
 	below, path := e.panicBelow(o)
 	if od := o.Object("outlier_detection"); od != nil {
@@ -721,14 +767,14 @@ func folded(n *tree.Node) *tree.Node {
 var thresholdFields = []string{"priority", "max_connections", "max_pending_requests", "max_requests", "max_retries", "retry_budget", "track_remaining", "max_connection_pools"}
 
 // breakers reads circuit_breakers of a cluster, which may be missing.
-func (e *envoyReader) breakers(cluster, o *tree.Object, said *foreign) func(*lull.Policy) {
-	d := e.d
+func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.Policy) {
+	d, said := e.d, &c.said
 	var own *tree.Object
 	for _, t := range o.Objects("thresholds") {
 		priority := d.enum(t, "priority", "DEFAULT", "HIGH")
 		switch {
 		case priority == "HIGH":
-			d.note(Lost, t.Path, "a policy has no priorities; that of DEFAULT counts")
+			d.wholly(Lost, t.Node, t.Path, "a policy has no priorities; that of DEFAULT counts")
 			continue
 		case own != nil:
 			d.Wrong(t.Node, t.Path, "for the same priority once more", "one for each priority", "")
@@ -755,8 +801,12 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, said *foreign) func(*lul
 		}
 		if n, ok := own.Whole("max_retries", 0, unlimited, allowed); ok {
 			retries, budgetPath = n, own.At("max_retries")
-			if n < math.MaxInt32 && !own.Has("retry_budget") {
-				d.noteAbout(bounds, Changed, budgetPath, budgetWhy+": it is the stock here, beside a tenth of the calls")
+			switch {
+			case own.Has("retry_budget"):
+			case n < math.MaxInt32:
+				c.bounds, c.boundsWhy = budgetPath, stockWhy
+			default:
+				d.note(Aside, budgetPath, noLimitWhy)
 			}
 		}
 		if rb := own.Object("retry_budget"); rb != nil {
@@ -765,13 +815,17 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, said *foreign) func(*lul
 			}
 			b = e.retryBudget(rb)
 			budgetPath = rb.Path
+			c.bounds, c.boundsWhy = rb.Path, budgetWhy
 		}
 		for _, name := range []string{"max_connections", "max_pending_requests", "max_connection_pools"} {
-			if n, ok := own.Whole(name, 0, unlimited, allowed); ok && n < unlimited {
+			switch n, ok := own.Whole(name, 0, unlimited, allowed); {
+			case ok && n < unlimited:
 				d.note(Lost, own.At(name), "connections, and who waits for one, are the http.Transport's business (MaxConnsPerHost)")
+			case ok:
+				d.note(Aside, own.At(name), noLimitWhy)
 			}
 		}
-		own.Get("track_remaining")
+		d.lost(own, Aside, "it counts, and bounds nothing", "track_remaining")
 		own.NoMore(thresholdFields...)
 	}
 	given := e.r.base.given
@@ -785,6 +839,10 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, said *foreign) func(*lul
 	return func(p *lull.Policy) {
 		if limited || !given {
 			p.Limit = limitOf(limit)
+		}
+		if tries(p.WithDefaults()) > 1 {
+			d.bounded(c.bounds, c.boundsWhy)
+			c.bounds = ""
 		}
 		switch {
 		case b != nil:
@@ -829,7 +887,6 @@ func (e *envoyReader) retryBudget(o *tree.Object) *proxyBudget {
 	}
 	b.interval, _ = o.Duration("budget_interval", 0, "zero, or "+allowedSeconds, tree.ParseSeconds)
 	o.NoMore("budget_percent", "min_retry_concurrency", "budget_interval")
-	e.d.noteAbout(bounds, Changed, o.Path, budgetWhy)
 	return b
 }
 

@@ -127,6 +127,9 @@ func (r *reading) gateway(docs []*document) {
 	for _, c := range g.order {
 		if !c.used {
 			g.d = c.d
+			if !r.base.given {
+				g.d.note(Assumed, c.path, "no rule in these files leads to "+tree.Quote(c.name)+": one attempt, and no deadline, as nothing is known of it")
+			}
 			policy, preset := r.base.of(Gateway)
 			policy.Budget = c.budget
 			g.r.add(g.d, c.name, nil, c.path, policy, preset, foreign{of: Gateway})
@@ -205,6 +208,9 @@ func (g *gatewayReader) backends(o *tree.Object) []backend {
 	var all []backend
 	for _, ref := range o.Objects("backendRefs") {
 		b := backend{cmp.Or(ref.String("namespace"), g.namespace), ref.String("name")}
+		if at, ok := ref.PathOf("namespace"); ok {
+			g.d.note(Aside, at, "routing, not how calls are made")
+		}
 		if b.name != "" && !slices.Contains(all, b) {
 			all = append(all, b)
 		}
@@ -272,9 +278,9 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 			o.NoMore("count", "interval")
 		}
 		c.NoMore("budget", "minRetryRate")
-		for name, has := range map[string]string{"budget": "20 % of the requests of 10s", "minRetryRate": "10 a second"} {
-			if !c.Has(name) {
-				d.note(Assumed, c.Path, "without "+name+" it is "+has)
+		for _, each := range [][3]string{{"budget", "percent", "20 % of the requests"}, {"budget", "interval", "those of 10s"}, {"minRetryRate", "count", "10"}, {"minRetryRate", "interval", "each second"}} {
+			if in := c.Field(each[0]); in == nil || in.Get(each[1]) == nil {
+				d.note(Assumed, c.Path, "without "+each[0]+"."+each[1]+" it is "+each[2])
 			}
 		}
 		d.note(Changed, c.Path, "a gateway counts all the retries of a request's clients; a budget those of one process")

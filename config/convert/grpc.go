@@ -169,6 +169,14 @@ func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig
 			d.note(kindOf(l), l.Field, l.Why)
 		}
 	}
+	if !r.base.given && path != "" {
+		if mc.Timeout == 0 {
+			d.note(Assumed, path, "without timeout gRPC bounds no call")
+		}
+		if mc.Retry == nil && mc.Hedging == nil {
+			d.note(Assumed, path, "without retryPolicy and hedgingPolicy gRPC makes one attempt")
+		}
+	}
 	for i, n := range mc.Names {
 		at := tree.Element(tree.Join(path, "name"), i)
 		name := n.Pattern()
@@ -177,7 +185,7 @@ func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig
 			if strings.HasSuffix(l.Field, "StatusCodes") {
 				a = selection + about(":"+name)
 			}
-			d.noteAbout(a, kindOf(l), tree.Join(path, l.Field), l.Why)
+			d.noteAbout(a, kindOf(l), tree.Concat(path, l.Field), l.Why)
 		}
 		r.add(d, name, nil, at, policy, preset, foreign{of: GRPC, codes: codes})
 	}

@@ -56,13 +56,24 @@ type rule struct {
 	said foreign
 	hash bool // each request has its own host
 
+	bound     *bound // of retries; nil: none is said, or it was noted
 	retriesAt string // the path of maxRetries
 	retriesIn *document
 	subsets   map[string]*rule
 	routed    bool
 }
 
+// A bound is a limit of the retries that are under way.
+type bound struct {
+	d         *document
+	path, why string
+}
+
 func (t *rule) edit(p *lull.Policy) {
+	if t.bound != nil && tries(p.WithDefaults()) > 1 {
+		t.bound.d.bounded(t.bound.path, t.bound.why)
+		t.bound.path = ""
+	}
 	for _, edit := range []func(*lull.Policy){t.pool, t.ejec, t.paid} {
 		if edit != nil {
 			edit(p)
@@ -125,6 +136,11 @@ func (r *reading) istio(docs []*document) {
 			i.call(t.path, "", istioCall{}, []destination{{t.host, t}})
 		}
 	}
+	for _, t := range i.order {
+		if t.bound != nil {
+			t.bound.d.unbounded(t.bound.path)
+		}
+	}
 }
 
 // named is an object of Kubernetes.
@@ -142,6 +158,9 @@ func (d *document) metadata(o *tree.Object) (n named) {
 		}
 	}
 	d.annotations(o.Node)
+	if o.Has("metadata") {
+		d.note(Aside, "metadata", "names, not how calls are made")
+	}
 	return n
 }
 
@@ -558,6 +577,7 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 	}
 	if b := o.Object("retryBudget"); b != nil {
 		budget := i.retryBudget(b)
+		t.bound = &bound{d, b.Path, budgetWhy}
 		t.said.budget = &budget
 		if n := t.retriesAt; n != "" && t.retriesIn == d {
 			d.note(Lost, n, "the retryBudget at "+d.shown(b.Path)+" takes its place, in Istio as well")
@@ -597,7 +617,9 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 			paid = true
 		}
 		if retries > 0 && retries < math.MaxInt32 && !paid {
-			d.noteAbout(bounds, Changed, h.At("maxRetries"), budgetWhy+": it is the stock here, beside a tenth of the calls")
+			t.bound = &bound{d, h.At("maxRetries"), stockWhy}
+		} else if retries == math.MaxInt32 {
+			d.note(Aside, h.At("maxRetries"), noLimitWhy)
 		}
 		for _, name := range []string{"http1MaxPendingRequests", "maxRequestsPerConnection", "maxConcurrentStreams"} {
 			if n, ok := h.Whole(name, 0, math.MaxInt32, allowed); ok && n > 0 {
@@ -652,7 +674,6 @@ func (i *istioReader) retryBudget(o *tree.Object) proxyBudget {
 		b.interval, _ = o.Duration("budgetInterval", 0, "zero or a duration such as 10s", tree.ParseGo)
 	}
 	o.NoMore("percent", "minRetryConcurrency", "budgetInterval")
-	i.d.noteAbout(bounds, Changed, o.Path, budgetWhy)
 	return b
 }
 

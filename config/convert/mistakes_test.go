@@ -83,7 +83,7 @@ func TestMistakesOfTheText(t *testing.T) {
 		"42":                                  "x:1:1: 42: want one of: a policy file of lull (dependencies), a gRPC service config (methodConfig)",
 		"[1, 2]":                              "x:1:1: a list: want one of",
 		"color: red\nsize: 3":                 "x:1:1: a mapping of color, size: want one of",
-		"apiVersion: v1\nkind: Service":       "x:1:1: nothing that says how calls are made: want at least one of",
+		"apiVersion: v1\nkind: Service":       "there is nothing that says how calls are made in these files",
 		"a: &a [*a]":                          "x:1:",
 		"virtual_hosts: !!binary aGk=":        "tagged",
 		"methodConfig: 3":                     "x:1:15: methodConfig is 3: want a list",

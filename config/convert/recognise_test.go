@@ -50,7 +50,7 @@ func TestEveryFieldOfEnvoyHasTwoSpellings(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(err)
 	}
-	files = append(files, "testdata/envoy/clusters.yaml", "testdata/envoy/pair.yaml", "testdata/envoy/all.yaml")
+	files = append(files, "testdata/found/clusters.yaml", "testdata/found/pair.yaml", "testdata/found/all.yaml")
 	for _, name := range files {
 		if strings.HasSuffix(name, ".report") || strings.Contains(name, "envoy-to") {
 			continue
@@ -121,7 +121,7 @@ func TestClustersAreNoServiceConfigs(t *testing.T) {
 // A cluster and a route, each a file of a dump, make one dependency; a cluster that shows
 // nothing of its own is what the others of its list are.
 func TestPairsOfDumps(t *testing.T) {
-	for _, file := range []string{"testdata/envoy/pair.yaml"} {
+	for _, file := range []string{"testdata/found/pair.yaml"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -61,6 +61,9 @@ type Entry struct {
 	// Value is what the field has, as a file would, if that is a single value. Empty: it
 	// is not, or the file does not say it.
 	Value string `json:"value,omitempty"`
+	// Values is how many single values there are in a mapping or a list of which the entry
+	// is all that is made. Zero: it is about a single value, or about what is not in the file.
+	Values int `json:"values,omitempty"`
 	// To is the format into which it could not be carried over.
 	To  Format `json:"to"`
 	Why string `json:"why"`
@@ -96,6 +99,12 @@ func (e Entry) String() string {
 	value := ""
 	if e.Value != "" {
 		value = " is " + e.Value
+	}
+	switch {
+	case e.Values == 1:
+		value = " (1 value)"
+	case e.Values > 1:
+		value = fmt.Sprintf(" (%d values)", e.Values)
 	}
 	return place + e.Kind.String() + ": " + e.Path + value + ": " + e.Why
 }

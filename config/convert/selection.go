@@ -66,6 +66,10 @@ var transient = []int{408, 425, 500, 502, 503, 504}
 
 const throttled = 429
 
+// permanent are the statuses from 500 that lullhttp does not take for a failure which may be
+// over at the next attempt.
+var permanent = []int{501, 505, 506, 507, 508, 510, 511, 525, 526}
+
 // failuresOf is what a proxy is to retry so that it comes near to the policy, which has its
 // defaults.
 func failuresOf(p lull.Policy) failures {
@@ -121,13 +125,13 @@ func (f failures) apply(p *lull.Policy) (why string) {
 		also = append(also, "connections that break")
 	}
 	if f.says("5xx") {
-		not = append(not, "501, 505 to 508")
+		not = append(not, "501, 505 to 508, 510, 511, 525, 526")
 	}
 	if f.says("retriable-4xx") {
 		not = append(not, "409")
 	}
 	for _, status := range f.statuses {
-		if f.says(statusCodes) && status != throttled && !slices.Contains(transient, status) && (status < 500 || status > 511) {
+		if f.says(statusCodes) && status != throttled && !slices.Contains(transient, status) && (status < 500 || slices.Contains(permanent, status) && !f.says("5xx")) {
 			not = append(not, strconv.Itoa(status))
 		}
 	}

@@ -71,7 +71,7 @@ func TestDumps(t *testing.T) {
 		host + ".routes[0].route.priority":                       `"HIGH"`,
 		host + ".routes[0].request_headers_to_add[0].header.key": `"x-envoy-max-retries"`,
 		host + ".routes[0].typed_per_filter_config.f.@type":      `"x.v3.HTTPFault"`,
-		"configs[1].dynamic_active_clusters[0].cluster.typed_extension_protocol_options.x.HttpProtocolOptions.common_http_protocol_options.idle_timeout": `"5s"`,
+		"configs[1].dynamic_active_clusters[0].cluster.typed_extension_protocol_options[\"x.HttpProtocolOptions\"].common_http_protocol_options.idle_timeout": `"5s"`,
 	} {
 		if e := entry(out.Report, Lost, path, ""); e == nil || e.Value != value || e.Line < 2 || e.Column < 2 {
 			t.Errorf("%s is not lost: %+v", path, e)
@@ -161,7 +161,7 @@ func TestWhatGatewaysDoByThemselves(t *testing.T) {
 	out := convert(t, File{"x.yaml", []byte(text)}, Lull, Options{})
 	for _, want := range []struct{ path, why string }{
 		{"spec.rules[0]", "without timeouts.request"}, {"spec.rules[0].retry", "without codes"}, {"spec.rules[0].retry", "without attempts"},
-		{"spec.rules[0].retry", "without backoff"}, {"spec.rules[1]", "without retry"}, {"spec.retryConstraint", "20 %"}, {"spec.retryConstraint", "10 a second"},
+		{"spec.rules[0].retry", "without backoff"}, {"spec.rules[1]", "without retry"}, {"spec.retryConstraint", "20 %"}, {"spec.retryConstraint", "minRetryRate.count it is 10"}, {"spec.retryConstraint", "each second"},
 	} {
 		if entry(out.Report, Assumed, want.path, want.why) == nil {
 			t.Errorf("%s: %q is not said:\n%s", want.path, want.why, out.Report)
@@ -408,14 +408,14 @@ func TestWhatIsNotRead(t *testing.T) {
 		"apiVersion: install.istio.io/v1alpha1\nkind: IstioOperator\nspec: {meshConfig: {defaultHttpRetryPolicy: {attempts: 0}}}":                                            "spec.meshConfig.defaultHttpRetryPolicy",
 		"apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy\nspec: {timeout: {http: {requestTimeout: 1s}}}":                                              "spec.timeout",
 		"apiVersion: gateway.networking.k8s.io/v1\nkind: GRPCRoute\nspec: {rules: [{timeouts: {request: 1s}}]}":                                                              "spec.rules[0].timeouts",
-		"apiVersion: v1\nkind: Service\nmetadata: {name: a, annotations: {retry.linkerd.io/limit: 2}}":                                                                       "metadata.annotations.retry.linkerd.io/limit",
-		"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {annotations: {nginx.ingress.kubernetes.io/proxy-read-timeout: 5}}":                                      "metadata.annotations.nginx.ingress.kubernetes.io/proxy-read-timeout",
+		"apiVersion: v1\nkind: Service\nmetadata: {name: a, annotations: {retry.linkerd.io/limit: 2}}":                                                                       "metadata.annotations[\"retry.linkerd.io/limit\"]",
+		"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {annotations: {nginx.ingress.kubernetes.io/proxy-read-timeout: 5}}":                                      "metadata.annotations[\"nginx.ingress.kubernetes.io/proxy-read-timeout\"]",
 		"apiVersion: apps/v1\nkind: Deployment\nspec: {template: {livenessProbe: {timeoutSeconds: 1}}, retries: 4}":                                                          "",
 		"apiVersion: networking.istio.io/v1\nkind: ServiceEntry\nspec: {hosts: [a]}":                                                                                         "",
 		"apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{headers: {request: {set: {x-envoy-upstream-rq-timeout-ms: '5'}}}}]}":                       "spec.http[0].headers.request.set.x-envoy-upstream-rq-timeout-ms",
 		"apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{match: [{headers: {x-retry: {exact: a}}}]}]}":                                              "",
 		"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nspec: {rules: [{filters: [{set: [{name: x-envoy-max-retries, value: a}, {name: x-retry, value: b}]}]}]}": "spec.rules[0].filters[0].set[0].name",
-		"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {annotations: {timeout.linkerd.io/request: 1s}}":                                               "metadata.annotations.timeout.linkerd.io/request",
+		"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {annotations: {timeout.linkerd.io/request: 1s}}":                                               "metadata.annotations[\"timeout.linkerd.io/request\"]",
 	} {
 		out, err := Convert([]File{{"x.yaml", []byte(text)}, {"p.yaml", []byte("dependencies: {a: {attempts: 1}}")}}, Lull, Options{})
 		if err != nil {
@@ -651,7 +651,7 @@ func TestEntriesHaveValues(t *testing.T) {
 	for _, want := range []string{
 		"x.yaml:2:1: changed: numRetries is 2000: a policy makes at most 1000 attempts\n",
 		`x.yaml:3:1: lost: perTryIdleTimeout is "3s": `,
-		"x.yaml:4:22: lost: retryHostPredicate[0]: which host",
+		"x.yaml:4:22: lost: retryHostPredicate[0] (1 value): which host",
 	} {
 		if !strings.Contains(out.Report.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.Report)

@@ -45,15 +45,15 @@ func parse(data []byte) ([]*tree.Node, error) {
 	return all, nil
 }
 
-// isJSON: data begins as JSON does. YAML has braces and brackets, too, but then mostly keys
-// without quotes.
+// isJSON: data begins as JSON does: with a mapping or a list of which the first thing is
+// in quotes, or nothing. YAML has braces and brackets, too, but then mostly keys without quotes.
 func isJSON(data []byte) bool {
 	start := bytes.TrimLeft(data, " \t\r\n")
 	if len(start) == 0 || start[0] != '{' && start[0] != '[' {
 		return false
 	}
 	first := bytes.TrimLeft(start, " \t\r\n[{")
-	return len(first) == 0 || !(first[0] >= 'a' && first[0] <= 'z' || first[0] >= 'A' && first[0] <= 'Z')
+	return len(first) == 0 || strings.IndexByte(`"}],:`, first[0]) >= 0
 }
 
 // unwrapped is data without what may stand before a text: a byte order mark, and the name of the
@@ -213,8 +213,8 @@ func (g *grower) members(t *tree.Node, n *yaml.Node, depth int) {
 		if key.Kind == yaml.AliasNode && key.Alias != nil {
 			key = key.Alias
 		}
-		if key.Kind != yaml.ScalarNode {
-			g.wrong(key, "a key that is no text", "a name")
+		if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!null" {
+			g.wrong(key, "a key that is no text", "a name, in quotes if it is ~ or null")
 			continue
 		}
 		if key.Tag == "!ignore" { // with which Envoy has what there is only to be referred to

@@ -237,6 +237,7 @@ func (p *parser) codes(n *tree.Node, path, allowed string) (all []Code) {
 	if !p.Check(n.Kind == tree.List, n, path, allowed) {
 		return nil
 	}
+	n.Use = max(n.Use, tree.Opened)
 	for i, each := range n.Items {
 		if c, ok := p.code(each, tree.Element(path, i)); ok && !slices.Contains(all, c) {
 			all = append(all, c)

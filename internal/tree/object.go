@@ -100,18 +100,54 @@ func (r *Reader) Object(n *Node, path string) *Object {
 	if !r.Check(n.Kind == Map, n, path, allowed) {
 		return nil
 	}
+	n.Use = max(n.Use, Opened)
 	return &Object{r, path, n, make([]bool, len(n.Members))}
 }
 
 // At is the path of a field of o.
 func (o *Object) At(name string) string { return Join(o.Path, name) }
 
-// Join is the path of a field of what is at path.
+// Join is the path of a field of what is at path. A name that would be taken for a path
+// itself is in brackets and quotes: metadata.annotations["example.com/retries"].
 func Join(path, name string) string {
+	if name == "" || strings.ContainsAny(name, `.[]"`) {
+		return path + "[" + strconv.Quote(name) + "]"
+	}
 	if path == "" {
 		return name
 	}
 	return path + "." + name
+}
+
+// Concat is the path rest below path.
+func Concat(path, rest string) string {
+	if path == "" || rest == "" || rest[0] == '[' {
+		return path + rest
+	}
+	return path + "." + rest
+}
+
+// Cut is the first step of a path, a key or (with an empty key) the number of an element,
+// and the rest of it. The index is below zero if there is none; of an empty path both are missing.
+func Cut(path string) (key string, index int, rest string) {
+	if quoted, ok := strings.CutPrefix(path, "["); ok {
+		if prefix, err := strconv.QuotedPrefix(quoted); err == nil {
+			key, _ = strconv.Unquote(prefix)
+			rest = strings.TrimPrefix(quoted[len(prefix):], "]")
+			return key, -1, strings.TrimPrefix(rest, ".")
+		}
+		number, rest, _ := strings.Cut(quoted, "]")
+		index, err := strconv.Atoi(number)
+		if err != nil {
+			index = math.MaxInt
+		}
+		return "", index, strings.TrimPrefix(rest, ".")
+	}
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		return path, -1, ""
+	}
+	return path[:end], -1, strings.TrimPrefix(path[end:], ".")
 }
 
 // Element is the path of an element of the list at path.
@@ -141,7 +177,11 @@ func (o *Object) Get(name string) (*Node, string) {
 		}
 		found = m.Value
 	}
-	if found != nil && found.Kind == Null {
+	if found == nil {
+		return nil, path
+	}
+	found.Use = max(found.Use, Read)
+	if found.Kind == Null {
 		return nil, path
 	}
 	return found, path
@@ -163,6 +203,15 @@ func (o *Object) PathOf(name string) (string, bool) {
 		return "", false
 	}
 	return o.At(o.Node.Members[i].Key), true
+}
+
+// Field is the value of a field, whether it was asked for or not; nil: there is none.
+func (o *Object) Field(name string) *Node {
+	i := slices.IndexFunc(o.Node.Members, func(m Member) bool { return o.r.same(m.Key, name) })
+	if i < 0 {
+		return nil
+	}
+	return o.Node.Members[i].Value
 }
 
 // Require is Get of a field that must be there; allowed is what it must be.
@@ -189,7 +238,9 @@ func (o *Object) List(name string) ([]*Node, string) {
 	if n == nil {
 		return nil, path
 	}
-	o.r.Check(n.Kind == List, n, path, "a list")
+	if o.r.Check(n.Kind == List, n, path, "a list") {
+		n.Use = max(n.Use, Opened)
+	}
 	return n.Items, path
 }
 
@@ -234,8 +285,12 @@ func (o *Object) Whole(name string, least, most int64, allowed string) (int64, b
 	return i, o.r.Check(ok && i >= least && i <= most, n, path, allowed)
 }
 
-// WholeNumber is n as one, if it is.
+// WholeNumber is n as one, if it is. A Number may be written as YAML has them: 0x1f, and 010
+// for eight, as Kubernetes and Envoy read it.
 func WholeNumber(n *Node) (int64, bool) {
+	if i, err := strconv.ParseInt(n.Text, 0, 64); err == nil && n.Kind == Number {
+		return i, true
+	}
 	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && (n.Kind == Number || n.Kind == Text) {
 		return i, true
 	}
@@ -250,6 +305,9 @@ func WholeNumber(n *Node) (int64, bool) {
 func AnyNumber(n *Node) (float64, bool) {
 	if n.Kind != Number {
 		return 0, false
+	}
+	if i, err := strconv.ParseInt(n.Text, 0, 64); err == nil {
+		return float64(i), true
 	}
 	f, err := strconv.ParseFloat(n.Text, 64)
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)

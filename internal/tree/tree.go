@@ -23,10 +23,21 @@ const (
 	Map
 )
 
+// Use is what was made of a value so far.
+type Use uint8
+
+const (
+	Unread Use = iota // nobody has asked for it
+	Read              // it was asked for: a single value
+	Opened            // it is a mapping or a list whose own values are asked for one by one
+	Told              // a report has all of it, or nothing in it can be lost
+)
+
 // A Node is a value and its place. Lines and columns count from 1; 0 is no place, as of
 // a value that was made in code.
 type Node struct {
 	Kind         Kind
+	Use          Use
 	Text         string // of Bool, Number and Text: as written
 	Items        []*Node
 	Members      []Member
@@ -85,6 +96,25 @@ func (n *Node) Get(key string) *Node {
 		}
 	}
 	return nil
+}
+
+// Count is how many single values n is, or has in it.
+func (n *Node) Count() (sum int) {
+	switch n.Kind {
+	case Null:
+		return 0
+	case List:
+		for _, item := range n.Items {
+			sum += item.Count()
+		}
+		return sum
+	case Map:
+		for _, m := range n.Members {
+			sum += m.Value.Count()
+		}
+		return sum
+	}
+	return 1
 }
 
 // Found says what a value is, for a mistake: it follows "is".
