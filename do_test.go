@@ -23,7 +23,7 @@ import (
 var errBlip = errors.New("blip")
 
 // plenty is a budget that no test here can exhaust.
-var plenty = budget.Config{Ratio: 10, Stock: 100}
+var plenty = budget.Config{Ratio: 4, Stock: 100}
 
 func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
@@ -228,7 +228,7 @@ func TestTheLastErrorSurvivesCancellation(t *testing.T) {
 
 func TestAPanicGivesEverythingBack(t *testing.T) {
 	d := newDependency(t, lull.Policy{
-		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Nanosecond, OpenJitter: -1},
+		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenJitter: -1}, // it is open for next to nothing
 		Limit:   bulkhead.Config{Limit: 1},
 		Budget:  plenty,
 	})

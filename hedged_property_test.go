@@ -310,7 +310,7 @@ func FuzzHedgedCall(f *testing.F) {
 		d, err := lull.NewDependency("fuzzed", p)
 		if err != nil {
 			p = lull.Policy{
-				Hedge:    hedge.Config{Attempts: 3, Delay: 1, Share: -1, InFlight: 2},
+				Hedge:    hedge.Config{Attempts: 3, Delay: 100 * time.Microsecond, Share: -1, InFlight: 2},
 				Throttle: throttle.Config{Mode: throttle.Mode(in.byte() % 3)},
 				Limit:    bulkhead.Config{Limit: int(in.byte() % 3)},
 				Budget:   budget.Config{Stock: 10},

@@ -95,7 +95,7 @@ type Policy struct {
 
 // Validate reports everything that is wrong with p at once, each problem naming
 // its field, the value and what is allowed; nil if nothing is. The error is a
-// [Problems].
+// [Problems]. A duration below 100 µs is refused: it is a number that has lost its unit.
 func (p Policy) Validate() error {
 	var l problem.List
 	l.Check(p.Attempts >= 0 && p.Attempts <= maxAttempts, "Attempts", p.Attempts, "1 to 1000 attempts, or 0 for the default of 3")
@@ -117,6 +117,13 @@ func (p Policy) Validate() error {
 	}
 	l.In("Throttle", p.Throttle.Validate())
 	l.In("Limit", p.Limit.Validate())
+	if p.ThrottleBase == 1 { // the way to say: as good as none
+		p.ThrottleBase = 0
+	}
+	if p.Backoff.Kind == backoff.Ethernet { // whose slots are 51.2µs and less
+		p.Backoff.Base = 0
+	}
+	l.Units(p)
 	return l.Err()
 }
 

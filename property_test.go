@@ -96,7 +96,7 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 	if schedule.Validate() != nil { // such as decorrelated jitter of a constant
 		schedule = backoff.Schedule{Kind: []backoff.Kind{backoff.Immediate, backoff.Ethernet}[r.IntN(2)]}
 	}
-	account := budget.Config{Ratio: []float64{0, 0.01, 0.5, 10}[r.IntN(4)], Earn: []budget.Earn{budget.Successes, budget.Arrivals}[r.IntN(2)]}
+	account := budget.Config{Ratio: []float64{0, 0.01, 0.5, 4}[r.IntN(4)], Earn: []budget.Earn{budget.Successes, budget.Arrivals}[r.IntN(2)]}
 	if r.IntN(2) == 0 {
 		account.Window = time.Second
 		account.Floor, account.Cooldown = []float64{0, 0, 1}[r.IntN(3)], pick(0, 0, time.Second)

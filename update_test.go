@@ -270,7 +270,7 @@ func TestUpdateUnderLoad(t *testing.T) {
 	policies := []lull.Policy{
 		{Budget: plenty},
 		{Attempts: 5, Budget: budget.Config{Ratio: 1, Window: time.Second}, Backoff: backoff.Schedule{Kind: backoff.Immediate}},
-		{Hedge: hedge.Config{Attempts: 2, Delay: time.Microsecond}, Budget: plenty},
+		{Hedge: hedge.Config{Attempts: 2, Delay: 100 * time.Microsecond}, Budget: plenty},
 		{Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout},
 		{Limit: bulkhead.Config{Limit: 1000}, Breaker: breaker.Config{Window: time.Minute}},
 	}

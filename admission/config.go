@@ -92,7 +92,8 @@ func (c Config) Validate() error {
 		l.Check(c.MaxWait == 0 || c.PressedWait <= c.MaxWait, "PressedWait", c.PressedWait, "no more than the MaxWait of "+c.MaxWait.String())
 		number("MaxQueue", c.MaxQueue, "1000")
 	}
-	l.Check(!math.IsNaN(c.RetryRatio) && c.RetryRatio <= maxRatio, "RetryRatio", c.RetryRatio, "zero (0.2), a ratio of up to 10, or a negative number for any")
+	l.Share(!math.IsNaN(c.RetryRatio) && c.RetryRatio <= maxRatio, "RetryRatio", c.RetryRatio, "zero (0.2), a ratio of up to 10, or a negative number for any")
+	l.Units(c)
 	return l.Err()
 }
 

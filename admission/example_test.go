@@ -93,7 +93,7 @@ func ExampleConfig_Validate() {
 	fmt.Println(err)
 	// Output:
 	// Min is 2: want zero beside a Limit, which does not adapt
-	// RetryRatio is 20: want zero (0.2), a ratio of up to 10, or a negative number for any
+	// RetryRatio is 20: want zero (0.2), a ratio of up to 10, or a negative number for any (20 % is 0.2: was that meant?)
 }
 
 func ExamplePriorityOf() {

@@ -101,8 +101,8 @@ type Config struct {
 // Validate reports every mistake at once, each naming its field. Nil: none.
 func (c Config) Validate() error {
 	var l problem.List
-	l.Check(c.FailureRate >= 0 && c.FailureRate <= 1, "FailureRate", c.FailureRate, "a share above 0 and up to 1, or zero for none")
-	l.Check(c.SlowRate >= 0 && c.SlowRate <= 1, "SlowRate", c.SlowRate, "a share above 0 and up to 1, or zero for none")
+	l.Share(c.FailureRate >= 0 && c.FailureRate <= 1, "FailureRate", c.FailureRate, "a share above 0 and up to 1, or zero for none")
+	l.Share(c.SlowRate >= 0 && c.SlowRate <= 1, "SlowRate", c.SlowRate, "a share above 0 and up to 1, or zero for none")
 	l.Check(c.SlowCall > 0 || c.SlowCall == 0 && !(c.SlowRate > 0), "SlowCall", c.SlowCall, "a positive duration when SlowRate is set, else zero or positive")
 	l.Check(c.MinCalls >= 0, "MinCalls", c.MinCalls, "zero or a positive number")
 	l.Check(c.Window == 0 || c.Window >= minWindow, "Window", c.Window, "zero or at least 1ms")

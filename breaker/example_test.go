@@ -53,7 +53,7 @@ func ExampleConfig_Validate() {
 	c := breaker.Config{FailureRate: 50, SlowRate: 0.5, Probes: -1}
 	fmt.Println(c.Validate())
 	// Output:
-	// FailureRate is 50: want a share above 0 and up to 1, or zero for none
+	// FailureRate is 50: want a share above 0 and up to 1, or zero for none (50 % is 0.5: was that meant?)
 	// SlowCall is 0s: want a positive duration when SlowRate is set, else zero or positive
 	// Probes is -1: want zero or 1 to 1000
 }

@@ -118,7 +118,7 @@ func TestAccountAgreesWithASlowModel(t *testing.T) {
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 0xacc))
 		cfg := Config{
-			Ratio: pick(r, 0, 0.1, 0.1, 0.2, 0.33333, 1, 2.5, 0.00001, 10, 0.00012+r.Float64()),
+			Ratio: pick(r, 0, 0.1, 0.1, 0.2, 0.33333, 1, 2.5, 0.00001, 4, 0.00012+r.Float64()),
 			Earn:  pick(r, Successes, Successes, Arrivals),
 			Stock: pick(r, 0, 0, 1, 1.5, 10, 100, 1+r.Float64()),
 		}
@@ -190,7 +190,7 @@ func TestAccountAgreesWithASlowModel(t *testing.T) {
 // The window exists for those who need it: calls that are QuietGap apart leave
 // nothing behind, and two that are closer do.
 func TestAQuietProcessHasNoWindow(t *testing.T) {
-	for _, c := range []Config{{}, {Earn: Arrivals}, {Stock: 5}, {Ratio: 10, Stock: 1}} {
+	for _, c := range []Config{{}, {Earn: Arrivals}, {Stock: 5}, {Ratio: 4, Stock: 1}} {
 		gap := c.QuietGap()
 		a := mustAccount(t, c)
 		var now time.Duration
@@ -275,11 +275,11 @@ func TestTheStockFillsFirstAndPaysLast(t *testing.T) {
 
 // A ratio above one earns more than the stock has room for, and loses none of it.
 func TestWhatDoesNotFitInTheStockIsInTheWindow(t *testing.T) {
-	a := withFlow(t, Config{Ratio: 5, Stock: 1})
+	a := withFlow(t, Config{Ratio: 4, Stock: 1})
 	a.Withdraw(0, Transient, never)
 	earnMany(a, 0, 1)
-	if got := a.Balance(0); got != 5 || a.stock.Tokens() != 1 {
-		t.Errorf("a balance of %v with %v in stock, want 5 with 1", got, a.stock.Tokens())
+	if got := a.Balance(0); got != 4 || a.stock.Tokens() != 1 {
+		t.Errorf("a balance of %v with %v in stock, want 4 with 1", got, a.stock.Tokens())
 	}
 }
 

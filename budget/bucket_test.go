@@ -192,7 +192,7 @@ func TestBucketAgreesWithASlowModel(t *testing.T) {
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 0xb0c))
 		cfg := Config{
-			Ratio: pick(r, 0, 0.1, 0.1, 0.2, 0.33333, 1, 2.5, 0.00001, 10, 0.00012+r.Float64()),
+			Ratio: pick(r, 0, 0.1, 0.1, 0.2, 0.33333, 1, 2.5, 0.00001, 4, 0.00012+r.Float64()),
 			Earn:  pick(r, Successes, Successes, Arrivals),
 			Stock: pick(r, 0, 1, 1, 2, 1.5, 10, 500, 1e6, 1+r.Float64()),
 		}

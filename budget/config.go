@@ -17,7 +17,7 @@ const (
 // The limits that Validate holds a Config to.
 const (
 	MinRatio  = 1.0 / token // a ratio keeps five decimals; this is the last
-	MaxRatio  = 10.0
+	MaxRatio  = 4.0         // more is a percentage that was not meant as one
 	MinWindow = 100 * time.Millisecond
 	MaxWindow = time.Hour
 	MaxFloor  = 1e6 // retries per second
@@ -82,7 +82,7 @@ const needsWindow = "zero where Window is zero"
 // Validate reports every field that is out of its limits.
 func (c Config) Validate() error {
 	var l problem.List
-	l.Check(c.Ratio == 0 || c.Ratio >= MinRatio && c.Ratio <= MaxRatio, "Ratio", c.Ratio, allowedRatio)
+	l.Share(c.Ratio == 0 || c.Ratio >= MinRatio && c.Ratio <= MaxRatio, "Ratio", c.Ratio, allowedRatio)
 	l.Check(c.Window == 0 || c.Window >= MinWindow && c.Window <= MaxWindow, "Window", c.Window, allowedWindow)
 	l.Check(c.Earn <= Arrivals, "Earn", c.Earn, "Successes or Arrivals")
 	if c.Window == 0 {

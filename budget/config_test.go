@@ -80,7 +80,7 @@ func TestFullAtStartMeansThatCallsChangeNothing(t *testing.T) {
 	}{
 		{Config{}, true},
 		{Config{Earn: Arrivals}, true},
-		{Config{Ratio: 10, Stock: 1}, true},
+		{Config{Ratio: MaxRatio, Stock: 1}, true},
 		{Config{Ratio: 0.00001, Stock: 1.5}, true},
 		{Config{Unlimited: true}, true},
 		{Config{Unlimited: true, Window: time.Second}, true},
@@ -127,10 +127,10 @@ func TestValidate(t *testing.T) {
 		fields string // that are wrong, in order
 	}{
 		{Config{}, ""},
-		{Config{Ratio: 10, Window: time.Hour, Earn: Arrivals, Floor: 1e6, Cooldown: math.MaxInt64, Stock: 1e6}, ""},
+		{Config{Ratio: MaxRatio, Window: time.Hour, Earn: Arrivals, Floor: 1e6, Cooldown: math.MaxInt64, Stock: 1e6}, ""},
 		{Config{Ratio: 0.00001, Window: 100 * time.Millisecond}, ""},
 		{Config{Ratio: 0.00001, Earn: Arrivals, Stock: 1}, ""},
-		{Config{Ratio: 10, Stock: 1e6}, ""},
+		{Config{Ratio: MaxRatio, Stock: 1e6}, ""},
 		{Config{Window: time.Second, Stock: 0.01}, ""},
 		{Config{Stock: 0.99}, "Stock"}, // would never hold a retry
 		{Config{Floor: 1, Cooldown: time.Second}, "Floor Cooldown"},
@@ -141,7 +141,7 @@ func TestValidate(t *testing.T) {
 		{Config{Ratio: -0.1, Window: -1, Earn: 2, Floor: -1, Cooldown: -1, Stock: -1}, "Ratio Window Earn Floor Cooldown Stock"},
 		{Config{Ratio: nan, Window: time.Hour, Floor: nan, Stock: nan}, "Ratio Floor Stock"},
 		{Config{Ratio: inf, Window: time.Hour, Floor: inf, Stock: inf}, "Ratio Floor Stock"},
-		{Config{Ratio: 10.1, Window: time.Hour + 1, Floor: 1e6 + 1, Stock: 1e6 + 1}, "Ratio Window Floor Stock"},
+		{Config{Ratio: 4.1, Window: time.Hour + 1, Floor: 1e6 + 1, Stock: 1e6 + 1}, "Ratio Window Floor Stock"},
 		{Config{Window: 100*time.Millisecond - 1}, "Window"},
 		{GRPCConfig{1000, 0.001}, ""},
 		{GRPCConfig{}, "MaxTokens TokenRatio"},

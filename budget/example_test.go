@@ -223,7 +223,7 @@ func ExampleConfig_Validate() {
 	err := budget.Config{Ratio: 20, Floor: -1, Window: time.Millisecond}.Validate()
 	fmt.Println(err)
 	// Output:
-	// Ratio is 20: want zero (0.1), or a ratio from 1e-05 to 10
+	// Ratio is 20: want zero (0.1), or a ratio from 1e-05 to 4 (20 % is 0.2: was that meant?)
 	// Window is 1ms: want zero (none), or a duration from 100ms to 1h0m0s
 	// Floor is -1: want zero (none), or retries per second up to 1000000
 }

@@ -198,7 +198,7 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 func randomConfig(r *rand.Rand) Config {
 	return Config{
-		Ratio:    pick(r, 0, 0.1, 0.1, 0.2, 0.33333, 1, 2.5, 0.00001, 10, 0.00012+r.Float64()),
+		Ratio:    pick(r, 0, 0.1, 0.1, 0.2, 0.33333, 1, 2.5, 0.00001, 4, 0.00012+r.Float64()),
 		Window:   pick(r, 10*time.Second, 100*time.Millisecond, time.Second, 999*time.Millisecond+7, time.Hour, 10*time.Second),
 		Earn:     pick(r, Successes, Successes, Arrivals),
 		Floor:    pick(r, 0, 0, 0, 0.05, 1, 10),

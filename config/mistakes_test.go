@@ -171,7 +171,7 @@ func TestProblemsAreLocated(t *testing.T) {
 		{"timeouts: sometimes\n", `f:1:11: timeouts is "sometimes": want when-answered, always or never`},
 		{"budget: {floor: 10}\n", `f:1:17: budget.floor is 10: want zero where Window is zero`},
 		{"policies:\n  a:\n    budget: {ratio: -1}\n  b: {attempts: -1}\n",
-			"f:3:21: policies.a.budget.ratio is -1: want zero (0.1), or a ratio from 1e-05 to 10\n" +
+			"f:3:21: policies.a.budget.ratio is -1: want zero (0.1), or a ratio from 1e-05 to 4\n" +
 				"f:4:17: policies.b.attempts is -1: want 1 to 1000 attempts, or 0 for the default of 3"},
 	} {
 		_, err := ParsePolicies("f", []byte(c.data))

@@ -105,7 +105,7 @@ func (c Config) Validate() error {
 	l.Check(c.Attempts != 0 || c == Config{}, "Attempts", c.Attempts, allowedOn)
 	l.Check(c.Delay >= AtOnce, "Delay", c.Delay, allowedDelay)
 	if c.Delay == 0 {
-		l.Check(c.Percentile == 0 || c.Percentile >= minPercentile && c.Percentile <= maxPercentile, "Percentile", c.Percentile, allowedPercentile)
+		l.Share(c.Percentile == 0 || c.Percentile >= minPercentile && c.Percentile <= maxPercentile, "Percentile", c.Percentile, allowedPercentile)
 		l.Check(c.Window == 0 || c.Window >= minWindow && c.Window <= maxWindow, "Window", c.Window, allowedWindow)
 		l.Check(c.MinSamples >= 0 && c.MinSamples <= maxMinSamples, "MinSamples", c.MinSamples, allowedMinSamples)
 		l.Check(c.MinDelay >= 0, "MinDelay", c.MinDelay, allowedMinDelay)
@@ -119,7 +119,7 @@ func (c Config) Validate() error {
 	}
 	switch {
 	case !(c.Share <= maxShare):
-		l.Add("Share", c.Share, allowedShare)
+		l.Share(false, "Share", c.Share, allowedShare)
 	case c.Share > 0 && c.Delay == 0 && c.Share < c.tail()-slack:
 		l.Add("Share", c.Share, allowedShareTail)
 	case c.Share >= 0 && c.Delay == AtOnce && c.Share < float64(c.Attempts-1):

@@ -58,7 +58,7 @@ func ExampleConfig_Validate() {
 	c := hedge.Config{Attempts: 2, Percentile: 95, Window: -1, Share: 0.01}
 	fmt.Println(c.Validate())
 	// Output:
-	// Percentile is 95: want zero (0.95), or a share from 0.5 to 0.999
+	// Percentile is 95: want zero (0.95), or a share from 0.5 to 0.999 (95 % is 0.95: was that meant?)
 	// Window is -1ns: want zero (30s), or a duration from 1s to 1h
 }
 

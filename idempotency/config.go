@@ -152,6 +152,7 @@ func (c Config) Validate() error {
 	l.Check(!c.Transactional || !c.FailOpen, "FailOpen", c.FailOpen, "false beside Transactional: the handler cannot run without a transaction")
 	l.In("Store", c.Store.Validate())
 	l.Check(d.Store.Hedge.Attempts < 2, "Store.Hedge.Attempts", c.Store.Hedge.Attempts, "none: claims do not run beside themselves")
+	l.Units(c)
 	return l.Err()
 }
 

@@ -33,7 +33,7 @@ import (
 var eager = lull.Policy{Timeouts: lull.TimeoutsAlways,
 	Backoff:      backoff.Schedule{Kind: backoff.Constant},
 	ThrottleBase: time.Nanosecond,
-	Budget:       budget.Config{Ratio: 10, Stock: 1000},
+	Budget:       budget.Config{Ratio: 4, Stock: 1000},
 	Breaker:      breaker.Config{Off: true},
 }
 

@@ -81,6 +81,7 @@ func (c Config) Validate() error {
 	l.Check(c.Margin >= 0 && c.Margin < max(d.Lease/2, 1), "Margin", c.Margin, "less than half of Lease, or 0 for the default of a tenth")
 	l.Check(c.Quick >= 0 && c.Quick <= maxQuick, "Quick", c.Quick, "0 to 10 runs")
 	l.Check(c.QuickWait >= 0, "QuickWait", c.QuickWait, "a positive duration, or 0 for the default of 1s")
+	l.Units(c)
 	return l.Err()
 }
 

@@ -7,7 +7,9 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
+	"time"
 )
 
 // A Problem is one mistake in a configuration.
@@ -36,6 +38,52 @@ func (l *List) Check(ok bool, field string, value any, allowed string) {
 	if !ok {
 		l.Add(field, value, allowed)
 	}
+}
+
+// Share is Check for a share or a ratio that a user may have written in percent. The
+// problem of a number from 5 to 100 names what was probably meant.
+func (l *List) Share(ok bool, field string, share float64, allowed string) {
+	if !ok && share >= 5 && share <= 100 {
+		allowed += fmt.Sprintf(" (%v %% is %v: was that meant?)", share, share/100)
+	}
+	l.Check(ok, field, share, allowed)
+}
+
+// ShortestDuration is the shortest duration that Units takes for one that was meant. No
+// timer is as quick, and a number of milliseconds that has lost its unit counts
+// nanoseconds: a minute of 60000 is 60µs.
+const ShortestDuration = 100 * time.Microsecond
+
+// Units adds a problem for each duration in config, a struct, that is positive and below
+// ShortestDuration, and names what was probably meant. It is for what users write; the
+// leaves take any duration.
+func (l *List) Units(config any) { l.units("", reflect.ValueOf(config)) }
+
+func (l *List) units(path string, v reflect.Value) {
+	for i := range v.NumField() {
+		field := v.Field(i)
+		name := path + v.Type().Field(i).Name
+		switch {
+		case field.Kind() == reflect.Struct:
+			l.units(name+".", field)
+		case field.Type() == reflect.TypeFor[time.Duration]():
+			if d := time.Duration(field.Int()); d > 0 && d < ShortestDuration {
+				l.tooShort(name, d)
+			}
+		}
+	}
+}
+
+// tooShort adds the problem, to one that the field has already if it has.
+func (l *List) tooShort(field string, d time.Duration) {
+	hint := fmt.Sprintf("a number without a unit counts nanoseconds: was %v meant?", d*time.Millisecond)
+	for i, p := range *l {
+		if p.Field == field {
+			(*l)[i].Allowed += " (" + hint + ")"
+			return
+		}
+	}
+	l.Add(field, d, fmt.Sprintf("at least %v (%s)", ShortestDuration, hint))
 }
 
 // In appends the problems of err, which a part's Validate returned, each field

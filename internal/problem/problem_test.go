@@ -43,3 +43,50 @@ func TestProblemsOfPartsAreNamedAfterThem(t *testing.T) {
 		t.Errorf("errors.As found %+v", p)
 	}
 }
+
+// One rule for all that a user may write without a unit, however deep it stands.
+func TestUnits(t *testing.T) {
+	type part struct{ Base, Cap time.Duration }
+	type config struct {
+		Timeout time.Duration
+		Off     bool
+		Backoff part
+		Limit   time.Duration
+	}
+	for _, c := range []struct {
+		config config
+		want   string
+	}{
+		{config{}, ""},
+		{config{Timeout: -1, Limit: ShortestDuration, Backoff: part{Base: time.Hour}}, ""},
+		{config{Timeout: 500}, "Timeout is 500ns: want at least 100µs (a number without a unit counts nanoseconds: was 500ms meant?)"},
+		{config{Backoff: part{Cap: 60000}}, "Backoff.Cap is 60µs: want at least 100µs (a number without a unit counts nanoseconds: was 1m0s meant?)"},
+		{config{Limit: 3}, "Limit is 3ns: want at least a second (a number without a unit counts nanoseconds: was 3ms meant?)"},
+	} {
+		var l List
+		l.Check(c.config.Limit == 0 || c.config.Limit > 3, "Limit", c.config.Limit, "at least a second")
+		l.Units(c.config)
+		got := ""
+		if err := l.Err(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v: %s\nwant %s", c.config, got, c.want)
+		}
+	}
+}
+
+func TestShares(t *testing.T) {
+	for share, want := range map[float64]string{
+		0.1: "",
+		10:  "Ratio is 10: want up to 1 (10 % is 0.1: was that meant?)",
+		-1:  "Ratio is -1: want up to 1",
+		101: "Ratio is 101: want up to 1",
+	} {
+		var l List
+		l.Share(share >= 0 && share <= 1, "Ratio", share, "up to 1")
+		if got := l.Error(); got != want {
+			t.Errorf("%v: %s, want %s", share, got, want)
+		}
+	}
+}

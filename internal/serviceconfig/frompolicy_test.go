@@ -104,7 +104,7 @@ func TestSchedulesAsRetryPolicies(t *testing.T) {
 		{"from the one before", 3, backoff.Schedule{Jitter: backoff.Decorrelated, Cap: time.Second}, "300ms 1s 3 3", []string{"Backoff.Jitter"}},
 		{"the first at once", 3, backoff.Schedule{Jitter: p, Cap: 1200 * ms, FastFirst: true}, "100ms 1s 2 3", []string{"Backoff.FastFirst"}},
 		{"no less than", 3, backoff.Schedule{Jitter: p, Cap: 1200 * ms, Floor: 99 * ms}, "100ms 1s 2 3", []string{"Backoff.Floor"}},
-		{"too short for gRPC", 2, backoff.Schedule{Jitter: p, Base: 1, Cap: 1200 * ms}, "1ms 1s 2 2", []string{"Backoff.Base"}},
+		{"too short for gRPC", 2, backoff.Schedule{Jitter: p, Base: ms / 2, Cap: 1200 * ms}, "1ms 1s 2 2", []string{"Backoff.Base"}},
 		{"beyond the fifth attempt", 99, backoff.Schedule{Jitter: p, Cap: 1200 * ms}, "100ms 1s 2 5", []string{"Attempts"}},
 	} {
 		policy := plain()

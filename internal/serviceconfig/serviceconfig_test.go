@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -417,10 +418,10 @@ func TestARetryPolicyAsAPolicy(t *testing.T) {
 	if old.Attempts != 8 || old.Backoff != (backoff.Schedule{Base: 100 * time.Millisecond, Cap: time.Second, Factor: 3}) {
 		t.Errorf("as it was once: %+v", old)
 	}
-	for _, largest := range []time.Duration{1, 7, 999999999, math.MaxInt64} {
+	for _, largest := range []time.Duration{1, 7, time.Millisecond, 999999999, math.MaxInt64} {
 		mc.Retry.InitialBackoff, mc.Retry.MaxBackoff = largest, largest
 		p, _ := mc.Policy(lull.Policy{}, serviceconfig.Reading{})
-		if got := p.Backoff.Ceiling(1); got != largest && largest != math.MaxInt64 || p.Validate() != nil {
+		if got := p.Backoff.Ceiling(1); largest >= time.Millisecond && got != largest && largest != math.MaxInt64 || p.Validate() != nil {
 			t.Errorf("maxBackoff %v: %v before jitter, %v", largest, got, p.Validate())
 		}
 	}
@@ -463,12 +464,12 @@ func TestAHedgingPolicyAsAPolicy(t *testing.T) {
 		{serviceconfig.HedgingPolicy{MaxAttempts: 3, HedgingDelay: 20 * time.Millisecond, NonFatalStatusCodes: []serviceconfig.Code{serviceconfig.Unavailable}}, 0,
 			hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}, nil},
 		{serviceconfig.HedgingPolicy{MaxAttempts: 2}, 0, hedge.Config{Attempts: 2, Delay: hedge.AtOnce, Share: -1, InFlight: -1}, nil},
-		{serviceconfig.HedgingPolicy{MaxAttempts: 100, HedgingDelay: 1}, 0, hedge.Config{Attempts: 5, Delay: 1, Share: -1, InFlight: -1}, nil},
+		{serviceconfig.HedgingPolicy{MaxAttempts: 100, HedgingDelay: 1}, 0, hedge.Config{Attempts: 5, Delay: problem.ShortestDuration, Share: -1, InFlight: -1}, nil},
 		{serviceconfig.HedgingPolicy{MaxAttempts: 100, HedgingDelay: math.MaxInt64}, 3, hedge.Config{Attempts: 3, Delay: math.MaxInt64, Share: -1, InFlight: -1}, nil},
-		{serviceconfig.HedgingPolicy{MaxAttempts: 100, HedgingDelay: 1}, 8, hedge.Config{Attempts: 5, Delay: 1, Share: -1, InFlight: -1}, []string{"hedgingPolicy.maxAttempts"}},
-		{serviceconfig.HedgingPolicy{MaxAttempts: 2, HedgingDelay: 1}, 1, hedge.Config{Attempts: 1, Delay: 1, Share: -1, InFlight: -1}, nil},
+		{serviceconfig.HedgingPolicy{MaxAttempts: 100, HedgingDelay: 1}, 8, hedge.Config{Attempts: 5, Delay: problem.ShortestDuration, Share: -1, InFlight: -1}, []string{"hedgingPolicy.maxAttempts"}},
+		{serviceconfig.HedgingPolicy{MaxAttempts: 2, HedgingDelay: 1}, 1, hedge.Config{Attempts: 1, Delay: problem.ShortestDuration, Share: -1, InFlight: -1}, nil},
 		{serviceconfig.HedgingPolicy{MaxAttempts: 2, HedgingDelay: 1, NonFatalStatusCodes: []serviceconfig.Code{serviceconfig.ResourceExhausted, serviceconfig.DeadlineExceeded}}, 0,
-			hedge.Config{Attempts: 2, Delay: 1, Share: -1, InFlight: -1}, []string{"hedgingPolicy.hedgingDelay", "hedgingPolicy.nonFatalStatusCodes"}},
+			hedge.Config{Attempts: 2, Delay: problem.ShortestDuration, Share: -1, InFlight: -1}, []string{"hedgingPolicy.hedgingDelay", "hedgingPolicy.nonFatalStatusCodes"}},
 	} {
 		p, lost := (serviceconfig.MethodConfig{Timeout: time.Second, Hedging: &c.hedging}).Policy(base, serviceconfig.Reading{MaxCallAttempts: c.most})
 		want := base

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/waits"
 )
 
@@ -77,13 +78,13 @@ func (lost *losses) retry(p *lull.Policy, retry RetryPolicy, r Reading) {
 // Waits are those of a retry policy as a schedule.
 func (r Reading) Waits(retry RetryPolicy) backoff.Schedule {
 	s := backoff.Schedule{
-		Base:   min(retry.InitialBackoff, retry.MaxBackoff),
-		Cap:    retry.MaxBackoff,
+		Base:   timer(min(retry.InitialBackoff, retry.MaxBackoff)),
+		Cap:    timer(retry.MaxBackoff),
 		Factor: max(retry.BackoffMultiplier, 1),
 	}
 	if !r.OldJitter {
 		s.Jitter = backoff.Proportional
-		s.Cap = withJitter(retry.MaxBackoff)
+		s.Cap = timer(withJitter(retry.MaxBackoff))
 	}
 	return s
 }
@@ -105,7 +106,7 @@ func (lost *losses) hedging(p *lull.Policy, h HedgingPolicy, r Reading) {
 	p.Attempts = 1
 	p.Hedge = hedge.Config{
 		Attempts: min(n, hedge.MaxAttempts),
-		Delay:    cmp.Or(h.HedgingDelay, hedge.AtOnce),
+		Delay:    cmp.Or(timer(h.HedgingDelay), hedge.AtOnce),
 		Share:    -1, // the throttle bounds hedges, and nothing else
 		InFlight: -1,
 	}
@@ -164,4 +165,12 @@ func Budget(t budget.GRPCConfig) (budget.Config, []Loss) {
 	}
 	lost.changed(true, "retryThrottling", "gRPC stops all retries while failures outnumber successes × tokenRatio, for all methods of a server together; a budget counts retries, for each dependency, and keeps what it has earned beyond its stock for ten seconds")
 	return b, lost
+}
+
+// timer is d, or what a policy allows for the shortest of times: no timer is as quick.
+func timer(d time.Duration) time.Duration {
+	if d > 0 {
+		return max(d, problem.ShortestDuration)
+	}
+	return d
 }
