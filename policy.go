@@ -54,8 +54,9 @@ type Policy struct {
 	// Zero means DefaultAttemptTimeout, NoTimeout that only the deadline of the call
 	// ends an attempt.
 	AttemptTimeout time.Duration
-	// Deadline bounds the call: all its attempts and the waits between them. The
-	// deadline of the caller's context counts as well; the nearer one rules.
+	// Deadline bounds the call: all its attempts and the waits between them. What the
+	// call returns is not part of it, such as an HTTP response's body that is still to
+	// be read. The deadline of the caller's context counts as well; the nearer one rules.
 	// Zero means DefaultDeadline, NoTimeout that only the context's counts.
 	Deadline time.Duration
 	// Backoff is the wait before each retry.

@@ -52,7 +52,9 @@
 // errors.As find it.
 //
 // The timeout of an attempt ends with the response's headers, and so does the
-// attempt: from then on only the caller's context can cut the body. While a long
+// attempt. Policy.Deadline ends there, too: from then on only the caller's context can
+// cut the body, or [WithBodyIdleTimeout], if none of it comes for a minute (on in
+// [NewClient], off in [New]). While a long
 // request body (more than 64 KiB, or of unknown length) makes progress the timeout
 // starts anew with each piece: an upload may take up to Policy.Deadline. A response
 // without a body need not be closed. What http.DefaultTransport carries passes through:

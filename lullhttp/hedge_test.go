@@ -180,7 +180,7 @@ func TestTheWinnersBodyOutlivesTheOthers(t *testing.T) {
 		w.WriteHeader(200)
 		w.(http.Flusher).Flush()
 		<-gone
-		time.Sleep(time.Minute) // longer than any timeout of the policy
+		time.Sleep(50 * time.Second) // longer than any timeout of the policy
 		fmt.Fprint(w, "late")
 	}, func(t *testing.T, cl *http.Client, _ *pipes) {
 		resp, err := cl.Get(host)

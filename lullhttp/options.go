@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/textproto"
+	"time"
 
 	"github.com/lullgo/lull"
 )
@@ -20,6 +21,7 @@ type options struct {
 	hosts         int
 	wiring        []lull.Option
 	operation     func(*http.Request) string // nil: the method
+	bodyIdle      time.Duration              // 0: no limit
 	attemptHeader string                     // canonical; empty: not sent
 	timeoutHeader string                     // the same
 	makeKey       func() string

@@ -52,9 +52,10 @@ func New(p lull.Policy, opts ...Option) (*Transport, error) {
 	return t, nil
 }
 
-// NewClient returns an http.Client on a Transport under policy p.
+// NewClient returns an http.Client on a Transport under policy p. Unlike New it limits
+// how long a body may be silent: see WithBodyIdleTimeout.
 func NewClient(p lull.Policy, opts ...Option) (*http.Client, error) {
-	t, err := New(p, opts...)
+	t, err := New(p, append([]Option{WithBodyIdleTimeout(DefaultBodyIdleTimeout)}, opts...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -322,6 +323,9 @@ func (x *exchange) finish(r lull.Result) *http.Response {
 	}
 	if x.out != nil && x.out.detached != (lull.Detached{}) {
 		x.out.lend(resp)
+	}
+	if x.t.bodyIdle > 0 {
+		limitIdle(resp, x.t.bodyIdle)
 	}
 	if r.Attempts > 1 || r.Reason != lull.Succeeded {
 		Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)

@@ -1,0 +1,77 @@
+package lullhttp
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// DefaultBodyIdleTimeout is the limit that NewClient sets: see WithBodyIdleTimeout.
+const DefaultBodyIdleTimeout = time.Minute
+
+// WithBodyIdleTimeout limits how long a Read of a response's body waits for its next
+// byte: after d it closes the body, and returns an error that is a timeout
+// (os.ErrDeadlineExceeded). Whoever reads slowly is not limited, nor is a connection that
+// has switched protocols. [NewClient] sets it to DefaultBodyIdleTimeout, since neither
+// Policy.Deadline nor AttemptTimeout covers the body; zero, which [New] has, is no limit,
+// and right for streams that may be silent for longer.
+//
+// It costs up to three allocations for a response with a body, and about 100 ns for each
+// Read.
+func WithBodyIdleTimeout(d time.Duration) Option {
+	return func(t *Transport) error {
+		if d < 0 {
+			return fmt.Errorf("lullhttp: WithBodyIdleTimeout(%v): want a positive duration, or 0 for no limit", d)
+		}
+		t.bodyIdle = d
+		return nil
+	}
+}
+
+// limitIdle makes reading the body of resp fail when no byte comes for so long.
+func limitIdle(resp *http.Response, limit time.Duration) {
+	if _, upgraded := resp.Body.(io.Writer); upgraded || bodiless(resp) {
+		return
+	}
+	resp.Body = &idleBody{ReadCloser: resp.Body, limit: limit}
+}
+
+// idleBody is a body whose Read waits for so long and no longer.
+type idleBody struct {
+	io.ReadCloser
+	limit time.Duration
+	timer *time.Timer // made by the first Read, and running during each
+	late  atomic.Bool // it has fired
+}
+
+func (b *idleBody) Read(p []byte) (int, error) {
+	if b.timer == nil {
+		b.timer = time.AfterFunc(b.limit, b.expire)
+	} else {
+		b.timer.Reset(b.limit)
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.timer.Stop()
+	if err != nil && err != io.EOF && b.late.Load() {
+		err = &bodyIdleError{b.limit}
+	}
+	return n, err
+}
+
+// expire ends the Read that is under way: Close does that, for HTTP/1 and 2 alike.
+func (b *idleBody) expire() {
+	b.late.Store(true)
+	b.ReadCloser.Close()
+}
+
+type bodyIdleError struct{ limit time.Duration }
+
+func (e *bodyIdleError) Error() string {
+	return fmt.Sprintf("lullhttp: no byte of the response's body came for %v (WithBodyIdleTimeout)", e.limit)
+}
+func (e *bodyIdleError) Timeout() bool        { return true }
+func (e *bodyIdleError) Temporary() bool      { return true } // for net.Error
+func (e *bodyIdleError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
