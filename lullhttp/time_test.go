@@ -98,7 +98,7 @@ func TestTheTimeoutDoesNotCutTheBody(t *testing.T) {
 	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "first ")
 		w.(http.Flusher).Flush()
-		time.Sleep(time.Minute)
+		time.Sleep(50 * time.Second)
 		io.WriteString(w, "second")
 	}, func(t *testing.T, cl *http.Client, _ *pipes) {
 		resp, err := cl.Get(host)
