@@ -188,6 +188,10 @@ type Delivery struct {
 	FirstFailed time.Time
 	// Lease is when the lease lapses, on this process's clock. Zero: never.
 	Lease time.Time
+	// Held ends when the adapter finds that the delivery is lost: its connection ended, the
+	// server gave it to another. Its cause says why. So the handler's context ends at once, and
+	// not when its lease would have lapsed. Nil: only Extend and Settle find out.
+	Held context.Context
 	// Group is what the order is kept in, if Capabilities.Order is PerGroup.
 	Group string
 	// Headers and Body are as they were sent. The consumer and its handler may read

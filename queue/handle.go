@@ -361,7 +361,7 @@ func (w *work) run() (err error) {
 	case err := <-returned:
 		return err
 	case <-w.lease.gone:
-		cancel(ErrLeaseLost)
+		cancel(w.lease.ended())
 		return <-returned
 	}
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -24,8 +25,10 @@ type lease struct {
 	bound   bool          // a handler runs whose context ends before it does
 	stopped bool
 	lost    bool          // the broker says so
+	why     error         // it is lost, or ended
 	ending  bool          // gone is closed
 	gone    chan struct{} // closed when whoever runs under it must end
+	unwatch func() bool   // of Delivery.Held
 	beat    *time.Timer
 	expiry  *time.Timer
 	ctx     context.Context // of the calls of Extend
@@ -36,11 +39,14 @@ type lease struct {
 func (c *Consumer) hold(d *Delivery) *lease {
 	l := &lease{c: c, d: d, until: d.Lease, gone: make(chan struct{}), final: !c.can.Extends}
 	l.ctx, l.cancel = context.WithCancel(c.calls)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d.Held != nil {
+		l.unwatch = context.AfterFunc(d.Held, func() { l.lose(context.Cause(d.Held)) })
+	}
 	if l.until.IsZero() {
 		return l
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	left := time.Until(l.until)
 	l.first = max(left, 0)
 	l.length = l.first
@@ -89,6 +95,9 @@ func (l *lease) stop() (held bool) {
 	l.mu.Lock()
 	l.stopped = true
 	l.quiet()
+	if l.unwatch != nil {
+		l.unwatch()
+	}
 	l.cancel()
 	l.mu.Unlock()
 	l.calls.Lock()
@@ -101,6 +110,24 @@ func (l *lease) held() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.lost && (l.until.IsZero() || time.Now().Before(l.until))
+}
+
+// lose is for a delivery that the broker says is lost.
+func (l *lease) lose(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost, l.why = true, why
+	l.finish()
+}
+
+// ended is why whoever runs under it must end: ErrLeaseLost, and what is known of the reason.
+func (l *lease) ended() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why == nil {
+		return ErrLeaseLost
+	}
+	return fmt.Errorf("%w: %w", ErrLeaseLost, l.why)
 }
 
 // quiet stops the timers, with l.mu held.
@@ -205,12 +232,14 @@ func (l *lease) extend(ctx context.Context, length time.Duration) error {
 	defer l.mu.Unlock()
 	switch {
 	case errors.Is(err, ErrLost):
-		l.lost = true
+		l.lost, l.why = true, err
 		l.finish()
 		return err
 	case err != nil:
+		l.why = err // if it lapses, because of this
 		return err
 	}
+	l.why = nil
 	got := max(until.Sub(began), 0)
 	// Less than was asked for, and than there was at first: this is as far as it goes.
 	l.final = got < min(length, l.first)*9/10

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -38,7 +39,7 @@ func (w *work) settle(p plan) {
 	if c.abandoned.Load() || !held && p.outcome != Ack && p.outcome != Drop {
 		// Another may be at work on it. That the message was handled is worth saying
 		// even so; that it was not, the other will find out for itself.
-		e.Kind = EventLeaseLost
+		e.Kind, e.Err = EventLeaseLost, w.lostBecause(nil)
 		c.tell(e)
 		return
 	}
@@ -63,11 +64,11 @@ func (w *work) settle(p plan) {
 	}
 	ctx, cancel := context.WithDeadline(c.calls, until)
 	defer cancel()
-	lost := false
+	var lost error
 	err := lull.Run(ctx, c.settles, func(ctx context.Context) error {
 		err := c.broker.Settle(ctx, w.d, s)
 		if errors.Is(err, ErrLost) {
-			lost = true
+			lost = err
 			return nil
 		}
 		if err != nil && lull.Classify(err).Kind == lull.KindUnclassified {
@@ -76,12 +77,22 @@ func (w *work) settle(p plan) {
 		return err
 	}, lull.Operation("settle"))
 	switch {
-	case lost:
-		e.Kind = EventLeaseLost
+	case lost != nil:
+		e.Kind, e.Err = EventLeaseLost, w.lostBecause(lost)
 	case err != nil:
 		e.Kind, e.Err = EventSettleFailed, err
 	}
 	c.tell(e)
+}
+
+// lostBecause is why a delivery is lost, and the handler's error if it had one: answer is the
+// broker's, if it was asked.
+func (w *work) lostBecause(answer error) error {
+	why := w.lease.ended()
+	if answer != nil && w.lease.held() {
+		why = fmt.Errorf("%w: %w", ErrLeaseLost, answer)
+	}
+	return errors.Join(why, w.err)
 }
 
 // envelope is for a dead letter.

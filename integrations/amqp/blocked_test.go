@@ -35,7 +35,7 @@ func TestServerWithoutMemory(t *testing.T) {
 	if err := c.Declare(testContext(t), config); err != nil {
 		t.Fatal(err)
 	}
-	q, err := c.Open(config)
+	q, err := c.open(config)
 	if err != nil {
 		t.Fatal(err)
 	}

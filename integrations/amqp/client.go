@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -255,6 +256,13 @@ func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
+// passes tells whether a refusal may be over in a moment: a limit on connections or channels (530),
+// and a queue whose node is down (404).
+func passes(e *amqp.Error) bool {
+	return e.Code == amqp.NotAllowed && strings.Contains(e.Reason, "limit") ||
+		e.Code == amqp.NotFound && strings.Contains(e.Reason, "down or inaccessible")
+}
+
 // explain says what was being done when err came, and marks what the server will say
 // again however often it is asked.
 func explain(doing string, err error) error {
@@ -264,7 +272,7 @@ func explain(doing string, err error) error {
 	out := fmt.Errorf("lullamqp: %s: %w", doing, err)
 	// Errors that the client makes up itself when a handshake is cut short look like a
 	// refusal too; so only the server's own count.
-	if e, ok := errors.AsType[*amqp.Error](err); ok && e.Server {
+	if e, ok := errors.AsType[*amqp.Error](err); ok && e.Server && !passes(e) {
 		switch e.Code {
 		case amqp.AccessRefused, amqp.NotFound, amqp.PreconditionFailed, amqp.NotAllowed, amqp.NotImplemented:
 			return lull.Permanent(out)

@@ -56,13 +56,13 @@ func TestConfigs(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	c := New(nil)
-	if _, err := c.Open(Config{}); err == nil {
+	if _, err := c.open(Config{}); err == nil {
 		t.Error("a queue without a name")
 	}
 	if err := c.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Open(Config{Queue: "orders"}); err == nil {
+	if _, err := c.open(Config{Queue: "orders"}); err == nil {
 		t.Error("a queue of a client that was closed")
 	}
 }

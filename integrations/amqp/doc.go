@@ -5,7 +5,7 @@
 //	orders := lullamqp.Config{Queue: "orders"}
 //	err := client.Declare(ctx, orders) // or Check, where somebody else declares
 //	...
-//	q, err := client.Open(orders)
+//	q, err := client.Open(ctx, orders)
 //	consumer, err := queue.New("orders", q, dependency, handler, queue.Config{})
 //	err = consumer.Run(ctx)
 //
@@ -79,11 +79,14 @@
 // What is out comes back when the connection ends, and not before: there is nothing to be
 // extended, and Capabilities.Leases is false. The one limit is the server's consumer_timeout, 30
 // minutes unless it was changed: a handler must be done by then (Policy.AttemptTimeout).
-// Where it is not, its deliveries and all others on the channel are lost to this consumer
-// (queue.ErrLost), and are delivered again as one attempt more.
+// Where it is not, its deliveries and all others on the channel are lost to this consumer:
+// their handlers' contexts end, with queue.ErrLeaseLost and the server's words as the cause, and they
+// are delivered again as one attempt more.
 //
 // A connection is made by the call that needs one. Receive does not try again by itself:
-// it returns the error, and queue.Consumer waits longer each time. A server that falls silent is noticed
+// it returns the error, and queue.Consumer waits longer each time. What may pass ends no
+// consumer: a limit on connections, a node that is down, and, once it has consumed, all that the
+// server says (a queue that is deleted and made again). A server that falls silent is noticed
 // by the heartbeat, after 30 s with [Dial].
 //
 // When a server runs out of memory or disk it stops reading from connections that
@@ -118,8 +121,12 @@
 //   - A queue with a single active consumer, or priorities, is handed out as RabbitMQ does
 //     that; retries keep no order.
 //   - Other publishers should give each message a message-id of its own, which is then its
-//     Delivery.ID. Without one that is a hash of the message, so that two that say the same
-//     are one to who goes by it. (Sender gives each message one.)
+//     Delivery.ID. Without one that is a hash of all that the message is (properties, headers, where it was
+//     published to, body), so that two that are the same in all are one to who goes by it. (Sender gives
+//     each message one.) No redrive takes two letters for one.
+//   - To look at dead letters counts as a delivery of each, up to 4.2. The queues that Declare makes for them have
+//     room for a million looks; what else has a limit (in 4.0 to 4.2 every quorum queue, of 20), or may have
+//     one by a policy, is not read without being moved: [ErrCounted].
 //   - A message's own expiration and user-id do not survive a move, nor do CC and BCC.
 //
 // # What it does not do

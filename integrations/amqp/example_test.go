@@ -19,7 +19,7 @@ func Example() {
 	client := lullamqp.New(lullamqp.Dial("amqp://guest:guest@127.0.0.1:1/")) // nobody is there
 	defer client.Close(ctx)
 
-	orders, err := client.Open(lullamqp.Config{Queue: "orders"})
+	orders, err := client.Open(ctx, lullamqp.Config{Queue: "orders"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func ExampleConfig_Validate() {
 
 // What RabbitMQ can do.
 func ExampleQueue_Capabilities() {
-	client := lullamqp.New(lullamqp.Dial("amqp://host"))
-	orders, err := client.Open(lullamqp.Config{Queue: "orders"})
+	client := lullamqp.New(lullamqp.Dial("amqp://guest:guest@127.0.0.1:1/")) // nobody is there
+	orders, err := client.Open(context.Background(), lullamqp.Config{Queue: "orders"})
 	if err != nil {
 		log.Fatal(err)
 	}

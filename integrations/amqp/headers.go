@@ -3,7 +3,10 @@ package lullamqp
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -170,24 +173,40 @@ func carried(t amqp.Table) amqp.Table {
 }
 
 // identify gives an id to a message that was not sent by this package: its message-id, or a
-// hash of all that the sender has said.
+// hash of all that it is.
 func identify(d *amqp.Delivery) string {
 	if d.MessageId != "" && len(d.MessageId) <= maxID {
 		return d.MessageId
 	}
+	return "sha256-" + digest(d, false)
+}
+
+// digest is a hash of all that a message is: its properties and headers, those of this package
+// if they are wanted, where it was published to, and its body. What the server notes in it
+// when it hands it out is left out. Two that have one may still be two.
+func digest(d *amqp.Delivery, own bool) string {
 	h := sha256.New()
 	part := func(s string) {
 		h.Write(strconv.AppendInt(nil, int64(len(s)), 10))
 		h.Write([]byte{' '})
 		h.Write([]byte(s))
 	}
-	for _, s := range []string{d.MessageId, d.AppId, d.Type, d.CorrelationId, d.ReplyTo, d.ContentType, string(d.Body)} {
+	for _, s := range []string{
+		d.MessageId, d.AppId, d.Type, d.CorrelationId, d.ReplyTo, d.ContentType, d.ContentEncoding, d.Expiration, d.UserId,
+		d.Exchange, d.RoutingKey, strconv.Itoa(int(d.Priority)), strconv.Itoa(int(d.DeliveryMode)), string(d.Body),
+	} {
 		part(s)
 	}
 	if !d.Timestamp.IsZero() {
 		part(d.Timestamp.UTC().Format(time.RFC3339))
 	}
-	return "sha256-" + hex.EncodeToString(h.Sum(nil))
+	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
+		if !brokers(name) && (own || !strings.HasPrefix(name, ownHeaders)) {
+			part(name)
+			part(fmt.Sprintf("%#v", d.Headers[name])) // tables in the order of their keys
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // moved is the message of a delivery as it is published again, in full, but for what

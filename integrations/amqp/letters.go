@@ -16,74 +16,114 @@ import (
 // DefaultHold is how many letters a reading keeps out.
 const DefaultHold = 10_000
 
+// A Reading says how dead letters are read. It is plain, comparable data.
+type Reading struct {
+	// Hold is the most letters that are kept out, because they were read and not removed. Zero: 10,000.
+	Hold int
+	// Management is asked for the queue's limit on deliveries, which AMQP does not always show. Nil: AMQP
+	// has to do.
+	Management *Management
+}
+
 // Letters begins a reading of the queue of dead letters with the given name: from the
 // oldest on, until there is none, or one that came a minute after the reading began. Letters that are read and not removed are kept
-// out until it is closed, at most hold of them (zero: 10,000), and then put back to where they
-// were; RabbitMQ counts that, but a queue made by Declare has room for a million readings. Other
-// readers do not see them meanwhile.
+// out until it is closed, at most r.Hold of them, and then put back to where they
+// were. Other readers do not see them meanwhile. If the channel is lost (a connection, a server, letters that were
+// out for longer than consumer_timeout), the next call opens another, and passes over
+// what it knows.
+//
+// RabbitMQ up to 4.2 counts what is put back, and drops a letter of a quorum queue with
+// a limit in the end. So the reading is queue.Counted: queue.Inspect, and a redrive that passes
+// letters over, are refused with [ErrCounted] unless the queue has a limit that is never
+// reached, as those have that Declare makes, or it is known that there is none.
 //
 // A letter that the broker wrote itself (the delivery limit, a message that expired) has no
 // envelope: its reason is queue.ReasonBroker, its source and time are what RabbitMQ has
 // noted in x-death.
-func (c *Client) Letters(ctx context.Context, name string, hold int) (queue.DeadLetters, error) {
-	if hold < 0 {
-		return nil, fmt.Errorf("hold is %d: want a positive number, or 0 for the default of %d", hold, DefaultHold)
+func (c *Client) Letters(ctx context.Context, name string, r Reading) (queue.DeadLetters, error) {
+	if r.Hold < 0 {
+		return nil, fmt.Errorf("Reading.Hold is %d: want a positive number, or 0 for the default of %d", r.Hold, DefaultHold)
 	}
-	if hold == 0 {
-		hold = DefaultHold
+	if r.Hold == 0 {
+		r.Hold = DefaultHold
 	}
-	conn, err := c.in.get(ctx)
-	if err != nil {
+	l := &letters{client: c, name: name, reading: r, end: time.Now().Add(time.Minute), out: map[*held]bool{}, known: map[string][]*held{}}
+	if err := l.ready(ctx); err != nil {
 		return nil, err
 	}
-	ch, err := within(ctx, conn.Channel)
-	if err != nil {
-		return nil, explain("open a channel", err)
-	}
-	_, err = within(ctx, func() (amqp.Queue, error) {
-		return ch.QueueDeclarePassive(name, true, false, false, false, nil)
+	_, err := within(ctx, func() (amqp.Queue, error) {
+		return l.ch.QueueDeclarePassive(name, true, false, false, false, nil)
 	})
 	if err != nil {
-		go ch.Close()
+		go l.ch.Close()
 		return nil, explain("look at the queue "+name, err)
 	}
-	return &letters{ch: ch, name: name, end: time.Now().Add(time.Minute), hold: hold}, nil
+	return l, nil
 }
 
 // Letters is Client.Letters for the queue's own dead letters.
 func (q *Queue) Letters(ctx context.Context) (queue.DeadLetters, error) {
-	return q.client.Letters(ctx, q.config.DeadLetters, 0)
+	return q.client.Letters(ctx, q.config.DeadLetters, Reading{})
 }
 
 // letters reads with basic.get, so that it knows when there are no more, and gets no more
 // than are asked for.
 type letters struct {
-	ch   *amqp.Channel
-	name string
-	end  time.Time // what has died after this is not read
-	done bool
-	hold int
-	held int
+	client  *Client
+	name    string
+	reading Reading
+	end     time.Time // what has died after this is not read
+	done    bool
+
+	ch     *amqp.Channel
+	opened time.Time
+	out    map[*held]bool     // what is out with ch
+	known  map[string][]*held // what was out with a channel before, and was not met since, by what it is
+	ahead  []*held            // met while another was looked for, and not returned yet
 }
 
 // held is the receipt of a letter.
 type held struct {
 	of      *letters
 	d       amqp.Delivery
+	what    string // all that it is
 	removed bool
 }
 
-func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
+// ready sees that there is a channel. If the former one is lost, what was out with it is in
+// the queue again.
+func (l *letters) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	var out []*queue.Letter
-	for len(out) < max(most, 1) && !l.done {
-		if l.held >= l.hold {
-			if len(out) == 0 {
-				return nil, lull.Permanent(queue.ErrTooMany)
-			}
-			break
+	if l.ch != nil && !l.ch.IsClosed() {
+		return nil
+	}
+	for h := range l.out {
+		l.known[h.what] = append(l.known[h.what], h)
+	}
+	clear(l.out)
+	conn, err := l.client.in.get(ctx)
+	if err != nil {
+		return err
+	}
+	ch, err := within(ctx, conn.Channel)
+	if err != nil {
+		return explain("open a channel", err)
+	}
+	l.ch, l.opened = ch, time.Now()
+	return nil
+}
+
+// requeued is how long the server may take to put back what was out with a channel that
+// has ended.
+const requeued = 5 * time.Second
+
+// get takes the next letter out. again: it was read before. nil: there is none.
+func (l *letters) get(ctx context.Context) (h *held, again bool, err error) {
+	for {
+		if err := l.ready(ctx); err != nil {
+			return nil, false, err
 		}
 		d, err := within(ctx, func() (*amqp.Delivery, error) {
 			d, ok, err := l.ch.Get(l.name, false)
@@ -93,22 +133,67 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 			return &d, nil
 		})
 		switch {
-		case err != nil && len(out) > 0:
-			return out, nil // the next call will say it
 		case ctx.Err() != nil:
 			// The answer is still to come, and would be taken for that of the next call.
 			go l.ch.Close()
-			return nil, ctx.Err()
-		case err != nil && l.ch.IsClosed():
-			return nil, lull.Permanent(fmt.Errorf("lullamqp: read %s: the connection is lost, and what was read is in the queue again: %w", l.name, err))
+			return nil, false, ctx.Err()
+		case said(err, amqp.NotFound) || said(err, amqp.AccessRefused):
+			return nil, false, explain("read "+l.name, err)
 		case err != nil:
-			return nil, explain("read "+l.name, err)
-		case d == nil:
+			return nil, false, lull.Transient(fmt.Errorf("lullamqp: read %s: %w", l.name, temporary(err)))
+		case d != nil:
+			h, again := l.met(d)
+			return h, again, nil
+		case len(l.known) == 0 || time.Since(l.opened) > requeued:
+			return nil, false, nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// met finds out whether a letter was read before: then it is that. Of several that are the
+// same in all it may be any.
+func (l *letters) met(d *amqp.Delivery) (h *held, again bool) {
+	what := digest(d, true)
+	if before := l.known[what]; len(before) > 0 {
+		h, again = before[0], true
+		if l.known[what] = before[1:]; len(before) == 1 {
+			delete(l.known, what)
+		}
+		h.d = *d
+	} else {
+		h = &held{of: l, d: *d, what: what}
+	}
+	l.out[h] = true
+	return h, again
+}
+
+func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var out []*queue.Letter
+	for len(out) < max(most, 1) && !l.done {
+		if len(l.ahead) == 0 && len(l.out)+len(l.known) >= l.reading.Hold {
+			if len(out) == 0 {
+				return nil, lull.Permanent(queue.ErrTooMany)
+			}
+			break
+		}
+		h, err := l.next(ctx)
+		switch {
+		case err != nil && len(out) > 0:
+			return out, nil // the next call will say it
+		case err != nil:
+			return nil, err
+		case h == nil:
 			l.done = true
 			continue
 		}
-		l.held++
-		letter := l.letter(d)
+		letter := l.letter(h)
 		if letter.Enqueued.After(l.end) {
 			// The clocks that a minute is more than enough for are those of the machines
 			// on which messages die. Without an end, a redrive would go round with what dies again at once.
@@ -123,7 +208,23 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 	return out, nil
 }
 
-func (l *letters) letter(d *amqp.Delivery) *queue.Letter {
+// next is a letter that was not returned before. nil: there is none.
+func (l *letters) next(ctx context.Context) (*held, error) {
+	if len(l.ahead) > 0 {
+		h := l.ahead[0]
+		l.ahead = l.ahead[1:]
+		return h, nil
+	}
+	for {
+		h, again, err := l.get(ctx)
+		if err != nil || h == nil || !again {
+			return h, err
+		}
+	}
+}
+
+func (l *letters) letter(h *held) *queue.Letter {
+	d := &h.d
 	r := recordOf(d.Headers)
 	if r.id == "" {
 		r.id = identify(d)
@@ -138,7 +239,8 @@ func (l *letters) letter(d *amqp.Delivery) *queue.Letter {
 		}
 		letter.Enqueued = death.at
 	}
-	letter.Receipt = &held{of: l, d: *d}
+	letter.ID = "" // RabbitMQ discards no duplicates, and others may have given one id to many
+	letter.Receipt = h
 	return letter
 }
 
@@ -150,18 +252,33 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 	if !ok || h.of != l {
 		return lull.Permanent(errors.New("lullamqp: the letter is not of this reading"))
 	}
-	if h.removed {
-		return nil
+	for {
+		if h.removed {
+			return nil
+		}
+		if err := l.ready(ctx); err != nil {
+			return err
+		}
+		if l.out[h] {
+			break
+		}
+		// It is in the queue again.
+		met, again, err := l.get(ctx)
+		switch {
+		case err != nil:
+			return err
+		case met == nil: // it is gone, or out with another reader
+			h.removed = true
+		case !again:
+			l.ahead = append(l.ahead, met)
+		}
 	}
 	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, h.d.Ack(false) })
 	if err != nil {
-		if l.ch.IsClosed() {
-			return lull.Permanent(fmt.Errorf("lullamqp: remove a letter from %s: the connection is lost, and the letter is in the queue again: %w", l.name, err))
-		}
-		return fmt.Errorf("lullamqp: remove a letter from %s: %w", l.name, err)
+		return lull.Transient(fmt.Errorf("lullamqp: remove a letter from %s: %w", l.name, temporary(err)))
 	}
 	h.removed = true
-	l.held--
+	delete(l.out, h)
 	return nil
 }
 
@@ -170,7 +287,7 @@ func (l *letters) Close(ctx context.Context) error {
 		return nil // they are back already
 	}
 	_, err := within(ctx, func() (struct{}, error) {
-		if l.held > 0 {
+		if len(l.out) > 0 {
 			// 0 and multiple: all. The end of the channel would do, but counts on more
 			// versions.
 			if err := l.ch.Nack(0, true, true); err != nil {

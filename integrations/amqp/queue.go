@@ -26,7 +26,7 @@ type Queue struct {
 	config Config
 	pub    *publisher
 
-	forsaken time.Duration
+	forsaken, linger time.Duration // see the constants
 
 	mu      sync.Mutex
 	s       *session          // nil: there is none yet, or it has ended
@@ -34,8 +34,10 @@ type Queue struct {
 	failed  error             // why there is none; Receive returns it, once
 	busy    bool              // the session is being opened or changed
 	changed chan struct{}     // closed when something above, or in the session, has changed
-	linger  time.Duration     // see the constant
 	idle    *time.Timer       // stops the consumer when nobody asks for messages
+	asking  bool              // a Receive waits
+	there   bool              // all that it needs has been seen on the server
+	worked  bool              // a consumer has been added once
 	closed  bool
 }
 
@@ -49,6 +51,8 @@ var (
 type session struct {
 	ch     *amqp.Channel
 	server Server
+	held   context.Context         // ends with the channel, for the reason
+	lose   context.CancelCauseFunc // ends it
 
 	ended   bool
 	reason  error
@@ -62,13 +66,36 @@ type session struct {
 	acks  sync.RWMutex   // held while a message is acknowledged; locked: none is
 }
 
-// Open returns the queue that config names. It does not connect: Receive, Send and Check
-// do. An error says what is wrong with config.
-func (c *Client) Open(config Config) (*Queue, error) {
+// Open returns the queue that config names. It refuses, with an error that is marked with
+// lull.Permanent, what is wrong with config, and a server on which the queue, its queue of dead letters or
+// the delay levels are missing (Problems; see Declare): no message could be retried. A server that cannot be
+// reached now is none of its business: the first Receive that reaches it looks then.
+func (c *Client) Open(ctx context.Context, config Config) (*Queue, error) {
+	q, err := c.open(config)
+	if err != nil {
+		return nil, lull.Permanent(err)
+	}
+	if err := q.present(ctx); err != nil {
+		if v := lull.Classify(err); ctx.Err() != nil || v.Kind == lull.KindPermanent && v.Code != lull.CodeUnclassified {
+			q.Close(ctx)
+			return nil, err
+		}
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.there = false
+	}
+	return q, nil
+}
+
+// open is Open of a queue that is taken for being there.
+func (c *Client) open(config Config) (*Queue, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("config of a queue: %w", err)
 	}
-	q := &Queue{client: c, config: config.WithDefaults(), linger: linger, pub: &publisher{link: c.out}, forsaken: forsaken, all: map[*session]bool{}, changed: make(chan struct{})}
+	q := &Queue{
+		client: c, config: config.WithDefaults(), pub: &publisher{link: c.out}, forsaken: forsaken, linger: linger,
+		all: map[*session]bool{}, changed: make(chan struct{}), there: true,
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -111,6 +138,8 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 	if q.idle != nil {
 		q.idle.Stop()
 	}
+	q.asking = true
+	defer func() { q.asking = false }()
 	for {
 		if q.closed {
 			return nil, lull.Permanent(ErrClosed)
@@ -177,7 +206,7 @@ func (q *Queue) delivery(s *session, d amqp.Delivery) *queue.Delivery {
 	r.attempt = min(r.record.attempts+redeliveries(&d), maxAttempts-1) + 1
 	return &queue.Delivery{
 		ID: r.record.id, Attempt: r.attempt, Enqueued: r.record.enqueued, FirstSeen: r.record.firstSeen,
-		FirstFailed: r.record.firstFailed, Group: r.record.group, Headers: headersOf(d.Headers), Body: d.Body, Receipt: r,
+		FirstFailed: r.record.firstFailed, Group: r.record.group, Headers: headersOf(d.Headers), Body: d.Body, Held: s.held, Receipt: r,
 	}
 }
 
@@ -193,6 +222,11 @@ func (q *Queue) consume(s *session, limit int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.busy = false
+	q.worked = q.worked || err == nil
+	if err != nil && q.worked && !q.closed {
+		// It was there, and may be again: a queue that is made anew, a node that moves.
+		err = lull.Transient(err)
+	}
 	if err != nil {
 		q.failed = err
 	}
@@ -271,6 +305,15 @@ func (q *Queue) open(ctx context.Context) (*session, error) {
 	if err := q.config.supported(s.server); err != nil {
 		return nil, lull.Permanent(err)
 	}
+	q.mu.Lock()
+	there := q.there
+	q.mu.Unlock()
+	if !there {
+		if err := q.present(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.held, s.lose = context.WithCancelCause(context.Background())
 	if s.ch, err = within(ctx, conn.Channel); err != nil {
 		return nil, explain("open a channel", err)
 	}
@@ -286,6 +329,17 @@ func (q *Queue) open(ctx context.Context) (*session, error) {
 	q.all[s] = true
 	go q.watch(s, ends, cancels)
 	return s, nil
+}
+
+// present looks whether all that the queue needs is on the server.
+func (q *Queue) present(ctx context.Context) error {
+	if err := q.client.present(ctx, q.config); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.there = true
+	return nil
 }
 
 // ErrCanceled is why deliveries are lost when the server ends a consumer: the queue was
@@ -332,6 +386,7 @@ func (q *Queue) end(s *session, reason error) {
 		return
 	}
 	s.ended, s.reason, s.ahead = true, reason, nil
+	s.lose(reason)
 	delete(q.all, s)
 	if q.s == s {
 		q.s = nil
@@ -354,6 +409,7 @@ func (q *Queue) retire(s *session) {
 	}
 	if !s.ended && s.out == 0 {
 		s.ended, s.reason = true, ErrClosed
+		s.lose(ErrClosed)
 		delete(q.all, s)
 		go s.ch.Close()
 	}
@@ -366,6 +422,9 @@ func (q *Queue) watchIdle() {
 		q.idle = time.AfterFunc(q.linger, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
+			if q.asking {
+				return
+			}
 			if s := q.s; s != nil && len(s.tags) > 0 && !q.busy && len(s.ahead) == 0 && s.out >= s.limit {
 				q.idle.Reset(q.linger) // it can be sent nothing; look again
 				return

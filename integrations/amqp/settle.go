@@ -1,6 +1,7 @@
 package lullamqp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -261,16 +262,60 @@ func (q *Queue) forsake(r *receipt) {
 // Send is part of queue.Sender. The message is persistent, and nil means that the broker has
 // confirmed it: on a quorum queue, that most of its members have it on disk. Outgoing.ID
 // becomes the message's message-id; Delivery.ID is another, each message's own, as
-// RabbitMQ discards no duplicates.
+// RabbitMQ discards no duplicates. A dead letter that a reading of this package has read is
+// sent with the properties and headers that a message keeps when it is retried, its
+// message-id too.
 //
 // The names of headers must not begin with Lull-Amqp-, nor be those that RabbitMQ writes or
 // acts on: CC, BCC, x-death, x-first-death-*, x-last-death-*, x-delivery-count,
 // x-acquired-count. The headers must fit into a frame, less 16 KB.
 func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
+	return sendTo(ctx, q.pub, q.config.Queue, o)
+}
+
+// A Sender puts messages into a queue that may be anybody's. It is a queue.Sender, and safe for
+// concurrent use.
+type Sender struct {
+	pub   *publisher
+	queue string
+}
+
+var _ queue.Sender = (*Sender)(nil)
+
+// Sender returns a sender to the queue with that name, which must be there.
+func (c *Client) Sender(ctx context.Context, name string) (*Sender, error) {
+	conn, err := c.in.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &surveyor{conn: conn}
+	defer s.close()
+	err = s.do(ctx, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
+		return err
+	})
+	if err != nil {
+		return nil, explain("look at the queue "+name, err)
+	}
+	return &Sender{&publisher{link: c.out}, name}, nil
+}
+
+// Send is part of queue.Sender. It is as Queue.Send.
+func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
+	return sendTo(ctx, s.pub, s.queue, o)
+}
+
+func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	h := make(amqp.Table, len(o.Headers)+4)
+	m := amqp.Publishing{Headers: make(amqp.Table, len(o.Headers)+4), DeliveryMode: amqp.Persistent, Body: o.Body}
+	if o.Letter != nil {
+		if was, ok := o.Letter.Receipt.(*held); ok {
+			m = moved(&was.d, carried(was.d.Headers))
+		}
+	}
+	h := m.Headers
 	for name, value := range o.Headers {
 		if reserved(name) {
 			return lull.Permanent(fmt.Errorf("lullamqp: a message must not have a header %q: that is RabbitMQ's or this package's", name))
@@ -285,13 +330,13 @@ func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
 	}
 	r := record{id: newID(), enqueued: time.Now(), group: o.Group}
 	r.write(h)
-	m := amqp.Publishing{Headers: h, DeliveryMode: amqp.Persistent, MessageId: o.ID, Timestamp: r.enqueued, Body: o.Body}
-	if m.MessageId == "" {
-		m.MessageId = r.id
+	m.MessageId = cmp.Or(m.MessageId, o.ID, r.id)
+	if m.Timestamp.IsZero() {
+		m.Timestamp = r.enqueued
 	}
-	err := q.pub.publish(ctx, "", q.config.Queue, m)
+	err := pub.publish(ctx, "", name, m)
 	if errors.Is(err, ErrUnroutable) {
-		return lull.Permanent(fmt.Errorf("lullamqp: send to %s: %w", q.config.Queue, err))
+		return lull.Permanent(fmt.Errorf("lullamqp: send to %s: %w", name, err))
 	}
 	return err
 }

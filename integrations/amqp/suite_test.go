@@ -59,13 +59,13 @@ func removed(t testing.TB, n *node, config Config) {
 	}
 }
 
-func connect(_ context.Context, address string) (*queuetest.Connection, error) {
+func connect(ctx context.Context, address string) (*queuetest.Connection, error) {
 	var w where
 	if err := json.Unmarshal([]byte(address), &w); err != nil {
 		return nil, err
 	}
 	c := New(Dial(w.URL))
-	q, err := c.Open(w.Config)
+	q, err := c.Open(ctx, w.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -194,6 +194,31 @@ func (c *Client) Check(ctx context.Context, config Config) error {
 	return s.found.err()
 }
 
+// present looks whether all exchanges and queues that config needs are there, whatever their
+// arguments, which anybody may ask who may connect.
+func (c *Client) present(ctx context.Context, config Config) error {
+	s, err := c.surveyor(ctx, &config)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	t := config.topology()
+	for _, e := range t.exchanges {
+		if _, err := s.exchangeThere(ctx, e); err != nil {
+			return err
+		}
+	}
+	for _, q := range t.queues {
+		if _, err := s.queueThere(ctx, q); err != nil {
+			return err
+		}
+	}
+	if len(s.found) > 0 {
+		return lull.Permanent(fmt.Errorf("lullamqp: the queue %s cannot be used: %w; Client.Declare makes what is missing", config.Queue, s.found))
+	}
+	return nil
+}
+
 // survey looks at the exchanges and queues that config needs, and, unless it is only to look,
 // makes what is missing. Close the surveyor.
 func (c *Client) survey(ctx context.Context, config Config, only bool) (s *surveyor, t topology, err error) {
@@ -266,17 +291,35 @@ func said(err error, code int) bool {
 	return ok && e.Server && e.Code == code
 }
 
+// exchangeThere tells whether there is one of that name; it notes that there is not.
+func (s *surveyor) exchangeThere(ctx context.Context, e exchange) (bool, error) {
+	err := s.do(ctx, func(ch *amqp.Channel) error {
+		return ch.ExchangeDeclarePassive(e.name, e.kind, true, false, false, false, nil)
+	})
+	if said(err, amqp.NotFound) {
+		s.found.add("exchange", e.name, "missing", "a durable "+e.kind+" exchange"+withArgs(e.args), "")
+		return false, nil
+	}
+	return err == nil, explain("look at the exchange "+e.name, err)
+}
+
+// queueThere is exchangeThere for a queue.
+func (s *surveyor) queueThere(ctx context.Context, q queueArgs) (bool, error) {
+	err := s.do(ctx, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclarePassive(q.name, true, false, false, false, nil)
+		return err
+	})
+	if said(err, amqp.NotFound) {
+		s.found.add("queue", q.name, "missing", "a durable queue"+withArgs(q.args), "")
+		return false, nil
+	}
+	return err == nil, explain("look at the queue "+q.name, err)
+}
+
 func (s *surveyor) exchange(ctx context.Context, e exchange, only bool) error {
 	if only {
-		err := s.do(ctx, func(ch *amqp.Channel) error {
-			return ch.ExchangeDeclarePassive(e.name, e.kind, true, false, false, false, nil)
-		})
-		if said(err, amqp.NotFound) {
-			s.found.add("exchange", e.name, "missing", "a durable "+e.kind+" exchange"+withArgs(e.args), "")
-			return nil
-		}
-		if err != nil {
-			return explain("look at the exchange "+e.name, err)
+		if there, err := s.exchangeThere(ctx, e); !there {
+			return err
 		}
 	}
 	err := s.do(ctx, func(ch *amqp.Channel) error {
@@ -287,16 +330,8 @@ func (s *surveyor) exchange(ctx context.Context, e exchange, only bool) error {
 
 func (s *surveyor) queue(ctx context.Context, q queueArgs, only bool) error {
 	if only {
-		err := s.do(ctx, func(ch *amqp.Channel) error {
-			_, err := ch.QueueDeclarePassive(q.name, true, false, false, false, nil)
+		if there, err := s.queueThere(ctx, q); !there {
 			return err
-		})
-		if said(err, amqp.NotFound) {
-			s.found.add("queue", q.name, "missing", "a durable queue"+withArgs(q.args), "")
-			return nil
-		}
-		if err != nil {
-			return explain("look at the queue "+q.name, err)
 		}
 	}
 	err := s.do(ctx, func(ch *amqp.Channel) error {

@@ -34,6 +34,7 @@ func request(t testing.TB, method string, body any, path ...string) {
 	m := management(t)
 	req, _ := http.NewRequest(method, m.URL+"/api/"+strings.Join(path, "/"), bytes.NewReader(text))
 	req.SetBasicAuth(m.User, m.Password)
+	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

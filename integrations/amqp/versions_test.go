@@ -80,7 +80,7 @@ func TestNative(t *testing.T) {
 	if !v.AtLeast(4, 3) {
 		c := New(Dial(rabbit(t).url()))
 		defer c.Close(context.Background())
-		q, err := c.Open(config)
+		q, err := c.open(config)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package brokers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -16,15 +17,34 @@ import (
 func init() { kinds["amqp"], kinds["amqps"] = openAMQP, openAMQP }
 
 // rabbit is RabbitMQ, or what speaks as it does.
-type rabbit struct{ client *lullamqp.Client }
+type rabbit struct {
+	client  *lullamqp.Client
+	reading lullamqp.Reading
+}
 
+// openAMQP connects. ?management=URL names the HTTP API of the management plugin, where the
+// same user is known: it says what AMQP does not.
 func openAMQP(ctx context.Context, u *url.URL) (Broker, error) {
-	client := lullamqp.New(lullamqp.Dial(u.String()))
+	server := *u
+	q := server.Query()
+	r := &rabbit{}
+	if at := q.Get("management"); at != "" {
+		password, _ := u.User.Password()
+		m := &lullamqp.Management{URL: at, User: cmp.Or(u.User.Username(), "guest"), Password: cmp.Or(password, "guest")}
+		if len(u.Path) > 1 {
+			m.Vhost = u.Path[1:]
+		}
+		r.reading.Management = m
+		q.Del("management")
+		server.RawQuery = q.Encode()
+	}
+	client := lullamqp.New(lullamqp.Dial(server.String()))
 	if _, err := client.Server(ctx); err != nil {
 		client.Close(context.WithoutCancel(ctx))
 		return nil, unreachable(err)
 	}
-	return &rabbit{client}, nil
+	r.client = client
+	return r, nil
 }
 
 // unreachable marks err if nobody has answered.
@@ -36,23 +56,21 @@ func unreachable(err error) error {
 }
 
 func (r *rabbit) Letters(ctx context.Context, name string) (queue.DeadLetters, error) {
-	letters, err := r.client.Letters(ctx, name, 0)
-	if e, ok := errors.AsType[*amqp091.Error](err); ok && e.Code == amqp091.NotFound {
-		return nil, as(ErrNoQueue, err)
-	}
-	return letters, err
+	letters, err := r.client.Letters(ctx, name, r.reading)
+	return letters, missing(err)
 }
 
-// Sender is there only if the queue is.
+// missing marks err if it is that there is no such queue.
+func missing(err error) error {
+	if e, ok := errors.AsType[*amqp091.Error](err); ok && e.Code == amqp091.NotFound {
+		return as(ErrNoQueue, err)
+	}
+	return err
+}
+
 func (r *rabbit) Sender(ctx context.Context, name string) (queue.Sender, error) {
-	there, err := r.Letters(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if err := there.Close(ctx); err != nil {
-		return nil, err
-	}
-	return r.client.Open(lullamqp.Config{Queue: name})
+	s, err := r.client.Sender(ctx, name)
+	return s, missing(err)
 }
 
 func (r *rabbit) Close() error {

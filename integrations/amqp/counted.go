@@ -1,0 +1,181 @@
+package lullamqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull"
+)
+
+// ErrCounted is why dead letters are not read that would be left where they are: the server
+// counts that, and may have a limit at which it drops them.
+var ErrCounted = errors.New("lullamqp: reading a letter and leaving it there counts as a delivery of it, and the server drops it at the queue's limit")
+
+// enough is a limit that no number of readings comes to.
+const enough = 100_000
+
+// limit is what is known of a queue's limit on deliveries.
+type limit struct {
+	known bool
+	none  bool
+	n     int64
+	why   string // it is not known
+}
+
+// Uncounted is part of queue.Counted.
+func (l *letters) Uncounted(ctx context.Context) error {
+	conn, err := l.client.in.get(ctx)
+	if err != nil {
+		return err
+	}
+	server := serverOf(conn)
+	if server.AtLeast(4, 3) {
+		return nil // basic.nack is not counted towards the limit
+	}
+	var is limit
+	if m := l.reading.Management; m != nil {
+		is, err = m.limit(ctx, l.name, server)
+	} else {
+		is, err = limitOf(ctx, conn, l.name, server)
+	}
+	if err != nil {
+		return err
+	}
+	if is.known && (is.none || is.n >= enough) {
+		return nil
+	}
+	found := "whether " + l.name + " has one is not known: " + is.why
+	if is.known {
+		found = fmt.Sprintf("that of %s is %d", l.name, is.n)
+	}
+	help := "ask the management API (Reading.Management; ?management=http://HOST:15672 in the address of lull queue), or move all letters, without a filter"
+	if l.reading.Management != nil {
+		help = fmt.Sprintf("move all letters, without a filter, or give the queue a limit of %d", enough)
+	}
+	return lull.Permanent(fmt.Errorf("%w (%v); %s; %s", ErrCounted, server, found, help))
+}
+
+// unacceptable is a value that no queue's limit has, and of a type that is refused where
+// there is no such queue. So the server compares it with what there is, says what that
+// is, and never declares a queue.
+const unacceptable = "asked by lull"
+
+// limitOf finds the limit in what the server answers to a declaration that does not fit:
+// it compares one argument after the other, and says of the first that differs what it is. That
+// costs a channel each time.
+func limitOf(ctx context.Context, conn *amqp.Connection, name string, server Server) (limit, error) {
+	args := amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": unacceptable}
+	durable, autoDelete := true, false
+	for range 20 {
+		ch, err := within(ctx, conn.Channel)
+		if err != nil {
+			return limit{}, explain("open a channel", err)
+		}
+		_, err = within(ctx, func() (amqp.Queue, error) { return ch.QueueDeclare(name, durable, autoDelete, false, false, args) })
+		go ch.Close()
+		switch {
+		case said(err, amqp.AccessRefused):
+			return limit{why: "this user may not configure it, and is not told its arguments"}, nil
+		case !said(err, amqp.PreconditionFailed):
+			return limit{}, explain("look at the arguments of "+name, err)
+		}
+		refused, _ := errors.AsType[*amqp.Error](err)
+		p := inequivalent("queue", name, refused.Reason)
+		value, kind := current(refused.Reason)
+		switch p.What {
+		case "x-delivery-limit":
+			return limited(value, server), nil
+		case "x-queue-type":
+			if value == "none" || value == "classic" {
+				return limit{known: true, none: true}, nil
+			}
+			return limit{why: "it is of the type " + value}, nil
+		case "durable":
+			durable = value == "true"
+			continue
+		case "auto_delete":
+			autoDelete = value == "true"
+			continue
+		}
+		_, asked := args[p.What]
+		switch {
+		case kind == "" || asked:
+			return limit{why: p.String()}, nil
+		case kind == "longstr":
+			args[p.What] = value
+		case kind == "bool":
+			args[p.What] = value == "true"
+		default:
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return limit{why: p.String()}, nil
+			}
+			args[p.What] = n
+		}
+	}
+	return limit{why: "it has too many arguments"}, nil
+}
+
+// current reads what the server says there is: "none", or a value, with its type where the
+// server says it.
+func current(reason string) (value, kind string) {
+	_, is, found := strings.Cut(reason, " but current is ")
+	if !found {
+		return "", ""
+	}
+	is = strings.TrimPrefix(is, "the value ")
+	is, kind, _ = strings.Cut(is, " of type ")
+	return strings.Trim(is, "'"), strings.Trim(kind, "'")
+}
+
+// limited is the limit by a queue's argument.
+func limited(value string, server Server) limit {
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return limit{known: true, none: n < 0, n: n}
+	}
+	if server.AtLeast(4, 0) {
+		return limit{known: true, n: 20} // unless a policy says more
+	}
+	return limit{why: "it has none by its arguments, and AMQP does not show policies"}
+}
+
+// limit is the least of what arguments and policies say.
+func (m Management) limit(ctx context.Context, name string, server Server) (limit, error) {
+	var is struct {
+		Type      string
+		Arguments map[string]any
+		Effective any `json:"effective_policy_definition"`
+	}
+	ok, err := m.get(ctx, &is, "queues", m.vhost(), name)
+	if err != nil {
+		return limit{}, err
+	}
+	if !ok {
+		return limit{}, lull.Permanent(fmt.Errorf("lullamqp: management: there is no queue %s", name))
+	}
+	if is.Type != "quorum" {
+		return limit{known: true, none: true}, nil
+	}
+	out := limit{known: true, none: true}
+	if server.AtLeast(4, 0) {
+		out = limit{known: true, n: 20}
+	}
+	policy, _ := is.Effective.(map[string]any)
+	first := true
+	for _, v := range []any{is.Arguments["x-delivery-limit"], policy["delivery-limit"]} {
+		f, there := v.(float64)
+		switch {
+		case !there:
+		case first:
+			out, first = limit{known: true, none: f < 0, n: int64(f)}, false
+		case f >= 0 && (out.none || int64(f) < out.n):
+			out = limit{known: true, n: int64(f)}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,319 @@
+package lullamqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// publish is another producer.
+func publish(t testing.TB, ch *amqp.Channel, exchange, key string, m amqp.Publishing) {
+	t.Helper()
+	if err := ch.PublishWithContext(testContext(t), exchange, key, true, false, m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readable waits until a queue has n messages that are ready.
+func readable(t *testing.T, ch *amqp.Channel, name string, n int) {
+	t.Helper()
+	await(t, fmt.Sprint(n, " messages in ", name), func() bool {
+		q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q.Messages == n
+	})
+}
+
+// bury makes dead letters of what is in the queue.
+func bury(t testing.TB, q *Queue, n int) {
+	t.Helper()
+	for _, d := range receive(t, q, n) {
+		settle(t, q, d, queue.Settlement{Outcome: queue.DeadLetter})
+	}
+}
+
+func redriven(t testing.TB, q *Queue, c queue.RedriveConfig) queue.Progress {
+	t.Helper()
+	from, err := q.Letters(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Rate = math.Inf(1)
+	p, err := queue.Redrive(testContext(t), from, q, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Messages of a producer that gives no ids, alike but for headers, or for the routing key, or
+// in all: each is a message of its own, with an id of its own where anything differs, and a
+// redrive moves them all.
+func TestRule21MessagesThatAreAlike(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		what     func(i int) (key string, m amqp.Publishing)
+		distinct int
+	}{
+		{"headers", func(i int) (string, amqp.Publishing) {
+			return "", amqp.Publishing{Headers: amqp.Table{"user": fmt.Sprint("u", i)}}
+		}, 20},
+		{"headers that are no text", func(i int) (string, amqp.Publishing) {
+			return "", amqp.Publishing{Headers: amqp.Table{"n": amqp.Table{"a": int64(i), "b": "x"}}}
+		}, 20},
+		{"routing keys", func(i int) (string, amqp.Publishing) { return fmt.Sprint("user.", i, ".deleted"), amqp.Publishing{} }, 20},
+		{"encoding", func(i int) (string, amqp.Publishing) { return "", amqp.Publishing{ContentEncoding: fmt.Sprint(i)} }, 20},
+		{"nothing", func(i int) (string, amqp.Publishing) { return "", amqp.Publishing{} }, 1},
+		{"one message-id", func(i int) (string, amqp.Publishing) { return "", amqp.Publishing{MessageId: "same"} }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := opened(t, declared(t, Config{}))
+			ch := raw(t)
+			topic := "topic." + q.config.Queue
+			if err := ch.ExchangeDeclare(topic, "topic", true, true, false, false, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := ch.QueueBind(q.config.Queue, "#", topic, false, nil); err != nil {
+				t.Fatal(err)
+			}
+			const n = 20
+			for i := range n {
+				key, m := c.what(i)
+				m.Body = []byte("{}")
+				publish(t, ch, topic, key, m)
+			}
+			readable(t, ch, q.config.Queue, n)
+			ids := map[string]bool{}
+			for _, d := range receive(t, q, n) {
+				ids[d.ID] = true
+				settle(t, q, d, queue.Settlement{Outcome: queue.DeadLetter})
+			}
+			if len(ids) != c.distinct {
+				t.Errorf("%d ids, want %d", len(ids), c.distinct)
+			}
+			readable(t, ch, q.config.DeadLetters, n)
+			if p := redriven(t, q, queue.RedriveConfig{}); p.String() != "moved 20 of 20 (20 seen)" {
+				t.Error(p)
+			}
+			for _, d := range receive(t, q, n) {
+				settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+			}
+			nothing(t, q, 100*time.Millisecond)
+		})
+	}
+}
+
+// A redrive keeps what a retry keeps.
+func TestRedriveKeepsProperties(t *testing.T) {
+	q := opened(t, declared(t, Config{}))
+	ch := raw(t)
+	sent := amqp.Publishing{
+		Headers:     amqp.Table{"tenant": int64(7), "retry-able": true, "args": []any{"a", int32(1)}, "text": "t", "under_score": "u"},
+		ContentType: "application/json", ContentEncoding: "gzip", CorrelationId: "c-1", ReplyTo: "answers", Type: "reset", AppId: "shop",
+		MessageId: "m-1", Priority: 5, Timestamp: time.Now().Add(-time.Hour).Truncate(time.Second).UTC(), DeliveryMode: amqp.Persistent, Body: []byte(`{}`),
+	}
+	publish(t, ch, "", q.config.Queue, sent)
+	bury(t, q, 1)
+	redriven(t, q, queue.RedriveConfig{})
+	d := receive(t, q, 1)[0]
+	if e, ok := queue.EnvelopeOf(d.Headers); !ok || e.Redrives != 1 || e.OriginalID != "m-1" || d.Attempt != 1 {
+		t.Errorf("attempt %d, envelope %+v", d.Attempt, e)
+	}
+	is := d.Receipt.(*receipt).d
+	got := moved(&is, carried(is.Headers))
+	delete(got.Headers, queue.EnvelopeHeader)
+	got.Timestamp = got.Timestamp.UTC()
+	if !reflect.DeepEqual(got, sent) {
+		t.Errorf("redriven:\n%+v\nsent:\n%+v", got, sent)
+	}
+	settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+}
+
+// Reading letters and leaving them there uses up no limit of a queue of somebody else: it is refused
+// where it would, or where that is not known.
+func TestRule21InspectingDoesNotCount(t *testing.T) {
+	v := serverVersion(t)
+	const n = 5
+	ch := raw(t)
+	of := func(args amqp.Table) string {
+		name := fmt.Sprint("theirs.", names.Add(1))
+		if _, err := ch.QueueDeclare(name, true, false, false, false, args); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { raw(t).QueueDelete(name, false, false, false) })
+		for i := range n {
+			publish(t, ch, "", name, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: fmt.Append(nil, i)})
+		}
+		readable(t, ch, name, n)
+		return name
+	}
+	api := management(t)
+	policy := of(amqp.Table{"x-queue-type": "quorum"})
+	request(t, http.MethodPut, map[string]any{"pattern": "^" + policy + "$", "definition": map[string]any{"delivery-limit": 3}}, "policies", "/", policy)
+	t.Cleanup(func() { request(t, http.MethodDelete, nil, "policies", "/", policy) })
+	await(t, "the policy in force", func() bool {
+		is, err := api.limit(testContext(t), policy, v)
+		return err == nil && is == limit{known: true, n: 3}
+	})
+	limited := of(amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(3)})
+	others := of(amqp.Table{
+		"x-queue-type": "quorum", "x-delivery-limit": int64(3), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "elsewhere",
+		"x-max-length": int64(1000), "x-overflow": "reject-publish", "x-message-ttl": int64(60_000_000),
+	})
+	none := of(amqp.Table{"x-queue-type": "quorum"})
+	c := New(Dial(rabbit(t).url()))
+	defer c.Close(context.Background())
+	for _, x := range []struct {
+		name, queue string
+		api         *Management
+		refused     bool // up to 4.2
+	}{
+		{"a limit", limited, nil, true},
+		{"a limit behind other arguments", others, nil, true},
+		{"a limit, by the management API", limited, &api, true},
+		{"a policy that AMQP does not show", policy, nil, true},
+		{"a policy, by the management API", policy, &api, true},
+		{"nothing that AMQP shows", none, nil, true},
+		{"none, by the management API", none, &api, v.AtLeast(4, 0)},
+		{"a limit that is never reached", of(amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(1_000_000)}), nil, false},
+		{"a classic queue", of(amqp.Table{"x-queue-type": "classic"}), nil, false},
+		{"a classic queue that does not say so", of(amqp.Table{"x-max-length": int64(100)}), nil, false},
+	} {
+		refused := x.refused && !v.AtLeast(4, 3)
+		for range 6 { // more often than the limit allows
+			from, err := c.Letters(testContext(t), x.queue, Reading{Management: x.api})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := 0
+			_, err = queue.Inspect(testContext(t), from, queue.Filter{}, func(*queue.Letter) (bool, error) { seen++; return true, nil })
+			if refused && (!errors.Is(err, ErrCounted) || lull.Classify(err).Kind != lull.KindPermanent || seen > 0) || !refused && (err != nil || seen != n) {
+				t.Errorf("%s: %d letters seen, %v; to be refused: %v", x.name, seen, err, refused)
+				break
+			}
+			if refused {
+				t.Logf("%s: %v", x.name, err)
+				break
+			}
+			readable(t, ch, x.queue, n)
+		}
+	}
+	// All of them can be moved, though.
+	to := declared(t, Config{})
+	q := opened(t, to)
+	from, err := c.Letters(testContext(t), limited, Reading{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, nil); err != nil || p.Moved != n {
+		t.Error(p, err)
+	}
+	readable(t, ch, limited, 0)
+	if _, err := c.Letters(testContext(t), "nowhere", Reading{}); lull.Classify(err).Kind != lull.KindPermanent {
+		t.Errorf("no queue: %v", err)
+	}
+	if _, err := raw(t).QueueDeclarePassive("nowhere", true, false, false, false, nil); !said(err, amqp.NotFound) {
+		t.Errorf("a queue was declared: %v", err)
+	}
+}
+
+// Who may not configure a queue is not told its arguments.
+func TestUncountedWithoutPermission(t *testing.T) {
+	request(t, http.MethodPut, map[string]any{"password": "r", "tags": ""}, "users", "reader")
+	t.Cleanup(func() { request(t, http.MethodDelete, nil, "users", "reader") })
+	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": "^$", "read": ".*"}, "permissions", "/", "reader")
+	config := declared(t, Config{})
+	c := New(Dial(fmt.Sprintf("amqp://reader:r@127.0.0.1:%d/", rabbit(t).port)))
+	defer c.Close(context.Background())
+	from, err := c.Letters(testContext(t), config.WithDefaults().DeadLetters, Reading{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = queue.Inspect(testContext(t), from, queue.Filter{}, nil)
+	if old := !serverVersion(t).AtLeast(4, 3); old != errors.Is(err, ErrCounted) {
+		t.Error(err)
+	}
+}
+
+// A reading whose channel is lost goes on where it was: what was passed over is passed over
+// again, what was sent is removed, and each letter is moved once.
+func TestReadingsOutliveTheirChannels(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	q := opened(t, declared(t, Config{}))
+	ch := raw(t)
+	const n = 60
+	for i := range n {
+		m := amqp.Publishing{Body: fmt.Append(nil, i), Headers: amqp.Table{"kind": []string{"a", "b"}[i%2]}}
+		if i%3 == 0 {
+			m = amqp.Publishing{Body: []byte("alike")}
+		}
+		publish(t, ch, "", q.config.Queue, m)
+	}
+	readable(t, ch, q.config.Queue, n)
+	want, passed := map[string]int{}, 0
+	for _, d := range receive(t, q, n) {
+		reason := "wanted"
+		if r.IntN(3) == 0 {
+			reason = "other"
+			passed++
+		} else {
+			want[string(d.Body)]++
+		}
+		settle(t, q, d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: reason, OriginalID: d.ID}})
+	}
+	readable(t, ch, q.config.DeadLetters, n)
+	from, err := q.Letters(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := from.(*letters)
+	p, err := queue.Redrive(testContext(t), from, cutting{q, func() {
+		if r.IntN(8) == 0 {
+			l.ch.Close() // the letter is sent, and its removal meets a channel that has ended
+		}
+	}}, queue.RedriveConfig{Rate: math.Inf(1), Filter: queue.Filter{Reason: "wanted"}}, func(queue.Step) {
+		if r.IntN(8) == 0 {
+			l.ch.Close()
+		}
+	})
+	if err != nil || p.Moved != n-passed || p.Seen != n {
+		t.Errorf("%v, %v; %d of %d are passed over", p, err, passed, n)
+	}
+	got := map[string]int{}
+	for _, d := range receive(t, q, n-passed) {
+		got[string(d.Body)]++
+		settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+	}
+	nothing(t, q, 100*time.Millisecond)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("moved %v, want %v", got, want)
+	}
+	readable(t, ch, q.config.DeadLetters, passed)
+}
+
+// cutting calls cut when it has sent a message.
+type cutting struct {
+	queue.Sender
+	cut func()
+}
+
+func (c cutting) Send(ctx context.Context, o queue.Outgoing) error {
+	err := c.Sender.Send(ctx, o)
+	c.cut()
+	return err
+}
