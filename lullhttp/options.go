@@ -30,7 +30,8 @@ type options struct {
 	policies      map[string]lull.Policy // of WithPolicies, by pattern
 	statuses      map[int]lull.Kind
 	problems      map[string]lull.Kind
-	classifier    lull.Classifier
+	classifier    func(*http.Response, error) lull.Verdict
+	beforeRetry   func(*http.Request, error) error
 	endpoints     map[string]*Endpoints // by the host in a request's URL
 }
 
@@ -172,21 +173,4 @@ func WithProblem(typeURI string, kind lull.Kind) Option {
 		t.problems[typeURI] = kind
 		return nil
 	}
-}
-
-// WithClassifier makes classify decide what errors of the base transport mean,
-// instead of [ClassifyError]. Marks on an error, and calls of lull further down, count
-// as in [lull.VerdictOf].
-func WithClassifier(classify lull.Classifier) Option {
-	return func(t *Transport) error {
-		t.classifier = classify
-		return nil
-	}
-}
-
-func (t *Transport) classifyError(err error) lull.Verdict {
-	if t.classifier != nil {
-		return lull.VerdictOf(err, t.classifier)
-	}
-	return ClassifyError(err)
 }

@@ -11,12 +11,20 @@ import (
 // problemBytes is how much of a body is read in search of problem details.
 const problemBytes = 64 << 10
 
-// classifyResponse is what a response that is no success means: the user's word
-// on its problem type first, then the user's word on its status, then lull's own.
+// classifyResponse is what a response means: the user's classifier first, then the user's
+// word on its problem type, then that on its status, then lull's own.
 // What the server said about the next attempt counts with each of them.
 func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
 	status := resp.StatusCode
 	hint, ok := ParseHint(resp.Header, status, time.Now())
+	if t.classifier != nil && status != http.StatusSwitchingProtocols {
+		if v, is := t.classified(resp, hint); is {
+			return v
+		}
+	}
+	if status < 400 {
+		return lull.Verdict{Kind: lull.KindSuccess}
+	}
 	if isProblem(resp.Header.Get("Content-Type")) {
 		until, bounded := ctx.Deadline()
 		if p, is := peekProblem(resp, until, bounded); is {

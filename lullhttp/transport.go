@@ -127,6 +127,9 @@ func (x *exchange) result(d *lull.Dependency, spec lull.Spec, r lull.Result) (*h
 		return nil, d.Error(spec.Operation, r, nil)
 	}
 	if x.resp == nil {
+		if r.Reason == lull.Succeeded {
+			return nil, x.err // the classifier has it that this error is an answer
+		}
 		return nil, d.Error(spec.Operation, r, x.err)
 	}
 	return x.finish(r), nil
@@ -178,7 +181,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	out, err := x.request(ctx)
 	if err != nil {
 		x.err = err
-		return lull.Verdict{Kind: lull.KindPermanent, Code: "get_body"}
+		return lull.Verdict{Kind: lull.KindPermanent, Code: "get_body", NeverSent: true}
 	}
 	if x.tried == nil {
 		return x.send(ctx, out)
@@ -192,6 +195,9 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 
 // send sends the request of an attempt, and says what came of it.
 func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
+	if v, ok := x.prepare(out); !ok {
+		return v
+	}
 	resp, err := x.t.base.RoundTrip(out)
 	if err != nil {
 		x.err = err
@@ -206,7 +212,10 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	}
 	x.resp = resp
 	v := lull.Verdict{Kind: lull.KindSuccess}
-	if resp.StatusCode >= 400 {
+	if resp.StatusCode >= 400 || x.t.classifier != nil {
+		if resp.Request != x.req {
+			resp.Request = x.req
+		}
 		// Before the attempt's timeout is taken off: it may read the body's beginning.
 		v = x.t.classifyResponse(ctx, resp)
 	}
@@ -308,7 +317,7 @@ func (x *exchange) discard() {
 
 // lastError is what observers are told of the last attempt.
 func (x *exchange) lastError() error {
-	if x.resp != nil && x.resp.StatusCode >= 400 {
+	if x.resp != nil {
 		return &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
 	}
 	return x.err

@@ -1,0 +1,55 @@
+package lullhttp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/lullgo/lull"
+)
+
+// WithBeforeRetry calls prepare before each attempt after the first, with the request that
+// is about to be sent, to sign it again or to give it a new token. It is a copy, of which
+// URL and Header may be changed; its context is the attempt's, and lull.AttemptFrom has
+// its number. Last is what became of the attempt before, a [*StatusError] if there was a
+// response; nil before a hedge. It must be safe for concurrent use.
+//
+// An error of prepare ends the call: it is the last error of the [*lull.Error], together
+// with that of the attempt before. It says nothing about the dependency. (What every
+// attempt needs, the first as well, belongs into a base transport.)
+func WithBeforeRetry(prepare func(next *http.Request, last error) error) Option {
+	return func(t *Transport) error {
+		if prepare == nil {
+			return errors.New("lullhttp: WithBeforeRetry(nil): want a function")
+		}
+		t.beforeRetry = prepare
+		return nil
+	}
+}
+
+// prepare has the user's hook look at the request of a retry.
+func (x *exchange) prepare(out *http.Request) (lull.Verdict, bool) {
+	if x.t.beforeRetry == nil || x.attempts == 1 {
+		return lull.Verdict{}, true
+	}
+	if out.Header == nil {
+		out.Header = make(http.Header)
+	} else {
+		out.Header = out.Header.Clone()
+	}
+	u := *out.URL
+	out.URL = &u
+	last := x.err
+	err := x.t.beforeRetry(out, last)
+	if err == nil {
+		return lull.Verdict{}, true
+	}
+	if out.Body != nil {
+		out.Body.Close()
+	}
+	x.err = fmt.Errorf("lullhttp: before attempt %d: %w", x.attempts, err)
+	if last != nil {
+		x.err = fmt.Errorf("%w (after: %w)", x.err, last)
+	}
+	return lull.Verdict{Kind: lull.KindPermanent, Code: "before_retry", NeverSent: true}, false
+}

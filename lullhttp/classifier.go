@@ -1,0 +1,70 @@
+package lullhttp
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/lullgo/lull"
+)
+
+// WithClassifier makes classify decide what the end of an attempt means. It is asked of
+// every response, whatever its status, and of every error of the base transport; the
+// other argument is nil. Where it returns the zero lull.Verdict lull decides as without
+// it ([ClassifyStatus], [ClassifyError]).
+//
+// The response's Request is the caller's, and [Peek] reads the beginning of its body.
+// A verdict without a Code gets the status for one. When the server has said when to
+// repeat the request, or not to, that counts for a verdict of lull.KindTransient or
+// lull.KindThrottled, unless it names a wait of its own. Marks on an error, and calls of
+// lull further down, count as in [lull.VerdictOf]. It must be safe for concurrent use.
+func WithClassifier(classify func(resp *http.Response, err error) lull.Verdict) Option {
+	return func(t *Transport) error {
+		if classify == nil {
+			return errors.New("lullhttp: WithClassifier(nil): want a function")
+		}
+		t.classifier = classify
+		return nil
+	}
+}
+
+// Peek returns the first n bytes of the body of resp, or fewer if there are no more, or if
+// no more have come within a quarter of a second. Whoever reads the body then reads all
+// of it. The bytes must not be changed. It is for classifiers.
+func Peek(resp *http.Response, n int) []byte {
+	if n <= 0 || resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols {
+		return nil
+	}
+	b, _ := peek(resp, n, peekTime)
+	return b
+}
+
+func (t *Transport) classifyError(err error) lull.Verdict {
+	if t.classifier == nil {
+		return ClassifyError(err)
+	}
+	return lull.VerdictOf(err, func(err error) lull.Verdict {
+		if v := t.classifier(nil, err); v != (lull.Verdict{}) {
+			return v
+		}
+		return classifyError(err)
+	})
+}
+
+// classified is what the user's classifier makes of a response; ok is false if it
+// leaves that to lull.
+func (t *Transport) classified(resp *http.Response, h Hint) (v lull.Verdict, ok bool) {
+	v = t.classifier(resp, nil)
+	if v == (lull.Verdict{}) || v.Kind == lull.KindSuccess {
+		return v, v != lull.Verdict{}
+	}
+	own := v
+	v = hinted(v.Kind, resp.StatusCode, h)
+	v.NeverSent = own.NeverSent
+	if own.Code != "" {
+		v.Code = own.Code
+	}
+	if own.After > 0 {
+		v.Kind, v.After = own.Kind, own.After
+	}
+	return v, true
+}
