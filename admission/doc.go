@@ -95,8 +95,10 @@
 // # Which attempt it is
 //
 // Clients say so: lullhttp.ParseAttempt, lullhttp.ParseHedge. They may lie, and whoever does has the place of
-// a first attempt, as if this package did not look. A Priority is believed too; at the
-// edge that should not be ([WithPriority]).
+// a first attempt, as if this package did not look. A Priority is not believed, as it
+// takes from others, until [WithTrust] says whom to believe; [WithPriority] is for one that
+// the server finds out itself. At an edge nothing should be believed:
+// WithTrust(lullhttp.TrustNobody).
 //
 // # Cost
 //

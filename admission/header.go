@@ -13,8 +13,7 @@ const HeaderCriticality = "Lull-Criticality"
 // PriorityOf reads HeaderCriticality: Critical if there is none that can be
 // understood, and the first of several.
 //
-// It is what the client says. Where clients are not to be trusted, which is at the edge,
-// use WithPriority, or have the edge set the header.
+// It is what the client says. A Middleware reads it from those whom [WithTrust] names.
 func PriorityOf(h http.Header) Priority {
 	var p Priority
 	if v := h[HeaderCriticality]; len(v) > 0 {

@@ -140,13 +140,15 @@ func TestPriorityAndSkip(t *testing.T) {
 	g := admission.NewGate(c)
 	plain, _ := g.Middleware()
 	own, _ := g.Middleware(admission.WithPriority(func(r *http.Request) admission.Priority { return admission.SheddablePlus }))
+	trusting, _ := g.Middleware(admission.WithTrust(lullhttp.TrustEverybody))
 	get(plain.Handler(ok))
 	get(plain.Handler(ok), "Lull-Criticality", "critical-plus")
 	get(own.Handler(ok), "Lull-Criticality", "critical-plus")
-	if want := []admission.Priority{admission.Critical, admission.CriticalPlus, admission.SheddablePlus}; fmt.Sprint(saw) != fmt.Sprint(want) {
+	get(trusting.Handler(ok), "Lull-Criticality", "critical-plus")
+	if want := []admission.Priority{admission.Critical, admission.Critical, admission.SheddablePlus, admission.CriticalPlus}; fmt.Sprint(saw) != fmt.Sprint(want) {
 		t.Errorf("saw %v, want %v", saw, want)
 	}
-	for _, o := range []admission.MiddlewareOption{admission.WithStatus(500), admission.WithPriority(nil), admission.WithResult(nil)} {
+	for _, o := range []admission.MiddlewareOption{admission.WithStatus(500), admission.WithPriority(nil), admission.WithTrust(nil), admission.WithResult(nil)} {
 		if _, err := g.Middleware(nil, o); err == nil {
 			t.Error("an option that makes no sense was taken")
 		}

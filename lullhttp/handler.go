@@ -25,6 +25,8 @@ import (
 //     With four attempts in each of three layers, one call becomes 4 × 4 × 4 = 64
 //     at the bottom, just when that is down; so it remains a tenth more than one.
 //
+// All that is the client's word. At an edge say whom to believe: [WithTrust].
+//
 // A request whose client's time is up already, or whose client has gone, is not
 // started: it is answered with 503, which nobody will read.
 //
@@ -59,13 +61,19 @@ func ReadTimeoutFrom(header string) HandlerOption {
 	}
 }
 
-// LimitTimeout bounds the time of a request whose client names none, or a longer one.
-func LimitTimeout(d time.Duration) HandlerOption {
+// LimitTimeout bounds what the handler believes of the time that a client names: it is
+// taken for no less than least, and for no more than most, which is also the time of a
+// request that names none. Zero is no bound.
+//
+// A time below least is taken for least, not refused: a client may have little left of a
+// deadline and still get an answer, and work is cut off no earlier than you say. (That its
+// time is up is believed: zero is answered with 503 at once.)
+func LimitTimeout(least, most time.Duration) HandlerOption {
 	return func(h *handler) error {
-		if d <= 0 {
-			return fmt.Errorf("lullhttp: LimitTimeout(%v): want a positive duration", d)
+		if least < 0 || most < 0 || least == 0 && most == 0 || most > 0 && least > most {
+			return fmt.Errorf("lullhttp: LimitTimeout(%v, %v): want a positive duration, zero for no bound, and the least no longer than the most", least, most)
 		}
-		h.limit = d
+		h.least, h.most = least, most
 		return nil
 	}
 }
@@ -94,19 +102,25 @@ func PassRetriesOn() HandlerOption {
 type handler struct {
 	next          http.Handler
 	timeoutHeader string // canonical; empty: none
-	limit         time.Duration
+	least, most   time.Duration
 	attempt       func(*http.Request) int
 	passOn        bool
+	trusted       func(*http.Request) bool // nil: a lie harms nobody but the liar
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	left, bounded := h.left(r)
+	believed := h.trusted == nil || h.trusted(r)
+	left, bounded := h.left(r, believed)
 	if bounded && left <= 0 || r.Context().Err() != nil {
 		w.Header()[hdrShouldRetry] = []string{"false"}
 		http.Error(w, "the client's time is up", http.StatusServiceUnavailable)
 		return
 	}
-	ctx, in := lull.WithInbound(r.Context(), h.attempt(r), left)
+	attempt := 1
+	if believed {
+		attempt = h.attempt(r)
+	}
+	ctx, in := lull.WithInbound(r.Context(), attempt, left)
 	defer in.End()
 	out := response.New(w, func(status int) {
 		in.Began()
@@ -118,12 +132,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // left is how much time the request has; zero without a bound.
-func (h *handler) left(r *http.Request) (d time.Duration, bounded bool) {
-	if h.timeoutHeader != "" {
+func (h *handler) left(r *http.Request, believed bool) (d time.Duration, bounded bool) {
+	if believed && h.timeoutHeader != "" {
 		d, bounded = parseTimeout(r.Header, h.timeoutHeader)
 	}
-	if h.limit > 0 && (!bounded || d > h.limit) {
-		return h.limit, true
+	if bounded && d > 0 {
+		d = max(d, h.least)
+	}
+	if h.most > 0 && (!bounded || d > h.most) {
+		return h.most, true
 	}
 	return d, bounded
 }

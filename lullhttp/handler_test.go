@@ -184,9 +184,17 @@ func TestTimeOfRequests(t *testing.T) {
 		{nil, "Grpc-Timeout: 5s", 0},
 		{nil, "Grpc-Timeout: 2S\nLull-Timeout: 100", 100 * ms},
 		{nil, "Grpc-Timeout: 123456789S", 0}, // nine digits are too many
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second)}, "", time.Second},
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second)}, "Lull-Timeout: 1500", time.Second},
-		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second)}, "Lull-Timeout: 500", 500 * ms},
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(0, time.Second)}, "", time.Second},
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(0, time.Second)}, "Lull-Timeout: 1500", time.Second},
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(0, time.Second)}, "Lull-Timeout: 500", 500 * ms},
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 0)}, "Lull-Timeout: 5", time.Second},
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 0)}, "Lull-Timeout: 1500", 1500 * ms},
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 0)}, "", 0},
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, 2*time.Second)}, "Grpc-Timeout: 1n", time.Second},
+		{[]lullhttp.HandlerOption{lullhttp.LimitTimeout(time.Second, time.Second)}, "Lull-Timeout: 5000", time.Second},
+		{[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody)}, "Lull-Timeout: 500", 0},
+		{[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.LimitTimeout(0, time.Second)}, "Lull-Timeout: 500", time.Second},
+		{[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustEverybody)}, "Lull-Timeout: 500", 500 * ms},
 		{[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("x-left")}, "X-Left: 500\nLull-Timeout: 100", 500 * ms},
 		{[]lullhttp.HandlerOption{lullhttp.ReadTimeoutFrom("")}, "Lull-Timeout: 100\nGrpc-Timeout: 1S", 0},
 	} {
@@ -324,7 +332,11 @@ func TestHandlerOptions(t *testing.T) {
 		t.Error("no handler")
 	}
 	for want, o := range map[string]lullhttp.HandlerOption{
-		"LimitTimeout(0s)":       lullhttp.LimitTimeout(0),
+		"LimitTimeout(0s, 0s)":   lullhttp.LimitTimeout(0, 0),
+		"LimitTimeout(-1s, 0s)":  lullhttp.LimitTimeout(-time.Second, 0),
+		"LimitTimeout(0s, -1s)":  lullhttp.LimitTimeout(0, -time.Second),
+		"LimitTimeout(2s, 1s)":   lullhttp.LimitTimeout(2*time.Second, time.Second),
+		"WithTrust(nil)":         lullhttp.WithTrust(nil),
 		`ReadTimeoutFrom("a b")`: lullhttp.ReadTimeoutFrom("a b"),
 		"ReadAttemptWith(nil)":   lullhttp.ReadAttemptWith(nil),
 	} {

@@ -21,15 +21,17 @@ const (
 
 // AdmitUnary is admission control for unary calls: they wait at g for their turn, by
 // their deadline, which attempt they are (AttemptNumber, and the metadata lull-hedge
-// that lull's hedges carry), and their metadata lull-criticality. One that is refused
+// that lull's hedges carry), and, from callers that [WithTrust] names, their metadata
+// lull-criticality. One that is refused
 // gets UNAVAILABLE with a pushback and a RetryInfo that say when to come back, or not
 // to; one whose caller has gone meanwhile CANCELLED.
 //
 // It belongs outside of interceptors that do work. Failures of the handler other than
 // those that are the caller's fault count as failed for the adaptive limit.
-func AdmitUnary(g *admission.Gate) grpc.UnaryServerInterceptor {
+func AdmitUnary(g *admission.Gate, opts ...ServerOption) grpc.UnaryServerInterceptor {
+	o := newServerOptions(opts)
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
-		pass, err := admit(ctx, g)
+		pass, err := o.admit(ctx, g)
 		if err != nil {
 			return nil, err
 		}
@@ -43,9 +45,10 @@ func AdmitUnary(g *admission.Gate) grpc.UnaryServerInterceptor {
 
 // AdmitStream is AdmitUnary for streams. A stream has its place until it ends, and says
 // nothing of how long requests take: leave it out where streams stay for long.
-func AdmitStream(g *admission.Gate) grpc.StreamServerInterceptor {
+func AdmitStream(g *admission.Gate, opts ...ServerOption) grpc.StreamServerInterceptor {
+	o := newServerOptions(opts)
 	return func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		pass, err := admit(ss.Context(), g)
+		pass, err := o.admit(ss.Context(), g)
 		if err != nil {
 			return err
 		}
@@ -55,12 +58,8 @@ func AdmitStream(g *admission.Gate) grpc.StreamServerInterceptor {
 }
 
 // admit waits for the turn of a call. The error is for its caller.
-func admit(ctx context.Context, g *admission.Gate) (admission.Pass, error) {
-	pass, d := g.Enter(ctx, admission.Request{
-		Priority: priorityOf(ctx),
-		Attempt:  AttemptNumber(ctx),
-		Hedge:    isHedge(ctx),
-	})
+func (o *serverOptions) admit(ctx context.Context, g *admission.Gate) (admission.Pass, error) {
+	pass, d := g.Enter(ctx, o.request(ctx))
 	switch {
 	case d.Outcome == admission.Admitted:
 		return pass, nil
@@ -75,6 +74,18 @@ func admit(ctx context.Context, g *admission.Gate) (admission.Pass, error) {
 		}
 	}
 	return pass, st.Err()
+}
+
+// request is what is believed of a call.
+func (o *serverOptions) request(ctx context.Context) (r admission.Request) {
+	trusted := o.trusted != nil && o.trusted(ctx)
+	if trusted {
+		r.Priority = priorityOf(ctx)
+	}
+	if trusted || o.trusted == nil {
+		r.Attempt, r.Hedge = AttemptNumber(ctx), isHedge(ctx)
+	}
+	return r
 }
 
 func isHedge(ctx context.Context) bool {

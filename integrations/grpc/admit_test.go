@@ -19,7 +19,7 @@ import (
 )
 
 // admitted is a server with room for one call at a time, and a connection to it.
-func admitted(t *testing.T, e *echo, c admission.Config, observe func(admission.Event)) (*admission.Gate, *bufconn.Listener) {
+func admitted(t *testing.T, e *echo, c admission.Config, observe func(admission.Event), trust ...lullgrpc.ServerOption) (*admission.Gate, *bufconn.Listener) {
 	t.Helper()
 	a, err := admission.New(c, admission.WithObserver(observe))
 	if err != nil {
@@ -27,7 +27,7 @@ func admitted(t *testing.T, e *echo, c admission.Config, observe func(admission.
 	}
 	g := admission.NewGate(a)
 	lis := bufconn.Listen(1 << 20)
-	serve(t, lis, e, grpc.UnaryInterceptor(lullgrpc.AdmitUnary(g)), grpc.StreamInterceptor(lullgrpc.AdmitStream(g)))
+	serve(t, lis, e, grpc.UnaryInterceptor(lullgrpc.AdmitUnary(g, trust...)), grpc.StreamInterceptor(lullgrpc.AdmitStream(g, trust...)))
 	return g, lis
 }
 
@@ -86,26 +86,32 @@ func TestAdmission(t *testing.T) {
 	})
 }
 
-// What a request says of itself reaches the controller; what makes no sense is as if it
-// were not there.
+// What a request says of itself reaches the controller, as far as it is believed; what
+// makes no sense is as if it were not there.
 func TestWhatAdmissionKnowsOfARequest(t *testing.T) {
+	everybody := lullgrpc.WithTrust(lullgrpc.TrustEverybody)
+	nobody := lullgrpc.WithTrust(lullgrpc.TrustNobody)
 	for _, c := range []struct {
 		md       []string
+		trust    lullgrpc.ServerOption
 		class    admission.Class
 		priority admission.Priority
 	}{
-		{nil, admission.First, admission.Critical},
-		{[]string{"grpc-previous-rpc-attempts", "1"}, admission.Retry, admission.Critical},
-		{[]string{"grpc-previous-rpc-attempts", "1", "lull-hedge", "?1"}, admission.Hedge, admission.Critical},
-		{[]string{"lull-hedge", "no"}, admission.First, admission.Critical},
-		{[]string{"lull-criticality", "sheddable"}, admission.First, admission.Sheddable},
-		{[]string{"lull-criticality", "nonsense"}, admission.First, admission.Critical},
+		{nil, nil, admission.First, admission.Critical},
+		{[]string{"grpc-previous-rpc-attempts", "1"}, nil, admission.Retry, admission.Critical},
+		{[]string{"grpc-previous-rpc-attempts", "1", "lull-hedge", "?1"}, nil, admission.Hedge, admission.Critical},
+		{[]string{"lull-hedge", "no"}, nil, admission.First, admission.Critical},
+		{[]string{"lull-criticality", "critical-plus"}, nil, admission.First, admission.Critical},
+		{[]string{"lull-criticality", "sheddable"}, everybody, admission.First, admission.Sheddable},
+		{[]string{"lull-criticality", "critical-plus", "grpc-previous-rpc-attempts", "1"}, everybody, admission.Retry, admission.CriticalPlus},
+		{[]string{"lull-criticality", "nonsense"}, everybody, admission.First, admission.Critical},
+		{[]string{"lull-criticality", "critical-plus", "grpc-previous-rpc-attempts", "1", "lull-hedge", "?1"}, nobody, admission.First, admission.Critical},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var events []admission.Event
 			_, lis := admitted(t, &echo{unary: func(context.Context, int, string) (string, error) { return "", nil }}, admission.Config{}, func(e admission.Event) {
 				events = append(events, e)
-			})
+			}, c.trust)
 			cc := dialWith(t, "passthrough:///memory", dialer(lis), grpc.WithDisableRetry())
 			_, err := call(metadata.AppendToOutgoingContext(t.Context(), c.md...), cc, "")
 			if err != nil || len(events) == 0 || events[0].Class != c.class || events[0].Priority != c.priority {

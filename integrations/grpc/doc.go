@@ -129,7 +129,8 @@
 // given up one of its own calls is sent back with "do not retry", so that layers do
 // not multiply.
 //
-// [AdmitUnary] and [AdmitStream] are admission control (package admission).
+// [AdmitUnary] and [AdmitStream] are admission control (package admission). [WithTrust]
+// says whose word counts for what a call says of itself.
 //
 // # Service configs
 //

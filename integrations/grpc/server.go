@@ -22,10 +22,12 @@ import (
 // (lull.Reason.GaveUp) is sent back with "do not retry", unless the handler has said
 // something itself: where each of three layers makes three attempts, the lowest is
 // called 27 times. And what the handler does for a retry is not retried once more
-// (lull.Policy.Nested): its context has a [lull.Inbound].
-func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
+// (lull.Policy.Nested): its context has a [lull.Inbound]. [WithTrust] names the callers
+// that are believed.
+func UnaryServerInterceptor(opts ...ServerOption) grpc.UnaryServerInterceptor {
+	o := newServerOptions(opts)
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		sc := serverCall{previous: previousAttempts(ctx)}
+		sc := serverCall{previous: o.previous(ctx)}
 		defer sc.begin(ctx).End()
 		resp, err := handler(&sc, req)
 		if md := sc.trailer(err); md != nil {
@@ -37,10 +39,11 @@ func UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 
 // StreamServerInterceptor is the server's half for streams: see
 // [UnaryServerInterceptor].
-func StreamServerInterceptor() grpc.StreamServerInterceptor {
+func StreamServerInterceptor(opts ...ServerOption) grpc.StreamServerInterceptor {
+	o := newServerOptions(opts)
 	return func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		ctx := ss.Context()
-		s := serverStream{ServerStream: ss, call: serverCall{previous: previousAttempts(ctx)}}
+		s := serverStream{ServerStream: ss, call: serverCall{previous: o.previous(ctx)}}
 		defer s.call.begin(ctx).End()
 		err := handler(srv, &s)
 		if md := s.call.trailer(err); md != nil {
@@ -60,7 +63,8 @@ func (s *serverStream) Context() context.Context { return &s.call }
 // AttemptNumber tells which attempt of its client the call is, from 1, in a
 // handler or in an interceptor; with the interceptors of this package or without.
 // It is what the client says of itself (grpc-previous-rpc-attempts): good enough to
-// shed retries before first attempts, and for nothing that needs to be true.
+// shed retries before first attempts, and for nothing that needs to be true. Under an
+// interceptor with [WithTrust], a call that is not believed is a first attempt.
 func AttemptNumber(ctx context.Context) int {
 	if sc, _ := ctx.Value(serverCallKey{}).(*serverCall); sc != nil {
 		return sc.previous + 1

@@ -2,6 +2,8 @@ package lullgrpc_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +13,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -32,6 +36,12 @@ func TestTheNumberOfAnAttempt(t *testing.T) {
 		if got := lullgrpc.AttemptNumber(ctx); got != c.want {
 			t.Errorf("%q: attempt %d, want %d", c.values, got, c.want)
 		}
+		lullgrpc.UnaryServerInterceptor(lullgrpc.WithTrust(lullgrpc.TrustNobody))(ctx, nil, nil, func(ctx context.Context, _ any) (any, error) {
+			if n, in := lullgrpc.AttemptNumber(ctx), lull.InboundFrom(ctx).Attempt(); n != 1 || in != 1 {
+				t.Errorf("%q, of somebody who is not believed: attempt %d, %d", c.values, n, in)
+			}
+			return nil, nil
+		})
 		lullgrpc.UnaryServerInterceptor()(ctx, nil, nil, func(ctx context.Context, _ any) (any, error) {
 			if got := lullgrpc.AttemptNumber(context.WithValue(ctx, key{}, 1)); got != c.want {
 				t.Errorf("%q, intercepted: attempt %d, want %d", c.values, got, c.want)
@@ -224,5 +234,22 @@ func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
 				t.Errorf("%q: the lowest layer saw %q, want %q twice", sent, got, want)
 			}
 		})
+	}
+}
+
+func TestTrustMutualTLS(t *testing.T) {
+	verified := credentials.TLSInfo{State: tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}}
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		want bool
+	}{
+		"no peer":         {t.Context(), false},
+		"no credentials":  {peer.NewContext(t.Context(), &peer.Peer{}), false},
+		"not verified":    {peer.NewContext(t.Context(), &peer.Peer{AuthInfo: credentials.TLSInfo{State: tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}}}), false},
+		"verified by TLS": {peer.NewContext(t.Context(), &peer.Peer{AuthInfo: verified}), true},
+	} {
+		if got := lullgrpc.TrustMutualTLS(c.ctx); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
 	}
 }

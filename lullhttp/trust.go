@@ -1,0 +1,42 @@
+package lullhttp
+
+import (
+	"errors"
+	"net/http"
+)
+
+// WithTrust has a handler believe what a request says of itself (which attempt it is, how
+// long its client still waits) only if trusted returns true; the others are first
+// attempts of clients that wait for ever, but for LimitTimeout. It must be safe for
+// concurrent use. Put it where requests come from outside: WithTrust(TrustNobody), or
+// [TrustMutualTLS] where some come from your own services. Package admission and lullgrpc
+// have an option of the same name.
+//
+// Without it these two are believed from anybody. Between services they are what this
+// handler is for, and a lie harms nobody but the liar: work for a "retry" is not retried,
+// and work whose client waits for 5 ms ends after 5 ms.
+func WithTrust(trusted func(*http.Request) bool) HandlerOption {
+	return func(h *handler) error {
+		if trusted == nil {
+			return errors.New("lullhttp: WithTrust(nil): want a function; TrustNobody is one")
+		}
+		h.trusted = trusted
+		return nil
+	}
+}
+
+// TrustNobody is for WithTrust at an edge: no request is believed.
+func TrustNobody(*http.Request) bool { return false }
+
+// TrustEverybody is for WithTrust where no request comes from outside.
+func TrustEverybody(*http.Request) bool { return true }
+
+// TrustMutualTLS is for WithTrust: a request is believed if its connection has a client
+// certificate that this server has verified (tls.Config.ClientAuth is
+// VerifyClientCertIfGiven or RequireAndVerifyClientCert). Everybody who has a certificate
+// of tls.Config.ClientCAs is one of yours then. If TLS ends at a proxy, the certificate is
+// the proxy's, and so is what it lets pass.
+//
+// There is none for private addresses: behind a proxy or a load balancer all requests
+// come from one.
+func TrustMutualTLS(r *http.Request) bool { return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 }

@@ -1,0 +1,56 @@
+package lullhttp_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// What a request says of itself is believed from whom the option names, and from nobody
+// else; without the option from anybody.
+func TestTrust(t *testing.T) {
+	verified := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}
+	mutual := lullhttp.WithTrust(lullhttp.TrustMutualTLS)
+	for name, c := range map[string]struct {
+		opts     []lullhttp.HandlerOption
+		tls      *tls.ConnectionState
+		believed bool
+	}{
+		"no option":              {nil, nil, true},
+		"nobody":                 {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody)}, verified, false},
+		"everybody":              {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustEverybody)}, nil, true},
+		"mutual TLS":             {[]lullhttp.HandlerOption{mutual}, verified, true},
+		"TLS, no certificate":    {[]lullhttp.HandlerOption{mutual}, &tls.ConnectionState{}, false},
+		"TLS, not verified":      {[]lullhttp.HandlerOption{mutual}, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}, false},
+		"no TLS":                 {[]lullhttp.HandlerOption{mutual}, nil, false},
+		"nobody, another number": {[]lullhttp.HandlerOption{lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.ReadAttemptWith(func(*http.Request) int { return 3 })}, nil, false},
+	} {
+		ran := false
+		h := newHandler(t, func(_ http.ResponseWriter, r *http.Request) {
+			ran = true
+			_, bounded := r.Context().Deadline()
+			if n := lull.InboundFrom(r.Context()).Attempt(); bounded != c.believed || (n == 3) != c.believed {
+				t.Errorf("%s: attempt %d, with a deadline: %v; want that it is believed: %v", name, n, bounded, c.believed)
+			}
+		}, c.opts...)
+		r := httptest.NewRequest("GET", "/", nil)
+		r.TLS = c.tls
+		r.Header.Set("Lull-Attempt", "3")
+		r.Header.Set("Lull-Timeout", lullhttp.FormatTimeout(time.Hour))
+		h(httptest.NewRecorder(), r)
+		if !ran {
+			t.Errorf("%s: not run", name)
+		}
+		ran = false
+		r.Header.Set("Lull-Timeout", "0")
+		if h(httptest.NewRecorder(), r); ran == c.believed {
+			t.Errorf("%s: the client's time is up, and the handler ran: %v", name, ran)
+		}
+	}
+}
