@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"net/http"
 	"slices"
@@ -30,8 +31,10 @@ const flagBodyOmitted = 1
 //
 //	status, number of fields, {name, number of values, {value}}, body
 //
-// where a name, a value and the body is its length and its bytes. Fields are in the
-// order of their names, so equal records have equal encodings. This form will be
+// where a name, a value and the body is its length and its bytes; and at the end the
+// CRC-32C of all that, big-endian, so that no store gives out a record that was changed
+// underneath it. Fields are in the order of their names, so equal records have equal
+// encodings. This form will be
 // read by all versions of this package; one that a later version writes differently
 // begins with another byte. The error is of a status that no response has.
 func (r Record) AppendBinary(b []byte) ([]byte, error) {
@@ -42,6 +45,7 @@ func (r Record) AppendBinary(b []byte) ([]byte, error) {
 	if r.BodyOmitted {
 		flags |= flagBodyOmitted
 	}
+	from := len(b)
 	b = append(b, recordVersion, flags)
 	b = binary.AppendUvarint(b, uint64(r.Status))
 	b = binary.AppendUvarint(b, uint64(len(r.Header)))
@@ -52,12 +56,22 @@ func (r Record) AppendBinary(b []byte) ([]byte, error) {
 			b = appendString(b, v)
 		}
 	}
-	return appendString(b, r.Body), nil
+	b = appendString(b, r.Body)
+	return seal(b, from), nil
+}
+
+const sumSize = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal appends the checksum of b from the byte from on.
+func seal(b []byte, from int) []byte {
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
 }
 
 // MarshalBinary is AppendBinary to nothing.
 func (r Record) MarshalBinary() ([]byte, error) {
-	n := 16 + len(r.Body)
+	n := 16 + sumSize + len(r.Body)
 	for name, values := range r.Header {
 		n += 4 + len(name)
 		for _, v := range values {
@@ -78,7 +92,11 @@ var errRecord = errors.New("idempotency: not a record of this version, or a dama
 // than it need be, no name out of order, nothing left over. Body is a part of data.
 // With an error, r is unchanged.
 func (r *Record) UnmarshalBinary(data []byte) error {
-	d := decoder{data}
+	n := len(data) - sumSize
+	if n < 0 || crc32.Checksum(data[:n], castagnoli) != binary.BigEndian.Uint32(data[n:]) {
+		return errRecord
+	}
+	d := decoder{data[:n:n]}
 	if d.byte() != recordVersion {
 		return errRecord
 	}

@@ -135,6 +135,9 @@ func TestTransactional(t *testing.T) {
 				t.Errorf("in the ledger: %q, want %d lines", l.lines, want)
 			}
 			c.times(t, 2-want)
+			if test.status == 0 {
+				r.saw("released", "released") // rolled back, both times
+			}
 		})
 	}
 }
