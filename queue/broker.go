@@ -59,7 +59,8 @@ import (
 // been written. Any other error of Settle or Extend
 // means that it is not known whether the call took effect, and the same call may be
 // made again: Settle of a delivery that is settled in that way already answers nil or
-// ErrLost, and changes nothing.
+// ErrLost, and changes nothing. Where there are no leases, a delivery of which no Settle has
+// succeeded goes back to the queue GiveBackAfter the last.
 //
 // An error that is marked with lull.Permanent says that calling again is of no use
 // (no such queue, access denied); from Receive it ends Consumer.Run.
@@ -217,6 +218,10 @@ type Settlement struct {
 	// Delivery.FirstFailed.
 	FirstFailed time.Time
 }
+
+// GiveBackAfter is how long after the last Settle that failed a Broker without leases gives a
+// delivery back. Until then it counts as in the hands of its consumer (Config.Concurrency).
+const GiveBackAfter = time.Minute
 
 // ErrLost is a broker's answer to one who does not hold the delivery any more: its
 // lease has lapsed, its connection has ended, or it was settled.

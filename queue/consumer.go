@@ -60,7 +60,8 @@ func WithClassifier(classify lull.Classifier) Option {
 	}
 }
 
-// WithObserver tells o of every event. It may be given several times.
+// WithObserver tells o of every event. It may be given several times. Without any, what is
+// lost is written to slog.Default, a line each: see [NewLogObserver].
 func WithObserver(o Observer) Option {
 	return func(c *Consumer) {
 		if o != nil {
@@ -104,6 +105,9 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 		if o != nil {
 			o(c)
 		}
+	}
+	if len(c.observers) == 0 {
+		c.observers = []Observer{logLosses}
 	}
 	c.engineNow()
 	c.settles, _ = lull.NewDependency("broker of "+name, settlePolicy(config.Lease), lull.WithRand(c.random))

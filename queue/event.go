@@ -22,7 +22,9 @@ type Event struct {
 	Code    string        // the classifier's name for the failure, if there was one
 	After   time.Duration // Retry, Defer, EventRetriedHere: the wait; EventPaused: how long at least
 	Elapsed time.Duration // how long the handler ran, over all tries; zero if it did not
-	Err     error         // the handler's, or (EventReceiveFailed, EventSettleFailed) the broker's
+	// Err is the handler's; the broker's, of EventReceiveFailed and EventSettleFailed; of
+	// EventLeaseLost why it was lost (ErrLeaseLost, the broker's words), with the handler's.
+	Err error
 }
 
 // EventKind says what happened.

@@ -71,18 +71,34 @@ func (w *work) settle(p plan) {
 			lost = err
 			return nil
 		}
-		if err != nil && lull.Classify(err).Kind == lull.KindUnclassified {
-			return lull.Transient(err) // an adapter's errors are its client's, which nobody knows here
-		}
-		return err
+		// An adapter's errors are its client's, which nobody knows here. And what a broker
+		// refuses for good (a queue that is missing) may be mended while the message is held.
+		return lull.Transient(err)
 	}, lull.Operation("settle"))
 	switch {
 	case lost != nil:
 		e.Kind, e.Err = EventLeaseLost, w.lostBecause(lost)
 	case err != nil:
 		e.Kind, e.Err = EventSettleFailed, err
+		defer w.outlast()
 	}
 	c.tell(e)
+}
+
+// outlast waits until a message of which the broker was not told what becomes of it is its
+// again: it is out for so long, and there are to be no more messages out than
+// Config.Concurrency.
+func (w *work) outlast() {
+	rest := GiveBackAfter
+	if end := w.lease.end(); !end.IsZero() {
+		rest = time.Until(end)
+	}
+	t := time.NewTimer(rest)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.c.stopping:
+	}
 }
 
 // lostBecause is why a delivery is lost, and the handler's error if it had one: answer is the

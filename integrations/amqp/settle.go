@@ -45,7 +45,7 @@ type outgoing struct {
 
 // forsaken is how long after a Settle that failed another one may come. A Consumer tries
 // for half a minute. Then the message would stay out until the connection ends.
-const forsaken = time.Minute
+const forsaken = queue.GiveBackAfter
 
 // Settle is part of queue.Broker.
 //

@@ -1,0 +1,245 @@
+package queue_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/queue"
+)
+
+// defaultLog has what is written to slog.Default, from now to the end of the test, a line
+// each.
+func defaultLog(t *testing.T) (lines func() []map[string]any) {
+	t.Helper()
+	var out bytes.Buffer
+	former := slog.Default()
+	slog.SetDefault(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	t.Cleanup(func() { slog.SetDefault(former) })
+	return func() (all []map[string]any) {
+		for line := range strings.Lines(out.String()) {
+			var m map[string]any
+			if err := json.Unmarshal([]byte(line), &m); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, m)
+		}
+		return all
+	}
+}
+
+// silent is a consumer without an observer, that runs for d.
+func silent(t *testing.T, b queue.Broker, p lull.Policy, h queue.Handler, d time.Duration) {
+	t.Helper()
+	c, err := queue.New("orders", b, dependency(t, p), h, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	if err := c.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	synctest.Wait()
+}
+
+// Nobody asked to be told: each panic, dead letter, failed settlement and lost lease is a
+// line of level error even so, with what, why, and what to do. What is as it should be is none.
+func TestRule21LossesAreLoggedByDefault(t *testing.T) {
+	for name, x := range map[string]struct {
+		broker func(t *testing.T) queue.Broker
+		handle queue.Handler
+		want   []string // in each line, in order: message, then attributes
+	}{
+		"a panic, and that of the last attempt": {handle: func(context.Context, *queue.Message) error { panic("a bug") }, want: []string{
+			"the handler panicked; the message will be tried again|reason:<nil>|code:panicked|error:the handler panicked: a bug|attempt:1",
+			"a message is a dead letter|reason:panicked|code:panicked|error:the handler panicked: a bug|attempt:2",
+		}},
+		"an error that nothing is known of": {handle: func(context.Context, *queue.Message) error { return errors.New("cannot parse") }, want: []string{
+			"a message is a dead letter|reason:permanent|code:unclassified|error:cannot parse|attempt:1",
+		}},
+		"the last attempt": {handle: func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, want: []string{
+			"a message is a dead letter|reason:attempts_exhausted|code:transient|error:blip|attempt:2",
+		}},
+		"as it should be": {handle: func(_ context.Context, m *queue.Message) error {
+			if m.Attempt == 1 {
+				return lull.Transient(errBlip)
+			}
+			return nil
+		}},
+		"a settlement that is refused": {
+			broker: func(t *testing.T) queue.Broker {
+				b := &counting{Memory: memory(t, queue.MemoryConfig{})}
+				began := time.Now()
+				b.settle = func(context.Context) error {
+					if time.Since(began) < 31*time.Second {
+						return lull.Permanent(errors.New("no such queue"))
+					}
+					return nil
+				}
+				return b
+			},
+			handle: func(_ context.Context, m *queue.Message) error { return nil },
+			want:   []string{"the broker did not take what becomes of a message|outcome:ack|error:no such queue"},
+		},
+		"a lease that is lost": {
+			broker: func(t *testing.T) queue.Broker { return &lostAtOnce{Memory: memory(t, queue.MemoryConfig{})} },
+			handle: func(ctx context.Context, m *queue.Message) error {
+				if m.Attempt == 1 {
+					<-ctx.Done()
+				}
+				return nil
+			},
+			want: []string{"a message was lost to this consumer|error:the server took it back|attempt:1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := defaultLog(t)
+			bubble(t, func(t *testing.T) {
+				var b queue.Broker = memory(t, queue.MemoryConfig{})
+				if x.broker != nil {
+					b = x.broker(t)
+				}
+				send(t, b.(queue.Sender), "hello")
+				silent(t, b, plain(2), x.handle, 40*time.Second)
+			})
+			got := lines()
+			if len(got) != len(x.want) {
+				t.Fatalf("%d lines, want %d: %v", len(got), len(x.want), got)
+			}
+			for i, want := range x.want {
+				line := got[i]
+				message, attrs, _ := strings.Cut(want, "|")
+				if line["level"] != "ERROR" || !strings.HasPrefix(fmt.Sprint(line["msg"]), message) || line["queue"] != "orders" || line["id"] == nil || line["do"] == nil {
+					t.Errorf("line %v", line)
+				}
+				for _, a := range strings.Split(attrs, "|") {
+					if key, value, ok := strings.Cut(a, ":"); ok && !strings.Contains(fmt.Sprint(line[key]), value) {
+						t.Errorf("%s is %v, want %s", key, line[key], value)
+					}
+				}
+				if panicked := line["code"] == "panicked"; panicked != strings.Contains(fmt.Sprint(line["stack"]), "log_test.go") {
+					t.Errorf("stack: %v", line["stack"])
+				}
+			}
+		})
+	}
+}
+
+// lostAtOnce is a broker that finds a second after the first delivery that it is lost.
+type lostAtOnce struct {
+	*queue.Memory
+	n atomic.Int64
+}
+
+func (l *lostAtOnce) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	got, err := l.Memory.Receive(ctx, w)
+	for _, d := range got {
+		if l.n.Add(1) == 1 {
+			held, lose := context.WithCancelCause(context.Background())
+			d.Held = held
+			time.AfterFunc(time.Second, func() {
+				// To the next who asks.
+				l.Memory.Settle(context.Background(), d, queue.Settlement{Outcome: queue.Retry})
+				lose(errors.New("the server took it back"))
+			})
+		}
+	}
+	return got, err
+}
+
+// All events, where they are asked for; and then no lines beside.
+func TestLogObserver(t *testing.T) {
+	lines := defaultLog(t)
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
+			if m.Attempt == 1 {
+				return lull.Transient(errBlip)
+			}
+			return lull.Permanent(errBlip)
+		}, queue.Config{}, queue.WithObserver(queue.NewLogObserver(nil)))
+		time.Sleep(10 * time.Second)
+		r.stop(t)
+	})
+	text := ""
+	for _, l := range lines() {
+		text += fmt.Sprint(l["level"], " ", l["msg"], " ", l["error"], "\n")
+	}
+	wantEqual(t, "lines", text, "INFO a message failed, and will be tried again blip\nERROR a message is a dead letter, and will not be tried again blip\n")
+}
+
+// leaseless is a broker without leases and with no end of messages, of which none can be
+// deferred or retried, as where the delay levels are missing.
+type leaseless struct {
+	out, most, handed atomic.Int64
+}
+
+func (l *leaseless) Capabilities() queue.Capabilities {
+	return queue.Capabilities{ExactDelay: true, MaxDelay: time.Hour, FreeDefer: true}
+}
+
+func (l *leaseless) Receive(ctx context.Context, w queue.Want) (got []*queue.Delivery, err error) {
+	time.Sleep(time.Millisecond)
+	for range w.Max {
+		n := l.out.Add(1)
+		l.most.Store(max(n, l.most.Load()))
+		got = append(got, &queue.Delivery{ID: fmt.Sprint(l.handed.Add(1)), Attempt: 1, Receipt: &giveBack{}})
+	}
+	return got, nil
+}
+
+// giveBack is when a delivery goes back.
+type giveBack struct{ timer *time.Timer }
+
+func (l *leaseless) Extend(context.Context, *queue.Delivery, time.Duration) (time.Time, error) {
+	return time.Time{}, errors.New("there are no leases")
+}
+
+func (l *leaseless) Settle(_ context.Context, d *queue.Delivery, s queue.Settlement) error {
+	g := d.Receipt.(*giveBack)
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	if s.Outcome == queue.Ack {
+		l.out.Add(-1)
+		return nil
+	}
+	g.timer = time.AfterFunc(queue.GiveBackAfter, func() { l.out.Add(-1) })
+	return lull.Permanent(errors.New("no such exchange"))
+}
+
+// No more messages are out than Concurrency, also when the broker cannot be told what
+// becomes of them.
+func TestConcurrencyHoldsWhenSettlementsFail(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &leaseless{}
+		var n atomic.Int64
+		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
+			time.Sleep(10 * time.Millisecond)
+			if n.Add(1)%5 == 0 {
+				return lull.Transient(errBlip)
+			}
+			return nil
+		}, queue.Config{Concurrency: 4})
+		time.Sleep(10 * time.Minute)
+		if most := b.most.Load(); most != 4 {
+			t.Errorf("%d messages were out at a time, want 4", most)
+		}
+		c := r.Counts()
+		if c.SettleFailed < 10 || c.Acked < 40 {
+			t.Errorf("it does not go on: %+v", c)
+		}
+		r.stop(t)
+	})
+}
