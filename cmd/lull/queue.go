@@ -45,7 +45,7 @@ without lull's envelope less is known.
 // letterFlags say which dead letters are meant. They are text, so that all that is wrong
 // with them can be said at once.
 type letterFlags struct {
-	Broker text `arg:"" help:"The broker: amqp://user:password@host:5672/vhost, nats://host:4222, or sqs://region. Its password may stand in LULL_BROKER_PASSWORD instead."`
+	Broker text `arg:"" help:"The broker: amqp://user:password@host:5672/vhost (and ?management=http://host:15672, where a limit on deliveries has to be looked up), nats://host:4222, or sqs://region. Its password may stand in LULL_BROKER_PASSWORD instead."`
 	Queue  text `arg:"" help:"The queue of dead letters: its name, on NATS that of its stream, on SQS its name or URL."`
 
 	Reason      text `placeholder:"REASON" help:"Only those that died of this, such as attempts_exhausted."`
@@ -167,7 +167,8 @@ type inspectFlags struct {
 func (inspectFlags) Help() string {
 	return `Shows the dead letters of a queue: when and of what they died, after how many
 attempts, and what the last error was. They stay where they are; while they are
-read, another reader may not see them.
+read, another reader may not see them. Where it counts to look at them (RabbitMQ
+up to 4.2, quorum queues with a limit on deliveries) it is refused.
 ` + exitCodes
 }
 
@@ -206,7 +207,7 @@ func interrupted(env surroundings, err error, means string) error {
 // redriveFlags are those of lull queue redrive.
 type redriveFlags struct {
 	letterFlags
-	To     text `placeholder:"QUEUE" required:"" help:"Where they go: the name of a queue, on NATS a subject. On the same broker."`
+	To     text `placeholder:"QUEUE" required:"" help:"Where they go: the name of a queue, on NATS a subject, or with wildcards (orders.>) the subjects that they had. On the same broker."`
 	Rate   text `placeholder:"10" default:"10" help:"How many a second, at most: the queue has other work too. 0.001 or more, or max."`
 	DryRun bool `help:"Move nothing, and say what would be moved."`
 	Quiet  bool `help:"Show no progress."`
@@ -219,10 +220,11 @@ A letter is removed when the queue has its message for certain. Interrupted at
 any point nothing is lost: the same command again goes on with what is left.
 What had been sent and not yet removed is then sent once more under the same id,
 which brokers that deduplicate (NATS, SQS FIFO) discard for some minutes;
-elsewhere a message may come twice, with the same id.
+elsewhere a message may come twice, with the same id. Each letter is moved,
+however much it is like another.
 
   lull queue redrive sqs://eu-central-1 orders-dead --to orders --limit 10
-  lull queue redrive nats://localhost DEAD --to orders.new --younger-than 2h
+  lull queue redrive nats://localhost DEAD --to 'orders.>' --younger-than 2h
 ` + exitCodes
 }
 

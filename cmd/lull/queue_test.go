@@ -274,7 +274,9 @@ func TestQueueMistakes(t *testing.T) {
 		{inspect, []string{"test://", "dead"}, exitUsage, []string{"BROKER", "a host"}},
 		{inspect, []string{"ftp://me:secret@b", "dead"}, exitUsage, []string{"BROKER", `"...@b"`}},
 		{inspect, []string{"test://b", "ded"}, exitNoQueue, []string{"ded: there is no such queue"}},
-		{inspect, []string{"down://me:secret@b", "dead"}, exitUnreachable, []string{"down://me:xxxxx@b: the broker cannot be reached: connection refused"}},
+		{inspect, []string{"down://me:secret@b", "dead"}, exitUnreachable, []string{"down://...@b: the broker cannot be reached: connection refused"}},
+		{inspect, []string{"down://secret@b", "dead"}, exitUnreachable, []string{"down://...@b: the broker cannot be reached: connection refused"}}, // a token, on NATS
+		{inspect, []string{"nats://secret@", "dead"}, exitUsage, []string{"BROKER", "want a host: nats://host"}},
 		{redrive, []string{"test://b", "dead"}, exitUsage, []string{"--to"}},
 		{redrive, []string{"test://b", "dead", "--to="}, exitUsage, []string{"--to", `""`}},
 		{redrive, []string{"test://b", "dead", "--to=dead"}, exitUsage, []string{"--to", `"dead"`, "another queue"}},

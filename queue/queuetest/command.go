@@ -20,6 +20,8 @@ type CommandLine struct {
 	Dead    string   // the queue of dead letters
 	To      string   // the queue
 	Env     []string // NAME=value, beside what the process has
+	// Mistaken are targets that are none, and what the program says of each.
+	Mistaken map[string]string
 	// Held is for how long letters stay out that a process had which was killed. Zero: its
 	// connection ends, and they are back.
 	Held time.Duration
@@ -135,18 +137,23 @@ func cut(b *bench, c *exec.Cmd, how os.Signal) int {
 // mistakes have one clear line each, and an exit code.
 func (b *bench) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
 	b.Helper()
-	for _, c := range []struct {
+	type mistake struct {
 		args []string
 		code int
 		says string
-	}{
+	}
+	all := []mistake{
 		{[]string{"inspect", line.Broker, line.Dead + "-that-is-not-there"}, 4, "there is no such queue"},
 		{[]string{"redrive", line.Broker, line.Dead + "-that-is-not-there", "--to", line.To}, 4, "there is no such queue"},
 		{[]string{"redrive", line.Broker, line.Dead, "--to", line.To + "-that-is-not-there"}, 4, "there is no such queue"},
 		{[]string{"inspect", line.Refused, line.Dead}, 3, "cannot be reached"},
 		{[]string{"redrive", line.Refused, line.Dead, "--to", line.To}, 3, "cannot be reached"},
 		{[]string{"inspect", line.Broker, line.Dead, "--older-than", "long"}, 2, "--older-than"},
-	} {
+	}
+	for to, says := range line.Mistaken {
+		all = append(all, mistake{[]string{"redrive", line.Broker, line.Dead, "--to", to}, 4, says})
+	}
+	for _, c := range all {
 		began := time.Now()
 		out, code, said := b.run(lull(append([]string{"queue"}, c.args...)...))
 		if code != c.code || out != "" || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "lull: ") || !strings.Contains(said, c.says) {

@@ -64,9 +64,20 @@ func Parse(text string) (*url.URL, error) {
 	case kinds[u.Scheme] == nil:
 		return nil, fmt.Errorf("%s, not %q", allowed, u.Scheme+"://")
 	case u.Host == "":
-		return nil, errors.New("want a host in " + u.Redacted())
+		return nil, fmt.Errorf("want a host: %s://host", u.Scheme)
 	}
 	return u, nil
+}
+
+// redacted is u without what may be a secret: a password, and a user, which on NATS may be
+// a token.
+func redacted(u *url.URL) string {
+	open := *u
+	if open.User != nil {
+		open.User = nil
+		return strings.Replace(open.String(), "://", "://...@", 1)
+	}
+	return open.String()
 }
 
 // Open connects to the broker at u, which Parse has read.
@@ -77,7 +88,7 @@ func Open(ctx context.Context, u *url.URL) (Broker, error) {
 	}
 	b, err := open(ctx, u)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", u.Redacted(), err)
+		return nil, fmt.Errorf("%s: %w", redacted(u), err)
 	}
 	return b, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -55,20 +57,51 @@ func (s *stream) Letters(ctx context.Context, name string) (queue.DeadLetters, e
 	return letters, err
 }
 
-var subject = regexp.MustCompile(`^[^\s.*>]+(\.[^\s.*>]+)*$`)
+var subject = regexp.MustCompile(`^(>|([^\s.*>]+|\*)(\.([^\s.*>]+|\*))*(\.>)?)$`)
 
+// Sender sends to a subject. With wildcards letters go back under the subjects that they had.
 func (s *stream) Sender(ctx context.Context, name string) (queue.Sender, error) {
 	if !subject.MatchString(name) {
-		return nil, fmt.Errorf("%w: want a subject without wildcards", ErrNoQueue)
+		return nil, fmt.Errorf("%w: want a subject, such as orders.new, or orders.> for the subjects that the letters had", ErrNoQueue)
 	}
 	in, err := s.js.StreamNameBySubject(ctx, name)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil, fmt.Errorf("%w: no stream has this subject", ErrNoQueue)
+		return nil, s.noSubject(ctx, name)
 	case err != nil:
 		return nil, err
 	}
 	return lullnats.NewSender(s.js, in, name)
+}
+
+// mostSubjects is how many subjects an error names.
+const mostSubjects = 10
+
+// noSubject is why nothing can be sent under that subject: it names those that there are, of the
+// stream with that name if there is one, else of all.
+func (s *stream) noSubject(ctx context.Context, name string) error {
+	var there []string
+	what := "no stream has this subject"
+	if of, err := s.js.Stream(ctx, name); err == nil {
+		what, there = "this is a stream, and no subject", of.CachedInfo().Config.Subjects
+	} else {
+		all := s.js.ListStreams(ctx)
+		for info := range all.Info() {
+			for _, each := range info.Config.Subjects {
+				if !strings.HasPrefix(each, "$") {
+					there = append(there, each)
+				}
+			}
+		}
+	}
+	slices.Sort(there)
+	if there = slices.Compact(there); len(there) > mostSubjects {
+		there = append(there[:mostSubjects], "...")
+	}
+	if len(there) == 0 {
+		return fmt.Errorf("%w: %s", ErrNoQueue, what)
+	}
+	return fmt.Errorf("%w: %s; there are %s", ErrNoQueue, what, strings.Join(there, ", "))
 }
 
 func (s *stream) Close() error {
