@@ -2,6 +2,7 @@ package lullnats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,16 +22,18 @@ import (
 // all that share the durable consumer.)
 type Broker struct {
 	client
-	c     Config
-	lease time.Duration // of each delivery, as the server has it
-	batch int           // the most that the server gives at once
-	poll  time.Duration // how long a request waits for a message
-	next  string        // the subject of requests for messages
-	only  bool          // one message is out at a time
+	c       Config
+	batch   int           // the most that the server gives at once
+	longest time.Duration // how long a request may wait for a message; zero: any time
+	next    string        // the subject of requests for messages
+	only    bool          // one message is out at a time
 
 	mu     sync.Mutex
-	ahead  time.Duration // how far the server's clock may be ahead of this one, at most
-	looked time.Time     // when that was found
+	lease  time.Duration       // of each delivery, as the server had it when asked last
+	asked  time.Time           // when that was
+	out    map[uint64]*receipt // by sequence
+	ahead  time.Duration       // how far the server's clock may be ahead of this one, at most
+	looked time.Time           // when that was found
 }
 
 // Open connects to the queue that c names. It asks Check, and fails with all that is
@@ -57,6 +60,8 @@ func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error
 	b := &Broker{
 		client: k, c: c,
 		lease: info.Config.AckWait - restart,
+		asked: before,
+		out:   map[uint64]*receipt{},
 		only:  info.Config.MaxAckPending == 1,
 		batch: 1000,
 		next:  k.prefix + "CONSUMER.MSG.NEXT." + c.Stream + "." + c.Consumer,
@@ -67,11 +72,7 @@ func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error
 	if n := info.Config.MaxRequestBatch; n > 0 {
 		b.batch = min(b.batch, n)
 	}
-	// A lease is counted from when the message was asked for, so the request must be short.
-	b.poll = min(max(b.lease/4, 25*time.Millisecond), 5*time.Second)
-	if d := info.Config.MaxRequestExpires; d > 0 {
-		b.poll = min(b.poll, d)
-	}
+	b.longest = info.Config.MaxRequestExpires
 	b.saw(before, info.TimeStamp)
 	return b, nil
 }
@@ -102,8 +103,11 @@ type receipt struct {
 	origin  string // what the stream called the message when it was sent: its alone
 	header  nats.Header
 	meta    meta
+	held    context.Context         // Delivery.Held
+	lose    context.CancelCauseFunc // ends it
 
 	mu      sync.Mutex
+	since   time.Time // the lease is counted from
 	lease   time.Time
 	settled bool
 }
@@ -118,6 +122,38 @@ func (r *receipt) until() (time.Time, error) {
 	return r.lease, nil
 }
 
+// extended says that the lease is counted from then, and ends then.
+func (r *receipt) extended(since, until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.since, r.lease = since, until
+}
+
+// over tells whether the lease has ended, or the delivery was settled.
+func (r *receipt) over() bool {
+	_, err := r.until()
+	return err != nil
+}
+
+// shorten is for when leases are found to be of another length: one that has ended by
+// that is lost now, one that will end earlier when it does.
+func (r *receipt) shorten(length time.Duration, why error) {
+	r.mu.Lock()
+	end := r.since.Add(length)
+	shorter := !r.settled && end.Before(r.lease)
+	if shorter {
+		r.lease = end
+	}
+	r.mu.Unlock()
+	if shorter {
+		time.AfterFunc(time.Until(end), func() {
+			if r.over() {
+				r.lose(why)
+			}
+		})
+	}
+}
+
 // ends says that the lease ends then, or has been found to end earlier.
 func (r *receipt) ends(t time.Time, earlier bool) {
 	r.mu.Lock()
@@ -127,10 +163,79 @@ func (r *receipt) ends(t time.Time, earlier bool) {
 	}
 }
 
-func (r *receipt) settle() {
+// settle notes that r is out no more.
+func (b *Broker) settle(r *receipt) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.settled = true
+	r.mu.Unlock()
+	b.mu.Lock()
+	if b.out[r.meta.seq] == r {
+		delete(b.out, r.meta.seq)
+	}
+	b.mu.Unlock()
+	r.lose(queue.ErrLost) // nobody listens any more
+}
+
+// errAgain is why a delivery is lost of which the server has made another.
+var errAgain = errors.New("lullnats: the server has delivered the message again: AckWait of the consumer is over, or was made shorter")
+
+// leased is how long leases are.
+func (b *Broker) leased() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lease
+}
+
+// poll is how long a request waits for a message: a lease is counted from when the message
+// was asked for, so it must be short.
+func (b *Broker) poll() time.Duration {
+	d := min(max(b.leased()/4, 25*time.Millisecond), 5*time.Second)
+	if b.longest > 0 {
+		d = min(d, b.longest)
+	}
+	return d
+}
+
+// refresh looks from time to time whether leases are as long as they were: somebody may
+// have changed AckWait, which holds for what is out too. What is out longer than that is
+// lost.
+func (b *Broker) refresh(ctx context.Context) error {
+	b.mu.Lock()
+	stale := time.Since(b.asked) >= min(b.lease/6, time.Second)
+	if stale {
+		b.asked = time.Now()
+	}
+	b.mu.Unlock()
+	if !stale {
+		return nil
+	}
+	consumer, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer)
+	if err != nil {
+		return nil // what it is needed for will say so
+	}
+	wait := consumer.CachedInfo().Config.AckWait
+	lease := wait - restart
+	b.mu.Lock()
+	was := b.lease
+	b.lease = max(lease, minLease)
+	var out []*receipt
+	for seq, r := range b.out {
+		if r.over() {
+			delete(b.out, seq)
+			continue
+		}
+		out = append(out, r)
+	}
+	b.mu.Unlock()
+	if lease < was {
+		for _, r := range out {
+			r.shorten(lease, fmt.Errorf("lullnats: AckWait of the consumer %s of %s was made shorter: it is %v", b.c.Consumer, b.c.Stream, wait))
+		}
+	}
+	if lease < minLease {
+		return fmt.Errorf("lullnats: AckWait of the consumer %s of %s is %v now: want at least %v, which is a lease and a second", b.c.Consumer, b.c.Stream, wait, restart+minLease)
+	}
+	return nil
 }
 
 // delivery is a message that has come, asked for at that time.
@@ -139,9 +244,19 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &receipt{reply: m.Reply, subject: m.Subject, header: m.Header, meta: at, lease: asked.Add(b.lease)}
+	r := &receipt{reply: m.Reply, subject: m.Subject, header: m.Header, meta: at, since: asked}
+	r.held, r.lose = context.WithCancelCause(context.Background())
+	b.mu.Lock()
+	r.lease = asked.Add(b.lease)
+	former := b.out[at.seq]
+	b.out[at.seq] = r
+	b.mu.Unlock()
+	if former != nil {
+		former.ends(time.Now(), true)
+		former.lose(errAgain)
+	}
 	r.origin = id(at.stream, at.seq, at.stored)
-	d := &queue.Delivery{ID: sentAs(m.Header, r.origin), Attempt: at.delivered, Enqueued: at.stored, Lease: r.lease, Body: m.Data, Receipt: r}
+	d := &queue.Delivery{ID: sentAs(m.Header, r.origin), Attempt: at.delivered, Enqueued: at.stored, Lease: r.lease, Held: r.held, Body: m.Data, Receipt: r}
 	if at.delivered == 1 {
 		d.FirstSeen = time.Now().UTC()
 	}

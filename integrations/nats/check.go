@@ -3,8 +3,10 @@ package lullnats
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -121,12 +123,30 @@ func (p present) streamProblems(c Config, l *problem.List) {
 	} else {
 		l.Check(s.MaxAge == 0 || s.MaxAge >= c.MaxAge, field("MaxAge"), s.MaxAge, "at least "+c.MaxAge.String()+", or 0")
 	}
+	if worst := p.worst(c); c.MaxAge > 0 && s.MaxAge > 0 && s.MaxAge < worst {
+		want := "at least " + worst.String() + ", the longest that a message takes under the policy (queue.Config.WorstCase), or 0"
+		if worst == math.MaxInt64 {
+			want = "0, as nothing bounds how long a message takes under the policy (queue.Config.WorstCase)"
+		}
+		l.Add(field("MaxAge"), s.MaxAge, want)
+	}
 	l.Check(s.Discard == jetstream.DiscardNew || s.MaxMsgs <= 0 && s.MaxBytes <= 0, field("Discard"), s.Discard, "New, or no MaxMsgs and MaxBytes: the server drops the oldest messages for new ones")
 	l.Check(s.MaxMsgsPerSubject <= 0, field("MaxMsgsPerSubject"), s.MaxMsgsPerSubject, "no limit: the server drops messages for others with their subject")
 	l.Check(s.Duplicates >= c.Duplicates, field("Duplicates"), s.Duplicates, "at least "+c.Duplicates.String())
 	l.Check(!s.NoAck, field("NoAck"), s.NoAck, "false")
 	l.Check(!s.Sealed, field("Sealed"), s.Sealed, "false")
 	l.Check(c.Replicas == 0 || s.Replicas == c.Replicas, field("Replicas"), s.Replicas, fmt.Sprint(c.Replicas))
+}
+
+// worst is the longest that a message takes under the policy.
+func (p present) worst(c Config) time.Duration {
+	lease := c.ackWait()
+	if p.consumer != nil && p.consumer.Config.AckWait > 0 {
+		lease = p.consumer.Config.AckWait
+	}
+	policy := c.Policy
+	policy.Attempts = c.Attempts
+	return queue.Config{Lease: lease}.WorstCase(policy, queue.Capabilities{MaxDelay: MaxDelay, Leases: true, Extends: true})
 }
 
 func (p present) consumerProblems(c Config, l *problem.List) {

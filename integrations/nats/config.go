@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
 // What a zero Config means.
 const (
-	DefaultAttempts    = 10
 	DefaultOutstanding = 1000
 	DefaultDuplicates  = 2 * time.Minute
 
@@ -52,7 +52,10 @@ type Config struct {
 	// that a restart of the server may take away. From 100 ms to 12 h. Zero: 30 s where
 	// the consumer is declared, and what it has where it is there.
 	Lease time.Duration
-	// Attempts is the policy's, lull.Policy.Attempts. Zero: 10, as in queue.Policy.
+	// Policy is that of the consumer's dependency. Check compares MaxAge with it: a message must
+	// not be dropped while it is retried. Zero: queue.Policy.
+	Policy lull.Policy
+	// Attempts is the policy's. Zero: that of Policy; 10 if that is zero too.
 	Attempts int
 	// MaxDeliver is after how many deliveries the server gives a message up, which the
 	// Reaper then makes a dead letter. At least Attempts + 2. Zero: Attempts + 5.
@@ -90,7 +93,8 @@ type Config struct {
 	// discarded. Zero: 2 minutes.
 	Duplicates time.Duration
 	// MaxAge is how old a message may get in the stream, after which the server drops
-	// it, dead letter or not. Zero: any age.
+	// it, dead letter or not: more than it can take under Policy (queue.Config.WorstCase).
+	// Zero: any age.
 	MaxAge time.Duration
 	// Replicas is how many servers keep each stream. Zero: 1 where a stream is declared, and any
 	// number where it is there.
@@ -162,7 +166,10 @@ func (c Config) Validate() error {
 // and Replicas, which depend on what is there.
 func (c Config) WithDefaults() Config {
 	c.Source = cmp.Or(c.Source, c.Stream)
-	c.Attempts = cmp.Or(c.Attempts, DefaultAttempts)
+	if c.Policy == (lull.Policy{}) {
+		c.Policy = queue.Policy()
+	}
+	c.Attempts = cmp.Or(c.Attempts, c.Policy.WithDefaults().MaxAttempts())
 	if c.MaxDeliver == 0 {
 		c.MaxDeliver = c.Attempts + Slack
 	}

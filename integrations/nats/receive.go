@@ -20,10 +20,13 @@ import (
 // asked for, and what is on its way when its context ends is lost, at the price of an attempt.
 func (b *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 	err := b.ready(ctx)
-	for deadline := time.Now().Add(b.poll); errors.Is(err, errAway) && time.Now().Before(deadline); err = b.ready(ctx) {
+	for deadline := time.Now().Add(b.poll()); errors.Is(err, errAway) && time.Now().Before(deadline); err = b.ready(ctx) {
 		wait(ctx, 20*time.Millisecond)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := b.refresh(ctx); err != nil {
 		return nil, err
 	}
 	// One that does not wait for more than there is: it ends when there has been
@@ -67,11 +70,12 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 			sub.Unsubscribe()
 		}
 	}()
+	poll := b.poll()
 	request, err := json.Marshal(struct {
 		Batch   int           `json:"batch"`
 		Expires time.Duration `json:"expires"`
 		NoWait  bool          `json:"no_wait,omitempty"`
-	}{n, b.poll, some})
+	}{n, poll, some})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +100,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 		got = append(got, d)
 		over = over || len(got) == n
 	}
-	patience := time.NewTimer(b.poll + time.Second)
+	patience := time.NewTimer(poll + time.Second)
 	defer patience.Stop()
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
@@ -159,12 +163,13 @@ func (b *Broker) status(ctx context.Context, code, text string, got int) error {
 		return nil
 	case code == "503":
 		// Nobody listens: the consumer is gone, or its server is not there yet.
+		// It was there when the queue was opened, and may be again.
 		if _, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer); absent(err) {
-			return lull.Permanent(fmt.Errorf("lullnats: consumer %s of %s: %w", b.c.Consumer, b.c.Stream, err))
+			return fmt.Errorf("lullnats: consumer %s of %s: %w", b.c.Consumer, b.c.Stream, err)
 		}
 		wait(ctx, 50*time.Millisecond)
 		return fmt.Errorf("lullnats: consumer %s of %s: %w", b.c.Consumer, b.c.Stream, nats.ErrNoResponders)
-	case code == "400", code == "409" && (text == "Consumer Deleted" || text == "Consumer is push based"):
+	case code == "400", code == "409" && text == "Consumer is push based":
 		return lull.Permanent(fmt.Errorf("lullnats: consumer %s of %s: %s", b.c.Consumer, b.c.Stream, text))
 	case code == "409" && (text == "Server Shutdown" || text == "Leadership Change"):
 		return nil

@@ -62,12 +62,15 @@ func (b *Broker) Extend(ctx context.Context, d *queue.Delivery, _ time.Duration)
 	if !ok {
 		return time.Time{}, errReceipt
 	}
+	if err := b.refresh(ctx); err != nil {
+		return time.Time{}, err
+	}
 	before := time.Now()
 	if err := b.tell(ctx, r, wordProgress); err != nil {
 		return time.Time{}, err
 	}
-	until := before.Add(b.lease)
-	r.ends(until, false)
+	until := before.Add(b.leased())
+	r.extended(before, until)
 	return until, nil
 }
 
@@ -102,7 +105,7 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 		return lull.Permanent(fmt.Errorf("lullnats: %v is no settlement", s.Outcome))
 	}
 	if err == nil {
-		r.settle()
+		b.settle(r)
 	}
 	return err
 }

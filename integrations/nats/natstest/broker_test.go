@@ -134,7 +134,7 @@ func TestHeadersOfOthers(t *testing.T) {
 			t.Errorf("the letter has %s", name)
 		}
 	}
-	b.equal("id of the letter", l.Header.Get("Nats-Msg-Id"), "dead-0-"+d.ID)
+	b.equal("id of the letter", d.ID+" "+strings.Join(strings.Split(l.Header.Get("Nats-Msg-Id"), ":")[:2], ":"), fmt.Sprintf("mine dead-%s/%s/%s:1", b.c.Stream, b.c.Consumer, b.c.Stream))
 	b.equal("stream of the letter", l.Header.Get("Nats-Expected-Stream"), b.c.WithDefaults().DeadStream)
 }
 
@@ -173,8 +173,8 @@ func TestUnsendable(t *testing.T) {
 		}
 	}
 	b.equal("messages", b.msgs(b.c.Stream), 0)
-	if _, err := lullnats.NewSender(b.js, "Q", "a.*"); err == nil {
-		t.Error("a sender to many subjects")
+	if _, err := lullnats.NewSender(b.js, "Q", "a..b"); err == nil {
+		t.Error("a sender to no subject")
 	}
 	other, err := lullnats.NewSender(b.js, "OTHER", b.c.Subject)
 	b.ok(err)
@@ -217,7 +217,7 @@ func TestNoStreamForDeadLetters(t *testing.T) {
 	}
 }
 
-// A consumer that is deleted ends the receiving, for good.
+// A consumer that is deleted may be made again: Receive fails until it is there.
 func TestConsumerDeleted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), lullnats.Config{Lease: time.Minute})
@@ -234,11 +234,14 @@ func TestConsumerDeleted(t *testing.T) {
 		for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); {
 			_, err = b.Receive(bg, queue.Want{Max: 1, Lease: time.Minute})
 		}
-		if v := lull.Classify(err); v.Kind != lull.KindPermanent || v.Code == lull.CodeUnclassified {
+		if v := lull.Classify(err); err == nil || v.Kind == lull.KindPermanent && v.Code != lull.CodeUnclassified {
 			t.Errorf("Receive: %v (%+v)", err, v)
 		}
 		<-deleted
 	}
+	b.ok(lullnats.Declare(bg, b.js, b.c))
+	b.send("hello")
+	b.equal("body", string(b.one().Body), "hello")
 }
 
 // While the server is away calls say so, and settle nothing later; Receive goes on when

@@ -52,7 +52,7 @@ func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 		d, err := lull.NewDependency("ledger", queue.Policy())
 		ok(err)
 		// Both under one name, as the package comment has it.
-		q, err := queue.New(name, b, d, func(_ context.Context, m *queue.Message) error { return lull.Permanent(errors.New("no")) }, queue.Config{})
+		q, err := queue.New(name, b, d, func(_ context.Context, m *queue.Message) error { return lull.Permanent(errors.New("no")) }, queue.Config{}, quiet)
 		ok(err)
 		ctx, cancel := context.WithTimeout(bg, patience)
 		go func() {
@@ -80,6 +80,9 @@ func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 		}
 	}
 }
+
+// quiet is for consumers of which nobody needs to read what is lost.
+var quiet = queue.WithObserver(func(context.Context, queue.Event) {})
 
 // The id that a sender has given arrives as it was sent, also when the message was put off,
 // and when it is a dead letter.
