@@ -226,11 +226,11 @@ func TestAPolicyAsAServiceConfig(t *testing.T) {
 // that config.
 func TestWrittenAndRead(t *testing.T) {
 	schedules := []backoff.Schedule{
-		{}, {Jitter: backoff.Proportional, Cap: 12 * time.Second}, {Kind: backoff.Constant}, {Kind: backoff.Constant, Base: time.Second}, {Kind: backoff.Linear, Base: 1},
+		{}, {Jitter: backoff.Proportional, Cap: 12 * time.Second}, {Kind: backoff.Constant}, {Kind: backoff.Constant, Base: time.Second}, {Kind: backoff.Linear, Base: 100 * time.Microsecond},
 		{Kind: backoff.Immediate}, {Kind: backoff.Ethernet}, {Jitter: backoff.Decorrelated}, {FastFirst: true}, {Base: 2 * time.Hour, Factor: 1.5}, {Floor: time.Millisecond},
 	}
 	for _, s := range schedules {
-		for _, b := range []budget.Config{{}, {Unlimited: true}, {Ratio: 10, Stock: 1e6}, {Ratio: budget.MinRatio}, {Window: time.Second}} {
+		for _, b := range []budget.Config{{}, {Unlimited: true}, {Ratio: 4, Stock: 1e6}, {Ratio: budget.MinRatio}, {Window: time.Second}} {
 			p := lull.Policy{Attempts: 7, Backoff: s, Budget: b}
 			sc, lost, err := lullgrpc.ServiceConfigOf(p)
 			if err != nil {
