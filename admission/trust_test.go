@@ -2,7 +2,10 @@ package admission_test
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,4 +105,23 @@ func TestTrust(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Requests with a client certificate that the server has verified say themselves how much
+// they matter; the others do not.
+func ExampleWithTrust() {
+	m, err := admission.NewMiddleware(admission.Config{}, admission.WithTrust(lullhttp.TrustMutualTLS))
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") })))
+	defer server.Close()
+	resp, err := http.Get(server.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	body, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	fmt.Println(string(body))
+	// Output: served
 }

@@ -3,8 +3,11 @@ package idempotency_test
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -99,4 +102,30 @@ func TestRule21WhatTheDefaultLogs(t *testing.T) {
 			t.Errorf("no %s in %s", want, &all)
 		}
 	}
+}
+
+// What was replayed, too, and to a logger of one's own.
+func ExampleNewLogObserver() {
+	l := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { // for this output
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+	store, _ := idempotency.NewMemory(idempotency.MemoryConfig{})
+	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLogObserver(l)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler := keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "paid") }))
+	pay(handler, "k1", "100")
+	pay(handler, "k1", "100")
+	// Output:
+	// level=DEBUG msg="idempotency: carried out" event=ran key=nXzORh5LLwkKPWhrSuctJQ:k1 status=200
+	// 200 paid
+	// level=DEBUG msg="idempotency: replayed" event=replayed key=nXzORh5LLwkKPWhrSuctJQ:k1 status=200
+	// 200 paid (replayed)
 }

@@ -3,6 +3,8 @@ package lullhttp_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -53,4 +55,21 @@ func TestTrust(t *testing.T) {
 			t.Errorf("%s: the client's time is up, and the handler ran: %v", name, ran)
 		}
 	}
+}
+
+// At an edge no request is believed: this one is a first attempt, and its client's time is
+// the server's to say.
+func ExampleWithTrust() {
+	handler, err := lullhttp.NewHandler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		until, _ := r.Context().Deadline()
+		fmt.Println("attempt", lull.InboundFrom(r.Context()).Attempt(), "with", time.Until(until).Round(time.Second))
+	}), lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.LimitTimeout(0, 30*time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Lull-Attempt", "3")
+	r.Header.Set("Lull-Timeout", "5")
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	// Output: attempt 1 with 30s
 }
