@@ -27,19 +27,22 @@ func ParseHedge(h http.Header) bool {
 var attemptHeaders = [...]struct {
 	key   string
 	first int    // what a first attempt is called
-	param string // the value is a list of name=value, and this is the name
+	param string // the value is a list, and this is the name of a member
+	comma string // that separates the members of the list
+	equal string // that separates a member's name from its value
 }{
-	{DefaultAttemptHeader, 1, ""},
-	{"X-Envoy-Attempt-Count", 1, ""},
-	{"Grpc-Previous-Rpc-Attempts", 0, ""},
-	{"Amz-Sdk-Request", 1, "attempt"}, // AWS SDKs: attempt=2; max=3
-	{"X-Stainless-Retry-Count", 0, ""},
+	{key: DefaultAttemptHeader, first: 1},
+	{key: "X-Envoy-Attempt-Count", first: 1},
+	{key: "Grpc-Previous-Rpc-Attempts"},
+	{"Amz-Sdk-Request", 1, "attempt", ";", "="}, // attempt=2; max=3
+	{key: "X-Stainless-Retry-Count"},
+	{"X-Goog-Api-Client", 1, "gccl-attempt-count", " ", "/"}, // gccl-invocation-id/... gccl-attempt-count/2 gl-go/1.26
 }
 
 // ParseAttempt tells which attempt of its client a request is, from 1, by what
 // clients send: Lull-Attempt, X-Envoy-Attempt-Count (Envoy), Grpc-Previous-Rpc-Attempts
 // (gRFC A6), Amz-Sdk-Request (AWS SDKs), X-Stainless-Retry-Count (OpenAI, Anthropic
-// and others). Where several say so the highest counts: each layer knows of its own
+// and others), X-Goog-Api-Client (Google Cloud Storage). Where several say so the highest counts: each layer knows of its own
 // retries only. A request that says nothing, or nothing that can be understood, is a
 // first attempt. Header keys must be canonical, as net/http makes them.
 //
@@ -50,7 +53,7 @@ func ParseAttempt(h http.Header) int {
 		f := &attemptHeaders[i]
 		for _, v := range h[f.key] {
 			if f.param != "" {
-				v = parameter(v, f.param)
+				v = member(v, f.param, f.comma, f.equal)
 			}
 			if d, ok := parseDigits(v, 1); ok {
 				n = max(n, int(min(d, math.MaxInt32-1))+1-f.first)
@@ -60,10 +63,10 @@ func ParseAttempt(h http.Header) int {
 	return n
 }
 
-// parameter is the value of the named member of a list such as "attempt=2; max=3".
-func parameter(list, name string) string {
-	for part := range strings.SplitSeq(list, ";") {
-		if key, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && strings.EqualFold(key, name) {
+// member is the value of the named member of a list such as "attempt=2; max=3".
+func member(list, name, comma, equal string) string {
+	for part := range strings.SplitSeq(list, comma) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(part), equal); ok && strings.EqualFold(key, name) {
 			return value
 		}
 	}
