@@ -64,6 +64,8 @@ type plan struct {
 	custom    backoff.Func // instead of waits; nil: none
 	throttled *backoff.Prepared
 	classify  Classifier
+	teach     string // the option that teaches the driver, of ClassifiedBy; empty: WithClassifier
+	own       bool   // WithClassifier was given
 	observer  Observer
 	newBudget func() budget.Budget
 	breakers  *breaker.Plan  // nil if Policy.Breaker.Off
@@ -97,6 +99,9 @@ type state struct {
 	throttle *throttle.Throttle
 	hedger   *hedge.Hedger
 	alarms   *alarms // for the driver of hedged calls
+	// failure is the last with which a call ended while the breaker was not closed, or which
+	// opened it.
+	failure atomic.Pointer[error]
 	// timeouts pays for retries of attempts that timed out, beside the budget.
 	timeouts *budget.Bucket
 	// patience is nil until an attempt times out whose call was near its deadline.
@@ -113,10 +118,15 @@ type Option func(*plan)
 func WithClassifier(classify Classifier) Option {
 	return func(p *plan) {
 		if classify != nil {
-			p.classify = classify
+			p.classify, p.own = classify, true
 		}
 	}
 }
+
+// ClassifiedBy is for drivers that classify the failures of their attempts themselves, so
+// that WithClassifier would have no effect: it is refused then. Option is the name of the
+// driver's own, which errors name instead.
+func ClassifiedBy(option string) Option { return func(p *plan) { p.teach = option } }
 
 // WithObserver tells o of every event. It may be given several times.
 func WithObserver(o Observer) Option {
@@ -208,6 +218,9 @@ func newPlan(p Policy, epoch time.Time, opts []Option) (*plan, error) {
 		if o != nil {
 			o(pl)
 		}
+	}
+	if pl.teach != "" && pl.own {
+		return nil, errors.New("lull.WithClassifier has no effect here: use " + pl.teach)
 	}
 	if c := p.breakerConfig(); !c.Off {
 		pl.breakers, _ = breaker.Prepare(c)

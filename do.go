@@ -3,7 +3,9 @@ package lull
 import (
 	"context"
 	"io"
+	"time"
 
+	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/hedge"
 )
 
@@ -182,7 +184,7 @@ func (s Spec) With(opts ...CallOption) Spec {
 // Error makes the [*Error] of a call that went as r says, for drivers that are
 // built on [Drive].
 func (d *Dependency) Error(operation string, r Result, last error) error {
-	return &Error{
+	e := &Error{
 		Dependency: d.Name(),
 		Operation:  operation,
 		Attempts:   r.Attempts,
@@ -192,5 +194,36 @@ func (d *Dependency) Error(operation string, r Result, last error) error {
 		RetryAt:    r.RetryAt,
 		Last:       last,
 		Cause:      r.Cause,
+		classifier: d.plan.teach,
+	}
+	if r.Reason == CircuitOpen {
+		e.OpenFor, e.OpenedBy = d.openCircuit()
+	}
+	return e
+}
+
+// openCircuit is for how long the breaker has been open, and the last failure that it has
+// learned.
+func (d *Dependency) openCircuit() (since time.Duration, failure error) {
+	d = d.current()
+	s := d.known()
+	if s == nil || s.breaker == nil {
+		return 0, nil
+	}
+	now := d.Now()
+	if at, ok := s.breaker.OpenedAt(now); ok {
+		since = max(now-at, 0)
+	}
+	if p := s.failure.Load(); p != nil {
+		failure = *p
+	}
+	return since, failure
+}
+
+// failed notes the failure with which a call ended, if the breaker is open by now.
+func (d *Dependency) failed(now time.Duration, err error) {
+	d = d.current()
+	if s := d.known(); err != nil && s != nil && s.breaker != nil && s.breaker.State(now) != breaker.Closed {
+		s.failure.Store(&err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/hedge"
 )
 
 var errBlip = errors.New("blip")
@@ -675,5 +676,48 @@ func TestAClassifierThatForgetsACaseFailsFast(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An error of an open circuit says since when, and the last failure, which it does not wrap.
+func TestAnOpenCircuitSaysSinceWhenAndWhy(t *testing.T) {
+	for _, hedged := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 2, ConsecutiveFor: -1, OpenFor: 10 * time.Second, OpenJitter: -1}}
+			if hedged {
+				p.Hedge, p.Attempts = hedge.Config{Attempts: 2}, 0
+			}
+			d := newDependency(t, p)
+			call := func(err error) error {
+				_, err = lull.DoHedged(t.Context(), d, func(context.Context) (int, error) { return 0, err })
+				return err
+			}
+			why := errors.New("no route")
+			call(lull.Transient(errBlip))
+			call(lull.Transient(why))
+			time.Sleep(4 * time.Second)
+			var e *lull.Error
+			err := call(nil)
+			if !errors.As(err, &e) || e.Reason != lull.CircuitOpen || e.OpenFor != 4*time.Second || e.RetryAt != 6*time.Second || !errors.Is(e.OpenedBy, why) || errors.Is(err, why) {
+				t.Errorf("hedged %v: %#v", hedged, e)
+			}
+			if want := "open for 4s, and the next probe is in 6s (Policy.Breaker); the last failure: " + why.Error(); !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("hedged %v: %v\nwant ... %s", hedged, err, want)
+			}
+		})
+	}
+}
+
+// An option that would have no effect in a driver is refused.
+func TestAClassifierOfADriverIsTheOnlyOne(t *testing.T) {
+	classify := lull.WithClassifier(lull.Classify)
+	for _, opts := range [][]lull.Option{{classify, lull.ClassifiedBy("x.WithClassifier")}, {lull.ClassifiedBy("x.WithClassifier"), classify}} {
+		if _, err := lull.NewDependency("d", lull.Policy{}, opts...); err == nil || !strings.Contains(err.Error(), "use x.WithClassifier") {
+			t.Errorf("%v", err)
+		}
+	}
+	d := newDependency(t, lull.Policy{}, lull.ClassifiedBy("x.WithClassifier"))
+	if err := d.Error("", lull.Result{Attempts: 1, Reason: lull.FailedPermanent}, errBlip); !strings.Contains(err.Error(), "x.WithClassifier") {
+		t.Errorf("%v", err)
 	}
 }

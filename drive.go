@@ -325,6 +325,9 @@ func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Resu
 	}
 	if res.Reason != Succeeded {
 		InboundFrom(r.ctx).learn(res.Reason)
+		if res.Attempts > 0 && res.Reason != CallerCanceled && op != nil && op.lastErr != nil {
+			r.d.failed(now, op.lastErr())
+		}
 	}
 	r.observeEnd(op, now, step, v)
 	return res

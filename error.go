@@ -1,6 +1,7 @@
 package lull
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -23,12 +24,17 @@ type Error struct {
 	Reason     Reason
 	Verdict    Verdict       // what the classifier made of Last; the server's hint is Verdict.After; the zero Verdict if there was no attempt
 	RetryAt    time.Duration // CircuitOpen only: how long until the breaker may admit a probe
+	OpenFor    time.Duration // CircuitOpen only: for how long the breaker has been open, or half-open
+	OpenedBy   error         // CircuitOpen only: the last failure that the breaker has learned, if the driver had an error
 	Last       error         // the last attempt's error; nil if none was made
 	Cause      error         // CallerCanceled, DeadlineReached: what ended the caller's context, if that did
+
+	classifier string // the driver's option, of which the text is to speak; empty: WithClassifier
 }
 
-// Error reads like: `payments: charge: retry budget exhausted after 2 attempts
-// in 130ms: connection refused`.
+// Error says what happened, why no further attempt was made, which setting would change
+// that, and the last real error: `payments: charge: failed after 2 attempts (130ms); not
+// repeated, because the retry budget is exhausted (Policy.Budget): connection refused`.
 func (e *Error) Error() string {
 	if e == nil {
 		return nilError
@@ -40,34 +46,8 @@ func (e *Error) Error() string {
 		b.WriteString(e.Operation)
 		b.WriteString(": ")
 	}
-	if err := e.Reason.Err(); err != nil {
-		b.WriteString(err.Error())
-	} else {
-		b.WriteString(e.Reason.String())
-	}
-	switch {
-	case e.Reason == HintTooLong:
-		b.WriteString(" (")
-		b.WriteString(e.Verdict.After.String())
-		b.WriteString(")")
-	case e.Reason == CircuitOpen && e.RetryAt > 0:
-		b.WriteString(" (next probe in ")
-		b.WriteString(e.RetryAt.Round(time.Millisecond).String())
-		b.WriteString(")")
-	}
-	switch e.Attempts {
-	case 0:
-		b.WriteString(" before the first attempt")
-	case 1:
-		b.WriteString(" after 1 attempt in ")
-	default:
-		b.WriteString(" after ")
-		b.WriteString(strconv.Itoa(e.Attempts))
-		b.WriteString(" attempts in ")
-	}
-	if e.Attempts > 0 {
-		b.WriteString(roundElapsed(e.Elapsed).String())
-	}
+	e.happened(&b)
+	e.explain(&b)
 	if e.Cause != nil && !errors.Is(e.Last, e.Cause) && e.Cause != e.Reason.Err() {
 		b.WriteString(": ")
 		b.WriteString(e.Cause.Error())
@@ -76,8 +56,102 @@ func (e *Error) Error() string {
 		b.WriteString(": ")
 		b.WriteString(e.Last.Error())
 	}
-	if e.Reason == FailedPermanent && e.Attempts > 0 && e.Verdict.Kind == KindUnclassified {
-		b.WriteString(" (not retried, because nothing is known of this error: wrap it with lull.Transient, or give the dependency a lull.WithClassifier)")
+	if e.OpenedBy != nil {
+		b.WriteString("; the last failure: ")
+		b.WriteString(e.OpenedBy.Error())
+	}
+	return b.String()
+}
+
+// happened writes what became of the attempts.
+func (e *Error) happened(b *strings.Builder) {
+	switch {
+	case e.Attempts == 0:
+		b.WriteString("not attempted")
+		return
+	case e.Reason == Succeeded:
+		b.WriteString("succeeded")
+	case e.Reason == CallerCanceled:
+		b.WriteString("canceled")
+	case e.Verdict.Code == CodeTimeout:
+		b.WriteString("timed out")
+	case e.Verdict.Kind == KindThrottled:
+		b.WriteString("throttled")
+	default:
+		b.WriteString("failed")
+	}
+	b.WriteString(" after ")
+	b.WriteString(strconv.Itoa(e.Attempts))
+	if e.Attempts == 1 {
+		b.WriteString(" attempt (")
+	} else {
+		b.WriteString(" attempts (")
+	}
+	b.WriteString(roundElapsed(e.Elapsed).String())
+	b.WriteString(")")
+}
+
+// explain writes why there was no further attempt, and the setting.
+func (e *Error) explain(b *strings.Builder) {
+	why, setting := e.why()
+	if why == "" {
+		return
+	}
+	if e.Attempts == 0 {
+		b.WriteString(", because ")
+	} else {
+		b.WriteString("; not repeated, because ")
+	}
+	b.WriteString(why)
+	if setting != "" {
+		b.WriteString(" (")
+		b.WriteString(setting)
+		b.WriteString(")")
+	}
+}
+
+// why is the reason in words, and the setting that would change it.
+func (e *Error) why() (why, setting string) {
+	switch e.Reason {
+	case FailedPermanent:
+		switch {
+		case e.Verdict.Kind == KindUnclassified && e.Attempts > 0:
+			return "nothing is known of this error", "lull.Transient, " + cmp.Or(e.classifier, "lull.WithClassifier")
+		case e.Verdict.Code == CodeRetriedBelow:
+			return "the call below has made the retries", "lull.Transient"
+		}
+		return "another attempt would fail the same way", ""
+	case CircuitOpen:
+		return e.circuit(), "Policy.Breaker"
+	case HintTooLong:
+		return "the server asked to wait for " + e.Verdict.After.String(), "Policy.HintLimit"
+	case BudgetExhausted:
+		if e.Verdict.Code == CodeTimeout {
+			return reasonTable[BudgetExhausted].why, "Policy.Budget, Policy.Timeouts"
+		}
+	}
+	if e.Reason < reasons {
+		return reasonTable[e.Reason].why, reasonTable[e.Reason].setting
+	}
+	return e.Reason.String(), ""
+}
+
+// circuit is the state of the breaker in words.
+func (e *Error) circuit() string {
+	var b strings.Builder
+	b.WriteString("the circuit breaker ")
+	switch {
+	case e.OpenFor > 0:
+		b.WriteString("has been open for ")
+		b.WriteString(roundElapsed(e.OpenFor).String())
+	case e.Attempts > 0:
+		b.WriteString("has opened")
+	default:
+		b.WriteString("is open")
+	}
+	if e.RetryAt > 0 {
+		b.WriteString(", and the next probe is in ")
+		b.WriteString(roundElapsed(e.RetryAt).String())
 	}
 	return b.String()
 }

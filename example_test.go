@@ -168,11 +168,11 @@ func ExampleDependency_Breaker() {
 	d, _ := lull.NewDependency("search", lull.Policy{})
 	d.Breaker().ForceOpen(d.Now())
 	err := lull.Run(context.Background(), d, func(context.Context) error { return nil })
-	fmt.Println(err)
+	fmt.Println(errors.Is(err, lull.ErrCircuitOpen))
 	d.Breaker().ForceClosed(d.Now())
 	fmt.Println(lull.Run(context.Background(), d, func(context.Context) error { return nil }))
 	// Output:
-	// search: circuit breaker is open before the first attempt
+	// true
 	// <nil>
 }
 

@@ -55,22 +55,53 @@ func TestLogLines(t *testing.T) {
 	}
 }
 
+// The text of an error says what happened, in what order, and the one setting that would
+// change it.
 func TestErrorTexts(t *testing.T) {
 	last := errors.New("connection reset")
+	timeout := Verdict{Kind: KindTransient, Code: CodeTimeout}
+	after := func(n int, r Reason, v Verdict) Error {
+		return Error{Dependency: "d", Operation: "get", Attempts: n, Elapsed: 1234567 * time.Microsecond, Reason: r, Verdict: v, Last: last}
+	}
+	blip := Verdict{Kind: KindTransient, Code: "503"}
 	for _, c := range []struct {
 		err  Error
 		want string
 	}{
-		{Error{Dependency: "d", Operation: "get", Attempts: 3, Elapsed: 1234567 * time.Microsecond, Reason: AttemptsExhausted, Last: last}, "d: get: attempts exhausted after 3 attempts in 1.23s: connection reset"},
-		{Error{Dependency: "d", Attempts: 1, Elapsed: 1500 * time.Nanosecond, Reason: BudgetExhausted, Last: last}, "d: retry budget exhausted after 1 attempt in 1.5µs: connection reset"},
-		{Error{Dependency: "d", Reason: CircuitOpen, RetryAt: 4321 * time.Millisecond}, "d: circuit breaker is open (next probe in 4.321s) before the first attempt"},
-		{Error{Dependency: "d", Attempts: 1, Elapsed: 12345678, Reason: HintTooLong, Verdict: Verdict{After: time.Hour}, Last: last}, "d: server asked to wait for longer than the policy allows (1h0m0s) after 1 attempt in 12.35ms: connection reset"},
-		{Error{Dependency: "d", Reason: CallerCanceled, Cause: context.Canceled}, "d: context canceled before the first attempt"},
-		{Error{Dependency: "d", Attempts: 1, Reason: CallerCanceled, Cause: errors.New("shutdown"), Last: last}, "d: context canceled after 1 attempt in 0s: shutdown: connection reset"},
-		{Error{Dependency: "d", Attempts: 1, Reason: 200}, "d: reason(200) after 1 attempt in 0s"},
+		{after(3, AttemptsExhausted, blip), "d: get: failed after 3 attempts (1.23s); not repeated, because the policy allows no more attempts (Policy.Attempts): connection reset"},
+		{after(1, FailedPermanent, Verdict{Kind: KindPermanent, Code: "404"}), "d: get: failed after 1 attempt (1.23s); not repeated, because another attempt would fail the same way: connection reset"},
+		{after(1, FailedPermanent, Verdict{Code: CodeUnclassified}), "d: get: failed after 1 attempt (1.23s); not repeated, because nothing is known of this error (lull.Transient, lull.WithClassifier): connection reset"},
+		{Error{Dependency: "d", Attempts: 1, Reason: FailedPermanent, classifier: "lullhttp.WithClassifier"}, "d: failed after 1 attempt (0s); not repeated, because nothing is known of this error (lull.Transient, lullhttp.WithClassifier)"},
+		{after(1, FailedPermanent, Verdict{Kind: KindPermanent, Code: CodeRetriedBelow}), "d: get: failed after 1 attempt (1.23s); not repeated, because the call below has made the retries (lull.Transient): connection reset"},
+		{after(1, ServerSaidStop, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the server asked not to: connection reset"},
+		{after(1, UnsafeToRepeat, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because it is not idempotent and may have been carried out (NotIdempotent; in HTTP, an Idempotency-Key makes it safe): connection reset"},
+		{after(1, CannotReplay, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the request cannot be made a second time (in HTTP, Request.GetBody): connection reset"},
+		{after(1, HintTooLong, Verdict{Kind: KindThrottled, After: time.Hour}), "d: get: throttled after 1 attempt (1.23s); not repeated, because the server asked to wait for 1h0m0s (Policy.HintLimit): connection reset"},
+		{after(2, DeadlineReached, timeout), "d: get: timed out after 2 attempts (1.23s); not repeated, because no time is left before the deadline (Policy.Deadline, or the caller's context): connection reset"},
+		{after(1, BudgetExhausted, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the retry budget is exhausted (Policy.Budget): connection reset"},
+		{after(1, BudgetExhausted, timeout), "d: get: timed out after 1 attempt (1.23s); not repeated, because the retry budget is exhausted (Policy.Budget, Policy.Timeouts): connection reset"},
+		{Error{Dependency: "d", Attempts: 1, Elapsed: 10 * time.Second, Reason: Unanswered, Verdict: timeout}, "d: timed out after 1 attempt (10s); not repeated, because the dependency answered no other call meanwhile (Policy.Timeouts)"},
+		{after(1, RetriedAbove, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because it was made for a request that is itself a retry (Policy.Nested): connection reset"},
+		{after(1, HeldBack, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the client's own throttle held it back (Policy.Throttle): connection reset"},
+		{after(1, CircuitOpen, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the circuit breaker has opened (Policy.Breaker): connection reset"},
+		{Error{Dependency: "d", Reason: CircuitOpen}, "d: not attempted, because the circuit breaker is open (Policy.Breaker)"},
+		{Error{Dependency: "d", Reason: CircuitOpen, RetryAt: 4 * time.Second, OpenFor: 3 * time.Second, OpenedBy: last}, "d: not attempted, because the circuit breaker has been open for 3s, and the next probe is in 4s (Policy.Breaker); the last failure: connection reset"},
+		{Error{Dependency: "d", Reason: Limited}, "d: not attempted, because the concurrency limit has no room (Policy.Limit)"},
+		{Error{Dependency: "d", Reason: HeldBack}, "d: not attempted, because the client's own throttle held it back (Policy.Throttle)"},
+		{Error{Dependency: "d", Reason: DeadlineReached}, "d: not attempted, because no time is left before the deadline (Policy.Deadline, or the caller's context)"},
+		{Error{Dependency: "d", Reason: CallerCanceled, Cause: context.Canceled}, "d: not attempted, because the caller's context has ended"},
+		{Error{Dependency: "d", Attempts: 1, Reason: CallerCanceled, Cause: errors.New("shutdown"), Last: last}, "d: canceled after 1 attempt (0s); not repeated, because the caller's context has ended: shutdown: connection reset"},
+		{Error{Dependency: "d", Attempts: 1, Reason: 200}, "d: failed after 1 attempt (0s); not repeated, because reason(200)"},
 	} {
 		if got := c.err.Error(); got != c.want {
-			t.Errorf("%q\nwant %q", got, c.want)
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+	for r := FailedPermanent; r < reasons; r++ {
+		for _, n := range []int{0, 1} {
+			if text := (&Error{Dependency: "d", Reason: r, Attempts: n}).Error(); !strings.Contains(text, ", because ") || strings.Contains(text, "because  ") {
+				t.Errorf("%v: %s", r, text)
+			}
 		}
 	}
 }

@@ -74,27 +74,30 @@ var (
 	ErrLimited           = errors.New("concurrency limit reached")
 )
 
+// reasonTable has for each reason its name, its error, why there was no further attempt, and
+// the setting that would change it.
 var reasonTable = [reasons]struct {
-	name string
-	err  error
+	name         string
+	err          error
+	why, setting string
 }{
-	Succeeded:         {"success", nil},
-	FailedPermanent:   {"permanent", ErrPermanent},
-	ServerSaidStop:    {"overloaded", ErrOverloaded},
-	UnsafeToRepeat:    {"not_idempotent", ErrNotIdempotent},
-	CannotReplay:      {"not_replayable", ErrNotReplayable},
-	AttemptsExhausted: {"attempts_exhausted", ErrAttemptsExhausted},
-	CircuitOpen:       {"circuit_open", ErrCircuitOpen},
-	HintTooLong:       {"hint_too_long", ErrHintTooLong},
-	DeadlineReached:   {"deadline", ErrDeadline},
-	BudgetExhausted:   {"budget_exhausted", ErrBudgetExhausted},
-	Limited:           {"limited", ErrLimited},
-	CallerCanceled:    {"canceled", context.Canceled},
-	Unanswered:        {"unanswered", ErrUnanswered},
-	HeldBack:          {"throttled", ErrThrottled},
-	NotHedged:         {"not_hedged", errNotHedged},
-	RetriedAbove:      {"retried_above", ErrRetriedAbove},
-	Panicked:          {"panicked", errPanicked},
+	Succeeded:         {"success", nil, "", ""},
+	FailedPermanent:   {"permanent", ErrPermanent, "", ""}, // Error.why knows more
+	ServerSaidStop:    {"overloaded", ErrOverloaded, "the server asked not to", ""},
+	UnsafeToRepeat:    {"not_idempotent", ErrNotIdempotent, "it is not idempotent and may have been carried out", "NotIdempotent; in HTTP, an Idempotency-Key makes it safe"},
+	CannotReplay:      {"not_replayable", ErrNotReplayable, "the request cannot be made a second time", "in HTTP, Request.GetBody"},
+	AttemptsExhausted: {"attempts_exhausted", ErrAttemptsExhausted, "the policy allows no more attempts", "Policy.Attempts"},
+	CircuitOpen:       {"circuit_open", ErrCircuitOpen, "", ""},
+	HintTooLong:       {"hint_too_long", ErrHintTooLong, "", ""},
+	DeadlineReached:   {"deadline", ErrDeadline, "no time is left before the deadline", "Policy.Deadline, or the caller's context"},
+	BudgetExhausted:   {"budget_exhausted", ErrBudgetExhausted, "the retry budget is exhausted", "Policy.Budget"},
+	Limited:           {"limited", ErrLimited, "the concurrency limit has no room", "Policy.Limit"},
+	CallerCanceled:    {"canceled", context.Canceled, "the caller's context has ended", ""},
+	Unanswered:        {"unanswered", ErrUnanswered, "the dependency answered no other call meanwhile", "Policy.Timeouts"},
+	HeldBack:          {"throttled", ErrThrottled, "the client's own throttle held it back", "Policy.Throttle"},
+	NotHedged:         {"not_hedged", errNotHedged, "no attempt may run beside the others now", "Policy.Hedge"},
+	RetriedAbove:      {"retried_above", ErrRetriedAbove, "it was made for a request that is itself a retry", "Policy.Nested"},
+	Panicked:          {"panicked", errPanicked, "it panicked", ""},
 }
 
 // String is the reason as a label for logs and metrics, such as "budget_exhausted".

@@ -67,6 +67,7 @@ func (d *Dependency) inherit(now time.Duration, s *state, was Policy) {
 	if pays == nil && s.budget != nil && mine.budget != nil {
 		budget.Inherit(now, mine.budget, s.budget)
 	}
+	mine.failure.Store(s.failure.Load())
 	if s.timeouts != nil && mine.timeouts != nil {
 		mine.timeouts = s.timeouts
 	}

@@ -33,7 +33,7 @@ type Breaker struct {
 	mu         sync.Mutex    // guards what follows
 	streakFrom time.Duration // end of the first failure in the row
 	downFrom   time.Duration // when the outage began that opened it
-	closedAt   time.Duration // when it last closed; never: the lowest number
+	turnedAt   time.Duration // when it last closed, or opened after it was closed; never: the lowest number
 	closedBy   time.Duration // how long the probe took that closed it
 	luck       uint64        // the latest random number
 	out        probes
@@ -196,4 +196,15 @@ func (b *Breaker) Counts(now time.Duration) (calls, failures, slow int64) {
 	}
 	slot := window.Tick(now, b.slot)
 	return max(0, c.started.Sum(slot, slotsPerWindow)), c.failed.sum(slot), c.slow.sum(slot)
+}
+
+// OpenedAt is when the breaker opened that is not closed at now: the first time since it was
+// closed, whatever probes have failed meanwhile. ok is false if it is closed.
+func (b *Breaker) OpenedAt(now time.Duration) (at time.Duration, ok bool) {
+	if s, _ := b.peek(now); s == Closed {
+		return 0, false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.turnedAt, true
 }

@@ -71,7 +71,7 @@ const (
 // back. The lock is held.
 func (b *Breaker) rowNeeded(now time.Duration, n int64) time.Duration {
 	soon := max(b.window, saturating.Add(b.closedBy, b.closedBy))
-	if b.consecutiveFor == 0 || saturating.Since(b.closedAt, now) >= soon {
+	if b.consecutiveFor == 0 || saturating.Since(b.turnedAt, now) >= soon {
 		return b.consecutiveFor
 	}
 	if n/relapseFailures >= b.consecutive {

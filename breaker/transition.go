@@ -97,6 +97,9 @@ func (b *Breaker) state() State { return State(b.word.Load() & stateMask) }
 func (b *Breaker) move(to State, c Change) {
 	w := b.word.Load()
 	c.From, c.To, c.MetricsOnly = State(w&stateMask), to, b.metricsOnly
+	if c.From == Closed {
+		b.turnedAt = c.At
+	}
 	b.announce(c)
 	b.out.clear()
 	b.wins = 0
@@ -140,7 +143,7 @@ func (b *Breaker) close(now, took time.Duration, why Reason, calls int64) {
 		c.slow.reset()
 	}
 	b.streak.Store(0)
-	b.closedAt, b.closedBy = now, took
+	b.turnedAt, b.closedBy = now, took
 	b.move(Closed, Change{Reason: why, At: now, Calls: calls})
 }
 
@@ -150,7 +153,7 @@ func (b *Breaker) trip(now time.Duration, gen uint32, v verdict, rnd func() uint
 	luck := chance.Bits(rnd) // a stranger's function: not under the lock
 	b.mu.Lock()
 	if b.word.Load() == closedIn(gen) && !b.forced {
-		recovered := saturating.Since(b.closedAt, now) >= b.window
+		recovered := saturating.Since(b.turnedAt, now) >= b.window
 		if recovered {
 			b.openings = 0
 		}

@@ -290,3 +290,34 @@ type closeCounter struct{ closed int }
 
 func (c *closeCounter) Read([]byte) (int, error) { return 0, io.EOF }
 func (c *closeCounter) Close() error             { c.closed++; return nil }
+
+// What http.Client puts in front of an error, host and method, is not in its text again; and
+// lull's own classifier is refused, by the name of ours.
+func TestErrorTextsOfTheClient(t *testing.T) {
+	if _, err := NewClient(lull.Policy{}, With(lull.WithClassifier(lull.Classify))); err == nil || !strings.Contains(err.Error(), "use lullhttp.WithClassifier") {
+		t.Errorf("lull.WithClassifier: %v", err)
+	}
+	broken := errors.New("broken")
+	base := tripper(func(*http.Request) (*http.Response, error) { return nil, broken })
+	client, err := NewClient(lull.Policy{}, WithBase(base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Get("http://example.com/a")
+	var e *lull.Error
+	if !errors.As(err, &e) || e.Dependency != "example.com" || e.Operation != "GET" || !errors.Is(err, broken) || !errors.Is(err, lull.ErrPermanent) {
+		t.Errorf("%#v", err)
+	}
+	text := err.Error()
+	if !strings.HasPrefix(text, `Get "http://example.com/a": failed after 1 attempt (`) || !strings.HasSuffix(text, "; not repeated, because nothing is known of this error (lull.Transient, lullhttp.WithClassifier): broken") {
+		t.Error(text)
+	}
+	named, _ := NewClient(lull.Policy{}, WithBase(base), WithOperation(func(*http.Request) string { return "orders" }))
+	if _, err := named.Get("http://example.com/a"); !strings.HasPrefix(err.Error(), `Get "http://example.com/a": orders: failed`) {
+		t.Error(err)
+	}
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -65,8 +65,8 @@ func WithHosts(n int) Option {
 }
 
 // With wires the dependencies that the transport makes: observers, a budget of
-// another kind, a source of randomness. A lull.WithClassifier has no effect
-// here, since lull.Do is not used: see WithClassifier.
+// another kind, a source of randomness. A lull.WithClassifier is refused: the
+// transport classifies by itself, see WithClassifier.
 func With(opts ...lull.Option) Option {
 	return func(t *Transport) error {
 		t.wiring = append(t.wiring, opts...)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +42,7 @@ func New(p lull.Policy, opts ...Option) (*Transport, error) {
 		t.base = http.DefaultTransport
 	}
 	var err error
-	if t.registry, err = lull.NewRegistry(p, t.hosts, t.wiring...); err != nil {
+	if t.registry, err = lull.NewRegistry(p, t.hosts, append(t.wiring, lull.ClassifiedBy("lullhttp.WithClassifier"))...); err != nil {
 		return nil, err
 	}
 	if err = t.makeDependencies(); err != nil {
@@ -124,16 +125,35 @@ func (x *exchange) result(d *lull.Dependency, spec lull.Spec, r lull.Result) (*h
 		if x.req.Body != nil {
 			x.req.Body.Close() // RoundTrip must, and no attempt did
 		}
-		return nil, d.Error(spec.Operation, r, nil)
+		return nil, x.failure(d.Error(spec.Operation, r, nil))
 	}
 	if x.resp == nil {
 		if r.Reason == lull.Succeeded {
 			return nil, x.err // the classifier has it that this error is an answer
 		}
-		return nil, d.Error(spec.Operation, r, x.err)
+		return nil, x.failure(d.Error(spec.Operation, r, x.err))
 	}
 	return x.finish(r), nil
 }
+
+// failure is err without the host and the method in its text, as http.Client puts both in
+// front. Names that the user has given stay.
+func (x *exchange) failure(err error) error {
+	text := strings.TrimPrefix(err.Error(), x.req.URL.Host+": ")
+	return &failure{err, strings.TrimPrefix(text, x.req.Method+": ")}
+}
+
+// failure is what RoundTrip returns.
+type failure struct {
+	call error // *lull.Error
+	text string
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.call }
+
+// Timeout is for url.Error.
+func (f *failure) Timeout() bool { return f.call.(*lull.Error).Timeout() }
 
 // nameOf is the operation's name in errors and events.
 func (t *Transport) nameOf(req *http.Request) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,4 +150,12 @@ func TestOptionsOfClassification(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// lull's own classifier would have no effect: it is refused, by the name of this package's.
+func TestTheClassifierOfLullIsRefused(t *testing.T) {
+	_, err := lullgrpc.New(lull.Policy{}, lullgrpc.With(lull.WithClassifier(lull.Classify)))
+	if err == nil || !strings.Contains(err.Error(), "use lullgrpc.WithClassifier") {
+		t.Errorf("%v", err)
+	}
 }

@@ -29,6 +29,7 @@ func New(p lull.Policy, opts ...Option) (*Client, error) {
 			return nil, err
 		}
 	}
+	c.wiring = append(c.wiring, lull.ClassifiedBy("lullgrpc.WithClassifier"))
 	if err := c.prepare(); err != nil {
 		return nil, err
 	}

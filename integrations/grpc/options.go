@@ -139,8 +139,8 @@ func WithTargets(n int) Option {
 }
 
 // With wires the dependencies that the client makes: observers, a budget of
-// another kind, a source of randomness. A lull.WithClassifier has no effect here,
-// since lull.Do is not used: see WithClassifier.
+// another kind, a source of randomness. A lull.WithClassifier is refused:
+// the client classifies by itself, see WithClassifier.
 func With(opts ...lull.Option) Option {
 	return func(o *options) error {
 		o.wiring = append(o.wiring, opts...)

@@ -359,7 +359,7 @@ func TestTheStatusIsKept(t *testing.T) {
 		if !ok || st.Message() != "as scripted" || len(st.Details()) != 1 {
 			t.Errorf("status %v, want that of the last attempt", st)
 		}
-		if !strings.Contains(err.Error(), "passthrough:///memory: /lull.test.Echo/Unary: attempts exhausted after 4 attempts") {
+		if !strings.Contains(err.Error(), "passthrough:///memory: /lull.test.Echo/Unary: throttled after 4 attempts") {
 			t.Errorf("error %q", err)
 		}
 		if !errors.Is(err, status.Convert(err).Err()) {
