@@ -121,6 +121,9 @@ func (p Policy) Validate() error {
 	if p.ThrottleBase == 1 { // the way to say: as good as none
 		p.ThrottleBase = 0
 	}
+	if p.HintLimit == 1 { // likewise
+		p.HintLimit = 0
+	}
 	if p.Backoff.Kind == backoff.Ethernet { // whose slots are 51.2µs and less
 		p.Backoff.Base = 0
 	}

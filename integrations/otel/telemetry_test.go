@@ -215,11 +215,11 @@ func TestConcurrently(t *testing.T) {
 	const workers, each = 8, 150
 	r := newRig(t)
 	p := steady()
-	p.Backoff.Base, p.Backoff.Cap = time.Microsecond, time.Microsecond
+	p.Backoff.Base, p.Backoff.Cap = 100*time.Microsecond, 100*time.Microsecond
 	p.Breaker.Off, p.Budget.Unlimited = false, false
 	p.Limit = bulkhead.Config{Limit: workers}
 	q := p
-	q.Attempts, q.Hedge = 1, hedge.Config{Attempts: 3, Delay: 20 * time.Microsecond, Share: -1}
+	q.Attempts, q.Hedge = 1, hedge.Config{Attempts: 3, Delay: 100 * time.Microsecond, Share: -1}
 	d := dependencyOn(t, r, "d", p)
 	defer r.Watch(d)()
 	var attempts, panics atomic.Int64
