@@ -26,7 +26,8 @@
 // and is not sent; [WithIdempotencyKeys] makes keys), if it is said that they may be
 // ([WithRoute], [WithCall]), or if the request was provably never sent: the
 // connection was refused, the name did not resolve. A body that cannot be had a
-// second time (no GetBody) is sent once; nothing is buffered for it.
+// second time (no GetBody) is sent once; nothing is buffered for it, unless
+// [WithReplay] asks for that.
 //
 // # Hedging
 //

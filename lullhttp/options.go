@@ -26,6 +26,8 @@ type options struct {
 	timeoutHeader string                     // the same
 	makeKey       func() string
 	keysRequired  bool
+	replays       bool
+	replayLimit   int64
 	routes        table[[]lull.CallOption]
 	policies      map[string]lull.Policy // of WithPolicies, by pattern
 	statuses      map[int]lull.Kind

@@ -109,6 +109,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(t.endpoints) > 0 && t.endpoints[hostOf(req)] != nil {
 		x.tried = &itinerary{rand: d.Rand()}
 	}
+	if t.replays && spec.NotReplayable {
+		if x.again = t.replayOf(req); x.again != nil {
+			spec.NotReplayable = false
+			defer x.again.end()
+		}
+	}
 	if mayRace && d.Hedges() {
 		race := &race{first: x}
 		r := lull.DriveHedged(req.Context(), d, spec, race)
@@ -175,6 +181,8 @@ type exchange struct {
 	above    int // retries of the request that a server makes this call for
 	resp     *http.Response
 	err      error
+
+	again *replay // the request's body, if it has no GetBody and can be sent again
 
 	// Where its attempts have been, if the request's host has endpoints.
 	tried *itinerary
@@ -290,7 +298,7 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		}
 	}
 	adds := number != "" || left != "" || x.key != ""
-	if x.attempts == 1 && !adds && x.tried == nil && ctx == req.Context() {
+	if x.attempts == 1 && !adds && x.tried == nil && x.again == nil && ctx == req.Context() {
 		return req, nil
 	}
 	x.out = &outgoing{req: *req.WithContext(ctx)}
@@ -307,7 +315,13 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 			}
 		}
 	}
-	if x.attempts > 1 && req.GetBody != nil && hasBody(req) {
+	if x.again != nil {
+		body, err := x.again.next(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("lullhttp: body for attempt %d: %w", x.attempts, err)
+		}
+		out.Body = body
+	} else if x.attempts > 1 && req.GetBody != nil && hasBody(req) {
 		body, err := req.GetBody()
 		if err != nil {
 			return nil, fmt.Errorf("lullhttp: body for attempt %d: %w", x.attempts, err)

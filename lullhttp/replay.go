@@ -1,0 +1,195 @@
+package lullhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+)
+
+// WithReplay lets a body be sent again that the request has no GetBody for, as with the
+// SDKs of AWS and MinIO: one that is an io.ReadSeeker, and one that is no longer than limit
+// bytes by its Content-Length. Of the latter what has been read of it is kept in memory
+// until the call ends; with a limit of zero there are none. All others are sent once.
+//
+// A ReadSeeker is set back to where it stood, once the base transport has closed the body
+// of the attempt before. Bodies that are sent again so are not hedged.
+func WithReplay(limit int64) Option {
+	return func(t *Transport) error {
+		if limit < 0 {
+			return fmt.Errorf("lullhttp: WithReplay(%d): want a number of bytes, or 0 for an io.ReadSeeker alone", limit)
+		}
+		t.replays, t.replayLimit = true, limit
+		return nil
+	}
+}
+
+// replay is a body of which every attempt of a call gets a copy, one after the other.
+type replay struct {
+	body  io.ReadCloser // the caller's
+	src   io.Reader
+	seek  io.Seeker // src; nil: what is read of it is kept
+	from  int64     // where seek stood
+	limit int64     // of kept
+
+	mu   sync.Mutex
+	kept []byte
+	err  error       // what ended src; nil: nothing yet
+	lost bool        // src had more than was to be kept
+	last *replayBody // the latest attempt's
+	over bool        // no other attempt follows
+}
+
+// replayOf returns nil for a body that is to be sent once.
+func (t *Transport) replayOf(req *http.Request) *replay {
+	if s := seeker(req.Body); s != nil {
+		if from, err := s.Seek(0, io.SeekCurrent); err == nil { // a pipe has no position
+			return &replay{body: req.Body, src: s, seek: s, from: from}
+		}
+	}
+	if req.ContentLength > 0 && req.ContentLength <= t.replayLimit {
+		return &replay{body: req.Body, src: req.Body, limit: t.replayLimit}
+	}
+	return nil
+}
+
+// seeker is the body as a ReadSeeker, or nil. http.NewRequest hides one that has no Close
+// in an io.NopCloser, and looks into those itself.
+func seeker(body io.ReadCloser) io.ReadSeeker {
+	if s, ok := body.(io.ReadSeeker); ok {
+		return s
+	}
+	if typ := reflect.TypeOf(body); typ == nopCloser || typ == nopCloserWriterTo {
+		s, _ := reflect.ValueOf(body).Field(0).Interface().(io.ReadSeeker)
+		return s
+	}
+	return nil
+}
+
+var (
+	nopCloser         = reflect.TypeOf(io.NopCloser(nil))
+	nopCloserWriterTo = reflect.TypeOf(io.NopCloser(struct {
+		io.Reader
+		io.WriterTo
+	}{}))
+)
+
+// next is the body of the next attempt. The base transport may read that of the one
+// before until it closes it, which may be after it has returned.
+func (r *replay) next(ctx context.Context) (io.ReadCloser, error) {
+	if r.last != nil {
+		late := time.NewTimer(drainTime)
+		defer late.Stop()
+		select {
+		case <-r.last.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-late.C:
+			return nil, errors.New("the base transport has not closed the body of the attempt before")
+		}
+		if r.seek != nil {
+			if _, err := r.seek.Seek(r.from, io.SeekStart); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost {
+		return nil, errors.New("it is longer than its Content-Length")
+	}
+	r.last = &replayBody{replay: r, done: make(chan struct{})}
+	return r.last, nil
+}
+
+// end closes the caller's body, now or when the last attempt's is closed.
+func (r *replay) end() {
+	r.mu.Lock()
+	r.over = true
+	closeNow := r.last != nil && r.last.free()
+	r.mu.Unlock()
+	if closeNow {
+		r.body.Close()
+	}
+}
+
+// replayBody is the body of one attempt.
+type replayBody struct {
+	*replay
+	done chan struct{} // closed when it is closed and nobody reads
+
+	// Guarded by mu.
+	at      int // in kept
+	reading bool
+	closed  bool
+}
+
+func (b *replayBody) free() bool { return b.closed && !b.reading }
+
+func (b *replayBody) Read(p []byte) (n int, err error) {
+	b.mu.Lock()
+	switch {
+	case b.closed:
+		err = http.ErrBodyReadAfterClose
+	case b.at < len(b.kept):
+		n = copy(p, b.kept[b.at:])
+		b.at += n
+	case b.err != nil:
+		err = b.err
+	default:
+		b.reading = true
+	}
+	reads := b.reading
+	b.mu.Unlock()
+	if !reads {
+		return n, err
+	}
+	n, err = b.src.Read(p)
+	b.mu.Lock()
+	b.keep(p[:n], err)
+	b.reading = false
+	b.release()
+	return n, err
+}
+
+// keep notes what was read of the source. The lock is held.
+func (b *replayBody) keep(p []byte, err error) {
+	switch {
+	case b.seek != nil || b.lost:
+	case int64(len(b.kept)+len(p)) > b.limit:
+		b.lost, b.kept, b.at = true, nil, 0
+	default:
+		b.kept = append(b.kept, p...)
+		b.at = len(b.kept)
+		b.err = err
+	}
+}
+
+// Close returns at once, also while a Read is under way. It leaves the caller's body open
+// for the next attempt.
+func (b *replayBody) Close() error {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return nil
+	}
+	b.closed = true
+	b.release()
+	return nil
+}
+
+// release gives up the lock, and the source if the body is closed and not read.
+func (b *replayBody) release() {
+	free, over := b.free(), b.over
+	if free {
+		close(b.done)
+	}
+	b.mu.Unlock()
+	if free && over {
+		b.body.Close()
+	}
+}
