@@ -50,6 +50,13 @@ func TestRecordStatus(t *testing.T) {
 			t.Errorf("a record of status %d: %v", status, err)
 		}
 	}
+	for _, status := range []int{0, 100, 999} {
+		b, err := (Record{Status: status}).MarshalBinary()
+		var back Record
+		if err != nil || back.UnmarshalBinary(b) != nil || back.Status != status {
+			t.Errorf("a record of status %d: %v, read as %d", status, err, back.Status)
+		}
+	}
 }
 
 func TestDamagedRecords(t *testing.T) {
