@@ -392,6 +392,7 @@ func TestOutcomes(t *testing.T) {
 		want    lullhttp.Outcome
 	}{
 		"at once":     {handler: answers(200), status: 200, want: lullhttp.Outcome{Attempts: 1}},
+		"bad request": {handler: answers(400), status: 400, want: lullhttp.Outcome{Attempts: 1, Reason: lull.FailedPermanent}},
 		"not found":   {handler: answers(404), status: 404, want: lullhttp.Outcome{Attempts: 1, Reason: lull.FailedPermanent}},
 		"after one":   {handler: answers(500, 200), status: 200, want: lullhttp.Outcome{Attempts: 2}},
 		"no budget":   {policy: func(p *lull.Policy) { p.Budget = budget.Config{Ratio: budget.MinRatio, Window: time.Second} }, handler: answers(500), status: 500, want: lullhttp.Outcome{Attempts: 1, Reason: lull.BudgetExhausted}},
