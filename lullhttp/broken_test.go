@@ -194,6 +194,24 @@ func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
 	})
 }
 
+// Request.Cancel that is closed during a wait ends the call without another attempt.
+func TestRule20RequestCancelDuringAWait(t *testing.T) {
+	n := 0
+	cancel := make(chan struct{})
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		n++
+		close(cancel)
+		return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+	})
+	req := get(t)
+	req.Cancel = cancel
+	_, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
+	var status *lullhttp.StatusError
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &status) || n != 1 {
+		t.Errorf("%v after %d attempts", err, n)
+	}
+}
+
 type observer func(context.Context, lull.Event)
 
 func (o observer) Observe(ctx context.Context, e lull.Event) { o(ctx, e) }

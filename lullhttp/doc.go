@@ -82,7 +82,8 @@
 // the request, once and at once, if it is GET, HEAD, OPTIONS or TRACE or nothing of it was
 // written; likewise HTTP/2 streams that the server refused. Those attempts are not
 // counted. PUT and DELETE are left to lull, as attempts like any other. Redirects are followed
-// by http.Client, and each hop is a call of its own.
+// by http.Client, and each hop is a call of its own. Request.Cancel ends an attempt, and
+// the call with it, but a wait only with the attempt that follows; a context ends both.
 //
 // # What it costs
 //

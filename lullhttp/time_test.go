@@ -111,9 +111,9 @@ func TestTheTimeoutDoesNotCutTheBody(t *testing.T) {
 func TestAnAttemptWithoutHeadersTimesOut(t *testing.T) {
 	p := eager
 	p.AttemptTimeout = time.Second
-	n := 0
+	var n atomic.Int64
 	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
-		if n++; n == 1 {
+		if n.Add(1) == 1 {
 			<-r.Context().Done()
 		}
 	}, func(t *testing.T, cl *http.Client, _ *pipes) {
@@ -212,9 +212,9 @@ func TestProblemDetailsAreNotWaitedFor(t *testing.T) {
 func TestAProblemThatNeverEndsIsDrained(t *testing.T) {
 	p := eager
 	p.AttemptTimeout, p.Deadline, p.Attempts = lull.NoTimeout, lull.NoTimeout, 2
-	n := 0
+	var n atomic.Int64
 	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
-		if n++; n > 1 {
+		if n.Add(1) > 1 {
 			return
 		}
 		w.Header().Set("Content-Type", "application/problem+json")
@@ -247,7 +247,7 @@ func TestAProblemThatIsCut(t *testing.T) {
 	if o := lullhttp.OutcomeOf(resp); o.Reason != lull.FailedPermanent {
 		t.Errorf("%+v", o)
 	}
-	if body, err := io.ReadAll(resp.Body); string(body) != `{"type":"about:blank"}` || err != cut {
+	if body, err := io.ReadAll(iotest.OneByteReader(resp.Body)); string(body) != `{"type":"about:blank"}` || err != cut {
 		t.Errorf("read %q, %v", body, err)
 	}
 }
@@ -255,11 +255,11 @@ func TestAProblemThatIsCut(t *testing.T) {
 // A response that is to be discarded, and whose body does not end, is given a
 // second.
 func TestDrainingIsBoundedInTime(t *testing.T) {
-	n := 0
+	var n atomic.Int64
 	p := eager
 	p.AttemptTimeout, p.Deadline = lull.NoTimeout, lull.NoTimeout
 	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
-		if n++; n == 1 {
+		if n.Add(1) == 1 {
 			w.WriteHeader(503)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
@@ -278,9 +278,9 @@ func TestDrainingIsBoundedInTime(t *testing.T) {
 func TestWaitingHoldsNothing(t *testing.T) {
 	p := eager
 	p.Limit = bulkhead.Config{Limit: 1}
-	n := 0
+	var n atomic.Int64
 	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
-		if n++; n == 1 {
+		if n.Add(1) == 1 {
 			w.Header().Set("Retry-After", "5")
 			w.WriteHeader(429)
 		}
@@ -295,8 +295,8 @@ func TestWaitingHoldsNothing(t *testing.T) {
 		resp, err := cl.Get(host) // while the other waits
 		read(t, resp, err)
 		<-waits
-		if n != 3 || network.open.Load() != 1 {
-			t.Errorf("%d requests over %d connections, want 3 over one", n, network.open.Load())
+		if n.Load() != 3 || network.open.Load() != 1 {
+			t.Errorf("%d requests over %d connections, want 3 over one", n.Load(), network.open.Load())
 		}
 	})
 }

@@ -206,6 +206,11 @@ type outgoing struct {
 // attempt sends the request once more.
 func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	x.attempts++
+	if x.attempts > 1 {
+		if v, left := x.callerLeft(); left {
+			return v
+		}
+	}
 	out, err := x.request(ctx)
 	if err != nil {
 		x.err = err

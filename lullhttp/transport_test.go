@@ -582,8 +582,8 @@ func TestOddRequests(t *testing.T) {
 		t.Errorf("an unsupported scheme: %v", err)
 	}
 	nothing := client(t, eager, lullhttp.WithBase(roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })))
-	if _, err := nothing.Get("http://example.test/"); err == nil {
-		t.Error("a base that returns nothing went through")
+	if _, err := nothing.Get("http://example.test/"); err == nil || !strings.Contains(err.Error(), "neither response nor error") {
+		t.Errorf("a base that returns nothing: %v", err)
 	}
 	if o := lullhttp.OutcomeOf(nil); o.Attempts != 1 {
 		t.Errorf("OutcomeOf(nil) = %+v", o)
