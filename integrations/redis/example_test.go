@@ -110,7 +110,7 @@ func ExampleConfig_Validate() {
 	fmt.Println(lullredis.Config{Ratio: -1, Floor: -5, Alone: 2}.Validate())
 	fmt.Println(lullredis.FleetConfig{Prefix: "{a}", Every: time.Hour}.Validate())
 	// Output:
-	// Ratio is -1: want zero (0.1), or a ratio from 1e-05 to 10
+	// Ratio is -1: want zero (0.1), or a ratio from 1e-05 to 4
 	// Floor is -5: want zero (1), or retries per second from 1e-06 to 1000000
 	// Alone is 2: want zero (0.5), a part up to 1, or negative for none
 	// Prefix is {a}: want text without braces, which Redis Cluster reads
