@@ -36,8 +36,8 @@ func (c *bounded) Deadline() (time.Time, bool) {
 	if c.until == never || c.detached {
 		return theirs, ok
 	}
-	if ours := c.d.plan.epoch.Add(c.until); !ok || ours.Before(theirs) {
-		return ours, true
+	if !ok || c.until < c.d.deadline(theirs) {
+		return c.d.plan.epoch.Add(c.until), true
 	}
 	return theirs, true
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/hugepage"
+	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -298,6 +299,24 @@ func (d *Dependency) Now() time.Duration {
 		seen.Store(int64(now))
 	}
 	return now
+}
+
+// deadline is the time of a live context's deadline on d's clock; never if that is not
+// known.
+//
+// A time that was parsed, or came over a wire, has no monotonic reading. The wall clock may
+// have been set since d was made, so that only the difference to the wall clock's present
+// time means anything. Where that is past, the wall clock was set forward while the context
+// lives: it ends by itself.
+func (d *Dependency) deadline(t time.Time) time.Duration {
+	if t != t.Round(0) { // which takes a monotonic reading off
+		return max(t.Sub(d.plan.epoch), 1)
+	}
+	left := time.Until(t)
+	if left <= 0 {
+		return never
+	}
+	return saturating.Add(d.Now(), left)
 }
 
 // nowAbout is the time as the last reading by any call found it: no earlier than

@@ -151,7 +151,7 @@ func (h *hedged[T]) Attempt(ctx context.Context, slot int) Verdict {
 	return h.d.verdict(r.err)
 }
 
-func (h *hedged[T]) Discard(slot int) {
+func (h *hedged[T]) Discard(slot int, _ time.Duration) {
 	if r := h.result(slot); r.err == nil {
 		if c, ok := any(r.value).(io.Closer); ok {
 			c.Close()

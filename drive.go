@@ -25,9 +25,11 @@ type Result struct {
 // Drive runs attempt on its caller's goroutine, with a context that ends with
 // the attempt's timeout, and takes its verdict. Before it waits for another
 // attempt it calls discard, if that is not nil, to let go of what the last one
-// returned. A panic in attempt gives back everything and goes on up. lastErr, if
-// not nil, is asked for the last attempt's error when an observer is told.
-func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.Context) Verdict, discard func(), lastErr func() error) Result {
+// returned. Discard must return within the given time, which is what is left of the call;
+// the time that it takes is part of the wait. A panic in attempt gives back everything and
+// goes on up. lastErr, if not nil, is asked for the last attempt's error when an observer
+// is told.
+func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) Result {
 	op := operation{attempt, discard, lastErr}
 	d = d.current()
 	now := d.Now()
@@ -59,7 +61,7 @@ func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.C
 // it does.
 type operation struct {
 	attempt func(context.Context) Verdict
-	discard func()
+	discard func(within time.Duration)
 	lastErr func() error
 }
 
@@ -69,7 +71,7 @@ type run struct {
 	d         *Dependency
 	operation string
 	start     time.Duration
-	theirs    time.Duration // the deadline of ctx; 0: none
+	theirs    time.Duration // the deadline of ctx; 0, never: none
 	call      Call
 	timer     *time.Timer // one for all the waits; a wait of nothing needs none
 	tale      tale
@@ -112,8 +114,7 @@ func (r *run) open(spec *Spec, now time.Duration) Reason {
 		return endedBy(err)
 	}
 	if t, ok := r.ctx.Deadline(); ok {
-		r.theirs = max(t.Sub(r.d.plan.epoch), 1)
-		if spec.Deadline == 0 || r.theirs < spec.Deadline {
+		if r.theirs = r.d.deadline(t); spec.Deadline == 0 || r.theirs < spec.Deadline {
 			spec.Deadline = r.theirs
 		}
 	}
@@ -157,16 +158,19 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 		}
 		r.observeWait(op, EventRetryScheduled, now, step, 0, v)
 		r.tale.told()
-		if op.discard != nil {
-			op.discard()
-		}
 		slept := now
-		err := r.sleep(step.Wait)
+		if op.discard != nil {
+			op.discard(r.left())
+		}
+		err := r.sleepFrom(now, step.Wait)
 		now = r.d.Now()
 		if err != nil {
 			return r.ended(op, now, r.call.Stop(now, endedBy(err), random), v)
 		}
-		r.observeWait(op, EventRetryStarted, now, step, now-slept, v)
+		if r.d.plan.observer != nil {
+			r.observeWait(op, EventRetryStarted, now, step, now-slept, v)
+			now = r.d.Now()
+		}
 		if step, now = r.begin(now); step.Done {
 			return r.ended(op, now, step, v)
 		}
@@ -261,6 +265,23 @@ func (r *run) until(now time.Duration) time.Duration {
 func (r *run) bound(in *attemptContext, until time.Duration) {
 	in.Context, in.d, in.operation = r.ctx, r.d, r.operation
 	in.number, in.until, in.limit = int32(r.call.attempts), until, r.call.deadline
+}
+
+// left is how much time the call has left. Zero: none.
+func (r *run) left() time.Duration {
+	if r.call.deadline == never {
+		return never
+	}
+	return max(r.call.deadline-r.d.Now(), 0)
+}
+
+// sleepFrom is sleep for a wait that was granted at that time. What the driver has done
+// since is part of it.
+func (r *run) sleepFrom(granted, wait time.Duration) error {
+	if wait > 0 {
+		wait -= r.d.Now() - granted
+	}
+	return r.sleep(wait)
 }
 
 // sleep returns the context's error if that ended first.

@@ -18,8 +18,9 @@ type Hedgeable interface {
 	Attempt(ctx context.Context, slot int) Verdict
 	// Discard lets go of what the attempt in the slot came to, which is not the result
 	// of the call. Attempts that have lost are discarded when they return, maybe after
-	// DriveHedged has.
-	Discard(slot int)
+	// DriveHedged has. It must return within the given time, which is what is left of the
+	// call.
+	Discard(slot int, within time.Duration)
 	// Err is the error of the attempt in the slot, for observers; also after Discard.
 	Err(slot int) error
 }
@@ -137,7 +138,7 @@ func (r *race) returned(racer *Racer, slot int, v Verdict) (next int, over bool)
 	if r.call.over() {
 		r.hedged.LetGo(now, racer)
 		r.mu.Unlock()
-		r.op.Discard(slot)
+		r.op.Discard(slot, r.left())
 		return -1, true
 	}
 	if v.Kind != KindSuccess {
@@ -162,7 +163,7 @@ func (r *race) returned(racer *Racer, slot int, v Verdict) (next int, over bool)
 	over = r.call.over()
 	r.mu.Unlock()
 	if !over {
-		r.op.Discard(slot)
+		r.op.Discard(slot, r.left())
 	}
 	return next, over
 }

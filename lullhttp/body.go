@@ -17,13 +17,14 @@ const (
 	drainTime  = time.Second
 )
 
-// drain reads the rest of body within bounds and closes it.
-func drain(body io.ReadCloser) {
+// drain reads the rest of body within bounds, and within the time that the call has left,
+// and closes it.
+func drain(body io.ReadCloser, within time.Duration) {
 	if body == nil {
 		return
 	}
 	// Close while a Read is under way ends that Read, for HTTP/1 and 2 alike.
-	late := time.AfterFunc(drainTime, func() { body.Close() })
+	late := time.AfterFunc(min(drainTime, within), func() { body.Close() })
 	_, _ = io.CopyN(io.Discard, body, drainBytes)
 	// A body of exactly that length still needs the read that finds its end.
 	var one [1]byte

@@ -2,6 +2,7 @@ package lullhttp
 
 import (
 	"context"
+	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
@@ -29,5 +30,5 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	return r.exchange(slot).attempt(ctx)
 }
 
-func (r *race) Discard(slot int)   { r.exchange(slot).discard() }
-func (r *race) Err(slot int) error { return r.exchange(slot).lastError() }
+func (r *race) Discard(slot int, within time.Duration) { r.exchange(slot).discard(within) }
+func (r *race) Err(slot int) error                     { return r.exchange(slot).lastError() }

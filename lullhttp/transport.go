@@ -342,12 +342,12 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 // discard lets go of a response that will not be returned, before the wait: it
 // reads the rest of its body, within bounds, so that the connection can be used
 // again, and closes it.
-func (x *exchange) discard() {
+func (x *exchange) discard(within time.Duration) {
 	if x.resp == nil {
 		return
 	}
 	x.err = &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
-	drain(x.resp.Body)
+	drain(x.resp.Body, within)
 	if x.out != nil {
 		x.out.detached.Release()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -112,7 +113,7 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 
 // Discard has nothing to let go of but what the first attempt has put into the
 // caller's reply.
-func (r *race) Discard(slot int) {
+func (r *race) Discard(slot int, _ time.Duration) {
 	if slot == 0 && r.try.err == nil {
 		reset(r.try.reply)
 	}

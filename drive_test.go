@@ -1,0 +1,116 @@
+package lull_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+)
+
+// Rule 17: what the driver does between attempts is part of the wait that was granted, and
+// a call is over when its deadline is, however long that takes.
+func TestRule17WhatIsDiscardedIsPartOfTheWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		discard, observer time.Duration
+		took              time.Duration // the call
+		attempts          int
+	}{
+		"nothing to do":                  {0, 0, 1500 * ms, 2},
+		"less than the wait":             {time.Second, 0, 1500 * ms, 2},
+		"with an observer":               {time.Second, 200 * ms, 1500 * ms, 2},
+		"more than the wait":             {1700 * ms, 0, 1700 * ms, 2},
+		"an observer alone":              {0, 1700 * ms, 1700 * ms, 2},
+		"all that is left":               {time.Minute, 0, 2 * time.Second, 1},
+		"an observer that takes it all":  {0, 3 * time.Second, 3 * time.Second, 1},
+		"both":                           {time.Minute, time.Second, 2 * time.Second, 1},
+		"an observer, and then nothing":  {time.Minute, 2500 * ms, 2500 * ms, 1},
+		"an observer, and then a little": {100 * ms, 1900 * ms, 2 * time.Second, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slow := observerFunc(func(_ context.Context, e lull.Event) {
+					if e.Kind == lull.EventRetryScheduled {
+						time.Sleep(c.observer)
+					}
+				})
+				d := newDependency(t, lull.Policy{Deadline: 2 * time.Second, AttemptTimeout: 2 * time.Second, Budget: plenty, Backoff: backoff.Schedule{Base: 1500 * ms, Cap: 1500 * ms, Jitter: backoff.None}}, lull.WithObserver(slow))
+				start, attempts := time.Now(), 0
+				r := lull.Drive(t.Context(), d, lull.Spec{}, func(context.Context) lull.Verdict {
+					if attempts++; attempts == 1 {
+						return transient
+					}
+					return lull.Verdict{Kind: lull.KindSuccess}
+				}, func(within time.Duration) { time.Sleep(min(c.discard, within)) }, nil)
+				want := lull.Succeeded
+				if c.attempts == 1 {
+					want = lull.DeadlineReached
+				}
+				if took := time.Since(start); took != c.took || attempts != c.attempts || r.Reason != want {
+					t.Errorf("%v after %v and %d attempts, want %v, %v, %d", r.Reason, took, attempts, want, c.took, c.attempts)
+				}
+			})
+		})
+	}
+}
+
+type observerFunc func(context.Context, lull.Event)
+
+func (f observerFunc) Observe(ctx context.Context, e lull.Event) { f(ctx, e) }
+
+// until is a context with a deadline of its own word.
+type until struct {
+	context.Context
+	at time.Time
+}
+
+func (u until) Deadline() (time.Time, bool) { return u.at, true }
+
+// A deadline without a monotonic reading (parsed, or from a wire) is as far away as the
+// wall clock says now, whatever that said when the dependency was made. If it is past while
+// the context lives, the wall clock was set, and the context ends by itself.
+func TestADeadlineWithoutAMonotonicReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, lull.Policy{})
+		time.Sleep(time.Minute)
+		for left, want := range map[time.Duration]time.Duration{
+			30*time.Second - time.Hour: 10 * time.Second, // the wall clock was set forward: the attempt's timeout alone
+			5 * time.Second:            5 * time.Second,
+			time.Hour:                  10 * time.Second,
+			math.MaxInt64:              10 * time.Second,
+		} {
+			ctx := until{t.Context(), time.Now().Add(left).Round(0)}
+			n, start := 0, time.Now()
+			err := lull.Run(ctx, d, func(ctx context.Context) error {
+				n++
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(want - 1):
+					return nil
+				}
+			})
+			if n != 1 || err != nil {
+				t.Errorf("a deadline %v ahead: %d attempts, after %v: %v", left, n, time.Since(start), err)
+			}
+			var has time.Time
+			ctx.at = time.Now().Add(left).Round(0)
+			lull.Run(ctx, d, func(ctx context.Context) error {
+				has, _ = ctx.Deadline()
+				return nil
+			})
+			if got := time.Until(has); got != want && left != 30*time.Second-time.Hour {
+				t.Errorf("a deadline %v ahead: the attempt's is %v ahead, want %v", left, got, want)
+			}
+		}
+	})
+	d := newDependency(t, lull.Policy{})
+	with := time.Now().Add(-time.Second) // outside of a bubble it has a reading: it is past
+	if err := lull.Run(until{t.Context(), with}, d, succeed); !errors.Is(err, lull.ErrDeadline) {
+		t.Errorf("a deadline that is past: %v", err)
+	}
+}
