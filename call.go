@@ -83,6 +83,7 @@ type Call struct {
 	receipt   budget.Receipt
 	token     breaker.Token
 	pass      pass
+	later     bool  // the breaker learns of the end from tellBreaker, not from finish
 	elsewhere int16 // of attempts: those that were made before Resume
 }
 
@@ -190,7 +191,7 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Succeeded, anyTime
 	c.said, c.paid, c.permit, c.ended = notHeard, false, false, false
 	if !d.plan.empty { // or they are never looked at
-		c.receipt, c.token, c.pass, c.elsewhere = 0, breaker.Token{}, noPass, 0
+		c.receipt, c.token, c.pass, c.later, c.elsewhere = 0, breaker.Token{}, noPass, false, 0
 	}
 	c.repeatAs(&spec)
 	if limit := d.plan.policy.Deadline; limit > 0 {
@@ -541,14 +542,14 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	if outcome == breaker.Success {
 		c.inTime(s)
 	}
-	if b := s.breaker; b != nil {
-		b.Done(now, c.token, outcome, random)
-	}
 	if b := s.budget; b != nil {
 		b.End(now, r == Succeeded, c.receipt)
 	}
 	if b := s.timeouts; b != nil {
 		b.End(now, r == Succeeded, 0)
+	}
+	if b := s.breaker; b != nil && !c.later { // last, since its listeners may panic
+		b.Done(now, c.token, outcome, random)
 	}
 	return done(r)
 }
@@ -565,14 +566,22 @@ func (c *Call) succeed(now time.Duration) {
 		return
 	}
 	c.inTime(s)
-	if b := s.breaker; b != nil {
-		b.Done(now, c.token, breaker.Success, nil)
-	}
 	if b := s.budget; b != nil {
 		b.End(now, true, 0)
 	}
 	if b := s.timeouts; b != nil {
 		b.End(now, true, 0)
+	}
+	if b := s.breaker; b != nil {
+		b.Done(now, c.token, breaker.Success, nil)
+	}
+}
+
+// tellBreaker has the breaker learn of the end of a call that has ended. Its listeners are
+// others' code, which a driver must not call under a lock: it sets c.later, and calls this.
+func (c *Call) tellBreaker(now time.Duration, random func() uint64) {
+	if s := c.d.known(); s != nil && s.breaker != nil {
+		s.breaker.Done(now, c.token, c.outcome(c.reason), random)
 	}
 }
 

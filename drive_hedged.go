@@ -58,7 +58,22 @@ type race struct {
 	step     Step          // of a call that is over
 	slot     int           // the latest attempt that has returned and had not lost
 	verdict  Verdict       // on it
-	fellWith any           // what an attempt panicked with that was not the caller's; nil: none did
+	fellWith any           // what an attempt panicked with that was not the caller's, or an observer; nil: none did
+
+	// Observers are told outside of the lock, by one goroutine at a time, so that they
+	// hear of everything in order.
+	news    []note
+	owed    bool          // the breaker, whose listeners they are, is yet to learn of the end
+	telling bool          // a goroutine is at it
+	hush    chan struct{} // closed when it no longer is, if the caller waits for that
+	settled bool          // the call is over, and all was told but that
+}
+
+// note is an event that observers are to be told of. It gets the error of the attempt in the
+// slot, if that is not negative.
+type note struct {
+	event Event
+	slot  int
 }
 
 // rival is an attempt after the first.
@@ -75,12 +90,18 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable
 	if no := r.open(&spec, now); no != Succeeded {
 		return r.refused(now, no)
 	}
-	mine := 0 // the attempt on this goroutine
-	defer func() { r.unwind(mine) }()
+	mine, ending := 0, false // the attempt on this goroutine; the end is being told
+	defer func() {
+		if !ending {
+			r.unwind(mine)
+		}
+	}()
 	step, now := r.begin(now)
 	if step.Done {
+		ending = true
 		return r.ended(nil, now, step, Verdict{})
 	}
+	r.call.later = d.plan.observer != nil
 	r.context(&r.in, now)
 	r.call.OnBehalfOf(InboundFrom(ctx).Attempt())
 	if wait := r.hedged.First(now, &r.racer); wait != never {
@@ -89,11 +110,15 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable
 	}
 	over := false
 	for mine >= 0 {
-		mine, over = r.compete(mine)
+		mine, over = r.compete(mine, false)
 	}
 	if !over {
 		r.wait()
 	}
+	if !r.settled {
+		r.settle()
+	}
+	ending = true
 	if r.fellWith != nil {
 		r.panicked(r.over)
 		panic(r.fellWith)
@@ -117,10 +142,11 @@ func (r *race) entry(slot int) (*Racer, *attemptContext) {
 }
 
 // compete makes the attempt in the slot. It says which is to be made on the same
-// goroutine when it has returned, -1 if none, and whether the call is over.
-func (r *race) compete(slot int) (next int, over bool) {
+// goroutine when it has returned, -1 if none, and whether the call is over. Aside: it is not
+// the caller's goroutine.
+func (r *race) compete(slot int, aside bool) (next int, over bool) {
 	racer, in := r.entry(slot)
-	return r.returned(racer, slot, r.attempt(in, slot))
+	return r.returned(racer, slot, r.attempt(in, slot), aside)
 }
 
 // attempt makes an attempt in a context that ends with it.
@@ -129,17 +155,37 @@ func (r *race) attempt(in *attemptContext, slot int) Verdict {
 	return r.op.Attempt(in, slot)
 }
 
-// returned goes on from an attempt that has, as compete does. (Observers are told under the
-// lock: that the call has ended is the last that they hear.)
-func (r *race) returned(racer *Racer, slot int, v Verdict) (next int, over bool) {
+// returned goes on from an attempt that has, as compete does.
+func (r *race) returned(racer *Racer, slot int, v Verdict, aside bool) (next int, over bool) {
+	next, over, discard := r.decided(racer, slot, v)
+	whole := false
+	defer func() {
+		if !whole { // an observer or Discard panicked
+			r.letGo(next)
+		}
+	}()
+	if !r.tell(aside) {
+		r.letGo(next)
+		return -1, true
+	}
+	if discard {
+		r.op.Discard(slot, r.left())
+	}
+	whole = true
+	return next, over
+}
+
+// decided is what becomes of a call of which the attempt in the slot has returned: as
+// returned, and whether what it came to is to be discarded.
+func (r *race) decided(racer *Racer, slot int, v Verdict) (next int, over, discard bool) {
 	now := r.d.Now()
 	random := r.d.plan.rand
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.call.over() {
+		lost := racer.live
 		r.hedged.LetGo(now, racer)
-		r.mu.Unlock()
-		r.op.Discard(slot, r.left())
-		return -1, true
+		return -1, true, lost
 	}
 	if v.Kind != KindSuccess {
 		v = r.failure(v)
@@ -149,23 +195,18 @@ func (r *race) returned(racer *Racer, slot int, v Verdict) (next int, over bool)
 	r.tale.attemptEnded(slot+1, racer.began, now, r.hedged.flying == 0)
 	if step.Done {
 		r.decide(now, step)
-		r.mu.Unlock()
-		return -1, true
+		return -1, true, false
 	}
 	next = -1
 	if step.Wait > 0 {
 		r.ring(now, step.Wait)
-		r.observeFailed(now, slot, v)
+		r.noteFailed(now, slot, v)
 	} else if next, step = r.another(now); !step.Done {
-		r.observeFailed(now, slot, v)
-		r.observeHedge(now, step)
+		r.noteFailed(now, slot, v)
+		r.noteHedge(now, step)
 	}
 	over = r.call.over()
-	r.mu.Unlock()
-	if !over {
-		r.op.Discard(slot, r.left())
-	}
-	return next, over
+	return next, over, !over
 }
 
 // another begins one more attempt if the engine allows it, and says in which slot;
@@ -222,26 +263,41 @@ func (r *race) silence() {
 // late is called when it may be time for another attempt, on a goroutine of its own,
 // which is that attempt's.
 func (r *race) late() {
+	slot := -1
+	defer func() {
+		if p := recover(); p != nil || slot >= 0 {
+			r.broke(slot, p)
+		}
+	}()
+	next := r.hedge()
+	told := false
+	defer func() {
+		if !told {
+			r.letGo(next)
+		}
+	}()
+	if !r.tell(true) {
+		return
+	}
+	for told, slot = true, next; slot >= 0; {
+		slot, _ = r.compete(slot, true)
+	}
+}
+
+// hedge begins another attempt if it is time for one, and says in which slot; else -1.
+func (r *race) hedge() (slot int) {
 	now := r.d.Now()
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.call.over() || now < r.due {
-		r.mu.Unlock()
-		return
+		return -1
 	}
 	r.due = never
 	slot, step := r.another(now)
 	if !step.Done {
-		r.observeHedge(now, step)
+		r.noteHedge(now, step)
 	}
-	r.mu.Unlock()
-	defer func() {
-		if slot >= 0 {
-			r.broke(slot, recover())
-		}
-	}()
-	for slot >= 0 {
-		slot, _ = r.compete(slot)
-	}
+	return slot
 }
 
 // broke ends the attempt in the slot, on a goroutine that is not the caller's,
@@ -249,7 +305,7 @@ func (r *race) late() {
 func (r *race) broke(slot int, p any) {
 	if p == nil {
 		racer, _ := r.entry(slot)
-		r.returned(racer, slot, Verdict{})
+		r.returned(racer, slot, Verdict{Kind: KindUnclassified, Code: CodeUnclassified}, true)
 		return
 	}
 	if !r.abandon(r.d.Now(), slot, p) {
@@ -258,21 +314,25 @@ func (r *race) broke(slot int, p any) {
 }
 
 // unwind is deferred by the caller's goroutine. If it still has an attempt, that
-// panicked or ended its goroutine, whatever became of the others.
+// panicked or ended its goroutine, whatever became of the others; if it has none, an
+// observer did.
 func (r *race) unwind(slot int) {
-	if slot < 0 {
-		return
-	}
 	now := r.d.Now()
-	if !r.abandon(now, slot, nil) {
+	switch {
+	case slot < 0:
+		r.mu.Lock()
+		r.fall(nil)
+		r.mu.Unlock()
+	case !r.abandon(now, slot, nil):
 		racer, _ := r.entry(slot) // it had lost
 		r.tale.attemptEnded(slot+1, racer.began, now, true)
 	}
+	r.settle()
 	r.panicked(now)
 }
 
-// abandon ends the call because the attempt in the slot will not return, and tells
-// whether it was not over before. FellWith is for the caller to panic with.
+// abandon ends the call because the attempt in the slot will not return, and reports
+// whether the caller learns of it: by panicking with fellWith, if that is not nil.
 func (r *race) abandon(now time.Duration, slot int, fellWith any) bool {
 	racer, _ := r.entry(slot)
 	r.mu.Lock()
@@ -280,21 +340,52 @@ func (r *race) abandon(now time.Duration, slot int, fellWith any) bool {
 	began := racer.live
 	r.hedged.LetGo(now, racer)
 	if r.call.over() {
-		return false
+		if fellWith == nil || r.settled {
+			return false
+		}
+		r.fall(fellWith)
+		return true
 	}
 	if began {
 		r.tale.attemptEnded(slot+1, racer.began, now, r.hedged.flying == 0)
 	}
-	r.call.Abandon(now)
-	r.slot, r.fellWith = slot, fellWith
-	r.decide(now, done(Panicked))
+	r.slot = slot
+	r.fall(fellWith)
 	return true
+}
+
+// fall ends the call, if it is not over, because somebody panicked. FellWith is for the
+// caller to panic with. The lock is held.
+func (r *race) fall(fellWith any) {
+	if r.fellWith == nil {
+		r.fellWith = fellWith
+	}
+	if !r.call.over() {
+		now := r.d.Now()
+		r.call.Abandon(now)
+		r.decide(now, done(Panicked))
+	}
+}
+
+// letGo gives back what the attempt in the slot holds, if there is one, which has begun and
+// is not made.
+func (r *race) letGo(slot int) {
+	if slot < 0 {
+		return
+	}
+	racer, _ := r.entry(slot)
+	now := r.d.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hedged.LetGo(now, racer)
 }
 
 // decide ends the call: attempts that still run have lost, and are cancelled. The
 // lock is held.
 func (r *race) decide(now time.Duration, step Step) {
 	r.over, r.step = now, step
+	r.owed = r.call.later
+	r.settled = !r.owed && !r.telling && len(r.news) == 0
 	r.silence()
 	if r.slot != 0 {
 		r.in.cancel(context.Canceled)
@@ -336,20 +427,20 @@ func (r *race) wait() {
 	r.slot = slot
 }
 
-// observeFailed tells of the attempt in the slot, which failed in a call that goes on.
-// The lock is held.
-func (r *race) observeFailed(now time.Duration, slot int, v Verdict) {
+// noteFailed notes that the attempt in the slot failed in a call that goes on. The lock is
+// held.
+func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 	if r.d.plan.observer != nil {
 		e := r.event(nil, EventAttemptFailed, now, v)
-		e.Attempt, e.Err, e.By, e.Took = slot+1, r.op.Err(slot), r.tale.by, r.tale.took
-		r.d.plan.observer.Observe(r.ctx, e)
+		e.Attempt, e.By, e.Took = slot+1, r.tale.by, r.tale.took
+		r.news = append(r.news, note{e, slot})
 	}
 	r.tale.told()
 }
 
-// observeHedge tells of an attempt that began beside others or after them, or was
-// refused. The lock is held.
-func (r *race) observeHedge(now time.Duration, step Step) {
+// noteHedge notes that an attempt began beside others or after them, or was refused. The
+// lock is held.
+func (r *race) noteHedge(now time.Duration, step Step) {
 	if r.d.plan.observer == nil || step.Full && step.Reason == Succeeded {
 		return // it was told to come later
 	}
@@ -358,7 +449,98 @@ func (r *race) observeHedge(now time.Duration, step Step) {
 		e.Kind, e.Reason = EventHedgeRefused, step.Reason
 	}
 	if step.Exhausted {
-		r.observeExhausted(e)
+		x := e
+		x.Kind, x.Reason = EventBudgetExhausted, BudgetExhausted
+		r.news = append(r.news, note{x, -1})
 	}
-	r.d.plan.observer.Observe(r.ctx, e)
+	r.news = append(r.news, note{e, -1})
+}
+
+// tell has the observers told what was noted, outside of the lock, unless a goroutine is at
+// it. It reports whether they all returned. Aside, on a goroutine that is not the caller's,
+// a panic is the caller's to go on with, who is waiting for that; else it goes on up.
+func (r *race) tell(aside bool) bool {
+	if r.d.plan.observer == nil || !r.takeTurn() {
+		return true
+	}
+	whole := false
+	defer func() {
+		var p any
+		if !whole && aside {
+			if p = recover(); p == nil {
+				p = "lull: an observer ended its goroutine"
+			}
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if p != nil {
+			r.fall(p)
+		}
+		r.telling = false
+		if r.hush != nil {
+			close(r.hush)
+			r.hush = nil
+		}
+	}()
+	for r.tellNext() {
+	}
+	whole = true
+	return whole
+}
+
+// takeTurn reports whether there is something to tell and nobody at it; then the caller is.
+func (r *race) takeTurn() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.telling || len(r.news) == 0 && !r.owed {
+		return false
+	}
+	r.telling = true
+	return true
+}
+
+// tellNext has the observers told one thing, and reports whether there was one.
+func (r *race) tellNext() bool {
+	r.mu.Lock()
+	if len(r.news) > 0 {
+		n := r.news[0]
+		r.news = r.news[1:]
+		r.mu.Unlock()
+		if n.slot >= 0 {
+			n.event.Err = r.op.Err(n.slot)
+		}
+		r.d.plan.observer.Observe(r.ctx, n.event)
+		return true
+	}
+	owed := r.owed
+	r.owed = false
+	r.mu.Unlock()
+	if owed {
+		r.call.tellBreaker(r.over, r.d.plan.rand)
+	}
+	return owed
+}
+
+// settle is the caller's last part in a call that is over: all is told but that it is. If
+// another goroutine is telling, its observers are waited for, as the caller's own are: a
+// panic in one needs the caller.
+func (r *race) settle() {
+	for {
+		r.tell(false)
+		r.mu.Lock()
+		if r.telling {
+			if r.hush == nil {
+				r.hush = make(chan struct{})
+			}
+			hush := r.hush
+			r.mu.Unlock()
+			<-hush
+			continue
+		}
+		if r.settled = len(r.news) == 0 && !r.owed; r.settled {
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+	}
 }

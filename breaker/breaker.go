@@ -104,8 +104,14 @@ func (b *Breaker) startGuarded(now time.Duration, w uint64) (Token, bool) {
 		return b.Start(now)
 	case HalfOpen:
 		if b.out.len() < int(b.probes) {
-			t := b.admit(now)
+			t, told := b.admit(now), false
+			defer func() {
+				if !told { // a listener panicked, and nobody will report the probe
+					b.takeBack(t)
+				}
+			}()
 			b.unlock()
+			told = true
 			return t, true
 		}
 	}

@@ -19,6 +19,15 @@ func (b *Breaker) admit(now time.Duration) Token {
 	return Token{start: now, gen: generation(b.word.Load()), probe: b.lastProbe}
 }
 
+// takeBack gives the place of a probe free that is not made.
+func (b *Breaker) takeBack(t Token) {
+	b.mu.Lock()
+	defer b.unlock()
+	if t.gen == generation(b.word.Load()) && b.out.remove(t.probe) {
+		b.setGate()
+	}
+}
+
 // setGate lets calls come to the lock when there is a place for a probe, or
 // when the first of those that are out has timed out. The lock is held.
 func (b *Breaker) setGate() {

@@ -1,0 +1,198 @@
+package lull_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+)
+
+// kinds is an observer that notes the kinds of events, and does something at one of them.
+type kinds struct {
+	mu   sync.Mutex
+	all  []lull.EventKind
+	at   lull.EventKind
+	do   func()
+	once bool
+}
+
+func (k *kinds) Observe(_ context.Context, e lull.Event) {
+	k.mu.Lock()
+	k.all = append(k.all, e.Kind)
+	do := e.Kind == k.at && k.do != nil && !k.once
+	if do {
+		k.once = true
+	}
+	k.mu.Unlock()
+	if do {
+		k.do()
+	}
+}
+
+// Rule 18: an observer that panics does so on the goroutine of the call's caller, whichever
+// it was told on. Nothing hangs, nothing is held, and the call's end is told last, once.
+func TestRule18AnObserverThatPanics(t *testing.T) {
+	blip := lull.Transient(errBlip)
+	slow := part{100 * ms, nil}
+	for _, c := range []struct {
+		name   string
+		at     lull.EventKind
+		change func(*lull.Policy)
+		parts  []part
+	}{
+		{"a failure, on the caller's goroutine", lull.EventAttemptFailed, nil, []part{{3 * ms, blip}, slow, slow}},
+		{"a failure, on a hedge's", lull.EventAttemptFailed, nil, []part{slow, {3 * ms, blip}, slow}},
+		{"the last failure but one, on a hedge's", lull.EventAttemptFailed, nil, []part{{20 * ms, lull.RetryAfter(errBlip, 50*ms)}, {3 * ms, lull.RetryAfter(errBlip, 50*ms)}, slow}},
+		{"a hedge", lull.EventHedgeStarted, nil, []part{slow, slow, slow}},
+		{"a hedge, while the first ends", lull.EventHedgeStarted, nil, []part{{25 * ms, nil}, slow, slow}},
+		{"an attempt after a failure", lull.EventHedgeStarted, nil, []part{{3 * ms, blip}, slow, slow}},
+		{"a hedge that is refused", lull.EventHedgeRefused, func(p *lull.Policy) { p.Limit.Limit = 1 }, []part{slow}},
+		{"a budget that is exhausted", lull.EventBudgetExhausted, func(p *lull.Policy) { p.Budget = budget.Config{Window: 10 * time.Second, Ratio: 0.001} }, []part{slow}},
+		{"the end", lull.EventCallEnded, nil, []part{{3 * ms, nil}}},
+		{"the end, by a hedge", lull.EventCallEnded, nil, []part{slow, {3 * ms, nil}}},
+		{"the circuit, by the caller's", lull.EventCircuitChanged, nil, []part{{3 * ms, blip}, {3 * ms, blip}, {3 * ms, blip}}},
+		{"the circuit, by a hedge", lull.EventCircuitChanged, nil, []part{{12 * ms, blip}, {30 * ms, blip}, {5 * ms, blip}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for goexit := range 2 {
+				synctest.Test(t, func(t *testing.T) {
+					p := hedging(3)
+					p.Limit = bulkhead.Config{Limit: 10}
+					p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1}
+					if c.change != nil {
+						c.change(&p)
+					}
+					o := &kinds{at: c.at, do: func() { time.Sleep(17 * ms); panic("oh") }}
+					if goexit == 1 {
+						o.do = runtime.Goexit
+					}
+					d := newDependency(t, p, lull.WithObserver(o), lull.WithRand(middle))
+					s := newScript(c.parts...)
+					var fell any
+					returned := false
+					done := make(chan struct{})
+					go func() {
+						defer close(done)
+						defer func() { fell = recover() }()
+						lull.DoHedged(context.Background(), d, s.play)
+						returned = true
+					}()
+					<-done
+					if returned || goexit == 0 && fell != "oh" {
+						t.Errorf("returned: %v; the caller recovers %v", returned, fell)
+					}
+					s.running.Wait()
+					synctest.Wait()
+					if l, h := d.Limiter().InFlight(), d.Hedger().InFlight(); l != 0 || h != 0 {
+						t.Errorf("%d places and %d hedges are still out", l, h)
+					}
+					o.mu.Lock()
+					defer o.mu.Unlock()
+					ends := 0
+					for _, k := range o.all {
+						if k == lull.EventCallEnded {
+							ends++
+						}
+					}
+					if ends != 1 || o.all[len(o.all)-1] != lull.EventCallEnded {
+						t.Errorf("%v, want one end, the last", o.all)
+					}
+				})
+			}
+		})
+	}
+}
+
+// Rule 18: observers are not told under a lock. While one takes its time the attempts of
+// its call go on, others may begin, and it may use the dependency.
+func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d *lull.Dependency
+		o := &kinds{at: lull.EventHedgeStarted, do: func() {
+			d.Update(lull.Policy{Attempts: 2})
+			lull.Run(context.Background(), d, succeed)
+			time.Sleep(time.Second)
+		}}
+		d = newDependency(t, hedging(4), lull.WithObserver(o))
+		start := time.Now()
+		s := newScript(part{time.Minute, nil}, part{50 * ms, nil}, part{time.Minute, nil}, part{time.Minute, nil})
+		got, err := lull.DoHedged(t.Context(), d, s.play)
+		if took := time.Since(start); got != 2 || err != nil || took != 1010*ms {
+			t.Errorf("attempt %d, %v, after %v; want the second, when the observer has returned", got, err, took)
+		}
+		if want := []time.Duration{0, 20 * ms, 30 * ms, 1010 * ms}; !slices.Equal(s.begun, want) {
+			t.Errorf("attempts began at %v, want %v", s.begun, want)
+		}
+		s.running.Wait()
+		if i := slices.Index(o.all, lull.EventCallEnded); i < 0 { // that of the observer's own call
+			t.Error("nothing was observed")
+		}
+		if o.all[len(o.all)-1] != lull.EventCallEnded {
+			t.Errorf("%v: the end is not the last", o.all)
+		}
+	})
+}
+
+// A hedged call that is refused has one end.
+func TestAHedgedCallThatIsRefusedEndsOnce(t *testing.T) {
+	p := hedging(2)
+	p.Limit = bulkhead.Config{Limit: 1}
+	o := new(kinds)
+	d := newDependency(t, p, lull.WithObserver(o))
+	d.Limiter().TryAcquire()
+	if _, err := lull.DoHedged(t.Context(), d, value); !errors.Is(err, lull.ErrLimited) || fmt.Sprint(o.all) != "[call_ended]" {
+		t.Errorf("%v, %v", err, o.all)
+	}
+}
+
+// balanced is a budget that counts the calls that have begun and not ended.
+type balanced struct {
+	budget.Budget
+	open int
+}
+
+func (b *balanced) Begin(time.Duration)                     { b.open++ }
+func (b *balanced) End(time.Duration, bool, budget.Receipt) { b.open-- }
+
+// Rule 18: an observer of the breaker that panics takes nothing with it: the budget learns
+// of the call, and a probe leaves its place.
+func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		panics := true
+		o := observerFunc(func(_ context.Context, e lull.Event) {
+			if e.Kind == lull.EventCircuitChanged && panics {
+				panic("oh")
+			}
+		})
+		pays := &balanced{Budget: must(budget.New(plenty))}
+		d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, OpenJitter: -1}}, lull.WithObserver(o), lull.WithBudget(func() budget.Budget { return pays }))
+		run := func(op func(context.Context) error) (err error, fell any) {
+			defer func() { fell = recover() }()
+			return lull.Run(t.Context(), d, op), nil
+		}
+		if err, fell := run(func(context.Context) error { return errDown }); fell != "oh" {
+			t.Errorf("opened: %v, %v", err, fell)
+		}
+		time.Sleep(2 * time.Second)
+		if err, fell := run(succeed); fell != "oh" {
+			t.Errorf("half-open: %v, %v", err, fell)
+		}
+		panics = false
+		if err, fell := run(succeed); err != nil || fell != nil {
+			t.Errorf("the next is no probe: %v, %v", err, fell)
+		}
+		if s := d.Breaker().State(d.Now()); s != breaker.Closed || pays.open != 0 {
+			t.Errorf("the breaker is %v, and %d calls are under way to the budget", s, pays.open)
+		}
+	})
+}
