@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 var errBlip = errors.New("blip")
@@ -28,7 +29,7 @@ var plenty = budget.Config{Ratio: 4, Stock: 100}
 
 func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("payments", p, opts...)
+	d, err := lull.NewDependency("payments", p, append([]lull.Option{lull.WithRand(seed.Source(t))}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package lull_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // times is an observer that notes what is told of the times of attempts.
@@ -296,14 +296,15 @@ func TestTheEndOfACallIsTheLastThatIsTold(t *testing.T) {
 	}
 	d := newDependency(t, p, lull.WithObserver(&o))
 	const workers, calls = 8, 200
+	r := seed.Rand(t)
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
 			for i := range calls {
 				ctx := context.WithValue(t.Context(), callNumber(i), i)
 				do := func(ctx context.Context) (int, error) {
-					time.Sleep(time.Duration(rand.IntN(400)) * time.Microsecond)
-					if rand.IntN(2) == 0 {
+					time.Sleep(time.Duration(r.IntN(400)) * time.Microsecond)
+					if r.IntN(2) == 0 {
 						return 0, lull.Transient(errBlip)
 					}
 					return 0, nil

@@ -15,6 +15,7 @@ import (
 // A server that has run out of memory takes no messages. Who sends is told so, and who
 // receives is not held up.
 func TestServerWithoutMemory(t *testing.T) {
+	t.Parallel()
 	rabbit(t) // or there is none
 	n, _, err := newNode("1MB")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 // The program lull, on a real server.
 func TestCommand(t *testing.T) {
+	t.Parallel()
 	queuetest.Command(t, target(t), func(address string) queuetest.CommandLine {
 		var w where
 		if err := json.Unmarshal([]byte(address), &w); err != nil {

@@ -64,6 +64,7 @@ func matches(pattern, key string) bool {
 }
 
 func TestEveryDelayIsLongEnough(t *testing.T) {
+	t.Parallel()
 	c := Config{Queue: "eu.orders", Prefix: "p"}.WithDefaults()
 	other := Config{Queue: "orders", Prefix: "p"}.WithDefaults()
 	check := func(d time.Duration) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -113,7 +113,9 @@ func settle(t testing.TB, q *Queue, d *queue.Delivery, s queue.Settlement) {
 // 300 messages with delays from 0.1 to 6 s: none early, none lost. How late they are is
 // printed.
 func TestRandomDelays(t *testing.T) {
+	t.Parallel()
 	q := opened(t, declared(t, Config{}))
+	r := seed.Rand(t)
 	const n = 300
 	for i := range n {
 		send(t, q, strconv.Itoa(i))
@@ -128,7 +130,7 @@ func TestRandomDelays(t *testing.T) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			i, _ := strconv.Atoi(string(d.Body))
-			after := 100*time.Millisecond + rand.N(5900*time.Millisecond)
+			after := 100*time.Millisecond + time.Duration(r.Int64N(int64(5900*time.Millisecond)))
 			mu.Lock()
 			due[i] = time.Now().Add(after)
 			mu.Unlock()
@@ -193,6 +195,7 @@ func TestPrefetchIsWhatIsWanted(t *testing.T) {
 // What was fetched ahead goes to others during a pause, and with the end of a context, and of the queue,
 // and has lost no attempt. What is out can be settled.
 func TestFetchedAheadIsGivenBack(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"pause", "context", "silence", "close"} {
 		t.Run(how, func(t *testing.T) {
 			config := declared(t, Config{})
@@ -286,19 +289,21 @@ func await(t *testing.T, what string, ok func() bool) {
 
 // A consumer that is cancelled all the time, while messages come, leaves none behind.
 func TestPausesLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
 	q := opened(t, declared(t, Config{}))
+	r := seed.Rand(t)
 	const n = 400
 	go func() {
 		for i := range n {
 			q.Send(t.Context(), queue.Outgoing{Body: []byte(strconv.Itoa(i))})
-			time.Sleep(rand.N(2 * time.Millisecond))
+			time.Sleep(time.Duration(r.Int64N(int64(2 * time.Millisecond))))
 		}
 	}()
 	seen := map[string]int{}
 	again := 0
 	ctx := testContext(t)
 	for len(seen) < n && ctx.Err() == nil {
-		short, cancel := context.WithTimeout(ctx, rand.N(20*time.Millisecond))
+		short, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(20*time.Millisecond))))
 		got, err := q.Receive(short, queue.Want{Max: 5, Lease: time.Minute})
 		cancel()
 		if err != nil && short.Err() == nil {
@@ -321,6 +326,7 @@ func TestPausesLeaveNothingBehind(t *testing.T) {
 
 // Nothing is acknowledged before its successor has arrived.
 func TestWhatCannotBeMovedStays(t *testing.T) {
+	t.Parallel()
 	config := declared(t, Config{})
 	ch := raw(t)
 	full := fmt.Sprint(config.Queue, ".full")
@@ -393,6 +399,7 @@ func TestSendRefuses(t *testing.T) {
 }
 
 func TestReceiveRefuses(t *testing.T) {
+	t.Parallel()
 	q := opened(t, Config{Queue: "nowhere"})
 	if _, err := q.Receive(t.Context(), queue.Want{}); err == nil {
 		t.Error("none wanted")

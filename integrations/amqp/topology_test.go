@@ -64,6 +64,7 @@ func problems(t testing.TB, err error) []string {
 
 // All that is missing or different is said, once, and nothing else.
 func TestTopology(t *testing.T) {
+	t.Parallel()
 	config := Config{Queue: "topology.orders", Prefix: "topology"}
 	c := New(Dial(rabbit(t).url()))
 	defer c.Close(context.Background())
@@ -214,6 +215,7 @@ func TestCheckWithoutTheRightToConfigure(t *testing.T) {
 // What waits for a queue that is deleted meanwhile is put aside, however much it is, and
 // does not hold up others.
 func TestDelayedForAQueueThatIsGone(t *testing.T) {
+	t.Parallel()
 	config := Config{Queue: "gone.queue", Prefix: "gone"}
 	c := New(Dial(rabbit(t).url()))
 	defer c.Close(context.Background())

@@ -23,6 +23,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // The service that the tests call, described by hand: its messages are
@@ -140,7 +141,7 @@ func dial(t testing.TB, target string, p lull.Policy, opts ...lullgrpc.Option) *
 
 func newClient(t testing.TB, p lull.Policy, opts ...lullgrpc.Option) *lullgrpc.Client {
 	t.Helper()
-	c, err := lullgrpc.New(p, opts...)
+	c, err := lullgrpc.New(p, append([]lullgrpc.Option{lullgrpc.With(lull.WithRand(seed.Source(t)))}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 const ms = time.Millisecond
@@ -655,10 +656,11 @@ func TestACallerOfHedgesMayGo(t *testing.T) {
 // Over a real connection, with many calls at once, each gets its own answer, header
 // and trailer (run under -race).
 func TestManyHedgedCallsAtOnce(t *testing.T) {
+	r := seed.Rand(t)
 	e := &echo{unary: func(ctx context.Context, n int, in string) (string, error) {
 		grpc.SetHeader(ctx, metadata.Pairs("in", in, "n", strconv.Itoa(n)))
 		grpc.SetTrailer(ctx, metadata.Pairs("n", strconv.Itoa(n)))
-		switch rand.IntN(4) {
+		switch r.IntN(4) {
 		case 0:
 			select {
 			case <-time.After(3 * ms):

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // rig is a Telemetry on the SDK, with what it made.
@@ -139,7 +140,7 @@ func steady() lull.Policy {
 
 func dependencyOn(t testing.TB, r *rig, name string, p lull.Policy, more ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency(name, p, append(r.Options(), more...)...)
+	d, err := lull.NewDependency(name, p, append(append(r.Options(), lull.WithRand(seed.Source(t))), more...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // killMe is the variable that makes a process the victim of TestKilledAnywhere: where
@@ -66,7 +66,7 @@ func TestKilledAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := 0
+	next, draw := 0, seed.Rand(t)
 	for range 12 {
 		cmd := exec.Command(self, "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), fmt.Sprint(killMe, "=", at, " ", max(0, next-20)))
@@ -80,7 +80,7 @@ func TestKilledAnywhere(t *testing.T) {
 		said := 0
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if said++; said == 25 {
-				time.AfterFunc(rand.N(60*time.Millisecond), func() { cmd.Process.Kill() })
+				time.AfterFunc(time.Duration(draw.Int64N(int64(60*time.Millisecond))), func() { cmd.Process.Kill() })
 			}
 			n, ok := strings.CutPrefix(lines.Text(), "request ")
 			if !ok {

@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // Fifty instances of a fleet, each with a client and a Fleet of its own, call something
@@ -70,7 +71,7 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 		b := mustBudget(t, f, "payments", Config{Floor: floor, Pool: pool})
 		d, err := lull.NewDependency("payments", lull.Policy{
 			Attempts: 3, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}, Breaker: breaker.Config{Off: true},
-		}, lull.WithBudget(func() budget.Budget { return b }))
+		}, lull.WithRand(seed.Source(t)), lull.WithBudget(func() budget.Budget { return b }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,21 +18,27 @@ import (
 // the test's name. Each call in a test returns a source that starts anew.
 func Source(t testing.TB) func() uint64 {
 	t.Helper()
-	r := Rand(t)
-	var mu sync.Mutex
-	return func() uint64 {
-		mu.Lock()
-		defer mu.Unlock()
-		return r.Uint64()
-	}
+	return Rand(t).Uint64
 }
 
-// Rand returns a generator for one goroutine at a time, whose draws are those of the test's name.
+// Rand is Source with the methods of a rand.Rand, safe for concurrent use as well.
 func Rand(t testing.TB) *rand.Rand {
 	t.Helper()
 	h := fnv.New64a()
 	h.Write([]byte(t.Name()))
-	return rand.New(rand.NewPCG(named(t, h.Sum64), 0))
+	return rand.New(&locked{src: rand.NewPCG(named(t, h.Sum64), 0)})
+}
+
+// locked is a source that several goroutines may draw from. A rand.Rand keeps nothing itself.
+type locked struct {
+	mu  sync.Mutex
+	src rand.Source
+}
+
+func (l *locked) Uint64() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.src.Uint64()
 }
 
 // Fresh returns a seed that differs from run to run.

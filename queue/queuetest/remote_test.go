@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -111,7 +112,8 @@ func (s *server) target() Target {
 		},
 		Connect: dial,
 		Restart: s.restart,
-		Lease:   500 * time.Millisecond,
+		// With half a second a worker on a busy machine may not get round to extending it.
+		Lease: pace.Stretch(500 * time.Millisecond),
 	}
 }
 

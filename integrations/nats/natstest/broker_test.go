@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/lullgo/lull"
 	lullnats "github.com/lullgo/lull/integrations/nats"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -51,11 +51,12 @@ func TestEndingReceiveLeavesNothingOut(t *testing.T) {
 	c := short
 	c.Lease = patience / 2
 	b := newBench(t, shared(t), c)
+	r := seed.Rand(t)
 	const n = 300
 	go func() {
 		for i := range n {
 			b.sender.Send(bg, queue.Outgoing{Body: fmt.Append(nil, i)})
-			time.Sleep(rand.N(2 * time.Millisecond))
+			time.Sleep(time.Duration(r.Int64N(int64(2 * time.Millisecond))))
 		}
 	}()
 	var mu sync.Mutex
@@ -73,7 +74,7 @@ func TestEndingReceiveLeavesNothingOut(t *testing.T) {
 				if done {
 					return
 				}
-				ctx, cancel := context.WithTimeout(bg, rand.N(3*time.Millisecond))
+				ctx, cancel := context.WithTimeout(bg, time.Duration(r.Int64N(int64(3*time.Millisecond))))
 				got, err := o.Receive(ctx, queue.Want{Max: 3, Lease: time.Second})
 				cancel()
 				if err != nil && !errors.Is(err, context.DeadlineExceeded) {

@@ -3,7 +3,6 @@ package natstest
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	lullnats "github.com/lullgo/lull/integrations/nats"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -263,6 +263,7 @@ func TestReapersKilled(t *testing.T) {
 	self, err := os.Executable()
 	b.ok(err)
 	kills := 0
+	draw := seed.Rand(t)
 	for deadline := time.Now().Add(patience); len(b.letters()) < n*9/10 && time.Now().Before(deadline); kills++ {
 		p := exec.Command(self, "-test.run=^TestReapersKilled$")
 		p.Env = append(os.Environ(), reapHere+"="+r.url()+" "+b.c.Stream)
@@ -270,7 +271,7 @@ func TestReapersKilled(t *testing.T) {
 		b.ok(p.Start())
 		for time.Now().Before(deadline) && len(b.letters()) == before {
 		}
-		time.Sleep(rand.N(10 * time.Millisecond))
+		time.Sleep(time.Duration(draw.Int64N(int64(10 * time.Millisecond))))
 		p.Process.Kill()
 		p.Wait()
 	}

@@ -1,0 +1,30 @@
+// Package pace takes the times of tests from how quick the machine is just now. It is for
+// tests with real processes and sockets, to which virtual time does not apply.
+package pace
+
+import "time"
+
+const (
+	samples = 30
+	nap     = time.Millisecond
+	// late is what a timer may be late by on a machine that has time.
+	late = 3 * time.Millisecond
+	// most is by how much times are stretched at most.
+	most = 6
+)
+
+// Stretch returns d, and a multiple of it when timers are late just now, as they are on a
+// machine that has other work. It takes about 30 ms.
+func Stretch(d time.Duration) time.Duration {
+	var worst time.Duration
+	for range samples {
+		began := time.Now()
+		time.Sleep(nap)
+		worst = max(worst, time.Since(began)-nap)
+	}
+	return by(d, worst)
+}
+
+func by(d, worst time.Duration) time.Duration {
+	return d * min(most, max(1, (worst+late-1)/late))
+}
