@@ -1,0 +1,425 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Every table of figures in README.md and docs/ carries the command that prints it, and is
+// compared here with what the command prints. A table is a Markdown table with a cell that
+// begins with a figure, or a block of text with a line of two figures in columns. Its
+// command is, in this order:
+//
+//   - in a comment above it: "check: COMMAND" wants its lines, in their order, in the output;
+//     "check figures: COMMAND" wants each of its figures there; "check slowly: COMMAND" and
+//     "check figures slowly: COMMAND" are the same under -slowly; "check figures but COLUMN; COLUMN: COMMAND"
+//     leaves columns out, as the first always is; "not checked: WHY" is the only
+//     way out
+//   - in its own block, as the last command before an empty line
+//   - the last before it in its section: a paragraph that is nothing but a command, or an sh
+//     block, of whose output a table has figures
+//
+// A YAML block whose first line is the comment "# NAME.yaml" is a file of that name where the
+// page's commands run. They run at the root of the repository otherwise.
+//
+// What is the last in its section is run under -slowly alone, since it may take minutes:
+//
+//	go test ./cmd/lull -run TestTablesOfTheDocs -timeout 0 -v -args -slowly
+
+var slowly = flag.Bool("slowly", false, "also run the commands of tables that take minutes")
+
+// TestMain is the program itself when a command in a page calls it.
+func TestMain(m *testing.M) {
+	if os.Getenv("LULL_TEST_PROGRAM") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const repository = "../.."
+
+func TestTablesOfTheDocs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: simulations that are the same every time")
+	}
+	pages, err := filepath.Glob(repository + "/docs/*.md")
+	if err != nil || len(pages) < 8 {
+		t.Fatal(pages, err)
+	}
+	lull := programFolder(t)
+	checked := 0
+	for _, path := range append(pages, repository+"/README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := readPage(string(text))
+		folder := folderOf(t, page.files)
+		runs := map[string]func() (string, error){}
+		for _, table := range page.tables {
+			name := fmt.Sprintf("%s:%d", filepath.Base(path), table.line)
+			switch {
+			case table.why != "":
+				continue
+			case table.command == "":
+				t.Errorf("%s: a table of figures without its command; see this test", name)
+				continue
+			case table.slow && !*slowly:
+				t.Logf("%s is for -slowly: %s", name, table.command)
+				continue
+			}
+			checked++
+			run := runs[table.command]
+			if run == nil {
+				run = sync.OnceValues(func() (string, error) { return runCommand(t.Context(), lull, folder, table.command) })
+				runs[table.command] = run
+			}
+			t.Run(name, func(t *testing.T) {
+				began := time.Now()
+				out, err := run()
+				if err != nil {
+					t.Fatalf("%s\n%v\n%s", table.command, err, out)
+				}
+				t.Logf("%.1f s: %s", time.Since(began).Seconds(), table.command)
+				if missing := table.missingFrom(out); missing != "" {
+					t.Errorf("%s\ndoes not print %q, which stands here; it prints\n%s", table.command, missing, out)
+				}
+			})
+		}
+	}
+	if checked < 5 {
+		t.Errorf("only %d tables were checked", checked)
+	}
+}
+
+// programFolder is a folder with a program lull in it.
+func programFolder(t *testing.T) string {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\nLULL_TEST_PROGRAM=1 exec '%s' \"$@\"\n", self)
+	if err := os.WriteFile(filepath.Join(folder, "lull"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// folderOf is a folder with the files in it, or the root of the repository if there are none.
+func folderOf(t *testing.T, files map[string]string) string {
+	if len(files) == 0 {
+		return repository
+	}
+	folder := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+func runCommand(ctx context.Context, lull, folder, command string) (string, error) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		return "", errors.New("the commands of tables need bash")
+	}
+	if strings.Contains(command, "go run ") || strings.Contains(command, "go test ") {
+		folder = repository
+	}
+	c := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
+	c.Dir = folder
+	c.Env = append(os.Environ(), "PATH="+lull+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+// docPage is what a page has to be compared.
+type docPage struct {
+	tables []docTable
+	files  map[string]string
+}
+
+type docTable struct {
+	line    int // of its first line, from 1
+	lines   []string
+	command string
+	figures bool   // only they are compared
+	but     string // in columns other than these, separated by a semicolon and a blank
+	slow    bool
+	why     string // it is not checked
+}
+
+var (
+	// mark is a comment that says how the next table is checked.
+	mark = regexp.MustCompile(`^<!-- (check|check slowly|check figures(?: slowly)?(?: but [^:]+)?|not checked): (.+) -->$`)
+	// alone is a paragraph that is nothing but a command.
+	alone = regexp.MustCompile("^`((?:lull|go run|go test) [^`]+)`[:.]?$")
+	// inDigits is a figure, its commas included.
+	inDigits = regexp.MustCompile(`\d[\d,]*(?:\.\d+)?`)
+	// columns are a line's parts that two blanks or more separate.
+	columns = regexp.MustCompile(` {2,}`)
+	// yamlName is the first line of a block that is a file.
+	yamlName = regexp.MustCompile(`^# ([a-z-]+\.yaml)\b`)
+)
+
+// readPage finds the tables of a Markdown text, and what belongs to them.
+func readPage(text string) docPage {
+	page := docPage{files: map[string]string{}}
+	lines := strings.Split(text, "\n")
+	var marked *docTable   // by the comment just above
+	var inSection docTable // the last command
+	add := func(at int, body []string, own string) {
+		table := docTable{line: at + 1, lines: body, command: own}
+		switch {
+		case marked != nil:
+			table.command, table.figures, table.slow, table.why = marked.command, marked.figures, marked.slow, marked.why
+			table.but = marked.but
+		case own == "":
+			table.command, table.figures, table.slow = inSection.command, inSection.figures, inSection.slow
+		}
+		page.tables = append(page.tables, table)
+	}
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimSpace(lines[i])
+		switch {
+		case strings.HasPrefix(line, "```"):
+			from := i + 1
+			for i++; i < len(lines) && strings.TrimSpace(lines[i]) != "```"; i++ {
+			}
+			body := lines[from:min(i, len(lines))]
+			if name := yamlName.FindStringSubmatch(strings.Join(body[:min(1, len(body))], "")); name != nil && line == "```yaml" {
+				page.files[name[1]] = strings.Join(body, "\n") + "\n"
+			}
+			if line == "```sh" {
+				inSection = docTable{command: strings.Join(body, "\n"), figures: true, slow: true}
+			}
+			if line == "```text" {
+				own, rest := ownCommand(body)
+				if slices.ContainsFunc(rest, inColumns) {
+					add(from, rest, own)
+				}
+			}
+		case strings.HasPrefix(line, "|"):
+			from := i
+			for ; i < len(lines) && strings.HasPrefix(lines[i], "|"); i++ {
+			}
+			body := lines[from:i]
+			i--
+			if slices.ContainsFunc(body, inCells) {
+				add(from, body, "")
+			}
+		case strings.HasPrefix(line, "#"):
+			inSection = docTable{}
+		case mark.MatchString(line):
+			m := mark.FindStringSubmatch(line)
+			marked = &docTable{command: m[2], figures: strings.Contains(m[1], "figures"), slow: strings.Contains(m[1], "slowly")}
+			_, marked.but, _ = strings.Cut(m[1], " but ")
+			if m[1] == "not checked" {
+				marked.command, marked.why = "", m[2]
+			}
+			continue
+		case alone.MatchString(line) && (i == 0 || strings.TrimSpace(lines[i-1]) == ""):
+			inSection = docTable{command: alone.FindStringSubmatch(line)[1], slow: true}
+		}
+		if line != "" {
+			marked = nil
+		}
+	}
+	return page
+}
+
+// ownCommand is the last command before the first empty line of a block, and what follows
+// that line; or none, and the block.
+func ownCommand(body []string) (string, []string) {
+	empty := slices.Index(body, "")
+	if empty <= 0 || !strings.HasPrefix(body[0], "lull ") && !strings.HasPrefix(body[0], "go ") {
+		return "", body
+	}
+	last := empty - 1
+	for last > 0 && strings.HasSuffix(body[last-1], `\`) {
+		last--
+	}
+	return strings.Join(body[last:empty], "\n"), body[empty+1:]
+}
+
+func startsWithFigure(s string) bool {
+	s = strings.TrimLeft(strings.TrimSpace(s), "*−-±")
+	return s != "" && s[0] >= '0' && s[0] <= '9'
+}
+
+// inColumns: two columns of the line are figures.
+func inColumns(line string) bool {
+	n := 0
+	for _, part := range columns.Split(strings.TrimSpace(line), -1) {
+		if startsWithFigure(part) {
+			n++
+		}
+	}
+	return n >= 2
+}
+
+// tableCells are the cells of a line of a Markdown table.
+func tableCells(line string) []string {
+	line = strings.TrimSpace(line)
+	cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells
+}
+
+// inCells: a cell of the line, but for the first, is a figure.
+func inCells(line string) bool {
+	return slices.ContainsFunc(tableCells(line)[1:], startsWithFigure)
+}
+
+// printed reports whether one of the figures in an output is this one, or would be if it were
+// rounded to as many digits.
+func printed(figure string, out []string) bool {
+	value := func(s string) float64 {
+		v, _ := strconv.ParseFloat(strings.ReplaceAll(s, ",", ""), 64)
+		return v
+	}
+	_, digits, _ := strings.Cut(figure, ".")
+	half := 0.5000001 * math.Pow10(-len(digits))
+	want := value(figure)
+	return slices.ContainsFunc(out, func(s string) bool {
+		return value(s) == want || strings.Contains(s, ".") && math.Abs(value(s)-want) <= half
+	})
+}
+
+// missingFrom is what the table has and the output has not.
+func (d *docTable) missingFrom(out string) string {
+	if d.figures {
+		there := inDigits.FindAllString(out, -1)
+		heads, but := tableCells(d.lines[0]), strings.Split(d.but, "; ")
+		for n, line := range d.lines {
+			if n == 0 || !inCells(line) {
+				continue
+			}
+			for i, cell := range tableCells(line) {
+				if i == 0 || i < len(heads) && slices.Contains(but, heads[i]) {
+					continue
+				}
+				for _, f := range inDigits.FindAllString(cell, -1) {
+					if !printed(f, there) {
+						return f + " of " + line
+					}
+				}
+			}
+		}
+		return ""
+	}
+	left := strings.Split(out, "\n")
+	for _, line := range d.lines {
+		want := strings.Fields(line)
+		if len(want) == 0 || slices.Equal(want, []string{"..."}) {
+			continue
+		}
+		at := slices.IndexFunc(left, func(l string) bool { return slices.Equal(strings.Fields(l), want) })
+		if at < 0 {
+			return line
+		}
+		left = left[at+1:]
+	}
+	return ""
+}
+
+// What the reader of pages takes for a table, and where it finds the command.
+func TestReadPage(t *testing.T) {
+	page := readPage(strings.ReplaceAll(`# A
+
+~lull simulate a~
+
+| | x |
+|---|---|
+| a | 1 |
+
+| | x |
+|---|---|
+| a | words |
+
+# B
+
+| n | 2 |
+|---|---|
+| b | 3 s |
+
+<!-- check figures slowly: go test . -->
+
+| n | x |
+|---|---|
+| c | **4** |
+
+~~~text
+lull first
+lull second \
+   --third
+
+   a  5  6
+~~~
+~~~yaml
+# my.yaml: mine
+name: a
+~~~
+<!-- not checked: by hand -->
+~~~text
+a  7  8
+~~~
+~~~text
+one 1 figure  2
+~~~
+`, "~", "`"))
+	got := ""
+	for _, x := range page.tables {
+		got += fmt.Sprintf("%d %q %v %v %q\n", x.line, x.command, x.figures, x.slow, x.why)
+	}
+	want := `5 "lull simulate a" false true ""
+15 "" false false ""
+21 "go test ." true true ""
+26 "lull second \\\n   --third" false false ""
+38 "" false false "by hand"
+`
+	if got != want {
+		t.Errorf("the tables are\n%swant\n%s", got, want)
+	}
+	if page.files["my.yaml"] != "# my.yaml: mine\nname: a\n" {
+		t.Errorf("files: %q", page.files)
+	}
+}
+
+// What is missing from an output is found, and what is there is not.
+func TestMissingFrom(t *testing.T) {
+	for _, c := range []struct {
+		lines, out, want string
+		figures          bool
+	}{
+		{"a  1\n\n...\nb  2", "x\na 1\ny\n b   2\n", "", false},
+		{"b  2\na  1", "a 1\nb 2", "a  1", false},
+		{"a  1", "a 1.5", "a  1", false},
+		{"| n | 7 |\n| a | 1,000 | **2.5** of 3 |", "1000 2.4501\n3", "", true},
+		{"| n | x |\n| a | 3 |", "3.6 2.4 33", "3 of | a | 3 |", true},
+		{"| n | x | y |\n| a | 10 | 4 |", "10 44", "4 of | a | 10 | 4 |", true},
+		{"| n | theirs | ours |\n| a | 10 | 4 |\n| | 11 | 4 |", "4", "", true},
+	} {
+		d := docTable{lines: strings.Split(c.lines, "\n"), figures: c.figures, but: "theirs"}
+		if got := d.missingFrom(c.out); got != c.want {
+			t.Errorf("%q in %q: missing is %q, want %q", c.lines, c.out, got, c.want)
+		}
+	}
+}
