@@ -17,7 +17,7 @@ const millisecond = time.Millisecond
 // nothing else: no budget, breaker, timeout or deadline.
 func retrying(attempts int, wait time.Duration) lull.Policy {
 	return lull.Policy{
-		Attempts: attempts, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: wait, Cap: max(wait, 1), Jitter: backoff.None},
+		Attempts: attempts, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: wait, Cap: max(wait, millisecond), Jitter: backoff.None},
 		Timeouts: lull.TimeoutsAlways, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout,
 		ThrottleBase: 1, HintLimit: time.Hour,
 		Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
