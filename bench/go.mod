@@ -11,11 +11,13 @@ require (
 	github.com/failsafe-go/failsafe-go v0.9.8
 	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/lullgo/lull v0.0.0
+	github.com/lullgo/lull/integrations/amqp v0.0.0
 	github.com/lullgo/lull/integrations/grpc v0.0.0
 	github.com/lullgo/lull/integrations/nats v0.0.0
 	github.com/lullgo/lull/integrations/otel v0.0.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
+	github.com/rabbitmq/amqp091-go v1.16.0
 	github.com/sony/gobreaker/v2 v2.4.0
 	go.opentelemetry.io/otel/sdk/metric v1.45.0
 	go.opentelemetry.io/otel/trace v1.45.0
@@ -56,6 +58,8 @@ require (
 )
 
 replace github.com/lullgo/lull => ..
+
+replace github.com/lullgo/lull/integrations/amqp => ../integrations/amqp
 
 replace github.com/lullgo/lull/integrations/grpc => ../integrations/grpc
 

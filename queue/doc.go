@@ -91,7 +91,11 @@
 // A dead letter is the message (body, headers, group) and one header more, with an
 // [Envelope] that is the same on every broker: why, after how many attempts, with which
 // errors, when, from where. [Inspect] shows letters, [Redrive] puts them back, at a bounded
-// rate; interrupted at any point it can be run again.
+// rate; interrupted at any point it can be run again. No letter is taken for another,
+// however alike they are.
+//
+// Each dead letter, panic, settlement that failed and lost lease is a line in the log, with
+// what to do, unless the consumer has an observer ([NewLogObserver]).
 //
 // # Cost
 //
@@ -103,7 +107,8 @@
 //
 //	go test -run xxx -bench . -benchtime 200000x ./queue
 //
-// Memory: what is fetched, which is Config.Concurrency messages at most, and no more.
+// Memory: what is fetched, which is Config.Concurrency messages at most, and no more: one
+// that the broker refuses to settle keeps its place until it is the broker's again.
 //
 // # What it does not do
 //

@@ -17,15 +17,15 @@ import (
 func TestServerWithoutMemory(t *testing.T) {
 	t.Parallel()
 	rabbit(t) // or there is none
-	n, _, err := newNode("1MB")
+	n, err := newNode("1MB")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(n.dir)
-	if err := n.start(); err != nil {
+	defer os.RemoveAll(n.Dir)
+	if err := n.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer n.kill()
+	defer n.Kill()
 	c := New(Dial(n.url()))
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -236,7 +236,7 @@ func TestUncountedWithoutPermission(t *testing.T) {
 	t.Cleanup(func() { request(t, http.MethodDelete, nil, "users", "reader") })
 	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": "^$", "read": ".*"}, "permissions", "/", "reader")
 	config := declared(t, Config{})
-	c := New(Dial(fmt.Sprintf("amqp://reader:r@127.0.0.1:%d/", rabbit(t).port)))
+	c := New(Dial(fmt.Sprintf("amqp://reader:r@127.0.0.1:%d/", rabbit(t).Port)))
 	defer c.Close(context.Background())
 	from, err := c.Letters(testContext(t), config.WithDefaults().DeadLetters, Reading{})
 	if err != nil {
@@ -251,9 +251,7 @@ func TestUncountedWithoutPermission(t *testing.T) {
 // A reading whose channel is lost goes on where it was: what was passed over is passed over
 // again, what was sent is removed, and each letter is moved once.
 func TestReadingsOutliveTheirChannels(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	q := opened(t, declared(t, Config{}))
 	ch := raw(t)
 	const n = 60

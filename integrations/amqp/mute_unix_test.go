@@ -19,7 +19,7 @@ import (
 // signal sends a signal to the server itself.
 func (n *node) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(n.dir, "pid"))
+	text, err := os.ReadFile(filepath.Join(n.Dir, "pid"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func target(t *testing.T) queuetest.Target {
 			return string(text)
 		},
 		Connect: connect,
-		Restart: func(t testing.TB) { n.restart(t, n.stop) },
+		Restart: func(t testing.TB) { n.restart(t, n.Stop) },
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 func management(t testing.TB) Management {
-	return Management{URL: fmt.Sprintf("http://127.0.0.1:%d", rabbit(t).management), User: "guest", Password: "guest"}
+	return Management{URL: fmt.Sprintf("http://127.0.0.1:%d", rabbit(t).Management), User: "guest", Password: "guest"}
 }
 
 // request is one to the HTTP API that changes something.

@@ -34,7 +34,8 @@
 // seconds when it is restarted, rounded down, and a lease must not be shorter for that. It
 // is fixed by the consumer, whatever lease queue.Config asks for; extending begins it
 // anew, as often as need be. It is counted from when messages were asked for, so a request
-// waits no longer than a quarter of it for one.
+// waits no longer than a quarter of it for one. A Broker asks once a second what AckWait
+// is: where somebody has made it shorter, what is lost by that ends its handlers' contexts.
 //
 // The server looks for a message, not for a delivery of it. It takes an acknowledgement
 // that comes when the lease has lapsed and another worker has the message for that one's,
@@ -87,8 +88,9 @@
 // # Dead letters
 //
 // They have the message's body and headers, but for those that begin with Nats-, which are
-// orders to the server, and the envelope. Their id is the envelope's: a second one of the
-// same message within Config.Duplicates is discarded. When the server has the letter the
+// orders to the server, its subject (Lull-Subject), and the envelope. Their id names the
+// stream, the consumer and the message: a second one of the
+// same message at the same consumer within Config.Duplicates is discarded, and nothing else. When the server has the letter the
 // message is terminated with a reason. [Letters] reads the stream by sequence and takes
 // nothing out of it: any number of readers see everything. Letters of all queues may go
 // into one stream; Config.DeadSubject tells them apart.
@@ -128,8 +130,9 @@
 // queue.Headers that NATS would change (values with line ends, or spaces at their ends)
 // travel in a header of their own and arrive as they were. Of what others send, headers
 // with names that queue.Headers does not have (other characters than letters, digits,
-// hyphens) are not shown to handlers; dead letters keep them. Of several values the first
-// is shown.
+// hyphens) are not shown to handlers; dead letters keep them, and so does a redrive. Of
+// several values the first is shown. The id that a sender has given (Nats-Msg-Id) is the
+// message's.
 //
 // # Running it
 //
@@ -137,7 +140,8 @@
 // what is missing or different, in a line each, and [Open] refuses what would break a
 // promise: another policy of acknowledgements than explicit, a BackOff list, a MaxDeliver
 // or MaxAckPending that is not what Config says, limits at which the stream drops messages
-// silently. MaxAge does so too, dead letter or not: say in Config.MaxAge what it is.
+// silently. MaxAge does so too, dead letter or not: say in Config.MaxAge what it is. It is
+// compared with Config.Policy.
 //
 // Permissions of an account's user, for a stream S with the consumer C and the defaults of
 // Config. All subscribe to _INBOX.>, and ask $JS.API.STREAM.INFO.*  and

@@ -1,6 +1,6 @@
 //go:build unix
 
-package lullamqp
+package rabbitmq
 
 import "syscall"
 

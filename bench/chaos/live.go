@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull/queue"
+)
+
+// A result is what became of all messages on one broker.
+type result struct {
+	broker           string
+	workers, servers int // killed
+	tools, cut       int // inspections and redrives, and how many of them were cut short
+	redriven         int // messages that are in the log or the letters after a redrive
+	resent           int
+	handled, letters int
+	twice            int
+	lost             []string
+}
+
+// A fate is what became of one message at one consumer.
+type fate struct {
+	handled, letters int
+	resent           bool
+}
+
+// live is the life of all parts with one broker.
+func live(ctx context.Context, s setting, name string, progress io.Writer) (r result, err error) {
+	r.broker = name
+	dir, err := os.MkdirTemp("", "lull-chaos")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	k := known[name]
+	srv, err := k.start(dir)
+	if err != nil {
+		return r, err
+	}
+	defer srv.stop()
+	here, err := k.connect(ctx, srv.at())
+	if err != nil {
+		return r, err
+	}
+	defer here.close()
+	if err := here.declare(ctx); err != nil {
+		return r, err
+	}
+	o := order{Broker: name, At: srv.at(), Log: filepath.Join(dir, "handled")}
+
+	resent := make([]bool, s.messages)
+	var sent atomic.Int64
+	producing, stopProducer := context.WithCancel(ctx)
+	defer stopProducer()
+	var producer sync.WaitGroup
+	send, err := k.produce(producing, srv.at())
+	if err != nil {
+		return r, err
+	}
+	producer.Go(func() {
+		began := time.Now()
+		for n := range s.messages {
+			time.Sleep(time.Until(began.Add(s.time * time.Duration(n) / time.Duration(s.messages))))
+			for send(n) != nil && producing.Err() == nil {
+				resent[n] = true
+				time.Sleep(50 * time.Millisecond)
+			}
+			sent.Add(1)
+		}
+	})
+
+	draw := rand.New(rand.NewPCG(s.seed, uint64(len(name))))
+	workers := make([]*child, s.workers)
+	begin := func(i int) (err error) {
+		o.Part = "worker"
+		workers[i], err = startPart(o, progress)
+		return err
+	}
+	for i := range workers {
+		if err := begin(i); err != nil {
+			return r, err
+		}
+	}
+	defer func() {
+		for _, w := range workers {
+			if w != nil {
+				w.kill()
+			}
+		}
+	}()
+
+	// The chaos: in one goroutine, so that what is done follows from the seed.
+	between := func(least, most time.Duration) time.Duration {
+		return least + time.Duration(draw.Int64N(int64(most-least)))
+	}
+	began := time.Now()
+	server := began.Add(between(s.server/2, s.server*3/2))
+	var back chan error // where the start of the server that was killed ends
+	var tool *child
+	for time.Since(began) < s.time && ctx.Err() == nil {
+		sleep(ctx, between(100*time.Millisecond, 900*time.Millisecond))
+		if draw.IntN(3) == 0 {
+			i := draw.IntN(len(workers))
+			workers[i].kill()
+			r.workers++
+			if err := begin(i); err != nil {
+				return r, err
+			}
+		}
+		for i, w := range workers { // one that has ended by itself
+			select {
+			case <-w.ended:
+				if err := begin(i); err != nil {
+					return r, err
+				}
+			default:
+			}
+		}
+		if tool == nil {
+			o.Part = []string{"inspect", "redrive", "redrive"}[draw.IntN(3)]
+			if tool, err = startPart(o, io.Discard); err != nil {
+				return r, err
+			}
+			r.tools++
+			soon, how := between(5*time.Millisecond, 300*time.Millisecond), draw.IntN(4)
+			sleep(ctx, soon)
+			if how < 3 && !closed(tool.ended) {
+				if how > 0 || tool.cmd.Process.Signal(os.Interrupt) != nil {
+					tool.kill()
+				}
+				<-tool.ended
+				r.cut++
+			}
+		}
+		if closed(tool.ended) {
+			tool = nil
+		}
+		select {
+		case err := <-back:
+			if err != nil {
+				return r, err
+			}
+			back, server = nil, time.Now().Add(between(s.server/2, s.server*3/2))
+		default:
+		}
+		if back == nil && time.Now().After(server) {
+			srv.kill()
+			r.servers++
+			fmt.Fprintf(progress, "%s: %v, %d sent, %d workers and %d servers killed\n", name, time.Since(began).Round(time.Second), sent.Load(), r.workers, r.servers)
+			away, started := between(0, time.Second), make(chan error, 1)
+			go func() {
+				sleep(ctx, away)
+				started <- srv.start()
+			}()
+			back = started
+		}
+	}
+	if back != nil {
+		if err := <-back; err != nil {
+			return r, err
+		}
+	}
+	if tool != nil {
+		tool.kill()
+	}
+
+	// Peace: all that was sent comes to its end.
+	producer.Wait()
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	var fates map[string][]fate
+	for last, since := -1, time.Now(); ; sleep(ctx, time.Second) {
+		if fates, err = count(ctx, here, o.Log, s.messages, &r); err != nil {
+			return r, err
+		}
+		sum, left := 0, 0
+		for _, all := range fates {
+			for _, f := range all {
+				sum += f.handled + 1000*f.letters
+				if f.handled+f.letters == 0 {
+					left++
+				}
+			}
+		}
+		if sum != last {
+			last, since = sum, time.Now()
+		}
+		// Nothing has moved for longer than any lease, wait or give-back takes.
+		if quiet := time.Since(since); left == 0 && quiet > 5*time.Second || quiet > 2*time.Minute || ctx.Err() != nil {
+			break
+		}
+	}
+	for n := range s.messages {
+		if resent[n] {
+			r.resent++
+		}
+		for _, c := range consumers {
+			f := fates[c][n]
+			switch {
+			case f.handled+f.letters == 0:
+				r.lost = append(r.lost, c+" "+strconv.Itoa(n))
+			case f.handled+f.letters > 1 && !resent[n]:
+				r.twice++
+			}
+			r.handled += min(f.handled, 1)
+			r.letters += min(f.letters, 1)
+		}
+	}
+	return r, ctx.Err()
+}
+
+// count reads the log and the dead letters.
+func count(ctx context.Context, b broker, log string, messages int, r *result) (map[string][]fate, error) {
+	fates := map[string][]fate{}
+	for _, c := range consumers {
+		fates[c] = make([]fate, messages)
+	}
+	f, err := os.Open(log)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	redriven := 0
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var c string
+		var n int
+		if _, err := fmt.Sscanf(lines.Text(), "%s %d", &c, &n); err == nil && fates[c] != nil && n >= 0 && n < messages {
+			fates[c][n].handled++
+			if n%50 == 0 {
+				redriven++
+			}
+		}
+	}
+	from, err := b.letters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, err = queue.Inspect(ctx, from, queue.Filter{}, func(l *queue.Letter) (bool, error) {
+		n, err := strconv.Atoi(l.Headers[numberHeader])
+		if err != nil || fates[l.Source] == nil || n < 0 || n >= messages {
+			return false, fmt.Errorf("a letter of %q with the number %q", l.Source, l.Headers[numberHeader])
+		}
+		fates[l.Source][n].letters++
+		if l.Redrives > 0 {
+			redriven++
+		}
+		return true, nil
+	})
+	r.redriven = redriven
+	return fates, errors.Join(lines.Err(), err)
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

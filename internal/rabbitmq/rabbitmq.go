@@ -1,0 +1,198 @@
+// Package rabbitmq starts a RabbitMQ for tests and comparisons: the one that is installed, as a child
+// of the process, with which it ends.
+package rabbitmq
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// UseServer is the variable that names a program to start instead of the RabbitMQ that is
+// installed: a distribution's sbin/rabbitmq-server.
+const UseServer = "LULLAMQP_RABBITMQ_SERVER"
+
+// A Server is a RabbitMQ with a directory of its own and ports of its own on 127.0.0.1, that
+// can be stopped and started again. Dir is to be removed by who has made it.
+type Server struct {
+	Dir        string
+	Port       int // of AMQP
+	Management int // of the HTTP API
+
+	ready         func(url string) error
+	program, epmd string
+	others        [2]int
+	cmd           *exec.Cmd
+	stdin         io.WriteCloser
+	ended         chan struct{}
+}
+
+// ErrAbsent is why there is none: RabbitMQ is not installed.
+var ErrAbsent = errors.New("no RabbitMQ")
+
+// New is one that is not started yet. It takes messages until it uses that much memory, such as
+// "1GB". ready asks whether it answers.
+func New(memory string, ready func(url string) error) (*Server, error) {
+	program, epmd, err := programs()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAbsent, err)
+	}
+	dir, err := os.MkdirTemp("", "lullamqp")
+	if err != nil {
+		return nil, err
+	}
+	n := &Server{Dir: dir, ready: ready, program: program, epmd: epmd}
+	for _, port := range []*int{&n.Port, &n.Management, &n.others[0], &n.others[1]} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // after all have one
+		*port = l.Addr().(*net.TCPAddr).Port
+	}
+	conf := fmt.Sprintf("listeners.tcp.1 = 127.0.0.1:%d\nmanagement.tcp.ip = 127.0.0.1\nmanagement.tcp.port = %d\n"+
+		"log.console.level = warning\ndisk_free_limit.absolute = 50MB\nvm_memory_high_watermark.absolute = %s\n", n.Port, n.Management, memory)
+	for name, text := range map[string]string{"rabbitmq.conf": conf, "enabled_plugins": "[rabbitmq_management].\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"home", "mnesia", "log"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// script runs the server and its port mapper until its standard input says so, or ends: with the process
+// of the test, however that ends. The mapper first, and until it answers: the server would start one of
+// its own, which outlives all.
+const script = `exec 3<&0
+"$1" -port "$ERL_EPMD_PORT" -address 127.0.0.1 <&- 3<&- &
+until "$1" -port "$ERL_EPMD_PORT" -names >/dev/null 2>&1 || ! kill -0 $!; do sleep 0.05; done
+shift
+("$@"; echo the server has ended) <&- 3<&- &
+if read how <&3; then
+	kill -TERM "$(cat "$RABBITMQ_PID_FILE")"
+	wait $!
+fi
+kill -KILL 0`
+
+// Start starts it, and returns when it answers.
+func (n *Server) Start() error {
+	for try := 1; ; try++ {
+		err := n.launch()
+		if err == nil || try == 2 {
+			return err
+		}
+	}
+}
+
+func (n *Server) launch() error {
+	in := func(name string) string { return filepath.Join(n.Dir, name) }
+	n.cmd = exec.Command("sh", "-c", script, "sh", n.epmd, n.program)
+	n.cmd.Dir = n.Dir
+	n.cmd.SysProcAttr = ownGroup()
+	n.cmd.Env = append(os.Environ(),
+		"HOME="+in("home"),
+		fmt.Sprint("ERL_EPMD_PORT=", n.others[0]), "ERL_EPMD_ADDRESS=127.0.0.1",
+		fmt.Sprintf("RABBITMQ_NODENAME=lull%d@localhost", n.Port), fmt.Sprint("RABBITMQ_NODE_PORT=", n.Port), "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
+		fmt.Sprint("RABBITMQ_DIST_PORT=", n.others[1]),
+		"RABBITMQ_MNESIA_BASE="+in("mnesia"), "RABBITMQ_LOG_BASE="+in("log"), "RABBITMQ_PID_FILE="+in("pid"), "RABBITMQ_GENERATED_CONFIG_DIR="+in("gen"),
+		"RABBITMQ_FEATURE_FLAGS_FILE="+in("feature_flags"), "RABBITMQ_CONFIG_FILE="+in("rabbitmq.conf"), "RABBITMQ_ENABLED_PLUGINS_FILE="+in("enabled_plugins"),
+		"RABBITMQ_CONF_ENV_FILE=/dev/null", "RABBITMQ_LOGS=-",
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +sbwt none +A 8 -start_epmd false -kernel inet_dist_use_interface {127,0,0,1}",
+	)
+	log := &tail{}
+	n.cmd.Stdout, n.cmd.Stderr = log, log
+	var err error
+	if n.stdin, err = n.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := n.cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	n.ended = ended
+	go func() {
+		defer close(ended)
+		n.cmd.Wait()
+	}()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline) && !strings.Contains(log.String(), "the server has ended"); time.Sleep(100 * time.Millisecond) {
+		if n.ready(n.URL()) == nil {
+			return nil
+		}
+	}
+	n.Kill()
+	return fmt.Errorf("%s does not answer:\n%s", n.program, log)
+}
+
+// Stop ends the server as one should.
+func (n *Server) Stop() {
+	io.WriteString(n.stdin, "stop\n")
+	select {
+	case <-n.ended:
+	case <-time.After(30 * time.Second):
+		n.Kill()
+	}
+}
+
+// Kill ends the server at once.
+func (n *Server) Kill() {
+	n.stdin.Close()
+	<-n.ended
+}
+
+// URL is where it is, for the user guest.
+func (n *Server) URL() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", n.Port) }
+
+// programs finds rabbitmq-server and epmd. Debian's /usr/sbin/rabbitmq-server is a
+// wrapper that changes to the user of the service.
+func programs() (program, epmd string, err error) {
+	if epmd, err = exec.LookPath("epmd"); err != nil {
+		found, _ := filepath.Glob("/usr/lib/erlang/erts-*/bin/epmd")
+		if len(found) == 0 {
+			return "", "", errors.New("no epmd: install RabbitMQ (apt-get install rabbitmq-server)")
+		}
+		epmd = found[0]
+	}
+	if program = os.Getenv(UseServer); program != "" {
+		program, err = exec.LookPath(program)
+		return program, epmd, err
+	}
+	found, _ := filepath.Glob("/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server")
+	slices.Sort(found)
+	if len(found) == 0 {
+		return "", "", errors.New("no /usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server: install RabbitMQ (apt-get install rabbitmq-server), or name one in " + UseServer)
+	}
+	return found[len(found)-1], epmd, nil
+}
+
+// tail is the last that a program wrote.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (x *tail) Write(p []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.text = append(x.text, p...)
+	x.text = x.text[max(0, len(x.text)-16000):]
+	return len(p), nil
+}
+
+func (x *tail) String() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return string(x.text)
+}
