@@ -195,6 +195,7 @@ func (d *Dependency) Error(operation string, r Result, last error) error {
 		Last:       last,
 		Cause:      r.Cause,
 		classifier: d.plan.teach,
+		final:      d.plan.policy.Timeouts == TimeoutsNever,
 	}
 	if r.Reason == CircuitOpen {
 		e.OpenFor, e.OpenedBy = d.openCircuit()

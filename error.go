@@ -30,6 +30,7 @@ type Error struct {
 	Cause      error         // CallerCanceled, DeadlineReached: what ended the caller's context, if that did
 
 	classifier string // the driver's option, of which the text is to speak; empty: WithClassifier
+	final      bool   // Unanswered only: the policy repeats no timeout
 }
 
 // Error says what happened, why no further attempt was made, which setting would change
@@ -125,6 +126,10 @@ func (e *Error) why() (why, setting string) {
 		return e.circuit(), "Policy.Breaker"
 	case HintTooLong:
 		return "the server asked to wait for " + e.Verdict.After.String(), "Policy.HintLimit"
+	case Unanswered:
+		if e.final {
+			return "the policy repeats no timeout", "Policy.Timeouts"
+		}
 	case BudgetExhausted:
 		if e.Verdict.Code == CodeTimeout {
 			return reasonTable[BudgetExhausted].why, "Policy.Budget, Policy.Timeouts"

@@ -81,6 +81,7 @@ func TestErrorTexts(t *testing.T) {
 		{after(1, BudgetExhausted, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the retry budget is exhausted (Policy.Budget): connection reset"},
 		{after(1, BudgetExhausted, timeout), "d: get: timed out after 1 attempt (1.23s); not repeated, because the retry budget is exhausted (Policy.Budget, Policy.Timeouts): connection reset"},
 		{Error{Dependency: "d", Attempts: 1, Elapsed: 10 * time.Second, Reason: Unanswered, Verdict: timeout}, "d: timed out after 1 attempt (10s); not repeated, because the dependency answered no other call meanwhile (Policy.Timeouts)"},
+		{Error{Dependency: "d", Attempts: 1, Elapsed: 10 * time.Second, Reason: Unanswered, Verdict: timeout, final: true}, "d: timed out after 1 attempt (10s); not repeated, because the policy repeats no timeout (Policy.Timeouts)"},
 		{after(1, RetriedAbove, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because it was made for a request that is itself a retry (Policy.Nested): connection reset"},
 		{after(1, HeldBack, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the client's own throttle held it back (Policy.Throttle): connection reset"},
 		{after(1, CircuitOpen, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the circuit breaker has opened (Policy.Breaker): connection reset"},

@@ -39,7 +39,8 @@ func WithPolicies(policies map[string]lull.Policy) Option {
 // used, that of WithPolicies or of the host. It must be safe for concurrent use.
 //
 // Those dependencies have their observers and other wiring from lull.NewDependency; New
-// refuses With and WithObserver beside it, which would not reach them.
+// refuses With and WithObserver beside it, which would not reach them. A classifier of
+// theirs (lull.WithClassifier) is for lull.Do: requests have this package's.
 func WithDependencies(pick func(*http.Request) *lull.Dependency) Option {
 	return func(t *Transport) error {
 		t.pick = pick

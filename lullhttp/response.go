@@ -16,6 +16,9 @@ const problemBytes = 64 << 10
 // What the server said about the next attempt counts with each of them.
 func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
 	status := resp.StatusCode
+	if o := OutcomeOf(resp); o.Reason != lull.Succeeded {
+		return below(o)
+	}
 	hint, ok := ParseHint(resp.Header, status, time.Now())
 	if t.classifier != nil && status != http.StatusSwitchingProtocols {
 		if v, is := t.classified(resp, hint); is {
@@ -38,6 +41,15 @@ func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) l
 		return hinted(kind, status, hint)
 	}
 	return classifyResponse(status, hint, ok)
+}
+
+// below is what the response of another Transport means that has given its call up: it
+// has made the retries that there are to make, as with an error (lull.VerdictOf).
+func below(o Outcome) lull.Verdict {
+	if o.Reason == lull.FailedPermanent {
+		return o.Verdict
+	}
+	return lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeRetriedBelow}
 }
 
 // peekProblem reads the problem details of a response that the attempt has until then to
