@@ -52,6 +52,13 @@ func TestBounds(t *testing.T) {
 		{"cap at throttle_base", "a: {backoff: {base: 50ms, cap: 1s}}", nil},
 		{"cap below it", "a: {backoff: {base: 50ms, cap: 999ms}}", []string{"cap-below-base"}},
 
+		{"a caller that waits as long", "a: {attempts: 1, attempt_timeout: 1s}\n  b: {attempts: 1, attempt_timeout: 1s}\nservices: {s: {calls: [a]}, a: {calls: [b]}}", nil},
+		{"and one that does not", "a: {attempts: 1, attempt_timeout: 999ms}\n  b: {attempts: 1, attempt_timeout: 1s}\nservices: {s: {calls: [a]}, a: {calls: [b]}}", []string{"caller-gives-up-first"}},
+		{"side by side", "a: {attempts: 1, attempt_timeout: 1s}\n  b: {attempts: 1, attempt_timeout: 1s}\n  c: {attempts: 1, attempt_timeout: 1s}\nservices: {s: {calls: [a]}, a: {calls: [{dependency: b, parallel: x}, {dependency: c, parallel: x}]}}", nil},
+		{"one after another", "a: {attempts: 1, attempt_timeout: 1s}\n  b: {attempts: 1, attempt_timeout: 1s}\n  c: {attempts: 1, attempt_timeout: 1s}\nservices: {s: {calls: [a]}, a: {calls: [b, c]}}", []string{"caller-gives-up-first"}},
+		{"its deadline", "a: {attempts: 1, deadline: 900ms, attempt_timeout: none}\n  b: {attempts: 1, attempt_timeout: 1s}\nservices: {s: {calls: [a]}, a: {calls: [b]}}", []string{"caller-gives-up-first"}},
+		{"in a circle", "a: {attempts: 1, attempt_timeout: 1s}\n  b: {attempts: 1, attempt_timeout: 2s}\nservices: {a: {calls: [b]}, b: {calls: [a]}}", []string{"call-cycle"}},
+
 		{"a fifth", "a: {budget: {ratio: 20%}}", nil},
 		{"more", "a: {budget: {ratio: 20.1%}}", []string{"budget-too-large"}},
 		{"a floor that makes it a fifth", "a: {rate: 10, budget: {ratio: 10%, window: 10s, floor: 1}}", nil},

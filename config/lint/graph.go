@@ -7,10 +7,21 @@ type graph struct {
 	order []*service
 	back  map[*call]bool    // calls that close a circle, and are left out
 	last  map[*service]bool // those that call nothing further
+
+	callers map[*dependency][]*call // calls that services answer, by what is called
 }
 
+// graph is that of the services, which is made once.
 func (p *pass) graph() graph {
-	g := graph{back: map[*call]bool{}, last: map[*service]bool{}}
+	if p.calls == nil {
+		g := p.newGraph()
+		p.calls = &g
+	}
+	return *p.calls
+}
+
+func (p *pass) newGraph() graph {
+	g := graph{back: map[*call]bool{}, last: map[*service]bool{}, callers: map[*dependency][]*call{}}
 	const (
 		underWay = 1
 		seen     = 2
@@ -48,6 +59,11 @@ func (p *pass) graph() graph {
 	}
 	slices.Reverse(g.order)
 	for _, s := range g.order {
+		for _, c := range s.calls {
+			if c.to != nil && c.answered != nil && !g.back[c] {
+				g.callers[c.to] = append(g.callers[c.to], c)
+			}
+		}
 		g.last[s] = !slices.ContainsFunc(s.calls, func(c *call) bool { return c.to != nil && !g.back[c] })
 	}
 	return g

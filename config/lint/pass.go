@@ -67,6 +67,10 @@ type pass struct {
 	dependencies []*dependency
 	services     []*service
 	findings     []Finding
+
+	calls *graph // of the services, when it is known
+	now   *plan  // in which nothing is changed
+	plans int    // how many there were
 }
 
 // report keeps a finding about the field at path, of the severity of the rule.

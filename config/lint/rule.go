@@ -33,7 +33,7 @@ type Source struct {
 
 // rules are all rules, in the order in which they are documented.
 func rules() []Rule {
-	return slices.Concat(timeRules(), sloRules(), waitRules(), loadRules(), layerRules(), safetyRules(), breakerRules(), queueRules(), fileRules())
+	return slices.Concat(timeRules(), sloRules(), patienceRules(), waitRules(), loadRules(), layerRules(), safetyRules(), breakerRules(), queueRules(), fileRules())
 }
 
 var catalogue = rules()

@@ -34,7 +34,7 @@ Budgets bound the average over many requests, not the one request.`,
 		Bad: `dependencies:
   orders: {attempts: 4, attempt_timeout: 5s}
   stock: {attempts: 4, attempt_timeout: 1s}
-  db: {attempts: 4, attempt_timeout: 200ms}
+  db: {attempts: 4, attempt_timeout: 50ms}
 services:
   shop: {calls: [orders]}
   orders: {calls: [stock]}

@@ -153,18 +153,15 @@ func worstCaseOverSLO(p *pass, s *service) {
 	}
 	l.note("the SLO of %s is %s", s.Name, pretty(s.SLO))
 	share := s.SLO / time.Duration(max(sloPart, len(stages)))
-	var fix Fix
 	kept := true // can be, by shorter deadlines
-	done := map[*dependency]bool{}
+	pl := p.plan()
 	for _, c := range s.calls {
 		limit := down(share / time.Duration(s.most(c.to)))
-		if c.to == nil || done[c.to] || c.to.Policy.WorstCase() <= limit {
-			continue
+		if c.to != nil && c.to.Policy.WorstCase() > limit {
+			kept = pl.within(c.to, limit) && kept
 		}
-		done[c.to] = true
-		kept = kept && limit >= leastDeadline
-		fix = also(fix, c.to.write("", c.to.within(limit)...))
 	}
+	fix := pl.fix("", Fix{})
 	switch less := s.promise(sum); {
 	case !kept:
 		fix = less
@@ -181,6 +178,12 @@ func worstCaseOverSLO(p *pass, s *service) {
 
 // leastDeadline is the shortest that is worth a suggestion.
 const leastDeadline = time.Millisecond
+
+// leastLimit is that for d: no shorter than healthy answers take.
+func (d *dependency) leastLimit() time.Duration {
+	p99, _, _ := d.p99s()
+	return max(leastDeadline, p99)
+}
 
 // promise is the fix that gives s so long to answer.
 func (s *service) promise(slo time.Duration) Fix {
@@ -279,8 +282,8 @@ func worstCaseOverSLOThird(p *pass, s *service) {
 		l.note("a third of the SLO of %s: %s / %d = %s", s.Name, pretty(s.SLO), sloPart, rough(part))
 		limit := down(part / time.Duration(c.times()))
 		fix := s.promise(times(worst, sloPart))
-		if limit >= leastDeadline {
-			fix = c.to.write(fmt.Sprintf("or, if %s must be as patient, promise less: %s", s.Name, strings.TrimPrefix(fix.Text, "write ")), c.to.within(limit)...)
+		if pl := p.plan(); pl.within(c.to, limit) {
+			fix = pl.fix(fmt.Sprintf("or, if %s must be as patient, promise less: %s", s.Name, strings.TrimPrefix(fix.Text, "write ")), Fix{})
 		}
 		p.report(s.in, c.path,
 			fmt.Sprintf("calls to %s may take %s of the %s within which %s must answer, more than a third (%s)",

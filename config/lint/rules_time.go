@@ -7,6 +7,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -362,17 +363,7 @@ func attemptTimeoutBelowP99(p *pass, d *dependency) {
 	if operation != "" {
 		what += "'s " + operation
 	}
-	better := d.Policy
-	better.AttemptTimeout = up(times(p99, 2))
-	fields := []string{"attempt_timeout", pretty(better.AttemptTimeout)}
-	t := newTimeline(better)
-	if end := deadline(better); end > 0 && t.total() > end {
-		if n := t.fits(end); n >= min(2, t.attempts) {
-			fields = append(fields, d.makes(n)...)
-		} else {
-			fields = append(fields, "deadline", pretty(up(t.total())))
-		}
-	}
+	fix := p.longEnough(d, p99)
 	p.report(d.in, d.at(field),
 		fmt.Sprintf("attempts at %s are given up after %s, and 1 in 100 takes %s or longer when all is well", what, pretty(limit), pretty(p99)),
 		[]Step{
@@ -380,5 +371,39 @@ func attemptTimeoutBelowP99(p *pass, d *dependency) {
 			{What: field, Value: pretty(limit)},
 			{What: "missing", Value: pretty(p99 - limit)},
 		},
-		d.write("twice the p99 will do until its p99.9 is measured", fields...))
+		fix)
+}
+
+// longEnough gives attempts at d the time for their p99, twice if there is room for it.
+func (p *pass) longEnough(d *dependency, p99 time.Duration) Fix {
+	const rest = "twice the p99 will do until its p99.9 is measured"
+	better := func(attempt time.Duration) *plan {
+		pl := p.plan()
+		policy := d.Policy
+		policy.AttemptTimeout = attempt
+		t := newTimeline(policy)
+		if end := deadline(policy); end > 0 && t.total() > end {
+			if n := t.fits(end); n >= min(2, t.attempts) {
+				fields := d.makes(n)
+				for i := 0; i+1 < len(fields); i += 2 {
+					if config.SetPolicy(&policy, fields[i]+"="+fields[i+1]) != nil {
+						break // such a number is always valid
+					}
+				}
+			} else {
+				policy.Deadline = up(t.total())
+			}
+		}
+		pl.change(d, policy)
+		return pl
+	}
+	twice := better(up(times(p99, 2)))
+	promises := twice.settle()
+	if promises.Text == "" {
+		return twice.fix(rest, promises)
+	}
+	if once := better(up(p99 + p99/10)); once.settle().Text == "" {
+		return once.fix("more does not fit into what its callers promise", Fix{})
+	}
+	return twice.fix(rest, promises)
 }

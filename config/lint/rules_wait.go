@@ -191,13 +191,19 @@ func (p *pass) piledUp(d *dependency, lo, hi time.Duration) bool {
 	if share <= mostAtCap {
 		return false
 	}
+	better := d.Policy
+	better.Backoff.Cap = max(up(times(lo, 30)), lo)
+	fix := d.write("or take jitter: full, which needs no such care", "backoff.cap", pretty(better.Backoff.Cap))
+	if t := newTimeline(better); deadline(better) > 0 && t.total() > deadline(better) {
+		fix = d.write("with a longer cap not all attempts would fit before the deadline", "backoff.jitter", "full")
+	}
 	p.report(d.in, d.at("backoff.cap"),
 		fmt.Sprintf("%s of the first waits for %s end at the cap of %s, all at the same time", roughly(share), d.Name, pretty(hi)),
 		[]Step{
 			{What: "drawn from base to 3 × base", Value: pretty(lo) + " to " + pretty(top)},
 			{What: "of which above the cap", Value: pretty(hi) + " to " + pretty(top), Total: roughly(share)},
 		},
-		d.write("or take jitter: full, which needs no such care", "backoff.cap", pretty(max(up(times(lo, 30)), lo))))
+		fix)
 	return true
 }
 

@@ -1,0 +1,109 @@
+package lint
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lullgo/lull/config"
+)
+
+// examples are files that are looked at: those of the rules, those in the repository, and some
+// that were found.
+func examples(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, r := range Rules() {
+		all[r.ID+", bad"], all[r.ID+", good"] = r.Bad, r.Good
+	}
+	for _, pattern := range []string{"../../examples/policies/*/*.yaml", "testdata/found/*.yaml"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] = string(data)
+		}
+	}
+	return all
+}
+
+// change makes a change in a file that was read: in a dependency, in a service, or in the defaults and all that
+// have the field from there.
+func change(t *testing.T, was, f *config.PolicyFile, c Change) {
+	t.Helper()
+	field, ok := strings.CutPrefix(c.Path, "defaults.")
+	if !ok {
+		for i := range f.Dependencies {
+			d := &f.Dependencies[i]
+			if field, ok := strings.CutPrefix(c.Path, "dependencies."+d.Name+"."); ok && !strings.HasPrefix(field, "operations.") {
+				if err := config.SetPolicy(&d.Policy, field+"="+c.Value); err != nil {
+					t.Fatalf("%v: %v", c, err)
+				}
+				return
+			}
+		}
+		if err := apply(f, c); err != nil {
+			t.Fatalf("%v: %v", c, err)
+		}
+		return
+	}
+	if err := config.SetPolicy(&f.Defaults.Policy, field+"="+c.Value); err != nil {
+		t.Fatalf("%v: %v", c, err)
+	}
+	for i := range f.Dependencies {
+		if d := &f.Dependencies[i]; was.Origin("dependencies."+d.Name+"."+field) != config.Written {
+			if err := config.SetPolicy(&d.Policy, field+"="+c.Value); err != nil {
+				t.Fatalf("%v: %v", c, err)
+			}
+		}
+	}
+}
+
+type place struct{ rule, path string }
+
+func placesOf(all []Finding) (out []place) {
+	for _, f := range all {
+		out = append(out, place{f.Rule, f.Path})
+	}
+	return out
+}
+
+// Whoever writes what a fix says is rid of the finding, and has no other for it.
+func TestFixesDoNotContradictEachOther(t *testing.T) {
+	tried := 0
+	for name, text := range examples(t) {
+		file, err := config.ParsePolicyFile(name, []byte(text))
+		if err != nil {
+			continue
+		}
+		before := findings(file)
+		for _, found := range before {
+			if len(found.Fix.Changes) == 0 {
+				continue
+			}
+			better := *file
+			better.Dependencies, better.Services = slices.Clone(file.Dependencies), slices.Clone(file.Services)
+			for _, c := range found.Fix.Changes {
+				change(t, file, &better, c)
+			}
+			tried++
+			after := findings(&better)
+			for _, f := range after {
+				at := place{f.Rule, f.Path}
+				if at == (place{found.Rule, found.Path}) || !slices.Contains(placesOf(before), at) {
+					t.Errorf("%s: %s: %s\n  fix: %s\n  leads to %s: %s", name, found.Rule, found.Message, found.Fix.Text, f.Rule, f.Message)
+				}
+			}
+		}
+	}
+	if tried < 40 {
+		t.Errorf("only %d fixes were tried", tried)
+	}
+}

@@ -1,0 +1,307 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+func patienceRules() []Rule {
+	return []Rule{{
+		ID:       "caller-gives-up-first",
+		Severity: Warning,
+		Title:    "An attempt is given up before the service behind it can be done",
+		Why: `A caller that gives up an attempt while the service that answers it is still at work makes
+that work useless: nobody waits for the answer. The next attempt starts the same work once more,
+while the first may still be going on. So retries of the layer below are made for nothing just
+when they are needed, and the layer above adds to the load.
+
+The rule compares the timeout of an attempt (or the deadline, if that is less; and only where
+either side writes one) with the worst
+case of the calls that the answering service makes for one request: one after another, those
+that run side by side counted as the longest, each with all its attempts and longest waits.
+Waits that a server asks for are not counted. If the service has lull's server half (server: lull), its
+calls end when the caller's attempt does, and the finding is a note: its last attempts cannot
+be made.`,
+		Sources: []Source{srcCascading, srcBuilders},
+		Bad: `dependencies:
+  checkout: {attempts: 2, attempt_timeout: 1s, deadline: 3s}
+  db: {attempts: 1, attempt_timeout: 5s, deadline: 5s}
+services:
+  web: {calls: [checkout]}
+  checkout: {calls: [{dependency: db, times: 3}]}
+`,
+		Good: `dependencies:
+  checkout: {attempts: 2, attempt_timeout: 1s, deadline: 3s}
+  db: {attempts: 1, attempt_timeout: 300ms, deadline: 300ms}
+services:
+  web: {calls: [checkout]}
+  checkout: {calls: [{dependency: db, times: 3}]}
+`,
+		check: callerGivesUpFirst,
+	}}
+}
+
+// A plan is what policies would be after some changes.
+type plan struct {
+	p       *pass
+	g       graph
+	changed map[*dependency]lull.Policy
+	order   []*dependency              // of changed
+	known   map[*service]time.Duration // what own returns, as long as nothing changes
+	far     bool                       // what changes lead to elsewhere is planned, too
+}
+
+func (p *pass) plan() *plan {
+	p.plans++
+	return &plan{far: p.plans <= mostPlans, p: p, g: p.graph(), changed: map[*dependency]lull.Policy{}, known: map[*service]time.Duration{}}
+}
+
+// unchanged is the plan in which nothing is changed.
+func (p *pass) unchanged() *plan {
+	if p.now == nil {
+		p.now = p.plan()
+	}
+	return p.now
+}
+
+func (pl *plan) of(d *dependency) lull.Policy {
+	if better, ok := pl.changed[d]; ok {
+		return better
+	}
+	return d.Policy
+}
+
+// own is how long the calls of s may take together for one request, of their own accord.
+func (pl *plan) own(s *service) (sum time.Duration) {
+	if known, ok := pl.known[s]; ok {
+		return known
+	}
+	defer func() { pl.known[s] = sum }()
+	for _, stage := range s.stages() {
+		var longest time.Duration
+		for _, c := range stage {
+			if c.to != nil && !pl.g.back[c] {
+				longest = max(longest, times(newTimeline(pl.of(c.to)).ownWorst(), c.times()))
+			}
+		}
+		sum = saturating.Add(sum, longest)
+	}
+	return sum
+}
+
+// patience is how long an attempt at d may take, and the field that says so. Zero: for ever.
+func patience(p lull.Policy) (time.Duration, string) {
+	limit, field := attemptTimeout(p), "attempt_timeout"
+	if end := deadline(p); end > 0 && (limit == 0 || end < limit) {
+		limit, field = end, "deadline"
+	}
+	return limit, field
+}
+
+// tooShort reports whether attempts at d are given up before s, which answers them, is done.
+func (pl *plan) tooShort(d *dependency, s *service) bool {
+	limit, _ := patience(pl.of(d))
+	return limit > 0 && pl.own(s) > limit
+}
+
+// change plans that d has that policy.
+func (pl *plan) change(d *dependency, p lull.Policy) {
+	if _, ok := pl.changed[d]; !ok {
+		pl.order = append(pl.order, d)
+	}
+	pl.changed[d] = p
+	clear(pl.known)
+}
+
+// give plans that an attempt at d may take so long, and that its deadline has room for all of them.
+func (pl *plan) give(d *dependency, attempt time.Duration) {
+	better := pl.of(d)
+	better.AttemptTimeout = attempt
+	if t := newTimeline(better); deadline(better) > 0 && t.total() > deadline(better) {
+		better.Deadline = up(t.total())
+	}
+	pl.change(d, better)
+}
+
+// settle plans what else must change so that nothing is wrong which was not before: those above
+// wait as long as those below may now take, and services promise what they can then keep.
+func (pl *plan) settle() (promises Fix) {
+	if !pl.far {
+		return Fix{}
+	}
+	before := pl.p.unchanged()
+	for _, above := range slices.Backward(pl.g.order) { // those below before those above
+		for _, c := range above.calls {
+			if s := c.answered; c.to != nil && s != nil && !pl.g.back[c] && pl.tooShort(c.to, s) && !before.tooShort(c.to, s) {
+				pl.give(c.to, up(pl.own(s)))
+			}
+		}
+	}
+	for _, s := range pl.p.services {
+		if need := pl.promises(s); s.SLO > 0 && need > s.SLO && before.promises(s) <= s.SLO {
+			promises = also(promises, s.promise(need))
+		}
+	}
+	return promises
+}
+
+// promises is the least SLO of s that leaves time for its calls, each a third of it.
+func (pl *plan) promises(s *service) time.Duration {
+	var sum, most time.Duration
+	for _, stage := range s.stages() {
+		var longest time.Duration
+		for _, c := range stage {
+			if c.to != nil {
+				longest = max(longest, times(pl.of(c.to).WorstCase(), c.times()))
+			}
+		}
+		sum, most = saturating.Add(sum, longest), max(most, longest)
+	}
+	return max(sum, times(most, sloPart))
+}
+
+// fix is the plan as changes.
+func (pl *plan) fix(rest string, promises Fix) (fix Fix) {
+	for _, d := range pl.order {
+		was, is := d.Policy, pl.changed[d]
+		var fields []string
+		if is.Attempts != was.Attempts || is.Hedge.Attempts != was.Hedge.Attempts {
+			fields = d.makes(is.MaxAttempts())
+		}
+		if is.AttemptTimeout != was.AttemptTimeout {
+			fields = append(fields, "attempt_timeout", pretty(is.AttemptTimeout))
+		}
+		if is.Deadline != was.Deadline {
+			fields = append(fields, "deadline", pretty(is.Deadline))
+		}
+		if len(fields) > 0 {
+			fix = also(fix, d.write("", fields...))
+		}
+	}
+	if promises.Text != "" {
+		fix = also(fix, promises)
+	}
+	if rest != "" {
+		fix.Text += "; " + rest
+	}
+	return fix
+}
+
+func callerGivesUpFirst(p *pass) {
+	type pair struct {
+		d *dependency
+		s *service
+	}
+	now := p.unchanged()
+	done := map[pair]bool{}
+	for _, s := range now.g.order {
+		for _, c := range s.calls {
+			at := pair{c.to, c.answered}
+			if c.to == nil || c.answered == nil || now.g.back[c] || done[at] {
+				continue
+			}
+			if done[at] = true; now.tooShort(c.to, c.answered) && (written(c.to) || slices.ContainsFunc(c.answered.calls, func(c *call) bool { return c.to != nil && written(c.to) })) {
+				p.givesUp(now, c)
+			}
+		}
+	}
+}
+
+// written reports whether somebody has said how long calls to d may take.
+func written(d *dependency) bool { return d.Policy.AttemptTimeout != 0 || d.Policy.Deadline != 0 }
+
+// mostPlans is how many fixes are compared with all else in the files. Who has made these looks once more.
+const mostPlans = 50
+
+// givesUp reports that the attempts of c are shorter than what the service behind may take.
+func (p *pass) givesUp(now *plan, c *call) {
+	d, s := c.to, c.answered
+	limit, field := patience(d.Policy)
+	worst := now.own(s)
+	var l ledger
+	for i, stage := range s.stages() {
+		c := slices.MaxFunc(stage, func(a, b *call) int { return int(min(max(now.took(a)-now.took(b), -1), 1)) })
+		if i == 2*shown {
+			l.add(worst-l.sum, "%d more calls", len(s.stages())-i)
+			break
+		}
+		l.add(now.took(c), "call %s", c.what())
+	}
+	l.note("an attempt at %s is given up after %s (%s)", d.Name, pretty(limit), field)
+	severity, end := Warning, ""
+	if s.lulls() {
+		severity, end = Note, "; lull's server half ends them with the attempt"
+	}
+	fix := Fix{Text: fmt.Sprintf("write deadlines in the dependencies that %s calls", s.Name)}
+	if pl := p.plan(); pl.shorten(s, limit) {
+		fix = pl.fix("or let callers wait: a longer attempt_timeout in "+d.path, pl.settle())
+	} else if pl := p.plan(); worst < longest {
+		pl.give(d, up(worst))
+		fix = pl.fix(fmt.Sprintf("or shorten the calls of %s", s.Name), pl.settle())
+	}
+	p.reportAs(severity, d.in, d.at(field),
+		fmt.Sprintf("attempts at %s are given up after %s, and %s, which answers them, may take %s for its calls%s", d.Name, pretty(limit), s.Name, pretty(worst), end),
+		l.steps, fix)
+}
+
+// took is the worst case of c, of its own accord.
+func (pl *plan) took(c *call) time.Duration {
+	if c.to == nil || pl.g.back[c] {
+		return 0
+	}
+	return times(newTimeline(pl.of(c.to)).ownWorst(), c.times())
+}
+
+// shorten plans that the calls of s fit into limit, each with the same share, and those behind
+// them into that. Not ok: then one would be shorter than a healthy answer takes.
+func (pl *plan) shorten(s *service, limit time.Duration) (ok bool) {
+	stages := max(len(s.stages()), 1)
+	for _, c := range s.calls {
+		if c.to == nil || pl.g.back[c] || pl.took(c) <= limit/time.Duration(stages) {
+			continue
+		}
+		if !pl.within(c.to, down(limit/time.Duration(stages*s.most(c.to)))) {
+			return false
+		}
+	}
+	return true
+}
+
+// within plans that the worst case of d is no more than limit.
+func (pl *plan) within(d *dependency, limit time.Duration) (ok bool) {
+	if limit < d.leastLimit() {
+		return false
+	}
+	if was, ok := pl.changed[d]; ok && deadline(was) <= limit {
+		return true
+	}
+	better := d.Policy
+	fields := d.within(limit)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if err := config.SetPolicy(&better, fields[i]+"="+fields[i+1]); err != nil {
+			return false
+		}
+	}
+	pl.change(d, better)
+	return pl.behind(d)
+}
+
+// behind plans that services which answer d are done before its attempts are given up, if they were.
+func (pl *plan) behind(d *dependency) (ok bool) {
+	if !pl.far {
+		return true
+	}
+	before := pl.p.unchanged()
+	limit, _ := patience(pl.of(d))
+	for _, c := range pl.g.callers[d] {
+		if pl.tooShort(d, c.answered) && !before.tooShort(d, c.answered) && !pl.shorten(c.answered, limit) {
+			return false
+		}
+	}
+	return true
+}
