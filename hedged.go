@@ -124,8 +124,14 @@ func (c *HedgedCall) another(now time.Duration, r *Racer, random func() uint64) 
 	}
 	s := c.d.memory()
 	if c.flying > 0 {
-		if s.hedger.Fire(now, &c.flight) != hedge.Granted {
-			return NotHedged, Step{}
+		switch s.hedger.Fire(now, &c.flight) {
+		case hedge.Granted:
+		case hedge.TooManyInFlight:
+			return TooManyHedges, Step{}
+		case hedge.AttemptsInUse:
+			return AttemptsExhausted, Step{}
+		default:
+			return TooManyLate, Step{}
 		}
 		r.counted = true
 	}

@@ -193,6 +193,11 @@ func TestHedgesAreBounded(t *testing.T) {
 				})
 				synctest.Wait()
 				time.Sleep(20 * ms)
+				for range 2 { // what is in stock, where the share of late calls is a bound
+					if p.Hedge.Share > 0 {
+						lull.DoHedged(t.Context(), d, newScript(part{20 * ms, nil}, part{ms, nil}).play)
+					}
+				}
 				s := newScript(slow...)
 				if got, err := lull.DoHedged(t.Context(), d, s.play, c.opts...); got != 1 || err != nil || len(s.begun) != 1 {
 					t.Errorf("attempt %d, %v; attempts began at %v, want one", got, err, s.begun)
@@ -422,9 +427,9 @@ func TestHedgedCallsAreObserved(t *testing.T) {
 		lull.DoHedged(t.Context(), d, s.play)
 		want := []string{
 			"hedge_started 2/3 10ms success <nil>",
-			"hedge_refused 2/3 20ms not_hedged <nil>",
+			"hedge_refused 2/3 20ms too_many_hedges <nil>",
 			"attempt_failed 2/3 40ms success blip",
-			"hedge_refused 2/3 40ms not_hedged <nil>", // once refused, a call is not hedged any more
+			"hedge_refused 2/3 40ms too_many_hedges <nil>", // once refused, a call is not hedged any more
 			"call_ended 2/3 50ms success <nil>",
 		}
 		if !slices.Equal(l.events, want) {
@@ -489,6 +494,28 @@ func TestAHedgeThatIsNeverDue(t *testing.T) {
 		})
 		if n.Load() != 1 {
 			t.Errorf("%d attempts", n.Load())
+		}
+	})
+}
+
+// Hedging can be tried: the first slow calls of a process are hedged, as far as hedges are
+// in stock. If all are slow they no longer are, and the event says why.
+func TestTheFirstSlowCallsAreHedged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var refused []lull.Reason
+		d := newDependency(t, lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 20 * ms}}, lull.WithObserver(observerFunc(func(_ context.Context, e lull.Event) {
+			if e.Kind == lull.EventHedgeRefused {
+				refused = append(refused, e.Reason)
+			}
+		})))
+		for i, want := range []time.Duration{25 * ms, 25 * ms, time.Second, time.Second} {
+			s := newScript(part{time.Second, nil}, part{5 * ms, nil})
+			if _, err := lull.DoHedged(t.Context(), d, s.play); err != nil || time.Since(s.start) != want {
+				t.Errorf("call %d: %v after %v, want %v", i+1, err, time.Since(s.start), want)
+			}
+		}
+		if want := []lull.Reason{lull.TooManyLate, lull.TooManyLate}; !slices.Equal(refused, want) {
+			t.Errorf("refused for %v, want %v", refused, want)
 		}
 	})
 }

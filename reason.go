@@ -41,10 +41,12 @@ const (
 	// HeldBack: the client's own throttle did not let the attempt pass
 	// (Policy.Throttle).
 	HeldBack
-	// NotHedged: too many of the recent calls are late, or too many hedges in flight,
-	// for another attempt to run beside those of the call (Policy.Hedge). No call ends
-	// for this reason.
-	NotHedged
+	// TooManyLate: of the recent calls too many are late for another attempt to run beside
+	// those of the call (Policy.Hedge.Share). No call ends for this reason.
+	TooManyLate
+	// TooManyHedges: too many hedges are in flight for another (Policy.Hedge.InFlight). No
+	// call ends for this reason.
+	TooManyHedges
 	// RetriedAbove: the call is made on behalf of a request that is itself a retry
 	// (Policy.Nested).
 	RetriedAbove
@@ -70,7 +72,8 @@ var (
 	ErrThrottled         = errors.New("held back by the client's own throttle")
 	ErrRetriedAbove      = errors.New("made on behalf of a retry, which is not retried once more")
 	errPanicked          = errors.New("operation panicked")
-	errNotHedged         = errors.New("no attempt may run beside the others now")
+	errTooManyLate       = errors.New("too many of the recent calls are late")
+	errTooManyHedges     = errors.New("too many hedges are in flight")
 	ErrLimited           = errors.New("concurrency limit reached")
 )
 
@@ -95,7 +98,8 @@ var reasonTable = [reasons]struct {
 	CallerCanceled:    {"canceled", context.Canceled, "the caller's context has ended", ""},
 	Unanswered:        {"unanswered", ErrUnanswered, "the dependency answered no other call meanwhile", "Policy.Timeouts"},
 	HeldBack:          {"throttled", ErrThrottled, "the client's own throttle held it back", "Policy.Throttle"},
-	NotHedged:         {"not_hedged", errNotHedged, "no attempt may run beside the others now", "Policy.Hedge"},
+	TooManyLate:       {"too_many_late", errTooManyLate, "too many of the recent calls are late for another attempt beside", "Policy.Hedge.Share"},
+	TooManyHedges:     {"too_many_hedges", errTooManyHedges, "too many hedges are in flight for another", "Policy.Hedge.InFlight"},
 	RetriedAbove:      {"retried_above", ErrRetriedAbove, "it was made for a request that is itself a retry", "Policy.Nested"},
 	Panicked:          {"panicked", errPanicked, "it panicked", ""},
 }

@@ -147,6 +147,7 @@ type rules struct {
 	minDelay   time.Duration
 	maxDelay   time.Duration
 	share      float64 // infinite: no bound
+	earns      int64   // what a call puts into stock
 	inFlight   int64
 }
 
@@ -174,6 +175,7 @@ func (c Config) rules() rules {
 	case c.Share == 0:
 		r.share = DefaultShare
 	}
+	r.earns = int64(min(r.share, stocked) * unit)
 	if r.inFlight < 0 {
 		r.inFlight = math.MaxInt64
 	}

@@ -119,9 +119,13 @@
 //
 // As hedges are late calls, Share also bounds the load that hedging adds:
 // in every stretch of time, hedges ≤ Share × (calls in it, and in the eight seconds
-// before it). There is no stock to start with and no floor, so that the bound holds for
-// a fleet as for a process; and so a process that makes fewer than 1/Share calls in
-// eight seconds, 1.25 a second, does not hedge.
+// before it).
+//
+// Where Share of the calls of eight seconds is less than four hedges nothing is known yet:
+// they are the first, or few. There a late call is also hedged from a stock of two, into which
+// every call that is in time puts Share of one. So the first late call of a process is
+// hedged, and a process with a call a minute hedges a tenth of them. If all calls are late
+// it hedges two, and then none, however few its calls are.
 //
 // Share is twice what the percentile leaves, 0.1, since what is late by chance
 // varies: of the calls that are late while all is well all are hedged at 300 calls a

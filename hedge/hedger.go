@@ -33,7 +33,7 @@ func (h *Hedger) Start(now time.Duration) Flight {
 
 func (h *Hedger) start(now time.Duration) Flight {
 	if r := h.recent.Load(); r != nil {
-		r.started(now)
+		r.started(now, h.earns)
 	}
 	d, why := h.delay, Granted
 	if h.learns {

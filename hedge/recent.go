@@ -1,6 +1,7 @@
 package hedge
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull/internal/window"
@@ -10,7 +11,17 @@ import (
 // late, once for each hedge that they asked for.
 type recent struct {
 	calls, late window.Counter
+	stock       atomic.Int64 // hedges that may be sent where there are too few calls to judge by, in units
 }
+
+// stocked is how many hedges are in stock at first, and at most. A call that is in time puts
+// Share of one back. (The half above that is for what late calls take back of themselves,
+// though a full stock had no room for it.)
+const (
+	stocked = 2
+	unit    = 1 << 20
+	full    = stocked*unit + unit/2
+)
 
 const (
 	tick      = 250 * time.Millisecond // width of a slot
@@ -22,11 +33,34 @@ const (
 	enough = 4
 )
 
-func (r *recent) started(now time.Duration) { r.calls.Add(window.Tick(now, tick), 1) }
+func (r *recent) started(now time.Duration, earns int64) {
+	r.calls.Add(window.Tick(now, tick), 1)
+	for n := r.stock.Load(); n < full; n = r.stock.Load() {
+		if r.stock.CompareAndSwap(n, min(n+earns, full)) {
+			return
+		}
+	}
+}
+
+// fromStock takes back what a late call has put into stock when it started, and a hedge if
+// there is one.
+func (r *recent) fromStock(earned int64) bool {
+	for {
+		n := r.stock.Load()
+		left, ok := max(n-earned, 0), false
+		if left >= unit {
+			left, ok = left-unit, true
+		}
+		if r.stock.CompareAndSwap(n, left) {
+			return ok
+		}
+	}
+}
 
 // isTail counts a late call, and tells whether so few are late that they are the
 // tail: this one and the others no more than Share of the calls, in the last
-// second, or as far back as it takes for the calls to pay for enough hedges.
+// second, or as far back as it takes for the calls to pay for enough hedges. Where they do
+// not, because they are the first or few, the stock pays.
 //
 // The call is counted before the sum is taken, so that of calls that ask at once
 // at least the last sees all.
@@ -37,8 +71,9 @@ func (h *Hedger) isTail(now time.Duration) bool {
 	r := h.recent.Load()
 	at := window.Tick(now, tick)
 	if r == nil {
-		r = &recent{window.New(longest), window.New(longest)}
+		r = &recent{calls: window.New(longest), late: window.New(longest)}
 		r.calls.Add(at, 1) // this one
+		r.stock.Store(full)
 		h.recent.CompareAndSwap(nil, r)
 		r = h.recent.Load()
 	}
@@ -46,7 +81,7 @@ func (h *Hedger) isTail(now time.Duration) bool {
 	for n := second; ; n *= 2 {
 		pays := h.share * float64(r.calls.Sum(at, n))
 		if pays >= enough || n == longest {
-			return float64(r.late.Sum(at, n)) <= pays+slack
+			return float64(r.late.Sum(at, n)) <= pays+slack || pays < enough && r.fromStock(h.earns)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 // history is a list of what happened, by slots of a quarter of a second.
 type history struct {
 	calls, late, hedges map[int]int
+	stock               int64 // hedges, in units
 }
 
 func (h history) sum(m map[int]int, slot, n int) (sum int) {
@@ -20,21 +21,32 @@ func (h history) sum(m map[int]int, slot, n int) (sum int) {
 
 // The rule by the book: late calls, this one included, are no more than share of
 // the calls of the last 1, 2, 4 or 8 s, the first of these in which share of the
-// calls is four or more, or else the last.
-func (h history) allows(share float64, slot int) bool {
+// calls is four or more, or else the last. If it is less than four even then, a hedge
+// that is in stock does as well, but for what the late call itself has put there.
+func (h *history) allows(share float64, slot int) bool {
 	for n := 4; ; n *= 2 {
 		pays := share * float64(h.sum(h.calls, slot, n))
-		if pays >= 4 || n == 32 {
-			return float64(h.sum(h.late, slot, n)) <= pays+1e-9
+		if pays < 4 && n < 32 {
+			continue
 		}
+		if float64(h.sum(h.late, slot, n)) <= pays+1e-9 {
+			return true
+		}
+		if pays >= 4 {
+			return false
+		}
+		if h.stock = max(h.stock-int64(share*unit), 0); h.stock >= unit {
+			h.stock -= unit
+			return true
+		}
+		return false
 	}
 }
 
 // Random histories: rates that change, latencies that change, bursts, pauses. Every
 // answer is by the book, and the load that is added is bounded, in every stretch of
 // time: hedges are no more than share of the calls in it and in the eight seconds
-// before it. So from the beginning on they are no more than share of all calls,
-// and there is no constant.
+// before it, and what is in stock: two at most, and share of the calls where those are few.
 func TestShareByTheBook(t *testing.T) {
 	granted, refused := 0, 0
 	for seed := range uint64(120) {
@@ -42,7 +54,7 @@ func TestShareByTheBook(t *testing.T) {
 		share := []float64{0.02, 0.1, 0.1, 0.3, 1, 1.5}[r.IntN(6)]
 		attempts := 2 + r.IntN(2)
 		h := must(t, Config{Attempts: attempts, Delay: ms, Share: share, InFlight: -1})
-		book := history{map[int]int{}, map[int]int{}, map[int]int{}}
+		book := history{map[int]int{}, map[int]int{}, map[int]int{}, full}
 		var waiting []Flight
 		now := time.Duration(r.Int64N(int64(time.Hour)))
 		first := int(now / tick)
@@ -60,6 +72,9 @@ func TestShareByTheBook(t *testing.T) {
 			slot := int(now / tick)
 			f := h.Start(now)
 			book.calls[slot]++
+			if counting {
+				book.stock = min(book.stock+int64(share*unit), full)
+			}
 			if r.Float64() < lateness {
 				waiting = append(waiting, f)
 			}
@@ -102,7 +117,7 @@ func TestShareByTheBook(t *testing.T) {
 			for to := from; to <= last; to++ {
 				hedges += book.hedges[to]
 				calls += book.calls[to]
-				if float64(hedges) > share*float64(calls)+1e-6 {
+				if float64(hedges) > 2*share*float64(calls)+stocked+1e-6 {
 					t.Fatalf("seed %d: %d hedges in %d slots, %v of %d calls", seed, hedges, to-from+1, share, calls)
 				}
 			}
@@ -170,9 +185,14 @@ func TestAllLateStopsHedges(t *testing.T) {
 // Once refused, a call is refused for good, and need not be asked about.
 func TestRefusedForGood(t *testing.T) {
 	h := must(t, Config{Attempts: 3, Delay: ms})
+	for i := range stocked {
+		if f := h.Start(0); h.Fire(ms, &f) != Granted {
+			t.Fatalf("call %d of all, of which two are in stock: %v", i+1, f.Reason())
+		}
+	}
 	f := h.Start(0)
 	if why := h.Fire(ms, &f); why != TooManyLate {
-		t.Fatalf("the first of all calls: %v", why)
+		t.Fatalf("the third of all calls: %v", why)
 	}
 	for range 100 {
 		h.Start(time.Second)
@@ -189,23 +209,27 @@ func TestRefusedForGood(t *testing.T) {
 	}
 }
 
-// A process with fewer calls than it takes for one hedge has none.
-func TestTooFewCallsForAHedge(t *testing.T) {
-	for _, c := range []struct {
-		gap  time.Duration
-		want bool
-	}{{time.Second, false}, {700 * ms, true}} {
-		h := must(t, Config{Attempts: 2, Delay: ms})
-		hedges := 0
-		for i := range 1000 {
-			now := time.Duration(i) * c.gap
-			f := h.Start(now)
-			if i%20 == 0 && h.Fire(now, &f) == Granted {
-				hedges++
+// The first late calls are hedged from stock, and those of a process with few calls, as long
+// as most are in time. If all are late two are hedged, and no more.
+func TestFewCallsAreHedgedFromStock(t *testing.T) {
+	for _, gap := range []time.Duration{10 * ms, 700 * ms, time.Second, time.Minute} {
+		for _, c := range []struct{ every, calls, want int }{{20, 1000, 50}, {1, 10, 2}, {1, 1000, 2}, {2, 1000, -1}} {
+			h := must(t, Config{Attempts: 2, Delay: ms})
+			hedges, late := 0, 0
+			for i := range c.calls {
+				now := time.Duration(i) * gap
+				f := h.Start(now)
+				if i%c.every == 0 {
+					late++
+					if h.Fire(now, &f) == Granted {
+						hedges++
+						h.Settle()
+					}
+				}
 			}
-		}
-		if (hedges > 0) != c.want {
-			t.Errorf("a call every %v: %d hedges", c.gap, hedges)
+			if c.want >= 0 && hedges != c.want || c.want < 0 && (hedges < stocked || hedges > stocked+c.calls/10) {
+				t.Errorf("a call every %v, one in %d late: %d of %d late ones were hedged", gap, c.every, hedges, late)
+			}
 		}
 	}
 }

@@ -27,7 +27,7 @@ func verdictOf(inner *lull.Error) lull.Verdict {
 		v.Code = lull.CodeTimeout
 	case lull.CallerCanceled:
 		v = lull.Verdict{Kind: lull.KindCanceled, Code: v.Code}
-	case lull.Limited, lull.NotHedged:
+	case lull.Limited, lull.TooManyLate, lull.TooManyHedges:
 	default:
 		switch {
 		case inner.Verdict.Kind == lull.KindThrottled:

@@ -69,7 +69,7 @@ func everything(t *testing.T) *rig {
 		{Kind: lull.EventRetryScheduled, Attempt: 1, By: 1, Took: 1, Delay: time.Second, Verdict: first},
 		{Kind: lull.EventCallEnded, Attempt: 2, By: 2, Took: 1, Elapsed: 3, Waited: 1},
 		{Kind: lull.EventHedgeStarted, Attempt: 2},
-		{Kind: lull.EventHedgeRefused, Reason: lull.NotHedged},
+		{Kind: lull.EventHedgeRefused, Reason: lull.TooManyLate},
 		{Kind: lull.EventCallEnded, Reason: lull.CircuitOpen},
 		{Kind: lull.EventCircuitChanged, Circuit: &breaker.Change{To: breaker.Open, MetricsOnly: true}},
 		{Kind: lull.EventCallEnded, Attempt: 2, By: 2, Took: 1, Elapsed: 3}, // a hedged one now

@@ -482,7 +482,7 @@ func TestHintsHedgesAndChanges(t *testing.T) {
 	on(lull.Event{Kind: lull.EventCallEnded, Attempt: 1, By: 1, Reason: lull.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}})
 	on(lull.Event{Kind: lull.EventCallEnded, Attempt: 1, By: 1, Reason: lull.FailedPermanent, Verdict: lull.Verdict{Kind: lull.KindPermanent}})
 	on(lull.Event{Kind: lull.EventHedgeStarted, Attempt: 2})
-	on(lull.Event{Kind: lull.EventHedgeRefused, Reason: lull.NotHedged})
+	on(lull.Event{Kind: lull.EventHedgeRefused, Reason: lull.TooManyLate})
 	on(lull.Event{Kind: lull.EventHedgeRefused, Reason: lull.BudgetExhausted})
 	on(lull.Event{Kind: lull.EventBudgetExhausted, Reason: lull.BudgetExhausted})
 	for range 2 {
@@ -501,7 +501,7 @@ func TestHintsHedgesAndChanges(t *testing.T) {
 		{0, "retry.server_hints", []string{"result", "too_long"}},
 		{2, "retry.delay", nil},
 		{1, "retry.hedges", []string{"result", "started"}},
-		{1, "retry.hedges", []string{"result", "refused", "reason", "not_hedged"}},
+		{1, "retry.hedges", []string{"result", "refused", "reason", "too_many_late"}},
 		{1, "retry.hedges", []string{"result", "refused", "reason", "budget_exhausted"}},
 		{1, "retry.budget.denied", []string{"dependency", "d"}},
 		{2, "retry.breaker.transitions", []string{"from", "closed", "to", "open", "reason", "consecutive_failures"}},
