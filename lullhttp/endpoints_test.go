@@ -1,6 +1,7 @@
 package lullhttp_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -102,6 +103,44 @@ func TestASickEndpointIsLeftOut(t *testing.T) {
 		}
 		t.Logf("%d of 4800 calls failed; %d changes; %v", failed, len(changes), f.got)
 	}, withEndpoints(outlier.Config{}, bases(4), func(c outlier.Change) { changes = append(changes, c) }))
+}
+
+// Rule 16: deadlines that are too short for any answer fail at every endpoint, and so
+// eject none. An endpoint that hangs is found although every caller's deadline is shorter
+// than AttemptTimeout.
+func TestRule16ShortDeadlinesEjectNoEndpoint(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		var ejected []string
+		f := &fleet{answer: func(host string, w http.ResponseWriter, r *http.Request) {
+			if hangs && host == "e1.test" {
+				<-r.Context().Done()
+				return
+			}
+			time.Sleep(50 * ms)
+		}}
+		inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+			for n := range 20 * 60 { // twenty calls a second, for a minute
+				within := time.Second
+				if !hangs && n%2 == 0 {
+					within = 5 * ms
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), within)
+				req, _ := http.NewRequestWithContext(ctx, "GET", orders, nil)
+				if resp, err := cl.Do(req); err == nil {
+					read(t, resp, err)
+				}
+				cancel()
+				time.Sleep(50 * ms)
+			}
+			if hangs && (len(ejected) == 0 || slices.ContainsFunc(ejected, func(key string) bool { return key != "http://e1.test" })) || !hangs && len(ejected) > 0 {
+				t.Errorf("e1 hangs: %v; ejected: %v", hangs, ejected)
+			}
+		}, withEndpoints(outlier.Config{}, bases(4), func(c outlier.Change) {
+			if c.Kind == outlier.Ejected {
+				ejected = append(ejected, c.Key)
+			}
+		}))
+	}
 }
 
 // A retry goes to an endpoint that its call has not tried, and so does a hedge.
