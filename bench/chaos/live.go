@@ -32,7 +32,6 @@ type result struct {
 // A fate is what became of one message at one consumer.
 type fate struct {
 	handled, letters int
-	resent           bool
 }
 
 // live is the life of all parts with one broker.
