@@ -29,6 +29,7 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 		{Config{SlowRate: 0.5}, "SlowCall"},
 		{Config{FailureRate: 50}, "FailureRate"},
 		{Config{FailureRate: -1}, "FailureRate"},
+		{Config{FailureRate: 1.01, SlowRate: 1.01, SlowCall: 1}, "FailureRate SlowRate"},
 		{Config{Window: -1, FailureRate: 1.01, MinCalls: -1, SlowRate: -0.1, SlowCall: -1,
 			OpenFor: -1, OpenMax: -1, OpenJitter: 11, Probes: -1, ProbeTimeout: -1},
 			"FailureRate SlowRate SlowCall MinCalls Window OpenFor OpenMax OpenJitter Probes ProbeTimeout"},

@@ -24,9 +24,6 @@ func (b *Breaker) ForceOpen(now time.Duration) {
 func (b *Breaker) ForceClosed(now time.Duration) {
 	b.mu.Lock()
 	defer b.unlock()
-	if b.word.Load() == 0 {
-		return
-	}
 	b.forced = true
 	if b.state() != Closed {
 		b.close(now, 0, Forced, 0)

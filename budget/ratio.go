@@ -2,7 +2,6 @@ package budget
 
 import (
 	"math"
-	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -143,11 +142,8 @@ func (b *Ratio) advance(at uint64) uint64 {
 		b.counts.Reset()
 	}
 	b.last.Store(at)
-	if hi, lo := bits.Mul64(at, uint64(b.width)); hi == 0 && lo <= math.MaxInt64 {
-		b.turn.Store(int64(lo))
-	} else {
-		b.turn.Store(math.MaxInt64)
-	}
+	// At the end of time this is negative, and every call asks here.
+	b.turn.Store(int64(at) * int64(b.width))
 	return at
 }
 

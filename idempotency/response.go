@@ -40,7 +40,7 @@ func (p *response) Header() http.Header { return p.w.Header() }
 
 func (p *response) WriteHeader(status int) {
 	switch {
-	case status < 100 || status > 999 || p.hijacked, status < 200 && status != http.StatusSwitchingProtocols:
+	case p.hijacked, status > 999, status < 200 && status != http.StatusSwitchingProtocols:
 		// An informational response goes out at once; for the rest net/http has words.
 		p.w.WriteHeader(status)
 		return

@@ -204,8 +204,8 @@ func TestHijack(t *testing.T) {
 		defer conn.Close()
 		rw.WriteString("HTTP/1.1 299 By hand\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
 		rw.Flush()
-		if _, err := w.Write([]byte("x")); err != http.ErrHijacked {
-			t.Errorf("Write after Hijack: %v", err)
+		if n, err := w.Write([]byte("x")); n != 0 || err != http.ErrHijacked {
+			t.Errorf("Write after Hijack: %d, %v", n, err)
 		}
 	})
 	resp, err := send("k")

@@ -205,3 +205,24 @@ func TestQuietTimeIsCountedInFull(t *testing.T) {
 		}
 	}
 }
+
+// An endpoint that starts anew has no calls that began since: those under way are of before.
+func TestWhatIsUnderWayWhenAnEndpointStartsAnewIsOfBefore(t *testing.T) {
+	s := must(t, Config{Choice: RoundRobin, Jitter: -1})
+	s.Update(0, keys(1))
+	for range 5 {
+		s.Pick(0, middle, nil)
+	}
+	h := s.hosts[0]
+	if n := s.growth(h); n != 5 {
+		t.Fatalf("%d of 5 calls began in the first interval", n)
+	}
+	s.forget(h)
+	if n := s.growth(h); n != 0 {
+		t.Errorf("%d calls began since the endpoint started anew", n)
+	}
+	s.Pick(0, middle, nil)
+	if n := s.growth(h); n != 1 {
+		t.Errorf("%d calls began since the endpoint started anew, and one more", n)
+	}
+}

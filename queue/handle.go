@@ -104,9 +104,6 @@ func (w *work) stopping() bool {
 
 // wait holds the message for d. It says no if it must be let go of earlier.
 func (w *work) wait(d time.Duration) bool {
-	if d <= 0 {
-		return !w.stopping()
-	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

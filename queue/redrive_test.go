@@ -64,6 +64,8 @@ func TestValidate(t *testing.T) {
 		{queue.Filter{}.Validate(), ""},
 		{queue.Filter{OlderThan: -1, YoungerThan: -2, MaxRedrives: -3}.Validate(), "OlderThan YoungerThan MaxRedrives"},
 		{queue.Filter{OlderThan: time.Hour, YoungerThan: time.Hour}.Validate(), "YoungerThan"},
+		{queue.Filter{OlderThan: 1, YoungerThan: 1}.Validate(), "YoungerThan"},
+		{queue.Filter{OlderThan: 1, YoungerThan: 2, MaxRedrives: 1}.Validate(), ""},
 		{queue.RedriveConfig{Rate: math.Inf(1)}.Validate(), ""},
 		{queue.RedriveConfig{Rate: math.NaN(), Limit: -1, Filter: queue.Filter{OlderThan: -1}}.Validate(), "Rate Limit OlderThan"},
 		{queue.RedriveConfig{Rate: -1}.Validate(), "Rate"},

@@ -185,12 +185,22 @@ func TestWorstCaseByHand(t *testing.T) {
 		{"the lease does", func(p *lull.Policy, _ *queue.Config, c *queue.Capabilities) {
 			p.AttemptTimeout, c.Extends = lull.NoTimeout, false
 		}, 92*time.Second + 2},
+		{"one attempt is not made again here", func(p *lull.Policy, c *queue.Config, _ *queue.Capabilities) { p.Attempts, c.Quick = 1, 3 }, 40 * time.Second},
 	} {
 		p, cfg, can := p, queue.Config{}, can
 		c.change(&p, &cfg, &can)
 		if got := cfg.WorstCase(p, can); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
+	}
+}
+
+// A field that is left out counts as what it defaults to.
+func TestWorstCaseOfDefaults(t *testing.T) {
+	can := memory(t, queue.MemoryConfig{}).Capabilities()
+	want := queue.Config{}.WithDefaults().WorstCase(lull.Policy{}.WithDefaults(), can)
+	if got := (queue.Config{}).WorstCase(lull.Policy{}, can); got != want || got >= time.Hour {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

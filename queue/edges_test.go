@@ -1,0 +1,232 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/queue"
+)
+
+// What a handler returns when this consumer has ended its context is no failure, however it
+// puts that. Any other error is its own, and is an attempt.
+func TestInterrupted(t *testing.T) {
+	transient := func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} }
+	canceled := func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindCanceled} }
+	for name, c := range map[string]struct {
+		classify func(error) lull.Verdict
+		err      func(context.Context) error
+		want     string
+	}{
+		"context.Canceled":     {transient, func(ctx context.Context) error { return ctx.Err() }, "defer"},
+		"its cause":            {transient, func(ctx context.Context) error { return context.Cause(ctx) }, "defer"},
+		"a lost lease":         {transient, func(context.Context) error { return fmt.Errorf("stopped: %w", queue.ErrLeaseLost) }, "defer"},
+		"classified as such":   {canceled, func(context.Context) error { return errBlip }, "defer"},
+		"a failure of its own": {transient, func(context.Context) error { return errBlip }, "retry 1s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := memory(t, queue.MemoryConfig{})
+				send(t, m, "hello")
+				r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
+					<-ctx.Done()
+					return c.err(ctx)
+				}, queue.Config{Drain: time.Second}, queue.WithClassifier(c.classify))
+				time.Sleep(time.Second)
+				r.stop(t)
+				wantEqual(t, "outcomes", r.outcomes(), c.want)
+			})
+		})
+	}
+}
+
+// An error that the handler could have had of a context that ended, while nobody has ended it,
+// is a failure as any other.
+func TestNotInterrupted(t *testing.T) {
+	for _, err := range []error{context.Canceled, queue.ErrDraining, queue.ErrLeaseLost} {
+		bubble(t, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{})
+			send(t, m, "hello")
+			r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return err },
+				queue.Config{}, queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} }))
+			time.Sleep(time.Minute)
+			wantEqual(t, err.Error(), r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
+			r.stop(t)
+		})
+	}
+}
+
+// A message for which there is no room comes back after the policy's first wait for that, and
+// never at once: a consumer does not spin where a policy has no waits.
+func TestNoRoomIsAskedForLater(t *testing.T) {
+	for _, c := range []struct{ base, min, max time.Duration }{
+		{4 * time.Second, 2 * time.Second, 4 * time.Second},
+		{time.Millisecond, 10 * time.Millisecond, 10 * time.Millisecond},
+	} {
+		bubble(t, func(t *testing.T) {
+			p := plain(3)
+			p.Limit = bulkhead.Config{Limit: 1}
+			p.ThrottleBase = c.base
+			p.Backoff = backoff.Schedule{Base: c.base, Cap: time.Minute, Jitter: backoff.Equal}
+			m := memory(t, queue.MemoryConfig{})
+			send(t, m, "a", "b", "c", "d", "e", "f")
+			r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error {
+				time.Sleep(5 * time.Millisecond)
+				return nil
+			}, queue.Config{Concurrency: 6})
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			deferred := 0
+			for _, e := range r.of(queue.EventSettled) {
+				if e.Outcome == queue.Defer {
+					deferred++
+					if e.After < c.min || e.After > c.max {
+						t.Errorf("waits of %v: back after %v, want %v to %v", c.base, e.After, c.min, c.max)
+					}
+				}
+			}
+			if deferred < 5 {
+				t.Errorf("%d messages found no room, want at least 5", deferred)
+			}
+			wantEqual(t, "left", m.Len(), 0)
+			r.stop(t)
+		})
+	}
+}
+
+// A consumer that is to stop makes no attempt again, not even without a wait.
+func TestNothingIsTriedAgainOnceStopping(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(2)
+		p.Backoff = backoff.Schedule{Base: time.Second, Cap: time.Second} // of which the least is drawn
+		m := memory(t, queue.MemoryConfig{})
+		const n = 64
+		for i := range n {
+			send(t, m, fmt.Sprint(i))
+		}
+		var stopped atomic.Bool
+		stop := make(chan struct{})
+		var late atomic.Int64
+		r := start(t, m, dependency(t, p, lull.WithRand(func() uint64 { return 0 })), func(_ context.Context, m *queue.Message) error {
+			if stopped.Load() {
+				late.Add(1)
+			}
+			<-stop
+			return lull.Transient(errBlip)
+		}, queue.Config{Concurrency: n, Quick: 3})
+		time.Sleep(time.Second)
+		stopped.Store(true)
+		r.cancel()
+		synctest.Wait()
+		close(stop)
+		if err := <-r.done; err != nil {
+			t.Error(err)
+		}
+		wantEqual(t, "tried again", late.Load(), 0)
+		wantEqual(t, "retried here", r.Counts().RetriedHere, 0)
+	})
+}
+
+// A retry in the hand is not begun at the deadline of the message: what is left has to be
+// longer than its wait.
+func TestQuickEndsWithTheDeadline(t *testing.T) {
+	for took, want := range map[time.Duration]string{7 * time.Second: "1.1 1.2 2.1", 7*time.Second - 1: "1.1 1.2 2.1 2.2"} {
+		bubble(t, func(t *testing.T) {
+			p := plain(2)
+			p.AttemptTimeout, p.Deadline = 10*time.Second, 10*time.Second
+			m := memory(t, queue.MemoryConfig{})
+			send(t, m, "hello")
+			var seen []string
+			r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error {
+				seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
+				if m.Attempt == 2 && m.Try == 1 {
+					time.Sleep(took) // it began after 2 s
+				}
+				return lull.Transient(errBlip)
+			}, queue.Config{Quick: 1})
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			wantEqual(t, took.String(), strings.Join(seen, " "), want)
+			r.stop(t)
+		})
+	}
+}
+
+// slowToExtend is a broker whose Extend takes a while, and ends with its context.
+type slowToExtend struct {
+	*queue.Memory
+	takes time.Duration
+}
+
+func (s *slowToExtend) Extend(ctx context.Context, d *queue.Delivery, l time.Duration) (time.Time, error) {
+	select {
+	case <-time.After(s.takes):
+		return s.Memory.Extend(ctx, d, l)
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	}
+}
+
+// A broker has a sixth of the lease to extend it.
+func TestASlowBrokerExtendsInTime(t *testing.T) {
+	for takes, want := range map[time.Duration]string{4900 * time.Millisecond: "ack", 5100 * time.Millisecond: "retry 1s, retry 1s, dead-letter attempts_exhausted"} {
+		bubble(t, func(t *testing.T) {
+			p := plain(3)
+			p.AttemptTimeout = lull.NoTimeout
+			b := &slowToExtend{memory(t, queue.MemoryConfig{}), takes}
+			send(t, b, "hello")
+			r := start(t, b, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
+				select {
+				case <-time.After(5 * time.Minute):
+					return nil
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}, queue.Config{Lease: 30 * time.Second})
+			time.Sleep(6 * time.Minute)
+			wantEqual(t, takes.String(), r.outcomes(), want)
+			r.stop(t)
+		})
+	}
+}
+
+// A handler's context ends with a lease that is not extended, whether the policy bounds
+// attempts or not.
+func TestAnAttemptWithoutTimeoutEndsWithItsLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(2)
+		p.AttemptTimeout = lull.NoTimeout
+		p.Breaker = breaker.Config{Off: true}
+		m := memory(t, queue.MemoryConfig{FixedLeases: true})
+		send(t, m, "hello")
+		r := start(t, m, dependency(t, p), func(ctx context.Context, _ *queue.Message) error {
+			end, ok := ctx.Deadline()
+			if left := time.Until(end); !ok || left > 10*time.Second || left < 5*time.Second {
+				t.Errorf("the context ends in %v (%v), the lease in 10s", left, ok)
+			}
+			return nil
+		}, queue.Config{Lease: 10 * time.Second})
+		time.Sleep(time.Second)
+		r.stop(t)
+	})
+}
+
+// A message that no broker has delivered has no lease.
+func TestAMessageMadeByHand(t *testing.T) {
+	m := &queue.Message{}
+	if end, ok := m.LeaseDeadline(); ok || !end.IsZero() {
+		t.Errorf("LeaseDeadline: %v, %v", end, ok)
+	}
+	if err := m.Extend(t.Context(), time.Minute); !errors.Is(err, queue.ErrLost) {
+		t.Errorf("Extend: %v", err)
+	}
+}
