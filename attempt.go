@@ -1,6 +1,10 @@
 package lull
 
-import "context"
+import (
+	"context"
+
+	"github.com/lullgo/lull/breaker"
+)
 
 // An Attempt is what an operation can learn of the attempt that it is, from its
 // context.
@@ -35,6 +39,27 @@ func Progress(ctx context.Context) {
 	if c, _ := ctx.Value(attemptKey{}).(*attemptContext); c != nil {
 		c.extend(c.d.plan.policy.AttemptTimeout)
 	}
+}
+
+// Accepted notes that the dependency has accepted the attempt whose context ctx is, and that
+// it may be silent for as long as it likes from now on: see [Call.Accepted]. It belongs to a
+// call with Spec.Stream. It does nothing but for a call on which a half-open breaker waits,
+// and may be called concurrently.
+func Accepted(ctx context.Context) {
+	c, _ := ctx.Value(attemptKey{}).(*attemptContext)
+	if c == nil {
+		return
+	}
+	if p, probe := c.Context.(probeContext); probe {
+		c.d.remember().breaker.Accepted(c.d.Now(), p.token)
+	}
+}
+
+// probeContext is the caller's context for attempts of a call on which a half-open breaker
+// waits.
+type probeContext struct {
+	context.Context
+	token breaker.Token
 }
 
 // Detach takes the context of an attempt over from the driver: its timeout no

@@ -26,6 +26,9 @@ type Spec struct {
 	NotReplayable bool
 	// Once: the caller wants one attempt, whatever the policy allows.
 	Once bool
+	// Stream: once the dependency has accepted it, the operation may be silent for as long as
+	// it likes ([Accepted]). While the circuit is half-open it keeps no call out that ends.
+	Stream bool
 	// ForRetry: the driver knows that the call is made for a request which is itself a
 	// retry. It is then made as Policy.Nested says, as after [Call.OnBehalfOf].
 	ForRetry bool
@@ -210,7 +213,7 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 		return Succeeded
 	}
 	if b := s.breaker; b != nil {
-		token, ok := b.Start(now)
+		token, ok := start(b, now, spec.Stream)
 		if !ok {
 			return c.refuse(CircuitOpen)
 		}
@@ -220,6 +223,24 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 		b.Begin(now)
 	}
 	return Succeeded
+}
+
+// start asks the breaker.
+func start(b *breaker.Breaker, now time.Duration, stream bool) (breaker.Token, bool) {
+	if stream {
+		return b.StartStream(now)
+	}
+	return b.Start(now)
+}
+
+// Accepted notes that the dependency has accepted the attempt under way, which may be silent
+// from now on. A half-open breaker does not wait for it any longer: other calls are let
+// through beside it, and that it has not failed for breaker.Config.ProbeTimeout (the
+// policy's Deadline, if that is not set) is a success.
+func (c *Call) Accepted(now time.Duration) {
+	if c.token.Probe() && !c.over() {
+		c.d.remember().breaker.Accepted(now, c.token)
+	}
 }
 
 // repeatAs notes when the operation may be repeated.

@@ -243,7 +243,7 @@ func endedBy(err error) Reason {
 // nothing.
 func (r *run) attemptContext(now time.Duration) *attemptContext {
 	until := r.until(now)
-	if until == never && r.call.attempts == 1 && r.ctx.Value(attemptKey{}) == nil {
+	if until == never && r.call.attempts == 1 && !r.call.token.Probe() && r.ctx.Value(attemptKey{}) == nil {
 		return nil
 	}
 	in := new(attemptContext)
@@ -264,6 +264,9 @@ func (r *run) until(now time.Duration) time.Duration {
 // bound fills in the context of the attempt that has just begun.
 func (r *run) bound(in *attemptContext, until time.Duration) {
 	in.Context, in.d, in.operation = r.ctx, r.d, r.operation
+	if r.call.token.Probe() {
+		in.Context = probeContext{r.ctx, r.call.token}
+	}
 	in.number, in.until, in.limit = int32(r.call.attempts), until, r.call.deadline
 }
 

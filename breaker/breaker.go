@@ -74,7 +74,7 @@ func Fresh(start time.Duration) Token { return Token{start: start, gen: 1} }
 func (b *Breaker) Start(now time.Duration) (Token, bool) {
 	w := b.word.Load()
 	if w&stateMask != uint64(Closed) {
-		return b.startGuarded(now, w)
+		return b.startGuarded(now, w, false)
 	}
 	if w == 0 {
 		return Token{}, true
@@ -85,6 +85,16 @@ func (b *Breaker) Start(now time.Duration) (Token, bool) {
 	return Token{start: now, gen: generation(w)}, true
 }
 
+// StartStream is Start for a call that may stay silent for as long as it likes once it was
+// accepted, such as a stream of events: see Accepted. As a probe it has a place beside
+// Config.Probes other calls, and keeps none of them out.
+func (b *Breaker) StartStream(now time.Duration) (Token, bool) {
+	if w := b.word.Load(); w&stateMask != uint64(Closed) {
+		return b.startGuarded(now, w, true)
+	}
+	return b.Start(now)
+}
+
 func generation(word uint64) uint32 { return uint32(word >> stateBits) }
 
 func (b *Breaker) countStart(now time.Duration) {
@@ -92,7 +102,7 @@ func (b *Breaker) countStart(now time.Duration) {
 }
 
 // startGuarded is Start for a breaker that is open or half-open.
-func (b *Breaker) startGuarded(now time.Duration, w uint64) (Token, bool) {
+func (b *Breaker) startGuarded(now time.Duration, w uint64, stream bool) (Token, bool) {
 	if int64(now) < b.gate.Load() {
 		return b.refuse(now, w)
 	}
@@ -103,8 +113,8 @@ func (b *Breaker) startGuarded(now time.Duration, w uint64) (Token, bool) {
 		b.unlock()
 		return b.Start(now)
 	case HalfOpen:
-		if b.out.len() < int(b.probes) {
-			t, told := b.admit(now), false
+		if b.out.taken(stream) < int(b.probes) {
+			t, told := b.admit(now, stream), false
 			defer func() {
 				if !told { // a listener panicked, and nobody will report the probe
 					b.takeBack(t)

@@ -89,7 +89,8 @@ type Config struct {
 	// successes in a row it needs to close. At most 1000. Zero: 1.
 	Probes int
 	// ProbeTimeout is how long a probe may go unreported before it counts as
-	// failed. Longer than the calls that it guards may take. Zero: 10 s.
+	// failed, or succeeded if it was Accepted. Longer than the calls that it guards may
+	// take. Zero: 10 s.
 	ProbeTimeout time.Duration
 
 	// MetricsOnly: calls are counted and listeners hear what the breaker would

@@ -24,7 +24,9 @@
 // calls pass at a time. As many successes in a row close the breaker, one failure
 // opens it again, and so does a probe that was never reported, after
 // Config.ProbeTimeout: a caller that panicked or forgot cannot leave the breaker
-// half-open for ever. Each change of state begins a new generation, and the
+// half-open for ever. A stream, which may be silent for as long as it likes, is a probe
+// that keeps no other out ([Breaker.StartStream]); where nothing but streams comes, one
+// that was accepted and has not failed for as long is a success. Each change of state begins a new generation, and the
 // result of a call counts only in the generation in which the call started: a
 // success from before the outage does not close a breaker, nor does a failure
 // from then open one that has just closed.

@@ -53,7 +53,10 @@ func TestProbesList(t *testing.T) {
 			}
 		}
 		for i, id := range []uint32{3, 1, 5, 2, 4} {
-			if !p.remove(id) || p.remove(id) || p.remove(9) {
+			q, was := p.remove(id)
+			_, again := p.remove(id)
+			_, never := p.remove(9)
+			if !was || q.id != id || again || never {
 				t.Fatalf("round %d: probe %d was out just once", round, id)
 			}
 			if p.len() != 4-i {
@@ -61,9 +64,9 @@ func TestProbesList(t *testing.T) {
 			}
 		}
 	}
-	p.add(probe{1, 7})
-	p.add(probe{2, 5})
-	p.add(probe{3, 9})
+	p.add(probe{id: 1, since: 7})
+	p.add(probe{id: 2, since: 5})
+	p.add(probe{id: 3, since: 9})
 	if at := p.oldest(); at != 5 {
 		t.Errorf("oldest started at %v, want 5", at)
 	}

@@ -9,12 +9,12 @@ import (
 )
 
 // admit lets a probe start. The lock is held and there is a place.
-func (b *Breaker) admit(now time.Duration) Token {
+func (b *Breaker) admit(now time.Duration, stream bool) Token {
 	b.lastProbe++
 	if b.lastProbe == 0 {
 		b.lastProbe = 1
 	}
-	b.out.add(probe{b.lastProbe, now})
+	b.out.add(probe{id: b.lastProbe, stream: stream, since: now})
 	b.setGate()
 	return Token{start: now, gen: generation(b.word.Load()), probe: b.lastProbe}
 }
@@ -23,51 +23,87 @@ func (b *Breaker) admit(now time.Duration) Token {
 func (b *Breaker) takeBack(t Token) {
 	b.mu.Lock()
 	defer b.unlock()
-	if t.gen == generation(b.word.Load()) && b.out.remove(t.probe) {
+	if t.gen != generation(b.word.Load()) {
+		return
+	}
+	if _, out := b.out.remove(t.probe); out {
+		b.setGate()
+	}
+}
+
+// Accepted reports that the call with token t was accepted at now, and may be silent from
+// now on. If it is a probe, that it has not failed Config.ProbeTimeout later counts as a
+// success. Nothing better can be known of a call that is silent by design; a call that
+// ends has a place beside it all the time, and decides earlier. What such a call takes
+// until it is answered is not compared with Config.SlowCall. It is ignored after Done.
+func (b *Breaker) Accepted(now time.Duration, t Token) {
+	if t.probe == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.unlock()
+	b.settle(now)
+	if t.gen == generation(b.word.Load()) && b.out.accept(t.probe, now) {
 		b.setGate()
 	}
 }
 
 // setGate lets calls come to the lock when there is a place for a probe, or
-// when the first of those that are out has timed out. The lock is held.
+// when the time of the first of those that are out is over. The lock is held.
 func (b *Breaker) setGate() {
 	gate := time.Duration(math.MinInt64)
-	if b.out.len() >= int(b.probes) {
-		gate = b.probeDeadline()
+	if b.out.taken(false) >= int(b.probes) {
+		gate = saturating.Add(b.out.oldest(), b.probeTimeout)
 	}
 	b.gate.Store(int64(gate))
 }
 
-// probeDeadline is when the first of the probes that are out times out.
-func (b *Breaker) probeDeadline() time.Duration {
-	return saturating.Add(b.out.oldest(), b.probeTimeout)
-}
-
-// lostProbe tells whether a probe has timed out by now, and when. The lock is
-// held.
-func (b *Breaker) lostProbe(now time.Duration) (at time.Duration, lost bool) {
-	if b.state() != HalfOpen || b.out.len() == 0 {
-		return 0, false
+// overdue tells what the probes bring about whose time is over by now, and when: one that
+// was not reported opens the breaker (ProbeTimedOut), and those that were accepted count as
+// successes, which may close it (ProbesSucceeded). Wins are the successes up to then. The
+// lock is held.
+func (b *Breaker) overdue(now time.Duration) (at time.Duration, what Reason, wins int64, due bool) {
+	if b.state() != HalfOpen || b.out.len() == 0 || now < saturating.Add(b.out.oldest(), b.probeTimeout) {
+		return 0, 0, 0, false
 	}
-	at = b.probeDeadline()
-	return at, now >= at
+	wins = int64(b.wins)
+	for _, p := range b.out.byAge() {
+		at = saturating.Add(p.since, b.probeTimeout)
+		switch {
+		case now < at:
+			return 0, 0, 0, false
+		case !p.accepted:
+			return at, ProbeTimedOut, wins, true
+		}
+		if wins++; wins >= int64(b.probes) {
+			return at, ProbesSucceeded, wins, true
+		}
+	}
+	return 0, 0, 0, false
 }
 
 // doneProbe is Done for a probe.
 func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() uint64) {
 	took := saturating.Since(t.start, now)
-	if o == Success && b.tooSlow(took) {
-		o = Failure
-	}
+	slow := o == Success && b.tooSlow(took)
 	var luck uint64
-	if o == Failure {
+	if o == Failure || slow {
 		luck = chance.Bits(rnd)
 	}
 	b.mu.Lock()
 	defer b.unlock()
 	b.settle(now)
-	if !b.out.remove(t.probe) {
+	if t.gen != generation(b.word.Load()) {
+		return
+	}
+	p, ok := b.out.remove(t.probe)
+	switch {
+	case !ok:
 		return // reported before, or timed out
+	case p.accepted && o == Success:
+		took = 0 // how long it was silent says nothing
+	case slow:
+		o = Failure
 	}
 	switch o {
 	case Failure:

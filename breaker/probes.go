@@ -1,14 +1,17 @@
 package breaker
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
 
 // A probe is a call that a half-open breaker waits for.
 type probe struct {
-	id    uint32 // never zero
-	start time.Duration
+	id       uint32        // never zero
+	stream   bool          // started by StartStream, or accepted
+	accepted bool          // it may be silent from now on
+	since    time.Duration // its start, or when it was accepted
 }
 
 // probes are the probes that are out. A single one, which is usual, takes no
@@ -39,33 +42,87 @@ func (p *probes) add(q probe) {
 	}
 }
 
-// remove tells whether the probe with that id was out.
-func (p *probes) remove(id uint32) bool {
+// taken is how many places are, for a stream or for a call that ends: one of those is kept
+// out only by its own kind.
+func (p *probes) taken(stream bool) (n int) {
+	if stream {
+		return p.len()
+	}
+	if p.one.id != 0 && !p.one.stream {
+		n++
+	}
+	if p.more != nil {
+		for _, q := range *p.more {
+			if !q.stream {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// remove is the probe with that id, which is out no longer; ok tells whether it was.
+func (p *probes) remove(id uint32) (q probe, ok bool) {
 	if p.one.id == id {
-		p.one = probe{}
+		q, p.one = p.one, probe{}
 		if p.more != nil && len(*p.more) > 0 {
 			p.one = (*p.more)[0]
 			*p.more = (*p.more)[1:]
 		}
-		return true
+		return q, true
 	}
-	if p.more == nil {
-		return false
+	if i := p.index(id); i >= 0 {
+		q = (*p.more)[i]
+		*p.more = slices.Delete(*p.more, i, i+1)
+		return q, true
 	}
-	n := len(*p.more)
-	*p.more = slices.DeleteFunc(*p.more, func(q probe) bool { return q.id == id })
-	return len(*p.more) < n
+	return q, false
 }
 
-// oldest is the start of the probe that has been out for longest.
+// index is where the probe with that id is in more; negative if nowhere.
+func (p *probes) index(id uint32) int {
+	if p.more == nil {
+		return -1
+	}
+	return slices.IndexFunc(*p.more, func(q probe) bool { return q.id == id })
+}
+
+// accept tells whether the probe with that id was out, and is accepted only now.
+func (p *probes) accept(id uint32, now time.Duration) bool {
+	q := &p.one
+	if p.one.id != id {
+		i := p.index(id)
+		if i < 0 {
+			return false
+		}
+		q = &(*p.more)[i]
+	}
+	if q.accepted {
+		return false
+	}
+	q.stream, q.accepted, q.since = true, true, now
+	return true
+}
+
+// oldest is since when the probe has been out whose time is over first.
 func (p *probes) oldest() time.Duration {
-	start := p.one.start
+	since := p.one.since
 	if p.more != nil {
 		for _, q := range *p.more {
-			start = min(start, q.start)
+			since = min(since, q.since)
 		}
 	}
-	return start
+	return since
+}
+
+// byAge is a copy of those that are out, the one whose time is over first in front.
+func (p *probes) byAge() []probe {
+	all := []probe{p.one}
+	if p.more != nil {
+		all = append(all, *p.more...)
+	}
+	slices.SortStableFunc(all, func(a, b probe) int { return cmp.Compare(a.since, b.since) })
+	return all
 }
 
 func (p *probes) clear() { *p = probes{} }

@@ -79,7 +79,10 @@ func (b *Breaker) peek(now time.Duration) (State, time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, until := b.state(), time.Duration(b.gate.Load())
-	if at, lost := b.lostProbe(now); lost {
+	if at, what, _, due := b.overdue(now); due {
+		if what == ProbesSucceeded {
+			return Closed, 0
+		}
 		s, until = Open, saturating.Add(at, b.openTime(at, b.probeTimeout, another(b.luck)))
 	}
 	if s == Open && now >= until && !b.forced {
@@ -111,11 +114,13 @@ func (b *Breaker) move(to State, c Change) {
 }
 
 // settle makes the changes that have become due by now: a probe that has timed
-// out opens the breaker as of that moment, and an open time that has passed
-// makes way for probes.
+// out opens the breaker as of that moment, those that were accepted so long ago close
+// it, and an open time that has passed makes way for probes.
 func (b *Breaker) settle(now time.Duration) {
-	if at, lost := b.lostProbe(now); lost {
-		b.open(at, b.probeTimeout, Change{Reason: ProbeTimedOut, Calls: int64(b.wins) + 1, Failures: 1}, another(b.luck))
+	if at, what, wins, due := b.overdue(now); due && what == ProbesSucceeded {
+		b.close(at, 0, what, wins)
+	} else if due {
+		b.open(at, b.probeTimeout, Change{Reason: what, Calls: wins + 1, Failures: 1}, another(b.luck))
 	}
 	if b.state() == Open && int64(now) >= b.gate.Load() && !b.forced {
 		b.gate.Store(math.MinInt64)

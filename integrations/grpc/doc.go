@@ -105,7 +105,9 @@
 // A stream that is committed without an answer, and fails, counts neither for nor
 // against the dependency.
 //
-// A stream may be silent for as long as it likes. Policy.AttemptTimeout bounds its
+// A stream may be silent for as long as it likes, so a half-open breaker does not wait for
+// it: a unary call is let through beside it, and decides. Where there are streams alone, one
+// that has not failed for breaker.Config.ProbeTimeout is a success. Policy.AttemptTimeout bounds its
 // opening, and Policy.Deadline the time within which it is retried; neither cuts it,
 // nor is the server told of them. Where streams answer at once [WithStreamTimeouts]
 // makes both run until then. The caller's deadline rules in any case.

@@ -55,7 +55,9 @@ func (s *stream) run() {
 		}
 		s.changed.Broadcast()
 	}()
-	r := lull.Drive(s.ctx, s.d, s.method.spec(s.said), s.attempt, nil, s.lastError)
+	spec := s.method.spec(s.said)
+	spec.Stream = !s.c.wholeStream
+	r := lull.Drive(s.ctx, s.d, spec, s.attempt, nil, s.lastError)
 	s.end(r)
 	returned = true
 }
@@ -133,6 +135,9 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 		}
 		s.changed.Broadcast()
 		s.mu.Unlock()
+		if !s.c.wholeStream {
+			lull.Accepted(a.ctx)
+		}
 		return v, true
 	}
 	never := a.outcome.neverSent()
