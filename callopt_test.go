@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 var errReset = errors.New("connection reset")
@@ -40,7 +41,7 @@ func TestCallOptionsOfOneCall(t *testing.T) {
 					c.policy.Attempts = 4
 				}
 				c.policy.Budget.Stock = 100
-				d, err := lull.NewDependency("d", c.policy)
+				d, err := lull.NewDependency("d", c.policy, lull.WithRand(seed.Source(t)))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 func update(t testing.TB, d interface{ Update(lull.Policy) error }, p lull.Policy) {
@@ -208,7 +209,7 @@ func TestUpdateOfALimitWithCallsInFlight(t *testing.T) {
 
 func TestUpdateOfARegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0)
+		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0, lull.WithRand(seed.Source(t)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +229,7 @@ func TestUpdateOfARegistry(t *testing.T) {
 
 func TestUpdateOfEachInARegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0)
+		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0, lull.WithRand(seed.Source(t)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -29,7 +30,11 @@ var quiet = log.New(io.Discard, "", 0)
 
 func middleware(t testing.TB, c admission.Config, opts ...admission.MiddlewareOption) *admission.Middleware {
 	t.Helper()
-	m, err := admission.NewMiddleware(c, opts...)
+	a, err := admission.New(c, admission.WithRandom(seed.Source(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := admission.NewGate(a).Middleware(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // reference is the rules, slow and obvious, for a fixed limit and no deadlines: who is
@@ -244,7 +246,7 @@ func TestInvariants(t *testing.T) {
 }
 
 func TestConcurrentUse(t *testing.T) {
-	a := must(t, Config{Initial: 4, MaxQueue: 8}, WithObserver(func(Event) {}))
+	a := must(t, Config{Initial: 4, MaxQueue: 8}, WithObserver(func(Event) {}), WithRandom(seed.Source(t)))
 	g := NewGate(a)
 	var wg sync.WaitGroup
 	for i := range 16 {

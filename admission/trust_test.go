@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -82,7 +83,7 @@ func TestTrust(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []seen
-			a, err := admission.New(admission.Config{}, admission.WithObserver(func(e admission.Event) {
+			a, err := admission.New(admission.Config{}, admission.WithRandom(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
 				if e.Kind != admission.Departure {
 					got = append(got, seen{e.Class, e.Priority})
 				}

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/cristalhq/hedgedhttp"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // A played is a caller whose attempts do what a test says at the time. Traffic
@@ -282,6 +285,8 @@ func TestExtrasTakeOneAllocation(t *testing.T) {
 }
 
 func allocations(t *testing.T, g group, name string) float64 {
+	wiring = []lull.Option{lull.WithRand(seed.Source(t))}
+	defer func() { wiring = nil }()
 	bind, err := g.subjects[g.index(name)].start(t.Cleanup)
 	if err != nil {
 		t.Fatal(err)

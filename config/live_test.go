@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // A liveFile is a Live, its file, and what it has reported.
@@ -96,7 +97,7 @@ func (l *liveFile) reported(when string, want ...string) {
 
 func (l *liveFile) dependency(name string) *lull.Dependency {
 	l.t.Helper()
-	d, err := l.Dependency(name)
+	d, err := l.Dependency(name, lull.WithRand(seed.Source(l.t)))
 	if err != nil {
 		l.t.Fatal(err)
 	}

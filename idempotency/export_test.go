@@ -3,6 +3,8 @@ package idempotency
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/lullgo/lull"
 )
 
 // WithClock makes m's clock run ahead of the wall's by what advance has been told.
@@ -25,3 +27,10 @@ func Bytes(m *Memory) int { return m.bytes }
 
 // Holders is of how many callers m counts what they hold.
 func Holders(m *Memory) int { return len(m.held) }
+
+// SetRand makes m draw the waits before it calls its store again from random.
+func SetRand(m *Middleware, random func() uint64) {
+	for _, d := range []**lull.Dependency{&m.claims, &m.saves} {
+		*d, _ = lull.NewDependency((*d).Name(), (*d).Policy(), lull.WithClassifier(classify), lull.WithRand(random))
+	}
+}

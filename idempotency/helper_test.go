@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // rig is a middleware over a store, and what it says.
@@ -38,6 +39,7 @@ func newRig(t testing.TB, store idempotency.Store, c idempotency.Config, opts ..
 	if err != nil {
 		t.Fatal(err)
 	}
+	idempotency.SetRand(m, seed.Source(t))
 	r.m = m
 	return r
 }

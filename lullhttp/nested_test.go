@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -39,11 +40,11 @@ func TestRule13TransportsDoNotMultiply(t *testing.T) {
 					}
 					return &http.Response{StatusCode: c.status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 				})
-				inner, err := lullhttp.New(lull.Policy{}, lullhttp.WithBase(base))
+				inner, err := lullhttp.New(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t))))
 				if err != nil {
 					t.Fatal(err)
 				}
-				outer, err := lullhttp.New(lull.Policy{}, append(c.options, lullhttp.WithBase(inner))...)
+				outer, err := lullhttp.New(lull.Policy{}, append(c.options, lullhttp.WithBase(inner), lullhttp.With(lull.WithRand(seed.Source(t))))...)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,12 +16,13 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/admission"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // admitted is a server with room for one call at a time, and a connection to it.
 func admitted(t *testing.T, e *echo, c admission.Config, observe func(admission.Event), trust ...lullgrpc.ServerOption) (*admission.Gate, *bufconn.Listener) {
 	t.Helper()
-	a, err := admission.New(c, admission.WithObserver(observe))
+	a, err := admission.New(c, admission.WithObserver(observe), admission.WithRandom(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -181,7 +182,7 @@ func TestHandlerPanics(t *testing.T) {
 
 func TestAdmission(t *testing.T) {
 	r := newRig(t)
-	c, err := admission.New(admission.Config{Limit: 1, MaxWait: 100 * time.Millisecond}, admission.WithObserver(r.Admission("api")))
+	c, err := admission.New(admission.Config{Limit: 1, MaxWait: 100 * time.Millisecond}, admission.WithObserver(r.Admission("api")), admission.WithRandom(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
