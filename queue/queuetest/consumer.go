@@ -234,7 +234,17 @@ func consumerBreaker(b *bench) {
 	r.dep.Breaker().ForceClosed(r.dep.Now())
 	b.until("all are handled", func() bool { return r.settled(queue.Ack) == 11 })
 	r.stop()
+	// A server that pushes may hand a message out in the moment in which it is told to stop.
+	crossed, most := 0, 0
+	if _, pushes := b.Broker.(queue.Pauser); pushes && !b.target.Virtual {
+		most = 2
+	}
 	for body, attempts := range seen.all() {
+		if fmt.Sprint(attempts) == "[2]" && crossed < most {
+			crossed++
+			b.Logf("%s was handed out as the consumer was paused", body)
+			continue
+		}
 		b.equal("attempts of "+body, attempts, []int{1})
 	}
 	b.equal("dead letters", len(b.letters(false)), 0)
