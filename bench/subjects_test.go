@@ -377,6 +377,8 @@ func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return
 
 // Every attempt carries the whole body.
 func TestSendersSendTheWholeBody(t *testing.T) {
+	wiring = []lull.Option{lull.WithRand(seed.Source(t))}
+	defer func() { wiring = nil }()
 	body := bytes.Repeat([]byte("0123456789abcdef"), 64)
 	for _, s := range senders() {
 		for _, failures := range []int{0, 1} {

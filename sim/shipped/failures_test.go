@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -93,7 +94,9 @@ func TestFailuresMeanTheSame(t *testing.T) {
 		})
 		wg.Go(func() {
 			l := &ledger{seen: map[string]bool{}}
-			r, _, err := play(t.Context(), s, contender(l), 1)
+			c := contender(l)
+			c.Options = append(c.Options, lull.WithRand(seed.Source(t)))
+			r, _, err := play(t.Context(), s, c, 1)
 			check("shipped", l, r, err)
 		})
 	}
