@@ -107,25 +107,27 @@ func Run(t *testing.T, target Target) {
 	if raced && !target.Virtual && os.Getenv(allVariable) == "" {
 		t.Skip("not with the race detector, unless " + allVariable + " is set: it takes a minute, and NothingLost runs")
 	}
-	for _, order := range target.Orders {
-		t.Run(order.String(), func(t *testing.T) {
-			t.Run("together", func(t *testing.T) {
+	each := func(t *testing.T, alone bool) {
+		for _, order := range target.Orders {
+			t.Run(order.String(), func(t *testing.T) {
+				if !alone {
+					t.Parallel()
+				}
 				for _, c := range checks() {
-					if !c.alone {
+					if c.alone == alone {
 						t.Run(c.name, func(t *testing.T) {
-							t.Parallel()
+							if !alone {
+								t.Parallel()
+							}
 							c.in(t, target, order)
 						})
 					}
 				}
 			})
-			for _, c := range checks() {
-				if c.alone {
-					t.Run(c.name, func(t *testing.T) { c.in(t, target, order) })
-				}
-			}
-		})
+		}
 	}
+	t.Run("together", func(t *testing.T) { each(t, false) })
+	t.Run("alone", func(t *testing.T) { each(t, true) })
 }
 
 // in runs c as a test.
