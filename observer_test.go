@@ -176,19 +176,19 @@ func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
 		})
 		pays := &balanced{Budget: must(budget.New(plenty))}
 		d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, OpenJitter: -1}}, lull.WithObserver(o), lull.WithBudget(func() budget.Budget { return pays }))
-		run := func(op func(context.Context) error) (err error, fell any) {
+		run := func(op func(context.Context) error) (fell any, err error) {
 			defer func() { fell = recover() }()
-			return lull.Run(t.Context(), d, op), nil
+			return nil, lull.Run(t.Context(), d, op)
 		}
-		if err, fell := run(func(context.Context) error { return errDown }); fell != "oh" {
+		if fell, err := run(func(context.Context) error { return errDown }); fell != "oh" {
 			t.Errorf("opened: %v, %v", err, fell)
 		}
 		time.Sleep(2 * time.Second)
-		if err, fell := run(succeed); fell != "oh" {
+		if fell, err := run(succeed); fell != "oh" {
 			t.Errorf("half-open: %v, %v", err, fell)
 		}
 		panics = false
-		if err, fell := run(succeed); err != nil || fell != nil {
+		if fell, err := run(succeed); err != nil || fell != nil {
 			t.Errorf("the next is no probe: %v, %v", err, fell)
 		}
 		if s := d.Breaker().State(d.Now()); s != breaker.Closed || pays.open != 0 {

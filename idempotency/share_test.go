@@ -84,7 +84,6 @@ func TestSharesAgainstModel(t *testing.T) {
 		claim idempotency.Claim
 		bytes int
 		ends  time.Duration
-		done  bool
 	}
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 30))

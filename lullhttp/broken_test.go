@@ -179,7 +179,7 @@ func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
 			cl.Timeout = timeout
 			req, _ := http.NewRequest("GET", host, nil)
 			cancel := make(chan struct{})
-			req.Cancel = cancel
+			req.Cancel = cancel //lint:ignore SA1019 it is what is tested
 			time.AfterFunc(time.Second, func() { close(cancel) })
 			start := time.Now()
 			_, err := cl.Do(req)
@@ -204,7 +204,7 @@ func TestRule20RequestCancelDuringAWait(t *testing.T) {
 		return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
 	})
 	req := get(t)
-	req.Cancel = cancel
+	req.Cancel = cancel //lint:ignore SA1019 it is what is tested
 	_, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(req)
 	var status *lullhttp.StatusError
 	if !errors.Is(err, context.Canceled) || !errors.As(err, &status) || n != 1 {

@@ -269,7 +269,7 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 // stands in the context, whose own timer may be about to fire.
 func (x *exchange) callerLeft() (lull.Verdict, bool) {
 	select {
-	case <-x.req.Cancel:
+	case <-x.req.Cancel: //lint:ignore SA1019 http.Client closes it
 	default:
 		return lull.Verdict{}, false
 	}

@@ -48,7 +48,7 @@ func TestEveryRunDrawsTheSame(t *testing.T) {
 	if !slices.Equal(a, draws(Rand(&fake{name: "A"}).Uint64)) {
 		t.Error("Rand draws differently")
 	}
-	if Fresh(&fake{}) == Fresh(&fake{}) {
+	if a, b := Fresh(&fake{}), Fresh(&fake{}); a == b {
 		t.Error("a fresh seed is the same again")
 	}
 }
