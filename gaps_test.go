@@ -1,7 +1,10 @@
 package lull_test
 
 import (
+	"context"
+	"errors"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/throttle"
 )
 
 // A first attempt that succeeds ends a row of failures, by way of the short path of Do.
@@ -98,6 +102,89 @@ func TestSuccessesAreRememberedWhereTheyEarn(t *testing.T) {
 		}
 		if balance := d.Budget().Balance(now); (balance > budget.DefaultStock) != c.want {
 			t.Errorf("calls %v apart: a balance of %v, want more than the stock: %v", c.gap, balance, c.want)
+		}
+	}
+}
+
+// A success by the short path of Do counts for the throttle as any other.
+func TestAFirstAttemptThatSucceedsReachesTheThrottle(t *testing.T) {
+	d := newDependency(t, singly(throttle.Adaptive), lull.WithRand(middle))
+	for range 200 {
+		if err := lull.Run(t.Context(), d, succeed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 100 {
+		err := lull.Run(t.Context(), d, func(context.Context) error { return lull.RetryAfter(errBlip, 0) })
+		if errors.Is(err, lull.ErrThrottled) {
+			t.Fatalf("held back after %d refusals and 200 successes", i)
+		}
+	}
+}
+
+// An Error is its reason, and an expired deadline is context.DeadlineExceeded; it is no other.
+func TestAnErrorIsItsReasonAlone(t *testing.T) {
+	sentinels := []error{lull.ErrDeadline, lull.ErrBudgetExhausted, lull.ErrCircuitOpen, lull.ErrAttemptsExhausted, lull.ErrLimited, lull.ErrThrottled}
+	for _, r := range []lull.Reason{lull.DeadlineReached, lull.BudgetExhausted, lull.CircuitOpen, lull.AttemptsExhausted, lull.Limited, lull.HeldBack} {
+		e := &lull.Error{Reason: r, Last: errBlip}
+		for _, s := range sentinels {
+			if got := errors.Is(e, s); got != (s == r.Err()) {
+				t.Errorf("%v is %q: %v", r, s, got)
+			}
+		}
+		if got := errors.Is(e, context.DeadlineExceeded); got != (r == lull.DeadlineReached) {
+			t.Errorf("%v is an expired deadline: %v", r, got)
+		}
+		if errors.Is(e, context.Canceled) || !errors.Is(e, errBlip) {
+			t.Errorf("%v is what it is not, or not its last error", r)
+		}
+	}
+}
+
+// The text of a refused timeout names the policy where that alone is why, and else that
+// nobody was answered.
+func TestWhyATimeoutIsNotRepeated(t *testing.T) {
+	for timeouts, want := range map[lull.TimeoutRetries]string{lull.TimeoutsNever: "the policy repeats no timeout", lull.TimeoutsWhenAnswered: "answered no other"} {
+		d := newDependency(t, lull.Policy{Timeouts: timeouts})
+		err := d.Error("", lull.Result{Attempts: 1, Reason: lull.Unanswered, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}}, errBlip)
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %q does not contain %q", timeouts, err, want)
+		}
+	}
+}
+
+// The starting points are what their comments say, in numbers.
+func TestThePoliciesAreAsDocumented(t *testing.T) {
+	for name, c := range map[string]struct {
+		p        lull.Policy
+		attempts int
+		timeout  time.Duration
+		deadline time.Duration
+		longest  time.Duration // of waits
+		stock    int
+		repeats  lull.TimeoutRetries
+	}{
+		"InternalService":  {lull.InternalService(), 2, time.Second, 3 * time.Second, time.Second, 0, lull.TimeoutsWhenAnswered},
+		"ExternalAPI":      {lull.ExternalAPI(), 4, 15 * time.Second, time.Minute, 20 * time.Second, 3, lull.TimeoutsAlways},
+		"BackgroundWorker": {lull.BackgroundWorker(), 8, 30 * time.Second, 10 * time.Minute, time.Minute, 10, lull.TimeoutsAlways},
+	} {
+		p := c.p
+		if p.Attempts != c.attempts || p.AttemptTimeout != c.timeout || p.Deadline != c.deadline || p.Backoff.Cap != c.longest || float64(p.Budget.Stock) != float64(c.stock) || p.Timeouts != c.repeats {
+			t.Errorf("%s: %+v, documented %+v", name, p, c)
+		}
+	}
+}
+
+// A schedule that grows in no known way, or begins at once, is none to leave an overloaded
+// service alone with: the default one is used then.
+func TestThrottledWaitsOfOddSchedules(t *testing.T) {
+	usual := newDependency(t, lull.Policy{})
+	for _, kind := range []backoff.Kind{backoff.Ethernet, backoff.Immediate} {
+		d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: kind}})
+		for n := 1; n < 4; n++ {
+			if got, want := d.Wait(n, throttled, middle), usual.Wait(n, throttled, middle); got != want {
+				t.Errorf("%v: wait %d is %v, want %v", kind, n, got, want)
+			}
 		}
 	}
 }

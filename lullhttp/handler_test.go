@@ -306,6 +306,7 @@ func TestWhatWasRetriedBelowSaysSo(t *testing.T) {
 		want   string
 	}{
 		{"retried in vain", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(503) }, nil, "false"},
+		{"and has no better word", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(500) }, nil, "false"},
 		{"and said nothing of it", func(w http.ResponseWriter, r *http.Request) { fail(r) }, nil, ""},
 		{"or blamed the client", func(w http.ResponseWriter, r *http.Request) { fail(r); w.WriteHeader(409) }, nil, ""},
 		{"its own fault", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) }, nil, ""},

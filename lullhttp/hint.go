@@ -77,7 +77,7 @@ func ParseHint(h http.Header, status int, now time.Time) (Hint, bool) {
 	}
 	hint, ok := parseShouldRetry(h)
 	if hint.Stop {
-		return hint, true
+		return hint, ok
 	}
 	pushback, pushed := parsePushback(h[hdrPushback])
 	if pushback.Stop {

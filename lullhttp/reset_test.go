@@ -119,17 +119,19 @@ func TestResetOfServices(t *testing.T) {
 		kv     []string
 		want   Hint
 	}{
-		"GitHub primary limit":   {403, []string{"x-ratelimit-limit", "60", "x-ratelimit-remaining", "0", "x-ratelimit-reset", "1772366460"}, wait(time.Minute, "X-Ratelimit-Reset")},
-		"GitHub secondary limit": {403, []string{"retry-after", "60", "x-ratelimit-remaining", "4000", "x-ratelimit-reset", "1772369000"}, wait(time.Minute, "Retry-After")},
-		"GitLab":                 {429, []string{"RateLimit-Remaining", "0", "RateLimit-Reset", "1772366460"}, wait(time.Minute, "Ratelimit-Reset")},
-		"old draft":              {429, []string{"RateLimit-Limit", "10", "RateLimit-Remaining", "0", "RateLimit-Reset", "50"}, wait(50*time.Second, "Ratelimit-Reset")},
-		"Discord":                {429, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1772366999.123", "X-RateLimit-Reset-After", "1.25"}, wait(1250*time.Millisecond, "X-Ratelimit-Reset-After")},
-		"Okta":                   {429, []string{"X-Rate-Limit-Remaining", "0", "X-Rate-Limit-Reset", "1772366460"}, wait(time.Minute, "X-Rate-Limit-Reset")},
-		"OpenAI, requests":       {429, []string{"x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "120ms", "x-ratelimit-remaining-tokens", "9000", "x-ratelimit-reset-tokens", "6m0s"}, wait(120*time.Millisecond, "X-Ratelimit-Reset-Requests")},
-		"OpenAI, both":           {429, []string{"x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "1s", "x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "6m0s"}, wait(6*time.Minute, "X-Ratelimit-Reset-Tokens")},
-		"OpenAI, neither":        {429, []string{"x-ratelimit-remaining-requests", "5", "x-ratelimit-reset-requests", "1s", "x-ratelimit-remaining-tokens", "7", "x-ratelimit-reset-tokens", "6m0s"}, noHint},
-		"Anthropic":              {429, []string{"anthropic-ratelimit-requests-remaining", "49", "anthropic-ratelimit-requests-reset", "2026-03-01T12:00:01Z", "anthropic-ratelimit-input-tokens-remaining", "0", "anthropic-ratelimit-input-tokens-reset", "2026-03-01T12:01:00Z"}, wait(time.Minute, "Anthropic-Ratelimit-Input-Tokens-Reset")},
-		"Reddit":                 {429, []string{"x-ratelimit-remaining", "0.0", "x-ratelimit-reset", "35"}, wait(35*time.Second, "X-Ratelimit-Reset")},
+		"GitHub primary limit":          {403, []string{"x-ratelimit-limit", "60", "x-ratelimit-remaining", "0", "x-ratelimit-reset", "1772366460"}, wait(time.Minute, "X-Ratelimit-Reset")},
+		"GitHub secondary limit":        {403, []string{"retry-after", "60", "x-ratelimit-remaining", "4000", "x-ratelimit-reset", "1772369000"}, wait(time.Minute, "Retry-After")},
+		"GitLab":                        {429, []string{"RateLimit-Remaining", "0", "RateLimit-Reset", "1772366460"}, wait(time.Minute, "Ratelimit-Reset")},
+		"old draft":                     {429, []string{"RateLimit-Limit", "10", "RateLimit-Remaining", "0", "RateLimit-Reset", "50"}, wait(50*time.Second, "Ratelimit-Reset")},
+		"Discord":                       {429, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1772366999.123", "X-RateLimit-Reset-After", "1.25"}, wait(1250*time.Millisecond, "X-Ratelimit-Reset-After")},
+		"Okta":                          {429, []string{"X-Rate-Limit-Remaining", "0", "X-Rate-Limit-Reset", "1772366460"}, wait(time.Minute, "X-Rate-Limit-Reset")},
+		"OpenAI, requests":              {429, []string{"x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "120ms", "x-ratelimit-remaining-tokens", "9000", "x-ratelimit-reset-tokens", "6m0s"}, wait(120*time.Millisecond, "X-Ratelimit-Reset-Requests")},
+		"OpenAI, both":                  {429, []string{"x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "1s", "x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "6m0s"}, wait(6*time.Minute, "X-Ratelimit-Reset-Tokens")},
+		"OpenAI, both, requests longer": {429, []string{"x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "6m0s", "x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "1s"}, wait(6*time.Minute, "X-Ratelimit-Reset-Requests")},
+		"a window that ends now":        {429, []string{"x-ratelimit-remaining", "0", "x-ratelimit-reset", "0"}, wait(0, "X-Ratelimit-Reset")},
+		"OpenAI, neither":               {429, []string{"x-ratelimit-remaining-requests", "5", "x-ratelimit-reset-requests", "1s", "x-ratelimit-remaining-tokens", "7", "x-ratelimit-reset-tokens", "6m0s"}, noHint},
+		"Anthropic":                     {429, []string{"anthropic-ratelimit-requests-remaining", "49", "anthropic-ratelimit-requests-reset", "2026-03-01T12:00:01Z", "anthropic-ratelimit-input-tokens-remaining", "0", "anthropic-ratelimit-input-tokens-reset", "2026-03-01T12:01:00Z"}, wait(time.Minute, "Anthropic-Ratelimit-Input-Tokens-Reset")},
+		"Reddit":                        {429, []string{"x-ratelimit-remaining", "0.0", "x-ratelimit-reset", "35"}, wait(35*time.Second, "X-Ratelimit-Reset")},
 	} {
 		t.Run(name, func(t *testing.T) { checkHint(t, c.status, c.want, c.kv...) })
 	}

@@ -1,0 +1,93 @@
+package lullhttp
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A body whose length is not known is an upload, and so is one that does not fit into what
+// the system takes at once. A length of 0 with a body is unknown, as for net/http.
+func TestIsUpload(t *testing.T) {
+	body := io.NopCloser(strings.NewReader("x"))
+	for _, c := range []struct {
+		body   io.ReadCloser
+		length int64
+		want   bool
+	}{
+		{nil, 0, false}, {nil, -1, false}, {http.NoBody, 0, false}, {http.NoBody, -1, false},
+		{body, 0, true}, {body, -1, true}, {body, 1, false}, {body, uploadBytes, false}, {body, uploadBytes + 1, true},
+	} {
+		if got := isUpload(&http.Request{Body: c.body, ContentLength: c.length}); got != c.want {
+			t.Errorf("body %v of length %d: %v, want %v", c.body, c.length, got, c.want)
+		}
+	}
+}
+
+// A made key is a UUID of version 4 (RFC 9562), of which every other bit is random.
+func TestAMadeKeyIsARandomUUID(t *testing.T) {
+	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	digits := map[int]map[byte]bool{}
+	for range 1000 { // that a digit never comes has a chance of 10^-25
+		u := uuid()
+		if !form.MatchString(u) {
+			t.Fatalf("%q is no UUID of version 4", u)
+		}
+		for i := range len(u) {
+			if digits[i] == nil {
+				digits[i] = map[byte]bool{}
+			}
+			digits[i][u[i]] = true
+		}
+	}
+	for i, seen := range digits {
+		want := 16
+		switch i {
+		case 8, 13, 14, 18, 23:
+			want = 1
+		case 19:
+			want = 4
+		}
+		if len(seen) != want {
+			t.Errorf("place %d has %d different digits, want %d", i, len(seen), want)
+		}
+	}
+}
+
+func TestBytesOfFields(t *testing.T) {
+	for i := range 256 {
+		c := byte(i)
+		if got := isLowerHex(c); got != (strings.IndexByte("0123456789abcdef", c) >= 0) {
+			t.Errorf("isLowerHex(%q) is %v", c, got)
+		}
+		if got := isDigit(c); got != (strings.IndexByte("0123456789", c) >= 0) {
+			t.Errorf("isDigit(%q) is %v", c, got)
+		}
+		if got := isLower(c); got != (strings.IndexByte("abcdefghijklmnopqrstuvwxyz", c) >= 0) {
+			t.Errorf("isLower(%q) is %v", c, got)
+		}
+		if got := isAlpha(c); got != (strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", c) >= 0) {
+			t.Errorf("isAlpha(%q) is %v", c, got)
+		}
+	}
+}
+
+// What cannot be read is nothing.
+func TestUnreadableNumbers(t *testing.T) {
+	for _, s := range []string{"x", "1x", "-1", "1 "} {
+		if n := digits(s); n != -1 {
+			t.Errorf("digits(%q) is %d", s, n)
+		}
+	}
+	for _, s := range []string{"", "1", "S", "1s", "123456789S"} {
+		if d, ok := parseGRPCTimeout(s); ok || d != 0 {
+			t.Errorf("Grpc-Timeout %q: %v, %v", s, d, ok)
+		}
+	}
+	if d, ok := parseGRPCTimeout("12345678S"); !ok || d != 12345678*time.Second {
+		t.Errorf("Grpc-Timeout of eight digits: %v, %v", d, ok)
+	}
+}

@@ -1,0 +1,143 @@
+package lull
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
+)
+
+// There are four classes of times in each doubling, in equal parts, from 2^18 ns on.
+func TestTimeClasses(t *testing.T) {
+	for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, 1 << 17, 1<<18 - 1} {
+		if c := timeClass(d); c != 0 {
+			t.Errorf("class of %v: %d, want the first", d, c)
+		}
+	}
+	for doubling := range 16 {
+		low := time.Duration(1) << (18 + doubling)
+		for part := range time.Duration(4) {
+			from, to := low+low/4*part, low+low/4*(part+1)-1
+			want := uint(doubling)*4 + uint(part)
+			if a, b := timeClass(from), timeClass(to); a != want || b != want {
+				t.Errorf("classes of %v and %v: %d and %d, want %d", from, to, a, b, want)
+			}
+		}
+	}
+	for _, d := range []time.Duration{1 << 34, 1 << 40, math.MaxInt64} {
+		if c := timeClass(d); c != timeClasses-1 {
+			t.Errorf("class of %v: %d, want the last", d, c)
+		}
+	}
+}
+
+// Whether attempts with so much time time out more often than they succeed is known from both,
+// for the shortest of times as for others, and whatever is known of longer ones. A timeout
+// counts once, and only if the dependency answers somebody afterwards.
+func TestTooShortIsWhatFailsMoreOftenThanItSucceeds(t *testing.T) {
+	for _, given := range []time.Duration{time.Microsecond, 30 * time.Millisecond, 2 * time.Second} {
+		for _, c := range []struct {
+			successes, timeouts, answers int
+			want                         bool
+		}{{16, 10, 10, false}, {40, 10, 10, false}, {10, 16, 16, true}, {0, 1, 1, true}, {2, 1, 9, false}, {1, 1, 9, false}, {1, 2, 2, true}, {0, 9, 0, false}} {
+			for _, longerIsKnown := range []bool{false, true} {
+				p := new(patience)
+				if longerIsKnown {
+					for class := timeClass(given) + 1; class < timeClasses; class++ {
+						p.add(int(class), scoreTop)
+					}
+				}
+				for range c.successes {
+					p.succeeded(given, false)
+				}
+				for i := range max(c.timeouts, c.answers) {
+					if i < c.timeouts {
+						p.tooShort(given)
+					}
+					if i < c.answers {
+						p.succeeded(time.Minute, true)
+					}
+				}
+				if got := p.tooShort(given); got != c.want {
+					t.Errorf("%v: %+v: %v (of longer ones something is known: %v)", given, c, got, longerIsKnown)
+				}
+			}
+		}
+	}
+}
+
+// An answer is remembered by when its attempt began, the first one too if it began with the
+// clock, and to a millisecond.
+func TestAnsweredFrom(t *testing.T) {
+	for _, began := range []time.Duration{0, 1, time.Millisecond - 1, time.Millisecond, time.Hour} {
+		d, err := NewDependency("payments", Policy{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := d.answeredFrom(); at >= 0 {
+			t.Fatalf("answered at %v before it was called", at)
+		}
+		d.answers(began)
+		if at := d.answeredFrom(); at != began {
+			t.Errorf("began at %v, and answered from %v", began, at)
+		}
+		for _, later := range []time.Duration{goodStep, 3 * goodStep} {
+			d.answers(began + later)
+			if at := d.answeredFrom(); at != began+later {
+				t.Errorf("began at %v, and answered from %v", began+later, at)
+			}
+		}
+		d.answers(began)
+		if at := d.answeredFrom(); at != began+3*goodStep {
+			t.Errorf("an earlier one was answered later, and it is answered from %v", at)
+		}
+	}
+}
+
+// A dependency has one state, also if two goroutines need the first at once. Here the
+// second one comes while the first makes its own.
+func TestADependencyHasOneState(t *testing.T) {
+	var d *Dependency
+	var other *state
+	made := 0
+	d, err := NewDependency("payments", Policy{}, WithBudget(func() budget.Budget {
+		if made++; made == 1 {
+			other = d.remember()
+		}
+		b, _ := budget.New(budget.Config{})
+		return b
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := d.remember(); s != other || d.remember() != other || made != 2 {
+		t.Errorf("%p and %p: two states of one dependency", s, other)
+	}
+}
+
+// What a Call was used for before leaves nothing in it.
+func TestStartInOverwritesTheCall(t *testing.T) {
+	middle := func() uint64 { return 1 << 63 }
+	d, err := NewDependency("payments", Policy{Limit: bulkhead.Config{Limit: 5}, Breaker: breaker.Config{FailureRate: 0.5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var used Call
+	for _, v := range []Verdict{{Kind: KindSuccess}, {Kind: KindTransient}, {Kind: KindPermanent}, {Kind: KindThrottled, After: time.Hour}} {
+		if s := d.StartIn(&used, 0, Spec{}); s.Done {
+			t.Fatal(s.Reason)
+		}
+		used.Attempt(0, middle)
+		used.Next(0, v, middle)
+		again, fresh := used, Call{}
+		a := d.StartIn(&again, time.Second, Spec{})
+		b := d.StartIn(&fresh, time.Second, Spec{})
+		if again != fresh || a != b {
+			t.Errorf("after %v:\n%+v, %+v, want\n%+v, %+v", v, again, a, fresh, b)
+		}
+		used.Abandon(0)
+	}
+}
