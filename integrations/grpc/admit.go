@@ -2,6 +2,7 @@ package lullgrpc
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -26,11 +27,19 @@ const (
 // gets UNAVAILABLE with a pushback and a RetryInfo that say when to come back, or not
 // to; one whose caller has gone meanwhile CANCELLED.
 //
+// Health checks and server reflection (the services under grpc.health. and
+// grpc.reflection.) pass without asking: a server that is overloaded is still well, and
+// each client with gRPC's own health checking holds a Watch for as long as it is connected.
+// [WithSkip] lets other methods pass.
+//
 // It belongs outside of interceptors that do work. Failures of the handler other than
 // those that are the caller's fault count as failed for the adaptive limit.
 func AdmitUnary(g *admission.Gate, opts ...ServerOption) grpc.UnaryServerInterceptor {
 	o := newServerOptions(opts)
-	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
+		if always(info.FullMethod) || o.skips(ctx, info.FullMethod) {
+			return handler(ctx, req)
+		}
 		pass, err := o.admit(ctx, g)
 		if err != nil {
 			return nil, err
@@ -43,11 +52,14 @@ func AdmitUnary(g *admission.Gate, opts ...ServerOption) grpc.UnaryServerInterce
 	}
 }
 
-// AdmitStream is AdmitUnary for streams. A stream has its place until it ends, and says
-// nothing of how long requests take: leave it out where streams stay for long.
+// AdmitStream is AdmitUnary for streams. A stream has its place until it ends, and is not
+// counted in how long requests take. Let those that stay for long pass by [WithSkip].
 func AdmitStream(g *admission.Gate, opts ...ServerOption) grpc.StreamServerInterceptor {
 	o := newServerOptions(opts)
-	return func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		if always(info.FullMethod) || o.skips(ss.Context(), info.FullMethod) {
+			return handler(srv, ss)
+		}
 		pass, err := o.admit(ss.Context(), g)
 		if err != nil {
 			return err
@@ -55,6 +67,11 @@ func AdmitStream(g *admission.Gate, opts ...ServerOption) grpc.StreamServerInter
 		defer pass.Depart(admission.Unmeasured)
 		return handler(srv, ss)
 	}
+}
+
+// always tells whether a method passes admission whatever the options are.
+func always(method string) bool {
+	return strings.HasPrefix(method, "/grpc.health.") || strings.HasPrefix(method, "/grpc.reflection.")
 }
 
 // admit waits for the turn of a call. The error is for its caller.

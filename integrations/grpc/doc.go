@@ -131,8 +131,9 @@
 // given up one of its own calls is sent back with "do not retry", so that layers do
 // not multiply.
 //
-// [AdmitUnary] and [AdmitStream] are admission control (package admission). [WithTrust]
-// says whose word counts for what a call says of itself.
+// [AdmitUnary] and [AdmitStream] are admission control (package admission); health checks
+// and reflection pass, and so does what [WithSkip] names. [WithTrust] names the callers that
+// are believed.
 //
 // # Service configs
 //

@@ -109,7 +109,14 @@ func echoDesc() *grpc.ServiceDesc {
 // serve starts a server on a listener, and stops it at the end of the test.
 func serve(t testing.TB, lis net.Listener, e *echo, opts ...grpc.ServerOption) *grpc.Server {
 	t.Helper()
+	return serveWith(t, lis, e, func(*grpc.Server) {}, opts...)
+}
+
+// serveWith is serve for a server with other services, too.
+func serveWith(t testing.TB, lis net.Listener, e *echo, register func(*grpc.Server), opts ...grpc.ServerOption) *grpc.Server {
+	t.Helper()
 	s := grpc.NewServer(opts...)
+	register(s)
 	s.RegisterService(echoDesc(), e)
 	served := make(chan struct{})
 	go func() {

@@ -26,7 +26,10 @@ import (
 // that are believed.
 func UnaryServerInterceptor(opts ...ServerOption) grpc.UnaryServerInterceptor {
 	o := newServerOptions(opts)
-	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		if o.skips(ctx, info.FullMethod) {
+			return handler(ctx, req)
+		}
 		sc := serverCall{previous: o.previous(ctx)}
 		defer sc.begin(ctx).End()
 		resp, err := handler(&sc, req)
@@ -41,8 +44,11 @@ func UnaryServerInterceptor(opts ...ServerOption) grpc.UnaryServerInterceptor {
 // [UnaryServerInterceptor].
 func StreamServerInterceptor(opts ...ServerOption) grpc.StreamServerInterceptor {
 	o := newServerOptions(opts)
-	return func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		ctx := ss.Context()
+		if o.skips(ctx, info.FullMethod) {
+			return handler(srv, ss)
+		}
 		s := serverStream{ServerStream: ss, call: serverCall{previous: o.previous(ctx)}}
 		defer s.call.begin(ctx).End()
 		err := handler(srv, &s)

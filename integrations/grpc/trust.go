@@ -12,6 +12,7 @@ type ServerOption func(*serverOptions)
 
 type serverOptions struct {
 	trusted func(context.Context) bool // nil: what harms nobody but the liar is believed
+	skip    func(ctx context.Context, method string) bool
 }
 
 func newServerOptions(opts []ServerOption) (o serverOptions) {
@@ -35,6 +36,20 @@ func newServerOptions(opts []ServerOption) (o serverOptions) {
 // The deadline of a call is gRPC's own, and is kept whoever set it.
 func WithTrust(trusted func(ctx context.Context) bool) ServerOption {
 	return func(o *serverOptions) { o.trusted = trusted }
+}
+
+// WithSkip has an interceptor let calls pass for which skip is true, as if it was not
+// installed: [AdmitUnary] and [AdmitStream] do not ask and do not count them. It is for
+// methods that are long by design, which would hold a place for as long. It gets the call's
+// context and its method, "/service/method", and must be safe for concurrent use. The option
+// has the same name in package admission.
+func WithSkip(skip func(ctx context.Context, method string) bool) ServerOption {
+	return func(o *serverOptions) { o.skip = skip }
+}
+
+// skips tells whether a call passes by.
+func (o *serverOptions) skips(ctx context.Context, method string) bool {
+	return o.skip != nil && o.skip(ctx, method)
 }
 
 // TrustNobody is for WithTrust at an edge: no call is believed.
