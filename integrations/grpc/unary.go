@@ -63,8 +63,25 @@ func (t *try) watch(opts []grpc.CallOption) []grpc.CallOption {
 }
 
 func (u *unary) attempt(ctx context.Context) lull.Verdict {
-	u.attempts++
+	if u.attempts++; u.attempts > 1 {
+		startOver(u.opts)
+	}
 	return u.send(ctx, u.attempts-1, u.req, &u.try, u.opts)
+}
+
+// startOver takes back what an attempt has given the caller: one without a connection would
+// leave it there, beside a status that is not that attempt's.
+func startOver(opts []grpc.CallOption) {
+	for _, each := range opts {
+		switch each := each.(type) {
+		case grpc.HeaderCallOption:
+			*each.HeaderAddr = nil
+		case grpc.TrailerCallOption:
+			*each.TrailerAddr = nil
+		case grpc.PeerCallOption:
+			*each.PeerAddr = peer.Peer{}
+		}
+	}
 }
 
 // send makes an attempt after as many others.
@@ -110,13 +127,19 @@ func (o *outcome) neverSent() bool { return o.finished && o.peer.Addr == nobody 
 
 // withPreviousAttempts puts the number of the attempts before this one into its
 // metadata, instead of what a caller that passes its own metadata on has there: those
-// of the call, and of the request that a server makes it for. None is not sent.
+// of the call, and of the request that a server makes it for. None is not sent, and neither
+// is what the caller has there.
 func withPreviousAttempts(ctx context.Context, n int) context.Context {
-	if n += lull.InboundFrom(ctx).Attempt() - 1; n == 0 {
-		return ctx
-	}
+	n += lull.InboundFrom(ctx).Attempt() - 1
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy
-	if md == nil {
+	switch {
+	case n == 0 && md[attemptsKey] == nil && md[hedgeKey] == nil:
+		return ctx
+	case n == 0:
+		delete(md, attemptsKey)
+		delete(md, hedgeKey)
+		return metadata.NewOutgoingContext(ctx, md)
+	case md == nil:
 		md = make(metadata.MD, 1)
 	}
 	md[attemptsKey] = []string{strconv.Itoa(n)}
