@@ -27,7 +27,7 @@ import (
 func UnaryServerInterceptor(opts ...ServerOption) grpc.UnaryServerInterceptor {
 	o := newServerOptions(opts)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		if o.skips(ctx, info.FullMethod) {
+		if o.skip != nil && o.skip(ctx, info.FullMethod) {
 			return handler(ctx, req)
 		}
 		sc := serverCall{previous: o.previous(ctx)}
@@ -46,7 +46,7 @@ func StreamServerInterceptor(opts ...ServerOption) grpc.StreamServerInterceptor 
 	o := newServerOptions(opts)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		ctx := ss.Context()
-		if o.skips(ctx, info.FullMethod) {
+		if o.skip != nil && o.skip(ctx, info.FullMethod) {
 			return handler(srv, ss)
 		}
 		s := serverStream{ServerStream: ss, call: serverCall{previous: o.previous(ctx)}}
