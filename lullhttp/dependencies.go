@@ -88,7 +88,7 @@ func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 		return t.registry.Get("unknown host")
 	}
 	host := hostOf(req)
-	if len(t.own.rows) > 0 {
+	if t.own.mux != nil {
 		if d, ok := t.own.find(req, host); ok {
 			return d
 		}

@@ -105,7 +105,7 @@ func TestWithPolicies(t *testing.T) {
 		"GET http://payments.internal/x":          "payments.internal 2",
 		"GET https://payments.internal":           "payments.internal 2",
 		"PUT http://payments.internal/files/7":    "PUT payments.internal/files/ 7",
-		"PUT http://payments.internal/files":      "payments.internal 2",
+		"PUT http://payments.internal/files":      "PUT payments.internal/files/ 7",
 		"GET http://payments.internal:8080/x":     "payments.internal:8080 5",
 		"GET http://127.0.0.1:8080/payments":      "127.0.0.1:8080 3",
 		"GET http://127.0.0.1:8081/payments":      "127.0.0.1:8081 5",

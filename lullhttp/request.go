@@ -74,7 +74,7 @@ func (t *Transport) spec(req *http.Request) (spec lull.Spec, race, keyless bool)
 		ForRetry: len(req.Header) > 0 && ParseAttempt(req.Header) > 1,
 	}
 	said := false
-	if len(t.routes.rows) > 0 {
+	if t.routes.mux != nil {
 		if opts, ok := t.routes.find(req, hostOf(req)); ok {
 			spec, said = say(spec, opts)
 		}
