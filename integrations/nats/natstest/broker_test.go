@@ -311,7 +311,7 @@ func TestOutstanding(t *testing.T) {
 // What is put off is one message, whatever happens on the way, and carries what it was.
 func TestScheduled(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shared(t), lullnats.Config{Lease: 2 * time.Second, Schedules: true, Subject: "sched.*"})
+	b := newBench(t, shared(t), lullnats.Config{Lease: 2 * time.Second, Schedules: true, Subject: fmt.Sprint("sched", streams.Add(1), ".*")})
 	b.send("hello")
 	first := b.one()
 	failed := time.Now().Add(-time.Minute)
