@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -257,7 +258,7 @@ func TestHedgedCallsKeepTheirPromises(t *testing.T) {
 	if testing.Short() {
 		worlds = 30
 	}
-	base := rand.Uint64()
+	base := seed.Fresh(t)
 	calls, extra := 0, 0
 	for i := range uint64(worlds) {
 		seed := base + i

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -350,7 +351,7 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 	if testing.Short() {
 		worlds = 60
 	}
-	base := rand.Uint64()
+	base := seed.Fresh(t)
 	calls, retries, refused := 0, 0, 0
 	for i := range uint64(worlds) {
 		seed := base + i

@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 const shopFile = `# yaml-language-server: $schema=policy.schema.json
@@ -367,7 +368,7 @@ func TestPolicyFilesThatCannotBeWritten(t *testing.T) {
 
 // Any file at all, of valid policies or not, is written and read as the same.
 func TestAnyPolicyFileIsWrittenAndReadAgain(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 1000 {
 		f := anyFile(random)

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -86,7 +87,7 @@ func FuzzSet(f *testing.F) {
 
 // Any scenario and policy at all, valid or not, is written and read as the same.
 func TestAnyValueIsWrittenAndReadAgain(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {
 		var s sim.Scenario

@@ -151,8 +151,10 @@ func (r *reader) shown(path string) string {
 	return r.prefix + "." + shown
 }
 
+var dotted = strings.NewReplacer("[", ".", "]", "")
+
 func shownPath(path string) string {
-	path = strings.NewReplacer("[", ".", "]", "").Replace(path)
+	path = dotted.Replace(path)
 	parts := strings.Split(path, ".")
 	for i, part := range parts {
 		parts[i] = snake(part)

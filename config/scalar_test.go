@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/pretty"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 func TestIntegers(t *testing.T) {
@@ -92,7 +93,7 @@ func TestDurations(t *testing.T) {
 }
 
 func TestWhatIsWrittenIsReadAgain(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 100_000 {
 		n := int64(random.Uint64()) >> random.IntN(64)

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // Whoever writes what a fix says is rid of the finding, and has a file that can be read.
 func TestFixesFix(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Fresh(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	fixed := map[string]bool{}
 	files := 800

@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // The articles' figures: three layers of four attempts are 64.
@@ -57,7 +58,7 @@ func layersOf(all []Finding) (out []Finding) {
 // they say "don't retry" as well, as package lullhttp does; else it is as if that came too
 // late.
 func TestAttemptsAreThoseOfTheEngine(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Fresh(t)
 	r := rand.New(rand.NewPCG(seed, 3))
 	multiply := map[multiplicity]int{}
 	for range 600 {
@@ -201,7 +202,7 @@ func fly(t *testing.T, w way, inTime, slow bool) uint64 {
 
 // The worst way to each leaf is found, compared with trying all ways, attempt by attempt.
 func TestWorstWayIsFound(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Fresh(t)
 	r := rand.New(rand.NewPCG(seed, 4))
 	notes := 0
 	for range 500 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // The articles' figures: 4 × 150 ms and waits below 100, 200 and 400 ms are 1.3 s. It is
@@ -30,7 +31,7 @@ func TestFourTimes150ms(t *testing.T) {
 
 // What is printed adds up, line by line, and comes to lull's own WorstCase.
 func TestSumsOfTimesAddUp(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Fresh(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range 2000 {
 		p := randomPolicy(r)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 )
@@ -317,7 +318,7 @@ func TestSchemaAgreesWithTheReaderFieldByField(t *testing.T) {
 // among others that are made of any characters which such have.
 func TestSchemaAgreesWithTheReaderOnAnyFile(t *testing.T) {
 	s, data := compiled(t), everything(t)
-	seed := rand.Uint64()
+	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	files := 1500
 	if testing.Short() {

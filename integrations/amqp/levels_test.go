@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // wait walks a message through the levels as the exchanges do, by the bindings that
@@ -99,7 +101,7 @@ func TestEveryDelayIsLongEnough(t *testing.T) {
 			check(min(unit<<l+off, MaxDelay))
 		}
 	}
-	seed := rand.Uint64()
+	seed := seed.Fresh(t)
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 20_000 {
