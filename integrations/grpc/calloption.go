@@ -1,7 +1,11 @@
 package lullgrpc
 
 import (
+	"context"
+	"sync/atomic"
+
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/lullgo/lull"
 )
@@ -30,6 +34,7 @@ type said struct {
 	notIdempotent bool
 	buffer        int // of grpc.MaxRetryRPCBufferSize, plus one; 0: not said
 	onFinish      []func(error)
+	creds         *callerCreds // nil: none
 }
 
 // heed takes out of the caller's options, whose slice is not written to, what is
@@ -45,6 +50,12 @@ func heed(room, theirs []grpc.CallOption) (opts []grpc.CallOption, s said) {
 		case grpc.OnFinishCallOption:
 			s.onFinish = append(s.onFinish, each.OnFinish)
 			continue
+		case grpc.PerRPCCredsCallOption:
+			if each.Creds != nil {
+				s.creds = &callerCreds{PerRPCCredentials: each.Creds}
+				opts = append(opts, grpc.PerRPCCredentials(s.creds))
+				continue
+			}
 		case grpc.MaxRetryRPCBufferSizeCallOption:
 			s.buffer = max(each.MaxRetryRPCBufferSize, 0) + 1
 		}
@@ -66,3 +77,21 @@ func (s *said) finish(err error) {
 func (m *method) spec(s said) lull.Spec {
 	return lull.Spec{Operation: m.name, NotIdempotent: s.notIdempotent || !s.idempotent && !m.idempotent}
 }
+
+// callerCreds are the credentials that one caller has given for one call. When they cannot
+// be had, that says nothing of the dependency, whatever status they fail with.
+type callerCreds struct {
+	credentials.PerRPCCredentials
+	failed atomic.Bool
+}
+
+func (c *callerCreds) GetRequestMetadata(ctx context.Context, uri ...string) (map[string]string, error) {
+	md, err := c.PerRPCCredentials.GetRequestMetadata(ctx, uri...)
+	if err != nil {
+		c.failed.Store(true)
+	}
+	return md, err
+}
+
+// missing tells whether an attempt without a connection has failed for want of them.
+func (c *callerCreds) missing(neverSent bool) bool { return neverSent && c != nil && c.failed.Load() }

@@ -29,6 +29,10 @@
 // repeated as Policy.Timeouts says. All others are final: answers, or failures of
 // which nothing tells whether they would come again.
 //
+// Credentials that one call has brought along (grpc.PerRPCCredentials) and that cannot be had
+// are a failure of that call alone: it is not repeated, and counts neither for nor against
+// the dependency.
+//
 // # What may be repeated
 //
 // HTTP has methods that are safe to repeat. gRPC has not: every call is a POST, and

@@ -144,6 +144,9 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	s.err, s.trailer = err, nil
 	s.mu.Unlock()
 	a.letGo()
+	if s.said.creds.missing(never) {
+		return final(true), false
+	}
 	return s.c.classify(s.method.rule, Failure{Method: s.method.name, Err: err, NeverSent: never}), false
 }
 

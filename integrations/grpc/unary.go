@@ -19,6 +19,7 @@ func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *gr
 	u := &unary{c: c, method: m, req: req, cc: cc, invoker: invoker, try: try{reply: reply}}
 	var said said
 	u.opts, said = heed(u.room[:0], opts)
+	u.creds = said.creds
 	spec := m.spec(said)
 	var r lull.Result
 	var err error // of the attempt that counts; nil, unless a classifier has it that an error is an answer
@@ -44,6 +45,7 @@ type unary struct {
 	cc      *grpc.ClientConn
 	invoker grpc.UnaryInvoker
 
+	creds    *callerCreds
 	attempts int
 	try      try // the last attempt; of a race the first
 	opts     []grpc.CallOption
@@ -91,6 +93,9 @@ func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []gr
 	t.err = u.invoker(ctx, u.method.name, req, t.reply, u.cc, opts...)
 	if t.err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}
+	}
+	if u.creds.missing(t.outcome.neverSent()) {
+		return final(true)
 	}
 	return u.c.classify(u.method.rule, Failure{
 		Method:    u.method.name,
