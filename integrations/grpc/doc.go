@@ -103,11 +103,13 @@
 // bytes, since senders fill one buffer again and again; one that is not protobuf's
 // commits the stream.
 //
-// To the engine the commit is the end of the call, and a success: it earns budget,
-// tells the breaker, and gives back its place under the concurrency limit. How a
-// stream fares afterwards, for hours maybe, says nothing of how the next call will.
-// A stream that is committed without an answer, and fails, counts neither for nor
-// against the dependency.
+// To the engine the answer (a header, a message, an end without failure) is the end of the
+// call, and a success: it earns budget, the breaker learns of it, and the place under the
+// concurrency limit is given back. How a stream fares afterwards, for hours maybe, says
+// nothing of how the next call will. A stream that is committed without an answer, by
+// Context or by more than the buffer holds, keeps its place until it is answered or ends;
+// if it fails it counts neither for nor against the dependency. From the commit on messages
+// are not copied any more.
 //
 // A stream may be silent for as long as it likes, so a half-open breaker does not wait for
 // it: a unary call is let through beside it, and decides. Where there are streams alone, one

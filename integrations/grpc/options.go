@@ -152,7 +152,7 @@ func With(opts ...lull.Option) Option {
 func WithObserver(o lull.Observer) Option { return With(lull.WithObserver(o)) }
 
 // WithReplayBuffer bounds the messages that a stream keeps for another attempt, in
-// bytes as they are sent, 5 a message for its frame included. A stream that sends
+// bytes before compression, 5 a message for its frame included. A stream that sends
 // more is committed to its attempt. Zero keeps nothing: a stream is committed when
 // it sends its first message. Without it the bound is DefaultReplayBuffer.
 func WithReplayBuffer(bytes int) Option {

@@ -193,11 +193,15 @@ func (s *stream) SendMsg(m any) error {
 	if a := s.passing.Load(); a != nil {
 		return a.cs.SendMsg(m)
 	}
-	c, copied := copyOf(m)
+	var c replayMessage
+	copied := false
 	kept := false // c is in s.sent: whoever replays sends it
 	ours := false // the last attempt to send it failed on this side
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.committed && !s.ended && s.sent.size+frame <= s.limit { // else it is not kept
+		s.unlocked(func() { c, copied = copyOf(m) })
+	}
 	for {
 		s.passPanicOn()
 		a := s.current
