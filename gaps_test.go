@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -188,3 +189,59 @@ func TestThrottledWaitsOfOddSchedules(t *testing.T) {
 		}
 	}
 }
+
+// However many attempts were made before, in this process or in another, a call goes on from
+// there: none is below zero, and all are as many as the policy allows.
+func TestResumeAfterAnyNumberOfAttempts(t *testing.T) {
+	for made, want := range map[int]lull.Reason{
+		math.MinInt: lull.Succeeded, -5: lull.Succeeded, 0: lull.Succeeded, 1: lull.Succeeded,
+		2: lull.AttemptsExhausted, 40_000: lull.AttemptsExhausted, 1 << 16: lull.AttemptsExhausted, 1<<16 - 5: lull.AttemptsExhausted, math.MaxInt: lull.AttemptsExhausted,
+	} {
+		d := newDependency(t, lull.Policy{Attempts: 3, Budget: budget.Config{Unlimited: true}})
+		c, step := d.Resume(0, lull.Spec{}, made)
+		if step.Done {
+			t.Fatal(step.Reason)
+		}
+		c.Attempt(0, middle)
+		step = c.Next(0, lull.Verdict{Kind: lull.KindTransient}, middle)
+		if got := step.Reason; step.Done != (want != lull.Succeeded) || got != want {
+			t.Errorf("after %d attempts: %v, want %v", made, got, want)
+		}
+	}
+}
+
+// A policy hedges or retries; one attempt at a time is no hedging.
+func TestHedgesOrRetries(t *testing.T) {
+	if err := (lull.Policy{Attempts: 2, Hedge: hedge.Config{Attempts: 2}}).Validate(); err == nil || !strings.Contains(err.Error(), "Attempts is 2") {
+		t.Errorf("both: %v", err)
+	}
+	for _, n := range []int{0, 1} {
+		if got := (lull.Policy{Attempts: n, Hedge: hedge.Config{Attempts: 2}}).WithDefaults().MaxAttempts(); got != 2 {
+			t.Errorf("a hedge of 2 with Attempts of %d: %d attempts", n, got)
+		}
+		if got := (lull.Policy{Attempts: 3, Hedge: hedge.Config{Attempts: n}}).WithDefaults().MaxAttempts(); got != 3 {
+			t.Errorf("3 attempts, hedged by %d: %d attempts", n, got)
+		}
+	}
+}
+
+// Every observer is told.
+func TestManyObservers(t *testing.T) {
+	told := make([]int, 4)
+	var opts []lull.Option
+	for i := range told {
+		opts = append(opts, lull.WithObserver(observer(func(context.Context, lull.Event) { told[i]++ })))
+	}
+	if err := lull.Run(t.Context(), newDependency(t, lull.Policy{}, opts...), succeed); err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range told {
+		if n == 0 || n != told[0] {
+			t.Errorf("observer %d was told %d times, the first %d times", i, n, told[0])
+		}
+	}
+}
+
+type observer func(context.Context, lull.Event)
+
+func (o observer) Observe(ctx context.Context, e lull.Event) { o(ctx, e) }

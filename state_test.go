@@ -1,6 +1,7 @@
 package lull
 
 import (
+	"context"
 	"math"
 	"testing"
 	"time"
@@ -139,5 +140,51 @@ func TestStartInOverwritesTheCall(t *testing.T) {
 			t.Errorf("after %v:\n%+v, %+v, want\n%+v, %+v", v, again, a, fresh, b)
 		}
 		used.Abandon(0)
+	}
+}
+
+// What is known of timeouts, and the account that pays for them, outlive an update.
+func TestUpdateKeepsTheAccountForTimeouts(t *testing.T) {
+	d, err := NewDependency("payments", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := d.current().remember().timeouts
+	if was == nil {
+		t.Fatal("the zero policy has no account for timeouts")
+	}
+	if err := d.UpdateAt(0, Policy{Attempts: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if d.current().remember().timeouts != was {
+		t.Error("after an update there is a new account")
+	}
+}
+
+// A function that has run was not stopped.
+func TestStoppingWhatHasRun(t *testing.T) {
+	d, err := NewDependency("payments", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var early, late func() bool
+	ran := make(chan struct{})
+	err = Run(t.Context(), d, func(ctx context.Context) error {
+		c := ctx.(interface {
+			AfterFunc(func()) func() bool
+		})
+		early = c.AfterFunc(func() { t.Error("stopped, and ran") })
+		late = c.AfterFunc(func() { close(ran) })
+		if !early() || early() {
+			t.Error("stop reports whether it has stopped the function, which it has once")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ran
+	if late() {
+		t.Error("a function that has run was stopped")
 	}
 }

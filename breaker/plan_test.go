@@ -79,3 +79,24 @@ func TestProbesList(t *testing.T) {
 		t.Errorf("%d probes in an empty list", p.len())
 	}
 }
+
+// The numbers are those of SplitMix64, as published with its source (Vigna).
+func TestAnotherIsSplitMix64(t *testing.T) {
+	for luck, want := range map[uint64]uint64{0: 0xe220a8397b1dcdaf, 0x9e3779b97f4a7c15: 0x6e789e6aa1b965f4, 1234567: 6457827717110365317} {
+		if got := another(luck); got != want {
+			t.Errorf("another(%#x) is %#x, want %#x", luck, got, want)
+		}
+	}
+}
+
+// A share of nothing is never reached.
+func TestAShareOfNothing(t *testing.T) {
+	for _, c := range [][2]int64{{0, 0}, {1, 0}, {0, 1}, {-1, 1}, {1, -1}} {
+		if ratio(1).reached(c[0], c[1]) {
+			t.Errorf("%d of %d reaches a share", c[0], c[1])
+		}
+	}
+	if ratio(0).reached(1, 1) {
+		t.Error("no share is reached")
+	}
+}

@@ -211,3 +211,24 @@ func TestFinagleExtremes(t *testing.T) {
 		}
 	}
 }
+
+// A deposit lasts for the TTL, however often it was looked at, and wherever the clock began.
+func TestFinagleDepositsLastForTheTTL(t *testing.T) {
+	for _, start := range []time.Duration{0, 100 * time.Second, time.Hour} {
+		b, err := NewFinagleBucket(FinagleConfig{TTL: 10 * time.Second, Percent: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Begin(start)
+		b.Begin(start)
+		b.Begin(start + time.Second - 1)
+		for now, want := range map[time.Duration]float64{0: 3, 9 * time.Second: 3, 10*time.Second - 1: 3} {
+			if got := b.Balance(start + now); got != want {
+				t.Errorf("from %v, after %v: %v, want %v", start, now, got, want)
+			}
+		}
+		if got := b.Balance(start + 10*time.Second); got != 0 {
+			t.Errorf("from %v, after the TTL: %v", start, got)
+		}
+	}
+}

@@ -1,12 +1,16 @@
 package lullhttp
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
+	"weak"
 )
 
 // A body whose length is not known is an upload, and so is one that does not fit into what
@@ -89,5 +93,42 @@ func TestUnreadableNumbers(t *testing.T) {
 	}
 	if d, ok := parseGRPCTimeout("12345678S"); !ok || d != 12345678*time.Second {
 		t.Errorf("Grpc-Timeout of eight digits: %v, %v", d, ok)
+	}
+}
+
+// What is kept of responses does not outlive them.
+func TestOutcomesAreForgotten(t *testing.T) {
+	var keys []weak.Pointer[http.Response]
+	for range 100 {
+		resp := &http.Response{StatusCode: 503}
+		Outcome{Attempts: 3}.record(resp)
+		keys = append(keys, weak.Make(resp))
+	}
+	left := func() (n int) {
+		for _, key := range keys {
+			if _, ok := outcomes.Load(key); ok {
+				n++
+			}
+		}
+		return n
+	}
+	for range 5000 {
+		if left() == 0 {
+			return
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+	t.Errorf("%d of 100 are left", left())
+}
+
+// Nothing is peeked at where nothing is asked for.
+func TestPeekAtNothing(t *testing.T) {
+	resp := &http.Response{StatusCode: 200, Body: io.NopCloser(iotest.ErrReader(errors.New("read")))}
+	was := resp.Body
+	for _, n := range []int{0, -1} {
+		if b := Peek(resp, n); b != nil || resp.Body != was {
+			t.Errorf("Peek(%d) is %q", n, b)
+		}
 	}
 }

@@ -128,3 +128,49 @@ func TestAnUploadOfSingleBytesMakesProgress(t *testing.T) {
 		time.Sleep(2 * time.Second) // for who still waits in the bubble
 	})
 }
+
+// The limit on silence is for the server: a reader that takes its time loses nothing.
+func TestASlowReaderIsNotCutOff(t *testing.T) {
+	inBubble(t, eager, dripping(0, 0, 0), func(t *testing.T, cl *http.Client, _ *pipes) {
+		resp, err := cl.Get(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		got := ""
+		for b := make([]byte, 1); ; time.Sleep(time.Hour) {
+			n, err := resp.Body.Read(b)
+			got += string(b[:n])
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%v after %q", err, got)
+			}
+		}
+		if got != "xxxx" {
+			t.Errorf("%q", got)
+		}
+	}, lullhttp.WithBodyIdleTimeout(time.Second))
+}
+
+// A classifier can report of a response that its request was not looked at: then a POST is
+// repeated.
+func TestRule04AClassifierThatKnowsOfNothingSent(t *testing.T) {
+	for neverSent, want := range map[bool]int{true: 2, false: 1} {
+		base := &reading{}
+		tr, err := lullhttp.New(eager, seeded(t), lullhttp.WithBase(base), lullhttp.WithClassifier(func(resp *http.Response, _ error) lull.Verdict {
+			if resp != nil && resp.StatusCode == 503 {
+				return lull.Verdict{Kind: lull.KindTransient, NeverSent: neverSent}
+			}
+			return lull.Verdict{}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, _ := http.NewRequest("POST", "http://example.test/", strings.NewReader("x"))
+		if _, err := tr.RoundTrip(req); err != nil || len(base.reqs) != want {
+			t.Errorf("never sent: %v: %d requests, want %d; %v", neverSent, len(base.reqs), want, err)
+		}
+	}
+}

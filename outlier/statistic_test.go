@@ -243,3 +243,15 @@ func TestResultsThatAreCountedByHalf(t *testing.T) {
 		}
 	}
 }
+
+// There is no evidence without results on both sides.
+func TestNoEvidence(t *testing.T) {
+	for _, c := range [][2]odds{{{}, {10, 0}}, {{10, 10}, {}}, {{}, {}}, {{10, 5}, {10, 5}}, {{10, 4}, {10, 5}}} {
+		if e := evidence(c[0], c[1]); e != 0 {
+			t.Errorf("evidence(%v, %v) is %v", c[0], c[1], e)
+		}
+	}
+	if e := evidence(odds{10, 6}, odds{10, 5}); !(e > 0) {
+		t.Errorf("more failures than the peers are evidence of %v", e)
+	}
+}

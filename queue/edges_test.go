@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -228,5 +229,64 @@ func TestAMessageMadeByHand(t *testing.T) {
 	}
 	if err := m.Extend(t.Context(), time.Minute); !errors.Is(err, queue.ErrLost) {
 		t.Errorf("Extend: %v", err)
+	}
+}
+
+// What is on hold is given back before its lease ends, by a margin for the settlement.
+func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(3)
+		p.Limit = bulkhead.Config{Limit: 1}
+		d := dependency(t, p)
+		other, step := d.Start(d.Now(), lull.Spec{})
+		if step.Done {
+			t.Fatal(step.Reason)
+		}
+		other.Attempt(d.Now(), middle) // takes all the room there is
+		m := memory(t, queue.MemoryConfig{FixedLeases: true, CountDefers: true})
+		send(t, m, "hello")
+		var settled []time.Duration
+		began := time.Now()
+		r := start(t, m, d, func(context.Context, *queue.Message) error { return nil }, queue.Config{Lease: 10 * time.Second},
+			queue.WithObserver(func(_ context.Context, e queue.Event) {
+				if e.Kind == queue.EventSettled {
+					settled = append(settled, time.Since(began))
+				}
+			}))
+		time.Sleep(9500 * time.Millisecond)
+		synctest.Wait()
+		if len(settled) != 1 || settled[0] != 9*time.Second {
+			t.Errorf("given back after %v of a lease of 10s with a margin of 1s", settled)
+		}
+		other.Abandon(d.Now())
+		r.stop(t)
+	})
+}
+
+// A line of the log has each attribute that is known, and none that is not.
+func TestLogHasWhatIsKnown(t *testing.T) {
+	var b strings.Builder
+	log := queue.NewLogObserver(slog.New(slog.NewTextHandler(&b, nil)))
+	for _, c := range []struct {
+		e    queue.Event
+		want string
+	}{
+		{queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry, After: time.Second, Elapsed: 1, Err: errBlip}, "after elapsed error"},
+		{queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry, After: 1, Elapsed: time.Second, Code: "c"}, "after elapsed code"},
+		{queue.Event{Kind: queue.EventSettled, ID: "7", Outcome: queue.DeadLetter, Reason: "r"}, "reason"},
+	} {
+		b.Reset()
+		log(t.Context(), c.e)
+		for _, key := range []string{"after", "elapsed", "error", "code", "reason"} {
+			if got, want := strings.Contains(b.String(), " "+key+"="), strings.Contains(c.want, key); got != want {
+				t.Errorf("%+v: %s in %q: %v, want %v", c.e, key, b.String(), got, want)
+			}
+		}
+	}
+}
+
+func TestNoDelays(t *testing.T) {
+	if d := memory(t, queue.MemoryConfig{MaxDelay: -1}).Capabilities().MaxDelay; d != 0 {
+		t.Errorf("a broker without delays delays for up to %v", d)
 	}
 }

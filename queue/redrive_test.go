@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -67,7 +68,7 @@ func TestValidate(t *testing.T) {
 		{queue.Filter{OlderThan: 1, YoungerThan: 1}.Validate(), "YoungerThan"},
 		{queue.Filter{OlderThan: 1, YoungerThan: 2, MaxRedrives: 1}.Validate(), ""},
 		{queue.RedriveConfig{Rate: math.Inf(1)}.Validate(), ""},
-		{queue.RedriveConfig{Rate: math.NaN(), Limit: -1, Filter: queue.Filter{OlderThan: -1}}.Validate(), "Rate Limit OlderThan"},
+		{queue.RedriveConfig{Rate: math.NaN(), Limit: -1, Filter: queue.Filter{OlderThan: -1}}.Validate(), "Filter.OlderThan Rate Limit"},
 		{queue.RedriveConfig{Rate: -1}.Validate(), "Rate"},
 		{queue.ScanConfig{}.Validate(), ""},
 		{queue.ScanConfig{Idle: -1, Lease: 1, Hold: -1}.Validate(), "Idle Lease Hold"},
@@ -82,17 +83,8 @@ func TestValidate(t *testing.T) {
 		{queue.Config{Lease: 10 * time.Second, Margin: 5 * time.Second}.Validate(), "Margin"},
 		{queue.Config{Lease: 10 * time.Second, Margin: 5*time.Second - 1, Drain: -1}.Validate(), ""},
 	} {
-		text := ""
-		if c.err != nil {
-			text = c.err.Error()
-		}
-		for _, field := range strings.Fields(c.want) {
-			if !strings.Contains(text, field) {
-				t.Errorf("%q does not name %s", text, field)
-			}
-		}
-		if (c.want == "") != (c.err == nil) {
-			t.Errorf("%v, want problems with %q", c.err, c.want)
+		if got := strings.Join(problem.Fields(c.err), " "); got != c.want {
+			t.Errorf("problems with %q, want %q: %v", got, c.want, c.err)
 		}
 	}
 }
