@@ -14,6 +14,7 @@ import (
 
 	"github.com/lullgo/lull/admission"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 // Clients with gRPC's own health checking hold a Watch each. These take no places from calls.
@@ -46,7 +47,7 @@ func TestHealthChecksTakeNoPlaces(t *testing.T) {
 
 // The methods that pass admission, and those that do not.
 func TestWithSkip(t *testing.T) {
-	a, err := admission.New(admission.Config{Limit: 1, MaxWait: -1})
+	a, err := admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRandom(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
