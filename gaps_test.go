@@ -140,6 +140,10 @@ func TestAnErrorIsItsReasonAlone(t *testing.T) {
 			t.Errorf("%v is what it is not, or not its last error", r)
 		}
 	}
+	gone := &lull.Error{Reason: lull.CallerCanceled, Last: errBlip, Cause: context.Canceled}
+	if !errors.Is(gone, context.Canceled) || !errors.Is(gone, errBlip) || errors.Is(gone, context.DeadlineExceeded) || errors.Is(gone, lull.ErrDeadline) {
+		t.Error("what ended the caller's context is taken for something else")
+	}
 }
 
 // The text of a refused timeout names the policy where that alone is why, and else that
@@ -186,6 +190,17 @@ func TestThrottledWaitsOfOddSchedules(t *testing.T) {
 			if got, want := d.Wait(n, throttled, middle), usual.Wait(n, throttled, middle); got != want {
 				t.Errorf("%v: wait %d is %v, want %v", kind, n, got, want)
 			}
+		}
+	}
+}
+
+// The wait for a service that is overloaded is never below ThrottleBase, not even where the
+// schedule's cap is.
+func TestThrottleBaseAboveTheCap(t *testing.T) {
+	d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Base: 100 * time.Millisecond, Cap: 500 * time.Millisecond, Jitter: backoff.None}, ThrottleBase: 2 * time.Second})
+	for n := 1; n < 3; n++ {
+		if got := d.Wait(n, throttled, middle); got != 2*time.Second {
+			t.Errorf("wait %d is %v, want 2s", n, got)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package idempotency_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -128,4 +129,25 @@ func ExampleNewLogObserver() {
 	// 200 paid
 	// level=DEBUG msg="idempotency: replayed" event=replayed key=nXzORh5LLwkKPWhrSuctJQ:k1 status=200
 	// 200 paid (replayed)
+}
+
+// A line has what is known of the event, and nothing else.
+func TestLogHasWhatIsKnown(t *testing.T) {
+	out := logged(t)
+	o := idempotency.NewLogObserver(nil)
+	for _, c := range []struct {
+		e    idempotency.Event
+		want string
+	}{
+		{idempotency.Event{What: idempotency.StoreFailed, Err: io.ErrUnexpectedEOF}, "error"},
+		{idempotency.Event{What: idempotency.StoreFailed, Key: "k", Status: 503}, "key status"},
+	} {
+		out.Reset()
+		o(context.Background(), c.e)
+		for _, key := range []string{"key", "status", "error"} {
+			if got, want := strings.Contains(out.String(), " "+key+"="), strings.Contains(c.want, key); got != want {
+				t.Errorf("%+v: %s in %q: %v, want %v", c.e, key, out, got, want)
+			}
+		}
+	}
 }

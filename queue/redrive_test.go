@@ -76,7 +76,7 @@ func TestValidate(t *testing.T) {
 		{queue.MemoryConfig{}.Validate(), ""},
 		{queue.MemoryConfig{Order: 9, MaxLease: -1, MaxDelay: math.MaxInt64, Limit: -1}.Validate(), "Order MaxLease MaxDelay Limit"},
 		{queue.Config{}.Validate(), ""},
-		{queue.Config{Concurrency: 1}.Validate(), ""},
+		{queue.Config{Concurrency: 1, Quick: 10}.Validate(), ""},
 		{queue.Config{Concurrency: 3, Batch: 4}.Validate(), "Batch"},
 		{queue.Config{Concurrency: -1, Batch: -1, Lease: 1, Margin: -1, Quick: 11, QuickWait: -1}.Validate(), "Concurrency Batch Lease Margin Quick QuickWait"},
 		{queue.Config{Concurrency: 100_001, Lease: 12*time.Hour + 1}.Validate(), "Concurrency Lease"},
