@@ -205,6 +205,30 @@ func TestThrottleBaseAboveTheCap(t *testing.T) {
 	}
 }
 
+// A slot of IEEE 802.3 is shorter than what is taken for a forgotten unit elsewhere.
+func TestAnEthernetSlotIsNoForgottenUnit(t *testing.T) {
+	p := lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Ethernet, Base: 51200 * time.Nanosecond}}
+	if err := p.Validate(); err != nil {
+		t.Error(err)
+	}
+	if p.Backoff.Kind = backoff.Exponential; p.Validate() == nil {
+		t.Error("a base of 51.2µs is taken for one that was meant")
+	}
+}
+
+// Of errors that were joined the first with a mark counts.
+func TestTheFirstMarkOfJoinedErrorsCounts(t *testing.T) {
+	a, b := lull.Transient(errors.New("a")), lull.Permanent(errors.New("b"))
+	for _, c := range []struct {
+		err  error
+		want lull.Kind
+	}{{errors.Join(a, b), lull.KindTransient}, {errors.Join(b, a), lull.KindPermanent}, {errors.Join(errBlip, b, a), lull.KindPermanent}, {errors.Join(errBlip, a), lull.KindTransient}} {
+		if got := lull.Classify(c.err).Kind; got != c.want {
+			t.Errorf("%q is %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
 // However many attempts were made before, in this process or in another, a call goes on from
 // there: none is below zero, and all are as many as the policy allows.
 func TestResumeAfterAnyNumberOfAttempts(t *testing.T) {

@@ -22,6 +22,7 @@ func TestRecordEncodingIsStable(t *testing.T) {
 		{Record{BodyOmitted: true}, "01 01 00 00 00"},
 		{Record{Status: 201, Body: []byte("hi")}, "01 00 c901 00 02 6869"},
 		{Record{Header: http.Header{"A": {strings.Repeat("x", 100)}}}, "01 00 00 01 01 41 01 64 " + strings.Repeat("78", 100) + " 00"},
+		{Record{Status: 201, Body: []byte(strings.Repeat("x", 100))}, "01 00 c901 00 64 " + strings.Repeat("78", 100)},
 		{Record{Status: 999, Header: http.Header{"B": {"2"}, "A": {"", "1"}}}, "01 00 e707 02 01 41 02 00 01 31 01 42 01 01 32 00"},
 	} {
 		b, err := test.rec.MarshalBinary()

@@ -151,3 +151,14 @@ func TestPeekAtWhatThereIs(t *testing.T) {
 		t.Errorf("and then the body is %q, %v", b, err)
 	}
 }
+
+// A fraction is of digits, and of nothing that stands beside them among the characters.
+func TestFractionsAreOfDigits(t *testing.T) {
+	for i := range 256 {
+		c := string([]byte{byte(i)})
+		_, ok := parseFraction("1"+c, time.Second)
+		if want := strings.Contains("0123456789", c); ok != want {
+			t.Errorf("parseFraction(1%q): %v, want %v", c, ok, want)
+		}
+	}
+}

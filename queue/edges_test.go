@@ -77,6 +77,7 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 			p := plain(3)
 			p.Limit = bulkhead.Config{Limit: 1}
 			p.ThrottleBase = c.base
+			p.Breaker = breaker.Config{} // which is closed, and has no say in this
 			p.Backoff = backoff.Schedule{Base: c.base, Cap: time.Minute, Jitter: backoff.Equal}
 			m := memory(t, queue.MemoryConfig{})
 			send(t, m, "a", "b", "c", "d", "e", "f")
