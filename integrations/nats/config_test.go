@@ -70,7 +70,7 @@ func TestConfigDefaults(t *testing.T) {
 	got := good.WithDefaults()
 	want := Config{
 		Stream: "ORDERS", Consumer: "billing", Subject: "orders.>", Source: "ORDERS",
-		Attempts: 10, MaxDeliver: 15, Outstanding: 1000, Duplicates: 2 * time.Minute,
+		Policy: queue.Policy(), Attempts: 10, MaxDeliver: 15, Outstanding: 1000, Duplicates: 2 * time.Minute,
 		LaterSubject: "later.ORDERS.billing", DeadStream: "ORDERS_DEAD", DeadSubject: "dead.ORDERS.billing", AdvisoryStream: "ORDERS_billing_ADVISORIES",
 	}
 	if got != want {
