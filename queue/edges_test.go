@@ -290,4 +290,7 @@ func TestNoDelays(t *testing.T) {
 	if d := memory(t, queue.MemoryConfig{MaxDelay: -1}).Capabilities().MaxDelay; d != 0 {
 		t.Errorf("a broker without delays delays for up to %v", d)
 	}
+	if d := memory(t, queue.MemoryConfig{}).Capabilities().MaxDelay; d != 12*time.Hour {
+		t.Errorf("by default delays are of up to %v, documented are 12h", d)
+	}
 }
