@@ -162,3 +162,33 @@ func TestFractionsAreOfDigits(t *testing.T) {
 		}
 	}
 }
+
+// No two digits of a made key go together.
+func TestTheDigitsOfAMadeKeyAreIndependent(t *testing.T) {
+	const n = 500
+	equal := map[[2]int]int{}
+	for range n {
+		u := uuid()
+		for i := range len(u) {
+			for j := range i {
+				if u[i] == u[j] {
+					equal[[2]int{j, i}]++
+				}
+			}
+		}
+	}
+	for pair, times := range equal {
+		if i := pair[0]; times == n && i != 8 && i != 13 && i != 18 {
+			t.Errorf("places %d and %d have the same digit in all of %d keys", pair[0], pair[1], n)
+		}
+	}
+}
+
+// Less than a nanosecond is one.
+func TestFractionsAreRoundedUp(t *testing.T) {
+	for s, want := range map[string]time.Duration{"1": 1, "0": 0, "001": 1, "9": 1} {
+		if d, ok := parseFraction(s, 1); !ok || d != want {
+			t.Errorf("0.%s ns is %d, %v, want %d", s, d, ok, want)
+		}
+	}
+}
