@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -47,18 +48,20 @@ func (c *Client) Letters(ctx context.Context, name string, r Reading) (queue.Dea
 	if r.Hold == 0 {
 		r.Hold = DefaultHold
 	}
-	l := &letters{client: c, name: name, reading: r, end: time.Now().Add(time.Minute), out: map[*held]bool{}, known: map[string][]*held{}}
-	if err := l.ready(ctx); err != nil {
+	conn, err := c.in.get(ctx)
+	if err != nil {
 		return nil, err
 	}
-	_, err := within(ctx, func() (amqp.Queue, error) {
-		return l.ch.QueueDeclarePassive(name, true, false, false, false, nil)
+	look := &surveyor{conn: conn}
+	defer look.close()
+	err = look.do(ctx, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
+		return err
 	})
 	if err != nil {
-		go l.ch.Close()
 		return nil, explain("look at the queue "+name, err)
 	}
-	return l, nil
+	return &letters{client: c, name: name, reading: r, end: time.Now().Add(time.Minute), out: map[*held]bool{}, known: map[string][]*held{}}, nil
 }
 
 // Letters is Client.Letters for the queue's own dead letters.
@@ -66,8 +69,14 @@ func (q *Queue) Letters(ctx context.Context) (queue.DeadLetters, error) {
 	return q.client.Letters(ctx, q.config.DeadLetters, Reading{})
 }
 
-// letters reads with basic.get, so that it knows when there are no more, and gets no more
-// than are asked for.
+// letters reads with consumers that are cancelled when each has the letters that it is for, so that no more are taken
+// out than are asked for. Each has a channel of its own.
+//
+// RabbitMQ before 4.1 loses letters otherwise. Where a channel ends that had several consumers (and each basic.get
+// is one), what they had goes back into a quorum queue in the order of a hash, which is another when the server
+// reads its log after a crash. It then hands out other letters, in its mind, than it had handed out, and
+// carries out on these the acknowledgements that it finds in the log: what was removed is there again, and as many others
+// are gone.
 type letters struct {
 	client  *Client
 	name    string
@@ -75,97 +84,174 @@ type letters struct {
 	end     time.Time // what has died after this is not read
 	done    bool
 
-	ch     *amqp.Channel
-	opened time.Time
-	out    map[*held]bool     // what is out with ch
-	known  map[string][]*held // what was out with a channel before, and was not met since, by what it is
-	ahead  []*held            // met while another was looked for, and not returned yet
+	piles    []*pile
+	reopened time.Time          // when a channel was opened after one was lost. Zero: none was since
+	out      map[*held]bool     // what is out with the piles
+	known    map[string][]*held // what was out with a channel before, and was not met since, by what it is
+	ahead    []*held            // met while another was looked for, or more than was wanted, and not returned yet
+}
+
+// pile is what one consumer has got, on its channel.
+type pile struct {
+	ch  *amqp.Channel
+	out int // of it
 }
 
 // held is the receipt of a letter.
 type held struct {
 	of      *letters
+	pile    *pile
 	d       amqp.Delivery
 	what    string // all that it is
 	removed bool
 }
 
-// ready sees that there is a channel. If the former one is lost, what was out with it is in
-// the queue again.
-func (l *letters) ready(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// sweep looks for channels that were lost: what was out with them is in the queue again.
+func (l *letters) sweep() {
+	lost := false
+	l.piles = slices.DeleteFunc(l.piles, func(p *pile) bool {
+		closed := p.ch.IsClosed()
+		lost = lost || closed
+		return closed
+	})
+	if !lost {
+		return
 	}
-	if l.ch != nil && !l.ch.IsClosed() {
-		return nil
-	}
+	l.reopened = time.Time{}
 	for h := range l.out {
-		l.known[h.what] = append(l.known[h.what], h)
+		if h.pile.ch.IsClosed() {
+			l.known[h.what] = append(l.known[h.what], h)
+			delete(l.out, h)
+		}
 	}
-	clear(l.out)
-	conn, err := l.client.in.get(ctx)
-	if err != nil {
-		return err
-	}
-	ch, err := within(ctx, conn.Channel)
-	if err != nil {
-		return explain("open a channel", err)
-	}
-	l.ch, l.opened = ch, time.Now()
-	return nil
 }
 
 // requeued is how long the server may take to put back what was out with a channel that
 // has ended.
 const requeued = 5 * time.Second
 
-// get takes the next letter out. again: it was read before. nil: there is none.
-func (l *letters) get(ctx context.Context) (h *held, again bool, err error) {
+// look is how often it is looked whether there is something.
+const look = 50 * time.Millisecond
+
+// fetch takes letters out, n at most: those that were not read before, to be returned, and how many there were in
+// all. None in all: there is none.
+func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err error) {
 	for {
-		if err := l.ready(ctx); err != nil {
-			return nil, false, err
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
 		}
-		d, err := within(ctx, func() (*amqp.Delivery, error) {
-			d, ok, err := l.ch.Get(l.name, false)
-			if err != nil || !ok {
-				return nil, err
-			}
-			return &d, nil
-		})
+		l.sweep()
+		conn, err := l.client.in.get(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		ch, err := within(ctx, conn.Channel)
+		if err != nil {
+			return nil, 0, explain("open a channel", err)
+		}
+		if l.reopened.IsZero() {
+			l.reopened = time.Now()
+		}
+		got, err := l.consume(ctx, ch, n)
 		switch {
 		case ctx.Err() != nil:
-			// The answer is still to come, and would be taken for that of the next call.
-			go l.ch.Close()
-			return nil, false, ctx.Err()
+			go ch.Close() // and all is back
+			return nil, 0, ctx.Err()
 		case said(err, amqp.NotFound) || said(err, amqp.AccessRefused):
-			return nil, false, explain("read "+l.name, err)
+			return nil, 0, explain("read "+l.name, err)
 		case err != nil:
-			return nil, false, lull.Transient(fmt.Errorf("lullamqp: read %s: %w", l.name, temporary(err)))
-		case d != nil:
-			h, again := l.met(d)
-			return h, again, nil
-		case len(l.known) == 0 || time.Since(l.opened) > requeued:
-			return nil, false, nil
+			go ch.Close()
+			return nil, 0, lull.Transient(fmt.Errorf("lullamqp: read %s: %w", l.name, temporary(err)))
+		case len(got) == 0:
+			go ch.Close()
+		default:
+			p := &pile{ch: ch, out: len(got)}
+			l.piles = append(l.piles, p)
+			for i := range got {
+				if h, again := l.met(p, &got[i]); !again {
+					fresh = append(fresh, h)
+				}
+			}
+			return fresh, len(got), nil
 		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
+		if len(l.known) == 0 || time.Since(l.reopened) > requeued {
+			return nil, 0, nil
 		}
+		pause(ctx, look)
+	}
+}
+
+// consume has the server push up to n letters, until it has none that are ready.
+func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []amqp.Delivery, err error) {
+	const tag = "lull"
+	pushed, err := within(ctx, func() (<-chan amqp.Delivery, error) {
+		if err := ch.Qos(n, 0, false); err != nil {
+			return nil, err
+		}
+		return ch.Consume(l.name, tag, false, false, false, false, nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for empty := false; len(got) < n && !empty; {
+		// The answer comes after what was pushed before it.
+		is, err := within(ctx, func() (amqp.Queue, error) { return ch.QueueDeclarePassive(l.name, true, false, false, false, nil) })
+		if err != nil {
+			return nil, err
+		}
+		empty = is.Messages == 0
+		patience := time.NewTimer(look)
+		for more := true; more && len(got) < n; {
+			select {
+			case d, ok := <-pushed:
+				if !ok {
+					patience.Stop()
+					return nil, amqp.ErrClosed
+				}
+				got = append(got, d)
+			case <-patience.C:
+				more = false
+			case <-ctx.Done():
+				patience.Stop()
+				return nil, ctx.Err()
+			}
+		}
+		patience.Stop()
+	}
+	rest, err := within(ctx, func() (rest []amqp.Delivery, err error) {
+		if err := ch.Cancel(tag, false); err != nil {
+			return nil, err
+		}
+		for d := range pushed { // what was under way
+			rest = append(rest, d)
+		}
+		return rest, nil
+	})
+	return append(got, rest...), err
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 
 // met finds out whether a letter was read before: then it is that. Of several that are the
 // same in all it may be any.
-func (l *letters) met(d *amqp.Delivery) (h *held, again bool) {
+func (l *letters) met(p *pile, d *amqp.Delivery) (h *held, again bool) {
 	what := digest(d, true)
 	if before := l.known[what]; len(before) > 0 {
 		h, again = before[0], true
 		if l.known[what] = before[1:]; len(before) == 1 {
 			delete(l.known, what)
 		}
-		h.d = *d
+		h.d, h.pile = *d, p
 	} else {
-		h = &held{of: l, d: *d, what: what}
+		h = &held{of: l, pile: p, d: *d, what: what}
 	}
 	l.out[h] = true
 	return h, again
@@ -183,7 +269,7 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 			}
 			break
 		}
-		h, err := l.next(ctx)
+		h, err := l.next(ctx, max(most, 1)-len(out))
 		switch {
 		case err != nil && len(out) > 0:
 			return out, nil // the next call will say it
@@ -208,19 +294,20 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 	return out, nil
 }
 
-// next is a letter that was not returned before. nil: there is none.
-func (l *letters) next(ctx context.Context) (*held, error) {
-	if len(l.ahead) > 0 {
-		h := l.ahead[0]
-		l.ahead = l.ahead[1:]
-		return h, nil
-	}
-	for {
-		h, again, err := l.get(ctx)
-		if err != nil || h == nil || !again {
-			return h, err
+// next is a letter that was not returned before, of about as many as are wanted. nil: there is none.
+func (l *letters) next(ctx context.Context, wanted int) (*held, error) {
+	for len(l.ahead) == 0 {
+		// Who leaves many letters where they are gets more at a time: else there would be as many channels.
+		n := max(wanted, len(l.out)/4)
+		fresh, all, err := l.fetch(ctx, max(min(n, l.reading.Hold-len(l.out)-len(l.known), maxPrefetch), 1))
+		if err != nil || all == 0 {
+			return nil, err
 		}
+		l.ahead = fresh
 	}
+	h := l.ahead[0]
+	l.ahead = l.ahead[1:]
+	return h, nil
 }
 
 func (l *letters) letter(h *held) *queue.Letter {
@@ -256,22 +343,17 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 		if h.removed {
 			return nil
 		}
-		if err := l.ready(ctx); err != nil {
-			return err
-		}
+		l.sweep()
 		if l.out[h] {
 			break
 		}
 		// It is in the queue again.
-		met, again, err := l.get(ctx)
-		switch {
-		case err != nil:
+		fresh, all, err := l.fetch(ctx, min(max(len(l.known), 1), maxPrefetch))
+		if err != nil {
 			return err
-		case met == nil: // it is gone, or out with another reader
-			h.removed = true
-		case !again:
-			l.ahead = append(l.ahead, met)
 		}
+		l.ahead = append(l.ahead, fresh...)
+		h.removed = all == 0 // it is gone, or out with another reader
 	}
 	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, h.d.Ack(false) })
 	if err != nil {
@@ -279,25 +361,31 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 	}
 	h.removed = true
 	delete(l.out, h)
+	if h.pile.out--; h.pile.out == 0 {
+		l.piles = slices.DeleteFunc(l.piles, func(p *pile) bool { return p == h.pile })
+		within(ctx, func() (struct{}, error) { return struct{}{}, h.pile.ch.Close() }) // the server has read it
+	}
 	return nil
 }
 
 func (l *letters) Close(ctx context.Context) error {
-	if l.ch.IsClosed() {
-		return nil // they are back already
-	}
-	_, err := within(ctx, func() (struct{}, error) {
-		if len(l.out) > 0 {
+	var problems []error
+	for _, p := range l.piles {
+		if p.ch.IsClosed() {
+			continue // they are back already
+		}
+		_, err := within(ctx, func() (struct{}, error) {
 			// 0 and multiple: all. The end of the channel would do, but counts on more
 			// versions.
-			if err := l.ch.Nack(0, true, true); err != nil {
+			if err := p.ch.Nack(0, true, true); err != nil {
 				return struct{}{}, err
 			}
+			return struct{}{}, p.ch.Close()
+		})
+		if err != nil && !errors.Is(err, amqp.ErrClosed) {
+			problems = append(problems, err)
 		}
-		return struct{}{}, l.ch.Close()
-	})
-	if errors.Is(err, amqp.ErrClosed) {
-		err = nil
 	}
-	return err
+	l.piles = nil
+	return errors.Join(problems...)
 }

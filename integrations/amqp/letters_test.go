@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"reflect"
@@ -280,13 +281,20 @@ func TestReadingsOutliveTheirChannels(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := from.(*letters)
+	cut := func() {
+		for _, each := range l.piles {
+			if r.IntN(2) == 0 {
+				each.ch.Close()
+			}
+		}
+	}
 	p, err := queue.Redrive(testContext(t), from, cutting{q, func() {
 		if r.IntN(8) == 0 {
-			l.ch.Close() // the letter is sent, and its removal meets a channel that has ended
+			cut() // the letter is sent, and its removal meets a channel that has ended
 		}
 	}}, queue.RedriveConfig{Rate: math.Inf(1), Filter: queue.Filter{Reason: "wanted"}}, func(queue.Step) {
 		if r.IntN(8) == 0 {
-			l.ch.Close()
+			cut()
 		}
 	})
 	if err != nil || p.Moved != n-passed || p.Seen != n {
@@ -314,4 +322,85 @@ func (c cutting) Send(ctx context.Context, o queue.Outgoing) error {
 	err := c.Sender.Send(ctx, o)
 	c.cut()
 	return err
+}
+
+// A reading that ends with many letters out, by a kill, and one that removes some: after the server was killed,
+// those are gone and the others there. RabbitMQ before 4.1 gives back what several consumers of one channel had (each
+// basic.get is one) in an order that is another when it reads its log after a crash, so that what was
+// removed then is not what was removed before.
+func TestRule21ReadingsThatDieMixNothingUp(t *testing.T) {
+	n := rabbit(t)
+	q := opened(t, declared(t, Config{}))
+	ch := raw(t)
+	const all, removed = 100, 20
+	for i := range all {
+		publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Headers: amqp.Table{"n": fmt.Sprint(i)}, DeliveryMode: amqp.Persistent})
+	}
+	readable(t, ch, q.config.DeadLetters, all)
+	read := func(c *Client, most int) (queue.DeadLetters, []*queue.Letter) {
+		from, err := c.Letters(testContext(t), q.config.DeadLetters, Reading{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []*queue.Letter
+		for len(got) < most {
+			more, err := from.Next(testContext(t), min(10, most-len(got)))
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, more...)
+		}
+		return from, got
+	}
+	killed := New(Dial(n.url()))
+	read(killed, all)
+	killed.in.conn.Close() // as if the process had been killed
+	readable(t, ch, q.config.DeadLetters, all)
+
+	client := New(Dial(n.url()))
+	from, letters := read(client, removed)
+	want := map[string]int{}
+	for i := range all {
+		want[fmt.Sprint(i)] = 1
+	}
+	for _, l := range letters {
+		if err := from.Remove(testContext(t), l); err != nil {
+			t.Fatal(err)
+		}
+		delete(want, l.Headers["n"])
+	}
+	if err := from.Close(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	// A message more, that is confirmed, so that the removals are in the queue's log.
+	pub := &publisher{link: client.out}
+	if err := pub.publish(testContext(t), "", q.config.DeadLetters, amqp.Publishing{Headers: amqp.Table{"n": "last"}, MessageId: "last", DeliveryMode: amqp.Persistent}); err != nil {
+		t.Fatal(err)
+	}
+	want["last"] = 1
+	readable(t, ch, q.config.DeadLetters, len(want))
+
+	n.restart(t, n.Kill)
+	client = New(Dial(n.url()))
+	defer client.Close(context.Background())
+	from, letters = read(client, all+2)
+	defer from.Close(context.Background())
+	got := map[string]int{}
+	for _, l := range letters {
+		got[l.Headers["n"]]++
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%d letters, of which %d should be there; want %d", len(letters), common(got, want), len(want))
+	}
+}
+
+// common is how many keys two have in common.
+func common(a, b map[string]int) (n int) {
+	for k := range a {
+		n += b[k]
+	}
+	return n
 }

@@ -237,6 +237,9 @@ func (q *Queue) consume(s *session, limit int) {
 // wanted, before there is one for half as many again.
 const exact = 8
 
+// maxPrefetch is the most that basic.qos can say.
+const maxPrefetch = 65535
+
 // addConsumer raises the prefetch of s to limit: with a consumer more, as that of one
 // cannot be changed, and to cancel one may cost an attempt (see giveBack).
 func (q *Queue) addConsumer(s *session, limit int) (err error) {
@@ -252,7 +255,7 @@ func (q *Queue) addConsumer(s *session, limit int) (err error) {
 	if len(s.tags) >= exact {
 		more = max(more, s.limit/2)
 	}
-	more = min(max(more, 1), 65535)
+	more = min(max(more, 1), maxPrefetch)
 	tag := fmt.Sprintf("lull-%d", len(s.tags)+1)
 	q.mu.Unlock()
 	pushed, err := within(ctx, func() (<-chan amqp.Delivery, error) {
