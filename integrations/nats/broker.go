@@ -198,17 +198,38 @@ func (b *Broker) poll() time.Duration {
 
 // refresh looks from time to time whether leases are as long as they were: somebody may
 // have changed AckWait, which holds for what is out too. What is out longer than that is
-// lost.
+// lost. It does not wait for the answer longer than a twelfth of a lease, so that none runs out for it; what comes later
+// counts then.
 func (b *Broker) refresh(ctx context.Context) error {
 	b.mu.Lock()
 	stale := time.Since(b.asked) >= min(b.lease/6, time.Second)
 	if stale {
 		b.asked = time.Now()
 	}
+	patience := b.lease / 12
 	b.mu.Unlock()
 	if !stale {
 		return nil
 	}
+	done := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		done <- b.remeasure(ctx)
+	}()
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// remeasure asks the server how long leases are.
+func (b *Broker) remeasure(ctx context.Context) error {
 	consumer, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer)
 	if err != nil {
 		return nil // what it is needed for will say so

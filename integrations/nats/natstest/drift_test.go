@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,4 +141,40 @@ func TestMaxAgeAndThePolicy(t *testing.T) {
 			t.Error("there is no stream")
 		}
 	}
+}
+
+// mute is a JetStream that does not answer what a consumer is like, but for the first time.
+type mute struct {
+	jetstream.JetStream
+	asked atomic.Int32
+}
+
+func (m *mute) Consumer(ctx context.Context, stream, name string) (jetstream.Consumer, error) {
+	m.asked.Add(1)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// That the length of leases is looked up costs none of them: Extend and Receive wait for the answer for a moment only.
+func TestLeasesOutlastALookThatHangs(t *testing.T) {
+	t.Parallel()
+	const lease = 24 * time.Second
+	b := newBench(t, shared(t), lullnats.Config{Lease: lease})
+	b.send("hello")
+	d := b.one()
+	m := &mute{JetStream: b.js}
+	q, err := lullnats.Open(bg, m, b.c)
+	b.ok(err)
+	asked := m.asked.Load()
+	ctx, cancel := context.WithTimeout(bg, patience)
+	defer cancel()
+	b.settle(d, queue.Settlement{Outcome: queue.Defer})
+	got, err := q.Receive(ctx, queue.Want{Max: 1, Lease: lease})
+	b.ok(err)
+	b.equal("messages", len(got), 1)
+	for m.asked.Load() == asked && err == nil {
+		_, err = q.Extend(ctx, got[0], lease)
+	}
+	b.ok(err)
+	b.ok(q.Settle(ctx, got[0], queue.Settlement{Outcome: queue.Ack}))
 }
