@@ -56,7 +56,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 	if err := here.declare(ctx); err != nil {
 		return r, err
 	}
-	o := order{Broker: name, At: srv.at(), Log: filepath.Join(dir, "handled")}
+	o := order{Broker: name, At: srv.at(), Log: filepath.Join(dir, "handled"), Trace: s.trace}
 
 	resent := make([]bool, s.messages)
 	var sent atomic.Int64

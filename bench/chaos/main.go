@@ -39,6 +39,7 @@ func main() {
 	flag.IntVar(&s.workers, "workers", 4, "worker processes")
 	flag.DurationVar(&s.server, "server", 40*time.Second, "how long the server lives on average")
 	flag.Uint64Var(&s.seed, "seed", rand.Uint64(), "what is killed, and when")
+	flag.StringVar(&s.trace, "trace", "", "the file to which all is added that becomes of each message and letter")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -56,6 +57,7 @@ type setting struct {
 	workers  int
 	server   time.Duration
 	seed     uint64
+	trace    string
 }
 
 func (s setting) validate() error {

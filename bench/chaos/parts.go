@@ -30,6 +30,7 @@ type order struct {
 	Broker string
 	At     place
 	Log    string // the file in which workers write what they have done
+	Trace  string // the file for all that is done, or ""
 }
 
 // part does what the process was started for. It returns false if that is no part.
@@ -130,6 +131,10 @@ func work(ctx context.Context, o order) error {
 		return err
 	}
 	defer log.Close()
+	t, err := openTrace(o.Trace)
+	if err != nil {
+		return err
+	}
 	d, err := lull.NewDependency("ledger", policy())
 	if err != nil {
 		return err
@@ -141,7 +146,7 @@ func work(ctx context.Context, o order) error {
 		if err != nil {
 			return err
 		}
-		c, err := queue.New(name, q, d, handler(name, log), queue.Config{Lease: lease}, queue.WithObserver(seldom))
+		c, err := queue.New(name, t.queue(name, q), d, handler(name, log), queue.Config{Lease: lease}, queue.WithObserver(seldom))
 		if err != nil {
 			return err
 		}
@@ -190,12 +195,16 @@ func tool(ctx context.Context, o order) error {
 		return err
 	}
 	defer b.close()
+	t, err := openTrace(o.Trace)
+	if err != nil {
+		return err
+	}
 	if o.Part == "inspect" {
 		from, err := b.letters(ctx)
 		if err != nil {
 			return err
 		}
-		_, err = queue.Inspect(ctx, from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
+		_, err = queue.Inspect(ctx, t.letters(from), queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil })
 		return err
 	}
 	for _, name := range consumers {
@@ -209,7 +218,7 @@ func tool(ctx context.Context, o order) error {
 		}
 		// What has been back once, and died again, stays.
 		c := queue.RedriveConfig{Filter: queue.Filter{Source: name, MaxRedrives: 1}, Rate: math.Inf(1)}
-		if _, err = queue.Redrive(ctx, from, to, c, nil); err != nil {
+		if _, err = queue.Redrive(ctx, t.letters(from), t.sender(name, to), c, nil); err != nil {
 			return err
 		}
 	}
