@@ -177,7 +177,6 @@ func (c *Consumer) drain() error {
 // fetch is the loop of Run.
 func (c *Consumer) fetch(ctx context.Context) error {
 	g := gate{c: c}
-	waits := backoff.Schedule{Jitter: backoff.Equal, Cap: 10 * time.Second}
 	failures := 0
 	for {
 		most, probe := g.pass(ctx)
@@ -214,10 +213,28 @@ func (c *Consumer) fetch(ctx context.Context) error {
 			return err
 		}
 		failures++
-		wait := waits.Delay(failures, 0, c.random)
+		wait := receiveWaits(c.engineNow().policy.Backoff).Delay(failures, 0, c.random)
+		wait = max(wait, shortestWait)
 		c.tell(Event{Kind: EventReceiveFailed, Err: err, Code: v.Code, After: wait})
 		sleep(ctx, wait)
 	}
+}
+
+// Bounds of the waits after Receive has failed: nobody should ask a server that is down without a pause, nor
+// leave messages for minutes after it is back.
+const (
+	shortestWait = 50 * time.Millisecond
+	longestWait  = 10 * time.Second
+)
+
+// receiveWaits are the policy's own waits, none above longestWait.
+func receiveWaits(s backoff.Schedule) backoff.Schedule {
+	if s.Cap == 0 || s.Cap > longestWait {
+		s.Cap = longestWait
+	}
+	s.Base = min(s.Base, s.Cap)
+	s.Floor = min(s.Floor, s.Base/2)
+	return s
 }
 
 // idle is how long there is at least between two calls of Receive that give nothing.

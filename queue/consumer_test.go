@@ -694,6 +694,35 @@ func (b *moody) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 	return b.Memory.Receive(ctx, w)
 }
 
+// After a Receive that failed the consumer waits as its policy says, but for 50 ms at least and 10 s at most.
+func TestReceiveWaitsAsThePolicySays(t *testing.T) {
+	for _, c := range []struct {
+		policy backoff.Schedule
+		want   []time.Duration
+	}{
+		{backoff.Schedule{Jitter: backoff.None, Base: 300 * time.Millisecond, Cap: time.Second}, []time.Duration{300e6, 600e6, 1e9, 1e9}},
+		{backoff.Schedule{Jitter: backoff.None, Base: 4 * time.Second, Cap: 10 * time.Minute}, []time.Duration{4e9, 8e9, 10e9, 10e9}},
+		{backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: time.Minute, Floor: 0}, []time.Duration{10e9, 10e9}},
+		{backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}, []time.Duration{50e6, 50e6}},
+	} {
+		bubble(t, func(t *testing.T) {
+			b := &moody{Memory: memory(t, queue.MemoryConfig{})}
+			b.err.Store(&errBlip)
+			p := plain(2)
+			p.Backoff = c.policy
+			r := start(t, b, dependency(t, p), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			for i, e := range r.of(queue.EventReceiveFailed)[:len(c.want)] {
+				if e.After != c.want[i] {
+					t.Errorf("%+v: wait %d is %v, want %v", c.policy, i+1, e.After, c.want[i])
+				}
+			}
+			r.stop(t)
+		})
+	}
+}
+
 func TestReceiveFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := &moody{Memory: memory(t, queue.MemoryConfig{})}
@@ -702,7 +731,7 @@ func TestReceiveFails(t *testing.T) {
 		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := b.calls.Load(); n < 6 || n > 20 {
+		if n := b.calls.Load(); n < 60 || n > 61 { // a second each
 			t.Errorf("%d calls in a minute of failures", n)
 		}
 		wantEqual(t, "events", int64(len(r.of(queue.EventReceiveFailed))), b.calls.Load())

@@ -42,7 +42,8 @@ const (
 	// EventRetriedHere: the handler failed, and will be run again in this process after
 	// After (Config.Quick).
 	EventRetriedHere
-	// EventReceiveFailed: no messages could be fetched. It is tried again after After.
+	// EventReceiveFailed: no messages could be fetched. It is tried again after After: the policy's wait for so many
+	// failures, but 50 ms at least and 10 s at most.
 	EventReceiveFailed
 	// EventPaused: the circuit breaker is not closed, and nothing is fetched but for
 	// its probes.
