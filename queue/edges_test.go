@@ -294,3 +294,162 @@ func TestNoDelays(t *testing.T) {
 		t.Errorf("by default delays are of up to %v, documented are 12h", d)
 	}
 }
+
+// Unless it is configured, handlers have the 30 seconds that are documented once Run is to stop.
+func TestHandlersHaveHalfAMinuteToEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		r := start(t, m, dependency(t, plain(3)), func(ctx context.Context, _ *queue.Message) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}, queue.Config{})
+		time.Sleep(time.Second)
+		began := time.Now()
+		r.stop(t)
+		wantEqual(t, "Run returned after", time.Since(began), 30*time.Second)
+	})
+}
+
+// The ID that a handler sees is the one that the message was sent with first: the envelope's,
+// if it has been redriven, and else the broker's.
+func TestTheIDOfAMessage(t *testing.T) {
+	for original, want := range map[string]string{"": "1", "first": "first"} {
+		bubble(t, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{})
+			h := queue.LetterHeaders(nil, &queue.Envelope{OriginalID: original, Redrives: 2})
+			if err := m.Send(t.Context(), queue.Outgoing{Headers: h}); err != nil {
+				t.Fatal(err)
+			}
+			got, redrives := "", 0
+			r := start(t, m, dependency(t, plain(1)), func(_ context.Context, m *queue.Message) error {
+				got, redrives = m.ID, m.Redrives
+				return nil
+			}, queue.Config{})
+			time.Sleep(time.Second)
+			r.stop(t)
+			wantEqual(t, "ID", got, want)
+			wantEqual(t, "redrives", redrives, 2)
+		})
+	}
+}
+
+// A handler that panics leaves room for the next.
+func TestAPanicLeavesRoom(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(1)
+		p.Limit = bulkhead.Config{Limit: 1}
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "a", "b")
+		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { panic(errBlip) }, queue.Config{Concurrency: 1})
+		time.Sleep(time.Minute)
+		r.stop(t)
+		wantEqual(t, "outcomes", r.outcomes(), "dead-letter panicked, dead-letter panicked")
+	})
+}
+
+// A dead letter is not delayed, also where the wait for a retry in the hand was too long.
+func TestADeadLetterIsNotDelayed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) },
+			queue.Config{Quick: 1, QuickWait: 100 * time.Millisecond})
+		time.Sleep(time.Minute)
+		r.stop(t)
+		wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
+	})
+}
+
+// A call inside the handler that ended before its first attempt has sent nothing.
+func TestNeverSentInside(t *testing.T) {
+	for attempts, want := range []bool{true, false, false} {
+		v := queue.Classify(&lull.Error{Reason: lull.CircuitOpen, Attempts: attempts})
+		wantEqual(t, fmt.Sprintf("%d attempts: never sent", attempts), v.NeverSent, want)
+	}
+}
+
+// revised is a broker whose deliveries are changed.
+type revised struct {
+	*queue.Memory
+	change func(*queue.Delivery)
+}
+
+func (r *revised) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
+	out, err := r.Memory.Receive(ctx, w)
+	for _, d := range out {
+		r.change(d)
+	}
+	return out, err
+}
+
+// An envelope has the first failure of its message: as the broker kept it; else this one, if
+// the message came for the first time; else when it was first handed out, if that is known.
+func TestTheFirstFailureInTheEnvelope(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		attempts     int
+		failed, seen bool // what the broker keeps
+		want         time.Duration
+	}{
+		{"kept", 2, true, true, 3 * time.Second},
+		{"not kept, at the first attempt", 1, false, true, 3 * time.Second},
+		{"not kept, at the second", 2, false, true, 0},
+		{"not kept, at the second, never seen", 2, false, false, 7 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				began := time.Now()
+				b := &revised{memory(t, queue.MemoryConfig{}), func(d *queue.Delivery) {
+					if !c.failed {
+						d.FirstFailed = time.Time{}
+					}
+					if d.FirstSeen = began; !c.seen {
+						d.FirstSeen = time.Time{}
+					}
+				}}
+				send(t, b, "hello")
+				r := start(t, b, dependency(t, plain(c.attempts)), func(context.Context, *queue.Message) error {
+					time.Sleep(3 * time.Second)
+					return lull.Transient(errBlip)
+				}, queue.Config{})
+				time.Sleep(time.Minute)
+				r.stop(t)
+				all := letters(t, b.Memory)
+				if len(all) != 1 {
+					t.Fatalf("%d dead letters", len(all))
+				}
+				wantEqual(t, "first failure", all[0].FirstFailure.Sub(began), c.want)
+				last := time.Duration(4*c.attempts-1) * time.Second
+				wantEqual(t, "last failure", all[0].LastFailure.Sub(began), last)
+			})
+		})
+	}
+}
+
+// A message of which a try has failed, and the next is refused, comes back as after a failure,
+// and not before it may be tried; a dead letter is not delayed.
+func TestRefusedAfterATry(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plain(2)
+		p.Limit = bulkhead.Config{Limit: 1}
+		p.ThrottleBase = 4 * time.Second // the wait for room
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		d := dependency(t, p, lull.WithRand(middle))
+		r := start(t, m, d, func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1})
+		for _, want := range []string{"retry 4s", "retry 4s, dead-letter attempts_exhausted"} {
+			time.Sleep(500 * time.Millisecond) // halfway from a try to the next
+			other, _ := d.Start(d.Now(), lull.Spec{})
+			if step := other.Attempt(d.Now(), middle); step.Done || step.Full { // takes all the room there is
+				t.Fatalf("%+v", step)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			wantEqual(t, "outcomes", r.outcomes(), want)
+			other.Abandon(d.Now())
+			time.Sleep(3500 * time.Millisecond)
+		}
+		r.stop(t)
+	})
+}

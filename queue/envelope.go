@@ -135,15 +135,13 @@ func (e *Envelope) Encode() string {
 			w.Errors = append(w.Errors, clip(text, maxErrorText))
 		}
 	}
+	// All else takes less than half of it, so errors of a quarter of their longest fit.
 	for longest := maxErrorText; ; longest /= 2 {
 		for i, text := range w.Errors {
 			w.Errors[i] = clip(text, longest)
 		}
-		if s := encoded(w); len(s) <= MaxEnvelope || longest == 0 {
+		if s := encoded(w); len(s) <= MaxEnvelope {
 			return s
-		}
-		if longest < 16 {
-			w.Errors = nil
 		}
 	}
 }

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -90,6 +91,26 @@ func TestEnvelopeIsBounded(t *testing.T) {
 		seen[got.OriginalID] = e.OriginalID
 		if id := queue.DeadLetterID(got.Source, got.OriginalID); len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
 			t.Fatalf("ID %q", id)
+		}
+	}
+}
+
+// Where all texts are as long as can be, each error still has a quarter of its room.
+func TestEnvelopeOfLongTexts(t *testing.T) {
+	long := strings.Repeat("\x00", 4096)
+	e := &queue.Envelope{Reason: long, Code: long, Attempts: math.MaxInt, Source: long, OriginalID: long, Redrives: math.MaxInt,
+		TraceParent: long, TraceState: strings.Repeat("x", 512), FirstFailure: time.Unix(1, 0), LastFailure: time.Unix(1, 0)}
+	for range 20 {
+		e.Errors = append(e.Errors, strings.Repeat("x", 4096))
+	}
+	got, err := queue.DecodeEnvelope(e.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "errors", len(got.Errors), 8)
+	for _, text := range got.Errors {
+		if len(text) < 256 {
+			t.Errorf("%d bytes of an error, want 256 at least: %q", len(text), text)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func (m *Memory) send(o Outgoing) error {
 	if len(m.held) >= m.config.Limit {
 		return lull.Transient(ErrFull)
 	}
-	if o.ID != "" && m.config.Duplicates > 0 {
+	if o.ID != "" { // for no time, if duplicates are not discarded
 		m.sent[o.ID] = now.Add(m.config.Duplicates)
 		m.order = append(m.order, o.ID)
 	}
@@ -201,7 +201,6 @@ func (m *Memory) schedule(e *entry) {
 func (m *Memory) remove(e *entry) {
 	delete(m.held, e.d.ID)
 	heap.Remove(&m.next, e.index)
-	e.index = -1
 	if m.config.Order == Unordered {
 		return
 	}
@@ -372,7 +371,6 @@ func (s *schedule) Pop() any {
 	old := *s
 	e := old[len(old)-1]
 	old[len(old)-1] = nil
-	e.index = -1
 	*s = old[:len(old)-1]
 	return e
 }

@@ -1,0 +1,112 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/queue"
+)
+
+// handedOut is what a queue hands out now: the bodies, in a line, and the deliveries.
+func handedOut(t *testing.T, m *queue.Memory) (bodies string, out []*queue.Delivery) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 1)
+	defer cancel()
+	out, _ = m.Receive(ctx, queue.Want{Max: 10, Lease: time.Minute})
+	for _, d := range out {
+		bodies += string(d.Body)
+	}
+	return bodies, out
+}
+
+// Where an order is kept, a message is handed out once the one before it has been settled for
+// good, and a group that was empty for a while goes on as any other.
+func TestMemoryHandsOutTheNextOfAGroup(t *testing.T) {
+	for order, groups := range map[queue.Order][]string{queue.PerGroup: {"a"}, queue.Total: {"a", "b"}} {
+		bubble(t, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{Order: order})
+			n := 0
+			put := func() {
+				n++
+				o := queue.Outgoing{Group: groups[n%len(groups)], Body: []byte(fmt.Sprint(n))}
+				if err := m.Send(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			next := func(want string) {
+				t.Helper()
+				got, ds := handedOut(t, m)
+				wantEqual(t, fmt.Sprintf("%v: handed out", order), got, want)
+				for _, d := range ds {
+					if err := m.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for range 3 {
+				put()
+			}
+			for _, want := range []string{"1", "2", "3", ""} {
+				next(want)
+			}
+			put()
+			next("4")
+		})
+	}
+}
+
+// A message with the ID of another is discarded for as long as MemoryConfig.Duplicates has it:
+// five minutes, if nothing is said, and not at all if that is negative.
+func TestMemoryDiscardsDuplicates(t *testing.T) {
+	for _, c := range []struct {
+		config, until time.Duration
+	}{
+		{0, 5 * time.Minute}, {time.Second, time.Second}, {1, 1}, {-1, 0},
+	} {
+		bubble(t, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{Duplicates: c.config})
+			wantEqual(t, "deduplicates", m.Capabilities().Deduplicates, c.until > 0)
+			put := func(id string, want int) {
+				t.Helper()
+				if err := m.Send(t.Context(), queue.Outgoing{ID: id}); err != nil {
+					t.Fatal(err)
+				}
+				wantEqual(t, fmt.Sprintf("Duplicates %v: messages", c.config), m.Len(), want)
+			}
+			put("x", 1)
+			put("y", 2)
+			put("", 3)
+			put("", 4) // without an ID, no message is another's duplicate
+			n := 4
+			if c.until > 0 {
+				put("x", n)
+				time.Sleep(c.until - 1)
+				put("x", n)
+				time.Sleep(time.Nanosecond)
+			}
+			put("x", n+1)
+		})
+	}
+}
+
+// When a message failed first is noted once.
+func TestMemoryKeepsTheFirstFailure(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "a")
+		first := time.Now()
+		for i, want := range []time.Time{{}, first, first} {
+			_, ds := handedOut(t, m)
+			if len(ds) != 1 {
+				t.Fatalf("delivery %d: %d messages", i+1, len(ds))
+			}
+			wantEqual(t, fmt.Sprintf("delivery %d: first failed", i+1), ds[0].FirstFailed, want)
+			s := queue.Settlement{Outcome: queue.Retry, FirstFailed: first.Add(time.Duration(i) * time.Hour)}
+			if err := m.Settle(t.Context(), ds[0], s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
