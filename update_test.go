@@ -371,3 +371,34 @@ func TestUpdateAtGoesByTheDriversClock(t *testing.T) {
 		})
 	}
 }
+
+// A budget stays the same one where its part of the policy does, and where a function of the
+// user's has made it.
+func TestUpdateKeepsTheSameBudget(t *testing.T) {
+	off := breaker.Config{Off: true}
+	one, other := budget.Config{Stock: 10}, budget.Config{Stock: 20}
+	for name, c := range map[string]struct {
+		to   budget.Config
+		opts []lull.Option
+		want bool
+	}{
+		"the same part":           {one, nil, true},
+		"another part":            {other, nil, false},
+		"another, but it is made": {other, []lull.Option{lull.WithBudget(func() budget.Budget { return mustBudget(t, one) })}, true},
+	} {
+		d := newDependency(t, lull.Policy{Budget: one, Breaker: off}, c.opts...)
+		before := d.Budget()
+		update(t, d, lull.Policy{Attempts: 2, Budget: c.to, Breaker: off})
+		if same := d.Budget() == before; same != c.want {
+			t.Errorf("%s: the same budget: %v, want %v", name, same, c.want)
+		}
+	}
+}
+
+func mustBudget(t testing.TB, c budget.Config) budget.Budget {
+	b, err := budget.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -38,6 +38,7 @@ func TestZeroValuesAreNamed(t *testing.T) {
 			"Policy":    func() { d.Policy() },
 			"Now":       func() { d.Now() },
 			"Update":    func() { d.Update(lull.Policy{}) },
+			"UpdateAt":  func() { d.UpdateAt(0, lull.Policy{}) },
 			"Clone":     func() { d.Clone("x") },
 			"Clones":    func() { d.Clones(2) },
 			"Breaker":   func() { d.Breaker() },

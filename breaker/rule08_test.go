@@ -296,6 +296,30 @@ func TestRule08Breaker(t *testing.T) {
 		}
 	})
 
+	t.Run("a probe that a listener's panic prevented takes no place", func(t *testing.T) {
+		b := must(t, rated(Config{Probes: 1}), func(c Change) {
+			if c.To == HalfOpen {
+				panic("listener")
+			}
+		})
+		run(b, 0, 100, Failure)
+		at := b.RetryAt(0)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic did not go up")
+				}
+			}()
+			b.Start(at)
+		}()
+		if s := b.State(at); s != HalfOpen {
+			t.Fatalf("the breaker is %v, want half-open", s)
+		}
+		if _, ok := b.Start(at); !ok {
+			t.Error("there is no place for a probe, and none is out")
+		}
+	})
+
 	t.Run("the caller's own cancellation is neutral", func(t *testing.T) {
 		b := must(t, rated(Config{Consecutive: 3, ConsecutiveFor: -1}))
 		run(b, 0, 10, Success)

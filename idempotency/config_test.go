@@ -80,8 +80,13 @@ func TestWorstCaseOfStorePolicy(t *testing.T) {
 		t.Error(err)
 	}
 	for _, lease := range []time.Duration{minLease, DefaultLease, maxLease} {
-		if err := savePolicy(lease).Validate(); err != nil {
+		p := savePolicy(lease)
+		if err := p.Validate(); err != nil {
 			t.Error(err)
+		}
+		// A store that is back has the outcome after as long, at most.
+		if soon, late := p.Backoff.Max(1), p.Backoff.Max(p.Attempts); soon != 100*time.Millisecond || late != 5*time.Second {
+			t.Errorf("an outcome is stored again after %v at first, and %v at last", soon, late)
 		}
 	}
 }

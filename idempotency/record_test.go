@@ -55,7 +55,7 @@ func TestRecordStatus(t *testing.T) {
 	for _, status := range []int{0, 100, 999} {
 		b, err := (Record{Status: status}).MarshalBinary()
 		var back Record
-		if err != nil || back.UnmarshalBinary(b) != nil || back.Status != status {
+		if err != nil || back.UnmarshalBinary(b) != nil || back.Status != status || back.Header != nil {
 			t.Errorf("a record of status %d: %v, read as %d", status, err, back.Status)
 		}
 	}

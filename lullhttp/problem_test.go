@@ -53,6 +53,15 @@ func TestProblemIgnoresWhatDoesNotConform(t *testing.T) {
 	}
 }
 
+// A status is one of HTTP's, from the first to the last.
+func TestProblemStatus(t *testing.T) {
+	for _, status := range []int{100, 599} {
+		if got, ok := ParseProblem(fmt.Appendf(nil, `{"status":%d}`, status)); !ok || got.Status != status {
+			t.Errorf("status %d is read as %d, %v", status, got.Status, ok)
+		}
+	}
+}
+
 func TestProblemHint(t *testing.T) {
 	for body, want := range map[string]Hint{
 		`{"retry_after":30}`:                       wait(30*time.Second, "problem retry_after"),

@@ -151,6 +151,17 @@ func TestLeastTime(t *testing.T) {
 	}
 }
 
+// An endpoint of which no time is known is compared by its load alone.
+func TestLeastTimeOfTheUnknown(t *testing.T) {
+	known, unknown := &host{}, &host{}
+	known.took.Store(math.Float64bits(1))
+	for _, c := range [][2]*host{{known, unknown}, {unknown, known}, {unknown, unknown}} {
+		if c[0].better(c[1], 0, LeastTime) {
+			t.Error("one of two with equal loads is better, and the time of both is not known")
+		}
+	}
+}
+
 // An endpoint that was slow once is tried again after a while: what it was like is
 // forgotten by half with each sweep in which it got no call.
 func TestLeastTimeForgets(t *testing.T) {

@@ -254,6 +254,9 @@ func TestNoEvidence(t *testing.T) {
 	if e := evidence(odds{1, 1}, odds{100, 0}); !(e > 0) {
 		t.Errorf("a single failure where there are none else is evidence of %v", e)
 	}
+	if e := evidence(odds{10, 10}, odds{1, 0}); !(e > 0) {
+		t.Errorf("failures where the only other call succeeded are evidence of %v", e)
+	}
 	if e := evidence(odds{10, 6}, odds{10, 5}); !(e > 0) {
 		t.Errorf("more failures than the peers are evidence of %v", e)
 	}

@@ -303,3 +303,25 @@ func TestDrawsOnlyWhenItDecides(t *testing.T) {
 		t.Errorf("%d draws, want 1", draws)
 	}
 }
+
+// What was found to be well is relied upon before a time and for so many requests, and no longer.
+func TestCalmEnds(t *testing.T) {
+	r := &rules{slot: sec, recent: slots, minRequests: 1, k: 2, probeEvery: -1}
+	for _, c := range []struct {
+		now    time.Duration
+		credit int64
+		want   bool
+	}{
+		{sec - 1, 1, true}, {sec - 1, 0, false}, {sec - 1, -1, false}, {sec, 1, false},
+	} {
+		s := newShares()
+		for range 100 {
+			s.count(r, c.now, false) // nothing is accepted
+		}
+		s.calm.Store(int64(sec))
+		s.credit.Store(c.credit)
+		if got := s.ask(r, c.now, func() uint64 { return 0 }); got != c.want {
+			t.Errorf("at %v of %v, with a credit of %d: passes %v, want %v", c.now, sec, c.credit, got, c.want)
+		}
+	}
+}
