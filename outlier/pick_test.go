@@ -160,6 +160,16 @@ func TestLeastTimeOfTheUnknown(t *testing.T) {
 			t.Error("one of two with equal loads is better, and the time of both is not known")
 		}
 	}
+	busy, quick := &host{}, &host{}
+	busy.word.Store(1 << loadShift)
+	if !known.better(busy, 0, LeastTime) {
+		t.Error("an endpoint without calls is not better than a busy one of which no time is known")
+	}
+	known.took.Store(math.Float64bits(0.5))
+	quick.took.Store(math.Float64bits(0.25))
+	if !quick.better(known, 0, LeastTime) {
+		t.Error("of two with equal loads the quicker one is not better")
+	}
 }
 
 // An endpoint that was slow once is tried again after a while: what it was like is
