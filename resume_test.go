@@ -190,7 +190,7 @@ func TestResumeIsNoArrival(t *testing.T) {
 func FuzzWait(f *testing.F) {
 	f.Add(1, uint8(0), int64(0), uint64(1), uint8(0), int64(0), int64(0))
 	f.Add(900, uint8(1), int64(time.Second), uint64(1<<63), uint8(3), int64(time.Second), int64(time.Hour))
-	f.Add(-5, uint8(1), int64(math.MaxInt64), uint64(math.MaxUint64), uint8(1), int64(1), int64(math.MaxInt64))
+	f.Add(-5, uint8(1), int64(math.MaxInt64), uint64(math.MaxUint64), uint8(1), int64(time.Millisecond), int64(math.MaxInt64))
 	f.Fuzz(func(t *testing.T, retry int, kind uint8, after int64, bits uint64, jitter uint8, base, limit int64) {
 		p := lull.Policy{Backoff: backoff.Schedule{Jitter: backoff.Jitter(jitter), Base: time.Duration(base)}, HintLimit: time.Duration(limit)}
 		if p.Validate() != nil {
