@@ -290,6 +290,12 @@ func (q *Queue) addConsumer(s *session, limit int) (err error) {
 // why is what the server said when it closed the channel, if it did: err is then only that it
 // is closed.
 func (q *Queue) why(s *session, err error) error {
+	if errors.Is(err, amqp.ErrClosed) {
+		select { // what the server said arrives just after
+		case <-s.held.Done():
+		case <-time.After(time.Second):
+		}
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if s.reason != nil && errors.Is(err, amqp.ErrClosed) {
