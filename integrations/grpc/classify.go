@@ -21,6 +21,7 @@ type Failure struct {
 	Trailer metadata.MD
 	// NeverSent: gRPC itself ended the attempt, and had no connection to send it on.
 	NeverSent bool
+	local     bool // the status is RESOURCE_EXHAUSTED, and no server's refusal
 }
 
 // Classify says what a failed attempt means:
@@ -31,7 +32,9 @@ type Failure struct {
 //     out or the server says that it ran out of time. See lull.Policy.Timeouts for
 //     when it is repeated.
 //   - RESOURCE_EXHAUSTED: throttled, so it is never repeated at once. It is how
-//     servers, and HTTP/2's ENHANCE_YOUR_CALM, ask for fewer requests.
+//     servers, and HTTP/2's ENHANCE_YOUR_CALM, ask for fewer requests. Where gRPC on this
+//     side has made it, because a message is larger than is allowed here, it is
+//     unclassified.
 //   - INTERNAL, UNKNOWN, DATA_LOSS, and CANCELLED while the caller is still there:
 //     unclassified. Something broke, and nothing tells
 //     whether it would again; UNKNOWN is what a Go handler's every plain error
@@ -98,12 +101,28 @@ func verdict(kind lull.Kind, name string, f Failure, st *status.Status) lull.Ver
 		return v
 	}
 	h := hintOf(f.Trailer, st)
-	if h.stop {
+	switch {
+	case h.stop:
 		v.Kind = lull.KindOverloaded
-		return v
+	case h.after > 0:
+		v.Kind, v.After = lull.KindThrottled, h.after
+	case f.local && kind == lull.KindThrottled:
+		return final(f.NeverSent)
 	}
-	if v.After = h.after; v.After > 0 {
-		v.Kind = lull.KindThrottled
+	return v
+}
+
+// judge is classify for a failure of which more is known: the credentials that the caller
+// gave for the call, and whether the connection was ready all along and there was time
+// left. An attempt that was not given a stream all the same failed for want of the
+// connection's credentials, or was dropped by the load balancer's policy.
+func (o *options) judge(r *rule, f Failure, creds *callerCreds, connected bool) lull.Verdict {
+	if creds.missing(f.NeverSent) {
+		return final(true)
+	}
+	v := o.classify(r, f)
+	if f.NeverSent && connected && (v.Kind == lull.KindTransient || v.Kind == lull.KindThrottled) {
+		return final(true)
 	}
 	return v
 }

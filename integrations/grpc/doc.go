@@ -29,9 +29,17 @@
 // repeated as Policy.Timeouts says. All others are final: answers, or failures of
 // which nothing tells whether they would come again.
 //
-// Credentials that one call has brought along (grpc.PerRPCCredentials) and that cannot be had
-// are a failure of that call alone: it is not repeated, and counts neither for nor against
-// the dependency.
+// Some failures are the call's own, and none of the server's. They are not repeated, and
+// count neither for nor against the dependency:
+//
+//   - Credentials that cannot be had, whether the call has brought them along
+//     (grpc.PerRPCCredentials) or the connection has them (grpc.WithPerRPCCredentials). Of the
+//     latter this is known because gRPC gave the attempt no stream, although the connection
+//     was ready. A call that a load balancer's policy drops looks the same.
+//   - A message that is larger than this side allows: RESOURCE_EXHAUSTED, too. A request is
+//     measured. A reply was too large if a header came, and then no refusal: neither
+//     trailers alone, nor a pushback, nor details. The first time that a method fails so, and
+//     the server has not refused it, the header is not known, and counts as received.
 //
 // # What may be repeated
 //
@@ -175,12 +183,10 @@
 //
 // # What is not in its hands
 //
-// A message that is larger than this side accepts ends in RESOURCE_EXHAUSTED, and
-// unless it was refused by SendMsg of a stream nothing but the text tells that from
-// the server's: an idempotent method will fetch it again. WithCode changes that. A
-// call that a load balancer's policy drops (as xDS may) looks like one for which there
-// was no connection, and is retried within the budget. HTTP's 429, from a proxy that
-// speaks no gRPC, arrives as UNAVAILABLE.
+// A server that fails with RESOURCE_EXHAUSTED after a header of its own, and asks for
+// nothing, cannot be told from a reply that is too large (see above). Neither is repeated;
+// WithCode changes that. HTTP's 429, from a proxy that speaks no gRPC, arrives as
+// UNAVAILABLE.
 //
 // # What it costs
 //

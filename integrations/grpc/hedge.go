@@ -39,18 +39,11 @@ type race struct {
 	*unary                          // the call, and its first attempt
 	shared []grpc.CallOption        // the caller's, for every attempt
 	wanted wanted                   // and those that are for the caller alone
-	header metadata.MD              // of the first attempt, if it is wanted
 	kind   protoreflect.MessageType // of the reply, which others than the first do not even look at
-	others [hedge.MaxAttempts - 1]*rival
+	others [hedge.MaxAttempts - 1]*try
 
 	mu   sync.Mutex
 	over bool // the caller may do with its request what it likes
-}
-
-// rival is an attempt that is not the first.
-type rival struct {
-	try
-	header metadata.MD
 }
 
 // wanted is where the caller wants to have what belongs to the attempt that counts.
@@ -67,20 +60,19 @@ func (u *unary) race(ctx context.Context, d *lull.Dependency, spec lull.Spec) (l
 	r := &race{unary: u, kind: reply.ProtoReflect().Type()}
 	u.opts, r.wanted = setAside(u.opts)
 	r.shared = slices.Clip(u.opts)
-	u.opts = r.observed(u.opts, &u.try, &r.header)
+	u.opts = r.observed(u.opts, &u.try)
 	result := r.drive(ctx, d, spec)
 	if result.Attempts == 0 {
 		return result, nil
 	}
-	t, header := &u.try, r.header
+	t := &u.try
 	if result.Slot > 0 {
-		other := r.others[result.Slot-1]
-		t, header = &other.try, other.header
+		t = r.others[result.Slot-1]
 		if result.Reason == lull.Succeeded && t.err == nil {
 			replace(u.try.reply, t.reply)
 		}
 	}
-	r.wanted.handOver(header, &t.outcome)
+	r.wanted.handOver(&t.outcome)
 	return result, t.err
 }
 
@@ -100,7 +92,7 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	if slot == 0 {
 		return r.send(ctx, 0, r.req, &r.try, r.opts)
 	}
-	other := new(rival)
+	other := new(try)
 	r.others[slot-1] = other
 	req, ok := r.request()
 	if !ok {
@@ -108,7 +100,7 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 		return lull.Verdict{Kind: lull.KindCanceled}
 	}
 	other.reply = as(r.try.reply, r.kind.New().Interface())
-	return r.send(ctx, slot, req, &other.try, r.observed(r.shared, &other.try, &other.header))
+	return r.send(ctx, slot, req, other, r.observed(r.shared, other))
 }
 
 // Discard has nothing to let go of but what the first attempt has put into the
@@ -127,10 +119,11 @@ func (r *race) Err(slot int) error {
 }
 
 // observed adds the options by which gRPC tells what comes of an attempt.
-func (r *race) observed(opts []grpc.CallOption, t *try, header *metadata.MD) []grpc.CallOption {
-	opts = t.watch(opts)
-	if len(r.wanted.headers) > 0 {
-		opts = append(opts, grpc.Header(header))
+func (r *race) observed(opts []grpc.CallOption, t *try) []grpc.CallOption {
+	opts = t.watch(r.method, opts)
+	if len(r.wanted.headers) > 0 && !t.outcome.asked {
+		t.outcome.asked = true
+		opts = append(opts, grpc.Header(&t.outcome.header))
 	}
 	return opts
 }
@@ -168,9 +161,9 @@ func setAside(opts []grpc.CallOption) (shared []grpc.CallOption, w wanted) {
 
 // handOver gives the caller what belongs to the attempt that counts. One that had no
 // connection has no peer, and leaves the caller's alone, as in gRPC.
-func (w *wanted) handOver(header metadata.MD, o *outcome) {
+func (w *wanted) handOver(o *outcome) {
 	for _, to := range w.headers {
-		*to = header
+		*to = o.header
 	}
 	for _, to := range w.trailers {
 		*to = o.trailer

@@ -108,6 +108,7 @@ type method struct {
 	name       string
 	rule       *rule
 	idempotent bool
+	askHeader  atomic.Bool // a header would have told what a failure was
 }
 
 // maxMethods bounds the methods that are kept. A program has as many as its

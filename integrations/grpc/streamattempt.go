@@ -121,6 +121,7 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	ctx := withPreviousAttempts(a.ctx, s.attempts-1)
 	a.outcome.reset()
 	opts := append(s.opts[:len(s.opts):len(s.opts)], grpc.Peer(&a.outcome.peer), grpc.OnFinish(a.finished))
+	connected := ready(s.cc)
 	cs, err := s.streamer(ctx, s.desc, s.cc, s.method.name, opts...)
 
 	s.mu.Lock()
@@ -140,14 +141,12 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 		}
 		return v, true
 	}
-	never := a.outcome.neverSent()
+	f := Failure{Method: s.method.name, Err: err, NeverSent: a.outcome.neverSent()}
+	connected = connected && !a.expired && a.ctx.Err() == nil && ready(s.cc)
 	s.err, s.trailer = err, nil
 	s.mu.Unlock()
 	a.letGo()
-	if s.said.creds.missing(never) {
-		return final(true), false
-	}
-	return s.c.classify(s.method.rule, Failure{Method: s.method.name, Err: err, NeverSent: never}), false
+	return s.c.judge(s.method.rule, f, s.said.creds, connected), false
 }
 
 // errExpired stands for the CANCELLED that comes of an attempt whose time is over.

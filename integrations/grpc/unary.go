@@ -26,7 +26,7 @@ func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *gr
 	if d.Hedges() && mayRace(spec, req, reply) {
 		r, err = u.race(ctx, d, spec)
 	} else {
-		u.opts = u.try.watch(u.opts)
+		u.opts = u.try.watch(m, u.opts)
 		r = lull.Drive(ctx, d, spec, u.attempt, nil, u.lastError)
 		err = u.try.err
 	}
@@ -59,9 +59,15 @@ type try struct {
 	outcome outcome
 }
 
-// watch adds the options by which gRPC tells what comes of the attempt.
-func (t *try) watch(opts []grpc.CallOption) []grpc.CallOption {
-	return append(opts, grpc.Trailer(&t.outcome.trailer), grpc.Peer(&t.outcome.peer), grpc.OnFinish(t.outcome.onFinish))
+// watch adds the options by which gRPC tells what comes of the attempt. The header costs
+// three allocations, and is asked for where it has been missed.
+func (t *try) watch(m *method, opts []grpc.CallOption) []grpc.CallOption {
+	opts = append(opts, grpc.Trailer(&t.outcome.trailer), grpc.Peer(&t.outcome.peer), grpc.OnFinish(t.outcome.onFinish))
+	if m.askHeader.Load() {
+		t.outcome.asked = true
+		opts = append(opts, grpc.Header(&t.outcome.header))
+	}
+	return opts
 }
 
 func (u *unary) attempt(ctx context.Context) lull.Verdict {
@@ -90,19 +96,14 @@ func startOver(opts []grpc.CallOption) {
 func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []grpc.CallOption) lull.Verdict {
 	ctx = withPreviousAttempts(ctx, others)
 	t.outcome.reset()
+	connected := ready(u.cc)
 	t.err = u.invoker(ctx, u.method.name, req, t.reply, u.cc, opts...)
 	if t.err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}
 	}
-	if u.creds.missing(t.outcome.neverSent()) {
-		return final(true)
-	}
-	return u.c.classify(u.method.rule, Failure{
-		Method:    u.method.name,
-		Err:       t.err,
-		Trailer:   t.outcome.trailer,
-		NeverSent: t.outcome.neverSent(),
-	})
+	f := Failure{Method: u.method.name, Err: t.err, Trailer: t.outcome.trailer, NeverSent: t.outcome.neverSent()}
+	f.local = u.limited(&t.outcome, req, t.err, opts)
+	return u.c.judge(u.method.rule, f, u.creds, connected && ctx.Err() == nil && ready(u.cc))
 }
 
 // lastError is what observers are told of the last attempt.
@@ -110,15 +111,17 @@ func (u *unary) lastError() error { return u.try.err }
 
 // outcome is what gRPC tells of an attempt beside its error.
 type outcome struct {
+	header   metadata.MD // if asked
 	trailer  metadata.MD
 	peer     peer.Peer
+	asked    bool // for the header
 	finished bool // gRPC itself says that the attempt is over
 }
 
 // nobody stands where gRPC puts the address of the peer, if there is one.
 var nobody net.Addr = &net.UnixAddr{Name: "nobody"}
 
-func (o *outcome) reset() { *o = outcome{peer: peer.Peer{Addr: nobody}} }
+func (o *outcome) reset() { *o = outcome{peer: peer.Peer{Addr: nobody}, asked: o.asked} }
 
 func (o *outcome) onFinish(error) { o.finished = true }
 

@@ -160,7 +160,8 @@ func refuseFirst(t *testing.T, behind string, refused chan<- struct{}) string {
 			if n == 0 {
 				go func() {
 					defer c.Close()
-					if disown(c) == nil {
+					goAway := []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+					if onHeaders(c, func([]byte) ([]byte, bool) { return goAway, false }) == nil {
 						refused <- struct{}{}
 					}
 				}()
@@ -178,9 +179,9 @@ func refuseFirst(t *testing.T, behind string, refused chan<- struct{}) string {
 	return lis.Addr().String()
 }
 
-// disown speaks as much HTTP/2 as it takes (RFC 9113): the preface, SETTINGS, and
-// at the first HEADERS a GOAWAY whose last stream is 0.
-func disown(c net.Conn) error {
+// onHeaders speaks as much HTTP/2 as it takes (RFC 9113): the preface, SETTINGS, and for
+// each HEADERS the frame that answer has for its stream, until it wants no more.
+func onHeaders(c net.Conn, answer func(id []byte) (frame []byte, more bool)) error {
 	preface := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 	got := make([]byte, len(preface))
 	if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, preface) {
@@ -198,8 +199,10 @@ func disown(c net.Conn) error {
 			return err
 		}
 		if head[3] == 1 { // HEADERS
-			_, err := c.Write([]byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
-			return err
+			frame, more := answer(head[5:9])
+			if _, err := c.Write(frame); err != nil || !more {
+				return err
+			}
 		}
 	}
 }
