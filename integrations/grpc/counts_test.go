@@ -3,15 +3,23 @@ package lullgrpc_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lullgo/lull"
+	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
 
 // Header, Trailer and Peer are those of the attempt whose status is returned: here of one
@@ -90,5 +98,79 @@ func TestForwardedAttemptsDoNotTravelOn(t *testing.T) {
 	md, _ := metadata.FromOutgoingContext(ctx)
 	if md["lull-hedge"] == nil {
 		t.Error("the caller's metadata was changed")
+	}
+}
+
+// The same holds for streams. Attempts that do not count write nothing of the caller's, however
+// late they end.
+func TestOptionsOfTheStreamThatCounts(t *testing.T) {
+	serving := func(ss grpc.ServerStream, n int) error {
+		ss.SetTrailer(metadata.Pairs("t", fmt.Sprint(n)))
+		switch n {
+		case 0:
+			return fails(codes.Unavailable)
+		case 1:
+			ss.SetTrailer(metadata.Pairs("silent", "yes"))
+			<-ss.Context().Done()
+			return nil
+		}
+		ss.SetHeader(metadata.Pairs("h", fmt.Sprint(n)))
+		ss.SendHeader(nil)
+		if n == 3 {
+			return fails(codes.NotFound)
+		}
+		return answer(ss, "ok")
+	}
+	for _, c := range []struct {
+		name  string
+		away  int // the attempt that has no connection
+		from  int // the server's first call
+		whole bool
+		want  string
+	}{
+		{"a message", -1, 0, true, "[2] [2] true EOF"},
+		{"an answer that is an error", -1, 3, true, "[3] [3] true NotFound"},
+		{"given up by the engine", -1, 0, false, "[] [0] true Unavailable"},
+		{"no connection at last", 2, 0, true, "[] [] false Unavailable"},
+		{"no connection at first", 0, 0, false, "[] [] false Unavailable"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := &echo{calls: c.from, stream: serving}
+				p := quick()
+				p.Attempts, p.AttemptTimeout, p.Timeouts = 3, time.Second, lull.TimeoutsAlways
+				if !c.whole {
+					p.Attempts = 1
+				}
+				opened := 0
+				away := grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+					if opened++; opened == c.away+1 {
+						return nil, fails(codes.Unavailable)
+					}
+					return streamer(ctx, desc, cc, method, opts...)
+				})
+				lis := bufconn.Listen(1 << 20)
+				serve(t, lis, e)
+				client := newClient(t, p, idempotent(), lullgrpc.WithStreamTimeouts())
+				cc := dialWith(t, "passthrough:///memory", append(client.DialOptions(), away, dialer(lis))...)
+				var h, tr metadata.MD
+				var pr peer.Peer
+				cs, err := cc.NewStream(t.Context(), serverStreams, serverMethod, grpc.Header(&h), grpc.Trailer(&tr), grpc.Peer(&pr))
+				if err == nil {
+					send(t, cs, "")
+					cs.CloseSend()
+					for err == nil {
+						err = cs.RecvMsg(nilString())
+					}
+				}
+				end := "EOF"
+				if err != io.EOF {
+					end = status.Code(err).String()
+				}
+				if got := fmt.Sprintln(h["h"], tr["t"], pr.Addr != nil, end); got != c.want+"\n" {
+					t.Errorf("%s, want %s", got, c.want)
+				}
+			})
+		})
 	}
 }

@@ -111,6 +111,11 @@
 // bytes, since senders fill one buffer again and again; one that is not protobuf's
 // commits the stream.
 //
+// Each attempt is a stream of its own to interceptors that are chained after the client's.
+// They see its calls from several goroutines, but, from a caller who makes one call at a time,
+// one at a time: what was sent is sent again before anything is received. From a caller who
+// sends while it receives they see that, too.
+//
 // To the engine the answer (a header, a message, an end without failure) is the end of the
 // call, and a success: it earns budget, the breaker learns of it, and the place under the
 // concurrency limit is given back. How a stream fares afterwards, for hours maybe, says
@@ -134,6 +139,8 @@
 // call was tried and why it was not tried again.
 //
 // An OnFinish that the caller gives is called once for the call, not for each attempt.
+// grpc.Header, grpc.Trailer and grpc.Peer are of the attempt whose status comes back; of a
+// stream, they are written when it ends.
 //
 // # What the server sees
 //

@@ -24,14 +24,14 @@ type replayMessage struct {
 	bytes []byte
 }
 
-// copyOf is a copy of the message, or ok is false if it cannot be copied: it is
-// none of protobuf's.
-func copyOf(m any) (c replayMessage, ok bool) {
+// copyOf is a copy of the message, or ok is false if it is not copied: it is larger
+// than room, or none of protobuf's.
+func copyOf(m any, room int) (c replayMessage, ok bool) {
 	v2, ok := asProto(m)
-	if !ok {
+	if !ok || proto.Size(v2) > room {
 		return c, false
 	}
-	bytes, err := proto.Marshal(v2)
+	bytes, err := proto.MarshalOptions{UseCachedSize: true}.Marshal(v2)
 	if err != nil {
 		return c, false // gRPC will meet the same error, and return it
 	}
@@ -54,10 +54,8 @@ func asProto(m any) (proto.Message, bool) {
 	return nil, false
 }
 
-// fits tells whether there is room for another message.
-func (r *replay) fits(c replayMessage, limit int) bool {
-	return r.size+len(c.bytes)+frame <= limit
-}
+// room is how large another message may be.
+func (r *replay) room(limit int) int { return limit - r.size - frame }
 
 func (r *replay) add(c replayMessage) {
 	r.messages = append(r.messages, c)

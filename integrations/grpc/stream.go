@@ -22,6 +22,7 @@ func (c *Client) newStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.
 	}
 	s.changed.L = &s.mu
 	s.opts, s.said = heed(nil, opts)
+	s.opts, s.wanted = setAside(s.opts)
 	if s.said.buffer > 0 {
 		s.limit = s.said.buffer - 1
 	}
@@ -58,9 +59,11 @@ type stream struct {
 	streamer grpc.Streamer
 	opts     []grpc.CallOption // those for each attempt
 	said     said
+	wanted   wanted
 	limit    int // bytes to keep
 
-	attempts int // the engine's goroutine alone
+	attempts int            // the engine's goroutine alone
+	last     *streamAttempt // likewise: the one with that number
 
 	// passing is the attempt to which all that is left to do is to pass on. It is
 	// set once everything below that speaks of sending and receiving has come to rest.
@@ -73,11 +76,16 @@ type stream struct {
 	sent      replay
 	committed bool // to current
 	receiving bool // somebody is in RecvMsg or Header of current
+	settling  bool // and it is the engine's goroutine: the caller does not send meanwhile
+	sends     bool // the caller is in SendMsg or CloseSend
+	receives  bool // the caller is in RecvMsg or Header
+	both      bool // the caller has been in both at once, and so may interceptors further in find it
 	ended     bool // the engine is through, and the stream is not committed: err
 	err       error
 	trailer   metadata.MD // of the last attempt that was given up
 	panicked  any
 	told      bool // said.finish was called
+	handed    bool // wanted has what it will ever have
 }
 
 // RecvMsg receives from the attempt that is open. A failure before the stream is
@@ -92,6 +100,8 @@ func (s *stream) RecvMsg(m any) error {
 		}
 		return err
 	}
+	s.enter(&s.receives)
+	defer s.leave(&s.receives)
 	for {
 		a, err := s.beginReceiving()
 		if err != nil {
@@ -129,6 +139,11 @@ func (s *stream) receive(a *streamAttempt, m any) (err error, end bool) {
 // Header waits for the header of the attempt that is open. A stream that has one is
 // committed.
 func (s *stream) Header() (metadata.MD, error) {
+	if a := s.passing.Load(); a != nil {
+		return a.cs.Header()
+	}
+	s.enter(&s.receives)
+	defer s.leave(&s.receives)
 	for {
 		if a := s.commitment(); a != nil {
 			return a.cs.Header()
@@ -168,22 +183,56 @@ func (s *stream) Context() context.Context {
 	return a.cs.Context()
 }
 
+// enter and leave note what the caller is at.
+func (s *stream) enter(at *bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*at = true
+	if s.sends && s.receives && !s.both {
+		s.both = true
+		s.changed.Broadcast()
+	}
+}
+
+func (s *stream) leave(at *bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*at = false
+}
+
 // CloseSend says that there is nothing more to send, to this attempt and to those
 // that follow.
 func (s *stream) CloseSend() error {
 	if a := s.passing.Load(); a != nil {
 		return a.cs.CloseSend()
 	}
+	s.enter(&s.sends)
+	defer s.leave(&s.sends)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.sent.closed = true
+	for s.settling {
+		s.changed.Wait()
+	}
 	a := s.current
 	if a == nil || !a.upToDate || a.closed {
-		s.mu.Unlock()
 		return nil // whoever replays closes as well
 	}
-	a.closed = true
-	s.mu.Unlock()
-	return a.cs.CloseSend()
+	return s.close(a)
+}
+
+// close is CloseSend of a, without the lock that is held before and after.
+func (s *stream) close(a *streamAttempt) (err error) {
+	a.closed, a.sending = true, true
+	defer s.sentOn(a)
+	s.unlocked(func() { err = a.cs.CloseSend() })
+	return err
+}
+
+// sentOn notes that nobody is in SendMsg or CloseSend of a any more.
+func (s *stream) sentOn(a *streamAttempt) {
+	a.sending = false
+	s.changed.Broadcast()
 }
 
 // SendMsg sends on the attempt that is open, and keeps a copy for the next. While
@@ -197,10 +246,12 @@ func (s *stream) SendMsg(m any) error {
 	copied := false
 	kept := false // c is in s.sent: whoever replays sends it
 	ours := false // the last attempt to send it failed on this side
+	s.enter(&s.sends)
+	defer s.leave(&s.sends)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.committed && !s.ended && s.sent.size+frame <= s.limit { // else it is not kept
-		s.unlocked(func() { c, copied = copyOf(m) })
+	if room := s.sent.room(s.limit); room >= 0 && !s.committed && !s.ended { // else it is not kept
+		s.unlocked(func() { c, copied = copyOf(m, room) })
 	}
 	for {
 		s.passPanicOn()
@@ -210,13 +261,15 @@ func (s *stream) SendMsg(m any) error {
 			return s.err
 		case s.ended, a != nil && a.err != nil: // and committed to it
 			return io.EOF
-		case a == nil || !a.upToDate:
+		case s.committed && !a.replaying && !a.upToDate: // it has ended before it was sent everything
+			return io.EOF
+		case a == nil || !a.upToDate || s.settling:
 			s.changed.Wait()
 		case kept:
 			return nil
 		case s.committed:
 			return s.send(a, m)
-		case !copied || !s.mayKeep(c):
+		case !copied || !s.mayKeep():
 			s.commit(a)
 		default:
 			s.sent.add(c)
@@ -239,18 +292,15 @@ func (s *stream) SendMsg(m any) error {
 // mayKeep tells whether the message may be kept for another attempt. It may not
 // where a stream that does not stream sends twice, or one that is closed sends at
 // all: then it is gRPC's to say that this is an error.
-func (s *stream) mayKeep(c replayMessage) bool {
-	return !s.sent.closed && (s.desc.ClientStreams || len(s.sent.messages) == 0) && s.sent.fits(c, s.limit)
+func (s *stream) mayKeep() bool {
+	return !s.sent.closed && (s.desc.ClientStreams || len(s.sent.messages) == 0)
 }
 
 // send sends on a, without the lock that is held before and after, and sees to it
 // that what has become of the attempt is looked into if that fails.
 func (s *stream) send(a *streamAttempt, m any) (err error) {
 	a.sending = true
-	defer func() {
-		a.sending = false
-		s.changed.Broadcast()
-	}()
+	defer s.sentOn(a)
 	s.unlocked(func() {
 		switch err = a.cs.SendMsg(m); err {
 		case nil:
@@ -276,6 +326,15 @@ func (s *stream) passPanicOn() {
 	if s.panicked != nil {
 		panic(s.panicked)
 	}
+}
+
+// handOver gives the caller what belongs to the attempt that counts, before the caller can
+// know that it does. It is called with mu held.
+func (s *stream) handOver(a *streamAttempt) {
+	if !s.handed && a.outcome.finished {
+		s.wanted.handOver(&a.outcome)
+	}
+	s.handed = true
 }
 
 // tell tells those who gave an OnFinish, once.

@@ -19,24 +19,26 @@ type streamAttempt struct {
 	s     *stream
 	cs    grpc.ClientStream
 	ctx   context.Context
-	held  lull.Detached // ctx
-	timer *time.Timer   // calls expire; nil: the attempt's time has no end of its own
+	end   func()      // ends ctx
+	timer *time.Timer // calls expire; nil: the attempt's time has no end of its own
 	once  sync.Once
 	over  chan struct{} // closed by isOver
 	done  chan struct{} // closed when resolved
 
 	// Guarded by s.mu.
-	opened   bool
-	expired  bool    // its time was over too early
-	outcome  outcome // the peer is gRPC's until it has finished
-	replayed int     // messages
-	closed   bool    // CloseSend was called on cs
-	sending  bool    // somebody is in SendMsg of cs
-	upToDate bool    // all that was sent has been sent on cs, and the sender may
-	resolved bool
-	verdict  lull.Verdict
-	err      error // how cs ended, if it was received from until then, or was given up
-	endedBy  error // what gRPC finished it with
+	opened    bool
+	expired   bool    // its time was over too early
+	outcome   outcome // what is wanted of it is gRPC's until it has finished
+	replaying bool    // the engine's goroutine has something to send, or is about to look
+	replayed  int     // messages
+	closed    bool    // CloseSend was called on cs
+	sending   bool    // somebody is in SendMsg or CloseSend of cs
+	failing   bool    // RecvMsg of cs has returned its end
+	upToDate  bool    // all that was sent has been sent on cs, and the sender may
+	resolved  bool
+	verdict   lull.Verdict
+	err       error // how cs ended, if it was received from until then, or was given up
+	endedBy   error // what gRPC finished it with
 }
 
 // run is the engine's goroutine.
@@ -72,6 +74,9 @@ func (s *stream) end(r lull.Result) {
 	if r.Reason != lull.Succeeded { // else a classifier has it that the error is an answer
 		s.err = failure(s.d, s.method.name, r, s.err)
 	}
+	if s.last != nil {
+		s.handOver(s.last)
+	}
 	s.ended = true
 	err := s.err
 	s.mu.Unlock()
@@ -88,7 +93,8 @@ func (s *stream) lastError() error {
 // answer.
 func (s *stream) attempt(ctx context.Context) lull.Verdict {
 	s.attempts++
-	a := &streamAttempt{s: s, ctx: ctx, over: make(chan struct{}), done: make(chan struct{})}
+	a := &streamAttempt{s: s, ctx: ctx, replaying: true, over: make(chan struct{}), done: make(chan struct{})}
+	s.last = a
 	if v, ok := s.open(a); !ok {
 		return v
 	}
@@ -114,13 +120,22 @@ func (s *stream) attempt(ctx context.Context) lull.Verdict {
 // end the stream by it, however well it fares by then.
 func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	until, bounded := a.ctx.Deadline()
-	a.held = lull.Detach(a.ctx)
-	if theirs, has := s.ctx.Deadline(); bounded && a.held != (lull.Detached{}) && (!has || until.Before(theirs)) {
+	held := lull.Detach(a.ctx)
+	a.end = held.Release
+	if theirs, has := s.ctx.Deadline(); held == (lull.Detached{}) {
+		a.ctx, a.end = context.WithCancel(a.ctx)
+	} else if bounded && (!has || until.Before(theirs)) {
 		a.timer = time.AfterFunc(time.Until(until), a.expire)
 	}
 	ctx := withPreviousAttempts(a.ctx, s.attempts-1)
 	a.outcome.reset()
 	opts := append(s.opts[:len(s.opts):len(s.opts)], grpc.Peer(&a.outcome.peer), grpc.OnFinish(a.finished))
+	if len(s.wanted.headers) > 0 {
+		opts = append(opts, grpc.Header(&a.outcome.header))
+	}
+	if len(s.wanted.trailers) > 0 {
+		opts = append(opts, grpc.Trailer(&a.outcome.trailer))
+	}
 	connected := ready(s.cc)
 	cs, err := s.streamer(ctx, s.desc, s.cc, s.method.name, opts...)
 
@@ -160,7 +175,7 @@ func (a *streamAttempt) expire() {
 	a.expired = late
 	s.mu.Unlock()
 	if late {
-		a.held.Release()
+		a.end()
 	}
 }
 
@@ -169,7 +184,7 @@ func (a *streamAttempt) letGo() {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-	a.held.Release()
+	a.end()
 }
 
 // finished is what gRPC calls when the attempt's stream is over, from within any
@@ -179,7 +194,10 @@ func (a *streamAttempt) finished(err error) {
 	s := a.s
 	s.mu.Lock()
 	a.outcome.finished, a.endedBy = true, err
-	ours := s.committed && s.current == a
+	ours := s.committed && s.current == a && !a.failing
+	if ours {
+		s.handOver(a)
+	}
 	s.mu.Unlock()
 	a.isOver()
 	if ours {
@@ -191,11 +209,17 @@ func (a *streamAttempt) finished(err error) {
 // isOver has the engine look into what has become of the attempt.
 func (a *streamAttempt) isOver() { a.once.Do(func() { close(a.over) }) }
 
-// replay sends what was sent before, until nothing is left; then the sender may.
-// The receiver need not wait for that.
+// replay sends what was sent before, until nothing is left; then the sender may. Whoever
+// receives waits for that, as interceptors further in expect of a caller who sends and then
+// receives, unless the caller has done both at once: such a stream may be full in both
+// directions.
 func (s *stream) replay(a *streamAttempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() {
+		a.replaying = false
+		s.changed.Broadcast()
+	}()
 	for a.err == nil {
 		switch {
 		case a.replayed < len(s.sent.messages):
@@ -210,8 +234,7 @@ func (s *stream) replay(a *streamAttempt) {
 				return
 			}
 		case s.sent.closed && !a.closed:
-			a.closed = true
-			s.unlocked(func() { a.cs.CloseSend() })
+			s.close(a)
 		default:
 			a.upToDate = true
 			if s.committed {

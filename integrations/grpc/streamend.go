@@ -14,19 +14,22 @@ import (
 // How attempts end, and how a stream is committed to one.
 
 // settle looks into what has become of an attempt that is over, unless the
-// receiver is about to learn it.
+// receiver is about to learn it. A sender leaves it first: its SendMsg ends with it.
 func (s *stream) settle(a *streamAttempt) {
 	s.mu.Lock()
-	for s.receiving && !a.resolved {
+	defer s.mu.Unlock()
+	for (s.receiving || a.sending) && !a.resolved {
 		s.changed.Wait()
 	}
 	if a.resolved {
-		s.mu.Unlock()
 		return
 	}
-	s.receiving = true
-	s.mu.Unlock()
-	s.inspect(a)
+	s.receiving, s.settling = true, true
+	defer func() {
+		s.settling = false
+		s.changed.Broadcast()
+	}()
+	s.unlocked(func() { s.inspect(a) })
 }
 
 // beginReceiving waits until there is an attempt to receive from and nobody else
@@ -42,7 +45,7 @@ func (s *stream) beginReceiving() (*streamAttempt, error) {
 			return nil, s.err
 		case a != nil && a.err != nil:
 			return nil, a.err
-		case a != nil && !s.receiving:
+		case a != nil && !s.receiving && (!a.replaying || s.both):
 			s.receiving = true
 			return a, nil
 		}
@@ -88,12 +91,15 @@ func (s *stream) answered(a *streamAttempt, err error) bool {
 		s.failed(a, errExpired, false)
 		return false
 	}
+	over := a.outcome.finished || err != nil
+	if over {
+		s.handOver(a)
+	}
 	if err != nil {
 		a.err = err
 	}
 	s.commit(a)
 	s.resolve(a, lull.Verdict{Kind: lull.KindSuccess})
-	over := a.outcome.finished || err != nil
 	if err == nil {
 		err = a.endedBy
 	}
@@ -113,8 +119,12 @@ func (s *stream) failed(a *streamAttempt, err error, header bool) error {
 	s.mu.Lock()
 	s.receiving = false
 	s.changed.Broadcast()
-	for a.sending && !a.resolved { // an error of SendMsg itself says more than its echo here
-		s.changed.Wait()
+	if a.sending && !a.resolved { // an error of SendMsg itself says more than its echo here
+		a.failing = true
+		s.unlocked(a.letGo) // if an interceptor further in has failed, SendMsg might take its time
+		for a.sending && !a.resolved {
+			s.changed.Wait()
+		}
 	}
 	if a.expired {
 		err = errExpired
@@ -152,6 +162,9 @@ func (s *stream) giveUp(a *streamAttempt, f Failure, v lull.Verdict, header bool
 	committed = s.committed
 	if committed && (v.Kind == lull.KindTransient || v.Kind == lull.KindThrottled) {
 		v = final(v.NeverSent)
+	}
+	if committed {
+		s.handOver(a)
 	}
 	a.err, s.err = f.Err, f.Err
 	if !committed {
@@ -197,10 +210,14 @@ func (s *stream) rest(a *streamAttempt) {
 	}
 }
 
-// commitment is the attempt that the stream is committed to, or nil.
+// commitment is the attempt that the stream is committed to, or nil. While that is still
+// sent what was sent before it waits, as beginReceiving does.
 func (s *stream) commitment() *streamAttempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for s.committed && s.current.replaying && !s.both && s.panicked == nil {
+		s.changed.Wait()
+	}
 	s.passPanicOn()
 	if !s.committed {
 		return nil
