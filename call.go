@@ -87,6 +87,7 @@ type Call struct {
 	token     breaker.Token
 	pass      pass
 	later     bool  // the breaker learns of the end from tellBreaker, not from finish
+	stream    bool  // Spec.Stream
 	elsewhere int16 // of attempts: those that were made before Resume
 }
 
@@ -137,7 +138,7 @@ func (c *Call) tooShort(began time.Duration) bool {
 		s.patience.CompareAndSwap(nil, new(patience))
 		p = s.patience.Load()
 	}
-	return p.tooShort(given)
+	return p.tooShort(given, max(c.d.answered.usual(), c.d.current().answered.usual()))
 }
 
 // given is how much time the call had left for an attempt that began then. Patient
@@ -194,7 +195,7 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Succeeded, anyTime
 	c.said, c.paid, c.permit, c.ended = notHeard, false, false, false
 	if !d.plan.empty { // or they are never looked at
-		c.receipt, c.token, c.pass, c.later, c.elsewhere = 0, breaker.Token{}, noPass, false, 0
+		c.receipt, c.token, c.pass, c.later, c.stream, c.elsewhere = 0, breaker.Token{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(&spec)
 	if limit := d.plan.policy.Deadline; limit > 0 {
@@ -550,8 +551,8 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	c.reason = r
 	c.ended = true
 	outcome := c.outcome(r)
-	if outcome == breaker.Success {
-		c.d.answers(c.began)
+	if outcome == breaker.Success && c.d.due(c.began) {
+		c.d.answered.note(c.began, c.took(now, r == Succeeded))
 	}
 	s := c.d.known()
 	if s == nil {
@@ -576,12 +577,15 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 }
 
 // succeed is Next for a first attempt that succeeded, and does the same in a
-// straight line.
-func (c *Call) succeed(now time.Duration) {
+// straight line. Due is the dependency's: now is the time of its end then; else it may be
+// a little less.
+func (c *Call) succeed(now time.Duration, due bool) {
 	c.letGo(now)
 	c.report(now, throttle.Accepted)
 	c.ended = true
-	c.d.answers(c.began)
+	if due {
+		c.d.answered.note(c.began, c.took(now, true))
+	}
 	s := c.d.known()
 	if s == nil {
 		return
@@ -596,6 +600,15 @@ func (c *Call) succeed(now time.Duration) {
 	if b := s.breaker; b != nil {
 		b.Done(now, c.token, breaker.Success, nil)
 	}
+}
+
+// took is how long the attempt took that ended at now, if that is what a success takes;
+// else noTime. A stream lives for as long as its two ends like.
+func (c *Call) took(now time.Duration, succeeded bool) time.Duration {
+	if !succeeded || c.stream {
+		return noTime
+	}
+	return max(now-c.began, 0)
 }
 
 // tellBreaker has the breaker learn of the end of a call that has ended. Its listeners are

@@ -27,10 +27,8 @@ type Dependency struct {
 	id    *identity
 	plan  *plan // shared with every clone
 	state atomic.Pointer[state]
-	// good is when the latest of the attempts began that the dependency has
-	// answered, give or take goodStep, plus one; zero if there is none. Kept only if
-	// the policy asks.
-	good atomic.Int64
+	// answered is kept unless there is nothing to remember at all.
+	answered answered
 }
 
 // identity is what all versions of a dependency have in common (Update).
@@ -73,13 +71,13 @@ type plan struct {
 	throttles *throttle.Plan // nil if Policy.Throttle is off
 	hedges    *hedge.Plan    // nil if Policy.Hedge is off
 	rand      func() uint64
-	epoch     time.Time // what real drivers count their time from
-	timed     bool      // every call's end is timed
-	limited   bool      // there is a concurrency limit
-	lazy      bool      // calls that do not fail leave no trace in the state
-	quiet     int64     // budget.Config.QuietGap
-	empty     bool      // there is nothing to remember at all
-	listens   bool      // Dependency.good is wanted
+	epoch     time.Time     // what real drivers count their time from
+	timed     bool          // every call's end is timed
+	limited   bool          // there is a concurrency limit
+	lazy      bool          // calls that do not fail leave no trace in the state
+	quiet     time.Duration // budget.Config.QuietGap
+	empty     bool          // there is nothing to remember at all
+	listens   bool          // Dependency.answered is wanted
 
 	// coarse is the last time that a real driver read, give or take coarseStep.
 	coarse atomic.Int64
@@ -88,9 +86,6 @@ type plan struct {
 // coarseStep is how far the clock moves before coarse is written again: too seldom
 // for cores to contend, and often enough to tell which of two attempts was first.
 const coarseStep = time.Millisecond
-
-// goodStep is how far apart two attempts begin whose answers are both noted.
-const goodStep = time.Millisecond
 
 // state is what a dependency remembers. Parts that are switched off are nil.
 type state struct {
@@ -235,9 +230,9 @@ func newPlan(p Policy, epoch time.Time, opts []Option) (*plan, error) {
 	}
 	always := pl.limited || ownBudget || pl.throttles != nil || pl.hedges != nil // there is something to remember from the first call on
 	pl.lazy = !always && p.Budget.FullAtStart() && p.Breaker.Pristine()
-	pl.quiet = int64(p.Budget.QuietGap())
+	pl.quiet = p.Budget.QuietGap()
 	pl.empty = !always && p.Budget.Unlimited && p.Breaker.Off
-	pl.listens = p.Timeouts == TimeoutsWhenAnswered && pl.attempts > 1 || pl.lazy && !pl.empty
+	pl.listens = p.Timeouts == TimeoutsWhenAnswered && pl.attempts > 1 || !pl.empty
 	return pl, nil
 }
 
@@ -374,27 +369,24 @@ func (d *Dependency) memory() *state {
 
 var nothing = new(state)
 
-// answers notes that the dependency has answered an attempt that began at the given
-// time. A process whose calls are so close together that they earn more than the
-// stock that its budget starts with has something to remember.
-func (d *Dependency) answers(began time.Duration) {
+// due reports whether the answer to an attempt that began then is to be noted. A process
+// whose calls are so close together that they earn more than the stock that its budget
+// starts with has something to remember.
+func (d *Dependency) due(began time.Duration) bool {
 	if !d.plan.listens {
-		return
+		return false
 	}
-	last := d.good.Load()
-	since := int64(began) + 1 - last
-	if last == 0 || since >= int64(goodStep) {
-		d.good.Store(int64(began) + 1)
-	}
-	if d.plan.lazy && last != 0 && since < d.plan.quiet && d.state.Load() == nil {
+	since, due := d.answered.since(began)
+	if d.plan.lazy && since < d.plan.quiet && d.state.Load() == nil && d.answered.latest() >= 0 {
 		d.remember()
 	}
+	return due
 }
 
 // answeredFrom is when the latest attempt began that was answered, as far as was
 // noted, under this policy or the current one.
 func (d *Dependency) answeredFrom() time.Duration {
-	return time.Duration(max(d.good.Load(), d.current().good.Load()) - 1)
+	return max(d.answered.latest(), d.current().answered.latest())
 }
 
 // remember is the state, allocated when it is first asked for.

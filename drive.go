@@ -47,8 +47,13 @@ func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.C
 	}
 	// A first attempt that succeeded: the path that has to be short. What depends on
 	// the time of its end can do with what others have read since, so the clock is
-	// not read again.
-	r.call.succeed(d.nowAbout(now))
+	// read again once in a millisecond at most (noteStep).
+	due := d.due(now)
+	at := now
+	if due {
+		at = d.Now()
+	}
+	r.call.succeed(d.nowAbout(at), due)
 	if d.plan.observer != nil {
 		r.observeSuccess(v)
 	}

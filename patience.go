@@ -17,15 +17,15 @@ import (
 //
 // They differ in what came before: attempts with so much time usually succeeded, or they
 // did not. So successes and timeouts are counted against each other, in classes by the time
-// that the attempt was given. No latency is measured, so the path of a success does not
-// read the clock again.
+// that the attempt was given. Of a class that nothing is known of, how long successes usually
+// take decides (answered): callers that give less are the cause of their timeouts.
 //
 // A timeout is counted when some attempt of any class has succeeded after it, and at most
 // one for each success: while nobody is answered, nothing is known about deadlines. So a
 // hang changes nothing here, however long it lasts. Where all callers have the same
 // deadline successes are never outnumbered, and every timeout is evidence.
 //
-// It is made when an attempt of this kind first times out. Until something is known, a
+// It is made when an attempt of this kind first times out. Until something has succeeded, a
 // timeout is evidence against the dependency.
 type patience struct {
 	pending atomic.Uint64 // by class: an attempt timed out after the latest success
@@ -35,7 +35,7 @@ type patience struct {
 }
 
 const (
-	timeClasses        = 64
+	timeClasses        = usualBits + 1
 	classesPerDoubling = 4  // classes for each doubling of the time
 	shortestClass      = 18 // 2^18 ns, 262 µs, and less is the first class; 16 doublings above, the last
 	// scoreTop is how many more timeouts than successes change what is thought of a class.
@@ -86,12 +86,16 @@ func (p *patience) add(class int, n int8) {
 
 // tooShort notes a timeout of an attempt that was given so much time, and reports whether
 // such attempts time out more often than they succeed. If nothing is known of their class,
-// it goes by the next longer one of which something is.
-func (p *patience) tooShort(given time.Duration) bool {
+// they were given too little if successes usually take longer; else it goes by the next
+// longer class of which something is known.
+func (p *patience) tooShort(given time.Duration, usual uint) bool {
 	class := timeClass(given)
 	p.pending.Or(1 << class)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.score[class] == 0 && class < usual {
+		return true
+	}
 	for _, s := range p.score[class:] {
 		if s != 0 {
 			return s < 0

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/throttle"
 )
@@ -365,6 +366,141 @@ func TestRule16ShortContexts(t *testing.T) {
 					}
 				})
 			})
+		}
+	}
+}
+
+// What was known before counts: where successes take 20 ms, callers with deadlines of 5 ms
+// open no circuit, however long nobody else calls.
+func TestRule16ForgedDeadlinesAlone(t *testing.T) {
+	for name, p := range breakers {
+		for _, attempts := range []int{0, 1} {
+			p.Attempts = attempts
+			for seed := range uint64(3) {
+				c := newCrowd(t, seed, p, func(*rand.Rand) time.Duration { return 20 * ms })
+				for range 1 + 300*int(seed) {
+					c.arrive("honest", 0)
+					c.until(c.now + 30*ms)
+				}
+				c.come("forged", 100, always(5*ms))
+				for range 5 {
+					c.until(c.now + time.Minute)
+					c.arrive("honest", 0)
+				}
+				c.until(c.now + time.Second)
+				if c.failed["honest"] > 0 {
+					t.Errorf("%s, %d attempts, seed %d: %d of %d honest calls failed", name, attempts, seed, c.failed["honest"], c.calls["honest"])
+				}
+			}
+		}
+	}
+}
+
+// Nor does it matter how the success was met: by Do, which reads the clock rarely, by a
+// hedged call, or under a policy that was another then.
+func TestRule16ForgedDeadlinesAloneByDo(t *testing.T) {
+	for name, p := range breakers {
+		for _, kind := range []string{"plain", "hedged", "limited", "updated"} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					switch kind {
+					case "hedged":
+						p.Hedge = hedge.Config{Attempts: 2}
+					case "limited":
+						p.Limit = bulkhead.Config{Limit: 10}
+					}
+					d := newDependency(t, p)
+					call := func(within time.Duration) error {
+						ctx, cancel := context.WithTimeout(context.Background(), within)
+						defer cancel()
+						_, err := lull.DoHedged(ctx, d, func(ctx context.Context) (int, error) {
+							select {
+							case <-time.After(20 * ms):
+								return 0, nil
+							case <-ctx.Done():
+								return 0, ctx.Err()
+							}
+						})
+						return err
+					}
+					if err := call(time.Hour); err != nil {
+						t.Fatal(err)
+					}
+					if kind == "updated" {
+						p.HintLimit = 3 * time.Second
+						if err := d.Update(p); err != nil {
+							t.Fatal(err)
+						}
+					}
+					for range 1000 {
+						call(5 * ms)
+					}
+					if err := call(time.Hour); err != nil {
+						t.Errorf("after 5 s of deadlines of 5 ms: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A stream that lived for hours is no measure of how long an answer takes.
+func TestRule16AStreamsLifeIsNoLatency(t *testing.T) {
+	d := newDependency(t, lull.Policy{})
+	now := time.Second
+	for range 50 {
+		c, _ := d.Start(now, lull.Spec{Stream: true})
+		c.Attempt(now, nil)
+		now += time.Hour
+		c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil)
+	}
+	for end := now + 10*time.Second; now < end; now += 100 * ms {
+		c, step := d.Start(now, lull.Spec{Deadline: now + 100*ms})
+		if step.Done {
+			return
+		}
+		c.Attempt(now, nil)
+		c.Next(now+100*ms, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+	}
+	t.Error("a hang of 10 s did not open the circuit")
+}
+
+// The time of a success is measured once in a millisecond at most, and follows the
+// dependency: what took 20 ms yesterday and takes 200 ms now, or the other way round.
+func TestRule16WhatIsUsualChanges(t *testing.T) {
+	for _, c := range []struct {
+		was, is, deadline time.Duration
+		opens             bool
+	}{
+		{20 * ms, 200 * ms, 100 * ms, false},
+		{200 * ms, 20 * ms, 100 * ms, true},
+		{2 * time.Second, 20 * ms, 100 * ms, true},
+		{20 * ms, 2 * time.Second, 100 * ms, false},
+	} {
+		d := newDependency(t, lull.Policy{})
+		now := time.Second
+		succeed := func(took time.Duration) {
+			call, _ := d.Start(now, lull.Spec{})
+			call.Attempt(now, nil)
+			now += took
+			call.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil)
+		}
+		for range 100 {
+			succeed(c.was)
+		}
+		for range 40 {
+			succeed(c.is)
+		}
+		opened := false
+		for end := now + 10*time.Second; now < end && !opened; now += c.deadline {
+			call, step := d.Start(now, lull.Spec{Deadline: now + c.deadline})
+			if opened = step.Done; !opened {
+				call.Attempt(now, nil)
+				call.Next(now+c.deadline, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+			}
+		}
+		if opened != c.opens {
+			t.Errorf("successes took %v, then %v; deadlines of %v opened the circuit: %t, want %t", c.was, c.is, c.deadline, opened, c.opens)
 		}
 	}
 }

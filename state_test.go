@@ -56,13 +56,13 @@ func TestTooShortIsWhatFailsMoreOftenThanItSucceeds(t *testing.T) {
 				}
 				for i := range max(c.timeouts, c.answers) {
 					if i < c.timeouts {
-						p.tooShort(given)
+						p.tooShort(given, 0)
 					}
 					if i < c.answers {
 						p.succeeded(time.Minute, true)
 					}
 				}
-				if got := p.tooShort(given); got != c.want {
+				if got := p.tooShort(given, 0); got != c.want {
 					t.Errorf("%v: %+v: %v (of longer ones something is known: %v)", given, c, got, longerIsKnown)
 				}
 			}
@@ -71,29 +71,77 @@ func TestTooShortIsWhatFailsMoreOftenThanItSucceeds(t *testing.T) {
 }
 
 // An answer is remembered by when its attempt began, the first one too if it began with the
-// clock, and to a millisecond.
-func TestAnsweredFrom(t *testing.T) {
+// clock, to a millisecond; and successes by how long they usually take.
+func TestAnswered(t *testing.T) {
 	for _, began := range []time.Duration{0, 1, time.Millisecond - 1, time.Millisecond, time.Hour} {
-		d, err := NewDependency("payments", Policy{})
-		if err != nil {
-			t.Fatal(err)
+		var a answered
+		if a.latest() >= 0 || a.usual() != 0 {
+			t.Fatalf("answered at %v before it was called, in %d", a.latest(), a.usual())
 		}
-		if at := d.answeredFrom(); at >= 0 {
-			t.Fatalf("answered at %v before it was called", at)
+		answer := func(began time.Duration) {
+			if _, due := a.since(began); due {
+				a.note(began, noTime)
+			}
+			if a.usual() != 0 {
+				t.Fatalf("after an answer that took no time the usual time is %d", a.usual())
+			}
 		}
-		d.answers(began)
-		if at := d.answeredFrom(); at != began {
+		answer(began)
+		if at := a.latest(); at > began || at <= began-startStep {
 			t.Errorf("began at %v, and answered from %v", began, at)
 		}
-		for _, later := range []time.Duration{goodStep, 3 * goodStep} {
-			d.answers(began + later)
-			if at := d.answeredFrom(); at != began+later {
+		for _, later := range []time.Duration{noteStep, 3 * noteStep} {
+			answer(began + later)
+			if at := a.latest(); at > began+later || at <= began+later-startStep {
 				t.Errorf("began at %v, and answered from %v", began+later, at)
 			}
 		}
-		d.answers(began)
-		if at := d.answeredFrom(); at != began+3*goodStep {
-			t.Errorf("an earlier one was answered later, and it is answered from %v", at)
+		answer(began)
+		answer(began + 4*noteStep - startStep)
+		if at := a.latest(); at > began+3*noteStep || at <= began+3*noteStep-startStep {
+			t.Errorf("an earlier one was answered later, and one at about the same time, and it is answered from %v", at)
+		}
+	}
+	var a answered
+	for i, took := range []time.Duration{0, 20 * time.Millisecond, 20 * time.Millisecond, 25 * time.Millisecond, time.Second, time.Millisecond, time.Hour} {
+		before := a.usual()
+		a.note(time.Duration(i)*time.Second, took)
+		want := before
+		switch class := timeClass(took); {
+		case i == 1:
+			want = class
+		case class > before:
+			want++
+		case class < before:
+			want--
+		}
+		if a.usual() != want {
+			t.Errorf("after one of %v the usual class went from %d to %d", took, before, a.usual())
+		}
+		if at := a.latest(); at > time.Duration(i)*time.Second || at <= time.Duration(i)*time.Second-startStep {
+			t.Errorf("it changes the time to %v", at)
+		}
+	}
+}
+
+// Where nothing is known of a class, what successes usually take decides, before what is
+// known of callers who give more.
+func TestPatienceGoesByWhatIsUsual(t *testing.T) {
+	usual := timeClass(20 * time.Millisecond)
+	for given, want := range map[time.Duration]bool{5 * time.Millisecond: true, 16 * time.Millisecond: true, 20 * time.Millisecond: false, time.Second: false} {
+		for _, longer := range []int8{0, scoreTop, -scoreTop} {
+			p := new(patience)
+			p.add(timeClasses-1, longer)
+			if got := p.tooShort(given, usual); got != (want || longer < 0) {
+				t.Errorf("%v, those with most time count %d: too short: %t", given, longer, got)
+			}
+		}
+		for _, own := range []int8{1, -1} {
+			p := new(patience)
+			p.add(int(timeClass(given)), own)
+			if got := p.tooShort(given, usual); got != (own < 0) {
+				t.Errorf("%v, and its own class counts %d: too short: %t", given, own, got)
+			}
 		}
 	}
 }

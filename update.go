@@ -43,6 +43,7 @@ func (d *Dependency) UpdateAt(now time.Duration, p Policy) error {
 		return &policyError{d.id.name, err}
 	}
 	v := &Dependency{id: d.id, plan: fresh}
+	v.answered.word.Store(old.answered.word.Load())
 	if old.plan.empty || old.plan.lazy && old.state.Load() == nil && fresh.lazy {
 		d.id.latest.Store(v) // nothing is remembered
 		return nil
