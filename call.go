@@ -603,12 +603,13 @@ func (c *Call) succeed(now time.Duration, due bool) {
 }
 
 // took is how long the attempt took that ended at now, if that is what a success takes;
-// else noTime. A stream lives for as long as its two ends like.
+// else noTime. A stream that was answered later than any attempt may be was silent, not slow.
 func (c *Call) took(now time.Duration, succeeded bool) time.Duration {
-	if !succeeded || c.stream {
+	took := max(now-c.began, 0)
+	if limit := c.d.plan.policy.AttemptTimeout; !succeeded || c.stream && limit > 0 && took > limit {
 		return noTime
 	}
-	return max(now-c.began, 0)
+	return took
 }
 
 // tellBreaker has the breaker learn of the end of a call that has ended. Its listeners are
