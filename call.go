@@ -562,7 +562,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		s = c.d.memory()
 	}
 	if outcome == breaker.Success {
-		c.inTime(s)
+		c.inTime(s, now)
 	}
 	if b := s.budget; b != nil {
 		b.End(now, r == Succeeded, c.receipt)
@@ -590,7 +590,7 @@ func (c *Call) succeed(now time.Duration, due bool) {
 	if s == nil {
 		return
 	}
-	c.inTime(s)
+	c.inTime(s, now)
 	if b := s.budget; b != nil {
 		b.End(now, true, 0)
 	}
@@ -620,10 +620,11 @@ func (c *Call) tellBreaker(now time.Duration, random func() uint64) {
 	}
 }
 
-// inTime notes that the attempt succeeded that began at c.began.
-func (c *Call) inTime(s *state) {
+// inTime notes that the attempt succeeded at now that began at c.began.
+func (c *Call) inTime(s *state, now time.Duration) {
 	if p := s.patience.Load(); p != nil {
-		p.succeeded(c.given(c.began))
+		given, patient := c.given(c.began)
+		p.succeeded(given, patient || now > c.deadline)
 	}
 }
 

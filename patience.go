@@ -53,8 +53,8 @@ func timeClass(given time.Duration) uint {
 	return min(uint(n-shortestClass-1)*classesPerDoubling+uint(part), timeClasses-1)
 }
 
-// succeeded notes a success of an attempt that was given so much time. Patient says that
-// this was all that the policy gives.
+// succeeded notes a success of an attempt that was given so much time. Patient: this does not
+// count, because it was all that the policy gives, or was not kept to.
 func (p *patience) succeeded(given time.Duration, patient bool) {
 	own := uint64(0)
 	if !patient {

@@ -444,6 +444,38 @@ func TestRule16ForgedDeadlinesAloneByDo(t *testing.T) {
 	}
 }
 
+// A success that came after the deadline, because its caller did not look at it, does not
+// show that so much time is enough.
+func TestRule16ASuccessThatWasLateIsNotInTime(t *testing.T) {
+	d := newDependency(t, lull.Policy{})
+	now := time.Second
+	call := func(given, took time.Duration, v lull.Verdict) lull.Step {
+		spec := lull.Spec{}
+		if given > 0 {
+			spec.Deadline = now + given
+		}
+		c, step := d.Start(now, spec)
+		if step.Done {
+			return step
+		}
+		c.Attempt(now, nil)
+		now += took
+		return c.Next(now, v, nil)
+	}
+	success, timeout := lull.Verdict{Kind: lull.KindSuccess}, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	call(0, 20*ms, success)
+	call(5*ms, 5*ms, timeout)
+	for range 20 {
+		call(5*ms, 20*ms, success)
+	}
+	for range 1000 {
+		call(5*ms, 5*ms, timeout)
+	}
+	if step := call(0, 20*ms, success); step.Reason != lull.Succeeded {
+		t.Errorf("a call without a deadline: %v", step.Reason)
+	}
+}
+
 // A stream that was silent for hours is no measure of how long an answer takes. One that was
 // answered soon is.
 func TestRule16ASilentStreamIsNoLatency(t *testing.T) {

@@ -265,7 +265,7 @@ func TestUpdateOfEachInARegistry(t *testing.T) {
 	})
 }
 
-// A hundred thousand calls of all kinds while the policy changes all the time: each
+// A hundred thousand calls of all kinds, or more, while the policy changes all the time: each
 // ends as its operation does.
 func TestUpdateUnderLoad(t *testing.T) {
 	policies := []lull.Policy{
@@ -279,23 +279,22 @@ func TestUpdateUnderLoad(t *testing.T) {
 	var wg sync.WaitGroup
 	var good, bad atomic.Int64
 	stop := make(chan struct{})
-	changes := 0
+	var changes atomic.Int64
 	wg.Go(func() {
 		for {
 			select {
 			case <-stop:
 				return
 			default:
-				changes++
-				update(t, d, policies[changes%len(policies)])
+				update(t, d, policies[changes.Add(1)%int64(len(policies))])
 			}
 		}
 	})
-	const goroutines, each = 8, 12_500
+	const goroutines, each, enough = 8, 12_500, 100
 	var calls sync.WaitGroup
 	for range goroutines {
 		calls.Go(func() {
-			for i := range each {
+			for i := 0; i < each || changes.Load() < enough; i++ {
 				got, err := lull.DoHedged(context.Background(), d, func(context.Context) (int, error) { return i, nil })
 				if err != nil || got != i {
 					bad.Add(1)
@@ -308,10 +307,10 @@ func TestUpdateUnderLoad(t *testing.T) {
 	calls.Wait()
 	close(stop)
 	wg.Wait()
-	if good.Load() != goroutines*each || bad.Load() != 0 || changes < 100 {
-		t.Errorf("%d calls succeeded, %d did not, in %d changes", good.Load(), bad.Load(), changes)
+	if bad.Load() != 0 {
+		t.Errorf("%d calls succeeded, %d did not, in %d changes", good.Load(), bad.Load(), changes.Load())
 	}
-	t.Logf("%d calls in %d changes", good.Load(), changes)
+	t.Logf("%d calls in %d changes", good.Load(), changes.Load())
 }
 
 // A call under way that times out sees that calls under a newer policy are answered.
