@@ -57,7 +57,7 @@
 //
 // A first attempt that succeeds, through retry, budget, breaker, concurrency
 // limit and an observer, costs no allocation and about 95 ns, a third of which is
-// one reading of the clock. An attempt with a timeout of its own costs one
-// allocation; with no nearer deadline than its caller's, none. Benchmarks beside
-// other libraries are in the module bench.
+// one reading of the clock. Once in a millisecond at most there is a second one. An
+// attempt with a timeout of its own costs one allocation; with no nearer deadline than
+// its caller's, none. Benchmarks beside other libraries are in the module bench.
 package lull
