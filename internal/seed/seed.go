@@ -47,6 +47,14 @@ func Fresh(t testing.TB) uint64 {
 	return named(t, rand.Uint64)
 }
 
+// used is a seed that a test's failure will name.
+type used struct {
+	t    testing.TB
+	seed uint64
+}
+
+var uses sync.Map // of used, so that each is named once
+
 // named is the seed in LULL_SEED, or else the one that is made. A test that fails names it.
 func named(t testing.TB, otherwise func() uint64) uint64 {
 	t.Helper()
@@ -54,7 +62,12 @@ func named(t testing.TB, otherwise func() uint64) uint64 {
 	if err != nil {
 		seed = otherwise()
 	}
+	this := used{t, seed}
+	if _, again := uses.LoadOrStore(this, true); again {
+		return seed
+	}
 	t.Cleanup(func() {
+		uses.Delete(this)
 		if t.Failed() {
 			t.Logf("the random draws of %s are those of LULL_SEED=%d", t.Name(), seed)
 		}
