@@ -110,6 +110,9 @@ func (r *rabbit) config(consumer string) lullamqp.Config {
 }
 
 func (r *rabbit) declare(ctx context.Context) error {
+	// RabbitMQ 3.10 writes which queues there are to the disk three seconds later. Killed before, it loses what is in
+	// them, whoever consumes.
+	defer sleep(ctx, 6*time.Second)
 	for _, name := range consumers {
 		if err := r.client.Declare(ctx, r.config(name)); err != nil {
 			return err

@@ -127,10 +127,9 @@
 //   - To look at dead letters counts as a delivery of each, up to 4.2. The queues that Declare makes for them have
 //     room for a million looks; what else has a limit (in 4.0 to 4.2 every quorum queue, of 20), or may have
 //     one by a policy, is not read without being moved: [ErrCounted].
-//   - RabbitMQ 4.1 or later where more than 32 consumers have one queue. Before that, what several consumers of one channel had
-//     goes back, when the channel ends, in an order that is another when the server reads its log after a crash; it
-//     then mixes up what was acknowledged since. Client.Letters keeps to one consumer for each channel; a Queue adds a
-//     consumer to its channel when more messages are wanted than before, such as after a pause.
+//   - RabbitMQ 4.1 or later in a cluster where more than 32 consumers have one queue. Before that, what the consumers
+//     of a node had goes back, when the node is lost, in an order of which each member of the queue has its own. (What
+//     the consumers of a lost channel had is in order up to 32 of them. A Queue has no more on a channel, and Client.Letters one.)
 //   - A message's own expiration and user-id do not survive a move, nor do CC and BCC.
 //
 // # What it does not do

@@ -72,7 +72,7 @@ func (q *Queue) Letters(ctx context.Context) (queue.DeadLetters, error) {
 // letters reads with consumers that are cancelled when each has the letters that it is for, so that no more are taken
 // out than are asked for. Each has a channel of its own.
 //
-// RabbitMQ before 4.1 loses letters otherwise. Where a channel ends that had several consumers (and each basic.get
+// RabbitMQ before 4.1 loses letters otherwise. Where a channel ends that had more than 32 consumers (and each basic.get
 // is one), what they had goes back into a quorum queue in the order of a hash, which is another when the server
 // reads its log after a crash. It then hands out other letters, in its mind, than it had handed out, and
 // carries out on these the acknowledgements that it finds in the log: what was removed is there again, and as many others

@@ -49,6 +49,7 @@ var (
 // session is one channel on which messages come in. All deliveries end with it. Guarded
 // by Queue.mu, but for what does not change.
 type session struct {
+	conn   *amqp.Connection
 	ch     *amqp.Channel
 	server Server
 	held   context.Context         // ends with the channel, for the reason
@@ -159,7 +160,7 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 		if s := q.s; s != nil && s.stopped {
 			q.retire(s)
 		}
-		if s := q.s; !q.busy && (s == nil || s.limit < s.out+w.Max) {
+		if s := q.s; !q.busy && (s == nil || s.limit < s.out+w.Max && len(s.tags) < most) {
 			q.busy = true
 			need := w.Max
 			if s != nil {
@@ -233,12 +234,26 @@ func (q *Queue) consume(s *session, limit int) {
 	q.note()
 }
 
-// exact is how many consumers a session gets, each for as many messages more as are
-// wanted, before there is one for half as many again.
-const exact = 8
+const (
+	// exact is how many consumers a session gets, each for as many messages more as are
+	// wanted, before there is one for half as many again.
+	exact = 8
+	// most is how many it gets at most, which is enough for any Concurrency. What more of one channel had, RabbitMQ
+	// before 4.1 gives back in an order that is another after a crash: see letters. (Up to 32 it goes by their names.)
+	most = 32
+	// maxPrefetch is the most that basic.qos can say.
+	maxPrefetch = 65535
+)
 
-// maxPrefetch is the most that basic.qos can say.
-const maxPrefetch = 65535
+// raise is by how much another consumer raises the limit that n of them have together, so that
+// it comes to what is wanted, or as near as basic.qos can say.
+func raise(n, limit, wanted int) int {
+	more := wanted - limit
+	if n >= exact {
+		more = max(more, limit/2)
+	}
+	return min(max(more, 1), maxPrefetch)
+}
 
 // addConsumer raises the prefetch of s to limit: with a consumer more, as that of one
 // cannot be changed, and to cancel one may cost an attempt (see giveBack).
@@ -251,11 +266,7 @@ func (q *Queue) addConsumer(s *session, limit int) (err error) {
 		}
 	}
 	q.mu.Lock()
-	more := limit - s.limit
-	if len(s.tags) >= exact {
-		more = max(more, s.limit/2)
-	}
-	more = min(max(more, 1), maxPrefetch)
+	more := raise(len(s.tags), s.limit, limit)
 	tag := fmt.Sprintf("lull-%d", len(s.tags)+1)
 	q.mu.Unlock()
 	pushed, err := within(ctx, func() (<-chan amqp.Delivery, error) {
@@ -265,7 +276,7 @@ func (q *Queue) addConsumer(s *session, limit int) (err error) {
 		return s.ch.Consume(q.config.Queue, tag, false, false, false, false, nil)
 	})
 	if err != nil {
-		err = explain("consume from "+q.config.Queue, q.why(s, err))
+		err = explain("consume from "+q.config.Queue, q.why(ctx, s, err))
 		q.end(s, err)
 		return err
 	}
@@ -289,11 +300,11 @@ func (q *Queue) addConsumer(s *session, limit int) (err error) {
 
 // why is what the server said when it closed the channel, if it did: err is then only that it
 // is closed.
-func (q *Queue) why(s *session, err error) error {
+func (q *Queue) why(ctx context.Context, s *session, err error) error {
 	if errors.Is(err, amqp.ErrClosed) {
 		select { // what the server said arrives just after
 		case <-s.held.Done():
-		case <-time.After(time.Second):
+		case <-ctx.Done():
 		}
 	}
 	q.mu.Lock()
@@ -310,7 +321,7 @@ func (q *Queue) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{server: serverOf(conn)}
+	s := &session{conn: conn, server: serverOf(conn)}
 	if err := q.config.supported(s.server); err != nil {
 		return nil, lull.Permanent(err)
 	}
@@ -466,21 +477,17 @@ func (q *Queue) halt() {
 	}
 }
 
-// hush is how long it may take until what the server has to push after an
-// acknowledgement is here.
-const hush = 25 * time.Millisecond
-
 // cancel ends the consumers of s. What was under way to them is in s.ahead afterwards.
 //
 // But for this: RabbitMQ hands messages of a quorum queue to a consumer until a moment
 // after it has confirmed that it is cancelled, and the client drops these. They
 // stay out with the channel until that ends, which counts as an attempt. It can only
 // happen if the server owes the consumer messages. So nothing is acknowledged meanwhile,
-// and what it owed for what was acknowledged before is waited for. And the channel is not used
+// and what it owes for what was acknowledged before is waited for. And the channel is not used
 // any more than for what is out.
 func (q *Queue) cancel(ctx context.Context, s *session) error {
 	q.mu.Lock()
-	tags, owed := s.tags, s.out+len(s.ahead) < s.limit
+	tags := s.tags
 	s.tags = nil
 	q.mu.Unlock()
 	if len(tags) == 0 {
@@ -489,8 +496,8 @@ func (q *Queue) cancel(ctx context.Context, s *session) error {
 	_, err := within(ctx, func() (struct{}, error) {
 		s.acks.Lock()
 		defer s.acks.Unlock()
-		if owed {
-			time.Sleep(hush)
+		if err := q.calm(ctx, s); err != nil {
+			return struct{}{}, err
 		}
 		for _, tag := range tags {
 			if err := s.ch.Cancel(tag, false); err != nil {
@@ -501,9 +508,53 @@ func (q *Queue) cancel(ctx context.Context, s *session) error {
 		return struct{}{}, nil
 	})
 	if err != nil {
-		return explain("cancel the consumer of "+q.config.Queue, temporary(q.why(s, err)))
+		return explain("cancel the consumer of "+q.config.Queue, temporary(q.why(ctx, s, err)))
 	}
 	return nil
+}
+
+const (
+	// unpushed is how long the server may push nothing though messages are ready: they are for
+	// another consumer, a single active one or one with a higher priority.
+	unpushed = time.Second
+	// hush is how long it is waited for another message where they come one after the other: what
+	// comes in the moment of the cancellation costs an attempt. No longer than unpushed in all.
+	hush = 25 * time.Millisecond
+)
+
+// calm waits until the server can owe s nothing for what was acknowledged: it has pushed as
+// much as it may, or no message is ready.
+func (q *Queue) calm(ctx context.Context, s *session) error {
+	look := &surveyor{conn: s.conn} // on a channel of its own, which what it meets may end
+	defer look.close()
+	began := time.Now()
+	had, since := 0, began
+	for {
+		q.mu.Lock()
+		has, limit := s.out+len(s.ahead), s.limit
+		q.mu.Unlock()
+		if has >= limit {
+			return nil
+		}
+		now := time.Now()
+		if has != had {
+			had, since = has, now
+		}
+		ready := 0
+		err := look.do(ctx, func(ch *amqp.Channel) error {
+			is, err := ch.QueueDeclarePassive(q.config.Queue, true, false, false, false, nil)
+			ready = is.Messages
+			return err
+		})
+		still := now.Sub(since) >= unpushed
+		if ready == 0 {
+			still = now.Sub(since) >= hush || now.Sub(began) >= unpushed
+		}
+		if err != nil || still {
+			return s.ch.Qos(1, 0, false) // the answer comes after what was pushed before
+		}
+		pause(ctx, time.Millisecond)
+	}
 }
 
 // giveBack cancels the consumers of s, and puts what they have fetched back into the queue.

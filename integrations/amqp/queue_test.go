@@ -324,6 +324,46 @@ func TestPausesLeaveNothingBehind(t *testing.T) {
 	t.Logf("%d of %d messages have an attempt more", again, n)
 }
 
+// A consumer that is cancelled just after it has acknowledged, when the server owes it messages for that, costs none of them
+// an attempt.
+func TestPausesAfterAcknowledgementsCostNothing(t *testing.T) {
+	t.Parallel()
+	q := opened(t, declared(t, Config{}))
+	const n, each = 120, 5
+	for i := range n {
+		send(t, q, strconv.Itoa(i))
+	}
+	for range n / each {
+		for _, d := range receive(t, q, each) {
+			if d.Attempt != 1 {
+				t.Fatalf("attempt %d of %s", d.Attempt, d.Body)
+			}
+			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
+		}
+		if err := q.Pause(testContext(t), time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nothing(t, q, 100*time.Millisecond)
+}
+
+// Up to the largest Concurrency, bit by bit or not, a channel has no more consumers than RabbitMQ can put in order.
+func TestConsumersOfOneChannel(t *testing.T) {
+	const concurrency = 100_000
+	for step := 1; step <= concurrency; step += 1 + step/3 {
+		n, limit := 0, 0
+		for wanted := step; limit < concurrency; wanted = min(max(wanted, limit)+step, concurrency) {
+			for limit < wanted {
+				limit += raise(n, limit, wanted)
+				n++
+			}
+		}
+		if n > most {
+			t.Errorf("%d consumers by steps of %d, want no more than %d", n, step, most)
+		}
+	}
+}
+
 // Nothing is acknowledged before its successor has arrived.
 func TestWhatCannotBeMovedStays(t *testing.T) {
 	t.Parallel()
