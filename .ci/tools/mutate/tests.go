@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// runner runs tests.
+type runner struct {
+	config
+	dir, overlay string
+	binaries     []*binary
+	groups       []*group // the quick ones first
+}
+
+// binary is the tests of a package.
+type binary struct {
+	pkg, dir, path, name string
+}
+
+// group is tests that run in one process: one that is slow, or all quick ones of a package.
+type group struct {
+	*binary
+	tests         []string
+	took          time.Duration
+	reaches       map[int]bool // nil: not known yet
+	binaryReaches map[int]bool // with all its tests
+	broken        bool
+}
+
+// quick is how long a test may take and still run together with others.
+const quick = 200 * time.Millisecond
+
+var verdictLine = regexp.MustCompile(`(?m)^--- (PASS|FAIL|SKIP): (\S+) \(([0-9.]+)s\)`)
+
+// prepare builds the tests, and runs all of them without a change.
+func (r *runner) prepare(patterns []string, drawn []*mutant) error {
+	out, err := goCommand(append([]string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}"}, patterns...)...)
+	if err != nil {
+		return err
+	}
+	need := map[string]bool{}
+	for _, m := range drawn {
+		need[m.pkg.path] = true
+	}
+	for line := range strings.Lines(out) {
+		path, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		deps, err := goCommand("list", "-deps", "-test", path)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(strings.Split(deps, "\n"), func(d string) bool { return need[d] }) {
+			continue
+		}
+		b := &binary{pkg: path, dir: dir, name: fmt.Sprintf("%d.test", len(r.binaries))}
+		b.path = filepath.Join(r.dir, b.name)
+		if _, err := goCommand("test", "-c", "-vet=off", "-overlay", r.overlay, "-o", b.path, path); err != nil {
+			return err
+		}
+		r.binaries = append(r.binaries, b)
+		if err := r.split(b); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(r.groups, func(a, b *group) int { return int(a.took - b.took) })
+	return nil
+}
+
+// split puts the tests of b into groups, by how long they take.
+func (r *runner) split(b *binary) error {
+	log := filepath.Join(r.dir, b.name+".reached")
+	began := time.Now()
+	out, used, _, err := r.execute(b, 0, log, 10*time.Minute, "-test.v")
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
+		return err
+	}
+	all := &group{binary: b, reaches: reached(log)}
+	groups := []*group{all}
+	busy := float64(used) / float64(time.Since(began)) // of the time, the tests had the processor for so much
+	for _, v := range verdictLine.FindAllStringSubmatch(out, -1) {
+		seconds, _ := strconv.ParseFloat(v[3], 64)
+		took := time.Duration(seconds * float64(time.Second))
+		cost := time.Duration(float64(took) * busy)
+		switch {
+		case v[1] == "SKIP":
+		case v[1] == "FAIL":
+			fmt.Fprintf(r.log, "%s %s fails without a change; left out\n", b.pkg, v[2])
+		case cost > r.longest:
+			fmt.Fprintf(r.log, "%s %s takes %v; left out\n", b.pkg, v[2], cost)
+		case cost > quick:
+			groups = append(groups, &group{binary: b, tests: []string{v[2]}, took: took})
+		default:
+			all.tests = append(all.tests, v[2])
+			all.took += took
+		}
+	}
+	if len(all.tests) == 0 {
+		groups = groups[1:]
+	}
+	for _, g := range groups {
+		g.binaryReaches = all.reaches
+	}
+	r.groups = append(r.groups, groups...)
+	return nil
+}
+
+// reached is the changes that a log names.
+func reached(log string) map[int]bool {
+	ids := map[int]bool{}
+	text, _ := os.ReadFile(log)
+	for _, id := range strings.Fields(string(text)) {
+		if n, err := strconv.Atoi(id); err == nil {
+			ids[n] = true
+		}
+	}
+	os.Remove(log)
+	return ids
+}
+
+// mayKill reports whether g reaches m, for which a slow test runs once without a change.
+func (r *runner) mayKill(g *group, m *mutant) bool {
+	if !g.binaryReaches[m.id] || g.broken {
+		return false
+	}
+	if g.reaches == nil {
+		log := filepath.Join(r.dir, g.name+".reached")
+		began := time.Now()
+		out, _, _, err := r.execute(g.binary, 0, log, 10*time.Minute, "-test.run", g.run())
+		g.took, g.reaches, g.broken = max(g.took, time.Since(began)), reached(log), err != nil
+		if g.broken {
+			fmt.Fprintf(r.log, "%s fails without a change; left out:\n%s", g, out)
+			return false
+		}
+	}
+	return g.reaches[m.id]
+}
+
+func (g *group) run() string { return "^(" + strings.Join(g.tests, "|") + ")$" }
+
+func (g *group) String() string {
+	if len(g.tests) == 1 {
+		return g.pkg + " " + g.tests[0]
+	}
+	return g.pkg
+}
+
+// try returns what killed m, and whether that was because it took too long.
+func (r *runner) try(m *mutant) (by string, late bool, err error) {
+	if m.alone {
+		return r.tryAlone(m)
+	}
+	for _, own := range []bool{true, false} {
+		for _, g := range r.groups {
+			if own != (g.pkg == m.pkg.path) || !r.mayKill(g, m) {
+				continue
+			}
+			out, late, err := r.killedBy(g, g.binary, m.id)
+			if err != nil {
+				return fmt.Sprint(g, firstFailure(out)), late, nil
+			}
+		}
+	}
+	return "", false, nil
+}
+
+// killedBy runs g with a change; the error says that a test failed. If they take too long they
+// run once more with a longer limit: the machine may have been busy.
+func (r *runner) killedBy(g *group, b *binary, id int) (out string, late bool, err error) {
+	for _, limit := range []time.Duration{5*g.took + r.slack, 15*g.took + 3*r.slack} {
+		out, _, late, err = r.execute(b, id, "", limit, "-test.failfast", "-test.run", g.run())
+		if !late {
+			break
+		}
+	}
+	return out, late, err
+}
+
+// tryAlone builds and tries a change that cannot be built with others.
+func (r *runner) tryAlone(m *mutant) (by string, late bool, err error) {
+	file := filepath.Join(r.dir, "alone.go")
+	if err := os.WriteFile(file, []byte(m.plain()), 0o600); err != nil {
+		return "", false, err
+	}
+	overlay, err := writeOverlay(filepath.Join(r.dir, "alone.json"), map[string]string{m.file.path: file})
+	if err != nil {
+		return "", false, err
+	}
+	built := map[*binary]*binary{}
+	defer func() {
+		for b := range maps.Values(built) {
+			os.Remove(b.path)
+		}
+	}()
+	for _, own := range []bool{true, false} {
+		for _, g := range r.groups {
+			if own != (g.pkg == m.pkg.path) || g.broken {
+				continue
+			}
+			b := built[g.binary]
+			if b == nil {
+				copied := *g.binary
+				copied.path += ".alone"
+				b, built[g.binary] = &copied, &copied
+				if _, err := goCommand("test", "-c", "-vet=off", "-overlay", overlay, "-o", b.path, b.pkg); err != nil {
+					return "", false, err
+				}
+			}
+			out, late, err := r.killedBy(g, b, 0)
+			if err != nil {
+				return fmt.Sprint(g, firstFailure(out)), late, nil
+			}
+		}
+	}
+	return "", false, nil
+}
+
+// execute runs a test binary, with the change of that number.
+func (r *runner) execute(b *binary, id int, log string, limit time.Duration, args ...string) (out string, used time.Duration, late bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
+	defer cancel()
+	args = append(args, "-test.short", "-test.timeout", limit.String())
+	cmd := exec.CommandContext(ctx, b.path, args...)
+	cmd.Dir = b.dir
+	cmd.WaitDelay = time.Second
+	cmd.Env = append(os.Environ(), "LULL_SEED="+strconv.FormatUint(r.seed, 10), "LULL_MUTANT="+strconv.Itoa(id), "LULL_MUTANT_LOG="+log)
+	text, err := cmd.CombinedOutput()
+	late = ctx.Err() != nil || bytes.Contains(text, []byte("panic: test timed out after"))
+	if cmd.ProcessState != nil {
+		used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	return string(text), used, late, err
+}
+
+var failedLine = regexp.MustCompile(`--- FAIL: \S+|panic: .*|fatal error: .*`)
+
+// firstFailure is what is printed of a failure.
+func firstFailure(out string) string {
+	if s := failedLine.FindString(out); s != "" {
+		return ": " + s
+	}
+	return ""
+}
