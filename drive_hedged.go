@@ -292,7 +292,6 @@ func (r *race) hedge() (slot int) {
 	if r.call.over() || now < r.due {
 		return -1
 	}
-	r.due = never
 	slot, step := r.another(now)
 	if !step.Done {
 		r.noteHedge(now, step)
@@ -314,16 +313,11 @@ func (r *race) broke(slot int, p any) {
 }
 
 // unwind is deferred by the caller's goroutine. If it still has an attempt, that
-// panicked or ended its goroutine, whatever became of the others; if it has none, an
-// observer did.
+// panicked or ended its goroutine, whatever became of the others; if it has none, the call
+// is over, and an observer did.
 func (r *race) unwind(slot int) {
 	now := r.d.Now()
-	switch {
-	case slot < 0:
-		r.mu.Lock()
-		r.fall(nil)
-		r.mu.Unlock()
-	case !r.abandon(now, slot, nil):
+	if slot >= 0 && !r.abandon(now, slot, nil) {
 		racer, _ := r.entry(slot) // it had lost
 		r.tale.attemptEnded(slot+1, racer.began, now, true)
 	}

@@ -284,3 +284,40 @@ func TestManyObservers(t *testing.T) {
 type observer func(context.Context, lull.Event)
 
 func (o observer) Observe(ctx context.Context, e lull.Event) { o(ctx, e) }
+
+// Rule 16: an attempt that was given all of the policy's AttemptTimeout is never one that was
+// given too little, whatever became of those that were given almost as much.
+func TestRule16ThePolicysOwnTimeoutIsNeverTooShort(t *testing.T) {
+	d := newDependency(t, lull.Policy{
+		Attempts: 1, AttemptTimeout: time.Second, Deadline: time.Minute, Budget: plenty,
+		Breaker: breaker.Config{Consecutive: 3, ConsecutiveFor: -1, OpenFor: time.Hour},
+	})
+	var now time.Duration
+	call := func(patience time.Duration, v lull.Verdict) {
+		t.Helper()
+		c, step := d.Start(now, lull.Spec{Deadline: now + patience})
+		if step.Done {
+			t.Fatalf("refused: %v", step.Reason)
+		}
+		c.Attempt(now, nil)
+		now += min(c.Timeout(now), patience)
+		c.Next(now, v, nil)
+	}
+	hang := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	for range 30 { // one that has 999 ms times out, one that has a minute succeeds
+		call(999*ms, hang)
+		call(time.Minute, lull.Verdict{Kind: lull.KindSuccess})
+	}
+	for range 10 {
+		call(999*ms, hang)
+	}
+	if s := d.Breaker().State(now); s != breaker.Closed {
+		t.Fatalf("callers who wait for less than successes take: the breaker is %v", s)
+	}
+	for range 3 {
+		call(time.Second, hang)
+	}
+	if s := d.Breaker().State(now); s != breaker.Open {
+		t.Errorf("three attempts had the policy's own timeout: the breaker is %v", s)
+	}
+}

@@ -56,7 +56,7 @@ func (x *exchange) storeFailed(err error) {
 		return
 	}
 	x.event(Event{What: StoreFailed, Err: err})
-	if why, ok := errors.AsType[*lull.Error](err); !share && (!ok || why == nil || why.Attempts > 0) {
+	if why, ok := errors.AsType[*lull.Error](err); !share && (!ok || why.Attempts > 0) {
 		x.unclaim()
 	}
 	if x.m.config.FailOpen {

@@ -303,7 +303,7 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		}
 	}
 	adds := number != "" || left != "" || x.key != ""
-	if x.attempts == 1 && !adds && x.tried == nil && x.again == nil && ctx == req.Context() {
+	if !adds && x.tried == nil && x.again == nil && ctx == req.Context() {
 		return req, nil
 	}
 	x.out = &outgoing{req: *req.WithContext(ctx)}

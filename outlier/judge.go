@@ -235,11 +235,11 @@ func without(e []sample, i int) (median, mad float64) {
 
 // evidence is how much likelier the results of an endpoint and of its peers are if
 // each has a share of failures of its own than if both have the same, as a natural
-// logarithm (the likelihood ratio, Wilks 1938). It is zero unless the endpoint's
-// share is the higher one. Where both have the same, it exceeds x about once in
-// e^x times, or less often.
+// logarithm (the likelihood ratio, Wilks 1938). It is zero if one of them has no results,
+// and unless the endpoint's share is the higher one. Where both have the same, it exceeds
+// x about once in e^x times, or less often.
 func evidence(own, peers odds) float64 {
-	if own.calls == 0 || peers.calls == 0 || own.rate() >= peers.rate() {
+	if own.rate() >= peers.rate() {
 		return 0
 	}
 	both := odds{own.calls + peers.calls, own.failures + peers.failures}

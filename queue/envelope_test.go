@@ -242,3 +242,27 @@ func FuzzDecodeEnvelope(f *testing.F) {
 		}
 	})
 }
+
+// An envelope of exactly MaxEnvelope bytes is as long as is allowed: nothing of it is cut, and
+// it is read. With a byte more, an error is cut.
+func TestEnvelopeOfTheLargestSize(t *testing.T) {
+	e := &queue.Envelope{Reason: "permanent", Source: "orders", OriginalID: "17"}
+	for range 4 {
+		e.Errors = append(e.Errors, strings.Repeat("x", 1000))
+	}
+	last := &e.Errors[3]
+	room := queue.MaxEnvelope - len(e.Encode())
+	*last += strings.Repeat("y", room)
+	s := e.Encode()
+	wantEqual(t, "bytes", len(s), queue.MaxEnvelope)
+	got, err := queue.DecodeEnvelope(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "the last error is whole", got.Errors[3] == *last, true)
+
+	*last += "y"
+	if s = e.Encode(); len(s) >= queue.MaxEnvelope {
+		t.Errorf("%d bytes with one more in an error", len(s))
+	}
+}
