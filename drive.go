@@ -337,7 +337,6 @@ func (r *run) queue(now time.Duration) (Step, time.Duration) {
 
 // refused reports a call that ended before its first attempt.
 func (r *run) refused(now time.Duration, why Reason) Result {
-	r.call = Call{d: r.d, ended: true}
 	return r.ended(nil, now, done(why), Verdict{})
 }
 

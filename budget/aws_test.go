@@ -187,6 +187,13 @@ func TestAWSCostsByClass(t *testing.T) {
 func TestAWSNeverExceedsItsCapacity(t *testing.T) {
 	q, _ := NewAWSQuota(AWSLegacy())
 	q.Withdraw(0, Timeout, never)
+	for want := 491; want <= 500; want++ { // full to the last token, one by one
+		if q.End(0, true, 0); q.Tokens() != want {
+			t.Fatalf("%d tokens, want %d", q.Tokens(), want)
+		}
+	}
+	q, _ = NewAWSQuota(AWSLegacy())
+	q.Withdraw(0, Timeout, never)
 	q.End(0, true, 0) // a call that needed no retry puts back one
 	if q.Tokens() != 491 {
 		t.Errorf("%d tokens, want 491", q.Tokens())

@@ -393,8 +393,8 @@ func TestShortResponse(t *testing.T) {
 func TestNoBodyWhereThereIsNone(t *testing.T) {
 	h := newRig(t, nil, idempotency.Config{}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(204)
-		if _, err := w.Write([]byte("x")); err != http.ErrBodyNotAllowed {
-			t.Errorf("Write after 204: %v", err)
+		if n, err := w.Write([]byte("x")); n != 0 || err != http.ErrBodyNotAllowed {
+			t.Errorf("Write after 204: %d bytes, %v", n, err)
 		}
 	}))
 	send(t, h, request("k")).ran(t, 204, "")

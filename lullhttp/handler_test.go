@@ -425,3 +425,18 @@ func TestOneLayerRetries(t *testing.T) {
 		t.Errorf("lull: %v attempts a call, want at most 1.1 and two retries in stock", got)
 	}
 }
+
+// The work for a request is done when its handler has returned: what it has left behind ends,
+// whoever calls the handler.
+func TestTheContextOfARequestEndsWithItsHandler(t *testing.T) {
+	var ctx context.Context
+	handle := newHandler(t, func(_ http.ResponseWriter, r *http.Request) {
+		if ctx = r.Context(); ctx.Err() != nil {
+			t.Errorf("in the handler: %v", ctx.Err())
+		}
+	})
+	handle(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	if ctx.Err() != context.Canceled {
+		t.Errorf("after the handler: %v, want %v", ctx.Err(), context.Canceled)
+	}
+}

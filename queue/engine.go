@@ -60,8 +60,7 @@ func (e *engine) later() time.Duration { return e.upperHalf(e.latest()) }
 // seconds before a breaker opens is then the last to be handled when all is well again,
 // by minutes.)
 func (e *engine) further(n int) time.Duration {
-	n = min(n+3, max(e.allowed-1, n))
-	return e.upperHalf(min(max(e.policy.Backoff.Max(n), e.policy.ThrottleBase), e.latest()))
+	return e.upperHalf(min(max(e.policy.Backoff.Max(n+3), e.policy.ThrottleBase), e.latest()))
 }
 
 // upperHalf draws a wait between half of the longest and that.

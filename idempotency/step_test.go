@@ -1,0 +1,28 @@
+package idempotency_test
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/idempotency/internal/step"
+)
+
+// The tests of stores kill a process at each step of the protocol: it comes to all of them,
+// in order.
+func TestStepsOfTheProtocol(t *testing.T) {
+	var got []step.Point
+	step.Set(func(p step.Point) { got = append(got, p) })
+	defer step.Set(nil)
+	h := newRig(t, nil, idempotency.Config{}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		got = append(got, "handler")
+		io.WriteString(w, "paid")
+	}))
+	send(t, h, request("k")).ran(t, 200, "paid")
+	want := []step.Point{step.BeforeClaim, step.AfterClaim, "handler", step.AfterHandler, step.AfterComplete, step.AfterResponse}
+	if !slices.Equal(got, want) {
+		t.Errorf("steps %q, want %q", got, want)
+	}
+}
