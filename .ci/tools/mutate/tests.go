@@ -87,7 +87,8 @@ func (r *runner) split(b *binary) error {
 	}
 	all := &group{binary: b, reaches: reached(log)}
 	groups := []*group{all}
-	busy := float64(used) / float64(time.Since(began)) // of the time, the tests had the processor for so much
+	all.took = time.Since(began)
+	busy := float64(used) / float64(all.took) // of the time, the tests had the processor for so much
 	for _, v := range verdictLine.FindAllStringSubmatch(out, -1) {
 		seconds, _ := strconv.ParseFloat(v[3], 64)
 		took := time.Duration(seconds * float64(time.Second))
@@ -98,13 +99,15 @@ func (r *runner) split(b *binary) error {
 			fmt.Fprintf(r.log, "%s %s fails without a change; left out\n", b.pkg, v[2])
 		case cost > r.longest:
 			fmt.Fprintf(r.log, "%s %s takes %v; left out\n", b.pkg, v[2], cost)
+			all.took -= took
 		case cost > quick:
 			groups = append(groups, &group{binary: b, tests: []string{v[2]}, took: took})
+			all.took -= took
 		default:
 			all.tests = append(all.tests, v[2])
-			all.took += took
 		}
 	}
+	all.took = max(all.took, 0) // less than nothing, if slow ones ran beside one another
 	if len(all.tests) == 0 {
 		groups = groups[1:]
 	}
