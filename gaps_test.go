@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -319,5 +321,74 @@ func TestRule16ThePolicysOwnTimeoutIsNeverTooShort(t *testing.T) {
 	}
 	if s := d.Breaker().State(now); s != breaker.Open {
 		t.Errorf("three attempts had the policy's own timeout: the breaker is %v", s)
+	}
+}
+
+// Alarms of hedges are in one line. That a call in the middle of it ends takes nothing from
+// those behind it.
+func TestACallThatEndsTakesNoHedgeFromOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, hedging(2))
+		scripts := make([]*script, 4)
+		var calls sync.WaitGroup
+		for i := range scripts {
+			s := newScript(part{time.Second, nil}, part{ms, nil})
+			if i == 1 || i == 2 {
+				s = newScript(part{5 * ms, nil}) // before its hedge is due
+			}
+			scripts[i] = s
+			calls.Go(func() {
+				if _, err := lull.DoHedged(t.Context(), d, s.play); err != nil {
+					t.Error(err)
+				}
+			})
+			time.Sleep(ms)
+		}
+		calls.Wait()
+		for i, s := range scripts {
+			want := []time.Duration{0, 10 * ms}
+			if i == 1 || i == 2 {
+				want = want[:1]
+			}
+			if !slices.Equal(s.begun, want) {
+				t.Errorf("call %d: attempts began at %v, want %v", i, s.begun, want)
+			}
+		}
+	})
+}
+
+// An attempt that was given up under way was sent, and counts as that for the throttle; one
+// that was given up before was not.
+func TestWhatWasGivenUpUnderWayWasSent(t *testing.T) {
+	for _, begins := range []bool{true, false} {
+		d := newDependency(t, singly(throttle.Cubic), lull.WithRand(middle))
+		var now time.Duration
+		for range 100 {
+			c, _ := d.Start(now, lull.Spec{})
+			if begins {
+				if step := c.Attempt(now, middle); step.Done || step.Wait > 0 {
+					t.Fatalf("%+v", step)
+				}
+			}
+			c.Abandon(now)
+			now += 100 * ms
+		}
+		want := 0.0
+		if begins {
+			want = 10
+		}
+		if sent := d.Throttle().State(now).Sent; math.Abs(sent-want) > 2 {
+			t.Errorf("10 attempts a second were given up, under way: %v; %v were sent, want %v", begins, sent, want)
+		}
+	}
+}
+
+// An error of an open circuit says for how long it has been open: not at all if there is no
+// breaker any more.
+func TestNoBreakerIsOpenForNoTime(t *testing.T) {
+	d := newDependency(t, lull.Policy{Breaker: breaker.Config{Off: true}})
+	var e *lull.Error
+	if err := d.Error("get", lull.Result{Reason: lull.CircuitOpen}, nil); !errors.As(err, &e) || e.OpenFor != 0 || e.OpenedBy != nil {
+		t.Errorf("%+v", e)
 	}
 }

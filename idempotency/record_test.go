@@ -98,6 +98,7 @@ func TestDamagedRecords(t *testing.T) {
 		"names out of order":        {1, 0, 0, 2, 1, 'B', 0, 1, 'A', 0, 0},
 		"a name twice":              {1, 0, 0, 2, 1, 'A', 0, 1, 'A', 0, 0},
 		"a body longer than it is":  {1, 0, 0, 0, 5, 'a'},
+		"a body that is not there":  {1, 0, 0, 0, 5},
 		"a body shorter than it is": {1, 0, 0, 0, 1, 'a', 'b'},
 	} {
 		refused(what, seal(b, 0))

@@ -106,6 +106,7 @@ func TestRateLimit(t *testing.T) {
 		"\"a\x00\";r=0;t=30", "\"a\u00fc\";r=0;t=30", `"a\n";r=0;t=30`, `"a\`, `"a";r=0;t=30;x=%"%C3"`, `"a";r=0;t=30;x=%"%c`, `"a";r=0;t=30;x=?2`, `"a";r=0;t=30;x=@1.5`, `"a";r=0;t=30;x=1.`, `"a";r=0;t=30;x=1.2345`,
 		`limit=100, remaining=0, reset=30`,
 		`0, "a";r=0;t=30`,
+		`"a";r=0;t=30, "b`, `"a";r=0;t=30, "b";`, `"a";r=0;t=30, "b";r=`, // a member that breaks off spoils those before it
 	} {
 		if d, ok := parseRateLimit([]string{line}); ok || d != 0 {
 			t.Errorf("%q = %v, %v, want no hint", line, d, ok)

@@ -1,6 +1,7 @@
 package outlier
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -106,5 +107,20 @@ func TestWhatAChangeSays(t *testing.T) {
 		Calls: 100, Failures: 60, Usual: 1, Threshold: 0.8}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestWhatAChangeSaysOfTheMean(t *testing.T) {
+	var got []Change
+	s := must(t, Config{Choice: RoundRobin, Sweeps: 1, Consecutive: -1, Jitter: -1, Statistic: MeanDeviation}, func(c Change) { got = append(got, c) })
+	s.Update(0, keys(5))
+	fillCalls(t, s, 0, 100, map[string]int{keys(5)[2]: 60})
+	sweep(s, 12*time.Second)
+	if len(got) != 1 {
+		t.Fatalf("%+v, want one change", got)
+	}
+	// Success rates of 100 % four times, and of 40 %: a mean of 88 %, a deviation of 24 %.
+	if c := got[0]; math.Abs(c.Usual-0.88) > 1e-9 || math.Abs(c.Threshold-(0.88-1.9*0.24)) > 1e-9 {
+		t.Errorf("usual %v, threshold %v, want 0.88, 0.424", c.Usual, c.Threshold)
 	}
 }

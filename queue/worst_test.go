@@ -185,6 +185,9 @@ func TestWorstCaseByHand(t *testing.T) {
 		{"the lease does", func(p *lull.Policy, _ *queue.Config, c *queue.Capabilities) {
 			p.AttemptTimeout, c.Extends = lull.NoTimeout, false
 		}, 92*time.Second + 2},
+		{"made again here, after the longest wait", func(p *lull.Policy, c *queue.Config, _ *queue.Capabilities) {
+			p.Backoff.Kind, c.Quick, c.QuickWait = backoff.Exponential, 1, time.Minute
+		}, 3*(10+2+10+30)*time.Second + 3},
 		{"one attempt is not made again here", func(p *lull.Policy, c *queue.Config, _ *queue.Capabilities) { p.Attempts, c.Quick = 1, 3 }, 40 * time.Second},
 	} {
 		p, cfg, can := p, queue.Config{}, can
