@@ -136,7 +136,7 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	if len(s.wanted.trailers) > 0 {
 		opts = append(opts, grpc.Trailer(&a.outcome.trailer))
 	}
-	connected := ready(s.cc)
+	a.outcome.ready(s.cc)
 	cs, err := s.streamer(ctx, s.desc, s.cc, s.method.name, opts...)
 
 	s.mu.Lock()
@@ -157,7 +157,7 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 		return v, true
 	}
 	f := Failure{Method: s.method.name, Err: err, NeverSent: a.outcome.neverSent()}
-	connected = connected && !a.expired && a.ctx.Err() == nil && ready(s.cc)
+	connected := a.outcome.connected && !a.expired && a.ctx.Err() == nil
 	s.err, s.trailer = err, nil
 	s.mu.Unlock()
 	a.letGo()
@@ -192,8 +192,10 @@ func (a *streamAttempt) letGo() {
 // the context ends.
 func (a *streamAttempt) finished(err error) {
 	s := a.s
+	connected := err != nil && ready(s.cc)
 	s.mu.Lock()
 	a.outcome.finished, a.endedBy = true, err
+	a.outcome.connected = a.outcome.connected && connected
 	ours := s.committed && s.current == a && !a.failing
 	if ours {
 		s.handOver(a)

@@ -96,14 +96,14 @@ func startOver(opts []grpc.CallOption) {
 func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []grpc.CallOption) lull.Verdict {
 	ctx = withPreviousAttempts(ctx, others)
 	t.outcome.reset()
-	connected := ready(u.cc)
+	t.outcome.ready(u.cc)
 	t.err = u.invoker(ctx, u.method.name, req, t.reply, u.cc, opts...)
 	if t.err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}
 	}
 	f := Failure{Method: u.method.name, Err: t.err, Trailer: t.outcome.trailer, NeverSent: t.outcome.neverSent()}
 	f.local = u.limited(&t.outcome, req, t.err, opts)
-	return u.c.judge(u.method.rule, f, u.creds, connected && ctx.Err() == nil && ready(u.cc))
+	return u.c.judge(u.method.rule, f, u.creds, t.outcome.connected && ctx.Err() == nil)
 }
 
 // lastError is what observers are told of the last attempt.
@@ -116,6 +116,9 @@ type outcome struct {
 	peer     peer.Peer
 	asked    bool // for the header
 	finished bool // gRPC itself says that the attempt is over
+	// connected: the connection was ready before the attempt, and once it was over.
+	connected bool
+	cc        *grpc.ClientConn
 }
 
 // nobody stands where gRPC puts the address of the peer, if there is one.
@@ -123,7 +126,13 @@ var nobody net.Addr = &net.UnixAddr{Name: "nobody"}
 
 func (o *outcome) reset() { *o = outcome{peer: peer.Peer{Addr: nobody}, asked: o.asked} }
 
-func (o *outcome) onFinish(error) { o.finished = true }
+func (o *outcome) onFinish(err error) {
+	o.finished = true
+	o.connected = err != nil && o.connected && ready(o.cc)
+}
+
+// ready notes whether the connection is ready before an attempt.
+func (o *outcome) ready(cc *grpc.ClientConn) { o.cc, o.connected = cc, ready(cc) }
 
 // neverSent tells that no byte of the attempt went to a server. The peer is told
 // of every attempt that was given a stream on a connection, so one without a peer
