@@ -4,9 +4,9 @@ go 1.26.0
 
 require (
 	github.com/lullgo/lull v0.0.0
-	go.etcd.io/bbolt v1.4.3
+	go.etcd.io/bbolt v1.5.0
 )
 
-require golang.org/x/sys v0.29.0 // indirect
+require golang.org/x/sys v0.49.0 // indirect
 
 replace github.com/lullgo/lull => ../..

@@ -161,7 +161,7 @@
 //
 // # Cost
 //
-// The dependency is github.com/nats-io/nats.go 1.46.1 or later (Apache-2.0). The server is
+// The dependency is github.com/nats-io/nats.go 1.55.0 or later (Apache-2.0). The server is
 // used by the tests only, which are a module of their own, so that nobody gets it with
 // this package.
 //

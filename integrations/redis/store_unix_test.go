@@ -50,7 +50,7 @@ func TestAFailoverMayLoseAClaim(t *testing.T) {
 		before, after := newClaim(), newClaim()
 		claims(t, mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, WaitTimeout: 20 * time.Second}), before, idempotency.Claimed)
 		next := storeClient(t, replica.addr)
-		if err := next.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+		if err := next.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 			t.Fatal(err)
 		}
 		a, err := old.Claim(t.Context(), after)
