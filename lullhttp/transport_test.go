@@ -724,11 +724,16 @@ func BenchmarkRoundTrip(b *testing.B) {
 	for name, p := range map[string]lull.Policy{"no timeouts": {AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, "zero policy": {}} {
 		cl := client(b, p, lullhttp.WithBase(base))
 		for _, rt := range []struct {
-			name string
-			rt   http.RoundTripper
-		}{{"stub", base}, {name, cl.Transport}} {
+			name    string
+			rt      http.RoundTripper
+			headers http.Header
+		}{
+			{"stub", base, nil}, {name, cl.Transport, nil},
+			{name + " and headers", cl.Transport, http.Header{"Accept": {"application/json"}, "Authorization": {"Bearer x"}, "User-Agent": {"x/1"}}},
+		} {
 			b.Run(rt.name, func(b *testing.B) {
 				req, _ := http.NewRequest("GET", "http://example.test/", nil)
+				maps.Copy(req.Header, rt.headers)
 				b.ReportAllocs()
 				for b.Loop() {
 					resp, _ := rt.rt.RoundTrip(req)
