@@ -178,16 +178,32 @@ func (r *runner) try(m *mutant) (by string, late bool, err error) {
 }
 
 // killedBy runs g with a change; the error says that a test failed. If they take too long they
-// run once more with a longer limit: the machine may have been busy.
+// run once more with a longer limit, and a test that fails must fail twice, or the rest decide:
+// the machine may be busy.
 func (r *runner) killedBy(g *group, b *binary, id int) (out string, late bool, err error) {
-	for _, limit := range []time.Duration{5*g.took + r.slack, 15*g.took + 3*r.slack} {
-		out, _, late, err = r.execute(b, id, "", limit, "-test.failfast", "-test.run", g.run())
-		if !late {
+	limit, flaky := 5*g.took+r.slack, []string{"-"} // which is no test's name
+	for late = true; late || err != nil; {
+		run := func(tests string) (string, bool, error) {
+			out, _, late, err := r.execute(b, id, "", limit, "-test.failfast", "-test.run", tests, "-test.skip", "^("+strings.Join(flaky, "|")+")$")
+			return out, late, err
+		}
+		if out, late, err = run(g.run()); late && limit < 15*g.took+3*r.slack {
+			limit *= 3
+			continue
+		}
+		failed := failedTest.FindStringSubmatch(out)
+		if late || err == nil || failed == nil {
 			break
 		}
+		if out, late, err := run("^" + failed[1] + "$"); err != nil {
+			return out, late, err
+		}
+		flaky = append(flaky, failed[1])
 	}
 	return out, late, err
 }
+
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // tryAlone builds and tries a change that cannot be built with others.
 func (r *runner) tryAlone(m *mutant) (by string, late bool, err error) {
