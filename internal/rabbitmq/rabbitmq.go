@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/lullgo/lull/internal/tail"
 )
 
 // UseServer is the variable that names a program to start instead of the RabbitMQ that is
@@ -60,7 +61,7 @@ func New(memory string, ready func(url string) error) (*Server, error) {
 	}
 	conf := fmt.Sprintf("listeners.tcp.1 = 127.0.0.1:%d\nmanagement.tcp.ip = 127.0.0.1\nmanagement.tcp.port = %d\n"+
 		"log.console.level = warning\ndisk_free_limit.absolute = 50MB\nvm_memory_high_watermark.absolute = %s\n", n.Port, n.Management, memory)
-	for name, text := range map[string]string{"rabbitmq.conf": conf, "enabled_plugins": "[rabbitmq_management].\n"} {
+	for name, text := range map[string]string{"rabbitmq.conf": conf, "advanced.config": "[].\n", "enabled_plugins": "[rabbitmq_management].\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return nil, err
 		}
@@ -108,11 +109,11 @@ func (n *Server) launch() error {
 		fmt.Sprintf("RABBITMQ_NODENAME=lull%d@localhost", n.Port), fmt.Sprint("RABBITMQ_NODE_PORT=", n.Port), "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
 		fmt.Sprint("RABBITMQ_DIST_PORT=", n.others[1]),
 		"RABBITMQ_MNESIA_BASE="+in("mnesia"), "RABBITMQ_LOG_BASE="+in("log"), "RABBITMQ_PID_FILE="+in("pid"), "RABBITMQ_GENERATED_CONFIG_DIR="+in("gen"),
-		"RABBITMQ_FEATURE_FLAGS_FILE="+in("feature_flags"), "RABBITMQ_CONFIG_FILE="+in("rabbitmq.conf"), "RABBITMQ_ENABLED_PLUGINS_FILE="+in("enabled_plugins"),
+		"RABBITMQ_FEATURE_FLAGS_FILE="+in("feature_flags"), "RABBITMQ_CONFIG_FILE="+in("rabbitmq.conf"), "RABBITMQ_ADVANCED_CONFIG_FILE="+in("advanced.config"), "RABBITMQ_ENABLED_PLUGINS_FILE="+in("enabled_plugins"),
 		"RABBITMQ_CONF_ENV_FILE=/dev/null", "RABBITMQ_LOGS=-",
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +sbwt none +A 8 -start_epmd false -kernel inet_dist_use_interface {127,0,0,1}",
 	)
-	log := &tail{}
+	log := &tail.Tail{}
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	var err error
 	if n.stdin, err = n.cmd.StdinPipe(); err != nil {
@@ -175,24 +176,4 @@ func programs() (program, epmd string, err error) {
 		return "", "", errors.New("no /usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server: install RabbitMQ (apt-get install rabbitmq-server), or name one in " + UseServer)
 	}
 	return found[len(found)-1], epmd, nil
-}
-
-// tail is the last that a program wrote.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (x *tail) Write(p []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.text = append(x.text, p...)
-	x.text = x.text[max(0, len(x.text)-16000):]
-	return len(p), nil
-}
-
-func (x *tail) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return string(x.text)
 }

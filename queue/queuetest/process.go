@@ -11,13 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/tail"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -81,7 +80,7 @@ func startWorker(t testing.TB, j job) *worker {
 	text, _ := json.Marshal(j)
 	w := &worker{cmd: exec.Command(self, "-test.run=^$"), lines: make(chan string, 1000), ended: make(chan struct{})}
 	w.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
-	stderr := &tail{}
+	stderr := &tail.Tail{}
 	w.cmd.Stderr = stderr
 	stdout, err := w.cmd.StdoutPipe()
 	if err != nil {
@@ -124,26 +123,6 @@ func startWorker(t testing.TB, j job) *worker {
 func (w *worker) kill() { w.cmd.Process.Kill() }
 func (w *worker) stop() { w.stdin.Close() } // it lets its handlers end
 func (w *worker) wait() { <-w.ended }
-
-// tail is the end of what was written.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (x *tail) Write(p []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.text = append(x.text, p...)
-	x.text = x.text[max(0, len(x.text)-8000):]
-	return len(p), nil
-}
-
-func (x *tail) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return strings.TrimSpace(string(x.text))
-}
 
 // say writes a line at once: what was said is not lost when the process is killed.
 func say(format string, a ...any) {

@@ -1,0 +1,133 @@
+package lullamqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/lullgo/lull/internal/pace"
+	"github.com/lullgo/lull/queue"
+)
+
+// short is a server with a consumer_timeout that a test can wait for.
+func short(t *testing.T) (url string, timeout time.Duration) {
+	rabbit(t) // or there is none
+	n, err := newNode("1GB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(n.Dir) })
+	timeout = pace.Stretch(time.Second)
+	conf := fmt.Sprintf("[{rabbit,[{consumer_timeout,%d},{channel_tick_interval,100}]}].\n", timeout.Milliseconds())
+	if err := os.WriteFile(filepath.Join(n.Dir, "advanced.config"), []byte(conf), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Kill)
+	return n.url(), timeout
+}
+
+// A real consumer_timeout: a handler that takes longer is told, with the reason, as is the observer, and its message is not
+// handled twice at once; a consumer with nothing to do keeps its channel; a redrive that passes letters over, which
+// are out for longer than that, moves the others, each once.
+func TestRealConsumerTimeout(t *testing.T) {
+	t.Parallel()
+	url, timeout := short(t)
+	of := func(name string) *Queue {
+		c := New(Dial(url))
+		t.Cleanup(func() { c.Close(testContext(t)) })
+		if err := c.Declare(testContext(t), Config{Queue: name}); err != nil {
+			t.Fatal(err)
+		}
+		q, err := c.Open(testContext(t), Config{Queue: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	t.Run("handler", func(t *testing.T) {
+		q := of("slow")
+		var at, most atomic.Int64
+		cause := make(chan error, 10)
+		events, ended := running(t, q, func(ctx context.Context, m *queue.Message) error {
+			most.Store(max(most.Load(), at.Add(1)))
+			defer at.Add(-1)
+			if m.Attempt == 1 {
+				<-ctx.Done()
+				cause <- context.Cause(ctx)
+			}
+			return nil
+		})
+		send(t, q, "hello")
+		why := func(err error) bool {
+			return errors.Is(err, queue.ErrLeaseLost) && (strings.Contains(err.Error(), "timed out") || errors.Is(err, ErrCanceled))
+		}
+		if e := expect(t, events, queue.EventLeaseLost, ended); !why(e.Err) || e.Attempt != 1 {
+			t.Errorf("lease_lost of attempt %d: %v", e.Attempt, e.Err)
+		}
+		if err := <-cause; !why(err) {
+			t.Errorf("the handler's context ended because of: %v", err)
+		}
+		if e := expect(t, events, queue.EventSettled, ended); e.Outcome != queue.Ack || e.Attempt < 2 {
+			t.Errorf("in the end: %+v", e)
+		}
+		if n := most.Load(); n != 1 {
+			t.Errorf("%d runs of one message at a time", n)
+		}
+	})
+	t.Run("idle", func(t *testing.T) {
+		q := of("idle")
+		running(t, q, func(context.Context, *queue.Message) error { return nil })
+		session := func() *session {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			return q.s
+		}
+		await(t, "a channel", func() bool { return session() != nil })
+		first := session()
+		for end := time.Now().Add(2 * timeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			if session() != first {
+				t.Fatal("an idle consumer has another channel")
+			}
+		}
+	})
+	t.Run("redrive", func(t *testing.T) {
+		q := of("letters")
+		const n = 24
+		conn, err := amqp.Dial(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		ch, err := conn.Channel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			e := queue.Envelope{Reason: []string{"wanted", "other"}[i%2], Source: "letters"}
+			publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Headers: amqp.Table{queue.EnvelopeHeader: e.Encode()}, Body: fmt.Append(nil, i)})
+		}
+		readable(t, ch, q.config.DeadLetters, n)
+		from, err := q.Letters(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// As slowly as to be at it for three times as long.
+		c := queue.RedriveConfig{Rate: n / 2 / (3 * timeout.Seconds()), Filter: queue.Filter{Reason: "wanted"}}
+		if p, err := queue.Redrive(testContext(t), from, q, c, nil); err != nil || p.Moved != n/2 || p.Seen != n {
+			t.Errorf("%v, %v", p, err)
+		}
+		readable(t, ch, q.config.DeadLetters, n/2)
+		readable(t, ch, q.config.Queue, n/2)
+	})
+}
