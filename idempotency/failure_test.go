@@ -132,6 +132,27 @@ func TestLostTakeOver(t *testing.T) {
 	})
 }
 
+// However often the answer to a claim is lost, it is taken back.
+func TestClaimsAreLostAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := newMemory(t, idempotency.MemoryConfig{})
+		store := newFaulty(memory)
+		r := newRig(t, store, idempotency.Config{})
+		c := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "paid") })
+		for i := range 100 {
+			key := fmt.Sprint("k", i)
+			store.fail(store.after, "Claim", errDown)
+			send(t, r.m.Wrap(c), request(key)).is(t, 503, "store-unavailable")
+			if err := r.m.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			store.fail(store.after, "Claim", nil)
+			time.Sleep(time.Minute) // the circuit closes
+			send(t, newRig(t, memory, idempotency.Config{}).m.Wrap(c), request(key)).ran(t, 200, "paid")
+		}
+	})
+}
+
 // A store without room for a single byte more still says that a request was carried
 // out.
 func TestShortRecordsAlwaysFit(t *testing.T) {

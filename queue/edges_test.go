@@ -61,6 +61,7 @@ func TestNotInterrupted(t *testing.T) {
 				queue.Config{}, queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} }))
 			time.Sleep(time.Minute)
 			wantEqual(t, err.Error(), r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
+			wantEqual(t, "code", r.of(queue.EventSettled)[0].Code, "") // the classifier named none
 			r.stop(t)
 		})
 	}

@@ -266,3 +266,13 @@ func TestEnvelopeOfTheLargestSize(t *testing.T) {
 		t.Errorf("%d bytes with one more in an error", len(s))
 	}
 }
+
+// A label takes no more than 64 bytes of the envelope as it is sent, whatever it is made of.
+func TestEnvelopeOfCharactersThatGrow(t *testing.T) {
+	empty := len((&queue.Envelope{Reason: "x"}).Encode()) - 1
+	for _, c := range []string{"x", "\x7f", "\x1f", `"`, `\`, "<", "é", "☃", "𝄞"} {
+		if n := len((&queue.Envelope{Reason: strings.Repeat(c, 64)}).Encode()) - empty; n > 64+len("...") {
+			t.Errorf("64 times %q take %d bytes", c, n)
+		}
+	}
+}

@@ -243,3 +243,23 @@ func TestConcurrencyHoldsWhenSettlementsFail(t *testing.T) {
 		r.stop(t)
 	})
 }
+
+// A lost lease whose handler panicked names where; an error that merely wraps a panic, as one
+// of another consumer that a handler returns, is none of the handler's.
+func TestTheStackOfALostLease(t *testing.T) {
+	inner := &queue.PanicError{Value: "a bug", Stack: []byte("goroutine 1")}
+	for _, x := range []struct {
+		event queue.Event
+		want  bool
+	}{
+		{queue.Event{Kind: queue.EventLeaseLost, Err: fmt.Errorf("lost: %w", inner)}, true},
+		{queue.Event{Kind: queue.EventSettled, Outcome: queue.Retry, Err: fmt.Errorf("another's: %w", inner)}, false},
+		{queue.Event{Kind: queue.EventSettled, Outcome: queue.Retry, Err: inner}, true},
+	} {
+		var out bytes.Buffer
+		queue.NewLogObserver(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))(t.Context(), x.event)
+		if got := strings.Contains(out.String(), `"stack":"goroutine 1"`); got != x.want {
+			t.Errorf("%v: a stack is logged: %v, want %v\n%s", x.event, got, x.want, out.String())
+		}
+	}
+}
