@@ -93,8 +93,9 @@ type letters struct {
 
 // pile is what one consumer has got, on its channel.
 type pile struct {
-	ch  *amqp.Channel
-	out int // of it
+	ch        *amqp.Channel
+	out       int // of it
+	unapplied unapplied
 }
 
 // held is the receipt of a letter.
@@ -360,17 +361,29 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 		return lull.Transient(fmt.Errorf("lullamqp: remove a letter from %s: %w", l.name, temporary(err)))
 	}
 	h.removed = true
+	h.pile.unapplied.note(time.Now())
 	delete(l.out, h)
-	if h.pile.out--; h.pile.out == 0 {
-		l.piles = slices.DeleteFunc(l.piles, func(p *pile) bool { return p == h.pile })
-		within(ctx, func() (struct{}, error) { return struct{}{}, h.pile.ch.Close() }) // the server has read it
-	}
+	h.pile.out--
+	l.closeEmpty(ctx)
 	return nil
+}
+
+// closeEmpty closes the channels that nothing is out with, once all acknowledgements on them have been
+// carried out.
+func (l *letters) closeEmpty(ctx context.Context) {
+	l.piles = slices.DeleteFunc(l.piles, func(p *pile) bool {
+		if p.out > 0 || p.unapplied.left(time.Now()) > 0 {
+			return false
+		}
+		within(ctx, func() (struct{}, error) { return struct{}{}, p.ch.Close() }) // the server has read it
+		return true
+	})
 }
 
 func (l *letters) Close(ctx context.Context) error {
 	var problems []error
 	for _, p := range l.piles {
+		pause(ctx, p.unapplied.left(time.Now()))
 		if p.ch.IsClosed() {
 			continue // they are back already
 		}

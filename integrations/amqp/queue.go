@@ -63,6 +63,8 @@ type session struct {
 	ahead   []amqp.Delivery // fetched, and not returned by Receive yet
 	out     int             // returned by Receive, and not settled
 
+	unapplied unapplied
+
 	pumps sync.WaitGroup // ends when all that the consumers got is in ahead
 	acks  sync.RWMutex   // held while a message is acknowledged; locked: none is
 }
@@ -431,7 +433,7 @@ func (q *Queue) retire(s *session) {
 		s.ended, s.reason = true, ErrClosed
 		s.lose(ErrClosed)
 		delete(q.all, s)
-		go s.ch.Close()
+		time.AfterFunc(s.unapplied.left(time.Now()), func() { s.ch.Close() })
 	}
 }
 
@@ -645,6 +647,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	all := slices.Collect(maps.Keys(q.all))
 	q.mu.Unlock()
 	for _, s := range all {
+		pause(ctx, s.unapplied.left(time.Now()))
 		q.end(s, ErrClosed)
 		within(ctx, func() (struct{}, error) { return struct{}{}, s.ch.Close() })
 	}

@@ -56,7 +56,8 @@ const forsaken = queue.GiveBackAfter
 // changed, except that a dead letter may have been written"). Both have one Delivery.ID.
 //
 // RabbitMQ does not confirm acknowledgements. nil means that it was sent on a connection that
-// was in order; if it breaks before the server has read it, the message is delivered once more.
+// was in order; if it breaks before the server has carried it out, the message is delivered once
+// more. So channels stay open for up to a second after many of them (see unapplied), Close too.
 //
 // Where no Settle succeeds, the message is given back a minute after the last, as one that
 // failed.
@@ -153,6 +154,7 @@ func (r *receipt) say(ctx context.Context, what func() error) error {
 			r.s.acks.RLock()
 			defer r.s.acks.RUnlock()
 			a.err = what()
+			r.s.unapplied.note(time.Now())
 			close(a.done)
 		}()
 	}

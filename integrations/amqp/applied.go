@@ -1,0 +1,44 @@
+package lullamqp
+
+import (
+	"sync"
+	"time"
+)
+
+// unapplied keeps the times of the last acknowledgements on a channel, so that it is not closed
+// before the server has carried them out.
+//
+// RabbitMQ does not confirm acknowledgements. Of a quorum queue it holds them back, in the channel,
+// while the queue has not carried out 32 commands that came before (quorum_commands_soft_limit),
+// and forgets what it holds back when the channel ends: these messages are delivered once
+// more. So a channel that has just acknowledged many is left open for a moment.
+type unapplied struct {
+	mu   sync.Mutex
+	last [fewAcks]time.Time // a ring
+	next int
+}
+
+const (
+	// fewAcks is how many are never held back: half of 32, as other commands count too.
+	fewAcks = 16
+	// applying is how long a server with much else to do may take for them.
+	applying = time.Second
+)
+
+func (u *unapplied) note(now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.last[u.next] = now
+	u.next = (u.next + 1) % fewAcks
+}
+
+// left is for how long the channel had better stay open.
+func (u *unapplied) left(now time.Time) time.Duration {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now.Sub(u.last[u.next]) >= applying { // the oldest: there were few since
+		return 0
+	}
+	newest := u.last[(u.next+fewAcks-1)%fewAcks]
+	return max(applying-now.Sub(newest), 0)
+}
