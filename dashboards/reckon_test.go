@@ -62,8 +62,9 @@ func matches(series, name string, where []string) bool {
 // it would be below zero. (promql/functions.go, extrapolatedRate)
 func (r reckoner) increase(series string) (float64, bool) {
 	var all []point
+	from := millis(r.at - r.over) // a sample of exactly then does not count, and the difference of two floats is not exact
 	for _, s := range r.snapshots {
-		if v, ok := s.series[series]; ok && s.at > r.at-r.over && s.at <= r.at {
+		if v, ok := s.series[series]; ok && s.at > from && s.at <= r.at {
 			all = append(all, point{s.at, v})
 		}
 	}
