@@ -28,10 +28,9 @@ type Result struct {
 // returned. Discard must return within the given time, which is what is left of the call;
 // the time that it takes is part of the wait. A panic in attempt gives back everything and
 // goes on up. lastErr, if not nil, is asked for the last attempt's error when an observer
-// is told. forRetry, if given, is asked once the first attempt has failed: true is
-// Spec.ForRetry, for a driver that has to search for it.
-func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error, forRetry ...func() bool) Result {
-	op := operation{attempt, discard, lastErr, forRetry}
+// is told.
+func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) Result {
+	op := operation{attempt, discard, lastErr}
 	d = d.current()
 	now := d.Now()
 	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
@@ -66,10 +65,9 @@ func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.C
 // called Drive: what a struct holds is taken to escape as soon as one thing in
 // it does.
 type operation struct {
-	attempt  func(context.Context) Verdict
-	discard  func(within time.Duration)
-	lastErr  func() error
-	forRetry []func() bool
+	attempt func(context.Context) Verdict
+	discard func(within time.Duration)
+	lastErr func() error
 }
 
 // run is one call on the real clock.
@@ -152,11 +150,6 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 	random := r.d.plan.rand
 	if v.Kind != KindSuccess {
 		r.call.OnBehalfOf(InboundFrom(r.ctx).Attempt())
-		for _, is := range op.forRetry {
-			if is() {
-				r.call.OnBehalfOf(2)
-			}
-		}
 	}
 	for {
 		now := r.d.Now()

@@ -70,6 +70,8 @@ func (t *Transport) spec(req *http.Request) (spec lull.Spec, race, keyless bool)
 		Operation:     t.nameOf(req),
 		NotIdempotent: !idempotentMethod(req.Method),
 		NotReplayable: hasBody(req) && req.GetBody == nil,
+		// The SDK that makes the request retries by itself, or somebody passes one on.
+		ForRetry: len(req.Header) > 0 && ParseAttempt(req.Header) > 1,
 	}
 	said := false
 	if t.routes.mux != nil {

@@ -116,12 +116,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if mayRace && d.Hedges() {
-		spec.ForRetry = x.forRetry() // it must be known before the first hedge
 		race := &race{first: x}
 		r := lull.DriveHedged(req.Context(), d, spec, race)
 		return race.exchange(r.Slot).result(d, spec, r)
 	}
-	r := lull.Drive(req.Context(), d, spec, x.attempt, x.discard, x.lastError, x.forRetry)
+	r := lull.Drive(req.Context(), d, spec, x.attempt, x.discard, x.lastError)
 	return x.result(d, spec, r)
 }
 
@@ -203,10 +202,6 @@ type outgoing struct {
 	body     releasingBody
 	detached lull.Detached
 }
-
-// forRetry reports whether the request is itself a retry: the SDK that makes it retries by
-// itself, or somebody passes one on.
-func (x *exchange) forRetry() bool { return len(x.req.Header) > 0 && ParseAttempt(x.req.Header) > 1 }
 
 // attempt sends the request once more.
 func (x *exchange) attempt(ctx context.Context) lull.Verdict {
