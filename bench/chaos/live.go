@@ -34,6 +34,11 @@ type fate struct {
 	handled, letters int
 }
 
+// patience is how long nothing moves before what is missing counts as lost. It is longer than any lease, wait or
+// give-back takes; the longest is RabbitMQ's: what waited in a delay level when the server was killed, and could not be
+// handed on when it started since the next queue had not started yet, is handed on three minutes later.
+const patience = 4 * time.Minute
+
 // live is the life of all parts with one broker.
 func live(ctx context.Context, s setting, name string, progress io.Writer) (r result, err error) {
 	r.broker = name
@@ -180,6 +185,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 		return r, ctx.Err()
 	}
 	var fates map[string][]fate
+	said := false
 	for last, since := -1, time.Now(); ; sleep(ctx, time.Second) {
 		if fates, err = count(ctx, here, o.Log, s.messages, &r); err != nil {
 			return r, err
@@ -196,9 +202,13 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 		if sum != last {
 			last, since = sum, time.Now()
 		}
-		// Nothing has moved for longer than any lease, wait or give-back takes.
-		if quiet := time.Since(since); left == 0 && quiet > 5*time.Second || quiet > 2*time.Minute || ctx.Err() != nil {
+		quiet := time.Since(since)
+		if left == 0 && quiet > 5*time.Second || quiet > patience || ctx.Err() != nil {
 			break
+		}
+		if !said && quiet > 30*time.Second {
+			said = true
+			fmt.Fprintf(progress, "%s: nothing moves, %d to come; they count as lost after %v\n", name, left, patience)
 		}
 	}
 	for n := range s.messages {

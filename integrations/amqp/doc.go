@@ -112,8 +112,13 @@
 //   - Config.DeliveryLimit must be larger than Policy.Attempts by 2. It is an argument of
 //     the queue; a policy may set a lower one.
 //   - No max-length on the queue, the queue of the dead letters, or the levels: a full
-//     queue refuses messages, and what a level cannot hand on is tried again only minutes
+//     queue refuses messages, and what a level cannot hand on is tried again only three minutes
 //     later. No message-ttl or expires either. [Management.Check] looks for such policies.
+//   - What waits while the server is killed may come three minutes late: where a wait ends before the next queue
+//     has started, the level cannot hand on, either. (Seen on 3.10.8 and 4.3.6, with one node.) Until then the
+//     message is in the level, neither ready nor unacknowledged: messages_dlx in the management API. In the server's
+//     advanced.config, dead_letter_worker_publisher_confirm_timeout of the application rabbit can be 5000 (ms)
+//     instead of 180000: it is then tried again after five seconds.
 //   - Before a queue is deleted let what waits for it run out. What comes too late goes to
 //     the queue PREFIX.delay-lost, and stays there: have an eye on its length.
 //   - consumer_timeout longer than Policy.AttemptTimeout; max_message_size as large as

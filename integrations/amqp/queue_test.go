@@ -406,6 +406,40 @@ func TestWhatCannotBeMovedStays(t *testing.T) {
 	}
 }
 
+// What a level cannot hand on, because a queue does not take it, is handed on when it does: as soon as the server's
+// setting says, which is three minutes unless it was changed.
+func TestWhatNoQueueTookComesLater(t *testing.T) {
+	t.Parallel()
+	config := declared(t, Config{})
+	q, ch := opened(t, config), raw(t)
+	full := q.config
+	full.Queue += ".full"
+	if _, err := ch.QueueDeclare(full.Queue, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int64(1), "x-overflow": "reject-publish"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { raw(t).QueueDelete(full.Queue, false, false, false) })
+	if err := ch.QueueBind(full.Queue, queuePattern(full.Queue), full.deliver(), false, nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 { // a quorum queue takes a few more than it should
+		if err := ch.Publish("", full.Queue, false, false, amqp.Publishing{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, to := range []*Config{&full, &q.config} {
+		exchange, key := to.delayed(1)
+		if err := q.pub.publish(testContext(t), exchange, key, amqp.Publishing{MessageId: to.Queue, DeliveryMode: amqp.Persistent}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The second has come through the level, so the first was refused.
+	settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Ack})
+	if _, err := ch.QueuePurge(full.Queue, false); err != nil {
+		t.Fatal(err)
+	}
+	readable(t, ch, full.Queue, 1)
+}
+
 func TestSendIntoNothing(t *testing.T) {
 	q := opened(t, Config{Queue: "nowhere"})
 	err := q.Send(testContext(t), queue.Outgoing{})
