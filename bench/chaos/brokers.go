@@ -68,6 +68,10 @@ const (
 	dead     = "events.dead"
 )
 
+// handOn is after how long RabbitMQ tries again to hand on what waited in a delay level when it was killed, where the
+// level started before the next queue: as long as it does unless told otherwise. Tests have less.
+var handOn = 3 * time.Minute
+
 type rabbitServer struct{ *rabbitmq.Server }
 
 func startRabbit(string) (serving, error) {
@@ -81,7 +85,11 @@ func startRabbit(string) (serving, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Start(); err != nil {
+	conf := fmt.Appendf(nil, "[{rabbit,[{dead_letter_worker_publisher_confirm_timeout,%d}]}].\n", handOn.Milliseconds())
+	if err = os.WriteFile(filepath.Join(s.Dir, "advanced.config"), conf, 0o644); err == nil {
+		err = s.Start()
+	}
+	if err != nil {
 		os.RemoveAll(s.Dir)
 		return nil, err
 	}
@@ -262,10 +270,15 @@ func connectNATS(ctx context.Context, at place) (broker, error) {
 	if err != nil {
 		return nil, err
 	}
+	return j, j.connected(ctx)
+}
+
+// connected waits until it is.
+func (j *jet) connected(ctx context.Context) error {
 	for !j.conn.IsConnected() && ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)
 	}
-	return j, ctx.Err()
+	return ctx.Err()
 }
 
 func (j *jet) config(consumer string) lullnats.Config {
@@ -308,6 +321,9 @@ func (j *jet) queue(ctx context.Context, consumer string) (queue.Broker, error) 
 }
 
 func (j *jet) letters(ctx context.Context) (queue.DeadLetters, error) {
+	if err := j.connected(ctx); err != nil {
+		return nil, err
+	}
 	return lullnats.LettersIn(ctx, j.js, stream+"_DEAD")
 }
 

@@ -34,10 +34,9 @@ type fate struct {
 	handled, letters int
 }
 
-// patience is how long nothing moves before what is missing counts as lost. It is longer than any lease, wait or
-// give-back takes; the longest is RabbitMQ's: what waited in a delay level when the server was killed, and could not be
-// handed on when it started since the next queue had not started yet, is handed on three minutes later.
-const patience = 4 * time.Minute
+// patience is how long nothing moves before what is missing counts as lost: longer than any lease, wait or give-back
+// takes, and than handOn.
+func patience() time.Duration { return handOn + 2*time.Minute }
 
 // live is the life of all parts with one broker.
 func live(ctx context.Context, s setting, name string, progress io.Writer) (r result, err error) {
@@ -203,12 +202,12 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 			last, since = sum, time.Now()
 		}
 		quiet := time.Since(since)
-		if left == 0 && quiet > 5*time.Second || quiet > patience || ctx.Err() != nil {
+		if left == 0 && quiet > 5*time.Second || quiet > patience() || ctx.Err() != nil {
 			break
 		}
 		if !said && quiet > 30*time.Second {
 			said = true
-			fmt.Fprintf(progress, "%s: nothing moves, %d to come; they count as lost after %v\n", name, left, patience)
+			fmt.Fprintf(progress, "%s: nothing moves, %d to come; they count as lost after %v\n", name, left, patience())
 		}
 	}
 	for n := range s.messages {

@@ -370,6 +370,20 @@ func TestRule21DeathsMixNothingUp(t *testing.T) {
 			t.Errorf("%s: of %d messages %d are there", x.name, len(x.want), common(got, x.want))
 		}
 	}
+	// RabbitMQ 3.10 is of no use any more if a queue is deleted in the moment in which what dead-letters for it starts.
+	for _, config := range []Config{forLetters, forWorkers} {
+		config = config.WithDefaults()
+		publish(t, ch, "", config.Queue, amqp.Publishing{DeliveryMode: amqp.Persistent})
+		readable(t, ch, config.Queue, 1)
+		d, ok, err := ch.Get(config.Queue, false)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if err := d.Nack(false, false); err != nil {
+			t.Fatal(err)
+		}
+		readable(t, ch, config.DeadLetters, 1)
+	}
 }
 
 // numbered publishes n numbers.
