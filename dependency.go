@@ -27,7 +27,7 @@ type Dependency struct {
 	id    *identity
 	plan  *plan // shared with every clone
 	state atomic.Pointer[state]
-	// answered is kept unless there is nothing to remember at all.
+	// answered is kept if the plan listens.
 	answered answered
 }
 

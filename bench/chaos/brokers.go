@@ -85,8 +85,7 @@ func startRabbit(string) (serving, error) {
 	if err != nil {
 		return nil, err
 	}
-	conf := fmt.Appendf(nil, "[{rabbit,[{dead_letter_worker_publisher_confirm_timeout,%d}]}].\n", handOn.Milliseconds())
-	if err = os.WriteFile(filepath.Join(s.Dir, "advanced.config"), conf, 0o644); err == nil {
+	if err = s.Set(rabbitmq.HandOn(handOn)); err == nil {
 		err = s.Start()
 	}
 	if err != nil {

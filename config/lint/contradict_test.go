@@ -18,7 +18,14 @@ func examples(t *testing.T) map[string]string {
 	for _, r := range Rules() {
 		all[r.ID+", bad"], all[r.ID+", good"] = r.Bad, r.Good
 	}
-	for _, pattern := range []string{"../../examples/policies/*/*.yaml", "testdata/found/*.yaml"} {
+	addFiles(t, all, "../../examples/policies/*/*.yaml", "testdata/found/*.yaml")
+	return all
+}
+
+// addFiles adds the text of each file that a pattern finds, by its name. Each pattern finds some.
+func addFiles(t *testing.T, to map[string]string, patterns ...string) {
+	t.Helper()
+	for _, pattern := range patterns {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) == 0 {
 			t.Fatal(pattern, err)
@@ -28,10 +35,9 @@ func examples(t *testing.T) map[string]string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all[name] = string(data)
+			to[name] = string(data)
 		}
 	}
-	return all
 }
 
 // change makes a change in a file that was read: in a dependency, in a service, or in the defaults and all that

@@ -2,8 +2,6 @@ package lint
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -139,26 +137,8 @@ var witnesses = []string{
 // Rule 21: nothing is lost without a word. Whatever single value is taken out of an example, another
 // file is read or refused; and each field of a policy file changes in some example what is found.
 func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
-	files := map[string]string{}
-	for _, pattern := range []string{
-		"../../examples/policies/*/*.yaml", "../../docs/study/*.yaml", "../../cmd/lull/testdata/simulate/*.yaml",
-		"../scenarios/*.yaml", "../testdata/*.yaml", "testdata/found/*.yaml",
-	} {
-		names, err := filepath.Glob(pattern)
-		if err != nil || len(names) == 0 {
-			t.Fatal(pattern, err)
-		}
-		for _, name := range names {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files[name] = string(data)
-		}
-	}
-	for _, r := range Rules() {
-		files["the bad example of "+r.ID], files["the good example of "+r.ID] = r.Bad, r.Good
-	}
+	files := examples(t)
+	addFiles(t, files, "../../docs/study/*.yaml", "../../cmd/lull/testdata/simulate/*.yaml", "../scenarios/*.yaml", "../testdata/*.yaml")
 	for i, text := range witnesses {
 		files["witness "+strconv.Itoa(i)] = text
 	}

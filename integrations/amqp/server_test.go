@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -68,8 +67,7 @@ func newNode(memory string) (*node, error) {
 	}
 	// A level tries again after a second what no queue has taken, such as one that is not there yet while the server
 	// starts: see the package comment.
-	conf := "[{rabbit,[{dead_letter_worker_publisher_confirm_timeout,1000}]}].\n"
-	return &node{s}, os.WriteFile(filepath.Join(s.Dir, "advanced.config"), []byte(conf), 0o644)
+	return &node{s}, s.Set(rabbitmq.HandOn(time.Second))
 }
 
 func (n *node) url() string { return n.URL() }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,8 +25,7 @@ func short(t *testing.T) (url string, timeout time.Duration) {
 	}
 	t.Cleanup(func() { os.RemoveAll(n.Dir) })
 	timeout = pace.Stretch(time.Second)
-	conf := fmt.Sprintf("[{rabbit,[{consumer_timeout,%d},{channel_tick_interval,100}]}].\n", timeout.Milliseconds())
-	if err := os.WriteFile(filepath.Join(n.Dir, "advanced.config"), []byte(conf), 0o644); err != nil {
+	if err := n.Set(fmt.Sprintf("{consumer_timeout,%d}", timeout.Milliseconds()), "{channel_tick_interval,100}"); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.Start(); err != nil {

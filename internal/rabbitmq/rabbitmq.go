@@ -74,6 +74,18 @@ func New(memory string, ready func(url string) error) (*Server, error) {
 	return n, nil
 }
 
+// Set changes settings of the application rabbit that rabbitmq.conf may not know, each an Erlang term such as
+// {consumer_timeout,1000}, before Start. They take the place of those set before.
+func (n *Server) Set(settings ...string) error {
+	text := "[{rabbit,[" + strings.Join(settings, ",") + "]}].\n"
+	return os.WriteFile(filepath.Join(n.Dir, "advanced.config"), []byte(text), 0o644)
+}
+
+// HandOn is the setting for how soon a delay level tries again to hand on what no queue has taken.
+func HandOn(after time.Duration) string {
+	return fmt.Sprintf("{dead_letter_worker_publisher_confirm_timeout,%d}", after.Milliseconds())
+}
+
 // script runs the server and its port mapper until its standard input says so, or ends: with the process
 // of the test, however that ends. The mapper first, and until it answers: the server would start one of
 // its own, which outlives all.
