@@ -29,7 +29,8 @@ func (b *bench) ackWait(d time.Duration) {
 }
 
 // Where AckWait is made shorter while a handler runs, the server gives the message to
-// another: the first one's context ends, and there is an event that says why.
+// another: the first one's context ends, and there is an event that says why. The second one may
+// be lost too: a lease is counted from when the message was asked for, which was before the change.
 func TestAckWaitIsMadeShorter(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), lullnats.Config{Lease: patience})
@@ -71,8 +72,13 @@ func TestAckWaitIsMadeShorter(t *testing.T) {
 	b.until("it is handled", func() bool { return q.Counts().Acked == 1 })
 	cancel()
 	b.ok(<-ended)
-	if len(lost) != 1 || !strings.Contains(lost[0].Error(), "AckWait") {
+	if len(lost) == 0 || len(lost) > 2 {
 		t.Errorf("events of what was lost: %v", lost)
+	}
+	for _, err := range lost {
+		if !strings.Contains(err.Error(), "AckWait") {
+			t.Errorf("a lease was lost because of %v", err)
+		}
 	}
 }
 
