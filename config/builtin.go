@@ -49,7 +49,7 @@ func FindBuiltIn(name string) (sim.Scenario, error) {
 		names = append(names, s.Name)
 	}
 	err := fmt.Errorf("no built-in scenario is called %s: want %s", quote(name), choice.List(names))
-	if near := nearest(strings.TrimSpace(name), names); near != "" {
+	if near := choice.Nearest(strings.TrimSpace(name), names); near != "" {
 		err = fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	return sim.Scenario{}, err

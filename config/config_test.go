@@ -2,36 +2,12 @@ package config
 
 import (
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/sim"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata from what is reported now")
-
-// golden compares with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := strings.ReplaceAll(string(want), "\r\n", "\n"); got != want {
-		t.Errorf("%s differs (go test -update rewrites it). Got\n%s\nwant\n%s", name, got, want)
-	}
-}
 
 // located fails unless err is Mistakes that all have a place.
 func located(t *testing.T, err error) Mistakes {

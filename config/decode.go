@@ -72,7 +72,7 @@ func (r *reader) fields(entries []entry, v reflect.Value, path string, extra ...
 		m, ok, keys := find(v.Type(), e.key.Value)
 		if !ok {
 			keys = append(keys, extra...)
-			r.unknown(e, path, keys, nearest(e.key.Value, keys))
+			r.unknown(e, path, keys, choice.Nearest(e.key.Value, keys))
 			continue
 		}
 		if e.value.Kind == yaml.MappingNode || e.value.Kind == yaml.SequenceNode {

@@ -121,7 +121,7 @@ func atTop(key string) string {
 	if _, ok, _ := find(reflect.TypeFor[Defaults](), key); ok {
 		return "defaults." + key
 	}
-	return nearest(key, fileKeys)
+	return choice.Nearest(key, fileKeys)
 }
 
 func (r *fileReader) version(e entry) {
@@ -386,5 +386,5 @@ func (r *fileReader) links(s Service, provider map[string]string) {
 // noneSuch notes a name, which is at path, that is none of names.
 func (r *fileReader) noneSuch(name, path, thing string, names iter.Seq[string]) {
 	all := slices.Sorted(names)
-	r.note(r.placeOf(path), r.shown(path), quote(name), thing+": "+clipTo(maxAllowed, choice.List(all)), nearest(name, all))
+	r.note(r.placeOf(path), r.shown(path), quote(name), thing+": "+clipTo(maxAllowed, choice.List(all)), choice.Nearest(name, all))
 }

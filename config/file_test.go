@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -293,7 +294,7 @@ func again(t testing.TB, f *PolicyFile) string {
 }
 
 func TestAPolicyFileIsWrittenAndReadAgain(t *testing.T) {
-	golden(t, "shop.yaml", again(t, shop(t)))
+	golden.File(t, "testdata/shop.yaml", again(t, shop(t)))
 }
 
 func TestEveryPresetIsWrittenByName(t *testing.T) {

@@ -12,11 +12,12 @@ import (
 
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/golden"
 )
 
 func TestMistakesOfAPolicyFile(t *testing.T) {
 	_, err := ReadPolicies("testdata/policy-mistakes.yaml")
-	golden(t, "policy-mistakes.txt", slashed(err))
+	golden.File(t, "testdata/policy-mistakes.txt", slashed(err))
 	if n := len(located(t, err)); n < 10 {
 		t.Errorf("%d mistakes", n)
 	}
@@ -24,7 +25,7 @@ func TestMistakesOfAPolicyFile(t *testing.T) {
 
 func TestMistakesOfAScenarioFile(t *testing.T) {
 	_, err := ReadScenario("testdata/scenario-mistakes.yaml")
-	golden(t, "scenario-mistakes.txt", slashed(err))
+	golden.File(t, "testdata/scenario-mistakes.txt", slashed(err))
 	if n := len(located(t, err)); n < 10 {
 		t.Errorf("%d mistakes", n)
 	}
@@ -275,7 +276,7 @@ func TestTenMistakes(t *testing.T) {
 	if n := len(located(t, err)); n != 10 {
 		t.Errorf("%d messages", n)
 	}
-	golden(t, "ten-mistakes.txt", slashed(err))
+	golden.File(t, "testdata/ten-mistakes.txt", slashed(err))
 }
 
 // What is wrong is said where its value stands, and once; what may only follow from

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -64,7 +65,7 @@ func TestPoliciesAreWrittenAndReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "policies.yaml", string(data))
+	golden.File(t, "testdata/policies.yaml", string(data))
 	again, err := ParsePolicies("f", data)
 	if err != nil || !reflect.DeepEqual(again, policies) {
 		t.Errorf("read again: %+v, %v, want %+v", again, err, policies)

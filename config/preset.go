@@ -94,7 +94,7 @@ func (r *reader) preset(n *yaml.Node, path string) (string, template) {
 		}
 	}
 	// The one that was probably meant is read on with, for what else is wrong.
-	near := nearest(n.Value, Presets())
+	near := choice.Nearest(n.Value, Presets())
 	r.wrong(n, path, kindOf(n), allowedPreset(), near)
 	t, _ := findTemplate(near)
 	return near, t

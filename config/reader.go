@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/problem"
 	"go.yaml.in/yaml/v4"
@@ -202,7 +203,7 @@ func (r *reader) validated(err error) {
 			if bare, err := strconv.Unquote(v); err == nil {
 				v = bare
 			}
-			found, suggestion = quote(v), nearest(v, r.names)
+			found, suggestion = quote(v), choice.Nearest(v, r.names)
 			if suggestion == v { // it is the right name in the wrong place
 				suggestion = ""
 			}

@@ -83,7 +83,7 @@ func scalar(text string, v reflect.Value, f form) (allowed, suggestion string) {
 				return "", ""
 			}
 		}
-		return choice.List(names), nearest(text, names)
+		return choice.List(names), choice.Nearest(text, names)
 	default:
 		panic(fmt.Sprintf("config: a field of type %v", t)) // TestEveryFieldCanBeRead keeps it from happening
 	}

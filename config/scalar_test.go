@@ -3,8 +3,6 @@ package config
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -146,18 +144,6 @@ func TestWhatComesNearIsNotTaken(t *testing.T) {
 }
 
 func TestSuggestions(t *testing.T) {
-	keys := []string{"attempts", "attempt_timeout", "deadline", "backoff", "hint_limit", "limit"}
-	for wrong, want := range map[string]string{
-		"atempts": "attempts", "attemptTimeout": "attempt_timeout", "Attempt-Timeout": "attempt_timeout", "timeout": "attempt_timeout",
-		"dealdine": "deadline", "limt": "limit", "zebra": "", "": "", strings.Repeat("attempts", 20): "",
-	} {
-		if got := nearest(wrong, keys); got != want {
-			t.Errorf("nearest to %q is %q, want %q", wrong, got, want)
-		}
-	}
-	if got := nearest("atempts", slices.Repeat(keys, 1001/len(keys)+1)); got != "" { // to look through them for each mistake takes seconds
-		t.Errorf("nearest of more than a thousand is %q", got)
-	}
 	for wrong, want := range map[string]string{
 		"100 ms": "100ms", "3 sec": "3s", "1d": "24h", "2 days": "48h", "5min": "5m", "1.5 Seconds": "1.5s", "100": "", "soon": "", "1S": "1s", "1m 30s": "1m30s", "2H 5M": "2h5m",
 		"None": "none", "non": "none", "off": "none", "Infinite": "none", "never": "none", "at-once": "", "0": "", "0 s": "0s",

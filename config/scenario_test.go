@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -107,7 +108,7 @@ func TestEverythingIsReadAndWritten(t *testing.T) {
 			t.Errorf("%s is %v, want %v", c.what, c.got, c.want)
 		}
 	}
-	golden(t, "everything.yaml", formatted(t, s))
+	golden.File(t, "testdata/everything.yaml", formatted(t, s))
 	again, err := ParseScenario("f", []byte(formatted(t, s)))
 	if err != nil || !reflect.DeepEqual(again, s) {
 		t.Errorf("read again: %v\n%+v\nwant\n%+v", err, again, s)

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/golden"
 )
 
 // The schema that is committed is what the types make now. The module
@@ -26,7 +28,7 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	if err := e.Encode(root); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "../policy.schema.json", b.String())
+	golden.File(t, "policy.schema.json", b.String())
 }
 
 type object = map[string]any

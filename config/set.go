@@ -75,7 +75,7 @@ func (r *reader) assign(top, v reflect.Value, rest, before, path, value string, 
 			if v.Type() == policyType {
 				keys = append(keys, "preset")
 			}
-			suggestion := nearest(key, keys)
+			suggestion := choice.Nearest(key, keys)
 			if before == "" && suggestion == "" {
 				suggestion = tail(top, field(key, rest))
 			}
@@ -88,7 +88,7 @@ func (r *reader) assign(top, v reflect.Value, rest, before, path, value string, 
 		if !ok {
 			key, _, _ := strings.Cut(rest, ".")
 			names := elements(v)
-			r.note(place{}, field(before, shownKey(key)), "unknown", places(v.Len(), names), nearest(key, names))
+			r.note(place{}, field(before, shownKey(key)), "unknown", places(v.Len(), names), choice.Nearest(key, names))
 			return
 		}
 		// Other scenarios may have the same slice.

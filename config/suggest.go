@@ -12,40 +12,6 @@ import (
 	"github.com/lullgo/lull/internal/pretty"
 )
 
-// nearest is the name that was probably meant by wrong: the same but for case and
-// separators, the one it is a word of, or the one with the fewest letters changed,
-// if those are few. Empty: none, or too many names to look through.
-func nearest(wrong string, names []string) string {
-	if len(wrong) > 64 || len(names) > 1000 {
-		return ""
-	}
-	plain := func(s string) string {
-		return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
-	}
-	best, least := "", 1+max(len(wrong)/3, 1)
-	for _, name := range names {
-		if plain(name) == plain(wrong) {
-			return name
-		}
-		if d := choice.Distance(wrong, name); d < least {
-			best, least = name, d
-		}
-	}
-	if best != "" {
-		return best
-	}
-	var words []string
-	for _, name := range names {
-		if slices.Contains(strings.FieldsFunc(name, func(c rune) bool { return c == '_' || c == '-' }), strings.ToLower(wrong)) {
-			words = append(words, name)
-		}
-	}
-	if len(words) == 1 {
-		return words[0]
-	}
-	return ""
-}
-
 // unitWords are how people write the units that time.ParseDuration knows by one
 // letter.
 var unitWords = map[string]string{
@@ -65,7 +31,7 @@ var amount = regexp.MustCompile(`^(\d{1,9}(?:\.\d{1,9})?)\s*(\pL+)$`)
 func nearestDuration(text string, f form) string {
 	lower := strings.ToLower(text)
 	if w, ok := words[f]; ok {
-		if near := nearest(text, []string{w.text}); near != "" || f == timeout && slices.Contains(endless, lower) {
+		if near := choice.Nearest(text, []string{w.text}); near != "" || f == timeout && slices.Contains(endless, lower) {
 			return w.text
 		}
 	}

@@ -13,28 +13,18 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/lullgo/lull/internal/golden"
 )
 
-var (
-	update  = flag.Bool("update", false, "write lull.json anew")
-	picture = flag.String("picture", "", "draw the panels of the run into this HTML file")
-)
+var picture = flag.String("picture", "", "draw the panels of the run into this HTML file")
 
 func TestDashboardIsMadeFromRows(t *testing.T) {
-	want, err := Dashboard()
+	made, err := Dashboard()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append(want, '\n')
-	if *update {
-		if err := os.WriteFile("lull.json", want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile("lull.json")
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("lull.json is not what Rows says (%v): go test -run Dashboard -args -update", err)
-	}
+	golden.File(t, "lull.json", string(made)+"\n")
 }
 
 // What Grafana needs of a dashboard: panels with ids of their own that do not overlap, each

@@ -5,7 +5,7 @@
 // To use them: import lull.json in Grafana, and name rules.yml under rule_files in
 // prometheus.yml. What to do when an alert fires is in docs/runbooks.md.
 //
-// lull.json is made from [Rows]: go test -run Dashboard -args -update.
+// lull.json is made from [Rows]: go test -run Dashboard -update.
 //
 // The tests start a Prometheus of their own, which a program that has an outage in its midst
 // sends its metrics to (OTLP over HTTP, by OpenTelemetry's exporter), and hold what every

@@ -26,35 +26,8 @@ func Find(name string) (Preset, error) {
 		names[i] = p.Name
 	}
 	guess := ""
-	if near := nearest(name, names); near != "" {
+	if near := choice.Nearest(name, names); near != "" {
 		guess = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return Preset{}, fmt.Errorf("no preset is called %q: %sthere are %s", name, guess, strings.Join(names, ", "))
-}
-
-// nearest is the first name that begins with what was typed, or the one that takes
-// the fewest changes to type, or the first that holds it; none if nothing is like
-// it.
-func nearest(typed string, names []string) string {
-	typed = strings.ToLower(typed)
-	for _, n := range names {
-		if len(typed) >= 2 && strings.HasPrefix(n, typed) {
-			return n
-		}
-	}
-	best, least := "", len(typed)/2+1
-	for _, n := range names {
-		if d := choice.Distance(typed, n); d < least {
-			best, least = n, d
-		}
-	}
-	if best != "" || len(typed) < 2 {
-		return best
-	}
-	for _, n := range names {
-		if strings.Contains(n, typed) {
-			return n
-		}
-	}
-	return ""
 }

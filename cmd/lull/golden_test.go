@@ -2,33 +2,12 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata from what is printed now")
-
-// golden compares with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := strings.ReplaceAll(string(want), "\r\n", "\n"); got != want {
-		t.Errorf("%s differs (go test -update rewrites it). Got\n%s\nwant\n%s", name, got, want)
-	}
-}
 
 // fixedResult is what a run might have measured.
 func fixedResult() result {
@@ -53,7 +32,7 @@ func TestTable(t *testing.T) {
 	if err := printTable(&out, fixedResult()); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "table.txt", out.String())
+	golden.File(t, "testdata/table.txt", out.String())
 	checkWidth(t, out.String(), 80)
 }
 
@@ -69,7 +48,7 @@ func TestTableOfAnInterruptedRunOnABusyMachine(t *testing.T) {
 	if err := printTable(&out, r); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "interrupted.txt", out.String())
+	golden.File(t, "testdata/interrupted.txt", out.String())
 	checkWidth(t, out.String(), 80)
 }
 
@@ -104,10 +83,10 @@ func fixedSnapshot() snapshot {
 
 func TestPicture(t *testing.T) {
 	shot := fixedSnapshot()
-	golden(t, "picture80.txt", strings.Join(draw(shot, 80, 24), "\n")+"\n")
-	golden(t, "picture120.txt", strings.Join(draw(shot, 120, 40), "\n")+"\n")
+	golden.File(t, "testdata/picture80.txt", strings.Join(draw(shot, 80, 24), "\n")+"\n")
+	golden.File(t, "testdata/picture120.txt", strings.Join(draw(shot, 120, 40), "\n")+"\n")
 	shot.now = 2500 * ms
-	golden(t, "picture-outage.txt", strings.Join(draw(shot, 80, 24), "\n")+"\n")
+	golden.File(t, "testdata/picture-outage.txt", strings.Join(draw(shot, 80, 24), "\n")+"\n")
 }
 
 func TestPictureFitsWhereItIsShown(t *testing.T) {
@@ -147,7 +126,7 @@ func TestPlainLines(t *testing.T) {
 		p.show(shot)
 	}
 	p.end(shot)
-	golden(t, "plain.txt", out.String())
+	golden.File(t, "testdata/plain.txt", out.String())
 	checkWidth(t, out.String(), 92)
 }
 

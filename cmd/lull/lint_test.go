@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/config/lint"
+	"github.com/lullgo/lull/internal/golden"
 )
 
 // lints is the program for lull lint.
@@ -32,19 +33,7 @@ func TestLintExamples(t *testing.T) {
 	for _, file := range files {
 		name := filepath.ToSlash(file)
 		out, _, code := lints(t, name)
-		golden := strings.TrimSuffix(file, ".yaml") + ".txt"
-		if *update {
-			if err := os.WriteFile(golden, []byte(out), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := strings.ReplaceAll(string(want), "\r\n", "\n"); out != want {
-			t.Errorf("%s differs (go test -update rewrites it). Got\n%s\nwant\n%s", golden, out, want)
-		}
+		golden.File(t, strings.TrimSuffix(file, ".yaml")+".txt", out)
 
 		folder, id, _ := strings.Cut(strings.TrimSuffix(name, ".yaml"), "/")
 		js, _, again := lints(t, name, "--format", "json")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/golden"
 )
 
 func TestFigures(t *testing.T) {
@@ -42,7 +43,7 @@ func TestScenariosAsJSON(t *testing.T) {
 	if err := json.Indent(&out, plainData(fixedScenario()), "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "simulate/fixed-scenario.json", out.String()+"\n")
+	golden.File(t, "testdata/simulate/fixed-scenario.json", out.String()+"\n")
 }
 
 func TestCommandCanBeRepeated(t *testing.T) {

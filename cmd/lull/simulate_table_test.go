@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -114,10 +115,10 @@ func comparison(t *testing.T, o outcome, levels []rune) string {
 }
 
 func TestComparison(t *testing.T) {
-	golden(t, "simulate/fixed.txt", comparison(t, fixedOutcome(1), levels))
-	golden(t, "simulate/fixed-seeds.txt", comparison(t, fixedOutcome(3), levels))
+	golden.File(t, "testdata/simulate/fixed.txt", comparison(t, fixedOutcome(1), levels))
+	golden.File(t, "testdata/simulate/fixed-seeds.txt", comparison(t, fixedOutcome(3), levels))
 	ascii := comparison(t, fixedOutcome(1), asciiLevels)
-	golden(t, "simulate/fixed-ascii.txt", ascii)
+	golden.File(t, "testdata/simulate/fixed-ascii.txt", ascii)
 	for _, block := range string(levels) + "▔·" {
 		if strings.ContainsRune(ascii, block) {
 			t.Errorf("%c is not ASCII", block)
@@ -135,7 +136,7 @@ func TestComparisonOfAnInterruptedRun(t *testing.T) {
 	first := &all[0].Results[0]
 	first.Interrupted, first.Series.Goodput, first.Series.First, first.Series.Retries = true, first.Series.Goodput[:20], first.Series.First[:20], first.Series.Retries[:20]
 	o.results[0] = all[:2] // the third had not begun
-	golden(t, "simulate/fixed-interrupted.txt", comparison(t, o, levels))
+	golden.File(t, "testdata/simulate/fixed-interrupted.txt", comparison(t, o, levels))
 }
 
 func TestNothingIsKnownOfWhatHadNotBegun(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/preset"
 )
 
@@ -32,12 +33,12 @@ func simulate(t *testing.T, args ...string) string {
 // does.
 func TestSimulateTiny(t *testing.T) {
 	both := []string{tiny, "--policy=none,naive-3"}
-	golden(t, "simulate/tiny.txt", simulate(t, both...))
-	golden(t, "simulate/tiny-seeds.txt", simulate(t, append(both, "--seeds=3")...))
-	golden(t, "simulate/tiny-sweep.txt", simulate(t, append(both, "--sweep=services.api.faults.0.for=1s,2s", "--sweep=clients=1..7/3")...))
-	golden(t, "simulate/tiny.json", simulate(t, append(both, "--json", "--set=step=5s")...))
-	golden(t, "simulate/tiny.csv", simulate(t, append(both, "--csv", "--set=step=5s")...))
-	golden(t, "simulate/tiny-sweep.csv", simulate(t, append(both, "--csv", "--sweep=services.api.faults.0.for=1s,2s")...))
+	golden.File(t, "testdata/simulate/tiny.txt", simulate(t, both...))
+	golden.File(t, "testdata/simulate/tiny-seeds.txt", simulate(t, append(both, "--seeds=3")...))
+	golden.File(t, "testdata/simulate/tiny-sweep.txt", simulate(t, append(both, "--sweep=services.api.faults.0.for=1s,2s", "--sweep=clients=1..7/3")...))
+	golden.File(t, "testdata/simulate/tiny.json", simulate(t, append(both, "--json", "--set=step=5s")...))
+	golden.File(t, "testdata/simulate/tiny.csv", simulate(t, append(both, "--csv", "--set=step=5s")...))
+	golden.File(t, "testdata/simulate/tiny-sweep.csv", simulate(t, append(both, "--csv", "--sweep=services.api.faults.0.for=1s,2s")...))
 }
 
 func TestSimulateIsDeterministic(t *testing.T) {

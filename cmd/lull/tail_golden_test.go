@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/golden"
 )
 
 // words are the figures in a line, for tests.
@@ -63,7 +65,9 @@ func tailTable(t *testing.T, r result) string {
 	return out.String()
 }
 
-func TestTailTable(t *testing.T) { golden(t, "tail-table.txt", tailTable(t, fixedTail())) }
+func TestTailTable(t *testing.T) {
+	golden.File(t, "testdata/tail-table.txt", tailTable(t, fixedTail()))
+}
 
 func TestTailTableOfAnInterruptedRunOnABusyMachine(t *testing.T) {
 	r := fixedTail()
@@ -72,7 +76,7 @@ func TestTailTableOfAnInterruptedRunOnABusyMachine(t *testing.T) {
 	for i := range r.hedgers {
 		r.hedgers[i].After, r.hedgers[i].CutAgain = nil, nil
 	}
-	golden(t, "tail-interrupted.txt", tailTable(t, r))
+	golden.File(t, "testdata/tail-interrupted.txt", tailTable(t, r))
 }
 
 // What is all of the run is said once.
@@ -108,7 +112,7 @@ func TestTailTableWithoutASlowTime(t *testing.T) {
 		f.Whole = f.Before
 		f.Before, f.Slow, f.After, f.Stopped, f.CutAgain = nil, nil, nil, nil, nil
 	}
-	golden(t, "tail-never-slow.txt", tailTable(t, r))
+	golden.File(t, "testdata/tail-never-slow.txt", tailTable(t, r))
 }
 
 // Whatever the flags are, what is said of them fits.
@@ -126,7 +130,7 @@ func TestTailJSONText(t *testing.T) {
 	if err := printTailJSON(&out, fixedTail()); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "tail.json", out.String())
+	golden.File(t, "testdata/tail.json", out.String())
 }
 
 // Findings follow the figures, whomever those favour.
@@ -223,9 +227,9 @@ func fixedTailSnapshot() snapshot {
 
 func TestTailPicture(t *testing.T) {
 	shot := fixedTailSnapshot()
-	golden(t, "tail-picture80.txt", strings.Join(draw(shot, 80, 24), "\n")+"\n")
+	golden.File(t, "testdata/tail-picture80.txt", strings.Join(draw(shot, 80, 24), "\n")+"\n")
 	shot.now = 6500 * ms
-	golden(t, "tail-picture120-slow.txt", strings.Join(draw(shot, 120, 40), "\n")+"\n")
+	golden.File(t, "testdata/tail-picture120-slow.txt", strings.Join(draw(shot, 120, 40), "\n")+"\n")
 }
 
 func TestTailPictureFitsWhereItIsShown(t *testing.T) {
@@ -251,7 +255,7 @@ func TestTailPlainLines(t *testing.T) {
 		p.show(shot)
 	}
 	p.end(shot)
-	golden(t, "tail-plain.txt", out.String())
+	golden.File(t, "testdata/tail-plain.txt", out.String())
 	checkWidth(t, out.String(), 80)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/preset"
@@ -122,7 +123,7 @@ func (s *Set) only(name string) error {
 		for _, d := range s.File.Dependencies {
 			names = append(names, d.Name)
 		}
-		return lull.Problems{{Field: "dependency", Value: tree.Quote(name), Allowed: "one of those that there are: " + tree.OneOf(names)}}
+		return lull.Problems{{Field: "dependency", Value: tree.Quote(name), Allowed: "one of those that there are: " + choice.List(names)}}
 	}
 	s.File.Dependencies = []config.Dependency{d}
 	s.File.Services = nil // they may call others
@@ -179,7 +180,7 @@ func (o Options) base() (base, error) {
 	}
 	p, ok := config.PresetPolicy(o.Base)
 	if !ok {
-		return base{}, lull.Problems{{Field: "base", Value: tree.Quote(o.Base), Allowed: `"lull", or a preset: ` + tree.OneOf(config.Presets())}}
+		return base{}, lull.Problems{{Field: "base", Value: tree.Quote(o.Base), Allowed: `"lull", or a preset: ` + choice.List(config.Presets())}}
 	}
 	return base{given: true, policy: p, preset: o.Base}, nil
 }

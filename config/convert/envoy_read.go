@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -201,7 +202,7 @@ func (d *document) enum(o *tree.Object, name string, names ...string) string {
 		return names[i]
 	}
 	if n.Kind != tree.Text || !slices.Contains(names, n.Text) {
-		d.Wrong(n, path, n.Found(), tree.OneOf(names), tree.Nearest(n.Text, names))
+		d.Wrong(n, path, n.Found(), choice.List(names), choice.Nearest(n.Text, names))
 		return names[0]
 	}
 	return n.Text
@@ -496,7 +497,7 @@ func (r *envoyRetry) otherHosts(d *document, o *tree.Object) {
 
 // meant is what was probably meant by a word, for the end of a sentence.
 func meant(word string, words []string) string {
-	if near := tree.Nearest(word, words); near != "" {
+	if near := choice.Nearest(word, words); near != "" {
 		return "; " + near + " may be meant"
 	}
 	return ""

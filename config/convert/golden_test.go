@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/golden"
 )
 
 // Files as they may be found, what they become, and what is said of it.
@@ -27,8 +29,8 @@ func TestGoldenFiles(t *testing.T) {
 			}
 		}
 		base := "golden/" + strings.TrimSuffix(c.name, filepath.Ext(c.name)) + "-to-" + c.to.String()
-		golden(t, base+".out", string(out.Data))
-		golden(t, base+".report", out.Report.String())
+		golden.File(t, "testdata/"+base+".out", string(out.Data))
+		golden.File(t, "testdata/"+base+".report", out.Report.String())
 		// What was written is taken for what it is.
 		again, err := Convert([]File{{"again", out.Data}}, Lull, Options{})
 		if err != nil {

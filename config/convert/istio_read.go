@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -483,7 +484,7 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 		for _, word := range strings.Split(n.Text, ",") {
 			status, _ := strconv.Atoi(word)
 			if http.StatusText(status) == "" && !slices.Contains(words, word) {
-				near := tree.Nearest(word, words)
+				near := choice.Nearest(word, words)
 				d.Wrong(n, path, tree.Quote(n.Text)+", with "+tree.Quote(word), "words of Envoy's retry_on or statuses of HTTP, with commas and no spaces between them", near)
 			}
 		}

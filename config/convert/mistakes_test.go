@@ -2,7 +2,6 @@ package convert
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,27 +9,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write what the tests are compared with anew")
-
-// golden compares text with a file.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	name = filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", name, text, want)
-	}
-}
 
 func open(t testing.TB, names ...string) []File {
 	t.Helper()
@@ -60,7 +40,7 @@ func TestMistakesOfFiles(t *testing.T) {
 				t.Errorf("%s: %+v", name, m)
 			}
 		}
-		golden(t, "mistakes/"+strings.TrimSuffix(name, filepath.Ext(name))+".txt", err.Error()+"\n")
+		golden.File(t, "testdata/mistakes/"+strings.TrimSuffix(name, filepath.Ext(name))+".txt", err.Error()+"\n")
 	}
 	_, err := Convert(open(t, "mistakes/istio.yaml", "mistakes/grpc.json"), Lull, Options{})
 	if m, _ := errors.AsType[config.Mistakes](err); len(m) < 10 {

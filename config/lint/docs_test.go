@@ -1,31 +1,15 @@
 package lint
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "rewrite docs/lint.md from the rules")
+	"github.com/lullgo/lull/internal/golden"
+)
 
 // docs/lint.md is made of the rules.
 func TestDocs(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "lint.md")
-	got := Markdown()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.ReplaceAll(string(want), "\r\n", "\n") != got {
-		t.Error("docs/lint.md is not what the rules say: go test ./config/lint -run TestDocs -update rewrites it")
-	}
+	golden.File(t, "../../docs/lint.md", Markdown())
 }
 
 // What is said of each rule fits into a terminal, and says all there is.

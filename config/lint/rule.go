@@ -68,19 +68,11 @@ func rule(id string) (Rule, bool) {
 
 // nearestRule is the id that was probably meant; empty: none comes near.
 func nearestRule(id string) string {
-	if len(id) > 64 {
-		return ""
+	ids := make([]string, len(catalogue))
+	for i, r := range catalogue {
+		ids[i] = r.ID
 	}
-	best, least := "", len(id)/3+1
-	for _, r := range catalogue {
-		if len(id) > 2 && strings.HasPrefix(r.ID, strings.ToLower(id)) {
-			return r.ID
-		}
-		if d := choice.Distance(strings.ToLower(id), r.ID); d < least {
-			best, least = r.ID, d
-		}
-	}
-	return best
+	return choice.Nearest(id, ids)
 }
 
 // What several rules rest on.

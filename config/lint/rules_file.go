@@ -93,25 +93,11 @@ func policyUnknown(p *pass) {
 				continue
 			}
 			guess := ""
-			if near := closest(c.Dependency, names); near != "" && len(seen) < mostGuesses {
+			if near := choice.Nearest(c.Dependency, names); near != "" && len(seen) < mostGuesses {
 				guess = "; did you mean " + near + "?"
 			}
 			p.report(s.in, c.path, fmt.Sprintf("%s calls %s, and no file says with what policy: it is left out of all sums", s.Name, c.Dependency), nil,
 				Fix{Text: fmt.Sprintf("add %s to the dependencies of a file, and check the files together%s", c.Dependency, guess)})
 		}
 	}
-}
-
-// closest is the name that was probably meant.
-func closest(wrong string, names []string) string {
-	best, least := "", len(wrong)/3+1
-	if len(wrong) > 64 || len(names) > 1000 {
-		return ""
-	}
-	for _, n := range names {
-		if d := choice.Distance(wrong, n); d < least {
-			best, least = n, d
-		}
-	}
-	return best
 }

@@ -3,8 +3,10 @@
 package choice
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/lullgo/lull/internal/problem"
 )
@@ -40,9 +42,59 @@ func Unmarshal[T ~uint8](field string, names []string, v *T, text []byte) error 
 	return problem.Problem{Field: field, Value: strconv.Quote(string(text)), Allowed: List(names)}
 }
 
-// Distance is how many letters must be put in, left out, changed, or swapped with
+// What Nearest looks at: a longer name, or one of more names, is not looked for.
+const (
+	longestName = 64
+	mostNames   = 1000
+)
+
+// Nearest is the name that was probably meant by wrong, whatever its case and its separators:
+// the one with the fewest letters changed, if those are at most a third; else the first that
+// begins with wrong; else the only one that has wrong among its words. Empty: none of them.
+func Nearest(wrong string, names []string) string {
+	if len(wrong) > longestName || len(names) > mostNames {
+		return ""
+	}
+	best, least := "", 1+max(len(wrong)/3, 1)
+	for _, name := range names {
+		if d := distance(plain(wrong), plain(name)); d < least {
+			best, least = name, d
+		}
+	}
+	if best != "" || len(wrong) < 2 {
+		return best
+	}
+	word := strings.ToLower(wrong)
+	var with []string
+	for _, name := range names {
+		if strings.HasPrefix(strings.ToLower(name), word) {
+			return name
+		}
+		if slices.Contains(strings.FieldsFunc(strings.ToLower(name), separates), word) {
+			with = append(with, name)
+		}
+	}
+	if len(with) == 1 {
+		return with[0]
+	}
+	return ""
+}
+
+// plain is name in lower case, without separators.
+func plain(name string) string {
+	return strings.Map(func(c rune) rune {
+		if separates(c) {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, name)
+}
+
+func separates(c rune) bool { return c == '_' || c == '-' || c == ' ' }
+
+// distance is how many letters must be put in, left out, changed, or swapped with
 // their neighbour to make b of a (optimal string alignment).
-func Distance(a, b string) int {
+func distance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	before, above, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
 	for j := range above {

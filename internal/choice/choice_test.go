@@ -1,6 +1,10 @@
 package choice
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 type fruit uint8
 
@@ -46,8 +50,34 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"ca", "abc", 3}, {"kitten", "sitting", 3}, {"größe", "grosse", 3}} {
-		if got := Distance(c.a, c.b); got != c.want {
-			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	keys := []string{"attempts", "attempt_timeout", "deadline", "backoff", "hint_limit", "limit", "retry_off", "retry_on", "CANCELLED"}
+	for wrong, want := range map[string]string{
+		"atempts": "attempts", "attemptTimeout": "attempt_timeout", "Attempt-Timeout": "attempt_timeout", "timeout": "attempt_timeout",
+		"dealdine": "deadline", "limt": "limit", "zebra": "", "": "", strings.Repeat("attempts", 20): "",
+		"xyz": "", "RetryOn": "retry_on", "retry-on": "retry_on", "retry_oon": "retry_on", "canceled": "CANCELLED", "CANCELED": "CANCELLED",
+		"att": "attempts", "Back": "backoff", "a": "", "retry": "retry_off", "off": "retry_off", "time": "", "hint limit": "hint_limit",
+	} {
+		if got := Nearest(wrong, keys); got != want {
+			t.Errorf("nearest to %q is %q, want %q", wrong, got, want)
+		}
+	}
+	if got := Nearest("a", []string{"x", "a_b", "b_a"}); got != "x" { // one letter of one
+		t.Errorf("nearest to a is %q", got)
+	}
+	if got := Nearest("deal", []string{"long_deal", "deal-maker"}); got != "deal-maker" {
+		t.Errorf("nearest to deal is %q", got)
+	}
+	if got := Nearest("deal", []string{"long_deal", "big-deal"}); got != "" { // either could be meant
+		t.Errorf("nearest to deal is %q", got)
+	}
+	if got := Nearest("atempts", slices.Repeat(keys, 1001/len(keys)+1)); got != "" { // to look through them for each mistake takes seconds
+		t.Errorf("nearest of more than a thousand is %q", got)
 	}
 }

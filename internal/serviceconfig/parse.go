@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -252,7 +253,7 @@ func (p *parser) code(n *tree.Node, path string) (c Code, ok bool) {
 	switch n.Kind {
 	case tree.Text:
 		if c, ok = CodeOf(n.Text); !ok {
-			suggestion = tree.Nearest(n.Text, codeNames[1:])
+			suggestion = choice.Nearest(n.Text, codeNames[1:])
 		}
 	case tree.Number:
 		var f float64

@@ -374,33 +374,6 @@ func (o *Object) Rest() []Member {
 // than those named.
 func (o *Object) NoMore(names ...string) {
 	for _, m := range o.Rest() {
-		o.r.Wrong(&Node{Line: m.Line, Column: m.Column}, o.At(m.Key), "unknown", OneOf(names), Nearest(m.Key, names))
+		o.r.Wrong(&Node{Line: m.Line, Column: m.Column}, o.At(m.Key), "unknown", choice.List(names), choice.Nearest(m.Key, names))
 	}
-}
-
-// OneOf is a choice in words: "a, b or c".
-func OneOf(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
-
-// Nearest is the name that was probably meant by wrong, whatever its case and its
-// separators; empty: none comes near.
-func Nearest(wrong string, names []string) string {
-	if len(wrong) > 64 {
-		return ""
-	}
-	plain := func(s string) string {
-		return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
-	}
-	best, least := "", 1+max(len(wrong)/3, 1)
-	for _, name := range names {
-		if d := choice.Distance(plain(wrong), plain(name)); d < least {
-			best, least = name, d
-		}
-	}
-	return best
 }

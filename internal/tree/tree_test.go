@@ -199,16 +199,4 @@ func TestLongValuesAreCutOff(t *testing.T) {
 	if got := Quote(strings.Repeat("é", 100)); len([]rune(got)) != 62 || !strings.HasSuffix(got, "…\"") {
 		t.Errorf("%q", got)
 	}
-	if OneOf([]string{"a", "b", "c"}) != "a, b or c" || OneOf(nil) != "" {
-		t.Error("words")
-	}
-	names := []string{"retry_off", "retry_on", "CANCELLED"}
-	for wrong, want := range map[string]string{
-		"xyz": "", "RetryOn": "retry_on", "retry-on": "retry_on", "retry_oon": "retry_on", "canceled": "CANCELLED", "CANCELED": "CANCELLED",
-		strings.Repeat("retry_on", 9): "",
-	} {
-		if got := Nearest(wrong, names); got != want {
-			t.Errorf("%s: %q, want %q", wrong, got, want)
-		}
-	}
 }
