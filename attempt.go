@@ -2,8 +2,9 @@ package lull
 
 import (
 	"context"
+	"time"
 
-	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
 )
 
 // An Attempt is what an operation can learn of the attempt that it is, from its
@@ -24,7 +25,7 @@ type attemptKey struct{}
 // context, so as to cost nothing: then ok is false, and Number is 1.
 func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
 	if c, _ := ctx.Value(attemptKey{}).(*attemptContext); c != nil {
-		return Attempt{Dependency: c.d.id.name, Operation: c.operation, Number: int(c.number), Of: c.d.plan.attempts, Hedge: c.hedge}, true
+		return Attempt{Dependency: c.d.name, Operation: c.operation, Number: int(c.number), Of: c.state.Plan().Attempts(), Hedge: c.hedge}, true
 	}
 	return Attempt{Number: 1}, false
 }
@@ -37,7 +38,7 @@ func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
 // concurrently, and costs a clock read.
 func Progress(ctx context.Context) {
 	if c, _ := ctx.Value(attemptKey{}).(*attemptContext); c != nil {
-		c.extend(c.d.plan.policy.AttemptTimeout)
+		c.extend(c.state.Plan().AttemptTimeout())
 	}
 }
 
@@ -51,7 +52,7 @@ func Accepted(ctx context.Context) {
 		return
 	}
 	if p, probe := c.Context.(probeContext); probe {
-		c.d.remember().breaker.Accepted(c.d.Now(), p.token)
+		p.accepted(c.d.Now())
 	}
 }
 
@@ -59,7 +60,7 @@ func Accepted(ctx context.Context) {
 // waits.
 type probeContext struct {
 	context.Context
-	token breaker.Token
+	accepted func(now time.Duration)
 }
 
 // Detach takes the context of an attempt over from the driver: its timeout no
@@ -91,6 +92,7 @@ func (d Detached) Release() {
 // context.WithTimeout and WithValue together would be five.
 type attemptContext struct {
 	bounded   // number is that of the attempt
+	state     *engine.State
 	operation string
 }
 

@@ -36,8 +36,8 @@ func (c *bounded) Deadline() (time.Time, bool) {
 	if c.until == never || c.detached {
 		return theirs, ok
 	}
-	if !ok || c.until < c.d.deadline(theirs) {
-		return c.d.plan.epoch.Add(c.until), true
+	if !ok || c.until < c.d.wiring.deadline(theirs) {
+		return c.d.wiring.epoch.Add(c.until), true
 	}
 	return theirs, true
 }

@@ -18,7 +18,7 @@ var transient = lull.Verdict{Kind: lull.KindTransient, Code: "503"}
 // waiting is a call that is told to wait for a second attempt, at time 0.
 func waiting(t *testing.T, d *lull.Dependency, spec lull.Spec) lull.Call {
 	t.Helper()
-	c, step := d.Start(0, spec)
+	c, step := d.State().Start(0, spec)
 	if step.Done || c.Attempt(0, nil).Done {
 		t.Fatalf("refused: %v", step.Reason)
 	}
@@ -62,9 +62,9 @@ func TestACallStaysEndedForItsReason(t *testing.T) {
 func TestAPlaceGivenTooLate(t *testing.T) {
 	for why, begins := range map[lull.Reason]bool{lull.Limited: true, lull.CallerCanceled: false, lull.DeadlineReached: false} {
 		d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Second}})
-		first, _ := d.Start(0, lull.Spec{})
+		first, _ := d.State().Start(0, lull.Spec{})
 		first.Attempt(0, nil)
-		c, _ := d.Start(0, lull.Spec{})
+		c, _ := d.State().Start(0, lull.Spec{})
 		admitted := false
 		place := &bulkhead.Waiter{Admit: func() { admitted = true }}
 		if step := c.Attempt(0, nil); !step.Full {
@@ -97,7 +97,7 @@ func TestRetriesAreSettled(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Backoff: backoff.Schedule{Kind: backoff.Constant}}, lull.WithBudget(func() budget.Budget { return envoy }))
 	for call := range 3 {
 		c := waiting(t, d, lull.Spec{})
-		if other, _ := d.Start(0, lull.Spec{}); !other.Attempt(0, nil).Done && !other.Next(0, transient, nil).Done {
+		if other, _ := d.State().Start(0, lull.Spec{}); !other.Attempt(0, nil).Done && !other.Next(0, transient, nil).Done {
 			t.Errorf("call %d: two retries at a time", call)
 		}
 		for range 3 { // one retry after the other
@@ -189,9 +189,9 @@ func TestBreakersAreToldTheTime(t *testing.T) {
 // afterwards, must not take it out of circulation.
 func TestAPlaceGivenToACallThatHasEnded(t *testing.T) {
 	d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Second}})
-	first, _ := d.Start(0, lull.Spec{})
+	first, _ := d.State().Start(0, lull.Spec{})
 	first.Attempt(0, nil)
-	c, _ := d.Start(0, lull.Spec{})
+	c, _ := d.State().Start(0, lull.Spec{})
 	c.Attempt(0, nil)
 	if step := c.Queue(0, &bulkhead.Waiter{}, nil); !step.Full {
 		t.Fatalf("in line: %+v", step)

@@ -72,20 +72,20 @@ func TestSpecForRetry(t *testing.T) {
 			return c.Next(1, lull.Verdict{Kind: lull.KindTransient, NeverSent: true}, nil).Reason
 		}
 		for _, spec := range []lull.Spec{{ForRetry: true}, {ForRetry: true, NotIdempotent: true}} {
-			c, _ := d.Start(0, spec)
+			c, _ := d.State().Start(0, spec)
 			if got := next(c); got != want {
 				t.Errorf("Nested %v, %+v: %v; want %v", nested, spec, got, want)
 			}
 		}
-		c, _ := d.Start(0, lull.Spec{ForRetry: true, NotReplayable: true})
+		c, _ := d.State().Start(0, lull.Spec{ForRetry: true, NotReplayable: true})
 		if got := next(c); got != lull.CannotReplay {
 			t.Errorf("Nested %v, not replayable: %v", nested, got)
 		}
-		c, _ = d.Start(0, lull.Spec{ForRetry: true, Once: true})
+		c, _ = d.State().Start(0, lull.Spec{ForRetry: true, Once: true})
 		if got := next(c); got != lull.AttemptsExhausted {
 			t.Errorf("Nested %v, once: %v", nested, got)
 		}
-		c, _ = d.Resume(0, lull.Spec{ForRetry: true}, 1)
+		c, _ = d.State().Resume(0, lull.Spec{ForRetry: true}, 1)
 		if got := next(c); got != want {
 			t.Errorf("Nested %v, resumed: %v; want %v", nested, got, want)
 		}
@@ -103,7 +103,7 @@ func TestPermanentNeverSentIsNoAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		call := func(now time.Duration, v lull.Verdict) lull.Reason {
-			c, step := d.Start(now, lull.Spec{})
+			c, step := d.State().Start(now, lull.Spec{})
 			if !step.Done {
 				c.Attempt(now, nil)
 				step = c.Next(now+1, v, nil)

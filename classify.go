@@ -2,22 +2,15 @@ package lull
 
 import "github.com/lullgo/lull/internal/neterr"
 
-// Codes of failures that the engine itself looks at.
-const (
-	// CodeUnclassified: the code of a failure of KindUnclassified, if the classifier
-	// gave it none.
-	CodeUnclassified = "unclassified"
-	// CodeRetriedBelow: the error of a call to another dependency, which has made
-	// the retries that there are to make. Retrying it again would multiply them.
-	CodeRetriedBelow = "retried_below"
-	// CodePanic: there is no failure to classify, for the operation panicked.
-	CodePanic = "panic"
-	// CodeTimeout: the attempt took too long. Some budgets charge more for it.
-	CodeTimeout = "timeout"
-)
+// A Classifier turns an error of the operation into a Verdict. It is never
+// called with nil, must be safe for concurrent use and should not block. For an error
+// that it does not know it returns what [Classify] makes of it. The zero Verdict means
+// that nothing is known of the error: the call ends, and the error is not lost. An
+// error that is an answer after all needs Kind: KindSuccess.
+type Classifier func(error) Verdict
 
 // verdict is what d makes of an error of the operation.
-func (d *Dependency) verdict(err error) Verdict { return VerdictOf(err, d.plan.classify) }
+func (d *Dependency) verdict(err error) Verdict { return VerdictOf(err, d.wiring.classify) }
 
 // Classify is what lull makes of an error without a classifier of yours, by
 // [VerdictOf]: transient network errors are recognised by their types (never by their

@@ -64,14 +64,17 @@ func TestADependencyThatHasSeenLittleIsSmall(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return (after.TotalAlloc - before.TotalAlloc) / n
 	}
-	other := template.Clones(n)
+	other := make([]*lull.Dependency, n)
+	for i := range other {
+		other[i] = template.Clone("another")
+	}
 	blip := lull.Transient(errBlip)
 	fail := func(context.Context) error { return blip }
 	never := each(func(i int) { all[i] = template.Clone("another") })
 	once := each(func(i int) { lull.Run(context.Background(), all[i], succeed) })
 	twice := each(func(i int) { lull.Run(context.Background(), all[i], succeed) })
 	t.Logf("never called: %d bytes; first call: %d more; second: %d more", never, once, twice)
-	failed := each(func(i int) { lull.Run(context.Background(), &other[i], fail) })
+	failed := each(func(i int) { lull.Run(context.Background(), other[i], fail) })
 	t.Logf("a first call that failed: %d bytes, with its timer and its error", failed)
 	if never > 64 || once > 16 || twice > 512 || failed > 1024 {
 		t.Error("want at most 64, 16, 512 and 1024")

@@ -62,8 +62,8 @@ func (w *world) arriveTwice(of [2]*lull.Dependency) {
 		spec.Deadline = w.now + time.Duration(w.r.Int64N(int64(time.Second)))
 	}
 	var plain, hedged lull.Step
-	p.plain, plain = of[0].Start(w.now, spec)
-	p.call, hedged = of[1].Start(w.now, spec)
+	p.plain, plain = of[0].State().Start(w.now, spec)
+	p.call, hedged = of[1].State().Start(w.now, spec)
 	p.same("the start", plain, hedged)
 	if plain.Done {
 		return
@@ -239,7 +239,7 @@ func TestRule15HedgedTimeoutsAreRepeatedRarely(t *testing.T) {
 		}
 		if !step.Done {
 			repeated++
-			c.LetGo(now, &r)
+			c.Release(now, &r)
 			c.Abandon(now)
 		} else if step.Reason != lull.BudgetExhausted {
 			t.Fatal(step.Reason)

@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/hedge"
 )
 
@@ -163,22 +162,23 @@ func (h *hedged[T]) Err(slot int) error {
 	return h.result(slot).err
 }
 
-func specOf(opts []CallOption) Spec { return Spec{}.With(opts...) }
-
-// With returns s as the options change it, for drivers that take options of their
-// callers. Where two options contradict each other the later one counts.
-func (s Spec) With(opts ...CallOption) Spec {
+func specOf(opts []CallOption) (s Spec) {
 	for i := range opts {
-		o := &opts[i]
-		if o.operation != "" {
-			s.Operation = o.operation
-		}
-		if o.idempotent != unsaid {
-			s.NotIdempotent = o.idempotent == saidNotIdempotent
-		}
-		s.Once = s.Once || o.once
+		opts[i].Apply(&s)
 	}
 	return s
+}
+
+// Apply changes s as the option says, for drivers that take options of their callers.
+// Where two options contradict each other, the one that is applied later counts.
+func (o *CallOption) Apply(s *Spec) {
+	if o.operation != "" {
+		s.Operation = o.operation
+	}
+	if o.idempotent != unsaid {
+		s.NotIdempotent = o.idempotent == saidNotIdempotent
+	}
+	s.Once = s.Once || o.once
 }
 
 // Error makes the [*Error] of a call that went as r says, for drivers that are
@@ -194,8 +194,8 @@ func (d *Dependency) Error(operation string, r Result, last error) error {
 		RetryAt:    r.RetryAt,
 		Last:       last,
 		Cause:      r.Cause,
-		classifier: d.plan.teach,
-		final:      d.plan.policy.Timeouts == TimeoutsNever,
+		classifier: d.wiring.teach,
+		final:      d.Policy().Timeouts == TimeoutsNever,
 	}
 	if r.Reason == CircuitOpen {
 		e.OpenFor, e.OpenedBy = d.openCircuit()
@@ -206,25 +206,23 @@ func (d *Dependency) Error(operation string, r Result, last error) error {
 // openCircuit is for how long the breaker has been open, and the last failure that it has
 // learned.
 func (d *Dependency) openCircuit() (since time.Duration, failure error) {
-	d = d.current()
-	s := d.known()
-	if s == nil || s.breaker == nil {
-		return 0, nil
-	}
 	now := d.Now()
-	if at, ok := s.breaker.OpenedAt(now); ok {
-		since = max(now-at, 0)
+	if b := d.Breaker(); b != nil {
+		if at, ok := b.OpenedAt(now); ok {
+			since = max(now-at, 0)
+		}
 	}
-	if p := s.failure.Load(); p != nil {
-		failure = *p
+	if e := d.extra.Load(); e != nil {
+		if p := e.failure.Load(); p != nil {
+			failure = *p
+		}
 	}
 	return since, failure
 }
 
 // failed notes the failure with which a call ended, if the breaker is open by now.
 func (d *Dependency) failed(now time.Duration, err error) {
-	d = d.current()
-	if s := d.known(); err != nil && s != nil && s.breaker != nil && s.breaker.State(now) != breaker.Closed {
-		s.failure.Store(&err)
+	if err != nil && !d.state.CircuitClosed(now) {
+		d.more().failure.Store(&err)
 	}
 }

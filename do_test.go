@@ -156,7 +156,7 @@ func TestRule02NoWaitIntoTheDeadline(t *testing.T) {
 func TestRule04TheUnsafeIsNotRepeated(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant}})
 	for _, sent := range []bool{true, false} {
-		c, step := d.Start(0, lull.Spec{NotIdempotent: true})
+		c, step := d.State().Start(0, lull.Spec{NotIdempotent: true})
 		if step.Done {
 			t.Fatalf("refused: %v", step.Reason)
 		}

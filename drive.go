@@ -31,30 +31,29 @@ type Result struct {
 // is told.
 func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) Result {
 	op := operation{attempt, discard, lastErr}
-	d = d.current()
 	now := d.Now()
 	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
 	if no := r.open(&spec, now); no != Succeeded {
 		return r.refused(now, no)
 	}
 	defer r.unwind()
-	if d.plan.throttles != nil || !r.call.admitted(now) {
+	if !r.call.FirstAttempt(now) {
 		return r.queued(&op, now)
 	}
 	v := r.try(&op, now)
-	if v.Kind != KindSuccess || d.plan.timed || r.call.token.Probe() {
+	if v.Kind != KindSuccess || d.wiring.timing || !r.call.MaySucceed() {
 		return r.goOn(&op, v)
 	}
 	// A first attempt that succeeded: the path that has to be short. What depends on
 	// the time of its end can do with what others have read since, so the clock is
 	// read again once in a millisecond at most (noteStep).
-	due := d.due(now)
+	due := r.call.Due()
 	at := now
 	if due {
 		at = d.Now()
 	}
-	r.call.succeed(d.nowAbout(at), due)
-	if d.plan.observer != nil {
+	r.call.Succeed(d.wiring.nowAbout(at), due)
+	if d.wiring.observer != nil {
 		r.observeSuccess(v)
 	}
 	return Result{Attempts: 1, Verdict: v}
@@ -119,41 +118,44 @@ func (r *run) open(spec *Spec, now time.Duration) Reason {
 		return endedBy(err)
 	}
 	if t, ok := r.ctx.Deadline(); ok {
-		if r.theirs = r.d.deadline(t); spec.Deadline == 0 || r.theirs < spec.Deadline {
+		if r.theirs = r.d.wiring.deadline(t); spec.Deadline == 0 || r.theirs < spec.Deadline {
 			spec.Deadline = r.theirs
 		}
 	}
-	return r.call.begin(r.d, now, *spec)
+	return r.d.state.StartIn(&r.call, now, spec)
 }
 
 // unwind is deferred: if the call has not ended, attempt panicked or ended its
 // goroutine.
 func (r *run) unwind() {
-	if r.call.ended {
+	if r.call.Over() {
 		return
 	}
 	now := r.d.Now()
 	r.call.Abandon(now)
-	if n := int(r.call.attempts); n > 0 && !r.tale.quiet {
-		r.tale.attemptEnded(n, r.call.began, now, true)
+	if n := r.call.Attempts(); n > 0 && !r.tale.quiet {
+		r.tale.attemptEnded(n, r.call.Began(), now, true)
 	}
 	r.panicked(now)
 }
 
+// doneFor is the Step of a call that ended for a reason of the driver's.
+func doneFor(why Reason) Step { return Step{Decision: Decision{Done: true, Reason: why}} }
+
 // panicked tells the observers that the call ended so.
 func (r *run) panicked(now time.Duration) {
-	r.observeEnd(nil, now, done(Panicked), Verdict{Kind: KindPermanent, Code: CodePanic})
+	r.observeEnd(nil, now, doneFor(Panicked), Verdict{Kind: KindPermanent, Code: CodePanic})
 }
 
 // goOn goes on from an attempt that ended with v, to the end of the call.
 func (r *run) goOn(op *operation, v Verdict) Result {
-	random := r.d.plan.rand
+	random := r.d.wiring.rand
 	if v.Kind != KindSuccess {
 		r.call.OnBehalfOf(InboundFrom(r.ctx).Attempt())
 	}
 	for {
 		now := r.d.Now()
-		r.tale.attemptEnded(int(r.call.attempts), r.call.began, now, true)
+		r.tale.attemptEnded(r.call.Attempts(), r.call.Began(), now, true)
 		if v.Kind != KindSuccess {
 			v = r.failure(v)
 		}
@@ -172,7 +174,7 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 		if err != nil {
 			return r.ended(op, now, r.call.Stop(now, endedBy(err), random), v)
 		}
-		if r.d.plan.observer != nil {
+		if r.d.wiring.observer != nil {
 			r.observeWait(op, EventRetryStarted, now, step, now-slept, v)
 			now = r.d.Now()
 		}
@@ -209,7 +211,7 @@ func (r *run) queued(op *operation, now time.Duration) Result {
 // room if need be, and tells the time at which it did.
 func (r *run) begin(now time.Duration) (Step, time.Duration) {
 	for {
-		step := r.call.Attempt(now, r.d.plan.rand)
+		step := r.call.Attempt(now, r.d.wiring.rand)
 		switch {
 		case step.Full:
 			return r.queue(now)
@@ -218,7 +220,7 @@ func (r *run) begin(now time.Duration) (Step, time.Duration) {
 		}
 		err := r.sleep(step.Wait) // held back by the throttle
 		if now = r.d.Now(); err != nil {
-			return r.call.Stop(now, endedBy(err), r.d.plan.rand), now
+			return r.call.Stop(now, endedBy(err), r.d.wiring.rand), now
 		}
 	}
 }
@@ -248,7 +250,7 @@ func endedBy(err error) Reason {
 // nothing.
 func (r *run) attemptContext(now time.Duration) *attemptContext {
 	until := r.until(now)
-	if until == never && r.call.attempts == 1 && !r.call.token.Probe() && r.ctx.Value(attemptKey{}) == nil {
+	if until == never && r.call.Attempts() == 1 && !r.call.Probe() && r.ctx.Value(attemptKey{}) == nil {
 		return nil
 	}
 	in := new(attemptContext)
@@ -268,19 +270,19 @@ func (r *run) until(now time.Duration) time.Duration {
 
 // bound fills in the context of the attempt that has just begun.
 func (r *run) bound(in *attemptContext, until time.Duration) {
-	in.Context, in.d, in.operation = r.ctx, r.d, r.operation
-	if r.call.token.Probe() {
-		in.Context = probeContext{r.ctx, r.call.token}
+	in.Context, in.d, in.state, in.operation = r.ctx, r.d, r.call.State(), r.operation
+	if r.call.Probe() {
+		in.Context = probeContext{r.ctx, r.call.Acceptor()}
 	}
-	in.number, in.until, in.limit = int32(r.call.attempts), until, r.call.deadline
+	in.number, in.until, in.limit = int32(r.call.Attempts()), until, r.call.Deadline()
 }
 
 // left is how much time the call has left. Zero: none.
 func (r *run) left() time.Duration {
-	if r.call.deadline == never {
+	if r.call.Deadline() == never {
 		return never
 	}
-	return max(r.call.deadline-r.d.Now(), 0)
+	return max(r.call.Deadline()-r.d.Now(), 0)
 }
 
 // sleepFrom is sleep for a wait that was granted at that time. What the driver has done
@@ -315,7 +317,7 @@ func (r *run) after(t time.Duration) <-chan time.Time {
 
 // queue stands in line for room under the concurrency limit.
 func (r *run) queue(now time.Duration) (Step, time.Duration) {
-	c, random := &r.call, r.d.plan.rand
+	c, random := &r.call, r.d.wiring.rand
 	turn := make(chan struct{})
 	place := &bulkhead.Waiter{Admit: func() { close(turn) }}
 	step := c.Queue(now, place, random)
@@ -337,12 +339,12 @@ func (r *run) queue(now time.Duration) (Step, time.Duration) {
 
 // refused reports a call that ended before its first attempt.
 func (r *run) refused(now time.Duration, why Reason) Result {
-	return r.ended(nil, now, done(why), Verdict{})
+	return r.ended(nil, now, doneFor(why), Verdict{})
 }
 
 // ended tells the observers how the call went, and makes its Result.
 func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Result {
-	res := Result{Reason: step.Reason, Attempts: int(r.call.attempts), Elapsed: r.elapsed(now), Verdict: v}
+	res := Result{Reason: step.Reason, Attempts: r.call.Attempts(), Elapsed: r.elapsed(now), Verdict: v}
 	switch res.Reason {
 	case CircuitOpen:
 		if b := r.d.Breaker(); b != nil {
@@ -363,12 +365,20 @@ func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Resu
 
 // elapsed is how long the call has gone on, and not nothing if it has had an attempt.
 func (r *run) elapsed(now time.Duration) time.Duration {
-	return max(now-r.start, min(time.Duration(r.call.attempts), 1))
+	return max(now-r.start, min(time.Duration(r.call.Attempts()), 1))
+}
+
+// of is the number of attempts that the call may make.
+func (r *run) of() int {
+	if s := r.call.State(); s != nil {
+		return s.Plan().Attempts()
+	}
+	return r.d.Plan().Attempts() // the context had ended before the call began
 }
 
 // event is what all events of this call but that of a success at once have in common.
 func (r *run) event(op *operation, kind EventKind, now time.Duration, v Verdict) Event {
-	e := Event{Kind: kind, Attempt: int(r.call.attempts), Of: r.d.plan.attempts, Dependency: r.d.id.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
+	e := Event{Kind: kind, Attempt: r.call.Attempts(), Of: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
 	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
 		e.Err = op.lastErr()
 	}
@@ -377,7 +387,7 @@ func (r *run) event(op *operation, kind EventKind, now time.Duration, v Verdict)
 
 // observeEnd tells the observers that the call has ended.
 func (r *run) observeEnd(op *operation, now time.Duration, step Step, v Verdict) {
-	if r.d.plan.observer == nil {
+	if r.d.wiring.observer == nil {
 		return
 	}
 	e := r.event(op, EventCallEnded, now, v)
@@ -385,25 +395,24 @@ func (r *run) observeEnd(op *operation, now time.Duration, step Step, v Verdict)
 	if step.Exhausted {
 		r.observeExhausted(e)
 	}
-	r.d.plan.observer.Observe(r.ctx, e)
+	r.d.wiring.observer.Observe(r.ctx, e)
 }
 
 // observeExhausted tells that the budget has just refused, of which e will tell what.
 func (r *run) observeExhausted(e Event) {
 	e.Kind, e.Reason = EventBudgetExhausted, BudgetExhausted
 	e.By, e.Took, e.Waited = 0, 0, 0
-	r.d.plan.observer.Observe(r.ctx, e)
+	r.d.wiring.observer.Observe(r.ctx, e)
 }
 
 // observeSuccess is observeEnd for the short path.
 func (r *run) observeSuccess(v Verdict) {
-	p := r.d.plan
-	p.observer.Observe(r.ctx, Event{Kind: EventCallEnded, Attempt: 1, By: 1, Of: p.attempts, Dependency: r.d.id.name, Operation: r.operation, Verdict: v})
+	r.d.wiring.observer.Observe(r.ctx, Event{Kind: EventCallEnded, Attempt: 1, By: 1, Of: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
 }
 
 // observeWait tells the observers of a wait that begins or has ended.
 func (r *run) observeWait(op *operation, kind EventKind, now time.Duration, step Step, slept time.Duration, v Verdict) {
-	if r.d.plan.observer == nil {
+	if r.d.wiring.observer == nil {
 		return
 	}
 	e := r.event(op, kind, now, v)
@@ -412,5 +421,5 @@ func (r *run) observeWait(op *operation, kind EventKind, now time.Duration, step
 	if kind == EventRetryStarted {
 		e.Attempt++
 	}
-	r.d.plan.observer.Observe(r.ctx, e)
+	r.d.wiring.observer.Observe(r.ctx, e)
 }

@@ -42,12 +42,13 @@ func DriveHedged(ctx context.Context, d *Dependency, spec Spec, op Hedgeable) Re
 // race is one call on the real clock whose attempts may run side by side.
 type race struct {
 	run
-	hedged HedgedCall // run.call
-	op     Hedgeable
-	racer  Racer // the first attempt
-	in     attemptContext
-	beside []*rival // the attempts after the first, by slot-1
-	alarm  alarm    // guarded by those of the dependency
+	hedged   HedgedCall // run.call
+	op       Hedgeable
+	racer    Racer // the first attempt
+	in       attemptContext
+	beside   []*rival // the attempts after the first, by slot-1
+	alarm    alarm    // guarded by those of the dependency
+	deferred bool     // the breaker learns of the end from LearnBreaker
 
 	mu       sync.Mutex    // guards beside and what follows, and call and racers from the first attempt on
 	inLine   bool          // alarm may be set, for the first time that late is called
@@ -83,7 +84,6 @@ type rival struct {
 }
 
 func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable) Result {
-	d = d.current()
 	now := d.Now()
 	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now}, op, never
 	r.hedged.Call = &r.call
@@ -101,12 +101,14 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable
 		ending = true
 		return r.ended(nil, now, step, Verdict{})
 	}
-	r.call.later = d.plan.observer != nil
+	if r.deferred = d.wiring.observer != nil; r.deferred {
+		r.call.DeferBreaker()
+	}
 	r.context(&r.in, now)
 	r.call.OnBehalfOf(InboundFrom(ctx).Attempt())
 	if wait := r.hedged.First(now, &r.racer); wait != never {
 		r.due, r.inLine = saturating.Add(now, wait), true
-		d.remember().alarms.add(r, now, r.due)
+		d.more().alarms.add(r, now, r.due)
 	}
 	over := false
 	for mine >= 0 {
@@ -179,12 +181,12 @@ func (r *race) returned(racer *Racer, slot int, v Verdict, aside bool) (next int
 // returned, and whether what it came to is to be discarded.
 func (r *race) decided(racer *Racer, slot int, v Verdict) (next int, over, discard bool) {
 	now := r.d.Now()
-	random := r.d.plan.rand
+	random := r.d.wiring.rand
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.call.over() {
-		lost := racer.live
-		r.hedged.LetGo(now, racer)
+	if r.call.Over() {
+		lost := racer.Live()
+		r.hedged.Release(now, racer)
 		return -1, true, lost
 	}
 	if v.Kind != KindSuccess {
@@ -192,7 +194,7 @@ func (r *race) decided(racer *Racer, slot int, v Verdict) (next int, over, disca
 	}
 	r.slot, r.verdict = slot, v
 	step := r.hedged.Ended(now, racer, v, random)
-	r.tale.attemptEnded(slot+1, racer.began, now, r.hedged.flying == 0)
+	r.tale.attemptEnded(slot+1, racer.Began(), now, r.hedged.InFlight() == 0)
 	if step.Done {
 		r.decide(now, step)
 		return -1, true, false
@@ -205,7 +207,7 @@ func (r *race) decided(racer *Racer, slot int, v Verdict) (next int, over, disca
 		r.noteFailed(now, slot, v)
 		r.noteHedge(now, step)
 	}
-	over = r.call.over()
+	over = r.call.Over()
 	return next, over, !over
 }
 
@@ -213,7 +215,7 @@ func (r *race) decided(racer *Racer, slot int, v Verdict) (next int, over, disca
 // else -1. The lock is held.
 func (r *race) another(now time.Duration) (slot int, step Step) {
 	b := new(rival)
-	step = r.hedged.Hedge(now, &b.Racer, r.d.plan.rand)
+	step = r.hedged.Hedge(now, &b.Racer, r.d.wiring.rand)
 	if step.Done {
 		r.decide(now, step)
 		return -1, step
@@ -225,7 +227,7 @@ func (r *race) another(now time.Duration) (slot int, step Step) {
 	r.tale.attemptBegan(now)
 	r.beside = append(r.beside, b)
 	r.context(&b.in, now)
-	b.in.hedge = r.hedged.flying > 1
+	b.in.hedge = r.hedged.InFlight() > 1
 	return len(r.beside), step
 }
 
@@ -253,7 +255,7 @@ func (r *race) ring(now, wait time.Duration) {
 func (r *race) silence() {
 	if r.inLine {
 		r.inLine = false
-		r.d.remember().alarms.remove(r)
+		r.d.more().alarms.remove(r)
 	}
 	if r.again != nil {
 		r.again.Stop()
@@ -289,7 +291,7 @@ func (r *race) hedge() (slot int) {
 	now := r.d.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.call.over() || now < r.due {
+	if r.call.Over() || now < r.due {
 		return -1
 	}
 	slot, step := r.another(now)
@@ -319,7 +321,7 @@ func (r *race) unwind(slot int) {
 	now := r.d.Now()
 	if slot >= 0 && !r.abandon(now, slot, nil) {
 		racer, _ := r.entry(slot) // it had lost
-		r.tale.attemptEnded(slot+1, racer.began, now, true)
+		r.tale.attemptEnded(slot+1, racer.Began(), now, true)
 	}
 	r.settle()
 	r.panicked(now)
@@ -331,9 +333,9 @@ func (r *race) abandon(now time.Duration, slot int, fellWith any) bool {
 	racer, _ := r.entry(slot)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	began := racer.live
-	r.hedged.LetGo(now, racer)
-	if r.call.over() {
+	began := racer.Live()
+	r.hedged.Release(now, racer)
+	if r.call.Over() {
 		if fellWith == nil || r.settled {
 			return false
 		}
@@ -341,7 +343,7 @@ func (r *race) abandon(now time.Duration, slot int, fellWith any) bool {
 		return true
 	}
 	if began {
-		r.tale.attemptEnded(slot+1, racer.began, now, r.hedged.flying == 0)
+		r.tale.attemptEnded(slot+1, racer.Began(), now, r.hedged.InFlight() == 0)
 	}
 	r.slot = slot
 	r.fall(fellWith)
@@ -354,10 +356,10 @@ func (r *race) fall(fellWith any) {
 	if r.fellWith == nil {
 		r.fellWith = fellWith
 	}
-	if !r.call.over() {
+	if !r.call.Over() {
 		now := r.d.Now()
 		r.call.Abandon(now)
-		r.decide(now, done(Panicked))
+		r.decide(now, doneFor(Panicked))
 	}
 }
 
@@ -371,14 +373,14 @@ func (r *race) letGo(slot int) {
 	now := r.d.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.hedged.LetGo(now, racer)
+	r.hedged.Release(now, racer)
 }
 
 // decide ends the call: attempts that still run have lost, and are cancelled. The
 // lock is held.
 func (r *race) decide(now time.Duration, step Step) {
 	r.over, r.step = now, step
-	r.owed = r.call.later
+	r.owed = r.deferred
 	r.settled = !r.owed && !r.telling && len(r.news) == 0
 	r.silence()
 	if r.slot != 0 {
@@ -399,7 +401,7 @@ func (r *race) decide(now time.Duration, step Step) {
 func (r *race) wait() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.call.over() {
+	if r.call.Over() {
 		return
 	}
 	wake := make(chan struct{})
@@ -410,21 +412,21 @@ func (r *race) wait() {
 	case <-r.ctx.Done():
 	}
 	r.mu.Lock()
-	if r.call.over() {
+	if r.call.Over() {
 		return
 	}
 	r.wake = nil
 	slot := r.slot
 	r.slot = -1 // everyone is cancelled
 	now := r.d.Now()
-	r.decide(now, r.call.Stop(now, endedBy(r.ctx.Err()), r.d.plan.rand))
+	r.decide(now, r.call.Stop(now, endedBy(r.ctx.Err()), r.d.wiring.rand))
 	r.slot = slot
 }
 
 // noteFailed notes that the attempt in the slot failed in a call that goes on. The lock is
 // held.
 func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
-	if r.d.plan.observer != nil {
+	if r.d.wiring.observer != nil {
 		e := r.event(nil, EventAttemptFailed, now, v)
 		e.Attempt, e.By, e.Took = slot+1, r.tale.by, r.tale.took
 		r.news = append(r.news, note{e, slot})
@@ -435,7 +437,7 @@ func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 // noteHedge notes that an attempt began beside others or after them, or was refused. The
 // lock is held.
 func (r *race) noteHedge(now time.Duration, step Step) {
-	if r.d.plan.observer == nil || step.Full && step.Reason == Succeeded {
+	if r.d.wiring.observer == nil || step.Full && step.Reason == Succeeded {
 		return // it was told to come later
 	}
 	e := r.event(nil, EventHedgeStarted, now, Verdict{})
@@ -454,7 +456,7 @@ func (r *race) noteHedge(now time.Duration, step Step) {
 // it. It reports whether they all returned. Aside, on a goroutine that is not the caller's,
 // a panic is the caller's to go on with, who is waiting for that; else it goes on up.
 func (r *race) tell(aside bool) bool {
-	if r.d.plan.observer == nil || !r.takeTurn() {
+	if r.d.wiring.observer == nil || !r.takeTurn() {
 		return true
 	}
 	whole := false
@@ -503,14 +505,14 @@ func (r *race) tellNext() bool {
 		if n.slot >= 0 {
 			n.event.Err = r.op.Err(n.slot)
 		}
-		r.d.plan.observer.Observe(r.ctx, n.event)
+		r.d.wiring.observer.Observe(r.ctx, n.event)
 		return true
 	}
 	owed := r.owed
 	r.owed = false
 	r.mu.Unlock()
 	if owed {
-		r.call.tellBreaker(r.over, r.d.plan.rand)
+		r.call.LearnBreaker(r.over, r.d.wiring.rand)
 	}
 	return owed
 }

@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 	}
 	e.happened(&b)
 	e.explain(&b)
-	if e.Cause != nil && !errors.Is(e.Last, e.Cause) && e.Cause != e.Reason.Err() {
+	if e.Cause != nil && !errors.Is(e.Last, e.Cause) && e.Cause != errOf(e.Reason) {
 		b.WriteString(": ")
 		b.WriteString(e.Cause.Error())
 	}
@@ -135,7 +135,7 @@ func (e *Error) why() (why, setting string) {
 			return reasonTable[BudgetExhausted].why, "Policy.Budget, Policy.Timeouts"
 		}
 	}
-	if e.Reason < reasons {
+	if int(e.Reason) < len(reasonTable) {
 		return reasonTable[e.Reason].why, reasonTable[e.Reason].setting
 	}
 	return e.Reason.String(), ""
@@ -187,7 +187,7 @@ func (e *Error) Is(target error) bool {
 	if e == nil {
 		return false
 	}
-	if reason := e.Reason.Err(); reason != nil && target == reason {
+	if reason := errOf(e.Reason); reason != nil && target == reason {
 		return true
 	}
 	if e.Reason == DeadlineReached && target == context.DeadlineExceeded {

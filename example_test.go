@@ -244,7 +244,7 @@ func ExampleNewLogObserver() {
 func ExampleCall() {
 	d, _ := lull.NewDependency("users", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Jitter: backoff.None}})
 	now := time.Duration(0)
-	c, step := d.Start(now, lull.Spec{})
+	c, step := d.State().Start(now, lull.Spec{})
 	for !step.Done {
 		if step = c.Attempt(now, nil); step.Done {
 			break

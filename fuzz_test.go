@@ -87,10 +87,10 @@ func FuzzCall(f *testing.F) {
 		for len(in) > 0 {
 			now := in.duration()
 			spec := lull.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0}
-			c, step := d.Start(now, spec)
+			c, step := d.State().Start(now, spec)
 			if !step.Done && in.byte()%4 == 0 {
 				c.Abandon(now)
-				c, step = d.Resume(now, spec, int(in.int64()))
+				c, step = d.State().Resume(now, spec, int(in.int64()))
 			}
 			if step.Done {
 				continue

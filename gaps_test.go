@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/throttle"
 )
@@ -43,7 +44,7 @@ func TestAFirstAttemptThatSucceedsReachesTheBreaker(t *testing.T) {
 func TestACallThatBeginsAtItsDeadline(t *testing.T) {
 	d := newDependency(t, lull.Policy{})
 	for now, want := range map[time.Duration]bool{4 * time.Second: false, 5*time.Second - 1: false, 5 * time.Second: true, 6 * time.Second: true} {
-		c, step := d.Start(now, lull.Spec{Deadline: 5 * time.Second})
+		c, step := d.State().Start(now, lull.Spec{Deadline: 5 * time.Second})
 		if step.Done != want || step.Done && step.Reason != lull.DeadlineReached {
 			t.Errorf("begun at %v with a deadline of 5 s: %+v, want refused: %v", now, step, want)
 		}
@@ -86,15 +87,15 @@ func TestSuccessesAreRememberedWhereTheyEarn(t *testing.T) {
 		gap  time.Duration
 		want bool
 	}{{10 * quiet, false}, {quiet, false}, {quiet - time.Millisecond, true}, {quiet / 10, true}} {
-		fleet, next := template.Clones(2), 0 // AllocsPerRun makes a run that it does not count
-		var d *lull.Dependency
+		fleet, next := template.Fleet(2), 0 // AllocsPerRun makes a run that it does not count
+		var d *engine.State
 		const calls = 100
 		var now time.Duration
 		var call lull.Call
 		run := func() {
 			d, now, next = &fleet[next], time.Hour, next+1
 			for range calls {
-				d.StartIn(&call, now, lull.Spec{})
+				d.StartIn(&call, now, &lull.Spec{})
 				call.Attempt(now, nil)
 				call.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil)
 				now += c.gap
@@ -128,10 +129,10 @@ func TestAFirstAttemptThatSucceedsReachesTheThrottle(t *testing.T) {
 // An Error is its reason, and an expired deadline is context.DeadlineExceeded; it is no other.
 func TestAnErrorIsItsReasonAlone(t *testing.T) {
 	sentinels := []error{lull.ErrDeadline, lull.ErrBudgetExhausted, lull.ErrCircuitOpen, lull.ErrAttemptsExhausted, lull.ErrLimited, lull.ErrThrottled}
-	for _, r := range []lull.Reason{lull.DeadlineReached, lull.BudgetExhausted, lull.CircuitOpen, lull.AttemptsExhausted, lull.Limited, lull.HeldBack} {
+	for i, r := range []lull.Reason{lull.DeadlineReached, lull.BudgetExhausted, lull.CircuitOpen, lull.AttemptsExhausted, lull.Limited, lull.HeldBack} {
 		e := &lull.Error{Reason: r, Last: errBlip}
-		for _, s := range sentinels {
-			if got := errors.Is(e, s); got != (s == r.Err()) {
+		for j, s := range sentinels {
+			if got := errors.Is(e, s); got != (i == j) {
 				t.Errorf("%v is %q: %v", r, s, got)
 			}
 		}
@@ -189,7 +190,7 @@ func TestThrottledWaitsOfOddSchedules(t *testing.T) {
 	for _, kind := range []backoff.Kind{backoff.Ethernet, backoff.Immediate} {
 		d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: kind}})
 		for n := 1; n < 4; n++ {
-			if got, want := d.Wait(n, throttled, middle), usual.Wait(n, throttled, middle); got != want {
+			if got, want := d.State().Wait(n, throttled, middle), usual.State().Wait(n, throttled, middle); got != want {
 				t.Errorf("%v: wait %d is %v, want %v", kind, n, got, want)
 			}
 		}
@@ -201,7 +202,7 @@ func TestThrottledWaitsOfOddSchedules(t *testing.T) {
 func TestThrottleBaseAboveTheCap(t *testing.T) {
 	d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Base: 100 * time.Millisecond, Cap: 500 * time.Millisecond, Jitter: backoff.None}, ThrottleBase: 2 * time.Second})
 	for n := 1; n < 3; n++ {
-		if got := d.Wait(n, throttled, middle); got != 2*time.Second {
+		if got := d.State().Wait(n, throttled, middle); got != 2*time.Second {
 			t.Errorf("wait %d is %v, want 2s", n, got)
 		}
 	}
@@ -239,7 +240,7 @@ func TestResumeAfterAnyNumberOfAttempts(t *testing.T) {
 		2: lull.AttemptsExhausted, 40_000: lull.AttemptsExhausted, 1 << 16: lull.AttemptsExhausted, 1<<16 - 5: lull.AttemptsExhausted, math.MaxInt: lull.AttemptsExhausted,
 	} {
 		d := newDependency(t, lull.Policy{Attempts: 3, Budget: budget.Config{Unlimited: true}})
-		c, step := d.Resume(0, lull.Spec{}, made)
+		c, step := d.State().Resume(0, lull.Spec{}, made)
 		if step.Done {
 			t.Fatal(step.Reason)
 		}
@@ -297,7 +298,7 @@ func TestRule16ThePolicysOwnTimeoutIsNeverTooShort(t *testing.T) {
 	var now time.Duration
 	call := func(patience time.Duration, v lull.Verdict) {
 		t.Helper()
-		c, step := d.Start(now, lull.Spec{Deadline: now + patience})
+		c, step := d.State().Start(now, lull.Spec{Deadline: now + patience})
 		if step.Done {
 			t.Fatalf("refused: %v", step.Reason)
 		}
@@ -364,7 +365,7 @@ func TestWhatWasGivenUpUnderWayWasSent(t *testing.T) {
 		d := newDependency(t, singly(throttle.Cubic), lull.WithRand(middle))
 		var now time.Duration
 		for range 100 {
-			c, _ := d.Start(now, lull.Spec{})
+			c, _ := d.State().Start(now, lull.Spec{})
 			if begins {
 				if step := c.Attempt(now, middle); step.Done || step.Wait > 0 {
 					t.Fatalf("%+v", step)

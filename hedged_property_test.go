@@ -65,7 +65,7 @@ func (w *world) arriveHedged() {
 		c.deadline = w.now + limit
 	}
 	var step lull.Step
-	c.call, step = w.d.Start(w.now, c.spec)
+	c.call, step = w.d.State().Start(w.now, c.spec)
 	if step.Done {
 		w.refused++
 		return
@@ -190,7 +190,7 @@ func (w *world) landed(c *contest, r *racer) {
 	r.returned = true
 	flying := c.flying()
 	if r.panics {
-		c.hedged.LetGo(w.now, &r.Racer)
+		c.hedged.Release(w.now, &r.Racer)
 		c.hedged.Abandon(w.now)
 		w.decided(c, lull.Step{Decision: lull.Decision{Done: true, Reason: lull.CallerCanceled}})
 		return
@@ -238,11 +238,11 @@ func (w *world) decided(c *contest, step lull.Step) {
 		r.returned = true
 		w.after(time.Duration(w.r.Int64N(int64(2*ms))), func() {
 			if w.r.IntN(2) == 0 {
-				c.hedged.LetGo(w.now, &r.Racer)
+				c.hedged.Release(w.now, &r.Racer)
 			} else if again := c.hedged.Ended(w.now, &r.Racer, r.verdict, w.r.Uint64); !again.Done || again.Reason != c.reason {
 				w.fatalf("a call that ended with %v goes on with %+v when a loser returns", c.reason, again)
 			}
-			c.hedged.LetGo(w.now, &r.Racer) // once more is nothing
+			c.hedged.Release(w.now, &r.Racer) // once more is nothing
 		})
 	}
 	var late lull.Racer
@@ -324,7 +324,7 @@ func FuzzHedgedCall(f *testing.F) {
 		luck := func() uint64 { return uint64(in.int64()) }
 		for len(in) > 0 {
 			now := in.duration()
-			call, step := d.Start(now, lull.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0})
+			call, step := d.State().Start(now, lull.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0})
 			if step.Done {
 				continue
 			}
@@ -345,7 +345,7 @@ func FuzzHedgedCall(f *testing.F) {
 				case 1:
 					c.Stop(now, lull.Reason(in.byte()), luck)
 				case 2:
-					c.LetGo(now, r)
+					c.Release(now, r)
 				case 3, 4, 5:
 					if step := c.Hedge(now, &racers[begun], luck); !step.Done && !step.Full {
 						begun++
@@ -355,7 +355,7 @@ func FuzzHedgedCall(f *testing.F) {
 				}
 			}
 			for i := range racers {
-				c.LetGo(now, &racers[i])
+				c.Release(now, &racers[i])
 			}
 			c.Abandon(now)
 			if l := d.Limiter(); l != nil && l.InFlight() != 0 {

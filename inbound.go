@@ -21,7 +21,7 @@ type Inbound struct {
 type inboundKey struct{}
 
 // serverTime is the clock of all requests.
-var serverTime = &Dependency{id: new(identity), plan: &plan{epoch: time.Now()}}
+var serverTime = &Dependency{wiring: &wiring{clock: clock{epoch: time.Now()}}}
 
 // WithInbound returns a context for the work on a request that is the given attempt
 // of its caller, from 1. The context ends (context.DeadlineExceeded) when the timeout

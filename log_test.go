@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
 )
 
 func TestLogLines(t *testing.T) {
@@ -98,7 +99,7 @@ func TestErrorTexts(t *testing.T) {
 			t.Errorf("%s\nwant %s", got, c.want)
 		}
 	}
-	for r := FailedPermanent; r < reasons; r++ {
+	for r := FailedPermanent; int(r) < engine.Reasons; r++ {
 		for _, n := range []int{0, 1} {
 			if text := (&Error{Dependency: "d", Reason: r, Attempts: n}).Error(); !strings.Contains(text, ", because ") || strings.Contains(text, "because  ") {
 				t.Errorf("%v: %s", r, text)
@@ -126,14 +127,14 @@ func TestErrorTimeout(t *testing.T) {
 // Every reason has a name and, but for success, an error of its own.
 func TestReasons(t *testing.T) {
 	names, errs := map[string]bool{}, map[error]bool{}
-	for r := range reasons {
+	for r := range Reason(engine.Reasons) {
 		names[r.String()] = true
-		errs[r.Err()] = true
+		errs[errOf(r)] = true
 	}
-	if len(names) != int(reasons) || len(errs) != int(reasons) || Succeeded.Err() != nil {
-		t.Errorf("%d reasons have %d names and %d errors", reasons, len(names), len(errs))
+	if len(names) != engine.Reasons || len(errs) != engine.Reasons || errOf(Succeeded) != nil {
+		t.Errorf("%d reasons have %d names and %d errors", engine.Reasons, len(names), len(errs))
 	}
-	if (reasons + 1).Err() != nil {
-		t.Error("an unknown reason has an error")
+	if got := Reason(200).Meaning(); got != "reason(200)" {
+		t.Errorf("an unknown reason means %q", got)
 	}
 }

@@ -41,7 +41,7 @@ func (c *crowd) arrive(who string, patience time.Duration) {
 	if patience > 0 {
 		spec.Deadline = c.now + patience
 	}
-	call, step := c.d.Start(c.now, spec)
+	call, step := c.d.State().Start(c.now, spec)
 	if step.Done {
 		c.refused[who]++
 		c.failed[who]++
@@ -251,7 +251,7 @@ func TestRule16AForgedProbeOpensNothing(t *testing.T) {
 		refused := lull.Step{Decision: lull.Decision{Done: true, Reason: lull.Limited}}
 		call := func(now, deadline, took time.Duration) lull.Step {
 			t.Helper()
-			c, step := d.Start(now, lull.Spec{Deadline: deadline})
+			c, step := d.State().Start(now, lull.Spec{Deadline: deadline})
 			if step.Done {
 				return refused
 			}
@@ -285,15 +285,15 @@ func TestRule16AForgedProbeOpensNothing(t *testing.T) {
 // attempt.
 func TestRule16WhatElseAForgedDeadlineDoesNotDo(t *testing.T) {
 	learn := func(d *lull.Dependency, now time.Duration) {
-		c, _ := d.Start(now, lull.Spec{Deadline: now + 5*ms})
+		c, _ := d.State().Start(now, lull.Spec{Deadline: now + 5*ms})
 		c.Attempt(now, nil)
 		c.Next(now+5*ms, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
-		c, _ = d.Start(now, lull.Spec{})
+		c, _ = d.State().Start(now, lull.Spec{})
 		c.Attempt(now, nil)
 		c.Next(now+20*ms, lull.Verdict{Kind: lull.KindSuccess}, nil)
 	}
 	forge := func(d *lull.Dependency, now time.Duration) {
-		c, step := d.Start(now, lull.Spec{Deadline: now + 5*ms})
+		c, step := d.State().Start(now, lull.Spec{Deadline: now + 5*ms})
 		if step.Done || c.Attempt(now, nil).Done {
 			t.Fatalf("at %v: refused", now)
 		}
@@ -313,7 +313,7 @@ func TestRule16WhatElseAForgedDeadlineDoesNotDo(t *testing.T) {
 	learn(d, time.Second)
 	d.Breaker().ForceClosed(time.Second) // learn's first was evidence
 	d.Breaker().Auto(time.Second)
-	c, _ := d.Start(2*time.Second, lull.Spec{Deadline: 2*time.Second + 105*ms})
+	c, _ := d.State().Start(2*time.Second, lull.Spec{Deadline: 2*time.Second + 105*ms})
 	c.Attempt(2*time.Second, nil)
 	c.Next(2*time.Second, transient, nil)
 	c.Attempt(2*time.Second+100*ms, nil)
@@ -454,7 +454,7 @@ func TestRule16ASuccessThatWasLateIsNotInTime(t *testing.T) {
 		if given > 0 {
 			spec.Deadline = now + given
 		}
-		c, step := d.Start(now, spec)
+		c, step := d.State().Start(now, spec)
 		if step.Done {
 			return step
 		}
@@ -483,14 +483,14 @@ func TestRule16ASilentStreamIsNoLatency(t *testing.T) {
 		d := newDependency(t, lull.Policy{})
 		now := time.Second
 		for range 50 {
-			c, _ := d.Start(now, lull.Spec{Stream: true})
+			c, _ := d.State().Start(now, lull.Spec{Stream: true})
 			c.Attempt(now, nil)
 			now += took
 			c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil)
 		}
 		opened := false
 		for end := now + 10*time.Second; now < end && !opened; now += 100 * ms {
-			c, step := d.Start(now, lull.Spec{Deadline: now + 100*ms})
+			c, step := d.State().Start(now, lull.Spec{Deadline: now + 100*ms})
 			if opened = step.Done; !opened {
 				c.Attempt(now, nil)
 				c.Next(now+100*ms, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
@@ -517,7 +517,7 @@ func TestRule16WhatIsUsualChanges(t *testing.T) {
 		d := newDependency(t, lull.Policy{})
 		now := time.Second
 		succeed := func(took time.Duration) {
-			call, _ := d.Start(now, lull.Spec{})
+			call, _ := d.State().Start(now, lull.Spec{})
 			call.Attempt(now, nil)
 			now += took
 			call.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil)
@@ -530,7 +530,7 @@ func TestRule16WhatIsUsualChanges(t *testing.T) {
 		}
 		opened := false
 		for end := now + 10*time.Second; now < end && !opened; now += c.deadline {
-			call, step := d.Start(now, lull.Spec{Deadline: now + c.deadline})
+			call, step := d.State().Start(now, lull.Spec{Deadline: now + c.deadline})
 			if opened = step.Done; !opened {
 				call.Attempt(now, nil)
 				call.Next(now+c.deadline, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)

@@ -113,7 +113,7 @@ func TestNoCallTakesLongerThanTheWorstCase(t *testing.T) {
 	for _, kind := range []lull.Kind{lull.KindTransient, lull.KindThrottled} {
 		for _, hint := range []time.Duration{0, time.Millisecond, time.Second} {
 			now := time.Duration(0)
-			c, _ := d.Start(now, lull.Spec{})
+			c, _ := d.State().Start(now, lull.Spec{})
 			for {
 				if c.Attempt(now, nil).Done {
 					break

@@ -140,9 +140,9 @@ func (w *world) arrive() {
 	wasOpen := w.d.Breaker() != nil && w.d.Breaker().State(w.now) == breaker.Open
 	var step lull.Step
 	if resumed {
-		c.call, step = w.d.Resume(w.now, c.spec, c.made)
+		c.call, step = w.d.State().Resume(w.now, c.spec, c.made)
 	} else {
-		c.call, step = w.d.Start(w.now, c.spec)
+		c.call, step = w.d.State().Start(w.now, c.spec)
 	}
 	if step.Done {
 		w.refused++

@@ -39,13 +39,13 @@ func TestResumeGoesOnWhereOthersStopped(t *testing.T) {
 	for _, v := range []lull.Verdict{failed, {Kind: lull.KindThrottled, Code: "429"}} {
 		p := lull.Policy{Attempts: 6, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
 			Backoff: backoff.Schedule{Base: time.Second, Cap: time.Minute}}
-		whole, step := newDependency(t, p).Start(0, lull.Spec{})
+		whole, step := newDependency(t, p).State().Start(0, lull.Spec{})
 		n, waits, why := attempts(t, &whole, step, v, nil)
 		if n != 6 || len(waits) != 5 || why != lull.AttemptsExhausted {
 			t.Fatalf("%v: %d attempts, waits %v, %v", v.Kind, n, waits, why)
 		}
 		for made := range 8 {
-			c, step := newDependency(t, p).Resume(0, lull.Spec{}, made)
+			c, step := newDependency(t, p).State().Resume(0, lull.Spec{}, made)
 			if c.Attempts() != made {
 				t.Errorf("%d attempts before the first here, want %d", c.Attempts(), made)
 			}
@@ -58,7 +58,7 @@ func TestResumeGoesOnWhereOthersStopped(t *testing.T) {
 				t.Errorf("%d attempts in all, want %d", c.Attempts(), want)
 			}
 			for i := range got {
-				if w := newDependency(t, p).Wait(made+i+1, v, nil); w != got[i] {
+				if w := newDependency(t, p).State().Wait(made+i+1, v, nil); w != got[i] {
 					t.Errorf("Wait(%d) = %v, Next waits %v", made+i+1, w, got[i])
 				}
 			}
@@ -76,11 +76,11 @@ func TestResumeOfDecorrelatedWaits(t *testing.T) {
 	const rounds = 20_000
 	var whole, parts [5]float64
 	for range rounds {
-		c, step := d.Start(0, lull.Spec{})
+		c, step := d.State().Start(0, lull.Spec{})
 		_, waits, _ := attempts(t, &c, step, failed, r.Uint64)
 		for i := range whole {
 			whole[i] += waits[i].Seconds() / rounds
-			c, step := d.Resume(0, lull.Spec{}, i)
+			c, step := d.State().Resume(0, lull.Spec{}, i)
 			if step = c.Attempt(0, r.Uint64); step.Done {
 				t.Fatal(step)
 			}
@@ -101,7 +101,7 @@ func TestResumeOfDecorrelatedWaits(t *testing.T) {
 func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 3, Deadline: time.Second, Budget: plenty, AttemptTimeout: time.Second,
 		Backoff: backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: time.Minute}})
-	c, _ := d.Resume(0, lull.Spec{}, 1)
+	c, _ := d.State().Resume(0, lull.Spec{}, 1)
 	if got := c.Deadline(); got != math.MaxInt64 {
 		t.Errorf("deadline %v without one", got)
 	}
@@ -109,12 +109,12 @@ func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 	if step := c.Next(0, failed, nil); step.Done || step.Wait != time.Minute {
 		t.Errorf("%+v, want a wait of a minute", step)
 	}
-	c, _ = d.Resume(0, lull.Spec{Deadline: 30 * time.Second}, 1)
+	c, _ = d.State().Resume(0, lull.Spec{Deadline: 30 * time.Second}, 1)
 	c.Attempt(0, nil)
 	if step := c.Next(0, failed, nil); !step.Done || step.Reason != lull.DeadlineReached {
 		t.Errorf("%+v, want the deadline to be reached", step)
 	}
-	if _, step := d.Resume(time.Minute, lull.Spec{Deadline: time.Second}, 1); !step.Done || step.Reason != lull.DeadlineReached {
+	if _, step := d.State().Resume(time.Minute, lull.Spec{Deadline: time.Second}, 1); !step.Done || step.Reason != lull.DeadlineReached {
 		t.Errorf("%+v after its deadline", step)
 	}
 }
@@ -124,14 +124,14 @@ func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 func TestResumeProbes(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Budget: plenty, Deadline: lull.NoTimeout,
 		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, Probes: 1}})
-	c, _ := d.Start(0, lull.Spec{})
+	c, _ := d.State().Start(0, lull.Spec{})
 	c.Attempt(0, nil)
 	c.Next(0, lull.Verdict{Kind: lull.KindOverloaded}, nil)
-	if _, step := d.Resume(time.Millisecond, lull.Spec{}, 2); step.Reason != lull.CircuitOpen {
+	if _, step := d.State().Resume(time.Millisecond, lull.Spec{}, 2); step.Reason != lull.CircuitOpen {
 		t.Fatalf("%+v: the breaker is not open", step)
 	}
 	now := time.Minute
-	c, step := d.Resume(now, lull.Spec{}, 2)
+	c, step := d.State().Resume(now, lull.Spec{}, 2)
 	if step.Done {
 		t.Fatalf("no probe: %v", step.Reason)
 	}
@@ -148,9 +148,9 @@ func TestResumeProbes(t *testing.T) {
 func TestResumeWithoutAnAttemptTellsNothing(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: plenty, Limit: bulkhead.Config{Limit: 1},
 		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1}})
-	busy, _ := d.Start(0, lull.Spec{})
+	busy, _ := d.State().Start(0, lull.Spec{})
 	busy.Attempt(0, nil)
-	c, _ := d.Resume(0, lull.Spec{}, 3)
+	c, _ := d.State().Resume(0, lull.Spec{}, 3)
 	if step := c.Attempt(0, nil); step.Reason != lull.Limited {
 		t.Fatalf("%+v, want it to be refused for want of room", step)
 	}
@@ -166,7 +166,7 @@ func TestResumeIsNoArrival(t *testing.T) {
 	paid := func(made int) int {
 		n := 0
 		for range 100 {
-			c, step := d.Resume(0, lull.Spec{}, made)
+			c, step := d.State().Resume(0, lull.Spec{}, made)
 			if step = c.Attempt(0, nil); step.Done {
 				t.Fatal(step.Reason)
 			}
@@ -200,7 +200,7 @@ func FuzzWait(f *testing.F) {
 		if kind%2 == 1 {
 			v.Kind = lull.KindThrottled
 		}
-		got := newDependency(t, p).Wait(retry, v, func() uint64 { bits = bits*6364136223846793005 + 1; return bits })
+		got := newDependency(t, p).State().Wait(retry, v, func() uint64 { bits = bits*6364136223846793005 + 1; return bits })
 		if longest := p.LongestWait(max(retry, 1)); got < v.After || got > longest {
 			t.Errorf("Wait(%d, %+v) = %v, allowed are %v to %v", retry, v, got, v.After, longest)
 		}

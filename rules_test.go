@@ -166,7 +166,7 @@ func TestTimeoutsAreRepeatedIfLaterOnesAreAnswered(t *testing.T) {
 
 func begun(t *testing.T, d *lull.Dependency, now time.Duration) lull.Call {
 	t.Helper()
-	c, step := d.Start(now, lull.Spec{})
+	c, step := d.State().Start(now, lull.Spec{})
 	if step.Done || c.Attempt(now, nil).Done {
 		t.Fatal("refused")
 	}
@@ -204,7 +204,7 @@ func TestTimeoutsAreRepeatedRarely(t *testing.T) {
 func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 2, Budget: plenty, Deadline: time.Hour, HintLimit: 10 * time.Second})
 	ask := func(v lull.Verdict, luck uint64) lull.Step {
-		c, _ := d.Start(0, lull.Spec{})
+		c, _ := d.State().Start(0, lull.Spec{})
 		c.Attempt(0, nil)
 		defer c.Abandon(0)
 		return c.Next(0, v, func() uint64 { return luck })
@@ -233,7 +233,7 @@ func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
 func TestThrottlingWaitsLonger(t *testing.T) {
 	d := newDependency(t, lull.Policy{Budget: plenty})
 	longest := func(k lull.Kind) time.Duration {
-		c, _ := d.Start(0, lull.Spec{})
+		c, _ := d.State().Start(0, lull.Spec{})
 		defer c.Abandon(0)
 		c.Attempt(0, nil)
 		return c.Next(0, lull.Verdict{Kind: k}, func() uint64 { return 1<<64 - 1 }).Wait

@@ -16,7 +16,7 @@ import (
 // once makes a call of one attempt that ends with v, and says why the call ended
 // and how long the throttle held it back.
 func once(d *lull.Dependency, now time.Duration, v lull.Verdict) (why lull.Reason, heldBack time.Duration) {
-	c, step := d.Start(now, lull.Spec{})
+	c, step := d.State().Start(now, lull.Spec{})
 	if step.Done {
 		return step.Reason, 0
 	}
@@ -111,7 +111,7 @@ func TestCubicThrottleDelaysAttempts(t *testing.T) {
 	}
 	var waits []time.Duration
 	for range 3 {
-		c, _ := d.Start(now, lull.Spec{})
+		c, _ := d.State().Start(now, lull.Spec{})
 		step := c.Attempt(now, middle)
 		if step.Wait <= 0 {
 			t.Fatalf("not held back after a throttled answer: %+v", step)
@@ -124,12 +124,12 @@ func TestCubicThrottleDelaysAttempts(t *testing.T) {
 	if waits[1] != waits[0] || waits[2] != waits[0] {
 		t.Errorf("waits of callers who each gave up: %v; want the same", waits)
 	}
-	c, _ := d.Start(now, lull.Spec{Deadline: now + waits[0]})
+	c, _ := d.State().Start(now, lull.Spec{Deadline: now + waits[0]})
 	if step := c.Attempt(now, middle); !step.Done || step.Reason != lull.DeadlineReached {
 		t.Errorf("the wait ends at the deadline: %+v", step)
 	}
-	one, _ := d.Start(now, lull.Spec{})
-	two, _ := d.Start(now, lull.Spec{})
+	one, _ := d.State().Start(now, lull.Spec{})
+	two, _ := d.State().Start(now, lull.Spec{})
 	if first, second := one.Attempt(now, middle).Wait, two.Attempt(now, middle).Wait; first != waits[0] || second <= first {
 		t.Errorf("two are held back for %v and %v; want %v, and longer", first, second, waits[0])
 	}
@@ -189,7 +189,7 @@ func TestThrottlingIsNoFailureToTheBreaker(t *testing.T) {
 			d := newDependency(t, p)
 			now := time.Duration(0)
 			for range 5 {
-				call, step := d.Start(now, lull.Spec{})
+				call, step := d.State().Start(now, lull.Spec{})
 				if step.Done {
 					break
 				}

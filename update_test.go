@@ -68,8 +68,8 @@ func TestUpdateRefusesWhatIsNotValid(t *testing.T) {
 	if d.Policy().Attempts != 3 {
 		t.Errorf("half applied: %+v", d.Policy())
 	}
-	fleet := d.Clones(2)
-	if err := fleet[1].Update(lull.Policy{}); err == nil {
+	fleet := d.Fleet(2)
+	if err := fleet[1].Update(0, lull.Policy{}); err == nil {
 		t.Error("one of a fleet was updated, and with it all")
 	}
 }
@@ -359,7 +359,7 @@ func TestUpdateAtGoesByTheDriversClock(t *testing.T) {
 			c := begun(t, d, start)
 			c.Next(start+time.Second, lull.Verdict{Kind: lull.KindTransient, Code: "503"}, nil)
 			change(&p)
-			if err := d.UpdateAt(start+2*time.Second, p); err != nil {
+			if err := d.State().Update(start+2*time.Second, p); err != nil {
 				t.Fatal(err)
 			}
 			for after, want := range map[time.Duration]breaker.State{2 * time.Second: breaker.Open, 10 * time.Second: breaker.Open, 11 * time.Second: breaker.HalfOpen} {

@@ -49,6 +49,6 @@
 //
 // It does not adapt: the limit is as good as the estimate of λ and W, and knows
 // nothing of what other processes send. It does not know whose permit comes back:
-// Release without Acquire is ignored when nothing is in flight, but otherwise it
+// Release without a permit is ignored when nothing is in flight, but otherwise it
 // frees a permit that somebody else still holds.
 package bulkhead

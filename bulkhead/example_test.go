@@ -1,8 +1,6 @@
 package bulkhead_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -48,14 +46,24 @@ func ExampleLimiter_Release() {
 	// in flight: 0
 }
 
-func ExampleLimiter_Acquire() {
+// A caller that waits in real time.
+func ExampleLimiter_Join_realTime() {
 	l, _ := bulkhead.New(bulkhead.Config{Limit: 1, MaxWait: time.Millisecond})
-	if err := l.Acquire(context.Background()); err == nil {
-		defer l.Release()
+	acquire := func() bool {
+		turn := make(chan struct{})
+		place := &bulkhead.Waiter{Admit: func() { close(turn) }}
+		if a := l.Join(0, place); a != bulkhead.Queued {
+			return a == bulkhead.Admitted
+		}
+		select {
+		case <-turn:
+			return true
+		case <-time.After(place.Deadline):
+			return !l.Leave(place) // it was admitted in the same moment
+		}
 	}
-	err := l.Acquire(context.Background())
-	fmt.Println(err, errors.Is(err, bulkhead.ErrFull))
-	// Output: bulkhead: too many calls in flight true
+	fmt.Println(acquire(), acquire())
+	// Output: true false
 }
 
 // A driver with a clock of its own: here time is whatever it says.

@@ -99,8 +99,13 @@ func (t *Transport) spec(req *http.Request) (spec lull.Spec, race, keyless bool)
 
 // say applies opts, and reports whether they say if the operation is idempotent.
 func say(spec lull.Spec, opts []lull.CallOption) (lull.Spec, bool) {
-	yes, no := lull.Spec{}.With(opts...), lull.Spec{NotIdempotent: true}.With(opts...)
-	return spec.With(opts...), yes.NotIdempotent == no.NotIdempotent
+	yes, no := lull.Spec{}, lull.Spec{NotIdempotent: true}
+	for _, o := range opts {
+		o.Apply(&spec)
+		o.Apply(&yes)
+		o.Apply(&no)
+	}
+	return spec, yes.NotIdempotent == no.NotIdempotent
 }
 
 // carriesKey reports whether the request says that the server recognises its

@@ -26,7 +26,7 @@ func Example() {
 		attempts := 0
 		for i := range 1000 {
 			now := time.Duration(i) * time.Millisecond
-			call, step := d.Start(now, lull.Spec{})
+			call, step := d.State().Start(now, lull.Spec{})
 			for ; !step.Done; now += step.Wait {
 				call.Attempt(now, nil)
 				failure := lull.Verdict{Kind: lull.KindTransient, Code: "503"}

@@ -69,7 +69,7 @@ func TestTokenBucket(t *testing.T) {
 		t.Errorf("%d retries for 9 successes", got)
 	}
 	succeed(t, d, 0)
-	c, _ := d.Start(0, lull.Spec{})
+	c, _ := d.State().Start(0, lull.Spec{})
 	c.Attempt(0, nil)
 	if step := c.Next(0, transient, lowest); step.Done {
 		t.Fatalf("no retry for 10 successes: %v", step.Reason)
@@ -160,7 +160,7 @@ func TestBreakersOpenForAFixedTime(t *testing.T) {
 				t.Errorf("%s: opening %d: %v before %v", name, opening, why, open)
 			}
 			now += open
-			probe, step := d.Start(now, lull.Spec{})
+			probe, step := d.State().Start(now, lull.Spec{})
 			if step.Done {
 				t.Fatalf("%s: opening %d: %v after %v", name, opening, step.Reason, open)
 			}

@@ -43,7 +43,7 @@ func dependency(t testing.TB, p Preset) *lull.Dependency {
 func fail(t testing.TB, p Preset, d *lull.Dependency, now time.Duration, v lull.Verdict, random func() uint64, most int) (waits []time.Duration, why lull.Reason) {
 	t.Helper()
 	v = p.Reads.Verdict(v)
-	c, step := d.Start(now, lull.Spec{})
+	c, step := d.State().Start(now, lull.Spec{})
 	for !step.Done {
 		if step = c.Attempt(now, random); step.Wait > 0 { // held back by the throttle
 			now += step.Wait
@@ -67,7 +67,7 @@ func fail(t testing.TB, p Preset, d *lull.Dependency, now time.Duration, v lull.
 // succeed makes a call that succeeds at once.
 func succeed(t testing.TB, d *lull.Dependency, now time.Duration) {
 	t.Helper()
-	c, step := d.Start(now, lull.Spec{})
+	c, step := d.State().Start(now, lull.Spec{})
 	if step.Done {
 		t.Fatalf("refused: %v", step.Reason)
 	}

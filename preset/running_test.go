@@ -46,7 +46,7 @@ func TestFailsafeBudgetBoundsNothing(t *testing.T) {
 				c.call = lull.Call{}
 			}
 			if c.call.Attempts() == 0 {
-				c.call, _ = d.Start(now, lull.Spec{})
+				c.call, _ = d.State().Start(now, lull.Spec{})
 			}
 			c.call.Attempt(now, nil)
 			c.busy = true
@@ -66,7 +66,7 @@ func TestFailsafeBudgetWithoutWaits(t *testing.T) {
 		d := dependency(t, p)
 		calls := make([]lull.Call, n)
 		for i := range calls {
-			calls[i], _ = d.Start(0, lull.Spec{})
+			calls[i], _ = d.State().Start(0, lull.Spec{})
 			calls[i].Attempt(0, nil)
 		}
 		got := 0

@@ -82,7 +82,7 @@ func (a *awsCaller) play(t *testing.T, s awsStep) (outcome string, wait time.Dur
 	}
 	if !a.busy {
 		var step lull.Step
-		if a.call, step = a.d.Start(a.now, lull.Spec{}); step.Done {
+		if a.call, step = a.d.State().Start(a.now, lull.Spec{}); step.Done {
 			t.Fatalf("refused: %v", step.Reason)
 		}
 		a.busy = true
@@ -326,7 +326,7 @@ func TestGRPCEndToEnd(t *testing.T) {
 		for i, want := range c.want {
 			var now time.Duration
 			var last lull.Verdict
-			call, step := d.Start(now, lull.Spec{})
+			call, step := d.State().Start(now, lull.Spec{})
 			for !step.Done {
 				call.Attempt(now, nil)
 				request++
@@ -373,7 +373,7 @@ func TestEnvoyBackoff(t *testing.T) {
 		p.Policy.Backoff.Base, p.Policy.Backoff.Cap = time.Duration(c.Base)*ms, time.Duration(c.Max)*ms
 		ceiling, n := c.Base, 0
 		var drawn func() uint64
-		call, _ := dependency(t, p).Start(0, lull.Spec{})
+		call, _ := dependency(t, p).State().Start(0, lull.Spec{})
 		for now := time.Duration(0); n < len(c.Random); n++ {
 			drawn = fraction(c.Random[n]%ceiling, ceiling)
 			call.Attempt(now, drawn)
@@ -411,7 +411,7 @@ func TestEnvoyRetryBudget(t *testing.T) {
 		// A retry outstanding is that of a call, which counts as active here.
 		calls := make([]lull.Call, max(c.Active+c.Pending, c.Outstanding+1))
 		for j := range calls {
-			calls[j], _ = d.Start(0, lull.Spec{})
+			calls[j], _ = d.State().Start(0, lull.Spec{})
 			calls[j].Attempt(0, nil)
 		}
 		for j := range c.Outstanding {
@@ -431,7 +431,7 @@ func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
 	var calls [100]lull.Call
 	waiting := 0
 	for i := range calls {
-		calls[i], _ = d.Start(0, lull.Spec{})
+		calls[i], _ = d.State().Start(0, lull.Spec{})
 		calls[i].Attempt(0, nil)
 	}
 	for i := range calls {

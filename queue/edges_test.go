@@ -240,7 +240,7 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 		p := plain(3)
 		p.Limit = bulkhead.Config{Limit: 1}
 		d := dependency(t, p)
-		other, step := d.Start(d.Now(), lull.Spec{})
+		other, step := d.State().Start(d.Now(), lull.Spec{})
 		if step.Done {
 			t.Fatal(step.Reason)
 		}
@@ -441,7 +441,7 @@ func TestRefusedAfterATry(t *testing.T) {
 		r := start(t, m, d, func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1})
 		for _, want := range []string{"retry 4s", "retry 4s, dead-letter attempts_exhausted"} {
 			time.Sleep(500 * time.Millisecond) // halfway from a try to the next
-			other, _ := d.Start(d.Now(), lull.Spec{})
+			other, _ := d.State().Start(d.Now(), lull.Spec{})
 			if step := other.Attempt(d.Now(), middle); step.Done || step.Full { // takes all the room there is
 				t.Fatalf("%+v", step)
 			}

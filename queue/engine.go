@@ -47,7 +47,7 @@ func (e *engine) resume(n int, spec lull.Spec, again bool) (lull.Call, lull.Step
 	if again {
 		made = max(min(made, e.allowed-2), 0)
 	}
-	return e.dep.Resume(e.dep.Now(), spec, made)
+	return e.dep.State().Resume(e.dep.Now(), spec, made)
 }
 
 // later is a wait for when the server has said to stop. In a call that is the end; a
@@ -111,7 +111,7 @@ func (e *engine) plan(n int, v lull.Verdict, step lull.Step, left time.Duration)
 	case !step.Done:
 		p.after, p.wait, p.quick = step.Wait, step.Wait, true
 	case step.Reason == lull.CallerCanceled, step.Reason == lull.CircuitOpen:
-		p.after = e.dep.Wait(n, v, e.random)
+		p.after = e.dep.State().Wait(n, v, e.random)
 	case step.Reason == lull.BudgetExhausted, step.Reason == lull.Unanswered:
 		p.after = max(e.further(n), v.After)
 	default:

@@ -162,7 +162,7 @@ func (w *work) try() plan {
 	}
 	next := w.engine.plan(w.d.Attempt, w.verdict, step, left)
 	if w.probe && step.Done && w.free(next) {
-		return w.engine.limit(plan{outcome: Defer, after: w.engine.dep.Wait(w.d.Attempt, w.verdict, c.random)}, left)
+		return w.engine.limit(plan{outcome: Defer, after: w.engine.dep.State().Wait(w.d.Attempt, w.verdict, c.random)}, left)
 	}
 	if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil && inner.Reason == lull.CircuitOpen && w.verdict.Kind != lull.KindPermanent && w.verdict.Kind != lull.KindUnclassified {
 		next = w.innerOpen(next, inner, left)
@@ -220,7 +220,7 @@ func (w *work) innerOpen(p plan, inner *lull.Error, left time.Duration) plan {
 		p.quick = false
 	}
 	if inner.Attempts == 0 && w.c.can.FreeDefer {
-		p = plan{outcome: Defer, after: max(p.after, inner.RetryAt, w.c.dep.Wait(w.d.Attempt, lull.Verdict{Kind: lull.KindTransient}, w.c.random))}
+		p = plan{outcome: Defer, after: max(p.after, inner.RetryAt, w.c.dep.State().Wait(w.d.Attempt, lull.Verdict{Kind: lull.KindTransient}, w.c.random))}
 	}
 	return w.engine.limit(p, left)
 }
@@ -280,7 +280,7 @@ func (w *work) patience(why lull.Reason) time.Duration {
 		}
 		return lookAgain
 	}
-	return max(c.dep.Wait(1, lull.Verdict{Kind: lull.KindThrottled}, c.random), 10*time.Millisecond)
+	return max(c.dep.State().Wait(1, lull.Verdict{Kind: lull.KindThrottled}, c.random), 10*time.Millisecond)
 }
 
 // begin begins the attempt, waiting for the throttle and in line for room if need be.

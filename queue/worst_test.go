@@ -218,7 +218,7 @@ func TestPolicy(t *testing.T) {
 	const rounds = 2000
 	for range rounds {
 		for n := 1; n < p.Attempts; n++ {
-			mean += d.Wait(n, lull.Verdict{Kind: lull.KindTransient}, d.Rand()) / rounds
+			mean += d.State().Wait(n, lull.Verdict{Kind: lull.KindTransient}, d.Rand()) / rounds
 		}
 	}
 	if mean < 4*time.Minute || mean > 4*time.Minute+32*time.Second {

@@ -198,10 +198,10 @@ func (b *builder) origin(field, name, target, policy string, processes int, atte
 		return o
 	}
 	o.processes = processes
-	if d.Forgetful() {
+	if d.Plan().Stateless() {
 		processes = 1 // one is as good as many
 	}
-	o.deps = d.Clones(processes)
+	o.deps = d.Fleet(processes)
 	o.hedges = d.Hedges()
 	b.w.remembers = b.w.remembers || processes > 1
 	return o

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
@@ -14,7 +15,7 @@ const never = time.Duration(math.MaxInt64)
 
 // An origin is where calls come from: a fleet, or a service that calls another.
 type origin struct {
-	deps      []lull.Dependency // one for each process, or one for all if they remember nothing
+	deps      []engine.State // one for each process, or one for all if they remember nothing
 	processes int
 	target    *service
 	forward   sampler // one way
@@ -35,8 +36,8 @@ type origin struct {
 	counted  bool                            // effects are: the operation should be carried out once
 }
 
-// dependency is that of one process.
-func (o *origin) dependency(process uint32) *lull.Dependency {
+// dependency is what one process remembers of it.
+func (o *origin) dependency(process uint32) *engine.State {
 	if len(o.deps) == 1 {
 		return &o.deps[0]
 	}
@@ -89,8 +90,8 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 	w.rec.begin(w.now, o.fleet != nil)
 	spec := o.spec
 	spec.Deadline = deadline
-	if step := o.dependency(process).StartIn(&f.call, w.now, spec); step.Done {
-		w.end(i, f, step.Reason)
+	if no := o.dependency(process).StartIn(&f.call, w.now, &spec); no != lull.Succeeded {
+		w.end(i, f, no)
 		return
 	}
 	if o.hop != nil {

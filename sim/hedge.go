@@ -119,7 +119,7 @@ func (w *world) decided(i uint32, f *flight, c *contest, step lull.Step) {
 		}
 		g := w.flights.at(r.flight)
 		w.land(r, g)
-		c.call.LetGo(w.now, &r.Racer)
+		c.call.Release(w.now, &r.Racer)
 		w.rec.lost(w.now)
 		switch {
 		case o.target.def.CancelWork:

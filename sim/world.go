@@ -213,7 +213,7 @@ func (w *world) lookAhead() int {
 		case i >= batch:
 			ask = append(ask, unsafe.Pointer(w.flights.at(k)))
 		case w.remembers:
-			ask = append(ask, unsafe.Pointer(w.flights.at(k).call.Dependency()))
+			ask = append(ask, unsafe.Pointer(w.flights.at(k).call.State()))
 		}
 	}
 	prefetch.Lines(ask)

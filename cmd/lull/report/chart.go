@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -139,9 +140,9 @@ func reasons(summaries []sim.Summary) []quantity {
 
 // meaning is the reason of that name in words: what the error of such a call says.
 func meaning(name string) string {
-	for r := lull.Succeeded; !strings.HasPrefix(r.String(), "reason("); r++ {
-		if err := r.Err(); err != nil && r.String() == name {
-			return ": " + err.Error()
+	for r := range lull.Reason(engine.Reasons) {
+		if r.String() == name {
+			return ": " + r.Meaning()
 		}
 	}
 	return " for this reason"

@@ -1,4 +1,4 @@
-package lull
+package engine
 
 import (
 	"math"
@@ -53,11 +53,10 @@ type Decision struct {
 // done is the Step that ends a call.
 func done(r Reason) Step { return Step{Decision: Decision{Done: true, Reason: r}} }
 
-// A Call is one logical call in flight, as the engine sees it: the exported,
-// sans-I/O half of [Do], for drivers with a clock of their own. It never reads a
-// clock, sleeps, or draws a random number that it was not handed.
+// A Call is one logical call in flight. It never reads a clock, sleeps, or draws a random
+// number that it was not handed.
 //
-//	c, step := d.Start(now, spec)         // may the call begin?
+//	c, step := s.Start(now, spec)         // may the call begin?
 //	step = c.Attempt(now, random)         // may the next attempt? (throttle, concurrency limit)
 //	step = c.Next(now, verdict, random)   // it ended like this: what now?
 //
@@ -71,22 +70,22 @@ func done(r Reason) Step { return Step{Decision: Decision{Done: true, Reason: r}
 type Call struct {
 	// What every attempt needs comes first, so that drivers with millions of calls
 	// can keep it, and what they need themselves, in one line of the cache.
-	d        *Dependency
+	s        *State
 	began    time.Duration // the attempt under way, or the call before the first
 	deadline time.Duration // of the call: the nearer of policy's and caller's
 	wait     time.Duration // the last one drawn, for decorrelated jitter
 	attempts int16
 	reason   Reason
 	repeat   repetition
-	said     said // by the last attempt
-	paid     bool // an attempt is under way that receipt paid for
-	permit   bool // a place under the concurrency limit is held
-	ended    bool // for reason
+	shown    evidence // by the last attempt
+	paid     bool     // an attempt is under way that receipt paid for
+	permit   bool     // a place under the concurrency limit is held
+	ended    bool     // for reason
 
 	receipt   budget.Receipt
 	token     breaker.Token
 	pass      pass
-	later     bool  // the breaker learns of the end from tellBreaker, not from finish
+	deferred  bool  // the breaker learns of the end from LearnBreaker, not from finish
 	stream    bool  // Spec.Stream
 	elsewhere int16 // of attempts: those that were made before Resume
 }
@@ -100,28 +99,28 @@ const (
 	underWay      // it has been
 )
 
-// said is what the end of an attempt shows of the health of the dependency.
-type said uint8
+// evidence is what the end of an attempt shows of the health of the dependency.
+type evidence uint8
 
 const (
-	notHeard     said = iota // no attempt has ended
-	saidNothing              // but that it failed, or succeeded
-	saidAnswer               // a permanent failure that was an answer of the dependency itself
-	saidSlowDown             // it is well, and asked for fewer requests
-	saidTooShort             // it timed out, as attempts do that are given so little time
+	noAttempt      evidence = iota // none has ended
+	resultOnly                     // it succeeded or failed, and nothing else is known
+	refusedByReply                 // a permanent failure that was an answer of the dependency itself
+	rateLimited                    // it is well, and asked for fewer requests
+	cutShort                       // it timed out, as attempts do that are given so little time
 )
 
-// saidBy is what an attempt shows that began then and ended with v.
-func (c *Call) saidBy(began time.Duration, v Verdict) said {
+// evidenceOf is what an attempt shows that began then and ended with v.
+func (c *Call) evidenceOf(began time.Duration, v Verdict) evidence {
 	switch {
 	case v.Kind == KindThrottled:
-		return saidSlowDown
+		return rateLimited
 	case v.answers():
-		return saidAnswer
+		return refusedByReply
 	case v.Kind == KindTransient && v.Code == CodeTimeout && c.tooShort(began):
-		return saidTooShort
+		return cutShort
 	}
-	return saidNothing
+	return resultOnly
 }
 
 // tooShort notes that the attempt that began then timed out, and reports whether it was
@@ -129,31 +128,31 @@ func (c *Call) saidBy(began time.Duration, v Verdict) said {
 // not the caller's choice, and is never too short.)
 func (c *Call) tooShort(began time.Duration) bool {
 	given, patient := c.given(began)
-	if patient || c.d.plan.empty {
+	if patient || c.s.plan.empty {
 		return false
 	}
-	s := c.d.remember()
-	p := s.patience.Load()
+	m := c.s.remember()
+	p := m.patience.Load()
 	if p == nil {
-		s.patience.CompareAndSwap(nil, new(patience))
-		p = s.patience.Load()
+		m.patience.CompareAndSwap(nil, new(patience))
+		p = m.patience.Load()
 	}
-	return p.tooShort(given, max(c.d.answered.usual(), c.d.current().answered.usual()))
+	return p.tooShort(given, c.s.Current().answered.usual())
 }
 
 // given is how much time the call had left for an attempt that began then. Patient
 // reports that this was all that the policy gives to an attempt.
 func (c *Call) given(began time.Duration) (given time.Duration, patient bool) {
 	given = c.left(began)
-	limit := c.d.plan.policy.AttemptTimeout
-	return given, given == never || limit > 0 && given >= limit
+	limit := c.s.plan.policy.AttemptTimeout
+	return given, given == Never || limit > 0 && given >= limit
 }
 
-// hear notes what an attempt shows. One that was given too little time takes nothing away
+// show notes what an attempt shows. One that was given too little time takes nothing away
 // from what others of the call have shown.
-func (c *Call) hear(s said) {
-	if s != saidTooShort || c.said == notHeard {
-		c.said = s
+func (c *Call) show(e evidence) {
+	if e != cutShort || c.shown == noAttempt {
+		c.shown = e
 	}
 }
 
@@ -168,37 +167,32 @@ const (
 	notAgain               // OnBehalfOf a retry
 )
 
-const never = time.Duration(math.MaxInt64)
+// Never is the time that does not come, and the duration without end.
+const Never = time.Duration(math.MaxInt64)
 
 // Start asks whether a call may begin at now: is there time left, is the circuit
 // closed (or the call admitted as a probe)? If the Step is Done the call was
 // refused, and the Call must not be used.
-func (d *Dependency) Start(now time.Duration, spec Spec) (Call, Step) {
+func (s *State) Start(now time.Duration, spec Spec) (Call, Step) {
 	var c Call
-	if no := c.begin(d.current(), now, spec); no != Succeeded {
+	if no := s.StartIn(&c, now, &spec); no != Succeeded {
 		return c, done(no)
 	}
 	return c, Step{}
 }
 
-// StartIn is Start for a Call that the driver has a place for: c is overwritten.
-func (d *Dependency) StartIn(c *Call, now time.Duration, spec Spec) Step {
-	if no := c.begin(d.current(), now, spec); no != Succeeded {
-		return done(no)
-	}
-	return Step{}
-}
-
-// begin is Start in place. It says why not, or Succeeded.
-func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
-	c.d, c.began, c.deadline, c.wait = d, now, never, 0
+// StartIn is Start for a Call that the driver has a place for: c is overwritten. It returns
+// why the call was refused, or Succeeded.
+func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
+	s = s.Current()
+	c.s, c.began, c.deadline, c.wait = s, now, Never, 0
 	c.attempts, c.reason, c.repeat = 0, Succeeded, anyTime
-	c.said, c.paid, c.permit, c.ended = notHeard, false, false, false
-	if !d.plan.empty { // or they are never looked at
-		c.receipt, c.token, c.pass, c.later, c.stream, c.elsewhere = 0, breaker.Token{}, noPass, false, spec.Stream, 0
+	c.shown, c.paid, c.permit, c.ended = noAttempt, false, false, false
+	if !s.plan.empty { // or they are never looked at
+		c.receipt, c.token, c.pass, c.deferred, c.stream, c.elsewhere = 0, breaker.Token{}, noPass, false, spec.Stream, 0
 	}
-	c.repeatAs(&spec)
-	if limit := d.plan.policy.Deadline; limit > 0 {
+	c.repeatAs(spec)
+	if limit := s.plan.policy.Deadline; limit > 0 {
 		c.deadline = saturating.Add(max(now, 0), limit)
 	}
 	if spec.Deadline != 0 {
@@ -207,20 +201,29 @@ func (c *Call) begin(d *Dependency, now time.Duration, spec Spec) Reason {
 	if now >= c.deadline {
 		return c.refuse(DeadlineReached)
 	}
-	s := d.known()
-	if s == nil {
-		// Nothing has ever failed here, so there is nothing to ask.
-		c.token = breaker.Fresh(now)
-		return Succeeded
+	return c.admit(s, now, spec)
+}
+
+// admit asks the breaker, and counts the call. It returns why the call was refused, or
+// Succeeded.
+func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
+	m := s.mem.Load()
+	if m == nil {
+		if s.plan.lazy {
+			// Nothing has ever failed here, so there is nothing to ask.
+			c.token = breaker.Fresh(now)
+			return Succeeded
+		}
+		m = s.remember()
 	}
-	if b := s.breaker; b != nil {
+	if b := m.breaker; b != nil {
 		token, ok := start(b, now, spec.Stream)
 		if !ok {
 			return c.refuse(CircuitOpen)
 		}
 		c.token = token
 	}
-	if b := s.budget; b != nil {
+	if b := m.budget; b != nil && c.elsewhere == 0 {
 		b.Begin(now)
 	}
 	return Succeeded
@@ -239,9 +242,16 @@ func start(b *breaker.Breaker, now time.Duration, stream bool) (breaker.Token, b
 // through beside it, and that it has not failed for breaker.Config.ProbeTimeout (the
 // policy's Deadline, if that is not set) is a success.
 func (c *Call) Accepted(now time.Duration) {
-	if c.token.Probe() && !c.over() {
-		c.d.remember().breaker.Accepted(now, c.token)
+	if c.token.Probe() && !c.Over() {
+		c.Acceptor()(now)
 	}
+}
+
+// Acceptor returns Accepted as a function that may be called at any time, concurrently with
+// everything else. It is for calls for which Probe is true.
+func (c *Call) Acceptor() func(now time.Duration) {
+	b, token := c.s.remember().breaker, c.token
+	return func(now time.Duration) { b.Accepted(now, token) }
 }
 
 // repeatAs notes when the operation may be repeated.
@@ -264,11 +274,20 @@ func (c *Call) refuse(why Reason) Reason {
 	return why
 }
 
-// Dependency is what the call was started on; nil before. It is the version of then
-// (Dependency.Update).
-func (c *Call) Dependency() *Dependency { return c.d }
+// State is what the call was started on; nil before. It is the version of then
+// (State.Update).
+func (c *Call) State() *State { return c.s }
 
-// Attempts is the number of attempts begun so far, with those that Resume was told of.
+// Probe reports whether a half-open breaker waits for the result of the call.
+func (c *Call) Probe() bool { return c.token.Probe() }
+
+// Over reports whether the call is Done, or was never started.
+func (c *Call) Over() bool { return c.ended || c.s == nil }
+
+// Began is when the latest attempt began; before the first, when the call did.
+func (c *Call) Began() time.Duration { return c.began }
+
+// Attempts is the number of attempts begun so far, with those that were made before Resume.
 func (c *Call) Attempts() int { return int(c.attempts) }
 
 // Deadline is when the call ends at the latest, on the driver's clock; the
@@ -280,15 +299,15 @@ func (c *Call) Deadline() time.Duration { return c.deadline }
 // duration if it may take for ever.
 func (c *Call) Timeout(now time.Duration) time.Duration {
 	left := c.left(now)
-	if t := c.d.plan.policy.AttemptTimeout; t > 0 {
+	if t := c.s.plan.policy.AttemptTimeout; t > 0 {
 		return min(t, left)
 	}
 	return left
 }
 
 func (c *Call) left(now time.Duration) time.Duration {
-	if c.deadline == never {
-		return never
+	if c.deadline == Never {
+		return Never
 	}
 	return c.deadline - now
 }
@@ -298,14 +317,14 @@ func (c *Call) left(now time.Duration) time.Duration {
 // If it is Full, ask Queue. If it has a Wait, the throttle (Policy.Throttle) holds
 // the attempt back for so long: ask again then.
 func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
-	if c.over() {
+	if c.Over() {
 		return done(c.reason)
 	}
-	if no := c.late(now); no != Succeeded {
+	if no := c.recheck(now); no != Succeeded {
 		return c.finish(now, no, random)
 	}
-	if c.d.plan.throttles != nil && c.pass == noPass {
-		wait, ok := c.d.remember().throttle.Ask(now, random)
+	if c.s.plan.throttles != nil && c.pass == noPass {
+		wait, ok := c.s.remember().throttle.Ask(now, random)
 		if !ok {
 			return c.finish(now, HeldBack, random)
 		}
@@ -318,20 +337,17 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 		}
 	}
 	switch {
-	case c.admitted(now):
+	case c.tryStart(now):
 		return Step{}
-	case c.d.plan.policy.Limit.MaxWait > 0:
+	case c.s.plan.policy.Limit.MaxWait > 0:
 		return Step{Decision: Decision{Full: true}}
 	}
 	return c.finish(now, Limited, random)
 }
 
-// over tells whether the call is Done, or was never started.
-func (c *Call) over() bool { return c.ended || c.d == nil }
-
-// late asks again what may have changed since the call was told to wait: for a
-// retry, or for room. It says why not, or Succeeded.
-func (c *Call) late(now time.Duration) Reason {
+// recheck asks again what may have changed while the call waited for a retry or for room.
+// It returns why no attempt may begin, or Succeeded.
+func (c *Call) recheck(now time.Duration) Reason {
 	switch {
 	case now >= c.deadline:
 		return DeadlineReached
@@ -341,9 +357,14 @@ func (c *Call) late(now time.Duration) Reason {
 	return Succeeded
 }
 
-// admitted begins an attempt if there is room for it. It is all that Attempt has
-// to ask for the first.
-func (c *Call) admitted(now time.Duration) bool {
+// FirstAttempt is Attempt for a first attempt that nothing stands in the way of: it has
+// begun if the result is true. If it is false nothing has changed; ask Attempt.
+func (c *Call) FirstAttempt(now time.Duration) bool {
+	return c.s.plan.throttles == nil && c.tryStart(now)
+}
+
+// tryStart begins an attempt if the concurrency limit has room for it.
+func (c *Call) tryStart(now time.Duration) bool {
 	if l := c.limiter(); l != nil {
 		if !l.TryAcquire() {
 			return false
@@ -364,16 +385,16 @@ func (c *Call) start(now time.Duration) {
 
 // limiter is the dependency's, or nil. Where there is one, the state is known.
 func (c *Call) limiter() *bulkhead.Limiter {
-	if !c.d.plan.limited {
+	if !c.s.plan.limited {
 		return nil
 	}
-	return c.d.remember().limiter
+	return c.s.remember().limiter
 }
 
 // closed tells whether the breaker, if any, is closed.
 func (c *Call) closed(now time.Duration) bool {
-	s := c.d.known()
-	return s == nil || s.breaker == nil || s.breaker.State(now) == breaker.Closed
+	m := c.s.mem.Load()
+	return m == nil || m.breaker == nil || m.breaker.State(now) == breaker.Closed
 }
 
 // Queue waits in line for room under the concurrency limit, after Attempt said
@@ -381,7 +402,7 @@ func (c *Call) closed(now time.Duration) bool {
 // Full, w is in line: w.Admit is called when its turn comes, and then Admitted
 // must be; after Step.Wait at the latest, LeaveQueue must be.
 func (c *Call) Queue(now time.Duration, w *bulkhead.Waiter, random func() uint64) Step {
-	if c.over() {
+	if c.Over() {
 		return done(c.reason)
 	}
 	l := c.limiter()
@@ -401,10 +422,10 @@ func (c *Call) Queue(now time.Duration, w *bulkhead.Waiter, random func() uint64
 // too long for it, or the call has ended: then the place is given back.
 func (c *Call) Admitted(now time.Duration, random func() uint64) Step {
 	c.permit = true
-	if c.over() {
+	if c.Over() {
 		return c.finish(now, c.reason, random)
 	}
-	if no := c.late(now); no != Succeeded {
+	if no := c.recheck(now); no != Succeeded {
 		return c.finish(now, no, random)
 	}
 	c.start(now)
@@ -433,7 +454,7 @@ func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, why Reason, ran
 
 // roomFor is the limiter of a call that is not over.
 func (c *Call) roomFor() *bulkhead.Limiter {
-	if c.over() {
+	if c.Over() {
 		return nil
 	}
 	return c.limiter()
@@ -443,7 +464,7 @@ func (c *Call) roomFor() *bulkhead.Limiter {
 // attempt of its caller, from 1: beyond the first, the call is not retried
 // (Policy.Nested). It may be said at any time before the Step that it is to bear on.
 func (c *Call) OnBehalfOf(attempt int) {
-	if attempt > 1 && c.repeat != notAtAll && c.repeat != onlyOnce && c.d.plan.policy.Nested == NestedNever {
+	if attempt > 1 && c.repeat != notAtAll && c.repeat != onlyOnce && c.s.plan.policy.Nested == NestedNever {
 		c.repeat = notAgain
 	}
 }
@@ -463,30 +484,30 @@ func (c *Call) OnBehalfOf(attempt int) {
 //     later? (Policy.Timeouts)
 //  9. Does the retry budget pay for it? It is charged here, before the wait.
 func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
-	if c.over() {
+	if c.Over() {
 		return done(c.reason)
 	}
-	c.letGo(now)
-	shows := c.saidBy(c.began, v)
+	c.release(now)
+	shows := c.evidenceOf(c.began, v)
 	c.report(now, load(v, shows))
-	step := c.decide(now, v, shows, company{}, random)
+	step := c.decide(now, v, shows, flight{}, random)
 	if step.Done {
 		return c.finishWith(now, step, random)
 	}
 	return step
 }
 
-// letGo gives back what an attempt holds: its place under the concurrency limit
+// release gives back what an attempt holds: its place under the concurrency limit
 // (so that a call that waits holds none), and its count in budgets of concurrent
 // retries.
-func (c *Call) letGo(now time.Duration) {
-	if c.permit && c.d != nil {
+func (c *Call) release(now time.Duration) {
+	if c.permit && c.s != nil {
 		c.permit = false
-		c.d.remember().limiter.Release()
+		c.s.remember().limiter.Release()
 	}
 	if c.paid {
 		c.paid = false
-		c.d.remember().budget.Settle(now, c.receipt)
+		c.s.remember().budget.Settle(now, c.receipt)
 	}
 }
 
@@ -494,15 +515,15 @@ func (c *Call) letGo(now time.Duration) {
 func (c *Call) report(now time.Duration, o throttle.Outcome) {
 	if c.pass != noPass {
 		c.pass = noPass
-		c.d.remember().throttle.Learn(now, o)
+		c.s.remember().throttle.Learn(now, o)
 	}
 }
 
 // load is what the end of an attempt tells of the dependency's load. A failure that
 // it is known to answer with was work taken on. A timeout that the caller chose is no sign
 // of load.
-func load(v Verdict, shows said) throttle.Outcome {
-	if shows == saidTooShort {
+func load(v Verdict, shows evidence) throttle.Outcome {
+	if shows == cutShort {
 		return throttle.Neutral
 	}
 	switch v.Kind {
@@ -525,9 +546,9 @@ func load(v Verdict, shows said) throttle.Outcome {
 func (c *Call) forget(now time.Duration) {
 	switch c.pass {
 	case passed:
-		c.d.remember().throttle.Learn(now, throttle.Unsent)
+		c.s.remember().throttle.Learn(now, throttle.Unsent)
 	case underWay:
-		c.d.remember().throttle.Learn(now, throttle.Neutral)
+		c.s.remember().throttle.Learn(now, throttle.Neutral)
 	}
 	c.pass = noPass
 }
@@ -541,8 +562,8 @@ func (c *Call) finishWith(now time.Duration, step Step, random func() uint64) St
 
 // finish ends the call: the breaker learns its result, a success earns budget.
 func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
-	c.letGo(now)
-	if c.over() {
+	c.release(now)
+	if c.Over() {
 		return done(c.reason)
 	}
 	if c.pass != noPass {
@@ -551,53 +572,60 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	c.reason = r
 	c.ended = true
 	outcome := c.outcome(r)
-	if outcome == breaker.Success && c.d.due(c.began) {
-		c.d.answered.note(c.began, c.took(now, r == Succeeded))
+	if outcome == breaker.Success && c.s.due(c.began) {
+		c.s.answered.note(c.began, c.took(now, r == Succeeded))
 	}
-	s := c.d.known()
-	if s == nil {
+	m := c.s.mem.Load()
+	if m == nil {
 		if outcome != breaker.Failure {
 			return done(r)
 		}
-		s = c.d.memory()
+		m = c.s.remember()
 	}
 	if outcome == breaker.Success {
-		c.inTime(s, now)
+		c.inTime(m, now)
 	}
-	if b := s.budget; b != nil {
+	if b := m.budget; b != nil {
 		b.End(now, r == Succeeded, c.receipt)
 	}
-	if b := s.timeouts; b != nil {
+	if b := m.timeouts; b != nil {
 		b.End(now, r == Succeeded, 0)
 	}
-	if b := s.breaker; b != nil && !c.later { // last, since its listeners may panic
+	if b := m.breaker; b != nil && !c.deferred { // last, since its listeners may panic
 		b.Done(now, c.token, outcome, random)
 	}
 	return done(r)
 }
 
-// succeed is Next for a first attempt that succeeded, and does the same in a
-// straight line. Due is the dependency's: now is the time of its end then; else it may be
-// a little less.
-func (c *Call) succeed(now time.Duration, due bool) {
-	c.letGo(now)
+// MaySucceed reports whether a first attempt that succeeded may be handed to Succeed instead
+// of Next: no half-open breaker waits for the call, and none counts slow calls.
+func (c *Call) MaySucceed() bool { return !c.token.Probe() && !c.s.plan.timed }
+
+// Due reports whether Succeed needs the exact time of the end of the first attempt.
+func (c *Call) Due() bool { return c.s.due(c.began) }
+
+// Succeed is Next for a first attempt that succeeded, and leaves the same state in a
+// straight line. Due is what Due has returned. If it is false, now may be a little
+// earlier than the end of the attempt.
+func (c *Call) Succeed(now time.Duration, due bool) {
+	c.release(now)
 	c.report(now, throttle.Accepted)
 	c.ended = true
 	if due {
-		c.d.answered.note(c.began, c.took(now, true))
+		c.s.answered.note(c.began, c.took(now, true))
 	}
-	s := c.d.known()
-	if s == nil {
+	m := c.s.mem.Load()
+	if m == nil {
 		return
 	}
-	c.inTime(s, now)
-	if b := s.budget; b != nil {
+	c.inTime(m, now)
+	if b := m.budget; b != nil {
 		b.End(now, true, 0)
 	}
-	if b := s.timeouts; b != nil {
+	if b := m.timeouts; b != nil {
 		b.End(now, true, 0)
 	}
-	if b := s.breaker; b != nil {
+	if b := m.breaker; b != nil {
 		b.Done(now, c.token, breaker.Success, nil)
 	}
 }
@@ -606,23 +634,27 @@ func (c *Call) succeed(now time.Duration, due bool) {
 // else noTime. A stream that was answered later than any attempt may be was silent, not slow.
 func (c *Call) took(now time.Duration, succeeded bool) time.Duration {
 	took := max(now-c.began, 0)
-	if limit := c.d.plan.policy.AttemptTimeout; !succeeded || c.stream && limit > 0 && took > limit {
+	if limit := c.s.plan.policy.AttemptTimeout; !succeeded || c.stream && limit > 0 && took > limit {
 		return noTime
 	}
 	return took
 }
 
-// tellBreaker has the breaker learn of the end of a call that has ended. Its listeners are
-// others' code, which a driver must not call under a lock: it sets c.later, and calls this.
-func (c *Call) tellBreaker(now time.Duration, random func() uint64) {
-	if s := c.d.known(); s != nil && s.breaker != nil {
-		s.breaker.Done(now, c.token, c.outcome(c.reason), random)
+// DeferBreaker makes the breaker learn of the end of the call from LearnBreaker only. The
+// breaker's listeners are the user's code: a driver that ends calls under a lock of its own
+// calls LearnBreaker when it has let go of the lock.
+func (c *Call) DeferBreaker() { c.deferred = true }
+
+// LearnBreaker makes the breaker learn of the end of a call that is Done, after DeferBreaker.
+func (c *Call) LearnBreaker(now time.Duration, random func() uint64) {
+	if m := c.s.mem.Load(); m != nil && m.breaker != nil {
+		m.breaker.Done(now, c.token, c.outcome(c.reason), random)
 	}
 }
 
 // inTime notes that the attempt succeeded at now that began at c.began.
-func (c *Call) inTime(s *state, now time.Duration) {
-	if p := s.patience.Load(); p != nil {
+func (c *Call) inTime(m *memory, now time.Duration) {
+	if p := m.patience.Load(); p != nil {
 		given, patient := c.given(c.began)
 		p.succeeded(given, patient || now > c.deadline)
 	}
@@ -641,9 +673,9 @@ func (c *Call) outcome(r Reason) breaker.Outcome {
 		return breaker.Success
 	case r == CallerCanceled || c.attempts == 0 || c.attempts == c.elsewhere:
 		return breaker.Neutral
-	case r == FailedPermanent && c.said == saidAnswer:
+	case r == FailedPermanent && c.shown == refusedByReply:
 		return breaker.Success
-	case r == FailedPermanent, c.said == saidSlowDown, c.said == saidTooShort:
+	case r == FailedPermanent, c.shown == rateLimited, c.shown == cutShort:
 		return breaker.Neutral
 	}
 	return breaker.Failure

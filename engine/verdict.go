@@ -1,4 +1,4 @@
-package lull
+package engine
 
 import (
 	"fmt"
@@ -64,9 +64,16 @@ func (v Verdict) answers() bool {
 	return v.Kind == KindPermanent && !v.NeverSent && v.Code != CodeRetriedBelow && v.Code != CodeTimeout
 }
 
-// A Classifier turns an error of the operation into a Verdict. It is never
-// called with nil, must be safe for concurrent use and should not block. For an error
-// that it does not know it returns what [Classify] makes of it. The zero Verdict means
-// that nothing is known of the error: the call ends, and the error is not lost. An
-// error that is an answer after all needs Kind: KindSuccess.
-type Classifier func(error) Verdict
+// Codes of failures that the engine itself looks at.
+const (
+	// CodeUnclassified: the code of a failure of KindUnclassified, if the classifier
+	// gave it none.
+	CodeUnclassified = "unclassified"
+	// CodeRetriedBelow: the error of a call to another dependency, which has made
+	// the retries that there are to make. Retrying it again would multiply them.
+	CodeRetriedBelow = "retried_below"
+	// CodePanic: there is no failure to classify, for the operation panicked.
+	CodePanic = "panic"
+	// CodeTimeout: the attempt took too long. Some budgets charge more for it.
+	CodeTimeout = "timeout"
+)

@@ -1,4 +1,4 @@
-package lull
+package engine
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package lull
+package engine
 
 import (
 	"time"
@@ -9,9 +9,9 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// company is what decide has to know of the other attempts of a call. The zero company is
+// flight is what decide has to know of the other attempts of a call. The zero flight is
 // that of a call whose attempts follow one another.
-type company struct {
+type flight struct {
 	hedged bool   // attempts may run beside one another
 	beside bool   // some are in flight
 	stop   Reason // no further attempt begins, for this reason; Succeeded: one may
@@ -25,8 +25,8 @@ type company struct {
 // It is paid for here, before the wait, so that a stopped call costs nothing and a sleeping
 // one is already counted. Only with attempts in flight it is paid for when it begins
 // ([HedgedCall.Hedge]), since it may be held back for being a hedge, too.
-func (c *Call) decide(now time.Duration, v Verdict, shows said, with company, random func() uint64) Step {
-	c.hear(shows)
+func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight, random func() uint64) Step {
+	c.show(shows)
 	switch v.Kind {
 	case KindSuccess:
 		return done(Succeeded)
@@ -36,9 +36,9 @@ func (c *Call) decide(now time.Duration, v Verdict, shows said, with company, ra
 	default:
 		return done(FailedPermanent)
 	}
-	p := c.d.plan
-	pays := c.d.memory().budget
-	if pays != nil && shows != saidTooShort {
+	p := c.s.plan
+	pays := c.s.remember().budget
+	if pays != nil && shows != cutShort {
 		pays.Failed(now)
 	}
 	if v.Kind == KindOverloaded {
@@ -106,29 +106,29 @@ func (c *Call) mayRepeat(v Verdict) Reason {
 // nobody who came later either, another attempt is one more in the line that it is
 // drowning in.
 func (c *Call) answeredSince(began time.Duration) bool {
-	switch c.d.plan.policy.Timeouts {
+	switch c.s.plan.policy.Timeouts {
 	case TimeoutsAlways:
 		return true
 	case TimeoutsNever:
 		return false
 	}
-	return c.d.answeredFrom() > began
+	return c.s.answeredFrom() > began
 }
 
 // nextWait draws the wait before the given retry, and says what it was before
 // jitter. A wait that the server asked for is never shortened; its jitter is,
 // so as to end before the deadline if the hint itself does.
 func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() uint64) (wait, ceiling time.Duration) {
-	p := c.d.plan
+	p := c.s.plan
 	if v.After <= 0 {
 		if c.wait == 0 && retry > 1 && p.policy.Backoff.Jitter == backoff.Decorrelated {
 			c.recall(v, random)
 		}
 		switch {
 		case v.Kind == KindThrottled:
-			wait, ceiling = p.throttled.Draw(retry, c.wait, random)
-		case p.custom != nil:
-			wait = max(p.custom(retry, c.wait, random), 0)
+			wait, ceiling = p.rateLimited.Draw(retry, c.wait, random)
+		case p.parts.Backoff != nil:
+			wait = max(p.parts.Backoff(retry, c.wait, random), 0)
 			ceiling = wait
 		default:
 			wait, ceiling = p.waits.Draw(retry, c.wait, random)
@@ -136,7 +136,7 @@ func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() 
 		c.wait = wait
 		return wait, ceiling
 	}
-	spread := hintSpread(v.After, p.throttled.Ceiling(retry))
+	spread := hintSpread(v.After, p.rateLimited.Ceiling(retry))
 	spread = min(spread, max(left-v.After-1, 0))
 	return saturating.Add(v.After, time.Duration(chance.UpTo(uint64(spread), random))), v.After
 }
@@ -149,8 +149,8 @@ func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, 
 
 // A price is what an attempt costs that is not the call's first.
 type price struct {
-	class budget.Class // in budgets that charge by cause
-	rare  bool         // the account for timeouts pays as well
+	class   budget.Class // in budgets that charge by cause
+	timeout bool         // the account for timeouts pays as well
 }
 
 // priceOf is the price of an attempt that follows one that ended with v.
@@ -162,20 +162,20 @@ func timedOut(v Verdict) bool { return v.Code == CodeTimeout && !v.NeverSent }
 
 // charge has the budget pay for another attempt. If the grant is not OK nothing was paid.
 func (c *Call) charge(now time.Duration, p price, random func() uint64) budget.Grant {
-	s := c.d.memory()
-	var rare *budget.Bucket
-	if p.rare {
-		rare = s.timeouts
+	m := c.s.remember()
+	var timeouts *budget.Bucket
+	if p.timeout {
+		timeouts = m.timeouts
 	}
-	if rare != nil && rare.Balance(now) < 1 {
+	if timeouts != nil && timeouts.Balance(now) < 1 {
 		return budget.Grant{}
 	}
 	grant := budget.Grant{OK: true}
-	if s.budget != nil {
-		grant = s.budget.Withdraw(now, p.class, random)
+	if m.budget != nil {
+		grant = m.budget.Withdraw(now, p.class, random)
 	}
-	if rare != nil && grant.OK {
-		rare.Withdraw(now, budget.Timeout, random)
+	if timeouts != nil && grant.OK {
+		timeouts.Withdraw(now, budget.Timeout, random)
 	}
 	return grant
 }

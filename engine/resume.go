@@ -1,11 +1,10 @@
-package lull
+package engine
 
 import (
 	"math"
 	"time"
 
 	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -18,10 +17,10 @@ import (
 //
 // Spec.Deadline alone is its deadline: the policy's began with the first attempt, and
 // only the driver knows when that was.
-func (d *Dependency) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
-	d = d.current()
+func (s *State) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
+	s = s.Current()
 	made = min(max(made, 0), math.MaxInt16-1)
-	c := Call{d: d, began: now, deadline: never, attempts: int16(made), elsewhere: int16(made)}
+	c := Call{s: s, began: now, deadline: Never, attempts: int16(made), elsewhere: int16(made)}
 	c.repeatAs(&spec)
 	if spec.Deadline != 0 {
 		c.deadline = spec.Deadline
@@ -29,20 +28,8 @@ func (d *Dependency) Resume(now time.Duration, spec Spec, made int) (Call, Step)
 	if now >= c.deadline {
 		return c, done(c.refuse(DeadlineReached))
 	}
-	s := d.known()
-	if s == nil {
-		c.token = breaker.Fresh(now)
-		return c, Step{}
-	}
-	if s.breaker != nil {
-		token, ok := s.breaker.Start(now)
-		if !ok {
-			return c, done(c.refuse(CircuitOpen))
-		}
-		c.token = token
-	}
-	if s.budget != nil && made == 0 {
-		s.budget.Begin(now)
+	if no := c.admit(s, now, &spec); no != Succeeded {
+		return c, done(no)
 	}
 	return c, Step{}
 }
@@ -51,10 +38,10 @@ func (d *Dependency) Resume(now time.Duration, spec Spec, made int) (Call, Step)
 // draws it: what the server asked for, plus jitter, or backoff with jitter. It is for
 // drivers that must come back where Next says that a call had better end. It asks
 // nobody, and charges nothing. random is as for a [Call].
-func (d *Dependency) Wait(retry int, v Verdict, random func() uint64) time.Duration {
+func (s *State) Wait(retry int, v Verdict, random func() uint64) time.Duration {
 	retry = min(max(retry, 1), math.MaxInt16)
-	c := Call{d: d.current(), attempts: int16(retry), elsewhere: int16(retry - 1)}
-	wait, _ := c.nextWait(retry, v, never, random)
+	c := Call{s: s.Current(), attempts: int16(retry), elsewhere: int16(retry - 1)}
+	wait, _ := c.nextWait(retry, v, Never, random)
 	return wait
 }
 
@@ -62,9 +49,9 @@ func (d *Dependency) Wait(retry int, v Verdict, random func() uint64) time.Durat
 // elsewhere. The next is drawn from it, and nobody here knows what it was. Drawing all of
 // them anew gives it the distribution that it had.
 func (c *Call) recall(v Verdict, random func() uint64) {
-	schedule := c.d.plan.waits
+	schedule := c.s.plan.waits
 	if v.Kind == KindThrottled {
-		schedule = c.d.plan.throttled
+		schedule = c.s.plan.rateLimited
 	}
 	for n := 1; n <= min(int(c.elsewhere), recalled); n++ {
 		c.wait, _ = schedule.Draw(n, c.wait, random)

@@ -1,4 +1,4 @@
-package lull
+package engine
 
 import (
 	"time"
@@ -13,29 +13,29 @@ import (
 // Policy.Hedge says. It begins as any call does, on a dependency for which Hedges
 // is true:
 //
-//	call, step := d.Start(now, spec)          // may the call begin?
-//	c := lull.HedgedCall{Call: &call}
+//	call, step := s.Start(now, spec)          // may the call begin?
+//	c := engine.HedgedCall{Call: &call}
 //	step = c.Attempt(now, random)             // may its first attempt?
 //	wait := c.First(now, &first)              // it has; when to ask for a hedge
 //	step = c.Hedge(now, &second, random)      // may another attempt run beside it?
 //	step = c.Ended(now, &first, v, random)    // one of them ended like this: what now?
-//	c.LetGo(now, &second)                     // it has lost, and has returned
+//	c.Release(now, &second)                   // it has lost, and has returned
 //
 // From First on, how attempts ended is told to Ended, not to Next. It is used by
 // one goroutine at a time.
 type HedgedCall struct {
 	*Call
-	flight hedge.Flight
-	flying uint8  // attempts that have not been let go of
-	stop   Reason // no further attempt begins, for this reason; Succeeded: one may
-	owed   price  // of the next attempt, unless it is paid for already
+	hedges   hedge.Flight
+	inFlight uint8  // attempts that hold what they took
+	stop     Reason // no further attempt begins, for this reason; Succeeded: one may
+	next     price  // of the next attempt, unless it is paid for already
 	// notBefore is until when the server asked to wait, in answer to any attempt.
 	notBefore time.Duration
 }
 
-// A Racer is one attempt of a [HedgedCall], as the engine sees it, from First or
-// Hedge until Ended or LetGo. The zero Racer is none.
-type Racer struct {
+// A HedgedAttempt is one attempt of a [HedgedCall], from First or Hedge until Ended or
+// Release. The zero HedgedAttempt is none.
+type HedgedAttempt struct {
 	began   time.Duration
 	receipt budget.Receipt
 	live    bool
@@ -46,29 +46,34 @@ type Racer struct {
 	passed  bool // the throttle waits to be told of it
 }
 
-// Hedges tells whether attempts of one call to the dependency may run beside one
-// another.
-func (d *Dependency) Hedges() bool { return d.current().plan.hedges != nil }
+// Live reports whether the attempt has begun and holds what it took.
+func (a *HedgedAttempt) Live() bool { return a.live }
+
+// Began is when the attempt began.
+func (a *HedgedAttempt) Began() time.Duration { return a.began }
+
+// InFlight is the number of attempts that hold what they took.
+func (c *HedgedCall) InFlight() int { return int(c.inFlight) }
 
 // First says that the attempt which Attempt has just begun is r, and tells after
 // how long to ask Hedge for another beside it; the largest duration if never.
-func (c *HedgedCall) First(now time.Duration, r *Racer) time.Duration {
-	*r = Racer{began: c.began, live: true, first: true, permit: c.permit, passed: c.pass == underWay}
+func (c *HedgedCall) First(now time.Duration, r *HedgedAttempt) time.Duration {
+	*r = HedgedAttempt{began: c.began, live: true, first: true, permit: c.permit, passed: c.pass == underWay}
 	c.permit, c.pass = false, noPass
-	c.flight, c.flying, c.stop = hedge.Flight{}, 1, Succeeded
-	c.owed, c.notBefore = price{}, now
-	if c.d.plan.hedges == nil || c.repeat != anyTime || c.token.Probe() {
-		return never
+	c.hedges, c.inFlight, c.stop = hedge.Flight{}, 1, Succeeded
+	c.next, c.notBefore = price{}, now
+	if c.s.plan.hedges == nil || c.repeat != anyTime || c.token.Probe() {
+		return Never
 	}
-	c.flight = c.d.remember().hedger.Start(now)
+	c.hedges = c.s.remember().hedger.Start(now)
 	return c.untilHedge(now)
 }
 
 // untilHedge is how long to wait before the next hedge while no attempt ends.
 func (c *HedgedCall) untilHedge(now time.Duration) time.Duration {
-	wait, ok := c.flight.Delay()
-	if !ok || wait >= c.left(now) || int(c.attempts) >= c.d.plan.attempts {
-		return never
+	wait, ok := c.hedges.Delay()
+	if !ok || wait >= c.left(now) || int(c.attempts) >= c.s.plan.attempts {
+		return Never
 	}
 	return wait
 }
@@ -82,49 +87,49 @@ func (c *HedgedCall) untilHedge(now time.Duration) time.Duration {
 // time? Is the breaker closed? If others are in flight, does the hedger allow one
 // more? Does the throttle? Is there room under the concurrency limit? And does the
 // retry budget pay?
-func (c *HedgedCall) Hedge(now time.Duration, r *Racer, random func() uint64) Step {
-	*r = Racer{}
-	if c.over() {
+func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() uint64) Step {
+	*r = HedgedAttempt{}
+	if c.Over() {
 		return done(c.reason)
 	}
 	no, step := c.another(now, r, random)
 	if no == Succeeded && step.Wait == 0 {
 		c.attempts++
-		c.flying++
+		c.inFlight++
 		r.began, r.live, r.passed = now, true, c.pass == passed
-		c.pass, c.owed = noPass, price{}
+		c.pass, c.next = noPass, price{}
 		return Step{Wait: c.untilHedge(now)}
 	}
 	c.giveBack(now, r)
 	if no == Succeeded {
 		return Step{Decision: Decision{Full: true}, Wait: step.Wait}
 	}
-	if c.flying == 0 {
+	if c.inFlight == 0 {
 		exhausted := step.Exhausted
 		step = c.finish(now, no, random)
 		step.Exhausted = exhausted
 		return step
 	}
 	c.forget(now)
-	step.Full, step.Reason, step.Wait = true, no, never
+	step.Full, step.Reason, step.Wait = true, no, Never
 	return step
 }
 
 // another says why no attempt may begin, or Succeeded; then with how long the
 // throttle holds it back. What it has taken it notes in r.
-func (c *HedgedCall) another(now time.Duration, r *Racer, random func() uint64) (Reason, Step) {
+func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() uint64) (Reason, Step) {
 	switch {
 	case c.stop != Succeeded:
 		return c.stop, Step{}
-	case int(c.attempts) >= c.d.plan.attempts:
+	case int(c.attempts) >= c.s.plan.attempts:
 		return AttemptsExhausted, Step{}
 	}
-	if no := c.late(now); no != Succeeded {
+	if no := c.recheck(now); no != Succeeded {
 		return no, Step{}
 	}
-	s := c.d.memory()
-	if c.flying > 0 {
-		switch s.hedger.Fire(now, &c.flight) {
+	m := c.s.remember()
+	if c.inFlight > 0 {
+		switch m.hedger.Fire(now, &c.hedges) {
 		case hedge.Granted:
 		case hedge.TooManyInFlight:
 			return TooManyHedges, Step{}
@@ -135,22 +140,22 @@ func (c *HedgedCall) another(now time.Duration, r *Racer, random func() uint64) 
 		}
 		r.counted = true
 	}
-	if s.throttle != nil && c.pass == noPass {
-		wait, ok := s.throttle.Ask(now, random)
+	if m.throttle != nil && c.pass == noPass {
+		wait, ok := m.throttle.Ask(now, random)
 		if !ok {
 			return HeldBack, Step{}
 		}
 		switch c.pass = passed; {
 		case wait >= c.left(now):
 			return DeadlineReached, Step{}
-		case wait > 0 && c.flying > 0: // it comes at once or not at all
+		case wait > 0 && c.inFlight > 0: // it comes at once or not at all
 			return HeldBack, Step{}
 		case wait > 0:
 			return Succeeded, Step{Wait: wait}
 		}
 	}
-	if s.limiter != nil {
-		if !s.limiter.TryAcquire() {
+	if m.limiter != nil {
+		if !m.limiter.TryAcquire() {
 			return Limited, Step{}
 		}
 		r.permit = true
@@ -159,11 +164,11 @@ func (c *HedgedCall) another(now time.Duration, r *Racer, random func() uint64) 
 		r.receipt, r.paid, c.paid = c.receipt, true, false
 		return Succeeded, Step{}
 	}
-	grant := c.charge(now, c.owed, random)
+	grant := c.charge(now, c.next, random)
 	if !grant.OK {
 		return BudgetExhausted, Step{Decision: Decision{Exhausted: grant.Exhausted}}
 	}
-	r.receipt, r.paid = grant.Receipt, s.budget != nil
+	r.receipt, r.paid = grant.Receipt, m.budget != nil
 	return Succeeded, Step{}
 }
 
@@ -179,34 +184,34 @@ func (c *HedgedCall) another(now time.Duration, r *Racer, random func() uint64) 
 // failed and no other may follow, the call is Done with its failure.
 //
 // When the call is Done, the attempts that still run have lost: cancel them, and
-// tell LetGo when they have returned. Until then they hold what they took from
+// call Release when they have returned. Until then they hold what they took from
 // limits. Their times are no measure of anything, and none is taken.
-func (c *HedgedCall) Ended(now time.Duration, r *Racer, v Verdict, random func() uint64) Step {
-	if c.over() || !r.live {
-		c.LetGo(now, r)
+func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, random func() uint64) Step {
+	if c.Over() || !r.live {
+		c.Release(now, r)
 		return done(c.reason)
 	}
-	if r.first && c.flight != (hedge.Flight{}) {
-		c.d.remember().hedger.Done(now, &c.flight, v.Kind == KindSuccess)
+	if r.first && c.hedges != (hedge.Flight{}) {
+		c.s.remember().hedger.Done(now, &c.hedges, v.Kind == KindSuccess)
 	}
-	shows := c.saidBy(r.began, v)
+	shows := c.evidenceOf(r.began, v)
 	if r.passed {
 		r.passed = false
-		c.d.remember().throttle.Learn(now, load(v, shows))
+		c.s.remember().throttle.Learn(now, load(v, shows))
 	}
-	c.LetGo(now, r)
+	c.Release(now, r)
 	c.began, c.receipt = r.began, r.receipt
-	step := c.decide(now, v, shows, company{hedged: true, beside: c.flying > 0, stop: c.stop}, random)
+	step := c.decide(now, v, shows, flight{hedged: true, beside: c.inFlight > 0, stop: c.stop}, random)
 	switch {
-	case step.Done && (v.Kind == KindSuccess || v.Kind == KindCanceled || shows == saidAnswer):
+	case step.Done && (v.Kind == KindSuccess || v.Kind == KindCanceled || shows == refusedByReply):
 		return c.decided(now, step, random)
-	case step.Done && c.flying == 0:
+	case step.Done && c.inFlight == 0:
 		return c.finishWith(now, step, random)
 	case step.Done:
 		c.stop = step.Reason
-		return Step{Wait: never}
+		return Step{Wait: Never}
 	}
-	c.owed = priceOf(v)
+	c.next = priceOf(v)
 	if step.Wait > 0 {
 		c.notBefore = max(c.notBefore, saturating.Add(now, step.Wait))
 	}
@@ -217,35 +222,35 @@ func (c *HedgedCall) Ended(now time.Duration, r *Racer, v Verdict, random func()
 // decided ends the call, whatever is in flight. That the first attempt had not
 // succeeded by now is all that is known of its latency.
 func (c *HedgedCall) decided(now time.Duration, step Step, random func() uint64) Step {
-	if c.flight != (hedge.Flight{}) {
-		c.d.remember().hedger.Done(now, &c.flight, false)
+	if c.hedges != (hedge.Flight{}) {
+		c.s.remember().hedger.Done(now, &c.hedges, false)
 	}
 	return c.finishWith(now, step, random)
 }
 
-// LetGo gives back what r held. Ended does so itself.
-func (c *HedgedCall) LetGo(now time.Duration, r *Racer) {
+// Release gives back what r holds, which has not ended with a verdict. Ended does so itself.
+func (c *HedgedCall) Release(now time.Duration, r *HedgedAttempt) {
 	if !r.live {
 		return
 	}
 	r.live = false
-	c.flying--
+	c.inFlight--
 	c.giveBack(now, r)
 	if r.passed {
 		r.passed = false
-		c.d.remember().throttle.Learn(now, throttle.Neutral)
+		c.s.remember().throttle.Learn(now, throttle.Neutral)
 	}
 }
 
-func (c *HedgedCall) giveBack(now time.Duration, r *Racer) {
+func (c *HedgedCall) giveBack(now time.Duration, r *HedgedAttempt) {
 	if r.permit {
-		c.d.remember().limiter.Release()
+		c.s.remember().limiter.Release()
 	}
 	if r.paid {
-		c.d.remember().budget.Settle(now, r.receipt)
+		c.s.remember().budget.Settle(now, r.receipt)
 	}
 	if r.counted {
-		c.d.remember().hedger.Settle()
+		c.s.remember().hedger.Settle()
 	}
 	r.permit, r.paid, r.counted = false, false, false
 }

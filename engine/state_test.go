@@ -1,7 +1,6 @@
-package lull
+package engine
 
 import (
-	"context"
 	"math"
 	"testing"
 	"time"
@@ -146,44 +145,39 @@ func TestPatienceGoesByWhatIsUsual(t *testing.T) {
 	}
 }
 
-// A dependency has one state, also if two goroutines need the first at once. Here the
+// A state has one memory, also if two goroutines need the first at once. Here the
 // second one comes while the first makes its own.
-func TestADependencyHasOneState(t *testing.T) {
-	var d *Dependency
-	var other *state
+func TestAStateHasOneMemory(t *testing.T) {
+	var s State
+	var other *memory
 	made := 0
-	d, err := NewDependency("payments", Policy{}, WithBudget(func() budget.Budget {
+	makeState(t, &s, Policy{}, Parts{Budget: func() budget.Budget {
 		if made++; made == 1 {
-			other = d.remember()
+			other = s.remember()
 		}
 		b, _ := budget.New(budget.Config{})
 		return b
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := d.remember(); s != other || d.remember() != other || made != 2 {
-		t.Errorf("%p and %p: two states of one dependency", s, other)
+	}})
+	if m := s.remember(); m != other || s.remember() != other || made != 2 {
+		t.Errorf("%p and %p: two memories of one state", m, other)
 	}
 }
 
 // What a Call was used for before leaves nothing in it.
 func TestStartInOverwritesTheCall(t *testing.T) {
 	middle := func() uint64 { return 1 << 63 }
-	d, err := NewDependency("payments", Policy{Limit: bulkhead.Config{Limit: 5}, Breaker: breaker.Config{FailureRate: 0.5}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var s State
+	makeState(t, &s, Policy{Limit: bulkhead.Config{Limit: 5}, Breaker: breaker.Config{FailureRate: 0.5}}, Parts{})
 	var used Call
 	for _, v := range []Verdict{{Kind: KindSuccess}, {Kind: KindTransient}, {Kind: KindPermanent}, {Kind: KindThrottled, After: time.Hour}} {
-		if s := d.StartIn(&used, 0, Spec{}); s.Done {
-			t.Fatal(s.Reason)
+		if no := s.StartIn(&used, 0, &Spec{}); no != Succeeded {
+			t.Fatal(no)
 		}
 		used.Attempt(0, middle)
 		used.Next(0, v, middle)
 		again, fresh := used, Call{}
-		a := d.StartIn(&again, time.Second, Spec{})
-		b := d.StartIn(&fresh, time.Second, Spec{})
+		a := s.StartIn(&again, time.Second, &Spec{})
+		b := s.StartIn(&fresh, time.Second, &Spec{})
 		if again != fresh || a != b {
 			t.Errorf("after %v:\n%+v, %+v, want\n%+v, %+v", v, again, a, fresh, b)
 		}
@@ -193,46 +187,25 @@ func TestStartInOverwritesTheCall(t *testing.T) {
 
 // What is known of timeouts, and the account that pays for them, outlive an update.
 func TestUpdateKeepsTheAccountForTimeouts(t *testing.T) {
-	d, err := NewDependency("payments", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	was := d.current().remember().timeouts
+	var s State
+	makeState(t, &s, Policy{}, Parts{})
+	was := s.Current().remember().timeouts
 	if was == nil {
 		t.Fatal("the zero policy has no account for timeouts")
 	}
-	if err := d.UpdateAt(0, Policy{Attempts: 2}); err != nil {
+	if err := s.Update(0, Policy{Attempts: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if d.current().remember().timeouts != was {
+	if s.Current().remember().timeouts != was {
 		t.Error("after an update there is a new account")
 	}
 }
 
-// A function that has run was not stopped.
-func TestStoppingWhatHasRun(t *testing.T) {
-	d, err := NewDependency("payments", Policy{})
+func makeState(t *testing.T, s *State, p Policy, parts Parts) {
+	t.Helper()
+	plan, err := NewPlan(p, parts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var early, late func() bool
-	ran := make(chan struct{})
-	err = Run(t.Context(), d, func(ctx context.Context) error {
-		c := ctx.(interface {
-			AfterFunc(func()) func() bool
-		})
-		early = c.AfterFunc(func() { t.Error("stopped, and ran") })
-		late = c.AfterFunc(func() { close(ran) })
-		if !early() || early() {
-			t.Error("stop reports whether it has stopped the function, which it has once")
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-ran
-	if late() {
-		t.Error("a function that has run was stopped")
-	}
+	plan.Init(s, nil)
 }

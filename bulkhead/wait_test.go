@@ -6,18 +6,12 @@ import (
 	"time"
 )
 
-// ErrFull says that the limit of calls in flight is reached, and that the caller
-// could not wait, or waited in vain.
+// ErrFull: there was no permit, and the caller could not wait, or waited in vain.
 var ErrFull = errors.New("bulkhead: too many calls in flight")
 
-// Acquire takes a permit, waiting for one no longer than MaxWait. It returns nil
-// when it has it, and then the caller owes a Release; ErrFull when there was none
-// to be had; or the error of ctx when that ended first, which it does also if ctx
-// had ended before. With an error there is no permit, even if it arrived in the
-// moment in which ctx ended: it has gone on to the next.
-//
-// This is the one method that waits in real time. Without a wait it costs what
-// TryAcquire does and a look at ctx.
+// Acquire is a driver in real time, for tests: it takes a permit, waiting for one no longer
+// than MaxWait. The error is ErrFull, or that of ctx. With an error there is no permit, even
+// if it arrived in the moment in which ctx ended: it has gone to the next.
 func (l *Limiter) Acquire(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/throttle"
+)
+
+// A Plan is a policy made ready. It is written once, then only read, and shared by
+// every State that was made from it.
+type Plan struct {
+	policy      Policy // with defaults
+	parts       Parts
+	attempts    int // as Policy.allowed
+	waits       *backoff.Prepared
+	rateLimited *backoff.Prepared // after KindThrottled
+	breakers    *breaker.Plan     // nil if Policy.Breaker.Off
+	throttles   *throttle.Plan    // nil if Policy.Throttle is off
+	hedges      *hedge.Plan       // nil if Policy.Hedge is off
+
+	// What follows from the policy for the memory of a State.
+	timed        bool          // the breaker counts slow calls
+	limited      bool          // there is a concurrency limit
+	empty        bool          // there is nothing to remember; every State has the memory called nothing
+	lazy         bool          // the memory is made when a call first fails
+	quiet        time.Duration // lazy only: calls that are closer together than this make it too (budget.Config.QuietGap)
+	notesAnswers bool          // State.answered is kept
+}
+
+// Parts are what a Plan has instead of parts of its policy, which cannot be data. A nil
+// part is that of the policy.
+type Parts struct {
+	// Backoff replaces Policy.Backoff, but for waits after KindThrottled and for the
+	// number of attempts. It must be safe for concurrent use.
+	Backoff backoff.Func
+	// Budget replaces Policy.Budget. It is called once for each State that has something
+	// to remember, and may return one shared budget.
+	Budget func() budget.Budget
+}
+
+// NewPlan returns a plan for p. The error is that of Validate.
+func NewPlan(p Policy, parts Parts) (*Plan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	p = p.WithDefaults()
+	pl := &Plan{
+		policy:      p,
+		parts:       parts,
+		attempts:    p.allowed(),
+		waits:       p.Backoff.Prepare(),
+		rateLimited: p.throttled().Prepare(),
+		timed:       p.Breaker.SlowRate > 0,
+		limited:     p.Limit.Limit > 0,
+	}
+	if c := p.breakerConfig(); !c.Off {
+		pl.breakers, _ = breaker.Prepare(c)
+	}
+	if p.Throttle.Mode != throttle.Off {
+		pl.throttles, _ = throttle.Prepare(p.Throttle)
+	}
+	if p.Hedge.Attempts > 1 {
+		pl.hedges, _ = hedge.Prepare(p.Hedge)
+	}
+	atOnce := pl.limited || parts.Budget != nil || pl.throttles != nil || pl.hedges != nil // the first call is to be remembered
+	pl.lazy = !atOnce && p.Budget.FullAtStart() && p.Breaker.Pristine()
+	pl.quiet = p.Budget.QuietGap()
+	pl.empty = !atOnce && p.Budget.Unlimited && p.Breaker.Off
+	pl.notesAnswers = p.Timeouts == TimeoutsWhenAnswered && pl.attempts > 1 || !pl.empty
+	return pl, nil
+}
+
+// breakerConfig is that of the breaker, given a policy with its defaults filled in.
+func (p Policy) breakerConfig() breaker.Config {
+	c := p.Breaker
+	if !c.Off && c.ProbeTimeout == 0 && p.Deadline > 0 {
+		c.ProbeTimeout = p.Deadline // a probe is a call, and may take as long
+	}
+	return c
+}
+
+// Policy is the plan's policy, with the defaults of its own fields filled in.
+func (p *Plan) Policy() Policy { return p.policy }
+
+// AttemptTimeout bounds each attempt; NoTimeout if only the call's deadline does.
+func (p *Plan) AttemptTimeout() time.Duration { return p.policy.AttemptTimeout }
+
+// Attempts is the number of attempts that a call may make.
+func (p *Plan) Attempts() int { return p.attempts }
+
+// Hedges reports whether attempts of one call may run beside one another.
+func (p *Plan) Hedges() bool { return p.hedges != nil }
+
+// Stateless reports that calls leave no trace, so that all states of the plan behave as
+// one: there is neither budget nor breaker nor limit, and whether timeouts are repeated
+// does not depend on other calls.
+func (p *Plan) Stateless() bool { return p.empty && !p.notesAnswers }

@@ -1,0 +1,109 @@
+package engine
+
+import "fmt"
+
+// A Reason says why a call ended.
+type Reason uint8
+
+const (
+	// Succeeded: the last attempt did.
+	Succeeded Reason = iota
+	// FailedPermanent: another attempt would have failed the same way, or
+	// nothing was known of the error.
+	FailedPermanent
+	// ServerSaidStop: the server asked not to retry.
+	ServerSaidStop
+	// UnsafeToRepeat: repeating the operation might have done it twice.
+	UnsafeToRepeat
+	// CannotReplay: the request cannot be made a second time.
+	CannotReplay
+	// AttemptsExhausted: the policy allows no more.
+	AttemptsExhausted
+	// CircuitOpen: the breaker refused the call, or opened while it went on.
+	CircuitOpen
+	// HintTooLong: the server asked to wait for longer than Policy.HintLimit.
+	HintTooLong
+	// DeadlineReached: the deadline has passed, or the next wait would cross it.
+	DeadlineReached
+	// BudgetExhausted: the dependency's retry budget did not pay for it.
+	BudgetExhausted
+	// Limited: the concurrency limit had no room.
+	Limited
+	// CallerCanceled: the caller's context was cancelled.
+	CallerCanceled
+	// Unanswered: the attempt timed out, and the dependency has answered none that
+	// began later (Policy.Timeouts).
+	Unanswered
+	// HeldBack: the client's own throttle did not let the attempt pass
+	// (Policy.Throttle).
+	HeldBack
+	// TooManyLate: of the recent calls too many are late for another attempt to run beside
+	// those of the call (Policy.Hedge.Share). No call ends for this reason.
+	TooManyLate
+	// TooManyHedges: too many hedges are in flight for another (Policy.Hedge.InFlight). No
+	// call ends for this reason.
+	TooManyHedges
+	// RetriedAbove: the call is made on behalf of a request that is itself a retry
+	// (Policy.Nested).
+	RetriedAbove
+	// Panicked: the operation did, or ended its goroutine (runtime.Goexit). Observers learn
+	// of it; there is no Result and no Error, for the panic is raised again.
+	Panicked
+	reasons
+)
+
+// Reasons is how many reasons there are.
+const Reasons = int(reasons)
+
+// reasonWords has for each reason its label, and what it means.
+var reasonWords = [reasons]struct{ label, meaning string }{
+	Succeeded:         {"success", "the last attempt succeeded"},
+	FailedPermanent:   {"permanent", "permanent failure"},
+	ServerSaidStop:    {"overloaded", "server is overloaded and asked not to retry"},
+	UnsafeToRepeat:    {"not_idempotent", "operation is not idempotent and may have been carried out"},
+	CannotReplay:      {"not_replayable", "request cannot be made a second time (a body without GetBody?)"},
+	AttemptsExhausted: {"attempts_exhausted", "attempts exhausted"},
+	CircuitOpen:       {"circuit_open", "circuit breaker is open"},
+	HintTooLong:       {"hint_too_long", "server asked to wait for longer than the policy allows"},
+	DeadlineReached:   {"deadline", "no time left before the deadline"},
+	BudgetExhausted:   {"budget_exhausted", "retry budget exhausted"},
+	Limited:           {"limited", "concurrency limit reached"},
+	CallerCanceled:    {"canceled", "the caller has gone away"},
+	Unanswered:        {"unanswered", "timed out while the dependency answered nobody else"},
+	HeldBack:          {"throttled", "held back by the client's own throttle"},
+	TooManyLate:       {"too_many_late", "too many of the recent calls are late"},
+	TooManyHedges:     {"too_many_hedges", "too many hedges are in flight"},
+	RetriedAbove:      {"retried_above", "made on behalf of a retry, which is not retried once more"},
+	Panicked:          {"panicked", "operation panicked"},
+}
+
+// String is the reason as a label for logs and metrics, such as "budget_exhausted".
+func (r Reason) String() string {
+	if r < reasons {
+		return reasonWords[r].label
+	}
+	return fmt.Sprintf("reason(%d)", uint8(r))
+}
+
+// Meaning is the reason in words, such as "retry budget exhausted".
+func (r Reason) Meaning() string {
+	if r < reasons {
+		return reasonWords[r].meaning
+	}
+	return r.String()
+}
+
+// GaveUp tells of a call that has failed although a retry might have mended it, and
+// for which all has been done that should be: attempts, budget or time were at their
+// end, the circuit was open or the throttle closed, the server said to stop, or to
+// wait for too long. To retry it from further up would multiply. Where it has not
+// been retried because that would not have been safe, because nothing is known of the
+// failure, or for want of room here, others may know better.
+func (r Reason) GaveUp() bool {
+	switch r {
+	case AttemptsExhausted, BudgetExhausted, DeadlineReached, CircuitOpen, HeldBack,
+		ServerSaidStop, HintTooLong, Unanswered, RetriedAbove:
+		return true
+	}
+	return false
+}
