@@ -141,7 +141,7 @@ func reasons(summaries []sim.Summary) []quantity {
 // meaning is the reason of that name in words: what the error of such a call says.
 func meaning(name string) string {
 	for r := range lull.Reason(engine.Reasons) {
-		if r.String() == name {
+		if r != lull.Succeeded && r.String() == name {
 			return ": " + r.Meaning()
 		}
 	}
