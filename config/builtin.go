@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -48,7 +49,7 @@ func FindBuiltIn(name string) (sim.Scenario, error) {
 		}
 		names = append(names, s.Name)
 	}
-	err := fmt.Errorf("no built-in scenario is called %s: want %s", quote(name), choice.List(names))
+	err := fmt.Errorf("no built-in scenario is called %s: want %s", tree.Quote(name), choice.List(names))
 	if near := choice.Nearest(strings.TrimSpace(name), names); near != "" {
 		err = fmt.Errorf("%w; did you mean %s?", err, near)
 	}

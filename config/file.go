@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // A PolicyFile is what a policy file says, and where it says it. It is plain data
@@ -259,11 +260,11 @@ func (s Server) String() string {
 }
 
 // named says that name is one which can be printed in a table and typed on a command line.
-func (r *reader) named(e entry, path string) bool {
-	if properName(e.key.Value) {
+func (r *reader) named(m tree.Member, path string) bool {
+	if properName(m.Key) {
 		return true
 	}
-	r.note(r.at(e.key), path, quote(e.key.Value), allowedName, "")
+	r.Note(r.KeyPlace(m), path, tree.Quote(m.Key), allowedName, "")
 	return false
 }
 

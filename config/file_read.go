@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
-	"go.yaml.in/yaml/v4"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // version is the only one of the format that there is, and versionText how it is written.
@@ -44,7 +44,7 @@ func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
 	if root := r.document(data); root != nil {
 		r.root(root)
 	}
-	if err := r.err(); err != nil {
+	if err := r.Mistakes.Err(); err != nil {
 		return nil, err
 	}
 	return &r.file, nil
@@ -56,7 +56,7 @@ type fileReader struct {
 	file PolicyFile
 
 	// Of the defaults, when they have been read.
-	said           map[string]place // the leaves that they say themselves, by path
+	said           map[string]Position // the leaves that they say themselves, by path
 	defaultsBroken []string
 	defaultsWrong  problem.List // what is wrong with them is not wrong again with each dependency
 
@@ -67,32 +67,33 @@ type fileReader struct {
 }
 
 func newFileReader(name string) *fileReader {
-	places := &filePlaces{file: name, at: map[string]place{}, bases: map[string]origins{}}
+	places := &filePlaces{file: name, at: map[string]Position{}, bases: map[string]origins{}}
 	return &fileReader{reader: newReader(name, nil), file: PolicyFile{places: places}}
 }
 
-func (r *fileReader) root(n *yaml.Node) {
-	inFile := func(k *yaml.Node) bool { return slices.Contains(fileKeys, k.Value) }
-	if n.Kind != yaml.MappingNode || !slices.ContainsFunc(keysOf(n), inFile) {
-		r.begin("")
-		name := stem(r.reader.file)
-		if n.Kind == yaml.MappingNode && !properName(name) {
-			r.note(r.at(n), "", "one dependency without a name, since that of the file gives it none", "it under dependencies, such as dependencies: {api: {attempts: 2}}", "")
+func (r *fileReader) root(n *tree.Node) {
+	inFile := func(m tree.Member) bool { return slices.Contains(fileKeys, m.Key) }
+	if !slices.ContainsFunc(n.Members, inFile) {
+		name := stem(r.File)
+		if n.Kind == tree.Map && !properName(name) {
+			r.Note(r.Place(n), "", "one dependency without a name, since that of the file gives it none", "it under dependencies, such as dependencies: {api: {attempts: 2}}", "")
 			return
 		}
-		r.file.places.at[under("dependencies", name)] = r.at(n)
+		r.file.places.at[under("dependencies", name)] = r.Place(n)
 		r.dependency(name, n, fileKeys...)
 		return
 	}
-	entries, _ := r.entries(n, "", "")
-	parts := map[string]entry{}
-	for _, e := range entries {
-		if !slices.Contains(fileKeys, e.key.Value) {
-			r.unknown(e, "", fileKeys, atTop(e.key.Value))
+	if !r.sound(n, "") {
+		return
+	}
+	parts := map[string]tree.Member{}
+	for _, e := range n.Members {
+		if !slices.Contains(fileKeys, e.Key) {
+			r.unknown(e, "", fileKeys, atTop(e.Key))
 			continue
 		}
-		parts[e.key.Value] = e
-		r.file.places.at[e.key.Value] = r.at(e.key)
+		parts[e.Key] = e
+		r.file.places.at[e.Key] = r.KeyPlace(e)
 	}
 	if e, ok := parts["version"]; ok {
 		r.version(e)
@@ -103,10 +104,10 @@ func (r *fileReader) root(n *yaml.Node) {
 	key := "dependencies"
 	e, ok := parts[key]
 	if old, both := parts[oldKey]; both && ok {
-		r.note(r.at(old.key), oldKey, "beside dependencies", "one of the two, which mean the same", "")
+		r.Note(r.KeyPlace(old), oldKey, "beside dependencies", "one of the two, which mean the same", "")
 	} else if both {
 		key, e, ok = oldKey, old, true
-		r.file.places.at["dependencies"] = r.at(e.key)
+		r.file.places.at["dependencies"] = r.KeyPlace(e)
 	}
 	if ok {
 		r.dependencies(key, e)
@@ -124,19 +125,18 @@ func atTop(key string) string {
 	return choice.Nearest(key, fileKeys)
 }
 
-func (r *fileReader) version(e entry) {
+func (r *fileReader) version(e tree.Member) {
 	r.begin("")
-	n, done := r.resolve(e.value, "Version")
-	defer done()
-	if n == nil || !r.untagged(n, "Version") {
+	n := e.Value
+	if !r.sound(n, "version") {
 		return
 	}
-	if n.Kind != yaml.ScalarNode || n.Value != versionText {
-		r.wrong(n, "Version", kindOf(n), versionText+", the only version of the format there is", "")
+	if n.Text != versionText {
+		r.wrong(n, "version", n.Quoted(), versionText+", the only version of the format there is", "")
 		return
 	}
 	r.file.Version = version
-	r.places["Version"] = r.at(n)
+	r.places["version"] = r.Place(n)
 	r.keep("")
 }
 
@@ -147,41 +147,40 @@ func (r *fileReader) keep(prefix string) {
 			at = key
 		}
 		if path != "" {
-			r.file.places.at[under(prefix, shownPath(path))] = at
+			r.file.places.at[under(prefix, path)] = at
 		}
 	}
 }
 
 // items are what stands under the key of e: things by name, such as example.
-func (r *fileReader) items(key string, e entry, thing, example string) []entry {
+func (r *fileReader) items(key string, e tree.Member, thing, example string) []tree.Member {
 	r.begin(key)
-	value, done := r.resolve(e.value, "")
-	defer done()
-	if value == nil || !r.untagged(value, "") {
+	value := e.Value
+	if !r.sound(value, "") {
 		return nil
 	}
-	named, ok := r.entries(value, "", "a mapping of names to "+key+", such as "+example)
+	named, ok := r.members(value, "", "a mapping of names to "+key+", such as "+example)
 	switch {
-	case ok && len(named) == 0 && len(r.mistakes) == 0:
+	case ok && len(named) == 0 && len(r.Mistakes) == 0:
 		r.wrong(value, "", "empty", "at least one "+thing+", such as "+example, "")
 	case len(named) > maxElements:
 		r.wrong(value, "", fmt.Sprintf("a mapping of %d", len(named)), fmt.Sprintf("at most %d", maxElements), "")
 		return nil
 	}
-	return slices.DeleteFunc(named, func(e entry) bool { return !r.named(e, key) })
+	return slices.DeleteFunc(slices.Clone(named), func(m tree.Member) bool { return !r.named(m, key) })
 }
 
-func (r *fileReader) defaults(e entry) {
+func (r *fileReader) defaults(e tree.Member) {
 	r.begin("defaults")
-	r.file.places.at["defaults"] = r.at(e.key)
+	r.file.places.at["defaults"] = r.KeyPlace(e)
 	v := reflect.ValueOf(&r.file.Defaults).Elem()
-	entries, t, named := r.begun(e.value, &r.file.Defaults.Preset, mappingOf(v.Type()))
+	members, t, named := r.begun(e.Value, &r.file.Defaults.Preset, mappingOf(v.Type()))
 	r.file.Defaults.Policy = t.policy
-	r.fields(entries, v, "")
+	r.fields(members, v, "")
 	r.keep("defaults")
-	r.file.places.bases[""] = origins{base{policy: t.policy}, r.places["Preset"], named}
+	r.file.places.bases[""] = origins{base{policy: t.policy}, r.places["preset"], named}
 
-	r.said = map[string]place{}
+	r.said = map[string]Position{}
 	for _, l := range policyLeaves() {
 		if at, ok := r.places[l.path]; ok {
 			r.said[l.path] = at
@@ -189,36 +188,42 @@ func (r *fileReader) defaults(e entry) {
 	}
 	r.defaultsBroken = r.broken
 	if named {
-		r.inherit(t.policy, r.places["Preset"], "from the preset "+r.file.Defaults.Preset)
+		r.inherit(t.policy, r.places["preset"], "from the preset "+r.file.Defaults.Preset)
 	}
 	err := r.file.Defaults.Policy.Validate()
 	r.defaultsWrong = problemsOf(err)
 	r.validated(err)
 }
 
-// begun are the entries of n, which has the fields of a policy, but for its preset: that
+// begun are the members of n, which has the fields of a policy, but for its preset: that
 // is read first.
-func (r *fileReader) begun(n *yaml.Node, name *string, allowed string) (entries []entry, t template, named bool) {
-	n, done := r.resolve(n, "")
-	defer done()
-	if n == nil || !r.untagged(n, "") {
+func (r *fileReader) begun(n *tree.Node, name *string, allowed string) (members []tree.Member, t template, named bool) {
+	if !r.sound(n, "") {
 		return nil, template{}, false
 	}
-	r.places[""] = r.at(n)
-	entries, ok := r.entries(n, "", allowed)
+	r.places[""] = r.Place(n)
+	members, ok := r.members(n, "", allowed)
 	if !ok {
 		return nil, template{}, false
 	}
-	isPreset := func(e entry) bool { return e.key.Value == "preset" }
-	if i := slices.IndexFunc(entries, isPreset); i >= 0 {
-		*name, t = r.preset(entries[i].value, "Preset")
-		entries = slices.DeleteFunc(entries, isPreset)
+	preset, members := without(members, "preset")
+	if preset != nil {
+		*name, t = r.preset(preset.Value, "preset")
 	}
-	return entries, t, *name != ""
+	return members, t, *name != ""
+}
+
+// without is the member called key, nil if there is none, and the others.
+func without(members []tree.Member, key string) (*tree.Member, []tree.Member) {
+	i := slices.IndexFunc(members, func(m tree.Member) bool { return m.Key == key })
+	if i < 0 {
+		return nil, members
+	}
+	return &members[i], slices.Concat(members[:i], members[i+1:])
 }
 
 // inherit makes the leaves of p that are said nowhere else to be said at a place.
-func (r *fileReader) inherit(p lull.Policy, at place, source string) {
+func (r *fileReader) inherit(p lull.Policy, at Position, source string) {
 	for _, l := range policyLeaves() {
 		if !has(r.places, l.path) && !l.of(&p).IsZero() {
 			r.borrow(l, at, source)
@@ -226,47 +231,46 @@ func (r *fileReader) inherit(p lull.Policy, at place, source string) {
 	}
 }
 
-func (r *fileReader) borrow(l leaf, at place, source string) {
+func (r *fileReader) borrow(l leaf, at Position, source string) {
 	if r.sources == nil {
 		r.sources = map[string]string{}
 	}
 	r.places[l.path], r.sources[l.path] = at, source
 }
 
-func (r *fileReader) dependencies(key string, e entry) {
+func (r *fileReader) dependencies(key string, e tree.Member) {
 	items := r.items(key, e, singular[key], "api: {attempts: 2}")
 	if len(items) > 0 {
 		r.operationsOf = make(map[string]map[string]bool, len(items))
 	}
 	for _, item := range items {
-		if r.stop() {
+		if r.Full() {
 			return
 		}
-		r.begin(under(key, item.key.Value))
-		r.file.places.at[under("dependencies", item.key.Value)] = r.at(item.key)
-		r.dependency(item.key.Value, item.value)
+		r.begin(under(key, item.Key))
+		r.file.places.at[under("dependencies", item.Key)] = r.KeyPlace(item)
+		r.dependency(item.Key, item.Value)
 	}
 }
 
 var singular = map[string]string{"dependencies": "dependency", oldKey: "policy"}
 
 // dependency reads the one that n holds. extra are keys that stand beside its fields.
-func (r *fileReader) dependency(name string, n *yaml.Node, extra ...string) {
+func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	d := Dependency{Name: name}
 	v := reflect.ValueOf(&d).Elem()
 	path, shown := under("dependencies", name), r.prefix
-	entries, _, named := r.begun(n, &d.Preset, mappingOf(v.Type(), extra...))
+	members, _, named := r.begun(n, &d.Preset, mappingOf(v.Type(), extra...))
 	b := baseOf(r.file.Defaults.Policy, func(path string) bool { return has(r.said, path) }, presetOf(d.Preset))
 	d.Policy = b.policy
 
-	var operations *entry
-	if i := slices.IndexFunc(entries, func(e entry) bool { return e.key.Value == "operations" }); i >= 0 {
-		operations = &entries[i]
-		r.file.places.at[under(path, "operations")] = r.at(operations.key)
+	operations, members := without(members, "operations")
+	if operations != nil {
+		r.file.places.at[under(path, "operations")] = r.KeyPlace(*operations)
 	}
-	r.fields(slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.key.Value == "operations" }), v, "", extra...)
+	r.fields(members, v, "", extra...)
 	r.keep(path)
-	from := origins{b, r.places["Preset"], named}
+	from := origins{b, r.places["preset"], named}
 	if !named {
 		at := r.file.places.bases[""]
 		from.preset, from.named = at.preset, at.named
@@ -311,12 +315,12 @@ func (r *fileReader) valid(d Dependency, from origins) {
 		r.inherit(d.Policy, from.preset, "from the defaults' preset "+r.file.Defaults.Preset)
 	}
 	for _, path := range r.defaultsBroken {
-		if !has(written, path) && !from.base.whole && (path != "Preset" || !from.base.preset) {
+		if !has(written, path) && !from.base.whole && (path != "preset" || !from.base.preset) {
 			r.broken = append(r.broken, path)
 		}
 	}
 	known := func(p problem.Problem) bool {
-		return !has(written, p.Field) && slices.ContainsFunc(r.defaultsWrong, func(w problem.Problem) bool { return w.Error() == p.Error() })
+		return !has(written, shownPath(p.Field)) && slices.ContainsFunc(r.defaultsWrong, func(w problem.Problem) bool { return w.Error() == p.Error() })
 	}
 	r.validated(slices.DeleteFunc(problemsOf(d.Validate()), known).Err())
 }
@@ -324,32 +328,32 @@ func (r *fileReader) valid(d Dependency, from origins) {
 func has[V any](m map[string]V, key string) bool { _, ok := m[key]; return ok }
 
 // operations reads those of d.
-func (r *fileReader) operations(d *Dependency, path, shown string, e entry) {
+func (r *fileReader) operations(d *Dependency, path, shown string, e tree.Member) {
 	for _, item := range r.items(shown, e, "operation", "charge: {idempotent: false}") {
-		if r.stop() {
+		if r.Full() {
 			return
 		}
-		o := Operation{Name: item.key.Value}
+		o := Operation{Name: item.Key}
 		r.begin(under(shown, o.Name))
-		r.file.places.at[under(path, "operations", o.Name)] = r.at(item.key)
-		r.decode(item.value, reflect.ValueOf(&o).Elem(), "", plain)
+		r.file.places.at[under(path, "operations", o.Name)] = r.KeyPlace(item)
+		r.decode(item.Value, reflect.ValueOf(&o).Elem(), "", plain)
 		r.keep(under(path, "operations", o.Name))
 		r.validated(o.Validate())
 		d.Operations = append(d.Operations, o)
 	}
 }
 
-func (r *fileReader) services(e entry) {
+func (r *fileReader) services(e tree.Member) {
 	provider := map[string]string{} // by dependency
 	for _, item := range r.items("services", e, "service", "shop: {slo: 2s, calls: [payments]}") {
-		if r.stop() {
+		if r.Full() {
 			return
 		}
-		s := Service{Name: item.key.Value}
+		s := Service{Name: item.Key}
 		path := under("services", s.Name)
 		r.begin(path)
-		r.file.places.at[path] = r.at(item.key)
-		r.decode(item.value, reflect.ValueOf(&s).Elem(), "", plain)
+		r.file.places.at[path] = r.KeyPlace(item)
+		r.decode(item.Value, reflect.ValueOf(&s).Elem(), "", plain)
 		r.keep(path)
 		r.validated(s.Validate())
 		r.links(s, provider)
@@ -361,24 +365,24 @@ func (r *fileReader) services(e entry) {
 // call graph to others that do.
 func (r *fileReader) links(s Service, provider map[string]string) {
 	for i, name := range s.Provides {
-		at := element("Provides", i)
+		at := element("provides", i)
 		if other, ok := provider[name]; ok {
-			r.note(r.placeOf(at), r.shown(at), quote(name)+", which "+other+" provides", "a dependency that no other service provides", "")
+			r.Note(r.placeOf(at), r.shown(at), tree.Quote(name)+", which "+other+" provides", "a dependency that no other service provides", "")
 			continue
 		}
 		provider[name] = s.Name // which may be a dependency in the file of those who call s
 	}
 	for i, e := range s.Calls {
-		at := element("Calls", i)
+		at := element("calls", i)
 		operations, known := r.operationsOf[e.Dependency]
 		switch {
-		case r.stop():
+		case r.Full():
 			return
 		case r.operationsOf == nil || e.Dependency == "":
 		case !known:
-			r.noneSuch(e.Dependency, field(at, "Dependency"), "a dependency", maps.Keys(r.operationsOf))
+			r.noneSuch(e.Dependency, field(at, "dependency"), "a dependency", maps.Keys(r.operationsOf))
 		case e.Operation != "" && operations != nil && !operations[e.Operation]:
-			r.noneSuch(e.Operation, field(at, "Operation"), "an operation of "+e.Dependency, maps.Keys(operations))
+			r.noneSuch(e.Operation, field(at, "operation"), "an operation of "+e.Dependency, maps.Keys(operations))
 		}
 	}
 }
@@ -386,5 +390,5 @@ func (r *fileReader) links(s Service, provider map[string]string) {
 // noneSuch notes a name, which is at path, that is none of names.
 func (r *fileReader) noneSuch(name, path, thing string, names iter.Seq[string]) {
 	all := slices.Sorted(names)
-	r.note(r.placeOf(path), r.shown(path), quote(name), thing+": "+clipTo(maxAllowed, choice.List(all)), choice.Nearest(name, all))
+	r.Note(r.placeOf(path), r.shown(path), tree.Quote(name), thing+": "+tree.ClipTo(maxAllowed, choice.List(all)), choice.Nearest(name, all))
 }

@@ -530,7 +530,7 @@ func oneLineOn(t *testing.T, data []byte, file *PolicyFile, err error) {
 		t.Fatalf("below a comment: %v\n%+v\nwant\n%+v", movedErr, moved, file)
 	}
 	for path, at := range file.places.at {
-		if at.line++; moved.places.at[path] != at {
+		if at.Line++; moved.places.at[path] != at {
 			t.Errorf("below a comment %s is at %v, want %v", path, moved.places.at[path], at)
 		}
 	}

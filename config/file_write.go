@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strconv"
 
 	"github.com/lullgo/lull"
-	"go.yaml.in/yaml/v4"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // FormatPolicyFile is f as a file. Of a policy only what differs from what it would be
@@ -20,22 +19,22 @@ import (
 // such version or preset, and if values cannot be written, as NaN cannot.
 func FormatPolicyFile(f *PolicyFile) ([]byte, error) {
 	w := &fileWriter{f: f}
-	root := &yaml.Node{Kind: yaml.MappingNode}
-	add := func(key string, n *yaml.Node) {
-		if len(n.Content) > 0 || n.Kind == yaml.ScalarNode {
-			root.Content = append(root.Content, text(key), n)
+	root := tree.NewMap()
+	add := func(key string, n *tree.Node) {
+		if len(n.Members) > 0 || n.Scalar() {
+			root.Set(key, n)
 		}
 	}
 	if f.Version != 0 {
 		if f.Version != version {
 			w.fail("version is %d: want %d", f.Version, version)
 		}
-		add("version", &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.Itoa(f.Version)})
+		add("version", tree.Int(f.Version))
 	}
 	add("defaults", w.defaults())
 	add("dependencies", items(w, "dependencies", f.Dependencies, w.dependency))
 	add("services", items(w, "services", f.Services, w.service))
-	if len(root.Content) == 0 {
+	if len(root.Members) == 0 {
 		w.fail("a policy file with nothing in it")
 	}
 	return w.bytes(root)
@@ -55,20 +54,18 @@ func (w *fileWriter) fail(format string, args ...any) {
 }
 
 // items is a mapping of the names of all to what write makes of them.
-func items[T interface{ name() string }](w *fileWriter, path string, all []T, write func(T, string) *yaml.Node) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.MappingNode}
+func items[T interface{ name() string }](w *fileWriter, path string, all []T, write func(T, string) *tree.Node) *tree.Node {
+	n := tree.NewMap()
 	seen := map[string]bool{}
 	for _, item := range all {
 		name := item.name()
 		if !properName(name) || seen[name] {
-			w.fail("the name %s under %s: want names of 1 to %d printable characters, all different", quote(name), path, maxName)
+			w.fail("the name %s under %s: want names of 1 to %d printable characters, all different", tree.Quote(name), path, maxName)
 		}
 		seen[name] = true
 		value := write(item, under(path, name))
-		if len(value.Content) == 0 {
-			value.Style = yaml.FlowStyle
-		}
-		n.Content = append(n.Content, text(name), value)
+		value.Flow = value.Flow || len(value.Members) == 0
+		n.Set(name, value)
 	}
 	return n
 }
@@ -77,9 +74,9 @@ func (d Dependency) name() string { return d.Name }
 func (o Operation) name() string  { return o.Name }
 func (s Service) name() string    { return s.Name }
 
-func (w *fileWriter) defaults() *yaml.Node {
+func (w *fileWriter) defaults() *tree.Node {
 	d := &w.f.Defaults
-	n := &yaml.Node{Kind: yaml.MappingNode}
+	n := tree.NewMap()
 	w.preset(n, d.Preset, "defaults")
 	preset := policyOf(d.Preset)
 	w.said = map[string]bool{}
@@ -91,42 +88,40 @@ func (w *fileWriter) defaults() *yaml.Node {
 }
 
 // preset adds that to n.
-func (w *fileWriter) preset(n *yaml.Node, name, path string) {
+func (w *fileWriter) preset(n *tree.Node, name, path string) {
 	if name == "" {
 		return
 	}
 	if _, ok := findTemplate(name); !ok {
-		w.fail("%s.preset is %s: want %s", path, quote(name), allowedPreset())
+		w.fail("%s.preset is %s: want %s", path, tree.Quote(name), allowedPreset())
 	}
-	n.Content = append(n.Content, text("preset"), text(name))
+	n.Set("preset", tree.String(name))
 }
 
 // policy adds to n what makes p of base.
-func (w *fileWriter) policy(n *yaml.Node, p, base lull.Policy, path string) {
-	n.Content = append(n.Content, w.changes(reflect.ValueOf(p), reflect.ValueOf(base), path)...)
+func (w *fileWriter) policy(n *tree.Node, p, base lull.Policy, path string) {
+	n.Members = append(n.Members, w.changes(reflect.ValueOf(p), reflect.ValueOf(base), path)...)
 }
 
 // changes are the keys and values that make v of base, both of the same struct type.
-func (w *fileWriter) changes(v, base reflect.Value, path string) []*yaml.Node {
+func (w *fileWriter) changes(v, base reflect.Value, path string) []tree.Member {
 	if empty(base) {
-		return w.mapping(v, path).Content
+		return w.mapping(v, path).Members
 	}
-	n := &yaml.Node{Kind: yaml.MappingNode}
+	n := tree.NewMap()
 	for _, m := range members(v.Type()) {
 		is, was, at := v.FieldByIndex(m.index), base.FieldByIndex(m.index), field(path, m.key)
 		switch {
 		case same(is, was):
 		case is.Kind() != reflect.Struct:
-			n.Content = append(n.Content, text(m.key), w.node(is, at, m.form))
+			n.Set(m.key, w.node(is, at, m.form))
 		default:
-			part := &yaml.Node{Kind: yaml.MappingNode, Content: w.changes(is, was, at)}
-			if inline(part, is) {
-				part.Style = yaml.FlowStyle
-			}
-			n.Content = append(n.Content, text(m.key), part)
+			part := &tree.Node{Kind: tree.Map, Members: w.changes(is, was, at)}
+			part.Flow = inline(part, is)
+			n.Set(m.key, part)
 		}
 	}
-	return n.Content
+	return n.Members
 }
 
 // same: what is written for a and b would be read as the same.
@@ -145,26 +140,26 @@ func same(a, b reflect.Value) bool {
 	return a.Equal(b)
 }
 
-func (w *fileWriter) dependency(d Dependency, path string) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.MappingNode}
+func (w *fileWriter) dependency(d Dependency, path string) *tree.Node {
+	n := tree.NewMap()
 	w.preset(n, d.Preset, path)
 	base := baseOf(w.f.Defaults.Policy, func(path string) bool { return w.said[path] }, presetOf(d.Preset))
 	w.policy(n, d.Policy, base.policy, path)
 	if len(d.Operations) > 0 {
-		n.Content = append(n.Content, text("operations"), items(w, under(path, "operations"), d.Operations, w.operation))
+		n.Set("operations", items(w, under(path, "operations"), d.Operations, w.operation))
 	}
 	facts := d
 	facts.Preset, facts.Policy, facts.Operations = "", lull.Policy{}, nil
-	n.Content = append(n.Content, w.mapping(reflect.ValueOf(facts), path).Content...)
+	n.Members = append(n.Members, w.mapping(reflect.ValueOf(facts), path).Members...)
 	return n
 }
 
-func (w *fileWriter) operation(o Operation, path string) *yaml.Node {
+func (w *fileWriter) operation(o Operation, path string) *tree.Node {
 	n := w.mapping(reflect.ValueOf(o), path)
-	n.Style = yaml.FlowStyle
+	n.Flow = true
 	return n
 }
 
-func (w *fileWriter) service(s Service, path string) *yaml.Node {
+func (w *fileWriter) service(s Service, path string) *tree.Node {
 	return w.mapping(reflect.ValueOf(s), path)
 }

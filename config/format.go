@@ -9,25 +9,28 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/lullgo/lull/sim"
-	"go.yaml.in/yaml/v4"
-
+	"github.com/lullgo/lull/config/internal/syntax"
 	"github.com/lullgo/lull/internal/pretty"
+	"github.com/lullgo/lull/internal/tree"
+	"github.com/lullgo/lull/sim"
 )
 
 // A writer makes nodes of Go values, and keeps the first that it cannot write.
 type writer struct{ err error }
 
 // bytes is the text of n.
-func (w *writer) bytes(n *yaml.Node) ([]byte, error) {
+func (w *writer) bytes(n *tree.Node) ([]byte, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	return yaml.Dump(n, yaml.WithIndent(2), yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(80))
+	return syntax.YAML(80, n)
 }
 
+// written is a value that is written as it is.
+func written(text string) *tree.Node { return &tree.Node{Kind: tree.Number, Text: text} }
+
 // node is v as it is written.
-func (w *writer) node(v reflect.Value, path string, f form) *yaml.Node {
+func (w *writer) node(v reflect.Value, path string, f form) *tree.Node {
 	switch {
 	case v.Type() == distributionType:
 		return w.distribution(v, path)
@@ -36,13 +39,11 @@ func (w *writer) node(v reflect.Value, path string, f form) *yaml.Node {
 	case v.Kind() == reflect.Struct:
 		return w.mapping(v, path)
 	case v.Kind() == reflect.Slice:
-		list := &yaml.Node{Kind: yaml.SequenceNode}
+		list := tree.ListOf()
 		for i := range v.Len() {
-			list.Content = append(list.Content, w.node(v.Index(i), field(path, strconv.Itoa(i)), plain))
+			list.Items = append(list.Items, w.node(v.Index(i), element(path, i), plain))
 		}
-		if namesOnly(list) {
-			list.Style = yaml.FlowStyle
-		}
+		list.Flow = fits(list)
 		return list
 	}
 	s, ok := format(v, f)
@@ -50,63 +51,55 @@ func (w *writer) node(v reflect.Value, path string, f form) *yaml.Node {
 		w.err = fmt.Errorf("config: %s is %v, which a file cannot hold", path, v)
 	}
 	if v.Kind() == reflect.String {
-		return text(s)
+		return tree.String(s)
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Value: s}
+	return written(s)
 }
 
-func (w *writer) mapping(v reflect.Value, path string) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.MappingNode}
+func (w *writer) mapping(v reflect.Value, path string) *tree.Node {
+	n := tree.NewMap()
 	for _, m := range members(v.Type()) {
 		// A kind says what the rest is about, so it is written even when it is zero.
 		if member := v.FieldByIndex(m.index); !empty(member) || m.name == "Kind" && !v.IsZero() {
-			n.Content = append(n.Content, text(m.key), w.node(member, field(path, m.key), m.form))
+			n.Set(m.key, w.node(member, field(path, m.key), m.form))
 		}
 	}
-	if inline(n, v) {
-		n.Style = yaml.FlowStyle
-	}
+	n.Flow = inline(n, v)
 	return n
 }
 
-// namesOnly: n is a short list of texts.
-func namesOnly(n *yaml.Node) bool {
+// fits reports whether n has nothing but single values, few enough for one line.
+func fits(n *tree.Node) bool {
 	width := 0
-	for _, c := range n.Content {
-		if width += len(c.Value) + len(", "); c.Kind != yaml.ScalarNode {
+	for _, c := range n.Items {
+		if width += len(c.Text) + len(", "); !c.Scalar() {
+			return false
+		}
+	}
+	for _, m := range n.Members {
+		if width += len(m.Key) + len(m.Value.Text) + 2*len(": "); !m.Value.Scalar() {
 			return false
 		}
 	}
 	return width <= 64
 }
 
-// inline: n, made of v, is better read on one line.
-func inline(n *yaml.Node, v reflect.Value) bool {
-	if _, named := v.Type().FieldByName("Name"); named || v.Type() == policyType && len(n.Content) > 0 {
-		return false
-	}
-	width := 0
-	for _, c := range n.Content {
-		width += len(c.Value) + len(": ")
-		if c.Kind != yaml.ScalarNode {
-			return false
-		}
-	}
-	return width <= 64
+// inline reports whether n, made of v, is better read on one line.
+func inline(n *tree.Node, v reflect.Value) bool {
+	_, named := v.Type().FieldByName("Name")
+	return !named && (v.Type() != policyType || len(n.Members) == 0) && fits(n)
 }
 
 // distribution is the shortest that says d.
-func (w *writer) distribution(v reflect.Value, path string) *yaml.Node {
+func (w *writer) distribution(v reflect.Value, path string) *tree.Node {
 	d := v.Interface().(sim.Distribution)
 	rest := d
 	rest.Mean = 0
 	if empty(reflect.ValueOf(rest)) {
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: pretty.Duration(d.Mean)}
+		return written(pretty.Duration(d.Mean))
 	}
 	n := w.mapping(v, path)
-	if len(d.Bars) == 0 {
-		n.Style = yaml.FlowStyle
-	}
+	n.Flow = n.Flow || len(d.Bars) == 0
 	return n
 }
 
@@ -126,15 +119,6 @@ func empty(v reflect.Value) bool {
 		return v.Float() == 0 // -0 too
 	}
 	return v.IsZero()
-}
-
-// text is a string as a node, quoted where it would be something else without.
-func text(s string) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
-	if strings.ContainsFunc(s, hiddenBreak) {
-		n.Style = yaml.DoubleQuotedStyle // in which they are escaped
-	}
-	return n
 }
 
 // format is the inverse of scalar. It is not ok if a file cannot hold v.

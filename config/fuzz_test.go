@@ -98,7 +98,7 @@ func TestAnyValueIsWrittenAndReadAgain(t *testing.T) {
 		if n := r.document([]byte(text)); n != nil {
 			r.decode(n, reflect.ValueOf(&again).Elem(), "", plain)
 		}
-		if err := r.err(); err != nil || !reflect.DeepEqual(again, s) {
+		if err := r.Mistakes.Err(); err != nil || !reflect.DeepEqual(again, s) {
 			t.Fatalf("seed %d: read again: %v\n%+v\nwant\n%+v\nfrom\n%s", seed, err, again, s, text)
 		}
 

@@ -10,43 +10,41 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/sim"
-	"go.yaml.in/yaml/v4"
 )
 
 // histogram reads the bars of the distribution at where from the file that n
 // names: a line for each, with its upper bound and its weight.
-func (r *reader) histogram(n *yaml.Node, where string) []sim.Bar {
-	where, at := where+".Bars", field(where, "file")
-	n, done := r.resolve(n, at)
-	defer done()
-	if n == nil {
+func (r *reader) histogram(n *tree.Node, where string) []sim.Bar {
+	where, at := field(where, "bars"), field(where, "file")
+	if !r.sound(n, at) {
 		return nil
 	}
 	const allowed = "the name of a file in the folder of this one, or below it"
-	if n.Kind != yaml.ScalarNode || isNull(n) {
-		r.wrong(n, at, kindOf(n), allowed, "")
+	if !n.Scalar() {
+		r.wrong(n, at, n.Quoted(), allowed, "")
 		return nil
 	}
 	// A scenario may come from anywhere; it is not to read what lies elsewhere.
-	if !fs.ValidPath(n.Value) || n.Value == "." || r.files == nil {
-		r.wrong(n, at, quote(n.Value), allowed, "")
+	if !fs.ValidPath(n.Text) || n.Text == "." || r.files == nil {
+		r.wrong(n, at, tree.Quote(n.Text), allowed, "")
 		return nil
 	}
-	data, err := read(r.files, n.Value)
+	data, err := read(r.files, n.Text)
 	if err != nil {
 		why := "which cannot be read"
 		if errors.Is(err, fs.ErrNotExist) {
 			why = "which does not exist"
 		}
-		r.wrong(n, at, quote(n.Value)+", "+why, allowed, "")
+		r.wrong(n, at, tree.Quote(n.Text)+", "+why, allowed, "")
 		return nil
 	}
-	before := len(r.mistakes)
-	b := barReader{r, where, path.Join(folder(r.file), n.Value)}
+	before := len(r.Mistakes)
+	b := barReader{r, where, path.Join(folder(r.File), n.Text)}
 	bars := b.read(data)
-	if len(bars) == 0 && len(r.mistakes) == before {
-		r.wrong(n, at, quote(n.Value)+", which has no lines", "a file with a line for each bar, such as 20ms,350", "")
+	if len(bars) == 0 && len(r.Mistakes) == before {
+		r.wrong(n, at, tree.Quote(n.Text)+", which has no lines", "a file with a line for each bar, such as 20ms,350", "")
 	}
 	return bars
 }
@@ -66,7 +64,7 @@ func (b barReader) read(data []byte) []sim.Bar {
 	var bars []sim.Bar
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, maxBytes+1)
-	for number := 1; lines.Scan() && !b.stop(); number++ {
+	for number := 1; lines.Scan() && !b.Full(); number++ {
 		line := lines.Text()
 		text := strings.TrimSpace(line)
 		if text == "" || text[0] == '#' || len(bars) == 0 && text == "up_to,weight" {
@@ -84,19 +82,19 @@ func (b barReader) read(data []byte) []sim.Bar {
 // bar reads one line.
 func (b barReader) bar(line string, number, i int) (bar sim.Bar) {
 	at := element(b.path, i)
-	b.places[at] = place{b.file, number, 1}
+	b.places[at] = Position{File: b.file, Line: number, Column: 1}
 	parts := strings.Split(line, ",")
 	if len(parts) != 2 {
-		b.bad(number, 1, quote(line), "an upper bound and a weight, such as 20ms,350", "")
+		b.bad(number, 1, tree.Quote(line), "an upper bound and a weight, such as 20ms,350", "")
 		return bar
 	}
 	column := 1
 	for k, target := range []reflect.Value{reflect.ValueOf(&bar.UpTo).Elem(), reflect.ValueOf(&bar.Weight).Elem()} {
 		column += len([]rune(parts[k])) - len([]rune(strings.TrimLeft(parts[k], " \t")))
-		b.places[field(at, []string{"UpTo", "Weight"}[k])] = place{b.file, number, column}
+		b.places[field(at, []string{"up_to", "weight"}[k])] = Position{File: b.file, Line: number, Column: column}
 		text := strings.TrimSpace(parts[k])
 		if allowed, suggestion := scalar(text, target, plain); allowed != "" {
-			b.bad(number, column, quote(text), allowed, suggestion)
+			b.bad(number, column, tree.Quote(text), allowed, suggestion)
 		}
 		column += len([]rune(strings.TrimLeft(parts[k], " \t"))) + 1
 	}
@@ -105,5 +103,5 @@ func (b barReader) bar(line string, number, i int) (bar sim.Bar) {
 
 func (b barReader) bad(line, column int, found, allowed, suggestion string) {
 	b.broken = append(b.broken, b.path)
-	b.note(place{b.file, line, column}, "", found, allowed, suggestion)
+	b.Note(Position{File: b.file, Line: line, Column: column}, "", found, allowed, suggestion)
 }

@@ -9,7 +9,7 @@ import (
 
 // A leaf is a field of a policy that has no fields itself.
 type leaf struct {
-	path  string // in Go: "Budget.Ratio"
+	path  string // in a file: "budget.ratio"
 	index []int
 }
 
@@ -21,9 +21,9 @@ var policyLeaves = sync.OnceValue(func() []leaf {
 		for _, m := range members(t) {
 			at := append(index[:len(index):len(index)], m.index...)
 			if ft := t.FieldByIndex(m.index).Type; ft.Kind() == reflect.Struct {
-				walk(ft, field(path, m.name), at)
+				walk(ft, field(path, m.key), at)
 			} else {
-				all = append(all, leaf{field(path, m.name), at})
+				all = append(all, leaf{field(path, m.key), at})
 			}
 		}
 	}

@@ -7,23 +7,6 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// A Position is a place in a file. Lines and columns count from 1, columns in characters.
-// The zero Position is none: of a PolicyFile that was made in code.
-type Position struct {
-	File         string
-	Line, Column int
-}
-
-// String is "file:3:15", and "-" for none.
-func (p Position) String() string {
-	if p.Line == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
-}
-
-func (p place) position() Position { return Position{p.file, p.line, p.column} }
-
 // An Origin says where the value of a field comes from.
 type Origin uint8
 
@@ -55,7 +38,7 @@ func (o Origin) String() string {
 type filePlaces struct {
 	file string
 	// at is by path: "dependencies.api.budget.ratio".
-	at map[string]place
+	at map[string]Position
 	// bases are by the name of the dependency; that of the defaults is "".
 	bases map[string]origins
 }
@@ -63,8 +46,8 @@ type filePlaces struct {
 // origins are those of what a dependency does not say itself.
 type origins struct {
 	base   base
-	preset place // of the base's preset, or of the defaults'
-	named  bool  // there is such a preset
+	preset Position // of the base's preset, or of the defaults'
+	named  bool     // there is such a preset
 }
 
 // Position is where the file says what is at path: "dependencies.api.deadline",
@@ -89,20 +72,20 @@ func (f *PolicyFile) find(path string) (Position, Origin) {
 		return Position{}, Unset
 	}
 	if at, ok := f.places.at[path]; ok {
-		return at.position(), Written
+		return at, Written
 	}
 	if name, rest, ok := f.owner(path); ok {
 		if at, o, ok := f.places.origin(name, rest); ok {
-			return at.position(), o
+			return at, o
 		}
 	}
 	for path != "" {
-		path = path[:max(strings.LastIndexByte(path, '.'), 0)]
+		path = parent(path)
 		if at, ok := f.places.at[path]; ok {
-			return at.position(), Unset
+			return at, Unset
 		}
 	}
-	return Position{f.places.file, 1, 1}, Unset
+	return Position{File: f.places.file, Line: 1, Column: 1}, Unset
 }
 
 // owner is the dependency whose policy the field at path belongs to, "" for the
@@ -128,14 +111,13 @@ func (f *PolicyFile) owner(path string) (name, rest string, ok bool) {
 
 // origin is where the field rest of the policy of name, which does not say it, has its
 // value from. A field with fields has the origin of the first of them that has one.
-func (p *filePlaces) origin(name, rest string) (place, Origin, bool) {
+func (p *filePlaces) origin(name, rest string) (Position, Origin, bool) {
 	o := p.bases[name]
 	for _, l := range policyLeaves() {
-		shown := shownPath(l.path)
-		if shown != rest && !strings.HasPrefix(shown, rest+".") {
+		if !within(l.path, rest) {
 			continue
 		}
-		at, said := p.at["defaults."+shown]
+		at, said := p.at["defaults."+l.path]
 		set := !l.of(&o.base.policy).IsZero()
 		switch {
 		case name != "" && said && o.base.fromDefaults(l):
@@ -146,7 +128,7 @@ func (p *filePlaces) origin(name, rest string) (place, Origin, bool) {
 			return o.preset, FromDefaultsPreset, true
 		}
 	}
-	return place{}, Unset, false
+	return Position{}, Unset, false
 }
 
 // presetOf is the template that is called so; nil for no name.

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lullgo/lull"
-	"go.yaml.in/yaml/v4"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // A NamedPolicy is a policy of a file and its name there.
@@ -40,7 +40,7 @@ func ParsePolicies(name string, data []byte) ([]NamedPolicy, error) {
 		return nil, err
 	}
 	if len(f.Dependencies) == 0 {
-		return nil, Mistakes{{File: name, Line: 1, Column: 1, Found: "a file without dependencies", Allowed: "at least one under dependencies, such as api: {attempts: 2}"}}
+		return nil, Mistakes{{Position: Position{File: name, Line: 1, Column: 1}, Found: "a file without dependencies", Allowed: "at least one under dependencies, such as api: {attempts: 2}"}}
 	}
 	policies := make([]NamedPolicy, len(f.Dependencies))
 	for i, d := range f.Dependencies {
@@ -56,15 +56,6 @@ func properName(name string) bool {
 		strings.IndexFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) < 0
 }
 
-// keysOf are the keys of a mapping.
-func keysOf(n *yaml.Node) []*yaml.Node {
-	var keys []*yaml.Node
-	for i := 0; i < len(n.Content); i += 2 {
-		keys = append(keys, n.Content[i])
-	}
-	return keys
-}
-
 // FormatPolicies is a policy file with the given policies: what is not zero, in
 // the order of the fields. [ParsePolicies] makes the same of it. It fails if there are
 // none, if names are not proper or not different, or if values cannot be written, as NaN
@@ -74,14 +65,14 @@ func FormatPolicies(policies []NamedPolicy) ([]byte, error) {
 		return nil, errors.New("config: a policy file with nothing in it")
 	}
 	w := writer{}
-	all := &yaml.Node{Kind: yaml.MappingNode}
+	all := tree.NewMap()
 	seen := map[string]bool{}
 	for _, p := range policies {
 		if !properName(p.Name) || seen[p.Name] {
-			return nil, fmt.Errorf("config: policy name %s: want names of 1 to %d printable characters, all different", quote(p.Name), maxName)
+			return nil, fmt.Errorf("config: policy name %s: want names of 1 to %d printable characters, all different", tree.Quote(p.Name), maxName)
 		}
 		seen[p.Name] = true
-		all.Content = append(all.Content, text(p.Name), w.node(reflect.ValueOf(p.Policy), "policies."+p.Name, plain))
+		all.Set(p.Name, w.node(reflect.ValueOf(p.Policy), "policies."+p.Name, plain))
 	}
-	return w.bytes(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{text("policies"), all}})
+	return w.bytes(tree.NewMap().Set("policies", all))
 }

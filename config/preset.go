@@ -5,8 +5,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/preset"
-	"go.yaml.in/yaml/v4"
 )
 
 // own are the presets of package lull, in the order in which they are offered.
@@ -75,27 +75,23 @@ func findTemplate(name string) (template, bool) {
 }
 
 // preset is the one that n names.
-func (r *reader) preset(n *yaml.Node, path string) (string, template) {
-	n, done := r.resolve(n, path)
-	defer done()
-	if n == nil || !r.untagged(n, path) {
+func (r *reader) preset(n *tree.Node, path string) (string, template) {
+	if !r.sound(n, path) {
 		return "", template{}
 	}
-	if _, ok := r.places[path]; !ok {
-		r.places[path] = r.at(n)
-	}
-	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		if t, ok := findTemplate(n.Value); ok {
-			return n.Value, t
+	r.places[path] = r.Place(n)
+	if n.Scalar() {
+		if t, ok := findTemplate(n.Text); ok {
+			return n.Text, t
 		}
-		if slices.ContainsFunc(preset.All(), func(p preset.Preset) bool { return p.Name == n.Value }) {
-			r.wrong(n, path, quote(n.Value)+", which has a budget or a jitter that no policy can have", allowedPreset(), "")
+		if slices.ContainsFunc(preset.All(), func(p preset.Preset) bool { return p.Name == n.Text }) {
+			r.wrong(n, path, n.Quoted()+", which has a budget or a jitter that no policy can have", allowedPreset(), "")
 			return "", template{}
 		}
 	}
 	// The one that was probably meant is read on with, for what else is wrong.
-	near := choice.Nearest(n.Value, Presets())
-	r.wrong(n, path, kindOf(n), allowedPreset(), near)
+	near := choice.Nearest(n.Text, Presets())
+	r.wrong(n, path, n.Quoted(), allowedPreset(), near)
 	t, _ := findTemplate(near)
 	return near, t
 }

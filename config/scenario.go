@@ -36,19 +36,19 @@ func parseScenario(name string, data []byte, files fs.FS) (sim.Scenario, error) 
 	r := newReader(name, files)
 	n := r.document(data)
 	if n == nil {
-		return sim.Scenario{}, r.err()
+		return sim.Scenario{}, r.Mistakes.Err()
 	}
 	var s sim.Scenario
-	r.basis = "Horizon" // faults and ramps must lie before it
+	r.basis = "horizon" // faults and ramps must lie before it
 	r.decode(n, reflect.ValueOf(&s).Elem(), "", plain)
-	if _, ok := r.places["Name"]; !ok {
+	if !has(r.places, "name") {
 		s.Name = stem(name)
 	}
 	for i := range s.Services {
 		r.names = append(r.names, s.Services[i].Name)
 	}
 	r.validated(s.Validate())
-	if err := r.err(); err != nil {
+	if err := r.Mistakes.Err(); err != nil {
 		return sim.Scenario{}, err
 	}
 	return s, nil

@@ -9,8 +9,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/sim"
-	"go.yaml.in/yaml/v4"
 )
 
 // Set changes one field of s, given as "path=value". The path is that of messages
@@ -31,13 +31,11 @@ func Set(s *sim.Scenario, assignment string) error {
 func SetPolicy(p *lull.Policy, assignment string) error {
 	if key, value, ok := strings.Cut(assignment, "="); ok && strings.TrimSpace(key) == "preset" {
 		r := newReader("", nil)
-		if _, t := r.preset(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.TrimSpace(value)}, "preset"); len(r.mistakes) == 0 {
+		_, t := r.preset(tree.String(strings.TrimSpace(value)), "preset")
+		if len(r.Mistakes) == 0 {
 			*p = t.policy
 		}
-		for i := range r.mistakes {
-			r.mistakes[i].Line, r.mistakes[i].Column = 0, 0
-		}
-		return r.err()
+		return r.Mistakes.Err()
 	}
 	return set(reflect.ValueOf(p).Elem(), assignment)
 }
@@ -47,11 +45,11 @@ func set(v reflect.Value, assignment string) error {
 	key, value, ok := strings.Cut(assignment, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 	if !ok || key == "" {
-		r.note(place{}, "", quote(assignment), "an assignment such as "+example(v), "")
-		return r.err()
+		r.Note(Position{}, "", tree.Quote(assignment), "an assignment such as "+example(v), "")
+		return r.Mistakes.Err()
 	}
-	r.assign(v, v, key, "", "", value, plain)
-	return r.err()
+	r.assign(v, v, key, "", value, plain)
+	return r.Mistakes.Err()
 }
 
 // example is an assignment to the first number or duration that v has.
@@ -62,12 +60,12 @@ func example(v reflect.Value) string {
 	return "services.0.queue.limit=500"
 }
 
-// assign sets what rest leads to from v. before is the path that led to v, as
-// shown, and path the same for the reader. top is what the whole path begins at.
-func (r *reader) assign(top, v reflect.Value, rest, before, path, value string, f form) {
+// assign sets what rest leads to from v. before is the path that led to v. top is what the whole
+// path begins at.
+func (r *reader) assign(top, v reflect.Value, rest, before, value string, f form) {
 	switch {
 	case rest == "":
-		r.assignValue(v, path, value, f)
+		r.assignValue(v, before, value, f)
 	case v.Kind() == reflect.Struct:
 		key, rest, _ := strings.Cut(rest, ".")
 		m, ok, keys := find(v.Type(), key)
@@ -79,48 +77,48 @@ func (r *reader) assign(top, v reflect.Value, rest, before, path, value string, 
 			if before == "" && suggestion == "" {
 				suggestion = tail(top, field(key, rest))
 			}
-			r.note(place{}, field(before, shownKey(key)), "unknown", choice.List(keys), suggestion)
+			r.Note(Position{}, field(before, shownKey(key)), "unknown", choice.List(keys), suggestion)
 			return
 		}
-		r.assign(top, v.FieldByIndex(m.index), rest, field(before, m.key), field(path, m.name), value, m.form)
+		r.assign(top, v.FieldByIndex(m.index), rest, field(before, m.key), value, m.form)
 	case v.Kind() == reflect.Slice:
 		i, rest, ok := pick(v, rest)
 		if !ok {
 			key, _, _ := strings.Cut(rest, ".")
 			names := elements(v)
-			r.note(place{}, field(before, shownKey(key)), "unknown", places(v.Len(), names), choice.Nearest(key, names))
+			r.Note(Position{}, field(before, shownKey(key)), "unknown", places(v.Len(), names), choice.Nearest(key, names))
 			return
 		}
 		// Other scenarios may have the same slice.
 		own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		reflect.Copy(own, v)
-		r.assign(top, own.Index(i), rest, field(before, strconv.Itoa(i)), element(path, i), value, plain)
-		if len(r.mistakes) == 0 {
+		r.assign(top, own.Index(i), rest, element(before, i), value, plain)
+		if len(r.Mistakes) == 0 {
 			v.Set(own)
 		}
 	default:
-		r.note(place{}, field(before, shownKey(rest)), "unknown", before+" alone, which has no fields", before)
+		r.Note(Position{}, field(before, shownKey(rest)), "unknown", before+" alone, which has no fields", before)
 	}
 }
 
 // assignValue replaces v by what value says.
 func (r *reader) assignValue(v reflect.Value, path, value string, f form) {
-	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	n := tree.String(value)
 	switch v.Kind() {
 	case reflect.Struct, reflect.Slice:
 		// Only what has parts is read as YAML: a plain value needs no quotes here.
 		if n = r.document([]byte(value)); n == nil {
-			r.mistakes = slices.DeleteFunc(r.mistakes, func(Mistake) bool { return true })
-			r.note(place{}, r.shown(path), quote(value), "a mapping in braces or a list in brackets", "")
+			r.Mistakes = nil
+			r.Note(Position{}, path, tree.Quote(value), "a mapping in braces or a list in brackets", "")
 			return
 		}
 	}
 	fresh := reflect.New(v.Type()).Elem()
 	r.decode(n, fresh, path, f)
-	for i := range r.mistakes {
-		r.mistakes[i].Line, r.mistakes[i].Column = 0, 0
+	for i := range r.Mistakes {
+		r.Mistakes[i].Position = Position{} // an assignment has none
 	}
-	if len(r.mistakes) == 0 {
+	if len(r.Mistakes) == 0 {
 		v.Set(fresh)
 	}
 }

@@ -230,16 +230,15 @@ func otherThan(files []convert.File, o convert.Options) (*convert.Format, error)
 // converted gives an error of Convert the exit code that it deserves, and its fields the
 // names of flags.
 func converted(err error) error {
-	var wrong problem.List
-	if errors.As(err, &wrong) {
+	if mistakes, ok := errors.AsType[config.Mistakes](err); ok {
+		return failure{mistakes, exitUsage}
+	}
+	if wrong, ok := errors.AsType[problem.List](err); ok {
 		var l problem.List
 		for _, p := range wrong {
 			l.Add("--"+p.Field, p.Value, p.Allowed)
 		}
 		return l
-	}
-	if mistakes, ok := errors.AsType[config.Mistakes](err); ok {
-		return failure{mistakes, exitUsage}
 	}
 	return err
 }

@@ -248,11 +248,14 @@ type reading struct {
 // list of Kubernetes.
 type document struct {
 	tree.Reader
-	file    string
 	root    *tree.Node
 	prefix  string // of its paths
 	entries Report
 	noted   map[Entry]bool // the same
+}
+
+func newDocument(f File, root *tree.Node, prefix string) *document {
+	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix}
 }
 
 // open reads the syntax of a file and sorts its documents by their formats.
@@ -261,10 +264,9 @@ func (r *reading) open(f File) {
 		r.lull(f)
 		return
 	}
-	roots, err := parse(f.Data)
-	var problems tree.Problems
-	if errors.As(err, &problems) {
-		r.wrong(f.Name, problems)
+	roots, err := parse(f.Name, f.Data)
+	if wrong, ok := errors.AsType[config.Mistakes](err); ok {
+		r.mistakes = append(r.mistakes, wrong...)
 		return
 	}
 	if format, ok := Format(0), false; r.options.From == nil && len(roots) == 1 {
@@ -274,7 +276,7 @@ func (r *reading) open(f File) {
 		}
 	}
 	if len(roots) == 0 {
-		r.wrong(f.Name, tree.Problems{{Line: 1, Column: 1, Found: "an empty file", Allowed: "at least one of: " + FormatNames()}})
+		r.wrong(f.Name, nil, "", "an empty file", "at least one of: "+FormatNames())
 	}
 	for _, root := range roots {
 		r.sort(f, root, "", r.options.From)
@@ -294,7 +296,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 		r.list(f, root, prefix, otherwise)
 		return
 	}
-	d := &document{file: f.Name, root: root, prefix: prefix}
+	d := newDocument(f, root, prefix)
 	format, ok := recognise(root)
 	if r.options.From != nil {
 		format, ok = *r.options.From, true
@@ -302,7 +304,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 	kind, version := root.Get("kind"), root.Get("apiVersion")
 	switch {
 	case ok && format == Lull:
-		r.wrong(f.Name, tree.Problems{{Line: root.Line, Column: root.Column, Found: "a policy file among other documents", Allowed: "one document, in a file of its own"}})
+		r.wrong(f.Name, root, "", "a policy file among other documents", "one document, in a file of its own")
 	case ok:
 		r.documents[format] = append(r.documents[format], d)
 	case kind != nil && version != nil:
@@ -312,7 +314,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 	case otherwise != nil:
 		r.documents[*otherwise] = append(r.documents[*otherwise], d)
 	default:
-		r.wrong(f.Name, tree.Problems{{Line: root.Line, Column: root.Column, Path: d.shown(""), Found: found(root), Allowed: certain}})
+		r.wrong(f.Name, root, d.shown(""), found(root), certain)
 	}
 }
 
@@ -355,23 +357,18 @@ func found(root *tree.Node) string {
 // lull reads a policy file.
 func (r *reading) lull(f File) {
 	file, err := config.ParsePolicyFile(f.Name, f.Data)
-	var mistakes config.Mistakes
-	switch {
-	case errors.As(err, &mistakes):
-		r.mistakes = append(r.mistakes, mistakes...)
-		return
-	case err != nil:
-		r.mistakes = append(r.mistakes, config.Mistake{File: f.Name, Found: err.Error()})
+	if wrong, ok := errors.AsType[config.Mistakes](err); ok {
+		r.mistakes = append(r.mistakes, wrong...)
 		return
 	}
 	if len(file.Dependencies) == 0 {
-		r.mistakes = append(r.mistakes, config.Mistake{File: f.Name, Line: 1, Column: 1, Found: "a policy file without dependencies", Allowed: "at least one dependency"})
+		r.wrong(f.Name, nil, "", "a policy file without dependencies", "at least one dependency")
 		return
 	}
 	if len(r.set.homes) == 0 && len(r.set.File.Dependencies) == 0 {
 		r.set.File = file
 	} else {
-		r.join(f.Name, file)
+		r.join(file)
 	}
 	for _, d := range file.Dependencies {
 		if _, ok := r.set.homes[d.Name]; !ok {
@@ -381,10 +378,9 @@ func (r *reading) lull(f File) {
 }
 
 // join adds what another policy file has. Nothing may be in two of them.
-func (r *reading) join(name string, file *config.PolicyFile) {
+func (r *reading) join(file *config.PolicyFile) {
 	twice := func(path string) {
-		at := file.Position(path)
-		r.mistakes = append(r.mistakes, config.Mistake{File: name, Line: at.Line, Column: at.Column, Path: path, Found: "in another file as well", Allowed: "each once"})
+		r.mistakes = append(r.mistakes, config.Mistake{Position: file.Position(path), Path: path, Found: "in another file as well", Allowed: "each once"})
 	}
 	for _, d := range file.Dependencies {
 		if _, ok := r.set.File.Dependency(d.Name); ok {
@@ -403,25 +399,25 @@ func (r *reading) join(name string, file *config.PolicyFile) {
 	}
 }
 
-// wrong keeps what is wrong in a file.
-func (r *reading) wrong(file string, problems tree.Problems) {
-	problems.Sort()
-	for _, p := range problems {
-		r.mistakes = append(r.mistakes, config.Mistake{File: file, Line: p.Line, Column: p.Column, Path: p.Path, Found: p.Found, Allowed: p.Allowed, Suggestion: p.Suggestion})
+// wrong keeps what is wrong in a file at n; nil: with the whole.
+func (r *reading) wrong(file string, n *tree.Node, path, found, allowed string) {
+	at := config.Position{File: file, Line: 1, Column: 1}
+	if n != nil {
+		at.Line, at.Column = n.Line, n.Column
 	}
+	r.mistakes = append(r.mistakes, config.Mistake{Position: at, Path: path, Found: found, Allowed: allowed})
 }
 
 // collect takes over what a document has come to.
 func (r *reading) collect(d *document) {
-	if len(d.Problems) == 0 && !r.full {
+	if len(d.Mistakes) == 0 && !r.full {
 		d.sweep(d.root, "")
 	}
-	if len(d.Problems) > 0 {
-		for i := range d.Problems {
-			d.Problems[i].Path = d.shown(d.Problems[i].Path)
-		}
-		r.wrong(d.file, d.Problems)
+	for i := range d.Mistakes {
+		d.Mistakes[i].Position.File, d.Mistakes[i].Path = d.File, d.shown(d.Mistakes[i].Path)
 	}
+	_ = d.Mistakes.Err() // in the order of the text
+	r.mistakes = append(r.mistakes, d.Mistakes...)
 	for _, e := range d.entries {
 		if r.base.given && (e.about == ejected || e.about == bounds || e.about == hints || e.about == heard) {
 			e.about = "" // the policy counts
@@ -435,7 +431,7 @@ func (d *document) shown(path string) string {
 }
 
 // source is what is at path of d.
-func (d *document) source(path string) source { return source{d.file, d.shown(d.at(path).path)} }
+func (d *document) source(path string) source { return source{d.File, d.shown(d.at(path).path)} }
 
 // note takes down what became of the field at path.
 func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
@@ -448,7 +444,7 @@ func (d *document) wholly(k Kind, n *tree.Node, path, why string) {
 
 func (d *document) noteAbout(a about, k Kind, path, why string) {
 	at := d.at(path)
-	e := Entry{Kind: k, File: d.file, Line: at.line, Column: at.column, Path: cmp.Or(d.shown(at.path), "(all)"), Value: at.value, Why: why, about: a}
+	e := Entry{Kind: k, File: d.File, Line: at.line, Column: at.column, Path: cmp.Or(d.shown(at.path), "(all)"), Value: at.value, Why: why, about: a}
 	if n := at.node; n != nil && n != d.root && n.Use != tree.Opened && n.Kind >= tree.List {
 		e.Values, n.Use = n.Count(), tree.Told
 	} else if n != nil && n.Kind < tree.List {
@@ -510,7 +506,7 @@ func (d *document) descend(n *tree.Node, rest, done string, s *spot) {
 // place is where the field at path stands, or what it belongs to.
 func (d *document) place(path string) config.Position {
 	at := d.at(path)
-	return config.Position{File: d.file, Line: at.line, Column: at.column}
+	return config.Position{File: d.File, Line: at.line, Column: at.column}
 }
 
 // aside notes every member of o that nobody asked for: see [document.rest].
@@ -544,8 +540,7 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 		return
 	}
 	if r.full = len(r.set.File.Dependencies) >= maxDependencies; r.full {
-		at := d.place(path)
-		d.Wrong(&tree.Node{Line: at.Line, Column: at.Column}, path, "one of too many dependencies", fmt.Sprintf("at most %d in all files together: convert fewer at a time", maxDependencies), "")
+		d.Note(d.place(path), path, "one of too many dependencies", fmt.Sprintf("at most %d in all files together: convert fewer at a time", maxDependencies), "")
 		return
 	}
 	p = finish(p)
@@ -594,7 +589,7 @@ func finish(p lull.Policy) lull.Policy {
 // was made.
 func (r *reading) valid(d *document, path string, p lull.Policy) bool {
 	if err := p.Validate(); err != nil {
-		d.Wrong(&tree.Node{Line: d.place(path).Line, Column: d.place(path).Column}, path, "no policy: "+strings.ReplaceAll(fmt.Sprint(err), "\n", "; "), "values that a policy can have", "")
+		d.Note(d.place(path), path, "no policy: "+strings.ReplaceAll(fmt.Sprint(err), "\n", "; "), "values that a policy can have", "")
 		return false
 	}
 	return true
@@ -603,7 +598,7 @@ func (r *reading) valid(d *document, path string, p lull.Policy) bool {
 // IsPolicyFile tells whether a file looks like one of lull's own, by the fields at its
 // top.
 func IsPolicyFile(f File) bool {
-	roots, err := parse(f.Data)
+	roots, err := parse(f.Name, f.Data)
 	if err != nil || len(roots) != 1 {
 		return false
 	}

@@ -32,7 +32,7 @@ func TestNumbersOfYAML(t *testing.T) {
 func TestKeysThatAreNull(t *testing.T) {
 	for _, text := range []string{"{~: 1}", "clusters: [{name: a, ~: {max_retries: 3}}]", "clusters: [{name: a, null: 1}]", "{? : 1}"} {
 		_, err := Convert([]File{{"x", []byte(text)}}, Lull, Options{})
-		if err == nil || !strings.Contains(err.Error(), "a key that is no text: want a name, in quotes if it is ~ or null") {
+		if err == nil || !strings.Contains(err.Error(), "? is empty: want a name, in quotes if it is ~ or null") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -145,7 +145,7 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 // alone reads a document that is a route, a route action or a retry policy; not ok if it is
 // none.
 func (e *envoyReader) alone(root *tree.Node) (ok bool) {
-	name := stem(e.d.file)
+	name := stem(e.d.File)
 	if root.Kind != tree.Map {
 		e.d.Wrong(root, "", root.Found(), "a configuration of Envoy", "")
 		return true
@@ -508,11 +508,11 @@ func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 	if !b.Has(field) {
 		b.Require(field, allowedSeconds)
 	}
-	before := len(d.Problems)
+	before := len(d.Mistakes)
 	base, _ := b.Duration(field, 1, allowedSeconds, tree.ParseSeconds)
 	longest, given := b.Duration("max_interval", 1, allowedSeconds, tree.ParseSeconds)
 	b.NoMore(field, "max_interval")
-	if len(d.Problems) > before || base == 0 {
+	if len(d.Mistakes) > before || base == 0 {
 		return
 	}
 	if given && longest.Truncate(time.Millisecond) < base.Truncate(time.Millisecond) {
@@ -692,7 +692,7 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	d := e.d
 	name := o.String("name")
 	if name == "" {
-		name = stem(d.file)
+		name = stem(d.File)
 	}
 	c := &cluster{d: d, path: o.Path, text: content(o.Node)}
 	if first, twice := e.clusters[name]; twice {

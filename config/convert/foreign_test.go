@@ -138,7 +138,7 @@ func TestEnvoyStaysEnvoy(t *testing.T) {
 
 func compare(t *testing.T, seed uint64, in *tree.Node, out Output) {
 	t.Helper()
-	docs, err := parse(out.Data)
+	docs, err := parse("", out.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,8 +274,8 @@ func TestServiceConfigsComeBack(t *testing.T) {
 
 // sameMethods: methods that say the same may be written together.
 func sameMethods(a, b string) bool {
-	ca, errA := parse([]byte(a))
-	cb, errB := parse([]byte(b))
+	ca, errA := parse("", []byte(a))
+	cb, errB := parse("", []byte(b))
 	if errA != nil || errB != nil {
 		return false
 	}

@@ -141,13 +141,13 @@ func FuzzPolicy(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		docs, err := parse(data)
+		docs, err := parse("", data)
 		if err != nil {
 			return
 		}
 		for _, d := range docs {
 			text := d.JSON()
-			again, err := parse(text)
+			again, err := parse("", text)
 			if err != nil && d.Kind >= 4 { // a list or a mapping; YAML's scalars may be no JSON
 				if !bytes.Contains(text, []byte(".nan")) && !bytes.Contains(text, []byte(".inf")) && !odd(text) {
 					t.Fatalf("%q is written as %s: %v", data, text, err)

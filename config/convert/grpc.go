@@ -28,9 +28,8 @@ func (r *reading) grpc(docs []*document) {
 	for _, d := range docs {
 		d.Same = tree.Fold
 		c, err := serviceconfig.FromTree(d.root)
-		var problems serviceconfig.Problems
-		if errors.As(err, &problems) {
-			d.Problems = append(d.Problems, problems...)
+		if wrong, ok := errors.AsType[tree.Mistakes](err); ok {
+			d.Mistakes = append(d.Mistakes, wrong...)
 			continue
 		}
 		for _, path := range c.Ignored {
@@ -53,7 +52,7 @@ func isChoices(root *tree.Node) bool {
 func (r *reading) choices(f File, root *tree.Node, prefix string) {
 	var chosen, some *document
 	for i, item := range root.Items {
-		d := &document{file: f.Name, root: item, prefix: tree.Element(prefix, i)}
+		d := newDocument(f, item, tree.Element(prefix, i))
 		d.Same = tree.Fold
 		all, any := d.choice()
 		switch {
@@ -79,7 +78,7 @@ func (r *reading) choices(f File, root *tree.Node, prefix string) {
 	}
 	config := chosen.Object(chosen.root, "").Object("serviceConfig")
 	if config != nil {
-		r.documents[GRPC] = append(r.documents[GRPC], &document{file: f.Name, root: config.Node, prefix: chosen.shown("serviceConfig")})
+		r.documents[GRPC] = append(r.documents[GRPC], newDocument(f, config.Node, chosen.shown("serviceConfig")))
 	}
 }
 

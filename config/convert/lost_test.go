@@ -88,7 +88,7 @@ func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs, err := parse(data)
+		docs, err := parse("", data)
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -75,7 +75,7 @@ func off(n *tree.Node) bool {
 	case tree.Null:
 		return true
 	case tree.Bool:
-		return n.Text == "false"
+		return strings.EqualFold(n.Text, "false")
 	case tree.Text:
 		d, err := time.ParseDuration(n.Text)
 		return err == nil && d == 0
@@ -241,5 +241,5 @@ func (d *document) stranger(root *tree.Node, kind, version string) {
 		why = "the rest of this " + of + " says nothing of how calls are made"
 	}
 	at := d.at("kind")
-	d.entries = append(d.entries, Entry{Kind: Aside, File: d.file, Line: at.line, Column: at.column, Path: d.shown(at.path), Values: max(count, 0), Why: why})
+	d.entries = append(d.entries, Entry{Kind: Aside, File: d.File, Line: at.line, Column: at.column, Path: d.shown(at.path), Values: max(count, 0), Why: why})
 }

@@ -51,7 +51,7 @@ func TestFormatsAreRecognised(t *testing.T) {
 		`{"configs": []}`:          Envoy,
 		"\"@type\": x.y.z.Cluster": Envoy,
 	} {
-		docs, err := parse([]byte(text))
+		docs, err := parse("", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestNamesOfHosts(t *testing.T) {
 	}
 	for _, to := range []Format{Istio, Gateway} {
 		out := convert(t, File{"p.yaml", data}, to, Options{})
-		docs, err := parse(out.Data)
+		docs, err := parse("", out.Data)
 		if err != nil {
 			t.Fatal(err)
 		}

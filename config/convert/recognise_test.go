@@ -59,7 +59,7 @@ func TestEveryFieldOfEnvoyHasTwoSpellings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs, err := parse(data)
+		docs, err := parse("", data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestClustersAreNoServiceConfigs(t *testing.T) {
 		`{"clusterName": "a", "endpoints": []}`:                                                 Envoy,
 		`{"xds": {"gw": [{"@type": "type.googleapis.com/envoy.admin.v3.ClustersConfigDump"}]}}`: Envoy,
 	} {
-		docs, err := parse([]byte(text))
+		docs, err := parse("", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestClustersAreNoServiceConfigs(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"services: {web: {image: nginx}}", "gateways: []\nservices: [{kind: Service, metadata: {name: a}}]", "{}", "name: a"} {
-		docs, err := parse([]byte(text))
+		docs, err := parse("", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -235,7 +235,7 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 		}
 	}
 	for _, c := range v.Inbound { // a sidecar's own: the same but for what is retried by default
-		d := &document{file: "x", root: &tree.Node{Kind: tree.Map}}
+		d := newDocument(File{Name: "x"}, tree.NewMap(), "")
 		i := &istioReader{r: &reading{set: newSet()}, d: d}
 		nodes, err := tree.ParseJSON(c.In)
 		if err != nil {
@@ -268,7 +268,7 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 // envoyRetryOf is the retry policy of the one route that was written.
 func envoyRetryOf(t *testing.T, data []byte) *tree.Node {
 	t.Helper()
-	docs, err := parse(data)
+	docs, err := parse("", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestPublishedIstioValidation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs, _ := parse(out.Data)
+		docs, _ := parse("", out.Data)
 		b := docs[1].Get("resources").Items[0].Get("circuit_breakers").Get("thresholds").Items[0].Get("retry_budget")
 		percent, _ := tree.AnyNumber(b.Get("budget_percent").Get("value"))
 		least, _ := tree.WholeNumber(b.Get("min_retry_concurrency"))
@@ -455,7 +455,7 @@ func TestPublishedRetryBudgets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs, _ := parse(again.Data)
+		docs, _ := parse("", again.Data)
 		b := docs[1].Get("resources").Items[0].Get("circuit_breakers").Get("thresholds").Items[0].Get("retry_budget")
 		if percent, _ := tree.AnyNumber(b.Get("budget_percent").Get("value")); percent != c.Pct || b.Get("min_retry_concurrency").Text != fmt.Sprint(c.Min) {
 			t.Errorf("%v %%, %d comes back as %s", c.Pct, c.Min, b.Compact())

@@ -267,7 +267,7 @@ func TestClustersThatLetNoRetryPass(t *testing.T) {
 // Virtual hosts have domains that differ by more than case.
 func TestDomainsOfVirtualHosts(t *testing.T) {
 	out := convert(t, File{"p.yaml", []byte("dependencies: {api: {attempts: 1}, API: {attempts: 1}, Api-2: {attempts: 1}}")}, Envoy, Options{})
-	docs, err := parse(out.Data)
+	docs, err := parse("", out.Data)
 	if err != nil {
 		t.Fatal(err)
 	}

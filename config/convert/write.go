@@ -53,7 +53,7 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 		data, err := config.FormatPolicyFile(s.File)
 		if err == nil && o.JSON {
 			var nodes []*tree.Node
-			if nodes, err = parse(data); err == nil {
+			if nodes, err = parse("", data); err == nil {
 				data = nodes[0].JSON()
 			}
 		}
@@ -137,7 +137,7 @@ func (w *writer) value(d config.Dependency, field string) string {
 	if w.shown == nil || w.shownOf != d.Name {
 		w.shown, w.shownOf = &tree.Node{}, d.Name
 		data, err := config.FormatPolicyFile(&config.PolicyFile{Dependencies: []config.Dependency{{Name: "it", Policy: p, P99: d.P99, Rate: d.Rate}}})
-		if docs, wrong := parse(data); err == nil && wrong == nil && len(docs) == 1 {
+		if docs, wrong := parse("", data); err == nil && wrong == nil && len(docs) == 1 {
 			w.shown = docs[0].Get("dependencies").Get("it")
 		}
 	}

@@ -65,8 +65,8 @@ line 5: retryThrottling.maxTokens is 10.5: want a whole number from 1 to 1000`
 	if len(problems) != 4 || problems[3] != (lull.Problem{Field: "retryThrottling.maxTokens", Value: "10.5", Allowed: "a whole number from 1 to 1000"}) {
 		t.Errorf("problems %+v", problems)
 	}
-	if _, err := lullgrpc.ParseServiceConfig([]byte("{\n  \"a\" 1}")); err == nil || !strings.HasPrefix(err.Error(), "line 2: service config is no JSON: ") {
-		t.Errorf("no JSON: %v", err)
+	if _, err := lullgrpc.ParseServiceConfig([]byte("{\n  \"a\" 1}")); err == nil || !strings.HasPrefix(err.Error(), "line 2: service config is not JSON: ") {
+		t.Errorf("not JSON: %v", err)
 	}
 }
 

@@ -12,12 +12,8 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// Problems is everything that is wrong with a service config, in the order of the text: the
-// error of [Parse], a hundred at most. errors.As finds it, as a lull.Problems too.
-type Problems = tree.Problems
-
-// Parse reads a gRPC service config in JSON. The error is [Problems] with everything that
-// is wrong.
+// Parse reads a gRPC service config in JSON. The error is [tree.Mistakes] with everything that
+// is wrong, in the order of the text; errors.As finds it as a lull.Problems, too.
 //
 // What it does not know it reads over, as the format demands, and lists in
 // Config.Ignored. The names of fields are taken in any case, as grpc-go takes them, and
@@ -26,17 +22,15 @@ type Problems = tree.Problems
 // must be positive: one of zero fails every call.
 func Parse(data []byte) (Config, error) {
 	roots, err := tree.ParseJSON(data)
-	if syntax, ok := errors.AsType[*tree.SyntaxError](err); ok {
-		return Config{}, noJSON(syntax.Line, syntax.Column, syntax.Message)
+	m, wrong := errors.AsType[tree.Mistake](err)
+	if !wrong && len(roots) > 1 {
+		m, wrong = tree.Mistake{Position: (&tree.Reader{}).Place(roots[1]), Found: "not JSON: there is more after the end"}, true
 	}
-	if len(roots) > 1 {
-		return Config{}, noJSON(roots[1].Line, roots[1].Column, "there is more after the end")
+	if wrong {
+		m.Path, m.Found, m.Allowed = whole, fmt.Sprintf("%s (column %d)", m.Found, m.Column), "an object"
+		return Config{}, tree.Mistakes{m}
 	}
 	return FromTree(roots[0])
-}
-
-func noJSON(line, column int, why string) Problems {
-	return Problems{{Line: line, Column: column, Path: whole, Found: fmt.Sprintf("no JSON: %s (column %d)", why, column), Allowed: "an object"}}
 }
 
 // whole is the path of a config, where it has to be named.
@@ -47,16 +41,15 @@ func FromTree(root *tree.Node) (Config, error) {
 	p := &parser{named: make(map[string]string)}
 	p.Same, p.JSON = tree.Fold, true
 	c := p.config(root)
-	if len(p.Problems) > 0 {
-		p.Problems.Sort()
-		return Config{}, p.Problems
+	if err := p.Mistakes.Err(); err != nil {
+		return Config{}, err
 	}
 	c.Ignored = p.ignored
 	return c, nil
 }
 
 // Validate reports everything that is wrong with a config that was made in code, by the
-// rules for those that are read. The error is [Problems], without places.
+// rules for those that are read. The error is [tree.Mistakes], without places.
 func (c Config) Validate() error {
 	_, err := FromTree(c.Tree())
 	return err
@@ -130,10 +123,10 @@ func (p *parser) name(n *tree.Node, path string) (name MethodName) {
 		return name
 	}
 	defer p.rest(o)
-	before := len(p.Problems)
+	before := len(p.Mistakes)
 	name.Service = o.String("service")
 	name.Method = o.String("method")
-	if len(p.Problems) > before {
+	if len(p.Mistakes) > before {
 		return name
 	}
 	if name.Service == "" && name.Method != "" {

@@ -237,7 +237,7 @@ line 10: retryThrottling.tokenRatio is 0.0001: want a number from 0.001`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant\n%s", err, want)
 	}
-	if p, ok := errors.AsType[tree.Problem](err); !ok || p.Line != 3 || p.Column != 63 {
+	if p, ok := errors.AsType[tree.Mistake](err); !ok || p.Line != 3 || p.Column != 63 {
 		t.Errorf("the first problem is at %d:%d", p.Line, p.Column)
 	}
 	if p, ok := errors.AsType[lull.Problem](err); !ok || p != (lull.Problem{Field: "methodConfig[0].name[1].method", Value: "7", Allowed: "a text"}) {
@@ -314,11 +314,11 @@ func TestValidate(t *testing.T) {
 
 func TestWhatIsNoServiceConfig(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                   "line 1: service config is no JSON: unexpected EOF (column 1): want an object",
+		``:                   "line 1: service config is not JSON: unexpected EOF (column 1): want an object",
 		`{`:                  "unexpected EOF",
 		`{"a": 1,}`:          "invalid character",
-		"{\n  \"a\" 1}":      "line 2: service config is no JSON: invalid character '1' after object key (column 7)",
-		`{} {}`:              "line 1: service config is no JSON: there is more after the end (column 4)",
+		"{\n  \"a\" 1}":      "line 2: service config is not JSON: invalid character '1' after object key (column 7)",
+		`{} {}`:              "line 1: service config is not JSON: there is more after the end (column 4)",
 		`[]`:                 "service config is a list: want an object",
 		`null`:               "service config is null: want an object",
 		`{"methodConfig":0}`: "methodConfig is 0: want a list",

@@ -13,19 +13,8 @@ import (
 // MaxDepth bounds values within values; a whole Envoy configuration has some thirty.
 const MaxDepth = 100
 
-// A SyntaxError says that a text is no JSON, and from where on.
-type SyntaxError struct {
-	Line, Column int
-	Message      string
-}
-
-// Error is the message and the place.
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("%s (line %d, column %d)", e.Message, e.Line, e.Column)
-}
-
 // ParseJSON reads the JSON values in data, one after another: one at least. The error
-// is a *SyntaxError.
+// is a [Mistake] without a path.
 func ParseJSON(data []byte) ([]*Node, error) {
 	r := &jsonReader{data: data, line: 1, column: 1, d: json.NewDecoder(bytes.NewReader(data))}
 	r.d.UseNumber()
@@ -78,7 +67,7 @@ func (r *jsonReader) place(offset int) (line, column int) {
 }
 
 func (r *jsonReader) located(err error) error {
-	if known, ok := errors.AsType[*SyntaxError](err); ok {
+	if known, ok := errors.AsType[Mistake](err); ok {
 		return known
 	}
 	// The offsets of a decoder's errors leave out what stands between the tokens. Those of
@@ -93,7 +82,11 @@ func (r *jsonReader) located(err error) error {
 	}
 	r.at, r.line, r.column = 0, 1, 1 // it may lie before what was read last
 	line, column := r.place(offset)
-	return &SyntaxError{line, column, err.Error()}
+	return notJSON(line, column, err.Error())
+}
+
+func notJSON(line, column int, why string) Mistake {
+	return Mistake{Position: Position{Line: line, Column: column}, Found: "not JSON: " + why}
 }
 
 func (r *jsonReader) value(depth int) (*Node, error) {
@@ -112,7 +105,7 @@ func (r *jsonReader) value(depth int) (*Node, error) {
 		n.Kind, n.Text = Text, v
 	case json.Delim:
 		if depth == MaxDepth {
-			return nil, &SyntaxError{line, column, fmt.Sprintf("values are nested deeper than %d", MaxDepth)}
+			return nil, notJSON(line, column, fmt.Sprintf("values are nested deeper than %d", MaxDepth))
 		}
 		n.Kind = List
 		if v == '{' {
@@ -191,7 +184,9 @@ func (n *Node) writeJSON(b *bytes.Buffer) {
 	switch n.Kind {
 	case Null:
 		b.WriteString("null")
-	case Bool, Number:
+	case Bool:
+		b.WriteString(strings.ToLower(n.Text)) // YAML has True, too
+	case Number:
 		b.WriteString(n.Text)
 	case Text:
 		quoted(n.Text)

@@ -11,19 +11,53 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// maxProblems is where a report ends: what has more is not the file that was meant.
-const maxProblems = 100
+// MaxMistakes is where a report ends: what has more is not the file that was meant.
+const MaxMistakes = 100
 
-// A Reader reads objects and keeps what is wrong with them.
+// A Reader reads values and keeps what is wrong with them.
 type Reader struct {
-	// Same tells whether a key of the text is the field of that name. Nil: it is if it
-	// is spelt so.
+	// File is the name of the text, for mistakes. Empty: it has none.
+	File string
+	// Same reports whether a key of the text is the field of that name. Nil: only if it is
+	// spelt so.
 	Same func(key, name string) bool
 	// JSON has mistakes in the words of JSON: "an object" and "null", where YAML has
 	// "a mapping" and "empty".
 	JSON bool
-	// Problems are what was wrong so far.
-	Problems Problems
+	// Mistakes are what was wrong so far.
+	Mistakes Mistakes
+}
+
+// Top is the place of a mistake of the whole text.
+func (r *Reader) Top() Position { return Position{r.File, 1, 1} }
+
+// Place is that of n.
+func (r *Reader) Place(n *Node) Position { return Position{r.File, n.Line, n.Column} }
+
+// KeyPlace is that of the key of m.
+func (r *Reader) KeyPlace(m Member) Position { return Position{r.File, m.Line, m.Column} }
+
+// Full reports whether there are so many mistakes that no more are kept.
+func (r *Reader) Full() bool { return len(r.Mistakes) > MaxMistakes }
+
+// Note keeps a mistake, once: a value that several aliases lead to is wrong in one place.
+func (r *Reader) Note(at Position, path, found, allowed, suggestion string) {
+	last := func(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+	known := func(m Mistake) bool {
+		return m.Line > 0 && m.Position == at && m.Found == found && m.Allowed == allowed && last(m.Path) == last(path)
+	}
+	switch n := len(r.Mistakes); {
+	case n > MaxMistakes || slices.ContainsFunc(r.Mistakes, known):
+	case n < MaxMistakes:
+		r.Mistakes = append(r.Mistakes, Mistake{at, path, found, allowed, suggestion})
+	default:
+		r.Mistakes = append(r.Mistakes, Mistake{Position: at, Found: "more mistakes from here on"})
+	}
+}
+
+// Wrong keeps that the value n at path is not as it must be.
+func (r *Reader) Wrong(n *Node, path, found, allowed, suggestion string) {
+	r.Note(r.Place(n), path, found, allowed, suggestion)
 }
 
 // Fold takes a key in any case.
@@ -55,13 +89,6 @@ func (r *Reader) same(key, name string) bool {
 		return key == name
 	}
 	return r.Same(key, name)
-}
-
-// Wrong keeps that the value n at path is not as it must be.
-func (r *Reader) Wrong(n *Node, path, found, allowed, suggestion string) {
-	if len(r.Problems) < maxProblems {
-		r.Problems = append(r.Problems, Problem{n.Line, n.Column, path, found, allowed, suggestion})
-	}
 }
 
 // Check keeps that n, at path, is wrong unless ok holds, and returns ok.
@@ -172,7 +199,7 @@ func (o *Object) Get(name string) (*Node, string) {
 		o.read[i] = true
 		path = o.At(m.Key)
 		if found != nil {
-			o.r.Wrong(&Node{Line: m.Line, Column: m.Column}, o.At(name), "given twice", "one value", "")
+			o.r.Note(o.r.KeyPlace(m), o.At(name), "given twice", "one value", "")
 			break
 		}
 		found = m.Value
@@ -271,7 +298,7 @@ func (o *Object) Bool(name string) (value, given bool) {
 	if n == nil || !o.r.Check(n.Kind == Bool, n, path, "true or false") {
 		return false, false
 	}
-	return n.Text == "true", true
+	return strings.EqualFold(n.Text, "true"), true
 }
 
 // Whole is a field that is a whole number of at least least and at most most, and whether
@@ -374,6 +401,6 @@ func (o *Object) Rest() []Member {
 // than those named.
 func (o *Object) NoMore(names ...string) {
 	for _, m := range o.Rest() {
-		o.r.Wrong(&Node{Line: m.Line, Column: m.Column}, o.At(m.Key), "unknown", choice.List(names), choice.Nearest(m.Key, names))
+		o.r.Note(o.r.KeyPlace(m), o.At(m.Key), "unknown", choice.List(names), choice.Nearest(m.Key, names))
 	}
 }

@@ -8,6 +8,7 @@ package tree
 import (
 	"math"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Kind is what a value is.
@@ -42,7 +43,15 @@ type Node struct {
 	Items        []*Node
 	Members      []Member
 	Line, Column int
+	// Flow has a List or a Map written on one line, where the form has a choice.
+	Flow bool
+	// Faults are what is wrong with the value by itself, of which the text alone shows no
+	// path: its tag (without a path), its keys, what is merged into it.
+	Faults Mistakes
 }
+
+// Scalar reports whether n is a single value, and not null.
+func (n *Node) Scalar() bool { return n.Kind > Null && n.Kind < List }
 
 // A Member is a field of a Map.
 type Member struct {
@@ -132,14 +141,24 @@ func (n *Node) Found() string {
 	return Clip(n.Text)
 }
 
-const maxShown = 60
+// Quoted is Found with a single value in quotes whatever it is, for files in which the field
+// decides how it is read.
+func (n *Node) Quoted() string {
+	if n.Scalar() {
+		return Quote(n.Text)
+	}
+	return n.Found()
+}
 
 // Clip is s as it is repeated in a message: not all of it if it is long.
-func Clip(s string) string {
-	if r := []rune(s); len(r) > maxShown {
-		return string(r[:maxShown-1]) + "…"
+func Clip(s string) string { return ClipTo(60, s) }
+
+// ClipTo is s with at most that many characters.
+func ClipTo(most int, s string) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
 	}
-	return s
+	return string([]rune(s)[:most-1]) + "…"
 }
 
 // Quote is Clip in quotes.
