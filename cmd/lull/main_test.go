@@ -1,29 +1,29 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 )
 
-// parse reads demo flags as the program does.
-func parse(t *testing.T, args ...string) setting {
-	t.Helper()
-	var c commands
-	parser, err := kong.New(&c, kong.Writers(io.Discard, io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse(append([]string{"demo"}, args...)); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Demo.setting()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+// lullProgram runs the program and returns what it printed.
+func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	return lullWithInput(ctx, nil, args...)
+}
+
+// lullWithInput is lullProgram with standard input.
+func lullWithInput(ctx context.Context, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = program(cli.Env{Context: ctx, Stdin: stdin, Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}, args)
+	return code, out.String(), errs.String()
 }
 
 func TestHelp(t *testing.T) {
@@ -37,21 +37,16 @@ func TestHelp(t *testing.T) {
 		last = at
 	}
 	for _, args := range [][]string{{}, {"help"}, {"-h"}} {
-		if code, got, _ := lullProgram(t.Context(), args...); code != exitOK || got != want {
+		if code, got, _ := lullProgram(t.Context(), args...); code != cli.OK || got != want {
 			t.Errorf("%v: exit code %d, printed\n%s", args, code, got)
 		}
 	}
 	_, want, _ = lullProgram(t.Context(), "demo", "--help")
-	if code, got, _ := lullProgram(t.Context(), "help", "demo"); code != exitOK || got != want || !strings.Contains(got, "--outage") {
+	if code, got, _ := lullProgram(t.Context(), "help", "demo"); code != cli.OK || got != want || !strings.Contains(got, "--outage") {
 		t.Errorf("help demo: exit code %d, printed\n%s", code, got)
 	}
-	if code, got, _ := lullProgram(t.Context(), "help", "simulate"); code != exitOK || !strings.Contains(got, "--report") {
+	if code, got, _ := lullProgram(t.Context(), "help", "simulate"); code != cli.OK || !strings.Contains(got, "--report") {
 		t.Errorf("help simulate: exit code %d, printed\n%s", code, got)
-	}
-	for _, name := range append(flagNames(allClients), flagNames(tailClients)...) {
-		if !strings.Contains(want, name) {
-			t.Errorf("the help of demo does not name client %s", name)
-		}
 	}
 	for line := range strings.Lines(want) {
 		if len(line) > 81 {
@@ -61,7 +56,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if code, got, _ := lullProgram(t.Context(), "version"); code != exitOK || !strings.HasPrefix(got, "lull ") {
+	if code, got, _ := lullProgram(t.Context(), "version"); code != cli.OK || !strings.HasPrefix(got, "lull ") {
 		t.Errorf("exit code %d, printed %q", code, got)
 	}
 }
@@ -69,8 +64,73 @@ func TestVersion(t *testing.T) {
 func TestUnknownCommands(t *testing.T) {
 	for _, args := range [][]string{{"dmo"}, {"help", "dmo"}, {"--json"}} {
 		code, stdout, stderr := lullProgram(t.Context(), args...)
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, simulate, lint, convert, queue, version, help") {
+		if code != cli.Misused || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, simulate, lint, convert, queue, version, help") {
 			t.Errorf("%v: exit code %d, stdout %q, stderr\n%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+// silent is a reader that says nothing until it is closed.
+type silent struct{ asked, over chan struct{} }
+
+func (s silent) Read([]byte) (int, error) {
+	close(s.asked)
+	<-s.over
+	return 0, io.EOF
+}
+
+// The first Ctrl-C ends lint and convert, whatever they wait for.
+func TestTheFirstInterruptEndsLintAndConvert(t *testing.T) {
+	for command, want := range map[string]int{"lint": cli.Misused, "convert": cli.Failed} {
+		s := silent{make(chan struct{}), make(chan struct{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-s.asked; cancel() }()
+		code, out, errs := lullWithInput(ctx, s, command, "-")
+		close(s.over)
+		if code != want || out != "" || errs != "lull: interrupted: nothing is written\n" {
+			t.Errorf("%s: exit code %d, printed %q and %q", command, code, out, errs)
+		}
+	}
+}
+
+// lull queue is the program lull-queue: it is handed the arguments, and its output and exit
+// code are those of lull.
+func TestQueueStartsLullQueue(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no scripts to run here")
+	}
+	lull, folder := programFolder(t), t.TempDir()
+	script := "#!/bin/sh\necho \"given: $*\"\necho said >&2\nexit 4\n"
+	if err := os.WriteFile(filepath.Join(folder, "lull-queue"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"queue":                     "",
+		"queue inspect a --limit 1": "inspect a --limit 1",
+		"queue --help":              "--help",
+		"help queue redrive":        "redrive --help",
+		"--help queue":              "--help",
+	} {
+		var out, errs bytes.Buffer
+		c := exec.CommandContext(t.Context(), filepath.Join(lull, "lull"), strings.Fields(args)...)
+		c.Env, c.Stdout, c.Stderr = append(os.Environ(), "PATH="+folder), &out, &errs
+		if err := c.Run(); err == nil || c.ProcessState.ExitCode() != 4 {
+			t.Errorf("lull %s: %v, want exit code 4", args, err)
+		}
+		if got := out.String(); got != "given: "+want+"\n" || errs.String() != "said\n" {
+			t.Errorf("lull %s: lull-queue was %s%s", args, got, errs.String())
+		}
+	}
+}
+
+// Where lull-queue is missing the error has the line that installs it.
+func TestQueueIsNotInstalled(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, args := range [][]string{{"queue", "inspect", "nats://localhost", "DEAD"}, {"help", "queue"}} {
+		code, out, errs := lullProgram(t.Context(), args...)
+		const want = "lull: lull-queue is not installed: go install github.com/lullgo/lull/cmd/lull/lull-queue@latest (in a checkout of lull without @latest)\n"
+		if code != cli.Failed || out != "" || errs != want {
+			t.Errorf("%v: exit code %d, printed %q and %q", args, code, out, errs)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 )
 
 // What the program spends its time on, for the compiler, which reads default.pgo in
@@ -20,7 +22,7 @@ func BenchmarkProfile(b *testing.B) {
 			"video-25m --policy lull --clients 2500k",
 		} {
 			args := append([]string{"simulate", "--quiet", "--workers", "1"}, strings.Fields(args)...)
-			if code, _, stderr := lullProgram(b.Context(), args...); code != exitOK {
+			if code, _, stderr := lullProgram(b.Context(), args...); code != cli.OK {
 				b.Fatalf("%v: exit code %d, stderr\n%s", args, code, stderr)
 			}
 		}

@@ -34,7 +34,8 @@ func TestRule21CommandInspectsOthersQueues(t *testing.T) {
 	}
 	url := rabbit(t).url()
 	program := filepath.Join(t.TempDir(), "lull")
-	if out, err := exec.Command("go", "build", "-pgo=off", "-o", program, "github.com/lullgo/lull/cmd/lull").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=off", "-o", filepath.Dir(program),
+		"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput(); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}

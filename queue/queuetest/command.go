@@ -86,14 +86,15 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 	b.Logf("%d letters moved, interrupted twice: %d messages came more than once", n, twice)
 }
 
-// build makes the program.
+// build makes the program, and lull-queue beside it, which it starts.
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "lull")
 	if runtime.GOOS == "windows" {
 		t.Skip("interrupts cannot be sent here")
 	}
-	if out, err := exec.Command("go", "build", "-pgo=off", "-o", program, "github.com/lullgo/lull/cmd/lull").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=off", "-o", filepath.Dir(program),
+		"github.com/lullgo/lull/cmd/lull", "github.com/lullgo/lull/cmd/lull/lull-queue").CombinedOutput(); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}

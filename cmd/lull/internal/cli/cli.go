@@ -1,0 +1,148 @@
+// Package cli is what the commands share of the command line: the process around
+// them, the types of their flags, and how a command ends. Each command is a struct
+// of flags with a Run method that takes an Env.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// Exit codes of all commands.
+const (
+	OK      = 0
+	Failed  = 1
+	Misused = 2 // the command line is wrong
+)
+
+// Env is what a command may use of its process.
+type Env struct {
+	Context        context.Context // ends when the user interrupts the command
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+}
+
+// Fail gives an error an exit code of its own. Nil stays nil.
+func Fail(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return failure{err, code}
+}
+
+type failure struct {
+	error
+	code int
+}
+
+func (f failure) Unwrap() error { return f.error }
+
+// Main calls run with the real process and its arguments, and exits with the code that
+// run returns. The first interrupt ends Env.Context, the second ends the process.
+func Main(run func(Env, []string) int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(Env{Context: ctx, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}, os.Args[1:]))
+}
+
+// Run parses the arguments into commands, a pointer to a struct that kong understands,
+// runs the command that they name, prints its error, and returns the exit code.
+func Run(env Env, commands any, args []string) int {
+	switch {
+	case len(args) == 0:
+		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(args[1:len(args):len(args)], "--help")
+	}
+	helped := false
+	parser, err := kong.New(commands,
+		kong.Name("lull"),
+		kong.Description("lull makes calls to things that fail, without making the failure worse."),
+		kong.Writers(env.Stdout, env.Stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 80}),
+	)
+	if err != nil {
+		return Exit(env, err)
+	}
+	parsed, err := parser.Parse(args)
+	switch {
+	case helped:
+		return OK
+	case err != nil:
+		return Exit(env, Fail(Misused, err))
+	}
+	return Exit(env, parsed.Run(env))
+}
+
+// Exit prints err, each line after the name of the program, and returns its exit code.
+// After a mistake in the command line it also prints what is allowed.
+func Exit(env Env, err error) int {
+	if err == nil {
+		return OK
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(env.Stderr, "lull: %s\n", strings.TrimSpace(line))
+	}
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
+		fmt.Fprintln(env.Stderr, allowed(parse.Context))
+	}
+	var wrong problem.List
+	var failed failure
+	switch {
+	case errors.As(err, &wrong):
+		return Misused
+	case errors.As(err, &failed):
+		return failed.code
+	}
+	return Failed
+}
+
+// allowed lists the commands, or the flags of the command that was named.
+func allowed(ctx *kong.Context) string {
+	node := ctx.Selected()
+	if node == nil {
+		for _, p := range ctx.Path { // a command whose subcommand was not named
+			if p.Command != nil {
+				node = p.Command
+			}
+		}
+	}
+	var names []string
+	switch {
+	case node == nil:
+		return fmt.Sprintf("Commands: %s. More: lull help", strings.Join(children(ctx.Model.Node), ", "))
+	case len(node.Children) > 0:
+		name := path(node)
+		return fmt.Sprintf("Commands of %s: %s.\nMore: lull help %s", name, strings.Join(children(node), ", "), name)
+	}
+	for _, f := range ctx.Flags() {
+		names = append(names, "--"+f.Name)
+	}
+	return fmt.Sprintf("Flags of %s: %s.\nMore: lull help %[1]s", path(node), strings.Join(names, ", "))
+}
+
+func children(n *kong.Node) (names []string) {
+	for _, c := range n.Children {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// path returns a command as it is typed.
+func path(n *kong.Node) string {
+	if n.Parent == nil || n.Parent.Type == kong.ApplicationNode {
+		return n.Name
+	}
+	return path(n.Parent) + " " + n.Name
+}

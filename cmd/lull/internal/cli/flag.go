@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// Text is the value of a flag as it was typed. Flags are read as text, so that a
+// command can report all mistakes at once, and "--load -1" is answered with what a load
+// may be.
+type Text string
+
+// Decode implements kong's MapperValue.
+func (t *Text) Decode(ctx *kong.DecodeContext) error {
+	token := ctx.Scan.Pop()
+	if token.IsEOL() {
+		return fmt.Errorf("a value is missing")
+	}
+	*t = Text(fmt.Sprint(token.Value))
+	return nil
+}
+
+// Quoted returns the text in quotes, for messages.
+func (t Text) Quoted() string { return strconv.Quote(string(t)) }
+
+// Texts are the values of a flag that may be given several times.
+type Texts []Text
+
+// Decode implements kong's MapperValue.
+func (t *Texts) Decode(ctx *kong.DecodeContext) error {
+	var one Text
+	if err := one.Decode(ctx); err != nil {
+		return err
+	}
+	*t = append(*t, one)
+	return nil
+}
+
+// Split returns every part between commas, in order.
+func (t Texts) Split() []string {
+	var parts []string
+	for _, one := range t {
+		for part := range strings.SplitSeq(string(one), ",") {
+			parts = append(parts, strings.TrimSpace(part))
+		}
+	}
+	return parts
+}
+
+// Option is the text of a flag whose default depends on other flags. An empty value
+// ("--load=") is not the default: it was given.
+type Option struct {
+	Typed Text
+	Given bool
+}
+
+// Decode implements kong's MapperValue.
+func (o *Option) Decode(ctx *kong.DecodeContext) error {
+	o.Given = true
+	return o.Typed.Decode(ctx)
+}
+
+// Or returns what was typed, or the default if the flag was not given.
+func (o Option) Or(otherwise Text) Text {
+	if !o.Given {
+		return otherwise
+	}
+	return o.Typed
+}
+
+// Duration reads a duration between two bounds. Like the other readers of flags it adds
+// a problem to the list if the text is something else.
+func Duration(l *problem.List, flag string, v Text, least, most time.Duration) time.Duration {
+	d, err := time.ParseDuration(string(v))
+	l.Check(err == nil && d >= least && d <= most, flag, v.Quoted(),
+		fmt.Sprintf("a duration from %v to %v, such as 500ms or 1.5s", least, most))
+	return d
+}
+
+// Whole reads a whole number between two bounds.
+func Whole(l *problem.List, flag string, v Text, least, most int) int {
+	n, err := strconv.Atoi(string(v))
+	l.Check(err == nil && n >= least && n <= most, flag, v.Quoted(), fmt.Sprintf("a whole number from %d to %d", least, most))
+	return n
+}
+
+// Number reads a number between two bounds; what describes it in the message.
+func Number(l *problem.List, flag string, v Text, least, most float64, what string) float64 {
+	n, err := strconv.ParseFloat(string(v), 64)
+	l.Check(err == nil && !math.IsNaN(n) && n >= least && n <= most, flag, v.Quoted(), fmt.Sprintf("a number from %v to %v, %s", least, most, what))
+	return n
+}
+
+// Seed reads the flag --seed.
+func Seed(l *problem.List, v Text) uint64 {
+	seed, err := strconv.ParseUint(string(v), 10, 64)
+	l.Check(err == nil, "--seed", v.Quoted(), "a whole number from 0 to 18446744073709551615")
+	return seed
+}

@@ -1,0 +1,283 @@
+// Package convert is the command lull convert. It reads files, has package config/convert
+// convert them, prints the report, and writes the result.
+package convert
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/convert"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// Command is lull convert. Its flags are text, so that all mistakes are reported at once.
+type Command struct {
+	Files      []string `arg:"" optional:"" name:"file" help:"What is converted, all files together. - is standard input."`
+	To         cli.Text `placeholder:"FORMAT" help:"What it becomes (--list names the formats). Default: lull, if the files are something else."`
+	From       cli.Text `placeholder:"FORMAT" help:"What the files are. Default: what each document of theirs looks like."`
+	Output     cli.Text `short:"o" placeholder:"FILE" help:"Where it goes, whole or not at all. Default: standard output."`
+	Strict     bool     `help:"Write nothing if anything would be lost or changed, and fail."`
+	Dependency cli.Text `placeholder:"NAME" help:"Only this one of the dependencies that are read."`
+	Base       cli.Text `placeholder:"PRESET" help:"What the files do not say is as this preset has it, or lull, the recommended policy. Default: as the other system does it."`
+	JSON       bool     `name:"json" help:"Write JSON where YAML is usual."`
+	ReportJSON bool     `name:"report-json" help:"Write the report as JSON, an object a line."`
+	Quiet      bool     `help:"Write no report. What is wrong with the files is said all the same."`
+	List       bool     `help:"List the formats."`
+}
+
+// Help is shown above the flags.
+func (Command) Help() string {
+	return `Turns what other systems say of retries into lull's policy file, and back. All
+that the other form cannot say, or not so, is reported on standard error, with
+file, line, field, value and reason: what is lost, what is changed, and what had
+to be assumed. Fields that are not about how calls are made are listed as aside.
+
+  lull convert service-config.json
+      a gRPC service config as policies
+  lull convert virtual-services.yaml destination-rules.yaml -o policies.yaml
+      Istio; routes and rules for the same host become one dependency
+  lull convert policies.yaml --to grpc --dependency payments
+      for a client that knows nothing of lull
+  lull convert envoy.yaml --to istio --strict
+      by way of a policy, or not at all
+
+Exit codes: 0 it is written (whatever the report says), 1 nothing is: the files
+are valid and have nothing to convert, or something would be lost or changed and
+--strict is set, or a file cannot be read or written; 2 the command line is
+wrong, or a file is not what it should be.`
+}
+
+// Run converts.
+func (f Command) Run(env cli.Env) error {
+	if f.List {
+		return f.list(env.Stdout)
+	}
+	var out convert.Output
+	err := env.UntilInterrupted(func() (err error) {
+		if out, err = f.convert(env); err == nil && f.Output == "" {
+			_, err = env.Stdout.Write(out.Data)
+		}
+		return err
+	})
+	if err != nil || f.Output == "" {
+		return err
+	}
+	return writeWhole(string(f.Output), out.Data) // quick, and all or nothing: no reason to interrupt it
+}
+
+// convert converts the files and prints the report. Its caller writes the output.
+func (f Command) convert(env cli.Env) (out convert.Output, err error) {
+	to, o, err := f.options()
+	if err != nil {
+		return out, err
+	}
+	files, err := f.read(env)
+	if err != nil {
+		return out, err
+	}
+	if to == nil {
+		if to, err = otherThan(files, o); err != nil {
+			return out, err
+		}
+	}
+	out, err = convert.Convert(files, *to, o)
+	if err != nil && !errors.Is(err, convert.ErrNothing) {
+		return out, converted(err)
+	}
+	losses := len(out.Report.Losses())
+	if !f.Quiet {
+		if err := f.report(env.Stderr, out.Report); err != nil {
+			return out, err
+		}
+	}
+	if err != nil {
+		return out, fmt.Errorf("nothing is written: %w", err)
+	}
+	if f.Strict && losses > 0 {
+		return out, fmt.Errorf("nothing is written: %s would be lost or changed, and --strict is set", term.Counted(losses, "field"))
+	}
+	return out, nil
+}
+
+// list prints the formats.
+func (f Command) list(w io.Writer) error {
+	if f.JSON {
+		type format struct {
+			Name  string `json:"name"`
+			Title string `json:"title"`
+		}
+		var all []format
+		for _, each := range convert.Formats() {
+			all = append(all, format{each.String(), each.Title()})
+		}
+		return json.NewEncoder(w).Encode(all)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, each := range convert.Formats() {
+		fmt.Fprintf(t, "%s\t%s\n", each, each.Title())
+	}
+	return t.Flush()
+}
+
+// options reads the flags. If to is nil the files determine it.
+func (f Command) options() (to *convert.Format, o convert.Options, err error) {
+	var l problem.List
+	format := func(flag string, v cli.Text) *convert.Format {
+		if v == "" {
+			return nil
+		}
+		var named convert.Format
+		err := named.UnmarshalText([]byte(v))
+		l.Check(err == nil, flag, v.Quoted(), convert.FormatNames())
+		return &named
+	}
+	to = format("--to", f.To)
+	o = convert.Options{From: format("--from", f.From), Base: string(f.Base), Only: string(f.Dependency), JSON: f.JSON}
+	l.Check(len(f.Files) > 0, "FILE", "missing", "at least one file, or - for standard input")
+	dashes := 0
+	for _, name := range f.Files {
+		if name == "-" {
+			dashes++
+		}
+	}
+	l.Check(dashes < 2, "FILE", `"-" twice`, "standard input once")
+	l.Check(f.Base == "" || f.Base == "lull" || isPreset(string(f.Base)), "--base", f.Base.Quoted(), "lull, or a preset: "+strings.Join(config.Presets(), ", "))
+	return to, o, l.Err()
+}
+
+func isPreset(name string) bool {
+	_, ok := config.PresetPolicy(name)
+	return ok
+}
+
+// mostRead is a byte more than Convert takes: it then refuses a longer file.
+const mostRead = 16<<20 + 1
+
+// read reads the files. The error names all that cannot be read.
+func (f Command) read(env cli.Env) ([]convert.File, error) {
+	var files []convert.File
+	var errs []error
+	for _, name := range f.Files {
+		data, err := env.ReadFile(name, mostRead)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if name == "-" {
+			name = "standard input"
+		}
+		files = append(files, convert.File{Name: name, Data: data})
+	}
+	return files, errors.Join(errs...)
+}
+
+// otherThan returns the format lull, or an error if that is what the files have.
+func otherThan(files []convert.File, o convert.Options) (*convert.Format, error) {
+	to := convert.Lull
+	for _, file := range files {
+		if o.From != nil && *o.From == convert.Lull || o.From == nil && convert.IsPolicyFile(file) {
+			return nil, problem.List{{Field: "--to", Value: "missing", Allowed: "the format that policies become: " + convert.FormatNames()}}
+		}
+	}
+	return &to, nil
+}
+
+// converted gives an error of Convert its exit code, and its fields the names of flags.
+func converted(err error) error {
+	if mistakes, ok := errors.AsType[config.Mistakes](err); ok {
+		return cli.Fail(cli.Misused, mistakes)
+	}
+	if wrong, ok := errors.AsType[problem.List](err); ok {
+		var l problem.List
+		for _, p := range wrong {
+			l.Add("--"+p.Field, p.Value, p.Allowed)
+		}
+		return l
+	}
+	return err
+}
+
+// report prints what was lost, changed and assumed, in the order of the files, and a
+// summary.
+func (f Command) report(w io.Writer, r convert.Report) error {
+	if f.ReportJSON {
+		lines := json.NewEncoder(w)
+		for _, e := range r {
+			if err := lines.Encode(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	counts := map[convert.Kind]int{}
+	var b strings.Builder
+	for _, e := range r {
+		counts[e.Kind]++
+		b.WriteString(term.Printable(e.String()) + "\n")
+	}
+	if len(r) > 0 {
+		fmt.Fprintf(&b, "%d lost, %d changed, %d assumed, %d aside\n", counts[convert.Lost], counts[convert.Changed], counts[convert.Assumed], counts[convert.Aside])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeWhole writes a file whole or not at all: it writes another one beside it, which then
+// takes its place. The permissions of an existing file are kept.
+func writeWhole(name string, data []byte) (err error) {
+	info, err := os.Stat(name)
+	there := err == nil
+	if there && !info.Mode().IsRegular() { // a pipe or a device cannot be replaced
+		return os.WriteFile(name, data, 0o666)
+	}
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target // the target of a link is replaced, not the link
+	}
+	t, err := createBeside(name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			t.Close()
+			os.Remove(t.Name())
+		}
+	}()
+	if _, err := t.Write(data); err != nil {
+		return err
+	}
+	if there {
+		if err := t.Chmod(info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if err := t.Sync(); err != nil {
+		return err
+	}
+	if err := t.Close(); err != nil {
+		return err
+	}
+	return os.Rename(t.Name(), name)
+}
+
+// createBeside creates a file in the folder of another, with the permissions of the user's
+// other files: those of os.CreateTemp allow nobody else to read it.
+func createBeside(name string) (*os.File, error) {
+	for {
+		beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d", filepath.Base(name), rand.Uint32()))
+		f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, os.ErrExist) {
+			return f, err
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package demo
+
+import (
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A backend is a real HTTP server on a port of its own on loopback, with a
+// finite capacity: a few workers that each serve one request at a time, and a
+// bounded first-come-first-served queue in front of them. Who finds the queue
+// full gets a 503 at once.
+//
+// Like most servers it does not know how long its callers are willing to wait,
+// and does not look: a request that was queued is served, even if the caller
+// has hung up by then. That wasted work is what keeps an overloaded server
+// overloaded.
+//
+// Serving takes time, by a timer, and no processor: capacity is the backend's
+// own and not the machine's.
+type backend struct {
+	url   string
+	clock func() time.Duration
+	kind  outageKind
+
+	queue  chan *job
+	gate   gate
+	server *http.Server
+	stop   chan struct{}
+	done   sync.WaitGroup
+
+	attempts buckets      // requests by the time they came in
+	left     atomic.Int64 // callers who hung up before they were served
+	served   atomic.Int64
+	wasted   atomic.Int64 // those of served whose caller had gone
+}
+
+// A job is a request in the queue.
+type job struct {
+	at   time.Duration
+	done chan struct{}
+	gone atomic.Bool
+}
+
+// startBackend listens and serves until close.
+func startBackend(s setting, clock func() time.Duration) (*backend, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	b := newBackend(s, clock)
+	b.url = "http://" + listener.Addr().String() + "/"
+	b.server = &http.Server{
+		Handler:           b,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}
+	b.done.Go(func() { _ = b.server.Serve(listener) })
+	return b, nil
+}
+
+// newBackend is a backend at work that does not listen.
+func newBackend(s setting, clock func() time.Duration) *backend {
+	b := &backend{
+		clock: clock,
+		kind:  s.Kind,
+		queue: make(chan *job, s.Queue),
+		stop:  make(chan struct{}),
+	}
+	for i := range s.workers() {
+		// The same service times at every backend: they differ in their callers only.
+		luck := rand.New(rand.NewPCG(s.Seed, uint64(i)+1))
+		b.done.Go(func() { b.work(func() time.Duration { return b.service(s, luck) }) })
+	}
+	return b
+}
+
+// service is the time that the next request takes.
+func (b *backend) service(s setting, luck *rand.Rand) time.Duration {
+	if s.Scenario == tail {
+		return s.tailService(luck, b.gate.isShut())
+	}
+	return time.Duration(luck.ExpFloat64() * float64(s.service()))
+}
+
+// ServeHTTP queues the request and waits until it is served.
+func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	now := b.clock()
+	b.attempts.add(now)
+	if b.kind == errors503 && b.gate.isShut() {
+		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	}
+	j := &job{at: now, done: make(chan struct{})}
+	select {
+	case b.queue <- j:
+	default:
+		http.Error(w, "queue full", http.StatusServiceUnavailable)
+		return
+	}
+	select {
+	case <-j.done:
+		_, _ = io.WriteString(w, "ok\n")
+	case <-r.Context().Done():
+		j.gone.Store(true) // stays in the queue, and will be served
+		b.left.Add(1)
+	case <-b.stop:
+	}
+}
+
+// work serves one job after the other. It keeps to a plan of when it is free
+// again, so that timers that ring late do not lower the capacity.
+func (b *backend) work(service func() time.Duration) {
+	stalls := b.kind == stall
+	var free time.Duration
+	for {
+		var j *job
+		select {
+		case j = <-b.queue:
+		case <-b.stop:
+			return
+		}
+		if stalls && b.gate.wait(b.stop) {
+			free = b.clock()
+		}
+		free = max(free, j.at) + service()
+		if !sleepUntil(b.clock, free, b.stop) {
+			return
+		}
+		// Nothing leaves a backend that is frozen.
+		if stalls && b.gate.wait(b.stop) {
+			free = b.clock()
+		}
+		b.served.Add(1)
+		if j.gone.Load() {
+			b.wasted.Add(1)
+		}
+		close(j.done)
+	}
+}
+
+// close ends the server and its workers, whatever they are doing.
+func (b *backend) close() {
+	close(b.stop)
+	if b.server != nil {
+		_ = b.server.Close()
+	}
+	b.done.Wait()
+}
+
+// sleepUntil waits for the clock to read t; false means that stop came first.
+func sleepUntil(clock func() time.Duration, t time.Duration, stop <-chan struct{}) bool {
+	return sleep(t-clock(), stop)
+}
+
+// sleep waits for d; false means that stop came first.
+func sleep(d time.Duration, stop <-chan struct{}) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-stop:
+		return false
+	}
+}
+
+// A gate is shut during the outage.
+type gate struct {
+	mu   sync.Mutex
+	shut chan struct{} // closed when the gate opens; nil while it is open
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut == nil {
+		g.shut = make(chan struct{})
+	}
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut != nil {
+		close(g.shut)
+		g.shut = nil
+	}
+}
+
+func (g *gate) isShut() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.shut != nil
+}
+
+// wait returns when the gate is open, and tells whether it had to wait for that.
+func (g *gate) wait(stop <-chan struct{}) bool {
+	g.mu.Lock()
+	shut := g.shut
+	g.mu.Unlock()
+	if shut == nil {
+		return false
+	}
+	select {
+	case <-shut:
+	case <-stop:
+	}
+	return true
+}

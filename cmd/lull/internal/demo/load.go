@@ -1,0 +1,48 @@
+package demo
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// arrivals are the times at which calls begin: a Poisson process, calls from
+// many users who know nothing of each other. They do not wait for the calls
+// before them to end. Every client is given the same ones.
+func arrivals(s setting) []time.Duration {
+	luck := rand.New(rand.NewPCG(s.Seed, 0))
+	mean := float64(time.Second) / s.offered()
+	var times []time.Duration
+	for at := 0.0; ; {
+		at += luck.ExpFloat64() * mean
+		if at >= float64(s.Duration) {
+			return times
+		}
+		times = append(times, time.Duration(at))
+	}
+}
+
+// lateness is how long after its time each call was begun. It tells whether
+// this machine could keep up with the demo.
+type lateness []time.Duration
+
+// most is what all but one in a hundred stayed below.
+func (l lateness) p99() time.Duration {
+	sorted := slices.Clone(l)
+	slices.Sort(sorted)
+	return percentile(sorted, 99)
+}
+
+// drive calls begin at each of the times, until the last one or ctx ends.
+func drive(ctx context.Context, clock func() time.Duration, times []time.Duration, begin func()) lateness {
+	late := make(lateness, 0, len(times))
+	for _, at := range times {
+		if !sleepUntil(clock, at, ctx.Done()) || ctx.Err() != nil {
+			break
+		}
+		late = append(late, max(0, clock()-at))
+		begin()
+	}
+	return late
+}

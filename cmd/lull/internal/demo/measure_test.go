@@ -1,0 +1,184 @@
+package demo
+
+import (
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+func TestPercentileIsNearestRank(t *testing.T) {
+	// Wikipedia's example of the nearest-rank method.
+	list := []time.Duration{15, 20, 35, 40, 50}
+	for _, c := range []struct {
+		p    int
+		want time.Duration
+	}{{5, 15}, {30, 20}, {40, 20}, {50, 35}, {99, 50}, {100, 50}} {
+		if got := percentile(list, c.p); got != c.want {
+			t.Errorf("percentile(%d) = %d, want %d", c.p, got, c.want)
+		}
+	}
+	if got := percentile(nil, 99); got != 0 {
+		t.Errorf("percentile of nothing = %v, want 0", got)
+	}
+	if got := percentile([]time.Duration{7}, 1); got != 7 {
+		t.Errorf("percentile of one = %v, want it", got)
+	}
+}
+
+func TestPeakRateSlides(t *testing.T) {
+	// 3+4+5+6+7 = 25 in half a second, across no multiple of it.
+	seen := []int{1, 1, 1, 3, 4, 5, 6, 7, 0, 0, 0}
+	if got := peakRate(seen); got != 50 {
+		t.Errorf("peakRate = %v, want 50", got)
+	}
+	if got := peakRate([]int{4}); got != 8 {
+		t.Errorf("peakRate of a short run = %v, want 8", got)
+	}
+	if got := peakRate(nil); got != 0 {
+		t.Errorf("peakRate of nothing = %v, want 0", got)
+	}
+}
+
+func TestSumCountsWholeTicks(t *testing.T) {
+	counts := []int{1, 2, 4, 8}
+	for _, c := range []struct {
+		from, to time.Duration
+		want     int
+	}{
+		{0, 400 * ms, 15}, {100 * ms, 300 * ms, 6}, {-time.Second, 100 * ms, 1},
+		{300 * ms, time.Hour, 8}, {time.Hour, 2 * time.Hour, 0}, {150 * ms, 250 * ms, 2},
+	} {
+		if got := sum(counts, c.from, c.to); got != c.want {
+			t.Errorf("sum(%v, %v) = %d, want %d", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// tenSeconds is a run with an outage from 2 s to 3 s.
+func tenSeconds() setting {
+	return setting{
+		Duration: 10 * time.Second, Load: 0.5, Capacity: 100, Queue: 200, OutageAt: 2 * time.Second,
+		Outage: time.Second, Kind: stall, Timeout: 500 * ms, Attempts: 3, Seed: 1, Clients: allClients,
+	}
+}
+
+// everyTick makes a call each tick, that succeeds unless fails says otherwise.
+func everyTick(s setting, fails func(start time.Duration) bool) []callRecord {
+	var calls []callRecord
+	for at := time.Duration(0); at < s.Duration; at += tick {
+		calls = append(calls, callRecord{start: at, took: 10 * ms, ok: !fails(at)})
+	}
+	return calls
+}
+
+func TestRecovery(t *testing.T) {
+	s := tenSeconds()
+	between := func(from, to time.Duration) func(time.Duration) bool {
+		return func(at time.Duration) bool { return at >= from && at < to }
+	}
+	const never = -1
+	for _, c := range []struct {
+		name  string
+		fails func(time.Duration) bool
+		want  time.Duration
+	}{
+		{"nothing fails", between(0, 0), 0},
+		{"only the outage fails", between(2*time.Second, 3*time.Second), 0},
+		{"fails for a while after it", between(2*time.Second, 5500*ms), 2500 * ms},
+		{"fails to the end", between(2*time.Second, 10*time.Second), never},
+		{"fails in the last tick", func(at time.Duration) bool { return at == 9900*ms }, never},
+		{"relapses", func(at time.Duration) bool { return between(2*time.Second, 4*time.Second)(at) || at == 7*time.Second }, 4100 * ms},
+		{"back for just the last second", between(2*time.Second, 9*time.Second), 6 * time.Second},
+		{"back for less than that", between(2*time.Second, 9100*ms), never},
+		{"never succeeded before", between(0, 3*time.Second), never},
+	} {
+		got, ok := recovery(s, s.Duration, everyTick(s, c.fails))
+		if !ok {
+			got = never
+		}
+		if got != c.want {
+			t.Errorf("%s: recovered after %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestRecoveryComparesWithBefore(t *testing.T) {
+	// Half of the calls fail all the time: that is normal for this client.
+	s := tenSeconds()
+	got, ok := recovery(s, s.Duration, everyTick(s, func(at time.Duration) bool { return at/tick%2 == 0 }))
+	if !ok || got != 0 {
+		t.Errorf("recovered after %v, %v; want 0 s", got, ok)
+	}
+}
+
+func TestRecoveryAllowsOneInTwenty(t *testing.T) {
+	s := tenSeconds()
+	for failed, want := range map[int]bool{0: true, 5: true, 6: false} {
+		var calls []callRecord
+		for at := time.Duration(0); at < s.Duration; at += 10 * ms { // 100 calls a second
+			bad := at >= s.outageEnd() && at%time.Second < time.Duration(failed)*10*ms
+			calls = append(calls, callRecord{start: at, took: ms, ok: !bad})
+		}
+		if _, ok := recovery(s, s.Duration, calls); ok != want {
+			t.Errorf("%d of 100 fail: recovered %v, want %v", failed, ok, want)
+		}
+	}
+}
+
+func TestRecoveryOfARunThatWasCutShort(t *testing.T) {
+	s := tenSeconds()
+	calls := everyTick(s, func(time.Duration) bool { return false })
+	for _, end := range []time.Duration{0, time.Second, 2500 * ms, 3900 * ms} {
+		if got, ok := recovery(s, end, calls); ok {
+			t.Errorf("end at %v: recovered after %v, but no second after the outage was seen", end, got)
+		}
+	}
+	if _, ok := recovery(s, 4*time.Second, calls); !ok {
+		t.Error("end at 4s: not recovered, but the second after the outage was as good as before")
+	}
+	if _, ok := recovery(s, s.Duration, nil); ok {
+		t.Error("recovered without calls")
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	s := tenSeconds()
+	var ended []callRecord
+	for i := range 100 {
+		ended = append(ended, callRecord{start: time.Duration(i) * tick, took: time.Duration(i+1) * ms, ok: i%4 != 0})
+	}
+	seen := make([]int, 110)
+	for i := range seen {
+		seen[i] = 2
+	}
+	seen[40] = 42
+	got := measure(s, s.Duration, "x", 104, ended, seen)
+	want := figures{
+		Name: "x", Calls: 104, Attempts: 260, Amplification: 2.5, NormalRPS: 20, PeakRPS: 100, PeakRatio: 5,
+		SuccessRate: 0.75, P50: 50, P99: 99, Recovery: got.Recovery,
+	}
+	if got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if empty := measure(s, 0, "x", 0, nil, nil); empty != (figures{Name: "x"}) {
+		t.Errorf("a run of nothing: %+v, want zeros", empty)
+	}
+}
+
+func TestBucketsCountByTick(t *testing.T) {
+	var b buckets
+	for _, at := range []time.Duration{-5, 0, 99 * ms, 100 * ms, 350 * ms} {
+		b.add(at)
+	}
+	got := b.copy()
+	want := []int{3, 1, 0, 1}
+	if len(got) != len(want) || total(got) != 5 {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package demo
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A view is told how a run goes on, ten times a second, and when it is over.
+type view interface {
+	show(snapshot)
+	end(snapshot)
+}
+
+// A result is what a run has measured.
+type result struct {
+	setting     setting
+	measured    time.Duration // how long calls were begun: Duration, unless interrupted
+	interrupted bool
+	unfinished  int
+	late        lateness
+	troubles    int
+	clients     []figures
+	hedgers     []tailFigures // instead, in the scenario tail
+}
+
+// runDemo starts a backend for each client, sends them all the same calls, takes
+// the backends down and brings them back, and measures. When ctx ends it stops
+// and returns what was measured until then.
+func runDemo(ctx context.Context, s setting, v view) (result, error) {
+	start := time.Now()
+	clock := func() time.Duration { return time.Since(start) }
+	var lanes []*lane
+	defer func() {
+		for _, l := range lanes {
+			l.close()
+		}
+	}()
+	for _, c := range s.Clients {
+		l, err := newLane(s, c, clock)
+		if err != nil {
+			return result{}, err
+		}
+		lanes = append(lanes, l)
+	}
+	return runLanes(ctx, s, v, lanes, clock), nil
+}
+
+// runLanes is runDemo with backends and clients that are there.
+func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func() time.Duration) result {
+	times := arrivals(s)
+	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
+	defer endCalls()
+	over := make(chan struct{})
+	var aside sync.WaitGroup
+	aside.Go(func() { outage(s, lanes, clock, over) })
+	aside.Go(func() { watchRun(s, lanes, clock, over, v) })
+
+	late := drive(ctx, clock, times, func() {
+		for _, l := range lanes {
+			l.begin(calls)
+		}
+	})
+	sleepUntil(clock, s.Duration, ctx.Done())
+	measured := min(clock(), s.Duration)
+	rest(ctx, lanes, s.patience(), endCalls)
+	close(over)
+	aside.Wait()
+
+	r := result{setting: s, measured: measured, interrupted: ctx.Err() != nil, late: late}
+	for _, l := range lanes {
+		if s.Scenario == tail {
+			r.hedgers = append(r.hedgers, l.tailFigures(s, measured))
+		} else {
+			r.clients = append(r.clients, l.figures(s, measured))
+		}
+		r.unfinished += l.unfinished()
+		r.troubles += int(l.troubles.Load())
+	}
+	v.end(snap(s, lanes, clock()))
+	return r
+}
+
+// rest waits until every call has ended, but not longer than patience, and not
+// at all when ctx has ended: then the calls are ended.
+func rest(ctx context.Context, lanes []*lane, patience time.Duration, endCalls func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, l := range lanes {
+			l.calls.Wait()
+		}
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	endCalls()
+	<-ended
+}
+
+// outage takes all backends down at the same moment, and brings them back; in the
+// scenario tail, down is slow.
+func outage(s setting, lanes []*lane, clock func() time.Duration, over <-chan struct{}) {
+	if s.Outage == 0 || !sleepUntil(clock, s.OutageAt, over) {
+		return
+	}
+	for _, l := range lanes {
+		l.backend.gate.close()
+	}
+	sleepUntil(clock, s.outageEnd(), over)
+	for _, l := range lanes {
+		l.backend.gate.open()
+	}
+}
+
+// watchRun shows the run as it goes, until it is over.
+func watchRun(s setting, lanes []*lane, clock func() time.Duration, over <-chan struct{}, v view) {
+	for next := time.Duration(0); sleepUntil(clock, next, over); next += tick {
+		select {
+		case <-over:
+			return
+		default:
+			v.show(snap(s, lanes, clock()))
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package demo
+
+import "time"
+
+// A snapshot is the state of a run at one moment, for those who draw it.
+type snapshot struct {
+	setting setting
+	now     time.Duration
+	lanes   []laneSnapshot
+}
+
+// laneSnapshot is the state of one client and its backend. The counts are per
+// tick since the start of the run.
+type laneSnapshot struct {
+	name   string
+	calls  int
+	queue  int   // requests waiting at the backend
+	seen   []int // attempts, when the backend saw them
+	good   []int // calls that succeeded, when they ended
+	bad    []int // calls that failed, when they ended
+	served int
+	wasted int // those of served whose caller had gone
+
+	flow    // tail
+	recents []recent
+}
+
+func snap(s setting, lanes []*lane, now time.Duration) snapshot {
+	shot := snapshot{setting: s, now: now}
+	for _, l := range lanes {
+		shot.lanes = append(shot.lanes, laneSnapshot{
+			name:   l.name,
+			calls:  int(l.began.Load()),
+			queue:  len(l.backend.queue),
+			seen:   l.backend.attempts.copy(),
+			good:   l.good.copy(),
+			bad:    l.bad.copy(),
+			served: int(l.backend.served.Load()),
+			wasted: int(l.backend.wasted.Load()),
+		})
+		if s.Scenario == tail {
+			last := &shot.lanes[len(shot.lanes)-1]
+			last.flow, last.recents = l.flow(), l.recentUntil(now)
+		}
+	}
+	return shot
+}
+
+// A phase is what the backends are doing.
+type phase int
+
+const (
+	before phase = iota
+	during
+	after
+	lastCalls // no call begins any more
+)
+
+func (s snapshot) phase() phase {
+	switch {
+	case s.now < s.setting.OutageAt:
+		return before
+	case s.now < s.setting.outageEnd():
+		return during
+	case s.now < s.setting.Duration:
+		return after
+	}
+	return lastCalls
+}
+
+// total adds up counts.
+func total(counts []int) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}

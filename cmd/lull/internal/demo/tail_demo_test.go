@@ -1,0 +1,87 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+)
+
+// On real sockets the figures must be there and agree with one another. What they come
+// to depends on how busy this machine is: that is tested in virtual time.
+func TestTailOnRealSockets(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := lullProgram(t.Context(), "demo", "--scenario=tail", "--duration=3s", "--capacity=120", "--queue=1000", "--json")
+	if code != cli.OK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var got struct {
+		Setting map[string]any
+		Run     jsonRun
+		Clients []tailFigures
+	}
+	decoder := json.NewDecoder(strings.NewReader(stdout))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatalf("%v in\n%s", err, stdout)
+	}
+	if got.Setting["scenario"] != "tail" || got.Setting["duration_ms"] != 3000.0 || got.Setting["calls_per_second"] != 90.0 {
+		t.Errorf("setting %v", got.Setting)
+	}
+	var names []string
+	for _, f := range got.Clients {
+		names = append(names, f.Name)
+		if f.Before == nil || f.Slow == nil || f.After == nil || f.Whole == nil {
+			t.Fatalf("%s: parts are missing in\n%s", f.Name, stdout)
+		}
+		if f.Whole.Calls+got.Run.Unfinished < f.Calls || f.Whole.Calls > f.Calls || f.Before.Calls+f.Slow.Calls+f.After.Calls > f.Calls || f.Attempts == 0 {
+			t.Errorf("%s: the parts do not agree: %+v", f.Name, f)
+		}
+		if f.Whole.AttemptsPerCall < 1 || f.Whole.AttemptsPerCall > 2 || f.Name == "no hedging" && (f.Whole.AttemptsPerCall != 1 || f.Whole.WorstSecond != 0) {
+			t.Errorf("%s: %v requests a call, an extra load of %v", f.Name, f.Whole.AttemptsPerCall, f.Whole.WorstSecond)
+		}
+		if f.Name != "lull" && f.Whole.HeldBack != 0 {
+			t.Errorf("%s has held back %d", f.Name, f.Whole.HeldBack)
+		}
+	}
+	if want := []string{"no hedging", "naive", "lull"}; !slices.Equal(names, want) {
+		t.Fatalf("clients %v, want %v", names, want)
+	}
+	// A request takes longer than its delay, however busy the machine is.
+	if naive := got.Clients[1]; naive.Slow.AttemptsPerCall < 1.5 {
+		t.Errorf("while everything takes 350 ms and more, the naive client makes %v requests a call after 20 ms", naive.Slow.AttemptsPerCall)
+	}
+}
+
+func TestTailOutputOffATerminal(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := lullProgram(t.Context(), "demo", "--scenario=tail", "--duration=2s", "--capacity=60", "--clients=naive,lull", "--plain")
+	if code != cli.OK || stderr != "" {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+	if strings.ContainsRune(stdout, '\x1b') {
+		t.Errorf("escape codes in\n%q", stdout)
+	}
+	for _, part := range []string{"   1 s!", "   2 s", "extra fail", "naive", "hedge.Config{Attempts: 2}", "What the figures mean", "seed 1"} {
+		if !strings.Contains(stdout, part) {
+			t.Errorf("no %q in\n%s", part, stdout)
+		}
+	}
+}
+
+func TestInterruptedTailPrintsWhatItHas(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+	defer cancel()
+	code, stdout, stderr := lullProgram(ctx, "demo", "--scenario=tail", "--duration=10m", "--capacity=50")
+	if code != cli.OK || stderr != "" {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+	if !strings.Contains(stdout, "Interrupted after") || !strings.Contains(stdout, "too early to tell") || !strings.Contains(stdout, "no hedging") {
+		t.Errorf("printed\n%s", stdout)
+	}
+}

@@ -1,0 +1,278 @@
+package demo
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// fifteenSeconds is a run of the scenario tail that is slow from 5 s to 8 s.
+func fifteenSeconds() setting {
+	return setting{
+		Scenario: tail, Duration: 15 * time.Second, Load: 0.5, Capacity: 100, Queue: 50, OutageAt: 5 * time.Second,
+		Outage: 3 * time.Second, Timeout: 2 * time.Second, Attempts: 2, Seed: 1, Clients: tailClients,
+		Tail: 0.02, HedgeDelay: 20 * ms,
+	}
+}
+
+// callsOf are so many calls that succeeded within 1, 2, 3 ... ms, and failed ones.
+func callsOf(good, failed int) []callRecord {
+	var calls []callRecord
+	for i := range good {
+		calls = append(calls, callRecord{took: time.Duration(good-i) * ms, ok: true, sent: 1})
+	}
+	for range failed {
+		calls = append(calls, callRecord{took: 0, sent: 1}) // at once
+	}
+	return calls
+}
+
+func TestWithin(t *testing.T) {
+	for _, c := range []struct {
+		good, failed, permille int
+		want                   time.Duration
+	}{
+		{1000, 0, 500, 500 * ms}, {1000, 0, 990, 990 * ms}, {1000, 0, 999, 999 * ms}, {1, 0, 1, ms}, {3, 0, 500, 2 * ms},
+		// A failure takes for ever, though it came at once.
+		{990, 10, 990, 990 * ms}, {989, 11, 990, never}, {989, 11, 500, 500 * ms}, {500, 500, 500, 500 * ms}, {499, 501, 500, never},
+		{0, 1, 1, never}, {0, 0, 500, never},
+	} {
+		if got := within(callsOf(c.good, c.failed), c.permille); got != c.want {
+			t.Errorf("%d succeed, %d fail: %d of a thousand within %v, want %v", c.good, c.failed, c.permille, got, c.want)
+		}
+	}
+}
+
+// flowOf counts perTick calls in each tick of a time, and extra requests.
+func flowOf(length time.Duration, perTick int, extra func(at time.Duration) int) flow {
+	var n flow
+	for at := time.Duration(0); at < length; at += tick {
+		n.begun = append(n.begun, perTick)
+		n.extra = append(n.extra, extra(at))
+		n.held = append(n.held, 0)
+	}
+	return n
+}
+
+func TestWorstSecond(t *testing.T) {
+	// 2 in each tick between 2.5 and 3 s: 10 in the seconds that hold them all.
+	n := flowOf(10*time.Second, 10, func(at time.Duration) int {
+		if at >= 2500*ms && at < 3*time.Second {
+			return 2
+		}
+		return 0
+	})
+	for _, c := range []struct {
+		from, to time.Duration
+		want     float64
+	}{
+		{0, 10 * time.Second, 0.1}, {2 * time.Second, 3 * time.Second, 0.1}, {3 * time.Second, 10 * time.Second, 0},
+		{0, 2500 * ms, 0}, {2700 * ms, 10 * time.Second, 0.06}, {2750 * ms, 10 * time.Second, 0.04},
+		{2500 * ms, 3 * time.Second, 0.2}, // less than a second
+		{4 * time.Second, 4 * time.Second, 0}, {5 * time.Second, 4 * time.Second, 0}, {time.Minute, time.Hour, 0},
+	} {
+		if got := worstSecond(n, c.from, c.to); got != c.want {
+			t.Errorf("from %v to %v: %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+func TestStopped(t *testing.T) {
+	s := fifteenSeconds()
+	const notAtAll = -1
+	for _, c := range []struct {
+		name  string
+		extra func(at time.Duration) bool
+		end   time.Duration
+		want  time.Duration
+	}{
+		{"none", func(time.Duration) bool { return false }, s.Duration, 0},
+		{"all the time", func(time.Duration) bool { return true }, s.Duration, notAtAll},
+		{"for a while", func(at time.Duration) bool { return at < 5700*ms }, s.Duration, 700 * ms},
+		{"until the last second", func(at time.Duration) bool { return at < 7*time.Second }, s.Duration, 2 * time.Second},
+		{"until later", func(at time.Duration) bool { return at < 7100*ms }, s.Duration, notAtAll},
+		{"with a pause", func(at time.Duration) bool { return at < 6*time.Second || at == 7*time.Second }, s.Duration, time.Second},
+		{"with one that is too short", func(at time.Duration) bool { return at < 6*time.Second || at == 6900*ms || at == 7500*ms }, s.Duration, notAtAll},
+		{"the run ended", func(at time.Duration) bool { return at < 6*time.Second }, 6900 * ms, notAtAll},
+	} {
+		n := flowOf(s.Duration, 5, func(at time.Duration) int {
+			if c.extra(at) {
+				return 1
+			}
+			return 0
+		})
+		got, ok := stopped(s, c.end, n)
+		if !ok {
+			got = notAtAll
+		}
+		if got != c.want {
+			t.Errorf("%s: stopped after %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestCutAgain(t *testing.T) {
+	s := fifteenSeconds()
+	const notAtAll = -1
+	for _, c := range []struct {
+		name string
+		slow func(call int, at time.Duration) bool // of ten calls in a tick
+		end  time.Duration
+		want time.Duration
+	}{
+		{"no tail", func(int, time.Duration) bool { return false }, s.Duration, 0},
+		{"only while slow", func(_ int, at time.Duration) bool { return at >= s.OutageAt && at < s.outageEnd() }, s.Duration, 0},
+		// Of 300 three may be slow, and not four.
+		{"for a while", func(i int, at time.Duration) bool { return i == 0 && at < 9*time.Second }, s.Duration, 700 * ms},
+		{"to the end", func(i int, at time.Duration) bool { return i == 0 }, s.Duration, notAtAll},
+		{"a hundredth", func(i int, at time.Duration) bool { return i == 0 && at%time.Second == 0 }, s.Duration, 0},
+		{"relapse", func(i int, at time.Duration) bool { return i < 4 && at == 11*time.Second }, s.Duration, 3100 * ms},
+		{"nothing seen", func(int, time.Duration) bool { return false }, 10900 * ms, notAtAll},
+		{"just enough seen", func(int, time.Duration) bool { return false }, 11 * time.Second, 0},
+	} {
+		for _, failed := range []bool{false, true} {
+			var calls []callRecord
+			for at := time.Duration(0); at < c.end; at += tick {
+				for i := range 10 {
+					r := callRecord{start: at, took: 10 * ms, ok: true}
+					switch {
+					case c.slow(i, at) && failed:
+						r.ok = false
+					case c.slow(i, at):
+						r.took = 350 * ms
+					}
+					calls = append(calls, r)
+				}
+			}
+			got, ok := cutAgain(s, c.end, calls)
+			if !ok {
+				got = notAtAll
+			}
+			if got != c.want {
+				t.Errorf("%s (failed %v): cut again after %v, want %v", c.name, failed, got, c.want)
+			}
+		}
+	}
+	if _, ok := cutAgain(s, s.Duration, nil); ok {
+		t.Error("cut without calls")
+	}
+}
+
+func TestMeasureTail(t *testing.T) {
+	s := fifteenSeconds()
+	var ended []callRecord
+	n := flowOf(s.Duration, 1, func(at time.Duration) int {
+		if at >= s.OutageAt && at < s.outageEnd() {
+			return 1
+		}
+		return 0
+	})
+	for at := time.Duration(0); at < s.Duration; at += tick {
+		c := callRecord{start: at, took: 10 * ms, ok: true, sent: 1}
+		if at >= s.OutageAt && at < s.outageEnd() {
+			c.took, c.sent, c.ok = 500*ms, 2, at/tick%2 == 0
+		}
+		ended = append(ended, c)
+	}
+	n.held[60] = 7
+	f := measureTail(s, s.Duration, "x", 180, ended, n)
+	if f.Name != "x" || f.Calls != 150 || f.Attempts != 180 || f.Stopped != nil || f.CutAgain == nil || *f.CutAgain != 0 {
+		t.Errorf("got %+v", f)
+	}
+	// Those from 4.35 s to 5 s belong to no part but the whole.
+	for _, c := range []struct {
+		name string
+		got  *periodFigures
+		want string
+	}{
+		{"before", f.Before, "44 calls: 10 10 10 ms, 1 requests, 0 worst, 0 held back, 0 failed"},
+		{"slow", f.Slow, "30 calls: 500 never never ms, 2 requests, 1 worst, 7 held back, 0.5 failed"},
+		{"after", f.After, "70 calls: 10 10 10 ms, 1 requests, 0 worst, 0 held back, 0 failed"},
+		{"whole", f.Whole, "150 calls: 10 never never ms, 1.2 requests, 1 worst, 7 held back, 0.1 failed"},
+	} {
+		if got := c.got.words(); got != c.want {
+			t.Errorf("%s: %s\nwant %s", c.name, got, c.want)
+		}
+	}
+	if f := measureTail(s, 14*time.Second, "x", 180, ended, n); f.Whole.Calls != 150 || f.After.Calls != 70 {
+		t.Errorf("calls that began late are missing: %+v", f.Whole)
+	}
+	n = flow{n.begun[:60], n.extra[:60], n.held[:60]}
+	f = measureTail(s, 6*time.Second, "x", 0, ended[:60], n)
+	if f.After != nil || f.Slow == nil || f.Slow.Calls != 10 || f.CutAgain != nil {
+		t.Errorf("a run that ended while all was slow: %+v", f)
+	}
+	if f := measureTail(s, 0, "x", 0, nil, flow{}); f != (tailFigures{Name: "x"}) {
+		t.Errorf("a run of nothing: %+v, want zeros", f)
+	}
+	s.Outage = 0
+	if f := measureTail(s, s.Duration, "x", 0, ended, n); f.Before != nil || f.Slow != nil || f.After != nil || f.Whole == nil || f.CutAgain != nil {
+		t.Errorf("a run that was slow at no time: %+v", f)
+	}
+}
+
+func TestRecentTimes(t *testing.T) {
+	// Ten calls a tick that take 10 ms, and from 4 s on 50; one that fails at 2 s.
+	l := &lane{}
+	for at := time.Duration(0); at < 8*time.Second; at += tick {
+		took := 10 * ms
+		if at >= 4*time.Second {
+			took = 50 * ms
+		}
+		for range 10 {
+			l.ended = append(l.ended, callRecord{start: at, took: took, ok: true})
+		}
+		if at == 2*time.Second {
+			for range 4 {
+				l.ended = append(l.ended, callRecord{start: at, took: 5 * ms})
+			}
+		}
+	}
+	if got := l.recentUntil(400 * ms); len(got) != 0 {
+		t.Errorf("%v after 0.4 s, want nothing yet", got)
+	}
+	first := l.recentUntil(3 * time.Second) // those that ended later are not looked at
+	if want := []recent{{10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, never}, {10 * ms, never}}; !slices.Equal(first, want) {
+		t.Errorf("after 3 s %v, want %v", first, want)
+	}
+	all := l.recentUntil(10 * time.Second)
+	if !slices.Equal(all[:6], first) || len(all) != 20 {
+		t.Fatalf("%d after 10 s, the first being %v", len(all), all[:6])
+	}
+	for i, want := range map[int]recent{
+		7: {10 * ms, never}, 8: {10 * ms, never}, // 4.5 s: half of the last second; 1.5 s are not 3 yet
+		9: {50 * ms, never}, 10: {50 * ms, 50 * ms}, 17: {never, 50 * ms}, 19: {never, 50 * ms},
+	} {
+		if all[i] != want {
+			t.Errorf("after %v: %v, want %v", time.Duration(i+1)*recentStep, all[i], want)
+		}
+	}
+	shot := laneSnapshot{recents: all[:4]}
+	for at, want := range map[time.Duration]int{500 * ms: 0, 999 * ms: 0, time.Second: 1, 2 * time.Second: 3, time.Hour: 3} {
+		if got, ok := shot.recentBy(at); !ok || got != all[want] {
+			t.Errorf("by %v: %v, %v; want %v", at, got, ok, all[want])
+		}
+	}
+	if _, ok := shot.recentBy(400 * ms); ok {
+		t.Error("something is known after 0.4 s")
+	}
+}
+
+func TestTallyCountsRequestsOfACall(t *testing.T) {
+	l := &lane{clock: func() time.Duration { return 150 * ms }}
+	a, b := &callTally{lane: l}, &callTally{lane: l}
+	a.send()
+	b.send()
+	if n := total(l.extra.copy()); n != 0 {
+		t.Errorf("two first requests: %d extra", n)
+	}
+	a.send()
+	a.send()
+	a.hold()
+	if got := l.extra.copy(); len(got) != 2 || got[1] != 2 || a.sent.Load() != 3 || b.sent.Load() != 1 || total(l.held.copy()) != 1 {
+		t.Errorf("extra %v, %d and %d sent; want 2 in the second tick, 3 and 1", got, a.sent.Load(), b.sent.Load())
+	}
+	if tallyOf(t.Context()) != nil {
+		t.Error("a tally out of nowhere")
+	}
+}

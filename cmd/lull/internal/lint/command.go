@@ -1,0 +1,176 @@
+// Package lint is the command lull lint. It reads files, has package config/lint check
+// them, and prints the report.
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/config/lint"
+	"github.com/lullgo/lull/internal/problem"
+)
+
+// Exit codes of lull lint.
+const (
+	exitFindings = 1
+	exitWrong    = 2
+)
+
+// Command is lull lint. Its flags are text, so that all mistakes are reported at once.
+type Command struct {
+	Files     []string  `arg:"" optional:"" name:"file" help:"Policy files, which may hold a call graph; - is standard input. They are checked as one."`
+	Format    cli.Text  `placeholder:"FORMAT" default:"text" help:"text, json, sarif (2.1.0), or github (annotations of GitHub Actions). Default: text."`
+	Threshold cli.Text  `placeholder:"SEVERITY" default:"warning" help:"From where on findings make the exit code 1: note, warning, error, or never. Default: warning. All are printed."`
+	Off       cli.Texts `placeholder:"RULE=REASON" help:"Switch a rule off, and say why. May be repeated. In a file: # lint:ignore RULE REASON, or # lint:file-ignore."`
+	Explain   cli.Text  `placeholder:"RULE" help:"Say what a rule is for, with its source, a bad and a good example."`
+	Rules     bool      `help:"List the rules."`
+}
+
+// Help is shown above the flags.
+func (Command) Help() string {
+	return `Checks policy files: worst-case times against deadlines and SLOs, retries that
+multiply from layer to layer, jitter, budgets, breakers, and what must not be
+repeated. Each finding has the sum that led to it, and the fix.
+
+  lull lint retry.yaml
+  lull lint policies/*.yaml graph.yaml --threshold error
+  lull lint retry.yaml --format sarif > lint.sarif
+  lull lint --explain retries-in-layers
+
+A comment ignores findings of its own line, or of the next if it stands alone:
+  # lint:ignore budget-too-large the partner asks for it
+and # lint:file-ignore RULE REASON those of the whole file.
+
+Exit codes: 0 nothing at or above the threshold, 1 findings, 2 the command line
+or a file is wrong, or nothing can be printed.`
+}
+
+// linting is what the flags and files of a Command ask for.
+type linting struct {
+	files     []lint.File
+	options   lint.Options
+	threshold lint.Severity
+	never     bool // nothing makes the exit code 1
+	format    func(lint.Report, io.Writer) error
+}
+
+var lintFormats = map[string]func(lint.Report, io.Writer) error{
+	"text":   lint.Report.Text,
+	"json":   lint.Report.JSON,
+	"sarif":  func(r lint.Report, w io.Writer) error { return r.SARIF(w, cli.ModuleVersion()) },
+	"github": lint.Report.GitHub,
+}
+
+// Run checks files and prints the findings.
+func (f Command) Run(env cli.Env) error {
+	err := env.UntilInterrupted(func() error { return f.lint(env) })
+	if errors.Is(err, cli.ErrInterrupted) {
+		return cli.Fail(exitWrong, err) // there may be findings, or none
+	}
+	return err
+}
+
+func (f Command) lint(env cli.Env) error {
+	switch {
+	case f.Explain != "":
+		rule, err := lint.FindRule(string(f.Explain))
+		if err != nil {
+			return cli.Fail(exitWrong, fmt.Errorf("--explain: %w", err))
+		}
+		_, err = io.WriteString(env.Stdout, rule.Explain())
+		return cli.Fail(exitWrong, err)
+	case f.Rules:
+		return cli.Fail(exitWrong, printRules(env.Stdout))
+	}
+	l, err := f.linting(env)
+	if err != nil {
+		return err
+	}
+	report, err := lint.Check(l.files, l.options)
+	if err != nil {
+		return cli.Fail(exitWrong, fmt.Errorf("--off: %w", err))
+	}
+	if err := l.format(report, env.Stdout); err != nil {
+		return cli.Fail(exitWrong, err)
+	}
+	switch n := report.Count(l.threshold); {
+	case len(report.Unreadable) > 0:
+		return cli.Fail(exitWrong, fmt.Errorf("%s cannot be read", strings.Join(report.Unreadable, ", ")))
+	case n > 0 && !l.never:
+		return cli.Fail(exitFindings, fmt.Errorf("%s at or above %s", term.Counted(n, "finding"), l.threshold))
+	}
+	return nil
+}
+
+func (f Command) linting(env cli.Env) (linting, error) {
+	var wrong problem.List
+	l := linting{options: lint.Options{Off: map[string]string{}}}
+	wrong.Check(len(f.Files) > 0, "FILE", "none", "at least one policy file")
+	if l.format = lintFormats[string(f.Format)]; l.format == nil {
+		wrong.Add("--format", f.Format.Quoted(), "text, json, sarif or github")
+	}
+	if l.never = f.Threshold == "never"; l.never {
+		l.threshold = lint.Error
+	} else if l.threshold.UnmarshalText([]byte(f.Threshold)) != nil {
+		wrong.Add("--threshold", f.Threshold.Quoted(), "note, warning, error or never")
+	}
+	for _, off := range f.Off {
+		rule, reason, _ := strings.Cut(string(off), "=")
+		if strings.TrimSpace(reason) == "" {
+			wrong.Add("--off", off.Quoted(), "RULE=REASON, such as budget-too-large=\"the partner asks for it\"")
+			continue
+		}
+		l.options.Off[strings.TrimSpace(rule)] = strings.TrimSpace(reason)
+	}
+	if err := wrong.Err(); err != nil {
+		return linting{}, err
+	}
+	var failed []error
+	for _, name := range f.Files {
+		file, err := readPolicy(env, name)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		l.files = append(l.files, file)
+	}
+	if len(failed) > 0 {
+		return linting{}, cli.Fail(exitWrong, errors.Join(failed...))
+	}
+	return l, nil
+}
+
+// maxPolicy is the size that a policy file may have, and a byte more: package config/lint
+// then refuses a longer one.
+const maxPolicy = 1<<20 + 1
+
+// readPolicy reads a file. Its name is cleaned, so that a file has one name however it was
+// typed.
+func readPolicy(env cli.Env, name string) (file lint.File, err error) {
+	if name == "-" {
+		file.Name = "stdin"
+	} else {
+		name = filepath.ToSlash(filepath.Clean(name))
+		file.Name = name
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			return file, fmt.Errorf("%s is a directory: name the files in it, such as %s", name, filepath.Join(name, "*.yaml"))
+		}
+	}
+	file.Data, err = env.ReadFile(name, maxPolicy)
+	return file, err
+}
+
+func printRules(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range lint.Rules() {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", r.ID, r.Severity, r.Title)
+	}
+	return t.Flush()
+}

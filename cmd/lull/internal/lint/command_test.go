@@ -1,0 +1,221 @@
+package lint
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/config/lint"
+	"github.com/lullgo/lull/internal/golden"
+)
+
+// lints runs lull lint.
+func lints(t *testing.T, args ...string) (out, complaint string, code int) {
+	t.Helper()
+	return lintsInput(t, nil, args...)
+}
+
+// lintsInput is lints with standard input.
+func lintsInput(t *testing.T, stdin io.Reader, args ...string) (out, complaint string, code int) {
+	t.Helper()
+	code, out, complaint = clitest.Run(cli.Env{Context: t.Context(), Stdin: stdin}, &struct {
+		Lint Command `cmd:""`
+	}{}, append([]string{"lint"}, args...)...)
+	return out, complaint, code
+}
+
+// Each example prints what the file beside it says. A bad one is named for the rule that
+// it breaks; its findings are of that rule.
+func TestLintExamples(t *testing.T) {
+	t.Chdir(filepath.Join("..", "..", "..", "..", "examples", "policies"))
+	files, err := filepath.Glob("*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(files)
+	broken := map[string]bool{}
+	for _, file := range files {
+		name := filepath.ToSlash(file)
+		out, _, code := lints(t, name)
+		golden.File(t, strings.TrimSuffix(file, ".yaml")+".txt", out)
+
+		folder, id, _ := strings.Cut(strings.TrimSuffix(name, ".yaml"), "/")
+		js, _, again := lints(t, name, "--format", "json")
+		if again != code {
+			t.Errorf("%s: exit code %d as text, %d as JSON", name, code, again)
+		}
+		var report struct{ Findings []lint.Finding }
+		if err := json.Unmarshal([]byte(js), &report); err != nil {
+			t.Fatal(err)
+		}
+		if folder == "good" {
+			for _, f := range report.Findings {
+				if f.Ignored == nil {
+					t.Errorf("%s is a good example, and %s finds something", name, f.Rule)
+				}
+			}
+			if code != cli.OK {
+				t.Errorf("%s: exit code %d", name, code)
+			}
+			continue
+		}
+		id, variant, _ := strings.Cut(id, ".")
+		broken[id] = true
+		rule, err := lint.FindRule(id)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		wantCode := exitFindings
+		switch {
+		case id == "file-mistake" || variant == "refused":
+			wantCode = exitWrong
+		case rule.Severity < lint.Warning || variant == "note":
+			wantCode = cli.OK
+		}
+		if code != wantCode {
+			t.Errorf("%s: exit code %d, want %d", name, code, wantCode)
+		}
+		if len(report.Findings) == 0 {
+			t.Errorf("%s: nothing found", name)
+		}
+		for _, f := range report.Findings {
+			if f.Rule != id {
+				t.Errorf("%s: %s finds something, too: %s", name, f.Rule, f.Message)
+			}
+		}
+	}
+	for _, r := range lint.Rules() {
+		if !broken[r.ID] {
+			t.Errorf("there is no bad example of %s", r.ID)
+		}
+	}
+}
+
+const lintFile = "dependencies:\n  stock: {backoff: {jitter: none}}\n"
+
+func writeLint(t *testing.T, data string) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("retry.yaml", []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "retry.yaml"
+}
+
+// The exit code is for scripts: 0, 1 and 2 mean what the help says.
+func TestLintExitCodes(t *testing.T) {
+	file := writeLint(t, lintFile)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{file}, 1, "1 finding at or above warning"},
+		{[]string{file, "--threshold", "note"}, 1, "1 finding at or above note"},
+		{[]string{file, "--threshold", "Error"}, 0, ""},
+		{[]string{file, "--threshold", "never"}, 0, ""},
+		{[]string{file, "--off", "jitter-missing=one process"}, 0, ""},
+		{[]string{file, "--off", "jitter-missing"}, 2, "RULE=REASON"},
+		{[]string{file, "--off", "jitter-missing="}, 2, "RULE=REASON"},
+		{[]string{file, "--off", "jitter=one process"}, 2, "did you mean jitter-missing?"},
+		{[]string{file, "--off", "file-mistake=one process"}, 2, "cannot be ignored"},
+		{[]string{file, "--format", "xml"}, 2, "text, json, sarif or github"},
+		{[]string{file, "--threshold", "info", "--format", "xml"}, 2, "note, warning, error or never"},
+		{nil, 2, "at least one policy file"},
+		{[]string{"missing.yaml", "absent.yaml", file}, 2, "absent.yaml"},
+		{[]string{"."}, 2, ". is a directory: name the files in it, such as *.yaml"},
+		{[]string{"./" + file, file}, 1, "1 finding at or above warning"},
+		{[]string{"--explain", "jitter-missing"}, 0, ""},
+		{[]string{"--explain", "jiter-missing"}, 2, "did you mean jitter-missing?"},
+		{[]string{"--rules"}, 0, ""},
+		{[]string{"--nonsense"}, 2, "--nonsense"},
+		{[]string{"--help"}, 0, ""},
+	} {
+		_, complaint, code := lints(t, c.args...)
+		if code != c.code || !strings.Contains(complaint, c.says) {
+			t.Errorf("lint %q: exit code %d, %q; want %d, %q", c.args, code, complaint, c.code, c.says)
+		}
+	}
+	if err := os.WriteFile(file, []byte("dependencies: 7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"text", "json", "sarif", "github"} {
+		out, complaint, code := lints(t, file, "--format", format, "--threshold", "never")
+		if code != 2 || !strings.Contains(complaint, "retry.yaml cannot be read") || !strings.Contains(out, "file-mistake") {
+			t.Errorf("%s: exit code %d, %q\n%s", format, code, complaint, out)
+		}
+	}
+}
+
+// What could not be printed is no finding.
+func TestLintThatCannotPrint(t *testing.T) {
+	file := writeLint(t, lintFile)
+	for _, f := range []Command{
+		{Files: []string{file}, Format: "text", Threshold: "never"}, {Files: []string{file}, Format: "sarif", Threshold: "warning"},
+		{Explain: "jitter-missing"}, {Rules: true},
+	} {
+		env := cli.Env{Context: t.Context(), Stdout: full{}, Stderr: io.Discard}
+		if err := f.Run(env); err == nil || cli.Exit(env, err) != exitWrong {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+}
+
+// full is a disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestLintOfStandardInput(t *testing.T) {
+	out, _, code := lintsInput(t, strings.NewReader("\ufeffbackoff: {jitter: none}\n"), "-")
+	if code != exitFindings || !strings.HasPrefix(out, "stdin:1:19: warning: calls to stdin that failed together") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// Each format is what it is called, and the documents are whole ones.
+func TestLintFormats(t *testing.T) {
+	file := writeLint(t, lintFile)
+	for format, begins := range map[string]string{
+		"text": "retry.yaml:2:29: warning: ", "github": "::warning file=retry.yaml,line=2,col=29,title=jitter-missing::", "json": "{\n", "sarif": "{\n",
+	} {
+		out, _, _ := lints(t, file, "--format", format)
+		if !strings.HasPrefix(out, begins) {
+			t.Errorf("%s: %s", format, out)
+		}
+		if begins == "{\n" && !json.Valid([]byte(out)) {
+			t.Errorf("%s: no JSON", format)
+		}
+	}
+}
+
+func TestLintExplainsEveryRule(t *testing.T) {
+	list, _, _ := lints(t, "--rules")
+	for _, r := range lint.Rules() {
+		out, _, code := lints(t, "--explain", r.ID)
+		if code != 0 || !strings.Contains(out, r.Sources[0].Title) || !strings.Contains(out, "Bad:") || !strings.Contains(out, "Good:") {
+			t.Errorf("%s: exit code %d: %s", r.ID, code, out)
+		}
+		if !strings.Contains(list, r.ID+" ") {
+			t.Errorf("%s is not listed", r.ID)
+		}
+	}
+	clitest.Width(t, list, 100)
+}
+
+// Several files are one system, as the program itself reads its command line.
+func TestLintOfSeveralFiles(t *testing.T) {
+	good := filepath.Join("..", "..", "..", "..", "examples", "policies", "good")
+	out, errs, code := lints(t, filepath.Join(good, "shop.yaml"), filepath.Join(good, "queue.yaml"))
+	if code != cli.OK || out != "nothing found in 2 files\n" || errs != "" {
+		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
+	}
+}

@@ -1,0 +1,187 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull/sim"
+)
+
+// A column of the table: two lines of heading, a cell for each summary, and what it
+// means. Package sim computes what the meanings describe.
+type column struct {
+	above, head   string
+	cell          func(sim.Summary) string
+	name, meaning string // meaning is empty if that of another column includes it
+}
+
+// columnsFor returns the columns that have something to show for the scenario.
+func columnsFor(s sim.Scenario, all []sim.Summary) []column {
+	columns := []column{successColumn, perCallColumn, peakColumn, medianColumn, p99Column, wastedColumn, refusedColumn}
+	if slices.ContainsFunc(all, func(m sim.Summary) bool { return recoveryCell(m) != "-" }) {
+		columns = slices.Insert(columns, 0, backColumn)
+	}
+	if allAtOnce(s) {
+		columns = append(columns, endColumn)
+		columns[slices.IndexFunc(columns, func(c column) bool { return c.head == peakColumn.head })] = peakRateColumn
+	}
+	if slices.ContainsFunc(all, func(m sim.Summary) bool { return len(m.Results) > 1 }) {
+		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == medianColumn.head }) // no room beside the intervals
+	}
+	if mustNotRepeat(s) || slices.ContainsFunc(all, func(m sim.Summary) bool { return duplicates(m) > 0 }) {
+		columns = append(columns, twiceColumn)
+	}
+	return columns
+}
+
+var (
+	backColumn = column{"back", "after", recoveryCell, "back after",
+		"time from the end of the last fault to the moment from which on the share of calls that succeed is 95 % of what it was " +
+			"before the first fault, for at least five windows and again at the end of the run; \"2/5\" is how many of the seeds came back, if not all"}
+	successColumn = column{"", "success", successCell, "success", "share of calls that succeeded, of those that ended"}
+	perCallColumn = column{"attempts", "per call", func(m sim.Summary) string { return estimated(m, m.Amplification, 2) }, "per call",
+		"attempts for each call"}
+	peakColumn = column{"peak /", "normal", peakCell, "peak",
+		"attempts per second in the busiest window, as a multiple of normal: the mean before the first fault"}
+	// peakRateColumn is for a scenario that has no normal time.
+	peakRateColumn = column{"peak", "per s", peakRateCell, "peak", "attempts per second in the busiest window"}
+	medianColumn   = column{"", "p50", medianCell, "", ""}
+	p99Column      = column{"", "p99", latencyCell, "p50, p99", "time of calls that succeeded, from their first attempt on"}
+	wastedColumn   = column{"", "wasted", wastedCell, "wasted", "share of attempts that were worked on for a caller that had gone"}
+	refusedColumn  = column{"", "refused", refusedCell, "refused",
+		"share of calls that made no attempt, because the caller's own circuit breaker or limit said no"}
+	twiceColumn = column{"done", "twice", func(m sim.Summary) string { return grouped(float64(duplicates(m))) }, "done twice",
+		"operations carried out again that had been carried out before, by retries or by users who came back; of all seeds"}
+	endColumn = column{"all", "done", endCell, "all done", "when the last call ended"}
+)
+
+// mustNotRepeat reports whether some operations must not be carried out twice.
+func mustNotRepeat(s sim.Scenario) bool {
+	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.NotIdempotent })
+}
+
+// allAtOnce reports whether the scenario ends by itself: when every caller was served.
+func allAtOnce(s sim.Scenario) bool {
+	return !slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Arrivals.Kind != sim.AtOnce })
+}
+
+// recoveryCell is the time to recover: "12.3 s", "never", of several seeds
+// "3/5 12.3 s"; "-" if there is nothing to recover from, and "?" if the run was
+// interrupted before it recovered.
+func recoveryCell(m sim.Summary) string {
+	measured, cut := 0, 0
+	for _, r := range m.Results {
+		switch {
+		case r.Interrupted && !r.Recovery.Recovered:
+			cut++
+		case r.Recovery.Measured:
+			measured++
+		}
+	}
+	took := inWords(time.Duration(m.Recovery.Mean * float64(time.Second)))
+	switch {
+	case measured == 0 && cut > 0:
+		return "?"
+	case measured == 0:
+		return "-"
+	case m.Recovered == 0:
+		return "never"
+	case m.Recovered < measured:
+		return fmt.Sprintf("%d/%d %s", m.Recovered, measured, took)
+	case m.Recovery.Half > 0:
+		return fmt.Sprintf("%s ± %s s", trimmed(m.Recovery.Mean, 3), trimmed(m.Recovery.Half, 2))
+	}
+	return took
+}
+
+func successCell(m sim.Summary) string {
+	text := percentOf(m.Success.Mean)
+	if len(m.Results) > 1 {
+		text += fmt.Sprintf(" ± %.1f", 100*m.Success.Half)
+	}
+	return text
+}
+
+// peakCell is "-" if the scenario has no normal time to compare with.
+func peakCell(m sim.Summary) string {
+	if m.PeakOverNormal.Mean == 0 {
+		return "-"
+	}
+	return estimated(m, m.PeakOverNormal, 1)
+}
+
+func peakRateCell(m sim.Summary) string {
+	sum := 0.0
+	for _, r := range m.Results {
+		sum += r.Totals.PeakRate
+	}
+	return abbreviated(sum / float64(max(1, len(m.Results))))
+}
+
+// medianCell and latencyCell are "-" if nothing succeeded.
+func medianCell(m sim.Summary) string {
+	if p50 := meanOf(m, func(r sim.Result) float64 { return float64(r.Latency.P50) }); p50 > 0 {
+		return inWords(p50)
+	}
+	return "-"
+}
+
+func latencyCell(m sim.Summary) string {
+	if m.P99.Mean == 0 {
+		return "-"
+	}
+	return inWords(time.Duration(m.P99.Mean * float64(time.Second)))
+}
+
+// estimated is a mean and, for several seeds, the half width of its interval.
+func estimated(m sim.Summary, e sim.Estimate, digits int) string {
+	text := fmt.Sprintf("%.*f", digits, e.Mean)
+	if len(m.Results) > 1 {
+		text += fmt.Sprintf(" ± %.*f", digits, e.Half)
+	}
+	return text
+}
+
+// meanOf is the mean duration over the seeds.
+func meanOf(m sim.Summary, of func(sim.Result) float64) time.Duration {
+	sum := 0.0
+	for _, r := range m.Results {
+		sum += of(r)
+	}
+	return time.Duration(sum / float64(max(1, len(m.Results))))
+}
+
+// shareOf is a share of the totals over all seeds.
+func shareOf(m sim.Summary, of func(sim.Totals) (part, whole int64)) string {
+	var part, whole int64
+	for _, r := range m.Results {
+		p, w := of(r.Totals)
+		part, whole = part+p, whole+w
+	}
+	if whole == 0 {
+		return "-"
+	}
+	return percentOf(float64(part) / float64(whole))
+}
+
+// duplicates is the number of operations that were repeated, over all seeds.
+func duplicates(m sim.Summary) int64 {
+	var n int64
+	for _, r := range m.Results {
+		n += r.Totals.Duplicates
+	}
+	return n
+}
+
+func wastedCell(m sim.Summary) string {
+	return shareOf(m, func(t sim.Totals) (int64, int64) { return t.Wasted, t.Attempts })
+}
+
+func refusedCell(m sim.Summary) string {
+	return shareOf(m, func(t sim.Totals) (int64, int64) { return t.Refused, t.Calls })
+}
+
+func endCell(m sim.Summary) string {
+	return inWords(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.Last) }))
+}

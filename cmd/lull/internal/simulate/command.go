@@ -1,0 +1,115 @@
+// Package simulate is the command lull simulate: it flies retry policies through an
+// outage in virtual time, side by side, with package sim, and prints a table, maps of a
+// sweep, JSON, CSV or a page of HTML (package report).
+//
+// Flags and files become a simulation (setting.go), which runs (run.go) and becomes an
+// outcome; each way of printing one has a file of its own.
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+)
+
+// Command is lull simulate. Its flags are text, so that all mistakes are reported at
+// once; simulation reads them.
+type Command struct {
+	Scenario cli.Text  `arg:"" optional:"" help:"A built-in scenario (--list names them) or a YAML file. Default: metastable-stall."`
+	Policy   cli.Texts `placeholder:"POLICY,..." help:"Who is compared: presets (--list names them), lull (the zero Policy), or YAML files, of which all policies are taken. Default: none, full-jitter, aws-legacy-standard, grpc and lull."`
+	Set      cli.Texts `placeholder:"PATH=VALUE" help:"Change the scenario, such as fleets.0.arrivals.rate=900 (--explain shows the names), or with policy.KEY=VALUE every policy that is no preset. May be repeated."`
+	Clients  cli.Text  `placeholder:"N" help:"Processes of all fleets together, such as 100k or 25M. The load stays as it is, but for what each process sends by itself."`
+	Horizon  cli.Text  `placeholder:"DURATION" help:"How much time is simulated. Default: the scenario's."`
+	Seed     cli.Text  `placeholder:"1" default:"1" help:"Draws all that is left to chance. The same seed gives the same figures."`
+	Seeds    cli.Text  `placeholder:"1" default:"1" help:"Runs of each policy, with seeds that follow on one another: 1 to 1000. From 2 on there are confidence intervals."`
+	Sweep    cli.Texts `placeholder:"PATH=VALUES" help:"Repeat all for each of the values, a,b,c or from..to/step. PATH is as in --set, or clients. A second sweep makes a map of both."`
+	JSON     bool      `name:"json" help:"Print all figures and series as JSON on standard output, instead of the table."`
+	CSV      bool      `name:"csv" help:"Print the series as CSV on standard output, instead of the table; of a sweep, its cells."`
+	Report   cli.Text  `placeholder:"FILE" help:"Write a page of HTML as well, with charts and all that is needed to repeat the run."`
+	List     bool      `help:"List the scenarios and the presets."`
+	Explain  bool      `help:"Say what the scenario is, what it teaches and where it comes from, and print it as YAML."`
+	Quiet    bool      `help:"Show no progress."`
+	Workers  cli.Text  `placeholder:"N" help:"Runs side by side. Default: one for each processor. The figures do not depend on it."`
+	Force    bool      `help:"Run even what seems too large for this machine."`
+}
+
+// Help is shown above the flags.
+func (Command) Help() string {
+	return `Flies retry policies through an outage, side by side, in virtual time. The
+engine that decides about retries is the one that lull's clients run, so what is
+simulated is what ships; presets say what other libraries do, in its terms.
+
+  lull simulate
+      who survives a stall of a backend that is 80 % loaded, and who does not
+  lull simulate --policy lull,mine.yaml --seeds 5 --report out.html
+      your own policies beside the recommended one, as a page to pass around
+  lull simulate --sweep clients=1,100,10k --sweep services.0.faults.0.for=1s,9s
+      time to recover by size of the fleet and length of the outage
+
+Ctrl-C ends the run and prints what was computed until then; the exit code is 1.`
+}
+
+// errInterrupted is the error of a run that the user interrupted.
+var errInterrupted = errors.New("interrupted: the figures are of what was simulated until then")
+
+// Run simulates and prints the outcome.
+func (f Command) Run(env cli.Env) error {
+	if f.List {
+		return printList(env.Stdout)
+	}
+	s, err := f.simulation()
+	if err != nil {
+		return err
+	}
+	if f.Explain {
+		return printExplanation(env.Stdout, s.scenario)
+	}
+	if !f.Force {
+		if err := s.estimate().check(availableMemory()); err != nil {
+			return err
+		}
+	}
+	page, err := openReport(f.Report)
+	if err != nil {
+		return err
+	}
+	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	o, err := s.run(env.Context, func(h howFar) { p.Show(h.line) })
+	p.End()
+	if err != nil {
+		page.discard()
+		return err
+	}
+	if err := f.print(env, o); err != nil {
+		page.discard()
+		return err
+	}
+	if err := page.write(o, f.command()); err != nil {
+		return err
+	}
+	if f.Report != "" && !f.JSON && !f.CSV {
+		fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
+	}
+	if o.interrupted {
+		return errInterrupted
+	}
+	return nil
+}
+
+// print prints an outcome in the form that the flags name.
+func (f Command) print(env cli.Env, o outcome) error {
+	switch {
+	case f.JSON:
+		return printJSON(env.Stdout, o)
+	case f.CSV && o.swept():
+		return printSweepCSV(env.Stdout, o)
+	case f.CSV:
+		return printSeriesCSV(env.Stdout, o)
+	case o.swept():
+		return printMaps(env.Stdout, o)
+	}
+	return printComparison(env.Stdout, o, term.BarsFor(env.Getenv))
+}

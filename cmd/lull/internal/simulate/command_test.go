@@ -1,0 +1,264 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/preset"
+)
+
+// lullProgram runs the program and returns what it printed.
+func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	return clitest.Run(cli.Env{Context: ctx}, &struct {
+		Simulate Command `cmd:""`
+	}{}, args...)
+}
+
+const tiny = "testdata/tiny.yaml"
+
+// simulate runs lull simulate and wants it to succeed.
+func simulate(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := lullProgram(t.Context(), append([]string{"simulate"}, args...)...)
+	if code != cli.OK || stderr != "" {
+		t.Fatalf("%v: exit code %d, stderr\n%s", args, code, stderr)
+	}
+	return stdout
+}
+
+// The policies of these runs are presets, so that the files change only when sim
+// does.
+func TestSimulateTiny(t *testing.T) {
+	both := []string{tiny, "--policy=none,naive-3"}
+	golden.File(t, "testdata/tiny.txt", simulate(t, both...))
+	golden.File(t, "testdata/tiny-seeds.txt", simulate(t, append(both, "--seeds=3")...))
+	golden.File(t, "testdata/tiny-sweep.txt", simulate(t, append(both, "--sweep=services.api.faults.0.for=1s,2s", "--sweep=clients=1..7/3")...))
+	golden.File(t, "testdata/tiny.json", simulate(t, append(both, "--json", "--set=step=5s")...))
+	golden.File(t, "testdata/tiny.csv", simulate(t, append(both, "--csv", "--set=step=5s")...))
+	golden.File(t, "testdata/tiny-sweep.csv", simulate(t, append(both, "--csv", "--sweep=services.api.faults.0.for=1s,2s")...))
+}
+
+func TestSimulateIsDeterministic(t *testing.T) {
+	for _, extra := range [][]string{nil, {"--sweep=clients=1,10"}} {
+		args := append([]string{tiny, "--seeds=2", "--json", "--policy=none,full-jitter,lull"}, extra...)
+		want := simulate(t, append(args, "--workers=1")...)
+		for range 2 {
+			if got := simulate(t, append(args, "--workers=2")...); got != want {
+				t.Errorf("%v: two workers print something else than one", extra)
+			}
+		}
+		if other := simulate(t, append(args, "--seed=3")...); other == want {
+			t.Errorf("%v: another seed prints the same", extra)
+		}
+	}
+}
+
+func TestSimulateJSONIsWhatTheTableSays(t *testing.T) {
+	var got struct {
+		Schema     int
+		Scenario   map[string]any
+		Seed       uint64
+		Contenders []struct {
+			Name    string
+			Success struct{ Mean float64 }
+			Runs    []struct {
+				Totals map[string]any
+				Series struct {
+					Step   float64 `json:"step_s"`
+					Values map[string][]float64
+				}
+			}
+		}
+	}
+	text := simulate(t, tiny, "--policy=none,lull", "--json", "--seed=7", "--seeds=2")
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Schema != 1 || got.Seed != 7 || got.Scenario["horizon_s"] != 30.0 || len(got.Contenders) != 2 {
+		t.Fatalf("got %+v", got)
+	}
+	for _, c := range got.Contenders {
+		if c.Success.Mean <= 0 || c.Success.Mean > 1 || len(c.Runs) != 2 {
+			t.Errorf("%s: success %v of %d runs", c.Name, c.Success.Mean, len(c.Runs))
+		}
+		for _, r := range c.Runs {
+			if r.Series.Step != 0.5 || len(r.Series.Values["goodput"]) != 60 {
+				t.Errorf("%s: %d points of %v s, want 60 of 0.5", c.Name, len(r.Series.Values["goodput"]), r.Series.Step)
+			}
+			if c.Name == "none" && r.Totals["attempts"] != r.Totals["calls"] {
+				t.Errorf("none: %v attempts for %v calls", r.Totals["attempts"], r.Totals["calls"])
+			}
+		}
+	}
+}
+
+func TestSimulateCSVIsRectangular(t *testing.T) {
+	for _, extra := range []string{"--seeds=2", "--sweep=clients=1,10"} {
+		rows, err := csv.NewReader(strings.NewReader(simulate(t, tiny, "--csv", extra))).ReadAll()
+		if err != nil || len(rows) < 10 {
+			t.Errorf("%s: %d rows, %v", extra, len(rows), err)
+		}
+	}
+}
+
+func TestSimulateSetAndFiles(t *testing.T) {
+	type totals struct {
+		Contenders []struct {
+			Name string
+			Runs []struct {
+				Totals struct{ Calls, Attempts int64 }
+			}
+		}
+		Policies []struct {
+			Name   string
+			Policy struct{ Attempts int }
+		}
+	}
+	read := func(args ...string) (v totals) {
+		text := simulate(t, append([]string{tiny, "--json", "--set=services.0.errors=1", "--set=services.0.faults=[]"}, args...)...)
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	v := read("--policy=testdata/policies.yaml,none", "--horizon=10s")
+	names := []string{}
+	for _, c := range v.Contenders {
+		names = append(names, c.Name)
+		if n := c.Runs[0].Totals.Calls; n < 500 || n > 700 {
+			t.Errorf("%s: %d calls in 10 s at 60 a second", c.Name, n)
+		}
+	}
+	if !slices.Equal(names, []string{"twice", "once", "none"}) {
+		t.Errorf("contenders %v: want those of the file in its order, then the preset", names)
+	}
+	v = read("--policy=testdata/policies.yaml", "--policy=none,lull", "--set=policy.attempts=7")
+	for _, p := range v.Policies {
+		if want := map[bool]int{true: 1, false: 7}[p.Name == "none"]; p.Policy.Attempts != want {
+			t.Errorf("%s has %d attempts, want %d: presets stay as they are", p.Name, p.Policy.Attempts, want)
+		}
+	}
+}
+
+func TestSimulateInterrupted(t *testing.T) {
+	for _, extra := range [][]string{nil, {"--seeds=2"}, {"--sweep=clients=1,10"}, {"--json"}, {"--csv"}} {
+		args := append([]string{"simulate", tiny, "--policy=none,lull", "--horizon=9000h", "--set=step=1h", "--set=window=1m", "--set=fleets.0.arrivals.rate=1", "--workers=1", "--force"}, extra...)
+		want := "Interrupted"
+		if slices.Contains(extra, "--json") {
+			want = `"interrupted":true`
+		} else if slices.Contains(extra, "--csv") {
+			want = "none,1,"
+		}
+		for after := 300 * time.Millisecond; ; after *= 3 { // a busy machine may not have begun by then
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			code, stdout, stderr := lullProgram(ctx, args...)
+			cancel()
+			if code != cli.Failed || !strings.Contains(stderr, "interrupted") {
+				t.Errorf("%v: exit code %d, stderr %q", extra, code, stderr)
+			}
+			if strings.Contains(stdout, want) {
+				break
+			}
+			if after > 5*time.Second {
+				t.Fatalf("%v: printed nothing of what it had:\n%.2000s", extra, stdout)
+			}
+		}
+	}
+}
+
+func TestSimulateInterruptedBeforeItBegan(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, extra := range []string{"--seeds=2", "--json", "--csv", "--sweep=clients=1,10"} {
+		if code, _, stderr := lullProgram(over, "simulate", tiny, extra); code != cli.Failed || !strings.Contains(stderr, "interrupted") {
+			t.Errorf("%s: exit code %d, stderr %q", extra, code, stderr)
+		}
+	}
+}
+
+func TestSimulateReport(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.html")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("old "), 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, extra := range []string{"--seeds=2", "--sweep=clients=1,10", "--json"} {
+		out := simulate(t, tiny, "--report="+path, "--policy=none,lull", extra)
+		page, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(page), "lull simulate "+tiny+" --policy none,lull") || strings.Contains(string(page), "old old") {
+			t.Errorf("%s: the page lacks its command, or has remains of another (%v)", extra, err)
+		}
+		if said := strings.Contains(out, path); said == (extra == "--json") {
+			t.Errorf("%s: names the page: %v", extra, said)
+		}
+	}
+	fresh := filepath.Join(t.TempDir(), "fresh.html")
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	lullProgram(over, "simulate", tiny, "--report="+fresh)
+	if _, err := os.Stat(fresh); err != nil {
+		t.Errorf("an interrupted run has a page, too: %v", err)
+	}
+}
+
+func TestSimulateList(t *testing.T) {
+	list := simulate(t, "--list")
+	clitest.Width(t, list, 80)
+	for _, s := range config.BuiltIn() {
+		if !strings.Contains(list, "\n  "+s.Name+" ") {
+			t.Errorf("scenario %s is not listed", s.Name)
+		}
+	}
+	for _, p := range preset.All() {
+		if !strings.Contains(list, "\n  "+p.Name+" ") {
+			t.Errorf("preset %s is not listed", p.Name)
+		}
+	}
+}
+
+func TestSimulateExplain(t *testing.T) {
+	for _, s := range config.BuiltIn() {
+		text := simulate(t, s.Name, "--explain")
+		words, file, ok := strings.Cut(text, "given to lull simulate:\n\n")
+		if !ok {
+			t.Errorf("%s: no file in\n%s", s.Name, text)
+			continue
+		}
+		clitest.Width(t, words, 80)
+		for _, part := range []string{s.Name, s.Title, "time ", "teaches", "source"} {
+			if !strings.Contains(strings.Join(strings.Fields(words), " ")+" ", strings.TrimSpace(part)) {
+				t.Errorf("%s: %q is not explained:\n%s", s.Name, part, words)
+			}
+		}
+		for _, service := range s.Services {
+			if !strings.Contains(words, "  "+service.Name) {
+				t.Errorf("%s: service %s is not explained", s.Name, service.Name)
+			}
+		}
+		if _, err := config.ParseScenario(s.Name, []byte(file)); err != nil {
+			t.Errorf("%s: the file cannot be read again: %v", s.Name, err)
+		}
+	}
+	if text := simulate(t, tiny, "--explain", "--clients=12k"); !strings.Contains(text, "12,000 processes") {
+		t.Errorf("--explain does not show what --clients changes:\n%s", text)
+	}
+}
+
+func TestHelpOfSimulate(t *testing.T) {
+	_, help, _ := lullProgram(t.Context(), "help", "simulate")
+	clitest.Width(t, help, 81)
+	if n := strings.Count(help, "\n    lull simulate"); n != 3 {
+		t.Errorf("%d examples, want 3:\n%s", n, help)
+	}
+}

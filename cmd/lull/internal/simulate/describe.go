@@ -1,0 +1,271 @@
+package simulate
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/sim"
+)
+
+// scenarioText describes a scenario, so that readers can judge its results.
+func scenarioText(s sim.Scenario) string {
+	var b strings.Builder
+	title := s.Name
+	if s.Title != "" {
+		title += ": " + s.Title
+	}
+	b.WriteString(term.Fill("", title))
+	for _, f := range s.Fleets {
+		b.WriteString(entry(f.Name, fleetInWords(f)))
+	}
+	for _, service := range s.Services {
+		b.WriteString(entry(service.Name, serviceInWords(service)))
+		for _, h := range service.Calls {
+			b.WriteString(entry("  calls", hopInWords(h)))
+		}
+		for _, f := range service.Faults {
+			b.WriteString(entry("  fault", faultInWords(f, service)))
+		}
+	}
+	b.WriteString(entry("time", clockInWords(s)))
+	return b.String()
+}
+
+// entry returns a name and its description, in lines that fit.
+func entry(name, text string) string {
+	return term.Fill(fmt.Sprintf("  %-9s ", name), text)
+}
+
+func clockInWords(s sim.Scenario) string {
+	text := inWords(s.Horizon)
+	if s.Warmup > 0 {
+		text += fmt.Sprintf("; totals leave out the first %s", inWords(s.Warmup))
+	}
+	return text
+}
+
+func fleetInWords(f sim.Fleet) string {
+	processes := "1 process calls"
+	if n := max(f.Processes, 1); n > 1 {
+		processes = grouped(float64(n)) + " processes call"
+	}
+	say := parts{processes + " " + f.Calls + ", " + arrivalsInWords(f.Arrivals)}
+	say.add(f.AttemptTimeout > 0, "attempts time out after %s, whatever the policy says", inWords(f.AttemptTimeout))
+	say.add(f.Deadline > 0, "callers wait for %s", inWords(f.Deadline))
+	switch {
+	case f.Keyed:
+		say.add(true, "calls carry an idempotency key")
+	case f.NotIdempotent:
+		say.add(true, "operations must not be carried out twice")
+	}
+	say.add(f.Reload.Share > 0, "%s of users whose call failed come back after %s, up to %d times", share(f.Reload.Share), distributionInWords(f.Reload.After), f.Reload.Times)
+	say = append(say, networkInWords(f.Network)...)
+	say.add(f.Policy != "", "its policy is %q, whoever is compared", f.Policy)
+	return strings.Join(say, "; ")
+}
+
+// parts are the parts of a description, in order.
+type parts []string
+
+func (p *parts) add(ok bool, format string, args ...any) {
+	if ok {
+		*p = append(*p, fmt.Sprintf(format, args...))
+	}
+}
+
+func arrivalsInWords(a sim.Arrivals) string {
+	var text string
+	switch a.Kind {
+	case sim.Poisson:
+		text = calls(a.Rate) + " at random (Poisson)"
+	case sim.Constant:
+		text = calls(a.Rate) + " at equal distances"
+	case sim.AtOnce:
+		text = each(a.Each, "one call", "calls") + " each, all at once"
+		if a.Within > 0 {
+			text = each(a.Each, "one call", "calls") + " each, within " + inWords(a.Within)
+		}
+	case sim.Periodic:
+		text = "each every " + inWords(a.Every)
+		if a.Within > 0 {
+			text += ", all in the same " + inWords(a.Within)
+		}
+	case sim.Closed:
+		text = each(a.Each, "one caller", "callers") + " each, who wait for each call to end and pause for " + distributionInWords(a.Think)
+	}
+	if a.At > 0 {
+		text += " from second " + trimmed(a.At.Seconds(), 4)
+	}
+	if len(a.Ramp) > 0 {
+		points := make([]string, len(a.Ramp))
+		for i, p := range a.Ramp {
+			points[i] = fmt.Sprintf("%sx at %s", trimmed(p.Factor, 3), inWords(p.At))
+		}
+		text += ", times " + strings.Join(points, ", ")
+	}
+	return text
+}
+
+// calls describes a rate.
+func calls(rate float64) string {
+	if rate == 1 {
+		return "one call a second"
+	}
+	return grouped(rate) + " calls a second"
+}
+
+// share returns a share that was set. For a measured one see percentOf.
+func share(v float64) string { return trimmed(100*v, 4) + " %" }
+
+func each(n int, one, many string) string {
+	if n <= 1 {
+		return one
+	}
+	return grouped(float64(n)) + " " + many
+}
+
+func networkInWords(n sim.Network) []string {
+	var say parts
+	say.add(n.Latency.Kind != sim.Fixed || n.Latency.Mean > 0, "%s one way on the network", distributionInWords(n.Latency))
+	say.add(n.Loss > 0 || n.LossBack > 0, "%s of requests and %s of responses are lost", share(n.Loss), share(n.LossBack))
+	return say
+}
+
+func serviceInWords(s sim.Service) string {
+	var say parts
+	hosts := max(s.Hosts, 1)
+	say.add(hosts > 1, "%s hosts, each with", grouped(float64(hosts)))
+	switch {
+	case s.Workers == 0:
+		say = append(say, "as many workers as it takes")
+	case hosts > 1:
+		say[0] += fmt.Sprintf(" %s workers", grouped(float64(s.Workers)))
+	default:
+		say.add(true, "%s workers", grouped(float64(s.Workers)))
+	}
+	say.add(true, "%s an attempt", distributionInWords(s.Time))
+	say.add(s.Congestion > 0, "and %s more for each attempt in hand", inWords(s.Congestion))
+	say.add(s.Workers > 0, "%s", queueInWords(s.Queue))
+	say.add(s.Admission.On, "%s", admissionInWords(s.Admission))
+	say.add(s.CancelWork, "work for a caller that has gone is stopped")
+	say.add(s.Errors > 0, "%s of attempts fail at all times", share(s.Errors))
+	say.add(s.Rate.PerSecond > 0, "no more than %s attempts a second%s", grouped(s.Rate.PerSecond), hintInWords(s.Rate.RetryAfter, false))
+	say.add(s.Deduplicates, "keys are kept, and each operation is carried out once")
+	say.add(s.Contention, "of attempts that overlap only the first to write succeeds")
+	return strings.Join(say, "; ")
+}
+
+func queueInWords(q sim.Queue) string {
+	if q.Limit == 0 {
+		return "no queue" + hintInWords(q.RetryAfter, q.DontRetry)
+	}
+	text := fmt.Sprintf("a queue of %s", grouped(float64(q.Limit)))
+	if q.Order == sim.LIFO {
+		text += ", last in first out"
+	}
+	if q.DropExpired {
+		text += ", which drops whose caller has gone"
+	}
+	return text + hintInWords(q.RetryAfter, q.DontRetry)
+}
+
+func admissionInWords(a sim.Admission) string {
+	c := a.Config
+	text := "before that admission control, which finds out how many attempts at a time are enough"
+	switch {
+	case c.Limit > 0:
+		text = fmt.Sprintf("before that admission control of %s at a time", each(c.Limit, "one attempt", "attempts"))
+	case c.Min > 0 && c.Max > 0:
+		text += fmt.Sprintf(", from %s to %s", grouped(float64(c.Min)), grouped(float64(c.Max)))
+	case c.Min > 0:
+		text += fmt.Sprintf(", at least %s", grouped(float64(c.Min)))
+	case c.Max > 0:
+		text += fmt.Sprintf(", at most %s", grouped(float64(c.Max)))
+	}
+	say := parts{text}
+	say.add(c.MaxWait < 0, "nobody waits for it")
+	say.add(c.MaxWait > 0, "others wait for up to %s", inWords(c.MaxWait))
+	say.add(c.RetryRatio < 0, "any number of retries may come in")
+	say.add(c.RetryRatio > 0, "of retries no more than %s of the first attempts", share(c.RetryRatio))
+	say.add(a.NoDeadlines, "callers do not say when they give up")
+	return strings.Join(say, ", ")
+}
+
+// hintInWords describes the hint that a refusal gives, "" for none.
+func hintInWords(after time.Duration, dont bool) string {
+	switch {
+	case dont:
+		return " (beyond: overloaded, don't retry)"
+	case after > 0:
+		return fmt.Sprintf(" (beyond: retry after %s)", inWords(after))
+	}
+	return ""
+}
+
+func hopInWords(h sim.Hop) string {
+	say := parts{h.Service + ", for each attempt and before its own work"}
+	say.add(h.AttemptTimeout > 0, "which times out after %s", inWords(h.AttemptTimeout))
+	say.add(h.Deadline, "the caller's deadline goes along")
+	say.add(h.Policy != "", "its policy is %q, whoever is compared", h.Policy)
+	say = append(say, networkInWords(h.Network)...)
+	return strings.Join(say, "; ")
+}
+
+func faultInWords(f sim.Fault, s sim.Service) string {
+	left := f.Share
+	if left == 0 {
+		left = 0.1
+	}
+	var text string
+	switch f.Kind {
+	case sim.Stall:
+		text = "workers stand still, attempts wait"
+	case sim.Errors:
+		some := "all"
+		if f.Share > 0 {
+			some = share(f.Share) + " of"
+		}
+		text = some + " attempts fail" + strings.Replace(hintInWords(f.RetryAfter, f.DontRetry), "beyond: ", "", 1)
+	case sim.BrownOut:
+		text = share(left) + " of the workers are left"
+	case sim.SlowDown:
+		text = "work goes on at " + share(left) + " of its speed"
+	case sim.Crash:
+		text = "a crash, and what is in hand is lost"
+		if f.Warmup > 0 {
+			text += fmt.Sprintf("; then a cold cache for %s, work takes %s times as long at first", inWords(f.Warmup), trimmed(f.Cold, 3))
+		}
+	default:
+		text = f.Kind.String()
+	}
+	if f.Hosts > 0 && f.Hosts < max(s.Hosts, 1) {
+		text = fmt.Sprintf("on %d of %d hosts, %s", f.Hosts, s.Hosts, text)
+	}
+	when := fmt.Sprintf("from second %s for %s", trimmed(f.At.Seconds(), 5), inWords(f.For))
+	if f.Every > 0 {
+		when += ", again every " + inWords(f.Every)
+	}
+	return when + ": " + text
+}
+
+func distributionInWords(d sim.Distribution) string {
+	switch d.Kind {
+	case sim.Fixed:
+		return inWords(d.Mean)
+	case sim.Exponential:
+		return inWords(d.Mean) + " on average (exponential)"
+	case sim.LogNormal:
+		return fmt.Sprintf("%s on average (lognormal, sigma %s)", inWords(d.Mean), trimmed(d.Sigma, 3))
+	case sim.Normal:
+		return fmt.Sprintf("%s ± %s (normal)", inWords(d.Mean), inWords(d.Deviation))
+	case sim.Uniform:
+		return fmt.Sprintf("%s to %s (uniform)", inWords(d.Min), inWords(d.Max))
+	case sim.Bimodal:
+		return fmt.Sprintf("%s on average, for %s of them %s", inWords(d.Mean), share(d.Slow), inWords(d.SlowMean))
+	case sim.Histogram:
+		return fmt.Sprintf("times from a histogram of %d bars", len(d.Bars))
+	}
+	return d.Kind.String()
+}

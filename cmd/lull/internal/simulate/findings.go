@@ -1,0 +1,110 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/sim"
+)
+
+// muchLoad is how many attempts per call are worth a finding.
+const muchLoad = 1.5
+
+// findings returns sentences: which policies recovered first and which did not, which
+// sent most attempts, and which repeated operations that they must not.
+func findings(s sim.Scenario, all []sim.Summary) []string {
+	var back, not, unsure []sim.Summary
+	for _, m := range all {
+		measured, cut := 0, 0
+		for _, r := range m.Results {
+			if r.Interrupted && !r.Recovery.Recovered {
+				cut++
+			} else if r.Recovery.Measured {
+				measured++
+			}
+		}
+		switch {
+		case cut > 0:
+			unsure = append(unsure, m)
+		case measured == 0:
+		case m.Recovered == measured:
+			back = append(back, m)
+		default:
+			not = append(not, m)
+		}
+	}
+	var lines []string
+	if len(back) > 0 {
+		slices.SortStableFunc(back, func(a, b sim.Summary) int { return cmp.Compare(a.Recovery.Mean, b.Recovery.Mean) })
+		lines = append(lines, term.List("Back to normal, the soonest first: ", named(back, func(m sim.Summary) string {
+			return fmt.Sprintf("%s (%s)", m.Contender.Name, inWords(time.Duration(m.Recovery.Mean*float64(time.Second))))
+		}))...)
+	}
+	if len(not) > 0 {
+		lines = append(lines, term.List("Not back when the run ended: ", named(not, notBack))...)
+	}
+	if len(unsure) > 0 {
+		lines = append(lines, term.List("Stopped too early to tell whether they recover: ", named(unsure, func(m sim.Summary) string { return m.Contender.Name }))...)
+	}
+	if len(back)+len(not)+len(unsure) == 0 && len(all) > 0 {
+		best := slices.Clone(all)
+		slices.SortStableFunc(best, func(a, b sim.Summary) int { return cmp.Compare(b.Success.Mean, a.Success.Mean) })
+		lines = append(lines, term.List("Calls that succeed, the most first: ", named(best, func(m sim.Summary) string {
+			return fmt.Sprintf("%s (%s)", m.Contender.Name, percentOf(m.Success.Mean))
+		}))...)
+	}
+	loud := slices.DeleteFunc(slices.Clone(all), func(m sim.Summary) bool { return m.Amplification.Mean < muchLoad })
+	if len(loud) > 0 {
+		slices.SortStableFunc(loud, func(a, b sim.Summary) int { return cmp.Compare(b.Amplification.Mean, a.Amplification.Mean) })
+		lines = append(lines, term.List("Most attempts for each call: ", named(loud, func(m sim.Summary) string {
+			return fmt.Sprintf("%s (%.1f)", m.Contender.Name, m.Amplification.Mean)
+		}))...)
+	}
+	return append(lines, duplicateFindings(s, all)...)
+}
+
+// notBack names a policy that did not recover, and how bad it was at the end.
+func notBack(m sim.Summary) string {
+	final, n := 0.0, 0
+	for _, r := range m.Results {
+		if r.Recovery.Measured && !r.Recovery.Recovered {
+			final += r.Recovery.Final
+			n++
+		}
+	}
+	text := fmt.Sprintf("%s (%s succeed at the end", m.Contender.Name, percentOf(final/float64(max(1, n))))
+	if len(m.Results) > 1 {
+		text += fmt.Sprintf(", %d of %d seeds", n, len(m.Results))
+	}
+	return text + ")"
+}
+
+func duplicateFindings(s sim.Scenario, all []sim.Summary) []string {
+	var twice []sim.Summary
+	for _, m := range all {
+		if duplicates(m) > 0 {
+			twice = append(twice, m)
+		}
+	}
+	if len(twice) == 0 {
+		if mustNotRepeat(s) {
+			return []string{"Nobody carried out an operation twice."}
+		}
+		return nil
+	}
+	return term.List("Operations carried out more than once: ", named(twice, func(m sim.Summary) string {
+		return fmt.Sprintf("%s (%s)", m.Contender.Name, grouped(float64(duplicates(m))))
+	}))
+}
+
+// named returns a text for each summary.
+func named(all []sim.Summary, text func(sim.Summary) string) []string {
+	names := make([]string, len(all))
+	for i, m := range all {
+		names[i] = text(m)
+	}
+	return names
+}

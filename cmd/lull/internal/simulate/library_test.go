@@ -1,0 +1,42 @@
+package simulate
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/config"
+)
+
+// raced is set when the race detector is on.
+var raced bool
+
+// Every scenario of the library is flown, small, three times: alone, beside
+// others, and on one core. The bytes that come out are the same, whoever runs
+// beside whom.
+func TestEveryScenarioGivesTheSameBytes(t *testing.T) {
+	for i, s := range config.BuiltIn() {
+		if raced && i%4 > 0 {
+			continue // the race detector sees the same in a quarter of them
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			args := []string{s.Name, "--policy", "full-jitter,lull", "--json", "--quiet", "--seed", "7"}
+			if testing.Short() || raced { // the faults begin after a minute at most
+				args = append(args, "--clients", "20", "--horizon", min(s.Horizon, 65*time.Second).String())
+			} else {
+				args = append(args, "--clients", "200")
+			}
+			first := simulate(t, append(args, "--workers", "1")...)
+			if again := simulate(t, append(args, "--workers", "2")...); again != first {
+				t.Error("two runs at a time give other figures than one")
+			}
+			if raced {
+				return
+			}
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			if again := simulate(t, append(args, "--workers", "2")...); again != first {
+				t.Error("one core gives other figures than two")
+			}
+		})
+	}
+}

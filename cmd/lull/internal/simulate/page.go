@@ -1,0 +1,192 @@
+package simulate
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/sim"
+)
+
+// A reportFile is the file of the page. It is opened before the simulation, so that a
+// file that cannot be written does not cost a run. The zero reportFile writes nothing.
+type reportFile struct{ file *os.File }
+
+func openReport(name cli.Text) (reportFile, error) {
+	if name == "" {
+		return reportFile{}, nil
+	}
+	file, err := os.OpenFile(string(name), os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return reportFile{}, problem.List{{Field: "--report", Value: name.Quoted(), Allowed: "a file that can be written (" + err.Error() + ")"}}
+	}
+	return reportFile{file}, nil
+}
+
+// discard closes the file, and removes it if it is empty: it was not there before.
+func (r reportFile) discard() {
+	if r.file == nil {
+		return
+	}
+	info, err := r.file.Stat()
+	r.file.Close()
+	if err == nil && info.Size() == 0 {
+		os.Remove(r.file.Name())
+	}
+}
+
+// write writes the page.
+func (r reportFile) write(o outcome, command string) error {
+	if r.file == nil {
+		return nil
+	}
+	page, err := o.page(command)
+	if err == nil {
+		err = r.file.Truncate(0)
+	}
+	if err == nil {
+		err = report.Write(r.file, page)
+	}
+	if closed := r.file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("report %s: %w", r.file.Name(), err)
+	}
+	return nil
+}
+
+// page returns all that the report shows.
+func (o outcome) page(command string) (report.Page, error) {
+	scenario, err := config.FormatScenario(o.scenario)
+	if err != nil {
+		return report.Page{}, err
+	}
+	policies, err := o.policiesFile()
+	if err != nil {
+		return report.Page{}, err
+	}
+	p := report.Page{
+		Scenario: o.scenario, ScenarioYAML: string(scenario), PoliciesYAML: policies,
+		Command: command, Version: cli.Version(),
+		Seed: o.seed, Seeds: o.seeds, Interrupted: o.interrupted,
+	}
+	if o.swept() {
+		p.Sweep = o.sweep()
+		return p, nil
+	}
+	p.Summaries = o.results[0]
+	p.Notes = unwrapped(findings(o.scenario, o.results[0]))
+	return p, nil
+}
+
+// unwrapped joins the lines that term.List made of each sentence.
+func unwrapped(lines []string) (sentences []string) {
+	for _, line := range lines {
+		if rest, goesOn := strings.CutPrefix(line, "  "); goesOn && len(sentences) > 0 {
+			sentences[len(sentences)-1] += " " + rest
+		} else {
+			sentences = append(sentences, line)
+		}
+	}
+	return sentences
+}
+
+// policiesFile returns the policies as a file. Presets, which are more than data, are
+// named in comments.
+func (o outcome) policiesFile() (string, error) {
+	var b strings.Builder
+	var own []config.NamedPolicy
+	for _, c := range o.contenders {
+		if c.preset {
+			fmt.Fprintf(&b, "# preset %s: %s\n", c.Name, c.Title)
+		} else {
+			own = append(own, config.NamedPolicy{Name: c.Name, Policy: c.Policy})
+		}
+	}
+	if len(own) == 0 {
+		return b.String(), nil
+	}
+	file, err := config.FormatPolicies(own)
+	return b.String() + string(file), err
+}
+
+// sweep returns the sweep as the report shows it: the last axis across.
+func (o outcome) sweep() *report.Sweep {
+	last := len(o.axes) - 1
+	across := o.axes[last].values
+	s := &report.Sweep{X: report.Parameter{Name: o.axes[last].path, Values: across}}
+	if last > 0 {
+		s.Y = report.Parameter{Name: o.axes[0].path, Values: o.axes[0].values}
+	}
+	for _, c := range o.contenders {
+		g := report.Grid{Contender: c.Name}
+		for from := 0; from < len(o.cells); from += len(across) {
+			row := make([]report.Cell, len(across))
+			for x := range row {
+				if m, ok := o.summary(from+x, c.Name); ok {
+					row[x] = reportCell(m)
+				}
+			}
+			g.Cells = append(g.Cells, row)
+		}
+		s.Grids = append(s.Grids, g)
+	}
+	return s
+}
+
+func reportCell(m sim.Summary) report.Cell {
+	c := report.Cell{
+		Recovered: m.Recovered, Success: m.Success.Mean,
+		Time: time.Duration(m.Recovery.Mean * float64(time.Second)),
+	}
+	for _, r := range m.Results {
+		if !r.Interrupted {
+			c.Seeds++
+		}
+		c.Measured = c.Measured || r.Recovery.Measured
+	}
+	return c
+}
+
+// command returns the command line that repeats the run.
+func (f Command) command() string {
+	words := []string{"lull", "simulate"}
+	if f.Scenario != "" {
+		words = append(words, shellQuoted(string(f.Scenario)))
+	}
+	add := func(flag string, values ...cli.Text) {
+		for _, v := range values {
+			if v != "" {
+				words = append(words, flag, shellQuoted(string(v)))
+			}
+		}
+	}
+	add("--policy", f.Policy...)
+	add("--clients", f.Clients)
+	add("--horizon", f.Horizon)
+	add("--set", f.Set...)
+	add("--sweep", f.Sweep...)
+	add("--seed", f.Seed)
+	if f.Seeds != "1" {
+		add("--seeds", f.Seeds)
+	}
+	add("--report", f.Report)
+	return strings.Join(words, " ")
+}
+
+// shellQuoted returns v as a word of a shell.
+func shellQuoted(v string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=,:+%@", r)
+	}
+	if v != "" && strings.IndexFunc(v, func(r rune) bool { return !plain(r) }) < 0 {
+		return v
+	}
+	return "'" + strings.ReplaceAll(v, "'", `'\''`) + "'"
+}

@@ -1,0 +1,111 @@
+package simulate
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/preset"
+	"github.com/lullgo/lull/sim"
+)
+
+// lullName is the preset of the zero Policy, the only one that --set policy.KEY changes.
+const lullName = "lull"
+
+var defaultContenders = []string{"none", "full-jitter", "aws-legacy-standard", "grpc", lullName}
+
+// A contender is one line of the table.
+type contender struct {
+	sim.Contender
+	preset bool // --set policy.KEY does not change it
+}
+
+// contendersOf returns the policies of those names and files, in that order; nil if any
+// of them is wrong.
+func contendersOf(asked []string) ([]contender, error) {
+	if len(asked) == 0 {
+		asked = defaultContenders
+	}
+	var wrong mistakes
+	var all []contender
+	for _, v := range asked {
+		found, err := contendersNamed(v)
+		wrong.add(err)
+		all = append(all, found...)
+	}
+	seen := map[string]bool{}
+	var l problem.List
+	for _, c := range all {
+		l.Check(!seen[c.Name], "--policy", strconv.Quote(c.Name)+" twice", "names that differ")
+		seen[c.Name] = true
+	}
+	wrong.add(l.Err())
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	return all, nil
+}
+
+// contendersNamed returns the preset of that name, or all policies of that file.
+func contendersNamed(v string) ([]contender, error) {
+	if !isPath(v) {
+		c, err := presetContender(v)
+		if err != nil {
+			return nil, badValue{"--policy", fmt.Errorf("%w; or give the path of a file that ends in .yaml", err)}
+		}
+		return []contender{{Contender: c, preset: c.Name != lullName}}, nil
+	}
+	policies, err := config.ReadPolicies(v)
+	if err != nil {
+		return nil, err
+	}
+	var all []contender
+	for _, p := range policies {
+		all = append(all, contender{Contender: sim.Contender{Name: p.Name, Title: "of " + v, Policy: p.Policy}})
+	}
+	if len(all) == 0 {
+		return nil, problem.List{{Field: "--policy", Value: strconv.Quote(v), Allowed: "a file with at least one policy"}}
+	}
+	return all, nil
+}
+
+func presetContender(name string) (sim.Contender, error) {
+	p, err := preset.Find(name)
+	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict}, err
+}
+
+// namedPolicies returns the policies that fleets and hops of the scenario name. A name is
+// looked up among the contenders first, then among the presets; sim knows "none".
+func namedPolicies(s sim.Scenario, contenders []contender) ([]sim.Contender, error) {
+	known := map[string]bool{"": true, "none": true}
+	var named []sim.Contender
+	var wrong mistakes
+	add := func(name string) {
+		if known[name] {
+			return
+		}
+		known[name] = true
+		for _, c := range contenders {
+			if c.Name == name {
+				named = append(named, c.Contender)
+				return
+			}
+		}
+		c, err := presetContender(name)
+		if err != nil {
+			wrong.in("policy of the scenario", fmt.Errorf("%w; or give a policy of that name with --policy", err))
+			return
+		}
+		named = append(named, c)
+	}
+	for _, f := range s.Fleets {
+		add(f.Policy)
+	}
+	for _, service := range s.Services {
+		for _, h := range service.Calls {
+			add(h.Policy)
+		}
+	}
+	return named, wrong.Err()
+}

@@ -1,0 +1,236 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/sim"
+)
+
+const (
+	defaultScenario = "metastable-stall"
+	mostSeeds       = 1000
+	mostWorkers     = 1024
+	mostCells       = 2500 // of a sweep
+	longestHorizon  = 10_000 * time.Hour
+)
+
+// A simulation is everything that determines what is simulated.
+type simulation struct {
+	world
+	named   []sim.Contender // policies that fleets and hops name
+	seed    uint64
+	seeds   int
+	workers int // zero: one for each processor
+	axes    []sweepAxis
+	cells   []world // the world itself, or one for each pair of values of the axes
+}
+
+// A world is a scenario and the policies that are flown through it.
+type world struct {
+	scenario   sim.Scenario
+	contenders []contender
+}
+
+// change makes one assignment, of --set or of a sweep.
+func (w *world) change(assignment string) error {
+	path, value, assigned := strings.Cut(assignment, "=")
+	switch {
+	case !assigned:
+		return fmt.Errorf("want PATH=VALUE, such as fleets.0.arrivals.rate=900")
+	case path == "clients":
+		n, err := processes(value)
+		if err != nil {
+			return err
+		}
+		w.scenario = w.scenario.WithProcesses(n)
+		return nil
+	case strings.HasPrefix(path, "policy."):
+		return w.changePolicies(strings.TrimPrefix(assignment, "policy."))
+	}
+	return config.Set(&w.scenario, assignment)
+}
+
+func (w *world) changePolicies(assignment string) error {
+	changed := false
+	for i := range w.contenders {
+		if w.contenders[i].preset {
+			continue
+		}
+		changed = true
+		if err := config.SetPolicy(&w.contenders[i].Policy, assignment); err != nil {
+			return err
+		}
+	}
+	if !changed {
+		return fmt.Errorf("want lull or a policy file in --policy: presets stay as they are")
+	}
+	return nil
+}
+
+// validate checks the scenario and the policies.
+func (w *world) validate() error {
+	var l problem.List
+	for _, c := range w.contenders {
+		l.In("policy "+c.Name, c.Policy.Validate())
+	}
+	var m mistakes
+	m.add(inFileTerms(w.scenario.Validate()))
+	m.add(l.Err())
+	return m.Err()
+}
+
+// inFileTerms renames the fields of problems as in files: Services[0].Queue.Limit becomes
+// services.0.queue.limit.
+func inFileTerms(err error) error {
+	var l problem.List
+	if !errors.As(err, &l) {
+		return err
+	}
+	l = slices.Clone(l)
+	for i := range l {
+		parts := strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(l[i].Field), ".")
+		for k := range parts {
+			parts[k] = snakeCase(parts[k])
+		}
+		l[i].Field = strings.Join(parts, ".")
+	}
+	return l
+}
+
+// fleet returns all contenders as package sim takes them.
+func (w *world) fleet() []sim.Contender {
+	cs := make([]sim.Contender, len(w.contenders))
+	for i, c := range w.contenders {
+		cs[i] = c.Contender
+	}
+	return cs
+}
+
+// simulation reads the flags. The error has all mistakes, each with the flag, its value
+// and what is allowed.
+func (f Command) simulation() (simulation, error) {
+	var wrong mistakes
+	var l problem.List
+	s := simulation{seed: cli.Seed(&l, f.Seed), seeds: cli.Whole(&l, "--seeds", f.Seeds, 1, mostSeeds)}
+	if f.Workers != "" {
+		s.workers = cli.Whole(&l, "--workers", f.Workers, 1, mostWorkers)
+	}
+	l.Check(!f.JSON || !f.CSV, "--json with --csv", "both on standard output", "one of them")
+	l.Check(f.Report == "" || !strings.HasPrefix(string(f.Report), "-"), "--report", f.Report.Quoted(), "the name of a file, such as out.html")
+
+	base, err := scenarioNamed(string(f.Scenario))
+	noScenario := err != nil
+	wrong.add(err)
+	contenders, err := contendersOf(f.Policy.Split())
+	wrong.add(err)
+	s.axes = axes(&l, f.Sweep)
+	changes := f.changes(&l)
+	wrong.add(l.Err())
+	if noScenario || contenders == nil {
+		return s, wrong.Err() // what follows depends on these
+	}
+
+	build := func(m *mistakes, more ...change) world {
+		w := world{scenario: base, contenders: slices.Clone(contenders)} // config.Set copies what it changes
+		before := len(*m)
+		for _, c := range slices.Concat(changes, more) {
+			m.in(c.flag+" "+c.assignment, w.change(c.assignment))
+		}
+		if len(*m) == before {
+			m.add(w.validate())
+		}
+		return w
+	}
+	s.world = build(&wrong)
+	named, err := namedPolicies(s.scenario, contenders)
+	wrong.add(err)
+	s.named = named
+	if len(wrong) > 0 {
+		return s, wrong
+	}
+	for _, values := range cellsOf(s.axes) {
+		s.cells = append(s.cells, build(&wrong, values...))
+	}
+	return s, wrong.Err()
+}
+
+// A change is an assignment and the flag that it comes from.
+type change struct{ flag, assignment string }
+
+// changes returns the changes of all flags, in the order in which they are made.
+func (f Command) changes(l *problem.List) []change {
+	var all []change
+	if f.Horizon != "" {
+		before := len(*l)
+		d := cli.Duration(l, "--horizon", f.Horizon, time.Millisecond, longestHorizon)
+		if len(*l) == before {
+			all = append(all, change{"--horizon", "horizon=" + d.String()})
+		}
+	}
+	if f.Clients != "" {
+		_, err := processes(string(f.Clients))
+		l.Check(err == nil, "--clients", f.Clients.Quoted(), wantedProcesses)
+		if err == nil {
+			all = append(all, change{"--clients", "clients=" + string(f.Clients)})
+		}
+	}
+	for _, t := range f.Set {
+		all = append(all, change{"--set", string(t)})
+	}
+	return all
+}
+
+const wantedProcesses = "a number of processes from 1 to 1000G, such as 500, 100k or 25M"
+
+// processes reads a number that may end in k, M or G.
+func processes(v string) (int, error) {
+	digits, factor := v, 1.0
+	if v != "" {
+		switch v[len(v)-1] {
+		case 'k', 'K':
+			factor = 1e3
+		case 'm', 'M':
+			factor = 1e6
+		case 'g', 'G':
+			factor = 1e9
+		}
+		if factor > 1 {
+			digits = v[:len(v)-1]
+		}
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	n = math.Round(n*factor*1e6) / 1e6 // 0.1 is not exact in binary
+	if err != nil || !(n >= 1 && n <= 1e12) || n != math.Trunc(n) || n > math.MaxInt {
+		return 0, fmt.Errorf("want %s", wantedProcesses)
+	}
+	return int(n), nil
+}
+
+// scenarioNamed returns the built-in scenario of that name, or that of a file.
+func scenarioNamed(v string) (sim.Scenario, error) {
+	if v == "" {
+		v = defaultScenario
+	}
+	if isPath(v) {
+		return config.ReadScenario(v)
+	}
+	s, err := config.FindBuiltIn(v)
+	if err != nil {
+		return s, badValue{"SCENARIO", fmt.Errorf("%w; or give the path of a file that ends in .yaml", err)}
+	}
+	return s, nil
+}
+
+// isPath reports whether v is the path of a file, and not a name.
+func isPath(v string) bool {
+	return strings.ContainsAny(v, `/\`) || strings.HasSuffix(v, ".yaml") || strings.HasSuffix(v, ".yml")
+}

@@ -1,0 +1,94 @@
+package simulate
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/sim"
+)
+
+// printComparison prints the scenario, the figures, lines through time, findings, and what
+// the figures mean.
+func printComparison(w io.Writer, o outcome, levels term.Bars) error {
+	out := bufio.NewWriter(w)
+	all := o.results[0]
+	fmt.Fprint(out, o.text())
+	fmt.Fprint(out, interruptedText(o, all))
+	fmt.Fprintln(out)
+	columns := columnsFor(o.scenario, all)
+	writeTable(out, columns, all)
+	fmt.Fprintln(out)
+	writeSparklines(out, o.scenario, all, levels)
+	if lines := findings(o.scenario, all); len(lines) > 0 {
+		fmt.Fprintf(out, "\n%s\n", strings.Join(lines, "\n"))
+	}
+	fmt.Fprintln(out, "\nWhat the figures mean")
+	for _, c := range columns {
+		if c.meaning != "" {
+			fmt.Fprint(out, term.Fill(fmt.Sprintf("  %-10s  ", c.name), c.meaning))
+		}
+	}
+	return out.Flush()
+}
+
+// text describes what is simulated.
+func (o outcome) text() string {
+	b := strings.Builder{}
+	b.WriteString(scenarioText(o.scenario))
+	seeds := fmt.Sprintf("%d", o.seed)
+	if o.seeds > 1 {
+		seeds = fmt.Sprintf("%d and the %d after it; means ± the half width of a 95 %% confidence interval", o.seed, o.seeds-1)
+	}
+	b.WriteString(entry("seed", seeds))
+	b.WriteString("The policies\n")
+	width := 0
+	for _, c := range o.contenders {
+		width = max(width, len(c.Name))
+	}
+	for _, c := range o.contenders {
+		b.WriteString(term.Fill("  "+term.Pad(c.Name, width)+"  ", c.Title))
+	}
+	return b.String()
+}
+
+// interruptedText describes how far an interrupted run came; it is "" for any other run.
+func interruptedText(o outcome, all []sim.Summary) string {
+	if !o.interrupted {
+		return ""
+	}
+	complete := 0
+	for _, m := range all {
+		for _, r := range m.Results {
+			if !r.Interrupted {
+				complete++
+			}
+		}
+	}
+	return term.Fill("\n", fmt.Sprintf("Interrupted: %d of %d runs were complete. The figures are of the time that had been simulated; a policy whose run had not begun is missing.", complete, o.runs()))
+}
+
+// tableWidth is wider than text: a table with one line for each policy is worth it.
+const tableWidth = 100
+
+// writeTable prints a line for each summary.
+func writeTable(out io.Writer, columns []column, all []sim.Summary) {
+	rows := [][]string{{""}, {"policy"}}
+	for _, c := range columns {
+		rows[0], rows[1] = append(rows[0], c.above), append(rows[1], c.head)
+	}
+	for _, m := range all {
+		row := []string{m.Contender.Name}
+		for _, c := range columns {
+			cell := "-"
+			if len(m.Results) > 0 {
+				cell = c.cell(m)
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	term.Table(out, rows, tableWidth)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/queue"
+)
+
+// letterFlags select dead letters. They are text, so that all mistakes are reported at
+// once.
+type letterFlags struct {
+	Broker cli.Text `arg:"" help:"The broker: amqp://user:password@host:5672/vhost (and ?management=http://host:15672, where a limit on deliveries has to be looked up), nats://host:4222, or sqs://region. Its password may stand in LULL_BROKER_PASSWORD instead."`
+	Queue  cli.Text `arg:"" help:"The queue of dead letters: its name, on NATS that of its stream, on SQS its name or URL."`
+
+	Reason      cli.Text `placeholder:"REASON" help:"Only those that died of this, such as attempts_exhausted."`
+	Code        cli.Text `placeholder:"CODE" help:"Only those whose last failure was this, such as connection_refused."`
+	Source      cli.Text `placeholder:"NAME" help:"Only those that come from this queue."`
+	ID          cli.Text `name:"id" placeholder:"ID" help:"Only the one with this original id."`
+	OlderThan   cli.Text `placeholder:"AGE" help:"Only those that died longer ago, such as 30m, 12h or 7d."`
+	YoungerThan cli.Text `placeholder:"AGE" help:"Only those that died since."`
+	MaxRedrives cli.Text `placeholder:"N" help:"Only those that have been put back fewer times than this."`
+	Limit       cli.Text `placeholder:"N" help:"No more than this many."`
+	JSON        bool     `name:"json" help:"Print JSON on standard output."`
+}
+
+// wanted is what letterFlags select.
+type wanted struct {
+	broker *url.URL
+	queue  string
+	filter queue.Filter
+	limit  int
+}
+
+func (f letterFlags) wanted(env cli.Env, l *problem.List) wanted {
+	w := wanted{queue: string(f.Queue), filter: queue.Filter{
+		Reason: string(f.Reason), Code: string(f.Code), Source: string(f.Source), ID: string(f.ID),
+		OlderThan: age(l, "--older-than", f.OlderThan), YoungerThan: age(l, "--younger-than", f.YoungerThan),
+		MaxRedrives: count(l, "--max-redrives", f.MaxRedrives),
+	}, limit: count(l, "--limit", f.Limit)}
+	var err error
+	if w.broker, err = brokers.Parse(string(f.Broker)); err != nil {
+		l.Add("BROKER", redacted(f.Broker), strings.TrimPrefix(err.Error(), "want "))
+	} else if p := env.Getenv("LULL_BROKER_PASSWORD"); p != "" {
+		if _, typed := w.broker.User.Password(); !typed {
+			w.broker.User = url.UserPassword(w.broker.User.Username(), p)
+		}
+	}
+	l.Check(w.queue != "", "QUEUE", f.Queue.Quoted(), "the name of a queue")
+	old, young := w.filter.OlderThan, w.filter.YoungerThan
+	l.Check(young == 0 || young > old, "--younger-than", f.YoungerThan.Quoted(), "more than --older-than of "+string(f.OlderThan))
+	return w
+}
+
+// redacted returns a broker's URL as it was typed, without what may be a password.
+func redacted(v cli.Text) string {
+	if at := strings.LastIndexByte(string(v), '@'); at >= 0 {
+		return ("..." + v[at:]).Quoted()
+	}
+	return v.Quoted()
+}
+
+// count reads a number from 1, or returns 0 if none was typed.
+func count(l *problem.List, flag string, v cli.Text) int {
+	if v == "" {
+		return 0
+	}
+	return cli.Whole(l, flag, v, 1, math.MaxInt32)
+}
+
+const longestAge = 100 * 365 * 24 * time.Hour
+
+// age reads a duration, which may be in days, or returns 0 if none was typed.
+func age(l *problem.List, flag string, v cli.Text) time.Duration {
+	if v == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(string(v))
+	if days, ok := strings.CutSuffix(string(v), "d"); ok {
+		var n float64
+		if n, err = strconv.ParseFloat(days, 64); err == nil && n > 0 && n <= longestAge.Hours()/24 {
+			d = time.Duration(n * 24 * float64(time.Hour))
+		}
+	}
+	l.Check(err == nil && d > 0 && d <= longestAge, flag, v.Quoted(), "an age, such as 30m, 12h or 7d")
+	return d
+}
+
+// read opens the broker and begins to read its dead letters. The caller closes the broker;
+// queue.Inspect and queue.Redrive close the letters.
+func (w wanted) read(ctx context.Context) (brokers.Broker, queue.DeadLetters, error) {
+	b, err := brokers.Open(ctx, w.broker)
+	if err != nil {
+		return nil, nil, coded(err)
+	}
+	letters, err := b.Letters(ctx, w.queue)
+	if err != nil {
+		b.Close()
+		return nil, nil, coded(fmt.Errorf("%s: %w", w.queue, err))
+	}
+	return b, letters, nil
+}

@@ -1,0 +1,65 @@
+// Command lull-queue is lull queue: it looks at the dead letters of a broker, and puts
+// them back. It is a program and a module of its own because it needs the clients of the
+// brokers, which the rest of lull does not. lull queue starts it.
+package main
+
+import (
+	"errors"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
+)
+
+func main() { cli.Main(program) }
+
+// program runs lull queue with the arguments that follow those two words.
+func program(env cli.Env, args []string) int {
+	return cli.Run(env, &struct {
+		Queue queueCommands `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
+	}{}, append([]string{"queue"}, args...))
+}
+
+// Exit codes of lull queue, besides those of all commands.
+const (
+	exitUnreachable = 3
+	exitNoQueue     = 4
+)
+
+// queueCommands are what can be done with dead letters.
+type queueCommands struct {
+	Inspect inspectFlags `cmd:"" help:"Show dead letters, and leave them where they are."`
+	Redrive redriveFlags `cmd:"" help:"Put dead letters back into a queue."`
+}
+
+const exitCodes = `
+Exit codes: 0 all is done, 1 something went wrong or Ctrl-C, 2 the command line
+is wrong, 3 the broker cannot be reached, 4 there is no such queue.`
+
+// Help is shown above the commands.
+func (queueCommands) Help() string {
+	return `A queue of dead letters is that of a lull consumer, or any other: of letters
+without lull's envelope less is known.
+
+  lull queue inspect amqp://localhost/ orders.dead
+  lull queue redrive amqp://localhost/ orders.dead --to orders --dry-run
+` + exitCodes
+}
+
+// coded gives err its exit code.
+func coded(err error) error {
+	switch {
+	case errors.Is(err, brokers.ErrUnreachable):
+		return cli.Fail(exitUnreachable, err)
+	case errors.Is(err, brokers.ErrNoQueue):
+		return cli.Fail(exitNoQueue, err)
+	}
+	return err
+}
+
+// interrupted returns err, or what it means if the user interrupted the command.
+func interrupted(env cli.Env, err error, means string) error {
+	if err != nil && env.Context.Err() != nil && errors.Is(err, env.Context.Err()) {
+		return errors.New(means)
+	}
+	return err
+}

@@ -1,0 +1,363 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
+	"github.com/lullgo/lull/queue"
+)
+
+// lullProgram runs lull, of which only lull queue is here, and returns what it printed.
+func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	if args[0] == "help" { // lull passes this on as a flag
+		args = append(args[1:], "--help")
+	}
+	env := cli.Env{Context: ctx, Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+	code = program(env, args[1:])
+	return code, out.String(), errs.String()
+}
+
+// A memoryBroker has two queues in memory: "dead" and "orders".
+type memoryBroker struct {
+	dead, orders *queue.Memory
+	unsendable   string                  // a body that orders never takes
+	sent         func(n int) (stop bool) // after the nth was sent: is its answer lost?
+	n            int
+}
+
+func (m *memoryBroker) Letters(_ context.Context, name string) (queue.DeadLetters, error) {
+	if name != "dead" {
+		return nil, brokers.ErrNoQueue
+	}
+	return queue.Scan(m.dead, queue.ScanConfig{})
+}
+
+func (m *memoryBroker) Sender(_ context.Context, name string) (queue.Sender, error) {
+	if name != "orders" {
+		return nil, brokers.ErrNoQueue
+	}
+	return m, nil
+}
+
+func (m *memoryBroker) Send(ctx context.Context, o queue.Outgoing) error {
+	if m.unsendable != "" && string(o.Body) == m.unsendable {
+		return lull.Permanent(errors.New("too large"))
+	}
+	if err := m.orders.Send(ctx, o); err != nil {
+		return err
+	}
+	m.n++
+	if m.sent != nil && m.sent(m.n) {
+		return errors.New("the answer was lost")
+	}
+	return nil
+}
+
+func (m *memoryBroker) Close() error { return nil }
+
+// die makes a dead letter.
+func (m *memoryBroker) die(t *testing.T, body string, e queue.Envelope) {
+	t.Helper()
+	err := m.dead.Send(t.Context(), queue.Outgoing{Body: []byte(body), Headers: queue.LetterHeaders(queue.Headers{"kind": "order"}, &e)})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withLetters runs f with a broker at test://broker that has n letters, in virtual time.
+func withLetters(t *testing.T, n int, f func(t *testing.T, m *memoryBroker)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryBroker{}
+		for _, q := range []**queue.Memory{&m.dead, &m.orders} {
+			var err error
+			if *q, err = queue.NewMemory(queue.MemoryConfig{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		brokers.Register("test", func(context.Context, *url.URL) (brokers.Broker, error) { return m, nil })
+		defer brokers.Register("test", nil)
+		now := time.Now()
+		for i := range n {
+			e := queue.Envelope{Reason: "attempts_exhausted", Code: "503", Errors: []string{"no answer"}, Attempts: 10, Source: "orders",
+				OriginalID: fmt.Sprint("id-", i), LastFailure: now.Add(-time.Duration(i) * time.Hour)}
+			if i%3 == 2 {
+				e.Reason, e.Code, e.Attempts, e.Errors = "permanent", "", 1, []string{"bad\nbody \x1b[2J"}
+			}
+			m.die(t, fmt.Sprint("body ", i), e)
+		}
+		f(t, m)
+	})
+}
+
+func TestInspectShowsAndLeaves(t *testing.T) {
+	withLetters(t, 4, func(t *testing.T, m *memoryBroker) {
+		code, out, errs := lullProgram(t.Context(), "queue", "inspect", "test://broker", "dead")
+		const want = `DIED                  REASON              CODE  ATTEMPTS  REDRIVES  SOURCE  ID    ERROR
+2000-01-01T00:00:00Z  attempts_exhausted  503   10        0         orders  id-0  no answer
+1999-12-31T23:00:00Z  attempts_exhausted  503   10        0         orders  id-1  no answer
+1999-12-31T22:00:00Z  permanent           -     1         0         orders  id-2  bad\nbody \x1b[2J
+1999-12-31T21:00:00Z  attempts_exhausted  503   10        0         orders  id-3  no answer
+4 of 4 seen: 1 permanent, 3 attempts_exhausted.
+`
+		if code != cli.OK || out != want || errs != "" {
+			t.Errorf("exit code %d, printed\n%s%s\nwant\n%s", code, out, errs, want)
+		}
+		if m.dead.Len() != 4 || m.orders.Len() != 0 {
+			t.Errorf("%d letters and %d messages are left", m.dead.Len(), m.orders.Len())
+		}
+		code, out, _ = lullProgram(t.Context(), "queue", "inspect", "test://broker", "dead", "--reason=crashed")
+		if want := "No dead letters (4 seen).\n"; code != cli.OK || out != want {
+			t.Errorf("exit code %d, printed %q, want %q", code, out, want)
+		}
+	})
+}
+
+func TestInspectAsJSON(t *testing.T) {
+	withLetters(t, 4, func(t *testing.T, m *memoryBroker) {
+		m.die(t, "\xff\x00", queue.Envelope{Reason: "permanent", OriginalID: "id-x"})
+		code, out, errs := lullProgram(t.Context(), "queue", "inspect", "test://broker", "dead", "--json", "--reason", "permanent")
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if code != cli.OK || errs != "" || len(lines) != 2 {
+			t.Fatalf("exit code %d, printed\n%s%s", code, out, errs)
+		}
+		var l letterFields
+		if err := json.Unmarshal([]byte(lines[0]), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.ID != "id-2" || l.Body == nil || *l.Body != "body 2" || l.Headers["kind"] != "order" || l.LastFailure == nil || l.Source != "orders" {
+			t.Errorf("%s", lines[0])
+		}
+		if err := json.Unmarshal([]byte(lines[1]), &l); err != nil || string(l.BodyBase64) != "\xff\x00" {
+			t.Errorf("%s: %v", lines[1], err)
+		}
+	})
+}
+
+func TestFilters(t *testing.T) {
+	for _, c := range []struct {
+		flags []string
+		want  string // ids
+	}{
+		{nil, "0123456"},
+		{[]string{"--reason", "permanent"}, "25"},
+		{[]string{"--code=503"}, "01346"},
+		{[]string{"--source=elsewhere"}, ""},
+		{[]string{"--id=id-4"}, "4"},
+		{[]string{"--older-than", "150m"}, "3456"},
+		{[]string{"--younger-than", "150m"}, "012"},
+		{[]string{"--older-than", "0.0625d", "--younger-than", "270m"}, "234"},
+		{[]string{"--limit=2"}, "01"},
+		{[]string{"--limit=1", "--reason=permanent"}, "2"},
+	} {
+		withLetters(t, 7, func(t *testing.T, m *memoryBroker) {
+			code, out, errs := lullProgram(t.Context(), append([]string{"queue", "inspect", "test://broker", "dead", "--json"}, c.flags...)...)
+			ids := ""
+			for line := range strings.Lines(out) {
+				var l letterFields
+				if err := json.Unmarshal([]byte(line), &l); err != nil {
+					t.Fatal(err)
+				}
+				ids += strings.TrimPrefix(l.ID, "id-")
+			}
+			if code != cli.OK || ids != c.want || errs != "" {
+				t.Errorf("%v: exit code %d, letters %s, want %s\n%s", c.flags, code, ids, c.want, errs)
+			}
+		})
+	}
+}
+
+func TestRedriveMoves(t *testing.T) {
+	withLetters(t, 9, func(t *testing.T, m *memoryBroker) {
+		began := time.Now()
+		code, out, errs := lullProgram(t.Context(), "queue", "redrive", "test://broker", "dead", "--to", "orders", "--reason", "attempts_exhausted", "--rate", "2")
+		if want := "moved 6 of 6 (9 seen) from dead to orders in 4.5 s\n"; code != cli.OK || out != want {
+			t.Errorf("exit code %d, printed %q, want %q\n%s", code, out, want, errs)
+		}
+		if took := time.Since(began); took < 2500*time.Millisecond {
+			t.Errorf("6 letters at two a second took %v", took)
+		}
+		if m.dead.Len() != 3 || m.orders.Len() != 6 {
+			t.Errorf("%d letters and %d messages are left", m.dead.Len(), m.orders.Len())
+		}
+	})
+}
+
+func TestDryRunMovesNothing(t *testing.T) {
+	withLetters(t, 9, func(t *testing.T, m *memoryBroker) {
+		code, out, _ := lullProgram(t.Context(), "queue", "redrive", "test://broker", "dead", "--to=orders", "--dry-run", "--json")
+		var r struct {
+			Matched, Moved, Seen int
+			Dry                  bool `json:"dry_run"`
+		}
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != cli.OK || r.Matched != 9 || r.Moved != 9 || !r.Dry {
+			t.Errorf("exit code %d, %v, printed %s", code, err, out)
+		}
+		if m.dead.Len() != 9 || m.orders.Len() != 0 {
+			t.Errorf("%d letters and %d messages are left", m.dead.Len(), m.orders.Len())
+		}
+	})
+}
+
+// Interrupted anywhere and started again, it moves each message once where the broker
+// deduplicates.
+func TestRedriveGoesOnWhereItStopped(t *testing.T) {
+	for stop := range 7 {
+		withLetters(t, 6, func(t *testing.T, m *memoryBroker) {
+			ctx, cancel := context.WithCancel(t.Context())
+			m.sent = func(n int) bool {
+				if n == stop {
+					cancel()
+				}
+				return n == stop // and the answer to that one is lost
+			}
+			if stop == 0 {
+				cancel()
+			}
+			code, out, errs := lullProgram(ctx, "queue", "redrive", "test://broker", "dead", "--to=orders", "--rate=max")
+			if stop < 6 && (code != cli.Failed || !strings.Contains(errs, "lull: interrupted: ")) {
+				t.Errorf("interrupted at %d: exit code %d, printed %s%s", stop, code, out, errs)
+			}
+			if m.dead.Len() == 0 && stop < 6 {
+				t.Fatalf("interrupted at %d: no letters are left, so this test tells nothing", stop)
+			}
+			m.sent = nil
+			if code, out, errs = lullProgram(t.Context(), "queue", "redrive", "test://broker", "dead", "--to=orders", "--rate=max"); code != cli.OK {
+				t.Errorf("again after %d: exit code %d, printed %s%s", stop, code, out, errs)
+			}
+			if m.dead.Len() != 0 || m.orders.Len() != 6 {
+				t.Errorf("interrupted at %d: %d letters and %d messages are left, want none and 6", stop, m.dead.Len(), m.orders.Len())
+			}
+		})
+	}
+}
+
+func TestALetterThatCannotBeMoved(t *testing.T) {
+	withLetters(t, 3, func(t *testing.T, m *memoryBroker) {
+		m.unsendable = "body 1"
+		code, out, errs := lullProgram(t.Context(), "queue", "redrive", "test://broker", "dead", "--to=orders", "--rate=max")
+		if code != cli.Failed || !strings.Contains(out, "moved 2 of 3 (3 seen), 1 failed") ||
+			!strings.Contains(errs, "lull: id-1 stays a dead letter: ") || !strings.Contains(errs, "1 of 3 letters could not be moved") {
+			t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
+		}
+		if m.dead.Len() != 1 || m.orders.Len() != 2 {
+			t.Errorf("%d letters and %d messages are left", m.dead.Len(), m.orders.Len())
+		}
+	})
+}
+
+// Each mistake has one clear line and an exit code.
+func TestQueueMistakes(t *testing.T) {
+	open := func(context.Context, *url.URL) (brokers.Broker, error) { return &memoryBroker{}, nil }
+	brokers.Register("test", open)
+	brokers.Register("down", func(context.Context, *url.URL) (brokers.Broker, error) {
+		return nil, fmt.Errorf("%w: connection refused", brokers.ErrUnreachable)
+	})
+	defer brokers.Register("test", nil)
+	defer brokers.Register("down", nil)
+	inspect, redrive := []string{"queue", "inspect"}, []string{"queue", "redrive"}
+	for _, c := range []struct {
+		command []string
+		args    []string
+		code    int
+		want    []string // all in one line
+	}{
+		{inspect, []string{"test://b", "dead", "--older-than", "3"}, cli.Misused, []string{"--older-than", `"3"`, "such as 30m, 12h or 7d"}},
+		{inspect, []string{"test://b", "dead", "--older-than=-3d"}, cli.Misused, []string{"--older-than", `"-3d"`}},
+		{inspect, []string{"test://b", "dead", "--younger-than", "NaNd"}, cli.Misused, []string{"--younger-than", `"NaNd"`}},
+		{inspect, []string{"test://b", "dead", "--older-than=2h", "--younger-than=1h"}, cli.Misused, []string{"--younger-than", `"1h"`, "more than --older-than of 2h"}},
+		{inspect, []string{"test://b", "dead", "--limit", "0"}, cli.Misused, []string{"--limit", `"0"`}},
+		{inspect, []string{"test://b", "dead", "--max-redrives", "x"}, cli.Misused, []string{"--max-redrives", `"x"`}},
+		{inspect, []string{"test://b", ""}, cli.Misused, []string{"QUEUE", `""`, "the name of a queue"}},
+		{inspect, []string{"ftp://b", "dead"}, cli.Misused, []string{"BROKER", `"ftp://b"`, "test://"}},
+		{inspect, []string{"orders", "dead"}, cli.Misused, []string{"BROKER", `"orders"`}},
+		{inspect, []string{"test://", "dead"}, cli.Misused, []string{"BROKER", "a host"}},
+		{inspect, []string{"ftp://me:secret@b", "dead"}, cli.Misused, []string{"BROKER", `"...@b"`}},
+		{inspect, []string{"test://b", "ded"}, exitNoQueue, []string{"ded: there is no such queue"}},
+		{inspect, []string{"down://me:secret@b", "dead"}, exitUnreachable, []string{"down://...@b: the broker cannot be reached: connection refused"}},
+		{inspect, []string{"down://secret@b", "dead"}, exitUnreachable, []string{"down://...@b: the broker cannot be reached: connection refused"}}, // a token, on NATS
+		{inspect, []string{"nats://secret@", "dead"}, cli.Misused, []string{"BROKER", "want a host: nats://host"}},
+		{redrive, []string{"test://b", "dead"}, cli.Misused, []string{"--to"}},
+		{redrive, []string{"test://b", "dead", "--to="}, cli.Misused, []string{"--to", `""`}},
+		{redrive, []string{"test://b", "dead", "--to=dead"}, cli.Misused, []string{"--to", `"dead"`, "another queue"}},
+		{redrive, []string{"test://b", "dead", "--to=x", "--rate=0"}, cli.Misused, []string{"--rate", `"0"`, "or max"}},
+		{redrive, []string{"test://b", "dead", "--to=x", "--rate=Inf"}, cli.Misused, []string{"--rate", `"Inf"`}},
+		{redrive, []string{"test://b", "ded", "--to=orders"}, exitNoQueue, []string{"ded: there is no such queue"}},
+		{redrive, []string{"down://b", "dead", "--to=orders"}, exitUnreachable, []string{"cannot be reached"}},
+	} {
+		code, out, errs := lullProgram(t.Context(), append(c.command, c.args...)...)
+		found := false
+		for line := range strings.Lines(errs) {
+			all := strings.HasPrefix(line, "lull: ")
+			for _, part := range c.want {
+				all = all && strings.Contains(line, part)
+			}
+			found = found || all
+		}
+		if code != c.code || !found || out != "" || strings.Contains(errs, "secret") {
+			t.Errorf("%v %v: exit code %d, want %d with one line that has %q; printed\n%s%s", c.command, c.args, code, c.code, c.want, out, errs)
+		}
+	}
+	withLetters(t, 1, func(t *testing.T, m *memoryBroker) {
+		if code, _, errs := lullProgram(t.Context(), "queue", "redrive", "test://b", "dead", "--to=ordrs"); code != exitNoQueue || !strings.Contains(errs, "lull: ordrs: there is no such queue\n") {
+			t.Errorf("exit code %d, %s", code, errs)
+		}
+		if m.dead.Len() != 1 {
+			t.Error("the letter is gone")
+		}
+	})
+}
+
+// Several mistakes are all said at once.
+func TestQueueSaysAllMistakes(t *testing.T) {
+	_, _, errs := lullProgram(t.Context(), "queue", "redrive", "ftp://b", "dead", "--to=dead", "--rate=x", "--limit=x", "--older-than=x")
+	if n := strings.Count(errs, "lull: "); n != 5 {
+		t.Errorf("%d lines, want 5:\n%s", n, errs)
+	}
+}
+
+func TestQueueHelpFits(t *testing.T) {
+	for _, args := range [][]string{{"queue", "--help"}, {"help", "queue", "inspect"}, {"queue", "redrive", "--help"}} {
+		code, out, _ := lullProgram(t.Context(), args...)
+		if code != cli.OK || !strings.Contains(out, "4 there is no such queue") {
+			t.Errorf("%v: exit code %d\n%s", args, code, out)
+		}
+		for line := range strings.Lines(out) {
+			if len(line) > 81 {
+				t.Errorf("too wide: %s", line)
+			}
+		}
+	}
+}
+
+// A password in the environment is in no list of processes.
+func TestThePasswordMayStandInTheEnvironment(t *testing.T) {
+	var got *url.URL
+	brokers.Register("test", func(_ context.Context, u *url.URL) (brokers.Broker, error) {
+		got = u
+		return nil, errors.New("seen")
+	})
+	defer brokers.Register("test", nil)
+	for typed, want := range map[string]string{"test://me@b": "me:secret", "test://me:typed@b": "me:typed", "test://b": ":secret"} {
+		env := cli.Env{Context: t.Context(), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(name string) string {
+			return map[string]string{"LULL_BROKER_PASSWORD": "secret"}[name]
+		}}
+		program(env, []string{"inspect", typed, "dead"})
+		if got == nil || got.User.String() != want {
+			t.Errorf("%s: the broker is opened with %v, want user %s", typed, got, want)
+		}
+	}
+}

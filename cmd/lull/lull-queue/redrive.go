@@ -1,0 +1,92 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/queue"
+)
+
+// redriveFlags is lull queue redrive.
+type redriveFlags struct {
+	letterFlags
+	To     cli.Text `placeholder:"QUEUE" required:"" help:"Where they go: the name of a queue, on NATS a subject, or with wildcards (orders.>) the subjects that they had. On the same broker."`
+	Rate   cli.Text `placeholder:"10" default:"10" help:"How many a second, at most: the queue has other work too. 0.001 or more, or max."`
+	DryRun bool     `help:"Move nothing, and say what would be moved."`
+	Quiet  bool     `help:"Show no progress."`
+}
+
+// Help is shown above the flags.
+func (redriveFlags) Help() string {
+	return `Puts dead letters back into a queue, each as a message with no attempts made.
+A letter is removed when the queue has its message for certain. Interrupted at
+any point nothing is lost: the same command again goes on with what is left.
+What had been sent and not yet removed is then sent once more under the same id,
+which brokers that deduplicate (NATS, SQS FIFO) discard for some minutes;
+elsewhere a message may come twice, with the same id. Each letter is moved,
+however much it is like another.
+
+  lull queue redrive sqs://eu-central-1 orders-dead --to orders --limit 10
+  lull queue redrive nats://localhost DEAD --to 'orders.>' --younger-than 2h
+` + exitCodes
+}
+
+// Run moves dead letters.
+func (f redriveFlags) Run(env cli.Env) error {
+	var l problem.List
+	w := f.wanted(env, &l)
+	c := queue.RedriveConfig{Filter: w.filter, Limit: w.limit, DryRun: f.DryRun, Rate: math.Inf(1)}
+	if f.Rate != "max" {
+		c.Rate = cli.Number(&l, "--rate", f.Rate, 0.001, 1e6, "letters a second, or max")
+	}
+	l.Check(f.To != "", "--to", f.To.Quoted(), "the name of a queue")
+	l.Check(f.To != f.Queue, "--to", f.To.Quoted(), "another queue than that of the dead letters")
+	if err := l.Err(); err != nil {
+		return err
+	}
+	b, letters, err := w.read(env.Context)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	to, err := b.Sender(env.Context, string(f.To))
+	if err != nil {
+		return coded(errors.Join(fmt.Errorf("%s: %w", f.To, err), letters.Close(context.WithoutCancel(env.Context))))
+	}
+	began := time.Now()
+	bar := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	p, err := queue.Redrive(env.Context, letters, to, c, func(s queue.Step) {
+		if s.Err != nil {
+			bar.End()
+			fmt.Fprintf(env.Stderr, "lull: %s stays a dead letter: %v\n", term.Printable(s.Letter.OriginalID), s.Err)
+		}
+		bar.Show(func(took time.Duration) string {
+			return fmt.Sprintf("%s, %.1f/s", sentence(s.Progress, c.DryRun), float64(s.Moved)/cmp.Or(took.Seconds(), 1))
+		})
+	})
+	bar.End()
+	moved := redriven{Progress: p, From: w.queue, To: string(f.To), DryRun: c.DryRun, Seconds: time.Since(began).Seconds(), Interrupted: env.Context.Err() != nil}
+	if late := moved.print(env.Stdout, f.JSON); err == nil {
+		err = late
+	}
+	err = interrupted(env, err, "interrupted: the same command again goes on with what is left")
+	if err == nil && p.Failed > 0 {
+		err = fmt.Errorf("%d of %d letters could not be moved", p.Failed, p.Matched)
+	}
+	return coded(err)
+}
+
+// sentence returns the progress in words.
+func sentence(p queue.Progress, dry bool) string {
+	if dry {
+		return "would have " + p.String()
+	}
+	return p.String()
+}
