@@ -61,4 +61,6 @@ var reasonTable = [engine.Reasons]struct{ why, setting string }{
 	TooManyHedges:     {"too many hedges are in flight for another", "Policy.Hedge.InFlight"},
 	RetriedAbove:      {"it was made for a request that is itself a retry", "Policy.Nested"},
 	Panicked:          {"it panicked", ""},
+	engine.Crashed:    {"the consumers that had it died", ""},
+	engine.Resumed:    {"the retry is made by another call", ""},
 }

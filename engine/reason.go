@@ -49,6 +49,11 @@ const (
 	// Panicked: the operation did, or ended its goroutine (runtime.Goexit). Observers learn
 	// of it; there is no Result and no Error, for the panic is raised again.
 	Panicked
+	// Crashed: a message has been delivered more often than the policy allows, so the
+	// consumers that had it died.
+	Crashed
+	// Resumed: the retry that was granted is made by a call of its own (State.Resume).
+	Resumed
 	reasons
 )
 
@@ -75,6 +80,8 @@ var reasonWords = [reasons]struct{ label, meaning string }{
 	TooManyHedges:     {"too_many_hedges", "too many hedges are in flight"},
 	RetriedAbove:      {"retried_above", "made on behalf of a retry, which is not retried once more"},
 	Panicked:          {"panicked", "operation panicked"},
+	Crashed:           {"crashed", "the consumers that had it died"},
+	Resumed:           {"resumed", "the retry is made by another call"},
 }
 
 // String is the reason as a label for logs and metrics, such as "budget_exhausted".

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/lullgo/lull/engine"
 )
 
 // A Broker is one connection to one queue, as a [Consumer] uses it. Package queuetest
@@ -165,6 +167,11 @@ type Capabilities struct {
 	// Deduplicates: of two messages with one id, sent within some minutes, one is
 	// discarded (Sender.Send, dead letters).
 	Deduplicates bool
+}
+
+// engine is what the engine decides by.
+func (c Capabilities) engine() engine.Broker {
+	return engine.Broker{MaxDelay: c.MaxDelay, FreeDefer: c.FreeDefer}
 }
 
 // A Want is what Receive is asked for.

@@ -1,6 +1,10 @@
 package queue
 
-import "github.com/lullgo/lull"
+import (
+	"errors"
+
+	"github.com/lullgo/lull"
+)
 
 // Classify is [lull.Classify] but for one thing: the error of a call that was made with
 // lull inside the handler. Elsewhere such an error is final, as the layer that knows
@@ -15,6 +19,20 @@ import "github.com/lullgo/lull"
 // What a classifier of yours (WithClassifier) is asked about are the other errors. To add
 // to what is known of them, fall back on Classify.
 func Classify(err error) lull.Verdict { return classified(err, lull.Classify) }
+
+// classified is what err means, an error of the handler.
+func classified(err error, classify lull.Classifier) lull.Verdict {
+	v := lull.VerdictOf(err, classify)
+	if v.Code == lull.CodeRetriedBelow {
+		if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil {
+			return verdictOf(inner)
+		}
+	}
+	if v.Kind == lull.KindUnclassified && v.Code == "" {
+		v.Code = lull.CodeUnclassified
+	}
+	return v
+}
 
 func verdictOf(inner *lull.Error) lull.Verdict {
 	v := lull.Verdict{Kind: lull.KindTransient, Code: inner.Reason.String(), NeverSent: inner.Attempts == 0}

@@ -139,17 +139,18 @@ func Policy() lull.Policy {
 // longer than this: its retention, and the limit on a message's age.
 func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 	c = c.WithDefaults()
-	e := newEngine(nil, p, can)
-	if e.policy.AttemptTimeout <= 0 && !bounded(can) {
+	p = p.WithDefaults()
+	allowed, broker := p.MaxAttempts(), can.engine()
+	if p.AttemptTimeout <= 0 && !bounded(can) {
 		return math.MaxInt64
 	}
-	run := e.policy.AttemptTimeout
+	run := p.AttemptTimeout
 	if longest := c.longestRun(can); run <= 0 || longest < run {
 		run = longest
 	}
 	delivery := run
-	if e.allowed > 1 {
-		wait := min(c.QuickWait, e.policy.LongestWait(e.allowed-1))
+	if allowed > 1 {
+		wait := min(c.QuickWait, p.LongestWait(allowed-1))
 		for range c.Quick {
 			delivery = saturating.Add(delivery, saturating.Add(wait, run))
 		}
@@ -162,12 +163,12 @@ func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 		crashed = min(saturating.Add(delivery, c.Lease), c.longestRun(can))
 	}
 	var sum time.Duration
-	for n := 1; n <= e.allowed; n++ {
+	for n := 1; n <= allowed; n++ {
 		failed := saturating.Add(sum, delivery)
 		next := failed
-		if n < e.allowed {
-			next = saturating.Add(failed, e.longest(n))
-			if d := e.policy.Deadline; d > 0 {
+		if n < allowed {
+			next = saturating.Add(failed, p.LongestRedelivery(n, broker))
+			if d := p.Deadline; d > 0 {
 				// No retry is asked for that would begin after the deadline. But a lease
 				// may lapse after it, and what is delivered then gets its attempt.
 				next = min(next, max(d, failed))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/engine"
 )
 
 // A Consumer handles the messages of one queue. Make one with [New]. Run may be called
@@ -27,8 +28,8 @@ type Consumer struct {
 	random    func() uint64
 
 	// State.
-	engine   atomic.Pointer[engine] // made anew when the dependency's policy has changed
-	probes   probes
+	plan     atomic.Pointer[engine.Plan] // the latest that does not hedge
+	probes   engine.Probes[string]
 	running  atomic.Bool
 	inFlight atomic.Int64
 	probing  atomic.Int64  // of these, what was fetched to be a probe of the breaker
@@ -109,7 +110,7 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 	if len(c.observers) == 0 {
 		c.observers = []Observer{logLosses}
 	}
-	c.engineNow()
+	c.planNow()
 	c.settles, _ = lull.NewDependency("broker of "+name, settlePolicy(config.Lease), lull.WithRand(c.random))
 	c.handlers, c.calls = context.Background(), context.Background()
 	return c, nil
@@ -213,7 +214,7 @@ func (c *Consumer) fetch(ctx context.Context) error {
 			return err
 		}
 		failures++
-		wait := receiveWaits(c.engineNow().policy.Backoff).Delay(failures, 0, c.random)
+		wait := receiveWaits(c.planNow().Policy().Backoff).Delay(failures, 0, c.random)
 		wait = max(wait, shortestWait)
 		c.tell(Event{Kind: EventReceiveFailed, Err: err, Code: v.Code, After: wait})
 		sleep(ctx, wait)

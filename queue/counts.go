@@ -34,7 +34,7 @@ func (c *Consumer) Counts() Counts {
 
 type counts struct {
 	kinds    [len(eventNames)]atomic.Int64
-	outcomes [len(outcomeNames)]atomic.Int64 // of EventSettled
+	outcomes [Drop + 1]atomic.Int64 // of EventSettled
 }
 
 func (n *counts) add(e Event) {

@@ -3,35 +3,20 @@ package queue
 import (
 	"fmt"
 
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 )
 
 // An Outcome is what becomes of a delivery.
-type Outcome uint8
+type Outcome = engine.Outcome
 
 const (
-	// Ack: it was handled.
-	Ack Outcome = iota + 1
-	// Retry: it failed, and is to be delivered again after a while.
-	Retry
-	// Defer: it was not tried, or this is not to count, and is to be delivered again
-	// after a while.
-	Defer
-	// DeadLetter: it will not be tried again, and is put where somebody can look at it.
-	DeadLetter
-	// Drop: it will not be tried again, and nobody needs to look at it.
-	Drop
+	Ack        = engine.Ack        // it was handled
+	Retry      = engine.Retry      // it failed, and is to be delivered again after a while
+	Defer      = engine.Defer      // it was not tried, or this is not to count, and is to be delivered again after a while
+	DeadLetter = engine.DeadLetter // it will not be tried again, and is put where somebody can look at it
+	Drop       = engine.Drop       // it will not be tried again, and nobody needs to look at it
 )
-
-var outcomeNames = [...]string{"none", "ack", "retry", "defer", "dead-letter", "drop"}
-
-// String is the outcome as a label, such as "dead-letter".
-func (o Outcome) String() string {
-	if int(o) < len(outcomeNames) {
-		return outcomeNames[o]
-	}
-	return fmt.Sprintf("outcome(%d)", uint8(o))
-}
 
 // Order is the order in which a broker hands out messages.
 type Order uint8

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
 )
 
 // gate holds the fetching back while the circuit breaker is not closed.
@@ -13,10 +14,6 @@ type gate struct {
 	paused bool
 	told   time.Time // until when a Pauser is paused
 }
-
-// How often a breaker is looked at that does not say when it will let a probe pass:
-// one that was forced open, or whose probes are out.
-const lookAgain = 250 * time.Millisecond
 
 // foreseen is for how long a Pauser is told that it is paused, where nobody knows.
 const foreseen = 10 * time.Second
@@ -33,12 +30,12 @@ func (g *gate) pass(ctx context.Context) (most int, probe bool) {
 	}
 	for ctx.Err() == nil {
 		now := c.dep.Now()
-		wait := lookAgain
+		wait := engine.RecheckCircuit
 		switch b.State(now) {
 		case breaker.Closed:
 			if g.paused {
 				g.paused = false
-				c.probes.forget()
+				c.probes.Forget()
 				c.tell(Event{Kind: EventResumed})
 			}
 			g.told = time.Time{}
@@ -71,7 +68,7 @@ func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	p, ok := g.c.broker.(Pauser)
 	now := time.Now()
 	soon := long > wait && now.Add(2*wait).After(g.told) // it ends, and nobody knows why it should
-	if !ok || ctx.Err() != nil || !soon && !now.Add(wait).After(g.told.Add(lookAgain)) {
+	if !ok || ctx.Err() != nil || !soon && !now.Add(wait).After(g.told.Add(engine.RecheckCircuit)) {
 		return
 	}
 	g.told = now.Add(long)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 )
 
 // work is one delivery in the hands of the consumer.
@@ -18,9 +18,8 @@ type work struct {
 	lease *lease
 	m     *Message
 
-	engine  *engine // as the policy was when the message came
-	last    bool    // it allows no attempt after this one
-	probe   bool    // the last try was let through by a breaker that is not closed
+	plan    *engine.Plan // as the policy was when the message came
+	last    bool         // it allows no attempt after this one
 	seen    time.Time
 	tries   int
 	elapsed time.Duration
@@ -29,33 +28,71 @@ type work struct {
 	failed  bool // a try has failed
 }
 
+// A fate is what becomes of a message.
+type fate struct {
+	engine.Redelivery
+	label string // of a dead letter, if the engine knows no reason
+}
+
+// reason is why the message is a dead letter.
+func (f fate) reason() string {
+	if f.label == "" && f.Outcome == DeadLetter {
+		return f.Reason.String()
+	}
+	return f.label
+}
+
+// planNow is the plan for a message that comes now. Messages are not hedged: a policy that
+// hedges has no effect.
+func (c *Consumer) planNow() *engine.Plan {
+	p := c.dep.Plan()
+	if old := c.plan.Load(); old != nil && p.Hedges() {
+		return old
+	}
+	c.plan.Store(p)
+	return p
+}
+
+// delivery is the delivery as the engine sees it now.
+func (w *work) delivery() engine.Delivery {
+	d := engine.Delivery{Broker: w.c.can.engine(), Attempt: w.d.Attempt, Left: engine.Never}
+	if limit := w.plan.Policy().Deadline; limit > 0 {
+		d.Left = limit - time.Since(w.seen)
+	}
+	return d
+}
+
 // handle is the life of one delivery, from its fetching to its settlement.
 func (c *Consumer) handle(d *Delivery, l *lease, late bool) {
-	w := &work{c: c, d: d, lease: l, engine: c.engineNow(), seen: d.FirstSeen}
-	w.last = d.Attempt >= w.engine.allowed
+	w := &work{c: c, d: d, lease: l, plan: c.planNow(), seen: d.FirstSeen}
+	w.last = d.Attempt >= w.plan.Attempts()
 	if w.seen.IsZero() {
 		w.seen = time.Now()
 	}
 	w.m = w.message()
-	if d.Attempt > w.engine.allowed {
-		w.settle(plan{outcome: DeadLetter, reason: ReasonCrashed})
+	if r, ok := w.plan.Deliver(w.delivery()); !ok {
+		w.settle(fate{Redelivery: r})
 		return
 	}
 	if late {
-		w.settle(plan{outcome: Defer})
+		w.settle(deferred(0))
 		return
 	}
-	p := w.try()
-	for w.again(&p) {
-		p = w.try()
+	f := w.try()
+	for w.again(&f) {
+		f = w.try()
 	}
-	w.settle(p)
+	w.settle(f)
+}
+
+func deferred(after time.Duration) fate {
+	return fate{Redelivery: engine.Redelivery{Outcome: Defer, After: after}}
 }
 
 func (w *work) message() *Message {
 	d := w.d
 	m := &Message{
-		ID: d.ID, Attempt: d.Attempt, Of: w.engine.allowed, Enqueued: d.Enqueued, FirstSeen: d.FirstSeen,
+		ID: d.ID, Attempt: d.Attempt, Of: w.plan.Attempts(), Enqueued: d.Enqueued, FirstSeen: d.FirstSeen,
 		Group: d.Group, Headers: d.Headers, Body: d.Body, lease: w.lease,
 	}
 	if e, ok := EnvelopeOf(d.Headers); ok {
@@ -68,18 +105,18 @@ func (w *work) message() *Message {
 }
 
 // again tells whether the handler is to be run again at once, and waits for that.
-func (w *work) again(p *plan) bool {
+func (w *work) again(f *fate) bool {
 	c := w.c
-	if !p.quick || w.tries > c.config.Quick || p.wait > c.config.QuickWait || w.stopping() {
+	if !f.Here || w.tries > c.config.Quick || f.Wait > c.config.QuickWait || w.stopping() {
 		return false
 	}
 	// It is not begun where the lease may end before the handler could: an attempt
 	// that is cut off is one wasted.
-	if end := w.lease.ends(); !end.IsZero() && time.Until(end) < p.wait+w.lease.room(w.engine.policy.AttemptTimeout) {
+	if end := w.lease.ends(); !end.IsZero() && time.Until(end) < f.Wait+w.lease.room(w.plan.AttemptTimeout()) {
 		return false
 	}
-	c.tell(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: p.wait, Err: w.err, Code: w.verdict.Code}))
-	return w.wait(p.wait) && w.lease.held()
+	c.tell(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: f.Wait, Err: w.err, Code: w.verdict.Code}))
+	return w.wait(f.Wait) && w.lease.held()
 }
 
 // room is what a handler may need of a lease that is not extended: all that an attempt may
@@ -115,63 +152,67 @@ func (w *work) wait(d time.Duration) bool {
 	return false
 }
 
-// try runs the handler once, if the engine admits it, and says what is to become of the
+// try runs the handler once, if the engine admits it, and returns what is to become of the
 // message.
-func (w *work) try() plan {
+func (w *work) try() fate {
 	c := w.c
-	call, p, ok := w.admit()
+	call, f, ok := w.admit()
 	if !ok {
-		return p
+		return f
 	}
 	w.tries++
 	w.m.Try = w.tries
+	probe := call.Probe()
 	err := w.run()
 	w.err = err
 	now := c.dep.Now()
 	if err == nil {
 		w.verdict = lull.Verdict{Kind: lull.KindSuccess}
-		call.Next(now, w.verdict, c.random)
-		return plan{outcome: Ack}
+		return fate{Redelivery: call.Redeliver(now, w.verdict, w.delivery(), c.random)}
 	}
 	w.failed = true
-	left := w.engine.left(w.seen, time.Now())
 	if p, ok := errors.AsType[*PanicError](err); ok && p == err {
-		// A bug of ours says nothing about the dependency.
+		// A bug of ours shows nothing of the dependency.
 		call.Abandon(now)
 		w.verdict = lull.Verdict{Kind: lull.KindTransient, Code: ReasonPanicked}
-		next := w.engine.plan(w.d.Attempt, w.verdict, canceled, left)
-		if next.outcome == DeadLetter && w.last {
-			next.reason = ReasonPanicked
+		f := w.abandoned(0)
+		if f.Outcome == DeadLetter && w.last {
+			f.label = ReasonPanicked
 		}
-		return next
+		return f
 	}
-	if said, ok := errors.AsType[*decided](err); ok {
-		return w.obey(&call, now, said, left)
+	if by, ok := errors.AsType[*decided](err); ok {
+		return w.obey(&call, now, by)
 	}
 	w.verdict = classified(err, c.classify)
-	if w.interrupted(err) {
+	interrupted := w.interrupted(err)
+	if interrupted {
 		w.verdict.Kind = lull.KindCanceled
-		call.Next(now, w.verdict, c.random)
-		return w.giveBack(left)
 	}
-	step := call.Next(now, w.verdict, c.random)
-	if !step.Done {
-		// The retry that it may have is a call of its own, here or elsewhere. This one ends
-		// with its failure, and that is what the breaker is to learn.
-		call.Stop(now, lull.DeadlineReached, c.random)
+	d := w.delivery()
+	r := call.Redeliver(now, w.verdict, d, c.random)
+	switch {
+	case interrupted && c.handlers.Err() != nil:
+		return deferred(0) // it is no failure of the message
+	case interrupted:
+		return fate{Redelivery: r}
 	}
-	next := w.engine.plan(w.d.Attempt, w.verdict, step, left)
-	if w.probe && step.Done && w.free(next) {
-		return w.engine.limit(plan{outcome: Defer, after: w.engine.dep.State().Wait(w.d.Attempt, w.verdict, c.random)}, left)
+	s := call.State()
+	if probe {
+		r = s.FreeProbe(r, d, w.verdict, func() bool { return c.probes.Free(w.d.ID, w.plan.Attempts()) }, c.random)
 	}
-	if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil && inner.Reason == lull.CircuitOpen && w.verdict.Kind != lull.KindPermanent && w.verdict.Kind != lull.KindUnclassified {
-		next = w.innerOpen(next, inner, left)
+	if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil && inner.Reason == lull.CircuitOpen &&
+		w.verdict.Kind != lull.KindPermanent && w.verdict.Kind != lull.KindUnclassified {
+		r = s.BehindOpenCircuit(r, d, inner.RetryAt, inner.Attempts > 0, c.random)
 	}
-	return next
+	return fate{Redelivery: r}
 }
 
-// canceled is the step of a call that ended without saying anything.
-var canceled = lull.Step{Decision: lull.Decision{Done: true, Reason: lull.CallerCanceled}}
+// abandoned is what becomes of a message whose last try failed and shows nothing of the
+// dependency.
+func (w *work) abandoned(after time.Duration) fate {
+	return fate{Redelivery: w.c.dep.State().Current().RedeliverAbandoned(w.delivery(), w.verdict, after, w.c.random)}
+}
 
 // interrupted tells of a handler that failed because this consumer ended its context,
 // and not because its time was over.
@@ -188,99 +229,57 @@ func (l *lease) isEnding() bool {
 	return l.ending
 }
 
-// giveBack is for a message whose handler was interrupted by us: it is no failure of
-// the message.
-func (w *work) giveBack(left time.Duration) plan {
-	if w.c.handlers.Err() != nil {
-		return plan{outcome: Defer}
-	}
-	return w.engine.plan(w.d.Attempt, w.verdict, canceled, left)
-}
-
-// obey does what the handler said with an error of this package.
-func (w *work) obey(call *lull.Call, now time.Duration, said *decided, left time.Duration) plan {
-	c := w.c
-	w.verdict = lull.Verdict{Kind: lull.KindPermanent, Code: said.outcome.String()}
-	p := plan{outcome: said.outcome, after: said.after, reason: said.reason}
-	if p.outcome == Defer {
+// obey does what the handler decided with an error of this package.
+func (w *work) obey(call *lull.Call, now time.Duration, by *decided) fate {
+	w.verdict = lull.Verdict{Kind: lull.KindPermanent, Code: by.outcome.String()}
+	f := fate{engine.Redelivery{Outcome: by.outcome, After: by.after, Reason: lull.FailedPermanent}, by.reason}
+	if f.Outcome == Defer {
 		w.failed = w.d.Attempt > 1 || w.tries > 1
 		w.verdict.Kind = lull.KindCanceled
-	} else if p.outcome == DeadLetter && p.reason == "" {
-		p.reason = lull.FailedPermanent.String()
 	}
-	call.Next(now, w.verdict, c.random)
-	return w.engine.limit(p, left)
-}
-
-// innerOpen is for a handler that could do nothing, because the circuit breaker of
-// something that it calls is open. Where it is free that is no attempt.
-func (w *work) innerOpen(p plan, inner *lull.Error, left time.Duration) plan {
-	if p.outcome == Retry {
-		p.after = max(p.after, min(inner.RetryAt, w.engine.longest(w.d.Attempt)))
-		p.quick = false
-	}
-	if inner.Attempts == 0 && w.c.can.FreeDefer {
-		p = plan{outcome: Defer, after: max(p.after, inner.RetryAt, w.c.dep.State().Wait(w.d.Attempt, lull.Verdict{Kind: lull.KindTransient}, w.c.random))}
-	}
-	return w.engine.limit(p, left)
+	d := w.delivery()
+	call.Redeliver(now, w.verdict, d, w.c.random)
+	f.Redelivery = w.plan.Bound(f.Redelivery, d)
+	return f
 }
 
 // admit asks the engine whether the handler may run: breaker, throttle, concurrency
 // limit. What is refused was not tried: it is given back where that is free, else held
 // until it may.
-func (w *work) admit() (lull.Call, plan, bool) {
+func (w *work) admit() (lull.Call, fate, bool) {
 	c := w.c
 	for {
-		call, step := w.engine.resume(w.d.Attempt, lull.Spec{Operation: c.name}, w.tries < c.config.Quick)
+		call, step := c.dep.State().ResumeDelivery(c.dep.Now(), lull.Spec{Operation: c.name}, w.delivery(), w.tries < c.config.Quick)
 		if !step.Done {
 			step = w.begin(&call)
 		}
 		if !step.Done {
-			b := c.dep.Breaker()
-			w.probe = b != nil && b.State(c.dep.Now()) == breaker.HalfOpen
-			return call, plan{}, true
+			return call, fate{}, true
 		}
 		if w.stopping() {
-			return call, w.refused(plan{outcome: Defer}), false
+			return call, w.refused(0), false
 		}
-		wait := w.patience(step.Reason)
+		wait := c.dep.State().AskAgain(c.dep.Now(), step.Reason, c.random)
 		if c.can.FreeDefer || w.lease.isEnding() {
-			return call, w.refused(plan{outcome: Defer, after: min(wait, c.can.MaxDelay)}), false
+			return call, w.refused(min(wait, c.can.MaxDelay)), false
 		}
 		// On hold.
 		c.held.Add(1)
 		held := w.wait(wait)
 		c.held.Add(-1)
 		if !held {
-			return call, w.refused(plan{outcome: Defer}), false
+			return call, w.refused(0), false
 		}
 	}
 }
 
-// refused is p, unless a try has failed before: then that was an attempt.
-func (w *work) refused(p plan) plan {
+// refused is what becomes of a message that cannot be tried now. It is deferred, unless a
+// try has failed before: then that was an attempt.
+func (w *work) refused(after time.Duration) fate {
 	if w.tries == 0 {
-		return p
+		return deferred(after)
 	}
-	left := w.engine.left(w.seen, time.Now())
-	next := w.engine.plan(w.d.Attempt, w.verdict, canceled, left)
-	if next.outcome == Retry {
-		next.after = max(next.after, min(p.after, w.engine.longest(w.d.Attempt)))
-	}
-	return next
-}
-
-// patience is how long to wait until a call that was refused may be asked for again.
-func (w *work) patience(why lull.Reason) time.Duration {
-	c := w.c
-	if b := c.dep.Breaker(); b != nil && why == lull.CircuitOpen {
-		now := c.dep.Now()
-		if at := b.RetryAt(now); at > now {
-			return at - now
-		}
-		return lookAgain
-	}
-	return max(c.dep.State().Wait(1, lull.Verdict{Kind: lull.KindThrottled}, c.random), 10*time.Millisecond)
+	return w.abandoned(after)
 }
 
 // begin begins the attempt, waiting for the throttle and in line for room if need be.
@@ -327,7 +326,7 @@ func (w *work) run() (err error) {
 	c := w.c
 	cause, cancel := context.WithCancelCause(c.handlers)
 	defer cancel(context.Canceled)
-	timeout := w.engine.policy.AttemptTimeout
+	timeout := w.plan.AttemptTimeout()
 	if end := w.lease.bounds(true); !end.IsZero() {
 		defer w.lease.bounds(false)
 		if left := max(time.Until(end), 1); timeout <= 0 || left < timeout {

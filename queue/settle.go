@@ -32,18 +32,18 @@ func settlePolicy(lease time.Duration) lull.Policy {
 const settleFor = 30 * time.Second
 
 // settle tells the broker what becomes of the message.
-func (w *work) settle(p plan) {
+func (w *work) settle(f fate) {
 	c := w.c
 	held := w.lease.stop()
-	e := w.event(Event{Kind: EventSettled, Outcome: p.outcome, Reason: p.reason, After: p.after, Code: w.verdict.Code, Err: w.err})
-	if c.abandoned.Load() || !held && p.outcome != Ack && p.outcome != Drop {
+	e := w.event(Event{Kind: EventSettled, Outcome: f.Outcome, Reason: f.reason(), After: f.After, Code: w.verdict.Code, Err: w.err})
+	if c.abandoned.Load() || !held && f.Outcome != Ack && f.Outcome != Drop {
 		// Another may be at work on it. That the message was handled is worth saying
 		// even so; that it was not, the other will find out for itself.
 		e.Kind, e.Err = EventLeaseLost, w.lostBecause(nil)
 		c.tell(e)
 		return
 	}
-	s := Settlement{Outcome: p.outcome, After: p.after}
+	s := Settlement{Outcome: f.Outcome, After: f.After}
 	now := time.Now()
 	first := w.d.FirstFailed
 	if first.IsZero() && w.failed {
@@ -52,9 +52,9 @@ func (w *work) settle(p plan) {
 			first = w.d.FirstSeen
 		}
 	}
-	switch p.outcome {
+	switch f.Outcome {
 	case DeadLetter:
-		s.Envelope = w.envelope(p.reason, first, now)
+		s.Envelope = w.envelope(f.reason(), first, now)
 	case Retry, Defer:
 		s.FirstFailed = first
 	}

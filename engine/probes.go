@@ -1,0 +1,46 @@
+package engine
+
+import "sync"
+
+// Probes counts, for each message, the attempts of this process that a breaker let through
+// while it was not closed, and that failed. K names a message.
+//
+// Such an attempt shows something of the dependency, not of the message. In a long outage
+// every process makes one from time to time, and where there are few messages and many
+// processes, these alone would use up the attempts of them all. (20 processes, an outage of
+// six hours, a message every 11 s: 1,500 of 2,000 messages died.) So where a deferral is
+// free it is no attempt ([State.FreeProbe]). But a message that is itself what makes the
+// dependency fail, and the only one there, would be every probe for ever: after as many
+// probes as the policy allows attempts they count, in each process.
+//
+// The zero Probes has counted nothing. It may be used concurrently.
+type Probes[K comparable] struct {
+	mu sync.Mutex
+	of map[K]int
+}
+
+// mostProbed is of how many messages probes are kept: more are attempts.
+const mostProbed = 10_000
+
+// Free reports whether another probe with the message is no attempt, and counts it then.
+// Most is the number of attempts that the policy allows.
+func (p *Probes[K]) Free(message K, most int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, known := p.of[message]
+	if n >= most || !known && len(p.of) >= mostProbed {
+		return false
+	}
+	if p.of == nil {
+		p.of = map[K]int{}
+	}
+	p.of[message] = n + 1
+	return true
+}
+
+// Forget forgets all messages. It is for when the circuit has closed: something was handled.
+func (p *Probes[K]) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.of)
+}
