@@ -29,8 +29,7 @@ func TestNothingLost(t *testing.T) {
 	queuetest.NothingLost(t, queuetest.Target{Declare: e.declare, Connect: connect, Restart: e.restart, Lease: 2 * time.Second})
 }
 
-// A message that fails holds up its group, for a second at least, and the test puts all
-// that fail into ten groups: 10,000 take seven minutes, these one.
+// A message that fails holds up its group, for a second at least: 10,000 would take minutes.
 func TestNothingLostInGroups(t *testing.T) {
 	t.Parallel()
 	e := emulators.need(t, "nothing lost in groups")

@@ -14,8 +14,8 @@ var attemptChecks = []check{
 }
 
 var restartChecks = []check{
-	{name: "Restart/attempt numbers", run: attemptRestart, alone: true},
-	{name: "Restart/delays and dead letters", run: delayRestart, alone: true},
+	{name: "Restart/attempt numbers", run: attemptRestart, restarts: true},
+	{name: "Restart/delays and dead letters", run: delayRestart, restarts: true},
 }
 
 // attempt takes the next delivery, which must be that attempt of that message.

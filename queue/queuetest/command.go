@@ -48,8 +48,9 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 	b.inspected(lull, line, n)
 
 	redrive := []string{"queue", "redrive", line.Broker, line.Dead, "--to", line.To, "--quiet", "--json", "--rate", "20"} // two seconds in all
-	b.equal("the exit code after an interrupt", cut(b, lull(redrive...), os.Interrupt), 1)
-	cut(b, lull(redrive...), os.Kill)
+	seen := map[string]int{}
+	b.equal("the exit code after an interrupt", b.cut(lull(redrive...), os.Interrupt, 5, seen), 1)
+	b.cut(lull(redrive...), os.Kill, 10, seen)
 	time.Sleep(line.Held)
 	moved := 0
 	for {
@@ -70,7 +71,7 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 	if moved < 1 || moved >= n {
 		b.Errorf("%d of %d letters were moved after the interruptions: this test tells nothing", moved, n)
 	}
-	seen := b.drain(n)
+	b.drainInto(seen, n)
 	twice := 0
 	for _, body := range all {
 		switch {
@@ -118,15 +119,19 @@ func (b *bench) run(c *exec.Cmd) (stdout string, code int, stderr string) {
 	return out.String(), 0, errs.String()
 }
 
-// cut ends a command when it is about half done, and returns its exit code.
-func cut(b *bench, c *exec.Cmd, how os.Signal) int {
+// cut ends a redrive when that many more messages have come of it, which it takes and adds to seen. It returns the exit code.
+func (b *bench) cut(c *exec.Cmd, how os.Signal, after int, seen map[string]int) int {
 	b.Helper()
 	var errs bytes.Buffer
 	c.Stderr = &errs
 	if err := c.Start(); err != nil {
 		b.Fatal(err)
 	}
-	time.Sleep(700 * time.Millisecond) // if that is too early or too late, the next run does the rest or nothing
+	for range after {
+		d := b.one()
+		seen[string(d.Body)]++
+		b.ack(d)
+	}
 	c.Process.Signal(how)
 	c.Wait()
 	if how == os.Interrupt && !strings.HasPrefix(errs.String(), "lull: interrupted: ") {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/tail"
 	"github.com/lullgo/lull/queue"
 )
@@ -52,12 +52,7 @@ func Main(m *testing.M, connect func(ctx context.Context, address string) (*Conn
 		}
 		os.Exit(j.do(connect))
 	}
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		flag.Set("test.parallel", strconv.Itoa(parallel))
-	}
+	pace.Overlap(parallel)
 	return m.Run()
 }
 

@@ -88,8 +88,8 @@ type check struct {
 	run  func(b *bench)
 	// process: it needs another process.
 	process bool
-	// alone: it restarts the server, and cannot run beside others.
-	alone bool
+	// restarts: it restarts the server, and cannot run beside others than such.
+	restarts bool
 }
 
 // checks are all subtests of Run.
@@ -107,17 +107,21 @@ func Run(t *testing.T, target Target) {
 	if raced && !target.Virtual && os.Getenv(allVariable) == "" {
 		t.Skip("not with the race detector, unless " + allVariable + " is set: it takes a minute, and NothingLost runs")
 	}
-	each := func(t *testing.T, alone bool) {
+	var g *gathering
+	if target.Restart != nil {
+		g = newGathering(target.Restart)
+		target.Restart = g.want
+	}
+	each := func(t *testing.T, restarts bool) {
 		for _, order := range target.Orders {
 			t.Run(order.String(), func(t *testing.T) {
-				if !alone {
-					t.Parallel()
-				}
+				t.Parallel()
 				for _, c := range checks() {
-					if c.alone == alone {
+					if c.restarts == restarts {
 						t.Run(c.name, func(t *testing.T) {
-							if !alone {
-								t.Parallel()
+							t.Parallel()
+							if restarts && g != nil {
+								g.enter(t)
 							}
 							c.in(t, target, order)
 						})
@@ -139,7 +143,7 @@ func (c check) in(t *testing.T, target Target, order queue.Order) {
 		c.run(newBench(t, target, order))
 		return
 	}
-	if c.process || c.alone {
+	if c.process || c.restarts {
 		t.Skip("not for this broker: needs a broker that other processes can reach")
 	}
 	synctest.Test(t, func(t *testing.T) { c.run(newBench(t, target, order)) })

@@ -104,6 +104,13 @@ func redriveSome(b *bench) {
 func (b *bench) drain(n int) map[string]int {
 	b.Helper()
 	seen := map[string]int{}
+	b.drainInto(seen, n)
+	return seen
+}
+
+// drainInto is drain where some of the n messages were seen before.
+func (b *bench) drainInto(seen map[string]int, n int) {
+	b.Helper()
 	take := func(got []*queue.Delivery) {
 		for _, d := range got {
 			seen[string(d.Body)]++
@@ -122,7 +129,6 @@ func (b *bench) drain(n int) map[string]int {
 			b.Fatalf("Receive: %v", err)
 		}
 	}
-	return seen
 }
 
 // Letters that have all in common, the original id too, are as many messages: a producer

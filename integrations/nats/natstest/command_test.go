@@ -10,6 +10,7 @@ import (
 
 // The program lull, on a real server.
 func TestCommand(t *testing.T) {
+	t.Parallel()
 	queuetest.Command(t, target(t, false), func(text string) queuetest.CommandLine {
 		var a address
 		if err := json.Unmarshal([]byte(text), &a); err != nil {
