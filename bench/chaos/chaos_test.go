@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/rabbitmq"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -16,6 +17,7 @@ func TestMain(m *testing.M) {
 	if part() {
 		return
 	}
+	pace.Overlap(2)
 	handOn = 2 * time.Second
 	os.Exit(m.Run())
 }
@@ -27,6 +29,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 	for _, name := range []string{"rabbitmq", "nats"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := setting{brokers: name, messages: 400, time: 8 * time.Second, workers: 4, server: 4 * time.Second, seed: seed.Fresh(t)}
 			var out, progress bytes.Buffer
 			err := run(t.Context(), s, &out, &progress)

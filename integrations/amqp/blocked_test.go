@@ -16,11 +16,8 @@ import (
 // receives is not held up.
 func TestServerWithoutMemory(t *testing.T) {
 	t.Parallel()
-	rabbit(t) // or there is none
 	n, err := newNode("1MB")
-	if err != nil {
-		t.Fatal(err)
-	}
+	there(t, err)
 	defer os.RemoveAll(n.Dir)
 	if err := n.Start(); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 // The program lull, on a real server.
 func TestCommand(t *testing.T) {
+	t.Parallel()
 	queuetest.Command(t, target(t), func(address string) queuetest.CommandLine {
 		var w where
 		if err := json.Unmarshal([]byte(address), &w); err != nil {
@@ -32,6 +33,7 @@ func TestRule21CommandInspectsOthersQueues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is not short to build the program")
 	}
+	t.Parallel()
 	url := rabbit(t).url()
 	program := filepath.Join(t.TempDir(), "lull")
 	if out, err := exec.Command("go", "build", "-pgo=off", "-o", filepath.Dir(program),

@@ -29,7 +29,7 @@ func publish(t testing.TB, ch *amqp.Channel, exchange, key string, m amqp.Publis
 func readable(t *testing.T, ch *amqp.Channel, name string, n int) {
 	t.Helper()
 	ready := 0
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(testPatience); ; time.Sleep(5 * time.Millisecond) {
 		q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -69,6 +69,7 @@ func redriven(t testing.TB, q *Queue, c queue.RedriveConfig) queue.Progress {
 // in all: each is a message of its own, with an id of its own where anything differs, and a
 // redrive moves them all.
 func TestRule21MessagesThatAreAlike(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		what     func(i int) (key string, m amqp.Publishing)
@@ -124,6 +125,7 @@ func TestRule21MessagesThatAreAlike(t *testing.T) {
 
 // A redrive keeps what a retry keeps.
 func TestRedriveKeepsProperties(t *testing.T) {
+	t.Parallel()
 	q := opened(t, declared(t, Config{}))
 	ch := raw(t)
 	sent := amqp.Publishing{
@@ -151,6 +153,7 @@ func TestRedriveKeepsProperties(t *testing.T) {
 // Reading letters and leaving them there uses up no limit of a queue of somebody else: it is refused
 // where it would, or where that is not known.
 func TestRule21InspectingDoesNotCount(t *testing.T) {
+	t.Parallel()
 	v := serverVersion(t)
 	const n = 5
 	ch := raw(t)
@@ -238,6 +241,7 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 
 // Who may not configure a queue is not told its arguments.
 func TestUncountedWithoutPermission(t *testing.T) {
+	t.Parallel()
 	request(t, http.MethodPut, map[string]any{"password": "r", "tags": ""}, "users", "reader")
 	t.Cleanup(func() { request(t, http.MethodDelete, nil, "users", "reader") })
 	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": "^$", "read": ".*"}, "permissions", "/", "reader")
@@ -257,6 +261,7 @@ func TestUncountedWithoutPermission(t *testing.T) {
 // A reading whose channel is lost goes on where it was: what was passed over is passed over
 // again, what was sent is removed, and each letter is moved once.
 func TestReadingsOutliveTheirChannels(t *testing.T) {
+	t.Parallel()
 	r := seed.Rand(t)
 	q := opened(t, declared(t, Config{}))
 	ch := raw(t)
@@ -334,7 +339,8 @@ func (c cutting) Send(ctx context.Context, o queue.Outgoing) error {
 // channel had (each basic.get is one) in an order that is another when it reads its log after a crash, so that what
 // was removed then is not what was removed before.
 func TestRule21DeathsMixNothingUp(t *testing.T) {
-	n := rabbit(t)
+	t.Parallel()
+	n := mortal(t, &forKills)
 	ch := raw(t)
 	began := time.Now()
 	forLetters, forWorkers := declared(t, Config{}), declared(t, Config{})
@@ -349,7 +355,7 @@ func TestRule21DeathsMixNothingUp(t *testing.T) {
 		want map[string]int
 	}{{letters, wantLetters}, {messages, wantMessages}} {
 		q, err := ch.QueueDeclarePassive(x.name, true, false, false, false, nil)
-		for end := time.Now().Add(time.Minute); (err != nil || q.Messages != len(x.want)) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(testPatience); (err != nil || q.Messages != len(x.want)) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			if err != nil {
 				ch = raw(t) // the queue has no leader yet
 			}

@@ -48,7 +48,7 @@ func running(t *testing.T, q *Queue, handle queue.Handler) (events <-chan queue.
 // expect waits for an event of that kind.
 func expect(t *testing.T, events <-chan queue.Event, kind queue.EventKind, ended <-chan error) queue.Event {
 	t.Helper()
-	patience := time.After(time.Minute)
+	patience := time.After(testPatience)
 	for {
 		select {
 		case e := <-events:
@@ -66,6 +66,7 @@ func expect(t *testing.T, events <-chan queue.Event, kind queue.EventKind, ended
 // A handler whose delivery is lost with its channel (consumer_timeout, a connection that
 // breaks) is told at once, and why; so is the observer.
 func TestHandlersEndWithTheirChannel(t *testing.T) {
+	t.Parallel()
 	q := opened(t, declared(t, Config{}))
 	send(t, q, "hello")
 	began, cause := make(chan struct{}, 10), make(chan error, 10)
@@ -97,6 +98,7 @@ func TestHandlersEndWithTheirChannel(t *testing.T) {
 
 // An idle consumer keeps its channel.
 func TestIdleConsumersKeepTheirChannel(t *testing.T) {
+	t.Parallel()
 	q := opened(t, declared(t, Config{}))
 	q.linger = 10 * time.Millisecond
 	session := func() *session {
@@ -136,6 +138,7 @@ func TestIdleConsumersKeepTheirChannel(t *testing.T) {
 
 // A queue that is deleted and made again does not end its consumers.
 func TestQueueIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	config := declared(t, Config{})
 	q := opened(t, config)
 	send(t, q, "first")
@@ -155,6 +158,7 @@ func TestQueueIsMadeAnew(t *testing.T) {
 // A limit on connections is over at some time, and is nothing that ends a consumer: not one
 // that runs, and not one that begins.
 func TestConnectionLimit(t *testing.T) {
+	t.Parallel()
 	n := rabbit(t)
 	const vhost = "limited"
 	request(t, http.MethodPut, map[string]any{}, "vhosts", vhost)
@@ -167,6 +171,9 @@ func TestConnectionLimit(t *testing.T) {
 	c := New(Dial(n.url() + vhost))
 	t.Cleanup(func() { c.Close(testContext(t)) })
 	config := Config{Queue: "orders"}
+	other := New(Dial(n.url() + vhost))
+	declare(t, other, config)
+	other.Close(testContext(t))
 	limit(0)
 	q, err := c.Open(testContext(t), config)
 	if err != nil {
@@ -177,11 +184,6 @@ func TestConnectionLimit(t *testing.T) {
 		t.Errorf("receive_failed: %v", e.Err)
 	}
 	expect(t, events, queue.EventReceiveFailed, ended)
-	// The queue is made by others meanwhile, who are let in first.
-	limit(1)
-	other := New(Dial(n.url() + vhost))
-	await(t, "declared", func() bool { return other.Declare(testContext(t), config) == nil })
-	other.Close(testContext(t))
 	limit(-1)
 	send(t, q, "hello")
 	expect(t, events, queue.EventSettled, ended)
@@ -189,6 +191,7 @@ func TestConnectionLimit(t *testing.T) {
 
 // Without the delay levels, or the queues, Open refuses: no message could be retried.
 func TestOpenRefusesWhatIsNotThere(t *testing.T) {
+	t.Parallel()
 	config := declared(t, Config{})
 	c := New(Dial(rabbit(t).url()))
 	defer c.Close(context.Background())

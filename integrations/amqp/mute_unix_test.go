@@ -35,7 +35,8 @@ func (n *node) signal(t *testing.T, s syscall.Signal) {
 // A server that has fallen silent holds nobody up for longer than the context says. What was asked
 // for meanwhile is done when it goes on, and once.
 func TestSilentServer(t *testing.T) {
-	n := rabbit(t)
+	t.Parallel()
+	n := mortal(t, &forKills)
 	config := declared(t, Config{})
 	q, other := opened(t, config), opened(t, config)
 	send(t, q, "retry", "ack", "dead")

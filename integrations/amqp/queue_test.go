@@ -172,6 +172,7 @@ func TestRandomDelays(t *testing.T) {
 
 // The server pushes no more than is wanted: the rest is for others.
 func TestPrefetchIsWhatIsWanted(t *testing.T) {
+	t.Parallel()
 	config := declared(t, Config{})
 	q, other := opened(t, config), opened(t, config)
 	for i := range 20 {
@@ -280,7 +281,7 @@ func receive10(t *testing.T, q *Queue) *queue.Delivery {
 
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(testPatience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not %s", what)
 		}
@@ -349,6 +350,7 @@ func TestPausesAfterAcknowledgementsCostNothing(t *testing.T) {
 
 // Up to the largest Concurrency, bit by bit or not, a channel has no more consumers than RabbitMQ can put in order.
 func TestConsumersOfOneChannel(t *testing.T) {
+	t.Parallel()
 	const concurrency = 100_000
 	for step := 1; step <= concurrency; step += 1 + step/3 {
 		n, limit := 0, 0
@@ -441,6 +443,7 @@ func TestWhatNoQueueTookComesLater(t *testing.T) {
 }
 
 func TestSendIntoNothing(t *testing.T) {
+	t.Parallel()
 	q := opened(t, Config{Queue: "nowhere"})
 	err := q.Send(testContext(t), queue.Outgoing{})
 	if !errors.Is(err, ErrUnroutable) || lull.Classify(err).Kind != lull.KindPermanent {
@@ -456,6 +459,7 @@ func TestSendIntoNothing(t *testing.T) {
 }
 
 func TestSendRefuses(t *testing.T) {
+	t.Parallel()
 	q := opened(t, declared(t, Config{}))
 	for _, o := range []queue.Outgoing{
 		{Headers: queue.Headers{"CC": "elsewhere"}},
@@ -501,6 +505,7 @@ func TestReceiveRefuses(t *testing.T) {
 
 // A message of another publisher keeps what it has.
 func TestOthersMessages(t *testing.T) {
+	t.Parallel()
 	q := opened(t, declared(t, Config{}))
 	ch := raw(t)
 	at := time.Now().Truncate(time.Second)
@@ -531,6 +536,7 @@ func TestOthersMessages(t *testing.T) {
 
 // The broker's own limit: a letter without an envelope that says what RabbitMQ knows.
 func TestLettersOfTheBroker(t *testing.T) {
+	t.Parallel()
 	config := declared(t, Config{DeliveryLimit: 3})
 	q := opened(t, config)
 	if err := q.Send(testContext(t), queue.Outgoing{Body: []byte("poison"), Headers: queue.Headers{"kind": "test"}}); err != nil {
@@ -572,6 +578,7 @@ func TestLettersOfTheBroker(t *testing.T) {
 
 // A message that nobody could settle does not stay out for ever.
 func TestForsaken(t *testing.T) {
+	t.Parallel()
 	config := declared(t, Config{})
 	bad := config
 	bad.DeadLetters = "nowhere"
@@ -591,6 +598,7 @@ func TestForsaken(t *testing.T) {
 // An acknowledgement that hangs is not sent a second time: that would end the channel, and with
 // it all other deliveries.
 func TestAcknowledgedOnce(t *testing.T) {
+	t.Parallel()
 	q := opened(t, declared(t, Config{}))
 	send(t, q, "slow", "other")
 	both := receive(t, q, 2)
@@ -613,8 +621,10 @@ func TestAcknowledgedOnce(t *testing.T) {
 
 // What cannot be given back is kept, and the next Receive hands it out.
 func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
+	t.Parallel()
 	config := declared(t, Config{})
 	q, other := opened(t, config), opened(t, config)
+	q.linger = time.Hour // however long what follows takes here
 	send(t, q, "first")
 	first := receive10(t, q)
 	send(t, q, "1", "2", "3")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,40 +15,79 @@ import (
 	"github.com/lullgo/lull/queue/queuetest"
 )
 
-// server is the RabbitMQ of these tests, started when the first of them wants it.
-var server struct {
+// A lazy is a RabbitMQ that is started when the first test wants it.
+type lazy struct {
 	once sync.Once
 	*node
 	err error
+	has sync.Mutex // of the test that may end it, if it has such
 }
+
+// Most tests share a server, and leave it running. Those that end theirs have others, one test at a time.
+var (
+	server                   lazy
+	forConformance, forKills lazy
+	mortals                  sync.Map // from the names of such tests to their servers
+)
 
 func TestMain(m *testing.M) {
 	code := queuetest.Main(m, connect)
-	if server.node != nil {
-		server.Stop()
-		os.RemoveAll(server.Dir)
+	for _, s := range []*lazy{&server, &forConformance, &forKills} {
+		if s.node != nil {
+			s.Kill()
+			os.RemoveAll(s.Dir)
+		}
 	}
 	os.Exit(code)
 }
 
-// rabbit is the server. Without one the test is skipped; with CI set it fails.
+// rabbit is the test's server. Without one the test is skipped; with CI set it fails.
 func rabbit(t testing.TB) *node {
 	t.Helper()
-	server.once.Do(func() {
-		if server.node, server.err = newNode("1GB"); server.err == nil {
-			if server.err = server.Start(); server.err != nil {
-				os.RemoveAll(server.Dir)
-				server.node = nil
-			}
+	name, _, _ := strings.Cut(t.Name(), "/")
+	if n, ok := mortals.Load(name); ok {
+		return n.(*node)
+	}
+	return server.need(t)
+}
+
+// mortal makes s the server of the test, and of all that is in it, which may end it.
+func mortal(t *testing.T, s *lazy) *node {
+	t.Helper()
+	s.has.Lock()
+	t.Cleanup(s.has.Unlock)
+	n := s.need(t)
+	mortals.Store(t.Name(), n)
+	return n
+}
+
+func (s *lazy) need(t testing.TB) *node {
+	t.Helper()
+	s.once.Do(func() {
+		if s.node, s.err = newNode("1GB"); s.err == nil && s == &server {
+			s.err = s.Manage()
+		}
+		if s.err == nil {
+			s.err = s.Start()
+		}
+		if s.err != nil && s.node != nil {
+			os.RemoveAll(s.Dir)
+			s.node = nil
 		}
 	})
-	if errors.Is(server.err, rabbitmq.ErrAbsent) && os.Getenv("CI") == "" {
-		t.Skip(server.err)
+	there(t, s.err)
+	return s.node
+}
+
+// there skips the test if RabbitMQ is not installed. With CI set it fails, as it does for any other err.
+func there(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, rabbitmq.ErrAbsent) && os.Getenv("CI") == "" {
+		t.Skip(err)
 	}
-	if server.err != nil {
-		t.Fatal(server.err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return server.node
 }
 
 // node is a server that tests start.
@@ -81,9 +121,12 @@ func (n *node) restart(t testing.TB, end func()) {
 	}
 }
 
-// testContext ends a minute from now.
+// testPatience is after how long what does not happen never will, beside many others on a busy machine.
+const testPatience = 3 * time.Minute
+
+// testContext ends when that does.
 func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
 	t.Cleanup(cancel)
 	return ctx
 }

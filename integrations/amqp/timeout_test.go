@@ -18,11 +18,8 @@ import (
 
 // short is a server with a consumer_timeout that a test can wait for.
 func short(t *testing.T) (url string, timeout time.Duration) {
-	rabbit(t) // or there is none
 	n, err := newNode("1GB")
-	if err != nil {
-		t.Fatal(err)
-	}
+	there(t, err)
 	t.Cleanup(func() { os.RemoveAll(n.Dir) })
 	timeout = pace.Stretch(time.Second)
 	if err := n.Set(fmt.Sprintf("{consumer_timeout,%d}", timeout.Milliseconds()), "{channel_tick_interval,100}"); err != nil {

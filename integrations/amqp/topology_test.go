@@ -90,9 +90,7 @@ func TestTopology(t *testing.T) {
 		all.Go(func() {
 			c := New(Dial(rabbit(t).url()))
 			defer c.Close(context.Background())
-			if err := c.Declare(ctx, config); err != nil {
-				t.Error(err)
-			}
+			declare(t, c, config)
 		})
 	}
 	all.Wait()
@@ -188,11 +186,12 @@ func unmake(t testing.TB, config Config) {
 
 // Who may not configure a queue can check that it is there.
 func TestCheckWithoutTheRightToConfigure(t *testing.T) {
+	t.Parallel()
 	config := declared(t, Config{})
-	request(t, http.MethodPut, map[string]any{"password": "reader", "tags": ""}, "users", "reader")
-	t.Cleanup(func() { request(t, http.MethodDelete, nil, "users", "reader") })
-	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": ".*", "read": ".*"}, "permissions", "/", "reader")
-	c := New(Dial(strings.Replace(rabbit(t).url(), "guest:guest", "reader:reader", 1)))
+	request(t, http.MethodPut, map[string]any{"password": "checker", "tags": ""}, "users", "checker")
+	t.Cleanup(func() { request(t, http.MethodDelete, nil, "users", "checker") })
+	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": ".*", "read": ".*"}, "permissions", "/", "checker")
+	c := New(Dial(strings.Replace(rabbit(t).url(), "guest:guest", "checker:checker", 1)))
 	defer c.Close(context.Background())
 	if err := c.Check(testContext(t), config); err != nil {
 		t.Error(err)
@@ -203,7 +202,7 @@ func TestCheckWithoutTheRightToConfigure(t *testing.T) {
 		t.Errorf("Declare: %v", err)
 	}
 	m := management(t)
-	m.User, m.Password = "reader", "wrong"
+	m.User, m.Password = "checker", "wrong"
 	if err := m.Check(testContext(t), config); err == nil || lull.Classify(err).Kind != lull.KindPermanent {
 		t.Errorf("Management.Check with a wrong password: %v", err)
 	}
@@ -220,14 +219,10 @@ func TestDelayedForAQueueThatIsGone(t *testing.T) {
 	config := Config{Queue: "gone.queue", Prefix: "gone"}
 	c := New(Dial(rabbit(t).url()))
 	defer c.Close(context.Background())
-	if err := c.Declare(testContext(t), config); err != nil {
-		t.Fatal(err)
-	}
+	declare(t, c, config)
 	other := config
 	other.Queue = "gone.other"
-	if err := c.Declare(testContext(t), other); err != nil {
-		t.Fatal(err)
-	}
+	declare(t, c, other)
 	ch := raw(t)
 	t.Cleanup(func() {
 		unmake(t, config)
@@ -236,7 +231,7 @@ func TestDelayedForAQueueThatIsGone(t *testing.T) {
 	})
 	q, o := opened(t, config), opened(t, other)
 	const n = 100
-	after := pace.Stretch(time.Second) // the queue goes meanwhile
+	after := pace.Stretch(4 * time.Second) // the queue goes meanwhile
 	for range n {
 		send(t, q, "gone")
 	}

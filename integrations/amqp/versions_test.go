@@ -15,6 +15,7 @@ import (
 // What the server does when a delivery is not acknowledged, of which the adapter relies
 // on some: see the table in the package comment.
 func TestWhatTheServerCounts(t *testing.T) {
+	t.Parallel()
 	v := serverVersion(t)
 	new := v.AtLeast(4, 3)
 	t.Log(v)
@@ -75,6 +76,7 @@ func TestWhatTheServerCounts(t *testing.T) {
 
 // Native retries are RabbitMQ's from 4.3 on, and an error before.
 func TestNative(t *testing.T) {
+	t.Parallel()
 	v := serverVersion(t)
 	config := Config{Queue: "native", Native: Native{Min: 300 * time.Millisecond, Max: time.Second}}
 	if !v.AtLeast(4, 3) {
@@ -143,6 +145,7 @@ func TestNative(t *testing.T) {
 // then is not taken for done. Only from 4.3 on the server notices in a time that a test can
 // wait for.
 func TestConsumerTimeout(t *testing.T) {
+	t.Parallel()
 	v := serverVersion(t)
 	config := declared(t, Config{})
 	ch := raw(t)

@@ -26,7 +26,7 @@ const UseServer = "LULLAMQP_RABBITMQ_SERVER"
 type Server struct {
 	Dir        string
 	Port       int // of AMQP
-	Management int // of the HTTP API
+	Management int // of the HTTP API, if it serves that: see Manage
 
 	ready         func(url string) error
 	program, epmd string
@@ -61,7 +61,7 @@ func New(memory string, ready func(url string) error) (*Server, error) {
 	}
 	conf := fmt.Sprintf("listeners.tcp.1 = 127.0.0.1:%d\nmanagement.tcp.ip = 127.0.0.1\nmanagement.tcp.port = %d\n"+
 		"log.console.level = warning\ndisk_free_limit.absolute = 50MB\nvm_memory_high_watermark.absolute = %s\n", n.Port, n.Management, memory)
-	for name, text := range map[string]string{"rabbitmq.conf": conf, "advanced.config": "[].\n", "enabled_plugins": "[rabbitmq_management].\n"} {
+	for name, text := range map[string]string{"rabbitmq.conf": conf, "advanced.config": "[].\n", "enabled_plugins": "[].\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return nil, err
 		}
@@ -79,6 +79,11 @@ func New(memory string, ready func(url string) error) (*Server, error) {
 func (n *Server) Set(settings ...string) error {
 	text := "[{rabbit,[" + strings.Join(settings, ",") + "]}].\n"
 	return os.WriteFile(filepath.Join(n.Dir, "advanced.config"), []byte(text), 0o644)
+}
+
+// Manage has it serve the HTTP API too, from the next Start on. It takes a second longer to start then, and five to stop.
+func (n *Server) Manage() error {
+	return os.WriteFile(filepath.Join(n.Dir, "enabled_plugins"), []byte("[rabbitmq_management].\n"), 0o644)
 }
 
 // HandOn is the setting for how soon a delay level tries again to hand on what no queue has taken.
