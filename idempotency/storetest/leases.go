@@ -110,13 +110,26 @@ func (t *tester) recordForgotten() {
 	t.replays(again(d), []byte("longer than its claim"))
 }
 
+// extended is a claim that would be forgotten soon, and was extended before. A machine may be too slow for that; then it
+// is another claim.
+func (t *tester) extended(lease, retention time.Duration) idempotency.Claim {
+	t.Helper()
+	for {
+		c := lasting(request(), short, short)
+		began := time.Now()
+		t.claimed(c, false)
+		err := t.s.Extend(t.ctx, c.Key, c.Token, lease, retention)
+		if err == nil || time.Since(began) < short {
+			t.must("Extend", err)
+			return c
+		}
+	}
+}
+
 func (t *tester) ownerForgotten() {
-	c, d, e := lasting(request(), short, short), lasting(request(), short, short), lasting(request(), short, short)
+	c := lasting(request(), short, short)
 	t.claimed(c, false)
-	t.claimed(d, false)
-	t.extends(d, long, 2*long)
-	t.claimed(e, false)
-	t.extends(e, 0, long)
+	d, e := t.extended(long, 2*long), t.extended(0, long)
 	t.o.Advance(past)
 	t.fenced(c)
 	f := other(c)

@@ -47,12 +47,14 @@ func TestConformance(t *testing.T) {
 
 // The same, by the clock that the store really has.
 func TestConformanceByTheClock(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t *testing.T) idempotency.Store {
 		return open(t, temp(t), lullbolt.Config{NoSync: true})
 	}, storetest.Options{})
 }
 
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	storetest.Matrix(t, storetest.Outliving{
 		Place:     func(t *testing.T) string { return temp(t) },
 		Open:      func(t *testing.T, path string) idempotency.Store { return open(t, path, lullbolt.Config{}) },

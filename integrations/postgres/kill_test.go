@@ -61,6 +61,7 @@ func TestKilledAnywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is not short to kill processes")
 	}
+	t.Parallel()
 	at := place(t)
 	self, err := os.Executable()
 	if err != nil {

@@ -18,6 +18,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lullgo/lull/internal/pace"
 )
 
 // useServer is the variable that names a server to be used instead of one that the
@@ -34,6 +36,7 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
+	pace.Overlap(16)
 	code := m.Run()
 	if server.stop != nil {
 		server.stop()
@@ -102,7 +105,7 @@ func launch(postgres, data string, user *sysProcAttr, options []string) (dsn str
 	args := append([]string{
 		"-D", data, "-p", strconv.Itoa(port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
-		"-c", "max_connections=200", "-c", "max_prepared_transactions=0",
+		"-c", "max_connections=400", "-c", "max_prepared_transactions=0",
 	}, options...)
 	var log strings.Builder
 	cmd, end := outlivesNobody(postgres, args)

@@ -34,6 +34,7 @@ func newTable(t testing.TB, pool *pgxpool.Pool, c Config) *Store {
 // who encodes the parameters and how; without prepared statements is how one goes
 // through a pooler that gives each transaction another connection.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	at := dsn(t)
 	for name, open := range map[string]func(t *testing.T) *Store{
 		"pgx": func(t *testing.T) *Store { return newTable(t, newPool(t, at), Config{}) },
@@ -105,6 +106,7 @@ func openAt(t *testing.T, at string) idempotency.Store {
 
 // Two processes, killed at each step: the handler's effect is outside the database.
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	storetest.Matrix(t, storetest.Outliving{Place: place, Open: openAt})
 }
 
@@ -119,6 +121,7 @@ func effects(t *testing.T, at, name string) int {
 // The same, where the effect is in the transaction of the record: it is there exactly
 // once, always.
 func TestMatrixTransactional(t *testing.T) {
+	t.Parallel()
 	storetest.Matrix(t, storetest.Outliving{
 		Place: place, Open: openAt, Transactional: true, Effects: effects,
 		Effect: func(ctx context.Context, _ idempotency.Store, name string) error {
@@ -129,6 +132,7 @@ func TestMatrixTransactional(t *testing.T) {
 }
 
 func TestMatrixTransactionalSQL(t *testing.T) {
+	t.Parallel()
 	storetest.Matrix(t, storetest.Outliving{
 		Place: place, Transactional: true, Effects: effects,
 		Open: func(t *testing.T, at string) idempotency.Store {

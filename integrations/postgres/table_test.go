@@ -14,6 +14,7 @@ import (
 )
 
 func TestNoTable(t *testing.T) {
+	t.Parallel()
 	pool := newPool(t, dsn(t))
 	s, err := New(pool, Config{Table: "no_such_table"})
 	if err != nil {
@@ -46,6 +47,7 @@ func TestNoTable(t *testing.T) {
 }
 
 func TestMigrate(t *testing.T) {
+	t.Parallel()
 	at := place(t) // a schema with the table that Schema makes
 	pool := newPool(t, at)
 	schema := pool.Config().ConnConfig.RuntimeParams["search_path"]
@@ -123,7 +125,7 @@ func TestMigrate(t *testing.T) {
 }
 
 // A refusal is read: it takes no transaction number, and so writes nothing.
-func TestRefusalsWriteNothing(t *testing.T) {
+func TestRefusalsWriteNothing(t *testing.T) { // not beside others: the server counts transactions of all
 	pool := newPool(t, dsn(t))
 	s := newTable(t, pool, Config{})
 	running, done, unknown := request(), request(), request()
@@ -158,6 +160,7 @@ func TestRefusalsWriteNothing(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	pool := newPool(t, dsn(t))
 	s := newTable(t, pool, Config{})
 	if _, err := pool.Exec(bg, "INSERT INTO "+s.config.quoted()+` SELECT 'old ' || n, '\x', '\x', false, now(), now() - n * interval '1 second'
@@ -242,6 +245,7 @@ func TestConfig(t *testing.T) {
 }
 
 func TestServerIsGone(t *testing.T) {
+	t.Parallel()
 	s, err := New(newPool(t, "postgres://127.0.0.1:1/postgres?sslmode=disable"), Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -257,6 +261,7 @@ func TestServerIsGone(t *testing.T) {
 
 // A server that accepts connections and says nothing holds nobody beyond its deadline.
 func TestMuteServer(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -66,6 +66,7 @@ func claims(t *testing.T, s *Store, c idempotency.Claim, want idempotency.State)
 // whatever the key was before: a wait would be one for ever, as it ends when they have
 // returned.
 func TestNobodyWaits(t *testing.T) {
+	t.Parallel()
 	each(t, Config{}, func(t *testing.T, s *Store, _ string) {
 		for name, before := range map[string]func(c idempotency.Claim) (former idempotency.Claim){
 			"new": func(c idempotency.Claim) idempotency.Claim { return anew(c) },
@@ -138,6 +139,7 @@ func TestNobodyWaits(t *testing.T) {
 
 // What the handler does in its transaction is there if and only if the record is.
 func TestTogether(t *testing.T) {
+	t.Parallel()
 	each(t, Config{}, func(t *testing.T, s *Store, table string) {
 		insert := func(ctx context.Context) {
 			t.Helper()
@@ -257,6 +259,7 @@ func TestTogether(t *testing.T) {
 
 // The time of a request may be over before its handler is: what it did is kept.
 func TestTransactContextEnds(t *testing.T) {
+	t.Parallel()
 	each(t, Config{}, func(t *testing.T, s *Store, table string) {
 		c := request()
 		ctx, cancel := context.WithCancel(bg)
@@ -323,6 +326,7 @@ func TestSerializationFailure(t *testing.T) {
 // Keys that share the number of a lock are in each other's way for as long as a
 // transaction runs, and nothing else.
 func TestLockCollision(t *testing.T) {
+	t.Parallel()
 	pool := newPool(t, dsn(t))
 	collide := func(s *Store) *Store { s.lock = func(string) int64 { return 42 }; return s }
 	storetest.Run(t, func(t *testing.T) idempotency.Store { return collide(newTable(t, pool, Config{})) }, storetest.Options{Concurrent: 20})

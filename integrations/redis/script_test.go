@@ -20,6 +20,7 @@ local now = clock[1] * 1000000 + clock[2]`, `local now = tonumber(ARGV[14])`, 1)
 // The script and the model are two hands at the same rule: random syncs of random
 // instances, sensible and not, at times that mostly go on.
 func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
+	t.Parallel()
 	if strings.Contains(timed.Hash(), script.Hash()) {
 		t.Fatal("the clock of the script was not found")
 	}
@@ -28,6 +29,7 @@ func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
 }
 
 func TestTheScriptDoesTheSameOnValkey(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("valkey-server"); err != nil {
 		t.Log("no valkey-server (on Debian: apt-get install valkey-server): not compared")
 		return
@@ -115,6 +117,7 @@ func compare(t *testing.T, c redis.UniversalClient) {
 
 // Keys expire with the fleet, and both lie in one slot whatever the name.
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	s := needServer(t, "--cluster-enabled", "yes")
 	c := s.client(t)
 	ctx := context.Background()

@@ -12,7 +12,14 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull/internal/pace"
 )
+
+func TestMain(m *testing.M) {
+	pace.Overlap(16)
+	m.Run()
+}
 
 // A server is a Redis of the test's own: a child process on a free port of the loopback.
 type server struct {

@@ -34,12 +34,14 @@ func mustStore(t testing.TB, c redis.UniversalClient, config StoreConfig) *Store
 }
 
 func TestRedisIsAStore(t *testing.T) {
+	t.Parallel()
 	s := needServer(t)
 	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, storeClient(t, s.addr), StoreConfig{}) }, storetest.Options{})
 }
 
 // The limit on records is kept, and tells owners only.
 func TestARedisWithSmallRecordsIsAStore(t *testing.T) {
+	t.Parallel()
 	s := needServer(t)
 	storetest.Run(t, func(t *testing.T) idempotency.Store {
 		return mustStore(t, storeClient(t, s.addr), StoreConfig{MaxRecord: 1 << 20})
@@ -62,6 +64,7 @@ func TestARedisWithSmallRecordsIsAStore(t *testing.T) {
 }
 
 func TestValkeyIsAStore(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("valkey-server"); err != nil {
 		t.Log("no valkey-server (on Debian: apt-get install valkey-server): not tried")
 		return
@@ -73,6 +76,7 @@ func TestValkeyIsAStore(t *testing.T) {
 // A cluster, and one that is waited for: with no replica to have it a claim fails, so
 // the store is told to wait for none... by a replica that is there.
 func TestAClusterIsAStore(t *testing.T) {
+	t.Parallel()
 	s := needServer(t, "--cluster-enabled", "yes")
 	ctx := context.Background()
 	if err := s.client(t).ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
@@ -94,6 +98,7 @@ func TestAClusterIsAStore(t *testing.T) {
 
 // Servers are killed at each step, and others answer the retries.
 func TestRedisMatrix(t *testing.T) {
+	t.Parallel()
 	storetest.Matrix(t, storetest.Outliving{
 		Place: func(t *testing.T) string { return needServer(t).addr },
 		Open: func(t *testing.T, addr string) idempotency.Store {
@@ -128,6 +133,7 @@ func pair(t *testing.T) (master, replica *server) {
 }
 
 func TestAStoreThatWaitsForReplicasIsAStore(t *testing.T) {
+	t.Parallel()
 	master, _ := pair(t)
 	storetest.Run(t, func(t *testing.T) idempotency.Store {
 		return mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, WaitTimeout: 20 * time.Second})
@@ -172,6 +178,7 @@ func TestStoreConfig(t *testing.T) {
 
 // Something else in the entry's place, or an answer that is no answer.
 func TestAStoreWhoseKeysAreTaken(t *testing.T) {
+	t.Parallel()
 	s := needServer(t)
 	c := storeClient(t, s.addr)
 	st := mustStore(t, c, StoreConfig{})

@@ -17,6 +17,7 @@ import (
 // A server that stands still: calls return when their context ends, whether by a
 // deadline or because somebody went away.
 func TestAStoreThatStandsStill(t *testing.T) {
+	t.Parallel()
 	s := needServer(t)
 	patient := redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true, MaxRetries: -1, ReadTimeout: -1, WriteTimeout: -1})
 	defer patient.Close()
@@ -44,6 +45,7 @@ func TestAStoreThatStandsStill(t *testing.T) {
 // failover can come to: the new one knows nothing of them. Who waited for the replica
 // was told.
 func TestAFailoverMayLoseAClaim(t *testing.T) {
+	t.Parallel()
 	for _, replicas := range []int{0, 1} {
 		master, replica := pair(t)
 		old := mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: replicas, WaitTimeout: 100 * time.Millisecond})
@@ -66,6 +68,7 @@ func TestAFailoverMayLoseAClaim(t *testing.T) {
 
 // A completion that is repeated writes nothing, and is waited for nevertheless.
 func TestACompletionThatIsRepeatedIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	master, replica := pair(t)
 	c := newClaim()
 	claims(t, mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, WaitTimeout: 20 * time.Second}), c, idempotency.Claimed)
