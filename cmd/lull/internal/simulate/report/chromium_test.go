@@ -2,8 +2,6 @@ package report
 
 import (
 	"bufio"
-	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -15,26 +13,50 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/tail"
 )
 
-// A browser is a headless Chromium at the other end of two pipes, spoken to in
+// A chromium is a headless Chromium at the other end of two pipes, spoken to in
 // the DevTools protocol: https://chromedevtools.github.io/devtools-protocol/
 // JSON messages end with a zero byte. One command at a time is under way.
+type chromium struct {
+	cmd    *exec.Cmd
+	in     *os.File
+	out    *bufio.Reader
+	id     int
+	dir    string
+	stderr tail.Tail
+	ended  chan struct{}
+}
+
+// running is the one that the tests use, one after the other, each with a window of its own. It is started when the
+// first of them wants it.
+var running *chromium
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if running != nil {
+		running.end()
+	}
+	os.Exit(code)
+}
+
+// A browser is a window: nothing that others have loaded or set is there.
 type browser struct {
+	*chromium
 	t       *testing.T
-	in      *os.File
-	out     *bufio.Reader
-	id      int
 	session string
 	events  []message // since the page was opened
 }
 
 type message struct {
-	ID     int             `json:"id,omitempty"`
-	Method string          `json:"method,omitempty"`
-	Params json.RawMessage `json:"params,omitempty"`
-	Result json.RawMessage `json:"result,omitempty"`
-	Error  json.RawMessage `json:"error,omitempty"`
+	ID        int             `json:"id,omitempty"`
+	Method    string          `json:"method,omitempty"`
+	SessionID string          `json:"sessionId,omitempty"`
+	Params    json.RawMessage `json:"params,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Error     json.RawMessage `json:"error,omitempty"`
 }
 
 // browserPatience is for a machine that is busy with other things.
@@ -59,42 +81,34 @@ func startBrowser(t *testing.T) *browser {
 		}
 		t.Skip("no Chromium: apt-get install --no-install-recommends chromium")
 	}
-
-	fromUs, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+	if running == nil {
+		var err error
+		if running, err = startChromium(path); err != nil {
+			t.Fatal(err)
+		}
 	}
-	out, toUs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+	b := &browser{chromium: running, t: t}
+	late := time.AfterFunc(browserPatience, b.kill)
+	var window struct {
+		BrowserContextID string `json:"browserContextId"`
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), browserPatience)
-	cmd := exec.CommandContext(ctx, path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage",
-		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
-	cmd.ExtraFiles = []*os.File{fromUs, toUs} // 3 and 4, as the protocol has it
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	cmd.WaitDelay = 10 * time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	fromUs.Close()
-	toUs.Close()
-	b := &browser{t: t, in: in, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
-		b.session = ""
-		b.send("Browser.close", nil) // it takes its own children along
-		err := cmd.Wait()
-		cancel()
-		in.Close()
-		out.Close()
-		if t.Failed() {
-			t.Logf("Chromium ended with %v and said\n%s", err, lastLines(stderr.String(), 20))
+		late.Stop()
+		if t.Failed() { // who knows what it is about; the next test has another
+			running.end()
+			t.Logf("Chromium ended with %v and said\n%s", running.cmd.ProcessState, lastLines(running.stderr.String(), 20))
+			running = nil
 		}
 	})
+	t.Cleanup(func() {
+		if !t.Failed() {
+			b.session = ""
+			b.call("Target.disposeBrowserContext", window, nil)
+		}
+	})
+	b.call("Target.createBrowserContext", nil, &window)
 	var target struct{ TargetID string }
-	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": window.BrowserContextID}, &target)
 	var attached struct{ SessionID string }
 	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	b.session = attached.SessionID
@@ -104,25 +118,70 @@ func startBrowser(t *testing.T) *browser {
 	return b
 }
 
-func (b *browser) send(method string, params any) (int, error) {
-	b.id++
-	command := map[string]any{"id": b.id, "method": method}
+func startChromium(path string) (*chromium, error) {
+	fromUs, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, toUs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "lullreport")
+	if err != nil {
+		return nil, err
+	}
+	c := &chromium{in: in, out: bufio.NewReader(out), dir: dir, ended: make(chan struct{})}
+	c.cmd = exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage",
+		"--remote-debugging-pipe", "--user-data-dir="+dir, "about:blank")
+	c.cmd.ExtraFiles = []*os.File{fromUs, toUs} // 3 and 4, as the protocol has it
+	c.cmd.Stderr = &c.stderr
+	c.cmd.WaitDelay = 10 * time.Second
+	if err := c.cmd.Start(); err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	fromUs.Close()
+	toUs.Close()
+	go func() {
+		defer close(c.ended)
+		c.cmd.Wait()
+		out.Close()
+	}()
+	return c, nil
+}
+
+func (c *chromium) kill() { c.cmd.Process.Kill() }
+
+func (c *chromium) end() {
+	c.send("", "Browser.close", nil) // it takes its own children along
+	late := time.AfterFunc(browserPatience, c.kill)
+	<-c.ended
+	late.Stop()
+	c.in.Close()
+	os.RemoveAll(c.dir)
+}
+
+func (c *chromium) send(session, method string, params any) (int, error) {
+	c.id++
+	command := map[string]any{"id": c.id, "method": method}
 	if params != nil {
 		command["params"] = params
 	}
-	if b.session != "" {
-		command["sessionId"] = b.session
+	if session != "" {
+		command["sessionId"] = session
 	}
 	text, err := json.Marshal(command)
 	if err != nil {
 		return 0, err
 	}
-	_, err = b.in.Write(append(text, 0))
-	return b.id, err
+	_, err = c.in.Write(append(text, 0))
+	return c.id, err
 }
 
-func (b *browser) receive() (message, error) {
-	text, err := b.out.ReadBytes(0)
+func (c *chromium) receive() (message, error) {
+	text, err := c.out.ReadBytes(0)
 	if err != nil {
 		return message{}, err
 	}
@@ -131,17 +190,24 @@ func (b *browser) receive() (message, error) {
 	return m, err
 }
 
+// keep keeps an event of this window.
+func (b *browser) keep(m message) {
+	if m.SessionID == b.session {
+		b.events = append(b.events, m)
+	}
+}
+
 // call has the browser do something. Events that come meanwhile are kept.
 func (b *browser) call(method string, params, result any) {
 	b.t.Helper()
-	id, err := b.send(method, params)
+	id, err := b.send(b.session, method, params)
 	for err == nil {
 		var m message
 		if m, err = b.receive(); err != nil {
 			break
 		}
 		if m.ID != id {
-			b.events = append(b.events, m)
+			b.keep(m)
 			continue
 		}
 		if m.Error != nil {
@@ -180,7 +246,7 @@ func (b *browser) open(url string) {
 		if err != nil {
 			b.t.Fatalf("waiting for %s: %v", url, err)
 		}
-		b.events = append(b.events, m)
+		b.keep(m)
 	}
 }
 
@@ -228,7 +294,7 @@ func (b *browser) scheme(value string) {
 func (b *browser) screenshot(whole bool) []byte {
 	b.t.Helper()
 	var shot struct{ Data string }
-	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": whole}, &shot)
+	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": whole, "optimizeForSpeed": true}, &shot)
 	return b.decode(shot.Data)
 }
 
