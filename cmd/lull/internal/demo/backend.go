@@ -11,18 +11,16 @@ import (
 	"time"
 )
 
-// A backend is a real HTTP server on a port of its own on loopback, with a
-// finite capacity: a few workers that each serve one request at a time, and a
-// bounded first-come-first-served queue in front of them. Who finds the queue
-// full gets a 503 at once.
+// A backend is a real HTTP server on a loopback port of its own, with a finite capacity: a
+// few workers that serve one request at a time each, and a bounded queue in front of them,
+// first come, first served. A request that finds the queue full gets a 503 at once.
 //
-// Like most servers it does not know how long its callers are willing to wait,
-// and does not look: a request that was queued is served, even if the caller
-// has hung up by then. That wasted work is what keeps an overloaded server
+// Like most servers it does not know how long its callers wait: it serves every request in
+// the queue, even if the caller has hung up. That wasted work keeps an overloaded server
 // overloaded.
 //
-// Serving takes time, by a timer, and no processor: capacity is the backend's
-// own and not the machine's.
+// Serving takes time, by a timer, and no processor: the capacity is the backend's and not
+// the machine's.
 type backend struct {
 	url   string
 	clock func() time.Duration
@@ -34,10 +32,10 @@ type backend struct {
 	stop   chan struct{}
 	done   sync.WaitGroup
 
-	attempts buckets      // requests by the time they came in
+	attempts buckets      // requests by the time they arrived
 	left     atomic.Int64 // callers who hung up before they were served
 	served   atomic.Int64
-	wasted   atomic.Int64 // those of served whose caller had gone
+	wasted   atomic.Int64 // served, but the caller had hung up
 }
 
 // A job is a request in the queue.
@@ -64,7 +62,7 @@ func startBackend(s setting, clock func() time.Duration) (*backend, error) {
 	return b, nil
 }
 
-// newBackend is a backend at work that does not listen.
+// newBackend returns a backend that works and does not listen.
 func newBackend(s setting, clock func() time.Duration) *backend {
 	b := &backend{
 		clock: clock,
@@ -73,19 +71,11 @@ func newBackend(s setting, clock func() time.Duration) *backend {
 		stop:  make(chan struct{}),
 	}
 	for i := range s.workers() {
-		// The same service times at every backend: they differ in their callers only.
+		// The same service times at every backend: only their callers differ.
 		luck := rand.New(rand.NewPCG(s.Seed, uint64(i)+1))
-		b.done.Go(func() { b.work(func() time.Duration { return b.service(s, luck) }) })
+		b.done.Go(func() { b.work(func() time.Duration { return s.Scenario.service(s, luck, b.gate.isShut()) }) })
 	}
 	return b
-}
-
-// service is the time that the next request takes.
-func (b *backend) service(s setting, luck *rand.Rand) time.Duration {
-	if s.Scenario == tail {
-		return s.tailService(luck, b.gate.isShut())
-	}
-	return time.Duration(luck.ExpFloat64() * float64(s.service()))
 }
 
 // ServeHTTP queues the request and waits until it is served.
@@ -113,8 +103,8 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// work serves one job after the other. It keeps to a plan of when it is free
-// again, so that timers that ring late do not lower the capacity.
+// work serves one job after the other. It plans when it is free again, so that late timers
+// do not lower the capacity.
 func (b *backend) work(service func() time.Duration) {
 	stalls := b.kind == stall
 	var free time.Duration
@@ -144,7 +134,7 @@ func (b *backend) work(service func() time.Duration) {
 	}
 }
 
-// close ends the server and its workers, whatever they are doing.
+// close stops the server and its workers at once.
 func (b *backend) close() {
 	close(b.stop)
 	if b.server != nil {
@@ -153,12 +143,12 @@ func (b *backend) close() {
 	b.done.Wait()
 }
 
-// sleepUntil waits for the clock to read t; false means that stop came first.
+// sleepUntil waits until the clock reads t. False means that stop came first.
 func sleepUntil(clock func() time.Duration, t time.Duration, stop <-chan struct{}) bool {
 	return sleep(t-clock(), stop)
 }
 
-// sleep waits for d; false means that stop came first.
+// sleep waits for d. False means that stop came first.
 func sleep(d time.Duration, stop <-chan struct{}) bool {
 	if d <= 0 {
 		return true
@@ -202,7 +192,7 @@ func (g *gate) isShut() bool {
 	return g.shut != nil
 }
 
-// wait returns when the gate is open, and tells whether it had to wait for that.
+// wait returns when the gate is open, and reports whether it had to wait.
 func (g *gate) wait(stop <-chan struct{}) bool {
 	g.mu.Lock()
 	shut := g.shut

@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// tick is the width of a bucket. Everything that is counted over time is
-// counted in buckets of this width.
+// tick is the width of a bucket. All counts over time are in buckets of this width.
 const tick = 100 * time.Millisecond
 
-// buckets count events by when they happened. Safe for concurrent use.
+// buckets count events by their time. They are safe for concurrent use.
 type buckets struct {
 	mu     sync.Mutex
 	counts []int
@@ -26,14 +25,23 @@ func (b *buckets) add(at time.Duration) {
 	b.counts[i]++
 }
 
-// copy is a copy of the counts, oldest first.
+// copy returns a copy of the counts, oldest first.
 func (b *buckets) copy() []int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.counts)
 }
 
-// sum adds up the counts from one time to another, both rounded down to ticks.
+// total adds up all counts.
+func total(counts []int) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// sum adds up the counts between two times, both rounded down to ticks.
 func sum(counts []int, from, to time.Duration) int {
 	n := 0
 	for i := int(max(0, from) / tick); i < int(to/tick) && i < len(counts); i++ {

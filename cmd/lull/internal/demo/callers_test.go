@@ -33,7 +33,7 @@ func (s *scripted) RoundTrip(req *http.Request) (*http.Response, error) {
 func callOnce(t *testing.T, name string, statuses ...int) (ok bool, took time.Duration, base *scripted) {
 	synctest.Test(t, func(t *testing.T) {
 		base = &scripted{statuses: statuses, start: time.Now()}
-		for _, c := range allClients {
+		for _, c := range stormClients {
 			if c.name != name {
 				continue
 			}
@@ -94,7 +94,7 @@ func TestFullJitterStaysBelowItsCeilings(t *testing.T) {
 }
 
 func TestEveryClientStopsAtASuccess(t *testing.T) {
-	for _, c := range allClients {
+	for _, c := range stormClients {
 		if ok, _, base := callOnce(t, c.name, 200); !ok || len(base.asked) != 1 {
 			t.Errorf("%s: ok %v after %d attempts, want a success at the first", c.name, ok, len(base.asked))
 		}
@@ -107,7 +107,7 @@ func TestEveryClientStopsAtASuccess(t *testing.T) {
 }
 
 func TestEveryClientStopsWhenTold(t *testing.T) {
-	for _, c := range allClients {
+	for _, c := range stormClients {
 		synctest.Test(t, func(t *testing.T) {
 			base := &scripted{statuses: []int{0}, start: time.Now()}
 			call, err := c.make(tenSeconds(), base, "http://backend.test/")

@@ -1,8 +1,14 @@
+// Package demo is the command lull demo. It runs clients against real HTTP backends on
+// loopback, one backend for each, takes the backends down, and shows what happens: live, as
+// a picture or as plain lines, and at the end as a table or as JSON.
+//
+// There are two scenarios, storm and tail. What differs between them is in files of those
+// names, behind the interface scenario.
 package demo
 
 import "github.com/lullgo/lull/cmd/lull/internal/cli"
 
-// Command are text, so that all that is wrong with them can be said at once;
+// Command is lull demo. Its flags are text, so that all mistakes are reported at once;
 // setting reads them.
 type Command struct {
 	Scenario   cli.Text   `placeholder:"storm" default:"storm" help:"What is shown: storm (backends go down, calls are retried) or tail (some requests are slow, calls are hedged). What differs in tail stands in brackets."`
@@ -46,7 +52,7 @@ where more of the requests are slow (--tail 0.08). Ctrl-C ends the run and
 prints what was measured until then.`
 }
 
-// Run runs the demo and prints what it found.
+// Run runs the demo and prints the result.
 func (f Command) Run(env cli.Env) error {
 	s, err := f.setting()
 	if err != nil {
@@ -64,13 +70,8 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.JSON && s.Scenario == tail:
-		return printTailJSON(env.Stdout, r)
-	case f.JSON:
+	if f.JSON {
 		return printJSON(env.Stdout, r)
-	case s.Scenario == tail:
-		return printTailTable(env.Stdout, r)
 	}
 	return printTable(env.Stdout, r)
 }

@@ -44,7 +44,7 @@ func TestJSON(t *testing.T) {
 
 func TestHelpNamesTheClients(t *testing.T) {
 	_, help, _ := lullProgram(t.Context(), "demo", "--help")
-	for _, name := range append(flagNames(allClients), flagNames(tailClients)...) {
+	for _, name := range append(flagNames(stormClients), flagNames(tailClients)...) {
 		if !strings.Contains(help, name) {
 			t.Errorf("the help of demo does not name client %s", name)
 		}
@@ -144,7 +144,7 @@ func TestInterruptedDuringTheOutage(t *testing.T) {
 	if err != nil || !r.interrupted {
 		t.Fatalf("interrupted %v, error %v", r.interrupted, err)
 	}
-	if r.unfinished < len(allClients) {
+	if r.unfinished < len(stormClients) {
 		t.Errorf("%d calls were under way, though nobody answered any", r.unfinished)
 	}
 }

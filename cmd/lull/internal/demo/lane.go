@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// A lane is one client with the backend that serves nobody else, and what was
-// counted on either side.
+// A lane is one client, the backend that serves it alone, and the counts of both.
 type lane struct {
 	name    string
 	backend *backend
@@ -24,7 +23,7 @@ type lane struct {
 	good     buckets // calls by the time they ended
 	bad      buckets
 	extra    buckets // requests beyond the first of their call, by the time they were sent
-	held     buckets // those that the client would have sent, but for its policy
+	held     buckets // requests that the client's policy did not send
 
 	mu      sync.Mutex // guards what follows
 	ended   []callRecord
@@ -62,7 +61,7 @@ func (l *lane) begin(ctx context.Context) {
 	l.calls.Go(func() {
 		ok := l.call(ctx)
 		if ctx.Err() != nil && !ok {
-			return // the demo ended it: nobody knows how it would have gone
+			return // the demo ended it: its result is not known
 		}
 		end := l.clock()
 		if ok {
@@ -76,23 +75,9 @@ func (l *lane) begin(ctx context.Context) {
 	})
 }
 
-// figures of the calls up to end; the lane must have come to rest.
-func (l *lane) figures(s setting, end time.Duration) figures {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return measure(s, end, l.name, int(l.began.Load()), l.ended, l.backend.attempts.copy())
-}
-
-// tailFigures are figures of the other scenario.
-func (l *lane) tailFigures(s setting, end time.Duration) tailFigures {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return measureTail(s, end, l.name, total(l.backend.attempts.copy()), l.ended, l.flow())
-}
-
 func (l *lane) flow() flow { return flow{l.begins.copy(), l.extra.copy(), l.held.copy()} }
 
-// unfinished is the number of calls that the demo ended before they did.
+// unfinished returns the number of calls that the demo ended.
 func (l *lane) unfinished() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

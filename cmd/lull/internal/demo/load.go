@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// arrivals are the times at which calls begin: a Poisson process, calls from
-// many users who know nothing of each other. They do not wait for the calls
-// before them to end. Every client is given the same ones.
+// arrivals returns the times at which calls begin: a Poisson process, as of many users who
+// know nothing of each other. They do not wait for earlier calls to end. Every client gets
+// the same arrivals.
 func arrivals(s setting) []time.Duration {
 	luck := rand.New(rand.NewPCG(s.Seed, 0))
 	mean := float64(time.Second) / s.offered()
@@ -23,18 +23,18 @@ func arrivals(s setting) []time.Duration {
 	}
 }
 
-// lateness is how long after its time each call was begun. It tells whether
-// this machine could keep up with the demo.
+// lateness is how long after its time each call began. It shows whether this machine could
+// keep up with the demo.
 type lateness []time.Duration
 
-// most is what all but one in a hundred stayed below.
+// p99 returns the lateness that one call in a hundred exceeds.
 func (l lateness) p99() time.Duration {
 	sorted := slices.Clone(l)
 	slices.Sort(sorted)
 	return percentile(sorted, 99)
 }
 
-// drive calls begin at each of the times, until the last one or ctx ends.
+// drive calls begin at each of the times, until the last one or until ctx ends.
 func drive(ctx context.Context, clock func() time.Duration, times []time.Duration, begin func()) lateness {
 	late := make(lateness, 0, len(times))
 	for _, at := range times {

@@ -12,12 +12,13 @@ const (
 	recentP99  = 3 * time.Second
 )
 
-// recent are times within which calls succeeded that ended lately; never for none.
+// recent are times within which calls succeeded, of those that ended lately; never if too
+// few did.
 type recent struct {
 	p50, p99 time.Duration
 }
 
-// recentUntil are the recents at every step up to now, the first at one step.
+// recentUntil returns the recents at every step up to now, the first after one step.
 func (l *lane) recentUntil(now time.Duration) []recent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -27,8 +28,8 @@ func (l *lane) recentUntil(now time.Duration) []recent {
 	return slices.Clone(l.recents)
 }
 
-// recentAt looks back from a time. Calls stand in the order in which they ended, but
-// for those that ended within moments of each other.
+// recentAt looks back from a time. The calls are in the order in which they ended, except
+// those that ended within moments of each other.
 func recentAt(ended []callRecord, at time.Duration) recent {
 	const moments = time.Second
 	var last, lately []callRecord
@@ -50,8 +51,7 @@ func recentAt(ended []callRecord, at time.Duration) recent {
 	return recent{within(last, 500), within(lately, 990)}
 }
 
-// recentBy is the latest recent at or before a time; the second result is false if
-// there is none.
+// recentBy returns the latest recent at or before a time. False means that there is none.
 func (l laneSnapshot) recentBy(at time.Duration) (recent, bool) {
 	i := min(int(at/recentStep), len(l.recents)) - 1
 	if i < 0 {

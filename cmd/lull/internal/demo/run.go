@@ -6,27 +6,21 @@ import (
 	"time"
 )
 
-// A view is told how a run goes on, ten times a second, and when it is over.
-type view interface {
-	show(snapshot)
-	end(snapshot)
-}
-
-// A result is what a run has measured.
+// A result is what a run measured.
 type result struct {
 	setting     setting
-	measured    time.Duration // how long calls were begun: Duration, unless interrupted
+	measured    time.Duration // when the last call could begin: Duration, unless interrupted
 	interrupted bool
 	unfinished  int
 	late        lateness
 	troubles    int
-	clients     []figures
-	hedgers     []tailFigures // instead, in the scenario tail
+	retriers    []stormFigures // storm
+	hedgers     []tailFigures  // tail
 }
 
-// runDemo starts a backend for each client, sends them all the same calls, takes
-// the backends down and brings them back, and measures. When ctx ends it stops
-// and returns what was measured until then.
+// runDemo starts a backend for each client, sends them all the same calls, takes the
+// backends down and brings them back, and measures. When ctx ends it stops, and returns
+// what it measured until then.
 func runDemo(ctx context.Context, s setting, v view) (result, error) {
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
@@ -46,7 +40,7 @@ func runDemo(ctx context.Context, s setting, v view) (result, error) {
 	return runLanes(ctx, s, v, lanes, clock), nil
 }
 
-// runLanes is runDemo with backends and clients that are there.
+// runLanes is runDemo with given backends and clients.
 func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func() time.Duration) result {
 	times := arrivals(s)
 	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
@@ -69,11 +63,7 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 
 	r := result{setting: s, measured: measured, interrupted: ctx.Err() != nil, late: late}
 	for _, l := range lanes {
-		if s.Scenario == tail {
-			r.hedgers = append(r.hedgers, l.tailFigures(s, measured))
-		} else {
-			r.clients = append(r.clients, l.figures(s, measured))
-		}
+		s.Scenario.measure(&r, l)
 		r.unfinished += l.unfinished()
 		r.troubles += int(l.troubles.Load())
 	}
@@ -81,8 +71,7 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 	return r
 }
 
-// rest waits until every call has ended, but not longer than patience, and not
-// at all when ctx has ended: then the calls are ended.
+// rest waits until every call has ended. When patience or ctx ends, it ends the calls.
 func rest(ctx context.Context, lanes []*lane, patience time.Duration, endCalls func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -103,8 +92,8 @@ func rest(ctx context.Context, lanes []*lane, patience time.Duration, endCalls f
 	<-ended
 }
 
-// outage takes all backends down at the same moment, and brings them back; in the
-// scenario tail, down is slow.
+// outage takes all backends down at the same moment, and brings them back. In the tail,
+// down means slow.
 func outage(s setting, lanes []*lane, clock func() time.Duration, over <-chan struct{}) {
 	if s.Outage == 0 || !sleepUntil(clock, s.OutageAt, over) {
 		return
@@ -118,7 +107,7 @@ func outage(s setting, lanes []*lane, clock func() time.Duration, over <-chan st
 	}
 }
 
-// watchRun shows the run as it goes, until it is over.
+// watchRun shows the run until it is over.
 func watchRun(s setting, lanes []*lane, clock func() time.Duration, over <-chan struct{}, v view) {
 	for next := time.Duration(0); sleepUntil(clock, next, over); next += tick {
 		select {

@@ -1,38 +1,69 @@
 package demo
 
 import (
+	"io"
+	"math/rand/v2"
+	"time"
+
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	"github.com/lullgo/lull/internal/problem"
 )
 
-// A scenario is what the demo shows. The empty one is the storm.
-type scenario string
+// A scenario is what the demo shows. It is the part that differs between storm, in which
+// backends go down and calls are retried, and tail, in which some requests are slow and
+// calls are hedged. All the rest of this package is for both.
+type scenario interface {
+	name() string
+	clients() []client // in the order in which they are shown
+	defaults() defaults
+	words() words
 
-const (
-	storm scenario = "storm" // backends go down, and calls are retried
-	tail  scenario = "tail"  // some requests are slow, and calls are hedged
-)
+	// The backends: workers returns how many each has, service the time of a request.
+	workers(setting) int
+	service(s setting, luck *rand.Rand, shut bool) time.Duration
 
-// clients of the scenario, in the order in which they are shown.
-func (c scenario) clients() []client {
-	if c == tail {
-		return tailClients
-	}
-	return allClients
+	// The live picture: the heading, which is an alarm during the outage, the legend of the
+	// bars, and for each client a line and two bars for a stretch of time.
+	heading(snapshot) (text string, alarm bool)
+	legend(snapshot) [2]string
+	status(snapshot, laneSnapshot) string
+	bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string)
+
+	// The live lines: a heading, and what happened in a second.
+	plainHead(snapshot) string
+	plainLine(s snapshot, from, to time.Duration) string
+
+	// The result: measure adds the figures of a lane that has come to rest, describe the
+	// lines of the setting; then how the figures are printed.
+	measure(r *result, l *lane)
+	describe(setting) [][2]string
+	table(io.Writer, result)
+	findings(result) []string
+	json(result) (setting, clients any)
 }
 
-// foreign reports the flags that were given and say nothing in this scenario.
-func (f Command) foreign(l *problem.List, c scenario) {
-	reject := func(flag string, o cli.Option, allowed string) {
-		if o.Given {
-			l.Add(flag, o.Typed.Quoted(), allowed)
-		}
-	}
-	if c == tail {
-		reject("--kind", f.Kind, "it left out with --scenario tail, where backends turn slow and not down; it is for --scenario storm")
-		reject("--attempts", f.Attempts, "it left out with --scenario tail, where a call makes at most two; it is for --scenario storm")
-		return
-	}
-	reject("--tail", f.Tail, "it left out with --scenario storm; it is for --scenario tail")
-	reject("--hedge-delay", f.HedgeDelay, "it left out with --scenario storm, where nobody hedges; it is for --scenario tail")
+// The scenarios by their names.
+var (
+	storm scenario = stormScenario{}
+	tail  scenario = tailScenario{}
+)
+
+// words are texts and measures of a scenario.
+type words struct {
+	outage      string        // on the axis of time
+	note        string        // of the lines that are marked
+	bars        [2]string     // labels
+	nameWidth   int           // of the clients, where they are described
+	unfinished  string        // what became of the calls that an interrupt ended
+	late        time.Duration // how late calls may begin before figures are in doubt
+	blurred     string        // which figures those are
+	requests    string        // what a client sends
+	definitions string        // of the figures
+}
+
+// defaults are those that differ between the scenarios.
+type defaults struct {
+	duration, capacity, attempts, timeout cli.Text
+	outage                                time.Duration
+	latestOutageAt                        time.Duration // where the outage begins, sooner in a short run
+	outageAfter, outagePart               time.Duration // then after, and for, this part of the duration
 }

@@ -2,22 +2,15 @@ package demo
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What every backend and every naive client of the storm has in common.
-const (
-	workers   = 4                      // of each backend; one job takes workers/capacity on average
-	naiveBase = 100 * time.Millisecond // the first wait of naive clients, lull's own default base
-
-	aftermath = time.Second // the least that must be left after the outage
-)
+// aftermath is the least time that must be left after the outage.
+const aftermath = time.Second
 
 type outageKind string
 
@@ -26,7 +19,7 @@ const (
 	errors503 outageKind = "errors"
 )
 
-// A setting is everything that decides what a run of the demo measures.
+// A setting is everything that determines what a run of the demo measures.
 type setting struct {
 	Scenario scenario
 	Duration time.Duration // calls are begun from 0 to Duration
@@ -41,66 +34,44 @@ type setting struct {
 	Seed     uint64        // of arrivals and service times
 	Clients  []client
 
-	Tail       float64       // share of requests that are slow, in the scenario of that name
-	HedgeDelay time.Duration // of the naive hedger
+	Tail       float64       // tail: the share of requests that are slow
+	HedgeDelay time.Duration // tail: of the naive hedger
 }
 
-// offered is the rate of calls, per second.
+// offered returns the calls per second.
 func (s setting) offered() float64 { return s.Load * float64(s.Capacity) }
 
-// service is the mean time a worker spends on a request.
-func (s setting) service() time.Duration {
-	return time.Duration(float64(workers) / float64(s.Capacity) * float64(time.Second))
-}
+// workers returns how many workers a backend has.
+func (s setting) workers() int { return s.Scenario.workers(s) }
 
-// outageEnd is when the backends come back.
+// outageEnd returns when the backends come back.
 func (s setting) outageEnd() time.Duration { return s.OutageAt + s.Outage }
 
-// normalEnd is the end of the time that stands for normal: calls begun after it
-// may still be under way when the outage begins.
+// normalEnd returns the end of the time that counts as normal: calls that begin later may
+// still be under way when the outage begins.
 func (s setting) normalEnd() time.Duration { return s.OutageAt - s.Timeout }
 
-// patience is how long a call may still take when the last one has begun. Waits
-// are a matter of milliseconds; a second for each is ample.
+// patience returns how long to wait for calls to end once the last one has begun. Their own
+// waits are milliseconds; a second for each is ample.
 func (s setting) patience() time.Duration {
 	return time.Duration(s.Attempts) * (s.Timeout + time.Second)
 }
 
-// policy is what the lull client is given: the zero policy but for what the
-// demo sets for every client.
-func (s setting) policy() lull.Policy {
-	p := lull.Policy{AttemptTimeout: s.Timeout}
-	if s.Attempts != lull.DefaultAttempts {
-		p.Attempts = s.Attempts
-	}
-	return p
-}
-
-// policyText is policy as it would be written in Go.
-func (s setting) policyText() string {
-	p := s.policy()
-	text := "lull.Policy{AttemptTimeout: " + p.AttemptTimeout.String()
-	if p.Attempts != 0 {
-		text += ", Attempts: " + strconv.Itoa(p.Attempts)
-	}
-	return text + "}"
-}
-
-// setting reads the flags. Everything that is wrong is reported at once, each
-// problem naming the flag, what was given and what is allowed.
+// setting reads the flags. The error has all mistakes, each with the flag, its value and
+// what is allowed.
 func (f Command) setting() (setting, error) {
 	var l problem.List
-	which := scenario(f.Scenario)
-	l.Check(which == storm || which == tail, "--scenario", f.Scenario.Quoted(),
+	which, ok := map[cli.Text]scenario{"storm": storm, "tail": tail}[f.Scenario]
+	l.Check(ok, "--scenario", f.Scenario.Quoted(),
 		`"storm" (backends go down, calls are retried) or "tail" (some requests are slow, calls are hedged)`)
-	if len(l) > 0 {
+	if !ok {
 		return setting{}, l // what follows depends on it
 	}
 	f.foreign(&l, which)
 	if which == tail {
 		f.Attempts = cli.Option{} // refused if given
 	}
-	d := defaultsOf(which)
+	d := which.defaults()
 	s := setting{
 		Scenario: which,
 		Duration: cli.Duration(&l, "--duration", f.Duration.Or(d.duration), 2*time.Second, 10*time.Minute),
@@ -124,7 +95,7 @@ func (f Command) setting() (setting, error) {
 
 	s.OutageAt = min(d.latestOutageAt, s.Duration/d.outageAfter)
 	if which == tail {
-		s.OutageAt = s.OutageAt.Truncate(tick) // a third is no figure to read
+		s.OutageAt = s.OutageAt.Truncate(tick) // a third of the duration has too many digits
 	}
 	longest := s.Duration - s.OutageAt - aftermath
 	s.Outage = min(d.outage, s.Duration/d.outagePart, longest)
@@ -138,9 +109,8 @@ func (f Command) setting() (setting, error) {
 	} else {
 		l.Check(s.Timeout < s.OutageAt, "--timeout", s.Timeout,
 			fmt.Sprintf("less than the %v before the outage; that is a quarter of --duration, at most %v", s.OutageAt, d.latestOutageAt))
-		// Long enough that whoever is served last has long given up: the queue, the
-		// outage and the timeout stand to each other as 10 : 10 : 1, in which the
-		// literature on metastable failures studies them.
+		// Long enough that the caller of the last request gave up long before. Queue, outage
+		// and timeout are as 10 : 10 : 1, as in the literature on metastable failures.
 		s.Queue = max(10, int(10*s.Timeout.Seconds()*float64(s.Capacity)))
 	}
 	if f.Queue != "" {
@@ -149,22 +119,7 @@ func (f Command) setting() (setting, error) {
 	return s, l.Err()
 }
 
-// defaults are those that differ from one scenario to the other.
-type defaults struct {
-	duration, capacity, attempts, timeout cli.Text
-	outage                                time.Duration
-	latestOutageAt                        time.Duration // where the outage begins, sooner in a short run
-	outageAfter, outagePart               time.Duration // then after, and for, this part of the duration
-}
-
-func defaultsOf(which scenario) defaults {
-	if which == tail {
-		return defaults{"28s", "280", "2", "2s", 6 * time.Second, 9 * time.Second, 3, 4}
-	}
-	return defaults{"25s", "100", "3", "500ms", 5 * time.Second, 4 * time.Second, 4, 5}
-}
-
-// clients reads a list of some of all; the order is theirs.
+// clients reads a list of some of all. The order is that of all.
 func clients(l *problem.List, v cli.Text, all []client) []client {
 	if v == "" {
 		return all
@@ -182,4 +137,20 @@ func clients(l *problem.List, v cli.Text, all []client) []client {
 	}
 	l.Check(len(asked) == 0, "--clients", v.Quoted(), "some of "+strings.Join(flagNames(all), ",")+", separated by commas")
 	return chosen
+}
+
+// foreign reports the flags that were given and have no effect in the scenario.
+func (f Command) foreign(l *problem.List, which scenario) {
+	reject := func(flag string, o cli.Option, allowed string) {
+		if o.Given {
+			l.Add(flag, o.Typed.Quoted(), allowed)
+		}
+	}
+	if which == tail {
+		reject("--kind", f.Kind, "it left out with --scenario tail, where backends turn slow and not down; it is for --scenario storm")
+		reject("--attempts", f.Attempts, "it left out with --scenario tail, where a call makes at most two; it is for --scenario storm")
+		return
+	}
+	reject("--tail", f.Tail, "it left out with --scenario storm; it is for --scenario tail")
+	reject("--hedge-delay", f.HedgeDelay, "it left out with --scenario storm, where nobody hedges; it is for --scenario tail")
 }

@@ -2,7 +2,7 @@ package demo
 
 import "time"
 
-// A snapshot is the state of a run at one moment, for those who draw it.
+// A snapshot is the state of a run at one moment, for views.
 type snapshot struct {
 	setting setting
 	now     time.Duration
@@ -19,7 +19,7 @@ type laneSnapshot struct {
 	good   []int // calls that succeeded, when they ended
 	bad    []int // calls that failed, when they ended
 	served int
-	wasted int // those of served whose caller had gone
+	wasted int // served, but the caller had hung up
 
 	flow    // tail
 	recents []recent
@@ -66,13 +66,4 @@ func (s snapshot) phase() phase {
 		return after
 	}
 	return lastCalls
-}
-
-// total adds up counts.
-func total(counts []int) int {
-	n := 0
-	for _, c := range counts {
-		n += c
-	}
-	return n
 }

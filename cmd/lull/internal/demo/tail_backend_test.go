@@ -15,7 +15,7 @@ func TestTailServiceTimes(t *testing.T) {
 	var quick, slow int
 	var quickSum time.Duration
 	for range n {
-		switch d := s.tailService(luck, false); {
+		switch d := tail.service(s, luck, false); {
 		case d >= 7*ms && d <= 13*ms:
 			quick++
 			quickSum += d
@@ -24,7 +24,7 @@ func TestTailServiceTimes(t *testing.T) {
 		default:
 			t.Fatalf("a request takes %v; want 7 to 13 or 350 to 650 ms", d)
 		}
-		if d := s.tailService(luck, true); d < 350*ms || d > 650*ms {
+		if d := tail.service(s, luck, true); d < 350*ms || d > 650*ms {
 			t.Fatalf("while everything is slow a request takes %v", d)
 		}
 	}

@@ -64,7 +64,7 @@ func TestTailShowsWhatItSays(t *testing.T) {
 		none, naive, lull := of["no hedging"], of["naive"], of["lull"]
 		fail := func(what string) {
 			t.Errorf("seed %s: %s", seed, what)
-			_ = printTailTable(t.Output(), r)
+			_ = printTable(t.Output(), r)
 			t.FailNow()
 		}
 		check := func(ok bool, what string) {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A callTally counts the requests of one call, for its lane. It travels in the
-// context, so that whoever makes the call need not know of it.
+// A callTally counts the requests of one call, for its lane. It is in the context, so that
+// callers need not know of it.
 type callTally struct {
 	lane *lane
 	sent atomic.Int32
@@ -14,18 +14,18 @@ type callTally struct {
 
 type tallyKey struct{}
 
-// tallyOf is the tally of the call that ctx belongs to; nil if it has none.
+// tallyOf returns the tally of the call that ctx belongs to, nil if it has none.
 func tallyOf(ctx context.Context) *callTally {
 	t, _ := ctx.Value(tallyKey{}).(*callTally)
 	return t
 }
 
-// send counts a request that is being sent.
+// send counts a request that is sent.
 func (t *callTally) send() {
 	if t.sent.Add(1) > 1 {
 		t.lane.extra.add(t.lane.clock())
 	}
 }
 
-// hold counts a request that the client would have sent but for its policy.
+// hold counts a request that the client's policy did not send.
 func (t *callTally) hold() { t.lane.held.add(t.lane.clock()) }

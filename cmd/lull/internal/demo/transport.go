@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// newTransport is what one client sends through: no proxy, and no limit on
-// connections that would hold a client back before its policy does.
+// newTransport returns the transport of one client: no proxy, and no limit of connections
+// that could hold a client back before its policy does.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		DialContext:         dial,
@@ -20,9 +20,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// dial connects, and sees to it that the connection is gone when it is closed.
-// Every attempt that times out costs a connection; left to linger for a minute
-// each, as is usual, a few runs could use up the machine's ports.
+// dial connects. A closed connection does not linger: every attempt that times out costs
+// one, and if each kept its port for a minute, as usual, a few runs could use up all ports.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, address)
@@ -32,9 +31,9 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// watch passes requests on and counts them for the call that they belong to, and
-// those that failed for want of something on this machine (ports, open files):
-// they blur the picture, and are reported.
+// watch counts requests for the call that they belong to. It also counts those that fail
+// for want of ports or open files on this machine: they distort the figures, and are
+// reported.
 type watch struct {
 	base     http.RoundTripper
 	troubles *atomic.Int64

@@ -59,7 +59,7 @@ func fixedTail() result {
 func tailTable(t *testing.T, r result) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := printTailTable(&out, r); err != nil {
+	if err := printTable(&out, r); err != nil {
 		t.Fatal(err)
 	}
 	clitest.Width(t, out.String(), 80)
@@ -122,13 +122,13 @@ func TestTailSettingFits(t *testing.T) {
 		{"--duration=2s"}, {"--duration=7s"}, {"--duration=10m", "--outage=123456ms", "--capacity=2000", "--load=2", "--queue=100000"},
 		{"--outage=1234567us", "--tail=0.12345", "--timeout=1234567us", "--hedge-delay=1234567ns", "--seed=18446744073709551615"},
 	} {
-		clitest.Width(t, tailSettingText(parse(t, append([]string{"--scenario=tail"}, args...)...)), 80)
+		clitest.Width(t, settingText(parse(t, append([]string{"--scenario=tail"}, args...)...)), 80)
 	}
 }
 
 func TestTailJSONText(t *testing.T) {
 	var out bytes.Buffer
-	if err := printTailJSON(&out, fixedTail()); err != nil {
+	if err := printJSON(&out, fixedTail()); err != nil {
 		t.Fatal(err)
 	}
 	golden.File(t, "testdata/tail.json", out.String())
@@ -136,7 +136,7 @@ func TestTailJSONText(t *testing.T) {
 
 // Findings follow the figures, whomever those favour.
 func TestTailFindings(t *testing.T) {
-	said := func(r result) string { return strings.Join(tailFindings(r), "\n") }
+	said := func(r result) string { return strings.Join(tail.findings(r), "\n") }
 	for _, c := range []struct {
 		name      string
 		change    func(none, naive, lull *tailFigures)
@@ -280,7 +280,7 @@ func TestTailHeadings(t *testing.T) {
 // The text names figures that the code has.
 func TestTailDefinitionsAreThoseOfTheCode(t *testing.T) {
 	for _, part := range []string{"50, 99 and 99.9 %", fmt.Sprintf("%d ms before", slowest/ms), "three seconds"} {
-		if !strings.Contains(definitionsOfTail, part) {
+		if !strings.Contains(tailDefinitions, part) {
 			t.Errorf("no %q", part)
 		}
 	}

@@ -16,7 +16,7 @@ func fixedResult() result {
 	ms := func(v float64) *float64 { return &v }
 	return result{
 		setting: tenSeconds(), measured: 10 * time.Second, late: lateness{ms2, ms2},
-		clients: []figures{
+		retriers: []stormFigures{
 			{"no retry", 500, 500, 1, 50, 62, 1.24, 0.791, 41.2, 500.1, ms(2400)},
 			{"immediate", 500, 1432, 2.864, 50.2, 412.4, 8.22, 0.2, 1000.4, 1503, nil},
 			{"fixed interval", 500, 1200, 2.4, 50, 140, 2.8, 0.999, 60, 1702.1, ms(12100)},
@@ -43,8 +43,8 @@ func TestTableOfAnInterruptedRunOnABusyMachine(t *testing.T) {
 	r.interrupted, r.measured, r.unfinished, r.troubles = true, 3500*ms, 31, 4
 	r.late = lateness{90 * ms}
 	r.setting.Kind = errors503
-	for i := range r.clients {
-		r.clients[i].Recovery = nil
+	for i := range r.retriers {
+		r.retriers[i].Recovery = nil
 	}
 	var out bytes.Buffer
 	if err := printTable(&out, r); err != nil {
@@ -58,7 +58,7 @@ func TestTableOfAnInterruptedRunOnABusyMachine(t *testing.T) {
 // client is well again, the second is not.
 func fixedSnapshot() snapshot {
 	s := tenSeconds()
-	s.Clients = allClients[:2]
+	s.Clients = stormClients[:2]
 	shot := snapshot{setting: s, now: 7 * time.Second}
 	well, ill := laneSnapshot{name: "no retry", calls: 350, queue: 3}, laneSnapshot{name: "immediate", calls: 350, queue: 200}
 	for i := range 70 {

@@ -58,8 +58,8 @@ func TestSumCountsWholeTicks(t *testing.T) {
 // tenSeconds is a run with an outage from 2 s to 3 s.
 func tenSeconds() setting {
 	return setting{
-		Duration: 10 * time.Second, Load: 0.5, Capacity: 100, Queue: 200, OutageAt: 2 * time.Second,
-		Outage: time.Second, Kind: stall, Timeout: 500 * ms, Attempts: 3, Seed: 1, Clients: allClients,
+		Scenario: storm, Duration: 10 * time.Second, Load: 0.5, Capacity: 100, Queue: 200, OutageAt: 2 * time.Second,
+		Outage: time.Second, Kind: stall, Timeout: 500 * ms, Attempts: 3, Seed: 1, Clients: stormClients,
 	}
 }
 
@@ -154,14 +154,14 @@ func TestMeasure(t *testing.T) {
 	}
 	seen[40] = 42
 	got := measure(s, s.Duration, "x", 104, ended, seen)
-	want := figures{
+	want := stormFigures{
 		Name: "x", Calls: 104, Attempts: 260, Amplification: 2.5, NormalRPS: 20, PeakRPS: 100, PeakRatio: 5,
 		SuccessRate: 0.75, P50: 50, P99: 99, Recovery: got.Recovery,
 	}
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if empty := measure(s, 0, "x", 0, nil, nil); empty != (figures{Name: "x"}) {
+	if empty := measure(s, 0, "x", 0, nil, nil); empty != (stormFigures{Name: "x"}) {
 		t.Errorf("a run of nothing: %+v, want zeros", empty)
 	}
 }

@@ -1,18 +1,15 @@
 package demo
 
 import (
-	"cmp"
 	"fmt"
+	"io"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
-// definitionsOfTail says what the figures mean; tail_measure.go is what it
-// describes.
-const definitionsOfTail = `What the figures mean
+// tailDefinitions describe what tail_figures.go computes.
+const tailDefinitions = `What the figures mean
   p50 ...     time within which 50, 99 and 99.9 % of the calls had succeeded; a
               call that fails has not, however soon. never: fewer succeeded. Of
               a few thousand calls 99.9 % are all but a few: that is mostly luck
@@ -30,43 +27,69 @@ const definitionsOfTail = `What the figures mean
               until then
 `
 
-// tailLate is how late calls may begin before times are in doubt, of which most are
-// tailMedian.
-const tailLate = tailMedian
-
-// tailSettingText is settingText for the scenario tail.
-func tailSettingText(s setting) string {
-	var b strings.Builder
-	say := func(title, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-9s "+format+"\n", append([]any{title}, args...)...)
+func (tailScenario) describe(s setting) [][2]string {
+	lines := [][2]string{
+		{"backend", fmt.Sprintf("%d workers, queue of %d (more: 503); serves even who has gone", s.workers(), s.Queue)},
+		{"requests", fmt.Sprintf("take %v, give or take %.0f %%; %v %% of them %d times as long",
+			tailMedian, 100*tailSpread, round(100*s.Tail, 2), tailFactor)},
 	}
-	b.WriteString("The setting: a backend for each client, all alike, called at the same moments\n")
-	say("calls", "%.0f a second for %v, at random (Poisson, seed %d)", s.offered(), s.Duration, s.Seed)
-	say("backend", "%d workers, queue of %d (more: 503); serves even who has gone", s.workers(), s.Queue)
-	say("requests", "take %v, give or take %.0f %%; %v %% of them %d times as long",
-		tailMedian, 100*tailSpread, round(100*s.Tail, 2), tailFactor)
 	if s.Outage == 0 {
-		say("slow", "at no time is everything")
+		lines = append(lines, [2]string{"slow", "at no time is everything"})
 	} else {
-		say("slow", "%v, from second %v: all requests take %d times as long;", s.Outage, round(s.OutageAt.Seconds(), 1), tailFactor)
-		say("", "a backend can then serve %d a second (%.2f in use)", s.Capacity, s.Load)
+		lines = append(lines,
+			[2]string{"slow", fmt.Sprintf("%v, from second %v: all requests take %d times as long;", s.Outage, round(s.OutageAt.Seconds(), 1), tailFactor)},
+			[2]string{"", fmt.Sprintf("a backend can then serve %d a second (%.2f in use)", s.Capacity, s.Load)})
 	}
-	say("timeout", "%v for each request", s.Timeout)
-	b.WriteString("The clients\n")
-	for _, c := range s.Clients {
-		for i, line := range strings.Split(c.about(s), "\n") {
-			name := c.name
-			if i > 0 {
-				name = ""
-			}
-			fmt.Fprintf(&b, "  %-11s %s\n", name, line)
-		}
-	}
-	return b.String()
+	return append(lines, [2]string{"timeout", fmt.Sprintf("%v for each request", s.Timeout)})
 }
 
-// tailFindings says what the figures come to, whoever that favours.
-func tailFindings(r result) []string {
+const (
+	tailHead = `
+                        p50     p99   p99.9    requests   worst
+                calls    ms      ms      ms    per call  second  failed
+`
+	tailRow = "  %-12s %6d %5s %7s %7s %11.2f %+6.0f%% %6.1f%%\n"
+)
+
+func (tailScenario) table(out io.Writer, r result) {
+	fmt.Fprint(out, tailHead)
+	for _, part := range []struct {
+		title string
+		of    func(tailFigures) *periodFigures
+	}{
+		{"before", func(f tailFigures) *periodFigures { return f.Before }},
+		{"everything is slow", func(f tailFigures) *periodFigures { return f.Slow }},
+		{"after", func(f tailFigures) *periodFigures { return f.After }},
+		{"the whole run", func(f tailFigures) *periodFigures { return f.Whole }},
+	} {
+		if part.title == "the whole run" && r.setting.Outage > 0 && r.measured <= r.setting.beforeEnd() {
+			continue // it is all "before"
+		}
+		title := part.title + "\n"
+		for _, f := range r.hedgers {
+			p := part.of(f)
+			if p == nil {
+				continue
+			}
+			fmt.Fprint(out, title)
+			title = ""
+			fmt.Fprintf(out, tailRow, f.Name, p.Calls, cell(p.P50), cell(p.P99), cell(p.P999),
+				p.AttemptsPerCall, 100*p.WorstSecond, 100*p.FailureRate)
+		}
+	}
+}
+
+// cell is a time in milliseconds.
+func cell(ms *float64) string {
+	if ms == nil {
+		return "never"
+	}
+	return fmt.Sprintf("%.0f", *ms)
+}
+
+// findings are how quick the clients were before, how many of their calls failed while
+// everything was slow, how they hedged then, and whose hedges the backend could not bear.
+func (tailScenario) findings(r result) []string {
 	s := r.setting
 	if s.Outage > 0 && r.measured < s.outageEnd() {
 		return []string{"The run ended too early to tell who harms a backend that is slow."}
@@ -80,7 +103,11 @@ func tailFindings(r result) []string {
 		if p == nil {
 			return 0, "", false
 		}
-		return timeOr(p.P99), fmt.Sprintf("%s %s (%.2f)", f.Name, inMilliseconds(p.P99), p.AttemptsPerCall), true
+		p99 := cell(p.P99)
+		if p.P99 != nil {
+			p99 += " ms"
+		}
+		return timeOr(p.P99), fmt.Sprintf("%s %s (%.2f)", f.Name, p99, p.AttemptsPerCall), true
 	})
 	if s.Outage == 0 {
 		return lines
@@ -99,7 +126,7 @@ func tailFindings(r result) []string {
 	return append(lines, verdict(r.hedgers)...)
 }
 
-// stopping says how a client that hedges did so while everything was slow, and after.
+// stopping describes how a client hedged while everything was slow, and after.
 func stopping(f tailFigures) []string {
 	var parts []string
 	if f.Slow.HeldBack > 0 {
@@ -118,14 +145,14 @@ func stopping(f tailFigures) []string {
 	return term.List(fmt.Sprintf("%s: meanwhile up to %.0f%% more requests in a second, ", f.Name, 100*f.Slow.WorstSecond), parts)
 }
 
-// What verdict takes for little and for much, of the calls.
+// Shares of calls that count as little and as much.
 const (
 	littleFails = 0.01
 	muchFails   = 0.05
 )
 
-// verdict says whose hedges were what the backend could not bear: it could without
-// them, and could not with them.
+// verdict names the clients whose hedges the backend could not bear, if it could bear the
+// calls without them.
 func verdict(all []tailFigures) []string {
 	i := slices.IndexFunc(all, func(f tailFigures) bool { return f.Name == tailClients[0].name })
 	if i < 0 || all[i].Slow == nil {
@@ -159,53 +186,29 @@ func verdict(all []tailFigures) []string {
 	return lines
 }
 
-// ranked is a list of what is said of clients, the least first.
-func ranked(all []tailFigures, intro string, of func(tailFigures) (float64, string, bool)) []string {
-	type entry struct {
-		value float64
-		text  string
-	}
-	var entries []entry
-	for _, f := range all {
-		if value, text, ok := of(f); ok {
-			entries = append(entries, entry{value, text})
-		}
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.value, b.value) })
-	texts := make([]string, len(entries))
-	for i, e := range entries {
-		texts[i] = e.text
-	}
-	return term.List(intro, texts)
-}
-
-func timeOr(ms *float64) float64 {
-	if ms == nil {
-		return float64(never)
-	}
-	return *ms
-}
-
-func inMilliseconds(ms *float64) string {
-	if ms == nil {
-		return "never"
-	}
-	return fmt.Sprintf("%.0f ms", *ms)
-}
-
-// tailWarnings says what may have blurred the figures.
-func tailWarnings(r result) []string {
-	var w []string
-	if late := r.late.p99(); late > tailLate {
-		w = append(w, fmt.Sprintf("Doubt: this machine was busy. One call in a hundred began %v late or more,\n"+
-			"so times are blurred. A lower --capacity or fewer --clients ask less.", late.Round(time.Millisecond)))
-	}
-	if r.troubles > 0 {
-		w = append(w, fmt.Sprintf("Doubt: %d requests could not even connect, for want of ports or open files here.\n"+
-			"A lower --capacity or fewer --clients ask less.", r.troubles))
-	}
-	return w
+func (tailScenario) json(r result) (setting, clients any) {
+	s := r.setting
+	return struct {
+		Scenario   string  `json:"scenario"`
+		Duration   float64 `json:"duration_ms"`
+		Load       float64 `json:"load"`
+		Calls      float64 `json:"calls_per_second"`
+		Capacity   int     `json:"slow_capacity_rps"`
+		Workers    int     `json:"workers"`
+		Queue      int     `json:"queue"`
+		Median     float64 `json:"median_ms"`
+		Spread     float64 `json:"spread"`
+		Tail       float64 `json:"tail"`
+		Factor     int     `json:"tail_factor"`
+		SlowAt     float64 `json:"slow_at_ms"`
+		Slow       float64 `json:"slow_ms"`
+		Timeout    float64 `json:"attempt_timeout_ms"`
+		HedgeDelay float64 `json:"naive_hedge_delay_ms"`
+		Seed       uint64  `json:"seed"`
+		Lull       string  `json:"lull_policy"`
+	}{
+		s.Scenario.name(), milliseconds(s.Duration), s.Load, round(s.offered(), 3), s.Capacity, s.workers(), s.Queue,
+		milliseconds(tailMedian), tailSpread, s.Tail, tailFactor, milliseconds(s.OutageAt), milliseconds(s.Outage),
+		milliseconds(s.Timeout), milliseconds(s.HedgeDelay), s.Seed, s.hedgePolicyText(),
+	}, r.hedgers
 }

@@ -6,37 +6,37 @@ import (
 	"time"
 )
 
-// never is the time within which a share of the calls succeeded if fewer did.
+// never is the time within which a share of the calls succeeded, if fewer did.
 const never time.Duration = math.MaxInt64
 
-// peakSecond is the width of the second of which the worst is looked for.
+// peakSecond is the window of the highest extra load.
 const peakSecond = time.Second
 
-// flow is what a lane counts in ticks.
+// flow is what a lane counts, by ticks.
 type flow struct {
 	begun []int // calls
 	extra []int // requests beyond the first of their call
-	held  []int // requests that the client's policy has held back
+	held  []int // requests that the client's policy did not send
 }
 
-// tailFigures are what the demo reports of one client in the scenario tail. The
-// names are those of the JSON output. definitionsOfTail says the same in words.
+// tailFigures are the figures of one client, as they are in JSON. tailDefinitions describe
+// them; change both.
 type tailFigures struct {
 	Name     string         `json:"name"`
 	Calls    int            `json:"calls"`
 	Attempts int            `json:"attempts"`
-	Before   *periodFigures `json:"before"` // nil: no such time in this run
+	Before   *periodFigures `json:"before"` // nil if no calls began then
 	Slow     *periodFigures `json:"slow"`
 	After    *periodFigures `json:"after"`
 	Whole    *periodFigures `json:"whole"`
-	Stopped  *float64       `json:"stopped_ms"`   // nil: did not stop
-	CutAgain *float64       `json:"cut_again_ms"` // nil: not within the run
+	Stopped  *float64       `json:"stopped_ms"`   // nil if it did not
+	CutAgain *float64       `json:"cut_again_ms"` // nil if not within the run
 }
 
-// periodFigures are those of the calls that began in a part of the run.
+// periodFigures are of the calls that began in a part of the run.
 type periodFigures struct {
 	Calls           int      `json:"calls"`
-	P50             *float64 `json:"p50_ms"` // nil: fewer succeeded
+	P50             *float64 `json:"p50_ms"` // nil if fewer succeeded
 	P99             *float64 `json:"p99_ms"`
 	P999            *float64 `json:"p999_ms"`
 	AttemptsPerCall float64  `json:"attempts_per_call"`
@@ -45,13 +45,16 @@ type periodFigures struct {
 	FailureRate     float64  `json:"failure_rate"`
 }
 
-// beforeEnd is the end of the time that stands for normal: whoever began later may
+// beforeEnd is the end of the time that counts as normal: calls that begin later may
 // still be under way when everything turns slow.
 func (s setting) beforeEnd() time.Duration { return s.OutageAt - slowest }
 
-// measureTail works out the figures of one client: the requests that its backend
-// saw, the calls that ended, and what was counted in ticks. end is when the last
-// call could begin.
+func (tailScenario) measure(r *result, l *lane) {
+	r.hedgers = append(r.hedgers, measureTail(r.setting, r.measured, l.name, total(l.backend.attempts.copy()), l.ended, l.flow()))
+}
+
+// measureTail returns the figures of one client. seen are the requests that its backend
+// saw; end is when the last call could begin.
 func measureTail(s setting, end time.Duration, name string, seen int, ended []callRecord, n flow) tailFigures {
 	end = max(end, tick*time.Duration(len(n.begun))) // on a busy machine calls begin late
 	f := tailFigures{
@@ -74,8 +77,8 @@ func measureTail(s setting, end time.Duration, name string, seen int, ended []ca
 	return f
 }
 
-// period measures the calls that began from one time to another; nil if there are
-// none.
+// period measures the calls that began from one time to another. Without any it returns
+// nil.
 func period(ended []callRecord, n flow, from, to time.Duration) *periodFigures {
 	var calls []callRecord
 	failed, sent := 0, 0
@@ -112,8 +115,8 @@ func timeOrNever(d time.Duration) *float64 {
 	return &ms
 }
 
-// within is the time within which so many of a thousand calls had succeeded. A call
-// that failed has not succeeded within any. So it cannot be made shorter by failing.
+// within returns the time within which so many of a thousand calls succeeded. A call that
+// failed counts as one that takes for ever, so that failing makes nobody look quick.
 func within(calls []callRecord, permille int) time.Duration {
 	var took []time.Duration
 	for _, c := range calls {
@@ -129,8 +132,8 @@ func within(calls []callRecord, permille int) time.Duration {
 	return took[rank-1]
 }
 
-// worstSecond is the most extra requests for each call in any second between two
-// times, in steps of a tick; in all of that time if it is shorter.
+// worstSecond returns the highest extraLoad of any second between two times, in steps of a
+// tick; of all that time if it is shorter.
 func worstSecond(n flow, from, to time.Duration) float64 {
 	from, to = (from + tick - 1).Truncate(tick), to.Truncate(tick)
 	width := min(peakSecond, to-from)
@@ -141,14 +144,14 @@ func worstSecond(n flow, from, to time.Duration) float64 {
 	return worst
 }
 
-// extraLoad is the extra requests that were sent between two times, for each call
-// that began then.
+// extraLoad returns the extra requests that were sent between two times, for each call that
+// began then.
 func extraLoad(n flow, from, to time.Duration) float64 {
 	return ratio(float64(sum(n.extra, from, to)), float64(sum(n.begun, from, to)))
 }
 
-// stopped is how long after everything has turned slow a second began in which no
-// extra request was sent; false if there is none while all is slow.
+// stopped returns how long after everything turned slow a second began in which no extra
+// request was sent. False if there is none while everything is slow.
 func stopped(s setting, end time.Duration, n flow) (time.Duration, bool) {
 	first := (s.OutageAt + tick - 1).Truncate(tick)
 	for from := first; from+peakSecond <= min(s.outageEnd(), end); from += tick {
@@ -159,29 +162,18 @@ func stopped(s setting, end time.Duration, n flow) (time.Duration, bool) {
 	return 0, false
 }
 
-// cutAgain is the time from the end of the slow time to the first moment from which
-// on, up to the end of the run, of the calls that begin in any three seconds 99 %
-// succeed sooner than a slow request does. False if there is no such moment.
+// cutAgain returns the time from the end of the slow time until, of the calls that begin in
+// any three seconds, 99 % succeed sooner than a slow request does.
 func cutAgain(s setting, end time.Duration, ended []callRecord) (time.Duration, bool) {
-	n := max(0, int(end/tick))
-	calls, quick := make([]int, n), make([]int, n)
-	for _, c := range ended {
-		if i := int(c.start / tick); i < n {
-			calls[i]++
-			if c.ok && c.took < quickestSlow {
-				quick[i]++
-			}
-		}
+	return s.recovered(end, recentP99, ended,
+		func(c callRecord) bool { return c.ok && c.took < quickestSlow },
+		func(good, all int) bool { return 100*good >= 99*all })
+}
+
+// timeOr returns a time in milliseconds, or never.
+func timeOr(ms *float64) float64 {
+	if ms == nil {
+		return float64(never)
 	}
-	found, ok := time.Duration(0), false
-	for from := (end - recentP99).Truncate(tick); from >= s.outageEnd(); from -= tick {
-		all, fine := sum(calls, from, from+recentP99), sum(quick, from, from+recentP99)
-		if 100*fine < 99*all {
-			break
-		}
-		if all > 0 { // no calls are no evidence
-			found, ok = from-s.outageEnd(), true
-		}
-	}
-	return found, ok
+	return *ms
 }

@@ -1,0 +1,117 @@
+package demo
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+)
+
+// printTable prints the setting, the figures, findings, and what the figures mean. It fits
+// 80 columns.
+func printTable(w io.Writer, r result) error {
+	out := bufio.NewWriter(w)
+	of, words := r.setting.Scenario, r.setting.Scenario.words()
+	fmt.Fprint(out, settingText(r.setting))
+	if r.interrupted {
+		fmt.Fprintf(out, "\nInterrupted after %.1f s. These are the calls begun until then; %d of them had\n%s\n",
+			r.measured.Seconds(), r.unfinished, words.unfinished)
+	}
+	of.table(out, r)
+	for _, text := range append([]string{strings.Join(of.findings(r), "\n")}, doubts(r)...) {
+		if text != "" {
+			fmt.Fprintf(out, "\n%s\n", text)
+		}
+	}
+	fmt.Fprintf(out, "\n%s", words.definitions)
+	return out.Flush()
+}
+
+// settingText describes the setting, so that readers can judge and repeat the run.
+func settingText(s setting) string {
+	var b strings.Builder
+	b.WriteString("The setting: a backend for each client, all alike, called at the same moments\n")
+	fmt.Fprintf(&b, "  %-9s %.0f a second for %v, at random (Poisson, seed %d)\n", "calls", s.offered(), s.Duration, s.Seed)
+	for _, line := range s.Scenario.describe(s) {
+		fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])
+	}
+	b.WriteString("The clients\n")
+	for _, c := range s.Clients {
+		for i, line := range strings.Split(c.about(s), "\n") {
+			name := c.name
+			if i > 0 {
+				name = ""
+			}
+			fmt.Fprintf(&b, "  %-*s %s\n", s.Scenario.words().nameWidth, name, line)
+		}
+	}
+	return b.String()
+}
+
+// doubts returns what may have distorted the figures.
+func doubts(r result) (texts []string) {
+	const advice = "A lower --capacity or fewer --clients ask less."
+	words := r.setting.Scenario.words()
+	if late := r.late.p99(); late > words.late {
+		texts = append(texts, fmt.Sprintf("Doubt: this machine was busy. One call in a hundred began %v late or more,\n"+
+			"so %s are blurred. %s", late.Round(time.Millisecond), words.blurred, advice))
+	}
+	if r.troubles > 0 {
+		texts = append(texts, fmt.Sprintf("Doubt: %d %s could not even connect, for want of ports or open files here.\n%s",
+			r.troubles, words.requests, advice))
+	}
+	return texts
+}
+
+// ranked returns a sentence that lists some clients, by a value, the least first.
+func ranked[F any](all []F, intro string, of func(F) (value float64, text string, ok bool)) []string {
+	type entry struct {
+		value float64
+		text  string
+	}
+	var entries []entry
+	for _, f := range all {
+		if value, text, ok := of(f); ok {
+			entries = append(entries, entry{value, text})
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.value, b.value) })
+	texts := make([]string, len(entries))
+	for i, e := range entries {
+		texts[i] = e.text
+	}
+	return term.List(intro, texts)
+}
+
+// printJSON prints the setting, the run and the figures of the table.
+func printJSON(out io.Writer, r result) error {
+	setting, clients := r.setting.Scenario.json(r)
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Setting any     `json:"setting"`
+		Run     jsonRun `json:"run"`
+		Clients any     `json:"clients"`
+	}{setting, jsonRun{
+		Measured: milliseconds(r.measured), Interrupted: r.interrupted, Unfinished: r.unfinished,
+		Late: milliseconds(r.late.p99()), Troubles: r.troubles,
+	}, clients})
+}
+
+// jsonRun describes the run itself.
+type jsonRun struct {
+	Measured    float64 `json:"measured_ms"`      // calls were begun for so long
+	Interrupted bool    `json:"interrupted"`      // before its time
+	Unfinished  int     `json:"unfinished_calls"` // ended by the demo
+	Late        float64 `json:"late_p99_ms"`      // one call in a hundred began so late or later
+	Troubles    int     `json:"local_failures"`   // attempts that this machine could not make
+}

@@ -1,0 +1,104 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// stormDefinitions describe what storm_figures.go computes.
+const stormDefinitions = `What the figures mean
+  attempts    requests that reached the backend, counted there; the rest is what
+              callers saw
+  normal      attempts per second before the outage; peak: in the busiest 500 ms
+  success     share of calls that ended with a 200, whatever it took
+  p50, p99    time until a caller had a result, be it a success or a failure
+  back after  time from the end of the outage to the moment from which on each
+              second of calls succeeds 95 % as often as before the outage, and
+              does so up to the end of the run
+`
+
+func (stormScenario) describe(s setting) [][2]string {
+	outage := "none"
+	switch {
+	case s.Outage == 0:
+	case s.Kind == stall:
+		outage = fmt.Sprintf("%v, from second %v: workers freeze, requests queue", s.Outage, s.OutageAt.Seconds())
+	default:
+		outage = fmt.Sprintf("%v, from second %v: every request gets a 503 at once", s.Outage, s.OutageAt.Seconds())
+	}
+	return [][2]string{
+		{"backend", fmt.Sprintf("capacity %d a second (%.2f in use): %d workers, %v a request", s.Capacity, s.Load, workers, s.service().Round(time.Microsecond))},
+		{"", fmt.Sprintf("on average, queue of %d (beyond: 503); serves even who has gone", s.Queue)},
+		{"outage", outage},
+		{"attempts", fmt.Sprintf("time out after %v", s.Timeout)},
+	}
+}
+
+const (
+	stormHead = `
+                              per   attempts/s                p50   p99   back
+client         calls attempts call normal  peak ratio success  ms    ms  after
+`
+	stormRow = "%-14s %5d %8d %4.2f %6.0f %5.0f %5.1f %6.1f%% %5.0f %5.0f %6s\n"
+)
+
+func (stormScenario) table(out io.Writer, r result) {
+	fmt.Fprint(out, stormHead)
+	for _, f := range r.retriers {
+		back := "never"
+		if f.Recovery != nil {
+			back = fmt.Sprintf("%.1f s", *f.Recovery/1000)
+		} else if r.tooShort() {
+			back = "?"
+		}
+		fmt.Fprintf(out, stormRow, f.Name, f.Calls, f.Attempts, f.Amplification, f.NormalRPS, f.PeakRPS, f.PeakRatio,
+			100*f.SuccessRate, f.P50, f.P99, back)
+	}
+}
+
+// tooShort reports whether the run ended before any client could have recovered.
+func (r result) tooShort() bool { return r.measured < r.setting.outageEnd()+recoveryWindow }
+
+// findings are who recovered, the quickest first, and who did not.
+func (stormScenario) findings(r result) []string {
+	if r.tooShort() {
+		return []string{"The run ended too early to tell who recovers."}
+	}
+	lines := ranked(r.retriers, "Back to normal, the soonest first: ", func(f stormFigures) (float64, string, bool) {
+		if f.Recovery == nil {
+			return 0, "", false
+		}
+		return *f.Recovery, fmt.Sprintf("%s (%.1f s)", f.Name, *f.Recovery/1000), true
+	})
+	return append(lines, ranked(r.retriers, "Not back when the run ended: ", func(f stormFigures) (float64, string, bool) {
+		return 0, f.Name, f.Recovery == nil
+	})...)
+}
+
+func (stormScenario) json(r result) (setting, clients any) {
+	s := r.setting
+	return struct {
+		Duration       float64 `json:"duration_ms"`
+		Load           float64 `json:"load"`
+		Calls          float64 `json:"calls_per_second"`
+		Capacity       int     `json:"capacity_rps"`
+		Workers        int     `json:"workers"`
+		Service        float64 `json:"service_ms"`
+		Queue          int     `json:"queue"`
+		OutageAt       float64 `json:"outage_at_ms"`
+		Outage         float64 `json:"outage_ms"`
+		Kind           string  `json:"outage_kind"`
+		Timeout        float64 `json:"attempt_timeout_ms"`
+		Attempts       int     `json:"attempts"`
+		Seed           uint64  `json:"seed"`
+		Lull           string  `json:"lull_policy"`
+		PeakWindow     float64 `json:"peak_window_ms"`
+		RecoveryWindow float64 `json:"recovery_window_ms"`
+		RecoveryShare  float64 `json:"recovery_share"`
+	}{
+		milliseconds(s.Duration), s.Load, round(s.offered(), 3), s.Capacity, workers, milliseconds(s.service()), s.Queue,
+		milliseconds(s.OutageAt), milliseconds(s.Outage), string(s.Kind), milliseconds(s.Timeout), s.Attempts, s.Seed,
+		s.policyText(), milliseconds(peakWindow), milliseconds(recoveryWindow), recoveryShare,
+	}, r.retriers
+}
