@@ -132,7 +132,7 @@ func (t *tester) ownerForgotten() {
 	d, e := t.extended(long, 2*long), t.extended(0, long)
 	t.o.Advance(past)
 	t.fenced(c)
-	f := other(c)
+	f := lasting(other(c), long, 2*long)
 	t.claimed(f, false)
 	t.fenced(c)
 	t.wants(again(f), idempotency.InFlight)
