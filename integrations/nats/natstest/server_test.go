@@ -17,7 +17,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	lullnats "github.com/lullgo/lull/integrations/nats"
-	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -41,7 +40,6 @@ var main struct {
 }
 
 func TestMain(m *testing.M) {
-	pace.Overlap(32) // a subtest works for a tenth of its time, and there are many
 	code := queuetest.Main(m, connect)
 	if main.r != nil {
 		main.r.stop()
