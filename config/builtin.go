@@ -14,14 +14,14 @@ import (
 //go:embed scenarios
 var library embed.FS
 
-// BuiltIn is every scenario that comes with lull, from the simplest to what needs
-// those before it to be understood. They are fresh copies, to be changed at will.
+// BuiltIn returns every scenario that comes with lull. The simplest come first; a later one may
+// need those before it to be understood. They are fresh copies, which the caller may change.
 func BuiltIn() []sim.Scenario {
 	files, err := fs.Sub(library, "scenarios")
 	if err != nil {
-		panic(err) // not with a constant
+		panic(err) // never: the folder is a constant
 	}
-	names, err := fs.Glob(files, "*.yaml") // sorted, which is what their numbers are for
+	names, err := fs.Glob(files, "*.yaml") // sorted by the numbers they begin with
 	if err != nil {
 		panic(err)
 	}
@@ -40,7 +40,7 @@ func BuiltIn() []sim.Scenario {
 	return all
 }
 
-// FindBuiltIn is the built-in scenario of that name. The error names the nearest.
+// FindBuiltIn returns the built-in scenario of that name. The error names the nearest.
 func FindBuiltIn(name string) (sim.Scenario, error) {
 	var names []string
 	for _, s := range BuiltIn() {

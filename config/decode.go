@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// decode sets v, which is at path, to what n says.
+// decode sets v, whose path is path, to the value of n.
 func (r *reader) decode(n *tree.Node, v reflect.Value, path string, f form) {
 	if r.Full() || !r.sound(n, path) {
 		return
@@ -41,7 +41,7 @@ func (r *reader) decode(n *tree.Node, v reflect.Value, path string, f form) {
 		switch allowed, suggestion := scalar(n.Text, v, f); {
 		case allowed == "":
 		case f == share && strings.HasSuffix(suggestion, "%"):
-			// It is read on with, for what else is wrong.
+			// Reading goes on with the suggestion, to find what else is wrong.
 			scalar(suggestion, v, f)
 			r.Wrong(n, r.shown(path), n.Quoted(), allowed, suggestion)
 		default:
@@ -71,14 +71,14 @@ func (r *reader) fields(members []tree.Member, v reflect.Value, path string, ext
 	}
 }
 
-// unknown notes a key that nothing is called by.
+// unknown records a key that is the name of no field.
 func (r *reader) unknown(m tree.Member, path string, keys []string, suggestion string) {
 	r.broken = append(r.broken, field(path, "?"))
 	r.Note(r.KeyPlace(m), field(r.shown(path), shownKey(m.Key)), "unknown", choice.List(keys), suggestion)
 }
 
-// shownKey is a key that is no field, as part of a path: in quotes if it would not
-// be seen as one.
+// shownKey is a key that is no field, as part of a path. It is in quotes if it has blanks or
+// characters that cannot be seen.
 func shownKey(key string) string {
 	if key == "" || strings.ContainsFunc(key, func(c rune) bool { return c == ' ' || !unicode.IsPrint(c) }) {
 		return tree.Quote(key)
@@ -94,7 +94,7 @@ func (r *reader) list(n *tree.Node, v reflect.Value, path string) {
 	size := len(n.Items)
 	switch {
 	case size == 0:
-		v.SetZero() // an empty list is none, however it is written
+		v.SetZero() // an empty list is nil
 		return
 	case size > maxElements:
 		r.wrong(n, path, fmt.Sprintf("a list of %d", size), fmt.Sprintf("at most %d elements", maxElements), "")
@@ -106,8 +106,8 @@ func (r *reader) list(n *tree.Node, v reflect.Value, path string) {
 	}
 }
 
-// members are those of the mapping n. A mapping of which nothing is left but its name is an
-// empty one. allowed is what n must be.
+// members returns the members of the mapping n. Null counts as an empty mapping: a key may stand
+// without a value. allowed says what n must be.
 func (r *reader) members(n *tree.Node, path, allowed string) ([]tree.Member, bool) {
 	if n.Kind != tree.Map && n.Kind != tree.Null {
 		r.wrong(n, path, n.Quoted(), allowed, "")
@@ -116,7 +116,7 @@ func (r *reader) members(n *tree.Node, path, allowed string) ([]tree.Member, boo
 	return n.Members, true
 }
 
-// mappingOf is what a file must hold for a value of the struct type t.
+// mappingOf names the keys that a file may have for a value of the struct type t.
 func mappingOf(t reflect.Type, extra ...string) string {
 	_, _, keys := find(t, "")
 	return "a mapping of " + choice.List(append(keys, extra...))

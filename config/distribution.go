@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// distribution reads a sim.Distribution: a duration alone, which is a fixed one, or
-// a mapping, in which file stands for bars that are kept elsewhere.
+// distribution reads a sim.Distribution. A duration alone is a fixed one. In a mapping, file names
+// a file that has the bars.
 func (r *reader) distribution(n *tree.Node, v reflect.Value, path string) {
 	if n.Scalar() {
 		var d sim.Distribution

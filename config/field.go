@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// A member is a field of a struct as files name it.
+// A member is a field of a struct, with its name in files.
 type member struct {
 	key   string // in a file
 	name  string // in Go
@@ -23,7 +23,7 @@ type member struct {
 	form  form
 }
 
-// A form is how a number or a duration may be written besides plainly.
+// A form is a way to write a number or a duration, in addition to the plain one.
 type form uint8
 
 const (
@@ -33,8 +33,7 @@ const (
 	delay        // also as "at-once"
 )
 
-// words are what a duration of some form can be besides one, for values that are negative
-// in Go.
+// words are texts that stand for negative durations in Go.
 var words = map[form]struct {
 	text  string
 	value time.Duration
@@ -65,7 +64,7 @@ var (
 	answerType       = reflect.TypeFor[Answer]()
 )
 
-// keyed are the types whose values are under their names in a file: the name is no field
+// keyed are the types whose values have their name as the key in a file, so that Name is no field
 // there.
 var keyed = map[reflect.Type]bool{
 	reflect.TypeFor[Dependency](): true,
@@ -73,8 +72,8 @@ var keyed = map[reflect.Type]bool{
 	reflect.TypeFor[Service]():    true,
 }
 
-// members are the exported fields of the struct type t, in their order. The fields of a
-// Policy stand among those of what has one.
+// members are the exported fields of the struct type t, in their order. The fields of a Policy are
+// listed among those of the struct that has it.
 func members(t reflect.Type) []member {
 	if all, ok := membersOf.Load(t); ok {
 		return all.([]member)
@@ -96,10 +95,10 @@ func members(t reflect.Type) []member {
 	return all
 }
 
-// membersOf are the members of the types that were asked for.
+// membersOf caches members by type.
 var membersOf sync.Map
 
-// find is the member called key, and all the keys there are.
+// find returns the member called key; if there is none, all the keys.
 func find(t reflect.Type, key string) (member, bool, []string) {
 	var keys []string
 	for _, m := range members(t) {
@@ -114,7 +113,7 @@ func find(t reflect.Type, key string) (member, bool, []string) {
 // snake is a Go name as files write it: AttemptTimeout is attempt_timeout.
 func snake(name string) string {
 	var b strings.Builder
-	upper := true // the character before was an upper-case one
+	upper := true // the previous character was in upper case
 	for _, c := range name {
 		if unicode.IsUpper(c) {
 			if !upper {

@@ -13,105 +13,103 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// A PolicyFile is what a policy file says, and where it says it. It is plain data
-// but for the positions; whoever makes one in code has none of those. Its methods
-// that read may be called concurrently.
+// A PolicyFile is the content of a policy file, with the places of its values. A PolicyFile that
+// was made in code has no places; otherwise it is plain data. Its methods that read may be called
+// concurrently.
 type PolicyFile struct {
-	// Version is that of the format: 1, or 0 where the file does not say.
+	// Version is the version of the format: 1, or 0 if the file has none.
 	Version int
-	// Defaults is what every dependency has unless it says otherwise.
+	// Defaults is the policy of every dependency, except for the fields that it sets itself.
 	Defaults Defaults
 	// Dependencies are in the order of the file.
 	Dependencies []Dependency
-	// Services are the call graph, in the order of the file; nil if it has none.
+	// Services are the call graph, in the order of the file; nil if there is none.
 	Services []Service
 
 	places *filePlaces // nil: made in code
 }
 
-// Defaults is the policy of every dependency, as far as that does not say otherwise,
-// and of those that the file does not name.
+// Defaults is the policy of every dependency, except for the fields that it sets itself, and of the
+// dependencies that the file does not name.
 type Defaults struct {
-	// Preset is what Policy begins with (see [Presets]). Empty: the zero
-	// [lull.Policy], the recommended one.
+	// Preset is the preset that Policy begins with (see [Presets]). Empty: the zero [lull.Policy],
+	// which is the recommended one.
 	Preset string
 	Policy lull.Policy // the preset's fields included
 }
 
-// A Dependency is something that is called, with all that holds for it.
+// A Dependency is something that is called, with its policy and what is known of it.
 type Dependency struct {
-	// Name is that of the lull.Dependency: 1 to 100 printable characters.
+	// Name is the name of the lull.Dependency: 1 to 100 printable characters.
 	Name string
-	// Preset is the one that the dependency itself names. Empty: that of the
-	// defaults counts.
+	// Preset is the preset that the dependency names itself. Empty: it has that of the defaults.
 	Preset string
-	// Policy is complete: the defaults', the preset's and its own fields.
+	// Policy is complete: it has the fields of the defaults, of the preset and of the dependency
+	// itself.
 	Policy lull.Policy
 
-	// What follows are facts: nothing is done by them, and they change no policy. They
-	// are there for a linter and for readers.
+	// The fields that follow are facts. They change no policy; the linter uses them, and readers.
 
-	// Operations that it offers; nil: the file names none.
+	// Operations are the operations that it offers; nil: the file names none.
 	Operations []Operation
-	// P99 is the 99th percentile of the time that one attempt takes when all is
-	// well. Zero: not known.
+	// P99 is the 99th percentile of the time that one attempt takes in normal operation. Zero: not
+	// known.
 	P99 time.Duration
-	// Rate is the calls a second that one process makes. Zero: not known.
+	// Rate is the number of calls a second that one process makes. Zero: not known.
 	Rate float64
 }
 
-// An Operation is one of those that a dependency offers. All fields are facts.
+// An Operation is an operation of a dependency. All fields are facts.
 type Operation struct {
 	Name string
 	// Idempotent: carrying it out twice is the same as once.
 	Idempotent Answer
-	// Keyed: each call carries an idempotency key that the server heeds, so that an
-	// operation that is not idempotent may be repeated all the same.
+	// Keyed: each call carries an idempotency key that the server heeds, so that the operation may
+	// be repeated even if it is not idempotent.
 	Keyed bool
-	// P99 is that of one attempt. Zero: the dependency's.
+	// P99 is the 99th percentile of one attempt of this operation. Zero: that of the dependency.
 	P99 time.Duration
 }
 
 // A Service is a node of the call graph. All fields are facts.
 type Service struct {
 	Name string
-	// SLO is the time within which it must answer. Zero: none is known.
+	// SLO is the time within which the service must answer. Zero: none is known.
 	SLO time.Duration
-	// Calls are what it calls for each request, one after another unless they say
-	// otherwise.
+	// Calls are the calls that it makes for each request, one after another unless they are marked
+	// as parallel.
 	Calls []Edge
-	// Provides are the dependencies that this service answers, which is how layers are
-	// followed from one to the next. Nil: the one that has its name, if there is one.
+	// Provides are the dependencies that this service answers. They connect one layer with the
+	// next. Nil: the dependency with the name of the service, if there is one.
 	Provides []string
-	// Server says what it answers with: lull's server half (lullhttp.NewHandler, the
-	// interceptors of lullgrpc, a queue.Consumer), or anything else. The former makes
-	// retries of several layers add up where they would multiply (see
-	// [lull.NestedRetries]). Zero: OtherServer.
+	// Server is the kind of server that the service has: lull's server half (lullhttp.NewHandler,
+	// the interceptors of lullgrpc, a queue.Consumer), or any other. With lull's, the retries of
+	// several layers add up; with others they multiply (see [lull.NestedRetries]). Zero:
+	// OtherServer.
 	Server Server
 
-	// Handler is, of a consumer of a queue, the longest that the handling of one message
-	// may take. Zero: it is no consumer, or that is not known.
+	// Handler is the longest time that the handling of one message may take, in a consumer of a
+	// queue. Zero: it is no consumer, or the time is not known.
 	Handler time.Duration
-	// Visibility is for how long a message that was handed out is hidden from other
-	// consumers (visibility timeout, lease, ack wait). Zero: not known.
+	// Visibility is how long a message that was delivered is hidden from other consumers
+	// (visibility timeout, lease, ack wait). Zero: not known.
 	Visibility time.Duration
-	// Deliveries is how often the queue delivers one message before it gives up, the first
-	// one included. Zero: not known.
+	// Deliveries is how often the queue delivers one message before it gives up, including the
+	// first time. Zero: not known.
 	Deliveries int
 }
 
-// An Edge is a call that a service makes. In a file it may be the name of the dependency
+// An Edge is a call that a service makes. In a file it may be written as the name of the dependency
 // alone.
 type Edge struct {
-	// Dependency is its name.
+	// Dependency is the name of the dependency that is called.
 	Dependency string
-	// Operation is one of the dependency's. Empty: any.
+	// Operation is the operation of the dependency that is called. Empty: any.
 	Operation string
-	// Times is how often it is called for each request, one after another. Zero means
-	// once.
+	// Times is the number of calls for each request, one after another. Zero means one.
 	Times int
-	// Parallel marks calls of one service that run side by side: those that have the same
-	// text. Empty: the call waits for those before it.
+	// Parallel marks calls of one service that are made at the same time: those with the same text.
+	// Empty: the call waits for those before it.
 	Parallel string
 }
 
@@ -121,8 +119,8 @@ const (
 	maxDeliveries = 1000
 )
 
-// Validate reports what is wrong with the facts of d and with its policy, each problem
-// naming its field as in a file, from Go; nil if nothing is.
+// Validate reports what is wrong with the facts of d and with its policy; nil if nothing is. Each
+// problem names its field as in Go.
 func (d Dependency) Validate() error {
 	var l problem.List
 	if err := d.Policy.Validate(); err != nil {
@@ -165,7 +163,7 @@ func (s Service) Validate() error {
 	return l.Err()
 }
 
-// Dependency is the one of that name.
+// Dependency returns the dependency of that name.
 func (f *PolicyFile) Dependency(name string) (Dependency, bool) {
 	for i := range f.Dependencies {
 		if f.Dependencies[i].Name == name {
@@ -175,8 +173,8 @@ func (f *PolicyFile) Dependency(name string) (Dependency, bool) {
 	return Dependency{}, false
 }
 
-// Policy is what holds for calls to the dependency of that name: the defaults, if the
-// file does not name it.
+// Policy returns the policy for calls to the dependency of that name. If the file does not name it,
+// that is the policy of the defaults.
 func (f *PolicyFile) Policy(name string) lull.Policy {
 	if d, ok := f.Dependency(name); ok {
 		return d.Policy
@@ -184,7 +182,7 @@ func (f *PolicyFile) Policy(name string) lull.Policy {
 	return f.Defaults.Policy
 }
 
-// Service is the one of that name.
+// Service returns the service of that name.
 func (f *PolicyFile) Service(name string) (Service, bool) {
 	for i := range f.Services {
 		if f.Services[i].Name == name {
@@ -194,7 +192,7 @@ func (f *PolicyFile) Service(name string) (Service, bool) {
 	return Service{}, false
 }
 
-// Provider is the service that answers calls to the dependency of that name.
+// Provider returns the service that answers calls to the dependency of that name.
 func (f *PolicyFile) Provider(dependency string) (Service, bool) {
 	for _, s := range f.Services {
 		if slices.Contains(s.Provides, dependency) {
@@ -207,7 +205,7 @@ func (f *PolicyFile) Provider(dependency string) (Service, bool) {
 	return Service{}, false
 }
 
-// Operation is the one of that name.
+// Operation returns the operation of that name.
 func (d Dependency) Operation(name string) (Operation, bool) {
 	i := slices.IndexFunc(d.Operations, func(o Operation) bool { return o.Name == name })
 	if i < 0 {
@@ -216,7 +214,7 @@ func (d Dependency) Operation(name string) (Operation, bool) {
 	return d.Operations[i], true
 }
 
-// An Answer is that to a question which a file may leave open.
+// An Answer is yes, no, or not given.
 type Answer uint8
 
 // The answers. The zero value is Unsaid.
@@ -228,7 +226,7 @@ const (
 
 var answerNames = [...]string{"unsaid", "false", "true"}
 
-// String is the answer as in a file: "true" or "false"; "unsaid" cannot be written.
+// String returns the answer as in a file: "true" or "false". "unsaid" cannot be written.
 func (a Answer) String() string {
 	if int(a) < len(answerNames) {
 		return answerNames[a]
@@ -236,22 +234,22 @@ func (a Answer) String() string {
 	return fmt.Sprintf("answer(%d)", uint8(a))
 }
 
-// Server is what a service answers with.
+// Server is the kind of server that a service has.
 type Server uint8
 
 const (
-	// OtherServer: any that does not know what lull's clients tell it.
+	// OtherServer: any server that does not understand the headers of lull's clients.
 	OtherServer Server = iota
-	// LullServer: it knows which attempt of its caller a request is, for the calls that it
-	// makes meanwhile; and when one of those has failed for good it says "don't retry" with
-	// its own failure. Its handlers hand on the context of their request.
+	// LullServer: it knows which attempt of its caller a request is, and its own calls take that
+	// into account. When one of those has failed for good it answers with its own failure and
+	// "don't retry". Its handlers pass on the context of their request.
 	LullServer
 	servers
 )
 
 var serverNames = [servers]string{"other", "lull"}
 
-// String is the server as in a file: "other" or "lull".
+// String returns the server as in a file: "other" or "lull".
 func (s Server) String() string {
 	if s < servers {
 		return serverNames[s]
@@ -259,7 +257,7 @@ func (s Server) String() string {
 	return fmt.Sprintf("server(%d)", uint8(s))
 }
 
-// named says that name is one which can be printed in a table and typed on a command line.
+// named reports whether the key of m can be printed in a table and typed on a command line.
 func (r *reader) named(m tree.Member, path string) bool {
 	if properName(m.Key) {
 		return true
@@ -270,7 +268,7 @@ func (r *reader) named(m tree.Member, path string) bool {
 
 const allowedName = "names of 1 to 100 printable characters, none of them a space at an end"
 
-// under is path and name as one path that is shown.
+// under joins path and names, as shown in messages.
 func under(path string, names ...string) string {
 	return strings.Trim(path+"."+strings.Join(names, "."), ".")
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// version is the only one of the format that there is, and versionText how it is written.
+// version is the only version of the format; versionText is how it is written.
 const (
 	version     = 1
 	versionText = "1"
 )
 
-// fileKeys are what a policy file can hold at its top.
+// fileKeys are the keys at the top of a policy file.
 var fileKeys = []string{"version", "defaults", "dependencies", "services", oldKey}
 
 // oldKey is the older name of "dependencies".
 const oldKey = "policies"
 
-// ReadPolicyFile reads the policy file at path. What is wrong with it is reported
-// all at once, as [Mistakes]; other errors are those of reading a file.
+// ReadPolicyFile reads the policy file at path. The error is [Mistakes], with everything that is
+// wrong in the file, or an error of reading it.
 func ReadPolicyFile(path string) (*PolicyFile, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -35,10 +35,9 @@ func ReadPolicyFile(path string) (*PolicyFile, error) {
 	return ParsePolicyFile(path, data)
 }
 
-// ParsePolicyFile reads a policy file: see the comment of this package for what it
-// holds. The fields of a single policy are one, too: a dependency that is called by the
-// stem of name. The defaults and all policies are valid. The error is [Mistakes], in
-// which name stands for the file.
+// ParsePolicyFile reads a policy file; the comment of this package has its format. A file may also
+// be the fields of a single policy: the dependency is then called by the stem of name. The defaults
+// and all policies are valid. The error is [Mistakes], in which name stands for the file.
 func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
 	r := newFileReader(name)
 	if root := r.document(data); root != nil {
@@ -50,19 +49,18 @@ func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
 	return &r.file, nil
 }
 
-// A fileReader reads a policy file, one part after another, each with paths of its own.
+// A fileReader reads a policy file part by part. Each part has paths of its own.
 type fileReader struct {
 	*reader
 	file PolicyFile
 
-	// Of the defaults, when they have been read.
-	said           map[string]Position // the leaves that they say themselves, by path
+	// These are set when the defaults have been read.
+	said           map[string]Position // the leaves that they set themselves, by path
 	defaultsBroken []string
-	defaultsWrong  problem.List // what is wrong with them is not wrong again with each dependency
+	defaultsWrong  problem.List // reported once, and not with each dependency again
 
-	// The names of the operations of each dependency, when those have been read; nil of a
-	// dependency that names none, and if the file has no dependencies, so that it cannot be
-	// told what is none.
+	// operationsOf has the names of the operations by dependency; nil for a dependency that names
+	// none. The map is nil if the file has no dependencies: then any name may be one.
 	operationsOf map[string]map[string]bool
 }
 
@@ -117,7 +115,7 @@ func (r *fileReader) root(n *tree.Node) {
 	}
 }
 
-// atTop is what was probably meant by a key beside "dependencies" that is not one of a file.
+// atTop is the suggestion for a key at the top of a file that is none of fileKeys.
 func atTop(key string) string {
 	if _, ok, _ := find(reflect.TypeFor[Defaults](), key); ok {
 		return "defaults." + key
@@ -140,7 +138,7 @@ func (r *fileReader) version(e tree.Member) {
 	r.keep("")
 }
 
-// keep notes where the values are that have been read since begin, below prefix.
+// keep records the places of the values that were read since begin, below prefix.
 func (r *fileReader) keep(prefix string) {
 	for path, at := range r.places {
 		if key, ok := r.keys[path]; ok {
@@ -152,7 +150,7 @@ func (r *fileReader) keep(prefix string) {
 	}
 }
 
-// items are what stands under the key of e: things by name, such as example.
+// items returns the members under the key of e, which are things by name. example is one of them.
 func (r *fileReader) items(key string, e tree.Member, thing, example string) []tree.Member {
 	r.begin(key)
 	value := e.Value
@@ -195,8 +193,7 @@ func (r *fileReader) defaults(e tree.Member) {
 	r.validated(err)
 }
 
-// begun are the members of n, which has the fields of a policy, but for its preset: that
-// is read first.
+// begun reads the preset of n, which has the fields of a policy, and returns its other members.
 func (r *fileReader) begun(n *tree.Node, name *string, allowed string) (members []tree.Member, t template, named bool) {
 	if !r.sound(n, "") {
 		return nil, template{}, false
@@ -213,7 +210,7 @@ func (r *fileReader) begun(n *tree.Node, name *string, allowed string) (members 
 	return members, t, *name != ""
 }
 
-// without is the member called key, nil if there is none, and the others.
+// without returns the member called key, nil if there is none, and the other members.
 func without(members []tree.Member, key string) (*tree.Member, []tree.Member) {
 	i := slices.IndexFunc(members, func(m tree.Member) bool { return m.Key == key })
 	if i < 0 {
@@ -222,7 +219,7 @@ func without(members []tree.Member, key string) (*tree.Member, []tree.Member) {
 	return &members[i], slices.Concat(members[:i], members[i+1:])
 }
 
-// inherit makes the leaves of p that are said nowhere else to be said at a place.
+// inherit records a place and a source for the leaves of p that are set nowhere else.
 func (r *fileReader) inherit(p lull.Policy, at Position, source string) {
 	for _, l := range policyLeaves() {
 		if !has(r.places, l.path) && !l.of(&p).IsZero() {
@@ -255,7 +252,8 @@ func (r *fileReader) dependencies(key string, e tree.Member) {
 
 var singular = map[string]string{"dependencies": "dependency", oldKey: "policy"}
 
-// dependency reads the one that n holds. extra are keys that stand beside its fields.
+// dependency reads the dependency that n holds. extra are further keys that may stand beside its
+// fields.
 func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	d := Dependency{Name: name}
 	v := reflect.ValueOf(&d).Elem()
@@ -287,7 +285,7 @@ func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	r.file.Dependencies = append(r.file.Dependencies, d)
 }
 
-// operationNames are those of d; nil if it names none.
+// operationNames are the names of the operations of d; nil if it names none.
 func (d *Dependency) operationNames() map[string]bool {
 	if d.Operations == nil {
 		return nil
@@ -299,8 +297,8 @@ func (d *Dependency) operationNames() map[string]bool {
 	return names
 }
 
-// valid notes what is wrong with d, each problem where its value comes from, and once:
-// what is wrong with the defaults is not wrong again with each dependency.
+// valid records the problems of d, each at the place where its value comes from. Problems of the
+// defaults are reported only once.
 func (r *fileReader) valid(d Dependency, from origins) {
 	written := maps.Clone(r.places)
 	for _, l := range policyLeaves() {
@@ -327,7 +325,7 @@ func (r *fileReader) valid(d Dependency, from origins) {
 
 func has[V any](m map[string]V, key string) bool { _, ok := m[key]; return ok }
 
-// operations reads those of d.
+// operations reads the operations of d.
 func (r *fileReader) operations(d *Dependency, path, shown string, e tree.Member) {
 	for _, item := range r.items(shown, e, "operation", "charge: {idempotent: false}") {
 		if r.Full() {
@@ -361,8 +359,8 @@ func (r *fileReader) services(e tree.Member) {
 	}
 }
 
-// links notes what s calls that is not there. A file that lists no dependencies may be the
-// call graph to others that do.
+// links records the calls of s that lead nowhere. A file without dependencies may be the call graph
+// to the dependencies of other files.
 func (r *fileReader) links(s Service, provider map[string]string) {
 	for i, name := range s.Provides {
 		at := element("provides", i)
@@ -370,7 +368,7 @@ func (r *fileReader) links(s Service, provider map[string]string) {
 			r.Note(r.placeOf(at), r.shown(at), tree.Quote(name)+", which "+other+" provides", "a dependency that no other service provides", "")
 			continue
 		}
-		provider[name] = s.Name // which may be a dependency in the file of those who call s
+		provider[name] = s.Name // the callers of s may have the dependency in a file of theirs
 	}
 	for i, e := range s.Calls {
 		at := element("calls", i)
@@ -387,7 +385,7 @@ func (r *fileReader) links(s Service, provider map[string]string) {
 	}
 }
 
-// noneSuch notes a name, which is at path, that is none of names.
+// noneSuch records that name, at path, is none of names.
 func (r *fileReader) noneSuch(name, path, thing string, names iter.Seq[string]) {
 	all := slices.Sorted(names)
 	r.Note(r.placeOf(path), r.shown(path), tree.Quote(name), thing+": "+tree.ClipTo(maxAllowed, choice.List(all)), choice.Nearest(name, all))

@@ -10,13 +10,12 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// FormatPolicyFile is f as a file. Of a policy only what differs from what it would be
-// without is written: from the preset's fields, and from the defaults' in a dependency.
-// [ParsePolicyFile] makes the same of it, but for the positions, and it is not asked
-// whether f is valid.
+// FormatPolicyFile writes f as a file. Of a policy it writes the fields that differ from those of
+// its preset, and in a dependency also from those of the defaults. [ParsePolicyFile] reads the same
+// from it, except for the positions. f need not be valid.
 //
-// It fails if f holds nothing, if names are not proper or not different, if there is no
-// such version or preset, and if values cannot be written, as NaN cannot.
+// It fails if f is empty, if names are not proper or not different, if there is no such version or
+// preset, and if a value cannot be written, such as NaN.
 func FormatPolicyFile(f *PolicyFile) ([]byte, error) {
 	w := &fileWriter{f: f}
 	root := tree.NewMap()
@@ -44,7 +43,7 @@ func FormatPolicyFile(f *PolicyFile) ([]byte, error) {
 type fileWriter struct {
 	writer
 	f    *PolicyFile
-	said map[string]bool // the leaves that the defaults say themselves
+	said map[string]bool // the leaves that the defaults set themselves
 }
 
 func (w *fileWriter) fail(format string, args ...any) {
@@ -53,7 +52,7 @@ func (w *fileWriter) fail(format string, args ...any) {
 	}
 }
 
-// items is a mapping of the names of all to what write makes of them.
+// items returns a mapping of the names of all to what write makes of them.
 func items[T interface{ name() string }](w *fileWriter, path string, all []T, write func(T, string) *tree.Node) *tree.Node {
 	n := tree.NewMap()
 	seen := map[string]bool{}
@@ -87,7 +86,7 @@ func (w *fileWriter) defaults() *tree.Node {
 	return n
 }
 
-// preset adds that to n.
+// preset adds the preset to n.
 func (w *fileWriter) preset(n *tree.Node, name, path string) {
 	if name == "" {
 		return
@@ -98,12 +97,12 @@ func (w *fileWriter) preset(n *tree.Node, name, path string) {
 	n.Set("preset", tree.String(name))
 }
 
-// policy adds to n what makes p of base.
+// policy adds to n the fields of p that differ from base.
 func (w *fileWriter) policy(n *tree.Node, p, base lull.Policy, path string) {
 	n.Members = append(n.Members, w.changes(reflect.ValueOf(p), reflect.ValueOf(base), path)...)
 }
 
-// changes are the keys and values that make v of base, both of the same struct type.
+// changes are the members for the fields of v that differ from base, which has the same type.
 func (w *fileWriter) changes(v, base reflect.Value, path string) []tree.Member {
 	if empty(base) {
 		return w.mapping(v, path).Members
@@ -124,10 +123,10 @@ func (w *fileWriter) changes(v, base reflect.Value, path string) []tree.Member {
 	return n.Members
 }
 
-// same: what is written for a and b would be read as the same.
+// same reports whether a and b are written the same way.
 func same(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Float64 {
-		return a.Float() == b.Float() && !math.IsNaN(a.Float()) // 0 and -0 are
+		return a.Float() == b.Float() && !math.IsNaN(a.Float()) // 0 and -0 are the same
 	}
 	if a.Kind() == reflect.Struct {
 		for i := range a.NumField() {

@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// A writer makes nodes of Go values, and keeps the first that it cannot write.
+// A writer makes nodes of Go values, and keeps the first error.
 type writer struct{ err error }
 
 // bytes is the text of n.
@@ -26,10 +26,10 @@ func (w *writer) bytes(n *tree.Node) ([]byte, error) {
 	return syntax.YAML(80, n)
 }
 
-// written is a value that is written as it is.
+// written is a node whose text is written without quotes.
 func written(text string) *tree.Node { return &tree.Node{Kind: tree.Number, Text: text} }
 
-// node is v as it is written.
+// node returns v as a node.
 func (w *writer) node(v reflect.Value, path string, f form) *tree.Node {
 	switch {
 	case v.Type() == distributionType:
@@ -59,7 +59,7 @@ func (w *writer) node(v reflect.Value, path string, f form) *tree.Node {
 func (w *writer) mapping(v reflect.Value, path string) *tree.Node {
 	n := tree.NewMap()
 	for _, m := range members(v.Type()) {
-		// A kind says what the rest is about, so it is written even when it is zero.
+		// The other fields depend on the kind, so it is written even if it is zero.
 		if member := v.FieldByIndex(m.index); !empty(member) || m.name == "Kind" && !v.IsZero() {
 			n.Set(m.key, w.node(member, field(path, m.key), m.form))
 		}
@@ -68,7 +68,7 @@ func (w *writer) mapping(v reflect.Value, path string) *tree.Node {
 	return n
 }
 
-// fits reports whether n has nothing but single values, few enough for one line.
+// fits reports whether n has only single values and is short enough for one line.
 func fits(n *tree.Node) bool {
 	width := 0
 	for _, c := range n.Items {
@@ -90,7 +90,7 @@ func inline(n *tree.Node, v reflect.Value) bool {
 	return !named && (v.Type() != policyType || len(n.Members) == 0) && fits(n)
 }
 
-// distribution is the shortest that says d.
+// distribution writes d in its shortest form.
 func (w *writer) distribution(v reflect.Value, path string) *tree.Node {
 	d := v.Interface().(sim.Distribution)
 	rest := d
@@ -103,7 +103,7 @@ func (w *writer) distribution(v reflect.Value, path string) *tree.Node {
 	return n
 }
 
-// empty: nothing needs to be written for v.
+// empty reports whether nothing needs to be written for v.
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice:
@@ -160,8 +160,8 @@ func prettyInteger(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// prettyNumber writes every digit that n needs and no more; a share as a percentage,
-// whose digits are the same, two places on.
+// prettyNumber writes n with as few digits as it needs. A share becomes a percentage with the same
+// digits, the point moved by two places.
 func prettyNumber(n float64, f form) string {
 	if f == share && n >= 1e-6 && n <= maxBare {
 		return percentage(n)
@@ -172,7 +172,8 @@ func prettyNumber(n float64, f form) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
-// percentage is n > 0 with its % and the digits that n has, moved: to multiply would round.
+// percentage is n > 0 as a percentage. It moves the point in the text, because a multiplication
+// would round.
 func percentage(n float64) string {
 	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(n, 'e', -1, 64), "e")
 	digits := strings.Replace(mantissa, ".", "", 1)

@@ -14,8 +14,8 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// histogram reads the bars of the distribution at where from the file that n
-// names: a line for each, with its upper bound and its weight.
+// histogram reads the bars of the distribution at where from the file that n names. Each line is a
+// bar, with its upper bound and its weight.
 func (r *reader) histogram(n *tree.Node, where string) []sim.Bar {
 	where, at := field(where, "bars"), field(where, "file")
 	if !r.sound(n, at) {
@@ -26,7 +26,7 @@ func (r *reader) histogram(n *tree.Node, where string) []sim.Bar {
 		r.wrong(n, at, n.Quoted(), allowed, "")
 		return nil
 	}
-	// A scenario may come from anywhere; it is not to read what lies elsewhere.
+	// A scenario may come from a stranger: it must not read files outside its folder.
 	if !fs.ValidPath(n.Text) || n.Text == "." || r.files == nil {
 		r.wrong(n, at, tree.Quote(n.Text), allowed, "")
 		return nil

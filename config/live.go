@@ -14,42 +14,41 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// DefaultInterval is how often [Live.Watch] looks at the file if it is not told
-// otherwise.
+// DefaultInterval is how often [Live.Watch] looks at the file by default.
 const DefaultInterval = 5 * time.Second
 
-// Live is a policy file in a program that goes on while the file changes. It keeps the
-// policies of dependencies as the file has them: calls that are under way end under the
-// policy they began with, budgets that are spent stay spent, and open circuits open. Every
-// field may change; a throttle, a concurrency limit and hedging begin anew if theirs do
+// Live is a policy file in a running program, which follows the changes of the file. It keeps the
+// policies of dependencies as the file has them. Calls that are under way end under the policy that
+// they began with. Budgets that are spent stay spent, and open circuits stay open. Every field may
+// change; a throttle, a concurrency limit and hedging start anew if their own fields change
 // ([lull.Dependency.Update]).
 //
-// A new file is read whole before anything of it counts. If there is a mistake in it the
-// old one stays in force, all of it, and the mistakes are reported. What counts is then
-// handed to one dependency after another, which takes microseconds in which some have the
-// new policy and some the old. Its methods may be called concurrently.
+// A new file is read completely before any of it takes effect. If there is a mistake in it, the old
+// file stays in force as a whole, and the mistakes are reported. A new file takes effect in one
+// dependency after another; for some microseconds a few have the new policy and the others the old
+// one. The methods of Live may be called concurrently.
 type Live struct {
 	path   string
 	report func(Reload)
 
 	file atomic.Pointer[PolicyFile] // in force
-	// dependencies are those that Dependency has made, by name.
+	// dependencies were made by Dependency, by name.
 	dependencies sync.Map
 
 	reloading sync.Mutex // held while the file is read, applied and reported
-	// What follows is guarded by reloading.
-	inForce [sha256.Size]byte // the sum of its content
-	refused sight             // what was not taken, and reported last; zero: nothing is
+	// The following are guarded by reloading.
+	inForce [sha256.Size]byte // the checksum of the file in force
+	refused sight             // what was refused and reported last; zero: nothing
 
-	mu         sync.Mutex // guards what follows, and that none misses a change of file
+	mu         sync.Mutex // guards what follows, so that no follower misses a change of the file
 	followers  []follower
 	registries []*lull.Registry // of FollowEach
 }
 
-// A sight is what the file looks like.
+// A sight is the state of the file at one look.
 type sight struct {
 	sum [sha256.Size]byte // of its content
-	err string            // or why it cannot be read
+	err string            // why it cannot be read; empty: it can
 }
 
 type follower struct {
@@ -57,56 +56,56 @@ type follower struct {
 	Updater
 }
 
-// An Updater has a policy that can be changed: a [*lull.Dependency], a [*lull.Registry].
-// Update is called with policies that validate, and must not call the Live.
+// An Updater has a policy that can be changed: a [*lull.Dependency] or a [*lull.Registry]. Update
+// is called with valid policies, and must not call the Live.
 type Updater interface{ Update(lull.Policy) error }
 
-// Reload is what has become of a change of the file. One with neither Changes nor Err says
-// that there is a file again that is right, after one that was not taken, or that the new
-// one says the same.
+// Reload reports what came of a change of the file. One with neither Changes nor Err reports that
+// the file is right again after it was refused, or that a new file has the same content in other
+// words.
 type Reload struct {
-	// File is the one in force now: the old one, if there is an error. It must not be
+	// File is the file that is in force now: the old one if there is an error. It must not be
 	// changed.
 	File *PolicyFile
-	// Changes are what is different now, by name. A file that says the same in other words,
-	// or is only changed in its facts, has none.
+	// Changes are the differences, sorted by name. There are none if the file has the same policies
+	// in other words, or only its facts have changed.
 	Changes []Change
-	// Unused are the names of dependencies in the file that nothing in the program
-	// follows, by name: likely misspelt, or no longer called.
+	// Unused are the names of dependencies in the file that nothing in the program follows, sorted:
+	// probably misspelt, or no longer called.
 	Unused []string
-	// Err is why the file was not taken: [Mistakes], or that it cannot be read. Nothing has
-	// changed then.
+	// Err is why the file was refused: [Mistakes], or an error of reading it. Nothing has changed
+	// then.
 	Err error
 }
 
-// A Change is that of one dependency.
+// A Change is the change of one dependency.
 type Change struct {
-	// Name is that of the dependency; empty for what follows the defaults.
+	// Name is the name of the dependency; empty for what follows the defaults.
 	Name string
 	Kind ChangeKind
-	// Before and After are its policies. Of one that the file did not or does not list
-	// it is that of the defaults.
+	// Before and After are its policies. A dependency that the file did not list, or does not list
+	// any more, has that of the defaults.
 	Before, After lull.Policy
-	// Err is what those that follow it said against After, joined; they go on as before.
-	// That cannot be of dependencies and registries.
+	// Err has the errors with which followers refused After, joined; they keep the policy they had.
+	// Dependencies and registries refuse nothing.
 	Err error
 }
 
-// A ChangeKind says what became of a dependency in the file.
+// A ChangeKind is what became of a dependency in the file.
 type ChangeKind uint8
 
 const (
-	// Changed: the policy is another.
+	// Changed: the policy has changed.
 	Changed ChangeKind = iota
 	// Added: the file lists it now.
 	Added
-	// Removed: the file does not list it any more. The defaults count for it.
+	// Removed: the file does not list it any more. It has the policy of the defaults.
 	Removed
 )
 
 var changeNames = [...]string{"changed", "added", "removed"}
 
-// String is the kind in a word: "changed".
+// String returns the kind in a word: "changed".
 func (k ChangeKind) String() string {
 	if int(k) < len(changeNames) {
 		return changeNames[k]
@@ -114,9 +113,9 @@ func (k ChangeKind) String() string {
 	return fmt.Sprintf("change(%d)", uint8(k))
 }
 
-// OpenLive reads the policy file at path, as [ReadPolicyFile] does: a program does not
-// start with a file that is wrong. Afterwards report is told of every change and of every
-// file that was not taken, one after the other; nil: nobody is. It must not call Reload.
+// OpenLive reads the policy file at path, as [ReadPolicyFile] does: a program should not start with
+// a wrong file. Afterwards it calls report with every change and with every file that it refuses,
+// one after another. report may be nil. It must not call Reload.
 func OpenLive(path string, report func(Reload)) (*Live, error) {
 	data, err := readRegular(path)
 	if err != nil {
@@ -134,16 +133,16 @@ func OpenLive(path string, report func(Reload)) (*Live, error) {
 	return l, nil
 }
 
-// File is the one in force. It must not be changed.
+// File returns the file that is in force. It must not be changed.
 func (l *Live) File() *PolicyFile { return l.file.Load() }
 
-// Dependency is the one of that name, under the policy that the file has for it, or
-// that of the defaults if it does not list the name. All who ask for a name get the
-// same; opts are those of the first who does. It fails if there is no name.
+// Dependency returns the dependency of that name, with the policy that the file has for it, or that
+// of the defaults if the file does not list the name. All callers with the same name get the same
+// dependency; opts are those of the first. It fails if the name is empty.
 //
-// What was asked for once is kept as long as l. The names are those in the program's
-// text: for hosts, tenants and whatever else comes from outside make a [lull.Registry],
-// and let it follow by FollowEach or Follow.
+// A dependency is kept as long as l. Use it for names in the text of the program. For hosts,
+// tenants and other names that come from outside, make a [lull.Registry] and let it follow with
+// FollowEach or Follow.
 func (l *Live) Dependency(name string, opts ...lull.Option) (*lull.Dependency, error) {
 	if d, ok := l.dependencies.Load(name); ok {
 		return d.(*lull.Dependency), nil
@@ -162,11 +161,11 @@ func (l *Live) Dependency(name string, opts ...lull.Option) (*lull.Dependency, e
 	return d, nil
 }
 
-// Follow gives u the policy of the dependency of that name, now and whenever it changes:
-// that of the defaults if the file does not list the name, and if name is empty. If u
-// refuses the first it does not follow; else it does as long as there is l. The registry
-// of a lullhttp.Transport is one to follow, if one policy is for all its hosts; they keep
-// what they remember.
+// Follow gives u the policy of the dependency of that name, now and whenever it changes. If the
+// file does not list the name, and if the name is empty, that is the policy of the defaults. If u
+// refuses the first policy it does not follow; otherwise it follows as long as l exists. Use it for
+// the registry of a lullhttp.Transport if one policy is for all its hosts; they keep what they have
+// learned.
 func (l *Live) Follow(name string, u Updater) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,10 +176,10 @@ func (l *Live) Follow(name string, u Updater) error {
 	return nil
 }
 
-// FollowEach gives each dependency of r the policy that the file has for its key, or that of
-// the defaults if it does not list the key, now and whenever it changes. So the hosts that a
-// lullhttp.Transport calls, those to come as well, are dependencies of the file by their
-// names. It follows as long as there is l.
+// FollowEach gives each dependency of r the policy that the file has for its key, or that of the
+// defaults if the file does not list the key, now and whenever it changes. So the hosts that a
+// lullhttp.Transport calls, future ones included, can be listed in the file by their names. r
+// follows as long as l exists.
 func (l *Live) FollowEach(r *lull.Registry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,10 +194,9 @@ func (l *Live) updateEach(r *lull.Registry) error {
 	return r.UpdateEach(func(key string) lull.Policy { return l.File().Policy(key) })
 }
 
-// Unused are the names of dependencies in the file that nobody has asked for or
-// follows. When a program has begun to call everything it calls, those are likely
-// misspelt: a policy that is for nothing, while that which it was meant for has the
-// defaults.
+// Unused returns the names of dependencies in the file that nobody has asked for or follows. When a
+// program has started to call everything that it calls, those are probably misspelt: their policies
+// have no effect, and the dependencies that they are meant for have the defaults.
 func (l *Live) Unused() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,10 +229,10 @@ func (l *Live) unused() []string {
 //		live.Reload()
 //	}
 //
-// It takes the file as it finds it, so write it in one step: beside its place, and then
-// rename it. The error is why it was not taken:
-// [Mistakes], or that it cannot be read; nothing has changed then. It is reported as well,
-// and so are changes. A file that is as it was is no change.
+// It takes the file as it is at that moment, so replace the file in one step: write it beside its
+// place, and then rename it. The error is why the file was refused: [Mistakes], or an error of
+// reading it. Nothing has changed then. Errors and changes are reported as well. A file that is the
+// same as before is no change.
 func (l *Live) Reload() error {
 	l.reloading.Lock()
 	defer l.reloading.Unlock()
@@ -254,14 +252,14 @@ func (l *Live) read() ([]byte, sight, error) {
 	return data, sight{sum: sha256.Sum256(data)}, nil
 }
 
-// Watch looks at the file every interval, and takes it when it has changed, until ctx
-// ends; it returns the cause of that. Zero means DefaultInterval. Run it on a goroutine
-// of its own, and only one.
+// Watch looks at the file every interval, and takes it when it has changed, until ctx ends. It
+// returns the cause of that. An interval of zero means DefaultInterval. Run it on one goroutine of
+// its own.
 //
-// It takes a file when two looks in a row have found the same: one that is just being
-// written may well look like a whole one. It reads the file, a matter of microseconds,
-// rather than waiting to be told: a file may be a link to another one which is replaced,
-// as those that Kubernetes mounts, or lie where changes are not told of.
+// It takes a file when two looks in a row have found the same content, because a file that is being
+// written may look complete. It reads the file, which takes microseconds, and does not wait for
+// notifications: the file may be a link to another one that is replaced, as Kubernetes mounts them,
+// or be on a file system without notifications.
 func (l *Live) Watch(ctx context.Context, interval time.Duration) error {
 	if interval < 0 {
 		return fmt.Errorf("config: interval is %v: want a positive duration, or 0 for the default of %v", interval, DefaultInterval)
@@ -279,8 +277,8 @@ func (l *Live) Watch(ctx context.Context, interval time.Duration) error {
 	}
 }
 
-// look takes the file if it has been the same at the look before, and has not been
-// refused then. It returns what it has seen.
+// look takes the file if the look before has found the same, and has not been refused. It returns
+// what it has found.
 func (l *Live) look(before sight) sight {
 	l.reloading.Lock()
 	defer l.reloading.Unlock()
@@ -290,15 +288,15 @@ func (l *Live) look(before sight) sight {
 	case err != nil:
 		l.refuse(now, err)
 	default:
-		_ = l.take(data, now) // it is reported
+		_ = l.take(data, now) // the error is reported
 	}
 	return now
 }
 
-// take makes data the file in force, if it is one.
+// take makes data the file in force, if it is a policy file.
 func (l *Live) take(data []byte, now sight) error {
 	if now.sum == l.inForce {
-		if l.refused != (sight{}) { // all is well again
+		if l.refused != (sight{}) { // the file is as before it was refused
 			l.refused = sight{}
 			l.report(Reload{File: l.File(), Unused: l.Unused()})
 		}
@@ -314,7 +312,7 @@ func (l *Live) take(data []byte, now sight) error {
 	return nil
 }
 
-// refuse reports a file that is not taken.
+// refuse reports a file that was refused.
 func (l *Live) refuse(what sight, err error) {
 	l.refused = what
 	l.report(Reload{File: l.File(), Unused: l.Unused(), Err: err})
@@ -330,7 +328,7 @@ func (l *Live) apply(f *PolicyFile) Reload {
 		followed = append(followed, u.name)
 	}
 	if len(l.registries) > 0 {
-		followed = append(followed, "") // some key may have the defaults
+		followed = append(followed, "") // a key may have the defaults
 	}
 	r := Reload{File: f, Changes: changes(old, f, followed), Unused: l.unused()}
 	changed := map[string]*Change{}
@@ -352,8 +350,8 @@ func (l *Live) apply(f *PolicyFile) Reload {
 	return r
 }
 
-// changes are what is different in f for the dependencies of both files and for those that
-// are followed, by name.
+// changes are the differences of f, sorted by name, for the dependencies of both files and for
+// those that are followed.
 func changes(old, f *PolicyFile, followed []string) []Change {
 	before, after := old.policies(), f.policies()
 	names := map[string]bool{}
@@ -391,7 +389,7 @@ func changes(old, f *PolicyFile, followed []string) []Change {
 	return all
 }
 
-// policies are those of the dependencies that f lists, by name.
+// policies are the policies of the dependencies of f, by name.
 func (f *PolicyFile) policies() map[string]*lull.Policy {
 	all := make(map[string]*lull.Policy, len(f.Dependencies))
 	for i := range f.Dependencies {

@@ -13,7 +13,7 @@ type leaf struct {
 	index []int
 }
 
-// policyLeaves are all there are, in the order of the fields.
+// policyLeaves are all the leaves, in the order of the fields.
 var policyLeaves = sync.OnceValue(func() []leaf {
 	var all []leaf
 	var walk func(t reflect.Type, path string, index []int)
@@ -35,27 +35,25 @@ func (l leaf) of(p *lull.Policy) reflect.Value {
 	return reflect.ValueOf(p).Elem().FieldByIndex(l.index)
 }
 
-// A base is what a dependency has before its own fields count.
+// A base is the policy that a dependency begins with, before its own fields are set.
 type base struct {
 	policy lull.Policy
-	// preset is the dependency's own, where it has one; inherited are the leaves that
-	// are nonetheless the defaults'.
+	// preset: it comes from the preset of the dependency itself. inherited are the leaves that come
+	// from the defaults all the same.
 	preset    bool
-	whole     bool // and it speaks of everything
+	whole     bool // the preset sets every leaf
 	inherited map[string]bool
 }
 
-// fromDefaults: l is as the defaults have it.
+// fromDefaults reports whether l has the value of the defaults.
 func (b base) fromDefaults(l leaf) bool { return !b.preset || b.inherited[l.path] }
 
-// baseOf is the base of a dependency that names the preset own (nil: it names none),
-// in a file whose defaults are these. said tells which leaves the defaults say
-// themselves, rather than their preset.
+// baseOf returns the base of a dependency with the preset own (nil: it names none) in a file with
+// these defaults. said reports whether the defaults set a leaf themselves, and not by their preset.
 //
-// The dependency's preset takes the place of the defaults' preset, of which nothing is
-// left. It stands above the fields of the defaults where it speaks of them, which a
-// preset of package lull does in the fields that are not zero. What it leaves open is
-// as the defaults say. A preset that is a client speaks of everything.
+// The preset of the dependency replaces the preset of the defaults completely. A preset of package
+// lull sets the fields that are not zero in it, and these override the fields of the defaults; the
+// others remain as the defaults have them. A preset that is a client sets every field.
 func baseOf(defaults lull.Policy, said func(path string) bool, own *template) base {
 	if own == nil {
 		return base{policy: defaults}

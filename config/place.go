@@ -7,26 +7,26 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// An Origin says where the value of a field comes from.
+// An Origin is where the value of a field comes from.
 type Origin uint8
 
 const (
-	// Unset: no one says it; it is zero, and means what the field says.
+	// Unset: nothing sets the field. It is zero, with the meaning that the field gives to zero.
 	Unset Origin = iota
-	// Written: it stands where it belongs.
+	// Written: the field itself is in the file.
 	Written
-	// FromPreset: of the preset that the dependency names, or, for a path below
-	// "defaults", the defaults.
+	// FromPreset: from the preset that the dependency names or, for a path below "defaults", that
+	// the defaults name.
 	FromPreset
-	// FromDefaults: a field of the defaults.
+	// FromDefaults: from a field of the defaults.
 	FromDefaults
-	// FromDefaultsPreset: of the preset that the defaults name.
+	// FromDefaultsPreset: from the preset that the defaults name.
 	FromDefaultsPreset
 )
 
 var originNames = [...]string{"unset", "written", "from the preset", "from defaults", "from the preset of defaults"}
 
-// String is the origin in words: "from defaults".
+// String returns the origin in words: "from defaults".
 func (o Origin) String() string {
 	if int(o) < len(originNames) {
 		return originNames[o]
@@ -34,34 +34,34 @@ func (o Origin) String() string {
 	return fmt.Sprintf("origin(%d)", uint8(o))
 }
 
-// filePlaces is where the things are that a file says.
+// filePlaces are the places of all that a file has.
 type filePlaces struct {
 	file string
 	// at is by path: "dependencies.api.budget.ratio".
 	at map[string]Position
-	// bases are by the name of the dependency; that of the defaults is "".
+	// bases are by dependency; that of the defaults has the name "".
 	bases map[string]origins
 }
 
-// origins are those of what a dependency does not say itself.
+// origins are where a dependency has the fields from that it does not set itself.
 type origins struct {
 	base   base
 	preset Position // of the base's preset, or of the defaults'
 	named  bool     // there is such a preset
 }
 
-// Position is where the file says what is at path: "dependencies.api.deadline",
-// "defaults.budget.ratio", "services.shop.calls.0". What it does not say there is where
-// its value comes from: the field of the defaults, or the line that names the preset, or
-// else the nearest that it belongs to. A mapping or a list is where its key stands.
-// Dependencies under "policies", and the one of a file that holds nothing else, are
-// below "dependencies", too. Elements of lists are by number, from 0.
+// Position returns the place of the field at path: "dependencies.api.deadline",
+// "defaults.budget.ratio", "services.shop.calls.0". If the file does not have the field, it is the
+// place where its value comes from: the field of the defaults, the line that names the preset, or
+// else the nearest thing that the field belongs to. For a mapping or a list it is the place of its
+// key. Dependencies under "policies", and the one of a file that holds nothing else, have paths
+// below "dependencies", too. Elements of lists have numbers, from 0.
 func (f *PolicyFile) Position(path string) Position {
 	p, _ := f.find(path)
 	return p
 }
 
-// Origin says where the value of the policy's field at path comes from.
+// Origin returns where the value of the policy field at path comes from.
 func (f *PolicyFile) Origin(path string) Origin {
 	_, o := f.find(path)
 	return o
@@ -88,8 +88,8 @@ func (f *PolicyFile) find(path string) (Position, Origin) {
 	return Position{File: f.places.file, Line: 1, Column: 1}, Unset
 }
 
-// owner is the dependency whose policy the field at path belongs to, "" for the
-// defaults. Names may have dots in them.
+// owner returns the dependency to which the policy field at path belongs, "" for the defaults, and
+// the rest of the path. Names may have dots in them.
 func (f *PolicyFile) owner(path string) (name, rest string, ok bool) {
 	if rest, ok := strings.CutPrefix(path, "defaults."); ok {
 		return "", rest, true
@@ -109,8 +109,8 @@ func (f *PolicyFile) owner(path string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// origin is where the field rest of the policy of name, which does not say it, has its
-// value from. A field with fields has the origin of the first of them that has one.
+// origin returns where the field rest of the policy of name has its value from, if the file does
+// not have the field. A field with fields has the origin of the first of them that has one.
 func (p *filePlaces) origin(name, rest string) (Position, Origin, bool) {
 	o := p.bases[name]
 	for _, l := range policyLeaves() {
@@ -131,7 +131,7 @@ func (p *filePlaces) origin(name, rest string) (Position, Origin, bool) {
 	return Position{}, Unset, false
 }
 
-// presetOf is the template that is called so; nil for no name.
+// presetOf returns the template with that name; nil if name is empty.
 func presetOf(name string) *template {
 	if name == "" {
 		return nil
@@ -140,7 +140,7 @@ func presetOf(name string) *template {
 	return &t
 }
 
-// policyOf is the policy that a preset's name stands for, zero for no name.
+// policyOf returns the policy of a preset; the zero policy if name is empty.
 func policyOf(name string) lull.Policy {
 	if t := presetOf(name); t != nil {
 		return t.policy

@@ -12,17 +12,17 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// A NamedPolicy is a policy of a file and its name there.
+// A NamedPolicy is a policy of a file, with its name.
 type NamedPolicy struct {
 	Name   string
 	Policy lull.Policy
 }
 
-// maxName is how long the name of a policy may be, in characters.
+// maxName is the longest name of a policy, in characters.
 const maxName = 100
 
-// ReadPolicies reads the policy file at path. What is wrong with it is reported
-// all at once, as [Mistakes]; other errors are those of reading a file.
+// ReadPolicies reads the policy file at path. The error is [Mistakes], with everything that is
+// wrong in the file, or an error of reading it.
 func ReadPolicies(path string) ([]NamedPolicy, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -31,9 +31,9 @@ func ReadPolicies(path string) ([]NamedPolicy, error) {
 	return ParsePolicies(path, data)
 }
 
-// ParsePolicies reads a policy file, as [ParsePolicyFile] does, for those who want only
-// the policies of its dependencies. There must be one at least. They come in the order
-// of the file, and are valid. The error is [Mistakes], in which name stands for the file.
+// ParsePolicies reads a policy file, as [ParsePolicyFile] does, and returns only the policies of
+// its dependencies, in the order of the file. There must be at least one. The policies are valid.
+// The error is [Mistakes], in which name stands for the file.
 func ParsePolicies(name string, data []byte) ([]NamedPolicy, error) {
 	f, err := ParsePolicyFile(name, data)
 	if err != nil {
@@ -49,17 +49,16 @@ func ParsePolicies(name string, data []byte) ([]NamedPolicy, error) {
 	return policies, nil
 }
 
-// properName: a name that can be printed in a table and typed on a command line.
+// properName reports whether name can be printed in a table and typed on a command line.
 func properName(name string) bool {
 	n := utf8.RuneCountInString(name)
 	return n > 0 && n <= maxName && strings.TrimSpace(name) == name &&
 		strings.IndexFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) < 0
 }
 
-// FormatPolicies is a policy file with the given policies: what is not zero, in
-// the order of the fields. [ParsePolicies] makes the same of it. It fails if there are
-// none, if names are not proper or not different, or if values cannot be written, as NaN
-// cannot.
+// FormatPolicies writes a policy file with the given policies: their fields that are not zero, in
+// their order. [ParsePolicies] reads the same from it. It fails if there are no policies, if names
+// are not proper or not different, and if a value cannot be written, such as NaN.
 func FormatPolicies(policies []NamedPolicy) ([]byte, error) {
 	if len(policies) == 0 {
 		return nil, errors.New("config: a policy file with nothing in it")

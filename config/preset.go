@@ -9,7 +9,7 @@ import (
 	"github.com/lullgo/lull/preset"
 )
 
-// own are the presets of package lull, in the order in which they are offered.
+// own are the presets of package lull, in the order in which messages list them.
 var own = []struct {
 	name   string
 	policy func() lull.Policy
@@ -19,9 +19,9 @@ var own = []struct {
 	{"background-worker", lull.BackgroundWorker},
 }
 
-// Presets are the names that "preset" can have in a file: those of package lull, which
-// are the ones to begin with, and then those clients of package preset that a policy can
-// be, for what is there already and is to be looked at.
+// Presets are the names that "preset" can have in a file. First come the presets of package lull,
+// which are meant to begin with. Then come the clients of package preset that a policy can describe
+// completely; they are for looking at what a team has today.
 func Presets() []string {
 	var names []string
 	for _, p := range own {
@@ -35,9 +35,9 @@ func Presets() []string {
 	return names
 }
 
-// wholly: p is all said by a policy. The others have a budget or a jitter of a kind that
-// package lull's policies do not have; without it they would be another client, most of
-// them one without a budget.
+// wholly reports whether a policy describes all of p. Other presets have a budget or a jitter that
+// no policy can have; without it they would be another client, and most of them one without a
+// budget.
 func wholly(p preset.Preset) bool {
 	return p.Budget == preset.Budget{} && p.Jitter == preset.Jitter{}
 }
@@ -45,12 +45,11 @@ func wholly(p preset.Preset) bool {
 // A template is the policy of a preset.
 type template struct {
 	policy lull.Policy
-	// whole: it is a client that exists, of which nothing can be left out; also what is
-	// zero in it is as it is there.
+	// whole: it is a client that exists. All its fields count, also those that are zero.
 	whole bool
 }
 
-// PresetPolicy is the policy that a name of [Presets] stands for.
+// PresetPolicy returns the policy of a name of [Presets].
 func PresetPolicy(name string) (lull.Policy, bool) {
 	t, ok := findTemplate(name)
 	return t.policy, ok
@@ -67,14 +66,14 @@ func findTemplate(name string) (template, bool) {
 			continue
 		}
 		if !p.Reads.Timeouts {
-			p.Policy.Timeouts = lull.TimeoutsNever // in a simulation it is the driver that knows
+			p.Policy.Timeouts = lull.TimeoutsNever // in a simulation the driver decides
 		}
 		return template{p.Policy, true}, true
 	}
 	return template{}, false
 }
 
-// preset is the one that n names.
+// preset reads the preset that n names.
 func (r *reader) preset(n *tree.Node, path string) (string, template) {
 	if !r.sound(n, path) {
 		return "", template{}
@@ -89,7 +88,7 @@ func (r *reader) preset(n *tree.Node, path string) (string, template) {
 			return "", template{}
 		}
 	}
-	// The one that was probably meant is read on with, for what else is wrong.
+	// Reading goes on with the suggestion, to find what else is wrong.
 	near := choice.Nearest(n.Text, Presets())
 	r.wrong(n, path, n.Quoted(), allowedPreset(), near)
 	t, _ := findTemplate(near)

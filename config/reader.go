@@ -17,27 +17,26 @@ import (
 )
 
 const (
-	// maxElements is how long a list may be.
+	// maxElements is the longest list.
 	maxElements = 10_000
-	// maxAllowed is how long a list of what is allowed may be, which may be made of
-	// the names in the file.
+	// maxAllowed is the longest list of what is allowed, in characters. It may be made of names in
+	// the file.
 	maxAllowed = 400
 )
 
-// rules are those of lull's own files. A file by hand has some hundred lines; these limits are
-// for files that were never meant to be read.
+// rules are the limits of lull's own files, which have some hundred lines if written by hand.
 var rules = syntax.Rules{Bytes: maxBytes, Documents: 1, Aliased: 10_000, Strict: true}
 
-// A reader turns the values of one file into Go values and keeps what is wrong.
+// A reader turns the values of one file into Go values, and keeps the mistakes.
 //
 // Paths are those in the file, below prefix: "services.0.queue.limit".
 type reader struct {
 	tree.Reader
-	files fs.FS // where the files that this one names are; nil: nowhere
+	files fs.FS // with the files that this one may name; nil: none
 
-	// basis is a field that others may be wrong by, if it is. Empty: none.
+	// basis is a field on which the limits of others depend. Empty: none.
 	basis string
-	// names are those that other fields can speak of.
+	// names are those that other fields may refer to.
 	names []string
 
 	prefix  string              // what stands before every path shown: "policies.api"
@@ -53,12 +52,12 @@ func newReader(file string, files fs.FS) *reader {
 	return r
 }
 
-// begin makes ready for another value with paths of its own.
+// begin starts a part with paths of its own.
 func (r *reader) begin(prefix string) {
 	r.prefix, r.places, r.keys, r.sources, r.broken = prefix, map[string]Position{}, map[string]Position{}, nil, nil
 }
 
-// document is the value in data. It is nil when there is none, and the mistake has been noted.
+// document returns the value in data. If there is none it is nil, and the mistake is recorded.
 func (r *reader) document(data []byte) *tree.Node {
 	all, err := syntax.Parse(r.File, data, rules)
 	mistakes, _ := errors.AsType[Mistakes](err)
@@ -75,13 +74,13 @@ func (r *reader) document(data []byte) *tree.Node {
 	return nil
 }
 
-// wrong keeps that something at path is not as it must be.
+// wrong records that the value at path is not allowed.
 func (r *reader) wrong(n *tree.Node, path, found, allowed, suggestion string) {
 	r.broken = append(r.broken, path)
 	r.Wrong(n, r.shown(path), found, allowed, suggestion)
 }
 
-// sound keeps what is wrong with n by itself, and reports whether it can be read.
+// sound records the faults of n, and reports whether it can be read.
 func (r *reader) sound(n *tree.Node, path string) bool {
 	ok := true
 	for _, f := range n.Faults {
@@ -95,10 +94,11 @@ func (r *reader) sound(n *tree.Node, path string) bool {
 	return ok
 }
 
-// shown is path with what it is below.
+// shown is the whole path, as messages have it.
 func (r *reader) shown(path string) string { return under(r.prefix, path) }
 
-// shownPath is a path in Go, as Validate writes it ("Services[0].Queue.Limit"), as it is in a file.
+// shownPath converts a path in Go, as Validate writes it ("Services[0].Queue.Limit"), into that in
+// a file.
 func shownPath(path string) string {
 	parts := strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
 	for i, part := range parts {
@@ -118,11 +118,11 @@ func field(path, name string) string {
 // element is the path of an element of the list at path.
 func element(path string, i int) string { return field(path, strconv.Itoa(i)) }
 
-// parent is the path of what the field or element at path belongs to.
+// parent is the path of what the value at path belongs to.
 func parent(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
 
-// validated notes what a Validate has returned, each problem at the line of its
-// field or, if the file does not mention that, of what it belongs to.
+// validated records the problems that a Validate has returned, each at the place of its field or,
+// if the file does not have the field, of what it belongs to.
 func (r *reader) validated(err error) {
 	if err == nil {
 		return
@@ -157,10 +157,11 @@ func (r *reader) validated(err error) {
 	}
 }
 
-// inFile has the words of files for names in Go.
+// inFile replaces names in Go by the words of files.
 var inFile = strings.NewReplacer("NoTimeout", `"none"`, "AtOnce", `"at-once"`)
 
-// placeOf is where the value at path is, or that of the nearest that it belongs to.
+// placeOf is the place of the value at path or, if the file does not have it, of the nearest thing
+// that it belongs to.
 func (r *reader) placeOf(path string) Position {
 	for {
 		if at, ok := r.places[path]; ok {
@@ -173,14 +174,14 @@ func (r *reader) placeOf(path string) Position {
 	}
 }
 
-// follows reports whether a problem of the value at path may well come of something that could
-// not be read.
+// follows reports whether the problem of the value at path may be a consequence of something that
+// could not be read.
 func (r *reader) follows(path string, value any) bool {
 	if len(r.broken) == 0 {
 		return false
 	}
 	if _, isName := value.(string); isName || !has(r.places, path) {
-		return true // the name of what was not read, or the key that was misspelt
+		return true // it may be the name of what was not read, or its key may be misspelt
 	}
 	if r.basis != "" && !has(r.places, r.basis) {
 		return true

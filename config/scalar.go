@@ -17,8 +17,8 @@ const (
 	allowedShare    = "a share such as 0.1 or 10%, and with the % above 1"
 )
 
-// scalar sets v to what text says. If text does not say it, allowed is what would
-// be right and suggestion what was probably meant.
+// scalar sets v to the value that text has. If text has none, allowed says what would be right, and
+// suggestion is what was probably meant.
 func scalar(text string, v reflect.Value, f form) (allowed, suggestion string) {
 	if v.Kind() == reflect.String {
 		v.SetString(text)
@@ -89,8 +89,8 @@ func scalar(text string, v reflect.Value, f form) (allowed, suggestion string) {
 	}
 }
 
-// duration reads what time.ParseDuration does, and the word of the form. What would be
-// rounded to zero is none: zero stands for the default.
+// duration reads what time.ParseDuration does, and the word of the form. A duration that would be
+// rounded to zero is refused, since zero stands for the default.
 func duration(text string, f form) (time.Duration, bool) {
 	if w, ok := words[f]; ok && text == w.text {
 		return w.value, true
@@ -102,9 +102,8 @@ func duration(text string, f form) (time.Duration, bool) {
 // units are the suffixes of numbers, as powers of ten.
 var units = map[byte]int{'k': 3, 'M': 6, 'G': 9}
 
-// decimal takes "-12_000.5k" apart: its digits without the point, "-120005", and
-// the power of ten that they are times, 2. Digits that are not there are no
-// number.
+// decimal splits "-12_000.5k" into its digits without the point, "-120005", and the power of ten to
+// multiply them by, 2. A text without digits is no number.
 func decimal(text string) (digits string, power int, ok bool) {
 	if n := len(text); n > 0 {
 		if p, ok := units[text[n-1]]; ok {
@@ -151,12 +150,11 @@ func integer(text string) (int64, bool) {
 	return n, err == nil
 }
 
-// maxBare is up to where a share above 1 needs its %: 10 would be read by one as ten per
-// cent and by another as ten times. What is above is too much either way.
+// maxBare: a share above 1 and up to maxBare needs a %, because some would read 10 as ten per cent
+// and others as ten times. A larger one is too much either way.
 const maxBare = 100
 
-// number reads a number as a decimal, so that 10% is the same as 0.1 to the last
-// bit.
+// number reads a number as a decimal, so that 10% is exactly the same as 0.1.
 func number(text string, f form) (float64, bool) {
 	percent := false
 	if f == share {
@@ -182,18 +180,18 @@ func number(text string, f form) (float64, bool) {
 	}
 	n, err := strconv.ParseFloat(digits+"e"+strconv.Itoa(power), 64)
 	if err != nil {
-		return 0, false // beyond all bounds
+		return 0, false // too large
 	}
 	if n == 0 {
-		// Never -0, which is not zero to reflection, nor what would only be rounded to
-		// zero: that stands for the default.
+		// Zero stands for the default, so nothing else may become zero by rounding. -0
+		// becomes 0, because reflection does not take it for zero.
 		return 0, strings.Trim(digits, "-0") == ""
 	}
 	return n, f != share || percent || n <= 1 || n > maxBare
 }
 
-// enumNames are the names of the values of t, which count from zero. They are
-// asked for one by one until one has none: its String says so.
+// enumNames are the names of the values of t, which count from zero. The list ends with the first
+// value whose String is not a name.
 func enumNames(t reflect.Type) []string {
 	var names []string
 	for i := range 256 {

@@ -9,8 +9,8 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// ReadScenario reads the scenario file at path. What is wrong with it is reported
-// all at once, as [Mistakes]; other errors are those of reading a file.
+// ReadScenario reads the scenario file at path. The error is [Mistakes], with everything that is
+// wrong in the file, or an error of reading it.
 func ReadScenario(path string) (sim.Scenario, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -19,10 +19,9 @@ func ReadScenario(path string) (sim.Scenario, error) {
 	return ParseScenario(path, data)
 }
 
-// ParseScenario reads a scenario file. Files that it names are looked for in the
-// folder of name, and a scenario without a name of its own is called by the stem
-// of name. The scenario is valid. The error is [Mistakes], in which name stands
-// for the file.
+// ParseScenario reads a scenario file. It looks for the files that it names in the folder of name.
+// A scenario without a name of its own is called by the stem of name. The scenario is valid. The
+// error is [Mistakes], in which name stands for the file.
 func ParseScenario(name string, data []byte) (sim.Scenario, error) {
 	root, err := os.OpenRoot(folder(name))
 	if err != nil {
@@ -54,14 +53,13 @@ func parseScenario(name string, data []byte, files fs.FS) (sim.Scenario, error) 
 	return s, nil
 }
 
-// FormatScenario is s as a file: what is not zero, in the order of the fields.
-// [ParseScenario] makes the same of it, but for a scenario without a name, which
-// gets that of the file. It fails if there is a value that cannot
-// be written, as NaN cannot.
+// FormatScenario writes s as a file: its fields that are not zero, in their order. [ParseScenario]
+// reads the same from it; a scenario without a name gets that of the file. It fails if a value
+// cannot be written, such as NaN.
 func FormatScenario(s sim.Scenario) ([]byte, error) {
 	w := writer{}
 	return w.bytes(w.node(reflect.ValueOf(s), "", plain))
 }
 
-// folder is where the files are that the file called name speaks of.
+// folder is the folder of the files that the file called name may name.
 func folder(name string) string { return filepath.Dir(name) }

@@ -13,21 +13,21 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// Set changes one field of s, given as "path=value". The path is that of messages
-// and files: "services.0.queue.limit", where an element of a list is given by its
-// number, from 0, or by its name: "services.api.queue.limit". The value is as in a
-// file; more than one field at a time in braces, as "services.api.time={kind:
-// exponential, mean: 20ms}", which replaces what was there.
+// Set changes one field of s, given as "path=value". The path is as in messages and files:
+// "services.0.queue.limit". An element of a list is given by its number, from 0, or by its name:
+// "services.api.queue.limit". The value is as in a file. A value in braces, such as
+// "services.api.time={kind: exponential, mean: 20ms}", sets several fields and replaces all that
+// was there.
 //
-// The result is not validated, since several assignments may be needed to arrive
-// at something valid. What s shares with other scenarios is copied before it is
-// changed. The error is [Mistakes], and s is then as it was.
+// The result is not validated, since it may take several assignments until it is valid. Set copies
+// what s shares with other scenarios before it changes it. The error is [Mistakes]; s is then
+// unchanged.
 func Set(s *sim.Scenario, assignment string) error {
 	return set(reflect.ValueOf(s).Elem(), assignment)
 }
 
-// SetPolicy changes one field of p: "attempts=4", "backoff.base=50ms". It is
-// otherwise as [Set], and "preset=external-api" replaces all of p.
+// SetPolicy changes one field of p, such as "attempts=4" or "backoff.base=50ms", by the same rules
+// as [Set]. "preset=external-api" replaces all of p.
 func SetPolicy(p *lull.Policy, assignment string) error {
 	if key, value, ok := strings.Cut(assignment, "="); ok && strings.TrimSpace(key) == "preset" {
 		r := newReader("", nil)
@@ -60,8 +60,8 @@ func example(v reflect.Value) string {
 	return "services.0.queue.limit=500"
 }
 
-// assign sets what rest leads to from v. before is the path that led to v. top is what the whole
-// path begins at.
+// assign sets the field that rest leads to from v. before is the path to v; top is the value at
+// which that path begins.
 func (r *reader) assign(top, v reflect.Value, rest, before, value string, f form) {
 	switch {
 	case rest == "":
@@ -101,12 +101,12 @@ func (r *reader) assign(top, v reflect.Value, rest, before, value string, f form
 	}
 }
 
-// assignValue replaces v by what value says.
+// assignValue sets v to value.
 func (r *reader) assignValue(v reflect.Value, path, value string, f form) {
 	n := tree.String(value)
 	switch v.Kind() {
 	case reflect.Struct, reflect.Slice:
-		// Only what has parts is read as YAML: a plain value needs no quotes here.
+		// Only a value with parts is read as YAML, so that a plain value needs no quotes.
 		if n = r.document([]byte(value)); n == nil {
 			r.Mistakes = nil
 			r.Note(Position{}, path, tree.Quote(value), "a mapping in braces or a list in brackets", "")
@@ -123,8 +123,8 @@ func (r *reader) assignValue(v reflect.Value, path, value string, f form) {
 	}
 }
 
-// pick is the element of v that rest begins with, by number or by name, and what
-// comes after it. A name may have dots in it.
+// pick returns the index of the element of v that rest begins with, by number or by name, and the
+// rest after it. A name may have dots in it.
 func pick(v reflect.Value, rest string) (i int, after string, ok bool) {
 	key, after, _ := strings.Cut(rest, ".")
 	if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < v.Len() {
@@ -150,7 +150,7 @@ func elements(v reflect.Value) []string {
 	return names
 }
 
-// places is what an element can be given by.
+// places says how an element can be given.
 func places(n int, names []string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
 	switch {
@@ -162,7 +162,7 @@ func places(n int, names []string) string {
 	return fmt.Sprintf("a number from 0 to %d", n-1)
 }
 
-// tail is the one path in top that ends in key. Empty: none, or several.
+// tail is the one path in top that ends in key. Empty: there is none, or there are several.
 func tail(top reflect.Value, key string) string {
 	key = strings.Trim(key, ".")
 	found := ""

@@ -9,12 +9,13 @@ import (
 	"strings"
 )
 
-// maxBytes is how much of a file is read.
+// maxBytes is the largest file that is read.
 const maxBytes = 1 << 20
 
-// read reads the file called name from files, whole, unless it is too large.
+// read reads the file called name from files. It reads one byte more than allowed if the file is
+// too large.
 func read(files fs.FS, name string) ([]byte, error) {
-	info, err := fs.Stat(files, name) // before Open, which waits when it is a pipe
+	info, err := fs.Stat(files, name) // before Open, which blocks on a pipe
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +40,8 @@ func readFile(path string) ([]byte, error) {
 	return readSome(f)
 }
 
-// readRegular is readFile for what is read again and again, and by itself: a pipe would be
-// waited for with no end.
+// readRegular is readFile for a file that is read again and again in the background. It refuses a
+// pipe, which would block for ever.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -56,8 +57,8 @@ func irregular(name string) error {
 	return &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
 }
 
-// readSome reads one byte more than is allowed, which shows that there is more,
-// whatever the size of the file is said to be.
+// readSome reads up to one byte more than is allowed. The byte shows that the file is too large,
+// whatever size the file system reports.
 func readSome(f io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(f, maxBytes+1)) }
 
 // stem is the name of a file without its folder and its ending.

@@ -12,8 +12,7 @@ import (
 	"github.com/lullgo/lull/internal/pretty"
 )
 
-// unitWords are how people write the units that time.ParseDuration knows by one
-// letter.
+// unitWords are other words for the units of time.ParseDuration.
 var unitWords = map[string]string{
 	"ns": "ns", "us": "us", "µs": "µs",
 	"ms": "ms", "msec": "ms", "msecs": "ms", "millis": "ms", "milliseconds": "ms",
@@ -22,12 +21,12 @@ var unitWords = map[string]string{
 	"h": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h",
 }
 
-// endless is how people say that there is no timeout.
+// endless are words that people write for no timeout.
 var endless = []string{"off", "no", "never", "false", "disabled", "unlimited", "infinite", "infinity", "inf", "forever"}
 
 var amount = regexp.MustCompile(`^(\d{1,9}(?:\.\d{1,9})?)\s*(\pL+)$`)
 
-// nearestDuration is what was probably meant by a text that is no duration of form f.
+// nearestDuration is the duration that was probably meant by text, which is no duration of form f.
 func nearestDuration(text string, f form) string {
 	lower := strings.ToLower(text)
 	if w, ok := words[f]; ok {
@@ -36,7 +35,7 @@ func nearestDuration(text string, f form) string {
 		}
 	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
-		return "" // the unit could be any
+		return "" // it could have any unit
 	}
 	if d, ok := duration(strings.ReplaceAll(lower, " ", ""), plain); ok {
 		return pretty.Duration(d)
@@ -56,8 +55,8 @@ func nearestDuration(text string, f form) string {
 	return ""
 }
 
-// nearestNumber is text with the unit in the right case and without separators,
-// if it is a number then.
+// nearestNumber is text with the unit in the right case and without separators, if that is a
+// number.
 func nearestNumber(text string, isNumber func(string) bool) string {
 	text = strings.NewReplacer(" ", "", ",", "", "'", "", "+", "", "K", "k", "m", "M", "g", "G", "B", "G").Replace(text)
 	if text != "" && isNumber(text) {
@@ -71,8 +70,8 @@ func nearestNumber(text string, isNumber func(string) bool) string {
 	return ""
 }
 
-// nearestShare is the percentage that was probably meant by a number above 1, and else
-// what the nearest number is.
+// nearestShare is the percentage that was probably meant by a number above 1; otherwise the nearest
+// number.
 func nearestShare(text string) string {
 	if n, ok := number(text, plain); ok && n > 1 && n <= maxBare {
 		return prettyNumber(n, plain) + "%"
@@ -80,8 +79,8 @@ func nearestShare(text string) string {
 	return nearestNumber(text, func(s string) bool { _, ok := number(s, share); return ok })
 }
 
-// inBraces is the mapping that was probably meant by a text alone, for a struct of type t:
-// {off: true} by off, or else the text as its first field, such as {mode: cubic}.
+// inBraces is the mapping that was probably meant by text, for a struct of type t: {off: true} for
+// off, or the text as its first field, such as {mode: cubic}.
 func inBraces(t reflect.Type, text string) string {
 	for i, m := range members(t) {
 		v := reflect.New(t).Elem().FieldByIndex(m.index)
@@ -108,7 +107,7 @@ func nearestBool(text string) string {
 	return ""
 }
 
-// leaves are the paths of all that can be set in v, as shown.
+// leaves are the paths of all that can be set in v.
 func leaves(v reflect.Value, path string) []string {
 	switch {
 	case v.Type() == distributionType:

@@ -19,39 +19,39 @@ import (
 
 type code = serviceconfig.Code
 
-// A File is a text to be read.
+// A File is a text to convert.
 type File struct {
-	Name string // for messages, and for what has no name itself
+	Name string // for messages, and for dependencies that have no name of their own
 	Data []byte
 }
 
-// Options say how to convert. The zero Options find out by themselves.
+// Options are how to convert. With the zero Options the format of each document is recognised.
 type Options struct {
-	// From are the formats that the files are in. Nil: each document is looked at.
+	// From is the format of all files. Nil: each document is looked at.
 	From *Format
-	// Base has what the other system cannot say, or does not say in these files. Empty:
-	// what that system does, as far as a policy can. "lull": the recommended policy.
-	// Otherwise a preset of package config (see config.Presets).
+	// Base decides what the files leave open. Empty: it is as the other system does it, as far as a
+	// policy can describe that. "lull": it is as in the recommended policy. Otherwise the name of a
+	// preset of package config (see config.Presets).
 	Base string
-	// Only is the one dependency to be written. Empty: all.
+	// Only is the name of the one dependency to write. Empty: all are written.
 	Only string
-	// JSON writes JSON where the format can be both, YAML if there is a choice.
+	// JSON writes JSON if the format can be JSON or YAML.
 	JSON bool
 }
 
-// An Output is what came of a conversion.
+// An Output is the result of a conversion.
 type Output struct {
 	Data   []byte
 	Report Report
 }
 
-// Convert reads files, all together, and writes them in the format to. What it writes is
-// valid for the system that the format belongs to, and the same for the same input.
+// Convert reads all files together and writes their policies in the format to. The result is valid
+// for the system that the format belongs to, and the same for the same input. Files may have
+// different formats, and a YAML file may hold several documents.
 //
-// Everything that could not be carried over, or not as it was, is in the report. The
-// error is [config.Mistakes] if there is something wrong in a file, [ErrNothing] if there is
-// nothing to convert, and a [lull.Problems] if there is something wrong with the options. Files may be of different formats, and a YAML file may
-// hold several documents.
+// The report has everything that could not be carried over, or not unchanged. The error is
+// [config.Mistakes] if something is wrong in a file, [ErrNothing] if there is nothing to convert,
+// and a [lull.Problems] if something is wrong with the options.
 func Convert(files []File, to Format, o Options) (Output, error) {
 	var names []string
 	for _, f := range files {
@@ -75,11 +75,11 @@ func Convert(files []File, to Format, o Options) (Output, error) {
 	return Output{data, append(report, more.Report...).sorted(names)}, nil
 }
 
-// ErrNothing is returned for files that are valid and have nothing that says how calls are
-// made. The report is there: it has what is not read.
+// ErrNothing is the error for files that are valid and have nothing about how calls are made. The
+// report is returned with it, and lists what was not read.
 var ErrNothing = errors.New("there is nothing that says how calls are made in these files")
 
-// Read reads files as policies. The report is of what a policy cannot hold. See [Convert].
+// Read reads files as policies. The report has what a policy cannot hold. See [Convert].
 func Read(files []File, o Options) (*Set, Report, error) {
 	base, err := o.base()
 	if err != nil {
@@ -115,7 +115,7 @@ func Read(files []File, o Options) (*Set, Report, error) {
 	return r.set, r.report, nil
 }
 
-// only leaves one dependency.
+// only removes all other dependencies.
 func (s *Set) only(name string) error {
 	d, ok := s.File.Dependency(name)
 	if !ok {
@@ -131,7 +131,7 @@ func (s *Set) only(name string) error {
 	return nil
 }
 
-// about is what is left of a report if one dependency is: not what others alone were made of.
+// about removes the entries that are only about other dependencies.
 func (s *Set) about(only string, r Report) Report {
 	own, any := map[source]bool{}, map[source]bool{}
 	for name, sources := range s.sources {
@@ -145,7 +145,7 @@ func (s *Set) about(only string, r Report) Report {
 	return slices.DeleteFunc(r, func(e Entry) bool { return !partOf(own, e) && partOf(any, e) })
 }
 
-// partOf reports whether e is about one of the parts, or about something in one.
+// partOf reports whether e is about one of the parts, or about something within one.
 func partOf(parts map[source]bool, e Entry) bool {
 	if parts[source{e.File, ""}] {
 		return true
@@ -158,14 +158,14 @@ func partOf(parts map[source]bool, e Entry) bool {
 	return false
 }
 
-// base is what a base gives to each format, and the preset that says so in a file.
+// base is the policy that all dependencies begin with, if the options have one, and its preset.
 type base struct {
 	given  bool
 	policy lull.Policy
 	preset string
 }
 
-// A start is what a dependency begins with.
+// A start is the policy that a dependency begins with.
 type start struct {
 	policy lull.Policy
 	preset string
@@ -185,8 +185,8 @@ func (o Options) base() (base, error) {
 	return base{given: true, policy: p, preset: o.Base}, nil
 }
 
-// of is what a dependency begins with that was read in format f: what the system does
-// that says nothing.
+// of returns what a dependency of format f begins with: unless the options say otherwise, what its
+// system does by default.
 func (b base) of(f Format) (lull.Policy, string) {
 	if b.given {
 		return b.policy, b.preset
@@ -195,7 +195,8 @@ func (b base) of(f Format) (lull.Policy, string) {
 	return s.policy, s.preset
 }
 
-// standards are what the systems do that the formats are of. Presets take time to look up.
+// standards are the defaults of the systems, by format. They are computed once, because presets
+// take time to look up.
 var standards = sync.OnceValue(func() (all [formats]start) {
 	for f := range all {
 		all[f].policy, all[f].preset = standard(Format(f))
@@ -223,7 +224,7 @@ func standard(f Format) (lull.Policy, string) {
 	}
 }
 
-// presetPolicy is the policy of a client in package preset, which is there.
+// presetPolicy is the policy of a client in package preset, which must exist.
 func presetPolicy(name string) lull.Policy {
 	p, err := preset.Find(name)
 	if err != nil {
@@ -232,7 +233,7 @@ func presetPolicy(name string) lull.Policy {
 	return p.Policy
 }
 
-// reading is a Read under way.
+// reading is a Read in progress.
 type reading struct {
 	options   Options
 	base      base
@@ -240,25 +241,25 @@ type reading struct {
 	report    Report
 	mistakes  config.Mistakes
 	documents [formats][]*document
-	strangers int  // documents of which nothing is read
-	full      bool // there are too many dependencies, which is among the mistakes
+	strangers int  // documents that are not read
+	full      bool // there are too many dependencies; mistakes has that
 }
 
-// A document is one that is being read: a mapping at the top of a file, or an item of a
-// list of Kubernetes.
+// A document is a document that is being read: the mapping of a file, or an item of a list of
+// Kubernetes.
 type document struct {
 	tree.Reader
 	root    *tree.Node
 	prefix  string // of its paths
 	entries Report
-	noted   map[Entry]bool // the same
+	noted   map[Entry]bool // the entries as a set
 }
 
 func newDocument(f File, root *tree.Node, prefix string) *document {
 	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix}
 }
 
-// open reads the syntax of a file and sorts its documents by their formats.
+// open parses a file and sorts its documents by format.
 func (r *reading) open(f File) {
 	if r.options.From != nil && *r.options.From == Lull {
 		r.lull(f)
@@ -283,8 +284,8 @@ func (r *reading) open(f File) {
 	}
 }
 
-// sort puts the document root where it belongs. otherwise is its format if it does not show
-// one itself; nil: it must.
+// sort adds the document root to the documents of its format. otherwise is the format of a document
+// that cannot be recognised; nil: it is a mistake.
 func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format) {
 	if kind := root.Get("kind"); kind != nil && strings.HasSuffix(kind.Text, "List") && root.Get("items") != nil {
 		for i, item := range root.Get("items").Items {
@@ -318,9 +319,9 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 	}
 }
 
-// list reads a list of documents: what "istioctl proxy-config -o json" prints, or the
-// choices between service configs that gRPC finds in DNS. What shows no format itself has
-// that of the others.
+// list reads a list of documents: the output of "istioctl proxy-config -o json", or the service
+// configs that gRPC finds in DNS. A document that cannot be recognised has the format of the
+// others.
 func (r *reading) list(f File, root *tree.Node, prefix string, otherwise *Format) {
 	if isChoices(root) && (r.options.From == nil || *r.options.From == GRPC) {
 		r.choices(f, root, prefix)
@@ -336,7 +337,7 @@ func (r *reading) list(f File, root *tree.Node, prefix string, otherwise *Format
 	}
 }
 
-// found is what a document that is nothing we know has in it.
+// found describes a document whose format is not known.
 func found(root *tree.Node) string {
 	if root.Kind != tree.Map {
 		return root.Found()
@@ -377,7 +378,7 @@ func (r *reading) lull(f File) {
 	}
 }
 
-// join adds what another policy file has. Nothing may be in two of them.
+// join adds the content of another policy file. A name may be in only one of them.
 func (r *reading) join(file *config.PolicyFile) {
 	twice := func(path string) {
 		r.mistakes = append(r.mistakes, config.Mistake{Position: file.Position(path), Path: path, Found: "in another file as well", Allowed: "each once"})
@@ -399,7 +400,7 @@ func (r *reading) join(file *config.PolicyFile) {
 	}
 }
 
-// wrong keeps what is wrong in a file at n; nil: with the whole.
+// wrong records a mistake in a file, at n; nil: in the file as a whole.
 func (r *reading) wrong(file string, n *tree.Node, path, found, allowed string) {
 	at := config.Position{File: file, Line: 1, Column: 1}
 	if n != nil {
@@ -408,7 +409,7 @@ func (r *reading) wrong(file string, n *tree.Node, path, found, allowed string) 
 	r.mistakes = append(r.mistakes, config.Mistake{Position: at, Path: path, Found: found, Allowed: allowed})
 }
 
-// collect takes over what a document has come to.
+// collect takes over the mistakes and entries of a document.
 func (r *reading) collect(d *document) {
 	if len(d.Mistakes) == 0 && !r.full {
 		d.sweep(d.root, "")
@@ -416,11 +417,11 @@ func (r *reading) collect(d *document) {
 	for i := range d.Mistakes {
 		d.Mistakes[i].Position.File, d.Mistakes[i].Path = d.File, d.shown(d.Mistakes[i].Path)
 	}
-	_ = d.Mistakes.Err() // in the order of the text
+	_ = d.Mistakes.Err() // it sorts
 	r.mistakes = append(r.mistakes, d.Mistakes...)
 	for _, e := range d.entries {
 		if r.base.given && (e.about == ejected || e.about == bounds || e.about == hints || e.about == heard) {
-			e.about = "" // the policy counts
+			e.about = "" // the policy of the base decides it
 		}
 		r.report = append(r.report, e)
 	}
@@ -430,13 +431,13 @@ func (d *document) shown(path string) string {
 	return tree.Concat(d.prefix, path)
 }
 
-// source is what is at path of d.
+// source returns the source at path of d.
 func (d *document) source(path string) source { return source{d.File, d.shown(d.at(path).path)} }
 
-// note takes down what became of the field at path.
+// note records what became of the field at path.
 func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
 
-// wholly notes all of what is at path, n, of which some was read.
+// wholly records all of n, at path, of which a part was read.
 func (d *document) wholly(k Kind, n *tree.Node, path, why string) {
 	n.Use = tree.Told
 	d.note(k, path, why)
@@ -459,7 +460,7 @@ func (d *document) noteAbout(a about, k Kind, path, why string) {
 	}
 }
 
-// A spot is where a field stands in the text, or what it belongs to.
+// A spot is where a field is in the text, or what it belongs to.
 type spot struct {
 	line, column int
 	path         string     // of the field, as its keys are spelt
@@ -467,14 +468,14 @@ type spot struct {
 	node         *tree.Node // nil: it is not there
 }
 
-// at finds the field at path.
+// at returns the spot of the field at path.
 func (d *document) at(path string) spot {
 	s := spot{line: d.root.Line, column: d.root.Column, path: path}
 	d.descend(d.root, path, "", &s)
 	return s
 }
 
-// descend goes on to what is at rest, a path from n on, and n is at done.
+// descend follows rest, a path from n on; done is the path to n.
 func (d *document) descend(n *tree.Node, rest, done string, s *spot) {
 	if rest == "" {
 		s.path, s.node = done, n
@@ -503,20 +504,20 @@ func (d *document) descend(n *tree.Node, rest, done string, s *spot) {
 	}
 }
 
-// place is where the field at path stands, or what it belongs to.
+// place is where the field at path is, or what it belongs to.
 func (d *document) place(path string) config.Position {
 	at := d.at(path)
 	return config.Position{File: d.File, Line: at.line, Column: at.column}
 }
 
-// aside notes every member of o that nobody asked for: see [document.rest].
+// aside records every member of o that nothing has read: see [document.rest].
 func (d *document) aside(o *tree.Object, why string) {
 	for _, m := range o.Rest() {
 		d.rest(m.Key, m.Value, o.At(m.Key), why)
 	}
 }
 
-// lost notes the fields of o that are there, and of which a policy knows nothing.
+// lost records those of the fields that o has; a policy has none of them.
 func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) {
 	for _, name := range names {
 		n, path := o.Get(name)
@@ -530,11 +531,11 @@ func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) 
 	}
 }
 
-// maxDependencies is how many are read: more than a policy file of 1 MiB has room for, and
-// than anybody looks through.
+// maxDependencies is how many dependencies are read: more than fit into a policy file of 1 MiB, and
+// more than anybody looks through.
 const maxDependencies = 20_000
 
-// add adds a dependency that was made of what is at path of d, and of the rest.
+// add adds a dependency that was made of what is at path of d, and of rest.
 func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, preset string, said foreign, rest ...source) {
 	if r.full {
 		return
@@ -544,13 +545,13 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 		return
 	}
 	p = finish(p)
-	if preset == "" && tries(p.WithDefaults()) < 2 { // what means nothing without retries
+	if preset == "" && tries(p.WithDefaults()) < 2 { // which have no effect without retries
 		p.Backoff, p.ThrottleBase, p.HintLimit = backoff.Schedule{}, 0, 0
 	}
 	if said.rebased = r.base.given; said.rebased {
 		said.deaf = false
 	}
-	own := !r.base.given || said.retried != nil || said.codes != nil // the retries are not the base's
+	own := !r.base.given || said.retried != nil || said.codes != nil // the file has retries of its own
 	if own && tries(p.WithDefaults()) > 1 && !said.safe {
 		d.noteAbout(repeated, Changed, path, unsafeIn(said.of))
 	}
@@ -559,7 +560,7 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 	}
 }
 
-// unsafeIn says what f does with requests that are not safe to repeat, and lull does not.
+// unsafeIn says how f treats requests that are not safe to repeat, and how lull differs.
 func unsafeIn(f Format) string {
 	if f == GRPC {
 		return "gRPC retries a method whether it is safe to repeat or not; lull only one that is said to be (lullgrpc.WithIdempotent)"
@@ -574,7 +575,7 @@ func unsafeIn(f Format) string {
 	return system + " retries a request whether it is safe to repeat or not; lull only one whose method is idempotent or that has an idempotency key"
 }
 
-// finish makes p a policy that is valid whatever it began with.
+// finish makes p valid.
 func finish(p lull.Policy) lull.Policy {
 	if p.Deadline > 0 && p.AttemptTimeout > p.Deadline {
 		p.AttemptTimeout = p.Deadline
@@ -585,8 +586,8 @@ func finish(p lull.Policy) lull.Policy {
 	return p
 }
 
-// valid is a guard: a reader that makes an invalid policy is wrong, and says so where it
-// was made.
+// valid is a guard: it reports an invalid policy, which only a defect of a reader can make, at its
+// place.
 func (r *reading) valid(d *document, path string, p lull.Policy) bool {
 	if err := p.Validate(); err != nil {
 		d.Note(d.place(path), path, "no policy: "+strings.ReplaceAll(fmt.Sprint(err), "\n", "; "), "values that a policy can have", "")
@@ -595,8 +596,7 @@ func (r *reading) valid(d *document, path string, p lull.Policy) bool {
 	return true
 }
 
-// IsPolicyFile tells whether a file looks like one of lull's own, by the fields at its
-// top.
+// IsPolicyFile reports whether a file looks like one of lull's own, by the fields at its top.
 func IsPolicyFile(f File) bool {
 	roots, err := parse(f.Name, f.Data)
 	if err != nil || len(roots) != 1 {

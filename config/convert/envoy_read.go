@@ -25,7 +25,7 @@ var retryFields = []string{"retry_on", "num_retries", "per_try_timeout", "per_tr
 	"retry_options_predicates", "host_selection_retry_max_attempts", "retriable_status_codes", "retry_back_off",
 	"rate_limited_retry_back_off", "retriable_headers", "retriable_request_headers", "refresh_cluster_on_retry"}
 
-// An envoyReader reads what is in the documents of Envoy.
+// An envoyReader reads documents of Envoy.
 type envoyReader struct {
 	r        *reading
 	d        *document
@@ -34,15 +34,15 @@ type envoyReader struct {
 	order    []string        // of the clusters
 }
 
-// A cluster is what one says of policies.
+// A cluster is what a cluster of Envoy says about policies.
 type cluster struct {
 	d    *document
 	path string
 	edit func(*lull.Policy)
 	said foreign
-	text string // what is in it
+	text string // its content
 
-	bounds    string // the path of what bounds retries; empty: nothing is said
+	bounds    string // the path of the bound of retries; empty: it has none
 	boundsWhy string
 }
 
@@ -86,22 +86,22 @@ const (
 	noLimitWhy = "it says that there is no limit"
 )
 
-// bounded notes what becomes of a bound of retries, of a call that is retried.
+// bounded records what becomes of a bound of retries, for a call with retries.
 func (d *document) bounded(path, why string) {
 	if path != "" {
 		d.noteAbout(bounds, Changed, path, why)
 	}
 }
 
-// unbounded notes a bound of retries that nothing was made of.
+// unbounded records a bound of retries that had no use.
 func (d *document) unbounded(path string) {
 	if path != "" {
 		d.noteAbout(bounds, Lost, path, "nothing that leads there in these files is retried, so there is nothing to bound")
 	}
 }
 
-// walk finds what there is in n: clusters, if it is told what to do with them, and else
-// routes, and what is neither and yet about how calls are made.
+// walk finds what there is in n. With onCluster it calls that with each cluster; otherwise it reads
+// routes.
 func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Object)) {
 	for i, item := range n.Items {
 		e.walk(item, tree.Element(path, i), onCluster)
@@ -135,15 +135,15 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 					onCluster(e.d.Object(item, tree.Element(at, i)))
 				}
 			}
-		case path == "" && strings.HasPrefix(m.Key, "x-"): // to be referred to
+		case path == "" && strings.HasPrefix(m.Key, "x-"): // it is there for aliases
 		default:
 			e.walk(m.Value, at, onCluster)
 		}
 	}
 }
 
-// alone reads a document that is a route, a route action or a retry policy; not ok if it is
-// none.
+// alone reads a document that is a route, a route action or a retry policy, and reports whether it
+// is one.
 func (e *envoyReader) alone(root *tree.Node) (ok bool) {
 	name := stem(e.d.File)
 	if root.Kind != tree.Map {
@@ -163,7 +163,7 @@ func (e *envoyReader) alone(root *tree.Node) (ok bool) {
 	return true
 }
 
-// retryAlone reads a retry policy of which nobody knows where it belongs.
+// retryAlone reads a retry policy without its route.
 func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	retry := e.retryPolicy(o)
 	policy, preset := e.r.base.of(Envoy)
@@ -191,8 +191,8 @@ func (e *envoyReader) routes(o *tree.Object) {
 	e.d.aside(o, "it is not about how calls are made")
 }
 
-// enum is a field that is one of names, or its number, as in protobuf's JSON; the first if it
-// is not there, or wrong.
+// enum reads a field that is one of names, or its number, as protobuf's JSON allows. It is the
+// first if the field is missing or wrong.
 func (d *document) enum(o *tree.Object, name string, names ...string) string {
 	n, path := o.Get(name)
 	if n == nil {
@@ -208,14 +208,14 @@ func (d *document) enum(o *tree.Object, name string, names ...string) string {
 	return n.Text
 }
 
-// A route is what a route action is called, and what it inherits.
+// A route is the names of a route action, and what it inherits.
 type route struct {
 	names []string
-	path  string // of the route that it is of
+	path  string // of the route it belongs to
 	retry *envoyRetry
 	hedge *envoyHedge
 
-	inherit *bool // set when an action takes what it inherits; nil: there is nothing to
+	inherit *bool // set when an action inherits; nil: there is nothing to inherit
 }
 
 func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
@@ -248,12 +248,12 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 	e.d.aside(vh, "routing, not how calls are made")
 }
 
-// slashed is a name of those parts that are not empty.
+// slashed joins the parts that are not empty.
 func slashed(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
 }
 
-// route reads a route, which inherits what its virtual host says.
+// route reads a route. inherited is from its virtual host.
 func (e *envoyReader) route(o *tree.Object, inherited route) {
 	if action := o.Object("route"); action != nil {
 		inherited.path = o.Path
@@ -263,14 +263,14 @@ func (e *envoyReader) route(o *tree.Object, inherited route) {
 	e.d.aside(o, "routing, not how calls are made")
 }
 
-// buffers notes what virtual hosts, routes and their actions say of the bodies of requests
-// that may be repeated, and of what the other side is told.
+// buffers records the fields of virtual hosts, routes and actions about request bodies and about
+// headers for the other side.
 func (e *envoyReader) buffers(o *tree.Object) {
 	e.d.lost(o, Lost, "Envoy does not repeat a request with a longer body; lullhttp repeats what has a GetBody", "per_request_buffer_limit_bytes", "request_body_buffer_limit")
 	e.d.lost(o, Lost, "lullhttp numbers attempts in a header of its own (WithAttemptHeader)", "include_request_attempt_count", "include_attempt_count_in_response", "include_is_timeout_retry_header")
 }
 
-// action reads a route action, which inherits what its virtual host says.
+// action reads a route action. r has what it inherits from its virtual host.
 func (e *envoyReader) action(o *tree.Object, r route) {
 	if o == nil {
 		return
@@ -336,21 +336,22 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	}
 }
 
-// relate notes of a list what a policy makes of it, for the dependency of that name.
+// relate records what a policy makes of a list of failures, for the dependency of that name.
 func (d *document) relate(path, why, name string) {
 	if why != "" {
 		d.noteAbout(selection+about(":"+name), Changed, path, why)
 	}
 }
 
-// retryBudgetUnknown: max_retries is 3 where nothing else is said.
+// retryBudgetUnknown sets the budget of a route without a cluster: Envoy's max_retries is 3 by
+// default.
 func (e *envoyReader) retryBudgetUnknown(p *lull.Policy) {
 	if !e.r.base.given && tries(*p) > 1 {
 		p.Budget = maxRetries(3)
 	}
 }
 
-// maxRetries is the budget that comes nearest to a number of retries under way.
+// maxRetries is the budget that comes nearest to a number of concurrent retries.
 func maxRetries(n int64) budget.Config {
 	switch {
 	case n >= math.MaxInt32:
@@ -361,7 +362,7 @@ func maxRetries(n int64) budget.Config {
 	return budget.Config{Stock: min(float64(n), budget.MaxStock), Earn: budget.Arrivals}
 }
 
-// targets are the clusters that an action leads to; if that is not said, its own name.
+// targets are the clusters that an action leads to; if it has none, its own name.
 func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
 	if name := o.String("cluster"); name != "" {
 		return []string{name}
@@ -384,7 +385,7 @@ func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
 type envoyRetry struct {
 	path, onPath string
 	on           failures
-	given        bool // retry_on says anything
+	given        bool // retry_on has words
 	retries      int64
 	perTry       time.Duration
 	perTryPath   string
@@ -392,14 +393,14 @@ type envoyRetry struct {
 	hint         time.Duration
 	why          string // what a policy makes of retry_on
 	numPath      string
-	idle         []string // paths of what has no effect without retries
-	safe         bool     // it says which requests are safe to repeat, as lull does
+	idle         []string // paths of fields without effect if there are no retries
+	safe         bool     // it has the requests that lull repeats, and no others
 	hosts        hosts
-	hosted       []string // paths of what that came of
-	unsaid       []string // what Envoy does by itself
+	hosted       []string // paths of the fields that hosts came from
+	unsaid       []string // what Envoy does by default
 }
 
-// says takes down what no policy holds.
+// says records in said what no policy can hold.
 func (r *envoyRetry) says(said *foreign) {
 	said.retried, said.deaf, said.safe, said.hosts = r.failures(), r.hint == 0, r.safe, r.hosts
 }
@@ -458,7 +459,7 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 
 const hostsWhy = "which host an attempt goes to is not the policy's business: lullhttp.NewEndpoints sends a retry elsewhere"
 
-// otherHosts reads which host a retry goes to, as far as Istio can say it as well.
+// otherHosts reads which host a retry goes to, as far as Istio has the same.
 func (r *envoyRetry) otherHosts(d *document, o *tree.Object) {
 	config := func(o *tree.Object) *tree.Node { n, _ := o.Get("typed_config"); return n }
 	is := func(o *tree.Object, config *tree.Node, name string) bool {
@@ -495,7 +496,7 @@ func (r *envoyRetry) otherHosts(d *document, o *tree.Object) {
 	}
 }
 
-// meant is what was probably meant by a word, for the end of a sentence.
+// meant is a suggestion for a word, as the end of a sentence.
 func meant(word string, words []string) string {
 	if near := choice.Nearest(word, words); near != "" {
 		return "; " + near + " may be meant"
@@ -532,7 +533,7 @@ func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 	r.waits = &w
 }
 
-// envoyTimeout is a duration that may be zero, for none, as Envoy takes it.
+// envoyTimeout reads a duration as Envoy takes it; zero means none.
 func (d *document) envoyTimeout(o *tree.Object, name string) (time.Duration, bool) {
 	t, ok := o.Duration(name, 0, "zero, or "+allowedSeconds, tree.ParseSeconds)
 	if whole := t.Truncate(time.Millisecond); whole != t && t != math.MaxInt64 {
@@ -542,7 +543,7 @@ func (d *document) envoyTimeout(o *tree.Object, name string) (time.Duration, boo
 	return t, ok
 }
 
-// envoyMillis is d as Envoy takes it: in whole milliseconds, cut off, and one at least.
+// envoyMillis is t as Envoy takes it: rounded down to whole milliseconds, but at least one.
 func envoyMillis(d *document, path string, t time.Duration) time.Duration {
 	whole := max(t.Truncate(time.Millisecond), time.Millisecond)
 	if whole != t && t != math.MaxInt64 {
@@ -580,8 +581,8 @@ func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
 	b.NoMore("reset_headers", "max_interval")
 }
 
-// methods reads retriable_request_headers, by which a route can say which requests are
-// safe to repeat. Those that say what lull does by itself are no loss.
+// methods reads retriable_request_headers, with which a route can list the requests that are safe
+// to repeat. If they are those of lull nothing is lost.
 func (r *envoyRetry) methods(d *document, o *tree.Object) {
 	n, path := o.Get("retriable_request_headers")
 	if n == nil {
@@ -609,7 +610,7 @@ func (r *envoyRetry) failures() *failures {
 	return &r.on
 }
 
-// apply says in p what the retry policy says, of a route with that timeout.
+// apply sets the fields of p from the retry policy of a route with that timeout.
 func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	p.Attempts = int(min(r.retries, 999)) + 1
 	if r.retries > 999 {
@@ -669,7 +670,7 @@ func (e *envoyReader) hedgePolicy(o *tree.Object) *envoyHedge {
 	return h
 }
 
-// apply makes p hedge, where the route does.
+// apply makes p hedge, if the route does.
 func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
 	if !h.on {
 		return
@@ -687,7 +688,7 @@ func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
 	d.note(Changed, h.path, "after an attempt that failed Envoy waits for its backoff, and lull sends the next one at once")
 }
 
-// cluster reads what a cluster says of policies.
+// cluster reads what a cluster says about policies.
 func (e *envoyReader) cluster(o *tree.Object) {
 	d := e.d
 	name := o.String("name")
@@ -696,7 +697,7 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	}
 	c := &cluster{d: d, path: o.Path, text: content(o.Node)}
 	if first, twice := e.clusters[name]; twice {
-		if first.text != c.text { // a dump has the same one in several places
+		if first.text != c.text { // a dump may have the same cluster several times
 			d.Wrong(o.Node, o.At("name"), tree.Quote(name)+" once more", "each cluster once", "")
 		}
 		return
@@ -728,8 +729,8 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	e.order = append(e.order, name)
 }
 
-// panicBelow is the share of healthy endpoints, in percent, below which ejections do not
-// count, and where that is said.
+// panicBelow is the percentage of healthy endpoints below which ejections do not count, and the
+// path of that field.
 func (e *envoyReader) panicBelow(cluster *tree.Object) (percent int, path string) {
 	const standard = 50
 	lb := cluster.Object("common_lb_config")
@@ -743,15 +744,15 @@ func (e *envoyReader) panicBelow(cluster *tree.Object) (percent int, path string
 	return int(math.Round(f)), t.Path
 }
 
-// content is what n says: without the type that shows what it is where that is not known
-// otherwise, and the same however its keys are spelt and in whatever order they come.
+// content is the content of n as a text, to compare: without @type, and independent of the spelling
+// of keys and of their order.
 func content(n *tree.Node) string {
 	bare := *n
 	bare.Members = slices.DeleteFunc(slices.Clone(n.Members), func(m tree.Member) bool { return m.Key == "@type" })
 	return string(folded(&bare).Compact())
 }
 
-// folded is n with keys of letters and digits only, in lower case and in order.
+// folded is n with sorted keys, which have only letters and digits in lower case.
 func folded(n *tree.Node) *tree.Node {
 	out := *n
 	out.Items, out.Members = nil, nil
@@ -788,7 +789,7 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 	if o != nil {
 		o.NoMore("thresholds", "per_host_thresholds")
 	}
-	limit, retries := int64(1024), int64(3) // Envoy's, where nothing is said
+	limit, retries := int64(1024), int64(3) // Envoy's defaults
 	var b *proxyBudget
 	limited := false
 	budgetPath := ""
@@ -859,7 +860,7 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 	}
 }
 
-// limitOf is that number of requests under way as a limit.
+// limitOf is a number of concurrent requests as a limit.
 func limitOf(n int64) bulkhead.Config {
 	if n > bulkhead.MaxLimit {
 		return bulkhead.Config{}
@@ -915,7 +916,7 @@ func (e *envoyReader) outlier(o *tree.Object, below int, said *foreign) func(*lu
 		}
 		return otherwise
 	}
-	// enforced: something is done about it, in so many of a hundred cases.
+	// enforced reports whether a detector ejects hosts, in at least some of a hundred cases.
 	enforced := func(name string, otherwise int64) bool {
 		n := share(name, otherwise)
 		if n > 0 && n < 100 {

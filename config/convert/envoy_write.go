@@ -20,8 +20,8 @@ const (
 	clusterType = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 )
 
-// envoy writes a route configuration with a virtual host for each dependency, and a
-// cluster for each, as files of resources hold them.
+// envoy writes a route configuration with a virtual host for each dependency, and a cluster for
+// each.
 func (w *writer) envoy() []*tree.Node {
 	hosts, clusters := tree.ListOf(), tree.ListOf()
 	domains := map[string]bool{}
@@ -45,8 +45,8 @@ func (w *writer) envoy() []*tree.Node {
 	return []*tree.Node{tree.NewMap().Set("resources", tree.ListOf(routes)), tree.NewMap().Set("resources", clusters)}
 }
 
-// domain is the name of a dependency as one that no other virtual host has: Envoy takes
-// them in any case.
+// domain is the name of a dependency as the domain of a virtual host. Domains must differ, without
+// regard to case.
 func domain(name string, taken map[string]bool, note noter) string {
 	own := name
 	for n := 2; taken[strings.ToLower(own)]; n++ {
@@ -59,7 +59,7 @@ func domain(name string, taken map[string]bool, note noter) string {
 	return own
 }
 
-// envoyRoute writes what an action says of a policy that has its defaults.
+// envoyRoute writes the route action for a policy that has its defaults.
 func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Policy, note noter) {
 	if p.Deadline > 0 {
 		action.Set("timeout", tree.String(tree.Seconds(millis(p.Deadline, "deadline", "Envoy", note))))
@@ -143,7 +143,7 @@ func envoyHosts(retry *tree.Node, h hosts) {
 	}
 }
 
-// hints writes that Retry-After is heeded.
+// hints writes that Retry-After is followed.
 func (w *writer) hints(name string, retry *tree.Node, p lull.Policy, note noter) {
 	header := tree.NewMap().Set("name", tree.String("Retry-After")).Set("format", tree.String("SECONDS"))
 	retry.Set("rate_limited_retry_back_off", tree.NewMap().Set("reset_headers", tree.ListOf(header)).
@@ -177,8 +177,8 @@ func (w *writer) hedgeDelay(p lull.Policy, note noter) time.Duration {
 	return p.Hedge.Delay
 }
 
-// failures are those that are to be retried: what was read of another proxy, or what lull
-// retries.
+// failures are the failures to retry: those that were read from another proxy, otherwise those that
+// lull retries.
 func (w *writer) failures(name string, p lull.Policy) failures {
 	known := w.set.foreign[name]
 	if known.retried != nil && len(known.retried.on) > 0 {
@@ -190,7 +190,7 @@ func (w *writer) failures(name string, p lull.Policy) failures {
 	return failuresOf(p)
 }
 
-// retries notes what becomes of the choice of failures, of a policy that has retries.
+// retries records what becomes of the choice of failures, for a policy with retries.
 func (w *writer) retries(d config.Dependency, p lull.Policy, f failures, system string, note noter) {
 	known := w.set.foreign[d.Name]
 	if known.retried != nil || len(known.codes) > 0 {
@@ -205,7 +205,7 @@ func (w *writer) retries(d config.Dependency, p lull.Policy, f failures, system 
 	throttledWaits(p, f, system, note)
 }
 
-// bounds are those of the retries: a budget, or a number of them under way.
+// bounds writes the bound of retries: a budget, or a number of concurrent retries.
 func (w *writer) bounds(name string, p lull.Policy, note noter) (b *proxyBudget, most int64) {
 	if known, ok := w.set.proxied(name); ok {
 		return known.budget, known.retries
@@ -222,7 +222,7 @@ func (w *writer) bounds(name string, p lull.Policy, note noter) (b *proxyBudget,
 	return &own, 0
 }
 
-// ejection is the outlier detection that is written; nil for none.
+// ejection is the outlier detection to write; nil: none.
 func (w *writer) ejection(name string, p lull.Policy, rates bool, system string, note noter) *ejection {
 	if known, ok := w.set.proxied(name); ok && known.ejection != nil {
 		return known.ejection
@@ -239,7 +239,7 @@ func (w *writer) ejection(name string, p lull.Policy, rates bool, system string,
 	return &e
 }
 
-// envoyCluster writes what a cluster says of a policy that has its defaults.
+// envoyCluster writes the cluster for a policy that has its defaults.
 func (w *writer) envoyCluster(name string, p lull.Policy, note noter) *tree.Node {
 	none := tree.Int(int64(unlimited))
 	limits := tree.NewMap().Set("max_connections", none).Set("max_pending_requests", none)
@@ -259,14 +259,14 @@ func (w *writer) envoyCluster(name string, p lull.Policy, note noter) *tree.Node
 	return c
 }
 
-// unpaid notes the budget of a policy that has no retries: nothing is to be paid for.
+// unpaid records the budget of a policy without retries, which has no use for it.
 func unpaid(b budget.Config, note noter) {
 	if !b.Unlimited && b != (budget.Config{}) {
 		note(Lost, "budget", "there are no retries")
 	}
 }
 
-// limitNumber is the limit, or Envoy's number for none.
+// limitNumber is the limit as a number; Envoy has a large number for no limit.
 func limitNumber(c bulkhead.Config) int64 {
 	if c.Limit == 0 {
 		return unlimited
@@ -285,7 +285,8 @@ func envoyBudget(b proxyBudget, note noter) *tree.Node {
 	return n
 }
 
-// envoyOutlier writes an ejection. What is not said would be Envoy's default, so all is.
+// envoyOutlier writes an ejection. It writes all fields, because Envoy has defaults for those that
+// are missing.
 func envoyOutlier(e ejection) *tree.Node {
 	n := tree.NewMap()
 	share := func(on bool) *tree.Node {

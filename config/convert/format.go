@@ -37,7 +37,7 @@ var formatTitles = [formats]string{
 	"Gateway API (YAML): HTTPRoute timeouts and retry; XBackendTrafficPolicy retryConstraint",
 }
 
-// Formats are all there are, in the order in which they are listed.
+// Formats are all formats, in the order in which they are listed.
 func Formats() []Format {
 	all := make([]Format, formats)
 	for i := range all {
@@ -46,7 +46,7 @@ func Formats() []Format {
 	return all
 }
 
-// String is the name of the format, as on a command line.
+// String returns the name of the format, as on a command line.
 func (f Format) String() string {
 	if f < formats {
 		return formatNames[f]
@@ -54,7 +54,7 @@ func (f Format) String() string {
 	return fmt.Sprintf("format(%d)", uint8(f))
 }
 
-// Title says in a line what the format is.
+// Title describes the format in a line.
 func (f Format) Title() string {
 	if f < formats {
 		return formatTitles[f]
@@ -62,11 +62,11 @@ func (f Format) Title() string {
 	return ""
 }
 
-// MarshalText is String, for a format that is one.
+// MarshalText returns the name of the format. The error is for a value that is no format.
 func (f Format) MarshalText() ([]byte, error) { return choice.Marshal("Format", formatNames[:], f) }
 
-// UnmarshalText takes what MarshalText gives, in any case. The error names the text and
-// what is allowed.
+// UnmarshalText reads the name of a format, in any case. The error names the text and what is
+// allowed.
 func (f *Format) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Format", formatNames[:], f, text)
 }

@@ -27,7 +27,7 @@ const (
 
 const allowedGateway = "a duration such as 500ms, 2s or 1m30s, of up to four whole numbers of at most five digits"
 
-// gatewayDuration is what GEP-2257 has for durations.
+// gatewayDuration is the form of durations in GEP-2257.
 var gatewayDuration = regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)
 
 func parseGateway(text string) (time.Duration, bool) {
@@ -37,8 +37,8 @@ func parseGateway(text string) (time.Duration, bool) {
 	return tree.ParseGo(text)
 }
 
-// formatGateway writes what parseGateway reads, rounded up to whole milliseconds; the
-// longest there is, if it is longer.
+// formatGateway writes a duration for parseGateway, rounded up to whole milliseconds, or the
+// longest that the form has.
 func formatGateway(d time.Duration) string {
 	d = toMillis(min(d, 99999*time.Hour))
 	s := ""
@@ -54,7 +54,7 @@ func formatGateway(d time.Duration) string {
 	return s
 }
 
-// What GEP-3388 has where a retryConstraint says nothing.
+// gatewayBudget has the defaults of GEP-3388 for a retryConstraint.
 var gatewayBudget = budget.Config{Ratio: 0.2, Window: 10 * time.Second, Floor: 10, Earn: budget.Arrivals}
 
 // A gatewayReader reads HTTPRoutes and XBackendTrafficPolicies.
@@ -137,7 +137,7 @@ func (r *reading) gateway(docs []*document) {
 	}
 }
 
-// rule reads one of an HTTPRoute.
+// rule reads a rule of an HTTPRoute.
 func (g *gatewayReader) rule(o *tree.Object, i int) {
 	d := g.d
 	name := o.String("name")
@@ -230,7 +230,7 @@ func (g *gatewayReader) retry(o *tree.Object, p *lull.Policy) *failures {
 			f.statuses = append(f.statuses, int(n))
 		}
 	}
-	// Connections that fail are retried by all implementations, but none must.
+	// All implementations retry failed connections, although the API does not require it.
 	f.on = append([]string{"connect-failure", "refused-stream", "reset"}, f.on...)
 	if len(items) == 0 {
 		f.statuses = []int{500, 502, 503, 504}
@@ -303,7 +303,7 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 	d.aside(spec, "not how calls are made")
 }
 
-// interval reads one of a retryConstraint.
+// interval reads an interval of a retryConstraint.
 func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.Duration {
 	const allowed = "a duration from 1s to 1h"
 	n, path := o.Get("interval")
@@ -350,8 +350,8 @@ func (w *writer) gateway() []*tree.Node {
 	return append(routes, policies...)
 }
 
-// gatewayRule writes what a rule says of a policy that has its defaults, and returns how
-// many attempts a call makes.
+// gatewayRule writes the rule for a policy that has its defaults, and returns the number of
+// attempts of a call.
 func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy, note noter) int {
 	const system = "the Gateway API"
 	timeouts := tree.NewMap()

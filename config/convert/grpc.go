@@ -13,8 +13,8 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// ownBusiness are fields of a service config that are not about how calls are made, and
-// those that are.
+// ownBusiness are fields of a service config that are not about how calls are made, with the
+// reason.
 var ownBusiness = map[string]string{
 	"loadbalancingconfig": "load balancing is gRPC's own business",
 	"loadbalancingpolicy": "load balancing is gRPC's own business",
@@ -39,16 +39,16 @@ func (r *reading) grpc(docs []*document) {
 	}
 }
 
-// isChoices: the list root is what gRPC finds in DNS (gRFC A2), service configs and which
-// clients they are for.
+// isChoices reports whether the list root is what gRPC finds in DNS (gRFC A2): service configs, and
+// for which clients they are.
 func isChoices(root *tree.Node) bool {
 	return slices.ContainsFunc(root.Items, func(item *tree.Node) bool {
 		return slices.ContainsFunc(item.Members, func(m tree.Member) bool { return tree.Fold(m.Key, "serviceConfig") })
 	})
 }
 
-// choices reads the one service config that is for all clients in Go; if there is none,
-// the first that is for some.
+// choices reads the service config that is for all clients in Go; if there is none, the first that
+// is for some of them.
 func (r *reading) choices(f File, root *tree.Node, prefix string) {
 	var chosen, some *document
 	for i, item := range root.Items {
@@ -82,7 +82,7 @@ func (r *reading) choices(f File, root *tree.Node, prefix string) {
 	}
 }
 
-// choice tells whether the choice d is for all clients in Go, or for any of them.
+// choice reports whether the choice d is for all clients in Go, or for some of them.
 func (d *document) choice() (all, any bool) {
 	o := d.Object(d.root, "")
 	if o == nil {
@@ -100,7 +100,7 @@ func (d *document) choice() (all, any bool) {
 	return any && (!limited || percentage == 100) && !o.Has("clientHostname"), any
 }
 
-// ignored notes a field that a service config has and a policy has not.
+// ignored records a field that a policy does not have.
 func (d *document) ignored(path string) {
 	name := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
 	why, known := ownBusiness[name]
@@ -124,14 +124,14 @@ func (d *document) ignored(path string) {
 	}
 }
 
-// methods makes dependencies of a service config: one for each name that it has.
+// methods adds a dependency for each name in a service config.
 func (r *reading) methods(d *document, c serviceconfig.Config) {
 	seen := 0
 	ignored := map[string]bool{}
 	for _, path := range c.Ignored {
 		ignored[path] = true
 	}
-	for i := range d.root.Members { // the methods that apply to none are not in c
+	for i := range d.root.Members { // c does not have the methods without a name
 		m := d.root.Members[i]
 		if !tree.Fold(m.Key, "methodConfig") {
 			continue
@@ -198,8 +198,8 @@ func kindOf(l serviceconfig.Loss) Kind {
 	return Lost
 }
 
-// grpc writes one service config: of the methods that dependencies are named after, or
-// of the one dependency.
+// grpc writes one service config: for the methods whose names the dependencies have, or for the
+// only dependency.
 func (w *writer) grpc() (*tree.Node, error) {
 	var c serviceconfig.Config
 	deps := w.set.File.Dependencies
@@ -217,7 +217,7 @@ func (w *writer) grpc() (*tree.Node, error) {
 		return nil, lull.Problems{{Field: "dependency", Value: "not given", Allowed: "the one to be written, since a service config is that of one server: " + choice.List(names) +
 			`. (Dependencies called "/service/method", "/service/" or "/" are methods of one server.)`}}
 	}
-	said := map[string]int{} // the methods, by what they say
+	said := map[string]int{} // the index of each method, by its content
 	throttled := ""          // the dependency that the retryThrottling is of
 	for _, d := range deps {
 		name, ok := serviceconfig.NameOf(d.Name)
@@ -232,7 +232,7 @@ func (w *writer) grpc() (*tree.Node, error) {
 		case *c.Throttling != *one.Throttling:
 			w.note(d, Lost, "budget", "a server has one retryThrottling for all its methods, and it is that of "+tree.Quote(throttled))
 		}
-		if i, ok := said[bare(one.Methods[0])]; ok { // methods that say the same
+		if i, ok := said[bare(one.Methods[0])]; ok { // methods with the same content
 			c.Methods[i].Names = append(c.Methods[i].Names, name)
 			continue
 		}
@@ -248,14 +248,14 @@ func (w *writer) grpc() (*tree.Node, error) {
 	return c.Tree(), nil
 }
 
-// bare is what m says, whatever it says it of.
+// bare is the content of m without its names.
 func bare(m serviceconfig.MethodConfig) string {
 	m.Names = nil
 	text, _ := serviceconfig.Config{Methods: []serviceconfig.MethodConfig{m}}.MarshalJSON() // which never fails
 	return string(text)
 }
 
-// serviceConfig is that of one dependency.
+// serviceConfig is the service config of one dependency.
 func (w *writer) serviceConfig(d config.Dependency, name serviceconfig.MethodName) serviceconfig.Config {
 	note := w.of(d)
 	one, lost, err := serviceconfig.Of(d.Policy, name)

@@ -1,10 +1,9 @@
 package convert
 
-// What is known to say nothing of how calls are made, so that it is aside and not lost. A name
-// that is not here is lost, unless it is read: nothing is lost without a word because nobody has
-// heard of it.
+// Names that are known to have nothing to do with how calls are made; the report has them as aside.
+// All other names that are not read are lost: nothing is left out only because it is unknown here.
 
-// nameSet is a set of them, as plain has them.
+// nameSet is a set of names, in the form of plain.
 func nameSet(all ...string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range all {
@@ -13,8 +12,8 @@ func nameSet(all ...string) map[string]bool {
 	return set
 }
 
-// irrelevant are fields, in any spelling: what something is called, which requests and hosts are
-// meant, who may call, how connections are secured, what is logged and counted.
+// irrelevant are fields, in any spelling: names, which requests and hosts are meant, who may call,
+// how connections are secured, what is logged and counted.
 var irrelevant = nameSet(
 	// objects of Kubernetes
 	"apiVersion", "kind", "metadata", "status", "name", "namespace", "labels", "selector", "matchLabels", "annotations", "managedFields", "group", "sectionName",
@@ -46,7 +45,7 @@ var irrelevant = nameSet(
 	"auth", "authentication", "authorization", "jwt", "jwks", "oidc", "apiKeyAuth", "basicAuth", "rules.from", "ipAllowDeny", "ipWhiteList", "certificates", "certResolver", "sni",
 )
 
-// containers are types of Envoy that are looked into.
+// containers are types of Envoy in which the readers look for others.
 var containers = map[string]bool{"HttpConnectionManager": true, "Router": true, "Listener": true, "Bootstrap": true, "BootstrapConfigDump": true, "ClustersConfigDump": true,
 	"ListenersConfigDump": true, "RoutesConfigDump": true, "ScopedRoutesConfigDump": true, "SecretsConfigDump": true, "EndpointsConfigDump": true, "EcdsConfigDump": true,
 	"RouteConfiguration": true, "Cluster": true, "VirtualHost": true, "HttpProtocolOptions": true, "Secret": true, "ClusterLoadAssignment": true}

@@ -17,22 +17,22 @@ import (
 
 const allowedMillis = "a duration of at least 1ms in whole milliseconds, such as 250ms or 2s"
 
-// istioDefault is what Istio has Envoy retry where a VirtualService says nothing of it
-// (pilot/pkg/networking/core/route/retry). The attempts and waits are those of package
-// preset.
+// istioDefault is what Istio lets Envoy retry by default (pilot/pkg/networking/core/route/retry).
+// Package preset has the attempts and waits.
 var istioDefault = failures{on: []string{"connect-failure", "refused-stream", "unavailable", "cancelled", statusCodes}}
 
-// istioVersions are those whose resources are known here: they do not differ in what is read.
+// istioVersions are the known versions of the resources. They have the same fields, as far as they
+// are read.
 var istioVersions = []string{"v1", "v1beta1", "v1alpha3"}
 
-// istioHosts is where Istio sends a retry if nobody says otherwise.
+// istioHosts is where Istio sends a retry by default.
 var istioHosts = hosts{others: true, more: 4}
 
 // An istioReader reads VirtualServices and DestinationRules.
 type istioReader struct {
 	r        *reading
 	d        *document
-	services map[string]*service // those that others may lead to, by namespace/name
+	services map[string]*service // those to which others may delegate, by namespace/name
 	rules    map[string]*rule    // by host
 	order    []*rule
 }
@@ -42,7 +42,7 @@ type service struct {
 	d         *document
 	spec      *tree.Node
 	namespace string
-	delegated bool // another leads to it
+	delegated bool // another delegates to it
 }
 
 // A rule is the traffic policy of a host, or of a subset of it.
@@ -57,14 +57,14 @@ type rule struct {
 	said foreign
 	hash bool // each request has its own host
 
-	bound     *bound // of retries; nil: none is said, or it was noted
+	bound     *bound // of retries; nil: there is none, or it was recorded
 	retriesAt string // the path of maxRetries
 	retriesIn *document
 	subsets   map[string]*rule
 	routed    bool
 }
 
-// A bound is a limit of the retries that are under way.
+// A bound is a limit of concurrent retries.
 type bound struct {
 	d         *document
 	path, why string
@@ -101,7 +101,7 @@ func (r *reading) istio(docs []*document) {
 			if n, path := o.Get("spec"); n != nil && d.Object(n, path) != nil {
 				s := &service{d: d, spec: n, namespace: meta.namespace}
 				services = append(services, s)
-				if n.Get("hosts") == nil { // to others Istio hands nothing on
+				if n.Get("hosts") == nil { // Istio delegates to no others
 					i.services[meta.namespace+"/"+meta.name] = s
 				}
 			}
@@ -144,10 +144,10 @@ func (r *reading) istio(docs []*document) {
 	}
 }
 
-// named is an object of Kubernetes.
+// named is the name of a Kubernetes object.
 type named struct{ name, namespace string }
 
-// metadata reads what an object is called.
+// metadata reads the name of an object.
 func (d *document) metadata(o *tree.Object) (n named) {
 	o.Get("status")
 	if meta, _ := o.Get("metadata"); meta != nil {
@@ -165,7 +165,7 @@ func (d *document) metadata(o *tree.Object) (n named) {
 	return n
 }
 
-// version reads an apiVersion, and notes one that nobody knew when this was written.
+// version reads an apiVersion, and records one that is not known.
 func (d *document) version(o *tree.Object, group string, known []string) string {
 	text := o.String("apiVersion")
 	if version, ok := strings.CutPrefix(text, group+"/"); !ok || !slices.Contains(known, version) {
@@ -174,7 +174,7 @@ func (d *document) version(o *tree.Object, group string, known []string) string 
 	return text
 }
 
-// fullHost is a host as Istio takes it: a short name is one of the namespace.
+// fullHost is a host as Istio reads it: a short name is in the namespace.
 func fullHost(host, namespace string) string {
 	if namespace == "" || strings.ContainsAny(host, ".*") {
 		return host
@@ -182,9 +182,9 @@ func fullHost(host, namespace string) string {
 	return host + "." + namespace + ".svc.cluster.local"
 }
 
-// ruleOf is the rule for a host that a VirtualService of that namespace leads to: that for
-// its name, the same name where a file does not say of which namespace it is, or that for
-// most of its name.
+// ruleOf is the rule for a host in a VirtualService of that namespace. It is the rule for the same
+// name or, if the file does not give the namespace, for the same short name; otherwise the rule
+// with the longest wildcard that matches.
 func (i *istioReader) ruleOf(host, namespace string) *rule {
 	full := fullHost(host, namespace)
 	if t := i.rules[full]; t != nil {
@@ -205,7 +205,7 @@ func (i *istioReader) ruleOf(host, namespace string) *rule {
 	return best
 }
 
-// defaultFailures are those that Istio retries by itself, unless the base is somebody else.
+// defaultFailures are those that Istio retries by default; nil if there is a base.
 func (i *istioReader) defaultFailures() *failures {
 	if i.r.base.given {
 		return nil
@@ -213,7 +213,7 @@ func (i *istioReader) defaultFailures() *failures {
 	return &istioDefault
 }
 
-// delegates marks the VirtualServices that routes of s hand on to.
+// delegates marks the VirtualServices to which routes of s delegate.
 func (i *istioReader) delegates(s *service) {
 	if s.spec.Get("http") == nil {
 		return
@@ -225,7 +225,7 @@ func (i *istioReader) delegates(s *service) {
 	}
 }
 
-// delegate is the VirtualService that a route hands on to; nil if it is not there.
+// delegate is the VirtualService to which a route delegates; nil if it is not there.
 func (i *istioReader) delegate(n *tree.Node, namespace string) (s *service, name string) {
 	if n == nil || n.Get("name") == nil {
 		return nil, ""
@@ -237,8 +237,8 @@ func (i *istioReader) delegate(n *tree.Node, namespace string) (s *service, name
 	return i.services[name], strings.TrimPrefix(name, "/")
 }
 
-// virtualService reads its HTTP routes, of which each may lead to several destinations.
-// from is what is said by the route that hands on to it; nil: none does.
+// virtualService reads its HTTP routes, each of which may have several destinations. from is the
+// route that delegates to it; nil: none does.
 func (i *istioReader) virtualService(s *service, from *istioCall) {
 	d := s.d
 	i.d = d
@@ -262,13 +262,13 @@ func (i *istioReader) virtualService(s *service, from *istioCall) {
 	d.aside(o, "routing, not how calls are made")
 }
 
-// An istioCall is what a route says of how calls are made.
+// An istioCall is how a route makes calls.
 type istioCall struct {
-	timeout time.Duration // zero: nothing
-	retry   *istioRetry   // nil: nothing
+	timeout time.Duration // zero: none
+	retry   *istioRetry   // nil: none
 }
 
-// A destination is where a route leads to, and the rule for it; nil: there is none.
+// A destination is where a route leads, and the rule for it; nil: there is none.
 type destination struct {
 	name string
 	rule *rule
@@ -318,8 +318,8 @@ func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *i
 	i.d = d
 }
 
-// call adds a dependency for each destination to which a call is made: by the route at path
-// of i.d, or by none that is in these files.
+// call adds a dependency for each destination. path is that of the route in i.d, or of the rule if
+// no route in these files leads there.
 func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	d := i.d
 	policy, preset := i.r.base.of(Istio)
@@ -364,7 +364,7 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	}
 }
 
-// destinations are the hosts that a route leads to, with their subsets.
+// destinations are the hosts of a route, with their subsets.
 func (i *istioReader) destinations(o *tree.Object, namespace string) (all []destination) {
 	for _, r := range o.Objects("route") {
 		dest := r.Object("destination")
@@ -392,7 +392,7 @@ func (i *istioReader) destinations(o *tree.Object, namespace string) (all []dest
 	return all
 }
 
-// millis is a duration that Istio would take.
+// millis is a duration that Istio accepts.
 func (d *document) millis(o *tree.Object, name string) (time.Duration, bool) {
 	n, path := o.Get(name)
 	if n == nil {
@@ -414,14 +414,14 @@ type istioRetry struct {
 	on                 failures
 	onPath, perTryPath string
 	perTry, base       time.Duration
-	unsaid             []string // what Istio does by itself
+	unsaid             []string // what Istio does by default
 
-	same, others bool // hosts: said to be any, and said to be others
+	same, others bool // retries go to any host, or to others
 	remote       bool // in other localities
 }
 
-// apply says in p what the retries say, of a route whose timeout is in there, and returns
-// which failures they are for.
+// apply sets the retries in p, which has the timeout of the route, and returns the failures that
+// are retried.
 func (r *istioRetry) apply(p *lull.Policy) *failures {
 	p.Attempts = r.retries + 1
 	if r.base > 0 {
@@ -443,7 +443,7 @@ func (r *istioRetry) apply(p *lull.Policy) *failures {
 	return &r.on
 }
 
-// hosts are those that a retry goes to. hash: each request has a host of its own.
+// hosts are those to which a retry goes. hash: each request has a host of its own.
 func (r *istioRetry) hosts(hash bool) hosts {
 	h := istioHosts
 	if r == nil {
@@ -457,8 +457,8 @@ func (r *istioRetry) hosts(hash bool) hosts {
 	return h
 }
 
-// retries reads an HTTPRetry, by the rules of Istio's validation. otherwise is what it
-// retries if it does not say.
+// retries reads an HTTPRetry, by the rules of Istio's validation. otherwise has the failures that
+// it retries by default.
 func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 	d := i.d
 	r := istioRetry{d: d, path: o.Path, on: otherwise, onPath: o.Path, perTryPath: o.At("perTryTimeout")}
@@ -508,7 +508,7 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 	return r
 }
 
-// A spec is that of a DestinationRule.
+// A spec is the spec of a DestinationRule.
 type spec struct {
 	d    *document
 	o    *tree.Object
@@ -523,8 +523,8 @@ func (i *istioReader) ruleHost(o *tree.Object) string {
 	return host
 }
 
-// destinationRules reads the traffic policies of a host and of its subsets, which several
-// rules may have: Istio takes the first traffic policy, and the first subset of a name.
+// destinationRules reads the traffic policies of a host and of its subsets. Several rules may have
+// them; Istio takes the first traffic policy, and the first subset of a name.
 func (i *istioReader) destinationRules(full string, specs []spec) {
 	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, said: foreign{of: Istio, retries: unlimited}, subsets: map[string]*rule{}}
 	i.rules[full] = whole
@@ -552,7 +552,7 @@ func (i *istioReader) destinationRules(full string, specs []spec) {
 			case twice && first != content(o.Node):
 				s.d.note(Lost, o.Path, "there is a subset "+tree.Quote(name)+" of "+tree.Quote(s.host)+" already, which Istio takes")
 			case !twice && t != nil:
-				own := *whole // what the subset does not say itself is the host's
+				own := *whole // the subset inherits from the host
 				own.d, own.full, own.host, own.path, own.subsets = s.d, "", s.host+"/"+name, o.Path, nil
 				i.trafficPolicy(t, &own)
 				whole.subsets[name] = &own
@@ -601,7 +601,7 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 
 const transportWhy = "connections, and who waits for one, are the http.Transport's business"
 
-// connectionPool reads the limits of calls; those of connections are lost.
+// connectionPool reads the limits of calls. Those of connections are lost.
 func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*lull.Policy) {
 	d := i.d
 	limit, retries := int64(0), int64(0)
@@ -649,7 +649,7 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 	}
 }
 
-// limitOr is n, or no limit if it is zero, as Istio has it.
+// limitOr is n; zero means no limit in Istio.
 func limitOr(n int64) int64 {
 	if n == 0 {
 		return unlimited

@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// istioVersion is that of the resources that are written.
+// istioVersion is the version of the resources that are written.
 const istioVersion = "networking.istio.io/v1"
 
 // istio writes a VirtualService and a DestinationRule for each dependency.
@@ -39,14 +39,14 @@ func (w *writer) istio() []*tree.Node {
 	return append(services, rules...)
 }
 
-// object is one of Kubernetes.
+// object is a Kubernetes object.
 func object(version, kind, name string, spec *tree.Node) *tree.Node {
 	return tree.NewMap().Set("apiVersion", tree.String(version)).Set("kind", tree.String(kind)).
 		Set("metadata", tree.NewMap().Set("name", tree.String(name))).Set("spec", spec)
 }
 
-// host is the name of a dependency as that of a host and of an object, which is one that
-// no other has.
+// host is the name of a dependency as the name of a host and of an object. No other dependency has
+// it.
 func (w *writer) host(name string, taken map[string]bool, note noter) string {
 	host := strings.Trim(notHost.ReplaceAllString(strings.ToLower(name), "-"), "-.")
 	host = dots.ReplaceAllString(host, ".")
@@ -77,7 +77,7 @@ var (
 	dots    = regexp.MustCompile(`-*\.[-.]*`)
 )
 
-// istioRoute writes what a route says of a policy that has its defaults.
+// istioRoute writes the route for a policy that has its defaults.
 func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, note noter) *tree.Node {
 	route := tree.NewMap().Set("route", tree.ListOf(tree.NewMap().Set("destination", tree.NewMap().Set("host", tree.String(host)))))
 	attempts := attemptsOf(p)
@@ -118,7 +118,7 @@ func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, not
 	return route.Set("retries", retries)
 }
 
-// istioHosts writes which host a retry goes to, if it comes from a proxy.
+// istioHosts writes which host a retry goes to, if the dependency comes from a proxy.
 func (w *writer) istioHosts(retries *tree.Node, name string, note noter) {
 	known := w.set.foreign[name]
 	if known.of != Envoy && known.of != Istio {
@@ -139,7 +139,7 @@ func (w *writer) istioHosts(retries *tree.Node, name string, note noter) {
 	}
 }
 
-// trafficPolicy writes what a DestinationRule says of a policy that has its defaults.
+// trafficPolicy writes the DestinationRule for a policy that has its defaults.
 func (w *writer) trafficPolicy(name string, p lull.Policy, note noter) *tree.Node {
 	t := tree.NewMap()
 	pool := tree.NewMap()
@@ -170,7 +170,7 @@ func (w *writer) trafficPolicy(name string, p lull.Policy, note noter) *tree.Nod
 	return t
 }
 
-// istioOutlier writes an ejection, of which Istio cannot say the longest and the jitter.
+// istioOutlier writes an ejection. Istio does not have its longest time and its jitter.
 func istioOutlier(e ejection, note noter) *tree.Node {
 	if e.max != max(300*time.Second, e.base) {
 		note(Lost, "breaker.open_max", "Istio cannot say it: it is 300s, or the first if that is longer")

@@ -10,22 +10,22 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// What a policy and a proxy have in common, but not quite.
+// Mechanisms that policies and proxies both have, with differences.
 
-// unlimited is Envoy's way to say that there is no limit.
+// unlimited is the number that means no limit in Envoy.
 const unlimited = math.MaxUint32
 
-// proxyBudget is a retry_budget of Envoy, and Istio's retryBudget: retries under way, as a
-// share of the requests under way.
+// proxyBudget is a retry_budget of Envoy, or Istio's retryBudget: concurrent retries as a share of
+// the concurrent requests.
 type proxyBudget struct {
 	percent  float64
 	least    int           // retries that are always allowed
-	interval time.Duration // how long a request counts after it has begun; zero: until its end
+	interval time.Duration // how long a request counts from its start; zero: until its end
 }
 
 const budgetWhy = "a proxy bounds the retries that are under way, a budget those that are made"
 
-// policy is the budget that comes nearest. Not ok: it pays for no retry at all.
+// policy is the budget that comes nearest. ok is false if it pays for no retry at all.
 func (b proxyBudget) policy() (c budget.Config, ok bool) {
 	c = budget.Config{Earn: budget.Arrivals, Ratio: max(math.Round(b.percent*1e3)/1e5, budget.MinRatio)}
 	if b.interval > 0 {
@@ -48,13 +48,12 @@ func proxyBudgetOf(c budget.Config) proxyBudget {
 	return b
 }
 
-// An ejection is the part of outlier detection that a breaker can say, and the other way
-// round.
+// An ejection is the part of outlier detection that corresponds to a breaker.
 type ejection struct {
 	five, gateway     int           // 5xx in a row, and gateway errors in a row; 0: off
 	base, max, jitter time.Duration // max: zero is none
 	percent           int           // of failures; 0: off
-	volume, hosts     int           // calls of an endpoint, and endpoints with as many, for that to count
+	volume, hosts     int           // the least calls of an endpoint, and endpoints with as many
 	interval          time.Duration
 	most              int // percent of the endpoints that may be ejected
 	panic             int // percent of the endpoints that must be healthy for an ejection to count
@@ -67,7 +66,8 @@ const (
 	sweepWhy = "a breaker does not sweep: it opens when the last failure is known, and closes by a probe"
 )
 
-// consecutive is how many failures in a row do it: a gateway error is a 5xx as well.
+// consecutive is the number of failures in a row that eject an endpoint. A gateway error is a 5xx,
+// too.
 func (e ejection) consecutive() int {
 	if e.five > 0 && e.gateway > 0 {
 		return min(e.five, e.gateway)
@@ -75,7 +75,7 @@ func (e ejection) consecutive() int {
 	return e.five + e.gateway
 }
 
-// read notes what becomes of the two numbers, which are at these paths.
+// read records what becomes of the two numbers at these paths.
 func (e ejection) read(d *document, five, gateway string) {
 	switch {
 	case e.gateway > 0 && e.gateway < e.five:
@@ -102,13 +102,13 @@ func (e ejection) policy() breaker.Config {
 		if c.OpenMax > math.MaxInt64-e.jitter {
 			e.jitter = 0
 		}
-		c.OpenMax += e.jitter // which is the longest with it, here
+		c.OpenMax += e.jitter // OpenMax includes the jitter
 	}
 	return c
 }
 
-// ejectionOf is the outlier detection that comes nearest to a breaker. Not ok: there is
-// none that would not open for much less. rates: a share of failures can be said.
+// ejectionOf is the outlier detection that comes nearest to a breaker. ok is false if each would
+// open for much less. rates: the format has a percentage of failures.
 func ejectionOf(c breaker.Config, rates bool) (e ejection, ok bool) {
 	if c.Off || c.MetricsOnly {
 		return e, false
@@ -118,7 +118,7 @@ func ejectionOf(c breaker.Config, rates bool) (e ejection, ok bool) {
 	}
 	if percent := int(math.Round(c.FailureRate * 100)); rates && c.FailureRate > 0 {
 		e.percent = min(max(percent, 1), 100)
-		e.hosts = 1 // a breaker asks nobody else
+		e.hosts = 1 // a breaker knows one endpoint
 		e.volume = cmp.Or(c.MinCalls, breaker.DefaultMinCalls)
 		e.interval = toMillis(cmp.Or(c.Window, breaker.DefaultWindow))
 	}
@@ -135,7 +135,7 @@ func ejectionOf(c breaker.Config, rates bool) (e ejection, ok bool) {
 	return e, e.five > 0 || e.percent > 0
 }
 
-// breakerLost says why a breaker is not written.
+// breakerLost is the reason why a breaker is not written.
 func breakerLost(c breaker.Config, system string) string {
 	switch {
 	case c.MetricsOnly:

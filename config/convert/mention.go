@@ -9,25 +9,24 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// What nobody reads may still say how calls are made: a patch of Envoy, a header by which
-// it is told how often to retry, the annotation of another mesh. It is found by its name.
+// A part that is not read may still be about how calls are made: a patch of Envoy, a header with a
+// number of retries, the annotation of another mesh. Such parts are found by their names.
 
-// telling are parts of the names of fields, headers and annotations that are about how
-// calls are made, in lower case and without what stands between words. What is not read is
-// lost whether it has such a name or not; by its name it is found in what is about something
-// else, too, and named as a whole.
+// telling are parts of the names of fields, headers and annotations that are about how calls are
+// made, in lower case and without separators. A field that is not read is lost whatever its name
+// is. With such a name it is found also within something that is aside, and reported as a whole.
 var telling = []string{"retry", "retries", "retriable", "hedge", "hedging", "timeout", "maxstreamduration", "circuitbreaker", "outlier",
 	"failureaccrual", "backoff", "nextupstream", "connectattempts", "passivehealth", "healthcheck", "faultinjection", "admissioncontrol", "inflightreq", "deadletter", "failover"}
 
-// unrelated are fields whose values may have such names and are about something else: how
-// a request is recognised, how hosts are probed, how the proxy gets its own configuration.
+// unrelated are fields in which such names are about something else: how a request is matched, how
+// hosts are probed, how the proxy gets its own configuration.
 var unrelated = []string{"match", "matches", "healthchecks", "healthcheck", "livenessprobe", "readinessprobe", "startupprobe", "status", "managedfields",
 	"labels", "selector", "edsclusterconfig", "configsource", "adsconfig", "cdsconfig", "ldsconfig", "rtdslayer", "hdsconfig", "accesslog", "tracing"}
 
 // extensions of Envoy that refuse, slow down or break requests, by their types.
 var extensions = []string{"AdmissionControl", "AdaptiveConcurrency", "HTTPFault"}
 
-// tells: that is the name of something which is about how calls are made.
+// tells reports whether name is about how calls are made.
 func tells(name string) bool {
 	name = plain(name)
 	return slices.ContainsFunc(telling, func(part string) bool { return strings.Contains(name, part) })
@@ -46,8 +45,8 @@ func plain(name string) string {
 	}, name)
 }
 
-// mentions are the paths, below path, of what is about how calls are made in n, whatever it
-// is part of; of what is within one another the outermost.
+// mentions are the paths, below path, of parts of n that are about how calls are made. Of nested
+// ones only the outermost is listed.
 func mentions(n *tree.Node, path string) (all []string) {
 	for i, item := range n.Items {
 		all = append(all, mentions(item, tree.Element(path, i))...)
@@ -68,8 +67,8 @@ func mentions(n *tree.Node, path string) (all []string) {
 	return all
 }
 
-// off: that is how something is switched off, so that nothing is lost with it: false, no
-// time, or a mapping of such things.
+// off reports whether n switches something off, so that nothing is lost with it: false, a time of
+// zero, or a mapping of such values.
 func off(n *tree.Node) bool {
 	switch n.Kind {
 	case tree.Null:
@@ -92,8 +91,8 @@ const (
 	anchorWhy  = "it is there to be referred to"
 )
 
-// sweep notes what nobody has read of n, at path, which was opened: what the readers ask for
-// is marked, so what they know nothing of is found whatever it is called.
+// sweep records what nothing has read of n, at path, which was opened. The readers mark what they
+// read, so that unknown fields are found whatever their names are.
 func (d *document) sweep(n *tree.Node, path string) {
 	if n.Use != tree.Opened {
 		d.rest("", n, path, plainWhy)
@@ -119,8 +118,8 @@ func (d *document) sweep(n *tree.Node, path string) {
 	}
 }
 
-// rest notes n, the value of a field called key that nobody has read: as aside, and why, if it is
-// known to be about something else, and as lost if not.
+// rest records n, the value of a field called key that nothing has read. It is aside, for the
+// reason why, if it is known to be about something else, and otherwise lost.
 func (d *document) rest(key string, n *tree.Node, path, why string) {
 	name := plain(key)
 	switch {
@@ -149,7 +148,7 @@ func (d *document) rest(key string, n *tree.Node, path, why string) {
 	}
 }
 
-// inside is rest of what is in n.
+// inside calls rest for what is in n.
 func (d *document) inside(key string, n *tree.Node, path, why string) {
 	for i, item := range n.Items {
 		d.rest(key, item, tree.Element(path, i), why)
@@ -170,7 +169,7 @@ func flat(n *tree.Node) bool {
 	return n.Kind == tree.List && !slices.ContainsFunc(n.Items, func(n *tree.Node) bool { return n.Kind >= tree.List })
 }
 
-// octal notes a number that looks like another.
+// octal records a number that YAML reads as another than it looks.
 func (d *document) octal(n *tree.Node, path string) {
 	if n.Kind != tree.Number || len(n.Text) < 2 || n.Text[0] != '0' {
 		return
@@ -180,8 +179,7 @@ func (d *document) octal(n *tree.Node, path string) {
 	}
 }
 
-// annotations notes those of an object of Kubernetes by which something may be told how to make
-// calls.
+// annotations records the annotations of a Kubernetes object that may be about how calls are made.
 func (d *document) annotations(root *tree.Node) {
 	all := root.Get("metadata").Get("annotations")
 	if all == nil {
@@ -207,8 +205,8 @@ func elsewhere(annotation string) bool {
 		slices.ContainsFunc(otherAnnotations, func(part string) bool { return strings.Contains(plain(name), part) })
 }
 
-// stranger notes what there is in an object of Kubernetes that is none of those which are
-// read. Those of Kubernetes itself say nothing of calls but in their annotations.
+// stranger records a Kubernetes object that is not read. Objects of Kubernetes itself have nothing
+// about calls except in their annotations.
 func (d *document) stranger(root *tree.Node, kind, version string) {
 	d.annotations(root)
 	if meta := root.Get("metadata"); meta != nil {

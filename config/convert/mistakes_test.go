@@ -83,6 +83,15 @@ func TestMistakesOfTheText(t *testing.T) {
 	}
 }
 
+// What has a hundred mistakes is not the file that was meant, and the report says that there are more.
+func TestMistakesEndSomewhere(t *testing.T) {
+	_, err := Convert([]File{{"x", []byte("clusters:\n" + strings.Repeat("- {name: [], connect_timeout: 1s}\n", 150))}}, Lull, Options{})
+	mistakes, _ := errors.AsType[config.Mistakes](err)
+	if len(mistakes) != 101 || mistakes[100].Error() != "x:102:10: more mistakes from here on" {
+		t.Errorf("%d mistakes, the last %v", len(mistakes), mistakes[max(len(mistakes), 1)-1])
+	}
+}
+
 func TestAliasBombsAreRefused(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i < 10; i++ {

@@ -7,17 +7,17 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// recognise returns the format of a document, by its structure. Fields of Envoy count in both
-// spellings of protobuf, those of gRPC in any case. The questions are asked in an order in
-// which each answer is certain:
+// recognise returns the format of a document, by its structure. Fields of Envoy may have both
+// spellings of protobuf, those of gRPC any case. The questions are asked in this order, in which
+// each answer is certain:
 //
-//  1. apiVersion: an object of Kubernetes, and its group decides. No other format has that field.
-//  2. a field that only service configs of gRPC have. loadBalancingPolicy is one only if it is
+//  1. apiVersion: a Kubernetes object; its group decides. No other format has that field.
+//  2. a field that only service configs of gRPC have. loadBalancingPolicy counts only if it is
 //     a text: a cluster of Envoy has a mapping of that name.
 //  3. a resource of Envoy, by its @type or its fields.
 //  4. a field of lull's policy files.
 //
-// Not ok: it is none of them.
+// ok is false if it is none of them.
 func recognise(root *tree.Node) (f Format, ok bool) {
 	if root.Kind != tree.Map {
 		return 0, false
@@ -42,7 +42,7 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 	return 0, false
 }
 
-// certain is what makes clear what a document is, for the error about one that is nothing known.
+// certain lists what identifies a document, for the error about one that is not recognised.
 const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio or of the Gateway API (apiVersion and kind), " +
 	"or Envoy's configuration (static_resources, resources, configs, virtual_hosts, a cluster, @type); --from names the format of a document that has none of these fields"
 
@@ -87,8 +87,8 @@ const (
 	otherShape                // a resource that is not about how calls are made, or not by itself
 )
 
-// The fields that show what a value is. Those of a cluster are not in other resources that
-// are looked at after it.
+// Fields by which the shape of a value is recognised. In the order in which they are looked at, the
+// fields of a cluster are in no other resource.
 var (
 	containerFields = []string{"static_resources", "dynamic_resources", "resources", "configs", "clusters", "listeners", "route_config",
 		"static_clusters", "dynamic_active_clusters", "dynamic_warming_clusters", "static_route_configs", "dynamic_route_configs", "static_listeners", "dynamic_listeners"}
@@ -102,8 +102,8 @@ var (
 	routesFields = []string{"ignore_port_in_host_matching", "vhds", "internal_only_headers", "validate_clusters", "most_specific_header_mutations_wins"}
 )
 
-// shapeOf returns what n is: by its @type, or else by its fields. What has others in it comes
-// before what is in others.
+// shapeOf returns the shape of n, by its @type or else by its fields. A shape that contains others
+// is looked for first.
 func shapeOf(n *tree.Node) shape {
 	if n.Kind != tree.Map {
 		return noShape
@@ -143,8 +143,8 @@ func shapeOf(n *tree.Node) shape {
 	return noShape
 }
 
-// hasTypes reports whether there is an @type of Envoy anywhere in n: in the output of a tool
-// that has its resources under names of its own.
+// hasTypes reports whether there is an @type of Envoy anywhere in n: a tool may print resources
+// under names of its own.
 func hasTypes(n *tree.Node) bool {
 	return strings.HasPrefix(fullTypeOf(n), "type.googleapis.com/envoy.") ||
 		slices.ContainsFunc(n.Items, hasTypes) ||

@@ -9,26 +9,26 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// A Kind is what became of something that could not be carried over as it was.
+// A Kind is what became of something that could not be carried over unchanged.
 type Kind uint8
 
 const (
-	// Lost: it is not in what was written.
+	// Lost: it is not in the result.
 	Lost Kind = iota
-	// Changed: it is there, but means something else now, or was rounded.
+	// Changed: it is in the result, but has another meaning, or was rounded.
 	Changed
-	// Assumed: the one form must say what the other leaves open, or can leave out.
-	// Nothing is lost by it.
+	// Assumed: the result must have a value where the source has none, or the other way round.
+	// Nothing is lost.
 	Assumed
-	// Aside: it is not about how calls are made (where they go, who may make them), so
-	// that it has no place in a policy.
+	// Aside: it is not about how calls are made (but where they go, who may make them), so it has
+	// no place in a policy.
 	Aside
 	kinds
 )
 
 var kindNames = [kinds]string{"lost", "changed", "assumed", "aside"}
 
-// String is the kind in lower case, such as "lost".
+// String returns the kind in lower case, such as "lost".
 func (k Kind) String() string {
 	if k < kinds {
 		return kindNames[k]
@@ -36,39 +36,39 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// MarshalText is String, for a kind that is one.
+// MarshalText returns the name of the kind. The error is for a value that is no kind.
 func (k Kind) MarshalText() ([]byte, error) { return choice.Marshal("Kind", kindNames[:], k) }
 
-// UnmarshalText takes what MarshalText gives.
+// UnmarshalText reads the name of a kind.
 func (k *Kind) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Kind", kindNames[:], k, text)
 }
 
-// Loss tells whether something is gone or not what it was: what --strict does not let pass.
+// Loss reports whether something is gone or changed: --strict does not accept that.
 func (k Kind) Loss() bool { return k == Lost || k == Changed }
 
-// An Entry is a field that could not be carried over as it was, and why.
+// An Entry is a field that could not be carried over unchanged, and the reason.
 type Entry struct {
 	Kind Kind `json:"kind"`
-	// File, Line and Column are where the field stands, or what it belongs to. Lines and
-	// columns count from 1; Line is 0 where there is no file.
+	// File, Line and Column are the place of the field, or of what it belongs to. Lines and columns
+	// count from 1; Line is 0 if there is no file.
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
-	// Path is the field in the form that was read or, where that is a policy,
-	// "dependencies.NAME.FIELD".
+	// Path is the field in the format that was read. Of a policy it is "dependencies.NAME.FIELD".
 	Path string `json:"path"`
-	// Value is what the field has, as a file would, if that is a single value. Empty: it
-	// is not, or the file does not say it.
+	// Value is the value of the field, as in a file, if it is a single value. Empty: it is none, or
+	// the file does not have the field.
 	Value string `json:"value,omitempty"`
-	// Values is how many single values there are in a mapping or a list of which the entry
-	// is all that is made. Zero: it is about a single value, or about what is not in the file.
+	// Values is the number of single values in a mapping or a list, if the entry is about all of
+	// it. Zero: it is about a single value, or about something that the file does not have.
 	Values int `json:"values,omitempty"`
-	// To is the format into which it could not be carried over.
+	// To is the format of the result.
 	To  Format `json:"to"`
 	Why string `json:"why"`
 
-	// about is what a form can take over although no policy can hold it. Empty: nothing.
+	// about is something that can be carried from one proxy to another although no policy can hold
+	// it.
 	about about
 }
 
@@ -76,16 +76,16 @@ type Entry struct {
 type about string
 
 const (
-	selection about = "selection" // which failures are retried, with a colon and the dependency
+	selection about = "selection" // which failures are retried; a colon and the dependency follow
 	ejected   about = "ejection"  // outlier detection
 	bounds    about = "bounds"    // how retries are bounded
-	hints     about = "hints"     // that no heed is paid to Retry-After
-	heard     about = "heard"     // how heed is paid to it, by Envoy
-	repeated  about = "repeated"  // that requests are repeated whether that is safe or not
+	hints     about = "hints"     // that Retry-After is ignored
+	heard     about = "heard"     // how Envoy follows Retry-After
+	repeated  about = "repeated"  // that requests are repeated even if that is not safe
 	hosted    about = "hosted"    // which host a retry goes to
 )
 
-// String says all of it, on one line:
+// String returns the whole entry on one line:
 //
 //	shop.yaml:12:9: lost: spec.http[0].retries.retryRemoteLocalities is true: why
 func (e Entry) String() string {
@@ -109,15 +109,15 @@ func (e Entry) String() string {
 	return place + e.Kind.String() + ": " + e.Path + value + ": " + e.Why
 }
 
-// A Report is all that could not be carried over as it was, in the order of the files.
+// A Report is everything that could not be carried over unchanged, in the order of the files.
 type Report []Entry
 
-// Losses are the entries that are a loss (see [Kind.Loss]).
+// Losses are the entries that are losses (see [Kind.Loss]).
 func (r Report) Losses() Report {
 	return slices.DeleteFunc(slices.Clone(r), func(e Entry) bool { return !e.Kind.Loss() })
 }
 
-// String is one line for each entry.
+// String returns one line for each entry.
 func (r Report) String() string {
 	var b strings.Builder
 	for _, e := range r {
@@ -127,7 +127,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// sorted is r in the order of files and lines, each entry once.
+// sorted returns r in the order of files and lines, each entry once.
 func (r Report) sorted(files []string) Report {
 	r = slices.Clone(r)
 	slices.SortStableFunc(r, func(a, b Entry) int {

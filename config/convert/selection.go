@@ -12,13 +12,13 @@ import (
 	"github.com/lullgo/lull/internal/waits"
 )
 
-// A failures says which failures a proxy retries, in the words of Envoy's retry_on.
+// A failures lists the failures that a proxy retries, in the words of Envoy's retry_on.
 type failures struct {
 	on       []string // what Envoy knows, in the order of the file
 	statuses []int    // retriable_status_codes
 }
 
-// What Envoy knows of HTTP and of gRPC (x-envoy-retry-on and x-envoy-retry-grpc-on).
+// The words of x-envoy-retry-on and x-envoy-retry-grpc-on.
 var (
 	onHTTP = []string{"5xx", "gateway-error", "connect-failure", "envoy-ratelimited", "retriable-4xx", "refused-stream",
 		"retriable-status-codes", "retriable-headers", "reset", "reset-before-request", "http3-post-connect-failure"}
@@ -27,7 +27,7 @@ var (
 
 const statusCodes = "retriable-status-codes"
 
-// parseRetryOn takes a retry_on apart as Envoy does: what it does not know it reads over.
+// parseRetryOn splits a retry_on as Envoy does, which ignores unknown words.
 func parseRetryOn(text string) (known, unknown []string) {
 	for _, word := range strings.Split(text, ",") {
 		word = strings.Trim(word, " \t\r\n")
@@ -41,9 +41,8 @@ func parseRetryOn(text string) (known, unknown []string) {
 	return known, unknown
 }
 
-// parseIstioRetryOn takes a retryOn apart as Istio does for Envoy: numbers of HTTP become
-// retriable_status_codes, and the word that goes with them is added. Other words are
-// handed on.
+// parseIstioRetryOn splits a retryOn as Istio does for Envoy. Statuses of HTTP become
+// retriable_status_codes, and the word for these is added. Other words are passed on.
 func parseIstioRetryOn(text string) failures {
 	var f failures
 	for _, word := range strings.Split(text, ",") {
@@ -60,22 +59,19 @@ func parseIstioRetryOn(text string) failures {
 	return f
 }
 
-// transient are the statuses that lullhttp takes for a failure which may be over at the
-// next attempt.
+// transient are the statuses that lullhttp takes for transient failures.
 var transient = []int{408, 425, 500, 502, 503, 504}
 
 const throttled = 429
 
-// permanent are the statuses from 500 that lullhttp does not take for a failure which may be
-// over at the next attempt.
+// permanent are the statuses from 500 that lullhttp does not take for transient failures.
 var permanent = []int{501, 505, 506, 507, 508, 510, 511, 525, 526}
 
-// failuresOf is what a proxy is to retry so that it comes near to the policy, which has its
-// defaults.
+// failuresOf is what a proxy should retry to come near to the policy, which has its defaults.
 func failuresOf(p lull.Policy) failures {
 	f := failures{on: []string{"connect-failure", "refused-stream", "reset-before-request", statusCodes}, statuses: slices.Clone(transient)}
 	if p.Timeouts == lull.TimeoutsAlways {
-		f.on[2] = "reset" // an attempt that timed out is one
+		f.on[2] = "reset" // it includes attempts that timed out
 	}
 	if patient := p.ThrottleBase > max(p.Backoff.Ceiling(1), sameWhenThrottled); !patient {
 		f.statuses = append(f.statuses, throttled)
@@ -84,12 +80,12 @@ func failuresOf(p lull.Policy) failures {
 	return f
 }
 
-// says tells whether any of the words is in retry_on.
+// says reports whether any of the words is in retry_on.
 func (f failures) says(words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(f.on, w) })
 }
 
-// retried tells whether a response of that status is repeated.
+// retried reports whether a response with that status is retried.
 func (f failures) retried(status int) bool {
 	return f.says("5xx") && status >= 500 && status <= 599 ||
 		f.says("gateway-error") && status >= 502 && status <= 504 ||
@@ -97,8 +93,8 @@ func (f failures) retried(status int) bool {
 		f.says(statusCodes) && slices.Contains(f.statuses, status)
 }
 
-// apply says in p what a policy can say of it, and why the rest is not the same; empty if
-// it is.
+// apply sets in p what a policy can express of f. why lists the differences; it is empty if there
+// are none.
 func (f failures) apply(p *lull.Policy) (why string) {
 	var also, not []string
 	resets := f.says("reset", "5xx", "gateway-error")
@@ -153,8 +149,7 @@ func (f failures) apply(p *lull.Policy) (why string) {
 	return "a policy has no such list: lull " + strings.Join(parts, ", and ") + " (lullhttp.WithStatus decides otherwise, in code)"
 }
 
-// codes are those of gRPC that are retried, as gRPC itself reads them from a route
-// (gRFC A44).
+// codes are the gRPC codes that are retried, as gRPC itself reads them from a route (gRFC A44).
 func (f failures) codes() []serviceconfig.Code {
 	var all []serviceconfig.Code
 	for _, word := range onGRPC {
@@ -165,8 +160,7 @@ func (f failures) codes() []serviceconfig.Code {
 	return all
 }
 
-// failuresOfCodes is the inverse of codes, as far as Envoy knows them; left are those that
-// it does not know.
+// failuresOfCodes is the inverse of codes. left are the codes that Envoy does not have.
 func failuresOfCodes(codes []serviceconfig.Code) (f failures, left []string) {
 	for _, c := range codes {
 		word := strings.ReplaceAll(strings.ToLower(c.String()), "_", "-")
@@ -179,7 +173,7 @@ func failuresOfCodes(codes []serviceconfig.Code) (f failures, left []string) {
 	return f, left
 }
 
-// istioOn are the words of a retryOn: those of retry_on, and the statuses.
+// istioOn is f as a retryOn: the words of retry_on, and the statuses.
 func (f failures) istioOn() string {
 	words := slices.Clone(f.on)
 	for _, status := range f.statuses {
@@ -188,7 +182,7 @@ func (f failures) istioOn() string {
 	return strings.Join(words, ",")
 }
 
-// String is what is retried, for a message.
+// String returns what is retried, for a message.
 func (f failures) String() string {
 	s := strings.Join(f.on, ",")
 	if len(f.statuses) > 0 {

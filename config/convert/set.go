@@ -13,42 +13,42 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// A Set is the policies that were read, and what is known of them besides.
+// A Set is the policies that were read, and what else is known about them.
 type Set struct {
 	// File has the dependencies.
 	File *config.PolicyFile
 
-	homes    map[string]*config.PolicyFile // by dependency, of those that were policies
+	homes    map[string]*config.PolicyFile // by dependency, of those from policy files
 	services map[string]*config.PolicyFile // by service, of those that are not in the first file
-	origins  map[string]config.Position    // by dependency, of those that were no policies
+	origins  map[string]config.Position    // by dependency, of those from other formats
 	foreign  map[string]foreign            // by dependency, of the same
 
 	sources  map[string][]source  // by dependency, of the same
 	index    map[string]int       // of the dependencies in File, by name
-	variants map[variant][]string // the names of those that came of the same name and policy
-	numbers  map[string]int       // the last one that was given to a name
+	variants map[variant][]string // their names
+	numbers  map[string]int       // the last number that was added to a name
 }
 
-// A foreign is what a form says of a dependency that no policy can hold. It is here for
-// forms that can.
+// A foreign is what a format says about a dependency and no policy can hold. Other formats may be
+// able to.
 type foreign struct {
 	of       Format
-	retried  *failures    // nil: as lull does
+	retried  *failures    // nil: those of lull
 	codes    []code       // of gRPC
 	ejection *ejection    // nil: none
-	budget   *proxyBudget // nil: what retries says
-	retries  int64        // under way at a time, where there is no budget
-	deaf     bool         // to Retry-After
-	safe     bool         // what is not safe to repeat is not repeated
+	budget   *proxyBudget // nil: retries counts
+	retries  int64        // at a time, if there is no budget
+	deaf     bool         // it ignores Retry-After
+	safe     bool         // only what is safe to repeat is repeated
 	hosts    hosts        // where retries go
-	rebased  bool         // what it does not say is somebody else's, so that the policy counts
+	rebased  bool         // there is a base, so that the policy decides what is not said
 }
 
-// hosts says which host a proxy sends a retry to.
+// hosts is the choice of the host for a retry.
 type hosts struct {
 	others     bool  // to none that was tried before
-	more       int64 // searches for such a one than Envoy's own, which is one
-	priorities int64 // so many retries for each set of priorities; zero: the priorities do not change
+	more       int64 // searches for such a host, in addition to Envoy's one
+	priorities int64 // retries until the priorities change; zero: they do not
 }
 
 func newSet() *Set {
@@ -65,13 +65,13 @@ func newSet() *Set {
 	}
 }
 
-// proxied is what a proxy said of the dependency.
+// proxied returns what a proxy said about the dependency.
 func (s *Set) proxied(name string) (foreign, bool) {
 	f, ok := s.foreign[name]
 	return f, ok && !f.rebased && (f.of == Envoy || f.of == Istio)
 }
 
-// position is where a field of a dependency stands, or what it came from.
+// position is the place of a field of a dependency, or of what it came from.
 func (s *Set) position(name, field string) config.Position {
 	path := "dependencies." + name
 	if at, ok := s.origins[name]; ok {
@@ -89,26 +89,26 @@ func (s *Set) position(name, field string) config.Position {
 // A read is a dependency that a reader has found.
 type read struct {
 	name    string
-	others  []string // names to take if that one has another policy already
+	others  []string // further names, if a dependency of that name has another policy
 	preset  string
 	policy  lull.Policy
 	at      config.Position
-	path    string   // of what it was made of
-	sources []source // that, and what else says something of it
+	path    string   // of what it came from
+	sources []source // all parts that it came from
 	foreign foreign
 }
 
 // A source is a part of a file that is about a dependency: a route, or a cluster.
 type source struct{ file, path string }
 
-// A variant is what several routes may say of the same: it is one dependency then.
+// A variant is a name and a policy. Routes with the same variant are one dependency.
 type variant struct {
 	name   string
 	policy lull.Policy
 }
 
-// add adds a dependency, unless there is one of that name which says the same. Another name
-// than that which it would have by itself is noted.
+// add adds a dependency, unless one of that name with the same content is there. It records a name
+// that differs from its own.
 func (s *Set) add(d read, note func(Kind, string, string)) {
 	same := variant{d.name, d.policy}
 	for _, name := range append(s.variants[same], proper(d.name)) {
@@ -128,7 +128,7 @@ func (s *Set) add(d read, note func(Kind, string, string)) {
 	s.sources[name] = d.sources
 }
 
-// free is the first of the names that is not taken; with a number, if all are.
+// free returns the first of the names that is not taken, or own with a number.
 func (s *Set) free(own string, others []string) string {
 	for _, name := range append([]string{own}, others...) {
 		if name = proper(name); !s.taken(name) {
@@ -149,7 +149,7 @@ func (s *Set) taken(name string) bool {
 	return ok
 }
 
-// find is File.Dependency for files of a hundred thousand routes.
+// find is like File.Dependency, but fast for files of a hundred thousand routes.
 func (s *Set) find(name string) (config.Dependency, bool) {
 	for i := len(s.index); i < len(s.File.Dependencies); i++ {
 		s.index[s.File.Dependencies[i].Name] = i
@@ -161,7 +161,7 @@ func (s *Set) find(name string) (config.Dependency, bool) {
 	return s.File.Dependencies[i], true
 }
 
-// proper is name as one that a dependency can have.
+// proper makes name one that a dependency can have.
 func proper(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {

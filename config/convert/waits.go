@@ -10,27 +10,26 @@ import (
 	"github.com/lullgo/lull/internal/waits"
 )
 
-// Envoy's waits: min(base × 2^(n-1), max), full jitter (its code; its documentation has
-// others). Package preset has the figures of both defaults.
+// Envoy waits for min(base × 2^(n-1), max) with full jitter, by its code; its documentation
+// differs. Package preset has the figures of both defaults.
 const (
 	proxyBase   = 25 * time.Millisecond
-	proxyGrowth = 10 // the longest wait, where nothing is said, in bases
+	proxyGrowth = 10 // the default of the longest wait, in bases
 )
 
-// sameWhenThrottled is the smallest ThrottleBase that is not the default: a throttled
+// sameWhenThrottled is the smallest ThrottleBase that is not the default. With it a throttled
 // failure waits like any other.
 const sameWhenThrottled = time.Nanosecond
 
-// anyHint is the HintLimit that heeds a hint of any length.
+// anyHint is the HintLimit that follows a hint of any length.
 const anyHint = time.Duration(math.MaxInt64)
 
-// proxyWaits are Envoy's as a schedule.
+// proxyWaits are the waits of Envoy as a schedule.
 func proxyWaits(base, longest time.Duration) backoff.Schedule {
 	return backoff.Schedule{Base: base, Cap: longest}
 }
 
-// toMillis is d, rounded up to whole milliseconds, one at least: the proxies know nothing
-// finer.
+// toMillis is d rounded up to whole milliseconds, at least one: the proxies have no finer unit.
 func toMillis(d time.Duration) time.Duration {
 	if d > math.MaxInt64-time.Millisecond {
 		return math.MaxInt64
@@ -38,9 +37,9 @@ func toMillis(d time.Duration) time.Duration {
 	return max((d+time.Millisecond-1)/time.Millisecond, 1) * time.Millisecond
 }
 
-// fit finds the base and the longest wait of a proxy that come nearest to the schedule of
-// p. With a growth the longest wait is that many bases, and cannot be chosen. What is not
-// the same is reported, by the fields that make the difference.
+// fit returns the base and the longest wait of a proxy that come nearest to the schedule of p. With
+// a growth the longest wait is that many bases. Differences are recorded by the fields that cause
+// them.
 func fit(p lull.Policy, attempts int, growth time.Duration, system string, note noter) (base, longest time.Duration) {
 	s := p.Backoff
 	base, longest = s.Ceiling(1), s.Ceiling(cmp.Or(s.Limit(), 1000))
@@ -76,10 +75,10 @@ func fit(p lull.Policy, attempts int, growth time.Duration, system string, note 
 	return base, longest
 }
 
-// A noter takes down what became of a field.
+// A noter records what became of a field.
 type noter func(k Kind, field, why string)
 
-// attemptsOf is how many a call can make: the schedule may give up first.
+// attemptsOf is the number of attempts that a call can make; the schedule may give up first.
 func attemptsOf(p lull.Policy) int {
 	if limit := p.Backoff.Limit(); limit > 0 {
 		return min(p.Attempts, limit+1)
@@ -87,7 +86,7 @@ func attemptsOf(p lull.Policy) int {
 	return p.Attempts
 }
 
-// tries is how many attempts a call can make, one after another or side by side.
+// tries is the number of attempts that a call can make, one after another or at the same time.
 func tries(p lull.Policy) int {
 	if p.Hedge.Attempts > 1 {
 		return p.Hedge.Attempts
@@ -95,7 +94,7 @@ func tries(p lull.Policy) int {
 	return attemptsOf(p)
 }
 
-// bounded: an attempt ends before the call does.
+// bounded reports whether an attempt ends before the call does.
 func bounded(p lull.Policy) bool {
 	return p.AttemptTimeout > 0 && (p.Deadline <= 0 || p.AttemptTimeout < p.Deadline)
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// written is the report of a Write, and what it has taken over of what no policy holds.
+// written is the report of a Write, and what it could carry over although no policy can hold it.
 type written struct {
 	Report
 	took map[about]bool
 }
 
-// carried tells whether the writing of format to took over what an entry is about.
+// carried reports whether the writer of the format to has carried over what an entry is about.
 func (w written) carried(to Format, a about) bool {
 	switch a {
 	case heard:
@@ -32,11 +32,10 @@ func (w written) carried(to Format, a about) bool {
 	return w.took[a]
 }
 
-// maxPolicies is how large a policy file may be that package config reads.
+// maxPolicies is the largest policy file that package config reads.
 const maxPolicies = 1 << 20
 
-// Write writes the policies of a set. The report is of what the format cannot say. See
-// [Convert].
+// Write writes the policies of a set. The report has what the format cannot hold. See [Convert].
 func Write(s *Set, to Format, o Options) ([]byte, Report, error) {
 	data, w, err := write(s, to, o)
 	if err != nil {
@@ -99,17 +98,17 @@ func listOf(f Format, documents []*tree.Node) *tree.Node {
 	return tree.NewMap().Set("apiVersion", tree.String("v1")).Set("kind", tree.String("List")).Set("items", tree.ListOf(documents...))
 }
 
-// A writer writes policies in another form.
+// A writer writes policies in another format.
 type writer struct {
 	set *Set
 	to  Format
 	written
 
-	shown   *tree.Node // the dependency of that name, as a file has it
+	shown   *tree.Node // the dependency as in a policy file
 	shownOf string
 }
 
-// note takes down what became of a field of the dependency; field is empty for all of it.
+// note records what became of a field of the dependency; an empty field means all of it.
 func (w *writer) note(d config.Dependency, k Kind, field, why string) {
 	at := w.set.position(d.Name, field)
 	path, value := "dependencies."+d.Name, ""
@@ -119,13 +118,13 @@ func (w *writer) note(d config.Dependency, k Kind, field, why string) {
 	w.Report = append(w.Report, Entry{Kind: k, File: at.File, Line: at.Line, Column: at.Column, Path: path, Value: value, To: w.to, Why: why})
 }
 
-// of is a noter for one dependency.
+// of returns a noter for one dependency.
 func (w *writer) of(d config.Dependency) noter {
 	return func(k Kind, field, why string) { w.note(d, k, field, why) }
 }
 
-// value is what a field of the dependency has, as it is written in a file; empty if that is
-// more than one value, or what a part of the policy has by itself.
+// value is the value of a field of the dependency, as in a file. It is empty if there is more than
+// one value, or if the value is a default.
 func (w *writer) value(d config.Dependency, field string) string {
 	p := d.Policy.WithDefaults()
 	switch field {
@@ -151,15 +150,15 @@ func (w *writer) value(d config.Dependency, field string) string {
 	return tree.Clip(n.Text)
 }
 
-// unsafe notes that what is repeated need not be safe to repeat; whoever comes from another
-// system had that already.
+// unsafe records that requests are repeated even if that is not safe. A dependency from another
+// system had that before.
 func (w *writer) unsafe(d config.Dependency, why string) {
 	if f, ok := w.set.foreign[d.Name]; !ok || f.safe {
 		w.note(d, Changed, "", why)
 	}
 }
 
-// facts notes the facts of a dependency, which only our own form has.
+// facts records the facts of a dependency, which only policy files have.
 func (w *writer) facts(d config.Dependency) {
 	note := w.of(d)
 	if d.P99 > 0 {
@@ -173,7 +172,7 @@ func (w *writer) facts(d config.Dependency) {
 	}
 }
 
-// services notes the call graph, which only our own form has.
+// services records the call graph, which only policy files have.
 func (w *writer) services() {
 	for _, s := range w.set.File.Services {
 		path := "services." + s.Name
@@ -186,7 +185,7 @@ func (w *writer) services() {
 	}
 }
 
-// never notes what no proxy can say, of a policy that has its defaults.
+// never records what no proxy has, of a policy that has its defaults.
 func never(p lull.Policy, system string, note noter) {
 	if p.Nested == lull.NestedNever && tries(p) > 1 {
 		note(Lost, "nested", system+" also retries what is done on behalf of a retry")
@@ -202,7 +201,7 @@ func never(p lull.Policy, system string, note noter) {
 	}
 }
 
-// millis is a duration as a proxy can have it; it notes when that is not the same.
+// millis is a duration in the unit of a proxy. It records a difference.
 func millis(d time.Duration, field, system string, note noter) time.Duration {
 	rounded := toMillis(d)
 	if rounded != d && d != math.MaxInt64 {
@@ -211,7 +210,7 @@ func millis(d time.Duration, field, system string, note noter) time.Duration {
 	return rounded
 }
 
-// proxyTimeouts notes what a proxy makes of time-outs, of a policy that has its defaults.
+// proxyTimeouts records what a proxy makes of timeouts, for a policy that has its defaults.
 func proxyTimeouts(p lull.Policy, system string, note noter) {
 	switch p.Timeouts {
 	case lull.TimeoutsWhenAnswered:
@@ -221,7 +220,7 @@ func proxyTimeouts(p lull.Policy, system string, note noter) {
 	}
 }
 
-// throttledWaits notes what becomes of the longer wait after a throttled failure.
+// throttledWaits records what becomes of the longer wait after a throttled failure.
 func throttledWaits(p lull.Policy, f failures, system string, note noter) {
 	if !f.retried(throttled) {
 		note(Lost, "throttle_base", system+" would retry 429 after the same wait as other failures, so it does not retry it")

@@ -7,8 +7,8 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// rules are those of files of other systems, which take what their own readers take. What a
-// control plane hands out can be large; the limits are for files that were never meant to be read.
+// rules accept what the readers of other systems accept. The output of a control plane can be
+// large.
 var rules = syntax.Rules{Bytes: 16 << 20, Documents: 10_000, Aliased: 100_000}
 
 // parse reads the values in data, JSON or YAML: one for each document that is not empty.
@@ -25,8 +25,8 @@ func yamlOf(documents []*tree.Node) ([]byte, error) {
 	return syntax.YAML(120, documents...)
 }
 
-// lineUp decides what in n is better read on one line: a mapping of one single value, and a list
-// of single values.
+// lineUp decides which parts of n are written on one line: a mapping with one single value, and a
+// list of single values.
 func lineUp(n *tree.Node) {
 	single := func(n *tree.Node) bool { return n.Kind < tree.List }
 	switch n.Kind {

@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// directive is a comment that ignores rules. It is looked for line by line: a text in
-// quotes that has one in it would be taken for it.
+// directive is a comment that ignores rules. Lines are searched one by one, so a text in quotes
+// that looks like one is taken for one.
 var directive = regexp.MustCompile(`(?:^|\s)(#\s*lint:(file-)?ignore)(?:\s+(\S+))?(?:\s+(.*\S))?\s*$`)
 
-// directives sets Ignored in the findings of the file that comments ignore, and adds
-// findings about the comments.
+// directives marks the findings of the file that comments ignore, and adds findings about wrong
+// comments.
 func directives(file string, lines []string, all []Finding) []Finding {
 	var own []Finding
 	below, at := below(lines), locate(file, all)
-	done := map[spot]bool{} // whose findings are ignored already: each is gone through once
+	done := map[spot]bool{} // whose findings are marked, so that each is marked once
 	for i, line := range lines {
 		m := directive.FindStringSubmatchIndex(line)
 		if m == nil {
@@ -81,7 +81,7 @@ func directives(file string, lines []string, all []Finding) []Finding {
 	return append(all, own...)
 }
 
-// below has for each line the number of the first line after it that has more than a comment.
+// below has, for each line, the number of the next line that is more than a comment.
 func below(lines []string) []int {
 	all := make([]int, len(lines))
 	next := len(lines) + 1
@@ -94,7 +94,7 @@ func below(lines []string) []int {
 	return all
 }
 
-// A spot is where findings of a rule may be: in a line, or anywhere in the file.
+// A spot is where findings of a rule can be: in a line, or anywhere in the file.
 type spot struct {
 	rule string
 	line int
@@ -102,7 +102,7 @@ type spot struct {
 
 const wholeFile = 0
 
-// locate has the findings of a file by their spots.
+// locate returns the findings of a file by their spots.
 func locate(file string, all []Finding) map[spot][]*Finding {
 	at := map[spot][]*Finding{}
 	for i := range all {

@@ -1,15 +1,13 @@
-// Package lint checks policy files (package config): whether what they promise can be
-// kept, before an outage is the test.
+// Package lint checks policy files (package config): whether a policy can do what it promises,
+// before an outage shows that it cannot.
 //
 // # Why
 //
-// A retry policy can be valid and still be wrong. Its attempts may not fit before its
-// deadline, or its deadline not into the SLO of the service that waits; three harmless
-// policies in a row may make 64 attempts of one; jitter: none looks like a matter of
-// taste. Nobody sees it while all is well, and on the day that shows it nobody has time
-// for sums. So the sums are done here, and printed: each finding says what is wrong in one
-// sentence, how the figures come about line by line, what to write instead, and who says
-// so:
+// A policy can be valid and still be wrong. Its attempts may not fit before its deadline, or its
+// deadline not into the SLO of the service that waits. Three harmless policies in a row may make 64
+// attempts of one call. Nobody notices in normal operation, and in an outage nobody has time to
+// calculate. So this package calculates, and prints the sums. Each finding has the problem in one
+// sentence, the sum line by line, what to write instead, and a source:
 //
 //	bad/worst-case-over-slo-third.yaml:14:13: warning: calls to fraud-score may take 1.3s (2s if
 //	the server asks for waits) of the 2s within which checkout must answer, more than a third (667ms)
@@ -20,36 +18,34 @@
 //	        ...
 //	      fix: write attempts: 2 and deadline: 660ms in dependencies.fraud-score; or ...
 //
-// docs/lint.md lists the rules, with bad and good examples; examples/policies has files
-// that break each of them, and what is printed for them. Program lull runs them as
-// lull lint.
+// docs/lint.md lists the rules, with bad and good examples. examples/policies has files that break
+// each rule, and the output for them. "lull lint" is the command.
 //
 // # What the sums rest on
 //
-// Times are those of the engine: [lull.Policy.WorstCase], LongestWait and MaxAttempts, and
-// what is printed adds up to them (a test does the sums again). A call has two worst cases:
-// its own, with the waits that the policy draws, and that in which the server asks for the
-// longest waits that the policy is willing to make. Where both matter both are said.
+// Times come from the engine: [lull.Policy.WorstCase], LongestWait and MaxAttempts. The sums that
+// are printed add up to them, and a test checks that. A call has two worst cases: one with the
+// waits that the policy draws, and one in which the server asks for the longest waits that the
+// policy accepts. Where both matter, both are printed.
 //
-// Attempts multiply along the call graph, but where lull's own rule makes them add up
-// (Policy.Nested: what is done for a retry is not retried once more). That takes servers with
-// lull's half in them, which is a fact that a file must state (server: lull); of others it is
-// said what would be. The figures are those of the engine as well: a test runs it, layer upon
-// layer.
+// Attempts multiply along the call graph, except where lull's own rule makes them add up
+// (Policy.Nested: what is done for a retry is not retried again). That rule needs servers with
+// lull's half, which the file must state (server: lull); for other servers the finding says what
+// the rule would change. These figures are also those of the engine, and a test compares them with
+// several layers of it.
 //
-// The changes that a fix speaks of end the finding, and leave a file that can be read: a
-// test makes them.
+// The changes of a fix end the finding, and leave a valid file; a test makes them.
 //
 // # What it does not do
 //
-// It does not know traffic: whether a policy is right for a load is a question for the
-// simulator. It does not look at code. It believes the facts of a file (p99, idempotent,
-// server, handler), and says nothing about what they leave out.
+// It does not know the traffic: whether a policy is right for a load is a question for the
+// simulator. It does not look at code. It takes the facts of a file (p99, idempotent, server,
+// handler) as true, and does not complain about missing ones.
 //
 // # Cost
 //
 // A file of ten lines takes a tenth of a millisecond, one of 9,000 services up to a second. The
-// worst ways of a call graph are found without trying all, and of leaves no more than 100 are
-// reported, the worst first, of circles no more than 20.
-// Nothing here keeps state: all functions may be called concurrently.
+// worst ways through a call graph are found without trying all of them. At most 100 leaves are
+// reported, the worst first, and at most 20 circles. Nothing here keeps state: all functions may be
+// called concurrently.
 package lint

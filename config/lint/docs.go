@@ -48,7 +48,7 @@ In GitHub Actions, as annotations beside the lines of a change, or as code scann
 
 `
 
-// Markdown is the documentation of all rules: docs/lint.md.
+// Markdown returns the documentation of all rules, docs/lint.md.
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(docsHead + "| rule | severity | finds |\n|---|---|---|\n")

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// paragraph is text whose lines are joined.
+// paragraph joins the lines of text.
 func paragraph(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// paragraphs of a rule's Why, which empty lines part.
+// paragraphs are the paragraphs of a rule's Why, which are separated by empty lines.
 func paragraphs(why string) []string {
 	var out []string
 	for p := range strings.SplitSeq(why, "\n\n") {
@@ -18,7 +18,7 @@ func paragraphs(why string) []string {
 	return out
 }
 
-// Explain is all there is to say about the rule, for people.
+// Explain returns the full description of the rule, for people.
 func (r Rule) Explain() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)\n%s.\n", r.ID, r.Severity, r.Title)
@@ -36,7 +36,7 @@ func (r Rule) Explain() string {
 	return b.String()
 }
 
-// Markdown is the rule's section in the documentation.
+// Markdown returns the rule's section of the documentation.
 func (r Rule) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n%s. Severity: %s.\n", r.ID, r.Title, r.Severity)

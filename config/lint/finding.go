@@ -6,26 +6,25 @@ import (
 	"strings"
 )
 
-// A Finding is one thing that a rule has to say about one place in a file.
+// A Finding is a problem that a rule has found at one place in a file.
 type Finding struct {
 	// Rule is the id of the rule, such as "jitter-missing".
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
-	// File, Line and Column say where; lines and columns count from 1, columns in
-	// characters.
+	// File, Line and Column are the place. Lines and columns count from 1, columns in characters.
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
-	// Path is the field, such as "dependencies.payments.backoff.jitter", whether or not
-	// it stands in the file: the place is then that of what it belongs to.
+	// Path is the field, such as "dependencies.payments.backoff.jitter". If the file does not have
+	// the field, the place is that of what it belongs to.
 	Path string `json:"path,omitempty"`
-	// Message is the reason: one sentence, with the figures that decide.
+	// Message is the reason, in one sentence with the deciding figures.
 	Message string `json:"message"`
-	// Sum is how the figures come about, line by line.
+	// Sum shows line by line how the figures are calculated.
 	Sum []Step `json:"sum,omitempty"`
 	// Fix is what to write instead.
 	Fix Fix `json:"fix"`
-	// Ignored is set when somebody has switched the rule off, with the reason.
+	// Ignored is set if the rule is switched off for this finding, with the reason.
 	Ignored *Ignored `json:"ignored,omitempty"`
 
 	about string // the dependency whose policy it is about
@@ -34,34 +33,34 @@ type Finding struct {
 // A Step is one line of a sum.
 type Step struct {
 	What string `json:"what"`
-	// Value is what is added (or multiplied: then it begins with "×").
+	// Value is what is added. If it begins with "×" it is multiplied.
 	Value string `json:"value,omitempty"`
-	// Total is what it has come to.
+	// Total is the result so far.
 	Total string `json:"total,omitempty"`
 }
 
 // A Fix is what to write instead.
 type Fix struct {
 	Text string `json:"text"`
-	// Changes are the fields that Text speaks of, with the values to write. Made all
-	// together they end the finding. Empty where only the user can know.
+	// Changes are the fields that Text names, with their new values. All of them together end the
+	// finding. Empty: only the user can know the values.
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// A Change is a field of a file and the value to write there.
+// A Change is a field of a file, and its new value.
 type Change struct {
 	Path  string `json:"path"`
 	Value string `json:"value"`
 }
 
-// Ignored says who does not want to hear of a finding, and why.
+// Ignored is how a finding was switched off, and why.
 type Ignored struct {
 	// By is "comment" or "flag".
 	By     string `json:"by"`
 	Reason string `json:"reason"`
 }
 
-// sortFindings brings findings into the order of the files, and in each of its lines.
+// sortFindings sorts findings by file and line.
 func sortFindings(files []string, all []Finding) {
 	order := make(map[string]int, len(files))
 	for i, f := range files {
@@ -76,9 +75,9 @@ func sortFindings(files []string, all []Finding) {
 	})
 }
 
-// merged are findings of which those are one that say the same about the same line: the
-// field of the defaults that several dependencies have their value from. The one about
-// the defaults is kept, if there is one.
+// merged combines findings that report the same at the same place: a field of the defaults from
+// which several dependencies have their value. It keeps the finding about the defaults, if there is
+// one.
 func merged(all []Finding) []Finding {
 	type key struct {
 		rule, file   string

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The characters that mean something in a workflow command of GitHub Actions: the first
-// three everywhere, the others in properties as well.
+// Characters with a meaning in workflow commands of GitHub Actions. The first three have it
+// everywhere, the others only in properties.
 // https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
 var (
 	githubText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
@@ -17,8 +17,8 @@ var (
 
 var githubCommands = [severities]string{"notice", "warning", "error"}
 
-// GitHub writes the findings that are not ignored as commands of GitHub Actions, which
-// shows them beside the lines of a change.
+// GitHub writes the findings that are not ignored as commands of GitHub Actions, which shows them
+// beside the changed lines.
 func (r Report) GitHub(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, f := range r.Findings {

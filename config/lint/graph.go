@@ -2,16 +2,16 @@ package lint
 
 import "slices"
 
-// A graph is the services in an order in which each stands before those that it calls.
+// A graph is the call graph. Its services are in an order in which callers come first.
 type graph struct {
 	order []*service
-	back  map[*call]bool    // calls that close a circle, and are left out
-	last  map[*service]bool // those that call nothing further
+	back  map[*call]bool    // calls that close a circle; they are left out
+	last  map[*service]bool // those without calls
 
-	callers map[*dependency][]*call // calls that services answer, by what is called
+	callers map[*dependency][]*call // calls that services answer, by dependency
 }
 
-// graph is that of the services, which is made once.
+// graph returns the call graph of the services. It is made once.
 func (p *pass) graph() graph {
 	if p.calls == nil {
 		g := p.newGraph()
@@ -69,11 +69,11 @@ func (p *pass) newGraph() graph {
 	return g
 }
 
-// leaf: no service is known to answer the call, or one that calls nothing further.
+// leaf reports whether the call goes to a leaf: no service answers it, or one without calls.
 func (c *call) leaf(g graph) bool { return c.answered == nil || g.last[c.answered] }
 
-// A leaf is what is called at the end of a way, by its name: the defaults of a file are the
-// policy of all that it does not name.
+// A leaf is a dependency at the end of a way, and its name: one policy, that of the defaults, may
+// be for several names.
 type leaf struct {
 	*dependency
 	name string
@@ -82,8 +82,8 @@ type leaf struct {
 // end is the leaf that c calls, if it calls one.
 func (c *call) end() leaf { return leaf{c.to, c.Dependency} }
 
-// ways are those to each service that matter, by how much comes that way: each begins at a
-// service that nobody calls, or that reads from a queue.
+// ways are the ways to each service that matter by their load. Each begins at a service that no
+// other calls, or that reads from a queue.
 func (g graph) ways() map[*service][]*reach {
 	called := map[*service]bool{}
 	for _, s := range g.order {

@@ -18,7 +18,7 @@ type document struct {
 	Rules      map[string]about `json:"rules"`
 }
 
-// about is what is said of a rule that found something.
+// about is the description of a rule that found something.
 type about struct {
 	Severity Severity `json:"severity"`
 	Title    string   `json:"title"`
@@ -26,7 +26,7 @@ type about struct {
 	Sources  []Source `json:"sources"`
 }
 
-// JSON writes the report as one JSON document, the findings that are ignored included.
+// JSON writes the report as one JSON document, including the findings that are ignored.
 func (r Report) JSON(w io.Writer) error {
 	d := document{
 		Version: 1, Files: some(r.Files), Unreadable: some(r.Unreadable),
@@ -48,7 +48,7 @@ func encode(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// some is a list that is written as [] when it is empty.
+// some returns l, as an empty list if it is nil: JSON then has [] and not null.
 func some[T any](l []T) []T {
 	if l == nil {
 		return []T{}

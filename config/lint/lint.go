@@ -14,34 +14,32 @@ import (
 
 // A File is one policy file to check.
 type File struct {
-	// Name is what it is called in findings: its path.
+	// Name is its path, as in findings.
 	Name string
-	// Data is what stands in it.
+	// Data is its content.
 	Data []byte
 }
 
-// Options say what is not to be reported.
+// Options switch rules off.
 type Options struct {
-	// Off are rules that are switched off, each with the reason.
+	// Off are the rules that are switched off, each with the reason.
 	Off map[string]string
 }
 
-// A Report is what there is to say about some files.
+// A Report is the result of a check.
 type Report struct {
-	// Files are the names of those that were checked, in the order in which they came.
+	// Files are the names of the files that were checked, in the order in which they were given.
 	Files []string
-	// Findings are in the order of the files, and of the lines in each; those included
-	// that are ignored.
+	// Findings are in the order of the files and lines. They include those that are ignored.
 	Findings []Finding
-	// Unreadable are the files that have mistakes, of which nothing else was checked.
+	// Unreadable are the files with mistakes. Nothing else was checked in them.
 	Unreadable []string
 
 	lines map[string][]string // of the files, for Text
 }
 
-// Check checks files by all rules, as one: what a service in one of them calls may have
-// its policy in another. The error says what is wrong with the options; whatever is wrong
-// with a file is a finding.
+// Check checks files together by all rules: the policy for a call may be in another file than the
+// service. Problems of the files are findings; the error is about the options.
 func Check(files []File, o Options) (Report, error) {
 	for id, reason := range o.Off {
 		if err := mayIgnore(id, reason); err != nil {
@@ -54,14 +52,14 @@ func Check(files []File, o Options) (Report, error) {
 		if _, twice := r.lines[f.Name]; twice {
 			continue
 		}
-		data := bytes.TrimPrefix(f.Data, byteOrderMark) // no editor shows it, and none counts it as a column
+		data := bytes.TrimPrefix(f.Data, byteOrderMark) // editors neither show it nor count it as a column
 		r.Files = append(r.Files, f.Name)
 		r.lines[f.Name] = split(data)
 		policy, err := config.ParsePolicyFile(f.Name, data)
 		if err != nil {
 			r.Unreadable = append(r.Unreadable, f.Name)
 			for _, m := range mistakes(f.Name, err) {
-				if last := len(r.lines[f.Name]); m.Line > last { // what is missing at the end
+				if last := len(r.lines[f.Name]); m.Line > last { // it is about the end of the file
 					m.Line, m.Column = last, utf8.RuneCountInString(r.lines[f.Name][last-1])+1
 				}
 				r.Findings = append(r.Findings, m)
@@ -84,8 +82,8 @@ func Check(files []File, o Options) (Report, error) {
 	return r, nil
 }
 
-// Policies checks policies that are in no file, by the rules about a single policy. The
-// findings have no position.
+// Policies checks policies without a file, by the rules about a single policy. The findings have no
+// position.
 func Policies(policies ...config.NamedPolicy) []Finding {
 	f := &config.PolicyFile{}
 	for _, n := range policies {
@@ -97,7 +95,7 @@ func Policies(policies ...config.NamedPolicy) []Finding {
 	return p.findings
 }
 
-// mayIgnore says what is wrong with ignoring a rule for a reason.
+// mayIgnore returns an error if a rule cannot be ignored for that reason.
 func mayIgnore(id, reason string) error {
 	if _, err := FindRule(id); err != nil {
 		return err
@@ -118,7 +116,7 @@ func (u *unit) position(path string) (line, column int) {
 	return at.Line, at.Column
 }
 
-// mistakes are what keeps a file from being read.
+// mistakes are the findings about a file that cannot be read.
 func mistakes(file string, err error) []Finding {
 	var all config.Mistakes
 	if !errors.As(err, &all) {
@@ -154,7 +152,7 @@ func mistakes(file string, err error) []Finding {
 	return out
 }
 
-// run gathers what is in the units, and asks all rules.
+// run gathers the content of the units, and runs all rules.
 func (p *pass) run() {
 	p.gather()
 	for i := range catalogue {
@@ -206,7 +204,7 @@ func (p *pass) gather() {
 	}
 }
 
-// pick is the one of the same file, or the only one that there is.
+// pick returns the one in the file here; if there is none, the only one.
 func pick[T any](all []*T, in func(*T) *unit, here *unit) *T {
 	for _, v := range all {
 		if in(v) == here {
@@ -221,9 +219,9 @@ func pick[T any](all []*T, in func(*T) *unit, here *unit) *T {
 
 var byteOrderMark = []byte("\ufeff")
 
-// lineBreaks are what YAML takes for the end of a line (version 1.1 takes more than
-// version 1.2, and its readers still do).
+// lineBreaks are what YAML 1.1 takes for the end of a line. It takes more than version 1.2, and its
+// readers still do.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// split are the lines of a file.
+// split returns the lines of a file.
 func split(data []byte) []string { return strings.Split(lineBreaks.Replace(string(data)), "\n") }

@@ -9,15 +9,16 @@ import (
 	"github.com/lullgo/lull/config"
 )
 
-// A load is how many requests there may be at a point of the call graph for one where it
-// begins: those that the server there takes for first attempts of its caller, and those
-// that it knows to be retries.
+// A load is the number of requests at a point of the call graph for one request at its beginning:
+// first attempts of callers as the server there sees them, and requests that it knows to be
+// retries.
 type load struct{ first, again uint64 }
 
-// sum is all of them.
+// sum is the number of all of them.
 func (l load) sum() uint64 { return plus(l.first, l.again) }
 
-// seenBy is l to a server: only one with lull's server half tells retries from others.
+// seenBy is l as a server sees it: only one with lull's server half distinguishes retries from
+// other requests.
 func (l load) seenBy(lulls bool) load {
 	if lulls {
 		return l
@@ -25,8 +26,7 @@ func (l load) seenBy(lulls bool) load {
 	return load{first: l.sum()}
 }
 
-// through is what l becomes by a call that is made for each of its requests, all attempts
-// of which fail.
+// through is l after a call for each of its requests, if all attempts of these calls fail.
 func (l load) through(attempts uint64, again bool) load {
 	out := load{l.first, product(l.first, attempts-1)}
 	if again {
@@ -37,23 +37,23 @@ func (l load) through(attempts uint64, again bool) load {
 	return out
 }
 
-// most is the most attempts that one call to d makes.
+// most is the largest number of attempts of one call to d.
 func (d *dependency) most() uint64 { return uint64(max(d.attempts(), 1)) }
 
-// retriesRetries tells whether a call to d that is made for a retry makes as many attempts
-// as any other.
+// retriesRetries reports whether a call to d that is made for a retry makes as many attempts as any
+// other.
 func (d *dependency) retriesRetries() bool { return d.Policy.Nested == lull.NestedAlways }
 
-// lulls tells whether s has lull's server half.
+// lulls reports whether s has lull's server half.
 func (s *service) lulls() bool { return s.Server == config.LullServer }
 
-// arrives is how a message, or a request, comes to s if nobody of the graph calls it: what
-// the queue delivers more than once is a retry.
+// arrives is the load of s from outside of the graph. A message that the queue delivers again is a
+// retry.
 func (s *service) arrives() load {
 	return load{1, uint64(max(s.Deliveries, 1)) - 1}
 }
 
-// product is a×b, or the largest number there is.
+// product is a×b, or the largest number if that overflows.
 func product(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	if hi != 0 {
@@ -70,7 +70,7 @@ func plus(a, b uint64) uint64 {
 	return s
 }
 
-// attemptsFigure is a number of attempts; the largest number stands for more.
+// attemptsFigure is a number of attempts in words. The largest number stands for more.
 func attemptsFigure(n uint64) string {
 	if n == math.MaxUint64 {
 		return "more than 10^19"

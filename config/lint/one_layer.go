@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// leadTo are the services from which calls lead to the leaf.
+// leadTo are the services from which there is a way to the leaf.
 func (g graph) leadTo(end leaf) map[*service]bool {
 	leads := map[*service]bool{}
 	for _, s := range slices.Backward(g.order) {
@@ -17,18 +17,18 @@ func (g graph) leadTo(end leaf) map[*service]bool {
 	return leads
 }
 
-// above tells whether c is a call, of a policy that is known, to one of the services.
+// above reports whether c is a call to one of the services, with a known policy.
 func (g graph) above(c *call, services map[*service]bool) bool {
 	return c.to != nil && c.answered != nil && !g.back[c] && services[c.answered]
 }
 
-// oneLayer keeps the retries of one layer on all ways to the leaf: those of the queue that
-// root reads from, if it delivers several times, or else those next to the leaf.
+// oneLayer is the fix that leaves the retries of one layer on all ways to the leaf: those of the
+// queue that root reads from, if it delivers several times, otherwise those next to the leaf.
 func (g graph) oneLayer(root *service, end leaf) Fix {
 	leads := g.leadTo(end)
 	queue := root.Deliveries > 1
-	var once []*dependency // are to make one attempt
-	var shared []string    // are to, and have the policy of the leaf
+	var once []*dependency // are changed to one attempt
+	var shared []string    // should be, and have the policy of the leaf
 	done := map[leaf]bool{}
 	for _, s := range g.order {
 		if !leads[s] {
@@ -58,8 +58,8 @@ func (g graph) oneLayer(root *service, end leaf) Fix {
 	return onlyOnce(once, shared, rest)
 }
 
-// onlyOnce is the fix with which calls make one attempt: those that have policies, and those
-// of which the names are known, and that need policies of their own for it.
+// onlyOnce is the fix with which calls make one attempt. once are those with a policy; names are
+// those of dependencies that need a policy of their own for it.
 func onlyOnce(once []*dependency, names []string, rest string) Fix {
 	var fix Fix
 	var parts, paths []string
@@ -75,7 +75,7 @@ func onlyOnce(once []*dependency, names []string, rest string) Fix {
 		parts = append(parts, fmt.Sprintf("write attempts: 1%s in %s", hedged, few(paths)))
 	}
 	if len(names) > 0 {
-		fix.Changes = nil // which would not be all
+		fix.Changes = nil // they would not be complete
 		parts = append(parts, fmt.Sprintf("add %s to the dependencies, with attempts: 1", few(names)))
 	}
 	fix.Text = strings.Join(parts, ", and ") + "; " + rest

@@ -8,14 +8,14 @@ import (
 	"github.com/lullgo/lull/config"
 )
 
-// A unit is one file that could be read.
+// A unit is a file without mistakes.
 type unit struct {
 	name   string
 	policy *config.PolicyFile
 }
 
-// A dependency is one of a unit, or the defaults of one: what is called by a name that
-// the file does not explain has those.
+// A dependency is a dependency of a unit, or its defaults, which are for all names that the file
+// does not list.
 type dependency struct {
 	config.Dependency
 	in   *unit
@@ -25,8 +25,7 @@ type dependency struct {
 // at is the path of a field of the dependency.
 func (d *dependency) at(field string) string { return join(d.path, field) }
 
-// join is a path and what is under it. The policy of a file that is a single policy has
-// no path.
+// join joins a path and a field. A file that is a single policy has an empty path.
 func join(path, field string) string {
 	switch {
 	case path == "":
@@ -37,7 +36,7 @@ func join(path, field string) string {
 	return path + "." + field
 }
 
-// A service is one of a unit.
+// A service is a service of a unit.
 type service struct {
 	config.Service
 	in    *unit
@@ -45,35 +44,35 @@ type service struct {
 	calls []*call
 }
 
-// A call is what a service makes, with the dependency found.
+// A call is a call of a service, with the dependency that it goes to.
 type call struct {
 	config.Edge
 	path string
-	to   *dependency // nil: it is nowhere to be found, or in several files
-	// policies is how many files have a policy for it.
+	to   *dependency // nil: it is in no file, or in several
+	// policies is the number of files with a policy for it.
 	policies int
-	// answered is the service that answers it; nil: none that is known, a leaf.
+	// answered is the service that answers it; nil: none is known, so it goes to a leaf.
 	answered *service
 }
 
-// times is how often the call is made for each request.
+// times is the number of calls for each request.
 func (c *call) times() int { return max(c.Times, 1) }
 
-// A pass is one run of all rules over all files.
+// A pass is a run of all rules over all files.
 type pass struct {
 	rule         *Rule
-	about        *dependency // the one that is checked by itself; nil: none is
+	about        *dependency // the dependency that is checked by itself; nil: none
 	units        []*unit
 	dependencies []*dependency
 	services     []*service
 	findings     []Finding
 
-	calls *graph // of the services, when it is known
-	now   *plan  // in which nothing is changed
-	plans int    // how many there were
+	calls *graph // of the services; nil: not made yet
+	now   *plan  // without changes
+	plans int    // how many were made
 }
 
-// report keeps a finding about the field at path, of the severity of the rule.
+// report adds a finding about the field at path, with the severity of the rule.
 func (p *pass) report(in *unit, path, message string, sum []Step, fix Fix) {
 	p.reportAs(p.rule.Severity, in, path, message, sum, fix)
 }
@@ -90,12 +89,12 @@ func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, 
 	p.findings = append(p.findings, f)
 }
 
-// attempts is the most that one call to d makes, by retries or hedges.
+// attempts is the largest number of attempts of one call to d, by retries or hedges.
 func (d *dependency) attempts() int { return d.Policy.MaxAttempts() }
 
 func (d *dependency) hedged() bool { return d.Policy.Hedge.Attempts > 1 }
 
-// attemptsField is where the number of attempts is written.
+// attemptsField is the path of the field with the number of attempts.
 func (d *dependency) attemptsField() string {
 	if d.hedged() {
 		return "hedge.attempts"
@@ -103,8 +102,8 @@ func (d *dependency) attemptsField() string {
 	return "attempts"
 }
 
-// makes are the fields with which calls to d make n attempts at the most. Without hedges
-// attempts count again, of which the default is more than one.
+// makes are the fields with which calls to d make at most n attempts. Without hedges Attempts
+// counts, and its default is more than one.
 func (d *dependency) makes(n int) []string {
 	fields := []string{d.attemptsField(), strconv.Itoa(n)}
 	if d.hedged() && n == 1 {
@@ -113,8 +112,8 @@ func (d *dependency) makes(n int) []string {
 	return fields
 }
 
-// p99s are the slowest 99th percentile that is known of d, and what of: the path of the
-// operation, or that of the dependency. Zero: none is known.
+// p99s is the slowest 99th percentile that is known of d, and the path of the operation or of the
+// dependency that has it. Zero: none is known.
 func (d *dependency) p99s() (slowest time.Duration, path, name string) {
 	slowest, path = d.P99, d.at("p99")
 	for _, o := range d.Operations {
@@ -125,6 +124,6 @@ func (d *dependency) p99s() (slowest time.Duration, path, name string) {
 	return slowest, path, name
 }
 
-// timeouts of a policy that are not NoTimeout; zero: there is none.
+// timeouts are the timeouts of a policy that are not NoTimeout; zero: there is none.
 func attemptTimeout(p lull.Policy) time.Duration { return max(p.WithDefaults().AttemptTimeout, 0) }
 func deadline(p lull.Policy) time.Duration       { return max(p.WithDefaults().Deadline, 0) }

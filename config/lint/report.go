@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Count is how many findings of at least the given severity are not ignored.
+// Count returns the number of findings of at least the given severity that are not ignored.
 func (r Report) Count(least Severity) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -16,10 +16,10 @@ func (r Report) Count(least Severity) int {
 	return n
 }
 
-// Ignored is how many findings are.
+// Ignored returns the number of findings that are ignored.
 func (r Report) Ignored() int { return len(r.Findings) - r.Count(Note) }
 
-// Summary is the report in a line.
+// Summary returns the report in a line.
 func (r Report) Summary() string {
 	var b strings.Builder
 	n := r.Count(Note)

@@ -8,16 +8,16 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// A Rule is one thing that policies and call graphs are checked for.
+// A Rule is a check of policies and call graphs.
 type Rule struct {
-	// ID is its name in output, comments and flags: lower case, words joined by "-".
+	// ID is its name in output, comments and flags, in lower case with "-" between words.
 	ID       string
 	Severity Severity
-	// Title says in a line what a finding means.
+	// Title is the meaning of a finding, in a line.
 	Title string
-	// Why says what goes wrong, and how the rule decides.
+	// Why describes the consequences, and how the rule decides.
 	Why string
-	// Sources are where that comes from: public primary sources.
+	// Sources are public primary sources.
 	Sources []Source
 	// Bad is a file in which the rule finds something, Good one in which none does.
 	Bad, Good string
@@ -25,7 +25,7 @@ type Rule struct {
 	check func(*pass)
 }
 
-// A Source is a public text that a rule rests on.
+// A Source is a public text on which a rule is based.
 type Source struct {
 	Title string `json:"title"`
 	URL   string `json:"url,omitempty"`
@@ -38,10 +38,10 @@ func rules() []Rule {
 
 var catalogue = rules()
 
-// Rules is every rule. The order is stable; the slice is the caller's own.
+// Rules returns every rule. The order is stable; the slice is the caller's own.
 func Rules() []Rule { return slices.Clone(catalogue) }
 
-// FindRule is the rule with the given id. The error names the nearest and lists them all.
+// FindRule returns the rule with the given id. The error names the nearest and lists them all.
 func FindRule(id string) (Rule, error) {
 	if r, ok := rule(id); ok {
 		return r, nil
@@ -66,7 +66,7 @@ func rule(id string) (Rule, bool) {
 	return Rule{}, false
 }
 
-// nearestRule is the id that was probably meant; empty: none comes near.
+// nearestRule is the id that was probably meant; empty: none is similar.
 func nearestRule(id string) string {
 	ids := make([]string, len(catalogue))
 	for i, r := range catalogue {
@@ -75,7 +75,7 @@ func nearestRule(id string) string {
 	return choice.Nearest(id, ids)
 }
 
-// What several rules rest on.
+// Sources of several rules.
 var (
 	srcBuilders   = Source{"AWS Builders' Library, Timeouts, retries, and backoff with jitter", "https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/"}
 	srcJitter     = Source{"AWS Architecture Blog, Exponential Backoff And Jitter", "https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/"}

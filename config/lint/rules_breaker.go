@@ -146,7 +146,7 @@ func breakerTripsOnOne(p *pass, d *dependency) {
 	}
 }
 
-// enoughCalls are so many that rate is ten of them, and no fewer than the default.
+// enoughCalls is the number of calls of which rate is ten, but at least the default.
 func enoughCalls(rate float64) int {
 	return max(breaker.DefaultMinCalls, int(10/rate+0.5))
 }

@@ -48,7 +48,7 @@ Validate finds, such as an attempt timeout that is longer than the deadline. It 
 		Good: `dependencies:
   stock: {attempts: 2, attempt_timeout: 1s, deadline: 3s}
 `,
-		check: func(*pass) {}, // Check does it, where files are read
+		check: func(*pass) {}, // Check does it when it reads files
 	}, {
 		ID:       ruleDirective,
 		Severity: Warning,
@@ -68,11 +68,11 @@ finding that they would ignore. It cannot be ignored itself.`,
   # lint:ignore jitter-missing one process calls it, once a day
   stock: {backoff: {jitter: none}}
 `,
-		check: func(*pass) {}, // Check does it, when the findings are there
+		check: func(*pass) {}, // Check does it when all findings are known
 	}}
 }
 
-// mostGuesses is for how many names it is worth while to look for a similar one.
+// mostGuesses is for how many names a similar one is looked for.
 const mostGuesses = 20
 
 func policyUnknown(p *pass) {

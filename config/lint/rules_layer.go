@@ -80,7 +80,7 @@ services:
 	}}
 }
 
-// mostCircles is how many are reported: each takes a search.
+// mostCircles is how many circles are reported, since each takes a search.
 const mostCircles = 20
 
 func callCycle(p *pass) {
@@ -103,7 +103,7 @@ func callCycle(p *pass) {
 	}
 }
 
-// shortened is a way without its middle, if that is long.
+// shortened is a way without its middle, if it is long.
 func shortened(way []string) []string {
 	if len(way) <= 2*shown {
 		return way
@@ -111,8 +111,8 @@ func shortened(way []string) []string {
 	return slices.Concat(way[:shown], []string{"..."}, way[len(way)-shown:])
 }
 
-// mostLeaves is how many leaves are looked at, the worst first: who mends these has
-// mended the others, too.
+// mostLeaves is how many leaves are looked at, the worst first. Mending these mostly mends the
+// others, too.
 const mostLeaves = 100
 
 func retriesInLayers(p *pass) {
@@ -144,7 +144,7 @@ func retriesInLayers(p *pass) {
 	}
 }
 
-// layers reports what comes to the leaf at the end of r.
+// layers reports the load of the leaf at the end of r.
 func (p *pass) layers(g graph, r *reach) {
 	w := r.way()
 	leaf := w.hops[len(w.hops)-1].call.end()

@@ -9,7 +9,7 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// mostRatio is the largest share of retries that passes without a word.
+// mostRatio is the largest share of retries that is accepted without a finding.
 const mostRatio = 0.2
 
 func loadRules() []Rule {
@@ -102,7 +102,7 @@ func budgetMissing(p *pass, d *dependency) {
 		steps, d.write("or leave budget out: it means the same", "budget.unlimited", "false", "budget.ratio", percent(ratio(d.Policy.Budget))))
 }
 
-// ratio of a budget, its default filled in, and no more than is sound.
+// ratio is the ratio of a budget, or its default, and not more than is sound.
 func ratio(c budget.Config) float64 {
 	if r := cmp.Or(c.Ratio, budget.DefaultRatio); r <= mostRatio {
 		return r
@@ -157,7 +157,7 @@ func hedgeWithoutBudget(p *pass, d *dependency) {
 			bound = fmt.Sprintf("only hedge.in_flight, %d at a time,", cmp.Or(h.InFlight, hedge.DefaultInFlight))
 		}
 		steps = append(steps, Step{"their hedges", "+ " + strconv.Itoa(1000*(n-1)), strconv.Itoa(1000 * n)})
-		if h.Delay == hedge.AtOnce { // with which every call is late
+		if h.Delay == hedge.AtOnce { // then every call is late
 			fields = append(fields, "hedge.delay", "0")
 		}
 		fields = append(fields, "hedge.share", "0")

@@ -46,14 +46,14 @@ services:
 	}}
 }
 
-// A plan is what policies would be after some changes.
+// A plan is the policies after some changes.
 type plan struct {
 	p       *pass
 	g       graph
 	changed map[*dependency]lull.Policy
 	order   []*dependency              // of changed
-	known   map[*service]time.Duration // what own returns, as long as nothing changes
-	far     bool                       // what changes lead to elsewhere is planned, too
+	known   map[*service]time.Duration // results of own, until the next change
+	far     bool                       // consequences elsewhere are planned, too
 }
 
 func (p *pass) plan() *plan {
@@ -61,7 +61,7 @@ func (p *pass) plan() *plan {
 	return &plan{far: p.plans <= mostPlans, p: p, g: p.graph(), changed: map[*dependency]lull.Policy{}, known: map[*service]time.Duration{}}
 }
 
-// unchanged is the plan in which nothing is changed.
+// unchanged is the plan without changes.
 func (p *pass) unchanged() *plan {
 	if p.now == nil {
 		p.now = p.plan()
@@ -76,7 +76,7 @@ func (pl *plan) of(d *dependency) lull.Policy {
 	return d.Policy
 }
 
-// own is how long the calls of s may take together for one request, of their own accord.
+// own is the longest time of all calls of s for one request, without waits that servers ask for.
 func (pl *plan) own(s *service) (sum time.Duration) {
 	if known, ok := pl.known[s]; ok {
 		return known
@@ -94,7 +94,8 @@ func (pl *plan) own(s *service) (sum time.Duration) {
 	return sum
 }
 
-// patience is how long an attempt at d may take, and the field that says so. Zero: for ever.
+// patience is the longest time of an attempt at d, and the field that limits it. Zero: there is no
+// limit.
 func patience(p lull.Policy) (time.Duration, string) {
 	limit, field := attemptTimeout(p), "attempt_timeout"
 	if end := deadline(p); end > 0 && (limit == 0 || end < limit) {
@@ -103,13 +104,13 @@ func patience(p lull.Policy) (time.Duration, string) {
 	return limit, field
 }
 
-// tooShort reports whether attempts at d are given up before s, which answers them, is done.
+// tooShort reports whether attempts at d are given up before s, which answers them, is finished.
 func (pl *plan) tooShort(d *dependency, s *service) bool {
 	limit, _ := patience(pl.of(d))
 	return limit > 0 && pl.own(s) > limit
 }
 
-// change plans that d has that policy.
+// change gives d a new policy in the plan.
 func (pl *plan) change(d *dependency, p lull.Policy) {
 	if _, ok := pl.changed[d]; !ok {
 		pl.order = append(pl.order, d)
@@ -118,7 +119,7 @@ func (pl *plan) change(d *dependency, p lull.Policy) {
 	clear(pl.known)
 }
 
-// give plans that an attempt at d may take so long, and that its deadline has room for all of them.
+// give plans so much time for an attempt at d, and a deadline with room for all attempts.
 func (pl *plan) give(d *dependency, attempt time.Duration) {
 	better := pl.of(d)
 	better.AttemptTimeout = attempt
@@ -128,14 +129,14 @@ func (pl *plan) give(d *dependency, attempt time.Duration) {
 	pl.change(d, better)
 }
 
-// settle plans what else must change so that nothing is wrong which was not before: those above
-// wait as long as those below may now take, and services promise what they can then keep.
+// settle plans further changes so that nothing becomes wrong that was right: callers wait as long
+// as the services below may now take, and services promise only what they can keep.
 func (pl *plan) settle() (promises Fix) {
 	if !pl.far {
 		return Fix{}
 	}
 	before := pl.p.unchanged()
-	for _, above := range slices.Backward(pl.g.order) { // those below before those above
+	for _, above := range slices.Backward(pl.g.order) { // callees before callers
 		for _, c := range above.calls {
 			if s := c.answered; c.to != nil && s != nil && !pl.g.back[c] && pl.tooShort(c.to, s) && !before.tooShort(c.to, s) {
 				pl.give(c.to, up(pl.own(s)))
@@ -150,7 +151,7 @@ func (pl *plan) settle() (promises Fix) {
 	return promises
 }
 
-// promises is the least SLO of s that leaves time for its calls, each a third of it.
+// promises is the shortest SLO of s that leaves time for its calls, a third of it for each.
 func (pl *plan) promises(s *service) time.Duration {
 	var sum, most time.Duration
 	for _, stage := range s.stages() {
@@ -165,7 +166,7 @@ func (pl *plan) promises(s *service) time.Duration {
 	return max(sum, times(most, sloPart))
 }
 
-// fix is the plan as changes.
+// fix returns the plan as changes.
 func (pl *plan) fix(rest string, promises Fix) (fix Fix) {
 	for _, d := range pl.order {
 		was, is := d.Policy, pl.changed[d]
@@ -212,13 +213,14 @@ func callerGivesUpFirst(p *pass) {
 	}
 }
 
-// written reports whether somebody has said how long calls to d may take.
+// written reports whether a file limits the time of calls to d.
 func written(d *dependency) bool { return d.Policy.AttemptTimeout != 0 || d.Policy.Deadline != 0 }
 
-// mostPlans is how many fixes are compared with all else in the files. Who has made these looks once more.
+// mostPlans is how many fixes are checked against the rest of the files. A second run checks the
+// others.
 const mostPlans = 50
 
-// givesUp reports that the attempts of c are shorter than what the service behind may take.
+// givesUp reports a call whose attempts are shorter than what the service behind it may take.
 func (p *pass) givesUp(now *plan, c *call) {
 	d, s := c.to, c.answered
 	limit, field := patience(d.Policy)
@@ -249,7 +251,7 @@ func (p *pass) givesUp(now *plan, c *call) {
 		l.steps, fix)
 }
 
-// took is the worst case of c, of its own accord.
+// took is the worst case of c, without waits that servers ask for.
 func (pl *plan) took(c *call) time.Duration {
 	if c.to == nil || pl.g.back[c] {
 		return 0
@@ -257,8 +259,8 @@ func (pl *plan) took(c *call) time.Duration {
 	return times(newTimeline(pl.of(c.to)).ownWorst(), c.times())
 }
 
-// shorten plans that the calls of s fit into limit, each with the same share, and those behind
-// them into that. Not ok: then one would be shorter than a healthy answer takes.
+// shorten plans that the calls of s fit into limit, each with the same share, and the calls behind
+// them into that. ok is false if one would then be shorter than a healthy answer takes.
 func (pl *plan) shorten(s *service, limit time.Duration) (ok bool) {
 	stages := max(len(s.stages()), 1)
 	for _, c := range s.calls {
@@ -272,7 +274,7 @@ func (pl *plan) shorten(s *service, limit time.Duration) (ok bool) {
 	return true
 }
 
-// within plans that the worst case of d is no more than limit.
+// within plans that the worst case of d is at most limit.
 func (pl *plan) within(d *dependency, limit time.Duration) (ok bool) {
 	if limit < d.leastLimit() {
 		return false
@@ -291,7 +293,8 @@ func (pl *plan) within(d *dependency, limit time.Duration) (ok bool) {
 	return pl.behind(d)
 }
 
-// behind plans that services which answer d are done before its attempts are given up, if they were.
+// behind plans that services which answer d finish before its attempts are given up, if they did
+// before.
 func (pl *plan) behind(d *dependency) (ok bool) {
 	if !pl.far {
 		return true

@@ -85,7 +85,7 @@ func eachService(check func(*pass, *service)) func(*pass) {
 	}
 }
 
-// worst is the longest that the calls of c may take for one request.
+// worst is the longest time that the calls of c may take for one request.
 func (c *call) worst() time.Duration {
 	if c.to == nil {
 		return 0
@@ -93,7 +93,7 @@ func (c *call) worst() time.Duration {
 	return times(c.to.Policy.WorstCase(), c.times())
 }
 
-// what is c in words.
+// what describes c in words.
 func (c *call) what() string {
 	name := c.Dependency
 	if c.Operation != "" {
@@ -105,7 +105,7 @@ func (c *call) what() string {
 	return name
 }
 
-// stages are the calls of s, one stage after another; those of one stage run side by side.
+// stages are the calls of s, stage by stage; calls of one stage are made at the same time.
 func (s *service) stages() [][]*call {
 	var all [][]*call
 	group := map[string]int{}
@@ -120,7 +120,7 @@ func (s *service) stages() [][]*call {
 	return all
 }
 
-// slowest is the call of a stage that takes longest.
+// slowest is the slowest call of a stage.
 func slowest(stage []*call) *call {
 	most := stage[0]
 	for _, c := range stage[1:] {
@@ -131,7 +131,7 @@ func slowest(stage []*call) *call {
 	return most
 }
 
-// together is the longest that all calls of s may take for one request.
+// together is the longest time that all calls of s may take for one request.
 func together(stages [][]*call) (sum time.Duration) {
 	for _, stage := range stages {
 		sum = saturating.Add(sum, slowest(stage).worst())
@@ -153,7 +153,7 @@ func worstCaseOverSLO(p *pass, s *service) {
 	}
 	l.note("the SLO of %s is %s", s.Name, pretty(s.SLO))
 	share := s.SLO / time.Duration(max(sloPart, len(stages)))
-	kept := true // can be, by shorter deadlines
+	kept := true // it can be, with shorter deadlines
 	pl := p.plan()
 	for _, c := range s.calls {
 		limit := down(share / time.Duration(s.most(c.to)))
@@ -176,16 +176,16 @@ func worstCaseOverSLO(p *pass, s *service) {
 		fmt.Sprintf("%s must answer within %s, and %s may take %s", s.Name, pretty(s.SLO), of, pretty(sum)), l.steps, fix)
 }
 
-// leastDeadline is the shortest that is worth a suggestion.
+// leastDeadline is the shortest deadline that is suggested.
 const leastDeadline = time.Millisecond
 
-// leastLimit is that for d: no shorter than healthy answers take.
+// leastLimit is the same for d: not shorter than healthy answers take.
 func (d *dependency) leastLimit() time.Duration {
 	p99, _, _ := d.p99s()
 	return max(leastDeadline, p99)
 }
 
-// promise is the fix that gives s so long to answer.
+// promise is the fix that gives s so much time to answer.
 func (s *service) promise(slo time.Duration) Fix {
 	if slo >= longest {
 		return Fix{Text: fmt.Sprintf("write a deadline in the dependencies that %s calls, and an slo in %s that leaves time for it", s.Name, s.path)}
@@ -194,7 +194,7 @@ func (s *service) promise(slo time.Duration) Fix {
 	return Fix{Text: fmt.Sprintf("write slo: %s in %s", value, s.path), Changes: []Change{{s.path + ".slo", value}}}
 }
 
-// most is how often d is called in one of the calls of s, at the most.
+// most is the largest number of calls to d in one of the calls of s.
 func (s *service) most(d *dependency) int {
 	n := 1
 	for _, c := range s.calls {
@@ -228,7 +228,7 @@ func (s *service) addUp(l *ledger, stages [][]*call) {
 	}
 }
 
-// inShort is where the worst case of d comes from.
+// inShort says where the worst case of d comes from.
 func (d *dependency) inShort() string {
 	t := newTimeline(d.Policy)
 	if d.Policy.WorstCase() == t.policy.Deadline {
@@ -240,7 +240,7 @@ func (d *dependency) inShort() string {
 	return fmt.Sprintf("%d × %s and the waits", t.attempts, pretty(t.attempt()))
 }
 
-// also is two fixes of which both are to be made.
+// also combines two fixes; both are to be made.
 func also(a, b Fix) Fix {
 	if a.Text == "" {
 		return b
@@ -248,8 +248,7 @@ func also(a, b Fix) Fix {
 	return Fix{a.Text + ", and " + b.Text, append(a.Changes, b.Changes...)}
 }
 
-// within are the fields of d with which its worst case is no more than limit, and all
-// attempts fit.
+// within are the fields of d with which its worst case is at most limit, and all attempts fit.
 func (d *dependency) within(limit time.Duration) []string {
 	better := *d
 	better.Policy.Deadline = limit
@@ -262,7 +261,7 @@ func (d *dependency) within(limit time.Duration) []string {
 }
 
 func worstCaseOverSLOThird(p *pass, s *service) {
-	if s.SLO <= 0 || together(s.stages()) > s.SLO { // the latter has been said, and its fix is for this as well
+	if s.SLO <= 0 || together(s.stages()) > s.SLO { // then the other finding is there, and its fix mends this, too
 		return
 	}
 	part := s.SLO / sloPart

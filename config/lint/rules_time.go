@@ -122,7 +122,7 @@ its operations. Builders' Library: choose what share of false timeouts is accept
 	}}
 }
 
-// eachPolicy is the check of every dependency by itself.
+// eachPolicy runs a check for every dependency by itself.
 func eachPolicy(check func(*pass, *dependency)) func(*pass) {
 	return func(p *pass) {
 		for _, p.about = range p.dependencies {
@@ -132,7 +132,7 @@ func eachPolicy(check func(*pass, *dependency)) func(*pass) {
 	}
 }
 
-// write is a fix that is all changes to fields of d, of which rest says more.
+// write is a fix that consists of changes to fields of d; rest explains it.
 func (d *dependency) write(rest string, fields ...string) Fix {
 	var f Fix
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -224,7 +224,7 @@ func attemptNeverMade(p *pass, d *dependency) {
 		l.steps, d.write(rest, fields...))
 }
 
-// longest is what may be suggested as a deadline.
+// longest is the longest deadline that is suggested.
 const longest = 1000 * time.Hour
 
 // neverAtAll reports attempts that cannot happen even if all before them fail at once.
@@ -250,8 +250,8 @@ func (p *pass) neverAtAll(d *dependency, end time.Duration) bool {
 	return true
 }
 
-// neverHedged reports hedges that are not sent before the attempt is over beside which
-// they were to run.
+// neverHedged reports hedges that are not sent before the attempt that they should accompany is
+// over.
 func (p *pass) neverHedged(d *dependency) {
 	h := d.Policy.Hedge
 	field, delay := "hedge.delay", h.Delay
@@ -271,8 +271,8 @@ func (p *pass) neverHedged(d *dependency) {
 		d.write("then the delay is learned, as the 95th percentile of recent latencies", field, "0"))
 }
 
-// fitting are the fields, and their values, with which all attempts fit into limit: fewer
-// of them, or shorter ones if there would be no retry else.
+// fitting are the fields and values with which all attempts fit into limit: fewer attempts or, if
+// no retry would be left, shorter ones.
 func (d *dependency) fitting(t timeline, limit time.Duration) []string {
 	if n := t.fits(limit); n >= min(2, t.attempts) {
 		return d.makes(n)
@@ -293,7 +293,7 @@ func (d *dependency) fitting(t timeline, limit time.Duration) []string {
 	return fields
 }
 
-// compact leaves out the middle of a long sum.
+// compact removes the middle of a long sum.
 func compact(steps []Step) []Step {
 	if len(steps) <= 2*shown {
 		return steps
@@ -342,7 +342,7 @@ func worstCaseOverDeadline(p *pass, d *dependency) {
 		l.steps, fix)
 }
 
-// least is what an attempt needs to be of use, and what that is.
+// least is the shortest useful time of an attempt, and the reason.
 func (d *dependency) least(t timeline) (need time.Duration, of string) {
 	if p99, _, _ := d.p99s(); p99 > 0 && p99 <= t.attempt() {
 		return p99, "the p99 of " + pretty(p99)
@@ -374,7 +374,7 @@ func attemptTimeoutBelowP99(p *pass, d *dependency) {
 		fix)
 }
 
-// longEnough gives attempts at d the time for their p99, twice if there is room for it.
+// longEnough gives attempts at d the time for their p99, or twice that if there is room.
 func (p *pass) longEnough(d *dependency, p99 time.Duration) Fix {
 	const rest = "twice the p99 will do until its p99.9 is measured"
 	better := func(attempt time.Duration) *plan {

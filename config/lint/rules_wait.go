@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 )
 
-// How much of a wait must be left to chance, and how short a wait is none.
+// How much of a wait must be random, and below which length a wait does not matter.
 const (
 	leastSpread = 0.1
 	leastWait   = time.Millisecond
@@ -93,13 +93,13 @@ waits are longer than the cap that was written.`,
 	}}
 }
 
-// retries: calls to d are repeated after waits.
+// retries reports whether calls to d are repeated after waits.
 func (d *dependency) retries() bool { return d.attempts() > 1 && !d.hedged() }
 
 func backoffMissing(p *pass, d *dependency) {
 	s := d.Policy.Backoff
 	if !d.retries() || s.FastFirst && d.attempts() == 2 {
-		return // one quick retry, and no more, was asked for
+		return // exactly one quick retry was asked for
 	}
 	first := 1
 	if s.FastFirst {
@@ -139,11 +139,11 @@ func jitterMissing(p *pass, d *dependency) {
 		}
 	}
 	if len(l.steps) == 0 {
-		return // no wait, no jitter: another rule's
+		return // there is no wait; another rule reports that
 	}
 	fields := []string{"backoff.jitter", "full"}
 	s.Jitter = backoff.Full
-	if s.Validate() != nil { // the floor leaves it no room
+	if s.Validate() != nil { // the floor leaves no room for jitter
 		fields = append(fields, "backoff.floor", "0")
 	}
 	p.report(d.in, d.at("backoff.jitter"),

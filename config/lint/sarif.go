@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// What SARIF (Static Analysis Results Interchange Format, OASIS, version 2.1.0) has for a
-// report of ours.
+// The parts of SARIF (Static Analysis Results Interchange Format, OASIS, version 2.1.0) for a
+// report.
 // https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 type (
 	sarifLog struct {
@@ -76,9 +76,9 @@ type (
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// SARIF writes the report in SARIF 2.1.0, which code hosts and editors show beside the
-// lines. Findings that are ignored are suppressed results. version is that of the
-// program; empty: it is not said.
+// SARIF writes the report in SARIF 2.1.0, which code hosts and editors show beside the lines.
+// Findings that are ignored are suppressed results. version is that of the program; empty: it is
+// left out.
 func (r Report) SARIF(w io.Writer, version string) error {
 	run := sarifRun{
 		Invocations: []sarifInvocation{{len(r.Unreadable) == 0}},
@@ -134,7 +134,7 @@ func (f Finding) inFull() string {
 	return b.String()
 }
 
-// fileURI is a path as a URI reference: relative as the path is, with slashes.
+// fileURI is a path as a URI reference, with slashes. A relative path stays relative.
 func fileURI(file string) string {
 	file = slashed(file)
 	switch {
@@ -146,6 +146,5 @@ func fileURI(file string) string {
 	return (&url.URL{Path: file}).String()
 }
 
-// slashed is a path without backslashes, or "./" before it: as the files of a repository are
-// called.
+// slashed is a path with slashes and without "./", as repositories name their files.
 func slashed(file string) string { return path.Clean(strings.ReplaceAll(file, `\`, "/")) }

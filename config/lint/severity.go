@@ -6,22 +6,22 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Severity is how bad a finding is.
+// Severity is how serious a finding is.
 type Severity uint8
 
 const (
-	// Note: worth knowing; there may be nothing to change.
+	// Note: worth knowing; perhaps nothing needs to change.
 	Note Severity = iota
-	// Warning: it works until the day that it is for.
+	// Warning: it works in normal operation, and not in an outage.
 	Warning
-	// Error: it cannot do what it says, or does harm.
+	// Error: it cannot do what it promises, or does harm.
 	Error
 	severities
 )
 
 var severityNames = [severities]string{"note", "warning", "error"}
 
-// String is the severity as it is printed and typed, such as "warning".
+// String returns the severity as it is printed and typed, such as "warning".
 func (s Severity) String() string {
 	if s < severities {
 		return severityNames[s]
@@ -29,13 +29,13 @@ func (s Severity) String() string {
 	return fmt.Sprintf("severity(%d)", uint8(s))
 }
 
-// MarshalText is String, for a severity that is one.
+// MarshalText returns the name of the severity. The error is for a value that is none.
 func (s Severity) MarshalText() ([]byte, error) {
 	return choice.Marshal("Severity", severityNames[:], s)
 }
 
-// UnmarshalText takes what MarshalText gives, in any case. The error names the text and
-// what is allowed.
+// UnmarshalText reads the name of a severity, in any case. The error names the text and what is
+// allowed.
 func (s *Severity) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Severity", severityNames[:], s, text)
 }

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text writes the report for people: each finding with the line of the file that it is
-// about, the sum, the fix and the source.
+// Text writes the report for people: each finding with the line of the file, the sum, the fix and
+// the source.
 func (r Report) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, f := range r.Findings {
@@ -44,7 +44,7 @@ func (r Report) finding(b *bufio.Writer, f Finding) {
 	}
 }
 
-// String is the title and the address.
+// String returns the title and the address.
 func (s Source) String() string {
 	if s.URL == "" {
 		return s.Title
@@ -52,10 +52,10 @@ func (s Source) String() string {
 	return s.Title + ", " + s.URL
 }
 
-// tableWidth is how wide the words of a sum may be.
+// tableWidth is the greatest width of the words of a sum.
 const tableWidth = 64
 
-// table is a sum in columns.
+// table formats a sum in columns.
 func table(sum []Step) []string {
 	var what, value, total int
 	words := make([][]string, len(sum))
@@ -88,13 +88,13 @@ func padLeft(s string, n int) string {
 	return strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0)) + s
 }
 
-// How much of a line is shown, and how much of it before the column.
+// The greatest part of a line that is shown, and how much of it is before the column.
 const (
 	lineShown  = 100
 	lineBefore = 60
 )
 
-// window is the part of a line that is shown, and where the column is in it, from 1.
+// window is the part of a line that is shown, and the column in it, from 1.
 func window(line string, column int) (string, int) {
 	runes := []rune(printable(line))
 	if len(runes) <= lineShown {
@@ -128,7 +128,7 @@ func caret(line string, column int) string {
 	return strings.Repeat(" ", column-1) + "^" + strings.Repeat("~", max(n-1, 0))
 }
 
-// printable is s without what would move a terminal's cursor or hide text.
+// printable replaces characters that would move the cursor of a terminal or hide text.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsPrint(c) {

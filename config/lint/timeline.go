@@ -13,13 +13,13 @@ import (
 // shown is how many attempts of a long call are listed one by one.
 const shown = 6
 
-// A timeline is a call to one dependency in which every attempt times out and every
-// wait is the longest.
+// A timeline is a call to one dependency in which every attempt times out and every wait is the
+// longest.
 type timeline struct {
 	policy   lull.Policy // with its defaults
 	attempts int
-	byItself string        // how an attempt is called whose timeout the file does not say
-	room     time.Duration // for a place under the limit and the throttle, before each attempt
+	byItself string        // the words for an attempt whose timeout is not in the file
+	room     time.Duration // before each attempt, the wait for the limit and the throttle
 }
 
 func newTimeline(p lull.Policy) timeline {
@@ -31,8 +31,8 @@ func newTimeline(p lull.Policy) timeline {
 	return timeline{p, p.MaxAttempts(), byItself, saturating.Add(p.Throttle.LongestWait(), max(p.Limit.MaxWait, 0))}
 }
 
-// own is the longest wait before the given retry, from 1, as long as the server asks for
-// nothing and does not throttle. What is hedged follows a failure at once.
+// own is the longest wait before the given retry, from 1, if the server asks for nothing and does
+// not throttle. After a failure a hedge is sent at once.
 func (t timeline) own(retry int) time.Duration {
 	if t.policy.Hedge.Attempts > 1 {
 		return 0
@@ -40,8 +40,8 @@ func (t timeline) own(retry int) time.Duration {
 	return t.policy.Backoff.Max(retry)
 }
 
-// begins is when the given attempt, from 1, begins at the latest, if all before it take
-// as long as they may; without the deadline.
+// begins is the latest start of the given attempt, from 1, if all attempts before it take as long
+// as they may. It ignores the deadline.
 func (t timeline) begins(attempt int) time.Duration {
 	sum := t.room
 	for n := 1; n < attempt && sum < math.MaxInt64; n++ {
@@ -50,12 +50,12 @@ func (t timeline) begins(attempt int) time.Duration {
 	return sum
 }
 
-// next is the time from the beginning of an attempt to that of the one after it.
+// next is the time from the start of an attempt to that of the following one.
 func (t timeline) next(attempt int) time.Duration {
 	return saturating.Add(t.attempt(), saturating.Add(t.own(attempt), t.room))
 }
 
-// attempt is how long one takes at most.
+// attempt is the longest time of one attempt.
 func (t timeline) attempt() time.Duration {
 	if t.policy.AttemptTimeout > 0 {
 		return t.policy.AttemptTimeout
@@ -63,12 +63,12 @@ func (t timeline) attempt() time.Duration {
 	return math.MaxInt64
 }
 
-// total is all attempts and waits, without the deadline.
+// total is the time of all attempts and waits, without the deadline.
 func (t timeline) total() time.Duration {
 	return saturating.Add(t.begins(t.attempts), t.attempt())
 }
 
-// asked is the same with the longest waits that a server may ask for.
+// asked is total with the longest waits that a server may ask for.
 func (t timeline) asked() time.Duration {
 	sum := t.total()
 	for n := 1; n < t.attempts && sum < math.MaxInt64; n++ {
@@ -77,16 +77,16 @@ func (t timeline) asked() time.Duration {
 	return sum
 }
 
-// worst is lull.Policy.WorstCase, and ownWorst that of a call in which the server asks
-// for no wait.
+// worst is lull.Policy.WorstCase. ownWorst is the same for a call in which the server asks for no
+// wait.
 func (t timeline) worst() time.Duration { return t.policy.WorstCase() }
 
 func (t timeline) ownWorst() time.Duration { return min(t.total(), t.worst()) }
 
-// fits is how many attempts may all take their time within limit.
+// fits is how many attempts can all take their full time within limit.
 func (t timeline) fits(limit time.Duration) int { return t.useful(limit, t.attempt()) }
 
-// each is how long so many attempts may take, with the waits between, to fit into limit.
+// each is the longest time for each of n attempts that fit into limit, with the waits between them.
 func (t timeline) each(attempts int, limit time.Duration) time.Duration {
 	left := limit - times(t.room, attempts)
 	for n := 1; n < attempts && left > 0; n++ {
@@ -95,8 +95,8 @@ func (t timeline) each(attempts int, limit time.Duration) time.Duration {
 	return down(max(left, 0) / time.Duration(attempts))
 }
 
-// useful is how many attempts may all take their time within limit, but for the last,
-// which is left with at least the given part of it.
+// useful is how many attempts fit into limit if all but the last take their full time, and the last
+// has at least the given part of it.
 func (t timeline) useful(limit, need time.Duration) int {
 	begins := t.room
 	for n := 1; n <= t.attempts; n++ {
@@ -130,7 +130,7 @@ func (l *ledger) add(d time.Duration, what string, args ...any) {
 	l.steps = append(l.steps, Step{fmt.Sprintf(what, args...), pretty(d), pretty(l.sum)})
 }
 
-// cut says that something ends the sum at limit.
+// cut adds a line: something ends the sum at limit.
 func (l *ledger) cut(limit time.Duration, what string, args ...any) {
 	if l.sum > limit {
 		l.sum = limit
@@ -138,13 +138,13 @@ func (l *ledger) cut(limit time.Duration, what string, args ...any) {
 	}
 }
 
-// note is a line without figures of its own.
+// note adds a line without figures.
 func (l *ledger) note(what string, args ...any) {
 	l.steps = append(l.steps, Step{What: fmt.Sprintf(what, args...)})
 }
 
-// explain is the longest call, attempt by attempt: of its own accord, then with what a
-// server may ask for, then as the deadline cuts it. Its last total is WorstCase.
+// explain lists the longest call attempt by attempt, then the waits that a server may ask for, then
+// the deadline. Its last total is WorstCase.
 func (t timeline) explain() []Step {
 	var l ledger
 	t.attemptByAttempt(&l, t.attempts)
@@ -181,7 +181,7 @@ func (t timeline) attemptByAttempt(l *ledger, attempts int) {
 	}
 }
 
-// waitWords says how long a wait is.
+// waitWords describes a wait.
 func (t timeline) waitWords(retry int) string {
 	s := t.policy.Backoff
 	most := pretty(s.Max(retry))
@@ -198,7 +198,8 @@ func (t timeline) waitWords(retry int) string {
 	return "at random below " + most
 }
 
-// capNotReached says what the sum is not: the cap is often taken for every wait.
+// capNotReached adds that the waits do not reach the cap, which is often taken for the length of
+// every wait.
 func (t timeline) capNotReached(l *ledger) {
 	s := t.policy.Backoff
 	if s.Cap <= 0 || t.attempts < 2 || t.policy.Hedge.Attempts > 1 || t.policy.AttemptTimeout <= 0 || s.Kind == backoff.Immediate {
@@ -212,7 +213,7 @@ func (t timeline) capNotReached(l *ledger) {
 		pretty(s.Cap), t.attempts, pretty(t.attempt()), t.attempts-1, pretty(s.Cap), pretty(wrong))
 }
 
-// ending adds what a server may ask for, and the deadline.
+// ending adds the waits that a server may ask for, and the deadline.
 func (t timeline) ending(l *ledger) {
 	if extra := t.asked() - l.sum; extra > 0 && l.sum < t.worst() {
 		l.add(extra, "%s instead, if the server throttles or asks for them (throttle_base %s, hint_limit %s)",
@@ -223,7 +224,7 @@ func (t timeline) ending(l *ledger) {
 	}
 }
 
-// longerWaits are those that a server may ask for.
+// longerWaits are the waits that a server may ask for.
 func (t timeline) longerWaits() string {
 	first, last := t.policy.LongestWait(1), t.policy.LongestWait(t.attempts-1)
 	if first == last {

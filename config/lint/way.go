@@ -6,26 +6,26 @@ import (
 	"strconv"
 )
 
-// A way leads from a service that nobody of the graph calls, or that reads from a queue, to
-// a leaf.
+// A way leads to a leaf, from a service that no other in the graph calls or that reads from a
+// queue.
 type way struct {
 	root *service
 	hops []hop
 }
 
-// A hop is a service and the call that it makes along a way.
+// A hop is a service on a way, and its call.
 type hop struct {
 	from *service
 	call *call
 }
 
-// A multiplicity says how retries of several layers go together along a way.
+// A multiplicity is how the retries of several layers combine along a way.
 type multiplicity uint8
 
 const (
-	oneLayer   multiplicity = iota // at most one retries
-	adding                         // several do, and no retry is retried
-	multiplied                     // retries are
+	oneLayer   multiplicity = iota // at most one layer retries
+	adding                         // several layers retry, and no retry is retried
+	multiplied                     // retries are retried
 )
 
 // A reach is a way as far as a service.
@@ -33,13 +33,13 @@ type reach struct {
 	load // as the service there sees it
 	multiplicity
 	from *reach // nil: the way begins at the service
-	hop         // the last one, if there is from
+	hop         // the last hop, if there is one
 }
 
 // begins is the way that begins at s.
 func (s *service) begins() *reach { return &reach{load: s.arrives().seenBy(s.lulls())} }
 
-// on is the way that goes on from s by its call c, and how it arrives on the other side.
+// on extends r by the call c of its service, and gives the load on the other side.
 func (r *reach) on(s *service, c *call) *reach {
 	n := c.to.most()
 	out := r.through(n, c.to.retriesRetries())
@@ -59,17 +59,17 @@ func (r *reach) to(s *service) *reach {
 	return r
 }
 
-// covers tells whether every way that goes on from r is at least as bad as, and no less of a
-// finding than, the same from other.
+// covers reports whether every continuation of r is at least as bad as the same continuation of
+// other, and at least as much of a finding.
 func (r *reach) covers(other *reach) bool {
 	return r.first >= other.first && r.sum() >= other.sum() && r.multiplicity >= other.multiplicity
 }
 
-// mostReaches is how many ways to a service are gone on from. There is seldom more than one
-// that no other covers.
+// mostReaches is how many ways to a service are continued. There is seldom more than one that no
+// other covers.
 const mostReaches = 16
 
-// with is the ways to a service and one more, without those that another covers.
+// with adds a way to the ways to a service, and removes those that another covers.
 func with(all []*reach, one *reach) []*reach {
 	if slices.ContainsFunc(all, func(r *reach) bool { return r.covers(one) }) {
 		return all
@@ -82,7 +82,7 @@ func with(all []*reach, one *reach) []*reach {
 	return all
 }
 
-// way is the way that r has come.
+// way returns the whole way of r.
 func (r *reach) way() way {
 	var w way
 	for ; r.from != nil; r = r.from {
@@ -93,8 +93,8 @@ func (r *reach) way() way {
 	return w
 }
 
-// servers are those of the way to which it matters what they answer with, since they are
-// called along it or handed messages: those with lull's server half, or those without.
+// servers are the services of the way whose kind of server matters, because they are called along
+// it or read messages: those with lull's server half, or those without.
 func (w way) servers(lulls bool) (names []string) {
 	for i, h := range w.hops {
 		if (i > 0 || w.root.Deliveries > 1) && h.from.lulls() == lulls {
@@ -104,7 +104,7 @@ func (w way) servers(lulls bool) (names []string) {
 	return names
 }
 
-// factors are the attempts of the layers that retry.
+// factors are the numbers of attempts of the layers that retry.
 func (w way) factors() (all []uint64) {
 	if n := w.root.Deliveries; n > 1 {
 		all = append(all, uint64(n))
@@ -117,9 +117,9 @@ func (w way) factors() (all []uint64) {
 	return all
 }
 
-// end is how many attempts there are at the end of the way if the given services have lull's
-// server half. What comes in time is a failure with its "don't retry", after which the
-// caller of such a server retries nothing; not so a queue, whose messages nobody else has.
+// end is the number of attempts at the end of the way if the given services have lull's server
+// half. A failure of such a server comes in time and has "don't retry", so its caller does not
+// retry. A queue does, because its messages have no other reader.
 func (w way) end(lulls func(*service) bool, inTime bool) uint64 {
 	l := w.root.arrives()
 	for i, h := range w.hops {
@@ -135,7 +135,7 @@ func (w way) end(lulls func(*service) bool, inTime bool) uint64 {
 func everyone(*service) bool { return true }
 func nobody(*service) bool   { return false }
 
-// sumOf is how many attempts there are where the retries of layers add up.
+// sumOf is the number of attempts if the retries of layers add up.
 func sumOf(factors []uint64) uint64 {
 	n := uint64(1)
 	for _, f := range factors {
@@ -144,7 +144,7 @@ func sumOf(factors []uint64) uint64 {
 	return n
 }
 
-// asSum is that in figures: "4 + 3 + 3".
+// asSum is the same as text: "4 + 3 + 3".
 func asSum(factors []uint64) []string {
 	var parts []string
 	for i, n := range factors {
@@ -164,7 +164,7 @@ func figures(numbers []uint64) []string {
 	return all
 }
 
-// compare orders ways to one leaf: the worst is the largest.
+// compare orders ways to one leaf; the worst is the largest.
 func (r *reach) compare(other *reach) int {
 	return cmp.Or(cmp.Compare(r.multiplicity, other.multiplicity), cmp.Compare(r.sum(), other.sum()))
 }

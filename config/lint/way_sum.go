@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// begins is what comes to where the way begins.
+// begins is the load at the start of the way.
 func (w way) begins() string {
 	if w.root.Deliveries > 1 {
 		return "message for " + w.root.Name
@@ -18,7 +18,7 @@ func (w way) begins() string {
 	return "request to " + w.root.Name
 }
 
-// sum is how the requests of the way become more, layer by layer.
+// sum shows layer by layer how the requests of the way become more.
 func (w way) sum() []Step {
 	var steps []Step
 	l := w.root.arrives()
@@ -40,7 +40,7 @@ func (w way) sum() []Step {
 	return compact(steps)
 }
 
-// ifServers says what lull's server half makes of it: where it is, and where it may be.
+// ifServers describes the effect of lull's server half: where it is, and where it could be.
 func (w way) ifServers() []Step {
 	var steps []Step
 	known, unknown := w.servers(true), w.servers(false)
@@ -71,7 +71,7 @@ func (w way) ifServers() []Step {
 	return steps
 }
 
-// paths of services, by their names.
+// paths are the paths of services with these names.
 func paths(services []string) (all []string) {
 	for _, name := range services {
 		all = append(all, "services."+name)
@@ -79,7 +79,7 @@ func paths(services []string) (all []string) {
 	return all
 }
 
-// retryingRetries are the dependencies at which retries would be retried by everybody.
+// retryingRetries are the dependencies at which every client would retry retries.
 func (w way) retryingRetries() (all []string) {
 	for i, h := range w.hops {
 		if (i > 0 || w.root.Deliveries > 1) && h.call.to.most() > 1 && h.call.to.retriesRetries() {
@@ -89,7 +89,7 @@ func (w way) retryingRetries() (all []string) {
 	return all
 }
 
-// budgets says what those make of it, over many requests; nothing where a layer has none.
+// budgets describes the effect of budgets over many requests; empty if a layer has none.
 func (w way) budgets() []Step {
 	if w.root.Deliveries > 1 {
 		return nil
@@ -110,20 +110,20 @@ func (w way) budgets() []Step {
 	return []Step{{"over many requests the budgets hold it to", strings.Join(shortened(parts), " × "), number(share) + " times"}}
 }
 
-// paid is the share of the calls to d, at the most, that its budget adds as retries.
+// paid is the largest share of the calls to d that its budget adds as retries.
 func (d *dependency) paid() float64 {
 	b := d.Policy.Budget
 	switch {
 	case b.Unlimited:
 		return math.Inf(1)
-	case b.Floor > 0: // of a rate that is not known, it may be any share
+	case b.Floor > 0: // the rate of calls is not known, so it may be any share
 		return cmp.Or(b.Ratio, budget.DefaultRatio) + b.Floor/d.Rate
 	}
 	return cmp.Or(b.Ratio, budget.DefaultRatio)
 }
 
-// otherWays says what comes to the leaf on all ways from root, calls made several times
-// included, if that is more than the worst way brings.
+// otherWays describes the load of the leaf on all ways from root together, including repeated
+// calls, if it is more than on the worst way.
 func (g graph) otherWays(root *service, end leaf, worst uint64) []Step {
 	type flow struct {
 		load

@@ -10,7 +10,7 @@ import (
 	short "github.com/lullgo/lull/internal/pretty"
 )
 
-// pretty is a duration as it is written in a file.
+// pretty is a duration as in a file.
 func pretty(d time.Duration) string {
 	if d == math.MaxInt64 {
 		return "for ever"
@@ -18,7 +18,7 @@ func pretty(d time.Duration) string {
 	return short.Duration(d)
 }
 
-// rough is a duration that came of a division, for people: three figures.
+// rough is the result of a division, for people: a duration with three digits.
 func rough(d time.Duration) string {
 	unit := time.Duration(1)
 	for limit := time.Duration(1000); d >= limit && limit < math.MaxInt64/10; limit *= 10 {
@@ -27,8 +27,7 @@ func rough(d time.Duration) string {
 	return pretty(d.Round(unit))
 }
 
-// down is d with two figures, rounded down; up is rounded up. Both are what somebody
-// would write.
+// down is d rounded down to two digits; up is rounded up. People would write such values.
 func down(d time.Duration) time.Duration { return d - d%figure(d) }
 
 func up(d time.Duration) time.Duration {
@@ -47,7 +46,7 @@ func figure(d time.Duration) time.Duration {
 	return unit
 }
 
-// percent is a share as it is written in a file: 0.125 is 12.5%.
+// percent is a share as in a file: 0.125 is 12.5%.
 func percent(share float64) string {
 	if share > 1e12 {
 		return "more than 10^14%"
@@ -55,10 +54,10 @@ func percent(share float64) string {
 	return strconv.FormatFloat(math.Round(share*1e7)/1e5, 'f', -1, 64) + "%"
 }
 
-// roughly is a share that came of a division, for people: to a tenth of a percent.
+// roughly is the result of a division, for people: a share to a tenth of a percent.
 func roughly(share float64) string { return percent(math.Round(share*1e3) / 1e3) }
 
-// number is n with at most three decimals, or three figures if it is small.
+// number is n with at most three decimals, or with three digits if it is small.
 func number(n float64) string {
 	if math.IsInf(n, 1) {
 		return "more than 10^308"
@@ -89,7 +88,7 @@ func list(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// times is d×n, or the longest duration if that is less.
+// times is d×n, or the longest duration if that overflows.
 func times(d time.Duration, n int) time.Duration {
 	if n > 0 && d > math.MaxInt64/time.Duration(n) {
 		return math.MaxInt64
@@ -97,7 +96,7 @@ func times(d time.Duration, n int) time.Duration {
 	return d * time.Duration(n)
 }
 
-// few are names, not more than can be read.
+// few lists names, but not more than can be read.
 func few(names []string) string {
 	if len(names) > shown {
 		return fmt.Sprintf("%s and %d others", strings.Join(names[:shown-1], ", "), len(names)-shown+1)
@@ -105,7 +104,7 @@ func few(names []string) string {
 	return list(names)
 }
 
-// verb is the form that goes with so many names.
+// verb is the form of a verb for n names.
 func verb(names []string, one, several string) string {
 	if len(names) == 1 {
 		return one

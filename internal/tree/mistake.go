@@ -9,14 +9,14 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// A Position is a place in a file. Lines and columns count from 1, columns in characters.
-// The zero Position is none, as of what was made in code.
+// A Position is a place in a file. Lines and columns count from 1, columns in characters. The zero
+// Position is no place; values that were made in code have it.
 type Position struct {
 	File         string
 	Line, Column int
 }
 
-// String is "file:3:15", and "-" for none.
+// String returns "file:3:15", and "-" for no place.
 func (p Position) String() string {
 	if p.Line == 0 {
 		return "-"
@@ -39,7 +39,7 @@ type Mistake struct {
 	Suggestion string
 }
 
-// Error is the whole mistake, in the form that editors turn into a link:
+// Error returns the whole mistake, in a form that editors turn into a link:
 //
 //	retry.yaml:3:15: policies.api.deadline is "3 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 3s?
 //
@@ -67,10 +67,10 @@ func (m Mistake) Error() string {
 	return b.String()
 }
 
-// String is Error: a Mistake is more than its Position.
+// String returns the same as Error. Without it, a Mistake would have the String of its Position.
 func (m Mistake) String() string { return m.Error() }
 
-// As finds it as a lull.Problem: field, value and what is allowed.
+// As lets errors.As find a lull.Problem: field, value and what is allowed.
 func (m Mistake) As(target any) bool {
 	to, ok := target.(*problem.Problem)
 	if ok {
@@ -79,7 +79,7 @@ func (m Mistake) As(target any) bool {
 	return ok
 }
 
-// Mistakes is everything that is wrong with a text. It is an error; errors.As finds it, each
+// Mistakes is everything that is wrong with a text. It is an error. errors.As finds it, each
 // [Mistake] in it, and all of them as a lull.Problems.
 type Mistakes []Mistake
 
@@ -92,7 +92,8 @@ func (l Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// As finds them as a lull.Problems, for those who treat mistakes of code and of files alike.
+// As lets errors.As find a lull.Problems, for programs that treat mistakes in code and in files
+// alike.
 func (l Mistakes) As(target any) bool {
 	to, ok := target.(*problem.List)
 	if ok {
@@ -113,7 +114,7 @@ func (l Mistakes) Unwrap() []error {
 	return errs
 }
 
-// Err is l in the order of the text; nil if nothing is wrong.
+// Err returns l in the order of the text; nil if it is empty.
 func (l Mistakes) Err() error {
 	if len(l) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package syntax reads the texts of files as trees of values with their places, and writes
-// such trees as YAML. It is the only one that knows the YAML library.
+// Package syntax reads texts as trees of values with their places, and writes such trees as YAML.
+// It is the only package here that uses the YAML library.
 package syntax
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// Rules are what a text may be.
+// Rules are the limits of a text, and how strictly it is read.
 type Rules struct {
-	// What is read at most. Ten aliases of ten aliases each, nine times over, are a billion
-	// values in a file of ten lines.
+	// Bytes, Documents and Aliased are the most that is read. Aliases need a limit: ten of ten
+	// aliases each, nine times over, are a billion values in a file of ten lines.
 	Bytes, Documents, Aliased int
-	// Strict is for lull's own files: no tags, no key twice, and no character that an editor
-	// may hide. What is wrong with a value is then in its Faults; otherwise it is an error.
-	// JSON is read as YAML.
+	// Strict is for lull's own files. It refuses tags, keys that are set twice, and characters that
+	// an editor may hide, and reads JSON as YAML. What is wrong with a value is recorded in its
+	// Faults; without Strict it is an error.
 	Strict bool
 }
 
-// Parse reads the values in data, one for each document. Empty documents are Null; a text of
-// blanks and comments has none at all. The error is [tree.Mistakes], in which name stands for
-// the file.
+// Parse reads the values in data, one for each document. An empty document is Null; a text of
+// blanks and comments has no documents. The error is [tree.Mistakes], in which name stands for the
+// file.
 func Parse(name string, data []byte, rules Rules) ([]*tree.Node, error) {
 	p := &parser{rules: rules, r: tree.Reader{File: name}}
 	all := p.parse(data)
@@ -38,9 +38,9 @@ type parser struct {
 	rules Rules
 	r     tree.Reader
 
-	aliases int  // that lead to the node that is being read
-	aliased int  // nodes read that way
-	spent   bool // beyond the limits
+	aliases int  // on the way to the node that is being read
+	aliased int  // nodes that were read by way of aliases
+	spent   bool // the text is beyond the limits
 }
 
 func (p *parser) parse(data []byte) []*tree.Node {
@@ -66,12 +66,12 @@ func (p *parser) parse(data []byte) []*tree.Node {
 	return all
 }
 
-// hiddenBreak reports whether YAML ends a line at c, and a comment with it, where many editors
-// show no end.
+// hiddenBreak reports whether YAML ends a line at c, and a comment with it, where many editors show
+// no end of a line.
 func hiddenBreak(c rune) bool { return c == '\u0085' || c == '\u2028' || c == '\u2029' }
 
-// isText notes what keeps data from being read as text at all, or, of lull's own files, as the
-// same lines by everybody.
+// isText reports whether data is text. Text of lull's own files must also have the same lines for
+// every reader. It records what is wrong.
 func (p *parser) isText(data []byte) bool {
 	at := p.r.Top()
 	for len(data) > 0 {
@@ -84,14 +84,14 @@ func (p *parser) isText(data []byte) bool {
 		case !p.rules.Strict:
 		case c == '\r' && !bytes.HasPrefix(data, []byte("\r\n")), hiddenBreak(c):
 			allowed = `lines that end in \n or \r\n`
-		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c >= '\x7f' && c < '\u00a0', c == '\ufffe', c == '\uffff': // as YAML has it
+		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c >= '\x7f' && c < '\u00a0', c == '\ufffe', c == '\uffff': // as YAML defines it
 			allowed = "text without control characters"
 		}
 		if allowed != "" {
 			p.r.Note(at, "", fmt.Sprintf("the character %U", c), allowed, "")
 			return false
 		}
-		if c != '\ufeff' { // the mark of some editors, which has no width
+		if c != '\ufeff' { // the byte order mark, which has no width
 			at.Column++
 		}
 		if c == '\n' {
@@ -102,9 +102,9 @@ func (p *parser) isText(data []byte) bool {
 	return true
 }
 
-// isJSON reports whether data begins as JSON does: with a mapping or a list of which the first
-// thing is in quotes, or nothing. YAML has braces and brackets, too, but then mostly keys without
-// quotes.
+// isJSON reports whether data begins as JSON does: with a mapping or a list whose first element is
+// in quotes, or which has none. YAML has braces and brackets, too, but there keys are mostly
+// without quotes.
 func isJSON(data []byte) bool {
 	start := bytes.TrimLeft(data, " \t\r\n")
 	if len(start) == 0 || start[0] != '{' && start[0] != '[' {
@@ -115,7 +115,8 @@ func isJSON(data []byte) bool {
 }
 
 // unwrapped is data without what may stand before a text: a byte order mark, and the name of the
-// attribute in which gRPC looks for service configs in DNS. Blanks keep its place.
+// attribute in which gRPC looks for service configs in DNS. Blanks replace the name, so that places
+// stay as they are.
 func unwrapped(data []byte) []byte {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	const attribute = "grpc_config="

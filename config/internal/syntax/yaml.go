@@ -39,7 +39,7 @@ func (p *parser) yaml(data []byte) (all []*tree.Node) {
 	return nil
 }
 
-// syntax notes that data is no YAML.
+// syntax records why data is not YAML.
 func (p *parser) syntax(data []byte, err error) {
 	at := p.r.Top()
 	message := err.Error()
@@ -74,7 +74,7 @@ func (p *parser) syntax(data []byte, err error) {
 	p.r.Note(at, "", found, allowed, "")
 }
 
-// characterAt is what stands at a place; 0 if nothing does.
+// characterAt is the character at a place; 0 if there is none.
 func characterAt(data []byte, at tree.Position) rune {
 	lines := strings.Split(string(data), "\n")
 	if at.Line > len(lines) {
@@ -91,7 +91,7 @@ func (p *parser) place(n *yaml.Node) tree.Position {
 	return tree.Position{File: p.r.File, Line: max(n.Line, 0), Column: max(n.Column, 0)}
 }
 
-// wrong keeps a fault of t, at a node of its own: see [Rules].
+// wrong records a fault of t, at a node within it: see [Rules].
 func (p *parser) wrong(t *tree.Node, at *yaml.Node, path, found, allowed string) {
 	if p.rules.Strict {
 		t.Faults = append(t.Faults, tree.Mistake{Position: p.place(at), Path: path, Found: found, Allowed: allowed})
@@ -100,13 +100,13 @@ func (p *parser) wrong(t *tree.Node, at *yaml.Node, path, found, allowed string)
 	p.r.Note(p.place(at), path, found, allowed, "")
 }
 
-// spend notes that the text is beyond a limit, at n; nothing more of it is read.
+// spend records that the text is beyond a limit, at n. Nothing more of it is read.
 func (p *parser) spend(n *yaml.Node, found, allowed string) {
 	p.spent = true
 	p.r.Note(p.place(n), "", found, allowed, "")
 }
 
-// grow makes a tree of n, in which a value stands where its anchor does.
+// grow makes a tree of n. The value of an alias has the place of its anchor.
 func (p *parser) grow(n *yaml.Node, depth int) *tree.Node {
 	if n.Kind == yaml.AliasNode && n.Alias != nil && depth <= tree.MaxDepth {
 		p.aliases++
@@ -144,8 +144,8 @@ func (p *parser) grow(n *yaml.Node, depth int) *tree.Node {
 	return t
 }
 
-// untagged refuses what YAML can do and lull's own files do not need: types of one's own, and
-// types that contradict the field.
+// untagged reports whether n has no tag, and records a tag. Lull's own files need none: a tag can
+// only contradict the field.
 func (p *parser) untagged(t *tree.Node, n *yaml.Node, path string) bool {
 	if !p.rules.Strict || n.Style&yaml.TaggedStyle == 0 && (!strings.HasPrefix(n.Tag, "!") || strings.HasPrefix(n.Tag, "!!")) {
 		return true
@@ -165,14 +165,15 @@ func (p *parser) scalar(t *tree.Node, n *yaml.Node) {
 		t.Kind = tree.Number
 	case "!!str", "!!timestamp":
 	default:
-		if !p.rules.Strict { // there it was refused with every other tag
+		if !p.rules.Strict { // otherwise untagged has recorded it
 			p.wrong(t, n, "", "tagged "+tree.Quote(n.Tag), "a plain value")
 		}
 	}
 }
 
-// members are what stands in the mapping n and in those that are merged into it (<<): its own
-// before merged ones, and those in their order, each once.
+// members reads the members of the mapping n and of the mappings that are merged into it (<<). Its
+// own members come first and hide merged ones; of several merged members with the same key the
+// first counts.
 func (p *parser) members(t *tree.Node, n *yaml.Node, depth int) {
 	lines := map[string]int{} // of the keys
 	add := func(m tree.Member) {
@@ -200,7 +201,7 @@ func (p *parser) members(t *tree.Node, n *yaml.Node, depth int) {
 			p.wrong(t, key, "?", (&tree.Node{Kind: kinds[key.Kind]}).Found(), "a name")
 		case key.ShortTag() == "!!null":
 			p.wrong(t, key, "?", "empty", "a name, in quotes if it is ~ or null")
-		case key.Tag == "!ignore": // with which Envoy has what there is only to be referred to
+		case key.Tag == "!ignore": // Envoy's tag for members that are only there for aliases
 		case known && p.rules.Strict:
 			twice(key, line, "one value")
 		default:
@@ -224,7 +225,7 @@ func (p *parser) members(t *tree.Node, n *yaml.Node, depth int) {
 	}
 }
 
-// listed are the elements of n, if it is a list, and else n alone.
+// listed returns the elements of n if it is a list, otherwise n alone.
 func (p *parser) listed(n *yaml.Node) []*yaml.Node {
 	list := n
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
@@ -242,7 +243,7 @@ func (p *parser) listed(n *yaml.Node) []*yaml.Node {
 // kinds are those of values that have others in them.
 var kinds = map[yaml.Kind]tree.Kind{yaml.SequenceNode: tree.List, yaml.MappingNode: tree.Map}
 
-// YAML writes documents, one after another, with lines of about that many characters.
+// YAML writes documents, one after another, with lines of about width characters.
 func YAML(width int, documents ...*tree.Node) ([]byte, error) {
 	var b bytes.Buffer
 	for i, d := range documents {
