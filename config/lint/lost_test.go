@@ -138,7 +138,7 @@ var witnesses = []string{
 // file is read or refused; and each field of a policy file changes in some example what is found.
 func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
 	files := examples(t)
-	addFiles(t, files, "../../docs/study/*.yaml", "../../cmd/lull/testdata/simulate/*.yaml", "../scenarios/*.yaml", "../testdata/*.yaml")
+	addFiles(t, files, "../../docs/study/*.yaml", "../../cmd/lull/internal/simulate/testdata/*.yaml", "../scenarios/*.yaml", "../testdata/*.yaml")
 	for i, text := range witnesses {
 		files["witness "+strconv.Itoa(i)] = text
 	}
