@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// A scale is a vertical axis: from Lo at the bottom to Hi at the top, in the
-// units of the paths (logarithms to base 10 if the axis is logarithmic).
+// A scale is a vertical axis from Lo at the bottom to Hi at the top, in the units of the
+// paths: decimal logarithms if the axis is logarithmic.
 type scale struct {
 	Lo, Hi float64
 	Ticks  []tick
 }
 
-// A tick is a labelled place on an axis. At is its share of the way, from the
-// left or from the top.
+// A tick is a labelled place on an axis. At is its share of the axis, from the left or from
+// the top.
 type tick struct {
 	At   float64
 	Text string
 }
 
-// Percent is At, as SVG takes it.
+// Percent is At for SVG.
 func (t tick) Percent() string { return place(t.At) }
 
-// Anchor keeps the first and last label of a horizontal axis within it.
+// Anchor keeps the first and the last label of a horizontal axis within it.
 func (t tick) Anchor() string {
 	switch {
 	case t.At < 0.02:
@@ -38,17 +38,17 @@ func (t tick) Anchor() string {
 
 func place(share float64) string { return trimmed(share*100, 3) + "%" }
 
-// round numbers, one after the other: k = 0, 1, 2, 3 is 1, 2, 5, 10.
+// round returns the round number k, which is 1, 2, 5 and 10 for 0, 1, 2 and 3.
 func round(k int) float64 {
 	e := int(math.Floor(float64(k) / 3))
 	v, _ := strconv.ParseFloat(fmt.Sprintf("%de%d", [3]int{1, 2, 5}[k-3*e], e), 64)
 	return v
 }
 
-// smallest and largest k of round that are ever needed.
+// smallest and largest are the bounds of k.
 const smallest, largest = -36, 45
 
-// atLeast is the k of the least round number that is not below v.
+// atLeast returns the k of the least round number that is not below v.
 func atLeast(v float64) int {
 	k := smallest
 	for k < largest && round(k) < v*(1-1e-9) {
@@ -57,8 +57,8 @@ func atLeast(v float64) int {
 	return k
 }
 
-// linear is an axis from zero to at least high, in at most six round steps.
-// Counted things have no ticks between whole numbers.
+// linear returns an axis from zero to at least high, in at most six round steps. The axis of
+// a count has no ticks between whole numbers.
 func linear(high float64, counted bool, text func(float64) string) scale {
 	if !(high > 0) {
 		high = 1
@@ -75,8 +75,7 @@ func linear(high float64, counted bool, text func(float64) string) scale {
 	return s
 }
 
-// logarithmic is an axis between round numbers around low and high, which are
-// logarithms.
+// logarithmic returns an axis between round numbers around low and high, two logarithms.
 func logarithmic(low, high float64, text func(float64) string) scale {
 	from, to := atLeast(math.Pow(10, low)), atLeast(math.Pow(10, high))
 	if round(from) > math.Pow(10, low)*(1+1e-9) {
@@ -95,14 +94,13 @@ func logarithmic(low, high float64, text func(float64) string) scale {
 	return s
 }
 
-// shares is an axis from nothing to all.
+// shares returns an axis from nothing to all.
 func shares() scale { return linear(1, false, percent) }
 
-// quarters are steps of seconds and of minutes beyond the first few.
+// quarters are the steps of longer axes in seconds or minutes.
 var quarters = []float64{10, 15, 20, 30, 60, 120, 300, 600}
 
-// through is a horizontal axis of time, with at most six labels, in the unit
-// that suits it.
+// through returns a horizontal axis of time with at most six labels, in a unit that fits.
 func through(horizon time.Duration) []tick {
 	if horizon <= 0 {
 		return nil

@@ -13,19 +13,16 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// A quantity is something that a chart shows through time.
+// A quantity is what a chart shows through time.
 type quantity struct {
 	id, title, about string
 	// axis: "number" (from zero), "count" (whole numbers), "share" (nothing to
 	// all), "time" (logarithmic, seconds; the path holds logarithms).
-	axis string
-	// atEnd: what was so at the end of each step, not during it.
-	atEnd bool
-	// telling is what the key says while nothing is pointed at.
-	telling telling
-	// absent is what is said if there is nothing to show.
-	absent string
-	of     func(sim.Series) []float64
+	axis    string
+	atEnd   bool    // the values are of the end of each step, not of all of it
+	telling telling // what the key shows while the pointer is elsewhere
+	absent  string  // replaces a chart that has nothing to show
+	of      func(sim.Series) []float64
 }
 
 type telling string
@@ -45,7 +42,7 @@ func (q quantity) text(v float64) string {
 	return number(v)
 }
 
-// quantities in the order of the page. Those by reason follow.
+// quantities are in the order of the page. Those of reasons follow.
 var quantities = []quantity{
 	{
 		id: "attempts", title: "Attempts per second", axis: "number", telling: highest,
@@ -106,7 +103,7 @@ var quantities = []quantity{
 	},
 }
 
-// reasons are what calls ended for, the most frequent first. Success is none.
+// reasons returns a quantity for each reason of calls that failed, the most frequent first.
 func reasons(summaries []sim.Summary) []quantity {
 	total := map[string]float64{}
 	for _, s := range summaries {
@@ -148,7 +145,7 @@ func meaning(name string) string {
 	return " for this reason"
 }
 
-// A chart as the template reads it.
+// A chart is one as the template reads it.
 type chart struct {
 	ID, Title, About, Axis, Label string
 	Telling                       telling
@@ -162,11 +159,11 @@ type chart struct {
 	Table                         table
 }
 
-// Dense lines are drawn finer.
+// Dense reports whether lines have so many points that they are drawn finer.
 func (c chart) Dense() bool { return c.Steps > 250 }
 
-// A line is one contender's. Path is in steps and values, and so are Low and
-// High, the bounds of all that is drawn of it.
+// A line is that of one contender. Path and Band are in steps and values; Low and High are
+// the least and the greatest value of both.
 type line struct {
 	contender
 	Path, Band string
@@ -175,11 +172,11 @@ type line struct {
 	Telling    string
 }
 
-// drawable is how many bytes of paths a page may hold, about.
+// drawable is about how many bytes of paths a page may have.
 const drawable = 1 << 20
 
-// charts draws everything that there is. absent says what there is not. thinned
-// tells that a line has fewer points than there were steps.
+// charts draws all quantities. absent has sentences for those that have nothing to show.
+// thinned reports whether lines have fewer points than there were steps.
 func charts(p Page, cs []contender, ws []window) (all []chart, absent []string, thinned bool) {
 	steps, step := extent(p)
 	if steps == 0 {
@@ -213,7 +210,7 @@ func charts(p Page, cs []contender, ws []window) (all []chart, absent []string, 
 	return all, absent, thinned
 }
 
-// extent is how many steps there are across the page, and how long each is.
+// extent returns how many steps there are across the page, and how long each is.
 func extent(p Page) (steps int, step time.Duration) {
 	for _, s := range p.Summaries {
 		for _, r := range s.Results {
@@ -230,7 +227,7 @@ func extent(p Page) (steps int, step time.Duration) {
 	return steps, step
 }
 
-// drawn is the chart of q, unless there is nothing to show.
+// drawn returns the chart of q, unless there is nothing to show.
 func drawn(q quantity, p Page, cs []contender, steps int, step time.Duration, limit int) (chart, bool) {
 	c := chart{
 		ID: q.id, Title: q.title, About: q.about, Axis: q.axis, Telling: q.telling,
@@ -272,7 +269,7 @@ func drawn(q quantity, p Page, cs []contender, steps int, step time.Duration, li
 	return c, true
 }
 
-// fit is the scale for the lines that are shown at first.
+// fit returns the scale for the lines that are visible at first.
 func (c chart) fit(q quantity) scale {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, l := range c.Lines {
@@ -291,7 +288,7 @@ func (c chart) fit(q quantity) scale {
 	return logarithmic(low, high, seconds)
 }
 
-// matrix puts steps and values into a square of 1000.
+// matrix returns the transformation of steps and values into a square of 1000.
 func (c chart) matrix() string {
 	x := 1000 / float64(c.Steps)
 	y := 1000 / (c.Scale.Hi - c.Scale.Lo)
@@ -352,7 +349,7 @@ func sum(a, b []float64) []float64 {
 	return s
 }
 
-// times are seconds; none where there is none.
+// times returns seconds, NaN for zero, which means that there is no time.
 func times(ds []time.Duration) []float64 {
 	s := make([]float64, len(ds))
 	for i, d := range ds {

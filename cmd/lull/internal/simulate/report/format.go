@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The texts of figures: about three digits, and a unit that can be read at a
-// glance. page.js has the same functions by the same names.
+// The texts of figures have about three digits and a unit. page.js has the same functions
+// under the same names.
 
 const nbsp = "\u00a0"
 
@@ -53,8 +53,8 @@ func seconds(v float64) string {
 	}
 }
 
-// percent is a share: 12.3 %, and 99.98 % where it matters. Less than all is
-// never 100 %, and more than nothing never 0.
+// percent is a share: 12.3 %, and 99.98 % near all. Less than all is never 100 %, and more
+// than nothing is never 0.
 func percent(v float64) string {
 	p := v * 100
 	switch {
@@ -97,8 +97,8 @@ func pair(v, per float64, large, small string) string {
 	return text
 }
 
-// upward has a half rounded away from zero. Go alone would round it to the even
-// digit, a browser up.
+// upward makes halves round away from zero, as browsers do. Go alone rounds them to the
+// even digit.
 func upward(v float64) float64 { return v * (1 + 1e-12) }
 
 func trimmed(v float64, decimals int) string {

@@ -12,9 +12,9 @@ type point struct {
 	y float64
 }
 
-// middle is the median of the seeds at each step, which a seed really had: of an
-// even number the lower of the two in the middle. A mean would show what none did
-// where some recovered and some didn't. low and high are the least and the most.
+// middle returns the median of the seeds at each step, a value that one of them had: of an
+// even number the lower of the two in the middle. Where some seeds recovered and some did
+// not, a mean would show what none did. low and high are the least and the greatest value.
 func middle(seeds [][]float64) (median, low, high []float64) {
 	n := 0
 	for _, s := range seeds {
@@ -39,8 +39,8 @@ func middle(seeds [][]float64) (median, low, high []float64) {
 	return median, low, high
 }
 
-// thin leaves at most limit points: of each interval the lowest and the highest,
-// where they are, so that no peak is lost.
+// thin returns at most limit points: the lowest and the highest of each interval, at their
+// own steps, so that no peak is lost.
 func thin(values []float64, limit int) []point {
 	n := len(values)
 	var points []point
@@ -77,8 +77,8 @@ func thin(values []float64, limit int) []point {
 	return points
 }
 
-// envelope is f (the least or the most) of each interval, at its beginning and
-// its end.
+// envelope returns f (the least or the greatest) of each interval, at its first and its last
+// step.
 func envelope(values []float64, limit int, f func(a, b float64) float64) []point {
 	n := len(values)
 	if n <= limit {
@@ -99,8 +99,8 @@ func envelope(values []float64, limit int, f func(a, b float64) float64) []point
 	return points
 }
 
-// pieces splits points at gaps, rounds to four digits, and leaves out what lies
-// between two of the same value.
+// pieces splits points at gaps, rounds them to four digits, and leaves out those between two
+// of the same value.
 func pieces(points []point) [][]point {
 	var all [][]point
 	var piece []point
@@ -131,8 +131,8 @@ func fourDigits(v float64) float64 {
 	return r + 0 // never -0
 }
 
-// trace is a line as an SVG path, and how many points it has. A lone point is
-// drawn as a dot, by a line to itself.
+// trace returns a line as an SVG path, and the number of its points. A single point is drawn
+// as a dot, by a line to itself.
 func trace(points []point) (path string, n int) {
 	var b []byte
 	for _, piece := range pieces(points) {
@@ -146,7 +146,7 @@ func trace(points []point) (path string, n int) {
 	return string(b), n
 }
 
-// between is the area between two lines with gaps at the same places.
+// between returns the area between two lines with gaps at the same places.
 func between(low, high []point) string {
 	lows, highs := pieces(low), pieces(high)
 	if len(lows) != len(highs) {

@@ -1,26 +1,24 @@
-// Package report writes a comparison of policies as one page of HTML, to be
-// kept, sent on and printed.
+// Package report writes a comparison of policies as one page of HTML, to be kept, sent and
+// printed.
 //
-// The page is a single file that asks the network for nothing: its style and its
-// script stand in it, and a Content-Security-Policy names their hashes and
-// forbids all else. Whatever a scenario, a policy or a contender is called, it is
-// text on the page and nothing more.
+// The page is a single file that loads nothing: style and script are in it, and a
+// Content-Security-Policy with their hashes forbids all else. The names of scenarios,
+// policies and contenders are text on the page, whatever they contain.
 //
-// The charts are SVG, drawn here and not in the browser, because a report is read
-// in many places. Lines scale with a phone's screen and with a printer's dots,
-// colours follow the scheme of the reader, and without a script all charts are
-// there, and contenders can be hidden. Each line's path holds the figures
-// themselves (the number of the step and the value, to four digits); a matrix
-// puts them where they belong. So the script that reads values off under the
-// pointer, and fits the axis to the contenders shown, needs no second copy of
-// them.
+// The charts are SVG, drawn here and not in the browser. They fit the screen of a phone and
+// the paper of a printer, and follow the colour scheme of the reader. Without the script
+// all charts are there, and contenders can be hidden. The path of a line holds the figures
+// themselves (the number of the step and the value, to four digits), and a matrix puts them
+// in place. So the script that shows the values under the pointer, and fits the axis to the
+// visible contenders, needs no second copy of them.
 //
-// What it costs: about 10 bytes a point, less where a line is straight. Paths in
-// all are kept below a megabyte by leaving points out, the highest and lowest of
-// each interval last (see thin).
+// A point costs about 10 bytes, less where a line is straight. If all paths together would
+// be longer than a megabyte, points are left out; the highest and the lowest of each
+// interval remain (see thin).
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -35,8 +33,8 @@ import (
 // A Page is what a report shows.
 type Page struct {
 	Scenario sim.Scenario
-	// ScenarioYAML and PoliciesYAML are the files as they were run, Command is
-	// what reproduces the page. Empty: left out.
+	// ScenarioYAML and PoliciesYAML are the files as they were run, Command reproduces the
+	// page. Empty: left out.
 	ScenarioYAML, PoliciesYAML, Command string
 	// Version of the program, with or without its name. Empty: left out.
 	Version string
@@ -45,7 +43,7 @@ type Page struct {
 	// Seed is the first, Seeds how many there are.
 	Seed  uint64
 	Seeds int
-	// Interrupted: what is shown is what was computed until somebody stopped it.
+	// Interrupted: the page shows what was computed until the user stopped it.
 	Interrupted bool
 	// Notes are sentences for the reader, above everything else.
 	Notes []string
@@ -64,10 +62,10 @@ var (
 	page = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// shown is how many contenders are on at first.
+// shown is how many contenders are visible at first.
 const shown = 6
 
-// Write writes the page. Its only errors are those of w.
+// Write writes the page. All its errors are those of w.
 func Write(w io.Writer, p Page) error { return page.Execute(w, newView(p)) }
 
 // A view is the page as its template reads it.
@@ -86,14 +84,14 @@ type view struct {
 	Absent      []string
 	Numbers     *numbers
 	Thinned     bool
-	// Step and Warmup in words; Marks is how high the row of marks is, in pixels.
+	// Step and Warmup in words; Marks is the height of the row of marks, in pixels.
 	Step, Warmup string
 	Marks        int
-	// More is how many contenders are shown at first, if there are others.
+	// More is how many contenders are visible at first, zero if all are.
 	More int
 }
 
-// A contender as it is drawn, and whether it is at first.
+// A contender is one as it is drawn. Shown: it is visible at first.
 type contender struct {
 	Index        int
 	Name, About  string
@@ -102,13 +100,13 @@ type contender struct {
 	Interruption string
 }
 
-// colors and dashes of page.css. They go round at different paces, so that the
-// first thirty contenders differ.
+// colors and dashes of page.css. Their numbers have no common divisor, so that the first
+// thirty contenders differ.
 const colors, dashes = 6, 5
 
 func newView(p Page) view {
 	v := view{Page: p, Script: template.JS(pageJS)}
-	v.Title = or(p.Scenario.Title, p.Scenario.Name, "Comparison of policies")
+	v.Title = cmp.Or(p.Scenario.Title, p.Scenario.Name, "Comparison of policies")
 	v.Head = v.Title + " · lull simulate"
 	v.Contenders = contenders(p)
 	v.Facts = facts(p)
@@ -145,7 +143,7 @@ func hash(s string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// hiding is the style by which a contender's box hides its lines.
+// hiding returns the style by which a contender's checkbox hides its lines.
 func hiding(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -158,7 +156,7 @@ func contenders(p Page) []contender {
 	cs := make([]contender, len(p.Summaries))
 	for i, s := range p.Summaries {
 		cs[i] = contender{
-			Index: i, Name: or(s.Contender.Name, fmt.Sprintf("contender %d", i+1)), About: s.Contender.Title,
+			Index: i, Name: cmp.Or(s.Contender.Name, fmt.Sprintf("contender %d", i+1)), About: s.Contender.Title,
 			Color: i % colors, Dash: i % dashes,
 			Shown: i < shown,
 		}
@@ -174,7 +172,7 @@ func contenders(p Page) []contender {
 	return cs
 }
 
-// facts are the line below the title.
+// facts returns the line below the title.
 func facts(p Page) []string {
 	var fs []string
 	if p.Scenario.Name != "" {
@@ -200,15 +198,6 @@ func facts(p Page) []string {
 		fs = append(fs, "lull "+strings.TrimPrefix(p.Version, "lull "))
 	}
 	return fs
-}
-
-func or(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 func count(n int, one, many string) string {

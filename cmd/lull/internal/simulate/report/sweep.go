@@ -6,39 +6,32 @@ import (
 	"time"
 )
 
-// A Sweep is a comparison over the values of one parameter or two.
+// A Sweep is a comparison over the values of one or two parameters.
 type Sweep struct {
-	// X runs across, Y down. Y without values: only X is swept.
+	// X is across, Y is down. Without values of Y only X is swept.
 	X, Y  Parameter
 	Grids []Grid
 }
 
-// A Parameter is what is swept over.
+// A Parameter is swept over. Name and Values are as they were typed.
 type Parameter struct {
-	// Name as it was set, such as "load".
-	Name string
-	// Values as they were set, in their order.
+	Name   string
 	Values []string
 }
 
-// A Grid is what became of one contender.
+// A Grid has the results of one contender, as Cells[y][x]. Missing cells were not computed.
 type Grid struct {
 	Contender string
-	// Cells by Y, then by X: Cells[y][x]. What is missing was not computed.
-	Cells [][]Cell
+	Cells     [][]Cell
 }
 
-// A Cell is what became of one contender at one point of a sweep.
+// A Cell is the result of one contender at one point of a sweep.
 type Cell struct {
-	// Seeds is how many runs there were. Zero: none, as when somebody stopped it.
-	Seeds int
-	// Measured: there was something to recover from.
-	Measured bool
-	// Recovered is how many of the runs did, Time the mean time of those.
-	Recovered int
-	Time      time.Duration
-	// Success is the share of calls that succeeded, 0 to 1.
-	Success float64
+	Seeds     int           // completed runs
+	Measured  bool          // there was something to recover from
+	Recovered int           // runs
+	Time      time.Duration // to recover: the mean of the runs that did
+	Success   float64       // the share of calls that succeeded, 0 to 1
 }
 
 // heat is a Sweep as the template reads it.
@@ -62,7 +55,7 @@ type heatRow struct {
 
 type heatCell struct{ Text, More, Class string }
 
-// levels of shading of the time to recover.
+// levels is how many shades the time to recover has.
 const levels = 5
 
 func newHeat(s *Sweep) *heat {
@@ -117,7 +110,7 @@ func (c Cell) shown(shortest, longest time.Duration) heatCell {
 		return heatCell{Text: fmt.Sprintf("%d/%d%s%s", c.Recovered, c.Seeds, nbsp+"·"+nbsp, span(c.Time)), More: more, Class: "mixed"}
 	}
 	level := 0
-	if c.Time > shortest { // each level is the same number of times slower than the one before
+	if c.Time > shortest { // each level is slower than the one before by the same factor
 		level = min(levels-1, int(levels*math.Log(c.Time.Seconds()/shortest.Seconds())/math.Log(longest.Seconds()/shortest.Seconds())))
 	}
 	return heatCell{Text: span(c.Time), More: more, Class: fmt.Sprintf("back level-%d", level)}

@@ -14,7 +14,7 @@ type table struct {
 	Rows    []row
 }
 
-// A row is a stretch of time.
+// A row is one stretch of time.
 type row struct {
 	When  string
 	Cells []string
@@ -23,7 +23,7 @@ type row struct {
 // tableRows is how many rows a chart's table has at most.
 const tableRows = 24
 
-// table has the mean of each line over stretches of the same length.
+// table returns the mean of each line over stretches of the same length.
 func (c chart) table(q quantity, lines [][]float64, step time.Duration) table {
 	each := (c.Steps + tableRows - 1) / tableRows
 	t := table{Caption: "Mean over " + span(time.Duration(each)*step)}
@@ -58,13 +58,11 @@ func powers(logs []float64) []float64 {
 	return s
 }
 
-// numbers are all the totals: the mean of the seeds for each contender, and the
-// seeds one by one.
+// numbers are all totals: the mean of the seeds for each contender, and the seeds one by one.
 type numbers struct {
 	Names []string
 	Rows  []total
-	// Seeds is empty if there is but one.
-	Seeds []seedRow
+	Seeds []seedRow // empty if there is only one seed
 }
 
 type total struct {
@@ -80,7 +78,7 @@ type seedRow struct {
 // seedColumns head the columns of seedRow.
 var seedColumns = []string{"Seed", "Recovered", "Time to recover", "Success", "Amplification", "Peak", "p50", "p99", "Ended"}
 
-// Columns of Seeds.
+// Columns returns the headings of Seeds.
 func (numbers) Columns() []string { return seedColumns }
 
 var totals = []struct {
@@ -179,7 +177,7 @@ func latency(r sim.Result, d time.Duration) string {
 	return span(d)
 }
 
-// over is the mean of the seeds.
+// over returns the mean over the seeds.
 func over(s sim.Summary, of func(sim.Result) float64) (float64, bool) {
 	values := make([]float64, 0, len(s.Results))
 	for _, r := range s.Results {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/lullgo/lull/sim"
@@ -23,21 +24,19 @@ type verdictRow struct {
 	Cells []cell
 }
 
-// A cell's More stands small below its Text. Best: none is better, or none can be
-// told to be.
+// A cell has More in small letters below its Text. Best: no other one is certainly better.
 type cell struct {
 	Text, More string
 	Best       bool
 	Class      string
 }
 
-// measure is a column: its values, of which the least are the best (the greatest
-// if more), and how they read. What is not ok cannot be the best. Neither is
-// asked of a contender without results.
+// measure is a column with its values and their texts. Both functions are called only for
+// contenders with results.
 type measure struct {
 	column
-	more bool
-	of   func(sim.Summary) (estimate sim.Estimate, ok bool)
+	more bool                                               // greater values are better
+	of   func(sim.Summary) (estimate sim.Estimate, ok bool) // not ok: cannot be the best
 	cell func(sim.Summary, sim.Estimate) cell
 }
 
@@ -59,8 +58,8 @@ func newVerdict(p Page) *verdict {
 	return v
 }
 
-// cells of one column. Best is what no other's confidence interval leaves behind,
-// unless that is everybody.
+// cells returns the cells of the column. Best are those whose confidence interval touches
+// that of the best mean, unless all do.
 func (m measure) cells(summaries []sim.Summary) []cell {
 	cells := make([]cell, len(summaries))
 	estimates := make([]sim.Estimate, len(summaries))
@@ -118,7 +117,7 @@ func measures(p Page) []measure {
 			},
 			measure{
 				column: column{"Time to recover", "From the end of the last fault to that time, the mean of the seeds that recovered."},
-				of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Recovery, recovered(s) == 1 },
+				of:     func(s sim.Summary) (sim.Estimate, bool) { return s.Recovery, s.Recovered == max(1, len(s.Results)) },
 				cell: func(s sim.Summary, e sim.Estimate) cell {
 					switch {
 					case !s.Results[0].Recovery.Measured:
@@ -169,7 +168,7 @@ func measures(p Page) []measure {
 		counted("Refused", "Calls that made no attempt (the breaker or a limit refused them), and their share of all calls.",
 			func(r sim.Result) (float64, int64) { return float64(r.Totals.Refused), r.Totals.Calls }),
 	)
-	if duplicated(p) {
+	if p.any(func(r sim.Result) bool { return r.Totals.Duplicates > 0 }) {
 		ms = append(ms, counted("Duplicates", "Operations carried out once more than they should have been, and their share of all that were carried out.",
 			func(r sim.Result) (float64, int64) { return float64(r.Totals.Duplicates), r.Totals.Effects }))
 	}
@@ -230,7 +229,7 @@ func estimated(e sim.Estimate, text func(float64) string) cell {
 	return c
 }
 
-// lasting is an estimate in seconds, both figures in the same unit.
+// lasting returns an estimate in seconds, both figures in the same unit.
 func lasting(e sim.Estimate) cell {
 	return estimated(e, func(v float64) string {
 		if e.Mean >= 0.9995 && e.Mean < 999.5 && v < 1 {
@@ -240,33 +239,16 @@ func lasting(e sim.Estimate) cell {
 	})
 }
 
-func recovered(s sim.Summary) float64 {
-	return float64(s.Recovered) / float64(max(1, len(s.Results)))
-}
-
 func faulted(p Page) bool {
-	for _, s := range p.Summaries {
-		for _, r := range s.Results {
-			if r.Recovery.Measured {
-				return true
-			}
-		}
-	}
-	return false
+	return p.any(func(r sim.Result) bool { return r.Recovery.Measured })
 }
 
-func duplicated(p Page) bool {
-	for _, s := range p.Summaries {
-		for _, r := range s.Results {
-			if r.Totals.Duplicates > 0 {
-				return true
-			}
-		}
-	}
-	return false
+// any reports whether something is true of any result.
+func (p Page) any(is func(sim.Result) bool) bool {
+	return slices.ContainsFunc(p.Summaries, func(s sim.Summary) bool { return slices.ContainsFunc(s.Results, is) })
 }
 
-// conclusion is the table in a sentence.
+// conclusion returns the table in a sentence.
 func conclusion(p Page) string {
 	if !faulted(p) {
 		return ""

@@ -11,22 +11,19 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// A window is a stretch of time in which something is wrong, shaded on every
-// chart.
+// A window is a time in which something is wrong. It is shaded on every chart.
 type window struct {
 	From, To time.Duration
-	// Kind is fault or surge.
-	Kind string
-	// Mark is what stands above the charts, What the sentence in the list. Later
-	// ones of a repeated fault have neither.
+	Kind     string // fault or surge
+	// Mark is the text above the charts, What the sentence in the list. Of a fault that
+	// repeats only the first window has them.
 	Mark, What string
-	// X, Width, LabelX and Anchor say where it is drawn, Row in which row the mark
-	// stands.
+	// X, Width, LabelX and Anchor are where it is drawn, Row is the row of the mark.
 	X, Width, LabelX, Anchor string
 	Row                      int
 }
 
-// When it is, for people.
+// When returns the time of the window in words.
 func (w window) When() string {
 	if w.From == w.To {
 		return span(w.From)
@@ -34,16 +31,16 @@ func (w window) When() string {
 	return span(w.From) + " to " + span(w.To)
 }
 
-// RowY is the baseline of the mark.
+// RowY returns the baseline of the mark.
 func (w window) RowY() int { return 11 + rowHeight*w.Row }
 
-// rowHeight is of a row of marks, in CSS pixels.
+// rowHeight is the height of a row of marks, in CSS pixels.
 const rowHeight = 15
 
-// repeats is how many windows of one fault are drawn at most.
+// repeats is the most windows of one fault that are drawn.
 const repeats = 200
 
-// windows are those of s, by their beginning.
+// windows returns the windows of a scenario in order of their beginning.
 func windows(s sim.Scenario) []window {
 	horizon := s.Horizon
 	if horizon <= 0 {
@@ -74,8 +71,8 @@ func windows(s sim.Scenario) []window {
 	return ws
 }
 
-// surges are the stretches in which a fleet calls more often than at first, and
-// the moments at which all call at once.
+// surges returns the times in which a fleet calls more often than at first, and those at
+// which all its processes call at once.
 func surges(f sim.Fleet, horizon time.Duration) []window {
 	a := f.Arrivals
 	if a.Kind == sim.AtOnce && a.At < horizon {
@@ -146,9 +143,8 @@ func sentence(service sim.Service, f sim.Fault) string {
 	return service.Name + ": " + what
 }
 
-// arrange says where windows and their marks are drawn. Marks are laid out for a
-// phone, so that they meet nowhere; if three rows do not hold them they become
-// the numbers of the list.
+// arrange sets where windows and their marks are drawn. There is room for the marks on a
+// phone without overlap; if three rows are too few, marks become the numbers of the list.
 func arrange(ws []window, horizon time.Duration) {
 	for i := range ws {
 		w := &ws[i]

@@ -1,0 +1,54 @@
+package term
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+)
+
+func TestFill(t *testing.T) {
+	const text = "a queue of 1,000 in front of the workers; an attempt takes 100 ms on average, and the others wait"
+	const want = "\n  time  a queue of 1,000 in front of the workers; an attempt takes 100 ms on\n" +
+		"        average, and the others wait\n"
+	if got := Fill("\n  time  ", text); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if got := Fill("  a  ", ""); got != "  a\n" {
+		t.Errorf("nothing is %q", got)
+	}
+	if got := Fill("", "one"); got != "one\n" {
+		t.Errorf("one word is %q", got)
+	}
+}
+
+// A number and its unit are in one line, and so is a name with blanks in it.
+func TestNothingIsTornApart(t *testing.T) {
+	long := "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 "
+	if got, want := Fill("", long+"5 ms"), long[:76]+"\n5 ms\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	got := List("Slow, by more than anybody would like to wait: ", []string{"fixed interval (2.4 s)", "full jitter (3 s)"})
+	if want := []string{"Slow, by more than anybody would like to wait: fixed interval (2.4 s),", "  full jitter (3 s)."}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTableIsFolded(t *testing.T) {
+	rows := [][]string{{"", "first", "µ"}, {"a name", "1", "22"}, {"b", "", "3"}}
+	for most, want := range map[int]string{
+		80: "        first   µ\na name      1  22\nb               3\n",
+		12: "        first\na name      1\nb\n\n         µ\na name  22\nb        3\n",
+	} {
+		var out bytes.Buffer
+		Table(&out, rows, most)
+		if out.String() != want {
+			t.Errorf("in %d columns\n%swant\n%s", most, out.String(), want)
+		}
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	if got, want := Printable("say \"é\"\n\x1b[2J"), `say "é"\n\x1b[2J`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
