@@ -75,13 +75,3 @@ func TestEveryFieldCanBeReadAndWritten(t *testing.T) {
 	walk(reflect.TypeFor[sim.Scenario](), "")
 	walk(reflect.TypeFor[lull.Policy](), "")
 }
-
-func TestSnake(t *testing.T) {
-	for name, want := range map[string]string{
-		"Attempts": "attempts", "AttemptTimeout": "attempt_timeout", "DontRetry": "dont_retry", "UpTo": "up_to", "HTTP": "http", "": "",
-	} {
-		if got := snake(name); got != want {
-			t.Errorf("snake(%q) = %q, want %q", name, got, want)
-		}
-	}
-}

@@ -2,15 +2,14 @@ package config
 
 import (
 	"reflect"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/config/internal/syntax"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/sim"
 )
@@ -88,7 +87,7 @@ func members(t reflect.Type) []member {
 				all = append(all, member{m.key, m.name, append([]int{i}, m.index...), m.form})
 			}
 		default:
-			all = append(all, member{snake(f.Name), f.Name, []int{i}, forms[t][f.Name]})
+			all = append(all, member{syntax.Path(f.Name), f.Name, []int{i}, forms[t][f.Name]})
 		}
 	}
 	membersOf.Store(t, all)
@@ -108,22 +107,4 @@ func find(t reflect.Type, key string) (member, bool, []string) {
 		keys = append(keys, m.key)
 	}
 	return member{}, false, keys
-}
-
-// snake is a Go name as files write it: AttemptTimeout is attempt_timeout.
-func snake(name string) string {
-	var b strings.Builder
-	upper := true // the previous character was in upper case
-	for _, c := range name {
-		if unicode.IsUpper(c) {
-			if !upper {
-				b.WriteByte('_')
-			}
-			c, upper = unicode.ToLower(c), true
-		} else {
-			upper = false
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/config/internal/syntax"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/tree"
@@ -318,7 +319,7 @@ func (r *fileReader) valid(d Dependency, from origins) {
 		}
 	}
 	known := func(p problem.Problem) bool {
-		return !has(written, shownPath(p.Field)) && slices.ContainsFunc(r.defaultsWrong, func(w problem.Problem) bool { return w.Error() == p.Error() })
+		return !has(written, syntax.Path(p.Field)) && slices.ContainsFunc(r.defaultsWrong, func(w problem.Problem) bool { return w.Error() == p.Error() })
 	}
 	r.validated(slices.DeleteFunc(problemsOf(d.Validate()), known).Err())
 }

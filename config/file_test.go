@@ -490,7 +490,7 @@ func FuzzParsePolicyFile(f *testing.F) {
 		}
 		for _, d := range file.Dependencies {
 			for _, l := range policyLeaves() {
-				path := under("dependencies", d.Name, shownPath(l.path))
+				path := under("dependencies", d.Name, l.path)
 				if p := file.Position(path); p.Line < 1 || p.Column < 1 {
 					t.Errorf("%s is at %v", path, p)
 				}

@@ -97,16 +97,6 @@ func (r *reader) sound(n *tree.Node, path string) bool {
 // shown is the whole path, as messages have it.
 func (r *reader) shown(path string) string { return under(r.prefix, path) }
 
-// shownPath converts a path in Go, as Validate writes it ("Services[0].Queue.Limit"), into that in
-// a file.
-func shownPath(path string) string {
-	parts := strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
-	for i, part := range parts {
-		parts[i] = snake(part)
-	}
-	return strings.Join(parts, ".")
-}
-
 // field is the path of a field of what is at path.
 func field(path, name string) string {
 	if path == "" {
@@ -133,7 +123,7 @@ func (r *reader) validated(err error) {
 		return
 	}
 	for _, p := range problems {
-		path := shownPath(p.Field)
+		path := syntax.Path(p.Field)
 		if r.follows(path, p.Value) {
 			continue
 		}

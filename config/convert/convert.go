@@ -445,7 +445,7 @@ func (d *document) wholly(k Kind, n *tree.Node, path, why string) {
 
 func (d *document) noteAbout(a about, k Kind, path, why string) {
 	at := d.at(path)
-	e := Entry{Kind: k, File: d.File, Line: at.line, Column: at.column, Path: cmp.Or(d.shown(at.path), "(all)"), Value: at.value, Why: why, about: a}
+	e := Entry{Kind: k, Position: at.Position, Path: cmp.Or(d.shown(at.path), "(all)"), Value: at.value, Why: why, about: a}
 	if n := at.node; n != nil && n != d.root && n.Use != tree.Opened && n.Kind >= tree.List {
 		e.Values, n.Use = n.Count(), tree.Told
 	} else if n != nil && n.Kind < tree.List {
@@ -462,15 +462,15 @@ func (d *document) noteAbout(a about, k Kind, path, why string) {
 
 // A spot is where a field is in the text, or what it belongs to.
 type spot struct {
-	line, column int
-	path         string     // of the field, as its keys are spelt
-	value        string     // if it is there, and a single one
-	node         *tree.Node // nil: it is not there
+	config.Position
+	path  string     // of the field, as its keys are spelt
+	value string     // if it is there, and a single one
+	node  *tree.Node // nil: it is not there
 }
 
 // at returns the spot of the field at path.
 func (d *document) at(path string) spot {
-	s := spot{line: d.root.Line, column: d.root.Column, path: path}
+	s := spot{Position: d.Place(d.root), path: path}
 	d.descend(d.root, path, "", &s)
 	return s
 }
@@ -487,7 +487,7 @@ func (d *document) descend(n *tree.Node, rest, done string, s *spot) {
 	key, index, rest := tree.Cut(rest)
 	if index >= 0 {
 		if index < len(n.Items) {
-			s.line, s.column = n.Items[index].Line, n.Items[index].Column
+			s.Position = d.Place(n.Items[index])
 			d.descend(n.Items[index], rest, tree.Element(done, index), s)
 		}
 		return
@@ -496,18 +496,12 @@ func (d *document) descend(n *tree.Node, rest, done string, s *spot) {
 		if m.Key != key && (d.Same == nil || !d.Same(m.Key, key)) {
 			continue
 		}
-		s.line, s.column = m.Line, m.Column
+		s.Position = d.KeyPlace(m)
 		done = tree.Join(done, m.Key)
 		s.path = tree.Concat(done, rest)
 		d.descend(m.Value, rest, done, s)
 		return
 	}
-}
-
-// place is where the field at path is, or what it belongs to.
-func (d *document) place(path string) config.Position {
-	at := d.at(path)
-	return config.Position{File: d.File, Line: at.line, Column: at.column}
 }
 
 // aside records every member of o that nothing has read: see [document.rest].
@@ -541,7 +535,7 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 		return
 	}
 	if r.full = len(r.set.File.Dependencies) >= maxDependencies; r.full {
-		d.Note(d.place(path), path, "one of too many dependencies", fmt.Sprintf("at most %d in all files together: convert fewer at a time", maxDependencies), "")
+		d.Note(d.at(path).Position, path, "one of too many dependencies", fmt.Sprintf("at most %d in all files together: convert fewer at a time", maxDependencies), "")
 		return
 	}
 	p = finish(p)
@@ -556,7 +550,7 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 		d.noteAbout(repeated, Changed, path, unsafeIn(said.of))
 	}
 	if r.valid(d, path, p) {
-		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.place(path), path: path, sources: append(rest, d.source(path)), foreign: said}, d.note)
+		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.at(path).Position, path: path, sources: append(rest, d.source(path)), foreign: said}, d.note)
 	}
 }
 
@@ -590,7 +584,7 @@ func finish(p lull.Policy) lull.Policy {
 // place.
 func (r *reading) valid(d *document, path string, p lull.Policy) bool {
 	if err := p.Validate(); err != nil {
-		d.Note(d.place(path), path, "no policy: "+strings.ReplaceAll(fmt.Sprint(err), "\n", "; "), "values that a policy can have", "")
+		d.Note(d.at(path).Position, path, "no policy: "+strings.ReplaceAll(fmt.Sprint(err), "\n", "; "), "values that a policy can have", "")
 		return false
 	}
 	return true

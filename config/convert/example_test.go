@@ -3,6 +3,7 @@ package convert_test
 import (
 	"fmt"
 
+	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/config/convert"
 )
 
@@ -158,8 +159,8 @@ func ExampleFormats() {
 
 func ExampleReport_Losses() {
 	r := convert.Report{
-		{Kind: convert.Assumed, File: "a.yaml", Line: 3, Column: 1, Path: "spec", Why: "..."},
-		{Kind: convert.Lost, File: "a.yaml", Line: 9, Column: 5, Path: "spec.http[0].fault", Why: "a policy makes no faults"},
+		{Kind: convert.Assumed, Position: config.Position{File: "a.yaml", Line: 3, Column: 1}, Path: "spec", Why: "..."},
+		{Kind: convert.Lost, Position: config.Position{File: "a.yaml", Line: 9, Column: 5}, Path: "spec.http[0].fault", Why: "a policy makes no faults"},
 	}
 	fmt.Print(r.Losses())
 	// Output: a.yaml:9:5: lost: spec.http[0].fault: a policy makes no faults

@@ -8,6 +8,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/internal/syntax"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
@@ -264,7 +265,7 @@ func (w *writer) serviceConfig(d config.Dependency, name serviceconfig.MethodNam
 	}
 	mc := &one.Methods[0]
 	for _, l := range lost {
-		note(kindOf(l), snake(l.Field), l.Why)
+		note(kindOf(l), syntax.Path(l.Field), l.Why)
 	}
 	if mc.Retry != nil || mc.Hedging != nil {
 		w.unsafe(d, "gRPC retries a method whether it is safe to repeat or not: name those that are")
@@ -290,20 +291,4 @@ func (w *writer) serviceConfig(d config.Dependency, name serviceconfig.MethodNam
 	}
 	w.facts(d)
 	return one
-}
-
-// snake is the path of a Go field as files write it: Backoff.FastFirst is
-// backoff.fast_first.
-func snake(path string) string {
-	var b strings.Builder
-	for i, c := range path {
-		if c >= 'A' && c <= 'Z' {
-			if i > 0 && path[i-1] != '.' {
-				b.WriteByte('_')
-			}
-			c += 'a' - 'A'
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }

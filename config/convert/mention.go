@@ -239,5 +239,5 @@ func (d *document) stranger(root *tree.Node, kind, version string) {
 		why = "the rest of this " + of + " says nothing of how calls are made"
 	}
 	at := d.at("kind")
-	d.entries = append(d.entries, Entry{Kind: Aside, File: d.File, Line: at.line, Column: at.column, Path: d.shown(at.path), Values: max(count, 0), Why: why})
+	d.entries = append(d.entries, Entry{Kind: Aside, Position: at.Position, Path: d.shown(at.path), Values: max(count, 0), Why: why})
 }

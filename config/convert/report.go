@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/choice"
 )
 
@@ -50,11 +51,8 @@ func (k Kind) Loss() bool { return k == Lost || k == Changed }
 // An Entry is a field that could not be carried over unchanged, and the reason.
 type Entry struct {
 	Kind Kind `json:"kind"`
-	// File, Line and Column are the place of the field, or of what it belongs to. Lines and columns
-	// count from 1; Line is 0 if there is no file.
-	File   string `json:"file,omitempty"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
+	// Position is the place of the field, or of what it belongs to. Line is 0 if there is no file.
+	config.Position
 	// Path is the field in the format that was read. Of a policy it is "dependencies.NAME.FIELD".
 	Path string `json:"path"`
 	// Value is the value of the field, as in a file, if it is a single value. Empty: it is none, or

@@ -631,7 +631,7 @@ func TestTheReportOfOneDependency(t *testing.T) {
 	{"@type": "x.Cluster", "name": "a", "connect_timeout": "1s"}, {"@type": "x.Cluster", "name": "b", "connect_timeout": "1s"}]}`
 	parts := map[source]bool{{"f", "a.route"}: true}
 	for path, want := range map[string]bool{"a.route": true, "a.route.x": true, "a.route[0]": true, "a.routes": false, "a": false, "x.a.route": false} {
-		if partOf(parts, Entry{File: "f", Path: path}) != want || partOf(parts, Entry{File: "g", Path: path}) {
+		if partOf(parts, Entry{Position: config.Position{File: "f"}, Path: path}) != want || partOf(parts, Entry{Position: config.Position{File: "g"}, Path: path}) {
 			t.Errorf("%s", path)
 		}
 	}

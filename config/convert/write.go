@@ -110,12 +110,11 @@ type writer struct {
 
 // note records what became of a field of the dependency; an empty field means all of it.
 func (w *writer) note(d config.Dependency, k Kind, field, why string) {
-	at := w.set.position(d.Name, field)
 	path, value := "dependencies."+d.Name, ""
 	if field != "" {
 		path, value = path+"."+field, w.value(d, field)
 	}
-	w.Report = append(w.Report, Entry{Kind: k, File: at.File, Line: at.Line, Column: at.Column, Path: path, Value: value, To: w.to, Why: why})
+	w.Report = append(w.Report, Entry{Kind: k, Position: w.set.position(d.Name, field), Path: path, Value: value, To: w.to, Why: why})
 }
 
 // of returns a noter for one dependency.
@@ -180,8 +179,7 @@ func (w *writer) services() {
 		if home, ok := w.set.services[s.Name]; ok {
 			file = home
 		}
-		at := file.Position(path)
-		w.Report = append(w.Report, Entry{Kind: Lost, File: at.File, Line: at.Line, Column: at.Column, Path: path, To: w.to, Why: "a fact for lull lint; " + w.to.String() + " has no place for it"})
+		w.Report = append(w.Report, Entry{Kind: Lost, Position: file.Position(path), Path: path, To: w.to, Why: "a fact for lull lint; " + w.to.String() + " has no place for it"})
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 // A Position is a place in a file. Lines and columns count from 1, columns in characters. The zero
 // Position is no place; values that were made in code have it.
 type Position struct {
-	File         string
-	Line, Column int
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
 }
 
 // String returns "file:3:15", and "-" for no place.
