@@ -70,7 +70,7 @@ func TestUnknownCommands(t *testing.T) {
 	}
 }
 
-// silent is a reader that says nothing until it is closed.
+// silent is a reader that blocks until over is closed.
 type silent struct{ asked, over chan struct{} }
 
 func (s silent) Read([]byte) (int, error) {
@@ -93,8 +93,8 @@ func TestTheFirstInterruptEndsLintAndConvert(t *testing.T) {
 	}
 }
 
-// lull queue is the program lull-queue: it is handed the arguments, and its output and exit
-// code are those of lull.
+// lull queue starts the program lull-queue with the other arguments. Its output and exit code
+// are those of lull.
 func TestQueueStartsLullQueue(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no scripts to run here")
@@ -123,7 +123,7 @@ func TestQueueStartsLullQueue(t *testing.T) {
 	}
 }
 
-// Where lull-queue is missing the error has the line that installs it.
+// Without lull-queue the error has the command that installs it.
 func TestQueueIsNotInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, args := range [][]string{{"queue", "inspect", "nats://localhost", "DEAD"}, {"help", "queue"}} {

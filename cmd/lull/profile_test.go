@@ -7,9 +7,9 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 )
 
-// What the program spends its time on, for the compiler, which reads default.pgo in
-// this folder (go help build, -pgo). To make it anew after a change to the engine or
-// to the simulator:
+// BenchmarkProfile measures where the program spends its time, for the compiler, which reads
+// default.pgo in this folder (go help build, -pgo). To update that file after a change to the
+// engine or the simulator:
 //
 //	go test ./cmd/lull -run '^$' -bench Profile -benchtime 3x -cpuprofile cmd/lull/default.pgo
 func BenchmarkProfile(b *testing.B) {

@@ -23,19 +23,19 @@ import (
 // begins with a figure, or a block of text with a line of two figures in columns. Its
 // command is, in this order:
 //
-//   - in a comment above it: "check: COMMAND" wants its lines, in their order, in the output;
-//     "check figures: COMMAND" wants each of its figures there; "check slowly: COMMAND" and
-//     "check figures slowly: COMMAND" are the same under -slowly; "check figures but COLUMN; COLUMN: COMMAND"
-//     leaves columns out, as the first always is; "not checked: WHY" is the only
-//     way out
+//   - in a comment above it. "check: COMMAND": the output has its lines, in their order.
+//     "check figures: COMMAND": the output has each of its figures. "check slowly: COMMAND" and
+//     "check figures slowly: COMMAND": the same, only under -slowly. "check figures but COLUMN; COLUMN: COMMAND":
+//     those columns are left out; the first one always is. "not checked: WHY" is the only
+//     exception
 //   - in its own block, as the last command before an empty line
-//   - the last before it in its section: a paragraph that is nothing but a command, or an sh
-//     block, of whose output a table has figures
+//   - the last command before it in its section: a paragraph that is only a command, or an sh
+//     block. The output has the figures of the table
 //
-// A YAML block whose first line is the comment "# NAME.yaml" is a file of that name where the
-// page's commands run. They run at the root of the repository otherwise.
+// A YAML block whose first line is the comment "# NAME.yaml" is a file of that name, and the
+// commands of the page run in its folder. Without one they run at the root of the repository.
 //
-// What is the last in its section is run under -slowly alone, since it may take minutes:
+// The last kind of command may take minutes, and runs only under -slowly:
 //
 //	go test ./cmd/lull -run TestTablesOfTheDocs -timeout 0 -v -args -slowly
 
@@ -106,7 +106,7 @@ func TestTablesOfTheDocs(t *testing.T) {
 	}
 }
 
-// programFolder is a folder with a program lull in it.
+// programFolder returns a folder with a program lull in it.
 func programFolder(t *testing.T) string {
 	self, err := os.Executable()
 	if err != nil {
@@ -120,7 +120,7 @@ func programFolder(t *testing.T) string {
 	return folder
 }
 
-// folderOf is a folder with the files in it, or the root of the repository if there are none.
+// folderOf returns a folder with the files in it, or the root of the repository if there are none.
 func folderOf(t *testing.T, files map[string]string) string {
 	if len(files) == 0 {
 		return repository
@@ -148,7 +148,7 @@ func runCommand(ctx context.Context, lull, folder, command string) (string, erro
 	return string(out), err
 }
 
-// docPage is what a page has to be compared.
+// docPage is what is compared of a page.
 type docPage struct {
 	tables []docTable
 	files  map[string]string
@@ -165,11 +165,11 @@ type docTable struct {
 }
 
 var (
-	// mark is a comment that says how the next table is checked.
+	// mark is a comment that sets how the next table is checked.
 	mark = regexp.MustCompile(`^<!-- (check|check slowly|check figures(?: slowly)?(?: but [^:]+)?|not checked): (.+) -->$`)
-	// alone is a paragraph that is nothing but a command.
+	// alone is a paragraph that is only a command.
 	alone = regexp.MustCompile("^`((?:lull|go run|go test) [^`]+)`[:.]?$")
-	// inDigits is a figure, its commas included.
+	// inDigits is a figure, with its commas.
 	inDigits = regexp.MustCompile(`\d[\d,]*(?:\.\d+)?`)
 	// columns are a line's parts that two blanks or more separate.
 	columns = regexp.MustCompile(` {2,}`)
@@ -243,8 +243,8 @@ func readPage(text string) docPage {
 	return page
 }
 
-// ownCommand is the last command before the first empty line of a block, and what follows
-// that line; or none, and the block.
+// ownCommand returns the last command before the first empty line of a block, and the lines
+// after that line; without a command, all lines.
 func ownCommand(body []string) (string, []string) {
 	empty := slices.Index(body, "")
 	if empty <= 0 || !strings.HasPrefix(body[0], "lull ") && !strings.HasPrefix(body[0], "go ") {
@@ -262,7 +262,7 @@ func startsWithFigure(s string) bool {
 	return s != "" && s[0] >= '0' && s[0] <= '9'
 }
 
-// inColumns: two columns of the line are figures.
+// inColumns reports whether two columns of the line are figures.
 func inColumns(line string) bool {
 	n := 0
 	for _, part := range columns.Split(strings.TrimSpace(line), -1) {
@@ -273,7 +273,7 @@ func inColumns(line string) bool {
 	return n >= 2
 }
 
-// tableCells are the cells of a line of a Markdown table.
+// tableCells returns the cells of a line of a Markdown table.
 func tableCells(line string) []string {
 	line = strings.TrimSpace(line)
 	cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
@@ -283,7 +283,7 @@ func tableCells(line string) []string {
 	return cells
 }
 
-// inCells: a cell of the line, but for the first, is a figure.
+// inCells reports whether a cell of the line, other than the first, is a figure.
 func inCells(line string) bool {
 	return slices.ContainsFunc(tableCells(line)[1:], startsWithFigure)
 }
@@ -303,7 +303,7 @@ func printed(figure string, out []string) bool {
 	})
 }
 
-// missingFrom is what the table has and the output has not.
+// missingFrom returns the first line or figure of the table that the output does not have.
 func (d *docTable) missingFrom(out string) string {
 	if d.figures {
 		there := inDigits.FindAllString(out, -1)
@@ -340,7 +340,7 @@ func (d *docTable) missingFrom(out string) string {
 	return ""
 }
 
-// What the reader of pages takes for a table, and where it finds the command.
+// The reader of pages finds tables and their commands.
 func TestReadPage(t *testing.T) {
 	page := readPage(strings.ReplaceAll(`# A
 
@@ -403,7 +403,7 @@ one 1 figure  2
 	}
 }
 
-// What is missing from an output is found, and what is there is not.
+// Only what is missing from an output is found.
 func TestMissingFrom(t *testing.T) {
 	for _, c := range []struct {
 		lines, out, want string

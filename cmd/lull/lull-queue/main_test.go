@@ -19,10 +19,10 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// lullProgram runs lull, of which only lull queue is here, and returns what it printed.
+// lullProgram runs lull queue, the first of args, and returns what it printed.
 func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	if args[0] == "help" { // lull passes this on as a flag
+	if args[0] == "help" { // lull makes it a flag
 		args = append(args[1:], "--help")
 	}
 	env := cli.Env{Context: ctx, Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
@@ -212,8 +212,8 @@ func TestDryRunMovesNothing(t *testing.T) {
 	})
 }
 
-// Interrupted anywhere and started again, it moves each message once where the broker
-// deduplicates.
+// A redrive that was interrupted anywhere and started again moves each message once, if the
+// broker deduplicates.
 func TestRedriveGoesOnWhereItStopped(t *testing.T) {
 	for stop := range 7 {
 		withLetters(t, 6, func(t *testing.T, m *memoryBroker) {
@@ -321,7 +321,7 @@ func TestQueueMistakes(t *testing.T) {
 	})
 }
 
-// Several mistakes are all said at once.
+// Several mistakes are reported at once.
 func TestQueueSaysAllMistakes(t *testing.T) {
 	_, _, errs := lullProgram(t.Context(), "queue", "redrive", "ftp://b", "dead", "--to=dead", "--rate=x", "--limit=x", "--older-than=x")
 	if n := strings.Count(errs, "lull: "); n != 5 {
@@ -343,7 +343,7 @@ func TestQueueHelpFits(t *testing.T) {
 	}
 }
 
-// A password in the environment is in no list of processes.
+// A password can be in the environment, where lists of processes do not show it.
 func TestThePasswordMayStandInTheEnvironment(t *testing.T) {
 	var got *url.URL
 	brokers.Register("test", func(_ context.Context, u *url.URL) (brokers.Broker, error) {

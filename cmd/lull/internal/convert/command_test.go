@@ -43,7 +43,7 @@ func written(t *testing.T, name, text string) string {
 const (
 	someRetryPolicy = `{"retry_on": "reset", "num_retries": 2}`
 	somePolicies    = "dependencies:\n  api: {attempts: 2}\n  db: {attempts: 1, breaker: {off: true}}\n"
-	// All that it says can be said in gRPC as well.
+	// gRPC has a form for everything in it.
 	sayable = "attempts: 1\nattempt_timeout: none\nbreaker: {off: true}\n"
 )
 
@@ -84,7 +84,7 @@ func TestTakesStandardInput(t *testing.T) {
 	}
 }
 
-// endless gives blanks for ever, and takes note of how many.
+// endless is a reader of endless blanks. It counts them.
 type endless struct{ given int }
 
 func (e *endless) Read(b []byte) (int, error) {
@@ -100,7 +100,7 @@ func TestReadsNoMoreThanItTakes(t *testing.T) {
 	}
 }
 
-// What another dependency loses is no reason not to write this one.
+// The losses of another dependency do not matter.
 func TestOneStrictly(t *testing.T) {
 	in := written(t, "routes.json", `{"virtual_hosts": [{"name": "v", "routes": [
 		{"route": {"cluster": "a", "timeout": "1s"}}, {"route": {"cluster": "b", "timeout": "2s", "idle_timeout": "1s"}}]}]}`)
@@ -142,7 +142,7 @@ func TestWritesWholeFiles(t *testing.T) {
 	if info, err := os.Stat(target); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
 		t.Errorf("permissions %v, %v", info.Mode(), err)
 	}
-	// A file that is wrong leaves the old one as it is.
+	// If the input is wrong, the old file stays as it is.
 	bad := written(t, "bad.json", `{"num_retries": -1, "retry_on": 5}`)
 	_, complaint, code := converts(t, bad, "--output", target)
 	again, _ := os.ReadFile(target)
@@ -232,7 +232,7 @@ func TestListsFormats(t *testing.T) {
 	}
 }
 
-// What a file says does not move the cursor of a terminal.
+// The text of a file does not control the terminal.
 func TestPrintsNoControlCharacters(t *testing.T) {
 	in := written(t, "x.json", `{"retry_on": "reset,\u001b[2J", "num_retries": 1}`)
 	if _, report, _ := converts(t, in); strings.ContainsAny(report, "\x1b") || !strings.Contains(report, "lost: retry_on") {

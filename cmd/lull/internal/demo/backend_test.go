@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// eventually waits for something that other goroutines bring about. It asserts
-// no speed: only that it happens at all.
+// eventually waits until other goroutines have made something true. It asserts no speed.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// scripted is a base transport that notes when it was asked, and answers with
-// the next status of a list, the last one for ever; 0 is no answer at all.
+// scripted is a base transport that records when it was asked, and answers with the next
+// status of a list. It repeats the last one; 0 is no answer.
 type scripted struct {
 	statuses []int
 	start    time.Time

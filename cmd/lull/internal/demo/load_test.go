@@ -16,7 +16,7 @@ func TestArrivals(t *testing.T) {
 	if !slices.IsSorted(times) || times[0] < 0 || times[len(times)-1] >= s.Duration {
 		t.Error("the moments are not in order, or not within the run")
 	}
-	// Poisson: 80 000 of them, give or take 283; six of those are one in a billion.
+	// Poisson: 80 000 of them, with a standard deviation of 283. Six of those are one in a billion.
 	if n := float64(len(times)); math.Abs(n-80_000) > 6*283 {
 		t.Errorf("%v arrivals, want about 80000", n)
 	}

@@ -96,8 +96,8 @@ func TestDefaultSetting(t *testing.T) {
 	if longest := s.Duration + time.Duration(s.Attempts)*(s.Timeout+4*naiveBase); longest > 28*time.Second {
 		t.Errorf("runs for up to %v; it should take less than 30 s", longest)
 	}
-	// What makes a backend collapse and stay so: who waits longest has given up
-	// long before, the outage outlasts a timeout, retries overload it.
+	// A backend collapses and stays down if the longest wait is longer than the timeout, the
+	// outage is longer than the timeout, and retries overload it.
 	if wait := time.Duration(s.Queue) * s.service() / workers; wait <= s.Timeout {
 		t.Errorf("a full queue is %v long, the timeout %v", wait, s.Timeout)
 	}

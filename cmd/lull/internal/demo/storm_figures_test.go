@@ -27,7 +27,7 @@ func TestPercentileIsNearestRank(t *testing.T) {
 }
 
 func TestPeakRateSlides(t *testing.T) {
-	// 3+4+5+6+7 = 25 in half a second, across no multiple of it.
+	// 3+4+5+6+7 = 25 in half a second, which begins at no multiple of it.
 	seen := []int{1, 1, 1, 3, 4, 5, 6, 7, 0, 0, 0}
 	if got := peakRate(seen); got != 50 {
 		t.Errorf("peakRate = %v, want 50", got)
@@ -63,7 +63,7 @@ func tenSeconds() setting {
 	}
 }
 
-// everyTick makes a call each tick, that succeeds unless fails says otherwise.
+// everyTick makes a call each tick. It succeeds unless fails returns true.
 func everyTick(s setting, fails func(start time.Duration) bool) []callRecord {
 	var calls []callRecord
 	for at := time.Duration(0); at < s.Duration; at += tick {

@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/internal/golden"
 )
 
-// fixedResult is what a run might have measured.
+// fixedResult is a possible result of a run.
 func fixedResult() result {
 	ms := func(v float64) *float64 { return &v }
 	return result{

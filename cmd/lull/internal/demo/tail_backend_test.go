@@ -28,7 +28,7 @@ func TestTailServiceTimes(t *testing.T) {
 			t.Fatalf("while everything is slow a request takes %v", d)
 		}
 	}
-	// A tenth, give or take 0.1 %; six of those are one in a billion.
+	// A tenth, with a standard deviation of 0.1 %. Six of those are one in a billion.
 	if share := float64(slow) / n; math.Abs(share-0.1) > 0.006 {
 		t.Errorf("%.3f of the requests are slow, want 0.1", share)
 	}

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// answer is what a request gets, and when; status 0 is none at all.
+// answer is the answer to a request, and its time. Status 0 is no answer.
 type answer struct {
 	status int
 	after  time.Duration
 }
 
-// answering is a base transport that gives the nth request the nth answer, and notes
-// when it was asked and which requests were cancelled.
+// answering is a base transport that gives the nth request the nth answer. It records when
+// it was asked, and how many requests were cancelled.
 type answering struct {
 	give  func(n int) answer
 	start time.Time
@@ -50,7 +50,7 @@ func (a *answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// inOrder gives the answers, the last one for ever.
+// inOrder gives the answers in their order, and repeats the last one.
 func inOrder(answers ...answer) func(int) answer {
 	return func(n int) answer { return answers[min(n, len(answers)-1)] }
 }
@@ -63,8 +63,8 @@ func asUsual(n int) answer {
 	return answer{200, 10 * ms}
 }
 
-// afterWarmUp makes so many calls of a client as usual, and then one that gets the
-// answers.
+// afterWarmUp makes so many calls of a client with the usual answers, and then one with the
+// given answers.
 func afterWarmUp(t *testing.T, name string, calls int, answers ...answer) (ok bool, took time.Duration, base *answering) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,8 +113,7 @@ func TestNaiveHedgerTakesTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// Where the answers are those that mislead the naive hedger, lull waits for the
-// success.
+// lull waits for the success, with the answers that mislead the naive hedger.
 func TestLullWaitsForTheSuccess(t *testing.T) {
 	ok, took, base := afterWarmUp(t, "lull", 1000, answer{200, 500 * ms}, answer{503, 0})
 	if !ok || took != 500*ms || len(base.asked) != 2 {

@@ -11,8 +11,8 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 )
 
-// On real sockets the figures must be there and agree with one another. What they come
-// to depends on how busy this machine is: that is tested in virtual time.
+// On real sockets all figures must be there and agree with one another. Their values depend
+// on how busy this machine is; tests in virtual time check them.
 func TestTailOnRealSockets(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := lullProgram(t.Context(), "demo", "--scenario=tail", "--duration=3s", "--capacity=120", "--queue=1000", "--json")

@@ -15,7 +15,7 @@ func fifteenSeconds() setting {
 	}
 }
 
-// callsOf are so many calls that succeeded within 1, 2, 3 ... ms, and failed ones.
+// callsOf returns so many calls that succeeded within 1, 2, 3 ... ms, and so many that failed.
 func callsOf(good, failed int) []callRecord {
 	var calls []callRecord
 	for i := range good {
@@ -33,7 +33,7 @@ func TestWithin(t *testing.T) {
 		want                   time.Duration
 	}{
 		{1000, 0, 500, 500 * ms}, {1000, 0, 990, 990 * ms}, {1000, 0, 999, 999 * ms}, {1, 0, 1, ms}, {3, 0, 500, 2 * ms},
-		// A failure takes for ever, though it came at once.
+		// A failure counts as one that takes for ever, even if it was quick.
 		{990, 10, 990, 990 * ms}, {989, 11, 990, never}, {989, 11, 500, 500 * ms}, {500, 500, 500, 500 * ms}, {499, 501, 500, never},
 		{0, 1, 1, never}, {0, 0, 500, never},
 	} {
@@ -55,7 +55,7 @@ func flowOf(length time.Duration, perTick int, extra func(at time.Duration) int)
 }
 
 func TestWorstSecond(t *testing.T) {
-	// 2 in each tick between 2.5 and 3 s: 10 in the seconds that hold them all.
+	// 2 in each tick between 2.5 and 3 s: 10 in the seconds that contain all of them.
 	n := flowOf(10*time.Second, 10, func(at time.Duration) int {
 		if at >= 2500*ms && at < 3*time.Second {
 			return 2
@@ -122,7 +122,7 @@ func TestCutAgain(t *testing.T) {
 	}{
 		{"no tail", func(int, time.Duration) bool { return false }, s.Duration, 0},
 		{"only while slow", func(_ int, at time.Duration) bool { return at >= s.OutageAt && at < s.outageEnd() }, s.Duration, 0},
-		// Of 300 three may be slow, and not four.
+		// Of 300 calls three may be slow, but not four.
 		{"for a while", func(i int, at time.Duration) bool { return i == 0 && at < 9*time.Second }, s.Duration, 700 * ms},
 		{"to the end", func(i int, at time.Duration) bool { return i == 0 }, s.Duration, notAtAll},
 		{"a hundredth", func(i int, at time.Duration) bool { return i == 0 && at%time.Second == 0 }, s.Duration, 0},
@@ -179,7 +179,7 @@ func TestMeasureTail(t *testing.T) {
 	if f.Name != "x" || f.Calls != 150 || f.Attempts != 180 || f.Stopped != nil || f.CutAgain == nil || *f.CutAgain != 0 {
 		t.Errorf("got %+v", f)
 	}
-	// Those from 4.35 s to 5 s belong to no part but the whole.
+	// Those from 4.35 s to 5 s are in no part except the whole.
 	for _, c := range []struct {
 		name string
 		got  *periodFigures

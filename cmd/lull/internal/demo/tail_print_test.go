@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/internal/golden"
 )
 
-// words are the figures in a line, for tests.
+// words returns the figures in a line, for tests.
 func (p *periodFigures) words() string {
 	if p == nil {
 		return "none"
@@ -20,7 +20,7 @@ func (p *periodFigures) words() string {
 		p.Calls, cell(p.P50), cell(p.P99), cell(p.P999), p.AttemptsPerCall, p.WorstSecond, p.HeldBack, p.FailureRate)
 }
 
-// fixedTail is what a run of the scenario tail might have measured.
+// fixedTail is a possible result of the scenario tail.
 func fixedTail() result {
 	v := func(v float64) *float64 { return &v }
 	return result{
@@ -32,7 +32,7 @@ func fixedTail() result {
 				Slow:   &periodFigures{150, v(505), v(647.4), v(649), 1, 0, 0, 0},
 				After:  &periodFigures{350, v(10.2), v(500), v(640), 1, 0, 0, 0},
 				Whole:  &periodFigures{750, v(10.9), v(638), v(649), 1, 0, 0, 0},
-				// It never stopped, for it never began.
+				// It sends no second request from the beginning.
 				Stopped: v(0),
 			},
 			{
@@ -80,7 +80,7 @@ func TestTailTableOfAnInterruptedRunOnABusyMachine(t *testing.T) {
 	golden.File(t, "testdata/tail-interrupted.txt", tailTable(t, r))
 }
 
-// What is all of the run is said once.
+// If the whole run is one part, it is printed once.
 func TestTailTableOfOnePart(t *testing.T) {
 	for _, c := range []struct {
 		outage, measured time.Duration
@@ -116,7 +116,7 @@ func TestTailTableWithoutASlowTime(t *testing.T) {
 	golden.File(t, "testdata/tail-never-slow.txt", tailTable(t, r))
 }
 
-// Whatever the flags are, what is said of them fits.
+// The text of the setting fits, for any flags.
 func TestTailSettingFits(t *testing.T) {
 	for _, args := range [][]string{
 		{"--duration=2s"}, {"--duration=7s"}, {"--duration=10m", "--outage=123456ms", "--capacity=2000", "--load=2", "--queue=100000"},
@@ -134,7 +134,7 @@ func TestTailJSONText(t *testing.T) {
 	golden.File(t, "testdata/tail.json", out.String())
 }
 
-// Findings follow the figures, whomever those favour.
+// Findings follow the figures, and favour nobody.
 func TestTailFindings(t *testing.T) {
 	said := func(r result) string { return strings.Join(tail.findings(r), "\n") }
 	for _, c := range []struct {
@@ -277,7 +277,7 @@ func TestTailHeadings(t *testing.T) {
 	}
 }
 
-// The text names figures that the code has.
+// The definitions have the figures of the code.
 func TestTailDefinitionsAreThoseOfTheCode(t *testing.T) {
 	for _, part := range []string{"50, 99 and 99.9 %", fmt.Sprintf("%d ms before", slowest/ms), "three seconds"} {
 		if !strings.Contains(tailDefinitions, part) {

@@ -62,8 +62,8 @@ func TestDefaultTailSetting(t *testing.T) {
 	if total := s.Duration + s.Timeout; total > 31*time.Second {
 		t.Errorf("runs for up to %v; it should take about 30 s", total)
 	}
-	// What the backend bears while everything is slow: the calls, and not twice as
-	// many requests. Who still finds room in the queue is served in time.
+	// While everything is slow the backend can serve the calls, but not twice as many
+	// requests. A request that finds room in the queue is served in time.
 	if s.Load >= 0.9 || 2*s.Load <= 1.2 {
 		t.Errorf("a load of %v", s.Load)
 	}
@@ -73,8 +73,8 @@ func TestDefaultTailSetting(t *testing.T) {
 	if s.offered() < 150 || s.offered() > 300 {
 		t.Errorf("%v calls a second", s.offered())
 	}
-	// The percentile is learned from the last five to ten seconds: there must be time
-	// for that before, while it is slow it must not have been, and again after.
+	// The percentile is learned from the last five to ten seconds. There must be time for
+	// that before and after, and not while everything is slow.
 	if s.OutageAt < 5*time.Second || s.Outage < 3*time.Second || s.Duration-s.outageEnd() < 12*time.Second {
 		t.Errorf("slow from %v to %v of %v", s.OutageAt, s.outageEnd(), s.Duration)
 	}

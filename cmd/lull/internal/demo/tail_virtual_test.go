@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// direct hands requests to a backend without a socket between.
+// direct calls a backend without a socket.
 type direct struct {
 	b *backend
 }
@@ -22,14 +22,14 @@ func (d direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// unseen shows nothing, but takes part.
+// unseen is a view that shows nothing.
 type unseen struct{}
 
 func (unseen) show(snapshot) {}
 func (unseen) end(snapshot)  {}
 
-// runVirtually is runDemo in virtual time: no machine is too busy for it, and a long
-// run is soon over.
+// runVirtually is runDemo in virtual time. It is quick, and does not depend on how busy the
+// machine is.
 func runVirtually(t *testing.T, args ...string) (r result, of map[string]tailFigures) {
 	t.Helper()
 	s := parse(t, append([]string{"--scenario=tail"}, args...)...)
@@ -57,7 +57,7 @@ func runVirtually(t *testing.T, args ...string) (r result, of map[string]tailFig
 	return r, of
 }
 
-// What the scenario is there to show, in the run that is the default.
+// The default run shows what the scenario is for.
 func TestTailShowsWhatItSays(t *testing.T) {
 	for _, seed := range []string{"1", "2"} {
 		r, of := runVirtually(t, "--seed="+seed)
@@ -81,7 +81,7 @@ func TestTailShowsWhatItSays(t *testing.T) {
 		check(timeOr(naive.Before.P99) <= 40 && timeOr(lull.Before.P99) <= 40, "hedges do not cut the tail")
 		check(none.Whole.AttemptsPerCall == 1 && none.Whole.WorstSecond == 0, "who does not hedge has sent more than one request for a call")
 		check(naive.Before.AttemptsPerCall <= 1.06 && lull.Before.AttemptsPerCall <= 1.08, "hedges are more than a few per cent")
-		// A backend that is slow bears the calls, and not twice as many requests.
+		// A slow backend can serve the calls, but not twice as many requests.
 		check(none.Slow.FailureRate == 0, "the backend does not bear the calls")
 		check(naive.Slow.FailureRate >= 0.15 && naive.Slow.WorstSecond >= 0.9 && naive.Stopped == nil, "the naive hedger does no harm")
 		check(timeOr(naive.Slow.P50) >= 1.3*timeOr(lull.Slow.P50), "the naive hedger does not slow down those calls that succeed")
@@ -91,7 +91,7 @@ func TestTailShowsWhatItSays(t *testing.T) {
 		check(lull.Stopped != nil && *lull.Stopped <= 1000, "lull does not stop within a second")
 		check(lull.Slow.HeldBack >= 100, "it is not said that lull held hedges back")
 		check(none.Slow.HeldBack+naive.Slow.HeldBack == 0, "others hold hedges back")
-		// The price: it must learn anew.
+		// The price: lull must learn the percentile again.
 		check(lull.CutAgain != nil && *lull.CutAgain >= 1000 && *lull.CutAgain <= 11_000, "lull does not cut the tail again")
 		for _, f := range r.hedgers {
 			sent := f.Whole.AttemptsPerCall * float64(f.Whole.Calls)
@@ -102,7 +102,7 @@ func TestTailShowsWhatItSays(t *testing.T) {
 	}
 }
 
-// What the help says of other settings.
+// The statements of the help about other settings are true.
 func TestTailWhereOthersDoAsWell(t *testing.T) {
 	_, of := runVirtually(t, "--load=0.4")
 	if f := of["naive"].Slow; f.FailureRate > 0.01 || f.AttemptsPerCall < 1.9 {

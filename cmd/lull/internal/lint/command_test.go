@@ -31,8 +31,8 @@ func lintsInput(t *testing.T, stdin io.Reader, args ...string) (out, complaint s
 	return out, complaint, code
 }
 
-// Each example prints what the file beside it says. A bad one is named for the rule that
-// it breaks; its findings are of that rule.
+// The output for each example is the file beside it. A bad example is named after the rule
+// that it breaks, and all its findings are of that rule.
 func TestLintExamples(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", "..", "..", "examples", "policies"))
 	files, err := filepath.Glob("*/*.yaml")
@@ -110,7 +110,7 @@ func writeLint(t *testing.T, data string) string {
 	return "retry.yaml"
 }
 
-// The exit code is for scripts: 0, 1 and 2 mean what the help says.
+// The exit codes 0, 1 and 2 are for scripts, and mean what the help states.
 func TestLintExitCodes(t *testing.T) {
 	file := writeLint(t, lintFile)
 	for _, c := range []struct {
@@ -155,7 +155,7 @@ func TestLintExitCodes(t *testing.T) {
 	}
 }
 
-// What could not be printed is no finding.
+// An error of printing is not a finding.
 func TestLintThatCannotPrint(t *testing.T) {
 	file := writeLint(t, lintFile)
 	for _, f := range []Command{
@@ -169,7 +169,7 @@ func TestLintThatCannotPrint(t *testing.T) {
 	}
 }
 
-// full is a disk.
+// full is a disk without space.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
@@ -181,7 +181,7 @@ func TestLintOfStandardInput(t *testing.T) {
 	}
 }
 
-// Each format is what it is called, and the documents are whole ones.
+// Each format is what its name promises, and the documents are complete.
 func TestLintFormats(t *testing.T) {
 	file := writeLint(t, lintFile)
 	for format, begins := range map[string]string{
@@ -211,7 +211,7 @@ func TestLintExplainsEveryRule(t *testing.T) {
 	clitest.Width(t, list, 100)
 }
 
-// Several files are one system, as the program itself reads its command line.
+// Several files are checked as one system.
 func TestLintOfSeveralFiles(t *testing.T) {
 	good := filepath.Join("..", "..", "..", "..", "examples", "policies", "good")
 	out, errs, code := lints(t, filepath.Join(good, "shop.yaml"), filepath.Join(good, "queue.yaml"))

@@ -38,7 +38,7 @@ func simulate(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// The policies of these runs are presets, so that the files change only when sim
+// The policies of these runs are presets, so that the files change only if package sim
 // does.
 func TestSimulateTiny(t *testing.T) {
 	both := []string{tiny, "--policy=none,naive-3"}

@@ -11,9 +11,8 @@ import (
 // raced is set when the race detector is on.
 var raced bool
 
-// Every scenario of the library is flown, small, three times: alone, beside
-// others, and on one core. The bytes that come out are the same, whoever runs
-// beside whom.
+// Every scenario of the library is flown three times, small: alone, beside others, and on
+// one core. The output is the same bytes each time.
 func TestEveryScenarioGivesTheSameBytes(t *testing.T) {
 	for i, s := range config.BuiltIn() {
 		if raced && i%4 > 0 {

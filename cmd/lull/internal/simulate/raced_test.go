@@ -2,5 +2,5 @@
 
 package simulate
 
-// With the race detector on a simulation takes ten times as long.
+// A simulation takes ten times as long with the race detector.
 func init() { raced = true }

@@ -15,7 +15,7 @@ import (
 
 const ms = time.Millisecond
 
-// fixedScenario has something of everything that is described in words.
+// fixedScenario uses every feature that is described in words.
 func fixedScenario() sim.Scenario {
 	const s = time.Second
 	return sim.Scenario{
@@ -40,8 +40,8 @@ func fixedScenario() sim.Scenario {
 	}
 }
 
-// fixedSummaries are of three policies: one comes back, one does not, and one
-// has not succeeded once.
+// fixedSummaries are of three policies: one recovers, one does not, and one never
+// succeeds.
 func fixedSummaries(seeds int) []sim.Summary {
 	series := func(good, attempts func(i int) float64) sim.Series {
 		s := sim.Series{Step: 2 * time.Second}

@@ -21,7 +21,7 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write pictures of the page to this directory")
 
-// keep keeps a picture if somebody asked for it.
+// keep writes a picture to a file if a folder for pictures is set.
 func keep(t *testing.T, name string, data []byte) {
 	t.Helper()
 	if *screenshots == "" {
@@ -32,7 +32,7 @@ func keep(t *testing.T, name string, data []byte) {
 	}
 }
 
-// save writes the page to a file, and is its address.
+// save writes the page to a file, and returns its address.
 func save(t *testing.T, p Page) (url string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
@@ -48,15 +48,15 @@ func full() Page {
 	return p
 }
 
-// quiet fails if the browser complained about anything or asked for anything but
-// the page.
+// quiet fails if the browser complained about anything, or requested anything except the
+// page.
 func quiet(t *testing.T, b *browser, url string) {
 	t.Helper()
 	for _, c := range b.complaints() {
 		t.Errorf("the browser complains: %s", c)
 	}
 	for _, r := range b.requests() {
-		if r != url && r != "data:," { // the icon that keeps a browser from asking for one
+		if r != url && r != "data:," { // the icon of the page, so that browsers request none
 			t.Errorf("the page asked for %s", r)
 		}
 	}
@@ -102,8 +102,8 @@ func TestEachLineIsDrawnAndCanBeHidden(t *testing.T) {
 			if c.ID != "chart-"+all[i].ID || c.Drawn != min(1, want) {
 				t.Errorf("%s alone: chart %d is %+v, want %s", client.name, i, c, all[i].ID)
 			}
-			// A line is at least as long as half of its points are apart, or a
-			// tenth of the plot where it is straight.
+			// A line is at least as long as half of the distance of its points, or a tenth
+			// of the plot if it is straight.
 			area := image.Rect(int(c.X), int(c.Y)-2, int(c.X+c.W), int(c.Y+c.H)+2)
 			least := min(area.Dx()/10, want*area.Dx()/all[i].Steps/2)
 			if n := pixels(picture, area, found.Color); n < least {
@@ -139,7 +139,7 @@ func TestAxesFitWhatIsShown(t *testing.T) {
 		}
 	}
 	same("all shown")
-	b.eval(`document.getElementById('show-2').click()`, nil) // the one that dwarfs the others
+	b.eval(`document.getElementById('show-2').click()`, nil) // the one with by far the highest values
 	cs[2].Shown = false
 	same("without naive")
 	b.eval(`[...document.querySelectorAll('.legend button')].at(-1).click()`, nil)
@@ -244,7 +244,7 @@ func TestPhone(t *testing.T) {
 func TestPrint(t *testing.T) {
 	b := startBrowser(t)
 	url := save(t, full())
-	b.scheme("dark") // paper is white all the same
+	b.scheme("dark") // paper is white in any scheme
 	b.open(url)
 	pdf := b.pdf()
 	keep(t, "print.pdf", pdf)
@@ -269,7 +269,7 @@ func TestPrint(t *testing.T) {
 
 func TestWithoutScript(t *testing.T) {
 	b := startBrowser(t)
-	p := fabricate(dozen(), 1) // the last six are off at first
+	p := fabricate(dozen(), 1) // the last six are hidden at first
 	url := save(t, p)
 	b.size(1280, 900, false)
 	b.scheme("light")
@@ -345,7 +345,7 @@ func TestTextsAreTheSameOnBothSides(t *testing.T) {
 	}
 }
 
-// TestLongSeries is about pages that are drawn with fewer points than they have.
+// TestLongSeries is about pages that draw only some of their points.
 func TestLongSeries(t *testing.T) {
 	b := startBrowser(t)
 	p := fabricate(dozen(), 3)
@@ -379,7 +379,7 @@ func decodePNG(t *testing.T, data []byte) image.Image {
 	return picture
 }
 
-// pixels is how many pixels of an area are of a colour, about.
+// pixels returns about how many pixels of an area have a colour.
 func pixels(picture image.Image, area image.Rectangle, color string) int {
 	var r, g, b float64
 	if _, err := fmt.Sscanf(color, "rgb(%g, %g, %g)", &r, &g, &b); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// Results that look like those of a simulation, from a fluid model in a few
-// lines: a queue before 100 workers of 100 ms, attempts that give up after a
-// second, and clients that retry what failed.
+// The results here look like those of a simulation. They come from a small fluid model: a
+// queue before 100 workers of 100 ms, attempts that time out after a second, and clients that
+// retry failures.
 
 // A client of the fluid model.
 type client struct {
@@ -58,7 +58,7 @@ func fabricatedScenario() sim.Scenario {
 	}
 }
 
-// fly makes up the result of one client.
+// fly computes the result of one client.
 func fly(s sim.Scenario, c client, seed uint64) sim.Result {
 	random := rand.New(rand.NewPCG(seed, uint64(len(c.name))))
 	noise := func(v float64) float64 { return max(0, v+random.NormFloat64()*math.Sqrt(max(v, 0))*0.7) }
@@ -137,7 +137,7 @@ func fly(s sim.Scenario, c client, seed uint64) sim.Result {
 	return r
 }
 
-// add works out totals, recovery and latency from the series.
+// add computes totals, recovery and latency from the series.
 func add(r *sim.Result, s sim.Scenario, fault sim.Fault) {
 	x, step := r.Series, s.Step.Seconds()
 	t := &r.Totals
@@ -182,7 +182,7 @@ func add(r *sim.Result, s sim.Scenario, fault sim.Fault) {
 		P99: 812 * time.Millisecond, P999: 1400 * time.Millisecond, Max: 2100 * time.Millisecond}
 }
 
-// fabricate is a page of clients, each with some seeds.
+// fabricate returns a page of clients, each with some seeds.
 func fabricate(clients []client, seeds int) Page {
 	s := fabricatedScenario()
 	p := Page{
@@ -232,7 +232,7 @@ func summarise(s *sim.Summary) {
 	}
 }
 
-// fabricatedSweep is over load and the length of the stall.
+// fabricatedSweep is a sweep over load and the length of the stall.
 func fabricatedSweep() *Sweep {
 	s := &Sweep{
 		X: Parameter{Name: "load", Values: []string{"0.2", "0.4", "0.6", "0.7", "0.8", "0.9", "0.95"}},

@@ -20,7 +20,7 @@ func TestTrace(t *testing.T) {
 		{nil, "", 0},
 		{[]float64{none, none}, "", 0},
 		{[]float64{1, 2.5, 3}, "M0 1 1 2.5 2 3", 3},
-		{[]float64{0, 0, 0, 0, 7}, "M0 0 3 0 4 7", 3}, // what is straight needs its ends only
+		{[]float64{0, 0, 0, 0, 7}, "M0 0 3 0 4 7", 3}, // a straight line needs only its ends
 		{[]float64{1, none, 2, none, none, 3, 4}, "M0 1h0M2 2h0M5 3 6 4", 4},
 		{[]float64{123456, 0.00012345}, "M0 123500 1 0.0001234", 2},
 	} {
@@ -99,8 +99,8 @@ func TestBand(t *testing.T) {
 	}
 }
 
-// FuzzTrace: whatever the series, its path has the values of it, rounded, at the
-// steps that it names, and straight lines between them.
+// FuzzTrace: the path of any series has its values, rounded, at the steps of its points, and
+// straight lines between them.
 func FuzzTrace(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -108,7 +108,7 @@ func FuzzTrace(f *testing.F) {
 		for len(data) >= 8 && len(values) < 500 {
 			v := math.Float64frombits(binary.LittleEndian.Uint64(data))
 			if math.IsInf(v, 0) || math.Abs(v) > 1e15 || math.Abs(v) < 1e-9 {
-				v = math.Trunc(math.Mod(v, 8)) // some that are alike
+				v = math.Trunc(math.Mod(v, 8)) // some are equal
 			}
 			values, data = append(values, v), data[8:]
 		}

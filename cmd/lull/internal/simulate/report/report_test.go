@@ -22,10 +22,10 @@ func written(t testing.TB, p Page) []byte {
 	return b.Bytes()
 }
 
-// hostile is what somebody might call a thing.
+// hostile is a name that tries to break out of the page.
 const hostile = `</script></style></title></pre>"'><script>window.owned=1</script><img src=x onerror="window.owned=2"> {{.}} ${owned=3} &amp;`
 
-// deface calls everything by that name.
+// deface gives everything that name.
 func deface(p *Page) {
 	s := &p.Scenario
 	s.Name, s.Title, s.Teaches, s.Source = hostile, hostile, hostile, hostile
@@ -106,7 +106,7 @@ func TestSamePageTwice(t *testing.T) {
 	}
 }
 
-// TestPartialPages are those of runs that were stopped, and of odd scenarios.
+// TestPartialPages are of interrupted runs, and of unusual scenarios.
 func TestPartialPages(t *testing.T) {
 	stopped := fabricate(clients, 2)
 	stopped.Interrupted = true
@@ -160,7 +160,7 @@ func TestErrorsOfTheWriter(t *testing.T) {
 	}
 }
 
-// Size is for 12 contenders and 16 charts, as much as a page is made for.
+// The size is that of 12 contenders and 16 charts, the most that a page is made for.
 func TestSize(t *testing.T) {
 	for _, c := range []struct{ contenders, seeds, times int }{{12, 1, 1}, {12, 5, 3}, {12, 5, 20}, {6, 5, 5}} {
 		p := fabricate(dozen()[:c.contenders], c.seeds)

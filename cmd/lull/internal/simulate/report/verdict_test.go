@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// flown is a summary of results that did or did not recover, in so many seconds;
-// never is negative.
+// flown returns a summary of results that recovered in so many seconds; negative: did not
+// recover.
 func flown(name string, success sim.Estimate, recovery ...float64) sim.Summary {
 	s := sim.Summary{Contender: sim.Contender{Name: name}, Success: success}
 	for _, after := range recovery {

@@ -25,7 +25,7 @@ func TestWindows(t *testing.T) {
 		},
 		Fleets: []sim.Fleet{
 			{Name: "apps", Arrivals: sim.Arrivals{Rate: 10, Ramp: []sim.RampPoint{{At: 0, Factor: 0.5}, {At: 50 * second, Factor: 0.5}, {At: 60 * second, Factor: 2}, {At: 70 * second, Factor: 0.5}}}},
-			{Name: "slow", Arrivals: sim.Arrivals{Rate: 10, Ramp: []sim.RampPoint{{At: 0, Factor: 1}, {At: 100 * second, Factor: 3}}}}, // no surge: it stays
+			{Name: "slow", Arrivals: sim.Arrivals{Rate: 10, Ramp: []sim.RampPoint{{At: 0, Factor: 1}, {At: 100 * second, Factor: 3}}}}, // no surge: the load stays high
 			{Name: "herd", Processes: 1000, Arrivals: sim.Arrivals{Kind: sim.AtOnce, At: 5 * second, Each: 3}},
 		},
 	}
@@ -47,8 +47,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestMarksDoNotMeet: marks in a row keep apart, and become numbers if there are
-// too many for the rows.
+// TestMarksDoNotMeet: the marks of a row do not touch, and become numbers if there are too
+// many for the rows.
 func TestMarksDoNotMeet(t *testing.T) {
 	s := sim.Scenario{Horizon: 60 * time.Second, Services: []sim.Service{{Name: "db"}}}
 	add := func(at time.Duration) {
