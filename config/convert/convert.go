@@ -539,14 +539,14 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 		return
 	}
 	p = finish(p)
-	if preset == "" && tries(p.WithDefaults()) < 2 { // which have no effect without retries
+	if preset == "" && p.MaxAttempts() < 2 { // which have no effect without retries
 		p.Backoff, p.ThrottleBase, p.HintLimit = backoff.Schedule{}, 0, 0
 	}
 	if said.rebased = r.base.given; said.rebased {
 		said.deaf = false
 	}
 	own := !r.base.given || said.retried != nil || said.codes != nil // the file has retries of its own
-	if own && tries(p.WithDefaults()) > 1 && !said.safe {
+	if own && p.MaxAttempts() > 1 && !said.safe {
 		d.noteAbout(repeated, Changed, path, unsafeIn(said.of))
 	}
 	if r.valid(d, path, p) {

@@ -312,7 +312,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		rest := []source{e.d.source(cmp.Or(r.path, o.Path))}
 		if c, ok := e.clusters[name]; ok {
 			c.edit(&p)
-			if tries(p.WithDefaults()) < tries(policy.WithDefaults()) {
+			if p.MaxAttempts() < policy.MaxAttempts() {
 				at := o.Path
 				if retry != nil {
 					at = retry.path
@@ -324,7 +324,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 			said, rest = c.said, append(rest, c.d.source(c.path))
 		} else {
 			e.retryBudgetUnknown(&p)
-			if !e.r.base.given && tries(p) > 1 {
+			if !e.r.base.given && p.MaxAttempts() > 1 {
 				e.d.note(Assumed, o.Path, "what it leads to, "+tree.Quote(name)+", is no cluster in these files: three retries at a time, Envoy's max_retries where nothing is said")
 			}
 		}
@@ -346,7 +346,7 @@ func (d *document) relate(path, why, name string) {
 // retryBudgetUnknown sets the budget of a route without a cluster: Envoy's max_retries is 3 by
 // default.
 func (e *envoyReader) retryBudgetUnknown(p *lull.Policy) {
-	if !e.r.base.given && tries(*p) > 1 {
+	if !e.r.base.given && p.MaxAttempts() > 1 {
 		p.Budget = maxRetries(3)
 	}
 }
@@ -842,7 +842,7 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 		if limited || !given {
 			p.Limit = limitOf(limit)
 		}
-		if tries(p.WithDefaults()) > 1 {
+		if p.MaxAttempts() > 1 {
 			d.bounded(c.bounds, c.boundsWhy)
 			c.bounds = ""
 		}
@@ -852,7 +852,7 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 			if p.Budget = c; !ok {
 				p.Attempts, p.Hedge = 1, hedge.Config{}
 			}
-		case (budgetPath != "" || !given) && tries(p.WithDefaults()) > 1:
+		case (budgetPath != "" || !given) && p.MaxAttempts() > 1:
 			if p.Budget = maxRetries(retries); retries == 0 {
 				p.Attempts, p.Hedge = 1, hedge.Config{}
 			}

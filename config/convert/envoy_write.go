@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/tree"
+	"github.com/lullgo/lull/internal/waits"
 )
 
 // Types of Envoy's resources.
@@ -66,14 +67,11 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 	} else {
 		action.Set("timeout", tree.String("0s"))
 	}
-	attempts, hedged := attemptsOf(p), p.Hedge.Attempts > 1 && p.Hedge.Delay != 0
-	if p.Hedge.Attempts > 1 {
-		attempts = p.Hedge.Attempts
-		if !hedged {
-			note(Changed, "hedge", "Envoy cannot learn when to hedge, so the policy is written as one that retries as often")
-		}
+	attempts, hedged := p.MaxAttempts(), p.Hedge.Attempts > 1 && p.Hedge.Delay != 0
+	if p.Hedge.Attempts > 1 && !hedged {
+		note(Changed, "hedge", "Envoy cannot learn when to hedge, so the policy is written as one that retries as often")
 	}
-	if attempts < 2 && !bounded(p) {
+	if attempts < 2 && !waits.Bounded(p) {
 		return
 	}
 	retry := tree.NewMap()
@@ -91,14 +89,14 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 	retry.Set("num_retries", tree.Int(attempts-1))
 	perTry := p.AttemptTimeout
 	if hedged {
-		if bounded(p) {
+		if waits.Bounded(p) {
 			note(Lost, "attempt_timeout", "with hedge_on_per_try_timeout no attempt is ended before the call")
 		}
 		perTry = w.hedgeDelay(p, note)
 		p.AttemptTimeout = perTry
 	}
 	switch {
-	case perTry > 0 && bounded(p):
+	case perTry > 0 && waits.Bounded(p):
 		t := millis(perTry, field(hedged, "hedge.delay", "attempt_timeout"), "Envoy", note)
 		if p.Deadline > 0 && t >= toMillis(p.Deadline) {
 			note(Changed, field(hedged, "hedge.delay", "attempt_timeout"), "rounded it is not less than the timeout of the route, so that it has no effect in Envoy")
@@ -210,7 +208,7 @@ func (w *writer) bounds(name string, p lull.Policy, note noter) (b *proxyBudget,
 	if known, ok := w.set.proxied(name); ok {
 		return known.budget, known.retries
 	}
-	if tries(p) < 2 {
+	if p.MaxAttempts() < 2 {
 		unpaid(p.Budget, note)
 		return nil, unlimited
 	}

@@ -365,15 +365,14 @@ func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy
 	if p.Deadline > 0 {
 		timeouts.Set("request", tree.String(longest(p.Deadline, "deadline")))
 	}
-	if bounded(p) {
+	if waits.Bounded(p) {
 		timeouts.Set("backendRequest", tree.String(longest(p.AttemptTimeout, "attempt_timeout")))
 	}
 	if len(timeouts.Members) > 0 {
 		rule.Set("timeouts", timeouts)
 	}
-	attempts := attemptsOf(p)
+	attempts := p.MaxAttempts()
 	if p.Hedge.Attempts > 1 {
-		attempts = p.Hedge.Attempts
 		note(Changed, "hedge", system+" knows no hedging, so the policy is written as one that retries as often")
 	}
 	if attempts < 2 {

@@ -71,7 +71,7 @@ type bound struct {
 }
 
 func (t *rule) edit(p *lull.Policy) {
-	if t.bound != nil && tries(p.WithDefaults()) > 1 {
+	if t.bound != nil && p.MaxAttempts() > 1 {
 		t.bound.d.bounded(t.bound.path, t.bound.why)
 		t.bound.path = ""
 	}
@@ -643,7 +643,7 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 		if limit > 0 || !given {
 			p.Limit = limitOf(limitOr(limit))
 		}
-		if (retries > 0 || !given) && tries(p.WithDefaults()) > 1 {
+		if (retries > 0 || !given) && p.MaxAttempts() > 1 {
 			p.Budget = maxRetries(limitOr(retries))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
+	"github.com/lullgo/lull/internal/waits"
 )
 
 // istioVersion is the version of the resources that are written.
@@ -80,13 +81,12 @@ var (
 // istioRoute writes the route for a policy that has its defaults.
 func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, note noter) *tree.Node {
 	route := tree.NewMap().Set("route", tree.ListOf(tree.NewMap().Set("destination", tree.NewMap().Set("host", tree.String(host)))))
-	attempts := attemptsOf(p)
+	attempts := p.MaxAttempts()
 	if p.Hedge.Attempts > 1 {
-		attempts = p.Hedge.Attempts
 		note(Changed, "hedge", "Istio does not hedge, so the policy is written as one that retries as often")
 	}
 	deadline := p.Deadline
-	if attempts < 2 && bounded(p) {
+	if attempts < 2 && waits.Bounded(p) {
 		note(Changed, "attempt_timeout", "Istio bounds an attempt only where there are retries: it is the timeout of the call")
 		deadline = p.AttemptTimeout
 		note(Changed, "deadline", "attempt_timeout is less, and there is one attempt")
@@ -98,7 +98,7 @@ func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, not
 		return route.Set("retries", tree.NewMap().Set("attempts", tree.Int(0)))
 	}
 	retries := tree.NewMap().Set("attempts", tree.Int(attempts-1))
-	if bounded(p) {
+	if waits.Bounded(p) {
 		t := millis(p.AttemptTimeout, "attempt_timeout", "Istio", note)
 		if p.Deadline > 0 && t >= toMillis(p.Deadline) {
 			note(Changed, "attempt_timeout", "rounded it is not less than the timeout, so that it has no effect in Istio")

@@ -94,14 +94,13 @@ func randomBreaker(r *rand.Rand) breaker.Config {
 func meaning(p lull.Policy, retries int) map[string]any {
 	p = p.WithDefaults()
 	hedged := p.Hedge.Attempts > 1
-	attempts := attemptsOf(p)
+	attempts := p.MaxAttempts()
 	m := map[string]any{"attempts": attempts, "deadline": p.Deadline, "attempt_timeout": lull.NoTimeout}
 	if hedged {
 		m["attempts"] = 1
 		m["hedge"] = p.Hedge
-		attempts = p.Hedge.Attempts
 	}
-	if bounded(p) {
+	if waits.Bounded(p) {
 		m["attempt_timeout"] = p.AttemptTimeout
 	}
 	if attempts > 1 {
@@ -112,7 +111,7 @@ func meaning(p lull.Policy, retries int) map[string]any {
 			}
 			m["backoff"] = fmt.Sprint(ranges, p.Backoff.Kind == backoff.Ethernet, p.Backoff.Jitter == backoff.Decorrelated)
 		}
-		m["throttle_base"] = p.ThrottleBase > max(p.Backoff.Ceiling(1), sameWhenThrottled)
+		m["throttle_base"] = p.ThrottleBase > max(p.Backoff.Ceiling(1), waits.SameWhenThrottled)
 		m["timeouts"], m["nested"], m["hint_limit"] = p.Timeouts, p.Nested, p.HintLimit
 		b := p.Budget
 		b.Ratio = cmp.Or(b.Ratio, budget.DefaultRatio)
@@ -150,7 +149,7 @@ func differing(a, b lull.Policy) []string {
 
 // retriesOf is how many retries both can make.
 func retriesOf(a, b lull.Policy) int {
-	return min(tries(a.WithDefaults()), tries(b.WithDefaults())) - 1
+	return min(a.MaxAttempts(), b.MaxAttempts()) - 1
 }
 
 // reported tells whether there is a loss of that field of the dependency.

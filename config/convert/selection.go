@@ -73,7 +73,7 @@ func failuresOf(p lull.Policy) failures {
 	if p.Timeouts == lull.TimeoutsAlways {
 		f.on[2] = "reset" // it includes attempts that timed out
 	}
-	if patient := p.ThrottleBase > max(p.Backoff.Ceiling(1), sameWhenThrottled); !patient {
+	if patient := p.ThrottleBase > max(p.Backoff.Ceiling(1), waits.SameWhenThrottled); !patient {
 		f.statuses = append(f.statuses, throttled)
 		slices.Sort(f.statuses)
 	}
@@ -104,10 +104,10 @@ func (f failures) apply(p *lull.Policy) (why string) {
 	}
 	p.ThrottleBase = waits.Patience(p.Backoff)
 	if f.retried(throttled) || f.says("resource-exhausted") {
-		p.ThrottleBase = sameWhenThrottled
+		p.ThrottleBase = waits.SameWhenThrottled
 	}
 	for _, status := range []int{408, 425, throttled, 500, 502, 503, 504} {
-		if !f.retried(status) && (status != throttled || p.ThrottleBase != sameWhenThrottled) {
+		if !f.retried(status) && (status != throttled || p.ThrottleBase != waits.SameWhenThrottled) {
 			also = append(also, strconv.Itoa(status))
 		}
 	}

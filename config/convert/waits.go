@@ -17,10 +17,6 @@ const (
 	proxyGrowth = 10 // the default of the longest wait, in bases
 )
 
-// sameWhenThrottled is the smallest ThrottleBase that is not the default. With it a throttled
-// failure waits like any other.
-const sameWhenThrottled = time.Nanosecond
-
 // anyHint is the HintLimit that follows a hint of any length.
 const anyHint = time.Duration(math.MaxInt64)
 
@@ -77,24 +73,3 @@ func fit(p lull.Policy, attempts int, growth time.Duration, system string, note 
 
 // A noter records what became of a field.
 type noter func(k Kind, field, why string)
-
-// attemptsOf is the number of attempts that a call can make; the schedule may give up first.
-func attemptsOf(p lull.Policy) int {
-	if limit := p.Backoff.Limit(); limit > 0 {
-		return min(p.Attempts, limit+1)
-	}
-	return p.Attempts
-}
-
-// tries is the number of attempts that a call can make, one after another or at the same time.
-func tries(p lull.Policy) int {
-	if p.Hedge.Attempts > 1 {
-		return p.Hedge.Attempts
-	}
-	return attemptsOf(p)
-}
-
-// bounded reports whether an attempt ends before the call does.
-func bounded(p lull.Policy) bool {
-	return p.AttemptTimeout > 0 && (p.Deadline <= 0 || p.AttemptTimeout < p.Deadline)
-}

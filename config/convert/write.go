@@ -185,7 +185,7 @@ func (w *writer) services() {
 
 // never records what no proxy has, of a policy that has its defaults.
 func never(p lull.Policy, system string, note noter) {
-	if p.Nested == lull.NestedNever && tries(p) > 1 {
+	if p.Nested == lull.NestedNever && p.MaxAttempts() > 1 {
 		note(Lost, "nested", system+" also retries what is done on behalf of a retry")
 	}
 	if p.Throttle.Mode != throttle.Off {

@@ -1,5 +1,5 @@
-// Package choice is for values that are one of a few names: writing them as text,
-// reading them, and guessing which was meant.
+// Package choice is for values that have one of a few names: it writes and reads them as text, and
+// finds the name that was probably meant.
 package choice
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// List is the names in a sentence: "a, b or c".
+// List returns the names as a choice in words: "a, b or c".
 func List(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
@@ -20,7 +20,7 @@ func List(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// Marshal is the name of v, whose names are by value. The error names the field.
+// Marshal returns the name of v; names are in the order of the values. The error names the field.
 func Marshal[T ~uint8](field string, names []string, v T) ([]byte, error) {
 	if int(v) >= len(names) {
 		return nil, problem.Problem{Field: field, Value: v, Allowed: List(names)}
@@ -32,8 +32,7 @@ func Marshal[T ~uint8](field string, names []string, v T) ([]byte, error) {
 // the field, the text and what is allowed, and leaves v alone.
 func Unmarshal[T ~uint8](field string, names []string, v *T, text []byte) error {
 	for i, name := range names {
-		// Of equal length: folding takes some letters that are not ASCII for ones
-		// that are.
+		// The lengths must be equal, because folding equates some letters with ASCII ones.
 		if len(name) == len(text) && strings.EqualFold(name, string(text)) {
 			*v = T(i)
 			return nil
@@ -42,15 +41,16 @@ func Unmarshal[T ~uint8](field string, names []string, v *T, text []byte) error 
 	return problem.Problem{Field: field, Value: strconv.Quote(string(text)), Allowed: List(names)}
 }
 
-// What Nearest looks at: a longer name, or one of more names, is not looked for.
+// Limits of Nearest: it finds nothing for a longer name, or among more names.
 const (
 	longestName = 64
 	mostNames   = 1000
 )
 
-// Nearest is the name that was probably meant by wrong, whatever its case and its separators:
-// the one with the fewest letters changed, if those are at most a third; else the first that
-// begins with wrong; else the only one that has wrong among its words. Empty: none of them.
+// Nearest returns the name that was probably meant by wrong, whatever its case and its separators.
+// That is the one with the fewest changed letters, if these are at most a third; otherwise the
+// first that begins with wrong; otherwise the only one with the word wrong in it. It is empty if
+// there is none.
 func Nearest(wrong string, names []string) string {
 	if len(wrong) > longestName || len(names) > mostNames {
 		return ""
@@ -92,8 +92,8 @@ func plain(name string) string {
 
 func separates(c rune) bool { return c == '_' || c == '-' || c == ' ' }
 
-// distance is how many letters must be put in, left out, changed, or swapped with
-// their neighbour to make b of a (optimal string alignment).
+// distance is the number of letters to insert, remove, change, or swap with their neighbour in
+// order to make b of a (optimal string alignment).
 func distance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	before, above, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)

@@ -9,7 +9,7 @@ import (
 // A Code is a status code of gRPC, by its number.
 type Code uint32
 
-// The codes that mean something to a policy.
+// The codes that matter to a policy.
 const (
 	OK                Code = 0
 	DeadlineExceeded  Code = 4
@@ -24,7 +24,7 @@ var codeNames = [...]string{
 	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// String is the name of the code, such as "UNAVAILABLE", and the number of one that gRPC
+// String returns the name of the code, such as "UNAVAILABLE", or the number of a code that gRPC
 // does not have.
 func (c Code) String() string {
 	if int(c) < len(codeNames) {
@@ -33,7 +33,7 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint32(c))
 }
 
-// CodeOf is the code of that name, in any case.
+// CodeOf returns the code of that name, in any case.
 func CodeOf(name string) (Code, bool) {
 	i := slices.IndexFunc(codeNames[:], func(s string) bool { return strings.EqualFold(s, name) })
 	return Code(max(i, 0)), i >= 0

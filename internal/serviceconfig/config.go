@@ -8,34 +8,32 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// A Config is what a gRPC service config says of retries: plain data. [Parse] reads it
-// from JSON, [Of] makes it of a policy, and json.Marshal writes it.
+// A Config is the part of a gRPC service config about retries, as plain data. [Parse] reads it from
+// JSON, [Of] makes it from a policy, and json.Marshal writes it.
 type Config struct {
 	Methods []MethodConfig
 	// Throttling is the retryThrottling of the whole server; nil: none.
 	Throttling *budget.GRPCConfig
-	// Ignored are the JSON paths of what was read over: fields that nobody knows, and
-	// those that are gRPC's own business, such as loadBalancingConfig. It is not
-	// written.
+	// Ignored are the JSON paths of fields that were not read: unknown ones, and those about other
+	// things, such as loadBalancingConfig. It is not written.
 	Ignored []string
 }
 
-// MethodConfig is what it says of some methods.
+// MethodConfig is the configuration of some methods.
 type MethodConfig struct {
 	Names []MethodName // none: it applies to nothing
-	// Timeout bounds the call, with the deadline of its context. Zero: nothing does.
+	// Timeout bounds the call, together with the deadline of its context. Zero: it has no timeout.
 	Timeout time.Duration
 	// At most one of the two. None: gRPC neither retries the method nor hedges it.
 	Retry   *RetryPolicy
 	Hedging *HedgingPolicy
 }
 
-// A MethodName names a method; all methods of a service if Method is empty; and
-// all methods if both are.
+// A MethodName names a method, all methods of a service if Method is empty, and all methods if both
+// are.
 type MethodName struct{ Service, Method string }
 
-// Pattern is the name as lullgrpc's options have it: "/service/method", "/service/" or
-// "/".
+// Pattern returns the name as lullgrpc's options have it: "/service/method", "/service/" or "/".
 func (n MethodName) Pattern() string {
 	if n.Service == "" {
 		return "/"
@@ -43,7 +41,7 @@ func (n MethodName) Pattern() string {
 	return "/" + n.Service + "/" + n.Method
 }
 
-// NameOf is the inverse of Pattern; not ok if the text is no pattern.
+// NameOf is the inverse of Pattern. ok is false if the text is no pattern.
 func NameOf(pattern string) (n MethodName, ok bool) {
 	if pattern == "/" {
 		return n, true
@@ -72,22 +70,22 @@ type RetryPolicy struct {
 type HedgingPolicy struct {
 	MaxAttempts  int           // from 2, the first included; more than 5 count as 5 (see Reading)
 	HedgingDelay time.Duration // zero: all attempts are sent at once
-	// NonFatalStatusCodes are those after which other attempts may still succeed, so
-	// that the next is sent at once. None: any failure ends the call.
+	// NonFatalStatusCodes are those after which other attempts may still succeed, so that the next
+	// one is sent at once. None: any failure ends the call.
 	NonFatalStatusCodes []Code
 }
 
-// Patterns are those that may name a method ("/service/method"), the nearest first: the
-// one that names it, that of its service, that of all.
+// Patterns are the patterns that match a method ("/service/method"), the nearest first: that of the
+// method, that of its service, that of all.
 func Patterns(method string) [3]string {
 	return [...]string{method, method[:strings.LastIndexByte(method, '/')+1], "/"}
 }
 
-// MarshalJSON writes the config as gRPC reads it, on one line. Durations have as
-// many decimals as they need: "0.1s".
+// MarshalJSON writes the config for gRPC, on one line. Durations have as many decimals as they
+// need: "0.1s".
 func (c Config) MarshalJSON() ([]byte, error) { return c.Tree().Compact(), nil }
 
-// Tree is the config as it is written.
+// Tree returns the config as a tree.
 func (c Config) Tree() *tree.Node {
 	root := tree.NewMap()
 	if len(c.Methods) > 0 {
@@ -147,7 +145,7 @@ func codeList(codes []Code) *tree.Node {
 	list := tree.ListOf()
 	for _, c := range codes {
 		item := tree.String(c.String())
-		if c > unauthenticated { // no reader takes it, by whatever name
+		if c > unauthenticated { // no reader accepts it
 			item = tree.Int(int64(c))
 		}
 		list.Items = append(list.Items, item)

@@ -1,23 +1,21 @@
-// Package serviceconfig reads and writes what a gRPC service config says of retries
-// (gRFC A6), and turns it into lull's policies and back. It needs neither gRPC nor YAML.
-// lullgrpc and the converter of policy files are built on it: a config means the same in
-// both, and has the same mistakes.
+// Package serviceconfig reads and writes the part of gRPC service configs about retries (gRFC A6),
+// and converts it into lull's policies and back. It needs neither gRPC nor YAML. lullgrpc and the
+// converter of policy files use it, so that a config has the same meaning and the same mistakes in
+// both.
 //
-// A service config is read as the implementations of gRPC read it where they agree, and
-// as grpc-go where they do not (see [Reading]). Everything that is wrong is reported at
-// once, each problem with its place and its path:
+// A service config is read as the implementations of gRPC read it. Where they differ it is read as
+// grpc-go does (see [Reading]). All mistakes are reported together, each with its place and its
+// path:
 //
 //	line 4: methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
 //
 // # What is lost
 //
-// A policy of lull and a service config have attempts, deadline, waits and hedging in
-// common. What one of them has and the other has not is reported as a [Loss]; nothing
-// goes missing in silence. Waits are compared as they are drawn, not by their fields: of a
-// call with one retry nothing is lost because the one can grow in ways that the other
-// cannot.
+// A policy of lull and a service config both have attempts, a deadline, waits and hedging. What
+// only one of them has is reported as a [Loss]. Waits are compared by the times that are drawn, not
+// by their fields: for a call with one retry it does not matter how waits grow.
 //
-// The retryThrottling becomes a budget, and a budget a retryThrottling, as near as they
-// come: it pays as many retries before the first success, and earns as fast. gRPC counts
-// failures, though, and lull successes, so that is always reported as changed.
+// A retryThrottling becomes a budget that pays for as many retries before the first success, and
+// earns as fast; the inverse holds for a budget. gRPC counts failures, though, and lull successes,
+// so that is always reported as changed.
 package serviceconfig

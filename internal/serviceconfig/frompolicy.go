@@ -13,12 +13,12 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// Of is the policy as a service config for the given methods, all if none are given, for
-// clients that know nothing of lull; and what could not be carried over. The error is
-// that of the policy's Validate, or tells of names that name nothing or are given twice. gRPC then retries those methods whether they are safe to
-// repeat or not: name those that are. A policy that hedges after a fixed delay becomes a
-// hedgingPolicy, which grpc-java, grpc-dotnet and grpc-node act upon; grpc-go and
-// gRPC core read over it, and do not retry then.
+// Of returns the policy as a service config for the given methods (none: for all methods) and for
+// clients without lull, and what could not be carried over. The error is that of the policy's
+// Validate, or about names that are wrong or given twice. gRPC retries these methods even if they
+// are not safe to repeat, so name those that are. A policy that hedges after a fixed delay becomes
+// a hedgingPolicy. grpc-java, grpc-dotnet and grpc-node follow it; grpc-go and gRPC core ignore it,
+// and then do not retry.
 func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
 	if err := p.Validate(); err != nil {
 		return Config{}, nil, err
@@ -29,15 +29,15 @@ func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
 	}
 	var lost losses
 	mc := MethodConfig{Names: slices.Clone(names), Timeout: max(p.Deadline, 0)}
-	lost.gone(bounded(p.AttemptTimeout, p.Deadline), "AttemptTimeout", "gRPC does not bound an attempt")
+	lost.gone(waits.Bounded(p), "AttemptTimeout", "gRPC does not bound an attempt")
 	c := Config{}
-	attempts := attemptsOf(p)
+	attempts := p.MaxAttempts()
 	switch hedged := p.Hedge.Attempts > 1; {
 	case hedged && p.Hedge.Delay != 0:
 		mc.Hedging = lost.hedgingPolicy(p)
 	case hedged:
 		lost.changed(true, "Hedge", "gRPC cannot learn when to hedge, so the policy is written as one that retries as often")
-		mc.Retry = lost.retryPolicy(p, p.Hedge.Attempts)
+		mc.Retry = lost.retryPolicy(p, attempts)
 	case attempts > 1:
 		mc.Retry = lost.retryPolicy(p, attempts)
 	}
@@ -55,19 +55,10 @@ func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
 	return c, lost, nil
 }
 
-// attemptsOf is how many a call can make: the schedule may give up first.
-func attemptsOf(p lull.Policy) int {
-	if limit := p.Backoff.Limit(); limit > 0 {
-		return min(p.Attempts, limit+1)
-	}
-	return p.Attempts
-}
-
-// least is the shortest wait that is written: gRPC must wait for something.
+// least is the shortest wait that is written: gRPC does not allow zero.
 const least = time.Millisecond
 
-// retryPolicy is what becomes of a policy that has its defaults, and makes that many
-// attempts.
+// retryPolicy converts a policy that has its defaults and makes that many attempts.
 func (lost *losses) retryPolicy(p lull.Policy, attempts int) *RetryPolicy {
 	s := p.Backoff
 	last := cmp.Or(s.Limit(), 1000)
@@ -105,12 +96,12 @@ func (lost *losses) retryPolicy(p lull.Policy, attempts int) *RetryPolicy {
 // longest is the longest wait before jitter, whether it is ever reached or not.
 func longest(s backoff.Schedule, last int) time.Duration {
 	if s.Kind == backoff.Exponential && s.Jitter != backoff.Decorrelated {
-		s.Factor = 2 // that of 1 never gets there, and one close to it late
+		s.Factor = 2 // with 1 it would never be reached
 	}
 	return s.Ceiling(last)
 }
 
-// hedgingPolicy is what becomes of a policy that hedges after a fixed delay.
+// hedgingPolicy converts a policy that hedges after a fixed delay.
 func (lost *losses) hedgingPolicy(p lull.Policy) *HedgingPolicy {
 	lost.gone(p.Hedge.Share >= 0, "Hedge.Share", "gRPC hedges every call that is late, however many are, if its throttle does not stop it")
 	lost.gone(p.Hedge.InFlight >= 0, "Hedge.InFlight", "gRPC does not bound the hedges in flight")
@@ -121,11 +112,10 @@ func (lost *losses) hedgingPolicy(p lull.Policy) *HedgingPolicy {
 	}
 }
 
-// written are the codes that a list has, and notes what is lost because of those that it
-// has not.
+// written returns the codes of a list, and records the loss of those that it does not have.
 func (lost *losses) written(p lull.Policy, wait time.Duration, list, would string) []Code {
 	codes := []Code{Unavailable}
-	if p.ThrottleBase <= max(wait, sameWhenThrottled) && (wait > 0 || p.Backoff.Ceiling(1) <= sameWhenThrottled) {
+	if p.ThrottleBase <= max(wait, waits.SameWhenThrottled) && (wait > 0 || p.Backoff.Ceiling(1) <= waits.SameWhenThrottled) {
 		codes = append(codes, ResourceExhausted)
 	} else {
 		lost.gone(true, "ThrottleBase", "gRPC would "+would+", so it is left out of "+list)
@@ -140,8 +130,8 @@ func (lost *losses) written(p lull.Policy, wait time.Duration, list, would strin
 	return codes
 }
 
-// throttling is the throttle that comes nearest to a budget: it pays as many
-// retries before the first success, and earns as fast.
+// throttling is the throttle that comes nearest to a budget: it pays for as many retries before the
+// first success, and earns as fast.
 func (lost *losses) throttling(c budget.Config) *budget.GRPCConfig {
 	if c.Unlimited {
 		return nil

@@ -1,14 +1,12 @@
 package serviceconfig
 
-import "time"
+import ()
 
-// A Loss is something that could not be carried over from one form of a policy to
-// the other, or not as it was.
+// A Loss is something that could not be carried over unchanged.
 type Loss struct {
 	Field string // of the form it was in; of a policy, in Go: "Backoff.Jitter"
 	Why   string
-	// Changed: it was carried over, and means something else now, or was rounded. If not
-	// it is gone.
+	// Changed: it was carried over, but has another meaning or was rounded. Otherwise it is gone.
 	Changed bool
 }
 
@@ -29,6 +27,3 @@ func (l *losses) changed(lost bool, field, why string) {
 		*l = append(*l, Loss{field, why, true})
 	}
 }
-
-// bounded: the attempt ends before the call does.
-func bounded(attempt, call time.Duration) bool { return attempt > 0 && (call <= 0 || attempt < call) }

@@ -12,14 +12,13 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// Parse reads a gRPC service config in JSON. The error is [tree.Mistakes] with everything that
-// is wrong, in the order of the text; errors.As finds it as a lull.Problems, too.
+// Parse reads a gRPC service config in JSON. The error is [tree.Mistakes] with everything that is
+// wrong, in the order of the text; errors.As finds it as a lull.Problems, too.
 //
-// What it does not know it reads over, as the format demands, and lists in
-// Config.Ignored. The names of fields are taken in any case, as grpc-go takes them, and
-// those of status codes as well; other implementations insist on "maxAttempts". OK among
-// the codes to retry is refused, as in grpc-java: nothing can be meant by it. A timeout
-// must be positive: one of zero fails every call.
+// It ignores unknown fields, as the format demands, and lists them in Config.Ignored. Names of
+// fields and of status codes may have any case, as in grpc-go; other implementations insist on
+// "maxAttempts". OK among the codes to retry is refused, as in grpc-java, since it has no meaning.
+// A timeout must be positive: one of zero fails every call.
 func Parse(data []byte) (Config, error) {
 	roots, err := tree.ParseJSON(data)
 	m, wrong := errors.AsType[tree.Mistake](err)
@@ -33,10 +32,10 @@ func Parse(data []byte) (Config, error) {
 	return FromTree(roots[0])
 }
 
-// whole is the path of a config, where it has to be named.
+// whole is the path of the config itself, in messages.
 const whole = "service config"
 
-// FromTree is Parse of a value that was read already.
+// FromTree is Parse for a tree.
 func FromTree(root *tree.Node) (Config, error) {
 	p := &parser{named: make(map[string]string)}
 	p.Same, p.JSON = tree.Fold, true
@@ -48,8 +47,8 @@ func FromTree(root *tree.Node) (Config, error) {
 	return c, nil
 }
 
-// Validate reports everything that is wrong with a config that was made in code, by the
-// rules for those that are read. The error is [tree.Mistakes], without places.
+// Validate reports everything that is wrong with a config that was made in code, by the rules of
+// Parse. The error is [tree.Mistakes], without places.
 func (c Config) Validate() error {
 	_, err := FromTree(c.Tree())
 	return err
@@ -62,7 +61,7 @@ type parser struct {
 	named   map[string]string // patterns, and the paths that named them first
 }
 
-// rest notes the members that nobody asked for.
+// rest records the members that were not read.
 func (p *parser) rest(o *tree.Object) {
 	for _, m := range o.Rest() {
 		p.ignored = append(p.ignored, o.At(m.Key))
@@ -87,8 +86,8 @@ func (p *parser) config(root *tree.Node) (c Config) {
 	return c
 }
 
-// methodConfig reads what is said of some methods, or of none (ok is false): that
-// applies to nothing, and is not an error.
+// methodConfig reads the configuration of some methods. ok is false if it names none: it then
+// applies to nothing, which is no error.
 func (p *parser) methodConfig(n *tree.Node, path string) (mc MethodConfig, ok bool) {
 	o := p.Object(n, path)
 	if o == nil {

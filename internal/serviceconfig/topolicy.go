@@ -16,32 +16,25 @@ import (
 	"github.com/lullgo/lull/internal/waits"
 )
 
-// Reading is how a retry policy is read where the implementations of gRPC differ,
-// or let their users choose. The zero Reading is how grpc-go reads it today.
+// Reading is how a retry policy is read where the implementations of gRPC differ, or let their
+// users choose. The zero Reading is that of grpc-go today.
 type Reading struct {
-	// OldJitter spreads a wait over [0, c], as the proposal had it until August
-	// 2024 and grpc-dotnet still has it, instead of [0.8c, 1.2c].
+	// OldJitter spreads a wait over [0, c] instead of [0.8c, 1.2c]. The proposal had this until
+	// August 2024, and grpc-dotnet still has it.
 	OldJitter bool
-	// MaxCallAttempts is what larger values of maxAttempts count as, like
-	// grpc.WithMaxCallAttempts. Zero: 5.
+	// MaxCallAttempts is the limit of maxAttempts, like grpc.WithMaxCallAttempts. Zero: 5.
 	MaxCallAttempts int
-	// Alone: nobody but the policy knows of the status codes, as is the case in a file.
-	// Then ThrottleBase and Timeouts say what they can of them, and the rest is a loss. If
-	// not, the driver has the list (lullgrpc.WithServiceConfig), and they stay as they are.
+	// Alone: only the policy can hold the status codes, as in a file. Then ThrottleBase and
+	// Timeouts express as much of them as they can, and the rest is a loss. Otherwise the driver
+	// has the list (lullgrpc.WithServiceConfig), and the two stay as they are.
 	Alone bool
 }
 
-// DefaultMaxCallAttempts is what larger values of maxAttempts count as, in all
-// implementations of gRPC.
+// DefaultMaxCallAttempts is the limit of maxAttempts in all implementations of gRPC.
 const DefaultMaxCallAttempts = 5
 
-// sameWhenThrottled is the smallest ThrottleBase that is not the default: a throttled
-// failure waits like any other.
-const sameWhenThrottled = time.Nanosecond
-
-// Policy is base, with what the config says of its methods in place of what base
-// says. The losses are what is done otherwise than gRPC would. A retryThrottling is
-// none of the methods'; see [Budget].
+// Policy returns base with the settings of the methods, and what is done otherwise than in gRPC. A
+// retryThrottling is not one of them; see [Budget].
 func (mc MethodConfig) Policy(base lull.Policy, r Reading) (lull.Policy, []Loss) {
 	p := base
 	var lost losses
@@ -75,7 +68,7 @@ func (lost *losses) retry(p *lull.Policy, retry RetryPolicy, r Reading) {
 	lost.codes(p, "retryPolicy.initialBackoff", "retryPolicy.retryableStatusCodes", retry.RetryableStatusCodes, r)
 }
 
-// Waits are those of a retry policy as a schedule.
+// Waits returns the waits of a retry policy as a schedule.
 func (r Reading) Waits(retry RetryPolicy) backoff.Schedule {
 	s := backoff.Schedule{
 		Base:   timer(min(retry.InitialBackoff, retry.MaxBackoff)),
@@ -89,8 +82,8 @@ func (r Reading) Waits(retry RetryPolicy) backoff.Schedule {
 	return s
 }
 
-// withJitter is the longest wait that a fifth more makes of c, rounded up so that
-// c is what it leaves before jitter.
+// withJitter is the longest wait with a fifth added to c, rounded up so that c is the wait before
+// jitter.
 func withJitter(c time.Duration) time.Duration {
 	if c > math.MaxInt64/6*5 {
 		return math.MaxInt64
@@ -111,14 +104,13 @@ func (lost *losses) hedging(p *lull.Policy, h HedgingPolicy, r Reading) {
 		InFlight: -1,
 	}
 	lost.codes(p, "hedgingPolicy.hedgingDelay", "hedgingPolicy.nonFatalStatusCodes", h.NonFatalStatusCodes, r)
-	if r.Alone && p.ThrottleBase == sameWhenThrottled {
+	if r.Alone && p.ThrottleBase == waits.SameWhenThrottled {
 		p.Backoff = backoff.Schedule{Kind: backoff.Constant} // the next one is sent at once
 	}
 }
 
-// codes says in the policy what it can of codes that are to be retried or hedged, and
-// notes the rest, given the names of the field that has them and of that which has the
-// wait.
+// codes expresses in the policy what it can of codes that are to be retried or hedged, and records
+// the rest. The arguments name the field with the codes and the one with the wait.
 func (lost *losses) codes(p *lull.Policy, wait, field string, list []Code, r Reading) {
 	throttled, timeouts := slices.Contains(list, ResourceExhausted), slices.Contains(list, DeadlineExceeded)
 	if !r.Alone {
@@ -132,7 +124,7 @@ func (lost *losses) codes(p *lull.Policy, wait, field string, list []Code, r Rea
 	}
 	var not, also []string
 	if throttled {
-		p.ThrottleBase = sameWhenThrottled
+		p.ThrottleBase = waits.SameWhenThrottled
 	} else {
 		p.ThrottleBase = waits.Patience(p.Backoff)
 		also = append(also, ResourceExhausted.String())
@@ -155,8 +147,8 @@ func (lost *losses) codes(p *lull.Policy, wait, field string, list []Code, r Rea
 	lost.changed(len(parts) > 0, field, "a policy has no list of codes: lull "+strings.Join(parts, " and ")+" (lullgrpc.WithServiceConfig takes the list, in code)")
 }
 
-// Budget is what comes nearest to a retryThrottling: it has as many retries in stock as
-// the throttle pays for before the first success, and earns as fast.
+// Budget returns the budget that comes nearest to a retryThrottling: it has as many retries in
+// stock as the throttle pays for before the first success, and earns as fast.
 func Budget(t budget.GRPCConfig) (budget.Config, []Loss) {
 	var lost losses
 	b := budget.Config{
@@ -167,7 +159,7 @@ func Budget(t budget.GRPCConfig) (budget.Config, []Loss) {
 	return b, lost
 }
 
-// timer is d, or what a policy allows for the shortest of times: no timer is as quick.
+// timer is d, or the shortest time that a policy allows, since no timer is as quick.
 func timer(d time.Duration) time.Duration {
 	if d > 0 {
 		return max(d, problem.ShortestDuration)

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxDuration is what protobuf's Duration has room for, in seconds.
+// maxDuration is the longest Duration of protobuf, in seconds.
 const maxDuration = 315_576_000_000
 
-// ParseSeconds reads a duration as protobuf writes it in JSON: seconds with up to nine
-// decimals, and an s. More than time.Duration has room for becomes its largest.
+// ParseSeconds reads a duration as in protobuf's JSON: seconds with up to nine decimals, and an s.
+// A duration that is too long for time.Duration becomes its largest.
 func ParseSeconds(text string) (time.Duration, bool) {
 	digits, ok := strings.CutSuffix(text, "s")
 	if !ok {
@@ -40,8 +40,8 @@ func ParseSeconds(text string) (time.Duration, bool) {
 	return d, true
 }
 
-// decimal reads digits; none are zero. So many that they make no sense are more
-// than any limit.
+// decimal reads digits; without digits it is zero. A number that is too large becomes one above any
+// limit.
 func decimal(text string) (n int64, ok bool) {
 	for i := range len(text) {
 		if text[i] < '0' || text[i] > '9' {

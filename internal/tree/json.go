@@ -10,11 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth bounds values within values; a whole Envoy configuration has some thirty.
+// MaxDepth is the deepest nesting of values. A whole Envoy configuration has some thirty levels.
 const MaxDepth = 100
 
-// ParseJSON reads the JSON values in data, one after another: one at least. The error
-// is a [Mistake] without a path.
+// ParseJSON reads the JSON values in data, at least one. The error is a [Mistake] without a path.
 func ParseJSON(data []byte) ([]*Node, error) {
 	r := &jsonReader{data: data, line: 1, column: 1, d: json.NewDecoder(bytes.NewReader(data))}
 	r.d.UseNumber()
@@ -32,7 +31,7 @@ func ParseJSON(data []byte) ([]*Node, error) {
 	}
 }
 
-// A jsonReader follows the places of a decoder's tokens.
+// A jsonReader reads the tokens of a decoder, with their places.
 type jsonReader struct {
 	data         []byte
 	d            *json.Decoder
@@ -41,8 +40,8 @@ type jsonReader struct {
 	line, column int
 }
 
-// token is the next one, and its place. The decoder says where a token ends; it begins
-// after what may stand between two of them.
+// token returns the next token and its place. The decoder has the end of a token; its start is
+// after the separators that may stand before it.
 func (r *jsonReader) token() (t json.Token, line, column int, err error) {
 	begin := int(r.d.InputOffset())
 	for begin < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[begin]) >= 0 {
@@ -53,7 +52,7 @@ func (r *jsonReader) token() (t json.Token, line, column int, err error) {
 	return t, line, column, err
 }
 
-// place is the line and column of an offset. Offsets come in order.
+// place returns the line and column of an offset. Offsets must not decrease.
 func (r *jsonReader) place(offset int) (line, column int) {
 	for r.at < offset && r.at < len(r.data) {
 		c, size := utf8.DecodeRune(r.data[r.at:])
@@ -70,17 +69,17 @@ func (r *jsonReader) located(err error) error {
 	if known, ok := errors.AsType[Mistake](err); ok {
 		return known
 	}
-	// The offsets of a decoder's errors leave out what stands between the tokens. Those of
-	// Unmarshal do not.
+	// The offsets in a decoder's errors ignore what is between the tokens. Those of
+	// Unmarshal are right.
 	offset := int(r.d.InputOffset())
 	var syntax *json.SyntaxError
 	if errors.As(json.Unmarshal(r.data[r.began:], new(any)), &syntax) {
-		offset = r.began + int(syntax.Offset) - 1 // it counts the character that is wrong
+		offset = r.began + int(syntax.Offset) - 1 // it includes the wrong character
 	}
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		err, offset = io.ErrUnexpectedEOF, len(r.data)
 	}
-	r.at, r.line, r.column = 0, 1, 1 // it may lie before what was read last
+	r.at, r.line, r.column = 0, 1, 1 // it may be before the last token
 	line, column := r.place(offset)
 	return notJSON(line, column, err.Error())
 }
@@ -124,7 +123,7 @@ func (r *jsonReader) value(depth int) (*Node, error) {
 	return n, err
 }
 
-// element reads one of the list or mapping n.
+// element reads an element of the list or mapping n.
 func (r *jsonReader) element(n *Node, depth int) error {
 	var m Member
 	if n.Kind == Map {
@@ -147,7 +146,7 @@ func (r *jsonReader) element(n *Node, depth int) error {
 	return nil
 }
 
-// unexpected: within a value, the end is none.
+// unexpected makes the end of the text an error, within a value.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -161,13 +160,13 @@ func (n *Node) JSON() []byte {
 	n.writeJSON(&b)
 	var out bytes.Buffer
 	if json.Indent(&out, b.Bytes(), "", "  ") != nil {
-		return append(b.Bytes(), '\n') // a number made in code that is none
+		return append(b.Bytes(), '\n') // code has made a Number that is not JSON
 	}
 	out.WriteByte('\n')
 	return out.Bytes()
 }
 
-// Compact is JSON on one line.
+// Compact writes n as JSON on one line.
 func (n *Node) Compact() []byte {
 	var b bytes.Buffer
 	n.writeJSON(&b)

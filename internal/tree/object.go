@@ -11,36 +11,36 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// MaxMistakes is where a report ends: what has more is not the file that was meant.
+// MaxMistakes is the longest report: a file with more mistakes is probably another file.
 const MaxMistakes = 100
 
-// A Reader reads values and keeps what is wrong with them.
+// A Reader reads values and keeps the mistakes.
 type Reader struct {
 	// File is the name of the text, for mistakes. Empty: it has none.
 	File string
-	// Same reports whether a key of the text is the field of that name. Nil: only if it is
-	// spelt so.
+	// Same reports whether a key of the text is the field of that name. Nil: the spelling must be
+	// the same.
 	Same func(key, name string) bool
-	// JSON has mistakes in the words of JSON: "an object" and "null", where YAML has
-	// "a mapping" and "empty".
+	// JSON describes values in the words of JSON: "an object" and "null" instead of "a mapping" and
+	// "empty".
 	JSON bool
-	// Mistakes are what was wrong so far.
+	// Mistakes are the mistakes so far.
 	Mistakes Mistakes
 }
 
-// Top is the place of a mistake of the whole text.
+// Top is the place of a mistake about the whole text.
 func (r *Reader) Top() Position { return Position{r.File, 1, 1} }
 
-// Place is that of n.
+// Place is the place of n.
 func (r *Reader) Place(n *Node) Position { return Position{r.File, n.Line, n.Column} }
 
-// KeyPlace is that of the key of m.
+// KeyPlace is the place of the key of m.
 func (r *Reader) KeyPlace(m Member) Position { return Position{r.File, m.Line, m.Column} }
 
-// Full reports whether there are so many mistakes that no more are kept.
+// Full reports whether there are too many mistakes to keep more.
 func (r *Reader) Full() bool { return len(r.Mistakes) > MaxMistakes }
 
-// Note keeps a mistake, once: a value that several aliases lead to is wrong in one place.
+// Note records a mistake, once: a value that several aliases lead to is wrong in one place.
 func (r *Reader) Note(at Position, path, found, allowed, suggestion string) {
 	last := func(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 	known := func(m Mistake) bool {
@@ -55,16 +55,16 @@ func (r *Reader) Note(at Position, path, found, allowed, suggestion string) {
 	}
 }
 
-// Wrong keeps that the value n at path is not as it must be.
+// Wrong records that the value n at path is not allowed.
 func (r *Reader) Wrong(n *Node, path, found, allowed, suggestion string) {
 	r.Note(r.Place(n), path, found, allowed, suggestion)
 }
 
-// Fold takes a key in any case.
+// Fold accepts a key in any case.
 func Fold(key, name string) bool { return strings.EqualFold(key, name) }
 
-// SnakeOrCamel takes the two spellings that protobuf's JSON has for num_retries, the name
-// given: that, and numRetries.
+// SnakeOrCamel accepts the two spellings of protobuf's JSON for the name num_retries: the same, and
+// numRetries.
 func SnakeOrCamel(key, name string) bool { return key == name || key == camel(name) }
 
 func camel(name string) string {
@@ -91,7 +91,7 @@ func (r *Reader) same(key, name string) bool {
 	return r.Same(key, name)
 }
 
-// Check keeps that n, at path, is wrong unless ok holds, and returns ok.
+// Check records that n, at path, is not allowed unless ok holds. It returns ok.
 func (r *Reader) Check(ok bool, n *Node, path, allowed string) bool {
 	if !ok {
 		r.Wrong(n, path, r.Found(n), allowed, "")
@@ -99,7 +99,7 @@ func (r *Reader) Check(ok bool, n *Node, path, allowed string) bool {
 	return ok
 }
 
-// Found says what n is, in the words of the Reader: it follows "is".
+// Found describes n in the words of the Reader; they follow "is".
 func (r *Reader) Found(n *Node) string {
 	switch {
 	case r.JSON && n.Kind == Map:
@@ -110,7 +110,7 @@ func (r *Reader) Found(n *Node) string {
 	return n.Found()
 }
 
-// An Object is a mapping that is being read, and what was read of it.
+// An Object is a mapping, and which of its members were read.
 type Object struct {
 	r    *Reader
 	Path string
@@ -118,7 +118,7 @@ type Object struct {
 	read []bool
 }
 
-// Object begins to read n, which must be a mapping; nil if it is none.
+// Object begins to read n, which must be a mapping. It is nil if n is none.
 func (r *Reader) Object(n *Node, path string) *Object {
 	allowed := "a mapping"
 	if r.JSON {
@@ -131,11 +131,11 @@ func (r *Reader) Object(n *Node, path string) *Object {
 	return &Object{r, path, n, make([]bool, len(n.Members))}
 }
 
-// At is the path of a field of o.
+// At returns the path of a field of o.
 func (o *Object) At(name string) string { return Join(o.Path, name) }
 
-// Join is the path of a field of what is at path. A name that would be taken for a path
-// itself is in brackets and quotes: metadata.annotations["example.com/retries"].
+// Join returns the path of the field name of what is at path. A name that looks like a path is in
+// brackets and quotes: metadata.annotations["example.com/retries"].
 func Join(path, name string) string {
 	if name == "" || strings.ContainsAny(name, `.[]"`) {
 		return path + "[" + strconv.Quote(name) + "]"
@@ -146,7 +146,7 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
-// Concat is the path rest below path.
+// Concat joins two paths.
 func Concat(path, rest string) string {
 	if path == "" || rest == "" || rest[0] == '[' {
 		return path + rest
@@ -154,8 +154,8 @@ func Concat(path, rest string) string {
 	return path + "." + rest
 }
 
-// Cut is the first step of a path, a key or (with an empty key) the number of an element,
-// and the rest of it. The index is below zero if there is none; of an empty path both are missing.
+// Cut splits the first step from a path: a key, or the number of an element with an empty key. The
+// index is below zero if there is none; an empty path has neither.
 func Cut(path string) (key string, index int, rest string) {
 	if quoted, ok := strings.CutPrefix(path, "["); ok {
 		if prefix, err := strconv.QuotedPrefix(quoted); err == nil {
@@ -177,12 +177,12 @@ func Cut(path string) (key string, index int, rest string) {
 	return path[:end], -1, strings.TrimPrefix(path[end:], ".")
 }
 
-// Element is the path of an element of the list at path.
+// Element returns the path of an element of the list at path.
 func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// Get is the value of the field, and its path; nil if there is none, or null, or it was
-// asked for before. The key may stand there once; of several the first counts. A nil
-// Object has no fields.
+// Get returns the value of the field, and its path. The value is nil if there is none, if it is
+// null, and if it was asked for before. A key that is there twice is a mistake; the first value
+// counts. A nil Object has no fields.
 func (o *Object) Get(name string) (*Node, string) {
 	if o == nil {
 		return nil, name
@@ -214,13 +214,13 @@ func (o *Object) Get(name string) (*Node, string) {
 	return found, path
 }
 
-// Has tells whether there is such a field, without reading it: whether Get has a value.
+// Has reports whether Get would return a value. The field does not count as read.
 func (o *Object) Has(name string) bool {
 	_, ok := o.PathOf(name)
 	return ok
 }
 
-// PathOf is the path of a field as its key is spelt, and whether there is one.
+// PathOf returns the path of a field as its key is spelt, and whether there is one.
 func (o *Object) PathOf(name string) (string, bool) {
 	if o == nil {
 		return "", false
@@ -232,7 +232,7 @@ func (o *Object) PathOf(name string) (string, bool) {
 	return o.At(o.Node.Members[i].Key), true
 }
 
-// Field is the value of a field, whether it was asked for or not; nil: there is none.
+// Field returns the value of a field, whether it was read or not; nil: there is none.
 func (o *Object) Field(name string) *Node {
 	i := slices.IndexFunc(o.Node.Members, func(m Member) bool { return o.r.same(m.Key, name) })
 	if i < 0 {
@@ -241,7 +241,7 @@ func (o *Object) Field(name string) *Node {
 	return o.Node.Members[i].Value
 }
 
-// Require is Get of a field that must be there; allowed is what it must be.
+// Require is Get for a field that must be there; allowed is what it must be.
 func (o *Object) Require(name, allowed string) (*Node, string) {
 	n, path := o.Get(name)
 	if n == nil && o != nil {
@@ -259,7 +259,7 @@ func (o *Object) Object(name string) *Object {
 	return o.r.Object(n, path)
 }
 
-// List is the elements of a field that is a list, and its path.
+// List returns the elements of a field that is a list, and its path.
 func (o *Object) List(name string) ([]*Node, string) {
 	n, path := o.Get(name)
 	if n == nil {
@@ -283,7 +283,7 @@ func (o *Object) Objects(name string) []*Object {
 	return all
 }
 
-// String is a field that is a text; "" if there is none.
+// String reads a field that is a text; "" if there is none.
 func (o *Object) String(name string) string {
 	n, path := o.Get(name)
 	if n == nil || !o.r.Check(n.Kind == Text, n, path, "a text") {
@@ -292,7 +292,7 @@ func (o *Object) String(name string) string {
 	return n.Text
 }
 
-// Bool is a field that is true or false.
+// Bool reads a field that is true or false.
 func (o *Object) Bool(name string) (value, given bool) {
 	n, path := o.Get(name)
 	if n == nil || !o.r.Check(n.Kind == Bool, n, path, "true or false") {
@@ -301,8 +301,8 @@ func (o *Object) Bool(name string) (value, given bool) {
 	return strings.EqualFold(n.Text, "true"), true
 }
 
-// Whole is a field that is a whole number of at least least and at most most, and whether
-// it is there. A text that is such a number is one, as in protobuf's JSON.
+// Whole reads a field that is a whole number from least to most, and reports whether it is there.
+// The number may be in quotes, as in protobuf's JSON.
 func (o *Object) Whole(name string, least, most int64, allowed string) (int64, bool) {
 	n, path := o.Get(name)
 	if n == nil {
@@ -312,8 +312,8 @@ func (o *Object) Whole(name string, least, most int64, allowed string) (int64, b
 	return i, o.r.Check(ok && i >= least && i <= most, n, path, allowed)
 }
 
-// WholeNumber is n as one, if it is. A Number may be written as YAML has them: 0x1f, and 010
-// for eight, as Kubernetes and Envoy read it.
+// WholeNumber returns n as a whole number, if it is one. A Number may be written as in YAML: 0x1f,
+// and 010 for eight, as Kubernetes and Envoy read it.
 func WholeNumber(n *Node) (int64, bool) {
 	if i, err := strconv.ParseInt(n.Text, 0, 64); err == nil && n.Kind == Number {
 		return i, true
@@ -328,7 +328,7 @@ func WholeNumber(n *Node) (int64, bool) {
 	return int64(f), true
 }
 
-// AnyNumber is n as a number, if it is one.
+// AnyNumber returns n as a number, if it is one.
 func AnyNumber(n *Node) (float64, bool) {
 	if n.Kind != Number {
 		return 0, false
@@ -340,8 +340,8 @@ func AnyNumber(n *Node) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// Float is a field that is a number for which ok holds. A text that is such a number is one,
-// as in protobuf's JSON.
+// Float reads a field that is a number for which ok holds. The number may be in quotes, as in
+// protobuf's JSON.
 func (o *Object) Float(name, allowed string, ok func(float64) bool) (float64, bool) {
 	n, path := o.Get(name)
 	if n == nil {
@@ -355,7 +355,7 @@ func (o *Object) Float(name, allowed string, ok func(float64) bool) (float64, bo
 	return f, o.r.Check(isNumber && ok(f), n, path, allowed)
 }
 
-// Duration is a field that parse takes for a duration of at least least.
+// Duration reads a field that parse accepts as a duration of at least least.
 func (o *Object) Duration(name string, least time.Duration, allowed string, parse func(string) (time.Duration, bool)) (time.Duration, bool) {
 	n, path := o.Get(name)
 	if n == nil {
@@ -364,7 +364,7 @@ func (o *Object) Duration(name string, least time.Duration, allowed string, pars
 	return o.r.Duration(n, path, least, allowed, parse)
 }
 
-// Duration is n, at path, as a duration of at least least.
+// Duration reads n, at path, as a duration of at least least.
 func (r *Reader) Duration(n *Node, path string, least time.Duration, allowed string, parse func(string) (time.Duration, bool)) (time.Duration, bool) {
 	d, ok := time.Duration(0), false
 	if n.Kind == Text {
@@ -375,7 +375,7 @@ func (r *Reader) Duration(n *Node, path string, least time.Duration, allowed str
 	}
 	suggestion := ""
 	if meant, err := time.ParseDuration(n.Text); n.Kind == Text && !ok && err == nil && meant >= least {
-		if text := Seconds(meant); text != n.Text { // 250ms where only seconds are known
+		if text := Seconds(meant); text != n.Text { // 250ms, where the format has only seconds
 			suggestion = text
 		}
 	}
@@ -383,7 +383,7 @@ func (r *Reader) Duration(n *Node, path string, least time.Duration, allowed str
 	return 0, false
 }
 
-// Rest are the members that nobody asked for.
+// Rest returns the members that were not read.
 func (o *Object) Rest() []Member {
 	if o == nil {
 		return nil
@@ -397,8 +397,7 @@ func (o *Object) Rest() []Member {
 	return rest
 }
 
-// NoMore keeps that each member which nobody asked for is wrong: o has no other fields
-// than those named.
+// NoMore records that each member that was not read is unknown: o has no other fields than names.
 func (o *Object) NoMore(names ...string) {
 	for _, m := range o.Rest() {
 		o.r.Note(o.r.KeyPlace(m), o.At(m.Key), "unknown", choice.List(names), choice.Nearest(m.Key, names))

@@ -1,8 +1,8 @@
-// Package tree holds the values of JSON and YAML with their places, so that every
-// mistake and every loss can be located, and reads objects out of them.
+// Package tree holds the values of JSON and YAML with their places, and reads objects from them. So
+// every mistake and every loss has a place.
 //
-// It is the one form in which the converters see a file, whichever of the two it was
-// written in, and the one in which they make theirs.
+// All files are read as such a tree, whichever of the two forms they have. The converters also make
+// their output as one.
 package tree
 
 import (
@@ -24,18 +24,18 @@ const (
 	Map
 )
 
-// Use is what was made of a value so far.
+// Use is what a reader has done with a value so far.
 type Use uint8
 
 const (
-	Unread Use = iota // nobody has asked for it
-	Read              // it was asked for: a single value
-	Opened            // it is a mapping or a list whose own values are asked for one by one
-	Told              // a report has all of it, or nothing in it can be lost
+	Unread Use = iota // nothing has asked for it
+	Read              // it was asked for, as a single value
+	Opened            // it is a mapping or a list; its values are asked for one by one
+	Told              // a report has all of it, or it has nothing to lose
 )
 
-// A Node is a value and its place. Lines and columns count from 1; 0 is no place, as of
-// a value that was made in code.
+// A Node is a value and its place. Lines and columns count from 1; 0 is no place, for a value that
+// was made in code.
 type Node struct {
 	Kind         Kind
 	Use          Use
@@ -43,10 +43,10 @@ type Node struct {
 	Items        []*Node
 	Members      []Member
 	Line, Column int
-	// Flow has a List or a Map written on one line, where the form has a choice.
+	// Flow: a List or a Map is written on one line, if the form has the choice.
 	Flow bool
-	// Faults are what is wrong with the value by itself, of which the text alone shows no
-	// path: its tag (without a path), its keys, what is merged into it.
+	// Faults are what is wrong with the value itself: its tag (without a path), its keys, and what
+	// is merged into it. Paths begin at the value.
 	Faults Mistakes
 }
 
@@ -94,7 +94,7 @@ func (n *Node) Set(key string, value *Node) *Node {
 	return n
 }
 
-// Get is the value of the first member with that key; nil: there is none, or n is no Map.
+// Get returns the value of the first member with that key; nil: there is none, or n is no Map.
 func (n *Node) Get(key string) *Node {
 	if n == nil {
 		return nil
@@ -107,7 +107,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Count is how many single values n is, or has in it.
+// Count returns the number of single values that n is or contains.
 func (n *Node) Count() (sum int) {
 	switch n.Kind {
 	case Null:
@@ -126,7 +126,7 @@ func (n *Node) Count() (sum int) {
 	return 1
 }
 
-// Found says what a value is, for a mistake: it follows "is".
+// Found describes a value, for a mistake; the words follow "is".
 func (n *Node) Found() string {
 	switch n.Kind {
 	case Null:
@@ -141,8 +141,8 @@ func (n *Node) Found() string {
 	return Clip(n.Text)
 }
 
-// Quoted is Found with a single value in quotes whatever it is, for files in which the field
-// decides how it is read.
+// Quoted is Found with every single value in quotes. It is for files in which the field, and not
+// the value, decides the type.
 func (n *Node) Quoted() string {
 	if n.Scalar() {
 		return Quote(n.Text)
@@ -150,10 +150,10 @@ func (n *Node) Quoted() string {
 	return n.Found()
 }
 
-// Clip is s as it is repeated in a message: not all of it if it is long.
+// Clip is s as it is repeated in a message: the beginning of it, if it is long.
 func Clip(s string) string { return ClipTo(60, s) }
 
-// ClipTo is s with at most that many characters.
+// ClipTo is s cut to that many characters.
 func ClipTo(most int, s string) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s

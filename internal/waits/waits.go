@@ -1,4 +1,4 @@
-// Package waits tells whether two backoff schedules wait alike.
+// Package waits compares the waits and timeouts of policies with those of other systems.
 package waits
 
 import (
@@ -10,9 +10,8 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// Same tells whether a and b draw each of the first retries waits from the same range,
-// evenly. Fields that make no difference until then make none: with one retry nothing
-// grows.
+// Same reports whether a and b draw each of the first retries waits evenly from the same range.
+// Fields without an effect on these waits do not matter: with one retry nothing grows.
 func Same(a, b backoff.Schedule, retries int) bool {
 	var before [2]time.Duration
 	for n := 1; n <= retries; n++ {
@@ -31,14 +30,17 @@ func Same(a, b backoff.Schedule, retries int) bool {
 	return !oddly(a) && !oddly(b)
 }
 
-// oddly: a wait is not drawn evenly, or depends on the one before.
+// oddly reports whether a wait is not drawn evenly, or depends on the one before.
 func oddly(s backoff.Schedule) bool {
 	return s.Kind == backoff.Ethernet || s.Jitter == backoff.Decorrelated && s.Kind == backoff.Exponential
 }
 
-// Patience is a ThrottleBase for policies with that schedule that were read of a form
-// which does not retry throttled failures at all: lull does, and so with more patience
-// than other failures.
+// SameWhenThrottled is the smallest ThrottleBase that is not the default. With it a throttled failure
+// waits like any other.
+const SameWhenThrottled = time.Nanosecond
+
+// Patience is a ThrottleBase for a policy with that schedule that comes from a system which does
+// not retry throttled failures at all. lull retries them, but waits longer than after other failures.
 func Patience(s backoff.Schedule) time.Duration {
 	return max(lull.DefaultThrottleBase, saturating.Add(s.Ceiling(1), s.Ceiling(1)))
 }
@@ -48,4 +50,9 @@ func Range(s backoff.Schedule, retry int) [2]time.Duration {
 	shortest := s.Delay(retry, 0, func() uint64 { return 0 })
 	longest := s.Delay(retry, 0, func() uint64 { return math.MaxUint64 })
 	return [2]time.Duration{shortest, max(longest, s.Max(retry))}
+}
+
+// Bounded reports whether an attempt ends before the call does.
+func Bounded(p lull.Policy) bool {
+	return p.AttemptTimeout > 0 && (p.Deadline <= 0 || p.AttemptTimeout < p.Deadline)
 }
