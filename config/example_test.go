@@ -133,7 +133,7 @@ func ExampleLive() {
 	// 3
 }
 
-// Whatever has an Update follows the file: a registry of hosts, here under the defaults.
+// Everything with an Update can follow the file: a registry of hosts, here under the defaults.
 func ExampleLive_Follow() {
 	path := filepath.Join(os.TempDir(), fmt.Sprint("lull-example-", os.Getpid(), "-follow.yaml"))
 	defer os.Remove(path)

@@ -194,8 +194,8 @@ func TestPositionsAndOrigins(t *testing.T) {
 	}
 }
 
-// A preset takes the place of the defaults' preset and stands above the defaults'
-// fields; what it leaves open is theirs.
+// A preset replaces the preset of the defaults and overrides their fields; it leaves the fields
+// that it does not set.
 func TestDefaultsAndPresets(t *testing.T) {
 	const ms, s = time.Millisecond, time.Second
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Whoever opens a pipe waits until somebody writes to it, and Watch would for ever.
+// Opening a pipe blocks until something writes to it; Watch would block for ever.
 func TestLiveRefusesAPipe(t *testing.T) {
 	const want = "not a regular file"
 	pipe := filepath.Join(t.TempDir(), "pipe")

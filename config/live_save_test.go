@@ -128,7 +128,7 @@ func TestWatchFollowsTheLinksOfAConfigMap(t *testing.T) {
 	})
 }
 
-// What cannot be read is told once, whatever it is, and the policies stay.
+// A file that cannot be read is reported once, for any reason, and the policies stay.
 func TestWatchOutlastsWhatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const content = "dependencies: {a: {attempts: 2}}\n"
@@ -168,7 +168,7 @@ func TestWatchOutlastsWhatCannotBeRead(t *testing.T) {
 	})
 }
 
-// Whoever is told of a reload may ask what there is to ask, and end the watching.
+// A report function may call the methods of the Live, and end the Watch.
 func TestAReportMayAskAndStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "retry.yaml")

@@ -19,7 +19,7 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// A liveFile is a Live, its file, and what it has reported.
+// A liveFile is a Live, its file, and its reports.
 type liveFile struct {
 	*Live
 	t    testing.TB
@@ -46,7 +46,7 @@ func (l *liveFile) hear(r Reload) {
 	l.got = append(l.got, l.words(r))
 }
 
-// words are what a report says, in short.
+// words is a report in short.
 func (l *liveFile) words(r Reload) string {
 	if r.File != l.Live.File() {
 		l.t.Error("a report with a file that is not in force")

@@ -148,8 +148,8 @@ func TestAMistakeIsReportedOnce(t *testing.T) {
 	}
 }
 
-// Problems that Validate finds are reported where the field is, or else what it
-// belongs to, and not at all where they may follow from another mistake.
+// Problems that Validate finds are reported at the field, or at what it belongs to. They are left
+// out if they may be a consequence of another mistake.
 func TestProblemsAreLocated(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{"atempts: 3\n", `f:1:1: atempts is unknown: want ` + choice.List(policyKeys()) + `; did you mean attempts?`},
@@ -163,7 +163,7 @@ func TestProblemsAreLocated(t *testing.T) {
 		{"limit:\n  limit: x\n  max_wait: 1s\n", `f:2:10: limit.limit is "x": want a whole number such as 500, 25k or 2M`},
 		{"breaker:\n  failure_rate: 50\n", `f:2:17: breaker.failure_rate is "50": want a share such as 0.1 or 10%, and with the % above 1; did you mean 50%?`},
 		{"breaker:\n  failure_rate: 250%\n", `f:2:17: breaker.failure_rate is 2.5: want a share above 0 and up to 1, or zero for none`},
-		// What is there instead of what could not be read is nobody's.
+		// A value that could not be read causes no other mistake.
 		{"preset: external-api\nattempt_timeout: x\ndeadline: 1s\n", `f:2:18: attempt_timeout is "x": want a duration such as 250ms, 1.5s or 2m, or "none"`},
 		// What was meant is read on with.
 		{"budget: {ratio: 10, floor: 1}\n", `f:1:17: budget.ratio is "10": want a share such as 0.1 or 10%, and with the % above 1; did you mean 10%?` + "\n" +
@@ -280,8 +280,7 @@ func TestTenMistakes(t *testing.T) {
 	golden.File(t, "testdata/ten-mistakes.txt", slashed(err))
 }
 
-// What is wrong is said where its value stands, and once; what may only follow from
-// another mistake is not said.
+// A mistake is reported where its value is, and once. Its possible consequences are left out.
 func TestProblemsOfWhatIsInherited(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{"defaults: {attempts: 5000}\ndependencies: {a: , b: {attempts: 2}, c: {preset: external-api}}\n",

@@ -230,7 +230,7 @@ func TestProblemsOfAScenario(t *testing.T) {
 	}
 }
 
-// allowed is what package sim says in its own words.
+// allowed is the text of package sim.
 var allowed = regexp.MustCompile(`(?m): want [^;\n]*`)
 
 func TestBuiltIn(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/lullgo/lull/internal/golden"
 )
 
-// The schema that is committed is what the types make now. The module
-// config/schematest holds it against the reader.
+// The committed schema is the one that the types make now. The module config/schematest compares it
+// with the reader.
 func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	g := generator{docs: map[string]map[string]string{}, definitions: object{}}
 	root := g.root()

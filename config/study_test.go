@@ -13,8 +13,8 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// The study (docs/study.md) says who wins in each of its scenarios. Here it is held
-// to that, with fewer seeds and fewer clients, and with room for chance.
+// The study (docs/study.md) has the winners of each of its scenarios. This test checks them with
+// fewer seeds and fewer clients, and with room for chance.
 
 const studyFolder = "../docs/study/"
 
@@ -90,7 +90,7 @@ func ended(reason string) func(sim.Result) float64 {
 	return func(r sim.Result) float64 { return float64(r.Totals.Reasons[reason]) }
 }
 
-// says fails unless least <= got <= most.
+// says fails the test unless least <= got <= most.
 func says(t *testing.T, what string, got, least, most float64) {
 	t.Helper()
 	t.Logf("%s: %.4g", what, got)

@@ -56,8 +56,8 @@ func table(t *testing.T, heading string) [][]string {
 	return rows[2:]
 }
 
-// probes are policies that each say one thing more than those which all formats can say,
-// with the field that is looked at.
+// probes are policies with one field more than every format can express, and the name of that
+// field.
 var probes = []struct {
 	row, field string
 	edit       func(p *lull.Policy)
@@ -103,7 +103,7 @@ var probes = []struct {
 	{"`limit.max_wait`, `limit.max_queue`", "limit.max_wait", func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 9, MaxWait: time.Second, MaxQueue: 3} }},
 }
 
-// became is what a field of a policy becomes in a format: "same", "changed" or "lost".
+// became is the result for a field of a policy in a format: "same", "changed" or "lost".
 func became(t *testing.T, to Format, field string, p lull.Policy) string {
 	t.Helper()
 	out := convert(t, file(t, p), to, Options{})
@@ -128,7 +128,7 @@ func became(t *testing.T, to Format, field string, p lull.Policy) string {
 	return "same"
 }
 
-// What the page says of each field is what the converters do.
+// The page describes what the converters do with each field.
 func TestThePageSaysWhatPoliciesBecome(t *testing.T) {
 	rows := table(t, "## What a policy becomes")
 	if len(rows) != len(probes) {

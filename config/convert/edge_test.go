@@ -45,7 +45,7 @@ func TestKeysThatAreNull(t *testing.T) {
 	}
 }
 
-// A path leads to one place, whatever its keys have in them.
+// A path leads to one place, also if keys have dots and brackets in them.
 func TestPathsOfKeysWithDots(t *testing.T) {
 	const text = `apiVersion: networking.istio.io/v1
 kind: VirtualService

@@ -29,8 +29,8 @@ func leaves(n *tree.Node, path string, all map[string]string) {
 	}
 }
 
-// touches tells whether an entry speaks of the field at path, of a part of it, or of what
-// it is a part of; dropped and changed things only.
+// touches reports whether an entry, lost or changed, is about the field at path, a part of it, or
+// something that it is a part of.
 func touches(r Report, path string) bool {
 	return slices.ContainsFunc(r, func(e Entry) bool {
 		if e.Kind == Assumed {
@@ -126,7 +126,7 @@ func randomEnvoy(r *rand.Rand) (routes, clusters *tree.Node) {
 	return routes, cluster
 }
 
-// What Envoy says is in what is written for Envoy again, or reported: each single value.
+// Each single value for Envoy is in the output for Envoy again, or in the report.
 func TestEnvoyStaysEnvoy(t *testing.T) {
 	for seed := range rounds() {
 		routes, cluster := randomEnvoy(rand.New(rand.NewPCG(seed, 3)))
@@ -218,8 +218,8 @@ func TestIstioStaysIstio(t *testing.T) {
 	}
 }
 
-// A service config of which a policy can say everything comes back to the letter, by way
-// of the file, and without a loss but that its methods need not be safe to repeat.
+// A service config that a policy can express completely is exactly the same after a conversion
+// there and back. The only loss is that its methods may be unsafe to repeat.
 func TestServiceConfigsComeBack(t *testing.T) {
 	for seed := range rounds() {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -272,7 +272,7 @@ func TestServiceConfigsComeBack(t *testing.T) {
 	}
 }
 
-// sameMethods: methods that say the same may be written together.
+// sameMethods compares configs in which methods with the same settings may be written together.
 func sameMethods(a, b string) bool {
 	ca, errA := parse("", []byte(a))
 	cb, errB := parse("", []byte(b))

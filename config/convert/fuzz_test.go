@@ -30,9 +30,8 @@ func seeds(f *testing.F) {
 	f.Add([]byte("retry_on: 5xx\nnum_retries: 1e3\nretry_back_off: {base_interval: 9223372036s}"))
 }
 
-// fuzzed reads data as format and checks what must hold of anything: it is refused with
-// places, or what comes of it is valid, here and, written in each format, there; and
-// nothing that is written reads as something else the second time.
+// fuzzed reads data as format. Either it is refused, with places, or the result is valid, here and
+// in each format, and the same after a second conversion.
 func fuzzed(t *testing.T, data []byte, from *Format) {
 	in := []File{{"fuzz", data}}
 	out, err := Convert(in, Lull, Options{From: from})
@@ -127,7 +126,7 @@ func FuzzGateway(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
 }
 
-// FuzzPolicy: whatever the policy, the file of it goes to every format and back.
+// FuzzPolicy converts the file of any policy to every format and back.
 func FuzzPolicy(f *testing.F) {
 	f.Add([]byte("attempts: 3\ndeadline: 2s\nbackoff: {jitter: equal, floor: 1ms}"))
 	f.Add([]byte("hedge: {attempts: 3, delay: -1ns, share: -1}\nbreaker: {consecutive: 5, consecutive_for: -1ns, open_for: 1ns, open_jitter: 10}"))

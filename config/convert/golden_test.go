@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/internal/golden"
 )
 
-// Files as they may be found, what they become, and what is said of it.
+// Realistic files, their conversions, and the reports.
 func TestGoldenFiles(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -31,7 +31,7 @@ func TestGoldenFiles(t *testing.T) {
 		base := "golden/" + strings.TrimSuffix(c.name, filepath.Ext(c.name)) + "-to-" + c.to.String()
 		golden.File(t, "testdata/"+base+".out", string(out.Data))
 		golden.File(t, "testdata/"+base+".report", out.Report.String())
-		// What was written is taken for what it is.
+		// The format of the result is recognised.
 		again, err := Convert([]File{{"again", out.Data}}, Lull, Options{})
 		if err != nil {
 			t.Errorf("%s to %v cannot be read: %v", c.name, c.to, err)

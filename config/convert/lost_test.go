@@ -51,7 +51,7 @@ func (s scalar) without(f func()) {
 	s.node.Items, s.node.Members = items, members
 }
 
-// said is what Convert has to say of documents: output, report and error, without places.
+// said is the result of Convert without places: output, report and error.
 func said(docs []*tree.Node, to Format) string {
 	var text []byte
 	for _, d := range docs {
@@ -71,8 +71,8 @@ func said(docs []*tree.Node, to Format) string {
 	return b.String()
 }
 
-// Rule 21: nothing is lost without a word. Whatever single value is taken out of a file, what comes of
-// it is something else, or the report is.
+// Rule 21: nothing is lost without a word. If any single value is removed from a file, the output
+// changes or the report does.
 func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"testdata/found/*.yaml", "testdata/golden/*.yaml", "testdata/golden/*.json", "testdata/golden/*-to-*.out"} {
@@ -114,9 +114,8 @@ func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
 	}
 }
 
-// saysNothing reports whether it makes no difference that a value is there: it is what the
-// system has anyway, a name that distinguishes things of one name, or the type of what shows
-// by its fields what it is.
+// saysNothing reports whether a value makes no difference: it is the default of the system, a name
+// that distinguishes two things, or the type of a value that its fields identify.
 func saysNothing(s scalar) bool {
 	return s.key == "name" || s.key == "@type" ||
 		slices.Contains([]string{"priority: DEFAULT", "format: SECONDS", "enforcing_consecutive_5xx: 100", "attempts: 0", "value: 0"}, s.key+": "+s.value)
@@ -157,7 +156,7 @@ func TestFilesThatPeopleHave(t *testing.T) {
 	}
 }
 
-// What the report says of a budget, a deadline and attempts is so in the policy, and what is in the
+// The budget, deadline and attempts of the report are those of the policy, and what is in the
 // policy and in no file is in the report.
 func TestTheReportIsTrue(t *testing.T) {
 	const (

@@ -25,8 +25,7 @@ func open(t testing.TB, names ...string) []File {
 	return files
 }
 
-// All that is wrong with a file is said in one run, each with its place, path, value and
-// what is allowed.
+// One run reports all mistakes of a file, each with its place, path, value and what is allowed.
 func TestMistakesOfFiles(t *testing.T) {
 	for _, name := range []string{"istio.yaml", "envoy.yaml", "grpc.json", "gateway.yaml", "lull.yaml"} {
 		_, err := Convert(open(t, "mistakes/"+name), Lull, Options{})
@@ -83,7 +82,7 @@ func TestMistakesOfTheText(t *testing.T) {
 	}
 }
 
-// What has a hundred mistakes is not the file that was meant, and the report says that there are more.
+// After a hundred mistakes the report says that there are more.
 func TestMistakesEndSomewhere(t *testing.T) {
 	_, err := Convert([]File{{"x", []byte("clusters:\n" + strings.Repeat("- {name: [], connect_timeout: 1s}\n", 150))}}, Lull, Options{})
 	mistakes, _ := errors.AsType[config.Mistakes](err)

@@ -152,7 +152,7 @@ func retriesOf(a, b lull.Policy) int {
 	return min(a.MaxAttempts(), b.MaxAttempts()) - 1
 }
 
-// reported tells whether there is a loss of that field of the dependency.
+// reported reports whether there is a loss of that field of the dependency.
 func reported(r Report, name, field string) bool {
 	return slices.ContainsFunc(r, func(e Entry) bool {
 		path := "dependencies." + name + "." + field
@@ -197,9 +197,9 @@ func convert(t testing.TB, f File, to Format, o Options) Output {
 	return out
 }
 
-// Whatever the policy: what it becomes is valid, in what comes back from there everything
-// is as it was or reported, the second time the same is written as the first, and a change
-// that is reported is none of thin air.
+// For every policy the conversion is valid. After a conversion back everything is unchanged or
+// reported, a second conversion writes the same as the first, and every change that is reported is
+// real.
 func TestPoliciesGoThereAndBack(t *testing.T) {
 	for _, to := range []Format{GRPC, Istio, Envoy, Gateway} {
 		t.Run(to.String(), func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestPoliciesGoThereAndBack(t *testing.T) {
 					t.Fatalf("seed %d: nothing is reported", seed)
 				}
 				for _, field := range differing(p, q) {
-					// A policy that hedges is written as one that retries where nobody hedges.
+					// For a system without hedges, a policy that hedges is written as one that retries.
 					asRetries := p.Hedge.Attempts > 1 && slices.Contains([]string{"attempts", "backoff", "throttle_base"}, field) && reported(out.Report, "api", "hedge")
 					if !reported(out.Report, "api", field) && !asRetries {
 						t.Fatalf("seed %d: %s is not reported: %v comes back as %v\n%+v\n%+v\n%s\n%s\n%s", seed, field, meaning(p, 9)[field], meaning(q, 9)[field], p, q, out.Data, out.Report, back.Data)

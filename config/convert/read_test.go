@@ -31,7 +31,7 @@ func names(all []config.Dependency) []string {
 	return names
 }
 
-// What a document is shows in its fields, whatever the file is called.
+// The format of a document is recognised by its fields, not by the name of the file.
 func TestFormatsAreRecognised(t *testing.T) {
 	for text, want := range map[string]Format{
 		"attempts: 3":                              Lull,
@@ -128,8 +128,7 @@ kind: Deployment
 	}
 }
 
-// Two routes to one host that say the same are one dependency, and others have names of
-// their own.
+// Two routes to one host with the same settings are one dependency; others have names of their own.
 func TestNamesOfDependencies(t *testing.T) {
 	route := func(name, host, retries string) string {
 		return fmt.Sprintf("{name: %q, route: [{destination: {host: %q}}], retries: {%s}}", name, host, retries)
@@ -200,7 +199,7 @@ func TestNamesOfHosts(t *testing.T) {
 	}
 }
 
-// What a file does not say is as the other system does it, or as the base has it.
+// What a file leaves open is as in the other system, or as in the base.
 func TestBases(t *testing.T) {
 	const vs = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{route: [{destination: {host: a}}], timeout: 2s}]}\n"
 	p := one(t, vs, Options{})
@@ -354,7 +353,7 @@ func BenchmarkConvert(b *testing.B) {
 	}
 }
 
-// Which requests may be repeated is lull's own business; what says something else is lost.
+// Which requests may be repeated is lull's own decision; a setting that differs from it is lost.
 func TestOtherRequests(t *testing.T) {
 	const text = `{"cluster": "c", "retry_policy": {"retry_on": "reset", "retriable_request_headers": [{"name": ":method", "string_match": {"exact": "%s"}}]}}`
 	out := convert(t, File{"x.json", []byte(fmt.Sprintf(text, "GET"))}, Envoy, Options{})

@@ -118,8 +118,8 @@ func TestClustersAreNoServiceConfigs(t *testing.T) {
 	}
 }
 
-// A cluster and a route, each a file of a dump, make one dependency; a cluster that shows
-// nothing of its own is what the others of its list are.
+// A cluster and a route in two files of a dump make one dependency. A cluster that cannot be
+// recognised has the format of the others in its list.
 func TestPairsOfDumps(t *testing.T) {
 	for _, file := range []string{"testdata/found/pair.yaml"} {
 		data, err := os.ReadFile(file)

@@ -43,8 +43,8 @@ func has(r Report, path string) bool {
 	return slices.ContainsFunc(r, func(e Entry) bool { return e.Path == path })
 }
 
-// An Envoy retry policy as gRPC reads it (gRFC A44). Where gRPC refuses a resource, a
-// converter says what is wrong or what becomes of it.
+// An Envoy retry policy as gRPC reads it (gRFC A44). Where gRPC refuses a resource, a converter
+// reports what is wrong or what becomes of it.
 func TestPublishedEnvoyToGRPC(t *testing.T) {
 	var v struct {
 		Cases []struct {
@@ -165,7 +165,7 @@ func extensionNames(list *tree.Node) (all []string) {
 	return all
 }
 
-// What Istio makes of a VirtualService for Envoy is what the converter makes of it.
+// The converter makes the same of a VirtualService for Envoy as Istio does.
 func TestPublishedIstioToEnvoy(t *testing.T) {
 	var v struct {
 		Default, DefaultInbound envoyWant

@@ -112,7 +112,7 @@ func TestPartsOfEnvoy(t *testing.T) {
 	}
 }
 
-// What Envoy does by itself where nothing is said is taken into account, and said.
+// The defaults of Envoy count, and are reported.
 func TestWhatEnvoyDoesByItself(t *testing.T) {
 	const text = `{"resources": [
 	{"@type": "x.RouteConfiguration", "virtual_hosts": [{"name": "v", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "a", "retry_policy": {"retry_on": "5xx"}}}]}]},
@@ -154,7 +154,7 @@ func TestAnchorsOfEnvoy(t *testing.T) {
 	}
 }
 
-// What a gateway does by itself is its own business, and what is done instead is said.
+// What a gateway does by default is not known; the report has what the policy does.
 func TestWhatGatewaysDoByThemselves(t *testing.T) {
 	const text = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nspec: {rules: [{retry: {}, backendRefs: [{name: a}]}, {backendRefs: [{name: b}]}]}\n" +
 		"---\napiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackendTrafficPolicy\nspec: {targetRefs: [{name: a}], retryConstraint: {}}"
@@ -225,7 +225,7 @@ func TestMillisecondsOfEnvoy(t *testing.T) {
 	}
 }
 
-// Rounded up for Istio, the timeout of an attempt may come to that of the call.
+// The timeout of an attempt may be equal to that of the call after it is rounded up for Istio.
 func TestMillisecondsOfIstio(t *testing.T) {
 	const policies = "dependencies: {a: {attempt_timeout: %s, deadline: 2ms}}"
 	for timeout, said := range map[string]bool{"1.5ms": true, "1ms": false} {
@@ -247,7 +247,7 @@ func TestHedgesAreTheRoutes(t *testing.T) {
 	}
 }
 
-// Circuit breakers count whoever says how often is retried.
+// Circuit breakers count wherever the number of retries comes from.
 func TestClustersThatLetNoRetryPass(t *testing.T) {
 	const text = `{"resources": [
 	{"@type": "x.RouteConfiguration", "virtual_hosts": [{"name": "v", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "a"}}]}]},
@@ -345,8 +345,7 @@ func TestSeveralRulesForAHost(t *testing.T) {
 	}
 }
 
-// A rule for a host that no route leads to says of its calls what a route does that says
-// nothing.
+// A rule for a host without a route counts like a route without settings.
 func TestRulesWithoutRoutes(t *testing.T) {
 	const rule = "apiVersion: networking.istio.io/v1\nkind: DestinationRule\nspec: {host: a, trafficPolicy: {}}\n"
 	const route = "---\napiVersion: networking.istio.io/v1\nkind: VirtualService\nspec: {http: [{route: [{destination: {host: a}}]}]}"
@@ -360,8 +359,7 @@ func TestRulesWithoutRoutes(t *testing.T) {
 	}
 }
 
-// What a route says that hands on counts for the routes to which it does, unless they say
-// something else.
+// The settings of a route that delegates are the defaults of the routes to which it delegates.
 func TestDelegates(t *testing.T) {
 	text := fmt.Sprintf(meta, "root", "shop", "VirtualService", `{hosts: [x], http: [
 		{delegate: {name: api, namespace: api}, timeout: 3s, retries: {attempts: 4, perTryTimeout: 5s, retryOn: 5xx}},
@@ -401,7 +399,7 @@ func TestDelegates(t *testing.T) {
 	}
 }
 
-// Objects that are not read are not passed over if they say how calls are made.
+// Objects that are not read are reported if they are about how calls are made.
 func TestWhatIsNotRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nspec: {configPatches: [{match: {a: 1}, patch: {value: {route: {retry_policy: {num_retries: 9}}}}}]}":   "spec.configPatches[0].patch.value.route.retry_policy",
@@ -434,7 +432,7 @@ func TestWhatIsNotRead(t *testing.T) {
 	}
 }
 
-// A version that nobody knows is read, and said to be.
+// An unknown version is read, and reported.
 func TestUnknownVersions(t *testing.T) {
 	for version, said := range map[string]bool{
 		"networking.istio.io/v1alpha3": false, "networking.istio.io/v1beta1": false, "networking.istio.io/v1": false, "networking.istio.io/v7": true,
@@ -505,7 +503,7 @@ func TestOutlierDetectionOfGRPC(t *testing.T) {
 	}
 }
 
-// The other systems repeat what is not safe to repeat; lull does not, and says so.
+// The other systems repeat what is not safe to repeat. lull does not, and reports that.
 func TestWhatIsNotSafeToRepeat(t *testing.T) {
 	const safe = "is safe to repeat or not"
 	texts := map[Format]string{
@@ -590,7 +588,7 @@ func TestPanicOfProxies(t *testing.T) {
 	}
 }
 
-// Names are cut to what a dependency can have, with what tells them apart.
+// Names are cut to the length that a dependency can have, and remain different.
 func TestLongNamesThatAreTaken(t *testing.T) {
 	long := strings.Repeat("x", 150)
 	var routes []string
@@ -623,7 +621,7 @@ func TestLongNamesThatAreTaken(t *testing.T) {
 	}
 }
 
-// One dependency is reported about, and what is said for it.
+// With Only, the report is about one dependency.
 func TestTheReportOfOneDependency(t *testing.T) {
 	const text = `{"resources": [
 	{"@type": "x.RouteConfiguration", "virtual_hosts": [{"name": "v", "domains": ["*"], "routes": [

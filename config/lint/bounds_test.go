@@ -136,7 +136,7 @@ func TestOwnWaits(t *testing.T) {
 	}
 }
 
-// The sum says that the deadline ends the call only if it does.
+// The deadline ends the call in the sum only if it does so in fact.
 func TestDeadlineThatIsNotReached(t *testing.T) {
 	p := lull.Policy{Attempts: 1, AttemptTimeout: time.Second, Deadline: time.Second}
 	if steps := newTimeline(p).explain(); len(steps) != 1 || steps[0].Total != "1s" {

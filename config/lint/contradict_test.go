@@ -81,7 +81,7 @@ func placesOf(all []Finding) (out []place) {
 	return out
 }
 
-// Whoever writes what a fix says is rid of the finding, and has no other for it.
+// A fix ends its finding, and causes no other.
 func TestFixesDoNotContradictEachOther(t *testing.T) {
 	tried := 0
 	for name, text := range examples(t) {

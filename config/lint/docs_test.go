@@ -7,12 +7,12 @@ import (
 	"github.com/lullgo/lull/internal/golden"
 )
 
-// docs/lint.md is made of the rules.
+// docs/lint.md is made from the rules.
 func TestDocs(t *testing.T) {
 	golden.File(t, "../../docs/lint.md", Markdown())
 }
 
-// What is said of each rule fits into a terminal, and says all there is.
+// The description of each rule fits into a terminal, and is complete.
 func TestExplain(t *testing.T) {
 	for _, r := range Rules() {
 		text := r.Explain()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is said is true as well where lull does more than a file can show.
+// Findings are true also where lull does more than a file can show.
 func TestWhatTheFindingSays(t *testing.T) {
 	const one = "a: {attempts: 1}\n"
 	for _, c := range []struct {
@@ -46,7 +46,7 @@ func TestWhatTheFindingSays(t *testing.T) {
 	}
 }
 
-// What a fix says can be written, and be kept.
+// A fix can be written, and has the effect that it promises.
 func TestFixesThatCanBeKept(t *testing.T) {
 	const file = "dependencies: {a: {attempts: 2, attempt_timeout: 100ms, deadline: 1s}, b: {attempt_timeout: none, deadline: none}, c: {}, d: {attempts: 1, attempt_timeout: 2ms, deadline: 2ms}}\n" +
 		"# lint:file-ignore no-time-limit known\nservices: {s: "
@@ -72,7 +72,7 @@ func TestFixesThatCanBeKept(t *testing.T) {
 	}
 }
 
-// What is in stock is what a budget pays for when nothing is earned.
+// The stock of a budget pays for retries while nothing is earned.
 func TestSumOfABudgetThatIsMissing(t *testing.T) {
 	for budget, want := range map[string]string{
 		"": "1000 3000 1002", ", stock: 5": "1000 3000 1005", ", stock: 9k": "1000 3000 3000", ", window: 10s": "1000 3000",

@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// Whoever writes what a fix says is rid of the finding, and has a file that can be read.
+// A fix ends its finding, and leaves a file that can be read.
 func TestFixesFix(t *testing.T) {
 	seed := seed.Fresh(t)
 	r := rand.New(rand.NewPCG(seed, 2))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Whatever stands in a file, all of it can be checked and printed.
+// Every file can be checked and printed.
 func FuzzCheck(f *testing.F) {
 	for _, r := range Rules() {
 		f.Add([]byte(r.Bad))

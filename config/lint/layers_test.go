@@ -53,10 +53,9 @@ func layersOf(all []Finding) (out []Finding) {
 	return out
 }
 
-// What the finding says is what the engine does: attempts at the bottom of layers all of
-// which fail, some of which are servers that know which attempt they are at work on. In time:
-// they say "don't retry" as well, as package lullhttp does; else it is as if that came too
-// late.
+// Findings have the numbers of the engine: attempts at the bottom of several layers, all of which
+// fail. Some layers have servers that know which attempt they work on. inTime: they also answer
+// "don't retry", as package lullhttp does; otherwise that answer comes too late.
 func TestAttemptsAreThoseOfTheEngine(t *testing.T) {
 	seed := seed.Fresh(t)
 	r := rand.New(rand.NewPCG(seed, 3))
@@ -145,8 +144,8 @@ func (w way) String() string {
 // errGiven is a failure that comes with "don't retry".
 var errGiven = errors.New("don't retry")
 
-// fly makes a message or a request with the engine, which fails at the bottom or is slow
-// there, and counts what comes to the bottom.
+// fly runs a message or a request with the engine. It fails at the bottom, or is slow there. fly
+// counts the attempts at the bottom.
 func fly(t *testing.T, w way, inTime, slow bool) uint64 {
 	t.Helper()
 	var deps []*lull.Dependency
@@ -304,7 +303,7 @@ func TestWorstWayIsFound(t *testing.T) {
 
 func letter(i int) string { return string(rune('a' + i)) }
 
-// Circles end, whatever they look like, and are reported with the way round.
+// Circles of any form end, and are reported with their calls.
 func TestCircles(t *testing.T) {
 	for calls, want := range map[string]string{
 		"a>a":             "a → a",
@@ -369,7 +368,7 @@ func layered(first, second, policy string) string {
 		"services: {a: {server: " + first + ", calls: [b]}, b: {server: " + second + ", calls: [c]}}"
 }
 
-// What the figures of a sum say, line by line.
+// The figures of a sum, line by line.
 func TestSumsOfLayers(t *testing.T) {
 	for file, want := range map[string]string{
 		layered("other", "other", ""):                 "4 16 7 4 1.21 times",
@@ -399,7 +398,7 @@ func TestSumsOfLayers(t *testing.T) {
 	}
 }
 
-// Where the last layer does not retry, a failure with "don't retry" is retried by nobody.
+// If the last layer does not retry, no layer retries a failure with "don't retry".
 func TestNobodyRetriesWhatIsGivenUp(t *testing.T) {
 	file := "b: {attempts: 4, attempt_timeout: 1s}\n  c: {attempts: 4, attempt_timeout: 1s}\n  d: {attempts: 1}\n" +
 		"services: {a: {calls: [b]}, b: {server: lull, calls: [c]}, c: {server: lull, calls: [d]}}"

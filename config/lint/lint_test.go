@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// What lull recommends has nothing to be said against it.
+// lull's own recommendations have no findings.
 func TestPresetsAreClean(t *testing.T) {
 	for _, p := range []config.NamedPolicy{
 		{Name: "recommended"},
@@ -59,7 +59,7 @@ func TestFilesAreCheckedAsOne(t *testing.T) {
 	if f := r.Findings[0]; f.File != "a.yaml" || f.Line != 2 || f.Fix.Changes[0].Path != "dependencies.payments.attempt_timeout" {
 		t.Errorf("%+v", f)
 	}
-	// Two files that have it, and neither is that of the call: nobody knows which is meant.
+	// Two files have it, and neither is that of the call: either may be meant.
 	if got := found(check(t, graph, policies, policies)); !slices.Equal(got, []string{"policy-unknown"}) {
 		t.Errorf("twice: %v", got)
 	}
@@ -71,7 +71,7 @@ func TestFilesAreCheckedAsOne(t *testing.T) {
 	if got := found(check(t, own, policies)); len(got) > 0 {
 		t.Errorf("its own: %v", got)
 	}
-	// The defaults of its own file are for what nobody names.
+	// The defaults of its own file are for names that no file has.
 	if got := found(check(t, graph+"defaults: {deadline: 3s, attempt_timeout: 1s}\n")); !slices.Equal(got, []string{"worst-case-over-slo"}) {
 		t.Errorf("defaults: %v", got)
 	}
@@ -157,8 +157,8 @@ func TestOff(t *testing.T) {
 	}
 }
 
-// A cap below a base that is written is what the rule of that name is about, though it
-// keeps the file from being read.
+// A cap below its base is a finding of the rule with that name, although the file cannot be read
+// then.
 func TestRefusedCap(t *testing.T) {
 	r := check(t, "dependencies:\n  a: {backoff: {base: 1s, cap: 500ms}}\n")
 	if len(r.Unreadable) != 1 || len(r.Findings) != 1 {

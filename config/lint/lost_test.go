@@ -60,7 +60,7 @@ func (s scalar) without(f func()) {
 	s.in.Content = whole
 }
 
-// outcome is what is read in a file, and what lint finds there, without places.
+// outcome is the content of a file and the findings in it, without places.
 type outcome struct {
 	read  any // nil: it has mistakes
 	found []Finding
@@ -134,8 +134,9 @@ var witnesses = []string{
 	"dependencies: {a: {breaker: {metrics_only: true, consecutive: -1}}}",
 }
 
-// Rule 21: nothing is lost without a word. Whatever single value is taken out of an example, another
-// file is read or refused; and each field of a policy file changes in some example what is found.
+// Rule 21: nothing is lost without a word. If any single value is removed from an example, the
+// content changes or the file is refused. Each field of a policy file changes the findings of some
+// example.
 func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
 	files := examples(t)
 	addFiles(t, files, "../../docs/study/*.yaml", "../../cmd/lull/internal/simulate/testdata/*.yaml", "../scenarios/*.yaml", "../testdata/*.yaml")

@@ -12,8 +12,8 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// The articles' figures: 4 × 150 ms and waits below 100, 200 and 400 ms are 1.3 s. It is
-// what the engine's own arithmetic says where servers ask for nothing.
+// The figures of the articles: 4 × 150 ms and waits below 100, 200 and 400 ms are 1.3 s. The engine
+// has the same, if servers ask for nothing.
 func TestFourTimes150ms(t *testing.T) {
 	p := lull.Policy{
 		Attempts: 4, AttemptTimeout: 150 * time.Millisecond,
@@ -29,7 +29,7 @@ func TestFourTimes150ms(t *testing.T) {
 	}
 }
 
-// What is printed adds up, line by line, and comes to lull's own WorstCase.
+// The lines of a sum add up to lull's own WorstCase.
 func TestSumsOfTimesAddUp(t *testing.T) {
 	seed := seed.Fresh(t)
 	r := rand.New(rand.NewPCG(seed, 1))

@@ -26,7 +26,7 @@ func faults(n *tree.Node) (all tree.Mistakes) {
 	return all
 }
 
-// read is what is wrong with text, or else what it says.
+// read returns the mistakes in text; if there are none, its content.
 func read(text string, rules Rules) string {
 	all, err := Parse("f", []byte(text), rules)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Whatever is read is written so that it is read as the same.
+// Everything that is read can be written, and is then read as the same.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"a: [1, x, ~, 'true', {b: \"\"}]\n", "a: &a {b: 1}\nc: {<<: *a}\n", `{"a": "\u2028"}`, "- |\n  x\n- >-\n  y\n", "? [a]\n: b\n", "%YAML 1.1\n---\na\n", "<<: {a: !x 1}"} {
 		f.Add([]byte(s))
