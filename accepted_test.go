@@ -8,6 +8,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/driver"
+	"github.com/lullgo/lull/engine"
 )
 
 // Rule 8: an operation that was accepted, and is silent by design, is a probe that keeps no
@@ -34,12 +36,12 @@ func TestRule08AcceptedStream(t *testing.T) {
 				_ = lull.Run(t.Context(), d, func(context.Context) error { return lull.Transient(errBlip) }, lull.Once())
 				time.Sleep(d.Breaker().RetryAt(d.Now()) - d.Now())
 				done := make(chan struct{})
-				lull.Drive(t.Context(), d, lull.Spec{Stream: true}, func(ctx context.Context) lull.Verdict {
+				d.Drive(t.Context(), engine.Spec{Stream: true}, func(ctx context.Context) lull.Verdict {
 					switch {
 					case c.inside:
-						_ = lull.Run(ctx, other, func(ctx context.Context) error { lull.Accepted(ctx); return nil })
+						_ = lull.Run(ctx, other, func(ctx context.Context) error { driver.Accepted(ctx); return nil })
 					case c.accept:
-						lull.Accepted(ctx)
+						driver.Accepted(ctx)
 					}
 					time.Sleep(5 * time.Second)
 					if s := d.Breaker().State(d.Now()); s != c.want {

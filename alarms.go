@@ -3,6 +3,8 @@ package lull
 import (
 	"sync"
 	"time"
+
+	"github.com/lullgo/lull/engine"
 )
 
 // alarms ring when a call of one dependency is late, and stand for a timer for each
@@ -93,7 +95,7 @@ func (a *alarms) rang() {
 		a.unlink(r)
 		go r.late()
 	}
-	if a.rings = never; a.first != nil {
+	if a.rings = engine.Never; a.first != nil {
 		a.ring(now, a.first.alarm.at)
 	}
 }

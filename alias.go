@@ -6,35 +6,19 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// What the engine decides on, and with. See package engine.
-type (
-	Policy         = engine.Policy
-	Problem        = engine.Problem
-	Problems       = engine.Problems
-	Verdict        = engine.Verdict
-	Kind           = engine.Kind
-	Reason         = engine.Reason
-	TimeoutRetries = engine.TimeoutRetries
-	NestedRetries  = engine.NestedRetries
-	Spec           = engine.Spec
-	Step           = engine.Step
-	Decision       = engine.Decision
-	Call           = engine.Call
-	HedgedCall     = engine.HedgedCall
-	Racer          = engine.HedgedAttempt
-)
+// A Policy says how calls to one dependency are made. The zero Policy is the recommended one.
+type Policy = engine.Policy
 
+// A Verdict is what a classifier makes of the end of one attempt. The zero Verdict is
+// unclassified, never a success.
+type Verdict = engine.Verdict
+
+// A Reason says why a call ended. Its values are in package engine; those that users ask for
+// are errors here.
+type Reason = engine.Reason
+
+// The kinds of verdicts. See package engine for what each means.
 const (
-	NoTimeout    time.Duration = engine.NoTimeout
-	TimeoutRatio               = engine.TimeoutRatio
-	never                      = engine.Never
-
-	DefaultAttempts       = engine.DefaultAttempts
-	DefaultAttemptTimeout = engine.DefaultAttemptTimeout
-	DefaultDeadline       = engine.DefaultDeadline
-	DefaultThrottleBase   = engine.DefaultThrottleBase
-	DefaultHintLimit      = engine.DefaultHintLimit
-
 	KindUnclassified = engine.KindUnclassified
 	KindSuccess      = engine.KindSuccess
 	KindTransient    = engine.KindTransient
@@ -42,34 +26,14 @@ const (
 	KindOverloaded   = engine.KindOverloaded
 	KindPermanent    = engine.KindPermanent
 	KindCanceled     = engine.KindCanceled
+)
 
-	CodeUnclassified = engine.CodeUnclassified
-	CodeRetriedBelow = engine.CodeRetriedBelow
-	CodePanic        = engine.CodePanic
-	CodeTimeout      = engine.CodeTimeout
+// NoTimeout switches a timeout off: Policy.AttemptTimeout, Policy.Deadline.
+const NoTimeout time.Duration = engine.NoTimeout
 
-	Succeeded         = engine.Succeeded
-	FailedPermanent   = engine.FailedPermanent
-	ServerSaidStop    = engine.ServerSaidStop
-	UnsafeToRepeat    = engine.UnsafeToRepeat
-	CannotReplay      = engine.CannotReplay
-	AttemptsExhausted = engine.AttemptsExhausted
-	CircuitOpen       = engine.CircuitOpen
-	HintTooLong       = engine.HintTooLong
-	DeadlineReached   = engine.DeadlineReached
-	BudgetExhausted   = engine.BudgetExhausted
-	Limited           = engine.Limited
-	CallerCanceled    = engine.CallerCanceled
-	Unanswered        = engine.Unanswered
-	HeldBack          = engine.HeldBack
-	TooManyLate       = engine.TooManyLate
-	TooManyHedges     = engine.TooManyHedges
-	RetriedAbove      = engine.RetriedAbove
-	Panicked          = engine.Panicked
-
-	TimeoutsWhenAnswered = engine.TimeoutsWhenAnswered
-	TimeoutsAlways       = engine.TimeoutsAlways
-	TimeoutsNever        = engine.TimeoutsNever
-	NestedNever          = engine.NestedNever
-	NestedAlways         = engine.NestedAlways
+// What a Policy may say beside the zero values of Timeouts and Nested.
+const (
+	TimeoutsAlways = engine.TimeoutsAlways // repeat an attempt that timed out as any other
+	TimeoutsNever  = engine.TimeoutsNever  // a timeout is final
+	NestedAlways   = engine.NestedAlways   // retry also what is done for a request that is itself a retry
 )

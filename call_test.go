@@ -11,12 +11,13 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 )
 
 var transient = lull.Verdict{Kind: lull.KindTransient, Code: "503"}
 
 // waiting is a call that is told to wait for a second attempt, at time 0.
-func waiting(t *testing.T, d *lull.Dependency, spec lull.Spec) lull.Call {
+func waiting(t *testing.T, d *lull.Dependency, spec engine.Spec) engine.Call {
 	t.Helper()
 	c, step := d.State().Start(0, spec)
 	if step.Done || c.Attempt(0, nil).Done {
@@ -31,8 +32,8 @@ func waiting(t *testing.T, d *lull.Dependency, spec lull.Spec) lull.Call {
 // A driver that oversleeps must not begin an attempt for which it is too late.
 func TestAnAttemptThatComesTooLate(t *testing.T) {
 	d := newDependency(t, lull.Policy{Budget: plenty, Deadline: time.Second, AttemptTimeout: time.Second})
-	c := waiting(t, d, lull.Spec{})
-	if step := c.Attempt(time.Second, nil); !step.Done || step.Reason != lull.DeadlineReached || c.Attempts() != 1 {
+	c := waiting(t, d, engine.Spec{})
+	if step := c.Attempt(time.Second, nil); !step.Done || step.Reason != engine.DeadlineReached || c.Attempts() != 1 {
 		t.Errorf("at its deadline the call goes on: %+v", step)
 	}
 }
@@ -40,12 +41,12 @@ func TestAnAttemptThatComesTooLate(t *testing.T) {
 func TestACallStaysEndedForItsReason(t *testing.T) {
 	d := newDependency(t, lull.Policy{Budget: plenty})
 	for _, c := range []struct{ why, want lull.Reason }{
-		{lull.DeadlineReached, lull.DeadlineReached},
-		{lull.CallerCanceled, lull.CallerCanceled},
-		{lull.Succeeded, lull.CallerCanceled}, // whatever a driver says, it did not succeed
+		{engine.DeadlineReached, engine.DeadlineReached},
+		{engine.CallerCanceled, engine.CallerCanceled},
+		{engine.Succeeded, engine.CallerCanceled}, // whatever a driver says, it did not succeed
 	} {
-		call := waiting(t, d, lull.Spec{})
-		for name, step := range map[string]lull.Step{
+		call := waiting(t, d, engine.Spec{})
+		for name, step := range map[string]engine.Step{
 			"Stop":    call.Stop(0, c.why, nil),
 			"Next":    call.Next(0, lull.Verdict{Kind: lull.KindSuccess}, nil),
 			"Attempt": call.Attempt(0, nil),
@@ -60,11 +61,11 @@ func TestACallStaysEndedForItsReason(t *testing.T) {
 // A place that is given in the moment in which the caller gives up is not lost:
 // it is used, or given back.
 func TestAPlaceGivenTooLate(t *testing.T) {
-	for why, begins := range map[lull.Reason]bool{lull.Limited: true, lull.CallerCanceled: false, lull.DeadlineReached: false} {
+	for why, begins := range map[lull.Reason]bool{engine.Limited: true, engine.CallerCanceled: false, engine.DeadlineReached: false} {
 		d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Second}})
-		first, _ := d.State().Start(0, lull.Spec{})
+		first, _ := d.State().Start(0, engine.Spec{})
 		first.Attempt(0, nil)
-		c, _ := d.State().Start(0, lull.Spec{})
+		c, _ := d.State().Start(0, engine.Spec{})
 		admitted := false
 		place := &bulkhead.Waiter{Admit: func() { admitted = true }}
 		if step := c.Attempt(0, nil); !step.Full {
@@ -96,8 +97,8 @@ func TestRetriesAreSettled(t *testing.T) {
 	}
 	d := newDependency(t, lull.Policy{Attempts: 5, Backoff: backoff.Schedule{Kind: backoff.Constant}}, lull.WithBudget(func() budget.Budget { return envoy }))
 	for call := range 3 {
-		c := waiting(t, d, lull.Spec{})
-		if other, _ := d.State().Start(0, lull.Spec{}); !other.Attempt(0, nil).Done && !other.Next(0, transient, nil).Done {
+		c := waiting(t, d, engine.Spec{})
+		if other, _ := d.State().Start(0, engine.Spec{}); !other.Attempt(0, nil).Done && !other.Next(0, transient, nil).Done {
 			t.Errorf("call %d: two retries at a time", call)
 		}
 		for range 3 { // one retry after the other
@@ -106,7 +107,7 @@ func TestRetriesAreSettled(t *testing.T) {
 				t.Errorf("call %d: %v after %d attempts", call, step.Reason, c.Attempts())
 			}
 		}
-		c.Stop(0, lull.CallerCanceled, nil)
+		c.Stop(0, engine.CallerCanceled, nil)
 	}
 }
 
@@ -189,16 +190,16 @@ func TestBreakersAreToldTheTime(t *testing.T) {
 // afterwards, must not take it out of circulation.
 func TestAPlaceGivenToACallThatHasEnded(t *testing.T) {
 	d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Second}})
-	first, _ := d.State().Start(0, lull.Spec{})
+	first, _ := d.State().Start(0, engine.Spec{})
 	first.Attempt(0, nil)
-	c, _ := d.State().Start(0, lull.Spec{})
+	c, _ := d.State().Start(0, engine.Spec{})
 	c.Attempt(0, nil)
 	if step := c.Queue(0, &bulkhead.Waiter{}, nil); !step.Full {
 		t.Fatalf("in line: %+v", step)
 	}
-	c.Stop(0, lull.CallerCanceled, nil)
+	c.Stop(0, engine.CallerCanceled, nil)
 	first.Next(0, lull.Verdict{Kind: lull.KindSuccess}, nil) // hands its place to c
-	if step := c.Admitted(0, nil); !step.Done || step.Reason != lull.CallerCanceled || c.Attempts() != 0 {
+	if step := c.Admitted(0, nil); !step.Done || step.Reason != engine.CallerCanceled || c.Attempts() != 0 {
 		t.Errorf("a call that has ended begins an attempt: %+v", step)
 	}
 	if n := d.Limiter().InFlight(); n != 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -27,13 +28,13 @@ func TestCallOptionsOfOneCall(t *testing.T) {
 		attempts int
 		reason   lull.Reason
 	}{
-		{"nothing", nil, lull.Policy{}, errReset, 4, lull.AttemptsExhausted},
-		{"once", []lull.CallOption{lull.Once()}, lull.Policy{}, errReset, 1, lull.AttemptsExhausted},
-		{"once, hedged", []lull.CallOption{lull.Once()}, lull.Policy{Hedge: hedge.Config{Attempts: 2}}, errReset, 1, lull.AttemptsExhausted},
-		{"once, never sent", []lull.CallOption{lull.Once(), lull.NotIdempotent()}, lull.Policy{}, lull.NeverSent(errReset), 1, lull.AttemptsExhausted},
-		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, lull.Policy{}, errReset, 1, lull.UnsafeToRepeat},
-		{"taken back", []lull.CallOption{lull.NotIdempotent(), lull.Idempotent()}, lull.Policy{}, errReset, 4, lull.AttemptsExhausted},
-		{"taken back again", []lull.CallOption{lull.Idempotent(), lull.NotIdempotent()}, lull.Policy{}, errReset, 1, lull.UnsafeToRepeat},
+		{"nothing", nil, lull.Policy{}, errReset, 4, engine.AttemptsExhausted},
+		{"once", []lull.CallOption{lull.Once()}, lull.Policy{}, errReset, 1, engine.AttemptsExhausted},
+		{"once, hedged", []lull.CallOption{lull.Once()}, lull.Policy{Hedge: hedge.Config{Attempts: 2}}, errReset, 1, engine.AttemptsExhausted},
+		{"once, never sent", []lull.CallOption{lull.Once(), lull.NotIdempotent()}, lull.Policy{}, lull.NeverSent(errReset), 1, engine.AttemptsExhausted},
+		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, lull.Policy{}, errReset, 1, engine.UnsafeToRepeat},
+		{"taken back", []lull.CallOption{lull.NotIdempotent(), lull.Idempotent()}, lull.Policy{}, errReset, 4, engine.AttemptsExhausted},
+		{"taken back again", []lull.CallOption{lull.Idempotent(), lull.NotIdempotent()}, lull.Policy{}, errReset, 1, engine.UnsafeToRepeat},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -62,30 +63,30 @@ func TestCallOptionsOfOneCall(t *testing.T) {
 // A call made for a request that is a retry is not retried, except where the policy
 // allows it.
 func TestSpecForRetry(t *testing.T) {
-	for nested, want := range map[lull.NestedRetries]lull.Reason{lull.NestedNever: lull.RetriedAbove, lull.NestedAlways: lull.Succeeded} {
+	for nested, want := range map[engine.NestedRetries]lull.Reason{engine.NestedNever: engine.RetriedAbove, lull.NestedAlways: engine.Succeeded} {
 		d, err := lull.NewDependency("d", lull.Policy{Nested: nested, Budget: budget.Config{Unlimited: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := func(c lull.Call) lull.Reason {
+		next := func(c engine.Call) lull.Reason {
 			c.Attempt(0, nil)
 			return c.Next(1, lull.Verdict{Kind: lull.KindTransient, NeverSent: true}, nil).Reason
 		}
-		for _, spec := range []lull.Spec{{ForRetry: true}, {ForRetry: true, NotIdempotent: true}} {
+		for _, spec := range []engine.Spec{{ForRetry: true}, {ForRetry: true, NotIdempotent: true}} {
 			c, _ := d.State().Start(0, spec)
 			if got := next(c); got != want {
 				t.Errorf("Nested %v, %+v: %v; want %v", nested, spec, got, want)
 			}
 		}
-		c, _ := d.State().Start(0, lull.Spec{ForRetry: true, NotReplayable: true})
-		if got := next(c); got != lull.CannotReplay {
+		c, _ := d.State().Start(0, engine.Spec{ForRetry: true, NotReplayable: true})
+		if got := next(c); got != engine.CannotReplay {
 			t.Errorf("Nested %v, not replayable: %v", nested, got)
 		}
-		c, _ = d.State().Start(0, lull.Spec{ForRetry: true, Once: true})
-		if got := next(c); got != lull.AttemptsExhausted {
+		c, _ = d.State().Start(0, engine.Spec{ForRetry: true, Once: true})
+		if got := next(c); got != engine.AttemptsExhausted {
 			t.Errorf("Nested %v, once: %v", nested, got)
 		}
-		c, _ = d.State().Resume(0, lull.Spec{ForRetry: true}, 1)
+		c, _ = d.State().Resume(0, engine.Spec{ForRetry: true}, 1)
 		if got := next(c); got != want {
 			t.Errorf("Nested %v, resumed: %v; want %v", nested, got, want)
 		}
@@ -103,7 +104,7 @@ func TestPermanentNeverSentIsNoAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		call := func(now time.Duration, v lull.Verdict) lull.Reason {
-			c, step := d.State().Start(now, lull.Spec{})
+			c, step := d.State().Start(now, engine.Spec{})
 			if !step.Done {
 				c.Attempt(now, nil)
 				step = c.Next(now+1, v, nil)
@@ -117,7 +118,7 @@ func TestPermanentNeverSentIsNoAnswer(t *testing.T) {
 			}
 			call((n+1)*time.Second, v)
 		}
-		opened := call(5*time.Second, lull.Verdict{Kind: lull.KindSuccess}) == lull.CircuitOpen
+		opened := call(5*time.Second, lull.Verdict{Kind: lull.KindSuccess}) == engine.CircuitOpen
 		if opened != never {
 			t.Errorf("never sent: %v; the circuit is open: %v", never, opened)
 		}

@@ -1,12 +1,15 @@
 package lull
 
-import "github.com/lullgo/lull/internal/neterr"
+import (
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/neterr"
+)
 
 // A Classifier turns an error of the operation into a Verdict. It is never
 // called with nil, must be safe for concurrent use and should not block. For an error
 // that it does not know it returns what [Classify] makes of it. The zero Verdict means
 // that nothing is known of the error: the call ends, and the error is not lost. An
-// error that is an answer after all needs Kind: KindSuccess.
+// error that is an answer after all needs engine.Kind: KindSuccess.
 type Classifier func(error) Verdict
 
 // verdict is what d makes of an error of the operation.
@@ -22,9 +25,9 @@ func Classify(err error) Verdict { return VerdictOf(err, network) }
 func network(err error) Verdict {
 	c, known := neterr.Classify(err)
 	if !known {
-		return Verdict{Kind: KindUnclassified, Code: CodeUnclassified}
+		return Verdict{Kind: KindUnclassified, Code: engine.CodeUnclassified}
 	}
 	return Verdict{Kind: kindOf[c.Kind], NeverSent: c.NeverSent, Code: c.Code}
 }
 
-var kindOf = [...]Kind{neterr.Transient: KindTransient, neterr.Permanent: KindPermanent, neterr.Canceled: KindCanceled}
+var kindOf = [...]engine.Kind{neterr.Transient: KindTransient, neterr.Permanent: KindPermanent, neterr.Canceled: KindCanceled}

@@ -10,13 +10,14 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/event"
 )
 
 // counter is an observer that does as little as one can.
 type counter struct{ calls atomic.Int64 }
 
 func (c *counter) Observe(_ context.Context, e lull.Event) {
-	if e.Kind == lull.EventCallEnded {
+	if e.Kind == event.CallEnded {
 		c.calls.Add(1)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 )
 
@@ -18,15 +19,15 @@ import (
 // a hedged call of which no two attempts overlap.
 type twins struct {
 	w      *world
-	plain  lull.Call
-	call   lull.Call
-	hedged lull.HedgedCall
-	racer  lull.Racer
+	plain  engine.Call
+	call   engine.Call
+	hedged engine.HedgedCall
+	racer  engine.HedgedAttempt
 	of     [2]*lull.Dependency
 }
 
 // same compares what the two were answered, and what their dependencies remember.
-func (p *twins) same(what string, plain, hedged lull.Step) {
+func (p *twins) same(what string, plain, hedged engine.Step) {
 	p.w.t.Helper()
 	if hedged.Full { // a plain call is told to ask again
 		hedged.Full = false
@@ -57,11 +58,11 @@ func (p *twins) luck() func() uint64 {
 func (w *world) arriveTwice(of [2]*lull.Dependency) {
 	w.calls++
 	p := &twins{w: w, of: of}
-	spec := lull.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}
+	spec := engine.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}
 	if w.r.IntN(3) == 0 {
 		spec.Deadline = w.now + time.Duration(w.r.Int64N(int64(time.Second)))
 	}
-	var plain, hedged lull.Step
+	var plain, hedged engine.Step
 	p.plain, plain = of[0].State().Start(w.now, spec)
 	p.call, hedged = of[1].State().Start(w.now, spec)
 	p.same("the start", plain, hedged)
@@ -80,7 +81,7 @@ func (p *twins) attempt() {
 	luck := p.luck()
 	first := p.plain.Attempts() == 0
 	plain := p.plain.Attempt(p.w.now, luck)
-	var hedged lull.Step
+	var hedged engine.Step
 	if first {
 		hedged = p.hedged.Attempt(p.w.now, luck)
 	} else {
@@ -111,13 +112,13 @@ func (p *twins) fly() {
 	case w.down && n < 60, n < 10:
 		v = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
 	case w.down && n < 80, n < 15:
-		v = lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout, NeverSent: w.r.IntN(5) == 0}
+		v = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout, NeverSent: w.r.IntN(5) == 0}
 	case n < 85 && w.down, n < 20:
 		v = lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
 	case n < 22:
 		v = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
 	case n < 26:
-		v = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {Code: lull.CodeUnclassified}, {Kind: lull.KindPermanent, Code: lull.CodeRetriedBelow}}[w.r.IntN(3)]
+		v = []lull.Verdict{{Kind: lull.KindPermanent, Code: "404"}, {Code: engine.CodeUnclassified}, {Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}}[w.r.IntN(3)]
 	}
 	if v.Kind != lull.KindSuccess && w.r.IntN(8) == 0 {
 		v.After = time.Duration(w.r.Int64N(int64(300 * ms)))
@@ -125,7 +126,7 @@ func (p *twins) fly() {
 	took := time.Duration(w.r.ExpFloat64() * float64(20*ms))
 	if timeout := p.plain.Timeout(w.now); took >= timeout {
 		took = timeout
-		v = lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+		v = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	}
 	w.after(took, func() {
 		luck := p.luck()
@@ -227,13 +228,13 @@ func TestRule15HedgedTimeoutsAreRepeatedRarely(t *testing.T) {
 	next := func() time.Duration { now += 10 * time.Millisecond; return now }
 	for range 1000 {
 		call := begun(t, d, next())
-		c := lull.HedgedCall{Call: &call}
-		var r lull.Racer
+		c := engine.HedgedCall{Call: &call}
+		var r engine.HedgedAttempt
 		c.First(now, &r)
 		other := begun(t, d, next())
 		other.Next(next(), lull.Verdict{Kind: lull.KindSuccess}, nil)
 		succeeded++
-		step := c.Ended(next(), &r, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+		step := c.Ended(next(), &r, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
 		if !step.Done {
 			step = c.Hedge(now, &r, nil)
 		}
@@ -241,7 +242,7 @@ func TestRule15HedgedTimeoutsAreRepeatedRarely(t *testing.T) {
 			repeated++
 			c.Release(now, &r)
 			c.Abandon(now)
-		} else if step.Reason != lull.BudgetExhausted {
+		} else if step.Reason != engine.BudgetExhausted {
 			t.Fatal(step.Reason)
 		}
 	}
@@ -255,8 +256,8 @@ func TestRule15HedgedTimeoutsAreRepeatedRarely(t *testing.T) {
 func TestRule15AHintIsNotForgottenBesideOthers(t *testing.T) {
 	d := newDependency(t, hedging(4))
 	call := begun(t, d, 0)
-	c := lull.HedgedCall{Call: &call}
-	var first, second, third lull.Racer
+	c := engine.HedgedCall{Call: &call}
+	var first, second, third engine.HedgedAttempt
 	c.First(0, &first)
 	if step := c.Hedge(10*ms, &second, nil); step.Done || step.Full {
 		t.Fatalf("no hedge: %+v", step)

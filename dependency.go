@@ -12,9 +12,10 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/hugepage"
-	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/internal/realtime"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -43,7 +44,7 @@ func (d *Dependency) more() *extra {
 	if e := d.extra.Load(); e != nil {
 		return e
 	}
-	d.extra.CompareAndSwap(nil, &extra{alarms: alarms{d: d, rings: never}})
+	d.extra.CompareAndSwap(nil, &extra{alarms: alarms{d: d, rings: engine.Never}})
 	return d.extra.Load()
 }
 
@@ -63,26 +64,7 @@ type wiring struct {
 	observer Observer
 	rand     func() uint64
 	timing   bool // WithTiming
-	clock
-}
-
-// clock is what real drivers count their time from.
-type clock struct {
-	epoch time.Time
-	// coarse is the last time that was read. Its resolution is coarseStep.
-	coarse atomic.Int64
-}
-
-// coarseStep is how far the clock moves before coarse is written again: too seldom
-// for cores to contend, and often enough to see which of two attempts was first.
-const coarseStep = time.Millisecond
-
-func (c *clock) now() time.Duration {
-	now := time.Since(c.epoch)
-	if now-time.Duration(c.coarse.Load()) > coarseStep {
-		c.coarse.Store(int64(now))
-	}
-	return now
+	realtime.Clock
 }
 
 // An Option wires a dependency: what cannot be data in a Policy.
@@ -167,7 +149,8 @@ func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
 	if name == "" {
 		return nil, errors.New("a dependency needs a name, for errors and events")
 	}
-	w := &wiring{classify: Classify, rand: rand.Uint64, clock: clock{epoch: time.Now()}}
+	w := &wiring{classify: Classify, rand: rand.Uint64}
+	w.Start()
 	for _, o := range opts {
 		if o != nil {
 			o(w)
@@ -255,32 +238,7 @@ func (d *Dependency) Rand() func() uint64 { return d.wiring.rand }
 // (or the one it was cloned from) was made.
 func (d *Dependency) Now() time.Duration {
 	d.made()
-	return d.wiring.now()
-}
-
-// deadline is the time of a live context's deadline on the clock; never if that is not
-// known.
-//
-// A time that was parsed, or came over a wire, has no monotonic reading. The wall clock may
-// have been set since the epoch, so that only the difference to the wall clock's present
-// time means anything. Where that is past, the wall clock was set forward while the context
-// lives: it ends by itself.
-func (c *clock) deadline(t time.Time) time.Duration {
-	if t != t.Round(0) { // which takes a monotonic reading off
-		return max(t.Sub(c.epoch), 1)
-	}
-	left := time.Until(t)
-	if left <= 0 {
-		return never
-	}
-	return saturating.Add(c.now(), left)
-}
-
-// nowAbout is the time as the last reading by any call found it: no earlier than
-// at, which the caller has read, and late by no more than the time since any
-// call began or ended.
-func (c *clock) nowAbout(at time.Duration) time.Duration {
-	return max(at, time.Duration(c.coarse.Load()))
+	return d.wiring.Now()
 }
 
 // Breaker is the dependency's circuit breaker, for looking at it and for forcing
@@ -313,5 +271,5 @@ func (d *Dependency) listener() func(breaker.Change) {
 }
 
 func (d *Dependency) circuitChanged(c breaker.Change) {
-	d.wiring.observer.Observe(context.Background(), Event{Kind: EventCircuitChanged, Dependency: d.name, Circuit: &c})
+	d.wiring.observer.Observe(context.Background(), Event{Kind: event.CircuitChanged, Dependency: d.name, Circuit: &c})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 )
 
@@ -78,13 +79,13 @@ func Do[T any](ctx context.Context, d *Dependency, op func(context.Context) (T, 
 func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opts ...CallOption) error {
 	var err error
 	spec := specOf(opts)
-	r := Drive(ctx, d, spec, func(ctx context.Context) Verdict {
+	r := d.Drive(ctx, spec, func(ctx context.Context) Verdict {
 		if err = op(ctx); err == nil {
 			return Verdict{Kind: KindSuccess}
 		}
 		return d.verdict(err)
 	}, nil, func() error { return err })
-	if r.Reason == Succeeded {
+	if r.Reason == engine.Succeeded {
 		return err
 	}
 	return d.Error(spec.Operation, r, err)
@@ -96,7 +97,7 @@ func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opt
 // it made, and writes to nothing that attempts share. The first attempt runs on the
 // caller's goroutine, others on goroutines of their own; those that have lost are
 // cancelled, and if they return a value nevertheless that is an io.Closer, it is
-// closed. [DriveHedged] says more.
+// closed. [Dependency.DriveHedged] says more.
 //
 // Operations that are [NotIdempotent], calls that are made [Once], and those under a
 // policy that does not hedge, are made as by Do. (Do itself never hedges. An operation that runs on one
@@ -113,7 +114,7 @@ func DoHedged[T any](ctx context.Context, d *Dependency, op func(context.Context
 	h := &hedged[T]{op: op}
 	r := h.drive(ctx, d, spec, h)
 	out := h.result(r.Slot)
-	if r.Reason == Succeeded {
+	if r.Reason == engine.Succeeded {
 		return out.value, out.err
 	}
 	return out.value, d.Error(spec.Operation, r, out.err)
@@ -162,7 +163,7 @@ func (h *hedged[T]) Err(slot int) error {
 	return h.result(slot).err
 }
 
-func specOf(opts []CallOption) (s Spec) {
+func specOf(opts []CallOption) (s engine.Spec) {
 	for i := range opts {
 		opts[i].Apply(&s)
 	}
@@ -171,7 +172,7 @@ func specOf(opts []CallOption) (s Spec) {
 
 // Apply changes s as the option says, for drivers that take options of their callers.
 // Where two options contradict each other, the one that is applied later counts.
-func (o *CallOption) Apply(s *Spec) {
+func (o *CallOption) Apply(s *engine.Spec) {
 	if o.operation != "" {
 		s.Operation = o.operation
 	}
@@ -182,8 +183,8 @@ func (o *CallOption) Apply(s *Spec) {
 }
 
 // Error makes the [*Error] of a call that went as r says, for drivers that are
-// built on [Drive].
-func (d *Dependency) Error(operation string, r Result, last error) error {
+// built on [Dependency.Drive].
+func (d *Dependency) Error(operation string, r engine.Result, last error) error {
 	e := &Error{
 		Dependency: d.Name(),
 		Operation:  operation,
@@ -197,7 +198,7 @@ func (d *Dependency) Error(operation string, r Result, last error) error {
 		classifier: d.wiring.teach,
 		final:      d.Policy().Timeouts == TimeoutsNever,
 	}
-	if r.Reason == CircuitOpen {
+	if r.Reason == engine.CircuitOpen {
 		e.OpenFor, e.OpenedBy = d.openCircuit()
 	}
 	return e

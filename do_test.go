@@ -18,6 +18,9 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/driver"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -81,7 +84,7 @@ func TestDoTellsWhyItStopped(t *testing.T) {
 		"hint too long":                     {err: lull.RetryAfter(errBlip, time.Minute), reason: lull.ErrHintTooLong, attempts: 1},
 		"hint crosses the deadline":         {policy: lull.Policy{Deadline: 10 * time.Second}, err: lull.RetryAfter(errBlip, 11*time.Second), reason: lull.ErrDeadline, attempts: 1},
 		"breaker opens on the first result": {policy: lull.Policy{Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}}, err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
-		"another dependency behind it":      {err: &lull.Error{Reason: lull.AttemptsExhausted, Last: lull.Transient(nil)}, reason: lull.ErrPermanent, attempts: 1},
+		"another dependency behind it":      {err: &lull.Error{Reason: engine.AttemptsExhausted, Last: lull.Transient(nil)}, reason: lull.ErrPermanent, attempts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -156,13 +159,13 @@ func TestRule02NoWaitIntoTheDeadline(t *testing.T) {
 func TestRule04TheUnsafeIsNotRepeated(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant}})
 	for _, sent := range []bool{true, false} {
-		c, step := d.State().Start(0, lull.Spec{NotIdempotent: true})
+		c, step := d.State().Start(0, engine.Spec{NotIdempotent: true})
 		if step.Done {
 			t.Fatalf("refused: %v", step.Reason)
 		}
 		c.Attempt(0, nil)
 		step = c.Next(0, lull.Verdict{Kind: lull.KindTransient, NeverSent: !sent}, nil)
-		if step.Done != sent || sent && step.Reason != lull.UnsafeToRepeat {
+		if step.Done != sent || sent && step.Reason != engine.UnsafeToRepeat {
 			t.Errorf("sent %v: %+v", sent, step)
 		}
 		c.Abandon(0)
@@ -384,14 +387,14 @@ func TestACallerThatLeavesTheLine(t *testing.T) {
 
 // A Call that was never started is one that is Done.
 func TestTheZeroCall(t *testing.T) {
-	var c lull.Call
+	var c engine.Call
 	w := &bulkhead.Waiter{}
-	for name, step := range map[string]lull.Step{
+	for name, step := range map[string]engine.Step{
 		"Attempt":    c.Attempt(1, nil),
 		"Queue":      c.Queue(1, w, nil),
-		"LeaveQueue": c.LeaveQueue(1, w, lull.Limited, nil),
+		"LeaveQueue": c.LeaveQueue(1, w, engine.Limited, nil),
 		"Next":       c.Next(1, lull.Verdict{Kind: lull.KindTransient}, nil),
-		"Stop":       c.Stop(1, lull.CallerCanceled, nil),
+		"Stop":       c.Stop(1, engine.CallerCanceled, nil),
 	} {
 		if !step.Done {
 			t.Errorf("%s: %+v", name, step)
@@ -488,9 +491,9 @@ func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second})
 		var stream context.Context
-		var detached lull.Detached
+		var detached driver.Detached
 		lull.Run(t.Context(), d, func(ctx context.Context) error {
-			stream, detached = ctx, lull.Detach(ctx)
+			stream, detached = ctx, driver.Detach(ctx)
 			return nil
 		})
 		time.Sleep(time.Minute)
@@ -500,7 +503,7 @@ func TestDetach(t *testing.T) {
 		detached.Release()
 		<-stream.Done()
 		detached.Release()
-		lull.Detach(t.Context()).Release() // of no attempt
+		driver.Detach(t.Context()).Release() // of no attempt
 	})
 }
 
@@ -589,9 +592,9 @@ func TestObserversAreTold(t *testing.T) {
 		var got []string
 		for _, e := range log.events {
 			switch e.Kind {
-			case lull.EventRetryScheduled, lull.EventRetryStarted:
+			case event.RetryScheduled, event.RetryStarted:
 				got = append(got, fmt.Sprint(e.Kind, " ", e.Attempt, "/", e.Of, " hint ", e.Verdict.After, " ", e.Ceiling, "→", e.Delay, " slept ", e.Slept, ": ", e.Err))
-			case lull.EventCircuitChanged:
+			case event.CircuitChanged:
 				got = append(got, fmt.Sprint(e.Kind, " ", e.Circuit.From, "→", e.Circuit.To))
 			default:
 				got = append(got, fmt.Sprint(e.Kind, " ", e.Reason, " after ", e.Attempt))
@@ -627,7 +630,7 @@ func TestMarks(t *testing.T) {
 		"never sent":       {lull.NeverSent(errBlip), lull.Verdict{Kind: lull.KindTransient, Code: "never_sent", NeverSent: true}},
 		"combined":         {lull.RetryAfter(lull.NeverSent(errBlip), 1), lull.Verdict{Kind: lull.KindThrottled, Code: "never_sent", After: 1, NeverSent: true}},
 		"combined, wraps":  {fmt.Errorf("reading: %w", lull.NeverSent(lull.Transient(errBlip))), lull.Verdict{Kind: lull.KindTransient, Code: "transient", NeverSent: true}},
-		"no mark, unknown": {errBlip, lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}},
+		"no mark, unknown": {errBlip, lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}},
 	} {
 		if got := lull.Classify(c.err); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -663,9 +666,9 @@ func TestAClassifierThatForgetsACaseFailsFast(t *testing.T) {
 			d := newDependency(t, p, forgets, lull.WithObserver(&log))
 			attempts := 0
 			_, err := lull.DoHedged(t.Context(), d, func(context.Context) (int, error) { attempts++; return 0, lost })
-			want := lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}
+			want := lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}
 			var e *lull.Error
-			if !errors.As(err, &e) || e.Reason != lull.FailedPermanent || e.Verdict != want || e.Last != lost || attempts != 1 {
+			if !errors.As(err, &e) || e.Reason != engine.FailedPermanent || e.Verdict != want || e.Last != lost || attempts != 1 {
 				t.Errorf("hedged %v: %d attempts, error %#v", hedged, attempts, err)
 			}
 			if all := log.events; len(all) != 1 || all[0].Verdict != want || all[0].Err != lost {
@@ -699,7 +702,7 @@ func TestAnOpenCircuitSaysSinceWhenAndWhy(t *testing.T) {
 			time.Sleep(4 * time.Second)
 			var e *lull.Error
 			err := call(nil)
-			if !errors.As(err, &e) || e.Reason != lull.CircuitOpen || e.OpenFor != 4*time.Second || e.RetryAt != 6*time.Second || !errors.Is(e.OpenedBy, why) || errors.Is(err, why) {
+			if !errors.As(err, &e) || e.Reason != engine.CircuitOpen || e.OpenFor != 4*time.Second || e.RetryAt != 6*time.Second || !errors.Is(e.OpenedBy, why) || errors.Is(err, why) {
 				t.Errorf("hedged %v: %#v", hedged, e)
 			}
 			if want := "open for 4s, and the next probe is in 6s (Policy.Breaker); the last failure: " + why.Error(); !strings.HasSuffix(err.Error(), want) {
@@ -718,7 +721,7 @@ func TestAClassifierOfADriverIsTheOnlyOne(t *testing.T) {
 		}
 	}
 	d := newDependency(t, lull.Policy{}, lull.ClassifiedBy("x.WithClassifier"))
-	if err := d.Error("", lull.Result{Attempts: 1, Reason: lull.FailedPermanent}, errBlip); !strings.Contains(err.Error(), "x.WithClassifier") {
+	if err := d.Error("", engine.Result{Attempts: 1, Reason: engine.FailedPermanent}, errBlip); !strings.Contains(err.Error(), "x.WithClassifier") {
 		t.Errorf("%v", err)
 	}
 }

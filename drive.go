@@ -5,21 +5,14 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/internal/attempt"
 )
 
-// A Result is how a call went, for drivers that are built on [Drive].
-type Result struct {
-	Reason   Reason
-	Attempts int           // 0 if the call was refused before the first
-	Elapsed  time.Duration // 0 for a first attempt that succeeded, unless WithTiming
-	Verdict  Verdict       // on the last attempt; the zero Verdict if none was made
-	RetryAt  time.Duration // CircuitOpen only: how long until the breaker may admit a probe
-	Cause    error         // what ended the caller's context, if that ended the call
-	Slot     int           // DriveHedged: the attempt whose result, or whose failure, is the call's
-}
-
 // Drive makes one call to d on the real clock: it waits, bounds each attempt in
-// time, tells the observers, and leaves every decision to a [Call]. It is what
+// time, tells the observers, and leaves every decision to an [engine.Call]. It is what
 // [Do] and the protocol drivers stand on; use it to write another of those.
 //
 // Drive runs attempt on its caller's goroutine, with a context that ends with
@@ -29,11 +22,11 @@ type Result struct {
 // the time that it takes is part of the wait. A panic in attempt gives back everything and
 // goes on up. lastErr, if not nil, is asked for the last attempt's error when an observer
 // is told.
-func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) Result {
+func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
 	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
-	if no := r.open(&spec, now); no != Succeeded {
+	if no := r.open(&spec, now); no != engine.Succeeded {
 		return r.refused(now, no)
 	}
 	defer r.unwind()
@@ -52,11 +45,11 @@ func Drive(ctx context.Context, d *Dependency, spec Spec, attempt func(context.C
 	if due {
 		at = d.Now()
 	}
-	r.call.Succeed(d.wiring.nowAbout(at), due)
+	r.call.Succeed(d.wiring.About(at), due)
 	if d.wiring.observer != nil {
 		r.observeSuccess(v)
 	}
-	return Result{Attempts: 1, Verdict: v}
+	return engine.Result{Attempts: 1, Verdict: v}
 }
 
 // operation is what a run is about. It is handed from method to method beside
@@ -76,7 +69,7 @@ type run struct {
 	operation string
 	start     time.Duration
 	theirs    time.Duration // the deadline of ctx; 0, never: none
-	call      Call
+	call      engine.Call
 	timer     *time.Timer // one for all the waits; a wait of nothing needs none
 	tale      tale
 }
@@ -113,12 +106,12 @@ func (t *tale) waited(now time.Duration) time.Duration {
 
 // open starts the call, with the caller's deadline if that is the nearer. It says
 // why not, or Succeeded.
-func (r *run) open(spec *Spec, now time.Duration) Reason {
+func (r *run) open(spec *engine.Spec, now time.Duration) Reason {
 	if err := r.ctx.Err(); err != nil {
 		return endedBy(err)
 	}
 	if t, ok := r.ctx.Deadline(); ok {
-		if r.theirs = r.d.wiring.deadline(t); spec.Deadline == 0 || r.theirs < spec.Deadline {
+		if r.theirs = r.d.wiring.Deadline(t); spec.Deadline == 0 || r.theirs < spec.Deadline {
 			spec.Deadline = r.theirs
 		}
 	}
@@ -139,19 +132,21 @@ func (r *run) unwind() {
 	r.panicked(now)
 }
 
-// doneFor is the Step of a call that ended for a reason of the driver's.
-func doneFor(why Reason) Step { return Step{Decision: Decision{Done: true, Reason: why}} }
+// doneFor is the engine.Step of a call that ended for a reason of the driver's.
+func doneFor(why Reason) engine.Step {
+	return engine.Step{Decision: engine.Decision{Done: true, Reason: why}}
+}
 
 // panicked tells the observers that the call ended so.
 func (r *run) panicked(now time.Duration) {
-	r.observeEnd(nil, now, doneFor(Panicked), Verdict{Kind: KindPermanent, Code: CodePanic})
+	r.observeEnd(nil, now, doneFor(engine.Panicked), Verdict{Kind: KindPermanent, Code: engine.CodePanic})
 }
 
 // goOn goes on from an attempt that ended with v, to the end of the call.
-func (r *run) goOn(op *operation, v Verdict) Result {
+func (r *run) goOn(op *operation, v Verdict) engine.Result {
 	random := r.d.wiring.rand
 	if v.Kind != KindSuccess {
-		r.call.OnBehalfOf(InboundFrom(r.ctx).Attempt())
+		r.call.OnBehalfOf(inbound.From(r.ctx).Attempt())
 	}
 	for {
 		now := r.d.Now()
@@ -163,7 +158,7 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 		if step.Done {
 			return r.ended(op, now, step, v)
 		}
-		r.observeWait(op, EventRetryScheduled, now, step, 0, v)
+		r.observeWait(op, event.RetryScheduled, now, step, 0, v)
 		r.tale.told()
 		slept := now
 		if op.discard != nil {
@@ -175,7 +170,7 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 			return r.ended(op, now, r.call.Stop(now, endedBy(err), random), v)
 		}
 		if r.d.wiring.observer != nil {
-			r.observeWait(op, EventRetryStarted, now, step, now-slept, v)
+			r.observeWait(op, event.RetryStarted, now, step, now-slept, v)
 			now = r.d.Now()
 		}
 		if step, now = r.begin(now); step.Done {
@@ -190,16 +185,16 @@ func (r *run) goOn(op *operation, v Verdict) Result {
 // with a code if nothing is known of it, and canceled if the caller has gone away.
 func (r *run) failure(v Verdict) Verdict {
 	if v.Kind == KindUnclassified && v.Code == "" {
-		v.Code = CodeUnclassified
+		v.Code = engine.CodeUnclassified
 	}
-	if err := r.ctx.Err(); err != nil && endedBy(err) == CallerCanceled {
+	if err := r.ctx.Err(); err != nil && endedBy(err) == engine.CallerCanceled {
 		v.Kind = KindCanceled
 	}
 	return v
 }
 
 // queued is a call for whose first attempt there was no room at once, or may be none.
-func (r *run) queued(op *operation, now time.Duration) Result {
+func (r *run) queued(op *operation, now time.Duration) engine.Result {
 	step, now := r.begin(now)
 	if step.Done {
 		return r.ended(op, now, step, Verdict{})
@@ -209,7 +204,7 @@ func (r *run) queued(op *operation, now time.Duration) Result {
 
 // begin begins the next attempt, waiting for the throttle and standing in line for
 // room if need be, and tells the time at which it did.
-func (r *run) begin(now time.Duration) (Step, time.Duration) {
+func (r *run) begin(now time.Duration) (engine.Step, time.Duration) {
 	for {
 		step := r.call.Attempt(now, r.d.wiring.rand)
 		switch {
@@ -232,28 +227,28 @@ func (r *run) try(op *operation, now time.Duration) Verdict {
 	if in == nil {
 		return op.attempt(r.ctx)
 	}
-	defer in.end()
+	defer in.End()
 	return op.attempt(in)
 }
 
 // endedBy is the reason that goes with the error of an ended context.
 func endedBy(err error) Reason {
 	if err == context.DeadlineExceeded {
-		return DeadlineReached
+		return engine.DeadlineReached
 	}
-	return CallerCanceled
+	return engine.CallerCanceled
 }
 
 // attemptContext is the context for the attempt that begins at now, or nil if
 // the caller's own will do: the caller's deadline is no later than the attempt's,
 // and the attempt is the first, which an operation assumes when it is told
 // nothing.
-func (r *run) attemptContext(now time.Duration) *attemptContext {
+func (r *run) attemptContext(now time.Duration) *attempt.Context {
 	until := r.until(now)
-	if until == never && r.call.Attempts() == 1 && !r.call.Probe() && r.ctx.Value(attemptKey{}) == nil {
+	if until == engine.Never && r.call.Attempts() == 1 && !r.call.Probe() && attempt.From(r.ctx) == nil {
 		return nil
 	}
-	in := new(attemptContext)
+	in := new(attempt.Context)
 	r.bound(in, until)
 	return in
 }
@@ -262,25 +257,27 @@ func (r *run) attemptContext(now time.Duration) *attemptContext {
 // caller's own deadline; else never.
 func (r *run) until(now time.Duration) time.Duration {
 	d := r.call.Timeout(now)
-	if d == never || r.theirs != 0 && d >= r.theirs-now {
-		return never
+	if d == engine.Never || r.theirs != 0 && d >= r.theirs-now {
+		return engine.Never
 	}
 	return now + d
 }
 
 // bound fills in the context of the attempt that has just begun.
-func (r *run) bound(in *attemptContext, until time.Duration) {
-	in.Context, in.d, in.state, in.operation = r.ctx, r.d, r.call.State(), r.operation
+func (r *run) bound(in *attempt.Context, until time.Duration) {
+	ctx := r.ctx
 	if r.call.Probe() {
-		in.Context = probeContext{r.ctx, r.call.Acceptor()}
+		ctx = attempt.Probe{Context: ctx, Accepted: r.call.Acceptor()}
 	}
-	in.number, in.until, in.limit = int32(r.call.Attempts()), until, r.call.Deadline()
+	in.Init(ctx, &r.d.wiring.Clock, until)
+	in.Limit, in.Number = r.call.Deadline(), int32(r.call.Attempts())
+	in.State, in.Dependency, in.Operation = r.call.State(), r.d.name, r.operation
 }
 
 // left is how much time the call has left. Zero: none.
 func (r *run) left() time.Duration {
-	if r.call.Deadline() == never {
-		return never
+	if r.call.Deadline() == engine.Never {
+		return engine.Never
 	}
 	return max(r.call.Deadline()-r.d.Now(), 0)
 }
@@ -316,7 +313,7 @@ func (r *run) after(t time.Duration) <-chan time.Time {
 }
 
 // queue stands in line for room under the concurrency limit.
-func (r *run) queue(now time.Duration) (Step, time.Duration) {
+func (r *run) queue(now time.Duration) (engine.Step, time.Duration) {
 	c, random := &r.call, r.d.wiring.rand
 	turn := make(chan struct{})
 	place := &bulkhead.Waiter{Admit: func() { close(turn) }}
@@ -329,7 +326,7 @@ func (r *run) queue(now time.Duration) (Step, time.Duration) {
 	case <-turn:
 		step = c.Admitted(r.d.Now(), random)
 	case <-patience:
-		step = c.LeaveQueue(r.d.Now(), place, Limited, random)
+		step = c.LeaveQueue(r.d.Now(), place, engine.Limited, random)
 	case <-r.ctx.Done():
 		step = c.LeaveQueue(r.d.Now(), place, endedBy(r.ctx.Err()), random)
 	}
@@ -338,24 +335,26 @@ func (r *run) queue(now time.Duration) (Step, time.Duration) {
 }
 
 // refused reports a call that ended before its first attempt.
-func (r *run) refused(now time.Duration, why Reason) Result {
+func (r *run) refused(now time.Duration, why Reason) engine.Result {
 	return r.ended(nil, now, doneFor(why), Verdict{})
 }
 
 // ended tells the observers how the call went, and makes its Result.
-func (r *run) ended(op *operation, now time.Duration, step Step, v Verdict) Result {
-	res := Result{Reason: step.Reason, Attempts: r.call.Attempts(), Elapsed: r.elapsed(now), Verdict: v}
+func (r *run) ended(op *operation, now time.Duration, step engine.Step, v Verdict) engine.Result {
+	res := engine.Result{Reason: step.Reason, Attempts: r.call.Attempts(), Elapsed: r.elapsed(now), Verdict: v}
 	switch res.Reason {
-	case CircuitOpen:
+	case engine.CircuitOpen:
 		if b := r.d.Breaker(); b != nil {
 			res.RetryAt = max(b.RetryAt(now)-now, 0)
 		}
-	case CallerCanceled, DeadlineReached:
+	case engine.CallerCanceled, engine.DeadlineReached:
 		res.Cause = context.Cause(r.ctx)
 	}
-	if res.Reason != Succeeded {
-		InboundFrom(r.ctx).learn(res.Reason)
-		if res.Attempts > 0 && res.Reason != CallerCanceled && op != nil && op.lastErr != nil {
+	if res.Reason != engine.Succeeded {
+		if res.Reason.GaveUp() {
+			inbound.From(r.ctx).GiveUp()
+		}
+		if res.Attempts > 0 && res.Reason != engine.CallerCanceled && op != nil && op.lastErr != nil {
 			r.d.failed(now, op.lastErr())
 		}
 	}
@@ -377,7 +376,7 @@ func (r *run) of() int {
 }
 
 // event is what all events of this call but that of a success at once have in common.
-func (r *run) event(op *operation, kind EventKind, now time.Duration, v Verdict) Event {
+func (r *run) event(op *operation, kind event.Kind, now time.Duration, v Verdict) Event {
 	e := Event{Kind: kind, Attempt: r.call.Attempts(), Of: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
 	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
 		e.Err = op.lastErr()
@@ -386,11 +385,11 @@ func (r *run) event(op *operation, kind EventKind, now time.Duration, v Verdict)
 }
 
 // observeEnd tells the observers that the call has ended.
-func (r *run) observeEnd(op *operation, now time.Duration, step Step, v Verdict) {
+func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v Verdict) {
 	if r.d.wiring.observer == nil {
 		return
 	}
-	e := r.event(op, EventCallEnded, now, v)
+	e := r.event(op, event.CallEnded, now, v)
 	e.Reason, e.By, e.Took, e.Waited = step.Reason, r.tale.by, r.tale.took, r.tale.waited(now)
 	if step.Exhausted {
 		r.observeExhausted(e)
@@ -400,25 +399,25 @@ func (r *run) observeEnd(op *operation, now time.Duration, step Step, v Verdict)
 
 // observeExhausted tells that the budget has just refused, of which e will tell what.
 func (r *run) observeExhausted(e Event) {
-	e.Kind, e.Reason = EventBudgetExhausted, BudgetExhausted
+	e.Kind, e.Reason = event.BudgetExhausted, engine.BudgetExhausted
 	e.By, e.Took, e.Waited = 0, 0, 0
 	r.d.wiring.observer.Observe(r.ctx, e)
 }
 
 // observeSuccess is observeEnd for the short path.
 func (r *run) observeSuccess(v Verdict) {
-	r.d.wiring.observer.Observe(r.ctx, Event{Kind: EventCallEnded, Attempt: 1, By: 1, Of: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
+	r.d.wiring.observer.Observe(r.ctx, Event{Kind: event.CallEnded, Attempt: 1, By: 1, Of: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
 }
 
 // observeWait tells the observers of a wait that begins or has ended.
-func (r *run) observeWait(op *operation, kind EventKind, now time.Duration, step Step, slept time.Duration, v Verdict) {
+func (r *run) observeWait(op *operation, kind event.Kind, now time.Duration, step engine.Step, slept time.Duration, v Verdict) {
 	if r.d.wiring.observer == nil {
 		return
 	}
 	e := r.event(op, kind, now, v)
 	e.Ceiling, e.Delay, e.Slept = step.Ceiling, step.Wait, slept
 	e.By, e.Took = r.tale.by, r.tale.took
-	if kind == EventRetryStarted {
+	if kind == event.RetryStarted {
 		e.Attempt++
 	}
 	r.d.wiring.observer.Observe(r.ctx, e)

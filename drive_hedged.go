@@ -5,27 +5,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/driver"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/internal/attempt"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// Hedgeable is an operation whose attempts may run beside one another, for drivers
-// that are built on [DriveHedged]. Each attempt has a slot of its own, from 0 and
-// below the policy's number of attempts, and keeps there what came of it. Methods
-// may be called for different slots at the same time; for one slot Attempt is
-// called once, then Discard at most once.
-type Hedgeable interface {
-	// Attempt makes one attempt. It must return soon when its context ends.
-	Attempt(ctx context.Context, slot int) Verdict
-	// Discard lets go of what the attempt in the slot came to, which is not the result
-	// of the call. Attempts that have lost are discarded when they return, maybe after
-	// DriveHedged has. It must return within the given time, which is what is left of the
-	// call.
-	Discard(slot int, within time.Duration)
-	// Err is the error of the attempt in the slot, for observers; also after Discard.
-	Err(slot int) error
-}
-
-// DriveHedged is [Drive] for an operation whose attempts may run beside one
+// DriveHedged is [Dependency.Drive] for an operation whose attempts may run beside one
 // another, as Policy.Hedge says: the first on the caller's goroutine, the next when
 // that is slow, on a goroutine of its own. Result.Slot says which came to the result.
 //
@@ -35,17 +23,17 @@ type Hedgeable interface {
 //
 // A panic in an attempt goes on up on the caller's goroutine, when all others have
 // been cancelled; in one that has lost by then, on its own goroutine.
-func DriveHedged(ctx context.Context, d *Dependency, spec Spec, op Hedgeable) Result {
+func (d *Dependency) DriveHedged(ctx context.Context, spec engine.Spec, op driver.Hedgeable) engine.Result {
 	return new(race).drive(ctx, d, spec, op)
 }
 
 // race is one call on the real clock whose attempts may run side by side.
 type race struct {
 	run
-	hedged   HedgedCall // run.call
-	op       Hedgeable
-	racer    Racer // the first attempt
-	in       attemptContext
+	hedged   engine.HedgedCall // run.call
+	op       driver.Hedgeable
+	racer    engine.HedgedAttempt // the first attempt
+	in       attempt.Context
 	beside   []*rival // the attempts after the first, by slot-1
 	alarm    alarm    // guarded by those of the dependency
 	deferred bool     // the breaker learns of the end from LearnBreaker
@@ -56,7 +44,7 @@ type race struct {
 	due      time.Duration // when late is to be called; never if it is not
 	over     time.Duration // when the call was
 	wake     chan struct{} // closed when the call is over and the caller waits for it; nil if nobody does
-	step     Step          // of a call that is over
+	step     engine.Step   // of a call that is over
 	slot     int           // the latest attempt that has returned and had not lost
 	verdict  Verdict       // on it
 	fellWith any           // what an attempt panicked with that was not the caller's, or an observer; nil: none did
@@ -79,15 +67,15 @@ type note struct {
 
 // rival is an attempt after the first.
 type rival struct {
-	Racer
-	in attemptContext
+	engine.HedgedAttempt
+	in attempt.Context
 }
 
-func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable) Result {
+func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op driver.Hedgeable) engine.Result {
 	now := d.Now()
-	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now}, op, never
+	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now}, op, engine.Never
 	r.hedged.Call = &r.call
-	if no := r.open(&spec, now); no != Succeeded {
+	if no := r.open(&spec, now); no != engine.Succeeded {
 		return r.refused(now, no)
 	}
 	mine, ending := 0, false // the attempt on this goroutine; the end is being told
@@ -105,8 +93,8 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable
 		r.call.DeferBreaker()
 	}
 	r.context(&r.in, now)
-	r.call.OnBehalfOf(InboundFrom(ctx).Attempt())
-	if wait := r.hedged.First(now, &r.racer); wait != never {
+	r.call.OnBehalfOf(inbound.From(ctx).Attempt())
+	if wait := r.hedged.First(now, &r.racer); wait != engine.Never {
 		r.due, r.inLine = saturating.Add(now, wait), true
 		d.more().alarms.add(r, now, r.due)
 	}
@@ -133,14 +121,14 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec Spec, op Hedgeable
 func (r *race) lastErr() error { return r.op.Err(r.slot) }
 
 // entry is the attempt in the slot.
-func (r *race) entry(slot int) (*Racer, *attemptContext) {
+func (r *race) entry(slot int) (*engine.HedgedAttempt, *attempt.Context) {
 	if slot == 0 {
 		return &r.racer, &r.in
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := r.beside[slot-1]
-	return &b.Racer, &b.in
+	return &b.HedgedAttempt, &b.in
 }
 
 // compete makes the attempt in the slot. It says which is to be made on the same
@@ -152,13 +140,13 @@ func (r *race) compete(slot int, aside bool) (next int, over bool) {
 }
 
 // attempt makes an attempt in a context that ends with it.
-func (r *race) attempt(in *attemptContext, slot int) Verdict {
-	defer in.end()
+func (r *race) attempt(in *attempt.Context, slot int) Verdict {
+	defer in.End()
 	return r.op.Attempt(in, slot)
 }
 
 // returned goes on from an attempt that has, as compete does.
-func (r *race) returned(racer *Racer, slot int, v Verdict, aside bool) (next int, over bool) {
+func (r *race) returned(racer *engine.HedgedAttempt, slot int, v Verdict, aside bool) (next int, over bool) {
 	next, over, discard := r.decided(racer, slot, v)
 	whole := false
 	defer func() {
@@ -179,7 +167,7 @@ func (r *race) returned(racer *Racer, slot int, v Verdict, aside bool) (next int
 
 // decided is what becomes of a call of which the attempt in the slot has returned: as
 // returned, and whether what it came to is to be discarded.
-func (r *race) decided(racer *Racer, slot int, v Verdict) (next int, over, discard bool) {
+func (r *race) decided(racer *engine.HedgedAttempt, slot int, v Verdict) (next int, over, discard bool) {
 	now := r.d.Now()
 	random := r.d.wiring.rand
 	r.mu.Lock()
@@ -213,9 +201,9 @@ func (r *race) decided(racer *Racer, slot int, v Verdict) (next int, over, disca
 
 // another begins one more attempt if the engine allows it, and says in which slot;
 // else -1. The lock is held.
-func (r *race) another(now time.Duration) (slot int, step Step) {
+func (r *race) another(now time.Duration) (slot int, step engine.Step) {
 	b := new(rival)
-	step = r.hedged.Hedge(now, &b.Racer, r.d.wiring.rand)
+	step = r.hedged.Hedge(now, &b.HedgedAttempt, r.d.wiring.rand)
 	if step.Done {
 		r.decide(now, step)
 		return -1, step
@@ -227,21 +215,21 @@ func (r *race) another(now time.Duration) (slot int, step Step) {
 	r.tale.attemptBegan(now)
 	r.beside = append(r.beside, b)
 	r.context(&b.in, now)
-	b.in.hedge = r.hedged.InFlight() > 1
+	b.in.Hedge = r.hedged.InFlight() > 1
 	return len(r.beside), step
 }
 
 // context makes in the context of the attempt that began at now. Each has one of
 // its own, by which it is cancelled when it has lost.
-func (r *race) context(in *attemptContext, now time.Duration) {
+func (r *race) context(in *attempt.Context, now time.Duration) {
 	r.bound(in, r.until(now))
 }
 
 // ring has late called when the engine is to be asked for another attempt beside
 // those in flight. The lock is held.
 func (r *race) ring(now, wait time.Duration) {
-	switch r.due = never; {
-	case wait == never:
+	switch r.due = engine.Never; {
+	case wait == engine.Never:
 		r.silence()
 		return
 	case r.again == nil:
@@ -306,7 +294,7 @@ func (r *race) hedge() (slot int) {
 func (r *race) broke(slot int, p any) {
 	if p == nil {
 		racer, _ := r.entry(slot)
-		r.returned(racer, slot, Verdict{Kind: KindUnclassified, Code: CodeUnclassified}, true)
+		r.returned(racer, slot, Verdict{Kind: KindUnclassified, Code: engine.CodeUnclassified}, true)
 		return
 	}
 	if !r.abandon(r.d.Now(), slot, p) {
@@ -359,7 +347,7 @@ func (r *race) fall(fellWith any) {
 	if !r.call.Over() {
 		now := r.d.Now()
 		r.call.Abandon(now)
-		r.decide(now, doneFor(Panicked))
+		r.decide(now, doneFor(engine.Panicked))
 	}
 }
 
@@ -378,17 +366,17 @@ func (r *race) letGo(slot int) {
 
 // decide ends the call: attempts that still run have lost, and are cancelled. The
 // lock is held.
-func (r *race) decide(now time.Duration, step Step) {
+func (r *race) decide(now time.Duration, step engine.Step) {
 	r.over, r.step = now, step
 	r.owed = r.deferred
 	r.settled = !r.owed && !r.telling && len(r.news) == 0
 	r.silence()
 	if r.slot != 0 {
-		r.in.cancel(context.Canceled)
+		r.in.Cancel(context.Canceled)
 	}
 	for i, b := range r.beside {
 		if r.slot != i+1 {
-			b.in.cancel(context.Canceled)
+			b.in.Cancel(context.Canceled)
 		}
 	}
 	if r.wake != nil {
@@ -427,7 +415,7 @@ func (r *race) wait() {
 // held.
 func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 	if r.d.wiring.observer != nil {
-		e := r.event(nil, EventAttemptFailed, now, v)
+		e := r.event(nil, event.AttemptFailed, now, v)
 		e.Attempt, e.By, e.Took = slot+1, r.tale.by, r.tale.took
 		r.news = append(r.news, note{e, slot})
 	}
@@ -436,17 +424,17 @@ func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 
 // noteHedge notes that an attempt began beside others or after them, or was refused. The
 // lock is held.
-func (r *race) noteHedge(now time.Duration, step Step) {
-	if r.d.wiring.observer == nil || step.Full && step.Reason == Succeeded {
+func (r *race) noteHedge(now time.Duration, step engine.Step) {
+	if r.d.wiring.observer == nil || step.Full && step.Reason == engine.Succeeded {
 		return // it was told to come later
 	}
-	e := r.event(nil, EventHedgeStarted, now, Verdict{})
+	e := r.event(nil, event.HedgeStarted, now, Verdict{})
 	if step.Full {
-		e.Kind, e.Reason = EventHedgeRefused, step.Reason
+		e.Kind, e.Reason = event.HedgeRefused, step.Reason
 	}
 	if step.Exhausted {
 		x := e
-		x.Kind, x.Reason = EventBudgetExhausted, BudgetExhausted
+		x.Kind, x.Reason = event.BudgetExhausted, engine.BudgetExhausted
 		r.news = append(r.news, note{x, -1})
 	}
 	r.news = append(r.news, note{e, -1})

@@ -10,6 +10,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 )
 
 // Rule 17: what the driver does between attempts is part of the wait that was granted, and
@@ -34,21 +36,21 @@ func TestRule17WhatIsDiscardedIsPartOfTheWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				slow := observerFunc(func(_ context.Context, e lull.Event) {
-					if e.Kind == lull.EventRetryScheduled {
+					if e.Kind == event.RetryScheduled {
 						time.Sleep(c.observer)
 					}
 				})
 				d := newDependency(t, lull.Policy{Deadline: 2 * time.Second, AttemptTimeout: 2 * time.Second, Budget: plenty, Backoff: backoff.Schedule{Base: 1500 * ms, Cap: 1500 * ms, Jitter: backoff.None}}, lull.WithObserver(slow))
 				start, attempts := time.Now(), 0
-				r := lull.Drive(t.Context(), d, lull.Spec{}, func(context.Context) lull.Verdict {
+				r := d.Drive(t.Context(), engine.Spec{}, func(context.Context) lull.Verdict {
 					if attempts++; attempts == 1 {
 						return transient
 					}
 					return lull.Verdict{Kind: lull.KindSuccess}
 				}, func(within time.Duration) { time.Sleep(min(c.discard, within)) }, nil)
-				want := lull.Succeeded
+				want := engine.Succeeded
 				if c.attempts == 1 {
-					want = lull.DeadlineReached
+					want = engine.DeadlineReached
 				}
 				if took := time.Since(start); took != c.took || attempts != c.attempts || r.Reason != want {
 					t.Errorf("%v after %v and %d attempts, want %v, %v, %d", r.Reason, took, attempts, want, c.took, c.attempts)

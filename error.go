@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/engine"
 )
 
 // An Error says how a call failed: what it was, how often it was tried and for
@@ -70,11 +72,11 @@ func (e *Error) happened(b *strings.Builder) {
 	case e.Attempts == 0:
 		b.WriteString("not attempted")
 		return
-	case e.Reason == Succeeded:
+	case e.Reason == engine.Succeeded:
 		b.WriteString("succeeded")
-	case e.Reason == CallerCanceled:
+	case e.Reason == engine.CallerCanceled:
 		b.WriteString("canceled")
-	case e.Verdict.Code == CodeTimeout:
+	case e.Verdict.Code == engine.CodeTimeout:
 		b.WriteString("timed out")
 	case e.Verdict.Kind == KindThrottled:
 		b.WriteString("throttled")
@@ -114,25 +116,25 @@ func (e *Error) explain(b *strings.Builder) {
 // why is the reason in words, and the setting that would change it.
 func (e *Error) why() (why, setting string) {
 	switch e.Reason {
-	case FailedPermanent:
+	case engine.FailedPermanent:
 		switch {
 		case e.Verdict.Kind == KindUnclassified && e.Attempts > 0:
 			return "nothing is known of this error", "lull.Transient, " + cmp.Or(e.classifier, "lull.WithClassifier")
-		case e.Verdict.Code == CodeRetriedBelow:
+		case e.Verdict.Code == engine.CodeRetriedBelow:
 			return "the call below has made the retries", "lull.Transient"
 		}
 		return "another attempt would fail the same way", ""
-	case CircuitOpen:
+	case engine.CircuitOpen:
 		return e.circuit(), "Policy.Breaker"
-	case HintTooLong:
+	case engine.HintTooLong:
 		return "the server asked to wait for " + e.Verdict.After.String(), "Policy.HintLimit"
-	case Unanswered:
+	case engine.Unanswered:
 		if e.final {
 			return "the policy repeats no timeout", "Policy.Timeouts"
 		}
-	case BudgetExhausted:
-		if e.Verdict.Code == CodeTimeout {
-			return reasonTable[BudgetExhausted].why, "Policy.Budget, Policy.Timeouts"
+	case engine.BudgetExhausted:
+		if e.Verdict.Code == engine.CodeTimeout {
+			return reasonTable[engine.BudgetExhausted].why, "Policy.Budget, Policy.Timeouts"
 		}
 	}
 	if int(e.Reason) < len(reasonTable) {
@@ -190,7 +192,7 @@ func (e *Error) Is(target error) bool {
 	if reason := errOf(e.Reason); reason != nil && target == reason {
 		return true
 	}
-	if e.Reason == DeadlineReached && target == context.DeadlineExceeded {
+	if e.Reason == engine.DeadlineReached && target == context.DeadlineExceeded {
 		return true
 	}
 	return e.Cause != nil && errors.Is(e.Cause, target)
@@ -203,5 +205,5 @@ func (e *Error) Timeout() bool {
 		return false
 	}
 	var last interface{ Timeout() bool }
-	return e.Reason == DeadlineReached || errors.As(e.Last, &last) && last.Timeout()
+	return e.Reason == engine.DeadlineReached || errors.As(e.Last, &last) && last.Timeout()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -30,7 +31,7 @@ func (o *times) Observe(_ context.Context, e lull.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	text := fmt.Sprintf("%v %d by %d took %v elapsed %v", e.Kind, e.Attempt, e.By, e.Took, e.Elapsed)
-	if e.Kind == lull.EventCallEnded {
+	if e.Kind == event.CallEnded {
 		text += fmt.Sprintf(" waited %v: %v", e.Waited, e.Reason)
 	}
 	o.all = append(o.all, text)
@@ -327,7 +328,7 @@ func TestTheEndOfACallIsTheLastThatIsTold(t *testing.T) {
 	for _, events := range o.calls {
 		told := make(map[int]bool)
 		for i, e := range events {
-			if last := i == len(events)-1; (e.Kind == lull.EventCallEnded) != last {
+			if last := i == len(events)-1; (e.Kind == event.CallEnded) != last {
 				t.Fatalf("event %d of %d is %v", i+1, len(events), e.Kind)
 			}
 			if e.By > 0 && told[e.By] {

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/preset"
 )
 
 // The call of a flaky service, made again until it answers. Retries are paid for
@@ -142,17 +143,17 @@ func ExampleWithBackoff() {
 type printWaits struct{}
 
 func (printWaits) Observe(_ context.Context, e lull.Event) {
-	if e.Kind == lull.EventRetryScheduled {
+	if e.Kind == event.RetryScheduled {
 		fmt.Println("wait", e.Delay)
 	}
 }
 
 // A protocol whose failures are no Go errors: the driver says what they mean.
-func ExampleDrive() {
+func ExampleDependency_Drive() {
 	d, _ := lull.NewDependency("printer", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Kind: backoff.Constant}})
 	answers := []string{"BUSY", "BUSY", "DONE"}
 	answer := ""
-	result := lull.Drive(context.Background(), d, lull.Spec{Operation: "print"}, func(context.Context) lull.Verdict {
+	result := d.Drive(context.Background(), engine.Spec{Operation: "print"}, func(context.Context) lull.Verdict {
 		answer, answers = answers[0], answers[1:]
 		if answer == "BUSY" {
 			return lull.Verdict{Kind: lull.KindTransient, Code: answer}
@@ -183,7 +184,7 @@ func ExamplePolicy_Validate() {
 		Backoff:  backoff.Schedule{Base: time.Minute, Cap: time.Second},
 		Limit:    bulkhead.Config{Limit: -5},
 	}.Validate()
-	var problems lull.Problems
+	var problems engine.Problems
 	errors.As(err, &problems)
 	for _, p := range problems {
 		fmt.Println(p.Field)
@@ -195,7 +196,7 @@ func ExamplePolicy_Validate() {
 }
 
 func ExamplePolicy_WorstCase() {
-	fmt.Println(lull.Policy{}.WorstCase(), lull.InternalService().WorstCase())
+	fmt.Println(lull.Policy{}.WorstCase(), preset.InternalService().WorstCase())
 	// Output: 30s 3s
 }
 
@@ -215,49 +216,11 @@ func ExampleAttemptFrom() {
 
 // A dependency for each tenant, of which the busiest thousand are remembered.
 func ExampleRegistry() {
-	tenants, err := lull.NewRegistry(lull.InternalService(), 1000)
+	tenants, err := lull.NewRegistry(preset.InternalService(), 1000)
 	if err != nil {
 		panic(err)
 	}
 	d := tenants.Get("tenant-7")
 	fmt.Println(d.Name(), d == tenants.Get("tenant-7"), tenants.Len())
 	// Output: tenant-7 true 1
-}
-
-func ExampleNewLogObserver() {
-	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == "elapsed" || a.Key == "slept" {
-			return slog.Attr{}
-		}
-		return a
-	}}))
-	d, _ := lull.NewDependency("users", lull.Policy{Attempts: 2, Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond, Jitter: backoff.None}},
-		lull.WithObserver(lull.NewLogObserver(log)))
-	lull.Run(context.Background(), d, func(context.Context) error { return lull.Transient(errors.New("blip")) }, lull.Operation("get"))
-	// Output:
-	// level=INFO msg=retrying dependency=users operation=get attempt=2 of=2 delay_before_jitter=1ms delay=1ms class=transient code=transient error=blip
-	// level=WARN msg="call failed" dependency=users operation=get attempt=2 of=2 reason=attempts_exhausted class=transient code=transient error=blip
-}
-
-// A driver with a clock of its own: the engine takes the decisions, and the
-// driver only says what time it is and what became of each attempt.
-func ExampleCall() {
-	d, _ := lull.NewDependency("users", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Jitter: backoff.None}})
-	now := time.Duration(0)
-	c, step := d.State().Start(now, lull.Spec{})
-	for !step.Done {
-		if step = c.Attempt(now, nil); step.Done {
-			break
-		}
-		now += 20 * time.Millisecond // the attempt takes its time, and fails
-		step = c.Next(now, lull.Verdict{Kind: lull.KindTransient}, nil)
-		fmt.Println("at", now, "wait", step.Wait)
-		now += step.Wait
-	}
-	fmt.Println(step.Reason, "after", c.Attempts(), "attempts")
-	// Output:
-	// at 20ms wait 100ms
-	// at 140ms wait 200ms
-	// at 360ms wait 0s
-	// attempts_exhausted after 3 attempts
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -44,8 +45,8 @@ func TestAFirstAttemptThatSucceedsReachesTheBreaker(t *testing.T) {
 func TestACallThatBeginsAtItsDeadline(t *testing.T) {
 	d := newDependency(t, lull.Policy{})
 	for now, want := range map[time.Duration]bool{4 * time.Second: false, 5*time.Second - 1: false, 5 * time.Second: true, 6 * time.Second: true} {
-		c, step := d.State().Start(now, lull.Spec{Deadline: 5 * time.Second})
-		if step.Done != want || step.Done && step.Reason != lull.DeadlineReached {
+		c, step := d.State().Start(now, engine.Spec{Deadline: 5 * time.Second})
+		if step.Done != want || step.Done && step.Reason != engine.DeadlineReached {
 			t.Errorf("begun at %v with a deadline of 5 s: %+v, want refused: %v", now, step, want)
 		}
 		if !step.Done {
@@ -70,7 +71,7 @@ func TestTheSpreadOfAHintEndsBeforeTheDeadline(t *testing.T) {
 		c := begun(t, d, 0)
 		step := c.Next(0, lull.Verdict{Kind: lull.KindThrottled, Code: "429", After: hint}, func() uint64 { return math.MaxUint64 })
 		switch {
-		case want < 0 && (!step.Done || step.Reason != lull.DeadlineReached):
+		case want < 0 && (!step.Done || step.Reason != engine.DeadlineReached):
 			t.Errorf("%v left: %+v, want the end of the call", left, step)
 		case want >= 0 && (step.Done || step.Wait != want):
 			t.Errorf("%v left: waits %v (%+v), want %v", left, step.Wait, step, want)
@@ -91,11 +92,11 @@ func TestSuccessesAreRememberedWhereTheyEarn(t *testing.T) {
 		var d *engine.State
 		const calls = 100
 		var now time.Duration
-		var call lull.Call
+		var call engine.Call
 		run := func() {
 			d, now, next = &fleet[next], time.Hour, next+1
 			for range calls {
-				d.StartIn(&call, now, &lull.Spec{})
+				d.StartIn(&call, now, &engine.Spec{})
 				call.Attempt(now, nil)
 				call.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil)
 				now += c.gap
@@ -129,21 +130,21 @@ func TestAFirstAttemptThatSucceedsReachesTheThrottle(t *testing.T) {
 // An Error is its reason, and an expired deadline is context.DeadlineExceeded; it is no other.
 func TestAnErrorIsItsReasonAlone(t *testing.T) {
 	sentinels := []error{lull.ErrDeadline, lull.ErrBudgetExhausted, lull.ErrCircuitOpen, lull.ErrAttemptsExhausted, lull.ErrLimited, lull.ErrThrottled}
-	for i, r := range []lull.Reason{lull.DeadlineReached, lull.BudgetExhausted, lull.CircuitOpen, lull.AttemptsExhausted, lull.Limited, lull.HeldBack} {
+	for i, r := range []lull.Reason{engine.DeadlineReached, engine.BudgetExhausted, engine.CircuitOpen, engine.AttemptsExhausted, engine.Limited, engine.HeldBack} {
 		e := &lull.Error{Reason: r, Last: errBlip}
 		for j, s := range sentinels {
 			if got := errors.Is(e, s); got != (i == j) {
 				t.Errorf("%v is %q: %v", r, s, got)
 			}
 		}
-		if got := errors.Is(e, context.DeadlineExceeded); got != (r == lull.DeadlineReached) {
+		if got := errors.Is(e, context.DeadlineExceeded); got != (r == engine.DeadlineReached) {
 			t.Errorf("%v is an expired deadline: %v", r, got)
 		}
 		if errors.Is(e, context.Canceled) || !errors.Is(e, errBlip) {
 			t.Errorf("%v is what it is not, or not its last error", r)
 		}
 	}
-	gone := &lull.Error{Reason: lull.CallerCanceled, Last: errBlip, Cause: context.Canceled}
+	gone := &lull.Error{Reason: engine.CallerCanceled, Last: errBlip, Cause: context.Canceled}
 	if !errors.Is(gone, context.Canceled) || !errors.Is(gone, errBlip) || errors.Is(gone, context.DeadlineExceeded) || errors.Is(gone, lull.ErrDeadline) {
 		t.Error("what ended the caller's context is taken for something else")
 	}
@@ -152,9 +153,9 @@ func TestAnErrorIsItsReasonAlone(t *testing.T) {
 // The text of a refused timeout names the policy where that alone is why, and else that
 // nobody was answered.
 func TestWhyATimeoutIsNotRepeated(t *testing.T) {
-	for timeouts, want := range map[lull.TimeoutRetries]string{lull.TimeoutsNever: "the policy repeats no timeout", lull.TimeoutsWhenAnswered: "answered no other"} {
+	for timeouts, want := range map[engine.TimeoutRetries]string{lull.TimeoutsNever: "the policy repeats no timeout", engine.TimeoutsWhenAnswered: "answered no other"} {
 		d := newDependency(t, lull.Policy{Timeouts: timeouts})
-		err := d.Error("", lull.Result{Attempts: 1, Reason: lull.Unanswered, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}}, errBlip)
+		err := d.Error("", engine.Result{Attempts: 1, Reason: engine.Unanswered, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}}, errBlip)
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %q does not contain %q", timeouts, err, want)
 		}
@@ -170,11 +171,11 @@ func TestThePoliciesAreAsDocumented(t *testing.T) {
 		deadline time.Duration
 		longest  time.Duration // of waits
 		stock    int
-		repeats  lull.TimeoutRetries
+		repeats  engine.TimeoutRetries
 	}{
-		"InternalService":  {lull.InternalService(), 2, time.Second, 3 * time.Second, time.Second, 0, lull.TimeoutsWhenAnswered},
-		"ExternalAPI":      {lull.ExternalAPI(), 4, 15 * time.Second, time.Minute, 20 * time.Second, 3, lull.TimeoutsAlways},
-		"BackgroundWorker": {lull.BackgroundWorker(), 8, 30 * time.Second, 10 * time.Minute, time.Minute, 10, lull.TimeoutsAlways},
+		"InternalService":  {preset.InternalService(), 2, time.Second, 3 * time.Second, time.Second, 0, engine.TimeoutsWhenAnswered},
+		"ExternalAPI":      {preset.ExternalAPI(), 4, 15 * time.Second, time.Minute, 20 * time.Second, 3, lull.TimeoutsAlways},
+		"BackgroundWorker": {preset.BackgroundWorker(), 8, 30 * time.Second, 10 * time.Minute, time.Minute, 10, lull.TimeoutsAlways},
 	} {
 		p := c.p
 		if p.Attempts != c.attempts || p.AttemptTimeout != c.timeout || p.Deadline != c.deadline || p.Backoff.Cap != c.longest || float64(p.Budget.Stock) != float64(c.stock) || p.Timeouts != c.repeats {
@@ -224,7 +225,7 @@ func TestTheFirstMarkOfJoinedErrorsCounts(t *testing.T) {
 	a, b := lull.Transient(errors.New("a")), lull.Permanent(errors.New("b"))
 	for _, c := range []struct {
 		err  error
-		want lull.Kind
+		want engine.Kind
 	}{{errors.Join(a, b), lull.KindTransient}, {errors.Join(b, a), lull.KindPermanent}, {errors.Join(errBlip, b, a), lull.KindPermanent}, {errors.Join(errBlip, a), lull.KindTransient}} {
 		if got := lull.Classify(c.err).Kind; got != c.want {
 			t.Errorf("%q is %v, want %v", c.err, got, c.want)
@@ -236,17 +237,17 @@ func TestTheFirstMarkOfJoinedErrorsCounts(t *testing.T) {
 // there: none is below zero, and all are as many as the policy allows.
 func TestResumeAfterAnyNumberOfAttempts(t *testing.T) {
 	for made, want := range map[int]lull.Reason{
-		math.MinInt: lull.Succeeded, -5: lull.Succeeded, 0: lull.Succeeded, 1: lull.Succeeded,
-		2: lull.AttemptsExhausted, 40_000: lull.AttemptsExhausted, 1 << 16: lull.AttemptsExhausted, 1<<16 - 5: lull.AttemptsExhausted, math.MaxInt: lull.AttemptsExhausted,
+		math.MinInt: engine.Succeeded, -5: engine.Succeeded, 0: engine.Succeeded, 1: engine.Succeeded,
+		2: engine.AttemptsExhausted, 40_000: engine.AttemptsExhausted, 1 << 16: engine.AttemptsExhausted, 1<<16 - 5: engine.AttemptsExhausted, math.MaxInt: engine.AttemptsExhausted,
 	} {
 		d := newDependency(t, lull.Policy{Attempts: 3, Budget: budget.Config{Unlimited: true}})
-		c, step := d.State().Resume(0, lull.Spec{}, made)
+		c, step := d.State().Resume(0, engine.Spec{}, made)
 		if step.Done {
 			t.Fatal(step.Reason)
 		}
 		c.Attempt(0, middle)
 		step = c.Next(0, lull.Verdict{Kind: lull.KindTransient}, middle)
-		if got := step.Reason; step.Done != (want != lull.Succeeded) || got != want {
+		if got := step.Reason; step.Done != (want != engine.Succeeded) || got != want {
 			t.Errorf("after %d attempts: %v, want %v", made, got, want)
 		}
 	}
@@ -298,7 +299,7 @@ func TestRule16ThePolicysOwnTimeoutIsNeverTooShort(t *testing.T) {
 	var now time.Duration
 	call := func(patience time.Duration, v lull.Verdict) {
 		t.Helper()
-		c, step := d.State().Start(now, lull.Spec{Deadline: now + patience})
+		c, step := d.State().Start(now, engine.Spec{Deadline: now + patience})
 		if step.Done {
 			t.Fatalf("refused: %v", step.Reason)
 		}
@@ -306,7 +307,7 @@ func TestRule16ThePolicysOwnTimeoutIsNeverTooShort(t *testing.T) {
 		now += min(c.Timeout(now), patience)
 		c.Next(now, v, nil)
 	}
-	hang := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	hang := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	for range 30 { // one that has 999 ms times out, one that has a minute succeeds
 		call(999*ms, hang)
 		call(time.Minute, lull.Verdict{Kind: lull.KindSuccess})
@@ -365,7 +366,7 @@ func TestWhatWasGivenUpUnderWayWasSent(t *testing.T) {
 		d := newDependency(t, singly(throttle.Cubic), lull.WithRand(middle))
 		var now time.Duration
 		for range 100 {
-			c, _ := d.State().Start(now, lull.Spec{})
+			c, _ := d.State().Start(now, engine.Spec{})
 			if begins {
 				if step := c.Attempt(now, middle); step.Done || step.Wait > 0 {
 					t.Fatalf("%+v", step)
@@ -389,7 +390,7 @@ func TestWhatWasGivenUpUnderWayWasSent(t *testing.T) {
 func TestNoBreakerIsOpenForNoTime(t *testing.T) {
 	d := newDependency(t, lull.Policy{Breaker: breaker.Config{Off: true}})
 	var e *lull.Error
-	if err := d.Error("get", lull.Result{Reason: lull.CircuitOpen}, nil); !errors.As(err, &e) || e.OpenFor != 0 || e.OpenedBy != nil {
+	if err := d.Error("get", engine.Result{Reason: engine.CircuitOpen}, nil); !errors.As(err, &e) || e.OpenFor != 0 || e.OpenedBy != nil {
 		t.Errorf("%+v", e)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/throttle"
@@ -19,9 +20,9 @@ import (
 // contest is one hedged call in virtual time, and what the world remembers of it to
 // hold against the engine.
 type contest struct {
-	call     lull.Call
-	hedged   lull.HedgedCall
-	spec     lull.Spec
+	call     engine.Call
+	hedged   engine.HedgedCall
+	spec     engine.Spec
 	deadline time.Duration
 	racers   []*racer
 	asks     int // changes when an appointment to ask for another attempt is off
@@ -30,7 +31,7 @@ type contest struct {
 }
 
 type racer struct {
-	lull.Racer
+	engine.HedgedAttempt
 	verdict  lull.Verdict
 	ends     time.Duration
 	panics   bool
@@ -59,12 +60,12 @@ func randomHedging(r *rand.Rand) lull.Policy {
 
 func (w *world) arriveHedged() {
 	w.calls++
-	c := &contest{spec: lull.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}}
+	c := &contest{spec: engine.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}}
 	c.deadline = math.MaxInt64
 	if limit := w.policy.WithDefaults().Deadline; limit > 0 {
 		c.deadline = w.now + limit
 	}
-	var step lull.Step
+	var step engine.Step
 	c.call, step = w.d.State().Start(w.now, c.spec)
 	if step.Done {
 		w.refused++
@@ -80,12 +81,12 @@ func (w *world) firstOf(c *contest) {
 	case step.Done:
 		w.decided(c, step)
 	case step.Full: // whoever cannot wait gives up
-		w.decided(c, c.hedged.Stop(w.now, lull.CallerCanceled, w.r.Uint64))
+		w.decided(c, c.hedged.Stop(w.now, engine.CallerCanceled, w.r.Uint64))
 	case step.Wait > 0:
 		w.after(step.Wait, func() { w.firstOf(c) })
 	default:
 		r := &racer{}
-		w.ask(c, c.hedged.First(w.now, &r.Racer))
+		w.ask(c, c.hedged.First(w.now, &r.HedgedAttempt))
 		w.fly(c, r)
 	}
 }
@@ -110,7 +111,7 @@ func (w *world) ask(c *contest, wait time.Duration) {
 func (w *world) another(c *contest) {
 	r := &racer{}
 	flying, inFlight := c.flying(), w.d.Hedger().InFlight()
-	step := c.hedged.Hedge(w.now, &r.Racer, w.r.Uint64)
+	step := c.hedged.Hedge(w.now, &r.HedgedAttempt, w.r.Uint64)
 	switch {
 	case step.Done:
 		if flying > 0 {
@@ -177,7 +178,7 @@ func (w *world) fly(c *contest, r *racer) {
 	took := time.Duration(w.r.ExpFloat64() * float64(20*ms))
 	if timeout := c.hedged.Timeout(w.now); took >= timeout {
 		took = timeout
-		r.verdict, r.panics = lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, false
+		r.verdict, r.panics = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, false
 	}
 	r.ends = w.now + took
 	w.after(took, func() { w.landed(c, r) })
@@ -190,13 +191,13 @@ func (w *world) landed(c *contest, r *racer) {
 	r.returned = true
 	flying := c.flying()
 	if r.panics {
-		c.hedged.Release(w.now, &r.Racer)
+		c.hedged.Release(w.now, &r.HedgedAttempt)
 		c.hedged.Abandon(w.now)
-		w.decided(c, lull.Step{Decision: lull.Decision{Done: true, Reason: lull.CallerCanceled}})
+		w.decided(c, engine.Step{Decision: engine.Decision{Done: true, Reason: engine.CallerCanceled}})
 		return
 	}
 	v := r.verdict
-	step := c.hedged.Ended(w.now, &r.Racer, v, w.r.Uint64)
+	step := c.hedged.Ended(w.now, &r.HedgedAttempt, v, w.r.Uint64)
 	known := v.Kind == lull.KindPermanent
 	final := v.Kind == lull.KindSuccess || v.Kind == lull.KindCanceled || known
 	switch {
@@ -204,7 +205,7 @@ func (w *world) landed(c *contest, r *racer) {
 		w.fatalf("after %+v the call goes on", v)
 	case !final && step.Done && flying > 0:
 		w.fatalf("%+v ended a call of which %d attempts were in flight", v, flying)
-	case (step.Reason == lull.Succeeded) != (v.Kind == lull.KindSuccess) && step.Done:
+	case (step.Reason == engine.Succeeded) != (v.Kind == lull.KindSuccess) && step.Done:
 		w.fatalf("%+v ended a call with %v", v, step.Reason)
 	case !step.Done && step.Wait != math.MaxInt64 && v.After > 0 && step.Wait < v.After:
 		w.fatalf("another attempt in %v, sooner than the server asked for: %v", step.Wait, v.After)
@@ -216,19 +217,19 @@ func (w *world) landed(c *contest, r *racer) {
 		return
 	}
 	if w.r.IntN(100) == 0 {
-		w.decided(c, c.hedged.Stop(w.now, lull.CallerCanceled, w.r.Uint64))
+		w.decided(c, c.hedged.Stop(w.now, engine.CallerCanceled, w.r.Uint64))
 		return
 	}
 	w.ask(c, step.Wait)
 }
 
 // decided cancels those that have lost. They return a little later.
-func (w *world) decided(c *contest, step lull.Step) {
+func (w *world) decided(c *contest, step engine.Step) {
 	if c.over {
 		w.fatalf("a call ended twice")
 	}
 	c.over, c.reason = true, step.Reason
-	if step.Reason == lull.Succeeded {
+	if step.Reason == engine.Succeeded {
 		w.successes++
 	}
 	for _, r := range c.racers {
@@ -238,14 +239,14 @@ func (w *world) decided(c *contest, step lull.Step) {
 		r.returned = true
 		w.after(time.Duration(w.r.Int64N(int64(2*ms))), func() {
 			if w.r.IntN(2) == 0 {
-				c.hedged.Release(w.now, &r.Racer)
-			} else if again := c.hedged.Ended(w.now, &r.Racer, r.verdict, w.r.Uint64); !again.Done || again.Reason != c.reason {
+				c.hedged.Release(w.now, &r.HedgedAttempt)
+			} else if again := c.hedged.Ended(w.now, &r.HedgedAttempt, r.verdict, w.r.Uint64); !again.Done || again.Reason != c.reason {
 				w.fatalf("a call that ended with %v goes on with %+v when a loser returns", c.reason, again)
 			}
-			c.hedged.Release(w.now, &r.Racer) // once more is nothing
+			c.hedged.Release(w.now, &r.HedgedAttempt) // once more is nothing
 		})
 	}
-	var late lull.Racer
+	var late engine.HedgedAttempt
 	if again := c.hedged.Hedge(w.now, &late, nil); !again.Done {
 		w.fatalf("a call that ended with %v goes on", step.Reason)
 	}
@@ -324,12 +325,12 @@ func FuzzHedgedCall(f *testing.F) {
 		luck := func() uint64 { return uint64(in.int64()) }
 		for len(in) > 0 {
 			now := in.duration()
-			call, step := d.State().Start(now, lull.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0})
+			call, step := d.State().Start(now, engine.Spec{Deadline: in.duration(), NotIdempotent: in.byte()%4 == 0, NotReplayable: in.byte()%4 == 0})
 			if step.Done {
 				continue
 			}
-			c := lull.HedgedCall{Call: &call}
-			var racers [8]lull.Racer
+			c := engine.HedgedCall{Call: &call}
+			var racers [8]engine.HedgedAttempt
 			if step = c.Attempt(now, luck); step.Done || step.Full || step.Wait > 0 {
 				c.Abandon(now)
 				continue
@@ -351,7 +352,7 @@ func FuzzHedgedCall(f *testing.F) {
 						begun++
 					}
 				default:
-					c.Ended(now, r, lull.Verdict{Kind: lull.Kind(in.byte() % 8), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", lull.CodeUnclassified, lull.CodeTimeout}[in.byte()%4]}, luck)
+					c.Ended(now, r, lull.Verdict{Kind: engine.Kind(in.byte() % 8), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}, luck)
 				}
 			}
 			for i := range racers {

@@ -16,6 +16,8 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 )
 
@@ -504,7 +506,7 @@ func TestTheFirstSlowCallsAreHedged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused []lull.Reason
 		d := newDependency(t, lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 20 * ms}}, lull.WithObserver(observerFunc(func(_ context.Context, e lull.Event) {
-			if e.Kind == lull.EventHedgeRefused {
+			if e.Kind == event.HedgeRefused {
 				refused = append(refused, e.Reason)
 			}
 		})))
@@ -514,7 +516,7 @@ func TestTheFirstSlowCallsAreHedged(t *testing.T) {
 				t.Errorf("call %d: %v after %v, want %v", i+1, err, time.Since(s.start), want)
 			}
 		}
-		if want := []lull.Reason{lull.TooManyLate, lull.TooManyLate}; !slices.Equal(refused, want) {
+		if want := []lull.Reason{engine.TooManyLate, engine.TooManyLate}; !slices.Equal(refused, want) {
 			t.Errorf("refused for %v, want %v", refused, want)
 		}
 	})

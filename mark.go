@@ -3,6 +3,8 @@ package lull
 import (
 	"errors"
 	"time"
+
+	"github.com/lullgo/lull/engine"
 )
 
 // marked is an error of which the operation knows more than its type shows.
@@ -75,7 +77,7 @@ func (m *marked) change(v *Verdict) {
 			v.Kind = KindTransient
 		}
 	}
-	if v.Code == "" || unknown && v.Code == CodeUnclassified {
+	if v.Code == "" || unknown && v.Code == engine.CodeUnclassified {
 		v.Code = code
 	}
 }
@@ -89,7 +91,7 @@ func VerdictOf(err error, classify Classifier) Verdict {
 	m, below := outermost(err)
 	switch {
 	case below:
-		return Verdict{Kind: KindPermanent, Code: CodeRetriedBelow}
+		return Verdict{Kind: KindPermanent, Code: engine.CodeRetriedBelow}
 	case m == nil:
 		return classify(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // layers makes a call through n layers of lull, each of which wraps what comes from below.
@@ -78,8 +79,8 @@ func (a asOnly) As(target any) bool { return errors.As(a.error, target) }
 // A mark around the error of a call below starts from nothing: what the other dependency
 // has said is not said by this one.
 func TestRule13WhatIsInsideDoesNotCount(t *testing.T) {
-	below := &lull.Error{Dependency: "below", Reason: lull.AttemptsExhausted, Attempts: 3, Last: lull.RetryAfter(lull.NeverSent(context.DeadlineExceeded), time.Hour)}
-	final := lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeRetriedBelow}
+	below := &lull.Error{Dependency: "below", Reason: engine.AttemptsExhausted, Attempts: 3, Last: lull.RetryAfter(lull.NeverSent(context.DeadlineExceeded), time.Hour)}
+	final := lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}
 	asked := func(error) lull.Verdict { t.Error("a classifier was asked"); return lull.Verdict{} }
 	for name, c := range map[string]struct {
 		err  error
@@ -117,10 +118,10 @@ func TestRule14MarksTakeNothingAway(t *testing.T) {
 		err  error
 		want lull.Verdict
 	}{
-		"transient timeout":   {lull.Transient(context.DeadlineExceeded), lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}},
-		"wrapped on the way":  {fmt.Errorf("a: %w", lull.Transient(fmt.Errorf("b: %w", context.DeadlineExceeded))), lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}},
-		"permanent timeout":   {lull.Permanent(context.DeadlineExceeded), lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeTimeout}},
-		"timeout that waits":  {lull.RetryAfter(context.DeadlineExceeded, time.Second), lull.Verdict{Kind: lull.KindThrottled, Code: lull.CodeTimeout, After: time.Second}},
+		"transient timeout":   {lull.Transient(context.DeadlineExceeded), lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
+		"wrapped on the way":  {fmt.Errorf("a: %w", lull.Transient(fmt.Errorf("b: %w", context.DeadlineExceeded))), lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
+		"permanent timeout":   {lull.Permanent(context.DeadlineExceeded), lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeTimeout}},
+		"timeout that waits":  {lull.RetryAfter(context.DeadlineExceeded, time.Second), lull.Verdict{Kind: lull.KindThrottled, Code: engine.CodeTimeout, After: time.Second}},
 		"transient refusal":   {lull.Transient(refused), lull.Verdict{Kind: lull.KindTransient, Code: "connection_refused", NeverSent: true}},
 		"reset, never sent":   {lull.NeverSent(syscall.ECONNRESET), lull.Verdict{Kind: lull.KindTransient, Code: "connection_reset", NeverSent: true}},
 		"classified":          {lull.Transient(busy), lull.Verdict{Kind: lull.KindThrottled, Code: "busy", After: time.Minute, NeverSent: true}},
@@ -156,7 +157,7 @@ func TestRule14AMarkedTimeoutIsATimeout(t *testing.T) {
 					return 0, mark(ctx.Err())
 				})
 				var e *lull.Error
-				if !errors.As(err, &e) || e.Reason != lull.Unanswered || e.Verdict.Code != lull.CodeTimeout || n != 1 {
+				if !errors.As(err, &e) || e.Reason != engine.Unanswered || e.Verdict.Code != engine.CodeTimeout || n != 1 {
 					t.Errorf("hedged %v: %d attempts: %v", hedged, n, err)
 				}
 			})

@@ -11,7 +11,9 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/inbound"
 )
 
 var errDown = lull.Transient(errors.New("down"))
@@ -39,7 +41,7 @@ func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
 			d := newDependency(t, c.policy)
 			ctx := context.Background()
 			if c.inbound != 0 {
-				ctx, _ = lull.WithInbound(ctx, c.inbound, 0)
+				ctx, _ = inbound.With(ctx, c.inbound, 0)
 			}
 			n := 0
 			_, err := lull.DoHedged(ctx, d, func(context.Context) (int, error) { n++; return 0, errDown })
@@ -55,17 +57,17 @@ func TestWhatIsDoneForARetryIsNotHedged(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		inbound  int
-		nested   lull.NestedRetries
+		nested   engine.NestedRetries
 		attempts int
 	}{
-		{"a first attempt's", 1, lull.NestedNever, 3},
-		{"a retry's", 2, lull.NestedNever, 1},
+		{"a first attempt's", 1, engine.NestedNever, 3},
+		{"a retry's", 2, engine.NestedNever, 1},
 		{"always", 2, lull.NestedAlways, 3},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := hedging(3)
 			p.Nested = c.nested
-			ctx, _ := lull.WithInbound(t.Context(), c.inbound, 0)
+			ctx, _ := inbound.With(t.Context(), c.inbound, 0)
 			var n atomic.Int64
 			_, err := lull.DoHedged(ctx, newDependency(t, p), func(ctx context.Context) (int, error) {
 				n.Add(1)
@@ -106,7 +108,7 @@ func TestARequestLearnsThatItsCallsGaveUp(t *testing.T) {
 		{"hedged in vain", lull.Policy{Hedge: hedge.Config{Attempts: 2}, Budget: plenty}, errDown, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, in := lull.WithInbound(context.Background(), 1, 0)
+			ctx, in := inbound.With(context.Background(), 1, 0)
 			lull.DoHedged(ctx, newDependency(t, c.policy, says), func(context.Context) (int, error) { return 0, c.err })
 			if in.GaveUp() != c.want {
 				t.Errorf("%s: %v, want %v", c.name, in.GaveUp(), c.want)
@@ -115,12 +117,12 @@ func TestARequestLearnsThatItsCallsGaveUp(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	ctx, in := lull.WithInbound(gone, 2, 0)
+	ctx, in := inbound.With(gone, 2, 0)
 	lull.Run(ctx, newDependency(t, lull.Policy{}), func(context.Context) error { return errDown })
-	if in.GaveUp() || lull.InboundFrom(ctx) != in || in.Attempt() != 2 {
+	if in.GaveUp() || inbound.From(ctx) != in || in.Attempt() != 2 {
 		t.Errorf("cancelled: %v; attempt %d", in.GaveUp(), in.Attempt())
 	}
-	if none := lull.InboundFrom(gone); none.Attempt() != 1 || none.GaveUp() {
+	if none := inbound.From(gone); none.Attempt() != 1 || none.GaveUp() {
 		t.Errorf("no request: attempt %d, gave up: %v", none.Attempt(), none.GaveUp())
 	}
 }
@@ -131,7 +133,7 @@ func TestARequestEndsWithItsCallersTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		for _, began := range []bool{false, true} {
-			ctx, in := lull.WithInbound(context.Background(), 1, time.Second)
+			ctx, in := inbound.With(context.Background(), 1, time.Second)
 			if until, ok := ctx.Deadline(); !ok || time.Until(until) != time.Second {
 				t.Errorf("deadline %v, %v", until.Sub(start), ok)
 			}
@@ -163,13 +165,13 @@ func TestARequestEndsWithItsCallersTime(t *testing.T) {
 			cancel()
 		}
 		for _, none := range []time.Duration{0, -1} {
-			ctx, in := lull.WithInbound(context.Background(), 1, none)
+			ctx, in := inbound.With(context.Background(), 1, none)
 			if _, ok := ctx.Deadline(); ok {
 				t.Errorf("%v: has a deadline", none)
 			}
 			in.End()
 		}
-		ctx, in := lull.WithInbound(context.Background(), 1, 1<<63-1)
+		ctx, in := inbound.With(context.Background(), 1, 1<<63-1)
 		time.Sleep(time.Hour)
 		if ctx.Err() != nil {
 			t.Errorf("the longest time of all is over after an hour: %v", ctx.Err())
@@ -181,7 +183,7 @@ func TestARequestEndsWithItsCallersTime(t *testing.T) {
 // A call made for a request has no more time than its caller, and says so.
 func TestACallHasNoMoreTimeThanTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, in := lull.WithInbound(context.Background(), 1, 300*time.Millisecond)
+		ctx, in := inbound.With(context.Background(), 1, 300*time.Millisecond)
 		defer in.End()
 		start := time.Now()
 		_, err := lull.Do(ctx, newDependency(t, lull.Policy{Attempts: 10, Budget: plenty, Breaker: breaker.Config{Off: true}}), func(ctx context.Context) (int, error) {

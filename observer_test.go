@@ -15,13 +15,14 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/event"
 )
 
 // kinds is an observer that notes the kinds of events, and does something at one of them.
 type kinds struct {
 	mu   sync.Mutex
-	all  []lull.EventKind
-	at   lull.EventKind
+	all  []event.Kind
+	at   event.Kind
 	do   func()
 	once bool
 }
@@ -46,22 +47,22 @@ func TestRule18AnObserverThatPanics(t *testing.T) {
 	slow := part{100 * ms, nil}
 	for _, c := range []struct {
 		name   string
-		at     lull.EventKind
+		at     event.Kind
 		change func(*lull.Policy)
 		parts  []part
 	}{
-		{"a failure, on the caller's goroutine", lull.EventAttemptFailed, nil, []part{{3 * ms, blip}, slow, slow}},
-		{"a failure, on a hedge's", lull.EventAttemptFailed, nil, []part{slow, {3 * ms, blip}, slow}},
-		{"the last failure but one, on a hedge's", lull.EventAttemptFailed, nil, []part{{20 * ms, lull.RetryAfter(errBlip, 50*ms)}, {3 * ms, lull.RetryAfter(errBlip, 50*ms)}, slow}},
-		{"a hedge", lull.EventHedgeStarted, nil, []part{slow, slow, slow}},
-		{"a hedge, while the first ends", lull.EventHedgeStarted, nil, []part{{25 * ms, nil}, slow, slow}},
-		{"an attempt after a failure", lull.EventHedgeStarted, nil, []part{{3 * ms, blip}, slow, slow}},
-		{"a hedge that is refused", lull.EventHedgeRefused, func(p *lull.Policy) { p.Limit.Limit = 1 }, []part{slow}},
-		{"a budget that is exhausted", lull.EventBudgetExhausted, func(p *lull.Policy) { p.Budget = budget.Config{Window: 10 * time.Second, Ratio: 0.001} }, []part{slow}},
-		{"the end", lull.EventCallEnded, nil, []part{{3 * ms, nil}}},
-		{"the end, by a hedge", lull.EventCallEnded, nil, []part{slow, {3 * ms, nil}}},
-		{"the circuit, by the caller's", lull.EventCircuitChanged, nil, []part{{3 * ms, blip}, {3 * ms, blip}, {3 * ms, blip}}},
-		{"the circuit, by a hedge", lull.EventCircuitChanged, nil, []part{{12 * ms, blip}, {30 * ms, blip}, {5 * ms, blip}}},
+		{"a failure, on the caller's goroutine", event.AttemptFailed, nil, []part{{3 * ms, blip}, slow, slow}},
+		{"a failure, on a hedge's", event.AttemptFailed, nil, []part{slow, {3 * ms, blip}, slow}},
+		{"the last failure but one, on a hedge's", event.AttemptFailed, nil, []part{{20 * ms, lull.RetryAfter(errBlip, 50*ms)}, {3 * ms, lull.RetryAfter(errBlip, 50*ms)}, slow}},
+		{"a hedge", event.HedgeStarted, nil, []part{slow, slow, slow}},
+		{"a hedge, while the first ends", event.HedgeStarted, nil, []part{{25 * ms, nil}, slow, slow}},
+		{"an attempt after a failure", event.HedgeStarted, nil, []part{{3 * ms, blip}, slow, slow}},
+		{"a hedge that is refused", event.HedgeRefused, func(p *lull.Policy) { p.Limit.Limit = 1 }, []part{slow}},
+		{"a budget that is exhausted", event.BudgetExhausted, func(p *lull.Policy) { p.Budget = budget.Config{Window: 10 * time.Second, Ratio: 0.001} }, []part{slow}},
+		{"the end", event.CallEnded, nil, []part{{3 * ms, nil}}},
+		{"the end, by a hedge", event.CallEnded, nil, []part{slow, {3 * ms, nil}}},
+		{"the circuit, by the caller's", event.CircuitChanged, nil, []part{{3 * ms, blip}, {3 * ms, blip}, {3 * ms, blip}}},
+		{"the circuit, by a hedge", event.CircuitChanged, nil, []part{{12 * ms, blip}, {30 * ms, blip}, {5 * ms, blip}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for goexit := range 2 {
@@ -100,11 +101,11 @@ func TestRule18AnObserverThatPanics(t *testing.T) {
 					defer o.mu.Unlock()
 					ends := 0
 					for _, k := range o.all {
-						if k == lull.EventCallEnded {
+						if k == event.CallEnded {
 							ends++
 						}
 					}
-					if ends != 1 || o.all[len(o.all)-1] != lull.EventCallEnded {
+					if ends != 1 || o.all[len(o.all)-1] != event.CallEnded {
 						t.Errorf("%v, want one end, the last", o.all)
 					}
 				})
@@ -118,7 +119,7 @@ func TestRule18AnObserverThatPanics(t *testing.T) {
 func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d *lull.Dependency
-		o := &kinds{at: lull.EventHedgeStarted, do: func() {
+		o := &kinds{at: event.HedgeStarted, do: func() {
 			d.Update(lull.Policy{Attempts: 2})
 			lull.Run(context.Background(), d, succeed)
 			time.Sleep(time.Second)
@@ -134,10 +135,10 @@ func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 			t.Errorf("attempts began at %v, want %v", s.begun, want)
 		}
 		s.running.Wait()
-		if i := slices.Index(o.all, lull.EventCallEnded); i < 0 { // that of the observer's own call
+		if i := slices.Index(o.all, event.CallEnded); i < 0 { // that of the observer's own call
 			t.Error("nothing was observed")
 		}
-		if o.all[len(o.all)-1] != lull.EventCallEnded {
+		if o.all[len(o.all)-1] != event.CallEnded {
 			t.Errorf("%v: the end is not the last", o.all)
 		}
 	})
@@ -170,7 +171,7 @@ func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := true
 		o := observerFunc(func(_ context.Context, e lull.Event) {
-			if e.Kind == lull.EventCircuitChanged && panics {
+			if e.Kind == event.CircuitChanged && panics {
 				panic("oh")
 			}
 		})

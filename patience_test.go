@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/throttle"
 )
@@ -37,7 +38,7 @@ func newCrowd(t *testing.T, seed uint64, p lull.Policy, latency func(r *rand.Ran
 // arrive is a call of somebody who waits for so long; zero: as the policy has it.
 func (c *crowd) arrive(who string, patience time.Duration) {
 	c.calls[who]++
-	spec := lull.Spec{}
+	spec := engine.Spec{}
 	if patience > 0 {
 		spec.Deadline = c.now + patience
 	}
@@ -50,7 +51,7 @@ func (c *crowd) arrive(who string, patience time.Duration) {
 	c.attempt(who, &call)
 }
 
-func (c *crowd) attempt(who string, call *lull.Call) {
+func (c *crowd) attempt(who string, call *engine.Call) {
 	step := call.Attempt(c.now, c.r.Uint64)
 	switch {
 	case step.Done:
@@ -62,7 +63,7 @@ func (c *crowd) attempt(who string, call *lull.Call) {
 	}
 	v, took := lull.Verdict{Kind: lull.KindSuccess}, c.latency()
 	if timeout := call.Timeout(c.now); c.hangs || took > timeout {
-		v, took = lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, timeout
+		v, took = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, timeout
 	}
 	c.after(took, func() {
 		step := call.Next(c.now, v, c.r.Uint64)
@@ -74,8 +75,8 @@ func (c *crowd) attempt(who string, call *lull.Call) {
 	})
 }
 
-func (c *crowd) ended(who string, step lull.Step) {
-	if step.Reason != lull.Succeeded {
+func (c *crowd) ended(who string, step engine.Step) {
+	if step.Reason != engine.Succeeded {
 		c.failed[who]++
 	}
 	if c.openedAt == 0 && c.d.Breaker().State(c.now) == breaker.Open {
@@ -248,16 +249,16 @@ func TestRule16ADependencyThatBecomesSlower(t *testing.T) {
 func TestRule16AForgedProbeOpensNothing(t *testing.T) {
 	for name, p := range breakers {
 		d := newDependency(t, p)
-		refused := lull.Step{Decision: lull.Decision{Done: true, Reason: lull.Limited}}
-		call := func(now, deadline, took time.Duration) lull.Step {
+		refused := engine.Step{Decision: engine.Decision{Done: true, Reason: engine.Limited}}
+		call := func(now, deadline, took time.Duration) engine.Step {
 			t.Helper()
-			c, step := d.State().Start(now, lull.Spec{Deadline: deadline})
+			c, step := d.State().Start(now, engine.Spec{Deadline: deadline})
 			if step.Done {
 				return refused
 			}
 			c.Attempt(now, nil)
 			if deadline != 0 {
-				return c.Next(deadline, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+				return c.Next(deadline, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
 			}
 			return c.Next(now+took, lull.Verdict{Kind: lull.KindSuccess}, nil)
 		}
@@ -274,7 +275,7 @@ func TestRule16AForgedProbeOpensNothing(t *testing.T) {
 				t.Fatalf("%s: after a probe that was given 5 ms the breaker is %v", name, s)
 			}
 		}
-		if step := call(4*time.Second, 0, 20*ms); step.Reason != lull.Succeeded || d.Breaker().State(5*time.Second) != breaker.Closed {
+		if step := call(4*time.Second, 0, 20*ms); step.Reason != engine.Succeeded || d.Breaker().State(5*time.Second) != breaker.Closed {
 			t.Errorf("%s: an honest probe: %v, and the breaker is %v", name, step.Reason, d.Breaker().State(5*time.Second))
 		}
 	}
@@ -285,19 +286,19 @@ func TestRule16AForgedProbeOpensNothing(t *testing.T) {
 // attempt.
 func TestRule16WhatElseAForgedDeadlineDoesNotDo(t *testing.T) {
 	learn := func(d *lull.Dependency, now time.Duration) {
-		c, _ := d.State().Start(now, lull.Spec{Deadline: now + 5*ms})
+		c, _ := d.State().Start(now, engine.Spec{Deadline: now + 5*ms})
 		c.Attempt(now, nil)
-		c.Next(now+5*ms, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
-		c, _ = d.State().Start(now, lull.Spec{})
+		c.Next(now+5*ms, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
+		c, _ = d.State().Start(now, engine.Spec{})
 		c.Attempt(now, nil)
 		c.Next(now+20*ms, lull.Verdict{Kind: lull.KindSuccess}, nil)
 	}
 	forge := func(d *lull.Dependency, now time.Duration) {
-		c, step := d.State().Start(now, lull.Spec{Deadline: now + 5*ms})
+		c, step := d.State().Start(now, engine.Spec{Deadline: now + 5*ms})
 		if step.Done || c.Attempt(now, nil).Done {
 			t.Fatalf("at %v: refused", now)
 		}
-		c.Next(now+5*ms, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+		c.Next(now+5*ms, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
 	}
 	pays := must(budget.NewGRPCThrottle(budget.GRPCConfig{MaxTokens: 10, TokenRatio: 0.5}))
 	d := newDependency(t, lull.Policy{Throttle: throttle.Config{Mode: throttle.Adaptive}}, lull.WithBudget(func() budget.Budget { return pays }))
@@ -313,11 +314,11 @@ func TestRule16WhatElseAForgedDeadlineDoesNotDo(t *testing.T) {
 	learn(d, time.Second)
 	d.Breaker().ForceClosed(time.Second) // learn's first was evidence
 	d.Breaker().Auto(time.Second)
-	c, _ := d.State().Start(2*time.Second, lull.Spec{Deadline: 2*time.Second + 105*ms})
+	c, _ := d.State().Start(2*time.Second, engine.Spec{Deadline: 2*time.Second + 105*ms})
 	c.Attempt(2*time.Second, nil)
 	c.Next(2*time.Second, transient, nil)
 	c.Attempt(2*time.Second+100*ms, nil)
-	c.Next(2*time.Second+105*ms, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+	c.Next(2*time.Second+105*ms, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
 	if s := d.Breaker().State(2*time.Second + 105*ms); s != breaker.Open {
 		t.Errorf("a call that met a 503 first, and then its deadline, left the breaker %v", s)
 	}
@@ -449,8 +450,8 @@ func TestRule16ForgedDeadlinesAloneByDo(t *testing.T) {
 func TestRule16ASuccessThatWasLateIsNotInTime(t *testing.T) {
 	d := newDependency(t, lull.Policy{})
 	now := time.Second
-	call := func(given, took time.Duration, v lull.Verdict) lull.Step {
-		spec := lull.Spec{}
+	call := func(given, took time.Duration, v lull.Verdict) engine.Step {
+		spec := engine.Spec{}
 		if given > 0 {
 			spec.Deadline = now + given
 		}
@@ -462,7 +463,7 @@ func TestRule16ASuccessThatWasLateIsNotInTime(t *testing.T) {
 		now += took
 		return c.Next(now, v, nil)
 	}
-	success, timeout := lull.Verdict{Kind: lull.KindSuccess}, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	success, timeout := lull.Verdict{Kind: lull.KindSuccess}, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	call(0, 20*ms, success)
 	call(5*ms, 5*ms, timeout)
 	for range 20 {
@@ -471,7 +472,7 @@ func TestRule16ASuccessThatWasLateIsNotInTime(t *testing.T) {
 	for range 1000 {
 		call(5*ms, 5*ms, timeout)
 	}
-	if step := call(0, 20*ms, success); step.Reason != lull.Succeeded {
+	if step := call(0, 20*ms, success); step.Reason != engine.Succeeded {
 		t.Errorf("a call without a deadline: %v", step.Reason)
 	}
 }
@@ -483,17 +484,17 @@ func TestRule16ASilentStreamIsNoLatency(t *testing.T) {
 		d := newDependency(t, lull.Policy{})
 		now := time.Second
 		for range 50 {
-			c, _ := d.State().Start(now, lull.Spec{Stream: true})
+			c, _ := d.State().Start(now, engine.Spec{Stream: true})
 			c.Attempt(now, nil)
 			now += took
 			c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil)
 		}
 		opened := false
 		for end := now + 10*time.Second; now < end && !opened; now += 100 * ms {
-			c, step := d.State().Start(now, lull.Spec{Deadline: now + 100*ms})
+			c, step := d.State().Start(now, engine.Spec{Deadline: now + 100*ms})
 			if opened = step.Done; !opened {
 				c.Attempt(now, nil)
-				c.Next(now+100*ms, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+				c.Next(now+100*ms, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
 			}
 		}
 		if opened != opens {
@@ -517,7 +518,7 @@ func TestRule16WhatIsUsualChanges(t *testing.T) {
 		d := newDependency(t, lull.Policy{})
 		now := time.Second
 		succeed := func(took time.Duration) {
-			call, _ := d.State().Start(now, lull.Spec{})
+			call, _ := d.State().Start(now, engine.Spec{})
 			call.Attempt(now, nil)
 			now += took
 			call.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil)
@@ -530,10 +531,10 @@ func TestRule16WhatIsUsualChanges(t *testing.T) {
 		}
 		opened := false
 		for end := now + 10*time.Second; now < end && !opened; now += c.deadline {
-			call, step := d.State().Start(now, lull.Spec{Deadline: now + c.deadline})
+			call, step := d.State().Start(now, engine.Spec{Deadline: now + c.deadline})
 			if opened = step.Done; !opened {
 				call.Attempt(now, nil)
-				call.Next(now+c.deadline, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil)
+				call.Next(now+c.deadline, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
 			}
 		}
 		if opened != c.opens {

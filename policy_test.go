@@ -13,8 +13,10 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -35,7 +37,7 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 	}
 	want := []string{"Attempts", "AttemptTimeout", "Deadline", "Backoff.Base", "Backoff.Factor", "ThrottleBase", "HintLimit", "Budget.Ratio", "Budget.Window", "Breaker.FailureRate", "Limit.Limit"}
 	_, err := lull.NewDependency("payments", p)
-	var problems lull.Problems
+	var problems engine.Problems
 	if !errors.As(err, &problems) {
 		t.Fatalf("error is %v", err)
 	}
@@ -63,9 +65,9 @@ func TestThePoliciesAreValid(t *testing.T) {
 		worst  time.Duration // as its doc comment says
 	}{
 		"zero":             {lull.Policy{}, 30 * time.Second},
-		"InternalService":  {lull.InternalService(), 3 * time.Second},
-		"ExternalAPI":      {lull.ExternalAPI(), time.Minute},
-		"BackgroundWorker": {lull.BackgroundWorker(), 10 * time.Minute},
+		"InternalService":  {preset.InternalService(), 3 * time.Second},
+		"ExternalAPI":      {preset.ExternalAPI(), time.Minute},
+		"BackgroundWorker": {preset.BackgroundWorker(), 10 * time.Minute},
 	} {
 		if err := c.policy.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -110,10 +112,10 @@ func TestNoCallTakesLongerThanTheWorstCase(t *testing.T) {
 	p := lull.Policy{Attempts: 4, AttemptTimeout: 300 * time.Millisecond, Deadline: lull.NoTimeout, HintLimit: time.Second, ThrottleBase: 200 * time.Millisecond, Budget: plenty, Breaker: breaker.Config{Off: true}}
 	d := newDependency(t, p)
 	worst := time.Duration(0)
-	for _, kind := range []lull.Kind{lull.KindTransient, lull.KindThrottled} {
+	for _, kind := range []engine.Kind{lull.KindTransient, lull.KindThrottled} {
 		for _, hint := range []time.Duration{0, time.Millisecond, time.Second} {
 			now := time.Duration(0)
-			c, _ := d.State().Start(now, lull.Spec{})
+			c, _ := d.State().Start(now, engine.Spec{})
 			for {
 				if c.Attempt(now, nil).Done {
 					break
@@ -134,7 +136,7 @@ func TestNoCallTakesLongerThanTheWorstCase(t *testing.T) {
 }
 
 func TestAPolicyIsComparable(t *testing.T) {
-	if lull.ExternalAPI() != lull.ExternalAPI() || lull.ExternalAPI() == lull.InternalService() {
+	if preset.ExternalAPI() != preset.ExternalAPI() || preset.ExternalAPI() == preset.InternalService() {
 		t.Error("policies cannot be compared with ==")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/throttle"
 )
@@ -36,8 +37,8 @@ type world struct {
 
 // caller is one call, and what the world remembers of it to hold against the engine.
 type caller struct {
-	call     lull.Call
-	spec     lull.Spec
+	call     engine.Call
+	spec     engine.Spec
 	deadline time.Duration
 	waiter   *bulkhead.Waiter
 	verdict  lull.Verdict // of the last attempt
@@ -109,7 +110,7 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 		Backoff:        schedule,
 		ThrottleBase:   pick(0, 10*time.Millisecond),
 		HintLimit:      pick(0, 100*time.Millisecond),
-		Timeouts:       []lull.TimeoutRetries{lull.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever}[r.IntN(3)],
+		Timeouts:       []engine.TimeoutRetries{engine.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever}[r.IntN(3)],
 		Budget:         account,
 		Breaker:        breaker.Config{Off: r.IntN(2) == 0, OpenFor: pick(0, 500*time.Millisecond), Consecutive: []int{0, 0, 5}[r.IntN(3)]},
 		Throttle:       throttle.Config{Mode: []throttle.Mode{throttle.Off, throttle.Off, throttle.Adaptive, throttle.Cubic}[r.IntN(4)], Window: pick(0, 5*time.Second)},
@@ -118,7 +119,7 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 }
 
 func (w *world) arrive() {
-	c := &caller{spec: lull.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}}
+	c := &caller{spec: engine.Spec{NotIdempotent: w.r.IntN(4) == 0, NotReplayable: w.r.IntN(20) == 0}}
 	if w.r.IntN(3) == 0 {
 		c.spec.Deadline = w.now + time.Duration(w.r.Int64N(int64(time.Second)))
 	}
@@ -138,7 +139,7 @@ func (w *world) arrive() {
 		c.deadline = min(c.deadline, c.spec.Deadline)
 	}
 	wasOpen := w.d.Breaker() != nil && w.d.Breaker().State(w.now) == breaker.Open
-	var step lull.Step
+	var step engine.Step
 	if resumed {
 		c.call, step = w.d.State().Resume(w.now, c.spec, c.made)
 	} else {
@@ -146,7 +147,7 @@ func (w *world) arrive() {
 	}
 	if step.Done {
 		w.refused++
-		if step.Reason != lull.CircuitOpen && step.Reason != lull.DeadlineReached {
+		if step.Reason != engine.CircuitOpen && step.Reason != engine.DeadlineReached {
 			w.fatalf("a call was refused at its start with %v", step.Reason)
 		}
 		return
@@ -162,7 +163,7 @@ func (w *world) attempt(c *caller) {
 }
 
 // take goes where the engine says after Attempt or Queue.
-func (w *world) take(c *caller, step lull.Step) {
+func (w *world) take(c *caller, step engine.Step) {
 	switch {
 	case step.Done:
 		w.end(c, step)
@@ -173,7 +174,7 @@ func (w *world) take(c *caller, step lull.Step) {
 		waiter := c.waiter
 		w.after(max(step.Wait, 0), func() {
 			if c.waiter == waiter && !c.ended {
-				if left := c.call.LeaveQueue(w.now, waiter, lull.Limited, w.r.Uint64); left.Done {
+				if left := c.call.LeaveQueue(w.now, waiter, engine.Limited, w.r.Uint64); left.Done {
 					c.waiter = nil
 					w.end(c, left)
 				} else {
@@ -192,7 +193,7 @@ func (w *world) take(c *caller, step lull.Step) {
 }
 
 // heldBack is an attempt that the throttle delays.
-func (w *world) heldBack(c *caller, step lull.Step) {
+func (w *world) heldBack(c *caller, step engine.Step) {
 	switch {
 	case c.wasHeldBack:
 		w.fatalf("attempt %d was held back twice", c.attempts+1)
@@ -203,7 +204,7 @@ func (w *world) heldBack(c *caller, step lull.Step) {
 	}
 	c.wasHeldBack = true
 	if w.r.IntN(20) == 0 {
-		w.after(step.Wait/2, func() { w.end(c, c.call.Stop(w.now, lull.CallerCanceled, w.r.Uint64)) })
+		w.after(step.Wait/2, func() { w.end(c, c.call.Stop(w.now, engine.CallerCanceled, w.r.Uint64)) })
 		return
 	}
 	w.after(step.Wait, func() { w.attempt(c) })
@@ -297,19 +298,19 @@ func (w *world) done(c *caller) {
 	if w.r.IntN(50) == 0 { // the caller goes away while it waits
 		w.after(time.Duration(w.r.Int64N(int64(step.Wait)+1)), func() {
 			c.waitEnds = math.MaxInt64
-			w.end(c, c.call.Stop(w.now, lull.CallerCanceled, w.r.Uint64))
+			w.end(c, c.call.Stop(w.now, engine.CallerCanceled, w.r.Uint64))
 		})
 		return
 	}
 	w.after(step.Wait, func() { w.attempt(c) })
 }
 
-func (w *world) end(c *caller, step lull.Step) {
+func (w *world) end(c *caller, step engine.Step) {
 	if c.ended {
 		w.fatalf("a call ended twice")
 	}
 	c.ended = true
-	if step.Reason == lull.Succeeded {
+	if step.Reason == engine.Succeeded {
 		w.successes++
 	}
 	// However it ended, it stays ended.

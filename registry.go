@@ -9,9 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// DefaultRegistrySize is how many dependencies a Registry keeps if it is not
-// told otherwise.
-const DefaultRegistrySize = 1024
+// defaultSize is how many dependencies a Registry keeps if its size is zero.
+const defaultSize = 1024
 
 // A Registry keeps a dependency for each key (a host, a tenant, a queue), all
 // under one policy. It is bounded: when it is full, the dependencies that were
@@ -37,16 +36,16 @@ type entry struct {
 }
 
 // NewRegistry returns a registry for at most size dependencies; zero means
-// DefaultRegistrySize.
+// 1024.
 func NewRegistry(p Policy, size int, opts ...Option) (*Registry, error) {
 	if size < 0 {
-		return nil, fmt.Errorf("registry: size is %d: want a positive number of dependencies, or 0 for the default of %d", size, DefaultRegistrySize)
+		return nil, fmt.Errorf("registry: size is %d: want a positive number of dependencies, or 0 for the default of %d", size, defaultSize)
 	}
 	template, err := NewDependency("registry", p, opts...)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	r := &Registry{template: template, size: cmp.Or(size, DefaultRegistrySize)}
+	r := &Registry{template: template, size: cmp.Or(size, defaultSize)}
 	return r, nil
 }
 

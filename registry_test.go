@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 func TestRegistryIsBounded(t *testing.T) {
@@ -46,18 +47,19 @@ func TestRegistryTakesAFloodOfKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := make([]string, 5*lull.DefaultRegistrySize)
+	const defaultSize = 1024
+	keys := make([]string, 5*defaultSize)
 	for i := range keys {
 		keys[i] = fmt.Sprint("host", i)
 	}
-	old, flood := keys[:lull.DefaultRegistrySize], keys[lull.DefaultRegistrySize:]
+	old, flood := keys[:defaultSize], keys[defaultSize:]
 	for range 2 { // the second time all of them are equally old
 		for _, key := range old {
 			r.Get(key)
 		}
 	}
 	r.Get(flood[0])
-	if want := lull.DefaultRegistrySize*7/8 + 1; r.Len() != want {
+	if want := defaultSize*7/8 + 1; r.Len() != want {
 		t.Errorf("%d are left, want %d", r.Len(), want)
 	}
 	var before, after runtime.MemStats
@@ -96,7 +98,7 @@ func TestBadRegistries(t *testing.T) {
 	if _, err := lull.NewRegistry(lull.Policy{}, -1); err == nil || !strings.Contains(err.Error(), "size is -1: want") {
 		t.Errorf("error %v", err)
 	}
-	var problems lull.Problems
+	var problems engine.Problems
 	if _, err := lull.NewRegistry(lull.Policy{Attempts: -1}, 0); !errors.As(err, &problems) {
 		t.Errorf("error %v", err)
 	}

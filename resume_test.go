@@ -12,13 +12,14 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 )
 
 var failed = lull.Verdict{Kind: lull.KindTransient, Code: "down"}
 
 // attempts makes attempts that all fail, until the call ends: how many, the waits
 // between them, and why it ended.
-func attempts(t *testing.T, c *lull.Call, step lull.Step, v lull.Verdict, random func() uint64) (n int, waits []time.Duration, why lull.Reason) {
+func attempts(t *testing.T, c *engine.Call, step engine.Step, v lull.Verdict, random func() uint64) (n int, waits []time.Duration, why lull.Reason) {
 	t.Helper()
 	now := time.Duration(0)
 	for !step.Done {
@@ -39,19 +40,19 @@ func TestResumeGoesOnWhereOthersStopped(t *testing.T) {
 	for _, v := range []lull.Verdict{failed, {Kind: lull.KindThrottled, Code: "429"}} {
 		p := lull.Policy{Attempts: 6, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
 			Backoff: backoff.Schedule{Base: time.Second, Cap: time.Minute}}
-		whole, step := newDependency(t, p).State().Start(0, lull.Spec{})
+		whole, step := newDependency(t, p).State().Start(0, engine.Spec{})
 		n, waits, why := attempts(t, &whole, step, v, nil)
-		if n != 6 || len(waits) != 5 || why != lull.AttemptsExhausted {
+		if n != 6 || len(waits) != 5 || why != engine.AttemptsExhausted {
 			t.Fatalf("%v: %d attempts, waits %v, %v", v.Kind, n, waits, why)
 		}
 		for made := range 8 {
-			c, step := newDependency(t, p).State().Resume(0, lull.Spec{}, made)
+			c, step := newDependency(t, p).State().Resume(0, engine.Spec{}, made)
 			if c.Attempts() != made {
 				t.Errorf("%d attempts before the first here, want %d", c.Attempts(), made)
 			}
 			n, got, why := attempts(t, &c, step, v, nil)
 			left := max(6-made, 1) // it was not asked for, but begun it is
-			if want := waits[min(made, 5):]; n != left || fmt.Sprint(got) != fmt.Sprint(want) || why != lull.AttemptsExhausted {
+			if want := waits[min(made, 5):]; n != left || fmt.Sprint(got) != fmt.Sprint(want) || why != engine.AttemptsExhausted {
 				t.Errorf("%v after %d: %d attempts, waits %v, %v; want %d, %v", v.Kind, made, n, got, why, left, want)
 			}
 			if want := made + left; c.Attempts() != want {
@@ -76,11 +77,11 @@ func TestResumeOfDecorrelatedWaits(t *testing.T) {
 	const rounds = 20_000
 	var whole, parts [5]float64
 	for range rounds {
-		c, step := d.State().Start(0, lull.Spec{})
+		c, step := d.State().Start(0, engine.Spec{})
 		_, waits, _ := attempts(t, &c, step, failed, r.Uint64)
 		for i := range whole {
 			whole[i] += waits[i].Seconds() / rounds
-			c, step := d.State().Resume(0, lull.Spec{}, i)
+			c, step := d.State().Resume(0, engine.Spec{}, i)
 			if step = c.Attempt(0, r.Uint64); step.Done {
 				t.Fatal(step)
 			}
@@ -101,7 +102,7 @@ func TestResumeOfDecorrelatedWaits(t *testing.T) {
 func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 3, Deadline: time.Second, Budget: plenty, AttemptTimeout: time.Second,
 		Backoff: backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: time.Minute}})
-	c, _ := d.State().Resume(0, lull.Spec{}, 1)
+	c, _ := d.State().Resume(0, engine.Spec{}, 1)
 	if got := c.Deadline(); got != math.MaxInt64 {
 		t.Errorf("deadline %v without one", got)
 	}
@@ -109,12 +110,12 @@ func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 	if step := c.Next(0, failed, nil); step.Done || step.Wait != time.Minute {
 		t.Errorf("%+v, want a wait of a minute", step)
 	}
-	c, _ = d.State().Resume(0, lull.Spec{Deadline: 30 * time.Second}, 1)
+	c, _ = d.State().Resume(0, engine.Spec{Deadline: 30 * time.Second}, 1)
 	c.Attempt(0, nil)
-	if step := c.Next(0, failed, nil); !step.Done || step.Reason != lull.DeadlineReached {
+	if step := c.Next(0, failed, nil); !step.Done || step.Reason != engine.DeadlineReached {
 		t.Errorf("%+v, want the deadline to be reached", step)
 	}
-	if _, step := d.State().Resume(time.Minute, lull.Spec{Deadline: time.Second}, 1); !step.Done || step.Reason != lull.DeadlineReached {
+	if _, step := d.State().Resume(time.Minute, engine.Spec{Deadline: time.Second}, 1); !step.Done || step.Reason != engine.DeadlineReached {
 		t.Errorf("%+v after its deadline", step)
 	}
 }
@@ -124,14 +125,14 @@ func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 func TestResumeProbes(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Budget: plenty, Deadline: lull.NoTimeout,
 		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, Probes: 1}})
-	c, _ := d.State().Start(0, lull.Spec{})
+	c, _ := d.State().Start(0, engine.Spec{})
 	c.Attempt(0, nil)
 	c.Next(0, lull.Verdict{Kind: lull.KindOverloaded}, nil)
-	if _, step := d.State().Resume(time.Millisecond, lull.Spec{}, 2); step.Reason != lull.CircuitOpen {
+	if _, step := d.State().Resume(time.Millisecond, engine.Spec{}, 2); step.Reason != engine.CircuitOpen {
 		t.Fatalf("%+v: the breaker is not open", step)
 	}
 	now := time.Minute
-	c, step := d.State().Resume(now, lull.Spec{}, 2)
+	c, step := d.State().Resume(now, engine.Spec{}, 2)
 	if step.Done {
 		t.Fatalf("no probe: %v", step.Reason)
 	}
@@ -148,10 +149,10 @@ func TestResumeProbes(t *testing.T) {
 func TestResumeWithoutAnAttemptTellsNothing(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: plenty, Limit: bulkhead.Config{Limit: 1},
 		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1}})
-	busy, _ := d.State().Start(0, lull.Spec{})
+	busy, _ := d.State().Start(0, engine.Spec{})
 	busy.Attempt(0, nil)
-	c, _ := d.State().Resume(0, lull.Spec{}, 3)
-	if step := c.Attempt(0, nil); step.Reason != lull.Limited {
+	c, _ := d.State().Resume(0, engine.Spec{}, 3)
+	if step := c.Attempt(0, nil); step.Reason != engine.Limited {
 		t.Fatalf("%+v, want it to be refused for want of room", step)
 	}
 	if got := d.Breaker().State(0); got != breaker.Closed {
@@ -166,7 +167,7 @@ func TestResumeIsNoArrival(t *testing.T) {
 	paid := func(made int) int {
 		n := 0
 		for range 100 {
-			c, step := d.State().Resume(0, lull.Spec{}, made)
+			c, step := d.State().Resume(0, engine.Spec{}, made)
 			if step = c.Attempt(0, nil); step.Done {
 				t.Fatal(step.Reason)
 			}
@@ -212,7 +213,7 @@ func TestMaxAttempts(t *testing.T) {
 		p    lull.Policy
 		want int
 	}{
-		{lull.Policy{}, lull.DefaultAttempts},
+		{lull.Policy{}, engine.DefaultAttempts},
 		{lull.Policy{Attempts: 7}, 7},
 		{lull.Policy{Attempts: 100, Backoff: backoff.Schedule{Kind: backoff.Ethernet}}, 16},
 	} {

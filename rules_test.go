@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 )
 
 // Rule 1: in a total outage after normal traffic, attempts ≤ (1 + ratio) × calls
@@ -127,26 +128,26 @@ func TestRule01AThousandProcessesOfOneCall(t *testing.T) {
 // An attempt that timed out is repeated only if one that began later was answered:
 // whatever its budget and its attempts would allow.
 func TestTimeoutsAreRepeatedIfLaterOnesAreAnswered(t *testing.T) {
-	timeout := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	notFound, strange := lull.Verdict{Kind: lull.KindPermanent, Code: "404"}, lull.Verdict{}
 	const second = time.Second
 	for _, c := range []struct {
 		name    string
-		rule    lull.TimeoutRetries
+		rule    engine.TimeoutRetries
 		other   time.Duration // when another call began; 0: there was none
 		answer  lull.Verdict  // to it
 		verdict lull.Verdict
 		again   bool
 	}{
-		{"nobody else", lull.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
-		{"who came before was answered", lull.TimeoutsWhenAnswered, 9 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
-		{"who came in the same moment was answered", lull.TimeoutsWhenAnswered, 10 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
-		{"who came later was answered", lull.TimeoutsWhenAnswered, 11 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, true},
-		{"who came later got a refusal, which is an answer", lull.TimeoutsWhenAnswered, 11 * second, notFound, timeout, true},
-		{"who came later got an error that nothing is known of", lull.TimeoutsWhenAnswered, 11 * second, strange, timeout, false},
-		{"who came later timed out as well", lull.TimeoutsWhenAnswered, 11 * second, timeout, timeout, false},
-		{"another failure needs no sign of life", lull.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindSuccess}, lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},
-		{"it never got there", lull.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindSuccess}, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout, NeverSent: true}, true},
+		{"nobody else", engine.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
+		{"who came before was answered", engine.TimeoutsWhenAnswered, 9 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
+		{"who came in the same moment was answered", engine.TimeoutsWhenAnswered, 10 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
+		{"who came later was answered", engine.TimeoutsWhenAnswered, 11 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, true},
+		{"who came later got a refusal, which is an answer", engine.TimeoutsWhenAnswered, 11 * second, notFound, timeout, true},
+		{"who came later got an error that nothing is known of", engine.TimeoutsWhenAnswered, 11 * second, strange, timeout, false},
+		{"who came later timed out as well", engine.TimeoutsWhenAnswered, 11 * second, timeout, timeout, false},
+		{"another failure needs no sign of life", engine.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindSuccess}, lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},
+		{"it never got there", engine.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindSuccess}, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout, NeverSent: true}, true},
 		{"always", lull.TimeoutsAlways, 0, lull.Verdict{Kind: lull.KindSuccess}, timeout, true},
 		{"never", lull.TimeoutsNever, 11 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
 	} {
@@ -158,15 +159,15 @@ func TestTimeoutsAreRepeatedIfLaterOnesAreAnswered(t *testing.T) {
 			other.Abandon(12 * second)
 		}
 		step := slow.Next(20*second, c.verdict, nil)
-		if step.Done == c.again || step.Done && step.Reason != lull.Unanswered {
+		if step.Done == c.again || step.Done && step.Reason != engine.Unanswered {
 			t.Errorf("%s: %+v, want another attempt: %v", c.name, step, c.again)
 		}
 	}
 }
 
-func begun(t *testing.T, d *lull.Dependency, now time.Duration) lull.Call {
+func begun(t *testing.T, d *lull.Dependency, now time.Duration) engine.Call {
 	t.Helper()
-	c, step := d.State().Start(now, lull.Spec{})
+	c, step := d.State().Start(now, engine.Spec{})
 	if step.Done || c.Attempt(now, nil).Done {
 		t.Fatal("refused")
 	}
@@ -183,10 +184,10 @@ func TestTimeoutsAreRepeatedRarely(t *testing.T) {
 		slow, other := begun(t, d, next()), begun(t, d, next())
 		other.Next(next(), lull.Verdict{Kind: lull.KindSuccess}, nil)
 		succeeded++
-		if step := slow.Next(next(), lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, nil); !step.Done {
+		if step := slow.Next(next(), lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil); !step.Done {
 			retries++
 			slow.Abandon(now)
-		} else if step.Reason != lull.BudgetExhausted {
+		} else if step.Reason != engine.BudgetExhausted {
 			t.Fatalf("%v", step.Reason)
 		}
 	}
@@ -203,8 +204,8 @@ func TestTimeoutsAreRepeatedRarely(t *testing.T) {
 // than the policy's limit ends the call with the hint in the error.
 func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 2, Budget: plenty, Deadline: time.Hour, HintLimit: 10 * time.Second})
-	ask := func(v lull.Verdict, luck uint64) lull.Step {
-		c, _ := d.State().Start(0, lull.Spec{})
+	ask := func(v lull.Verdict, luck uint64) engine.Step {
+		c, _ := d.State().Start(0, engine.Spec{})
 		c.Attempt(0, nil)
 		defer c.Abandon(0)
 		return c.Next(0, v, func() uint64 { return luck })
@@ -220,7 +221,7 @@ func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
 		}
 	}
 	v := lull.Verdict{Kind: lull.KindThrottled, After: 10*time.Second + 1}
-	if step := ask(v, 0); !step.Done || step.Reason != lull.HintTooLong {
+	if step := ask(v, 0); !step.Done || step.Reason != engine.HintTooLong {
 		t.Errorf("a hint beyond the limit: %+v", step)
 	}
 	err := lull.Run(t.Context(), d, func(context.Context) error { return lull.RetryAfter(errBlip, time.Minute) })
@@ -232,8 +233,8 @@ func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
 // Throttled failures wait longer than blips.
 func TestThrottlingWaitsLonger(t *testing.T) {
 	d := newDependency(t, lull.Policy{Budget: plenty})
-	longest := func(k lull.Kind) time.Duration {
-		c, _ := d.State().Start(0, lull.Spec{})
+	longest := func(k engine.Kind) time.Duration {
+		c, _ := d.State().Start(0, engine.Spec{})
 		defer c.Abandon(0)
 		c.Attempt(0, nil)
 		return c.Next(0, lull.Verdict{Kind: k}, func() uint64 { return 1<<64 - 1 }).Wait

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/throttle"
 )
@@ -16,7 +17,7 @@ import (
 // once makes a call of one attempt that ends with v, and says why the call ended
 // and how long the throttle held it back.
 func once(d *lull.Dependency, now time.Duration, v lull.Verdict) (why lull.Reason, heldBack time.Duration) {
-	c, step := d.State().Start(now, lull.Spec{})
+	c, step := d.State().Start(now, engine.Spec{})
 	if step.Done {
 		return step.Reason, 0
 	}
@@ -58,7 +59,7 @@ func TestAdaptiveThrottleHoldsFirstAttemptsBack(t *testing.T) {
 		d := newDependency(t, singly(throttle.Adaptive))
 		held := 0
 		for i := range 1000 {
-			if why, _ := once(d, time.Duration(i)*10*time.Millisecond, c.verdict); why == lull.HeldBack {
+			if why, _ := once(d, time.Duration(i)*10*time.Millisecond, c.verdict); why == engine.HeldBack {
 				held++
 			}
 		}
@@ -111,25 +112,25 @@ func TestCubicThrottleDelaysAttempts(t *testing.T) {
 	}
 	var waits []time.Duration
 	for range 3 {
-		c, _ := d.State().Start(now, lull.Spec{})
+		c, _ := d.State().Start(now, engine.Spec{})
 		step := c.Attempt(now, middle)
 		if step.Wait <= 0 {
 			t.Fatalf("not held back after a throttled answer: %+v", step)
 		}
 		waits = append(waits, step.Wait)
-		if stop := c.Stop(now, lull.CallerCanceled, middle); !stop.Done {
+		if stop := c.Stop(now, engine.CallerCanceled, middle); !stop.Done {
 			t.Fatal("a call that was stopped goes on")
 		}
 	}
 	if waits[1] != waits[0] || waits[2] != waits[0] {
 		t.Errorf("waits of callers who each gave up: %v; want the same", waits)
 	}
-	c, _ := d.State().Start(now, lull.Spec{Deadline: now + waits[0]})
-	if step := c.Attempt(now, middle); !step.Done || step.Reason != lull.DeadlineReached {
+	c, _ := d.State().Start(now, engine.Spec{Deadline: now + waits[0]})
+	if step := c.Attempt(now, middle); !step.Done || step.Reason != engine.DeadlineReached {
 		t.Errorf("the wait ends at the deadline: %+v", step)
 	}
-	one, _ := d.State().Start(now, lull.Spec{})
-	two, _ := d.State().Start(now, lull.Spec{})
+	one, _ := d.State().Start(now, engine.Spec{})
+	two, _ := d.State().Start(now, engine.Spec{})
 	if first, second := one.Attempt(now, middle).Wait, two.Attempt(now, middle).Wait; first != waits[0] || second <= first {
 		t.Errorf("two are held back for %v and %v; want %v, and longer", first, second, waits[0])
 	}
@@ -189,7 +190,7 @@ func TestThrottlingIsNoFailureToTheBreaker(t *testing.T) {
 			d := newDependency(t, p)
 			now := time.Duration(0)
 			for range 5 {
-				call, step := d.State().Start(now, lull.Spec{})
+				call, step := d.State().Start(now, engine.Spec{})
 				if step.Done {
 					break
 				}
@@ -200,9 +201,9 @@ func TestThrottlingIsNoFailureToTheBreaker(t *testing.T) {
 					}
 					continue
 				}
-				h := lull.HedgedCall{Call: &call}
+				h := engine.HedgedCall{Call: &call}
 				h.Attempt(now, nil)
-				var racer lull.Racer
+				var racer engine.HedgedAttempt
 				h.First(now, &racer)
 				for i, v := range c.ends {
 					if i > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -61,7 +62,7 @@ func TestUpdateIsForTheCallsThatComeAfterIt(t *testing.T) {
 func TestUpdateRefusesWhatIsNotValid(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 3})
 	err := d.Update(lull.Policy{Attempts: -1, HintLimit: -1})
-	var wrong lull.Problems
+	var wrong engine.Problems
 	if !errors.As(err, &wrong) || len(wrong) != 2 {
 		t.Errorf("%v, want two problems", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // panicOf is what f panics with, as text.
@@ -31,8 +32,8 @@ func TestZeroValuesAreNamed(t *testing.T) {
 			"Do":       func() { lull.Do(ctx, d, ok) },
 			"Run":      func() { lull.Run(ctx, d, func(context.Context) error { return nil }) },
 			"DoHedged": func() { lull.DoHedged(ctx, d, ok) },
-			"Start":    func() { d.State().Start(0, lull.Spec{}) },
-			"Resume":   func() { d.State().Resume(0, lull.Spec{}, 1) },
+			"Start":    func() { d.State().Start(0, engine.Spec{}) },
+			"Resume":   func() { d.State().Resume(0, engine.Spec{}, 1) },
 			"Wait":     func() { d.State().Wait(1, lull.Verdict{}, nil) },
 			"Name":     func() { d.Name() },
 			"Policy":   func() { d.Policy() },
@@ -44,7 +45,7 @@ func TestZeroValuesAreNamed(t *testing.T) {
 			"Breaker":  func() { d.Breaker() },
 			"Budget":   func() { d.Budget() },
 			"Plan":     func() { d.Plan() },
-			"Error":    func() { d.Error("", lull.Result{}, nil) },
+			"Error":    func() { d.Error("", engine.Result{}, nil) },
 		} {
 			if text := panicOf(use); !strings.Contains(text, "lull.NewDependency") {
 				t.Errorf("%s of a %s Dependency panics with %q", what, name, text)
@@ -68,7 +69,7 @@ func TestANilErrorIsAFailure(t *testing.T) {
 	var none *lull.Error
 	err := lull.Run(t.Context(), newDependency(t, lull.Policy{}), func(context.Context) error { return none })
 	var e *lull.Error
-	if !errors.As(err, &e) || e.Reason != lull.FailedPermanent || e.Verdict.Kind != lull.KindUnclassified || !strings.Contains(err.Error(), "a nil *lull.Error") {
+	if !errors.As(err, &e) || e.Reason != engine.FailedPermanent || e.Verdict.Kind != lull.KindUnclassified || !strings.Contains(err.Error(), "a nil *lull.Error") {
 		t.Errorf("%v", err)
 	}
 	if errors.Is(none, context.Canceled) || none.Timeout() || errors.Unwrap(none) != nil {

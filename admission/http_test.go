@@ -20,6 +20,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -115,7 +116,7 @@ func TestOurClientObeys(t *testing.T) {
 	}
 	resp.Body.Close()
 	// A second is longer than it is willing to wait.
-	if o := lullhttp.OutcomeOf(resp); len(attempts) != 1 || o.Reason != lull.HintTooLong {
+	if o := lullhttp.OutcomeOf(resp); len(attempts) != 1 || o.Reason != engine.HintTooLong {
 		t.Errorf("attempts %q, outcome %+v", attempts, o)
 	}
 	r, _ := http.NewRequest("GET", server.URL, nil)
@@ -125,7 +126,7 @@ func TestOurClientObeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if o := lullhttp.OutcomeOf(resp); o.Reason != lull.ServerSaidStop || o.Attempts != 1 {
+	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.ServerSaidStop || o.Attempts != 1 {
 		t.Errorf("outcome %+v", o)
 	}
 	pass.Depart(admission.Done)

@@ -5,12 +5,14 @@ import (
 	"net"
 	"time"
 
-	"github.com/lullgo/lull"
-	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
 
 // A dialer is a way to call a gRPC server.
@@ -125,7 +127,7 @@ func dialers() []dialer {
 		bareDialer("grpc-go retryPolicy+throttling", retries|budgeted, 0, grpc.WithDefaultServiceConfig(ownRetries)),
 		// A deadline is sent to the server and watched on both sides, whoever sets it.
 		// The zero policy is compared with this.
-		bareDialer("grpc-go deadline", timed, lull.DefaultDeadline),
+		bareDialer("grpc-go deadline", timed, engine.DefaultDeadline),
 		lullDialer("lullgrpc", all, untimed()),
 		lullDialer("lullgrpc zero policy", all|timed, lull.Policy{}),
 		lullDialer("lullgrpc zero policy+hedge", all|timed|hedges|learned|bounded|firstSuccess, hedged(lull.Policy{}, learnsDelay)),

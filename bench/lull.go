@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/throttle"
@@ -28,7 +29,7 @@ var errTransient = lull.Transient(errors.New("blip"))
 type counter struct{ calls atomic.Int64 }
 
 func (c *counter) Observe(_ context.Context, e lull.Event) {
-	if e.Kind == lull.EventCallEnded {
+	if e.Kind == event.CallEnded {
 		c.calls.Add(1)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -69,14 +70,14 @@ func ExampleReadPolicyFile() {
 
 // Of a policy what differs from the defaults and the preset is written, and no more.
 func ExampleFormatPolicyFile() {
-	careful := lull.InternalService()
+	careful := preset.InternalService()
 	careful.Attempts, careful.Limit.Limit = 1, 0
 	data, err := config.FormatPolicyFile(&config.PolicyFile{
-		Defaults: config.Defaults{Preset: "internal-service", Policy: lull.InternalService()},
+		Defaults: config.Defaults{Preset: "internal-service", Policy: preset.InternalService()},
 		Dependencies: []config.Dependency{
-			{Name: "stock", Policy: lull.InternalService()},
+			{Name: "stock", Policy: preset.InternalService()},
 			{Name: "payments", Policy: careful, P99: 120 * time.Millisecond},
-			{Name: "maps", Preset: "external-api", Policy: lull.ExternalAPI()},
+			{Name: "maps", Preset: "external-api", Policy: preset.ExternalAPI()},
 		},
 	})
 	fmt.Print(string(data), err)
@@ -329,7 +330,7 @@ func ExampleSet() {
 }
 
 func ExampleSetPolicy() {
-	p := lull.ExternalAPI()
+	p := preset.ExternalAPI()
 	fmt.Println(config.SetPolicy(&p, "backoff.base=50ms"), p.Backoff.Base)
 	fmt.Println(config.SetPolicy(&p, "backoff.jitter=ful"))
 	// Output:

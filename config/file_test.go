@@ -16,8 +16,10 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/preset"
 )
 
 const shopFile = `# yaml-language-server: $schema=policy.schema.json
@@ -78,11 +80,11 @@ func said(f *PolicyFile) PolicyFile {
 }
 
 func TestAPolicyFile(t *testing.T) {
-	defaults := lull.InternalService()
+	defaults := preset.InternalService()
 	defaults.Budget.Ratio = 0.05
 	payments := defaults
 	payments.Attempts, payments.Deadline = 3, 4*time.Second
-	maps := lull.ExternalAPI()
+	maps := preset.ExternalAPI()
 	maps.Budget = budget.Config{Ratio: 0.05} // the defaults' ratio, since the preset has none, and no stock
 	maps.Breaker = breaker.Config{FailureRate: 0.5}
 	legacy, _ := PresetPolicy("go-retryablehttp")
@@ -208,21 +210,21 @@ func TestDefaultsAndPresets(t *testing.T) {
 		{"its own zero", "{attempts: 5, deadline: 9s}", "{attempts: 0}", lull.Policy{Deadline: 9 * s}},
 		{"field by field within a part", "{backoff: {base: 50ms, cap: 2s}}", "{backoff: {cap: 1s}}",
 			lull.Policy{Backoff: backoff.Schedule{Base: 50 * ms, Cap: s}}},
-		{"the defaults' preset", "{preset: internal-service}", "{}", lull.InternalService()},
+		{"the defaults' preset", "{preset: internal-service}", "{}", preset.InternalService()},
 		{"the defaults' fields over their preset", "{attempts: 3, preset: internal-service}", "{limit: {max_wait: 7ms}}",
-			with(lull.InternalService(), func(p *lull.Policy) { p.Attempts, p.Limit.MaxWait = 3, 7*ms })},
+			with(preset.InternalService(), func(p *lull.Policy) { p.Attempts, p.Limit.MaxWait = 3, 7*ms })},
 		{"its own preset over the defaults' fields", "{attempts: 9, budget: {ratio: 5%}}", "{preset: external-api}",
-			with(lull.ExternalAPI(), func(p *lull.Policy) { p.Budget.Ratio = 0.05 })},
-		{"nothing of the defaults' preset beside its own", "{preset: internal-service}", "{preset: external-api}", lull.ExternalAPI()},
+			with(preset.ExternalAPI(), func(p *lull.Policy) { p.Budget.Ratio = 0.05 })},
+		{"nothing of the defaults' preset beside its own", "{preset: internal-service}", "{preset: external-api}", preset.ExternalAPI()},
 		{"what the defaults repeat of their preset is theirs", "{preset: internal-service, limit: {limit: 256}}", "{preset: external-api}",
-			with(lull.ExternalAPI(), func(p *lull.Policy) { p.Limit.Limit = 256 })},
+			with(preset.ExternalAPI(), func(p *lull.Policy) { p.Limit.Limit = 256 })},
 		{"its fields over its preset", "{attempts: 9}", "{budget: {stock: 0}, preset: external-api, attempts: 1}",
-			with(lull.ExternalAPI(), func(p *lull.Policy) { p.Attempts, p.Budget.Stock = 1, 0 })},
+			with(preset.ExternalAPI(), func(p *lull.Policy) { p.Attempts, p.Budget.Stock = 1, 0 })},
 		{"its own zero within a part", "{preset: internal-service}", "{limit: {limit: 0}, backoff: {base: 0, cap: 0s}}",
-			with(lull.InternalService(), func(p *lull.Policy) { p.Limit.Limit, p.Backoff = 0, backoff.Schedule{} })},
+			with(preset.InternalService(), func(p *lull.Policy) { p.Limit.Limit, p.Backoff = 0, backoff.Schedule{} })},
 		{"a zero of the defaults over their preset", "{limit: {limit: 0}, preset: internal-service}", "{attempts: 1}",
-			with(lull.InternalService(), func(p *lull.Policy) { p.Attempts, p.Limit.Limit = 1, 0 })},
-		{"a zero of the defaults under its own preset", "{budget: {stock: 0}}", "{preset: external-api}", lull.ExternalAPI()},
+			with(preset.InternalService(), func(p *lull.Policy) { p.Attempts, p.Limit.Limit = 1, 0 })},
+		{"a zero of the defaults under its own preset", "{budget: {stock: 0}}", "{preset: external-api}", preset.ExternalAPI()},
 		{"a choice that is zero", "{timeouts: always, nested: always}", "{timeouts: when-answered}", lull.Policy{Nested: lull.NestedAlways}},
 		{"a switch that is put back", "{breaker: {off: true}, budget: {unlimited: true}, backoff: {fast_first: true}}",
 			"{breaker: {off: false}, budget: {unlimited: false}, backoff: {fast_first: false}}", lull.Policy{}},
@@ -237,7 +239,7 @@ func TestDefaultsAndPresets(t *testing.T) {
 		{"a client and its own fields", "{attempts: 9}", "{preset: none, deadline: 1s}",
 			with(preset1("none"), func(p *lull.Policy) { p.Deadline = s })},
 		{"clients as defaults give way", "{preset: naive-3, attempts: 2}", "{preset: internal-service}",
-			lull.InternalService()},
+			preset.InternalService()},
 	} {
 		parts := []string{"defaults: " + c.defaults + "\n", "dependencies: {api: " + c.own + "}\n"}
 		orders := []string{parts[0] + parts[1], parts[1] + parts[0]}
@@ -309,7 +311,7 @@ func TestEveryPresetIsWrittenByName(t *testing.T) {
 
 // What a client does not repeat its policy does not.
 func TestPresetsOfClients(t *testing.T) {
-	for name, want := range map[string]lull.TimeoutRetries{"istio": lull.TimeoutsNever, "go-retryablehttp": lull.TimeoutsAlways} {
+	for name, want := range map[string]engine.TimeoutRetries{"istio": lull.TimeoutsNever, "go-retryablehttp": lull.TimeoutsAlways} {
 		if got := preset1(name).Timeouts; got != want {
 			t.Errorf("%s repeats timeouts: %v", name, got)
 		}
@@ -351,7 +353,7 @@ func TestPolicyFilesThatCannotBeWritten(t *testing.T) {
 		{PolicyFile{Defaults: Defaults{Policy: nan}}, "config: defaults.budget.ratio is NaN, which a file cannot hold"},
 		{PolicyFile{Defaults: Defaults{Preset: "x"}}, `config: defaults.preset is "x": want ` + allowedPreset()},
 		{PolicyFile{Dependencies: []Dependency{{Name: "a", Preset: "grpc"}}}, `config: dependencies.a.preset is "grpc": want ` + allowedPreset()},
-		{PolicyFile{Defaults: Defaults{Policy: lull.ExternalAPI()}, Dependencies: []Dependency{{Name: "a", Policy: nan}}},
+		{PolicyFile{Defaults: Defaults{Policy: preset.ExternalAPI()}, Dependencies: []Dependency{{Name: "a", Policy: nan}}},
 			"config: dependencies.a.budget.ratio is NaN, which a file cannot hold"},
 		{PolicyFile{Dependencies: []Dependency{{Name: "a"}, {Name: "a"}}}, `config: the name "a" under dependencies: want names of 1 to 100 printable characters, all different`},
 		{PolicyFile{Services: []Service{{}}}, `config: the name "" under services: want names of 1 to 100 printable characters, all different`},

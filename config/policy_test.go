@@ -13,11 +13,12 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/throttle"
 )
 
 func TestPolicies(t *testing.T) {
-	mail := lull.BackgroundWorker()
+	mail := preset.BackgroundWorker()
 	mail.Budget.Ratio, mail.Budget.Stock, mail.Attempts = 0.2, 0, 5
 	for _, c := range []struct {
 		data string
@@ -26,7 +27,7 @@ func TestPolicies(t *testing.T) {
 		{"policies:\n  zero:\n  b: {}\n  a: {attempts: 2}\n", []NamedPolicy{{"zero", lull.Policy{}}, {"b", lull.Policy{}}, {"a", lull.Policy{Attempts: 2}}}},
 		{"{}", []NamedPolicy{{"retry", lull.Policy{}}}},
 		{"attempts: 2", []NamedPolicy{{"retry", lull.Policy{Attempts: 2}}}},
-		{"preset: external-api", []NamedPolicy{{"retry", lull.ExternalAPI()}}},
+		{"preset: external-api", []NamedPolicy{{"retry", preset.ExternalAPI()}}},
 		{"attempts: 5\npreset: background-worker\nbudget: {ratio: 20%, stock: 0}\n", []NamedPolicy{{"retry", mail}}},
 		{"policies:\n  a: &a {attempts: 2, backoff: {base: 1ms, cap: 1s}}\n  b:\n    <<: *a\n    backoff: {base: 2ms}\n  c: *a\n", []NamedPolicy{
 			{"a", lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Second}}},
@@ -57,7 +58,7 @@ var full = lull.Policy{
 
 func TestPoliciesAreWrittenAndReadAgain(t *testing.T) {
 	awkward := []string{"<<", "true", "null", "~", "1", "0x1", "a: b", "- a", "#a", "a #b", "'", `"`, "*a", "&a", "!a", "%a", "@a", "{", "[", "ä", "=", "2001-01-01", "policies", "?", "? a", "|", ">", ",", "a,b]"}
-	policies := []NamedPolicy{{"full", full}, {"zero", lull.Policy{}}, {"internal", lull.InternalService()}}
+	policies := []NamedPolicy{{"full", full}, {"zero", lull.Policy{}}, {"internal", preset.InternalService()}}
 	for _, name := range awkward {
 		policies = append(policies, NamedPolicy{name, lull.Policy{Attempts: 2}})
 	}

@@ -14,9 +14,9 @@ var own = []struct {
 	name   string
 	policy func() lull.Policy
 }{
-	{"internal-service", lull.InternalService},
-	{"external-api", lull.ExternalAPI},
-	{"background-worker", lull.BackgroundWorker},
+	{"internal-service", preset.InternalService},
+	{"external-api", preset.ExternalAPI},
+	{"background-worker", preset.BackgroundWorker},
 }
 
 // Presets are the names that "preset" can have in a file. First come the presets of package lull,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -97,7 +98,7 @@ func TestSetPolicy(t *testing.T) {
 			t.Errorf("%s: %v", assignment, err)
 		}
 	}
-	want := lull.ExternalAPI()
+	want := preset.ExternalAPI()
 	want.Backoff.Base, want.Breaker.Off, want.Deadline = 50*time.Millisecond, true, lull.NoTimeout
 	want.Budget = lull.Policy{}.Budget
 	want.Budget.Ratio = 0.2

@@ -9,6 +9,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -78,42 +80,42 @@ func (t *tally) call(e lull.Event) {
 		t.attempt(e)
 	}
 	switch e.Kind {
-	case lull.EventRetryScheduled:
+	case event.RetryScheduled:
 		t.put(e.Delay.Seconds(), delays, "retry_delay_seconds", "dependency", d)
 		if e.Verdict.After > 0 {
 			t.add(1, "retry_server_hints_total", "dependency", d, "result", "honoured")
 		}
-	case lull.EventHedgeStarted:
+	case event.HedgeStarted:
 		t.add(1, "retry_hedges_total", "dependency", d, "result", "started")
-	case lull.EventHedgeRefused:
+	case event.HedgeRefused:
 		t.add(1, "retry_hedges_total", "dependency", d, "result", "refused", "reason", e.Reason.String())
-		if e.Reason == lull.BudgetExhausted {
+		if e.Reason == engine.BudgetExhausted {
 			t.add(1, "retry_budget_denied_total", "dependency", d)
 		}
-	case lull.EventCallEnded:
+	case event.CallEnded:
 		outcome := "failed_terminal"
 		switch e.Reason {
-		case lull.Succeeded:
+		case engine.Succeeded:
 			outcome = "success_retry"
 			if e.By == 1 {
 				outcome = "success_first"
 			}
-		case lull.AttemptsExhausted:
+		case engine.AttemptsExhausted:
 			outcome = "failed_exhausted"
-		case lull.BudgetExhausted:
+		case engine.BudgetExhausted:
 			outcome = "failed_budget"
 			t.add(1, "retry_budget_denied_total", "dependency", d)
-		case lull.DeadlineReached:
+		case engine.DeadlineReached:
 			outcome = "failed_deadline"
-		case lull.CircuitOpen:
+		case engine.CircuitOpen:
 			outcome = "failed_breaker"
-		case lull.Limited, lull.HeldBack:
+		case engine.Limited, engine.HeldBack:
 			outcome = "failed_limited"
-		case lull.CallerCanceled:
+		case engine.CallerCanceled:
 			outcome = "cancelled"
-		case lull.HintTooLong:
+		case engine.HintTooLong:
 			t.add(1, "retry_server_hints_total", "dependency", d, "result", "too_long")
-		case lull.ServerSaidStop:
+		case engine.ServerSaidStop:
 			t.add(1, "retry_server_hints_total", "dependency", d, "result", "dont_retry")
 		}
 		t.add(1, "retry_calls_total", "dependency", d, "operation", e.Operation, "outcome", outcome)
@@ -124,7 +126,7 @@ func (t *tally) call(e lull.Event) {
 			t.add(1, "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "false")
 			t.add(float64(e.Attempt-1), "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "true")
 		}
-		if e.Reason != lull.Succeeded {
+		if e.Reason != engine.Succeeded {
 			t.add(1, "retry_call_failures_total", "dependency", d, "reason", e.Reason.String())
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver"
 )
 
 // A discarded body is read to its end so that its connection can be used again,
@@ -84,7 +84,7 @@ func (b *releasingBody) Close() error {
 // direction long before the other, so only Close ends the attempt's context.
 type upgradedBody struct {
 	io.ReadWriteCloser
-	detached lull.Detached
+	detached driver.Detached
 }
 
 // CloseWrite ends what is sent, and leaves open what is received. As with the body of

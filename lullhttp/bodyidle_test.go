@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -59,7 +60,7 @@ func TestASilentBodyEnds(t *testing.T) {
 				if string(got) != c.got || timeout != c.timeout || (err != nil) != c.timeout || time.Since(start) != c.after {
 					t.Errorf("%q, %v after %v; want %q, a timeout: %v, after %v", got, err, time.Since(start), c.got, c.timeout, c.after)
 				}
-				if v := lullhttp.ClassifyError(err); c.timeout && v.Code != lull.CodeTimeout {
+				if v := lullhttp.ClassifyError(err); c.timeout && v.Code != engine.CodeTimeout {
 					t.Errorf("%+v", v)
 				}
 				if _, err := resp.Body.Read(make([]byte, 1)); c.timeout && !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -56,7 +58,7 @@ func TestAResponseCutInItsHeaderIsRepeated(t *testing.T) {
 			resp, err := client(t, eager, lullhttp.WithBase(base)).Do(req)
 			if method == "POST" {
 				var e *lull.Error
-				if !errors.As(err, &e) || e.Reason != lull.UnsafeToRepeat || seen.Load() != 1 {
+				if !errors.As(err, &e) || e.Reason != engine.UnsafeToRepeat || seen.Load() != 1 {
 					t.Errorf("POST, cut after %d: %v after %d requests", cut, err, seen.Load())
 				}
 				continue
@@ -79,7 +81,7 @@ func TestAnotherProtocolIsNotRepeated(t *testing.T) {
 			io.WriteString(conn, line)
 		})
 		var e *lull.Error
-		if _, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(get(t)); !errors.As(err, &e) || e.Verdict.Code != lull.CodeUnclassified || n.Load() != 1 {
+		if _, err := client(t, eager, lullhttp.WithBase(base)).Transport.RoundTrip(get(t)); !errors.As(err, &e) || e.Verdict.Code != engine.CodeUnclassified || n.Load() != 1 {
 			t.Errorf("%q: %v after %d requests", line, err, n.Load())
 		}
 	}
@@ -134,7 +136,7 @@ func TestAnIdleConnectionThatTheServerCloses(t *testing.T) {
 				t.Fatalf("%v after %d requests, want %d", err, requests.Load(), want)
 			}
 			var e *lull.Error
-			if method == "POST" && (!errors.As(err, &e) || e.Reason != lull.UnsafeToRepeat || e.Verdict.Code != "connection_closed") {
+			if method == "POST" && (!errors.As(err, &e) || e.Reason != engine.UnsafeToRepeat || e.Verdict.Code != "connection_closed") {
 				t.Errorf("%v", err)
 			}
 			if err == nil {
@@ -152,7 +154,7 @@ func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
 		var codes []string
 		silent := handled(func(conn net.Conn, _ int) { io.Copy(io.Discard, conn) })
 		o := observer(func(_ context.Context, e lull.Event) {
-			if e.Kind == lull.EventCallEnded {
+			if e.Kind == event.CallEnded {
 				reasons, codes = append(reasons, e.Reason), append(codes, e.Verdict.Code)
 			}
 		})
@@ -170,7 +172,7 @@ func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
 			}
 		}
 		for i := range reasons {
-			if reasons[i] != lull.DeadlineReached || codes[i] != lull.CodeTimeout {
+			if reasons[i] != engine.DeadlineReached || codes[i] != engine.CodeTimeout {
 				t.Fatalf("Client.Timeout: %v, code %q; want the deadline, a timeout", reasons[i], codes[i])
 			}
 		}
@@ -226,7 +228,7 @@ func TestAnErrorThatCarriesAResponse(t *testing.T) {
 		{503, http.Header{}, lull.Verdict{Kind: lull.KindTransient, Code: "503"}},
 		{429, http.Header{"Retry-After": {"3"}}, lull.Verdict{Kind: lull.KindThrottled, After: 3 * time.Second, Code: "429"}},
 		{400, http.Header{}, lull.Verdict{Kind: lull.KindPermanent, Code: "400"}},
-		{200, http.Header{}, lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}},
+		{200, http.Header{}, lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}},
 	} {
 		resp := &http.Response{StatusCode: c.status, Header: c.header}
 		for _, err := range []error{&retrieveError{resp, nil, "code"}, azureError{nil, "x", resp}} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -75,7 +76,7 @@ func TestClassifierOfResponses(t *testing.T) {
 			resp, err := client(t, p, classify, lullhttp.WithBase(base)).Get("http://example.test" + c.path)
 			got := read(t, resp, err)
 			o := lullhttp.OutcomeOf(resp)
-			if o.Reason == lull.Succeeded {
+			if o.Reason == engine.Succeeded {
 				o.Verdict.Code = ""
 			}
 			if s := fmt.Sprint(resp.StatusCode, o.Attempts, " ", o.Reason, " ", o.Verdict.Code); strings.Join(strings.Fields(s), " ") != strings.TrimSpace(c.want) || got != c.body {
@@ -93,9 +94,9 @@ func TestClassifierAndHints(t *testing.T) {
 		reason lull.Reason
 		want   time.Duration
 	}{
-		{0, lull.HintTooLong, time.Hour},
-		{3 * time.Hour, lull.HintTooLong, 3 * time.Hour},
-		{time.Nanosecond, lull.AttemptsExhausted, time.Nanosecond},
+		{0, engine.HintTooLong, time.Hour},
+		{3 * time.Hour, engine.HintTooLong, 3 * time.Hour},
+		{time.Nanosecond, engine.AttemptsExhausted, time.Nanosecond},
 	} {
 		base := script(t, http.Header{"Retry-After": {"3600"}})
 		p := eager
@@ -111,7 +112,7 @@ func TestClassifierAndHints(t *testing.T) {
 	odd := errors.New("odd")
 	n := 0
 	base := roundTripper(func(*http.Request) (*http.Response, error) { n++; return nil, odd })
-	for kind, want := range map[lull.Kind]int{lull.KindTransient: 2, lull.KindPermanent: 1, lull.KindSuccess: 1, 0: 1} {
+	for kind, want := range map[engine.Kind]int{lull.KindTransient: 2, lull.KindPermanent: 1, lull.KindSuccess: 1, 0: 1} {
 		n = 0
 		p := eager
 		p.Attempts = 2
@@ -186,7 +187,7 @@ func TestBeforeRetryFails(t *testing.T) {
 		req.GetBody = func() (io.ReadCloser, error) { return again, nil }
 		_, err := cl.Do(req)
 		e, ok := errors.AsType[*lull.Error](err)
-		if !ok || !errors.Is(err, expired) || e.Reason != lull.FailedPermanent || e.Verdict.Code != "before_retry" || len(base.reqs) != 1 {
+		if !ok || !errors.Is(err, expired) || e.Reason != engine.FailedPermanent || e.Verdict.Code != "before_retry" || len(base.reqs) != 1 {
 			t.Fatalf("%v; %d requests", err, len(base.reqs))
 		}
 		if status, ok := errors.AsType[*lullhttp.StatusError](err); p.Hedge.Attempts == 0 && (!ok || status.StatusCode != 503) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/neterr"
 )
 
@@ -65,7 +66,7 @@ func classifyError(err error) lull.Verdict {
 	if v, ok := classifyUntyped(err); ok {
 		return v
 	}
-	return lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}
+	return lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}
 }
 
 // tlsCode names a failure of TLS that another attempt would meet again; "" if

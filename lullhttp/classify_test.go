@@ -18,9 +18,10 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
-func checkError(t *testing.T, err error, kind lull.Kind, neverSent bool, code string) {
+func checkError(t *testing.T, err error, kind engine.Kind, neverSent bool, code string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("the request succeeded, so there is nothing to classify")
@@ -166,7 +167,7 @@ func TestErrorCanceled(t *testing.T) {
 func TestErrorDNS(t *testing.T) {
 	for _, c := range []struct {
 		err  net.DNSError
-		kind lull.Kind
+		kind engine.Kind
 		code string
 	}{
 		{net.DNSError{Name: "x.invalid", IsNotFound: true}, lull.KindPermanent, "nxdomain"},
@@ -226,19 +227,19 @@ func TestErrorTLS(t *testing.T) {
 }
 
 func TestErrorUnclassified(t *testing.T) {
-	checkError(t, get(t, "gopher://127.0.0.1/"), lull.KindUnclassified, false, lull.CodeUnclassified)
+	checkError(t, get(t, "gopher://127.0.0.1/"), lull.KindUnclassified, false, engine.CodeUnclassified)
 	addr := serve(t, func(c *net.TCPConn) {
 		readRequest(c)
 		io.WriteString(c, "I do not speak HTTP\r\n\r\n")
 	})
-	checkError(t, get(t, "http://"+addr), lull.KindUnclassified, false, lull.CodeUnclassified)
+	checkError(t, get(t, "http://"+addr), lull.KindUnclassified, false, engine.CodeUnclassified)
 	for _, err := range []error{
 		errors.New("connection reset by peer"), // a text is no evidence
 		errors.New("EOF"),
 		http.ErrUseLastResponse, http.ErrSkipAltProtocol, http.ErrHandlerTimeout, http.ErrBodyReadAfterClose, http.ErrNotSupported,
 		&http.MaxBytesError{Limit: 1},
 	} {
-		checkError(t, err, lull.KindUnclassified, false, lull.CodeUnclassified)
+		checkError(t, err, lull.KindUnclassified, false, engine.CodeUnclassified)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
 )
@@ -71,7 +72,7 @@ func TestRule20LongPollsHaveTheirOwnDependency(t *testing.T) {
 		var events []string
 		cl := client(t, lull.Policy{}, lullhttp.WithBase(base),
 			lullhttp.WithObserver(observe(func(e lull.Event) {
-				if e.Kind == lull.EventCallEnded {
+				if e.Kind == event.CallEnded {
 					events = append(events, e.Dependency)
 				}
 			})),

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/internal/response"
 )
 
@@ -30,7 +30,7 @@ import (
 // A request whose client's time is up already, or whose client has gone, is not
 // started: it is answered with 503, which nobody will read.
 //
-// It finds all this by lull.InboundFrom. It costs a request about half a
+// It finds all this by inbound.From. It costs a request about half a
 // microsecond, and four allocations.
 func NewHandler(next http.Handler, opts ...HandlerOption) (http.Handler, error) {
 	if next == nil {
@@ -120,7 +120,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if believed {
 		attempt = h.attempt(r)
 	}
-	ctx, in := lull.WithInbound(r.Context(), attempt, left)
+	ctx, in := inbound.With(r.Context(), attempt, left)
 	defer in.End()
 	out := response.New(w, func(status int) {
 		in.Began()

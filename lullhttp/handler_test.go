@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -349,7 +350,7 @@ func TestHandlerOptions(t *testing.T) {
 		}
 	}
 	attempt := 0
-	h := newHandler(t, func(_ http.ResponseWriter, r *http.Request) { attempt = lull.InboundFrom(r.Context()).Attempt() },
+	h := newHandler(t, func(_ http.ResponseWriter, r *http.Request) { attempt = inbound.From(r.Context()).Attempt() },
 		lullhttp.ReadAttemptWith(func(*http.Request) int { return 7 }))
 	if h(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)); attempt != 7 {
 		t.Errorf("attempt %d", attempt)

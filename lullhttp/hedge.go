@@ -22,7 +22,7 @@ func (r *race) exchange(slot int) *exchange {
 	return r.others[slot-1]
 }
 
-// Attempt, Discard and Err make it a lull.Hedgeable.
+// Attempt, Discard and Err make it a driver.Hedgeable.
 func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	if slot > 0 {
 		r.others[slot-1] = &exchange{t: r.first.t, req: r.first.req, tried: r.first.tried, attempts: slot, above: r.first.above}

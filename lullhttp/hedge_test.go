@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -78,7 +79,7 @@ func TestRule09EachHedgeHasItsOwnBody(t *testing.T) {
 	if got := read(t, resp, err); got != "second" {
 		t.Errorf("answer %q", got)
 	}
-	if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || o.Reason != lull.Succeeded {
+	if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || o.Reason != engine.Succeeded {
 		t.Errorf("%+v", o)
 	}
 	mu.Lock()

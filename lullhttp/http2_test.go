@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 var quiet = log.New(io.Discard, "", 0)
@@ -127,9 +128,9 @@ func TestHTTP2ErrorsByShape(t *testing.T) {
 	checkError(t, wrap(StreamError{StreamID: 1, Code: 7}), lull.KindTransient, true, "http2_refused_stream")
 	checkError(t, StreamError{StreamID: 1, Code: 8}, lull.KindTransient, false, "http2_stream_reset")
 	checkError(t, wrap(GoAwayError{LastStreamID: 1}), lull.KindTransient, false, "http2_goaway")
-	checkError(t, otherError{Code: "7"}, lull.KindUnclassified, false, lull.CodeUnclassified)
-	checkError(t, wrap(&otherError{}), lull.KindUnclassified, false, lull.CodeUnclassified)
-	checkError(t, errors.Join(errors.New("a"), otherError{}), lull.KindUnclassified, false, lull.CodeUnclassified)
+	checkError(t, otherError{Code: "7"}, lull.KindUnclassified, false, engine.CodeUnclassified)
+	checkError(t, wrap(&otherError{}), lull.KindUnclassified, false, engine.CodeUnclassified)
+	checkError(t, errors.Join(errors.New("a"), otherError{}), lull.KindUnclassified, false, engine.CodeUnclassified)
 }
 
 // A body that cannot be replayed: net/http gives up at once, with an error that
@@ -138,5 +139,5 @@ func TestHTTP2RefusedWithBodyThatCannotBeReplayed(t *testing.T) {
 	addr := serveHTTP2(t, frame(frameRSTStream, 1, 7))
 	body := io.MultiReader(strings.NewReader("x")) // no GetBody
 	err := roundTrip(t, h2Transport(), context.Background(), "POST", "http://"+addr, body)
-	checkError(t, err, lull.KindUnclassified, false, lull.CodeUnclassified)
+	checkError(t, err, lull.KindUnclassified, false, engine.CodeUnclassified)
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -22,13 +23,13 @@ func TestRule13TransportsDoNotMultiply(t *testing.T) {
 		code    string
 		options []lullhttp.Option
 	}{
-		{"unavailable", 503, 3, lull.FailedPermanent, lull.CodeRetriedBelow, nil},
-		{"unavailable, and a classifier that would repeat it", 503, 3, lull.FailedPermanent, lull.CodeRetriedBelow,
+		{"unavailable", 503, 3, engine.FailedPermanent, engine.CodeRetriedBelow, nil},
+		{"unavailable, and a classifier that would repeat it", 503, 3, engine.FailedPermanent, engine.CodeRetriedBelow,
 			[]lullhttp.Option{lullhttp.WithClassifier(func(*http.Response, error) lull.Verdict {
 				return lull.Verdict{Kind: lull.KindTransient}
 			})}},
-		{"not found", 404, 1, lull.FailedPermanent, "404", nil},
-		{"an error", 0, 3, lull.FailedPermanent, lull.CodeRetriedBelow, nil},
+		{"not found", 404, 1, engine.FailedPermanent, "404", nil},
+		{"an error", 0, 3, engine.FailedPermanent, engine.CodeRetriedBelow, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // DefaultAttemptHeader is the request header that carries the number of the
@@ -30,8 +31,8 @@ type options struct {
 	replayLimit   int64
 	routes        table[[]lull.CallOption]
 	policies      map[string]lull.Policy // of WithPolicies, by pattern
-	statuses      map[int]lull.Kind
-	problems      map[string]lull.Kind
+	statuses      map[int]engine.Kind
+	problems      map[string]engine.Kind
 	classifier    func(*http.Response, error) lull.Verdict
 	beforeRetry   func(*http.Request, error) error
 	endpoints     map[string]*Endpoints // by the host in a request's URL
@@ -55,7 +56,7 @@ func WithBase(base http.RoundTripper) Option {
 
 // WithHosts bounds how many hosts are remembered at a time; those not called
 // for the longest are forgotten first. Without it the bound is
-// lull.DefaultRegistrySize.
+// 1024.
 func WithHosts(n int) Option {
 	return func(t *Transport) error {
 		if n <= 0 {
@@ -146,7 +147,7 @@ func WithIdempotencyKeys(newKey func() string) Option {
 
 // WithStatus makes responses with the given status mean kind, instead of what
 // [ClassifyStatus] says. Statuses below 400 are successes and cannot be changed.
-func WithStatus(status int, kind lull.Kind) Option {
+func WithStatus(status int, kind engine.Kind) Option {
 	return func(t *Transport) error {
 		if status < 400 || status > 599 {
 			return fmt.Errorf("lullhttp: WithStatus(%d): want a status from 400 to 599", status)
@@ -155,7 +156,7 @@ func WithStatus(status int, kind lull.Kind) Option {
 			return fmt.Errorf("lullhttp: WithStatus(%d, %v): want success, transient, throttled, overloaded or permanent", status, kind)
 		}
 		if t.statuses == nil {
-			t.statuses = make(map[int]lull.Kind)
+			t.statuses = make(map[int]engine.Kind)
 		}
 		t.statuses[status] = kind
 		return nil
@@ -164,13 +165,13 @@ func WithStatus(status int, kind lull.Kind) Option {
 
 // WithProblem makes a problem details response (RFC 9457) of the given type URI
 // mean kind, whatever its status.
-func WithProblem(typeURI string, kind lull.Kind) Option {
+func WithProblem(typeURI string, kind engine.Kind) Option {
 	return func(t *Transport) error {
 		if typeURI == "" || kind > lull.KindPermanent {
 			return fmt.Errorf("lullhttp: WithProblem(%q, %v): want a type URI, and success, transient, throttled, overloaded or permanent", typeURI, kind)
 		}
 		if t.problems == nil {
-			t.problems = make(map[string]lull.Kind)
+			t.problems = make(map[string]engine.Kind)
 		}
 		t.problems[typeURI] = kind
 		return nil

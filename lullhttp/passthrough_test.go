@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -218,7 +219,7 @@ func TestOutcomesGoWithTheirResponses(t *testing.T) {
 		runtime.Gosched()
 	}
 	for _, resp := range kept {
-		if o := lullhttp.OutcomeOf(resp); o.Reason != lull.FailedPermanent {
+		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.FailedPermanent {
 			t.Fatalf("%+v of a response in use", o)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -94,7 +95,7 @@ func TestRule06Replay(t *testing.T) {
 				return
 			}
 			read(t, resp, err)
-			if o := lullhttp.OutcomeOf(resp); o.Attempts != c.attempts || (o.Reason == lull.CannotReplay) != (c.attempts == 1) {
+			if o := lullhttp.OutcomeOf(resp); o.Attempts != c.attempts || (o.Reason == engine.CannotReplay) != (c.attempts == 1) {
 				t.Errorf("%+v; want %d attempts", o, c.attempts)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // ErrKeyRequired is the error of a request that WithKeysRequired refuses.
@@ -65,8 +66,8 @@ func WithKeysRequired() Option {
 
 // spec is what the engine is told of a call, and whether its attempts may run beside
 // one another. A spec that is NotIdempotent is so for want of a key if keyless.
-func (t *Transport) spec(req *http.Request) (spec lull.Spec, race, keyless bool) {
-	spec = lull.Spec{
+func (t *Transport) spec(req *http.Request) (spec engine.Spec, race, keyless bool) {
+	spec = engine.Spec{
 		Operation:     t.nameOf(req),
 		NotIdempotent: !idempotentMethod(req.Method),
 		NotReplayable: hasBody(req) && req.GetBody == nil,
@@ -98,8 +99,8 @@ func (t *Transport) spec(req *http.Request) (spec lull.Spec, race, keyless bool)
 }
 
 // say applies opts, and reports whether they say if the operation is idempotent.
-func say(spec lull.Spec, opts []lull.CallOption) (lull.Spec, bool) {
-	yes, no := lull.Spec{}, lull.Spec{NotIdempotent: true}
+func say(spec engine.Spec, opts []lull.CallOption) (engine.Spec, bool) {
+	yes, no := engine.Spec{}, engine.Spec{NotIdempotent: true}
 	for _, o := range opts {
 		o.Apply(&spec)
 		o.Apply(&yes)

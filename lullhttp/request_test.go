@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -63,28 +65,28 @@ func TestRule04WhatIsSaidOfARequest(t *testing.T) {
 		reason   lull.Reason
 		key      string // that was sent
 	}{
-		{"net/http's own word", "POST", http.Header{"Idempotency-Key": nil}, nil, nil, 3, lull.AttemptsExhausted, ""},
-		{"net/http's own word beside made keys", "POST", http.Header{"Idempotency-Key": {}}, of(keys), nil, 3, lull.AttemptsExhausted, ""},
-		{"net/http's other word", "POST", http.Header{"X-Idempotency-Key": nil}, nil, nil, 3, lull.AttemptsExhausted, ""},
-		{"another header", "POST", http.Header{"X-Idempotency-Key": {"x"}}, of(keys), nil, 3, lull.AttemptsExhausted, ""},
-		{"the request", "POST", nil, nil, said(lull.Idempotent()), 3, lull.AttemptsExhausted, ""},
-		{"the request, beside made keys", "POST", nil, of(keys), said(lull.Idempotent()), 3, lull.AttemptsExhausted, ""},
-		{"the request, the other way", "POST", nil, of(keys), said(lull.NotIdempotent()), 1, lull.UnsafeToRepeat, ""},
-		{"a GET with effects", "GET", nil, nil, said(lull.NotIdempotent()), 1, lull.UnsafeToRepeat, ""},
-		{"one attempt", "GET", nil, nil, said(lull.Once()), 1, lull.AttemptsExhausted, ""},
-		{"one attempt, with a made key", "POST", nil, of(keys), said(lull.Once()), 1, lull.AttemptsExhausted, "made"},
-		{"a name says nothing", "POST", nil, of(keys), said(lull.Operation("x")), 3, lull.AttemptsExhausted, "made"},
-		{"the route", "POST", nil, of(route("POST example.test/{index}/_search", lull.Idempotent())), nil, 3, lull.AttemptsExhausted, ""},
-		{"another route", "POST", nil, of(route("POST example.test/{index}/_bulk", lull.Idempotent())), nil, 1, lull.UnsafeToRepeat, ""},
-		{"the host", "POST", nil, of(route("example.test", lull.Idempotent())), nil, 3, lull.AttemptsExhausted, ""},
-		{"the more specific route", "POST", nil, of(route("example.test", lull.Idempotent()), route("/{i}/_search", lull.NotIdempotent()), route("example.test/{i}/_search", lull.NotIdempotent())), nil, 1, lull.UnsafeToRepeat, ""},
-		{"the request before the route", "POST", nil, of(route("example.test", lull.Idempotent())), said(lull.NotIdempotent()), 1, lull.UnsafeToRepeat, ""},
-		{"the route before a key", "POST", http.Header{"Idempotency-Key": {"mine"}}, of(route("example.test", lull.NotIdempotent())), nil, 1, lull.UnsafeToRepeat, "mine"},
-		{"keys required: a key", "POST", http.Header{"Idempotency-Key": {"mine"}}, of(lullhttp.WithKeysRequired()), nil, 3, lull.AttemptsExhausted, "mine"},
-		{"keys required: made", "POST", nil, of(lullhttp.WithKeysRequired(), keys), nil, 3, lull.AttemptsExhausted, "made"},
-		{"keys required: GET", "GET", nil, of(lullhttp.WithKeysRequired()), nil, 3, lull.AttemptsExhausted, ""},
-		{"keys required: idempotent", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.Idempotent()), 3, lull.AttemptsExhausted, ""},
-		{"keys required: not idempotent, knowingly", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.NotIdempotent()), 1, lull.UnsafeToRepeat, ""},
+		{"net/http's own word", "POST", http.Header{"Idempotency-Key": nil}, nil, nil, 3, engine.AttemptsExhausted, ""},
+		{"net/http's own word beside made keys", "POST", http.Header{"Idempotency-Key": {}}, of(keys), nil, 3, engine.AttemptsExhausted, ""},
+		{"net/http's other word", "POST", http.Header{"X-Idempotency-Key": nil}, nil, nil, 3, engine.AttemptsExhausted, ""},
+		{"another header", "POST", http.Header{"X-Idempotency-Key": {"x"}}, of(keys), nil, 3, engine.AttemptsExhausted, ""},
+		{"the request", "POST", nil, nil, said(lull.Idempotent()), 3, engine.AttemptsExhausted, ""},
+		{"the request, beside made keys", "POST", nil, of(keys), said(lull.Idempotent()), 3, engine.AttemptsExhausted, ""},
+		{"the request, the other way", "POST", nil, of(keys), said(lull.NotIdempotent()), 1, engine.UnsafeToRepeat, ""},
+		{"a GET with effects", "GET", nil, nil, said(lull.NotIdempotent()), 1, engine.UnsafeToRepeat, ""},
+		{"one attempt", "GET", nil, nil, said(lull.Once()), 1, engine.AttemptsExhausted, ""},
+		{"one attempt, with a made key", "POST", nil, of(keys), said(lull.Once()), 1, engine.AttemptsExhausted, "made"},
+		{"a name says nothing", "POST", nil, of(keys), said(lull.Operation("x")), 3, engine.AttemptsExhausted, "made"},
+		{"the route", "POST", nil, of(route("POST example.test/{index}/_search", lull.Idempotent())), nil, 3, engine.AttemptsExhausted, ""},
+		{"another route", "POST", nil, of(route("POST example.test/{index}/_bulk", lull.Idempotent())), nil, 1, engine.UnsafeToRepeat, ""},
+		{"the host", "POST", nil, of(route("example.test", lull.Idempotent())), nil, 3, engine.AttemptsExhausted, ""},
+		{"the more specific route", "POST", nil, of(route("example.test", lull.Idempotent()), route("/{i}/_search", lull.NotIdempotent()), route("example.test/{i}/_search", lull.NotIdempotent())), nil, 1, engine.UnsafeToRepeat, ""},
+		{"the request before the route", "POST", nil, of(route("example.test", lull.Idempotent())), said(lull.NotIdempotent()), 1, engine.UnsafeToRepeat, ""},
+		{"the route before a key", "POST", http.Header{"Idempotency-Key": {"mine"}}, of(route("example.test", lull.NotIdempotent())), nil, 1, engine.UnsafeToRepeat, "mine"},
+		{"keys required: a key", "POST", http.Header{"Idempotency-Key": {"mine"}}, of(lullhttp.WithKeysRequired()), nil, 3, engine.AttemptsExhausted, "mine"},
+		{"keys required: made", "POST", nil, of(lullhttp.WithKeysRequired(), keys), nil, 3, engine.AttemptsExhausted, "made"},
+		{"keys required: GET", "GET", nil, of(lullhttp.WithKeysRequired()), nil, 3, engine.AttemptsExhausted, ""},
+		{"keys required: idempotent", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.Idempotent()), 3, engine.AttemptsExhausted, ""},
+		{"keys required: not idempotent, knowingly", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.NotIdempotent()), 1, engine.UnsafeToRepeat, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			base := &recorder{status: 503}
@@ -142,7 +144,7 @@ func TestWithCallAddsUp(t *testing.T) {
 	base := &recorder{status: 503}
 	var names []string
 	watch := observe(func(e lull.Event) {
-		if e.Kind == lull.EventCallEnded {
+		if e.Kind == event.CallEnded {
 			names = append(names, e.Operation)
 		}
 	})
@@ -169,9 +171,9 @@ func TestRaceByWhatIsSaid(t *testing.T) {
 		call []lull.CallOption
 		want lull.Reason
 	}{
-		{"hedged", []lull.CallOption{lull.Idempotent()}, lull.AttemptsExhausted},
-		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, lull.UnsafeToRepeat},
-		{"once", []lull.CallOption{lull.Idempotent(), lull.Once()}, lull.AttemptsExhausted},
+		{"hedged", []lull.CallOption{lull.Idempotent()}, engine.AttemptsExhausted},
+		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, engine.UnsafeToRepeat},
+		{"once", []lull.CallOption{lull.Idempotent(), lull.Once()}, engine.AttemptsExhausted},
 	} {
 		base := &recorder{status: 503}
 		p := eager
@@ -227,7 +229,7 @@ func TestRule04NoMadeKeyForForeignHosts(t *testing.T) {
 		if got := fmt.Sprint(keys); got != want {
 			t.Errorf("redirected to %s: sent with %s, want %s", c.to, got, want)
 		}
-		if got := lullhttp.OutcomeOf(resp).Reason; (got == lull.UnsafeToRepeat) == c.key {
+		if got := lullhttp.OutcomeOf(resp).Reason; (got == engine.UnsafeToRepeat) == c.key {
 			t.Errorf("redirected to %s: %v", c.to, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // problemBytes is how much of a body is read in search of problem details.
@@ -16,7 +17,7 @@ const problemBytes = 64 << 10
 // What the server said about the next attempt counts with each of them.
 func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
 	status := resp.StatusCode
-	if o := OutcomeOf(resp); o.Reason != lull.Succeeded {
+	if o := OutcomeOf(resp); o.Reason != engine.Succeeded {
 		return below(o)
 	}
 	hint, ok := ParseHint(resp.Header, status, time.Now())
@@ -46,10 +47,10 @@ func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) l
 // below is what the response of another Transport means that has given its call up: it
 // has made the retries that there are to make, as with an error (lull.VerdictOf).
 func below(o Outcome) lull.Verdict {
-	if o.Reason == lull.FailedPermanent {
+	if o.Reason == engine.FailedPermanent {
 		return o.Verdict
 	}
-	return lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeRetriedBelow}
+	return lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}
 }
 
 // peekProblem reads the problem details of a response that the attempt has until then to

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -26,7 +27,7 @@ func TestRetriesOfSDKsAreNotMultiplied(t *testing.T) {
 		{"Lull-Attempt", func(n int) string { return fmt.Sprint(n) }},
 	} {
 		for _, p := range []lull.Policy{{Attempts: 4}, {Hedge: hedge.Config{Attempts: 4}}} {
-			for nested, want := range map[lull.NestedRetries]int{lull.NestedNever: 4 + 1 + 1, lull.NestedAlways: 4 + 4 + 4} {
+			for nested, want := range map[engine.NestedRetries]int{engine.NestedNever: 4 + 1 + 1, lull.NestedAlways: 4 + 4 + 4} {
 				e := eager
 				e.Attempts, e.Hedge, e.Nested = p.Attempts, p.Hedge, nested
 				base := &recorder{status: 503}
@@ -38,7 +39,7 @@ func TestRetriesOfSDKsAreNotMultiplied(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if o := lullhttp.OutcomeOf(resp); n > 1 && nested == lull.NestedNever && o.Reason != lull.RetriedAbove {
+					if o := lullhttp.OutcomeOf(resp); n > 1 && nested == engine.NestedNever && o.Reason != engine.RetriedAbove {
 						t.Errorf("%s: %s: %v", c.key, c.value(n), o.Reason)
 					}
 				}

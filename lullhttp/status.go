@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // ClassifyStatus says what a status alone means:
@@ -32,7 +33,7 @@ func ClassifyStatus(status int) lull.Verdict {
 }
 
 // statusKind is the kind of a status that is no success.
-func statusKind(status int) lull.Kind {
+func statusKind(status int) engine.Kind {
 	switch status {
 	case 429, 529:
 		return lull.KindThrottled
@@ -74,7 +75,7 @@ func classifyResponse(status int, h Hint, ok bool) lull.Verdict {
 // hinted is what a status means of which the kind is settled, by default or by
 // the user: the hint can end the call or say when, but not bring back to life
 // what was settled to be permanent.
-func hinted(kind lull.Kind, status int, h Hint) lull.Verdict {
+func hinted(kind engine.Kind, status int, h Hint) lull.Verdict {
 	v := lull.Verdict{Kind: kind, Code: statusCode(status)}
 	if kind != lull.KindTransient && kind != lull.KindThrottled {
 		return v

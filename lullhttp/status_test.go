@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 func TestClassifyStatus(t *testing.T) {
-	kinds := map[lull.Kind][]int{
+	kinds := map[engine.Kind][]int{
 		lull.KindSuccess:   {101, 200, 201, 204, 206, 299, 301, 302, 304, 308, 399},
 		lull.KindTransient: {408, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 527, 530, 599},
 		lull.KindThrottled: {429, 529},
@@ -74,7 +75,7 @@ func TestClassifyResponse(t *testing.T) {
 		name   string
 		status int
 		hint   Hint
-		kind   lull.Kind
+		kind   engine.Kind
 		after  time.Duration
 	}{
 		{"503", 503, noHint, lull.KindTransient, 0},
@@ -115,7 +116,7 @@ func TestHintedKeepsTheUsersKind(t *testing.T) {
 	w := wait(time.Second, "Retry-After")
 	stop := Hint{Stop: true, Source: "X-Should-Retry"}
 	yes := Hint{Retry: true, Source: "X-Should-Retry"}
-	for _, k := range []lull.Kind{lull.KindSuccess, lull.KindOverloaded, lull.KindPermanent} {
+	for _, k := range []engine.Kind{lull.KindSuccess, lull.KindOverloaded, lull.KindPermanent} {
 		for _, h := range []Hint{w, stop, yes, noHint} {
 			if got, want := hinted(k, 503, h), (lull.Verdict{Kind: k, Code: "503"}); got != want {
 				t.Errorf("hinted(%v, %+v) = %+v", k, h, got)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -244,7 +245,7 @@ func TestAProblemThatIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := lullhttp.OutcomeOf(resp); o.Reason != lull.FailedPermanent {
+	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.FailedPermanent {
 		t.Errorf("%+v", o)
 	}
 	if body, err := io.ReadAll(iotest.OneByteReader(resp.Body)); string(body) != `{"type":"about:blank"}` || err != cut {

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/inbound"
 )
 
 // A Transport is an http.RoundTripper that makes each request as a call under a
@@ -97,7 +100,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errUnmade
 	}
 	d := t.Dependency(req)
-	x := exchange{t: t, req: req, above: lull.InboundFrom(req.Context()).Attempt() - 1}
+	x := exchange{t: t, req: req, above: inbound.From(req.Context()).Attempt() - 1}
 	spec, mayRace, keyless := t.spec(req)
 	if keyless {
 		x.key = t.newKey(req)
@@ -117,16 +120,16 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if mayRace && d.Hedges() {
 		race := &race{first: x}
-		r := lull.DriveHedged(req.Context(), d, spec, race)
+		r := d.DriveHedged(req.Context(), spec, race)
 		return race.exchange(r.Slot).result(d, spec, r)
 	}
-	r := lull.Drive(req.Context(), d, spec, x.attempt, x.discard, x.lastError)
+	r := d.Drive(req.Context(), spec, x.attempt, x.discard, x.lastError)
 	return x.result(d, spec, r)
 }
 
 // result is what RoundTrip returns of a call that went as r says, and ended with the
 // attempt of x.
-func (x *exchange) result(d *lull.Dependency, spec lull.Spec, r lull.Result) (*http.Response, error) {
+func (x *exchange) result(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
 	if r.Attempts == 0 {
 		if x.req.Body != nil {
 			x.req.Body.Close() // RoundTrip must, and no attempt did
@@ -134,7 +137,7 @@ func (x *exchange) result(d *lull.Dependency, spec lull.Spec, r lull.Result) (*h
 		return nil, x.failure(d.Error(spec.Operation, r, nil))
 	}
 	if x.resp == nil {
-		if r.Reason == lull.Succeeded {
+		if r.Reason == engine.Succeeded {
 			return nil, x.err // the classifier has it that this error is an answer
 		}
 		return nil, x.failure(d.Error(spec.Operation, r, x.err))
@@ -200,7 +203,7 @@ type outgoing struct {
 	reqBody  outgoingBody
 	sending  atomic.Uint32 // what became of reqBody
 	body     releasingBody
-	detached lull.Detached
+	detached driver.Detached
 }
 
 // attempt sends the request once more.
@@ -253,8 +256,8 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 		v = x.t.classifyResponse(ctx, resp)
 	}
 	if x.out != nil { // else the attempt runs in the caller's own context
-		x.out.detached = lull.Detach(ctx)
-		if v.Kind == lull.KindSuccess && x.out.detached == (lull.Detached{}) && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
+		x.out.detached = driver.Detach(ctx)
+		if v.Kind == lull.KindSuccess && x.out.detached == (driver.Detached{}) && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
 			// Its time ran out just as the headers came: the body is dead.
 			resp.Body.Close()
 			x.resp, x.err = nil, context.DeadlineExceeded
@@ -275,7 +278,7 @@ func (x *exchange) callerLeft() (lull.Verdict, bool) {
 	}
 	if until, bounded := x.req.Context().Deadline(); bounded && !time.Now().Before(until) {
 		x.err = context.DeadlineExceeded
-		return lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}, true
+		return lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, true
 	}
 	return lull.Verdict{Kind: lull.KindCanceled, Code: "canceled"}, true
 }
@@ -364,18 +367,18 @@ func (x *exchange) lastError() error {
 
 // finish makes the response that the caller gets: with its own request, and with a
 // body that ends the attempt's context when it ends.
-func (x *exchange) finish(r lull.Result) *http.Response {
+func (x *exchange) finish(r engine.Result) *http.Response {
 	resp := x.resp
 	if resp.Request != x.req {
 		resp.Request = x.req
 	}
-	if x.out != nil && x.out.detached != (lull.Detached{}) {
+	if x.out != nil && x.out.detached != (driver.Detached{}) {
 		x.out.lend(resp)
 	}
 	if x.t.bodyIdle > 0 {
 		limitIdle(resp, x.t.bodyIdle)
 	}
-	if r.Attempts > 1 || r.Reason != lull.Succeeded {
+	if r.Attempts > 1 || r.Reason != engine.Succeeded {
 		Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)
 	}
 	return resp

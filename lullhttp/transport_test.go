@@ -25,6 +25,8 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -108,21 +110,21 @@ func TestRule04PostIsNotRepeated(t *testing.T) {
 		attempts int
 		reason   lull.Reason
 	}{
-		{"GET", "", nil, 3, lull.AttemptsExhausted},
-		{"HEAD", "", nil, 3, lull.AttemptsExhausted},
-		{"OPTIONS", "", nil, 3, lull.AttemptsExhausted},
-		{"TRACE", "", nil, 3, lull.AttemptsExhausted},
-		{"PUT", "", nil, 3, lull.AttemptsExhausted},
-		{"DELETE", "", nil, 3, lull.AttemptsExhausted},
-		{"POST", "", nil, 1, lull.UnsafeToRepeat},
-		{"PATCH", "", nil, 1, lull.UnsafeToRepeat},
-		{"REFUND", "", nil, 1, lull.UnsafeToRepeat},
-		{"get", "", nil, 1, lull.UnsafeToRepeat}, // methods are case-sensitive
-		{"POST", "k1", nil, 3, lull.AttemptsExhausted},
-		{"POST", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, lull.AttemptsExhausted},
-		{"PATCH", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, lull.AttemptsExhausted},
-		{"POST", "k2", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, lull.AttemptsExhausted},
-		{"GET", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, lull.AttemptsExhausted},
+		{"GET", "", nil, 3, engine.AttemptsExhausted},
+		{"HEAD", "", nil, 3, engine.AttemptsExhausted},
+		{"OPTIONS", "", nil, 3, engine.AttemptsExhausted},
+		{"TRACE", "", nil, 3, engine.AttemptsExhausted},
+		{"PUT", "", nil, 3, engine.AttemptsExhausted},
+		{"DELETE", "", nil, 3, engine.AttemptsExhausted},
+		{"POST", "", nil, 1, engine.UnsafeToRepeat},
+		{"PATCH", "", nil, 1, engine.UnsafeToRepeat},
+		{"REFUND", "", nil, 1, engine.UnsafeToRepeat},
+		{"get", "", nil, 1, engine.UnsafeToRepeat}, // methods are case-sensitive
+		{"POST", "k1", nil, 3, engine.AttemptsExhausted},
+		{"POST", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
+		{"PATCH", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
+		{"POST", "k2", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
+		{"GET", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
 	} {
 		t.Run(fmt.Sprint(c.method, c.key, len(c.options)), func(t *testing.T) {
 			var keys []string
@@ -291,7 +293,7 @@ func TestRule06ABodyThatCannotBeReplayed(t *testing.T) {
 	req, _ := http.NewRequest("PUT", s.URL, io.MultiReader(strings.NewReader("a stream")))
 	resp, err := client(t, eager).Do(req)
 	read(t, resp, err)
-	if o := lullhttp.OutcomeOf(resp); resp.StatusCode != 503 || o.Attempts != 1 || o.Reason != lull.CannotReplay {
+	if o := lullhttp.OutcomeOf(resp); resp.StatusCode != 503 || o.Attempts != 1 || o.Reason != engine.CannotReplay {
 		t.Errorf("status %d, outcome %+v", resp.StatusCode, o)
 	}
 }
@@ -378,7 +380,7 @@ func TestTheLastResponseIsTheCallers(t *testing.T) {
 	if got := read(t, resp, err); resp.StatusCode != 500 || got != "answer 3" {
 		t.Errorf("%d %q, want the third answer", resp.StatusCode, got)
 	}
-	if o := lullhttp.OutcomeOf(resp); o.Attempts != 3 || o.Reason != lull.AttemptsExhausted || o.Verdict.Code != "500" {
+	if o := lullhttp.OutcomeOf(resp); o.Attempts != 3 || o.Reason != engine.AttemptsExhausted || o.Verdict.Code != "500" {
 		t.Errorf("outcome %+v", o)
 	}
 }
@@ -392,19 +394,19 @@ func TestOutcomes(t *testing.T) {
 		want    lullhttp.Outcome
 	}{
 		"at once":     {handler: answers(200), status: 200, want: lullhttp.Outcome{Attempts: 1}},
-		"bad request": {handler: answers(400), status: 400, want: lullhttp.Outcome{Attempts: 1, Reason: lull.FailedPermanent}},
-		"not found":   {handler: answers(404), status: 404, want: lullhttp.Outcome{Attempts: 1, Reason: lull.FailedPermanent}},
+		"bad request": {handler: answers(400), status: 400, want: lullhttp.Outcome{Attempts: 1, Reason: engine.FailedPermanent}},
+		"not found":   {handler: answers(404), status: 404, want: lullhttp.Outcome{Attempts: 1, Reason: engine.FailedPermanent}},
 		"after one":   {handler: answers(500, 200), status: 200, want: lullhttp.Outcome{Attempts: 2}},
-		"no budget":   {policy: func(p *lull.Policy) { p.Budget = budget.Config{Ratio: budget.MinRatio, Window: time.Second} }, handler: answers(500), status: 500, want: lullhttp.Outcome{Attempts: 1, Reason: lull.BudgetExhausted}},
-		"told not to": {handler: headers(503, "X-Should-Retry", "false"), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: lull.ServerSaidStop}},
+		"no budget":   {policy: func(p *lull.Policy) { p.Budget = budget.Config{Ratio: budget.MinRatio, Window: time.Second} }, handler: answers(500), status: 500, want: lullhttp.Outcome{Attempts: 1, Reason: engine.BudgetExhausted}},
+		"told not to": {handler: headers(503, "X-Should-Retry", "false"), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: engine.ServerSaidStop}},
 		"hint too long": {handler: headers(429, "Retry-After", "9999999999"), status: 429,
-			want: lullhttp.Outcome{Attempts: 1, Reason: lull.HintTooLong}},
+			want: lullhttp.Outcome{Attempts: 1, Reason: engine.HintTooLong}},
 		"hint beyond the deadline": {policy: func(p *lull.Policy) { p.Deadline, p.AttemptTimeout = 2*time.Second, 0; p.AttemptTimeout = time.Second },
-			handler: headers(429, "Retry-After", "3"), status: 429, want: lullhttp.Outcome{Attempts: 1, Reason: lull.DeadlineReached}},
+			handler: headers(429, "Retry-After", "3"), status: 429, want: lullhttp.Outcome{Attempts: 1, Reason: engine.DeadlineReached}},
 		"a status of one's own": {options: []lullhttp.Option{lullhttp.WithStatus(404, lull.KindTransient)}, handler: answers(404, 404, 200), status: 200, want: lullhttp.Outcome{Attempts: 3}},
 		"a problem of one's own": {options: []lullhttp.Option{lullhttp.WithProblem("https://example.test/busy", lull.KindTransient)},
-			handler: problems(409, `{"type":"https://example.test/busy"}`), status: 409, want: lullhttp.Outcome{Attempts: 3, Reason: lull.AttemptsExhausted}},
-		"our own problem": {handler: problems(503, `{"type":"`+lullhttp.ProblemOverloaded+`"}`), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: lull.ServerSaidStop}},
+			handler: problems(409, `{"type":"https://example.test/busy"}`), status: 409, want: lullhttp.Outcome{Attempts: 3, Reason: engine.AttemptsExhausted}},
+		"our own problem": {handler: problems(503, `{"type":"`+lullhttp.ProblemOverloaded+`"}`), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: engine.ServerSaidStop}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := eager
@@ -534,7 +536,7 @@ func TestCancellingWhileWaiting(t *testing.T) {
 	s, _ := server(t, headers(503, "Retry-After", "20"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cl := client(t, eager, lullhttp.WithObserver(observe(func(e lull.Event) {
-		if e.Kind == lull.EventRetryScheduled {
+		if e.Kind == event.RetryScheduled {
 			cancel()
 		}
 	})))
@@ -559,7 +561,7 @@ func TestBadOptions(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	var problems lull.Problems
+	var problems engine.Problems
 	if _, err := lullhttp.New(lull.Policy{Attempts: -1}); !errors.As(err, &problems) {
 		t.Errorf("a bad policy: %v", err)
 	}
@@ -578,7 +580,7 @@ func TestOddRequests(t *testing.T) {
 	}
 	_, err := cl.Get("gopher://example.test/")
 	var e *lull.Error
-	if !errors.As(err, &e) || e.Attempts != 1 || e.Reason != lull.FailedPermanent {
+	if !errors.As(err, &e) || e.Attempts != 1 || e.Reason != engine.FailedPermanent {
 		t.Errorf("an unsupported scheme: %v", err)
 	}
 	nothing := client(t, eager, lullhttp.WithBase(roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })))
@@ -631,7 +633,7 @@ func TestTheClientsTimeoutIsTheDeadline(t *testing.T) {
 	cl.Timeout = 10 * time.Second
 	resp, err := cl.Get(s.URL)
 	read(t, resp, err)
-	if o := lullhttp.OutcomeOf(resp); o.Reason != lull.DeadlineReached || o.Attempts != 1 {
+	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.DeadlineReached || o.Attempts != 1 {
 		t.Errorf("outcome %+v, want to stop at once", o)
 	}
 }

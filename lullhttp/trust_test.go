@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -37,7 +37,7 @@ func TestTrust(t *testing.T) {
 		h := newHandler(t, func(_ http.ResponseWriter, r *http.Request) {
 			ran = true
 			_, bounded := r.Context().Deadline()
-			if n := lull.InboundFrom(r.Context()).Attempt(); bounded != c.believed || (n == 3) != c.believed {
+			if n := inbound.From(r.Context()).Attempt(); bounded != c.believed || (n == 3) != c.believed {
 				t.Errorf("%s: attempt %d, with a deadline: %v; want that it is believed: %v", name, n, bounded, c.believed)
 			}
 		}, c.opts...)
@@ -62,7 +62,7 @@ func TestTrust(t *testing.T) {
 func ExampleWithTrust() {
 	handler, err := lullhttp.NewHandler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		until, _ := r.Context().Deadline()
-		fmt.Println("attempt", lull.InboundFrom(r.Context()).Attempt(), "with", time.Until(until).Round(time.Second))
+		fmt.Println("attempt", inbound.From(r.Context()).Attempt(), "with", time.Until(until).Round(time.Second))
 	}), lullhttp.WithTrust(lullhttp.TrustNobody), lullhttp.LimitTimeout(0, 30*time.Second))
 	if err != nil {
 		log.Fatal(err)

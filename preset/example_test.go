@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/preset"
 )
 
@@ -26,7 +27,7 @@ func Example() {
 		attempts := 0
 		for i := range 1000 {
 			now := time.Duration(i) * time.Millisecond
-			call, step := d.State().Start(now, lull.Spec{})
+			call, step := d.State().Start(now, engine.Spec{})
 			for ; !step.Done; now += step.Wait {
 				call.Attempt(now, nil)
 				failure := lull.Verdict{Kind: lull.KindTransient, Code: "503"}

@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 )
 
 // retries counts those of n calls, one a millisecond from start on, all of whose
@@ -69,7 +70,7 @@ func TestTokenBucket(t *testing.T) {
 		t.Errorf("%d retries for 9 successes", got)
 	}
 	succeed(t, d, 0)
-	c, _ := d.State().Start(0, lull.Spec{})
+	c, _ := d.State().Start(0, engine.Spec{})
 	c.Attempt(0, nil)
 	if step := c.Next(0, transient, lowest); step.Done {
 		t.Fatalf("no retry for 10 successes: %v", step.Reason)
@@ -98,7 +99,7 @@ func TestTokenBucketArrivals(t *testing.T) {
 // 500 tokens: 100 retries at 5, or 50 after timeouts, at 10; in 2.1 35 at 14
 // (and 10 tokens left), 100 when throttled, at 5.
 func TestAWSQuotas(t *testing.T) {
-	timeout := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	throttled := lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
 	for _, c := range []struct {
 		name string
@@ -156,11 +157,11 @@ func TestBreakersOpenForAFixedTime(t *testing.T) {
 			if s := d.Breaker().State(now); s != breaker.Open {
 				t.Fatalf("%s: %v when half of 20 calls, or the probe, have failed", name, s)
 			}
-			if _, why := fail(t, p, d, now+open-1, transient, highest, -1); why != lull.CircuitOpen {
+			if _, why := fail(t, p, d, now+open-1, transient, highest, -1); why != engine.CircuitOpen {
 				t.Errorf("%s: opening %d: %v before %v", name, opening, why, open)
 			}
 			now += open
-			probe, step := d.State().Start(now, lull.Spec{})
+			probe, step := d.State().Start(now, engine.Spec{})
 			if step.Done {
 				t.Fatalf("%s: opening %d: %v after %v", name, opening, step.Reason, open)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -43,7 +44,7 @@ func dependency(t testing.TB, p Preset) *lull.Dependency {
 func fail(t testing.TB, p Preset, d *lull.Dependency, now time.Duration, v lull.Verdict, random func() uint64, most int) (waits []time.Duration, why lull.Reason) {
 	t.Helper()
 	v = p.Reads.Verdict(v)
-	c, step := d.State().Start(now, lull.Spec{})
+	c, step := d.State().Start(now, engine.Spec{})
 	for !step.Done {
 		if step = c.Attempt(now, random); step.Wait > 0 { // held back by the throttle
 			now += step.Wait
@@ -56,7 +57,7 @@ func fail(t testing.TB, p Preset, d *lull.Dependency, now time.Duration, v lull.
 			break
 		}
 		if len(waits) == most {
-			return waits, c.Stop(now, lull.CallerCanceled, random).Reason
+			return waits, c.Stop(now, engine.CallerCanceled, random).Reason
 		}
 		waits = append(waits, step.Wait)
 		now += step.Wait
@@ -67,12 +68,12 @@ func fail(t testing.TB, p Preset, d *lull.Dependency, now time.Duration, v lull.
 // succeed makes a call that succeeds at once.
 func succeed(t testing.TB, d *lull.Dependency, now time.Duration) {
 	t.Helper()
-	c, step := d.State().Start(now, lull.Spec{})
+	c, step := d.State().Start(now, engine.Spec{})
 	if step.Done {
 		t.Fatalf("refused: %v", step.Reason)
 	}
 	c.Attempt(now, nil)
-	if step = c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil); step.Reason != lull.Succeeded {
+	if step = c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil); step.Reason != engine.Succeeded {
 		t.Fatalf("ended with %v", step.Reason)
 	}
 }
@@ -96,7 +97,7 @@ func TestEveryPresetIsComplete(t *testing.T) {
 			t.Errorf("%s: Note %q, want sentences", p.Name, s)
 		}
 		d := dependency(t, p)
-		if _, why := fail(t, p, d, 0, lull.Verdict{Kind: lull.KindPermanent}, nil, 0); why != lull.FailedPermanent {
+		if _, why := fail(t, p, d, 0, lull.Verdict{Kind: lull.KindPermanent}, nil, 0); why != engine.FailedPermanent {
 			t.Errorf("%s: a permanent failure ends with %v", p.Name, why)
 		}
 		succeed(t, d, time.Second)

@@ -1,6 +1,9 @@
 package preset
 
-import "github.com/lullgo/lull"
+import (
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+)
 
 // Reads is what a client takes notice of when an attempt fails. The zero Reads
 // takes notice of nothing but the failure.
@@ -34,7 +37,7 @@ func (r Reads) Verdict(v lull.Verdict) lull.Verdict {
 			v.Kind = lull.KindTransient
 		}
 	case lull.KindTransient:
-		if !r.Timeouts && v.Code == lull.CodeTimeout {
+		if !r.Timeouts && v.Code == engine.CodeTimeout {
 			v.Kind = lull.KindPermanent
 		}
 	}

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 func TestReads(t *testing.T) {
 	hint := lull.Verdict{Kind: lull.KindTransient, Code: "503", After: 5}
 	stop := lull.Verdict{Kind: lull.KindOverloaded, Code: "503", After: 5}
-	slow := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	slow := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	many := lull.Verdict{Kind: lull.KindThrottled, Code: "429", NeverSent: true}
-	with := func(v lull.Verdict, k lull.Kind, after bool) lull.Verdict {
+	with := func(v lull.Verdict, k engine.Kind, after bool) lull.Verdict {
 		v.Kind = k
 		if !after {
 			v.After = 0
@@ -49,7 +50,7 @@ func TestReads(t *testing.T) {
 
 // Who does not repeat what timed out, who heeds Retry-After and "don't retry".
 func TestWhatClientsRead(t *testing.T) {
-	timeout := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	hint := lull.Verdict{Kind: lull.KindTransient, Code: "503", After: 7 * second}
 	stop := lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
 	oneOf := func(name string, list string) bool { return slices.Contains(strings.Fields(list), name) }
@@ -59,7 +60,7 @@ func TestWhatClientsRead(t *testing.T) {
 			continue
 		}
 		_, why := fail(t, p, dependency(t, p), 0, timeout, nil, 0)
-		if got, want := why == lull.FailedPermanent, oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling istio linkerd finagle"); got != want {
+		if got, want := why == engine.FailedPermanent, oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling istio linkerd finagle"); got != want {
 			t.Errorf("%s: after a timeout %v", p.Name, why)
 		}
 		waits, _ := fail(t, p, paid(t, p), 0, hint, lowest, 1)
@@ -67,7 +68,7 @@ func TestWhatClientsRead(t *testing.T) {
 			t.Errorf("%s: waits %v where it is asked to wait 7s", p.Name, waits)
 		}
 		_, why = fail(t, p, dependency(t, p), 0, stop, nil, 0)
-		if got, want := why == lull.ServerSaidStop, mechanism || oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling"); got != want {
+		if got, want := why == engine.ServerSaidStop, mechanism || oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling"); got != want {
 			t.Errorf("%s: asked not to retry it ends with %v", p.Name, why)
 		}
 	}
@@ -76,7 +77,7 @@ func TestWhatClientsRead(t *testing.T) {
 // Who repeats what timed out does so as after any other failure, also while
 // nobody else is answered. Lull itself waits for an answer.
 func TestTimeoutsAreRepeatedLikeOtherFailures(t *testing.T) {
-	timeout := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
+	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	for _, p := range All() {
 		after := func(v lull.Verdict) int {
 			waits, _ := fail(t, p, dependency(t, p), 0, v, lowest, -1)

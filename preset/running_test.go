@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 )
 
 // Measured with failsafe-go v0.9.8 itself: 200 callers, everything fails after a
@@ -17,7 +17,7 @@ func TestFailsafeBudgetBoundsNothing(t *testing.T) {
 	p := find(t, "failsafe-go-50ms")
 	d := dependency(t, p)
 	type caller struct {
-		call lull.Call
+		call engine.Call
 		busy bool // an attempt is under way
 		next int  // the millisecond at which something happens
 	}
@@ -43,10 +43,10 @@ func TestFailsafeBudgetBoundsNothing(t *testing.T) {
 				}
 				calls++
 				attempts += c.call.Attempts()
-				c.call = lull.Call{}
+				c.call = engine.Call{}
 			}
 			if c.call.Attempts() == 0 {
-				c.call, _ = d.State().Start(now, lull.Spec{})
+				c.call, _ = d.State().Start(now, engine.Spec{})
 			}
 			c.call.Attempt(now, nil)
 			c.busy = true
@@ -64,9 +64,9 @@ func TestFailsafeBudgetWithoutWaits(t *testing.T) {
 	p := find(t, "failsafe-go")
 	for n, want := range map[int]int{1: 1, 3: 3, 4: 3, 10: 3, 12: 4, 20: 6, 100: 26} {
 		d := dependency(t, p)
-		calls := make([]lull.Call, n)
+		calls := make([]engine.Call, n)
 		for i := range calls {
-			calls[i], _ = d.State().Start(0, lull.Spec{})
+			calls[i], _ = d.State().Start(0, engine.Spec{})
 			calls[i].Attempt(0, nil)
 		}
 		got := 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 )
 
 // The published cases of other systems, run through the engine under their
@@ -61,15 +62,15 @@ type awsCaller struct {
 	p    Preset
 	d    *lull.Dependency
 	now  time.Duration
-	call lull.Call
+	call engine.Call
 	busy bool
 }
 
 var awsOutcomes = map[lull.Reason]string{
-	lull.Succeeded:         "success",
-	lull.AttemptsExhausted: "max_attempts_exceeded",
-	lull.BudgetExhausted:   "retry_quota_exceeded",
-	lull.FailedPermanent:   "fail_request",
+	engine.Succeeded:         "success",
+	engine.AttemptsExhausted: "max_attempts_exceeded",
+	engine.BudgetExhausted:   "retry_quota_exceeded",
+	engine.FailedPermanent:   "fail_request",
 }
 
 func (a *awsCaller) play(t *testing.T, s awsStep) (outcome string, wait time.Duration) {
@@ -81,8 +82,8 @@ func (a *awsCaller) play(t *testing.T, s awsStep) (outcome string, wait time.Dur
 		random = lowest
 	}
 	if !a.busy {
-		var step lull.Step
-		if a.call, step = a.d.State().Start(a.now, lull.Spec{}); step.Done {
+		var step engine.Step
+		if a.call, step = a.d.State().Start(a.now, engine.Spec{}); step.Done {
 			t.Fatalf("refused: %v", step.Reason)
 		}
 		a.busy = true
@@ -273,7 +274,7 @@ func TestGRPCThrottleSequences(t *testing.T) {
 			switch step[0] {
 			case "F":
 				_, why := fail(t, p, d, 0, transient, nil, 0)
-				if allowed := why == lull.CallerCanceled; allowed != step[2].(bool) {
+				if allowed := why == engine.CallerCanceled; allowed != step[2].(bool) {
 					t.Errorf("%s, step %d: %v, want a retry: %v", c.Name, i, why, step[2])
 				}
 			case "S":
@@ -326,7 +327,7 @@ func TestGRPCEndToEnd(t *testing.T) {
 		for i, want := range c.want {
 			var now time.Duration
 			var last lull.Verdict
-			call, step := d.State().Start(now, lull.Spec{})
+			call, step := d.State().Start(now, engine.Spec{})
 			for !step.Done {
 				call.Attempt(now, nil)
 				request++
@@ -373,7 +374,7 @@ func TestEnvoyBackoff(t *testing.T) {
 		p.Policy.Backoff.Base, p.Policy.Backoff.Cap = time.Duration(c.Base)*ms, time.Duration(c.Max)*ms
 		ceiling, n := c.Base, 0
 		var drawn func() uint64
-		call, _ := dependency(t, p).State().Start(0, lull.Spec{})
+		call, _ := dependency(t, p).State().Start(0, engine.Spec{})
 		for now := time.Duration(0); n < len(c.Random); n++ {
 			drawn = fraction(c.Random[n]%ceiling, ceiling)
 			call.Attempt(now, drawn)
@@ -409,9 +410,9 @@ func TestEnvoyRetryBudget(t *testing.T) {
 		}
 		d := dependency(t, p)
 		// A retry outstanding is that of a call, which counts as active here.
-		calls := make([]lull.Call, max(c.Active+c.Pending, c.Outstanding+1))
+		calls := make([]engine.Call, max(c.Active+c.Pending, c.Outstanding+1))
 		for j := range calls {
-			calls[j], _ = d.State().Start(0, lull.Spec{})
+			calls[j], _ = d.State().Start(0, engine.Spec{})
 			calls[j].Attempt(0, nil)
 		}
 		for j := range c.Outstanding {
@@ -428,16 +429,16 @@ func TestEnvoyRetryBudget(t *testing.T) {
 // Envoy's default of three retries at a time, whatever the number of calls.
 func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
 	d := dependency(t, find(t, "envoy"))
-	var calls [100]lull.Call
+	var calls [100]engine.Call
 	waiting := 0
 	for i := range calls {
-		calls[i], _ = d.State().Start(0, lull.Spec{})
+		calls[i], _ = d.State().Start(0, engine.Spec{})
 		calls[i].Attempt(0, nil)
 	}
 	for i := range calls {
 		if step := calls[i].Next(0, transient, nil); !step.Done {
 			waiting++
-		} else if step.Reason != lull.BudgetExhausted {
+		} else if step.Reason != engine.BudgetExhausted {
 			t.Fatalf("ended with %v", step.Reason)
 		}
 	}
@@ -446,7 +447,7 @@ func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
 	}
 	calls[0].Attempt(25*ms, nil)
 	calls[0].Next(25*ms, lull.Verdict{Kind: lull.KindSuccess}, nil)
-	if _, why := fail(t, find(t, "envoy"), d, 25*ms, transient, nil, 0); why != lull.CallerCanceled {
+	if _, why := fail(t, find(t, "envoy"), d, 25*ms, transient, nil, 0); why != engine.CallerCanceled {
 		t.Errorf("a place was given back, and the next retry ended with %v", why)
 	}
 }
@@ -467,12 +468,12 @@ func TestIstioDefault(t *testing.T) {
 	vectors(t, "testdata/istio_default.json", &v)
 	p := find(t, "istio")
 	d := dependency(t, p)
-	if waits, why := fail(t, p, d, 0, transient, highest, -1); len(waits) != v.Default.NumRetries || why != lull.AttemptsExhausted {
+	if waits, why := fail(t, p, d, 0, transient, highest, -1); len(waits) != v.Default.NumRetries || why != engine.AttemptsExhausted {
 		t.Errorf("%d retries, then %v; want %d", len(waits), why, v.Default.NumRetries)
 	}
 	// Nothing in retry_on is about attempts that take too long.
-	timeout := lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}
-	if waits, why := fail(t, p, d, 0, timeout, nil, -1); len(waits) != 0 || why != lull.FailedPermanent {
+	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
+	if waits, why := fail(t, p, d, 0, timeout, nil, -1); len(waits) != 0 || why != engine.FailedPermanent {
 		t.Errorf("%d retries of a timeout, then %v; retry_on is %s", len(waits), why, v.Default.RetryOn)
 	}
 	if len(v.RetryBudget) != 1 {
@@ -516,7 +517,7 @@ func TestTowerScripts(t *testing.T) {
 				now += by
 			case "withdraw":
 				_, why := fail(t, p, d, now, transient, nil, 0)
-				if got := why == lull.CallerCanceled; got != step[1].(bool) {
+				if got := why == engine.CallerCanceled; got != step[1].(bool) {
 					t.Errorf("script %d, step %d: %v, want a retry: %v", i, j, why, step[1])
 				}
 			}

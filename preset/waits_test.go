@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // between is the range of a wait, in milliseconds.
@@ -150,7 +151,7 @@ func TestCenkaltiEnds(t *testing.T) {
 	for _, w := range waits {
 		sum += w
 	}
-	if why != lull.DeadlineReached || sum > 15*time.Minute || sum < 14*time.Minute {
+	if why != engine.DeadlineReached || sum > 15*time.Minute || sum < 14*time.Minute {
 		t.Errorf("%v after %v", why, sum)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // Classify is [lull.Classify] but for one thing: the error of a call that was made with
@@ -23,13 +24,13 @@ func Classify(err error) lull.Verdict { return classified(err, lull.Classify) }
 // classified is what err means, an error of the handler.
 func classified(err error, classify lull.Classifier) lull.Verdict {
 	v := lull.VerdictOf(err, classify)
-	if v.Code == lull.CodeRetriedBelow {
+	if v.Code == engine.CodeRetriedBelow {
 		if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil {
 			return verdictOf(inner)
 		}
 	}
 	if v.Kind == lull.KindUnclassified && v.Code == "" {
-		v.Code = lull.CodeUnclassified
+		v.Code = engine.CodeUnclassified
 	}
 	return v
 }
@@ -37,21 +38,21 @@ func classified(err error, classify lull.Classifier) lull.Verdict {
 func verdictOf(inner *lull.Error) lull.Verdict {
 	v := lull.Verdict{Kind: lull.KindTransient, Code: inner.Reason.String(), NeverSent: inner.Attempts == 0}
 	switch inner.Reason {
-	case lull.HintTooLong:
+	case engine.HintTooLong:
 		v.Kind, v.After = lull.KindThrottled, inner.Verdict.After
-	case lull.ServerSaidStop:
+	case engine.ServerSaidStop:
 		v.Kind = lull.KindOverloaded
-	case lull.DeadlineReached, lull.Unanswered:
-		v.Code = lull.CodeTimeout
-	case lull.CallerCanceled:
+	case engine.DeadlineReached, engine.Unanswered:
+		v.Code = engine.CodeTimeout
+	case engine.CallerCanceled:
 		v = lull.Verdict{Kind: lull.KindCanceled, Code: v.Code}
-	case lull.Limited, lull.TooManyLate, lull.TooManyHedges:
+	case engine.Limited, engine.TooManyLate, engine.TooManyHedges:
 	default:
 		switch {
 		case inner.Verdict.Kind == lull.KindThrottled:
 			v.Kind = lull.KindThrottled
 		case !inner.Reason.GaveUp():
-			v = lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeRetriedBelow}
+			v = lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}
 		}
 	}
 	return v

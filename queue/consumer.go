@@ -210,7 +210,7 @@ func (c *Consumer) fetch(ctx context.Context) error {
 			return nil
 		}
 		v := lull.Classify(err)
-		if v.Kind == lull.KindPermanent && v.Code != lull.CodeRetriedBelow {
+		if v.Kind == lull.KindPermanent && v.Code != engine.CodeRetriedBelow {
 			return err
 		}
 		failures++

@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/throttle"
 )
@@ -61,16 +62,16 @@ func TestOutcomes(t *testing.T) {
 		}(), "defer 1m0s, defer 2m0s, ack", "", ""},
 		{"overloaded: as late as ever", plain(3), func(m *queue.Message) error {
 			if m.Attempt == 1 {
-				return &lull.Error{Reason: lull.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded}}
+				return &lull.Error{Reason: engine.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded}}
 			}
 			return nil
 		}, "retry 750ms, ack", "", ""},
 		{"a call that gave up is transient", plain(2), func(*queue.Message) error {
-			return &lull.Error{Reason: lull.AttemptsExhausted, Attempts: 3, Last: errBlip}
+			return &lull.Error{Reason: engine.AttemptsExhausted, Attempts: 3, Last: errBlip}
 		}, "retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "attempts_exhausted"},
 		{"a call that failed for good is not", plain(2), func(*queue.Message) error {
-			return &lull.Error{Reason: lull.FailedPermanent, Attempts: 1, Last: errBlip}
-		}, "dead-letter permanent", "permanent", lull.CodeRetriedBelow},
+			return &lull.Error{Reason: engine.FailedPermanent, Attempts: 1, Last: errBlip}
+		}, "dead-letter permanent", "permanent", engine.CodeRetriedBelow},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -240,7 +241,7 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 		p := plain(3)
 		p.Limit = bulkhead.Config{Limit: 1}
 		d := dependency(t, p)
-		other, step := d.State().Start(d.Now(), lull.Spec{})
+		other, step := d.State().Start(d.Now(), engine.Spec{})
 		if step.Done {
 			t.Fatal(step.Reason)
 		}
@@ -365,7 +366,7 @@ func TestADeadLetterIsNotDelayed(t *testing.T) {
 // A call inside the handler that ended before its first attempt has sent nothing.
 func TestNeverSentInside(t *testing.T) {
 	for attempts, want := range []bool{true, false, false} {
-		v := queue.Classify(&lull.Error{Reason: lull.CircuitOpen, Attempts: attempts})
+		v := queue.Classify(&lull.Error{Reason: engine.CircuitOpen, Attempts: attempts})
 		wantEqual(t, fmt.Sprintf("%d attempts: never sent", attempts), v.NeverSent, want)
 	}
 }
@@ -441,7 +442,7 @@ func TestRefusedAfterATry(t *testing.T) {
 		r := start(t, m, d, func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Quick: 1})
 		for _, want := range []string{"retry 4s", "retry 4s, dead-letter attempts_exhausted"} {
 			time.Sleep(500 * time.Millisecond) // halfway from a try to the next
-			other, _ := d.State().Start(d.Now(), lull.Spec{})
+			other, _ := d.State().Start(d.Now(), engine.Spec{})
 			if step := other.Attempt(d.Now(), middle); step.Done || step.Full { // takes all the room there is
 				t.Fatalf("%+v", step)
 			}

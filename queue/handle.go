@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/inbound"
 )
 
 // work is one delivery in the hands of the consumer.
@@ -201,7 +202,7 @@ func (w *work) try() fate {
 	if probe {
 		r = s.FreeProbe(r, d, w.verdict, func() bool { return c.probes.Free(w.d.ID, w.plan.Attempts()) }, c.random)
 	}
-	if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil && inner.Reason == lull.CircuitOpen &&
+	if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil && inner.Reason == engine.CircuitOpen &&
 		w.verdict.Kind != lull.KindPermanent && w.verdict.Kind != lull.KindUnclassified {
 		r = s.BehindOpenCircuit(r, d, inner.RetryAt, inner.Attempts > 0, c.random)
 	}
@@ -230,9 +231,9 @@ func (l *lease) isEnding() bool {
 }
 
 // obey does what the handler decided with an error of this package.
-func (w *work) obey(call *lull.Call, now time.Duration, by *decided) fate {
+func (w *work) obey(call *engine.Call, now time.Duration, by *decided) fate {
 	w.verdict = lull.Verdict{Kind: lull.KindPermanent, Code: by.outcome.String()}
-	f := fate{engine.Redelivery{Outcome: by.outcome, After: by.after, Reason: lull.FailedPermanent}, by.reason}
+	f := fate{engine.Redelivery{Outcome: by.outcome, After: by.after, Reason: engine.FailedPermanent}, by.reason}
 	if f.Outcome == Defer {
 		w.failed = w.d.Attempt > 1 || w.tries > 1
 		w.verdict.Kind = lull.KindCanceled
@@ -246,10 +247,10 @@ func (w *work) obey(call *lull.Call, now time.Duration, by *decided) fate {
 // admit asks the engine whether the handler may run: breaker, throttle, concurrency
 // limit. What is refused was not tried: it is given back where that is free, else held
 // until it may.
-func (w *work) admit() (lull.Call, fate, bool) {
+func (w *work) admit() (engine.Call, fate, bool) {
 	c := w.c
 	for {
-		call, step := c.dep.State().ResumeDelivery(c.dep.Now(), lull.Spec{Operation: c.name}, w.delivery(), w.tries < c.config.Quick)
+		call, step := c.dep.State().ResumeDelivery(c.dep.Now(), engine.Spec{Operation: c.name}, w.delivery(), w.tries < c.config.Quick)
 		if !step.Done {
 			step = w.begin(&call)
 		}
@@ -283,7 +284,7 @@ func (w *work) refused(after time.Duration) fate {
 }
 
 // begin begins the attempt, waiting for the throttle and in line for room if need be.
-func (w *work) begin(call *lull.Call) lull.Step {
+func (w *work) begin(call *engine.Call) engine.Step {
 	c := w.c
 	for {
 		now := c.dep.Now()
@@ -294,12 +295,12 @@ func (w *work) begin(call *lull.Call) lull.Step {
 		case step.Done || step.Wait <= 0:
 			return step
 		case !w.wait(step.Wait):
-			return call.Stop(c.dep.Now(), lull.CallerCanceled, c.random)
+			return call.Stop(c.dep.Now(), engine.CallerCanceled, c.random)
 		}
 	}
 }
 
-func (w *work) queue(call *lull.Call) lull.Step {
+func (w *work) queue(call *engine.Call) engine.Step {
 	c := w.c
 	turn := make(chan struct{})
 	place := &bulkhead.Waiter{Admit: func() { close(turn) }}
@@ -313,11 +314,11 @@ func (w *work) queue(call *lull.Call) lull.Step {
 	case <-turn:
 		return call.Admitted(c.dep.Now(), c.random)
 	case <-patience.C:
-		return call.LeaveQueue(c.dep.Now(), place, lull.Limited, c.random)
+		return call.LeaveQueue(c.dep.Now(), place, engine.Limited, c.random)
 	case <-w.lease.gone:
 	case <-c.stopping:
 	}
-	return call.LeaveQueue(c.dep.Now(), place, lull.CallerCanceled, c.random)
+	return call.LeaveQueue(c.dep.Now(), place, engine.CallerCanceled, c.random)
 }
 
 // run runs the handler, in a goroutine of its own: one that ends its goroutine, as
@@ -333,7 +334,7 @@ func (w *work) run() (err error) {
 			timeout = left
 		}
 	}
-	ctx, in := lull.WithInbound(cause, w.d.Attempt+w.tries-1, timeout)
+	ctx, in := inbound.With(cause, w.d.Attempt+w.tries-1, timeout)
 	defer in.End()
 
 	began := time.Now()

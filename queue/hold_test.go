@@ -13,6 +13,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -464,30 +465,30 @@ func TestClassify(t *testing.T) {
 	}
 	for _, c := range []struct {
 		err  error
-		kind lull.Kind
+		kind engine.Kind
 		code string
 	}{
-		{inner(lull.AttemptsExhausted, lull.Verdict{Kind: lull.KindTransient}, 3), lull.KindTransient, "attempts_exhausted"},
-		{inner(lull.AttemptsExhausted, lull.Verdict{Kind: lull.KindThrottled}, 3), lull.KindThrottled, "attempts_exhausted"},
-		{inner(lull.BudgetExhausted, lull.Verdict{}, 1), lull.KindTransient, "budget_exhausted"},
-		{inner(lull.CircuitOpen, lull.Verdict{}, 0), lull.KindTransient, "circuit_open"},
-		{inner(lull.Limited, lull.Verdict{}, 0), lull.KindTransient, "limited"},
-		{inner(lull.DeadlineReached, lull.Verdict{}, 1), lull.KindTransient, lull.CodeTimeout},
-		{inner(lull.Unanswered, lull.Verdict{}, 1), lull.KindTransient, lull.CodeTimeout},
-		{inner(lull.HintTooLong, lull.Verdict{After: time.Minute}, 1), lull.KindThrottled, "hint_too_long"},
-		{inner(lull.ServerSaidStop, lull.Verdict{}, 1), lull.KindOverloaded, lull.ServerSaidStop.String()},
-		{inner(lull.CallerCanceled, lull.Verdict{}, 1), lull.KindCanceled, "canceled"},
-		{inner(lull.FailedPermanent, lull.Verdict{Kind: lull.KindPermanent}, 1), lull.KindPermanent, lull.CodeRetriedBelow},
-		{lull.Transient(inner(lull.FailedPermanent, lull.Verdict{}, 1)), lull.KindTransient, "transient"},
-		{errBlip, lull.KindUnclassified, lull.CodeUnclassified},
-		{context.DeadlineExceeded, lull.KindTransient, lull.CodeTimeout},
+		{inner(engine.AttemptsExhausted, lull.Verdict{Kind: lull.KindTransient}, 3), lull.KindTransient, "attempts_exhausted"},
+		{inner(engine.AttemptsExhausted, lull.Verdict{Kind: lull.KindThrottled}, 3), lull.KindThrottled, "attempts_exhausted"},
+		{inner(engine.BudgetExhausted, lull.Verdict{}, 1), lull.KindTransient, "budget_exhausted"},
+		{inner(engine.CircuitOpen, lull.Verdict{}, 0), lull.KindTransient, "circuit_open"},
+		{inner(engine.Limited, lull.Verdict{}, 0), lull.KindTransient, "limited"},
+		{inner(engine.DeadlineReached, lull.Verdict{}, 1), lull.KindTransient, engine.CodeTimeout},
+		{inner(engine.Unanswered, lull.Verdict{}, 1), lull.KindTransient, engine.CodeTimeout},
+		{inner(engine.HintTooLong, lull.Verdict{After: time.Minute}, 1), lull.KindThrottled, "hint_too_long"},
+		{inner(engine.ServerSaidStop, lull.Verdict{}, 1), lull.KindOverloaded, engine.ServerSaidStop.String()},
+		{inner(engine.CallerCanceled, lull.Verdict{}, 1), lull.KindCanceled, "canceled"},
+		{inner(engine.FailedPermanent, lull.Verdict{Kind: lull.KindPermanent}, 1), lull.KindPermanent, engine.CodeRetriedBelow},
+		{lull.Transient(inner(engine.FailedPermanent, lull.Verdict{}, 1)), lull.KindTransient, "transient"},
+		{errBlip, lull.KindUnclassified, engine.CodeUnclassified},
+		{context.DeadlineExceeded, lull.KindTransient, engine.CodeTimeout},
 	} {
 		v := queue.Classify(c.err)
 		if v.Kind != c.kind || v.Code != c.code {
 			t.Errorf("%v: %v %q, want %v %q", c.err, v.Kind, v.Code, c.kind, c.code)
 		}
 	}
-	if v := queue.Classify(inner(lull.HintTooLong, lull.Verdict{After: time.Minute}, 1)); v.After != time.Minute {
+	if v := queue.Classify(inner(engine.HintTooLong, lull.Verdict{After: time.Minute}, 1)); v.After != time.Minute {
 		t.Errorf("the hint became %v", v.After)
 	}
 }

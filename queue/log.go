@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // NewLogObserver returns an Observer that writes to a [slog.Logger]; nil means
@@ -127,7 +127,7 @@ func doWith(e Event) string {
 		return "find out what ended the workers that had it before you put it back (lull queue inspect)"
 	case e.Reason == ReasonPanicked:
 		return "fix the handler: the stack says where; then put it back (lull queue redrive)"
-	case e.Code == lull.CodeUnclassified:
+	case e.Code == engine.CodeUnclassified:
 		return "nothing is known of this error, so it was final: if it was worth another attempt mark it (lull.Transient) or teach the classifier; then put it back (lull queue redrive)"
 	}
 	return "see lull queue inspect; when it is mended put it back (lull queue redrive)"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -164,7 +165,7 @@ func TestAdmissionSaysWhatToDo(t *testing.T) {
 	want(t, "shed", r.Totals.Shed, 3)
 	hasty := func(v lull.Verdict) lull.Verdict { v.After = 0; return v }
 	w, r := playWorld(t, s, Contender{Policy: retrying(3, 10*millisecond), Verdict: hasty}, Options{})
-	want(t, "told not to retry", r.reason(lull.ServerSaidStop), 1)
+	want(t, "told not to retry", r.reason(engine.ServerSaidStop), 1)
 	want(t, "attempts", r.Totals.Attempts, 1+2)
 	want(t, "refused as a retry", gateOf(w).Refused(admission.ShedRetry), 1)
 }

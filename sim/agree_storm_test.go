@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -83,7 +83,7 @@ func TestAgreeSynchronisedCallers(t *testing.T) {
 			rs := fly(t, synchronised(c.m, c.capacity), sim.Contender{Name: p.name, Policy: policy}, some(10))
 			peak := over(rs, peakOver)
 			gaveUp := over(rs, func(r *sim.Result) float64 {
-				return float64(r.Totals.Reasons[lull.AttemptsExhausted.String()]) / float64(c.m)
+				return float64(r.Totals.Reasons[engine.AttemptsExhausted.String()]) / float64(c.m)
 			})
 			// Their mean of five deviates as ours of five would. It is printed to a
 			// hundredth.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
 )
 
 // The breakers of three processes open while everything fails, from 2 to 4 s, and
@@ -25,7 +25,7 @@ func TestOpenBreakersAreCounted(t *testing.T) {
 	want(t, "open at most", slices.Max(open), 3)
 	want(t, "open at the end", open[len(open)-1], 0)
 	want(t, "open now", w.open, 0)
-	if n := r.reason(lull.CircuitOpen); n < 60 || n != r.Totals.Refused {
+	if n := r.reason(engine.CircuitOpen); n < 60 || n != r.Totals.Refused {
 		t.Errorf("%d refused by the breaker, %d refused", n, r.Totals.Refused)
 	}
 	// MetricsOnly opens nothing.

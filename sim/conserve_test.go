@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/sim/internal/draw"
 	"github.com/lullgo/lull/throttle"
@@ -112,7 +113,7 @@ func anyScenario(d dice) (Scenario, lull.Policy) {
 		s.Fleets = append(s.Fleets, f)
 	}
 	p := lull.Policy{
-		Attempts: 1 + d(4), AttemptTimeout: d.ms(20, 200, 2000), Deadline: 5 * time.Second, Timeouts: lull.TimeoutRetries(d(3)),
+		Attempts: 1 + d(4), AttemptTimeout: d.ms(20, 200, 2000), Deadline: 5 * time.Second, Timeouts: engine.TimeoutRetries(d(3)),
 		Backoff: backoff.Schedule{Kind: backoff.Kind(d(3)), Base: d.ms(1, 10, 100), Jitter: backoff.Jitter(d(3)), FastFirst: d(3) == 0},
 		Budget:  budget.Config{Unlimited: d.yes(), Earn: budget.Earn(d(2))}, Breaker: breaker.Config{Off: d.yes()}, ThrottleBase: d.ms(0, 1, 50),
 	}
@@ -290,8 +291,8 @@ func conserved(t testing.TB, s *Scenario, r Result) {
 	if tot.Calls != ended+tot.Unfinished || tot.Unfinished < 0 {
 		t.Errorf("%d calls: %d ended, %d unfinished", tot.Calls, ended, tot.Unfinished)
 	}
-	if tot.Succeeded != tot.Reasons[lull.Succeeded.String()] || r.Latency.Count != tot.Succeeded {
-		t.Errorf("%d succeeded, %d by reason, %d with a latency", tot.Succeeded, tot.Reasons[lull.Succeeded.String()], r.Latency.Count)
+	if tot.Succeeded != tot.Reasons[engine.Succeeded.String()] || r.Latency.Count != tot.Succeeded {
+		t.Errorf("%d succeeded, %d by reason, %d with a latency", tot.Succeeded, tot.Reasons[engine.Succeeded.String()], r.Latency.Count)
 	}
 	if tot.Retries < 0 || tot.Retries > tot.Attempts || tot.Duplicates > tot.Effects || tot.Refused > tot.Calls {
 		t.Errorf("%+v", tot)
@@ -321,7 +322,7 @@ func conserved(t testing.TB, s *Scenario, r Result) {
 	same("retries", r.Series.Retries, tot.Retries)
 	same("wasted work", r.Series.Wasted, tot.Wasted)
 	for why, n := range tot.Reasons {
-		if why != lull.Succeeded.String() {
+		if why != engine.Succeeded.String() {
 			same(why, r.Series.Refused[why], n)
 		}
 	}

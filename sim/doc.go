@@ -1,6 +1,6 @@
 // Package sim flies a retry policy through an outage before production does. It is
 // a discrete-event simulator that drives the engine which ships: every client
-// process has a [lull.Dependency] of its own, every call is a [lull.Call], and
+// process has a [lull.Dependency] of its own, every call is a [engine.Call], and
 // each decision (may this call start, is the failure worth another try, how long to
 // wait, does the budget pay) is asked of them. The simulator keeps the time,
 // carries requests, plays the services, and counts; it decides nothing about

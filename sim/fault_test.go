@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // One call at a time meets a fault of half a second that begins at 1.05 s, on a
@@ -100,7 +101,7 @@ func TestCrash(t *testing.T) {
 			s.Fleets[i].NotIdempotent = true
 		}
 		r = play(t, s, retrying(3, time.Second))
-		want(t, "unsafe to repeat", r.reason(lull.UnsafeToRepeat), 3)
+		want(t, "unsafe to repeat", r.reason(engine.UnsafeToRepeat), 3)
 		want(t, "succeeded, one at the second attempt", r.Totals.Succeeded, 2)
 		wantTimes(t, "retries", moments(r.Series, r.Series.Retries), 2500*millisecond)
 		want(t, "effects", r.Totals.Effects, 2)
@@ -160,14 +161,14 @@ func TestErrorsSayWhen(t *testing.T) {
 			t.Errorf("retries at %v, want one 2 to 3 s after 1.52 s", at)
 		}
 		r = play(t, errorsFrom(Fault{DontRetry: true}, workers), retrying(3, millisecond))
-		want(t, "told not to retry", r.reason(lull.ServerSaidStop), 1)
+		want(t, "told not to retry", r.reason(engine.ServerSaidStop), 1)
 		want(t, "attempts", r.Totals.Attempts, 1)
 	}
 }
 
 // A 503 that names a wait is what lullhttp makes of it: throttling.
 func TestHintsAreReadAsByLullhttp(t *testing.T) {
-	kinds := map[lull.Kind]int{}
+	kinds := map[engine.Kind]int{}
 	s := errorsFrom(Fault{RetryAfter: time.Second}, 1)
 	s.Services[0].Rate = Rate{PerSecond: 1, RetryAfter: time.Second}
 	s.Services[0].Queue.RetryAfter = time.Second

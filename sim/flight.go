@@ -27,7 +27,7 @@ type origin struct {
 	again    bool // a place of a flight is used for several calls of one process
 	reload   sampler
 	think    sampler
-	spec     lull.Spec
+	spec     engine.Spec
 	patient  time.Duration                   // the callers' own deadline
 	hop      *Hop                            // nil for a fleet
 	hedges   bool                            // attempts of a call may run beside one another
@@ -54,7 +54,7 @@ type flight struct {
 	origin  uint16
 	verdict uint16 // for the event answer
 	began   time.Duration
-	call    lull.Call
+	call    engine.Call
 
 	op                uint64 // what the user wants done; stays the same when they come back
 	process           uint32
@@ -90,7 +90,7 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 	w.rec.begin(w.now, o.fleet != nil)
 	spec := o.spec
 	spec.Deadline = deadline
-	if no := o.dependency(process).StartIn(&f.call, w.now, &spec); no != lull.Succeeded {
+	if no := o.dependency(process).StartIn(&f.call, w.now, &spec); no != engine.Succeeded {
 		w.end(i, f, no)
 		return
 	}
@@ -110,7 +110,7 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 		}
 		if w.orphaned(f) {
 			w.seedFor(f, true)
-			w.take(i, f, f.call.Stop(w.now, lull.CallerCanceled, w.random))
+			w.take(i, f, f.call.Stop(w.now, engine.CallerCanceled, w.random))
 			return
 		}
 		w.attempt(i, f)
@@ -134,7 +134,7 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 	case leave:
 		p := w.waiting[i]
 		delete(w.waiting, i)
-		w.take(i, f, f.call.LeaveQueue(w.now, &p.waiter, lull.Limited, w.random))
+		w.take(i, f, f.call.LeaveQueue(w.now, &p.waiter, engine.Limited, w.random))
 	case again:
 		o := w.origins[f.origin]
 		w.start(i, f, o, f.process, w.patience(o))
@@ -170,7 +170,7 @@ func (w *world) attempt(i uint32, f *flight) {
 }
 
 // take goes where the engine says: the attempt has begun, or the call is over.
-func (w *world) take(i uint32, f *flight, step lull.Step) {
+func (w *world) take(i uint32, f *flight, step engine.Step) {
 	if step.Done {
 		w.end(i, f, step.Reason)
 		return
@@ -340,7 +340,7 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 		w.hopEnded(parent, gen, o.hop, why)
 		return
 	}
-	if why != lull.Succeeded && o.again && int(f.reloads) < o.fleet.Reload.Times {
+	if why != engine.Succeeded && o.again && int(f.reloads) < o.fleet.Reload.Times {
 		src := draw.From(draw.Mix(f.key, 1<<32+uint64(f.reloads)))
 		if draw.Unit(src.Uint64()) < o.fleet.Reload.Share {
 			f.reloads++

@@ -3,29 +3,29 @@ package sim
 import (
 	"time"
 
-	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // A contest is a call in flight whose attempts may run beside one another. Each of
 // them has a flight of its own, for its events; that of the call waits meanwhile for
 // when another is to be asked for.
 type contest struct {
-	call   lull.HedgedCall
+	call   engine.HedgedCall
 	racers []*racer
 }
 
 type racer struct {
-	lull.Racer
+	engine.HedgedAttempt
 	flight uint32
 	flies  bool
 }
 
 // race is send for the first attempt of a call that may be hedged.
 func (w *world) race(i uint32, f *flight) {
-	c := &contest{call: lull.HedgedCall{Call: &f.call}}
+	c := &contest{call: engine.HedgedCall{Call: &f.call}}
 	w.contests[i] = c
 	r := &racer{}
-	w.appoint(i, f, c.call.First(w.now, &r.Racer))
+	w.appoint(i, f, c.call.First(w.now, &r.HedgedAttempt))
 	w.sendRacer(i, f, c, r, false)
 }
 
@@ -55,12 +55,12 @@ func (w *world) sendRacer(i uint32, f *flight, c *contest, r *racer, beside bool
 func (w *world) another(i uint32, f *flight, c *contest) {
 	w.seedFor(f, true)
 	if w.orphaned(f) {
-		w.decided(i, f, c, c.call.Stop(w.now, lull.CallerCanceled, w.random))
+		w.decided(i, f, c, c.call.Stop(w.now, engine.CallerCanceled, w.random))
 		return
 	}
 	r := &racer{}
 	beside := c.flying() > 0
-	step := c.call.Hedge(w.now, &r.Racer, w.random)
+	step := c.call.Hedge(w.now, &r.HedgedAttempt, w.random)
 	if step.Done {
 		w.decided(i, f, c, step)
 		return
@@ -93,7 +93,7 @@ func (w *world) racerEnded(g *flight, verdict int) {
 	w.seedFor(f, false)
 	w.asked |= uint64(g.slot) << 4 // several may end after as many attempts
 	w.land(r, g)
-	step := c.call.Ended(w.now, &r.Racer, w.origins[f.origin].verdicts[verdict], w.random)
+	step := c.call.Ended(w.now, &r.HedgedAttempt, w.origins[f.origin].verdicts[verdict], w.random)
 	if step.Done {
 		w.decided(i, f, c, step)
 		return
@@ -111,7 +111,7 @@ func (w *world) land(r *racer, g *flight) {
 
 // decided ends a call, of which attempts may be in flight: they have lost. What is
 // done for them is done in vain, unless the service learns of it in time.
-func (w *world) decided(i uint32, f *flight, c *contest, step lull.Step) {
+func (w *world) decided(i uint32, f *flight, c *contest, step engine.Step) {
 	o := w.origins[f.origin]
 	for _, r := range c.racers {
 		if !r.flies {
@@ -119,7 +119,7 @@ func (w *world) decided(i uint32, f *flight, c *contest, step lull.Step) {
 		}
 		g := w.flights.at(r.flight)
 		w.land(r, g)
-		c.call.Release(w.now, &r.Racer)
+		c.call.Release(w.now, &r.HedgedAttempt)
 		w.rec.lost(w.now)
 		switch {
 		case o.target.def.CancelWork:

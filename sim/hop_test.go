@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // layers are services that call one another in a row; the last one fails always.
@@ -37,7 +38,7 @@ func TestRetriesInLayersMultiply(t *testing.T) {
 		w, r := playWorld(t, layers(c.policies...), Contender{Policy: retrying(4, 0)}, Options{Named: named})
 		want(t, strings.Join(c.policies, ", ")+": attempts at the leaf", r.Totals.Attempts, c.want)
 		want(t, "calls", r.Totals.Calls, 1)
-		want(t, "failed", r.reason(lull.AttemptsExhausted), 1)
+		want(t, "failed", r.reason(engine.AttemptsExhausted), 1)
 		want(t, "jobs left", w.jobs.inUse(), 0)
 		want(t, "flights left", w.flights.inUse(), 0)
 		want(t, "busy", w.services[0].hosts[0].busy, 0)
@@ -62,14 +63,14 @@ func TestOneLayerRetries(t *testing.T) {
 		want   int64
 		reason lull.Reason
 	}{
-		{"no hop", 0, Contender{Policy: retrying(4, 0)}, 4, lull.AttemptsExhausted},
-		{"one", 1, Contender{Policy: retrying(4, 0)}, 4, lull.ServerSaidStop},
-		{"three", 3, Contender{Policy: retrying(4, 0)}, 4, lull.ServerSaidStop},
-		{"three, and nobody looks at the number", 3, Contender{Policy: always}, 4, lull.ServerSaidStop},
+		{"no hop", 0, Contender{Policy: retrying(4, 0)}, 4, engine.AttemptsExhausted},
+		{"one", 1, Contender{Policy: retrying(4, 0)}, 4, engine.ServerSaidStop},
+		{"three", 3, Contender{Policy: retrying(4, 0)}, 4, engine.ServerSaidStop},
+		{"three, and nobody looks at the number", 3, Contender{Policy: always}, 4, engine.ServerSaidStop},
 		// The first attempt of each layer has 4 × the next one's, three others one each.
-		{"one, deaf", 1, Contender{Policy: retrying(4, 0), Verdict: deaf}, 4 + 3, lull.AttemptsExhausted},
-		{"two, deaf", 2, Contender{Policy: retrying(4, 0), Verdict: deaf}, 4 + 3 + 3, lull.AttemptsExhausted},
-		{"two, deaf, and nobody looks", 2, Contender{Policy: always, Verdict: deaf}, 64, lull.AttemptsExhausted},
+		{"one, deaf", 1, Contender{Policy: retrying(4, 0), Verdict: deaf}, 4 + 3, engine.AttemptsExhausted},
+		{"two, deaf", 2, Contender{Policy: retrying(4, 0), Verdict: deaf}, 4 + 3 + 3, engine.AttemptsExhausted},
+		{"two, deaf, and nobody looks", 2, Contender{Policy: always, Verdict: deaf}, 64, engine.AttemptsExhausted},
 	} {
 		s := layers(make([]string, c.hops)...)
 		for i := range c.hops {
@@ -94,7 +95,7 @@ func TestFailureOfAHopIsA503(t *testing.T) {
 		return v
 	}}
 	_, r := playWorld(t, s, c, Options{})
-	want(t, "permanent", r.reason(lull.FailedPermanent), 1)
+	want(t, "permanent", r.reason(engine.FailedPermanent), 1)
 }
 
 func TestCallsOfAServiceAreMadeInTurn(t *testing.T) {

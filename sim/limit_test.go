@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 )
 
 // One call at a time for the process, of 100 ms; another may wait for 150 ms, and
@@ -23,7 +23,7 @@ func TestWaitingForRoomUnderAConcurrencyLimit(t *testing.T) {
 		w, r := playWorld(t, s, Contender{Policy: p}, Options{})
 		wantDone(t, "limit", r, [2]int{1100, 100}, [2]int{1200, 200})
 		wantTimes(t, "limited", moments(r.Series, r.Series.Failed), 1000*millisecond, 1150*millisecond)
-		want(t, "limited", r.reason(lull.Limited), 2)
+		want(t, "limited", r.reason(engine.Limited), 2)
 		want(t, "refused", r.Totals.Refused, 2)
 		want(t, "attempts", r.Totals.Attempts, 2)
 		want(t, "in flight", w.origins[0].deps[0].Limiter().InFlight(), 0)
@@ -33,7 +33,7 @@ func TestWaitingForRoomUnderAConcurrencyLimit(t *testing.T) {
 		s.Fleets[0].Deadline = 120 * millisecond
 		r = play(t, s, p)
 		wantTimes(t, "limited", moments(r.Series, r.Series.Failed), 1000*millisecond, 1120*millisecond, 1120*millisecond)
-		want(t, "at the deadline", r.reason(lull.DeadlineReached)+r.reason(lull.AttemptsExhausted), 2)
+		want(t, "at the deadline", r.reason(engine.DeadlineReached)+r.reason(engine.AttemptsExhausted), 2)
 		s.Fleets[0].Deadline = 0
 
 		// Room that comes in the moment in which the wait ends is taken.

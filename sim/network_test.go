@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 func TestNetwork(t *testing.T) {
@@ -81,7 +81,7 @@ func TestRateLimit(t *testing.T) {
 		t.Errorf("retry at %v, want one 2 to 3 s after 1 s", at)
 	}
 	p.HintLimit = time.Second
-	want(t, "too long a wait", play(t, s, p).reason(lull.HintTooLong), 1)
+	want(t, "too long a wait", play(t, s, p).reason(engine.HintTooLong), 1)
 }
 
 // A call from far away is sent first and arrives last: what is near is not to be

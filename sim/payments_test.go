@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // Each payment is carried out at every attempt, and every response is lost.
@@ -27,10 +28,10 @@ func TestPayments(t *testing.T) {
 			effects, duplicates int64
 			why                 lull.Reason
 		}{
-			{"without a key", false, false, 10, 0, lull.UnsafeToRepeat},
-			{"without a key, a record for nothing", false, true, 10, 0, lull.UnsafeToRepeat},
-			{"with a key that nobody looks at", true, false, 30, 20, lull.AttemptsExhausted},
-			{"with a key", true, true, 10, 0, lull.AttemptsExhausted},
+			{"without a key", false, false, 10, 0, engine.UnsafeToRepeat},
+			{"without a key, a record for nothing", false, true, 10, 0, engine.UnsafeToRepeat},
+			{"with a key that nobody looks at", true, false, 30, 20, engine.AttemptsExhausted},
+			{"with a key", true, true, 10, 0, engine.AttemptsExhausted},
 		} {
 			s := payments(c.keyed, c.deduplicates, workers)
 			r := play(t, s, retrying(3, 10*millisecond))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/sim/internal/latency"
 )
@@ -154,7 +155,7 @@ func (r *recorder) end(now, began time.Duration, why lull.Reason, attempts int, 
 	}
 	s, b := r.step(now), &r.bins[r.beganBin.at(began)]
 	b.ended++
-	ok := why == lull.Succeeded
+	ok := why == engine.Succeeded
 	if ok {
 		s.goodput++
 		r.steps[r.beganStep.at(began)].good++

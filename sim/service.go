@@ -5,6 +5,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/admission"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
@@ -315,12 +316,12 @@ func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
 	if j.gen != gen || j.state != inService {
 		return // crashed or cancelled meanwhile
 	}
-	if why == lull.Succeeded {
+	if why == engine.Succeeded {
 		w.work(i, j)
 		return
 	}
 	verdict := verdictError
-	if hop.OneLayer && why != lull.FailedPermanent {
+	if hop.OneLayer && why != engine.FailedPermanent {
 		verdict = verdictStop
 	}
 	j.state = answering

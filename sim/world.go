@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/prefetch"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/sim/internal/draw"
@@ -15,7 +16,7 @@ import (
 )
 
 // A world is one run under way: a driver of the engine on virtual time. Whatever
-// is decided about retries is decided by lull.Call; the world only keeps time,
+// is decided about retries is decided by engine.Call; the world only keeps time,
 // carries requests and counts.
 type world struct {
 	s        *Scenario
@@ -276,7 +277,7 @@ func (w *world) tick() {
 
 // Observe counts open breakers; a world is the observer of its dependencies.
 func (w *world) Observe(_ context.Context, e lull.Event) {
-	if e.Kind != lull.EventCircuitChanged || e.Circuit.MetricsOnly {
+	if e.Kind != event.CircuitChanged || e.Circuit.MetricsOnly {
 		return
 	}
 	const closed = 0

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
@@ -51,7 +52,7 @@ type Output struct {
 //
 // The report has everything that could not be carried over, or not unchanged. The error is
 // [config.Mistakes] if something is wrong in a file, [ErrNothing] if there is nothing to convert,
-// and a [lull.Problems] if something is wrong with the options.
+// and a [engine.Problems] if something is wrong with the options.
 func Convert(files []File, to Format, o Options) (Output, error) {
 	var names []string
 	for _, f := range files {
@@ -123,7 +124,7 @@ func (s *Set) only(name string) error {
 		for _, d := range s.File.Dependencies {
 			names = append(names, d.Name)
 		}
-		return lull.Problems{{Field: "dependency", Value: tree.Quote(name), Allowed: "one of those that there are: " + choice.List(names)}}
+		return engine.Problems{{Field: "dependency", Value: tree.Quote(name), Allowed: "one of those that there are: " + choice.List(names)}}
 	}
 	s.File.Dependencies = []config.Dependency{d}
 	s.File.Services = nil // they may call others
@@ -180,7 +181,7 @@ func (o Options) base() (base, error) {
 	}
 	p, ok := config.PresetPolicy(o.Base)
 	if !ok {
-		return base{}, lull.Problems{{Field: "base", Value: tree.Quote(o.Base), Allowed: `"lull", or a preset: ` + choice.List(config.Presets())}}
+		return base{}, engine.Problems{{Field: "base", Value: tree.Quote(o.Base), Allowed: `"lull", or a preset: ` + choice.List(config.Presets())}}
 	}
 	return base{given: true, policy: p, preset: o.Base}, nil
 }

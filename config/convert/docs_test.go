@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/throttle"
 )
@@ -80,9 +81,9 @@ var probes = []struct {
 	{"`throttle_base` above it", "throttle_base", func(p *lull.Policy) { p.ThrottleBase = time.Hour }},
 	{"`timeouts: always`", "timeouts", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsAlways }},
 	{"`timeouts: never`", "timeouts", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsNever }},
-	{"`timeouts: when-answered`", "timeouts", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsWhenAnswered }},
+	{"`timeouts: when-answered`", "timeouts", func(p *lull.Policy) { p.Timeouts = engine.TimeoutsWhenAnswered }},
 	{"`nested: always`", "nested", func(p *lull.Policy) { p.Nested = lull.NestedAlways }},
-	{"`nested: never`", "nested", func(p *lull.Policy) { p.Nested = lull.NestedNever }},
+	{"`nested: never`", "nested", func(p *lull.Policy) { p.Nested = engine.NestedNever }},
 	{"`hint_limit`", "hint_limit", func(p *lull.Policy) { p.HintLimit = 20 * time.Second }},
 	{"`budget.unlimited`", "budget", func(p *lull.Policy) { p.Budget = budget.Config{Unlimited: true} }},
 	{"`budget`, any other", "budget", func(p *lull.Policy) { p.Budget = budget.Config{Ratio: 0.2} }},

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
@@ -643,7 +644,7 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	if r.hint > 0 {
 		p.HintLimit = r.hint
 	} else if p.Attempts > 1 && p.HintLimit == anyHint {
-		p.HintLimit = lull.DefaultHintLimit
+		p.HintLimit = engine.DefaultHintLimit
 		d.noteAbout(hints, Changed, r.path, "Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
 	}
 	switch {

@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
@@ -171,7 +172,7 @@ func (g *gatewayReader) rule(o *tree.Object, i int) {
 		path = r.At("codes")
 		why = f.apply(&policy)
 		if policy.HintLimit == anyHint {
-			policy.HintLimit = lull.DefaultHintLimit
+			policy.HintLimit = engine.DefaultHintLimit
 		}
 	} else {
 		d.note(Assumed, o.Path, "without retry it is the gateway's own business whether it retries; here it does not")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -337,7 +338,7 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 		why = f.apply(&policy)
 	}
 	if policy.Attempts > 1 && policy.HintLimit == anyHint {
-		policy.HintLimit = lull.DefaultHintLimit
+		policy.HintLimit = engine.DefaultHintLimit
 		d.noteAbout(hints, Changed, path, "Istio does not look at Retry-After; lull does, and waits for up to 30s")
 	}
 	for _, each := range to {

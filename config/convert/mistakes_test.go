@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/golden"
 )
 
@@ -116,7 +117,7 @@ func TestMistakesOfOptions(t *testing.T) {
 		{99, Options{}, "to is format(99): want lull, grpc, istio, envoy or gateway"},
 	} {
 		_, err := Convert([]File{f}, c.to, c.o)
-		if _, ok := errors.AsType[lull.Problems](err); !ok || !strings.Contains(err.Error(), c.want) {
+		if _, ok := errors.AsType[engine.Problems](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c, err, c.want)
 		}
 	}

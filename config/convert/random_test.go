@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/waits"
 	"github.com/lullgo/lull/throttle"
@@ -54,8 +55,8 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 				FastFirst: r.IntN(6) == 0,
 			},
 			ThrottleBase: pick(r, 0, 1, time.Second, 50*time.Millisecond),
-			Timeouts:     pick(r, lull.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever),
-			Nested:       pick(r, lull.NestedNever, lull.NestedAlways),
+			Timeouts:     pick(r, engine.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever),
+			Nested:       pick(r, engine.NestedNever, lull.NestedAlways),
 			HintLimit:    pick(r, 0, time.Second, 1500*time.Microsecond, anyHint),
 			Breaker:      randomBreaker(r),
 			Limit:        pick(r, bulkhead.Config{}, bulkhead.Config{Limit: 7}, bulkhead.Config{Limit: 7, MaxWait: time.Second}, bulkhead.Config{Limit: 7, MaxWait: time.Second, MaxQueue: 3}),

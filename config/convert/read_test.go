@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/preset"
 )
 
 func one(t *testing.T, text string, o Options) lull.Policy {
@@ -209,7 +210,7 @@ func TestBases(t *testing.T) {
 	if p := one(t, vs, Options{Base: "lull"}); p != (lull.Policy{Deadline: 2 * time.Second}) {
 		t.Errorf("as recommended: %+v", p)
 	}
-	want := lull.ExternalAPI()
+	want := preset.ExternalAPI()
 	want.Deadline, want.AttemptTimeout = 2*time.Second, 2*time.Second // it would be 15s
 	if p := one(t, vs, Options{Base: "external-api"}); p != want {
 		t.Errorf("as the preset: %+v", p)
@@ -265,7 +266,7 @@ func TestSeveralPolicyFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := policies(t, out.Data)
-	want := lull.ExternalAPI()
+	want := preset.ExternalAPI()
 	if len(all) != 2 || all[0].Policy.Deadline != 2*time.Second || all[1].Policy != want || all[1].P99 != 20*time.Millisecond || len(all[1].Operations) != 1 || !strings.Contains(string(out.Data), "services:") {
 		t.Errorf("%+v\n%s", all, out.Data)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 )
 
 // What is found in the field: dumps, lists, delegates, names of namespaces, patches.
@@ -334,7 +335,7 @@ func TestSeveralRulesForAHost(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for name, limit := range map[string]int{"a": 8, "a/x": 7, "a/y": 0} {
-		if p := find(t, out, name); p.Limit.Limit != limit || p.Budget.Ratio != 0.05 || p.Attempts != 3 || p.HintLimit != lull.DefaultHintLimit {
+		if p := find(t, out, name); p.Limit.Limit != limit || p.Budget.Ratio != 0.05 || p.Attempts != 3 || p.HintLimit != engine.DefaultHintLimit {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}

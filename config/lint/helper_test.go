@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/throttle"
 )
@@ -27,8 +28,8 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 			Deadline:       one(r, 0, lull.NoTimeout, 100*ms, 650*ms, 2*time.Second, 3*time.Second, time.Minute, time.Hour),
 			ThrottleBase:   one(r, 0, ms, time.Second),
 			HintLimit:      one(r, 0, ms, time.Minute),
-			Timeouts:       one(r, lull.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever),
-			Nested:         one(r, lull.NestedNever, lull.NestedAlways),
+			Timeouts:       one(r, engine.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever),
+			Nested:         one(r, engine.NestedNever, lull.NestedAlways),
 			Backoff: backoff.Schedule{
 				Kind:      one(r, backoff.Exponential, backoff.Linear, backoff.Constant, backoff.Immediate, backoff.Ethernet),
 				Jitter:    one(r, backoff.Full, backoff.Equal, backoff.None, backoff.Decorrelated, backoff.Proportional),

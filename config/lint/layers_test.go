@@ -17,7 +17,9 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/inbound"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -83,7 +85,7 @@ func TestAttemptsAreThoseOfTheEngine(t *testing.T) {
 
 // Policy.Nested is about hedges too: what is slow is not hedged for a retry.
 func TestHedgesOfRetriesAreThoseOfTheEngine(t *testing.T) {
-	for nested, attempts := range map[lull.NestedRetries]uint64{lull.NestedNever: 4, lull.NestedAlways: 8} {
+	for nested, attempts := range map[engine.NestedRetries]uint64{engine.NestedNever: 4, lull.NestedAlways: 8} {
 		hedging := lull.Policy{Nested: nested, Hedge: hedge.Config{Attempts: 2, Delay: 10 * time.Millisecond, Share: -1}}
 		w := wayOf([]lull.Policy{hedging, hedging, hedging}, []bool{false, true, true})
 		synctest.Test(t, func(t *testing.T) {
@@ -99,7 +101,7 @@ func randomWay(r *rand.Rand) way {
 	var policies []lull.Policy
 	var lulls []bool
 	for range 1 + r.IntN(4) {
-		policies = append(policies, lull.Policy{Attempts: 1 + r.IntN(4), Nested: one(r, lull.NestedNever, lull.NestedNever, lull.NestedAlways)})
+		policies = append(policies, lull.Policy{Attempts: 1 + r.IntN(4), Nested: one(r, engine.NestedNever, engine.NestedNever, lull.NestedAlways)})
 		lulls = append(lulls, r.IntN(3) > 0)
 	}
 	w := wayOf(policies, lulls)
@@ -178,10 +180,10 @@ func fly(t *testing.T, w way, inTime, slow bool) uint64 {
 		if !s.lulls() {
 			ctx = context.Background()
 		}
-		in := lull.InboundFrom(ctx)
+		in := inbound.From(ctx)
 		_, err := lull.DoHedged(ctx, deps[i], func(ctx context.Context) (struct{}, error) {
 			a, _ := lull.AttemptFrom(ctx)
-			request, _ := lull.WithInbound(context.WithoutCancel(ctx), a.Number+in.Attempt()-1, 0)
+			request, _ := inbound.With(context.WithoutCancel(ctx), a.Number+in.Attempt()-1, 0)
 			return struct{}{}, serve(request, i+1)
 		})
 		switch {
@@ -193,7 +195,7 @@ func fly(t *testing.T, w way, inTime, slow bool) uint64 {
 		return failed
 	}
 	for n := range max(w.root.Deliveries, 1) {
-		ctx, _ := lull.WithInbound(context.Background(), n+1, 0)
+		ctx, _ := inbound.With(context.Background(), n+1, 0)
 		serve(ctx, 0)
 	}
 	return bottom.Load()
@@ -209,7 +211,7 @@ func TestWorstWayIsFound(t *testing.T) {
 		n := 3 + r.IntN(5)
 		f := &config.PolicyFile{}
 		for i := range n {
-			p := lull.Policy{Attempts: 1 + r.IntN(4), Nested: one(r, lull.NestedNever, lull.NestedNever, lull.NestedAlways)}
+			p := lull.Policy{Attempts: 1 + r.IntN(4), Nested: one(r, engine.NestedNever, engine.NestedNever, lull.NestedAlways)}
 			f.Dependencies = append(f.Dependencies, config.Dependency{Name: letter(i), Policy: p})
 		}
 		calls, called := map[int][]int{}, map[int]bool{}

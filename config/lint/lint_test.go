@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -14,9 +14,9 @@ import (
 func TestPresetsAreClean(t *testing.T) {
 	for _, p := range []config.NamedPolicy{
 		{Name: "recommended"},
-		{Name: "internal-service", Policy: lull.InternalService()},
-		{Name: "external-api", Policy: lull.ExternalAPI()},
-		{Name: "background-worker", Policy: lull.BackgroundWorker()},
+		{Name: "internal-service", Policy: preset.InternalService()},
+		{Name: "external-api", Policy: preset.ExternalAPI()},
+		{Name: "background-worker", Policy: preset.BackgroundWorker()},
 		{Name: "queue", Policy: queue.Policy()},
 	} {
 		for _, f := range Policies(p) {

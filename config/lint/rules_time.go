@@ -8,6 +8,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -164,7 +165,7 @@ func noTimeLimit(p *pass, d *dependency) {
 	p.report(d.in, d.at("attempt_timeout"),
 		fmt.Sprintf("nothing ends a call to %s: it has no deadline, and its attempts no timeout", d.Name),
 		newTimeline(d.Policy).explain(),
-		d.write("or say which times you mean: with one of the two a call ends", "attempt_timeout", pretty(lull.DefaultAttemptTimeout), "deadline", pretty(lull.DefaultDeadline)))
+		d.write("or say which times you mean: with one of the two a call ends", "attempt_timeout", pretty(engine.DefaultAttemptTimeout), "deadline", pretty(engine.DefaultDeadline)))
 }
 
 func attemptTimeoutMissing(p *pass, d *dependency) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/engine"
 )
 
 // How much of a wait must be random, and below which length a wait does not matter.
@@ -220,7 +220,7 @@ func capBelowBase(p *pass, d *dependency) {
 				{What: "backoff.base, the default", Value: pretty(backoff.DefaultBase)},
 				{What: "backoff.cap", Value: pretty(s.Cap)},
 			},
-			d.write("the cap has a meaning where waits grow towards it", "backoff.base", pretty(s.Cap), "backoff.cap", pretty(max(times(s.Cap, 20), lull.DefaultThrottleBase))))
+			d.write("the cap has a meaning where waits grow towards it", "backoff.base", pretty(s.Cap), "backoff.cap", pretty(max(times(s.Cap, 20), engine.DefaultThrottleBase))))
 		return
 	}
 	base := d.Policy.WithDefaults().ThrottleBase

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -25,7 +26,7 @@ type timeline struct {
 func newTimeline(p lull.Policy) timeline {
 	byItself := ""
 	if p.AttemptTimeout == 0 {
-		byItself = " (attempt_timeout is " + pretty(lull.DefaultAttemptTimeout) + " where none is written)"
+		byItself = " (attempt_timeout is " + pretty(engine.DefaultAttemptTimeout) + " where none is written)"
 	}
 	p = p.WithDefaults()
 	return timeline{p, p.MaxAttempts(), byItself, saturating.Add(p.Throttle.LongestWait(), max(p.Limit.MaxWait, 0))}

@@ -16,11 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/internal/seed"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/preset"
 )
 
 func compiled(t testing.TB) *jsonschema.Schema {
@@ -401,7 +402,7 @@ func everything(t *testing.T) string {
 	t.Helper()
 	f := config.PolicyFile{
 		Version:  1,
-		Defaults: config.Defaults{Preset: "external-api", Policy: lull.ExternalAPI()},
+		Defaults: config.Defaults{Preset: "external-api", Policy: preset.ExternalAPI()},
 		Dependencies: []config.Dependency{{
 			Name: "api", Preset: "lull", P99: time.Second, Rate: 5,
 			Operations: []config.Operation{{Name: "charge", Idempotent: config.No, Keyed: true, P99: time.Second}},

@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -79,7 +80,7 @@ func (c *Client) Open(ctx context.Context, config Config) (*Queue, error) {
 		return nil, lull.Permanent(err)
 	}
 	if err := q.present(ctx); err != nil {
-		if v := lull.Classify(err); ctx.Err() != nil || v.Kind == lull.KindPermanent && v.Code != lull.CodeUnclassified {
+		if v := lull.Classify(err); ctx.Err() != nil || v.Kind == lull.KindPermanent && v.Code != engine.CodeUnclassified {
 			q.Close(ctx)
 			return nil, err
 		}

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // Idempotent says of one call that carrying it out twice is the same as once:
@@ -74,8 +74,8 @@ func (s *said) finish(err error) {
 }
 
 // spec is what is known of a call before its first attempt.
-func (m *method) spec(s said) lull.Spec {
-	return lull.Spec{Operation: m.name, NotIdempotent: s.notIdempotent || !s.idempotent && !m.idempotent}
+func (m *method) spec(s said) engine.Spec {
+	return engine.Spec{Operation: m.name, NotIdempotent: s.notIdempotent || !s.idempotent && !m.idempotent}
 }
 
 // callerCreds are the credentials that one caller has given for one call. When they cannot

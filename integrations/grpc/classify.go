@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/neterr"
 	"github.com/lullgo/lull/internal/serviceconfig"
 )
@@ -77,25 +78,25 @@ func unclassified(f Failure) (v lull.Verdict, st *status.Status) {
 }
 
 // kindOf is what a code means, and its name among verdicts.
-func kindOf(code codes.Code) (lull.Kind, string) {
+func kindOf(code codes.Code) (engine.Kind, string) {
 	switch code {
 	case codes.Unavailable:
 		return lull.KindTransient, codeName(code)
 	case codes.DeadlineExceeded:
-		return lull.KindTransient, lull.CodeTimeout
+		return lull.KindTransient, engine.CodeTimeout
 	case codes.ResourceExhausted:
 		return lull.KindThrottled, codeName(code)
 	case codes.Internal, codes.Unknown, codes.DataLoss, codes.Canceled:
-		return lull.KindUnclassified, lull.CodeUnclassified
+		return lull.KindUnclassified, engine.CodeUnclassified
 	}
 	if code > codes.Unauthenticated {
-		return lull.KindUnclassified, lull.CodeUnclassified // a code that gRPC does not have
+		return lull.KindUnclassified, engine.CodeUnclassified // a code that gRPC does not have
 	}
 	return lull.KindPermanent, codeName(code)
 }
 
 // verdict is a kind together with what the server said of the next attempt.
-func verdict(kind lull.Kind, name string, f Failure, st *status.Status) lull.Verdict {
+func verdict(kind engine.Kind, name string, f Failure, st *status.Status) lull.Verdict {
 	v := lull.Verdict{Kind: kind, Code: name, NeverSent: f.NeverSent}
 	if kind != lull.KindTransient && kind != lull.KindThrottled {
 		return v
@@ -166,13 +167,13 @@ func (o *options) unmarked(r *rule, f Failure) lull.Verdict {
 // final is what a failure means that is none of the request's fault, and is not
 // repeated all the same. It counts neither for nor against the dependency.
 func final(neverSent bool) lull.Verdict {
-	return lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified, NeverSent: neverSent}
+	return lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified, NeverSent: neverSent}
 }
 
 // codeOf is the name of a code that is known to mean something.
 func codeOf(code codes.Code) string {
 	if code == codes.DeadlineExceeded {
-		return lull.CodeTimeout
+		return engine.CodeTimeout
 	}
 	return codeName(code)
 }

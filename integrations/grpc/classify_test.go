@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
 
@@ -33,7 +34,7 @@ func detailed(code codes.Code, delays ...*durationpb.Duration) error {
 }
 
 func TestClassify(t *testing.T) {
-	unknown := lull.Verdict{Kind: lull.KindUnclassified, Code: lull.CodeUnclassified}
+	unknown := lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}
 	for _, c := range []struct {
 		name string
 		f    lullgrpc.Failure
@@ -41,7 +42,7 @@ func TestClassify(t *testing.T) {
 	}{
 		{"unavailable", lullgrpc.Failure{Err: fails(codes.Unavailable)}, lull.Verdict{Kind: lull.KindTransient, Code: "unavailable"}},
 		{"never sent", lullgrpc.Failure{Err: fails(codes.Unavailable), NeverSent: true}, lull.Verdict{Kind: lull.KindTransient, Code: "unavailable", NeverSent: true}},
-		{"deadline", lullgrpc.Failure{Err: fails(codes.DeadlineExceeded)}, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}},
+		{"deadline", lullgrpc.Failure{Err: fails(codes.DeadlineExceeded)}, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
 		{"exhausted", lullgrpc.Failure{Err: fails(codes.ResourceExhausted)}, lull.Verdict{Kind: lull.KindThrottled, Code: "resource_exhausted"}},
 		{"not found", lullgrpc.Failure{Err: fails(codes.NotFound)}, lull.Verdict{Kind: lull.KindPermanent, Code: "not_found"}},
 		{"aborted", lullgrpc.Failure{Err: detailed(codes.Aborted, durationpb.New(time.Second))}, lull.Verdict{Kind: lull.KindPermanent, Code: "aborted"}},
@@ -53,13 +54,13 @@ func TestClassify(t *testing.T) {
 		{"no status", lullgrpc.Failure{Err: errors.New("odd")}, unknown},
 		{"wrapped", lullgrpc.Failure{Err: fmt.Errorf("odd: %w", fails(codes.Unavailable))}, lull.Verdict{Kind: lull.KindTransient, Code: "unavailable"}},
 		{"marked", lullgrpc.Failure{Err: lull.Transient(fails(codes.NotFound))}, lull.Verdict{Kind: lull.KindTransient, Code: "not_found"}},
-		{"a raw timeout", lullgrpc.Failure{Err: context.DeadlineExceeded}, lull.Verdict{Kind: lull.KindTransient, Code: lull.CodeTimeout}},
-		{"a call below", lullgrpc.Failure{Err: fmt.Errorf("below: %w", &lull.Error{Reason: lull.AttemptsExhausted})}, lull.Verdict{Kind: lull.KindPermanent, Code: lull.CodeRetriedBelow}},
+		{"a raw timeout", lullgrpc.Failure{Err: context.DeadlineExceeded}, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
+		{"a call below", lullgrpc.Failure{Err: fmt.Errorf("below: %w", &lull.Error{Reason: engine.AttemptsExhausted})}, lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}},
 
 		{"pushback", lullgrpc.Failure{Err: fails(codes.Unavailable), Trailer: pushed("5")}, lull.Verdict{Kind: lull.KindThrottled, Code: "unavailable", After: 5 * time.Millisecond}},
 		{"the longest", lullgrpc.Failure{Err: fails(codes.Unavailable), Trailer: pushed("2147483647")}, lull.Verdict{Kind: lull.KindThrottled, Code: "unavailable", After: 2147483647 * time.Millisecond}},
 		{"none", lullgrpc.Failure{Err: fails(codes.Unavailable), Trailer: pushed("0")}, lull.Verdict{Kind: lull.KindTransient, Code: "unavailable"}},
-		{"stop", lullgrpc.Failure{Err: fails(codes.DeadlineExceeded), Trailer: pushed("-1")}, lull.Verdict{Kind: lull.KindOverloaded, Code: lull.CodeTimeout}},
+		{"stop", lullgrpc.Failure{Err: fails(codes.DeadlineExceeded), Trailer: pushed("-1")}, lull.Verdict{Kind: lull.KindOverloaded, Code: engine.CodeTimeout}},
 		{"too much", lullgrpc.Failure{Err: fails(codes.Unavailable), Trailer: pushed("2147483648")}, lull.Verdict{Kind: lull.KindOverloaded, Code: "unavailable"}},
 		{"stop, of an answer", lullgrpc.Failure{Err: fails(codes.NotFound), Trailer: pushed("-1")}, lull.Verdict{Kind: lull.KindPermanent, Code: "not_found"}},
 		{"stop counts for more than a wait", lullgrpc.Failure{Err: detailed(codes.Unavailable, durationpb.New(time.Second)), Trailer: pushed("-1")}, lull.Verdict{Kind: lull.KindOverloaded, Code: "unavailable"}},

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
 
@@ -136,7 +137,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		t.Error("two words on one pattern")
 	}
 	_, err := lullgrpc.DialOptions(lull.Policy{Attempts: -1, HintLimit: -1})
-	if p, ok := errors.AsType[lull.Problems](err); !ok || len(p) != 2 {
+	if p, ok := errors.AsType[engine.Problems](err); !ok || len(p) != 2 {
 		t.Errorf("error %v, want two problems", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/event"
 )
 
 type failingCreds struct{}
@@ -56,7 +57,7 @@ func TestRule16CredentialsOfOneCaller(t *testing.T) {
 // repeated, and calls of others succeed.
 func othersAreServed(t *testing.T, cc *grpc.ClientConn, ev *events) {
 	t.Helper()
-	if n := len(ev.of(lull.EventRetryScheduled)); n > 0 {
+	if n := len(ev.of(event.RetryScheduled)); n > 0 {
 		t.Errorf("%d retries", n)
 	}
 	for range 50 {

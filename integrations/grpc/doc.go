@@ -65,7 +65,7 @@
 //
 // Under a policy with a Policy.Hedge a unary call that may be repeated has a second
 // attempt beside the first when that is slow, by the rules of the engine
-// ([lull.HedgedCall]) and of gRFC A6: the first success is the answer, and cancels the
+// ([engine.HedgedCall]) and of gRFC A6: the first success is the answer, and cancels the
 // other attempts, of which the server is told; a status that is an answer (NOT_FOUND,
 // say) ends the call as well; one that is transient sends the next attempt at once, and
 // is never the answer while another attempt is in flight, however fast it was; a

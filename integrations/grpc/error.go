@@ -5,6 +5,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // An Error is the failure of a call that lull has given up. To the status
@@ -32,11 +33,11 @@ func (e *Error) GRPCStatus() *status.Status { return e.status }
 
 // failure is the error of a call that went as r says, and whose last attempt
 // ended with last.
-func failure(d *lull.Dependency, method string, r lull.Result, last error) error {
+func failure(d *lull.Dependency, method string, r engine.Result, last error) error {
 	var st *status.Status // of the last attempt
 	if last != nil {
 		var ok bool
-		if st, ok = status.FromError(last); ok && r.Reason == lull.FailedPermanent {
+		if st, ok = status.FromError(last); ok && r.Reason == engine.FailedPermanent {
 			return last
 		} else if !ok {
 			st = status.FromContextError(last)
@@ -51,11 +52,11 @@ func failure(d *lull.Dependency, method string, r lull.Result, last error) error
 
 // codeOfReason is the code that goes with the end of a call. UNKNOWN: that of its
 // last attempt.
-func codeOfReason(r lull.Result, noAttempt bool) codes.Code {
+func codeOfReason(r engine.Result, noAttempt bool) codes.Code {
 	switch {
-	case r.Reason == lull.CallerCanceled:
+	case r.Reason == engine.CallerCanceled:
 		return codes.Canceled
-	case r.Reason == lull.DeadlineReached && (r.Cause != nil || noAttempt):
+	case r.Reason == engine.DeadlineReached && (r.Cause != nil || noAttempt):
 		return codes.DeadlineExceeded
 	case noAttempt:
 		return codes.Unavailable

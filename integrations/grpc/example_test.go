@@ -21,6 +21,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
+	"github.com/lullgo/lull/preset"
 )
 
 // moody is a health service that is unavailable at first.
@@ -155,8 +156,8 @@ func ExampleError() {
 // Methods may have policies of their own, and with them budgets and breakers of
 // their own.
 func ExampleWithPolicy() {
-	client, err := lullgrpc.New(lull.InternalService(),
-		lullgrpc.WithPolicy(lull.BackgroundWorker(), "/shop.Reports/", "/shop.Orders/Export"),
+	client, err := lullgrpc.New(preset.InternalService(),
+		lullgrpc.WithPolicy(preset.BackgroundWorker(), "/shop.Reports/", "/shop.Orders/Export"),
 		lullgrpc.WithIdempotent("/shop.Reports/", "/shop.Orders/Get"),
 	)
 	if err != nil {
@@ -258,7 +259,7 @@ func ExampleParseServiceConfig() {
 }
 
 func ExampleServiceConfigOf() {
-	config, losses, err := lullgrpc.ServiceConfigOf(lull.InternalService(), lullgrpc.MethodName{Service: "shop.Orders", Method: "Get"})
+	config, losses, err := lullgrpc.ServiceConfigOf(preset.InternalService(), lullgrpc.MethodName{Service: "shop.Orders", Method: "Get"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -208,7 +209,7 @@ func (r *events) Observe(_ context.Context, e lull.Event) {
 	r.all = append(r.all, e)
 }
 
-func (r *events) of(kind lull.EventKind) []lull.Event {
+func (r *events) of(kind event.Kind) []lull.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found []lull.Event
@@ -223,7 +224,7 @@ func (r *events) of(kind lull.EventKind) []lull.Event {
 // waits are those that were scheduled.
 func (r *events) waits() []time.Duration {
 	var waits []time.Duration
-	for _, e := range r.of(lull.EventRetryScheduled) {
+	for _, e := range r.of(event.RetryScheduled) {
 		waits = append(waits, e.Delay)
 	}
 	return waits

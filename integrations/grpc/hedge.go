@@ -14,12 +14,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 )
 
 // mayRace tells whether attempts of a call may run beside one another: it may be
 // carried out twice, and its messages are protobuf's, which can be copied.
-func mayRace(spec lull.Spec, req, reply any) bool {
+func mayRace(spec engine.Spec, req, reply any) bool {
 	if spec.NotIdempotent {
 		return false
 	}
@@ -55,7 +56,7 @@ type wanted struct {
 }
 
 // race makes the call, and tells the error of the attempt that counts.
-func (u *unary) race(ctx context.Context, d *lull.Dependency, spec lull.Spec) (lull.Result, error) {
+func (u *unary) race(ctx context.Context, d *lull.Dependency, spec engine.Spec) (engine.Result, error) {
 	reply, _ := asProto(u.try.reply)
 	r := &race{unary: u, kind: reply.ProtoReflect().Type()}
 	u.opts, r.wanted = setAside(u.opts)
@@ -68,7 +69,7 @@ func (u *unary) race(ctx context.Context, d *lull.Dependency, spec lull.Spec) (l
 	t := &u.try
 	if result.Slot > 0 {
 		t = r.others[result.Slot-1]
-		if result.Reason == lull.Succeeded && t.err == nil {
+		if result.Reason == engine.Succeeded && t.err == nil {
 			replace(u.try.reply, t.reply)
 		}
 	}
@@ -76,18 +77,18 @@ func (u *unary) race(ctx context.Context, d *lull.Dependency, spec lull.Spec) (l
 	return result, t.err
 }
 
-// drive is lull.DriveHedged. When it has returned, or panicked, nobody reads the
+// drive is lull.Dependency.DriveHedged. When it has returned, or panicked, nobody reads the
 // caller's request any more.
-func (r *race) drive(ctx context.Context, d *lull.Dependency, spec lull.Spec) lull.Result {
+func (r *race) drive(ctx context.Context, d *lull.Dependency, spec engine.Spec) engine.Result {
 	defer func() {
 		r.mu.Lock()
 		r.over = true
 		r.mu.Unlock()
 	}()
-	return lull.DriveHedged(ctx, d, spec, r)
+	return d.DriveHedged(ctx, spec, r)
 }
 
-// Attempt, Discard and Err make it a lull.Hedgeable.
+// Attempt, Discard and Err make it a driver.Hedgeable.
 func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	if slot == 0 {
 		return r.send(ctx, 0, r.req, &r.try, r.opts)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 )
 
@@ -28,7 +29,7 @@ func TestAHedgeThatComesTooLate(t *testing.T) {
 		}},
 		kind: reply.ProtoReflect().Type(),
 	}
-	if res := r.drive(t.Context(), c.dependency(t.Context(), "target", m), lull.Spec{}); res.Reason != lull.Succeeded || attempts != 1 {
+	if res := r.drive(t.Context(), c.dependency(t.Context(), "target", m), engine.Spec{}); res.Reason != engine.Succeeded || attempts != 1 {
 		t.Fatalf("%v after %d attempts", res.Reason, attempts)
 	}
 	req.Reset() // -race looks on

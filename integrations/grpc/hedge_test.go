@@ -27,6 +27,8 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 	"github.com/lullgo/lull/internal/seed"
@@ -532,11 +534,11 @@ func TestEventsOfHedges(t *testing.T) {
 		if _, err := call(t.Context(), cc, ""); err != nil {
 			t.Fatal(err)
 		}
-		failed, started, ended := ev.of(lull.EventAttemptFailed), ev.of(lull.EventHedgeStarted), ev.of(lull.EventCallEnded)
+		failed, started, ended := ev.of(event.AttemptFailed), ev.of(event.HedgeStarted), ev.of(event.CallEnded)
 		if len(started) != 2 || len(failed) != 1 || status.Code(failed[0].Err) != codes.Unavailable || failed[0].Attempt != 2 {
 			t.Errorf("hedges %+v, failures %+v", started, failed)
 		}
-		if len(ended) != 1 || ended[0].Attempt != 3 || ended[0].Reason != lull.Succeeded || ended[0].Operation != unaryMethod {
+		if len(ended) != 1 || ended[0].Attempt != 3 || ended[0].Reason != engine.Succeeded || ended[0].Operation != unaryMethod {
 			t.Errorf("end %+v", ended)
 		}
 	})

@@ -19,6 +19,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 	"github.com/lullgo/lull/throttle"
 )
@@ -68,10 +70,10 @@ func TestRule16MessagesTooLargeForThisSide(t *testing.T) {
 						}
 						time.Sleep(10 * time.Millisecond)
 					}
-					if n := len(ev.of(lull.EventRetryScheduled)); n > 0 {
+					if n := len(ev.of(event.RetryScheduled)); n > 0 {
 						t.Errorf("%d retries", n)
 					}
-					for _, e := range ev.of(lull.EventCallEnded) {
+					for _, e := range ev.of(event.CallEnded) {
 						if e.Verdict.Kind != lull.KindUnclassified || e.Attempt != 1 {
 							t.Fatalf("%+v after %d attempts: want one that counts for nothing", e.Verdict, e.Attempt)
 						}
@@ -151,9 +153,9 @@ func TestEnhanceYourCalm(t *testing.T) {
 	p.Attempts, p.ThrottleBase = 2, time.Millisecond
 	var ev events
 	cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
-	for i, want := range []lull.Kind{lull.KindUnclassified, lull.KindThrottled, lull.KindThrottled} {
+	for i, want := range []engine.Kind{lull.KindUnclassified, lull.KindThrottled, lull.KindThrottled} {
 		_, err := call(t.Context(), cc, "")
-		if ended := ev.of(lull.EventCallEnded); status.Code(err) != codes.ResourceExhausted || len(ended) != i+1 || ended[i].Verdict.Kind != want {
+		if ended := ev.of(event.CallEnded); status.Code(err) != codes.ResourceExhausted || len(ended) != i+1 || ended[i].Verdict.Kind != want {
 			t.Errorf("call %d: %v, %+v; want %v", i, err, ended, want)
 		}
 	}

@@ -20,6 +20,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
 
@@ -162,10 +164,10 @@ func TestPropertiesOfRetries(t *testing.T) {
 			if status.Code(err) != last {
 				t.Errorf("code %v, want that of the last attempt, %v", status.Code(err), last)
 			}
-			if ended := ev.of(lull.EventCallEnded); len(ended) != 1 || (ended[0].Reason == lull.Succeeded) != (last == codes.OK) {
+			if ended := ev.of(event.CallEnded); len(ended) != 1 || (ended[0].Reason == engine.Succeeded) != (last == codes.OK) {
 				t.Errorf("ended %+v after %v", ended, last)
 			}
-			for i, e := range ev.of(lull.EventRetryScheduled) {
+			for i, e := range ev.of(event.RetryScheduled) {
 				if e.Verdict.Kind == lull.KindTransient && e.Delay > p.Backoff.Max(i+1) {
 					t.Errorf("wait %v beyond %v", e.Delay, p.Backoff.Max(i+1))
 				}

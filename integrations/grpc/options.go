@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 )
 
 // DefaultReplayBuffer is how many bytes of messages a stream keeps for another
@@ -26,7 +27,7 @@ type options struct {
 	size        int                // targets
 	buffer      int                // bytes a stream keeps
 	wholeStream bool               // an attempt's timeout runs on until a stream is answered
-	kinds       map[codes.Code]lull.Kind
+	kinds       map[codes.Code]engine.Kind
 	classifier  func(Failure) lull.Verdict
 	pick        func(ctx context.Context, target, method string) *lull.Dependency
 }
@@ -42,7 +43,6 @@ func defaultOptions(p lull.Policy) options {
 		rules:       []*rule{{policy: p}},
 		byPattern:   make(map[string]int),
 		idempotency: make(map[string]bool),
-		size:        lull.DefaultRegistrySize,
 		buffer:      DefaultReplayBuffer,
 	}
 }
@@ -127,7 +127,7 @@ func WithDependencies(pick func(ctx context.Context, target, method string) *lul
 
 // WithTargets bounds how many targets are remembered at a time; those not called
 // for the longest are forgotten first. Without it the bound is
-// lull.DefaultRegistrySize.
+// 1024.
 func WithTargets(n int) Option {
 	return func(o *options) error {
 		if n <= 0 {
@@ -180,7 +180,7 @@ func WithStreamTimeouts() Option {
 // says: WithCode(codes.Internal, lull.KindTransient). What the server said about
 // the next attempt counts as before. In methods with a retryPolicy or hedgingPolicy
 // of a service config, its list of codes counts for more.
-func WithCode(code codes.Code, kind lull.Kind) Option {
+func WithCode(code codes.Code, kind engine.Kind) Option {
 	return func(o *options) error {
 		if code == codes.OK || code > codes.Unauthenticated {
 			return fmt.Errorf("lullgrpc: WithCode(%v): want a code from 1 to 16", code)
@@ -189,7 +189,7 @@ func WithCode(code codes.Code, kind lull.Kind) Option {
 			return fmt.Errorf("lullgrpc: WithCode(%v, %v): want success, transient, throttled, overloaded or permanent", code, kind)
 		}
 		if o.kinds == nil {
-			o.kinds = make(map[codes.Code]lull.Kind)
+			o.kinds = make(map[codes.Code]engine.Kind)
 		}
 		o.kinds[code] = kind
 		return nil

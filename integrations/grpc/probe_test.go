@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
 
@@ -27,7 +28,7 @@ func TestRule08SilentStreamsAsProbes(t *testing.T) {
 	}{
 		{name: "zero policy", unary: true, limit: 100 * time.Millisecond},
 		{name: "no timeouts", p: lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, unary: true, limit: 100 * time.Millisecond},
-		{name: "streams alone", limit: lull.DefaultDeadline + 100*time.Millisecond},
+		{name: "streams alone", limit: engine.DefaultDeadline + 100*time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/seed"
@@ -81,7 +82,7 @@ type restartKey struct{}
 
 // Observe is told of the ends of calls.
 func (r *restarts) Observe(ctx context.Context, e lull.Event) {
-	if e.Kind == lull.EventCallEnded {
+	if e.Kind == event.CallEnded {
 		r.with(ctx.Value(restartKey{}).(int), func(c *restartCall) { c.ended, c.reported = c.ended+1, e.Attempt })
 	}
 }

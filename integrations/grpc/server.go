@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/inbound"
 )
 
 // UnaryServerInterceptor is the server's half for unary calls. It keeps what
@@ -22,7 +23,7 @@ import (
 // (lull.Reason.GaveUp) is sent back with "do not retry", unless the handler has said
 // something itself: where each of three layers makes three attempts, the lowest is
 // called 27 times. And what the handler does for a retry is not retried once more
-// (lull.Policy.Nested): its context has a [lull.Inbound]. [WithTrust] names the callers
+// (lull.Policy.Nested): its context has a [inbound.Request]. [WithTrust] names the callers
 // that are believed.
 func UnaryServerInterceptor(opts ...ServerOption) grpc.UnaryServerInterceptor {
 	o := newServerOptions(opts)
@@ -101,7 +102,7 @@ func DontRetry(ctx context.Context) error { return SetPushback(ctx, -1) }
 // client: one piece of memory.
 type serverCall struct {
 	context.Context // has inbound
-	inbound         *lull.Inbound
+	inbound         *inbound.Request
 	previous        int
 
 	mu     sync.Mutex // guards what follows
@@ -112,8 +113,8 @@ type serverCall struct {
 type serverCallKey struct{}
 
 // begin makes the context of the work on the call. gRPC itself carries deadlines.
-func (sc *serverCall) begin(ctx context.Context) *lull.Inbound {
-	sc.Context, sc.inbound = lull.WithInbound(ctx, sc.previous+1, 0)
+func (sc *serverCall) begin(ctx context.Context) *inbound.Request {
+	sc.Context, sc.inbound = inbound.With(ctx, sc.previous+1, 0)
 	return sc.inbound
 }
 

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/inbound"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
 
@@ -37,7 +39,7 @@ func TestTheNumberOfAnAttempt(t *testing.T) {
 			t.Errorf("%q: attempt %d, want %d", c.values, got, c.want)
 		}
 		lullgrpc.UnaryServerInterceptor(lullgrpc.WithTrust(lullgrpc.TrustNobody))(ctx, nil, nil, func(ctx context.Context, _ any) (any, error) {
-			if n, in := lullgrpc.AttemptNumber(ctx), lull.InboundFrom(ctx).Attempt(); n != 1 || in != 1 {
+			if n, in := lullgrpc.AttemptNumber(ctx), inbound.From(ctx).Attempt(); n != 1 || in != 1 {
 				t.Errorf("%q, of somebody who is not believed: attempt %d, %d", c.values, n, in)
 			}
 			return nil, nil
@@ -123,11 +125,11 @@ func TestWhatAServerAsksFor(t *testing.T) {
 			return fails(codes.Unavailable)
 		}, []string{"-1"}},
 		{"of a success", true, func(ctx context.Context) error { return lullgrpc.DontRetry(ctx) }, nil},
-		{"retried below", true, func(context.Context) error { return below(lull.BudgetExhausted) }, []string{"-1"}},
-		{"not retried below", true, func(context.Context) error { return below(lull.UnsafeToRepeat) }, nil},
+		{"retried below", true, func(context.Context) error { return below(engine.BudgetExhausted) }, []string{"-1"}},
+		{"not retried below", true, func(context.Context) error { return below(engine.UnsafeToRepeat) }, nil},
 		{"retried below, but", true, func(ctx context.Context) error {
 			lullgrpc.SetPushback(ctx, time.Second)
-			return below(lull.AttemptsExhausted)
+			return below(engine.AttemptsExhausted)
 		}, []string{"1000"}},
 	} {
 		unary, stream := answersWith(t, c.intercepted, c.handle)

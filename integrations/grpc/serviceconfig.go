@@ -66,7 +66,7 @@ type HedgingPolicy struct {
 //
 //	line 4: methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
 //
-// errors.As finds it as a [lull.Problems]. After a hundred problems it ends.
+// errors.As finds it as a [engine.Problems]. After a hundred problems it ends.
 //
 // What it does not know it reads over, as the format demands, and lists in
 // ServiceConfig.Ignored. The names of fields are taken in any case, as grpc-go

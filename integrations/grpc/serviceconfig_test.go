@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
@@ -61,8 +62,8 @@ line 5: retryThrottling.maxTokens is 10.5: want a whole number from 1 to 1000`
 	if err == nil || err.Error() != want || !reflect.DeepEqual(sc, lullgrpc.ServiceConfig{}) {
 		t.Errorf("%+v, %v\nwant\n%s", sc, err, want)
 	}
-	problems, _ := errors.AsType[lull.Problems](err)
-	if len(problems) != 4 || problems[3] != (lull.Problem{Field: "retryThrottling.maxTokens", Value: "10.5", Allowed: "a whole number from 1 to 1000"}) {
+	problems, _ := errors.AsType[engine.Problems](err)
+	if len(problems) != 4 || problems[3] != (engine.Problem{Field: "retryThrottling.maxTokens", Value: "10.5", Allowed: "a whole number from 1 to 1000"}) {
 		t.Errorf("problems %+v", problems)
 	}
 	if _, err := lullgrpc.ParseServiceConfig([]byte("{\n  \"a\" 1}")); err == nil || !strings.HasPrefix(err.Error(), "line 2: service config is not JSON: ") {
@@ -185,7 +186,7 @@ func TestAPolicyAsAServiceConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []lullgrpc.MethodConfig{{
-		Names: []lullgrpc.MethodName{{Service: "a.A", Method: "Get"}}, Timeout: lull.DefaultDeadline,
+		Names: []lullgrpc.MethodName{{Service: "a.A", Method: "Get"}}, Timeout: engine.DefaultDeadline,
 		Retry: &lullgrpc.RetryPolicy{
 			MaxAttempts: 3, InitialBackoff: 100 * time.Millisecond, MaxBackoff: 20 * time.Second, BackoffMultiplier: 2,
 			RetryableStatusCodes: []codes.Code{codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded},

@@ -24,6 +24,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
 
@@ -352,7 +354,7 @@ func TestTheOpeningIsBounded(t *testing.T) {
 		if took := time.Since(start); took < 4*time.Second || took > 5*time.Second {
 			t.Errorf("gave up after %v", took)
 		}
-		if s := ev.of(lull.EventRetryScheduled); len(s) != 1 || !s[0].Verdict.NeverSent || s[0].Verdict.Code != lull.CodeTimeout {
+		if s := ev.of(event.RetryScheduled); len(s) != 1 || !s[0].Verdict.NeverSent || s[0].Verdict.Code != engine.CodeTimeout {
 			t.Errorf("scheduled %+v", s)
 		}
 	})
@@ -621,7 +623,7 @@ func TestACommittedStreamIsNotRepeated(t *testing.T) {
 		if n := e.count(); n != 1 {
 			t.Errorf("%d attempts", n)
 		}
-		if ended := ev.of(lull.EventCallEnded); len(ended) != 1 || ended[0].Reason != lull.FailedPermanent || ended[0].Verdict.Code != lull.CodeUnclassified {
+		if ended := ev.of(event.CallEnded); len(ended) != 1 || ended[0].Reason != engine.FailedPermanent || ended[0].Verdict.Code != engine.CodeUnclassified {
 			t.Errorf("end %+v, want one that counts for nothing", ended)
 		}
 	})
@@ -715,8 +717,8 @@ func TestEventsOfAStream(t *testing.T) {
 	inBubble(t, bidiStreams, bidiMethod, e, quick(), []lullgrpc.Option{idempotent(), ev.watch()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 		receive(t, cs, "1")
 		synctest.Wait()
-		ended := ev.of(lull.EventCallEnded)
-		if len(ended) != 1 || ended[0].Reason != lull.Succeeded || ended[0].Attempt != 2 || ended[0].Operation != bidiMethod {
+		ended := ev.of(event.CallEnded)
+		if len(ended) != 1 || ended[0].Reason != engine.Succeeded || ended[0].Attempt != 2 || ended[0].Operation != bidiMethod {
 			t.Errorf("ended %+v: want a success of two attempts, once the stream is answered", ended)
 		}
 		receiveEOF(t, cs)

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver"
+	"github.com/lullgo/lull/engine"
 )
 
 // A streamAttempt is one attempt at a stream. It is open from its making, and
@@ -59,19 +61,19 @@ func (s *stream) run() {
 	}()
 	spec := s.method.spec(s.said)
 	spec.Stream = !s.c.wholeStream
-	r := lull.Drive(s.ctx, s.d, spec, s.attempt, nil, s.lastError)
+	r := s.d.Drive(s.ctx, spec, s.attempt, nil, s.lastError)
 	s.end(r)
 	returned = true
 }
 
 // end makes the error of a call that ended without a commitment.
-func (s *stream) end(r lull.Result) {
+func (s *stream) end(r engine.Result) {
 	s.mu.Lock()
 	if s.committed {
 		s.mu.Unlock()
 		return
 	}
-	if r.Reason != lull.Succeeded { // else a classifier has it that the error is an answer
+	if r.Reason != engine.Succeeded { // else a classifier has it that the error is an answer
 		s.err = failure(s.d, s.method.name, r, s.err)
 	}
 	if s.last != nil {
@@ -120,9 +122,9 @@ func (s *stream) attempt(ctx context.Context) lull.Verdict {
 // end the stream by it, however well it fares by then.
 func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	until, bounded := a.ctx.Deadline()
-	held := lull.Detach(a.ctx)
+	held := driver.Detach(a.ctx)
 	a.end = held.Release
-	if theirs, has := s.ctx.Deadline(); held == (lull.Detached{}) {
+	if theirs, has := s.ctx.Deadline(); held == (driver.Detached{}) {
 		a.ctx, a.end = context.WithCancel(a.ctx)
 	} else if bounded && (!has || until.Before(theirs)) {
 		a.timer = time.AfterFunc(time.Until(until), a.expire)
@@ -152,7 +154,7 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 		s.changed.Broadcast()
 		s.mu.Unlock()
 		if !s.c.wholeStream {
-			lull.Accepted(a.ctx)
+			driver.Accepted(a.ctx)
 		}
 		return v, true
 	}

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/inbound"
 )
 
 // invoke is the unary interceptor.
@@ -21,16 +23,16 @@ func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *gr
 	u.opts, said = heed(u.room[:0], opts)
 	u.creds = said.creds
 	spec := m.spec(said)
-	var r lull.Result
+	var r engine.Result
 	var err error // of the attempt that counts; nil, unless a classifier has it that an error is an answer
 	if d.Hedges() && mayRace(spec, req, reply) {
 		r, err = u.race(ctx, d, spec)
 	} else {
 		u.opts = u.try.watch(m, u.opts)
-		r = lull.Drive(ctx, d, spec, u.attempt, nil, u.lastError)
+		r = d.Drive(ctx, spec, u.attempt, nil, u.lastError)
 		err = u.try.err
 	}
-	if r.Reason != lull.Succeeded {
+	if r.Reason != engine.Succeeded {
 		err = failure(d, name, r, err)
 	}
 	said.finish(err)
@@ -147,7 +149,7 @@ func (o *outcome) neverSent() bool { return o.finished && o.peer.Addr == nobody 
 // of the call, and of the request that a server makes it for. None is not sent, and neither
 // is what the caller has there.
 func withPreviousAttempts(ctx context.Context, n int) context.Context {
-	n += lull.InboundFrom(ctx).Attempt() - 1
+	n += inbound.From(ctx).Attempt() - 1
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy
 	switch {
 	case n == 0 && md[attemptsKey] == nil && md[hedgeKey] == nil:

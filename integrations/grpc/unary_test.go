@@ -19,6 +19,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
 
@@ -95,7 +97,7 @@ func TestPushbackIsWaitedFor(t *testing.T) {
 			if waits := ev.waits(); len(waits) != 1 || waits[0] < want || time.Since(start) < want {
 				t.Errorf("pushback %sms: waits %v, answer after %v", ms, waits, time.Since(start))
 			}
-			if e := ev.of(lull.EventRetryScheduled)[0]; e.Verdict.After != want || e.Verdict.Kind != lull.KindThrottled {
+			if e := ev.of(event.RetryScheduled)[0]; e.Verdict.After != want || e.Verdict.Kind != lull.KindThrottled {
 				t.Errorf("pushback %sms: verdict %+v", ms, e.Verdict)
 			}
 		})
@@ -146,7 +148,7 @@ func TestRetryInfoIsWaitedFor(t *testing.T) {
 		if _, err := call(t.Context(), cc, ""); err != nil {
 			t.Fatal(err)
 		}
-		scheduled := ev.of(lull.EventRetryScheduled)
+		scheduled := ev.of(event.RetryScheduled)
 		if len(scheduled) != 3 {
 			t.Fatalf("%d retries", len(scheduled))
 		}
@@ -270,7 +272,7 @@ func TestATimeoutIsTheEngines(t *testing.T) {
 			cc := inMemory(t, e, p, idempotent()) // TimeoutsWhenAnswered: nobody is
 			_, err := call(t.Context(), cc, "")
 			wantFailure(t, err, codes.DeadlineExceeded, lull.ErrUnanswered, 1)
-			if le, _ := errors.AsType[*lull.Error](err); le.Verdict.Code != lull.CodeTimeout {
+			if le, _ := errors.AsType[*lull.Error](err); le.Verdict.Code != engine.CodeTimeout {
 				t.Errorf("%s: verdict %+v", name, le.Verdict)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/grpc"
 )
 
@@ -25,7 +26,7 @@ func TestACallThatWasNeverSentIsRepeated(t *testing.T) {
 	cc := dial(t, nobody, quick(), ev.watch()) // nothing is idempotent
 	_, err := call(t.Context(), cc, "")
 	wantFailure(t, err, codes.Unavailable, lull.ErrAttemptsExhausted, 4)
-	for _, e := range ev.of(lull.EventRetryScheduled) {
+	for _, e := range ev.of(event.RetryScheduled) {
 		if !e.Verdict.NeverSent || e.Verdict.Code != "unavailable" {
 			t.Errorf("verdict %+v on a refused connection", e.Verdict)
 		}
@@ -136,7 +137,7 @@ func TestTransparentRetriesStayGRPCs(t *testing.T) {
 			t.Error("the call was not refused: the test proves nothing")
 		}
 		if name == "unary" { // the event of a stream may still be on its way
-			if ended := ev.of(lull.EventCallEnded); len(ended) != 1 || ended[0].Attempt != 1 {
+			if ended := ev.of(event.CallEnded); len(ended) != 1 || ended[0].Attempt != 1 {
 				t.Errorf("events %+v, want the end of a call of one attempt", ended)
 			}
 		}

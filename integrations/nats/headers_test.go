@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -72,7 +73,7 @@ func FuzzHeaders(f *testing.F) {
 		h := queue.Headers{"other": "x", name: value}
 		out, err := toHeader(h, group)
 		if err != nil {
-			if v := lull.Classify(err); v.Kind != lull.KindPermanent || v.Code == lull.CodeUnclassified {
+			if v := lull.Classify(err); v.Kind != lull.KindPermanent || v.Code == engine.CodeUnclassified {
 				t.Errorf("%v (%+v)", err, v)
 			}
 			return

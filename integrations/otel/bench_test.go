@@ -9,6 +9,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/event"
 )
 
 // none is a span exporter that drops what it gets, in a processor that does nothing.
@@ -94,7 +95,7 @@ func BenchmarkCollect(b *testing.B) {
 	defer t.Close()
 	for d := range 10 {
 		for o := range 10 {
-			t.Observe(context.Background(), lull.Event{Kind: lull.EventCallEnded, Attempt: 1, Dependency: string(rune('a' + d)), Operation: string(rune('a' + o))})
+			t.Observe(context.Background(), lull.Event{Kind: event.CallEnded, Attempt: 1, Dependency: string(rune('a' + d)), Operation: string(rune('a' + o))})
 		}
 	}
 	for b.Loop() {

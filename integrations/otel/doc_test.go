@@ -17,6 +17,8 @@ import (
 	"github.com/lullgo/lull/admission"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/throttle"
@@ -66,13 +68,13 @@ func everything(t *testing.T) *rig {
 	ctx, _ := r.StartGRPC(t.Context(), "dns:///d", "/s/m")
 	first := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
 	for _, e := range []lull.Event{
-		{Kind: lull.EventRetryScheduled, Attempt: 1, By: 1, Took: 1, Delay: time.Second, Verdict: first},
-		{Kind: lull.EventCallEnded, Attempt: 2, By: 2, Took: 1, Elapsed: 3, Waited: 1},
-		{Kind: lull.EventHedgeStarted, Attempt: 2},
-		{Kind: lull.EventHedgeRefused, Reason: lull.TooManyLate},
-		{Kind: lull.EventCallEnded, Reason: lull.CircuitOpen},
-		{Kind: lull.EventCircuitChanged, Circuit: &breaker.Change{To: breaker.Open, MetricsOnly: true}},
-		{Kind: lull.EventCallEnded, Attempt: 2, By: 2, Took: 1, Elapsed: 3}, // a hedged one now
+		{Kind: event.RetryScheduled, Attempt: 1, By: 1, Took: 1, Delay: time.Second, Verdict: first},
+		{Kind: event.CallEnded, Attempt: 2, By: 2, Took: 1, Elapsed: 3, Waited: 1},
+		{Kind: event.HedgeStarted, Attempt: 2},
+		{Kind: event.HedgeRefused, Reason: engine.TooManyLate},
+		{Kind: event.CallEnded, Reason: engine.CircuitOpen},
+		{Kind: event.CircuitChanged, Circuit: &breaker.Change{To: breaker.Open, MetricsOnly: true}},
+		{Kind: event.CallEnded, Attempt: 2, By: 2, Took: 1, Elapsed: 3}, // a hedged one now
 	} {
 		e.Dependency, e.Operation = "d", "/s/m"
 		r.Observe(ctx, e)

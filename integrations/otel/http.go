@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -69,7 +70,7 @@ func dependencyOf(next http.RoundTripper, req *http.Request) string {
 func (c *Call) answered(resp *http.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o := lullhttp.OutcomeOf(resp); !c.over && (o.Attempts > 1 || o.Reason != lull.Succeeded) {
+	if o := lullhttp.OutcomeOf(resp); !c.over && (o.Attempts > 1 || o.Reason != engine.Succeeded) {
 		c.went(&lull.Event{Reason: o.Reason, By: o.Attempts, Attempt: o.Attempts, Verdict: o.Verdict})
 	}
 }

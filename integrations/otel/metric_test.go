@@ -17,6 +17,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/throttle"
 )
@@ -27,17 +29,17 @@ func TestEveryReasonHasItsOutcome(t *testing.T) {
 		attempts int
 		want     string
 	}{
-		{lull.Succeeded, 1, "success_first"}, {lull.Succeeded, 2, "success_retry"}, {lull.Panicked, 1, "failed_terminal"},
-		{lull.FailedPermanent, 1, "failed_terminal"}, {lull.ServerSaidStop, 1, "failed_terminal"},
-		{lull.UnsafeToRepeat, 1, "failed_terminal"}, {lull.CannotReplay, 1, "failed_terminal"},
-		{lull.HintTooLong, 1, "failed_terminal"}, {lull.Unanswered, 1, "failed_terminal"}, {lull.RetriedAbove, 1, "failed_terminal"},
-		{lull.AttemptsExhausted, 3, "failed_exhausted"}, {lull.BudgetExhausted, 2, "failed_budget"},
-		{lull.DeadlineReached, 0, "failed_deadline"}, {lull.DeadlineReached, 2, "failed_deadline"},
-		{lull.CircuitOpen, 0, "failed_breaker"}, {lull.Limited, 0, "failed_limited"}, {lull.HeldBack, 1, "failed_limited"},
-		{lull.CallerCanceled, 1, "cancelled"}, {lull.Reason(200), 1, "failed_terminal"},
+		{engine.Succeeded, 1, "success_first"}, {engine.Succeeded, 2, "success_retry"}, {engine.Panicked, 1, "failed_terminal"},
+		{engine.FailedPermanent, 1, "failed_terminal"}, {engine.ServerSaidStop, 1, "failed_terminal"},
+		{engine.UnsafeToRepeat, 1, "failed_terminal"}, {engine.CannotReplay, 1, "failed_terminal"},
+		{engine.HintTooLong, 1, "failed_terminal"}, {engine.Unanswered, 1, "failed_terminal"}, {engine.RetriedAbove, 1, "failed_terminal"},
+		{engine.AttemptsExhausted, 3, "failed_exhausted"}, {engine.BudgetExhausted, 2, "failed_budget"},
+		{engine.DeadlineReached, 0, "failed_deadline"}, {engine.DeadlineReached, 2, "failed_deadline"},
+		{engine.CircuitOpen, 0, "failed_breaker"}, {engine.Limited, 0, "failed_limited"}, {engine.HeldBack, 1, "failed_limited"},
+		{engine.CallerCanceled, 1, "cancelled"}, {lull.Reason(200), 1, "failed_terminal"},
 	} {
 		r := newRig(t)
-		r.Observe(t.Context(), lull.Event{Kind: lull.EventCallEnded, Dependency: "d", Operation: "o", Reason: c.reason, Attempt: c.attempts, By: c.attempts, Elapsed: time.Millisecond})
+		r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Operation: "o", Reason: c.reason, Attempt: c.attempts, By: c.attempts, Elapsed: time.Millisecond})
 		all := r.collect(t)
 		for o := range outcomes {
 			want := 0.0
@@ -54,7 +56,7 @@ func TestEveryReasonHasItsOutcome(t *testing.T) {
 		if n := value(t, all, "retry.attempts"); n != float64(c.attempts) {
 			t.Errorf("%v: %v attempts, want %d", c.reason, n, c.attempts)
 		}
-		if n := value(t, all, "retry.call.failures"); (n == 1) == (c.reason == lull.Succeeded) {
+		if n := value(t, all, "retry.call.failures"); (n == 1) == (c.reason == engine.Succeeded) {
 			t.Errorf("%v: %v failures", c.reason, n)
 		}
 	}
@@ -63,7 +65,7 @@ func TestEveryReasonHasItsOutcome(t *testing.T) {
 // All series of an operation are there from its first call on.
 func TestSeriesBeginAtZero(t *testing.T) {
 	r := newRig(t)
-	r.Observe(t.Context(), lull.Event{Kind: lull.EventCallEnded, Dependency: "d", Attempt: 1})
+	r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Attempt: 1})
 	all := r.collect(t)
 	if n := series(all["retry.calls"]); n != int(outcomes) {
 		t.Errorf("%d series of retry.calls, want %d", n, outcomes)
@@ -168,9 +170,9 @@ func saw(t *testing.T, wrapped bool) {
 			outcome = OutcomeOf(e.Reason, e.Attempts)
 			want["reason "+e.Reason.String()]++
 			switch e.Reason {
-			case lull.BudgetExhausted:
+			case engine.BudgetExhausted:
 				want["denied"]++
-			case lull.HintTooLong:
+			case engine.HintTooLong:
 				want["too long"]++
 			}
 		} else if attempts > 1 && outcome == SuccessFirst {
@@ -300,7 +302,7 @@ func sawHedged(t *testing.T, wrapped bool) {
 		if e, ok := errors.AsType[*lull.Error](err); ok {
 			outcome = OutcomeOf(e.Reason, 0).String()
 		} else if outcome == "" {
-			outcome = OutcomeOf(lull.Succeeded, winner).String()
+			outcome = OutcomeOf(engine.Succeeded, winner).String()
 			if winner == 1 && attempts > 1 {
 				want["first beside others"]++
 			}
@@ -414,7 +416,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 	for w := range workers {
 		all.Go(func() {
 			for i := range each {
-				e := lull.Event{Kind: lull.EventCallEnded, Attempt: 1, Dependency: fmt.Sprint("d", i%100), Operation: fmt.Sprint("o", w, i), By: 1, Took: time.Millisecond, Elapsed: time.Millisecond}
+				e := lull.Event{Kind: event.CallEnded, Attempt: 1, Dependency: fmt.Sprint("d", i%100), Operation: fmt.Sprint("o", w, i), By: 1, Took: time.Millisecond, Elapsed: time.Millisecond}
 				switch i % 4 {
 				case 0:
 					e.Operation = strings.Repeat("x", 1000) + fmt.Sprint(i)
@@ -424,12 +426,12 @@ func TestCardinalityIsBounded(t *testing.T) {
 					e.Operation = Other
 				}
 				r.Observe(t.Context(), e)
-				e.Reason, e.Verdict = lull.FailedPermanent, lull.Verdict{Kind: lull.KindPermanent, Code: fmt.Sprint("code", w, i)}
+				e.Reason, e.Verdict = engine.FailedPermanent, lull.Verdict{Kind: lull.KindPermanent, Code: fmt.Sprint("code", w, i)}
 				r.Observe(t.Context(), e)
-				e.Kind, e.Delay = lull.EventRetryScheduled, time.Millisecond
+				e.Kind, e.Delay = event.RetryScheduled, time.Millisecond
 				r.Observe(t.Context(), e)
 				change := &breaker.Change{From: breaker.State(i % 7), To: breaker.State(i % 5), Reason: breaker.Reason(i)}
-				r.Observe(t.Context(), lull.Event{Kind: lull.EventCircuitChanged, Dependency: e.Dependency, Circuit: change})
+				r.Observe(t.Context(), lull.Event{Kind: event.CircuitChanged, Dependency: e.Dependency, Circuit: change})
 				_, c := r.Start(t.Context(), fmt.Sprint("d", w, i))
 				c.End(nil)
 			}
@@ -477,19 +479,19 @@ func TestHintsHedgesAndChanges(t *testing.T) {
 		e.Dependency = "d"
 		r.Observe(t.Context(), e)
 	}
-	on(lull.Event{Kind: lull.EventRetryScheduled, Attempt: 1, By: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindThrottled, After: time.Second, Code: "429"}})
-	on(lull.Event{Kind: lull.EventRetryScheduled, Attempt: 1, By: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "503"}})
-	on(lull.Event{Kind: lull.EventCallEnded, Attempt: 1, By: 1, Reason: lull.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}})
-	on(lull.Event{Kind: lull.EventCallEnded, Attempt: 1, By: 1, Reason: lull.FailedPermanent, Verdict: lull.Verdict{Kind: lull.KindPermanent}})
-	on(lull.Event{Kind: lull.EventHedgeStarted, Attempt: 2})
-	on(lull.Event{Kind: lull.EventHedgeRefused, Reason: lull.TooManyLate})
-	on(lull.Event{Kind: lull.EventHedgeRefused, Reason: lull.BudgetExhausted})
-	on(lull.Event{Kind: lull.EventBudgetExhausted, Reason: lull.BudgetExhausted})
+	on(lull.Event{Kind: event.RetryScheduled, Attempt: 1, By: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindThrottled, After: time.Second, Code: "429"}})
+	on(lull.Event{Kind: event.RetryScheduled, Attempt: 1, By: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "503"}})
+	on(lull.Event{Kind: event.CallEnded, Attempt: 1, By: 1, Reason: engine.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}})
+	on(lull.Event{Kind: event.CallEnded, Attempt: 1, By: 1, Reason: engine.FailedPermanent, Verdict: lull.Verdict{Kind: lull.KindPermanent}})
+	on(lull.Event{Kind: event.HedgeStarted, Attempt: 2})
+	on(lull.Event{Kind: event.HedgeRefused, Reason: engine.TooManyLate})
+	on(lull.Event{Kind: event.HedgeRefused, Reason: engine.BudgetExhausted})
+	on(lull.Event{Kind: event.BudgetExhausted, Reason: engine.BudgetExhausted})
 	for range 2 {
-		on(lull.Event{Kind: lull.EventCircuitChanged, Circuit: &breaker.Change{To: breaker.Open, Reason: breaker.Consecutive}})
+		on(lull.Event{Kind: event.CircuitChanged, Circuit: &breaker.Change{To: breaker.Open, Reason: breaker.Consecutive}})
 	}
-	on(lull.Event{Kind: lull.EventCircuitChanged, Circuit: &breaker.Change{To: breaker.Open, Reason: breaker.FailureRate, MetricsOnly: true}})
-	on(lull.Event{Kind: lull.EventCircuitChanged})
+	on(lull.Event{Kind: event.CircuitChanged, Circuit: &breaker.Change{To: breaker.Open, Reason: breaker.FailureRate, MetricsOnly: true}})
+	on(lull.Event{Kind: event.CircuitChanged})
 	all := r.collect(t)
 	for _, c := range []struct {
 		want   float64

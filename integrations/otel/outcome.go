@@ -1,6 +1,9 @@
 package lullotel
 
-import "github.com/lullgo/lull"
+import (
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+)
 
 // An Outcome is what came of a call, as the label that calls are counted under. There are
 // fewer of them than of lull's reasons, which are counted as well.
@@ -45,22 +48,22 @@ func (o Outcome) String() string {
 // (lull.Event.By; it matters if that has succeeded).
 func OutcomeOf(r lull.Reason, by int) Outcome {
 	switch r {
-	case lull.Succeeded:
+	case engine.Succeeded:
 		if by > 1 {
 			return SuccessRetry
 		}
 		return SuccessFirst
-	case lull.AttemptsExhausted:
+	case engine.AttemptsExhausted:
 		return FailedExhausted
-	case lull.BudgetExhausted:
+	case engine.BudgetExhausted:
 		return FailedBudget
-	case lull.DeadlineReached:
+	case engine.DeadlineReached:
 		return FailedDeadline
-	case lull.CircuitOpen:
+	case engine.CircuitOpen:
 		return FailedBreaker
-	case lull.Limited, lull.HeldBack:
+	case engine.Limited, engine.HeldBack:
 		return FailedLimited
-	case lull.CallerCanceled:
+	case engine.CallerCanceled:
 		return Cancelled
 	}
 	return FailedTerminal

@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 )
 
 // Spans says which calls have a span.
@@ -170,24 +172,24 @@ func (c *Call) succeeded(e *lull.Event, o *operation) {
 func (c *Call) learn(e *lull.Event, o *operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.Kind == lull.EventHedgeStarted {
+	if e.Kind == event.HedgeStarted {
 		c.hedges++
 	}
 	if c.ended {
 		return
 	}
 	switch e.Kind {
-	case lull.EventRetryScheduled:
+	case event.RetryScheduled:
 		c.wait(e)
-	case lull.EventHedgeStarted:
+	case event.HedgeStarted:
 		c.event("retry.hedge.started", attrAttempt.Int(e.Attempt))
-	case lull.EventHedgeRefused:
+	case event.HedgeRefused:
 		c.event("retry.hedge.refused", attrReason.String(e.Reason.String()))
-	case lull.EventAttemptFailed:
+	case event.AttemptFailed:
 		c.event("retry.attempt.failed", attrAttempt.Int(e.Attempt), errorType(e.Verdict.Code))
-	case lull.EventBudgetExhausted:
+	case event.BudgetExhausted:
 		c.exhausted = true
-	case lull.EventCallEnded:
+	case event.CallEnded:
 		c.finish(e, o)
 	}
 }
@@ -215,7 +217,7 @@ func (c *Call) event(name string, attributes ...attribute.KeyValue) {
 func (c *Call) finish(e *lull.Event, o *operation) {
 	c.went(e)
 	switch e.Reason {
-	case lull.Succeeded, lull.FailedPermanent, lull.CallerCanceled, lull.Panicked:
+	case engine.Succeeded, engine.FailedPermanent, engine.CallerCanceled, engine.Panicked:
 	default:
 		c.event("retry.refused", attrReason.String(e.Reason.String()), attrAttempt.Int(e.Attempt))
 	}
@@ -226,7 +228,7 @@ func (c *Call) finish(e *lull.Event, o *operation) {
 func (c *Call) went(e *lull.Event) {
 	c.over, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.By)
 	c.attempts, c.waited, c.code, c.operation = e.Attempt, e.Waited, e.Verdict.Code, e.Operation
-	c.exhausted = c.exhausted || e.Reason == lull.BudgetExhausted
+	c.exhausted = c.exhausted || e.Reason == engine.BudgetExhausted
 	if c.dependency == "" {
 		c.dependency = e.Dependency
 	}
@@ -257,7 +259,7 @@ func (c *Call) unwind() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended && !c.over {
-		c.code = lull.CodePanic
+		c.code = engine.CodePanic
 	}
 	c.end(true)
 }
@@ -270,7 +272,7 @@ func (c *Call) end(failed bool) {
 	}
 	c.ended = true
 	if c.over {
-		failed = c.reason != lull.Succeeded
+		failed = c.reason != engine.Succeeded
 	}
 	if c.span == nil && !failed {
 		return

@@ -16,6 +16,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 )
 
 // Scope is the name of the instrumentation scope, of the tracer and the meter.
@@ -132,7 +134,7 @@ func (t *Telemetry) Options() []lull.Option {
 
 // Observe makes it a lull.Observer.
 func (t *Telemetry) Observe(ctx context.Context, e lull.Event) {
-	if e.Kind == lull.EventCallEnded && e.Reason == lull.Succeeded && e.Attempt == 1 {
+	if e.Kind == event.CallEnded && e.Reason == engine.Succeeded && e.Attempt == 1 {
 		o := t.calls.get(e.Dependency, e.Operation)
 		o.ended[SuccessFirst].Add(1)
 		if e.Elapsed > 0 {
@@ -154,7 +156,7 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 	o := t.calls.get(e.Dependency, e.Operation)
 	d := o.dependency
 	var c *Call
-	if t.tracing.Load() && e.Kind != lull.EventCircuitChanged {
+	if t.tracing.Load() && e.Kind != event.CircuitChanged {
 		if c = callOf(ctx, e); c != nil {
 			c.learn(e, o)
 		}
@@ -163,21 +165,21 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 		t.attempt(ctx, e, o)
 	}
 	switch e.Kind {
-	case lull.EventCallEnded:
+	case event.CallEnded:
 		t.ended(ctx, e, o, c)
-	case lull.EventRetryScheduled:
+	case event.RetryScheduled:
 		t.instruments.delay.Record(ctx, e.Delay.Seconds(), d.record...)
 		if e.Verdict.After > 0 {
 			d.hints[honoured].Add(1)
 		}
-	case lull.EventHedgeStarted:
+	case event.HedgeStarted:
 		d.hedges.Add(1)
-	case lull.EventHedgeRefused:
+	case event.HedgeRefused:
 		d.unhedged[index(e.Reason)].Add(1)
-		if e.Reason == lull.BudgetExhausted {
+		if e.Reason == engine.BudgetExhausted {
 			d.denied.Add(1)
 		}
-	case lull.EventCircuitChanged:
+	case event.CircuitChanged:
 		if e.Circuit != nil {
 			d.changes.get(changeName(*e.Circuit)).Add(1)
 		}
@@ -203,15 +205,15 @@ func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *C
 		o.ended[outcome].Add(1)
 		o.resends.Add(int64(e.Attempt - 1))
 	}
-	if e.Reason != lull.Succeeded {
+	if e.Reason != engine.Succeeded {
 		o.dependency.reasons[index(e.Reason)].Add(1)
 	}
 	switch e.Reason {
-	case lull.BudgetExhausted:
+	case engine.BudgetExhausted:
 		o.dependency.denied.Add(1)
-	case lull.HintTooLong:
+	case engine.HintTooLong:
 		o.dependency.hints[tooLong].Add(1)
-	case lull.ServerSaidStop:
+	case engine.ServerSaidStop:
 		o.dependency.hints[dontRetry].Add(1)
 	}
 	if e.Elapsed > 0 {

@@ -19,6 +19,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 )
 
@@ -120,7 +122,7 @@ func TestTwoOnOneProvider(t *testing.T) {
 	a, b := newRig(t, WithMeterProvider(meters)), newRig(t, WithMeterProvider(meters))
 	a.reader = reader
 	for _, r := range []*rig{a, b, b} {
-		r.Observe(t.Context(), lull.Event{Kind: lull.EventCallEnded, Dependency: "d", Attempt: 1, By: 1, Elapsed: 1, Took: 1})
+		r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Attempt: 1, By: 1, Elapsed: 1, Took: 1})
 	}
 	all := a.collect(t)
 	if n := value(t, all, "retry.calls"); n != 3 {
@@ -183,9 +185,9 @@ func TestCountersNeverFall(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := 0; !stop.Load(); i++ {
-			e := lull.Event{Kind: lull.EventCallEnded, Dependency: "d", Reason: lull.CircuitOpen}
+			e := lull.Event{Kind: event.CallEnded, Dependency: "d", Reason: engine.CircuitOpen}
 			if i%4 == 0 {
-				e.Reason, e.Attempt, e.By = lull.Succeeded, 1, 1
+				e.Reason, e.Attempt, e.By = engine.Succeeded, 1, 1
 			}
 			r.Observe(context.Background(), e)
 		}

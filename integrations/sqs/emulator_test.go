@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -46,7 +47,7 @@ func server(t *testing.T, answer func(w http.ResponseWriter, op, body string)) *
 // client is set up.
 func TestTheSDKDoesNotRetry(t *testing.T) {
 	var requests atomic.Int64
-	for code, kind := range map[int]lull.Kind{500: lull.KindTransient, 503: lull.KindTransient, 429: lull.KindThrottled} {
+	for code, kind := range map[int]engine.Kind{500: lull.KindTransient, 503: lull.KindTransient, 429: lull.KindThrottled} {
 		q := server(t, func(w http.ResponseWriter, op, body string) {
 			requests.Add(1)
 			w.WriteHeader(code)
@@ -129,7 +130,7 @@ func TestErrorsOverTheWire(t *testing.T) {
 	for _, c := range []struct {
 		typ, query, message string
 		lost                bool
-		kind                lull.Kind
+		kind                engine.Kind
 	}{
 		{"com.amazonaws.sqs#MessageNotInflight", "AWS.SimpleQueueService.MessageNotInflight", "", true, 0},
 		{"com.amazonaws.sqs#ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid", "The input receipt handle is invalid.", true, 0},

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -434,7 +435,7 @@ func TestWhatErrorsMean(t *testing.T) {
 	} {
 		got := handled(t.Context(), "test", c.err)
 		v := lull.Classify(got)
-		is := map[lull.Kind]string{lull.KindPermanent: permanent, lull.KindThrottled: throttled, lull.KindTransient: transient}[v.Kind]
+		is := map[engine.Kind]string{lull.KindPermanent: permanent, lull.KindThrottled: throttled, lull.KindTransient: transient}[v.Kind]
 		if errors.Is(got, queue.ErrLost) {
 			is = lost
 		}

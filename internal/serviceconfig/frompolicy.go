@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/waits"
 	"github.com/lullgo/lull/throttle"
 )
@@ -43,7 +44,7 @@ func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
 	}
 	if mc.Retry != nil || mc.Hedging != nil {
 		c.Throttling = lost.throttling(p.Budget)
-		lost.gone(p.Nested == lull.NestedNever, "Nested", "gRPC retries what is done on behalf of a retry as well")
+		lost.gone(p.Nested == engine.NestedNever, "Nested", "gRPC retries what is done on behalf of a retry as well")
 	}
 	lost.gone(!p.Breaker.Off, "Breaker", "gRPC has no circuit breaker; its outlier detection is configured with the load balancing")
 	lost.gone(p.Throttle.Mode != throttle.Off, "Throttle", "gRPC does not hold attempts back")
@@ -123,7 +124,7 @@ func (lost *losses) written(p lull.Policy, wait time.Duration, list, would strin
 	switch p.Timeouts {
 	case lull.TimeoutsAlways:
 		codes = append(codes, DeadlineExceeded)
-	case lull.TimeoutsWhenAnswered:
+	case engine.TimeoutsWhenAnswered:
 		lost.changed(true, "Timeouts", "gRPC would retry DEADLINE_EXCEEDED whether anybody is answered or not, so it is left out of "+list)
 	}
 	lost.gone(p.HintLimit < math.MaxInt64, "HintLimit", "gRPC waits for as long as a server asks")

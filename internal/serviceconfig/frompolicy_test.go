@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/throttle"
@@ -43,9 +44,9 @@ func TestWhatIsLostOfAPolicy(t *testing.T) {
 		{"[HintLimit]", func(p *lull.Policy) { p.HintLimit = time.Hour }},
 		{"[ThrottleBase]", func(p *lull.Policy) { p.ThrottleBase = 101 * ms }},
 		{"[]", func(p *lull.Policy) { p.ThrottleBase = 100 * ms }},
-		{"[Timeouts]", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsWhenAnswered }},
+		{"[Timeouts]", func(p *lull.Policy) { p.Timeouts = engine.TimeoutsWhenAnswered }},
 		{"[]", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsAlways }},
-		{"[Nested]", func(p *lull.Policy) { p.Nested = lull.NestedNever }},
+		{"[Nested]", func(p *lull.Policy) { p.Nested = engine.NestedNever }},
 		{"[Budget]", func(p *lull.Policy) { p.Budget = budget.Config{} }},
 		{"[Breaker]", func(p *lull.Policy) { p.Breaker = breaker.Config{} }},
 		{"[Throttle]", func(p *lull.Policy) { p.Throttle.Mode = throttle.Adaptive }},
@@ -77,7 +78,7 @@ func TestWhatIsLostOfAPolicy(t *testing.T) {
 // Without retries there is nothing that a config could say wrong.
 func TestOneAttemptLosesNothing(t *testing.T) {
 	p := plain()
-	p.Attempts, p.HintLimit, p.ThrottleBase, p.Nested, p.Backoff = 1, 0, 0, lull.NestedNever, backoff.Schedule{}
+	p.Attempts, p.HintLimit, p.ThrottleBase, p.Nested, p.Backoff = 1, 0, 0, engine.NestedNever, backoff.Schedule{}
 	c, lost, err := serviceconfig.Of(p)
 	if err != nil || len(lost) != 0 || string(marshal(t, c)) != `{"methodConfig":[{"name":[{}]}]}` {
 		t.Errorf("%s, %v, %v", marshal(t, c), lost, err)

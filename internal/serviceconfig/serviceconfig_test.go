@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/serviceconfig"
@@ -31,7 +32,7 @@ type kase struct {
 
 func fields(err error) []string {
 	var all []string
-	list, _ := errors.AsType[lull.Problems](err)
+	list, _ := errors.AsType[engine.Problems](err)
 	for _, p := range list {
 		all = append(all, p.Field)
 	}
@@ -240,10 +241,10 @@ line 10: retryThrottling.tokenRatio is 0.0001: want a number from 0.001`
 	if p, ok := errors.AsType[tree.Mistake](err); !ok || p.Line != 3 || p.Column != 63 {
 		t.Errorf("the first problem is at %d:%d", p.Line, p.Column)
 	}
-	if p, ok := errors.AsType[lull.Problem](err); !ok || p != (lull.Problem{Field: "methodConfig[0].name[1].method", Value: "7", Allowed: "a text"}) {
+	if p, ok := errors.AsType[engine.Problem](err); !ok || p != (engine.Problem{Field: "methodConfig[0].name[1].method", Value: "7", Allowed: "a text"}) {
 		t.Errorf("the first problem is %+v", p)
 	}
-	all, _ := errors.AsType[lull.Problems](err)
+	all, _ := errors.AsType[engine.Problems](err)
 	if last := all[len(all)-1]; len(all) != strings.Count(want, "\n")+1 || last.Field != "retryThrottling.tokenRatio" || last.Value != "0.0001" || last.Allowed != "a number from 0.001" {
 		t.Errorf("%d problems, the last %+v", len(all), last)
 	}
@@ -493,7 +494,7 @@ func TestCodesInAPolicy(t *testing.T) {
 	)
 	for _, c := range []struct {
 		codes    []serviceconfig.Code
-		timeouts lull.TimeoutRetries
+		timeouts engine.TimeoutRetries
 		patient  bool
 		why      string
 	}{

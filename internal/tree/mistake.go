@@ -71,7 +71,7 @@ func (m Mistake) Error() string {
 // String returns the same as Error. Without it, a Mistake would have the String of its Position.
 func (m Mistake) String() string { return m.Error() }
 
-// As lets errors.As find a lull.Problem: field, value and what is allowed.
+// As lets errors.As find an engine.Problem: field, value and what is allowed.
 func (m Mistake) As(target any) bool {
 	to, ok := target.(*problem.Problem)
 	if ok {
@@ -81,7 +81,7 @@ func (m Mistake) As(target any) bool {
 }
 
 // Mistakes is everything that is wrong with a text. It is an error. errors.As finds it, each
-// [Mistake] in it, and all of them as a lull.Problems.
+// [Mistake] in it, and all of them as an engine.Problems.
 type Mistakes []Mistake
 
 // Error lists the mistakes, one a line.
@@ -93,7 +93,7 @@ func (l Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// As lets errors.As find a lull.Problems, for programs that treat mistakes in code and in files
+// As lets errors.As find an engine.Problems, for programs that treat mistakes in code and in files
 // alike.
 func (l Mistakes) As(target any) bool {
 	to, ok := target.(*problem.List)

@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -42,7 +42,7 @@ const SameWhenThrottled = time.Nanosecond
 // Patience is a ThrottleBase for a policy with that schedule that comes from a system which does
 // not retry throttled failures at all. lull retries them, but waits longer than after other failures.
 func Patience(s backoff.Schedule) time.Duration {
-	return max(lull.DefaultThrottleBase, saturating.Add(s.Ceiling(1), s.Ceiling(1)))
+	return max(engine.DefaultThrottleBase, saturating.Add(s.Ceiling(1), s.Ceiling(1)))
 }
 
 // Range is the shortest and the longest wait before the given retry.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/sim"
 )
@@ -230,7 +231,7 @@ func (l *tally) call(ctx context.Context, client *http.Client, url string, deadl
 	if o.Attempts == 0 {
 		t.Refused++
 	}
-	if o.Reason == lull.Succeeded {
+	if o.Reason == engine.Succeeded {
 		t.Succeeded++
 		l.took += ended - began
 		l.r.Series.Good[step]++
@@ -249,7 +250,7 @@ func outcome(resp *http.Response, err error) (lullhttp.Outcome, error) {
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	o := lullhttp.OutcomeOf(resp)
-	if (resp.StatusCode == http.StatusOK) != (o.Reason == lull.Succeeded) {
+	if (resp.StatusCode == http.StatusOK) != (o.Reason == engine.Succeeded) {
 		return o, fmt.Errorf("a call with the answer %s ended with %v", resp.Status, o.Reason)
 	}
 	return o, nil

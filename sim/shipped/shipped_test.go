@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -90,7 +91,7 @@ func experiments() []experiment {
 				p.Timeouts = lull.TimeoutsAlways
 				p.Budget = budget.Config{Ratio: 0.3, Window: 2 * time.Second, Earn: budget.Successes, Stock: 10}
 			}),
-			wrong: func(p *lull.Policy) { p.Timeouts = lull.TimeoutsWhenAnswered },
+			wrong: func(p *lull.Policy) { p.Timeouts = engine.TimeoutsWhenAnswered },
 		},
 		{
 			name:     "the workers stand still for 1.5 s, and timeouts are repeated when later ones are answered",

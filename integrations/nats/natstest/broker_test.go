@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	lullnats "github.com/lullgo/lull/integrations/nats"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
@@ -169,7 +170,7 @@ func TestUnsendable(t *testing.T) {
 		"a body that is too long": {Body: make([]byte, 1<<20+1)},
 	} {
 		err := b.sender.Send(bg, o)
-		if v := lull.Classify(err); err == nil || v.Kind != lull.KindPermanent || v.Code == lull.CodeUnclassified {
+		if v := lull.Classify(err); err == nil || v.Kind != lull.KindPermanent || v.Code == engine.CodeUnclassified {
 			t.Errorf("%s: %v (%+v)", what, err, v)
 		}
 	}
@@ -179,7 +180,7 @@ func TestUnsendable(t *testing.T) {
 	}
 	other, err := lullnats.NewSender(b.js, "OTHER", b.c.Subject)
 	b.ok(err)
-	if err := other.Send(bg, queue.Outgoing{}); err == nil || lull.Classify(err).Code == lull.CodeUnclassified {
+	if err := other.Send(bg, queue.Outgoing{}); err == nil || lull.Classify(err).Code == engine.CodeUnclassified {
 		t.Errorf("into a stream that has not this subject: %v", err)
 	}
 }
@@ -235,7 +236,7 @@ func TestConsumerDeleted(t *testing.T) {
 		for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); {
 			_, err = b.Receive(bg, queue.Want{Max: 1, Lease: time.Minute})
 		}
-		if v := lull.Classify(err); err == nil || v.Kind == lull.KindPermanent && v.Code != lull.CodeUnclassified {
+		if v := lull.Classify(err); err == nil || v.Kind == lull.KindPermanent && v.Code != engine.CodeUnclassified {
 			t.Errorf("Receive: %v (%+v)", err, v)
 		}
 		<-deleted
@@ -257,7 +258,7 @@ func TestServerAway(t *testing.T) {
 	b.until("the connection has noticed", func() bool { return !b.js.Conn().IsConnected() })
 	for _, o := range []queue.Outcome{queue.Ack, queue.Retry, queue.Drop} {
 		err := b.Settle(bg, d, queue.Settlement{Outcome: o})
-		if v := lull.Classify(err); err == nil || errors.Is(err, queue.ErrLost) || v.Code != lull.CodeUnclassified {
+		if v := lull.Classify(err); err == nil || errors.Is(err, queue.ErrLost) || v.Code != engine.CodeUnclassified {
 			t.Errorf("%v while the server is away: %v (%+v)", o, err, v)
 		}
 	}
@@ -272,7 +273,7 @@ func TestServerAway(t *testing.T) {
 				received <- nil
 				return
 			}
-			if v := lull.Classify(err); v.Kind == lull.KindPermanent && v.Code != lull.CodeUnclassified && err != nil {
+			if v := lull.Classify(err); v.Kind == lull.KindPermanent && v.Code != engine.CodeUnclassified && err != nil {
 				received <- err
 				return
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	lullnats "github.com/lullgo/lull/integrations/nats"
 	"github.com/lullgo/lull/queue"
 )
@@ -26,7 +27,7 @@ func TestDeclare(t *testing.T) {
 		"stream Q_worker_ADVISORIES is missing: want a stream for the server's advisories, with the subjects $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.Q.worker and $JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.Q.worker (or a negative Config.MaxDeliver)",
 	)
 	_, err := lullnats.Open(bg, js, c)
-	if v := lull.Classify(err); v.Kind != lull.KindPermanent || v.Code == lull.CodeUnclassified || !strings.Contains(err.Error(), "is missing") {
+	if v := lull.Classify(err); v.Kind != lull.KindPermanent || v.Code == engine.CodeUnclassified || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("Open of nothing: %v (%+v)", err, v)
 	}
 	var work sync.WaitGroup
@@ -188,7 +189,7 @@ func TestCheckWithoutServer(t *testing.T) {
 	_, err2 := lullnats.NewReaper(bg, js, c)
 	_, err3 := lullnats.Letters(bg, js, c)
 	for _, err := range []error{err, err2, err3, lullnats.Check(bg, js, c), lullnats.Declare(bg, js, c)} {
-		if err == nil || lull.Classify(err).Code != lull.CodeUnclassified || strings.Contains(err.Error(), "missing") {
+		if err == nil || lull.Classify(err).Code != engine.CodeUnclassified || strings.Contains(err.Error(), "missing") {
 			t.Errorf("without a server: %v", err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -75,7 +76,7 @@ type heldBack struct{}
 
 // Observe implements lull.Observer.
 func (heldBack) Observe(ctx context.Context, e lull.Event) {
-	if e.Kind == lull.EventHedgeRefused {
+	if e.Kind == event.HedgeRefused {
 		if t := tallyOf(ctx); t != nil {
 			t.hold()
 		}

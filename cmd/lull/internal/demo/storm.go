@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 )
 
 // What every backend and every naive client of the storm has in common.
@@ -67,7 +68,7 @@ func doubling(n int) time.Duration { return naiveBase << (n - 1) }
 // client.
 func (s setting) policy() lull.Policy {
 	p := lull.Policy{AttemptTimeout: s.Timeout}
-	if s.Attempts != lull.DefaultAttempts {
+	if s.Attempts != engine.DefaultAttempts {
 		p.Attempts = s.Attempts
 	}
 	return p

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -130,9 +130,9 @@ func fly(s sim.Scenario, c client, seed uint64) sim.Result {
 		x.P50 = append(x.P50, time.Duration(p50*random.Float64()*0.1*1e9+p50*1e9))
 		x.P99 = append(x.P99, time.Duration(p99*random.Float64()*0.2*1e9+p99*1e9))
 	}
-	r.Series.Refused[lull.AttemptsExhausted.String()] = exhausted
-	r.Series.Refused[lull.CircuitOpen.String()] = refusedOpen
-	r.Series.Refused[lull.BudgetExhausted.String()] = noBudget
+	r.Series.Refused[engine.AttemptsExhausted.String()] = exhausted
+	r.Series.Refused[engine.CircuitOpen.String()] = refusedOpen
+	r.Series.Refused[engine.BudgetExhausted.String()] = noBudget
 	add(&r, s, fault)
 	return r
 }

@@ -1,4 +1,4 @@
-package lull
+package realtime
 
 import (
 	"context"
@@ -8,19 +8,19 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// bounded is a context that ends at a time, which extend moves on, if it was not
+// Bounded is a context that ends at a time, which Extend moves on, if it was not
 // detached before. The channel and the timer are made when somebody asks for Done: whoever never does
-// (it returned at once, or failed to start) never pays for them.
-type bounded struct {
+// (it returned at once, or failed to start) Never pays for them.
+type Bounded struct {
 	context.Context               // the caller's
-	d               *Dependency   // whose clock it goes by
-	limit           time.Duration // extend goes no further
-	number          int32         // for who embeds it (here it takes no room)
+	Clock           *Clock        // by which it ends
+	Limit           time.Duration // Extend goes no further
+	Number          int32         // for who embeds it (here it takes no room)
+	Hedge           bool          // likewise
 
 	mu       sync.Mutex
-	until    time.Duration // when it ends; never: with the caller's
+	until    time.Duration // when it ends; Never: with the caller's
 	detached bool
-	hedge    bool // the attempt began beside another of its call
 	err      error
 	done     chan struct{} // made by the first Done
 	timer    *time.Timer   // made with done
@@ -28,29 +28,34 @@ type bounded struct {
 	hooks    map[*func()]struct{}
 }
 
+// Init makes c end at until, and with ctx.
+func (c *Bounded) Init(ctx context.Context, clock *Clock, until time.Duration) {
+	c.Context, c.Clock, c.until = ctx, clock, until
+}
+
 // Deadline is the nearer of the caller's and its own.
-func (c *bounded) Deadline() (time.Time, bool) {
+func (c *Bounded) Deadline() (time.Time, bool) {
 	theirs, ok := c.Context.Deadline()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.until == never || c.detached {
+	if c.until == Never || c.detached {
 		return theirs, ok
 	}
-	if !ok || c.until < c.d.wiring.deadline(theirs) {
-		return c.d.wiring.epoch.Add(c.until), true
+	if !ok || c.until < c.Clock.Deadline(theirs) {
+		return c.Clock.Time(c.until), true
 	}
 	return theirs, true
 }
 
 // Err is what ended the context: the caller, its time, or end (context.Canceled).
-func (c *bounded) Err() error {
+func (c *Bounded) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil && c.done == nil {
 		// Nobody watches yet, so look.
 		if err := c.Context.Err(); err != nil {
 			c.err = err
-		} else if c.until != never && !c.detached && c.d.Now() >= c.until {
+		} else if c.until != Never && !c.detached && c.Clock.Now() >= c.until {
 			c.err = context.DeadlineExceeded
 		}
 	}
@@ -58,14 +63,14 @@ func (c *bounded) Err() error {
 }
 
 // Done makes the channel, the timer, and the hook on the caller's context.
-func (c *bounded) Done() <-chan struct{} {
+func (c *Bounded) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.watch()
 }
 
 // watch is Done with c.mu held.
-func (c *bounded) watch() chan struct{} {
+func (c *Bounded) watch() chan struct{} {
 	if c.done != nil {
 		return c.done
 	}
@@ -75,16 +80,16 @@ func (c *bounded) watch() chan struct{} {
 		return c.done
 	}
 	if c.Context.Done() != nil {
-		c.unhook = context.AfterFunc(c.Context, func() { c.cancel(c.Context.Err()) })
+		c.unhook = context.AfterFunc(c.Context, func() { c.Cancel(c.Context.Err()) })
 	}
-	if c.until != never && !c.detached {
-		c.timer = time.AfterFunc(c.until-c.d.Now(), c.expire)
+	if c.until != Never && !c.detached {
+		c.timer = time.AfterFunc(c.until-c.Clock.Now(), c.expire)
 	}
 	return c.done
 }
 
 // AfterFunc lets the context package hook children on without a goroutine each.
-func (c *bounded) AfterFunc(f func()) (stop func() bool) {
+func (c *Bounded) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watch()
@@ -106,10 +111,10 @@ func (c *bounded) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-func (c *bounded) cancel(err error) { c.close(err, true) }
+func (c *Bounded) Cancel(err error) { c.close(err, true) }
 
 // close ends the context, unless it has ended or (if not always) was detached.
-func (c *bounded) close(err error, always bool) {
+func (c *Bounded) close(err error, always bool) {
 	c.mu.Lock()
 	if c.err != nil || c.detached && !always {
 		c.mu.Unlock()
@@ -133,11 +138,11 @@ func (c *bounded) close(err error, always bool) {
 	}
 }
 
-// expire is the timer. It may have fired before detach could stop it, or after extend.
-func (c *bounded) expire() {
+// expire is the timer. It may have fired before Detach could stop it, or after Extend.
+func (c *Bounded) expire() {
 	c.mu.Lock()
 	if c.err == nil && !c.detached {
-		if left := c.until - c.d.Now(); left > 0 {
+		if left := c.until - c.Clock.Now(); left > 0 {
 			c.timer.Reset(left)
 			c.mu.Unlock()
 			return
@@ -147,21 +152,21 @@ func (c *bounded) expire() {
 	c.close(context.DeadlineExceeded, false)
 }
 
-// extend makes the context end no earlier than d from now, up to its limit. It
+// Extend makes the context end no earlier than d from now, up to its limit. It
 // leaves the timer alone: expire looks at until.
-func (c *bounded) extend(d time.Duration) {
+func (c *Bounded) Extend(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d > 0 && c.err == nil && !c.detached && c.until != never {
-		c.until = max(c.until, min(saturating.Add(c.d.Now(), d), c.limit))
+	if d > 0 && c.err == nil && !c.detached && c.until != Never {
+		c.until = max(c.until, min(saturating.Add(c.Clock.Now(), d), c.Limit))
 	}
 }
 
-// end ends it, if it was not detached: what it was for has returned.
-func (c *bounded) end() { c.close(context.Canceled, false) }
+// End ends it, if it was not detached: what it was for has returned.
+func (c *Bounded) End() { c.close(context.Canceled, false) }
 
-// detach reports whether there is anything to release.
-func (c *bounded) detach() bool {
+// Detach takes it over: it ends no more by itself, nor by End. It reports whether there is anything to release.
+func (c *Bounded) Detach() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {

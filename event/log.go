@@ -1,13 +1,14 @@
-package lull
+package event
 
 import (
 	"context"
 	"log/slog"
 
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
 )
 
-// NewLogObserver returns an Observer that writes to a [slog.Logger]; nil means
+// NewLog returns an Observer that writes to a [slog.Logger]; nil means
 // slog.Default. Each line has the attributes that its event has: dependency,
 // operation, attempt and of (attempt n of m), delay_before_jitter, delay, slept
 // (the wait as computed, as drawn, and as it really was), class and code (what
@@ -15,7 +16,7 @@ import (
 // error. Levels: a retry is Info, a call that failed is Warn, a breaker or a
 // budget that acts is Warn (its recovery Info), a success is Debug, and so are the
 // probes of a breaker and its opening again.
-func NewLogObserver(l *slog.Logger) Observer {
+func NewLog(l *slog.Logger) Observer {
 	if l == nil {
 		l = slog.Default()
 	}
@@ -45,15 +46,15 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 		attrs = append(attrs, slog.Int("attempt", e.Attempt), slog.Int("of", e.Of), slog.Duration("elapsed", e.Elapsed))
 	}
 	switch e.Kind {
-	case EventRetryStarted:
+	case RetryStarted:
 		attrs = append(attrs, slog.Duration("slept", e.Slept))
 		fallthrough
-	case EventRetryScheduled:
+	case RetryScheduled:
 		attrs = append(attrs, slog.Duration("delay_before_jitter", e.Ceiling), slog.Duration("delay", e.Delay))
-	case EventCallEnded, EventBudgetExhausted:
+	case CallEnded, BudgetExhausted:
 		attrs = append(attrs, slog.String("reason", e.Reason.String()))
 	}
-	if e.Verdict.Kind != KindSuccess && e.Verdict != (Verdict{}) {
+	if e.Verdict.Kind != engine.KindSuccess && e.Verdict != (engine.Verdict{}) {
 		attrs = append(attrs, slog.String("class", e.Verdict.Kind.String()), slog.String("code", e.Verdict.Code))
 		if e.Verdict.After > 0 {
 			attrs = append(attrs, slog.Duration("server_hint", e.Verdict.After))
@@ -67,13 +68,13 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 
 func (logObserver) level(e Event) (slog.Level, string) {
 	switch e.Kind {
-	case EventRetryScheduled:
+	case RetryScheduled:
 		return slog.LevelDebug, "retry scheduled"
-	case EventRetryStarted:
+	case RetryStarted:
 		return slog.LevelInfo, "retrying"
-	case EventBudgetExhausted:
+	case BudgetExhausted:
 		return slog.LevelWarn, "retry budget exhausted"
-	case EventCircuitChanged:
+	case CircuitChanged:
 		switch {
 		case e.Circuit == nil:
 			return slog.LevelInfo, "circuit breaker changed"
@@ -85,9 +86,9 @@ func (logObserver) level(e Event) (slog.Level, string) {
 		return slog.LevelInfo, "circuit breaker " + e.Circuit.To.String()
 	}
 	switch e.Reason {
-	case Succeeded:
+	case engine.Succeeded:
 		return slog.LevelDebug, "call succeeded"
-	case CallerCanceled:
+	case engine.CallerCanceled:
 		return slog.LevelInfo, "call canceled by its caller"
 	}
 	return slog.LevelWarn, "call failed"

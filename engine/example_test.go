@@ -1,0 +1,35 @@
+package engine_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
+)
+
+// A driver with a clock of its own: the engine takes the decisions, and the
+// driver only says what time it is and what became of each attempt.
+func ExampleCall() {
+	plan, _ := engine.NewPlan(engine.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Jitter: backoff.None}}, engine.Parts{})
+	var s engine.State
+	plan.Init(&s, nil)
+	now := time.Duration(0)
+	c, step := s.Start(now, engine.Spec{})
+	for !step.Done {
+		if step = c.Attempt(now, nil); step.Done {
+			break
+		}
+		now += 20 * time.Millisecond // the attempt takes its time, and fails
+		step = c.Next(now, engine.Verdict{Kind: engine.KindTransient}, nil)
+		fmt.Println("at", now, "wait", step.Wait)
+		now += step.Wait
+	}
+	fmt.Println(step.Reason, "after", c.Attempts(), "attempts")
+	// Output:
+	// at 20ms wait 100ms
+	// at 140ms wait 200ms
+	// at 360ms wait 0s
+	// attempts_exhausted after 3 attempts
+}

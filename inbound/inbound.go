@@ -1,0 +1,88 @@
+// Package inbound is the request that a server is at work on, as far as it matters to the
+// calls that it makes meanwhile. One layer should retry, and a server that calls others is
+// a layer: what is done for a request that is itself a retry is not retried once more, and
+// a request whose calls have failed for good is not to be retried by its caller.
+package inbound
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull/internal/realtime"
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// A Request is the request that a server is at work on, as far as it matters to the
+// calls that it makes meanwhile: which attempt of its caller it is, how much of
+// its caller's time is left, and whether one of those calls has failed for good.
+// lullhttp.NewHandler makes one for each request, and so do the interceptors of
+// lullgrpc; [With] is for other servers. Its methods may be called
+// concurrently; those that only tell something also on nil, which is a first
+// attempt with all the time of the world.
+type Request struct {
+	realtime.Bounded // Number is that of the attempt
+	gaveUp           atomic.Bool
+}
+
+type key struct{}
+
+// serverTime is the clock of all requests.
+var serverTime realtime.Clock
+
+func init() { serverTime.Start() }
+
+// With returns a context for the work on a request that is the given attempt
+// of its caller, from 1. The context ends (context.DeadlineExceeded) when the timeout
+// has passed, which is what the caller has left; zero or negative: only with ctx.
+// Call End when the work is done.
+func With(ctx context.Context, attempt int, timeout time.Duration) (context.Context, *Request) {
+	in := new(Request)
+	until := realtime.Never
+	if timeout > 0 {
+		until = saturating.Add(serverTime.Now(), timeout)
+	}
+	in.Init(ctx, &serverTime, until)
+	in.Number = int32(min(max(attempt, 1), 1<<30))
+	return in, in
+}
+
+// From is the request that ctx belongs to, or nil.
+func From(ctx context.Context) *Request {
+	in, _ := ctx.Value(key{}).(*Request)
+	return in
+}
+
+// Value gives the request itself under its key.
+func (in *Request) Value(k any) any {
+	if k == (key{}) {
+		return in
+	}
+	return in.Context.Value(k)
+}
+
+// Attempt is the number of the attempt, from 1.
+func (in *Request) Attempt() int {
+	if in == nil {
+		return 1
+	}
+	return int(in.Number)
+}
+
+// GaveUp tells whether a call that was made for the request has been given up
+// (Reason.GaveUp). If that makes the request fail, its caller should not retry it.
+func (in *Request) GaveUp() bool { return in != nil && in.gaveUp.Load() }
+
+// Began says that the response has begun. The caller's timeout is for that (the
+// rest of a long response it takes as it comes), and no longer runs.
+func (in *Request) Began() { in.Detach() }
+
+// End ends the context: the work is done.
+func (in *Request) End() { in.Cancel(context.Canceled) }
+
+// GiveUp notes that a call that was made for the request has been given up. Drivers call it.
+func (in *Request) GiveUp() {
+	if in != nil {
+		in.gaveUp.Store(true)
+	}
+}

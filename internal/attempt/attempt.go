@@ -1,0 +1,42 @@
+// Package attempt is the context of one attempt, which drivers make and operations look at.
+package attempt
+
+import (
+	"context"
+	"time"
+
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/realtime"
+)
+
+// A Context is the context of one attempt. It costs one allocation: context.WithTimeout and
+// WithValue together would be five.
+type Context struct {
+	realtime.Bounded // Number is that of the attempt, Hedge that it began beside another of its call
+	State            *engine.State
+	Dependency       string
+	Operation        string
+}
+
+// key finds the Context in a context.
+type key struct{}
+
+// Value gives the attempt itself under its key.
+func (c *Context) Value(k any) any {
+	if k == (key{}) {
+		return c
+	}
+	return c.Context.Value(k)
+}
+
+// From is the context of the attempt that ctx belongs to, or nil.
+func From(ctx context.Context) *Context {
+	c, _ := ctx.Value(key{}).(*Context)
+	return c
+}
+
+// Probe is the caller's context for attempts of a call on which a half-open breaker waits.
+type Probe struct {
+	context.Context
+	Accepted func(now time.Duration) // engine.Call.Acceptor
+}
