@@ -43,6 +43,7 @@ func defaultOptions(p lull.Policy) options {
 		rules:       []*rule{{policy: p}},
 		byPattern:   make(map[string]int),
 		idempotency: make(map[string]bool),
+		size:        1024,
 		buffer:      DefaultReplayBuffer,
 	}
 }
@@ -126,8 +127,7 @@ func WithDependencies(pick func(ctx context.Context, target, method string) *lul
 }
 
 // WithTargets bounds how many targets are remembered at a time; those not called
-// for the longest are forgotten first. Without it the bound is
-// 1024.
+// for the longest are forgotten first. Without it the bound is 1024.
 func WithTargets(n int) Option {
 	return func(o *options) error {
 		if n <= 0 {
