@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/config/internal/syntax"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
@@ -215,7 +215,7 @@ func (w *writer) grpc() (*tree.Node, error) {
 		for _, d := range deps {
 			names = append(names, d.Name)
 		}
-		return nil, lull.Problems{{Field: "dependency", Value: "not given", Allowed: "the one to be written, since a service config is that of one server: " + choice.List(names) +
+		return nil, engine.Problems{{Field: "dependency", Value: "not given", Allowed: "the one to be written, since a service config is that of one server: " + choice.List(names) +
 			`. (Dependencies called "/service/method", "/service/" or "/" are methods of one server.)`}}
 	}
 	said := map[string]int{} // the index of each method, by its content

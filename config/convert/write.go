@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/throttle"
@@ -73,7 +74,7 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 	case Gateway:
 		documents = w.gateway()
 	default:
-		return nil, w.written, lull.Problems{{Field: "to", Value: to, Allowed: FormatNames()}}
+		return nil, w.written, engine.Problems{{Field: "to", Value: to, Allowed: FormatNames()}}
 	}
 	if !o.JSON {
 		data, err := yamlOf(documents)
@@ -185,7 +186,7 @@ func (w *writer) services() {
 
 // never records what no proxy has, of a policy that has its defaults.
 func never(p lull.Policy, system string, note noter) {
-	if p.Nested == lull.NestedNever && p.MaxAttempts() > 1 {
+	if p.Nested == engine.NestedNever && p.MaxAttempts() > 1 {
 		note(Lost, "nested", system+" also retries what is done on behalf of a retry")
 	}
 	if p.Throttle.Mode != throttle.Off {
@@ -211,7 +212,7 @@ func millis(d time.Duration, field, system string, note noter) time.Duration {
 // proxyTimeouts records what a proxy makes of timeouts, for a policy that has its defaults.
 func proxyTimeouts(p lull.Policy, system string, note noter) {
 	switch p.Timeouts {
-	case lull.TimeoutsWhenAnswered:
+	case engine.TimeoutsWhenAnswered:
 		note(Changed, "timeouts", system+" would retry them whether anybody is answered or not, so it retries none; nor connections that break, which it cannot tell from them")
 	case lull.TimeoutsNever:
 		note(Changed, "timeouts", system+" cannot tell a connection that breaks from a time-out, so it retries neither")

@@ -13,7 +13,7 @@ import (
 )
 
 // Parse reads a gRPC service config in JSON. The error is [tree.Mistakes] with everything that is
-// wrong, in the order of the text; errors.As finds it as a lull.Problems, too.
+// wrong, in the order of the text; errors.As finds it as an engine.Problems, too.
 //
 // It ignores unknown fields, as the format demands, and lists them in Config.Ignored. Names of
 // fields and of status codes may have any case, as in grpc-go; other implementations insist on

@@ -53,6 +53,6 @@ func Range(s backoff.Schedule, retry int) [2]time.Duration {
 }
 
 // Bounded reports whether an attempt ends before the call does.
-func Bounded(p lull.Policy) bool {
+func Bounded(p engine.Policy) bool {
 	return p.AttemptTimeout > 0 && (p.Deadline <= 0 || p.AttemptTimeout < p.Deadline)
 }
