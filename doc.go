@@ -42,16 +42,17 @@
 //
 // The order is fixed, and not left to the order of arguments: deadline of the
 // call, circuit breaker, retry loop or hedges with their budget, throttle,
-// concurrency limit, timeout of the attempt. After each attempt [Call.Next] asks its nine questions, and
-// the first no ends the call with that reason.
+// concurrency limit, timeout of the attempt. After each attempt engine.Call.Next asks its nine questions,
+// and the first no ends the call with that reason.
 //
 // # One engine, many drivers
 //
-// Every decision is taken by [Dependency] and [Call], which never read a clock,
-// sleep, start a goroutine or draw a random number: time comes in as an argument
-// and the answer goes out as a value. [Do] adds the real clock. Package sim adds a
-// virtual one: it flies a policy through an outage, with up to 25 million clients,
-// and what is simulated is what ships.
+// Every decision is taken by package engine, which never reads a clock, sleeps, starts
+// a goroutine or draws a random number: time comes in as an argument and the answer goes
+// out as a value. [Do] adds the real clock. Package sim adds a virtual one: it flies a
+// policy through an outage, with up to 25 million clients, and what is simulated is what
+// ships. What happens to calls is in package event, and what those need who write a
+// driver of their own is in package driver.
 //
 // # What it costs
 //

@@ -27,7 +27,7 @@ type Spec struct {
 	// Once: the caller wants one attempt, whatever the policy allows.
 	Once bool
 	// Stream: once the dependency has accepted it, the operation may be silent for as long as
-	// it likes ([Accepted]). While the circuit is half-open it keeps no call out that ends.
+	// it likes ([Call.Accepted]). While the circuit is half-open it keeps no call out that ends.
 	Stream bool
 	// ForRetry: the driver knows that the call is made for a request which is itself a
 	// retry. It is then made as Policy.Nested says, as after [Call.OnBehalfOf].

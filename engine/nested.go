@@ -17,7 +17,7 @@ const (
 	// call at the top becomes 4 × 4 × 4 = 64 at the bottom, and it does so when the
 	// bottom is down. One layer should retry, the one next to the failure, since it
 	// repeats the least work; the others should pass the failure on. Two things make
-	// it so, both by way of the [Inbound] that a server's handler finds in its
+	// it so, both by way of the inbound.Request that a server's handler finds in its
 	// context: a server whose calls have failed for good says "don't retry" with its
 	// own failure, and what is done for a retry is neither repeated once more nor
 	// hedged.

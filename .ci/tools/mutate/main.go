@@ -32,7 +32,7 @@ import (
 
 // What is changed, and whose tests run beside those of the changed packages.
 const (
-	changed = ". ./backoff ./breaker ./budget ./bulkhead ./hedge ./throttle ./outlier ./lullhttp ./idempotency ./queue"
+	changed = ". ./engine ./backoff ./breaker ./budget ./bulkhead ./hedge ./throttle ./outlier ./lullhttp ./idempotency ./queue"
 	beside  = "./admission ./preset ./queue/queuetest ./sim"
 )
 
