@@ -175,7 +175,11 @@ func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
 				panic("oh")
 			}
 		})
-		pays := &balanced{Budget: must(budget.New(plenty))}
+		account, err := budget.New(plenty)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pays := &balanced{Budget: account}
 		d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, OpenJitter: -1}}, lull.WithObserver(o), lull.WithBudget(func() budget.Budget { return pays }))
 		run := func(op func(context.Context) error) (fell any, err error) {
 			defer func() { fell = recover() }()

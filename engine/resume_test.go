@@ -1,4 +1,4 @@
-package lull_test
+package engine_test
 
 import (
 	"fmt"
