@@ -37,11 +37,11 @@ import (
 // The run: all is well, then the server fails, at first not every time, then it is well
 // again.
 const (
-	pushes   = 250 * time.Millisecond
-	well     = 4 * time.Second
-	outage   = 4 * time.Second
-	recovery = 5 * time.Second
-	window   = 3 // seconds, for $__rate_interval
+	pushes   = 500 * time.Millisecond
+	well     = 8 * time.Second
+	outage   = 8 * time.Second
+	recovery = 10 * time.Second
+	window   = 5 // seconds, for $__rate_interval
 )
 
 // shop is the program under test: a client of an HTTP server that has admission control, a
@@ -330,9 +330,8 @@ func expected(r reckoner) map[string][]group {
 // watches it, and every panel shows what the program's events add up to.
 func TestPanels(t *testing.T) {
 	if testing.Short() {
-		t.Skip("not short: takes a quarter of a minute")
+		t.Skip("not short: takes half a minute")
 	}
-	t.Parallel()
 	s := openShop(t)
 	p := startPrometheus(t)
 	ctx, stop := context.WithCancel(t.Context())
