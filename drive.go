@@ -271,7 +271,7 @@ func (r *run) bound(in *attempt.Context, until time.Duration) {
 	}
 	in.Init(ctx, &r.d.wiring.Clock, until)
 	in.Limit, in.Number = r.call.Deadline(), int32(r.call.Attempts())
-	in.State, in.Dependency, in.Operation = r.call.State(), r.d.name, r.operation
+	in.State, in.Dependency, in.Operation = r.call.State(), &r.d.name, r.operation
 }
 
 // left is how much time the call has left. Zero: none.

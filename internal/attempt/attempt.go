@@ -14,7 +14,7 @@ import (
 type Context struct {
 	realtime.Bounded // Number is that of the attempt, Hedge that it began beside another of its call
 	State            *engine.State
-	Dependency       string
+	Dependency       *string // its name: a pointer keeps the context small
 	Operation        string
 }
 
