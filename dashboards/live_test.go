@@ -144,6 +144,21 @@ func openShop(t *testing.T) *shop {
 	return s
 }
 
+// heard waits until each dependency has had an event. lullotel knows of a dependency when its
+// first call begins, and the tally when that has an event.
+func (s *shop) heard() {
+	for _, d := range []*lull.Dependency{s.payments, s.stock} {
+		for began := time.Now(); ; time.Sleep(time.Millisecond) {
+			if _, ok := s.copy()[key("retry_budget_denied_total", "dependency", d.Name())]; ok {
+				break
+			}
+			if time.Since(began) > time.Minute {
+				s.t.Fatalf("no event of %s", d.Name())
+			}
+		}
+	}
+}
+
 // gauges are read from the things themselves.
 func (s *shop) gauges() map[string]float64 {
 	g := make(map[string]float64)
@@ -186,15 +201,16 @@ func (s *shop) push(ctx context.Context, p *server) {
 }
 
 // collect is what there is to be said at this moment, as metrics, and as what the events add up
-// to. Gauges change without events: they are read before and after, until they agree.
+// to. Gauges change without events: they are read before and after, until they agree, and no
+// request has come or gone meanwhile.
 func (s *shop) collect() (*metricdata.ResourceMetrics, map[string]float64, error) {
 	for range 1000 {
-		before := s.gauges()
+		gate, before := s.gate.Snapshot(), s.gauges()
 		all := new(metricdata.ResourceMetrics)
 		if err := s.reader.Collect(context.Background(), all); err != nil {
 			return nil, nil, err
 		}
-		if maps.Equal(before, s.gauges()) {
+		if maps.Equal(before, s.gauges()) && gate == s.gate.Snapshot() {
 			is := s.copy()
 			maps.Copy(is, before)
 			return all, is, nil
@@ -338,6 +354,7 @@ func TestPanels(t *testing.T) {
 	watched, unwatch := context.WithCancel(t.Context())
 	var trade, watch sync.WaitGroup
 	trade.Go(func() { s.trade(ctx) })
+	s.heard()
 	watch.Go(func() { s.push(watched, p) })
 	time.Sleep(well)
 	s.broken.Store(40)
