@@ -372,11 +372,11 @@ func (r *race) decide(now time.Duration, step engine.Step) {
 	r.settled = !r.owed && !r.telling && len(r.news) == 0
 	r.silence()
 	if r.slot != 0 {
-		r.in.Cancel(context.Canceled)
+		r.in.Cancel()
 	}
 	for i, b := range r.beside {
 		if r.slot != i+1 {
-			b.in.Cancel(context.Canceled)
+			b.in.Cancel()
 		}
 	}
 	if r.wake != nil {

@@ -62,6 +62,6 @@ type Detached struct{ c *attempt.Context }
 // Release ends the context. It may be called more than once, and concurrently.
 func (d Detached) Release() {
 	if d.c != nil {
-		d.c.Cancel(context.Canceled)
+		d.c.Cancel()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/realtime"
 	"github.com/lullgo/lull/internal/saturating"
 )
@@ -18,11 +19,18 @@ import (
 // its caller's time is left, and whether one of those calls has failed for good.
 // lullhttp.NewHandler makes one for each request, and so do the interceptors of
 // lullgrpc; [With] is for other servers. Its methods may be called
-// concurrently; those that only tell something also on nil, which is a first
-// attempt with all the time of the world.
+// concurrently. Attempt, GaveUp and GiveUp may be called on nil, which is a first
+// attempt without a time limit.
 type Request struct {
+	scope  *scope
+	gaveUp atomic.Bool
+}
+
+// scope is the context of the work on a request. The request is part of it, so that both
+// are one allocation.
+type scope struct {
 	realtime.Bounded // Number is that of the attempt
-	gaveUp           atomic.Bool
+	request          Request
 }
 
 type key struct{}
@@ -37,14 +45,15 @@ func init() { serverTime.Start() }
 // has passed, which is what the caller has left; zero or negative: only with ctx.
 // Call End when the work is done.
 func With(ctx context.Context, attempt int, timeout time.Duration) (context.Context, *Request) {
-	in := new(Request)
-	until := realtime.Never
+	until := engine.Never
 	if timeout > 0 {
 		until = saturating.Add(serverTime.Now(), timeout)
 	}
-	in.Init(ctx, &serverTime, until)
-	in.Number = int32(min(max(attempt, 1), 1<<30))
-	return in, in
+	s := new(scope)
+	s.Init(ctx, &serverTime, until)
+	s.Number = int32(min(max(attempt, 1), 1<<30))
+	s.request.scope = s
+	return s, &s.request
 }
 
 // From is the request that ctx belongs to, or nil.
@@ -53,12 +62,12 @@ func From(ctx context.Context) *Request {
 	return in
 }
 
-// Value gives the request itself under its key.
-func (in *Request) Value(k any) any {
+// Value returns the request under its key.
+func (s *scope) Value(k any) any {
 	if k == (key{}) {
-		return in
+		return &s.request
 	}
-	return in.Context.Value(k)
+	return s.Context.Value(k)
 }
 
 // Attempt is the number of the attempt, from 1.
@@ -66,19 +75,19 @@ func (in *Request) Attempt() int {
 	if in == nil {
 		return 1
 	}
-	return int(in.Number)
+	return int(in.scope.Number)
 }
 
-// GaveUp tells whether a call that was made for the request has been given up
+// GaveUp reports whether a call that was made for the request has been given up
 // (Reason.GaveUp). If that makes the request fail, its caller should not retry it.
 func (in *Request) GaveUp() bool { return in != nil && in.gaveUp.Load() }
 
-// Began says that the response has begun. The caller's timeout is for that (the
+// Began notes that the response has begun. The caller's timeout is for that (the
 // rest of a long response it takes as it comes), and no longer runs.
-func (in *Request) Began() { in.Detach() }
+func (in *Request) Began() { in.scope.Detach() }
 
 // End ends the context: the work is done.
-func (in *Request) End() { in.Cancel(context.Canceled) }
+func (in *Request) End() { in.scope.Cancel() }
 
 // GiveUp notes that a call that was made for the request has been given up. Drivers call it.
 func (in *Request) GiveUp() {

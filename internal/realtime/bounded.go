@@ -5,12 +5,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
 // Bounded is a context that ends at a time, which Extend moves on, if it was not
-// detached before. The channel and the timer are made when somebody asks for Done: whoever never does
-// (it returned at once, or failed to start) Never pays for them.
+// detached before. The channel and the timer are made when somebody asks for Done. Who never
+// does (it returned at once, or failed to start) does not pay for them.
 type Bounded struct {
 	context.Context               // the caller's
 	Clock           *Clock        // by which it ends
@@ -18,14 +19,38 @@ type Bounded struct {
 	Number          int32         // for who embeds it (here it takes no room)
 	Hedge           bool          // likewise
 
+	detached bool  // this and what follows is guarded by mu
+	ended    ended // how it has ended
 	mu       sync.Mutex
-	until    time.Duration // when it ends; Never: with the caller's
-	detached bool
-	err      error
+	until    time.Duration // when it ends; engine.Never: with the caller's
 	done     chan struct{} // made by the first Done
 	timer    *time.Timer   // made with done
 	unhook   func() bool   // takes our hook off the caller's context
 	hooks    map[*func()]struct{}
+}
+
+// ended is how a context has ended. It is a byte and not an error, since there is one of them
+// for each attempt.
+type ended uint8
+
+const (
+	notYet   ended = iota
+	byCaller       // the caller's context has
+	timedOut
+	canceled
+)
+
+// reason is the error of a context that has ended so.
+func (c *Bounded) reason(e ended) error {
+	switch e {
+	case byCaller:
+		return c.Context.Err()
+	case timedOut:
+		return context.DeadlineExceeded
+	case canceled:
+		return context.Canceled
+	}
+	return nil
 }
 
 // Init makes c end at until, and with ctx.
@@ -38,7 +63,7 @@ func (c *Bounded) Deadline() (time.Time, bool) {
 	theirs, ok := c.Context.Deadline()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.until == Never || c.detached {
+	if c.until == engine.Never || c.detached {
 		return theirs, ok
 	}
 	if !ok || c.until < c.Clock.Deadline(theirs) {
@@ -47,19 +72,19 @@ func (c *Bounded) Deadline() (time.Time, bool) {
 	return theirs, true
 }
 
-// Err is what ended the context: the caller, its time, or end (context.Canceled).
+// Err is what ended the context: the caller, its time, or End (context.Canceled).
 func (c *Bounded) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err == nil && c.done == nil {
+	if c.ended == notYet && c.done == nil {
 		// Nobody watches yet, so look.
-		if err := c.Context.Err(); err != nil {
-			c.err = err
-		} else if c.until != Never && !c.detached && c.Clock.Now() >= c.until {
-			c.err = context.DeadlineExceeded
+		if c.Context.Err() != nil {
+			c.ended = byCaller
+		} else if c.until != engine.Never && !c.detached && c.Clock.Now() >= c.until {
+			c.ended = timedOut
 		}
 	}
-	return c.err
+	return c.reason(c.ended)
 }
 
 // Done makes the channel, the timer, and the hook on the caller's context.
@@ -75,14 +100,14 @@ func (c *Bounded) watch() chan struct{} {
 		return c.done
 	}
 	c.done = make(chan struct{})
-	if c.err != nil {
+	if c.ended != notYet {
 		close(c.done)
 		return c.done
 	}
 	if c.Context.Done() != nil {
-		c.unhook = context.AfterFunc(c.Context, func() { c.Cancel(c.Context.Err()) })
+		c.unhook = context.AfterFunc(c.Context, func() { c.close(byCaller, true) })
 	}
-	if c.until != Never && !c.detached {
+	if c.until != engine.Never && !c.detached {
 		c.timer = time.AfterFunc(c.until-c.Clock.Now(), c.expire)
 	}
 	return c.done
@@ -93,7 +118,7 @@ func (c *Bounded) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watch()
-	if c.err != nil {
+	if c.ended != notYet {
 		go f()
 		return func() bool { return false }
 	}
@@ -111,16 +136,17 @@ func (c *Bounded) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-func (c *Bounded) Cancel(err error) { c.close(err, true) }
+// Cancel ends the context (context.Canceled), also if it was detached.
+func (c *Bounded) Cancel() { c.close(canceled, true) }
 
-// close ends the context, unless it has ended or (if not always) was detached.
-func (c *Bounded) close(err error, always bool) {
+// close ends the context so, unless it has ended or (if not always) was detached.
+func (c *Bounded) close(how ended, always bool) {
 	c.mu.Lock()
-	if c.err != nil || c.detached && !always {
+	if c.ended != notYet || c.detached && !always {
 		c.mu.Unlock()
 		return
 	}
-	c.err = err
+	c.ended = how
 	if c.done != nil {
 		close(c.done)
 	}
@@ -141,7 +167,7 @@ func (c *Bounded) close(err error, always bool) {
 // expire is the timer. It may have fired before Detach could stop it, or after Extend.
 func (c *Bounded) expire() {
 	c.mu.Lock()
-	if c.err == nil && !c.detached {
+	if c.ended == notYet && !c.detached {
 		if left := c.until - c.Clock.Now(); left > 0 {
 			c.timer.Reset(left)
 			c.mu.Unlock()
@@ -149,7 +175,7 @@ func (c *Bounded) expire() {
 		}
 	}
 	c.mu.Unlock()
-	c.close(context.DeadlineExceeded, false)
+	c.close(timedOut, false)
 }
 
 // Extend makes the context end no earlier than d from now, up to its limit. It
@@ -157,19 +183,20 @@ func (c *Bounded) expire() {
 func (c *Bounded) Extend(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d > 0 && c.err == nil && !c.detached && c.until != Never {
+	if d > 0 && c.ended == notYet && !c.detached && c.until != engine.Never {
 		c.until = max(c.until, min(saturating.Add(c.Clock.Now(), d), c.Limit))
 	}
 }
 
-// End ends it, if it was not detached: what it was for has returned.
-func (c *Bounded) End() { c.close(context.Canceled, false) }
+// End ends the context, if it was not detached: what it was for has returned.
+func (c *Bounded) End() { c.close(canceled, false) }
 
-// Detach takes it over: it ends no more by itself, nor by End. It reports whether there is anything to release.
+// Detach makes the context outlive its own time and End: only the caller and Cancel end it
+// from then on. It reports whether it has not ended yet.
 func (c *Bounded) Detach() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil {
+	if c.ended != notYet {
 		return false
 	}
 	c.detached = true

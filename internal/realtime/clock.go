@@ -6,11 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
 )
-
-// Never is the time that does not come.
-const Never = time.Duration(1<<63 - 1)
 
 // A Clock counts time from its epoch. It may be used concurrently.
 type Clock struct {
@@ -44,7 +42,7 @@ func (c *Clock) About(at time.Duration) time.Duration {
 // Time is the time of day at a time of the clock.
 func (c *Clock) Time(at time.Duration) time.Time { return c.epoch.Add(at) }
 
-// Deadline is the time of a live context's deadline on the clock; Never if that is not
+// Deadline is the time of a live context's deadline on the clock; engine.Never if that is not
 // known.
 //
 // A time that was parsed, or came over a wire, has no monotonic reading. The wall clock may
@@ -57,7 +55,7 @@ func (c *Clock) Deadline(t time.Time) time.Duration {
 	}
 	left := time.Until(t)
 	if left <= 0 {
-		return Never
+		return engine.Never
 	}
 	return saturating.Add(c.Now(), left)
 }
