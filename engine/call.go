@@ -391,11 +391,8 @@ func (c *Call) limiter() *bulkhead.Limiter {
 	return c.s.remember().limiter
 }
 
-// closed tells whether the breaker, if any, is closed.
-func (c *Call) closed(now time.Duration) bool {
-	m := c.s.mem.Load()
-	return m == nil || m.breaker == nil || m.breaker.State(now) == breaker.Closed
-}
+// closed reports whether the breaker, if any, is closed.
+func (c *Call) closed(now time.Duration) bool { return c.s.mem.Load().closed(now) }
 
 // Queue waits in line for room under the concurrency limit, after Attempt said
 // Full. If the Step is neither Done nor Full the attempt has begun. If it is

@@ -106,7 +106,11 @@ func (s *State) Hedger() *hedge.Hedger { return s.Current().remember().hedger }
 // CircuitClosed reports whether there is no breaker, or it is closed at now. It makes
 // nothing to remember.
 func (s *State) CircuitClosed(now time.Duration) bool {
-	m := s.Current().mem.Load()
+	return s.Current().mem.Load().closed(now)
+}
+
+// closed is CircuitClosed. m may be nil.
+func (m *memory) closed(now time.Duration) bool {
 	return m == nil || m.breaker == nil || m.breaker.State(now) == breaker.Closed
 }
 

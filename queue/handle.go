@@ -20,7 +20,6 @@ type work struct {
 	m     *Message
 
 	plan    *engine.Plan // as the policy was when the message came
-	last    bool         // it allows no attempt after this one
 	seen    time.Time
 	tries   int
 	elapsed time.Duration
@@ -66,7 +65,6 @@ func (w *work) delivery() engine.Delivery {
 // handle is the life of one delivery, from its fetching to its settlement.
 func (c *Consumer) handle(d *Delivery, l *lease, late bool) {
 	w := &work{c: c, d: d, lease: l, plan: c.planNow(), seen: d.FirstSeen}
-	w.last = d.Attempt >= w.plan.Attempts()
 	if w.seen.IsZero() {
 		w.seen = time.Now()
 	}
@@ -177,7 +175,7 @@ func (w *work) try() fate {
 		call.Abandon(now)
 		w.verdict = lull.Verdict{Kind: lull.KindTransient, Code: ReasonPanicked}
 		f := w.abandoned(0)
-		if f.Outcome == DeadLetter && w.last {
+		if f.Reason == engine.AttemptsExhausted {
 			f.label = ReasonPanicked
 		}
 		return f
