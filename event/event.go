@@ -37,13 +37,13 @@ const (
 	AttemptFailed
 )
 
-var eventNames = [...]string{"call_ended", "retry_scheduled", "retry_started", "circuit_changed", "budget_exhausted",
+var kindNames = [...]string{"call_ended", "retry_scheduled", "retry_started", "circuit_changed", "budget_exhausted",
 	"hedge_started", "hedge_refused", "attempt_failed"}
 
 // String is the kind as a label, such as "retry_scheduled".
 func (k Kind) String() string {
-	if int(k) < len(eventNames) {
-		return eventNames[k]
+	if int(k) < len(kindNames) {
+		return kindNames[k]
 	}
 	return "unknown"
 }

@@ -7,7 +7,10 @@
 //	p, err := preset.Find("aws-standard-2.1")
 //	d, err := lull.NewDependency("orders", p.Policy, p.Options()...)
 //
-// They run on the same engine as every other policy. What that engine does not
+// [InternalService], [ExternalAPI] and [BackgroundWorker] are policies of lull's own to start
+// from.
+//
+// Presets run on the same engine as every other policy. What that engine does not
 // do as the client does, the preset's Note says.
 //
 // # What a preset is
