@@ -10,6 +10,7 @@ import (
 	"net/rpc/jsonrpc"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,9 +24,10 @@ import (
 // tested here too.
 
 type server struct {
-	held   bool // no leases
-	forget bool // broken: a delivery that was never settled does not count
-	lose   bool // broken: some messages are lost when they are to be tried again
+	held    bool         // no leases
+	forget  bool         // broken: a delivery that was never settled does not count
+	lose    bool         // broken: every tenth message that is to be tried again is lost, from the first on
+	retries atomic.Int64 // of lose
 
 	mu     sync.Mutex
 	queues map[string]*queue.Memory
@@ -196,7 +198,7 @@ func (r *Remote) Do(c *Call, a *Answer) error {
 	case "extend":
 		a.Until, err = e.Extend(ctx, &c.Delivery, c.Lease)
 	case "settle":
-		if r.s.lose && c.Settlement.Outcome == queue.Retry && strings.HasSuffix(c.Delivery.ID, "1") {
+		if r.s.lose && c.Settlement.Outcome == queue.Retry && r.s.retries.Add(1)%10 == 1 {
 			c.Settlement.Outcome = queue.Drop
 		}
 		err = e.Settle(ctx, &c.Delivery, c.Settlement)
