@@ -73,6 +73,13 @@ func (s *script) play(ctx context.Context) (int, error) {
 	}
 }
 
+// ended waits for the attempts that run, and returns when each began and how many were cancelled.
+func (s *script) ended() (begun []time.Duration, canceled int) {
+	synctest.Wait() // each that was started has begun
+	s.running.Wait()
+	return s.begun, s.canceled
+}
+
 // Rule 9: a fast failure never beats a slow success. And what gRFC A6 says of the
 // ends of attempts.
 func TestRule09TheFirstSuccessWins(t *testing.T) {
@@ -117,12 +124,12 @@ func TestRule09TheFirstSuccessWins(t *testing.T) {
 				if c.winner > 0 && err != nil || c.winner == 0 && !errors.Is(err, c.reason) {
 					t.Fatalf("after %v: %v, want reason %v", took, err, c.reason)
 				}
-				if c.winner > 0 && got != c.winner || took != c.took || !slices.Equal(s.begun, c.begun) {
-					t.Errorf("attempt %d won after %v, attempts began at %v; want %d, %v, %v", got, took, s.begun, c.winner, c.took, c.begun)
+				begun, canceled := s.ended()
+				if c.winner > 0 && got != c.winner || took != c.took || !slices.Equal(begun, c.begun) {
+					t.Errorf("attempt %d won after %v, attempts began at %v; want %d, %v, %v", got, took, begun, c.winner, c.took, c.begun)
 				}
-				s.running.Wait()
-				if s.canceled != c.canceled {
-					t.Errorf("%d attempts were cancelled, want %d", s.canceled, c.canceled)
+				if canceled != c.canceled {
+					t.Errorf("%d attempts were cancelled, want %d", canceled, c.canceled)
 				}
 				synctest.Wait()
 				if n := d.Hedger().InFlight(); n != 0 {
@@ -145,8 +152,9 @@ func TestHedgesStopWhenTheServerSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, hedging(4), lull.WithClassifier(classify))
 		s := newScript(part{100 * ms, nil}, part{5 * ms, errStop})
-		if got, err := lull.DoHedged(t.Context(), d, s.play); got != 1 || err != nil || len(s.begun) != 2 {
-			t.Errorf("attempt %d, %v, after attempts at %v", got, err, s.begun)
+		got, err := lull.DoHedged(t.Context(), d, s.play)
+		if begun, _ := s.ended(); got != 1 || err != nil || len(begun) != 2 {
+			t.Errorf("attempt %d, %v, after attempts at %v", got, err, begun)
 		}
 		s = newScript(part{5 * ms, errStop})
 		if _, err := lull.DoHedged(t.Context(), d, s.play); !errors.Is(err, lull.ErrOverloaded) || !errors.Is(err, errStop) {
@@ -201,8 +209,9 @@ func TestHedgesAreBounded(t *testing.T) {
 					}
 				}
 				s := newScript(slow...)
-				if got, err := lull.DoHedged(t.Context(), d, s.play, c.opts...); got != 1 || err != nil || len(s.begun) != 1 {
-					t.Errorf("attempt %d, %v; attempts began at %v, want one", got, err, s.begun)
+				got, err := lull.DoHedged(t.Context(), d, s.play, c.opts...)
+				if begun, _ := s.ended(); got != 1 || err != nil || len(begun) != 1 {
+					t.Errorf("attempt %d, %v; attempts began at %v, want one", got, err, begun)
 				}
 				wg.Wait()
 			})
@@ -232,9 +241,8 @@ func TestAHedgedCallEndsWithItsCaller(t *testing.T) {
 		if took := time.Since(s.start); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || took != 25*ms {
 			t.Errorf("after %v: %v", took, err)
 		}
-		s.running.Wait()
-		if s.canceled != 2 {
-			t.Errorf("%d attempts were cancelled, want both that ran", s.canceled)
+		if _, canceled := s.ended(); canceled != 2 {
+			t.Errorf("%d attempts were cancelled, want both that ran", canceled)
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 25*ms)
 		defer stop()

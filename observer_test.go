@@ -92,7 +92,7 @@ func TestRule18AnObserverThatPanics(t *testing.T) {
 					if returned || goexit == 0 && fell != "oh" {
 						t.Errorf("returned: %v; the caller recovers %v", returned, fell)
 					}
-					s.running.Wait()
+					s.ended()
 					synctest.Wait()
 					if l, h := d.Limiter().InFlight(), d.Hedger().InFlight(); l != 0 || h != 0 {
 						t.Errorf("%d places and %d hedges are still out", l, h)
@@ -131,10 +131,10 @@ func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 		if took := time.Since(start); got != 2 || err != nil || took != 1010*ms {
 			t.Errorf("attempt %d, %v, after %v; want the second, when the observer has returned", got, err, took)
 		}
-		if want := []time.Duration{0, 20 * ms, 30 * ms, 1010 * ms}; !slices.Equal(s.begun, want) {
-			t.Errorf("attempts began at %v, want %v", s.begun, want)
+		begun, _ := s.ended()
+		if want := []time.Duration{0, 20 * ms, 30 * ms, 1010 * ms}; !slices.Equal(begun, want) {
+			t.Errorf("attempts began at %v, want %v", begun, want)
 		}
-		s.running.Wait()
 		if i := slices.Index(o.all, event.CallEnded); i < 0 { // that of the observer's own call
 			t.Error("nothing was observed")
 		}
