@@ -268,7 +268,8 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 	r := &receipt{reply: m.Reply, subject: m.Subject, header: m.Header, meta: at, since: asked}
 	r.held, r.lose = context.WithCancelCause(context.Background())
 	b.mu.Lock()
-	r.lease = asked.Add(b.lease)
+	lease := asked.Add(b.lease)
+	r.lease = lease
 	former := b.out[at.seq]
 	b.out[at.seq] = r
 	b.mu.Unlock()
@@ -277,7 +278,7 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 		former.lose(errAgain)
 	}
 	r.origin = id(at.stream, at.seq, at.stored)
-	d := &queue.Delivery{ID: sentAs(m.Header, r.origin), Attempt: at.delivered, Enqueued: at.stored, Lease: r.lease, Held: r.held, Body: m.Data, Receipt: r}
+	d := &queue.Delivery{ID: sentAs(m.Header, r.origin), Attempt: at.delivered, Enqueued: at.stored, Lease: lease, Held: r.held, Body: m.Data, Receipt: r}
 	if at.delivered == 1 {
 		d.FirstSeen = time.Now().UTC()
 	}
