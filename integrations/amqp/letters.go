@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"time"
 
@@ -84,11 +85,10 @@ type letters struct {
 	end     time.Time // what has died after this is not read
 	done    bool
 
-	piles    []*pile
-	reopened time.Time          // when a channel was opened after one was lost. Zero: none was since
-	out      map[*held]bool     // what is out with the piles
-	known    map[string][]*held // what was out with a channel before, and was not met since, by what it is
-	ahead    []*held            // met while another was looked for, or more than was wanted, and not returned yet
+	piles []*pile
+	out   map[*held]bool     // what is out with the piles
+	known map[string][]*held // what was out with a channel before, and was not met since, by what it is
+	ahead []*held            // met while another was looked for, or more than was wanted, and not returned yet
 }
 
 // pile is what one consumer has got, on its channel.
@@ -103,24 +103,27 @@ type held struct {
 	of      *letters
 	pile    *pile
 	d       amqp.Delivery
-	what    string // all that it is
+	what    string    // all that it is
+	sought  time.Time // known: since when it has been looked for. Zero: it was not yet
 	removed bool
 }
 
 // sweep looks for channels that were lost: what was out with them is in the queue again.
 func (l *letters) sweep() {
-	lost := false
+	lost := map[*pile]bool{}
 	l.piles = slices.DeleteFunc(l.piles, func(p *pile) bool {
 		closed := p.ch.IsClosed()
-		lost = lost || closed
+		if closed {
+			lost[p] = true
+		}
 		return closed
 	})
-	if !lost {
+	if len(lost) == 0 {
 		return
 	}
-	l.reopened = time.Time{}
 	for h := range l.out {
-		if h.pile.ch.IsClosed() {
+		if lost[h.pile] {
+			h.sought = time.Time{}
 			l.known[h.what] = append(l.known[h.what], h)
 			delete(l.out, h)
 		}
@@ -137,50 +140,64 @@ const look = 50 * time.Millisecond
 // fetch takes letters out, n at most: those that were not read before, to be returned, and how many there were in
 // all. None in all: there is none.
 func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, 0, err
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	l.sweep()
+	conn, err := l.client.in.get(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	ch, err := within(ctx, conn.Channel)
+	if err != nil {
+		return nil, 0, explain("open a channel", err)
+	}
+	now := time.Now()
+	for h := range l.missing() {
+		if h.sought.IsZero() {
+			h.sought = now
 		}
-		l.sweep()
-		conn, err := l.client.in.get(ctx)
-		if err != nil {
-			return nil, 0, err
+	}
+	got, err := l.consume(ctx, ch, n)
+	switch {
+	case ctx.Err() != nil:
+		go ch.Close() // and all is back
+		return nil, 0, ctx.Err()
+	case said(err, amqp.NotFound) || said(err, amqp.AccessRefused):
+		return nil, 0, explain("read "+l.name, err)
+	case err != nil:
+		go ch.Close()
+		return nil, 0, lull.Transient(fmt.Errorf("lullamqp: read %s: %w", l.name, temporary(err)))
+	case len(got) == 0:
+		go ch.Close()
+		return nil, 0, nil
+	}
+	l.sweep() // what a channel had that has ended meanwhile may be among them
+	p := &pile{ch: ch, out: len(got)}
+	l.piles = append(l.piles, p)
+	for i := range got {
+		if h, again := l.met(p, &got[i]); !again {
+			fresh = append(fresh, h)
 		}
-		ch, err := within(ctx, conn.Channel)
-		if err != nil {
-			return nil, 0, explain("open a channel", err)
-		}
-		if l.reopened.IsZero() {
-			l.reopened = time.Now()
-		}
-		got, err := l.consume(ctx, ch, n)
-		switch {
-		case ctx.Err() != nil:
-			go ch.Close() // and all is back
-			return nil, 0, ctx.Err()
-		case said(err, amqp.NotFound) || said(err, amqp.AccessRefused):
-			return nil, 0, explain("read "+l.name, err)
-		case err != nil:
-			go ch.Close()
-			return nil, 0, lull.Transient(fmt.Errorf("lullamqp: read %s: %w", l.name, temporary(err)))
-		case len(got) == 0:
-			go ch.Close()
-		default:
-			p := &pile{ch: ch, out: len(got)}
-			l.piles = append(l.piles, p)
-			for i := range got {
-				if h, again := l.met(p, &got[i]); !again {
-					fresh = append(fresh, h)
+	}
+	return fresh, len(got), nil
+}
+
+// missing is what is known to have been out and was not met since.
+func (l *letters) missing() iter.Seq[*held] {
+	return func(yield func(*held) bool) {
+		for _, alike := range l.known {
+			for _, h := range alike {
+				if !yield(h) {
+					return
 				}
 			}
-			return fresh, len(got), nil
 		}
-		if len(l.known) == 0 || time.Since(l.reopened) > requeued {
-			return nil, 0, nil
-		}
-		pause(ctx, look)
 	}
 }
+
+// gone reports whether h would have been met if it were in the queue.
+func (h *held) gone() bool { return !h.sought.IsZero() && time.Since(h.sought) > requeued }
 
 // consume has the server push up to n letters, until it has none that are ready.
 func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []amqp.Delivery, err error) {
@@ -301,14 +318,30 @@ func (l *letters) next(ctx context.Context, wanted int) (*held, error) {
 		// Who leaves many letters where they are gets more at a time: else there would be as many channels.
 		n := max(wanted, len(l.out)/4)
 		fresh, all, err := l.fetch(ctx, max(min(n, l.reading.Hold-len(l.out)-len(l.known), maxPrefetch), 1))
-		if err != nil || all == 0 {
+		switch {
+		case err != nil:
 			return nil, err
+		case all > 0:
+			l.ahead = fresh
+		case l.settled():
+			return nil, nil
+		default:
+			pause(ctx, look)
 		}
-		l.ahead = fresh
 	}
 	h := l.ahead[0]
 	l.ahead = l.ahead[1:]
 	return h, nil
+}
+
+// settled reports whether all that is missing is gone, with nothing to be read.
+func (l *letters) settled() bool {
+	for h := range l.missing() {
+		if !h.gone() {
+			return false
+		}
+	}
+	return true
 }
 
 func (l *letters) letter(h *held) *queue.Letter {
@@ -354,9 +387,21 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 			return err
 		}
 		l.ahead = append(l.ahead, fresh...)
-		h.removed = all == 0 // it is gone, or out with another reader
+		switch {
+		case all > 0:
+		case h.gone():
+			l.forget(h) // removed, or out with another reader
+		default:
+			pause(ctx, look)
+		}
 	}
-	_, err := within(ctx, func() (struct{}, error) { return struct{}{}, h.d.Ack(false) })
+	_, err := within(ctx, func() (struct{}, error) {
+		if err := h.d.Ack(false); err != nil {
+			return struct{}{}, err
+		}
+		// The answer to anything comes after it was read. It is not read by a channel that the server has ended.
+		return struct{}{}, h.pile.ch.Qos(1, 0, false)
+	})
 	if err != nil {
 		return lull.Transient(fmt.Errorf("lullamqp: remove a letter from %s: %w", l.name, temporary(err)))
 	}
@@ -366,6 +411,15 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 	h.pile.out--
 	l.closeEmpty(ctx)
 	return nil
+}
+
+// forget notes that h, which is missing, was removed.
+func (l *letters) forget(h *held) {
+	h.removed = true
+	alike := slices.DeleteFunc(l.known[h.what], func(each *held) bool { return each == h })
+	if l.known[h.what] = alike; len(alike) == 0 {
+		delete(l.known, h.what)
+	}
 }
 
 // closeEmpty closes the channels that nothing is out with, once all acknowledgements on them have been

@@ -322,6 +322,45 @@ func TestReadingsOutliveTheirChannels(t *testing.T) {
 	readable(t, ch, q.config.DeadLetters, passed)
 }
 
+// A letter whose acknowledgement met the end of its channel is still there, and the reading knows it: it is removed, and not
+// taken for a letter that was not read before.
+func TestRemovedWhenTheChannelEnds(t *testing.T) {
+	t.Parallel()
+	q := opened(t, declared(t, Config{}))
+	ch := raw(t)
+	const n = 3
+	for i := range n {
+		publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Body: fmt.Append(nil, i)})
+	}
+	readable(t, ch, q.config.DeadLetters, n)
+	from, err := q.Letters(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := from.Next(testContext(t), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := first[0].Receipt.(*held)
+	h.d.Acknowledger = unheard{h.pile.ch}
+	await(t, "its removal", func() bool { return from.Remove(testContext(t), first[0]) == nil })
+	rest, err := from.Next(testContext(t), n)
+	if err != nil || len(rest) != n-1 {
+		t.Errorf("%d letters besides, %v; want %d", len(rest), err, n-1)
+	}
+	if err := from.Close(testContext(t)); err != nil {
+		t.Error(err)
+	}
+	readable(t, ch, q.config.DeadLetters, n-1)
+}
+
+// unheard is a channel that the server ends while an acknowledgement is under way.
+type unheard struct{ ch *amqp.Channel }
+
+func (u unheard) Ack(uint64, bool) error        { return u.ch.Close() }
+func (u unheard) Nack(uint64, bool, bool) error { return u.ch.Close() }
+func (u unheard) Reject(uint64, bool) error     { return u.ch.Close() }
+
 // cutting calls cut when it has sent a message.
 type cutting struct {
 	queue.Sender

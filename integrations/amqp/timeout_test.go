@@ -125,4 +125,46 @@ func TestRealConsumerTimeout(t *testing.T) {
 		readable(t, ch, q.config.DeadLetters, n/2)
 		readable(t, ch, q.config.Queue, n/2)
 	})
+	t.Run("gone", func(t *testing.T) {
+		// What was removed without an answer is gone, and that is found out though others, which are out for
+		// too long, keep ending the channels.
+		q := of("gone")
+		conn, err := amqp.Dial(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		ch, err := conn.Channel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 5
+		for i := range n {
+			publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Body: fmt.Append(nil, i)})
+		}
+		readable(t, ch, q.config.DeadLetters, n)
+		from, err := q.Letters(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer from.Close(testContext(t))
+		letters, err := from.Next(testContext(t), n)
+		if err != nil || len(letters) != n {
+			t.Fatalf("%d letters, %v", len(letters), err)
+		}
+		h := letters[0].Receipt.(*held)
+		if err := h.d.Ack(false); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.pile.ch.Close(); err != nil { // after the server has read the acknowledgement
+			t.Fatal(err)
+		}
+		if err := from.Remove(testContext(t), letters[0]); err != nil {
+			t.Error(err)
+		}
+		for _, l := range letters[1:] {
+			await(t, "the removal of another", func() bool { return from.Remove(testContext(t), l) == nil })
+		}
+		readable(t, ch, q.config.DeadLetters, 0)
+	})
 }
