@@ -22,7 +22,7 @@ const (
 	KindUnclassified = engine.KindUnclassified
 	KindSuccess      = engine.KindSuccess
 	KindTransient    = engine.KindTransient
-	KindThrottled    = engine.KindThrottled
+	KindRateLimited  = engine.KindRateLimited
 	KindOverloaded   = engine.KindOverloaded
 	KindPermanent    = engine.KindPermanent
 	KindCanceled     = engine.KindCanceled

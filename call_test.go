@@ -33,7 +33,7 @@ func waiting(t *testing.T, d *lull.Dependency, spec engine.Spec) engine.Call {
 func TestAnAttemptThatComesTooLate(t *testing.T) {
 	d := newDependency(t, lull.Policy{Budget: plenty, Deadline: time.Second, AttemptTimeout: time.Second})
 	c := waiting(t, d, engine.Spec{})
-	if step := c.Attempt(time.Second, nil); !step.Done || step.Reason != engine.DeadlineReached || c.Attempts() != 1 {
+	if step := c.Attempt(time.Second, nil); !step.Done || step.Reason != engine.Deadline || c.Attempts() != 1 {
 		t.Errorf("at its deadline the call goes on: %+v", step)
 	}
 }
@@ -41,9 +41,9 @@ func TestAnAttemptThatComesTooLate(t *testing.T) {
 func TestACallStaysEndedForItsReason(t *testing.T) {
 	d := newDependency(t, lull.Policy{Budget: plenty})
 	for _, c := range []struct{ why, want lull.Reason }{
-		{engine.DeadlineReached, engine.DeadlineReached},
-		{engine.CallerCanceled, engine.CallerCanceled},
-		{engine.Succeeded, engine.CallerCanceled}, // whatever a driver says, it did not succeed
+		{engine.Deadline, engine.Deadline},
+		{engine.Canceled, engine.Canceled},
+		{engine.Success, engine.Canceled}, // whatever a driver says, it did not succeed
 	} {
 		call := waiting(t, d, engine.Spec{})
 		for name, step := range map[string]engine.Step{
@@ -61,7 +61,7 @@ func TestACallStaysEndedForItsReason(t *testing.T) {
 // A place that is given in the moment in which the caller gives up is not lost:
 // it is used, or given back.
 func TestAPlaceGivenTooLate(t *testing.T) {
-	for why, begins := range map[lull.Reason]bool{engine.Limited: true, engine.CallerCanceled: false, engine.DeadlineReached: false} {
+	for why, begins := range map[lull.Reason]bool{engine.Limited: true, engine.Canceled: false, engine.Deadline: false} {
 		d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Second}})
 		first, _ := d.State().Start(0, engine.Spec{})
 		first.Attempt(0, nil)
@@ -107,7 +107,7 @@ func TestRetriesAreSettled(t *testing.T) {
 				t.Errorf("call %d: %v after %d attempts", call, step.Reason, c.Attempts())
 			}
 		}
-		c.Stop(0, engine.CallerCanceled, nil)
+		c.Stop(0, engine.Canceled, nil)
 	}
 }
 
@@ -197,9 +197,9 @@ func TestAPlaceGivenToACallThatHasEnded(t *testing.T) {
 	if step := c.Queue(0, &bulkhead.Waiter{}, nil); !step.Full {
 		t.Fatalf("in line: %+v", step)
 	}
-	c.Stop(0, engine.CallerCanceled, nil)
+	c.Stop(0, engine.Canceled, nil)
 	first.Next(0, lull.Verdict{Kind: lull.KindSuccess}, nil) // hands its place to c
-	if step := c.Admitted(0, nil); !step.Done || step.Reason != engine.CallerCanceled || c.Attempts() != 0 {
+	if step := c.Admitted(0, nil); !step.Done || step.Reason != engine.Canceled || c.Attempts() != 0 {
 		t.Errorf("a call that has ended begins an attempt: %+v", step)
 	}
 	if n := d.Limiter().InFlight(); n != 0 {

@@ -32,9 +32,9 @@ func TestCallOptionsOfOneCall(t *testing.T) {
 		{"once", []lull.CallOption{lull.Once()}, lull.Policy{}, errReset, 1, engine.AttemptsExhausted},
 		{"once, hedged", []lull.CallOption{lull.Once()}, lull.Policy{Hedge: hedge.Config{Attempts: 2}}, errReset, 1, engine.AttemptsExhausted},
 		{"once, never sent", []lull.CallOption{lull.Once(), lull.NotIdempotent()}, lull.Policy{}, lull.NeverSent(errReset), 1, engine.AttemptsExhausted},
-		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, lull.Policy{}, errReset, 1, engine.UnsafeToRepeat},
+		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, lull.Policy{}, errReset, 1, engine.NotIdempotent},
 		{"taken back", []lull.CallOption{lull.NotIdempotent(), lull.Idempotent()}, lull.Policy{}, errReset, 4, engine.AttemptsExhausted},
-		{"taken back again", []lull.CallOption{lull.Idempotent(), lull.NotIdempotent()}, lull.Policy{}, errReset, 1, engine.UnsafeToRepeat},
+		{"taken back again", []lull.CallOption{lull.Idempotent(), lull.NotIdempotent()}, lull.Policy{}, errReset, 1, engine.NotIdempotent},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestCallOptionsOfOneCall(t *testing.T) {
 // A call made for a request that is a retry is not retried, except where the policy
 // allows it.
 func TestSpecForRetry(t *testing.T) {
-	for nested, want := range map[engine.NestedRetries]lull.Reason{engine.NestedNever: engine.RetriedAbove, lull.NestedAlways: engine.Succeeded} {
+	for nested, want := range map[engine.NestedRetries]lull.Reason{engine.NestedNever: engine.RetriedAbove, lull.NestedAlways: engine.Success} {
 		d, err := lull.NewDependency("d", lull.Policy{Nested: nested, Budget: budget.Config{Unlimited: true}})
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func TestSpecForRetry(t *testing.T) {
 			}
 		}
 		c, _ := d.State().Start(0, engine.Spec{ForRetry: true, NotReplayable: true})
-		if got := next(c); got != engine.CannotReplay {
+		if got := next(c); got != engine.NotReplayable {
 			t.Errorf("Nested %v, not replayable: %v", nested, got)
 		}
 		c, _ = d.State().Start(0, engine.Spec{ForRetry: true, Once: true})

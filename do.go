@@ -85,7 +85,7 @@ func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opt
 		}
 		return d.verdict(err)
 	}, nil, func() error { return err })
-	if r.Reason == engine.Succeeded {
+	if r.Reason == engine.Success {
 		return err
 	}
 	return d.Error(spec.Operation, r, err)
@@ -114,7 +114,7 @@ func DoHedged[T any](ctx context.Context, d *Dependency, op func(context.Context
 	h := &hedged[T]{op: op}
 	r := h.drive(ctx, d, spec, h)
 	out := h.result(r.Slot)
-	if r.Reason == engine.Succeeded {
+	if r.Reason == engine.Success {
 		return out.value, out.err
 	}
 	return out.value, d.Error(spec.Operation, r, out.err)

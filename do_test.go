@@ -165,7 +165,7 @@ func TestRule04TheUnsafeIsNotRepeated(t *testing.T) {
 		}
 		c.Attempt(0, nil)
 		step = c.Next(0, lull.Verdict{Kind: lull.KindTransient, NeverSent: !sent}, nil)
-		if step.Done != sent || sent && step.Reason != engine.UnsafeToRepeat {
+		if step.Done != sent || sent && step.Reason != engine.NotIdempotent {
 			t.Errorf("sent %v: %+v", sent, step)
 		}
 		c.Abandon(0)
@@ -394,7 +394,7 @@ func TestTheZeroCall(t *testing.T) {
 		"Queue":      c.Queue(1, w, nil),
 		"LeaveQueue": c.LeaveQueue(1, w, engine.Limited, nil),
 		"Next":       c.Next(1, lull.Verdict{Kind: lull.KindTransient}, nil),
-		"Stop":       c.Stop(1, engine.CallerCanceled, nil),
+		"Stop":       c.Stop(1, engine.Canceled, nil),
 	} {
 		if !step.Done {
 			t.Errorf("%s: %+v", name, step)
@@ -625,10 +625,10 @@ func TestMarks(t *testing.T) {
 	}{
 		"transient":        {lull.Transient(errBlip), lull.Verdict{Kind: lull.KindTransient, Code: "transient"}},
 		"permanent":        {lull.Permanent(errBlip), lull.Verdict{Kind: lull.KindPermanent, Code: "permanent"}},
-		"after":            {lull.RetryAfter(errBlip, time.Second), lull.Verdict{Kind: lull.KindThrottled, Code: "throttled", After: time.Second}},
-		"after, negative":  {lull.RetryAfter(errBlip, -1), lull.Verdict{Kind: lull.KindThrottled, Code: "throttled"}},
+		"after":            {lull.RetryAfter(errBlip, time.Second), lull.Verdict{Kind: lull.KindRateLimited, Code: "rate_limited", After: time.Second}},
+		"after, negative":  {lull.RetryAfter(errBlip, -1), lull.Verdict{Kind: lull.KindRateLimited, Code: "rate_limited"}},
 		"never sent":       {lull.NeverSent(errBlip), lull.Verdict{Kind: lull.KindTransient, Code: "never_sent", NeverSent: true}},
-		"combined":         {lull.RetryAfter(lull.NeverSent(errBlip), 1), lull.Verdict{Kind: lull.KindThrottled, Code: "never_sent", After: 1, NeverSent: true}},
+		"combined":         {lull.RetryAfter(lull.NeverSent(errBlip), 1), lull.Verdict{Kind: lull.KindRateLimited, Code: "never_sent", After: 1, NeverSent: true}},
 		"combined, wraps":  {fmt.Errorf("reading: %w", lull.NeverSent(lull.Transient(errBlip))), lull.Verdict{Kind: lull.KindTransient, Code: "transient", NeverSent: true}},
 		"no mark, unknown": {errBlip, lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}},
 	} {
@@ -668,7 +668,7 @@ func TestAClassifierThatForgetsACaseFailsFast(t *testing.T) {
 			_, err := lull.DoHedged(t.Context(), d, func(context.Context) (int, error) { attempts++; return 0, lost })
 			want := lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}
 			var e *lull.Error
-			if !errors.As(err, &e) || e.Reason != engine.FailedPermanent || e.Verdict != want || e.Last != lost || attempts != 1 {
+			if !errors.As(err, &e) || e.Reason != engine.Permanent || e.Verdict != want || e.Last != lost || attempts != 1 {
 				t.Errorf("hedged %v: %d attempts, error %#v", hedged, attempts, err)
 			}
 			if all := log.events; len(all) != 1 || all[0].Verdict != want || all[0].Err != lost {
@@ -721,7 +721,7 @@ func TestAClassifierOfADriverIsTheOnlyOne(t *testing.T) {
 		}
 	}
 	d := newDependency(t, lull.Policy{}, lull.ClassifiedBy("x.WithClassifier"))
-	if err := d.Error("", engine.Result{Attempts: 1, Reason: engine.FailedPermanent}, errBlip); !strings.Contains(err.Error(), "x.WithClassifier") {
+	if err := d.Error("", engine.Result{Attempts: 1, Reason: engine.Permanent}, errBlip); !strings.Contains(err.Error(), "x.WithClassifier") {
 		t.Errorf("%v", err)
 	}
 }

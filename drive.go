@@ -26,7 +26,7 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
 	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
-	if no := r.open(&spec, now); no != engine.Succeeded {
+	if no := r.open(&spec, now); no != engine.Success {
 		return r.refused(now, no)
 	}
 	defer r.unwind()
@@ -105,7 +105,7 @@ func (t *tale) waited(now time.Duration) time.Duration {
 }
 
 // open starts the call, with the caller's deadline if that is the nearer. It says
-// why not, or Succeeded.
+// why not, or Success.
 func (r *run) open(spec *engine.Spec, now time.Duration) Reason {
 	if err := r.ctx.Err(); err != nil {
 		return endedBy(err)
@@ -187,7 +187,7 @@ func (r *run) failure(v Verdict) Verdict {
 	if v.Kind == KindUnclassified && v.Code == "" {
 		v.Code = engine.CodeUnclassified
 	}
-	if err := r.ctx.Err(); err != nil && endedBy(err) == engine.CallerCanceled {
+	if err := r.ctx.Err(); err != nil && endedBy(err) == engine.Canceled {
 		v.Kind = KindCanceled
 	}
 	return v
@@ -234,9 +234,9 @@ func (r *run) try(op *operation, now time.Duration) Verdict {
 // endedBy is the reason that goes with the error of an ended context.
 func endedBy(err error) Reason {
 	if err == context.DeadlineExceeded {
-		return engine.DeadlineReached
+		return engine.Deadline
 	}
-	return engine.CallerCanceled
+	return engine.Canceled
 }
 
 // attemptContext is the context for the attempt that begins at now, or nil if
@@ -347,14 +347,14 @@ func (r *run) ended(op *operation, now time.Duration, step engine.Step, v Verdic
 		if b := r.d.Breaker(); b != nil {
 			res.RetryAt = max(b.RetryAt(now)-now, 0)
 		}
-	case engine.CallerCanceled, engine.DeadlineReached:
+	case engine.Canceled, engine.Deadline:
 		res.Cause = context.Cause(r.ctx)
 	}
-	if res.Reason != engine.Succeeded {
+	if res.Reason != engine.Success {
 		if res.Reason.GaveUp() {
 			inbound.From(r.ctx).GiveUp()
 		}
-		if res.Attempts > 0 && res.Reason != engine.CallerCanceled && op != nil && op.lastErr != nil {
+		if res.Attempts > 0 && res.Reason != engine.Canceled && op != nil && op.lastErr != nil {
 			r.d.failed(now, op.lastErr())
 		}
 	}

@@ -75,7 +75,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 	now := d.Now()
 	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now}, op, engine.Never
 	r.hedged.Call = &r.call
-	if no := r.open(&spec, now); no != engine.Succeeded {
+	if no := r.open(&spec, now); no != engine.Success {
 		return r.refused(now, no)
 	}
 	mine, ending := 0, false // the attempt on this goroutine; the end is being told
@@ -425,7 +425,7 @@ func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 // noteHedge notes that an attempt began beside others or after them, or was refused. The
 // lock is held.
 func (r *race) noteHedge(now time.Duration, step engine.Step) {
-	if r.d.wiring.observer == nil || step.Full && step.Reason == engine.Succeeded {
+	if r.d.wiring.observer == nil || step.Full && step.Reason == engine.Success {
 		return // it was told to come later
 	}
 	e := r.event(nil, event.HedgeStarted, now, Verdict{})

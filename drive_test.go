@@ -48,9 +48,9 @@ func TestRule17WhatIsDiscardedIsPartOfTheWait(t *testing.T) {
 					}
 					return lull.Verdict{Kind: lull.KindSuccess}
 				}, func(within time.Duration) { time.Sleep(min(c.discard, within)) }, nil)
-				want := engine.Succeeded
+				want := engine.Success
 				if c.attempts == 1 {
-					want = engine.DeadlineReached
+					want = engine.Deadline
 				}
 				if took := time.Since(start); took != c.took || attempts != c.attempts || r.Reason != want {
 					t.Errorf("%v after %v and %d attempts, want %v, %v, %d", r.Reason, took, attempts, want, c.took, c.attempts)

@@ -29,7 +29,7 @@ type Error struct {
 	OpenFor    time.Duration // CircuitOpen only: for how long the breaker has been open, or half-open
 	OpenedBy   error         // CircuitOpen only: the last failure that the breaker has learned, if the driver had an error
 	Last       error         // the last attempt's error; nil if none was made
-	Cause      error         // CallerCanceled, DeadlineReached: what ended the caller's context, if that did
+	Cause      error         // Canceled, Deadline: what ended the caller's context, if that did
 
 	classifier string // the driver's option, of which the text is to speak; empty: WithClassifier
 	final      bool   // Unanswered only: the policy repeats no timeout
@@ -72,14 +72,14 @@ func (e *Error) happened(b *strings.Builder) {
 	case e.Attempts == 0:
 		b.WriteString("not attempted")
 		return
-	case e.Reason == engine.Succeeded:
+	case e.Reason == engine.Success:
 		b.WriteString("succeeded")
-	case e.Reason == engine.CallerCanceled:
+	case e.Reason == engine.Canceled:
 		b.WriteString("canceled")
 	case e.Verdict.Code == engine.CodeTimeout:
 		b.WriteString("timed out")
-	case e.Verdict.Kind == KindThrottled:
-		b.WriteString("throttled")
+	case e.Verdict.Kind == KindRateLimited:
+		b.WriteString("rate-limited")
 	default:
 		b.WriteString("failed")
 	}
@@ -116,7 +116,7 @@ func (e *Error) explain(b *strings.Builder) {
 // why is the reason in words, and the setting that would change it.
 func (e *Error) why() (why, setting string) {
 	switch e.Reason {
-	case engine.FailedPermanent:
+	case engine.Permanent:
 		switch {
 		case e.Verdict.Kind == KindUnclassified && e.Attempts > 0:
 			return "nothing is known of this error", "lull.Transient, " + cmp.Or(e.classifier, "lull.WithClassifier")
@@ -192,7 +192,7 @@ func (e *Error) Is(target error) bool {
 	if reason := errOf(e.Reason); reason != nil && target == reason {
 		return true
 	}
-	if e.Reason == engine.DeadlineReached && target == context.DeadlineExceeded {
+	if e.Reason == engine.Deadline && target == context.DeadlineExceeded {
 		return true
 	}
 	return e.Cause != nil && errors.Is(e.Cause, target)
@@ -205,5 +205,5 @@ func (e *Error) Timeout() bool {
 		return false
 	}
 	var last interface{ Timeout() bool }
-	return e.Reason == engine.DeadlineReached || errors.As(e.Last, &last) && last.Timeout()
+	return e.Reason == engine.Deadline || errors.As(e.Last, &last) && last.Timeout()
 }

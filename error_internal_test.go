@@ -24,36 +24,36 @@ func TestErrorTexts(t *testing.T) {
 		want string
 	}{
 		{after(3, engine.AttemptsExhausted, blip), "d: get: failed after 3 attempts (1.23s); not repeated, because the policy allows no more attempts (Policy.Attempts): connection reset"},
-		{after(1, engine.FailedPermanent, Verdict{Kind: KindPermanent, Code: "404"}), "d: get: failed after 1 attempt (1.23s); not repeated, because another attempt would fail the same way: connection reset"},
-		{after(1, engine.FailedPermanent, Verdict{Code: engine.CodeUnclassified}), "d: get: failed after 1 attempt (1.23s); not repeated, because nothing is known of this error (lull.Transient, lull.WithClassifier): connection reset"},
-		{Error{Dependency: "d", Attempts: 1, Reason: engine.FailedPermanent, classifier: "lullhttp.WithClassifier"}, "d: failed after 1 attempt (0s); not repeated, because nothing is known of this error (lull.Transient, lullhttp.WithClassifier)"},
-		{after(1, engine.FailedPermanent, Verdict{Kind: KindPermanent, Code: engine.CodeRetriedBelow}), "d: get: failed after 1 attempt (1.23s); not repeated, because the call below has made the retries (lull.Transient): connection reset"},
-		{after(1, engine.ServerSaidStop, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the server asked not to: connection reset"},
-		{after(1, engine.UnsafeToRepeat, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because it is not idempotent and may have been carried out (NotIdempotent; in HTTP, an Idempotency-Key makes it safe): connection reset"},
-		{after(1, engine.CannotReplay, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the request cannot be made a second time (in HTTP, Request.GetBody): connection reset"},
-		{after(1, engine.HintTooLong, Verdict{Kind: KindThrottled, After: time.Hour}), "d: get: throttled after 1 attempt (1.23s); not repeated, because the server asked to wait for 1h0m0s (Policy.HintLimit): connection reset"},
-		{after(2, engine.DeadlineReached, timeout), "d: get: timed out after 2 attempts (1.23s); not repeated, because no time is left before the deadline (Policy.Deadline, or the caller's context): connection reset"},
+		{after(1, engine.Permanent, Verdict{Kind: KindPermanent, Code: "404"}), "d: get: failed after 1 attempt (1.23s); not repeated, because another attempt would fail the same way: connection reset"},
+		{after(1, engine.Permanent, Verdict{Code: engine.CodeUnclassified}), "d: get: failed after 1 attempt (1.23s); not repeated, because nothing is known of this error (lull.Transient, lull.WithClassifier): connection reset"},
+		{Error{Dependency: "d", Attempts: 1, Reason: engine.Permanent, classifier: "lullhttp.WithClassifier"}, "d: failed after 1 attempt (0s); not repeated, because nothing is known of this error (lull.Transient, lullhttp.WithClassifier)"},
+		{after(1, engine.Permanent, Verdict{Kind: KindPermanent, Code: engine.CodeRetriedBelow}), "d: get: failed after 1 attempt (1.23s); not repeated, because the call below has made the retries (lull.Transient): connection reset"},
+		{after(1, engine.Overloaded, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the server asked not to: connection reset"},
+		{after(1, engine.NotIdempotent, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because it is not idempotent and may have been carried out (NotIdempotent; in HTTP, an Idempotency-Key makes it safe): connection reset"},
+		{after(1, engine.NotReplayable, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the request cannot be made a second time (in HTTP, Request.GetBody): connection reset"},
+		{after(1, engine.HintTooLong, Verdict{Kind: KindRateLimited, After: time.Hour}), "d: get: rate-limited after 1 attempt (1.23s); not repeated, because the server asked to wait for 1h0m0s (Policy.HintLimit): connection reset"},
+		{after(2, engine.Deadline, timeout), "d: get: timed out after 2 attempts (1.23s); not repeated, because no time is left before the deadline (Policy.Deadline, or the caller's context): connection reset"},
 		{after(1, engine.BudgetExhausted, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the retry budget is exhausted (Policy.Budget): connection reset"},
 		{after(1, engine.BudgetExhausted, timeout), "d: get: timed out after 1 attempt (1.23s); not repeated, because the retry budget is exhausted (Policy.Budget, Policy.Timeouts): connection reset"},
 		{Error{Dependency: "d", Attempts: 1, Elapsed: 10 * time.Second, Reason: engine.Unanswered, Verdict: timeout}, "d: timed out after 1 attempt (10s); not repeated, because the dependency answered no other call meanwhile (Policy.Timeouts)"},
 		{Error{Dependency: "d", Attempts: 1, Elapsed: 10 * time.Second, Reason: engine.Unanswered, Verdict: timeout, final: true}, "d: timed out after 1 attempt (10s); not repeated, because the policy repeats no timeout (Policy.Timeouts)"},
 		{after(1, engine.RetriedAbove, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because it was made for a request that is itself a retry (Policy.Nested): connection reset"},
-		{after(1, engine.HeldBack, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the client's own throttle held it back (Policy.Throttle): connection reset"},
+		{after(1, engine.Throttled, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the client's own throttle held it back (Policy.Throttle): connection reset"},
 		{after(1, engine.CircuitOpen, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the circuit breaker has opened (Policy.Breaker): connection reset"},
 		{Error{Dependency: "d", Reason: engine.CircuitOpen}, "d: not attempted, because the circuit breaker is open (Policy.Breaker)"},
 		{Error{Dependency: "d", Reason: engine.CircuitOpen, RetryAt: 4 * time.Second, OpenFor: 3 * time.Second, OpenedBy: last}, "d: not attempted, because the circuit breaker has been open for 3s, and the next probe is in 4s (Policy.Breaker); the last failure: connection reset"},
 		{Error{Dependency: "d", Reason: engine.Limited}, "d: not attempted, because the concurrency limit has no room (Policy.Limit)"},
-		{Error{Dependency: "d", Reason: engine.HeldBack}, "d: not attempted, because the client's own throttle held it back (Policy.Throttle)"},
-		{Error{Dependency: "d", Reason: engine.DeadlineReached}, "d: not attempted, because no time is left before the deadline (Policy.Deadline, or the caller's context)"},
-		{Error{Dependency: "d", Reason: engine.CallerCanceled, Cause: context.Canceled}, "d: not attempted, because the caller's context has ended"},
-		{Error{Dependency: "d", Attempts: 1, Reason: engine.CallerCanceled, Cause: errors.New("shutdown"), Last: last}, "d: canceled after 1 attempt (0s); not repeated, because the caller's context has ended: shutdown: connection reset"},
+		{Error{Dependency: "d", Reason: engine.Throttled}, "d: not attempted, because the client's own throttle held it back (Policy.Throttle)"},
+		{Error{Dependency: "d", Reason: engine.Deadline}, "d: not attempted, because no time is left before the deadline (Policy.Deadline, or the caller's context)"},
+		{Error{Dependency: "d", Reason: engine.Canceled, Cause: context.Canceled}, "d: not attempted, because the caller's context has ended"},
+		{Error{Dependency: "d", Attempts: 1, Reason: engine.Canceled, Cause: errors.New("shutdown"), Last: last}, "d: canceled after 1 attempt (0s); not repeated, because the caller's context has ended: shutdown: connection reset"},
 		{Error{Dependency: "d", Attempts: 1, Reason: 200}, "d: failed after 1 attempt (0s); not repeated, because reason(200)"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
 		}
 	}
-	for r := engine.FailedPermanent; int(r) < engine.Reasons; r++ {
+	for r := engine.Permanent; int(r) < engine.Reasons; r++ {
 		for _, n := range []int{0, 1} {
 			if text := (&Error{Dependency: "d", Reason: r, Attempts: n}).Error(); !strings.Contains(text, ", because ") || strings.Contains(text, "because  ") {
 				t.Errorf("%v: %s", r, text)
@@ -67,7 +67,7 @@ func TestErrorTimeout(t *testing.T) {
 		err  Error
 		want bool
 	}{
-		{Error{Reason: engine.DeadlineReached}, true},
+		{Error{Reason: engine.Deadline}, true},
 		{Error{Reason: engine.AttemptsExhausted, Last: Transient(context.DeadlineExceeded)}, true},
 		{Error{Reason: engine.AttemptsExhausted, Last: errors.New("refused")}, false},
 		{Error{Reason: engine.CircuitOpen}, false},
@@ -85,7 +85,7 @@ func TestReasons(t *testing.T) {
 		names[r.String()] = true
 		errs[errOf(r)] = true
 	}
-	if len(names) != engine.Reasons || len(errs) != engine.Reasons || errOf(engine.Succeeded) != nil {
+	if len(names) != engine.Reasons || len(errs) != engine.Reasons || errOf(engine.Success) != nil {
 		t.Errorf("%d reasons have %d names and %d errors", engine.Reasons, len(names), len(errs))
 	}
 	if got := Reason(200).Meaning(); got != "reason(200)" {

@@ -46,7 +46,7 @@ func TestACallThatBeginsAtItsDeadline(t *testing.T) {
 	d := newDependency(t, lull.Policy{})
 	for now, want := range map[time.Duration]bool{4 * time.Second: false, 5*time.Second - 1: false, 5 * time.Second: true, 6 * time.Second: true} {
 		c, step := d.State().Start(now, engine.Spec{Deadline: 5 * time.Second})
-		if step.Done != want || step.Done && step.Reason != engine.DeadlineReached {
+		if step.Done != want || step.Done && step.Reason != engine.Deadline {
 			t.Errorf("begun at %v with a deadline of 5 s: %+v, want refused: %v", now, step, want)
 		}
 		if !step.Done {
@@ -69,9 +69,9 @@ func TestTheSpreadOfAHintEndsBeforeTheDeadline(t *testing.T) {
 	} {
 		d := newDependency(t, lull.Policy{Budget: plenty, Deadline: left, AttemptTimeout: left, HintLimit: hint})
 		c := begun(t, d, 0)
-		step := c.Next(0, lull.Verdict{Kind: lull.KindThrottled, Code: "429", After: hint}, func() uint64 { return math.MaxUint64 })
+		step := c.Next(0, lull.Verdict{Kind: lull.KindRateLimited, Code: "429", After: hint}, func() uint64 { return math.MaxUint64 })
 		switch {
-		case want < 0 && (!step.Done || step.Reason != engine.DeadlineReached):
+		case want < 0 && (!step.Done || step.Reason != engine.Deadline):
 			t.Errorf("%v left: %+v, want the end of the call", left, step)
 		case want >= 0 && (step.Done || step.Wait != want):
 			t.Errorf("%v left: waits %v (%+v), want %v", left, step.Wait, step, want)
@@ -130,21 +130,21 @@ func TestAFirstAttemptThatSucceedsReachesTheThrottle(t *testing.T) {
 // An Error is its reason, and an expired deadline is context.DeadlineExceeded; it is no other.
 func TestAnErrorIsItsReasonAlone(t *testing.T) {
 	sentinels := []error{lull.ErrDeadline, lull.ErrBudgetExhausted, lull.ErrCircuitOpen, lull.ErrAttemptsExhausted, lull.ErrLimited, lull.ErrThrottled}
-	for i, r := range []lull.Reason{engine.DeadlineReached, engine.BudgetExhausted, engine.CircuitOpen, engine.AttemptsExhausted, engine.Limited, engine.HeldBack} {
+	for i, r := range []lull.Reason{engine.Deadline, engine.BudgetExhausted, engine.CircuitOpen, engine.AttemptsExhausted, engine.Limited, engine.Throttled} {
 		e := &lull.Error{Reason: r, Last: errBlip}
 		for j, s := range sentinels {
 			if got := errors.Is(e, s); got != (i == j) {
 				t.Errorf("%v is %q: %v", r, s, got)
 			}
 		}
-		if got := errors.Is(e, context.DeadlineExceeded); got != (r == engine.DeadlineReached) {
+		if got := errors.Is(e, context.DeadlineExceeded); got != (r == engine.Deadline) {
 			t.Errorf("%v is an expired deadline: %v", r, got)
 		}
 		if errors.Is(e, context.Canceled) || !errors.Is(e, errBlip) {
 			t.Errorf("%v is what it is not, or not its last error", r)
 		}
 	}
-	gone := &lull.Error{Reason: engine.CallerCanceled, Last: errBlip, Cause: context.Canceled}
+	gone := &lull.Error{Reason: engine.Canceled, Last: errBlip, Cause: context.Canceled}
 	if !errors.Is(gone, context.Canceled) || !errors.Is(gone, errBlip) || errors.Is(gone, context.DeadlineExceeded) || errors.Is(gone, lull.ErrDeadline) {
 		t.Error("what ended the caller's context is taken for something else")
 	}
@@ -237,7 +237,7 @@ func TestTheFirstMarkOfJoinedErrorsCounts(t *testing.T) {
 // there: none is below zero, and all are as many as the policy allows.
 func TestResumeAfterAnyNumberOfAttempts(t *testing.T) {
 	for made, want := range map[int]lull.Reason{
-		math.MinInt: engine.Succeeded, -5: engine.Succeeded, 0: engine.Succeeded, 1: engine.Succeeded,
+		math.MinInt: engine.Success, -5: engine.Success, 0: engine.Success, 1: engine.Success,
 		2: engine.AttemptsExhausted, 40_000: engine.AttemptsExhausted, 1 << 16: engine.AttemptsExhausted, 1<<16 - 5: engine.AttemptsExhausted, math.MaxInt: engine.AttemptsExhausted,
 	} {
 		d := newDependency(t, lull.Policy{Attempts: 3, Budget: budget.Config{Unlimited: true}})
@@ -247,7 +247,7 @@ func TestResumeAfterAnyNumberOfAttempts(t *testing.T) {
 		}
 		c.Attempt(0, middle)
 		step = c.Next(0, lull.Verdict{Kind: lull.KindTransient}, middle)
-		if got := step.Reason; step.Done != (want != engine.Succeeded) || got != want {
+		if got := step.Reason; step.Done != (want != engine.Success) || got != want {
 			t.Errorf("after %d attempts: %v, want %v", made, got, want)
 		}
 	}

@@ -36,7 +36,7 @@ func Permanent(err error) error { return newMark(err, final, 0) }
 
 // RetryAfter marks err as worth another attempt, but not before d has passed,
 // counted from the end of the attempt: what a server asks for with Retry-After.
-// A d that is not positive marks it as throttled and asks for nothing. Of two such
+// A d that is not positive marks it as rate-limited and asks for nothing. Of two such
 // waits the longer one counts. nil stays nil.
 func RetryAfter(err error, d time.Duration) error { return newMark(err, asksToWait, d) }
 
@@ -60,15 +60,15 @@ func (m *marked) change(v *Verdict) {
 	switch m.as {
 	case worthAnother:
 		code = "transient"
-		if v.Kind != KindThrottled { // which is worth another attempt, too
+		if v.Kind != KindRateLimited { // which is worth another attempt, too
 			v.Kind = KindTransient
 		}
 	case final:
 		code = "permanent"
 		v.Kind = KindPermanent
 	case asksToWait:
-		code = "throttled"
-		v.Kind = KindThrottled
+		code = "rate_limited"
+		v.Kind = KindRateLimited
 		v.After = max(v.After, m.after)
 	case notSent:
 		code = "never_sent"

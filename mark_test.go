@@ -90,7 +90,7 @@ func TestRule13WhatIsInsideDoesNotCount(t *testing.T) {
 		"wrapped":          {fmt.Errorf("wrapped: %w", below), final},
 		"transient":        {lull.Transient(below), lull.Verdict{Kind: lull.KindTransient, Code: "transient"}},
 		"permanent":        {lull.Permanent(below), lull.Verdict{Kind: lull.KindPermanent, Code: "permanent"}},
-		"after":            {lull.RetryAfter(below, time.Second), lull.Verdict{Kind: lull.KindThrottled, Code: "throttled", After: time.Second}},
+		"after":            {lull.RetryAfter(below, time.Second), lull.Verdict{Kind: lull.KindRateLimited, Code: "rate_limited", After: time.Second}},
 		"never sent":       {lull.NeverSent(below), lull.Verdict{Kind: lull.KindTransient, Code: "never_sent", NeverSent: true}},
 		"marked by two":    {lull.Transient(fmt.Errorf("x: %w", lull.NeverSent(below))), lull.Verdict{Kind: lull.KindTransient, Code: "never_sent", NeverSent: true}},
 		"beside an answer": {errors.Join(below, lull.Permanent(errBlip)), final},
@@ -109,7 +109,7 @@ func TestRule14MarksTakeNothingAway(t *testing.T) {
 	busy := errors.New("busy")
 	classify := func(err error) lull.Verdict {
 		if errors.Is(err, busy) {
-			return lull.Verdict{Kind: lull.KindThrottled, Code: "busy", After: time.Minute, NeverSent: true}
+			return lull.Verdict{Kind: lull.KindRateLimited, Code: "busy", After: time.Minute, NeverSent: true}
 		}
 		return lull.Classify(err)
 	}
@@ -121,13 +121,13 @@ func TestRule14MarksTakeNothingAway(t *testing.T) {
 		"transient timeout":   {lull.Transient(context.DeadlineExceeded), lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
 		"wrapped on the way":  {fmt.Errorf("a: %w", lull.Transient(fmt.Errorf("b: %w", context.DeadlineExceeded))), lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
 		"permanent timeout":   {lull.Permanent(context.DeadlineExceeded), lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeTimeout}},
-		"timeout that waits":  {lull.RetryAfter(context.DeadlineExceeded, time.Second), lull.Verdict{Kind: lull.KindThrottled, Code: engine.CodeTimeout, After: time.Second}},
+		"timeout that waits":  {lull.RetryAfter(context.DeadlineExceeded, time.Second), lull.Verdict{Kind: lull.KindRateLimited, Code: engine.CodeTimeout, After: time.Second}},
 		"transient refusal":   {lull.Transient(refused), lull.Verdict{Kind: lull.KindTransient, Code: "connection_refused", NeverSent: true}},
 		"reset, never sent":   {lull.NeverSent(syscall.ECONNRESET), lull.Verdict{Kind: lull.KindTransient, Code: "connection_reset", NeverSent: true}},
-		"classified":          {lull.Transient(busy), lull.Verdict{Kind: lull.KindThrottled, Code: "busy", After: time.Minute, NeverSent: true}},
-		"the longer wait":     {lull.RetryAfter(busy, time.Hour), lull.Verdict{Kind: lull.KindThrottled, Code: "busy", After: time.Hour, NeverSent: true}},
-		"not a shorter one":   {lull.RetryAfter(busy, time.Second), lull.Verdict{Kind: lull.KindThrottled, Code: "busy", After: time.Minute, NeverSent: true}},
-		"transient, that too": {lull.Transient(lull.RetryAfter(errBlip, time.Second)), lull.Verdict{Kind: lull.KindThrottled, Code: "throttled", After: time.Second}},
+		"classified":          {lull.Transient(busy), lull.Verdict{Kind: lull.KindRateLimited, Code: "busy", After: time.Minute, NeverSent: true}},
+		"the longer wait":     {lull.RetryAfter(busy, time.Hour), lull.Verdict{Kind: lull.KindRateLimited, Code: "busy", After: time.Hour, NeverSent: true}},
+		"not a shorter one":   {lull.RetryAfter(busy, time.Second), lull.Verdict{Kind: lull.KindRateLimited, Code: "busy", After: time.Minute, NeverSent: true}},
+		"transient, that too": {lull.Transient(lull.RetryAfter(errBlip, time.Second)), lull.Verdict{Kind: lull.KindRateLimited, Code: "rate_limited", After: time.Second}},
 		"the outermost rules": {lull.Transient(lull.Permanent(errBlip)), lull.Verdict{Kind: lull.KindTransient, Code: "permanent"}},
 	} {
 		if got := lull.VerdictOf(c.err, classify); got != c.want {

@@ -211,7 +211,7 @@ func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
 		return c.Next(0, v, func() uint64 { return luck })
 	}
 	for _, hint := range []time.Duration{time.Millisecond, time.Second, 10 * time.Second} {
-		v := lull.Verdict{Kind: lull.KindThrottled, After: hint}
+		v := lull.Verdict{Kind: lull.KindRateLimited, After: hint}
 		soonest, latest := ask(v, 0), ask(v, 1<<64-1)
 		if soonest.Done || soonest.Wait != hint {
 			t.Errorf("hint %v: the shortest wait is %v", hint, soonest.Wait)
@@ -220,7 +220,7 @@ func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
 			t.Errorf("hint %v: the longest wait is %v; clients that were told the same come back together", hint, latest.Wait)
 		}
 	}
-	v := lull.Verdict{Kind: lull.KindThrottled, After: 10*time.Second + 1}
+	v := lull.Verdict{Kind: lull.KindRateLimited, After: 10*time.Second + 1}
 	if step := ask(v, 0); !step.Done || step.Reason != engine.HintTooLong {
 		t.Errorf("a hint beyond the limit: %+v", step)
 	}
@@ -239,7 +239,7 @@ func TestThrottlingWaitsLonger(t *testing.T) {
 		c.Attempt(0, nil)
 		return c.Next(0, lull.Verdict{Kind: k}, func() uint64 { return 1<<64 - 1 }).Wait
 	}
-	if blip, throttled := longest(lull.KindTransient), longest(lull.KindThrottled); blip != 100*time.Millisecond || throttled != time.Second {
+	if blip, throttled := longest(lull.KindTransient), longest(lull.KindRateLimited); blip != 100*time.Millisecond || throttled != time.Second {
 		t.Errorf("longest first wait: %v after a blip, %v when throttled; want 100ms and 1s", blip, throttled)
 	}
 }

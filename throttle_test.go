@@ -35,7 +35,7 @@ func once(d *lull.Dependency, now time.Duration, v lull.Verdict) (why lull.Reaso
 	return c.Next(now, v, middle).Reason, heldBack
 }
 
-var throttled = lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+var throttled = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 
 func singly(mode throttle.Mode) lull.Policy {
 	return lull.Policy{Attempts: 1, Breaker: breaker.Config{Off: true}, Throttle: throttle.Config{Mode: mode}}
@@ -59,7 +59,7 @@ func TestAdaptiveThrottleHoldsFirstAttemptsBack(t *testing.T) {
 		d := newDependency(t, singly(throttle.Adaptive))
 		held := 0
 		for i := range 1000 {
-			if why, _ := once(d, time.Duration(i)*10*time.Millisecond, c.verdict); why == engine.HeldBack {
+			if why, _ := once(d, time.Duration(i)*10*time.Millisecond, c.verdict); why == engine.Throttled {
 				held++
 			}
 		}
@@ -118,7 +118,7 @@ func TestCubicThrottleDelaysAttempts(t *testing.T) {
 			t.Fatalf("not held back after a throttled answer: %+v", step)
 		}
 		waits = append(waits, step.Wait)
-		if stop := c.Stop(now, engine.CallerCanceled, middle); !stop.Done {
+		if stop := c.Stop(now, engine.Canceled, middle); !stop.Done {
 			t.Fatal("a call that was stopped goes on")
 		}
 	}
@@ -126,7 +126,7 @@ func TestCubicThrottleDelaysAttempts(t *testing.T) {
 		t.Errorf("waits of callers who each gave up: %v; want the same", waits)
 	}
 	c, _ := d.State().Start(now, engine.Spec{Deadline: now + waits[0]})
-	if step := c.Attempt(now, middle); !step.Done || step.Reason != engine.DeadlineReached {
+	if step := c.Attempt(now, middle); !step.Done || step.Reason != engine.Deadline {
 		t.Errorf("the wait ends at the deadline: %+v", step)
 	}
 	one, _ := d.State().Start(now, engine.Spec{})
@@ -170,7 +170,7 @@ func TestDoWaitsForTheThrottle(t *testing.T) {
 // Who asks for fewer requests is well: the breaker does not open for it, neither in
 // a call that is retried nor in one that is hedged. A failure after it counts.
 func TestThrottlingIsNoFailureToTheBreaker(t *testing.T) {
-	throttled := lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+	throttled := lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 	failed := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
 	for _, hedging := range []hedge.Config{{}, {Attempts: 2}} {
 		for _, c := range []struct {

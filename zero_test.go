@@ -69,13 +69,13 @@ func TestANilErrorIsAFailure(t *testing.T) {
 	var none *lull.Error
 	err := lull.Run(t.Context(), newDependency(t, lull.Policy{}), func(context.Context) error { return none })
 	var e *lull.Error
-	if !errors.As(err, &e) || e.Reason != engine.FailedPermanent || e.Verdict.Kind != lull.KindUnclassified || !strings.Contains(err.Error(), "a nil *lull.Error") {
+	if !errors.As(err, &e) || e.Reason != engine.Permanent || e.Verdict.Kind != lull.KindUnclassified || !strings.Contains(err.Error(), "a nil *lull.Error") {
 		t.Errorf("%v", err)
 	}
 	if errors.Is(none, context.Canceled) || none.Timeout() || errors.Unwrap(none) != nil {
 		t.Error("a nil *Error means something")
 	}
-	if v := lull.Classify(lull.RetryAfter(none, time.Second)); v.Kind != lull.KindThrottled {
+	if v := lull.Classify(lull.RetryAfter(none, time.Second)); v.Kind != lull.KindRateLimited {
 		t.Errorf("marked: %+v", v)
 	}
 }

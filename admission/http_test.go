@@ -126,7 +126,7 @@ func TestOurClientObeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.ServerSaidStop || o.Attempts != 1 {
+	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Overloaded || o.Attempts != 1 {
 		t.Errorf("outcome %+v", o)
 	}
 	pass.Depart(admission.Done)

@@ -11,10 +11,10 @@ require (
 	github.com/failsafe-go/failsafe-go v0.9.8
 	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/lullgo/lull v0.0.0
-	github.com/lullgo/lull/integrations/amqp v0.0.0
-	github.com/lullgo/lull/integrations/grpc v0.0.0
-	github.com/lullgo/lull/integrations/nats v0.0.0
-	github.com/lullgo/lull/integrations/otel v0.0.0
+	github.com/lullgo/lull/integrations/lullamqp v0.0.0
+	github.com/lullgo/lull/integrations/lullgrpc v0.0.0
+	github.com/lullgo/lull/integrations/lullnats v0.0.0
+	github.com/lullgo/lull/integrations/lullotel v0.0.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
 	github.com/rabbitmq/amqp091-go v1.16.0
@@ -60,10 +60,10 @@ require (
 
 replace github.com/lullgo/lull => ..
 
-replace github.com/lullgo/lull/integrations/amqp => ../integrations/amqp
+replace github.com/lullgo/lull/integrations/lullamqp => ../integrations/lullamqp
 
-replace github.com/lullgo/lull/integrations/grpc => ../integrations/grpc
+replace github.com/lullgo/lull/integrations/lullgrpc => ../integrations/lullgrpc
 
-replace github.com/lullgo/lull/integrations/nats => ../integrations/nats
+replace github.com/lullgo/lull/integrations/lullnats => ../integrations/lullnats
 
-replace github.com/lullgo/lull/integrations/otel => ../integrations/otel
+replace github.com/lullgo/lull/integrations/lullotel => ../integrations/lullotel

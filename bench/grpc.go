@@ -12,7 +12,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
-	lullgrpc "github.com/lullgo/lull/integrations/grpc"
+	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 )
 
 // A dialer is a way to call a gRPC server.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
-	"github.com/lullgo/lull/integrations/otel"
+	"github.com/lullgo/lull/integrations/lullotel"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace/noop"
 )

@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/lullgo/lull v0.0.0
-	github.com/lullgo/lull/integrations/otel v0.0.0
+	github.com/lullgo/lull/integrations/lullotel v0.0.0
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp v1.47.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0
@@ -35,4 +35,4 @@ require (
 
 replace github.com/lullgo/lull => ..
 
-replace github.com/lullgo/lull/integrations/otel => ../integrations/otel
+replace github.com/lullgo/lull/integrations/lullotel => ../integrations/lullotel

@@ -29,7 +29,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/hedge"
-	lullotel "github.com/lullgo/lull/integrations/otel"
+	lullotel "github.com/lullgo/lull/integrations/lullotel"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/queue"
 )

@@ -95,7 +95,7 @@ func (t *tally) call(e lull.Event) {
 	case event.CallEnded:
 		outcome := "failed_terminal"
 		switch e.Reason {
-		case engine.Succeeded:
+		case engine.Success:
 			outcome = "success_retry"
 			if e.By == 1 {
 				outcome = "success_first"
@@ -105,17 +105,17 @@ func (t *tally) call(e lull.Event) {
 		case engine.BudgetExhausted:
 			outcome = "failed_budget"
 			t.add(1, "retry_budget_denied_total", "dependency", d)
-		case engine.DeadlineReached:
+		case engine.Deadline:
 			outcome = "failed_deadline"
 		case engine.CircuitOpen:
 			outcome = "failed_breaker"
-		case engine.Limited, engine.HeldBack:
+		case engine.Limited, engine.Throttled:
 			outcome = "failed_limited"
-		case engine.CallerCanceled:
+		case engine.Canceled:
 			outcome = "cancelled"
 		case engine.HintTooLong:
 			t.add(1, "retry_server_hints_total", "dependency", d, "result", "too_long")
-		case engine.ServerSaidStop:
+		case engine.Overloaded:
 			t.add(1, "retry_server_hints_total", "dependency", d, "result", "dont_retry")
 		}
 		t.add(1, "retry_calls_total", "dependency", d, "operation", e.Operation, "outcome", outcome)
@@ -126,7 +126,7 @@ func (t *tally) call(e lull.Event) {
 			t.add(1, "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "false")
 			t.add(float64(e.Attempt-1), "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "true")
 		}
-		if e.Reason != engine.Succeeded {
+		if e.Reason != engine.Success {
 			t.add(1, "retry_call_failures_total", "dependency", d, "reason", e.Reason.String())
 		}
 	}

@@ -113,7 +113,7 @@ const (
 // evidenceOf is what an attempt shows that began then and ended with v.
 func (c *Call) evidenceOf(began time.Duration, v Verdict) evidence {
 	switch {
-	case v.Kind == KindThrottled:
+	case v.Kind == KindRateLimited:
 		return rateLimited
 	case v.answers():
 		return refusedByReply
@@ -175,18 +175,18 @@ const Never = time.Duration(math.MaxInt64)
 // refused, and the Call must not be used.
 func (s *State) Start(now time.Duration, spec Spec) (Call, Step) {
 	var c Call
-	if no := s.StartIn(&c, now, &spec); no != Succeeded {
+	if no := s.StartIn(&c, now, &spec); no != Success {
 		return c, done(no)
 	}
 	return c, Step{}
 }
 
 // StartIn is Start for a Call that the driver has a place for: c is overwritten. It returns
-// why the call was refused, or Succeeded.
+// why the call was refused, or Success.
 func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	s = s.Current()
 	c.s, c.began, c.deadline, c.wait = s, now, Never, 0
-	c.attempts, c.reason, c.repeat = 0, Succeeded, anyTime
+	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended = noAttempt, false, false, false
 	if !s.plan.empty { // or they are never looked at
 		c.receipt, c.token, c.pass, c.deferred, c.stream, c.elsewhere = 0, breaker.Token{}, noPass, false, spec.Stream, 0
@@ -199,20 +199,20 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 		c.deadline = min(c.deadline, spec.Deadline)
 	}
 	if now >= c.deadline {
-		return c.refuse(DeadlineReached)
+		return c.refuse(Deadline)
 	}
 	return c.admit(s, now, spec)
 }
 
 // admit asks the breaker, and counts the call. It returns why the call was refused, or
-// Succeeded.
+// Success.
 func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 	m := s.mem.Load()
 	if m == nil {
 		if s.plan.lazy {
 			// Nothing has ever failed here, so there is nothing to ask.
 			c.token = breaker.Fresh(now)
-			return Succeeded
+			return Success
 		}
 		m = s.remember()
 	}
@@ -226,7 +226,7 @@ func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 	if b := m.budget; b != nil && c.elsewhere == 0 {
 		b.Begin(now)
 	}
-	return Succeeded
+	return Success
 }
 
 // start asks the breaker.
@@ -320,17 +320,17 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	if c.Over() {
 		return done(c.reason)
 	}
-	if no := c.recheck(now); no != Succeeded {
+	if no := c.recheck(now); no != Success {
 		return c.finish(now, no, random)
 	}
 	if c.s.plan.throttles != nil && c.pass == noPass {
 		wait, ok := c.s.remember().throttle.Ask(now, random)
 		if !ok {
-			return c.finish(now, HeldBack, random)
+			return c.finish(now, Throttled, random)
 		}
 		c.pass = passed
 		if wait >= c.left(now) {
-			return c.finish(now, DeadlineReached, random)
+			return c.finish(now, Deadline, random)
 		}
 		if wait > 0 {
 			return Step{Wait: wait}
@@ -346,15 +346,15 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 }
 
 // recheck asks again what may have changed while the call waited for a retry or for room.
-// It returns why no attempt may begin, or Succeeded.
+// It returns why no attempt may begin, or Success.
 func (c *Call) recheck(now time.Duration) Reason {
 	switch {
 	case now >= c.deadline:
-		return DeadlineReached
+		return Deadline
 	case c.attempts > 0 && !c.closed(now) && c.attempts > c.elsewhere:
 		return CircuitOpen
 	}
-	return Succeeded
+	return Success
 }
 
 // FirstAttempt is Attempt for a first attempt that nothing stands in the way of: it has
@@ -422,7 +422,7 @@ func (c *Call) Admitted(now time.Duration, random func() uint64) Step {
 	if c.Over() {
 		return c.finish(now, c.reason, random)
 	}
-	if no := c.recheck(now); no != Succeeded {
+	if no := c.recheck(now); no != Success {
 		return c.finish(now, no, random)
 	}
 	c.start(now)
@@ -444,7 +444,7 @@ func (c *Call) LeaveQueue(now time.Duration, w *bulkhead.Waiter, why Reason, ran
 	case why != Limited:
 		return c.Stop(now, why, random)
 	case now >= c.deadline:
-		return c.finish(now, DeadlineReached, random)
+		return c.finish(now, Deadline, random)
 	}
 	return c.finish(now, Limited, random)
 }
@@ -526,7 +526,7 @@ func load(v Verdict, shows evidence) throttle.Outcome {
 	switch v.Kind {
 	case KindSuccess:
 		return throttle.Accepted
-	case KindThrottled, KindOverloaded:
+	case KindRateLimited, KindOverloaded:
 		return throttle.Throttled
 	case KindTransient:
 		return throttle.Unanswered
@@ -570,7 +570,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	c.ended = true
 	outcome := c.outcome(r)
 	if outcome == breaker.Success && c.s.due(c.began) {
-		c.s.answered.note(c.began, c.took(now, r == Succeeded))
+		c.s.answered.note(c.began, c.took(now, r == Success))
 	}
 	m := c.s.mem.Load()
 	if m == nil {
@@ -583,10 +583,10 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		c.inTime(m, now)
 	}
 	if b := m.budget; b != nil {
-		b.End(now, r == Succeeded, c.receipt)
+		b.End(now, r == Success, c.receipt)
 	}
 	if b := m.timeouts; b != nil {
-		b.End(now, r == Succeeded, 0)
+		b.End(now, r == Success, 0)
 	}
 	if b := m.breaker; b != nil && !c.deferred { // last, since its listeners may panic
 		b.Done(now, c.token, outcome, random)
@@ -666,24 +666,24 @@ func (c *Call) inTime(m *memory, now time.Duration) {
 // caller gave it less time than successes usually take.
 func (c *Call) outcome(r Reason) breaker.Outcome {
 	switch {
-	case r == Succeeded:
+	case r == Success:
 		return breaker.Success
-	case r == CallerCanceled || c.attempts == 0 || c.attempts == c.elsewhere:
+	case r == Canceled || c.attempts == 0 || c.attempts == c.elsewhere:
 		return breaker.Neutral
-	case r == FailedPermanent && c.shown == refusedByReply:
+	case r == Permanent && c.shown == refusedByReply:
 		return breaker.Success
-	case r == FailedPermanent, c.shown == rateLimited, c.shown == cutShort:
+	case r == Permanent, c.shown == rateLimited, c.shown == cutShort:
 		return breaker.Neutral
 	}
 	return breaker.Failure
 }
 
 // Stop ends a call whose caller's context ended while it waited: because its
-// deadline was reached, or for any other reason, which is CallerCanceled and says
+// deadline was reached, or for any other reason, which is Canceled and says
 // nothing about the dependency.
 func (c *Call) Stop(now time.Duration, why Reason, random func() uint64) Step {
-	if why != DeadlineReached {
-		why = CallerCanceled
+	if why != Deadline {
+		why = Canceled
 	}
 	return c.finish(now, why, random)
 }
@@ -691,5 +691,5 @@ func (c *Call) Stop(now time.Duration, why Reason, random func() uint64) Step {
 // Abandon gives back everything that the call holds and reports nothing, for
 // an operation that panicked. It does nothing to a call that is Done.
 func (c *Call) Abandon(now time.Duration) {
-	c.finish(now, CallerCanceled, nil)
+	c.finish(now, Canceled, nil)
 }

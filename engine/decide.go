@@ -14,7 +14,7 @@ import (
 type flight struct {
 	hedged bool   // attempts may run beside one another
 	beside bool   // some are in flight
-	stop   Reason // no further attempt begins, for this reason; Succeeded: one may
+	stop   Reason // no further attempt begins, for this reason; Success: one may
 }
 
 // decide is what the end of an attempt with v means, and whether another attempt may
@@ -29,12 +29,12 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 	c.show(shows)
 	switch v.Kind {
 	case KindSuccess:
-		return done(Succeeded)
+		return done(Success)
 	case KindCanceled:
-		return done(CallerCanceled)
-	case KindTransient, KindThrottled, KindOverloaded:
+		return done(Canceled)
+	case KindTransient, KindRateLimited, KindOverloaded:
 	default:
-		return done(FailedPermanent)
+		return done(Permanent)
 	}
 	p := c.s.plan
 	pays := c.s.remember().budget
@@ -42,12 +42,12 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 		pays.Failed(now)
 	}
 	if v.Kind == KindOverloaded {
-		return done(ServerSaidStop)
+		return done(Overloaded)
 	}
-	if with.stop != Succeeded {
+	if with.stop != Success {
 		return done(with.stop)
 	}
-	if no := c.mayRepeat(v); no != Succeeded {
+	if no := c.mayRepeat(v); no != Success {
 		return done(no)
 	}
 	retry := int(c.attempts)
@@ -61,11 +61,11 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 		return done(HintTooLong)
 	}
 	var step Step
-	if !with.hedged || v.After > 0 || v.Kind == KindThrottled { // else at once, as gRFC A6 has it
+	if !with.hedged || v.After > 0 || v.Kind == KindRateLimited { // else at once, as gRFC A6 has it
 		step.Wait, step.Ceiling = c.nextWait(retry, v, c.left(now), random)
 	}
 	if step.Wait >= c.left(now) {
-		return done(DeadlineReached)
+		return done(Deadline)
 	}
 	if timedOut(v) && !c.answeredSince(c.began) {
 		return done(Unanswered)
@@ -84,21 +84,21 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 }
 
 // mayRepeat says why the operation may not be repeated after an attempt that failed
-// so, or Succeeded.
+// so, or Success.
 func (c *Call) mayRepeat(v Verdict) Reason {
 	switch c.repeat {
 	case notAtAll:
-		return CannotReplay
+		return NotReplayable
 	case onlyOnce:
 		return AttemptsExhausted
 	case notAgain:
 		return RetriedAbove
 	case ifNeverSent:
 		if !v.NeverSent {
-			return UnsafeToRepeat
+			return NotIdempotent
 		}
 	}
-	return Succeeded
+	return Success
 }
 
 // answeredSince tells whether an attempt that began at that time and timed out may
@@ -125,7 +125,7 @@ func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() 
 			c.recall(v, random)
 		}
 		switch {
-		case v.Kind == KindThrottled:
+		case v.Kind == KindRateLimited:
 			wait, ceiling = p.rateLimited.Draw(retry, c.wait, random)
 		case p.parts.Backoff != nil:
 			wait = max(p.parts.Backoff(retry, c.wait, random), 0)
@@ -182,7 +182,7 @@ func (c *Call) charge(now time.Duration, p price, random func() uint64) budget.G
 
 func class(v Verdict) budget.Class {
 	switch {
-	case v.Kind == KindThrottled:
+	case v.Kind == KindRateLimited:
 		return budget.Throttled
 	case v.Code == CodeTimeout:
 		return budget.Timeout

@@ -114,7 +114,7 @@ func (p *twins) fly() {
 	case w.down && n < 80, n < 15:
 		v = lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout, NeverSent: w.r.IntN(5) == 0}
 	case n < 85 && w.down, n < 20:
-		v = lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+		v = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 	case n < 22:
 		v = lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
 	case n < 26:

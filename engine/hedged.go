@@ -27,7 +27,7 @@ type HedgedCall struct {
 	*Call
 	hedges   hedge.Flight
 	inFlight uint8  // attempts that hold what they took
-	stop     Reason // no further attempt begins, for this reason; Succeeded: one may
+	stop     Reason // no further attempt begins, for this reason; Success: one may
 	next     price  // of the next attempt, unless it is paid for already
 	// notBefore is until when the server asked to wait, in answer to any attempt.
 	notBefore time.Duration
@@ -60,7 +60,7 @@ func (c *HedgedCall) InFlight() int { return int(c.inFlight) }
 func (c *HedgedCall) First(now time.Duration, r *HedgedAttempt) time.Duration {
 	*r = HedgedAttempt{began: c.began, live: true, first: true, permit: c.permit, passed: c.pass == underWay}
 	c.permit, c.pass = false, noPass
-	c.hedges, c.inFlight, c.stop = hedge.Flight{}, 1, Succeeded
+	c.hedges, c.inFlight, c.stop = hedge.Flight{}, 1, Success
 	c.next, c.notBefore = price{}, now
 	if c.s.plan.hedges == nil || c.repeat != anyTime || c.token.Probe() {
 		return Never
@@ -93,7 +93,7 @@ func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() ui
 		return done(c.reason)
 	}
 	no, step := c.another(now, r, random)
-	if no == Succeeded && step.Wait == 0 {
+	if no == Success && step.Wait == 0 {
 		c.attempts++
 		c.inFlight++
 		r.began, r.live, r.passed = now, true, c.pass == passed
@@ -101,7 +101,7 @@ func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() ui
 		return Step{Wait: c.untilHedge(now)}
 	}
 	c.giveBack(now, r)
-	if no == Succeeded {
+	if no == Success {
 		return Step{Decision: Decision{Full: true}, Wait: step.Wait}
 	}
 	if c.inFlight == 0 {
@@ -115,16 +115,16 @@ func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() ui
 	return step
 }
 
-// another says why no attempt may begin, or Succeeded; then with how long the
+// another says why no attempt may begin, or Success; then with how long the
 // throttle holds it back. What it has taken it notes in r.
 func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() uint64) (Reason, Step) {
 	switch {
-	case c.stop != Succeeded:
+	case c.stop != Success:
 		return c.stop, Step{}
 	case int(c.attempts) >= c.s.plan.attempts:
 		return AttemptsExhausted, Step{}
 	}
-	if no := c.recheck(now); no != Succeeded {
+	if no := c.recheck(now); no != Success {
 		return no, Step{}
 	}
 	m := c.s.remember()
@@ -143,15 +143,15 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	if m.throttle != nil && c.pass == noPass {
 		wait, ok := m.throttle.Ask(now, random)
 		if !ok {
-			return HeldBack, Step{}
+			return Throttled, Step{}
 		}
 		switch c.pass = passed; {
 		case wait >= c.left(now):
-			return DeadlineReached, Step{}
+			return Deadline, Step{}
 		case wait > 0 && c.inFlight > 0: // it comes at once or not at all
-			return HeldBack, Step{}
+			return Throttled, Step{}
 		case wait > 0:
-			return Succeeded, Step{Wait: wait}
+			return Success, Step{Wait: wait}
 		}
 	}
 	if m.limiter != nil {
@@ -162,14 +162,14 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	}
 	if c.paid { // when it was decided on
 		r.receipt, r.paid, c.paid = c.receipt, true, false
-		return Succeeded, Step{}
+		return Success, Step{}
 	}
 	grant := c.charge(now, c.next, random)
 	if !grant.OK {
 		return BudgetExhausted, Step{Decision: Decision{Exhausted: grant.Exhausted}}
 	}
 	r.receipt, r.paid = grant.Receipt, m.budget != nil
-	return Succeeded, Step{}
+	return Success, Step{}
 }
 
 // Ended is told how the attempt r ended, and decides. The first success is the

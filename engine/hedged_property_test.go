@@ -81,7 +81,7 @@ func (w *world) firstOf(c *contest) {
 	case step.Done:
 		w.decided(c, step)
 	case step.Full: // whoever cannot wait gives up
-		w.decided(c, c.hedged.Stop(w.now, engine.CallerCanceled, w.r.Uint64))
+		w.decided(c, c.hedged.Stop(w.now, engine.Canceled, w.r.Uint64))
 	case step.Wait > 0:
 		w.after(step.Wait, func() { w.firstOf(c) })
 	default:
@@ -166,7 +166,7 @@ func (w *world) fly(c *contest, r *racer) {
 	case w.down && n < 90, n < 15:
 		r.verdict = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
 	case n < 20:
-		r.verdict = lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+		r.verdict = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 		if w.r.IntN(2) == 0 {
 			r.verdict.After = time.Duration(w.r.Int64N(int64(200 * ms)))
 		}
@@ -193,7 +193,7 @@ func (w *world) landed(c *contest, r *racer) {
 	if r.panics {
 		c.hedged.Release(w.now, &r.HedgedAttempt)
 		c.hedged.Abandon(w.now)
-		w.decided(c, engine.Step{Decision: engine.Decision{Done: true, Reason: engine.CallerCanceled}})
+		w.decided(c, engine.Step{Decision: engine.Decision{Done: true, Reason: engine.Canceled}})
 		return
 	}
 	v := r.verdict
@@ -205,7 +205,7 @@ func (w *world) landed(c *contest, r *racer) {
 		w.fatalf("after %+v the call goes on", v)
 	case !final && step.Done && flying > 0:
 		w.fatalf("%+v ended a call of which %d attempts were in flight", v, flying)
-	case (step.Reason == engine.Succeeded) != (v.Kind == lull.KindSuccess) && step.Done:
+	case (step.Reason == engine.Success) != (v.Kind == lull.KindSuccess) && step.Done:
 		w.fatalf("%+v ended a call with %v", v, step.Reason)
 	case !step.Done && step.Wait != math.MaxInt64 && v.After > 0 && step.Wait < v.After:
 		w.fatalf("another attempt in %v, sooner than the server asked for: %v", step.Wait, v.After)
@@ -217,7 +217,7 @@ func (w *world) landed(c *contest, r *racer) {
 		return
 	}
 	if w.r.IntN(100) == 0 {
-		w.decided(c, c.hedged.Stop(w.now, engine.CallerCanceled, w.r.Uint64))
+		w.decided(c, c.hedged.Stop(w.now, engine.Canceled, w.r.Uint64))
 		return
 	}
 	w.ask(c, step.Wait)
@@ -229,7 +229,7 @@ func (w *world) decided(c *contest, step engine.Step) {
 		w.fatalf("a call ended twice")
 	}
 	c.over, c.reason = true, step.Reason
-	if step.Reason == engine.Succeeded {
+	if step.Reason == engine.Success {
 		w.successes++
 	}
 	for _, r := range c.racers {

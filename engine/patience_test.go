@@ -76,7 +76,7 @@ func (c *crowd) attempt(who string, call *engine.Call) {
 }
 
 func (c *crowd) ended(who string, step engine.Step) {
-	if step.Reason != engine.Succeeded {
+	if step.Reason != engine.Success {
 		c.failed[who]++
 	}
 	if c.openedAt == 0 && c.d.Breaker().State(c.now) == breaker.Open {
@@ -275,7 +275,7 @@ func TestRule16AForgedProbeOpensNothing(t *testing.T) {
 				t.Fatalf("%s: after a probe that was given 5 ms the breaker is %v", name, s)
 			}
 		}
-		if step := call(4*time.Second, 0, 20*ms); step.Reason != engine.Succeeded || d.Breaker().State(5*time.Second) != breaker.Closed {
+		if step := call(4*time.Second, 0, 20*ms); step.Reason != engine.Success || d.Breaker().State(5*time.Second) != breaker.Closed {
 			t.Errorf("%s: an honest probe: %v, and the breaker is %v", name, step.Reason, d.Breaker().State(5*time.Second))
 		}
 	}
@@ -472,7 +472,7 @@ func TestRule16ASuccessThatWasLateIsNotInTime(t *testing.T) {
 	for range 1000 {
 		call(5*ms, 5*ms, timeout)
 	}
-	if step := call(0, 20*ms, success); step.Reason != engine.Succeeded {
+	if step := call(0, 20*ms, success); step.Reason != engine.Success {
 		t.Errorf("a call without a deadline: %v", step.Reason)
 	}
 }

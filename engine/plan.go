@@ -17,7 +17,7 @@ type Plan struct {
 	parts       Parts
 	attempts    int // as Policy.allowed
 	waits       *backoff.Prepared
-	rateLimited *backoff.Prepared // after KindThrottled
+	rateLimited *backoff.Prepared // after KindRateLimited
 	breakers    *breaker.Plan     // nil if Policy.Breaker.Off
 	throttles   *throttle.Plan    // nil if Policy.Throttle is off
 	hedges      *hedge.Plan       // nil if Policy.Hedge is off
@@ -34,7 +34,7 @@ type Plan struct {
 // Parts are what a Plan has instead of parts of its policy, which cannot be data. A nil
 // part is that of the policy.
 type Parts struct {
-	// Backoff replaces Policy.Backoff, but for waits after KindThrottled and for the
+	// Backoff replaces Policy.Backoff, but for waits after KindRateLimited and for the
 	// number of attempts. It must be safe for concurrent use.
 	Backoff backoff.Func
 	// Budget replaces Policy.Budget. It is called once for each State that has something

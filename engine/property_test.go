@@ -147,7 +147,7 @@ func (w *world) arrive() {
 	}
 	if step.Done {
 		w.refused++
-		if step.Reason != engine.CircuitOpen && step.Reason != engine.DeadlineReached {
+		if step.Reason != engine.CircuitOpen && step.Reason != engine.Deadline {
 			w.fatalf("a call was refused at its start with %v", step.Reason)
 		}
 		return
@@ -204,7 +204,7 @@ func (w *world) heldBack(c *caller, step engine.Step) {
 	}
 	c.wasHeldBack = true
 	if w.r.IntN(20) == 0 {
-		w.after(step.Wait/2, func() { w.end(c, c.call.Stop(w.now, engine.CallerCanceled, w.r.Uint64)) })
+		w.after(step.Wait/2, func() { w.end(c, c.call.Stop(w.now, engine.Canceled, w.r.Uint64)) })
 		return
 	}
 	w.after(step.Wait, func() { w.attempt(c) })
@@ -234,7 +234,7 @@ func (w *world) run(c *caller) {
 			w.fatalf("a request that cannot be made again was")
 		case c.spec.NotIdempotent && !c.verdict.NeverSent:
 			w.fatalf("an unsafe operation was repeated after %+v", c.verdict)
-		case c.verdict.Kind != lull.KindTransient && c.verdict.Kind != lull.KindThrottled:
+		case c.verdict.Kind != lull.KindTransient && c.verdict.Kind != lull.KindRateLimited:
 			w.fatalf("a retry after %+v", c.verdict)
 		case w.now < c.waitEnds:
 			w.fatalf("a retry before the wait was over")
@@ -266,7 +266,7 @@ func (w *world) done(c *caller) {
 	case w.down && n < 90, n < 15:
 		v = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
 	case n < 20:
-		v = lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+		v = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 		if w.r.IntN(2) == 0 {
 			v.After = time.Duration(w.r.Int64N(int64(200 * time.Millisecond)))
 		}
@@ -298,7 +298,7 @@ func (w *world) done(c *caller) {
 	if w.r.IntN(50) == 0 { // the caller goes away while it waits
 		w.after(time.Duration(w.r.Int64N(int64(step.Wait)+1)), func() {
 			c.waitEnds = math.MaxInt64
-			w.end(c, c.call.Stop(w.now, engine.CallerCanceled, w.r.Uint64))
+			w.end(c, c.call.Stop(w.now, engine.Canceled, w.r.Uint64))
 		})
 		return
 	}
@@ -310,7 +310,7 @@ func (w *world) end(c *caller, step engine.Step) {
 		w.fatalf("a call ended twice")
 	}
 	c.ended = true
-	if step.Reason == engine.Succeeded {
+	if step.Reason == engine.Success {
 		w.successes++
 	}
 	// However it ended, it stays ended.

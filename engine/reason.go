@@ -6,37 +6,37 @@ import "fmt"
 type Reason uint8
 
 const (
-	// Succeeded: the last attempt did.
-	Succeeded Reason = iota
-	// FailedPermanent: another attempt would have failed the same way, or
+	// Success: the last attempt did.
+	Success Reason = iota
+	// Permanent: another attempt would have failed the same way, or
 	// nothing was known of the error.
-	FailedPermanent
-	// ServerSaidStop: the server asked not to retry.
-	ServerSaidStop
-	// UnsafeToRepeat: repeating the operation might have done it twice.
-	UnsafeToRepeat
-	// CannotReplay: the request cannot be made a second time.
-	CannotReplay
+	Permanent
+	// Overloaded: the server asked not to retry.
+	Overloaded
+	// NotIdempotent: repeating the operation might have done it twice.
+	NotIdempotent
+	// NotReplayable: the request cannot be made a second time.
+	NotReplayable
 	// AttemptsExhausted: the policy allows no more.
 	AttemptsExhausted
 	// CircuitOpen: the breaker refused the call, or opened while it went on.
 	CircuitOpen
 	// HintTooLong: the server asked to wait for longer than Policy.HintLimit.
 	HintTooLong
-	// DeadlineReached: the deadline has passed, or the next wait would cross it.
-	DeadlineReached
+	// Deadline: the deadline has passed, or the next wait would cross it.
+	Deadline
 	// BudgetExhausted: the dependency's retry budget did not pay for it.
 	BudgetExhausted
 	// Limited: the concurrency limit had no room.
 	Limited
-	// CallerCanceled: the caller's context was cancelled.
-	CallerCanceled
+	// Canceled: the caller's context was cancelled.
+	Canceled
 	// Unanswered: the attempt timed out, and the dependency has answered none that
 	// began later (Policy.Timeouts).
 	Unanswered
-	// HeldBack: the client's own throttle did not let the attempt pass
+	// Throttled: the client's own throttle did not let the attempt pass
 	// (Policy.Throttle).
-	HeldBack
+	Throttled
 	// TooManyLate: of the recent calls too many are late for another attempt to run beside
 	// those of the call (Policy.Hedge.Share). No call ends for this reason.
 	TooManyLate
@@ -62,20 +62,20 @@ const Reasons = int(reasons)
 
 // reasonWords has for each reason its label, and what it means.
 var reasonWords = [reasons]struct{ label, meaning string }{
-	Succeeded:         {"success", "the last attempt succeeded"},
-	FailedPermanent:   {"permanent", "permanent failure"},
-	ServerSaidStop:    {"overloaded", "server is overloaded and asked not to retry"},
-	UnsafeToRepeat:    {"not_idempotent", "operation is not idempotent and may have been carried out"},
-	CannotReplay:      {"not_replayable", "request cannot be made a second time (a body without GetBody?)"},
+	Success:           {"success", "the last attempt succeeded"},
+	Permanent:         {"permanent", "permanent failure"},
+	Overloaded:        {"overloaded", "server is overloaded and asked not to retry"},
+	NotIdempotent:     {"not_idempotent", "operation is not idempotent and may have been carried out"},
+	NotReplayable:     {"not_replayable", "request cannot be made a second time (a body without GetBody?)"},
 	AttemptsExhausted: {"attempts_exhausted", "attempts exhausted"},
 	CircuitOpen:       {"circuit_open", "circuit breaker is open"},
 	HintTooLong:       {"hint_too_long", "server asked to wait for longer than the policy allows"},
-	DeadlineReached:   {"deadline", "no time left before the deadline"},
+	Deadline:          {"deadline", "no time left before the deadline"},
 	BudgetExhausted:   {"budget_exhausted", "retry budget exhausted"},
 	Limited:           {"limited", "concurrency limit reached"},
-	CallerCanceled:    {"canceled", "the caller has gone away"},
+	Canceled:          {"canceled", "the caller has gone away"},
 	Unanswered:        {"unanswered", "timed out while the dependency answered nobody else"},
-	HeldBack:          {"throttled", "held back by the client's own throttle"},
+	Throttled:         {"throttled", "held back by the client's own throttle"},
 	TooManyLate:       {"too_many_late", "too many of the recent calls are late"},
 	TooManyHedges:     {"too_many_hedges", "too many hedges are in flight"},
 	RetriedAbove:      {"retried_above", "made on behalf of a retry, which is not retried once more"},
@@ -108,8 +108,8 @@ func (r Reason) Meaning() string {
 // failure, or for want of room here, others may know better.
 func (r Reason) GaveUp() bool {
 	switch r {
-	case AttemptsExhausted, BudgetExhausted, DeadlineReached, CircuitOpen, HeldBack,
-		ServerSaidStop, HintTooLong, Unanswered, RetriedAbove:
+	case AttemptsExhausted, BudgetExhausted, Deadline, CircuitOpen, Throttled,
+		Overloaded, HintTooLong, Unanswered, RetriedAbove:
 		return true
 	}
 	return false

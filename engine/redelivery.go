@@ -103,7 +103,7 @@ func (c *Call) Redeliver(now time.Duration, v Verdict, d Delivery, random func()
 // began. After is how long the message has to wait at least. It is kept below the longest
 // wait of the policy.
 func (s *State) RedeliverAbandoned(d Delivery, v Verdict, after time.Duration, random func() uint64) Redelivery {
-	r := s.redeliver(d, v, done(CallerCanceled), random)
+	r := s.redeliver(d, v, done(Canceled), random)
 	if r.Outcome == Retry {
 		r.After = max(r.After, min(after, s.plan.policy.LongestRedelivery(d.Attempt, d.Broker)))
 	}
@@ -117,7 +117,7 @@ func (s *State) redeliver(d Delivery, v Verdict, step Step, random func() uint64
 	r := Redelivery{Outcome: Retry}
 	if step.Done {
 		switch step.Reason {
-		case FailedPermanent, HintTooLong:
+		case Permanent, HintTooLong:
 			return deadLetter(step.Reason)
 		}
 		if v.After > p.policy.HintLimit { // another reason came before this one
@@ -133,7 +133,7 @@ func (s *State) redeliver(d Delivery, v Verdict, step Step, random func() uint64
 	switch {
 	case !step.Done:
 		r.After, r.Wait, r.Here = step.Wait, step.Wait, true
-	case step.Reason == CallerCanceled, step.Reason == CircuitOpen:
+	case step.Reason == Canceled, step.Reason == CircuitOpen:
 		r.After = s.Wait(d.Attempt, v, random)
 	case step.Reason == BudgetExhausted, step.Reason == Unanswered:
 		r.After = max(p.afterBudget(d.Attempt, random), v.After)
@@ -182,7 +182,7 @@ func (p *Plan) Bound(r Redelivery, d Delivery) Redelivery {
 	case r.Outcome == DeadLetter:
 		r.After = 0
 	case r.Outcome == Retry && r.After >= d.Left:
-		return deadLetter(DeadlineReached)
+		return deadLetter(Deadline)
 	}
 	return r
 }
@@ -230,5 +230,5 @@ func (s *State) AskAgain(now time.Duration, why Reason, random func() uint64) ti
 		}
 		return RecheckCircuit
 	}
-	return max(s.Wait(1, Verdict{Kind: KindThrottled}, random), leastHold)
+	return max(s.Wait(1, Verdict{Kind: KindRateLimited}, random), leastHold)
 }

@@ -26,9 +26,9 @@ func (s *State) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
 		c.deadline = spec.Deadline
 	}
 	if now >= c.deadline {
-		return c, done(c.refuse(DeadlineReached))
+		return c, done(c.refuse(Deadline))
 	}
-	if no := c.admit(s, now, &spec); no != Succeeded {
+	if no := c.admit(s, now, &spec); no != Success {
 		return c, done(no)
 	}
 	return c, Step{}
@@ -50,7 +50,7 @@ func (s *State) Wait(retry int, v Verdict, random func() uint64) time.Duration {
 // them anew gives it the distribution that it had.
 func (c *Call) recall(v Verdict, random func() uint64) {
 	schedule := c.s.plan.waits
-	if v.Kind == KindThrottled {
+	if v.Kind == KindRateLimited {
 		schedule = c.s.plan.rateLimited
 	}
 	for n := 1; n <= min(int(c.elsewhere), recalled); n++ {

@@ -37,7 +37,7 @@ func attempts(t *testing.T, c *engine.Call, step engine.Step, v lull.Verdict, ra
 
 // What a call may do after some of its attempts is the same, whoever made them.
 func TestResumeGoesOnWhereOthersStopped(t *testing.T) {
-	for _, v := range []lull.Verdict{failed, {Kind: lull.KindThrottled, Code: "429"}} {
+	for _, v := range []lull.Verdict{failed, {Kind: lull.KindRateLimited, Code: "429"}} {
 		p := lull.Policy{Attempts: 6, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
 			Backoff: backoff.Schedule{Base: time.Second, Cap: time.Minute}}
 		whole, step := newDependency(t, p).State().Start(0, engine.Spec{})
@@ -112,10 +112,10 @@ func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 	}
 	c, _ = d.State().Resume(0, engine.Spec{Deadline: 30 * time.Second}, 1)
 	c.Attempt(0, nil)
-	if step := c.Next(0, failed, nil); !step.Done || step.Reason != engine.DeadlineReached {
+	if step := c.Next(0, failed, nil); !step.Done || step.Reason != engine.Deadline {
 		t.Errorf("%+v, want the deadline to be reached", step)
 	}
-	if _, step := d.State().Resume(time.Minute, engine.Spec{Deadline: time.Second}, 1); !step.Done || step.Reason != engine.DeadlineReached {
+	if _, step := d.State().Resume(time.Minute, engine.Spec{Deadline: time.Second}, 1); !step.Done || step.Reason != engine.Deadline {
 		t.Errorf("%+v after its deadline", step)
 	}
 }
@@ -199,7 +199,7 @@ func FuzzWait(f *testing.F) {
 		}
 		v := lull.Verdict{Kind: lull.KindTransient, After: min(max(time.Duration(after), 0), p.WithDefaults().HintLimit)}
 		if kind%2 == 1 {
-			v.Kind = lull.KindThrottled
+			v.Kind = lull.KindRateLimited
 		}
 		got := newDependency(t, p).State().Wait(retry, v, func() uint64 { bits = bits*6364136223846793005 + 1; return bits })
 		if longest := p.LongestWait(max(retry, 1)); got < v.After || got > longest {

@@ -169,8 +169,8 @@ func TestStartInOverwritesTheCall(t *testing.T) {
 	var s State
 	makeState(t, &s, Policy{Limit: bulkhead.Config{Limit: 5}, Breaker: breaker.Config{FailureRate: 0.5}}, Parts{})
 	var used Call
-	for _, v := range []Verdict{{Kind: KindSuccess}, {Kind: KindTransient}, {Kind: KindPermanent}, {Kind: KindThrottled, After: time.Hour}} {
-		if no := s.StartIn(&used, 0, &Spec{}); no != Succeeded {
+	for _, v := range []Verdict{{Kind: KindSuccess}, {Kind: KindTransient}, {Kind: KindPermanent}, {Kind: KindRateLimited, After: time.Hour}} {
+		if no := s.StartIn(&used, 0, &Spec{}); no != Success {
 			t.Fatal(no)
 		}
 		used.Attempt(0, middle)

@@ -19,9 +19,9 @@ const (
 	KindSuccess
 	// KindTransient: it failed in a way that another attempt may mend.
 	KindTransient
-	// KindThrottled: the server asked for fewer requests (429). It may be repeated,
+	// KindRateLimited: the server asked for fewer requests (429). It may be repeated,
 	// but after a longer wait than a blip.
-	KindThrottled
+	KindRateLimited
 	// KindOverloaded: the server said not to retry. The call ends.
 	KindOverloaded
 	// KindPermanent: another attempt would fail the same way.
@@ -31,7 +31,7 @@ const (
 	KindCanceled
 )
 
-var kindNames = [...]string{"unclassified", "success", "transient", "throttled", "overloaded", "permanent", "canceled"}
+var kindNames = [...]string{"unclassified", "success", "transient", "rate_limited", "overloaded", "permanent", "canceled"}
 
 // String is the kind in lower case, such as "transient".
 func (k Kind) String() string {

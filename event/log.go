@@ -86,9 +86,9 @@ func (logObserver) level(e Event) (slog.Level, string) {
 		return slog.LevelInfo, "circuit breaker " + e.Circuit.To.String()
 	}
 	switch e.Reason {
-	case engine.Succeeded:
+	case engine.Success:
 		return slog.LevelDebug, "call succeeded"
-	case engine.CallerCanceled:
+	case engine.Canceled:
 		return slog.LevelInfo, "call canceled by its caller"
 	}
 	return slog.LevelWarn, "call failed"

@@ -58,7 +58,7 @@ func TestAResponseCutInItsHeaderIsRepeated(t *testing.T) {
 			resp, err := client(t, eager, lullhttp.WithBase(base)).Do(req)
 			if method == "POST" {
 				var e *lull.Error
-				if !errors.As(err, &e) || e.Reason != engine.UnsafeToRepeat || seen.Load() != 1 {
+				if !errors.As(err, &e) || e.Reason != engine.NotIdempotent || seen.Load() != 1 {
 					t.Errorf("POST, cut after %d: %v after %d requests", cut, err, seen.Load())
 				}
 				continue
@@ -136,7 +136,7 @@ func TestAnIdleConnectionThatTheServerCloses(t *testing.T) {
 				t.Fatalf("%v after %d requests, want %d", err, requests.Load(), want)
 			}
 			var e *lull.Error
-			if method == "POST" && (!errors.As(err, &e) || e.Reason != engine.UnsafeToRepeat || e.Verdict.Code != "connection_closed") {
+			if method == "POST" && (!errors.As(err, &e) || e.Reason != engine.NotIdempotent || e.Verdict.Code != "connection_closed") {
 				t.Errorf("%v", err)
 			}
 			if err == nil {
@@ -172,7 +172,7 @@ func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
 			}
 		}
 		for i := range reasons {
-			if reasons[i] != engine.DeadlineReached || codes[i] != engine.CodeTimeout {
+			if reasons[i] != engine.Deadline || codes[i] != engine.CodeTimeout {
 				t.Fatalf("Client.Timeout: %v, code %q; want the deadline, a timeout", reasons[i], codes[i])
 			}
 		}
@@ -226,7 +226,7 @@ func TestAnErrorThatCarriesAResponse(t *testing.T) {
 		want   lull.Verdict
 	}{
 		{503, http.Header{}, lull.Verdict{Kind: lull.KindTransient, Code: "503"}},
-		{429, http.Header{"Retry-After": {"3"}}, lull.Verdict{Kind: lull.KindThrottled, After: 3 * time.Second, Code: "429"}},
+		{429, http.Header{"Retry-After": {"3"}}, lull.Verdict{Kind: lull.KindRateLimited, After: 3 * time.Second, Code: "429"}},
 		{400, http.Header{}, lull.Verdict{Kind: lull.KindPermanent, Code: "400"}},
 		{200, http.Header{}, lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}},
 	} {

@@ -15,7 +15,7 @@ import (
 // The response's Request is the caller's, and [Peek] reads the beginning of its body.
 // A verdict without a Code gets the status for one. When the server has said when to
 // repeat the request, or not to, that counts for a verdict of lull.KindTransient or
-// lull.KindThrottled, unless it names a wait of its own. Marks on an error, and calls of
+// lull.KindRateLimited, unless it names a wait of its own. Marks on an error, and calls of
 // lull further down, count as in [lull.VerdictOf]. It must be safe for concurrent use.
 func WithClassifier(classify func(resp *http.Response, err error) lull.Verdict) Option {
 	return func(t *Transport) error {

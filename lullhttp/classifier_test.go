@@ -76,7 +76,7 @@ func TestClassifierOfResponses(t *testing.T) {
 			resp, err := client(t, p, classify, lullhttp.WithBase(base)).Get("http://example.test" + c.path)
 			got := read(t, resp, err)
 			o := lullhttp.OutcomeOf(resp)
-			if o.Reason == engine.Succeeded {
+			if o.Reason == engine.Success {
 				o.Verdict.Code = ""
 			}
 			if s := fmt.Sprint(resp.StatusCode, o.Attempts, " ", o.Reason, " ", o.Verdict.Code); strings.Join(strings.Fields(s), " ") != strings.TrimSpace(c.want) || got != c.body {
@@ -102,7 +102,7 @@ func TestClassifierAndHints(t *testing.T) {
 		p := eager
 		p.Attempts = 2
 		resp, err := client(t, p, lullhttp.WithBase(base), lullhttp.WithClassifier(func(*http.Response, error) lull.Verdict {
-			return lull.Verdict{Kind: lull.KindThrottled, Code: "quota", After: c.after}
+			return lull.Verdict{Kind: lull.KindRateLimited, Code: "quota", After: c.after}
 		})).Get("http://example.test/")
 		read(t, resp, err)
 		if o := lullhttp.OutcomeOf(resp); o.Reason != c.reason || o.Verdict.After != c.want || o.Verdict.Code != "quota" {
@@ -187,7 +187,7 @@ func TestBeforeRetryFails(t *testing.T) {
 		req.GetBody = func() (io.ReadCloser, error) { return again, nil }
 		_, err := cl.Do(req)
 		e, ok := errors.AsType[*lull.Error](err)
-		if !ok || !errors.Is(err, expired) || e.Reason != engine.FailedPermanent || e.Verdict.Code != "before_retry" || len(base.reqs) != 1 {
+		if !ok || !errors.Is(err, expired) || e.Reason != engine.Permanent || e.Verdict.Code != "before_retry" || len(base.reqs) != 1 {
 			t.Fatalf("%v; %d requests", err, len(base.reqs))
 		}
 		if status, ok := errors.AsType[*lullhttp.StatusError](err); p.Hedge.Attempts == 0 && (!ok || status.StatusCode != 503) {

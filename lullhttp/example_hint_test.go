@@ -58,7 +58,7 @@ func ExampleClassifyStatus() {
 	// Output:
 	// success ""
 	// permanent "404"
-	// throttled "429"
+	// rate_limited "429"
 	// transient "503"
 }
 

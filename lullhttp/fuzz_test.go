@@ -198,7 +198,7 @@ func checkAnyHint(t *testing.T, h http.Header, status int) {
 		t.Fatalf("ParseHint(%q, %d) = %+v and then %+v", h, status, hint, again)
 	}
 	v := classifyResponse(status, hint, ok)
-	if v.After < 0 || v.NeverSent || hint.Stop && (v.Kind == lull.KindTransient || v.Kind == lull.KindThrottled) {
+	if v.After < 0 || v.NeverSent || hint.Stop && (v.Kind == lull.KindTransient || v.Kind == lull.KindRateLimited) {
 		t.Fatalf("classifyResponse(%d, %+v) = %+v", status, hint, v)
 	}
 }

@@ -79,7 +79,7 @@ func TestRule09EachHedgeHasItsOwnBody(t *testing.T) {
 	if got := read(t, resp, err); got != "second" {
 		t.Errorf("answer %q", got)
 	}
-	if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || o.Reason != engine.Succeeded {
+	if o := lullhttp.OutcomeOf(resp); o.Attempts != 2 || o.Reason != engine.Success {
 		t.Errorf("%+v", o)
 	}
 	mu.Lock()

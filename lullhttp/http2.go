@@ -52,7 +52,7 @@ func classifyStream(code uint32) lull.Verdict {
 	case h2RefusedStream:
 		return lull.Verdict{Kind: lull.KindTransient, NeverSent: true, Code: "http2_refused_stream"}
 	case h2EnhanceYourCalm:
-		return lull.Verdict{Kind: lull.KindThrottled, Code: "http2_enhance_your_calm"}
+		return lull.Verdict{Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"}
 	case h2NoError, h2InternalError, h2Cancel, h2ConnectError:
 		return lull.Verdict{Kind: lull.KindTransient, Code: "http2_stream_reset"}
 	}

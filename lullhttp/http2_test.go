@@ -71,7 +71,7 @@ func TestHTTP2StreamReset(t *testing.T) {
 		3:  {Kind: lull.KindPermanent, Code: "http2_stream_error"},
 		8:  {Kind: lull.KindTransient, Code: "http2_stream_reset"},
 		10: {Kind: lull.KindTransient, Code: "http2_stream_reset"},
-		11: {Kind: lull.KindThrottled, Code: "http2_enhance_your_calm"},
+		11: {Kind: lull.KindRateLimited, Code: "http2_enhance_your_calm"},
 		13: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
 		99: {Kind: lull.KindPermanent, Code: "http2_stream_error"},
 	} {

@@ -23,13 +23,13 @@ func TestRule13TransportsDoNotMultiply(t *testing.T) {
 		code    string
 		options []lullhttp.Option
 	}{
-		{"unavailable", 503, 3, engine.FailedPermanent, engine.CodeRetriedBelow, nil},
-		{"unavailable, and a classifier that would repeat it", 503, 3, engine.FailedPermanent, engine.CodeRetriedBelow,
+		{"unavailable", 503, 3, engine.Permanent, engine.CodeRetriedBelow, nil},
+		{"unavailable, and a classifier that would repeat it", 503, 3, engine.Permanent, engine.CodeRetriedBelow,
 			[]lullhttp.Option{lullhttp.WithClassifier(func(*http.Response, error) lull.Verdict {
 				return lull.Verdict{Kind: lull.KindTransient}
 			})}},
-		{"not found", 404, 1, engine.FailedPermanent, "404", nil},
-		{"an error", 0, 3, engine.FailedPermanent, engine.CodeRetriedBelow, nil},
+		{"not found", 404, 1, engine.Permanent, "404", nil},
+		{"an error", 0, 3, engine.Permanent, engine.CodeRetriedBelow, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -153,7 +153,7 @@ func WithStatus(status int, kind engine.Kind) Option {
 			return fmt.Errorf("lullhttp: WithStatus(%d): want a status from 400 to 599", status)
 		}
 		if kind > lull.KindPermanent {
-			return fmt.Errorf("lullhttp: WithStatus(%d, %v): want success, transient, throttled, overloaded or permanent", status, kind)
+			return fmt.Errorf("lullhttp: WithStatus(%d, %v): want success, transient, rate_limited, overloaded or permanent", status, kind)
 		}
 		if t.statuses == nil {
 			t.statuses = make(map[int]engine.Kind)
@@ -168,7 +168,7 @@ func WithStatus(status int, kind engine.Kind) Option {
 func WithProblem(typeURI string, kind engine.Kind) Option {
 	return func(t *Transport) error {
 		if typeURI == "" || kind > lull.KindPermanent {
-			return fmt.Errorf("lullhttp: WithProblem(%q, %v): want a type URI, and success, transient, throttled, overloaded or permanent", typeURI, kind)
+			return fmt.Errorf("lullhttp: WithProblem(%q, %v): want a type URI, and success, transient, rate_limited, overloaded or permanent", typeURI, kind)
 		}
 		if t.problems == nil {
 			t.problems = make(map[string]engine.Kind)

@@ -13,7 +13,7 @@ import (
 // An Outcome is how a call came to its response.
 type Outcome struct {
 	Attempts int
-	Reason   lull.Reason   // why no further attempt was made; Succeeded if none was needed
+	Reason   lull.Reason   // why no further attempt was made; Success if none was needed
 	Verdict  lull.Verdict  // on the response
 	Elapsed  time.Duration // 0 for a success without an observer
 }

@@ -219,7 +219,7 @@ func TestOutcomesGoWithTheirResponses(t *testing.T) {
 		runtime.Gosched()
 	}
 	for _, resp := range kept {
-		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.FailedPermanent {
+		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
 			t.Fatalf("%+v of a response in use", o)
 		}
 	}

@@ -95,7 +95,7 @@ func TestRule06Replay(t *testing.T) {
 				return
 			}
 			read(t, resp, err)
-			if o := lullhttp.OutcomeOf(resp); o.Attempts != c.attempts || (o.Reason == engine.CannotReplay) != (c.attempts == 1) {
+			if o := lullhttp.OutcomeOf(resp); o.Attempts != c.attempts || (o.Reason == engine.NotReplayable) != (c.attempts == 1) {
 				t.Errorf("%+v; want %d attempts", o, c.attempts)
 			}
 		})

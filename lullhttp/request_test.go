@@ -71,22 +71,22 @@ func TestRule04WhatIsSaidOfARequest(t *testing.T) {
 		{"another header", "POST", http.Header{"X-Idempotency-Key": {"x"}}, of(keys), nil, 3, engine.AttemptsExhausted, ""},
 		{"the request", "POST", nil, nil, said(lull.Idempotent()), 3, engine.AttemptsExhausted, ""},
 		{"the request, beside made keys", "POST", nil, of(keys), said(lull.Idempotent()), 3, engine.AttemptsExhausted, ""},
-		{"the request, the other way", "POST", nil, of(keys), said(lull.NotIdempotent()), 1, engine.UnsafeToRepeat, ""},
-		{"a GET with effects", "GET", nil, nil, said(lull.NotIdempotent()), 1, engine.UnsafeToRepeat, ""},
+		{"the request, the other way", "POST", nil, of(keys), said(lull.NotIdempotent()), 1, engine.NotIdempotent, ""},
+		{"a GET with effects", "GET", nil, nil, said(lull.NotIdempotent()), 1, engine.NotIdempotent, ""},
 		{"one attempt", "GET", nil, nil, said(lull.Once()), 1, engine.AttemptsExhausted, ""},
 		{"one attempt, with a made key", "POST", nil, of(keys), said(lull.Once()), 1, engine.AttemptsExhausted, "made"},
 		{"a name says nothing", "POST", nil, of(keys), said(lull.Operation("x")), 3, engine.AttemptsExhausted, "made"},
 		{"the route", "POST", nil, of(route("POST example.test/{index}/_search", lull.Idempotent())), nil, 3, engine.AttemptsExhausted, ""},
-		{"another route", "POST", nil, of(route("POST example.test/{index}/_bulk", lull.Idempotent())), nil, 1, engine.UnsafeToRepeat, ""},
+		{"another route", "POST", nil, of(route("POST example.test/{index}/_bulk", lull.Idempotent())), nil, 1, engine.NotIdempotent, ""},
 		{"the host", "POST", nil, of(route("example.test", lull.Idempotent())), nil, 3, engine.AttemptsExhausted, ""},
-		{"the more specific route", "POST", nil, of(route("example.test", lull.Idempotent()), route("/{i}/_search", lull.NotIdempotent()), route("example.test/{i}/_search", lull.NotIdempotent())), nil, 1, engine.UnsafeToRepeat, ""},
-		{"the request before the route", "POST", nil, of(route("example.test", lull.Idempotent())), said(lull.NotIdempotent()), 1, engine.UnsafeToRepeat, ""},
-		{"the route before a key", "POST", http.Header{"Idempotency-Key": {"mine"}}, of(route("example.test", lull.NotIdempotent())), nil, 1, engine.UnsafeToRepeat, "mine"},
+		{"the more specific route", "POST", nil, of(route("example.test", lull.Idempotent()), route("/{i}/_search", lull.NotIdempotent()), route("example.test/{i}/_search", lull.NotIdempotent())), nil, 1, engine.NotIdempotent, ""},
+		{"the request before the route", "POST", nil, of(route("example.test", lull.Idempotent())), said(lull.NotIdempotent()), 1, engine.NotIdempotent, ""},
+		{"the route before a key", "POST", http.Header{"Idempotency-Key": {"mine"}}, of(route("example.test", lull.NotIdempotent())), nil, 1, engine.NotIdempotent, "mine"},
 		{"keys required: a key", "POST", http.Header{"Idempotency-Key": {"mine"}}, of(lullhttp.WithKeysRequired()), nil, 3, engine.AttemptsExhausted, "mine"},
 		{"keys required: made", "POST", nil, of(lullhttp.WithKeysRequired(), keys), nil, 3, engine.AttemptsExhausted, "made"},
 		{"keys required: GET", "GET", nil, of(lullhttp.WithKeysRequired()), nil, 3, engine.AttemptsExhausted, ""},
 		{"keys required: idempotent", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.Idempotent()), 3, engine.AttemptsExhausted, ""},
-		{"keys required: not idempotent, knowingly", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.NotIdempotent()), 1, engine.UnsafeToRepeat, ""},
+		{"keys required: not idempotent, knowingly", "POST", nil, of(lullhttp.WithKeysRequired()), said(lull.NotIdempotent()), 1, engine.NotIdempotent, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			base := &recorder{status: 503}
@@ -172,7 +172,7 @@ func TestRaceByWhatIsSaid(t *testing.T) {
 		want lull.Reason
 	}{
 		{"hedged", []lull.CallOption{lull.Idempotent()}, engine.AttemptsExhausted},
-		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, engine.UnsafeToRepeat},
+		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, engine.NotIdempotent},
 		{"once", []lull.CallOption{lull.Idempotent(), lull.Once()}, engine.AttemptsExhausted},
 	} {
 		base := &recorder{status: 503}
@@ -229,7 +229,7 @@ func TestRule04NoMadeKeyForForeignHosts(t *testing.T) {
 		if got := fmt.Sprint(keys); got != want {
 			t.Errorf("redirected to %s: sent with %s, want %s", c.to, got, want)
 		}
-		if got := lullhttp.OutcomeOf(resp).Reason; (got == engine.UnsafeToRepeat) == c.key {
+		if got := lullhttp.OutcomeOf(resp).Reason; (got == engine.NotIdempotent) == c.key {
 			t.Errorf("redirected to %s: %v", c.to, got)
 		}
 	}

@@ -17,7 +17,7 @@ const problemBytes = 64 << 10
 // What the server said about the next attempt counts with each of them.
 func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
 	status := resp.StatusCode
-	if o := OutcomeOf(resp); o.Reason != engine.Succeeded {
+	if o := OutcomeOf(resp); o.Reason != engine.Success {
 		return below(o)
 	}
 	hint, ok := ParseHint(resp.Header, status, time.Now())
@@ -47,7 +47,7 @@ func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) l
 // below is what the response of another Transport means that has given its call up: it
 // has made the retries that there are to make, as with an error (lull.VerdictOf).
 func below(o Outcome) lull.Verdict {
-	if o.Reason == engine.FailedPermanent {
+	if o.Reason == engine.Permanent {
 		return o.Verdict
 	}
 	return lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}

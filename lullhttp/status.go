@@ -36,7 +36,7 @@ func ClassifyStatus(status int) lull.Verdict {
 func statusKind(status int) engine.Kind {
 	switch status {
 	case 429, 529:
-		return lull.KindThrottled
+		return lull.KindRateLimited
 	case 408, 425:
 		return lull.KindTransient
 	case 501, 505, 506, 507, 508, 510, 511, 525, 526:
@@ -65,7 +65,7 @@ func classifyResponse(status int, h Hint, ok bool) lull.Verdict {
 	kind := v.Kind
 	switch {
 	case h.After > 0 && (status == http.StatusServiceUnavailable || status == http.StatusForbidden):
-		kind = lull.KindThrottled
+		kind = lull.KindRateLimited
 	case h.Retry && kind == lull.KindPermanent && status >= 400:
 		kind = lull.KindTransient
 	}
@@ -77,7 +77,7 @@ func classifyResponse(status int, h Hint, ok bool) lull.Verdict {
 // what was settled to be permanent.
 func hinted(kind engine.Kind, status int, h Hint) lull.Verdict {
 	v := lull.Verdict{Kind: kind, Code: statusCode(status)}
-	if kind != lull.KindTransient && kind != lull.KindThrottled {
+	if kind != lull.KindTransient && kind != lull.KindRateLimited {
 		return v
 	}
 	if h.Stop {

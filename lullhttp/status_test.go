@@ -13,9 +13,9 @@ import (
 
 func TestClassifyStatus(t *testing.T) {
 	kinds := map[engine.Kind][]int{
-		lull.KindSuccess:   {101, 200, 201, 204, 206, 299, 301, 302, 304, 308, 399},
-		lull.KindTransient: {408, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 527, 530, 599},
-		lull.KindThrottled: {429, 529},
+		lull.KindSuccess:     {101, 200, 201, 204, 206, 299, 301, 302, 304, 308, 399},
+		lull.KindTransient:   {408, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 527, 530, 599},
+		lull.KindRateLimited: {429, 529},
 		lull.KindPermanent: {400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422,
 			423, 424, 426, 428, 431, 451, 499, 501, 505, 506, 507, 508, 510, 511, 525, 526,
 			math.MinInt, -1, 0, 1, 99, 100, 102, 103, 199, 600, 999, math.MaxInt},
@@ -79,12 +79,12 @@ func TestClassifyResponse(t *testing.T) {
 		after  time.Duration
 	}{
 		{"503", 503, noHint, lull.KindTransient, 0},
-		{"503 that names a wait is throttling", 503, w, lull.KindThrottled, s},
+		{"503 that names a wait is throttling", 503, w, lull.KindRateLimited, s},
 		{"503, come now", 503, zero, lull.KindTransient, 0},
 		{"500 that names a wait", 500, w, lull.KindTransient, s},
-		{"429", 429, noHint, lull.KindThrottled, 0},
-		{"429 that names a wait", 429, w, lull.KindThrottled, s},
-		{"403 that names a wait is throttling", 403, w, lull.KindThrottled, s},
+		{"429", 429, noHint, lull.KindRateLimited, 0},
+		{"429 that names a wait", 429, w, lull.KindRateLimited, s},
+		{"403 that names a wait is throttling", 403, w, lull.KindRateLimited, s},
 		{"403", 403, noHint, lull.KindPermanent, 0},
 		{"403, wait of zero", 403, zero, lull.KindPermanent, 0},
 		{"404 that names a wait", 404, w, lull.KindPermanent, 0},
@@ -93,7 +93,7 @@ func TestClassifyResponse(t *testing.T) {
 		{"402, don't: the dependency is well", 402, stop, lull.KindPermanent, 0},
 		{"409, do", 409, yes, lull.KindTransient, 0},
 		{"409, do, in a second", 409, yesWait, lull.KindTransient, time.Second},
-		{"429, do", 429, yes, lull.KindThrottled, 0},
+		{"429, do", 429, yes, lull.KindRateLimited, 0},
 		{"501, do", 501, yes, lull.KindTransient, 0},
 		{"103, do", 103, yes, lull.KindPermanent, 0},
 		{"200, don't", 200, stop, lull.KindSuccess, 0},

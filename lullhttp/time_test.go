@@ -245,7 +245,7 @@ func TestAProblemThatIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.FailedPermanent {
+	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
 		t.Errorf("%+v", o)
 	}
 	if body, err := io.ReadAll(iotest.OneByteReader(resp.Body)); string(body) != `{"type":"about:blank"}` || err != cut {

@@ -137,7 +137,7 @@ func (x *exchange) result(d *lull.Dependency, spec engine.Spec, r engine.Result)
 		return nil, x.failure(d.Error(spec.Operation, r, nil))
 	}
 	if x.resp == nil {
-		if r.Reason == engine.Succeeded {
+		if r.Reason == engine.Success {
 			return nil, x.err // the classifier has it that this error is an answer
 		}
 		return nil, x.failure(d.Error(spec.Operation, r, x.err))
@@ -378,7 +378,7 @@ func (x *exchange) finish(r engine.Result) *http.Response {
 	if x.t.bodyIdle > 0 {
 		limitIdle(resp, x.t.bodyIdle)
 	}
-	if r.Attempts > 1 || r.Reason != engine.Succeeded {
+	if r.Attempts > 1 || r.Reason != engine.Success {
 		Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)
 	}
 	return resp

@@ -116,10 +116,10 @@ func TestRule04PostIsNotRepeated(t *testing.T) {
 		{"TRACE", "", nil, 3, engine.AttemptsExhausted},
 		{"PUT", "", nil, 3, engine.AttemptsExhausted},
 		{"DELETE", "", nil, 3, engine.AttemptsExhausted},
-		{"POST", "", nil, 1, engine.UnsafeToRepeat},
-		{"PATCH", "", nil, 1, engine.UnsafeToRepeat},
-		{"REFUND", "", nil, 1, engine.UnsafeToRepeat},
-		{"get", "", nil, 1, engine.UnsafeToRepeat}, // methods are case-sensitive
+		{"POST", "", nil, 1, engine.NotIdempotent},
+		{"PATCH", "", nil, 1, engine.NotIdempotent},
+		{"REFUND", "", nil, 1, engine.NotIdempotent},
+		{"get", "", nil, 1, engine.NotIdempotent}, // methods are case-sensitive
 		{"POST", "k1", nil, 3, engine.AttemptsExhausted},
 		{"POST", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
 		{"PATCH", "", []lullhttp.Option{lullhttp.WithIdempotencyKeys(nil)}, 3, engine.AttemptsExhausted},
@@ -293,7 +293,7 @@ func TestRule06ABodyThatCannotBeReplayed(t *testing.T) {
 	req, _ := http.NewRequest("PUT", s.URL, io.MultiReader(strings.NewReader("a stream")))
 	resp, err := client(t, eager).Do(req)
 	read(t, resp, err)
-	if o := lullhttp.OutcomeOf(resp); resp.StatusCode != 503 || o.Attempts != 1 || o.Reason != engine.CannotReplay {
+	if o := lullhttp.OutcomeOf(resp); resp.StatusCode != 503 || o.Attempts != 1 || o.Reason != engine.NotReplayable {
 		t.Errorf("status %d, outcome %+v", resp.StatusCode, o)
 	}
 }
@@ -394,19 +394,19 @@ func TestOutcomes(t *testing.T) {
 		want    lullhttp.Outcome
 	}{
 		"at once":     {handler: answers(200), status: 200, want: lullhttp.Outcome{Attempts: 1}},
-		"bad request": {handler: answers(400), status: 400, want: lullhttp.Outcome{Attempts: 1, Reason: engine.FailedPermanent}},
-		"not found":   {handler: answers(404), status: 404, want: lullhttp.Outcome{Attempts: 1, Reason: engine.FailedPermanent}},
+		"bad request": {handler: answers(400), status: 400, want: lullhttp.Outcome{Attempts: 1, Reason: engine.Permanent}},
+		"not found":   {handler: answers(404), status: 404, want: lullhttp.Outcome{Attempts: 1, Reason: engine.Permanent}},
 		"after one":   {handler: answers(500, 200), status: 200, want: lullhttp.Outcome{Attempts: 2}},
 		"no budget":   {policy: func(p *lull.Policy) { p.Budget = budget.Config{Ratio: budget.MinRatio, Window: time.Second} }, handler: answers(500), status: 500, want: lullhttp.Outcome{Attempts: 1, Reason: engine.BudgetExhausted}},
-		"told not to": {handler: headers(503, "X-Should-Retry", "false"), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: engine.ServerSaidStop}},
+		"told not to": {handler: headers(503, "X-Should-Retry", "false"), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: engine.Overloaded}},
 		"hint too long": {handler: headers(429, "Retry-After", "9999999999"), status: 429,
 			want: lullhttp.Outcome{Attempts: 1, Reason: engine.HintTooLong}},
 		"hint beyond the deadline": {policy: func(p *lull.Policy) { p.Deadline, p.AttemptTimeout = 2*time.Second, 0; p.AttemptTimeout = time.Second },
-			handler: headers(429, "Retry-After", "3"), status: 429, want: lullhttp.Outcome{Attempts: 1, Reason: engine.DeadlineReached}},
+			handler: headers(429, "Retry-After", "3"), status: 429, want: lullhttp.Outcome{Attempts: 1, Reason: engine.Deadline}},
 		"a status of one's own": {options: []lullhttp.Option{lullhttp.WithStatus(404, lull.KindTransient)}, handler: answers(404, 404, 200), status: 200, want: lullhttp.Outcome{Attempts: 3}},
 		"a problem of one's own": {options: []lullhttp.Option{lullhttp.WithProblem("https://example.test/busy", lull.KindTransient)},
 			handler: problems(409, `{"type":"https://example.test/busy"}`), status: 409, want: lullhttp.Outcome{Attempts: 3, Reason: engine.AttemptsExhausted}},
-		"our own problem": {handler: problems(503, `{"type":"`+lullhttp.ProblemOverloaded+`"}`), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: engine.ServerSaidStop}},
+		"our own problem": {handler: problems(503, `{"type":"`+lullhttp.ProblemOverloaded+`"}`), status: 503, want: lullhttp.Outcome{Attempts: 1, Reason: engine.Overloaded}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := eager
@@ -580,7 +580,7 @@ func TestOddRequests(t *testing.T) {
 	}
 	_, err := cl.Get("gopher://example.test/")
 	var e *lull.Error
-	if !errors.As(err, &e) || e.Attempts != 1 || e.Reason != engine.FailedPermanent {
+	if !errors.As(err, &e) || e.Attempts != 1 || e.Reason != engine.Permanent {
 		t.Errorf("an unsupported scheme: %v", err)
 	}
 	nothing := client(t, eager, lullhttp.WithBase(roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil })))
@@ -633,7 +633,7 @@ func TestTheClientsTimeoutIsTheDeadline(t *testing.T) {
 	cl.Timeout = 10 * time.Second
 	resp, err := cl.Get(s.URL)
 	read(t, resp, err)
-	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.DeadlineReached || o.Attempts != 1 {
+	if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Deadline || o.Attempts != 1 {
 		t.Errorf("outcome %+v, want to stop at once", o)
 	}
 }

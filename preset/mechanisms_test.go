@@ -100,7 +100,7 @@ func TestTokenBucketArrivals(t *testing.T) {
 // (and 10 tokens left), 100 when throttled, at 5.
 func TestAWSQuotas(t *testing.T) {
 	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
-	throttled := lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+	throttled := lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 	for _, c := range []struct {
 		name string
 		v    lull.Verdict

@@ -57,7 +57,7 @@ func fail(t testing.TB, p Preset, d *lull.Dependency, now time.Duration, v lull.
 			break
 		}
 		if len(waits) == most {
-			return waits, c.Stop(now, engine.CallerCanceled, random).Reason
+			return waits, c.Stop(now, engine.Canceled, random).Reason
 		}
 		waits = append(waits, step.Wait)
 		now += step.Wait
@@ -73,7 +73,7 @@ func succeed(t testing.TB, d *lull.Dependency, now time.Duration) {
 		t.Fatalf("refused: %v", step.Reason)
 	}
 	c.Attempt(now, nil)
-	if step = c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil); step.Reason != engine.Succeeded {
+	if step = c.Next(now, lull.Verdict{Kind: lull.KindSuccess}, nil); step.Reason != engine.Success {
 		t.Fatalf("ended with %v", step.Reason)
 	}
 }
@@ -97,7 +97,7 @@ func TestEveryPresetIsComplete(t *testing.T) {
 			t.Errorf("%s: Note %q, want sentences", p.Name, s)
 		}
 		d := dependency(t, p)
-		if _, why := fail(t, p, d, 0, lull.Verdict{Kind: lull.KindPermanent}, nil, 0); why != engine.FailedPermanent {
+		if _, why := fail(t, p, d, 0, lull.Verdict{Kind: lull.KindPermanent}, nil, 0); why != engine.Permanent {
 			t.Errorf("%s: a permanent failure ends with %v", p.Name, why)
 		}
 		succeed(t, d, time.Second)

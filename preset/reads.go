@@ -32,7 +32,7 @@ func (r Reads) Verdict(v lull.Verdict) lull.Verdict {
 		if !r.DontRetry {
 			v.Kind = lull.KindTransient
 		}
-	case lull.KindThrottled:
+	case lull.KindRateLimited:
 		if !r.Throttling {
 			v.Kind = lull.KindTransient
 		}

@@ -13,7 +13,7 @@ func TestReads(t *testing.T) {
 	hint := lull.Verdict{Kind: lull.KindTransient, Code: "503", After: 5}
 	stop := lull.Verdict{Kind: lull.KindOverloaded, Code: "503", After: 5}
 	slow := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
-	many := lull.Verdict{Kind: lull.KindThrottled, Code: "429", NeverSent: true}
+	many := lull.Verdict{Kind: lull.KindRateLimited, Code: "429", NeverSent: true}
 	with := func(v lull.Verdict, k engine.Kind, after bool) lull.Verdict {
 		v.Kind = k
 		if !after {
@@ -60,7 +60,7 @@ func TestWhatClientsRead(t *testing.T) {
 			continue
 		}
 		_, why := fail(t, p, dependency(t, p), 0, timeout, nil, 0)
-		if got, want := why == engine.FailedPermanent, oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling istio linkerd finagle"); got != want {
+		if got, want := why == engine.Permanent, oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling istio linkerd finagle"); got != want {
 			t.Errorf("%s: after a timeout %v", p.Name, why)
 		}
 		waits, _ := fail(t, p, paid(t, p), 0, hint, lowest, 1)
@@ -68,7 +68,7 @@ func TestWhatClientsRead(t *testing.T) {
 			t.Errorf("%s: waits %v where it is asked to wait 7s", p.Name, waits)
 		}
 		_, why = fail(t, p, dependency(t, p), 0, stop, nil, 0)
-		if got, want := why == engine.ServerSaidStop, mechanism || oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling"); got != want {
+		if got, want := why == engine.Overloaded, mechanism || oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling"); got != want {
 			t.Errorf("%s: asked not to retry it ends with %v", p.Name, why)
 		}
 	}

@@ -44,7 +44,7 @@ func (s awsStep) verdict(t *testing.T) lull.Verdict {
 	case s.Status == 404:
 		return lull.Verdict{Kind: lull.KindPermanent, Code: "404"}
 	case s.Error == "Throttling":
-		return lull.Verdict{Kind: lull.KindThrottled, Code: s.Error}
+		return lull.Verdict{Kind: lull.KindRateLimited, Code: s.Error}
 	case s.Status != 500 && s.Status != 502:
 		t.Fatalf("status %d is not known here", s.Status)
 	}
@@ -67,10 +67,10 @@ type awsCaller struct {
 }
 
 var awsOutcomes = map[lull.Reason]string{
-	engine.Succeeded:         "success",
+	engine.Success:           "success",
 	engine.AttemptsExhausted: "max_attempts_exceeded",
 	engine.BudgetExhausted:   "retry_quota_exceeded",
-	engine.FailedPermanent:   "fail_request",
+	engine.Permanent:         "fail_request",
 }
 
 func (a *awsCaller) play(t *testing.T, s awsStep) (outcome string, wait time.Duration) {
@@ -274,7 +274,7 @@ func TestGRPCThrottleSequences(t *testing.T) {
 			switch step[0] {
 			case "F":
 				_, why := fail(t, p, d, 0, transient, nil, 0)
-				if allowed := why == engine.CallerCanceled; allowed != step[2].(bool) {
+				if allowed := why == engine.Canceled; allowed != step[2].(bool) {
 					t.Errorf("%s, step %d: %v, want a retry: %v", c.Name, i, why, step[2])
 				}
 			case "S":
@@ -447,7 +447,7 @@ func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
 	}
 	calls[0].Attempt(25*ms, nil)
 	calls[0].Next(25*ms, lull.Verdict{Kind: lull.KindSuccess}, nil)
-	if _, why := fail(t, find(t, "envoy"), d, 25*ms, transient, nil, 0); why != engine.CallerCanceled {
+	if _, why := fail(t, find(t, "envoy"), d, 25*ms, transient, nil, 0); why != engine.Canceled {
 		t.Errorf("a place was given back, and the next retry ended with %v", why)
 	}
 }
@@ -473,7 +473,7 @@ func TestIstioDefault(t *testing.T) {
 	}
 	// Nothing in retry_on is about attempts that take too long.
 	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
-	if waits, why := fail(t, p, d, 0, timeout, nil, -1); len(waits) != 0 || why != engine.FailedPermanent {
+	if waits, why := fail(t, p, d, 0, timeout, nil, -1); len(waits) != 0 || why != engine.Permanent {
 		t.Errorf("%d retries of a timeout, then %v; retry_on is %s", len(waits), why, v.Default.RetryOn)
 	}
 	if len(v.RetryBudget) != 1 {
@@ -517,7 +517,7 @@ func TestTowerScripts(t *testing.T) {
 				now += by
 			case "withdraw":
 				_, why := fail(t, p, d, now, transient, nil, 0)
-				if got := why == engine.CallerCanceled; got != step[1].(bool) {
+				if got := why == engine.Canceled; got != step[1].(bool) {
 					t.Errorf("script %d, step %d: %v, want a retry: %v", i, j, why, step[1])
 				}
 			}

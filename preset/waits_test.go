@@ -87,7 +87,7 @@ func TestWaits(t *testing.T) {
 		for _, throttled := range []bool{false, true} {
 			want, v := c.waits, transient
 			if throttled {
-				v = lull.Verdict{Kind: lull.KindThrottled, Code: "429"}
+				v = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 				if c.throttled != nil {
 					want = c.throttled
 				}
@@ -151,7 +151,7 @@ func TestCenkaltiEnds(t *testing.T) {
 	for _, w := range waits {
 		sum += w
 	}
-	if why != engine.DeadlineReached || sum > 15*time.Minute || sum < 14*time.Minute {
+	if why != engine.Deadline || sum > 15*time.Minute || sum < 14*time.Minute {
 		t.Errorf("%v after %v", why, sum)
 	}
 }

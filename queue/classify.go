@@ -39,18 +39,18 @@ func verdictOf(inner *lull.Error) lull.Verdict {
 	v := lull.Verdict{Kind: lull.KindTransient, Code: inner.Reason.String(), NeverSent: inner.Attempts == 0}
 	switch inner.Reason {
 	case engine.HintTooLong:
-		v.Kind, v.After = lull.KindThrottled, inner.Verdict.After
-	case engine.ServerSaidStop:
+		v.Kind, v.After = lull.KindRateLimited, inner.Verdict.After
+	case engine.Overloaded:
 		v.Kind = lull.KindOverloaded
-	case engine.DeadlineReached, engine.Unanswered:
+	case engine.Deadline, engine.Unanswered:
 		v.Code = engine.CodeTimeout
-	case engine.CallerCanceled:
+	case engine.Canceled:
 		v = lull.Verdict{Kind: lull.KindCanceled, Code: v.Code}
 	case engine.Limited, engine.TooManyLate, engine.TooManyHedges:
 	default:
 		switch {
-		case inner.Verdict.Kind == lull.KindThrottled:
-			v.Kind = lull.KindThrottled
+		case inner.Verdict.Kind == lull.KindRateLimited:
+			v.Kind = lull.KindRateLimited
 		case !inner.Reason.GaveUp():
 			v = lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}
 		}

@@ -62,7 +62,7 @@ func TestOutcomes(t *testing.T) {
 		}(), "defer 1m0s, defer 2m0s, ack", "", ""},
 		{"overloaded: as late as ever", plain(3), func(m *queue.Message) error {
 			if m.Attempt == 1 {
-				return &lull.Error{Reason: engine.ServerSaidStop, Verdict: lull.Verdict{Kind: lull.KindOverloaded}}
+				return &lull.Error{Reason: engine.Overloaded, Verdict: lull.Verdict{Kind: lull.KindOverloaded}}
 			}
 			return nil
 		}, "retry 750ms, ack", "", ""},
@@ -70,7 +70,7 @@ func TestOutcomes(t *testing.T) {
 			return &lull.Error{Reason: engine.AttemptsExhausted, Attempts: 3, Last: errBlip}
 		}, "retry 1s, dead-letter attempts_exhausted", "attempts_exhausted", "attempts_exhausted"},
 		{"a call that failed for good is not", plain(2), func(*queue.Message) error {
-			return &lull.Error{Reason: engine.FailedPermanent, Attempts: 1, Last: errBlip}
+			return &lull.Error{Reason: engine.Permanent, Attempts: 1, Last: errBlip}
 		}, "dead-letter permanent", "permanent", engine.CodeRetriedBelow},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -231,7 +231,7 @@ func (l *lease) isEnding() bool {
 // obey does what the handler decided with an error of this package.
 func (w *work) obey(call *engine.Call, now time.Duration, by *decided) fate {
 	w.verdict = lull.Verdict{Kind: lull.KindPermanent, Code: by.outcome.String()}
-	f := fate{engine.Redelivery{Outcome: by.outcome, After: by.after, Reason: engine.FailedPermanent}, by.reason}
+	f := fate{engine.Redelivery{Outcome: by.outcome, After: by.after, Reason: engine.Permanent}, by.reason}
 	if f.Outcome == Defer {
 		w.failed = w.d.Attempt > 1 || w.tries > 1
 		w.verdict.Kind = lull.KindCanceled
@@ -293,7 +293,7 @@ func (w *work) begin(call *engine.Call) engine.Step {
 		case step.Done || step.Wait <= 0:
 			return step
 		case !w.wait(step.Wait):
-			return call.Stop(c.dep.Now(), engine.CallerCanceled, c.random)
+			return call.Stop(c.dep.Now(), engine.Canceled, c.random)
 		}
 	}
 }
@@ -316,7 +316,7 @@ func (w *work) queue(call *engine.Call) engine.Step {
 	case <-w.lease.gone:
 	case <-c.stopping:
 	}
-	return call.LeaveQueue(c.dep.Now(), place, engine.CallerCanceled, c.random)
+	return call.LeaveQueue(c.dep.Now(), place, engine.Canceled, c.random)
 }
 
 // run runs the handler, in a goroutine of its own: one that ends its goroutine, as

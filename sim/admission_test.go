@@ -31,7 +31,7 @@ func overloaded(on bool) Scenario {
 // naive is a client that reads nothing out of an answer but that it failed.
 func naive(attempts int, wait time.Duration) Contender {
 	return Contender{Name: "naive", Policy: retrying(attempts, wait), Verdict: func(v lull.Verdict) lull.Verdict {
-		if v.Kind == lull.KindOverloaded || v.Kind == lull.KindThrottled {
+		if v.Kind == lull.KindOverloaded || v.Kind == lull.KindRateLimited {
 			v.Kind = lull.KindTransient
 		}
 		v.After = 0
@@ -165,7 +165,7 @@ func TestAdmissionSaysWhatToDo(t *testing.T) {
 	want(t, "shed", r.Totals.Shed, 3)
 	hasty := func(v lull.Verdict) lull.Verdict { v.After = 0; return v }
 	w, r := playWorld(t, s, Contender{Policy: retrying(3, 10*millisecond), Verdict: hasty}, Options{})
-	want(t, "told not to retry", r.reason(engine.ServerSaidStop), 1)
+	want(t, "told not to retry", r.reason(engine.Overloaded), 1)
 	want(t, "attempts", r.Totals.Attempts, 1+2)
 	want(t, "refused as a retry", gateOf(w).Refused(admission.ShedRetry), 1)
 }
@@ -181,7 +181,7 @@ func TestRefusalsAreReadAsByLullHTTP(t *testing.T) {
 			d.SetHeader(h)
 			hint, ok := lullhttp.ParseHint(h, 503, time.Now())
 			v := w.origins[0].verdicts[w.refusal(d)]
-			kind := lull.KindThrottled
+			kind := lull.KindRateLimited
 			if dont {
 				kind = lull.KindOverloaded
 			}

@@ -82,7 +82,7 @@ func (b *builder) verdict(status int, after time.Duration, dontRetry bool) int {
 	case dontRetry:
 		v.Kind = lull.KindOverloaded
 	case after > 0:
-		v.Kind = lull.KindThrottled
+		v.Kind = lull.KindRateLimited
 	}
 	i, ok := b.indices[v]
 	if !ok {

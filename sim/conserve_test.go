@@ -291,8 +291,8 @@ func conserved(t testing.TB, s *Scenario, r Result) {
 	if tot.Calls != ended+tot.Unfinished || tot.Unfinished < 0 {
 		t.Errorf("%d calls: %d ended, %d unfinished", tot.Calls, ended, tot.Unfinished)
 	}
-	if tot.Succeeded != tot.Reasons[engine.Succeeded.String()] || r.Latency.Count != tot.Succeeded {
-		t.Errorf("%d succeeded, %d by reason, %d with a latency", tot.Succeeded, tot.Reasons[engine.Succeeded.String()], r.Latency.Count)
+	if tot.Succeeded != tot.Reasons[engine.Success.String()] || r.Latency.Count != tot.Succeeded {
+		t.Errorf("%d succeeded, %d by reason, %d with a latency", tot.Succeeded, tot.Reasons[engine.Success.String()], r.Latency.Count)
 	}
 	if tot.Retries < 0 || tot.Retries > tot.Attempts || tot.Duplicates > tot.Effects || tot.Refused > tot.Calls {
 		t.Errorf("%+v", tot)
@@ -322,7 +322,7 @@ func conserved(t testing.TB, s *Scenario, r Result) {
 	same("retries", r.Series.Retries, tot.Retries)
 	same("wasted work", r.Series.Wasted, tot.Wasted)
 	for why, n := range tot.Reasons {
-		if why != engine.Succeeded.String() {
+		if why != engine.Success.String() {
 			same(why, r.Series.Refused[why], n)
 		}
 	}

@@ -101,7 +101,7 @@ func TestCrash(t *testing.T) {
 			s.Fleets[i].NotIdempotent = true
 		}
 		r = play(t, s, retrying(3, time.Second))
-		want(t, "unsafe to repeat", r.reason(engine.UnsafeToRepeat), 3)
+		want(t, "unsafe to repeat", r.reason(engine.NotIdempotent), 3)
 		want(t, "succeeded, one at the second attempt", r.Totals.Succeeded, 2)
 		wantTimes(t, "retries", moments(r.Series, r.Series.Retries), 2500*millisecond)
 		want(t, "effects", r.Totals.Effects, 2)
@@ -161,7 +161,7 @@ func TestErrorsSayWhen(t *testing.T) {
 			t.Errorf("retries at %v, want one 2 to 3 s after 1.52 s", at)
 		}
 		r = play(t, errorsFrom(Fault{DontRetry: true}, workers), retrying(3, millisecond))
-		want(t, "told not to retry", r.reason(engine.ServerSaidStop), 1)
+		want(t, "told not to retry", r.reason(engine.Overloaded), 1)
 		want(t, "attempts", r.Totals.Attempts, 1)
 	}
 }
@@ -180,7 +180,7 @@ func TestHintsAreReadAsByLullhttp(t *testing.T) {
 		return v
 	}}, Options{})
 	// The fault and the queue say the same.
-	if len(kinds) != 2 || kinds[lull.KindThrottled] != 2 || kinds[lull.KindOverloaded] != 1 {
+	if len(kinds) != 2 || kinds[lull.KindRateLimited] != 2 || kinds[lull.KindOverloaded] != 1 {
 		t.Errorf("verdicts with a hint: %v", kinds)
 	}
 }

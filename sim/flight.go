@@ -90,7 +90,7 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 	w.rec.begin(w.now, o.fleet != nil)
 	spec := o.spec
 	spec.Deadline = deadline
-	if no := o.dependency(process).StartIn(&f.call, w.now, &spec); no != engine.Succeeded {
+	if no := o.dependency(process).StartIn(&f.call, w.now, &spec); no != engine.Success {
 		w.end(i, f, no)
 		return
 	}
@@ -110,7 +110,7 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 		}
 		if w.orphaned(f) {
 			w.seedFor(f, true)
-			w.take(i, f, f.call.Stop(w.now, engine.CallerCanceled, w.random))
+			w.take(i, f, f.call.Stop(w.now, engine.Canceled, w.random))
 			return
 		}
 		w.attempt(i, f)
@@ -340,7 +340,7 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 		w.hopEnded(parent, gen, o.hop, why)
 		return
 	}
-	if why != engine.Succeeded && o.again && int(f.reloads) < o.fleet.Reload.Times {
+	if why != engine.Success && o.again && int(f.reloads) < o.fleet.Reload.Times {
 		src := draw.From(draw.Mix(f.key, 1<<32+uint64(f.reloads)))
 		if draw.Unit(src.Uint64()) < o.fleet.Reload.Share {
 			f.reloads++

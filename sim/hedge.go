@@ -55,7 +55,7 @@ func (w *world) sendRacer(i uint32, f *flight, c *contest, r *racer, beside bool
 func (w *world) another(i uint32, f *flight, c *contest) {
 	w.seedFor(f, true)
 	if w.orphaned(f) {
-		w.decided(i, f, c, c.call.Stop(w.now, engine.CallerCanceled, w.random))
+		w.decided(i, f, c, c.call.Stop(w.now, engine.Canceled, w.random))
 		return
 	}
 	r := &racer{}

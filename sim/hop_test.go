@@ -64,9 +64,9 @@ func TestOneLayerRetries(t *testing.T) {
 		reason lull.Reason
 	}{
 		{"no hop", 0, Contender{Policy: retrying(4, 0)}, 4, engine.AttemptsExhausted},
-		{"one", 1, Contender{Policy: retrying(4, 0)}, 4, engine.ServerSaidStop},
-		{"three", 3, Contender{Policy: retrying(4, 0)}, 4, engine.ServerSaidStop},
-		{"three, and nobody looks at the number", 3, Contender{Policy: always}, 4, engine.ServerSaidStop},
+		{"one", 1, Contender{Policy: retrying(4, 0)}, 4, engine.Overloaded},
+		{"three", 3, Contender{Policy: retrying(4, 0)}, 4, engine.Overloaded},
+		{"three, and nobody looks at the number", 3, Contender{Policy: always}, 4, engine.Overloaded},
 		// The first attempt of each layer has 4 × the next one's, three others one each.
 		{"one, deaf", 1, Contender{Policy: retrying(4, 0), Verdict: deaf}, 4 + 3, engine.AttemptsExhausted},
 		{"two, deaf", 2, Contender{Policy: retrying(4, 0), Verdict: deaf}, 4 + 3 + 3, engine.AttemptsExhausted},
@@ -95,7 +95,7 @@ func TestFailureOfAHopIsA503(t *testing.T) {
 		return v
 	}}
 	_, r := playWorld(t, s, c, Options{})
-	want(t, "permanent", r.reason(engine.FailedPermanent), 1)
+	want(t, "permanent", r.reason(engine.Permanent), 1)
 }
 
 func TestCallsOfAServiceAreMadeInTurn(t *testing.T) {

@@ -33,7 +33,7 @@ func TestWaitingForRoomUnderAConcurrencyLimit(t *testing.T) {
 		s.Fleets[0].Deadline = 120 * millisecond
 		r = play(t, s, p)
 		wantTimes(t, "limited", moments(r.Series, r.Series.Failed), 1000*millisecond, 1120*millisecond, 1120*millisecond)
-		want(t, "at the deadline", r.reason(engine.DeadlineReached)+r.reason(engine.AttemptsExhausted), 2)
+		want(t, "at the deadline", r.reason(engine.Deadline)+r.reason(engine.AttemptsExhausted), 2)
 		s.Fleets[0].Deadline = 0
 
 		// Room that comes in the moment in which the wait ends is taken.

@@ -28,8 +28,8 @@ func TestPayments(t *testing.T) {
 			effects, duplicates int64
 			why                 lull.Reason
 		}{
-			{"without a key", false, false, 10, 0, engine.UnsafeToRepeat},
-			{"without a key, a record for nothing", false, true, 10, 0, engine.UnsafeToRepeat},
+			{"without a key", false, false, 10, 0, engine.NotIdempotent},
+			{"without a key, a record for nothing", false, true, 10, 0, engine.NotIdempotent},
 			{"with a key that nobody looks at", true, false, 30, 20, engine.AttemptsExhausted},
 			{"with a key", true, true, 10, 0, engine.AttemptsExhausted},
 		} {

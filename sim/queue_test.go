@@ -72,7 +72,7 @@ func TestQueueRefusals(t *testing.T) {
 		t.Errorf("retry at %v, want one 500 to 750 ms after 1.01 s", at)
 	}
 	r = play(t, one(Queue{DontRetry: true}, 1000, 1010), retrying(2, millisecond))
-	want(t, "told not to retry", r.reason(engine.ServerSaidStop), 1)
+	want(t, "told not to retry", r.reason(engine.Overloaded), 1)
 	// Who retries at once finds the worker free that has just become so.
 	r = play(t, one(Queue{}, 1000, 1000), retrying(2, 100*millisecond))
 	want(t, "successes", r.Totals.Succeeded, 2)
@@ -176,7 +176,7 @@ func TestTimeoutsAreExact(t *testing.T) {
 		s.Fleets[0].Deadline = 30 * millisecond
 		r = play(t, s, retrying(2, 0))
 		want(t, "at the deadline", r.Totals.Last, 1030*millisecond)
-		want(t, "deadline reached", r.reason(engine.DeadlineReached), 1)
+		want(t, "deadline reached", r.reason(engine.Deadline), 1)
 		want(t, "attempts", r.Totals.Attempts, 1)
 
 		// 40 ms for each attempt, 100 ms for the call: the third gets what is left.

@@ -155,7 +155,7 @@ func (r *recorder) end(now, began time.Duration, why lull.Reason, attempts int, 
 	}
 	s, b := r.step(now), &r.bins[r.beganBin.at(began)]
 	b.ended++
-	ok := why == engine.Succeeded
+	ok := why == engine.Success
 	if ok {
 		s.goodput++
 		r.steps[r.beganStep.at(began)].good++

@@ -316,12 +316,12 @@ func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
 	if j.gen != gen || j.state != inService {
 		return // crashed or cancelled meanwhile
 	}
-	if why == engine.Succeeded {
+	if why == engine.Success {
 		w.work(i, j)
 		return
 	}
 	verdict := verdictError
-	if hop.OneLayer && why != engine.FailedPermanent {
+	if hop.OneLayer && why != engine.Permanent {
 		verdict = verdictStop
 	}
 	j.state = answering

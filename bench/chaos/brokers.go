@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/lullgo/lull/integrations/amqp"
-	"github.com/lullgo/lull/integrations/nats"
+	"github.com/lullgo/lull/integrations/lullamqp"
+	"github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/internal/rabbitmq"
 	"github.com/lullgo/lull/queue"
 )

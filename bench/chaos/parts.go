@@ -161,7 +161,7 @@ const lease = 4 * time.Second
 
 // seldom logs what should not be, but for what killing servers makes of it.
 func seldom(ctx context.Context, e queue.Event) {
-	if e.Kind == queue.EventSettled && (e.Code == queue.ReasonPanicked || e.Reason != "" && e.Reason != engine.FailedPermanent.String() && e.Reason != queue.ReasonCrashed) {
+	if e.Kind == queue.EventSettled && (e.Code == queue.ReasonPanicked || e.Reason != "" && e.Reason != engine.Permanent.String() && e.Reason != queue.ReasonCrashed) {
 		queue.NewLogObserver(slog.Default())(ctx, e)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/integrations/nats"
+	"github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/queue"
 )
 

@@ -16,8 +16,8 @@ replace github.com/lullgo/lull => ../..
 
 replace github.com/lullgo/lull/config => ../../config
 
-replace github.com/lullgo/lull/integrations/amqp => ../../integrations/amqp
+replace github.com/lullgo/lull/integrations/lullamqp => ../../integrations/lullamqp
 
-replace github.com/lullgo/lull/integrations/nats => ../../integrations/nats
+replace github.com/lullgo/lull/integrations/lullnats => ../../integrations/lullnats
 
-replace github.com/lullgo/lull/integrations/sqs => ../../integrations/sqs
+replace github.com/lullgo/lull/integrations/lullsqs => ../../integrations/lullsqs

@@ -36,7 +36,7 @@ func figuresOf(s *sim.Scenario) []figure {
 		perCall("calls without an attempt", func(t *sim.Totals) int64 { return t.Refused }),
 		{"mean time to success, ms", func(r *sim.Result) float64 { return r.Totals.MeanCompletion.Seconds() * 1000 }, nil},
 	}
-	for why := engine.Succeeded + 1; !strings.HasPrefix(why.String(), "reason("); why++ {
+	for why := engine.Success + 1; !strings.HasPrefix(why.String(), "reason("); why++ {
 		fs = append(fs, perCall("ended: "+why.String(), func(t *sim.Totals) int64 { return t.Reasons[why.String()] }))
 	}
 	if faults := s.Services[0].Faults; len(faults) > 0 {

@@ -231,7 +231,7 @@ func (l *tally) call(ctx context.Context, client *http.Client, url string, deadl
 	if o.Attempts == 0 {
 		t.Refused++
 	}
-	if o.Reason == engine.Succeeded {
+	if o.Reason == engine.Success {
 		t.Succeeded++
 		l.took += ended - began
 		l.r.Series.Good[step]++
@@ -250,7 +250,7 @@ func outcome(resp *http.Response, err error) (lullhttp.Outcome, error) {
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
 	o := lullhttp.OutcomeOf(resp)
-	if (resp.StatusCode == http.StatusOK) != (o.Reason == engine.Succeeded) {
+	if (resp.StatusCode == http.StatusOK) != (o.Reason == engine.Success) {
 		return o, fmt.Errorf("a call with the answer %s ended with %v", resp.Status, o.Reason)
 	}
 	return o, nil

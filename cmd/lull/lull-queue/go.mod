@@ -8,9 +8,9 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10
 	github.com/lullgo/lull v0.0.0
 	github.com/lullgo/lull/cmd/lull v0.0.0
-	github.com/lullgo/lull/integrations/amqp v0.0.0
-	github.com/lullgo/lull/integrations/nats v0.0.0
-	github.com/lullgo/lull/integrations/sqs v0.0.0
+	github.com/lullgo/lull/integrations/lullamqp v0.0.0
+	github.com/lullgo/lull/integrations/lullnats v0.0.0
+	github.com/lullgo/lull/integrations/lullsqs v0.0.0
 	github.com/nats-io/nats.go v1.55.0
 	github.com/rabbitmq/amqp091-go v1.16.0
 )
@@ -43,8 +43,8 @@ replace github.com/lullgo/lull/cmd/lull => ..
 
 replace github.com/lullgo/lull/config => ../../../config
 
-replace github.com/lullgo/lull/integrations/amqp => ../../../integrations/amqp
+replace github.com/lullgo/lull/integrations/lullamqp => ../../../integrations/lullamqp
 
-replace github.com/lullgo/lull/integrations/nats => ../../../integrations/nats
+replace github.com/lullgo/lull/integrations/lullnats => ../../../integrations/lullnats
 
-replace github.com/lullgo/lull/integrations/sqs => ../../../integrations/sqs
+replace github.com/lullgo/lull/integrations/lullsqs => ../../../integrations/lullsqs

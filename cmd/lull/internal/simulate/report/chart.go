@@ -117,7 +117,7 @@ func reasons(summaries []sim.Summary) []quantity {
 	}
 	var names []string
 	for name, n := range total {
-		if n > 0 && name != engine.Succeeded.String() {
+		if n > 0 && name != engine.Success.String() {
 			names = append(names, name)
 		}
 	}
@@ -138,7 +138,7 @@ func reasons(summaries []sim.Summary) []quantity {
 // meaning is the reason of that name in words: what the error of such a call says.
 func meaning(name string) string {
 	for r := range lull.Reason(engine.Reasons) {
-		if r != engine.Succeeded && r.String() == name {
+		if r != engine.Success && r.String() == name {
 			return ": " + r.Meaning()
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
-	lullamqp "github.com/lullgo/lull/integrations/amqp"
+	lullamqp "github.com/lullgo/lull/integrations/lullamqp"
 	"github.com/lullgo/lull/queue"
 )
 

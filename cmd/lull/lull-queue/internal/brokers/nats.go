@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	lullnats "github.com/lullgo/lull/integrations/nats"
+	lullnats "github.com/lullgo/lull/integrations/lullnats"
 	"github.com/lullgo/lull/queue"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	lullsqs "github.com/lullgo/lull/integrations/sqs"
+	lullsqs "github.com/lullgo/lull/integrations/lullsqs"
 	"github.com/lullgo/lull/queue"
 )
 

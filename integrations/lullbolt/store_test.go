@@ -1,0 +1,429 @@
+package lullbolt_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/lullgo/lull/idempotency"
+	"github.com/lullgo/lull/idempotency/storetest"
+	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
+)
+
+func open(t testing.TB, path string, c lullbolt.Config) *lullbolt.Store {
+	t.Helper()
+	s, err := lullbolt.Open(path, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func temp(t testing.TB) string { return filepath.Join(t.TempDir(), "keys.bolt") }
+
+func TestConformance(t *testing.T) {
+	for _, sync := range []bool{true, false} {
+		t.Run(fmt.Sprintf("sync %v", sync), func(t *testing.T) {
+			var s *lullbolt.Store
+			storetest.Run(t, func(t *testing.T) idempotency.Store {
+				s = open(t, temp(t), lullbolt.Config{NoSync: !sync})
+				return s
+			}, storetest.Options{Advance: func(d time.Duration) { lullbolt.Skip(s, d) }})
+		})
+	}
+}
+
+// The same, by the clock that the store really has.
+func TestConformanceByTheClock(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) idempotency.Store {
+		return open(t, temp(t), lullbolt.Config{NoSync: true})
+	}, storetest.Options{})
+}
+
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	storetest.Matrix(t, storetest.Outliving{
+		Place:     func(t *testing.T) string { return temp(t) },
+		Open:      func(t *testing.T, path string) idempotency.Store { return open(t, path, lullbolt.Config{}) },
+		Exclusive: true,
+	})
+}
+
+// A second process, or a second Store, is told soon, and why.
+func TestInUse(t *testing.T) {
+	const at = "LULLBOLT_TEST_OPEN"
+	if path := os.Getenv(at); path != "" {
+		_, err := lullbolt.Open(path, lullbolt.Config{Wait: 100 * time.Millisecond})
+		if !errors.Is(err, lullbolt.ErrInUse) {
+			t.Errorf("a second process gets %v, want ErrInUse", err)
+		}
+		t.Log(err)
+		return
+	}
+	path := temp(t)
+	s := open(t, path, lullbolt.Config{NoSync: true})
+	began := time.Now()
+	_, err := lullbolt.Open(path, lullbolt.Config{})
+	if !errors.Is(err, lullbolt.ErrInUse) || !strings.Contains(err.Error(), path) {
+		t.Errorf("a second Store gets %v, want ErrInUse with the path", err)
+	}
+	if waited := time.Since(began); waited > 30*time.Second {
+		t.Errorf("after %v", waited)
+	}
+	t.Log(err)
+	out, err := again(t, at, path)
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, path, lullbolt.Config{})
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	foreign := filepath.Join(dir, "foreign")
+	db, err := bbolt.Open(foreign, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("accounts")); return err }); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	later := filepath.Join(dir, "later")
+	s, err := lullbolt.Open(later, lullbolt.Config{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if db, err = bbolt.Open(later, 0o600, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte("lull idempotency file")).Put([]byte("form"), []byte{9})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 4000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		foreign:                            `"accounts"`,
+		later:                              "[9]",
+		text:                               "invalid database",
+		dir:                                dir,
+		filepath.Join(dir, "absent", "db"): "absent",
+	} {
+		_, err := lullbolt.Open(path, lullbolt.Config{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open(%s): %v, want an error that says %s", filepath.Base(path), err, want)
+		}
+	}
+	for field, c := range map[string]lullbolt.Config{"Wait": {Wait: -1}, "MaxBytes": {MaxBytes: 1000}} {
+		if _, err := lullbolt.Open(temp(t), c); err == nil || !strings.Contains(err.Error(), field+" is ") {
+			t.Errorf("Open with a bad %s: %v", field, err)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		path := temp(t)
+		open(t, path, lullbolt.Config{})
+		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("a new file: %v, %v, want one that only its owner can read", st.Mode(), err)
+		}
+	}
+}
+
+func TestClosed(t *testing.T) {
+	s := open(t, temp(t), lullbolt.Config{NoSync: true})
+	c := request()
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			for {
+				mine := request()
+				_, err := s.Claim(context.Background(), mine)
+				if err == nil {
+					err = s.Complete(context.Background(), mine.Key, mine.Token, nil, time.Hour)
+				}
+				if errors.Is(err, lullbolt.ErrClosed) {
+					return
+				}
+				if err != nil {
+					t.Errorf("while it is closed: %v", err)
+					return
+				}
+			}
+		})
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	wg.Wait()
+	_, err := s.Claim(context.Background(), c)
+	_, err2 := s.Sweep(context.Background())
+	_, err3 := s.Len()
+	for _, err := range []error{err, err2, err3, s.Release(context.Background(), c.Key, c.Token)} {
+		if !errors.Is(err, lullbolt.ErrClosed) {
+			t.Errorf("after Close: %v, want ErrClosed", err)
+		}
+	}
+}
+
+// Close waits for the calls that came before it.
+func TestCloseWaits(t *testing.T) {
+	s := open(t, temp(t), lullbolt.Config{NoSync: true})
+	const n = 5
+	var owned [n]idempotency.Claim
+	for i := range owned {
+		owned[i] = request()
+		if _, err := s.Claim(context.Background(), owned[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record := make([]byte, 5<<20) // no two of them in one transaction
+	waitFor(t, s, 0, false)
+	release := lullbolt.Hold(s)
+	errs := make(chan error, n)
+	for i, c := range owned {
+		go func() { errs <- s.Complete(context.Background(), c.Key, c.Token, record, time.Hour) }()
+		waitFor(t, s, i, true) // the writer has the first
+	}
+	closed := make(chan error)
+	go func() { closed <- s.Close() }()
+	for {
+		if _, err := s.Len(); errors.Is(err, lullbolt.ErrClosed) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	for range n {
+		if err := <-errs; err != nil {
+			t.Errorf("a call that came before Close: %v", err)
+		}
+	}
+}
+
+// Where bbolt panics, nobody hangs, nothing more is written, and the process lives.
+func TestBroken(t *testing.T) {
+	s := open(t, temp(t), lullbolt.Config{NoSync: true})
+	c := request()
+	if _, err := s.Claim(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, s, 0, false)
+	release := lullbolt.Hold(s)
+	errs := make(chan error, 2)
+	go func() { errs <- lullbolt.Panic(s) }()
+	waitFor(t, s, 0, true)
+	go func() { // is in the queue when it happens
+		_, err := s.Claim(context.Background(), request())
+		errs <- err
+	}()
+	waitFor(t, s, 1, true)
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	one, two := <-errs, <-errs
+	_, err := s.Claim(context.Background(), request())
+	for _, err := range []error{one, two, err, s.Complete(context.Background(), c.Key, c.Token, nil, time.Hour)} {
+		if err == nil || errors.Is(err, idempotency.ErrFenced) || !strings.Contains(err.Error(), "page 7") {
+			t.Errorf("after a panic: %v", err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// An entry that cannot be read is a reason not to open the file. Who opens it
+// nevertheless gets an error for this key, and others are not affected.
+func TestDamagedEntry(t *testing.T) {
+	path := temp(t)
+	c := request()
+	s := open(t, path, lullbolt.Config{NoSync: true})
+	if _, err := s.Claim(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(func(tx *bbolt.Tx) error {
+		keys := tx.Bucket([]byte("lull idempotency keys"))
+		b := bytes.Clone(keys.Get([]byte(c.Key)))
+		b[20]++
+		return keys.Put([]byte(c.Key), b)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	if _, err := lullbolt.Open(path, lullbolt.Config{}); !errors.Is(err, lullbolt.ErrDamaged) || !strings.Contains(err.Error(), c.Key) || !strings.Contains(err.Error(), path) {
+		t.Errorf("Open: %v", err)
+	}
+	s = open(t, path, lullbolt.Config{NoSync: true, Check: -1})
+	if _, err := s.Claim(context.Background(), c); err == nil || !strings.Contains(err.Error(), c.Key) {
+		t.Errorf("Claim of a damaged entry: %v", err)
+	}
+	if err := s.Complete(context.Background(), c.Key, c.Token, nil, time.Hour); err == nil || errors.Is(err, idempotency.ErrFenced) {
+		t.Errorf("Complete of a damaged entry: %v", err)
+	}
+	if _, err := s.Claim(context.Background(), request()); err != nil {
+		t.Error(err)
+	}
+	if n, err := s.Sweep(context.Background()); n != 0 || err != nil {
+		t.Errorf("Sweep: %d, %v; a damaged entry is for somebody to look at", n, err)
+	}
+}
+
+// A call whose context ends before its turn has come is not carried out, though it was
+// in the queue.
+func TestAbandoned(t *testing.T) {
+	s := open(t, temp(t), lullbolt.Config{NoSync: true})
+	release := lullbolt.Hold(s)
+	var claims []idempotency.Claim
+	for range 10 { // the first is in the writer's hands already, the others are not
+		c := request()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		if _, err := s.Claim(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Claim of a store that is held up: %v, want context.DeadlineExceeded", err)
+		}
+		cancel()
+		claims = append(claims, c)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range claims {
+		if a, err := s.Claim(context.Background(), request2(c)); err != nil || a.State != idempotency.Claimed {
+			t.Errorf("call %d: %v, %v, want that it was not carried out", i, a.State, err)
+		}
+	}
+}
+
+// Contexts that end at any moment: whatever became of a call, what comes later comes
+// after it.
+func TestOrder(t *testing.T) {
+	s := open(t, temp(t), lullbolt.Config{})
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 { // to keep the disk busy
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					s.Claim(context.Background(), request())
+				}
+			}
+		})
+	}
+	for i := range 50 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*10*time.Microsecond)
+		c := request()
+		_, err := s.Claim(ctx, c)
+		cancel()
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Claim: %v", err)
+		}
+		released := s.Release(context.Background(), c.Key, c.Token)
+		if err == nil && released != nil {
+			t.Errorf("Release after Claim: %v", released)
+		}
+		if a, err := s.Claim(context.Background(), request2(c)); err != nil || a.State != idempotency.Claimed {
+			t.Errorf("after Release: %v, %v, want claimed", a.State, err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+// Many small calls share a transaction, and what fails for one of them does not for the
+// others; nor do large records come into one transaction in any number.
+func TestShared(t *testing.T) {
+	s := open(t, temp(t), lullbolt.Config{NoSync: true, MaxBytes: 16 << 20})
+	owned := make([]idempotency.Claim, 100)
+	for i := range owned {
+		owned[i] = request()
+		if _, err := s.Claim(context.Background(), owned[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release := lullbolt.Hold(s)
+	errs := make([]error, len(owned))
+	var wg sync.WaitGroup
+	for i, c := range owned {
+		wg.Go(func() {
+			switch i % 3 {
+			case 0:
+				errs[i] = s.Complete(context.Background(), c.Key, c.Token, make([]byte, 100<<10), time.Hour)
+			case 1:
+				errs[i] = s.Complete(context.Background(), c.Key, request().Token, nil, time.Hour)
+			case 2:
+				errs[i] = s.Complete(context.Background(), c.Key, c.Token, make([]byte, 20<<20), time.Hour)
+			}
+		})
+	}
+	time.Sleep(10 * time.Millisecond) // for most of them to come
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if want := []error{nil, idempotency.ErrFenced, idempotency.ErrTooLarge}[i%3]; !errors.Is(err, want) {
+			t.Errorf("call %d: %v, want %v", i, err, want)
+		}
+	}
+}
+
+func request() idempotency.Claim {
+	c := idempotency.Claim{Key: rand.Text(), Lease: time.Minute, Retention: time.Hour}
+	rand.Read(c.Token[:])
+	return c
+}
+
+func request2(c idempotency.Claim) idempotency.Claim {
+	rand.Read(c.Token[:])
+	return c
+}
+
+// waitFor waits until that many calls wait for their turn, and the writer has others or
+// has none.
+func waitFor(t *testing.T, s *lullbolt.Store, queued int, writing bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		q, w := lullbolt.Queued(s)
+		if q == queued && w == writing {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d calls wait, writing %v; want %d, %v", q, w, queued, writing)
+		}
+	}
+}

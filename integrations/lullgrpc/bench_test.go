@@ -1,0 +1,139 @@
+package lullgrpc_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/hedge"
+	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+)
+
+// BenchmarkUnary is a call that succeeds, to a server in memory: bare, under gRPC's
+// own retry policy, and under lull with and without hedging, which does not fire. Each
+// iteration makes two calls, a bare one and that which is measured, so that a machine
+// that is busy now and then slows down both: ns/op is the median of what is measured,
+// x/bare how many times the median of the bare ones that is.
+func BenchmarkUnary(b *testing.B) {
+	const native = `{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.1s",
+		"maxBackoff": "20s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}], "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1}}`
+	hedged := lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: time.Second}}
+	learned := lull.Policy{Hedge: hedge.Config{Attempts: 2, MinDelay: time.Second}}
+	patient := lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout} // no deadline to tell and to watch
+	under := func(p lull.Policy) []grpc.DialOption { return newClient(b, p, idempotent()).DialOptions() }
+	for _, c := range []struct {
+		name     string
+		opts     []grpc.DialOption
+		deadline bool // the caller has one, nearer than the policy's
+	}{
+		{"bare", nil, false},
+		{"bare with a deadline", nil, true},
+		{"grpc-go retries", []grpc.DialOption{grpc.WithDefaultServiceConfig(native)}, false},
+		{"lull without timeouts", under(patient), false},
+		{"lull with the caller's deadline", under(lull.Policy{}), true},
+		{"lull", under(lull.Policy{}), false},
+		{"lull hedge on, not fired", under(hedged), false},
+		{"lull hedge learned, not fired", under(learned), false},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			lis := bufconn.Listen(1 << 20)
+			serve(b, lis, &echo{unary: func(_ context.Context, _ int, in string) (string, error) { return in, nil }})
+			connect := func(opts ...grpc.DialOption) *grpc.ClientConn {
+				cc := dialWith(b, "passthrough:///memory", append(opts, dialer(lis))...)
+				if _, err := call(b.Context(), cc, ""); err != nil {
+					b.Fatal(err)
+				}
+				return cc
+			}
+			bare, cc := connect(), connect(c.opts...)
+			req, reply := wrapperspb.String("hello"), new(wrapperspb.StringValue)
+			timed := func(cc *grpc.ClientConn, deadline bool) time.Duration {
+				start := time.Now()
+				ctx := b.Context()
+				if deadline {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
+					defer cancel()
+				}
+				if err := cc.Invoke(ctx, unaryMethod, req, reply); err != nil {
+					b.Fatal(err)
+				}
+				return time.Since(start)
+			}
+			var baseline, took []time.Duration
+			for b.Loop() {
+				if len(took)%2 == 0 {
+					baseline = append(baseline, timed(bare, false))
+					took = append(took, timed(cc, c.deadline))
+				} else {
+					took = append(took, timed(cc, c.deadline))
+					baseline = append(baseline, timed(bare, false))
+				}
+			}
+			slices.Sort(baseline)
+			slices.Sort(took)
+			m, of := float64(took[len(took)/2]), float64(baseline[len(baseline)/2])
+			b.ReportMetric(m, "ns/op")
+			b.ReportMetric(m/of, "x/bare")
+			b.ReportMetric(testing.AllocsPerRun(500, func() { timed(cc, c.deadline) }), "allocs/call")
+		})
+	}
+}
+
+// BenchmarkInterceptor is a call over a stub that returns at once.
+func BenchmarkInterceptor(b *testing.B) {
+	run := func(name string, ctx context.Context, p lull.Policy, opts ...grpc.CallOption) {
+		intercept := newClient(b, p).UnaryClientInterceptor()
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := intercept(ctx, unaryMethod, nil, nil, nil, stub, opts...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("stub", func(b *testing.B) {
+		for b.Loop() {
+			stub(b.Context(), unaryMethod, nil, nil, nil)
+		}
+	})
+	run("no timeouts", b.Context(), lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout})
+	run("defaults", b.Context(), lull.Policy{})
+	run("four options", b.Context(), lull.Policy{AttemptTimeout: lull.NoTimeout}, grpc.WaitForReady(true), lullgrpc.Idempotent(), grpc.StaticMethod(), grpc.MaxCallRecvMsgSize(1))
+}
+
+// BenchmarkOverTCP is the whole way, with and without lull.
+func BenchmarkOverTCP(b *testing.B) {
+	lis := listen(b)
+	serve(b, lis, &echo{unary: script(), stream: func(ss grpc.ServerStream, _ int) error { return answer(ss, "1") }})
+	for name, opts := range map[string][]grpc.DialOption{"bare": nil, "lull": newClient(b, lull.Policy{}).DialOptions()} {
+		cc := dialWith(b, lis.Addr().String(), opts...)
+		b.Run("unary/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := call(b.Context(), cc, "hello"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("stream/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				cs, err := cc.NewStream(b.Context(), serverStreams, serverMethod)
+				if err != nil {
+					b.Fatal(err)
+				}
+				send(b, cs, "go")
+				receive(b, cs, "1")
+				receiveEOF(b, cs)
+			}
+		})
+	}
+}

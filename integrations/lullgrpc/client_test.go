@@ -1,0 +1,237 @@
+package lullgrpc_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+)
+
+func names(c *lullgrpc.Client) []string {
+	var all []string
+	c.Dependencies(func(d *lull.Dependency) bool {
+		all = append(all, d.Name())
+		return true
+	})
+	slices.Sort(all)
+	return all
+}
+
+func TestADependencyForEachTargetAndPolicy(t *testing.T) {
+	patient := lull.Policy{Attempts: 7}
+	tenant, err := lull.NewDependency("tenant", lull.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type tenantKey struct{}
+	c := newClient(t, lull.Policy{},
+		lullgrpc.WithPolicy(patient, "/a.A/", "/b.B/Get"),
+		lullgrpc.WithPolicy(lull.Policy{Attempts: 2}, "/a.A/Put"),
+		lullgrpc.WithDependencies(func(ctx context.Context, target, method string) *lull.Dependency {
+			if ctx.Value(tenantKey{}) != nil && target == "x" && method == "/b.B/Get" {
+				return tenant
+			}
+			return nil
+		}))
+	for _, w := range []struct {
+		target, method, name string
+		attempts             int
+	}{
+		{"x", "/a.A/Get", "x/a.A/", 7},
+		{"x", "/b.B/Get", "x/a.A/", 7},
+		{"x", "/a.A/Put", "x/a.A/Put", 2},
+		{"x", "/b.B/Put", "x", 3},
+		{"y", "/a.A/Get", "y/a.A/", 7},
+		{"x", "odd", "x", 3},
+		{"x", "", "x", 3},
+	} {
+		d := c.Dependency(t.Context(), w.target, w.method)
+		if d.Name() != w.name || d.Policy().Attempts != w.attempts || d != c.Dependency(t.Context(), w.target, w.method) {
+			t.Errorf("%s%s: dependency %q with %d attempts, want %q with %d", w.target, w.method, d.Name(), d.Policy().Attempts, w.name, w.attempts)
+		}
+	}
+	if got := names(c); !slices.Equal(got, []string{"x", "x/a.A/", "x/a.A/Put", "y/a.A/"}) {
+		t.Errorf("dependencies %q", got)
+	}
+	if d := c.Dependency(context.WithValue(t.Context(), tenantKey{}, 1), "x", "/b.B/Get"); d != tenant {
+		t.Errorf("dependency %q, want the one that was picked", d.Name())
+	}
+	n := 0
+	c.Dependencies(func(*lull.Dependency) bool { n++; return false })
+	if n != 1 {
+		t.Errorf("went on to %d dependencies after it was told to stop", n)
+	}
+}
+
+func TestTargetsAreBounded(t *testing.T) {
+	c := newClient(t, lull.Policy{}, lullgrpc.WithTargets(8))
+	kept := c.Dependency(t.Context(), "kept", "")
+	for i := range 100 {
+		if c.Dependency(t.Context(), "kept", "") != kept {
+			t.Fatal("the one that is always asked for was forgotten")
+		}
+		c.Dependency(t.Context(), strconv.Itoa(i), "")
+		if n := len(names(c)); n > 8 {
+			t.Fatalf("%d targets", n)
+		}
+	}
+}
+
+func TestMethodsAreBounded(t *testing.T) {
+	c := newClient(t, lull.Policy{}, lullgrpc.WithPolicy(lull.Policy{Attempts: 7}, "/a.A/"))
+	n := 0
+	ask := func() {
+		if d := c.Dependency(t.Context(), "x", "/a.A/M"+strconv.Itoa(n)); d.Policy().Attempts != 7 {
+			t.Fatalf("method %d: the policy of others", n)
+		}
+		n++
+	}
+	for range 5000 {
+		ask()
+	}
+	// One more is not remembered: that would copy what there is.
+	if got := testing.AllocsPerRun(100, ask); got > 10 {
+		t.Errorf("%v allocations for one method more", got)
+	}
+}
+
+func TestOptionsThatMakeNoSense(t *testing.T) {
+	for want, o := range map[string]lullgrpc.Option{
+		"a positive number of targets":     lullgrpc.WithTargets(0),
+		"at least one pattern":             lullgrpc.WithPolicy(lull.Policy{}),
+		`"/service/method"`:                lullgrpc.WithPolicy(lull.Policy{}, "a.A/Get"),
+		`WithIdempotent("/a")`:             lullgrpc.WithIdempotent("/a"),
+		`WithIdempotent("//Get")`:          lullgrpc.WithIdempotent("//Get"),
+		`WithNotIdempotent("/a/b/c")`:      lullgrpc.WithNotIdempotent("/a/b/c"),
+		"a number of bytes":                lullgrpc.WithReplayBuffer(-1),
+		"a code from 1 to 16":              lullgrpc.WithCode(codes.OK, lull.KindTransient),
+		"success, transient, rate_limited": lullgrpc.WithCode(codes.Internal, lull.KindCanceled),
+		"Attempts":                         lullgrpc.WithPolicy(lull.Policy{Attempts: -1}, "/a.A/"),
+		"retryThrottling.maxTokens":        lullgrpc.WithServiceConfig(lullgrpc.ServiceConfig{Throttling: new(grpcThrottle)}, lullgrpc.Reading{}),
+	} {
+		_, err := lullgrpc.New(lull.Policy{}, nil, o)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one about %s", err, want)
+		}
+	}
+	if _, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithPolicy(lull.Policy{}, "/a.A/"), lullgrpc.WithPolicy(lull.Policy{}, "/b.B/", "/a.A/")); err == nil {
+		t.Error("two policies for one pattern")
+	}
+	if _, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithIdempotent("/a.A/"), lullgrpc.WithNotIdempotent("/a.A/")); err == nil {
+		t.Error("two words on one pattern")
+	}
+	_, err := lullgrpc.DialOptions(lull.Policy{Attempts: -1, HintLimit: -1})
+	if p, ok := errors.AsType[engine.Problems](err); !ok || len(p) != 2 {
+		t.Errorf("error %v, want two problems", err)
+	}
+}
+
+func TestDialOptionsOfAPolicy(t *testing.T) {
+	opts, err := lullgrpc.DialOptions(lull.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lis := listen(t)
+	serve(t, lis, &echo{unary: script()})
+	if out, err := call(t.Context(), dialWith(t, lis.Addr().String(), opts...), "hello"); out != "hello" || err != nil {
+		t.Errorf("answer %q, %v", out, err)
+	}
+}
+
+// The service lull.test.Levels says of its methods what protobuf lets it say.
+func TestTheDescriptorSaysWhatMayBeRepeated(t *testing.T) {
+	level := func(l descriptorpb.MethodOptions_IdempotencyLevel) *descriptorpb.MethodOptions {
+		return &descriptorpb.MethodOptions{IdempotencyLevel: l.Enum()}
+	}
+	method := func(name string, o *descriptorpb.MethodOptions) *descriptorpb.MethodDescriptorProto {
+		return &descriptorpb.MethodDescriptorProto{Name: &name, InputType: proto.String(".lull.test.M"), OutputType: proto.String(".lull.test.M"), Options: o}
+	}
+	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
+		Name:        proto.String("lull/test/levels.proto"),
+		Package:     proto.String("lull.test"),
+		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M")}},
+		Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Levels"), Method: []*descriptorpb.MethodDescriptorProto{
+			method("Get", level(descriptorpb.MethodOptions_NO_SIDE_EFFECTS)),
+			method("Put", level(descriptorpb.MethodOptions_IDEMPOTENT)),
+			method("Post", level(descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN)),
+			method("Plain", nil),
+		}}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := protoregistry.GlobalFiles.FindFileByPath(file.Path()); err != nil { // or -count has registered it
+		if err := protoregistry.GlobalFiles.RegisterFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, quick(), lullgrpc.WithNotIdempotent("/lull.test.Levels/Never"))
+		for name, want := range map[string]int{"Get": 4, "Put": 4, "Post": 1, "Plain": 1, "Missing": 1, "": 1} {
+			n := 0
+			c.UnaryClientInterceptor()(t.Context(), "/lull.test.Levels/"+name, nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+				n++
+				return fails(codes.Unavailable)
+			})
+			if n != want {
+				t.Errorf("%s: %d attempts, want %d", name, n, want)
+			}
+		}
+		said := newClient(t, quick(), lullgrpc.WithNotIdempotent("/lull.test.Levels/"))
+		n := 0
+		said.UnaryClientInterceptor()(t.Context(), "/lull.test.Levels/Get", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+			n++
+			return fails(codes.Unavailable)
+		})
+		if n != 1 {
+			t.Errorf("an option has said otherwise: %d attempts", n)
+		}
+	})
+}
+
+var stub grpc.UnaryInvoker = func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
+
+func TestWhatAUnaryCallCosts(t *testing.T) {
+	p := lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}
+	intercept := newClient(t, p).UnaryClientInterceptor()
+	opts := []grpc.CallOption{grpc.WaitForReady(true), lullgrpc.Idempotent()}
+	for name, c := range map[string]struct {
+		ctx  func() (context.Context, context.CancelFunc)
+		want float64
+	}{
+		"without timeouts":         {func() (context.Context, context.CancelFunc) { return t.Context(), func() {} }, 2},
+		"with a caller's deadline": {func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Minute) }, 2},
+	} {
+		ctx, cancel := c.ctx()
+		got := testing.AllocsPerRun(1000, func() { intercept(ctx, unaryMethod, nil, nil, nil, stub, opts...) })
+		cancel()
+		if got > c.want {
+			t.Errorf("%s: %v allocations, want %v at most", name, got, c.want)
+		}
+	}
+	own := newClient(t, lull.Policy{}).UnaryClientInterceptor()
+	if got := testing.AllocsPerRun(1000, func() { own(t.Context(), unaryMethod, nil, nil, nil, stub) }); got > 3 {
+		t.Errorf("with a timeout of its own: %v allocations, want 3 at most", got)
+	}
+	hedged := newClient(t, hedging(2), idempotent()).UnaryClientInterceptor()
+	req, reply := wrapperspb.String(""), wrapperspb.String("")
+	if got := testing.AllocsPerRun(1000, func() { hedged(t.Context(), unaryMethod, req, reply, nil, stub) }); got > 4 {
+		t.Errorf("hedged, and in time: %v allocations, want 4 at most", got)
+	}
+}

@@ -1,0 +1,39 @@
+package lullgrpc
+
+import (
+	"context"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/hedge"
+)
+
+// A hedge that is decided upon just before the call is answered, and comes to be sent
+// only after that, is not sent: the request is the caller's by then.
+func TestAHedgeThatComesTooLate(t *testing.T) {
+	c, err := New(lull.Policy{Hedge: hedge.Config{Attempts: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := 0
+	req, reply := wrapperspb.String("as it was"), new(wrapperspb.StringValue)
+	m := c.methods.get("/lull.test.Echo/Unary")
+	r := &race{
+		unary: &unary{c: c, method: m, req: req, try: try{reply: reply}, invoker: func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+			attempts++
+			return nil
+		}},
+		kind: reply.ProtoReflect().Type(),
+	}
+	if res := r.drive(t.Context(), c.dependency(t.Context(), "target", m), engine.Spec{}); res.Reason != engine.Success || attempts != 1 {
+		t.Fatalf("%v after %d attempts", res.Reason, attempts)
+	}
+	req.Reset() // -race looks on
+	if v := r.Attempt(t.Context(), 1); v.Kind != lull.KindCanceled || attempts != 1 || r.Err(1) == nil {
+		t.Errorf("%v, %d attempts, %v", v.Kind, attempts, r.Err(1))
+	}
+}

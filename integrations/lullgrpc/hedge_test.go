@@ -1,0 +1,729 @@
+package lullgrpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/hedge"
+	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/seed"
+)
+
+const ms = time.Millisecond
+
+// hedging sends up to n attempts, 10 ms apart, whatever it costs.
+func hedging(n int) lull.Policy {
+	return lull.Policy{
+		Hedge:   hedge.Config{Attempts: n, Delay: 10 * ms, Share: -1},
+		Budget:  budget.Config{Unlimited: true},
+		Breaker: breaker.Config{Off: true},
+	}
+}
+
+// least draws the least of every range.
+func least() lullgrpc.Option { return lullgrpc.With(lull.WithRand(func() uint64 { return 0 })) }
+
+// answered is how a server answers one attempt: after a while, which is cut short
+// if the client goes away, with a status and maybe a pushback.
+type answered struct {
+	after    time.Duration
+	code     codes.Code
+	pushback string
+}
+
+// inTurn answers attempts in the order in which they come, with which number each
+// was, and counts those whose client went away first.
+type inTurn struct {
+	echo
+	begun []time.Duration // since the first
+	start time.Time
+	gone  atomic.Int64
+}
+
+func newInTurn(answers ...answered) *inTurn {
+	s := new(inTurn)
+	s.unary = func(ctx context.Context, call int, _ string) (string, error) {
+		s.mu.Lock()
+		if s.start.IsZero() {
+			s.start = time.Now()
+		}
+		s.begun = append(s.begun, time.Since(s.start))
+		s.mu.Unlock()
+		if call >= len(answers) {
+			return "", fails(codes.FailedPrecondition)
+		}
+		a := answers[call]
+		select {
+		case <-time.After(a.after):
+		case <-ctx.Done():
+			s.gone.Add(1)
+			return "", ctx.Err()
+		}
+		if a.pushback != "" {
+			return "", pushback(ctx, a.code, a.pushback)
+		}
+		if a.code != codes.OK {
+			return "", fails(a.code)
+		}
+		return "answer " + strconv.Itoa(call+1), nil
+	}
+	return s
+}
+
+// starts are when attempts reached the server.
+func (s *inTurn) starts() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.begun)
+}
+
+func TestHedging(t *testing.T) {
+	const never = time.Hour
+	is := idempotent()
+	for _, c := range []struct {
+		name    string
+		policy  lull.Policy
+		answers []answered
+		want    string // an answer, or a code
+		took    time.Duration
+		begun   []time.Duration // when each attempt reached the server
+		gone    int64           // attempts whose end the server was told of
+		opts    []lullgrpc.Option
+		call    []grpc.CallOption
+	}{
+		{name: "in time", policy: hedging(2), answers: []answered{{after: 9 * ms}},
+			want: "answer 1", took: 9 * ms, begun: []time.Duration{0}},
+		{name: "the hedge is quicker, and the first is cancelled", policy: hedging(2), answers: []answered{{after: never}, {after: 5 * ms}},
+			want: "answer 2", took: 15 * ms, begun: []time.Duration{0, 10 * ms}, gone: 1},
+		{name: "the first is quicker, and the hedge is cancelled", policy: hedging(2), answers: []answered{{after: 30 * ms}, {after: never}},
+			want: "answer 1", took: 30 * ms, begun: []time.Duration{0, 10 * ms}, gone: 1},
+		{name: "a fast UNAVAILABLE does not beat a slow success", policy: hedging(2), answers: []answered{{after: 100 * ms}, {after: ms, code: codes.Unavailable}},
+			want: "answer 1", took: 100 * ms, begun: []time.Duration{0, 10 * ms}},
+		{name: "nor if it comes first", policy: hedging(2), answers: []answered{{after: 12 * ms, code: codes.Unavailable}, {after: 100 * ms}},
+			want: "answer 2", took: 110 * ms, begun: []time.Duration{0, 10 * ms}},
+		{name: "nor does a failure of which nothing is known", policy: hedging(3), answers: []answered{{after: 100 * ms}, {after: ms, code: codes.Internal}},
+			want: "answer 1", took: 100 * ms, begun: []time.Duration{0, 10 * ms}},
+		{name: "a fast NOT_FOUND is the answer", policy: hedging(2), answers: []answered{{after: never}, {after: ms, code: codes.NotFound}},
+			want: "NotFound", took: 11 * ms, begun: []time.Duration{0, 10 * ms}, gone: 1},
+		{name: "a failure sends the next at once, and others follow after the delay", policy: hedging(3), answers: []answered{{after: 4 * ms, code: codes.Unavailable}, {after: never}, {after: ms}},
+			want: "answer 3", took: 15 * ms, begun: []time.Duration{0, 4 * ms, 14 * ms}, gone: 1},
+		{name: "all fail", policy: hedging(3), answers: []answered{{after: ms, code: codes.Unavailable}, {after: ms, code: codes.Unavailable}, {after: ms, code: codes.Unavailable}},
+			want: "Unavailable", took: 3 * ms, begun: []time.Duration{0, ms, 2 * ms}},
+		{name: "five", policy: hedging(5), answers: []answered{{after: never}, {after: never}, {after: never}, {after: never}, {after: 5 * ms}},
+			want: "answer 5", took: 45 * ms, begun: []time.Duration{0, 10 * ms, 20 * ms, 30 * ms, 40 * ms}, gone: 4},
+		// gRFC A6: the next hedge in n ms, later ones at n + hedgingDelay.
+		{name: "a pushback delays", policy: hedging(3), answers: []answered{{after: 5 * ms, code: codes.Unavailable, pushback: "50"}, {after: never}, {after: ms}},
+			want: "answer 3", took: 66 * ms, begun: []time.Duration{0, 55 * ms, 65 * ms}, gone: 1},
+		{name: "a pushback delays beside an attempt in flight", policy: hedging(3), answers: []answered{{after: never}, {after: ms, code: codes.Unavailable, pushback: "50"}, {after: ms}},
+			want: "answer 3", took: 62 * ms, begun: []time.Duration{0, 10 * ms, 61 * ms}, gone: 1},
+		{name: "a pushback of no time sends the next at once", policy: hedging(2), answers: []answered{{after: ms, code: codes.Unavailable, pushback: "0"}, {after: ms}},
+			want: "answer 2", took: 2 * ms, begun: []time.Duration{0, ms}},
+		{name: "a pushback forbids", policy: hedging(3), answers: []answered{{after: ms, code: codes.Unavailable, pushback: "-1"}},
+			want: "Unavailable", took: ms, begun: []time.Duration{0}},
+		{name: "a pushback forbids hedges, and ends none", policy: hedging(3), answers: []answered{{after: 50 * ms}, {after: ms, code: codes.Unavailable, pushback: "-1"}},
+			want: "answer 1", took: 50 * ms, begun: []time.Duration{0, 10 * ms}},
+		{name: "RESOURCE_EXHAUSTED sends none at once", policy: hedging(2), answers: []answered{{after: ms, code: codes.ResourceExhausted, pushback: "2000"}, {after: ms}},
+			want: "answer 2", took: 2002 * ms, begun: []time.Duration{0, 2001 * ms}},
+		{name: "not idempotent, as far as anybody knows", policy: hedging(2), answers: []answered{{after: 100 * ms}}, opts: []lullgrpc.Option{},
+			want: "answer 1", took: 100 * ms, begun: []time.Duration{0}},
+		{name: "and after a failure", policy: hedging(2), answers: []answered{{after: 100 * ms, code: codes.Unavailable}}, opts: []lullgrpc.Option{},
+			want: "Unavailable", took: 100 * ms, begun: []time.Duration{0}},
+		{name: "not idempotent, the call says", policy: hedging(2), answers: []answered{{after: 100 * ms}}, call: []grpc.CallOption{lullgrpc.NotIdempotent()},
+			want: "answer 1", took: 100 * ms, begun: []time.Duration{0}},
+		{name: "idempotent, the call says", policy: hedging(2), answers: []answered{{after: never}, {after: 5 * ms}}, opts: []lullgrpc.Option{}, call: []grpc.CallOption{lullgrpc.Idempotent()},
+			want: "answer 2", took: 15 * ms, begun: []time.Duration{0, 10 * ms}, gone: 1},
+		{name: "the deadline is for all attempts", policy: func() lull.Policy { p := hedging(3); p.Deadline = 35 * ms; return p }(), answers: []answered{{after: never}, {after: never}, {after: never}},
+			want: "DeadlineExceeded", took: 35 * ms, begun: []time.Duration{0, 10 * ms, 20 * ms}, gone: 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newInTurn(c.answers...)
+				opts := c.opts
+				if opts == nil {
+					opts = []lullgrpc.Option{is}
+				}
+				cc := inMemory(t, &s.echo, c.policy, append(opts, least())...)
+				start := time.Now()
+				got, err := call(t.Context(), cc, "", c.call...)
+				took := time.Since(start)
+				synctest.Wait()
+				if err != nil {
+					got = status.Code(err).String()
+				}
+				if got != c.want || took != c.took {
+					t.Errorf("%q (%v) after %v, want %q after %v", got, err, took, c.want, c.took)
+				}
+				if got := s.starts(); !slices.Equal(got, c.begun) {
+					t.Errorf("attempts at %v, want %v", got, c.begun)
+				}
+				for i, n := range s.attempts() { // the attempts that were started before
+					if want := strings.TrimPrefix(strconv.Itoa(i), "0"); n != want {
+						t.Errorf("attempt %d says %q of those before, want %q", i+1, n, want)
+					}
+				}
+				if n := s.gone.Load(); n != c.gone {
+					t.Errorf("the server was told of the end of %d attempts, want %d", n, c.gone)
+				}
+			})
+		})
+	}
+}
+
+// hedgedModel is gRFC A6's hedging, told as simply as possible: who answers the call,
+// with which code, and when; and when each attempt began. What ends and what is due
+// are looked at in the order of time.
+func hedgedModel(answers []answered, n int, delay time.Duration) (winner int, at time.Duration, begun []time.Duration) {
+	begun = []time.Duration{0}
+	ended := make([]bool, n)
+	due, stopped := delay, false
+	for {
+		first := -1 // in flight, to end first
+		for i, start := range begun {
+			if !ended[i] && (first < 0 || start+answers[i].after < begun[first]+answers[first].after) {
+				first = i
+			}
+		}
+		more := len(begun) < n && !stopped
+		end := begun[first] + answers[first].after
+		if more && due < end {
+			begun, due = append(begun, due), due+delay
+			continue
+		}
+		ended[first] = true
+		switch answers[first].code {
+		case codes.OK, codes.NotFound:
+			return first, end, begun
+		case codes.Unavailable:
+			if more {
+				begun, due = append(begun, end), end+delay
+				continue
+			}
+		case codes.Internal:
+			stopped = true
+		}
+		flying := 0
+		for i := range begun {
+			if !ended[i] {
+				flying++
+			}
+		}
+		if flying == 0 {
+			return first, end, begun
+		}
+	}
+}
+
+func TestHedgingIsAsTheModelHasIt(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 150 {
+		n := 2 + random.IntN(4)
+		answers := make([]answered, n)
+		for i := range answers {
+			answers[i].after = time.Duration(random.IntN(40_000_000)) + 1 // in ns, so that no two things happen at once
+			answers[i].code = []codes.Code{codes.OK, codes.Unavailable, codes.Unavailable, codes.Unavailable, codes.NotFound, codes.Internal}[random.IntN(6)]
+		}
+		winner, at, begun := hedgedModel(answers, n, 10*ms)
+		synctest.Test(t, func(t *testing.T) {
+			s := newInTurn(answers...)
+			cc := inMemory(t, &s.echo, hedging(n), idempotent())
+			start := time.Now()
+			got, err := call(t.Context(), cc, "")
+			took := time.Since(start)
+			synctest.Wait()
+			if code := answers[winner].code; status.Code(err) != code || code == codes.OK && got != fmt.Sprint("answer ", winner+1) || took != at {
+				t.Errorf("%v: %q, %v after %v; want attempt %d after %v", answers, got, err, took, winner+1, at)
+			}
+			if got := s.starts(); !slices.Equal(got, begun) {
+				t.Errorf("%v: attempts at %v, want %v", answers, got, begun)
+			}
+		})
+	}
+}
+
+// What belongs to an attempt reaches the caller from the one that counts, and from
+// no other.
+func TestAHedgedCallHasOneAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		delays []time.Duration
+		codes  []codes.Code
+		winner string
+	}{
+		{"the hedge", []time.Duration{time.Hour, 5 * ms}, []codes.Code{0, 0}, "1"},
+		{"the first", []time.Duration{20 * ms, time.Hour}, []codes.Code{0, 0}, "0"},
+		{"the hedge, which fails", []time.Duration{time.Hour, 5 * ms}, []codes.Code{0, codes.NotFound}, "1"},
+		{"the first, which fails last", []time.Duration{20 * ms, 5 * ms}, []codes.Code{codes.Unavailable, codes.Unavailable}, "0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := &echo{unary: func(ctx context.Context, call int, _ string) (string, error) {
+					n := strconv.Itoa(call)
+					grpc.SendHeader(ctx, metadata.Pairs("from", n))
+					grpc.SetTrailer(ctx, metadata.Pairs("by", n))
+					select {
+					case <-time.After(c.delays[call]):
+					case <-ctx.Done():
+					}
+					if c.codes[call] != codes.OK {
+						return "", fails(c.codes[call])
+					}
+					return n, nil
+				}}
+				cc := inMemory(t, e, hedging(2), idempotent())
+				header, trailer := metadata.Pairs("from", "before"), metadata.Pairs("by", "before")
+				var header2 metadata.MD
+				var from peer.Peer
+				told := 0
+				reply := wrapperspb.String("what was there before")
+				err := cc.Invoke(t.Context(), unaryMethod, wrapperspb.String(""), reply,
+					grpc.Header(&header), grpc.Header(&header2), grpc.Trailer(&trailer), grpc.Peer(&from), grpc.OnFinish(func(error) { told++ }))
+				code := c.codes[c.winner[0]-'0']
+				if status.Code(err) != code || err == nil && reply.Value != c.winner {
+					t.Errorf("%q, %v", reply.Value, err)
+				}
+				want := []string{c.winner}
+				if !slices.Equal(header["from"], want) || !slices.Equal(header2["from"], want) || !slices.Equal(trailer["by"], want) {
+					t.Errorf("header %v and %v, trailer %v; want those of attempt %s", header, header2, trailer, c.winner)
+				}
+				if from.Addr == nil || from.Addr.Network() != "bufconn" {
+					t.Errorf("peer %v", from.Addr)
+				}
+				if told != 1 {
+					t.Errorf("OnFinish was called %d times", told)
+				}
+			})
+		})
+	}
+}
+
+// slots makes a unary call through the interceptor alone, with a stub for each of
+// its attempts.
+func slots(t *testing.T, p lull.Policy, req, reply any, opts []grpc.CallOption, each ...grpc.UnaryInvoker) error {
+	t.Helper()
+	var n atomic.Int64
+	stub := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, opts ...grpc.CallOption) error {
+		return each[n.Add(1)-1](ctx, method, req, reply, cc, opts...)
+	}
+	return newClient(t, p, idempotent()).UnaryClientInterceptor()(t.Context(), unaryMethod, req, reply, nil, stub, opts...)
+}
+
+// writesLate puts a text into the reply, and returns err, when its context has ended.
+func writesLate(text string, err error) grpc.UnaryInvoker {
+	return func(ctx context.Context, _ string, _, reply any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+		<-ctx.Done()
+		proto.Merge(reply.(proto.Message), wrapperspb.String(text))
+		return err
+	}
+}
+
+func writes(text string, err error) grpc.UnaryInvoker {
+	return func(_ context.Context, _ string, _, reply any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+		proto.Merge(reply.(proto.Message), wrapperspb.String(text))
+		return err
+	}
+}
+
+func TestALosersReplyIsNeverSeen(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		first error
+		hedge error
+		want  string
+	}{
+		{"two answers", nil, nil, "hedge"},
+		{"half an answer", fails(codes.Unavailable), nil, "hedge"},
+		{"half an answer, and an empty one", fails(codes.Unavailable), nil, ""},
+		{"an answer after the end", nil, fails(codes.NotFound), ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			reply := new(wrapperspb.StringValue)
+			err := slots(t, hedging(2), wrapperspb.String(""), reply, nil, writesLate("first", c.first), writes(c.want, c.hedge))
+			if status.Code(err) != status.Code(c.hedge) || reply.Value != c.want {
+				t.Errorf("%s: %q, %v; want %q", c.name, reply.Value, err, c.want)
+			}
+		})
+	}
+	// A hedge that answers after the call writes to nothing that the caller has.
+	synctest.Test(t, func(t *testing.T) {
+		reply := new(wrapperspb.StringValue)
+		first := func(_ context.Context, _ string, _, reply any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+			time.Sleep(20 * ms)
+			reply.(*wrapperspb.StringValue).Value = "first"
+			return nil
+		}
+		var loser proto.Message
+		hedge := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, opts ...grpc.CallOption) error {
+			loser = reply.(proto.Message)
+			return writesLate("hedge", nil)(ctx, method, req, reply, cc, opts...)
+		}
+		if err := slots(t, hedging(2), wrapperspb.String(""), reply, nil, first, hedge); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if reply.Value != "first" || proto.Message(reply) == loser {
+			t.Errorf("answer %q", reply.Value)
+		}
+	})
+}
+
+// What the caller does with its request, and with its slice of options, when the call
+// has returned, is its own business, however long losers take (run under -race).
+func TestTheRequestIsTheCallersAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		req, reply := wrapperspb.String("as it was"), new(wrapperspb.StringValue)
+		var header metadata.MD
+		seen := make(chan string, 1)
+		hedge := func(ctx context.Context, _ string, req, _ any, _ *grpc.ClientConn, opts ...grpc.CallOption) error {
+			<-ctx.Done()
+			time.Sleep(ms) // the caller is at work by now
+			defer func() { seen <- fmt.Sprint(req.(*wrapperspb.StringValue).Value, ", ", len(opts), " options") }()
+			for _, o := range opts {
+				if h, ok := o.(grpc.HeaderCallOption); ok {
+					*h.HeaderAddr = metadata.Pairs("from", "a loser")
+				}
+			}
+			return ctx.Err()
+		}
+		first := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+			time.Sleep(20 * ms)
+			return nil
+		}
+		opts := []grpc.CallOption{grpc.WaitForReady(true), grpc.Header(&header)}
+		if err := slots(t, hedging(2), req, reply, opts, first, hedge); err != nil {
+			t.Fatal(err)
+		}
+		req.Value, opts[0], header = "something else", nil, nil
+		if got := <-seen; got != "as it was, 5 options" || header != nil {
+			t.Errorf("the hedge saw %q, and the caller header %v", got, header)
+		}
+	})
+}
+
+// A call that was refused has no header, and leaves what the caller has.
+func TestARefusedCallLeavesTheCallersVariables(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	header, from := metadata.Pairs("from", "before"), peer.Peer{LocalAddr: &net.TCPAddr{}}
+	cc := dialWith(t, "passthrough:///nobody", newClient(t, hedging(2), idempotent()).DialOptions()...)
+	_, err := call(ctx, cc, "", grpc.Header(&header), grpc.Trailer(&header), grpc.Peer(&from))
+	wantFailure(t, err, codes.Canceled, context.Canceled, 0)
+	if header == nil || from.LocalAddr == nil {
+		t.Errorf("header %v, peer %v", header, from)
+	}
+}
+
+// What was never sent is repeated though it is not idempotent, one attempt after the
+// other; and an attempt that had no connection has no peer.
+func TestAHedgedCallThatWasNeverSent(t *testing.T) {
+	lis := listen(t)
+	nobody := lis.Addr().String()
+	lis.Close()
+	for _, idempotent := range []grpc.CallOption{lullgrpc.NotIdempotent(), lullgrpc.Idempotent()} {
+		var ev events
+		p := hedging(2)
+		p.Backoff = backoff.Schedule{Base: ms, Jitter: backoff.None}
+		cc := dial(t, nobody, p, ev.watch())
+		from := peer.Peer{LocalAddr: lis.Addr()}
+		_, err := call(t.Context(), cc, "", idempotent, grpc.Peer(&from))
+		wantFailure(t, err, codes.Unavailable, lull.ErrAttemptsExhausted, 2)
+		waits := 1
+		if idempotent == lullgrpc.Idempotent() {
+			waits = 0
+			if from.LocalAddr == nil || from.Addr != nil {
+				t.Errorf("peer %+v of a call that was never sent", from)
+			}
+		}
+		if got := ev.waits(); len(got) != waits {
+			t.Errorf("waits %v, want %d", got, waits)
+		}
+	}
+}
+
+func TestHedgedLegacyMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reply := &legacy{Value: "before"}
+		hedge := func(_ context.Context, _ string, req, reply any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+			reply.(*legacy).Value = req.(*legacy).Value + " back"
+			return nil
+		}
+		late := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if err := slots(t, hedging(2), &legacy{Value: "there and"}, reply, nil, late, hedge); err != nil || reply.Value != "there and back" {
+			t.Errorf("%q, %v", reply.Value, err)
+		}
+	})
+}
+
+// Messages that cannot be copied have one attempt at a time.
+func TestWhatIsNoMessageIsNotHedged(t *testing.T) {
+	text := wrapperspb.String("")
+	for _, c := range []struct{ req, reply any }{{"a text", text}, {text, new(string)}, {nil, nil}, {text, (*wrapperspb.StringValue)(nil)}} {
+		synctest.Test(t, func(t *testing.T) {
+			fast := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
+			slow := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+				time.Sleep(time.Second)
+				return fails(codes.Unavailable)
+			}
+			start := time.Now()
+			if err := slots(t, hedging(2), c.req, c.reply, nil, slow, fast); err != nil {
+				t.Errorf("%T, %T: %v", c.req, c.reply, err)
+			}
+			if took := time.Since(start); took < time.Second {
+				t.Errorf("%T, %T: hedged, after %v", c.req, c.reply, took)
+			}
+		})
+	}
+}
+
+// Streams are retried under a policy that hedges, as often as that hedges, and one
+// attempt after the other.
+func TestStreamsAreNotHedged(t *testing.T) {
+	e := &echo{stream: steps(
+		func(ss grpc.ServerStream) error {
+			time.Sleep(time.Second)
+			return fails(codes.Unavailable)
+		},
+		func(ss grpc.ServerStream) error {
+			time.Sleep(time.Second)
+			return answer(ss, "at last")
+		},
+	)}
+	inBubble(t, serverStreams, serverMethod, e, hedging(2), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
+		start := time.Now()
+		send(t, cs, "go")
+		receive(t, cs, "at last")
+		receiveEOF(t, cs)
+		if took := time.Since(start); took < 2*time.Second || e.count() != 2 {
+			t.Errorf("%d attempts in %v", e.count(), took)
+		}
+	})
+}
+
+func TestEventsOfHedges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ev events
+		s := newInTurn(answered{after: time.Hour}, answered{after: ms, code: codes.Unavailable}, answered{after: ms})
+		cc := inMemory(t, &s.echo, hedging(3), idempotent(), ev.watch())
+		if _, err := call(t.Context(), cc, ""); err != nil {
+			t.Fatal(err)
+		}
+		failed, started, ended := ev.of(event.AttemptFailed), ev.of(event.HedgeStarted), ev.of(event.CallEnded)
+		if len(started) != 2 || len(failed) != 1 || status.Code(failed[0].Err) != codes.Unavailable || failed[0].Attempt != 2 {
+			t.Errorf("hedges %+v, failures %+v", started, failed)
+		}
+		if len(ended) != 1 || ended[0].Attempt != 3 || ended[0].Reason != engine.Success || ended[0].Operation != unaryMethod {
+			t.Errorf("end %+v", ended)
+		}
+	})
+}
+
+// A throttle of gRPC's kind stops hedges as it stops retries (gRFC A6).
+func TestTheThrottleBoundsHedges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":[{}],"hedgingPolicy":
+			{"maxAttempts":2,"hedgingDelay":"0.01s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":4,"tokenRatio":1}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad, slow := answered{code: codes.Unavailable}, answered{after: 50 * ms}
+		s := newInTurn(bad, bad, slow, slow, slow)
+		p := lull.Policy{Breaker: breaker.Config{Off: true}}
+		cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+		_, err = call(t.Context(), cc, "")
+		wantFailure(t, err, codes.Unavailable, lull.ErrAttemptsExhausted, 2)
+		// Two failures have left 2 of 4 tokens, which is not more than half. The next
+		// success makes them 3, which is.
+		for _, want := range []int{1, 2} {
+			before := s.count()
+			if _, err := call(t.Context(), cc, ""); err != nil || s.count()-before != want {
+				t.Errorf("%d attempts, %v; want %d", s.count()-before, err, want)
+			}
+		}
+	})
+}
+
+// Only codes that a hedgingPolicy lists are followed by another attempt, and any
+// code that it does not list ends the call if no attempt is in flight.
+func TestAHedgingPolicyDecides(t *testing.T) {
+	for _, c := range []struct {
+		list string
+		code codes.Code
+		want string
+		took time.Duration
+	}{
+		{`["UNAVAILABLE"]`, codes.Unavailable, "answer 2", 6 * ms},
+		{`["unavailable", 10]`, codes.Aborted, "answer 2", 6 * ms},
+		{`["INTERNAL"]`, codes.Internal, "answer 2", 6 * ms},
+		{`["NOT_FOUND"]`, codes.NotFound, "answer 2", 6 * ms},
+		{`["NOT_FOUND"]`, codes.Unavailable, "Unavailable", 5 * ms},
+		{`[]`, codes.Unavailable, "Unavailable", 5 * ms},
+		{`null`, codes.ResourceExhausted, "ResourceExhausted", 5 * ms},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":[{"service":"lull.test.Echo"}],"hedgingPolicy":
+				{"maxAttempts":2,"hedgingDelay":"0.01s","nonFatalStatusCodes":` + c.list + `}}]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newInTurn(answered{after: 5 * ms, code: c.code}, answered{after: ms})
+			p := lull.Policy{Attempts: 7, Breaker: breaker.Config{Off: true}} // what the config says counts
+			cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+			start := time.Now()
+			got, err := call(t.Context(), cc, "")
+			if err != nil {
+				got = status.Code(err).String()
+			}
+			if took := time.Since(start); got != c.want || took != c.took {
+				t.Errorf("%v after %s: %q after %v, want %q after %v", c.list, c.code, got, took, c.want, c.took)
+			}
+		})
+	}
+	// No hedgingDelay: all are sent at once.
+	synctest.Test(t, func(t *testing.T) {
+		sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":9}}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newInTurn(slices.Repeat([]answered{{after: 5 * ms}}, 5)...)
+		p := lull.Policy{Budget: budget.Config{Stock: 10}}
+		cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+		_, err = call(t.Context(), cc, "")
+		if got := s.starts(); err != nil || !slices.Equal(got, make([]time.Duration, 5)) {
+			t.Errorf("attempts at %v, %v; want five at once", got, err)
+		}
+	})
+}
+
+func TestAPanicInAHedgeGoesOnUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer func() {
+			if p := recover(); p != "in a hedge" {
+				t.Errorf("panicked with %v", p)
+			}
+		}()
+		late := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		boom := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+			panic("in a hedge")
+		}
+		slots(t, hedging(2), wrapperspb.String(""), new(wrapperspb.StringValue), nil, late, boom)
+		t.Error("returned")
+	})
+}
+
+func TestACallerOfHedgesMayGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newInTurn(answered{after: time.Hour}, answered{after: time.Hour})
+		cc := inMemory(t, &s.echo, hedging(2), idempotent())
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(20*ms, cancel)
+		_, err := call(ctx, cc, "")
+		wantFailure(t, err, codes.Canceled, context.Canceled, 2)
+		synctest.Wait()
+		if n := s.gone.Load(); n != 2 {
+			t.Errorf("the server was told of %d ends, want 2", n)
+		}
+	})
+}
+
+// Over a real connection, with many calls at once, each gets its own answer, header
+// and trailer (run under -race).
+func TestManyHedgedCallsAtOnce(t *testing.T) {
+	r := seed.Rand(t)
+	e := &echo{unary: func(ctx context.Context, n int, in string) (string, error) {
+		grpc.SetHeader(ctx, metadata.Pairs("in", in, "n", strconv.Itoa(n)))
+		grpc.SetTrailer(ctx, metadata.Pairs("n", strconv.Itoa(n)))
+		switch r.IntN(4) {
+		case 0:
+			select {
+			case <-time.After(3 * ms):
+			case <-ctx.Done():
+			}
+		case 1:
+			return "", fails(codes.Unavailable)
+		}
+		return in + " " + strconv.Itoa(n), nil
+	}}
+	lis := listen(t)
+	serve(t, lis, e)
+	p := hedging(5)
+	p.Hedge.Delay = ms
+	p.Hedge.InFlight = -1
+	cc := dial(t, lis.Addr().String(), p, idempotent())
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			req, reply := new(wrapperspb.StringValue), new(wrapperspb.StringValue)
+			var header, trailer metadata.MD
+			for n := range 40 {
+				req.Value = fmt.Sprintf("%d-%d", i, n) // the same message again and again
+				err := cc.Invoke(t.Context(), unaryMethod, req, reply, grpc.Header(&header), grpc.Trailer(&trailer))
+				if status.Code(err) == codes.Unavailable { // five times
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if of := header["n"]; len(of) != 1 || header["in"][0] != req.Value || !slices.Equal(of, trailer["n"]) || reply.Value != req.Value+" "+of[0] {
+					t.Errorf("asked %q: answer %q, header %v, trailer %v", req.Value, reply.Value, header, trailer)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// RESOURCE_EXHAUSTED is waited out as the server asks, and is to the engine what it
+// is: throttled, not a server that is away.
+func TestThrottledOverTheWire(t *testing.T) {
+	lis := listen(t)
+	e := &echo{unary: func(context.Context, int, string) (string, error) {
+		return "", informing(codes.ResourceExhausted, 30*ms)(nil)
+	}}
+	serve(t, lis, e)
+	p := quick()
+	p.Attempts = 2
+	p.ThrottleBase = ms
+	var ev events
+	cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
+	start := time.Now()
+	_, err := call(t.Context(), cc, "")
+	wantFailure(t, err, codes.ResourceExhausted, lull.ErrAttemptsExhausted, 2)
+	if took := time.Since(start); took < 30*ms {
+		t.Errorf("gave up after %v", took)
+	}
+	le, _ := errors.AsType[*lull.Error](err)
+	if w := ev.waits(); len(w) != 1 || w[0] < 30*ms || le == nil || le.Verdict.Kind != lull.KindRateLimited || le.Verdict.After != 30*ms || le.Verdict.Code != "resource_exhausted" {
+		t.Errorf("waits %v, %+v", w, le)
+	}
+}

@@ -1,0 +1,233 @@
+package lullgrpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+)
+
+// Whatever attempts fail, and whenever: the attempt that answers has been sent
+// each message once, in order, and what it says is what the caller gets.
+func TestStreamsOverAServerThatFailsAtRandom(t *testing.T) {
+	for seed := range uint64(60) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			messages := r.IntN(40)
+			size := 1 + r.IntN(6000) // beyond a window of flow control, at times
+			failures := r.IntN(5)
+			failAt := make([]int, failures)
+			for i := range failAt {
+				failAt[i] = r.IntN(messages + 2)
+			}
+			early := r.IntN(3) == 0 // the answer begins before all is heard
+			pad := strings.Repeat("x", size)
+			e := &echo{stream: func(ss grpc.ServerStream, call int) error {
+				for n := 0; ; n++ {
+					if call < failures && n == failAt[call] {
+						return fails(codes.Unavailable)
+					}
+					m := new(wrapperspb.StringValue)
+					err := ss.RecvMsg(m)
+					if err == io.EOF {
+						if call < failures {
+							return fails(codes.Unavailable)
+						}
+						return answer(ss, strconv.Itoa(n))
+					}
+					if err != nil {
+						return err
+					}
+					if m.Value != strconv.Itoa(n)+pad {
+						return status.Errorf(codes.DataLoss, "message %d is %.20q", n, m.Value)
+					}
+					if early && n == 0 && call == failures {
+						if err := answer(ss, "begun"); err != nil {
+							return err
+						}
+					}
+				}
+			}}
+			p := quick()
+			p.Attempts = 10
+			p.Backoff = backoff.Schedule{Base: time.Second}
+			p.Deadline = lull.NoTimeout
+			cc := inMemory(t, e, p, idempotent(), lullgrpc.WithReplayBuffer(1<<30))
+			pauses := r.IntN(2) == 0
+			cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent := make(chan error)
+			go func() {
+				for n := range messages {
+					if pauses {
+						time.Sleep(300 * time.Millisecond)
+					}
+					if err := cs.SendMsg(wrapperspb.String(strconv.Itoa(n) + pad)); err != nil {
+						sent <- fmt.Errorf("message %d: %w", n, err)
+						return
+					}
+				}
+				sent <- cs.CloseSend()
+			}()
+			if early && messages > 0 {
+				receive(t, cs, "begun")
+			}
+			receive(t, cs, strconv.Itoa(messages))
+			receiveEOF(t, cs)
+			if err := <-sent; err != nil {
+				t.Errorf("seed %d: sending: %v", seed, err)
+			}
+			if e.count() != failures+1 {
+				t.Errorf("seed %d: %d attempts, want %d", seed, e.count(), failures+1)
+			}
+		})
+	}
+}
+
+// TestPropertiesOfRetries are those of gRPC core's retry_state_test.cc (in
+// testdata/fuzz_properties.json), over a stub that answers at random.
+func TestPropertiesOfRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 2))
+		for range 3000 {
+			p := quick()
+			p.Attempts = 1 + r.IntN(6)
+			p.Backoff = backoff.Schedule{Base: time.Duration(1 + r.IntN(1e9)), Factor: 1 + r.Float64()*3, Jitter: backoff.Jitter(r.IntN(3))}
+			p.HintLimit, p.Deadline = time.Hour, lull.NoTimeout
+			allowed := r.IntN(2) == 0
+			var ev events
+			c := newClient(t, p, ev.watch())
+			var last, made codes.Code
+			attempts, stopped, asked := 0, false, time.Duration(0)
+			var began time.Time
+			invoker := func(_ context.Context, _ string, _, _ any, _ *grpc.ClientConn, opts ...grpc.CallOption) error {
+				attempts++
+				if stopped {
+					t.Error("repeated after a pushback that forbids it")
+				}
+				if attempts > 1 {
+					if !allowed {
+						t.Error("repeated what may not be")
+					}
+					if last != codes.Unavailable && last != codes.ResourceExhausted && last != codes.DeadlineExceeded {
+						t.Errorf("repeated after %v", last)
+					}
+					if waited := time.Since(began); waited < asked {
+						t.Errorf("repeated after %v, asked for %v", waited, asked)
+					}
+				}
+				made, began, asked = codes.Code(r.IntN(17)), time.Now(), 0
+				last = made
+				var values []string
+				switch r.IntN(4) {
+				case 0:
+					ms := r.IntN(5000)
+					values, asked = []string{strconv.Itoa(ms)}, time.Duration(ms)*time.Millisecond
+				case 1:
+					values, stopped = []string{[]string{"-1", "x", ""}[r.IntN(3)]}, true
+				}
+				for _, o := range opts {
+					if o, ok := o.(grpc.TrailerCallOption); ok && values != nil {
+						*o.TrailerAddr = metadata.MD{"grpc-retry-pushback-ms": values}
+					}
+				}
+				return status.Error(made, "") // nil if OK
+			}
+			var opts []grpc.CallOption
+			if allowed {
+				opts = append(opts, lullgrpc.Idempotent())
+			}
+			err := c.UnaryClientInterceptor()(t.Context(), unaryMethod, nil, nil, nil, invoker, opts...)
+			if attempts > p.Attempts {
+				t.Errorf("%d attempts of %d", attempts, p.Attempts)
+			}
+			if status.Code(err) != last {
+				t.Errorf("code %v, want that of the last attempt, %v", status.Code(err), last)
+			}
+			if ended := ev.of(event.CallEnded); len(ended) != 1 || (ended[0].Reason == engine.Success) != (last == codes.OK) {
+				t.Errorf("ended %+v after %v", ended, last)
+			}
+			for i, e := range ev.of(event.RetryScheduled) {
+				if e.Verdict.Kind == lull.KindTransient && e.Delay > p.Backoff.Max(i+1) {
+					t.Errorf("wait %v beyond %v", e.Delay, p.Backoff.Max(i+1))
+				}
+			}
+		}
+	})
+}
+
+// A stream is fit for one sender and one receiver at a time, whatever becomes of
+// its attempts: what the race detector has to say.
+func TestOneSenderOneReceiver(t *testing.T) {
+	e := &echo{stream: func(ss grpc.ServerStream, call int) error {
+		for {
+			m := new(wrapperspb.StringValue)
+			err := ss.RecvMsg(m)
+			if err != nil {
+				return errors.Join(answer(ss, "end"), ignoreEOF(err))
+			}
+			if call%3 != 2 && m.Value == "2" {
+				return fails(codes.Unavailable)
+			}
+			if call%3 == 2 && m.Value == "5" {
+				if err := answer(ss, "half"); err != nil {
+					return err
+				}
+			}
+		}
+	}}
+	lis := listen(t)
+	serve(t, lis, e)
+	cc := dial(t, lis.Addr().String(), quick(), idempotent())
+	for range 30 {
+		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := make(chan error)
+		go func() {
+			for n := range 10 {
+				if err := cs.SendMsg(wrapperspb.String(strconv.Itoa(n))); err != nil {
+					sent <- err
+					return
+				}
+			}
+			sent <- cs.CloseSend()
+		}()
+		receive(t, cs, "half")
+		cs.Header()
+		receive(t, cs, "end")
+		receiveEOF(t, cs)
+		cs.Trailer()
+		if err := <-sent; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func ignoreEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}

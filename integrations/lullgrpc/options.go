@@ -1,0 +1,206 @@
+package lullgrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
+)
+
+// DefaultReplayBuffer is how many bytes of messages a stream keeps for another
+// attempt, as in gRPC itself.
+const DefaultReplayBuffer = 256 << 10
+
+// options is the wiring of a Client.
+type options struct {
+	rules       []*rule            // the first is for methods that no other rule names
+	byPattern   map[string]int     // the index of the rule
+	idempotency map[string]bool    // by pattern, as the options say
+	throttle    *budget.GRPCConfig // of each target; nil: the policy's budget counts
+	configs     []configured       // service configs, until they are made rules
+	wiring      []lull.Option      // of dependencies
+	size        int                // targets
+	buffer      int                // bytes a stream keeps
+	wholeStream bool               // an attempt's timeout runs on until a stream is answered
+	kinds       map[codes.Code]engine.Kind
+	classifier  func(Failure) lull.Verdict
+	pick        func(ctx context.Context, target, method string) *lull.Dependency
+}
+
+// configured is a service config and how it is to be read.
+type configured struct {
+	config  ServiceConfig
+	reading Reading
+}
+
+func defaultOptions(p lull.Policy) options {
+	return options{
+		rules:       []*rule{{policy: p}},
+		byPattern:   make(map[string]int),
+		idempotency: make(map[string]bool),
+		size:        1024,
+		buffer:      DefaultReplayBuffer,
+	}
+}
+
+// An Option wires a Client. It fails if what it was given makes no sense.
+type Option func(*options) error
+
+// WithPolicy puts the methods that patterns name under a policy of their own. They
+// have a dependency of their own for each target, with its own budget and breaker,
+// named after the target and the first pattern.
+//
+// A pattern is "/service/method", "/service/" for all methods of a service, or
+// "/" for all methods; the longest that fits is the one that counts.
+func WithPolicy(p lull.Policy, patterns ...string) Option {
+	return func(o *options) error {
+		if len(patterns) == 0 {
+			return errors.New("lullgrpc: WithPolicy: want at least one pattern")
+		}
+		return o.addRule("WithPolicy", rule{policy: p}, patterns)
+	}
+}
+
+// WithIdempotent says of the methods that patterns name (see WithPolicy) that
+// carrying a call out twice is the same as once, so that it may be repeated.
+func WithIdempotent(patterns ...string) Option {
+	return func(o *options) error { return o.sayIdempotent("WithIdempotent", true, patterns) }
+}
+
+// WithNotIdempotent says the opposite, also of methods whose descriptor or service
+// config says otherwise.
+func WithNotIdempotent(patterns ...string) Option {
+	return func(o *options) error { return o.sayIdempotent("WithNotIdempotent", false, patterns) }
+}
+
+func (o *options) sayIdempotent(option string, yes bool, patterns []string) error {
+	for _, p := range patterns {
+		if !isPattern(p) {
+			return fmt.Errorf("lullgrpc: %s(%q): %s", option, p, wantPattern)
+		}
+		if before, said := o.idempotency[p]; said && before != yes {
+			return fmt.Errorf("lullgrpc: %s(%q): the opposite was said of the same pattern", option, p)
+		}
+		o.idempotency[p] = yes
+	}
+	return nil
+}
+
+// WithServiceConfig puts the methods that sc configures under what it says of
+// them, where it says something, and under the client's policy in all else. A
+// retryPolicy decides how often, how far apart and after which status a method is
+// retried, and a hedgingPolicy the same of attempts that run side by side; either is
+// taken for its owner's word that the method may be repeated. A retryThrottling
+// replaces the retry budget, for all methods of a target together.
+// What cannot be carried over is left out: [MethodConfig.Policy] says what that is.
+// A config that was made in code must be one that [ParseServiceConfig] would take.
+func WithServiceConfig(sc ServiceConfig, r Reading) Option {
+	return func(o *options) error {
+		if err := sc.plain().Validate(); err != nil {
+			return fmt.Errorf("lullgrpc: WithServiceConfig: %w", err)
+		}
+		if r.MaxCallAttempts < 0 {
+			return fmt.Errorf("lullgrpc: WithServiceConfig: MaxCallAttempts is %d: want a positive number, or 0 for the default of %d", r.MaxCallAttempts, DefaultMaxCallAttempts)
+		}
+		if sc.Throttling != nil {
+			throttle := *sc.Throttling
+			o.throttle = &throttle
+		}
+		o.configs = append(o.configs, configured{sc, r})
+		return nil
+	}
+}
+
+// WithDependencies makes pick choose the dependency of a call, instead of one for
+// each target. Where it returns nil the target's is used. It must be safe for
+// concurrent use.
+func WithDependencies(pick func(ctx context.Context, target, method string) *lull.Dependency) Option {
+	return func(o *options) error {
+		o.pick = pick
+		return nil
+	}
+}
+
+// WithTargets bounds how many targets are remembered at a time; those not called
+// for the longest are forgotten first. Without it the bound is 1024.
+func WithTargets(n int) Option {
+	return func(o *options) error {
+		if n <= 0 {
+			return fmt.Errorf("lullgrpc: WithTargets(%d): want a positive number of targets", n)
+		}
+		o.size = n
+		return nil
+	}
+}
+
+// With wires the dependencies that the client makes: observers, a budget of
+// another kind, a source of randomness. A lull.WithClassifier is refused:
+// the client classifies by itself, see WithClassifier.
+func With(opts ...lull.Option) Option {
+	return func(o *options) error {
+		o.wiring = append(o.wiring, opts...)
+		return nil
+	}
+}
+
+// WithObserver tells o of every event of the client's dependencies.
+func WithObserver(o lull.Observer) Option { return With(lull.WithObserver(o)) }
+
+// WithReplayBuffer bounds the messages that a stream keeps for another attempt, in
+// bytes before compression, 5 a message for its frame included. A stream that sends
+// more is committed to its attempt. Zero keeps nothing: a stream is committed when
+// it sends its first message. Without it the bound is DefaultReplayBuffer.
+func WithReplayBuffer(bytes int) Option {
+	return func(o *options) error {
+		if bytes < 0 {
+			return fmt.Errorf("lullgrpc: WithReplayBuffer(%d): want a number of bytes, or 0 to keep none", bytes)
+		}
+		o.buffer = bytes
+		return nil
+	}
+}
+
+// WithStreamTimeouts makes the policy's AttemptTimeout and Deadline bound a stream
+// until its first response, instead of until it is open: for services whose
+// streams answer at once. A stream that may stay silent for longer, or that
+// uploads for longer, is cut by it.
+func WithStreamTimeouts() Option {
+	return func(o *options) error {
+		o.wholeStream = true
+		return nil
+	}
+}
+
+// WithCode makes a status of the given code mean kind, instead of what [Classify]
+// says: WithCode(codes.Internal, lull.KindTransient). What the server said about
+// the next attempt counts as before. In methods with a retryPolicy or hedgingPolicy
+// of a service config, its list of codes counts for more.
+func WithCode(code codes.Code, kind engine.Kind) Option {
+	return func(o *options) error {
+		if code == codes.OK || code > codes.Unauthenticated {
+			return fmt.Errorf("lullgrpc: WithCode(%v): want a code from 1 to 16", code)
+		}
+		if kind > lull.KindPermanent {
+			return fmt.Errorf("lullgrpc: WithCode(%v, %v): want success, transient, rate_limited, overloaded or permanent", code, kind)
+		}
+		if o.kinds == nil {
+			o.kinds = make(map[codes.Code]engine.Kind)
+		}
+		o.kinds[code] = kind
+		return nil
+	}
+}
+
+// WithClassifier makes classify decide what a failed attempt means, instead of
+// [Classify], WithCode and service configs. It must be safe for concurrent use.
+func WithClassifier(classify func(Failure) lull.Verdict) Option {
+	return func(o *options) error {
+		o.classifier = classify
+		return nil
+	}
+}

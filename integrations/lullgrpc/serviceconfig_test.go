@@ -1,0 +1,390 @@
+package lullgrpc_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/hedge"
+	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+)
+
+// vectors reads a file of published cases.
+func vectors(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustMarshal(t testing.TB, sc lullgrpc.ServiceConfig) []byte {
+	t.Helper()
+	data, err := json.Marshal(sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Every mistake is told with its line and its path, and is there as data. (What is a
+// mistake package serviceconfig tests, which reads them.)
+func TestMistakesInAServiceConfig(t *testing.T) {
+	sc, err := lullgrpc.ParseServiceConfig([]byte(`{
+		"methodConfig": [
+			{"name": [{}], "retryPolicy": {"maxAttempts": 1, "initialBackoff": "1ms", "maxBackoff": "2s", "backoffMultiplier": 2,
+			 "retryableStatusCodes": ["UNAVAILBLE"]}}],
+		"retryThrottling": {"maxTokens": 10.5, "tokenRatio": 0.1}
+	}`))
+	const want = `line 3: methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
+line 3: methodConfig[0].retryPolicy.initialBackoff is "1ms": want a positive duration in seconds such as "0.25s", with up to nine decimals; did you mean 0.001s?
+line 4: methodConfig[0].retryPolicy.retryableStatusCodes[0] is "UNAVAILBLE": want the name of a status code, such as "UNAVAILABLE", or its number from 1 to 16; did you mean UNAVAILABLE?
+line 5: retryThrottling.maxTokens is 10.5: want a whole number from 1 to 1000`
+	if err == nil || err.Error() != want || !reflect.DeepEqual(sc, lullgrpc.ServiceConfig{}) {
+		t.Errorf("%+v, %v\nwant\n%s", sc, err, want)
+	}
+	problems, _ := errors.AsType[engine.Problems](err)
+	if len(problems) != 4 || problems[3] != (engine.Problem{Field: "retryThrottling.maxTokens", Value: "10.5", Allowed: "a whole number from 1 to 1000"}) {
+		t.Errorf("problems %+v", problems)
+	}
+	if _, err := lullgrpc.ParseServiceConfig([]byte("{\n  \"a\" 1}")); err == nil || !strings.HasPrefix(err.Error(), "line 2: service config is not JSON: ") {
+		t.Errorf("not JSON: %v", err)
+	}
+}
+
+// Nothing that a config has is lost on its way in, to a policy, and out again.
+func TestAllThatAServiceConfigHas(t *testing.T) {
+	const text = `{"methodConfig":[` +
+		`{"name":[{"service":"a.A","method":"Get"},{"service":"b.B"}],"timeout":"5s","retryPolicy":{"maxAttempts":4,"initialBackoff":"0.1s","maxBackoff":"1s","backoffMultiplier":3,"retryableStatusCodes":["UNAVAILABLE","ABORTED"],"perAttemptRecvTimeout":"2s"}},` +
+		`{"name":[{}],"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["INTERNAL"]}}],` +
+		`"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}}`
+	want := lullgrpc.ServiceConfig{
+		Methods: []lullgrpc.MethodConfig{
+			{Names: []lullgrpc.MethodName{{Service: "a.A", Method: "Get"}, {Service: "b.B"}}, Timeout: 5 * time.Second, Retry: &lullgrpc.RetryPolicy{
+				MaxAttempts: 4, InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second, BackoffMultiplier: 3,
+				RetryableStatusCodes: []codes.Code{codes.Unavailable, codes.Aborted}, PerAttemptRecvTimeout: 2 * time.Second,
+			}},
+			{Names: []lullgrpc.MethodName{{}}, Hedging: &lullgrpc.HedgingPolicy{MaxAttempts: 3, HedgingDelay: 20 * time.Millisecond, NonFatalStatusCodes: []codes.Code{codes.Internal}}},
+		},
+		Throttling: &budget.GRPCConfig{MaxTokens: 10, TokenRatio: 0.1},
+	}
+	sc, err := lullgrpc.ParseServiceConfig([]byte(text))
+	if err != nil || !reflect.DeepEqual(sc, want) {
+		t.Errorf("%+v, %v\nwant\n%+v", sc, err, want)
+	}
+	if got := string(mustMarshal(t, want)); got != text {
+		t.Errorf("%s\nwant\n%s", got, text)
+	}
+	base := lull.Policy{HintLimit: time.Minute}
+	retry, lost := sc.Methods[0].Policy(base, lullgrpc.Reading{OldJitter: true, MaxCallAttempts: 2})
+	base.Attempts, base.Deadline, base.AttemptTimeout = 2, 5*time.Second, 2*time.Second
+	base.Backoff = backoff.Schedule{Base: 100 * time.Millisecond, Cap: time.Second, Factor: 3}
+	if retry != base || lost != nil {
+		t.Errorf("%+v (lost %v)\nwant\n%+v", retry, lost, base)
+	}
+	hedged, lost := sc.Methods[1].Policy(lull.Policy{}, lullgrpc.Reading{})
+	if want := (lull.Policy{Attempts: 1, Hedge: hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}}); hedged != want || lost != nil {
+		t.Errorf("%+v (lost %v)\nwant\n%+v", hedged, lost, want)
+	}
+	if _, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{})); err != nil {
+		t.Error(err)
+	}
+}
+
+// A config that was made in code may have mistakes, too. Some would configure methods
+// that nobody named, or attempts that nobody asked for.
+func TestServiceConfigsMadeInCode(t *testing.T) {
+	retry := &lullgrpc.RetryPolicy{InitialBackoff: 1, MaxBackoff: 1, BackoffMultiplier: 1, RetryableStatusCodes: []codes.Code{codes.Unavailable, 99}}
+	for want, mc := range map[string]lullgrpc.MethodConfig{
+		"methodConfig[0].retryPolicy.maxAttempts is 0: want a whole number from 2": {Names: []lullgrpc.MethodName{{}}, Retry: retry},
+		"methodConfig[0].retryPolicy.retryableStatusCodes[1] is 99: want":          {Names: []lullgrpc.MethodName{{}}, Retry: retry},
+		"methodConfig[0].name[0].service is missing":                               {Names: []lullgrpc.MethodName{{Method: "Get"}}, Timeout: time.Second},
+	} {
+		sc := lullgrpc.ServiceConfig{Methods: []lullgrpc.MethodConfig{mc}}
+		_, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+		if err == nil || !strings.HasPrefix(err.Error(), "lullgrpc: WithServiceConfig: methodConfig") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	_, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(lullgrpc.ServiceConfig{}, lullgrpc.Reading{MaxCallAttempts: -1}))
+	if err == nil || !strings.Contains(err.Error(), "MaxCallAttempts is -1: want a positive number, or 0 for the default of 5") {
+		t.Error(err)
+	}
+	if _, _, err := lullgrpc.ServiceConfigOf(lull.Policy{}, lullgrpc.MethodName{Method: "Get"}); err == nil || !strings.Contains(err.Error(), "the service of method \"Get\"") {
+		t.Errorf("a method without a service: %v", err)
+	}
+}
+
+func TestWhatIsReadOver(t *testing.T) {
+	sc, err := lullgrpc.ParseServiceConfig([]byte(`{
+		"loadBalancingConfig": [{"round_robin": {}}],
+		"methodConfig": [
+			{"waitForReady": true, "name": [{"service": "a.A", "comment": "x"}], "retryPolicy": {"MaxAttempts": 3, "initialBackoff": "0.1s", "maxbackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": [14, "unavailable", "Cancelled"], "later": 1}},
+			{"timeout": "1s"}
+		]
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"methodConfig[0].name[0].comment", "methodConfig[0].retryPolicy.later", "methodConfig[0].waitForReady", "methodConfig[1]", "loadBalancingConfig"}; !slices.Equal(sc.Ignored, want) {
+		t.Errorf("ignored %q, want %q", sc.Ignored, want)
+	}
+	want := &lullgrpc.RetryPolicy{MaxAttempts: 3, InitialBackoff: 100 * time.Millisecond, MaxBackoff: time.Second, BackoffMultiplier: 2, RetryableStatusCodes: []codes.Code{codes.Unavailable, codes.Canceled}}
+	if len(sc.Methods) != 1 || !reflect.DeepEqual(sc.Methods[0].Retry, want) {
+		t.Errorf("config %+v", sc.Methods)
+	}
+}
+
+func TestPrecedenceOfNames(t *testing.T) {
+	sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig": [
+		{"name": [{}], "timeout": "1s"},
+		{"name": [{"service": "a.A"}, {"service": "b.B", "method": "Get"}], "timeout": "2s"},
+		{"name": [{"service": "a.A", "method": "Get"}], "timeout": "3s"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+	for method, want := range map[string]time.Duration{
+		"/a.A/Get": 3 * time.Second, "/a.A/Put": 2 * time.Second, "/b.B/Get": 2 * time.Second,
+		"/b.B/Put": time.Second, "/a.AA/Get": time.Second, "odd": time.Second,
+	} {
+		mc, ok := sc.Method(method)
+		if !ok || mc.Timeout != want {
+			t.Errorf("%s: timeout %v, want %v", method, mc.Timeout, want)
+		}
+		if d := c.Dependency(t.Context(), "x", method); d.Policy().Deadline != want {
+			t.Errorf("%s: the client has %v, want %v", method, d.Policy().Deadline, want)
+		}
+	}
+	if _, ok := (lullgrpc.ServiceConfig{}).Method("/a.A/Get"); ok {
+		t.Error("an empty config knows a method")
+	}
+}
+
+func TestAPolicyAsAServiceConfig(t *testing.T) {
+	sc, lost, err := lullgrpc.ServiceConfigOf(lull.Policy{Timeouts: lull.TimeoutsAlways, ThrottleBase: 1}, lullgrpc.MethodName{Service: "a.A", Method: "Get"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []lullgrpc.MethodConfig{{
+		Names: []lullgrpc.MethodName{{Service: "a.A", Method: "Get"}}, Timeout: engine.DefaultDeadline,
+		Retry: &lullgrpc.RetryPolicy{
+			MaxAttempts: 3, InitialBackoff: 100 * time.Millisecond, MaxBackoff: 20 * time.Second, BackoffMultiplier: 2,
+			RetryableStatusCodes: []codes.Code{codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded},
+		},
+	}}
+	if !reflect.DeepEqual(sc.Methods, want) {
+		t.Errorf("%s", mustMarshal(t, sc))
+	}
+	var of []string
+	for _, l := range lost {
+		of = append(of, l.Field)
+	}
+	if want := []string{"AttemptTimeout", "Backoff.Jitter", "HintLimit", "Budget", "Nested", "Breaker"}; !slices.Equal(of, want) || lost[4].String() != "Nested: gRPC retries what is done on behalf of a retry as well" {
+		t.Errorf("lost %q, want %q", of, want)
+	}
+	if _, _, err := lullgrpc.ServiceConfigOf(lull.Policy{Attempts: -1}); err == nil {
+		t.Error("an invalid policy was written")
+	}
+	// The throttle pays for as many retries in a row as the budget has in stock.
+	throttle, err := budget.NewGRPCThrottle(*sc.Throttling)
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := 0
+	for range 10 {
+		throttle.Failed(0)
+		if throttle.Withdraw(0, budget.Transient, nil).OK {
+			granted++
+		}
+	}
+	if granted != budget.DefaultStock {
+		t.Errorf("%d retries, want %d", granted, budget.DefaultStock)
+	}
+}
+
+// Whatever the policy, what is written is valid, for gRPC itself too, and reads
+// back as what was written; and a policy that is read from a config is written as
+// that config.
+func TestWrittenAndRead(t *testing.T) {
+	schedules := []backoff.Schedule{
+		{}, {Jitter: backoff.Proportional, Cap: 12 * time.Second}, {Kind: backoff.Constant}, {Kind: backoff.Constant, Base: time.Second}, {Kind: backoff.Linear, Base: 100 * time.Microsecond},
+		{Kind: backoff.Immediate}, {Kind: backoff.Ethernet}, {Jitter: backoff.Decorrelated}, {FastFirst: true}, {Base: 2 * time.Hour, Factor: 1.5}, {Floor: time.Millisecond},
+	}
+	for _, s := range schedules {
+		for _, b := range []budget.Config{{}, {Unlimited: true}, {Ratio: 4, Stock: 1e6}, {Ratio: budget.MinRatio}, {Window: time.Second}} {
+			p := lull.Policy{Attempts: 7, Backoff: s, Budget: b}
+			sc, lost, err := lullgrpc.ServiceConfigOf(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(lost) == 0 {
+				t.Errorf("%+v: nothing is lost", p)
+			}
+			most := lullgrpc.DefaultMaxCallAttempts
+			if s.Kind == backoff.Immediate {
+				most = 2
+			}
+			if n := sc.Methods[0].Retry.MaxAttempts; n != most {
+				t.Errorf("%+v: %d attempts, want %d", p, n, most)
+			}
+			text := mustMarshal(t, sc)
+			again, err := lullgrpc.ParseServiceConfig(text)
+			if err != nil || !reflect.DeepEqual(sc, again) {
+				t.Errorf("%s reads back as %+v, %v", text, again, err)
+			}
+			cc, err := grpc.NewClient("passthrough:///x", grpc.WithDefaultServiceConfig(string(text)), insecureOption)
+			if err != nil {
+				t.Errorf("gRPC does not take %s: %v", text, err)
+				continue
+			}
+			cc.Close()
+		}
+	}
+	const config = `{"methodConfig":[{"name":[{}],"timeout":"3.5s","retryPolicy":{"maxAttempts":4,"initialBackoff":"0.25s","maxBackoff":"1.000000001s","backoffMultiplier":1.5,"retryableStatusCodes":["UNAVAILABLE"]}}]}`
+	sc, err := lullgrpc.ParseServiceConfig([]byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := sc.Methods[0].Policy(lull.Policy{Budget: budget.Config{Unlimited: true}}, lullgrpc.Reading{})
+	back, lost, err := lullgrpc.ServiceConfigOf(p)
+	if err != nil || string(mustMarshal(t, back)) != config {
+		t.Errorf("%s, %v (lost %v)\nwant\n%s", mustMarshal(t, back), err, lost, config)
+	}
+}
+
+// TestPublishedThrottling and TestPublishedRetries are grpc-go's end-to-end tests.
+type published struct {
+	EndToEnd struct {
+		MaxTokens   int
+		TokenRatio  float64
+		RetryPolicy json.RawMessage
+		OK          []int    `json:"server_ok_at_request_index"`
+		Calls       [][2]any `json:"calls_want"`
+	} `json:"end_to_end_grpc_go"`
+	Unary struct {
+		RetryPolicy json.RawMessage
+		Server      struct{ OK, INTERNAL []int }
+		Calls       [][2]any `json:"calls_want"`
+	} `json:"end_to_end_retry_unary_grpc_go"`
+}
+
+func replayPublished(t *testing.T, config string, server func(n int) codes.Code, want [][2]any) {
+	t.Helper()
+	sc, err := lullgrpc.ParseServiceConfig([]byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{unary: func(_ context.Context, n int, _ string) (string, error) {
+			return "", status.Error(server(n), "as published") // nil if OK
+		}}
+		base := quick() // neither breaker nor budget of lull's
+		cc := inMemory(t, e, base, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+		for i, w := range want {
+			_, err := call(t.Context(), cc, "")
+			if code := fmt.Sprint(w[0]); statusName(err) != code || e.count()-1 != int(w[1].(float64)) {
+				t.Errorf("call %d: %v after request %d, want %v after %v", i, statusName(err), e.count()-1, code, w[1])
+			}
+		}
+	})
+}
+
+func statusName(err error) string {
+	text, _ := json.Marshal(lullgrpc.ServiceConfig{Methods: []lullgrpc.MethodConfig{{Names: []lullgrpc.MethodName{{}}, Hedging: &lullgrpc.HedgingPolicy{NonFatalStatusCodes: []codes.Code{status.Code(err)}}}}})
+	_, after, _ := strings.Cut(string(text), `nonFatalStatusCodes":["`)
+	name, _, _ := strings.Cut(after, `"`)
+	return name
+}
+
+func TestPublishedThrottling(t *testing.T) {
+	var v published
+	vectors(t, "throttle_sequences.json", &v)
+	e := v.EndToEnd
+	config := fmt.Sprintf(`{"methodConfig":[{"name":[{}],"retryPolicy":%s}],"retryThrottling":{"maxTokens":%d,"tokenRatio":%v}}`, e.RetryPolicy, e.MaxTokens, e.TokenRatio)
+	replayPublished(t, config, func(n int) codes.Code {
+		if slices.Contains(e.OK, n) {
+			return codes.OK
+		}
+		return codes.Unavailable
+	}, e.Calls)
+}
+
+func TestPublishedRetries(t *testing.T) {
+	var v published
+	vectors(t, "throttle_sequences.json", &v)
+	u := v.Unary
+	replayPublished(t, fmt.Sprintf(`{"methodConfig":[{"name":[{}],"retryPolicy":%s}]}`, u.RetryPolicy), func(n int) codes.Code {
+		switch {
+		case slices.Contains(u.Server.OK, n):
+			return codes.OK
+		case slices.Contains(u.Server.INTERNAL, n):
+			return codes.Internal
+		}
+		return codes.AlreadyExists
+	}, u.Calls)
+}
+
+func TestAServiceConfigDecides(t *testing.T) {
+	const config = `{"methodConfig":[{"name":[{"service":"lull.test.Echo","method":"Unary"}],"retryPolicy":{"maxAttempts":3,"initialBackoff":"1s","maxBackoff":"1s","backoffMultiplier":1,"retryableStatusCodes":["INTERNAL","RESOURCE_EXHAUSTED"]}}]}`
+	sc, err := lullgrpc.ParseServiceConfig([]byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, want := range map[codes.Code]int{codes.Internal: 3, codes.ResourceExhausted: 3, codes.Unavailable: 1, codes.NotFound: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var ev events
+			e := &echo{unary: func(context.Context, int, string) (string, error) { return "", fails(code) }}
+			p := quick()
+			p.ThrottleBase = 10 * time.Second
+			cc := inMemory(t, e, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}), ev.watch())
+			_, err := call(t.Context(), cc, "")
+			if status.Code(err) != code || e.count() != want {
+				t.Errorf("%v: %d attempts, want %d", code, e.count(), want)
+			}
+			if waits := ev.waits(); code == codes.ResourceExhausted && waits[0] < 5*time.Second {
+				t.Errorf("RESOURCE_EXHAUSTED: waits %v", waits)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{unary: func(context.Context, int, string) (string, error) { return "", fails(codes.Internal) }}
+		cc := inMemory(t, e, quick(), lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}), lullgrpc.WithNotIdempotent("/lull.test.Echo/"))
+		_, err := call(t.Context(), cc, "")
+		wantFailure(t, err, codes.Internal, lull.ErrNotIdempotent, 1)
+	})
+}
+
+func TestTheThrottleIsTheTargets(t *testing.T) {
+	sc, err := lullgrpc.ParseServiceConfig([]byte(`{"methodConfig":[{"name":[{"service":"a.A"}],"timeout":"1s"}],"retryThrottling":{"maxTokens":10,"tokenRatio":0.1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
+	of := func(target, method string) *budget.GRPCThrottle {
+		b, _ := c.Dependency(t.Context(), target, method).Budget().(*budget.GRPCThrottle)
+		return b
+	}
+	if of("x", "/a.A/Get") == nil || of("x", "/a.A/Get") != of("x", "/b.B/Get") || of("x", "/a.A/Get") == of("y", "/a.A/Get") {
+		t.Error("want one throttle for each target")
+	}
+}

@@ -1,0 +1,127 @@
+package lullgrpc_test
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/lullgo/lull/admission"
+	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/seed"
+)
+
+// Clients with gRPC's own health checking hold a Watch each. These take no places from calls.
+func TestHealthChecksTakeNoPlaces(t *testing.T) {
+	a, err := admission.New(admission.Config{Limit: 4, MaxWait: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := admission.NewGate(a)
+	srv := health.NewServer()
+	srv.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+	lis := listen(t)
+	e := &echo{unary: func(context.Context, int, string) (string, error) { return "ok", nil }}
+	serveWith(t, lis, e, func(s *grpc.Server) { healthpb.RegisterHealthServer(s, srv) },
+		grpc.UnaryInterceptor(lullgrpc.AdmitUnary(g)), grpc.StreamInterceptor(lullgrpc.AdmitStream(g)))
+	for i := range 30 {
+		cc := dialWith(t, "dns:///"+lis.Addr().String(), grpc.WithDefaultServiceConfig(
+			`{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":""}}`))
+		if _, err := call(t.Context(), cc, ""); err != nil {
+			t.Errorf("client %d: %v", i, err)
+		}
+		if _, err := healthpb.NewHealthClient(cc).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
+			t.Errorf("check %d: %v", i, err)
+		}
+	}
+	if n := g.Snapshot().InFlight; n > 0 {
+		t.Errorf("%d places are held by health checks", n)
+	}
+}
+
+// The methods that pass admission, and those that do not.
+func TestWithSkip(t *testing.T) {
+	a, err := admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRandom(seed.Source(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := admission.NewGate(a)
+	pass, d := g.Enter(t.Context(), admission.Request{})
+	if d.Outcome != admission.Admitted {
+		t.Fatal(d)
+	}
+	defer pass.Depart(admission.Unmeasured)
+	var mu sync.Mutex
+	var asked []string
+	skip := lullgrpc.WithSkip(func(ctx context.Context, method string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, method)
+		return strings.HasSuffix(method, "Watch")
+	})
+	for method, admitted := range map[string]bool{
+		"/grpc.health.v1.Health/Check":                                   true,
+		"/grpc.health.v1.Health/Watch":                                   true,
+		"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      true,
+		"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": true,
+		"/shop.Orders/Watch":                                             true,
+		"/shop.Orders/Get":                                               false,
+		"/grpc.healthy/Get":                                              false,
+	} {
+		called := false
+		_, err := lullgrpc.AdmitUnary(g, skip)(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method},
+			func(context.Context, any) (any, error) { called = true; return nil, nil })
+		if called != admitted || (err == nil) != admitted {
+			t.Errorf("unary %s: called %v (%v), want %v", method, called, err, admitted)
+		}
+		called = false
+		err = lullgrpc.AdmitStream(g, skip)(nil, standing{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: method},
+			func(any, grpc.ServerStream) error { called = true; return nil })
+		if called != admitted || (err == nil) != admitted {
+			t.Errorf("stream %s: called %v (%v), want %v", method, called, err, admitted)
+		}
+	}
+	if !slices.Contains(asked, "/shop.Orders/Get") {
+		t.Errorf("asked for %v", asked)
+	}
+}
+
+// The other two interceptors let what is skipped pass, too.
+func TestWithSkipOfTheOthers(t *testing.T) {
+	all := lullgrpc.WithSkip(func(context.Context, string) bool { return true })
+	info := &grpc.UnaryServerInfo{FullMethod: unaryMethod}
+	ctx := t.Context()
+	_, err := lullgrpc.UnaryServerInterceptor(all)(ctx, nil, info, func(got context.Context, _ any) (any, error) {
+		if got != ctx {
+			t.Error("a context of the interceptor's own")
+		}
+		return nil, io.EOF
+	})
+	if err != io.EOF {
+		t.Error(err)
+	}
+	ss := standing{ctx: ctx}
+	err = lullgrpc.StreamServerInterceptor(all)(nil, ss, &grpc.StreamServerInfo{FullMethod: bidiMethod}, func(_ any, got grpc.ServerStream) error {
+		if got != grpc.ServerStream(ss) {
+			t.Error("a stream of the interceptor's own")
+		}
+		return io.EOF
+	})
+	if err != io.EOF {
+		t.Error(err)
+	}
+}
+
+// standing is a ServerStream of which only the context is asked.
+type standing struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s standing) Context() context.Context { return s.ctx }

@@ -1,0 +1,252 @@
+package lullgrpc
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver"
+	"github.com/lullgo/lull/engine"
+)
+
+// A streamAttempt is one attempt at a stream. It is open from its making, and
+// resolved when the engine may be told how it ended, or that it was answered.
+type streamAttempt struct {
+	s     *stream
+	cs    grpc.ClientStream
+	ctx   context.Context
+	end   func()      // ends ctx
+	timer *time.Timer // calls expire; nil: the attempt's time has no end of its own
+	once  sync.Once
+	over  chan struct{} // closed by isOver
+	done  chan struct{} // closed when resolved
+
+	// Guarded by s.mu.
+	opened    bool
+	expired   bool    // its time was over too early
+	outcome   outcome // what is wanted of it is gRPC's until it has finished
+	replaying bool    // the engine's goroutine has something to send, or is about to look
+	replayed  int     // messages
+	closed    bool    // CloseSend was called on cs
+	sending   bool    // somebody is in SendMsg or CloseSend of cs
+	failing   bool    // RecvMsg of cs has returned its end
+	upToDate  bool    // all that was sent has been sent on cs, and the sender may
+	resolved  bool
+	verdict   lull.Verdict
+	err       error // how cs ended, if it was received from until then, or was given up
+	endedBy   error // what gRPC finished it with
+}
+
+// run is the engine's goroutine.
+func (s *stream) run() {
+	returned := false
+	defer func() {
+		p := recover()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !returned {
+			if p == nil {
+				p = errors.New("lullgrpc: the goroutine of a stream was ended from within (runtime.Goexit)")
+			}
+			s.panicked, s.ended = p, true
+			s.passing.Store(nil)
+		}
+		s.changed.Broadcast()
+	}()
+	spec := s.method.spec(s.said)
+	spec.Stream = !s.c.wholeStream
+	r := s.d.Drive(s.ctx, spec, s.attempt, nil, s.lastError)
+	s.end(r)
+	returned = true
+}
+
+// end makes the error of a call that ended without a commitment.
+func (s *stream) end(r engine.Result) {
+	s.mu.Lock()
+	if s.committed {
+		s.mu.Unlock()
+		return
+	}
+	if r.Reason != engine.Success { // else a classifier has it that the error is an answer
+		s.err = failure(s.d, s.method.name, r, s.err)
+	}
+	if s.last != nil {
+		s.handOver(s.last)
+	}
+	s.ended = true
+	err := s.err
+	s.mu.Unlock()
+	s.tell(err)
+}
+
+func (s *stream) lastError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// attempt opens an attempt, brings it up to date, and waits for its end, or its
+// answer.
+func (s *stream) attempt(ctx context.Context) lull.Verdict {
+	s.attempts++
+	a := &streamAttempt{s: s, ctx: ctx, replaying: true, over: make(chan struct{}), done: make(chan struct{})}
+	s.last = a
+	if v, ok := s.open(a); !ok {
+		return v
+	}
+	s.replay(a)
+	select {
+	case <-a.done:
+	case <-a.over:
+		s.settle(a)
+	case <-ctx.Done():
+		s.settle(a)
+	}
+	s.mu.Lock()
+	kept := s.committed
+	s.mu.Unlock()
+	if !kept {
+		a.letGo()
+	}
+	return a.verdict
+}
+
+// open makes the attempt's stream. The attempt's timeout runs on a timer beside its
+// context: as the context's deadline it would be told to the server, which would
+// end the stream by it, however well it fares by then.
+func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
+	until, bounded := a.ctx.Deadline()
+	held := driver.Detach(a.ctx)
+	a.end = held.Release
+	if theirs, has := s.ctx.Deadline(); held == (driver.Detached{}) {
+		a.ctx, a.end = context.WithCancel(a.ctx)
+	} else if bounded && (!has || until.Before(theirs)) {
+		a.timer = time.AfterFunc(time.Until(until), a.expire)
+	}
+	ctx := withPreviousAttempts(a.ctx, s.attempts-1)
+	a.outcome.reset()
+	opts := append(s.opts[:len(s.opts):len(s.opts)], grpc.Peer(&a.outcome.peer), grpc.OnFinish(a.finished))
+	if len(s.wanted.headers) > 0 {
+		opts = append(opts, grpc.Header(&a.outcome.header))
+	}
+	if len(s.wanted.trailers) > 0 {
+		opts = append(opts, grpc.Trailer(&a.outcome.trailer))
+	}
+	a.outcome.ready(s.cc)
+	cs, err := s.streamer(ctx, s.desc, s.cc, s.method.name, opts...)
+
+	s.mu.Lock()
+	if a.expired {
+		err = errExpired
+	}
+	if err == nil {
+		a.cs = cs
+		a.opened, s.current, s.opened = true, a, true
+		if a.timer != nil && !s.c.wholeStream {
+			a.timer.Stop()
+		}
+		s.changed.Broadcast()
+		s.mu.Unlock()
+		if !s.c.wholeStream {
+			driver.Accepted(a.ctx)
+		}
+		return v, true
+	}
+	f := Failure{Method: s.method.name, Err: err, NeverSent: a.outcome.neverSent()}
+	connected := a.outcome.connected && !a.expired && a.ctx.Err() == nil
+	s.err, s.trailer = err, nil
+	s.mu.Unlock()
+	a.letGo()
+	return s.c.judge(s.method.rule, f, s.said.creds, connected), false
+}
+
+// errExpired stands for the CANCELLED that comes of an attempt whose time is over.
+var errExpired = status.Error(codes.DeadlineExceeded, "lullgrpc: the time of the attempt is over")
+
+// expire is the timer.
+func (a *streamAttempt) expire() {
+	s := a.s
+	s.mu.Lock()
+	late := !a.resolved && (!a.opened || s.c.wholeStream)
+	a.expired = late
+	s.mu.Unlock()
+	if late {
+		a.end()
+	}
+}
+
+// letGo ends the attempt's context.
+func (a *streamAttempt) letGo() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	a.end()
+}
+
+// finished is what gRPC calls when the attempt's stream is over, from within any
+// call into it, or from a goroutine of its own when the connection is closed or
+// the context ends.
+func (a *streamAttempt) finished(err error) {
+	s := a.s
+	connected := err != nil && ready(s.cc)
+	s.mu.Lock()
+	a.outcome.finished, a.endedBy = true, err
+	a.outcome.connected = a.outcome.connected && connected
+	ours := s.committed && s.current == a && !a.failing
+	if ours {
+		s.handOver(a)
+	}
+	s.mu.Unlock()
+	a.isOver()
+	if ours {
+		a.letGo()
+		s.tell(err)
+	}
+}
+
+// isOver has the engine look into what has become of the attempt.
+func (a *streamAttempt) isOver() { a.once.Do(func() { close(a.over) }) }
+
+// replay sends what was sent before, until nothing is left; then the sender may. Whoever
+// receives waits for that, as interceptors further in expect of a caller who sends and then
+// receives, unless the caller has done both at once: such a stream may be full in both
+// directions.
+func (s *stream) replay(a *streamAttempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		a.replaying = false
+		s.changed.Broadcast()
+	}()
+	for a.err == nil {
+		switch {
+		case a.replayed < len(s.sent.messages):
+			m, err := s.sent.messages[a.replayed].message()
+			a.replayed++
+			if err != nil {
+				err = status.Error(codes.Internal, "lullgrpc: a message that was sent cannot be read back: "+err.Error())
+				s.unlocked(func() { s.failedToSend(a, err) })
+				return
+			}
+			if s.send(a, m) != nil {
+				return
+			}
+		case s.sent.closed && !a.closed:
+			s.close(a)
+		default:
+			a.upToDate = true
+			if s.committed {
+				s.sent.forget()
+			}
+			s.rest(a)
+			s.changed.Broadcast()
+			return
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package lullgrpc
+
+import (
+	"io"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/lullgo/lull"
+)
+
+// How attempts end, and how a stream is committed to one.
+
+// settle looks into what has become of an attempt that is over, unless the
+// receiver is about to learn it. A sender leaves it first: its SendMsg ends with it.
+func (s *stream) settle(a *streamAttempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for (s.receiving || a.sending) && !a.resolved {
+		s.changed.Wait()
+	}
+	if a.resolved {
+		return
+	}
+	s.receiving, s.settling = true, true
+	defer func() {
+		s.settling = false
+		s.changed.Broadcast()
+	}()
+	s.unlocked(func() { s.inspect(a) })
+}
+
+// beginReceiving waits until there is an attempt to receive from and nobody else
+// does. Answered, failed or inspect must follow.
+func (s *stream) beginReceiving() (*streamAttempt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		s.passPanicOn()
+		a := s.current
+		switch {
+		case s.ended:
+			return nil, s.err
+		case a != nil && a.err != nil:
+			return nil, a.err
+		case a != nil && !s.receiving && (!a.replaying || s.both):
+			s.receiving = true
+			return a, nil
+		}
+		s.changed.Wait()
+	}
+}
+
+// inspect waits for the attempt's header. Without one the stream has ended, and no
+// message can have come, so that receiving brings nothing but the status.
+func (s *stream) inspect(a *streamAttempt) metadata.MD {
+	md, err := a.cs.Header()
+	if md != nil && err == nil {
+		s.answered(a, nil)
+		return md
+	}
+	if err == nil {
+		err = a.cs.RecvMsg(new(emptypb.Empty))
+	}
+	switch err {
+	case nil:
+		s.failed(a, status.Error(codes.Internal, "lullgrpc: a message came without a header"), true)
+	case io.EOF:
+		s.answered(a, err)
+	default:
+		s.failed(a, err, false)
+	}
+	return nil
+}
+
+// answered commits the stream to the attempt: the server has sent its header, a
+// message, or (err is io.EOF) an end without failure. It is false if the attempt
+// has been given up meanwhile, because sending on it failed or its time is over.
+func (s *stream) answered(a *streamAttempt, err error) bool {
+	s.mu.Lock()
+	s.receiving = false
+	s.changed.Broadcast()
+	if s.current != a {
+		s.mu.Unlock()
+		return false
+	}
+	if a.expired { // what came has come too late, and nobody has seen it
+		s.mu.Unlock()
+		s.failed(a, errExpired, false)
+		return false
+	}
+	over := a.outcome.finished || err != nil
+	if over {
+		s.handOver(a)
+	}
+	if err != nil {
+		a.err = err
+	}
+	s.commit(a)
+	s.resolve(a, lull.Verdict{Kind: lull.KindSuccess})
+	if err == nil {
+		err = a.endedBy
+	}
+	s.mu.Unlock()
+	if over {
+		a.letGo()
+		s.tell(err)
+	}
+	return true
+}
+
+// failed is the end of an attempt by err. If the stream is committed to it, it is
+// the stream's end, and the error comes back. A header commits the stream, though
+// nobody has seen it: it is the server's word that it has begun to answer.
+func (s *stream) failed(a *streamAttempt, err error, header bool) error {
+	trailer := a.cs.Trailer()
+	s.mu.Lock()
+	s.receiving = false
+	s.changed.Broadcast()
+	if a.sending && !a.resolved { // an error of SendMsg itself says more than its echo here
+		a.failing = true
+		s.unlocked(a.letGo) // if an interceptor further in has failed, SendMsg might take its time
+		for a.sending && !a.resolved {
+			s.changed.Wait()
+		}
+	}
+	if a.expired {
+		err = errExpired
+	}
+	f := Failure{Method: s.method.name, Err: err, Trailer: trailer, NeverSent: a.outcome.neverSent()}
+	s.mu.Unlock()
+	if s.giveUp(a, f, s.c.classify(s.method.rule, f), header) {
+		return err
+	}
+	return nil
+}
+
+// failedToSend is the end of an attempt by an error of this side. A message that
+// is larger than allowed is too large the next time as well.
+func (s *stream) failedToSend(a *streamAttempt, err error) {
+	f := Failure{Method: s.method.name, Err: err}
+	v := s.c.classify(s.method.rule, f)
+	if v.Kind == lull.KindRateLimited {
+		v = final(false)
+	}
+	s.giveUp(a, f, v, false)
+}
+
+// giveUp resolves an attempt that has failed, and tells whether the stream is
+// committed to it.
+func (s *stream) giveUp(a *streamAttempt, f Failure, v lull.Verdict, header bool) (committed bool) {
+	s.mu.Lock()
+	if s.current != a { // given up before
+		s.mu.Unlock()
+		return false
+	}
+	if header {
+		s.commit(a)
+	}
+	committed = s.committed
+	if committed && (v.Kind == lull.KindTransient || v.Kind == lull.KindRateLimited) {
+		v = final(v.NeverSent)
+	}
+	if committed {
+		s.handOver(a)
+	}
+	a.err, s.err = f.Err, f.Err
+	if !committed {
+		s.current, s.trailer = nil, f.Trailer
+	}
+	s.resolve(a, v)
+	s.mu.Unlock()
+	if committed {
+		a.letGo()
+		s.tell(f.Err)
+	}
+	return committed
+}
+
+// resolve lets the engine go on. It is called with mu held.
+func (s *stream) resolve(a *streamAttempt, v lull.Verdict) {
+	if !a.resolved {
+		a.resolved, a.verdict = true, v
+		close(a.done)
+	}
+	s.rest(a)
+	s.changed.Broadcast()
+}
+
+// commit makes a the last attempt. It is called with mu held.
+func (s *stream) commit(a *streamAttempt) {
+	if s.committed || s.current != a {
+		return
+	}
+	s.committed = true
+	if a.upToDate {
+		s.sent.forget()
+	}
+	s.rest(a)
+	s.changed.Broadcast()
+}
+
+// rest notes that there is nothing left to do but to pass on, if that is so. It is
+// called with mu held.
+func (s *stream) rest(a *streamAttempt) {
+	if s.committed && s.current == a && a.resolved && a.upToDate && a.err == nil {
+		s.passing.Store(a)
+	}
+}
+
+// commitment is the attempt that the stream is committed to, or nil. While that is still
+// sent what was sent before it waits, as beginReceiving does.
+func (s *stream) commitment() *streamAttempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.committed && s.current.replaying && !s.both && s.panicked == nil {
+		s.changed.Wait()
+	}
+	s.passPanicOn()
+	if !s.committed {
+		return nil
+	}
+	return s.current
+}

@@ -1,0 +1,171 @@
+package lullgrpc
+
+import (
+	"context"
+	"net"
+	"strconv"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/inbound"
+)
+
+// invoke is the unary interceptor.
+func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	m := c.methods.get(name)
+	d := c.dependency(ctx, targetOf(cc), m)
+	u := &unary{c: c, method: m, req: req, cc: cc, invoker: invoker, try: try{reply: reply}}
+	var said said
+	u.opts, said = heed(u.room[:0], opts)
+	u.creds = said.creds
+	spec := m.spec(said)
+	var r engine.Result
+	var err error // of the attempt that counts; nil, unless a classifier has it that an error is an answer
+	if d.Hedges() && mayRace(spec, req, reply) {
+		r, err = u.race(ctx, d, spec)
+	} else {
+		u.opts = u.try.watch(m, u.opts)
+		r = d.Drive(ctx, spec, u.attempt, nil, u.lastError)
+		err = u.try.err
+	}
+	if r.Reason != engine.Success {
+		err = failure(d, name, r, err)
+	}
+	said.finish(err)
+	return err
+}
+
+// unary is a unary call in flight, in one piece of memory.
+type unary struct {
+	c       *Client
+	method  *method
+	req     any
+	cc      *grpc.ClientConn
+	invoker grpc.UnaryInvoker
+
+	creds    *callerCreds
+	attempts int
+	try      try // the last attempt; of a race the first
+	opts     []grpc.CallOption
+	room     [5]grpc.CallOption // for opts: generated code gives one
+}
+
+// A try is one attempt at a unary call, and what came of it.
+type try struct {
+	reply   any
+	err     error
+	outcome outcome
+}
+
+// watch adds the options by which gRPC tells what comes of the attempt. The header costs
+// three allocations, and is asked for where it has been missed.
+func (t *try) watch(m *method, opts []grpc.CallOption) []grpc.CallOption {
+	opts = append(opts, grpc.Trailer(&t.outcome.trailer), grpc.Peer(&t.outcome.peer), grpc.OnFinish(t.outcome.onFinish))
+	if m.askHeader.Load() {
+		t.outcome.asked = true
+		opts = append(opts, grpc.Header(&t.outcome.header))
+	}
+	return opts
+}
+
+func (u *unary) attempt(ctx context.Context) lull.Verdict {
+	if u.attempts++; u.attempts > 1 {
+		startOver(u.opts)
+	}
+	return u.send(ctx, u.attempts-1, u.req, &u.try, u.opts)
+}
+
+// startOver takes back what an attempt has given the caller: one without a connection would
+// leave it there, beside a status that is not that attempt's.
+func startOver(opts []grpc.CallOption) {
+	for _, each := range opts {
+		switch each := each.(type) {
+		case grpc.HeaderCallOption:
+			*each.HeaderAddr = nil
+		case grpc.TrailerCallOption:
+			*each.TrailerAddr = nil
+		case grpc.PeerCallOption:
+			*each.PeerAddr = peer.Peer{}
+		}
+	}
+}
+
+// send makes an attempt after as many others.
+func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []grpc.CallOption) lull.Verdict {
+	ctx = withPreviousAttempts(ctx, others)
+	t.outcome.reset()
+	t.outcome.ready(u.cc)
+	t.err = u.invoker(ctx, u.method.name, req, t.reply, u.cc, opts...)
+	if t.err == nil {
+		return lull.Verdict{Kind: lull.KindSuccess}
+	}
+	f := Failure{Method: u.method.name, Err: t.err, Trailer: t.outcome.trailer, NeverSent: t.outcome.neverSent()}
+	f.local = u.limited(&t.outcome, req, t.err, opts)
+	return u.c.judge(u.method.rule, f, u.creds, t.outcome.connected && ctx.Err() == nil)
+}
+
+// lastError is what observers are told of the last attempt.
+func (u *unary) lastError() error { return u.try.err }
+
+// outcome is what gRPC tells of an attempt beside its error.
+type outcome struct {
+	header   metadata.MD // if asked
+	trailer  metadata.MD
+	peer     peer.Peer
+	asked    bool // for the header
+	finished bool // gRPC itself says that the attempt is over
+	// connected: the connection was ready before the attempt, and once it was over.
+	connected bool
+	cc        *grpc.ClientConn
+}
+
+// nobody stands where gRPC puts the address of the peer, if there is one.
+var nobody net.Addr = &net.UnixAddr{Name: "nobody"}
+
+func (o *outcome) reset() { *o = outcome{peer: peer.Peer{Addr: nobody}, asked: o.asked} }
+
+func (o *outcome) onFinish(err error) {
+	o.finished = true
+	o.connected = err != nil && o.connected && ready(o.cc)
+}
+
+// ready notes whether the connection is ready before an attempt.
+func (o *outcome) ready(cc *grpc.ClientConn) { o.cc, o.connected = cc, ready(cc) }
+
+// neverSent tells that no byte of the attempt went to a server. The peer is told
+// of every attempt that was given a stream on a connection, so one without a peer
+// was given none: connections were refused, a name did not resolve, time ran out
+// while it waited for either. That gRPC itself has ended the attempt must be known
+// as well: a stub, or an interceptor in between that drops options, tells
+// nothing at all.
+func (o *outcome) neverSent() bool { return o.finished && o.peer.Addr == nobody }
+
+// withPreviousAttempts puts the number of the attempts before this one into its
+// metadata, instead of what a caller that passes its own metadata on has there: those
+// of the call, and of the request that a server makes it for. None is not sent, and neither
+// is what the caller has there.
+func withPreviousAttempts(ctx context.Context, n int) context.Context {
+	n += inbound.From(ctx).Attempt() - 1
+	md, _ := metadata.FromOutgoingContext(ctx) // a copy
+	switch {
+	case n == 0 && md[attemptsKey] == nil && md[hedgeKey] == nil:
+		return ctx
+	case n == 0:
+		delete(md, attemptsKey)
+		delete(md, hedgeKey)
+		return metadata.NewOutgoingContext(ctx, md)
+	case md == nil:
+		md = make(metadata.MD, 1)
+	}
+	md[attemptsKey] = []string{strconv.Itoa(n)}
+	if a, _ := lull.AttemptFrom(ctx); a.Hedge {
+		md[hedgeKey] = []string{"?1"}
+	} else {
+		delete(md, hedgeKey)
+	}
+	return metadata.NewOutgoingContext(ctx, md)
+}

@@ -1,0 +1,452 @@
+package lullgrpc_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+)
+
+// script is a unary handler that answers with what it holds for the call, and from
+// then on with success.
+func script(answers ...func(ctx context.Context) error) func(context.Context, int, string) (string, error) {
+	return func(ctx context.Context, call int, in string) (string, error) {
+		if call < len(answers) {
+			if err := answers[call](ctx); err != nil {
+				return "", err
+			}
+		}
+		return in, nil
+	}
+}
+
+func with(code codes.Code) func(context.Context) error {
+	return func(context.Context) error { return fails(code) }
+}
+
+func pushing(code codes.Code, values ...string) func(context.Context) error {
+	return func(ctx context.Context) error { return pushback(ctx, code, values...) }
+}
+
+func informing(code codes.Code, delay time.Duration) func(context.Context) error {
+	return func(context.Context) error {
+		st, err := status.New(code, "as scripted").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
+		if err != nil {
+			return err
+		}
+		return st.Err()
+	}
+}
+
+func TestAFailureIsRepeatedAndTheServerIsToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{unary: script(with(codes.Unavailable), with(codes.Unavailable))}
+		cc := inMemory(t, e, quick(), idempotent())
+		// A proxy passes on what it was sent. Its own caller's count stays behind.
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "grpc-previous-rpc-attempts", "7", "other", "stays")
+		if out, err := call(ctx, cc, "hello"); out != "hello" || err != nil {
+			t.Fatalf("answer %q, %v", out, err)
+		}
+		if got := e.attempts(); !slices.Equal(got, []string{"", "1", "2"}) {
+			t.Errorf("attempts header %q", got)
+		}
+	})
+}
+
+func TestAFirstAttemptBearsNoCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{unary: script(with(codes.Unavailable))}
+		cc := inMemory(t, e, quick(), idempotent())
+		if _, err := call(t.Context(), cc, "hello"); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.attempts(); !slices.Equal(got, []string{"", "1"}) {
+			t.Errorf("attempts header %q", got)
+		}
+	})
+}
+
+func TestPushbackIsWaitedFor(t *testing.T) {
+	for _, ms := range []string{"1", "700", "20000"} {
+		synctest.Test(t, func(t *testing.T) {
+			want, _ := time.ParseDuration(ms + "ms")
+			var ev events
+			e := &echo{unary: script(pushing(codes.Unavailable, ms))}
+			cc := inMemory(t, e, quick(), idempotent(), ev.watch())
+			start := time.Now()
+			if _, err := call(t.Context(), cc, ""); err != nil {
+				t.Fatal(err)
+			}
+			if waits := ev.waits(); len(waits) != 1 || waits[0] < want || time.Since(start) < want {
+				t.Errorf("pushback %sms: waits %v, answer after %v", ms, waits, time.Since(start))
+			}
+			if e := ev.of(event.RetryScheduled)[0]; e.Verdict.After != want || e.Verdict.Kind != lull.KindRateLimited {
+				t.Errorf("pushback %sms: verdict %+v", ms, e.Verdict)
+			}
+		})
+	}
+}
+
+func TestPushbackForbids(t *testing.T) {
+	for _, values := range [][]string{{"-1"}, {"-20000"}, {"xxx"}, {""}, {"1.5"}, {"007"}, {"+5"}, {"12abc"}, {"2147483648"}, {"100", "10"}, {"5", "5"}} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &echo{unary: script(pushing(codes.Unavailable, values...))}
+			cc := inMemory(t, e, quick(), idempotent())
+			_, err := call(t.Context(), cc, "")
+			wantFailure(t, err, codes.Unavailable, lull.ErrOverloaded, 1)
+			if n := e.count(); n != 1 {
+				t.Errorf("pushback %q: %d attempts", values, n)
+			}
+		})
+	}
+}
+
+func TestPushbackBringsNoAnswerToLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{unary: script(pushing(codes.NotFound, "10"))}
+		cc := inMemory(t, e, quick(), idempotent())
+		_, err := call(t.Context(), cc, "")
+		if st, ok := err.(interface{ GRPCStatus() *status.Status }); !ok || st.GRPCStatus().Message() != "as scripted" || e.count() != 1 {
+			t.Errorf("error %#v after %d attempts, want the server's own after one", err, e.count())
+		}
+		if _, ok := errors.AsType[*lull.Error](err); ok {
+			t.Error("an answer came back in an Error")
+		}
+	})
+}
+
+func TestRetryInfoIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ev events
+		e := &echo{unary: script(
+			informing(codes.ResourceExhausted, 3*time.Second),
+			informing(codes.ResourceExhausted, -time.Second), // asks for nothing
+			func(ctx context.Context) error { // of two waits the longer counts
+				pushback(ctx, codes.Unavailable, "9000")
+				return informing(codes.Unavailable, 2500*time.Microsecond)(ctx)
+			},
+		)}
+		cc := inMemory(t, e, quick(), idempotent(), ev.watch())
+		start := time.Now()
+		if _, err := call(t.Context(), cc, ""); err != nil {
+			t.Fatal(err)
+		}
+		scheduled := ev.of(event.RetryScheduled)
+		if len(scheduled) != 3 {
+			t.Fatalf("%d retries", len(scheduled))
+		}
+		for i, want := range []time.Duration{3 * time.Second, 0, 9 * time.Second} {
+			if v := scheduled[i].Verdict; v.After != want || scheduled[i].Delay < want || v.Kind != lull.KindRateLimited {
+				t.Errorf("retry %d: wait %v after verdict %+v, want %v", i, scheduled[i].Delay, v, want)
+			}
+		}
+		if took := time.Since(start); took < 12*time.Second {
+			t.Errorf("answer after %v", took)
+		}
+	})
+}
+
+func TestResourceExhaustedIsNotRepeatedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ev events
+		e := &echo{unary: script(with(codes.ResourceExhausted), with(codes.ResourceExhausted), with(codes.Unavailable))}
+		p := quick()
+		p.ThrottleBase = 2 * time.Second
+		cc := inMemory(t, e, p, idempotent(), ev.watch())
+		start := time.Now()
+		if _, err := call(t.Context(), cc, ""); err != nil {
+			t.Fatal(err)
+		}
+		// No jitter in this policy: what is left is the schedule.
+		if waits := ev.waits(); len(waits) != 3 || waits[0] < 2*time.Second || waits[1] < waits[0] || waits[2] != time.Millisecond {
+			t.Errorf("waits %v: want two of a throttled call, and one of an ordinary", waits)
+		}
+		if time.Since(start) < 4*time.Second {
+			t.Errorf("answer after %v", time.Since(start))
+		}
+	})
+}
+
+func TestALongPushbackEndsTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{unary: script(pushing(codes.Unavailable, "60000"))}
+		cc := inMemory(t, e, quick(), idempotent())
+		start := time.Now()
+		_, err := call(t.Context(), cc, "")
+		wantFailure(t, err, codes.Unavailable, lull.ErrHintTooLong, 1)
+		if le, _ := errors.AsType[*lull.Error](err); le.Verdict.After != time.Minute || time.Since(start) != 0 {
+			t.Errorf("hint %v after %v", le.Verdict.After, time.Since(start))
+		}
+	})
+}
+
+func TestTheDeadlineIsForAllAttempts(t *testing.T) {
+	every := func(context.Context, int, string) (string, error) { return "", fails(codes.Unavailable) }
+	p := quick()
+	p.Attempts = 100
+	p.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: 300 * time.Millisecond, Jitter: backoff.None}
+	t.Run("of the caller", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := &echo{unary: every}
+			cc := inMemory(t, e, p, idempotent())
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start := time.Now()
+			_, err := call(ctx, cc, "")
+			// 0, 300, 600, 900 ms; the next would begin at 1200.
+			wantFailure(t, err, codes.Unavailable, lull.ErrDeadline, 4)
+			if took := time.Since(start); took != 900*time.Millisecond {
+				t.Errorf("gave up after %v, want 900ms", took)
+			}
+		})
+	})
+	t.Run("of the policy", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := &echo{unary: every}
+			p := p
+			p.Deadline = 500 * time.Millisecond
+			cc := inMemory(t, e, p, idempotent())
+			_, err := call(t.Context(), cc, "")
+			wantFailure(t, err, codes.Unavailable, lull.ErrDeadline, 2)
+		})
+	})
+	t.Run("of an attempt", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var seen []time.Duration
+			e := &echo{unary: func(ctx context.Context, n int, in string) (string, error) {
+				until, ok := ctx.Deadline()
+				if !ok {
+					return "", fails(codes.InvalidArgument)
+				}
+				seen = append(seen, time.Until(until))
+				if n < 2 {
+					<-ctx.Done()
+					return "", ctx.Err()
+				}
+				return in, nil
+			}}
+			p := p
+			p.AttemptTimeout, p.Deadline, p.Timeouts = 2*time.Second, 5*time.Second, lull.TimeoutsAlways
+			cc := inMemory(t, e, p, idempotent())
+			if _, err := call(t.Context(), cc, ""); err != nil {
+				t.Fatal(err)
+			}
+			// 0 to 2 s, 2.3 to 4.3 s, and from 4.6 s what is left until 5 s.
+			want := []time.Duration{2 * time.Second, 2 * time.Second, 400 * time.Millisecond}
+			if !slices.Equal(seen, want) {
+				t.Errorf("the server was given %v, want %v", seen, want)
+			}
+		})
+	})
+}
+
+func TestATimeoutIsTheEngines(t *testing.T) {
+	for name, handler := range map[string]func(context.Context, int, string) (string, error){
+		"own": func(ctx context.Context, _ int, _ string) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		},
+		"the server's": func(context.Context, int, string) (string, error) { return "", fails(codes.DeadlineExceeded) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &echo{unary: handler}
+			p := quick()
+			p.AttemptTimeout = time.Second
+			cc := inMemory(t, e, p, idempotent()) // TimeoutsWhenAnswered: nobody is
+			_, err := call(t.Context(), cc, "")
+			wantFailure(t, err, codes.DeadlineExceeded, lull.ErrUnanswered, 1)
+			if le, _ := errors.AsType[*lull.Error](err); le.Verdict.Code != engine.CodeTimeout {
+				t.Errorf("%s: verdict %+v", name, le.Verdict)
+			}
+		})
+	}
+}
+
+func TestTheCallerMayGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := errors.New("gone fishing")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		e := &echo{unary: func(ctx context.Context, _ int, _ string) (string, error) {
+			cancel(gone)
+			<-ctx.Done()
+			return "", ctx.Err()
+		}}
+		cc := inMemory(t, e, quick(), idempotent())
+		_, err := call(ctx, cc, "")
+		wantFailure(t, err, codes.Canceled, gone, 1)
+		if !errors.Is(err, context.Canceled) || e.count() != 1 {
+			t.Errorf("error %v after %d attempts", err, e.count())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // while it waits
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		e := &echo{unary: script(pushing(codes.Unavailable, "600"))}
+		p := quick()
+		p.Backoff = backoff.Schedule{Base: time.Hour, Cap: time.Hour}
+		cc := inMemory(t, e, p, idempotent())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		_, err := call(ctx, cc, "")
+		wantFailure(t, err, codes.Canceled, context.Canceled, 1)
+	})
+	synctest.Test(t, func(t *testing.T) { // before the call
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+		defer cancel()
+		e := &echo{unary: script()}
+		cc := inMemory(t, e, quick())
+		_, err := call(ctx, cc, "")
+		wantFailure(t, err, codes.DeadlineExceeded, context.DeadlineExceeded, 0)
+		if e.count() != 0 {
+			t.Error("the server was called")
+		}
+	})
+}
+
+func TestWhatIsRepeated(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		opts     []lullgrpc.Option
+		call     []grpc.CallOption
+		repeated bool
+	}{
+		{name: "nothing is known"},
+		{"all", []lullgrpc.Option{lullgrpc.WithIdempotent("/")}, nil, true},
+		{"the service", []lullgrpc.Option{lullgrpc.WithIdempotent("/lull.test.Echo/")}, nil, true},
+		{"the method", []lullgrpc.Option{lullgrpc.WithIdempotent(unaryMethod)}, nil, true},
+		{"another service", []lullgrpc.Option{lullgrpc.WithIdempotent("/lull.test.Ech/", "/lull.test.Echo/Other")}, nil, false},
+		{"the longest pattern counts", []lullgrpc.Option{lullgrpc.WithIdempotent("/lull.test.Echo/"), lullgrpc.WithNotIdempotent(unaryMethod)}, nil, false},
+		{"the call is", nil, []grpc.CallOption{lullgrpc.Idempotent()}, true},
+		{"the call is not", []lullgrpc.Option{lullgrpc.WithIdempotent("/")}, []grpc.CallOption{lullgrpc.NotIdempotent()}, false},
+		{"the last word counts", nil, []grpc.CallOption{lullgrpc.NotIdempotent(), lullgrpc.Idempotent()}, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &echo{unary: script(with(codes.Unavailable))}
+			cc := inMemory(t, e, quick(), c.opts...)
+			_, err := call(t.Context(), cc, "", c.call...)
+			if c.repeated && err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			if !c.repeated {
+				wantFailure(t, err, codes.Unavailable, lull.ErrNotIdempotent, 1)
+			}
+		})
+	}
+}
+
+func TestTheStatusIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		always := informing(codes.Unavailable, time.Millisecond)
+		e := &echo{unary: func(ctx context.Context, _ int, _ string) (string, error) { return "", always(ctx) }}
+		cc := inMemory(t, e, quick(), idempotent())
+		_, err := call(t.Context(), cc, "")
+		wantFailure(t, err, codes.Unavailable, lull.ErrAttemptsExhausted, 4)
+		st, ok := status.FromError(err)
+		if !ok || st.Message() != "as scripted" || len(st.Details()) != 1 {
+			t.Errorf("status %v, want that of the last attempt", st)
+		}
+		if !strings.Contains(err.Error(), "passthrough:///memory: /lull.test.Echo/Unary: rate-limited after 4 attempts") {
+			t.Errorf("error %q", err)
+		}
+		if !errors.Is(err, status.Convert(err).Err()) {
+			t.Error("the last error is not in the chain")
+		}
+	})
+}
+
+func TestAnOpenCircuitIsUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := quick()
+		p.Attempts = 1
+		p.Breaker = breaker.Config{OpenFor: 10 * time.Second}
+		e := &echo{unary: func(context.Context, int, string) (string, error) { return "", fails(codes.Unavailable) }}
+		cc := inMemory(t, e, p, idempotent())
+		for range 100 {
+			before := e.count()
+			_, err := call(t.Context(), cc, "")
+			if e.count() == before {
+				wantFailure(t, err, codes.Unavailable, lull.ErrCircuitOpen, 0)
+				return
+			}
+			wantFailure(t, err, codes.Unavailable, lull.ErrAttemptsExhausted, 1)
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Error("the circuit never opened")
+	})
+}
+
+func TestTheOptionsOfACallAreNotTouched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{unary: script(with(codes.Unavailable))}
+		cc := inMemory(t, e, quick())
+		var told []error
+		var trailer metadata.MD
+		opts := make([]grpc.CallOption, 0, 16)
+		opts = append(opts, lullgrpc.Idempotent(), grpc.OnFinish(func(err error) { told = append(told, err) }), grpc.Trailer(&trailer))
+		beyond := opts[:cap(opts)]
+		if _, err := call(t.Context(), cc, "", opts...); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) != 1 || told[0] != nil {
+			t.Errorf("OnFinish was told %v, want nil once", told)
+		}
+		for _, o := range beyond[len(opts):] {
+			if o != nil {
+				t.Error("the caller's slice was written to")
+			}
+		}
+	})
+}
+
+func TestManyCallsAtOnce(t *testing.T) {
+	e := &echo{unary: func(ctx context.Context, n int, in string) (string, error) {
+		switch n % 4 {
+		case 0:
+			return "", fails(codes.Unavailable)
+		case 1:
+			return "", pushback(ctx, codes.Unavailable, "1")
+		}
+		return in, nil
+	}}
+	lis := listen(t)
+	serve(t, lis, e)
+	p := quick()
+	p.Attempts, p.ThrottleBase = 50, time.Millisecond
+	var ev events
+	cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
+	done := make(chan error)
+	for i := range 8 {
+		go func() {
+			var err error
+			for n := range 25 {
+				want := strings.Repeat("x", i*100+n)
+				out, e := call(t.Context(), cc, want)
+				if e != nil || out != want {
+					err = errors.Join(err, e, errors.New("answer of another call"))
+				}
+			}
+			done <- err
+		}()
+	}
+	for range 8 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}

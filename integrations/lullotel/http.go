@@ -1,0 +1,127 @@
+package lullotel
+
+import (
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// Transport makes each request that next is given a call with a span, under which those
+// of its attempts are. Next is a [lullhttp.Transport], or what has one below it; its
+// dependencies should have been made with t's Options. The span ends when the response's
+// headers have come, as the call does.
+//
+// The three of them belong together, in this order:
+//
+//	attempts := otelhttp.NewTransport(t.Resends(http.DefaultTransport))
+//	calls, err := lullhttp.New(policy, lullhttp.WithBase(attempts), lullhttp.With(t.Options()...))
+//	client := &http.Client{Transport: t.Transport(calls)}
+//
+// otelhttp above lullhttp would make one span, with the status of the last attempt, and
+// hide the others.
+func (t *Telemetry) Transport(next http.RoundTripper) http.RoundTripper {
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return &transport{t, next}
+}
+
+type transport struct {
+	t    *Telemetry
+	next http.RoundTripper
+}
+
+func (tr *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, c := tr.t.Start(req.Context(), dependencyOf(tr.next, req))
+	defer c.unwind()
+	resp, err := tr.next.RoundTrip(req.WithContext(ctx))
+	if err == nil && resp != nil {
+		c.answered(resp)
+	}
+	c.End(err)
+	return resp, err
+}
+
+// CloseIdleConnections passes http.Client.CloseIdleConnections on.
+func (tr *transport) CloseIdleConnections() { closeIdle(tr.next) }
+
+func closeIdle(next http.RoundTripper) {
+	if c, ok := next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// dependencyOf is the name of what the request will be a call to; empty if unknown.
+func dependencyOf(next http.RoundTripper, req *http.Request) string {
+	if picks, ok := next.(interface {
+		Dependency(*http.Request) *lull.Dependency
+	}); ok && req.URL != nil {
+		return picks.Dependency(req).Name()
+	}
+	return ""
+}
+
+// answered takes in how a response was come by, if no Observer has.
+func (c *Call) answered(resp *http.Response) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o := lullhttp.OutcomeOf(resp); !c.over && (o.Attempts > 1 || o.Reason != engine.Success) {
+		c.went(&lull.Event{Reason: o.Reason, By: o.Attempts, Attempt: o.Attempts, Verdict: o.Verdict})
+	}
+}
+
+// resendCount is the attribute of semantic conventions for HTTP spans (stable): the ordinal
+// number of the request's resending, for whatever reason, redirects included; absent on
+// the first.
+const resendCount = attribute.Key("http.request.resend_count")
+
+// Resends sets http.request.resend_count on the spans of attempts. It belongs below
+// otelhttp, whose span it finds in the context; otelhttp itself never sets it. Redirects
+// that http.Client follows above are counted with their attempts.
+func (t *Telemetry) Resends(next http.RoundTripper) http.RoundTripper {
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return &resends{next}
+}
+
+type resends struct{ next http.RoundTripper }
+
+func (r *resends) RoundTrip(req *http.Request) (*http.Response, error) {
+	a, _ := lull.AttemptFrom(req.Context())
+	if n := a.Number - 1 + before(req); n > 0 {
+		ctx := req.Context()
+		s := trace.SpanFromContext(ctx)
+		c, _ := ctx.Value(spanKey{}).(*Call)
+		if s.IsRecording() && (c == nil || !c.has(s)) { // else there is no otelhttp between
+			s.SetAttributes(resendCount.Int(n))
+		}
+	}
+	return r.next.RoundTrip(req)
+}
+
+func (r *resends) CloseIdleConnections() { closeIdle(r.next) }
+
+// before is how many requests were made for those that redirected to this one.
+func before(req *http.Request) (n int) {
+	for hops := 0; req != nil && req.Response != nil && hops < 32; hops++ {
+		n += lullhttp.OutcomeOf(req.Response).Attempts
+		req = req.Response.Request
+	}
+	return n
+}
+
+// has tells whether s is the call's own span, or that of its caller.
+func (c *Call) has(s trace.Span) bool {
+	if s == trace.SpanFromContext(c.above) {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return s == c.span
+}

@@ -1,0 +1,619 @@
+package lullotel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/throttle"
+)
+
+func TestEveryReasonHasItsOutcome(t *testing.T) {
+	for _, c := range []struct {
+		reason   lull.Reason
+		attempts int
+		want     string
+	}{
+		{engine.Success, 1, "success_first"}, {engine.Success, 2, "success_retry"}, {engine.Panicked, 1, "failed_terminal"},
+		{engine.Permanent, 1, "failed_terminal"}, {engine.Overloaded, 1, "failed_terminal"},
+		{engine.NotIdempotent, 1, "failed_terminal"}, {engine.NotReplayable, 1, "failed_terminal"},
+		{engine.HintTooLong, 1, "failed_terminal"}, {engine.Unanswered, 1, "failed_terminal"}, {engine.RetriedAbove, 1, "failed_terminal"},
+		{engine.AttemptsExhausted, 3, "failed_exhausted"}, {engine.BudgetExhausted, 2, "failed_budget"},
+		{engine.Deadline, 0, "failed_deadline"}, {engine.Deadline, 2, "failed_deadline"},
+		{engine.CircuitOpen, 0, "failed_breaker"}, {engine.Limited, 0, "failed_limited"}, {engine.Throttled, 1, "failed_limited"},
+		{engine.Canceled, 1, "cancelled"}, {lull.Reason(200), 1, "failed_terminal"},
+	} {
+		r := newRig(t)
+		r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Operation: "o", Reason: c.reason, Attempt: c.attempts, By: c.attempts, Elapsed: time.Millisecond})
+		all := r.collect(t)
+		for o := range outcomes {
+			want := 0.0
+			if o.String() == c.want {
+				want = 1
+			}
+			if n := value(t, all, "retry.calls", "dependency", "d", "operation", "o", "outcome", o.String()); n != want {
+				t.Errorf("%v after %d attempts: %v calls of %v, want %v", c.reason, c.attempts, n, o, want)
+			}
+			if n := value(t, all, "retry.call.duration", "outcome", o.String()); n != want {
+				t.Errorf("%v: %v durations of %v, want %v", c.reason, n, o, want)
+			}
+		}
+		if n := value(t, all, "retry.attempts"); n != float64(c.attempts) {
+			t.Errorf("%v: %v attempts, want %d", c.reason, n, c.attempts)
+		}
+		if n := value(t, all, "retry.call.failures"); (n == 1) == (c.reason == engine.Success) {
+			t.Errorf("%v: %v failures", c.reason, n)
+		}
+	}
+}
+
+// All series of an operation are there from its first call on.
+func TestSeriesBeginAtZero(t *testing.T) {
+	r := newRig(t)
+	r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Attempt: 1})
+	all := r.collect(t)
+	if n := series(all["retry.calls"]); n != int(outcomes) {
+		t.Errorf("%d series of retry.calls, want %d", n, outcomes)
+	}
+	if series(all["retry.attempts"]) != 2 || series(all["retry.budget.denied"]) != 1 || series(all["retry.server_hints"]) != 3 {
+		t.Error("a series is missing")
+	}
+}
+
+// What the metrics say is what the operations have seen, for random operations under
+// policies that end calls in all ways; whether the calls were started here or not.
+func TestMetricsAreWhatOperationsSaw(t *testing.T) {
+	for _, wrapped := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) { saw(t, wrapped) })
+	}
+}
+
+func saw(t *testing.T, wrapped bool) {
+	random := rand.New(rand.NewPCG(7, 7))
+	r := newRig(t)
+	p := steady()
+	p.Budget.Unlimited = false
+	p.Breaker.Off = false
+	p.Deadline, p.AttemptTimeout = 200*time.Millisecond, 60*time.Millisecond
+	p.HintLimit = 50 * time.Millisecond
+	d := dependencyOn(t, r, "d", p, lull.WithRand(rand.New(rand.NewPCG(8, 8)).Uint64))
+	want := make(map[string]float64)
+	var inAttempts, inCalls time.Duration
+	for i := range 3000 {
+		ctx, cancel := context.WithCancel(context.Background())
+		if random.IntN(10) == 0 {
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(random.IntN(100))*time.Millisecond)
+		}
+		if random.IntN(10) == 0 {
+			time.AfterFunc(time.Duration(random.IntN(50))*time.Millisecond, cancel)
+		}
+		down := i%300 > 270 // for long enough to open the circuit
+		bad := down || random.IntN(3) == 0
+		panics := random.IntN(50) == 0
+		attempts := 0
+		began := time.Now()
+		op := func(ctx context.Context) (err error) {
+			attempts++
+			want["attempts"]++
+			defer func(from time.Time) {
+				failed := err != nil || panics
+				if failed {
+					want["failed"]++
+				}
+				if attempts > 1 || failed {
+					want["timed"]++
+					if attempts > 1 {
+						want["timed again"]++
+					}
+					inAttempts += time.Since(from)
+				}
+			}(time.Now())
+			select {
+			case <-time.After(time.Duration(1+random.IntN(30)) * time.Millisecond):
+			case <-ctx.Done():
+				if !panics {
+					return ctx.Err()
+				}
+			}
+			if panics {
+				panic("oh")
+			}
+			if !bad {
+				return nil
+			}
+			switch random.IntN(8) {
+			case 0:
+				if down {
+					return errDown
+				}
+				return nil
+			case 1:
+				return errors.New("unknown")
+			case 2:
+				return lull.RetryAfter(errDown, time.Duration(random.IntN(80))*time.Millisecond)
+			}
+			return errDown
+		}
+		outcome := SuccessFirst
+		var err error
+		func() {
+			defer func() {
+				if recover() != nil {
+					outcome = FailedTerminal
+					want["reason panicked"]++
+				}
+			}()
+			if wrapped {
+				err = Run(ctx, r.Telemetry, d, op)
+			} else {
+				err = lull.Run(ctx, d, op)
+			}
+		}()
+		inCalls += time.Since(began)
+		cancel()
+		if e, ok := errors.AsType[*lull.Error](err); ok {
+			outcome = OutcomeOf(e.Reason, e.Attempts)
+			want["reason "+e.Reason.String()]++
+			switch e.Reason {
+			case engine.BudgetExhausted:
+				want["denied"]++
+			case engine.HintTooLong:
+				want["too long"]++
+			}
+		} else if attempts > 1 && outcome == SuccessFirst {
+			outcome = SuccessRetry
+		}
+		want[outcome.String()]++
+		if random.IntN(20) == 0 {
+			time.Sleep(time.Second)
+		}
+	}
+	all := r.collect(t)
+	for o := range outcomes {
+		if n := value(t, all, "retry.calls", "outcome", o.String()); n != want[o.String()] {
+			t.Errorf("%v: %v calls, want %v", o, n, want[o.String()])
+		}
+		if want[o.String()] == 0 && o != FailedLimited && o != FailedExhausted {
+			t.Errorf("no call was %v: the test tests too little", o)
+		}
+	}
+	if want["reason panicked"] == 0 {
+		t.Error("no call panicked: the test tests too little")
+	}
+	for key, n := range want {
+		if reason, ok := strings.CutPrefix(key, "reason "); ok && value(t, all, "retry.call.failures", "reason", reason) != n {
+			t.Errorf("%s: %v, want %v", reason, value(t, all, "retry.call.failures", "reason", reason), n)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		want float64
+		in   []string
+	}{
+		{"retry.attempts", want["attempts"], nil},
+		{"retry.attempt.failures", want["failed"], nil},
+		{"retry.attempt.failures", want["reason panicked"], []string{"error.type", "panic"}},
+		{"retry.attempt.duration", want["timed"], nil},
+		{"retry.attempt.duration", want["timed again"], []string{"resend", "true"}},
+		{"retry.budget.denied", want["denied"], nil},
+		{"retry.server_hints", want["too long"], []string{"result", "too_long"}},
+	} {
+		if n := value(t, all, c.name, c.in...); n != c.want {
+			t.Errorf("wrapped %v: %s %v: %v, want %v", wrapped, c.name, c.in, n, c.want)
+		}
+	}
+	if s := sum(all["retry.attempt.duration"]); !near(s, inAttempts.Seconds()) {
+		t.Errorf("attempts took %v s, want %v", s, inAttempts.Seconds())
+	}
+	if s := sum(all["retry.call.duration"]); !near(s, inCalls.Seconds()) {
+		t.Errorf("calls took %v s, want %v", s, inCalls.Seconds())
+	}
+}
+
+// The same of calls whose attempts run side by side: of those that lose, nothing is said
+// but that they were made.
+func TestMetricsAreWhatHedgedOperationsSaw(t *testing.T) {
+	for _, wrapped := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) { sawHedged(t, wrapped) })
+	}
+}
+
+func sawHedged(t *testing.T, wrapped bool) {
+	random := rand.New(rand.NewPCG(5, 5))
+	r := newRig(t)
+	p := steady()
+	p.Budget.Unlimited = false // it ends calls whose last attempt has failed
+	p.Attempts = 1
+	p.Hedge = hedge.Config{Attempts: 3, Delay: 10 * time.Millisecond, Share: -1}
+	d := dependencyOn(t, r, "d", p)
+	want := make(map[string]float64)
+	var took time.Duration
+	var mu sync.Mutex
+	for range 2000 {
+		attempts, winner := 0, 0
+		panics := random.IntN(50) == 0
+		op := func(ctx context.Context) (_ int, err error) {
+			began := time.Now()
+			mu.Lock()
+			attempts++
+			number := attempts
+			want["attempts"]++
+			length := time.Duration(1 + random.IntN(3e7)) // in ns, so that no two end in one moment
+			kind := random.IntN(6)
+			mu.Unlock()
+			select {
+			case <-time.After(length):
+			case <-ctx.Done():
+				return 0, ctx.Err() // it has lost
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case panics:
+				want["failed"]++
+			case kind < 3:
+				err = errDown
+				want["failed"]++
+			default:
+				winner = number
+			}
+			if winner != 1 {
+				want["timed"]++
+				if number > 1 {
+					want["timed again"]++
+				}
+				took += time.Since(began)
+			}
+			if panics {
+				panic("oh")
+			}
+			return number, err
+		}
+		outcome := ""
+		var err error
+		func() {
+			defer func() {
+				if recover() != nil {
+					outcome = FailedTerminal.String()
+				}
+			}()
+			if wrapped {
+				_, err = DoHedged(t.Context(), r.Telemetry, d, op)
+			} else {
+				_, err = lull.DoHedged(t.Context(), d, op)
+			}
+		}()
+		synctest.Wait() // for those that have lost
+		if e, ok := errors.AsType[*lull.Error](err); ok {
+			outcome = OutcomeOf(e.Reason, 0).String()
+		} else if outcome == "" {
+			outcome = OutcomeOf(engine.Success, winner).String()
+			if winner == 1 && attempts > 1 {
+				want["first beside others"]++
+			}
+		}
+		want[outcome]++
+		if random.IntN(4) == 0 {
+			time.Sleep(10 * time.Second) // for the budget
+		}
+	}
+	all := r.collect(t)
+	for _, o := range []Outcome{SuccessFirst, SuccessRetry, FailedBudget, FailedTerminal} {
+		if want[o.String()] == 0 || want["first beside others"] == 0 {
+			t.Errorf("no call was %v, or none was won by the first of several attempts: the test tests too little", o)
+		}
+	}
+	for o := range outcomes {
+		if n := value(t, all, "retry.calls", "outcome", o.String()); n != want[o.String()] {
+			t.Errorf("%v: %v calls, want %v", o, n, want[o.String()])
+		}
+	}
+	for _, c := range []struct{ name, want string }{
+		{"retry.attempts", "attempts"}, {"retry.attempt.failures", "failed"}, {"retry.attempt.duration", "timed"},
+	} {
+		if n := value(t, all, c.name); n != want[c.want] {
+			t.Errorf("%s is %v, want %v", c.name, n, want[c.want])
+		}
+	}
+	if n := value(t, all, "retry.attempt.duration", "resend", "true"); n != want["timed again"] {
+		t.Errorf("%v times of later attempts, want %v", n, want["timed again"])
+	}
+	if n := value(t, all, "retry.hedges", "result", "started"); n != want["attempts"]-2000 {
+		t.Errorf("%v hedges, want %v", n, want["attempts"]-2000)
+	}
+	if s := sum(all["retry.attempt.duration"]); !near(s, took.Seconds()) {
+		t.Errorf("attempts took %v s, want %v", s, took.Seconds())
+	}
+	if wrapped {
+		if n := len(r.spans.GetSpans()); n != 2000 {
+			t.Errorf("%d spans of 2000 calls", n)
+		}
+	}
+}
+
+// A call that is refused at once takes no time, and of one that succeeds at once nobody
+// knows it, unless the dependency was made with Options.
+func TestWhatHasNoDuration(t *testing.T) {
+	r := newRig(t)
+	p := steady()
+	p.Breaker.Off = false
+	untimed, err := lull.NewDependency("d", p, lull.WithObserver(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fine := func(context.Context) error { return nil }
+	lull.Run(t.Context(), untimed, fine)
+	timed := dependencyOn(t, r, "d", p)
+	timed.Breaker().ForceOpen(timed.Now())
+	lull.Run(t.Context(), timed, fine)
+	all := r.collect(t)
+	if c, n := value(t, all, "retry.calls"), value(t, all, "retry.call.duration"); c != 2 || n != 0 {
+		t.Errorf("%v calls, %v durations, want 2 and 0", c, n)
+	}
+	timed.Breaker().ForceClosed(timed.Now())
+	lull.Run(t.Context(), timed, fine)
+	if n := value(t, r.collect(t), "retry.call.duration", "outcome", "success_first"); n != 1 {
+		t.Errorf("%v durations, want 1", n)
+	}
+}
+
+// The wait for room is part of the call, and not of its attempt.
+func TestAttemptsAreTimedFromTheirBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := steady()
+		p.Limit = bulkhead.Config{Limit: 1, MaxWait: time.Second}
+		d := dependencyOn(t, r, "d", p)
+		fail := func(context.Context) error {
+			time.Sleep(20 * time.Millisecond)
+			return lull.Permanent(errDown)
+		}
+		var both sync.WaitGroup
+		both.Go(func() { lull.Run(t.Context(), d, fail) })
+		both.Go(func() { lull.Run(t.Context(), d, fail) })
+		both.Wait()
+		all := r.collect(t)
+		if s := sum(all["retry.attempt.duration"]); !near(s, .04) {
+			t.Errorf("attempts took %v s, want 0.04", s)
+		}
+		if s := sum(all["retry.call.duration"]); !near(s, .06) {
+			t.Errorf("calls took %v s, want 0.06", s)
+		}
+	})
+}
+
+func sum(a metricdata.Aggregation) (s float64) {
+	for _, p := range a.(metricdata.Histogram[float64]).DataPoints {
+		s += p.Sum
+	}
+	return s
+}
+
+func near(a, b float64) bool { return a-b < 1e-6 && b-a < 1e-6 }
+
+// Names that come from outside cannot make more series than was allowed, however many
+// there are, from however many goroutines; and nothing is lost.
+func TestCardinalityIsBounded(t *testing.T) {
+	l := Limits{Dependencies: 5, Operations: 4, Codes: 3}
+	r := newRig(t, WithLimits(l))
+	const workers, each = 8, 2000
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := range each {
+				e := lull.Event{Kind: event.CallEnded, Attempt: 1, Dependency: fmt.Sprint("d", i%100), Operation: fmt.Sprint("o", w, i), By: 1, Took: time.Millisecond, Elapsed: time.Millisecond}
+				switch i % 4 {
+				case 0:
+					e.Operation = strings.Repeat("x", 1000) + fmt.Sprint(i)
+				case 1:
+					e.Operation = "\xff" + fmt.Sprint(i)
+				case 2:
+					e.Operation = Other
+				}
+				r.Observe(t.Context(), e)
+				e.Reason, e.Verdict = engine.Permanent, lull.Verdict{Kind: lull.KindPermanent, Code: fmt.Sprint("code", w, i)}
+				r.Observe(t.Context(), e)
+				e.Kind, e.Delay = event.RetryScheduled, time.Millisecond
+				r.Observe(t.Context(), e)
+				change := &breaker.Change{From: breaker.State(i % 7), To: breaker.State(i % 5), Reason: breaker.Reason(i)}
+				r.Observe(t.Context(), lull.Event{Kind: event.CircuitChanged, Dependency: e.Dependency, Circuit: change})
+				_, c := r.Start(t.Context(), fmt.Sprint("d", w, i))
+				c.End(nil)
+			}
+		})
+	}
+	all.Wait()
+	got := r.collect(t)
+	pairs := (l.Dependencies + 1) * (l.Operations + 1)
+	for name, most := range map[string]int{
+		"retry.calls": pairs * int(outcomes), "retry.attempts": pairs * 2, "retry.call.duration": pairs * int(outcomes), "retry.attempt.duration": pairs * 2,
+		"retry.attempt.failures": (l.Dependencies + 1) * (l.Codes + 1), "retry.delay": l.Dependencies + 1, "retry.budget.denied": l.Dependencies + 1,
+		"retry.breaker.transitions": (l.Dependencies + 1) * (maxChanges + 1), "retry.server_hints": (l.Dependencies + 1) * 3,
+		"retry.call.failures": (l.Dependencies + 1) * 15,
+	} {
+		if n := series(got[name]); n == 0 || n > most {
+			t.Errorf("%s has %d series, want some, at most %d", name, n, most)
+		}
+	}
+	for _, p := range got["retry.calls"].(metricdata.Sum[int64]).DataPoints {
+		if v, _ := p.Attributes.Value("operation"); !utf8.ValidString(v.AsString()) || len(v.AsString()) > 128 {
+			t.Errorf("label %q", v.AsString())
+		}
+	}
+	if n := value(t, got, "retry.calls"); n != 2*workers*each {
+		t.Errorf("%v calls counted of %d", n, 2*workers*each)
+	}
+	if n := value(t, got, "retry.attempt.failures"); n != 2*workers*each {
+		t.Errorf("%v failures counted of %d", n, 2*workers*each)
+	}
+	if n := value(t, got, "retry.calls", "dependency", Other); n == 0 {
+		t.Error("nothing is counted under " + Other)
+	}
+	names := make(map[string]bool)
+	for _, s := range r.spans.GetSpans() {
+		names[s.Name] = true
+	}
+	if len(names) > l.Dependencies+1 {
+		t.Errorf("%d names of spans", len(names))
+	}
+}
+
+func TestHintsHedgesAndChanges(t *testing.T) {
+	r := newRig(t)
+	on := func(e lull.Event) {
+		e.Dependency = "d"
+		r.Observe(t.Context(), e)
+	}
+	on(lull.Event{Kind: event.RetryScheduled, Attempt: 1, By: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindRateLimited, After: time.Second, Code: "429"}})
+	on(lull.Event{Kind: event.RetryScheduled, Attempt: 1, By: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "503"}})
+	on(lull.Event{Kind: event.CallEnded, Attempt: 1, By: 1, Reason: engine.Overloaded, Verdict: lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}})
+	on(lull.Event{Kind: event.CallEnded, Attempt: 1, By: 1, Reason: engine.Permanent, Verdict: lull.Verdict{Kind: lull.KindPermanent}})
+	on(lull.Event{Kind: event.HedgeStarted, Attempt: 2})
+	on(lull.Event{Kind: event.HedgeRefused, Reason: engine.TooManyLate})
+	on(lull.Event{Kind: event.HedgeRefused, Reason: engine.BudgetExhausted})
+	on(lull.Event{Kind: event.BudgetExhausted, Reason: engine.BudgetExhausted})
+	for range 2 {
+		on(lull.Event{Kind: event.CircuitChanged, Circuit: &breaker.Change{To: breaker.Open, Reason: breaker.Consecutive}})
+	}
+	on(lull.Event{Kind: event.CircuitChanged, Circuit: &breaker.Change{To: breaker.Open, Reason: breaker.FailureRate, MetricsOnly: true}})
+	on(lull.Event{Kind: event.CircuitChanged})
+	all := r.collect(t)
+	for _, c := range []struct {
+		want   float64
+		name   string
+		labels []string
+	}{
+		{1, "retry.server_hints", []string{"result", "honoured"}},
+		{1, "retry.server_hints", []string{"result", "dont_retry"}},
+		{0, "retry.server_hints", []string{"result", "too_long"}},
+		{2, "retry.delay", nil},
+		{1, "retry.hedges", []string{"result", "started"}},
+		{1, "retry.hedges", []string{"result", "refused", "reason", "too_many_late"}},
+		{1, "retry.hedges", []string{"result", "refused", "reason", "budget_exhausted"}},
+		{1, "retry.budget.denied", []string{"dependency", "d"}},
+		{2, "retry.breaker.transitions", []string{"from", "closed", "to", "open", "reason", "consecutive_failures"}},
+		{1, "retry.breaker.transitions", []string{"metrics_only", "true"}},
+		{2, "retry.attempt.failures", []string{"error.type", "503"}},
+		{1, "retry.attempt.failures", []string{"error.type", "429"}},
+		{1, "retry.attempt.failures", []string{"error.type", Other}},
+	} {
+		if n := value(t, all, c.name, c.labels...); n != c.want {
+			t.Errorf("%s %v is %v, want %v", c.name, c.labels, n, c.want)
+		}
+	}
+}
+
+func TestWatch(t *testing.T) {
+	r := newRig(t)
+	p := steady()
+	p.Breaker.Off, p.Budget.Unlimited = false, false
+	p.Limit = bulkhead.Config{Limit: 3}
+	p.Throttle.Mode = throttle.Adaptive
+	a, b := dependencyOn(t, r, "a", p), dependencyOn(t, r, "b", p)
+	reg, err := lull.NewRegistry(steady(), 0, r.Options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg.Get("host")
+	twin := a.Clone("a") // of two with one name the first is shown
+	twin.Breaker().ForceOpen(twin.Now())
+	stop := r.Watch(a, b, nil, twin)
+	r.WatchAll(reg.All)
+	b.Breaker().ForceOpen(b.Now())
+	hold, let := make(chan struct{}), make(chan struct{})
+	go lull.Run(context.Background(), a, func(context.Context) error { hold <- struct{}{}; <-let; return nil })
+	<-hold
+	all := r.collect(t)
+	close(let)
+	for _, c := range []struct {
+		want   float64
+		name   string
+		labels []string
+	}{
+		{2, "retry.budget.tokens", []string{"dependency", "a"}},
+		{1, "retry.breaker.state", []string{"dependency", "a", "state", "closed"}},
+		{0, "retry.breaker.state", []string{"dependency", "a", "state", "open"}},
+		{1, "retry.breaker.state", []string{"dependency", "b", "state", "open"}},
+		{1, "retry.breaker.state", []string{"dependency", "b"}},
+		{1, "retry.limit.in_flight", []string{"dependency", "a"}},
+		{0, "retry.limit.in_flight", []string{"dependency", "b"}},
+	} {
+		if n := value(t, all, c.name, c.labels...); n != c.want {
+			t.Errorf("%s %v is %v, want %v", c.name, c.labels, n, c.want)
+		}
+	}
+	if n := series(all["retry.breaker.state"]); n != 6 {
+		t.Errorf("%d series of breakers' states, want 6", n)
+	}
+	if n := series(all["retry.throttle.refusal"]); n != 2 {
+		t.Errorf("%d series of throttles, want 2", n)
+	}
+	stop()
+	if n := series(r.collect(t)["retry.budget.tokens"]); n != 0 {
+		t.Errorf("%d budgets are shown after stop", n)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := series(r.collect(t)["retry.calls"]); n != 0 {
+		t.Errorf("%d series after Close", n)
+	}
+}
+
+func TestHedgedCalls(t *testing.T) {
+	r := newRig(t)
+	p := steady()
+	p.Attempts = 1
+	p.Hedge = hedge.Config{Attempts: 3, Delay: time.Millisecond, Share: -1}
+	d := dependencyOn(t, r, "d", p)
+	var mu sync.Mutex
+	attempts := 0
+	for range 50 {
+		var first sync.Once
+		_, err := DoHedged(t.Context(), r.Telemetry, d, func(ctx context.Context) (int, error) {
+			mu.Lock()
+			attempts++
+			mu.Unlock()
+			slow := false
+			first.Do(func() { slow = true })
+			if slow {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}
+			return 1, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := r.collect(t)
+	if n := value(t, all, "retry.attempts"); n != float64(attempts) {
+		t.Errorf("%v attempts counted of %d", n, attempts)
+	}
+	if n := value(t, all, "retry.hedges", "result", "started"); n != float64(attempts-50) {
+		t.Errorf("%v hedges counted of %d", n, attempts-50)
+	}
+	if n := value(t, all, "retry.calls", "outcome", "success_retry"); n != 50 {
+		t.Errorf("%v calls, want 50", n)
+	}
+	for _, s := range r.spans.GetSpans() {
+		if len(s.Events) == 0 || s.Events[0].Name != "retry.hedge.started" {
+			t.Fatalf("events %v", s.Events)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package lullotel
+
+import (
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+)
+
+// An Outcome is what came of a call, as the label that calls are counted under. There are
+// fewer of them than of lull's reasons, which are counted as well.
+type Outcome uint8
+
+const (
+	// SuccessFirst: the first attempt succeeded.
+	SuccessFirst Outcome = iota
+	// SuccessRetry: a later attempt did, after the first or beside it.
+	SuccessRetry
+	// FailedTerminal: it was not to be repeated: it would have failed the same way, or might
+	// have been done twice, or the server said to stop, or asked to wait for too long; or it
+	// panicked.
+	FailedTerminal
+	// FailedExhausted: all attempts that the policy allows were made.
+	FailedExhausted
+	// FailedBudget: the retry budget did not pay for another.
+	FailedBudget
+	// FailedDeadline: no time was left for another.
+	FailedDeadline
+	// FailedBreaker: the circuit was open, before the first attempt or before another.
+	FailedBreaker
+	// FailedLimited: the concurrency limit or the throttle of this process had no room.
+	FailedLimited
+	// Cancelled: the caller went away.
+	Cancelled
+	outcomes
+)
+
+var outcomeNames = [outcomes]string{"success_first", "success_retry", "failed_terminal", "failed_exhausted",
+	"failed_budget", "failed_deadline", "failed_breaker", "failed_limited", "cancelled"}
+
+// String is the outcome as a label, such as "success_first".
+func (o Outcome) String() string {
+	if o < outcomes {
+		return outcomeNames[o]
+	}
+	return "unknown"
+}
+
+// OutcomeOf is the outcome of a call that ended for the given reason, by the given attempt
+// (lull.Event.By; it matters if that has succeeded).
+func OutcomeOf(r lull.Reason, by int) Outcome {
+	switch r {
+	case engine.Success:
+		if by > 1 {
+			return SuccessRetry
+		}
+		return SuccessFirst
+	case engine.AttemptsExhausted:
+		return FailedExhausted
+	case engine.BudgetExhausted:
+		return FailedBudget
+	case engine.Deadline:
+		return FailedDeadline
+	case engine.CircuitOpen:
+		return FailedBreaker
+	case engine.Limited, engine.Throttled:
+		return FailedLimited
+	case engine.Canceled:
+		return Cancelled
+	}
+	return FailedTerminal
+}

@@ -1,0 +1,319 @@
+package lullotel
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/embedded"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/hedge"
+)
+
+func TestNewRefuses(t *testing.T) {
+	for name, o := range map[string]Option{"limits": WithLimits(Limits{Operations: -1}), "spans": WithSpans(9)} {
+		if _, err := New(WithMeterProvider(noop.NewMeterProvider()), o); err == nil {
+			t.Errorf("%s: no error", name)
+		} else {
+			t.Log(err)
+		}
+	}
+	err := Limits{Dependencies: -1, Operations: -2, Codes: 1e6}.Validate()
+	for _, field := range []string{"Dependencies", "Operations", "Codes"} {
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%v does not name %s", err, field)
+		}
+	}
+	if _, err := New(nil, WithMeterProvider(nil), WithTracerProvider(nil), WithPropagator(nil)); err != nil { // the global ones, which do nothing
+		t.Error(err)
+	}
+}
+
+// broken is a meter that lacks some instruments, or takes no callback; its provider gives
+// nothing else.
+type broken struct {
+	noop.Meter
+	counts, seconds, callback bool
+	registered                int
+}
+
+type brokenProvider struct {
+	noop.MeterProvider
+	meter *broken
+}
+
+func (p brokenProvider) Meter(string, ...metric.MeterOption) metric.Meter { return p.meter }
+
+var errBroken = errors.New("not here")
+
+func (b *broken) Int64Histogram(name string, o ...metric.Int64HistogramOption) (metric.Int64Histogram, error) {
+	if b.counts {
+		return nil, errBroken
+	}
+	return b.Meter.Int64Histogram(name, o...)
+}
+
+func (b *broken) Float64Histogram(name string, o ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
+	if b.seconds {
+		return nil, errBroken
+	}
+	return b.Meter.Float64Histogram(name, o...)
+}
+
+func (b *broken) RegisterCallback(metric.Callback, ...metric.Observable) (metric.Registration, error) {
+	b.registered++
+	if b.callback {
+		return registration{b: b}, errBroken
+	}
+	return registration{b: b}, nil
+}
+
+type registration struct {
+	embedded.Registration
+	b *broken
+}
+
+func (r registration) Unregister() error {
+	r.b.registered--
+	return nil
+}
+
+func TestMetersThatFail(t *testing.T) {
+	for _, c := range []struct {
+		broken *broken
+		names  []string
+	}{
+		{&broken{counts: true, seconds: true}, []string{"consumer.attempt", "grpc.client.call.retries", "retry.delay", "messaging.process.duration"}},
+		{&broken{callback: true}, nil},
+	} {
+		tel, err := New(WithMeterProvider(brokenProvider{meter: c.broken}))
+		if tel != nil || !errors.Is(err, errBroken) || !strings.HasPrefix(err.Error(), "lullotel: ") {
+			t.Fatalf("%v, %v", tel, err)
+		}
+		for _, name := range c.names {
+			if !strings.Contains(err.Error(), name+": not here") {
+				t.Errorf("%v does not name %s", err, name)
+			}
+		}
+		if n := c.broken.registered; n != 0 {
+			t.Errorf("%d callbacks are left behind", n)
+		}
+	}
+}
+
+// Two of them on one provider count together, as two dependencies of one name do.
+func TestTwoOnOneProvider(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	a, b := newRig(t, WithMeterProvider(meters)), newRig(t, WithMeterProvider(meters))
+	a.reader = reader
+	for _, r := range []*rig{a, b, b} {
+		r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Attempt: 1, By: 1, Elapsed: 1, Took: 1})
+	}
+	all := a.collect(t)
+	if n := value(t, all, "retry.calls"); n != 3 {
+		t.Errorf("%v calls, want 3", n)
+	}
+	if n := value(t, all, "retry.call.duration"); n != 3 {
+		t.Errorf("%v durations, want 3", n)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := value(t, a.collect(t), "retry.calls"); n != 1 {
+		t.Errorf("%v calls after the other was closed, want 1", n)
+	}
+}
+
+// Whatever the order in which things end.
+func TestAfterTheEnd(t *testing.T) {
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	r := newRig(t, WithMeterProvider(meters))
+	d := dependencyOn(t, r, "d", steady())
+	stop := r.Watch(d)
+	ctx, call := r.Start(t.Context(), "d")
+	for range 2 {
+		if err := meters.Shutdown(t.Context()); err != nil && !errors.Is(err, sdkmetric.ErrReaderShutdown) {
+			t.Error(err)
+		}
+		if err := r.tracer.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		stop()
+		if err := Run(ctx, r.Telemetry, d, func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		call.End(nil)
+	}
+}
+
+func TestNothingIsWatched(t *testing.T) {
+	r := newRig(t)
+	for _, stop := range []func(){
+		r.Watch(), r.Watch(nil), r.WatchAll(nil), r.WatchConsumer("c", nil), r.WatchGate("g", nil),
+		r.WatchAll(func(yield func(*lull.Dependency) bool) { yield(nil) }),
+	} {
+		r.collect(t)
+		stop()
+		stop()
+	}
+}
+
+// What Prometheus takes for the restart of a process is a counter that falls: then it
+// adds all that was ever counted once more.
+func TestCountersNeverFall(t *testing.T) {
+	r := newRig(t)
+	var stop atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; !stop.Load(); i++ {
+			e := lull.Event{Kind: event.CallEnded, Dependency: "d", Reason: engine.CircuitOpen}
+			if i%4 == 0 {
+				e.Reason, e.Attempt, e.By = engine.Success, 1, 1
+			}
+			r.Observe(context.Background(), e)
+		}
+	}()
+	defer func() {
+		stop.Store(true)
+		<-done
+	}()
+	last := make(map[string]int64)
+	for range 2000 {
+		all := r.collect(t)
+		for _, name := range []string{"retry.calls", "retry.attempts", "retry.call.failures"} {
+			d, _ := all[name].(metricdata.Sum[int64])
+			for _, p := range d.DataPoints {
+				series := name + p.Attributes.Encoded(attribute.DefaultEncoder())
+				if p.Value < last[series] {
+					t.Fatalf("%s fell from %d to %d", series, last[series], p.Value)
+				}
+				last[series] = p.Value
+			}
+		}
+	}
+}
+
+// All of it at the same time, while policies are replaced and metrics are read.
+func TestConcurrently(t *testing.T) {
+	const workers, each = 8, 150
+	r := newRig(t)
+	p := steady()
+	p.Backoff.Base, p.Backoff.Cap = 100*time.Microsecond, 100*time.Microsecond
+	p.Breaker.Off, p.Budget.Unlimited = false, false
+	p.Limit = bulkhead.Config{Limit: workers}
+	q := p
+	q.Attempts, q.Hedge = 1, hedge.Config{Attempts: 3, Delay: 100 * time.Microsecond, Share: -1}
+	d := dependencyOn(t, r, "d", p)
+	defer r.Watch(d)()
+	var attempts, panics atomic.Int64
+	var stop atomic.Bool
+	var calls, others sync.WaitGroup
+	others.Go(func() {
+		for i := 0; !stop.Load(); i++ {
+			d.Update([]lull.Policy{p, q}[i%2])
+			runtime.Gosched()
+		}
+	})
+	others.Go(func() {
+		for !stop.Load() {
+			r.collect(t)
+		}
+	})
+	for w := range workers {
+		calls.Go(func() {
+			for i := range each {
+				hedged := (w+i)%4 > 1
+				op := func(ctx context.Context) (int, error) {
+					switch n := attempts.Add(1); {
+					case n%50 == 0 && !hedged: // a panic of one that has lost goes up on its own goroutine
+						panics.Add(1)
+						panic("oh")
+					case n%3 == 0:
+						return 0, errDown
+					}
+					return 1, nil
+				}
+				func() {
+					defer func() { recover() }()
+					switch (w + i) % 4 {
+					case 0:
+						Do(context.Background(), r.Telemetry, d, op)
+					case 1:
+						lull.Do(context.Background(), d, op)
+					case 2:
+						DoHedged(context.Background(), r.Telemetry, d, op)
+					case 3:
+						lull.DoHedged(context.Background(), d, op)
+					}
+				}()
+			}
+		})
+	}
+	calls.Wait()
+	stop.Store(true)
+	others.Wait()
+	all := r.collect(t)
+	if n := value(t, all, "retry.calls"); n != workers*each {
+		t.Errorf("%v calls, want %v", n, workers*each)
+	}
+	if n := len(r.spans.GetSpans()); n != workers*each/2 {
+		t.Errorf("%d spans, want %d", n, workers*each/2)
+	}
+	if n := value(t, all, "retry.attempts"); n != float64(attempts.Load()) {
+		t.Errorf("%v attempts, want %v", n, attempts.Load())
+	}
+	if n := value(t, all, "retry.call.failures", "reason", "panicked"); n == 0 || n != float64(panics.Load()) {
+		t.Errorf("%v calls panicked, want %v", n, panics.Load())
+	}
+}
+
+// What is shown is what the policy in force has.
+func TestWatchAfterUpdate(t *testing.T) {
+	r := newRig(t)
+	p := steady()
+	d := dependencyOn(t, r, "d", p)
+	r.Watch(d)
+	shown := func(name string, want int) {
+		t.Helper()
+		if n := series(r.collect(t)[name]); n != want {
+			t.Errorf("%d series of %s, want %d", n, name, want)
+		}
+	}
+	shown("retry.breaker.state", 0)
+	shown("retry.budget.tokens", 0)
+	p.Breaker.Off, p.Budget.Unlimited, p.Limit.Limit = false, false, 5
+	if err := d.Update(p); err != nil {
+		t.Fatal(err)
+	}
+	d.Breaker().ForceOpen(d.Now())
+	shown("retry.breaker.state", 3)
+	shown("retry.budget.tokens", 1)
+	shown("retry.limit.in_flight", 1)
+	p.Limit.Limit = 0
+	if err := d.Update(p); err != nil {
+		t.Fatal(err)
+	}
+	if n := value(t, r.collect(t), "retry.breaker.state", "state", "open"); n != 1 {
+		t.Error("the breaker is not shown open after the update")
+	}
+	shown("retry.limit.in_flight", 0)
+}

@@ -1,0 +1,223 @@
+package lullsqs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/queue"
+)
+
+// The SDK has the methods.
+var (
+	_ Client       = (*sqs.Client)(nil)
+	_ Admin        = (*sqs.Client)(nil)
+	_ queue.Broker = (*Queue)(nil)
+	_ queue.Sender = (*Queue)(nil)
+)
+
+// server is an SQS that answers as it is told, for what the SDK makes of it.
+func server(t *testing.T, answer func(w http.ResponseWriter, op, body string)) *Queue {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		answer(w, strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS."), string(body))
+	}))
+	t.Cleanup(s.Close)
+	client := clientOf(s.URL, func(o *sqs.Options) { o.RetryMaxAttempts = 2 })
+	q, err := New(client, Config{Queue: s.URL + "/0/orders.fifo", DeadLetters: s.URL + "/0/orders-dead.fifo", Wait: time.Second})
+	must(t, err)
+	return q
+}
+
+// One layer retries: a call is one request, whatever comes of it, and however the
+// client is set up.
+func TestTheSDKDoesNotRetry(t *testing.T) {
+	var requests atomic.Int64
+	for code, kind := range map[int]engine.Kind{500: lull.KindTransient, 503: lull.KindTransient, 429: lull.KindRateLimited} {
+		q := server(t, func(w http.ResponseWriter, op, body string) {
+			requests.Add(1)
+			w.WriteHeader(code)
+		})
+		for what, call := range map[string]func() error{
+			"Send": func() error { return q.Send(t.Context(), queue.Outgoing{Body: []byte("x")}) },
+			"Ack": func() error {
+				return q.Settle(t.Context(), out(), queue.Settlement{Outcome: queue.Ack})
+			},
+			"Retry": func() error {
+				return q.Settle(t.Context(), out(), queue.Settlement{Outcome: queue.Retry})
+			},
+			"Receive": func() error {
+				_, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute})
+				return err
+			},
+		} {
+			requests.Store(0)
+			err := call()
+			if n := requests.Load(); n != 1 {
+				t.Errorf("%s: %d requests", what, n)
+			}
+			if v := lull.Classify(err); v.Kind != kind {
+				t.Errorf("%s, %d: %v is %v", what, code, err, v.Kind)
+			}
+		}
+		requests.Store(0)
+		q.client.(*sqs.Client).SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &q.config.Queue, MessageBody: aws.String("x")})
+		if n := requests.Load(); n != 2 && code >= 500 {
+			t.Errorf("the SDK by itself makes %d requests: is the test still one?", n)
+		}
+	}
+}
+
+// A connection that breaks in the midst of an answer is one that gave none: it is worth
+// another try, and of a FIFO queue the same messages are asked for again.
+func TestAnswersThatBreakOff(t *testing.T) {
+	ids := []string{}
+	q := server(t, func(w http.ResponseWriter, op, body string) {
+		var in struct{ ReceiveRequestAttemptId string }
+		json.Unmarshal([]byte(body), &in)
+		ids = append(ids, in.ReceiveRequestAttemptId)
+		w.Header().Set("Content-Length", "1000")
+		io.WriteString(w, `{"Messages":[{"Body":"hel`)
+		w.(http.Flusher).Flush()
+		if len(ids) < 3 {
+			panic(http.ErrAbortHandler)
+		}
+		io.WriteString(w, `lo"}]`+strings.Repeat(" ", 1000-31)+"}")
+	})
+	for n := range 2 {
+		_, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute})
+		if v := lull.Classify(err); v.Kind != lull.KindTransient {
+			t.Errorf("receive %d: %v is %v", n, err, v.Kind)
+		}
+	}
+	if got, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute}); err != nil || len(got) != 1 || string(got[0].Body) != "hello" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if len(ids) != 3 || ids[0] == "" || ids[1] != ids[0] || ids[2] != ids[0] {
+		t.Errorf("attempt ids %q", ids)
+	}
+}
+
+// out is a delivery that is held.
+func out() *queue.Delivery {
+	return &queue.Delivery{ID: "x", Attempt: 1, Receipt: &receipt{handle: "h", since: time.Now(), lease: time.Now().Add(time.Hour), payload: payload{text: "x"}}}
+}
+
+// Errors as they come over the wire.
+func TestErrorsOverTheWire(t *testing.T) {
+	var typ, query, message string
+	q := server(t, func(w http.ResponseWriter, op, body string) {
+		if query != "" {
+			w.Header().Set("X-Amzn-Query-Error", query+";Sender")
+		}
+		w.WriteHeader(400)
+		io.WriteString(w, `{"__type":"`+typ+`","message":"`+message+`"}`)
+	})
+	for _, c := range []struct {
+		typ, query, message string
+		lost                bool
+		kind                engine.Kind
+	}{
+		{"com.amazonaws.sqs#MessageNotInflight", "AWS.SimpleQueueService.MessageNotInflight", "", true, 0},
+		{"com.amazonaws.sqs#ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid", "The input receipt handle is invalid.", true, 0},
+		{"com.amazon.coral.service#InvalidParameterValueException", "InvalidParameterValue", "Value AQ for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired.", true, 0},
+		{"com.amazonaws.sqs#InvalidParameterValue", "", "Value AQ for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.", true, 0},
+		{"com.amazonaws.sqs#QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue;Sender", "", false, lull.KindPermanent},
+		{"com.amazonaws.sqs#QueueDoesNotExist", "", "", false, lull.KindPermanent},
+		{"com.amazonaws.sqs#RequestThrottled", "RequestThrottled", "", false, lull.KindRateLimited},
+		{"com.amazon.coral.service#AccessDeniedException", "AccessDenied", "", false, lull.KindPermanent},
+	} {
+		typ, query, message = c.typ, c.query, c.message
+		err := q.Settle(t.Context(), out(), queue.Settlement{Outcome: queue.Retry})
+		v := lull.Classify(err)
+		if errors.Is(err, queue.ErrLost) != c.lost || v.Kind != c.kind {
+			t.Errorf("%s: %v (%v)", c.typ, err, v.Kind)
+		}
+	}
+}
+
+// A call that is cut off says so.
+func TestCallsThatAreCutOff(t *testing.T) {
+	hang := make(chan struct{})
+	q := server(t, func(w http.ResponseWriter, op, body string) { <-hang })
+	defer close(hang)
+	for what, call := range map[string]func(context.Context) error{
+		"Send": func(ctx context.Context) error { return q.Send(ctx, queue.Outgoing{Body: []byte("x")}) },
+		"Settle": func(ctx context.Context) error {
+			return q.Settle(ctx, out(), queue.Settlement{Outcome: queue.Ack})
+		},
+		"Extend": func(ctx context.Context) error {
+			_, err := q.Extend(ctx, out(), time.Minute)
+			return err
+		},
+		"Receive": func(ctx context.Context) error {
+			_, err := q.Receive(ctx, queue.Want{Max: 1, Lease: time.Minute})
+			return err
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		err := call(ctx)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// What the emulator says where SQS says something else, or nothing: if this changes, the
+// fake and what this package relies on are to be looked at again.
+func TestWhatTheEmulatorDoes(t *testing.T) {
+	t.Parallel()
+	c := emulators.need(t, "kept").client()
+	config, err := Declare(t.Context(), c, Topology{Queue: newName(t, false)})
+	must(t, err)
+	config.Wait = time.Second
+	q, err := New(c, config)
+	must(t, err)
+	send(t, q, "hello")
+	d := one(t, q, time.Second)
+	r := d.Receipt.(*receipt)
+	change := func(seconds int32) error {
+		_, err := c.ChangeMessageVisibility(t.Context(), &sqs.ChangeMessageVisibilityInput{QueueUrl: &config.Queue, ReceiptHandle: &r.handle, VisibilityTimeout: seconds})
+		return err
+	}
+	if err := change(43200); err != nil { // SQS: beyond the limit, as some of the 12 hours have passed
+		t.Errorf("12 hours: %v", err)
+	}
+	if err := change(43201); code(err) != "InvalidParameterValue" {
+		t.Errorf("more: %v", err)
+	}
+	must(t, change(0))
+	if err := change(1); !isLost(err) { // SQS: nothing
+		t.Errorf("a handle of what is visible: %v", err)
+	}
+	if d.Group != "" { // SQS: "g"
+		t.Errorf("the group of a standard queue is %q", d.Group)
+	}
+	send(t, q, "")
+	if _, err := c.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &config.Queue, MessageBody: aws.String("x"), DelaySeconds: 901}); err != nil { // SQS: an error
+		t.Errorf("a delay of 901 s: %v", err)
+	}
+	gone := config
+	gone.Queue = strings.Replace(config.Queue, "/What", "/No", 1) + "-gone"
+	q, err = New(c, gone)
+	must(t, err)
+	_, err = q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute})
+	if v := lull.Classify(err); v.Kind != lull.KindPermanent {
+		t.Errorf("no such queue: %v", err)
+	}
+}

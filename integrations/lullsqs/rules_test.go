@@ -1,0 +1,792 @@
+package lullsqs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/queue"
+)
+
+// Rules of SQS that the emulator does not have, in virtual time.
+
+// open is a queue on a fake.
+func open(t *testing.T, name string, change func(*Config)) (*fake, *Queue) {
+	t.Helper()
+	f := newFake()
+	config, err := Declare(t.Context(), f, Topology{Queue: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(&config)
+	}
+	q, err := New(f, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, q
+}
+
+func one(t *testing.T, q *Queue, lease time.Duration) *queue.Delivery {
+	t.Helper()
+	got, err := q.Receive(t.Context(), queue.Want{Max: 10, Lease: lease})
+	if err != nil || len(got) != 1 {
+		t.Fatalf("Receive: %d messages, %v", len(got), err)
+	}
+	return got[0]
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func send(t *testing.T, q *Queue, bodies ...string) {
+	t.Helper()
+	for _, body := range bodies {
+		must(t, q.Send(t.Context(), queue.Outgoing{Body: []byte(body), Group: "g"}))
+	}
+}
+
+// A message is out for 12 hours after its receive at the most, in all: a lease that is
+// extended for as long as it can be leaves room for the longest delay.
+func TestTwelveHours(t *testing.T) {
+	for _, longest := range []time.Duration{time.Second, 0, 11 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			_, q := open(t, "orders", func(c *Config) { c.MaxDelay = longest })
+			can := q.Capabilities()
+			send(t, q, "hello")
+			began := time.Now()
+			d := one(t, q, time.Hour)
+			end := d.Lease
+			for {
+				time.Sleep(time.Until(end) * 2 / 3)
+				until, err := q.Extend(t.Context(), d, time.Hour)
+				must(t, err)
+				if until.Equal(end) {
+					break
+				}
+				end = until
+				if time.Until(end) < 3*time.Second {
+					break
+				}
+			}
+			if got := end.Sub(began); got > can.MaxLease || got < can.MaxLease-2*time.Second {
+				t.Errorf("MaxDelay %v: a lease could be extended for %v, MaxLease is %v", longest, got, can.MaxLease)
+			}
+			settled := time.Now()
+			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry, After: can.MaxDelay}))
+			var again []*queue.Delivery
+			for len(again) == 0 {
+				var err error
+				again, err = q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute})
+				must(t, err)
+			}
+			if got := time.Since(settled); got < can.MaxDelay || got > can.MaxDelay+2*time.Second {
+				t.Errorf("after a delay of %v it came after %v", can.MaxDelay, got)
+			}
+			if got := time.Since(began); got > 12*time.Hour {
+				t.Errorf("it was out for %v", got)
+			}
+		})
+	}
+}
+
+// Should SQS refuse a delay even so, the message waits for as long as it allows.
+func TestDelaysThatAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders", nil)
+		send(t, q, "hello")
+		d := one(t, q, time.Hour)
+		for _, m := range f.queues[q.config.Queue].messages {
+			m.received = m.received.Add(-9*time.Hour - time.Second) // SQS counts otherwise
+		}
+		must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry, After: 6 * time.Hour}))
+		settled := time.Now()
+		for {
+			got, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Hour})
+			must(t, err)
+			if len(got) > 0 {
+				break
+			}
+		}
+		if got := time.Since(settled); got < 90*time.Minute || got > 3*time.Hour {
+			t.Errorf("it waited for %v, SQS allowed 3h", got)
+		}
+		if f.counts["Change"] != 3 {
+			t.Errorf("%d changes of visibility, want those of 6h, 3h and 1h30m", f.counts["Change"])
+		}
+	})
+}
+
+func TestDelaysAreRoundedUp(t *testing.T) {
+	for d, want := range map[time.Duration]time.Duration{0: 0, 1: time.Second, time.Second: time.Second, time.Second + 1: 2 * time.Second, 5 * time.Hour: 5 * time.Hour} {
+		if got := ceil(d); got != want {
+			t.Errorf("%v is rounded to %v", d, got)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders", nil)
+		send(t, q, "hello")
+		d := one(t, q, time.Minute)
+		for _, after := range []time.Duration{-1, 6*time.Hour + 1} {
+			err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry, After: after})
+			if v := lull.Classify(err); v.Kind != lull.KindPermanent {
+				t.Errorf("a delay of %v: %v", after, err)
+			}
+		}
+		if f.counts["Change"] != 0 {
+			t.Error("it was asked for")
+		}
+	})
+}
+
+// The lease that Receive says ends no later than SQS', however late in a poll the message came.
+func TestLeasesOfLongPolls(t *testing.T) {
+	for _, c := range []struct{ lease, wait, want, poll time.Duration }{
+		{30 * time.Second, 0, 35 * time.Second, 5 * time.Second},
+		{30 * time.Second, 20 * time.Second, 45 * time.Second, 15 * time.Second},
+		{time.Minute, 20 * time.Second, 80 * time.Second, 20 * time.Second},
+		{100 * time.Millisecond, 0, 2 * time.Second, time.Second},
+		{1500 * time.Millisecond, 0, 3 * time.Second, time.Second},
+		{12 * time.Hour, 0, 12*time.Hour - time.Minute - 6*time.Hour, 5 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, q := open(t, "orders", func(k *Config) { k.Wait = c.wait })
+			began := time.Now()
+			go func() {
+				time.Sleep(c.poll - time.Millisecond)
+				q.Send(context.Background(), queue.Outgoing{Body: []byte("late")})
+			}()
+			d := one(t, q, c.lease)
+			if got := d.Lease.Sub(began); got != c.want {
+				t.Errorf("lease %v, wait %v: it ends after %v, want %v", c.lease, c.wait, got, c.want)
+			}
+			if end := f.queues[q.config.Queue].messages[0].visible; d.Lease.After(end) {
+				t.Errorf("lease %v: it ends %v after SQS'", c.lease, d.Lease.Sub(end))
+			}
+			if left := time.Until(d.Lease); left < min(c.lease, q.config.maxLease()-c.poll) {
+				t.Errorf("of a lease of %v there is %v left", c.lease, left)
+			}
+			synctest.Wait()
+		})
+	}
+}
+
+// A receive is not cut off, as its messages would be nobody's.
+func TestReceiveIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, q := open(t, "orders", nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			time.Sleep(time.Second)
+			cancel()
+			time.Sleep(time.Second)
+			q.Send(context.Background(), queue.Outgoing{Body: []byte("late")})
+		}()
+		got, err := q.Receive(ctx, queue.Want{Max: 10, Lease: time.Minute})
+		if len(got) != 1 || err != nil || got[0].Attempt != 1 {
+			t.Errorf("%d messages, %v", len(got), err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // unless there is no answer
+		f, q := open(t, "orders", nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		q.client = &hangs{Client: f}
+		began := time.Now()
+		got, err := q.Receive(ctx, queue.Want{Max: 10, Lease: time.Minute})
+		if len(got) != 0 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%d messages, %v", len(got), err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// hangs is a client whose receives are not answered.
+type hangs struct{ Client }
+
+func (h *hangs) ReceiveMessage(ctx context.Context, _ *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// With a deadline Receive polls until then, and no poll is longer than that.
+func TestReceiveUntilADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders", nil)
+		for _, d := range []time.Duration{200 * time.Millisecond, 2 * time.Second, 12 * time.Second} {
+			before := f.counts["Receive"]
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			began := time.Now()
+			got, err := q.Receive(ctx, queue.Want{Max: 10, Lease: time.Minute})
+			cancel()
+			took := time.Since(began)
+			if len(got) != 0 || !errors.Is(err, context.DeadlineExceeded) || took < d || took > max(d, time.Second) {
+				t.Errorf("%v: %d messages, %v after %v", d, len(got), err, took)
+			}
+			if n := f.counts["Receive"] - before; n > 4 {
+				t.Errorf("%v: %d receives", d, n)
+			}
+		}
+		// The answer needs a moment, and is not to be missed.
+		far := &faraway{Client: f}
+		q.client = far
+		for d, want := range map[time.Duration]string{200 * time.Millisecond: "[1]", 2 * time.Second: "[1]", 4 * time.Second: "[3]", 12 * time.Second: "[5 5]"} {
+			far.waits = nil
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			began := time.Now()
+			q.Receive(ctx, queue.Want{Max: 10, Lease: time.Minute})
+			cancel()
+			if got := fmt.Sprint(far.waits); got != want || time.Since(began) > max(d, 1400*time.Millisecond) {
+				t.Errorf("%v: polls of %s s, want %s, in %v", d, got, want, time.Since(began))
+			}
+		}
+	})
+}
+
+// faraway is a client whose answers take a while, and which notes what is asked.
+type faraway struct {
+	Client
+	waits []int32
+}
+
+func (x *faraway) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, o ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	x.waits = append(x.waits, in.WaitTimeSeconds)
+	defer time.Sleep(400 * time.Millisecond)
+	return x.Client.ReceiveMessage(ctx, in, o...)
+}
+
+// A throttled receive waits before it says so, and no longer than AWS' rules have it.
+func TestThrottledReceives(t *testing.T) {
+	for what, err := range map[string]error{
+		"typed":   &types.RequestThrottled{},
+		"code":    apiError(400, "ThrottlingException", "Rate exceeded"),
+		"kms":     &types.KmsThrottled{},
+		"status":  apiError(429, "", ""),
+		"unnamed": apiError(400, "AWS.SimpleQueueService.RequestThrottled", ""),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, q := open(t, "orders", nil)
+			f.failing = func(op string, _ int) error {
+				if op == "Receive" {
+					return err
+				}
+				return nil
+			}
+			began := time.Now()
+			longest := time.Second
+			for n := 1; n <= 10; n++ {
+				at := time.Now()
+				_, got := q.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
+				if v := lull.Classify(got); v.Kind != lull.KindRateLimited || !errors.Is(got, err) {
+					t.Fatalf("%s: %v", what, got)
+				}
+				if took := time.Since(at); took > longest {
+					t.Errorf("%s: the %d. took %v, %v at most", what, n, took, longest)
+				}
+				longest = min(2*longest, 20*time.Second)
+			}
+			if took := time.Since(began); took < 5*time.Second {
+				t.Errorf("%s: ten throttled receives within %v", what, took)
+			}
+		})
+	}
+	for _, c := range []struct{ header, least, most string }{{"1500", "1.5s", "6s"}, {"60000", "5s", "6s"}, {"-1", "0s", "1s"}, {"soon", "0s", "1s"}, {"", "0s", "1s"}} {
+		least, _ := time.ParseDuration(c.least)
+		most, _ := time.ParseDuration(c.most)
+		for range 100 {
+			err := failed(t.Context(), "receive", apiError(400, "ThrottlingException", "", "x-amz-retry-after", c.header))
+			if d := throttle(err, 1); d < least || d > most {
+				t.Fatalf("asked to wait %q ms: %v", c.header, d)
+			}
+		}
+	}
+}
+
+// That too many messages are in flight is no error, and no reason to ask again at once.
+func TestOverLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders", nil)
+		f.limit = 1
+		send(t, q, "1", "2")
+		d := one(t, q, time.Hour)
+		began := time.Now()
+		for range 10 {
+			got, err := q.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
+			if len(got) != 0 || err != nil {
+				t.Fatalf("%d messages, %v", len(got), err)
+			}
+		}
+		if took := time.Since(began); took < 50*time.Second {
+			t.Errorf("ten receives within %v", took)
+		}
+		must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
+		if d := one(t, q, time.Minute); string(d.Body) != "2" {
+			t.Errorf("%s", d.Body)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := q.Receive(ctx, queue.Want{Max: 1, Lease: time.Minute}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// A receive from a FIFO queue that was not answered is repeated under its id, for five
+// minutes: its message comes, and at the attempt that it is.
+func TestReceivesThatAreRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders.fifo", nil)
+		send(t, q, "hello")
+		reset := errors.New("connection reset by peer")
+		f.cut = func(op string, n int) error {
+			if op == "Receive" && n <= 3 {
+				return reset
+			}
+			return nil
+		}
+		first := time.Now()
+		for range 3 {
+			if _, err := q.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute}); !errors.Is(err, reset) {
+				t.Fatalf("%v", err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		began := time.Now()
+		d := one(t, q, time.Minute)
+		if d.Attempt != 1 {
+			t.Errorf("attempt %d", d.Attempt)
+		}
+		if got := d.Lease.Sub(began); got != 65*time.Second {
+			t.Errorf("its lease ends after %v", got)
+		}
+		if r := d.Receipt.(*receipt); !r.since.Equal(first) {
+			t.Errorf("the twelve hours begin %v after the first receive", r.since.Sub(first))
+		}
+		must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry}))
+		if d := one(t, q, time.Minute); d.Attempt != 2 { // under another id
+			t.Errorf("attempt %d", d.Attempt)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // what is too old is not repeated
+		f, q := open(t, "orders.fifo", nil)
+		send(t, q, "hello")
+		f.cut = func(op string, n int) error {
+			if op == "Receive" && n == 1 {
+				return errors.New("connection reset by peer")
+			}
+			return nil
+		}
+		q.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
+		time.Sleep(5 * time.Minute)
+		d := one(t, q, time.Minute)
+		if r := d.Receipt.(*receipt); d.Attempt != 2 || time.Since(r.since) > time.Minute {
+			t.Errorf("attempt %d, received %v ago", d.Attempt, time.Since(r.since))
+		}
+	})
+}
+
+// What the server says of a handle that is not good, and of other things.
+func TestWhatErrorsMean(t *testing.T) {
+	const lost, permanent, throttled, transient, unknown = "lost", "permanent", "throttled", "transient", ""
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&types.MessageNotInflight{}, lost},
+		{&types.ReceiptHandleIsInvalid{}, lost},
+		{apiError(400, "ReceiptHandleIsInvalid", ""), lost},
+		{apiError(400, "MessageNotInflight", "Message does not exist or is not available for visibility timeout change."), lost},
+		{apiError(400, "AWS.SimpleQueueService.MessageNotInflight", ""), lost},
+		{invalid("Value AQEB for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."), lost},
+		{apiError(400, "InvalidParameterValueException", "Value AQEB for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change."), lost},
+		{invalid("Value 99999 for parameter VisibilityTimeout is invalid."), permanent},
+		{&types.QueueDoesNotExist{}, permanent},
+		{&types.QueueDoesNotExist{ErrorCodeOverride: aws.String("AWS.SimpleQueueService.NonExistentQueue")}, permanent},
+		{apiError(400, "AWS.SimpleQueueService.NonExistentQueue", ""), permanent},
+		{apiError(403, "AccessDenied", ""), permanent},
+		{apiError(403, "AccessDeniedException", ""), permanent},
+		{&types.KmsAccessDenied{}, permanent},
+		{apiError(400, "KMS.DisabledException", ""), permanent},
+		{&types.UnsupportedOperation{}, permanent},
+		{apiError(400, "KMS.ThrottlingException", ""), throttled},
+		{apiError(503, "ServiceUnavailable", ""), transient},
+		{apiError(500, "InternalFailure", ""), transient},
+		{apiError(403, "ExpiredToken", ""), unknown},
+		{apiError(403, "SignatureDoesNotMatch", ""), unknown}, // the clock, which the SDK corrects
+		{errors.New("connection reset"), unknown},
+	} {
+		got := handled(t.Context(), "test", c.err)
+		v := lull.Classify(got)
+		is := map[engine.Kind]string{lull.KindPermanent: permanent, lull.KindRateLimited: throttled, lull.KindTransient: transient}[v.Kind]
+		if errors.Is(got, queue.ErrLost) {
+			is = lost
+		}
+		if is != c.want || !errors.Is(got, c.err) {
+			t.Errorf("%v: %q, want %q", c.err, is, c.want)
+		}
+	}
+	if handled(t.Context(), "test", nil) != nil {
+		t.Error("an error of nothing")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := failed(ended, "test", errors.New("cut off")); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Who has lost the message is told so, although SQS says nothing.
+func TestLapsedLeases(t *testing.T) {
+	for _, name := range []string{"orders", "orders.fifo"} {
+		synctest.Test(t, func(t *testing.T) {
+			f, q := open(t, name, nil)
+			lapsed := func(n int) *queue.Delivery {
+				send(t, q, fmt.Sprint(n))
+				d := one(t, q, time.Minute)
+				time.Sleep(time.Until(d.Lease))
+				return d
+			}
+			d := lapsed(1)
+			before := len(f.calls)
+			if _, err := q.Extend(t.Context(), d, time.Minute); !errors.Is(err, queue.ErrLost) {
+				t.Errorf("Extend: %v", err)
+			}
+			for _, o := range []queue.Outcome{queue.Retry, queue.Defer, queue.DeadLetter} {
+				err := q.Settle(t.Context(), d, queue.Settlement{Outcome: o, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}})
+				if !errors.Is(err, queue.ErrLost) {
+					t.Errorf("%v: %v", o, err)
+				}
+			}
+			if len(f.calls) != before {
+				t.Errorf("calls: %v", f.calls[before:])
+			}
+			// That it was handled is said even so: nobody else has it.
+			if err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}); !errors.Is(err, queue.ErrLost) {
+				t.Errorf("Ack: %v", err)
+			}
+			left := len(f.queues[q.config.Queue].messages)
+			if fifo := name != "orders"; (left == 1) != fifo {
+				t.Errorf("%s: %d messages are left", name, left)
+			}
+		})
+	}
+}
+
+// A call that is answered after the lease has lapsed may have come too late, and SQS does
+// not say.
+func TestAnswersThatComeTooLate(t *testing.T) {
+	for _, extend := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f, q := open(t, "orders", nil)
+			send(t, q, "hello")
+			d := one(t, q, time.Minute)
+			slow := &slowly{Client: f}
+			q.client = slow
+			time.Sleep(time.Until(d.Lease) - time.Second)
+			var err error
+			if extend {
+				_, err = q.Extend(t.Context(), d, time.Hour)
+			} else {
+				err = q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry, After: time.Hour})
+			}
+			if !errors.Is(err, queue.ErrLost) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+type slowly struct{ Client }
+
+func (s *slowly) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
+	time.Sleep(2 * time.Second)
+	return s.Client.ChangeMessageVisibility(ctx, in, o...)
+}
+
+// A dead letter that is cut short leaves a letter and the message, and is not written twice
+// by one who tries again.
+func TestDeadLettersThatAreCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders", nil)
+		send(t, q, "hello")
+		d := one(t, q, time.Minute)
+		cut := errors.New("cut")
+		f.failing = func(op string, n int) error {
+			if op == "Delete" && n == 1 {
+				return cut
+			}
+			return nil
+		}
+		s := queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "test", OriginalID: d.ID}}
+		if err := q.Settle(t.Context(), d, s); !errors.Is(err, cut) {
+			t.Errorf("%v", err)
+		}
+		if n := len(f.queues[q.config.DeadLetters].messages); n != 1 || len(f.queues[q.config.Queue].messages) != 1 {
+			t.Errorf("%d letters", n)
+		}
+		must(t, q.Settle(t.Context(), d, s))
+		if n := len(f.queues[q.config.DeadLetters].messages); n != 1 || len(f.queues[q.config.Queue].messages) != 0 {
+			t.Errorf("%d letters in the end", n)
+		}
+	})
+}
+
+// Attributes that are no text, and the trace, stay with the message when it dies.
+func TestDeadLettersKeepForeignAttributes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders", nil)
+		attrs := map[string]types.MessageAttributeValue{
+			"bytes":  {DataType: aws.String("Binary.gif"), BinaryValue: []byte{0, 1}},
+			"amount": {DataType: aws.String("Number"), StringValue: aws.String("12.50")},
+		}
+		for i := range 8 {
+			attrs[fmt.Sprint("text", i)] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String("x")}
+		}
+		_, err := f.SendMessage(t.Context(), &sqs.SendMessageInput{
+			QueueUrl: &q.config.Queue, MessageBody: aws.String("hello"), MessageGroupId: aws.String("tenant"), MessageAttributes: attrs,
+			MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-2-3")}},
+		})
+		must(t, err)
+		d := one(t, q, time.Minute)
+		if d.Headers["amount"] != "12.50" || d.Headers["text7"] != "x" || len(d.Headers) != 9 {
+			t.Errorf("headers %v", d.Headers)
+		}
+		must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "test", OriginalID: d.ID}}))
+		m := f.queues[q.config.DeadLetters].messages[0]
+		if got := m.attrs["bytes"]; aws.ToString(got.DataType) != "Binary.gif" || string(got.BinaryValue) != "\x00\x01" {
+			t.Errorf("the binary attribute: %+v", got)
+		}
+		if got := m.attrs["amount"]; aws.ToString(got.DataType) != "Number" {
+			t.Errorf("the number: %+v", got)
+		}
+		if m.group != "tenant" || aws.ToString(m.system["AWSTraceHeader"].StringValue) != "Root=1-2-3" {
+			t.Errorf("group %q, trace %v", m.group, m.system)
+		}
+		from, err := q.Letters(queue.ScanConfig{})
+		must(t, err)
+		l, err := from.Next(t.Context(), 10)
+		must(t, err)
+		if l[0].Reason != "test" || l[0].Headers["text7"] != "x" || l[0].Headers["text0"] != "x" || l[0].Headers["amount"] != "12.50" || l[0].Group != "tenant" {
+			t.Errorf("%+v", l[0])
+		}
+		must(t, from.Close(t.Context()))
+
+		// And when it is put back.
+		if from, err = q.Letters(queue.ScanConfig{}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := queue.Redrive(t.Context(), from, q, queue.RedriveConfig{}, nil)
+		must(t, err)
+		if p.Moved != 1 || len(f.queues[q.config.DeadLetters].messages) != 0 {
+			t.Errorf("Redrive: %v", p)
+		}
+		m = f.queues[q.config.Queue].messages[0]
+		if got := m.attrs["bytes"]; aws.ToString(got.DataType) != "Binary.gif" || string(got.BinaryValue) != "\x00\x01" || aws.ToString(m.attrs["amount"].DataType) != "Number" {
+			t.Errorf("attributes of the redriven message: %+v", m.attrs)
+		}
+		if again := one(t, q, time.Minute); again.Headers["text7"] != "x" || again.Headers["amount"] != "12.50" || again.Group != "tenant" || len(again.Headers) != 10 {
+			t.Errorf("redriven: %+v", again)
+		}
+	})
+}
+
+// A message that is as large as can be has room for a short envelope; what has none at all
+// stays, and SQS' own limit ends it.
+func TestDeadLettersOfLargeMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders", nil)
+		e := &queue.Envelope{Reason: "test", Errors: []string{strings.Repeat("long ", 200), strings.Repeat("text ", 200)}}
+		for _, dead := range []string{"1048576", "262144"} { // ours to refuse, and SQS'
+			most := 262144
+			if dead == "1048576" {
+				most = mostBytes
+			}
+			f.queues[q.config.DeadLetters].attrs["MaximumMessageSize"] = dead
+			must(t, q.Send(t.Context(), queue.Outgoing{Body: make32(most - 500)}))
+			d := one(t, q, time.Minute)
+			e.OriginalID = d.ID
+			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e}))
+			must(t, q.Send(t.Context(), queue.Outgoing{Body: make32(most - 20)}))
+			d = one(t, q, time.Minute)
+			err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e})
+			if v := lull.Classify(err); v.Kind != lull.KindPermanent {
+				t.Errorf("%v", err)
+			}
+			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
+		}
+		if n := len(f.queues[q.config.DeadLetters].messages); n != 2 {
+			t.Errorf("%d letters", n)
+		}
+		err := q.Send(t.Context(), queue.Outgoing{Body: make32(mostBytes + 1)})
+		if v := lull.Classify(err); v.Kind != lull.KindPermanent {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func make32(n int) []byte { return []byte(strings.Repeat("x", n)) }
+
+// What SQS itself has moved has no envelope, and can be redriven like the others.
+func TestLettersOfSQSItself(t *testing.T) {
+	for _, name := range []string{"orders", "orders.fifo"} {
+		synctest.Test(t, func(t *testing.T) {
+			f, q := open(t, name, nil)
+			send(t, q, "hello")
+			var id string
+			for range 20 { // Topology's MaxReceives
+				d := one(t, q, time.Second)
+				id = d.ID
+				must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry}))
+			}
+			if got, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Second}); len(got) != 0 || err != nil {
+				t.Fatalf("%d, %v", len(got), err)
+			}
+			from, err := q.Letters(queue.ScanConfig{})
+			must(t, err)
+			var seen []*queue.Letter
+			p, err := queue.Redrive(t.Context(), from, q, queue.RedriveConfig{Filter: queue.Filter{Source: name, Reason: queue.ReasonBroker}}, func(s queue.Step) { seen = append(seen, s.Letter) })
+			must(t, err)
+			if p.Moved != 1 || seen[0].OriginalID != id || seen[0].Group != "g" || string(seen[0].Body) != "hello" {
+				t.Fatalf("%v: %+v", p, seen)
+			}
+			d := one(t, q, time.Minute)
+			if e, ok := queue.EnvelopeOf(d.Headers); !ok || e.Redrives != 1 || e.OriginalID != id || d.Attempt != 1 || d.Group != "g" {
+				t.Errorf("%+v, %+v", d, e)
+			}
+			if n := len(f.queues[q.config.DeadLetters].messages); n != 0 {
+				t.Errorf("%d letters are left", n)
+			}
+		})
+	}
+}
+
+// A reading that passes letters over sees those behind them, also in a FIFO queue.
+func TestLettersOfOneGroupAreAllSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders.fifo", nil)
+		for i := range 30 {
+			send(t, q, fmt.Sprint(i))
+			d := one(t, q, time.Minute)
+			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: []string{"a", "b"}[i%2], OriginalID: d.ID}}))
+		}
+		from, err := q.Letters(queue.ScanConfig{})
+		must(t, err)
+		p, err := queue.Redrive(t.Context(), from, q, queue.RedriveConfig{Filter: queue.Filter{Reason: "b"}, Rate: 1000}, nil)
+		must(t, err)
+		if p.Seen != 30 || p.Moved != 15 {
+			t.Errorf("%v", p)
+		}
+		if n := len(f.queues[q.config.DeadLetters].messages); n != 15 {
+			t.Errorf("%d letters are left", n)
+		}
+		for i := 1; i < 30; i += 2 {
+			d := one(t, q, time.Minute)
+			if d.Group != "g" || string(d.Body) != fmt.Sprint(i) {
+				t.Errorf("%s of group %q, want %d", d.Body, d.Group, i)
+			}
+			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
+		}
+	})
+}
+
+// Groups of standard queues are for fairness; those of FIFO queues may be none.
+func TestGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, name := range []string{"orders", "orders.fifo"} {
+			_, q := open(t, name, nil)
+			for _, group := range []string{"", "tenant-1", "!~"} {
+				must(t, q.Send(t.Context(), queue.Outgoing{Group: group, Body: []byte("x")}))
+				d := one(t, q, time.Minute)
+				if d.Group != group {
+					t.Errorf("%s: group %q, want %q", name, d.Group, group)
+				}
+				must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
+			}
+			for _, o := range []queue.Outgoing{{Group: "with space"}, {Group: strings.Repeat("x", 129)}, {Group: "ü"}, {ID: "with space"}, {ID: strings.Repeat("x", 129)}, {Headers: queue.Headers{"x": "\xff"}}, {Headers: queue.Headers{"\xff": "x"}}} {
+				if v := lull.Classify(q.Send(t.Context(), o)); v.Kind != lull.KindPermanent {
+					t.Errorf("%s: %+v was sent", name, o)
+				}
+			}
+		}
+	})
+}
+
+func TestWithoutAQueueOfDeadLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders", func(c *Config) { c.DeadLetters = "" })
+		send(t, q, "hello")
+		d := one(t, q, time.Minute)
+		err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{}})
+		if v := lull.Classify(err); v.Kind != lull.KindPermanent || len(f.queues[q.config.Queue].messages) != 1 {
+			t.Errorf("%v", err)
+		}
+		if _, err := q.Letters(queue.ScanConfig{}); err == nil {
+			t.Error("letters of nowhere")
+		}
+		for _, s := range []queue.Settlement{{}, {Outcome: 99}, {Outcome: queue.DeadLetter}} {
+			if v := lull.Classify(q.Settle(t.Context(), d, s)); v.Kind != lull.KindPermanent {
+				t.Errorf("%+v was settled", s)
+			}
+		}
+		d.Receipt = "of another broker"
+		if v := lull.Classify(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack})); v.Kind != lull.KindPermanent {
+			t.Error("a foreign delivery was settled")
+		}
+		if _, err := q.Extend(t.Context(), d, time.Minute); err == nil {
+			t.Error("a foreign delivery was extended")
+		}
+	})
+}
+
+// An open breaker, in virtual time, and what it costs: no receive, so no attempt, and
+// nothing but the receives that there would have been.
+func TestAnOpenBreakerReceivesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q := open(t, "orders", nil)
+		policy := queue.Policy()
+		d, err := lull.NewDependency("backend", policy)
+		must(t, err)
+		c, err := queue.New("orders", q, d, func(context.Context, *queue.Message) error { return nil }, queue.Config{})
+		must(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- c.Run(ctx) }()
+		time.Sleep(time.Minute)
+		d.Breaker().ForceOpen(d.Now())
+		time.Sleep(10 * time.Second) // the receive under way
+		send(t, q, "1", "2", "3")
+		before := f.count("Receive")
+		time.Sleep(time.Hour)
+		if n := f.count("Receive") - before; n != 0 {
+			t.Errorf("%d receives while the breaker was open", n)
+		}
+		d.Breaker().ForceClosed(d.Now())
+		time.Sleep(time.Minute)
+		if left := f.left(q.config.Queue); len(left) > 0 {
+			t.Errorf("%v are left", left)
+		}
+		cancel()
+		must(t, <-done)
+		if i := slices.Index(f.calls, "Change"); i >= 0 {
+			t.Errorf("calls %v", f.calls)
+		}
+	})
+}
