@@ -152,7 +152,7 @@ func (r *run) goOn(op *operation, v Verdict) engine.Result {
 		now := r.d.Now()
 		r.tale.attemptEnded(r.call.Attempts(), r.call.Began(), now, true)
 		if v.Kind != KindSuccess {
-			v = r.failure(v)
+			v = v.Failed(r.callerGone())
 		}
 		step := r.call.Next(now, v, random)
 		if step.Done {
@@ -181,16 +181,10 @@ func (r *run) goOn(op *operation, v Verdict) engine.Result {
 	}
 }
 
-// failure is v, the verdict on a failure, as the engine and the observers are told of it:
-// with a code if nothing is known of it, and canceled if the caller has gone away.
-func (r *run) failure(v Verdict) Verdict {
-	if v.Kind == KindUnclassified && v.Code == "" {
-		v.Code = engine.CodeUnclassified
-	}
-	if err := r.ctx.Err(); err != nil && endedBy(err) == engine.Canceled {
-		v.Kind = KindCanceled
-	}
-	return v
+// callerGone reports whether the caller has cancelled the call.
+func (r *run) callerGone() bool {
+	err := r.ctx.Err()
+	return err != nil && endedBy(err) == engine.Canceled
 }
 
 // queued is a call for whose first attempt there was no room at once, or may be none.

@@ -178,7 +178,7 @@ func (r *race) decided(racer *engine.HedgedAttempt, slot int, v Verdict) (next i
 		return -1, true, lost
 	}
 	if v.Kind != KindSuccess {
-		v = r.failure(v)
+		v = v.Failed(r.callerGone())
 	}
 	r.slot, r.verdict = slot, v
 	step := r.hedged.Ended(now, racer, v, random)

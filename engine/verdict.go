@@ -57,6 +57,29 @@ type Verdict struct {
 	Code string
 }
 
+// Failed is v, the verdict on a failure, as the engine and the observers learn of it. One of
+// which nothing is known gets a code. If the caller has gone away the attempt was cut off,
+// whatever it failed with, and v is canceled.
+func (v Verdict) Failed(callerGone bool) Verdict {
+	if v.Kind == KindUnclassified && v.Code == "" {
+		v.Code = CodeUnclassified
+	}
+	if callerGone {
+		v.Kind = KindCanceled
+	}
+	return v
+}
+
+// Committed is v, the verdict on an attempt that failed after the caller had received a part
+// of its answer: the start of a stream, say. It cannot be repeated, and what broke may lie
+// on either side.
+func (v Verdict) Committed() Verdict {
+	if v.Kind != KindTransient && v.Kind != KindRateLimited {
+		return v
+	}
+	return Verdict{Kind: KindUnclassified, Code: CodeUnclassified, NeverSent: v.NeverSent}
+}
+
 // answers reports whether v is a permanent failure that the dependency is known to
 // have answered with. What was never sent it has not answered, nor what timed out,
 // though a mark may have made it permanent.

@@ -29,10 +29,7 @@ func classified(err error, classify lull.Classifier) lull.Verdict {
 			return verdictOf(inner)
 		}
 	}
-	if v.Kind == lull.KindUnclassified && v.Code == "" {
-		v.Code = engine.CodeUnclassified
-	}
-	return v
+	return v.Failed(false)
 }
 
 func verdictOf(inner *lull.Error) lull.Verdict {

@@ -185,9 +185,7 @@ func (w *work) try() fate {
 	}
 	w.verdict = classified(err, c.classify)
 	interrupted := w.interrupted(err)
-	if interrupted {
-		w.verdict.Kind = lull.KindCanceled
-	}
+	w.verdict = w.verdict.Failed(interrupted)
 	d := w.delivery()
 	r := call.Redeliver(now, w.verdict, d, c.random)
 	switch {

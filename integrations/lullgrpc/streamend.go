@@ -160,10 +160,8 @@ func (s *stream) giveUp(a *streamAttempt, f Failure, v lull.Verdict, header bool
 		s.commit(a)
 	}
 	committed = s.committed
-	if committed && (v.Kind == lull.KindTransient || v.Kind == lull.KindRateLimited) {
-		v = final(v.NeverSent)
-	}
 	if committed {
+		v = v.Committed()
 		s.handOver(a)
 	}
 	a.err, s.err = f.Err, f.Err
