@@ -95,9 +95,11 @@ func TestSilentServer(t *testing.T) {
 			settle(t, q, d, settlements[string(d.Body)])
 		}
 	}
+	// The second Pause may be carried out just when the message is delivered for the second
+	// time: then that attempt was not made, and costs one (package comment).
 	d := receive(t, other, 1)[0]
-	if string(d.Body) != "retry" || d.Attempt != 2 {
-		t.Errorf("%s, attempt %d", d.Body, d.Attempt)
+	if string(d.Body) != "retry" || d.Attempt < 2 || d.Attempt > 3 {
+		t.Errorf("%s, attempt %d, want 2 or 3", d.Body, d.Attempt)
 	}
 	settle(t, other, d, queue.Settlement{Outcome: queue.Ack})
 	nothing(t, other, time.Second)
