@@ -19,6 +19,7 @@ func TestValidate(t *testing.T) {
 		{Config{}, ""},
 		{Config{}.WithDefaults(), ""},
 		{Config{Lease: 100 * time.Millisecond, Retention: 100 * time.Millisecond}, ""},
+		{Config{MaxKey: 1, MaxBody: 1, MaxResponse: 1}, ""},
 		{Config{Lease: time.Hour, Retention: 10 * 365 * 24 * time.Hour, MaxKey: 1024, MaxBody: 1 << 30, MaxResponse: 1 << 30}, ""},
 		{Config{Lease: 99 * time.Millisecond}, "Lease"},
 		{Config{Lease: time.Hour + 1}, "Lease"},

@@ -75,8 +75,8 @@ type Config struct {
 func (c Config) Validate() error {
 	var l problem.List
 	d := c.WithDefaults()
-	l.Check(d.Concurrency > 0 && d.Concurrency <= maxConcurrency, "Concurrency", c.Concurrency, "1 to 100000 messages, or 0 for the default of 16")
-	l.Check(d.Batch > 0 && d.Batch <= max(d.Concurrency, 1), "Batch", c.Batch, "1 message to as many as Concurrency, or 0 for the default of 10")
+	l.Check(d.Concurrency >= 1 && d.Concurrency <= maxConcurrency, "Concurrency", c.Concurrency, "1 to 100000 messages, or 0 for the default of 16")
+	l.Check(d.Batch >= 1 && d.Batch <= max(d.Concurrency, 1), "Batch", c.Batch, "1 message to as many as Concurrency, or 0 for the default of 10")
 	l.Check(d.Lease >= minLease && d.Lease <= maxLease, "Lease", c.Lease, "a duration from 100ms to 12h, or 0 for the default of 30s")
 	l.Check(c.Margin >= 0 && c.Margin < max(d.Lease/2, 1), "Margin", c.Margin, "less than half of Lease, or 0 for the default of a tenth")
 	l.Check(c.Quick >= 0 && c.Quick <= maxQuick, "Quick", c.Quick, "0 to 10 runs")

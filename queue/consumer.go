@@ -90,7 +90,8 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("config of the consumer of %s: %w", name, err)
 	}
-	if d.Policy().Hedge.Attempts > 1 {
+	plan := d.Plan()
+	if plan.Hedges() {
 		return nil, fmt.Errorf("the consumer of %s: the policy of %s hedges (Hedge.Attempts), which messages do not; retries are Attempts", name, d.Name())
 	}
 	config = config.WithDefaults()
@@ -110,7 +111,7 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 	if len(c.observers) == 0 {
 		c.observers = []Observer{logLosses}
 	}
-	c.planNow()
+	c.plan.Store(plan)
 	c.settles, _ = lull.NewDependency("broker of "+name, settlePolicy(config.Lease), lull.WithRand(c.random))
 	c.handlers, c.calls = context.Background(), context.Background()
 	return c, nil
@@ -157,19 +158,16 @@ func (c *Consumer) drain() error {
 		c.work.Wait()
 		close(done)
 	}()
-	patience := time.NewTimer(max(c.config.Drain, 0))
-	defer patience.Stop()
 	select {
 	case <-done:
 		return nil
-	case <-patience.C:
+	case <-time.After(c.config.Drain):
 	}
 	c.endAll(ErrDraining)
-	patience.Reset(grace)
 	select {
 	case <-done:
 		return nil
-	case <-patience.C:
+	case <-time.After(grace):
 		c.abandoned.Store(true)
 		return ErrUndrained
 	}
@@ -300,10 +298,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

@@ -60,6 +60,15 @@ func TestOutcomes(t *testing.T) {
 				return nil
 			}
 		}(), "defer 1m0s, defer 2m0s, ack", "", ""},
+		{"deferred for less than nothing", plain(1), func() func(*queue.Message) error {
+			n := 0
+			return func(m *queue.Message) error {
+				if n++; n == 1 {
+					return queue.DeferFor(nil, -time.Hour)
+				}
+				return nil
+			}
+		}(), "defer, ack", "", ""},
 		{"overloaded: as late as ever", plain(3), func(m *queue.Message) error {
 			if m.Attempt == 1 {
 				return &lull.Error{Reason: engine.Overloaded, Verdict: lull.Verdict{Kind: lull.KindOverloaded}}
@@ -296,6 +305,34 @@ func TestLeaseIsFixed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// stingy is a broker that extends a lease to a second from now, whatever it is asked for.
+type stingy struct{ *queue.Memory }
+
+func (s stingy) Extend(ctx context.Context, d *queue.Delivery, _ time.Duration) (time.Time, error) {
+	return s.Memory.Extend(ctx, d, time.Second)
+}
+
+// A lease that became shorter by its extension ends the handler's context in time, too.
+func TestLeaseThatGetsShorter(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := stingy{memory(t, queue.MemoryConfig{})}
+		send(t, b, "hello")
+		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Minute):
+			}
+			if until, _ := m.LeaseDeadline(); !time.Now().Before(until) {
+				t.Errorf("the handler's context ended %v after its lease", time.Since(until))
+			}
+			return nil
+		}, queue.Config{Lease: 10 * time.Second})
+		time.Sleep(time.Minute)
+		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		r.stop(t)
+	})
 }
 
 // deaf is a broker whose Extend fails while it is on.
@@ -704,6 +741,7 @@ func TestReceiveWaitsAsThePolicySays(t *testing.T) {
 		{backoff.Schedule{Jitter: backoff.None, Base: 300 * time.Millisecond, Cap: time.Second}, []time.Duration{300e6, 600e6, 1e9, 1e9}},
 		{backoff.Schedule{Jitter: backoff.None, Base: 4 * time.Second, Cap: 10 * time.Minute}, []time.Duration{4e9, 8e9, 10e9, 10e9}},
 		{backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: time.Minute, Floor: 0}, []time.Duration{10e9, 10e9}},
+		{backoff.Schedule{Jitter: backoff.None, Base: time.Minute, Cap: time.Hour, Floor: 30 * time.Second}, []time.Duration{10e9, 10e9}},
 		{backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}, []time.Duration{50e6, 50e6}},
 	} {
 		bubble(t, func(t *testing.T) {
@@ -718,6 +756,16 @@ func TestReceiveWaitsAsThePolicySays(t *testing.T) {
 				if e.After != c.want[i] {
 					t.Errorf("%+v: wait %d is %v, want %v", c.policy, i+1, e.After, c.want[i])
 				}
+			}
+			b.err.Store(nil)
+			send(t, b, "fetched at last")
+			time.Sleep(time.Minute)
+			b.err.Store(&errBlip)
+			send(t, b, "for what waits in Receive")
+			synctest.Wait()
+			failures := r.of(queue.EventReceiveFailed)
+			if got := failures[len(failures)-1].After; got != c.want[0] {
+				t.Errorf("%+v: the first wait after a success is %v, want %v", c.policy, got, c.want[0])
 			}
 			r.stop(t)
 		})

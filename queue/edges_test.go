@@ -288,6 +288,24 @@ func TestLogHasWhatIsKnown(t *testing.T) {
 	}
 }
 
+// What to do with a dead letter depends on why it died.
+func TestLogSaysWhatToDo(t *testing.T) {
+	for _, c := range []struct {
+		reason, code, want string
+	}{
+		{queue.ReasonCrashed, "", "what ended the workers"},
+		{queue.ReasonPanicked, queue.ReasonPanicked, "fix the handler"},
+		{"permanent", "unclassified", "lull.Transient"},
+		{"attempts_exhausted", "timeout", "when it is mended"},
+	} {
+		var b strings.Builder
+		queue.NewLogObserver(slog.New(slog.NewTextHandler(&b, nil)))(t.Context(), queue.Event{Outcome: queue.DeadLetter, Reason: c.reason, Code: c.code})
+		if !strings.Contains(b.String(), c.want) {
+			t.Errorf("of a letter of reason %q and code %q the log has no %q: %s", c.reason, c.code, c.want, b.String())
+		}
+	}
+}
+
 func TestNoDelays(t *testing.T) {
 	if d := memory(t, queue.MemoryConfig{MaxDelay: -1}).Capabilities().MaxDelay; d != 0 {
 		t.Errorf("a broker without delays delays for up to %v", d)

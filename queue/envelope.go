@@ -209,7 +209,7 @@ const stampFormat = "2006-01-02T15:04:05.000Z"
 // stamp is t for people and machines, or empty where there is nothing to say.
 func stamp(t time.Time) string {
 	t = t.UTC()
-	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
+	if t.Year() <= 1 || t.Year() > 9999 { // zero is in the year 1
 		return ""
 	}
 	return t.Format(stampFormat)
@@ -247,16 +247,13 @@ func cost(r rune) int {
 }
 
 // clip is the start of s that takes no more than limit bytes when encoded, with an
-// ellipsis if that is not all of it.
+// ellipsis if that is not all of it. The limit has room for a character and the ellipsis.
 func clip(s string, limit int) string {
 	const ellipsis = "..."
 	s = strings.ToValidUTF8(s, "\ufffd")
-	used, keep := 0, 0
+	var used, keep int
 	for i, r := range s {
 		if used += cost(r); used > limit {
-			if keep == 0 {
-				return ""
-			}
 			return s[:keep] + ellipsis
 		}
 		if used <= limit-len(ellipsis) {

@@ -194,6 +194,7 @@ func TestErrorsInTheEnvelope(t *testing.T) {
 	}{
 		{lull.Permanent(fmt.Errorf("order 7: %w", inner)), `["order 7: connection refused" "connection refused"]`},
 		{lull.Permanent(errors.Join(inner, errors.New("and another"))), `["connection refused\nand another" "connection refused" "and another"]`},
+		{queue.DeadLetterAs("schema", nil), `["schema"]`},
 		{lull.Permanent(panicky{}), `["(*lull.marked, whose Error method panics)" "(queue_test.panicky, whose Error method panics)"]`},
 	} {
 		bubble(t, func(t *testing.T) {

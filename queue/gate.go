@@ -82,10 +82,8 @@ func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 // wait is for a time, or less: until a message has ended, which may have changed
 // the breaker's mind.
 func (g *gate) wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-g.c.ended:
 	case <-ctx.Done():
 	}

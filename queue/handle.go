@@ -45,12 +45,10 @@ func (f fate) reason() string {
 // planNow is the plan for a message that comes now. Messages are not hedged: a policy that
 // hedges has no effect.
 func (c *Consumer) planNow() *engine.Plan {
-	p := c.dep.Plan()
-	if old := c.plan.Load(); old != nil && p.Hedges() {
-		return old
+	if p := c.dep.Plan(); !p.Hedges() {
+		c.plan.Store(p)
 	}
-	c.plan.Store(p)
-	return p
+	return c.plan.Load()
 }
 
 // delivery is the delivery as the engine sees it now.
@@ -140,10 +138,8 @@ func (w *work) stopping() bool {
 
 // wait holds the message for d. It says no if it must be let go of earlier.
 func (w *work) wait(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-w.lease.gone:
 	case <-w.c.stopping:
@@ -304,12 +300,10 @@ func (w *work) queue(call *engine.Call) engine.Step {
 	if !step.Full {
 		return step
 	}
-	patience := time.NewTimer(max(step.Wait, 0))
-	defer patience.Stop()
 	select {
 	case <-turn:
 		return call.Admitted(c.dep.Now(), c.random)
-	case <-patience.C:
+	case <-time.After(step.Wait):
 		return call.LeaveQueue(c.dep.Now(), place, engine.Limited, c.random)
 	case <-w.lease.gone:
 	case <-c.stopping:

@@ -493,6 +493,23 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// A classifier that knows nothing of an error may say so in its own words, or in none.
+func TestCodeOfTheUnclassified(t *testing.T) {
+	for own, want := range map[string]string{"": engine.CodeUnclassified, "mine": "mine"} {
+		bubble(t, func(t *testing.T) {
+			m := memory(t, queue.MemoryConfig{})
+			send(t, m, "hello")
+			r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return errBlip }, queue.Config{},
+				queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Code: own} }))
+			time.Sleep(time.Minute)
+			r.stop(t)
+			for _, l := range letters(t, m) {
+				wantEqual(t, fmt.Sprintf("the code, where the classifier has %q", own), l.Code, want)
+			}
+		})
+	}
+}
+
 // Names are what files and labels have.
 func TestNames(t *testing.T) {
 	wantEqual(t, "outcomes", fmt.Sprint(queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop, queue.Outcome(0), queue.Outcome(9)), "ack retry defer dead-letter drop none outcome(9)")

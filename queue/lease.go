@@ -82,8 +82,8 @@ func (l *lease) ends() time.Time {
 func (l *lease) bounds(yes bool) time.Time {
 	l.mu.Lock()
 	l.bound = yes && l.final
-	if !l.bound && l.expiry != nil && !l.stopped && !l.ending {
-		l.expiry.Reset(max(time.Until(l.until)-l.margin(), 0))
+	if !l.bound && l.expiry != nil {
+		l.expiry.Reset(time.Until(l.until) - l.margin())
 	}
 	l.mu.Unlock()
 	return l.ends()
@@ -244,8 +244,6 @@ func (l *lease) extend(ctx context.Context, length time.Duration) error {
 	// Less than was asked for, and than there was at first: this is as far as it goes.
 	l.final = got < min(length, l.first)*9/10
 	l.until, l.length = until, got
-	if !l.stopped && !l.ending {
-		l.expiry.Reset(max(time.Until(until)-l.margin(), 0))
-	}
+	l.expiry.Reset(time.Until(until) - l.margin())
 	return nil
 }

@@ -109,7 +109,7 @@ func (m *Memory) DeadLetters() *Memory {
 func (m *Memory) deadLetters() *Memory {
 	if m.dead == nil {
 		m.dead = newMemory(MemoryConfig{Limit: m.config.Limit, Duplicates: m.config.Duplicates})
-		m.dead.config.Duplicates = m.config.Duplicates
+		m.dead.config.Duplicates = m.config.Duplicates // zero has become none
 	}
 	return m.dead
 }
@@ -232,10 +232,8 @@ func (m *Memory) Receive(ctx context.Context, w Want) ([]*Delivery, error) {
 
 // until waits for a time, for changed, or for ctx to end.
 func until(ctx context.Context, wait time.Duration, changed <-chan struct{}) error {
-	t := time.NewTimer(wait)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(wait):
 	case <-changed:
 	case <-ctx.Done():
 		return ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -68,6 +69,7 @@ func TestMemoryDiscardsDuplicates(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			m := memory(t, queue.MemoryConfig{Duplicates: c.config})
 			wantEqual(t, "deduplicates", m.Capabilities().Deduplicates, c.until > 0)
+			wantEqual(t, "deduplicates dead letters", m.DeadLetters().Capabilities().Deduplicates, c.until > 0)
 			put := func(id string, want int) {
 				t.Helper()
 				if err := m.Send(t.Context(), queue.Outgoing{ID: id}); err != nil {
@@ -89,6 +91,48 @@ func TestMemoryDiscardsDuplicates(t *testing.T) {
 			put("x", n+1)
 		})
 	}
+}
+
+// A delivery comes back when its lease ends, whether others were extended or not.
+func TestMemoryHandsOutWhatWasNotExtended(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "a", "b", "c")
+		got, ds := handedOut(t, m)
+		wantEqual(t, "handed out", got, "abc")
+		if _, err := m.Extend(t.Context(), ds[0], time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		got, _ = handedOut(t, m)
+		wantEqual(t, "a minute later", got, "bc")
+		time.Sleep(59 * time.Minute)
+		got, _ = handedOut(t, m)
+		wantEqual(t, "an hour later", got, "bca")
+	})
+}
+
+// A delay that a queue cannot keep is refused for good, and nothing becomes of the delivery.
+func TestMemoryRefusesDelays(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{MaxDelay: time.Hour})
+		send(t, m, "a")
+		_, ds := handedOut(t, m)
+		for _, c := range []struct {
+			s       queue.Settlement
+			refused bool
+		}{
+			{queue.Settlement{Outcome: queue.Retry, After: -1}, true},
+			{queue.Settlement{Outcome: queue.Defer, After: time.Hour + 1}, true},
+			{queue.Settlement{Outcome: 9}, true},
+			{queue.Settlement{Outcome: queue.Retry, After: time.Hour}, false},
+		} {
+			err := m.Settle(t.Context(), ds[0], c.s)
+			if refused := lull.Classify(err).Kind == lull.KindPermanent; refused != c.refused || refused != (err != nil) {
+				t.Errorf("%+v: %v", c.s, err)
+			}
+		}
+	})
 }
 
 // When a message failed first is noted once.

@@ -91,7 +91,45 @@ func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
 	})
 }
 
-// A policy that is updated while the consumer runs holds for what comes next.
+// A handler that defers its message shows nothing of the dependency: a probe that is deferred
+// leaves the circuit as it is.
+func TestADeferralShowsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "a")
+		p := plain(9)
+		p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: 10 * time.Second, OpenMax: 10 * time.Second, Probes: 1}
+		d := dependency(t, p)
+		runs := 0
+		r := start(t, m, d, func(context.Context, *queue.Message) error {
+			switch runs++; runs {
+			case 1:
+				return lull.Transient(errBlip)
+			case 2:
+				return queue.DeferFor(nil, 30*time.Second)
+			}
+			return nil
+		}, queue.Config{})
+		for _, want := range []struct {
+			after time.Duration
+			runs  int
+			state breaker.State
+		}{
+			{time.Second, 1, breaker.Open},
+			{20 * time.Second, 2, breaker.HalfOpen},
+			{time.Minute, 3, breaker.Closed},
+		} {
+			time.Sleep(want.after)
+			synctest.Wait()
+			wantEqual(t, "runs", runs, want.runs)
+			wantEqual(t, fmt.Sprintf("after %d runs the breaker is", runs), d.Breaker().State(d.Now()), want.state)
+		}
+		r.stop(t)
+	})
+}
+
+// A policy that is updated while the consumer runs holds for what comes next. Messages are not
+// hedged: one that hedges does not make of a message that is tried again one that crashed.
 func TestThePolicyMayBeUpdated(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := memory(t, queue.MemoryConfig{})
@@ -106,10 +144,19 @@ func TestThePolicyMayBeUpdated(t *testing.T) {
 		if err := d.Update(plain(5)); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(time.Second)
+		hedged := plain(1)
+		hedged.Hedge.Attempts = 2
+		if err := d.Update(hedged); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		wantEqual(t, "attempts allowed", fmt.Sprint(of), "[3 3 5 5 5]")
-		wantEqual(t, "dead letters", len(letters(t, m)), 1)
+		wantEqual(t, "attempts allowed", fmt.Sprint(of[:4]), "[3 3 5 5]")
+		dead := letters(t, m)
+		if len(dead) != 1 || dead[0].Reason != "attempts_exhausted" {
+			t.Errorf("dead letters: %+v", dead)
+		}
 		r.stop(t)
 	})
 }

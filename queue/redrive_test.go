@@ -77,6 +77,8 @@ func TestValidate(t *testing.T) {
 		{queue.MemoryConfig{Order: 9, MaxLease: -1, MaxDelay: math.MaxInt64, Limit: -1}.Validate(), "Order MaxLease MaxDelay Limit"},
 		{queue.Config{}.Validate(), ""},
 		{queue.Config{Concurrency: 1, Quick: 10}.Validate(), ""},
+		{queue.Config{Concurrency: 1, Batch: 1, Lease: 100 * time.Millisecond}.Validate(), ""},
+		{queue.Config{Concurrency: 100_000, Batch: 100_000, Lease: 12 * time.Hour}.Validate(), ""},
 		{queue.Config{Concurrency: 3, Batch: 4}.Validate(), "Batch"},
 		{queue.Config{Concurrency: -1, Batch: -1, Lease: 1, Margin: -1, Quick: 11, QuickWait: -1}.Validate(), "Concurrency Batch Lease Margin Quick QuickWait"},
 		{queue.Config{Concurrency: 100_001, Lease: 12*time.Hour + 1}.Validate(), "Concurrency Lease"},
@@ -501,9 +503,13 @@ func TestScanAfterALostAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := 0
+		n, began := 0, time.Now()
 		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { n++; return true, nil })
 		wantEqual(t, "letters", fmt.Sprint(n, p.Seen, err), "12 12 <nil>")
+		// After the 30 s of the lease by default, nothing came for 2 s.
+		if took := time.Since(began); took < 32*time.Second || took > 33*time.Second {
+			t.Errorf("the reading took %v", took)
+		}
 	})
 }
 

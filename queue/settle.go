@@ -93,10 +93,8 @@ func (w *work) outlast() {
 	if end := w.lease.end(); !end.IsZero() {
 		rest = time.Until(end)
 	}
-	t := time.NewTimer(rest)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(rest):
 	case <-w.c.stopping:
 	}
 }
