@@ -9,7 +9,7 @@ import "sync"
 // every process makes one from time to time, and where there are few messages and many
 // processes, these alone would use up the attempts of them all. (20 processes, an outage of
 // six hours, a message every 11 s: 1,500 of 2,000 messages died.) So where a deferral is
-// free it is no attempt ([State.FreeProbe]). But a message that is itself what makes the
+// free it is no attempt ([Call.Handled]). But a message that is itself what makes the
 // dependency fail, and the only one there, would be every probe for ever: after as many
 // probes as the policy allows attempts they count, in each process.
 //

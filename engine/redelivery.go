@@ -42,11 +42,24 @@ type Broker struct {
 	FreeDefer bool
 }
 
-// A Delivery is one delivery of a message, as far as the engine decides about it.
+// A Delivery is one delivery of a message, as it stands when the engine is asked.
 type Delivery struct {
 	Broker
+	Quick
 	Attempt int           // the number of the attempt that it is, from 1
+	Tries   int           // how often the handler has run in this delivery
 	Left    time.Duration // for how long retries may still be asked for; Never: for ever
+	Kept    time.Duration // for how long the message can be kept; Never: while it is handled
+	Lease   time.Duration // for how long it could be kept at first
+	// Stopping: the consumer is to stop. Ending: this consumer must let go of the message.
+	Stopping, Ending bool
+}
+
+// Quick is how often the handler is run again in one delivery at most, and the longest
+// wait before that.
+type Quick struct {
+	Runs    int
+	MaxWait time.Duration
 }
 
 // A Redelivery is what becomes of a message, and when it comes again. A call that gets no
@@ -58,7 +71,8 @@ type Redelivery struct {
 	After time.Duration
 	// Reason is why it is a dead letter (DeadLetter).
 	Reason Reason
-	// Here: the retry is granted, and may as well be made in this delivery, after Wait.
+	// Here: the consumer keeps the message, and may try it again after Wait. Outcome is what
+	// becomes of a retry otherwise.
 	Here bool
 	Wait time.Duration
 }
@@ -66,53 +80,151 @@ type Redelivery struct {
 func deadLetter(why Reason) Redelivery { return Redelivery{Outcome: DeadLetter, Reason: why} }
 
 // Deliver returns whether the message of d may be handled at all. One that was delivered
-// more often than the policy allows attempts has made its consumers crash.
+// more often than the policy allows attempts has made its consumers crash. One that comes
+// when the consumer is to stop is given back, where that is free.
 func (p *Plan) Deliver(d Delivery) (r Redelivery, ok bool) {
-	if d.Attempt > p.attempts {
+	switch {
+	case d.Attempt > p.attempts:
 		return deadLetter(Crashed), false
+	case d.Stopping && d.FreeDefer:
+		return Redelivery{Outcome: Defer}, false
 	}
 	return Redelivery{}, true
 }
 
-// ResumeDelivery is Resume for the attempt that d is. Again: the message may be handled
-// again in this delivery, so that the engine grants a retry even of the last attempt.
-func (s *State) ResumeDelivery(now time.Duration, spec Spec, d Delivery, again bool) (Call, Step) {
+// ResumeDelivery is Resume for the attempt that d is. A message that may be handled again
+// in this delivery is granted a retry even of its last attempt.
+func (s *State) ResumeDelivery(now time.Duration, spec Spec, d Delivery) (Call, Step) {
 	made := d.Attempt - 1
-	if again {
+	if d.Tries < d.Runs {
 		made = max(min(made, s.Current().plan.attempts-2), 0)
 	}
 	return s.Resume(now, spec, made)
 }
 
-// Redeliver is Next for an attempt that was a delivery of a message, and decides what
+// Refused decides what becomes of a message whose attempt was refused before it began:
+// why is of the Step that ResumeDelivery, Attempt or Queue returned. Where a deferral is
+// free the message is given back, else it is kept until it may be tried. If the handler
+// has run in this delivery and failed, with v, that was an attempt.
+func (s *State) Refused(now time.Duration, why Reason, v Verdict, d Delivery, random func() uint64) Redelivery {
+	s = s.Current()
+	var wait time.Duration
+	if !d.Stopping {
+		wait = s.askAgain(now, why, random)
+		if !d.FreeDefer && !d.Ending {
+			return Redelivery{Here: true, Wait: wait}
+		}
+		wait = min(wait, d.MaxDelay)
+	}
+	if d.Tries == 0 {
+		return Redelivery{Outcome: Defer, After: wait}
+	}
+	return s.abandoned(v, wait, d, random)
+}
+
+// recheckCircuit is how often to look at a breaker that does not know when it lets a probe
+// pass: one that was forced open, or whose probes are under way.
+const recheckCircuit = 250 * time.Millisecond
+
+// leastHold is the shortest wait of a message that was refused for another reason than an
+// open circuit.
+const leastHold = 10 * time.Millisecond
+
+// askAgain is how long a message waits whose attempt was refused at now before it began:
+// until the breaker lets a probe pass, or for about as long as after a first failure that
+// asks for fewer calls.
+func (s *State) askAgain(now time.Duration, why Reason, random func() uint64) time.Duration {
+	if b := s.Breaker(); b != nil && why == CircuitOpen {
+		if at := b.RetryAt(now); at > now {
+			return at - now
+		}
+		return recheckCircuit
+	}
+	return max(s.Wait(1, Verdict{Kind: KindRateLimited}, random), leastHold)
+}
+
+// A Handled is how the handler of a message has ended.
+type Handled struct {
+	Verdict Verdict
+	// Chosen is what the handler decided itself: Defer, DeadLetter or Drop. Zero: nothing.
+	Chosen Redelivery
+	// Panicked: a bug of the handler shows nothing of the dependency.
+	Panicked bool
+	// Interrupted: it failed because the consumer ended its context, Drained because the
+	// consumer stops.
+	Interrupted, Drained bool
+	// Behind: it failed because the circuit breaker of something that it calls is open,
+	// until RetryAt from now. Called: that was called before the breaker opened.
+	Behind, Called bool
+	RetryAt        time.Duration
+}
+
+// Handled is Next for an attempt that was a delivery of a message, and decides what
 // becomes of the message. The call is Done afterwards: the retry, if there is one, is a
-// call of its own, in this process or another.
-func (c *Call) Redeliver(now time.Duration, v Verdict, d Delivery, random func() uint64) Redelivery {
-	step := c.Next(now, v, random)
+// call of its own, in this process or another. d is the delivery with the run that has
+// ended. Free returns whether a probe is no attempt of the message ([Probes.Free]), and
+// is asked last.
+func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most int) bool, random func() uint64) Redelivery {
+	s := c.s
+	if h.Panicked {
+		c.Abandon(now)
+		return s.abandoned(h.Verdict, 0, d, random)
+	}
+	h.Verdict = h.Verdict.Failed(h.Interrupted)
+	step := c.Next(now, h.Verdict, random)
 	if !step.Done {
 		c.finish(now, Resumed, random)
 	}
-	if v.Kind == KindSuccess {
+	switch {
+	case h.Verdict.Kind == KindSuccess:
 		return Redelivery{Outcome: Ack}
+	case h.Chosen.Outcome != 0:
+		return s.plan.bound(h.Chosen, d)
+	case h.Drained: // it is no failure of the message
+		return Redelivery{Outcome: Defer}
 	}
-	return c.s.redeliver(d, v, step, random)
+	r := s.redeliver(h.Verdict, step, d, random)
+	if h.Interrupted {
+		return r
+	}
+	if c.Probe() {
+		r = s.freeProbe(r, h.Verdict, d, free, random)
+	}
+	if h.Behind && h.Verdict.Kind != KindPermanent && h.Verdict.Kind != KindUnclassified {
+		r = s.behindCircuit(r, h, d, random)
+	}
+	return s.plan.quick(r, d)
 }
 
-// RedeliverAbandoned decides what becomes of a message of which an attempt failed with v
-// without showing anything of the dependency, so that its call was abandoned or never
-// began. After is how long the message has to wait at least. It is kept below the longest
-// wait of the policy.
-func (s *State) RedeliverAbandoned(d Delivery, v Verdict, after time.Duration, random func() uint64) Redelivery {
-	r := s.redeliver(d, v, done(Canceled), random)
+// abandoned decides what becomes of a message of which an attempt failed with v without
+// showing anything of the dependency, so that its call was abandoned or never began. After
+// is how long the message has to wait at least. It is kept below the longest wait of the
+// policy.
+func (s *State) abandoned(v Verdict, after time.Duration, d Delivery, random func() uint64) Redelivery {
+	r := s.redeliver(v, done(Canceled), d, random)
 	if r.Outcome == Retry {
 		r.After = max(r.After, min(after, s.plan.policy.LongestRedelivery(d.Attempt, d.Broker)))
 	}
 	return r
 }
 
+// quick is r, with a retry in this delivery only where it is allowed and there is time for
+// it. It is not begun where the lease may end before the handler could: an attempt that is
+// cut off is one wasted.
+func (p *Plan) quick(r Redelivery, d Delivery) Redelivery {
+	room := d.Lease / 2
+	if t := p.AttemptTimeout(); t > 0 {
+		room = min(t, room)
+	}
+	if d.Tries > d.Runs || r.Wait > d.MaxWait || d.Stopping || d.Kept < r.Wait+room {
+		r.Here = false
+	}
+	return r
+}
+
 // redeliver decides what becomes of a message whose attempt ended with v, which the engine
 // answered with step.
-func (s *State) redeliver(d Delivery, v Verdict, step Step, random func() uint64) Redelivery {
+func (s *State) redeliver(v Verdict, step Step, d Delivery, random func() uint64) Redelivery {
 	p := s.plan
 	r := Redelivery{Outcome: Retry}
 	if step.Done {
@@ -140,7 +252,7 @@ func (s *State) redeliver(d Delivery, v Verdict, step Step, random func() uint64
 	default:
 		r.After = max(upperHalf(p.policy.longestBackoff(), random), v.After)
 	}
-	return p.Bound(r, d)
+	return p.bound(r, d)
 }
 
 // afterBudget draws the wait of a message for whose retry no budget was left after attempt
@@ -171,9 +283,9 @@ func (p Policy) LongestRedelivery(n int, b Broker) time.Duration {
 	return min(max(p.LongestWait(n), p.longestBackoff(), p.HintLimit), b.MaxDelay)
 }
 
-// Bound is r, held to what the broker can do and the policy's deadline allows. A retry that
+// bound is r, held to what the broker can do and the policy's deadline allows. A retry that
 // would begin after the deadline is not made: the message is a dead letter.
-func (p *Plan) Bound(r Redelivery, d Delivery) Redelivery {
+func (p *Plan) bound(r Redelivery, d Delivery) Redelivery {
 	r.After = min(r.After, d.MaxDelay)
 	if r.Wait >= d.Left {
 		r.Here = false
@@ -187,48 +299,24 @@ func (p *Plan) Bound(r Redelivery, d Delivery) Redelivery {
 	return r
 }
 
-// FreeProbe is r for a message whose attempt, which failed with v, was a probe of a breaker
-// that is not closed. It counts as no attempt, where the broker can and free, which is asked
-// last, returns true ([Probes.Free]).
-func (s *State) FreeProbe(r Redelivery, d Delivery, v Verdict, free func() bool, random func() uint64) Redelivery {
-	if !d.FreeDefer || r.Here || r.Outcome != Retry && r.Reason != AttemptsExhausted || !free() {
+// freeProbe is r for a message whose attempt, which failed with v, was a probe of a breaker
+// that is not closed. It counts as no attempt, where the broker can and free allows it.
+func (s *State) freeProbe(r Redelivery, v Verdict, d Delivery, free func(most int) bool, random func() uint64) Redelivery {
+	if !d.FreeDefer || r.Here || r.Outcome != Retry && r.Reason != AttemptsExhausted || !free(s.plan.attempts) {
 		return r
 	}
-	return s.plan.Bound(Redelivery{Outcome: Defer, After: s.Wait(d.Attempt, v, random)}, d)
+	return s.plan.bound(Redelivery{Outcome: Defer, After: s.Wait(d.Attempt, v, random)}, d)
 }
 
-// BehindOpenCircuit is r for a message that failed because the circuit breaker of something
-// that its handler calls is open, until retryAt from now. Tried: that was called before
-// the breaker opened. Where it was not, and a deferral is free, the message has made no
-// attempt.
-func (s *State) BehindOpenCircuit(r Redelivery, d Delivery, retryAt time.Duration, tried bool, random func() uint64) Redelivery {
+// behindCircuit is r for a message that failed behind an open circuit (Handled.Behind). If
+// nothing was called, and a deferral is free, the message has made no attempt.
+func (s *State) behindCircuit(r Redelivery, h Handled, d Delivery, random func() uint64) Redelivery {
 	if r.Outcome == Retry {
-		r.After = max(r.After, min(retryAt, s.plan.policy.LongestRedelivery(d.Attempt, d.Broker)))
+		r.After = max(r.After, min(h.RetryAt, s.plan.policy.LongestRedelivery(d.Attempt, d.Broker)))
 		r.Here = false
 	}
-	if !tried && d.FreeDefer {
-		r = Redelivery{Outcome: Defer, After: max(r.After, retryAt, s.Wait(d.Attempt, Verdict{Kind: KindTransient}, random))}
+	if !h.Called && d.FreeDefer {
+		r = Redelivery{Outcome: Defer, After: max(r.After, h.RetryAt, s.Wait(d.Attempt, Verdict{Kind: KindTransient}, random))}
 	}
-	return s.plan.Bound(r, d)
-}
-
-// RecheckCircuit is how often to look at a breaker that does not know when it lets a probe
-// pass: one that was forced open, or whose probes are under way.
-const RecheckCircuit = 250 * time.Millisecond
-
-// leastHold is the shortest wait of a message that was refused for another reason than an
-// open circuit.
-const leastHold = 10 * time.Millisecond
-
-// AskAgain is how long a message waits whose attempt was refused at now before it began:
-// until the breaker lets a probe pass, or for about as long as after a first failure that
-// asks for fewer calls.
-func (s *State) AskAgain(now time.Duration, why Reason, random func() uint64) time.Duration {
-	if b := s.Breaker(); b != nil && why == CircuitOpen {
-		if at := b.RetryAt(now); at > now {
-			return at - now
-		}
-		return RecheckCircuit
-	}
-	return max(s.Wait(1, Verdict{Kind: KindRateLimited}, random), leastHold)
+	return s.plan.bound(r, d)
 }

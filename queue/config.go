@@ -95,14 +95,6 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// margin is what is kept of a lease of the given length.
-func (c Config) margin(lease time.Duration) time.Duration {
-	if c.Margin > 0 {
-		return min(c.Margin, lease/2)
-	}
-	return min(lease/10, 5*time.Second)
-}
-
 // Policy is a starting point for the dependency of a Consumer: ten attempts of at most
 // 30 s, with waits below 1, 2, 4, ... 256 s (about four minutes in all on average), timeouts
 // repeated, no deadline, and a circuit breaker that stays open for 1 s, then 2, 4,

@@ -3,9 +3,6 @@ package queue
 import (
 	"context"
 	"time"
-
-	"github.com/lullgo/lull/breaker"
-	"github.com/lullgo/lull/engine"
 )
 
 // gate holds the fetching back while the circuit breaker is not closed.
@@ -15,46 +12,24 @@ type gate struct {
 	told   time.Time // until when a Pauser is paused
 }
 
-// foreseen is for how long a Pauser is told that it is paused, where nobody knows.
-const foreseen = 10 * time.Second
-
-// pass waits until something may be fetched, and says how much at most; zero if ctx has
-// ended. A breaker that is half-open gets one message at a time, for a probe: those that
-// it does not let pass would have to be given back. And none if there is one that was
-// held for want of a closed breaker.
+// pass waits until something may be fetched, and returns how much at most; zero if ctx has
+// ended.
 func (g *gate) pass(ctx context.Context) (most int, probe bool) {
 	c := g.c
-	b := c.dep.Breaker()
-	if b == nil {
-		return c.config.Batch, false
-	}
 	for ctx.Err() == nil {
-		now := c.dep.Now()
-		wait := engine.RecheckCircuit
-		switch b.State(now) {
-		case breaker.Closed:
-			if g.paused {
-				g.paused = false
-				c.probes.Forget()
-				c.tell(Event{Kind: EventResumed})
-			}
-			g.told = time.Time{}
-			return c.config.Batch, false
-		case breaker.HalfOpen:
-			if c.probing.Load() == 0 && c.held.Load() == 0 {
-				g.told = time.Time{}
-				return 1, true
-			}
-			g.pause(ctx, wait, foreseen)
-		case breaker.Open:
-			long := foreseen
-			if at := b.RetryAt(now); at > now {
-				wait = at - now
-				long = wait
-			}
-			g.pause(ctx, wait, long)
+		f := c.dep.State().Fetch(c.dep.Now(), c.config.Batch, c.probing.Load() > 0 || c.held.Load() > 0)
+		if f.Most == 0 {
+			g.pause(ctx, f.Wait, f.Foreseen)
+			g.wait(ctx, f.Wait)
+			continue
 		}
-		g.wait(ctx, wait)
+		if g.paused && !f.Probe {
+			g.paused = false
+			c.probes.Forget()
+			c.tell(Event{Kind: EventResumed})
+		}
+		g.told = time.Time{}
+		return f.Most, f.Probe
 	}
 	return 0, false
 }
@@ -68,7 +43,7 @@ func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	p, ok := g.c.broker.(Pauser)
 	now := time.Now()
 	soon := long > wait && now.Add(2*wait).After(g.told) // it ends, and nobody knows why it should
-	if !ok || ctx.Err() != nil || !soon && !now.Add(wait).After(g.told.Add(engine.RecheckCircuit)) {
+	if !ok || ctx.Err() != nil || !soon && !now.Add(wait).After(g.told.Add(tolerance)) {
 		return
 	}
 	g.told = now.Add(long)
@@ -78,6 +53,9 @@ func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 		g.told = time.Time{} // what was fetched ahead stays there, until the next look
 	}
 }
+
+// tolerance is by how much a pause may end before it should, as the Pauser was told.
+const tolerance = 250 * time.Millisecond
 
 // wait is for a time, or less: until a message has ended, which may have changed
 // the breaker's mind.

@@ -53,37 +53,37 @@ func (c *Consumer) planNow() *engine.Plan {
 
 // delivery is the delivery as the engine sees it now.
 func (w *work) delivery() engine.Delivery {
-	d := engine.Delivery{Broker: w.c.can.engine(), Attempt: w.d.Attempt, Left: engine.Never}
+	d := engine.Delivery{
+		Broker: w.c.can.engine(), Quick: engine.Quick{Runs: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
+		Attempt: w.d.Attempt, Tries: w.tries, Left: engine.Never, Stopping: w.stopping(),
+	}
 	if limit := w.plan.Policy().Deadline; limit > 0 {
 		d.Left = limit - time.Since(w.seen)
 	}
+	w.lease.describe(&d)
 	return d
 }
 
-// handle is the life of one delivery, from its fetching to its settlement.
+// handle is the life of one delivery, from its fetching to its settlement. Late: the
+// consumer was told to stop before it came.
 func (c *Consumer) handle(d *Delivery, l *lease, late bool) {
 	w := &work{c: c, d: d, lease: l, plan: c.planNow(), seen: d.FirstSeen}
 	if w.seen.IsZero() {
 		w.seen = time.Now()
 	}
 	w.m = w.message()
-	if r, ok := w.plan.Deliver(w.delivery()); !ok {
+	now := w.delivery()
+	now.Stopping = late
+	r, ok := w.plan.Deliver(now)
+	if !ok {
 		w.settle(fate{Redelivery: r})
 		return
 	}
-	if late {
-		w.settle(deferred(0))
-		return
-	}
 	f := w.try()
-	for w.again(&f) {
+	for f.Here && w.again(f) {
 		f = w.try()
 	}
 	w.settle(f)
-}
-
-func deferred(after time.Duration) fate {
-	return fate{Redelivery: engine.Redelivery{Outcome: Defer, After: after}}
 }
 
 func (w *work) message() *Message {
@@ -101,30 +101,10 @@ func (w *work) message() *Message {
 	return m
 }
 
-// again tells whether the handler is to be run again at once, and waits for that.
-func (w *work) again(f *fate) bool {
-	c := w.c
-	if !f.Here || w.tries > c.config.Quick || f.Wait > c.config.QuickWait || w.stopping() {
-		return false
-	}
-	// It is not begun where the lease may end before the handler could: an attempt
-	// that is cut off is one wasted.
-	if end := w.lease.ends(); !end.IsZero() && time.Until(end) < f.Wait+w.lease.room(w.plan.AttemptTimeout()) {
-		return false
-	}
-	c.tell(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: f.Wait, Err: w.err, Code: w.verdict.Code}))
+// again waits until the handler is to be run again, and reports whether it still may.
+func (w *work) again(f fate) bool {
+	w.c.tell(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: f.Wait, Err: w.err, Code: w.verdict.Code}))
 	return w.wait(f.Wait) && w.lease.held()
-}
-
-// room is what a handler may need of a lease that is not extended: all that an attempt may
-// take, or half of the lease.
-func (l *lease) room(timeout time.Duration) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if timeout > 0 {
-		return min(timeout, l.first/2)
-	}
-	return l.first / 2
 }
 
 func (w *work) stopping() bool {
@@ -136,7 +116,7 @@ func (w *work) stopping() bool {
 	}
 }
 
-// wait holds the message for d. It says no if it must be let go of earlier.
+// wait holds the message for d. It returns false if it must be let go of earlier.
 func (w *work) wait(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -150,129 +130,84 @@ func (w *work) wait(d time.Duration) bool {
 // try runs the handler once, if the engine admits it, and returns what is to become of the
 // message.
 func (w *work) try() fate {
-	c := w.c
-	call, f, ok := w.admit()
+	call, r, ok := w.admit()
 	if !ok {
-		return f
+		return fate{Redelivery: r}
 	}
 	w.tries++
 	w.m.Try = w.tries
-	probe := call.Probe()
-	err := w.run()
-	w.err = err
-	now := c.dep.Now()
-	if err == nil {
-		w.verdict = lull.Verdict{Kind: lull.KindSuccess}
-		return fate{Redelivery: call.Redeliver(now, w.verdict, w.delivery(), c.random)}
+	w.err = w.run()
+	h, label := w.ended()
+	free := func(most int) bool { return w.c.probes.Free(w.d.ID, most) }
+	f := fate{Redelivery: call.Handled(w.c.dep.Now(), h, w.delivery(), free, w.c.random)}
+	if f.Outcome == DeadLetter && (h.Chosen.Outcome != 0 || f.Reason == engine.AttemptsExhausted) {
+		f.label = label
 	}
-	w.failed = true
-	if p, ok := errors.AsType[*PanicError](err); ok && p == err {
-		// A bug of ours shows nothing of the dependency.
-		call.Abandon(now)
-		w.verdict = lull.Verdict{Kind: lull.KindTransient, Code: ReasonPanicked}
-		f := w.abandoned(0)
-		if f.Reason == engine.AttemptsExhausted {
-			f.label = ReasonPanicked
-		}
-		return f
-	}
-	if by, ok := errors.AsType[*decided](err); ok {
-		return w.obey(&call, now, by)
-	}
-	w.verdict = classified(err, c.classify)
-	interrupted := w.interrupted(err)
-	w.verdict = w.verdict.Failed(interrupted)
-	d := w.delivery()
-	r := call.Redeliver(now, w.verdict, d, c.random)
-	switch {
-	case interrupted && c.handlers.Err() != nil:
-		return deferred(0) // it is no failure of the message
-	case interrupted:
-		return fate{Redelivery: r}
-	}
-	s := call.State()
-	if probe {
-		r = s.FreeProbe(r, d, w.verdict, func() bool { return c.probes.Free(w.d.ID, w.plan.Attempts()) }, c.random)
-	}
-	if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil && inner.Reason == engine.CircuitOpen &&
-		w.verdict.Kind != lull.KindPermanent && w.verdict.Kind != lull.KindUnclassified {
-		r = s.BehindOpenCircuit(r, d, inner.RetryAt, inner.Attempts > 0, c.random)
-	}
-	return fate{Redelivery: r}
-}
-
-// abandoned is what becomes of a message whose last try failed and shows nothing of the
-// dependency.
-func (w *work) abandoned(after time.Duration) fate {
-	return fate{Redelivery: w.c.dep.State().Current().RedeliverAbandoned(w.delivery(), w.verdict, after, w.c.random)}
-}
-
-// interrupted tells of a handler that failed because this consumer ended its context,
-// and not because its time was over.
-func (w *work) interrupted(err error) bool {
-	if w.c.handlers.Err() == nil && !w.lease.isEnding() {
-		return false
-	}
-	return errors.Is(err, context.Canceled) || errors.Is(err, ErrDraining) || errors.Is(err, ErrLeaseLost) || w.verdict.Kind == lull.KindCanceled
-}
-
-func (l *lease) isEnding() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ending
-}
-
-// obey does what the handler decided with an error of this package.
-func (w *work) obey(call *engine.Call, now time.Duration, by *decided) fate {
-	w.verdict = lull.Verdict{Kind: lull.KindPermanent, Code: by.outcome.String()}
-	f := fate{engine.Redelivery{Outcome: by.outcome, After: by.after, Reason: engine.Permanent}, by.reason}
-	if f.Outcome == Defer {
-		w.failed = w.d.Attempt > 1 || w.tries > 1
-		w.verdict.Kind = lull.KindCanceled
-	}
-	d := w.delivery()
-	call.Redeliver(now, w.verdict, d, w.c.random)
-	f.Redelivery = w.plan.Bound(f.Redelivery, d)
 	return f
 }
 
+// ended is how the handler has ended, for the engine. label is the reason of the dead
+// letter, if the engine has no word for it.
+func (w *work) ended() (h engine.Handled, label string) {
+	defer func() { w.verdict = h.Verdict }()
+	if w.err == nil {
+		return engine.Handled{Verdict: lull.Verdict{Kind: lull.KindSuccess}}, ""
+	}
+	if p, ok := errors.AsType[*PanicError](w.err); ok && p == w.err {
+		w.failed = true
+		return engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: ReasonPanicked}, Panicked: true}, ReasonPanicked
+	}
+	by, decides := errors.AsType[*decided](w.err)
+	w.failed = !decides || by.outcome != Defer || w.d.Attempt > 1 || w.tries > 1
+	if decides {
+		h.Verdict = lull.Verdict{Kind: lull.KindPermanent, Code: by.outcome.String()}
+		if by.outcome == Defer {
+			h.Verdict.Kind = lull.KindCanceled
+		}
+		h.Chosen = engine.Redelivery{Outcome: by.outcome, After: by.after, Reason: engine.Permanent}
+		return h, by.reason
+	}
+	h.Verdict = classified(w.err, w.c.classify)
+	h.Drained = w.c.handlers.Err() != nil && w.interrupted(h.Verdict)
+	h.Interrupted = h.Drained || w.lease.isEnding() && w.interrupted(h.Verdict)
+	if inner, ok := errors.AsType[*lull.Error](w.err); ok && inner != nil && inner.Reason == engine.CircuitOpen {
+		h.Behind, h.RetryAt, h.Called = true, inner.RetryAt, inner.Attempts > 0
+	}
+	return h, ""
+}
+
+// interrupted reports whether the handler failed because its context ended, and not
+// because its time was over.
+func (w *work) interrupted(v lull.Verdict) bool {
+	return errors.Is(w.err, context.Canceled) || errors.Is(w.err, ErrDraining) || errors.Is(w.err, ErrLeaseLost) || v.Kind == lull.KindCanceled
+}
+
 // admit asks the engine whether the handler may run: breaker, throttle, concurrency
-// limit. What is refused was not tried: it is given back where that is free, else held
-// until it may.
-func (w *work) admit() (engine.Call, fate, bool) {
+// limit. If not, it returns what becomes of the message.
+func (w *work) admit() (engine.Call, engine.Redelivery, bool) {
 	c := w.c
 	for {
-		call, step := c.dep.State().ResumeDelivery(c.dep.Now(), engine.Spec{Operation: c.name}, w.delivery(), w.tries < c.config.Quick)
+		s := c.dep.State()
+		call, step := s.ResumeDelivery(c.dep.Now(), engine.Spec{Operation: c.name}, w.delivery())
 		if !step.Done {
 			step = w.begin(&call)
 		}
 		if !step.Done {
-			return call, fate{}, true
+			return call, engine.Redelivery{}, true
 		}
-		if w.stopping() {
-			return call, w.refused(0), false
+		r := s.Refused(c.dep.Now(), step.Reason, w.verdict, w.delivery(), c.random)
+		if !r.Here {
+			return call, r, false
 		}
-		wait := c.dep.State().AskAgain(c.dep.Now(), step.Reason, c.random)
-		if c.can.FreeDefer || w.lease.isEnding() {
-			return call, w.refused(min(wait, c.can.MaxDelay)), false
-		}
-		// On hold.
 		c.held.Add(1)
-		held := w.wait(wait)
+		held := w.wait(r.Wait)
 		c.held.Add(-1)
 		if !held {
-			return call, w.refused(0), false
+			d := w.delivery()
+			d.Stopping = true
+			return call, s.Refused(c.dep.Now(), step.Reason, w.verdict, d, c.random), false
 		}
 	}
-}
-
-// refused is what becomes of a message that cannot be tried now. It is deferred, unless a
-// try has failed before: then that was an attempt.
-func (w *work) refused(after time.Duration) fate {
-	if w.tries == 0 {
-		return deferred(after)
-	}
-	return w.abandoned(after)
 }
 
 // begin begins the attempt, waiting for the throttle and in line for room if need be.

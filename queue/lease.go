@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/lullgo/lull/engine"
 )
 
 // lease is the hold on one delivery: extended every third of its length, and every
@@ -17,12 +19,10 @@ type lease struct {
 
 	calls sync.Mutex // held during Extend, of which there is one at a time, and none once stopped
 
-	mu      sync.Mutex
-	until   time.Time     // zero: never
-	first   time.Duration // its length at first
-	length  time.Duration // and now
-	final   bool          // it cannot be extended any further
-	bound   bool          // a handler runs whose context ends before it does
+	mu    sync.Mutex
+	until time.Time // zero: never
+	engine.Lease
+	bound   bool // a handler runs whose context ends before it does
 	stopped bool
 	lost    bool          // the broker says so
 	why     error         // it is lost, or ended
@@ -37,7 +37,7 @@ type lease struct {
 
 // hold begins to hold d.
 func (c *Consumer) hold(d *Delivery) *lease {
-	l := &lease{c: c, d: d, until: d.Lease, gone: make(chan struct{}), final: !c.can.Extends}
+	l := &lease{c: c, d: d, until: d.Lease, gone: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(c.calls)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,16 +48,23 @@ func (c *Consumer) hold(d *Delivery) *lease {
 		return l
 	}
 	left := time.Until(l.until)
-	l.first = max(left, 0)
-	l.length = l.first
-	l.expiry = time.AfterFunc(left-l.margin(), l.expire)
-	if !l.final {
-		l.beat = time.AfterFunc(left/3, l.heartbeat)
+	l.Lease = engine.NewLease(left, c.config.Lease, c.config.Margin, c.can.Extends)
+	l.expiry = time.AfterFunc(left-l.Margin(), l.expire)
+	if !l.Final {
+		l.beat = time.AfterFunc(l.Next(false), l.heartbeat)
 	}
 	return l
 }
 
-func (l *lease) margin() time.Duration { return l.c.config.margin(l.length) }
+// describe fills in what the engine has to know of the lease.
+func (l *lease) describe(d *engine.Delivery) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d.Ending, d.Lease, d.Kept = l.ending, l.First, engine.Never
+	if !l.until.IsZero() && l.Final {
+		d.Kept = time.Until(l.until) - l.Margin()
+	}
+}
 
 // end is when it lapses; zero if never.
 func (l *lease) end() time.Time {
@@ -71,19 +78,19 @@ func (l *lease) end() time.Time {
 func (l *lease) ends() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.until.IsZero() || !l.final {
+	if l.until.IsZero() || !l.Final {
 		return time.Time{}
 	}
-	return l.until.Add(-l.margin())
+	return l.until.Add(-l.Margin())
 }
 
 // bounds is ends for a handler whose context will end at that time by itself, as one
 // ends whose time is over; bounds(false) when it has returned.
 func (l *lease) bounds(yes bool) time.Time {
 	l.mu.Lock()
-	l.bound = yes && l.final
+	l.bound = yes && l.Final
 	if !l.bound && l.expiry != nil {
-		l.expiry.Reset(time.Until(l.until) - l.margin())
+		l.expiry.Reset(time.Until(l.until) - l.Margin())
 	}
 	l.mu.Unlock()
 	return l.ends()
@@ -157,7 +164,7 @@ func (l *lease) expire() {
 	}
 	left := time.Until(l.until)
 	if !l.bound {
-		left -= l.margin()
+		left -= l.Margin()
 	}
 	if left > 0 {
 		l.expiry.Reset(left) // it was extended meanwhile, or the handler's context ends by itself
@@ -167,38 +174,33 @@ func (l *lease) expire() {
 }
 
 func (l *lease) heartbeat() {
-	length := l.c.config.Lease
 	l.mu.Lock()
-	if l.stopped || l.ending || l.final || l.c.abandoned.Load() {
+	if l.stopped || l.ending || l.Final || l.c.abandoned.Load() {
 		l.mu.Unlock()
 		return
 	}
-	if more := time.Until(l.until) - length; more > 0 { // Message.Extend
-		l.beat.Reset(more + length/3)
+	if wait := l.Beat(time.Until(l.until)); wait > 0 {
+		l.beat.Reset(wait)
 		l.mu.Unlock()
 		return
 	}
-	ctx, cancel := context.WithTimeout(l.ctx, max(l.length/6, time.Millisecond))
+	ctx, cancel := context.WithTimeout(l.ctx, l.Patience())
 	l.mu.Unlock()
 	began := time.Now()
-	err := l.extend(ctx, length)
+	err := l.extend(ctx, l.c.config.Lease)
 	cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stopped || l.ending || l.final {
+	if l.stopped || l.ending || l.Final {
 		return
 	}
-	next := l.length / 3
-	if err != nil {
-		next = l.length / 6
-	}
-	l.beat.Reset(max(next-time.Since(began), 0))
+	l.beat.Reset(max(l.Next(err != nil)-time.Since(began), 0))
 }
 
 // extendBy is for Message.Extend.
 func (l *lease) extendBy(ctx context.Context, d time.Duration) error {
 	l.mu.Lock()
-	never, final, ending := l.until.IsZero(), l.final, l.ending
+	never, final, ending := l.until.IsZero(), l.Final, l.ending
 	l.mu.Unlock()
 	switch {
 	case ending:
@@ -212,6 +214,12 @@ func (l *lease) extendBy(ctx context.Context, d time.Duration) error {
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)() // the settlement does not wait for it
 	return l.extend(ctx, max(d, l.c.config.Lease))
+}
+
+func (l *lease) isEnding() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ending
 }
 
 func (l *lease) isStopped() bool {
@@ -240,10 +248,8 @@ func (l *lease) extend(ctx context.Context, length time.Duration) error {
 		return err
 	}
 	l.why = nil
-	got := max(until.Sub(began), 0)
-	// Less than was asked for, and than there was at first: this is as far as it goes.
-	l.final = got < min(length, l.first)*9/10
-	l.until, l.length = until, got
-	l.expiry.Reset(time.Until(until) - l.margin())
+	l.until = until
+	l.Extended(length, until.Sub(began))
+	l.expiry.Reset(time.Until(until) - l.Margin())
 	return nil
 }

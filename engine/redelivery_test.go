@@ -1,0 +1,272 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
+)
+
+// messages is a policy of five attempts after 1, 2, 4 and 8 s, without jitter.
+func messages() engine.Policy {
+	return engine.Policy{
+		Attempts: 5, AttemptTimeout: 10 * time.Second, Deadline: lull.NoTimeout, HintLimit: time.Hour,
+		Backoff: backoff.Schedule{Base: time.Second, Cap: time.Minute, Jitter: backoff.None},
+		Breaker: breaker.Config{Consecutive: 3, ConsecutiveFor: -1, OpenFor: 10 * time.Second},
+	}
+}
+
+// delivered is attempt n of a message from a broker that can do everything, under a lease
+// that is extended.
+func delivered(n int) engine.Delivery {
+	return engine.Delivery{
+		Broker: engine.Broker{MaxDelay: 12 * time.Hour, FreeDefer: true}, Quick: engine.Quick{MaxWait: time.Second},
+		Attempt: n, Left: engine.Never, Kept: engine.Never, Lease: 30 * time.Second,
+	}
+}
+
+// handled begins the attempt of d and ends it with h.
+func handled(t *testing.T, s *engine.State, now time.Duration, d engine.Delivery, h engine.Handled, free func(int) bool) engine.Redelivery {
+	t.Helper()
+	c, step := s.ResumeDelivery(now, engine.Spec{}, d)
+	if !step.Done {
+		step = c.Attempt(now, nil)
+	}
+	if step.Done {
+		t.Fatalf("refused: %v", step.Reason)
+	}
+	d.Tries++
+	if free == nil {
+		free = func(int) bool { t.Error("asked whether a probe is free"); return false }
+	}
+	r := c.Handled(now, h, d, free, nil)
+	if !c.Over() {
+		t.Error("the call is not over")
+	}
+	return r
+}
+
+// What becomes of a message whose handler has run.
+func TestHandled(t *testing.T) {
+	change := func(n int, f func(d *engine.Delivery)) engine.Delivery {
+		d := delivered(n)
+		f(&d)
+		return d
+	}
+	const cap = 8 * time.Second // the longest wait that the schedule comes to
+	for _, c := range []struct {
+		name string
+		d    engine.Delivery
+		h    engine.Handled
+		want engine.Redelivery
+	}{
+		{"handled", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindSuccess}}, engine.Redelivery{Outcome: engine.Ack}},
+		{"a first failure", delivered(1), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second}},
+		{"a third failure", delivered(3), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: 4 * time.Second, Wait: 4 * time.Second}},
+		{"the last failure", delivered(5), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted}},
+		{"permanent", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindPermanent}}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Permanent}},
+		{"unknown", delivered(1), engine.Handled{}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Permanent}},
+		{"a hint too long", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, After: 2 * time.Hour}}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.HintTooLong}},
+		{"do not retry", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindOverloaded}}, engine.Redelivery{Outcome: engine.Retry, After: cap * 3 / 4}},
+		{"past the deadline", change(1, func(d *engine.Delivery) { d.Left = time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Deadline}},
+		{"a broker without delays", change(1, func(d *engine.Delivery) { d.MaxDelay = 0 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, Wait: time.Second}},
+
+		{"a panic", delivered(2), engine.Handled{Verdict: transient, Panicked: true}, engine.Redelivery{Outcome: engine.Retry, After: 2 * time.Second}},
+		{"the last panic", delivered(5), engine.Handled{Verdict: transient, Panicked: true}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted}},
+		{"interrupted", delivered(2), engine.Handled{Verdict: transient, Interrupted: true}, engine.Redelivery{Outcome: engine.Retry, After: 2 * time.Second}},
+		{"drained", delivered(5), engine.Handled{Verdict: transient, Interrupted: true, Drained: true}, engine.Redelivery{Outcome: engine.Defer}},
+
+		{"deferred by its handler", delivered(5), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindCanceled}, Chosen: engine.Redelivery{Outcome: engine.Defer, After: 24 * time.Hour}}, engine.Redelivery{Outcome: engine.Defer, After: 12 * time.Hour}},
+		{"dropped by its handler", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindPermanent}, Chosen: engine.Redelivery{Outcome: engine.Drop}}, engine.Redelivery{Outcome: engine.Drop}},
+
+		{"behind a circuit, not called", delivered(5), engine.Handled{Verdict: transient, Behind: true, RetryAt: 20 * time.Second}, engine.Redelivery{Outcome: engine.Defer, After: 20 * time.Second}},
+		{"the same where a deferral counts", change(1, func(d *engine.Delivery) { d.FreeDefer = false }), engine.Handled{Verdict: transient, Behind: true, RetryAt: 20 * time.Second}, engine.Redelivery{Outcome: engine.Retry, After: 20 * time.Second, Wait: time.Second}},
+		{"behind a circuit, called", delivered(1), engine.Handled{Verdict: transient, Behind: true, Called: true, RetryAt: 20 * time.Second}, engine.Redelivery{Outcome: engine.Retry, After: 20 * time.Second, Wait: time.Second}},
+		{"behind a circuit, but permanent", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindPermanent}, Behind: true, RetryAt: 20 * time.Second}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Permanent}},
+
+		{"quick", change(1, func(d *engine.Delivery) { d.Runs = 1 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
+		{"quick at the last attempt", change(5, func(d *engine.Delivery) { d.Runs, d.MaxWait = 1, time.Minute }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted, Wait: 8 * time.Second, Here: true}},
+		{"no quick run is left", change(1, func(d *engine.Delivery) { d.Runs, d.Tries = 1, 1 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second}},
+		{"the wait is too long for a quick run", change(2, func(d *engine.Delivery) { d.Runs = 1 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: 2 * time.Second, Wait: 2 * time.Second}},
+		{"the lease is too short for a quick run", change(1, func(d *engine.Delivery) { d.Runs, d.Kept = 1, 10*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second}},
+		{"the lease is just long enough for a quick run", change(1, func(d *engine.Delivery) { d.Runs, d.Kept = 1, 11*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
+		{"half of a short lease is enough", change(1, func(d *engine.Delivery) { d.Runs, d.Kept, d.Lease = 1, 3*time.Second, 4*time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second, Here: true}},
+		{"no quick run when stopping", change(1, func(d *engine.Delivery) { d.Runs, d.Stopping = 1, true }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, After: time.Second, Wait: time.Second}},
+	} {
+		got := handled(t, newDependency(t, messages()).State(), 0, c.d, c.h, nil)
+		if got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// What shows nothing of the dependency opens no circuit.
+func TestHandledOpensNoCircuit(t *testing.T) {
+	for _, h := range []engine.Handled{
+		{Verdict: transient, Panicked: true},
+		{Verdict: transient, Interrupted: true},
+		{Verdict: transient, Interrupted: true, Drained: true},
+		{Verdict: lull.Verdict{Kind: lull.KindCanceled}, Chosen: engine.Redelivery{Outcome: engine.Defer}},
+	} {
+		s := newDependency(t, messages()).State()
+		for range 10 {
+			handled(t, s, 0, delivered(1), h, nil)
+		}
+		if got := s.Breaker().State(0); got != breaker.Closed {
+			t.Errorf("after ten of %+v the breaker is %v", h, got)
+		}
+	}
+}
+
+// opened is a state whose breaker has opened at now.
+func opened(t *testing.T, now time.Duration) *engine.State {
+	t.Helper()
+	s := newDependency(t, messages()).State()
+	for range 3 {
+		handled(t, s, now, delivered(1), engine.Handled{Verdict: transient}, nil)
+	}
+	if got := s.Breaker().State(now); got != breaker.Open {
+		t.Fatalf("the breaker is %v", got)
+	}
+	return s
+}
+
+// A message that was a probe has made no attempt where a deferral is free, as often as the
+// policy allows attempts.
+func TestProbesAreFree(t *testing.T) {
+	for _, c := range []struct {
+		free, deferFree bool
+		want            engine.Outcome
+	}{{true, true, engine.Defer}, {false, true, engine.DeadLetter}, {true, false, engine.DeadLetter}} {
+		s := opened(t, 0)
+		now := s.Breaker().RetryAt(0)
+		d := delivered(5)
+		d.FreeDefer = c.deferFree
+		asked := 0
+		got := handled(t, s, now, d, engine.Handled{Verdict: transient}, func(most int) bool {
+			if asked++; most != 5 {
+				t.Errorf("asked for %d probes, want the policy's 5 attempts", most)
+			}
+			return c.free
+		})
+		if got.Outcome != c.want || (asked == 1) != c.deferFree {
+			t.Errorf("%+v: %+v, asked %d times", c, got, asked)
+		}
+	}
+}
+
+// What becomes of a message that was refused before its handler ran.
+func TestRefused(t *testing.T) {
+	const open = 10 * time.Second
+	for _, c := range []struct {
+		name string
+		why  engine.Reason
+		d    func(d *engine.Delivery)
+		want engine.Redelivery
+	}{
+		{"behind the open circuit", engine.CircuitOpen, func(*engine.Delivery) {}, engine.Redelivery{Outcome: engine.Defer, After: open}},
+		{"the broker's longest delay", engine.CircuitOpen, func(d *engine.Delivery) { d.MaxDelay = time.Second }, engine.Redelivery{Outcome: engine.Defer, After: time.Second}},
+		{"kept, where a deferral counts", engine.CircuitOpen, func(d *engine.Delivery) { d.FreeDefer = false }, engine.Redelivery{Here: true, Wait: open}},
+		{"not kept when it must be let go of", engine.CircuitOpen, func(d *engine.Delivery) { d.FreeDefer, d.Ending = false, true }, engine.Redelivery{Outcome: engine.Defer, After: open}},
+		{"given back at once when stopping", engine.CircuitOpen, func(d *engine.Delivery) { d.FreeDefer, d.Stopping = false, true }, engine.Redelivery{Outcome: engine.Defer}},
+		{"an attempt, after a run", engine.CircuitOpen, func(d *engine.Delivery) { d.Tries = 1 }, engine.Redelivery{Outcome: engine.Retry, After: open}},
+		{"the last attempt, after a run", engine.CircuitOpen, func(d *engine.Delivery) { d.Tries, d.Attempt = 1, 5 }, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.AttemptsExhausted}},
+	} {
+		s := opened(t, 0)
+		at := s.Breaker().RetryAt(0)
+		d := delivered(1)
+		c.d(&d)
+		got := s.Refused(0, c.why, transient, d, nil)
+		if c.want.After == open { // the open time has jitter
+			c.want.After = at
+		}
+		if c.want.Wait == open {
+			c.want.Wait = at
+		}
+		if got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	if r := newDependency(t, messages()).State().Refused(0, engine.Limited, engine.Verdict{}, delivered(1), nil); r.Outcome != engine.Defer || r.After <= 0 {
+		t.Errorf("without room: %+v", r)
+	}
+}
+
+// How many messages may be fetched, by the state of the breaker.
+func TestFetch(t *testing.T) {
+	s := newDependency(t, messages()).State()
+	if got := s.Fetch(0, 7, false); got != (engine.Fetch{Most: 7}) {
+		t.Errorf("closed: %+v", got)
+	}
+	s = opened(t, 0)
+	at := s.Breaker().RetryAt(0)
+	if got := s.Fetch(0, 7, false); got != (engine.Fetch{Wait: at, Foreseen: at}) {
+		t.Errorf("open until %v: %+v", at, got)
+	}
+	if got := s.Fetch(at, 7, false); got != (engine.Fetch{Most: 1, Probe: true}) {
+		t.Errorf("half-open: %+v", got)
+	}
+	if got := s.Fetch(at, 7, true); got.Most != 0 || got.Wait != 250*time.Millisecond || got.Foreseen != 10*time.Second {
+		t.Errorf("half-open, and a probe is out: %+v", got)
+	}
+	off := messages()
+	off.Breaker = breaker.Config{Off: true}
+	if got := newDependency(t, off).State().Fetch(0, 7, true); got.Most != 7 {
+		t.Errorf("without a breaker: %+v", got)
+	}
+}
+
+// What was delivered too often has crashed its consumers; what comes late is given back.
+func TestDeliver(t *testing.T) {
+	p := newDependency(t, messages()).Plan()
+	for _, c := range []struct {
+		attempt           int
+		stopping, counted bool
+		want              string
+	}{
+		{5, false, false, "true none"}, {6, false, false, "false dead-letter"}, {6, true, false, "false dead-letter"},
+		{1, true, false, "false defer"}, {1, true, true, "true none"},
+	} {
+		d := delivered(c.attempt)
+		d.Stopping, d.FreeDefer = c.stopping, !c.counted
+		r, ok := p.Deliver(d)
+		if got := fmt.Sprint(ok, " ", r.Outcome); got != c.want || r.Outcome == engine.DeadLetter && r.Reason != engine.Crashed {
+			t.Errorf("%+v: %v %+v", c, got, r)
+		}
+	}
+}
+
+// A lease is extended every third of its length, every sixth while that fails, and not
+// before it needs to be when its holder has extended it already.
+func TestLease(t *testing.T) {
+	const want = 30 * time.Second
+	l := engine.NewLease(want, want, 0, true)
+	equal := func(what string, got, want any) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	equal("first look", l.Next(false), 10*time.Second)
+	equal("after a failure", l.Next(true), 5*time.Second)
+	equal("a beat", l.Beat(20*time.Second), time.Duration(0))
+	equal("a beat after Message.Extend", l.Beat(time.Minute), 40*time.Second)
+	equal("margin", l.Margin(), 3*time.Second)
+	equal("patience", l.Patience(), 5*time.Second)
+	l.Extended(want, 28*time.Second)
+	equal("nearly all of it", l.Final, false)
+	l.Extended(want, 20*time.Second)
+	equal("less than asked for", l.Final, true)
+	equal("its length", l.Length, 20*time.Second)
+	l = engine.NewLease(want, want, 10*time.Second, false)
+	equal("cannot be extended", l.Final, true)
+	equal("a margin of its own", l.Margin(), 10*time.Second)
+	l.Length = 4 * time.Second
+	equal("at most half", l.Margin(), 2*time.Second)
+	lapsed := engine.NewLease(-time.Second, want, 0, true)
+	equal("lapsed", lapsed.First, time.Duration(0))
+}
