@@ -58,6 +58,25 @@ func (p *pausing) Pause(_ context.Context, until time.Time) error {
 	return p.pause(until)
 }
 
+// Why a lease is lost is in the event, in the words of the broker, beside what the handler returned.
+func TestWhyALeaseIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &counting{Memory: memory(t, queue.MemoryConfig{})}
+		b.settle = func(context.Context) error { return fmt.Errorf("channel closed: %w", queue.ErrLost) }
+		send(t, b, "hello")
+		r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{})
+		time.Sleep(time.Second)
+		r.stop(t)
+		events := r.of(queue.EventLeaseLost)
+		if len(events) == 0 {
+			t.Fatal("no lease was lost")
+		}
+		if err := events[0].Err; !errors.Is(err, queue.ErrLeaseLost) || !errors.Is(err, errBlip) || !strings.Contains(err.Error(), "channel closed") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 // Nothing is extended that has been settled, by the heartbeat or by a handler that holds on
 // to its message.
 func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {

@@ -390,10 +390,13 @@ func TestRule21NothingIsReadThatCounts(t *testing.T) {
 			p, err := queue.Redrive(t.Context(), counted{scan(t, m), &read}, m, c, nil)
 			wantEqual(t, "Redrive", fmt.Sprint(p, err), "moved 0 of 0 (0 seen) reading counts")
 		}
-		p, err = queue.Redrive(t.Context(), counted{scan(t, m), &read}, m, queue.RedriveConfig{Limit: 13}, nil)
-		wantEqual(t, "Redrive with a limit", fmt.Sprint(p, err), "moved 13 of 13 (13 seen) <nil>")
-		wantEqual(t, "letters that were read", read, 13)
-		wantEqual(t, "letters that are left", m.DeadLetters().Len(), 12)
+		for _, limit := range []int{13, 3, 1} {
+			read = 0
+			p, err = queue.Redrive(t.Context(), counted{scan(t, m), &read}, m, queue.RedriveConfig{Limit: limit}, nil)
+			wantEqual(t, "Redrive with a limit", fmt.Sprint(p, err), fmt.Sprintf("moved %d of %[1]d (%[1]d seen) <nil>", limit))
+			wantEqual(t, "letters that were read", read, limit)
+		}
+		wantEqual(t, "letters that are left", m.DeadLetters().Len(), 8)
 	})
 }
 
