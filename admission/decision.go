@@ -1,8 +1,9 @@
 package admission
 
 import (
-	"fmt"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Outcome is what Arrive made of a request.
@@ -21,12 +22,7 @@ const (
 var outcomeNames = [...]string{"admitted", "queued", "refused"}
 
 // String is the outcome in lower case, such as "admitted".
-func (o Outcome) String() string {
-	if int(o) < len(outcomeNames) {
-		return outcomeNames[o]
-	}
-	return fmt.Sprintf("outcome(%d)", uint8(o))
-}
+func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
 // Reason says why a request was refused.
 type Reason uint8
@@ -58,12 +54,7 @@ var reasonNames = [...]string{"", "full", "waited", "displaced", "too_late", "sh
 
 // String is the reason as a label for logs and metrics, such as "shed_retry"; empty
 // for NotRefused.
-func (r Reason) String() string {
-	if int(r) < len(reasonNames) {
-		return reasonNames[r]
-	}
-	return fmt.Sprintf("reason(%d)", uint8(r))
-}
+func (r Reason) String() string { return choice.Name("reason", reasonNames[:], r) }
 
 // A Decision on a request. The zero Decision admits it.
 type Decision struct {
@@ -103,9 +94,4 @@ const (
 var resultNames = [...]string{"done", "failed", "unmeasured"}
 
 // String is the result in lower case, such as "done".
-func (r Result) String() string {
-	if int(r) < len(resultNames) {
-		return resultNames[r]
-	}
-	return fmt.Sprintf("result(%d)", uint8(r))
-}
+func (r Result) String() string { return choice.Name("result", resultNames[:], r) }

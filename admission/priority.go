@@ -72,9 +72,4 @@ const classes = int(Hedge) + 1
 var classNames = [...]string{"first", "retry", "hedge"}
 
 // String is the class in lower case, such as "retry".
-func (c Class) String() string {
-	if int(c) < len(classNames) {
-		return classNames[c]
-	}
-	return fmt.Sprintf("class(%d)", uint8(c))
-}
+func (c Class) String() string { return choice.Name("class", classNames[:], c) }

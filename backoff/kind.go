@@ -1,6 +1,6 @@
 package backoff
 
-import "fmt"
+import "github.com/lullgo/lull/internal/choice"
 
 // Kind is how the ceiling of the wait grows from one retry to the next.
 type Kind uint8
@@ -23,12 +23,7 @@ const (
 var kindNames = [...]string{"exponential", "linear", "constant", "immediate", "ethernet"}
 
 // String is the kind in lower case, such as "exponential".
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
 
 // Jitter is how chance spreads the wait below the ceiling c. The package
 // comment says which to take when.
@@ -52,9 +47,4 @@ const (
 var jitterNames = [...]string{"full", "equal", "none", "decorrelated", "proportional"}
 
 // String is the jitter in lower case, such as "full".
-func (j Jitter) String() string {
-	if int(j) < len(jitterNames) {
-		return jitterNames[j]
-	}
-	return fmt.Sprintf("jitter(%d)", uint8(j))
-}
+func (j Jitter) String() string { return choice.Name("jitter", jitterNames[:], j) }

@@ -2,10 +2,9 @@ package breaker
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
-	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // State is what a breaker does with the next call.
@@ -20,30 +19,26 @@ const (
 	HalfOpen
 )
 
+var (
+	stateNames   = []string{"closed", "open", "half-open"}
+	outcomeNames = []string{"success", "failure", "neutral"}
+	reasonNames  = []string{
+		"failure rate", "consecutive failures", "slow rate", "probe failed", "probe timed out", "probes succeeded", "forced",
+		"open time passed",
+	}
+)
+
 // String is "closed", "open" or "half-open".
-func (s State) String() string { return name(s, "closed", "open", "half-open") }
+func (s State) String() string { return choice.Name("unknown", stateNames, s) }
 
 // MarshalText is String, for a State that is one.
-func (s State) MarshalText() ([]byte, error) {
-	if s > HalfOpen {
-		return nil, problem.Problem{Field: "State", Value: s, Allowed: statesAllowed}
-	}
-	return []byte(s.String()), nil
-}
+func (s State) MarshalText() ([]byte, error) { return choice.Marshal("State", stateNames, s) }
 
-// UnmarshalText takes what MarshalText gives. The error names the text and what
+// UnmarshalText takes what MarshalText gives, in any case. The error names the text and what
 // is allowed.
 func (s *State) UnmarshalText(text []byte) error {
-	for t := Closed; t <= HalfOpen; t++ {
-		if t.String() == string(text) {
-			*s = t
-			return nil
-		}
-	}
-	return problem.Problem{Field: "State", Value: strconv.Quote(string(text)), Allowed: statesAllowed}
+	return choice.Unmarshal("State", stateNames, s, text)
 }
-
-const statesAllowed = "closed, open or half-open"
 
 // Outcome is what the end of a call says about the dependency.
 type Outcome uint8
@@ -60,7 +55,7 @@ const (
 )
 
 // String is "success", "failure" or "neutral".
-func (o Outcome) String() string { return name(o, "success", "failure", "neutral") }
+func (o Outcome) String() string { return choice.Name("unknown", outcomeNames, o) }
 
 // Reason is why a breaker changed its state.
 type Reason uint8
@@ -85,17 +80,7 @@ const (
 )
 
 // String is the reason in lower case, such as "failure rate".
-func (r Reason) String() string {
-	return name(r, "failure rate", "consecutive failures", "slow rate", "probe failed",
-		"probe timed out", "probes succeeded", "forced", "open time passed")
-}
-
-func name[T ~uint8](v T, names ...string) string {
-	if int(v) < len(names) {
-		return names[v]
-	}
-	return fmt.Sprintf("unknown(%d)", v)
-}
+func (r Reason) String() string { return choice.Name("unknown", reasonNames, r) }
 
 // A Change is one transition, as listeners hear of it.
 type Change struct {

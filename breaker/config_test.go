@@ -95,8 +95,12 @@ func TestStateAsText(t *testing.T) {
 	if text, err := State(9).MarshalText(); err == nil {
 		t.Errorf("no state is %q", text)
 	}
-	for _, text := range []string{"", "Open", "open ", "unknown(9)"} {
-		back := HalfOpen
+	back := Closed
+	if err := back.UnmarshalText([]byte("HALF-open")); err != nil || back != HalfOpen {
+		t.Errorf("HALF-open is %v, %v", back, err)
+	}
+	for _, text := range []string{"", "opened", "open ", "unknown(9)"} {
+		back = HalfOpen
 		if err := back.UnmarshalText([]byte(text)); err == nil || back != HalfOpen {
 			t.Errorf("%q is %v, %v", text, back, err)
 		}

@@ -205,8 +205,9 @@
 package budget
 
 import (
-	"fmt"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Class says why a retry is wanted. AWSQuota charges by it; the others charge
@@ -222,12 +223,7 @@ const (
 var classNames = [...]string{"transient", "timeout", "throttled"}
 
 // String is the class in lower case, such as "timeout".
-func (c Class) String() string {
-	if int(c) < len(classNames) {
-		return classNames[c]
-	}
-	return fmt.Sprintf("class(%d)", uint8(c))
-}
+func (c Class) String() string { return choice.Name("class", classNames[:], c) }
 
 // A Receipt says what was paid for one retry, in the budget's own unit. Zero
 // means that nothing was paid.

@@ -1,8 +1,6 @@
 package budget
 
 import (
-	"fmt"
-
 	"github.com/lullgo/lull/internal/choice"
 )
 
@@ -20,12 +18,7 @@ const (
 var earnNames = [...]string{"successes", "arrivals"}
 
 // String is the way of earning in lower case, such as "successes".
-func (e Earn) String() string {
-	if int(e) < len(earnNames) {
-		return earnNames[e]
-	}
-	return fmt.Sprintf("earn(%d)", uint8(e))
-}
+func (e Earn) String() string { return choice.Name("earn", earnNames[:], e) }
 
 // MarshalText is String, for an Earn that is one.
 func (e Earn) MarshalText() ([]byte, error) { return choice.Marshal("Earn", earnNames[:], e) }

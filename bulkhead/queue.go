@@ -1,10 +1,10 @@
 package bulkhead
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -24,12 +24,7 @@ const (
 var outcomeNames = [...]string{"admitted", "queued", "refused"}
 
 // String is the outcome in lower case, such as "admitted".
-func (o Outcome) String() string {
-	if int(o) < len(outcomeNames) {
-		return outcomeNames[o]
-	}
-	return fmt.Sprintf("outcome(%d)", uint8(o))
-}
+func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
 // A Waiter is one caller's place in the queue of one Limiter. It may be used
 // again once it waits no longer, but must not be copied or changed while it does.

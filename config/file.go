@@ -227,12 +227,7 @@ const (
 var answerNames = [...]string{"unsaid", "false", "true"}
 
 // String returns the answer as in a file: "true" or "false". "unsaid" cannot be written.
-func (a Answer) String() string {
-	if int(a) < len(answerNames) {
-		return answerNames[a]
-	}
-	return fmt.Sprintf("answer(%d)", uint8(a))
-}
+func (a Answer) String() string { return choice.Name("answer", answerNames[:], a) }
 
 // Server is the kind of server that a service has.
 type Server uint8
@@ -250,12 +245,7 @@ const (
 var serverNames = [servers]string{"other", "lull"}
 
 // String returns the server as in a file: "other" or "lull".
-func (s Server) String() string {
-	if s < servers {
-		return serverNames[s]
-	}
-	return fmt.Sprintf("server(%d)", uint8(s))
-}
+func (s Server) String() string { return choice.Name("server", serverNames[:], s) }
 
 // named reports whether the key of m can be printed in a table and typed on a command line.
 func (r *reader) named(m tree.Member, path string) bool {

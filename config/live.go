@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // DefaultInterval is how often [Live.Watch] looks at the file by default.
@@ -106,12 +107,7 @@ const (
 var changeNames = [...]string{"changed", "added", "removed"}
 
 // String returns the kind in a word: "changed".
-func (k ChangeKind) String() string {
-	if int(k) < len(changeNames) {
-		return changeNames[k]
-	}
-	return fmt.Sprintf("change(%d)", uint8(k))
-}
+func (k ChangeKind) String() string { return choice.Name("change", changeNames[:], k) }
 
 // OpenLive reads the policy file at path, as [ReadPolicyFile] does: a program should not start with
 // a wrong file. Afterwards it calls report with every change and with every file that it refuses,

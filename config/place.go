@@ -1,10 +1,10 @@
 package config
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // An Origin is where the value of a field comes from.
@@ -27,12 +27,7 @@ const (
 var originNames = [...]string{"unset", "written", "from the preset", "from defaults", "from the preset of defaults"}
 
 // String returns the origin in words: "from defaults".
-func (o Origin) String() string {
-	if int(o) < len(originNames) {
-		return originNames[o]
-	}
-	return fmt.Sprintf("origin(%d)", uint8(o))
-}
+func (o Origin) String() string { return choice.Name("origin", originNames[:], o) }
 
 // filePlaces are the places of all that a file has.
 type filePlaces struct {

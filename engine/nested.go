@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"github.com/lullgo/lull/internal/choice"
 )
 
@@ -33,12 +31,7 @@ var nestedNames = [nestedRules]string{"never", "always"}
 var nestedAllowed = choice.List(nestedNames[:])
 
 // String is the rule as in a file, such as "never".
-func (n NestedRetries) String() string {
-	if n < nestedRules {
-		return nestedNames[n]
-	}
-	return fmt.Sprintf("nested(%d)", uint8(n))
-}
+func (n NestedRetries) String() string { return choice.Name("nested", nestedNames[:], n) }
 
 // MarshalText is String, for a rule that is one.
 func (n NestedRetries) MarshalText() ([]byte, error) {

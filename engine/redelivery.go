@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // An Outcome is what becomes of a message that was delivered.
@@ -27,12 +27,7 @@ const (
 var outcomeNames = [...]string{"none", "ack", "retry", "defer", "dead-letter", "drop"}
 
 // String is the outcome as a label, such as "dead-letter".
-func (o Outcome) String() string {
-	if int(o) < len(outcomeNames) {
-		return outcomeNames[o]
-	}
-	return fmt.Sprintf("outcome(%d)", uint8(o))
-}
+func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
 // A Broker is what a broker can do, as far as the engine decides by it.
 type Broker struct {

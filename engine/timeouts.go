@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"github.com/lullgo/lull/internal/choice"
 )
 
@@ -47,12 +45,7 @@ var timeoutNames = [timeoutRules]string{"when-answered", "always", "never"}
 var timeoutsAllowed = choice.List(timeoutNames[:])
 
 // String is the rule as in a file, such as "when-answered".
-func (t TimeoutRetries) String() string {
-	if t < timeoutRules {
-		return timeoutNames[t]
-	}
-	return fmt.Sprintf("timeouts(%d)", uint8(t))
-}
+func (t TimeoutRetries) String() string { return choice.Name("timeouts", timeoutNames[:], t) }
 
 // MarshalText is String, for a rule that is one.
 func (t TimeoutRetries) MarshalText() ([]byte, error) {

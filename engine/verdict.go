@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"fmt"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Kind says what the end of one attempt means for the next one.
@@ -34,12 +35,7 @@ const (
 var kindNames = [...]string{"unclassified", "success", "transient", "rate_limited", "overloaded", "permanent", "canceled"}
 
 // String is the kind in lower case, such as "transient".
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
 
 // A Verdict is what a classifier makes of the end of one attempt. The zero
 // Verdict is unclassified, never a success.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Kind says what happened.
@@ -41,12 +42,7 @@ var kindNames = [...]string{"call_ended", "retry_scheduled", "retry_started", "c
 	"hedge_started", "hedge_refused", "attempt_failed"}
 
 // String is the kind as a label, such as "retry_scheduled".
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return "unknown"
-}
+func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
 
 // An Event is something that happened to a call or a dependency, by value.
 // Fields that a kind does not mention are zero.

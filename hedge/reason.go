@@ -1,8 +1,6 @@
 package hedge
 
 import (
-	"fmt"
-
 	"github.com/lullgo/lull/internal/choice"
 )
 
@@ -27,12 +25,7 @@ const (
 var reasonNames = [...]string{"off", "granted", "unlearned", "attempts_in_use", "too_many_late", "too_many_in_flight"}
 
 // String is the reason as a label for logs and metrics, such as "too_many_late".
-func (r Reason) String() string {
-	if int(r) < len(reasonNames) {
-		return reasonNames[r]
-	}
-	return fmt.Sprintf("reason(%d)", uint8(r))
-}
+func (r Reason) String() string { return choice.Name("reason", reasonNames[:], r) }
 
 // MarshalText is String, for a Reason that is one.
 func (r Reason) MarshalText() ([]byte, error) { return choice.Marshal("Reason", reasonNames[:], r) }

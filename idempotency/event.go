@@ -2,8 +2,8 @@ package idempotency
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/panicked"
 )
 
@@ -68,12 +68,7 @@ var whatNames = [...]string{
 }
 
 // String is the name in lower case, such as "refused-in-flight".
-func (w What) String() string {
-	if int(w) < len(whatNames) {
-		return whatNames[w]
-	}
-	return fmt.Sprintf("what(%d)", uint8(w))
-}
+func (w What) String() string { return choice.Name("what", whatNames[:], w) }
 
 // An Observer receives every event, in the goroutine in which it happens. It must be
 // safe for concurrent use and should not block. See [NewLogObserver].

@@ -1,10 +1,6 @@
 package outlier
 
-import (
-	"fmt"
-
-	"github.com/lullgo/lull/internal/choice"
-)
+import "github.com/lullgo/lull/internal/choice"
 
 // Choice is how Pick chooses among the healthy endpoints.
 type Choice uint8
@@ -33,7 +29,7 @@ var (
 )
 
 // String is the name in lower case, such as "two-choices".
-func (c Choice) String() string { return name("choice", choiceNames[:], c) }
+func (c Choice) String() string { return choice.Name("choice", choiceNames[:], c) }
 
 // MarshalText is String, for a Choice that is one.
 func (c Choice) MarshalText() ([]byte, error) { return choice.Marshal("Choice", choiceNames[:], c) }
@@ -67,7 +63,7 @@ var (
 )
 
 // String is the name in lower case, such as "median-mad".
-func (s Statistic) String() string { return name("statistic", statisticNames[:], s) }
+func (s Statistic) String() string { return choice.Name("statistic", statisticNames[:], s) }
 
 // MarshalText is String, for a Statistic that is one.
 func (s Statistic) MarshalText() ([]byte, error) {
@@ -106,7 +102,7 @@ var (
 )
 
 // String is the name in lower case, such as "at-least-one".
-func (l Limit) String() string { return name("limit", limitNames[:], l) }
+func (l Limit) String() string { return choice.Name("limit", limitNames[:], l) }
 
 // MarshalText is String, for a Limit that is one.
 func (l Limit) MarshalText() ([]byte, error) { return choice.Marshal("Limit", limitNames[:], l) }
@@ -140,7 +136,7 @@ const (
 var outcomeNames = [outcomes]string{"success", "5xx", "gateway failure", "local origin", "neutral"}
 
 // String is the outcome in lower case, such as "gateway failure".
-func (o Outcome) String() string { return name("outcome", outcomeNames[:], o) }
+func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
 // Reason is why an endpoint was ejected, or came back.
 type Reason uint8
@@ -176,7 +172,7 @@ var reasonNames = [reasons]string{
 }
 
 // String is the reason in lower case, such as "success rate".
-func (r Reason) String() string { return name("reason", reasonNames[:], r) }
+func (r Reason) String() string { return choice.Name("reason", reasonNames[:], r) }
 
 // Kind is what happened to an endpoint.
 type Kind uint8
@@ -196,11 +192,4 @@ const (
 var kindNames = [kinds]string{"ejected", "returned", "spared"}
 
 // String is the kind in lower case, such as "ejected".
-func (k Kind) String() string { return name("kind", kindNames[:], k) }
-
-func name[T ~uint8](what string, names []string, v T) string {
-	if int(v) < len(names) {
-		return names[v]
-	}
-	return fmt.Sprintf("%s(%d)", what, uint8(v))
-}
+func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }

@@ -1,8 +1,6 @@
 package queue
 
 import (
-	"fmt"
-
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 )
@@ -34,12 +32,7 @@ const (
 var orderNames = [...]string{"unordered", "per-group", "total"}
 
 // String is the order in lower case, such as "per-group".
-func (o Order) String() string {
-	if int(o) < len(orderNames) {
-		return orderNames[o]
-	}
-	return fmt.Sprintf("order(%d)", uint8(o))
-}
+func (o Order) String() string { return choice.Name("order", orderNames[:], o) }
 
 // MarshalText is String, for an order that is one.
 func (o Order) MarshalText() ([]byte, error) { return choice.Marshal("Order", orderNames[:], o) }
@@ -62,9 +55,4 @@ const (
 var countingNames = [...]string{"by-broker", "by-adapter"}
 
 // String is the counting in lower case, such as "by-broker".
-func (c Counting) String() string {
-	if int(c) < len(countingNames) {
-		return countingNames[c]
-	}
-	return fmt.Sprintf("counting(%d)", uint8(c))
-}
+func (c Counting) String() string { return choice.Name("counting", countingNames[:], c) }

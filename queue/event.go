@@ -2,8 +2,9 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // An Event is something that happened to a message or to a consumer, by value. Fields
@@ -55,12 +56,7 @@ const (
 var eventNames = [...]string{"settled", "settle_failed", "lease_lost", "retried_here", "receive_failed", "paused", "resumed"}
 
 // String is the kind as a label, such as "lease_lost".
-func (k EventKind) String() string {
-	if int(k) < len(eventNames) {
-		return eventNames[k]
-	}
-	return fmt.Sprintf("event(%d)", uint8(k))
-}
+func (k EventKind) String() string { return choice.Name("event", eventNames[:], k) }
 
 // An Observer is told of events as they happen, in the goroutine in which they happen.
 // It must be safe for concurrent use, should not block, and must not panic.

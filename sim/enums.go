@@ -1,6 +1,6 @@
 package sim
 
-import "fmt"
+import "github.com/lullgo/lull/internal/choice"
 
 // ArrivalKind is how calls arrive.
 type ArrivalKind uint8
@@ -76,20 +76,13 @@ const (
 var distributionKinds = []string{"fixed", "exponential", "lognormal", "normal", "uniform", "bimodal", "histogram"}
 
 // String is the kind as in a file, such as "at-once".
-func (k ArrivalKind) String() string      { return name(k, arrivalKinds) }
-func (o Order) String() string            { return name(o, orders) }
-func (k FaultKind) String() string        { return name(k, faultKinds) }
-func (k DistributionKind) String() string { return name(k, distributionKinds) }
+func (k ArrivalKind) String() string      { return choice.Name("unknown", arrivalKinds, k) }
+func (o Order) String() string            { return choice.Name("unknown", orders, o) }
+func (k FaultKind) String() string        { return choice.Name("unknown", faultKinds, k) }
+func (k DistributionKind) String() string { return choice.Name("unknown", distributionKinds, k) }
 
 // MarshalText is String.
 func (k ArrivalKind) MarshalText() ([]byte, error)      { return []byte(k.String()), nil }
 func (o Order) MarshalText() ([]byte, error)            { return []byte(o.String()), nil }
 func (k FaultKind) MarshalText() ([]byte, error)        { return []byte(k.String()), nil }
 func (k DistributionKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-func name[T ~uint8](v T, names []string) string {
-	if int(v) < len(names) {
-		return names[v]
-	}
-	return fmt.Sprintf("unknown(%d)", v)
-}

@@ -1,8 +1,6 @@
 package throttle
 
 import (
-	"fmt"
-
 	"github.com/lullgo/lull/internal/choice"
 )
 
@@ -23,12 +21,7 @@ const (
 var modeNames = [...]string{"off", "adaptive", "cubic"}
 
 // String is the mode in lower case, such as "adaptive".
-func (m Mode) String() string {
-	if int(m) < len(modeNames) {
-		return modeNames[m]
-	}
-	return fmt.Sprintf("mode(%d)", uint8(m))
-}
+func (m Mode) String() string { return choice.Name("mode", modeNames[:], m) }
 
 // MarshalText is String, for a Mode that is one.
 func (m Mode) MarshalText() ([]byte, error) { return choice.Marshal("Mode", modeNames[:], m) }

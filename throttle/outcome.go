@@ -1,8 +1,6 @@
 package throttle
 
 import (
-	"fmt"
-
 	"github.com/lullgo/lull/internal/choice"
 )
 
@@ -44,12 +42,7 @@ const (
 var outcomeNames = [...]string{"accepted", "throttled", "unanswered", "neutral", "unsent"}
 
 // String is the outcome in lower case, such as "throttled".
-func (o Outcome) String() string {
-	if int(o) < len(outcomeNames) {
-		return outcomeNames[o]
-	}
-	return fmt.Sprintf("outcome(%d)", uint8(o))
-}
+func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
 // MarshalText is String, for an Outcome that is one.
 func (o Outcome) MarshalText() ([]byte, error) {

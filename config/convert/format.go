@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/lullgo/lull/internal/choice"
@@ -47,12 +46,7 @@ func Formats() []Format {
 }
 
 // String returns the name of the format, as on a command line.
-func (f Format) String() string {
-	if f < formats {
-		return formatNames[f]
-	}
-	return fmt.Sprintf("format(%d)", uint8(f))
-}
+func (f Format) String() string { return choice.Name("format", formatNames[:], f) }
 
 // Title describes the format in a line.
 func (f Format) Title() string {

@@ -30,12 +30,7 @@ const (
 var kindNames = [kinds]string{"lost", "changed", "assumed", "aside"}
 
 // String returns the kind in lower case, such as "lost".
-func (k Kind) String() string {
-	if k < kinds {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
 
 // MarshalText returns the name of the kind. The error is for a value that is no kind.
 func (k Kind) MarshalText() ([]byte, error) { return choice.Marshal("Kind", kindNames[:], k) }

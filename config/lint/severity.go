@@ -1,8 +1,6 @@
 package lint
 
 import (
-	"fmt"
-
 	"github.com/lullgo/lull/internal/choice"
 )
 
@@ -22,12 +20,7 @@ const (
 var severityNames = [severities]string{"note", "warning", "error"}
 
 // String returns the severity as it is printed and typed, such as "warning".
-func (s Severity) String() string {
-	if s < severities {
-		return severityNames[s]
-	}
-	return fmt.Sprintf("severity(%d)", uint8(s))
-}
+func (s Severity) String() string { return choice.Name("severity", severityNames[:], s) }
 
 // MarshalText returns the name of the severity. The error is for a value that is none.
 func (s Severity) MarshalText() ([]byte, error) {

@@ -1,7 +1,6 @@
 package lullredis
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/lullgo/lull/internal/choice"
@@ -24,12 +23,7 @@ const (
 var modeNames = [...]string{"starting", "in step", "alone"}
 
 // String is the mode in lower case, such as "in step".
-func (m Mode) String() string {
-	if int(m) < len(modeNames) {
-		return modeNames[m]
-	}
-	return fmt.Sprintf("mode(%d)", uint8(m))
-}
+func (m Mode) String() string { return choice.Name("mode", modeNames[:], m) }
 
 // MarshalText is String, for a Mode that is one.
 func (m Mode) MarshalText() ([]byte, error) { return choice.Marshal("Mode", modeNames[:], m) }

@@ -20,6 +20,15 @@ func List(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
+// Name returns the name of v, and what and the number of one that has none: "kind(9)". Names are
+// in the order of the values.
+func Name[T ~uint8](what string, names []string, v T) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return what + "(" + strconv.Itoa(int(v)) + ")"
+}
+
 // Marshal returns the name of v; names are in the order of the values. The error names the field.
 func Marshal[T ~uint8](field string, names []string, v T) ([]byte, error) {
 	if int(v) >= len(names) {

@@ -10,6 +10,14 @@ type fruit uint8
 
 var fruits = []string{"apple", "pear", "kiwi"}
 
+func TestNames(t *testing.T) {
+	for v, want := range map[fruit]string{0: "apple", 2: "kiwi", 3: "fruit(3)", 255: "fruit(255)"} {
+		if got := Name("fruit", fruits, v); got != want {
+			t.Errorf("%d is called %s, want %s", uint8(v), got, want)
+		}
+	}
+}
+
 func TestTextsGoBothWays(t *testing.T) {
 	for v := range fruit(len(fruits)) {
 		text, err := Marshal("Fruit", fruits, v)
