@@ -291,7 +291,6 @@ func (r *run) sleep(t time.Duration) error {
 		select {
 		case <-r.after(t):
 		case <-r.ctx.Done():
-			r.timer.Stop()
 		}
 	}
 	return r.ctx.Err()
@@ -324,7 +323,6 @@ func (r *run) queue(now time.Duration) (engine.Step, time.Duration) {
 	case <-r.ctx.Done():
 		step = c.LeaveQueue(r.d.Now(), place, endedBy(r.ctx.Err()), random)
 	}
-	r.timer.Stop()
 	return step, r.d.Now()
 }
 

@@ -118,7 +118,7 @@ func (e *Error) why() (why, setting string) {
 	switch e.Reason {
 	case engine.Permanent:
 		switch {
-		case e.Verdict.Kind == KindUnclassified && e.Attempts > 0:
+		case e.Verdict.Kind == KindUnclassified:
 			return "nothing is known of this error", "lull.Transient, " + cmp.Or(e.classifier, "lull.WithClassifier")
 		case e.Verdict.Code == engine.CodeRetriedBelow:
 			return "the call below has made the retries", "lull.Transient"

@@ -93,6 +93,7 @@ func TestRule13WhatIsInsideDoesNotCount(t *testing.T) {
 		"after":            {lull.RetryAfter(below, time.Second), lull.Verdict{Kind: lull.KindRateLimited, Code: "rate_limited", After: time.Second}},
 		"never sent":       {lull.NeverSent(below), lull.Verdict{Kind: lull.KindTransient, Code: "never_sent", NeverSent: true}},
 		"marked by two":    {lull.Transient(fmt.Errorf("x: %w", lull.NeverSent(below))), lull.Verdict{Kind: lull.KindTransient, Code: "never_sent", NeverSent: true}},
+		"found by As":      {asOnly{below}, final},
 		"beside an answer": {errors.Join(below, lull.Permanent(errBlip)), final},
 	} {
 		if got := lull.Classify(c.err); got != c.want {

@@ -144,6 +144,39 @@ func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 	})
 }
 
+// What an observer takes of a call's time it does not take of the attempt that follows.
+func TestRule18AnObserverTakesNothingOfAnAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := lull.Policy{Attempts: 3, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Timeouts: lull.TimeoutsAlways}
+		o := &kinds{at: event.RetryStarted, do: func() { time.Sleep(700 * ms) }}
+		lull.Run(t.Context(), newDependency(t, p, lull.WithObserver(o)), func(ctx context.Context) error {
+			if until, _ := ctx.Deadline(); time.Until(until) != time.Second {
+				t.Errorf("an attempt has %v of its second", time.Until(until))
+			}
+			return lull.Transient(errBlip)
+		})
+	})
+}
+
+// The breaker learns of the end of a hedged call, and of nothing before, also where observers
+// are told of what happens on the way.
+func TestBreakerLearnsOfObservedHedgedCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := hedging(2)
+		p.Breaker = breaker.Config{Consecutive: 2, ConsecutiveFor: -1}
+		d := newDependency(t, p, lull.WithObserver(new(kinds)))
+		for i, want := range []breaker.State{breaker.Closed, breaker.Open} {
+			blip := lull.Transient(errBlip)
+			s := newScript(part{30 * ms, blip}, part{5 * ms, blip})
+			lull.DoHedged(t.Context(), d, s.play)
+			s.ended()
+			if got := d.Breaker().State(d.Now()); got != want {
+				t.Errorf("after %d calls that failed it is %v, want %v", i+1, got, want)
+			}
+		}
+	})
+}
+
 // A hedged call that is refused has one end.
 func TestAHedgedCallThatIsRefusedEndsOnce(t *testing.T) {
 	p := hedging(2)

@@ -40,6 +40,20 @@ func TestRegistryIsBounded(t *testing.T) {
 	}
 }
 
+// A small registry has no room for more than one that is new, and forgets one.
+func TestASmallRegistryForgetsOneAtATime(t *testing.T) {
+	r, err := lull.NewRegistry(lull.Policy{}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		r.Get(fmt.Sprint("host", i))
+		if want := min(i+1, 7); r.Len() != want {
+			t.Errorf("%d dependencies in a registry of 7 that was asked for %d", r.Len(), i+1)
+		}
+	}
+}
+
 // A flood of new keys costs each of them what it needs itself, not a copy of the others.
 // The oldest leave, and of many that are equally old no more than there must.
 func TestRegistryTakesAFloodOfKeys(t *testing.T) {
