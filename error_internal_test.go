@@ -3,6 +3,7 @@ package lull
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,7 @@ func TestErrorTexts(t *testing.T) {
 		{Error{Dependency: "d", Reason: engine.Canceled, Cause: context.Canceled}, "d: not attempted, because the caller's context has ended"},
 		{Error{Dependency: "d", Attempts: 1, Reason: engine.Canceled, Cause: errors.New("shutdown"), Last: last}, "d: canceled after 1 attempt (0s); not repeated, because the caller's context has ended: shutdown: connection reset"},
 		{Error{Dependency: "d", Attempts: 1, Reason: 200}, "d: failed after 1 attempt (0s); not repeated, because reason(200)"},
+		{Error{Dependency: "d", Attempts: 1, Reason: Reason(engine.Reasons)}, "d: failed after 1 attempt (0s); not repeated, because reason(" + strconv.Itoa(int(engine.Reasons)) + ")"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
