@@ -55,3 +55,17 @@ func TestRule19MemoryGrowsWithTheBody(t *testing.T) {
 		}
 	}
 }
+
+// A handler gets a body, or none, as net/http would give it: a proxy that stands there sends
+// on what it got.
+func TestTheBodyOfTheHandler(t *testing.T) {
+	for _, body := range []string{"", "100"} {
+		h := newRig(t, nil, idempotency.Config{}).m.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			got, err := io.ReadAll(r.Body)
+			if string(got) != body || err != nil || r.ContentLength != int64(len(body)) || (r.Body == http.NoBody) != (body == "") {
+				t.Errorf("of %q the handler gets %q, %v, of length %d; no body: %v", body, got, err, r.ContentLength, r.Body == http.NoBody)
+			}
+		}))
+		send(t, h, requestOf(http.MethodPost, "/pay", "k", body)).ran(t, 200, "")
+	}
+}

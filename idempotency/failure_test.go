@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -207,6 +208,47 @@ func TestStoreHangs(t *testing.T) {
 		c.times(t, 0)
 		time.Sleep(time.Minute) // the claims that are taken back
 	})
+}
+
+// A response waits for a store that hangs as long as one call of the policy may take, or a lease
+// if the policy does not bound it; it is stored later.
+func TestStoreHangsWhenAllIsDone(t *testing.T) {
+	unbounded := idempotency.StorePolicy()
+	unbounded.AttemptTimeout = lull.NoTimeout
+	for _, c := range []struct {
+		policy lull.Policy
+		want   time.Duration
+	}{{lull.Policy{}, time.Second}, {unbounded, 10 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &hungAtTheEnd{Memory: newMemory(t, idempotency.MemoryConfig{})}
+			store.on.Store(true)
+			r := newRig(t, store, idempotency.Config{Store: c.policy, Lease: 10 * time.Second})
+			h := r.m.Wrap(&counter{})
+			began := time.Now()
+			send(t, h, request("k"))
+			if waited := time.Since(began); waited != c.want {
+				t.Errorf("the response waited %v, want %v", waited, c.want)
+			}
+			store.on.Store(false)
+			if err := r.m.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+			r.saw("save-failed", "ran")
+		})
+	}
+}
+
+// hungAtTheEnd is a store in which Complete hangs while it is on.
+type hungAtTheEnd struct {
+	*idempotency.Memory
+	on atomic.Bool
+}
+
+func (s *hungAtTheEnd) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
+	if s.on.Load() {
+		return hung{}.Complete(ctx, key, token, record, retention)
+	}
+	return s.Memory.Complete(ctx, key, token, record, retention)
 }
 
 type hung struct{}

@@ -164,9 +164,6 @@ func (p *response) record(ended bool) Record {
 		return Record{BodyOmitted: true}
 	}
 	r := Record{Status: p.status, BodyOmitted: p.omitted || p.short()}
-	if p.hijacked && p.status == 0 {
-		return r
-	}
 	for name, values := range p.header {
 		switch {
 		case r.BodyOmitted && name != "Location" && name != "Content-Location",

@@ -132,6 +132,20 @@ func TestFlush(t *testing.T) {
 	resultOf(t, resp).replays(t, 200, "first\nsecond\nthird\n")
 }
 
+// A handler that flushes before it has said anything has said 200.
+func TestFlushBeforeTheHeader(t *testing.T) {
+	r := newRig(t, nil, idempotency.Config{})
+	h := r.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusTeapot) // too late
+		io.WriteString(w, "done")
+	}))
+	send(t, h, request("k")).ran(t, 200, "done")
+	send(t, h, request("k")).replays(t, 200, "done")
+}
+
 // What is too long to keep goes through as it is written, once.
 func TestUnbounded(t *testing.T) {
 	const chunk, chunks = 1000, 50
@@ -175,7 +189,7 @@ func TestMaxResponse(t *testing.T) {
 	for _, test := range []struct {
 		header, body int
 		kept         bool
-	}{{0, 0, true}, {0, 1, true}, {0, 100, true}, {0, 101, false}, {50, 50, true}, {51, 50, false}, {101, 0, false}} {
+	}{{0, 0, true}, {0, 1, true}, {0, 100, true}, {0, 101, false}, {50, 50, true}, {51, 50, false}, {100, 0, true}, {101, 0, false}} {
 		h := newRig(t, nil, idempotency.Config{MaxResponse: 100}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if test.header > 0 {
 				w.Header().Set("X", strings.Repeat("x", test.header-len("X: \r\n")))

@@ -135,7 +135,9 @@ func TestTransactional(t *testing.T) {
 				t.Errorf("in the ledger: %q, want %d lines", l.lines, want)
 			}
 			c.times(t, 2-want)
-			if test.status == 0 {
+			if test.kept {
+				r.saw("ran", "replayed")
+			} else {
 				r.saw("released", "released") // rolled back, both times
 			}
 		})
@@ -165,6 +167,9 @@ func TestCommitFails(t *testing.T) {
 		got.is(t, 503, "store-unavailable")
 		if got.header.Get("Location") != "" {
 			t.Errorf("the response that was taken back has left: %v", got.header)
+		}
+		if err := r.events[0].Err; !errors.Is(err, down) {
+			t.Errorf("the event has %v, want what the store returned", err)
 		}
 		r.saw("store-failed")
 		l.commit, l.lost = nil, nil
@@ -200,6 +205,33 @@ func TestCommitFailsAfterFlush(t *testing.T) {
 	}
 	if len(l.lines) != 0 {
 		t.Errorf("in the ledger: %q", l.lines)
+	}
+}
+
+// fickle is a Transactor that answers what it likes, whether it ran the handler or not.
+type fickle struct {
+	*ledger
+	runs  bool
+	state idempotency.State
+}
+
+func (f fickle) Transact(ctx context.Context, _ idempotency.Claim, run func(context.Context, bool) ([]byte, bool)) (idempotency.Answer, error) {
+	if f.runs {
+		run(context.WithValue(ctx, ledgerKey{}, new(ledgerTx)), false)
+	}
+	return idempotency.Answer{State: f.state}, nil
+}
+
+// A store whose answer cannot be has committed nothing.
+func TestTransactionsThatAnswerNonsense(t *testing.T) {
+	for _, f := range []fickle{
+		{runs: false, state: 0}, {runs: false, state: idempotency.Claimed}, {runs: false, state: idempotency.Unknown + 1},
+		{runs: true, state: 0}, {runs: true, state: idempotency.Replay}, {runs: true, state: 255},
+	} {
+		f.ledger = &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}
+		r := newRig(t, f, idempotency.Config{Transactional: true})
+		send(t, r.m.Wrap(&counter{}), request("k")).is(t, 503, "store-unavailable")
+		r.saw("store-failed")
 	}
 }
 
