@@ -148,8 +148,8 @@ func TestWorkOfNobodyIsNotStarted(t *testing.T) {
 	req := httptest.NewRequest("GET", "/", nil)
 	req.Header.Set(lullhttp.DefaultTimeoutHeader, "0")
 	w := httptest.NewRecorder()
-	if h(w, req); ran || w.Code != 503 {
-		t.Errorf("no time left: ran: %v, %d", ran, w.Code)
+	if h(w, req); ran || w.Code != 503 || w.Header().Get("X-Should-Retry") != "false" {
+		t.Errorf("no time left: ran: %v, %d, %v", ran, w.Code, w.Header())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -59,10 +59,7 @@ func (s *Set) Status(now time.Duration) []Status {
 // recent is what ended within the last interval, the slot included that is open.
 // The lock is held.
 func (s *Set) recent(h *host, now time.Duration) tally {
-	missed := uint64(0) // sweeps since
-	if last := window.Tick(now, s.width); last > s.tick {
-		missed = last - s.tick
-	}
+	missed := max(window.Tick(now, s.width), s.tick) - s.tick // sweeps since
 	if missed >= uint64(s.sweeps) {
 		return tally{}
 	}
