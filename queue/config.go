@@ -136,9 +136,10 @@ func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 	if p.AttemptTimeout <= 0 && !bounded(can) {
 		return math.MaxInt64
 	}
-	run := p.AttemptTimeout
-	if longest := c.longestRun(can); run <= 0 || longest < run {
-		run = longest
+	longest := c.longestRun(can)
+	run := longest
+	if p.AttemptTimeout > 0 {
+		run = min(run, p.AttemptTimeout)
 	}
 	delivery := run
 	if allowed > 1 {
@@ -147,12 +148,10 @@ func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 			delivery = saturating.Add(delivery, saturating.Add(wait, run))
 		}
 	}
-	if longest := c.longestRun(can); longest < delivery {
-		delivery = longest
-	}
+	delivery = min(delivery, longest)
 	crashed := delivery
 	if can.Leases {
-		crashed = min(saturating.Add(delivery, c.Lease), c.longestRun(can))
+		crashed = min(saturating.Add(delivery, c.Lease), longest)
 	}
 	var sum time.Duration
 	for n := 1; n <= allowed; n++ {

@@ -48,6 +48,7 @@ func TestFilter(t *testing.T) {
 		{queue.Filter{YoungerThan: 10*time.Minute + 1}, l, true},
 		{queue.Filter{OlderThan: time.Minute, YoungerThan: time.Hour}, l, true},
 		{queue.Filter{OlderThan: 1}, undated, false},
+		{queue.Filter{YoungerThan: 1}, undated, false},
 		{queue.Filter{YoungerThan: math.MaxInt64}, undated, false},
 		{queue.Filter{OlderThan: time.Minute}, put, true}, // of which only that is known
 	} {
@@ -72,7 +73,10 @@ func TestValidate(t *testing.T) {
 		{queue.RedriveConfig{Rate: -1}.Validate(), "Rate"},
 		{queue.ScanConfig{}.Validate(), ""},
 		{queue.ScanConfig{Idle: -1, Lease: 1, Hold: -1}.Validate(), "Idle Lease Hold"},
-		{queue.ScanConfig{Lease: 13 * time.Hour}.Validate(), "Lease"},
+		{queue.ScanConfig{Lease: 12*time.Hour + 1}.Validate(), "Lease"},
+		{queue.ScanConfig{Lease: 12 * time.Hour}.Validate(), ""},
+		{queue.ScanConfig{Lease: 100 * time.Millisecond}.Validate(), ""},
+		{queue.ScanConfig{Lease: 100*time.Millisecond - 1}.Validate(), "Lease"},
 		{queue.MemoryConfig{}.Validate(), ""},
 		{queue.MemoryConfig{Order: 9, MaxLease: -1, MaxDelay: math.MaxInt64, Limit: -1}.Validate(), "Order MaxLease MaxDelay Limit"},
 		{queue.Config{}.Validate(), ""},
@@ -82,6 +86,7 @@ func TestValidate(t *testing.T) {
 		{queue.Config{Concurrency: 3, Batch: 4}.Validate(), "Batch"},
 		{queue.Config{Concurrency: -1, Batch: -1, Lease: 1, Margin: -1, Quick: 11, QuickWait: -1}.Validate(), "Concurrency Batch Lease Margin Quick QuickWait"},
 		{queue.Config{Concurrency: 100_001, Lease: 12*time.Hour + 1}.Validate(), "Concurrency Lease"},
+		{queue.Config{Lease: 100*time.Millisecond - 1}.Validate(), "Lease"},
 		{queue.Config{Lease: 10 * time.Second, Margin: 5 * time.Second}.Validate(), "Margin"},
 		{queue.Config{Lease: 10 * time.Second, Margin: 5*time.Second - 1, Drain: -1}.Validate(), ""},
 	} {
