@@ -22,6 +22,28 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
+// An event has how long the handler ran, over all tries of its delivery.
+func TestElapsed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		r := start(t, m, dependency(t, plain(2)), func(_ context.Context, m *queue.Message) error {
+			time.Sleep(2 * time.Second)
+			if m.Try == 1 {
+				return lull.Transient(errBlip)
+			}
+			return nil
+		}, queue.Config{Quick: 1})
+		time.Sleep(time.Minute)
+		r.stop(t)
+		for kind, want := range map[queue.EventKind]time.Duration{queue.EventRetriedHere: 2 * time.Second, queue.EventSettled: 4 * time.Second} {
+			for _, e := range r.of(kind) {
+				wantEqual(t, fmt.Sprint(kind, ": elapsed"), e.Elapsed, want)
+			}
+		}
+	})
+}
+
 // What the handler returns decides, at each attempt.
 func TestOutcomes(t *testing.T) {
 	hinted := plain(3)
@@ -48,6 +70,11 @@ func TestOutcomes(t *testing.T) {
 			"dead-letter attempts_exhausted", "attempts_exhausted", "transient"},
 		{"permanent", plain(3), func(*queue.Message) error { return lull.Permanent(errBlip) }, "dead-letter permanent", "permanent", "permanent"},
 		{"unknown", plain(3), func(*queue.Message) error { return errBlip }, "dead-letter permanent", "permanent", "unclassified"},
+		{"a panic, until the deadline", func() lull.Policy {
+			p := plain(9)
+			p.Deadline, p.AttemptTimeout = 2500*time.Millisecond, time.Second
+			return p
+		}(), func(*queue.Message) error { panic("a bug") }, "retry 1s, retry 1s, dead-letter deadline", "deadline", "panicked"},
 		{"said", plain(3), func(*queue.Message) error { return queue.DeadLetterAs("schema", errBlip) }, "dead-letter schema", "schema", "dead-letter"},
 		{"said, wrapped", plain(3), func(*queue.Message) error { return fmt.Errorf("x: %w", queue.DeadLetterAs("schema", nil)) }, "dead-letter schema", "schema", "dead-letter"},
 		{"drop", plain(3), func(*queue.Message) error { return queue.DropMessage(nil) }, "drop", "", ""},

@@ -277,10 +277,12 @@ func TestLogHasWhatIsKnown(t *testing.T) {
 		{queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry, After: time.Second, Elapsed: 1, Err: errBlip}, "after elapsed error"},
 		{queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry, After: 1, Elapsed: time.Second, Code: "c"}, "after elapsed code"},
 		{queue.Event{Kind: queue.EventSettled, ID: "7", Outcome: queue.DeadLetter, Reason: "r"}, "reason"},
+		{queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry, Attempt: 1, Tries: 1}, "attempt"},
+		{queue.Event{Kind: queue.EventRetriedHere, ID: "7", Outcome: queue.Retry, Attempt: 1, Tries: 2}, "attempt tries"}, // of more than one
 	} {
 		b.Reset()
 		log(t.Context(), c.e)
-		for _, key := range []string{"after", "elapsed", "error", "code", "reason"} {
+		for _, key := range []string{"after", "elapsed", "error", "code", "reason", "attempt", "tries"} {
 			if got, want := strings.Contains(b.String(), " "+key+"="), strings.Contains(c.want, key); got != want {
 				t.Errorf("%+v: %s in %q: %v, want %v", c.e, key, b.String(), got, want)
 			}

@@ -295,7 +295,7 @@ func (r *redrive) letter(ctx context.Context, l *Letter) error {
 		o.ID = uniqueID("redrive", l.ID) // the same each time this letter is sent, and no other's
 	}
 	err := call(ctx, r.calls, "send", func(ctx context.Context) error { return r.to.Send(ctx, o) })
-	if failed, ok := errors.AsType[*lull.Error](err); ok && failed != nil && failed.Reason == engine.Permanent && ctx.Err() == nil {
+	if failed, ok := errors.AsType[*lull.Error](err); ok && failed.Reason == engine.Permanent && ctx.Err() == nil {
 		r.Failed++
 		return &unsendable{err}
 	}

@@ -521,6 +521,23 @@ func TestScanAfterALostAnswer(t *testing.T) {
 	})
 }
 
+// Letters that could not be given back are an error of Close.
+func TestScanThatGivesNothingBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &deaf{Memory: morgue(t, queue.MemoryConfig{}, 2).DeadLetters()}
+		from, err := queue.Scan(b, queue.ScanConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := from.Next(t.Context(), 10)
+		wantEqual(t, "letters", fmt.Sprint(len(got), err), "2 <nil>")
+		b.settle.Store(true)
+		if err := from.Close(t.Context()); !errors.Is(err, errBlip) {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
 // fixed is a broker that cannot extend leases.
 type fixed struct{ *queue.Memory }
 
