@@ -287,10 +287,7 @@ func chain(err error) []string {
 		if err == nil || len(out) == maxErrors || depth > 32 {
 			return
 		}
-		text := errorText(err)
-		if len(text) > maxErrorText {
-			text = clip(text, maxErrorText)
-		}
+		text := clip(errorText(err), maxErrorText)
 		if n := len(out); text != "" && (n == 0 || out[n-1] != text) {
 			out = append(out, text)
 		}

@@ -276,4 +276,10 @@ func TestEnvelopeOfCharactersThatGrow(t *testing.T) {
 			t.Errorf("64 times %q take %d bytes", c, n)
 		}
 	}
+	for c, most := range map[string]int{"x": 64, "☃": 10, "𝄞": 5} { // of 1, 6 and 12 bytes
+		label := strings.Repeat(c, most)
+		if got, err := queue.DecodeEnvelope((&queue.Envelope{Reason: label}).Encode()); err != nil || got.Reason != label {
+			t.Errorf("%q, which fits, is read as %+v, %v", label, got, err)
+		}
+	}
 }

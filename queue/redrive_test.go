@@ -78,6 +78,7 @@ func TestValidate(t *testing.T) {
 		{queue.ScanConfig{Lease: 100 * time.Millisecond}.Validate(), ""},
 		{queue.ScanConfig{Lease: 100*time.Millisecond - 1}.Validate(), "Lease"},
 		{queue.MemoryConfig{}.Validate(), ""},
+		{queue.MemoryConfig{Order: queue.Total, MaxDelay: 100 * 365 * 24 * time.Hour}.Validate(), ""},
 		{queue.MemoryConfig{Order: 9, MaxLease: -1, MaxDelay: math.MaxInt64, Limit: -1}.Validate(), "Order MaxLease MaxDelay Limit"},
 		{queue.Config{}.Validate(), ""},
 		{queue.Config{Concurrency: 1, Quick: 10}.Validate(), ""},
