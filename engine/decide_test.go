@@ -273,3 +273,30 @@ func TestRule15AHintIsNotForgottenBesideOthers(t *testing.T) {
 		t.Errorf("after the hint: %+v", step)
 	}
 }
+
+// What an attempt holds it gives back once, however often it is released, and also one that has
+// ended or lost.
+func TestReleaseGivesBackOnce(t *testing.T) {
+	p := hedging(3)
+	p.Limit = bulkhead.Config{Limit: 10}
+	d := newDependency(t, p)
+	call := begun(t, d, 0)
+	c := engine.HedgedCall{Call: &call}
+	var all [3]engine.HedgedAttempt
+	c.First(0, &all[0])
+	for i := range all[1:] {
+		if step := c.Hedge(time.Duration(i+1)*10*ms, &all[i+1], nil); step.Done || step.Full {
+			t.Fatalf("no hedge: %+v", step)
+		}
+	}
+	c.Ended(30*ms, &all[1], transient, nil)
+	c.Ended(40*ms, &all[0], lull.Verdict{Kind: lull.KindSuccess}, nil)
+	for range 2 {
+		for i := range all {
+			c.Release(50*ms, &all[i])
+		}
+	}
+	if n, places, hedges := c.InFlight(), d.Limiter().InFlight(), d.Hedger().InFlight(); n != 0 || places != 0 || hedges != 0 {
+		t.Errorf("after all have been released %d attempts are in flight, and %d places and %d hedges are out", n, places, hedges)
+	}
+}

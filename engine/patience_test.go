@@ -140,6 +140,33 @@ func TestRule16AForgedDeadlineFailsNobodyElse(t *testing.T) {
 	}
 }
 
+// Rule 16: only a timeout may be the fault of those who waited so briefly. That the dependency
+// failed before their deadline is its own.
+func TestRule16AFailureBeforeAShortDeadlineCounts(t *testing.T) {
+	for code, want := range map[string]breaker.State{engine.CodeTimeout: breaker.Closed, "503": breaker.Open} {
+		d := newDependency(t, engine.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 3, ConsecutiveFor: -1}})
+		now := time.Duration(0)
+		call := func(patience, took time.Duration, v lull.Verdict) {
+			c, step := d.State().Start(now, engine.Spec{Deadline: now + patience})
+			if step.Done || c.Attempt(now, nil).Done {
+				t.Fatalf("%s: refused at %v", code, now)
+			}
+			now += took
+			c.Next(now, v, nil)
+			now += time.Second
+		}
+		for range 100 {
+			call(time.Minute, 20*ms, lull.Verdict{Kind: lull.KindSuccess})
+		}
+		for range 3 {
+			call(5*ms, 5*ms, lull.Verdict{Kind: lull.KindTransient, Code: code})
+		}
+		if got := d.Breaker().State(now - time.Second); got != want {
+			t.Errorf("after three failures of code %s before a short deadline the circuit is %v, want %v", code, got, want)
+		}
+	}
+}
+
 // Where nobody has ever been answered, a short deadline counts as a failure. But once somebody
 // has been, it does not, and the circuit is closed for good.
 func TestRule16ACircuitThatWasOpenedByForgedDeadlines(t *testing.T) {

@@ -72,6 +72,8 @@ func TestHandled(t *testing.T) {
 		{"unknown", delivered(1), engine.Handled{}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Permanent}},
 		{"a hint too long", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, After: 2 * time.Hour}}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.HintTooLong}},
 		{"do not retry", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindOverloaded}}, engine.Redelivery{Outcome: engine.Retry, After: cap * 3 / 4}},
+		{"a hint as long as is allowed, and do not retry", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour}}, engine.Redelivery{Outcome: engine.Retry, After: time.Hour}},
+		{"a longer one, and do not retry", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindOverloaded, After: time.Hour + 1}}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.HintTooLong}},
 		{"past the deadline", change(1, func(d *engine.Delivery) { d.Left = time.Second }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Deadline}},
 		{"a broker without delays", change(1, func(d *engine.Delivery) { d.MaxDelay = 0 }), engine.Handled{Verdict: transient}, engine.Redelivery{Outcome: engine.Retry, Wait: time.Second}},
 

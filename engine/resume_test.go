@@ -115,8 +115,11 @@ func TestResumeKnowsOnlyItsOwnDeadline(t *testing.T) {
 	if step := c.Next(0, failed, nil); !step.Done || step.Reason != engine.Deadline {
 		t.Errorf("%+v, want the deadline to be reached", step)
 	}
-	if _, step := d.State().Resume(time.Minute, engine.Spec{Deadline: time.Second}, 1); !step.Done || step.Reason != engine.Deadline {
-		t.Errorf("%+v after its deadline", step)
+	for _, now := range []time.Duration{time.Second, time.Minute} {
+		c, step := d.State().Resume(now, engine.Spec{Deadline: time.Second}, 1)
+		if !step.Done || step.Reason != engine.Deadline || !c.Over() {
+			t.Errorf("%+v at %v, after its deadline; over: %v", step, now, c.Over())
+		}
 	}
 }
 
