@@ -204,10 +204,11 @@ func TestFetch(t *testing.T) {
 	if got := s.Fetch(0, 7, false); got != (engine.Fetch{Most: 7}) {
 		t.Errorf("closed: %+v", got)
 	}
-	s = opened(t, 0)
-	at := s.Breaker().RetryAt(0)
-	if got := s.Fetch(0, 7, false); got != (engine.Fetch{Wait: at, Foreseen: at}) {
-		t.Errorf("open until %v: %+v", at, got)
+	const now = time.Minute
+	s = opened(t, now)
+	at := s.Breaker().RetryAt(now)
+	if got := s.Fetch(now, 7, false); got != (engine.Fetch{Wait: at - now, Foreseen: at - now}) {
+		t.Errorf("at %v, open until %v: %+v", now, at, got)
 	}
 	if got := s.Fetch(at, 7, false); got != (engine.Fetch{Most: 1, Probe: true}) {
 		t.Errorf("half-open: %+v", got)

@@ -69,6 +69,26 @@ func TestTooShortIsWhatFailsMoreOftenThanItSucceeds(t *testing.T) {
 	}
 }
 
+// What is thought of a class changes as often as what happens to its attempts does.
+func TestTooShortIsTakenBack(t *testing.T) {
+	var p patience
+	for round := range 3 {
+		for range 2 * scoreTop {
+			p.succeeded(time.Second, false)
+		}
+		if p.tooShort(time.Second, 0) {
+			t.Errorf("round %d: too short, after many successes", round)
+		}
+		for range 4 * scoreTop {
+			p.tooShort(time.Second, 0)
+			p.succeeded(time.Minute, true) // counts the timeout, and nothing else
+		}
+		if !p.tooShort(time.Second, 0) {
+			t.Errorf("round %d: long enough, after many timeouts", round)
+		}
+	}
+}
+
 // An answer is remembered by when its attempt began, the first one too if it began with the
 // clock, to a millisecond; and successes by how long they usually take.
 func TestAnswered(t *testing.T) {
