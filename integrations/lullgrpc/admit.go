@@ -20,20 +20,18 @@ const (
 	criticalityKey = "lull-criticality" // an admission.Priority as text
 )
 
-// AdmitUnary is admission control for unary calls: they wait at g for their turn, by
-// their deadline, which attempt they are (AttemptNumber, and the metadata lull-hedge
-// that lull's hedges carry), and, from callers that [WithTrust] names, their metadata
-// lull-criticality. One that is refused
-// gets UNAVAILABLE with a pushback and a RetryInfo that say when to come back, or not
-// to; one whose caller has gone meanwhile CANCELLED.
+// AdmitUnary returns admission control for unary calls. Calls wait at g for their turn. The order
+// depends on their deadline and on which attempt they are (AttemptNumber, and the metadata
+// lull-hedge of lull's hedges). For callers that [WithTrust] trusts it also depends on their
+// metadata lull-criticality. A refused call gets UNAVAILABLE, with a pushback and a RetryInfo: when
+// to come back, or never. A call whose caller has gone meanwhile gets CANCELLED.
 //
-// Health checks and server reflection (the services under grpc.health. and
-// grpc.reflection.) pass without asking: a server that is overloaded is still well, and
-// each client with gRPC's own health checking holds a Watch for as long as it is connected.
-// [WithSkip] lets other methods pass.
+// Health checks and server reflection (the services under grpc.health. and grpc.reflection.) always
+// pass. An overloaded server is still healthy, and each client with gRPC's own health checking
+// holds a Watch for as long as it is connected. [WithSkip] lets other methods pass.
 //
-// It belongs outside of interceptors that do work. Failures of the handler other than
-// those that are the caller's fault count as failed for the adaptive limit.
+// Chain it before interceptors that do work. Failures of the handler count as failed for the
+// adaptive limit, unless the caller caused them.
 func AdmitUnary(g *admission.Gate, opts ...ServerOption) grpc.UnaryServerInterceptor {
 	o := newServerOptions(opts)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
@@ -52,8 +50,8 @@ func AdmitUnary(g *admission.Gate, opts ...ServerOption) grpc.UnaryServerInterce
 	}
 }
 
-// AdmitStream is AdmitUnary for streams. A stream has its place until it ends, and is not
-// counted in how long requests take. Let those that stay for long pass by [WithSkip].
+// AdmitStream is AdmitUnary for streams. A stream keeps its place until it ends. Its duration is
+// not measured. Let streams that stay for long pass by [WithSkip].
 func AdmitStream(g *admission.Gate, opts ...ServerOption) grpc.StreamServerInterceptor {
 	o := newServerOptions(opts)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -69,12 +67,12 @@ func AdmitStream(g *admission.Gate, opts ...ServerOption) grpc.StreamServerInter
 	}
 }
 
-// always tells whether a method passes admission whatever the options are.
+// always reports whether a method passes admission whatever the options are.
 func always(method string) bool {
 	return strings.HasPrefix(method, "/grpc.health.") || strings.HasPrefix(method, "/grpc.reflection.")
 }
 
-// admit waits for the turn of a call. The error is for its caller.
+// admit waits for the turn of a call. The error is sent to its caller.
 func (o *serverOptions) admit(ctx context.Context, g *admission.Gate) (admission.Pass, error) {
 	pass, d := g.Enter(ctx, o.request(ctx))
 	switch {
@@ -83,7 +81,7 @@ func (o *serverOptions) admit(ctx context.Context, g *admission.Gate) (admission
 	case d.Reason == admission.Gone:
 		return pass, status.FromContextError(ctx.Err()).Err()
 	}
-	_ = SetPushback(ctx, d.Pushback()) // it fails only where there is no call
+	_ = SetPushback(ctx, d.Pushback()) // it fails only outside of a call
 	st := status.New(codes.Unavailable, "overloaded: "+d.Reason.String())
 	if !d.DontRetry {
 		if with, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(d.RetryAfter)}); err == nil {
@@ -93,7 +91,7 @@ func (o *serverOptions) admit(ctx context.Context, g *admission.Gate) (admission
 	return pass, st.Err()
 }
 
-// request is what is believed of a call.
+// request returns what is believed of a call.
 func (o *serverOptions) request(ctx context.Context) (r admission.Request) {
 	trusted := o.trusted != nil && o.trusted(ctx)
 	if trusted {
@@ -114,7 +112,7 @@ func isHedge(ctx context.Context) bool {
 	return false
 }
 
-// priorityOf is what the client says, Critical if that makes no sense.
+// priorityOf returns the priority in the client's metadata, Critical if it is malformed.
 func priorityOf(ctx context.Context) (p admission.Priority) {
 	if v := metadata.ValueFromIncomingContext(ctx, criticalityKey); len(v) > 0 && p.UnmarshalText([]byte(v[0])) != nil {
 		return admission.Critical
@@ -122,10 +120,10 @@ func priorityOf(ctx context.Context) (p admission.Priority) {
 	return p
 }
 
-// resultOf is what the end of a call tells the adaptive limit: whether it was of use.
+// resultOf returns how a call counts for the adaptive limit: Done if the work was of use.
 func resultOf(ctx context.Context, err error) admission.Result {
 	if ctx.Err() != nil {
-		return admission.Failed // nobody has had the answer
+		return admission.Failed // nobody received the answer
 	}
 	switch status.Code(err) {
 	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated,

@@ -32,8 +32,8 @@ func admitted(t *testing.T, e *echo, c admission.Config, observe func(admission.
 	return g, lis
 }
 
-// Who is refused is told when to come back, the second time not to; lull's client does
-// as it is told, and a call that is let in gives its place back.
+// A refused call learns when to come back, the second time not to. lull's client obeys, and a call
+// that is let in gives its place back.
 func TestAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{
@@ -87,8 +87,8 @@ func TestAdmission(t *testing.T) {
 	})
 }
 
-// What a request says of itself reaches the controller, as far as it is believed; what
-// makes no sense is as if it were not there.
+// The claims of a request reach the controller, as far as they are believed. Malformed ones are
+// ignored.
 func TestWhatAdmissionKnowsOfARequest(t *testing.T) {
 	everybody := lullgrpc.WithTrust(lullgrpc.TrustEverybody)
 	nobody := lullgrpc.WithTrust(lullgrpc.TrustNobody)
@@ -122,7 +122,7 @@ func TestWhatAdmissionKnowsOfARequest(t *testing.T) {
 	}
 }
 
-// A caller that goes while its call waits is not worked for.
+// A caller that goes while its call waits is not served.
 func TestACallerThatHasGoneIsNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{unary: func(_ context.Context, _ int, in string) (string, error) {
@@ -135,7 +135,7 @@ func TestACallerThatHasGoneIsNotServed(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		// Its time is over at one moment for both: either may be the first to say so.
+		// Its time ends at one moment for both: either may report it first.
 		if _, err := call(ctx, cc, "second"); status.Code(err) != codes.DeadlineExceeded && status.Code(err) != codes.Unavailable {
 			t.Errorf("the second: %v", err)
 		}

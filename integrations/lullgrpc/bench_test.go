@@ -15,17 +15,16 @@ import (
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 )
 
-// BenchmarkUnary is a call that succeeds, to a server in memory: bare, under gRPC's
-// own retry policy, and under lull with and without hedging, which does not fire. Each
-// iteration makes two calls, a bare one and that which is measured, so that a machine
-// that is busy now and then slows down both: ns/op is the median of what is measured,
-// x/bare how many times the median of the bare ones that is.
+// BenchmarkUnary is a call that succeeds, to a server in memory: bare, under gRPC's own retry
+// policy, and under lull with and without hedging, which does not fire. Each iteration makes a bare
+// call and a measured one, so that other load slows down both. ns/op is the median of the measured
+// calls, x/bare its ratio to the median of the bare ones.
 func BenchmarkUnary(b *testing.B) {
 	const native = `{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.1s",
 		"maxBackoff": "20s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}], "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1}}`
 	hedged := lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: time.Second}}
 	learned := lull.Policy{Hedge: hedge.Config{Attempts: 2, MinDelay: time.Second}}
-	patient := lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout} // no deadline to tell and to watch
+	patient := lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout} // no deadline to send and to watch
 	under := func(p lull.Policy) []grpc.DialOption { return newClient(b, p, idempotent()).DialOptions() }
 	for _, c := range []struct {
 		name     string

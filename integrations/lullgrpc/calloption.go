@@ -10,17 +10,16 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// Idempotent says of one call that carrying it out twice is the same as once:
-// it may be repeated after it may have reached the server. It overrules whatever
-// is known of the method.
+// Idempotent declares one call idempotent: carrying it out twice has the effect of carrying it out
+// once. The call may then be repeated after it may have reached the server. It overrules what is
+// known of the method.
 func Idempotent() grpc.CallOption { return saysIdempotent }
 
-// NotIdempotent says of one call that carrying it out twice is not the same as
-// once. It is then repeated only if it was provably never sent. It overrules
-// whatever is known of the method.
+// NotIdempotent declares one call not idempotent. The call is then repeated only if it was provably
+// never sent. It overrules what is known of the method.
 func NotIdempotent() grpc.CallOption { return saysNotIdempotent }
 
-// callOption is what a caller says of one call. To gRPC it says nothing.
+// callOption is Idempotent or NotIdempotent. gRPC ignores it.
 type callOption struct {
 	grpc.EmptyCallOption
 	idempotent bool
@@ -28,18 +27,17 @@ type callOption struct {
 
 var saysIdempotent, saysNotIdempotent grpc.CallOption = callOption{idempotent: true}, callOption{}
 
-// said is what the call options say that is not for gRPC, or not for each attempt.
+// said holds the caller's options that gRPC does not get, or not for each attempt.
 type said struct {
 	idempotent    bool
 	notIdempotent bool
-	buffer        int // of grpc.MaxRetryRPCBufferSize, plus one; 0: not said
+	buffer        int // grpc.MaxRetryRPCBufferSize plus one; 0: not set
 	onFinish      []func(error)
 	creds         *callerCreds // nil: none
 }
 
-// heed takes out of the caller's options, whose slice is not written to, what is
-// not for the attempts, and puts the rest into room, if it fits. A caller's
-// OnFinish is for the call.
+// heed splits the caller's options. It returns those for the attempts, in room if they fit, and the
+// others in s. It does not write to the caller's slice. A caller's OnFinish belongs to the call.
 func heed(room, theirs []grpc.CallOption) (opts []grpc.CallOption, s said) {
 	opts = room
 	for _, each := range theirs {
@@ -64,7 +62,7 @@ func heed(room, theirs []grpc.CallOption) (opts []grpc.CallOption, s said) {
 	return opts, s
 }
 
-// finish tells those whose OnFinish was kept from the attempts.
+// finish calls the caller's OnFinish functions, which the attempts did not get.
 func (s *said) finish(err error) {
 	for _, f := range s.onFinish {
 		if f != nil {
@@ -73,13 +71,13 @@ func (s *said) finish(err error) {
 	}
 }
 
-// spec is what is known of a call before its first attempt.
+// spec returns what is known of a call before its first attempt.
 func (m *method) spec(s said) engine.Spec {
 	return engine.Spec{Operation: m.name, NotIdempotent: s.notIdempotent || !s.idempotent && !m.idempotent}
 }
 
-// callerCreds are the credentials that one caller has given for one call. When they cannot
-// be had, that says nothing of the dependency, whatever status they fail with.
+// callerCreds are the credentials that a caller gave for one call. A failure to get them is no
+// evidence about the dependency, whatever its status.
 type callerCreds struct {
 	credentials.PerRPCCredentials
 	failed atomic.Bool
@@ -93,5 +91,6 @@ func (c *callerCreds) GetRequestMetadata(ctx context.Context, uri ...string) (ma
 	return md, err
 }
 
-// missing tells whether an attempt without a connection has failed for want of them.
+// missing reports whether an attempt without a connection failed because the credentials could not
+// be had.
 func (c *callerCreds) missing(neverSent bool) bool { return neverSent && c != nil && c.failed.Load() }

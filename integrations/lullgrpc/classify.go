@@ -13,48 +13,41 @@ import (
 	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
-// A Failure is what is known of an attempt that failed.
+// A Failure describes an attempt that failed.
 type Failure struct {
 	Method string // "/service/method"
 	Err    error  // never nil; status.FromError has its code and details
-	// Trailer is what the server sent with its status; nil if it sent nothing. The
-	// hint of gRPC's own retries is in it, under grpc-retry-pushback-ms.
+	// Trailer is the metadata that the server sent with its status; nil if it sent nothing. It
+	// includes the hint of gRPC's own retries, grpc-retry-pushback-ms.
 	Trailer metadata.MD
-	// NeverSent: gRPC itself ended the attempt, and had no connection to send it on.
+	// NeverSent: gRPC itself ended the attempt, and had no connection for it.
 	NeverSent bool
-	local     bool // the status is RESOURCE_EXHAUSTED, and no server's refusal
+	local     bool // RESOURCE_EXHAUSTED was made on this side
 }
 
-// Classify says what a failed attempt means:
+// Classify returns the verdict on a failed attempt:
 //
-//   - UNAVAILABLE: transient. It is the one code that by definition may be mended
-//     by calling again.
-//   - DEADLINE_EXCEEDED: the engine's timeout, whether the attempt's own time ran
-//     out or the server says that it ran out of time. See lull.Policy.Timeouts for
-//     when it is repeated.
-//   - RESOURCE_EXHAUSTED: throttled, so it is never repeated at once. It is how
-//     servers, and HTTP/2's ENHANCE_YOUR_CALM, ask for fewer requests. Where gRPC on this
-//     side has made it, because a message is larger than is allowed here, it is
-//     unclassified.
-//   - INTERNAL, UNKNOWN, DATA_LOSS, and CANCELLED while the caller is still there:
-//     unclassified. Something broke, and nothing tells
-//     whether it would again; UNKNOWN is what a Go handler's every plain error
-//     becomes. They count neither for nor against the dependency.
-//   - ABORTED: permanent. It asks the caller to begin again what the call was part
-//     of (to read once more, to open another transaction), which repeating the
-//     call itself is not.
+//   - UNAVAILABLE: transient. By definition, calling again may help.
+//   - DEADLINE_EXCEEDED: the engine's timeout. Either the attempt's own time ran out, or the server
+//     reports that its time ran out. See lull.Policy.Timeouts for when it is repeated.
+//   - RESOURCE_EXHAUSTED: throttled, so it is never repeated at once. Servers, and HTTP/2's
+//     ENHANCE_YOUR_CALM, ask for fewer requests with it. It is unclassified if gRPC on this side
+//     made it, because a message is larger than is allowed here.
+//   - INTERNAL, UNKNOWN, DATA_LOSS, and CANCELLED while the caller is still there: unclassified.
+//     Something broke, and nobody knows whether it would break again. Every plain error of a Go
+//     handler becomes UNKNOWN. They count neither for nor against the dependency.
+//   - ABORTED: permanent. The caller must begin the larger operation again (read once more, open
+//     another transaction). Repeating the call itself does not help.
 //   - All others: permanent. They are answers.
 //
-// A server that asks for a wait, by grpc-retry-pushback-ms or by a
-// google.rpc.RetryInfo, makes a throttled failure of a transient one. One that
-// says not to retry, by a pushback that is negative or no number, ends the call
-// (KindOverloaded). Neither brings a permanent failure to life, as in grpc-go,
-// gRPC core and grpc-node; grpc-java and grpc-dotnet retry after any status that
-// comes with a wait, and a classifier of your own (WithClassifier) can do so.
+// A server can ask for a wait, by grpc-retry-pushback-ms or by a google.rpc.RetryInfo. That makes a
+// transient failure throttled. A negative or malformed pushback ends the call (KindOverloaded).
+// Neither makes a permanent failure retryable, as in grpc-go, gRPC core and grpc-node. grpc-java
+// and grpc-dotnet retry after any status that comes with a wait; a classifier of your own
+// (WithClassifier) can do so.
 //
-// Marks ([lull.Transient], ...) add to that, an error of a call that lull has made
-// further down is final ([lull.VerdictOf]), and one without a status means what
-// [lull.Classify] makes of it.
+// Marks ([lull.Transient], ...) are respected. An error of a call that lull has made further down
+// is final ([lull.VerdictOf]). [lull.Classify] classifies an error without a status.
 func Classify(f Failure) lull.Verdict {
 	return lull.VerdictOf(f.Err, func(error) lull.Verdict {
 		v, st := unclassified(f)
@@ -66,8 +59,8 @@ func Classify(f Failure) lull.Verdict {
 	})
 }
 
-// unclassified is what an error without a status of its own means; else st is
-// the status that is left to look at.
+// unclassified returns the verdict on an error without a status of its own. For other errors it
+// returns the status, which is still to be classified.
 func unclassified(f Failure) (v lull.Verdict, st *status.Status) {
 	if _, known := neterr.Classify(f.Err); !known {
 		if st, ok := status.FromError(f.Err); ok && st.Code() != codes.OK {
@@ -77,7 +70,7 @@ func unclassified(f Failure) (v lull.Verdict, st *status.Status) {
 	return lull.Classify(f.Err), nil
 }
 
-// kindOf is what a code means, and its name among verdicts.
+// kindOf returns the kind of a code, and the name of the code in verdicts.
 func kindOf(code codes.Code) (engine.Kind, string) {
 	switch code {
 	case codes.Unavailable:
@@ -90,12 +83,12 @@ func kindOf(code codes.Code) (engine.Kind, string) {
 		return lull.KindUnclassified, engine.CodeUnclassified
 	}
 	if code > codes.Unauthenticated {
-		return lull.KindUnclassified, engine.CodeUnclassified // a code that gRPC does not have
+		return lull.KindUnclassified, engine.CodeUnclassified // not a code of gRPC
 	}
 	return lull.KindPermanent, codeName(code)
 }
 
-// verdict is a kind together with what the server said of the next attempt.
+// verdict combines a kind with the server's hint about the next attempt.
 func verdict(kind engine.Kind, name string, f Failure, st *status.Status) lull.Verdict {
 	v := lull.Verdict{Kind: kind, Code: name, NeverSent: f.NeverSent}
 	if kind != lull.KindTransient && kind != lull.KindRateLimited {
@@ -113,10 +106,9 @@ func verdict(kind engine.Kind, name string, f Failure, st *status.Status) lull.V
 	return v
 }
 
-// judge is classify for a failure of which more is known: the credentials that the caller
-// gave for the call, and whether the connection was ready all along and there was time
-// left. An attempt that was not given a stream all the same failed for want of the
-// connection's credentials, or was dropped by the load balancer's policy.
+// judge is classify with two more facts: the credentials that the caller gave for the call, and
+// whether the connection was ready all along with time left. An attempt that got no stream on a
+// ready connection lacked the connection's credentials, or the load balancer's policy dropped it.
 func (o *options) judge(r *rule, f Failure, creds *callerCreds, connected bool) lull.Verdict {
 	if creds.missing(f.NeverSent) {
 		return final(true)
@@ -128,7 +120,7 @@ func (o *options) judge(r *rule, f Failure, creds *callerCreds, connected bool) 
 	return v
 }
 
-// classify is Classify, with what the options say of it.
+// classify is Classify with the client's options.
 func (o *options) classify(r *rule, f Failure) lull.Verdict {
 	return lull.VerdictOf(f.Err, func(error) lull.Verdict {
 		if o.classifier != nil {
@@ -164,13 +156,13 @@ func (o *options) unmarked(r *rule, f Failure) lull.Verdict {
 	return verdict(kind, codeOf(code), f, st)
 }
 
-// final is what a failure means that is none of the request's fault, and is not
-// repeated all the same. It counts neither for nor against the dependency.
+// final is the verdict on a failure that is not the request's fault, and still is not repeated. It
+// counts neither for nor against the dependency.
 func final(neverSent bool) lull.Verdict {
 	return lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified, NeverSent: neverSent}
 }
 
-// codeOf is the name of a code that is known to mean something.
+// codeOf returns the name of a code in a verdict that has a meaning.
 func codeOf(code codes.Code) string {
 	if code == codes.DeadlineExceeded {
 		return engine.CodeTimeout
@@ -185,7 +177,7 @@ var codeNames = func() (names [codes.Unauthenticated + 1]string) {
 	return names
 }()
 
-// codeName is the code's name in lower case.
+// codeName returns the code's name in lower case.
 func codeName(code codes.Code) string {
 	if int(code) < len(codeNames) {
 		return codeNames[code]
@@ -193,7 +185,6 @@ func codeName(code codes.Code) string {
 	return "unknown"
 }
 
-// codeSet is a set of codes.
 type codeSet uint32
 
 func codesOf(list []codes.Code) *codeSet {

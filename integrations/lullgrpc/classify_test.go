@@ -153,7 +153,7 @@ func TestOptionsOfClassification(t *testing.T) {
 	})
 }
 
-// lull's own classifier would have no effect: it is refused, by the name of this package's.
+// lull's own classifier would have no effect. It is refused, with the name of this package's.
 func TestTheClassifierOfLullIsRefused(t *testing.T) {
 	_, err := lullgrpc.New(lull.Policy{}, lullgrpc.With(lull.WithClassifier(lull.Classify)))
 	if err == nil || !strings.Contains(err.Error(), "use lullgrpc.WithClassifier") {

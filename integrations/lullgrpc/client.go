@@ -8,10 +8,9 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// A Client makes the calls of gRPC connections as calls under a [lull.Policy],
-// with one [lull.Dependency] for each target. Make one with New; it may be used
-// concurrently and for several connections, and its two interceptors belong
-// together: what is learnt from unary calls holds for streams.
+// A Client makes the calls of gRPC connections under a [lull.Policy], with one [lull.Dependency]
+// for each target. Make one with New. It is safe for concurrent use, and for several connections.
+// Its two interceptors share their state: what one learns from unary calls holds for streams.
 type Client struct {
 	targets targets
 	methods methods
@@ -38,8 +37,8 @@ func New(p lull.Policy, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// DialOptions are what grpc.NewClient needs for policy p to be in force: those of
-// [Client.DialOptions], of a Client of their own.
+// DialOptions returns the options for grpc.NewClient that put policy p in force: the
+// [Client.DialOptions] of a new Client.
 func DialOptions(p lull.Policy, opts ...Option) ([]grpc.DialOption, error) {
 	c, err := New(p, opts...)
 	if err != nil {
@@ -48,9 +47,9 @@ func DialOptions(p lull.Policy, opts ...Option) ([]grpc.DialOption, error) {
 	return c.DialOptions(), nil
 }
 
-// DialOptions are the two interceptors, chained, and grpc.WithDisableRetry, so that
-// one layer retries and not two. Interceptors that are chained before them see a
-// call once; those that are chained after them see each attempt.
+// DialOptions returns the two interceptors, chained, and grpc.WithDisableRetry, so that only one
+// layer retries. Interceptors that are chained before them see a call once. Those that are chained
+// after them see each attempt.
 func (c *Client) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDisableRetry(),
@@ -59,17 +58,16 @@ func (c *Client) DialOptions() []grpc.DialOption {
 	}
 }
 
-// UnaryClientInterceptor makes unary calls under the policy. Whoever installs it
-// by hand should install grpc.WithDisableRetry as well: see DialOptions.
+// UnaryClientInterceptor makes unary calls under the policy. If you install it by hand, install
+// grpc.WithDisableRetry as well: see DialOptions.
 func (c *Client) UnaryClientInterceptor() grpc.UnaryClientInterceptor { return c.invoke }
 
-// StreamClientInterceptor makes streaming calls under the policy. Whoever installs
-// it by hand should install grpc.WithDisableRetry as well: see DialOptions.
+// StreamClientInterceptor makes streaming calls under the policy. If you install it by hand,
+// install grpc.WithDisableRetry as well: see DialOptions.
 func (c *Client) StreamClientInterceptor() grpc.StreamClientInterceptor { return c.newStream }
 
-// Dependency is what the client remembers of the thing that a call of method
-// ("/service/method") to target would go to: for looking at its budget and
-// breaker. The target is as grpc.NewClient was told.
+// Dependency returns the dependency that a call of method ("/service/method") to target would use,
+// to look at its budget and breaker. The target is the string that grpc.NewClient got.
 func (c *Client) Dependency(ctx context.Context, target, method string) *lull.Dependency {
 	return c.dependency(ctx, target, c.methods.get(method))
 }
@@ -87,8 +85,7 @@ func (c *Client) dependency(ctx context.Context, target string, m *method) *lull
 	return c.targets.get(target).dependency(&c.options, m.rule)
 }
 
-// targetOf is the name that a connection's dependency goes by. Stubs in tests
-// have no connection.
+// targetOf returns the name of a connection's dependency. Stubs in tests have no connection.
 func targetOf(cc *grpc.ClientConn) string {
 	if cc == nil || cc.Target() == "" {
 		return "unknown target"

@@ -154,7 +154,7 @@ func TestDialOptionsOfAPolicy(t *testing.T) {
 	}
 }
 
-// The service lull.test.Levels says of its methods what protobuf lets it say.
+// The service lull.test.Levels declares each idempotency level of protobuf.
 func TestTheDescriptorSaysWhatMayBeRepeated(t *testing.T) {
 	level := func(l descriptorpb.MethodOptions_IdempotencyLevel) *descriptorpb.MethodOptions {
 		return &descriptorpb.MethodOptions{IdempotencyLevel: l.Enum()}

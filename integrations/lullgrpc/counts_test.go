@@ -53,7 +53,7 @@ func TestOptionsOfTheAttemptThatCounts(t *testing.T) {
 	}
 }
 
-// What is said of the attempts of another call does not travel on.
+// The attempt number of another call is not forwarded.
 func TestForwardedAttemptsDoNotTravelOn(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
@@ -101,8 +101,8 @@ func TestForwardedAttemptsDoNotTravelOn(t *testing.T) {
 	}
 }
 
-// The same holds for streams. Attempts that do not count write nothing of the caller's, however
-// late they end.
+// The same holds for streams. Attempts that do not count write nothing to the caller's memory,
+// however late they end.
 func TestOptionsOfTheStreamThatCounts(t *testing.T) {
 	serving := func(ss grpc.ServerStream, n int) error {
 		ss.SetTrailer(metadata.Pairs("t", fmt.Sprint(n)))

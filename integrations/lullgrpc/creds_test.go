@@ -53,8 +53,8 @@ func TestRule16CredentialsOfOneCaller(t *testing.T) {
 	}
 }
 
-// othersAreServed is what credentials that one caller could not have must not change: nothing was
-// repeated, and calls of others succeed.
+// othersAreServed checks that credentials that one caller could not have change nothing for others:
+// nothing was repeated, and calls of others succeed.
 func othersAreServed(t *testing.T, cc *grpc.ClientConn, ev *events) {
 	t.Helper()
 	if n := len(ev.of(event.RetryScheduled)); n > 0 {

@@ -8,31 +8,29 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// An Error is the failure of a call that lull has given up. To the status
-// package it is the status of the last attempt, details and all; if there was no
-// attempt, UNAVAILABLE when the circuit was open or the concurrency limit reached;
-// and if the caller's context ended, CANCELLED or DEADLINE_EXCEEDED. errors.Is and
-// errors.As find the [*lull.Error] in it, which tells how often the call was tried
-// and why no further attempt was made.
+// An Error is the failure of a call that lull has given up. The status package finds a status in
+// it: that of the last attempt, with its details. If there was no attempt, it is UNAVAILABLE when
+// the circuit was open or the concurrency limit was reached. If the caller's context ended, it is
+// CANCELLED or DEADLINE_EXCEEDED. errors.Is and errors.As find the [*lull.Error] in it, with the
+// number of attempts and the reason why there was no other.
 //
-// A status that is an answer (NOT_FOUND, say), or that nothing is known of, comes
-// back as it is, without an Error around it: lull had nothing to do with it.
+// A status that is an answer (NOT_FOUND, for example), or of which nothing is known, is returned as
+// it is, without an Error around it.
 type Error struct {
 	Call   *lull.Error
 	status *status.Status
 }
 
-// Error says what the call's error says.
+// Error returns the text of the call's error.
 func (e *Error) Error() string { return e.Call.Error() }
 
-// Unwrap gives the call's error.
+// Unwrap returns the call's error.
 func (e *Error) Unwrap() error { return e.Call }
 
-// GRPCStatus is the status that gRPC sees.
+// GRPCStatus returns the status that the status package sees.
 func (e *Error) GRPCStatus() *status.Status { return e.status }
 
-// failure is the error of a call that went as r says, and whose last attempt
-// ended with last.
+// failure returns the error of a call with result r, whose last attempt ended with last.
 func failure(d *lull.Dependency, method string, r engine.Result, last error) error {
 	var st *status.Status // of the last attempt
 	if last != nil {
@@ -50,8 +48,7 @@ func failure(d *lull.Dependency, method string, r engine.Result, last error) err
 	return &Error{Call: call, status: st}
 }
 
-// codeOfReason is the code that goes with the end of a call. UNKNOWN: that of its
-// last attempt.
+// codeOfReason returns the code for the end of a call. UNKNOWN: use that of the last attempt.
 func codeOfReason(r engine.Result, noAttempt bool) codes.Code {
 	switch {
 	case r.Reason == engine.Canceled:

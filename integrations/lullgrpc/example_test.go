@@ -75,7 +75,7 @@ func Example() {
 	defer stop()
 
 	opts, err := lullgrpc.DialOptions(brisk,
-		lullgrpc.WithIdempotent("/grpc.health.v1.Health/"), // its descriptor says nothing
+		lullgrpc.WithIdempotent("/grpc.health.v1.Health/"), // its descriptor declares nothing
 	)
 	if err != nil {
 		log.Fatal(err)
@@ -121,8 +121,7 @@ func Example_stream() {
 	// EOF
 }
 
-// A call that fails for good has the status of its last attempt, and says what
-// was tried.
+// A call that fails for good has the status of its last attempt, and reports what was tried.
 func ExampleError() {
 	addr, stop := serveHealth(9)
 	defer stop()
@@ -144,7 +143,7 @@ func ExampleError() {
 		fmt.Println(call.Reason, "after", call.Attempts, "attempts")
 	}
 
-	// Nothing says that this one may be repeated.
+	// Nothing declares that this one may be repeated.
 	_, err = health.Check(context.Background(), &healthpb.HealthCheckRequest{})
 	fmt.Println(errors.Is(err, lull.ErrNotIdempotent))
 	// Output:
@@ -153,8 +152,7 @@ func ExampleError() {
 	// true
 }
 
-// Methods may have policies of their own, and with them budgets and breakers of
-// their own.
+// Methods may have policies of their own, each with its own budgets and breakers.
 func ExampleWithPolicy() {
 	client, err := lullgrpc.New(preset.InternalService(),
 		lullgrpc.WithPolicy(preset.BackgroundWorker(), "/shop.Reports/", "/shop.Orders/Export"),
@@ -172,7 +170,7 @@ func ExampleWithPolicy() {
 	// orders:443/shop.Reports/ 8
 }
 
-// sleepy is a health service that has forgotten the first attempt at each call.
+// sleepy is a health service that never answers the first attempt at each call.
 type sleepy struct {
 	healthpb.UnimplementedHealthServer
 }
@@ -186,9 +184,8 @@ func (sleepy) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healt
 	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
 
-// A second attempt beside the first when that is slow. (The delay is fixed here, and
-// the share of calls that may be hedged not bounded, for the sake of the example:
-// hedge.Config{Attempts: 2} is what is recommended.)
+// A second attempt starts beside the first when that is slow. (For the example the delay is fixed,
+// and the share of hedged calls is not bounded. hedge.Config{Attempts: 2} is recommended.)
 func Example_hedging() {
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -299,7 +296,7 @@ func ExampleServiceConfigOf() {
 	// 9 losses, such as Limit: gRPC does not limit the calls in flight
 }
 
-// A server under load tells its clients when to come back, or not to.
+// A server under load asks its clients to come back later, or not to come back.
 func ExampleSetPushback() {
 	overloaded := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		if lullgrpc.AttemptNumber(ctx) > 1 { // retries are shed first, and for good

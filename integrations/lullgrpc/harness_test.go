@@ -27,8 +27,8 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// The service that the tests call, described by hand: its messages are
-// wrapperspb.StringValue, and a script says how it answers.
+// The service that the tests call, described by hand. Its messages are wrapperspb.StringValue, and
+// a script decides its answers.
 const (
 	unaryMethod  = "/lull.test.Echo/Unary"
 	serverMethod = "/lull.test.Echo/Server"
@@ -185,8 +185,7 @@ func call(ctx context.Context, cc *grpc.ClientConn, in string, opts ...grpc.Call
 	return out.Value, err
 }
 
-// quick is a policy that retries at once, as far as the tests can tell, and that
-// nothing but the number of attempts holds back.
+// quick is a policy that retries almost at once. Only the number of attempts limits it.
 func quick() lull.Policy {
 	p := lull.Policy{Attempts: 4, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Millisecond, Jitter: backoff.None}}
 	p.Budget.Unlimited = true
@@ -197,7 +196,7 @@ func quick() lull.Policy {
 // idempotent lets every method be repeated.
 func idempotent() lullgrpc.Option { return lullgrpc.WithIdempotent("/") }
 
-// events records what a dependency's observers are told.
+// events records the events of a dependency.
 type events struct {
 	mu  sync.Mutex
 	all []lull.Event
@@ -221,7 +220,7 @@ func (r *events) of(kind event.Kind) []lull.Event {
 	return found
 }
 
-// waits are those that were scheduled.
+// waits returns the waits that were scheduled.
 func (r *events) waits() []time.Duration {
 	var waits []time.Duration
 	for _, e := range r.of(event.RetryScheduled) {
@@ -240,7 +239,7 @@ func pushback(ctx context.Context, code codes.Code, values ...string) error {
 
 func fails(code codes.Code) error { return status.Error(code, "as scripted") }
 
-// wantFailure checks what a call came to.
+// wantFailure checks the error of a call.
 func wantFailure(t testing.TB, err error, code codes.Code, reason error, attempts int) {
 	t.Helper()
 	if got := status.Code(err); got != code {

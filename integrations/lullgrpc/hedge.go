@@ -18,8 +18,8 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// mayRace tells whether attempts of a call may run beside one another: it may be
-// carried out twice, and its messages are protobuf's, which can be copied.
+// mayRace reports whether attempts of a call may run side by side. The call must be idempotent, and
+// its messages must be protobuf's, which can be copied.
 func mayRace(spec engine.Spec, req, reply any) bool {
 	if spec.NotIdempotent {
 		return false
@@ -32,30 +32,30 @@ func mayRace(spec engine.Spec, req, reply any) bool {
 	return ok && m.ProtoReflect().IsValid()
 }
 
-// A race is a unary call whose attempts may run beside one another. The first is
-// made on the caller's goroutine, which does not return before it: it may read the
-// caller's request and write the caller's reply, and a call that is answered in time
-// copies nothing. All others have messages of their own, and maybe outlast the call.
+// A race is a unary call whose attempts may run side by side. The first attempt runs on the
+// caller's goroutine, which waits for it. It reads the caller's request and writes the caller's
+// reply, so a call that is answered in time copies nothing. The other attempts have messages of
+// their own, and may outlast the call.
 type race struct {
 	*unary                          // the call, and its first attempt
 	shared []grpc.CallOption        // the caller's, for every attempt
-	wanted wanted                   // and those that are for the caller alone
-	kind   protoreflect.MessageType // of the reply, which others than the first do not even look at
+	wanted wanted                   // the options that only the caller's memory needs
+	kind   protoreflect.MessageType // of the reply; the other attempts do not read the reply itself
 	others [hedge.MaxAttempts - 1]*try
 
 	mu   sync.Mutex
-	over bool // the caller may do with its request what it likes
+	over bool // the caller may change its request
 }
 
-// wanted is where the caller wants to have what belongs to the attempt that counts.
-// Attempts must not write there side by side.
+// wanted is the caller's memory for the results of the attempt that counts. Concurrent attempts
+// must not write there.
 type wanted struct {
 	headers  []*metadata.MD
 	trailers []*metadata.MD
 	peers    []*peer.Peer
 }
 
-// race makes the call, and tells the error of the attempt that counts.
+// race makes the call, and returns the error of the attempt that counts.
 func (u *unary) race(ctx context.Context, d *lull.Dependency, spec engine.Spec) (engine.Result, error) {
 	reply, _ := asProto(u.try.reply)
 	r := &race{unary: u, kind: reply.ProtoReflect().Type()}
@@ -77,8 +77,8 @@ func (u *unary) race(ctx context.Context, d *lull.Dependency, spec engine.Spec) 
 	return result, t.err
 }
 
-// drive is lull.Dependency.DriveHedged. When it has returned, or panicked, nobody reads the
-// caller's request any more.
+// drive is lull.Dependency.DriveHedged. After it has returned or panicked, nobody reads the
+// caller's request.
 func (r *race) drive(ctx context.Context, d *lull.Dependency, spec engine.Spec) engine.Result {
 	defer func() {
 		r.mu.Lock()
@@ -88,7 +88,7 @@ func (r *race) drive(ctx context.Context, d *lull.Dependency, spec engine.Spec) 
 	return d.DriveHedged(ctx, spec, r)
 }
 
-// Attempt, Discard and Err make it a driver.Hedgeable.
+// Attempt, Discard and Err implement driver.Hedgeable.
 func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	if slot == 0 {
 		return r.send(ctx, 0, r.req, &r.try, r.opts)
@@ -104,8 +104,8 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	return r.send(ctx, slot, req, other, r.observed(r.shared, other))
 }
 
-// Discard has nothing to let go of but what the first attempt has put into the
-// caller's reply.
+// Discard clears the caller's reply if the first attempt has written it. Nothing else needs to be
+// released.
 func (r *race) Discard(slot int, _ time.Duration) {
 	if slot == 0 && r.try.err == nil {
 		reset(r.try.reply)
@@ -119,7 +119,7 @@ func (r *race) Err(slot int) error {
 	return r.others[slot-1].err
 }
 
-// observed adds the options by which gRPC tells what comes of an attempt.
+// observed adds the options by which gRPC reports the outcome of an attempt.
 func (r *race) observed(opts []grpc.CallOption, t *try) []grpc.CallOption {
 	opts = t.watch(r.method, opts)
 	if len(r.wanted.headers) > 0 && !t.outcome.asked {
@@ -129,8 +129,8 @@ func (r *race) observed(opts []grpc.CallOption, t *try) []grpc.CallOption {
 	return opts
 }
 
-// request is a copy of the request for an attempt that may outlast the call; none
-// if it already has.
+// request returns a copy of the request for an attempt that may outlast the call. It returns false
+// if the call is over.
 func (r *race) request() (req any, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,8 +141,8 @@ func (r *race) request() (req any, ok bool) {
 	return as(r.req, proto.Clone(m)), true
 }
 
-// setAside takes those options out that write to the caller's memory. The slice is
-// ours, and is written to.
+// setAside removes the options that write to the caller's memory. It writes to opts, which must not
+// be the caller's slice.
 func setAside(opts []grpc.CallOption) (shared []grpc.CallOption, w wanted) {
 	shared = opts[:0]
 	for _, each := range opts {
@@ -160,8 +160,8 @@ func setAside(opts []grpc.CallOption) (shared []grpc.CallOption, w wanted) {
 	return shared, w
 }
 
-// handOver gives the caller what belongs to the attempt that counts. One that had no
-// connection has no peer, and leaves the caller's alone, as in gRPC.
+// handOver gives the caller the results of the attempt that counts. An attempt without a connection
+// has no peer, and leaves the caller's peer unchanged, as in gRPC.
 func (w *wanted) handOver(o *outcome) {
 	for _, to := range w.headers {
 		*to = o.header
@@ -176,7 +176,7 @@ func (w *wanted) handOver(o *outcome) {
 	}
 }
 
-// as is the message in the form that the one has which it stands for.
+// as returns m in the form of like: a proto.Message or a MessageV1.
 func as(like any, m proto.Message) any {
 	if _, ok := like.(proto.Message); ok {
 		return m
@@ -184,7 +184,7 @@ func as(like any, m proto.Message) any {
 	return protoadapt.MessageV1Of(m)
 }
 
-// replace puts the content of one message into another of its type.
+// replace copies the content of one message into another of its type.
 func replace(to, from any) {
 	dst, _ := asProto(to)
 	src, _ := asProto(from)

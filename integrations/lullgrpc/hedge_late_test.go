@@ -12,8 +12,8 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// A hedge that is decided upon just before the call is answered, and comes to be sent
-// only after that, is not sent: the request is the caller's by then.
+// A hedge may be decided just before the call is answered, and be about to start only after that.
+// It is not sent: the request is the caller's by then.
 func TestAHedgeThatComesTooLate(t *testing.T) {
 	c, err := New(lull.Policy{Hedge: hedge.Config{Attempts: 2}})
 	if err != nil {
@@ -32,7 +32,7 @@ func TestAHedgeThatComesTooLate(t *testing.T) {
 	if res := r.drive(t.Context(), c.dependency(t.Context(), "target", m), engine.Spec{}); res.Reason != engine.Success || attempts != 1 {
 		t.Fatalf("%v after %d attempts", res.Reason, attempts)
 	}
-	req.Reset() // -race looks on
+	req.Reset() // -race checks it
 	if v := r.Attempt(t.Context(), 1); v.Kind != lull.KindCanceled || attempts != 1 || r.Err(1) == nil {
 		t.Errorf("%v, %d attempts, %v", v.Kind, attempts, r.Err(1))
 	}

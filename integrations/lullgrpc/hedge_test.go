@@ -36,7 +36,6 @@ import (
 
 const ms = time.Millisecond
 
-// hedging sends up to n attempts, 10 ms apart, whatever it costs.
 func hedging(n int) lull.Policy {
 	return lull.Policy{
 		Hedge:   hedge.Config{Attempts: n, Delay: 10 * ms, Share: -1},
@@ -45,19 +44,19 @@ func hedging(n int) lull.Policy {
 	}
 }
 
-// least draws the least of every range.
+// least draws the least value of every range.
 func least() lullgrpc.Option { return lullgrpc.With(lull.WithRand(func() uint64 { return 0 })) }
 
-// answered is how a server answers one attempt: after a while, which is cut short
-// if the client goes away, with a status and maybe a pushback.
+// answered is a server's answer to one attempt: a delay, which is cut short if the client goes
+// away, a status and maybe a pushback.
 type answered struct {
 	after    time.Duration
 	code     codes.Code
 	pushback string
 }
 
-// inTurn answers attempts in the order in which they come, with which number each
-// was, and counts those whose client went away first.
+// inTurn answers attempts in the order in which they come. It records the number of each, and
+// counts those whose client went away first.
 type inTurn struct {
 	echo
 	begun []time.Duration // since the first
@@ -95,7 +94,7 @@ func newInTurn(answers ...answered) *inTurn {
 	return s
 }
 
-// starts are when attempts reached the server.
+// starts returns when attempts reached the server.
 func (s *inTurn) starts() []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +111,7 @@ func TestHedging(t *testing.T) {
 		want    string // an answer, or a code
 		took    time.Duration
 		begun   []time.Duration // when each attempt reached the server
-		gone    int64           // attempts whose end the server was told of
+		gone    int64           // attempts whose end the server learnt of
 		opts    []lullgrpc.Option
 		call    []grpc.CallOption
 	}{
@@ -194,9 +193,8 @@ func TestHedging(t *testing.T) {
 	}
 }
 
-// hedgedModel is gRFC A6's hedging, told as simply as possible: who answers the call,
-// with which code, and when; and when each attempt began. What ends and what is due
-// are looked at in the order of time.
+// hedgedModel is gRFC A6's hedging, as simple as possible. It returns who answers the call, when,
+// and when each attempt began. It handles ends and due hedges in the order of time.
 func hedgedModel(answers []answered, n int, delay time.Duration) (winner int, at time.Duration, begun []time.Duration) {
 	begun = []time.Duration{0}
 	ended := make([]bool, n)
@@ -265,8 +263,7 @@ func TestHedgingIsAsTheModelHasIt(t *testing.T) {
 	}
 }
 
-// What belongs to an attempt reaches the caller from the one that counts, and from
-// no other.
+// The results of an attempt reach the caller from the one that counts, and from no other.
 func TestAHedgedCallHasOneAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -368,7 +365,7 @@ func TestALosersReplyIsNeverSeen(t *testing.T) {
 			}
 		})
 	}
-	// A hedge that answers after the call writes to nothing that the caller has.
+	// A hedge that answers after the call writes nothing to the caller's memory.
 	synctest.Test(t, func(t *testing.T) {
 		reply := new(wrapperspb.StringValue)
 		first := func(_ context.Context, _ string, _, reply any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
@@ -391,8 +388,8 @@ func TestALosersReplyIsNeverSeen(t *testing.T) {
 	})
 }
 
-// What the caller does with its request, and with its slice of options, when the call
-// has returned, is its own business, however long losers take (run under -race).
+// When the call has returned, the caller may change its request and its slice of options, however
+// long losers take (run under -race).
 func TestTheRequestIsTheCallersAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		req, reply := wrapperspb.String("as it was"), new(wrapperspb.StringValue)
@@ -424,7 +421,7 @@ func TestTheRequestIsTheCallersAgain(t *testing.T) {
 	})
 }
 
-// A call that was refused has no header, and leaves what the caller has.
+// A call that was refused has no header, and leaves the caller's variables unchanged.
 func TestARefusedCallLeavesTheCallersVariables(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -437,8 +434,8 @@ func TestARefusedCallLeavesTheCallersVariables(t *testing.T) {
 	}
 }
 
-// What was never sent is repeated though it is not idempotent, one attempt after the
-// other; and an attempt that had no connection has no peer.
+// An attempt that was never sent is repeated although the call is not idempotent, one attempt after
+// the other. An attempt without a connection has no peer.
 func TestAHedgedCallThatWasNeverSent(t *testing.T) {
 	lis := listen(t)
 	nobody := lis.Addr().String()
@@ -481,7 +478,6 @@ func TestHedgedLegacyMessages(t *testing.T) {
 	})
 }
 
-// Messages that cannot be copied have one attempt at a time.
 func TestWhatIsNoMessageIsNotHedged(t *testing.T) {
 	text := wrapperspb.String("")
 	for _, c := range []struct{ req, reply any }{{"a text", text}, {text, new(string)}, {nil, nil}, {text, (*wrapperspb.StringValue)(nil)}} {
@@ -502,8 +498,8 @@ func TestWhatIsNoMessageIsNotHedged(t *testing.T) {
 	}
 }
 
-// Streams are retried under a policy that hedges, as often as that hedges, and one
-// attempt after the other.
+// Under a policy that hedges, streams are retried as often as the policy hedges, one attempt after
+// the other.
 func TestStreamsAreNotHedged(t *testing.T) {
 	e := &echo{stream: steps(
 		func(ss grpc.ServerStream) error {
@@ -569,8 +565,8 @@ func TestTheThrottleBoundsHedges(t *testing.T) {
 	})
 }
 
-// Only codes that a hedgingPolicy lists are followed by another attempt, and any
-// code that it does not list ends the call if no attempt is in flight.
+// Only codes that a hedgingPolicy lists are followed by another attempt. Any other code ends the
+// call if no attempt is in flight.
 func TestAHedgingPolicyDecides(t *testing.T) {
 	for _, c := range []struct {
 		list string
@@ -593,7 +589,7 @@ func TestAHedgingPolicyDecides(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newInTurn(answered{after: 5 * ms, code: c.code}, answered{after: ms})
-			p := lull.Policy{Attempts: 7, Breaker: breaker.Config{Off: true}} // what the config says counts
+			p := lull.Policy{Attempts: 7, Breaker: breaker.Config{Off: true}} // the config overrules it
 			cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}))
 			start := time.Now()
 			got, err := call(t.Context(), cc, "")
@@ -703,8 +699,8 @@ func TestManyHedgedCallsAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// RESOURCE_EXHAUSTED is waited out as the server asks, and is to the engine what it
-// is: throttled, not a server that is away.
+// RESOURCE_EXHAUSTED is waited out as the server asks. The engine sees it as throttled, not as a
+// server that is away.
 func TestThrottledOverTheWire(t *testing.T) {
 	lis := listen(t)
 	e := &echo{unary: func(context.Context, int, string) (string, error) {

@@ -20,7 +20,7 @@ import (
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 )
 
-// watched notes how the streams of interceptors further in are used, each on its own.
+// watched records how the streams of interceptors further in are used, each by itself.
 type watched struct {
 	slow time.Duration // how long a call takes by itself
 
@@ -50,7 +50,7 @@ type watchedStream struct {
 	closed        bool
 }
 
-// during notes the call, and breaches of what a caller with one goroutine sees to.
+// during records the call, and each breach of the rules for a caller with one goroutine.
 func (s *watchedStream) during(what string, n *int) func() {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
@@ -100,9 +100,9 @@ func (s *watchedStream) Header() (metadata.MD, error) {
 	return s.ClientStream.Header()
 }
 
-// Interceptors further in see at most one call at a time on a stream, from a caller who makes
-// one at a time: the messages of a repeated attempt are sent before it is received from, and
-// an attempt that is over is looked into when the caller has left it.
+// Interceptors further in see at most one call at a time on a stream, if the caller makes one at a
+// time. The messages of a repeated attempt are sent before it is received from, and an attempt that
+// is over is inspected when the caller has left it.
 func TestInterceptorsFurtherInSeeOneCallAtATime(t *testing.T) {
 	server := func(ss grpc.ServerStream, call int) error {
 		md, _ := metadata.FromIncomingContext(ss.Context())
@@ -275,8 +275,8 @@ func (r refusing) RecvMsg(m any) error {
 	return status.Error(codes.InvalidArgument, "refused on this side")
 }
 
-// An interceptor further in that fails what was received ends the call, also for a sender
-// whom the server keeps waiting.
+// An interceptor further in that fails a received message ends the call, also for a sender that the
+// server keeps waiting.
 func TestAnErrorFurtherInWhileTheSenderIsBlocked(t *testing.T) {
 	for _, committed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,16 +10,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// limited reports whether a unary attempt has failed with a RESOURCE_EXHAUSTED that is no
-// server's refusal: gRPC on this side makes one of a request or a reply that is larger than
-// is allowed here, which says nothing of the server.
+// limited reports whether gRPC on this side made the RESOURCE_EXHAUSTED of a unary attempt, because
+// a request or a reply is larger than is allowed here. That is no evidence about the server.
 //
-// The status itself does not show who made it, so this looks at what has arrived. A server
-// that refuses a call answers with trailers alone, and they have the content type that is
-// otherwise in the header. A reply that is too large comes after a header. Without either,
-// the request was too large to be sent, or the server has reset the stream
-// (ENHANCE_YOUR_CALM). A server that fails so after a header of its own has begun with the
-// work, and counts as one whose reply was too large, unless its status has details.
+// The status itself does not show who made it, so limited looks at what has arrived. A server that
+// refuses a call answers with trailers alone. They have the content type, which is otherwise in the
+// header. A reply that is too large comes after a header. Without either, the request was too large
+// to be sent, or the server has reset the stream (ENHANCE_YOUR_CALM). A server that fails after a
+// header of its own has begun the work. It counts as one whose reply was too large, unless its
+// status has details.
 func (u *unary) limited(o *outcome, req any, err error, opts []grpc.CallOption) bool {
 	st, _ := status.FromError(err)
 	if st.Code() != codes.ResourceExhausted || !o.finished || o.neverSent() ||
@@ -29,15 +28,15 @@ func (u *unary) limited(o *outcome, req any, err error, opts []grpc.CallOption) 
 	switch {
 	case u.tooLarge(req, opts):
 		return true
-	case !o.asked: // the next time it will be
+	case !o.asked: // asked for the next time
 		u.method.askHeader.Store(true)
 		return true
 	}
 	return o.header != nil
 }
 
-// tooLarge reports whether the request may be larger than this side sends. What counts is
-// its size as it is sent: smaller than here if it is compressed.
+// tooLarge reports whether the request may be larger than this side sends. gRPC compares the size
+// as sent, which is smaller than the size here if it is compressed.
 func (u *unary) tooLarge(req any, opts []grpc.CallOption) bool {
 	limit := math.MaxInt32 // gRPC's own
 	for _, each := range opts {

@@ -25,8 +25,8 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// Rule 16: a message that is larger than this side takes says nothing about the server. The
-// call is not repeated, and the throttle stays open for others.
+// Rule 16: a message that is larger than this side takes is no evidence about the server. The call
+// is not repeated, and the throttle stays open for others.
 func TestRule16MessagesTooLargeForThisSide(t *testing.T) {
 	large := strings.Repeat("x", 10_000)
 	for _, c := range []struct {
@@ -90,8 +90,8 @@ func TestRule16MessagesTooLargeForThisSide(t *testing.T) {
 	}
 }
 
-// What a server refuses stays refused by it, whatever this side has learnt of messages that
-// are too large.
+// A refusal by the server stays a refusal, whatever this side has learnt of messages that are too
+// large.
 func TestAServersResourceExhausted(t *testing.T) {
 	large := strings.Repeat("x", 10_000)
 	e := &echo{unary: func(ctx context.Context, _ int, in string) (string, error) {
@@ -161,7 +161,7 @@ func TestEnhanceYourCalm(t *testing.T) {
 	}
 }
 
-// What options say of RESOURCE_EXHAUSTED counts for those of this side, too.
+// Options for RESOURCE_EXHAUSTED also apply to those made on this side.
 func TestOptionsDecideOfMessagesTooLarge(t *testing.T) {
 	e := &echo{unary: func(context.Context, int, string) (string, error) { return strings.Repeat("x", 10_000), nil }}
 	for name, o := range map[string]lullgrpc.Option{
@@ -190,7 +190,7 @@ func (tokens) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]s
 }
 func (tokens) RequireTransportSecurity() bool { return false }
 
-// Rule 16: neither do credentials of the connection that one caller cannot have.
+// Rule 16: the same holds for credentials of the connection that one caller cannot have.
 func TestRule16CredentialsOfTheConnection(t *testing.T) {
 	for _, code := range []codes.Code{codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded} {
 		for _, kind := range []string{"unary", "stream", "hedged"} {

@@ -15,26 +15,26 @@ import (
 	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
-// rule is how some methods are called.
+// rule is the policy of some methods.
 type rule struct {
 	index    int
 	name     string // added to the target's for a dependency's; empty for the first rule
 	policy   lull.Policy
 	template *lull.Dependency
-	codes    *codeSet // those to retry or hedge after; nil: as Classify says
+	codes    *codeSet // the codes to retry or to hedge after; nil: as Classify decides
 	// idempotent: a service config has a retryPolicy or a hedgingPolicy for these methods.
 	idempotent bool
 }
 
 const wantPattern = `want "/service/method", "/service/" or "/"`
 
-// isPattern tells whether p names methods.
+// isPattern reports whether p is a pattern of methods.
 func isPattern(p string) bool {
 	_, ok := serviceconfig.NameOf(p)
 	return ok
 }
 
-// fitting is what m holds for the longest pattern that fits the method.
+// fitting returns the value in m of the longest pattern that fits the method.
 func fitting[T any](m map[string]T, method string) (v T, ok bool) {
 	for _, p := range serviceconfig.Patterns(method) {
 		if v, ok = m[p]; ok {
@@ -44,7 +44,7 @@ func fitting[T any](m map[string]T, method string) (v T, ok bool) {
 	return v, false
 }
 
-// addRule notes r for the given patterns.
+// addRule adds r for the given patterns.
 func (o *options) addRule(option string, r rule, patterns []string) error {
 	r.index, r.name = len(o.rules), patterns[0]
 	for _, p := range patterns {
@@ -83,7 +83,7 @@ func (o *options) prepare() error {
 	return nil
 }
 
-// configure makes a rule of what a service config says of some methods.
+// configure makes a rule from the part of a service config for some methods.
 func (o *options) configure(mc MethodConfig, reading Reading, base lull.Policy) error {
 	if len(mc.Names) == 0 {
 		return nil
@@ -103,22 +103,22 @@ func (o *options) configure(mc MethodConfig, reading Reading, base lull.Policy) 
 	return o.addRule("WithServiceConfig", r, patterns)
 }
 
-// method is what is known of a method of a service.
+// method holds what is known of one method of a service.
 type method struct {
 	name       string
 	rule       *rule
 	idempotent bool
-	askHeader  atomic.Bool // a header would have told what a failure was
+	askHeader  atomic.Bool // a failure could not be classified without the header
 }
 
-// maxMethods bounds the methods that are kept. A program has as many as its
-// stubs; only a proxy that passes on what it is sent could have more.
+// maxMethods bounds the methods that are kept. A program has as many as its stubs. Only a proxy
+// that forwards the methods of others could have more.
 const maxMethods = 4096
 
 // methods keeps what is known of methods, by name.
 type methods struct {
 	o *options
-	// byName is replaced, never written to, so that readers share no lock.
+	// byName is replaced and never written to, so that readers need no lock.
 	byName atomic.Pointer[map[string]*method]
 	mu     sync.Mutex // held to replace it
 }
@@ -146,8 +146,8 @@ func (ms *methods) get(name string) *method {
 	return m
 }
 
-// know is all that is known of a method. Whether it may be repeated the options
-// say, else its service config, else its descriptor.
+// know returns all that is known of a method. The options decide whether it may be repeated, then
+// its service config, then its descriptor.
 func (o *options) know(name string) *method {
 	m := &method{name: name, rule: o.rules[0]}
 	if i, ok := fitting(o.byPattern, name); ok {
@@ -161,8 +161,8 @@ func (o *options) know(name string) *method {
 	return m
 }
 
-// declaredIdempotent tells whether the method's descriptor, if it is linked into
-// the program, has an idempotency_level that allows to repeat it.
+// declaredIdempotent reports whether the method's descriptor is linked into the program and has an
+// idempotency_level that allows repeating it.
 func declaredIdempotent(name string) bool {
 	full := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(name, "/"), "/", "."))
 	if !full.IsValid() {

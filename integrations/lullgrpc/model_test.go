@@ -25,8 +25,8 @@ import (
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 )
 
-// Whatever attempts fail, and whenever: the attempt that answers has been sent
-// each message once, in order, and what it says is what the caller gets.
+// Attempts fail at random. The attempt that answers has been sent each message once, in order, and
+// the caller gets its answer.
 func TestStreamsOverAServerThatFailsAtRandom(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestStreamsOverAServerThatFailsAtRandom(t *testing.T) {
 			for i := range failAt {
 				failAt[i] = r.IntN(messages + 2)
 			}
-			early := r.IntN(3) == 0 // the answer begins before all is heard
+			early := r.IntN(3) == 0 // the answer begins before everything is heard
 			pad := strings.Repeat("x", size)
 			e := &echo{stream: func(ss grpc.ServerStream, call int) error {
 				for n := 0; ; n++ {
@@ -176,8 +176,8 @@ func TestPropertiesOfRetries(t *testing.T) {
 	})
 }
 
-// A stream is fit for one sender and one receiver at a time, whatever becomes of
-// its attempts: what the race detector has to say.
+// A stream is safe for one sender and one receiver at a time, whatever happens to its attempts: the
+// race detector checks it.
 func TestOneSenderOneReceiver(t *testing.T) {
 	e := &echo{stream: func(ss grpc.ServerStream, call int) error {
 		for {

@@ -12,15 +12,15 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// DefaultReplayBuffer is how many bytes of messages a stream keeps for another
-// attempt, as in gRPC itself.
+// DefaultReplayBuffer is the number of bytes of messages that a stream keeps for another attempt,
+// as in gRPC itself.
 const DefaultReplayBuffer = 256 << 10
 
 // options is the wiring of a Client.
 type options struct {
 	rules       []*rule            // the first is for methods that no other rule names
 	byPattern   map[string]int     // the index of the rule
-	idempotency map[string]bool    // by pattern, as the options say
+	idempotency map[string]bool    // by pattern, from the options
 	throttle    *budget.GRPCConfig // of each target; nil: the policy's budget counts
 	configs     []configured       // service configs, until they are made rules
 	wiring      []lull.Option      // of dependencies
@@ -32,7 +32,7 @@ type options struct {
 	pick        func(ctx context.Context, target, method string) *lull.Dependency
 }
 
-// configured is a service config and how it is to be read.
+// configured is a service config and the way to read it.
 type configured struct {
 	config  ServiceConfig
 	reading Reading
@@ -48,15 +48,15 @@ func defaultOptions(p lull.Policy) options {
 	}
 }
 
-// An Option wires a Client. It fails if what it was given makes no sense.
+// An Option wires a Client. It fails if its argument is invalid.
 type Option func(*options) error
 
-// WithPolicy puts the methods that patterns name under a policy of their own. They
-// have a dependency of their own for each target, with its own budget and breaker,
-// named after the target and the first pattern.
+// WithPolicy puts the methods that patterns name under a policy of their own. They have a
+// dependency of their own for each target, with its own budget and breaker. It is named after the
+// target and the first pattern.
 //
-// A pattern is "/service/method", "/service/" for all methods of a service, or
-// "/" for all methods; the longest that fits is the one that counts.
+// A pattern is "/service/method", "/service/" for all methods of a service, or "/" for all methods.
+// The longest that fits counts.
 func WithPolicy(p lull.Policy, patterns ...string) Option {
 	return func(o *options) error {
 		if len(patterns) == 0 {
@@ -66,14 +66,14 @@ func WithPolicy(p lull.Policy, patterns ...string) Option {
 	}
 }
 
-// WithIdempotent says of the methods that patterns name (see WithPolicy) that
-// carrying a call out twice is the same as once, so that it may be repeated.
+// WithIdempotent declares the methods that patterns name (see WithPolicy) idempotent: carrying a
+// call out twice has the effect of once, so it may be repeated.
 func WithIdempotent(patterns ...string) Option {
 	return func(o *options) error { return o.sayIdempotent("WithIdempotent", true, patterns) }
 }
 
-// WithNotIdempotent says the opposite, also of methods whose descriptor or service
-// config says otherwise.
+// WithNotIdempotent declares the opposite. It also overrules the method's descriptor and service
+// config.
 func WithNotIdempotent(patterns ...string) Option {
 	return func(o *options) error { return o.sayIdempotent("WithNotIdempotent", false, patterns) }
 }
@@ -91,14 +91,12 @@ func (o *options) sayIdempotent(option string, yes bool, patterns []string) erro
 	return nil
 }
 
-// WithServiceConfig puts the methods that sc configures under what it says of
-// them, where it says something, and under the client's policy in all else. A
-// retryPolicy decides how often, how far apart and after which status a method is
-// retried, and a hedgingPolicy the same of attempts that run side by side; either is
-// taken for its owner's word that the method may be repeated. A retryThrottling
-// replaces the retry budget, for all methods of a target together.
-// What cannot be carried over is left out: [MethodConfig.Policy] says what that is.
-// A config that was made in code must be one that [ParseServiceConfig] would take.
+// WithServiceConfig puts the methods that sc configures under its settings. What it does not set
+// comes from the client's policy. A retryPolicy decides how often, how far apart and after which
+// status a method is retried; a hedgingPolicy decides the same for attempts that run side by side.
+// Either of them declares the method idempotent. A retryThrottling replaces the retry budget, for
+// all methods of a target together. [MethodConfig.Policy] lists what cannot be carried over. A
+// config that was made in code must be one that [ParseServiceConfig] would take.
 func WithServiceConfig(sc ServiceConfig, r Reading) Option {
 	return func(o *options) error {
 		if err := sc.plain().Validate(); err != nil {
@@ -116,9 +114,8 @@ func WithServiceConfig(sc ServiceConfig, r Reading) Option {
 	}
 }
 
-// WithDependencies makes pick choose the dependency of a call, instead of one for
-// each target. Where it returns nil the target's is used. It must be safe for
-// concurrent use.
+// WithDependencies makes pick choose the dependency of a call, instead of one for each target. If
+// it returns nil, the target's is used. It must be safe for concurrent use.
 func WithDependencies(pick func(ctx context.Context, target, method string) *lull.Dependency) Option {
 	return func(o *options) error {
 		o.pick = pick
@@ -126,8 +123,8 @@ func WithDependencies(pick func(ctx context.Context, target, method string) *lul
 	}
 }
 
-// WithTargets bounds how many targets are remembered at a time; those not called
-// for the longest are forgotten first. Without it the bound is 1024.
+// WithTargets bounds how many targets are remembered at a time. Those not called for the longest
+// are forgotten first. The default is 1024.
 func WithTargets(n int) Option {
 	return func(o *options) error {
 		if n <= 0 {
@@ -138,9 +135,8 @@ func WithTargets(n int) Option {
 	}
 }
 
-// With wires the dependencies that the client makes: observers, a budget of
-// another kind, a source of randomness. A lull.WithClassifier is refused:
-// the client classifies by itself, see WithClassifier.
+// With wires the dependencies that the client makes: observers, a budget of another kind, a source
+// of randomness. A lull.WithClassifier is refused: use WithClassifier of this package.
 func With(opts ...lull.Option) Option {
 	return func(o *options) error {
 		o.wiring = append(o.wiring, opts...)
@@ -148,13 +144,13 @@ func With(opts ...lull.Option) Option {
 	}
 }
 
-// WithObserver tells o of every event of the client's dependencies.
+// WithObserver sends every event of the client's dependencies to o.
 func WithObserver(o lull.Observer) Option { return With(lull.WithObserver(o)) }
 
-// WithReplayBuffer bounds the messages that a stream keeps for another attempt, in
-// bytes before compression, 5 a message for its frame included. A stream that sends
-// more is committed to its attempt. Zero keeps nothing: a stream is committed when
-// it sends its first message. Without it the bound is DefaultReplayBuffer.
+// WithReplayBuffer bounds the messages that a stream keeps for another attempt, in bytes before
+// compression, plus 5 for each message's frame. A stream that sends more is committed to its
+// attempt. Zero keeps nothing: a stream is committed when it sends its first message. The default
+// is DefaultReplayBuffer.
 func WithReplayBuffer(bytes int) Option {
 	return func(o *options) error {
 		if bytes < 0 {
@@ -165,10 +161,9 @@ func WithReplayBuffer(bytes int) Option {
 	}
 }
 
-// WithStreamTimeouts makes the policy's AttemptTimeout and Deadline bound a stream
-// until its first response, instead of until it is open: for services whose
-// streams answer at once. A stream that may stay silent for longer, or that
-// uploads for longer, is cut by it.
+// WithStreamTimeouts makes the policy's AttemptTimeout and Deadline bound a stream until its first
+// response, instead of until it is open. It is for services whose streams answer at once. It cuts a
+// stream that stays silent, or uploads, for longer.
 func WithStreamTimeouts() Option {
 	return func(o *options) error {
 		o.wholeStream = true
@@ -176,10 +171,10 @@ func WithStreamTimeouts() Option {
 	}
 }
 
-// WithCode makes a status of the given code mean kind, instead of what [Classify]
-// says: WithCode(codes.Internal, lull.KindTransient). What the server said about
-// the next attempt counts as before. In methods with a retryPolicy or hedgingPolicy
-// of a service config, its list of codes counts for more.
+// WithCode makes a status of the given code mean kind, instead of the verdict of [Classify]:
+// WithCode(codes.Internal, lull.KindTransient). The server's hint about the next attempt counts as
+// before. In methods with a retryPolicy or hedgingPolicy of a service config, its list of codes
+// overrules this.
 func WithCode(code codes.Code, kind engine.Kind) Option {
 	return func(o *options) error {
 		if code == codes.OK || code > codes.Unauthenticated {
@@ -196,8 +191,8 @@ func WithCode(code codes.Code, kind engine.Kind) Option {
 	}
 }
 
-// WithClassifier makes classify decide what a failed attempt means, instead of
-// [Classify], WithCode and service configs. It must be safe for concurrent use.
+// WithClassifier makes classify decide what a failed attempt means, instead of [Classify], WithCode
+// and service configs. It must be safe for concurrent use.
 func WithClassifier(classify func(Failure) lull.Verdict) Option {
 	return func(o *options) error {
 		o.classifier = classify

@@ -16,8 +16,8 @@ import (
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 )
 
-// Rule 8: a probe is a call that can end. Streams that were accepted and stay silent do not
-// keep a server that is well out of reach.
+// Rule 8: a probe is a call that can end. Streams that were accepted and stay silent do not keep
+// the breaker open for a healthy server.
 func TestRule08SilentStreamsAsProbes(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -63,7 +63,7 @@ func TestRule08SilentStreamsAsProbes(t *testing.T) {
 				start := time.Now()
 				streams := 0
 				for range 100_000 {
-					for range 10 { // subscribers that want to come back, more often than anybody calls
+					for range 10 { // subscribers that come back more often than anybody calls
 						if _, err := cc.NewStream(ctx, serverStreams, serverMethod); err == nil {
 							streams++
 						}

@@ -16,15 +16,14 @@ const (
 	attemptsKey = "grpc-previous-rpc-attempts"
 )
 
-// hint is what a server said of the next attempt.
+// hint is the server's request about the next attempt.
 type hint struct {
 	stop  bool          // there should be none
-	after time.Duration // how long to wait for it; 0: no matter
+	after time.Duration // how long to wait for it; 0: not requested
 }
 
-// hintOf reads the trailer and the details of a failure. The trailer can forbid
-// another attempt; of two waits the longer one counts, so that nobody who asked
-// is come back to too early.
+// hintOf reads the trailer and the details of a failure. The trailer can forbid another attempt. Of
+// two waits the longer one counts.
 func hintOf(trailer metadata.MD, st *status.Status) hint {
 	h := pushback(trailer[pushbackKey])
 	if !h.stop {
@@ -33,11 +32,10 @@ func hintOf(trailer metadata.MD, st *status.Status) hint {
 	return h
 }
 
-// pushback reads the values of grpc-retry-pushback-ms. One that is a number of
-// milliseconds as the proposal writes it (an int32 in ASCII, no unneeded leading
-// zeros) is a wait. A negative one, any other text, and several values forbid
-// another attempt: whoever sent them wanted to say something of it, and the
-// proposal has all that is not understood mean no.
+// pushback reads the values of grpc-retry-pushback-ms. A number of milliseconds in the proposal's
+// form (an int32 in ASCII, no unneeded leading zeros) is a wait. A negative number, any other text,
+// and several values forbid another attempt: the proposal takes everything that is not understood
+// as a refusal.
 func pushback(values []string) hint {
 	switch len(values) {
 	case 0:
@@ -62,8 +60,8 @@ func pushback(values []string) hint {
 	return hint{after: time.Duration(ms) * time.Millisecond}
 }
 
-// formatPushback is the value that asks to wait for d, rounded up to what the
-// format has; a negative one forbids another attempt.
+// formatPushback returns the value that asks for a wait of d, rounded up to milliseconds. A
+// negative d gives the value that forbids another attempt.
 func formatPushback(d time.Duration) string {
 	if d < 0 {
 		return "-1"
@@ -75,8 +73,8 @@ func formatPushback(d time.Duration) string {
 	return strconv.FormatInt(min(int64(ms), math.MaxInt32), 10)
 }
 
-// retryInfo is the longest wait that the status's google.rpc.RetryInfo details ask
-// for. What is malformed or negative asks for nothing.
+// retryInfo returns the longest wait in the status's google.rpc.RetryInfo details. Malformed or
+// negative waits are ignored.
 func retryInfo(st *status.Status) time.Duration {
 	var longest time.Duration
 	for _, detail := range st.Proto().GetDetails() {

@@ -6,13 +6,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// frame is what gRPC adds to each message.
+// frame is the number of bytes that gRPC adds to each message.
 const frame = 5
 
-// A replay is what a stream has sent so far, for another attempt. Messages are
-// kept as bytes: a sender that fills one message again and again, or one buffer
-// that its messages share, breaks no promise that anybody keeps, and a second
-// attempt must not send what it holds by then.
+// A replay holds what a stream has sent so far, for another attempt. Messages are kept as bytes,
+// because a sender may fill one message again and again, or share one buffer between messages. A
+// second attempt must send the old content.
 type replay struct {
 	messages []replayMessage
 	size     int
@@ -24,8 +23,8 @@ type replayMessage struct {
 	bytes []byte
 }
 
-// copyOf is a copy of the message, or ok is false if it is not copied: it is larger
-// than room, or none of protobuf's.
+// copyOf returns a copy of the message. ok is false if the message is larger than room, or not
+// protobuf's.
 func copyOf(m any, room int) (c replayMessage, ok bool) {
 	v2, ok := asProto(m)
 	if !ok || proto.Size(v2) > room {
@@ -33,12 +32,12 @@ func copyOf(m any, room int) (c replayMessage, ok bool) {
 	}
 	bytes, err := proto.MarshalOptions{UseCachedSize: true}.Marshal(v2)
 	if err != nil {
-		return c, false // gRPC will meet the same error, and return it
+		return c, false // gRPC will return the same error
 	}
 	return replayMessage{v2.ProtoReflect().Type(), bytes}, true
 }
 
-// message is a message like the one that was copied.
+// message returns a message like the one that was copied.
 func (c replayMessage) message() (any, error) {
 	m := c.kind.New().Interface()
 	return m, proto.Unmarshal(c.bytes, m)
@@ -54,7 +53,7 @@ func asProto(m any) (proto.Message, bool) {
 	return nil, false
 }
 
-// room is how large another message may be.
+// room returns how large another message may be.
 func (r *replay) room(limit int) int { return limit - r.size - frame }
 
 func (r *replay) add(c replayMessage) {
@@ -62,5 +61,5 @@ func (r *replay) add(c replayMessage) {
 	r.size += len(c.bytes) + frame
 }
 
-// forget lets go of the messages. That CloseSend was called is not forgotten.
+// forget drops the messages. It keeps closed.
 func (r *replay) forget() { r.messages, r.size = nil, 0 }

@@ -30,11 +30,10 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// Calls of all four kinds over TCP, from many goroutines, with interceptors before and after
-// lull's on both sides, and servers that are stopped and started in the middle. Every answer
-// belongs to its request, every call ends, once, the attempts that are reported are those that
-// were made, and nothing is left over. Under -race the interceptors are what others are:
-// they think that a stream has one caller.
+// Calls of all four kinds over TCP, from many goroutines, with interceptors before and after lull's
+// on both sides. Servers are stopped and started in the middle. Every answer belongs to its
+// request, every call ends once, the reported attempts are those that were made, and nothing is
+// left over. Under -race the interceptors assume, like others, that a stream has one caller.
 func TestRestarts(t *testing.T) {
 	for _, hedged := range []bool{false, true} {
 		t.Run(fmt.Sprintf("hedged %v", hedged), func(t *testing.T) { new(restarts).run(t, hedged) })
@@ -47,7 +46,7 @@ const (
 	restartTimes   = 6
 )
 
-// restarts is what is known of all calls, by the number of each.
+// restarts records all calls, by their number.
 type restarts struct {
 	mu    sync.Mutex
 	calls map[int]*restartCall
@@ -55,14 +54,14 @@ type restarts struct {
 	bad   []string
 }
 
-// restartCall is what happens to a call, and what has.
+// restartCall is the plan of a call, and what has happened to it.
 type restartCall struct {
 	kind     string
-	fate     string // of each attempt in turn: see handle; those beyond are well
+	fate     string // of each attempt in turn: see handle; later ones succeed
 	begun    int    // attempts, as an interceptor after lull's has counted
 	handled  []int  // the numbers of those that the server has begun with
-	ended    int    // how often observers were told of its end
-	reported int    // attempts, as they were told
+	ended    int    // how many ends observers received
+	reported int    // attempts, as observers received them
 	finished int    // how often OnFinish was called
 }
 
@@ -80,14 +79,14 @@ func (r *restarts) wrong(format string, args ...any) {
 
 type restartKey struct{}
 
-// Observe is told of the ends of calls.
+// Observe receives the ends of calls.
 func (r *restarts) Observe(ctx context.Context, e lull.Event) {
 	if e.Kind == event.CallEnded {
 		r.with(ctx.Value(restartKey{}).(int), func(c *restartCall) { c.ended, c.reported = c.ended+1, e.Attempt })
 	}
 }
 
-// noting is a stream of an interceptor that keeps an account, without a lock.
+// noting is a stream of an interceptor that keeps records, without a lock.
 type noting struct {
 	grpc.ClientStream
 	lines []string
@@ -117,8 +116,8 @@ func (s *noting) Header() (metadata.MD, error) {
 	return md, err
 }
 
-// notingUnary and notingStream are the interceptors of that account. Those after lull's count
-// attempts.
+// notingUnary and notingStream are the interceptors that keep these records. Those after lull's
+// count attempts.
 func (r *restarts) notingUnary(inner bool) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		before := fmt.Sprint(req)
@@ -150,7 +149,7 @@ func (r *restarts) notingStream(inner bool) grpc.StreamClientInterceptor {
 	}
 }
 
-// recoverUnary and recoverStream are of the server: a panic is INTERNAL.
+// recoverUnary and recoverStream are the server's interceptors: a panic becomes INTERNAL.
 func recoverUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (_ any, err error) {
 	defer recovered(&err)
 	return h(ctx, req)
@@ -167,7 +166,7 @@ func recovered(err *error) {
 	}
 }
 
-// begin finds out which attempt of which call it is, and what becomes of it.
+// begin returns the number of the call, and the fate of this attempt.
 func (r *restarts) begin(ctx context.Context) (n int, fate byte) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	n, _ = strconv.Atoi(md["number"][0])
@@ -186,8 +185,8 @@ func (r *restarts) begin(ctx context.Context) (n int, fate byte) {
 	return n, fate
 }
 
-// handle makes an attempt be well (w), unavailable at once (u), in the middle (m), or after a
-// header (h), slow (s), or panic (p).
+// handle makes an attempt succeed (w), be unavailable at once (u), in the middle (m), or after a
+// header (h), be slow (s), or panic (p).
 func (r *restarts) handle(ctx context.Context, fate byte) error {
 	switch fate {
 	case 'u', 'h':
@@ -215,7 +214,7 @@ func (r *restarts) unary(ctx context.Context, _ int, in string) (string, error) 
 	return "answer " + in, r.handle(ctx, fate)
 }
 
-// stream hears "n:0", "n:1" and so on, in this order, and answers as its kind does.
+// stream expects "n:0", "n:1" and so on, in this order, and answers according to its kind.
 func (r *restarts) stream(ss grpc.ServerStream, _ int) error {
 	n, fate := r.begin(ss.Context())
 	if err := r.handle(ss.Context(), fate); err != nil {
@@ -253,7 +252,7 @@ func (r *restarts) stream(ss grpc.ServerStream, _ int) error {
 	}
 }
 
-// call makes the call with that number, and tells its error if it may have one.
+// call makes the call with that number, and returns its error if it may have one.
 func (r *restarts) call(ctx context.Context, cc *grpc.ClientConn, n int, kind string, opts ...grpc.CallOption) (err error) {
 	ctx = metadata.AppendToOutgoingContext(context.WithValue(ctx, restartKey{}, n), "number", strconv.Itoa(n))
 	want := func(got, want string) {
@@ -313,7 +312,7 @@ func (r *restarts) call(ctx context.Context, cc *grpc.ClientConn, n int, kind st
 	sendAll := func() {
 		for i := range messages {
 			if send(i) != nil {
-				return // whoever receives learns why
+				return // the receiver learns why
 			}
 		}
 		cs.CloseSend()
@@ -535,8 +534,9 @@ func (r *restarts) judge(t *testing.T, results []error, gone map[int]bool, hedge
 		case code == codes.Unavailable && hedged && lulls && call.Attempts == c.reported:
 		case code == codes.Unavailable && hedged && strings.Contains(c.fate, "p"): // the panic ended it, beside another
 		case code == codes.Unavailable && len(c.handled) < c.begun && unsure < len(results)/100:
-			// It failed for want of a connection, and when that was looked at there was one again:
-			// now and then, on a machine so busy that this took as long as the connection's backoff.
+			// It failed without a connection, and there was one again at the check. That happens
+			// now and then, on a machine so busy that the check took as long as the connection's
+			// backoff.
 			unsure++
 		default:
 			t.Errorf("%s", what)

@@ -15,16 +15,15 @@ import (
 	"github.com/lullgo/lull/inbound"
 )
 
-// UnaryServerInterceptor is the server's half for unary calls. It keeps what
-// [SetPushback] and [DontRetry] say, and sends it if the call fails, once; and it
-// reads the number of the attempt, for [AttemptNumber].
+// UnaryServerInterceptor returns the server's half for unary calls. It keeps the values of
+// [SetPushback] and [DontRetry], and sends them once, if the call fails. It reads the number of the
+// attempt, for [AttemptNumber].
 //
 // A call that fails after lull has given up one of its own calls to something else
-// (lull.Reason.GaveUp) is sent back with "do not retry", unless the handler has said
-// something itself: where each of three layers makes three attempts, the lowest is
-// called 27 times. And what the handler does for a retry is not retried once more
-// (lull.Policy.Nested): its context has a [inbound.Request]. [WithTrust] names the callers
-// that are believed.
+// (lull.Reason.GaveUp) is sent back with "do not retry", unless the handler has set a pushback
+// itself. Otherwise three layers with three attempts each would call the lowest 27 times. The
+// handler's context has an [inbound.Request], so the work for a retry is not retried again
+// (lull.Policy.Nested). [WithTrust] names the callers that are believed.
 func UnaryServerInterceptor(opts ...ServerOption) grpc.UnaryServerInterceptor {
 	o := newServerOptions(opts)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -35,14 +34,13 @@ func UnaryServerInterceptor(opts ...ServerOption) grpc.UnaryServerInterceptor {
 		defer sc.begin(ctx).End()
 		resp, err := handler(&sc, req)
 		if md := sc.trailer(err); md != nil {
-			_ = grpc.SetTrailer(ctx, md) // it fails only where there is no call
+			_ = grpc.SetTrailer(ctx, md) // it fails only outside of a call
 		}
 		return resp, err
 	}
 }
 
-// StreamServerInterceptor is the server's half for streams: see
-// [UnaryServerInterceptor].
+// StreamServerInterceptor returns the server's half for streams: see [UnaryServerInterceptor].
 func StreamServerInterceptor(opts ...ServerOption) grpc.StreamServerInterceptor {
 	o := newServerOptions(opts)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -67,11 +65,11 @@ type serverStream struct {
 
 func (s *serverStream) Context() context.Context { return &s.call }
 
-// AttemptNumber tells which attempt of its client the call is, from 1, in a
-// handler or in an interceptor; with the interceptors of this package or without.
-// It is what the client says of itself (grpc-previous-rpc-attempts): good enough to
-// shed retries before first attempts, and for nothing that needs to be true. Under an
-// interceptor with [WithTrust], a call that is not believed is a first attempt.
+// AttemptNumber returns which attempt of its client the call is, from 1. It works in a handler or
+// in an interceptor, with or without the interceptors of this package. The number is the client's
+// own claim (grpc-previous-rpc-attempts). It is good enough to shed retries before first attempts;
+// do not use it where it must be true. Under an interceptor with [WithTrust], a call that is not
+// believed is a first attempt.
 func AttemptNumber(ctx context.Context) int {
 	if sc, _ := ctx.Value(serverCallKey{}).(*serverCall); sc != nil {
 		return sc.previous + 1
@@ -79,13 +77,13 @@ func AttemptNumber(ctx context.Context) int {
 	return previousAttempts(ctx) + 1
 }
 
-// SetPushback asks the client, if the call fails, not to come back before d has
-// passed. It is rounded up to milliseconds. If it is called several times the longest
-// wait counts, and DontRetry counts for more. A negative d is DontRetry.
+// SetPushback asks the client not to come back before d has passed, if the call fails. d is rounded
+// up to milliseconds. If SetPushback is called several times the longest wait counts, and DontRetry
+// overrules them all. A negative d is DontRetry.
 //
-// Without this package's interceptor the trailer is set at once, and only one call
-// should be made: gRPC clients take several values for "do not retry". The error
-// says that ctx is not that of a call on a server.
+// Without this package's interceptor the trailer is set at once. Then call SetPushback only once:
+// gRPC clients take several values for "do not retry". It returns an error if ctx is not that of a
+// call on a server.
 func SetPushback(ctx context.Context, d time.Duration) error {
 	if sc, _ := ctx.Value(serverCallKey{}).(*serverCall); sc != nil {
 		sc.push(d)
@@ -94,18 +92,18 @@ func SetPushback(ctx context.Context, d time.Duration) error {
 	return grpc.SetTrailer(ctx, metadata.MD{pushbackKey: {formatPushback(d)}})
 }
 
-// DontRetry asks the client, if the call fails, not to come back with it: the
-// server is overloaded. Other than that it is as SetPushback.
+// DontRetry asks the client not to repeat the call if it fails, because the server is overloaded.
+// Otherwise it is like SetPushback.
 func DontRetry(ctx context.Context) error { return SetPushback(ctx, -1) }
 
-// serverCall is the context of a call on the server, and what is to be told to its
-// client: one piece of memory.
+// serverCall is the context of a call on the server, and the pushback for its client, in one
+// allocation.
 type serverCall struct {
 	context.Context // has inbound
 	inbound         *inbound.Request
 	previous        int
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	pushed bool
 	wait   time.Duration // negative: do not retry
 }
@@ -118,7 +116,7 @@ func (sc *serverCall) begin(ctx context.Context) *inbound.Request {
 	return sc.inbound
 }
 
-// Value gives the call itself under its key.
+// Value returns the call itself under its key.
 func (sc *serverCall) Value(key any) any {
 	if key == (serverCallKey{}) {
 		return sc
@@ -139,7 +137,7 @@ func (sc *serverCall) push(d time.Duration) {
 	}
 }
 
-// trailer is what to send with a call that ended with err; nil: nothing.
+// trailer returns what to send with a call that ended with err; nil: nothing.
 func (sc *serverCall) trailer(err error) metadata.MD {
 	if err == nil {
 		return nil
@@ -155,14 +153,14 @@ func (sc *serverCall) trailer(err error) metadata.MD {
 	return nil
 }
 
-// gaveUp tells that err is that of a call that lull has given up, maybe one that was
-// not made in the handler's context.
+// gaveUp reports whether err comes from a call that lull has given up, maybe one that was not made
+// in the handler's context.
 func gaveUp(err error) bool {
 	call, ok := errors.AsType[*lull.Error](err)
 	return ok && call != nil && call.Reason.GaveUp()
 }
 
-// previousAttempts reads the client's metadata. What makes no sense is no attempt.
+// previousAttempts reads the client's metadata. A malformed number counts as 0.
 func previousAttempts(ctx context.Context) int {
 	values := metadata.ValueFromIncomingContext(ctx, attemptsKey)
 	if len(values) != 1 {

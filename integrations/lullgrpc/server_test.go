@@ -56,8 +56,8 @@ func TestTheNumberOfAnAttempt(t *testing.T) {
 	}
 }
 
-// answersWith runs handlers on a server, intercepted or not, and tells what pushback
-// its client is sent.
+// answersWith runs handlers on a server, intercepted or not, and returns the pushback that its
+// client gets.
 func answersWith(t *testing.T, intercepted bool, handle func(ctx context.Context) error) (unary, stream []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -198,8 +198,8 @@ func TestTheNumberReachesAHandler(t *testing.T) {
 	})
 }
 
-// What a server does for a retry is not retried once more, and whoever it calls is told
-// that it is one.
+// Work that a server does for a retry is not retried again, and the servers that it calls learn
+// that it is a retry.
 func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
 	for sent, want := range map[string][]string{"": {"", "1", "2"}, "1": {"1"}, "3": {"3"}} {
 		synctest.Test(t, func(t *testing.T) {

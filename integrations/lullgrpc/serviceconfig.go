@@ -10,38 +10,36 @@ import (
 	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
-// A ServiceConfig is what a gRPC service config says of retries: plain data.
-// [ParseServiceConfig] reads it from JSON, [ServiceConfigOf] makes it of a policy,
-// and json.Marshal writes it.
+// A ServiceConfig is the part of a gRPC service config that is about retries, as plain data.
+// [ParseServiceConfig] reads it from JSON, [ServiceConfigOf] makes it from a policy, and
+// json.Marshal writes it.
 type ServiceConfig struct {
 	Methods []MethodConfig
 	// Throttling is the retryThrottling of the whole server; nil: none.
 	Throttling *budget.GRPCConfig
-	// Ignored are the JSON paths of what was read over: fields that nobody knows, and
-	// those that are gRPC's own business, such as loadBalancingConfig. It is not
-	// written.
+	// Ignored are the JSON paths of the fields that were skipped: unknown fields, and those that
+	// only concern gRPC, such as loadBalancingConfig. It is not written.
 	Ignored []string
 }
 
-// MethodConfig is what it says of some methods.
+// MethodConfig is the configuration of some methods.
 type MethodConfig struct {
-	Names []MethodName // none: it applies to nothing
+	Names []MethodName // empty: it applies to nothing
 	// Timeout bounds the call, with the deadline of its context. Zero: nothing does.
 	Timeout time.Duration
-	// At most one of the two. None: gRPC neither retries the method nor hedges it.
+	// At most one of the two. If both are nil, gRPC neither retries the method nor hedges it.
 	Retry   *RetryPolicy
 	Hedging *HedgingPolicy
 }
 
-// A MethodName names a method; all methods of a service if Method is empty; and
-// all methods if both are.
+// A MethodName names one method, or all methods of a service if Method is empty, or all methods if
+// both are empty.
 type MethodName struct{ Service, Method string }
 
-// pattern is the name as options have it.
+// pattern returns the name in the form of options.
 func (n MethodName) pattern() string { return serviceconfig.MethodName(n).Pattern() }
 
-// A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are
-// required.
+// A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are required.
 type RetryPolicy struct {
 	MaxAttempts          int // from 2, the first included; more than 5 count as 5 (see Reading)
 	InitialBackoff       time.Duration
@@ -56,23 +54,22 @@ type RetryPolicy struct {
 type HedgingPolicy struct {
 	MaxAttempts  int           // from 2, the first included; more than 5 count as 5 (see Reading)
 	HedgingDelay time.Duration // zero: all attempts are sent at once
-	// NonFatalStatusCodes are those after which other attempts may still succeed, so
-	// that the next is sent at once. None: any failure ends the call.
+	// NonFatalStatusCodes are the codes after which other attempts may still succeed, so the next
+	// one is sent at once. None: any failure ends the call.
 	NonFatalStatusCodes []codes.Code
 }
 
-// ParseServiceConfig reads a gRPC service config in JSON. The error has everything
-// that is wrong, one problem a line, each with its line and its path:
+// ParseServiceConfig reads a gRPC service config in JSON. The error lists everything that is wrong,
+// one problem a line, each with its line and its path:
 //
 //	line 4: methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2
 //
-// errors.As finds it as a [engine.Problems]. After a hundred problems it ends.
+// errors.As finds it as a [engine.Problems]. It stops after a hundred problems.
 //
-// What it does not know it reads over, as the format demands, and lists in
-// ServiceConfig.Ignored. The names of fields are taken in any case, as grpc-go
-// takes them, and those of status codes as well; other implementations insist on
-// "maxAttempts". OK among the codes to retry is refused, as in grpc-java: nothing
-// can be meant by it. A timeout must be positive: one of zero fails every call.
+// Unknown fields are skipped, as the format demands, and listed in ServiceConfig.Ignored. The names
+// of fields and of status codes are taken in any case, as in grpc-go; other implementations insist
+// on "maxAttempts". OK among the codes to retry is refused, as in grpc-java: it has no sensible
+// meaning. A timeout must be positive: one of zero fails every call.
 func ParseServiceConfig(data []byte) (ServiceConfig, error) {
 	c, err := serviceconfig.Parse(data)
 	if err != nil {
@@ -81,8 +78,8 @@ func ParseServiceConfig(data []byte) (ServiceConfig, error) {
 	return configOf(c), nil
 }
 
-// Method is the configuration of a method ("/service/method"): the one that names
-// it, else the one that names its service, else the one for all.
+// Method returns the configuration of a method ("/service/method"): the one that names it, else the
+// one that names its service, else the one for all.
 func (sc ServiceConfig) Method(method string) (MethodConfig, bool) {
 	for _, p := range serviceconfig.Patterns(method) {
 		for _, mc := range sc.Methods {
@@ -94,14 +91,14 @@ func (sc ServiceConfig) Method(method string) (MethodConfig, bool) {
 	return MethodConfig{}, false
 }
 
-// MarshalJSON writes the config as gRPC reads it, on one line. Durations have as
-// many decimals as they need: "0.1s".
+// MarshalJSON writes the config as gRPC reads it, on one line. Durations have as many decimals as
+// they need: "0.1s".
 func (sc ServiceConfig) MarshalJSON() ([]byte, error) { return sc.plain().MarshalJSON() }
 
-// The package serviceconfig does what there is to do; it knows nothing of
-// codes.Code. What follows brings the types of the two together.
+// The package serviceconfig does the work, without codes.Code. The functions below convert the
+// types.
 
-// plain is sc without the types of gRPC.
+// plain returns sc without the types of gRPC.
 func (sc ServiceConfig) plain() serviceconfig.Config {
 	return serviceconfig.Config{Methods: each(sc.Methods, MethodConfig.plain), Throttling: sc.Throttling, Ignored: sc.Ignored}
 }
@@ -163,7 +160,7 @@ func methodConfigOf(p serviceconfig.MethodConfig) MethodConfig {
 func plainCode(c codes.Code) serviceconfig.Code   { return serviceconfig.Code(c) }
 func codeOfPlain(c serviceconfig.Code) codes.Code { return codes.Code(c) }
 
-// each is list with f done to each. Nil stays nil.
+// each returns f of each element of list. Nil stays nil.
 func each[A, B any](list []A, f func(A) B) []B {
 	if list == nil {
 		return nil

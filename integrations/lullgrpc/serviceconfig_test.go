@@ -46,8 +46,8 @@ func mustMarshal(t testing.TB, sc lullgrpc.ServiceConfig) []byte {
 	return data
 }
 
-// Every mistake is told with its line and its path, and is there as data. (What is a
-// mistake package serviceconfig tests, which reads them.)
+// Every mistake is reported with its line and its path, and is there as data. (The tests of package
+// serviceconfig cover which mistakes there are.)
 func TestMistakesInAServiceConfig(t *testing.T) {
 	sc, err := lullgrpc.ParseServiceConfig([]byte(`{
 		"methodConfig": [
@@ -71,7 +71,7 @@ line 5: retryThrottling.maxTokens is 10.5: want a whole number from 1 to 1000`
 	}
 }
 
-// Nothing that a config has is lost on its way in, to a policy, and out again.
+// Nothing in a config is lost on its way in, to a policy, and out again.
 func TestAllThatAServiceConfigHas(t *testing.T) {
 	const text = `{"methodConfig":[` +
 		`{"name":[{"service":"a.A","method":"Get"},{"service":"b.B"}],"timeout":"5s","retryPolicy":{"maxAttempts":4,"initialBackoff":"0.1s","maxBackoff":"1s","backoffMultiplier":3,"retryableStatusCodes":["UNAVAILABLE","ABORTED"],"perAttemptRecvTimeout":"2s"}},` +
@@ -110,8 +110,8 @@ func TestAllThatAServiceConfigHas(t *testing.T) {
 	}
 }
 
-// A config that was made in code may have mistakes, too. Some would configure methods
-// that nobody named, or attempts that nobody asked for.
+// A config that was made in code may have mistakes, too. Some would configure methods or attempts
+// that nobody asked for.
 func TestServiceConfigsMadeInCode(t *testing.T) {
 	retry := &lullgrpc.RetryPolicy{InitialBackoff: 1, MaxBackoff: 1, BackoffMultiplier: 1, RetryableStatusCodes: []codes.Code{codes.Unavailable, 99}}
 	for want, mc := range map[string]lullgrpc.MethodConfig{
@@ -222,9 +222,8 @@ func TestAPolicyAsAServiceConfig(t *testing.T) {
 	}
 }
 
-// Whatever the policy, what is written is valid, for gRPC itself too, and reads
-// back as what was written; and a policy that is read from a config is written as
-// that config.
+// For every policy, the written config is valid, for gRPC itself too, and reads back as what was
+// written. A policy that is read from a config is written as that config.
 func TestWrittenAndRead(t *testing.T) {
 	schedules := []backoff.Schedule{
 		{}, {Jitter: backoff.Proportional, Cap: 12 * time.Second}, {Kind: backoff.Constant}, {Kind: backoff.Constant, Base: time.Second}, {Kind: backoff.Linear, Base: 100 * time.Microsecond},

@@ -17,7 +17,7 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// Clients with gRPC's own health checking hold a Watch each. These take no places from calls.
+// Clients with gRPC's own health checking hold a Watch each. A Watch takes no place from calls.
 func TestHealthChecksTakeNoPlaces(t *testing.T) {
 	a, err := admission.New(admission.Config{Limit: 4, MaxWait: -1})
 	if err != nil {
@@ -92,7 +92,7 @@ func TestWithSkip(t *testing.T) {
 	}
 }
 
-// The other two interceptors let what is skipped pass, too.
+// The other two interceptors let skipped methods pass, too.
 func TestWithSkipOfTheOthers(t *testing.T) {
 	all := lullgrpc.WithSkip(func(context.Context, string) bool { return true })
 	info := &grpc.UnaryServerInfo{FullMethod: unaryMethod}
@@ -118,7 +118,7 @@ func TestWithSkipOfTheOthers(t *testing.T) {
 	}
 }
 
-// standing is a ServerStream of which only the context is asked.
+// standing is a ServerStream that only has a context.
 type standing struct {
 	grpc.ServerStream
 	ctx context.Context

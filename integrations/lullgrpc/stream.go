@@ -12,8 +12,8 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// newStream is the stream interceptor. It returns when the first attempt is open,
-// or the call has ended without one.
+// newStream is the stream interceptor. It returns when the first attempt is open, or the call has
+// ended without one.
 func (c *Client) newStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, name string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	m := c.methods.get(name)
 	s := &stream{
@@ -40,15 +40,14 @@ func (c *Client) newStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.
 	return s, nil
 }
 
-// A stream is the ClientStream that the caller gets. It passes what the caller
-// does on to the attempt that is open, and keeps what was sent for the next one,
-// until it is committed to an attempt: from then on it only passes on.
+// A stream is the ClientStream that the caller gets. It passes the caller's calls to the attempt
+// that is open, and keeps what was sent for the next one, until it is committed to an attempt.
+// After that it only passes calls through.
 //
-// The engine runs on a goroutine of its own, from the opening of the stream to the
-// commit, since it has to wait for an attempt's end whatever the caller does or
-// leaves. It opens the attempts and replays; the caller's goroutines do the rest.
-// All of them meet in mu; no call into gRPC is made with mu held, since gRPC calls
-// back (OnFinish) from within.
+// The engine runs on a goroutine of its own, from the opening of the stream to the commit, since it
+// must wait for an attempt's end whatever the caller does. It opens the attempts and replays; the
+// caller's goroutines do the rest. All of them share mu. No call into gRPC is made with mu held,
+// since gRPC calls back (OnFinish) from within.
 type stream struct {
 	c        *Client
 	d        *lull.Dependency
@@ -62,35 +61,34 @@ type stream struct {
 	wanted   wanted
 	limit    int // bytes to keep
 
-	attempts int            // the engine's goroutine alone
-	last     *streamAttempt // likewise: the one with that number
+	attempts int            // used by the engine's goroutine alone
+	last     *streamAttempt // likewise: the attempt with that number
 
-	// passing is the attempt to which all that is left to do is to pass on. It is
-	// set once everything below that speaks of sending and receiving has come to rest.
+	// passing is the attempt to which every call is passed through. It is set when everything below
+	// about sending and receiving is final.
 	passing atomic.Pointer[streamAttempt]
 
 	mu        sync.Mutex
-	changed   sync.Cond      // anything below has
-	current   *streamAttempt // nil: none is open, for now or (ended) for good
-	opened    bool           // there was one
+	changed   sync.Cond      // any field below has changed
+	current   *streamAttempt // nil: none is open, for now or (if ended) for good
+	opened    bool           // an attempt was open
 	sent      replay
 	committed bool // to current
 	receiving bool // somebody is in RecvMsg or Header of current
-	settling  bool // and it is the engine's goroutine: the caller does not send meanwhile
+	settling  bool // the engine's goroutine is receiving: the caller does not send meanwhile
 	sends     bool // the caller is in SendMsg or CloseSend
 	receives  bool // the caller is in RecvMsg or Header
-	both      bool // the caller has been in both at once, and so may interceptors further in find it
-	ended     bool // the engine is through, and the stream is not committed: err
+	both      bool // the caller has sent and received at once, so interceptors further in may see both
+	ended     bool // the engine has ended without a commit: see err
 	err       error
 	trailer   metadata.MD // of the last attempt that was given up
 	panicked  any
 	told      bool // said.finish was called
-	handed    bool // wanted has what it will ever have
+	handed    bool // wanted is final
 }
 
-// RecvMsg receives from the attempt that is open. A failure before the stream is
-// committed is the engine's business: what comes back is a message of another
-// attempt, or the call's error.
+// RecvMsg receives from the attempt that is open. The engine handles a failure before the stream is
+// committed. Then RecvMsg returns a message of another attempt, or the call's error.
 func (s *stream) RecvMsg(m any) error {
 	if a := s.passing.Load(); a != nil {
 		err := a.cs.RecvMsg(m)
@@ -113,7 +111,7 @@ func (s *stream) RecvMsg(m any) error {
 	}
 }
 
-// receive receives from a, and tells whether that is the end of the matter.
+// receive receives from a, and reports whether the caller's call ends with this result.
 func (s *stream) receive(a *streamAttempt, m any) (err error, end bool) {
 	returned := false
 	defer func() {
@@ -136,8 +134,7 @@ func (s *stream) receive(a *streamAttempt, m any) (err error, end bool) {
 	return err, end
 }
 
-// Header waits for the header of the attempt that is open. A stream that has one is
-// committed.
+// Header waits for the header of the attempt that is open. A stream with a header is committed.
 func (s *stream) Header() (metadata.MD, error) {
 	if a := s.passing.Load(); a != nil {
 		return a.cs.Header()
@@ -150,7 +147,7 @@ func (s *stream) Header() (metadata.MD, error) {
 		}
 		a, err := s.beginReceiving()
 		if err != nil {
-			return nil, nil // by contract, RecvMsg has the error
+			return nil, nil // RecvMsg returns the error, by contract
 		}
 		if md := s.inspect(a); md != nil {
 			return md, nil
@@ -158,7 +155,7 @@ func (s *stream) Header() (metadata.MD, error) {
 	}
 }
 
-// Trailer is that of the attempt that the stream is committed to, else of the last.
+// Trailer returns the trailer of the attempt that the stream is committed to, else of the last.
 func (s *stream) Trailer() metadata.MD {
 	if a := s.commitment(); a != nil {
 		return a.cs.Trailer()
@@ -168,8 +165,8 @@ func (s *stream) Trailer() metadata.MD {
 	return s.trailer
 }
 
-// Context commits the stream to the attempt that is open, as it does in gRPC:
-// what the caller reads from it must not change.
+// Context commits the stream to the attempt that is open, as in gRPC: the caller must not read
+// values from it that change later.
 func (s *stream) Context() context.Context {
 	s.mu.Lock()
 	a := s.current
@@ -183,7 +180,7 @@ func (s *stream) Context() context.Context {
 	return a.cs.Context()
 }
 
-// enter and leave note what the caller is at.
+// enter and leave record which calls the caller is in.
 func (s *stream) enter(at *bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +197,7 @@ func (s *stream) leave(at *bool) {
 	*at = false
 }
 
-// CloseSend says that there is nothing more to send, to this attempt and to those
-// that follow.
+// CloseSend ends sending, to this attempt and to those that follow.
 func (s *stream) CloseSend() error {
 	if a := s.passing.Load(); a != nil {
 		return a.cs.CloseSend()
@@ -216,12 +212,12 @@ func (s *stream) CloseSend() error {
 	}
 	a := s.current
 	if a == nil || !a.upToDate || a.closed {
-		return nil // whoever replays closes as well
+		return nil // the goroutine that replays closes as well
 	}
 	return s.close(a)
 }
 
-// close is CloseSend of a, without the lock that is held before and after.
+// close is CloseSend of a. It releases the lock meanwhile.
 func (s *stream) close(a *streamAttempt) (err error) {
 	a.closed, a.sending = true, true
 	defer s.sentOn(a)
@@ -229,22 +225,22 @@ func (s *stream) close(a *streamAttempt) (err error) {
 	return err
 }
 
-// sentOn notes that nobody is in SendMsg or CloseSend of a any more.
+// sentOn records that nobody is in SendMsg or CloseSend of a any more.
 func (s *stream) sentOn(a *streamAttempt) {
 	a.sending = false
 	s.changed.Broadcast()
 }
 
-// SendMsg sends on the attempt that is open, and keeps a copy for the next. While
-// there is none it waits for it. It returns io.EOF when there will be none: RecvMsg
-// tells why. An error of this side's own making it returns itself.
+// SendMsg sends on the attempt that is open, and keeps a copy for the next. If none is open it
+// blocks until one is. It returns io.EOF when there will be none: RecvMsg returns the reason. It
+// returns errors of this side itself.
 func (s *stream) SendMsg(m any) error {
 	if a := s.passing.Load(); a != nil {
 		return a.cs.SendMsg(m)
 	}
 	var c replayMessage
 	copied := false
-	kept := false // c is in s.sent: whoever replays sends it
+	kept := false // c is in s.sent: the goroutine that replays sends it
 	ours := false // the last attempt to send it failed on this side
 	s.enter(&s.sends)
 	defer s.leave(&s.sends)
@@ -259,9 +255,9 @@ func (s *stream) SendMsg(m any) error {
 		switch {
 		case s.ended && ours:
 			return s.err
-		case s.ended, a != nil && a.err != nil: // and committed to it
+		case s.ended, a != nil && a.err != nil: // and the stream is committed to a
 			return io.EOF
-		case s.committed && !a.replaying && !a.upToDate: // it has ended before it was sent everything
+		case s.committed && !a.replaying && !a.upToDate: // a ended before everything was sent on it
 			return io.EOF
 		case a == nil || !a.upToDate || s.settling:
 			s.changed.Wait()
@@ -281,7 +277,7 @@ func (s *stream) SendMsg(m any) error {
 			for !a.resolved && !s.committed {
 				s.changed.Wait()
 			}
-			if s.current == a { // committed to it, whatever may become of it
+			if s.current == a { // committed to a, whatever its end will be
 				return err
 			}
 			ours = err != io.EOF
@@ -289,15 +285,15 @@ func (s *stream) SendMsg(m any) error {
 	}
 }
 
-// mayKeep tells whether the message may be kept for another attempt. It may not
-// where a stream that does not stream sends twice, or one that is closed sends at
-// all: then it is gRPC's to say that this is an error.
+// mayKeep reports whether the message may be kept for another attempt. It may not if a stream
+// without client streaming sends twice, or a closed stream sends at all. gRPC returns the error for
+// these.
 func (s *stream) mayKeep() bool {
 	return !s.sent.closed && (s.desc.ClientStreams || len(s.sent.messages) == 0)
 }
 
-// send sends on a, without the lock that is held before and after, and sees to it
-// that what has become of the attempt is looked into if that fails.
+// send sends on a. It releases the lock meanwhile. If sending fails it starts the inspection of the
+// attempt.
 func (s *stream) send(a *streamAttempt, m any) (err error) {
 	a.sending = true
 	defer s.sentOn(a)
@@ -313,8 +309,7 @@ func (s *stream) send(a *streamAttempt, m any) (err error) {
 	return err
 }
 
-// unlocked runs f without the lock, which is held again afterwards, even if f
-// panics.
+// unlocked runs f without the lock. The lock is held again afterwards, even if f panics.
 func (s *stream) unlocked(f func()) {
 	s.mu.Unlock()
 	defer s.mu.Lock()
@@ -328,8 +323,8 @@ func (s *stream) passPanicOn() {
 	}
 }
 
-// handOver gives the caller what belongs to the attempt that counts, before the caller can
-// know that it does. It is called with mu held.
+// handOver gives the caller the results of the attempt that counts, before the caller can know that
+// it counts. It is called with mu held.
 func (s *stream) handOver(a *streamAttempt) {
 	if !s.handed && a.outcome.finished {
 		s.wanted.handOver(&a.outcome)
@@ -337,7 +332,7 @@ func (s *stream) handOver(a *streamAttempt) {
 	s.handed = true
 }
 
-// tell tells those who gave an OnFinish, once.
+// tell calls the caller's OnFinish functions, once.
 func (s *stream) tell(err error) {
 	if len(s.said.onFinish) == 0 {
 		return

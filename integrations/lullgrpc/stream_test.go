@@ -31,7 +31,7 @@ import (
 
 type serverScript = func(ss grpc.ServerStream, call int) error
 
-// steps answers each call with its own step, and is at a loss after the last.
+// steps answers each call with its own step. It has no answer after the last.
 func steps(each ...func(ss grpc.ServerStream) error) serverScript {
 	return func(ss grpc.ServerStream, call int) error {
 		if call >= len(each) {
@@ -41,7 +41,7 @@ func steps(each ...func(ss grpc.ServerStream) error) serverScript {
 	}
 }
 
-// hears listens, and fails with the code, or not if it is OK.
+// hears listens, and then fails with the code, unless it is OK.
 func hears(code codes.Code, want ...string) func(grpc.ServerStream) error {
 	return func(ss grpc.ServerStream) error {
 		if err := heard(ss, want...); err != nil {
@@ -316,7 +316,7 @@ func TestStreamTimeouts(t *testing.T) {
 	})
 }
 
-// What a stream is committed to for other reasons than an answer is still bounded.
+// Timeouts still bound a stream that is committed without an answer.
 func TestStreamTimeoutsRunUntilTheAnswer(t *testing.T) {
 	e := &echo{stream: func(ss grpc.ServerStream, _ int) error {
 		<-ss.Context().Done()
@@ -335,8 +335,8 @@ func TestStreamTimeoutsRunUntilTheAnswer(t *testing.T) {
 	})
 }
 
-// The opening of a stream is bounded: here by waiting for a connection that never
-// comes to be. Nothing was sent, so it is repeated whatever it may be.
+// The opening of a stream is bounded: here it waits for a connection that never comes. Nothing was
+// sent, so it is repeated whatever the method is.
 func TestTheOpeningIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := quick()
@@ -431,8 +431,8 @@ func TestAStreamEndsWithoutBeingReadToItsEnd(t *testing.T) {
 	})
 }
 
-// A sender need not wait for the receiver to find out: whoever uploads hears of a
-// failure when the next message is due, and goes on in another attempt.
+// A sender need not wait for the receiver to learn of a failure. An uploader learns of it at the
+// next message, and continues in another attempt.
 func TestASenderAloneIsRetried(t *testing.T) {
 	e := &echo{stream: steps(
 		hears(codes.Unavailable, "a"),
@@ -457,7 +457,7 @@ func TestASenderAloneIsRetried(t *testing.T) {
 	})
 }
 
-// CloseSend while messages are sent once more comes after them.
+// CloseSend during a replay comes after the replayed messages.
 func TestCloseSendWaitsForTheReplay(t *testing.T) {
 	text := strings.Repeat("x", 20<<10)
 	all := slices.Repeat([]string{text}, 12) // more than a connection takes unread
@@ -611,8 +611,8 @@ func TestMisuseIsGRPCsToFind(t *testing.T) {
 	}
 }
 
-// A stream that is committed without an answer, and fails, is not opened once more
-// behind the caller's back.
+// A stream that is committed without an answer, and fails, is not opened again without the caller's
+// knowledge.
 func TestACommittedStreamIsNotRepeated(t *testing.T) {
 	e := &echo{stream: func(ss grpc.ServerStream, _ int) error { return fails(codes.Unavailable) }}
 	var ev events
@@ -752,7 +752,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 	if n := c.Dependency(t.Context(), "unknown target", bidiMethod).Limiter().InFlight(); n != 0 {
 		t.Errorf("%d in flight", n)
 	}
-	// In the second attempt: whoever waits for it hears of it.
+	// In the second attempt: whoever waits for it sees the panic.
 	e := &echo{stream: hearsNothing}
 	synctest.Test(t, func(t *testing.T) {
 		opened := 0

@@ -15,14 +15,14 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// A streamAttempt is one attempt at a stream. It is open from its making, and
-// resolved when the engine may be told how it ended, or that it was answered.
+// A streamAttempt is one attempt at a stream. It is open when it is created. It is resolved when
+// the engine may learn that it ended or was answered.
 type streamAttempt struct {
 	s     *stream
 	cs    grpc.ClientStream
 	ctx   context.Context
 	end   func()      // ends ctx
-	timer *time.Timer // calls expire; nil: the attempt's time has no end of its own
+	timer *time.Timer // calls expire; nil: the attempt's time has no limit of its own
 	once  sync.Once
 	over  chan struct{} // closed by isOver
 	done  chan struct{} // closed when resolved
@@ -30,17 +30,17 @@ type streamAttempt struct {
 	// Guarded by s.mu.
 	opened    bool
 	expired   bool    // its time was over too early
-	outcome   outcome // what is wanted of it is gRPC's until it has finished
-	replaying bool    // the engine's goroutine has something to send, or is about to look
+	outcome   outcome // gRPC may write to it until it has finished
+	replaying bool    // the engine's goroutine is sending, or about to look for more to send
 	replayed  int     // messages
 	closed    bool    // CloseSend was called on cs
 	sending   bool    // somebody is in SendMsg or CloseSend of cs
-	failing   bool    // RecvMsg of cs has returned its end
-	upToDate  bool    // all that was sent has been sent on cs, and the sender may
+	failing   bool    // RecvMsg of cs has returned an error
+	upToDate  bool    // everything was sent on cs, and the sender may go on
 	resolved  bool
 	verdict   lull.Verdict
-	err       error // how cs ended, if it was received from until then, or was given up
-	endedBy   error // what gRPC finished it with
+	err       error // how cs ended, if it was received from until its end, or was given up
+	endedBy   error // the error that gRPC finished it with
 }
 
 // run is the engine's goroutine.
@@ -66,14 +66,14 @@ func (s *stream) run() {
 	returned = true
 }
 
-// end makes the error of a call that ended without a commitment.
+// end sets the error of a call that ended without a commit.
 func (s *stream) end(r engine.Result) {
 	s.mu.Lock()
 	if s.committed {
 		s.mu.Unlock()
 		return
 	}
-	if r.Reason != engine.Success { // else a classifier has it that the error is an answer
+	if r.Reason != engine.Success { // else a classifier took the error for an answer
 		s.err = failure(s.d, s.method.name, r, s.err)
 	}
 	if s.last != nil {
@@ -91,8 +91,7 @@ func (s *stream) lastError() error {
 	return s.err
 }
 
-// attempt opens an attempt, brings it up to date, and waits for its end, or its
-// answer.
+// attempt opens an attempt, brings it up to date, and waits for its end or its answer.
 func (s *stream) attempt(ctx context.Context) lull.Verdict {
 	s.attempts++
 	a := &streamAttempt{s: s, ctx: ctx, replaying: true, over: make(chan struct{}), done: make(chan struct{})}
@@ -117,9 +116,9 @@ func (s *stream) attempt(ctx context.Context) lull.Verdict {
 	return a.verdict
 }
 
-// open makes the attempt's stream. The attempt's timeout runs on a timer beside its
-// context: as the context's deadline it would be told to the server, which would
-// end the stream by it, however well it fares by then.
+// open opens the attempt's stream. The attempt's timeout runs on a timer beside its context. As the
+// context's deadline it would be sent to the server, which would then end even a stream that is
+// working.
 func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	until, bounded := a.ctx.Deadline()
 	held := driver.Detach(a.ctx)
@@ -166,10 +165,10 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	return s.c.judge(s.method.rule, f, s.said.creds, connected), false
 }
 
-// errExpired stands for the CANCELLED that comes of an attempt whose time is over.
+// errExpired replaces the CANCELLED of an attempt whose time is over.
 var errExpired = status.Error(codes.DeadlineExceeded, "lullgrpc: the time of the attempt is over")
 
-// expire is the timer.
+// expire is called by the timer.
 func (a *streamAttempt) expire() {
 	s := a.s
 	s.mu.Lock()
@@ -189,9 +188,8 @@ func (a *streamAttempt) letGo() {
 	a.end()
 }
 
-// finished is what gRPC calls when the attempt's stream is over, from within any
-// call into it, or from a goroutine of its own when the connection is closed or
-// the context ends.
+// finished is called by gRPC when the attempt's stream is over: from within any call into gRPC, or
+// from a goroutine of its own when the connection is closed or the context ends.
 func (a *streamAttempt) finished(err error) {
 	s := a.s
 	connected := err != nil && ready(s.cc)
@@ -210,12 +208,12 @@ func (a *streamAttempt) finished(err error) {
 	}
 }
 
-// isOver has the engine look into what has become of the attempt.
+// isOver makes the engine inspect the attempt.
 func (a *streamAttempt) isOver() { a.once.Do(func() { close(a.over) }) }
 
-// replay sends what was sent before, until nothing is left; then the sender may. Whoever
-// receives waits for that, as interceptors further in expect of a caller who sends and then
-// receives, unless the caller has done both at once: such a stream may be full in both
+// replay sends everything that was sent before; then the sender may go on. Receivers wait for the
+// end of the replay. Interceptors further in expect that from a caller who sends and then receives.
+// Receivers do not wait if the caller has done both at once: such a stream may be full in both
 // directions.
 func (s *stream) replay(a *streamAttempt) {
 	s.mu.Lock()

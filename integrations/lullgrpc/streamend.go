@@ -11,10 +11,10 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// How attempts end, and how a stream is committed to one.
+// This file has the ends of attempts, and the commit of a stream to one.
 
-// settle looks into what has become of an attempt that is over, unless the
-// receiver is about to learn it. A sender leaves it first: its SendMsg ends with it.
+// settle inspects an attempt that is over, unless a receiver is about to. It waits for a sender
+// first: its SendMsg ends with the attempt.
 func (s *stream) settle(a *streamAttempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,8 +32,8 @@ func (s *stream) settle(a *streamAttempt) {
 	s.unlocked(func() { s.inspect(a) })
 }
 
-// beginReceiving waits until there is an attempt to receive from and nobody else
-// does. Answered, failed or inspect must follow.
+// beginReceiving waits until there is an attempt to receive from and nobody else receives. Its
+// caller must call answered, failed or inspect.
 func (s *stream) beginReceiving() (*streamAttempt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,8 +53,8 @@ func (s *stream) beginReceiving() (*streamAttempt, error) {
 	}
 }
 
-// inspect waits for the attempt's header. Without one the stream has ended, and no
-// message can have come, so that receiving brings nothing but the status.
+// inspect waits for the attempt's header. Without one the stream has ended and no message can have
+// come, so RecvMsg returns only the status.
 func (s *stream) inspect(a *streamAttempt) metadata.MD {
 	md, err := a.cs.Header()
 	if md != nil && err == nil {
@@ -75,9 +75,9 @@ func (s *stream) inspect(a *streamAttempt) metadata.MD {
 	return nil
 }
 
-// answered commits the stream to the attempt: the server has sent its header, a
-// message, or (err is io.EOF) an end without failure. It is false if the attempt
-// has been given up meanwhile, because sending on it failed or its time is over.
+// answered commits the stream to the attempt: the server has sent its header, a message, or (err is
+// io.EOF) an end without failure. It returns false if the attempt has been given up meanwhile,
+// because sending on it failed or its time is over.
 func (s *stream) answered(a *streamAttempt, err error) bool {
 	s.mu.Lock()
 	s.receiving = false
@@ -86,7 +86,7 @@ func (s *stream) answered(a *streamAttempt, err error) bool {
 		s.mu.Unlock()
 		return false
 	}
-	if a.expired { // what came has come too late, and nobody has seen it
+	if a.expired { // the answer came too late, and nobody has seen it
 		s.mu.Unlock()
 		s.failed(a, errExpired, false)
 		return false
@@ -111,17 +111,17 @@ func (s *stream) answered(a *streamAttempt, err error) bool {
 	return true
 }
 
-// failed is the end of an attempt by err. If the stream is committed to it, it is
-// the stream's end, and the error comes back. A header commits the stream, though
-// nobody has seen it: it is the server's word that it has begun to answer.
+// failed ends an attempt with err. If the stream is committed to it, err is the stream's end, and
+// failed returns it. A header commits the stream even if nobody has seen it: the server has begun
+// to answer.
 func (s *stream) failed(a *streamAttempt, err error, header bool) error {
 	trailer := a.cs.Trailer()
 	s.mu.Lock()
 	s.receiving = false
 	s.changed.Broadcast()
-	if a.sending && !a.resolved { // an error of SendMsg itself says more than its echo here
+	if a.sending && !a.resolved { // an error of SendMsg is more exact than its echo here
 		a.failing = true
-		s.unlocked(a.letGo) // if an interceptor further in has failed, SendMsg might take its time
+		s.unlocked(a.letGo) // if an interceptor further in has failed, SendMsg may block for long
 		for a.sending && !a.resolved {
 			s.changed.Wait()
 		}
@@ -137,8 +137,8 @@ func (s *stream) failed(a *streamAttempt, err error, header bool) error {
 	return nil
 }
 
-// failedToSend is the end of an attempt by an error of this side. A message that
-// is larger than allowed is too large the next time as well.
+// failedToSend ends an attempt with an error of this side. A message that is too large is too large
+// the next time as well.
 func (s *stream) failedToSend(a *streamAttempt, err error) {
 	f := Failure{Method: s.method.name, Err: err}
 	v := s.c.classify(s.method.rule, f)
@@ -148,11 +148,10 @@ func (s *stream) failedToSend(a *streamAttempt, err error) {
 	s.giveUp(a, f, v, false)
 }
 
-// giveUp resolves an attempt that has failed, and tells whether the stream is
-// committed to it.
+// giveUp resolves an attempt that has failed, and reports whether the stream is committed to it.
 func (s *stream) giveUp(a *streamAttempt, f Failure, v lull.Verdict, header bool) (committed bool) {
 	s.mu.Lock()
-	if s.current != a { // given up before
+	if s.current != a { // it was given up before
 		s.mu.Unlock()
 		return false
 	}
@@ -177,7 +176,7 @@ func (s *stream) giveUp(a *streamAttempt, f Failure, v lull.Verdict, header bool
 	return committed
 }
 
-// resolve lets the engine go on. It is called with mu held.
+// resolve lets the engine continue. It is called with mu held.
 func (s *stream) resolve(a *streamAttempt, v lull.Verdict) {
 	if !a.resolved {
 		a.resolved, a.verdict = true, v
@@ -200,16 +199,15 @@ func (s *stream) commit(a *streamAttempt) {
 	s.changed.Broadcast()
 }
 
-// rest notes that there is nothing left to do but to pass on, if that is so. It is
-// called with mu held.
+// rest sets passing if calls only have to be passed through from now on. It is called with mu held.
 func (s *stream) rest(a *streamAttempt) {
 	if s.committed && s.current == a && a.resolved && a.upToDate && a.err == nil {
 		s.passing.Store(a)
 	}
 }
 
-// commitment is the attempt that the stream is committed to, or nil. While that is still
-// sent what was sent before it waits, as beginReceiving does.
+// commitment returns the attempt that the stream is committed to, or nil. It waits while the
+// attempt is replayed, as beginReceiving does.
 func (s *stream) commitment() *streamAttempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,20 +11,19 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// targets keeps what is remembered of each target: a dependency for each rule
-// that its methods fall under, and the throttle that they share if a service
-// config asks for one. It is bounded as a lull.Registry is, and is not one because
-// of that throttle.
+// targets keeps a dependency for each target and rule, and the throttle that a target's
+// dependencies share if a service config asks for one. It is bounded like a lull.Registry. It is
+// not a Registry because of that throttle.
 type targets struct {
 	o      *options
-	clock  atomic.Int64 // counts new targets: the age of one is measured in them
+	clock  atomic.Int64 // counts new targets; ages are measured in it
 	byName atomic.Pointer[map[string]*target]
 	mu     sync.Mutex // held to replace byName
 }
 
 type target struct {
 	name     string
-	used     atomic.Int64 // the clock when it was last asked for
+	used     atomic.Int64 // the clock at the last use
 	throttle *budget.GRPCThrottle
 	deps     []atomic.Pointer[lull.Dependency] // by rule
 }
@@ -45,8 +44,8 @@ func (ts *targets) get(name string) *target {
 	return t
 }
 
-// add makes a new map. When there is no room an eighth of the targets leave at
-// once, so that a flood of new ones does not sort them for each.
+// add makes a new map. If it is full, an eighth of the targets is removed at once, so that a flood
+// of new targets does not sort them for each.
 func (ts *targets) add(name string) *target {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -69,7 +68,7 @@ func (ts *targets) add(name string) *target {
 	return t
 }
 
-// evict removes the n targets that were not asked for the longest.
+// evict removes the n targets that were not used for the longest.
 func evict(from map[string]*target, n int) {
 	all := slices.Collect(maps.Values(from))
 	slices.SortFunc(all, func(a, b *target) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
@@ -88,7 +87,8 @@ func (ts *targets) all(yield func(*lull.Dependency) bool) {
 	}
 }
 
-// dependency is the target's for the methods under r, made when there is none.
+// dependency returns the target's dependency for the methods under r. It makes one if there is
+// none.
 func (t *target) dependency(o *options, r *rule) *lull.Dependency {
 	at := &t.deps[r.index]
 	if d := at.Load(); d != nil {

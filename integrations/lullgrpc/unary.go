@@ -24,7 +24,7 @@ func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *gr
 	u.creds = said.creds
 	spec := m.spec(said)
 	var r engine.Result
-	var err error // of the attempt that counts; nil, unless a classifier has it that an error is an answer
+	var err error // of the attempt that counts; nil, unless a classifier took an error for an answer
 	if d.Hedges() && mayRace(spec, req, reply) {
 		r, err = u.race(ctx, d, spec)
 	} else {
@@ -39,7 +39,7 @@ func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *gr
 	return err
 }
 
-// unary is a unary call in flight, in one piece of memory.
+// unary is a unary call in flight, in one allocation.
 type unary struct {
 	c       *Client
 	method  *method
@@ -49,20 +49,20 @@ type unary struct {
 
 	creds    *callerCreds
 	attempts int
-	try      try // the last attempt; of a race the first
+	try      try // the last attempt; in a race the first
 	opts     []grpc.CallOption
-	room     [5]grpc.CallOption // for opts: generated code gives one
+	room     [5]grpc.CallOption // for opts; generated code passes one option
 }
 
-// A try is one attempt at a unary call, and what came of it.
+// A try is one attempt at a unary call, and its outcome.
 type try struct {
 	reply   any
 	err     error
 	outcome outcome
 }
 
-// watch adds the options by which gRPC tells what comes of the attempt. The header costs
-// three allocations, and is asked for where it has been missed.
+// watch adds the options by which gRPC reports the outcome of the attempt. The header costs three
+// allocations. It is requested for methods where it was missing before.
 func (t *try) watch(m *method, opts []grpc.CallOption) []grpc.CallOption {
 	opts = append(opts, grpc.Trailer(&t.outcome.trailer), grpc.Peer(&t.outcome.peer), grpc.OnFinish(t.outcome.onFinish))
 	if m.askHeader.Load() {
@@ -79,8 +79,8 @@ func (u *unary) attempt(ctx context.Context) lull.Verdict {
 	return u.send(ctx, u.attempts-1, u.req, &u.try, u.opts)
 }
 
-// startOver takes back what an attempt has given the caller: one without a connection would
-// leave it there, beside a status that is not that attempt's.
+// startOver clears the caller's variables that an earlier attempt has set. An attempt without a
+// connection would not overwrite them, and they would stand beside its status.
 func startOver(opts []grpc.CallOption) {
 	for _, each := range opts {
 		switch each := each.(type) {
@@ -94,7 +94,7 @@ func startOver(opts []grpc.CallOption) {
 	}
 }
 
-// send makes an attempt after as many others.
+// send makes an attempt. others is the number of attempts before it.
 func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []grpc.CallOption) lull.Verdict {
 	ctx = withPreviousAttempts(ctx, others)
 	t.outcome.reset()
@@ -108,22 +108,22 @@ func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []gr
 	return u.c.judge(u.method.rule, f, u.creds, t.outcome.connected && ctx.Err() == nil)
 }
 
-// lastError is what observers are told of the last attempt.
+// lastError returns the last attempt's error, for observers.
 func (u *unary) lastError() error { return u.try.err }
 
-// outcome is what gRPC tells of an attempt beside its error.
+// outcome is gRPC's report on an attempt, beside its error.
 type outcome struct {
 	header   metadata.MD // if asked
 	trailer  metadata.MD
 	peer     peer.Peer
 	asked    bool // for the header
-	finished bool // gRPC itself says that the attempt is over
-	// connected: the connection was ready before the attempt, and once it was over.
+	finished bool // gRPC itself has reported the end of the attempt
+	// connected: the connection was ready before the attempt, and again when it was over.
 	connected bool
 	cc        *grpc.ClientConn
 }
 
-// nobody stands where gRPC puts the address of the peer, if there is one.
+// nobody is the peer's address until gRPC replaces it.
 var nobody net.Addr = &net.UnixAddr{Name: "nobody"}
 
 func (o *outcome) reset() { *o = outcome{peer: peer.Peer{Addr: nobody}, asked: o.asked} }
@@ -133,21 +133,19 @@ func (o *outcome) onFinish(err error) {
 	o.connected = err != nil && o.connected && ready(o.cc)
 }
 
-// ready notes whether the connection is ready before an attempt.
+// ready records whether the connection is ready before an attempt.
 func (o *outcome) ready(cc *grpc.ClientConn) { o.cc, o.connected = cc, ready(cc) }
 
-// neverSent tells that no byte of the attempt went to a server. The peer is told
-// of every attempt that was given a stream on a connection, so one without a peer
-// was given none: connections were refused, a name did not resolve, time ran out
-// while it waited for either. That gRPC itself has ended the attempt must be known
-// as well: a stub, or an interceptor in between that drops options, tells
-// nothing at all.
+// neverSent reports that no byte of the attempt went to a server. gRPC sets the peer of every
+// attempt that gets a stream on a connection. Without a peer there was no stream: connections were
+// refused, a name did not resolve, or time ran out while the attempt waited for either. gRPC itself
+// must also have ended the attempt. A stub, or an interceptor that drops options, reports nothing
+// at all.
 func (o *outcome) neverSent() bool { return o.finished && o.peer.Addr == nobody }
 
-// withPreviousAttempts puts the number of the attempts before this one into its
-// metadata, instead of what a caller that passes its own metadata on has there: those
-// of the call, and of the request that a server makes it for. None is not sent, and neither
-// is what the caller has there.
+// withPreviousAttempts sets the number of attempts before this one in the metadata: those of the
+// call, and those of the inbound request that the server makes it for. It replaces the value that a
+// caller has copied from other metadata. Zero is not sent, and removes the caller's value.
 func withPreviousAttempts(ctx context.Context, n int) context.Context {
 	n += inbound.From(ctx).Attempt() - 1
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy

@@ -24,8 +24,7 @@ import (
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 )
 
-// script is a unary handler that answers with what it holds for the call, and from
-// then on with success.
+// script is a unary handler with one answer for each call. After the last answer it succeeds.
 func script(answers ...func(ctx context.Context) error) func(context.Context, int, string) (string, error) {
 	return func(ctx context.Context, call int, in string) (string, error) {
 		if call < len(answers) {
@@ -59,7 +58,7 @@ func TestAFailureIsRepeatedAndTheServerIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{unary: script(with(codes.Unavailable), with(codes.Unavailable))}
 		cc := inMemory(t, e, quick(), idempotent())
-		// A proxy passes on what it was sent. Its own caller's count stays behind.
+		// A proxy forwards the metadata that it received. Its own caller's count is not forwarded.
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "grpc-previous-rpc-attempts", "7", "other", "stays")
 		if out, err := call(ctx, cc, "hello"); out != "hello" || err != nil {
 			t.Fatalf("answer %q, %v", out, err)

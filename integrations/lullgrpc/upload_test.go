@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// read counts how often a message is looked at, as marshalling does.
+// read counts how often a message is read, as marshalling does.
 type read struct {
 	proto.Message
 	n *atomic.Int64
@@ -24,8 +24,7 @@ type read struct {
 
 func (r read) ProtoReflect() protoreflect.Message { r.n.Add(1); return r.Message.ProtoReflect() }
 
-// An upload is not answered until its end. From its commit on its messages are marshalled
-// by gRPC alone.
+// An upload is answered only at its end. After its commit only gRPC marshals its messages.
 func TestUploadsAreNotCopiedAfterTheCommit(t *testing.T) {
 	e := &echo{stream: func(ss grpc.ServerStream, _ int) error {
 		for ss.RecvMsg(nilString()) == nil {
@@ -64,7 +63,7 @@ func TestUploadsAreNotCopiedAfterTheCommit(t *testing.T) {
 	}
 }
 
-// Before the commit a message is copied once, and one for which there is no room not at all.
+// Before the commit a message is copied once. A message without room is not copied at all.
 func TestAMessageIsCopiedOnceAtMost(t *testing.T) {
 	const kib = 1 << 10
 	intercept := newClient(t, quick(), idempotent()).StreamClientInterceptor()
@@ -101,7 +100,7 @@ func TestAMessageIsCopiedOnceAtMost(t *testing.T) {
 	}
 }
 
-// taking is a stream that takes every message, and does not answer.
+// taking is a stream that takes every message and does not answer.
 type taking struct {
 	grpc.ClientStream
 	ctx context.Context
@@ -112,8 +111,8 @@ func (taking) Trailer() metadata.MD           { return nil }
 func (s taking) RecvMsg(any) error            { return s.ctx.Err() }
 func (s taking) Header() (metadata.MD, error) { <-s.ctx.Done(); return nil, nil }
 
-// A stream has its place under the concurrency limit until it is answered. A commit before
-// that, since its messages cannot be kept or since the caller has asked for its context, is no
+// A stream keeps its place under the concurrency limit until it is answered. A commit before that,
+// because its messages cannot be kept or because the caller has asked for its context, is no
 // answer: the server is as busy with it as before.
 func TestACommitIsNoAnswer(t *testing.T) {
 	for how, want := range map[string]int{"header": 0, "overflow": 1, "context": 1} {

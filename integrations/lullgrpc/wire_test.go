@@ -16,7 +16,7 @@ import (
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 )
 
-// Tests over a real listener: what depends on connections.
+// These tests use a real listener: they depend on connections.
 
 func TestACallThatWasNeverSentIsRepeated(t *testing.T) {
 	lis := listen(t)
@@ -52,7 +52,7 @@ func TestACallThatWasSentIsNot(t *testing.T) {
 	}
 }
 
-// An interceptor that hides options hides the proof as well: nothing is claimed.
+// An interceptor that hides options hides the proof as well: no call counts as never sent.
 func TestWithoutProofNothingIsNeverSent(t *testing.T) {
 	lis := listen(t)
 	nobody := lis.Addr().String()
@@ -98,8 +98,8 @@ func TestGRPCsOwnRetriesAreOff(t *testing.T) {
 	}
 }
 
-// A server that goes away without having looked at a call (GOAWAY with a lower
-// stream) has gRPC try once more by itself: that is below lull, and stays there.
+// A server that goes away without having looked at a call (GOAWAY with a lower stream) makes gRPC
+// try once more by itself. That is below lull, and stays there.
 func TestTransparentRetriesStayGRPCs(t *testing.T) {
 	back := listen(t)
 	e := &echo{
@@ -132,7 +132,7 @@ func TestTransparentRetriesStayGRPCs(t *testing.T) {
 			receiveEOF(t, cs)
 		}
 		select {
-		case <-refusals: // it is told of after the refusal has been sent, so it may come later than the answer
+		case <-refusals: // the refusal is recorded after it was sent, so it may come later than the answer
 		case <-time.After(10 * time.Second):
 			t.Error("the call was not refused: the test proves nothing")
 		}
@@ -180,8 +180,8 @@ func refuseFirst(t *testing.T, behind string, refused chan<- struct{}) string {
 	return lis.Addr().String()
 }
 
-// onHeaders speaks as much HTTP/2 as it takes (RFC 9113): the preface, SETTINGS, and for
-// each HEADERS the frame that answer has for its stream, until it wants no more.
+// onHeaders implements the part of HTTP/2 (RFC 9113) that it needs: the preface, SETTINGS, and for
+// each HEADERS the frame that answer returns for its stream, until it wants no more.
 func onHeaders(c net.Conn, answer func(id []byte) (frame []byte, more bool)) error {
 	preface := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 	got := make([]byte, len(preface))
