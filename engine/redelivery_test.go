@@ -193,8 +193,11 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	if r := newDependency(t, messages()).State().Refused(0, engine.Limited, engine.Verdict{}, delivered(1), nil); r.Outcome != engine.Defer || r.After <= 0 {
-		t.Errorf("without room: %+v", r)
+	// For want of room it waits as after a first failure that asks for fewer calls.
+	s := newDependency(t, messages()).State()
+	want := engine.Redelivery{Outcome: engine.Defer, After: s.Wait(1, engine.Verdict{Kind: engine.KindRateLimited}, nil)}
+	if got := s.Refused(0, engine.Limited, engine.Verdict{}, delivered(3), nil); got != want || got.After <= 0 {
+		t.Errorf("without room: %+v, want %+v", got, want)
 	}
 }
 

@@ -70,11 +70,17 @@ func TestResumeGoesOnWhereOthersStopped(t *testing.T) {
 // Decorrelated jitter draws each wait from the one before. That one was drawn in another
 // process; what it may have been decides all the same.
 func TestResumeOfDecorrelatedWaits(t *testing.T) {
-	p := lull.Policy{Attempts: 10, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
+	for _, v := range []lull.Verdict{failed, {Kind: lull.KindRateLimited}} {
+		decorrelated(t, v)
+	}
+}
+
+func decorrelated(t *testing.T, failed lull.Verdict) {
+	p := lull.Policy{Attempts: 10, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}, ThrottleBase: 5 * time.Second,
 		Backoff: backoff.Schedule{Jitter: backoff.Decorrelated, Base: time.Second, Cap: time.Minute}}
 	d := newDependency(t, p)
 	r := rand.New(rand.NewPCG(1, 2))
-	const rounds = 20_000
+	const rounds = 10_000
 	var whole, parts [5]float64
 	for range rounds {
 		c, step := d.State().Start(0, engine.Spec{})
@@ -90,7 +96,7 @@ func TestResumeOfDecorrelatedWaits(t *testing.T) {
 	}
 	for i := range whole {
 		if math.Abs(parts[i]-whole[i]) > 0.05*whole[i] {
-			t.Errorf("mean wait before retry %d: %.2f s resumed, %.2f s in one call", i+1, parts[i], whole[i])
+			t.Errorf("%v: mean wait before retry %d: %.2f s resumed, %.2f s in one call", failed.Kind, i+1, parts[i], whole[i])
 		}
 	}
 	if whole[4] < 2*whole[0] {

@@ -87,6 +87,20 @@ func TestTooShortIsTakenBack(t *testing.T) {
 			t.Errorf("round %d: long enough, after many timeouts", round)
 		}
 	}
+	// A class of which enough is known keeps nothing from being noted of the next.
+	p = patience{}
+	for _, given := range []time.Duration{time.Second, 1250 * time.Millisecond} {
+		for range 2 * scoreTop {
+			p.succeeded(given, false)
+		}
+		for range 2 {
+			p.tooShort(given, 0)
+			p.succeeded(time.Minute, true)
+		}
+		if p.tooShort(given, 0) {
+			t.Errorf("%v is too short, after many successes", given)
+		}
+	}
 }
 
 // An answer is remembered by when its attempt began, the first one too if it began with the
