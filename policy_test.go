@@ -22,7 +22,7 @@ import (
 
 func asError(err error, target **lull.Error) bool { return errors.As(err, target) }
 
-// Ten mistakes, ten problems, each naming its field.
+// Each mistake is a problem of its own, that names its field.
 func TestValidateReportsEveryProblem(t *testing.T) {
 	p := lull.Policy{
 		Attempts:       -1,
@@ -33,9 +33,11 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		Backoff:        backoff.Schedule{Base: -1, Factor: math.NaN()},
 		Budget:         budget.Config{Ratio: -0.5, Window: time.Nanosecond},
 		Breaker:        breaker.Config{FailureRate: 2},
+		Hedge:          hedge.Config{Attempts: -1},
+		Throttle:       throttle.Config{K: -1},
 		Limit:          bulkhead.Config{Limit: -1},
 	}
-	want := []string{"Attempts", "AttemptTimeout", "Deadline", "Backoff.Base", "Backoff.Factor", "ThrottleBase", "HintLimit", "Budget.Ratio", "Budget.Window", "Breaker.FailureRate", "Limit.Limit"}
+	want := []string{"Attempts", "AttemptTimeout", "Deadline", "Backoff.Base", "Backoff.Factor", "ThrottleBase", "HintLimit", "Budget.Ratio", "Budget.Window", "Breaker.FailureRate", "Hedge.Attempts", "Throttle.K", "Limit.Limit"}
 	_, err := lull.NewDependency("payments", p)
 	var problems engine.Problems
 	if !errors.As(err, &problems) {
