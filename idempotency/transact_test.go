@@ -186,13 +186,17 @@ func TestCommitFails(t *testing.T) {
 // not take it for the end.
 func TestCommitFailsAfterFlush(t *testing.T) {
 	l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{}), commit: errors.New("connection lost")}
-	h := newRig(t, l, idempotency.Config{Transactional: true}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	rig := newRig(t, l, idempotency.Config{Transactional: true})
+	h := rig.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		write(r.Context(), "paid")
 		io.WriteString(w, "receipt")
 		w.(http.Flusher).Flush()
 	}))
 	s := httptest.NewServer(h)
-	defer s.Close()
+	defer func() {
+		s.Close()
+		rig.saw("store-failed")
+	}()
 	req, _ := http.NewRequest("POST", s.URL, strings.NewReader("100"))
 	req.Header.Set("Authorization", "x")
 	req.Header.Set("Idempotency-Key", "k")
