@@ -201,6 +201,23 @@ func TestShortOutageDoesNotStopTheHandler(t *testing.T) {
 	})
 }
 
+// A lease is extended every third of its length, and every sixth while that fails.
+func TestLeaseIsExtendedMoreOftenWhileThatFails(t *testing.T) {
+	for fails, want := range map[bool]int{false: 2, true: 4} { // after 10 s and 20; after 10 s, 15, 20 and 25
+		synctest.Test(t, func(t *testing.T) {
+			store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))
+			if fails {
+				store.fail(store.before, "Extend", errDown)
+			}
+			h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { time.Sleep(29 * time.Second) }})
+			send(t, h, request("k"))
+			if got := store.called("Extend"); got != want {
+				t.Errorf("extended %d times in 29 s of a lease of 30 s, want %d; that fails: %v", got, want, fails)
+			}
+		})
+	}
+}
+
 // Without Resume nobody takes over: an owner that was cut off for longer than its lease
 // completes as if nothing had been.
 func TestSlowOwnerCompletesAfterItsLease(t *testing.T) {

@@ -105,6 +105,17 @@ func TestRule21WhatTheDefaultLogs(t *testing.T) {
 	}
 }
 
+// A response that was not kept is as it should be; one that cannot be read is not.
+func TestLevelsOfWhatIsNotReplayed(t *testing.T) {
+	for err, want := range map[error]string{nil: "level=INFO", errDown: "level=ERROR"} {
+		var out bytes.Buffer
+		idempotency.NewLogObserver(slog.New(slog.NewTextHandler(&out, nil)))(t.Context(), idempotency.Event{What: idempotency.RefusedNotKept, Err: err})
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%v: %s, want %s", err, &out, want)
+		}
+	}
+}
+
 // What was replayed, too, and to a logger of one's own.
 func ExampleNewLogObserver() {
 	l := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
