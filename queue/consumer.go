@@ -113,7 +113,6 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 	}
 	c.plan.Store(plan)
 	c.settles, _ = lull.NewDependency("broker of "+name, settlePolicy(config.Lease), lull.WithRand(c.random))
-	c.handlers, c.calls = context.Background(), context.Background()
 	return c, nil
 }
 

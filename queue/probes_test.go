@@ -160,3 +160,29 @@ func TestThePolicyMayBeUpdated(t *testing.T) {
 		r.stop(t)
 	})
 }
+
+// A policy that hedges has no effect before the first message either.
+func TestAPolicyThatHedgesFromTheStart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		d := dependency(t, plain(3))
+		of := 0
+		c, err := queue.New("orders", m, d, func(_ context.Context, m *queue.Message) error { of = m.Of; return nil }, queue.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hedged := plain(1)
+		hedged.Hedge.Attempts = 2
+		if err := d.Update(hedged); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		wantEqual(t, "attempts allowed", of, 3)
+		wantEqual(t, "messages left", m.Len(), 0)
+	})
+}
