@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// unapplied keeps the times of the last acknowledgements on a channel, so that it is not closed
-// before the server has carried them out.
+// unapplied keeps the times of the last acknowledgements on a channel, so that the channel is not
+// closed before the server has carried them out.
 //
-// RabbitMQ does not confirm acknowledgements. Of a quorum queue it holds them back, in the channel,
-// while the queue has not carried out 32 commands that came before (quorum_commands_soft_limit),
-// and forgets what it holds back when the channel ends: these messages are delivered once
-// more. So a channel that has just acknowledged many is left open for a moment.
+// RabbitMQ does not confirm acknowledgements. For a quorum queue the channel holds them back while
+// the queue has not carried out 32 earlier commands (quorum_commands_soft_limit). When the channel
+// ends, it forgets those that it holds back: these messages are delivered once more. So a channel
+// that has just acknowledged many is left open for a moment.
 type unapplied struct {
 	mu   sync.Mutex
 	last [fewAcks]time.Time // a ring
@@ -21,7 +21,7 @@ type unapplied struct {
 const (
 	// fewAcks is how many are never held back: half of 32, as other commands count too.
 	fewAcks = 16
-	// applying is how long a server with much else to do may take for them.
+	// applying is how long a busy server may take to carry them out.
 	applying = time.Second
 )
 
@@ -32,7 +32,7 @@ func (u *unapplied) note(now time.Time) {
 	u.next = (u.next + 1) % fewAcks
 }
 
-// left is for how long the channel had better stay open.
+// left returns for how long the channel should stay open.
 func (u *unapplied) left(now time.Time) time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()

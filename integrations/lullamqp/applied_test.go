@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A channel may be closed at once after few acknowledgements, and a second after the last of
-// many.
+// A channel may be closed at once after few acknowledgements, and a second after the last of many.
 func TestUnapplied(t *testing.T) {
 	var u unapplied
 	now := time.Now()

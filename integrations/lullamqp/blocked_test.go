@@ -12,8 +12,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A server that has run out of memory takes no messages. Who sends is told so, and who
-// receives is not held up.
+// A server that has run out of memory takes no messages. Senders get an error, and receivers are
+// not delayed.
 func TestServerWithoutMemory(t *testing.T) {
 	t.Parallel()
 	n, err := newNode("1MB")
@@ -37,7 +37,8 @@ func TestServerWithoutMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It looks at its memory once a second, and says so to who has published.
+	// The server looks at its memory once a second, and informs the connections that have
+	// published.
 	await(t, "blocked", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
@@ -49,7 +50,7 @@ func TestServerWithoutMemory(t *testing.T) {
 		t.Errorf("Send: %v", err)
 	}
 	t.Log(err)
-	// What it had taken before can be received and acknowledged.
+	// Messages that it had taken before can be received and acknowledged.
 	if err := q.Pause(testContext(t), time.Now()); err != nil {
 		t.Errorf("Pause: %v", err)
 	}

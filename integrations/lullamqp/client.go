@@ -14,20 +14,19 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// A Dialer makes a connection. It is called again when that is lost.
+// A Dialer makes a connection. It is called again when the connection is lost.
 type Dialer func(ctx context.Context) (*amqp.Connection, error)
 
-// Dial makes connections to a server, such as "amqp://user:password@host/vhost", with a
-// heartbeat of 10 s (a server that falls silent is noticed after 30) unless the address says otherwise.
+// Dial makes connections to a server, such as "amqp://user:password@host/vhost". The heartbeat is
+// 10 s unless the address sets it: a server that falls silent is detected after 30 s.
 func Dial(url string) Dialer { return DialConfig(url, amqp.Config{}) }
 
-// DialConfig is Dial with more to say: TLS, the length of the heartbeat, properties.
-// c.Recovery must be nil: the adapter makes new connections itself, as it has to know which
-// deliveries are lost with the old ones. c.Dial replaces net.Dialer; it need not
-// look at ctx.
+// DialConfig is Dial with more settings: TLS, the length of the heartbeat, properties. c.Recovery
+// must be nil: the adapter makes new connections itself, as it must know which deliveries are lost
+// with the old ones. c.Dial replaces net.Dialer; it need not look at ctx.
 func DialConfig(url string, c amqp.Config) Dialer {
 	return func(ctx context.Context) (*amqp.Connection, error) {
-		c := c // each connection its own: DialConfig writes into it
+		c := c // one for each connection: amqp.DialConfig writes into it
 		if c.Properties == nil {
 			c.Properties = amqp.NewConnectionProperties()
 			c.Properties.SetClientConnectionName("lull")
@@ -50,7 +49,7 @@ func DialConfig(url string, c amqp.Config) Dialer {
 			if at, ok := ctx.Deadline(); ok && at.Before(end) {
 				end = at
 			}
-			// Until the handshake is over. The client takes it off then.
+			// This lasts until the handshake is over. Then the client removes it.
 			if err := conn.SetDeadline(end); err != nil {
 				conn.Close()
 				return nil, err
@@ -61,16 +60,16 @@ func DialConfig(url string, c amqp.Config) Dialer {
 	}
 }
 
-// patience is how long a call to the server may take that nobody waits for any more.
+// patience bounds calls to the server that nobody waits for any more.
 const patience = 30 * time.Second
 
-// A Client is two connections to RabbitMQ, for any number of queues of a virtual host: one
-// on which messages come in and are acknowledged, and one on which they are
-// published. Two, because the server stops reading from a connection that publishes when it has too
-// little memory or disk: it must go on reading acknowledgements then.
+// A Client is two connections to RabbitMQ, for any number of queues of a virtual host. Messages
+// come in and are acknowledged on one, and are published on the other. When the server has too
+// little memory or disk, it stops reading from a connection that publishes. It must still read
+// acknowledgements then.
 //
-// Connections are made when they are needed, and made anew by the next call after they
-// were lost. Its methods may be called concurrently.
+// Connections are made when they are needed, and made again by the next call after they were lost.
+// Its methods may be called concurrently.
 type Client struct {
 	in, out *link
 
@@ -91,7 +90,7 @@ func New(dial Dialer) *Client {
 	return c
 }
 
-// Server says what the server is. It connects if need be.
+// Server returns the server's product and version. It connects if necessary.
 func (c *Client) Server(ctx context.Context) (Server, error) {
 	conn, err := c.in.get(ctx)
 	if err != nil {
@@ -100,8 +99,8 @@ func (c *Client) Server(ctx context.Context) (Server, error) {
 	return serverOf(conn), nil
 }
 
-// Close gives back what was fetched ahead, and closes the connections. What is
-// out goes back to its queue, as a delivery that was not settled. Close the client when the
+// Close gives back the messages that were fetched ahead, and closes the connections. Messages that
+// are out go back to their queue, as deliveries that were not settled. Close the client when the
 // consumers' Run has returned.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
@@ -119,7 +118,7 @@ func (c *Client) Close(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// ErrClosed is the error of what belongs to a client or queue that was closed.
+// ErrClosed is the error of calls to a client or queue that was closed.
 var ErrClosed = errors.New("lullamqp: closed")
 
 // link is one connection, made when it is needed.
@@ -140,7 +139,7 @@ type try struct {
 	err  error
 }
 
-// get is the connection. If there is none it is made, by one caller for all.
+// get returns the connection. If there is none, one caller makes it for all.
 func (l *link) get(ctx context.Context) (*amqp.Connection, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -193,7 +192,7 @@ func (l *link) connect(t *try) {
 	go l.watch(conn, conn.NotifyBlocked(make(chan amqp.Blocking, 8)))
 }
 
-// watch notes whether the server reads from conn, until that ends.
+// watch records whether the server reads from conn, until conn ends.
 func (l *link) watch(conn *amqp.Connection, blockings <-chan amqp.Blocking) {
 	for b := range blockings {
 		l.mu.Lock()
@@ -207,7 +206,7 @@ func (l *link) watch(conn *amqp.Connection, blockings <-chan amqp.Blocking) {
 	}
 }
 
-// obstacle is why nothing can be published now, as far as is known.
+// obstacle returns why nothing can be published now, if that is known.
 func (l *link) obstacle() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,8 +234,8 @@ func (l *link) close(ctx context.Context) error {
 // hangUp closes a connection, whose server may not answer.
 func hangUp(conn *amqp.Connection) error { return conn.CloseDeadline(time.Now().Add(5 * time.Second)) }
 
-// within waits for f, or for ctx to end: the client's calls do not look at a context. f
-// goes on then, until it is answered or the connection ends.
+// within waits for f, or for ctx to end: the client's calls do not look at a context. If ctx ends
+// first, f continues until it is answered or the connection ends.
 func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -256,22 +255,21 @@ func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// passes tells whether a refusal may be over in a moment: a limit on connections or channels (530),
-// and a queue whose node is down (404).
+// passes reports whether a refusal may be temporary: a limit on connections or channels (530), or a
+// queue whose node is down (404).
 func passes(e *amqp.Error) bool {
 	return e.Code == amqp.NotAllowed && strings.Contains(e.Reason, "limit") ||
 		e.Code == amqp.NotFound && strings.Contains(e.Reason, "down or inaccessible")
 }
 
-// explain says what was being done when err came, and marks what the server will say
-// again however often it is asked.
+// explain adds the operation to err. It marks errors that the server will repeat as permanent.
 func explain(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
 	out := fmt.Errorf("lullamqp: %s: %w", doing, err)
-	// Errors that the client makes up itself when a handshake is cut short look like a
-	// refusal too; so only the server's own count.
+	// The client makes errors of its own when a handshake is cut short, and they look like a
+	// refusal. So only the server's errors count.
 	if e, ok := errors.AsType[*amqp.Error](err); ok && e.Server && !passes(e) {
 		switch e.Code {
 		case amqp.AccessRefused, amqp.NotFound, amqp.PreconditionFailed, amqp.NotAllowed, amqp.NotImplemented:

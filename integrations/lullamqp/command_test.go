@@ -27,8 +27,8 @@ func TestCommand(t *testing.T) {
 	})
 }
 
-// lull queue inspect, 21 times, of a queue of somebody else: it takes nothing out of it. Where it counts
-// it says so, and where to look that up.
+// lull queue inspect, 21 times, of a queue that another program declared: it takes nothing out of
+// it. If looking counts, it refuses, and names where to look up the limit.
 func TestRule21CommandInspectsOthersQueues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is not short to build the program")

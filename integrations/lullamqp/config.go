@@ -10,29 +10,29 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What the zero Config means.
+// The defaults of the zero Config.
 const (
 	DefaultPrefix        = "lull"
 	DefaultDeliveryLimit = 100
 )
 
-// A Config says which queue is meant, and how it works. It is plain, comparable data.
-// Declare and Check look at all of it; write it in one place, for all processes.
+// A Config names a queue and its settings. It is plain, comparable data. Declare and Check use all
+// of it: write it in one place, for all processes.
 type Config struct {
 	// Queue is the name of the queue: 1 to 200 bytes, without '*' and '#', not beginning
 	// with "amq.".
 	Queue string
-	// DeadLetters is the name of the queue of its dead letters. Several queues may have
-	// one together. Zero: Queue and ".dead".
+	// DeadLetters is the name of the queue of its dead letters. Several queues may share one. Zero:
+	// Queue and ".dead".
 	DeadLetters string
-	// Prefix begins the names of the delay levels, which all queues with the same prefix
-	// use together: one per virtual host is enough. Zero: lull. Up to 100 bytes.
+	// Prefix begins the names of the delay levels. All queues with the same prefix share them: one
+	// per virtual host is enough. Zero: lull. Up to 100 bytes.
 	Prefix string
 
-	// DeliveryLimit is how often the broker hands out one copy of a message that is never
-	// settled (its consumers crash), before it dead-letters the message itself, without an
-	// envelope. Every Retry makes a new copy. It must be larger than Policy.Attempts by 2
-	// at least. A policy (operator policy) can lower it. Zero: 100. From 3 to 1,000,000.
+	// DeliveryLimit is how often the broker hands out one copy of a message that is never settled
+	// (its consumers crash). Then it dead-letters the message itself, without an envelope. Every
+	// Retry makes a new copy. DeliveryLimit must be larger than Policy.Attempts by 2 at least. A
+	// policy (operator policy) can lower it. Zero: 100. From 3 to 1,000,000.
 	DeliveryLimit int
 
 	// Native uses RabbitMQ's own delayed retries where they are long enough. The zero
@@ -40,26 +40,25 @@ type Config struct {
 	Native Native
 }
 
-// Native is about the delayed retry that quorum queues have from RabbitMQ 4.3 on: after
-// its nth failure a message waits in its queue for the lesser of n times Min, and Max.
-// With it, Retry is one frame instead of a message published and confirmed, and leaves no
-// copy behind when it is interrupted. But the waits are rounded up to those (a Retry that
-// asks for more goes through the delay levels); and nothing can be written into a message
-// that stays where it is, so when it was first handed out and first failed is kept only from the
-// levels on, and Policy.Deadline counts from a later delivery.
+// Native configures the delayed retry that quorum queues have from RabbitMQ 4.3 on: after its nth
+// failure a message waits in its queue for the lesser of n times Min, and Max. With it, Retry is
+// one frame instead of a message that is published and confirmed, and leaves no copy when it is
+// interrupted. But waits are rounded up to those values (a longer Retry goes through the delay
+// levels). And nothing can be written into a message that stays where it is: the times of the first
+// delivery and the first failure are kept only from the levels on, and Policy.Deadline counts from
+// a later delivery.
 //
-// Servers before 4.3 take the arguments without a word and ignore them; so the server's
-// version is looked at, and Declare, Check and Receive fail with ErrNative if it is
-// older, or the server is not RabbitMQ.
+// Servers before 4.3 accept the arguments and ignore them. So Declare, Check and Receive look at
+// the server's version. They fail with ErrNative if it is older, or the server is not RabbitMQ.
 type Native struct {
 	// Min is the wait after the first failure. 1 ms or more; zero: no native retries.
 	Min time.Duration
-	// Max is the longest wait. From Min on, to a day.
+	// Max is the longest wait: from Min to a day.
 	Max time.Duration
 }
 
-// Validate reports everything that is wrong with c at once, each problem naming its
-// field, the value and what is allowed; nil if nothing is.
+// Validate reports everything that is wrong with c at once. Each problem names its field, the value
+// and what is allowed. It returns nil if nothing is wrong.
 func (c Config) Validate() error {
 	var l problem.List
 	d := c.WithDefaults()
@@ -77,7 +76,7 @@ func (c Config) Validate() error {
 
 const day = 24 * time.Hour
 
-// WithDefaults is c with every zero replaced by what it means.
+// WithDefaults returns c with every zero replaced by its default.
 func (c Config) WithDefaults() Config {
 	c.DeadLetters = cmp.Or(c.DeadLetters, c.Queue+".dead")
 	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
@@ -87,8 +86,8 @@ func (c Config) WithDefaults() Config {
 
 const queueNames = "a name of 1 to 200 bytes of UTF-8 without * and #, not beginning with amq."
 
-// queueName tells whether a name may be used. It becomes a part of a routing key, which
-// has 255 bytes, and of a binding's pattern, in which * and # mean something else.
+// queueName reports whether a name may be used. It becomes a part of a routing key, which has at
+// most 255 bytes, and of a binding's pattern, in which * and # are wildcards.
 func queueName(s string) bool {
 	return s != "" && len(s) <= 200 && utf8.ValidString(s) && !strings.ContainsAny(s, "*#") && !strings.HasPrefix(s, "amq.")
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// ErrCounted is why dead letters are not read that would be left where they are: the server
-// counts that, and may have a limit at which it drops them.
+// ErrCounted is returned when dead letters would be read and left where they are: the server counts
+// that, and may have a limit at which it drops them.
 var ErrCounted = errors.New("lullamqp: reading a letter and leaving it there counts as a delivery of it, and the server drops it at the queue's limit")
 
-// enough is a limit that no number of readings comes to.
+// enough is a limit that no number of readings reaches.
 const enough = 100_000
 
-// limit is what is known of a queue's limit on deliveries.
+// limit is a queue's limit on deliveries, as far as it is known.
 type limit struct {
 	known bool
 	none  bool
 	n     int64
-	why   string // it is not known
+	why   string // why it is not known
 }
 
 // Uncounted is part of queue.Counted.
@@ -35,7 +35,7 @@ func (l *letters) Uncounted(ctx context.Context) error {
 	}
 	server := serverOf(conn)
 	if server.AtLeast(4, 3) {
-		return nil // basic.nack is not counted towards the limit
+		return nil // basic.nack does not count towards the limit
 	}
 	var is limit
 	if m := l.reading.Management; m != nil {
@@ -60,13 +60,13 @@ func (l *letters) Uncounted(ctx context.Context) error {
 	return lull.Permanent(fmt.Errorf("%w (%v); %s; %s", ErrCounted, server, found, help))
 }
 
-// unacceptable is a value that no queue's limit has, and of a type that is refused where
-// there is no such queue. So the server compares it with what there is, says what that
-// is, and never declares a queue.
+// unacceptable is a value that no queue's limit has. Its type is refused if there is no such queue.
+// So the server compares it with the existing value, returns that value in its error, and never
+// declares a queue.
 const unacceptable = "asked by lull"
 
-// limitOf finds the limit in what the server answers to a declaration that does not fit:
-// it compares one argument after the other, and says of the first that differs what it is. That
+// limitOf finds the limit in the server's answer to a declaration that does not fit. The server
+// compares one argument after the other, and its error contains the first one that differs. That
 // costs a channel each time.
 func limitOf(ctx context.Context, conn *amqp.Connection, name string, server Server) (limit, error) {
 	args := amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": unacceptable}
@@ -121,8 +121,8 @@ func limitOf(ctx context.Context, conn *amqp.Connection, name string, server Ser
 	return limit{why: "it has too many arguments"}, nil
 }
 
-// current reads what the server says there is: "none", or a value, with its type where the
-// server says it.
+// current reads the existing value from the server's error: "none", or a value, with its type if
+// the error has it.
 func current(reason string) (value, kind string) {
 	_, is, found := strings.Cut(reason, " but current is ")
 	if !found {
@@ -133,18 +133,18 @@ func current(reason string) (value, kind string) {
 	return strings.Trim(is, "'"), strings.Trim(kind, "'")
 }
 
-// limited is the limit by a queue's argument.
+// limited returns the limit in a queue's argument.
 func limited(value string, server Server) limit {
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return limit{known: true, none: n < 0, n: n}
 	}
 	if server.AtLeast(4, 0) {
-		return limit{known: true, n: 20} // unless a policy says more
+		return limit{known: true, n: 20} // unless a policy sets a higher one
 	}
 	return limit{why: "it has none by its arguments, and AMQP does not show policies"}
 }
 
-// limit is the least of what arguments and policies say.
+// limit returns the lowest limit of arguments and policies.
 func (m Management) limit(ctx context.Context, name string, server Server) (limit, error) {
 	var is struct {
 		Type      string

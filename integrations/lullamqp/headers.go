@@ -16,20 +16,20 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Headers in which the adapter keeps what it knows of a message. Not "x-": RabbitMQ 4
-// drops or rewrites some of these.
+// Headers in which the adapter keeps its record of a message. They do not begin with "x-": RabbitMQ
+// 4 drops or rewrites some of those.
 const (
 	ownHeaders = "Lull-Amqp-"
 
 	headerID          = ownHeaders + "Id"           // text: Delivery.ID
-	headerAttempts    = ownHeaders + "Attempts"     // number: of those made before this copy was sent
+	headerAttempts    = ownHeaders + "Attempts"     // number: attempts before this copy was sent
 	headerEnqueued    = ownHeaders + "Enqueued"     // numbers: milliseconds since 1970
 	headerFirstSeen   = ownHeaders + "First-Seen"   //
 	headerFirstFailed = ownHeaders + "First-Failed" //
 	headerGroup       = ownHeaders + "Group"        // text: Delivery.Group
 )
 
-// brokers tells of headers that RabbitMQ writes, or acts on: CC and BCC send a message to
+// brokers reports whether RabbitMQ writes a header, or acts on it: CC and BCC send a message to
 // further queues, each time it is published.
 func brokers(name string) bool {
 	switch name {
@@ -39,24 +39,23 @@ func brokers(name string) bool {
 	return strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
 }
 
-// record is what the adapter's headers say of a message.
+// record is the content of the adapter's headers.
 type record struct {
 	id          string
-	attempts    int // made before this copy was sent
+	attempts    int // before this copy was sent
 	enqueued    time.Time
 	firstSeen   time.Time
 	firstFailed time.Time
 	group       string
 }
 
-// Bounds of what is believed.
+// Bounds of values that are believed.
 const (
 	maxAttempts = math.MaxInt32
 	maxID       = 512
 )
 
-// recordOf reads the headers of a delivery. Headers that are not as they should be count as not
-// there: anybody may write them.
+// recordOf reads the headers of a delivery. Malformed headers are ignored: anybody may write them.
 func recordOf(h amqp.Table) record {
 	r := record{
 		enqueued:    moment(h[headerEnqueued]),
@@ -90,14 +89,14 @@ func (r *record) write(h amqp.Table) {
 	}
 }
 
-// redeliveries is how often the broker has handed out this copy before.
+// redeliveries returns how often the broker has handed out this copy before.
 //
-// x-delivery-count counts what was rejected, or came back because a channel ended; before
-// 4.3 all that came back. x-acquired-count, from 4.3 on, counts all that was handed out:
-// also what a consumer kept for longer than consumer_timeout, which x-delivery-count no
-// longer does. The adapter gives nothing back with basic.nack, so that the larger is the
-// number of attempts that nobody settled. A queue that counts nothing (a classic one)
-// says at least whether there was one.
+// x-delivery-count counts messages that were rejected, or came back because a channel ended; before
+// 4.3 it counts all that came back. x-acquired-count, from 4.3 on, counts all that were handed out,
+// also those that a consumer kept for longer than consumer_timeout, which x-delivery-count no
+// longer counts. The adapter gives nothing back with basic.nack. So the larger is the number of
+// attempts that nobody settled. A queue that counts nothing (a classic one) shows at least whether
+// there was one.
 func redeliveries(d *amqp.Delivery) int {
 	n := int64(0)
 	for _, name := range [...]string{"x-delivery-count", "x-acquired-count"} {
@@ -106,13 +105,13 @@ func redeliveries(d *amqp.Delivery) int {
 		}
 	}
 	if !d.Redelivered {
-		// A count that the broker did not write: it came along with the message.
+		// The broker did not write this count: it came with the message.
 		return 0
 	}
 	return int(min(max(n, 1), maxAttempts))
 }
 
-// integer is a number of any of the kinds that AMQP has for whole ones, or as text.
+// integer returns the value of any of AMQP's types of whole numbers, or of a text.
 func integer(v any) (int64, bool) {
 	switch n := v.(type) {
 	case int64:
@@ -149,8 +148,8 @@ func moment(v any) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// headersOf are the headers that the consumer sees: text only, and not what the adapter
-// or the broker wrote.
+// headersOf returns the headers that the consumer sees: text only, without those of the adapter and
+// the broker.
 func headersOf(t amqp.Table) queue.Headers {
 	h := make(queue.Headers, len(t))
 	for name, v := range t {
@@ -161,7 +160,7 @@ func headersOf(t amqp.Table) queue.Headers {
 	return h
 }
 
-// carried are the headers that go along when a message is moved: the sender's, of all kinds.
+// carried returns the headers that a moved message keeps: the sender's, of all types.
 func carried(t amqp.Table) amqp.Table {
 	h := make(amqp.Table, len(t)+6)
 	for name, v := range t {
@@ -172,8 +171,8 @@ func carried(t amqp.Table) amqp.Table {
 	return h
 }
 
-// identify gives an id to a message that was not sent by this package: its message-id, or a
-// hash of all that it is.
+// identify returns the id of a message that another package sent: its message-id, or a hash of the
+// whole message.
 func identify(d *amqp.Delivery) string {
 	if d.MessageId != "" && len(d.MessageId) <= maxID {
 		return d.MessageId
@@ -181,9 +180,9 @@ func identify(d *amqp.Delivery) string {
 	return "sha256-" + digest(d, false)
 }
 
-// digest is a hash of all that a message is: its properties and headers, those of this package
-// if they are wanted, where it was published to, and its body. What the server notes in it
-// when it hands it out is left out. Two that have one may still be two.
+// digest returns a hash of a whole message: its properties and headers, where it was published to,
+// and its body. It includes this package's headers if own is set. It leaves out what the server
+// adds at delivery. Two different messages may have the same digest.
 func digest(d *amqp.Delivery, own bool) string {
 	h := sha256.New()
 	part := func(s string) {
@@ -203,14 +202,14 @@ func digest(d *amqp.Delivery, own bool) string {
 	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
 		if !brokers(name) && (own || !strings.HasPrefix(name, ownHeaders)) {
 			part(name)
-			part(fmt.Sprintf("%#v", d.Headers[name])) // tables in the order of their keys
+			part(fmt.Sprintf("%#v", d.Headers[name])) // the keys of tables are in order
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// moved is the message of a delivery as it is published again, in full, but for what
-// would end it early (Expiration), or may not be said by others (UserId).
+// moved returns the message of a delivery for publishing it again, without Expiration, which would
+// end it early, and without UserId, which others must not set.
 func moved(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
 	return amqp.Publishing{
 		Headers: headers, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding,
@@ -220,10 +219,10 @@ func moved(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
 	}
 }
 
-// reserved tells of headers that a sender must not write.
+// reserved reports whether senders must not write a header.
 func reserved(name string) bool { return strings.HasPrefix(name, ownHeaders) || brokers(name) }
 
-// death is what RabbitMQ notes when it dead-letters a message.
+// death is RabbitMQ's record of a dead-lettered message.
 type death struct {
 	queue      string
 	reason     string // such as "delivery_limit"
@@ -231,7 +230,7 @@ type death struct {
 	deliveries int
 }
 
-// deathOf is the latest entry of x-death that is no delay's.
+// deathOf returns the latest entry of x-death that is not from a delay level.
 func deathOf(h amqp.Table) (death, bool) {
 	entries, _ := h["x-death"].([]any)
 	for _, e := range entries {

@@ -67,8 +67,8 @@ func TestRedeliveries(t *testing.T) {
 	}
 }
 
-// What is moved takes along what the sender has said, and nothing that the broker has, or
-// that it would act on.
+// A moved message keeps what its sender has set, and nothing that the broker has written or would
+// act on.
 func TestWhatIsMoved(t *testing.T) {
 	d := amqp.Delivery{
 		Headers: amqp.Table{
@@ -91,7 +91,7 @@ func TestWhatIsMoved(t *testing.T) {
 	}
 }
 
-// A message of another publisher has the same id each time, and another's is another.
+// A message of another publisher has the same id each time. Different messages have different ids.
 func TestIdentify(t *testing.T) {
 	a := amqp.Delivery{Body: []byte("a"), AppId: "app"}
 	again := a
@@ -113,7 +113,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// Whatever the headers are, what is read of them is within bounds, and can be written.
+// Whatever the headers are, the values that are read are within bounds, and can be written.
 func FuzzHeaders(f *testing.F) {
 	f.Add([]byte(`{"Lull-Amqp-Attempts": 3, "Lull-Amqp-Id": "x", "Lull-Amqp-Enqueued": 1700000000000, "x-delivery-count": 2}`), true)
 	f.Add([]byte(`{"Lull-Amqp-Attempts": "9223372036854775807", "x-acquired-count": "9223372036854775807"}`), true)
@@ -171,7 +171,7 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// table is JSON with the types that come over AMQP.
+// table returns JSON with the types that come over AMQP.
 func table(raw map[string]any) amqp.Table {
 	out := amqp.Table{}
 	for name, v := range raw {

@@ -15,33 +15,33 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// DefaultHold is how many letters a reading keeps out.
+// DefaultHold is the default of Reading.Hold.
 const DefaultHold = 10_000
 
-// A Reading says how dead letters are read. It is plain, comparable data.
+// A Reading configures how dead letters are read. It is plain, comparable data.
 type Reading struct {
-	// Hold is the most letters that are kept out, because they were read and not removed. Zero: 10,000.
+	// Hold is the most letters that are kept out, because they were read and not removed. Zero:
+	// 10,000.
 	Hold int
-	// Management is asked for the queue's limit on deliveries, which AMQP does not always show. Nil: AMQP
-	// has to do.
+	// Management is asked for the queue's limit on deliveries, which AMQP does not always show.
+	// Nil: only AMQP is used.
 	Management *Management
 }
 
-// Letters begins a reading of the queue of dead letters with the given name: from the
-// oldest on, until there is none, or one that came a minute after the reading began. Letters that are read and not removed are kept
-// out until it is closed, at most r.Hold of them, and then put back to where they
-// were. Other readers do not see them meanwhile. If the channel is lost (a connection, a server, letters that were
-// out for longer than consumer_timeout), the next call opens another, and passes over
-// what it knows.
+// Letters begins a reading of the queue of dead letters with the given name. It goes from the
+// oldest letter on, until there is none, or one that came a minute after the reading began. Letters
+// that are read and not removed are kept out until the reading is closed, at most r.Hold of them.
+// Then they go back to their places. Other readers do not see them meanwhile. If the channel is
+// lost (a connection, a server, letters that were out for longer than consumer_timeout), the next
+// call opens another, and skips the letters that it knows.
 //
-// RabbitMQ up to 4.2 counts what is put back, and drops a letter of a quorum queue with
-// a limit in the end. So the reading is queue.Counted: queue.Inspect, and a redrive that passes
-// letters over, are refused with [ErrCounted] unless the queue has a limit that is never
-// reached, as those have that Declare makes, or it is known that there is none.
+// RabbitMQ up to 4.2 counts each letter that is put back. At its limit, a quorum queue drops the
+// letter. So the reading is queue.Counted: queue.Inspect, and a redrive that skips letters, are
+// refused with [ErrCounted], unless the queue has a limit that is never reached (as in queues that
+// Declare makes), or is known to have none.
 //
 // A letter that the broker wrote itself (the delivery limit, a message that expired) has no
-// envelope: its reason is queue.ReasonBroker, its source and time are what RabbitMQ has
-// noted in x-death.
+// envelope. Its reason is queue.ReasonBroker, and its source and time are those in x-death.
 func (c *Client) Letters(ctx context.Context, name string, r Reading) (queue.DeadLetters, error) {
 	if r.Hold < 0 {
 		return nil, fmt.Errorf("Reading.Hold is %d: want a positive number, or 0 for the default of %d", r.Hold, DefaultHold)
@@ -70,31 +70,30 @@ func (q *Queue) Letters(ctx context.Context) (queue.DeadLetters, error) {
 	return q.client.Letters(ctx, q.config.DeadLetters, Reading{})
 }
 
-// letters reads with consumers that are cancelled when each has the letters that it is for, so that no more are taken
-// out than are asked for. Each has a channel of its own.
+// letters reads with consumers. Each is cancelled when it has its letters, so that no more letters
+// are out than are asked for. Each has a channel of its own.
 //
-// RabbitMQ before 4.1 loses letters otherwise. Where a channel ends that had more than 32 consumers (and each basic.get
-// is one), what they had goes back into a quorum queue in the order of a hash, which is another when the server
-// reads its log after a crash. It then hands out other letters, in its mind, than it had handed out, and
-// carries out on these the acknowledgements that it finds in the log: what was removed is there again, and as many others
-// are gone.
+// RabbitMQ before 4.1 loses letters otherwise. When a channel ends that had more than 32 consumers
+// (each basic.get is one), their letters go back into a quorum queue in the order of a hash. That
+// order changes when the server reads its log after a crash. Then the server assigns other letters
+// to the acknowledgements in the log: removed letters are there again, and as many others are gone.
 type letters struct {
 	client  *Client
 	name    string
 	reading Reading
-	end     time.Time // what has died after this is not read
+	end     time.Time // letters that died after this are not read
 	done    bool
 
 	piles []*pile
-	out   map[*held]bool     // what is out with the piles
-	known map[string][]*held // what was out with a channel before, and was not met since, by what it is
-	ahead []*held            // met while another was looked for, or more than was wanted, and not returned yet
+	out   map[*held]bool     // letters that are out with the piles
+	known map[string][]*held // letters that were out with a lost channel, and were not met since, by their digest
+	ahead []*held            // letters that were read and not returned yet: found while looking for another, or more than were wanted
 }
 
-// pile is what one consumer has got, on its channel.
+// pile is the letters of one consumer, on its channel.
 type pile struct {
 	ch        *amqp.Channel
-	out       int // of it
+	out       int // how many of them are out
 	unapplied unapplied
 }
 
@@ -103,12 +102,12 @@ type held struct {
 	of      *letters
 	pile    *pile
 	d       amqp.Delivery
-	what    string    // all that it is
-	sought  time.Time // known: since when it has been looked for. Zero: it was not yet
+	what    string    // the digest of the whole message
+	sought  time.Time // known: since when it is looked for; zero: not yet
 	removed bool
 }
 
-// sweep looks for channels that were lost: what was out with them is in the queue again.
+// sweep finds channels that were lost: their letters are in the queue again.
 func (l *letters) sweep() {
 	lost := map[*pile]bool{}
 	l.piles = slices.DeleteFunc(l.piles, func(p *pile) bool {
@@ -130,15 +129,14 @@ func (l *letters) sweep() {
 	}
 }
 
-// requeued is how long the server may take to put back what was out with a channel that
-// has ended.
+// requeued is how long the server may take to put back the letters of a channel that has ended.
 const requeued = 5 * time.Second
 
-// look is how often it is looked whether there is something.
+// look is the interval between looks at the queue.
 const look = 50 * time.Millisecond
 
-// fetch takes letters out, n at most: those that were not read before, to be returned, and how many there were in
-// all. None in all: there is none.
+// fetch takes up to n letters out. It returns those that were not read before, and the number of
+// all. If all is 0, the queue has none.
 func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
@@ -161,7 +159,7 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err
 	got, err := l.consume(ctx, ch, n)
 	switch {
 	case ctx.Err() != nil:
-		go ch.Close() // and all is back
+		go ch.Close() // all are put back
 		return nil, 0, ctx.Err()
 	case said(err, amqp.NotFound) || said(err, amqp.AccessRefused):
 		return nil, 0, explain("read "+l.name, err)
@@ -172,7 +170,7 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err
 		go ch.Close()
 		return nil, 0, nil
 	}
-	l.sweep() // what a channel had that has ended meanwhile may be among them
+	l.sweep() // letters of a channel that has ended meanwhile may be among them
 	p := &pile{ch: ch, out: len(got)}
 	l.piles = append(l.piles, p)
 	for i := range got {
@@ -183,7 +181,7 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err
 	return fresh, len(got), nil
 }
 
-// missing is what is known to have been out and was not met since.
+// missing yields the letters that were out and were not met since.
 func (l *letters) missing() iter.Seq[*held] {
 	return func(yield func(*held) bool) {
 		for _, alike := range l.known {
@@ -199,7 +197,7 @@ func (l *letters) missing() iter.Seq[*held] {
 // gone reports whether h would have been met if it were in the queue.
 func (h *held) gone() bool { return !h.sought.IsZero() && time.Since(h.sought) > requeued }
 
-// consume has the server push up to n letters, until it has none that are ready.
+// consume makes the server push up to n letters, until none is ready.
 func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []amqp.Delivery, err error) {
 	const tag = "lull"
 	pushed, err := within(ctx, func() (<-chan amqp.Delivery, error) {
@@ -212,7 +210,7 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 		return nil, err
 	}
 	for empty := false; len(got) < n && !empty; {
-		// The answer comes after what was pushed before it.
+		// The answer comes after the letters that were pushed before it.
 		is, err := within(ctx, func() (amqp.Queue, error) { return ch.QueueDeclarePassive(l.name, true, false, false, false, nil) })
 		if err != nil {
 			return nil, err
@@ -240,7 +238,7 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 		if err := ch.Cancel(tag, false); err != nil {
 			return nil, err
 		}
-		for d := range pushed { // what was under way
+		for d := range pushed { // those under way
 			rest = append(rest, d)
 		}
 		return rest, nil
@@ -248,7 +246,7 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 	return append(got, rest...), err
 }
 
-// pause waits, or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -258,8 +256,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// met finds out whether a letter was read before: then it is that. Of several that are the
-// same in all it may be any.
+// met reports whether a letter was read before, and returns its receipt. Of several equal letters
+// it may be any.
 func (l *letters) met(p *pile, d *amqp.Delivery) (h *held, again bool) {
 	what := digest(d, true)
 	if before := l.known[what]; len(before) > 0 {
@@ -290,7 +288,7 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 		h, err := l.next(ctx, max(most, 1)-len(out))
 		switch {
 		case err != nil && len(out) > 0:
-			return out, nil // the next call will say it
+			return out, nil // the next call returns the error
 		case err != nil:
 			return nil, err
 		case h == nil:
@@ -299,8 +297,8 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 		}
 		letter := l.letter(h)
 		if letter.Enqueued.After(l.end) {
-			// The clocks that a minute is more than enough for are those of the machines
-			// on which messages die. Without an end, a redrive would go round with what dies again at once.
+			// A minute is more than the clocks of the machines on which messages die may differ.
+			// Without an end, a redrive would never stop if messages die again at once.
 			l.done = true
 			continue
 		}
@@ -312,10 +310,12 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 	return out, nil
 }
 
-// next is a letter that was not returned before, of about as many as are wanted. nil: there is none.
+// next returns a letter that was not returned before; nil if there is none. It fetches about as
+// many as are wanted.
 func (l *letters) next(ctx context.Context, wanted int) (*held, error) {
 	for len(l.ahead) == 0 {
-		// Who leaves many letters where they are gets more at a time: else there would be as many channels.
+		// If many letters are left where they are, fetch more at a time: otherwise there would be
+		// as many channels.
 		n := max(wanted, len(l.out)/4)
 		fresh, all, err := l.fetch(ctx, max(min(n, l.reading.Hold-len(l.out)-len(l.known), maxPrefetch), 1))
 		switch {
@@ -334,7 +334,7 @@ func (l *letters) next(ctx context.Context, wanted int) (*held, error) {
 	return h, nil
 }
 
-// settled reports whether all that is missing is gone, with nothing to be read.
+// settled reports whether all missing letters are gone, with nothing to be read.
 func (l *letters) settled() bool {
 	for h := range l.missing() {
 		if !h.gone() {
@@ -352,7 +352,7 @@ func (l *letters) letter(h *held) *queue.Letter {
 	}
 	letter := queue.LetterOf(&queue.Delivery{ID: r.id, Enqueued: r.enqueued, Group: r.group, Headers: headersOf(d.Headers), Body: d.Body})
 	if death, ok := deathOf(d.Headers); ok {
-		// The broker put it here. An envelope in it is of an earlier death.
+		// The broker put it here. An envelope in it is from an earlier death.
 		letter.Envelope = queue.Envelope{
 			Reason: queue.ReasonBroker, Code: death.reason, Source: death.queue, Attempts: r.attempts + max(death.deliveries, 1),
 			FirstFailure: r.firstFailed, OriginalID: letter.OriginalID, Redrives: letter.Redrives,
@@ -360,7 +360,7 @@ func (l *letters) letter(h *held) *queue.Letter {
 		}
 		letter.Enqueued = death.at
 	}
-	letter.ID = "" // RabbitMQ discards no duplicates, and others may have given one id to many
+	letter.ID = "" // RabbitMQ discards no duplicates, and other senders may give one id to many
 	letter.Receipt = h
 	return letter
 }
@@ -399,7 +399,8 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 		if err := h.d.Ack(false); err != nil {
 			return struct{}{}, err
 		}
-		// The answer to anything comes after it was read. It is not read by a channel that the server has ended.
+		// The server answers any request after it has read the acknowledgement. A channel that the
+		// server has ended returns an error.
 		return struct{}{}, h.pile.ch.Qos(1, 0, false)
 	})
 	if err != nil {
@@ -413,7 +414,7 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 	return nil
 }
 
-// forget notes that h, which is missing, was removed.
+// forget records that h, which is missing, was removed.
 func (l *letters) forget(h *held) {
 	h.removed = true
 	alike := slices.DeleteFunc(l.known[h.what], func(each *held) bool { return each == h })
@@ -422,7 +423,7 @@ func (l *letters) forget(h *held) {
 	}
 }
 
-// closeEmpty closes the channels that nothing is out with, once all acknowledgements on them have been
+// closeEmpty closes the channels without letters, once all acknowledgements on them have been
 // carried out.
 func (l *letters) closeEmpty(ctx context.Context) {
 	l.piles = slices.DeleteFunc(l.piles, func(p *pile) bool {
@@ -442,7 +443,7 @@ func (l *letters) Close(ctx context.Context) error {
 			continue // they are back already
 		}
 		_, err := within(ctx, func() (struct{}, error) {
-			// 0 and multiple: all. The end of the channel would do, but counts on more
+			// 0 and multiple: all letters. Closing the channel would do, but counts on more
 			// versions.
 			if err := p.ch.Nack(0, true, true); err != nil {
 				return struct{}{}, err

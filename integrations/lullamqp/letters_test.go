@@ -43,7 +43,7 @@ func readable(t *testing.T, ch *amqp.Channel, name string, n int) {
 	}
 }
 
-// bury makes dead letters of what is in the queue.
+// bury makes dead letters of the queue's messages.
 func bury(t testing.TB, q *Queue, n int) {
 	t.Helper()
 	for _, d := range receive(t, q, n) {
@@ -65,8 +65,8 @@ func redriven(t testing.TB, q *Queue, c queue.RedriveConfig) queue.Progress {
 	return p
 }
 
-// Messages of a producer that gives no ids, alike but for headers, or for the routing key, or
-// in all: each is a message of its own, with an id of its own where anything differs, and a
+// Messages of a producer that gives no ids are alike but for headers, or for the routing key, or
+// completely. Each is a message of its own, with an id of its own where anything differs, and a
 // redrive moves them all.
 func TestRule21MessagesThatAreAlike(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func TestRule21MessagesThatAreAlike(t *testing.T) {
 	}
 }
 
-// A redrive keeps what a retry keeps.
+// A redrive keeps everything that a retry keeps.
 func TestRedriveKeepsProperties(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
@@ -150,8 +150,8 @@ func TestRedriveKeepsProperties(t *testing.T) {
 	settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
 }
 
-// Reading letters and leaving them there uses up no limit of a queue of somebody else: it is refused
-// where it would, or where that is not known.
+// Reading letters and leaving them there uses up no limit of a queue that another program declared.
+// It is refused if it would, or if the limit is not known.
 func TestRule21InspectingDoesNotCount(t *testing.T) {
 	t.Parallel()
 	v := serverVersion(t)
@@ -239,7 +239,7 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 	}
 }
 
-// Who may not configure a queue is not told its arguments.
+// A user who may not configure a queue does not get its arguments.
 func TestUncountedWithoutPermission(t *testing.T) {
 	t.Parallel()
 	request(t, http.MethodPut, map[string]any{"password": "r", "tags": ""}, "users", "reader")
@@ -258,8 +258,8 @@ func TestUncountedWithoutPermission(t *testing.T) {
 	}
 }
 
-// A reading whose channel is lost goes on where it was: what was passed over is passed over
-// again, what was sent is removed, and each letter is moved once.
+// A reading whose channel is lost continues where it was. Skipped letters are skipped again,
+// letters that were sent are removed, and each letter is moved once.
 func TestReadingsOutliveTheirChannels(t *testing.T) {
 	t.Parallel()
 	r := seed.Rand(t)
@@ -322,8 +322,8 @@ func TestReadingsOutliveTheirChannels(t *testing.T) {
 	readable(t, ch, q.config.DeadLetters, passed)
 }
 
-// A letter whose acknowledgement met the end of its channel is still there, and the reading knows it: it is removed, and not
-// taken for a letter that was not read before.
+// A letter whose acknowledgement failed at the end of its channel is still there. The reading
+// recognises it and removes it. It does not take it for a new letter.
 func TestRemovedWhenTheChannelEnds(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
@@ -373,10 +373,11 @@ func (c cutting) Send(ctx context.Context, o queue.Outgoing) error {
 	return err
 }
 
-// Readings and workers that are killed with many messages out, and others that remove some of these afterwards. When the server
-// was killed too, what was removed is gone and the rest is there. RabbitMQ before 4.1 gives back what more than 32 consumers of one
-// channel had (each basic.get is one) in an order that is another when it reads its log after a crash, so that what
-// was removed then is not what was removed before.
+// Readings and workers are killed with many messages out, and others remove some of these
+// afterwards. If the server was killed too, the removed messages are gone and the rest is there.
+// RabbitMQ before 4.1 gives back the messages of more than 32 consumers of one channel (each
+// basic.get is one) in an order that changes when it reads its log after a crash. Then other
+// messages are removed than before.
 func TestRule21DeathsMixNothingUp(t *testing.T) {
 	t.Parallel()
 	n := mortal(t, &forKills)
@@ -385,7 +386,8 @@ func TestRule21DeathsMixNothingUp(t *testing.T) {
 	forLetters, forWorkers := declared(t, Config{}), declared(t, Config{})
 	letters, wantLetters := readingDies(t, ch, forLetters)
 	messages, wantMessages := workersDie(t, ch, forWorkers)
-	// RabbitMQ 3.10 writes which queues there are to the disk three seconds later. Killed before, it loses what is in them.
+	// RabbitMQ 3.10 writes its list of queues to the disk three seconds later. If it is killed
+	// before, it loses their messages.
 	time.Sleep(time.Until(began.Add(6 * time.Second)))
 	n.restart(t, n.Kill)
 	ch = raw(t)
@@ -415,7 +417,8 @@ func TestRule21DeathsMixNothingUp(t *testing.T) {
 			t.Errorf("%s: of %d messages %d are there", x.name, len(x.want), common(got, x.want))
 		}
 	}
-	// RabbitMQ 3.10 is of no use any more if a queue is deleted in the moment in which what dead-letters for it starts.
+	// RabbitMQ 3.10 stops working if a queue is deleted in the moment in which its dead-lettering
+	// starts.
 	for _, config := range []Config{forLetters, forWorkers} {
 		config = config.WithDefaults()
 		publish(t, ch, "", config.Queue, amqp.Publishing{DeliveryMode: amqp.Persistent})
@@ -442,7 +445,8 @@ func numbered(t *testing.T, ch *amqp.Channel, name string, n int) (sent map[stri
 	return sent
 }
 
-// last publishes a message more, and waits until it is confirmed: then the removals are in the queue's log, too.
+// last publishes one more message, and waits until it is confirmed: then the removals are in the
+// queue's log, too.
 func last(t *testing.T, name string, want map[string]int) {
 	pub := &publisher{link: New(Dial(rabbit(t).url())).out}
 	if err := pub.publish(testContext(t), "", name, amqp.Publishing{MessageId: "last", DeliveryMode: amqp.Persistent, Body: []byte("last")}); err != nil {
@@ -512,7 +516,7 @@ func workersDie(t *testing.T, ch *amqp.Channel, config Config) (name string, wan
 	return config.Queue, want
 }
 
-// common is how many keys two have in common.
+// common returns how many keys two maps share.
 func common(a, b map[string]int) (n int) {
 	for k := range a {
 		n += b[k]

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The delay levels: level l is a queue in which every message waits for unit << l, and an
-// exchange before it. A delay is a number of units; each of its bits says whether the
-// message goes through the level's queue or past it.
+// The delay levels: level l is a queue in which every message waits for unit << l, and an exchange
+// before it. A delay is a number of units. Each of its bits decides whether the message goes
+// through the level's queue or past it.
 //
 // These are not configurable: programs that share a prefix must agree on them.
 const (
@@ -20,12 +20,12 @@ const (
 // MaxDelay is the longest delay through the levels: 23 hours and 18 minutes.
 const MaxDelay = (1<<levels-1)*unit - slack
 
-// slack is what may have to be added to a delay: see units.
+// slack is the most that is added to a delay: see units.
 const slack = levels*time.Millisecond + unit
 
-// units is how many units make a delay of at least d. The broker keeps time in whole
-// milliseconds: a message that arrives within one counts from its beginning, in every
-// level that it waits in. So a millisecond is added for each.
+// units returns how many units make a delay of at least d. The broker keeps time in whole
+// milliseconds: in every level, a message counts from the beginning of the millisecond in which it
+// arrives. So a millisecond is added for each level.
 func units(d time.Duration) uint32 {
 	if d <= 0 {
 		return 0
@@ -42,8 +42,8 @@ func units(d time.Duration) uint32 {
 
 func ceil(d time.Duration) uint32 { return uint32((d + unit - 1) / unit) }
 
-// delayed is where a message for the queue is published to, to come there after n units:
-// an exchange and a routing key. After none that is the queue itself.
+// delayed returns the exchange and the routing key for a message that must reach the queue after n
+// units. For 0 units that is the queue itself.
 func (c *Config) delayed(n uint32) (exchange, key string) {
 	if n == 0 {
 		return "", c.Queue
@@ -51,8 +51,8 @@ func (c *Config) delayed(n uint32) (exchange, key string) {
 	return c.level(bits.Len32(n) - 1), levelKey(n, c.Queue)
 }
 
-// levelKey is the bits of n, the highest level first, and the queue: so each level looks at
-// the word in its place, and the last exchange at all behind them.
+// levelKey returns the bits of n, the highest level first, and then the queue. Each level looks at
+// the word in its place, and the last exchange at everything behind them.
 func levelKey(n uint32, queue string) string {
 	key := make([]byte, 0, 2*levels+len(queue))
 	for l := levels - 1; l >= 0; l-- {
@@ -61,22 +61,23 @@ func levelKey(n uint32, queue string) string {
 	return string(append(key, queue...))
 }
 
-// level is the name of a level's exchange and queue.
+// level returns the name of a level's exchange and queue.
 func (c *Config) level(l int) string { return fmt.Sprintf("%s.delay-%02d", c.Prefix, l) }
 
-// deliver is the exchange behind the last level: it hands on to the queues.
+// deliver returns the name of the exchange behind the last level, which hands messages on to the
+// queues.
 func (c *Config) deliver() string { return c.Prefix + ".delay-deliver" }
 
-// lost is an exchange and a queue for what waited in the levels while its queue was
-// deleted. Without it such messages would stay in a level for ever, where nobody sees them,
-// and the broker would try to hand them on every few minutes.
+// lost returns the name of an exchange and a queue for messages whose queue was deleted while they
+// waited in the levels. Without it they would stay in a level for ever, where nobody sees them, and
+// the broker would try to hand them on every few minutes.
 func (c *Config) lost() string { return c.Prefix + ".delay-lost" }
 
-// bitPattern is for messages whose bit for level l is the given one.
+// bitPattern matches messages with the given bit for level l.
 func bitPattern(l int, bit string) string {
 	return strings.Repeat("*.", levels-1-l) + bit + ".#"
 }
 
-// queuePattern is for messages to the queue, and no other: the number of words before it
-// is said, as names may have dots in them.
+// queuePattern matches messages to the queue, and no others. It fixes the number of words before
+// the name, as names may contain dots.
 func queuePattern(queue string) string { return strings.Repeat("*.", levels) + queue }

@@ -9,8 +9,8 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// wait walks a message through the levels as the exchanges do, by the bindings that
-// Declare makes, and says how long it waits and where it arrives.
+// wait follows a message through the levels as the exchanges do, by the bindings that Declare
+// makes. It returns how long the message waits and where it arrives.
 func wait(t *testing.T, c *Config, exchange, key string) (waits time.Duration, hops int, queues []string) {
 	t.Helper()
 	topology := c.topology()
@@ -51,7 +51,7 @@ func wait(t *testing.T, c *Config, exchange, key string) (waits time.Duration, h
 	return
 }
 
-// matches is what a topic exchange does, for # at the end.
+// matches implements a topic exchange, for # at the end.
 func matches(pattern, key string) bool {
 	p, k := strings.Split(pattern, "."), strings.Split(key, ".")
 	for i, word := range p {

@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// running is a consumer of q, until the test ends. ended has what Run returned.
+// running runs a consumer of q until the test ends. ended gets the result of Run.
 func running(t *testing.T, q *Queue, handle queue.Handler) (events <-chan queue.Event, ended <-chan error) {
 	t.Helper()
 	d, err := lull.NewDependency("service", queue.Policy())
@@ -63,8 +63,8 @@ func expect(t *testing.T, events <-chan queue.Event, kind queue.EventKind, ended
 	}
 }
 
-// A handler whose delivery is lost with its channel (consumer_timeout, a connection that
-// breaks) is told at once, and why; so is the observer.
+// A handler whose delivery is lost with its channel (consumer_timeout, a connection that breaks)
+// learns of it at once, with the reason. So does the observer.
 func TestHandlersEndWithTheirChannel(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
@@ -80,7 +80,7 @@ func TestHandlersEndWithTheirChannel(t *testing.T) {
 		return nil // it may have been done
 	})
 	<-began
-	// As a server does whose consumer_timeout is over: the tag is not known.
+	// This is a server's behaviour after consumer_timeout: the tag is not known.
 	q.mu.Lock()
 	ch := q.s.ch
 	q.mu.Unlock()
@@ -118,7 +118,7 @@ func TestIdleConsumersKeepTheirChannel(t *testing.T) {
 	})
 	first := session()
 	for range 20 {
-		time.Sleep(q.linger) // longer in all than it would take to go
+		time.Sleep(q.linger) // longer in all than linger
 		if s := session(); s != first {
 			t.Fatal("an idle consumer has another channel")
 		}
@@ -155,8 +155,8 @@ func TestQueueIsMadeAnew(t *testing.T) {
 	expect(t, events, queue.EventSettled, ended)
 }
 
-// A limit on connections is over at some time, and is nothing that ends a consumer: not one
-// that runs, and not one that begins.
+// A limit on connections is temporary. It ends no consumer: neither a running one nor one that
+// begins.
 func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
 	n := rabbit(t)
@@ -214,7 +214,7 @@ func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 	if _, err := c.Open(testContext(t), config); err != nil {
 		t.Error(err)
 	}
-	// A server that is not there now is not in its way; what is missing comes out later.
+	// A server that cannot be reached now is accepted. Missing objects are found later.
 	late := New(func(ctx context.Context) (*amqp.Connection, error) { return nil, errors.New("refused") })
 	q, err := late.Open(testContext(t), Config{Queue: "nowhere"})
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// Management is the HTTP API of RabbitMQ's management plugin, which says what AMQP does
-// not: arguments, bindings and policies. Its user needs the tag monitoring or management,
-// and permissions on the virtual host. It may be used concurrently.
+// Management is the HTTP API of RabbitMQ's management plugin. It shows what AMQP does not:
+// arguments, bindings and policies. Its user needs the tag monitoring or management, and
+// permissions on the virtual host. It may be used concurrently.
 type Management struct {
-	// URL is where it is, such as "http://host:15672".
+	// URL is its address, such as "http://host:15672".
 	URL string
 	// User and Password are sent with each request (basic authentication).
 	User, Password string
@@ -30,10 +30,10 @@ type Management struct {
 	Client *http.Client
 }
 
-// Check compares all that config needs with what is there: queues and exchanges, their
-// types and arguments, the bindings, and policies that would lose messages, or hold up the delay levels.
-// It changes nothing. An error of the type Problems lists all that is missing or
-// different. Older servers know of a new policy after some seconds.
+// Check compares all that config needs with the server: queues and exchanges, their types and
+// arguments, the bindings, and policies that would lose messages or hold up the delay levels. It
+// changes nothing. An error of the type Problems lists all that is missing or different. Older
+// servers apply a new policy after some seconds.
 func (m Management) Check(ctx context.Context, config Config) error {
 	if err := config.Validate(); err != nil {
 		return fmt.Errorf("config of a queue: %w", err)
@@ -125,8 +125,7 @@ func (m Management) exchange(ctx context.Context, found *Problems, e exchange) (
 	return true, nil
 }
 
-// harmful are keys of policies under which messages are lost, or come early, or hold up a
-// level.
+// harmful are the keys of policies that lose messages, deliver them early, or hold up a level.
 var harmful = []string{"message-ttl", "expires", "max-length", "max-length-bytes"}
 
 func (m Management) queue(ctx context.Context, found *Problems, q queueArgs) (bool, error) {
@@ -154,14 +153,14 @@ func (m Management) queue(ctx context.Context, found *Problems, q queueArgs) (bo
 	}
 	found.compare("queue", q.name, q.args, is.Arguments)
 	var effective map[string]any
-	json.Unmarshal(is.Effective, &effective) // none is written as [] in places
+	json.Unmarshal(is.Effective, &effective) // an empty definition may be written as []
 	for _, key := range harmful {
 		if v, there := effective[key]; there {
 			found.add("policy", policies(is.Policy, is.Operator)+" of queue "+q.name, key, "none", fmt.Sprint(v))
 		}
 	}
-	// Where both a policy and an argument say something, the argument counts, but the
-	// lower of two limits.
+	// If both a policy and an argument set a value, the argument counts; of two limits the lower
+	// counts.
 	limit, _ := integer(q.args["x-delivery-limit"])
 	if v, ok := effective["delivery-limit"].(float64); ok && limit > 0 && int64(v) < limit {
 		found.add("policy", policies(is.Policy, is.Operator)+" of queue "+q.name, "delivery-limit", fmt.Sprintf("%d or more", limit), fmt.Sprint(v))
@@ -174,7 +173,7 @@ func policies(names ...string) string {
 	return strings.Join(names, " and ")
 }
 
-// compare adds where the arguments that are there differ from those that should be.
+// compare adds the arguments that differ from those that should be there.
 func (p *Problems) compare(kind, name string, want amqp.Table, is map[string]any) {
 	text := func(v any) string {
 		if f, ok := v.(float64); ok {
@@ -206,7 +205,7 @@ func (p *Problems) compare(kind, name string, want amqp.Table, is map[string]any
 	}
 }
 
-// get asks for one thing. ok is false if there is none.
+// get requests one object. ok is false if there is none.
 func (m Management) get(ctx context.Context, into any, path ...string) (ok bool, err error) {
 	at, err := url.Parse(m.URL)
 	if err != nil || at.Host == "" {

@@ -32,8 +32,8 @@ func (n *node) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// A server that has fallen silent holds nobody up for longer than the context says. What was asked
-// for meanwhile is done when it goes on, and once.
+// A server that has fallen silent delays nobody for longer than the context allows. Requests from
+// that time are carried out once, when it continues.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	n := mortal(t, &forKills)
@@ -95,8 +95,8 @@ func TestSilentServer(t *testing.T) {
 			settle(t, q, d, settlements[string(d.Body)])
 		}
 	}
-	// The second Pause may be carried out just when the message is delivered for the second
-	// time: then that attempt was not made, and costs one (package comment).
+	// The second Pause may be carried out just when the message is delivered for the second time.
+	// Then that attempt was not made, and still counts (docs/queues.md).
 	d := receive(t, other, 1)[0]
 	if string(d.Body) != "retry" || d.Attempt < 2 || d.Attempt > 3 {
 		t.Errorf("%s, attempt %d, want 2 or 3", d.Body, d.Attempt)

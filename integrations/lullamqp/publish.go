@@ -11,9 +11,8 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// publisher publishes for one queue, each message mandatory and confirmed, on a channel
-// of its own: an error of the channel, such as an exchange that is not there, concerns no
-// other queue.
+// publisher publishes for one queue, each message mandatory and confirmed. It has a channel of its
+// own: an error of the channel, such as an exchange that is not there, affects no other queue.
 type publisher struct {
 	link *link
 
@@ -32,17 +31,17 @@ type opening struct {
 // pubChannel is a channel in confirm mode.
 type pubChannel struct {
 	ch    *amqp.Channel
-	frame int // the largest frame, of which the headers must be one
+	frame int // the largest frame; the headers must fit into one
 
 	mu      sync.Mutex
 	returns <-chan amqp.Return
 	waiting map[address][]*publication
-	err     error // why the channel ended, if the server said
+	err     error // why the channel ended, if the server gave a reason
 	ended   <-chan *amqp.Error
 }
 
-// address is how a message that comes back is known again. Where several have one, they
-// went the same way, and what happened to one happened to all.
+// address identifies a message that comes back. Messages with the same address went the same way,
+// and have the same outcome.
 type address struct{ exchange, key, id string }
 
 // publication is a message under way.
@@ -58,7 +57,7 @@ var (
 	ErrUnroutable = errors.New("lullamqp: the message came back: no queue takes it")
 	// ErrRefused: the queue is full, or has no leader. The message was not taken.
 	ErrRefused = errors.New("lullamqp: the broker refused the message (basic.nack)")
-	// ErrUnconfirmed: the channel ended before the broker said whether it has the message.
+	// ErrUnconfirmed: the channel ended before the broker confirmed or refused the message.
 	ErrUnconfirmed = errors.New("lullamqp: it is not known whether the broker has the message")
 )
 
@@ -89,7 +88,7 @@ func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publ
 	c.waiting[at] = append(c.waiting[at], pub)
 	c.mu.Unlock()
 	go func() {
-		// It may hang for as long as the server does not read.
+		// It may block for as long as the server does not read.
 		confirm, err := c.ch.PublishWithDeferredConfirm(exchange, key, true, false, m)
 		taken := err == nil && confirm.Wait()
 		pub.err = c.finish(at, pub, err, taken, len(m.Body))
@@ -98,7 +97,7 @@ func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publ
 	return pub, nil
 }
 
-// wait is for the broker's answer.
+// wait waits for the broker's answer.
 func (p *publication) wait(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -113,11 +112,11 @@ func (p *publication) wait(ctx context.Context) error {
 	}
 }
 
-// finish is the broker's answer, as an error.
+// finish returns the broker's answer as an error.
 func (c *pubChannel) finish(at address, pub *publication, err error, taken bool, size int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// What comes back does so before it is confirmed, so it is in the channel by now.
+	// A message comes back before it is confirmed, so it is in the channel by now.
 	for more := true; more; {
 		select {
 		case r, ok := <-c.returns:
@@ -169,7 +168,7 @@ func (c *pubChannel) finish(at address, pub *publication, err error, taken bool,
 	}
 	out := fmt.Errorf("%w: %w", ErrUnconfirmed, why)
 	if e, ok := errors.AsType[*amqp.Error](why); ok && e.Server {
-		// The error is of one message, and others were under way on the channel.
+		// The error is about one message, and others were under way on the channel.
 		var is, limit int
 		if n, _ := fmt.Sscanf(e.Reason, "PRECONDITION_FAILED - message size %d is larger than configured max size %d", &is, &limit); n == 2 && is == size {
 			return lull.Permanent(fmt.Errorf("lullamqp: the message has %d bytes, the server takes %d (max_message_size)", is, limit))
@@ -181,8 +180,8 @@ func (c *pubChannel) finish(at address, pub *publication, err error, taken bool,
 	return lull.Transient(out)
 }
 
-// fits refuses headers that do not fit into a frame: the server would close the
-// connection. There must be room for what it adds on the way.
+// fits refuses headers that do not fit into a frame: the server would close the connection. It
+// leaves room for what the server adds.
 func (c *pubChannel) fits(m *amqp.Publishing) error {
 	const room = 16 << 10
 	size := 0
@@ -198,7 +197,7 @@ func (c *pubChannel) fits(m *amqp.Publishing) error {
 	return nil
 }
 
-// get is the channel. If there is none it is opened, by one caller for all.
+// get returns the channel. If there is none, one caller opens it for all.
 func (p *publisher) get(ctx context.Context) (*pubChannel, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

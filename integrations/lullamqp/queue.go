@@ -16,12 +16,11 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A Queue is one queue of RabbitMQ: a queue.Broker and queue.Pauser for one consumer, and a
-// queue.Sender for any number of goroutines. Several in one process are as several
-// processes.
+// A Queue is one queue of RabbitMQ. It is a queue.Broker and queue.Pauser for one consumer, and a
+// queue.Sender for any number of goroutines. Several in one process behave like several processes.
 //
-// What the package comment says of handlers that run for long, and of the ends of
-// connections, is about this.
+// docs/queues.md describes, under "RabbitMQ", handlers that run for long, and the ends of
+// connections.
 type Queue struct {
 	client *Client
 	config Config
@@ -31,13 +30,13 @@ type Queue struct {
 
 	mu      sync.Mutex
 	s       *session          // nil: there is none yet, or it has ended
-	all     map[*session]bool // with those that only wait for what is out
+	all     map[*session]bool // including those that only wait for deliveries that are out
 	failed  error             // why there is none; Receive returns it, once
 	busy    bool              // the session is being opened or changed
-	changed chan struct{}     // closed when something above, or in the session, has changed
+	changed chan struct{}     // closed when a field above, or in the session, has changed
 	idle    *time.Timer       // stops the consumer when nobody asks for messages
 	asking  bool              // a Receive waits
-	there   bool              // all that it needs has been seen on the server
+	there   bool              // everything that it needs has been seen on the server
 	worked  bool              // a consumer has been added once
 	closed  bool
 }
@@ -47,18 +46,18 @@ var (
 	_ queue.Sender = (*Queue)(nil)
 )
 
-// session is one channel on which messages come in. All deliveries end with it. Guarded
-// by Queue.mu, but for what does not change.
+// session is one channel on which messages come in. All deliveries end with it. Its changing fields
+// are guarded by Queue.mu.
 type session struct {
 	conn   *amqp.Connection
 	ch     *amqp.Channel
 	server Server
-	held   context.Context         // ends with the channel, for the reason
+	held   context.Context         // ends with the channel; its cause is the reason
 	lose   context.CancelCauseFunc // ends it
 
 	ended   bool
 	reason  error
-	stopped bool            // its consumers were cancelled; it only waits for what is out
+	stopped bool            // its consumers were cancelled; it only waits for deliveries that are out
 	tags    []string        // of its consumers
 	limit   int             // their prefetch together
 	ahead   []amqp.Delivery // fetched, and not returned by Receive yet
@@ -66,14 +65,14 @@ type session struct {
 
 	unapplied unapplied
 
-	pumps sync.WaitGroup // ends when all that the consumers got is in ahead
-	acks  sync.RWMutex   // held while a message is acknowledged; locked: none is
+	pumps sync.WaitGroup // ends when all messages that the consumers got are in ahead
+	acks  sync.RWMutex   // read-locked while a message is acknowledged; locked: none is
 }
 
-// Open returns the queue that config names. It refuses, with an error that is marked with
-// lull.Permanent, what is wrong with config, and a server on which the queue, its queue of dead letters or
-// the delay levels are missing (Problems; see Declare): no message could be retried. A server that cannot be
-// reached now is none of its business: the first Receive that reaches it looks then.
+// Open returns the queue that config names. It refuses an invalid config, and a server without the
+// queue, its queue of dead letters or the delay levels (Problems; see Declare), because no message
+// could be retried. These errors are marked with lull.Permanent. If the server cannot be reached
+// now, Open succeeds: the first Receive that reaches it checks.
 func (c *Client) Open(ctx context.Context, config Config) (*Queue, error) {
 	q, err := c.open(config)
 	if err != nil {
@@ -91,7 +90,7 @@ func (c *Client) Open(ctx context.Context, config Config) (*Queue, error) {
 	return q, nil
 }
 
-// open is Open of a queue that is taken for being there.
+// open is Open without a look at the server.
 func (c *Client) open(config Config) (*Queue, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("config of a queue: %w", err)
@@ -120,16 +119,16 @@ func (q *Queue) Capabilities() queue.Capabilities {
 	}
 }
 
-// linger is how long a consumer goes on without being asked for messages, while it could be
-// sent some.
+// linger is how long a consumer continues when nobody calls Receive and the server may push
+// messages to it.
 const linger = time.Second
 
-// Receive is part of queue.Broker. It connects if need be, and returns an error, rather than
-// try again itself, if it cannot.
+// Receive is part of queue.Broker. It connects if necessary. If it cannot, it returns an error and
+// does not try again itself.
 //
-// The server pushes as many messages as are out and wanted together, no more. When ctx
-// ends, or nobody calls Receive for a second, the consumer is cancelled and what
-// it had got ahead is given back, at no cost to its attempts.
+// The server pushes as many messages as are out and wanted together, no more. When ctx ends, or
+// nobody calls Receive for a second, the consumer is cancelled. The messages that it had fetched
+// ahead are given back, at no cost to their attempts.
 func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -181,7 +180,7 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 	}
 }
 
-// take hands out what was fetched, with q.mu held.
+// take returns messages that were fetched. It is called with q.mu held.
 func (q *Queue) take(most int) []*queue.Delivery {
 	s := q.s
 	if s == nil {
@@ -198,7 +197,7 @@ func (q *Queue) take(most int) []*queue.Delivery {
 	return got
 }
 
-// delivery is d as the consumer sees it.
+// delivery returns d as the consumer sees it.
 func (q *Queue) delivery(s *session, d amqp.Delivery) *queue.Delivery {
 	r := &receipt{s: s, d: d, record: recordOf(d.Headers), received: time.Now()}
 	if r.record.id == "" {
@@ -214,13 +213,13 @@ func (q *Queue) delivery(s *session, d amqp.Delivery) *queue.Delivery {
 	}
 }
 
-// note wakes whoever waits for a change, with q.mu held.
+// note wakes everybody who waits for a change. It is called with q.mu held.
 func (q *Queue) note() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
-// consume has the server push up to limit messages, on s, or on a new session.
+// consume makes the server push up to limit messages, on s, or on a new session.
 func (q *Queue) consume(s *session, limit int) {
 	err := q.addConsumer(s, limit)
 	q.mu.Lock()
@@ -228,7 +227,7 @@ func (q *Queue) consume(s *session, limit int) {
 	q.busy = false
 	q.worked = q.worked || err == nil
 	if err != nil && q.worked && !q.closed {
-		// It was there, and may be again: a queue that is made anew, a node that moves.
+		// It was there, and may be there again: a queue that is made anew, a node that moves.
 		err = lull.Transient(err)
 	}
 	if err != nil {
@@ -238,18 +237,19 @@ func (q *Queue) consume(s *session, limit int) {
 }
 
 const (
-	// exact is how many consumers a session gets, each for as many messages more as are
-	// wanted, before there is one for half as many again.
+	// exact is the number of consumers that a session gets with exactly the wanted prefetch. Later
+	// ones raise the limit by half at least.
 	exact = 8
-	// most is how many it gets at most, which is enough for any Concurrency. What more of one channel had, RabbitMQ
-	// before 4.1 gives back in an order that is another after a crash: see letters. (Up to 32 it goes by their names.)
+	// most is the most consumers that a session gets, which is enough for any Concurrency. RabbitMQ
+	// before 4.1 gives back the messages of more consumers of one channel in an order that changes
+	// after a crash: see letters. (Up to 32 the order is that of their names.)
 	most = 32
-	// maxPrefetch is the most that basic.qos can say.
+	// maxPrefetch is the largest prefetch of basic.qos.
 	maxPrefetch = 65535
 )
 
-// raise is by how much another consumer raises the limit that n of them have together, so that
-// it comes to what is wanted, or as near as basic.qos can say.
+// raise returns by how much another consumer raises the limit of n consumers, so that it reaches
+// wanted, or as near as basic.qos allows.
 func raise(n, limit, wanted int) int {
 	more := wanted - limit
 	if n >= exact {
@@ -258,8 +258,8 @@ func raise(n, limit, wanted int) int {
 	return min(max(more, 1), maxPrefetch)
 }
 
-// addConsumer raises the prefetch of s to limit: with a consumer more, as that of one
-// cannot be changed, and to cancel one may cost an attempt (see giveBack).
+// addConsumer raises the prefetch of s to limit, with one more consumer. The prefetch of a consumer
+// cannot be changed, and cancelling one may cost an attempt (see cancel).
 func (q *Queue) addConsumer(s *session, limit int) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -301,11 +301,11 @@ func (q *Queue) addConsumer(s *session, limit int) (err error) {
 	return nil
 }
 
-// why is what the server said when it closed the channel, if it did: err is then only that it
-// is closed.
+// why returns the server's reason for closing the channel, if there is one. Then err is only that
+// the channel is closed.
 func (q *Queue) why(ctx context.Context, s *session, err error) error {
 	if errors.Is(err, amqp.ErrClosed) {
-		select { // what the server said arrives just after
+		select { // the server's reason arrives just after
 		case <-s.held.Done():
 		case <-ctx.Done():
 		}
@@ -318,7 +318,7 @@ func (q *Queue) why(ctx context.Context, s *session, err error) error {
 	return err
 }
 
-// open opens a channel for messages to come in on.
+// open opens a channel on which messages come in.
 func (q *Queue) open(ctx context.Context) (*session, error) {
 	conn, err := q.client.in.get(ctx)
 	if err != nil {
@@ -354,7 +354,7 @@ func (q *Queue) open(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// present looks whether all that the queue needs is on the server.
+// present checks that everything that the queue needs is on the server.
 func (q *Queue) present(ctx context.Context) error {
 	if err := q.client.present(ctx, q.config); err != nil {
 		return err
@@ -365,8 +365,8 @@ func (q *Queue) present(ctx context.Context) error {
 	return nil
 }
 
-// ErrCanceled is why deliveries are lost when the server ends a consumer: the queue was
-// deleted; or, from RabbitMQ 4.3 on, a message was out for longer than consumer_timeout.
+// ErrCanceled is the reason when deliveries are lost because the server ended a consumer: the queue
+// was deleted, or, from RabbitMQ 4.3 on, a message was out for longer than consumer_timeout.
 var ErrCanceled = errors.New("lullamqp: the server ended the consumer (the queue was deleted, or a handler took longer than consumer_timeout)")
 
 // watch waits for the end of s.
@@ -382,9 +382,8 @@ func (q *Queue) watch(s *session, ends <-chan *amqp.Error, cancels <-chan string
 			return
 		case _, ok := <-cancels:
 			if ok {
-				// What was out with it may be out elsewhere by now, and its
-				// acknowledgement would be passed over. The channel ends, so that nothing
-				// stays with it.
+				// Its deliveries may be out elsewhere by now, and the server would ignore their
+				// acknowledgements. The channel ends, so that no message stays with it.
 				q.end(s, lull.Transient(ErrCanceled))
 			}
 			cancels = nil
@@ -392,8 +391,8 @@ func (q *Queue) watch(s *session, ends <-chan *amqp.Error, cancels <-chan string
 	}
 }
 
-// temporary takes the server's mark off an error of a channel that was once in order:
-// opening another shows whether it is permanent.
+// temporary removes the server's mark from an error of a channel that once worked. Opening another
+// shows whether it is permanent.
 func temporary(err error) error {
 	if e, ok := errors.AsType[*amqp.Error](err); ok {
 		return fmt.Errorf("%d %s", e.Code, e.Reason)
@@ -401,7 +400,7 @@ func temporary(err error) error {
 	return err
 }
 
-// end ends s: all that is out with it is lost.
+// end ends s: all its deliveries are lost.
 func (q *Queue) end(s *session, reason error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -421,7 +420,7 @@ func (q *Queue) end(s *session, reason error) {
 	go s.ch.Close()
 }
 
-// retire lets go of a session whose consumers were cancelled. It ends when nothing is out
+// retire drops a session whose consumers were cancelled. It ends the session when nothing is out
 // with it.
 func (q *Queue) retire(s *session) {
 	if !s.stopped || len(s.ahead) > 0 {
@@ -438,8 +437,8 @@ func (q *Queue) retire(s *session) {
 	}
 }
 
-// watchIdle stops the consumers when nobody has asked for messages for a while, with q.mu
-// held.
+// watchIdle stops the consumers when nobody has asked for messages for a while. It is called with
+// q.mu held.
 func (q *Queue) watchIdle() {
 	if q.idle == nil {
 		q.idle = time.AfterFunc(q.linger, func() {
@@ -449,7 +448,7 @@ func (q *Queue) watchIdle() {
 				return
 			}
 			if s := q.s; s != nil && len(s.tags) > 0 && !q.busy && len(s.ahead) == 0 && s.out >= s.limit {
-				q.idle.Reset(q.linger) // it can be sent nothing; look again
+				q.idle.Reset(q.linger) // the server may push nothing to it; look again
 				return
 			}
 			q.halt()
@@ -459,11 +458,11 @@ func (q *Queue) watchIdle() {
 	q.idle.Reset(q.linger)
 }
 
-// halt cancels the consumers and gives back what they have fetched, in the background, with
-// q.mu held.
+// halt cancels the consumers and gives back the messages that they have fetched, in the background.
+// It is called with q.mu held.
 func (q *Queue) halt() {
 	if q.busy {
-		q.watchIdle() // again later
+		q.watchIdle() // try again later
 		return
 	}
 	if s := q.s; s != nil && (len(s.tags) > 0 || len(s.ahead) > 0) {
@@ -480,14 +479,15 @@ func (q *Queue) halt() {
 	}
 }
 
-// cancel ends the consumers of s. What was under way to them is in s.ahead afterwards.
+// cancel ends the consumers of s. The messages that were under way to them are in s.ahead
+// afterwards.
 //
-// But for this: RabbitMQ hands messages of a quorum queue to a consumer until a moment
-// after it has confirmed that it is cancelled, and the client drops these. They
-// stay out with the channel until that ends, which counts as an attempt. It can only
-// happen if the server owes the consumer messages. So nothing is acknowledged meanwhile,
-// and what it owes for what was acknowledged before is waited for. And the channel is not used
-// any more than for what is out.
+// There is one exception. RabbitMQ hands messages of a quorum queue to a consumer until a moment
+// after it has confirmed the cancellation, and the client drops these. They stay out with the
+// channel until it ends, which counts as an attempt. It can only happen if the server owes the
+// consumer messages. So nothing is acknowledged meanwhile, and cancel waits for the messages that
+// the server owes for earlier acknowledgements. Afterwards the channel is used only for deliveries
+// that are out.
 func (q *Queue) cancel(ctx context.Context, s *session) error {
 	q.mu.Lock()
 	tags := s.tags
@@ -517,18 +517,19 @@ func (q *Queue) cancel(ctx context.Context, s *session) error {
 }
 
 const (
-	// unpushed is how long the server may push nothing though messages are ready: they are for
-	// another consumer, a single active one or one with a higher priority.
+	// unpushed is how long the server may push nothing although messages are ready. Then they are
+	// for another consumer: a single active one, or one with a higher priority.
 	unpushed = time.Second
-	// hush is how long it is waited for another message where they come one after the other: what
-	// comes in the moment of the cancellation costs an attempt. No longer than unpushed in all.
+	// hush is how long calm waits for another message while they come one after the other, but no
+	// longer than unpushed in all. A message that comes in the moment of the cancellation loses an
+	// attempt.
 	hush = 25 * time.Millisecond
 )
 
-// calm waits until the server can owe s nothing for what was acknowledged: it has pushed as
-// much as it may, or no message is ready.
+// calm waits until the server can owe s nothing for earlier acknowledgements: it has pushed as much
+// as it may, or no message is ready.
 func (q *Queue) calm(ctx context.Context, s *session) error {
-	look := &surveyor{conn: s.conn} // on a channel of its own, which what it meets may end
+	look := &surveyor{conn: s.conn} // on a channel of its own, since a refusal ends the channel
 	defer look.close()
 	began := time.Now()
 	had, since := 0, began
@@ -554,14 +555,14 @@ func (q *Queue) calm(ctx context.Context, s *session) error {
 			still = now.Sub(since) >= hush || now.Sub(began) >= unpushed
 		}
 		if err != nil || still {
-			return s.ch.Qos(1, 0, false) // the answer comes after what was pushed before
+			return s.ch.Qos(1, 0, false) // the answer comes after the messages that were pushed before
 		}
 		pause(ctx, time.Millisecond)
 	}
 }
 
-// giveBack cancels the consumers of s, and puts what they have fetched back into the queue.
-// What cannot be put back is kept, and handed out by the next Receive.
+// giveBack cancels the consumers of s, and puts the messages that they have fetched back into the
+// queue. The next Receive returns messages that cannot be put back.
 func (q *Queue) giveBack(ctx context.Context, s *session) {
 	if err := q.cancel(ctx, s); err != nil {
 		q.end(s, err)
@@ -602,8 +603,8 @@ func (q *Queue) giveBack(ctx context.Context, s *session) {
 	q.retire(s)
 }
 
-// Pause is part of queue.Pauser: it cancels the consumer, and puts what was fetched ahead
-// back into the queue, at no cost to its attempts.
+// Pause is part of queue.Pauser. It cancels the consumer, and puts the messages that were fetched
+// ahead back into the queue, at no cost to their attempts.
 func (q *Queue) Pause(ctx context.Context, until time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -613,7 +614,7 @@ func (q *Queue) Pause(ctx context.Context, until time.Time) error {
 	for {
 		s := q.s
 		if q.closed || !q.busy && (s == nil || s.stopped) {
-			return nil // what could not be given back is kept
+			return nil // messages that could not be given back are kept
 		}
 		if !q.busy {
 			q.halt()
@@ -636,8 +637,8 @@ func (q *Queue) Extend(context.Context, *queue.Delivery, time.Duration) (time.Ti
 	return time.Time{}, lull.Permanent(errors.New("lullamqp: RabbitMQ has no leases that could be extended"))
 }
 
-// Close gives back what was fetched ahead and ends the queue's channels. What is out goes
-// back to the queue, as a delivery that was not settled. The client goes on.
+// Close gives back the messages that were fetched ahead, and ends the queue's channels. Messages
+// that are out go back to the queue, as deliveries that were not settled. The client stays open.
 func (q *Queue) Close(ctx context.Context) error {
 	err := q.Pause(ctx, time.Time{})
 	q.mu.Lock()

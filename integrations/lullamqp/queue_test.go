@@ -18,7 +18,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// opened is a client of its own with the queue of config.
+// opened returns the queue of config, with a client of its own.
 func opened(t testing.TB, config Config) *Queue {
 	t.Helper()
 	c := New(Dial(rabbit(t).url()))
@@ -34,7 +34,7 @@ func opened(t testing.TB, config Config) *Queue {
 	return q
 }
 
-// raw is a channel on a connection of its own, to do what the adapter does not.
+// raw returns a channel on a connection of its own, for operations that the adapter does not have.
 func raw(t testing.TB) *amqp.Channel {
 	t.Helper()
 	conn, err := amqp.Dial(rabbit(t).url())
@@ -83,7 +83,7 @@ func receive(t testing.TB, q *Queue, n int) (all []*queue.Delivery) {
 	return all
 }
 
-// nothing sees to it that no message comes for that long.
+// nothing checks that no message comes for that long.
 func nothing(t testing.TB, q *Queue, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -92,7 +92,8 @@ func nothing(t testing.TB, q *Queue, d time.Duration) {
 	if len(got) > 0 || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %d messages, %v", len(got), err)
 	}
-	// Its consumer is cancelled in the background: what is sent meanwhile may be pushed to it.
+	// Its consumer is cancelled in the background. Messages that are sent meanwhile may be pushed
+	// to it.
 	for halted := false; !halted; time.Sleep(time.Millisecond) {
 		q.mu.Lock()
 		halted = !q.busy && (q.s == nil || q.s.stopped || len(q.s.tags) == 0)
@@ -170,7 +171,7 @@ func TestRandomDelays(t *testing.T) {
 		late[n/2].Round(100*time.Microsecond), late[n*99/100].Round(100*time.Microsecond), late[n-1].Round(100*time.Microsecond))
 }
 
-// The server pushes no more than is wanted: the rest is for others.
+// The server pushes no more than is wanted: others get the rest.
 func TestPrefetchIsWhatIsWanted(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{})
@@ -193,18 +194,18 @@ func TestPrefetchIsWhatIsWanted(t *testing.T) {
 	}
 }
 
-// What was fetched ahead goes to others during a pause, and with the end of a context, and of the queue,
-// and has lost no attempt. What is out can be settled.
+// Messages that were fetched ahead go to others during a pause, at the end of a context, and at the
+// end of the queue. They lose no attempt. Messages that are out can be settled.
 func TestFetchedAheadIsGivenBack(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"pause", "context", "silence", "close"} {
 		t.Run(how, func(t *testing.T) {
 			config := declared(t, Config{})
 			q, other := opened(t, config), opened(t, config)
-			q.linger = time.Hour // however long what follows takes here
+			q.linger = time.Hour // however long the rest takes here
 			send(t, q, "first")
 			first := receive10(t, q)
-			send(t, q, "1", "2", "3", "4") // for which it has asked already
+			send(t, q, "1", "2", "3", "4") // it has asked for these already
 			await(t, "the others fetched", func() bool {
 				q.mu.Lock()
 				defer q.mu.Unlock()
@@ -243,7 +244,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 			}
 			left := 4
 			if how == "close" {
-				left = 5 // with what was out
+				left = 5 // with those that were out
 			}
 			for _, d := range receive(t, other, left) {
 				want := 1
@@ -269,7 +270,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 	}
 }
 
-// receive10 takes the one message that is there, and has the server push up to nine more.
+// receive10 takes the one message that is there, and makes the server push up to nine more.
 func receive10(t *testing.T, q *Queue) *queue.Delivery {
 	t.Helper()
 	got, err := q.Receive(testContext(t), queue.Want{Max: 10, Lease: time.Minute})
@@ -288,7 +289,7 @@ func await(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A consumer that is cancelled all the time, while messages come, leaves none behind.
+// A consumer that is cancelled again and again, while messages come, leaves none behind.
 func TestPausesLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
@@ -325,8 +326,8 @@ func TestPausesLeaveNothingBehind(t *testing.T) {
 	t.Logf("%d of %d messages have an attempt more", again, n)
 }
 
-// A consumer that is cancelled just after it has acknowledged, when the server owes it messages for that, costs none of them
-// an attempt.
+// A consumer is cancelled just after it has acknowledged, when the server owes it messages. None of
+// them loses an attempt.
 func TestPausesAfterAcknowledgementsCostNothing(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
@@ -348,7 +349,8 @@ func TestPausesAfterAcknowledgementsCostNothing(t *testing.T) {
 	nothing(t, q, 100*time.Millisecond)
 }
 
-// Up to the largest Concurrency, bit by bit or not, a channel has no more consumers than RabbitMQ can put in order.
+// Whether Concurrency grows at once or in steps, a channel has no more consumers than RabbitMQ can
+// put in order.
 func TestConsumersOfOneChannel(t *testing.T) {
 	t.Parallel()
 	const concurrency = 100_000
@@ -408,8 +410,8 @@ func TestWhatCannotBeMovedStays(t *testing.T) {
 	}
 }
 
-// What a level cannot hand on, because a queue does not take it, is handed on when it does: as soon as the server's
-// setting says, which is three minutes unless it was changed.
+// A level cannot hand on a message that no queue takes. It tries again later: after the time in the
+// server's setting, three minutes by default.
 func TestWhatNoQueueTookComesLater(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{})
@@ -484,7 +486,7 @@ func TestReceiveRefuses(t *testing.T) {
 	}
 	c := New(Dial("amqp://nobody:wrong@" + rabbit(t).url()[len("amqp://guest:guest@"):]))
 	q, _ = c.open(Config{Queue: "orders"})
-	// The server closes the connection without a word, as one that dies does: it may pass.
+	// The server closes the connection without an error, like one that dies: it may be temporary.
 	if _, err := q.Receive(testContext(t), queue.Want{Max: 1}); err == nil || !strings.Contains(err.Error(), "403") || lull.Classify(err).Kind == lull.KindPermanent {
 		t.Errorf("a wrong password: %v", err)
 	}
@@ -503,7 +505,7 @@ func TestReceiveRefuses(t *testing.T) {
 	}
 }
 
-// A message of another publisher keeps what it has.
+// A message of another publisher keeps its properties.
 func TestOthersMessages(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
@@ -534,7 +536,7 @@ func TestOthersMessages(t *testing.T) {
 	settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
 }
 
-// The broker's own limit: a letter without an envelope that says what RabbitMQ knows.
+// The broker's own limit: a letter without an envelope that has RabbitMQ's facts.
 func TestLettersOfTheBroker(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{DeliveryLimit: 3})
@@ -571,7 +573,7 @@ func TestLettersOfTheBroker(t *testing.T) {
 		t.Errorf("it became a letter %v ago", age)
 	}
 	t.Logf("%v: %d attempts", serverVersion(t), l.Attempts)
-	if l.Attempts < 2 || l.Attempts > 6 { // 3.10 does not say how many
+	if l.Attempts < 2 || l.Attempts > 6 { // 3.10 does not report how many
 		t.Errorf("%d attempts, want 2 to 6", l.Attempts)
 	}
 }
@@ -595,8 +597,8 @@ func TestForsaken(t *testing.T) {
 	}
 }
 
-// An acknowledgement that hangs is not sent a second time: that would end the channel, and with
-// it all other deliveries.
+// An acknowledgement that blocks is not sent a second time: that would end the channel, and with it
+// all other deliveries.
 func TestAcknowledgedOnce(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
@@ -619,7 +621,7 @@ func TestAcknowledgedOnce(t *testing.T) {
 	}
 }
 
-// What cannot be given back is kept, and the next Receive hands it out.
+// Messages that cannot be given back are kept, and the next Receive returns them.
 func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{})

@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/queue/queuetest"
 )
 
-// A lazy is a RabbitMQ that is started when the first test wants it.
+// A lazy is a RabbitMQ that is started when the first test needs it.
 type lazy struct {
 	once sync.Once
 	*node
@@ -23,7 +23,8 @@ type lazy struct {
 	has sync.Mutex // of the test that may end it, if it has such
 }
 
-// Most tests share a server, and leave it running. Those that end theirs have others, one test at a time.
+// Most tests share a server, and leave it running. Tests that end their server have others, one
+// test at a time.
 var (
 	server                   lazy
 	forConformance, forKills lazy
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// rabbit is the test's server. Without one the test is skipped; with CI set it fails.
+// rabbit returns the test's server. Without one the test is skipped; with CI set it fails.
 func rabbit(t testing.TB) *node {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")
@@ -51,7 +52,7 @@ func rabbit(t testing.TB) *node {
 	return server.need(t)
 }
 
-// mortal makes s the server of the test, and of all that is in it, which may end it.
+// mortal makes s the server of the test and its subtests, which may end it.
 func mortal(t *testing.T, s *lazy) *node {
 	t.Helper()
 	s.has.Lock()
@@ -93,7 +94,8 @@ func there(t testing.TB, err error) {
 // node is a server that tests start.
 type node struct{ *rabbitmq.Server }
 
-// newNode is one that is not started yet. It takes messages until it uses that much memory.
+// newNode returns a server that is not started yet. It takes messages until it uses that much
+// memory.
 func newNode(memory string) (*node, error) {
 	s, err := rabbitmq.New(memory, func(url string) error {
 		conn, err := amqp.DialConfig(url, amqp.Config{})
@@ -105,8 +107,8 @@ func newNode(memory string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A level tries again after a second what no queue has taken, such as one that is not there yet while the server
-	// starts: see the package comment.
+	// A level tries again after a second if no queue has taken its message, for example because the
+	// queue has not started yet: see docs/queues.md.
 	return &node{s}, s.Set(rabbitmq.HandOn(time.Second))
 }
 
@@ -121,10 +123,10 @@ func (n *node) restart(t testing.TB, end func()) {
 	}
 }
 
-// testPatience is after how long what does not happen never will, beside many others on a busy machine.
+// testPatience is how long a test waits for something, beside many others on a busy machine.
 const testPatience = 3 * time.Minute
 
-// testContext ends when that does.
+// testContext returns a context that ends after testPatience.
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
 	t.Cleanup(cancel)

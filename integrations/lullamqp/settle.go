@@ -16,7 +16,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// receipt is what the adapter knows of a delivery.
+// receipt is the adapter's record of a delivery.
 type receipt struct {
 	s        *session
 	d        amqp.Delivery
@@ -27,7 +27,7 @@ type receipt struct {
 	mu      sync.Mutex
 	settled bool
 	copy    *outgoing   // the message that was published in place of this one
-	answer  *answer     // what the server was told of it
+	answer  *answer     // the answer that was sent to the server
 	abandon *time.Timer // gives the delivery back if no further Settle comes
 }
 
@@ -43,24 +43,24 @@ type outgoing struct {
 	pub *publication
 }
 
-// forsaken is how long after a Settle that failed another one may come. A Consumer tries
-// for half a minute. Then the message would stay out until the connection ends.
+// forsaken is how long another Settle may come after one that failed. A Consumer tries for half a
+// minute. Without this limit the message would stay out until the connection ends.
 const forsaken = queue.GiveBackAfter
 
 // Settle is part of queue.Broker.
 //
-// A message that moves is published anew, to the delay levels, the queue or that of the
-// dead letters, and acknowledged when the broker has confirmed that it has the new one. If
-// the connection is lost in between, both are there: with Retry and Defer too, the one
-// sentence of queue.Broker's contract that this adapter cannot keep ("nothing was
-// changed, except that a dead letter may have been written"). Both have one Delivery.ID.
+// A message that moves is published anew, to the delay levels, the queue or that of the dead
+// letters. It is acknowledged when the broker has confirmed the new one. If the connection is lost
+// in between, both exist, with Retry and Defer too. So the adapter cannot keep one sentence of
+// queue.Broker's contract ("nothing was changed, except that a dead letter may have been written").
+// Both have one Delivery.ID.
 //
-// RabbitMQ does not confirm acknowledgements. nil means that it was sent on a connection that
-// was in order; if it breaks before the server has carried it out, the message is delivered once
-// more. So channels stay open for up to a second after many of them (see unapplied), Close too.
+// RabbitMQ does not confirm acknowledgements. nil means that the acknowledgement was sent on a
+// working connection. If the connection breaks before the server has carried it out, the message is
+// delivered once more. So channels, and Close, stay open for up to a second after many of them (see
+// unapplied).
 //
-// Where no Settle succeeds, the message is given back a minute after the last, as one that
-// failed.
+// If no Settle succeeds, the message is given back a minute after the last one, as one that failed.
 func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -114,14 +114,14 @@ func settleable(s queue.Settlement) error {
 	return fmt.Errorf("lullamqp: %v is no settlement", s.Outcome)
 }
 
-// lost tells whether r's channel has ended, and with it the delivery.
+// lost reports whether r's channel has ended, and with it the delivery.
 func (q *Queue) lost(r *receipt) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return r.s.ended || r.s.ch.IsClosed()
 }
 
-// settled notes that r is out no more, with r.mu held.
+// settled records that r is no longer out. It is called with r.mu held.
 func (q *Queue) settled(r *receipt) {
 	r.settled = true
 	q.mu.Lock()
@@ -130,7 +130,7 @@ func (q *Queue) settled(r *receipt) {
 	q.retire(r.s)
 }
 
-// carryOut does what s says, with r.mu held.
+// carryOut carries out s. It is called with r.mu held.
 func (q *Queue) carryOut(ctx context.Context, r *receipt, s queue.Settlement) error {
 	if s.Outcome == queue.Retry && q.native(r, s.After) {
 		return r.say(ctx, func() error { return r.d.Reject(true) })
@@ -143,8 +143,8 @@ func (q *Queue) carryOut(ctx context.Context, r *receipt, s queue.Settlement) er
 	return r.say(ctx, func() error { return r.d.Ack(false) })
 }
 
-// say tells the server what becomes of the delivery. If that hangs, because the server does not
-// read, a later call waits for it: to say it twice would end the channel.
+// say sends the server the outcome of the delivery. If that blocks, because the server does not
+// read, a later call waits for it: sending it twice would end the channel.
 func (r *receipt) say(ctx context.Context, what func() error) error {
 	a := r.answer
 	if a == nil {
@@ -169,7 +169,7 @@ func (r *receipt) say(ctx context.Context, what func() error) error {
 	return nil
 }
 
-// native tells whether the server's own delay after one more failure is long enough.
+// native reports whether the server's own delay after one more failure is long enough.
 func (q *Queue) native(r *receipt, after time.Duration) bool {
 	n := q.config.Native
 	if n == (Native{}) {
@@ -182,8 +182,8 @@ func (q *Queue) native(r *receipt, after time.Duration) bool {
 	return after <= min(n.Min*time.Duration(min(max(failures, 0), 1_000_000)+1), n.Max)
 }
 
-// replace publishes what takes the place of r's message, and waits until the broker has
-// it. If that was begun by a call before, it is not begun again.
+// replace publishes the successor of r's message, and waits until the broker has it. If an earlier
+// call has begun that, it does not begin again.
 func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) error {
 	if c := r.copy; c != nil && c.s.Outcome == s.Outcome && c.s.After == s.After {
 		err := c.pub.wait(ctx)
@@ -205,7 +205,7 @@ func (q *Queue) replace(ctx context.Context, r *receipt, s queue.Settlement) err
 	return err
 }
 
-// successor is the message that takes the place of r's, and where it goes.
+// successor returns the message that replaces r's, and its exchange and routing key.
 func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string, m amqp.Publishing) {
 	next := r.record
 	h := carried(r.d.Headers)
@@ -237,7 +237,7 @@ func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string,
 	return exchange, key, m
 }
 
-// forsake gives a delivery back that nobody will settle any more.
+// forsake gives back a delivery that nobody will settle any more.
 func (q *Queue) forsake(r *receipt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -261,22 +261,21 @@ func (q *Queue) forsake(r *receipt) {
 	}
 }
 
-// Send is part of queue.Sender. The message is persistent, and nil means that the broker has
-// confirmed it: on a quorum queue, that most of its members have it on disk. Outgoing.ID
-// becomes the message's message-id; Delivery.ID is another, each message's own, as
-// RabbitMQ discards no duplicates. A dead letter that a reading of this package has read is
-// sent with the properties and headers that a message keeps when it is retried, its
-// message-id too.
+// Send is part of queue.Sender. The message is persistent. nil means that the broker has confirmed
+// it: on a quorum queue, most of its members have it on disk. Outgoing.ID becomes the message's
+// message-id. Delivery.ID is another, which is unique, as RabbitMQ discards no duplicates. A dead
+// letter from a reading of this package is sent with the properties and headers that a retry keeps,
+// its message-id too.
 //
-// The names of headers must not begin with Lull-Amqp-, nor be those that RabbitMQ writes or
-// acts on: CC, BCC, x-death, x-first-death-*, x-last-death-*, x-delivery-count,
-// x-acquired-count. The headers must fit into a frame, less 16 KB.
+// The names of headers must not begin with Lull-Amqp-, nor be those that RabbitMQ writes or acts
+// on: CC, BCC, x-death, x-first-death-*, x-last-death-*, x-delivery-count, x-acquired-count. The
+// headers must fit into a frame, less 16 KB.
 func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
 	return sendTo(ctx, q.pub, q.config.Queue, o)
 }
 
-// A Sender puts messages into a queue that may be anybody's. It is a queue.Sender, and safe for
-// concurrent use.
+// A Sender puts messages into any queue, also one that another program declared. It is a
+// queue.Sender, and safe for concurrent use.
 type Sender struct {
 	pub   *publisher
 	queue string
@@ -284,7 +283,7 @@ type Sender struct {
 
 var _ queue.Sender = (*Sender)(nil)
 
-// Sender returns a sender to the queue with that name, which must be there.
+// Sender returns a sender to the queue with that name, which must exist.
 func (c *Client) Sender(ctx context.Context, name string) (*Sender, error) {
 	conn, err := c.in.get(ctx)
 	if err != nil {
@@ -302,7 +301,7 @@ func (c *Client) Sender(ctx context.Context, name string) (*Sender, error) {
 	return &Sender{&publisher{link: c.out}, name}, nil
 }
 
-// Send is part of queue.Sender. It is as Queue.Send.
+// Send is part of queue.Sender. It works like Queue.Send.
 func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
 	return sendTo(ctx, s.pub, s.queue, o)
 }
@@ -343,7 +342,7 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	return err
 }
 
-// newID is an id that nothing else has.
+// newID returns a unique id.
 func newID() string {
 	var b [16]byte
 	rand.Read(b[:])

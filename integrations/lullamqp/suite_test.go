@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/queue/queuetest"
 )
 
-// where is what another process needs to know.
+// where holds what another process needs to know.
 type where struct {
 	URL    string
 	Config Config
@@ -22,7 +22,7 @@ type where struct {
 
 var names atomic.Int64
 
-// declared is a new queue of its own.
+// declared makes a new queue for the test.
 func declared(t testing.TB, config Config) Config {
 	t.Helper()
 	n := rabbit(t)
@@ -36,8 +36,8 @@ func declared(t testing.TB, config Config) Config {
 	return config
 }
 
-// declare is c.Declare. A server that is busy with others' queues may fail to make one (541, cluster_not_formed); then
-// it is asked again.
+// declare is c.Declare. A server that is busy with other queues may fail to make one (541,
+// cluster_not_formed); then declare tries again.
 func declare(t testing.TB, c *Client, config Config) {
 	t.Helper()
 	for ctx := testContext(t); ; time.Sleep(100 * time.Millisecond) {

@@ -32,10 +32,11 @@ func short(t *testing.T) (url string, timeout time.Duration) {
 	return n.url(), timeout
 }
 
-// A real consumer_timeout: a handler that takes longer is told, with the reason, as is the observer, and its message is not
-// handled twice at once; a consumer with nothing to do keeps its channel; a redrive that passes letters over, which
-// are out for longer than that, moves the others, each once. (Not beside other tests: within its second the server and
-// this process have to get their turns.)
+// A real consumer_timeout. A handler that takes longer learns of it, with the reason, and so does
+// the observer. Its message is not handled twice at once. A consumer with nothing to do keeps its
+// channel. A redrive skips letters, which are out for longer than that, and moves the others, each
+// once. (Do not run it beside other tests: within its second the server and this process must get
+// their turns.)
 func TestRealConsumerTimeout(t *testing.T) {
 	url, timeout := short(t)
 	of := func(name string) *Queue {
@@ -117,7 +118,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// As slowly as to be at it for three times as long.
+		// Slow enough to take three times as long.
 		c := queue.RedriveConfig{Rate: n / 2 / (3 * timeout.Seconds()), Filter: queue.Filter{Reason: "wanted"}}
 		if p, err := queue.Redrive(testContext(t), from, q, c, nil); err != nil || p.Moved != n/2 || p.Seen != n {
 			t.Errorf("%v, %v", p, err)
@@ -126,8 +127,8 @@ func TestRealConsumerTimeout(t *testing.T) {
 		readable(t, ch, q.config.Queue, n/2)
 	})
 	t.Run("gone", func(t *testing.T) {
-		// What was removed without an answer is gone, and that is found out though others, which are out for
-		// too long, keep ending the channels.
+		// A letter that was removed without an answer is gone. The reading finds that out although
+		// others, which are out for too long, keep ending the channels.
 		q := of("gone")
 		conn, err := amqp.Dial(url)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// topology is all that must be on the server for a queue.
+// topology is everything that must be on the server for a queue.
 type topology struct {
 	exchanges []exchange
 	queues    []queueArgs
@@ -38,7 +38,7 @@ type binding struct {
 	toExchange          bool
 }
 
-// topology is what c needs: the queue, that of its dead letters, and the delay levels.
+// topology returns what c needs: the queue, that of its dead letters, and the delay levels.
 func (c *Config) topology() topology {
 	var t topology
 	quorum := func(more amqp.Table) amqp.Table {
@@ -46,7 +46,7 @@ func (c *Config) topology() topology {
 		maps.Copy(args, more)
 		return args
 	}
-	// Exchanges first: a queue that dead-letters to one that is not there loses messages.
+	// Exchanges first: a queue loses messages if it dead-letters to an exchange that is not there.
 	t.exchanges = append(t.exchanges,
 		exchange{c.lost(), "fanout", nil},
 		exchange{c.deliver(), "topic", amqp.Table{"alternate-exchange": c.lost()}},
@@ -57,8 +57,8 @@ func (c *Config) topology() topology {
 	for l := range levels {
 		name := c.level(l)
 		t.exchanges = append(t.exchanges, exchange{name, "topic", nil})
-		// At-least-once: the message leaves the level when the next has confirmed it. It
-		// needs reject-publish, and comes in force by it only.
+		// At-least-once: the message leaves the level when the next has confirmed it. It takes
+		// effect only together with reject-publish.
 		t.queues = append(t.queues, queueArgs{name, quorum(amqp.Table{
 			"x-message-ttl":          int64(unit/time.Millisecond) << l,
 			"x-dead-letter-exchange": next,
@@ -71,8 +71,8 @@ func (c *Config) topology() topology {
 		)
 		next = name
 	}
-	// A limit is written down though it is never to be reached, because without one
-	// RabbitMQ 4 has a limit of 20, and drops what has been looked at more often.
+	// The limit is set although it is never reached. Without one, RabbitMQ 4 has a limit of 20, and
+	// drops letters that were looked at more often.
 	t.queues = append(t.queues, queueArgs{c.DeadLetters, quorum(amqp.Table{"x-delivery-limit": int64(1_000_000)})})
 	own := amqp.Table{
 		"x-delivery-limit":          int64(c.DeliveryLimit),
@@ -94,15 +94,15 @@ func (c *Config) topology() topology {
 // Problems are all that Declare or Check has found wrong.
 type Problems []Problem
 
-// A Problem is one thing that is missing on the server, or other than it has to be.
+// A Problem is one thing that is missing on the server, or differs from what it must be.
 type Problem struct {
 	// Kind is "queue", "exchange", "binding" or "policy".
 	Kind string
-	// Name is that of the queue or exchange; of a binding "source -> target".
+	// Name is the queue's or exchange's name; of a binding "source -> target".
 	Name string
 	// What is wrong: "missing", or the name of an argument or other property.
 	What string
-	// Want and Found are its values, as far as they are known.
+	// Want and Found are its values, if they are known.
 	Want, Found string
 }
 
@@ -125,7 +125,7 @@ func (p Problem) String() string {
 	return s
 }
 
-// Error is all of them, one a line.
+// Error returns all of them, one a line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, each := range p {
@@ -148,11 +148,11 @@ func (p Problems) err() error {
 	return lull.Permanent(p)
 }
 
-// Declare makes what config needs and is not there yet: the queue, the queue of its dead
-// letters, and the delay levels (22 quorum queues, which all queues with config.Prefix
-// share). It may be called again, and by several processes at once. It changes nothing that is
-// there: what is there with other arguments is an error of the type Problems, which
-// lists all that is. (RabbitMQ cannot change a queue's arguments: delete it, or change config.)
+// Declare makes everything that config needs and that is not there yet: the queue, the queue of its
+// dead letters, and the delay levels (22 quorum queues, which all queues with config.Prefix share).
+// It may be called again, and by several processes at once. It changes nothing that is there. If
+// something is there with other arguments, it returns an error of the type Problems with all of
+// them. (RabbitMQ cannot change a queue's arguments: delete it, or change config.)
 //
 // The user needs the permissions configure, write and read on these names.
 func (c *Client) Declare(ctx context.Context, config Config) error {
@@ -162,7 +162,7 @@ func (c *Client) Declare(ctx context.Context, config Config) error {
 	}
 	defer s.close()
 	if len(s.found) > 0 {
-		return s.found.err() // no bindings to what is something else
+		return s.found.err() // no bindings to something different
 	}
 	for _, b := range t.binds {
 		err := s.do(ctx, func(ch *amqp.Channel) error {
@@ -178,13 +178,12 @@ func (c *Client) Declare(ctx context.Context, config Config) error {
 	return nil
 }
 
-// Check tells whether all that config needs is there, with the arguments that it must
-// have. It changes nothing. An error of the type Problems lists all that is missing or
-// different.
+// Check reports whether all that config needs is there, with the arguments that it must have. It
+// changes nothing. An error of the type Problems lists all that is missing or different.
 //
-// Over AMQP a server says of a queue or exchange whether it is there; of its arguments,
-// the first one that differs, and this only to users who may configure it; of bindings and
-// policies nothing. [Management.Check] says all of it.
+// Over AMQP a server shows whether a queue or exchange is there. It shows the first argument that
+// differs, and only to users who may configure the object. It shows no bindings and no policies.
+// [Management.Check] checks everything.
 func (c *Client) Check(ctx context.Context, config Config) error {
 	s, _, err := c.survey(ctx, config, true)
 	if err != nil {
@@ -194,8 +193,8 @@ func (c *Client) Check(ctx context.Context, config Config) error {
 	return s.found.err()
 }
 
-// present looks whether all exchanges and queues that config needs are there, whatever their
-// arguments, which anybody may ask who may connect.
+// present checks that all exchanges and queues that config needs are there, whatever their
+// arguments. Every user who may connect may ask for that.
 func (c *Client) present(ctx context.Context, config Config) error {
 	s, err := c.surveyor(ctx, &config)
 	if err != nil {
@@ -219,8 +218,8 @@ func (c *Client) present(ctx context.Context, config Config) error {
 	return nil
 }
 
-// survey looks at the exchanges and queues that config needs, and, unless it is only to look,
-// makes what is missing. Close the surveyor.
+// survey looks at the exchanges and queues that config needs. Unless only is set, it makes those
+// that are missing. The caller closes the surveyor.
 func (c *Client) survey(ctx context.Context, config Config, only bool) (s *surveyor, t topology, err error) {
 	if err := config.Validate(); err != nil {
 		return nil, t, fmt.Errorf("config of a queue: %w", err)
@@ -248,7 +247,7 @@ func (c *Client) survey(ctx context.Context, config Config, only bool) (s *surve
 	return s, t, nil
 }
 
-// surveyor looks at what is there. Each refusal costs it its channel.
+// surveyor looks at the server. Each refusal costs it its channel.
 type surveyor struct {
 	conn  *amqp.Connection
 	ch    *amqp.Channel
@@ -266,7 +265,7 @@ func (c *Client) surveyor(ctx context.Context, config *Config) (*surveyor, error
 	return &surveyor{conn: conn}, nil
 }
 
-// do calls f with a channel that is in order.
+// do calls f with a working channel.
 func (s *surveyor) do(ctx context.Context, f func(*amqp.Channel) error) error {
 	if s.ch == nil || s.ch.IsClosed() {
 		ch, err := within(ctx, s.conn.Channel)
@@ -285,13 +284,14 @@ func (s *surveyor) close() {
 	}
 }
 
-// said tells whether the server has answered with the given code.
+// said reports whether the server has answered with the given code.
 func said(err error, code int) bool {
 	e, ok := errors.AsType[*amqp.Error](err)
 	return ok && e.Server && e.Code == code
 }
 
-// exchangeThere tells whether there is one of that name; it notes that there is not.
+// exchangeThere reports whether there is an exchange of that name. If there is none, it records a
+// problem.
 func (s *surveyor) exchangeThere(ctx context.Context, e exchange) (bool, error) {
 	err := s.do(ctx, func(ch *amqp.Channel) error {
 		return ch.ExchangeDeclarePassive(e.name, e.kind, true, false, false, false, nil)
@@ -341,7 +341,7 @@ func (s *surveyor) queue(ctx context.Context, q queueArgs, only bool) error {
 	return s.judge("queue", q.name, err, only)
 }
 
-// judge is what the answer to a declaration says.
+// judge reads the answer to a declaration.
 func (s *surveyor) judge(kind, name string, err error, only bool) error {
 	switch {
 	case err == nil:
@@ -351,14 +351,14 @@ func (s *surveyor) judge(kind, name string, err error, only bool) error {
 		s.found = append(s.found, inequivalent(kind, name, e.Reason))
 		return nil
 	case only && said(err, amqp.AccessRefused):
-		return nil // it is there; who may not configure it is not told more
+		return nil // it is there; a user who may not configure it learns no more
 	}
 	return explain("declare the "+kind+" "+name, err)
 }
 
 var inequivalence = regexp.MustCompile(`inequivalent arg '([^']*)' for (?:queue|exchange) '.*' in vhost '.*': received (.*?) but current is (.*)$`)
 
-// inequivalent reads the server's words for a declaration that does not fit.
+// inequivalent reads the server's error text for a declaration that does not fit.
 func inequivalent(kind, name, reason string) Problem {
 	m := inequivalence.FindStringSubmatch(reason)
 	if m == nil {

@@ -25,7 +25,7 @@ func management(t testing.TB) Management {
 	return Management{URL: fmt.Sprintf("http://127.0.0.1:%d", rabbit(t).Management), User: "guest", Password: "guest"}
 }
 
-// request is one to the HTTP API that changes something.
+// request sends a request to the HTTP API that changes something.
 func request(t testing.TB, method string, body any, path ...string) {
 	t.Helper()
 	text, _ := json.Marshal(body)
@@ -63,7 +63,7 @@ func problems(t testing.TB, err error) []string {
 	return lines
 }
 
-// All that is missing or different is said, once, and nothing else.
+// Everything that is missing or different is reported once, and nothing else.
 func TestTopology(t *testing.T) {
 	t.Parallel()
 	config := Config{Queue: "topology.orders", Prefix: "topology"}
@@ -184,7 +184,7 @@ func unmake(t testing.TB, config Config) {
 	}
 }
 
-// Who may not configure a queue can check that it is there.
+// A user who may not configure a queue can check that it is there.
 func TestCheckWithoutTheRightToConfigure(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{})
@@ -212,8 +212,8 @@ func TestCheckWithoutTheRightToConfigure(t *testing.T) {
 	}
 }
 
-// What waits for a queue that is deleted meanwhile is put aside, however much it is, and
-// does not hold up others.
+// Messages that wait for a queue that is deleted meanwhile are put aside, however many there are.
+// They do not delay others.
 func TestDelayedForAQueueThatIsGone(t *testing.T) {
 	t.Parallel()
 	config := Config{Queue: "gone.queue", Prefix: "gone"}
@@ -241,7 +241,7 @@ func TestDelayedForAQueueThatIsGone(t *testing.T) {
 	if err := q.Close(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	back, err := ch.QueueDelete(config.Queue, false, false, false) // what has been delayed for long enough already
+	back, err := ch.QueueDelete(config.Queue, false, false, false) // messages whose delay is already over
 	if err != nil {
 		t.Fatal(err)
 	}

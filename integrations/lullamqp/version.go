@@ -9,10 +9,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// ErrNative is why Config.Native is refused: the server has no delayed retries.
+// ErrNative is returned when Config.Native is refused: the server has no delayed retries.
 var ErrNative = errors.New("lullamqp: Config.Native needs RabbitMQ 4.3 or later")
 
-// A Server is what a server says of itself when a connection is made.
+// A Server describes a server, as it does when a connection is made.
 type Server struct {
 	Product string // "RabbitMQ"
 	Version string // such as "3.10.8"
@@ -29,8 +29,8 @@ func serverOf(c *amqp.Connection) Server {
 
 func (s Server) String() string { return strings.TrimSpace(s.Product + " " + s.Version) }
 
-// AtLeast tells whether it is RabbitMQ of the given version or a later one. A version
-// that cannot be read is none.
+// AtLeast reports whether it is RabbitMQ of the given version or a later one. It returns false for
+// a version that cannot be read.
 func (s Server) AtLeast(major, minor int) bool {
 	if s.Product != "RabbitMQ" {
 		return false

@@ -12,8 +12,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// What the server does when a delivery is not acknowledged, of which the adapter relies
-// on some: see the table in the package comment.
+// What the server does when a delivery is not acknowledged. The adapter relies on some of it: see
+// the table in docs/queues.md.
 func TestWhatTheServerCounts(t *testing.T) {
 	t.Parallel()
 	v := serverVersion(t)
@@ -74,7 +74,7 @@ func TestWhatTheServerCounts(t *testing.T) {
 	}
 }
 
-// Native retries are RabbitMQ's from 4.3 on, and an error before.
+// RabbitMQ has native retries from 4.3 on. Before that they are an error.
 func TestNative(t *testing.T) {
 	t.Parallel()
 	v := serverVersion(t)
@@ -141,9 +141,8 @@ func TestNative(t *testing.T) {
 	settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
 }
 
-// A message that is out for longer than consumer_timeout is lost, and what is said of it
-// then is not taken for done. Only from 4.3 on the server notices in a time that a test can
-// wait for.
+// A message that is out for longer than consumer_timeout is lost, and a later settlement is not
+// taken for done. Only from 4.3 on does the server notice within a time that a test can wait for.
 func TestConsumerTimeout(t *testing.T) {
 	t.Parallel()
 	v := serverVersion(t)

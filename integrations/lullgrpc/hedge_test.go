@@ -36,6 +36,7 @@ import (
 
 const ms = time.Millisecond
 
+// hedging sends up to n attempts, 10 ms apart, without a limit on the share of hedged calls.
 func hedging(n int) lull.Policy {
 	return lull.Policy{
 		Hedge:   hedge.Config{Attempts: n, Delay: 10 * ms, Share: -1},
@@ -478,6 +479,7 @@ func TestHedgedLegacyMessages(t *testing.T) {
 	})
 }
 
+// Calls with messages that cannot be copied have one attempt at a time.
 func TestWhatIsNoMessageIsNotHedged(t *testing.T) {
 	text := wrapperspb.String("")
 	for _, c := range []struct{ req, reply any }{{"a text", text}, {text, new(string)}, {nil, nil}, {text, (*wrapperspb.StringValue)(nil)}} {
