@@ -62,7 +62,7 @@ func TestACallStaysEndedForItsReason(t *testing.T) {
 // it is used, or given back.
 func TestAPlaceGivenTooLate(t *testing.T) {
 	for why, begins := range map[lull.Reason]bool{engine.Limited: true, engine.Canceled: false, engine.Deadline: false} {
-		d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Second}})
+		d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: time.Second}})
 		first, _ := d.State().Start(0, engine.Spec{})
 		first.Attempt(0, nil)
 		c, _ := d.State().Start(0, engine.Spec{})
@@ -189,7 +189,7 @@ func TestBreakersAreToldTheTime(t *testing.T) {
 // A driver that ends a call while it stands in line, and is handed the place
 // afterwards, must not take it out of circulation.
 func TestAPlaceGivenToACallThatHasEnded(t *testing.T) {
-	d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Second}})
+	d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: time.Second}})
 	first, _ := d.State().Start(0, engine.Spec{})
 	first.Attempt(0, nil)
 	c, _ := d.State().Start(0, engine.Spec{})

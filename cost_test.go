@@ -24,7 +24,7 @@ func (c *counter) Observe(_ context.Context, e lull.Event) {
 
 // wholeStack is retry, budget, breaker and concurrency limit, observed.
 func wholeStack(t testing.TB) *lull.Dependency {
-	return newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Limit: bulkhead.Config{Limit: 1024}}, lull.WithObserver(&counter{}))
+	return newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Limit: bulkhead.Config{InFlight: 1024}}, lull.WithObserver(&counter{}))
 }
 
 func succeed(context.Context) error { return nil }
@@ -92,7 +92,7 @@ func BenchmarkDo(b *testing.B) {
 		d    *lull.Dependency
 	}{
 		{"whole", context.Background(), wholeStack(b)},
-		{"unobserved", context.Background(), newDependency(b, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Limit: bulkhead.Config{Limit: 1024}})},
+		{"unobserved", context.Background(), newDependency(b, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Limit: bulkhead.Config{InFlight: 1024}})},
 		{"zero", context.Background(), newDependency(b, lull.Policy{})},
 		{"nearer", near, newDependency(b, lull.Policy{Deadline: 2 * time.Hour, AttemptTimeout: 2 * time.Hour})},
 	} {

@@ -234,7 +234,7 @@ func TestTheLastErrorSurvivesCancellation(t *testing.T) {
 func TestAPanicGivesEverythingBack(t *testing.T) {
 	d := newDependency(t, lull.Policy{
 		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenJitter: -1}, // it is open for next to nothing
-		Limit:   bulkhead.Config{Limit: 1},
+		Limit:   bulkhead.Config{InFlight: 1},
 		Budget:  plenty,
 	})
 	call := func(op func() error) (panicked any, err error) {
@@ -305,7 +305,7 @@ func TestATimeoutIsRepeatedWhenALaterCallIsAnswered(t *testing.T) {
 func TestWaitingHoldsNoPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{
-			Limit:   bulkhead.Config{Limit: 1},
+			Limit:   bulkhead.Config{InFlight: 1},
 			Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Second, Jitter: backoff.None},
 			Budget:  plenty,
 		})
@@ -330,7 +330,7 @@ func TestTheConcurrencyLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: c.maxWait}})
+				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: c.maxWait}})
 				go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(2 * time.Second); return nil })
 				synctest.Wait()
 				start := time.Now()
@@ -363,7 +363,7 @@ func TestACallerThatLeavesTheLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: time.Minute}, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}})
+				d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: time.Minute}, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}})
 				go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(2 * time.Second); return nil })
 				synctest.Wait()
 				ctx, cancel := c.end(t.Context())

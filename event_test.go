@@ -111,7 +111,7 @@ func TestObserversAreToldOfTimes(t *testing.T) {
 			want: []string{"call_ended 1 by 1 took 5ms elapsed 5ms waited 0s: panicked"},
 		},
 		"no room": {
-			change: func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 1, MaxWait: 40 * ms} },
+			change: func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1, MaxWait: 40 * ms} },
 			do:     []func(context.Context) error{func(context.Context) error { t.Error("it was made"); return nil }},
 			want:   []string{"call_ended 0 by 0 took 0s elapsed 40ms waited 0s: limited"},
 		},

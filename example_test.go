@@ -182,7 +182,7 @@ func ExamplePolicy_Validate() {
 	err := lull.Policy{
 		Attempts: -1,
 		Backoff:  backoff.Schedule{Base: time.Minute, Cap: time.Second},
-		Limit:    bulkhead.Config{Limit: -5},
+		Limit:    bulkhead.Config{InFlight: -5},
 	}.Validate()
 	var problems engine.Problems
 	errors.As(err, &problems)
@@ -192,7 +192,7 @@ func ExamplePolicy_Validate() {
 	// Output:
 	// Attempts
 	// Backoff.Cap
-	// Limit.Limit
+	// Limit.InFlight
 }
 
 func ExamplePolicy_WorstCase() {

@@ -191,19 +191,19 @@ func TestThrottledWaitsOfOddSchedules(t *testing.T) {
 	for _, kind := range []backoff.Kind{backoff.Ethernet, backoff.Immediate} {
 		d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: kind}})
 		for n := 1; n < 4; n++ {
-			if got, want := d.State().Wait(n, throttled, middle), usual.State().Wait(n, throttled, middle); got != want {
+			if got, want := d.State().Wait(n, rateLimited, middle), usual.State().Wait(n, rateLimited, middle); got != want {
 				t.Errorf("%v: wait %d is %v, want %v", kind, n, got, want)
 			}
 		}
 	}
 }
 
-// The wait for a service that is overloaded is never below ThrottleBase, not even where the
+// The wait for a service that is overloaded is never below RateLimitedBase, not even where the
 // schedule's cap is.
-func TestThrottleBaseAboveTheCap(t *testing.T) {
-	d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Base: 100 * time.Millisecond, Cap: 500 * time.Millisecond, Jitter: backoff.None}, ThrottleBase: 2 * time.Second})
+func TestRateLimitedBaseAboveTheCap(t *testing.T) {
+	d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Base: 100 * time.Millisecond, Cap: 500 * time.Millisecond, Jitter: backoff.None}, RateLimitedBase: 2 * time.Second})
 	for n := 1; n < 3; n++ {
-		if got := d.State().Wait(n, throttled, middle); got != 2*time.Second {
+		if got := d.State().Wait(n, rateLimited, middle); got != 2*time.Second {
 			t.Errorf("wait %d is %v, want 2s", n, got)
 		}
 	}

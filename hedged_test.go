@@ -98,7 +98,7 @@ func TestRule09TheFirstSuccessWins(t *testing.T) {
 		{"the first wins, the hedge is cancelled", []part{{15 * ms, nil}, {time.Second, nil}}, 1, 15 * ms, []time.Duration{0, 10 * ms}, 1, nil},
 
 		{"a hedge that fails does not beat the first", []part{{100 * ms, nil}, {1 * ms, blip}}, 1, 100 * ms, []time.Duration{0, 10 * ms}, 0, nil},
-		{"nor one that is throttled", []part{{100 * ms, nil}, {1 * ms, lull.RetryAfter(errBlip, ms)}}, 1, 100 * ms, []time.Duration{0, 10 * ms}, 0, nil},
+		{"nor one that is rate-limited", []part{{100 * ms, nil}, {1 * ms, lull.RetryAfter(errBlip, ms)}}, 1, 100 * ms, []time.Duration{0, 10 * ms}, 0, nil},
 		{"nor one of an error that nothing is known of", []part{{100 * ms, nil}, {1 * ms, errBlip}}, 1, 100 * ms, []time.Duration{0, 10 * ms}, 0, nil},
 		{"a first that fails does not beat the hedge", []part{{11 * ms, blip}, {100 * ms, nil}}, 2, 110 * ms, []time.Duration{0, 10 * ms}, 0, nil},
 		{"a permanent failure would meet any attempt", []part{{time.Second, nil}, {5 * ms, lull.Permanent(errBlip)}}, 0, 15 * ms, []time.Duration{0, 10 * ms}, 1, lull.ErrPermanent},
@@ -176,7 +176,7 @@ func TestHedgesAreBounded(t *testing.T) {
 	}{
 		{"by the budget", func(p *lull.Policy) { p.Budget = budget.Config{Window: 10 * time.Second, Ratio: 0.001} }, nil},
 		{"by the ceiling in flight, with another call's hedge", func(p *lull.Policy) { p.Hedge.InFlight = 1 }, nil},
-		{"by the concurrency limit", func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 3} }, nil},
+		{"by the concurrency limit", func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 3} }, nil},
 		{"by the share of late calls", func(p *lull.Policy) { p.Hedge.Share = 0.01 }, nil},
 		{"by the deadline", func(p *lull.Policy) { p.Hedge.Delay = 90 * ms; p.Deadline = 90 * ms }, nil},
 		{"by what may be repeated", func(*lull.Policy) {}, []lull.CallOption{lull.NotIdempotent()}},
@@ -195,7 +195,7 @@ func TestHedgesAreBounded(t *testing.T) {
 				other := newScript(part{time.Second, nil}, part{time.Second, nil})
 				wg.Go(func() {
 					lull.DoHedged(t.Context(), d, func(ctx context.Context) (int, error) {
-						if p.Hedge.InFlight == 1 || p.Limit.Limit > 0 {
+						if p.Hedge.InFlight == 1 || p.Limit.InFlight > 0 {
 							return other.play(ctx) // holds what there is: one hedge, two places
 						}
 						return 0, nil
@@ -311,7 +311,7 @@ func TestPanicsInHedgedCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := hedging(2)
-				p.Limit = bulkhead.Config{Limit: 10}
+				p.Limit = bulkhead.Config{InFlight: 10}
 				p.Deadline = 500 * ms
 				d := newDependency(t, p)
 				var n atomic.Int64

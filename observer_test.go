@@ -57,7 +57,7 @@ func TestRule18AnObserverThatPanics(t *testing.T) {
 		{"a hedge", event.HedgeStarted, nil, []part{slow, slow, slow}},
 		{"a hedge, while the first ends", event.HedgeStarted, nil, []part{{25 * ms, nil}, slow, slow}},
 		{"an attempt after a failure", event.HedgeStarted, nil, []part{{3 * ms, blip}, slow, slow}},
-		{"a hedge that is refused", event.HedgeRefused, func(p *lull.Policy) { p.Limit.Limit = 1 }, []part{slow}},
+		{"a hedge that is refused", event.HedgeRefused, func(p *lull.Policy) { p.Limit.InFlight = 1 }, []part{slow}},
 		{"a budget that is exhausted", event.BudgetExhausted, func(p *lull.Policy) { p.Budget = budget.Config{Window: 10 * time.Second, Ratio: 0.001} }, []part{slow}},
 		{"the end", event.CallEnded, nil, []part{{3 * ms, nil}}},
 		{"the end, by a hedge", event.CallEnded, nil, []part{slow, {3 * ms, nil}}},
@@ -68,7 +68,7 @@ func TestRule18AnObserverThatPanics(t *testing.T) {
 			for goexit := range 2 {
 				synctest.Test(t, func(t *testing.T) {
 					p := hedging(3)
-					p.Limit = bulkhead.Config{Limit: 10}
+					p.Limit = bulkhead.Config{InFlight: 10}
 					p.Breaker = breaker.Config{Consecutive: 1, ConsecutiveFor: -1}
 					if c.change != nil {
 						c.change(&p)
@@ -180,7 +180,7 @@ func TestBreakerLearnsOfObservedHedgedCalls(t *testing.T) {
 // A hedged call that is refused has one end.
 func TestAHedgedCallThatIsRefusedEndsOnce(t *testing.T) {
 	p := hedging(2)
-	p.Limit = bulkhead.Config{Limit: 1}
+	p.Limit = bulkhead.Config{InFlight: 1}
 	o := new(kinds)
 	d := newDependency(t, p, lull.WithObserver(o))
 	d.Limiter().TryAcquire()

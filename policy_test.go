@@ -25,19 +25,19 @@ func asError(err error, target **lull.Error) bool { return errors.As(err, target
 // Each mistake is a problem of its own, that names its field.
 func TestValidateReportsEveryProblem(t *testing.T) {
 	p := lull.Policy{
-		Attempts:       -1,
-		AttemptTimeout: -5 * time.Second,
-		Deadline:       -2,
-		ThrottleBase:   -1,
-		HintLimit:      -1,
-		Backoff:        backoff.Schedule{Base: -1, Factor: math.NaN()},
-		Budget:         budget.Config{Ratio: -0.5, Window: time.Nanosecond},
-		Breaker:        breaker.Config{FailureRate: 2},
-		Hedge:          hedge.Config{Attempts: -1},
-		Throttle:       throttle.Config{K: -1},
-		Limit:          bulkhead.Config{Limit: -1},
+		Attempts:        -1,
+		AttemptTimeout:  -5 * time.Second,
+		Deadline:        -2,
+		RateLimitedBase: -1,
+		HintLimit:       -1,
+		Backoff:         backoff.Schedule{Base: -1, Factor: math.NaN()},
+		Budget:          budget.Config{Ratio: -0.5, Window: time.Nanosecond},
+		Breaker:         breaker.Config{FailureRate: 2},
+		Hedge:           hedge.Config{Attempts: -1},
+		Throttle:        throttle.Config{K: -1},
+		Limit:           bulkhead.Config{InFlight: -1},
 	}
-	want := []string{"Attempts", "AttemptTimeout", "Deadline", "Backoff.Base", "Backoff.Factor", "ThrottleBase", "HintLimit", "Budget.Ratio", "Budget.Window", "Breaker.FailureRate", "Hedge.Attempts", "Throttle.K", "Limit.Limit"}
+	want := []string{"Attempts", "AttemptTimeout", "Deadline", "Backoff.Base", "Backoff.Factor", "RateLimitedBase", "HintLimit", "Budget.Ratio", "Budget.Window", "Breaker.FailureRate", "Hedge.Attempts", "Throttle.K", "Limit.InFlight"}
 	_, err := lull.NewDependency("payments", p)
 	var problems engine.Problems
 	if !errors.As(err, &problems) {
@@ -91,7 +91,7 @@ func TestWorstCase(t *testing.T) {
 		{"backoff", lull.Policy{AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Backoff: none, HintLimit: time.Second}, 11 * time.Second},
 		// 2 attempts of 1 s; a hint of 10 s and half of that in jitter.
 		{"hints", lull.Policy{Attempts: 2, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, HintLimit: 10 * time.Second}, 17 * time.Second},
-		{"places in line", lull.Policy{Attempts: 1, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Limit: bulkhead.Config{Limit: 1, MaxWait: 2 * time.Second}}, 3 * time.Second},
+		{"places in line", lull.Policy{Attempts: 1, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Limit: bulkhead.Config{InFlight: 1, MaxWait: 2 * time.Second}}, 3 * time.Second},
 		// 2 attempts of 1 s, each held back for 3 s; a hint of 1 s and 4 s between.
 		{"held back", lull.Policy{Attempts: 2, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Backoff: backoff.Schedule{Jitter: backoff.None, Base: 4 * time.Second}, HintLimit: time.Second,
 			Throttle: throttle.Config{Mode: throttle.Cubic, MaxWait: 3 * time.Second}}, 13 * time.Second},
@@ -111,7 +111,7 @@ func TestWorstCase(t *testing.T) {
 // No call may take longer than the worst case that its policy states, whatever
 // fails and whatever the server asks for.
 func TestNoCallTakesLongerThanTheWorstCase(t *testing.T) {
-	p := lull.Policy{Attempts: 4, AttemptTimeout: 300 * time.Millisecond, Deadline: lull.NoTimeout, HintLimit: time.Second, ThrottleBase: 200 * time.Millisecond, Budget: plenty, Breaker: breaker.Config{Off: true}}
+	p := lull.Policy{Attempts: 4, AttemptTimeout: 300 * time.Millisecond, Deadline: lull.NoTimeout, HintLimit: time.Second, RateLimitedBase: 200 * time.Millisecond, Budget: plenty, Breaker: breaker.Config{Off: true}}
 	d := newDependency(t, p)
 	worst := time.Duration(0)
 	for _, kind := range []engine.Kind{lull.KindTransient, lull.KindRateLimited} {
@@ -147,7 +147,7 @@ func TestAPolicyIsComparable(t *testing.T) {
 // probably meant.
 func TestAForgottenUnitIsRefused(t *testing.T) {
 	// A nanosecond is the way to say: as good as none.
-	if _, err := lull.NewDependency("d", lull.Policy{ThrottleBase: 1, HintLimit: 1}); err != nil {
+	if _, err := lull.NewDependency("d", lull.Policy{RateLimitedBase: 1, HintLimit: 1}); err != nil {
 		t.Error(err)
 	}
 	for _, c := range []struct {
@@ -157,13 +157,13 @@ func TestAForgottenUnitIsRefused(t *testing.T) {
 		{lull.Policy{AttemptTimeout: 500, Deadline: 3000}, []string{"AttemptTimeout is 500ns: ", "was 500ms meant?", "Deadline is 3µs: ", "was 3s meant?"}},
 		{lull.Policy{Deadline: 30000, AttemptTimeout: lull.NoTimeout}, []string{"Deadline is 30µs: ", "was 30s meant?"}},
 		{lull.Policy{Backoff: backoff.Schedule{Base: 50, Cap: 2000}}, []string{"Backoff.Base is 50ns: ", "was 50ms meant?", "Backoff.Cap is 2µs: ", "was 2s meant?"}},
-		{lull.Policy{ThrottleBase: 1000}, []string{"ThrottleBase is 1µs: ", "was 1s meant?"}},
+		{lull.Policy{RateLimitedBase: 1000}, []string{"RateLimitedBase is 1µs: ", "was 1s meant?"}},
 		{lull.Policy{HintLimit: 60000}, []string{"HintLimit is 60µs: ", "was 1m0s meant?"}},
 		{lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: 20}}, []string{"Hedge.Delay is 20ns: ", "was 20ms meant?"}},
 		{lull.Policy{Breaker: breaker.Config{OpenFor: 5000}}, []string{"Breaker.OpenFor is 5µs: ", "was 5s meant?"}},
 		{lull.Policy{Breaker: breaker.Config{ConsecutiveFor: 2000}}, []string{"Breaker.ConsecutiveFor is 2µs: ", "was 2s meant?"}},
 		{lull.Policy{Budget: budget.Config{Window: 10000}}, []string{"Budget.Window is 10µs: ", "was 10s meant?"}},
-		{lull.Policy{Limit: bulkhead.Config{Limit: 1, MaxWait: 100}}, []string{"Limit.MaxWait is 100ns: ", "was 100ms meant?"}},
+		{lull.Policy{Limit: bulkhead.Config{InFlight: 1, MaxWait: 100}}, []string{"Limit.MaxWait is 100ns: ", "was 100ms meant?"}},
 		{lull.Policy{Budget: budget.Config{Ratio: 10}}, []string{"Budget.Ratio is 10: ", "10 % is 0.1: was that meant?"}},
 		{lull.Policy{Breaker: breaker.Config{FailureRate: 50}}, []string{"Breaker.FailureRate is 50: ", "50 % is 0.5: was that meant?"}},
 	} {

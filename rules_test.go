@@ -239,7 +239,7 @@ func TestThrottlingWaitsLonger(t *testing.T) {
 		c.Attempt(0, nil)
 		return c.Next(0, lull.Verdict{Kind: k}, func() uint64 { return 1<<64 - 1 }).Wait
 	}
-	if blip, throttled := longest(lull.KindTransient), longest(lull.KindRateLimited); blip != 100*time.Millisecond || throttled != time.Second {
-		t.Errorf("longest first wait: %v after a blip, %v when throttled; want 100ms and 1s", blip, throttled)
+	if blip, rateLimited := longest(lull.KindTransient), longest(lull.KindRateLimited); blip != 100*time.Millisecond || rateLimited != time.Second {
+		t.Errorf("longest first wait: %v after a blip, %v when rate-limited; want 100ms and 1s", blip, rateLimited)
 	}
 }

@@ -35,7 +35,7 @@ func once(d *lull.Dependency, now time.Duration, v lull.Verdict) (why lull.Reaso
 	return c.Next(now, v, middle).Reason, heldBack
 }
 
-var throttled = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
+var rateLimited = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 
 func singly(mode throttle.Mode) lull.Policy {
 	return lull.Policy{Attempts: 1, Breaker: breaker.Config{Off: true}, Throttle: throttle.Config{Mode: mode}}
@@ -52,7 +52,7 @@ func TestAdaptiveThrottleHoldsFirstAttemptsBack(t *testing.T) {
 		{lull.Verdict{}, false},
 		{lull.Verdict{Kind: lull.KindPermanent, Code: "404"}, false},
 		{lull.Verdict{Kind: lull.KindCanceled}, false},
-		{throttled, true},
+		{rateLimited, true},
 		{lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}, true},
 		{lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},
 	} {
@@ -88,7 +88,7 @@ func TestThrottledCallsSayWhy(t *testing.T) {
 	}
 }
 
-// After a throttled answer attempts come at a rate, first attempts too, and a
+// After a rate-limited answer attempts come at a rate, first attempts too, and a
 // place is taken only by who is sent.
 func TestCubicThrottleDelaysAttempts(t *testing.T) {
 	d := newDependency(t, singly(throttle.Cubic))
@@ -97,16 +97,16 @@ func TestCubicThrottleDelaysAttempts(t *testing.T) {
 		once(d, now, lull.Verdict{Kind: lull.KindSuccess})
 		now += 100 * time.Millisecond
 	}
-	if _, wait := once(d, now, throttled); wait != 0 {
-		t.Fatalf("held back for %v before the first throttled answer", wait)
+	if _, wait := once(d, now, rateLimited); wait != 0 {
+		t.Fatalf("held back for %v before the first rate-limited answer", wait)
 	}
 	// Whoever gives up, or has no time for the wait, leaves the place to the next.
-	_, first := once(d.Clone("untouched"), now, throttled)
+	_, first := once(d.Clone("untouched"), now, rateLimited)
 	if first != 0 {
 		t.Errorf("a clone is held back for %v", first)
 	}
 	for range 100 { // what the bucket holds
-		if _, wait := once(d, now, throttled); wait > 0 {
+		if _, wait := once(d, now, rateLimited); wait > 0 {
 			break
 		}
 	}
@@ -115,7 +115,7 @@ func TestCubicThrottleDelaysAttempts(t *testing.T) {
 		c, _ := d.State().Start(now, engine.Spec{})
 		step := c.Attempt(now, middle)
 		if step.Wait <= 0 {
-			t.Fatalf("not held back after a throttled answer: %+v", step)
+			t.Fatalf("not held back after a rate-limited answer: %+v", step)
 		}
 		waits = append(waits, step.Wait)
 		if stop := c.Stop(now, engine.Canceled, middle); !stop.Done {
@@ -170,7 +170,7 @@ func TestDoWaitsForTheThrottle(t *testing.T) {
 // Who asks for fewer requests is well: the breaker does not open for it, neither in
 // a call that is retried nor in one that is hedged. A failure after it counts.
 func TestThrottlingIsNoFailureToTheBreaker(t *testing.T) {
-	throttled := lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
+	rateLimited := lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 	failed := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
 	for _, hedging := range []hedge.Config{{}, {Attempts: 2}} {
 		for _, c := range []struct {
@@ -178,10 +178,10 @@ func TestThrottlingIsNoFailureToTheBreaker(t *testing.T) {
 			ends  []lull.Verdict // of the attempts of each call
 			opens bool
 		}{
-			{"throttled", []lull.Verdict{throttled, throttled}, false},
+			{"rate-limited", []lull.Verdict{rateLimited, rateLimited}, false},
 			{"failed", []lull.Verdict{failed, failed}, true},
-			{"throttled, then failed", []lull.Verdict{throttled, failed}, true},
-			{"failed, then throttled", []lull.Verdict{failed, throttled}, false},
+			{"rate-limited, then failed", []lull.Verdict{rateLimited, failed}, true},
+			{"failed, then rate-limited", []lull.Verdict{failed, rateLimited}, false},
 		} {
 			p := lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Consecutive: 3, ConsecutiveFor: -1}, Hedge: hedging}
 			if hedging.Attempts > 0 {

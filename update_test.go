@@ -81,7 +81,7 @@ func TestUpdateKeepsTheCircuitOpen(t *testing.T) {
 	for name, change := range map[string]func(*lull.Policy){
 		"attempts":           func(p *lull.Policy) { p.Attempts = 4 },
 		"budget":             func(p *lull.Policy) { p.Budget = budget.Config{Ratio: 0.5} },
-		"a limit":            func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 10} },
+		"a limit":            func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 10} },
 		"breaker":            func(p *lull.Policy) { p.Breaker.Consecutive = 50 },
 		"breaker's window":   func(p *lull.Policy) { p.Breaker.Window = time.Minute },
 		"breaker, by way of": func(p *lull.Policy) { p.Deadline = time.Hour }, // it is the probes' timeout
@@ -181,18 +181,18 @@ func (l *logged) Observe(context.Context, lull.Event) { l.n.Add(1) }
 // Places under a limit go back to where they were taken from.
 func TestUpdateOfALimitWithCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, lull.Policy{Limit: bulkhead.Config{Limit: 2}})
+		d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 2}})
 		release := make(chan bool)
 		for range 2 {
 			go lull.Run(t.Context(), d, func(context.Context) error { <-release; return nil })
 		}
 		synctest.Wait()
 		old := d.Limiter()
-		update(t, d, lull.Policy{Attempts: 7, Limit: bulkhead.Config{Limit: 2}})
+		update(t, d, lull.Policy{Attempts: 7, Limit: bulkhead.Config{InFlight: 2}})
 		if d.Limiter() != old || old.InFlight() != 2 {
 			t.Errorf("a limit that has not changed forgot %d calls", 2-d.Limiter().InFlight())
 		}
-		update(t, d, lull.Policy{Limit: bulkhead.Config{Limit: 3}})
+		update(t, d, lull.Policy{Limit: bulkhead.Config{InFlight: 3}})
 		for range 3 {
 			go lull.Run(t.Context(), d, func(context.Context) error { <-release; return nil })
 		}
@@ -274,7 +274,7 @@ func TestUpdateUnderLoad(t *testing.T) {
 		{Attempts: 5, Budget: budget.Config{Ratio: 1, Window: time.Second}, Backoff: backoff.Schedule{Kind: backoff.Immediate}},
 		{Hedge: hedge.Config{Attempts: 2, Delay: 100 * time.Microsecond}, Budget: plenty},
 		{Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout},
-		{Limit: bulkhead.Config{Limit: 1000}, Breaker: breaker.Config{Window: time.Minute}},
+		{Limit: bulkhead.Config{InFlight: 1000}, Breaker: breaker.Config{Window: time.Minute}},
 	}
 	d := newDependency(t, policies[0])
 	var wg sync.WaitGroup

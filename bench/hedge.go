@@ -38,7 +38,7 @@ func hedged(p lull.Policy, h hedge.Config) lull.Policy {
 
 func hedgeCallers() []caller {
 	loop, all := retriesOnly(), untimed()
-	all.Limit = bulkhead.Config{Limit: inFlight}
+	all.Limit = bulkhead.Config{InFlight: inFlight}
 	observer := lull.WithObserver(&seen)
 	const each = retries | hedges | bounded | firstSuccess
 	return []caller{

@@ -73,7 +73,7 @@ func lullRetryCallers() []caller {
 
 func lullComposedCallers() []caller {
 	all := untimed()
-	all.Limit = bulkhead.Config{Limit: inFlight}
+	all.Limit = bulkhead.Config{InFlight: inFlight}
 	return []caller{
 		lullCaller("lull", retries|budgeted|breaks|limited|observed, all, lull.WithObserver(&seen)),
 		lullCaller("lull unobserved", retries|budgeted|breaks|limited, all),

@@ -14,7 +14,7 @@ import (
 // SDK keeps that nobody reads.
 func metricsCallers() []caller {
 	all := untimed()
-	all.Limit = bulkhead.Config{Limit: inFlight}
+	all.Limit = bulkhead.Config{InFlight: inFlight}
 	const does = retries | budgeted | breaks | limited
 	return []caller{
 		lullCaller("lull", does, all),

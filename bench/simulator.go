@@ -35,7 +35,7 @@ type stormResult struct {
 // lullStorm flies the engine through it.
 func lullStorm(clients int) (stormResult, error) {
 	policy := lull.Policy{
-		Attempts: stormTries, Timeouts: lull.TimeoutsAlways, ThrottleBase: 1, Deadline: lull.NoTimeout, AttemptTimeout: lull.NoTimeout,
+		Attempts: stormTries, Timeouts: lull.TimeoutsAlways, RateLimitedBase: 1, Deadline: lull.NoTimeout, AttemptTimeout: lull.NoTimeout,
 		Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
 	}
 	scenario := sim.Scenario{

@@ -15,7 +15,7 @@ type AWSConfig struct {
 	Capacity int
 	// What a retry costs by the class of the failure before it, in tokens, one
 	// or more.
-	RetryCost, TimeoutCost, ThrottledCost int
+	RetryCost, TimeoutCost, RateLimitedCost int
 	// NoRetryIncrement is what a call that succeeded without a paid retry puts
 	// back, in tokens, zero or more.
 	NoRetryIncrement int
@@ -24,13 +24,13 @@ type AWSConfig struct {
 // AWSLegacy is the quota of the SDKs' standard mode up to version 2.0: 500
 // tokens, a retry costs 5, after a timeout 10.
 func AWSLegacy() AWSConfig {
-	return AWSConfig{Capacity: 500, RetryCost: 5, TimeoutCost: 10, ThrottledCost: 5, NoRetryIncrement: 1}
+	return AWSConfig{Capacity: 500, RetryCost: 5, TimeoutCost: 10, RateLimitedCost: 5, NoRetryIncrement: 1}
 }
 
 // AWSStandard21 is the quota of retry behavior 2.1 (2026): 500 tokens, a retry
 // costs 14, after throttling 5; a timeout is no longer special.
 func AWSStandard21() AWSConfig {
-	return AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, ThrottledCost: 5, NoRetryIncrement: 1}
+	return AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, RateLimitedCost: 5, NoRetryIncrement: 1}
 }
 
 // Validate reports every field that is out of its limits.
@@ -39,7 +39,7 @@ func (c AWSConfig) Validate() error {
 	l.Check(c.Capacity >= 0, "Capacity", c.Capacity, "zero (no retries) or a positive number")
 	l.Check(c.RetryCost >= 1, "RetryCost", c.RetryCost, "a positive number")
 	l.Check(c.TimeoutCost >= 1, "TimeoutCost", c.TimeoutCost, "a positive number")
-	l.Check(c.ThrottledCost >= 1, "ThrottledCost", c.ThrottledCost, "a positive number")
+	l.Check(c.RateLimitedCost >= 1, "RateLimitedCost", c.RateLimitedCost, "a positive number")
 	l.Check(c.NoRetryIncrement >= 0, "NoRetryIncrement", c.NoRetryIncrement, "zero or a positive number")
 	return l.Err()
 }
@@ -76,8 +76,8 @@ func (q *AWSQuota) Withdraw(_ time.Duration, c Class, _ func() uint64) Grant {
 	switch c {
 	case Timeout:
 		cost = int64(q.cfg.TimeoutCost)
-	case Throttled:
-		cost = int64(q.cfg.ThrottledCost)
+	case RateLimited:
+		cost = int64(q.cfg.RateLimitedCost)
 	}
 	if cost <= 0 {
 		return Grant{}

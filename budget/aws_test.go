@@ -6,10 +6,10 @@ import (
 )
 
 type awsStep struct {
-	Status    int
-	Throttled bool
-	Outcome   string
-	Quota     *int
+	Status      int
+	RateLimited bool `json:"throttled"`
+	Outcome     string
+	Quota       *int
 }
 
 type awsVectors struct {
@@ -56,8 +56,8 @@ func (c *awsCaller) play(s awsStep) (outcome string) {
 		return s.Outcome
 	}
 	class := Transient
-	if s.Throttled {
-		class = Throttled
+	if s.RateLimited {
+		class = RateLimited
 	}
 	c.q.Failed(0)
 	g := c.q.Withdraw(0, class, never)
@@ -172,8 +172,8 @@ func TestAWSCostsByClass(t *testing.T) {
 		cfg  AWSConfig
 		want map[Class]Receipt
 	}{
-		{AWSLegacy(), map[Class]Receipt{Transient: 5, Timeout: 10, Throttled: 5, 9: 5}},
-		{AWSStandard21(), map[Class]Receipt{Transient: 14, Timeout: 14, Throttled: 5, 9: 14}},
+		{AWSLegacy(), map[Class]Receipt{Transient: 5, Timeout: 10, RateLimited: 5, 9: 5}},
+		{AWSStandard21(), map[Class]Receipt{Transient: 14, Timeout: 14, RateLimited: 5, 9: 14}},
 	} {
 		for class, want := range c.want {
 			q, _ := NewAWSQuota(c.cfg)

@@ -110,7 +110,7 @@ func TestABucketMarksTheEdge(t *testing.T) {
 	b := mustBucket(t, Config{Stock: 2, Ratio: 0.5})
 	want := func(g Grant) {
 		t.Helper()
-		if got := b.Withdraw(0, Throttled, never); got != g {
+		if got := b.Withdraw(0, RateLimited, never); got != g {
 			t.Errorf("%+v, want %+v", got, g)
 		}
 	}

@@ -215,12 +215,12 @@ import (
 type Class uint8
 
 const (
-	Transient Class = iota // a failure that another attempt may mend
-	Timeout                // the attempt ran out of time
-	Throttled              // the server asked for fewer requests
+	Transient   Class = iota // a failure that another attempt may mend
+	Timeout                  // the attempt ran out of time
+	RateLimited              // the server asked for fewer requests
 )
 
-var classNames = [...]string{"transient", "timeout", "throttled"}
+var classNames = [...]string{"transient", "timeout", "rate_limited"}
 
 // String is the class in lower case, such as "timeout".
 func (c Class) String() string { return choice.Name("class", classNames[:], c) }

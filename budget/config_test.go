@@ -150,8 +150,8 @@ func TestValidate(t *testing.T) {
 		{GRPCConfig{1, inf}, "TokenRatio"},
 		{AWSLegacy(), ""},
 		{AWSStandard21(), ""},
-		{AWSConfig{RetryCost: 1, TimeoutCost: 1, ThrottledCost: 1}, ""},
-		{AWSConfig{Capacity: -1, NoRetryIncrement: -1}, "Capacity RetryCost TimeoutCost ThrottledCost NoRetryIncrement"},
+		{AWSConfig{RetryCost: 1, TimeoutCost: 1, RateLimitedCost: 1}, ""},
+		{AWSConfig{Capacity: -1, NoRetryIncrement: -1}, "Capacity RetryCost TimeoutCost RateLimitedCost NoRetryIncrement"},
 		{EnvoyDefault(), ""},
 		{EnvoyConfig{}, ""},
 		{EnvoyConfig{Percent: -1, MinConcurrency: -1}, "Percent MinConcurrency"},
@@ -224,7 +224,7 @@ func TestZeroValuesRefuse(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
-		Transient.String(): "transient", Timeout.String(): "timeout", Throttled.String(): "throttled", Class(9).String(): "class(9)",
+		Transient.String(): "transient", Timeout.String(): "timeout", RateLimited.String(): "rate_limited", Class(9).String(): "class(9)",
 		Successes.String(): "successes", Arrivals.String(): "arrivals", Earn(9).String(): "earn(9)",
 	} {
 		if got != want {

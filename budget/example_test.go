@@ -278,12 +278,12 @@ func ExampleNewAWSQuota() {
 
 func ExampleAWSLegacy() {
 	fmt.Printf("%+v\n", budget.AWSLegacy())
-	// Output: {Capacity:500 RetryCost:5 TimeoutCost:10 ThrottledCost:5 NoRetryIncrement:1}
+	// Output: {Capacity:500 RetryCost:5 TimeoutCost:10 RateLimitedCost:5 NoRetryIncrement:1}
 }
 
 func ExampleAWSStandard21() {
 	fmt.Printf("%+v\n", budget.AWSStandard21())
-	// Output: {Capacity:500 RetryCost:14 TimeoutCost:14 ThrottledCost:5 NoRetryIncrement:1}
+	// Output: {Capacity:500 RetryCost:14 TimeoutCost:14 RateLimitedCost:5 NoRetryIncrement:1}
 }
 
 // Envoy limits the retries under way to a share of the calls under way.

@@ -10,7 +10,7 @@ import (
 
 func TestAcquireWaitsAtMostMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := mustNew(t, Config{Limit: 1, MaxWait: 3 * time.Second})
+		l := mustNew(t, Config{InFlight: 1, MaxWait: 3 * time.Second})
 		l.TryAcquire()
 		start := time.Now()
 		if err := l.Acquire(t.Context()); err != ErrFull {
@@ -28,12 +28,12 @@ func TestAcquireWaitsAtMostMaxWait(t *testing.T) {
 func TestAcquireRefusesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		l := mustNew(t, Config{Limit: 1})
+		l := mustNew(t, Config{InFlight: 1})
 		l.TryAcquire()
 		if err := l.Acquire(t.Context()); err != ErrFull {
 			t.Errorf("without MaxWait: %v, want ErrFull", err)
 		}
-		l = mustNew(t, Config{Limit: 1, MaxWait: time.Second, MaxQueue: 1})
+		l = mustNew(t, Config{InFlight: 1, MaxWait: time.Second, MaxQueue: 1})
 		l.TryAcquire()
 		l.Join(0, new(Waiter))
 		if err := l.Acquire(t.Context()); err != ErrFull {
@@ -47,7 +47,7 @@ func TestAcquireRefusesAtOnce(t *testing.T) {
 
 func TestAcquireGetsThePermitThatComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := mustNew(t, Config{Limit: 1, MaxWait: 10 * time.Second, MaxQueue: 5})
+		l := mustNew(t, Config{InFlight: 1, MaxWait: 10 * time.Second, MaxQueue: 5})
 		l.TryAcquire()
 		start := time.Now()
 		type event struct {
@@ -85,7 +85,7 @@ func TestAcquireGetsThePermitThatComesBack(t *testing.T) {
 
 func TestAcquireAndItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := mustNew(t, Config{Limit: 1, MaxWait: 10 * time.Second})
+		l := mustNew(t, Config{InFlight: 1, MaxWait: 10 * time.Second})
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := l.Acquire(over); err != context.Canceled || l.InFlight() != 0 {
@@ -123,7 +123,7 @@ func TestAcquireLeaksNoPermitWhenAllHappensAtOnce(t *testing.T) {
 			case 1:
 				timeout = time.Minute
 			}
-			l := mustNew(t, Config{Limit: 1, MaxWait: maxWait})
+			l := mustNew(t, Config{InFlight: 1, MaxWait: maxWait})
 			l.TryAcquire()
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
@@ -152,7 +152,7 @@ func TestAcquireLeaksNoPermitWhenAllHappensAtOnce(t *testing.T) {
 // The same with a successor behind: the permit that is turned down goes on to it.
 func TestAcquirePassesOnAPermitItCannotUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := mustNew(t, Config{Limit: 1, MaxWait: time.Minute, MaxQueue: 2})
+		l := mustNew(t, Config{InFlight: 1, MaxWait: time.Minute, MaxQueue: 2})
 		l.TryAcquire()
 		ctx, cancel := context.WithCancel(t.Context())
 		result := make(chan error)

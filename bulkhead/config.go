@@ -8,19 +8,19 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// MaxLimit is the largest Limit and the largest MaxQueue that can be set.
+// MaxLimit is the largest InFlight and the largest MaxQueue that can be set.
 const MaxLimit = math.MaxInt32
 
 // Config says how many calls may be in flight and how long others may wait to be
 // among them. The zero Config limits nothing.
 type Config struct {
-	// Limit is the number of calls that may be in flight. Zero: no limit.
-	Limit int
+	// InFlight is the number of calls that may be in flight. Zero: no limit.
+	InFlight int
 	// MaxWait is how long a call may wait for its turn. Zero: it does not wait, it
 	// is refused at once.
 	MaxWait time.Duration
 	// MaxQueue is the number of calls that may wait at a time; one more is refused
-	// at once. Zero: as many as Limit.
+	// at once. Zero: as many as InFlight.
 	MaxQueue int
 }
 
@@ -29,12 +29,12 @@ type Config struct {
 func (c Config) Validate() error {
 	var l problem.List
 	number := fmt.Sprintf("zero or a positive number of at most %d", MaxLimit)
-	l.Check(c.Limit >= 0 && c.Limit <= MaxLimit, "Limit", c.Limit, number)
+	l.Check(c.InFlight >= 0 && c.InFlight <= MaxLimit, "InFlight", c.InFlight, number)
 	switch {
 	case c.MaxWait < 0:
 		l.Add("MaxWait", c.MaxWait, "zero or a positive duration")
-	case c.MaxWait > 0 && c.Limit == 0:
-		l.Add("MaxWait", c.MaxWait, "zero, because without a Limit nobody waits")
+	case c.MaxWait > 0 && c.InFlight == 0:
+		l.Add("MaxWait", c.MaxWait, "zero, because nobody waits where InFlight is zero")
 	}
 	switch {
 	case c.MaxQueue < 0 || c.MaxQueue > MaxLimit:

@@ -17,21 +17,21 @@ func TestValidate(t *testing.T) {
 	}
 	cases := []testCase{
 		{Config{}, ""},
-		{Config{Limit: 1}, ""},
-		{Config{Limit: math.MaxInt32, MaxWait: math.MaxInt64, MaxQueue: math.MaxInt32}, ""},
-		{Config{Limit: 5, MaxWait: time.Second}, ""},
-		{Config{Limit: -1}, "Limit"},
-		{Config{Limit: math.MinInt}, "Limit"},
-		{Config{Limit: 1, MaxWait: -1}, "MaxWait"},
+		{Config{InFlight: 1}, ""},
+		{Config{InFlight: math.MaxInt32, MaxWait: math.MaxInt64, MaxQueue: math.MaxInt32}, ""},
+		{Config{InFlight: 5, MaxWait: time.Second}, ""},
+		{Config{InFlight: -1}, "InFlight"},
+		{Config{InFlight: math.MinInt}, "InFlight"},
+		{Config{InFlight: 1, MaxWait: -1}, "MaxWait"},
 		{Config{MaxWait: time.Second}, "MaxWait"},
-		{Config{Limit: 1, MaxQueue: 1}, "MaxQueue"},
-		{Config{Limit: 1, MaxWait: 1, MaxQueue: -1}, "MaxQueue"},
-		{Config{Limit: math.MinInt, MaxWait: math.MinInt64, MaxQueue: math.MinInt}, "Limit MaxQueue MaxWait"},
+		{Config{InFlight: 1, MaxQueue: 1}, "MaxQueue"},
+		{Config{InFlight: 1, MaxWait: 1, MaxQueue: -1}, "MaxQueue"},
+		{Config{InFlight: math.MinInt, MaxWait: math.MinInt64, MaxQueue: math.MinInt}, "InFlight MaxQueue MaxWait"},
 	}
 	if tooMany := math.MaxInt; tooMany > MaxLimit { // where an int has 64 bits
 		cases = append(cases,
-			testCase{Config{Limit: tooMany}, "Limit"},
-			testCase{Config{Limit: 1, MaxWait: 1, MaxQueue: tooMany}, "MaxQueue"})
+			testCase{Config{InFlight: tooMany}, "InFlight"},
+			testCase{Config{InFlight: 1, MaxWait: 1, MaxQueue: tooMany}, "MaxQueue"})
 	}
 	for _, c := range cases {
 		err := c.c.Validate()

@@ -7,7 +7,7 @@ func TestTheShortestWaitNeedsALimit(t *testing.T) {
 	if err := (Config{MaxWait: 1}).Validate(); err == nil {
 		t.Error("a wait without a limit is valid")
 	}
-	if err := (Config{MaxWait: 1, Limit: 1}).Validate(); err != nil {
+	if err := (Config{MaxWait: 1, InFlight: 1}).Validate(); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,20 +8,20 @@ import (
 )
 
 func ExampleNew() {
-	_, err := bulkhead.New(bulkhead.Config{Limit: -1, MaxQueue: 5})
+	_, err := bulkhead.New(bulkhead.Config{InFlight: -1, MaxQueue: 5})
 	fmt.Println(err)
 	// Output:
-	// Limit is -1: want zero or a positive number of at most 2147483647
+	// InFlight is -1: want zero or a positive number of at most 2147483647
 	// MaxQueue is 5: want zero, because without a MaxWait nobody waits
 }
 
 func ExampleConfig_Validate() {
 	fmt.Println(bulkhead.Config{MaxWait: time.Second}.Validate())
-	// Output: MaxWait is 1s: want zero, because without a Limit nobody waits
+	// Output: MaxWait is 1s: want zero, because nobody waits where InFlight is zero
 }
 
 func ExampleLimiter_TryAcquire() {
-	l, _ := bulkhead.New(bulkhead.Config{Limit: 1})
+	l, _ := bulkhead.New(bulkhead.Config{InFlight: 1})
 	fmt.Println(l.TryAcquire(), l.TryAcquire())
 	l.Release()
 	fmt.Println(l.TryAcquire())
@@ -31,7 +31,7 @@ func ExampleLimiter_TryAcquire() {
 }
 
 func ExampleLimiter_Release() {
-	l, _ := bulkhead.New(bulkhead.Config{Limit: 10})
+	l, _ := bulkhead.New(bulkhead.Config{InFlight: 10})
 	call := func() {
 		if !l.TryAcquire() {
 			return
@@ -48,7 +48,7 @@ func ExampleLimiter_Release() {
 
 // A caller that waits in real time.
 func ExampleLimiter_Join_realTime() {
-	l, _ := bulkhead.New(bulkhead.Config{Limit: 1, MaxWait: time.Millisecond})
+	l, _ := bulkhead.New(bulkhead.Config{InFlight: 1, MaxWait: time.Millisecond})
 	acquire := func() bool {
 		turn := make(chan struct{})
 		place := &bulkhead.Waiter{Admit: func() { close(turn) }}
@@ -68,7 +68,7 @@ func ExampleLimiter_Join_realTime() {
 
 // A driver with a clock of its own: here time is whatever it says.
 func ExampleLimiter_Join() {
-	l, _ := bulkhead.New(bulkhead.Config{Limit: 1, MaxWait: 2 * time.Second})
+	l, _ := bulkhead.New(bulkhead.Config{InFlight: 1, MaxWait: 2 * time.Second})
 	first := &bulkhead.Waiter{}
 	second := &bulkhead.Waiter{Admit: func() { fmt.Println("second has its permit") }}
 	third := &bulkhead.Waiter{}
@@ -84,7 +84,7 @@ func ExampleLimiter_Join() {
 }
 
 func ExampleLimiter_Leave() {
-	l, _ := bulkhead.New(bulkhead.Config{Limit: 1, MaxWait: time.Second})
+	l, _ := bulkhead.New(bulkhead.Config{InFlight: 1, MaxWait: time.Second})
 	l.TryAcquire()
 	var w bulkhead.Waiter
 	l.Join(0, &w)
@@ -98,7 +98,7 @@ func ExampleLimiter_Leave() {
 }
 
 func ExampleLimiter_InFlight() {
-	l, _ := bulkhead.New(bulkhead.Config{Limit: 8})
+	l, _ := bulkhead.New(bulkhead.Config{InFlight: 8})
 	l.TryAcquire()
 	l.TryAcquire()
 	fmt.Println(l.InFlight())
@@ -106,7 +106,7 @@ func ExampleLimiter_InFlight() {
 }
 
 func ExampleLimiter_Waiting() {
-	l, _ := bulkhead.New(bulkhead.Config{Limit: 1, MaxWait: time.Second})
+	l, _ := bulkhead.New(bulkhead.Config{InFlight: 1, MaxWait: time.Second})
 	l.TryAcquire()
 	l.Join(0, &bulkhead.Waiter{})
 	fmt.Println(l.Waiting())

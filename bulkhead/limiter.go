@@ -38,9 +38,9 @@ func New(c Config) (*Limiter, error) {
 		return nil, err
 	}
 	if c.MaxWait > 0 && c.MaxQueue == 0 {
-		c.MaxQueue = c.Limit
+		c.MaxQueue = c.InFlight
 	}
-	return &Limiter{limit: uint32(c.Limit), maxQueue: uint32(c.MaxQueue), maxWait: c.MaxWait}, nil
+	return &Limiter{limit: uint32(c.InFlight), maxQueue: uint32(c.MaxQueue), maxWait: c.MaxWait}, nil
 }
 
 // room tells whether a permit is free when the word is w.

@@ -7,7 +7,7 @@ import (
 )
 
 func TestTryAcquire(t *testing.T) {
-	l := mustNew(t, Config{Limit: 3})
+	l := mustNew(t, Config{InFlight: 3})
 	for i := range 3 {
 		if !l.TryAcquire() {
 			t.Fatalf("permit %d of 3 was refused", i+1)
@@ -26,7 +26,7 @@ func TestTryAcquire(t *testing.T) {
 }
 
 func TestAReleaseTooManyIsIgnored(t *testing.T) {
-	for _, l := range []*Limiter{mustNew(t, Config{Limit: 2}), mustNew(t, Config{Limit: 2, MaxWait: time.Second}), mustNew(t, Config{}), {}} {
+	for _, l := range []*Limiter{mustNew(t, Config{InFlight: 2}), mustNew(t, Config{InFlight: 2, MaxWait: time.Second}), mustNew(t, Config{}), {}} {
 		l.Release()
 		l.Release()
 		if l.InFlight() != 0 || l.Waiting() != 0 {
@@ -71,7 +71,7 @@ func TestOneCacheLine(t *testing.T) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	l := mustNew(t, Config{Limit: 1, MaxWait: time.Second})
+	l := mustNew(t, Config{InFlight: 1, MaxWait: time.Second})
 	if n := testing.AllocsPerRun(100, func() { l.TryAcquire(); l.Release() }); n != 0 {
 		t.Errorf("TryAcquire and Release: %v allocations", n)
 	}
@@ -86,7 +86,7 @@ func TestNoAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { l.Join(0, &w); l.Leave(&w) }); n != 0 {
 		t.Errorf("Join and Leave: %v allocations", n)
 	}
-	refuse := mustNew(t, Config{Limit: 1})
+	refuse := mustNew(t, Config{InFlight: 1})
 	refuse.TryAcquire()
 	if n := testing.AllocsPerRun(100, func() { _ = refuse.Acquire(t.Context()) }); n != 0 {
 		t.Errorf("a refusal: %v allocations", n)
@@ -94,7 +94,7 @@ func TestNoAllocations(t *testing.T) {
 }
 
 func BenchmarkTryAcquireRelease(b *testing.B) {
-	l := mustNew(b, Config{Limit: 1000})
+	l := mustNew(b, Config{InFlight: 1000})
 	for b.Loop() {
 		l.TryAcquire()
 		l.Release()
@@ -102,7 +102,7 @@ func BenchmarkTryAcquireRelease(b *testing.B) {
 }
 
 func BenchmarkTryAcquireReleaseParallel(b *testing.B) {
-	l := mustNew(b, Config{Limit: 1000})
+	l := mustNew(b, Config{InFlight: 1000})
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			l.TryAcquire()
@@ -112,7 +112,7 @@ func BenchmarkTryAcquireReleaseParallel(b *testing.B) {
 }
 
 func BenchmarkAcquireRelease(b *testing.B) {
-	l := mustNew(b, Config{Limit: 1000})
+	l := mustNew(b, Config{InFlight: 1000})
 	ctx := b.Context()
 	for b.Loop() {
 		_ = l.Acquire(ctx)
@@ -121,7 +121,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 }
 
 func BenchmarkHandOver(b *testing.B) {
-	l := mustNew(b, Config{Limit: 1, MaxWait: time.Second})
+	l := mustNew(b, Config{InFlight: 1, MaxWait: time.Second})
 	l.TryAcquire()
 	w := Waiter{Admit: func() {}}
 	for b.Loop() {

@@ -17,7 +17,7 @@ func TestAgreesWithAModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range 2000 {
-		c := Config{Limit: 1 + r.IntN(4)}
+		c := Config{InFlight: 1 + r.IntN(4)}
 		if r.IntN(4) > 0 {
 			c.MaxWait = time.Duration(1 + r.IntN(100))
 			c.MaxQueue = r.IntN(6)
@@ -25,7 +25,7 @@ func TestAgreesWithAModel(t *testing.T) {
 		l := mustNew(t, c)
 		room := c.MaxQueue
 		if c.MaxWait > 0 && room == 0 {
-			room = c.Limit
+			room = c.InFlight
 		}
 
 		inFlight := 0
@@ -40,7 +40,7 @@ func TestAgreesWithAModel(t *testing.T) {
 			place := slices.Index(queue, i)
 			switch r.IntN(5) {
 			case 0:
-				ok := inFlight < c.Limit
+				ok := inFlight < c.InFlight
 				if got := l.TryAcquire(); got != ok {
 					t.Fatalf("seed %d, %+v, step %d: TryAcquire() = %v", seed, c, step, got)
 				}
@@ -61,7 +61,7 @@ func TestAgreesWithAModel(t *testing.T) {
 				switch {
 				case place >= 0:
 					outcome = Queued
-				case inFlight < c.Limit:
+				case inFlight < c.InFlight:
 					outcome = Admitted
 					inFlight++
 					owns[i] = false
@@ -83,7 +83,7 @@ func TestAgreesWithAModel(t *testing.T) {
 					t.Fatalf("seed %d, %+v, step %d: Leave = %v, but owns a permit: %v", seed, c, step, got, owns[i])
 				}
 			}
-			if l.InFlight() != inFlight || l.Waiting() != len(queue) || inFlight > c.Limit || !slices.Equal(admitted, want) {
+			if l.InFlight() != inFlight || l.Waiting() != len(queue) || inFlight > c.InFlight || !slices.Equal(admitted, want) {
 				t.Fatalf("seed %d, %+v, step %d: %d in flight, %d waiting, admitted %v; want %d, %d, %v",
 					seed, c, step, l.InFlight(), l.Waiting(), admitted, inFlight, len(queue), want)
 			}
@@ -95,10 +95,10 @@ func TestAgreesWithAModel(t *testing.T) {
 }
 
 // Every way of taking and giving up a permit, by many goroutines at once: never
-// more than Limit in flight, and nothing left over.
+// more than Config.InFlight in flight, and nothing left over.
 func TestPermitsUnderContention(t *testing.T) {
 	const limit, callers, rounds = 3, 16, 3000
-	l := mustNew(t, Config{Limit: limit, MaxWait: 50 * time.Microsecond, MaxQueue: 6})
+	l := mustNew(t, Config{InFlight: limit, MaxWait: 50 * time.Microsecond, MaxQueue: 6})
 	var inside, worst, got, handed, left, full, ended atomic.Int64
 	work := func() {
 		n := inside.Add(1)
@@ -174,7 +174,7 @@ func TestPermitsUnderContention(t *testing.T) {
 func TestAdmitsAreCalledInOrder(t *testing.T) {
 	const limit, waiting = 8, 400
 	for range 50 {
-		l := mustNew(t, Config{Limit: limit, MaxWait: 1, MaxQueue: waiting})
+		l := mustNew(t, Config{InFlight: limit, MaxWait: 1, MaxQueue: waiting})
 		for range limit {
 			l.TryAcquire()
 		}
@@ -206,7 +206,7 @@ func TestLittleAndErlang(t *testing.T) {
 	const calls, lambda, mean = 400_000, 200., .040
 	a := lambda * mean
 	for _, limit := range []int{0, 5, 8, 10, 16} {
-		l := mustNew(t, Config{Limit: limit})
+		l := mustNew(t, Config{InFlight: limit})
 		r := rand.New(rand.NewPCG(uint64(limit), 3))
 		var ends []float64 // of the calls in flight
 		var now, area float64

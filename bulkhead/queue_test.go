@@ -8,7 +8,7 @@ import (
 )
 
 func TestJoin(t *testing.T) {
-	l := mustNew(t, Config{Limit: 1, MaxWait: 3 * time.Second, MaxQueue: 2})
+	l := mustNew(t, Config{InFlight: 1, MaxWait: 3 * time.Second, MaxQueue: 2})
 	var admitted []int
 	waiter := func(i int) *Waiter { return &Waiter{Admit: func() { admitted = append(admitted, i) }} }
 	a, b, c, d := waiter(0), waiter(1), waiter(2), waiter(3)
@@ -64,7 +64,7 @@ func TestJoin(t *testing.T) {
 }
 
 func TestQueueDefaultsToTheLimit(t *testing.T) {
-	l := mustNew(t, Config{Limit: 5, MaxWait: time.Second})
+	l := mustNew(t, Config{InFlight: 5, MaxWait: time.Second})
 	var admitted, queued, refused int
 	for range 12 {
 		switch l.Join(0, new(Waiter)) {
@@ -82,7 +82,7 @@ func TestQueueDefaultsToTheLimit(t *testing.T) {
 }
 
 func TestDeadlineDoesNotOverflow(t *testing.T) {
-	l := mustNew(t, Config{Limit: 1, MaxWait: math.MaxInt64})
+	l := mustNew(t, Config{InFlight: 1, MaxWait: math.MaxInt64})
 	l.TryAcquire()
 	for now, want := range map[time.Duration]time.Duration{
 		0: math.MaxInt64, 1: math.MaxInt64, math.MaxInt64: math.MaxInt64, -5: math.MaxInt64 - 5, math.MinInt64: -1,
@@ -96,7 +96,7 @@ func TestDeadlineDoesNotOverflow(t *testing.T) {
 }
 
 func TestStrangers(t *testing.T) {
-	here, there := mustNew(t, Config{Limit: 1, MaxWait: 1}), mustNew(t, Config{Limit: 1, MaxWait: 1})
+	here, there := mustNew(t, Config{InFlight: 1, MaxWait: 1}), mustNew(t, Config{InFlight: 1, MaxWait: 1})
 	here.TryAcquire()
 	there.TryAcquire()
 	there.Join(0, new(Waiter))
@@ -111,7 +111,7 @@ func TestStrangers(t *testing.T) {
 	if !here.Leave(nil) || here.Join(0, nil) != Refused {
 		t.Error("nil waits")
 	}
-	if !mustNew(t, Config{Limit: 1}).Leave(&w) {
+	if !mustNew(t, Config{InFlight: 1}).Leave(&w) {
 		t.Error("left a queue that never was, with a permit")
 	}
 }
@@ -120,7 +120,7 @@ func TestStrangers(t *testing.T) {
 // however many there are, the stack does not grow with them.
 func TestAdmitMayRelease(t *testing.T) {
 	const n = 100_000
-	l := mustNew(t, Config{Limit: 1, MaxWait: 1, MaxQueue: n})
+	l := mustNew(t, Config{InFlight: 1, MaxWait: 1, MaxQueue: n})
 	l.TryAcquire()
 	var order []int
 	inside := false
@@ -145,7 +145,7 @@ func TestAdmitMayRelease(t *testing.T) {
 }
 
 func TestAPanickingAdmitHarmsNobodyElse(t *testing.T) {
-	l := mustNew(t, Config{Limit: 1, MaxWait: 1, MaxQueue: 10})
+	l := mustNew(t, Config{InFlight: 1, MaxWait: 1, MaxQueue: 10})
 	l.TryAcquire()
 	var called []int
 	for i := range 5 {

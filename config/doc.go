@@ -70,7 +70,7 @@
 //	    rate: 50
 //	  maps:
 //	    preset: external-api
-//	    limit: {limit: 16}
+//	    limit: {in_flight: 16}
 //	services:                   # the call graph, for "lull lint"
 //	  shop:
 //	    slo: 2s

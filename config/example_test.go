@@ -42,7 +42,7 @@ func ExampleParsePolicyFile() {
 		return
 	}
 	for _, d := range f.Dependencies {
-		fmt.Println(d.Name, d.Policy.Attempts, d.Policy.AttemptTimeout, d.Policy.Deadline, d.Policy.Budget.Ratio, d.Policy.Limit.Limit)
+		fmt.Println(d.Name, d.Policy.Attempts, d.Policy.AttemptTimeout, d.Policy.Deadline, d.Policy.Budget.Ratio, d.Policy.Limit.InFlight)
 	}
 	for _, path := range []string{"dependencies.payments.attempts", "dependencies.payments.attempt_timeout", "dependencies.maps.attempts", "dependencies.maps.budget.ratio"} {
 		fmt.Println(path, f.Position(path), f.Origin(path))
@@ -71,7 +71,7 @@ func ExampleReadPolicyFile() {
 // Of a policy what differs from the defaults and the preset is written, and no more.
 func ExampleFormatPolicyFile() {
 	careful := preset.InternalService()
-	careful.Attempts, careful.Limit.Limit = 1, 0
+	careful.Attempts, careful.Limit.InFlight = 1, 0
 	data, err := config.FormatPolicyFile(&config.PolicyFile{
 		Defaults: config.Defaults{Preset: "internal-service", Policy: preset.InternalService()},
 		Dependencies: []config.Dependency{
@@ -88,7 +88,7 @@ func ExampleFormatPolicyFile() {
 	//   stock: {}
 	//   payments:
 	//     attempts: 1
-	//     limit: {limit: 0}
+	//     limit: {in_flight: 0}
 	//     p99: 120ms
 	//   maps:
 	//     preset: external-api
@@ -130,7 +130,7 @@ func ExampleLive() {
 	fmt.Println(payments.Policy().Attempts)
 	// Output:
 	// payments changed 2 to 3
-	// still the old policies: retry.yaml:1:27: dependencies.payments.atempts is unknown: want preset, attempts, attempt_timeout, deadline, backoff, throttle_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle, limit, operations, p99 or rate; did you mean attempts?
+	// still the old policies: retry.yaml:1:27: dependencies.payments.atempts is unknown: want preset, attempts, attempt_timeout, deadline, backoff, rate_limited_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle, limit, operations, p99 or rate; did you mean attempts?
 	// 3
 }
 
@@ -209,14 +209,14 @@ policies:
     budget: {ratio: 5%}
   mail:
     preset: background-worker
-    limit: {limit: 16}
+    limit: {in_flight: 16}
 `))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, p := range policies {
-		fmt.Println(p.Name, p.Policy.Attempts, p.Policy.Deadline, p.Policy.Budget.Ratio, p.Policy.Limit.Limit)
+		fmt.Println(p.Name, p.Policy.Attempts, p.Policy.Deadline, p.Policy.Budget.Ratio, p.Policy.Limit.InFlight)
 	}
 	// Output:
 	// payments 2 3s 0.05 0
@@ -233,7 +233,7 @@ func ExampleParsePolicies_mistakes() {
 	fmt.Println(err)
 	// Output:
 	// retry.yaml:3:15: policies.api.deadline is "3 sec": want a duration such as 250ms, 1.5s or 2m, or "none"; did you mean 3s?
-	// retry.yaml:4:13: policies.api.limit.max_wiat is unknown: want limit, max_wait or max_queue; did you mean max_wait?
+	// retry.yaml:4:13: policies.api.limit.max_wiat is unknown: want in_flight, max_wait or max_queue; did you mean max_wait?
 	// retry.yaml:5:30: policies.api.backoff.cap is 500ms: want zero or at least Base (1s)
 }
 

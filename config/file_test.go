@@ -159,7 +159,7 @@ func TestPositionsAndOrigins(t *testing.T) {
 		{"dependencies.maps.example.com.budget", "shop.yaml:21:5 written"},
 		{"dependencies.maps.example.com.budget.ratio", "shop.yaml:5:19 from defaults"},
 		{"dependencies.maps.example.com.budget.stock", "shop.yaml:22:14 written"},
-		{"dependencies.maps.example.com.limit.limit", "shop.yaml:19:3 unset"},
+		{"dependencies.maps.example.com.limit.in_flight", "shop.yaml:19:3 unset"},
 		{"dependencies.legacy.budget.unlimited", "shop.yaml:25:20 from the preset"},
 		{"dependencies.legacy.budget.ratio", "shop.yaml:25:3 unset"},
 		{"services.shop", "shop.yaml:27:3 written"},
@@ -216,26 +216,26 @@ func TestDefaultsAndPresets(t *testing.T) {
 		{"its own preset over the defaults' fields", "{attempts: 9, budget: {ratio: 5%}}", "{preset: external-api}",
 			with(preset.ExternalAPI(), func(p *lull.Policy) { p.Budget.Ratio = 0.05 })},
 		{"nothing of the defaults' preset beside its own", "{preset: internal-service}", "{preset: external-api}", preset.ExternalAPI()},
-		{"what the defaults repeat of their preset is theirs", "{preset: internal-service, limit: {limit: 256}}", "{preset: external-api}",
-			with(preset.ExternalAPI(), func(p *lull.Policy) { p.Limit.Limit = 256 })},
+		{"what the defaults repeat of their preset is theirs", "{preset: internal-service, limit: {in_flight: 256}}", "{preset: external-api}",
+			with(preset.ExternalAPI(), func(p *lull.Policy) { p.Limit.InFlight = 256 })},
 		{"its fields over its preset", "{attempts: 9}", "{budget: {stock: 0}, preset: external-api, attempts: 1}",
 			with(preset.ExternalAPI(), func(p *lull.Policy) { p.Attempts, p.Budget.Stock = 1, 0 })},
-		{"its own zero within a part", "{preset: internal-service}", "{limit: {limit: 0}, backoff: {base: 0, cap: 0s}}",
-			with(preset.InternalService(), func(p *lull.Policy) { p.Limit.Limit, p.Backoff = 0, backoff.Schedule{} })},
-		{"a zero of the defaults over their preset", "{limit: {limit: 0}, preset: internal-service}", "{attempts: 1}",
-			with(preset.InternalService(), func(p *lull.Policy) { p.Attempts, p.Limit.Limit = 1, 0 })},
+		{"its own zero within a part", "{preset: internal-service}", "{limit: {in_flight: 0}, backoff: {base: 0, cap: 0s}}",
+			with(preset.InternalService(), func(p *lull.Policy) { p.Limit.InFlight, p.Backoff = 0, backoff.Schedule{} })},
+		{"a zero of the defaults over their preset", "{limit: {in_flight: 0}, preset: internal-service}", "{attempts: 1}",
+			with(preset.InternalService(), func(p *lull.Policy) { p.Attempts, p.Limit.InFlight = 1, 0 })},
 		{"a zero of the defaults under its own preset", "{budget: {stock: 0}}", "{preset: external-api}", preset.ExternalAPI()},
 		{"a choice that is zero", "{timeouts: always, nested: always}", "{timeouts: when-answered}", lull.Policy{Nested: lull.NestedAlways}},
 		{"a switch that is put back", "{breaker: {off: true}, budget: {unlimited: true}, backoff: {fast_first: true}}",
 			"{breaker: {off: false}, budget: {unlimited: false}, backoff: {fast_first: false}}", lull.Policy{}},
-		{"what the defaults switched on is off", "{hedge: {attempts: 2}, throttle: {mode: adaptive}, limit: {limit: 5}}",
-			"{hedge: {attempts: 0}, throttle: {mode: off}, limit: {limit: 0}, attempts: 3}", lull.Policy{Attempts: 3}},
+		{"what the defaults switched on is off", "{hedge: {attempts: 2}, throttle: {mode: adaptive}, limit: {in_flight: 5}}",
+			"{hedge: {attempts: 0}, throttle: {mode: off}, limit: {in_flight: 0}, attempts: 3}", lull.Policy{Attempts: 3}},
 		{"no timeout, and the default again", "{deadline: none, attempt_timeout: 1s}", "{deadline: 0, attempt_timeout: none}", lull.Policy{AttemptTimeout: lull.NoTimeout}},
 		{"merged into it, and its own", "&d {attempts: 5, budget: {ratio: 5%, stock: 9}}", "{<<: *d, budget: {stock: 0}}",
 			lull.Policy{Attempts: 5, Budget: budget.Config{Ratio: 0.05}}},
 		{"a switch of a client put back", "{attempts: 9}", "{preset: go-retryablehttp, budget: {unlimited: false}, breaker: {off: false}}",
 			with(preset1("go-retryablehttp"), func(p *lull.Policy) { p.Budget.Unlimited, p.Breaker.Off = false, false })},
-		{"a client is whole", "{attempts: 9, limit: {limit: 5}, nested: always}", "{preset: lull}", lull.Policy{}},
+		{"a client is whole", "{attempts: 9, limit: {in_flight: 5}, nested: always}", "{preset: lull}", lull.Policy{}},
 		{"a client and its own fields", "{attempts: 9}", "{preset: none, deadline: 1s}",
 			with(preset1("none"), func(p *lull.Policy) { p.Deadline = s })},
 		{"clients as defaults give way", "{preset: naive-3, attempts: 2}", "{preset: internal-service}",
@@ -457,7 +457,7 @@ func TestTheFileInTheDocs(t *testing.T) {
 	}
 	// What is said about it there.
 	maps := f.Policy("maps")
-	if maps.Attempts != 4 || maps.Budget.Stock != 3 || maps.Budget.Ratio != 0.05 || maps.Limit.Limit != 16 {
+	if maps.Attempts != 4 || maps.Budget.Stock != 3 || maps.Budget.Ratio != 0.05 || maps.Limit.InFlight != 16 {
 		t.Errorf("maps is %+v", maps)
 	}
 }
@@ -473,7 +473,7 @@ func FuzzParsePolicyFile(f *testing.F) {
 		"attempts: !!int 3\n", "!x attempts: 3\n", "attempts: 3\n---\nattempts: 4\n", "%YAML 1.1\n---\nattempts: 3\n...\n",
 		"limit: &a {<<: *a}\n", "dependencies: {a: &a {budget: {ratio: 10}}, b: {<<: [*a, {attempts: 2}], <<: *a}}\n",
 		"attempts: ~\nbudget: null\nbreaker:\n", "attempts:\t3\n", "backoff: {\n\tbase: 1s}\n", "deadline: >-\n  3s\n", "\"attempts\": 1_0\n? deadline\n: none\n",
-		"a: [[[[[[[[[[[[", "hedge: {attempts: 2, delay: at-once, share: 100%}\n", "defaults: {limit: {limit: 5}}\ndependencies: {a: {preset: lull}, a.limit: {limit: {limit: 0}}}\n",
+		"a: [[[[[[[[[[[[", "hedge: {attempts: 2, delay: at-once, share: 100%}\n", "defaults: {limit: {in_flight: 5}}\ndependencies: {a: {preset: lull}, a.limit: {in_flight: {limit: 0}}}\n",
 	} {
 		f.Add([]byte(seed))
 	}

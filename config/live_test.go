@@ -356,7 +356,7 @@ func TestReloadUnderLoad(t *testing.T) {
 defaults:
   budget: {stock: %d}
 dependencies:
-  api: {attempts: %d, deadline: none, limit: {limit: %d, max_wait: 1h}}
+  api: {attempts: %d, deadline: none, limit: {in_flight: %d, max_wait: 1h}}
   down:
     attempts: %d
     breaker: {consecutive: 3, consecutive_for: -1s, open_for: %dh, open_max: 1000h, window: %ds}

@@ -159,8 +159,8 @@ func TestProblemsAreLocated(t *testing.T) {
 		{"attempt_timeout: -2s\n", `f:1:18: attempt_timeout is -2s: want a positive duration, 0 for the default of 10s, or "none"`},
 		{"breaker:\n  slow_rate: 10%\n", `f:2:3: breaker.slow_call is 0s: want a positive duration when SlowRate is set, else zero or positive`},
 		{"breaker: {slow_rate: 10%, slow_cal: 1s}\n", `f:1:27: breaker.slow_cal is unknown: want ` + choice.List(breakerKeys()) + `; did you mean slow_call?`},
-		{"limit:\n  max_wait: 1s\n", `f:2:13: limit.max_wait is 1s: want zero, because without a Limit nobody waits`},
-		{"limit:\n  limit: x\n  max_wait: 1s\n", `f:2:10: limit.limit is "x": want a whole number such as 500, 25k or 2M`},
+		{"limit:\n  max_wait: 1s\n", `f:2:13: limit.max_wait is 1s: want zero, because nobody waits where InFlight is zero`},
+		{"limit:\n  in_flight: x\n  max_wait: 1s\n", `f:2:14: limit.in_flight is "x": want a whole number such as 500, 25k or 2M`},
 		{"breaker:\n  failure_rate: 50\n", `f:2:17: breaker.failure_rate is "50": want a share such as 0.1 or 10%, and with the % above 1; did you mean 50%?`},
 		{"breaker:\n  failure_rate: 250%\n", `f:2:17: breaker.failure_rate is 2.5: want a share above 0 and up to 1, or zero for none`},
 		// A value that could not be read causes no other mistake.
@@ -224,7 +224,7 @@ func TestMemoryGrowsWithTheFile(t *testing.T) {
 func TestBracesAreSuggested(t *testing.T) {
 	for data, want := range map[string]string{
 		"breaker: off": "{off: true}", "budget: unlimited": "{unlimited: true}", "throttle: off": "{mode: off}", "throttle: Cubic": "{mode: Cubic}",
-		"backoff: exponential": "{kind: exponential}", "limit: 256": "{limit: 256}", "budget: 10%": "{ratio: 10%}", "hedge: 2": "{attempts: 2}",
+		"backoff: exponential": "{kind: exponential}", "limit: 256": "{in_flight: 256}", "budget: 10%": "{ratio: 10%}", "hedge: 2": "{attempts: 2}",
 		// Anything could be meant.
 		"breaker: true": "", "breaker: 50%": "", "backoff: none": "", "backoff: 100ms": "", "hedge: off": "", "limit: none": "", "budget: []": "",
 	} {
@@ -335,8 +335,8 @@ func TestMistakesOfAFilesParts(t *testing.T) {
 		{"policies: 3\n", `f:1:11: policies is "3": want a mapping of names to policies, such as api: {attempts: 2}`},
 		{"policies: {a: }\ndependencies: {a: }\n", `f:1:1: policies is beside dependencies: want one of the two, which mean the same`},
 		{"dependancies: {a: }\nversion: 1\n", `f:1:1: dependancies is unknown: want version, defaults, dependencies, services or policies; did you mean dependencies?`},
-		{"defaults: {operations: {}}\n", `f:1:12: defaults.operations is unknown: want preset, attempts, attempt_timeout, deadline, backoff, throttle_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle or limit`},
-		{"defaults: {name: x}\n", `f:1:12: defaults.name is unknown: want preset, attempts, attempt_timeout, deadline, backoff, throttle_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle or limit`},
+		{"defaults: {operations: {}}\n", `f:1:12: defaults.operations is unknown: want preset, attempts, attempt_timeout, deadline, backoff, rate_limited_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle or limit`},
+		{"defaults: {name: x}\n", `f:1:12: defaults.name is unknown: want preset, attempts, attempt_timeout, deadline, backoff, rate_limited_base, timeouts, nested, hint_limit, budget, breaker, hedge, throttle or limit`},
 		{"dependencies: {a: {operations: {}}}\n", `f:1:32: dependencies.a.operations is empty: want at least one operation, such as charge: {idempotent: false}`},
 		{"dependencies: {a: {operations: {\"\": }}}\n", `f:1:33: dependencies.a.operations is "": want ` + allowedName},
 		{"dependencies: {a: {operations: {x: {idempotent: maybe}}}}\n", `f:1:49: dependencies.a.operations.x.idempotent is "maybe": want true or false`},

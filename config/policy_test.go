@@ -45,7 +45,7 @@ func TestPolicies(t *testing.T) {
 // full is a policy in which every field has been set that others do not forbid: a policy
 // hedges or retries, and a linear wait has no factor.
 var full = lull.Policy{
-	Attempts: 7, AttemptTimeout: lull.NoTimeout, Deadline: 90 * time.Second, ThrottleBase: 2 * time.Second, Timeouts: lull.TimeoutsAlways, Nested: lull.NestedAlways, HintLimit: time.Hour,
+	Attempts: 7, AttemptTimeout: lull.NoTimeout, Deadline: 90 * time.Second, RateLimitedBase: 2 * time.Second, Timeouts: lull.TimeoutsAlways, Nested: lull.NestedAlways, HintLimit: time.Hour,
 	Backoff: backoff.Schedule{Kind: backoff.Linear, Jitter: backoff.Equal, Base: time.Second, Cap: time.Minute, Floor: time.Millisecond, FastFirst: true},
 	Budget:  budget.Config{Ratio: 0.07, Window: time.Minute, Earn: budget.Arrivals, Floor: 0.5, Cooldown: time.Second, Stock: 10, Unlimited: true},
 	Breaker: breaker.Config{
@@ -53,7 +53,7 @@ var full = lull.Policy{
 		OpenFor: time.Second, OpenMax: time.Minute, OpenJitter: -1, Probes: 3, ProbeTimeout: 5 * time.Second, MetricsOnly: true,
 	},
 	Throttle: throttle.Config{Mode: throttle.Adaptive, Window: time.Minute, K: 1.5, MinRequests: 20, Recent: 5 * time.Second, ProbeEvery: -1},
-	Limit:    bulkhead.Config{Limit: 20_000, MaxWait: time.Second, MaxQueue: 100},
+	Limit:    bulkhead.Config{InFlight: 20_000, MaxWait: time.Second, MaxQueue: 100},
 }
 
 func TestPoliciesAreWrittenAndReadAgain(t *testing.T) {

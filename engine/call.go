@@ -527,7 +527,7 @@ func load(v Verdict, shows evidence) throttle.Outcome {
 	case KindSuccess:
 		return throttle.Accepted
 	case KindRateLimited, KindOverloaded:
-		return throttle.Throttled
+		return throttle.RateLimited
 	case KindTransient:
 		return throttle.Unanswered
 	case KindPermanent:

@@ -183,7 +183,7 @@ func (c *Call) charge(now time.Duration, p price, random func() uint64) budget.G
 func class(v Verdict) budget.Class {
 	switch {
 	case v.Kind == KindRateLimited:
-		return budget.Throttled
+		return budget.RateLimited
 	case v.Code == CodeTimeout:
 		return budget.Timeout
 	}

@@ -154,7 +154,7 @@ func TestRule15AHedgedCallDecidesAsAPlainOne(t *testing.T) {
 		plain := randomPolicy(r)
 		plain.Attempts = 2 + r.IntN(4)
 		plain.Backoff = backoff.Schedule{Kind: backoff.Constant}
-		plain.Limit = bulkhead.Config{Limit: []int{0, 1, 5}[r.IntN(3)]}
+		plain.Limit = bulkhead.Config{InFlight: []int{0, 1, 5}[r.IntN(3)]}
 		if !plain.Breaker.Off && r.IntN(2) == 0 {
 			plain.Breaker.FailureRate = 0.5
 		}
@@ -197,7 +197,7 @@ func budgetOfKind(kind int) func() budget.Budget {
 	return [...]func() budget.Budget{
 		nil,
 		func() budget.Budget {
-			return must(budget.NewAWSQuota(budget.AWSConfig{Capacity: 50, RetryCost: 3, TimeoutCost: 10, ThrottledCost: 5, NoRetryIncrement: 1}))
+			return must(budget.NewAWSQuota(budget.AWSConfig{Capacity: 50, RetryCost: 3, TimeoutCost: 10, RateLimitedCost: 5, NoRetryIncrement: 1}))
 		},
 		func() budget.Budget {
 			return must(budget.NewGRPCThrottle(budget.GRPCConfig{MaxTokens: 10, TokenRatio: 0.5}))
@@ -278,7 +278,7 @@ func TestRule15AHintIsNotForgottenBesideOthers(t *testing.T) {
 // ended or lost.
 func TestReleaseGivesBackOnce(t *testing.T) {
 	p := hedging(3)
-	p.Limit = bulkhead.Config{Limit: 10}
+	p.Limit = bulkhead.Config{InFlight: 10}
 	d := newDependency(t, p)
 	call := begun(t, d, 0)
 	c := engine.HedgedCall{Call: &call}

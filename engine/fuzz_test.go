@@ -54,16 +54,16 @@ func (t *tape) float() float64 {
 
 func (t *tape) policy() lull.Policy {
 	return lull.Policy{
-		Attempts:       int(int8(t.byte())),
-		AttemptTimeout: t.duration(),
-		Deadline:       t.duration(),
-		Backoff:        backoff.Schedule{Kind: backoff.Kind(t.byte() % 7), Jitter: backoff.Jitter(t.byte() % 7), Base: t.duration(), Cap: t.duration(), Floor: t.duration(), Factor: t.float(), FastFirst: t.byte()%2 == 0},
-		ThrottleBase:   t.duration(),
-		HintLimit:      t.duration(),
-		Budget:         budget.Config{Ratio: t.float(), Window: t.duration(), Earn: budget.Earn(t.byte() % 3), Floor: t.float(), Cooldown: t.duration(), Stock: t.float(), Unlimited: t.byte()%8 == 0},
-		Breaker:        breaker.Config{Off: t.byte()%2 == 0, Window: t.duration(), FailureRate: t.float(), MinCalls: int(int8(t.byte())), Consecutive: int(int8(t.byte())), SlowRate: t.float(), SlowCall: t.duration(), OpenFor: t.duration(), OpenMax: t.duration(), OpenJitter: t.float(), Probes: int(int8(t.byte())), ProbeTimeout: t.duration(), MetricsOnly: t.byte()%2 == 0},
-		Throttle:       throttle.Config{Mode: throttle.Mode(t.byte() % 4), Window: t.duration(), K: t.float(), MinRequests: int(int8(t.byte())), Recent: t.duration(), ProbeEvery: t.duration(), MinRate: t.float(), MaxWait: t.duration()},
-		Limit:          bulkhead.Config{Limit: int(int8(t.byte())), MaxWait: t.duration(), MaxQueue: int(int8(t.byte()))},
+		Attempts:        int(int8(t.byte())),
+		AttemptTimeout:  t.duration(),
+		Deadline:        t.duration(),
+		Backoff:         backoff.Schedule{Kind: backoff.Kind(t.byte() % 7), Jitter: backoff.Jitter(t.byte() % 7), Base: t.duration(), Cap: t.duration(), Floor: t.duration(), Factor: t.float(), FastFirst: t.byte()%2 == 0},
+		RateLimitedBase: t.duration(),
+		HintLimit:       t.duration(),
+		Budget:          budget.Config{Ratio: t.float(), Window: t.duration(), Earn: budget.Earn(t.byte() % 3), Floor: t.float(), Cooldown: t.duration(), Stock: t.float(), Unlimited: t.byte()%8 == 0},
+		Breaker:         breaker.Config{Off: t.byte()%2 == 0, Window: t.duration(), FailureRate: t.float(), MinCalls: int(int8(t.byte())), Consecutive: int(int8(t.byte())), SlowRate: t.float(), SlowCall: t.duration(), OpenFor: t.duration(), OpenMax: t.duration(), OpenJitter: t.float(), Probes: int(int8(t.byte())), ProbeTimeout: t.duration(), MetricsOnly: t.byte()%2 == 0},
+		Throttle:        throttle.Config{Mode: throttle.Mode(t.byte() % 4), Window: t.duration(), K: t.float(), MinRequests: int(int8(t.byte())), Recent: t.duration(), ProbeEvery: t.duration(), MinRate: t.float(), MaxWait: t.duration()},
+		Limit:           bulkhead.Config{InFlight: int(int8(t.byte())), MaxWait: t.duration(), MaxQueue: int(int8(t.byte()))},
 	}
 }
 

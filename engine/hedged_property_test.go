@@ -314,7 +314,7 @@ func FuzzHedgedCall(f *testing.F) {
 			p = lull.Policy{
 				Hedge:    hedge.Config{Attempts: 3, Delay: 100 * time.Microsecond, Share: -1, InFlight: 2},
 				Throttle: throttle.Config{Mode: throttle.Mode(in.byte() % 3)},
-				Limit:    bulkhead.Config{Limit: int(in.byte() % 3)},
+				Limit:    bulkhead.Config{InFlight: int(in.byte() % 3)},
 				Budget:   budget.Config{Stock: 10},
 				Breaker:  breaker.Config{Off: in.byte()%2 == 0},
 			}

@@ -435,7 +435,7 @@ func TestRule16ForgedDeadlinesAloneByDo(t *testing.T) {
 					case "hedged":
 						p.Hedge = hedge.Config{Attempts: 2}
 					case "limited":
-						p.Limit = bulkhead.Config{Limit: 10}
+						p.Limit = bulkhead.Config{InFlight: 10}
 					}
 					d := newDependency(t, p)
 					call := func(within time.Duration) error {

@@ -53,9 +53,9 @@ func NewPlan(p Policy, parts Parts) (*Plan, error) {
 		parts:       parts,
 		attempts:    p.allowed(),
 		waits:       p.Backoff.Prepare(),
-		rateLimited: p.throttled().Prepare(),
+		rateLimited: p.rateLimited().Prepare(),
 		timed:       p.Breaker.SlowRate > 0,
-		limited:     p.Limit.Limit > 0,
+		limited:     p.Limit.InFlight > 0,
 	}
 	if c := p.breakerConfig(); !c.Off {
 		pl.breakers, _ = breaker.Prepare(c)

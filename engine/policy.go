@@ -19,11 +19,11 @@ import (
 // defaults live with them (budget.Config, breaker.Config), and so do those of
 // the wait (backoff.Schedule).
 const (
-	DefaultAttempts       = 3
-	DefaultAttemptTimeout = 10 * time.Second
-	DefaultDeadline       = 30 * time.Second
-	DefaultThrottleBase   = time.Second
-	DefaultHintLimit      = 30 * time.Second
+	DefaultAttempts        = 3
+	DefaultAttemptTimeout  = 10 * time.Second
+	DefaultDeadline        = 30 * time.Second
+	DefaultRateLimitedBase = time.Second
+	DefaultHintLimit       = 30 * time.Second
 )
 
 // NoTimeout switches a timeout off: AttemptTimeout, Deadline.
@@ -38,7 +38,7 @@ const maxAttempts = 1000
 //
 // The zero Policy is the recommended one, not "no retries": three attempts of
 // at most 10 s, 30 s for the whole call, waits with full jitter below 100 ms
-// and 200 ms (1 s and 2 s when throttled), attempts that timed out repeated only
+// and 200 ms (1 s and 2 s when rate-limited), attempts that timed out repeated only
 // if later ones are answered, and rarely, a retry budget of two and 10 % of the successful
 // calls of the last 10 s, and a circuit breaker that opens when for 2 s, and
 // three calls, there was nothing but failures. Its WorstCase is 30 s.
@@ -61,9 +61,9 @@ type Policy struct {
 	Deadline time.Duration
 	// Backoff is the wait before each retry.
 	Backoff backoff.Schedule
-	// ThrottleBase replaces Backoff.Base, where that is smaller, after a failure
-	// of Kind Throttled. Zero means DefaultThrottleBase.
-	ThrottleBase time.Duration
+	// RateLimitedBase replaces Backoff.Base, where that is smaller, after a failure
+	// of Kind Throttled. Zero means DefaultRateLimitedBase.
+	RateLimitedBase time.Duration
 	// Timeouts says whether an attempt that timed out is repeated. Zero means
 	// TimeoutsWhenAnswered.
 	Timeouts TimeoutRetries
@@ -106,7 +106,7 @@ func (p Policy) Validate() error {
 		l.Add("AttemptTimeout", p.AttemptTimeout, "no more than the Deadline of "+p.Deadline.String())
 	}
 	l.In("Backoff", p.Backoff.Validate())
-	l.Check(p.ThrottleBase >= 0, "ThrottleBase", p.ThrottleBase, "a positive duration, or 0 for the default of 1s")
+	l.Check(p.RateLimitedBase >= 0, "RateLimitedBase", p.RateLimitedBase, "a positive duration, or 0 for the default of 1s")
 	l.Check(p.Timeouts < timeoutRules, "Timeouts", p.Timeouts, timeoutsAllowed)
 	l.Check(p.Nested < nestedRules, "Nested", p.Nested, nestedAllowed)
 	l.Check(p.HintLimit >= 0, "HintLimit", p.HintLimit, "a positive duration, or 0 for the default of 30s")
@@ -118,8 +118,8 @@ func (p Policy) Validate() error {
 	}
 	l.In("Throttle", p.Throttle.Validate())
 	l.In("Limit", p.Limit.Validate())
-	if p.ThrottleBase == 1 { // the way to say: as good as none
-		p.ThrottleBase = 0
+	if p.RateLimitedBase == 1 { // the way to say: as good as none
+		p.RateLimitedBase = 0
 	}
 	if p.HintLimit == 1 { // likewise
 		p.HintLimit = 0
@@ -148,21 +148,21 @@ func (p Policy) WithDefaults() Policy {
 	p.Attempts = cmp.Or(p.Attempts, DefaultAttempts)
 	p.AttemptTimeout = cmp.Or(p.AttemptTimeout, DefaultAttemptTimeout)
 	p.Deadline = cmp.Or(p.Deadline, DefaultDeadline)
-	p.ThrottleBase = cmp.Or(p.ThrottleBase, DefaultThrottleBase)
+	p.RateLimitedBase = cmp.Or(p.RateLimitedBase, DefaultRateLimitedBase)
 	p.HintLimit = cmp.Or(p.HintLimit, DefaultHintLimit)
 	return p
 }
 
-// throttled is the schedule that is used after a Throttled failure, given a
+// rate-limited is the schedule that is used after a Throttled failure, given a
 // policy with its defaults filled in.
-func (p Policy) throttled() backoff.Schedule {
+func (p Policy) rateLimited() backoff.Schedule {
 	s := p.Backoff
 	if s.Kind == backoff.Ethernet || s.Kind == backoff.Immediate {
 		s = backoff.Schedule{Jitter: s.Jitter}
 	}
-	if base := s.Ceiling(1); base < p.ThrottleBase || s.FastFirst {
+	if base := s.Ceiling(1); base < p.RateLimitedBase || s.FastFirst {
 		s.FastFirst = false
-		s.Base = max(s.Base, p.ThrottleBase)
+		s.Base = max(s.Base, p.RateLimitedBase)
 		if s.Cap != 0 {
 			s.Cap = max(s.Cap, s.Base)
 		}
@@ -198,12 +198,12 @@ func (p Policy) WorstCase() time.Duration {
 	if p.AttemptTimeout <= 0 {
 		return bound
 	}
-	throttled := p.throttled()
+	rateLimited := p.rateLimited()
 	forRoom := saturating.Add(p.Throttle.LongestWait(), max(p.Limit.MaxWait, 0))
 	var sum time.Duration
 	for n := 1; n <= p.allowed() && sum < bound; n++ {
 		if n > 1 {
-			sum = saturating.Add(sum, p.longestWait(n-1, throttled))
+			sum = saturating.Add(sum, p.longestWait(n-1, rateLimited))
 		}
 		sum = saturating.Add(sum, saturating.Add(forRoom, p.AttemptTimeout))
 	}

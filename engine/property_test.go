@@ -84,8 +84,8 @@ func (w *world) fatalf(format string, args ...any) {
 
 func randomPolicy(r *rand.Rand) lull.Policy {
 	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
-	limit := bulkhead.Config{Limit: []int{0, 2, 10}[r.IntN(3)]}
-	if limit.Limit > 0 {
+	limit := bulkhead.Config{InFlight: []int{0, 2, 10}[r.IntN(3)]}
+	if limit.InFlight > 0 {
 		limit.MaxWait = pick(0, 20*time.Millisecond)
 	}
 	schedule := backoff.Schedule{
@@ -104,17 +104,17 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 		account.Floor, account.Cooldown = []float64{0, 0, 1}[r.IntN(3)], pick(0, 0, time.Second)
 	}
 	return lull.Policy{
-		Attempts:       r.IntN(6),
-		AttemptTimeout: pick(0, lull.NoTimeout, 50*time.Millisecond, 300*time.Millisecond),
-		Deadline:       pick(0, lull.NoTimeout, 400*time.Millisecond, 2*time.Second),
-		Backoff:        schedule,
-		ThrottleBase:   pick(0, 10*time.Millisecond),
-		HintLimit:      pick(0, 100*time.Millisecond),
-		Timeouts:       []engine.TimeoutRetries{engine.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever}[r.IntN(3)],
-		Budget:         account,
-		Breaker:        breaker.Config{Off: r.IntN(2) == 0, OpenFor: pick(0, 500*time.Millisecond), Consecutive: []int{0, 0, 5}[r.IntN(3)]},
-		Throttle:       throttle.Config{Mode: []throttle.Mode{throttle.Off, throttle.Off, throttle.Adaptive, throttle.Cubic}[r.IntN(4)], Window: pick(0, 5*time.Second)},
-		Limit:          limit,
+		Attempts:        r.IntN(6),
+		AttemptTimeout:  pick(0, lull.NoTimeout, 50*time.Millisecond, 300*time.Millisecond),
+		Deadline:        pick(0, lull.NoTimeout, 400*time.Millisecond, 2*time.Second),
+		Backoff:         schedule,
+		RateLimitedBase: pick(0, 10*time.Millisecond),
+		HintLimit:       pick(0, 100*time.Millisecond),
+		Timeouts:        []engine.TimeoutRetries{engine.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever}[r.IntN(3)],
+		Budget:          account,
+		Breaker:         breaker.Config{Off: r.IntN(2) == 0, OpenFor: pick(0, 500*time.Millisecond), Consecutive: []int{0, 0, 5}[r.IntN(3)]},
+		Throttle:        throttle.Config{Mode: []throttle.Mode{throttle.Off, throttle.Off, throttle.Adaptive, throttle.Cubic}[r.IntN(4)], Window: pick(0, 5*time.Second)},
+		Limit:           limit,
 	}
 }
 

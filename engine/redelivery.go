@@ -256,7 +256,7 @@ func (s *State) redeliver(v Verdict, step Step, d Delivery, random func() uint64
 // ever has it: what failed in the seconds before a breaker opens would then be the last to
 // be handled when all is well again, by minutes.
 func (p *Plan) afterBudget(n int, random func() uint64) time.Duration {
-	longest := max(p.policy.Backoff.Max(n+3), p.policy.ThrottleBase)
+	longest := max(p.policy.Backoff.Max(n+3), p.policy.RateLimitedBase)
 	return upperHalf(min(longest, p.policy.longestBackoff()), random)
 }
 
@@ -268,7 +268,7 @@ func upperHalf(longest time.Duration, random func() uint64) time.Duration {
 // longestBackoff is the longest wait that the schedule comes to, given a policy with its
 // defaults filled in.
 func (p Policy) longestBackoff() time.Duration {
-	return max(p.Backoff.Max(max(p.allowed()-1, 1)), p.ThrottleBase)
+	return max(p.Backoff.Max(max(p.allowed()-1, 1)), p.RateLimitedBase)
 }
 
 // LongestRedelivery is the longest wait of a message after attempt n, from 1, whatever it

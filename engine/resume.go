@@ -69,11 +69,11 @@ func (p Policy) MaxAttempts() int { return p.WithDefaults().allowed() }
 // drawn after a failure of any kind, or asked for by the server and spread.
 func (p Policy) LongestWait(retry int) time.Duration {
 	p = p.WithDefaults()
-	return p.longestWait(retry, p.throttled())
+	return p.longestWait(retry, p.rateLimited())
 }
 
 // longestWait is LongestWait for a policy with its defaults filled in.
-func (p Policy) longestWait(retry int, throttled backoff.Schedule) time.Duration {
-	slow := throttled.Max(retry)
+func (p Policy) longestWait(retry int, rateLimited backoff.Schedule) time.Duration {
+	slow := rateLimited.Max(retry)
 	return max(p.Backoff.Max(retry), slow, saturating.Add(p.HintLimit, hintSpread(p.HintLimit, slow)))
 }

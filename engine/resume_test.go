@@ -76,7 +76,7 @@ func TestResumeOfDecorrelatedWaits(t *testing.T) {
 }
 
 func decorrelated(t *testing.T, failed lull.Verdict) {
-	p := lull.Policy{Attempts: 10, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}, ThrottleBase: 5 * time.Second,
+	p := lull.Policy{Attempts: 10, Deadline: lull.NoTimeout, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}, RateLimitedBase: 5 * time.Second,
 		Backoff: backoff.Schedule{Jitter: backoff.Decorrelated, Base: time.Second, Cap: time.Minute}}
 	d := newDependency(t, p)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -156,7 +156,7 @@ func TestResumeProbes(t *testing.T) {
 
 // A call that never got to an attempt here tells nothing of the dependency.
 func TestResumeWithoutAnAttemptTellsNothing(t *testing.T) {
-	d := newDependency(t, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: plenty, Limit: bulkhead.Config{Limit: 1},
+	d := newDependency(t, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: plenty, Limit: bulkhead.Config{InFlight: 1},
 		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1}})
 	busy, _ := d.State().Start(0, engine.Spec{})
 	busy.Attempt(0, nil)

@@ -201,7 +201,7 @@ func TestAStateHasOneMemory(t *testing.T) {
 func TestStartInOverwritesTheCall(t *testing.T) {
 	middle := func() uint64 { return 1 << 63 }
 	var s State
-	makeState(t, &s, Policy{Limit: bulkhead.Config{Limit: 5}, Breaker: breaker.Config{FailureRate: 0.5}}, Parts{})
+	makeState(t, &s, Policy{Limit: bulkhead.Config{InFlight: 5}, Breaker: breaker.Config{FailureRate: 0.5}}, Parts{})
 	var used Call
 	for _, v := range []Verdict{{Kind: KindSuccess}, {Kind: KindTransient}, {Kind: KindPermanent}, {Kind: KindRateLimited, After: time.Hour}} {
 		if no := s.StartIn(&used, 0, &Spec{}); no != Success {

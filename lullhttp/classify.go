@@ -20,7 +20,7 @@ import (
 //     speak TLS: permanent;
 //   - a connection that ended or was closed under the request: transient;
 //   - HTTP/2: a stream that was reset or lost to a GOAWAY is transient, or
-//     throttled if the server said to calm down. A refused stream was not looked
+//     rate-limited if the server said to calm down. A refused stream was not looked
 //     at by the server (RFC 9113, 8.7), so it was never sent;
 //   - a response whose header was cut, or is none: transient;
 //   - an error that carries a response in an exported field (*oauth2.RetrieveError):

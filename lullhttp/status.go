@@ -14,7 +14,7 @@ import (
 //   - 408, 425, 500, 502, 503, 504: transient. So is a number from 500 to 599
 //     that is not listed here, since RFC 9110 (15) has a client treat it as 500;
 //     among them Cloudflare's 520 to 524;
-//   - 429, and 529, by which services say that they are overloaded: throttled;
+//   - 429, and 529, by which services say that they are overloaded: rate-limited;
 //   - other numbers from 400 to 499: permanent, as the fault is the request's;
 //   - 501, 505, 506, 508, 510, 511: permanent, as the server (or the way to it)
 //     lacks something; 507, since RFC 4918 forbids to repeat the request; 525

@@ -278,7 +278,7 @@ func TestDrainingIsBoundedInTime(t *testing.T) {
 // A call that waits holds no place under the concurrency limit, and no connection.
 func TestWaitingHoldsNothing(t *testing.T) {
 	p := eager
-	p.Limit = bulkhead.Config{Limit: 1}
+	p.Limit = bulkhead.Config{InFlight: 1}
 	var n atomic.Int64
 	inBubble(t, p, func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 1 {

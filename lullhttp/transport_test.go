@@ -33,10 +33,10 @@ import (
 
 // eager retries at once and can pay for anything, so that tests see the driver.
 var eager = lull.Policy{Timeouts: lull.TimeoutsAlways,
-	Backoff:      backoff.Schedule{Kind: backoff.Constant},
-	ThrottleBase: time.Nanosecond,
-	Budget:       budget.Config{Ratio: 4, Stock: 1000},
-	Breaker:      breaker.Config{Off: true},
+	Backoff:         backoff.Schedule{Kind: backoff.Constant},
+	RateLimitedBase: time.Nanosecond,
+	Budget:          budget.Config{Ratio: 4, Stock: 1000},
+	Breaker:         breaker.Config{Off: true},
 }
 
 // server answers with handler, and counts the connections that it accepts.

@@ -14,7 +14,7 @@ import (
 // below the same from a second after throttling.
 func awsPolicy(base time.Duration) lull.Policy {
 	p := plain(3, backoff.Schedule{Base: base, Cap: 20 * second})
-	p.ThrottleBase = second
+	p.RateLimitedBase = second
 	return p
 }
 
@@ -30,9 +30,9 @@ func aws() []Preset {
 		Reads:  Reads{Timeouts: true, Throttling: true},
 	}, {
 		Name:   "aws-adaptive",
-		Title:  "AWS SDKs, adaptive mode: aws-legacy-standard, and a rate for all attempts after a throttled answer",
+		Title:  "AWS SDKs, adaptive mode: aws-legacy-standard, and a rate for all attempts after a rate-limited answer",
 		Source: "boto/botocore@0e6e2404, retries/adaptive.py, throttling.py and bucket.py",
-		Note:   "The SDKs hold one rate for each client, whatever it calls: calls that are not throttled wait with those that are. They also wait for as long as it takes; so does the preset.",
+		Note:   "The SDKs hold one rate for each client, whatever it calls: calls that are not rate-limited wait with those that are. They also wait for as long as it takes; so does the preset.",
 		Policy: awsAdaptive(),
 		Budget: Budget{AWS: budget.AWSLegacy()},
 		Reads:  Reads{Timeouts: true, Throttling: true},
@@ -46,7 +46,7 @@ func aws() []Preset {
 		Reads:  Reads{Timeouts: true, Throttling: true},
 	}, {
 		Name:   "aws-standard-2.1",
-		Title:  "AWS retry behavior 2.1 (2026): 3 attempts, full jitter from 50 ms or 1 s when throttled, quota 500/14/5/1",
+		Title:  "AWS retry behavior 2.1 (2026): 3 attempts, full jitter from 50 ms or 1 s when rate-limited, quota 500/14/5/1",
 		Source: "boto/botocore@0e6e2404, retries; opt-in with AWS_NEW_RETRIES_2026; cases: smithy-lang/smithy-kotlin@6373a5f7, NewStandardRetryIntegrationTestResources.kt",
 		Note: "The SDKs bring the server's x-amz-retry-after into [t, t + 5 s], t being the wait that was drawn; the engine waits for as long as was asked, and spreads it upwards. " +
 			"Long polls that find the quota empty wait before they fail; the engine fails at once. DynamoDB has 4 attempts from 25 ms.",
@@ -64,6 +64,6 @@ func awsAdaptive() lull.Policy {
 
 func awsGo() lull.Policy {
 	p := awsPolicy(2 * second)
-	p.ThrottleBase = 2 * second
+	p.RateLimitedBase = 2 * second
 	return p
 }

@@ -14,7 +14,7 @@ const (
 	ms     = time.Millisecond
 	second = time.Second
 
-	// A throttled failure waits like any other: the smallest ThrottleBase that is
+	// A rate-limited failure waits like any other: the smallest RateLimitedBase that is
 	// not the default.
 	sameWhenThrottled = time.Nanosecond
 	// A hint of any length is waited for.
@@ -27,16 +27,16 @@ const (
 // failure like any other: clients that think otherwise say so in their Reads.
 func plain(attempts int, waits backoff.Schedule) lull.Policy {
 	return lull.Policy{
-		Attempts:       attempts,
-		AttemptTimeout: lull.NoTimeout,
-		Deadline:       lull.NoTimeout,
-		Backoff:        waits,
-		ThrottleBase:   sameWhenThrottled,
-		Timeouts:       lull.TimeoutsAlways,
-		Nested:         lull.NestedAlways,
-		HintLimit:      anyHint,
-		Budget:         budget.Config{Unlimited: true},
-		Breaker:        breaker.Config{Off: true},
+		Attempts:        attempts,
+		AttemptTimeout:  lull.NoTimeout,
+		Deadline:        lull.NoTimeout,
+		Backoff:         waits,
+		RateLimitedBase: sameWhenThrottled,
+		Timeouts:        lull.TimeoutsAlways,
+		Nested:          lull.NestedAlways,
+		HintLimit:       anyHint,
+		Budget:          budget.Config{Unlimited: true},
+		Breaker:         breaker.Config{Off: true},
 	}
 }
 

@@ -103,7 +103,7 @@ func dotnet() lull.Policy {
 	p := plain(4, backoff.Schedule{Base: 2 * second, Cap: 24 * time.Hour})
 	p.AttemptTimeout, p.Deadline = 10*second, 30*second
 	p.Breaker = fixedBreaker(30*second, 0.1, 100, 5*second)
-	p.Limit = bulkhead.Config{Limit: 1000}
+	p.Limit = bulkhead.Config{InFlight: 1000}
 	return p
 }
 

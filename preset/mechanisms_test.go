@@ -97,18 +97,18 @@ func TestTokenBucketArrivals(t *testing.T) {
 }
 
 // 500 tokens: 100 retries at 5, or 50 after timeouts, at 10; in 2.1 35 at 14
-// (and 10 tokens left), 100 when throttled, at 5.
+// (and 10 tokens left), 100 when rate-limited, at 5.
 func TestAWSQuotas(t *testing.T) {
 	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
-	throttled := lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
+	rateLimited := lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 	for _, c := range []struct {
 		name string
 		v    lull.Verdict
 		want int
 	}{
-		{"aws-legacy-standard", transient, 100}, {"aws-legacy-standard", timeout, 50}, {"aws-legacy-standard", throttled, 100},
+		{"aws-legacy-standard", transient, 100}, {"aws-legacy-standard", timeout, 50}, {"aws-legacy-standard", rateLimited, 100},
 		{"aws-go-v2", transient, 100}, {"aws-go-v2", timeout, 50},
-		{"aws-standard-2.1", transient, 35}, {"aws-standard-2.1", timeout, 35}, {"aws-standard-2.1", throttled, 100},
+		{"aws-standard-2.1", transient, 35}, {"aws-standard-2.1", timeout, 35}, {"aws-standard-2.1", rateLimited, 100},
 		{"budget-aws-legacy", timeout, 50}, {"budget-aws-2.1", timeout, 35},
 	} {
 		p := find(t, c.name)
@@ -175,16 +175,16 @@ func TestBreakersOpenForAFixedTime(t *testing.T) {
 // them three retries with full jitter from 100 ms to 10 s, also after timeouts.
 func TestMechanismsAreThoseOfTheStudy(t *testing.T) {
 	loop := lull.Policy{
-		Attempts:       4,
-		AttemptTimeout: lull.NoTimeout, // the scenario's second
-		Deadline:       lull.NoTimeout,
-		Backoff:        backoff.Schedule{Base: 100 * time.Millisecond, Cap: 10 * time.Second},
-		ThrottleBase:   time.Nanosecond,
-		Timeouts:       lull.TimeoutsAlways,
-		Nested:         lull.NestedAlways,
-		HintLimit:      math.MaxInt64,
-		Budget:         budget.Config{Unlimited: true},
-		Breaker:        breaker.Config{Off: true},
+		Attempts:        4,
+		AttemptTimeout:  lull.NoTimeout, // the scenario's second
+		Deadline:        lull.NoTimeout,
+		Backoff:         backoff.Schedule{Base: 100 * time.Millisecond, Cap: 10 * time.Second},
+		RateLimitedBase: time.Nanosecond,
+		Timeouts:        lull.TimeoutsAlways,
+		Nested:          lull.NestedAlways,
+		HintLimit:       math.MaxInt64,
+		Budget:          budget.Config{Unlimited: true},
+		Breaker:         breaker.Config{Off: true},
 	}
 	cut := func(open time.Duration) lull.Policy {
 		p := loop
@@ -205,8 +205,8 @@ func TestMechanismsAreThoseOfTheStudy(t *testing.T) {
 		"budget-finagle":        {Policy: loop, Budget: Budget{Finagle: budget.FinagleConfig{TTL: 10 * time.Second, MinPerSecond: 10, Percent: 0.2}}},
 		"token-bucket":          {Policy: loop, Budget: Budget{Bucket: budget.Config{Ratio: 0.1, Stock: 10}}},
 		"token-bucket-arrivals": {Policy: loop, Budget: Budget{Bucket: budget.Config{Ratio: 0.1, Stock: 10, Earn: budget.Arrivals}}},
-		"budget-aws-legacy":     {Policy: loop, Budget: Budget{AWS: budget.AWSConfig{Capacity: 500, RetryCost: 5, TimeoutCost: 10, ThrottledCost: 5, NoRetryIncrement: 1}}},
-		"budget-aws-2.1":        {Policy: faster, Budget: Budget{AWS: budget.AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, ThrottledCost: 5, NoRetryIncrement: 1}}},
+		"budget-aws-legacy":     {Policy: loop, Budget: Budget{AWS: budget.AWSConfig{Capacity: 500, RetryCost: 5, TimeoutCost: 10, RateLimitedCost: 5, NoRetryIncrement: 1}}},
+		"budget-aws-2.1":        {Policy: faster, Budget: Budget{AWS: budget.AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, RateLimitedCost: 5, NoRetryIncrement: 1}}},
 		"breaker-5s":            {Policy: cut(5 * time.Second)},
 		"breaker-30s":           {Policy: cut(30 * time.Second)},
 		"budget10+breaker5s":    {Policy: cut(5 * time.Second), Budget: tenth},

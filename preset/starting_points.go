@@ -19,7 +19,7 @@ func InternalService() lull.Policy {
 		Deadline:       3 * time.Second,
 		Backoff:        backoff.Schedule{Base: 25 * time.Millisecond, Cap: time.Second},
 		HintLimit:      2 * time.Second,
-		Limit:          bulkhead.Config{Limit: 256},
+		Limit:          bulkhead.Config{InFlight: 256},
 	}
 }
 

@@ -294,9 +294,9 @@ func TestGRPCEndToEnd(t *testing.T) {
 	unavailable := lull.Verdict{Kind: lull.KindTransient, Code: "UNAVAILABLE"}
 	internal := lull.Verdict{Kind: lull.KindPermanent, Code: "INTERNAL"}
 
-	throttled := find(t, "grpc")
-	throttled.Policy.Attempts = v.EndToEnd.RetryPolicy.MaxAttempts
-	throttled.Budget.GRPC = budget.GRPCConfig{MaxTokens: v.EndToEnd.MaxTokens, TokenRatio: v.EndToEnd.TokenRatio}
+	rateLimited := find(t, "grpc")
+	rateLimited.Policy.Attempts = v.EndToEnd.RetryPolicy.MaxAttempts
+	rateLimited.Budget.GRPC = budget.GRPCConfig{MaxTokens: v.EndToEnd.MaxTokens, TokenRatio: v.EndToEnd.TokenRatio}
 	unary := find(t, "grpc-no-throttling")
 	unary.Policy.Attempts = v.Unary.RetryPolicy.MaxAttempts
 
@@ -305,7 +305,7 @@ func TestGRPCEndToEnd(t *testing.T) {
 		calls  int
 		want   [][]any
 		answer func(request int) lull.Verdict
-	}{{throttled, 12, v.EndToEnd.Want, func(n int) lull.Verdict {
+	}{{rateLimited, 12, v.EndToEnd.Want, func(n int) lull.Verdict {
 		if slices.Contains(v.EndToEnd.OK, n) {
 			return lull.Verdict{Kind: lull.KindSuccess, Code: "OK"}
 		}

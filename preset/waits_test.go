@@ -38,11 +38,11 @@ func around(share float64, ms ...float64) (b []between) {
 func TestWaits(t *testing.T) {
 	threeFull := full(100, 200, 400)
 	for name, c := range map[string]struct {
-		waits     []between
-		most      int       // of retries looked at; zero: until the call ends
-		throttled []between // nil: the same
+		waits       []between
+		most        int       // of retries looked at; zero: until the call ends
+		rateLimited []between // nil: the same
 	}{
-		"lull":                  {waits: full(100, 200), throttled: full(1000, 2000)},
+		"lull":                  {waits: full(100, 200), rateLimited: full(1000, 2000)},
 		"none":                  {},
 		"naive-3":               {waits: exactly(0, 0, 0)},
 		"fixed-100ms":           {waits: exactly(100, 100, 100)},
@@ -61,7 +61,7 @@ func TestWaits(t *testing.T) {
 		"aws-legacy-standard":   {waits: full(1000, 2000)},
 		"aws-adaptive":          {waits: full(1000, 2000)},
 		"aws-go-v2":             {waits: full(2000, 4000)},
-		"aws-standard-2.1":      {waits: full(50, 100), throttled: full(1000, 2000)},
+		"aws-standard-2.1":      {waits: full(50, 100), rateLimited: full(1000, 2000)},
 		"grpc":                  {waits: around(.2, 100, 200, 400)},
 		"grpc-throttling-100":   {waits: around(.2, 100, 200, 400)},
 		"grpc-no-throttling":    {waits: around(.2, 100, 200, 400, 800)},
@@ -84,12 +84,12 @@ func TestWaits(t *testing.T) {
 		"failsafe-go-50ms": {waits: exactly(50, 50, 50)},
 	} {
 		p := find(t, name)
-		for _, throttled := range []bool{false, true} {
+		for _, rateLimited := range []bool{false, true} {
 			want, v := c.waits, transient
-			if throttled {
+			if rateLimited {
 				v = lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
-				if c.throttled != nil {
-					want = c.throttled
+				if c.rateLimited != nil {
+					want = c.rateLimited
 				}
 			}
 			for end, random := range map[string]func() uint64{"low": lowest, "high": highest} {
@@ -99,7 +99,7 @@ func TestWaits(t *testing.T) {
 				}
 				got, why := fail(t, p, paid(t, p), 0, v, random, most)
 				if len(got) != len(want) {
-					t.Errorf("%s, throttled %v: %d retries (then %v), want %d", name, throttled, len(got), why, len(want))
+					t.Errorf("%s, rate-limited %v: %d retries (then %v), want %d", name, rateLimited, len(got), why, len(want))
 					continue
 				}
 				for i := range want {
@@ -108,7 +108,7 @@ func TestWaits(t *testing.T) {
 						ms = want[i].high
 					}
 					if d := got[i] - time.Duration(ms*1e6); d < -time.Microsecond*100 || d > time.Microsecond*100 {
-						t.Errorf("%s, throttled %v, %s: wait %d is %v, want %vms", name, throttled, end, i+1, got[i], ms)
+						t.Errorf("%s, rate-limited %v, %s: wait %d is %v, want %vms", name, rateLimited, end, i+1, got[i], ms)
 					}
 				}
 			}

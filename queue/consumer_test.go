@@ -48,7 +48,7 @@ func TestElapsed(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	hinted := plain(3)
 	hinted.HintLimit = time.Hour
-	hinted.ThrottleBase = time.Minute // the spread of the hint
+	hinted.RateLimitedBase = time.Minute // the spread of the hint
 	for _, c := range []struct {
 		name   string
 		policy lull.Policy
@@ -115,7 +115,7 @@ func TestOutcomes(t *testing.T) {
 				send(t, m, "hello")
 				policy := c.policy
 				if strings.Contains(c.name, "late") {
-					policy.ThrottleBase = time.Millisecond
+					policy.RateLimitedBase = time.Millisecond
 				}
 				r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, queue.Config{})
 				time.Sleep(time.Hour)
@@ -611,7 +611,7 @@ func TestNoBudget(t *testing.T) {
 
 // The dependency's limit and throttle hold for messages too.
 func TestLimit(t *testing.T) {
-	for name, limit := range map[string]bulkhead.Config{"in line": {Limit: 2, MaxWait: time.Minute}, "refused": {Limit: 2}} {
+	for name, limit := range map[string]bulkhead.Config{"in line": {InFlight: 2, MaxWait: time.Minute}, "refused": {InFlight: 2}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p := plain(2)

@@ -77,8 +77,8 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T) {
 			p := plain(3)
-			p.Limit = bulkhead.Config{Limit: 1}
-			p.ThrottleBase = c.base
+			p.Limit = bulkhead.Config{InFlight: 1}
+			p.RateLimitedBase = c.base
 			p.Breaker = breaker.Config{} // which is closed, and has no say in this
 			p.Backoff = backoff.Schedule{Base: c.base, Cap: time.Minute, Jitter: backoff.Equal}
 			m := memory(t, queue.MemoryConfig{})
@@ -239,7 +239,7 @@ func TestAMessageMadeByHand(t *testing.T) {
 func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(3)
-		p.Limit = bulkhead.Config{Limit: 1}
+		p.Limit = bulkhead.Config{InFlight: 1}
 		d := dependency(t, p)
 		other, step := d.State().Start(d.Now(), engine.Spec{})
 		if step.Done {
@@ -360,7 +360,7 @@ func TestTheIDOfAMessage(t *testing.T) {
 func TestAPanicLeavesRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(1)
-		p.Limit = bulkhead.Config{Limit: 1}
+		p.Limit = bulkhead.Config{InFlight: 1}
 		m := memory(t, queue.MemoryConfig{})
 		send(t, m, "a", "b")
 		r := start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { panic(errBlip) }, queue.Config{Concurrency: 1})
@@ -454,8 +454,8 @@ func TestTheFirstFailureInTheEnvelope(t *testing.T) {
 func TestRefusedAfterATry(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
-		p.Limit = bulkhead.Config{Limit: 1}
-		p.ThrottleBase = 4 * time.Second // the wait for room
+		p.Limit = bulkhead.Config{InFlight: 1}
+		p.RateLimitedBase = 4 * time.Second // the wait for room
 		m := memory(t, queue.MemoryConfig{})
 		send(t, m, "hello")
 		d := dependency(t, p, lull.WithRand(middle))

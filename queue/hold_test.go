@@ -557,7 +557,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 				m := memory(t, c)
 				send(t, m, "ack", "retry", "defer", "dead", "slow", "panic")
 				p := queue.Policy()
-				p.Limit.Limit, p.Limit.MaxWait = 2, time.Hour
+				p.Limit.InFlight, p.Limit.MaxWait = 2, time.Hour
 				d := dependency(t, p)
 				r := start(t, m, d, func(ctx context.Context, m *queue.Message) error {
 					switch string(m.Body) {

@@ -19,10 +19,10 @@ import (
 type misfortune uint8
 
 const (
-	fails     misfortune = iota // after as long as it may take
-	hinted                      // likewise, and the server asks for the longest wait
-	throttled                   // likewise, and the server asks for less
-	killed                      // likewise, and the worker dies with it
+	fails       misfortune = iota // after as long as it may take
+	hinted                        // likewise, and the server asks for the longest wait
+	rateLimited                   // likewise, and the server asks for less
+	killed                        // likewise, and the worker dies with it
 	misfortunes
 )
 
@@ -74,7 +74,7 @@ func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryConfig, fa
 			switch fate(m.Attempt, m.Try) {
 			case hinted:
 				return lull.RetryAfter(errBlip, p.WithDefaults().HintLimit)
-			case throttled:
+			case rateLimited:
 				return lull.RetryAfter(errBlip, 0)
 			case killed:
 				m.Extend(context.WithoutCancel(ctx), 0)
@@ -112,7 +112,7 @@ func TestWorstCase(t *testing.T) {
 			p.Backoff.Cap = p.Backoff.Base
 		}
 		p.HintLimit = pick(0, time.Second, 30*time.Second)
-		p.ThrottleBase = pick(0, 2*time.Second)
+		p.RateLimitedBase = pick(0, 2*time.Second)
 		p.Deadline = pick(lull.NoTimeout, lull.NoTimeout, 20*time.Second, 2*time.Minute)
 		c := queue.Config{Lease: pick(2*time.Second, 30*time.Second), Quick: r.IntN(3), QuickWait: pick(0, 5*time.Second)}
 		mc := queue.MemoryConfig{FixedLeases: r.IntN(3) == 0, MaxDelay: pick(0, 0, 10*time.Second, -1)}
@@ -165,7 +165,7 @@ func TestWorstCase(t *testing.T) {
 func TestWorstCaseByHand(t *testing.T) {
 	can := memory(t, queue.MemoryConfig{}).Capabilities()
 	p := plain(3)
-	p.HintLimit, p.ThrottleBase = 1, time.Second // the least; it is in each of the waits
+	p.HintLimit, p.RateLimitedBase = 1, time.Second // the least; it is in each of the waits
 	p.AttemptTimeout = 10 * time.Second
 	p.Backoff = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: time.Second}
 	for _, c := range []struct {

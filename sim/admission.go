@@ -66,7 +66,7 @@ func (w *world) knock(i uint32, j *job) (answer time.Duration) {
 		return w.respond(i, j, verdictRefused, w.now)
 	}
 	if s.interval > 0 && s.limited(w, w.now) {
-		return w.respond(i, j, s.throttled, w.now)
+		return w.respond(i, j, s.rateLimited, w.now)
 	}
 	k, v := w.visitors.take()
 	if v.Settled == nil { // once for each place

@@ -300,7 +300,7 @@ func TestAdmissionStandsBeforeFailuresAndBehindTheRate(t *testing.T) {
 	s = gated1(admission.Config{}, 1000, 1010)
 	s.Services[0].Rate = Rate{PerSecond: 1, Burst: 1}
 	w, r = playWorld(t, s, Contender{Policy: once()}, Options{})
-	want(t, "throttled", r.Totals.Throttled, 1)
+	want(t, "rate-limited", r.Totals.RateLimited, 1)
 	want(t, "arrived", gateOf(w).Arrived(admission.First), 1)
 }
 

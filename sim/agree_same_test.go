@@ -26,7 +26,7 @@ func TestAgreeEnoughWorkers(t *testing.T) {
 	cold[0].Warmup = 5 * time.Second
 	one := at(sim.Errors)
 	one[0].Hosts = 1
-	tab := newTable("service", "workers", "success", "attempts/call", "mean completion ms", "p99 ms", "throttled/call")
+	tab := newTable("service", "workers", "success", "attempts/call", "mean completion ms", "p99 ms", "rate-limited/call")
 	for _, c := range []struct {
 		name string
 		s    sim.Service
@@ -46,12 +46,12 @@ func TestAgreeEnoughWorkers(t *testing.T) {
 		{"crash of long work", sim.Service{Time: sim.Distribution{Mean: 900 * ms}, Faults: at(sim.Crash)}, 0},
 	} {
 		policy := bare(3, backoff.Schedule{Base: 50 * ms})
-		policy.ThrottleBase = ms
+		policy.RateLimitedBase = ms
 		figures := []func(*sim.Result) float64{
 			success, amplification,
 			func(r *sim.Result) float64 { return r.Totals.MeanCompletion.Seconds() * 1000 },
 			func(r *sim.Result) float64 { return r.Latency.P99.Seconds() * 1000 },
-			func(r *sim.Result) float64 { return float64(r.Totals.Throttled) / float64(r.Totals.Calls) },
+			func(r *sim.Result) float64 { return float64(r.Totals.RateLimited) / float64(r.Totals.Calls) },
 		}
 		var seen [2][]sample
 		for k, workers := range []int{0, 1 << 20} {

@@ -79,7 +79,7 @@ func TestAgreeSynchronisedCallers(t *testing.T) {
 			{"full", backoff.Full, c.peak.full, c.gaveUp.full},
 		} {
 			policy := bare(6, backoff.Schedule{Jitter: p.jitter, Base: c.base})
-			policy.ThrottleBase = ms // over the limit is as bad as down, and no worse
+			policy.RateLimitedBase = ms // over the limit is as bad as down, and no worse
 			rs := fly(t, synchronised(c.m, c.capacity), sim.Contender{Name: p.name, Policy: policy}, some(10))
 			peak := over(rs, peakOver)
 			gaveUp := over(rs, func(r *sim.Result) float64 {

@@ -129,7 +129,7 @@ func TestAtOnce(t *testing.T) {
 	wantUniform(t, "within", times, s, 3*s)
 	// Each process makes its own: with room for one call in each, the second fails.
 	p := once()
-	p.Limit.Limit = 1
+	p.Limit.InFlight = 1
 	r := play(t, Scenario{
 		Horizon: s, Services: []Service{{Name: "api", Time: fixed(millisecond)}},
 		Fleets: []Fleet{{Calls: "api", Processes: 3, Arrivals: Arrivals{Kind: AtOnce, Each: 2}}},

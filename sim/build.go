@@ -125,7 +125,7 @@ func (b *builder) service(i uint32, def *Service) *service {
 		s.full = b.verdict(503, def.Queue.RetryAfter, def.Queue.DontRetry)
 	}
 	if def.Rate.PerSecond > 0 {
-		s.throttled = b.verdict(429, def.Rate.RetryAfter, false)
+		s.rateLimited = b.verdict(429, def.Rate.RetryAfter, false)
 		s.interval = max(duration(float64(time.Second)/def.Rate.PerSecond), 1)
 		burst := float64(def.Rate.Burst)
 		if burst == 0 {

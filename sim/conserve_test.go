@@ -115,10 +115,10 @@ func anyScenario(d dice) (Scenario, lull.Policy) {
 	p := lull.Policy{
 		Attempts: 1 + d(4), AttemptTimeout: d.ms(20, 200, 2000), Deadline: 5 * time.Second, Timeouts: engine.TimeoutRetries(d(3)),
 		Backoff: backoff.Schedule{Kind: backoff.Kind(d(3)), Base: d.ms(1, 10, 100), Jitter: backoff.Jitter(d(3)), FastFirst: d(3) == 0},
-		Budget:  budget.Config{Unlimited: d.yes(), Earn: budget.Earn(d(2))}, Breaker: breaker.Config{Off: d.yes()}, ThrottleBase: d.ms(0, 1, 50),
+		Budget:  budget.Config{Unlimited: d.yes(), Earn: budget.Earn(d(2))}, Breaker: breaker.Config{Off: d.yes()}, RateLimitedBase: d.ms(0, 1, 50),
 	}
 	if d.yes() {
-		p.Limit = bulkhead.Config{Limit: 1 + d(3), MaxWait: d.ms(0, 10, 300)}
+		p.Limit = bulkhead.Config{InFlight: 1 + d(3), MaxWait: d.ms(0, 10, 300)}
 	}
 	p.Throttle.Mode = throttle.Mode(max(0, d(5)-2))
 	if d(3) == 0 {

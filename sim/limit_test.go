@@ -13,7 +13,7 @@ import (
 // follows, the third waits in vain and the fourth is refused.
 func TestWaitingForRoomUnderAConcurrencyLimit(t *testing.T) {
 	p := once()
-	p.Limit = bulkhead.Config{Limit: 1, MaxWait: 150 * millisecond, MaxQueue: 2}
+	p.Limit = bulkhead.Config{InFlight: 1, MaxWait: 150 * millisecond, MaxQueue: 2}
 	for _, workers := range []int{0, 5} {
 		s := Scenario{
 			Horizon: 3 * time.Second, Step: millisecond,
@@ -43,7 +43,7 @@ func TestWaitingForRoomUnderAConcurrencyLimit(t *testing.T) {
 
 		// Without MaxWait nobody waits; each process has a limit of its own.
 		none := p
-		none.Limit = bulkhead.Config{Limit: 1}
+		none.Limit = bulkhead.Config{InFlight: 1}
 		want(t, "no wait", play(t, s, none).Totals.Succeeded, 1)
 		s.Fleets[0].Processes = 3
 		want(t, "three processes", play(t, s, none).Totals.Succeeded, 3)
@@ -53,7 +53,7 @@ func TestWaitingForRoomUnderAConcurrencyLimit(t *testing.T) {
 // A call that waits before a retry holds no place.
 func TestACallThatWaitsHoldsNoPlace(t *testing.T) {
 	p := retrying(2, time.Second)
-	p.Limit = bulkhead.Config{Limit: 1}
+	p.Limit = bulkhead.Config{InFlight: 1}
 	s := Scenario{
 		Horizon: 5 * time.Second, Step: millisecond,
 		Services: []Service{{Name: "api", Time: fixed(100 * millisecond), Faults: []Fault{{Kind: Errors, At: time.Second, For: millisecond}}}},

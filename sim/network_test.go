@@ -56,7 +56,7 @@ func TestRateLimit(t *testing.T) {
 	rate := &s.Services[0].Rate
 	r := play(t, s, once())
 	want(t, "a burst", r.Totals.Succeeded, 5)
-	want(t, "throttled", r.Totals.Throttled, 15)
+	want(t, "rate-limited", r.Totals.RateLimited, 15)
 	rate.Burst = 0
 	want(t, "a second's worth", play(t, s, once()).Totals.Succeeded, 10)
 	rate.PerSecond = 0.5
@@ -67,7 +67,7 @@ func TestRateLimit(t *testing.T) {
 	s.Fleets[0].Arrivals = Arrivals{Kind: Constant, Rate: 20}
 	r = play(t, s, once())
 	want(t, "steady", r.Totals.Succeeded, 100)
-	want(t, "throttled", r.Totals.Throttled, 99)
+	want(t, "rate-limited", r.Totals.RateLimited, 99)
 	// A burst of three: two more at first.
 	rate.Burst = 3
 	want(t, "steady after a burst", play(t, s, once()).Totals.Succeeded, 102)
@@ -85,7 +85,7 @@ func TestRateLimit(t *testing.T) {
 }
 
 // A call from far away is sent first and arrives last: what is near is not to be
-// throttled because of it.
+// rate-limited because of it.
 func TestRateLimitSeesRequestsAsTheyArrive(t *testing.T) {
 	s := Scenario{
 		Horizon: 10 * time.Second, Step: millisecond,
@@ -93,7 +93,7 @@ func TestRateLimitSeesRequestsAsTheyArrive(t *testing.T) {
 		Fleets:   callsAt(time.Second, 1100*millisecond),
 	}
 	s.Fleets[0].Network.Latency = fixed(3 * time.Second)
-	want(t, "throttled", play(t, s, once()).Totals.Throttled, 0)
+	want(t, "rate-limited", play(t, s, once()).Totals.RateLimited, 0)
 }
 
 // Ten read, write and are answered in step, 40 ms a round: one wins each.

@@ -19,7 +19,7 @@ func retrying(attempts int, wait time.Duration) lull.Policy {
 	return lull.Policy{
 		Attempts: attempts, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: wait, Cap: max(wait, millisecond), Jitter: backoff.None},
 		Timeouts: lull.TimeoutsAlways, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout,
-		ThrottleBase: 1, HintLimit: time.Hour,
+		RateLimitedBase: 1, HintLimit: time.Hour,
 		Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
 	}
 }

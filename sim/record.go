@@ -59,7 +59,7 @@ type turnedAway uint8
 
 const (
 	turnedFull turnedAway = iota
-	turnedThrottled
+	turnedRateLimited
 	turnedError
 	turnedExpired
 	turnedShed
@@ -210,8 +210,8 @@ func (r *recorder) turnedAway(now time.Duration, why turnedAway) {
 	switch why {
 	case turnedFull:
 		r.t.QueueFull += n
-	case turnedThrottled:
-		r.t.Throttled += n
+	case turnedRateLimited:
+		r.t.RateLimited += n
 	case turnedError:
 		r.t.Errors += n
 	case turnedExpired:

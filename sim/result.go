@@ -56,7 +56,7 @@ type Totals struct {
 	Wasted int64
 	// Turned away by services: queue full, rate limit, fault, and dropped because
 	// expired.
-	QueueFull, Throttled, Errors, Dropped int64
+	QueueFull, RateLimited, Errors, Dropped int64
 	// Shed is attempts that admission control refused, at once or after a wait.
 	Shed int64
 	// Effects is how often operations were carried out, Duplicates how many of

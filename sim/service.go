@@ -22,8 +22,8 @@ type service struct {
 	lucky bool // chance plays a part in what it does
 
 	// verdicts of refusals, as indices
-	full, throttled int
-	faults          []int // of the fault with that index, if it is Errors
+	full, rateLimited int
+	faults            []int // of the fault with that index, if it is Errors
 
 	// The rate limit as a theoretical arrival time: the virtual time at which the
 	// bucket would be full again.
@@ -102,7 +102,7 @@ func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) 
 		}
 	}
 	if s.interval > 0 && s.limited(w, now) {
-		return s.throttled, now
+		return s.rateLimited, now
 	}
 	return verdictOK, now
 }
@@ -129,7 +129,7 @@ func (s *service) fail(w *world, x *stretch, now time.Duration, src *draw.Source
 // limited is the part of admit that refuses what comes too fast.
 func (s *service) limited(w *world, now time.Duration) bool {
 	if s.refilled = max(s.refilled, now); s.refilled-now > s.burst-s.interval {
-		w.rec.turnedAway(now, turnedThrottled)
+		w.rec.turnedAway(now, turnedRateLimited)
 		return true
 	}
 	s.refilled += s.interval

@@ -81,13 +81,13 @@ func (s Scenario) Cost(c Contender) Cost {
 			perState += perBreaker
 		}
 		remembering := min(n, calls*max(share, 0.01))
-		if gap := c.Policy.Budget.QuietGap(); c.Options != nil || gap > 0 && rate/n > 1/gap.Seconds() || c.Policy.Limit.Limit > 0 {
+		if gap := c.Policy.Budget.QuietGap(); c.Options != nil || gap > 0 && rate/n > 1/gap.Seconds() || c.Policy.Limit.InFlight > 0 {
 			remembering = min(n, calls)
 			if c.Options == nil && !c.Policy.Budget.Unlimited {
 				perState += perWindow
 			}
 		}
-		if c.Policy.Budget.Unlimited && c.Policy.Breaker.Off && c.Options == nil && c.Policy.Limit.Limit == 0 {
+		if c.Policy.Budget.Unlimited && c.Policy.Breaker.Off && c.Options == nil && c.Policy.Limit.InFlight == 0 {
 			remembering = 0
 		}
 		events += calls * (1 + perAttempt[f.Calls]*(1-share+share*attempts))

@@ -42,7 +42,7 @@ type Config struct {
 
 	// Window is how long what happened counts. Under Adaptive, how far back requests
 	// and accepts reach: the window is cut into 30 slots that leave one at a time.
-	// Under Cubic, how long after the last throttled answer attempts are held to a
+	// Under Cubic, how long after the last rate-limited answer attempts are held to a
 	// rate; after that they pass freely until the next. Zero: 2 minutes. At least 1 s.
 	Window time.Duration
 
@@ -64,11 +64,11 @@ type Config struct {
 	// pass in about every Recent.
 	ProbeEvery time.Duration
 
-	// MinRate, for Cubic, is the rate in attempts per second below which throttled
+	// MinRate, for Cubic, is the rate in attempts per second below which rate-limited
 	// answers do not push it. The processes of a fleet have it each. Zero: 0.5, as in
 	// the SDKs. Otherwise 0.001 to a million.
 	MinRate float64
-	// FallEvery, for Cubic, is how long further throttled answers do not lower the
+	// FallEvery, for Cubic, is how long further rate-limited answers do not lower the
 	// rate after one has. Zero: 1 s, for which the bucket holds attempts. Negative:
 	// each of them lowers it, as in the SDKs.
 	FallEvery time.Duration

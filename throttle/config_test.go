@@ -87,7 +87,7 @@ func TestOffDoesNothing(t *testing.T) {
 	}
 	var zero Throttle
 	for name, th := range map[string]*Throttle{"nil": nil, "zero": &zero, "off": plan.New()} {
-		learns(th, 0, Throttled, 1000)
+		learns(th, 0, RateLimited, 1000)
 		for range 1000 {
 			if wait, ok := th.Ask(0, unlucky); wait != 0 || !ok {
 				t.Fatalf("%s: wait %v, %t", name, wait, ok)
@@ -107,7 +107,7 @@ func TestPlanMakesThrottlesApart(t *testing.T) {
 	one := p.New()
 	var two Throttle
 	p.Init(&two)
-	learns(one, 0, Throttled, 100)
+	learns(one, 0, RateLimited, 100)
 	learns(&two, 0, Accepted, 7)
 	if s := one.State(0); s.Requests != 100 || s.Accepts != 0 {
 		t.Errorf("one: %+v", s)
@@ -121,7 +121,7 @@ func TestPlanMakesThrottlesApart(t *testing.T) {
 }
 
 func TestTextIsTheName(t *testing.T) {
-	modes, outcomes := []string{"off", "adaptive", "cubic"}, []string{"accepted", "throttled", "unanswered", "neutral", "unsent"}
+	modes, outcomes := []string{"off", "adaptive", "cubic"}, []string{"accepted", "rate_limited", "unanswered", "neutral", "unsent"}
 	for m := Off; m <= Cubic; m++ {
 		text, err := m.MarshalText()
 		got := Mode(9)

@@ -19,12 +19,12 @@ var states = []struct {
 }{
 	{"Off", Config{}, func(*Throttle) {}, Accepted, false},
 	{"AdaptiveHealthy", Config{Mode: Adaptive}, func(t *Throttle) { learns(t, 0, Accepted, 1000) }, Accepted, false},
-	{"AdaptiveErrors", Config{Mode: Adaptive, K: 1000}, func(t *Throttle) { learns(t, 0, Accepted, 1<<20) }, Throttled, false},
-	{"AdaptiveFewRequests", Config{Mode: Adaptive, MinRequests: math.MaxInt}, func(t *Throttle) { learns(t, 0, Throttled, 5) }, Throttled, false},
-	{"AdaptiveRefused", Config{Mode: Adaptive, ProbeEvery: -1}, func(t *Throttle) { learns(t, 0, Throttled, 1000) }, Accepted, true},
+	{"AdaptiveErrors", Config{Mode: Adaptive, K: 1000}, func(t *Throttle) { learns(t, 0, Accepted, 1<<20) }, RateLimited, false},
+	{"AdaptiveFewRequests", Config{Mode: Adaptive, MinRequests: math.MaxInt}, func(t *Throttle) { learns(t, 0, RateLimited, 5) }, RateLimited, false},
+	{"AdaptiveRefused", Config{Mode: Adaptive, ProbeEvery: -1}, func(t *Throttle) { learns(t, 0, RateLimited, 1000) }, Accepted, true},
 	{"CubicFree", Config{Mode: Cubic}, func(t *Throttle) { learns(t, 0, Accepted, 1000) }, Accepted, false},
-	{"CubicLimiting", Config{Mode: Cubic, MinRate: 1e6, MaxWait: math.MaxInt64, Window: math.MaxInt64}, func(t *Throttle) { t.Learn(0, Throttled) }, Accepted, false},
-	{"CubicRefused", Config{Mode: Cubic, MinRate: 0.001, MaxWait: -1, Window: math.MaxInt64}, func(t *Throttle) { t.Learn(0, Throttled); t.Ask(0, nil) }, Accepted, true},
+	{"CubicLimiting", Config{Mode: Cubic, MinRate: 1e6, MaxWait: math.MaxInt64, Window: math.MaxInt64}, func(t *Throttle) { t.Learn(0, RateLimited) }, Accepted, false},
+	{"CubicRefused", Config{Mode: Cubic, MinRate: 0.001, MaxWait: -1, Window: math.MaxInt64}, func(t *Throttle) { t.Learn(0, RateLimited); t.Ask(0, nil) }, Accepted, true},
 }
 
 func TestCostNoAllocations(t *testing.T) {
@@ -82,12 +82,12 @@ func TestCostMemory(t *testing.T) {
 		use    func(*Throttle)
 		atMost uint64
 	}{
-		{"off", Off, func(t *Throttle) { t.Learn(0, Throttled) }, 24},
+		{"off", Off, func(t *Throttle) { t.Learn(0, RateLimited) }, 24},
 		{"adaptive, unused", Adaptive, func(t *Throttle) { t.Ask(0, nil); t.State(0) }, 24},
 		{"adaptive, accepts alone", Adaptive, func(t *Throttle) { t.Learn(0, Accepted) }, 24 + 80 + 256},
-		{"adaptive", Adaptive, func(t *Throttle) { t.Learn(0, Accepted); t.Learn(0, Throttled) }, 24 + 80 + 256 + 48 + 256},
+		{"adaptive", Adaptive, func(t *Throttle) { t.Learn(0, Accepted); t.Learn(0, RateLimited) }, 24 + 80 + 256 + 48 + 256},
 		{"cubic, unused", Cubic, func(t *Throttle) { t.State(0) }, 24},
-		{"cubic", Cubic, func(t *Throttle) { t.Ask(0, nil); t.Learn(0, Throttled) }, 24 + 144 + 8},
+		{"cubic", Cubic, func(t *Throttle) { t.Ask(0, nil); t.Learn(0, RateLimited) }, 24 + 144 + 8},
 	} {
 		p, err := Prepare(Config{Mode: c.mode})
 		if err != nil {

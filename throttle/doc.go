@@ -122,24 +122,24 @@
 //
 // The client rate limiter of the AWS SDKs' adaptive retry mode (botocore
 // retries/adaptive.py, aws-sdk-go-v2 aws/retry/adaptive_ratelimit.go). Nothing is
-// limited before the first throttled answer. From then on each attempt, retries
+// limited before the first rate-limited answer. From then on each attempt, retries
 // included, takes a token from a bucket that fills at a rate and holds a second's
 // worth, one token at least. With every answer the rate becomes
 //
-//	throttled:  max  = min(measured rate, rate so far)
+//	rate-limited:  max  = min(measured rate, rate so far)
 //	            rate = 0.7 × max
 //	any other:  rate = 0.4 × (t - k)³ + max,   k = (max × 0.3 / 0.4)^(1/3)
 //
-// where t is the time since the throttled answer in seconds: back to max after k,
+// where t is the time since the rate-limited answer in seconds: back to max after k,
 // level there, and then on, steeper and steeper. It is never below MinRate, 0.5/s,
 // nor above twice the measured rate, which is that of answers, in slots of half a
 // second, smoothed: 0.8 of the last slot and 0.2 of what was before. The SDKs'
 // published cases are this package's tests; where the tests of two SDKs differ from
-// their code (which rate is max after two throttled answers in a row), the code holds.
+// their code (which rate is max after two rate-limited answers in a row), the code holds.
 //
 // Four things are different, and a setting has them as they are there:
 //
-// One throttled answer lowers the rate, and those within a second of it (FallEvery)
+// One rate-limited answer lowers the rate, and those within a second of it (FallEvery)
 // do not. In the SDKs each of them does. But they come in bursts, from attempts that
 // were sent before the first of them was known; ten of them leave 3 % of the rate, and
 // as max falls with it, the curve has forgotten where it was. TCP, from which it
@@ -165,8 +165,8 @@
 // before it sends, Learn with [Unsent] gives the place to the next who asks; without
 // that it is lost, one attempt's worth.
 //
-// And the limit ends: a Window, two minutes, after the last throttled answer attempts
-// pass freely again. In the SDKs a client that was throttled once is held for ever to
+// And the limit ends: a Window, two minutes, after the last rate-limited answer attempts
+// pass freely again. In the SDKs a client that was rate-limited once is held for ever to
 // twice its measured rate, which after a quiet night is next to nothing; a burst then
 // waits seconds for each doubling, and with a limit on waits would be refused.
 //
@@ -177,7 +177,7 @@
 // 35 if the attempt was not accepted, 95 for a refusal, which sums its windows up.
 // The windows are summed up once in a slot of 4 s while that finds nothing to refuse,
 // and after as many unaccepted requests as might change it; below MinRequests, each
-// time, 50 ns. Cubic: 13 ns before the first throttled answer, with two loads and an
+// time, 50 ns. Cubic: 13 ns before the first rate-limited answer, with two loads and an
 // atomic add, and a lock each half second; 47 ns under its lock after it, 17 for a
 // refusal. Nothing is allocated after the first use and the first request that is not
 // accepted.

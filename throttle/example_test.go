@@ -25,7 +25,7 @@ func Example() {
 				continue // fail at once
 			}
 			sent++
-			t.Learn(now, throttle.Throttled)
+			t.Learn(now, throttle.RateLimited)
 		}
 		fmt.Println("attempts sent:", sent)
 	}
@@ -46,7 +46,7 @@ func ExampleThrottle_Ask() {
 		t.Learn(now, throttle.Accepted)
 		now += 100 * time.Millisecond
 	}
-	t.Learn(now, throttle.Throttled)
+	t.Learn(now, throttle.RateLimited)
 	fmt.Printf("held to %.1f attempts/s\n", t.State(now).Rate)
 	for range 9 {
 		wait, ok := t.Ask(now, nil)
@@ -70,7 +70,7 @@ func ExampleThrottle_Ask() {
 func ExampleConfig_maxWait() {
 	t, _ := throttle.New(throttle.Config{Mode: throttle.Cubic, MaxWait: 100 * time.Millisecond})
 	t.Ask(0, nil)
-	t.Learn(time.Second, throttle.Throttled)
+	t.Learn(time.Second, throttle.RateLimited)
 	for range 2 {
 		wait, ok := t.Ask(time.Second, nil)
 		fmt.Println(wait.Round(time.Millisecond), ok)
@@ -82,14 +82,14 @@ func ExampleConfig_maxWait() {
 
 func ExampleThrottle_Learn() {
 	t, _ := throttle.New(throttle.Config{Mode: throttle.Adaptive})
-	for _, o := range []throttle.Outcome{throttle.Accepted, throttle.Throttled, throttle.Unanswered, throttle.Neutral, throttle.Unsent} {
+	for _, o := range []throttle.Outcome{throttle.Accepted, throttle.RateLimited, throttle.Unanswered, throttle.Neutral, throttle.Unsent} {
 		t.Learn(0, o)
 		s := t.State(0)
 		fmt.Printf("%v: %d requests, %d accepts\n", o, s.Requests, s.Accepts)
 	}
 	// Output:
 	// accepted: 1 requests, 1 accepts
-	// throttled: 2 requests, 1 accepts
+	// rate_limited: 2 requests, 1 accepts
 	// unanswered: 3 requests, 1 accepts
 	// neutral: 3 requests, 1 accepts
 	// unsent: 3 requests, 1 accepts
@@ -101,7 +101,7 @@ func ExampleThrottle_State() {
 		t.Learn(0, throttle.Accepted)
 	}
 	for range 90 {
-		t.Learn(0, throttle.Throttled)
+		t.Learn(0, throttle.RateLimited)
 	}
 	s := t.State(0)
 	fmt.Printf("%d of %d accepted: the next is refused with a probability of %.2f\n", s.Accepts, s.Requests, s.Refusal)
@@ -115,7 +115,7 @@ func ExampleConfig_book() {
 	// Output: <nil>
 }
 
-// The limiter of the AWS SDKs as they have it: each throttled answer lowers the
+// The limiter of the AWS SDKs as they have it: each rate-limited answer lowers the
 // rate, waits have no limit, and the limit never ends.
 func ExampleConfig_aws() {
 	const never = 1<<63 - 1
@@ -141,7 +141,7 @@ func ExamplePrepare() {
 	}
 	orders, payments := plan.New(), plan.New()
 	for range 100 {
-		orders.Learn(0, throttle.Throttled)
+		orders.Learn(0, throttle.RateLimited)
 	}
 	fmt.Printf("%.2f %.2f\n", orders.State(0).Refusal, payments.State(0).Refusal)
 	// Output: 0.99 0.00

@@ -14,7 +14,7 @@ type flight struct {
 	config   Config
 	clients  int
 	calls    float64                             // per second, of all clients
-	capacity func(now time.Duration) float64     // accepted per second; above it, throttled
+	capacity func(now time.Duration) float64     // accepted per second; above it, rate-limited
 	down     func(now time.Duration) (down bool) // nobody answers
 }
 
@@ -68,7 +68,7 @@ func (f flight) fly(t testing.TB, d time.Duration, seed uint64) log {
 		room = min(room+capacity*step.Seconds(), max(1, capacity/10))
 		for _, c := range sends[i] {
 			l.sent[second]++
-			o := Throttled
+			o := RateLimited
 			switch {
 			case f.down != nil && f.down(now):
 				o = Unanswered
@@ -222,7 +222,7 @@ func TestAdaptiveSitsOutABlip(t *testing.T) {
 }
 
 // Cubic comes near the capacity without knowing it, with few attempts in vain. With
-// the fall of the SDKs at each throttled answer it stays far below.
+// the fall of the SDKs at each rate-limited answer it stays far below.
 func TestCubicComesNearTheCapacity(t *testing.T) {
 	if raced {
 		t.Skip("one goroutine: nothing for the race detector")

@@ -59,9 +59,9 @@ func TestTheEndsOfTime(t *testing.T) {
 		for _, from := range times {
 			for _, to := range times {
 				th := must(t, Config{Mode: mode})
-				learns(th, from, Throttled, 100)
+				learns(th, from, RateLimited, 100)
 				th.Ask(from, unlucky)
-				learns(th, to, Throttled, 100)
+				learns(th, to, RateLimited, 100)
 				wait, ok := th.Ask(to, unlucky)
 				s := th.State(to)
 				if wait < 0 || ok && wait > 2*sec || !(s.Refusal >= 0 && s.Refusal < 1) || math.IsNaN(s.Rate+s.Sent) {

@@ -13,7 +13,7 @@ const (
 	// Adaptive refuses a share of the attempts, by the share of them that the
 	// backend accepted lately: the adaptive throttling of the SRE book.
 	Adaptive
-	// Cubic delays attempts to a rate, which falls with every throttled answer and
+	// Cubic delays attempts to a rate, which falls with every rate-limited answer and
 	// grows in between along a cubic curve: the adaptive retry mode of the AWS SDKs.
 	Cubic
 )

@@ -9,7 +9,7 @@ import (
 //
 //	                               Adaptive              Cubic
 //	Accepted                       request and accept    sent, the rate may grow
-//	Throttled                      request               sent, the rate falls
+//	RateLimited                      request               sent, the rate falls
 //	Unanswered                     request               sent, the rate may grow
 //	Neutral                        not counted           sent
 //	Unsent                         not counted           its place is given back
@@ -21,10 +21,10 @@ const (
 	// application is an answer too (not found, permission denied, or a 500 of its
 	// own): the book's accepts are "requests accepted by the backend", not successes.
 	Accepted Outcome = iota
-	// Throttled: the backend, or what speaks for it, refused the request because of
+	// RateLimited: the backend, or what speaks for it, refused the request because of
 	// load or quota: 429, a 503 that says so, RESOURCE_EXHAUSTED, a throttling error
 	// of an AWS service.
-	Throttled
+	RateLimited
 	// Unanswered: nothing shows that the backend took the request on. It timed out,
 	// the connection failed, or something on the way answered in the backend's place
 	// (502, 503, 504, UNAVAILABLE, DEADLINE_EXCEEDED). It was not accepted, so
@@ -39,9 +39,9 @@ const (
 	Unsent
 )
 
-var outcomeNames = [...]string{"accepted", "throttled", "unanswered", "neutral", "unsent"}
+var outcomeNames = [...]string{"accepted", "rate_limited", "unanswered", "neutral", "unsent"}
 
-// String is the outcome in lower case, such as "throttled".
+// String is the outcome in lower case, such as "rate_limited".
 func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
 // MarshalText is String, for an Outcome that is one.

@@ -62,7 +62,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 func TestRaceOneProbe(t *testing.T) {
 	for range 5000 {
 		th := must(t, Config{Mode: Adaptive})
-		learns(th, 0, Throttled, 20)
+		learns(th, 0, RateLimited, 20)
 		var passed, ready atomic.Int32
 		var wg sync.WaitGroup
 		for range 2 {
@@ -88,7 +88,7 @@ func TestRaceEachPlaceOnce(t *testing.T) {
 	for i := range 1000 {
 		th.Learn(at(float64(i)/100), Accepted)
 	}
-	th.Learn(10*sec, Throttled)
+	th.Learn(10*sec, RateLimited)
 	var mu sync.Mutex
 	waits := map[time.Duration]int{}
 	var wg sync.WaitGroup

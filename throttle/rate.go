@@ -26,7 +26,7 @@ type rate struct {
 	fill     float64 // tokens per second
 	capacity float64
 	filled   time.Duration // when tokens were last brought up to date
-	max      float64       // the rate at the last throttled answer
+	max      float64       // the rate at the last rate-limited answer
 	fell     time.Duration // when that was; at first the first use
 }
 
@@ -59,7 +59,7 @@ func (r *rate) ask(ru *rules, now time.Duration) (time.Duration, bool) {
 }
 
 // limits tells whether attempts are still held to the rate at now, and ends it if
-// the last throttled answer is a window ago. mu must be held.
+// the last rate-limited answer is a window ago. mu must be held.
 func (r *rate) limits(ru *rules, now time.Duration) bool {
 	if r.limiting.Load() && saturating.Since(r.fell, now) >= ru.window {
 		r.limiting.Store(false)
@@ -69,7 +69,7 @@ func (r *rate) limits(ru *rules, now time.Duration) bool {
 
 // learn is Throttle.Learn.
 func (r *rate) learn(ru *rules, now time.Duration, o Outcome) {
-	if !r.limiting.Load() && o != Throttled && (o == Unsent || r.meter.add(now)) {
+	if !r.limiting.Load() && o != RateLimited && (o == Unsent || r.meter.add(now)) {
 		return
 	}
 	r.mu.Lock()
@@ -81,7 +81,7 @@ func (r *rate) learn(ru *rules, now time.Duration, o Outcome) {
 	}
 	r.meter.close(now)
 	switch {
-	case o == Throttled:
+	case o == RateLimited:
 		if !limits || saturating.Since(r.fell, now) >= ru.fallEvery {
 			r.fall(ru, now, limits)
 		}
@@ -90,7 +90,7 @@ func (r *rate) learn(ru *rules, now time.Duration, o Outcome) {
 	}
 }
 
-// fall lowers the rate after a throttled answer.
+// fall lowers the rate after a rate-limited answer.
 func (r *rate) fall(ru *rules, now time.Duration, limits bool) {
 	r.max = r.meter.rate
 	if limits {

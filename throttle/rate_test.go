@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// throttledAt is a throttle that saw so many attempts a second for ten seconds, and
-// then a throttled answer, at now.
-func throttledAt(t *testing.T, c Config, rate int) (th *Throttle, now time.Duration) {
+// rateLimitedAt is a throttle that saw so many attempts a second for ten seconds, and
+// then a rate-limited answer, at now.
+func rateLimitedAt(t *testing.T, c Config, rate int) (th *Throttle, now time.Duration) {
 	t.Helper()
 	c.Mode = Cubic
 	th = must(t, c)
 	for i := range 10 * rate {
 		now = at(float64(i) / float64(rate))
 		if wait, ok := th.Ask(now, nil); wait != 0 || !ok {
-			t.Fatalf("before any throttled answer: wait %v, %t", wait, ok)
+			t.Fatalf("before any rate-limited answer: wait %v, %t", wait, ok)
 		}
 		th.Learn(now, Accepted)
 	}
 	now = 10 * sec
-	th.Learn(now, Throttled)
+	th.Learn(now, RateLimited)
 	return th, now
 }
 
-func TestCubicLimitsFromTheFirstThrottledAnswer(t *testing.T) {
-	th, now := throttledAt(t, Config{}, 100)
+func TestCubicLimitsFromTheFirstRateLimitedAnswer(t *testing.T) {
+	th, now := rateLimitedAt(t, Config{}, 100)
 	s := th.State(now)
 	if !s.Limiting || math.Abs(s.Sent-100) > 1 || math.Abs(s.Rate-0.7*s.Sent) > 1e-9 {
 		t.Fatalf("%+v, want 70 %% of 100/s", s)
@@ -41,8 +41,8 @@ func TestCubicLimitsFromTheFirstThrottledAnswer(t *testing.T) {
 	}
 }
 
-func TestOnlyThrottledAnswersLimit(t *testing.T) {
-	for o, want := range map[Outcome]bool{Accepted: false, Throttled: true, Unanswered: false, Neutral: false, Unsent: false, 77: false} {
+func TestOnlyRateLimitedAnswersLimit(t *testing.T) {
+	for o, want := range map[Outcome]bool{Accepted: false, RateLimited: true, Unanswered: false, Neutral: false, Unsent: false, 77: false} {
 		th := must(t, Config{Mode: Cubic})
 		for now := time.Duration(0); now < 10*sec; now += sec / 10 {
 			th.Learn(now, o)
@@ -70,7 +70,7 @@ func TestUnsentIsNotMeasured(t *testing.T) {
 
 // Time that goes back and comes again fills the bucket once.
 func TestTimeThatComesTwiceFillsOnce(t *testing.T) {
-	th, now := throttledAt(t, Config{MaxWait: -1}, 100)
+	th, now := rateLimitedAt(t, Config{MaxWait: -1}, 100)
 	for range 100 {
 		th.Ask(now, nil)
 	}
@@ -88,7 +88,7 @@ func TestTimeThatComesTwiceFillsOnce(t *testing.T) {
 // went unanswered moves it like one that was accepted.
 func TestWhatMovesTheRate(t *testing.T) {
 	for o, grows := range map[Outcome]bool{Accepted: true, Unanswered: true, Neutral: false, Unsent: false, 77: false} {
-		th, now := throttledAt(t, Config{}, 100)
+		th, now := rateLimitedAt(t, Config{}, 100)
 		before := th.State(now).Rate
 		th.Learn(now+sec/4, o)
 		if after := th.State(now + sec/4).Rate; (after > before) != grows || after < before {
@@ -97,12 +97,12 @@ func TestWhatMovesTheRate(t *testing.T) {
 	}
 }
 
-// One that is throttled within FallEvery of the last fall does not lower the rate,
+// One that is rate-limited within FallEvery of the last fall does not lower the rate,
 // and puts nothing off; negative, each of them does.
 func TestFallEvery(t *testing.T) {
 	for _, c := range []struct {
 		every time.Duration
-		after []time.Duration // when further throttled answers come
+		after []time.Duration // when further rate-limited answers come
 		want  int             // falls, with the first
 	}{
 		{0, []time.Duration{0, 1, sec / 2, sec - 1}, 1},
@@ -111,11 +111,11 @@ func TestFallEvery(t *testing.T) {
 		{3 * sec, []time.Duration{sec, 2 * sec, 3 * sec, 4 * sec, 5 * sec, 6 * sec}, 3},
 		{-1, []time.Duration{0, 0, 0, 0}, 5},
 	} {
-		th, now := throttledAt(t, Config{FallEvery: c.every}, 100)
+		th, now := rateLimitedAt(t, Config{FallEvery: c.every}, 100)
 		falls, last := 1, th.rate.Load().max
 		for _, d := range c.after {
 			before := th.State(now + d).Rate
-			th.Learn(now+d, Throttled)
+			th.Learn(now+d, RateLimited)
 			if after := th.State(now + d).Rate; after < before {
 				falls++
 				if m := th.rate.Load().max; m > last {
@@ -136,7 +136,7 @@ func TestMaxWait(t *testing.T) {
 		max  time.Duration
 		want int // attempts that pass at once or wait, of a rate of 70/s with 70 in the bucket
 	}{{0, 70 + 140}, {sec, 140}, {sec / 2, 105}, {-1, 70}, {math.MaxInt64, 1000}} {
-		th, now := throttledAt(t, Config{MaxWait: c.max}, 100)
+		th, now := rateLimitedAt(t, Config{MaxWait: c.max}, 100)
 		passed := 0
 		var longest time.Duration
 		for range 1000 {
@@ -157,7 +157,7 @@ func TestMaxWait(t *testing.T) {
 // An attempt that was to wait and is given up makes its place free for the next one
 // who asks, and not for those who wait already.
 func TestUnsentGivesThePlaceBack(t *testing.T) {
-	th, now := throttledAt(t, Config{MaxWait: time.Hour}, 100)
+	th, now := rateLimitedAt(t, Config{MaxWait: time.Hour}, 100)
 	for range 100 {
 		th.Ask(now, nil)
 	}
@@ -178,7 +178,7 @@ func TestUnsentGivesThePlaceBack(t *testing.T) {
 		t.Errorf("%d passed at once, want 70", passed)
 	}
 	// A refusal takes no place.
-	th, now = throttledAt(t, Config{MaxWait: -1}, 100)
+	th, now = rateLimitedAt(t, Config{MaxWait: -1}, 100)
 	for range 1000 {
 		th.Ask(now, nil)
 	}
@@ -192,17 +192,17 @@ func TestUnsentGivesThePlaceBack(t *testing.T) {
 func TestMinRatePasses(t *testing.T) {
 	for _, minRate := range []float64{0, 0.1, 5} {
 		for _, maxWait := range []time.Duration{0, -1, 100 * time.Millisecond, time.Minute} {
-			th, start := throttledAt(t, Config{MinRate: minRate, MaxWait: maxWait}, 100)
+			th, start := rateLimitedAt(t, Config{MinRate: minRate, MaxWait: maxWait}, 100)
 			rate := minRate
 			if rate == 0 {
 				rate = DefaultMinRate
 			}
-			// Many callers, every answer throttled; the first minute brings the rate down.
+			// Many callers, every answer rate-limited; the first minute brings the rate down.
 			passed, ends := 0, []time.Duration(nil)
 			const from, to = 2 * time.Minute, 12 * time.Minute
 			for now := start; now < start+to; now += 20 * time.Millisecond {
 				for len(ends) > 0 && ends[0] <= now {
-					th.Learn(now, Throttled)
+					th.Learn(now, RateLimited)
 					ends = ends[1:]
 				}
 				if wait, ok := th.Ask(now, nil); ok {
@@ -218,14 +218,14 @@ func TestMinRatePasses(t *testing.T) {
 			}
 		}
 		// One caller, who asks when the last attempt has ended.
-		th, now := throttledAt(t, Config{MinRate: minRate}, 100)
+		th, now := rateLimitedAt(t, Config{MinRate: minRate}, 100)
 		for i := range 10_000 {
 			wait, ok := th.Ask(now, nil)
 			if !ok {
 				t.Fatalf("MinRate %v: the only caller is refused at attempt %d, wait %v", minRate, i, wait)
 			}
 			now += wait
-			th.Learn(now, Throttled)
+			th.Learn(now, RateLimited)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestMinRatePasses(t *testing.T) {
 // the last of them and one turn at the new rate: a debt in attempts would shut
 // everybody out for as long as the old rate was higher.
 func TestAFallDoesNotShutOut(t *testing.T) {
-	th, now := throttledAt(t, Config{MaxWait: 10 * sec, FallEvery: -1}, 1000)
+	th, now := rateLimitedAt(t, Config{MaxWait: 10 * sec, FallEvery: -1}, 1000)
 	var last time.Duration
 	for {
 		wait, ok := th.Ask(now, nil)
@@ -246,7 +246,7 @@ func TestAFallDoesNotShutOut(t *testing.T) {
 	if last < 9*sec {
 		t.Fatalf("the last wait is %v", last)
 	}
-	learns(th, now, Throttled, 100)
+	learns(th, now, RateLimited, 100)
 	if s := th.State(now); s.Rate != DefaultMinRate {
 		t.Fatalf("%+v", s)
 	}
@@ -259,11 +259,11 @@ func TestAFallDoesNotShutOut(t *testing.T) {
 	}
 }
 
-// A Window after the last throttled answer attempts pass freely again, until the
+// A Window after the last rate-limited answer attempts pass freely again, until the
 // next. The SDKs never do.
 func TestTheLimitIsForgotten(t *testing.T) {
 	for _, window := range []time.Duration{0, sec, time.Hour, math.MaxInt64} {
-		th, start := throttledAt(t, Config{Window: window, MaxWait: -1}, 10)
+		th, start := rateLimitedAt(t, Config{Window: window, MaxWait: -1}, 10)
 		if window == 0 {
 			window = DefaultWindow
 		}
@@ -285,15 +285,15 @@ func TestTheLimitIsForgotten(t *testing.T) {
 			}
 		}
 		// Whoever learns of it first forgets it as well.
-		th, start = throttledAt(t, Config{Window: window, MaxWait: -1}, 10)
+		th, start = rateLimitedAt(t, Config{Window: window, MaxWait: -1}, 10)
 		th.Learn(start+window, Accepted)
 		if th.rate.Load().limiting.Load() {
 			t.Errorf("%v: still limiting after an accept", window)
 		}
-		// The next throttled answer is a first one: the measured rate is the maximum.
-		th.Learn(start+window, Throttled)
+		// The next rate-limited answer is a first one: the measured rate is the maximum.
+		th.Learn(start+window, RateLimited)
 		if s := th.State(start + window); !s.Limiting {
-			t.Errorf("%v: %+v after another throttled answer", window, s)
+			t.Errorf("%v: %+v after another rate-limited answer", window, s)
 		}
 	}
 }
@@ -302,10 +302,10 @@ func TestTheLimitIsForgotten(t *testing.T) {
 // retries/{adaptive,throttling,bucket}.py, aws-sdk-go-v2 aws/retry/adaptive_ratelimit.go.
 // Its bucket is full when it is switched on.
 type slowLimiter struct {
-	on                           bool
-	fill, capacity, tokens       float64
-	refilled, lastMax, throttled float64
-	measured, slot, count        float64
+	on                             bool
+	fill, capacity, tokens         float64
+	refilled, lastMax, rateLimited float64
+	measured, slot, count          float64
 }
 
 func (l *slowLimiter) refill(t float64) {
@@ -324,29 +324,29 @@ func (l *slowLimiter) acquire(t float64) bool {
 	return true
 }
 
-func (l *slowLimiter) update(t float64, throttled bool) {
+func (l *slowLimiter) update(t float64, rateLimited bool) {
 	l.count++
 	if slot := math.Floor(t*2) / 2; slot > l.slot {
 		l.measured = l.count/(slot-l.slot)*0.8 + l.measured*0.2
 		l.count, l.slot = 0, slot
 	}
 	var rate float64
-	if throttled {
+	if rateLimited {
 		use := l.measured
 		if l.on {
 			use = min(use, l.fill)
 		}
-		l.lastMax, l.throttled, rate = use, t, use*0.7
+		l.lastMax, l.rateLimited, rate = use, t, use*0.7
 	} else {
 		k := math.Pow(l.lastMax*(1-0.7)/0.4, 1./3)
-		rate = 0.4*math.Pow(t-l.throttled-k, 3) + l.lastMax
+		rate = 0.4*math.Pow(t-l.rateLimited-k, 3) + l.lastMax
 	}
 	rate = min(rate, 2*l.measured)
 	l.refill(t)
 	l.fill = max(rate, 0.5)
 	l.capacity = max(rate, 1)
 	l.tokens = min(l.tokens, l.capacity)
-	if throttled && !l.on {
+	if rateLimited && !l.on {
 		l.on, l.tokens = true, l.capacity
 	}
 }
@@ -382,10 +382,10 @@ func TestCubicAgreesWithTheSDKs(t *testing.T) {
 				continue
 			}
 			passed++
-			throttled := r.Float64() < bad
-			slow.update(now, throttled)
-			if throttled {
-				th.Learn(d, Throttled)
+			rateLimited := r.Float64() < bad
+			slow.update(now, rateLimited)
+			if rateLimited {
+				th.Learn(d, RateLimited)
 			} else {
 				th.Learn(d, []Outcome{Accepted, Unanswered}[r.IntN(2)])
 			}
@@ -430,7 +430,7 @@ func TestWaitsAreInOrder(t *testing.T) {
 			if r.IntN(2) == 0 {
 				o := Accepted
 				if r.Float64() < bad {
-					o = Throttled
+					o = RateLimited
 				}
 				th.Learn(now, o)
 			}

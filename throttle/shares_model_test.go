@@ -115,7 +115,7 @@ func TestSharesAgreeWithTheSlowOnes(t *testing.T) {
 			}
 			o := Accepted
 			if r.Float64() < bad {
-				o = []Outcome{Throttled, Unanswered, Neutral, Unsent}[r.IntN(4)]
+				o = []Outcome{RateLimited, Unanswered, Neutral, Unsent}[r.IntN(4)]
 			}
 			th.Learn(now, o)
 			if o <= Unanswered {

@@ -35,7 +35,7 @@ func TestRefusalIsTheBooks(t *testing.T) {
 		cfg.K = c.k
 		th := must(t, cfg)
 		learns(th, sec, Accepted, c.accepts)
-		learns(th, sec, Throttled, c.other)
+		learns(th, sec, RateLimited, c.other)
 		if got := th.State(sec).Refusal; !near(got, c.want) {
 			t.Errorf("K %v, %d accepted, %d not: %v, want %v", c.k, c.accepts, c.other, got, c.want)
 		}
@@ -56,7 +56,7 @@ func TestRefusalIsTheBooks(t *testing.T) {
 
 func TestWhatCounts(t *testing.T) {
 	for o, want := range map[Outcome][2]int64{
-		Accepted: {1, 1}, Throttled: {1, 0}, Unanswered: {1, 0}, Neutral: {0, 0}, Unsent: {0, 0}, 99: {0, 0},
+		Accepted: {1, 1}, RateLimited: {1, 0}, Unanswered: {1, 0}, Neutral: {0, 0}, Unsent: {0, 0}, 99: {0, 0},
 	} {
 		th := must(t, Config{Mode: Adaptive})
 		th.Learn(0, o)
@@ -66,7 +66,7 @@ func TestWhatCounts(t *testing.T) {
 	}
 	// A refused one is a request, by Ask itself; one that passes is not yet.
 	th := must(t, bookAlone)
-	learns(th, 0, Throttled, 9)
+	learns(th, 0, RateLimited, 9)
 	if _, ok := th.Ask(0, lucky); !ok || th.State(0).Requests != 9 {
 		t.Errorf("passed %t, %+v", ok, th.State(0))
 	}
@@ -103,7 +103,7 @@ func TestNothingIsRefusedBelowMinRequests(t *testing.T) {
 			if _, ok := th.Ask(0, unlucky); !ok {
 				t.Fatalf("MinRequests %d: refused after %d", n, i)
 			}
-			th.Learn(0, Throttled)
+			th.Learn(0, RateLimited)
 		}
 		if _, ok := th.Ask(0, unlucky); ok {
 			t.Errorf("MinRequests %d: not refused after %d", n, first)
@@ -115,7 +115,7 @@ func TestNothingIsRefusedBelowMinRequests(t *testing.T) {
 // judged again when an accept makes it enough.
 func TestAcceptsBringTheRequestThatIsEnough(t *testing.T) {
 	th := must(t, Config{Mode: Adaptive, K: 1.1, ProbeEvery: -1})
-	learns(th, 0, Throttled, 5)
+	learns(th, 0, RateLimited, 5)
 	for i := range 5 {
 		if _, ok := th.Ask(0, unlucky); !ok {
 			t.Fatalf("refused after %d", i)
@@ -129,7 +129,7 @@ func TestAcceptsBringTheRequestThatIsEnough(t *testing.T) {
 
 func TestTheWindowExpiresOnRead(t *testing.T) {
 	th := must(t, Config{Mode: Adaptive, Recent: DefaultWindow})
-	learns(th, sec, Throttled, 100)
+	learns(th, sec, RateLimited, 100)
 	for _, c := range []struct {
 		now  time.Duration
 		want int64
@@ -151,7 +151,7 @@ func TestBothWindowsMustAgree(t *testing.T) {
 		return !ok
 	}
 	over := must(t, Config{Mode: Adaptive, ProbeEvery: -1})
-	learns(over, 10*sec, Throttled, 1000)
+	learns(over, 10*sec, RateLimited, 1000)
 	if !refuses(over, 10*sec) {
 		t.Error("nothing is refused in an outage")
 	}
@@ -163,7 +163,7 @@ func TestBothWindowsMustAgree(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	book := must(t, Config{Mode: Adaptive, Recent: DefaultWindow, ProbeEvery: -1})
-	learns(book, 10*sec, Throttled, 1000)
+	learns(book, 10*sec, RateLimited, 1000)
 	learns(book, 30*sec, Accepted, 5)
 	if !refuses(book, 30*sec) {
 		t.Error("the book's formula forgot an outage in 20 s")
@@ -171,11 +171,11 @@ func TestBothWindowsMustAgree(t *testing.T) {
 
 	blip := must(t, Config{Mode: Adaptive, ProbeEvery: -1})
 	learns(blip, 30*sec, Accepted, 1000)
-	learns(blip, 60*sec, Throttled, 1000)
+	learns(blip, 60*sec, RateLimited, 1000)
 	if refuses(blip, 60*sec) {
 		t.Error("refused though half of the window's requests were accepted")
 	}
-	blip.Learn(60*sec, Throttled)
+	blip.Learn(60*sec, RateLimited)
 	if !refuses(blip, 60*sec) {
 		t.Error("not refused with less than half of the window's requests accepted")
 	}
@@ -189,7 +189,7 @@ func TestProbesPass(t *testing.T) {
 	}{{0, 30 * sec}, {sec, sec}, {7 * sec, 7 * sec}, {time.Hour, time.Hour}} {
 		for name, luck := range map[string]func() uint64{"unlucky": unlucky, "middle": nil} {
 			th := must(t, Config{Mode: Adaptive, ProbeEvery: c.every})
-			learns(th, 0, Throttled, 100)
+			learns(th, 0, RateLimited, 100)
 			var passed []time.Duration
 			for now := time.Duration(0); now <= 3*c.want; now += 100 * time.Millisecond {
 				if _, ok := th.Ask(now, luck); ok {
@@ -209,14 +209,14 @@ func TestProbesPass(t *testing.T) {
 	}
 	// An attempt that passes by chance puts the probe off.
 	th := must(t, Config{Mode: Adaptive})
-	learns(th, 0, Throttled, 100)
+	learns(th, 0, RateLimited, 100)
 	th.Ask(0, unlucky) // the first probe
-	learns(th, 20*sec, Throttled, 100)
+	learns(th, 20*sec, RateLimited, 100)
 	if _, ok := th.Ask(20*sec, lucky); !ok {
 		t.Fatal("refused by good luck")
 	}
-	learns(th, 29*sec, Throttled, 100)
-	learns(th, 49*sec, Throttled, 100)
+	learns(th, 29*sec, RateLimited, 100)
+	learns(th, 49*sec, RateLimited, 100)
 	for _, c := range []struct {
 		now time.Duration
 		ok  bool
@@ -226,13 +226,13 @@ func TestProbesPass(t *testing.T) {
 		}
 	}
 	// A clock that is put back does not put the probe off.
-	learns(th, 5*sec, Throttled, 100)
+	learns(th, 5*sec, RateLimited, 100)
 	if _, ok := th.Ask(5*sec, unlucky); !ok {
 		t.Error("no probe after the clock was put back")
 	}
 	// Without probes only chance lets any pass.
 	none := must(t, Config{Mode: Adaptive, ProbeEvery: -1})
-	learns(none, 0, Throttled, 100)
+	learns(none, 0, RateLimited, 100)
 	for now := time.Duration(0); now < time.Hour; now += sec {
 		if _, ok := none.Ask(now, unlucky); ok {
 			t.Fatalf("passed at %v", now)
@@ -246,7 +246,7 @@ func TestChanceLetsOnePassInEveryRecent(t *testing.T) {
 	for _, gap := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, sec} {
 		th := must(t, Config{Mode: Adaptive, ProbeEvery: -1})
 		r := rand.New(rand.NewPCG(1, 2))
-		learns(th, 0, Throttled, 1000)
+		learns(th, 0, RateLimited, 1000)
 		passed := 0
 		hours := time.Duration(6)
 		if raced {
@@ -255,7 +255,7 @@ func TestChanceLetsOnePassInEveryRecent(t *testing.T) {
 		for now := time.Duration(0); now < hours*time.Hour; now += gap {
 			if _, ok := th.Ask(now, r.Uint64); ok {
 				passed++
-				th.Learn(now, Throttled)
+				th.Learn(now, RateLimited)
 			}
 		}
 		if every := (hours * time.Hour / time.Duration(passed)).Seconds(); every < 8 || every > 13 {
@@ -276,7 +276,7 @@ func TestErrorsAmongAcceptsRefuseNothing(t *testing.T) {
 				if _, ok := th.Ask(now, r.Uint64); !ok {
 					refused++
 				} else if r.Float64() < share {
-					th.Learn(now, Throttled)
+					th.Learn(now, RateLimited)
 				} else {
 					th.Learn(now, Accepted)
 				}
@@ -294,11 +294,11 @@ func TestDrawsOnlyWhenItDecides(t *testing.T) {
 	draws := 0
 	count := func() uint64 { draws++; return math.MaxUint64 }
 	learns(th, 0, Accepted, 5)
-	learns(th, 0, Throttled, 5)
+	learns(th, 0, RateLimited, 5)
 	if th.Ask(0, count); draws != 0 {
 		t.Errorf("%d draws when nothing is refused", draws)
 	}
-	th.Learn(0, Throttled)
+	th.Learn(0, RateLimited)
 	if th.Ask(0, count); draws != 1 {
 		t.Errorf("%d draws, want 1", draws)
 	}

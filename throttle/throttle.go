@@ -85,7 +85,7 @@ type State struct {
 	Refusal float64
 
 	// Limiting, under Cubic, tells whether attempts are held to a rate, which they
-	// are not before the first throttled answer.
+	// are not before the first rate-limited answer.
 	Limiting bool
 	// Rate is that rate, in attempts per second, and zero while not Limiting.
 	Rate float64

@@ -18,15 +18,15 @@ type awsVectors struct {
 			LastThrottle float64 `json:"last_throttle"`
 		}
 		Steps []struct {
-			At, Rate  float64
-			Throttled bool
+			At, Rate    float64
+			RateLimited bool `json:"throttled"`
 		}
 	}
 	Plateau []struct{ Beta, Max, Seconds float64 }
 	Start   []struct{ Beta, Max, Rate float64 }
 	E2E     []struct {
 		At, Sent, Fill float64
-		Throttled      bool
+		RateLimited    bool `json:"throttled"`
 	} `json:"end_to_end"`
 	Meter []struct {
 		Name string
@@ -60,7 +60,7 @@ func TestVectorsCurve(t *testing.T) {
 	for _, c := range v.Curve {
 		last, fell, rate := c.Given.LastMaxRate, c.Given.LastThrottle, c.Given.LastMaxRate
 		for _, s := range c.Steps {
-			if s.Throttled {
+			if s.RateLimited {
 				last, fell, rate = rate, s.At, awsCurve.beta*rate
 				if c.LastMax == "after" {
 					last = rate
@@ -84,40 +84,40 @@ func TestVectorsCurve(t *testing.T) {
 	}
 	for _, c := range v.Start {
 		if got := (curve{c.Beta, awsCurve.scale}).rate(0, c.Max); !near(got, c.Rate) {
-			t.Errorf("at once after a throttled answer at %v: %v, want %v", c.Max, got, c.Rate)
+			t.Errorf("at once after a rate-limited answer at %v: %v, want %v", c.Max, got, c.Rate)
 		}
 	}
 }
 
 // The curve of the mixed case, not step by step but through the throttle: the rate
-// before a throttled answer is noted, not the one after it.
+// before a rate-limited answer is noted, not the one after it.
 func TestTheRateBeforeIsTheMaximum(t *testing.T) {
 	r := newRate(0)
 	ru := Config{Mode: Cubic}.rules()
 	r.fill, r.fell, r.max = 10, 0, 10
 	r.limiting.Store(true)
 	r.meter.rate = 1e9
-	r.learn(&ru, 7*sec, Throttled)
+	r.learn(&ru, 7*sec, RateLimited)
 	if r.max != 10 || !near(r.fill, 7) {
-		t.Errorf("after a throttled answer at 10/s: maximum %v, rate %v, want 10 and 7", r.max, r.fill)
+		t.Errorf("after a rate-limited answer at 10/s: maximum %v, rate %v, want 10 and 7", r.max, r.fill)
 	}
 }
 
 func TestVectorsEndToEnd(t *testing.T) {
-	// The cases have no two throttled answers within a second.
+	// The cases have no two rate-limited answers within a second.
 	for _, every := range []time.Duration{0, -1} {
 		th := must(t, Config{Mode: Cubic, FallEvery: every})
 		th.Ask(0, nil) // the client is made at 0
 		for _, c := range vectors(t).E2E {
 			o := Accepted
-			if c.Throttled {
-				o = Throttled
+			if c.RateLimited {
+				o = RateLimited
 			}
 			th.Learn(at(c.At), o)
 			if got := th.State(at(c.At)).Sent; !near(got, c.Sent) {
 				t.Errorf("at %v: %v sent per second, want %v", c.At, got, c.Sent)
 			}
-			// Before the first throttled answer the rate is not in force, and not kept.
+			// Before the first rate-limited answer the rate is not in force, and not kept.
 			r := th.rate.Load()
 			fill := max(th.rules.minRate, min(r.curve(th.rules, at(c.At)), 2*r.meter.rate))
 			if s := th.State(at(c.At)); s.Limiting {

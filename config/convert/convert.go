@@ -541,7 +541,7 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 	}
 	p = finish(p)
 	if preset == "" && p.MaxAttempts() < 2 { // which have no effect without retries
-		p.Backoff, p.ThrottleBase, p.HintLimit = backoff.Schedule{}, 0, 0
+		p.Backoff, p.RateLimitedBase, p.HintLimit = backoff.Schedule{}, 0, 0
 	}
 	if said.rebased = r.base.given; said.rebased {
 		said.deaf = false

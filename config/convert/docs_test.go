@@ -77,8 +77,8 @@ var probes = []struct {
 		p.Backoff = backoff.Schedule{Base: 25 * time.Millisecond, Cap: 250 * time.Millisecond, Floor: 10 * time.Millisecond}
 	}},
 	{"`backoff.fast_first`", "backoff", func(p *lull.Policy) { p.Backoff.FastFirst = true }},
-	{"`throttle_base` up to `backoff.base`", "throttle_base", func(p *lull.Policy) { p.ThrottleBase = 1 }},
-	{"`throttle_base` above it", "throttle_base", func(p *lull.Policy) { p.ThrottleBase = time.Hour }},
+	{"`rate_limited_base` up to `backoff.base`", "rate_limited_base", func(p *lull.Policy) { p.RateLimitedBase = 1 }},
+	{"`rate_limited_base` above it", "rate_limited_base", func(p *lull.Policy) { p.RateLimitedBase = time.Hour }},
 	{"`timeouts: always`", "timeouts", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsAlways }},
 	{"`timeouts: never`", "timeouts", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsNever }},
 	{"`timeouts: when-answered`", "timeouts", func(p *lull.Policy) { p.Timeouts = engine.TimeoutsWhenAnswered }},
@@ -100,8 +100,8 @@ var probes = []struct {
 	}},
 	{"`hedge` with a delay that is learned", "hedge", func(p *lull.Policy) { p.Attempts, p.Hedge = 1, hedge.Config{Attempts: 2} }},
 	{"`throttle`", "throttle", func(p *lull.Policy) { p.Throttle = throttle.Config{Mode: throttle.Adaptive} }},
-	{"`limit.limit`", "limit", func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 9} }},
-	{"`limit.max_wait`, `limit.max_queue`", "limit.max_wait", func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 9, MaxWait: time.Second, MaxQueue: 3} }},
+	{"`limit.in_flight`", "limit", func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 9} }},
+	{"`limit.max_wait`, `limit.max_queue`", "limit.max_wait", func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 9, MaxWait: time.Second, MaxQueue: 3} }},
 }
 
 // became is the result for a field of a policy in a format: "same", "changed" or "lost".
@@ -170,7 +170,7 @@ func TestThePageSaysWhatPoliciesBecome(t *testing.T) {
 // Every field of the policies is in the table.
 func TestThePageHasEveryField(t *testing.T) {
 	text := page(t)
-	for _, field := range []string{"attempts", "attempt_timeout", "deadline", "backoff", "throttle_base", "timeouts", "nested", "hint_limit", "budget", "breaker", "hedge", "throttle", "limit"} {
+	for _, field := range []string{"attempts", "attempt_timeout", "deadline", "backoff", "rate_limited_base", "timeouts", "nested", "hint_limit", "budget", "breaker", "hedge", "throttle", "limit"} {
 		if !strings.Contains(text, "`"+field) {
 			t.Errorf("the page does not mention %s", field)
 		}

@@ -319,7 +319,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 					at = retry.path
 				}
 				e.d.note(Lost, at, "the circuit breakers of the cluster "+tree.Quote(name)+" let no retry pass")
-				p.Backoff, p.HintLimit, p.ThrottleBase, p.Timeouts = first.Backoff, first.HintLimit, first.ThrottleBase, first.Timeouts
+				p.Backoff, p.HintLimit, p.RateLimitedBase, p.Timeouts = first.Backoff, first.HintLimit, first.RateLimitedBase, first.Timeouts
 			}
 			e.routed[name] = true
 			said, rest = c.said, append(rest, c.d.source(c.path))
@@ -866,7 +866,7 @@ func limitOf(n int64) bulkhead.Config {
 	if n > bulkhead.MaxLimit {
 		return bulkhead.Config{}
 	}
-	return bulkhead.Config{Limit: max(int(n), 1)}
+	return bulkhead.Config{InFlight: max(int(n), 1)}
 }
 
 // retryBudget reads a retry_budget.

@@ -200,7 +200,7 @@ func (w *writer) retries(d config.Dependency, p lull.Policy, f failures, system 
 	}
 	note(Assumed, "", "which failures are retried is written as lullhttp sees them: "+f.String())
 	proxyTimeouts(p, system, note)
-	throttledWaits(p, f, system, note)
+	rateLimitedWaits(p, f, system, note)
 }
 
 // bounds writes the bound of retries: a budget, or a number of concurrent retries.
@@ -266,10 +266,10 @@ func unpaid(b budget.Config, note noter) {
 
 // limitNumber is the limit as a number; Envoy has a large number for no limit.
 func limitNumber(c bulkhead.Config) int64 {
-	if c.Limit == 0 {
+	if c.InFlight == 0 {
 		return unlimited
 	}
-	return int64(c.Limit)
+	return int64(c.InFlight)
 }
 
 func envoyBudget(b proxyBudget, note noter) *tree.Node {

@@ -50,7 +50,7 @@ dependencies:
     attempt_timeout: none
     deadline: 2s
     backoff: {jitter: proportional, base: 100ms, cap: 1200ms}
-    throttle_base: 100ms
+    rate_limited_base: 100ms
     timeouts: never
     nested: always
     budget: {unlimited: true}

@@ -130,7 +130,7 @@ func FuzzGateway(f *testing.F) {
 func FuzzPolicy(f *testing.F) {
 	f.Add([]byte("attempts: 3\ndeadline: 2s\nbackoff: {jitter: equal, floor: 1ms}"))
 	f.Add([]byte("hedge: {attempts: 3, delay: -1ns, share: -1}\nbreaker: {consecutive: 5, consecutive_for: -1ns, open_for: 1ns, open_jitter: 10}"))
-	f.Add([]byte("budget: {window: 1h, floor: 1M, ratio: 1e-5}\nthrottle: {mode: cubic}\nlimit: {limit: 2147483647}"))
+	f.Add([]byte("budget: {window: 1h, floor: 1M, ratio: 1e-5}\nthrottle: {mode: cubic}\nlimit: {in_flight: 2147483647}"))
 	format := Lull
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
 }

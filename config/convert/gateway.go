@@ -341,7 +341,7 @@ func (w *writer) gateway() []*tree.Node {
 		if !p.Breaker.Off {
 			note(Lost, "breaker", "the Gateway API has none")
 		}
-		if p.Limit.Limit > 0 {
+		if p.Limit.InFlight > 0 {
 			note(Lost, "limit", "the Gateway API has none")
 		}
 		never(p, "a gateway", note)
@@ -412,7 +412,7 @@ func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy
 		note(Lost, "", system+" knows no gRPC status here")
 	default:
 		note(Assumed, "", "which statuses are retried is written as lullhttp sees them")
-		throttledWaits(p, f, "a gateway", note)
+		rateLimitedWaits(p, f, "a gateway", note)
 	}
 	if p.Timeouts != lull.TimeoutsAlways {
 		note(Lost, "timeouts", system+" cannot say whether they are retried; most gateways do")

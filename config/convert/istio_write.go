@@ -143,8 +143,8 @@ func (w *writer) istioHosts(retries *tree.Node, name string, note noter) {
 func (w *writer) trafficPolicy(name string, p lull.Policy, note noter) *tree.Node {
 	t := tree.NewMap()
 	pool := tree.NewMap()
-	if p.Limit.Limit > 0 {
-		pool.Set("http2MaxRequests", tree.Int(p.Limit.Limit))
+	if p.Limit.InFlight > 0 {
+		pool.Set("http2MaxRequests", tree.Int(p.Limit.InFlight))
 	}
 	b, most := w.bounds(name, p, note)
 	if b == nil && most < math.MaxInt32 {

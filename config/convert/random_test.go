@@ -54,13 +54,13 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 				Factor:    pick(r, 0, 0, 1, 1.5, 2, 3),
 				FastFirst: r.IntN(6) == 0,
 			},
-			ThrottleBase: pick(r, 0, 1, time.Second, 50*time.Millisecond),
-			Timeouts:     pick(r, engine.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever),
-			Nested:       pick(r, engine.NestedNever, lull.NestedAlways),
-			HintLimit:    pick(r, 0, time.Second, 1500*time.Microsecond, anyHint),
-			Breaker:      randomBreaker(r),
-			Limit:        pick(r, bulkhead.Config{}, bulkhead.Config{Limit: 7}, bulkhead.Config{Limit: 7, MaxWait: time.Second}, bulkhead.Config{Limit: 7, MaxWait: time.Second, MaxQueue: 3}),
-			Throttle:     pick(r, throttle.Config{}, throttle.Config{}, throttle.Config{Mode: throttle.Adaptive}),
+			RateLimitedBase: pick(r, 0, 1, time.Second, 50*time.Millisecond),
+			Timeouts:        pick(r, engine.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever),
+			Nested:          pick(r, engine.NestedNever, lull.NestedAlways),
+			HintLimit:       pick(r, 0, time.Second, 1500*time.Microsecond, anyHint),
+			Breaker:         randomBreaker(r),
+			Limit:           pick(r, bulkhead.Config{}, bulkhead.Config{InFlight: 7}, bulkhead.Config{InFlight: 7, MaxWait: time.Second}, bulkhead.Config{InFlight: 7, MaxWait: time.Second, MaxQueue: 3}),
+			Throttle:        pick(r, throttle.Config{}, throttle.Config{}, throttle.Config{Mode: throttle.Adaptive}),
 			Budget: pick(r, budget.Config{}, budget.Config{Unlimited: true}, budget.Config{Ratio: 0.07, Stock: 5}, budget.Config{Earn: budget.Arrivals, Ratio: 0.20001},
 				budget.Config{Window: 10 * time.Second, Floor: 2, Earn: budget.Arrivals}, budget.Config{Window: 100 * time.Millisecond, Cooldown: time.Second, Ratio: 2}),
 		}
@@ -112,7 +112,7 @@ func meaning(p lull.Policy, retries int) map[string]any {
 			}
 			m["backoff"] = fmt.Sprint(ranges, p.Backoff.Kind == backoff.Ethernet, p.Backoff.Jitter == backoff.Decorrelated)
 		}
-		m["throttle_base"] = p.ThrottleBase > max(p.Backoff.Ceiling(1), waits.SameWhenThrottled)
+		m["rate_limited_base"] = p.RateLimitedBase > max(p.Backoff.Ceiling(1), waits.SameWhenRateLimited)
 		m["timeouts"], m["nested"], m["hint_limit"] = p.Timeouts, p.Nested, p.HintLimit
 		b := p.Budget
 		b.Ratio = cmp.Or(b.Ratio, budget.DefaultRatio)
@@ -140,7 +140,7 @@ func meaning(p lull.Policy, retries int) map[string]any {
 func differing(a, b lull.Policy) []string {
 	ma, mb := meaning(a, retriesOf(a, b)), meaning(b, retriesOf(a, b))
 	var fields []string
-	for _, f := range []string{"attempts", "attempt_timeout", "deadline", "backoff", "throttle_base", "timeouts", "nested", "hint_limit", "budget", "breaker", "hedge", "throttle", "limit"} {
+	for _, f := range []string{"attempts", "attempt_timeout", "deadline", "backoff", "rate_limited_base", "timeouts", "nested", "hint_limit", "budget", "breaker", "hedge", "throttle", "limit"} {
 		if !reflect.DeepEqual(ma[f], mb[f]) {
 			fields = append(fields, f)
 		}
@@ -218,7 +218,7 @@ func TestPoliciesGoThereAndBack(t *testing.T) {
 				}
 				for _, field := range differing(p, q) {
 					// For a system without hedges, a policy that hedges is written as one that retries.
-					asRetries := p.Hedge.Attempts > 1 && slices.Contains([]string{"attempts", "backoff", "throttle_base"}, field) && reported(out.Report, "api", "hedge")
+					asRetries := p.Hedge.Attempts > 1 && slices.Contains([]string{"attempts", "backoff", "rate_limited_base"}, field) && reported(out.Report, "api", "hedge")
 					if !reported(out.Report, "api", field) && !asRetries {
 						t.Fatalf("seed %d: %s is not reported: %v comes back as %v\n%+v\n%+v\n%s\n%s\n%s", seed, field, meaning(p, 9)[field], meaning(q, 9)[field], p, q, out.Data, out.Report, back.Data)
 					}

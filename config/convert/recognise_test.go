@@ -128,7 +128,7 @@ func TestPairsOfDumps(t *testing.T) {
 		}
 		out := convert(t, File{file, data}, Lull, Options{})
 		p := find(t, out, "payments")
-		if p.Attempts != 4 || p.Deadline != 2*time.Second || p.Limit.Limit != 50 || p.Budget.Stock != 100 {
+		if p.Attempts != 4 || p.Deadline != 2*time.Second || p.Limit.InFlight != 50 || p.Budget.Stock != 100 {
 			t.Errorf("%s: %+v\n%s", file, p, out.Report)
 		}
 		for _, e := range out.Report {

@@ -62,7 +62,7 @@ func parseIstioRetryOn(text string) failures {
 // transient are the statuses that lullhttp takes for transient failures.
 var transient = []int{408, 425, 500, 502, 503, 504}
 
-const throttled = 429
+const rateLimited = 429
 
 // permanent are the statuses from 500 that lullhttp does not take for transient failures.
 var permanent = []int{501, 505, 506, 507, 508, 510, 511, 525, 526}
@@ -73,8 +73,8 @@ func failuresOf(p lull.Policy) failures {
 	if p.Timeouts == lull.TimeoutsAlways {
 		f.on[2] = "reset" // it includes attempts that timed out
 	}
-	if patient := p.ThrottleBase > max(p.Backoff.Ceiling(1), waits.SameWhenThrottled); !patient {
-		f.statuses = append(f.statuses, throttled)
+	if patient := p.RateLimitedBase > max(p.Backoff.Ceiling(1), waits.SameWhenRateLimited); !patient {
+		f.statuses = append(f.statuses, rateLimited)
 		slices.Sort(f.statuses)
 	}
 	return f
@@ -102,12 +102,12 @@ func (f failures) apply(p *lull.Policy) (why string) {
 	if resets || f.says("deadline-exceeded") {
 		p.Timeouts = lull.TimeoutsAlways
 	}
-	p.ThrottleBase = waits.Patience(p.Backoff)
-	if f.retried(throttled) || f.says("resource-exhausted") {
-		p.ThrottleBase = waits.SameWhenThrottled
+	p.RateLimitedBase = waits.Patience(p.Backoff)
+	if f.retried(rateLimited) || f.says("resource-exhausted") {
+		p.RateLimitedBase = waits.SameWhenRateLimited
 	}
-	for _, status := range []int{408, 425, throttled, 500, 502, 503, 504} {
-		if !f.retried(status) && (status != throttled || p.ThrottleBase != waits.SameWhenThrottled) {
+	for _, status := range []int{408, 425, rateLimited, 500, 502, 503, 504} {
+		if !f.retried(status) && (status != rateLimited || p.RateLimitedBase != waits.SameWhenRateLimited) {
 			also = append(also, strconv.Itoa(status))
 		}
 	}
@@ -127,7 +127,7 @@ func (f failures) apply(p *lull.Policy) (why string) {
 		not = append(not, "409")
 	}
 	for _, status := range f.statuses {
-		if f.says(statusCodes) && status != throttled && !slices.Contains(transient, status) && (status < 500 || slices.Contains(permanent, status) && !f.says("5xx")) {
+		if f.says(statusCodes) && status != rateLimited && !slices.Contains(transient, status) && (status < 500 || slices.Contains(permanent, status) && !f.says("5xx")) {
 			not = append(not, strconv.Itoa(status))
 		}
 	}

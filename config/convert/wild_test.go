@@ -134,7 +134,7 @@ func TestWhatEnvoyDoesByItself(t *testing.T) {
 			t.Errorf("%s: %s is not said:\n%s", want.path, want.why, out.Report)
 		}
 	}
-	if p := find(t, out, "a"); p.Deadline != 15*time.Second || p.Attempts != 2 || p.Limit.Limit != 1024 || p.Budget.Stock != 3 || p.Breaker.Consecutive != 5 {
+	if p := find(t, out, "a"); p.Deadline != 15*time.Second || p.Attempts != 2 || p.Limit.InFlight != 1024 || p.Budget.Stock != 3 || p.Breaker.Consecutive != 5 {
 		t.Errorf("%+v", p)
 	}
 	for _, e := range convert(t, File{"x.json", []byte(text)}, Lull, Options{Base: "lull"}).Report {
@@ -319,8 +319,8 @@ func TestHostsOfIstio(t *testing.T) {
 				name = d.Name
 			}
 		}
-		if p := policies(t, out.Data)[0]; !strings.HasPrefix(p.Name, "a") || p.Policy.Limit.Limit != c.want {
-			t.Errorf("%s has a limit of %d, want %d:\n%s", name, p.Policy.Limit.Limit, c.want, c.text)
+		if p := policies(t, out.Data)[0]; !strings.HasPrefix(p.Name, "a") || p.Policy.Limit.InFlight != c.want {
+			t.Errorf("%s has a limit of %d, want %d:\n%s", name, p.Policy.Limit.InFlight, c.want, c.text)
 		}
 	}
 }
@@ -335,7 +335,7 @@ func TestSeveralRulesForAHost(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for name, limit := range map[string]int{"a": 8, "a/x": 7, "a/y": 0} {
-		if p := find(t, out, name); p.Limit.Limit != limit || p.Budget.Ratio != 0.05 || p.Attempts != 3 || p.HintLimit != engine.DefaultHintLimit {
+		if p := find(t, out, name); p.Limit.InFlight != limit || p.Budget.Ratio != 0.05 || p.Attempts != 3 || p.HintLimit != engine.DefaultHintLimit {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}

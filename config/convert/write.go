@@ -219,9 +219,9 @@ func proxyTimeouts(p lull.Policy, system string, note noter) {
 	}
 }
 
-// throttledWaits records what becomes of the longer wait after a throttled failure.
-func throttledWaits(p lull.Policy, f failures, system string, note noter) {
-	if !f.retried(throttled) {
-		note(Lost, "throttle_base", system+" would retry 429 after the same wait as other failures, so it does not retry it")
+// rateLimitedWaits records what becomes of the longer wait after a rate-limited failure.
+func rateLimitedWaits(p lull.Policy, f failures, system string, note noter) {
+	if !f.retried(rateLimited) {
+		note(Lost, "rate_limited_base", system+" would retry 429 after the same wait as other failures, so it does not retry it")
 	}
 }

@@ -23,13 +23,13 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 	const ms = time.Millisecond
 	for {
 		p := lull.Policy{
-			Attempts:       one(r, 0, 1, 2, 3, 4, 6, 20, 1+r.IntN(1000)),
-			AttemptTimeout: one(r, 0, lull.NoTimeout, 50*ms, 150*ms, time.Second, 7*time.Second),
-			Deadline:       one(r, 0, lull.NoTimeout, 100*ms, 650*ms, 2*time.Second, 3*time.Second, time.Minute, time.Hour),
-			ThrottleBase:   one(r, 0, ms, time.Second),
-			HintLimit:      one(r, 0, ms, time.Minute),
-			Timeouts:       one(r, engine.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever),
-			Nested:         one(r, engine.NestedNever, lull.NestedAlways),
+			Attempts:        one(r, 0, 1, 2, 3, 4, 6, 20, 1+r.IntN(1000)),
+			AttemptTimeout:  one(r, 0, lull.NoTimeout, 50*ms, 150*ms, time.Second, 7*time.Second),
+			Deadline:        one(r, 0, lull.NoTimeout, 100*ms, 650*ms, 2*time.Second, 3*time.Second, time.Minute, time.Hour),
+			RateLimitedBase: one(r, 0, ms, time.Second),
+			HintLimit:       one(r, 0, ms, time.Minute),
+			Timeouts:        one(r, engine.TimeoutsWhenAnswered, lull.TimeoutsAlways, lull.TimeoutsNever),
+			Nested:          one(r, engine.NestedNever, lull.NestedAlways),
 			Backoff: backoff.Schedule{
 				Kind:      one(r, backoff.Exponential, backoff.Linear, backoff.Constant, backoff.Immediate, backoff.Ethernet),
 				Jitter:    one(r, backoff.Full, backoff.Equal, backoff.None, backoff.Decorrelated, backoff.Proportional),
@@ -45,7 +45,7 @@ func randomPolicy(r *rand.Rand) lull.Policy {
 				Off: r.IntN(8) == 0, MetricsOnly: r.IntN(8) == 0, Consecutive: one(r, 0, -1, 1, 5), ConsecutiveFor: one(r, 0, -1, time.Second),
 				FailureRate: one(r, 0, 0, 0.05, 0.5, 1), MinCalls: one(r, 0, 1, 2, 100), Window: one(r, 0, time.Second),
 			},
-			Limit: one(r, bulkhead.Config{}, bulkhead.Config{}, bulkhead.Config{Limit: 5, MaxWait: 30 * ms}),
+			Limit: one(r, bulkhead.Config{}, bulkhead.Config{}, bulkhead.Config{InFlight: 5, MaxWait: 30 * ms}),
 		}
 		if r.IntN(3) == 0 {
 			p.Breaker.SlowRate, p.Breaker.SlowCall = one(r, 0.05, 0.5), one(r, ms, time.Second, time.Hour)

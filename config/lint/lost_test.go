@@ -121,7 +121,7 @@ var unheeded = map[string]string{
 
 // witnesses are files in which fields matter that matter in no example.
 var witnesses = []string{
-	"dependencies: {a: {attempts: 2, attempt_timeout: 100ms, deadline: 5s, throttle_base: 700ms}}\nservices: {s: {slo: 1s, calls: [a]}}",
+	"dependencies: {a: {attempts: 2, attempt_timeout: 100ms, deadline: 5s, rate_limited_base: 700ms}}\nservices: {s: {slo: 1s, calls: [a]}}",
 	"dependencies: {a: {attempts: 2, attempt_timeout: 100ms, deadline: 5s, hint_limit: 900ms}}\nservices: {s: {slo: 1s, calls: [a]}}",
 	"dependencies: {a: {budget: {unlimited: true, stock: 5}}}",
 	"dependencies: {a: {rate: 10, budget: {floor: 1, window: 10s, ratio: 15%}}}",

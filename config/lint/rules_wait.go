@@ -80,7 +80,7 @@ the base says: nothing grows, and the longer an outage lasts the more the waits 
 Where a base is written, lull refuses the file (exit code 2).
 
 The rule finds that, a cap below the default base of 100 ms, and, as a note, a cap below
-throttle_base (the wait after a failure that says "too many requests", 1 s by default): such
+rate_limited_base (the wait after a failure that says "too many requests", 1 s by default): such
 waits are longer than the cap that was written.`,
 		Sources: []Source{srcBuilders, srcA6},
 		Bad: `dependencies:
@@ -220,17 +220,17 @@ func capBelowBase(p *pass, d *dependency) {
 				{What: "backoff.base, the default", Value: pretty(backoff.DefaultBase)},
 				{What: "backoff.cap", Value: pretty(s.Cap)},
 			},
-			d.write("the cap has a meaning where waits grow towards it", "backoff.base", pretty(s.Cap), "backoff.cap", pretty(max(times(s.Cap, 20), engine.DefaultThrottleBase))))
+			d.write("the cap has a meaning where waits grow towards it", "backoff.base", pretty(s.Cap), "backoff.cap", pretty(max(times(s.Cap, 20), engine.DefaultRateLimitedBase))))
 		return
 	}
-	base := d.Policy.WithDefaults().ThrottleBase
+	base := d.Policy.WithDefaults().RateLimitedBase
 	if s.Cap < base {
 		p.reportAs(Note, d.in, d.at("backoff.cap"),
-			fmt.Sprintf("the cap of %s does not hold for calls to %s that were throttled: their waits begin at throttle_base, %s", pretty(s.Cap), d.Name, pretty(base)),
+			fmt.Sprintf("the cap of %s does not hold for calls to %s that were rate-limited: their waits begin at rate_limited_base, %s", pretty(s.Cap), d.Name, pretty(base)),
 			[]Step{
-				{What: "throttle_base", Value: pretty(base)},
+				{What: "rate_limited_base", Value: pretty(base)},
 				{What: "backoff.cap", Value: pretty(s.Cap)},
 			},
-			d.write("or throttle_base: "+pretty(s.Cap)+", if what refuses calls for being too many can bear that", "backoff.cap", pretty(base)))
+			d.write("or rate_limited_base: "+pretty(s.Cap)+", if what refuses calls for being too many can bear that", "backoff.cap", pretty(base)))
 	}
 }

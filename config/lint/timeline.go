@@ -217,8 +217,8 @@ func (t timeline) capNotReached(l *ledger) {
 // ending adds the waits that a server may ask for, and the deadline.
 func (t timeline) ending(l *ledger) {
 	if extra := t.asked() - l.sum; extra > 0 && l.sum < t.worst() {
-		l.add(extra, "%s instead, if the server throttles or asks for them (throttle_base %s, hint_limit %s)",
-			t.longerWaits(), pretty(t.policy.ThrottleBase), pretty(t.policy.HintLimit))
+		l.add(extra, "%s instead, if the server limits the rate or asks for them (rate_limited_base %s, hint_limit %s)",
+			t.longerWaits(), pretty(t.policy.RateLimitedBase), pretty(t.policy.HintLimit))
 	}
 	if d := t.policy.Deadline; d > 0 {
 		l.cut(d, "the deadline ends the call")

@@ -23,7 +23,7 @@ func TestFourTimes150ms(t *testing.T) {
 	if got := line.ownWorst(); got != 1300*time.Millisecond {
 		t.Errorf("%v, want 1.3s", got)
 	}
-	p.HintLimit, p.ThrottleBase = 1, 1 // as good as none
+	p.HintLimit, p.RateLimitedBase = 1, 1 // as good as none
 	if got := p.WorstCase().Round(time.Millisecond); got != 1300*time.Millisecond {
 		t.Errorf("the engine says %v, want 1.3s", got)
 	}

@@ -31,7 +31,7 @@ func TestSums(t *testing.T) {
 	if got := s.Max(5); got != 1600*ms {
 		t.Errorf("the fifth retry waits %v, want 1.6 s", got)
 	}
-	p := lull.Policy{Attempts: 4, AttemptTimeout: 150 * ms, Backoff: s, ThrottleBase: 1, HintLimit: 1}
+	p := lull.Policy{Attempts: 4, AttemptTimeout: 150 * ms, Backoff: s, RateLimitedBase: 1, HintLimit: 1}
 	t.Logf("four attempts of 150 ms take %v at most", p.WorstCase().Round(ms))
 	if got := p.WorstCase().Round(ms); got != 1300*ms {
 		t.Errorf("the worst case is %v, want 1.3 s", got)
@@ -121,7 +121,7 @@ func peakAfter(t *testing.T, callers int, wait backoff.Func) float64 {
 	}
 	c := sim.Contender{
 		Policy: lull.Policy{
-			Attempts: 6, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, ThrottleBase: 1,
+			Attempts: 6, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, RateLimitedBase: 1,
 			Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
 		},
 		Options: []lull.Option{lull.WithBackoff(wait)},

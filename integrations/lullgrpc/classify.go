@@ -30,7 +30,7 @@ type Failure struct {
 //   - UNAVAILABLE: transient. By definition, calling again may help.
 //   - DEADLINE_EXCEEDED: the engine's timeout. Either the attempt's own time ran out, or the server
 //     reports that its time ran out. See lull.Policy.Timeouts for when it is repeated.
-//   - RESOURCE_EXHAUSTED: throttled, so it is never repeated at once. Servers, and HTTP/2's
+//   - RESOURCE_EXHAUSTED: rate-limited, so it is never repeated at once. Servers, and HTTP/2's
 //     ENHANCE_YOUR_CALM, ask for fewer requests with it. It is unclassified if gRPC on this side
 //     made it, because a message is larger than is allowed here.
 //   - INTERNAL, UNKNOWN, DATA_LOSS, and CANCELLED while the caller is still there: unclassified.
@@ -41,7 +41,7 @@ type Failure struct {
 //   - All others: permanent. They are answers.
 //
 // A server can ask for a wait, by grpc-retry-pushback-ms or by a google.rpc.RetryInfo. That makes a
-// transient failure throttled. A negative or malformed pushback ends the call (KindOverloaded).
+// transient failure rate-limited. A negative or malformed pushback ends the call (KindOverloaded).
 // Neither makes a permanent failure retryable, as in grpc-go, gRPC core and grpc-node. grpc-java
 // and grpc-dotnet retry after any status that comes with a wait; a classifier of your own
 // (WithClassifier) can do so.

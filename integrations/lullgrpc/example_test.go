@@ -66,8 +66,8 @@ func serveHealth(failures int64) (addr string, stop func()) {
 
 // brisk waits for milliseconds, so that the examples are quick.
 var brisk = lull.Policy{
-	ThrottleBase: time.Millisecond,
-	Backoff:      backoff.Schedule{Base: time.Millisecond, Cap: 10 * time.Millisecond},
+	RateLimitedBase: time.Millisecond,
+	Backoff:         backoff.Schedule{Base: time.Millisecond, Cap: 10 * time.Millisecond},
 }
 
 func Example() {
@@ -248,7 +248,7 @@ func ExampleParseServiceConfig() {
 	fmt.Println(err)
 	// Output:
 	// 4 2s 100ms 120ms
-	// [retryPolicy.initialBackoff: after RESOURCE_EXHAUSTED waits grow from the policy's ThrottleBase, where that is more]
+	// [retryPolicy.initialBackoff: after RESOURCE_EXHAUSTED waits grow from the policy's RateLimitedBase, where that is more]
 	// 4
 	// line 1: methodConfig[0].timeout is "2 sec": want a positive duration in seconds such as "0.25s", with up to nine decimals
 	// line 1: methodConfig[0].retryPolicy.maxAttempts is 1: want a whole number from 2

@@ -701,7 +701,7 @@ func TestManyHedgedCallsAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// RESOURCE_EXHAUSTED is waited out as the server asks. The engine sees it as throttled, not as a
+// RESOURCE_EXHAUSTED is waited out as the server asks. The engine sees it as rate-limited, not as a
 // server that is away.
 func TestThrottledOverTheWire(t *testing.T) {
 	lis := listen(t)
@@ -711,7 +711,7 @@ func TestThrottledOverTheWire(t *testing.T) {
 	serve(t, lis, e)
 	p := quick()
 	p.Attempts = 2
-	p.ThrottleBase = ms
+	p.RateLimitedBase = ms
 	var ev events
 	cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
 	start := time.Now()

@@ -113,7 +113,7 @@ func TestAServersResourceExhausted(t *testing.T) {
 	lis := listen(t)
 	serve(t, lis, e)
 	p := quick()
-	p.Attempts, p.ThrottleBase = 2, time.Millisecond
+	p.Attempts, p.RateLimitedBase = 2, time.Millisecond
 	cc := dial(t, lis.Addr().String(), p, idempotent())
 	for _, learnt := range []bool{false, true} {
 		if learnt {
@@ -150,7 +150,7 @@ func TestEnhanceYourCalm(t *testing.T) {
 		}
 	}()
 	p := quick()
-	p.Attempts, p.ThrottleBase = 2, time.Millisecond
+	p.Attempts, p.RateLimitedBase = 2, time.Millisecond
 	var ev events
 	cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
 	for i, want := range []engine.Kind{lull.KindUnclassified, lull.KindRateLimited, lull.KindRateLimited} {

@@ -382,7 +382,7 @@ func (r *restarts) run(t *testing.T, hedged bool) {
 	p := quick()
 	p.AttemptTimeout, p.Deadline = lull.NoTimeout, lull.NoTimeout
 	p.Attempts, p.Backoff = 500, backoff.Schedule{Base: 5 * time.Millisecond, Cap: 50 * time.Millisecond}
-	p.Limit.Limit = 2 * restartWorkers
+	p.Limit.InFlight = 2 * restartWorkers
 	if hedged {
 		p.Attempts = 0
 		p.Hedge.Attempts, p.Hedge.Delay, p.Hedge.Share = 5, 3*time.Millisecond, -1

@@ -181,7 +181,7 @@ func TestPrecedenceOfNames(t *testing.T) {
 }
 
 func TestAPolicyAsAServiceConfig(t *testing.T) {
-	sc, lost, err := lullgrpc.ServiceConfigOf(lull.Policy{Timeouts: lull.TimeoutsAlways, ThrottleBase: 1}, lullgrpc.MethodName{Service: "a.A", Method: "Get"})
+	sc, lost, err := lullgrpc.ServiceConfigOf(lull.Policy{Timeouts: lull.TimeoutsAlways, RateLimitedBase: 1}, lullgrpc.MethodName{Service: "a.A", Method: "Get"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestAServiceConfigDecides(t *testing.T) {
 			var ev events
 			e := &echo{unary: func(context.Context, int, string) (string, error) { return "", fails(code) }}
 			p := quick()
-			p.ThrottleBase = 10 * time.Second
+			p.RateLimitedBase = 10 * time.Second
 			cc := inMemory(t, e, p, lullgrpc.WithServiceConfig(sc, lullgrpc.Reading{}), ev.watch())
 			_, err := call(t.Context(), cc, "")
 			if status.Code(err) != code || e.count() != want {

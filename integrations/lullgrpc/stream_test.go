@@ -366,7 +366,7 @@ func TestAStreamEndsWithoutBeingReadToItsEnd(t *testing.T) {
 		return ss.Context().Err()
 	}
 	p := lull.Policy{}
-	p.Limit.Limit = 1
+	p.Limit.InFlight = 1
 	// The bubble fails if a goroutine is left.
 	t.Run("its context ends", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -727,7 +727,7 @@ func TestEventsOfAStream(t *testing.T) {
 
 func TestAPanicGoesOnUp(t *testing.T) {
 	p := lull.Policy{}
-	p.Limit.Limit = 1
+	p.Limit.InFlight = 1
 	c := newClient(t, p, idempotent())
 	streamer := func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 		panic("boom")

@@ -167,7 +167,7 @@ func TestResourceExhaustedIsNotRepeatedAtOnce(t *testing.T) {
 		var ev events
 		e := &echo{unary: script(with(codes.ResourceExhausted), with(codes.ResourceExhausted), with(codes.Unavailable))}
 		p := quick()
-		p.ThrottleBase = 2 * time.Second
+		p.RateLimitedBase = 2 * time.Second
 		cc := inMemory(t, e, p, idempotent(), ev.watch())
 		start := time.Now()
 		if _, err := call(t.Context(), cc, ""); err != nil {
@@ -175,7 +175,7 @@ func TestResourceExhaustedIsNotRepeatedAtOnce(t *testing.T) {
 		}
 		// No jitter in this policy: what is left is the schedule.
 		if waits := ev.waits(); len(waits) != 3 || waits[0] < 2*time.Second || waits[1] < waits[0] || waits[2] != time.Millisecond {
-			t.Errorf("waits %v: want two of a throttled call, and one of an ordinary", waits)
+			t.Errorf("waits %v: want two of a rate-limited call, and one of an ordinary", waits)
 		}
 		if time.Since(start) < 4*time.Second {
 			t.Errorf("answer after %v", time.Since(start))
@@ -426,7 +426,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	lis := listen(t)
 	serve(t, lis, e)
 	p := quick()
-	p.Attempts, p.ThrottleBase = 50, time.Millisecond
+	p.Attempts, p.RateLimitedBase = 50, time.Millisecond
 	var ev events
 	cc := dial(t, lis.Addr().String(), p, idempotent(), ev.watch())
 	done := make(chan error)

@@ -131,7 +131,7 @@ func TestACommitIsNoAnswer(t *testing.T) {
 				return nil
 			}}
 			p := quick()
-			p.Limit.Limit = 1
+			p.Limit.InFlight = 1
 			c := newClient(t, p, idempotent())
 			cc := through(t, e, c)
 			limiter := c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter()

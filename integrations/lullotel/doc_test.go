@@ -82,13 +82,13 @@ func everything(t *testing.T) *rig {
 	p := steady()
 	p.Attempts = 1
 	p.Breaker.Off, p.Budget.Unlimited = false, false
-	p.Limit = bulkhead.Config{Limit: 1}
+	p.Limit = bulkhead.Config{InFlight: 1}
 	p.Throttle.Mode = throttle.Cubic
 	p.Hedge = hedge.Config{Attempts: 2}
 	d := dependencyOn(t, r, "d", p)
 	now := d.Now()
 	d.Throttle().Ask(now, nil)
-	d.Throttle().Learn(now, throttle.Throttled)
+	d.Throttle().Learn(now, throttle.RateLimited)
 	r.Watch(d)
 
 	tell := r.Admission("api")

@@ -377,7 +377,7 @@ func TestAttemptsAreTimedFromTheirBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		p := steady()
-		p.Limit = bulkhead.Config{Limit: 1, MaxWait: time.Second}
+		p.Limit = bulkhead.Config{InFlight: 1, MaxWait: time.Second}
 		d := dependencyOn(t, r, "d", p)
 		fail := func(context.Context) error {
 			time.Sleep(20 * time.Millisecond)
@@ -522,7 +522,7 @@ func TestWatch(t *testing.T) {
 	r := newRig(t)
 	p := steady()
 	p.Breaker.Off, p.Budget.Unlimited = false, false
-	p.Limit = bulkhead.Config{Limit: 3}
+	p.Limit = bulkhead.Config{InFlight: 3}
 	p.Throttle.Mode = throttle.Adaptive
 	a, b := dependencyOn(t, r, "a", p), dependencyOn(t, r, "b", p)
 	reg, err := lull.NewRegistry(steady(), 0, r.Options()...)

@@ -219,7 +219,7 @@ func TestConcurrently(t *testing.T) {
 	p := steady()
 	p.Backoff.Base, p.Backoff.Cap = 100*time.Microsecond, 100*time.Microsecond
 	p.Breaker.Off, p.Budget.Unlimited = false, false
-	p.Limit = bulkhead.Config{Limit: workers}
+	p.Limit = bulkhead.Config{InFlight: workers}
 	q := p
 	q.Attempts, q.Hedge = 1, hedge.Config{Attempts: 3, Delay: 100 * time.Microsecond, Share: -1}
 	d := dependencyOn(t, r, "d", p)
@@ -300,7 +300,7 @@ func TestWatchAfterUpdate(t *testing.T) {
 	}
 	shown("retry.breaker.state", 0)
 	shown("retry.budget.tokens", 0)
-	p.Breaker.Off, p.Budget.Unlimited, p.Limit.Limit = false, false, 5
+	p.Breaker.Off, p.Budget.Unlimited, p.Limit.InFlight = false, false, 5
 	if err := d.Update(p); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestWatchAfterUpdate(t *testing.T) {
 	shown("retry.breaker.state", 3)
 	shown("retry.budget.tokens", 1)
 	shown("retry.limit.in_flight", 1)
-	p.Limit.Limit = 0
+	p.Limit.InFlight = 0
 	if err := d.Update(p); err != nil {
 		t.Fatal(err)
 	}

@@ -424,9 +424,9 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 		{"exhausted", on(as, is), down, nil, "attempts_exhausted", "failed_exhausted", "transient", 3, 30, "wait wait refused"},
 		{"refused by the breaker", on(func(p *lull.Policy) { p.Breaker.Off = false }, func(d *lull.Dependency) { d.Breaker().ForceOpen(d.Now()) }),
 			fine, nil, "circuit_open", "failed_breaker", "circuit_open", 0, 0, "refused"},
-		{"refused by the limit", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 1} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
+		{"refused by the limit", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
 			fine, nil, "limited", "failed_limited", "limited", 0, 0, "refused"},
-		{"refused after a wait for room", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 1, MaxWait: 50 * time.Millisecond} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
+		{"refused after a wait for room", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1, MaxWait: 50 * time.Millisecond} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
 			fine, nil, "limited", "failed_limited", "limited", 0, 0, "refused"},
 		{"cancelled before", on(as, is), fine, func(ctx context.Context) context.Context {
 			ctx, cancel := context.WithCancel(ctx)
@@ -434,7 +434,7 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 			return ctx
 		}, "canceled", "cancelled", "canceled", 0, 0, ""},
 		{"cancelled in the wait", on(as, is), down, soon(15 * time.Millisecond), "canceled", "cancelled", "transient", 2, 15, "wait wait"},
-		{"cancelled in line", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 1, MaxWait: time.Minute} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
+		{"cancelled in line", on(func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1, MaxWait: time.Minute} }, func(d *lull.Dependency) { d.Limiter().TryAcquire() }),
 			fine, soon(time.Second), "canceled", "cancelled", "canceled", 0, 0, ""},
 		{"no time for the wait", on(func(p *lull.Policy) { p.Deadline = 15 * time.Millisecond }, is), down, nil, "deadline", "failed_deadline", "transient", 2, 10, "wait refused"},
 		{"panic", on(as, is), func(context.Context) error { panic("oh") }, nil, "panicked", "failed_terminal", "panic", 1, 0, ""},

@@ -120,9 +120,9 @@
 // Every call is made with the SDK's retryer switched off ([NoRetries]): the consumer retries
 // what it tells SQS, for as long as the lease lasts, and receives again after a wait that grows.
 // A sender retries with lull.Run or not at all; errors are marked for it (lull.Permanent for what
-// will not get better, throttled, transient).
+// will not get better, rate-limited, transient).
 //
-// A throttled receive returns its error after a wait, as AWS' retry behaviour 2.1 has it for
+// A rate-limited receive returns its error after a wait, as AWS' retry behaviour 2.1 has it for
 // long polls: else a loop that only receives would spin. The consumer's own wait comes on top.
 //
 // # In production

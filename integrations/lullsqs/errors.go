@@ -19,7 +19,7 @@ import (
 )
 
 // failed is the error of a call, marked with what is known of it: lull.Permanent where
-// the same call will not do better, throttled where SQS says so, transient where it
+// the same call will not do better, rate-limited where SQS says so, transient where it
 // is SQS' fault. What is not known stays as it is.
 func failed(ctx context.Context, what string, err error) error {
 	if err == nil {

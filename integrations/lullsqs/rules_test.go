@@ -273,7 +273,7 @@ func (x *faraway) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInpu
 	return x.Client.ReceiveMessage(ctx, in, o...)
 }
 
-// A throttled receive waits before it says so, and no longer than AWS' rules have it.
+// A rate-limited receive waits before it says so, and no longer than AWS' rules have it.
 func TestThrottledReceives(t *testing.T) {
 	for what, err := range map[string]error{
 		"typed":   &types.RequestThrottled{},

@@ -59,7 +59,7 @@ func ExampleOf() {
 	}
 	// Output:
 	// {"methodConfig":[{"name":[{}],"timeout":"2s","retryPolicy":{"maxAttempts":3,"initialBackoff":"0.1s","maxBackoff":"1s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}]}
-	// ThrottleBase
+	// RateLimitedBase
 	// Timeouts
 	// HintLimit
 	// Nested

@@ -48,7 +48,7 @@ func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
 	}
 	lost.gone(!p.Breaker.Off, "Breaker", "gRPC has no circuit breaker; its outlier detection is configured with the load balancing")
 	lost.gone(p.Throttle.Mode != throttle.Off, "Throttle", "gRPC does not hold attempts back")
-	lost.gone(p.Limit.Limit > 0, "Limit", "gRPC does not limit the calls in flight")
+	lost.gone(p.Limit.InFlight > 0, "Limit", "gRPC does not limit the calls in flight")
 	c.Methods = []MethodConfig{mc}
 	if err := c.Validate(); err != nil {
 		return Config{}, nil, err // the names
@@ -116,10 +116,10 @@ func (lost *losses) hedgingPolicy(p lull.Policy) *HedgingPolicy {
 // written returns the codes of a list, and records the loss of those that it does not have.
 func (lost *losses) written(p lull.Policy, wait time.Duration, list, would string) []Code {
 	codes := []Code{Unavailable}
-	if p.ThrottleBase <= max(wait, waits.SameWhenThrottled) && (wait > 0 || p.Backoff.Ceiling(1) <= waits.SameWhenThrottled) {
+	if p.RateLimitedBase <= max(wait, waits.SameWhenRateLimited) && (wait > 0 || p.Backoff.Ceiling(1) <= waits.SameWhenRateLimited) {
 		codes = append(codes, ResourceExhausted)
 	} else {
-		lost.gone(true, "ThrottleBase", "gRPC would "+would+", so it is left out of "+list)
+		lost.gone(true, "RateLimitedBase", "gRPC would "+would+", so it is left out of "+list)
 	}
 	switch p.Timeouts {
 	case lull.TimeoutsAlways:

@@ -24,8 +24,8 @@ const ms = time.Millisecond
 func plain() lull.Policy {
 	return lull.Policy{
 		AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, HintLimit: math.MaxInt64,
-		Backoff:      backoff.Schedule{Jitter: backoff.Proportional, Cap: 1200 * ms},
-		ThrottleBase: 1, Timeouts: lull.TimeoutsNever, Nested: lull.NestedAlways,
+		Backoff:         backoff.Schedule{Jitter: backoff.Proportional, Cap: 1200 * ms},
+		RateLimitedBase: 1, Timeouts: lull.TimeoutsNever, Nested: lull.NestedAlways,
 		Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
 	}
 }
@@ -42,15 +42,15 @@ func TestWhatIsLostOfAPolicy(t *testing.T) {
 		{"[Attempts]", func(p *lull.Policy) { p.Attempts = 6 }},
 		{"[]", func(p *lull.Policy) { p.Attempts = 5 }},
 		{"[HintLimit]", func(p *lull.Policy) { p.HintLimit = time.Hour }},
-		{"[ThrottleBase]", func(p *lull.Policy) { p.ThrottleBase = 101 * ms }},
-		{"[]", func(p *lull.Policy) { p.ThrottleBase = 100 * ms }},
+		{"[RateLimitedBase]", func(p *lull.Policy) { p.RateLimitedBase = 101 * ms }},
+		{"[]", func(p *lull.Policy) { p.RateLimitedBase = 100 * ms }},
 		{"[Timeouts]", func(p *lull.Policy) { p.Timeouts = engine.TimeoutsWhenAnswered }},
 		{"[]", func(p *lull.Policy) { p.Timeouts = lull.TimeoutsAlways }},
 		{"[Nested]", func(p *lull.Policy) { p.Nested = engine.NestedNever }},
 		{"[Budget]", func(p *lull.Policy) { p.Budget = budget.Config{} }},
 		{"[Breaker]", func(p *lull.Policy) { p.Breaker = breaker.Config{} }},
 		{"[Throttle]", func(p *lull.Policy) { p.Throttle.Mode = throttle.Adaptive }},
-		{"[Limit]", func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 1} }},
+		{"[Limit]", func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 1} }},
 		{"[Hedge]", func(p *lull.Policy) { p.Hedge = hedge.Config{Attempts: 2} }},
 	} {
 		p := plain()
@@ -67,7 +67,7 @@ func TestWhatIsLostOfAPolicy(t *testing.T) {
 		}
 		// Nothing is lost: it comes back as it was, on top of what gRPC has for everybody.
 		base := plain()
-		base.Backoff, base.ThrottleBase, base.Timeouts = backoff.Schedule{}, 0, 0
+		base.Backoff, base.RateLimitedBase, base.Timeouts = backoff.Schedule{}, 0, 0
 		back, more := out.Methods[0].Policy(base, serviceconfig.Reading{Alone: true})
 		if back.Attempts != p.WithDefaults().Attempts || back.Deadline != p.Deadline || back.Timeouts != p.Timeouts || back.Backoff.Ceiling(1) != 100*ms || back.Backoff.Ceiling(9) != time.Second || len(more) != 0 {
 			t.Errorf("%+v comes back as %+v, %v", p, back, more)
@@ -78,7 +78,7 @@ func TestWhatIsLostOfAPolicy(t *testing.T) {
 // Without retries there is nothing that a config could say wrong.
 func TestOneAttemptLosesNothing(t *testing.T) {
 	p := plain()
-	p.Attempts, p.HintLimit, p.ThrottleBase, p.Nested, p.Backoff = 1, 0, 0, engine.NestedNever, backoff.Schedule{}
+	p.Attempts, p.HintLimit, p.RateLimitedBase, p.Nested, p.Backoff = 1, 0, 0, engine.NestedNever, backoff.Schedule{}
 	c, lost, err := serviceconfig.Of(p)
 	if err != nil || len(lost) != 0 || string(marshal(t, c)) != `{"methodConfig":[{"name":[{}]}]}` {
 		t.Errorf("%s, %v, %v", marshal(t, c), lost, err)
@@ -109,7 +109,7 @@ func TestSchedulesAsRetryPolicies(t *testing.T) {
 		{"beyond the fifth attempt", 99, backoff.Schedule{Jitter: p, Cap: 1200 * ms}, "100ms 1s 2 5", []string{"Attempts"}},
 	} {
 		policy := plain()
-		policy.Attempts, policy.Backoff, policy.ThrottleBase = c.attempts, c.schedule, time.Hour
+		policy.Attempts, policy.Backoff, policy.RateLimitedBase = c.attempts, c.schedule, time.Hour
 		out, lost, err := serviceconfig.Of(policy)
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestSchedulesAsRetryPolicies(t *testing.T) {
 		if got := fmt.Sprint(r.InitialBackoff, r.MaxBackoff, r.BackoffMultiplier, r.MaxAttempts); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
-		if want := append(c.lost, "ThrottleBase"); !slices.Equal(of(lost), want) {
+		if want := append(c.lost, "RateLimitedBase"); !slices.Equal(of(lost), want) {
 			t.Errorf("%s: lost %q, want %q", c.name, of(lost), want)
 		}
 	}
@@ -138,7 +138,7 @@ func TestHedgesAfterResourceExhausted(t *testing.T) {
 	} {
 		p := plain()
 		p.Hedge = hedge.Config{Attempts: 2, Delay: ms, Share: -1, InFlight: -1}
-		p.ThrottleBase, p.Backoff = c.base, c.backoff
+		p.RateLimitedBase, p.Backoff = c.base, c.backoff
 		out, lost, err := serviceconfig.Of(p)
 		if err != nil {
 			t.Fatal(err)
@@ -147,10 +147,10 @@ func TestHedgesAfterResourceExhausted(t *testing.T) {
 			t.Errorf("%v, %v: %v, lost %v", c.base, c.backoff, got, lost)
 		}
 		base := p
-		base.Backoff, base.ThrottleBase = backoff.Schedule{}, 0
+		base.Backoff, base.RateLimitedBase = backoff.Schedule{}, 0
 		back, _ := out.Methods[0].Policy(base, serviceconfig.Reading{Alone: true})
-		if patient := back.ThrottleBase > ms; patient == (len(c.want) == 2) || !patient && back != (lull.Policy{
-			Attempts: 1, AttemptTimeout: p.AttemptTimeout, Deadline: p.Deadline, HintLimit: p.HintLimit, Backoff: p.Backoff, ThrottleBase: 1,
+		if patient := back.RateLimitedBase > ms; patient == (len(c.want) == 2) || !patient && back != (lull.Policy{
+			Attempts: 1, AttemptTimeout: p.AttemptTimeout, Deadline: p.Deadline, HintLimit: p.HintLimit, Backoff: p.Backoff, RateLimitedBase: 1,
 			Timeouts: p.Timeouts, Nested: p.Nested, Budget: p.Budget, Breaker: p.Breaker, Hedge: p.Hedge,
 		}) {
 			t.Errorf("%v, %v: comes back as %+v", c.base, c.backoff, back)

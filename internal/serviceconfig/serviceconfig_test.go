@@ -428,7 +428,7 @@ func TestARetryPolicyAsAPolicy(t *testing.T) {
 	}
 	// A file has nothing but the policy: more is lost.
 	p, lost = mc.Policy(before, serviceconfig.Reading{Alone: true})
-	if p.Timeouts != lull.TimeoutsNever || p.ThrottleBase <= p.Backoff.Ceiling(1) && p.Backoff.Ceiling(1) < math.MaxInt64/4 {
+	if p.Timeouts != lull.TimeoutsNever || p.RateLimitedBase <= p.Backoff.Ceiling(1) && p.Backoff.Ceiling(1) < math.MaxInt64/4 {
 		t.Errorf("alone: %+v", p)
 	}
 	if want := []string{"retryPolicy.perAttemptRecvTimeout", "retryPolicy.maxAttempts", "retryPolicy.retryableStatusCodes"}; !slices.Equal(of(lost), want) {
@@ -505,7 +505,7 @@ func TestCodesInAPolicy(t *testing.T) {
 	} {
 		mc := serviceconfig.MethodConfig{Retry: &serviceconfig.RetryPolicy{MaxAttempts: 2, InitialBackoff: some, MaxBackoff: some, BackoffMultiplier: 1, RetryableStatusCodes: c.codes}}
 		p, lost := mc.Policy(lull.Policy{}, serviceconfig.Reading{Alone: true})
-		if p.Timeouts != c.timeouts || (p.ThrottleBase > some) != c.patient {
+		if p.Timeouts != c.timeouts || (p.RateLimitedBase > some) != c.patient {
 			t.Errorf("%v: %+v", c.codes, p)
 		}
 		why := ""
@@ -564,7 +564,7 @@ func TestAPolicyAsAServiceConfig(t *testing.T) {
 	if got := string(marshal(t, c)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if want := []string{"AttemptTimeout", "Backoff.Jitter", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}; !slices.Equal(of(lost), want) {
+	if want := []string{"AttemptTimeout", "Backoff.Jitter", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}; !slices.Equal(of(lost), want) {
 		t.Errorf("lost %q, want %q", of(lost), want)
 	}
 	if _, _, err := serviceconfig.Of(lull.Policy{Attempts: -1}); err == nil {
@@ -594,13 +594,13 @@ func TestAPolicyThatHedgesAsAServiceConfig(t *testing.T) {
 		lost  []string
 	}{
 		{hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond}, `"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
-			[]string{"AttemptTimeout", "Hedge.Share", "Hedge.InFlight", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
+			[]string{"AttemptTimeout", "Hedge.Share", "Hedge.InFlight", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
 		{hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}, `"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
-			[]string{"AttemptTimeout", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
+			[]string{"AttemptTimeout", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
 		{hedge.Config{Attempts: 2, Delay: hedge.AtOnce, Share: -1, InFlight: -1}, `"hedgingPolicy":{"maxAttempts":2,"nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
-			[]string{"AttemptTimeout", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
+			[]string{"AttemptTimeout", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
 		{hedge.Config{Attempts: 2}, `"retryPolicy":{"maxAttempts":2,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
-			[]string{"AttemptTimeout", "Hedge", "Backoff.Jitter", "ThrottleBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
+			[]string{"AttemptTimeout", "Hedge", "Backoff.Jitter", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
 	} {
 		sc, lost, err := serviceconfig.Of(lull.Policy{Hedge: c.hedge})
 		if err != nil {

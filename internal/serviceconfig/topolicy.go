@@ -24,7 +24,7 @@ type Reading struct {
 	OldJitter bool
 	// MaxCallAttempts is the limit of maxAttempts, like grpc.WithMaxCallAttempts. Zero: 5.
 	MaxCallAttempts int
-	// Alone: only the policy can hold the status codes, as in a file. Then ThrottleBase and
+	// Alone: only the policy can hold the status codes, as in a file. Then RateLimitedBase and
 	// Timeouts express as much of them as they can, and the rest is a loss. Otherwise the driver
 	// has the list (lullgrpc.WithServiceConfig), and the two stay as they are.
 	Alone bool
@@ -104,7 +104,7 @@ func (lost *losses) hedging(p *lull.Policy, h HedgingPolicy, r Reading) {
 		InFlight: -1,
 	}
 	lost.codes(p, "hedgingPolicy.hedgingDelay", "hedgingPolicy.nonFatalStatusCodes", h.NonFatalStatusCodes, r)
-	if r.Alone && p.ThrottleBase == waits.SameWhenThrottled {
+	if r.Alone && p.RateLimitedBase == waits.SameWhenRateLimited {
 		p.Backoff = backoff.Schedule{Kind: backoff.Constant} // the next one is sent at once
 	}
 }
@@ -112,9 +112,9 @@ func (lost *losses) hedging(p *lull.Policy, h HedgingPolicy, r Reading) {
 // codes expresses in the policy what it can of codes that are to be retried or hedged, and records
 // the rest. The arguments name the field with the codes and the one with the wait.
 func (lost *losses) codes(p *lull.Policy, wait, field string, list []Code, r Reading) {
-	throttled, timeouts := slices.Contains(list, ResourceExhausted), slices.Contains(list, DeadlineExceeded)
+	rateLimited, timeouts := slices.Contains(list, ResourceExhausted), slices.Contains(list, DeadlineExceeded)
 	if !r.Alone {
-		lost.changed(throttled, wait, "after RESOURCE_EXHAUSTED waits grow from the policy's ThrottleBase, where that is more")
+		lost.changed(rateLimited, wait, "after RESOURCE_EXHAUSTED waits grow from the policy's RateLimitedBase, where that is more")
 		lost.changed(timeouts && p.Timeouts != lull.TimeoutsAlways, field, "DEADLINE_EXCEEDED is retried as the policy's Timeouts says")
 		return
 	}
@@ -123,10 +123,10 @@ func (lost *losses) codes(p *lull.Policy, wait, field string, list []Code, r Rea
 		p.Timeouts = lull.TimeoutsAlways
 	}
 	var not, also []string
-	if throttled {
-		p.ThrottleBase = waits.SameWhenThrottled
+	if rateLimited {
+		p.RateLimitedBase = waits.SameWhenRateLimited
 	} else {
-		p.ThrottleBase = waits.Patience(p.Backoff)
+		p.RateLimitedBase = waits.Patience(p.Backoff)
 		also = append(also, ResourceExhausted.String())
 	}
 	if !slices.Contains(list, Unavailable) {

@@ -35,14 +35,14 @@ func oddly(s backoff.Schedule) bool {
 	return s.Kind == backoff.Ethernet || s.Jitter == backoff.Decorrelated && s.Kind == backoff.Exponential
 }
 
-// SameWhenThrottled is the smallest ThrottleBase that is not the default. With it a throttled failure
+// SameWhenRateLimited is the smallest RateLimitedBase that is not the default. With it a rate-limited failure
 // waits like any other.
-const SameWhenThrottled = time.Nanosecond
+const SameWhenRateLimited = time.Nanosecond
 
-// Patience is a ThrottleBase for a policy with that schedule that comes from a system which does
-// not retry throttled failures at all. lull retries them, but waits longer than after other failures.
+// Patience is a RateLimitedBase for a policy with that schedule that comes from a system which does
+// not retry rate-limited failures at all. lull retries them, but waits longer than after other failures.
 func Patience(s backoff.Schedule) time.Duration {
-	return max(engine.DefaultThrottleBase, saturating.Add(s.Ceiling(1), s.Ceiling(1)))
+	return max(engine.DefaultRateLimitedBase, saturating.Add(s.Ceiling(1), s.Ceiling(1)))
 }
 
 // Range is the shortest and the longest wait before the given retry.

@@ -170,7 +170,7 @@ func notDominated(t *testing.T, ctx context.Context, cells []Cell, ours []Recove
 	Each(len(cells)*len(rivals), *workers, func(i int) {
 		c, rival := cells[i/len(rivals)], rivals[i%len(rivals)]
 		mine := ours[i/len(rivals)]
-		if rival.Policy.Limit.Limit > 0 {
+		if rival.Policy.Limit.InFlight > 0 {
 			var err error
 			if mine, err = Recovery(ctx, zeroBeside(rival), c, After, 1); err != nil {
 				t.Error(err)

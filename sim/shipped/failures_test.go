@@ -51,20 +51,20 @@ func TestFailuresMeanTheSame(t *testing.T) {
 		reason  string // one that calls ended for
 	}{
 		{"503", down(sim.Fault{}), sim.Fleet{}, "transient", "attempts_exhausted"},
-		{"503 with a hint", down(sim.Fault{RetryAfter: 50 * ms}), sim.Fleet{}, "throttled", "attempts_exhausted"},
+		{"503 with a hint", down(sim.Fault{RetryAfter: 50 * ms}), sim.Fleet{}, "rate_limited", "attempts_exhausted"},
 		{"503 that says not to retry", down(sim.Fault{DontRetry: true}), sim.Fleet{}, "", "overloaded"},
 		{"503 with a hint that says not to retry", down(sim.Fault{RetryAfter: 50 * ms, DontRetry: true}), sim.Fleet{}, "", "overloaded"},
-		{"429", sim.Service{Rate: sim.Rate{PerSecond: 1, Burst: 1}}, sim.Fleet{}, "throttled", "attempts_exhausted"},
-		{"429 with a hint", sim.Service{Rate: sim.Rate{PerSecond: 1, Burst: 1, RetryAfter: 50 * ms}}, sim.Fleet{}, "throttled", "attempts_exhausted"},
+		{"429", sim.Service{Rate: sim.Rate{PerSecond: 1, Burst: 1}}, sim.Fleet{}, "rate_limited", "attempts_exhausted"},
+		{"429 with a hint", sim.Service{Rate: sim.Rate{PerSecond: 1, Burst: 1, RetryAfter: 50 * ms}}, sim.Fleet{}, "rate_limited", "attempts_exhausted"},
 		{"queue full", sim.Service{Workers: 1, Queue: sim.Queue{Limit: 1}, Time: short}, sim.Fleet{}, "transient", "attempts_exhausted"},
-		{"queue full with a hint", sim.Service{Workers: 1, Queue: sim.Queue{Limit: 1, RetryAfter: 50 * ms}, Time: short}, sim.Fleet{}, "throttled", "attempts_exhausted"},
+		{"queue full with a hint", sim.Service{Workers: 1, Queue: sim.Queue{Limit: 1, RetryAfter: 50 * ms}, Time: short}, sim.Fleet{}, "rate_limited", "attempts_exhausted"},
 		{"queue full that says not to retry", sim.Service{Workers: 1, Queue: sim.Queue{Limit: 1, DontRetry: true}, Time: short}, sim.Fleet{}, "", "overloaded"},
 		{"timeout", sim.Service{Time: short}, sim.Fleet{AttemptTimeout: 50 * ms}, "timeout", "attempts_exhausted"},
 	} {
 		s := steady(world(200*ms, 10*time.Second, 100, c.service, c.fleet))
 		policy := lull.Policy{
 			Attempts: 2, AttemptTimeout: 5 * time.Second, Backoff: backoff.Schedule{Base: 20 * ms},
-			ThrottleBase: 20 * ms, Timeouts: lull.TimeoutsAlways, Breaker: noBreaker,
+			RateLimitedBase: 20 * ms, Timeouts: lull.TimeoutsAlways, Breaker: noBreaker,
 		}
 		contender := func(l *ledger) sim.Contender {
 			return sim.Contender{Policy: policy, Options: []lull.Option{lull.WithBudget(func() budget.Budget { return l })}}

@@ -112,7 +112,7 @@ func experiments() []experiment {
 			scenario: steady(world(2500*ms, 8*time.Second, 80, sim.Service{
 				Rate: sim.Rate{PerSecond: 45, Burst: 10, RetryAfter: time.Second},
 			}, sim.Fleet{Processes: 2})),
-			policy: with(func(p *lull.Policy) { p.ThrottleBase = 100 * ms }),
+			policy: with(func(p *lull.Policy) { p.RateLimitedBase = 100 * ms }),
 			wrong:  func(p *lull.Policy) { p.HintLimit = 500 * ms },
 		},
 		{
@@ -132,7 +132,7 @@ func experiments() []experiment {
 			scenario: steady(world(4500*ms, 6*time.Second, 100, sim.Service{
 				Time: sim.Distribution{Kind: sim.Uniform, Min: 40 * ms, Max: 200 * ms},
 			}, sim.Fleet{})),
-			policy: with(func(p *lull.Policy) { p.Limit = bulkhead.Config{Limit: 10, MaxWait: 100 * ms, MaxQueue: 20} }),
+			policy: with(func(p *lull.Policy) { p.Limit = bulkhead.Config{InFlight: 10, MaxWait: 100 * ms, MaxQueue: 20} }),
 			wrong:  func(p *lull.Policy) { p.Limit.MaxWait = 20 * ms },
 		},
 	}

@@ -123,7 +123,7 @@ type jsonTotals struct {
 	AttemptsFailed   int64            `json:"attempts_failed"`
 	Wasted           int64            `json:"wasted"`
 	QueueFull        int64            `json:"queue_full"`
-	Throttled        int64            `json:"throttled"`
+	RateLimited      int64            `json:"rate_limited"`
 	Errors           int64            `json:"errors"`
 	Dropped          int64            `json:"dropped"`
 	Shed             int64            `json:"shed,omitempty"`
@@ -220,7 +220,7 @@ func jsonResult(r sim.Result) jsonSeed {
 		Totals: jsonTotals{
 			Calls: t.Calls, Succeeded: t.Succeeded, Refused: t.Refused, Unfinished: t.Unfinished, Reasons: reasons,
 			Attempts: t.Attempts, Retries: t.Retries, AttemptsTimedOut: t.AttemptsTimedOut, AttemptsFailed: t.AttemptsFailed,
-			Wasted: t.Wasted, QueueFull: t.QueueFull, Throttled: t.Throttled, Errors: t.Errors, Dropped: t.Dropped, Shed: t.Shed,
+			Wasted: t.Wasted, QueueFull: t.QueueFull, RateLimited: t.RateLimited, Errors: t.Errors, Dropped: t.Dropped, Shed: t.Shed,
 			Effects: t.Effects, Duplicates: t.Duplicates, Reloads: t.Reloads, Amplification: figure(t.Amplification),
 			PeakRate: figure(t.PeakRate), PeakAt: figure(t.PeakAt.Seconds()), NormalRate: figure(t.NormalRate),
 			PeakOverNormal: figure(t.PeakOverNormal), WorstMinute: figure(t.WorstMinute), Last: figure(t.Last.Seconds()),

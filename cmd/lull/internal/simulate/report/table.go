@@ -97,7 +97,7 @@ var totals = []struct {
 	{"Failed", "attempts that an answer ended", func(r sim.Result) float64 { return float64(r.Totals.AttemptsFailed) }, whole},
 	{"Wasted", "attempts worked on for a caller that had gone", func(r sim.Result) float64 { return float64(r.Totals.Wasted) }, whole},
 	{"Queue full", "attempts that services turned away", func(r sim.Result) float64 { return float64(r.Totals.QueueFull) }, whole},
-	{"Throttled", "attempts refused by a rate limit", func(r sim.Result) float64 { return float64(r.Totals.Throttled) }, whole},
+	{"Rate-limited", "attempts refused by a rate limit", func(r sim.Result) float64 { return float64(r.Totals.RateLimited) }, whole},
 	{"Errors", "attempts failed by a fault", func(r sim.Result) float64 { return float64(r.Totals.Errors) }, whole},
 	{"Shed", "attempts refused by admission control", func(r sim.Result) float64 { return float64(r.Totals.Shed) }, whole},
 	{"Dropped", "attempts dropped because their caller had gone", func(r sim.Result) float64 { return float64(r.Totals.Dropped) }, whole},
