@@ -326,7 +326,7 @@ func ExampleSet() {
 	// Output:
 	// <nil> 500
 	// <nil> 900
-	// rate is unknown: want name, title, teaches, source, horizon, step, window, warmup, services or fleets; did you mean fleets.0.arrivals.rate?
+	// rate is unknown: want name, title, teaches, source, horizon, step, window, warmup, services, fleets or topics; did you mean fleets.0.arrivals.rate?
 }
 
 func ExampleSetPolicy() {

@@ -50,6 +50,7 @@ var forms = map[reflect.Type]map[string]form{
 	reflect.TypeFor[hedge.Config]():     {"Delay": delay, "Percentile": share, "Share": share},
 	reflect.TypeFor[sim.Reload]():       {"Share": share},
 	reflect.TypeFor[sim.Network]():      {"Loss": share, "LossBack": share},
+	reflect.TypeFor[sim.Poison]():       {"Share": share},
 	reflect.TypeFor[sim.Service]():      {"Errors": share},
 	reflect.TypeFor[sim.Fault]():        {"Share": share},
 	reflect.TypeFor[sim.Distribution](): {"Slow": share},

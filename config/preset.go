@@ -37,9 +37,9 @@ func Presets() []string {
 
 // wholly reports whether a policy describes all of p. Other presets have a budget or a jitter that
 // no policy can have; without it they would be another client, and most of them one without a
-// budget.
+// budget. Others are consumers of queues.
 func wholly(p preset.Preset) bool {
-	return p.Budget == preset.Budget{} && p.Jitter == preset.Jitter{}
+	return p.Budget == preset.Budget{} && p.Jitter == preset.Jitter{} && !p.Messages
 }
 
 // A template is the policy of a preset.

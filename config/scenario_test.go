@@ -77,6 +77,23 @@ fleets:
     arrivals: {kind: closed, each: 2, think: {kind: normal, mean: 1s, deviation: 100ms}}
   - calls: cache
     arrivals: {kind: periodic, every: 4s, within: 1s}
+topics:
+  - name: orders
+    calls: api
+    arrivals: {kind: constant, rate: 50}
+    poison: {share: 1%, kills: true, down: 5s}
+    broker: {count_defers: true, fixed_leases: true, max_delay: 15m}
+    consumers:
+      processes: 20
+      concurrency: 8
+      lease: 45s
+      quick: 2
+      quick_wait: 500ms
+      network: {latency: 1ms}
+      wary: true
+      kills:
+        - {at: 10m, for: 5s, every: 20m, processes: 10, apart: 1s}
+    policy: none
 `
 
 func TestEverythingIsReadAndWritten(t *testing.T) {

@@ -26,6 +26,9 @@ type Preset struct {
 	Jitter Jitter
 	// Reads is what the client takes notice of when an attempt fails.
 	Reads Reads
+	// Messages: it consumes a queue. Holds: between attempts its handlers sleep with the
+	// message in hand, and do not extend the lease.
+	Messages, Holds bool
 }
 
 // Validate reports everything that is wrong with p at once, each problem naming

@@ -55,7 +55,7 @@ func TestWhatClientsRead(t *testing.T) {
 	stop := lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}
 	oneOf := func(name string, list string) bool { return slices.Contains(strings.Fields(list), name) }
 	for _, p := range All() {
-		mechanism := oneOf(p.Name, "lull hedged full-jitter token-bucket token-bucket-arrivals breaker-5s breaker-30s budget10+breaker5s budget-aws-legacy budget-aws-2.1 budget-finagle ratio-10 ratio-10-warmup-10 ratio-10-warmup-100")
+		mechanism := oneOf(p.Name, "lull queue hedged full-jitter token-bucket token-bucket-arrivals breaker-5s breaker-30s budget10+breaker5s budget-aws-legacy budget-aws-2.1 budget-finagle ratio-10 ratio-10-warmup-10 ratio-10-warmup-100")
 		if p.Name == "none" {
 			continue
 		}

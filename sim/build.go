@@ -1,13 +1,16 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
@@ -33,6 +36,9 @@ func (b *builder) build() error {
 	}
 	for i := range w.s.Fleets {
 		b.fleet(i, &w.s.Fleets[i])
+	}
+	for i := range w.s.Topics {
+		b.topic(i, &w.s.Topics[i])
 	}
 	for i, s := range w.services {
 		for h := range s.def.Calls {
@@ -170,15 +176,74 @@ func (b *builder) fleet(i int, f *Fleet) {
 	}
 }
 
+func (b *builder) topic(i int, def *Topic) {
+	w, c := b.w, &def.Consumers
+	o, d := b.dependency(fmt.Sprintf("Topics[%d].Policy", i), def.Name, def.Calls, def.Policy, c.processes(), 0, c.Network)
+	t := &topic{def: def, index: uint32(i), o: o, due: never, next: schedule{messages: &w.messages}}
+	w.topics = append(w.topics, t)
+	if d == nil {
+		return
+	}
+	if d.Hedges() {
+		b.problems.Add(fmt.Sprintf("Topics[%d].Policy", i), b.named[def.Policy].Name, "a policy that does not hedge, which messages cannot")
+		return
+	}
+	o.hedges, o.counted = true, true // race has them run
+	t.plan, t.holds = d.Plan(), b.named[def.Policy].Holds
+	t.fresh = func() *engine.State {
+		if len(o.deps) < c.processes() {
+			return &o.deps[0]
+		}
+		return &d.Fleet(1)[0]
+	}
+	lease := cmp.Or(c.Lease, 30*time.Second)
+	var keep time.Duration
+	if t.holds {
+		keep = 1 // it is in time with its dead letter
+	}
+	t.lease = engine.NewLease(lease, lease, keep, t.extends())
+	t.broker = engine.Broker{MaxDelay: cmp.Or(def.Broker.MaxDelay, 12*time.Hour), FreeDefer: !def.Broker.CountDefers}
+	t.quick = engine.Quick{Runs: c.Quick, MaxWait: cmp.Or(c.QuickWait, time.Second)}
+	t.tally.Name = def.Name
+	t.tally.from, t.tally.to = w.s.disturbance()
+	t.arrivals = stream{o: o, a: &def.Arrivals, key: draw.Mix(b.seed, 1<<32+uint64(i)), ramp: def.Arrivals.Ramp}
+	t.arrivals.first()
+	w.appear(t)
+	first := len(w.consumers)
+	for p := range c.processes() {
+		x := &consumer{topic: t, index: uint32(len(w.consumers)), state: o.dependency(uint32(p)), down: true}
+		w.consumers = append(w.consumers, x)
+		t.consumers = append(t.consumers, x)
+		if c.Wary {
+			w.learn(x)
+		} else {
+			w.happen(0, revive, 0, x.index)
+		}
+	}
+	for k := range c.Kills {
+		c.Kills[k].each(c, w.s.Horizon, func(p int, at time.Duration) {
+			w.happen(at, kill, 0, uint32(first+p))
+			w.happen(saturating.Add(at, c.Kills[k].For), revive, 0, uint32(first+p))
+		})
+	}
+}
+
 // origin makes the dependencies of those who call.
 func (b *builder) origin(field, name, target, policy string, processes int, attempt time.Duration, n Network) *origin {
+	o, d := b.dependency(field, name, target, policy, processes, attempt, n)
+	o.hedges = d != nil && d.Hedges()
+	return o
+}
+
+// dependency is origin, for those who do not hedge. The dependency is nil if there was a problem.
+func (b *builder) dependency(field, name, target, policy string, processes int, attempt time.Duration, n Network) (*origin, *lull.Dependency) {
 	o := &origin{target: b.services[target], index: uint16(len(b.w.origins)), network: n, forward: newSampler(n.Latency)}
 	o.still = o.forward.never && n.Loss == 0 && n.LossBack == 0
 	b.w.origins = append(b.w.origins, o)
 	c, ok := b.named[policy]
 	if !ok {
 		b.problems.Add(field, policy, "the name of a policy that is given, or none")
-		return o
+		return o, nil
 	}
 	o.reads = c.Verdict
 	p := c.Policy
@@ -195,14 +260,13 @@ func (b *builder) origin(field, name, target, policy string, processes int, atte
 	d, err := lull.NewDependency(name, p, opts...)
 	if err != nil {
 		b.problems.Add(field, c.Name, err.Error())
-		return o
+		return o, nil
 	}
 	o.processes = processes
 	if d.Plan().Stateless() {
 		processes = 1 // one is as good as many
 	}
 	o.deps = d.Fleet(processes)
-	o.hedges = d.Hedges()
 	b.w.remembers = b.w.remembers || processes > 1
-	return o
+	return o, d
 }

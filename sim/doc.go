@@ -16,7 +16,8 @@
 // goes on working for callers that have gone, as servers do; that is what makes an
 // overloaded one stay overloaded. What may stand before it is package admission
 // itself. A [Contender] is a policy. [Compare] flies several through the same
-// arrivals, with several seeds.
+// arrivals, with several seeds. A [Topic] is a queue of messages, with a broker and
+// consumers: whatever becomes of a message is decided by the engine, too.
 //
 // # What it leaves out
 //

@@ -13,7 +13,7 @@ import (
 
 const never = time.Duration(math.MaxInt64)
 
-// An origin is where calls come from: a fleet, or a service that calls another.
+// An origin is where calls come from: a fleet, a topic, or a service that calls another.
 type origin struct {
 	deps      []engine.State // one for each process, or one for all if they remember nothing
 	processes int
@@ -29,8 +29,8 @@ type origin struct {
 	think    sampler
 	spec     engine.Spec
 	patient  time.Duration                   // the callers' own deadline
-	hop      *Hop                            // nil for a fleet
-	hedges   bool                            // attempts of a call may run beside one another
+	hop      *Hop                            // nil for a fleet and for a topic
+	hedges   bool                            // race is asked: attempts of a call may run beside one another, or are of messages
 	reads    func(lull.Verdict) lull.Verdict // nil: as lull does
 	verdicts []lull.Verdict                  // by index
 	counted  bool                            // effects are: the operation should be carried out once
@@ -61,7 +61,7 @@ type flight struct {
 	job               uint32 // the latest attempt's
 	parent, parentGen uint32 // hop: the job that it is made for
 	reloads           uint8  // how often the user has come back
-	slot              uint8  // of an attempt of a hedged call, whose flight is parent: from 1
+	slot              uint8  // of an attempt of a hedged call, whose flight is parent: from 1; or ofMessage
 	above             uint16 // Hop.OneLayer: retries of the request that the call is made for
 	beside            bool   // with a slot: another attempt was under way when this one began
 	_                 [3]byte
@@ -116,7 +116,7 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 		w.attempt(i, f)
 		return
 	}
-	if f.slot == 0 {
+	if f.slot == 0 || f.slot == ofMessage {
 		w.seedFor(f, kind == admitted || kind == leave)
 	}
 	switch kind {
@@ -144,7 +144,7 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 // orphaned tells whether f is a service's own call, made for an attempt that has
 // been cancelled or lost: it makes no more attempts.
 func (w *world) orphaned(f *flight) bool {
-	return w.origins[f.origin].fleet == nil && w.jobs.at(f.parent).gen != f.parentGen
+	return w.origins[f.origin].hop != nil && w.jobs.at(f.parent).gen != f.parentGen
 }
 
 // patience is the callers' own deadline for a call that begins now.
@@ -293,7 +293,7 @@ func (w *world) effect(s *service, o *origin, op, call uint64) {
 	if !o.counted {
 		return
 	}
-	if s.def.Deduplicates && o.fleet.Keyed {
+	if s.def.Deduplicates && o.fleet != nil && o.fleet.Keyed {
 		if w.carried[call] > 0 {
 			return
 		}
@@ -315,6 +315,10 @@ func (w *world) answered(i uint32, f *flight, verdict int) {
 // ended tells the engine how an attempt ended, and does what it says.
 func (w *world) ended(i uint32, f *flight, verdict int) {
 	if f.slot > 0 {
+		if f.slot == ofMessage {
+			w.handled(i, f, engine.Handled{Verdict: w.origins[f.origin].verdicts[verdict]})
+			return
+		}
 		w.racerEnded(f, verdict)
 		return
 	}
@@ -335,6 +339,10 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 	w.rec.end(w.now, f.began, why, f.call.Attempts(), o.fleet != nil)
 	f.gen++
 	if o.fleet == nil {
+		if o.hop == nil {
+			w.refused(i, f, why)
+			return
+		}
 		parent, gen := f.parent, f.parentGen
 		w.flights.give(i)
 		w.hopEnded(parent, gen, o.hop, why)

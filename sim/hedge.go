@@ -22,6 +22,10 @@ type racer struct {
 
 // race is send for the first attempt of a call that may be hedged.
 func (w *world) race(i uint32, f *flight) {
+	if f.slot == ofMessage {
+		w.runHandler(i, f)
+		return
+	}
 	c := &contest{call: engine.HedgedCall{Call: &f.call}}
 	w.contests[i] = c
 	r := &racer{}

@@ -260,12 +260,16 @@ func (r *recorder) result(end time.Duration) Result {
 	}
 	t.MeanCompletion = r.all.Mean()
 	r.rates(&t, l, end)
-	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: Latency{
-		Count: int64(r.all.Count()), Mean: r.all.Mean(), P50: r.all.Quantile(0.5), P90: r.all.Quantile(0.9),
-		P99: r.all.Quantile(0.99), P999: r.all.Quantile(0.999), Max: r.all.Max(),
-	}}
+	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.all)}
 	res.Series = r.series(l, end)
 	return res
+}
+
+func latencyOf(h *latency.Histogram) Latency {
+	return Latency{
+		Count: int64(h.Count()), Mean: h.Mean(), P50: h.Quantile(0.5), P90: h.Quantile(0.9),
+		P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max(),
+	}
 }
 
 // rates finds the peak, the normal rate and the worst minute.

@@ -25,6 +25,14 @@ func (s *Scenario) disturbance() (from, to time.Duration) {
 			from, to = min(from, ramp[0].At), max(to, ramp[len(ramp)-1].At)
 		}
 	}
+	for i := range s.Topics {
+		c := &s.Topics[i].Consumers
+		for k := range c.Kills {
+			c.Kills[k].each(c, s.Horizon, func(_ int, at time.Duration) {
+				from, to = min(from, at), max(to, at+c.Kills[k].For)
+			})
+		}
+	}
 	if to >= s.Horizon || to == 0 {
 		return min(from, s.Horizon), 0
 	}

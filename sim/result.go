@@ -16,6 +16,10 @@ type Contender struct {
 	// judge as given: clients that are played by the engine read less, or other
 	// things, out of an answer than lull does.
 	Verdict func(lull.Verdict) lull.Verdict `json:"-"`
+	// Holds: of messages, retries are made by the handler, which sleeps with the message in
+	// hand. Attempts are those of one delivery. The lease is not extended: a message that is
+	// not handled when it ends is a dead letter.
+	Holds bool
 }
 
 // A Result is what became of one contender in one run.
@@ -32,6 +36,7 @@ type Result struct {
 	Recovery Recovery
 	Latency  Latency // of calls that succeeded, from the first attempt's start
 	Series   Series
+	Topics   []TopicResult // one for each, in the order of the scenario; nil if it has none
 }
 
 // Totals count what happened after the warm-up. Calls are counted when they

@@ -41,6 +41,9 @@ func Run(ctx context.Context, s Scenario, c Contender, o Options) (Result, error
 	w.rec.stop = o.StopAfterRecovery
 	err = w.run(ctx, o)
 	r := w.rec.result(w.now)
+	for _, t := range w.topics {
+		r.Topics = append(r.Topics, t.tally.result(w.now))
+	}
 	r.Contender, r.Seed, r.Totals.Events = c.Name, o.Seed, w.count
 	if errors.Is(err, errEnough) {
 		return r, nil

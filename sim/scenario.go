@@ -27,7 +27,8 @@ type Scenario struct {
 	Warmup time.Duration
 
 	Services []Service // at least one
-	Fleets   []Fleet   // at least one
+	Fleets   []Fleet   // at least one of these
+	Topics   []Topic   // or of those
 }
 
 // A Fleet is a number of processes that call one service in the same way. Each

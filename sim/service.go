@@ -289,7 +289,7 @@ func (w *world) work(i uint32, j *job) time.Duration {
 		}
 		if fl.above = 0; o.hop.OneLayer && !w.gone(j) {
 			caller := w.flights.at(j.flight)
-			if caller.slot > 0 {
+			if caller.slot > 0 && caller.slot != ofMessage {
 				caller = w.flights.at(caller.parent)
 			}
 			fl.above = uint16(max(caller.call.Attempts()-1, 0))

@@ -53,6 +53,7 @@ func (s Scenario) Cost(c Contender) Cost {
 		perBreaker = 160 // its breaker,
 		perWindow  = 300 // and what it has earned lately
 		perFlight  = 144
+		perMessage = 160
 		perPoint   = 200 // of the series
 		perLoad    = 24  // of those of a service
 		perGate    = 1 << 10
@@ -92,6 +93,14 @@ func (s Scenario) Cost(c Contender) Cost {
 		}
 		events += calls * (1 + perAttempt[f.Calls]*(1-share+share*attempts))
 		memory += n*perProcess + inFlight*perFlight + remembering*perState
+		processes += n
+	}
+	for i := range s.Topics {
+		t := &s.Topics[i]
+		n := float64(t.Consumers.processes())
+		sent, rate := t.Arrivals.calls(n, s.Horizon)
+		events += sent * (3 + perAttempt[t.Calls]*(1-share+share*attempts))
+		memory += (sent*share+rate)*perMessage + n*(perProcess+perState+perBreaker)
 		processes += n
 	}
 	for i := range s.Services {
@@ -191,26 +200,38 @@ func (a *Arrivals) calls(n float64, horizon time.Duration) (calls, rate float64)
 	return each * (1 + left/float64(max(a.Think.mean(), 1))), each
 }
 
-// WithProcesses is s with its fleets' processes scaled so that they are n in all
-// (at least one in each). Rates stay as they are, so that the same load is spread
-// over more or fewer; what arrives per process (AtOnce, Periodic, Closed) grows
-// with them.
+// WithProcesses is s with the processes of its fleets and topics scaled so that they are n
+// in all (at least one in each). Rates stay as they are, so that the same load is spread
+// over more or fewer; what arrives per process (AtOnce, Periodic, Closed) grows with them.
 func (s Scenario) WithProcesses(n int) Scenario {
-	total := 0
+	s.Fleets, s.Topics = slices.Clone(s.Fleets), slices.Clone(s.Topics)
+	var all []*int
 	for i := range s.Fleets {
-		total += max(s.Fleets[i].Processes, 1)
+		all = append(all, &s.Fleets[i].Processes)
 	}
-	s.Fleets = slices.Clone(s.Fleets)
+	for i := range s.Topics {
+		all = append(all, &s.Topics[i].Consumers.Processes)
+	}
+	total := 0
+	for _, p := range all {
+		total += max(*p, 1)
+	}
 	left := n
-	for i := range s.Fleets {
-		f := &s.Fleets[i]
-		others := len(s.Fleets) - 1 - i // to come: one at least for each
-		share := int(float64(n) * float64(max(f.Processes, 1)) / float64(total))
+	for i, p := range all {
+		others := len(all) - 1 - i // to come: one at least for each
+		share := int(float64(n) * float64(max(*p, 1)) / float64(total))
 		if others == 0 {
 			share = left
 		}
-		f.Processes = max(min(share, left-others), 1)
-		left -= f.Processes
+		*p = max(min(share, left-others), 1)
+		left -= *p
+	}
+	for i := range s.Topics {
+		c := &s.Topics[i].Consumers
+		c.Kills = slices.Clone(c.Kills)
+		for k := range c.Kills {
+			c.Kills[k].Processes = min(c.Kills[k].Processes, c.Processes)
+		}
 	}
 	return s
 }

@@ -35,8 +35,9 @@ func (s Scenario) Validate() error {
 	}
 	parts := fmt.Sprintf("1 to %d", maxParts)
 	l.Check(len(s.Services) > 0 && len(s.Services) <= maxParts, "Services", len(s.Services), parts)
-	l.Check(len(s.Fleets) > 0 && len(s.Fleets) <= maxParts, "Fleets", len(s.Fleets), parts)
-	if len(s.Services) > maxParts || len(s.Fleets) > maxParts {
+	l.Check((len(s.Fleets) > 0 || len(s.Topics) > 0) && len(s.Fleets) <= maxParts, "Fleets", len(s.Fleets), parts+", or topics")
+	l.Check(len(s.Topics) <= maxParts, "Topics", len(s.Topics), fmt.Sprintf("0 to %d", maxParts))
+	if len(s.Services) > maxParts || len(s.Fleets) > maxParts || len(s.Topics) > maxParts {
 		return l.Err()
 	}
 	names := services{index: map[string]int{}}
@@ -56,6 +57,9 @@ func (s Scenario) Validate() error {
 	s.loops(&l, names.index)
 	for i := range s.Fleets {
 		l.In(fmt.Sprintf("Fleets[%d]", i), s.Fleets[i].validate(&names))
+	}
+	for i := range s.Topics {
+		l.In(fmt.Sprintf("Topics[%d]", i), s.Topics[i].validate(&s, &names))
 	}
 	return l.Err()
 }

@@ -23,6 +23,10 @@ func whole() Scenario {
 			{Name: "b"},
 		},
 		Fleets: []Fleet{{Calls: "api", Arrivals: Arrivals{Rate: 1, Ramp: []RampPoint{{time.Second, 1}}}}},
+		Topics: []Topic{{
+			Name: "orders", Calls: "api", Arrivals: Arrivals{Rate: 1, Ramp: []RampPoint{{time.Second, 1}}},
+			Consumers: Consumers{Processes: 2, Kills: []Kill{{At: time.Second, For: time.Second}}},
+		}},
 	}
 }
 
@@ -68,6 +72,24 @@ var wrong = map[string][]any{
 	"Fleets.Arrivals.Every":      {second, -second}, // of what is not periodic
 	"Fleets.Arrivals.Think.Mean": {second, -second}, // of what is not closed
 	"Fleets.Arrivals.Ramp.At":    {-second},
+
+	"Topics.Name": {""}, "Topics.Policy": nil,
+	"Topics.Calls":                     {"", "nobody"},
+	"Topics.Arrivals.Kind":             {AtOnce, Periodic, Closed, ArrivalKind(5)},
+	"Topics.Arrivals.Rate":             {0.0, -1.0, math.NaN(), math.Inf(1), 2e10},
+	"Topics.Arrivals.Every":            {second, -second},
+	"Topics.Arrivals.Think.Mean":       {second, -second},
+	"Topics.Arrivals.Ramp.At":          {-second},
+	"Topics.Poison.Kills":              nil,
+	"Topics.Broker.CountDefers":        nil,
+	"Topics.Broker.FixedLeases":        nil,
+	"Topics.Consumers.Wary":            nil,
+	"Topics.Consumers.Lease":           {-second, millisecond, 13 * time.Hour},
+	"Topics.Consumers.Kills.For":       {time.Duration(0), -second, century + 1},
+	"Topics.Consumers.Kills.At":        {-second, time.Minute + 1},
+	"Topics.Consumers.Processes":       {-1, 1<<16 + 1},
+	"Topics.Consumers.Quick":           {-1, 11},
+	"Topics.Consumers.Kills.Processes": {-1, 3},
 }
 
 // byType is what may not stand in a field of a type.
@@ -158,7 +180,7 @@ func TestValidateTogether(t *testing.T) {
 		change func(*Scenario)
 		field  string
 	}{
-		{func(s *Scenario) { s.Services, s.Fleets = nil, nil }, "Services Fleets"},
+		{func(s *Scenario) { s.Services, s.Fleets, s.Topics = nil, nil, nil }, "Services Fleets"},
 		{func(s *Scenario) { s.Services[0].Name = "b" }, "Services[1].Name"},
 		{func(s *Scenario) { s.Fleets[0].Arrivals = Arrivals{Kind: AtOnce, Rate: 1} }, "Fleets[0].Arrivals.Rate"},
 		{func(s *Scenario) { s.Fleets[0].Arrivals = Arrivals{Kind: Periodic} }, "Fleets[0].Arrivals.Every"},

@@ -24,11 +24,17 @@ type world struct {
 	events   *wheel.Queue
 	streams  []*stream
 	next     *stream // the one whose arrival comes first; nil if none does
+	topics   []*topic
 	origins  []*origin
 	services []*service
 	flights  slab[flight]
 	jobs     slab[job]
 	visitors slab[visitor]
+
+	consumers  []*consumer
+	deliveries slab[delivery]
+	messages   slab[message]
+
 	waiting  map[uint32]*place   // calls in line for room under a concurrency limit
 	contests map[uint32]*contest // calls in flight whose attempts may run beside one another
 	carried  map[uint64]int      // how often an operation was carried out
@@ -68,6 +74,7 @@ const (
 	failed          // job: it is told job.verdict
 	turn            // service, host: a fault begins or ends
 	tick            // a step of the time series ends
+	topical         // topic, consumer, delivery: see happened
 )
 
 const (
@@ -230,6 +237,8 @@ func (w *world) handle(d uint64) bool {
 		return w.rec.goOn(w.now)
 	case turn:
 		w.services[i].turn(w, int(gen))
+	case topical:
+		w.happened(gen, i)
 	case reach, done, write, back, settled, overdue, failed:
 		j := w.jobs.at(i)
 		if j.gen&genMask != gen {
@@ -270,6 +279,9 @@ func (w *world) tick() {
 		}
 	}
 	w.rec.tick(w.now, queued, busy, w.open)
+	for _, t := range w.topics {
+		t.tally.tick()
+	}
 	if next := w.now + w.s.step(); next <= w.s.Horizon {
 		w.at(next, tick, 0, 0)
 	}

@@ -9,11 +9,11 @@ import (
 // Zero is the policy whose defaults are decided here.
 const Zero = "lull"
 
-// Presets are all of them as contenders, the zero Policy left out.
+// Presets are all of them as contenders, the zero Policy and consumers of queues left out.
 func Presets() []sim.Contender {
 	var all []sim.Contender
 	for _, p := range preset.All() {
-		if p.Name != Zero {
+		if p.Name != Zero && !p.Messages {
 			all = append(all, contender(p))
 		}
 	}

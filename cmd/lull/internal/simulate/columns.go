@@ -29,6 +29,24 @@ func columnsFor(s sim.Scenario, all []sim.Summary) []column {
 	if slices.ContainsFunc(all, func(m sim.Summary) bool { return len(m.Results) > 1 }) {
 		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == medianColumn.head }) // no room beside the intervals
 	}
+	if len(s.Topics) > 0 {
+		columns = append(columns, deadColumn, leftColumn, caughtUpColumn)
+	}
+	if onlyMessages(s) { // that calls succeed and are refused is another matter
+		columns = slices.DeleteFunc(columns, func(c column) bool {
+			return c.head == backColumn.head && c.above == backColumn.above || c.head == wastedColumn.head || c.head == refusedColumn.head
+		})
+		for i := range columns {
+			switch columns[i].head {
+			case successColumn.head:
+				columns[i] = handledColumn
+			case perCallColumn.head:
+				columns[i] = perMessageColumn
+			case p99Column.head:
+				columns[i].meaning = "time from the sending of a message to the end of its handling"
+			}
+		}
+	}
 	if mustNotRepeat(s) || slices.ContainsFunc(all, func(m sim.Summary) bool { return duplicates(m) > 0 }) {
 		columns = append(columns, twiceColumn)
 	}
@@ -56,6 +74,53 @@ var (
 	endColumn = column{"all", "done", endCell, "all done", "when the last call ended"}
 )
 
+// Columns of messages, which are calls in the figures of package sim.
+var (
+	handledColumn    = column{"", "handled", successCell, "handled", "share of messages that were handled, of those that were handled or are dead"}
+	perMessageColumn = column{"attempts", "per msg", perCallColumn.cell, "per msg", "attempts for each message"}
+	deadColumn       = column{"dead", "letters", topicCell(func(t sim.TopicResult) int64 { return t.Dead }), "dead", "messages that were given up on, of all seeds"}
+	leftColumn       = column{"not", "done", topicCell(func(t sim.TopicResult) int64 { return t.Left }), "not done", "messages that were still there at the end, of all seeds"}
+	caughtUpColumn   = column{"caught", "up after", caughtUpCell, "caught up",
+		"time from the end of the last fault until every message that was sent before it was handled or dead"}
+)
+
+// onlyMessages reports whether nobody but producers of messages does anything.
+func onlyMessages(s sim.Scenario) bool { return len(s.Fleets) == 0 && len(s.Topics) > 0 }
+
+// topicCell adds up a figure over all topics and seeds.
+func topicCell(of func(sim.TopicResult) int64) func(sim.Summary) string {
+	return func(m sim.Summary) string {
+		var n int64
+		for _, r := range m.Results {
+			for _, t := range r.Topics {
+				n += of(t)
+			}
+		}
+		return grouped(float64(n))
+	}
+}
+
+// caughtUpCell is the mean of the longest of the topics, "never" if one was not in time, and
+// "-" if there is no fault.
+func caughtUpCell(m sim.Summary) string {
+	never := false
+	sum := meanOf(m, func(r sim.Result) float64 {
+		var longest time.Duration
+		for _, t := range r.Topics {
+			longest = max(longest, t.CaughtUp)
+			never = never || !t.Caught
+		}
+		return float64(longest)
+	})
+	switch {
+	case !slices.ContainsFunc(m.Results, func(r sim.Result) bool { return r.Recovery.Measured }):
+		return "-"
+	case never:
+		return "never"
+	}
+	return inWords(sum)
+}
+
 // mustNotRepeat reports whether some operations must not be carried out twice.
 func mustNotRepeat(s sim.Scenario) bool {
 	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.NotIdempotent })
@@ -63,7 +128,7 @@ func mustNotRepeat(s sim.Scenario) bool {
 
 // allAtOnce reports whether the scenario ends by itself: when every caller was served.
 func allAtOnce(s sim.Scenario) bool {
-	return !slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Arrivals.Kind != sim.AtOnce })
+	return len(s.Topics) == 0 && !slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Arrivals.Kind != sim.AtOnce })
 }
 
 // recoveryCell is the time to recover: "12.3 s", "never", of several seeds

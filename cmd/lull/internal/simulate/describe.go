@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -19,6 +20,12 @@ func scenarioText(s sim.Scenario) string {
 	b.WriteString(term.Fill("", title))
 	for _, f := range s.Fleets {
 		b.WriteString(entry(f.Name, fleetInWords(f)))
+	}
+	for _, t := range s.Topics {
+		b.WriteString(entry(t.Name, topicInWords(t)))
+		for _, k := range t.Consumers.Kills {
+			b.WriteString(entry("  kill", killInWords(k)))
+		}
 	}
 	for _, service := range s.Services {
 		b.WriteString(entry(service.Name, serviceInWords(service)))
@@ -64,6 +71,45 @@ func fleetInWords(f sim.Fleet) string {
 	say = append(say, networkInWords(f.Network)...)
 	say.add(f.Policy != "", "its policy is %q, whoever is compared", f.Policy)
 	return strings.Join(say, "; ")
+}
+
+func topicInWords(t sim.Topic) string {
+	c, b := t.Consumers, t.Broker
+	processes := "1 process"
+	if n := max(c.Processes, 1); n > 1 {
+		processes = grouped(float64(n)) + " processes"
+	}
+	say := parts{strings.Replace(arrivalsInWords(t.Arrivals), "call", "message", 1)}
+	say.add(true, "%s with %d handlers each, which call %s", processes, cmp.Or(c.Concurrency, 16), t.Calls)
+	say.add(true, "a lease of %s", inWords(cmp.Or(c.Lease, 30*time.Second)))
+	say.add(b.FixedLeases, "which cannot be extended")
+	say.add(b.CountDefers, "a deferral counts as an attempt")
+	say.add(b.MaxDelay > 0, "delays of up to %s", inWords(b.MaxDelay))
+	say.add(c.Quick > 0, "up to %d more runs in one delivery", c.Quick)
+	say.add(c.Wary, "the processes know at first that the service is down")
+	what := "make their handlers panic"
+	if t.Poison.Kills {
+		what = "kill their process, which is back after " + inWords(cmp.Or(t.Poison.Down, time.Second))
+	}
+	say.add(t.Poison.Share > 0, "%s of messages %s", share(t.Poison.Share), what)
+	say = append(say, networkInWords(c.Network)...)
+	say.add(t.Policy != "", "its policy is %q, whoever is compared", t.Policy)
+	return strings.Join(say, "; ")
+}
+
+func killInWords(k sim.Kill) string {
+	who := "all processes"
+	if k.Processes > 0 {
+		who = each(k.Processes, "one process", "processes")
+	}
+	text := fmt.Sprintf("from second %s: %s, each back after %s", trimmed(k.At.Seconds(), 5), who, inWords(k.For))
+	if k.Apart > 0 {
+		text += fmt.Sprintf(", one every %s", inWords(k.Apart))
+	}
+	if k.Every > 0 {
+		text += ", again every " + inWords(k.Every)
+	}
+	return text
 }
 
 // parts are the parts of a description, in order.

@@ -16,6 +16,9 @@ const muchLoad = 1.5
 // findings returns sentences: which policies recovered first and which did not, which
 // sent most attempts, and which repeated operations that they must not.
 func findings(s sim.Scenario, all []sim.Summary) []string {
+	if onlyMessages(s) {
+		return messageFindings(s, all)
+	}
 	var back, not, unsure []sim.Summary
 	for _, m := range all {
 		measured, cut := 0, 0
@@ -56,14 +59,40 @@ func findings(s sim.Scenario, all []sim.Summary) []string {
 			return fmt.Sprintf("%s (%s)", m.Contender.Name, percentOf(m.Success.Mean))
 		}))...)
 	}
-	loud := slices.DeleteFunc(slices.Clone(all), func(m sim.Summary) bool { return m.Amplification.Mean < muchLoad })
-	if len(loud) > 0 {
-		slices.SortStableFunc(loud, func(a, b sim.Summary) int { return cmp.Compare(b.Amplification.Mean, a.Amplification.Mean) })
-		lines = append(lines, term.List("Most attempts for each call: ", named(loud, func(m sim.Summary) string {
-			return fmt.Sprintf("%s (%.1f)", m.Contender.Name, m.Amplification.Mean)
-		}))...)
-	}
+	lines = append(lines, loudest("Most attempts for each call: ", all)...)
 	return append(lines, duplicateFindings(s, all)...)
+}
+
+// messageFindings returns sentences about messages: with which policies fewest died, and
+// which sent most attempts.
+func messageFindings(s sim.Scenario, all []sim.Summary) []string {
+	dead := func(m sim.Summary) (n int64) {
+		for _, r := range m.Results {
+			for _, t := range r.Topics {
+				n += t.Dead
+			}
+		}
+		return n
+	}
+	best := slices.Clone(all)
+	slices.SortStableFunc(best, func(a, b sim.Summary) int { return cmp.Compare(dead(a), dead(b)) })
+	lines := term.List("Dead letters, the fewest first: ", named(best, func(m sim.Summary) string {
+		return fmt.Sprintf("%s (%s)", m.Contender.Name, grouped(float64(dead(m))))
+	}))
+	lines = append(lines, loudest("Most attempts for each message: ", all)...)
+	return append(lines, duplicateFindings(s, all)...)
+}
+
+// loudest names the policies that made many attempts.
+func loudest(what string, all []sim.Summary) []string {
+	loud := slices.DeleteFunc(slices.Clone(all), func(m sim.Summary) bool { return m.Amplification.Mean < muchLoad })
+	if len(loud) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(loud, func(a, b sim.Summary) int { return cmp.Compare(b.Amplification.Mean, a.Amplification.Mean) })
+	return term.List(what, named(loud, func(m sim.Summary) string {
+		return fmt.Sprintf("%s (%.1f)", m.Contender.Name, m.Amplification.Mean)
+	}))
 }
 
 // notBack names a policy that did not recover, and how bad it was at the end.

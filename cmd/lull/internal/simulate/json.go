@@ -108,6 +108,7 @@ type jsonSeed struct {
 	Recovery    jsonRecovery `json:"recovery"`
 	Latency     jsonLatency  `json:"latency"`
 	Series      *jsonSeries  `json:"series,omitempty"` // not in a sweep
+	Topics      []jsonTopic  `json:"topics,omitempty"` // if the scenario has any
 }
 
 // jsonTotals count what happened after the warm-up.
@@ -139,6 +140,22 @@ type jsonTotals struct {
 	Last             figure           `json:"last_s"`
 	MeanCompletion   figure           `json:"mean_completion_s"`
 	Events           int64            `json:"events"`
+}
+
+// jsonTopic is what became of the messages of a topic. They are calls in the totals, too.
+type jsonTopic struct {
+	Name      string           `json:"name"`
+	Sent      int64            `json:"sent"`
+	Handled   int64            `json:"handled"`
+	Dead      int64            `json:"dead"`
+	Left      int64            `json:"left"`
+	Reasons   map[string]int64 `json:"reasons"` // of dead letters
+	Attempts  int64            `json:"attempts"`
+	Disturbed int64            `json:"attempts_during_faults"`
+	Deferred  int64            `json:"deferred"`
+	Lapsed    int64            `json:"lapsed"`
+	CaughtUp  *figure          `json:"caught_up_s"` // null if it did not, or nothing was measured
+	Backlog   []figure         `json:"backlog"`     // at the end of each step
 }
 
 type jsonRecovery struct {
@@ -234,6 +251,17 @@ func jsonResult(r sim.Result) jsonSeed {
 			Count: l.Count, Mean: figure(l.Mean.Seconds()), P50: figure(l.P50.Seconds()), P90: figure(l.P90.Seconds()),
 			P99: figure(l.P99.Seconds()), P999: figure(l.P999.Seconds()), Max: figure(l.Max.Seconds()),
 		},
+	}
+	for _, t := range r.Topics {
+		v := jsonTopic{
+			Name: t.Name, Sent: t.Sent, Handled: t.Handled, Dead: t.Dead, Left: t.Left, Reasons: t.Reasons,
+			Attempts: t.Attempts, Disturbed: t.Disturbed, Deferred: t.Deferred, Lapsed: t.Lapsed, Backlog: figuresOf(t.Backlog),
+		}
+		if t.Caught {
+			took := figure(t.CaughtUp.Seconds())
+			v.CaughtUp = &took
+		}
+		out.Topics = append(out.Topics, v)
 	}
 	if r.Recovery.Recovered {
 		took := figure(r.Recovery.Time.Seconds())

@@ -13,7 +13,10 @@ import (
 // lullName is the preset of the zero Policy, the only one that --set policy.KEY changes.
 const lullName = "lull"
 
-var defaultContenders = []string{"none", "full-jitter", "aws-legacy-standard", "grpc", lullName}
+var (
+	defaultContenders = []string{"none", "full-jitter", "aws-legacy-standard", "grpc", lullName}
+	defaultConsumers  = []string{"nack", "watermill", "spring-kafka", "queue"} // of topics
+)
 
 // A contender is one line of the table.
 type contender struct {
@@ -22,9 +25,13 @@ type contender struct {
 }
 
 // contendersOf returns the policies of those names and files, in that order; nil if any
-// of them is wrong.
-func contendersOf(asked []string) ([]contender, error) {
-	if len(asked) == 0 {
+// of them is wrong. Without names they are those that the scenario is for.
+func contendersOf(asked []string, s sim.Scenario) ([]contender, error) {
+	switch {
+	case len(asked) > 0:
+	case onlyMessages(s):
+		asked = defaultConsumers
+	default:
 		asked = defaultContenders
 	}
 	var wrong mistakes
@@ -72,7 +79,7 @@ func contendersNamed(v string) ([]contender, error) {
 
 func presetContender(name string) (sim.Contender, error) {
 	p, err := preset.Find(name)
-	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict}, err
+	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict, Holds: p.Holds}, err
 }
 
 // namedPolicies returns the policies that fleets and hops of the scenario name. A name is
@@ -101,6 +108,9 @@ func namedPolicies(s sim.Scenario, contenders []contender) ([]sim.Contender, err
 	}
 	for _, f := range s.Fleets {
 		add(f.Policy)
+	}
+	for _, t := range s.Topics {
+		add(t.Policy)
 	}
 	for _, service := range s.Services {
 		for _, h := range service.Calls {

@@ -54,7 +54,11 @@ func writeSparklines(out io.Writer, s sim.Scenario, all []sim.Summary, levels te
 		}
 		fmt.Fprintf(out, "  %s  %s\n", term.Pad("", name), faultAxis(s, bars, slice, levels))
 	}
-	draw("Calls that succeeded", func(v sim.Series) []float64 { return v.Goodput }, usual, " or more")
+	good := "Calls that succeeded"
+	if onlyMessages(s) {
+		good = "Messages that were handled"
+	}
+	draw(good, func(v sim.Series) []float64 { return v.Goodput }, usual, " or more")
 	draw("Attempts", func(v sim.Series) []float64 { return sums(v.First, v.Retries) }, slices.Max[[]float64], "")
 }
 

@@ -130,7 +130,7 @@ func (f Command) simulation() (simulation, error) {
 	base, err := scenarioNamed(string(f.Scenario))
 	noScenario := err != nil
 	wrong.add(err)
-	contenders, err := contendersOf(f.Policy.Split())
+	contenders, err := contendersOf(f.Policy.Split(), base)
 	wrong.add(err)
 	s.axes = axes(&l, f.Sweep)
 	changes := f.changes(&l)

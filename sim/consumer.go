@@ -1,0 +1,303 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/sim/internal/draw"
+)
+
+// A consumer is one process of a topic's: a driver of the engine, as queue.Consumer is one.
+type consumer struct {
+	topic  *topic
+	index  uint32 // in world.consumers
+	state  *engine.State
+	probes engine.Probes[uint64]
+
+	gen  uint32 // goes up when it stops waiting to look at its breaker again
+	life uint32 // goes up when its process is killed
+	down bool
+	free int // how many more messages it may handle
+
+	// What it may fetch next, as the engine has allowed it; zero: to be asked again.
+	most   int
+	probe  bool
+	paused bool
+	asks   bool // it waits for up to want messages
+	want   int
+
+	hands   []uint32 // its deliveries
+	probing int      // of these, what was fetched as a probe
+	held    int      // of these, what waits for the breaker here
+}
+
+// maxBatch is the most messages that are fetched at a time.
+const maxBatch = 10
+
+// delivery is one delivery in the hands of a consumer.
+type delivery struct {
+	gen     uint32 // goes up with each wait that ends, and when the place is given back
+	message uint32
+	receipt uint32
+	flight  uint32 // of the try under way, or none
+	c       *consumer
+	began   time.Duration
+	first   time.Duration // when the message was first handed out
+	attempt int
+	tries   int
+	place   int // in consumer.hands
+	verdict lull.Verdict
+	probe   bool
+	held    bool // it waits until it may be tried
+}
+
+// none is no flight.
+const none = ^uint32(0)
+
+// ofMessage is the slot of a flight that is a try of a message: its parent is the delivery.
+const ofMessage = 255
+
+// fetch asks the broker for what the engine allows, if there is room for it.
+func (w *world) fetch(c *consumer) {
+	if c.down || c.asks {
+		return
+	}
+	if c.most == 0 {
+		f := c.state.Fetch(w.now, min(maxBatch, c.topic.def.Consumers.concurrency()), c.probing+c.held > 0)
+		c.gen++
+		if f.Most == 0 {
+			c.paused = true
+			w.happen(saturating.Add(w.now, f.Wait), look, c.gen, c.index)
+			return
+		}
+		if c.paused && !f.Probe {
+			c.paused = false
+			c.probes.Forget()
+		}
+		c.most, c.probe = f.Most, f.Probe
+	}
+	if c.free == 0 {
+		return // until a message has ended
+	}
+	c.want = min(c.most, c.free)
+	c.most = 0
+	c.free -= c.want
+	c.asks = true
+	c.topic.asking = append(c.topic.asking, c)
+	w.handOut(c.topic)
+}
+
+// begun is the beginning of a delivery.
+func (w *world) begun(i uint32, x *delivery) {
+	if !x.c.topic.holds {
+		if r, ok := x.c.topic.plan.Deliver(w.describe(x)); !ok {
+			w.conclude(i, x, r)
+			return
+		}
+	}
+	w.try(i, x)
+}
+
+// describe is the delivery as the engine sees it now.
+func (w *world) describe(x *delivery) engine.Delivery {
+	t := x.c.topic
+	d := engine.Delivery{
+		Broker: t.broker, Quick: t.quick, Attempt: x.attempt, Tries: x.tries,
+		Left: engine.Never, Kept: engine.Never, Lease: t.lease.First,
+	}
+	if limit := t.plan.Policy().Deadline; limit > 0 {
+		d.Left = limit - (w.now - x.first)
+	}
+	if t.lease.Final {
+		d.Kept = w.ends(x) - w.now
+	}
+	return d
+}
+
+// ends is when a handler must end because its lease does.
+func (w *world) ends(x *delivery) time.Duration {
+	t := x.c.topic
+	if !t.lease.Final {
+		return never
+	}
+	return saturating.Add(x.began, t.lease.First-t.lease.Margin())
+}
+
+// try asks the engine whether the handler may run.
+func (w *world) try(i uint32, x *delivery) {
+	o := x.c.topic.o
+	if x.c.topic.holds {
+		x.attempt = x.tries + 1
+	}
+	m := w.messages.at(x.message)
+	k, f := w.flights.take()
+	f.origin, f.parent, f.slot, f.process, f.beside = o.index, i, ofMessage, 0, false
+	f.key = draw.Mix(draw.Mix(m.key, uint64(x.receipt)), uint64(x.tries))
+	f.op, f.began = m.key, w.now
+	x.flight = k
+	var step engine.Step
+	f.call, step = x.c.state.ResumeDelivery(w.now, o.spec, w.describe(x))
+	if step.Done {
+		w.refused(k, f, step.Reason)
+		return
+	}
+	w.attempt(k, f)
+}
+
+// runHandler runs the handler of a try that has begun: it makes one attempt of the service.
+func (w *world) runHandler(k uint32, f *flight) {
+	x := w.deliveries.at(f.parent)
+	t := x.c.topic
+	x.tries++
+	t.tally.ran(w.now)
+	if !w.messages.at(x.message).poison {
+		w.sendNth(k, f, f.call.Attempts(), min(w.until(f), w.ends(x)))
+		return
+	}
+	if p := &t.def.Poison; p.Kills {
+		c := x.c
+		w.kill(c)
+		w.happen(saturating.Add(w.now, p.down()), revive, 0, c.index)
+		return
+	}
+	w.handled(k, f, engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "panicked"}, Panicked: true})
+}
+
+// handled is the end of a handler.
+func (w *world) handled(k uint32, f *flight, h engine.Handled) {
+	i := f.parent
+	x := w.deliveries.at(i)
+	c, m := x.c, w.messages.at(x.message)
+	w.seedFor(f, false)
+	free := func(most int) bool { return c.probes.Free(m.seq, most) }
+	r := f.call.Handled(w.now, h, w.describe(x), free, w.random)
+	w.endTry(k, f, x)
+	x.verdict = h.Verdict
+	if c.topic.holds && r.Outcome == engine.Retry {
+		r.Here, r.Wait = true, min(r.After, max(w.ends(x)-w.now, 0))
+	}
+	if r.Here {
+		w.happen(saturating.Add(w.now, r.Wait), resume, x.gen, i)
+		return
+	}
+	w.conclude(i, x, r)
+}
+
+// endTry gives back the flight of a try that has ended.
+func (w *world) endTry(k uint32, f *flight, x *delivery) {
+	f.gen++
+	f.slot = 0
+	w.flights.give(k)
+	x.flight = none
+}
+
+// refused is the end of a try that the engine refused before the handler ran.
+func (w *world) refused(k uint32, f *flight, why engine.Reason) {
+	i := f.parent
+	x := w.deliveries.at(i)
+	w.seedFor(f, true)
+	r := x.c.state.Refused(w.now, why, x.verdict, w.describe(x), w.random)
+	w.endTry(k, f, x)
+	if !r.Here {
+		w.conclude(i, x, r)
+		return
+	}
+	x.held = true
+	x.c.held++
+	w.happen(min(saturating.Add(w.now, r.Wait), max(w.ends(x), w.now)), resume, x.gen, i)
+}
+
+// resume goes on with a message that was kept.
+func (w *world) resume(i uint32, x *delivery) {
+	x.gen++
+	if x.held {
+		x.held = false
+		x.c.held--
+	}
+	switch {
+	case w.now < w.ends(x):
+		w.try(i, x)
+	case x.c.topic.holds: // it sleeps no longer, and gives up
+		w.conclude(i, x, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Deadline})
+	default: // the consumer must let go of it
+		d := w.describe(x)
+		d.Stopping = true
+		w.conclude(i, x, x.c.state.Refused(w.now, engine.CircuitOpen, x.verdict, d, w.random))
+	}
+}
+
+// kill ends the process of c without a word. What it had in hand comes back when its leases
+// lapse.
+func (w *world) kill(c *consumer) {
+	if c.down {
+		return
+	}
+	t := c.topic
+	c.down = true
+	c.gen++
+	c.life++
+	if c.asks {
+		t.stopAsking(c)
+	}
+	for len(c.hands) > 0 {
+		i := c.hands[0]
+		x := w.deliveries.at(i)
+		if x.flight != none {
+			f := w.flights.at(x.flight)
+			f.gen++
+			if t.o.target.def.CancelWork {
+				w.cancel(f)
+			}
+			delete(w.waiting, x.flight)
+			w.endTry(x.flight, f, x)
+		}
+		if m := w.messages.at(x.message); m.out && m.handed == x.receipt && t.extends() {
+			beat := t.lease.Next(false) // it was extended so often
+			m.at = saturating.Add(x.began, (w.now-x.began)/beat*beat+t.lease.First)
+			w.wait(t, x.message, m)
+		}
+		w.endDelivery(i, x)
+	}
+	if b := c.state.Breaker(); b != nil && b.State(w.now) != breaker.Closed {
+		w.open--
+	}
+	c.state = nil
+	w.handOut(t)
+}
+
+// revive begins the process of c. One that was killed remembers nothing.
+func (w *world) revive(c *consumer) {
+	if !c.down {
+		return
+	}
+	c.down = false
+	if c.state == nil {
+		c.state = c.topic.fresh()
+	}
+	c.probes.Forget()
+	c.free, c.most, c.paused = c.topic.def.Consumers.concurrency(), 0, false
+	w.fetch(c)
+}
+
+// learn has c find out that the service is down, by a failure each second, until its circuit
+// is open, as if it had been at work before. It begins then.
+func (w *world) learn(c *consumer) {
+	verdict := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
+	w.key, w.asked = draw.Mix(uint64(c.index), 1), 0
+	const most = 1000
+	for n := range time.Duration(most) {
+		now := n * time.Second
+		b := c.state.Breaker()
+		if b == nil || b.State(now) != breaker.Closed {
+			w.happen(now, revive, 0, c.index)
+			return
+		}
+		if call, step := c.state.Start(now, engine.Spec{}); !step.Done && !call.Attempt(now, w.random).Done {
+			call.Next(now, verdict, w.random)
+			call.Abandon(now)
+		}
+	}
+}
