@@ -14,9 +14,9 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// client is a connection, and what is asked of the server beside what package jetstream
-// has. Messages are read with the stream's leader: package jetstream reads with any replica
-// if the stream allows that, and one that lags says of a message that there is none.
+// client is a connection, and the server's API beyond package jetstream. It reads messages from the
+// stream's leader. Package jetstream reads from any replica if the stream allows that, and a
+// replica that lags reports a message as missing.
 type client struct {
 	js     jetstream.JetStream
 	nc     *nats.Conn
@@ -38,8 +38,8 @@ func newClient(js jetstream.JetStream) (client, error) {
 	return k, nil
 }
 
-// errAway is for calls while there is no connection: nats.go would keep what is sent
-// until there is one, and a settlement that arrives late is another's.
+// errAway is returned while there is no connection. nats.go would keep the request until there is
+// one, and a late settlement is taken for another worker's.
 var errAway = errors.New("lullnats: not connected to a server")
 
 func (k client) ready(ctx context.Context) error {
@@ -55,7 +55,7 @@ func (k client) ready(ctx context.Context) error {
 	return nil
 }
 
-// ask calls the API. Its errors are *jetstream.APIError where the server has answered.
+// ask calls the API. Its errors are *jetstream.APIError if the server has answered.
 func (k client) ask(ctx context.Context, subject string, request, answer any) error {
 	if err := k.ready(ctx); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (k client) ask(ctx context.Context, subject string, request, answer any) er
 	return nil
 }
 
-// stored is a message as a stream keeps it.
+// stored is a message in a stream.
 type stored struct {
 	Subject string    `json:"subject"`
 	Seq     uint64    `json:"seq"`
@@ -96,8 +96,8 @@ type stored struct {
 	header nats.Header
 }
 
-// message is the first message of the stream with that sequence or a later one that has
-// a subject of the filter; without a filter, the one with that sequence. nil: there is none.
+// message returns the first message of the stream with that sequence, or a later one, whose subject
+// matches the filter. Without a filter it returns the one with that sequence. nil: there is none.
 func (k client) message(ctx context.Context, stream string, seq uint64, filter string) (*stored, error) {
 	var answer struct {
 		Message *stored `json:"message"`
@@ -125,7 +125,7 @@ func (k client) message(ctx context.Context, stream string, seq uint64, filter s
 	return s, nil
 }
 
-// remove deletes a message of a stream; nil also if it is gone.
+// remove deletes a message of a stream. It also returns nil if the message is gone.
 func (k client) remove(ctx context.Context, stream string, seq uint64) error {
 	var answer struct {
 		Success bool `json:"success"`
@@ -150,7 +150,7 @@ func (k client) remove(ctx context.Context, stream string, seq uint64) error {
 	return fmt.Errorf("lullnats: deleting message %d of %s: %w", seq, stream, err)
 }
 
-// is tells whether err is one of these answers of the server.
+// is reports whether err is one of these answers of the server.
 func is(err error, codes ...jetstream.ErrorCode) bool {
 	var failed jetstream.JetStreamError
 	if !errors.As(err, &failed) || failed.APIError() == nil {
@@ -164,7 +164,7 @@ func is(err error, codes ...jetstream.ErrorCode) bool {
 	return false
 }
 
-// absent tells whether err says that a stream or consumer does not exist, or JetStream.
+// absent reports whether err means that a stream, a consumer or JetStream does not exist.
 func absent(err error) bool {
 	return is(err, jetstream.JSErrCodeStreamNotFound, jetstream.JSErrCodeConsumerNotFound, jetstream.JSErrCodeConsumerDoesNotExist,
 		jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount)

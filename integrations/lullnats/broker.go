@@ -14,31 +14,31 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A Broker is a durable pull consumer of a stream. It is a queue.Broker, and safe for
-// concurrent use as that says.
+// A Broker is a durable pull consumer of a stream. It is a queue.Broker, with the concurrency that
+// queue.Broker requires.
 //
-// It is no queue.Pauser: it never asks for a message that it does not return, so a
-// consumer that is paused has nothing to give back. (The server's own pause would stop
-// all that share the durable consumer.)
+// It is no queue.Pauser: it never asks for a message that it does not return, so a paused consumer
+// has nothing to give back. (The server's own pause would stop all that share the durable
+// consumer.)
 type Broker struct {
 	client
 	c       Config
-	batch   int           // the most that the server gives at once
+	batch   int           // the most messages that the server gives at once
 	longest time.Duration // how long a request may wait for a message; zero: any time
 	next    string        // the subject of requests for messages
 	only    bool          // one message is out at a time
 
 	mu     sync.Mutex
-	lease  time.Duration       // of each delivery, as the server had it when asked last
-	asked  time.Time           // when that was
+	lease  time.Duration       // of each delivery, by the server's last answer
+	asked  time.Time           // the time of that answer's request
 	out    map[uint64]*receipt // by sequence
 	ahead  time.Duration       // how far the server's clock may be ahead of this one, at most
-	looked time.Time           // when that was found
+	looked time.Time           // the time of that measurement
 }
 
-// Open connects to the queue that c names. It asks Check, and fails with all that is
-// missing or different, marked with lull.Permanent, if anything is: what Check does not accept breaks a
-// promise of the Broker. An error that is not marked means that the server could not be asked.
+// Open connects to the queue that c names. It calls Check. If anything is missing or different, it
+// fails with a list that is marked with lull.Permanent, because it would break a promise of the
+// Broker. An error without that mark means that the server could not be asked.
 func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error) {
 	c, err := c.checked()
 	if err != nil {
@@ -96,11 +96,11 @@ func (b *Broker) Capabilities() queue.Capabilities {
 	return can
 }
 
-// receipt is what a delivery is settled with.
+// receipt is the Broker's record of a delivery, for its settlement.
 type receipt struct {
 	reply   string // the subject of acknowledgements
 	subject string // of the message
-	origin  string // what the stream called the message when it was sent: its alone
+	origin  string // the stream's name of the message when it was sent, which is unique
 	header  nats.Header
 	meta    meta
 	held    context.Context         // Delivery.Held
@@ -112,7 +112,8 @@ type receipt struct {
 	settled bool
 }
 
-// until is when the lease ends, if it has not, and the delivery was not settled.
+// until returns when the lease ends. It returns queue.ErrLost if the lease is over, or the delivery
+// was settled.
 func (r *receipt) until() (time.Time, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,21 +123,21 @@ func (r *receipt) until() (time.Time, error) {
 	return r.lease, nil
 }
 
-// extended says that the lease is counted from then, and ends then.
+// extended records the lease's new beginning and end.
 func (r *receipt) extended(since, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.since, r.lease = since, until
 }
 
-// over tells whether the lease has ended, or the delivery was settled.
+// over reports whether the lease has ended, or the delivery was settled.
 func (r *receipt) over() bool {
 	_, err := r.until()
 	return err != nil
 }
 
-// shorten is for when leases are found to be of another length: one that has ended by
-// that is lost now, one that will end earlier when it does.
+// shorten adjusts the delivery when leases turn out to be shorter. If its lease is over by that, it
+// is lost now; otherwise at its new end.
 func (r *receipt) shorten(length time.Duration, why error) {
 	r.mu.Lock()
 	end := r.since.Add(length)
@@ -154,7 +155,7 @@ func (r *receipt) shorten(length time.Duration, why error) {
 	}
 }
 
-// ends says that the lease ends then, or has been found to end earlier.
+// ends records the lease's end, with earlier only if it is before the old one.
 func (r *receipt) ends(t time.Time, earlier bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +164,7 @@ func (r *receipt) ends(t time.Time, earlier bool) {
 	}
 }
 
-// settle notes that r is out no more.
+// settle records that r is no longer out.
 func (b *Broker) settle(r *receipt) {
 	r.mu.Lock()
 	r.settled = true
@@ -176,18 +177,18 @@ func (b *Broker) settle(r *receipt) {
 	r.lose(queue.ErrLost) // nobody listens any more
 }
 
-// errAgain is why a delivery is lost of which the server has made another.
+// errAgain is the cause when a delivery is lost because the server has delivered its message again.
 var errAgain = errors.New("lullnats: the server has delivered the message again: AckWait of the consumer is over, or was made shorter")
 
-// leased is how long leases are.
+// leased returns the length of leases.
 func (b *Broker) leased() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.lease
 }
 
-// poll is how long a request waits for a message: a lease is counted from when the message
-// was asked for, so it must be short.
+// poll returns how long a request waits for a message. It must be short, as a lease is counted from
+// the request.
 func (b *Broker) poll() time.Duration {
 	d := min(max(b.leased()/4, 25*time.Millisecond), 5*time.Second)
 	if b.longest > 0 {
@@ -196,10 +197,10 @@ func (b *Broker) poll() time.Duration {
 	return d
 }
 
-// refresh looks from time to time whether leases are as long as they were: somebody may
-// have changed AckWait, which holds for what is out too. What is out longer than that is
-// lost. It does not wait for the answer longer than a twelfth of a lease, so that none runs out for it; what comes later
-// counts then.
+// refresh checks from time to time whether leases are as long as before. Somebody may have changed
+// AckWait, which applies to deliveries that are out too: those whose new lease is over are lost. It
+// waits for the answer for a twelfth of a lease at most, so that no lease runs out meanwhile. A
+// later answer takes effect when it comes.
 func (b *Broker) refresh(ctx context.Context) error {
 	b.mu.Lock()
 	stale := time.Since(b.asked) >= min(b.lease/6, time.Second)
@@ -228,11 +229,11 @@ func (b *Broker) refresh(ctx context.Context) error {
 	return nil
 }
 
-// remeasure asks the server how long leases are.
+// remeasure asks the server for the length of leases.
 func (b *Broker) remeasure(ctx context.Context) error {
 	consumer, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer)
 	if err != nil {
-		return nil // what it is needed for will say so
+		return nil // the operation that needs it will return the error
 	}
 	wait := consumer.CachedInfo().Config.AckWait
 	lease := wait - restart
@@ -259,7 +260,7 @@ func (b *Broker) remeasure(ctx context.Context) error {
 	return nil
 }
 
-// delivery is a message that has come, asked for at that time.
+// delivery returns a message that has come. asked is the time of the request.
 func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error) {
 	at, err := parseReply(m.Reply)
 	if err != nil {

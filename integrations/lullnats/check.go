@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// present is what there is of a queue. What there is not is nil.
+// present is the state of a queue on the server. nil: it does not exist.
 type present struct {
 	version    string // of the server that the connection leads to
 	stream     *jetstream.StreamInfo
@@ -47,7 +47,7 @@ func (k client) look(ctx context.Context, c Config) (p present, err error) {
 		if err != nil {
 			return nil
 		}
-		// Package jetstream does not show consumers that are not pulled.
+		// Package jetstream does not return push consumers.
 		info = &jetstream.ConsumerInfo{}
 		failed := k.ask(ctx, "CONSUMER.INFO."+stream+"."+name, struct{}{}, info)
 		if failed == nil {
@@ -70,9 +70,9 @@ func (k client) look(ctx context.Context, c Config) (p present, err error) {
 	return p, err
 }
 
-// Check says what is missing of the queue that c names, or not as it must be, all at
-// once and each in a line; nil if nothing is. An error that says that the server could
-// not be asked is that instead.
+// Check reports everything that is missing of the queue that c names, or that is not as it must be,
+// each in a line. It returns nil if nothing is wrong. If the server could not be asked, it returns
+// that error instead.
 func Check(ctx context.Context, js jetstream.JetStream, c Config) error {
 	_, p, c, err := survey(ctx, js, c)
 	if err != nil {
@@ -81,7 +81,7 @@ func Check(ctx context.Context, js jetstream.JetStream, c Config) error {
 	return p.problems(c).Err()
 }
 
-// survey looks at what there is of the queue that c names, and gives c as it is checked.
+// survey looks at the queue that c names. It returns c with its defaults.
 func survey(ctx context.Context, js jetstream.JetStream, c Config) (k client, p present, _ Config, err error) {
 	if c, err = c.checked(); err != nil {
 		return k, p, c, err
@@ -93,7 +93,7 @@ func survey(ctx context.Context, js jetstream.JetStream, c Config) (k client, p 
 	return k, p, c, err
 }
 
-// problems are all that is wrong with what there is.
+// problems returns everything that is wrong on the server.
 func (p present) problems(c Config) (l problem.List) {
 	p.streamProblems(c, &l)
 	p.consumerProblems(c, &l)
@@ -138,7 +138,7 @@ func (p present) streamProblems(c Config, l *problem.List) {
 	l.Check(c.Replicas == 0 || s.Replicas == c.Replicas, field("Replicas"), s.Replicas, fmt.Sprint(c.Replicas))
 }
 
-// worst is the longest that a message takes under the policy.
+// worst returns the longest that a message takes under the policy.
 func (p present) worst(c Config) time.Duration {
 	lease := c.ackWait()
 	if p.consumer != nil && p.consumer.Config.AckWait > 0 {
@@ -152,7 +152,7 @@ func (p present) worst(c Config) time.Duration {
 func (p present) consumerProblems(c Config, l *problem.List) {
 	what := "consumer " + c.Consumer + " of " + c.Stream
 	if p.stream == nil {
-		return // nor is this there
+		return // then the consumer does not exist either
 	}
 	if p.consumer == nil {
 		l.Add(what, "missing", "a durable pull consumer with explicit acknowledgements")
@@ -256,7 +256,7 @@ func (p present) advisoryProblems(c Config, l *problem.List) {
 	l.Check(s.MaxDeliver <= 0, field("MaxDeliver"), s.MaxDeliver, "no limit")
 }
 
-// has checks that one of the filters has all of subject.
+// has checks that one of the filters covers subject.
 func has(l *problem.List, field string, filters []string, subject string) {
 	ok := slices.ContainsFunc(filters, func(f string) bool { return covers(f, subject) })
 	l.Check(ok, field, strings.Join(filters, " "), "one that has "+subject)

@@ -12,72 +12,69 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// What a zero Config means.
+// The defaults of a zero Config.
 const (
 	DefaultOutstanding = 1000
 	DefaultDuplicates  = 2 * time.Minute
 
-	// Slack is how many deliveries the server may make beyond Config.Attempts before it
-	// gives a message up.
+	// Slack is how many deliveries beyond Config.Attempts the server may make before it gives a
+	// message up.
 	Slack = 5
 	// MaxDelay is the longest delay of a retry or a deferral.
 	MaxDelay = 30 * 24 * time.Hour
 )
 
-// restart is what the server may forget of a time when it is restarted: it keeps the
-// times of what is out and waiting in whole seconds, rounded down.
+// restart is the largest error of the server's times after a restart: it keeps the times of
+// deliveries that are out or waiting in whole seconds, rounded down.
 const restart = time.Second
 
-// A Config names a queue in JetStream, and says how it is set up: a stream, a durable
-// pull consumer of it that all instances of a service share, a stream for dead letters,
-// and one for the server's advisories about messages that it has given up. It is plain,
-// comparable data. Stream, Consumer and Subject are needed; what else is zero is as
-// recommended.
+// A Config names a queue in JetStream and its settings: a stream, a durable pull consumer of it
+// that all instances of a service share, a stream for dead letters, and one for the server's
+// advisories about messages that it has given up. It is plain, comparable data. Stream, Consumer
+// and Subject are required. The zero values of the others are recommended.
 //
-// The same Config goes to all functions of this package, in all processes.
+// Use the same Config for all functions of this package, in all processes.
 type Config struct {
 	// Stream is the name of the stream. Letters, digits, - and _, up to 100.
 	Stream string
-	// Consumer is the name of the durable consumer. Likewise.
+	// Consumer is the name of the durable consumer, with the same characters.
 	Consumer string
-	// Subject is what the consumer gets of the stream: a subject, which may have
-	// wildcards. Declare makes the stream with this one.
+	// Subject selects the consumer's messages in the stream. It may have wildcards. Declare makes
+	// the stream with it.
 	Subject string
 
-	// Source is the name of the queue in dead letters that the Reaper writes: as that
-	// given to queue.New. Zero: Stream.
+	// Source is the name of the queue in dead letters that the Reaper writes: the name that
+	// queue.New got. Zero: Stream.
 	Source string
 
-	// Lease is for how long a message is out: AckWait of the consumer, less a second
-	// that a restart of the server may take away. From 100 ms to 12 h. Zero: 30 s where
-	// the consumer is declared, and what it has where it is there.
+	// Lease is how long a message is out: AckWait of the consumer, less a second that a restart of
+	// the server may take away. From 100 ms to 12 h. Zero: 30 s when the consumer is declared, and
+	// the existing value if it exists.
 	Lease time.Duration
-	// Policy is that of the consumer's dependency. Check compares MaxAge with it: a message must
-	// not be dropped while it is retried. Zero: queue.Policy.
+	// Policy is the policy of the consumer's dependency. Check compares MaxAge with it: a message
+	// must not be dropped while it is retried. Zero: queue.Policy.
 	Policy lull.Policy
-	// Attempts is the policy's. Zero: that of Policy; 10 if that is zero too.
+	// Attempts is the policy's number of attempts. Zero: that of Policy; 10 if that is zero too.
 	Attempts int
-	// MaxDeliver is after how many deliveries the server gives a message up, which the
-	// Reaper then makes a dead letter. At least Attempts + 2. Zero: Attempts + 5.
-	// Negative: never.
+	// MaxDeliver is the number of deliveries after which the server gives a message up. The Reaper
+	// then makes a dead letter of it. At least Attempts + 2. Zero: Attempts + 5. Negative: never.
 	MaxDeliver int
-	// Outstanding is how many messages may be out or waiting for a retry, over all
-	// instances: MaxAckPending of the consumer. While there are as many, no other is
-	// delivered. Zero: 1,000; 1 if Order is queue.Total. Negative: any number.
+	// Outstanding is how many messages may be out or waiting for a retry, over all instances:
+	// MaxAckPending of the consumer. At this number no other is delivered. Zero: 1,000; 1 if Order
+	// is queue.Total. Negative: any number.
 	Outstanding int
-	// Concurrency is how many messages all instances together handle at a time: Check
-	// sees that Outstanding is not less. Zero: not known.
+	// Concurrency is how many messages all instances together handle at a time. Check reports an
+	// Outstanding that is less. Zero: not known.
 	Concurrency int
 	// Order is queue.Unordered or queue.Total. Zero: queue.Unordered.
 	Order queue.Order
 
-	// Schedules: retries and deferrals are messages that the server keeps until their
-	// time has come (server 2.12), and do not count as Outstanding; a deferral is no
-	// attempt. The stream must be a work queue. See the package comment.
+	// Schedules: retries and deferrals are messages that the server keeps until their time (server
+	// 2.12). They do not count as Outstanding, and a deferral is no attempt. The stream must be a
+	// work queue. See docs/queues.md.
 	Schedules bool
-	// LaterSubject is the subject, without wildcards, below which messages wait if
-	// Schedules; the stream must have it, and the consumer not. Zero:
-	// later.<Stream>.<Consumer>.
+	// LaterSubject is the subject, without wildcards, below which messages wait if Schedules is
+	// set. The stream must cover it, and the consumer must not. Zero: later.<Stream>.<Consumer>.
 	LaterSubject string
 
 	// DeadStream is the stream for dead letters. Zero: <Stream>_DEAD.
@@ -85,21 +82,20 @@ type Config struct {
 	// DeadSubject is the subject of dead letters, without wildcards. Zero:
 	// dead.<Stream>.<Consumer>.
 	DeadSubject string
-	// AdvisoryStream is the stream in which advisories are kept for the Reaper. Not
-	// needed if MaxDeliver is negative. Zero: <Stream>_<Consumer>_ADVISORIES.
+	// AdvisoryStream is the stream that keeps the advisories for the Reaper. It is not used if
+	// MaxDeliver is negative. Zero: <Stream>_<Consumer>_ADVISORIES.
 	AdvisoryStream string
 
-	// Duplicates is for how long a message, or a dead letter, with the id of another is
-	// discarded. Zero: 2 minutes.
+	// Duplicates is how long a message, or a dead letter, with the id of another is discarded.
+	// Zero: 2 minutes.
 	Duplicates time.Duration
-	// MaxAge is how old a message may get in the stream, after which the server drops
-	// it, dead letter or not: more than it can take under Policy (queue.Config.WorstCase).
-	// Zero: any age.
+	// MaxAge is the age at which the server drops a message from the stream, dead letter or not. It
+	// must be more than a message can take under Policy (queue.Config.WorstCase). Zero: any age.
 	MaxAge time.Duration
-	// Replicas is how many servers keep each stream. Zero: 1 where a stream is declared, and any
-	// number where it is there.
+	// Replicas is how many servers keep each stream. Zero: 1 when a stream is declared, and any
+	// number if it exists.
 	Replicas int
-	// Memory: what is declared is kept in memory only.
+	// Memory: declared streams are kept in memory only.
 	Memory bool
 }
 
@@ -109,8 +105,8 @@ var (
 	validFilter  = regexp.MustCompile(`^(>|([^\s.*>]+|\*)(\.([^\s.*>]+|\*))*(\.>)?)$`)
 )
 
-// Validate reports everything that is wrong with c at once, each problem naming its
-// field, the value and what is allowed; nil if nothing is.
+// Validate reports everything that is wrong with c at once. Each problem names its field, the value
+// and what is allowed. It returns nil if nothing is wrong.
 func (c Config) Validate() error {
 	var l problem.List
 	d := c.WithDefaults()
@@ -162,8 +158,8 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// WithDefaults is c with every zero replaced by what it means, but for Source's, Lease
-// and Replicas, which depend on what is there.
+// WithDefaults returns c with every zero replaced by its default, except Lease and Replicas, which
+// depend on the existing queue.
 func (c Config) WithDefaults() Config {
 	c.Source = cmp.Or(c.Source, c.Stream)
 	if c.Policy == (lull.Policy{}) {
@@ -189,7 +185,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// checked is c with its defaults, if it is valid.
+// checked returns c with its defaults, if it is valid.
 func (c Config) checked() (Config, error) {
 	if err := c.Validate(); err != nil {
 		return c, fmt.Errorf("config of a queue in JetStream: %w", err)
@@ -197,10 +193,10 @@ func (c Config) checked() (Config, error) {
 	return c.WithDefaults(), nil
 }
 
-// ackWait is AckWait of the consumer that Declare makes.
+// ackWait returns AckWait of the consumer that Declare makes.
 func (c Config) ackWait() time.Duration { return cmp.Or(c.Lease, queue.DefaultLease) + restart }
 
-// Names of advisories, and of the reaper's consumer of them.
+// Subjects of advisories, and the name of the reaper's consumer of them.
 const advisories = "$JS.EVENT.ADVISORY.CONSUMER."
 
 func (c Config) exceeded() string {
@@ -211,10 +207,10 @@ func (c Config) terminated() string {
 }
 func (c Config) reaper() string { return "lull-reaper-" + c.Stream + "-" + c.Consumer }
 
-// reaps tells whether the server may give messages up.
+// reaps reports whether the server may give messages up.
 func (c Config) reaps() bool { return c.MaxDeliver > 0 }
 
-// covers tells whether all that subject b means is meant by filter a.
+// covers reports whether filter a matches everything that subject b matches.
 func covers(a, b string) bool {
 	if a == "" {
 		return b == ""

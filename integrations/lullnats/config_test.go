@@ -16,7 +16,7 @@ func TestConfigValidate(t *testing.T) {
 	with := func(f func(c *Config)) Config { c := good; f(&c); return c }
 	for _, x := range []struct {
 		c      Config
-		fields string // that are complained of
+		fields string // of the expected problems
 	}{
 		{good, ""},
 		{Config{}, "Stream Consumer Subject"},
@@ -106,7 +106,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// What covers says of a subject without wildcards is what matching it token by token says.
+// covers agrees, for a subject without wildcards, with matching it token by token.
 func FuzzCovers(f *testing.F) {
 	f.Add("a.*.>", "a.b.c")
 	f.Add(">", "a")
@@ -134,8 +134,7 @@ func FuzzCovers(f *testing.F) {
 	})
 }
 
-// No config makes Validate or what follows panic, and one that is valid is so with its
-// defaults.
+// No config makes Validate or later calls panic. A valid config is valid with its defaults.
 func FuzzConfig(f *testing.F) {
 	f.Add("S", "c", "a.>", "", "", int64(0), 0, 0, 0, uint8(0), false)
 	f.Fuzz(func(t *testing.T, stream, consumer, subject, dead, later string, lease int64, attempts, deliver, outstanding int, order uint8, schedules bool) {

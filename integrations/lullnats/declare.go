@@ -11,16 +11,16 @@ import (
 // minLease is the shortest lease.
 const minLease = 100 * time.Millisecond
 
-// Declare makes what is missing of the queue that c names: the stream (a work queue),
-// its consumer, the stream for dead letters, and that for advisories with the Reaper's
-// consumer. What is there stays as it is; if it is not as it must be, Declare says so as
-// Check does. It can be called again, and by several processes at once.
+// Declare makes everything that is missing of the queue that c names: the stream (a work queue),
+// its consumer, the stream for dead letters, and that for advisories with the Reaper's consumer. It
+// does not change what exists. If that is not as it must be, Declare returns the error of Check. It
+// can be called again, and by several processes at once.
 func Declare(ctx context.Context, js jetstream.JetStream, c Config) error {
 	k, p, c, err := survey(ctx, js, c)
 	if err != nil {
 		return err
 	}
-	// A problem with what is there may be the reason why something cannot be made.
+	// A problem with an existing object may be the reason why another cannot be made.
 	failed := func(what string, err error) error {
 		err = fmt.Errorf("lullnats: declaring the %s: %w", what, err)
 		if p, e := k.look(ctx, c); e == nil {
@@ -51,7 +51,7 @@ func Declare(ctx context.Context, js jetstream.JetStream, c Config) error {
 			return err
 		}
 	}
-	// The advisories first: the server sends them to whom there is.
+	// The advisories come first: the server sends an advisory only to those who already listen.
 	if c.reaps() {
 		if p.advisories == nil {
 			s := jetstream.StreamConfig{Subjects: []string{c.exceeded(), c.terminated()}, Retention: jetstream.WorkQueuePolicy}

@@ -62,7 +62,7 @@ func ExampleOpen() {
 	log.Fatal(consumer.Run(ctx))
 }
 
-// What is missing of a queue is said line by line.
+// Check reports everything that is missing of a queue, line by line.
 func ExampleCheck() {
 	var js jetstream.JetStream // a connection
 	err := lullnats.Check(context.Background(), js, lullnats.Config{Stream: "ORDERS", Consumer: "billing", Subject: "orders.>"})

@@ -15,13 +15,12 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Headers of this package. Names that begin with Nats- are the server's: some of them would
-// make it discard a message, or a whole stream, so they are neither shown to handlers
-// nor copied.
+// Headers of this package. Names that begin with Nats- are the server's. Some of them would make it
+// discard a message, or a whole stream, so they are neither shown to handlers nor copied.
 const (
 	groupHeader = "Lull-Group"   // Outgoing.Group
-	oddHeader   = "Lull-Headers" // headers whose values NATS cannot carry as they are, as JSON
-	movedHeader = "Lull-Moved"   // what a message was before it was put off
+	oddHeader   = "Lull-Headers" // headers whose values NATS would change, as JSON
+	movedHeader = "Lull-Moved"   // the record of a message that was put off
 	wasHeader   = "Lull-Subject" // of a dead letter: the message's subject
 	reserved    = "Nats-"
 )
@@ -30,8 +29,8 @@ func ours(name string) bool {
 	return name == groupHeader || name == oddHeader || name == movedHeader || name == wasHeader
 }
 
-// sentAs is the id of a message: the one that its sender gave it (Nats-Msg-Id), as it was
-// sent, else the stream's, which is origin.
+// sentAs returns the id of a message: the one that its sender gave it (Nats-Msg-Id), unchanged,
+// else origin, the stream's.
 func sentAs(h nats.Header, origin string) string {
 	if id := h.Get(jetstream.MsgIDHeader); id != "" && len(id) <= 512 {
 		return id
@@ -39,7 +38,7 @@ func sentAs(h nats.Header, origin string) string {
 	return origin
 }
 
-// plainName tells whether name is one that queue.Headers has.
+// plainName reports whether queue.Headers allows name.
 func plainName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -50,13 +49,13 @@ func plainName(name string) bool {
 	return name != ""
 }
 
-// plainValue tells whether NATS carries value as it is: spaces at its ends are cut off,
-// and a line ends it.
+// plainValue reports whether NATS carries value unchanged: it cuts off spaces at the ends, and a
+// line break ends the value.
 func plainValue(value string) bool {
 	return !strings.ContainsAny(value, "\r\n\x00") && strings.TrimSpace(value) == value
 }
 
-// toHeader is h and group as NATS carries them.
+// toHeader returns h and group in the form that NATS carries.
 func toHeader(h queue.Headers, group string) (nats.Header, error) {
 	out := make(nats.Header, len(h)+4)
 	odd := map[string]string{}
@@ -86,15 +85,15 @@ func toHeader(h queue.Headers, group string) (nats.Header, error) {
 	if len(odd) > 0 {
 		text, err := json.Marshal(odd)
 		if err != nil {
-			return nil, err // there is none with text
+			return nil, err // impossible with text
 		}
 		out[oddHeader] = []string{string(text)}
 	}
 	return out, nil
 }
 
-// fromHeader is what toHeader was given, and what others have sent as far as
-// queue.Headers has such.
+// fromHeader reverses toHeader. It also returns headers of other senders if queue.Headers allows
+// their names.
 func fromHeader(h nats.Header) (out queue.Headers, group string) {
 	out = make(queue.Headers, len(h))
 	for name, values := range h {
@@ -119,8 +118,8 @@ func fromHeader(h nats.Header) (out queue.Headers, group string) {
 	return out, group
 }
 
-// copied is what goes along when a message is put elsewhere: all but what is the
-// server's, and what it was before.
+// copied returns the headers that a message keeps when it is stored elsewhere: all but the server's
+// and those of an earlier move.
 func copied(h nats.Header) nats.Header {
 	out := make(nats.Header, len(h)+4)
 	for name, values := range h {
@@ -131,11 +130,11 @@ func copied(h nats.Header) nats.Header {
 	return out
 }
 
-// moved is what a message was before it was put off and stored anew.
+// moved is the record of a message that was put off and stored anew.
 type moved struct {
 	ID       string // of the message when it was sent
 	Origin   string // the stream's name for it then: see Broker.delivery
-	Attempts int    // those made before, that counted
+	Attempts int    // those made before, if they count
 	Enqueued time.Time
 	Seen     time.Time // zero: not known
 	Failed   time.Time // likewise
@@ -160,8 +159,8 @@ func (m moved) encode() string {
 	return string(text)
 }
 
-// movedOf is what the header says. A message without one, or with one that this package would not
-// have written, was not moved.
+// movedOf reads that record. A message without one, or with one that this package would not have
+// written, was not moved.
 func movedOf(h nats.Header) (m moved, ok bool) {
 	text := h.Get(movedHeader)
 	if text == "" || len(text) > 2048 {

@@ -45,8 +45,7 @@ func TestParseReply(t *testing.T) {
 	}
 }
 
-// What the server may say of a delivery is read without a panic, and what is read makes
-// sense.
+// Every reply subject of the server is read without a panic, and the values are sensible.
 func FuzzParseReply(f *testing.F) {
 	f.Add("$JS.ACK.ORDERS.billing.3.17.99.1700000000123456789.5")
 	f.Add("$JS.ACK._.hash.ORDERS.billing.3.17.99.1700000000123456789.5.x")
@@ -64,7 +63,7 @@ func FuzzParseReply(f *testing.F) {
 	})
 }
 
-// What is sent comes as it was, through what NATS does with headers on their way.
+// Headers arrive as they were sent, through all changes that NATS makes on the way.
 func FuzzHeaders(f *testing.F) {
 	f.Add("kind", "test", "group")
 	f.Add("a", " x\r\ny ", "\n")
@@ -91,7 +90,7 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// onTheWire is the header of m as its receiver reads it.
+// onTheWire returns the header of m as its receiver reads it.
 func onTheWire(t *testing.T, m *nats.Msg) nats.Header {
 	t.Helper()
 	var b strings.Builder
@@ -130,8 +129,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// Whatever a header says, a message has a number that makes sense, and what is read is
-// read again as it is.
+// Whatever a header contains, a message has a sensible number, and the record that is read can be
+// written and read again unchanged.
 func FuzzMoved(f *testing.F) {
 	f.Add(moved{ID: "order-17", Origin: "S:1:x", Attempts: 3, Enqueued: time.Unix(1, 0)}.encode())
 	f.Add(`{"v":1,"id":"x","attempts":1e3}`)
@@ -163,7 +162,7 @@ func FuzzParseAdvisory(f *testing.F) {
 	})
 }
 
-// A message waits for no less than it should by the server's clock, whatever that is.
+// A message waits at least as long as it should by the server's clock, whatever that clock shows.
 func TestClock(t *testing.T) {
 	b := &Broker{}
 	sent := time.Now()

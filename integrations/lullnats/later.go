@@ -16,13 +16,12 @@ const (
 	targetHeader   = "Nats-Schedule-Target"
 )
 
-// move puts a message off by storing it anew, to be put back by the server when its time
-// has come, and acknowledging this one. What it was is in a header.
+// move puts a message off. It stores the message anew, for the server to put it back at its time,
+// and acknowledges this one. A header carries its record.
 //
-// The copy has an id that is this message's alone, and a subject too, in which there is
-// one message at a time. So if the acknowledgement is lost, and the message comes again
-// and is put off again, there is one copy. (If it is acknowledged then instead, the copy
-// comes all the same.)
+// The copy has an id and a subject that only this message has, and the subject holds one message at
+// a time. So if the acknowledgement is lost, and the message comes again and is put off again,
+// there is one copy. (If it is acknowledged then instead, the copy still comes.)
 func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queue.Settlement) error {
 	now := time.Now()
 	was := moved{ID: d.ID, Origin: r.origin, Attempts: d.Attempt, Enqueued: d.Enqueued, Seen: d.FirstSeen, Failed: d.FirstFailed}
@@ -47,7 +46,7 @@ func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queu
 		m.Header[scheduleHeader] = []string{"@at " + now.Add(s.After+ahead).UTC().Format(time.RFC3339Nano)}
 		m.Header[targetHeader] = []string{r.subject}
 	}
-	// Not when the message may be another's.
+	// Do not store it when the message may be another worker's.
 	until, err := r.until()
 	if err != nil {
 		return err
@@ -60,11 +59,11 @@ func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queu
 	return b.tell(ctx, r, wordAck)
 }
 
-// How long what is known of the server's clock is good.
+// clockFor is how long a measurement of the server's clock is used.
 const clockFor = time.Minute
 
-// clock is how far the server's clock may be ahead of this one: no less than it is, and
-// no more than by the time that an answer takes.
+// clock returns how far the server's clock may be ahead of this one. The value is never too small.
+// It is too large by the duration of the answer at most.
 func (b *Broker) clock(ctx context.Context) (time.Duration, error) {
 	b.mu.Lock()
 	ahead, looked := b.ahead, b.looked
@@ -80,7 +79,7 @@ func (b *Broker) clock(ctx context.Context) (time.Duration, error) {
 	return b.saw(before, consumer.CachedInfo().TimeStamp), nil
 }
 
-// saw says that it was that time at the server, at some moment since before.
+// saw records the server's clock. The server read it at some moment since before.
 func (b *Broker) saw(before, there time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

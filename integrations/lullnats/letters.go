@@ -13,18 +13,18 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// letters is a reading of a stream of dead letters by sequence: nothing is taken out, so
-// any number can be read at a time, and there is nothing to give back.
+// letters reads a stream of dead letters by sequence. It takes nothing out, so any number can be
+// read at a time, and nothing must be given back.
 type letters struct {
 	client
 	stream, filter string
 	next, last     uint64
 }
 
-// Letters begins a reading of the dead letters of the queue that c names: those with
-// its DeadSubject. Letters are read without being taken out; others see them meanwhile, and what
-// two readers remove at once is moved by both (queue.Redrive then sends it twice under
-// one id, which the stream discards).
+// Letters begins a reading of the dead letters of the queue that c names: those with its
+// DeadSubject. Reading takes nothing out, and others see the letters meanwhile. If two readers
+// remove the same letter at once, both move it (queue.Redrive then sends it twice under one id, and
+// the stream discards the second).
 func Letters(ctx context.Context, js jetstream.JetStream, c Config) (queue.DeadLetters, error) {
 	c, err := c.checked()
 	if err != nil {
@@ -37,7 +37,7 @@ func Letters(ctx context.Context, js jetstream.JetStream, c Config) (queue.DeadL
 	return k.letters(ctx, c.DeadStream, c.DeadSubject)
 }
 
-// letters begins a reading of what has a subject in a stream.
+// letters begins a reading of the messages with a subject in a stream.
 func (k client) letters(ctx context.Context, stream, subject string) (queue.DeadLetters, error) {
 	if err := k.ready(ctx); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (r *letters) Next(ctx context.Context, most int) (all []*queue.Letter, err 
 		m, err := r.message(ctx, r.stream, r.next, r.filter)
 		switch {
 		case err != nil && len(all) > 0:
-			return all, nil // the next call will say
+			return all, nil // the next call returns the error
 		case err != nil:
 			return nil, err
 		case m == nil || m.Seq > r.last:
@@ -77,7 +77,7 @@ func (r *letters) Next(ctx context.Context, most int) (all []*queue.Letter, err 
 	return all, nil
 }
 
-// letterReceipt is what is known of a letter beside what a queue.Letter has.
+// letterReceipt is the part of a letter that queue.Letter does not have.
 type letterReceipt struct {
 	seq    uint64
 	header nats.Header

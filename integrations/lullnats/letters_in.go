@@ -10,8 +10,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// LettersIn is Letters for all dead letters of a stream, whatever queues they come from:
-// for tools that know the stream and not the queues.
+// LettersIn is Letters for all dead letters of a stream, whatever their queues. It is for tools
+// that know the stream and not the queues.
 func LettersIn(ctx context.Context, js jetstream.JetStream, stream string) (queue.DeadLetters, error) {
 	if !validName.MatchString(stream) {
 		return nil, lull.Permanent(fmt.Errorf("lullnats: the stream %q: want 1 to 100 letters, digits, hyphens and underscores", stream))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// meta is what the reply subject of a delivery says: the address of its
-// acknowledgement, in which the server has put what it knows of the delivery.
+// meta is the content of a delivery's reply subject: the address of its acknowledgement, with the
+// server's facts about the delivery.
 //
 //	$JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<delivery seq>.<time>.<pending>
 //	$JS.ACK.<domain>.<account hash>.<stream>.<consumer>.<delivered>. ... .<pending>[.<more>]

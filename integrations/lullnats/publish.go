@@ -19,8 +19,8 @@ const (
 	codeOtherStream = jetstream.ErrorCode(10060) // expected stream does not match
 )
 
-// publish stores a message in that stream, under that id if there is one, and returns when the server says
-// that it has it.
+// publish stores a message in that stream, under that id if there is one. It returns when the
+// server has confirmed it.
 func (k client) publish(ctx context.Context, stream, id string, m *nats.Msg) error {
 	if err := k.ready(ctx); err != nil {
 		return err
@@ -47,14 +47,14 @@ func (k client) publish(ctx context.Context, stream, id string, m *nats.Msg) err
 
 func tooLarge(err error) bool { return errors.Is(err, nats.ErrMaxPayload) || is(err, codeTooLarge) }
 
-// letter stores a dead letter: the message, as it is, its subject, and the envelope. Where
-// that is more than a message may be, the errors are left out of the envelope.
+// letter stores a dead letter: the message unchanged, its subject, and the envelope. If that is too
+// large for a message, the envelope has no errors.
 //
-// The server discards a letter with an id that it has had, and answers as if it were
-// stored. So the id is made of the stream, the consumer, and what the stream called the
-// message when it was sent (its sequence and its time): what is discarded is this letter,
-// written before by a call of which the answer or the end of the message got lost.
-// Consumers that share a stream for dead letters have others.
+// The server discards a letter with an id that it has had, and answers as if it were stored. So the
+// id consists of the stream, the consumer, and the stream's name of the message when it was sent
+// (its sequence and its time). Then only the same letter is discarded: an earlier call has written
+// it, and its answer or the end of the message got lost. Consumers that share a stream for dead
+// letters have different ids.
 func (k client) letter(ctx context.Context, c Config, origin, subject string, header nats.Header, body []byte, e *queue.Envelope) error {
 	m := &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body}
 	m.Header[wasHeader] = []string{subject}
@@ -78,9 +78,9 @@ type Sender struct {
 
 var _ queue.Sender = (*Sender)(nil)
 
-// NewSender returns a sender of messages with that subject into that stream. It does not
-// look whether the stream is there. A subject with wildcards is for queue.Redrive: each
-// message goes back under the subject that it had, if that is one of these.
+// NewSender returns a sender of messages with that subject into that stream. It does not check that
+// the stream exists. A subject with wildcards is for queue.Redrive: each message goes back under
+// the subject that it had, if the wildcards match it.
 func NewSender(js jetstream.JetStream, stream, subject string) (*Sender, error) {
 	k, err := newClient(js)
 	switch {
@@ -94,10 +94,9 @@ func NewSender(js jetstream.JetStream, stream, subject string) (*Sender, error) 
 	return &Sender{client: k, stream: stream, subject: subject}, nil
 }
 
-// Send is part of queue.Sender. Two messages with one ID within the stream's window for
-// duplicates are one. Headers with names that begin with Nats- are refused: they are
-// orders to the server. A dead letter that a reading of this package has read is sent with
-// all the headers that it has.
+// Send is part of queue.Sender. The stream stores only one of two messages with one ID within its
+// window for duplicates. Headers with names that begin with Nats- are refused: they are orders to
+// the server. A dead letter from a reading of this package is sent with all its headers.
 func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
 	return s.publish(ctx, s.stream, o.ID, &nats.Msg{Subject: subject, Header: h, Data: o.Body})
 }
 
-// under is the subject of a message, which was a letter or not.
+// under returns the subject of a message. was is nil if it was no letter.
 func (s *Sender) under(was *letterReceipt) (string, error) {
 	if validSubject.MatchString(s.subject) {
 		return s.subject, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// advisory is what the server says of a message that it will not deliver any more.
+// advisory is the server's report on a message that it will not deliver any more.
 type advisory struct {
 	Type       string    `json:"type"`
 	Time       time.Time `json:"timestamp"`
@@ -40,36 +40,35 @@ func parseAdvisory(text []byte) (a advisory, err error) {
 	return a, nil
 }
 
-// A Reaper makes dead letters of messages that the server has given up: those that were
-// delivered as often as the consumer's MaxDeliver allows and never settled, because each
-// worker that had them died, and those that others terminated.
+// A Reaper makes dead letters of messages that the server has given up: those that were delivered
+// as often as the consumer's MaxDeliver allows and never settled, because every worker that had
+// them died, and those that others terminated.
 //
-// In JetStream such a message stays in a work queue for good, and is delivered to
-// nobody. Only an advisory names it. Declare has a stream keep the advisories, so they wait for the Reaper.
-// Where one was lost, the message is found in the stream: older than all that is still
-// to be acknowledged, as far as the server has noticed, which it does when nothing is out or waiting for a moment.
+// In JetStream such a message stays in a work queue for good, and is delivered to nobody. Only an
+// advisory names it. Declare makes a stream that keeps the advisories for the Reaper. If one was
+// lost, the Reaper finds the message in the stream: it is older than all messages that are still to
+// be acknowledged. The server updates that mark when nothing is out or waiting for a moment.
 //
-// Any number of processes may run one. It may be killed at any moment: a dead letter is
-// written before the message is removed, under an id by which the stream for dead
-// letters knows it again (for Config.Duplicates), and the advisory goes last.
+// Any number of processes may run one. It may be killed at any moment. A dead letter is written
+// before the message is removed, under an id by which the stream for dead letters recognises it
+// (for Config.Duplicates). The advisory is removed last.
 type Reaper struct {
 	client
 	c Config
 
-	// What was in the stream although the consumer is done with it, and since when. An
+	// Messages that were in the stream although the consumer is done with them, and since when. An
 	// acknowledged message may be there for a moment.
 	left map[uint64]time.Time
 }
 
-// Reaped is what a Reaper has done.
+// Reaped counts the work of a Reaper.
 type Reaped struct {
 	Letters int // dead letters that were written
-	Gone    int // advisories about messages that were not there any more, or are dead letters already
+	Gone    int // advisories about messages that are gone, or are dead letters already
 	Failed  int // advisories that will come again, because of an error
 }
 
-// NewReaper returns a reaper for the queue that c names. It asks Check, and fails as Open
-// does.
+// NewReaper returns a reaper for the queue that c names. It calls Check, and fails like Open.
 func NewReaper(ctx context.Context, js jetstream.JetStream, c Config) (*Reaper, error) {
 	c, err := c.checked()
 	if err != nil {
@@ -92,9 +91,9 @@ func NewReaper(ctx context.Context, js jetstream.JetStream, c Config) (*Reaper, 
 	return &Reaper{client: k, c: c, left: map[uint64]time.Time{}}, nil
 }
 
-// Run reaps until ctx ends, and returns nil then: at once, and every so often. Errors go
-// to failed, if it is not nil, and do not end it, but for those that are marked with
-// lull.Permanent. Zero means every 10 s.
+// Run reaps at once, and then at the given interval, until ctx ends. Then it returns nil. Zero
+// means every 10 s. Errors go to failed, if it is not nil. Only an error that is marked with
+// lull.Permanent ends Run, which returns it.
 func (r *Reaper) Run(ctx context.Context, every time.Duration, failed func(error)) error {
 	if every <= 0 {
 		every = 10 * time.Second
@@ -114,9 +113,8 @@ func (r *Reaper) Run(ctx context.Context, every time.Duration, failed func(error
 	return nil
 }
 
-// Reap deals with all advisories that there are, and looks for messages whose advisory
-// was lost: those it finds it deals with in a later call, when they have been there for a lease.
-// It is called by one goroutine at a time.
+// Reap handles all advisories, and looks for messages whose advisory was lost. It handles those in
+// a later call, when they have been there for a lease. Only one goroutine may call it at a time.
 func (r *Reaper) Reap(ctx context.Context) (done Reaped, err error) {
 	if err := r.ready(ctx); err != nil {
 		return done, err
@@ -172,11 +170,11 @@ func gone(err error) error {
 	return err
 }
 
-// advised deals with one advisory. It tells whether a dead letter was written.
+// advised handles one advisory. It reports whether a dead letter was written.
 func (r *Reaper) advised(ctx context.Context, text []byte) (bool, error) {
 	a, err := parseAdvisory(text)
 	if err != nil || a.Stream != r.c.Stream || a.Consumer != r.c.Consumer {
-		return false, nil // of no use, also when it comes again
+		return false, nil // useless, also when it comes again
 	}
 	if a.Type == typeTerminated && strings.HasPrefix(a.Reason, termPrefix) {
 		return false, nil // its dead letter was written before
@@ -198,7 +196,7 @@ func (r *Reaper) advised(ctx context.Context, text []byte) (bool, error) {
 	return true, r.bury(ctx, m, e, a.Deliveries)
 }
 
-// envelope is as the Consumer would write it.
+// envelope returns the envelope that the Consumer would write.
 func (r *Reaper) envelope(m *stored, deliveries int) *queue.Envelope {
 	h, _ := fromHeader(m.header)
 	e := &queue.Envelope{
@@ -222,8 +220,7 @@ func (r *Reaper) envelope(m *stored, deliveries int) *queue.Envelope {
 	return e
 }
 
-// bury writes the dead letter of m, and removes it from the stream where nobody else is
-// to get it.
+// bury writes the dead letter of m, and removes m from the stream if no other consumer needs it.
 func (r *Reaper) bury(ctx context.Context, m *stored, e *queue.Envelope, deliveries int) error {
 	origin := id(r.c.Stream, m.Seq, m.Time)
 	if was, ok := movedOf(m.header); ok {
@@ -245,8 +242,8 @@ func (r *Reaper) bury(ctx context.Context, m *stored, e *queue.Envelope, deliver
 	return nil
 }
 
-// release acknowledges a message in the name of the consumer, for other consumers may
-// still want it: it goes when all have acknowledged it.
+// release acknowledges a message in the name of the consumer. Other consumers may still need it:
+// the server removes it when all have acknowledged it.
 func (r *Reaper) release(ctx context.Context, m *stored, deliveries int) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -257,8 +254,8 @@ func (r *Reaper) release(ctx context.Context, m *stored, deliveries int) error {
 	return nil
 }
 
-// sweep finds messages of a work queue that the consumer is done with and that are there
-// all the same: their advisories were lost, or sent before there was a stream for them.
+// sweep finds messages of a work queue that are still there although the consumer is done with
+// them. Their advisories were lost, or were sent before there was a stream for them.
 func (r *Reaper) sweep(ctx context.Context) (written int, err error) {
 	s, err := r.js.Stream(ctx, r.c.Stream)
 	if err != nil {

@@ -13,11 +13,12 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Receive is part of queue.Broker. It asks for messages, for a quarter of a lease or 5 s, whichever is
-// less, and returns none if none has come.
+// Receive is part of queue.Broker. It asks for messages, for a quarter of a lease or 5 s, whichever
+// is less, and returns none if none has come.
 //
-// It speaks the pull protocol itself. Package jetstream's Fetch waits until it has all that was
-// asked for, and what is on its way when its context ends is lost, at the price of an attempt.
+// It implements the pull protocol itself. Package jetstream's Fetch waits until it has all messages
+// that were asked for, and loses those under way when its context ends, which costs them an
+// attempt.
 func (b *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 	err := b.ready(ctx)
 	for deadline := time.Now().Add(b.poll()); errors.Is(err, errAway) && time.Now().Before(deadline); err = b.ready(ctx) {
@@ -29,8 +30,8 @@ func (b *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 	if err := b.refresh(ctx); err != nil {
 		return nil, err
 	}
-	// One that does not wait for more than there is: it ends when there has been
-	// something. The server refuses it when others wait already for what there is.
+	// This request does not wait for more than there is: it ends after the first messages. The
+	// server refuses it when other requests already wait.
 	got, err := b.pull(ctx, min(w.Max, b.batch), true)
 	if errors.Is(err, errOthers) {
 		got, err = b.pull(ctx, 1, false)
@@ -50,16 +51,16 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// errOthers is the server's answer where requests wait already.
+// errOthers is the server's answer if other requests already wait.
 var errOthers = errors.New("lullnats: other requests wait for messages")
 
-// lull in what comes of a request, after which it is ended.
+// linger is the pause between messages after which a request is ended.
 const linger = 20 * time.Millisecond
 
 // pull makes one request.
 func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Delivery, err error) {
 	inbox := b.nc.NewInbox()
-	in := make(chan *nats.Msg, n+16) // messages, and the server's words about them
+	in := make(chan *nats.Msg, n+16) // messages, and the server's reports about them
 	sub, err := b.nc.ChanSubscribe(inbox, in)
 	if err != nil {
 		return nil, fmt.Errorf("lullnats: %w", err)
@@ -87,7 +88,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 	}
 	take := func(m *nats.Msg) {
 		if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 && m.Reply == "" {
-			if status != "100" { // a sign of life
+			if status != "100" { // 100 is a sign of life
 				over, err = true, b.status(ctx, status, m.Header.Get("Description"), len(got))
 			}
 			return
@@ -114,7 +115,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 		case <-patience.C:
 			waiting = false
 		case <-look.C:
-			// A request does not outlive its connection.
+			// A request ends with its connection.
 			waiting = b.nc.IsConnected() && b.nc.Stats().Reconnects == reconnects
 		case <-ctx.Done():
 			waiting = false
@@ -140,8 +141,8 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 	return nil, err
 }
 
-// end takes a request back: the server delivers nothing to whom nobody listens. When it
-// has answered, all that it had sent before has come in.
+// end takes a request back: the server delivers nothing to an inbox without a listener. When it has
+// answered, all messages that it had sent before have arrived.
 func (b *Broker) end(ctx context.Context, sub *nats.Subscription) {
 	if sub.Drain() != nil || !b.nc.IsConnected() {
 		sub.Unsubscribe()
@@ -152,7 +153,7 @@ func (b *Broker) end(ctx context.Context, sub *nats.Subscription) {
 	b.nc.FlushWithContext(ctx)
 }
 
-// status is what the end of a request means.
+// status returns the error for the end of a request.
 func (b *Broker) status(ctx context.Context, code, text string, got int) error {
 	switch {
 	case got > 0:
@@ -162,8 +163,8 @@ func (b *Broker) status(ctx context.Context, code, text string, got int) error {
 	case code == "404" || code == "408":
 		return nil
 	case code == "503":
-		// Nobody listens: the consumer is gone, or its server is not there yet.
-		// It was there when the queue was opened, and may be again.
+		// Nobody listens: the consumer is gone, or its server is not there yet. It existed when the
+		// queue was opened, and may exist again.
 		if _, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer); absent(err) {
 			return fmt.Errorf("lullnats: consumer %s of %s: %w", b.c.Consumer, b.c.Stream, err)
 		}

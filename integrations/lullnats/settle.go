@@ -14,8 +14,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// What acknowledgements say. They are sent as requests: the server answers when it has
-// carried them out, also those that package jetstream sends without waiting for an answer.
+// Texts of acknowledgements. They are sent as requests: the server answers when it has carried them
+// out, also those that package jetstream sends without waiting for an answer.
 const (
 	wordAck      = "+ACK"
 	wordProgress = "+WPI"
@@ -23,17 +23,17 @@ const (
 	wordNak      = "-NAK "
 )
 
-// termPrefix is how the reason of a message begins that was terminated because its dead
-// letter is written. The Reaper passes over the server's advisory of it.
+// termPrefix begins the reason of a message that was terminated because its dead letter is written.
+// The Reaper ignores the server's advisory about it.
 const termPrefix = "lull: "
 
 var errReceipt = lull.Permanent(errors.New("lullnats: the delivery is not of this broker"))
 
-// tell sends word of a delivery that is held, and waits for the answer.
+// tell sends word about a delivery that is held, and waits for the answer.
 //
-// The server looks for the message, and not for the delivery: it takes the word of one
-// whose lease has lapsed for that of who has the message now, and gives the same answer.
-// So nothing is sent once the lease is over, or while there is no connection.
+// The server looks for the message, and not for the delivery. If a lease has lapsed, it takes the
+// word for that of the worker that has the message now, and gives the same answer. So nothing is
+// sent once the lease is over, or while there is no connection.
 func (b *Broker) tell(ctx context.Context, r *receipt, word string) error {
 	if err := b.ready(ctx); err != nil {
 		return err
@@ -51,12 +51,13 @@ func (b *Broker) tell(ctx context.Context, r *receipt, word string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, nats.ErrNoResponders):
-		wait(within, 50*time.Millisecond) // there is one again when the server is
+		wait(within, 50*time.Millisecond) // until the server is there again
 	}
 	return fmt.Errorf("lullnats: %s: %w", strings.TrimSpace(word[:4]), err)
 }
 
-// Extend is part of queue.Broker. The lease is the consumer's, whatever is asked for.
+// Extend is part of queue.Broker. The consumer fixes the length of the lease, whatever is asked
+// for.
 func (b *Broker) Extend(ctx context.Context, d *queue.Delivery, _ time.Duration) (time.Time, error) {
 	r, ok := d.Receipt.(*receipt)
 	if !ok {
@@ -110,9 +111,9 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	return err
 }
 
-// nak has the server keep the message for d. The server keeps the time in whole
-// seconds, rounded down, when it is restarted, so a second is put on top: but not of a
-// delay that is shorter than that, which no restart is.
+// nak makes the server keep the message for d. When the server is restarted it keeps the time in
+// whole seconds, rounded down. So nak adds a second, except to a delay of less than a second: no
+// restart is that short.
 func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
 	asked := time.Now()
 	after := d
@@ -130,13 +131,13 @@ func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
 	}
 	err = b.tell(ctx, r, wordNak+string(text))
 	if err != nil && !errors.Is(err, queue.ErrLost) {
-		// It may have been carried out, and when it was the message is another's soon.
+		// It may have been carried out. Then another worker may get the message soon.
 		r.ends(asked.Add(d), true)
 	}
 	return err
 }
 
-// bury writes a dead letter, and ends the message when it is written.
+// bury writes a dead letter, and then terminates the message.
 func (b *Broker) bury(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
 	if e == nil {
 		return lull.Permanent(errors.New("lullnats: a dead letter needs an envelope"))

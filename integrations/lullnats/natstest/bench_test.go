@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// What a message costs, client and server together, one after the other.
+// BenchmarkReceive measures the cost of a message, client and server together, one after the other.
 func BenchmarkReceive(b *testing.B) {
 	for _, x := range []struct {
 		name      string

@@ -20,9 +20,9 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Why the Broker says ErrLost by its own clock: the server takes the acknowledgement of
-// one that has lost the message, who does not have it any more, and says nothing else
-// than to one who has. (If this fails the server has learnt to tell deliveries apart.)
+// This is why the Broker returns ErrLost by its own clock. The server takes an acknowledgement from
+// a worker that has lost the message, and gives it the same answer as the worker that has it. (If
+// this test fails, the server has learnt to distinguish deliveries.)
 func TestTheServerCannotTellWhoHasLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), short)
@@ -45,8 +45,8 @@ func TestTheServerCannotTellWhoHasLost(t *testing.T) {
 	}
 }
 
-// A request that is taken back leaves no message out with nobody. (One that the server has
-// just picked for it goes to the next who asks, at once; it has counted a delivery then.)
+// A request that is taken back leaves no message out. (A message that the server has just picked
+// for it goes to the next request at once. It has counted a delivery then.)
 func TestEndingReceiveLeavesNothingOut(t *testing.T) {
 	t.Parallel()
 	c := short
@@ -109,8 +109,8 @@ func TestEndingReceiveLeavesNothingOut(t *testing.T) {
 	t.Logf("%d requests were taken back over %d messages, %d of which the server has counted twice", ended, n, counted)
 }
 
-// What another publisher sent comes as far as queue.Headers has such, and goes into the
-// dead letter whole, but for what would be orders to the server.
+// Headers of another publisher are shown if queue.Headers allows their names. All of them go into
+// the dead letter, except those that are orders to the server.
 func TestHeadersOfOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), calm)
@@ -140,7 +140,7 @@ func TestHeadersOfOthers(t *testing.T) {
 	b.equal("stream of the letter", l.Header.Get("Nats-Expected-Stream"), b.c.WithDefaults().DeadStream)
 }
 
-// Text that NATS would change comes as it was sent.
+// Text that NATS would change arrives as it was sent.
 func TestOddHeaders(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), calm)
@@ -155,7 +155,7 @@ func TestOddHeaders(t *testing.T) {
 	b.equal("group of the letter", l.Group, " g\n")
 }
 
-// What cannot be sent is refused for good, and nothing is sent.
+// A message that cannot be sent is refused for good, and nothing is sent.
 func TestUnsendable(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), calm)
@@ -185,7 +185,7 @@ func TestUnsendable(t *testing.T) {
 	}
 }
 
-// A message that is as long as can be has a dead letter too, without the errors.
+// A message of the greatest length has a dead letter too, without the errors.
 func TestLongLetters(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), calm)
@@ -246,8 +246,8 @@ func TestConsumerDeleted(t *testing.T) {
 	b.equal("body", string(b.one().Body), "hello")
 }
 
-// While the server is away calls say so, and settle nothing later; Receive goes on when
-// it is back.
+// While the server is away calls return an error, and settle nothing later. Receive works again
+// when the server is back.
 func TestServerAway(t *testing.T) {
 	t.Parallel()
 	r := own(t)
@@ -291,7 +291,7 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
-// What waits counts as out, unless it is scheduled.
+// A waiting message counts as out, unless it is scheduled.
 func TestOutstanding(t *testing.T) {
 	t.Parallel()
 	for _, schedules := range []bool{false, true} {
@@ -309,7 +309,7 @@ func TestOutstanding(t *testing.T) {
 	}
 }
 
-// What is put off is one message, whatever happens on the way, and carries what it was.
+// A message that is put off is one message, whatever happens on the way, and keeps its record.
 func TestScheduled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), lullnats.Config{Lease: 2 * time.Second, Schedules: true, Subject: fmt.Sprint("sched", streams.Add(1), ".*")})
@@ -336,14 +336,13 @@ func TestScheduled(t *testing.T) {
 	b.settle(d, queue.Settlement{Outcome: queue.Retry, After: time.Hour})
 	b.equal("messages", b.msgs(b.c.Stream), 1)
 	b.none(time.Second)
-	// With another config, which does not put messages off, what was put off keeps its number.
+	// With another config, which does not put messages off, such a message keeps its number.
 	b.c.Schedules = false
 	b.open()
 	b.equal("schedules", b.Capabilities().FreeDefer, false)
 }
 
-// Of a message that is put off, and whose acknowledgement is lost, there is one copy in
-// the end.
+// If a message is put off, and its acknowledgement is lost, there is one copy in the end.
 func TestScheduledTwice(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{5 * time.Second, 0} {
@@ -363,8 +362,8 @@ func TestScheduledTwice(t *testing.T) {
 			t.Fatal("an acknowledgement that was cut off")
 		}
 		b.equal("messages, with the copy", b.msgs(b.c.Stream), 2)
-		// The copy and the message, in whatever order they come, or the message alone. The copy
-		// is put off for good, and the message after it.
+		// The copy and the message come, in any order, or the message alone. The copy is put off
+		// for good, and then the message.
 		for range 2 - int(min(after, 1)) {
 			d := b.one()
 			b.equal("attempt", d.Attempt, 2)
@@ -374,8 +373,8 @@ func TestScheduledTwice(t *testing.T) {
 	}
 }
 
-// A retry whose answer was lost is not asked for again when the message may be another's:
-// the server would take it for theirs.
+// A retry whose answer was lost is not sent again when the message may be another worker's: the
+// server would take it for that worker's.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), lullnats.Config{Lease: time.Minute})
@@ -404,8 +403,8 @@ func TestLostAnswer(t *testing.T) {
 	b.settle(d, queue.Settlement{Outcome: queue.Ack})
 }
 
-// The server forgets parts of seconds when it is restarted. No lease ends earlier for that,
-// and no message comes earlier.
+// The server forgets parts of seconds when it is restarted. No lease ends earlier by that, and no
+// message comes earlier.
 func TestTimesOverARestart(t *testing.T) {
 	t.Parallel()
 	r := own(t)

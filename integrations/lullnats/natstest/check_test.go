@@ -16,7 +16,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Check says everything at once, and Declare makes all of it, also when several do.
+// Check reports everything at once, and Declare makes all of it, also when several run at once.
 func TestDeclare(t *testing.T) {
 	t.Parallel()
 	js := shared(t).js(t)
@@ -44,7 +44,7 @@ func TestDeclare(t *testing.T) {
 	if err := lullnats.Declare(bg, js, c); err != nil {
 		t.Error(err)
 	}
-	// Part of it.
+	// A part of it is deleted.
 	if err := js.DeleteConsumer(bg, c.Stream, c.Consumer); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestDeclare(t *testing.T) {
 	if err := lullnats.Declare(bg, js, c); err != nil {
 		t.Error(err)
 	}
-	// What is there stays as it is, and Declare says what is wrong with it.
+	// Existing objects do not change, and Declare reports what is wrong with them.
 	c.Attempts, c.Lease, c.MaxAge = 20, time.Minute, time.Hour
 	want := []string{
 		"consumer worker of Q: AckWait is 31s: want 1m1s, which is Lease and a second",
@@ -83,7 +83,7 @@ func lines(t *testing.T, err error, want ...string) {
 	}
 }
 
-// numbers takes the numbers out of the names that fresh gives.
+// numbers removes the numbers from the names that fresh returns.
 var numbers = func() *strings.Replacer {
 	var pairs []string
 	for n := 999; n > 0; n-- {
@@ -143,7 +143,7 @@ func TestCheckNamesEverything(t *testing.T) {
 	if _, err := lullnats.Open(bg, js, c); err == nil || lull.Classify(err).Kind != lull.KindPermanent {
 		t.Errorf("Open: %v", err)
 	}
-	// With schedules there is more to it.
+	// With schedules Check looks at more.
 	c.Schedules = true
 	err := lullnats.Check(bg, js, c)
 	for _, w := range []string{"Retention is Limits: want WorkQueue", "AllowMsgSchedules is false: want true (from server 2.12 on; this one is 2.", "want one that has later."} {
@@ -174,8 +174,7 @@ func TestCheckNamesEverything(t *testing.T) {
 	}
 }
 
-// Where the server cannot be asked nothing is said to be missing, and the error is not
-// for good.
+// If the server cannot be asked, nothing is reported as missing, and the error is not permanent.
 func TestCheckWithoutServer(t *testing.T) {
 	t.Parallel()
 	r := own(t)

@@ -28,9 +28,9 @@ func (b *bench) ackWait(d time.Duration) {
 	b.ok(err)
 }
 
-// Where AckWait is made shorter while a handler runs, the server gives the message to
-// another: the first one's context ends, and there is an event that says why. The second one may
-// be lost too: a lease is counted from when the message was asked for, which was before the change.
+// AckWait is made shorter while a handler runs, and the server gives the message to another. The
+// first handler's context ends, and an event has the reason. The second one may be lost too: a
+// lease is counted from the request for the message, which was before the change.
 func TestAckWaitIsMadeShorter(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), lullnats.Config{Lease: patience})
@@ -82,8 +82,8 @@ func TestAckWaitIsMadeShorter(t *testing.T) {
 	}
 }
 
-// The same, where another process gets the message: Extend says that it is lost, and does not
-// extend the other's lease.
+// The same, when another process gets the message: Extend returns an error and does not extend the
+// other's lease.
 func TestAckWaitIsMadeShorterForAnother(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), lullnats.Config{Lease: 10 * time.Second})
@@ -113,7 +113,7 @@ func TestAckWaitIsMadeShorterForAnother(t *testing.T) {
 }
 
 // A stream that drops messages before the policy is done with them is a problem, which Check and
-// Open name; one that keeps them for long enough is none.
+// Open report. One that keeps them for long enough is none.
 func TestMaxAgeAndThePolicy(t *testing.T) {
 	t.Parallel()
 	js := shared(t).js(t)
@@ -149,7 +149,7 @@ func TestMaxAgeAndThePolicy(t *testing.T) {
 	}
 }
 
-// mute is a JetStream that does not answer what a consumer is like, but for the first time.
+// mute is a JetStream that answers only the first question about a consumer.
 type mute struct {
 	jetstream.JetStream
 	asked atomic.Int32
@@ -161,7 +161,8 @@ func (m *mute) Consumer(ctx context.Context, stream, name string) (jetstream.Con
 	return nil, ctx.Err()
 }
 
-// That the length of leases is looked up costs none of them: Extend and Receive wait for the answer for a moment only.
+// Measuring the length of leases costs none of them: Extend and Receive wait for the answer only
+// for a moment.
 func TestLeasesOutlastALookThatHangs(t *testing.T) {
 	t.Parallel()
 	const lease = 24 * time.Second

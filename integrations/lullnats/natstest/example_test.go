@@ -17,8 +17,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A queue from beginning to end: declared, filled, handled with a failure and a bad
-// message, and the dead letter looked at.
+// A queue from beginning to end: it is declared, filled, and handled, with a failure and a bad
+// message. Then the dead letter is read.
 func Example() {
 	dir, err := os.MkdirTemp("", "lullnats")
 	check(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// patience is after how long something that does not happen never will.
+// patience is how long a test waits for something.
 const patience = time.Minute
 
 // bench is one queue, declared.
@@ -25,8 +25,8 @@ type bench struct {
 	sender *lullnats.Sender
 }
 
-// calm is a queue whose leases do not lapse here, short one with the shortest that the
-// server can do, for tests that wait for that and settle nothing.
+// calm is a queue whose leases do not lapse here. short is one with the shortest leases that the
+// server allows, for tests that wait for that and settle nothing.
 var calm = lullnats.Config{Lease: patience, Attempts: 1, MaxDeliver: 3}
 var short = lullnats.Config{Lease: 100 * time.Millisecond, Attempts: 1, MaxDeliver: 3}
 
@@ -75,7 +75,7 @@ func (b *bench) one() *queue.Delivery {
 	return nil
 }
 
-// none sees that nothing comes within d.
+// none checks that nothing comes within d.
 func (b *bench) none(d time.Duration) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(bg, d)
@@ -103,7 +103,7 @@ func (b *bench) stream(name string) *jetstream.StreamInfo {
 	return s.CachedInfo()
 }
 
-// msgs is how many messages a stream has.
+// msgs returns how many messages a stream has.
 func (b *bench) msgs(name string) int { b.Helper(); return int(b.stream(name).State.Msgs) }
 
 func (b *bench) letters() (all []*queue.Letter) {
@@ -135,7 +135,7 @@ func (b *bench) equal(what string, got, want any) {
 	}
 }
 
-// givenUp waits until the server has given n messages up. It finds that out when somebody
+// givenUp waits until the server has given n messages up. The server finds that out when somebody
 // asks for messages.
 func (b *bench) givenUp(n int) {
 	b.Helper()
@@ -145,7 +145,7 @@ func (b *bench) givenUp(n int) {
 	})
 }
 
-// exhaust has messages delivered until the server gives up.
+// exhaust receives messages until the server gives them up.
 func (b *bench) exhaust(n int) {
 	b.Helper()
 	before := b.msgs(b.c.WithDefaults().AdvisoryStream)

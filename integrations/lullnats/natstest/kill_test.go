@@ -85,9 +85,9 @@ func serve(t *testing.T, what string) {
 	r.stop()
 }
 
-// A server that is killed (kill -9) has what it said that it has. What it had been told of
-// deliveries and acknowledgements in its last moments it may have forgotten: then a message comes
-// again, with a number that may not have risen.
+// A server that is killed (kill -9) keeps every message that it has confirmed. It may forget
+// deliveries and acknowledgements of its last moments. Then a message comes again, with a number
+// that may not have risen.
 func TestServerKilled(t *testing.T) {
 	if what := os.Getenv(serveHere); what != "" {
 		serve(t, what)

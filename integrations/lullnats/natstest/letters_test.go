@@ -18,8 +18,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Two consumers of one stream, each of which has all messages, put their dead letters into
-// one stream: a message that both give up is two letters.
+// Two consumers of one stream, each of which gets all messages, put their dead letters into one
+// stream. A message that both give up is two letters.
 func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 	t.Parallel()
 	js := shared(t).js(t)
@@ -51,7 +51,7 @@ func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 		ok(err)
 		d, err := lull.NewDependency("ledger", queue.Policy())
 		ok(err)
-		// Both under one name, as the package comment has it.
+		// Both have one name, as in the package comment.
 		q, err := queue.New(name, b, d, func(_ context.Context, m *queue.Message) error { return lull.Permanent(errors.New("no")) }, queue.Config{}, quiet)
 		ok(err)
 		ctx, cancel := context.WithTimeout(bg, patience)
@@ -81,11 +81,11 @@ func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 	}
 }
 
-// quiet is for consumers of which nobody needs to read what is lost.
+// quiet is for consumers whose losses nobody needs to read.
 var quiet = queue.WithObserver(func(context.Context, queue.Event) {})
 
-// The id that a sender has given arrives as it was sent, also when the message was put off,
-// and when it is a dead letter.
+// The id that a sender has given arrives as it was sent, also when the message was put off, and
+// when it is a dead letter.
 func TestIDsArriveAsTheyWereSent(t *testing.T) {
 	t.Parallel()
 	for _, schedules := range []bool{false, true} {
@@ -106,8 +106,8 @@ func TestIDsArriveAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// A redrive keeps all that a retry keeps: headers with names and several values that
-// queue.Headers does not have, and the subject, where a redrive may choose it.
+// A redrive keeps everything that a retry keeps: headers with names and several values that
+// queue.Headers does not allow, and the subject, if the redrive may choose it.
 func TestRedriveKeepsWhatOthersSent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ under, want string }{{"%s.new", "%s.new"}, {"%s.>", "%s.eu.placed"}} {
@@ -154,7 +154,7 @@ func TestRedriveKeepsWhatOthersSent(t *testing.T) {
 	}
 }
 
-// Under wildcards a letter goes where it came from, or nowhere.
+// With wildcards a letter goes back under its old subject, or is refused.
 func TestRedriveUnderSubjectsThatAreNotKnown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), calm)

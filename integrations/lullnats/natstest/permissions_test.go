@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// What the package comment says that users need is enough.
+// The permissions in docs/queues.md are enough.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	info := []string{"$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.INFO.*.*"}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// proxy is between a client and the server. It cuts a connection off when the client says
-// a word: before the server has heard it, or after.
+// proxy is between a client and the server. It cuts a connection off when the client sends a word,
+// before or after the server has received it.
 type proxy struct {
 	l     net.Listener
 	to    string

@@ -19,8 +19,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A message that the server has given up is in a work queue for good, and delivered to
-// nobody. The reaper makes a dead letter of it, with what is known.
+// A message that the server has given up stays in a work queue for good, and is delivered to
+// nobody. The reaper makes a dead letter of it, with all that is known.
 func TestReaperBuriesWhatTheServerGaveUp(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), short)
@@ -44,7 +44,7 @@ func TestReaperBuriesWhatTheServerGaveUp(t *testing.T) {
 	b.equal("letters", len(b.letters()), 1)
 }
 
-// The advisory is there when somebody comes to read it, also after the server was restarted.
+// The advisory is kept until somebody reads it, also when the server is restarted.
 func TestReaperComesLater(t *testing.T) {
 	t.Parallel()
 	r := own(t)
@@ -58,14 +58,15 @@ func TestReaperComesLater(t *testing.T) {
 	b.equal("messages", b.msgs(b.c.Stream), 0)
 }
 
-// It knows a letter again that a consumer had written before it was killed, and a message that was redriven.
+// The reaper recognises a letter that a consumer had written before it was killed, and a message
+// that was redriven.
 func TestReaperWritesNoLetterTwice(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), short)
 	former := &queue.Envelope{Reason: "x", Source: b.c.Stream, OriginalID: "the-first", Redrives: 2}
 	b.ok(b.sender.Send(bg, queue.Outgoing{Body: []byte("again"), Headers: queue.LetterHeaders(nil, former)}))
 	d := b.one()
-	// What Settle does before it is killed.
+	// Settle does this before it is killed.
 	e := &queue.Envelope{Reason: "schema", OriginalID: "the-first", Redrives: 2, Source: b.c.Stream, Attempts: 1}
 	m := &nats.Msg{Subject: b.c.WithDefaults().DeadSubject, Header: nats.Header{}, Data: d.Body}
 	m.Header.Set(queue.EnvelopeHeader, e.Encode())
@@ -86,8 +87,8 @@ func TestReaperWritesNoLetterTwice(t *testing.T) {
 	b.equal("messages", b.msgs(b.c.Stream), 0)
 }
 
-// What was terminated: by a dead letter of ours, which is there; by another, who may have
-// left the message where it is not a work queue's.
+// Terminated messages: by a dead letter of ours, which exists, or by another program, which may
+// have left the message in a stream that is not a work queue.
 func TestReaperAndTerminated(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), calm)
@@ -122,7 +123,7 @@ func theirs(b *bench, why string) {
 	b.ok(m.TermWithReason(why))
 }
 
-// kept is a queue in a stream that was there before, with that retention.
+// kept is a queue in a stream that existed before, with that retention.
 func kept(t *testing.T, c lullnats.Config, p jetstream.RetentionPolicy) *bench {
 	t.Helper()
 	r := shared(t)
@@ -134,7 +135,7 @@ func kept(t *testing.T, c lullnats.Config, p jetstream.RetentionPolicy) *bench {
 	return b
 }
 
-// Other consumers of the stream keep what is theirs.
+// Other consumers of the stream keep their messages.
 func TestReaperTakesNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	for _, p := range []jetstream.RetentionPolicy{jetstream.InterestPolicy, jetstream.LimitsPolicy} {
@@ -158,8 +159,8 @@ func TestReaperTakesNothingFromOthers(t *testing.T) {
 	}
 }
 
-// Of a message whose advisory was lost the stream itself tells; what is out, waiting or
-// still to come is left alone.
+// A message whose advisory was lost is found in the stream itself. Messages that are out, waiting
+// or still to come are not touched.
 func TestReaperFindsWhatWasNeverReported(t *testing.T) {
 	t.Parallel()
 	c := short
@@ -171,7 +172,7 @@ func TestReaperFindsWhatWasNeverReported(t *testing.T) {
 	b.ok(err)
 	b.ok(s.Purge(bg))
 	b.send("fine")
-	b.settle(b.one(), queue.Settlement{Outcome: queue.Ack}) // nothing is out then, and the server takes stock
+	b.settle(b.one(), queue.Settlement{Outcome: queue.Ack}) // nothing is out then, and the server updates its mark
 	b.send("out", "waits", "new")
 	out, waits := b.one(), b.one()
 	b.settle(waits, queue.Settlement{Outcome: queue.Retry, After: time.Hour})
@@ -222,7 +223,7 @@ func TestReapersTogether(t *testing.T) {
 	whole(b, n)
 }
 
-// whole sees that n messages are dead letters, each once, and nothing else is left.
+// whole checks that n messages are dead letters, each once, and nothing else is left.
 func whole(b *bench, n int) {
 	b.Helper()
 	seen := map[string]int{}
@@ -304,7 +305,7 @@ func victim(t *testing.T, at, stream string) {
 	}
 }
 
-// Without a limit there is nothing to reap, and nothing to declare for it.
+// Without a limit there is nothing to reap, and nothing to declare for that.
 func TestNoReaperWithoutALimit(t *testing.T) {
 	t.Parallel()
 	c := short

@@ -23,7 +23,7 @@ import (
 
 var bg = context.Background()
 
-// a server in this process, with its files and its port.
+// running is a server in this process, with its files and its port.
 type running struct {
 	dir  string
 	port int
@@ -107,7 +107,7 @@ func shared(t testing.TB) *running {
 	return main.r
 }
 
-// own is a server of the test's own.
+// own returns a server for one test.
 func own(t testing.TB) *running {
 	t.Helper()
 	r, err := launch(t.TempDir())
@@ -118,7 +118,7 @@ func own(t testing.TB) *running {
 	return r
 }
 
-// dial connects to it; patiently, as a service does.
+// dial connects to it, and waits for it patiently like a service.
 func dial(url string) (*nats.Conn, jetstream.JetStream, error) {
 	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(0, 0), nats.ReconnectBufSize(-1))
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *running) js(t testing.TB) jetstream.JetStream {
 	return js
 }
 
-// address is what worker processes are told.
+// address is the argument of worker processes.
 type address struct {
 	URL    string
 	Config lullnats.Config
@@ -173,9 +173,9 @@ func connect(ctx context.Context, text string) (*queuetest.Connection, error) {
 		Broker: b, Sender: s,
 		Letters: func(ctx context.Context) (queue.DeadLetters, error) { return lullnats.Letters(ctx, js, a.Config) },
 		Depth: func(ctx context.Context) (int, error) {
-			// Not what the stream holds: when it is restarted the server may forget to
-			// delete a message that was acknowledged. Nobody gets it any more, and the
-			// Reaper's sweep finds it.
+			// Do not compare with the stream's messages: when it is restarted the server may forget
+			// to delete a message that was acknowledged. Nobody gets it any more, and the Reaper's
+			// sweep finds it.
 			worker, err := js.Consumer(ctx, a.Config.Stream, a.Config.Consumer)
 			if err != nil {
 				return 0, err
@@ -200,14 +200,14 @@ func connect(ctx context.Context, text string) (*queuetest.Connection, error) {
 
 var streams atomic.Int64
 
-// fresh is the config of a queue that is not there yet.
+// fresh returns the config of a queue that does not exist yet.
 func fresh(c lullnats.Config) lullnats.Config {
 	n := streams.Add(1)
 	c.Stream, c.Consumer, c.Subject = fmt.Sprint("Q", n), "worker", cmp.Or(c.Subject, fmt.Sprint("q", n))
 	return c
 }
 
-// target is a server of its own, as the suite restarts it.
+// target returns a server of its own, which the suite restarts.
 func target(t *testing.T, schedules bool) queuetest.Target {
 	r := own(t)
 	x := queuetest.Target{

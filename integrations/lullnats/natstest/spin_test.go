@@ -11,8 +11,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Where nothing can be had, Receive waits with one request or two and does not ask again
-// and again: whatever the reason, and though others ask too.
+// If no message can be had, Receive waits with one request or two and does not ask again and again,
+// whatever the reason, and although others ask too.
 func TestReceiveDoesNotSpin(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(b *bench){
