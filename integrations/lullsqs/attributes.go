@@ -18,14 +18,14 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// ExtraAttribute is the name of the one message attribute that this package adds by
-// itself, and only to messages that do not fit into what SQS has: JSON, with the
-// encoding of the body ("b": "base64" for one that is no text as SQS takes it, "empty" for one
-// of no bytes), with headers ("h") that are more than ten, or empty, or have characters
-// that SQS does not take, and with the group ("g") of a dead letter in a FIFO queue.
+// ExtraAttribute is the name of the one message attribute that this package adds by itself, and
+// only to messages that do not fit into SQS' limits. It is JSON, with the encoding of the body
+// ("b": "base64" for one that is not text that SQS takes, "empty" for one of no bytes), with
+// headers ("h") that are more than ten, or empty, or have characters that SQS does not take, and
+// with the group ("g") of a dead letter in a FIFO queue.
 const ExtraAttribute = "Lull-Extra"
 
-// extra is its value.
+// extra is the value of ExtraAttribute.
 type extra struct {
 	Body    string            `json:"b,omitempty"`
 	Headers map[string]string `json:"h,omitempty"`
@@ -44,15 +44,15 @@ const (
 	bodyEmpty  = "empty"
 )
 
-// A payload is a message as SQS has it.
+// A payload is a message in the form of SQS.
 type payload struct {
 	text  string
-	attrs map[string]types.MessageAttributeValue // but ExtraAttribute
+	attrs map[string]types.MessageAttributeValue // without ExtraAttribute
 	extra extra
 }
 
-// encode makes a message of headers and a body. Each header is a message attribute of
-// type String, as long as it can be.
+// encode makes a message of headers and a body. Each header is a message attribute of type String,
+// if SQS allows it.
 func encode(h queue.Headers, body []byte) (p payload, err error) {
 	switch {
 	case len(body) == 0:
@@ -85,7 +85,7 @@ func (p *payload) pack(name, value string) {
 	p.extra.Headers[name] = value
 }
 
-// with is p with a header in place of a former one of that name.
+// with returns p with a header, which replaces one of the same name.
 func (p *payload) with(name, value string) payload {
 	n := payload{text: p.text, attrs: maps.Clone(p.attrs), extra: p.extra.clone()}
 	if n.attrs == nil {
@@ -96,9 +96,8 @@ func (p *payload) with(name, value string) payload {
 	return n
 }
 
-// attributes are all of the message, ten at most: what is more goes into
-// ExtraAttribute, those first that are text, the last in the alphabet first, the
-// envelope never.
+// attributes returns all attributes of the message, ten at most. The others go into ExtraAttribute:
+// text first, the last in the alphabet first, the envelope never.
 func (p *payload) attributes() (map[string]types.MessageAttributeValue, error) {
 	out := p.attrs
 	if most := p.room(); len(out) > most {
@@ -132,7 +131,7 @@ func (p *payload) attributes() (map[string]types.MessageAttributeValue, error) {
 	return out, nil
 }
 
-// room is how many attributes there may be beside ExtraAttribute.
+// room returns how many attributes there may be beside ExtraAttribute.
 func (p *payload) room() int {
 	if p.extra.empty() {
 		return mostAttrs
@@ -140,7 +139,7 @@ func (p *payload) room() int {
 	return mostAttrs - 1
 }
 
-// size is what SQS counts: the body, and each attribute's name, type and value.
+// size returns the size by SQS' rules: the body, and each attribute's name, type and value.
 func size(text string, attrs map[string]types.MessageAttributeValue) int {
 	n := len(text)
 	for name, a := range attrs {
@@ -151,7 +150,7 @@ func size(text string, attrs map[string]types.MessageAttributeValue) int {
 
 var errTooBig = errors.New("the message is larger than SQS takes")
 
-// finish is what is sent.
+// finish returns the body and the attributes to send.
 func (p *payload) finish() (text string, attrs map[string]types.MessageAttributeValue, err error) {
 	attrs, err = p.attributes()
 	if err != nil {
@@ -163,8 +162,8 @@ func (p *payload) finish() (text string, attrs map[string]types.MessageAttribute
 	return p.text, attrs, nil
 }
 
-// parse reads a message as it came, whoever sent it. An ExtraAttribute that this
-// package has not written is a header like any other.
+// parse reads a received message, whoever sent it. An ExtraAttribute that this package has not
+// written is a header like any other.
 func parse(text string, attrs map[string]types.MessageAttributeValue) payload {
 	p := payload{text: text, attrs: attrs}
 	a, there := attrs[ExtraAttribute]
@@ -193,10 +192,10 @@ func parseExtra(value, body string) (e extra, ok bool) {
 			return e, true
 		}
 	}
-	return extra{}, false // of a later version, or of somebody else
+	return extra{}, false // of a later version, or of another program
 }
 
-// headers are those of the message. Attributes of type Number are text here; binary ones
+// headers returns the headers of the message. Attributes of type Number are text here; binary ones
 // are left out.
 func (p *payload) headers() queue.Headers {
 	h := make(queue.Headers, len(p.attrs)+len(p.extra.Headers))
@@ -225,7 +224,7 @@ func (p *payload) body() []byte {
 	return []byte(p.text)
 }
 
-// isName tells of a name that SQS takes for an attribute.
+// isName reports whether SQS takes s as the name of an attribute.
 func isName(s string) bool {
 	if s == "" || len(s) > mostName || s[0] == '.' || s[len(s)-1] == '.' || strings.Contains(s, "..") {
 		return false
@@ -240,7 +239,7 @@ func isName(s string) bool {
 	return !strings.HasPrefix(lower, "aws.") && !strings.HasPrefix(lower, "amazon.")
 }
 
-// isText tells of text that SQS takes: #x9, #xA, #xD, #x20 to #xD7FF, #xE000 to #xFFFD,
+// isText reports whether SQS takes s as text: #x9, #xA, #xD, #x20 to #xD7FF, #xE000 to #xFFFD,
 // #x10000 to #x10FFFF.
 func isText(s string) bool {
 	for i, r := range s {
@@ -256,8 +255,8 @@ func isText(s string) bool {
 	return true
 }
 
-// isToken tells of what SQS takes for groups and for ids by which it deduplicates: 1 to
-// 128 printable ASCII characters but spaces.
+// isToken reports whether SQS takes s as a group or a deduplication id: 1 to 128 printable ASCII
+// characters without spaces.
 func isToken(s string) bool {
 	if s == "" || len(s) > 128 {
 		return false

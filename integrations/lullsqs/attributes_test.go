@@ -13,7 +13,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// legal says what SQS would refuse of a message.
+// legal returns the error that SQS would return for a message.
 func legal(text string, attrs map[string]types.MessageAttributeValue) error {
 	switch {
 	case text == "" || !isText(text):
@@ -108,7 +108,7 @@ func TestMessagesComeAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// Binary attributes are left where they are; no envelope fits beside ten of them.
+// Binary attributes stay as they are. No envelope fits beside ten of them.
 func TestTenBinaryAttributes(t *testing.T) {
 	attrs := map[string]types.MessageAttributeValue{}
 	for i := range 10 {
@@ -158,8 +158,8 @@ func TestExtraAttributesOfOthers(t *testing.T) {
 	}
 }
 
-// Whatever comes is read without a panic, and its dead letter is a message that SQS takes, with
-// the same body and headers.
+// Every message is read without a panic, and SQS takes its dead letter, with the same body and
+// headers.
 func FuzzParse(f *testing.F) {
 	f.Add("body", "kind", "order", "String", `{"b":"base64","h":{"a":"b"}}`)
 	f.Add("aGVsbG8=", "x", "1", "Number", `{"b":"base64"}`)
@@ -191,7 +191,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Whatever is sent comes as it was sent, or is refused.
+// Every message arrives as it was sent, or is refused.
 func FuzzEncode(f *testing.F) {
 	f.Add([]byte("body"), "kind", "order", "other", "")
 	f.Add([]byte{}, ExtraAttribute, "{}", "", "\x00")

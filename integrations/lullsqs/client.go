@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// A Client is what a [Queue] needs of *sqs.Client of the AWS SDK for Go, which has it.
-// It must be safe for concurrent use, and is never closed here.
+// A Client is the part of the AWS SDK's *sqs.Client that a [Queue] needs. It must be safe for
+// concurrent use, and is never closed here.
 //
 // Every call is made with the SDK's retries switched off (see [NoRetries]).
 type Client interface {
@@ -18,8 +18,8 @@ type Client interface {
 	ChangeMessageVisibility(context.Context, *sqs.ChangeMessageVisibilityInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error)
 }
 
-// An Admin is what [Declare] and [Check] need of *sqs.Client. Check calls the Get methods
-// only.
+// An Admin is the part of *sqs.Client that [Declare] and [Check] need. Check calls only the Get
+// methods.
 type Admin interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
@@ -27,7 +27,7 @@ type Admin interface {
 	SetQueueAttributes(context.Context, *sqs.SetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
 }
 
-// NoRetries switches the retries of the SDK off for one call: one layer retries, and
-// that is the consumer, which knows how long the lease lasts and whether it is asked to
-// stop. A Queue gives it with each of its calls, whatever the client's own options are.
+// NoRetries switches the retries of the SDK off for one call. Only one layer retries: the consumer,
+// which knows how long the lease lasts and whether it must stop. A Queue passes it with each of its
+// calls, whatever the client's own options are.
 func NoRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }

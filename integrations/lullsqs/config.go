@@ -9,13 +9,13 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What the zero Config means.
+// The defaults of the zero Config.
 const (
 	DefaultWait     = 5 * time.Second
 	DefaultMaxDelay = 6 * time.Hour
 )
 
-// What SQS allows.
+// The limits of SQS.
 const (
 	longestWait  = 20 * time.Second
 	longestOut   = 12 * time.Hour // from its receive until it must be visible again, all in all
@@ -25,32 +25,31 @@ const (
 	mostName     = 256            // of an attribute
 )
 
-// spare is what is kept of the twelve hours: clocks do not run alike.
+// spare is kept of the twelve hours, since clocks differ.
 const spare = time.Minute
 
-// A Config says which queue, and how it is read. It is plain, comparable data.
+// A Config names a queue and how it is read. It is plain, comparable data.
 type Config struct {
 	// Queue is the URL of the queue. One that ends in ".fifo" is a FIFO queue.
 	Queue string
-	// DeadLetters is the URL of the queue into which its dead letters go: a FIFO queue
-	// if Queue is one, and only then. Empty: there is none, and a dead letter cannot be
-	// written, which is an error, so that the message stays.
+	// DeadLetters is the URL of the queue for its dead letters: a FIFO queue if Queue is one, and
+	// only then. Empty: there is none. Then writing a dead letter is an error, and the message
+	// stays.
 	DeadLetters string
-	// Wait is how long one receive waits for messages (a long poll). It is at most
-	// half of the lease that is asked for, but no less than a second. It is also how much
-	// longer it may take to stop, for a receive is not cut off. Whole seconds from
-	// 1 to 20. Zero: 5 s, which makes 17,000 receives a day of a queue with no messages.
+	// Wait is how long one receive waits for messages (a long poll). It is at most half of the
+	// requested lease, but no less than a second. Stopping may take that much longer, for a receive
+	// is not cut off. Whole seconds from 1 to 20. Zero: 5 s, which makes 17,000 receives a day of a
+	// queue with no messages.
 	Wait time.Duration
-	// MaxDelay is the longest delay (queue.Capabilities.MaxDelay). SQS lets a message
-	// be out for 12 hours after each receive, all in all: the time of its handler and
-	// the delay that follows. So this is taken from the time for which a lease can be
-	// extended: queue.Capabilities.MaxLease is 11h59m less MaxDelay. Whole seconds from
-	// 1 s to 11 h. Zero: 6 h.
+	// MaxDelay is the longest delay (queue.Capabilities.MaxDelay). SQS lets a message be out for 12
+	// hours after each receive, in all: the time of its handler and the delay that follows. So a
+	// longer delay shortens the time for which a lease can be extended: queue.Capabilities.MaxLease
+	// is 11h59m less MaxDelay. Whole seconds from 1 s to 11 h. Zero: 6 h.
 	MaxDelay time.Duration
 }
 
-// Validate reports everything that is wrong with c at once, each problem naming its
-// field, the value and what is allowed; nil if nothing is.
+// Validate reports everything that is wrong with c at once. Each problem names its field, the value
+// and what is allowed. It returns nil if nothing is wrong.
 func (c Config) Validate() error {
 	var l problem.List
 	const wanted = "the URL of a queue, such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders"
@@ -76,7 +75,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// maxLease is for how long one delivery can be kept.
+// maxLease returns how long one delivery can be kept.
 func (c Config) maxLease() time.Duration { return longestOut - spare - c.MaxDelay }
 
 func isQueueURL(s string) bool {
@@ -88,7 +87,7 @@ func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
 func whole(d time.Duration) bool { return d%time.Second == 0 }
 
-// ceil is d in whole seconds, rounded up.
+// ceil returns d in whole seconds, rounded up.
 func ceil(d time.Duration) time.Duration {
 	if r := d % time.Second; r > 0 {
 		return d - r + time.Second
@@ -98,7 +97,7 @@ func ceil(d time.Duration) time.Duration {
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) }
 
-// quoted is how text stands in a problem: an empty one is seen.
+// quoted is text in a problem. The quotes make an empty text visible.
 type quoted string
 
 func (q quoted) String() string { return `"` + string(q) + `"` }

@@ -11,8 +11,8 @@ import (
 	"github.com/lullgo/lull/queue/queuetest"
 )
 
-// What takes long waits for most of its time: it runs beside the rest, on an emulator of
-// its own, which it may restart.
+// Slow tests wait for most of their time. They run beside the rest, on an emulator of their own,
+// which they may restart.
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
@@ -29,7 +29,7 @@ func TestNothingLost(t *testing.T) {
 	queuetest.NothingLost(t, queuetest.Target{Declare: e.declare, Connect: connect, Restart: e.restart, Lease: 2 * time.Second})
 }
 
-// A message that fails holds up its group, for a second at least: 10,000 would take minutes.
+// A failing message delays its group, for a second at least: 10,000 would take minutes.
 func TestNothingLostInGroups(t *testing.T) {
 	t.Parallel()
 	e := emulators.need(t, "nothing lost in groups")
@@ -39,7 +39,7 @@ func TestNothingLostInGroups(t *testing.T) {
 	})
 }
 
-// The same against SQS by its documentation, in virtual time.
+// The same against SQS as documented, in virtual time.
 func TestConformanceOfTheDocumentation(t *testing.T) {
 	var mu sync.Mutex
 	fakes := map[string]*fake{}

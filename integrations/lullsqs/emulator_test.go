@@ -28,7 +28,7 @@ var (
 	_ queue.Sender = (*Queue)(nil)
 )
 
-// server is an SQS that answers as it is told, for what the SDK makes of it.
+// server is an SQS with the given answers, to test how the SDK handles them.
 func server(t *testing.T, answer func(w http.ResponseWriter, op, body string)) *Queue {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,8 +43,7 @@ func server(t *testing.T, answer func(w http.ResponseWriter, op, body string)) *
 	return q
 }
 
-// One layer retries: a call is one request, whatever comes of it, and however the
-// client is set up.
+// One layer retries: a call is one request, whatever its outcome, and however the client is set up.
 func TestTheSDKDoesNotRetry(t *testing.T) {
 	var requests atomic.Int64
 	for code, kind := range map[int]engine.Kind{500: lull.KindTransient, 503: lull.KindTransient, 429: lull.KindRateLimited} {
@@ -82,8 +81,8 @@ func TestTheSDKDoesNotRetry(t *testing.T) {
 	}
 }
 
-// A connection that breaks in the midst of an answer is one that gave none: it is worth
-// another try, and of a FIFO queue the same messages are asked for again.
+// A connection that breaks in the midst of an answer counts as no answer: the call is worth another
+// try, and a FIFO queue is asked for the same messages again.
 func TestAnswersThatBreakOff(t *testing.T) {
 	ids := []string{}
 	q := server(t, func(w http.ResponseWriter, op, body string) {
@@ -112,7 +111,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	}
 }
 
-// out is a delivery that is held.
+// out returns a delivery that is held.
 func out() *queue.Delivery {
 	return &queue.Delivery{ID: "x", Attempt: 1, Receipt: &receipt{handle: "h", since: time.Now(), lease: time.Now().Add(time.Hour), payload: payload{text: "x"}}}
 }
@@ -150,7 +149,7 @@ func TestErrorsOverTheWire(t *testing.T) {
 	}
 }
 
-// A call that is cut off says so.
+// A call that is cut off returns the context's error.
 func TestCallsThatAreCutOff(t *testing.T) {
 	hang := make(chan struct{})
 	q := server(t, func(w http.ResponseWriter, op, body string) { <-hang })
@@ -178,8 +177,8 @@ func TestCallsThatAreCutOff(t *testing.T) {
 	}
 }
 
-// What the emulator says where SQS says something else, or nothing: if this changes, the
-// fake and what this package relies on are to be looked at again.
+// The emulator's answers where SQS answers differently, or not at all. If they change, check the
+// fake and the assumptions of this package.
 func TestWhatTheEmulatorDoes(t *testing.T) {
 	t.Parallel()
 	c := emulators.need(t, "kept").client()

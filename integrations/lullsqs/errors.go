@@ -18,9 +18,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// failed is the error of a call, marked with what is known of it: lull.Permanent where
-// the same call will not do better, rate-limited where SQS says so, transient where it
-// is SQS' fault. What is not known stays as it is.
+// failed returns the error of a call with a mark: lull.Permanent if the same call will fail again,
+// rate-limited if SQS reports that, transient if it is SQS' fault. An unknown error gets no mark.
 func failed(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
@@ -43,7 +42,7 @@ func failed(ctx context.Context, what string, err error) error {
 	return err
 }
 
-// code is the name of an error of SQS, without what protocols put around it:
+// code returns the name of an SQS error without the additions of protocols:
 // "AWS.SimpleQueueService.NonExistentQueue", "KMS.ThrottlingException",
 // "InvalidParameterValueException".
 func code(err error) string {
@@ -87,7 +86,7 @@ func status(err error) int {
 	return 0
 }
 
-// is tells of a modelled error.
+// is reports whether err is a modelled error of type E.
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
@@ -102,7 +101,7 @@ func isThrottled(err error) bool {
 	return is[*types.RequestThrottled](err) || is[*types.KmsThrottled](err) || slices.Contains(throttles, code(err)) || status(err) == http.StatusTooManyRequests
 }
 
-// isOverLimit: as many messages are in flight as can be.
+// isOverLimit reports whether the greatest number of messages is in flight.
 func isOverLimit(err error) bool {
 	return is[*types.OverLimit](err) || code(err) == "OverLimit"
 }
@@ -123,8 +122,8 @@ func isNoQueue(err error) bool {
 	return is[*types.QueueDoesNotExist](err) || code(err) == "NonExistentQueue" || code(err) == "QueueDoesNotExist"
 }
 
-// isLost tells of a receipt handle that is not good any more. SQS has said so in
-// different ways over the years, and not in every case: see [Queue.Settle].
+// isLost reports whether a receipt handle is no longer valid. SQS has reported that in different
+// ways over the years, and not in every case: see [Queue.Settle].
 func isLost(err error) bool {
 	if is[*types.MessageNotInflight](err) || is[*types.ReceiptHandleIsInvalid](err) {
 		return true
@@ -139,13 +138,12 @@ func isLost(err error) bool {
 	return false
 }
 
-// isTooLong tells of a visibility timeout by which the message would be out for more
-// than 12 hours.
+// isTooLong reports whether a visibility timeout would keep the message out for more than 12 hours.
 func isTooLong(err error) bool {
 	return code(err) == "InvalidParameterValue" && strings.Contains(message(err), "Total VisibilityTimeout")
 }
 
-// isTooBig tells of a message that is larger than the queue takes.
+// isTooBig reports whether a message is larger than the queue takes.
 func isTooBig(err error) bool {
 	if is[*types.BatchRequestTooLong](err) {
 		return true
@@ -153,7 +151,7 @@ func isTooBig(err error) bool {
 	return code(err) == "InvalidParameterValue" && strings.Contains(message(err), "shorter than")
 }
 
-// handled is the error of a call with a receipt handle.
+// handled returns the error of a call with a receipt handle.
 func handled(ctx context.Context, what string, err error) error {
 	if isLost(err) {
 		return fmt.Errorf("lullsqs: %s: %w: %w", what, queue.ErrLost, err)
@@ -161,16 +159,15 @@ func handled(ctx context.Context, what string, err error) error {
 	return failed(ctx, what, err)
 }
 
-// unanswered tells whether it is not known if a call that failed with err took effect.
+// unanswered reports whether a call that failed with err may have taken effect.
 func unanswered(err error) bool {
 	return err != nil && (status(err) == 0 && code(err) == "" || status(err) >= 500 || isCutOff(err))
 }
 
-// isCutOff tells of an answer that was no error, but could not be read to its end: the
-// connection broke.
+// isCutOff reports whether the connection broke in the middle of a successful answer.
 func isCutOff(err error) bool { return status(err)/100 == 2 }
 
-// retryAfter is what the header x-amz-retry-after says, in milliseconds, if it is there.
+// retryAfter returns the value of the header x-amz-retry-after, in milliseconds, if it is there.
 func retryAfter(err error) (time.Duration, bool) {
 	r := response(err)
 	if r == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A worker: the queues are checked, and then messages are handled until it is told to stop.
+// A worker: the queues are checked, and then messages are handled until a signal stops it.
 func Example() {
 	client := sqs.New(sqs.Options{Region: "eu-central-1"}) // as a rule sqs.NewFromConfig, with the SDK's config package
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

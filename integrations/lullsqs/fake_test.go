@@ -18,19 +18,19 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// fake is SQS by its documentation, in this process, on the clock of package time. It is
-// for where the emulator is kinder than SQS:
+// fake is SQS as documented, in this process, on the clock of package time. It is for rules that
+// the emulator does not enforce:
 //
-//   - A change of visibility whose handle is not good any more changes nothing, and says
-//     nothing (localstack/localstack#9632, tested against AWS). That of a message that is
-//     gone is an error, and so is one by which a message would be out for more than 12
-//     hours after its receive.
-//   - The deletion with an old handle says nothing on a standard queue, and is an error
-//     on a FIFO queue.
-//   - A receive from a FIFO queue returns as many messages of one group as there are, and is known
-//     again by its attempt id.
-//   - Standard queues keep groups. Attributes and bodies that are empty are refused, and more
-//     than ten attributes.
+//   - A change of visibility with a handle that is no longer valid changes nothing, and returns no
+//     error (localstack/localstack#9632, tested against AWS). For a message that is gone it is an
+//     error, and so is one by which a message would be out for more than 12 hours after its
+//     receive.
+//   - The deletion with an old handle returns no error on a standard queue, and is an error on a
+//     FIFO queue.
+//   - A receive from a FIFO queue returns all messages of one group that fit, and is recognised by
+//     its attempt id.
+//   - Standard queues keep groups. Empty attributes and bodies are refused, and more than ten
+//     attributes.
 //   - There may be too many messages in flight.
 type fake struct {
 	mu      sync.Mutex
@@ -79,7 +79,7 @@ func newFake() *fake {
 
 const fakeURL = "https://sqs.eu-central-1.amazonaws.com/123456789012/"
 
-// apiError is as the SDK has it.
+// apiError returns an error in the SDK's form.
 func apiError(status int, code, message string, headers ...string) error {
 	h := http.Header{}
 	for i := 0; i+1 < len(headers); i += 2 {
@@ -99,7 +99,8 @@ func invalid(format string, a ...any) error {
 	return apiError(400, "InvalidParameterValue", fmt.Sprintf(format, a...))
 }
 
-// call notes a call, and fails if it is to. With f.mu held, as the other methods.
+// call records the call, and fails if the test demands it. It is called with f.mu held, like the
+// other methods.
 func (f *fake) call(ctx context.Context, op string) (n int, err error) {
 	f.counts[op]++
 	n = f.counts[op]
@@ -120,14 +121,14 @@ func (f *fake) after(op string, n int) error {
 	return f.cut(op, n)
 }
 
-// count is how often op was called.
+// count returns how often op was called.
 func (f *fake) count(op string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.counts[op]
 }
 
-// left are the bodies of what is in a queue.
+// left returns the bodies of a queue's messages.
 func (f *fake) left(url string) (all []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -340,7 +341,7 @@ func (m *fakeMessage) message(in *sqs.ReceiveMessageInput) types.Message {
 	return types.Message{MessageId: aws.String(m.id), ReceiptHandle: aws.String(m.handle), Body: aws.String(m.body), Attributes: attrs, MessageAttributes: m.attrs}
 }
 
-// find is the message of a handle, if it is there, and whether the handle is good.
+// find returns the message of a handle, if it exists, and whether the handle is valid.
 func (q *fakeQueue) find(handle *string) (m *fakeMessage, good bool) {
 	id, _, _ := strings.Cut(aws.ToString(handle), "/")
 	for _, m := range q.messages {

@@ -16,14 +16,14 @@ type Queue struct {
 
 	reading bool // for Letters: the order within a group does not matter
 
-	// Of Receive, of which there is one at a time.
-	throttled int     // how often in a row
-	over      int     // how often there were too many in flight, in a row
-	repeat    attempt // one that was not answered, of a FIFO queue
+	// State of Receive, of which one runs at a time.
+	throttled int     // throttled receives in a row
+	over      int     // receives in a row with too many messages in flight
+	repeat    attempt // a receive from a FIFO queue that was not answered
 }
 
-// New returns the queue that config names. It makes no call: see [Check] for one that
-// finds out whether all is there.
+// New returns the queue that config names. It makes no call: [Check] does, and finds out whether
+// everything is there.
 func New(c Client, config Config) (*Queue, error) {
 	if c == nil {
 		return nil, errors.New("lullsqs: a queue needs a client")
@@ -34,9 +34,9 @@ func New(c Client, config Config) (*Queue, error) {
 	return &Queue{client: c, config: config.withDefaults(), fifo: isFIFO(config.Queue)}, nil
 }
 
-// Capabilities is part of queue.Broker. A deferral is never free, as SQS counts every
-// receive, so the consumer holds what it cannot begin, and fetches nothing while its circuit
-// breaker is open.
+// Capabilities is part of queue.Broker. A deferral is never free, as SQS counts every receive. So
+// the consumer holds messages that it cannot begin, and fetches nothing while its circuit breaker
+// is open.
 func (q *Queue) Capabilities() queue.Capabilities {
 	can := queue.Capabilities{
 		MaxDelay: q.config.MaxDelay, Counts: queue.ByBroker,
@@ -48,14 +48,14 @@ func (q *Queue) Capabilities() queue.Capabilities {
 	return can
 }
 
-// Letters begins a reading of the queue of dead letters, for queue.Inspect and
-// queue.Redrive: see queue.Scan. Other readers do not see meanwhile what this one holds,
-// and each reading counts as a receive, so that queue must have no redrive policy.
+// Letters begins a reading of the queue of dead letters, for queue.Inspect and queue.Redrive: see
+// queue.Scan. Other readers do not see the letters that this one holds. Each reading counts as a
+// receive, so that queue must have no redrive policy.
 //
-// A letter that SQS itself has moved there has no envelope: its reason is
-// queue.ReasonBroker, and its source the name of the queue from which it comes. In a FIFO queue
-// it is of the group that it was of, and no more than ten of a group are seen until they
-// are removed. Letters that a consumer wrote do not hide each other.
+// A letter that SQS itself has moved there has no envelope: its reason is queue.ReasonBroker, and
+// its source is the name of its former queue. In a FIFO queue it keeps its group, and no more than
+// ten of a group are seen until they are removed. Letters that a consumer wrote do not hide each
+// other.
 func (q *Queue) Letters(c queue.ScanConfig) (queue.DeadLetters, error) {
 	if q.config.DeadLetters == "" {
 		return nil, errNoLetters

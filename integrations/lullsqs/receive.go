@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// answer is how long an answer may take, beyond the wait that was asked for.
+	// answer is how long an answer may take, beyond the requested wait.
 	answer = 10 * time.Second
-	// lateAnswer is that when nobody waits for it any more.
+	// lateAnswer is the same when nobody waits for it any more.
 	lateAnswer = 2 * time.Second
-	// repeatable is for how long SQS knows a receive again by its attempt id.
+	// repeatable is how long SQS recognises a receive by its attempt id.
 	repeatable = 5 * time.Minute
 )
 
@@ -33,24 +33,23 @@ type attempt struct {
 	since time.Time // when it was first sent
 }
 
-// Receive is part of queue.Broker. It is one long poll: it may return no messages and no
-// error after Config.Wait. With a ctx that has a deadline it goes on until then.
+// Receive is part of queue.Broker. It is one long poll: it may return no messages and no error
+// after Config.Wait. If ctx has a deadline, it polls until then.
 //
-// When ctx ends, Receive does not return at once, but when the poll under way is answered:
-// after Config.Wait at the most (and 2 s, where the answer does not come). A poll that is
-// cut off goes on at SQS, and hands out messages to nobody, which costs each an attempt and the
-// time of its lease.
+// When ctx ends, Receive returns when the poll under way is answered: after Config.Wait at most
+// (and 2 s, if the answer does not come). SQS would continue a poll that is cut off, and hand out
+// messages to nobody. That costs each message an attempt and the time of its lease.
 //
-// The visibility timeout of the messages is the lease that is asked for, in whole
-// seconds, and the wait, for nobody here knows when in that time they were handed out.
-// Delivery.Lease is counted from when the request was sent, and so never later than SQS'.
+// The visibility timeout of the messages is the requested lease, in whole seconds, plus the wait,
+// for nobody here knows when in that time they were handed out. Delivery.Lease is counted from when
+// the request was sent, so it never ends later than SQS'.
 //
-// From a FIFO queue it takes one message at a time. SQS would return several of one group;
-// those behind one that fails would have been received in vain, which counts.
+// It takes one message at a time from a FIFO queue. SQS would return several of one group. If one
+// fails, those behind it would have been received in vain, and SQS counts that.
 //
-// When SQS throttles, Receive waits before it says so: up to 1 s, 2 s, 4 s, ... 20 s at
-// random, or what SQS asks for. Where as many messages are in flight as can be (OverLimit) it
-// waits likewise, and returns none.
+// When SQS throttles, Receive waits before it returns the error: up to 1 s, 2 s, 4 s, ... 20 s at
+// random, or the time that SQS asks for. When the greatest number of messages is in flight
+// (OverLimit) it waits likewise, and returns none.
 func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 	for polled := false; ; polled = true {
 		if err := ctx.Err(); err != nil {
@@ -58,7 +57,7 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 		}
 		wait, bounded := q.wait(ctx, w)
 		if polled && wait <= 0 {
-			<-ctx.Done() // there is no time for another
+			<-ctx.Done() // there is no time for another poll
 			return nil, ctx.Err()
 		}
 		got, err := q.receive(ctx, w, max(wait, time.Second))
@@ -87,9 +86,9 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 	}
 }
 
-// throttle is how long to wait after the n-th throttled receive in a row, before its error is
-// returned. (AWS' retry behaviour 2.1: up to 1 s, doubling up to 20 s, full jitter; what
-// x-amz-retry-after asks for, if that is more, and up to 5 s more than that.)
+// throttle returns how long to wait after the n-th throttled receive in a row, before its error is
+// returned. (AWS' retry behaviour 2.1: up to 1 s, doubling up to 20 s, full jitter. A longer
+// x-amz-retry-after replaces it, but adds 5 s at most.)
 func throttle(err error, n int) time.Duration {
 	d := backoff.Schedule{Base: time.Second, Cap: 20 * time.Second}.Delay(n, 0, mathrand.Uint64)
 	if asked, ok := retryAfter(err); ok {
@@ -98,8 +97,8 @@ func throttle(err error, n int) time.Duration {
 	return d
 }
 
-// wait is how long a poll may wait for messages: no longer than half of the lease, and
-// so that it is answered before ctx ends. Zero: there is no time for one.
+// wait returns how long a poll may wait for messages: no longer than half of the lease, and short
+// enough to be answered before ctx ends. Zero: there is no time for one.
 func (q *Queue) wait(ctx context.Context, w queue.Want) (d time.Duration, bounded bool) {
 	d = min(q.config.Wait, max((w.Lease/2).Truncate(time.Second), time.Second))
 	end, bounded := ctx.Deadline()
@@ -109,7 +108,7 @@ func (q *Queue) wait(ctx context.Context, w queue.Want) (d time.Duration, bounde
 	return d, bounded
 }
 
-// patient is a context for a poll: it does not end when ctx does, but a while after the poll
+// patient returns a context for a poll. It does not end with ctx, but some time after the poll
 // should have been answered.
 func patient(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
 	late := time.Now().Add(wait + lateAnswer)
@@ -129,7 +128,7 @@ func patient(ctx context.Context, wait time.Duration) (context.Context, context.
 	}
 }
 
-// receive is one call.
+// receive makes one call.
 func (q *Queue) receive(ctx context.Context, w queue.Want, wait time.Duration) ([]*queue.Delivery, error) {
 	out := min(ceil(w.Lease)+wait, q.config.maxLease().Truncate(time.Second))
 	in := &sqs.ReceiveMessageInput{
@@ -146,7 +145,7 @@ func (q *Queue) receive(ctx context.Context, w queue.Want, wait time.Duration) (
 	began := time.Now()
 	first := began
 	if q.fifo {
-		if !q.reading { // letters that SQS has moved are of the groups that they were of
+		if !q.reading { // letters that SQS has moved keep their groups
 			in.MaxNumberOfMessages = 1
 		}
 		if q.repeat.id == "" || began.Add(wait+answer).Sub(q.repeat.since) > repeatable {
@@ -174,7 +173,7 @@ func (q *Queue) receive(ctx context.Context, w queue.Want, wait time.Duration) (
 	return got, nil
 }
 
-// delivery is m, received no earlier than since, and out until lease.
+// delivery returns m as a delivery. It was received no earlier than since, and is out until lease.
 func (q *Queue) delivery(m *types.Message, since, lease time.Time) *queue.Delivery {
 	p := parse(aws.ToString(m.Body), m.MessageAttributes)
 	d := &queue.Delivery{
@@ -211,7 +210,7 @@ func number(attrs map[string]string, name types.MessageSystemAttributeName) int6
 	return n
 }
 
-// stamp is a time in milliseconds.
+// stamp returns an attribute that is a time in milliseconds.
 func stamp(attrs map[string]string, name types.MessageSystemAttributeName) time.Time {
 	if n := number(attrs, name); n > 0 {
 		return time.UnixMilli(n)
@@ -219,8 +218,8 @@ func stamp(attrs map[string]string, name types.MessageSystemAttributeName) time.
 	return time.Time{}
 }
 
-// noGroup is the group of a message of a FIFO queue that was sent without one, for
-// SQS wants one.
+// noGroup is the group of a message that was sent to a FIFO queue without one, for SQS requires a
+// group.
 const noGroup = "Lull-None"
 
 func groupOf(id string) string {
@@ -240,7 +239,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// group is what to send as MessageGroupId.
+// group returns the MessageGroupId to send.
 func (q *Queue) group(name string) (*string, error) {
 	switch {
 	case name == "" && q.fifo:

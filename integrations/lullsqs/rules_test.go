@@ -21,7 +21,7 @@ import (
 
 // Rules of SQS that the emulator does not have, in virtual time.
 
-// open is a queue on a fake.
+// open returns a queue on a fake.
 func open(t *testing.T, name string, change func(*Config)) (*fake, *Queue) {
 	t.Helper()
 	f := newFake()
@@ -62,8 +62,8 @@ func send(t *testing.T, q *Queue, bodies ...string) {
 	}
 }
 
-// A message is out for 12 hours after its receive at the most, in all: a lease that is
-// extended for as long as it can be leaves room for the longest delay.
+// A message is out for 12 hours after its receive at most, in all: a lease that is extended as far
+// as possible leaves room for the longest delay.
 func TestTwelveHours(t *testing.T) {
 	for _, longest := range []time.Duration{time.Second, 0, 11 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestTwelveHours(t *testing.T) {
 	}
 }
 
-// Should SQS refuse a delay even so, the message waits for as long as it allows.
+// If SQS still refuses a delay, the message waits for as long as SQS allows.
 func TestDelaysThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := open(t, "orders", nil)
@@ -155,7 +155,7 @@ func TestDelaysAreRoundedUp(t *testing.T) {
 	})
 }
 
-// The lease that Receive says ends no later than SQS', however late in a poll the message came.
+// The lease that Receive returns ends no later than SQS', however late in a poll the message came.
 func TestLeasesOfLongPolls(t *testing.T) {
 	for _, c := range []struct{ lease, wait, want, poll time.Duration }{
 		{30 * time.Second, 0, 35 * time.Second, 5 * time.Second},
@@ -187,7 +187,7 @@ func TestLeasesOfLongPolls(t *testing.T) {
 	}
 }
 
-// A receive is not cut off, as its messages would be nobody's.
+// A receive is not cut off, as nobody would get its messages.
 func TestReceiveIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, q := open(t, "orders", nil)
@@ -245,7 +245,7 @@ func TestReceiveUntilADeadline(t *testing.T) {
 				t.Errorf("%v: %d receives", d, n)
 			}
 		}
-		// The answer needs a moment, and is not to be missed.
+		// The answer needs a moment, and must not be missed.
 		far := &faraway{Client: f}
 		q.client = far
 		for d, want := range map[time.Duration]string{200 * time.Millisecond: "[1]", 2 * time.Second: "[1]", 4 * time.Second: "[3]", 12 * time.Second: "[5 5]"} {
@@ -261,7 +261,7 @@ func TestReceiveUntilADeadline(t *testing.T) {
 	})
 }
 
-// faraway is a client whose answers take a while, and which notes what is asked.
+// faraway is a client whose answers take a while. It records the requests.
 type faraway struct {
 	Client
 	waits []int32
@@ -273,7 +273,7 @@ func (x *faraway) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInpu
 	return x.Client.ReceiveMessage(ctx, in, o...)
 }
 
-// A rate-limited receive waits before it says so, and no longer than AWS' rules have it.
+// A rate-limited receive waits before it returns the error, and no longer than AWS' rules demand.
 func TestThrottledReceives(t *testing.T) {
 	for what, err := range map[string]error{
 		"typed":   &types.RequestThrottled{},
@@ -320,7 +320,7 @@ func TestThrottledReceives(t *testing.T) {
 	}
 }
 
-// That too many messages are in flight is no error, and no reason to ask again at once.
+// Too many messages in flight are no error, and no reason to ask again at once.
 func TestOverLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := open(t, "orders", nil)
@@ -349,8 +349,8 @@ func TestOverLimit(t *testing.T) {
 	})
 }
 
-// A receive from a FIFO queue that was not answered is repeated under its id, for five
-// minutes: its message comes, and at the attempt that it is.
+// A receive from a FIFO queue that was not answered is repeated under its id, for five minutes. Its
+// message comes, with the right attempt.
 func TestReceivesThatAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := open(t, "orders.fifo", nil)
@@ -403,7 +403,7 @@ func TestReceivesThatAreRepeated(t *testing.T) {
 	})
 }
 
-// What the server says of a handle that is not good, and of other things.
+// The meaning of the server's errors for an invalid handle, and of others.
 func TestWhatErrorsMean(t *testing.T) {
 	const lost, permanent, throttled, transient, unknown = "lost", "permanent", "throttled", "transient", ""
 	for _, c := range []struct {
@@ -453,7 +453,7 @@ func TestWhatErrorsMean(t *testing.T) {
 	}
 }
 
-// Who has lost the message is told so, although SQS says nothing.
+// A worker that has lost the message gets an error, although SQS returns none.
 func TestLapsedLeases(t *testing.T) {
 	for _, name := range []string{"orders", "orders.fifo"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -478,7 +478,7 @@ func TestLapsedLeases(t *testing.T) {
 			if len(f.calls) != before {
 				t.Errorf("calls: %v", f.calls[before:])
 			}
-			// That it was handled is said even so: nobody else has it.
+			// The message is deleted even so: nobody else has it.
 			if err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}); !errors.Is(err, queue.ErrLost) {
 				t.Errorf("Ack: %v", err)
 			}
@@ -490,8 +490,8 @@ func TestLapsedLeases(t *testing.T) {
 	}
 }
 
-// A call that is answered after the lease has lapsed may have come too late, and SQS does
-// not say.
+// A call that is answered after the lease has lapsed may have come too late, and SQS does not
+// report it.
 func TestAnswersThatComeTooLate(t *testing.T) {
 	for _, extend := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -521,8 +521,8 @@ func (s *slowly) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMess
 	return s.Client.ChangeMessageVisibility(ctx, in, o...)
 }
 
-// A dead letter that is cut short leaves a letter and the message, and is not written twice
-// by one who tries again.
+// A dead letter that is interrupted leaves a letter and the message. A second try does not write it
+// twice.
 func TestDeadLettersThatAreCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := open(t, "orders", nil)
@@ -549,7 +549,7 @@ func TestDeadLettersThatAreCutShort(t *testing.T) {
 	})
 }
 
-// Attributes that are no text, and the trace, stay with the message when it dies.
+// Attributes that are not text, and the trace, stay with the message when it dies.
 func TestDeadLettersKeepForeignAttributes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := open(t, "orders", nil)
@@ -589,7 +589,7 @@ func TestDeadLettersKeepForeignAttributes(t *testing.T) {
 		}
 		must(t, from.Close(t.Context()))
 
-		// And when it is put back.
+		// They also stay when it is put back.
 		if from, err = q.Letters(queue.ScanConfig{}); err != nil {
 			t.Fatal(err)
 		}
@@ -608,8 +608,8 @@ func TestDeadLettersKeepForeignAttributes(t *testing.T) {
 	})
 }
 
-// A message that is as large as can be has room for a short envelope; what has none at all
-// stays, and SQS' own limit ends it.
+// A message of the greatest size has room for a short envelope. One without any room stays, and
+// SQS' own limit ends it.
 func TestDeadLettersOfLargeMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := open(t, "orders", nil)
@@ -644,7 +644,7 @@ func TestDeadLettersOfLargeMessages(t *testing.T) {
 
 func make32(n int) []byte { return []byte(strings.Repeat("x", n)) }
 
-// What SQS itself has moved has no envelope, and can be redriven like the others.
+// A letter that SQS itself has moved has no envelope, and can be redriven like the others.
 func TestLettersOfSQSItself(t *testing.T) {
 	for _, name := range []string{"orders", "orders.fifo"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -678,7 +678,7 @@ func TestLettersOfSQSItself(t *testing.T) {
 	}
 }
 
-// A reading that passes letters over sees those behind them, also in a FIFO queue.
+// A reading that skips letters sees those behind them, also in a FIFO queue.
 func TestLettersOfOneGroupAreAllSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := open(t, "orders.fifo", nil)
@@ -756,8 +756,7 @@ func TestWithoutAQueueOfDeadLetters(t *testing.T) {
 	})
 }
 
-// An open breaker, in virtual time, and what it costs: no receive, so no attempt, and
-// nothing but the receives that there would have been.
+// An open breaker, in virtual time, costs no receive, so no attempt. It delays only the receives.
 func TestAnOpenBreakerReceivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := open(t, "orders", nil)

@@ -12,15 +12,15 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Send is part of queue.Sender. To a FIFO queue the message is sent with o.ID as its
-// deduplication id, or one of its own if that is empty; a standard queue does not deduplicate, and o.ID is
-// not sent. o.Group is the message group: of a FIFO queue, for its order; of a
-// standard queue, if it is not empty, for fairness among tenants.
+// Send is part of queue.Sender. In a FIFO queue, o.ID is the message's deduplication id; if it is
+// empty, the message gets a unique one. A standard queue does not deduplicate, and o.ID is not
+// sent. o.Group is the message group: of a FIFO queue, for its order; of a standard queue, if it is
+// not empty, for fairness among tenants.
 //
-// Each header is a message attribute. SQS takes ten, with values that are not empty; what
-// does not fit goes into one more ([ExtraAttribute]). A message of more than 1 MiB with
-// its headers, and headers that are no UTF-8, are errors before anything is sent. Leave 5
-// KiB, or a message that is as large as can be finds no room for its envelope.
+// Each header is a message attribute. SQS takes ten, with values that are not empty; the others go
+// into one more ([ExtraAttribute]). A message of more than 1 MiB with its headers, and headers that
+// are not UTF-8, are errors before anything is sent. Leave 5 KiB free: a message of the greatest
+// size has no room for its envelope.
 func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (q *Queue) Send(ctx context.Context, o queue.Outgoing) error {
 	return q.send(ctx, in, p)
 }
 
-// letterReceipt is that of a letter that a reading of this package has read; else nil.
+// letterReceipt returns the receipt of a letter from a reading of this package, else nil.
 func letterReceipt(l *queue.Letter) *receipt {
 	if l == nil {
 		return nil

@@ -29,8 +29,8 @@ import (
 	"github.com/lullgo/lull/queue/queuetest"
 )
 
-// useEmulator is the variable that names the folder into which internal/emulator's
-// package-lock.json is installed. Empty: lull/sqs-emulator in the user's cache folder.
+// useEmulator is the variable with the folder into which internal/emulator's package-lock.json is
+// installed. Empty: lull/sqs-emulator in the user's cache folder.
 const useEmulator = "LULLSQS_EMULATOR"
 
 //go:embed internal/emulator/package-lock.json
@@ -61,8 +61,8 @@ type running struct {
 	all map[string]*emulator
 }
 
-// need is the emulator of that name. Where there is none to start the test is skipped
-// or, if CI is set, fails.
+// need returns the emulator of that name. If none can be started the test is skipped or, if CI is
+// set, fails.
 func (r *running) need(t testing.TB, name string) *emulator {
 	t.Helper()
 	r.mu.Lock()
@@ -185,7 +185,7 @@ func (e *emulator) start() error {
 	return nil
 }
 
-// end kills it: what it keeps must bear that.
+// end kills the emulator: its data must survive that.
 func (e *emulator) end() {
 	e.stdin.Close()
 	e.cmd.Process.Kill()
@@ -218,7 +218,7 @@ func clientOf(endpoint string, more ...func(*sqs.Options)) *sqs.Client {
 	}, more...)
 }
 
-// An address is what another process needs to reach a queue.
+// An address is the data that another process needs to reach a queue.
 type address struct {
 	Endpoint string
 	Config   Config
@@ -230,7 +230,7 @@ var (
 	nameless = regexp.MustCompile(`[^a-zA-Z0-9]+`)
 )
 
-// newName is one that no other queue has.
+// newName returns a name that no other queue has.
 func newName(t testing.TB, fifo bool) string {
 	name := nameless.ReplaceAllString(t.Name(), "-")
 	name = fmt.Sprintf("%s-%d", name[max(0, len(name)-50):], queues.Add(1))
@@ -240,7 +240,7 @@ func newName(t testing.TB, fifo bool) string {
 	return name
 }
 
-// declare makes a queue with its queue of dead letters.
+// declare makes a queue and its queue of dead letters.
 func (e *emulator) declare(t testing.TB, o queuetest.Options) string {
 	t.Helper()
 	config, err := Declare(t.Context(), e.client(), Topology{Queue: newName(t, o.Order == queue.PerGroup), Attempts: max(o.Attempts, 1)})
@@ -261,8 +261,7 @@ func connect(_ context.Context, text string) (*queuetest.Connection, error) {
 	return connection(client, client, a)
 }
 
-// closable is a client that does nothing any more when it is closed, as that of a process
-// that has died.
+// closable is a client that does nothing more after it is closed, like that of a dead process.
 type closable struct {
 	Client
 	closed atomic.Bool

@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// receipt is what a delivery holds its message by.
+// receipt is the data that settles a delivery.
 type receipt struct {
 	handle  string
 	since   time.Time // SQS handed it out no earlier
@@ -33,8 +33,8 @@ var (
 	errNoLetters = lull.Permanent(errors.New("lullsqs: there is no queue of dead letters (Config.DeadLetters)"))
 )
 
-// held says whether d can be held still, as far as this process knows. SQS does not
-// say: it answers a change of visibility that comes too late as if it had been made.
+// held returns an error if the lease of d is over, as far as this process knows. SQS does not
+// report it: it answers a change of visibility that comes too late as if it had been made.
 func held(d *queue.Delivery) (r *receipt, err error) {
 	r, ok := d.Receipt.(*receipt)
 	if !ok {
@@ -53,11 +53,11 @@ func held(d *queue.Delivery) (r *receipt, err error) {
 
 var errLapsed = fmt.Errorf("lullsqs: the lease has lapsed: %w", queue.ErrLost)
 
-// Extend is part of queue.Broker. The lease is in whole seconds, rounded up, and no longer
-// than Capabilities.MaxLease after the receive.
+// Extend is part of queue.Broker. The lease is in whole seconds, rounded up, and no longer than
+// Capabilities.MaxLease after the receive.
 //
-// It answers ErrLost when the lease had lapsed by this process's clock, before the call or before
-// its answer came, whatever SQS says; and when SQS says MessageNotInflight or
+// It returns ErrLost when the lease had lapsed by this process's clock, before the call or before
+// its answer came, whatever SQS answers. It also does when SQS answers MessageNotInflight or
 // ReceiptHandleIsInvalid.
 func (q *Queue) Extend(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
@@ -89,21 +89,21 @@ func (q *Queue) Extend(ctx context.Context, d *queue.Delivery, lease time.Durati
 
 // Settle is part of queue.Broker.
 //
-// Ack and Drop delete the message. Retry and Defer change its visibility, in whole
-// seconds, rounded up. DeadLetter sends it to the queue of dead letters, with the
-// attributes that it has, whatever their types, and the envelope, and then deletes it.
+// Ack and Drop delete the message. Retry and Defer change its visibility, in whole seconds, rounded
+// up. DeadLetter sends it to the queue of dead letters, with all its attributes, whatever their
+// types, and the envelope, and then deletes it.
 //
-// It answers ErrLost
+// It returns ErrLost
 //
 //   - when the delivery was settled, or its lease has lapsed by this process's clock, or lapses
 //     before SQS has answered that the message waits.
-//   - when SQS says MessageNotInflight, ReceiptHandleIsInvalid, or that the receipt handle has
+//   - when SQS answers MessageNotInflight, ReceiptHandleIsInvalid, or that the receipt handle has
 //     expired.
 //
-// The clock is asked because SQS does not say: it answers a change of visibility that comes
-// too late, and the deletion of a message of a standard queue that is out with another
-// by then, as if they had been made. That a message was handled is told to SQS even after
-// its lease, in case nobody else has it yet, and then it is gone although the answer is ErrLost.
+// It uses the clock because SQS does not report a lost lease. SQS answers a change of visibility
+// that comes too late as if it had been made, and so it does for the deletion of a message of a
+// standard queue that another worker has by then. Ack and Drop delete the message even after the
+// lease, in case nobody else has it yet. Then it is gone although Settle returns ErrLost.
 func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 	switch s.Outcome {
 	case queue.Ack, queue.Drop:
 		if err = q.remove(ctx, r); late {
-			return errLapsed // whatever SQS says: it may have been another's by then
+			return errLapsed // whatever SQS answers: another worker may have it by then
 		}
 	case queue.Retry, queue.Defer:
 		if s.After < 0 || s.After > q.config.MaxDelay {
@@ -156,16 +156,16 @@ func (q *Queue) remove(ctx context.Context, r *receipt) error {
 	return handled(ctx, "delete", err)
 }
 
-// visible makes the message visible again after d, whole seconds.
+// visible makes the message visible again after d, which is in whole seconds.
 func (q *Queue) visible(ctx context.Context, r *receipt, d time.Duration) error {
 	_, err := q.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &q.config.Queue, ReceiptHandle: &r.handle, VisibilityTimeout: seconds(d)}, NoRetries)
 	return handled(ctx, "change the visibility", err)
 }
 
-// delay makes the message wait. It is out already, and SQS refuses what would make that
-// more than 12 hours in all. Config.MaxDelay and Capabilities.MaxLease see to that. Should SQS
-// count otherwise, the message waits for as long as it allows: half of the rest, or
-// half of that; still longer than if nothing were done.
+// delay makes the message wait. It is out already, and SQS refuses a wait that would make that more
+// than 12 hours in all. Config.MaxDelay and Capabilities.MaxLease prevent that. If SQS counts
+// differently, the message waits for as long as SQS allows: half of the rest, or half of that. That
+// is still longer than without any delay.
 func (q *Queue) delay(ctx context.Context, r *receipt, after time.Duration) error {
 	d := ceil(after)
 	err := q.visible(ctx, r, d)
@@ -179,7 +179,6 @@ func (q *Queue) delay(ctx context.Context, r *receipt, after time.Duration) erro
 	return err
 }
 
-// bury writes a dead letter and deletes the message.
 func (q *Queue) bury(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
 	if e == nil {
 		return lull.Permanent(errors.New("lullsqs: a dead letter needs an envelope"))
@@ -202,9 +201,9 @@ func (q *Queue) bury(ctx context.Context, d *queue.Delivery, r *receipt, e *queu
 	return q.remove(ctx, r)
 }
 
-// letter sends a dead letter. In a FIFO queue each is of a group of its own, and carries that of the
-// message along: who reads letters without removing them would see no more than the
-// first of each group, and a redrive that passes one over none of those behind it.
+// letter sends a dead letter. In a FIFO queue each has a group of its own, and carries the
+// message's group in ExtraAttribute. Otherwise a reader that does not remove letters would see no
+// more than the first of each group, and a redrive that skips one would see none behind it.
 func (q *Queue) letter(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) (err error) {
 	in := &sqs.SendMessageInput{QueueUrl: &q.config.DeadLetters}
 	p := r.payload.with(queue.EnvelopeHeader, e.Encode())

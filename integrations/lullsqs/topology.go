@@ -18,34 +18,34 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// A Topology says what a consumer needs: a queue, and one for its dead letters. It is
+// A Topology names the queues that a consumer needs: a queue, and one for its dead letters. It is
 // plain, comparable data.
 type Topology struct {
 	// Queue is the name of the queue. One that ends in ".fifo" is a FIFO queue.
 	Queue string
-	// DeadLetters is the name of the queue of dead letters. Empty: that of Queue and
-	// "-dead" ("orders-dead", "orders-dead.fifo").
+	// DeadLetters is the name of the queue of dead letters. Empty: Queue with "-dead"
+	// ("orders-dead", "orders-dead.fifo").
 	DeadLetters string
 	// Attempts is the policy's (lull.Policy.Attempts). Zero: 10, as in queue.Policy.
 	Attempts int
-	// MaxReceives is SQS' own limit (maxReceiveCount), after which it moves a message to
-	// the dead letters by itself and without an envelope: a net for when the consumer
-	// cannot. It counts receives that were no attempts too, such as deferrals, so
-	// it must be Attempts + 2 at least. Zero: Attempts + 10. Up to 1000. [Check] takes anything
-	// that is Attempts + 2 or more, if it is zero, and else wants this number.
+	// MaxReceives is SQS' own limit (maxReceiveCount). After it, SQS moves a message to the dead
+	// letters by itself and without an envelope: a net if the consumer cannot. It also counts
+	// receives that were no attempts, such as deferrals, so it must be Attempts + 2 at least. Zero:
+	// Attempts + 10. Up to 1000. If it is zero, [Check] accepts any value from Attempts + 2;
+	// otherwise only this one.
 	MaxReceives int
 	// Retention is how long SQS keeps a message that nobody acknowledges: longer than
-	// queue.Config.WorstCase. Whole seconds from 1 minute to 13 days. Zero: 4 days when the queue is
-	// declared, and anything when it is checked.
+	// queue.Config.WorstCase. Whole seconds from 1 minute to 13 days. Zero: 4 days when the queue
+	// is declared, and any value when it is checked.
 	Retention time.Duration
-	// DeadRetention is how long it keeps dead letters. It must be longer than Retention:
-	// where SQS itself moves a message of a standard queue there, the time that it has
-	// spent in its queue counts. Whole seconds up to 14 days. Zero: 14 days when the
-	// queue is declared, and anything longer than the other's when it is checked.
+	// DeadRetention is how long SQS keeps dead letters. It must be longer than Retention: when SQS
+	// itself moves a message of a standard queue there, the time in its former queue counts. Whole
+	// seconds up to 14 days. Zero: 14 days when the queue is declared, and anything longer than
+	// Retention when it is checked.
 	DeadRetention time.Duration
 }
 
-// What SQS does if it is not told.
+// The defaults and limits of SQS.
 const (
 	defaultRetention = 4 * 24 * time.Hour
 	longestRetention = 14 * 24 * time.Hour
@@ -99,37 +99,35 @@ func isQueueName(s string) bool {
 	return true
 }
 
-// A Mismatch is why [Declare] or [Check] is not content: all that is missing or different.
+// A Mismatch is an error of [Declare] or [Check]: everything that is missing or different.
 type Mismatch []string
 
-// Error lists it, one a line.
+// Error lists all of it, one a line.
 func (m Mismatch) Error() string { return strings.Join(m, "\n") }
 
 func (m *Mismatch) add(format string, args ...any) { *m = append(*m, fmt.Sprintf(format, args...)) }
 
-// Check finds out whether the queues of t are there and are as they must be, and
-// returns what a [Queue] needs to know of them. It changes nothing. What is missing or
-// different is a [Mismatch], all of it at once, marked with lull.Permanent; that the
-// queues could not be asked is another error.
+// Check finds out whether the queues of t exist and are as they must be. It returns the Config of a
+// [Queue]. It changes nothing. The error is a [Mismatch] with everything that is missing or
+// different, marked with lull.Permanent. If the queues could not be asked, it is another error.
 //
 // It needs the permissions sqs:GetQueueUrl and sqs:GetQueueAttributes.
 func Check(ctx context.Context, a Admin, t Topology) (Config, error) {
 	return prepare(ctx, a, t, false)
 }
 
-// Declare is Check, but makes the queues that are missing, and sets the redrive
-// policy of a queue that has none. What is there already and different it leaves alone,
-// and reports as Check does: others may rely on it. It may be called by many
-// processes, and again.
+// Declare is Check, but makes the queues that are missing, and sets the redrive policy of a queue
+// that has none. It does not change what exists and is different, since others may rely on it, and
+// reports it as Check does. Many processes may call it, and call it again.
 //
-// It needs the permissions sqs:CreateQueue and sqs:SetQueueAttributes too. SQS wants a
-// moment after a queue has been made, until it can be used everywhere; and a minute after one of that
-// name has been deleted, until it can be made.
+// It also needs the permissions sqs:CreateQueue and sqs:SetQueueAttributes. After a queue has been
+// made, SQS needs a moment until it can be used everywhere. After one of that name has been
+// deleted, SQS needs a minute until it can be made.
 func Declare(ctx context.Context, a Admin, t Topology) (Config, error) {
 	return prepare(ctx, a, t, true)
 }
 
-// state is one queue as it is.
+// state is the actual state of one queue.
 type state struct {
 	name, url string
 	attrs     map[string]string
@@ -180,7 +178,7 @@ func prepare(ctx context.Context, a Admin, t Topology, declare bool) (Config, er
 
 func inSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
 
-// find reads what there is. The url is empty if there is no such queue.
+// find reads a queue. The url is empty if it does not exist.
 func find(ctx context.Context, a Admin, name string) (state, error) {
 	s := state{name: name}
 	u, err := a.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name}, NoRetries)
@@ -217,11 +215,11 @@ func create(ctx context.Context, a Admin, name string, attrs map[string]string) 
 	if err != nil && !is[*types.QueueNameExists](err) {
 		return state{}, failed(ctx, "make the queue "+name, err)
 	}
-	if err != nil { // another was faster, with other attributes
+	if err != nil { // another process was faster, with other attributes
 		return find(ctx, a, name)
 	}
 	s, err := read(ctx, a, name, aws.ToString(o.QueueUrl))
-	for k, v := range attrs { // which may not show everywhere yet
+	for k, v := range attrs { // they may not show everywhere yet
 		if s.attrs != nil && s.attrs[k] == "" {
 			s.attrs[k] = v
 		}
@@ -229,7 +227,7 @@ func create(ctx context.Context, a Admin, name string, attrs map[string]string) 
 	return s, err
 }
 
-// compare says what is wrong. want has what matters in particular (zero: nothing).
+// compare returns what is wrong. want has the values that are required exactly (zero: any).
 func compare(main, dead state, t, want Topology) (m Mismatch) {
 	for _, s := range []state{main, dead} {
 		switch {
@@ -274,8 +272,7 @@ func compareRetention(m *Mismatch, s state, want time.Duration) {
 	}
 }
 
-// redrivePolicy is the attribute RedrivePolicy. SQS has written its number as text, and
-// as a number.
+// redrivePolicy is the attribute RedrivePolicy. SQS writes its number as text or as a number.
 type redrivePolicy struct {
 	Target   string   `json:"deadLetterTargetArn"`
 	Receives flexible `json:"maxReceiveCount"`
@@ -316,7 +313,7 @@ func compareRedrive(m *Mismatch, main, dead state, t, want Topology) {
 	}
 }
 
-// compareAllow looks at whom the queue of dead letters lets move messages there.
+// compareAllow checks which queues the queue of dead letters accepts messages from.
 func compareAllow(m *Mismatch, main, dead state) {
 	text := dead.attrs["RedriveAllowPolicy"]
 	if text == "" {

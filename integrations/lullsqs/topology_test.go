@@ -57,7 +57,7 @@ func TestTopologiesThatCannotBe(t *testing.T) {
 	}
 }
 
-// mismatches are the lines of it.
+// mismatches returns its lines.
 func mismatches(t *testing.T, err error) string {
 	t.Helper()
 	var m Mismatch
@@ -114,8 +114,8 @@ func TestDeclare(t *testing.T) {
 	}
 }
 
-// What is there is not changed, but for a redrive policy that is missing; and all that
-// is wrong is said at once.
+// What exists is not changed, except a missing redrive policy. Everything that is wrong is reported
+// at once.
 func TestDeclareLeavesAloneWhatIsThere(t *testing.T) {
 	t.Parallel()
 	admins(t, func(t *testing.T, a Admin) {
@@ -176,8 +176,8 @@ func TestDeclareLeavesAloneWhatIsThere(t *testing.T) {
 	})
 }
 
-// Of two that declare at a time, one is told that the queue is there already, perhaps with
-// other attributes.
+// If two processes declare at a time, one gets the error that the queue exists already, perhaps
+// with other attributes.
 func TestDeclareAtTheSameTime(t *testing.T) {
 	f := newFake()
 	others := []string{"orders-dead", "orders"}
