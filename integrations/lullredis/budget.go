@@ -7,13 +7,12 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// A Budget pays for the retries of one dependency, in one instance of a fleet: what the
-// instance's own calls have earned, and beyond that what the fleet's floor lends it. It
+// A Budget pays for the retries of one dependency in one instance of a fleet: with tokens that the
+// instance's own calls have earned, and beyond that with tokens that the fleet's floor lends it. It
 // is a [budget.Budget], for lull.WithBudget. Make one with [Fleet.Budget].
 //
-// A decision takes no longer than one of a budget.Account: it looks at two counters
-// more. It never waits for Redis, whatever state that is in. The methods may be called
-// concurrently.
+// A decision takes as long as one of a budget.Account plus two loads. It never waits for Redis. The
+// methods may be called concurrently.
 type Budget struct {
 	local  *budget.Account
 	ledger *ledger
@@ -33,7 +32,7 @@ func newBudget(name string, c Config, f *Fleet, id string, now time.Duration) (*
 	if err != nil {
 		return nil, err
 	}
-	// An account starts with a stock that nobody earned. The pool is in its place.
+	// An account starts with a stock that nobody earned. The pool replaces it.
 	for range int(budget.DefaultStock) {
 		local.Withdraw(0, budget.Transient, nil)
 	}
@@ -46,7 +45,7 @@ func newBudget(name string, c Config, f *Fleet, id string, now time.Duration) (*
 	}, nil
 }
 
-// Begin: a call begins. It earns, if arrivals do.
+// Begin records that a call begins. It earns, if arrivals do.
 func (b *Budget) Begin(now time.Duration) { b.local.Begin(now) }
 
 // Failed does nothing: a failure costs only if it is retried.
@@ -55,14 +54,14 @@ func (*Budget) Failed(time.Duration) {}
 // Settle does nothing: a retry has been paid for and stays so.
 func (*Budget) Settle(time.Duration, budget.Receipt) {}
 
-// End: a call has ended. It earns, if it succeeded and successes do.
+// End records that a call has ended. It earns, if it succeeded and successes do.
 func (b *Budget) End(now time.Duration, success bool, r budget.Receipt) {
 	b.local.End(now, success, r)
 }
 
-// Withdraw takes one token for one retry: of those that calls have earned, which expire,
-// else of those lent by the fleet. If there is neither it refuses at once, and the fleet
-// is asked for more meanwhile.
+// Withdraw takes one token for one retry: one that calls have earned, which expire, else one that
+// the fleet has lent. If there is neither it refuses at once, and the Fleet asks for more
+// meanwhile.
 func (b *Budget) Withdraw(now time.Duration, c budget.Class, rnd func() uint64) budget.Grant {
 	if g := b.local.Withdraw(now, c, rnd); g.OK {
 		b.pays()
@@ -79,22 +78,22 @@ func (b *Budget) Withdraw(now time.Duration, c budget.Class, rnd func() uint64) 
 	return budget.Grant{Exhausted: !b.empty.Load() && !b.empty.Swap(true)}
 }
 
-// pays notes that the next refusal is news.
+// pays records that the next refusal must wake the driver.
 func (b *Budget) pays() {
 	if b.empty.Load() {
 		b.empty.Store(false)
 	}
 }
 
-// Balance is the whole tokens that this instance holds.
+// Balance returns the whole tokens that this instance holds.
 func (b *Budget) Balance(now time.Duration) float64 {
 	return b.local.Balance(now) + float64(b.ledger.hand.Load()+b.ledger.share.Load())
 }
 
-// Name is the dependency that the budget is for.
+// Name returns the dependency of the budget.
 func (b *Budget) Name() string { return b.name }
 
-// State is what the instance knows of the fleet.
+// State returns what the instance knows of the fleet.
 func (b *Budget) State() State {
 	s := b.ledger.state(b.fleet.now())
 	s.Name = b.name

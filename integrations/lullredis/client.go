@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// heedsDeadlines is an error if it can be seen that client does not.
+// heedsDeadlines returns an error if client visibly ignores the deadlines of contexts.
 func heedsDeadlines(client redis.UniversalClient) error {
 	var heeds bool
 	var options string
@@ -30,8 +30,8 @@ func heedsDeadlines(client redis.UniversalClient) error {
 	return nil
 }
 
-// pipeline is the exchange through client: all scripts in one go, called by their
-// digest. Those that the server does not have yet are sent once more, in full.
+// pipeline returns the exchange through client. It sends all scripts at once, by their digest.
+// Those that the server does not have yet are sent once more, in full.
 func pipeline(client redis.UniversalClient) exchange {
 	return func(ctx context.Context, batch []*errand) {
 		var again []*errand
@@ -59,7 +59,7 @@ func send(ctx context.Context, client redis.UniversalClient, batch []*errand, ca
 	for i, s := range batch {
 		v, err := cmds[i].Result()
 		if err == nil && v == nil {
-			err = failed // as a whole, which commands are not always told
+			err = failed // a failure of the pipeline, which does not reach every command
 		}
 		if err == nil {
 			s.answer, err = read(v)

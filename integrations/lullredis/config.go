@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What zeros stand for.
+// The defaults of zero fields.
 const (
 	DefaultPrefix = "lull"
 	DefaultEvery  = time.Second
@@ -20,7 +20,7 @@ const (
 	DefaultAlone  = 0.5 // of the floor
 )
 
-// The limits that Validate holds a configuration to.
+// The limits that Validate enforces.
 const (
 	MinEvery = 10 * time.Millisecond
 	MaxEvery = 30 * time.Second
@@ -29,25 +29,24 @@ const (
 	MaxPool  = 1e6
 )
 
-// poolSeconds is how long a floor takes to fill a pool whose size nobody chose.
+// poolSeconds is how long a floor takes to fill a pool of the default size.
 const poolSeconds = 10
 
-// A FleetConfig says how a Fleet talks to Redis. It is plain, comparable data, and the
-// zero value is the recommended setting.
+// A FleetConfig configures how a Fleet syncs with Redis. It is plain, comparable data, and the zero
+// value is the recommended setting.
 type FleetConfig struct {
 	// Prefix begins every key. Fleets with different prefixes share nothing. It must
 	// not contain braces. Empty: "lull".
 	Prefix string
 
-	// Every is how often an instance syncs, give or take a quarter, drawn anew each
-	// time so that instances do not fall into step. All instances of a fleet should
-	// have the same. An instance without an answer for four times as long counts as on
-	// its own. One that runs out of tokens syncs earlier, after a quarter, if the pool
-	// is not empty. Zero: 1 s. From 10 ms to 30 s.
+	// Every is how often an instance syncs. The time is drawn anew from ±25 % of it, so that
+	// instances do not fall into step. All instances of a fleet should have the same. An instance
+	// without an answer for four times as long counts as on its own. One that runs out of tokens
+	// syncs earlier, after a quarter, if the pool is not empty. Zero: 1 s. From 10 ms to 30 s.
 	Every time.Duration
 
-	// Timeout is how long one sync may take. No request waits for it; but until it is
-	// over no other sync begins. Zero: half of Every. At most Every.
+	// Timeout is how long one sync may take. No request waits for it, but no other sync begins
+	// until it is over. Zero: half of Every. At most Every.
 	Timeout time.Duration
 }
 
@@ -61,7 +60,7 @@ func (c FleetConfig) Validate() error {
 	return l.Err()
 }
 
-// withDefaults is c with its zeros filled in.
+// withDefaults returns c with its zeros filled in.
 func (c FleetConfig) withDefaults() FleetConfig {
 	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
 	c.Every = cmp.Or(c.Every, DefaultEvery)
@@ -69,38 +68,36 @@ func (c FleetConfig) withDefaults() FleetConfig {
 	return c
 }
 
-// A Config is what the whole fleet may spend on retries of one dependency. It is
-// plain, comparable data, and the zero value is the recommended setting. All instances
-// should have the same; while they differ, as during a deployment, the largest values
-// bound what is spent.
+// A Config limits what the whole fleet may spend on retries of one dependency. It is plain,
+// comparable data, and the zero value is the recommended setting. All instances should have the
+// same. While they differ, as during a deployment, the largest values bound the spending.
 type Config struct {
-	// Ratio is the number of retries for each call that earns, as in budget.Config:
-	// counted by each instance for itself. Zero: 0.1.
+	// Ratio is the number of retries for each call that earns, as in budget.Config. Each instance
+	// counts it for itself. Zero: 0.1.
 	Ratio float64
 
-	// Earn says which calls earn. Zero: those that succeed.
+	// Earn selects the calls that earn. Zero: those that succeed.
 	Earn budget.Earn
 
-	// Floor is how many retries per second the whole fleet may make beyond the ratio,
-	// however many instances it has. It is what a dependency must be able to bear on
-	// top of everything, for as long as an outage lasts. Zero: 1. From 1e-6 to 1e6.
+	// Floor is how many retries per second the whole fleet may make beyond the ratio, however many
+	// instances it has. A dependency must be able to bear that on top of everything, for as long as
+	// an outage lasts. Zero: 1. From 1e-6 to 1e6.
 	Floor float64
 
-	// Pool is how much of the floor is kept while nobody needs it, in retries: what the
-	// whole fleet may spend at once. Zero: ten seconds of Floor, one retry at least.
-	// From 1 to 1e6.
+	// Pool is how much of the floor is kept while nobody needs it, in retries: the whole fleet may
+	// spend it at once. Zero: ten seconds of Floor, one retry at least. From 1 to 1e6.
 	Pool float64
 
-	// Alone is the part of the floor that the fleet spends while Redis does not answer:
-	// each instance its share, by the number of instances when last seen. Zero: 0.5.
-	// Negative: nothing. At most 1.
+	// Alone is the part of the floor that the fleet spends while Redis does not answer. Each
+	// instance has its share, by the last known number of instances. Zero: 0.5. Negative: nothing.
+	// At most 1.
 	Alone float64
 }
 
 // Validate reports every mistake at once, each naming its field. Nil: none.
 func (c Config) Validate() error {
 	var l problem.List
-	// The local part speaks of the fields that it knows.
+	// The local part names the fields that it knows.
 	l.In("", c.local().Validate())
 	for i := range l {
 		l[i].Field = strings.TrimPrefix(l[i].Field, ".")
@@ -113,10 +110,10 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// local is the part of the budget that needs no fleet.
+// local returns the part of the budget that needs no fleet.
 func (c Config) local() budget.Config { return budget.Config{Ratio: c.Ratio, Earn: c.Earn} }
 
-// withDefaults is c with its zeros filled in.
+// withDefaults returns c with its zeros filled in.
 func (c Config) withDefaults() Config {
 	c.Ratio = cmp.Or(c.Ratio, DefaultRatio)
 	c.Floor = cmp.Or(c.Floor, DefaultFloor)
@@ -125,7 +122,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// terms are what a ledger does by.
+// terms are the settings of a ledger.
 type terms struct {
 	floor float64 // tokens per second
 	pool  float64 // tokens
@@ -133,11 +130,11 @@ type terms struct {
 	every time.Duration
 }
 
-// terms are those of a Config that Validate has passed.
+// terms returns those of a Config that Validate has accepted.
 func (c Config) terms(every time.Duration) terms {
 	c = c.withDefaults()
 	return terms{floor: c.Floor, pool: c.Pool, alone: max(c.Alone, 0), every: every}
 }
 
-// lease is the most that an instance asks for.
+// lease returns the most that an instance asks for.
 func (t terms) lease() int64 { return int64(math.Floor(t.pool)) }

@@ -32,24 +32,22 @@ type Fleet struct {
 	cancel  context.CancelFunc
 	ctx     context.Context
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	budgets map[string]*Budget
 	order   []*Budget // the same, by name
 	closed  bool
 }
 
-// ErrClosed is what a Fleet says after Close.
+// ErrClosed is the error of a Fleet after Close.
 var ErrClosed = errors.New("lullredis: the fleet was closed")
 
-// Open returns a Fleet that speaks to Redis through client, which stays the caller's to
-// close, after the Fleet. Redis need not be there yet: until it answers, retries are
-// paid by what calls earn.
+// Open returns a Fleet that uses Redis through client. The caller closes client, after the Fleet.
+// Redis need not be there yet: until it answers, the tokens that calls earn pay for retries.
 //
-// The error names every field of c that is wrong, or says what is wrong with the
-// client: go-redis ignores the deadline of a context unless its options have
-// ContextTimeoutEnabled, and would then hold on to a server that has stopped answering
-// for ReadTimeout times the number of its own retries, 12 s and more. No request would
-// wait for that, but the instance would be as late to notice that the server is back.
+// The error names every invalid field of c, or the client's fault: go-redis ignores the deadline of
+// a context unless its options have ContextTimeoutEnabled. It would then wait for a server that has
+// stopped answering for ReadTimeout times the number of its own retries, 12 s and more. No request
+// would wait for that, but the instance would learn that late that the server is back.
 func Open(client redis.UniversalClient, c FleetConfig) (*Fleet, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullredis: fleet: %w", err)
@@ -60,7 +58,7 @@ func Open(client redis.UniversalClient, c FleetConfig) (*Fleet, error) {
 	return open(pipeline(client), c, rand.Uint64), nil
 }
 
-// open starts a Fleet whose syncs go the given way.
+// open starts a Fleet whose syncs use x.
 func open(x exchange, c FleetConfig, rnd func() uint64) *Fleet {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Fleet{
@@ -80,9 +78,9 @@ func open(x exchange, c FleetConfig, rnd func() uint64) *Fleet {
 	return f
 }
 
-// Budget returns the instance's budget for a dependency. Instances mean the same
-// dependency if they give it the same name, which may be any text. Asked for again it
-// is the same one; asked for with another Config, an error.
+// Budget returns the instance's budget for a dependency. Instances mean the same dependency if they
+// give it the same name, which may be any text. A second call returns the same budget; with another
+// Config it returns an error.
 func (f *Fleet) Budget(name string, c Config) (*Budget, error) {
 	if name == "" {
 		return nil, errors.New("lullredis: a budget needs the name of its dependency, by which the fleet knows it")
@@ -109,7 +107,7 @@ func (f *Fleet) Budget(name string, c Config) (*Budget, error) {
 	return b, nil
 }
 
-// States is what the instance knows of each of its budgets, by name.
+// States returns the state of each of the instance's budgets, by name.
 func (f *Fleet) States() []State {
 	all := f.all()
 	states := make([]State, len(all))
@@ -119,10 +117,10 @@ func (f *Fleet) States() []State {
 	return states
 }
 
-// Close hands what the instance holds back to the fleet, for as long as ctx allows, but
-// no longer than FleetConfig.Timeout. An error means that the fleet may not have got it
-// and will miss it for ten minutes, no worse. From then on the budgets pay with what
-// calls earn. Close the client after that. A second Close does nothing.
+// Close hands the instance's tokens back to the fleet, for as long as ctx allows, but no longer
+// than FleetConfig.Timeout. An error means that the fleet may not have got them and will miss them
+// for ten minutes, no worse. From then on the budgets pay with tokens that calls earn. Close the
+// client after that. A second Close does nothing.
 func (f *Fleet) Close(ctx context.Context) error {
 	f.mu.Lock()
 	again := f.closed
@@ -175,7 +173,7 @@ func (f *Fleet) all() []*Budget {
 
 func (f *Fleet) now() time.Duration { return time.Since(f.epoch) }
 
-// hurry wakes the goroutine, if it is not about to wake anyway. It never blocks.
+// hurry wakes the goroutine, if it is not about to wake already. It never blocks.
 func (f *Fleet) hurry() {
 	select {
 	case f.wake <- struct{}{}:
@@ -183,7 +181,7 @@ func (f *Fleet) hurry() {
 	}
 }
 
-// id is a name for an instance that no other has.
+// id returns a unique name for an instance.
 func (f *Fleet) id() string { return fmt.Sprintf("%016x%016x", f.rnd(), f.rnd()) }
 
 // An errand is one budget's part of an exchange.
@@ -199,9 +197,8 @@ type errand struct {
 // after ctx has.
 type exchange func(ctx context.Context, batch []*errand)
 
-// run is the goroutine: it decides when, the ledgers decide what. An exchange runs
-// beside it, one at a time, so that a client which does not heed its context holds up
-// syncs only.
+// run is the goroutine. It decides when to sync, and the ledgers decide what. An exchange runs
+// beside it, one at a time, so that a client which ignores its context delays syncs only.
 func (f *Fleet) run() {
 	defer close(f.ended)
 	timer := time.NewTimer(0)
@@ -210,7 +207,7 @@ func (f *Fleet) run() {
 		round time.Duration // when all sync again
 		owed  bool          // they should have, but for an exchange under way
 		busy  []*errand     // under way
-		late  time.Duration // when they should be back
+		late  time.Duration // when they should be answered
 	)
 	for {
 		select {
@@ -258,7 +255,7 @@ func (f *Fleet) run() {
 	}
 }
 
-// errDeaf is said of an exchange that goes on after its time.
+// errDeaf is the error of an exchange that continues after its time.
 var errDeaf = errors.New("no answer in time, and the client goes on waiting: does it heed the deadlines of contexts? (ContextTimeoutEnabled)")
 
 func (f *Fleet) send(batch []*errand) {
@@ -268,7 +265,7 @@ func (f *Fleet) send(batch []*errand) {
 	f.results <- batch // never blocks: there is one exchange at a time
 }
 
-// note takes the answers of an exchange to the ledgers.
+// note passes the answers of an exchange to the ledgers.
 func (f *Fleet) note(batch []*errand) {
 	now := f.now()
 	for _, s := range batch {
@@ -280,7 +277,7 @@ func (f *Fleet) note(batch []*errand) {
 	}
 }
 
-// spread is the time to the next round: Every, give or take a quarter.
+// spread returns the time to the next round: a random time within ±25 % of Every.
 func (f *Fleet) spread() time.Duration {
 	e := f.config.Every
 	return e - e/4 + time.Duration(chance.UpTo(uint64(e/2), f.rnd))

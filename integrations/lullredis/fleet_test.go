@@ -20,7 +20,7 @@ type stub struct {
 	redis   map[string]*model
 	epoch   time.Time
 	frozen  bool          // answers nobody until ctx is over
-	deaf    chan struct{} // if not nil, answers nobody until it is closed, whatever ctx says
+	deaf    chan struct{} // if not nil, answers nobody until it is closed, whatever ctx does
 	err     error
 	batches [][]string // who synced with whom
 	at      []time.Duration
@@ -160,7 +160,7 @@ func TestOneThatRunsOutIsServedSooner(t *testing.T) {
 	})
 }
 
-// While an exchange hangs no time passes in a decision: in this bubble it would, if
+// While an exchange blocks no time passes in a decision. In this bubble time would pass if
 // anything waited.
 func TestNoDecisionWaitsForRedis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -333,7 +333,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The first refusal since something was paid is news, the others are not; whoever paid.
+// The first refusal after a payment wakes the driver, the others do not, whoever paid.
 func TestRefusalsAreNewsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(newStub().exchange, FleetConfig{}, draws())
@@ -361,7 +361,7 @@ func TestRefusalsAreNewsOnce(t *testing.T) {
 	})
 }
 
-// Ratio × calls that earn, and nothing before: there is no stock at the start.
+// The local part pays ratio × calls that earn, and nothing before: there is no stock at the start.
 func TestTheLocalPartIsWhatWasEarned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStub()

@@ -12,40 +12,39 @@ import (
 
 // In units of FleetConfig.Every.
 const (
-	// staleAfter is how long an instance is without an answer when it counts as on
-	// its own.
+	// staleAfter is how long an instance has no answer before it counts as on its own.
 	staleAfter = 4
-	// gapAfter is how long nobody has synced when the script takes it that everybody
-	// was on its own. It is more than the longest time between two syncs of one
-	// instance, 1.25, and so much less than staleAfter that who begins its share at
-	// staleAfter has not had it for longer than the gap.
+	// gapAfter is how long nobody has synced before the script assumes that everybody was on its
+	// own. It is more than the longest time between two syncs of one instance, 1.25. It is so much
+	// less than staleAfter that an instance that begins its share at staleAfter has not had it for
+	// longer than the gap.
 	gapAfter = 2
-	// settledAfter is for how long an instance must have been in step before it allows
-	// itself a share: so long that all that were, knew of one another.
+	// settledAfter is how long an instance must have been in step before it allows itself a share.
+	// It is so long that all that were in step knew of one another.
 	settledAfter = 2
-	// recentAfter is for how long an instance is shown as in step.
+	// recentAfter is how long an instance is shown as in step.
 	recentAfter = 4
 )
 
 const (
-	// memory is how long Redis remembers an instance that has gone without a word, and
-	// keeps aside what it held.
+	// memory is how long Redis remembers an instance that has stopped without a sync, and reserves
+	// its tokens.
 	memory = 10 * time.Minute
-	// voidAfter is when such an instance gives up what it holds: before Redis does.
+	// voidAfter is when such an instance gives up its tokens: before Redis does.
 	voidAfter = memory / 2
 )
 
-// A ledger is what one instance keeps of the floor of one dependency: the tokens that
-// it holds, and how they are synced with those of the fleet. It reads no clock, does no
-// I/O and draws only from a source handed in. Decisions (withdraw) may be taken
-// concurrently with everything; the rest is the driver's, and takes the lock.
+// A ledger is one instance's account of the floor of one dependency: its tokens, and how they are
+// synced with those of the fleet. It reads no clock, does no I/O and draws only from a source that
+// it gets. Decisions (withdraw) may be made concurrently with everything. The driver calls the
+// other methods, which take the lock.
 type ledger struct {
-	// What decisions look at: whole tokens, each of which pays for one retry.
+	// The state for decisions: whole tokens, each of which pays for one retry.
 	hand    atomic.Int64 // leased from the pool
 	share   atomic.Int64 // allowed to itself, on its own
 	starved atomic.Bool  // refused since the last plan
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	terms terms
 	id    string
 
@@ -53,7 +52,7 @@ type ledger struct {
 	pending  request       // planned and not yet answered, if waiting
 	waiting  bool          // for an answer, however often it was sent
 	underway bool          // it is being sent
-	sent     time.Duration // when it was last, or will be taken to have been
+	sent     time.Duration // when it was last sent, or will count as sent
 
 	held    int64 // in hand after the last plan or answer
 	target  int64 // tokens that it would like to hold
@@ -63,21 +62,21 @@ type ledger struct {
 	failure error // of the last sync, nil if it was answered
 
 	acked   time.Duration // when the last answer came
-	sure    time.Duration // when the request was sent that it answered: Redis heard of us no earlier
+	sure    time.Duration // when the answered request was sent: Redis did not see this instance earlier
 	first   time.Duration // of the first answer since Redis last knew nothing, on its clock
 	latest  answer
 	alone   bool          // accruing its share
-	dripped time.Duration // up to when it has accrued
+	dripped time.Duration // the time up to which it has accrued
 	part    float64       // of a token accrued
-	added   time.Duration // when share was last added to
+	added   time.Duration // when share last grew
 }
 
 func newLedger(t terms, id string, now time.Duration) *ledger {
 	return &ledger{terms: t, id: id, sent: now}
 }
 
-// withdraw takes a token for one retry if there is one. If there is none, the first
-// to be refused since the last plan is told to wake the driver. It takes no lock.
+// withdraw takes a token for one retry if there is one. If there is none, wake is true for the
+// first refusal since the last plan: its caller wakes the driver. It takes no lock.
 func (l *ledger) withdraw() (paid, wake bool) {
 	if take(&l.hand) || take(&l.share) {
 		return true, false
@@ -97,7 +96,7 @@ func take(n *atomic.Int64) bool {
 	}
 }
 
-// takeUpTo takes n tokens, or as many as there are.
+// takeUpTo takes n tokens, or all if there are fewer.
 func takeUpTo(from *atomic.Int64, n int64) int64 {
 	for {
 		have := from.Load()
@@ -111,8 +110,8 @@ func takeUpTo(from *atomic.Int64, n int64) int64 {
 	}
 }
 
-// urgent tells whether a sync is wanted before the next round, and from when on: it has
-// never synced, or it was refused and the pool was not empty when last heard of.
+// urgent reports whether a sync is needed before the next round, and from when on: it has never
+// synced, or it was refused and the pool was not empty at the last answer.
 func (l *ledger) urgent() (at time.Duration, yes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,10 +126,9 @@ func (l *ledger) urgent() (at time.Duration, yes bool) {
 	return 0, false
 }
 
-// plan is the request to send now. funds are what the local part of the budget would
-// pay for. A request that was not answered is sent again as it was, until it is: Redis
-// tells repetitions from new ones, so that nothing is given or granted twice. There is
-// none to send while one is under way.
+// plan returns the request to send now. funds are the tokens in the local part of the budget. A
+// request without an answer is sent again unchanged, until it is answered. Redis recognises
+// repetitions, so nothing is given or granted twice. There is none to send while one is under way.
 func (l *ledger) plan(now time.Duration, funds float64) (request, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,8 +143,8 @@ func (l *ledger) plan(now time.Duration, funds float64) (request, bool) {
 	l.aim(max(l.held-have, 0), l.starved.Swap(false))
 	target, reserve := l.target, 0.0
 	if half := l.terms.pool / 2; target == 0 && funds < 1 && (have == 0 || l.latest.pool >= half) {
-		// Nothing to do, and nothing to pay with, as when a process has just begun: one
-		// token to be ready, but not of the half of the pool that is for those in need.
+		// Nothing to do, and nothing to pay with, as when a process has just begun: keep one token
+		// ready, but not from the half of the pool for those in need.
 		target, reserve = 1, half
 	}
 	r := request{seq: l.seq + 1, reserve: reserve, want: max(target-have, 0)}
@@ -157,8 +155,8 @@ func (l *ledger) plan(now time.Duration, funds float64) (request, bool) {
 	return r, true
 }
 
-// aim sets how many tokens it would like to hold: twice what it has used since the last
-// plan, one at least if it was refused, and otherwise half as many as before.
+// aim sets how many tokens to hold: twice as many as were used since the last plan, one at least
+// after a refusal, and otherwise half as many as before.
 func (l *ledger) aim(used int64, starved bool) {
 	need := 2 * used
 	if starved {
@@ -167,7 +165,7 @@ func (l *ledger) aim(used int64, starved bool) {
 	l.target = min(max(need, l.target/2), l.terms.lease())
 }
 
-// lost: the request under way was not answered, or nobody knows whether it will be.
+// lost records that the request under way was not answered, or that its answer is unknown.
 func (l *ledger) lost(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,15 +174,15 @@ func (l *ledger) lost(err error) {
 	l.failure = err
 }
 
-// overdue notes the failure of a request that is still under way.
+// overdue records the failure of a request that is still under way.
 func (l *ledger) overdue(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.failure = err
 }
 
-// apply takes note of an answer. id is for starting over as a new instance, should the
-// fleet have seen somebody else under this one's.
+// apply records an answer. It uses id to start over as a new instance, if the fleet has seen
+// another instance under this one's id.
 func (l *ledger) apply(now time.Duration, a answer, id func() string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,26 +214,24 @@ func (l *ledger) apply(now time.Duration, a answer, id func() string) {
 	l.back()
 }
 
-// void gives up what is held, since Redis does not know of it.
+// void gives up the tokens, since Redis does not know of them.
 func (l *ledger) void() {
 	l.hand.Swap(0)
 	l.held = 0
 }
 
-// back ends being on its own. What is left of the share is not brought along: Redis
-// did not count it.
+// back ends the time alone. The rest of the share is dropped: Redis did not count it.
 func (l *ledger) back() {
 	l.alone, l.part = false, 0
 	l.share.Swap(0)
 }
 
-// drip is called now and then. On its own, an instance allows itself its share of a
-// part of the floor.
+// drip is called now and then. Alone, an instance allows itself its share of a part of the floor.
 func (l *ledger) drip(now time.Duration, rnd func() uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.answers == 0 {
-		return // the fleet has never been seen, so nobody knows what a share is
+		return // the fleet has never been seen, so the share is unknown
 	}
 	if saturating.Since(l.sure, now) > voidAfter {
 		l.void()
@@ -245,8 +241,8 @@ func (l *ledger) drip(now time.Duration, rnd func() uint64) {
 		return
 	}
 	if !l.alone {
-		// Each begins with a part of a token, drawn by chance, so that the fleet's tokens
-		// do not all come at once; on average it makes up for what is never completed.
+		// Each begins with a random part of a token, so that the fleet's tokens do not all come at
+		// once. On average it makes up for the tokens that are never completed.
 		l.alone, l.dripped = true, from
 		l.part = float64(chance.Bits(rnd)>>11) / (1 << 53)
 	}
@@ -263,18 +259,17 @@ func (l *ledger) drip(now time.Duration, rnd func() uint64) {
 	}
 }
 
-// settled tells whether it was in step for so long that all that were then know of
-// each other.
+// settled reports whether it was in step for so long that all that were then know of each other.
 func (l *ledger) settled() bool {
 	return l.terms.alone > 0 && l.latest.at-l.first >= settledAfter*l.terms.every
 }
 
-// shareOf is what it allows itself on its own, in tokens per second.
+// shareOf returns the rate that it allows itself alone, in tokens per second.
 func (l *ledger) shareOf() float64 {
 	return l.terms.alone * l.terms.floor / float64(max(l.latest.members, 1))
 }
 
-// parting is the last request: everything back.
+// parting returns the last request: everything back.
 func (l *ledger) parting() request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,7 +281,7 @@ func (l *ledger) parting() request {
 	return r
 }
 
-// mode says how the ledger stands with the fleet.
+// mode returns the ledger's relation to the fleet.
 func (l *ledger) mode(now time.Duration) Mode {
 	switch {
 	case l.answers == 0:

@@ -8,7 +8,7 @@ import (
 
 func never() string { panic("nobody should start over") }
 
-// inStep is a ledger that has been in step for a while, told of that many members.
+// inStep returns a ledger that has been in step for a while, with that many members.
 func inStep(t *testing.T, c Config, members int64) (*ledger, time.Duration) {
 	t.Helper()
 	l := newLedger(c.terms(time.Second), "a", 0)
@@ -24,7 +24,7 @@ func inStep(t *testing.T, c Config, members int64) (*ledger, time.Duration) {
 	return l, now - time.Second
 }
 
-// A sync that was not answered is sent again as it was, until it is.
+// A sync without an answer is sent again unchanged, until it is answered.
 func TestASyncIsRepeatedAsItWas(t *testing.T) {
 	l, now := inStep(t, Config{Pool: 50}, 1)
 	l.withdraw()
@@ -61,7 +61,7 @@ func TestASyncIsRepeatedAsItWas(t *testing.T) {
 	}
 }
 
-// What Redis does not know of is void.
+// Tokens that Redis does not know are void.
 func TestWhatRedisHasForgottenIsVoid(t *testing.T) {
 	l, now := inStep(t, Config{Pool: 50}, 1)
 	l.hand.Store(7)
@@ -88,8 +88,8 @@ func TestWhatRedisHasForgottenIsVoid(t *testing.T) {
 	}
 }
 
-// Its share, to the token: the part of the floor, divided among the members, from four
-// rounds without an answer on; what is not used lapses, and is gone when it is back.
+// The exact share: the part of the floor, divided among the members, from four rounds without
+// an answer on. Unused tokens lapse, and are gone when the instance is back in step.
 func TestAShare(t *testing.T) {
 	l, now := inStep(t, Config{Floor: 10, Pool: 20, Alone: 0.5}, 10) // 0.5 a second; lapses after 2 s
 	zero := func() uint64 { return 0 }
@@ -119,7 +119,7 @@ func TestAShare(t *testing.T) {
 	if got := at(10 * time.Second); got != 1 {
 		t.Errorf("earned again, and holds %d", got)
 	}
-	// Told that shares are slower now, it would take long to the next; this one lapses.
+	// Shares are slower now, so the next one would take long. This one lapses.
 	l.latest.members = 1000
 	if got := at(11900 * time.Millisecond); got != 1 {
 		t.Errorf("just before it lapses holds %d", got)
@@ -146,7 +146,7 @@ func TestAShareBeginsByChance(t *testing.T) {
 	}
 }
 
-// It asks for what it uses, up to the pool, and hands back what it does not.
+// It asks for the tokens that it uses, up to the pool, and hands the others back.
 func TestWhatItAsksFor(t *testing.T) {
 	l, now := inStep(t, Config{Pool: 50}, 1)
 	sync := func(use int64, grant int64) request {
@@ -210,8 +210,8 @@ func TestParting(t *testing.T) {
 	}
 }
 
-// What it holds is void when Redis may have forgotten it: so long after a sync that was
-// answered, counted from when that was sent.
+// Its tokens are void when Redis may have forgotten them: a fixed time after the sending of the
+// last sync that was answered.
 func TestALeaseEnds(t *testing.T) {
 	l, now := inStep(t, Config{Pool: 50, Alone: -1}, 1)
 	l.withdraw()

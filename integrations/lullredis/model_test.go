@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// model is Redis' half of an account, written a second time, plainly. The script is
+// model is Redis' half of an account, written a second time, as simply as possible. The script is
 // compared with it (TestTheScriptDoesWhatTheModelDoes), and fleets are simulated on it.
 type model struct {
 	exists  bool
@@ -29,7 +29,7 @@ func (m *model) clone() *model {
 	return &c
 }
 
-// out is what all instances hold, as far as Redis knows.
+// out returns how many tokens all instances hold, by Redis' records.
 func (m *model) out() (n int64) {
 	for _, r := range m.records {
 		n += r.holds

@@ -10,18 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// theirs is the half of the account that Redis keeps, in one atomic step with
-// Redis' own clock. It works on two keys of one hash slot:
+// theirs is the half of the account that Redis keeps. It runs in one atomic step with Redis' own
+// clock. It uses two keys of one hash slot:
 //
 //	KEYS[1]  hash: p the pool, t when it was last filled (µs), o the tokens that all
 //	         instances together hold, and for each instance i:ID its last sync:
 //	         number, what it was granted, what it holds since
 //	KEYS[2]  sorted set: instances by the time of their last sync
 //
-// What it keeps true: p + o ≤ the pool's size, o is the sum over the records, and no
-// instance holds more than its record says. Each sync is carried out at most once,
-// however often it arrives: repeated it gets the answer it had, overtaken it does
-// nothing.
+// Its invariants: p + o ≤ the pool's size, o is the sum over the records, and no instance holds
+// more than its record. Each sync is carried out at most once, however often it arrives: a
+// repetition gets the first answer, and an overtaken one does nothing.
 const theirs = `
 local pool, seen, id = KEYS[1], KEYS[2], ARGV[1]
 local seq, hand, give, want = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -101,7 +100,7 @@ redis.call('PEXPIRE', seen, 86400000)
 return answer(kind, grant)
 `
 
-// script is theirs with the digest that it is called by.
+// script is theirs with its digest.
 var script = redis.NewScript(theirs)
 
 // A request is one sync of one dependency, as an instance plans it.
@@ -114,14 +113,14 @@ type request struct {
 	leave   bool    // the instance ends: forget it
 }
 
-// What Redis thought of a request.
+// How Redis treated a request.
 const (
 	carriedOut = iota // now or, if it is a repetition, before
-	unknown           // carried out for an instance of which Redis knew nothing: what it held is void
+	unknown           // carried out for an instance that Redis did not know: its tokens are void
 	overtaken         // not carried out: Redis has seen a later one of this instance
 )
 
-// An answer is what Redis makes of a request.
+// An answer is Redis' answer to a request.
 type answer struct {
 	kind    int64
 	seq     int64
@@ -132,8 +131,7 @@ type answer struct {
 	at      time.Duration // on Redis' clock
 }
 
-// keys are where the account of a dependency lies. The braces put both into one
-// slot of a cluster.
+// keys returns the keys of a dependency's account. The braces put both into one slot of a cluster.
 func keys(prefix, name string) []string {
 	at := prefix + ":{" + escape.Replace(name) + "}"
 	return []string{at + ":pool", at + ":seen"}
@@ -142,7 +140,7 @@ func keys(prefix, name string) []string {
 // escape keeps names from ending the part of the key that decides its slot.
 var escape = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
-// args are the script's.
+// args returns the script's arguments.
 func (r request) args(id string, t terms, gap, recent, memory time.Duration) []any {
 	leave := "0"
 	if r.leave {
@@ -157,7 +155,7 @@ func (r request) args(id string, t terms, gap, recent, memory time.Duration) []a
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// read makes an answer of what the script returned.
+// read converts the result of the script.
 func read(v any) (answer, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) != 7 {

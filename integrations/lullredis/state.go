@@ -7,49 +7,49 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// Mode says how an instance stands with its fleet.
+// Mode is an instance's relation to its fleet.
 type Mode uint8
 
 const (
-	// Starting: Redis has not answered yet. Retries are paid by what calls have earned.
+	// Starting: Redis has not answered yet. Only the tokens that calls have earned pay for retries.
 	Starting Mode = iota
 	// InStep: Redis answered lately.
 	InStep
-	// Alone: Redis has not answered for four times FleetConfig.Every. The instance
-	// spends what it holds, and its share of a part of the floor.
+	// Alone: Redis has not answered for four times FleetConfig.Every. The instance spends its
+	// tokens, and its share of a part of the floor.
 	Alone
 )
 
 var modeNames = [...]string{"starting", "in step", "alone"}
 
-// String is the mode in lower case, such as "in step".
+// String returns the mode in lower case, such as "in step".
 func (m Mode) String() string { return choice.Name("mode", modeNames[:], m) }
 
-// MarshalText is String, for a Mode that is one.
+// MarshalText returns String, for a valid Mode.
 func (m Mode) MarshalText() ([]byte, error) { return choice.Marshal("Mode", modeNames[:], m) }
 
-// UnmarshalText takes what MarshalText gives, in any case.
+// UnmarshalText accepts the result of MarshalText, in any case.
 func (m *Mode) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Mode", modeNames[:], m, text)
 }
 
-// A State is what one instance knows of one dependency's fleet budget. Retries are
-// counted in tokens.
+// A State is what one instance knows of one dependency's fleet budget. Retries are counted in
+// tokens.
 type State struct {
 	Name string
 	Mode Mode
 
-	Lease int64   // held, from the pool
+	Lease int64   // held, leased from the pool
 	Share int64   // held, allowed to itself while alone
 	Pool  float64 // left in the pool, at the last sync
 
 	Instances int // in step at the last sync, this one included
-	Members   int // remembered by Redis then: among how many the floor is shared alone
+	Members   int // remembered by Redis then: the floor is shared among them while alone
 
 	LastSync time.Duration // since the last sync that was answered; negative if none was
 	Syncs    int64         // answered, since Redis last knew nothing of this instance
 	Failed   int64         // syncs that were not answered in time, or with an error
-	Err      error         // why the last sync failed; nil if it did not
+	Err      error         // the error of the last sync; nil if it succeeded
 }
 
 func (l *ledger) state(now time.Duration) State {

@@ -16,7 +16,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What zeros stand for.
+// The defaults of zero fields.
 const (
 	DefaultStorePrefix = "lull:idempotency"
 	DefaultWaitTimeout = 500 * time.Millisecond
@@ -26,13 +26,13 @@ const (
 // maxBulk is the longest string that Redis takes, unless configured otherwise.
 const maxBulk = 512 << 20
 
-// A StoreConfig says how a Store keeps its entries. It is plain, comparable data, and
-// the zero value is the recommended setting.
+// A StoreConfig configures how a Store keeps its entries. It is plain, comparable data, and the
+// zero value is the recommended setting.
 type StoreConfig struct {
 	// Prefix begins every key. It must not contain braces. Empty: "lull:idempotency".
 	Prefix string
 
-	// MaxRecord is the length of the longest record, in bytes; a longer one is
+	// MaxRecord is the length of the longest record, in bytes. A longer one is
 	// idempotency.ErrTooLarge. Zero: 32 MiB. Up to 512 MiB.
 	MaxRecord int
 
@@ -40,7 +40,7 @@ type StoreConfig struct {
 	// release before it counts (WAIT). Zero: none.
 	Replicas int
 
-	// WaitTimeout is how long to wait for them. If fewer have it by then the call fails:
+	// WaitTimeout is how long to wait for them. If fewer replicas have it by then the call fails:
 	// the master has it, and nobody knows whether it will last. Zero: 500 ms. At least a
 	// millisecond.
 	WaitTimeout time.Duration
@@ -56,36 +56,35 @@ func (c StoreConfig) Validate() error {
 	return l.Err()
 }
 
-// A Store keeps idempotency keys in Redis, for [idempotency.New]. Each key is one hash in
-// Redis, and each method one script on it: atomic, by the server's clock, and on a
-// cluster like anywhere. The methods may be called concurrently.
+// A Store keeps idempotency keys in Redis, for [idempotency.New]. Each key is one hash in Redis,
+// and each method one script on it: atomic, by the server's clock, also on a cluster. The methods
+// may be called concurrently.
 //
-// A first request takes two scripts, any other one. With records of 2 KiB, and Redis on
-// the same two cores, 16 callers at once get through 26,000 first requests a second (go
-// test -bench Store).
+// A first request takes two scripts, any other one. With records of 2 KiB, and Redis on the same
+// two cores, 16 callers at once make 26,000 first requests a second (go test -bench Store).
 //
 // # What it promises
 //
-// What the Redis behind it does. An entry that it loses is a request that may be carried
-// out twice. It can lose entries
+// Its entries are as safe as the Redis behind it. If Redis loses an entry, the request may be
+// carried out twice. It can lose entries
 //
-//   - in a crash, up to what its persistence has not written: with appendfsync everysec
-//     a second, without persistence everything;
-//   - in a failover, as replication is asynchronous: what the new master had not got.
-//     StoreConfig.Replicas makes calls wait until so many replicas have it (WAIT), and
-//     fail otherwise. That makes the loss unlikely, not impossible: Redis may promote a
-//     replica that is not one of them, and a master that is cut off goes on answering for
-//     a while (see min-replicas-to-write);
+//   - in a crash, the writes that are not in its persistence yet: with appendfsync everysec a
+//     second, without persistence everything;
+//   - in a failover, as replication is asynchronous: those that the new master had not received.
+//     StoreConfig.Replicas makes calls wait until so many replicas have them (WAIT), and fail
+//     otherwise. That makes the loss unlikely, not impossible: Redis may promote a replica that is
+//     not one of them, and a master that is cut off continues to answer for a while (see
+//     min-replicas-to-write);
 //   - by eviction: maxmemory-policy must be noeviction, which makes claims fail instead.
 //
-// Where none of that will do, keep the keys in a database that acknowledges commits.
+// If none of that is enough, keep the keys in a database that acknowledges commits.
 //
 // # Calls that arrive late
 //
-// A Redis that stood still carries out afterwards what it has in its connections, also
-// for callers who have given up. Tokens keep that from doing harm to others; but a claim
-// that arrives after its caller has gone, and after the attempt to take it back, holds
-// the key for a lease, and its outcome is unknown then.
+// A Redis that stood still later carries out the commands in its connections, also for callers who
+// have given up. Tokens protect others from that. But a claim that arrives after its caller has
+// gone, and after the attempt to take it back, holds the key for a lease, and its outcome is
+// unknown then.
 type Store struct {
 	client redis.UniversalClient
 	config StoreConfig
@@ -93,13 +92,13 @@ type Store struct {
 
 var _ idempotency.Store = (*Store)(nil)
 
-// NewStore returns a Store that speaks to Redis through client, which stays the caller's
-// to close. Redis need not be there yet.
+// NewStore returns a Store that uses Redis through client, which the caller closes. Redis need not
+// be there yet.
 //
-// The error names every field of c that is wrong, or says that the client does not heed
-// the deadlines of contexts, as for [Open]. Give it MaxRetries: -1, as the middleware
-// tries again by itself; a release that go-redis repeats behind its back is answered with
-// ErrFenced though it was the one that released.
+// The error names every invalid field of c. It also refuses a client that ignores the deadlines of
+// contexts, as [Open] does. Give the client MaxRetries: -1, as the middleware tries again by
+// itself. If go-redis repeats a release by itself, the answer is ErrFenced although the first one
+// released the key.
 func NewStore(client redis.UniversalClient, c StoreConfig) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullredis: store: %w", err)
@@ -113,8 +112,8 @@ func NewStore(client redis.UniversalClient, c StoreConfig) (*Store, error) {
 	return &Store{client, c}, nil
 }
 
-// RedisKey is where the entry of a key lies, for an operator who looks at it or deletes
-// it. The key is what idempotency.StoreKey gives.
+// RedisKey returns the Redis key of an entry, for an operator who reads it or deletes it. key is
+// the result of idempotency.StoreKey.
 func (s *Store) RedisKey(key string) string {
 	return s.config.Prefix + ":{" + escape.Replace(key) + "}"
 }
@@ -136,7 +135,7 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ans
 	return a, nil
 }
 
-// answered reads what the claim's script returned.
+// answered reads the result of the claim's script.
 func answered(v any) (a idempotency.Answer, ok bool) {
 	list, _ := v.([]any)
 	if len(list) < 3 {
@@ -183,7 +182,7 @@ func (s *Store) Release(ctx context.Context, key string, token idempotency.Token
 	return s.own(ctx, "release", releaseScript, key, token[:])
 }
 
-// own runs a script of those that act for the owner only.
+// own runs a script that acts for the owner only.
 func (s *Store) own(ctx context.Context, what string, script *redis.Script, key string, args ...any) error {
 	v, err := s.run(ctx, what, script, key, args...)
 	if err != nil {
@@ -198,7 +197,7 @@ func (s *Store) own(ctx context.Context, what string, script *redis.Script, key 
 	return fmt.Errorf("lullredis: %s: the script returned %v: want 0 or 1", what, v)
 }
 
-// tooLarge is the answer to a record of that length. It says so to the owner only.
+// tooLarge returns the answer to a record of that length. Only the owner gets ErrTooLarge.
 func (s *Store) tooLarge(ctx context.Context, key string, token idempotency.Token, n int) error {
 	var e *redis.SliceCmd
 	err := wait(ctx, func() error {
@@ -217,14 +216,14 @@ func (s *Store) tooLarge(ctx context.Context, key string, token idempotency.Toke
 	return fmt.Errorf("lullredis: %w: %d bytes, want at most %d", idempotency.ErrTooLarge, n, s.config.MaxRecord)
 }
 
-// run runs a script on one key. It returns when ctx ends, whatever the client is up to.
+// run runs a script on one key. It returns when ctx ends, whatever the client does.
 func (s *Store) run(ctx context.Context, what string, script *redis.Script, key string, args ...any) (any, error) {
 	err := ctx.Err()
 	if err != nil {
 		return nil, err
 	}
 	keys := []string{s.RedisKey(key)}
-	var v any // not to be looked at if wait returns early
+	var v any // do not read it if wait returns early
 	err = wait(ctx, func() error {
 		var out any
 		var err error
@@ -244,7 +243,7 @@ func (s *Store) run(ctx context.Context, what string, script *redis.Script, key 
 	return v, nil
 }
 
-// wait calls f, and returns early if ctx ends. f may then run on for a while.
+// wait calls f, and returns early if ctx ends. f may then continue for a while.
 func wait(ctx context.Context, f func() error) error {
 	if ctx.Done() == nil {
 		return f()
@@ -259,8 +258,8 @@ func wait(ctx context.Context, f func() error) error {
 	}
 }
 
-// told is err with what failed, and with why ctx ended if it has. A connection whose
-// deadline is that of ctx may notice a moment before ctx does.
+// told returns err with the failed operation, and with the end of ctx if it has ended. A connection
+// with ctx's deadline may notice that a moment before ctx does.
 func told(ctx context.Context, what string, err error) error {
 	if end, ok := ctx.Deadline(); ok && errors.Is(err, os.ErrDeadlineExceeded) && time.Until(end) < 10*time.Millisecond {
 		<-ctx.Done()
@@ -275,7 +274,7 @@ func told(ctx context.Context, what string, err error) error {
 func (s *Store) replicated(ctx context.Context, script *redis.Script, keys []string, args []any) (any, error) {
 	node := s.client
 	if c, ok := node.(*redis.ClusterClient); ok {
-		// WAIT has no key by which the cluster's client could tell where it belongs.
+		// WAIT has no key, so the cluster's client cannot find its node.
 		master, err := c.MasterForKey(ctx, keys[0])
 		if err != nil {
 			return nil, err
@@ -320,7 +319,7 @@ func (s *Store) scriptAndWait(ctx context.Context, node redis.UniversalClient, c
 	return v, n, err
 }
 
-// millis is d in milliseconds, rounded up.
+// millis returns d in milliseconds, rounded up.
 func millis(d time.Duration) int64 {
 	n := d.Milliseconds()
 	if time.Duration(n)*time.Millisecond < d {
@@ -329,7 +328,7 @@ func millis(d time.Duration) int64 {
 	return max(n, 0)
 }
 
-// duration is the inverse, at most the longest.
+// duration is the inverse, at most the longest duration.
 func duration(ms int64) time.Duration {
 	if ms > math.MaxInt64/int64(time.Millisecond) {
 		return math.MaxInt64

@@ -18,8 +18,8 @@ local c = redis.call('TIME')
 local now = c[1] * 1000 + math.floor(c[2] / 1000)
 `
 
-// claimScript: ARGV fingerprint, token, lease ms, retention ms, '1' to resume. It
-// returns state, resumed, remaining ms, and the record.
+// claimScript: ARGV fingerprint, token, lease ms, retention ms, '1' to resume. It returns state,
+// resumed, remaining ms, and the record.
 var claimScript = redis.NewScript(clock + `
 local e = redis.call('HMGET', KEYS[1], 'f', 't', 'l', 'r', 'd')
 local fp, token, lease, retention = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -43,7 +43,7 @@ redis.call('PEXPIRE', KEYS[1], retention)
 return {1, resumed, 0}
 `)
 
-// The others return 1, or 0 for one who does not own the key.
+// The other scripts return 1, or 0 for a caller that does not own the key.
 
 // extendScript: ARGV token, lease ms, retention ms.
 var extendScript = redis.NewScript(clock + `

@@ -17,7 +17,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// storeClient is one for a Store.
+// storeClient returns a client for a Store.
 func storeClient(t testing.TB, addr string) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, PoolSize: 20, PoolTimeout: 20 * time.Second})
 	t.Cleanup(func() { c.Close() })
@@ -39,7 +39,7 @@ func TestRedisIsAStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, storeClient(t, s.addr), StoreConfig{}) }, storetest.Options{})
 }
 
-// The limit on records is kept, and tells owners only.
+// The limit on records is enforced, and only owners get its error.
 func TestARedisWithSmallRecordsIsAStore(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
@@ -73,8 +73,7 @@ func TestValkeyIsAStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) idempotency.Store { return mustStore(t, storeClient(t, s.addr), StoreConfig{}) }, storetest.Options{})
 }
 
-// A cluster, and one that is waited for: with no replica to have it a claim fails, so
-// the store is told to wait for none... by a replica that is there.
+// A cluster, without replicas and with one that the store waits for.
 func TestAClusterIsAStore(t *testing.T) {
 	t.Parallel()
 	s := needServer(t, "--cluster-enabled", "yes")
@@ -120,7 +119,7 @@ func claims(t *testing.T, s *Store, c idempotency.Claim, want idempotency.State)
 	}
 }
 
-// pair is a master and a replica that has all.
+// pair returns a master and a replica that has all of its data.
 func pair(t *testing.T) (master, replica *server) {
 	master = needServer(t, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1")
 	host, port, _ := strings.Cut(master.addr, ":")
@@ -176,7 +175,7 @@ func TestStoreConfig(t *testing.T) {
 	}
 }
 
-// Something else in the entry's place, or an answer that is no answer.
+// The key has a value of another kind, or the answer is malformed.
 func TestAStoreWhoseKeysAreTaken(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/lullgo/lull/idempotency"
 )
 
-// A server that stands still: calls return when their context ends, whether by a
-// deadline or because somebody went away.
+// A server stands still. Calls return when their context ends, by a deadline or by a caller that
+// went away.
 func TestAStoreThatStandsStill(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
@@ -41,9 +41,8 @@ func TestAStoreThatStandsStill(t *testing.T) {
 	}
 }
 
-// A replica is promoted while the old master still takes claims, which is what a
-// failover can come to: the new one knows nothing of them. Who waited for the replica
-// was told.
+// A replica is promoted while the old master still takes claims, as a failover can do. The new
+// master does not have these claims. A caller that waited for the replica got an error.
 func TestAFailoverMayLoseAClaim(t *testing.T) {
 	t.Parallel()
 	for _, replicas := range []int{0, 1} {
@@ -66,7 +65,7 @@ func TestAFailoverMayLoseAClaim(t *testing.T) {
 	}
 }
 
-// A completion that is repeated writes nothing, and is waited for nevertheless.
+// A repeated completion writes nothing, and still waits for replicas.
 func TestACompletionThatIsRepeatedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	master, replica := pair(t)

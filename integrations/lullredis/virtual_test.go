@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A world is a fleet and a Redis in virtual time. Requests and answers take their time,
-// get lost, and arrive late, twice or out of order, as the weather says.
+// A world is a fleet and a Redis in virtual time. Requests and answers take time, get lost, and
+// arrive late, twice or out of order, by the settings in weather.
 type world struct {
 	t       *testing.T
 	rnd     *rand.Rand
@@ -173,7 +173,7 @@ func (w *world) deliver() {
 		case pk.at > w.now:
 			rest = append(rest, pk)
 		case pk.to == nil && w.down:
-			// Refused; the sender's timeout will tell it.
+			// Refused: the sender notices at its timeout.
 		case pk.to == nil && w.frozen:
 			w.waiting = append(w.waiting, pk)
 		case pk.to == nil:
@@ -192,7 +192,7 @@ func (w *world) deliver() {
 	w.flight = append(w.flight, rest...)
 }
 
-// check is what the script keeps true, and the ledgers.
+// check checks the invariants of the script and the ledgers.
 func (w *world) check() {
 	m := w.redis
 	if sum := m.pool + float64(m.out()); m.pool < 0 || sum > w.terms.pool*(1+1e-12) {
@@ -271,8 +271,7 @@ func TestAFleetSpendsNoMoreThanFloorAndPool(t *testing.T) {
 	}
 }
 
-// The bound is no excuse for giving nothing: in a storm the fleet spends its floor, and
-// the pool that it had before.
+// In a storm the fleet really spends its floor, and the pool that it had before.
 func TestAStormGetsTheFloorAndThePool(t *testing.T) {
 	for _, n := range []int{1, 50, 150} {
 		w := newWorld(t, 7, n, fleetOf50)
@@ -289,8 +288,8 @@ func TestAStormGetsTheFloorAndThePool(t *testing.T) {
 	}
 }
 
-// When a storm is over, those who have earned enough hand everything back, and those who
-// have not do not keep all there is.
+// After a storm, instances that have earned enough hand everything back. The others do not keep
+// all of the pool.
 func TestAfterAStormTheFleetCanLendAgain(t *testing.T) {
 	for _, funds := range []float64{5, 0} {
 		w := newWorld(t, 9, 50, fleetOf50)
@@ -319,8 +318,8 @@ func TestAfterAStormTheFleetCanLendAgain(t *testing.T) {
 	}
 }
 
-// Nothing is lost on the way, however often that breaks: when all is quiet again the
-// pool is full, and nobody holds anything that he does not have.
+// No token is lost, however often the network breaks: when all is quiet again the pool is full,
+// and Redis' records match the instances' tokens.
 func TestTokensAreNotLostOnTheWay(t *testing.T) {
 	w := newWorld(t, 4, 30, Config{Floor: 1e-6, Pool: 50, Alone: -1})
 	w.redis.exists, w.redis.filled, w.redis.pool = true, (w.clock + w.now).Microseconds(), 50
@@ -344,7 +343,7 @@ func TestTokensAreNotLostOnTheWay(t *testing.T) {
 	}
 }
 
-// One instance with trouble among many without gets what the fleet has.
+// One instance in trouble, among many without, gets the fleet's tokens.
 func TestTheFleetLendsToTheOneInNeed(t *testing.T) {
 	w := newWorld(t, 3, 100, fleetOf50)
 	w.weather.latency = 5 * time.Millisecond
@@ -358,7 +357,7 @@ func TestTheFleetLendsToTheOneInNeed(t *testing.T) {
 }
 
 // A new instance may need a token before it has earned one, and so may an old one that
-// has nothing; but never more than half the pool goes to those who only might.
+// has nothing. But never more than half of the pool goes to instances that only might need it.
 func TestIdleInstancesHoldATokenIfTheyHaveNothing(t *testing.T) {
 	w := newWorld(t, 3, 20, fleetOf50)
 	w.run(30 * time.Second)
@@ -386,8 +385,8 @@ func TestIdleInstancesHoldATokenIfTheyHaveNothing(t *testing.T) {
 	w.want(50)
 }
 
-// Frozen and back: what instances allow themselves meanwhile is taken from the floor
-// that Redis would have counted, so that the bound is the same.
+// Frozen and back: the tokens that instances allow themselves meanwhile are taken from the floor
+// that Redis would have counted, so the bound is the same.
 func TestAFrozenRedisChangesNothingInTheBound(t *testing.T) {
 	for _, alone := range []float64{-1, 0.5, 1} {
 		for _, frozen := range []time.Duration{time.Second, 5 * time.Second, 13 * time.Second, 60 * time.Second, 11 * time.Minute} {
@@ -450,8 +449,8 @@ func TestSharesComeToTheirPartOnAverage(t *testing.T) {
 	}
 }
 
-// Split: part of the fleet cannot reach Redis, the others can. Those spend the floor,
-// these their share of a part of it.
+// Split: part of the fleet cannot reach Redis, and spends its share of a part of the floor. The
+// others can, and spend the floor.
 func TestASplitFleetSpendsItsShareOnTop(t *testing.T) {
 	for _, cut := range []int{1, 25, 49} {
 		w := newWorld(t, 5, 50, fleetOf50)
@@ -507,7 +506,7 @@ func TestWhoDoesNotKnowTheFleetAllowsItselfNothing(t *testing.T) {
 	for range 99 {
 		w.join().rate = 5
 	}
-	w.run(500 * time.Millisecond) // each has synced once, told 2, 3, 4, ...
+	w.run(500 * time.Millisecond) // each has synced once: 2, 3, 4, ... members
 	w.down = true
 	for range 100 {
 		w.join().rate = 5 // these never
@@ -648,7 +647,7 @@ func TestRandomLives(t *testing.T) {
 			case 10:
 				p.funds = w.rnd.Float64() * 2
 			case 11:
-				if !p.dead && !p.cut { // it says goodbye
+				if !p.dead && !p.cut { // it leaves
 					w.send(p, p.parting())
 					p.dead = true
 				}
