@@ -13,7 +13,7 @@ import (
 // keyGate is the name of an admission controller.
 const keyGate = "admission"
 
-// gate is what is counted of an admission controller, by priority and class.
+// gate has the counters of an admission controller, by priority and class.
 type gate struct {
 	label    string
 	admitted [4][3]atomic.Int64
@@ -29,8 +29,7 @@ func newGate(label string) *gate {
 	return g
 }
 
-// Admission is an observer for an admission controller, which is counted under the given
-// name:
+// Admission returns an observer for an admission controller, which is counted under the given name:
 //
 //	controller, err := admission.New(config, admission.WithObserver(t.Admission("api")))
 //	gate := admission.NewGate(controller)
@@ -64,7 +63,7 @@ func (g *gate) collect(i *instruments, out metric.Observer) {
 				attribute.String("attempt_class", admission.Class(c).String()),
 				{},
 			}
-			// Also as 0: a share of what came cannot be computed without.
+			// A 0 is reported too: without it a share of all requests cannot be computed.
 			out.ObserveInt64(i.admitted, g.admitted[p][c].Load(), metric.WithAttributes(all[:3]...))
 			for r := range g.shed[p][c] {
 				if n := g.shed[p][c][r].Load(); n > 0 {

@@ -5,7 +5,7 @@ import (
 	"go.opentelemetry.io/otel/metric/embedded"
 )
 
-// discard is a metric.Observer that takes nothing down.
+// discard is a metric.Observer that records nothing.
 type discard struct{ embedded.Observer }
 
 func (discard) ObserveInt64(metric.Int64Observable, int64, ...metric.ObserveOption)       {}

@@ -6,8 +6,8 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// Do is [lull.Do] in a span. The dependency should have been made with t's Options, or the
-// span has neither the waits nor the operation.
+// Do is [lull.Do] in a span. Make the dependency with t's Options. Otherwise the span has neither
+// the waits nor the operation.
 func Do[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), opts ...lull.CallOption) (out T, err error) {
 	ctx, c := t.Start(ctx, d.Name())
 	defer c.unwind()
@@ -16,7 +16,7 @@ func Do[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(co
 	return out, err
 }
 
-// Run is [lull.Run] in a span, as Do.
+// Run is [lull.Run] in a span, like Do.
 func Run(ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) error, opts ...lull.CallOption) error {
 	ctx, c := t.Start(ctx, d.Name())
 	defer c.unwind()
@@ -25,7 +25,7 @@ func Run(ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.
 	return err
 }
 
-// DoHedged is [lull.DoHedged] in a span, as Do.
+// DoHedged is [lull.DoHedged] in a span, like Do.
 func DoHedged[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), opts ...lull.CallOption) (out T, err error) {
 	ctx, c := t.Start(ctx, d.Name())
 	defer c.unwind()
@@ -34,8 +34,8 @@ func DoHedged[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op f
 	return out, err
 }
 
-// inside is op in a context in which other calls, though they are to the same dependency, are
-// not taken for the one that op is an attempt of.
+// inside returns op with a context in which other calls, even to the same dependency, do not count
+// as attempts of the call that op belongs to.
 func inside[T any](op func(context.Context) (T, error)) func(context.Context) (T, error) {
 	return func(ctx context.Context) (T, error) { return op(within{ctx}) }
 }
@@ -50,5 +50,5 @@ func (c within) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// AfterFunc is what spares contexts that are derived from this one a goroutine each.
+// AfterFunc saves a goroutine for each context that is derived from this one.
 func (c within) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.Context, f) }

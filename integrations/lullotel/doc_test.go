@@ -27,8 +27,8 @@ import (
 // described is a metric: kind, unit and label keys.
 type described struct{ kind, unit, labels string }
 
-// The table in the package comment is what comes out: each metric, its kind, its unit, and
-// its labels.
+// The table in the package comment matches the output: each metric, its kind, its unit, and its
+// labels.
 func TestTheTableIsWhatThereIs(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestTheTableIsWhatThereIs(t *testing.T) {
 	}
 }
 
-// everything is a rig to which has happened whatever a metric is made of.
+// everything returns a rig with at least one value of every metric.
 func everything(t *testing.T) *rig {
 	r := newRig(t)
 	ctx, _ := r.StartGRPC(t.Context(), "dns:///d", "/s/m")

@@ -10,9 +10,9 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// StartGRPC is Start for a call of gRPC, in an interceptor that is chained before those of
-// lullgrpc, and so sees a call once (interceptors after them, and stats handlers such as
-// otelgrpc's, see each attempt):
+// StartGRPC is Start for a call of gRPC. Call it in an interceptor that is chained before those of
+// lullgrpc, and so sees a call once. (Interceptors after them, and stats handlers such as
+// otelgrpc's, see each attempt.)
 //
 //	func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 //		ctx, call := t.StartGRPC(ctx, cc.Target(), method)
@@ -21,8 +21,8 @@ import (
 //		return err
 //	}
 //
-// A stream lasts for longer than the call that opens it, and so do its attempts. Its span
-// ends with it:
+// A stream lasts for longer than the call that opens it, and so do its attempts. Its span ends with
+// it:
 //
 //	ctx, call := t.StartGRPC(ctx, cc.Target(), method)
 //	stream, err := streamer(ctx, desc, cc, method, append(opts, grpc.OnFinish(call.End))...)
@@ -31,16 +31,16 @@ import (
 //	}
 //	return stream, err
 //
-// Besides, it makes the metrics of gRFC A96 that can be known here: grpc.client.call.retries,
-// grpc.client.call.hedges and grpc.client.call.retry_delay. They have no zeros, as A96 has
-// it. (Transparent retries are made by gRPC itself, below lullgrpc.)
+// It also makes the metrics of gRFC A96 that can be known here: grpc.client.call.retries,
+// grpc.client.call.hedges and grpc.client.call.retry_delay. They have no zeros, as in A96. (gRPC
+// itself makes transparent retries, below lullgrpc.)
 func (t *Telemetry) StartGRPC(ctx context.Context, target, method string) (context.Context, *Call) {
 	ctx, c := t.Start(ctx, "")
 	c.grpc, c.target, c.method, c.operation = true, target, method, method
 	return ctx, c
 }
 
-// endedGRPC records a call that has, and of which c has learnt.
+// endedGRPC records a call that has ended. c has received its events.
 func (t *Telemetry) endedGRPC(ctx context.Context, c *Call, e *lull.Event, o *operation) {
 	c.mu.Lock()
 	hedges := c.hedges
@@ -67,7 +67,7 @@ func (t *Telemetry) endedGRPC(ctx context.Context, c *Call, e *lull.Event, o *op
 	}
 }
 
-// grpcLabel is what gRFC A66 calls all others.
+// grpcLabel returns label, with gRFC A66's name for all others.
 func grpcLabel(label string) string {
 	if label == Other {
 		return "other"

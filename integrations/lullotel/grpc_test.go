@@ -47,7 +47,7 @@ func TestGRPC(t *testing.T) {
 	})
 }
 
-// A call that is made while another is opened, for a token say, has that one's context.
+// A call that is made while another is opened (for a token, for example) has the context of the other.
 func TestGRPCCallsInsideOfCalls(t *testing.T) {
 	r := newRig(t)
 	payments, tokens := dependencyOn(t, r, "dns:///pay", steady()), dependencyOn(t, r, "tokens", steady())
@@ -71,8 +71,8 @@ func TestGRPCCallsInsideOfCalls(t *testing.T) {
 	}
 }
 
-// The span of a stream ends with the stream, or when the caller thinks so; the figures
-// are those of the call, even if that is not over then.
+// The span of a stream ends with the stream, or when the caller ends it. The figures are those of
+// the call, even if that is not over then.
 func TestGRPCStreamEndsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -106,8 +106,8 @@ func TestGRPCStreamEndsEarly(t *testing.T) {
 	})
 }
 
-// A call is hedged or retried; targets beyond what is allowed are "other", as A66 has it;
-// buckets are those that A66 and A96 recommend.
+// A call is hedged or retried. Targets beyond the limit are "other", as in A66. Buckets are those
+// that A66 and A96 recommend.
 func TestGRPCHedgesAndTargets(t *testing.T) {
 	r := newRig(t, WithLimits(Limits{Dependencies: 1, Operations: 1}))
 	p := steady()

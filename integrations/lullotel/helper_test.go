@@ -16,7 +16,7 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// rig is a Telemetry on the SDK, with what it made.
+// rig is a Telemetry on the SDK, with its output.
 type rig struct {
 	*Telemetry
 	spans  *tracetest.InMemoryExporter // that have ended
@@ -53,7 +53,7 @@ func (r *rig) collect(t testing.TB) map[string]metricdata.Aggregation {
 	return all
 }
 
-// value is the sum over all series that have the labels, given as key, value, ...; for a
+// value returns the sum over all series that have the labels, given as key, value, ...; for a
 // histogram the number of its values.
 func value(t testing.TB, all map[string]metricdata.Aggregation, name string, labels ...string) (sum float64) {
 	t.Helper()
@@ -103,7 +103,7 @@ func value(t testing.TB, all map[string]metricdata.Aggregation, name string, lab
 	return sum
 }
 
-// series is how many label sets a metric has.
+// series returns how many label sets a metric has.
 func series(a metricdata.Aggregation) int {
 	switch d := a.(type) {
 	case metricdata.Sum[int64]:

@@ -11,19 +11,18 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// Transport makes each request that next is given a call with a span, under which those
-// of its attempts are. Next is a [lullhttp.Transport], or what has one below it; its
-// dependencies should have been made with t's Options. The span ends when the response's
-// headers have come, as the call does.
+// Transport makes each request to next a call with a span, with the spans of its attempts under it.
+// next is a [lullhttp.Transport], or has one below it. Make its dependencies with t's Options. The
+// span ends with the call, when the response's headers have come.
 //
-// The three of them belong together, in this order:
+// Use the three in this order:
 //
 //	attempts := otelhttp.NewTransport(t.Resends(http.DefaultTransport))
 //	calls, err := lullhttp.New(policy, lullhttp.WithBase(attempts), lullhttp.With(t.Options()...))
 //	client := &http.Client{Transport: t.Transport(calls)}
 //
-// otelhttp above lullhttp would make one span, with the status of the last attempt, and
-// hide the others.
+// otelhttp above lullhttp would make one span, with the status of the last attempt, and hide the
+// others.
 func (t *Telemetry) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -56,7 +55,7 @@ func closeIdle(next http.RoundTripper) {
 	}
 }
 
-// dependencyOf is the name of what the request will be a call to; empty if unknown.
+// dependencyOf returns the name of the request's dependency; empty if unknown.
 func dependencyOf(next http.RoundTripper, req *http.Request) string {
 	if picks, ok := next.(interface {
 		Dependency(*http.Request) *lull.Dependency
@@ -66,7 +65,7 @@ func dependencyOf(next http.RoundTripper, req *http.Request) string {
 	return ""
 }
 
-// answered takes in how a response was come by, if no Observer has.
+// answered records the outcome of a response, if no Observer has.
 func (c *Call) answered(resp *http.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,14 +74,13 @@ func (c *Call) answered(resp *http.Response) {
 	}
 }
 
-// resendCount is the attribute of semantic conventions for HTTP spans (stable): the ordinal
-// number of the request's resending, for whatever reason, redirects included; absent on
-// the first.
+// resendCount is the attribute of semantic conventions for HTTP spans (stable): the ordinal number
+// of the request's resending, for any reason, redirects included. It is absent on the first.
 const resendCount = attribute.Key("http.request.resend_count")
 
-// Resends sets http.request.resend_count on the spans of attempts. It belongs below
-// otelhttp, whose span it finds in the context; otelhttp itself never sets it. Redirects
-// that http.Client follows above are counted with their attempts.
+// Resends sets http.request.resend_count on the spans of attempts. Use it below otelhttp, whose
+// span it finds in the context; otelhttp itself never sets it. Redirects that http.Client follows
+// above are counted with their attempts.
 func (t *Telemetry) Resends(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -107,7 +105,7 @@ func (r *resends) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (r *resends) CloseIdleConnections() { closeIdle(r.next) }
 
-// before is how many requests were made for those that redirected to this one.
+// before returns how many requests were made for those that redirected to this one.
 func before(req *http.Request) (n int) {
 	for hops := 0; req != nil && req.Response != nil && hops < 32; hops++ {
 		n += lullhttp.OutcomeOf(req.Response).Attempts
@@ -116,7 +114,7 @@ func before(req *http.Request) (n int) {
 	return n
 }
 
-// has tells whether s is the call's own span, or that of its caller.
+// has reports whether s is the call's own span, or its caller's.
 func (c *Call) has(s trace.Span) bool {
 	if s == trace.SpanFromContext(c.above) {
 		return true

@@ -31,7 +31,7 @@ var (
 	durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 30}
 	attemptBuckets  = []float64{1, 2, 3, 4, 5, 7, 10, 15, 25} // numbers
 
-	// What gRFC A96 and, for times, A66 recommend.
+	// The recommendations of gRFC A96 and, for times, A66.
 	a96Buckets = []float64{1, 2, 3, 4, 5}
 	a66Buckets = []float64{
 		0, .00001, .00005, .0001, .0003, .0006, .0008, .001, .002, .003, .004, .005, .006, .008, .01, .013, .016, .02, .025, .03, .04,
@@ -39,9 +39,9 @@ var (
 	}
 )
 
-// instruments are all that there are.
+// instruments are all instruments.
 type instruments struct {
-	// Written to when something happens.
+	// Written to at events.
 	callDuration, attemptDuration, delay metric.Float64Histogram
 	admissionWait                        metric.Float64Histogram
 	consumerAttempt                      metric.Int64Histogram
@@ -49,12 +49,12 @@ type instruments struct {
 	grpcRetries, grpcHedges              metric.Int64Histogram
 	grpcDelay                            metric.Float64Histogram
 
-	// Read from what is counted here.
+	// Read from this package's counters.
 	calls, callFailures, attempts, failures, denied, hints, hedges, transitions metric.Int64ObservableCounter
 	admitted, shed                                                              metric.Int64ObservableCounter
 	deliveries, deadLetters, consumerEvents                                     metric.Int64ObservableCounter
 
-	// Read from what is watched.
+	// Read from watched objects.
 	tokens, refusal, rate                    metric.Float64ObservableGauge
 	state, inFlight, waiting, hedgesInFlight metric.Int64ObservableGauge
 	admissionLimit, admissionInFlight        metric.Int64ObservableGauge
@@ -62,7 +62,7 @@ type instruments struct {
 	consumerInFlight                         metric.Int64ObservableGauge
 }
 
-// builder makes instruments, and keeps what went wrong.
+// builder makes instruments, and keeps the errors.
 type builder struct {
 	meter    metric.Meter
 	observed []metric.Observable
@@ -162,10 +162,10 @@ func (t *Telemetry) collect(_ context.Context, out metric.Observer) error {
 	return nil
 }
 
-// collect shows every outcome from the first call on, as 0 if need be: to Prometheus the
-// first increase of a series that was not there before is none.
+// collect reports every outcome from the first call on, as 0 if there is none: Prometheus ignores
+// the first value of a new series as an increase.
 func (o *operation) collect(i *instruments, out metric.Observer) {
-	var first int64 // attempts: a sum, for the difference of two counters can fall
+	var first int64 // attempts, as a sum: the difference of two counters could fall
 	for outcome := range o.ended {
 		n := o.ended[outcome].Load()
 		first += n

@@ -14,25 +14,24 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// Other is the label of everything beyond a bound of [Limits], and of names that no label
-// can have (longer than 128 bytes, or not UTF-8). It is semantic conventions' name for an
-// error.type that is none of the known.
+// Other is the label of everything beyond a bound of [Limits], and of names that no label can have
+// (longer than 128 bytes, or not UTF-8). Semantic conventions use it for an unknown error.type.
 const Other = "_OTHER"
 
-// longest is how many bytes of a name are worth a label.
+// longest is the greatest length of a name, in bytes.
 const longest = 128
 
-// Limits bound the label sets, whatever names come in: of the first ones as many as are
-// allowed are kept, and all others are counted under [Other]. It is plain data; zero
-// fields mean the defaults.
+// Limits bound the label sets, whatever names come in. The first names get labels of their own, up
+// to the limit. All others are counted under [Other]. It is plain data; zero fields mean the
+// defaults.
 type Limits struct {
-	// Dependencies is how many have labels of their own (consumers of queues and admission
-	// controllers likewise). Default 64.
+	// Dependencies is how many dependencies have labels of their own (and so many consumers of
+	// queues and admission controllers). Default 64.
 	Dependencies int
-	// Operations is how many have so for each dependency. Default 16.
+	// Operations is how many operations have, for each dependency. Default 16.
 	Operations int
-	// Codes is how many kinds of failure (error.type) have so for each dependency, and
-	// how many reasons of dead letters for each queue. Default 32.
+	// Codes is how many kinds of failure (error.type) have, for each dependency, and how many
+	// reasons of dead letters for each queue. Default 32.
 	Codes int
 }
 
@@ -62,18 +61,18 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// String is for errors and logs.
+// String returns a text for errors and logs.
 func (l Limits) String() string {
 	return fmt.Sprintf("%d dependencies, %d operations each, %d codes each", l.Dependencies, l.Operations, l.Codes)
 }
 
-// table finds things without a lock. What is new is found with one, until it has been asked
-// for as often as there are things in the table, or as many have come: then the map is
-// replaced. So the copying is paid for, however large the table.
+// table finds entries without a lock. New entries are found with one, until they have been looked
+// up as often as there are entries in the table, or as many have been added. Then the map is
+// replaced. So the cost of copying stays bounded for each lookup, however large the table is.
 type table[K comparable, V any] struct {
 	old  atomic.Pointer[map[K]*V] // never written to
-	mu   sync.Mutex               // held by who calls those below find
-	new  map[K]*V                 // what old lacks
+	mu   sync.Mutex               // held by callers of the methods below find
+	new  map[K]*V                 // the entries that old lacks
 	owed int
 }
 
@@ -116,7 +115,7 @@ func (t *table[K, V]) pay() {
 	}
 }
 
-// settle makes all that there is old.
+// settle moves all entries to old.
 func (t *table[K, V]) settle() map[K]*V {
 	m := t.old.Load()
 	if m != nil && len(t.new) == 0 {
@@ -132,12 +131,12 @@ func (t *table[K, V]) settle() map[K]*V {
 	return all
 }
 
-// names is a bounded set of things that are known by name.
+// names is a bounded set of things with names.
 type names[T any] struct {
 	most  int
 	make  func(label string) *T
 	table table[string, T]
-	full  atomic.Bool // all are to be found without a lock, and there will be no more
+	full  atomic.Bool // all are found without a lock, and there will be no more
 	other atomic.Pointer[T]
 }
 
@@ -145,7 +144,8 @@ func newNames[T any](most int, make func(string) *T) *names[T] {
 	return &names[T]{most: most, make: make}
 }
 
-// get is what goes by the name, made if there is room for it; else the one for all others.
+// get returns the thing with the name. It makes it if there is room; else it returns the one for
+// all others.
 func (n *names[T]) get(name string) *T {
 	if v := n.table.find(name); v != nil {
 		return v
@@ -177,13 +177,13 @@ func (n *names[T]) add(name string) *T {
 		}
 		return n.other.Load()
 	}
-	name = strings.Clone(name) // which may be a piece of something large
+	name = strings.Clone(name) // name may be a piece of something large
 	v := n.make(name)
 	t.add(name, v)
 	return v
 }
 
-// all calls f with each, the one for all others included.
+// all calls f with each, including the one for all others.
 func (n *names[T]) all(f func(*T)) {
 	n.table.mu.Lock()
 	all := n.table.settle()
@@ -196,13 +196,13 @@ func (n *names[T]) all(f func(*T)) {
 	}
 }
 
-// pair is what a call goes by.
+// pair is the key of a call's counters.
 type pair struct{ dependency, operation string }
 
-// calls finds the counters of a dependency and an operation in one look.
+// calls finds the counters of a dependency and an operation in one lookup.
 type calls struct {
-	// near are some of pairs, found by a look at the names' ends instead of a hash of all
-	// that is in them: who comes first to a place keeps it.
+	// near has some of pairs. They are found by the first and last bytes of the names instead of a
+	// hash of all bytes. The first pair at a place keeps it.
 	near         [64]atomic.Pointer[operation]
 	pairs        table[pair, operation]
 	dependencies *names[dependency]
@@ -213,7 +213,7 @@ func newCalls(l Limits) *calls {
 }
 
 func (c *calls) get(dependency, op string) *operation {
-	// The same names are most often the same strings, which are equal at a glance.
+	// Equal names are most often the same strings, whose comparison is fast.
 	place := &c.near[place(dependency, op)]
 	if o := place.Load(); o != nil && o.dependency.label == dependency && o.label == op {
 		return o
@@ -243,7 +243,7 @@ func (c *calls) add(dependency, op string) *operation {
 	d := c.dependencies.get(dependency)
 	o := d.operations.get(op)
 	if d.label != dependency || o.label != op {
-		return o // one of all others: there may be any number of them
+		return o // the one for all others: it may have any number of names
 	}
 	c.pairs.mu.Lock()
 	defer c.pairs.mu.Unlock()
@@ -253,7 +253,7 @@ func (c *calls) add(dependency, op string) *operation {
 	return o
 }
 
-// dependency is what is counted of one, over all its operations.
+// dependency has the counters of one dependency, over all its operations.
 type dependency struct {
 	label      string
 	operations *names[operation]
@@ -269,10 +269,10 @@ type dependency struct {
 	record     []metric.RecordOption
 }
 
-// maxReasons is more than there are in lull.
+// maxReasons is more than lull's number of reasons.
 const maxReasons = 32
 
-// A tally counts what goes by one more label.
+// A tally counts by one more label.
 type tally struct {
 	atomic.Int64
 	label string
@@ -290,9 +290,9 @@ func newDependency(label string, l Limits) *dependency {
 	return d
 }
 
-// operation is what is counted of one operation of a dependency. The counters are ours, and
-// read when metrics are collected: adding to an instrument of the SDK takes 120 ns, to
-// one of these 5.
+// operation has the counters of one operation of a dependency. They are this package's own, and are
+// read when metrics are collected: adding to an instrument of the SDK takes 120 ns, to one of these
+// 5.
 type operation struct {
 	ended   [outcomes]atomic.Int64 // calls that made attempts
 	refused [outcomes]atomic.Int64 // calls that made none
@@ -316,7 +316,7 @@ func newOperation(d *dependency, label string) *operation {
 	return o
 }
 
-// with is the operation's label set, and more.
+// with returns the operation's label set, and more.
 func (o *operation) with(more ...attribute.KeyValue) attribute.Set {
 	all := append(make([]attribute.KeyValue, 0, 5), attribute.String(keyDependency, o.dependency.label))
 	if o.label != "" {
@@ -325,5 +325,5 @@ func (o *operation) with(more ...attribute.KeyValue) attribute.Set {
 	return attribute.NewSet(append(all, more...)...)
 }
 
-// index is r as an index of what is counted by reason.
+// index returns r as an index into counters by reason.
 func index[R ~uint8](r R) int { return min(int(r), maxReasons-1) }

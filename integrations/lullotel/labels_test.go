@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A name has one thing for all time, whoever asks, and there are no more than was allowed.
+// A name always returns the same thing, whoever asks, and there are no more things than the limit.
 func TestNamesAreTheSameForAll(t *testing.T) {
 	for _, most := range []int{1, 2, 7, 1000} {
 		n := newNames(most, newTally)
@@ -53,7 +53,7 @@ func TestNamesAreTheSameForAll(t *testing.T) {
 	}
 }
 
-// What it takes to note names does not grow with their square: copies are counted, not time.
+// The cost of adding names does not grow with their square: copies are counted, not time.
 func TestManyNames(t *testing.T) {
 	const many = 1 << 14
 	n := newNames(many, newTally)
@@ -72,7 +72,7 @@ func TestManyNames(t *testing.T) {
 	}
 }
 
-// What is asked for again and again is found without a lock in the end.
+// A name that is looked up again and again is found without a lock in the end.
 func TestNamesSettle(t *testing.T) {
 	n := newNames(100, newTally)
 	for i := range 50 {

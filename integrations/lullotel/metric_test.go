@@ -75,8 +75,8 @@ func TestSeriesBeginAtZero(t *testing.T) {
 	}
 }
 
-// What the metrics say is what the operations have seen, for random operations under
-// policies that end calls in all ways; whether the calls were started here or not.
+// The metrics match what the operations have seen, for random operations under policies that end
+// calls in all ways, whether the calls were started here or not.
 func TestMetricsAreWhatOperationsSaw(t *testing.T) {
 	for _, wrapped := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) { saw(t, wrapped) })
@@ -225,8 +225,8 @@ func saw(t *testing.T, wrapped bool) {
 	}
 }
 
-// The same of calls whose attempts run side by side: of those that lose, nothing is said
-// but that they were made.
+// The same for calls whose attempts run side by side. An attempt that loses is only counted as
+// made.
 func TestMetricsAreWhatHedgedOperationsSaw(t *testing.T) {
 	for _, wrapped := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) { sawHedged(t, wrapped) })
@@ -346,8 +346,8 @@ func sawHedged(t *testing.T, wrapped bool) {
 	}
 }
 
-// A call that is refused at once takes no time, and of one that succeeds at once nobody
-// knows it, unless the dependency was made with Options.
+// A call that is refused at once has no duration. The duration of one that succeeds at once is
+// unknown, unless the dependency was made with Options.
 func TestWhatHasNoDuration(t *testing.T) {
 	r := newRig(t)
 	p := steady()
@@ -406,8 +406,8 @@ func sum(a metricdata.Aggregation) (s float64) {
 
 func near(a, b float64) bool { return a-b < 1e-6 && b-a < 1e-6 }
 
-// Names that come from outside cannot make more series than was allowed, however many
-// there are, from however many goroutines; and nothing is lost.
+// Names from outside cannot make more series than the limit, however many there are, from however
+// many goroutines. No count is lost.
 func TestCardinalityIsBounded(t *testing.T) {
 	l := Limits{Dependencies: 5, Operations: 4, Codes: 3}
 	r := newRig(t, WithLimits(l))

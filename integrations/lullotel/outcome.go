@@ -5,18 +5,17 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// An Outcome is what came of a call, as the label that calls are counted under. There are
-// fewer of them than of lull's reasons, which are counted as well.
+// An Outcome is the outcome of a call, as the label of its counters. There are fewer outcomes than
+// reasons, which are counted as well.
 type Outcome uint8
 
 const (
 	// SuccessFirst: the first attempt succeeded.
 	SuccessFirst Outcome = iota
-	// SuccessRetry: a later attempt did, after the first or beside it.
+	// SuccessRetry: a later attempt succeeded, after the first or beside it.
 	SuccessRetry
-	// FailedTerminal: it was not to be repeated: it would have failed the same way, or might
-	// have been done twice, or the server said to stop, or asked to wait for too long; or it
-	// panicked.
+	// FailedTerminal: the call must not be repeated: it would have failed the same way, or might
+	// have been done twice, or the server forbade it, or asked for too long a wait; or it panicked.
 	FailedTerminal
 	// FailedExhausted: all attempts that the policy allows were made.
 	FailedExhausted
@@ -36,7 +35,7 @@ const (
 var outcomeNames = [outcomes]string{"success_first", "success_retry", "failed_terminal", "failed_exhausted",
 	"failed_budget", "failed_deadline", "failed_breaker", "failed_limited", "cancelled"}
 
-// String is the outcome as a label, such as "success_first".
+// String returns the outcome as a label, such as "success_first".
 func (o Outcome) String() string {
 	if o < outcomes {
 		return outcomeNames[o]
@@ -44,8 +43,8 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// OutcomeOf is the outcome of a call that ended for the given reason, by the given attempt
-// (lull.Event.By; it matters if that has succeeded).
+// OutcomeOf returns the outcome of a call that ended for the given reason, by the given attempt
+// (lull.Event.By; only used for a success).
 func OutcomeOf(r lull.Reason, by int) Outcome {
 	switch r {
 	case engine.Success:

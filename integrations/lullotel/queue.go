@@ -15,22 +15,22 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// keyQueue is the name of a consumer, which is that of its queue.
+// keyQueue is the name of a consumer, which is the name of its queue.
 const keyQueue = "queue"
 
-// queueTally is what is counted of a consumer.
+// queueTally has the counters of a consumer.
 type queueTally struct {
 	label   string
 	settled [8]atomic.Int64  // deliveries, by outcome
 	events  [16]atomic.Int64 // the other kinds of event
 	letters *names[tally]    // dead letters, by reason
 	record  []metric.RecordOption
-	system  atomic.Pointer[string] // of the broker, if a Handler was made that knows it
+	system  atomic.Pointer[string] // of the broker, if a Handler knows it
 	fine    atomic.Pointer[processing]
 	failed  *names[processing] // by code
 }
 
-// processing is what handlers' runs that end alike are timed with.
+// processing has the attributes for the durations of handlers with the same result.
 type processing struct{ record []metric.RecordOption }
 
 func newQueueTally(label string, l Limits) *queueTally {
@@ -40,7 +40,7 @@ func newQueueTally(label string, l Limits) *queueTally {
 	return q
 }
 
-// processing has the attributes that semantic conventions have for the processing of messages.
+// processing returns the attributes of semantic conventions for the processing of messages.
 func (q *queueTally) processing(more ...attribute.KeyValue) *processing {
 	all := append(more, attribute.String("messaging.operation.name", "process"), attribute.String("messaging.destination.name", q.label))
 	if s := q.system.Load(); s != nil {
@@ -49,10 +49,10 @@ func (q *queueTally) processing(more ...attribute.KeyValue) *processing {
 	return &processing{[]metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(all...))}}
 }
 
-// processed is for how a delivery's handler ended.
+// processed returns the processing for the result of a delivery's handler.
 func (q *queueTally) processed(e *queue.Event) *processing {
 	switch e.Code {
-	case "", queue.Defer.String(), queue.Drop.String(): // what handlers say by queue.DeferFor and the like is no failure
+	case "", queue.Defer.String(), queue.Drop.String(): // queue.DeferFor and the like are no failures
 	default:
 		return q.failed.get(e.Code)
 	}
@@ -64,7 +64,7 @@ func (q *queueTally) processed(e *queue.Event) *processing {
 	return p
 }
 
-// Queue is a consumer's observer: queue.WithObserver(t.Queue).
+// Queue is the observer of a consumer: queue.WithObserver(t.Queue).
 func (t *Telemetry) Queue(ctx context.Context, e queue.Event) {
 	q := t.queues.get(e.Queue)
 	switch e.Kind {
@@ -104,12 +104,11 @@ func (q *queueTally) collect(i *instruments, out metric.Observer) {
 	})
 }
 
-// Handler makes each run of h a span ("process" and the queue's name, of kind consumer).
-// The trace is that of the message's headers, if they have one: then all attempts are in
-// the trace of who sent it, whichever process makes them. System is semantic conventions'
-// name of the broker, such as "rabbitmq" or "aws_sqs"; empty if there is none. It is also
-// that of messaging.process.duration, which asks for it: make the handler before its
-// consumer runs.
+// Handler makes each run of h a span ("process" and the queue's name, of kind consumer). The trace
+// is that of the message's headers, if they have one: then all attempts are in the sender's trace,
+// whichever process makes them. System is semantic conventions' name of the broker, such as
+// "rabbitmq" or "aws_sqs"; empty if there is none. messaging.process.duration uses it too: make the
+// handler before its consumer runs.
 func (t *Telemetry) Handler(queueName, system string, h queue.Handler) queue.Handler {
 	all := []attribute.KeyValue{
 		attribute.String("messaging.operation.type", "process"), attribute.String("messaging.operation.name", "process"),

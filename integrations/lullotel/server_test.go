@@ -20,7 +20,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Three messages: one is fine, one fails once, one never will succeed.
+// Three messages: one succeeds, one fails once, one never succeeds.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, WithPropagator(propagation.TraceContext{}))
@@ -106,8 +106,8 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// Names that come from handlers and brokers make no more series than was allowed; that a
-// message is deferred or dropped is no failure.
+// Names from handlers and brokers make no more series than the limit. A message that is deferred or
+// dropped is no failure.
 func TestProcessing(t *testing.T) {
 	r := newRig(t, WithLimits(Limits{Dependencies: 1, Codes: 2}))
 	nothing := func(context.Context, *queue.Message) error { return nil }
@@ -142,7 +142,7 @@ func TestProcessing(t *testing.T) {
 	}
 }
 
-// To defer a message or to drop it is no failure of its handler.
+// Deferring or dropping a message is no failure of its handler.
 func TestHandlersThatDecide(t *testing.T) {
 	for _, c := range []struct {
 		err     error

@@ -17,19 +17,17 @@ import (
 	"github.com/lullgo/lull/event"
 )
 
-// Spans says which calls have a span.
+// Spans selects the calls that have a span.
 type Spans uint8
 
 const (
-	// SpansAll: all. The spans of their attempts are its children. A call whose first
-	// attempt succeeds takes one span more than without lullotel.
+	// SpansAll: all calls. The spans of their attempts are its children. A call whose first attempt
+	// succeeds has one span more than without lullotel.
 	SpansAll Spans = iota
-	// SpansNoted: those of which there is something to say: a wait, a hedge, a refusal, a
-	// failure. Whether there will be is not known when the call begins, and a span
-	// cannot be slipped in above others that have begun: it stands beside those of the
-	// attempts, under the span of the caller, and begins when the call did. Where the
-	// caller has no span the call has one in any case, or each attempt would be a trace
-	// of its own.
+	// SpansNoted: calls with a wait, a hedge, a refusal or a failure. That is not known when the
+	// call begins, and a span cannot be inserted above others that have begun. So it is beside
+	// those of the attempts, under the span of the caller, and begins when the call did. If the
+	// caller has no span the call always has one, or each attempt would be a trace of its own.
 	SpansNoted
 )
 
@@ -39,7 +37,7 @@ const (
 	attrOperation  = attribute.Key("retry.operation")
 	// On a call: how many attempts it made. On an event: which it is about.
 	attrAttempt = attribute.Key("retry.attempt")
-	// On a call: how long it waited, in all. On an event: the wait that begins.
+	// On a call: how long it waited in all. On an event: the wait that begins.
 	attrDelay     = attribute.Key("retry.delay_ms")
 	attrCeiling   = attribute.Key("retry.delay_before_jitter_ms")
 	attrHint      = attribute.Key("retry.server_hint_ms")
@@ -48,25 +46,25 @@ const (
 	attrOutcome   = attribute.Key("retry.outcome")
 )
 
-// A Call is a call that has been started with [Telemetry.Start].
+// A Call is a call that [Telemetry.Start] has started.
 type Call struct {
 	t      *Telemetry
-	only   string // the dependency that it is a call to; empty: any
+	only   string // the call's dependency; empty: any
 	grpc   bool
 	target string    // if so
-	method string    // if so: the operation that it is a call of
-	begin  time.Time // SpansNoted: of a span that has not begun
+	method string    // if grpc: the call's operation
+	begin  time.Time // SpansNoted: the beginning of a span that is not made yet
 	above  context.Context
 
-	mu         sync.Mutex // attempts of hedged calls are told of on several goroutines
+	mu         sync.Mutex // events of a hedged call come on several goroutines
 	span       trace.Span // nil: none yet
-	name       string     // of the span, if all is known
+	name       string     // of the span, if everything is known
 	dependency string
 	operation  string
 	hedges     int // attempts that began beside others
 	exhausted  bool
 	ended      bool // End
-	over       bool // the engine has said how it went
+	over       bool // the engine has reported the result
 	reason     lull.Reason
 	outcome    Outcome
 	attempts   int
@@ -74,7 +72,7 @@ type Call struct {
 	code       string
 }
 
-// callContext is what finds the call of a context: made together.
+// callContext finds the call of a context. Both are made in one allocation.
 type callContext struct {
 	context.Context
 	call Call
@@ -93,8 +91,8 @@ func (c *callContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// callOf is the call that the event belongs to, of those that were started here; else nil.
-// What an attempt calls in turn has the context of the attempt.
+// callOf returns the call of the event, if it was started here; else nil. Calls inside of an
+// attempt have the context of the attempt.
 func callOf(ctx context.Context, e *lull.Event) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
 	switch {
@@ -104,13 +102,12 @@ func callOf(ctx context.Context, e *lull.Event) *Call {
 	return c
 }
 
-// Start begins the span of a call, and returns the context to make it with: that of
-// lull.Do, of a request that a lullhttp.Transport is given, of a gRPC call. Then call End.
-// The dependency is the name of the one that is called, since its events alone are those
-// of the call; empty if that is not known.
+// Start begins the span of a call. It returns the context for the call: for lull.Do, for a request
+// to a lullhttp.Transport, for a gRPC call. Then call End. dependency is the name of the called
+// dependency, since only its events belong to the call; empty if that is not known.
 //
-// It is for drivers that lullotel does not know. [Do], [Run], [DoHedged] and
-// [Telemetry.Transport] do all this.
+// It is for drivers that lullotel does not know. [Do], [Run], [DoHedged] and [Telemetry.Transport]
+// do all this.
 func (t *Telemetry) Start(ctx context.Context, dependency string) (context.Context, *Call) {
 	if !t.tracing.Load() {
 		t.tracing.Store(true)
@@ -126,7 +123,7 @@ func (t *Telemetry) Start(ctx context.Context, dependency string) (context.Conte
 	return in, c
 }
 
-// spanName is that of a call of which no more is known yet.
+// spanName returns the name of a call's span as long as no more is known.
 func (t *Telemetry) spanName(dependency string) string {
 	if dependency == "" {
 		return "call"
@@ -134,8 +131,8 @@ func (t *Telemetry) spanName(dependency string) string {
 	return t.calls.dependencies.get(dependency).span
 }
 
-// spanName is "call" and what is known. The name of a span should be one of few, so what
-// has no label has no place in it either.
+// spanName returns "call" and the known names. A span should have one of few names, so names
+// without a label are left out.
 func spanName(parts ...string) string {
 	name := "call"
 	for _, p := range parts {
@@ -146,8 +143,8 @@ func spanName(parts ...string) string {
 	return name
 }
 
-// note is the call's span, begun if there was none, for something that is to be said. The
-// lock is held. It is nil if nobody would hear it.
+// note returns the call's span, for an event. It begins the span if there is none. The lock is
+// held. It returns nil if the span is not recorded.
 func (c *Call) note() trace.Span {
 	if c.span == nil {
 		_, c.span = c.t.tracer.Start(c.above, cmp.Or(c.name, c.t.spanName(c.only)), trace.WithTimestamp(c.begin))
@@ -158,7 +155,7 @@ func (c *Call) note() trace.Span {
 	return c.span
 }
 
-// succeeded is learn for a call whose first attempt has.
+// succeeded is learn for a call whose first attempt has succeeded.
 func (c *Call) succeeded(e *lull.Event, o *operation) {
 	c.mu.Lock()
 	if !c.ended {
@@ -168,7 +165,7 @@ func (c *Call) succeeded(e *lull.Event, o *operation) {
 	c.mu.Unlock()
 }
 
-// learn takes in an event.
+// learn records an event.
 func (c *Call) learn(e *lull.Event, o *operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,7 +191,7 @@ func (c *Call) learn(e *lull.Event, o *operation) {
 	}
 }
 
-// wait notes that one begins.
+// wait records that a wait begins.
 func (c *Call) wait(e *lull.Event) {
 	all := [...]attribute.KeyValue{
 		attrAttempt.Int(e.Attempt), attrDelay.Float64(millis(e.Delay)), attrCeiling.Float64(millis(e.Ceiling)),
@@ -213,7 +210,7 @@ func (c *Call) event(name string, attributes ...attribute.KeyValue) {
 	}
 }
 
-// finish takes in how the call went.
+// finish records the result of the call.
 func (c *Call) finish(e *lull.Event, o *operation) {
 	c.went(e)
 	switch e.Reason {
@@ -224,7 +221,7 @@ func (c *Call) finish(e *lull.Event, o *operation) {
 	c.rename(o)
 }
 
-// went notes how the call did.
+// went stores the result of the call.
 func (c *Call) went(e *lull.Event) {
 	c.over, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.By)
 	c.attempts, c.waited, c.code, c.operation = e.Attempt, e.Waited, e.Verdict.Code, e.Operation
@@ -234,7 +231,7 @@ func (c *Call) went(e *lull.Event) {
 	}
 }
 
-// rename gives the span its name, when all is known.
+// rename gives the span its final name.
 func (c *Call) rename(o *operation) {
 	c.name = o.span
 	if c.span != nil && c.span.IsRecording() {
@@ -242,9 +239,9 @@ func (c *Call) rename(o *operation) {
 	}
 }
 
-// End ends the span. Err is what the call returned, which matters where no Observer has
-// heard of it: if the dependency was made without [Telemetry.Options], or the call never
-// came to one. It may be called more than once: the first counts.
+// End ends the span. err is the error that the call returned. It is used if no Observer has
+// received the call's end: the dependency was made without [Telemetry.Options], or the call never
+// reached one. It may be called more than once: the first counts.
 func (c *Call) End(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,7 +251,7 @@ func (c *Call) End(err error) {
 	c.end(err != nil)
 }
 
-// unwind is deferred: if the call has not ended, its operation panics.
+// unwind is deferred. If the call has not ended, its operation panics.
 func (c *Call) unwind() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,8 +261,8 @@ func (c *Call) unwind() {
 	c.end(true)
 }
 
-// end ends the span, if it has not ended. Failed matters if it is not known how the call
-// went. The lock is held.
+// end ends the span, if it has not ended. failed is used if the result of the call is not known.
+// The lock is held.
 func (c *Call) end(failed bool) {
 	if c.ended {
 		return
@@ -298,16 +295,16 @@ func (c *Call) describe(s trace.Span, failed bool) {
 			attrReason.String(reason), attrOutcome.String(c.outcome.String()))
 	}
 	if failed {
-		s.SetStatus(codes.Error, reason) // the text of an error may hold what does not belong into a trace
+		s.SetStatus(codes.Error, reason) // the text of an error may contain private data
 		all = append(all, errorType(cmp.Or(c.code, reason)))
 	}
 	s.SetAttributes(all...)
 }
 
-// errorType is semantic conventions' attribute for a failure of the given code.
+// errorType returns semantic conventions' attribute for a failure of the given code.
 func errorType(code string) attribute.KeyValue { return keyErrorType.String(text(cmp.Or(code, Other))) }
 
-// text is s as exporters take it: one attribute that is not UTF-8 would cost them the batch.
+// text returns s as UTF-8: one attribute that is not would cost an exporter the batch.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

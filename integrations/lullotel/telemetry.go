@@ -23,9 +23,9 @@ import (
 // Scope is the name of the instrumentation scope, of the tracer and the meter.
 const Scope = "github.com/lullgo/lull/integrations/lullotel"
 
-// Telemetry is a [lull.Observer] that makes metrics and spans of events. Make one with
-// New for a process, and share it: it counts, and the labels that it has seen, are bounded
-// for all dependencies together. Its methods may be called concurrently.
+// Telemetry is a [lull.Observer] that makes metrics and spans from events. Make one with New for a
+// process, and share it: its counters and labels are bounded for all dependencies together. Its
+// methods may be called concurrently.
 type Telemetry struct {
 	// Configuration.
 	tracer      trace.Tracer
@@ -79,14 +79,14 @@ func WithPropagator(p propagation.TextMapPropagator) Option {
 	return func(o *options) { o.propagator = p }
 }
 
-// WithLimits bounds the label sets otherwise than by default.
+// WithLimits sets the bounds of the label sets.
 func WithLimits(l Limits) Option { return func(o *options) { o.limits = l } }
 
-// WithSpans says which calls have a span. Without it every call that is started with
-// Start, Do, Transport and the like has one.
+// WithSpans selects the calls that have a span. Without it every call that Start, Do, Transport and
+// the like start has one.
 func WithSpans(s Spans) Option { return func(o *options) { o.spans = s } }
 
-// New returns a Telemetry. It fails if the limits or the meter make no sense.
+// New returns a Telemetry. It fails if the limits or the meter are invalid.
 func New(opts ...Option) (*Telemetry, error) {
 	o := options{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
 	for _, f := range opts {
@@ -115,8 +115,8 @@ func New(opts ...Option) (*Telemetry, error) {
 	return t, nil
 }
 
-// Close makes the gauges and the counters silent. The histograms are the provider's, and go
-// on until that is shut down. It may be called more than once.
+// Close stops the gauges and the counters. The histograms belong to the provider, and continue
+// until it is shut down. It may be called more than once.
 func (t *Telemetry) Close() error {
 	if t.callback == nil {
 		return nil
@@ -124,15 +124,15 @@ func (t *Telemetry) Close() error {
 	return t.callback.Unregister()
 }
 
-// Options wire a dependency: t as its observer, and lull.WithTiming, without which calls
-// whose first attempt succeeds have no duration. For lullhttp and lullgrpc they go
-// into With. Whoever wants to save the 210 ns that the duration of a call takes uses
-// lull.WithObserver(t) alone: then retry.call.duration has calls with retries and failures only.
+// Options returns the options of a dependency: t as its observer, and lull.WithTiming, without
+// which calls whose first attempt succeeds have no duration. For lullhttp and lullgrpc pass them to
+// With. To save the 210 ns that the duration of a call takes, use lull.WithObserver(t) alone: then
+// retry.call.duration has only calls with retries and failures.
 func (t *Telemetry) Options() []lull.Option {
 	return []lull.Option{lull.WithObserver(t), lull.WithTiming()}
 }
 
-// Observe makes it a lull.Observer.
+// Observe implements lull.Observer.
 func (t *Telemetry) Observe(ctx context.Context, e lull.Event) {
 	if e.Kind == event.CallEnded && e.Reason == engine.Success && e.Attempt == 1 {
 		o := t.calls.get(e.Dependency, e.Operation)
@@ -150,8 +150,8 @@ func (t *Telemetry) Observe(ctx context.Context, e lull.Event) {
 	t.observe(ctx, &e)
 }
 
-// observe is Observe for all that is not the short path. Of attempts only what an event says
-// has ended is counted, so that each is counted once, in whatever order events come.
+// observe is Observe for all events beyond the short path. It counts an attempt only at the event
+// of its end, so that each is counted once, in any order of events.
 func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 	o := t.calls.get(e.Dependency, e.Operation)
 	d := o.dependency
@@ -186,17 +186,17 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 	}
 }
 
-// attempt counts one that has ended.
+// attempt counts one attempt that has ended.
 func (t *Telemetry) attempt(ctx context.Context, e *lull.Event, o *operation) {
 	if e.Verdict.Kind != lull.KindSuccess {
 		o.dependency.failures.get(cmp.Or(e.Verdict.Code, Other)).Add(1)
 	} else if e.By == 1 {
-		return // the duration of the call says it all
+		return // the duration of the call is the same
 	}
 	t.instruments.attemptDuration.Record(ctx, e.Took.Seconds(), o.attempt[min(e.By, 2)-1]...)
 }
 
-// ended counts a call that has.
+// ended counts a call that has ended.
 func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *Call) {
 	outcome := OutcomeOf(e.Reason, e.By)
 	if e.Attempt < 1 {
@@ -224,25 +224,25 @@ func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *C
 	}
 }
 
-// hint is what came of something that a server said about retries.
+// hint is the outcome of a server's hint about retries.
 type hint uint8
 
 const (
-	honoured  hint = iota // a retry waited for as long as it asked
+	honoured  hint = iota // a retry waited for the requested time
 	tooLong               // it asked for longer than the policy allows, and the call ended
-	dontRetry             // it said not to retry, and nobody did
+	dontRetry             // it forbade a retry, and there was none
 	hints
 )
 
 var hintNames = [hints]string{"honoured", "too_long", "dont_retry"}
 
-// change counts one way in which breakers change.
+// change counts one kind of change of breakers.
 type change struct {
 	atomic.Int64
 	attributes []attribute.KeyValue
 }
 
-// maxChanges is how many there can be, for each state, state, reason, and metrics only.
+// maxChanges is the greatest number of kinds: for each state, state, reason, and metrics only.
 const maxChanges = 3 * 3 * 8 * 2
 
 func changeName(c breaker.Change) string {
@@ -264,7 +264,7 @@ func newChange(name string) *change {
 	return c
 }
 
-// install makes the instruments and registers what is asked when they are read.
+// install makes the instruments and registers the callback that reads their values.
 func (t *Telemetry) install(m metric.Meter) error {
 	var errs []error
 	b := builder{meter: m, errs: &errs}
@@ -275,7 +275,7 @@ func (t *Telemetry) install(m metric.Meter) error {
 	callback, err := m.RegisterCallback(t.collect, b.observed...)
 	if err != nil {
 		if callback != nil {
-			callback.Unregister() // or those instruments that it was registered for would be read
+			callback.Unregister() // or the instruments that it was registered for would be read
 		}
 		return err
 	}

@@ -43,8 +43,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// broken is a meter that lacks some instruments, or takes no callback; its provider gives
-// nothing else.
+// broken is a meter that lacks some instruments, or refuses a callback. Its provider has no other
+// meter.
 type broken struct {
 	noop.Meter
 	counts, seconds, callback bool
@@ -139,7 +139,7 @@ func TestTwoOnOneProvider(t *testing.T) {
 	}
 }
 
-// Whatever the order in which things end.
+// Events may come in any order, also after the end.
 func TestAfterTheEnd(t *testing.T) {
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 	r := newRig(t, WithMeterProvider(meters))
@@ -176,8 +176,8 @@ func TestNothingIsWatched(t *testing.T) {
 	}
 }
 
-// What Prometheus takes for the restart of a process is a counter that falls: then it
-// adds all that was ever counted once more.
+// Prometheus takes a counter that falls for a restart of the process: then it adds its whole value
+// once more.
 func TestCountersNeverFall(t *testing.T) {
 	r := newRig(t)
 	var stop atomic.Bool
@@ -212,7 +212,7 @@ func TestCountersNeverFall(t *testing.T) {
 	}
 }
 
-// All of it at the same time, while policies are replaced and metrics are read.
+// Everything at the same time, while policies are replaced and metrics are read.
 func TestConcurrently(t *testing.T) {
 	const workers, each = 8, 150
 	r := newRig(t)
@@ -244,7 +244,7 @@ func TestConcurrently(t *testing.T) {
 				hedged := (w+i)%4 > 1
 				op := func(ctx context.Context) (int, error) {
 					switch n := attempts.Add(1); {
-					case n%50 == 0 && !hedged: // a panic of one that has lost goes up on its own goroutine
+					case n%50 == 0 && !hedged: // the panic of an attempt that has lost is raised on its own goroutine
 						panics.Add(1)
 						panic("oh")
 					case n%3 == 0:
@@ -286,7 +286,7 @@ func TestConcurrently(t *testing.T) {
 	}
 }
 
-// What is shown is what the policy in force has.
+// Watch reports the values of the policy in force.
 func TestWatchAfterUpdate(t *testing.T) {
 	r := newRig(t)
 	p := steady()

@@ -28,7 +28,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// stand is a server, and a client that calls it as the doc of Transport has it.
+// stand is a server, and a client that calls it as in the documentation of Transport.
 type stand struct {
 	*rig
 	client  *http.Client
@@ -81,7 +81,8 @@ func failing(n int64) http.HandlerFunc {
 	}
 }
 
-// sorted are the spans of calls, of attempts in the order of their resend counts, and all others.
+// sorted returns the spans of calls, of attempts in the order of their resend counts, and all
+// others.
 func sorted(all tracetest.SpanStubs) (calls, attempts, rest tracetest.SpanStubs) {
 	for _, s := range all {
 		switch s.SpanKind {
@@ -166,7 +167,7 @@ func TestThreeAttemptsAreOneTrace(t *testing.T) {
 	}
 }
 
-// All under the span of whoever calls.
+// The call's span is under its caller's span.
 func TestCallStandsUnderItsCaller(t *testing.T) {
 	s := newStand(t, steady(), failing(2))
 	ctx, above := s.tracer.Tracer("x").Start(context.Background(), "handler", trace.WithSpanKind(trace.SpanKindServer))
@@ -183,7 +184,7 @@ func TestCallStandsUnderItsCaller(t *testing.T) {
 	}
 }
 
-// What the call came to counts: not whether there is an error.
+// The result of the call counts, not whether there is an error.
 func TestStatusIsTheCalls(t *testing.T) {
 	s := newStand(t, steady(), failing(100))
 	s.get(t, context.Background(), "/") // ends on a response
@@ -202,7 +203,7 @@ func TestStatusIsTheCalls(t *testing.T) {
 	}
 }
 
-// What comes when the span has ended does not begin another.
+// Events after the end of the span do not begin another.
 func TestAfterTheSpan(t *testing.T) {
 	r := newRig(t, WithSpans(SpansNoted))
 	above, span := r.tracer.Tracer("x").Start(t.Context(), "above")
@@ -238,7 +239,7 @@ func TestSpansNoted(t *testing.T) {
 			t.Errorf("attempt %d: resend_count %v", i+1, n)
 		}
 	}
-	// Of a call that just succeeds there is nothing to say.
+	// A call that just succeeds has no span.
 	s.spans.Reset()
 	s.get(t, ctx, "/")
 	if calls, attempts, _ := sorted(s.spans.GetSpans()); len(calls) != 0 || len(attempts) != 1 {
@@ -252,7 +253,7 @@ func TestSpansNoted(t *testing.T) {
 	}
 }
 
-// Semantic conventions: the count goes on over redirects.
+// Semantic conventions: the count continues over redirects.
 func TestResendCountOverRedirects(t *testing.T) {
 	var seen atomic.Int64
 	s := newStand(t, steady(), func(w http.ResponseWriter, r *http.Request) {
@@ -365,8 +366,8 @@ func TestPermanentFailureIsNoRefusal(t *testing.T) {
 	}
 }
 
-// Every call has one span, that ends once, under that of whoever calls, and says how the
-// call went: whatever becomes of the call.
+// Every call has one span, which ends once, is under its caller's span, and has the result of the
+// call, in every case.
 func TestEveryCallHasOneSpan(t *testing.T) {
 	type run func(ctx context.Context, r *rig, op func(context.Context) error)
 	// on is a call to a dependency under steady and what change makes of it, in a state that
@@ -536,8 +537,7 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 	}
 }
 
-// An operation that calls something else in turn, or the same once more: that is another
-// call.
+// An operation that calls another dependency, or the same once more, makes another call.
 func TestCallsInsideOfCalls(t *testing.T) {
 	hedges := steady()
 	hedges.Attempts = 1
@@ -578,7 +578,7 @@ func TestCallsInsideOfCalls(t *testing.T) {
 	}
 }
 
-// Contexts that an operation derives from its own are no dearer in a span than without.
+// Contexts that an operation derives from its own cost no more in a span than without.
 func TestDerivedContextsNeedNoGoroutine(t *testing.T) {
 	r := newRig(t)
 	d := dependencyOn(t, r, "d", steady()) // which has an attempt timeout
@@ -614,7 +614,7 @@ func TestDerivedContextsNeedNoGoroutine(t *testing.T) {
 	})
 }
 
-// An attribute that is not UTF-8 costs an exporter all that is to be sent with it.
+// An attribute that is not UTF-8 costs an exporter the whole batch.
 func TestAttributesAreText(t *testing.T) {
 	r := newRig(t)
 	d := dependencyOn(t, r, "d\xff", steady(), lull.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient, Code: "c\xff"} }))
@@ -642,7 +642,7 @@ func TestAttributesAreText(t *testing.T) {
 	}
 }
 
-// Of a dependency that nobody observes, the error tells how it went.
+// If nobody observes a dependency, the error has the result of the call.
 func TestSpanWithoutObserver(t *testing.T) {
 	r := newRig(t)
 	d, _ := lull.NewDependency("x", steady())
@@ -652,7 +652,7 @@ func TestSpanWithoutObserver(t *testing.T) {
 	}
 }
 
-// Nor of a panic there.
+// The same holds for a panic.
 func TestPanicWithoutObserver(t *testing.T) {
 	r := newRig(t)
 	d, _ := lull.NewDependency("x", steady())

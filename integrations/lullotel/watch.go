@@ -13,7 +13,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// sources are what is looked at when metrics are read.
+// sources are read together with the metrics.
 type sources struct {
 	mu   sync.Mutex
 	next int
@@ -38,10 +38,10 @@ func (s *sources) add(look func(*Telemetry, map[string]bool, metric.Observer)) (
 	}
 }
 
-// Watch shows how the dependencies stand whenever metrics are read: what their budgets
-// would pay for, the state of their circuit breakers, what is in flight under their limits,
-// what their throttles hold back. Of several with one name the first is shown, and of more
-// than Limits allow none. Stop ends that.
+// Watch reports the states of the dependencies whenever metrics are read: the tokens in their
+// budgets, the states of their circuit breakers, the attempts in flight under their limits, and the
+// refusals of their throttles. Of several with one name the first is reported, and beyond Limits
+// none. stop ends that.
 func (t *Telemetry) Watch(deps ...*lull.Dependency) (stop func()) {
 	deps = slices.Clone(deps)
 	return t.WatchAll(func(yield func(*lull.Dependency) bool) {
@@ -53,7 +53,7 @@ func (t *Telemetry) Watch(deps ...*lull.Dependency) (stop func()) {
 	})
 }
 
-// WatchAll is Watch for the dependencies that there are at the time: those of a lull.Registry
+// WatchAll is Watch for all dependencies at the time of reading: those of a lull.Registry
 // (WatchAll(transport.Registry().All) for lullhttp), or of a lullgrpc.Client
 // (WatchAll(client.Dependencies)).
 func (t *Telemetry) WatchAll(all func(yield func(*lull.Dependency) bool)) (stop func()) {
@@ -74,8 +74,7 @@ func (t *Telemetry) WatchAll(all func(yield func(*lull.Dependency) bool)) (stop 
 	})
 }
 
-// WatchConsumer shows how many messages are in the hands of c, under the name that it was
-// made with.
+// WatchConsumer reports how many messages c is handling, under its name.
 func (t *Telemetry) WatchConsumer(name string, c *queue.Consumer) (stop func()) {
 	if c == nil {
 		return func() {}
@@ -88,8 +87,7 @@ func (t *Telemetry) WatchConsumer(name string, c *queue.Consumer) (stop func()) 
 	})
 }
 
-// WatchGate shows how an admission controller stands, under the name that it was given to
-// Admission with.
+// WatchGate reports the state of an admission controller, under the name that Admission got.
 func (t *Telemetry) WatchGate(name string, g *admission.Gate) (stop func()) {
 	if g == nil {
 		return func() {}
