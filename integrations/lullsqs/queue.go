@@ -17,7 +17,7 @@ type Queue struct {
 	reading bool // for Letters: the order within a group does not matter
 
 	// State of Receive, of which one runs at a time.
-	throttled int     // throttled receives in a row
+	throttled int     // rate-limited receives in a row
 	over      int     // receives in a row with too many messages in flight
 	repeat    attempt // a receive from a FIFO queue that was not answered
 }

@@ -86,7 +86,7 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 	}
 }
 
-// throttle returns how long to wait after the n-th throttled receive in a row, before its error is
+// throttle returns how long to wait after the n-th rate-limited receive in a row, before its error is
 // returned. (AWS' retry behaviour 2.1: up to 1 s, doubling up to 20 s, full jitter. A longer
 // x-amz-retry-after replaces it, but adds 5 s at most.)
 func throttle(err error, n int) time.Duration {
