@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -65,4 +66,30 @@ func ExampleCompare() {
 	// Output:
 	// none  recovered in 3 of 3 runs, 1.0 attempts per call
 	// naive recovered in 0 of 3 runs, 2.9 attempts per call
+}
+
+// A message in ten minutes kills its worker. At its fourth delivery it is a dead letter.
+func ExampleTopic() {
+	s := sim.Scenario{
+		Horizon:  time.Hour,
+		Services: []sim.Service{{Name: "api", Time: sim.Distribution{Mean: 50 * time.Millisecond}}},
+		Topics: []sim.Topic{{
+			Name: "orders", Calls: "api", Arrivals: sim.Arrivals{Rate: 5}, Poison: sim.Poison{Share: 1.0 / 3000, Kills: true},
+			Consumers: sim.Consumers{Processes: 3},
+		}},
+	}
+	r, err := sim.Run(context.Background(), s, sim.Contender{Policy: lull.Policy{Attempts: 3}}, sim.Options{Seed: 1, Message: func(m sim.MessageEnd) {
+		if m.Reason == engine.Crashed && m.At < 20*time.Minute {
+			fmt.Println("message", m.Number, "is dead after", m.At.Round(time.Second), "and delivery", m.Attempts)
+		}
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	t := r.Topics[0]
+	fmt.Println(t.Sent, "sent,", t.Handled, "handled,", t.Dead, "dead,", t.Left, "left;", t.Lapsed, "leases lapsed")
+	// Output:
+	// message 1 is dead after 1m30s and delivery 4
+	// 17770 sent, 17765 handled, 4 dead, 1 left; 12 leases lapsed
 }

@@ -167,6 +167,15 @@ type TopicResult struct {
 	Backlog []float64
 }
 
+// A MessageEnd is what became of a message.
+type MessageEnd struct {
+	Topic    string
+	Number   int64         // in the order in which they were sent, from 1
+	Sent, At time.Duration // At is when it was handled or dead
+	Attempts int           // the number of the last
+	Reason   engine.Reason // of a dead letter; Success: it was handled
+}
+
 // tally counts what happens to the messages of a topic.
 type tally struct {
 	TopicResult

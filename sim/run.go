@@ -17,6 +17,9 @@ type Options struct {
 	// StopAfterRecovery ends a run once things have been normal for so long. Zero:
 	// a run goes on to the Horizon.
 	StopAfterRecovery time.Duration
+	// Message, if not nil, is called with each message that is handled or dead, in the order
+	// of time, on the goroutine of Run.
+	Message func(MessageEnd)
 	// Progress, if not nil, is told from time to time how far a run has come. It
 	// is called on the goroutine of Run.
 	Progress func(Progress)

@@ -232,6 +232,9 @@ func (w *world) remove(t *topic, m *message, r engine.Redelivery) {
 	}
 	t.tally.gone(w.now, m, why)
 	w.rec.end(w.now, m.sent, why, m.attempt, true)
+	if w.onEnd != nil {
+		w.onEnd(MessageEnd{t.def.Name, int64(m.seq), m.sent, w.now, m.attempt, why})
+	}
 }
 
 // endDelivery ends a delivery, in whatever way.

@@ -25,6 +25,7 @@ type world struct {
 	streams  []*stream
 	next     *stream // the one whose arrival comes first; nil if none does
 	topics   []*topic
+	onEnd    func(MessageEnd) // Options.Message
 	origins  []*origin
 	services []*service
 	flights  slab[flight]
@@ -112,6 +113,7 @@ func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 		named[n.Name] = n
 	}
 	named[c.Name] = c
+	w.onEnd = o.Message
 	b := &builder{w: w, named: named, seed: o.Seed, services: map[string]*service{}}
 	b.verdicts = []lull.Verdict{
 		verdictOK:       {Kind: lull.KindSuccess},

@@ -1,4 +1,9 @@
-// Package shipped holds one experiment, as a test: simulated is shipped.
+// Package shipped holds two experiments, as tests: simulated is shipped.
+//
+// Random scripts of a queue are played by package sim, and by queue.Consumer with
+// queue.Memory under testing/synctest: outages, workers that are killed, leases that cannot
+// be extended. Of each message must be the same, to the nanosecond: how often it was tried,
+// when it ended, and why. The rest of this page is about calls.
 //
 // That a simulator runs the engine which also ships is an argument. The test is
 // the evidence: the same sim.Scenario and the same lull.Policy are flown by package

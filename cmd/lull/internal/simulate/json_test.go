@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/sim"
 )
 
 func TestFigures(t *testing.T) {
@@ -55,5 +56,25 @@ func TestCommandCanBeRepeated(t *testing.T) {
 	const want = `lull simulate 'my file.yaml' --policy none,lull --policy x.yaml --clients 25M --horizon 10s --set 'services.0.time={kind: fixed, mean: 1s}' --sweep clients=1,2 --seed 1 --seeds 3 --report 'o'\''brien.html'`
 	if got := f.command(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What became of messages stands beside the totals, and without topics nothing does.
+func TestTopicsAsJSON(t *testing.T) {
+	r := sim.Result{Topics: []sim.TopicResult{{
+		Name: "orders", Sent: 5, Handled: 3, Dead: 1, Left: 1, Reasons: map[string]int64{"crashed": 1}, Attempts: 9, Disturbed: 4,
+		Deferred: 2, Lapsed: 1, Caught: true, CaughtUp: 1500 * time.Millisecond, Backlog: []float64{2, 1},
+	}, {Name: "mail"}}}
+	text, err := json.Marshal(jsonResult(r).Topics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `[{"name":"orders","sent":5,"handled":3,"dead":1,"left":1,"reasons":{"crashed":1},"attempts":9,"attempts_during_faults":4,"deferred":2,"lapsed":1,"caught_up_s":1.5,"backlog":[2,1]},` +
+		`{"name":"mail","sent":0,"handled":0,"dead":0,"left":0,"reasons":null,"attempts":0,"attempts_during_faults":0,"deferred":0,"lapsed":0,"caught_up_s":null,"backlog":[]}]`
+	if string(text) != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	if text, _ := json.Marshal(jsonResult(sim.Result{})); bytes.Contains(text, []byte("topics")) {
+		t.Errorf("topics without any: %s", text)
 	}
 }
