@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,6 +142,41 @@ func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 		if o.all[len(o.all)-1] != event.CallEnded {
 			t.Errorf("%v: the end is not the last", o.all)
 		}
+	})
+}
+
+// slowAtTheSecond is an observer that takes 100 ms for the second hedge of all.
+type slowAtTheSecond struct{ hedges atomic.Int64 }
+
+func (s *slowAtTheSecond) Observe(_ context.Context, e lull.Event) {
+	if e.Kind == event.HedgeStarted && s.hedges.Add(1) == 2 {
+		time.Sleep(100 * ms)
+	}
+}
+
+// Rule 18: a panic of an attempt that has lost is the caller's, as long as an observer holds
+// the caller up.
+func TestRule18APanicOfALoserIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, hedging(3), lull.WithObserver(new(slowAtTheSecond)))
+		var n atomic.Int64
+		defer func() {
+			if got := recover(); got != "oh" {
+				t.Errorf("the caller recovers %v", got)
+			}
+			time.Sleep(time.Second) // all have ended
+		}()
+		lull.DoHedged(t.Context(), d, func(context.Context) (int, error) {
+			switch n.Add(1) {
+			case 1:
+				time.Sleep(50 * ms)
+			case 2:
+				time.Sleep(60 * ms) // it has lost by then, and is deaf to its context
+				panic("oh")
+			}
+			return 0, nil
+		})
+		t.Error("it returned")
 	})
 }
 

@@ -121,7 +121,7 @@ func (c *Call) answeredSince(began time.Duration) bool {
 func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() uint64) (wait, ceiling time.Duration) {
 	p := c.s.plan
 	if v.After <= 0 {
-		if c.wait == 0 && retry > 1 && p.policy.Backoff.Jitter == backoff.Decorrelated {
+		if c.wait == 0 && p.policy.Backoff.Jitter == backoff.Decorrelated {
 			c.recall(v, random)
 		}
 		switch {

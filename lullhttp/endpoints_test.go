@@ -143,6 +143,29 @@ func TestRule16ShortDeadlinesEjectNoEndpoint(t *testing.T) {
 	}
 }
 
+// 502, 503 and 504 are what gateways answer of what is behind them; other failures are not.
+func TestGatewayFailures(t *testing.T) {
+	for _, status := range []int{200, 404, 500, 501, 502, 503, 504, 505, 599} {
+		ejected := false
+		f := &fleet{answer: func(host string, w http.ResponseWriter, _ *http.Request) {
+			if host == "e1.test" {
+				w.WriteHeader(status)
+			}
+		}}
+		inBubble(t, lull.Policy{Attempts: 1}, f.ServeHTTP, func(t *testing.T, cl *http.Client, _ *pipes) {
+			for range 20 {
+				resp, err := cl.Get(orders)
+				read(t, resp, err)
+				time.Sleep(10 * ms)
+			}
+			if want := status >= 502 && status <= 504; ejected != want {
+				t.Errorf("an endpoint that answers %d was ejected for gateway failures: %v, want %v", status, ejected, want)
+			}
+		}, withEndpoints(outlier.Config{Choice: outlier.RoundRobin, Statistic: outlier.NoStatistic, Consecutive: -1, ConsecutiveGateway: 3, ConsecutiveLocal: -1},
+			bases(2), func(c outlier.Change) { ejected = true }))
+	}
+}
+
 // A retry goes to an endpoint that its call has not tried, and so does a hedge.
 func TestARetryPrefersAnotherEndpoint(t *testing.T) {
 	sick := &fleet{answer: func(host string, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }}

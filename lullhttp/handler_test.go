@@ -151,6 +151,11 @@ func TestWorkOfNobodyIsNotStarted(t *testing.T) {
 	if h(w, req); ran || w.Code != 503 || w.Header().Get("X-Should-Retry") != "false" {
 		t.Errorf("no time left: ran: %v, %d, %v", ran, w.Code, w.Header())
 	}
+	bounded := newHandler(t, func(http.ResponseWriter, *http.Request) { ran = true }, lullhttp.LimitTimeout(time.Second, 0))
+	w = httptest.NewRecorder()
+	if bounded(w, req); ran || w.Code != 503 {
+		t.Errorf("no time left, with a least time: ran: %v, %d", ran, w.Code)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	w = httptest.NewRecorder()

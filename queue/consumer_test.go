@@ -334,6 +334,28 @@ func TestLeaseIsFixed(t *testing.T) {
 	}
 }
 
+// A lease that was extended as far as it goes cannot be extended by its handler either.
+func TestExtendAsFarAsItGoes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{MaxLease: 25 * time.Second})
+		send(t, m, "hello")
+		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
+			time.Sleep(5 * time.Second)
+			if err := m.Extend(ctx, time.Minute); err != nil {
+				t.Errorf("after 5 s of 25: %v", err)
+			}
+			time.Sleep(18 * time.Second)
+			if err := m.Extend(ctx, time.Minute); err == nil {
+				t.Error("after 23 s of 25: there is nothing to extend")
+			}
+			return nil
+		}, queue.Config{Lease: 10 * time.Second})
+		time.Sleep(time.Minute)
+		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		r.stop(t)
+	})
+}
+
 // stingy is a broker that extends a lease to a second from now, whatever it is asked for.
 type stingy struct{ *queue.Memory }
 
@@ -847,7 +869,7 @@ func TestPoison(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantEqual(t, "outcomes", r.outcomes(), "dead-letter crashed")
-		if dead := letters(t, m); len(dead) != 1 || dead[0].Attempts != 3 || dead[0].FirstFailure.IsZero() {
+		if dead := letters(t, m); len(dead) != 1 || dead[0].Attempts != 3 || dead[0].FirstFailure.IsZero() || !dead[0].LastFailure.IsZero() { // nobody saw the last
 			t.Errorf("dead letters %+v", dead)
 		}
 		r.stop(t)

@@ -290,6 +290,25 @@ func TestLogHasWhatIsKnown(t *testing.T) {
 	}
 }
 
+// What a handler decided can be read of what it returns, however it is wrapped.
+func TestDecided(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want queue.Outcome
+		ok   bool
+	}{
+		{queue.DeferFor(nil, time.Second), queue.Defer, true},
+		{fmt.Errorf("order 7: %w", queue.DropMessage(errBlip)), queue.Drop, true},
+		{queue.DeadLetterAs("schema", nil), queue.DeadLetter, true},
+		{errBlip, queue.Ack, false},
+		{nil, queue.Ack, false},
+	} {
+		if got, ok := queue.Decided(c.err); got != c.want || ok != c.ok {
+			t.Errorf("%v: %v, %v, want %v, %v", c.err, got, ok, c.want, c.ok)
+		}
+	}
+}
+
 // What to do with a dead letter depends on why it died.
 func TestLogSaysWhatToDo(t *testing.T) {
 	for _, c := range []struct {
