@@ -27,7 +27,7 @@ type Spec struct {
 	// Once: the caller wants one attempt, whatever the policy allows.
 	Once bool
 	// Stream: once the dependency has accepted it, the operation may be silent for as long as
-	// it likes ([Call.Accepted]). While the circuit is half-open it keeps no call out that ends.
+	// it likes ([Call.Acceptor]). While the circuit is half-open it keeps no call out that ends.
 	Stream bool
 	// ForRetry: the driver knows that the call is made for a request which is itself a
 	// retry. It is then made as Policy.Nested says, as after [Call.OnBehalfOf].
@@ -237,18 +237,12 @@ func start(b *breaker.Breaker, now time.Duration, stream bool) (breaker.Token, b
 	return b.Start(now)
 }
 
-// Accepted notes that the dependency has accepted the attempt under way, which may be silent
-// from now on. A half-open breaker does not wait for it any longer: other calls are let
-// through beside it, and that it has not failed for breaker.Config.ProbeTimeout (the
-// policy's Deadline, if that is not set) is a success.
-func (c *Call) Accepted(now time.Duration) {
-	if c.token.Probe() && !c.Over() {
-		c.Acceptor()(now)
-	}
-}
-
-// Acceptor returns Accepted as a function that may be called at any time, concurrently with
-// everything else. It is for calls for which Probe is true.
+// Acceptor returns a function that notes that the dependency has accepted the attempt under
+// way, which may be silent from now on. A half-open breaker does not wait for it any longer:
+// other calls are let through beside it, and that it has not failed for
+// breaker.Config.ProbeTimeout (the policy's Deadline, if that is not set) is a success. The
+// function may be called at any time, concurrently with everything else. It is for calls for
+// which Probe is true.
 func (c *Call) Acceptor() func(now time.Duration) {
 	b, token := c.s.remember().breaker, c.token
 	return func(now time.Duration) { b.Accepted(now, token) }

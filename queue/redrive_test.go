@@ -79,7 +79,7 @@ func TestValidate(t *testing.T) {
 		{queue.ScanConfig{Lease: 100*time.Millisecond - 1}.Validate(), "Lease"},
 		{queue.MemoryConfig{}.Validate(), ""},
 		{queue.MemoryConfig{Order: queue.Total, MaxDelay: 100 * 365 * 24 * time.Hour}.Validate(), ""},
-		{queue.MemoryConfig{Order: 9, MaxLease: -1, MaxDelay: math.MaxInt64, Limit: -1}.Validate(), "Order MaxLease MaxDelay Limit"},
+		{queue.MemoryConfig{Order: 9, MaxLease: -1, MaxDelay: 100*365*24*time.Hour + 1, Limit: -1}.Validate(), "Order MaxLease MaxDelay Limit"},
 		{queue.Config{}.Validate(), ""},
 		{queue.Config{Concurrency: 1, Quick: 10}.Validate(), ""},
 		{queue.Config{Concurrency: 1, Batch: 1, Lease: 100 * time.Millisecond}.Validate(), ""},
