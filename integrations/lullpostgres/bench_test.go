@@ -13,7 +13,7 @@ import (
 
 const workers = 16
 
-// parallel runs f in 16 goroutines, and reports how often a second.
+// parallel runs f in 16 goroutines, and reports how often per second.
 func parallel(b *testing.B, f func() error) {
 	b.Helper()
 	jobs := make(chan struct{}, workers)
@@ -36,8 +36,8 @@ func parallel(b *testing.B, f func() error) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "/s")
 }
 
-// BenchmarkStore is 16 workers and 16 connections, to a server that waits for its disk
-// at each commit, as it does by default, and to one that does not.
+// BenchmarkStore has 16 workers and 16 connections. One server waits for its disk at each commit,
+// which is the default, and one does not.
 func BenchmarkStore(b *testing.B) {
 	for _, fsync := range []string{"on", "off"} {
 		b.Run("fsync="+fsync, func(b *testing.B) {

@@ -10,30 +10,29 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// DefaultTable is what a zero Config.Table means.
+// DefaultTable is the default of Config.Table.
 const DefaultTable = "lull_idempotency"
 
-// A Config says what a Store uses in the database. It is plain, comparable data; the
+// A Config names the parts of the database that a Store uses. It is plain, comparable data; the
 // zero Config is the recommended one.
 type Config struct {
-	// Table is the name of the table, with or without that of its schema and a point
-	// before it: each of 1 to 50 letters (a to z, A to Z), digits and underscores, with
-	// no digit in front. It is quoted, so capitals matter. Without a schema it is found
-	// by the connection's search_path. Write it in the same way in all processes: locks
-	// are made of it. Zero: lull_idempotency.
+	// Table is the name of the table, optionally after the name of its schema and a point. Each has
+	// 1 to 50 letters (a to z, A to Z), digits and underscores, and does not begin with a digit. It
+	// is quoted, so capitals matter. Without a schema it is found by the connection's search_path.
+	// Write it in the same way in all processes: locks are made of it. Zero: lull_idempotency.
 	Table string
 
-	// Isolation is that of the transactions in which Transact runs the handler. Zero
-	// (sql.LevelDefault): the server's default, which is read committed. Or
-	// sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable. See
-	// "Isolation" in the package comment.
+	// Isolation is the level of the transactions in which Transact runs the handler. Zero
+	// (sql.LevelDefault): the server's default, which is read committed. Or sql.LevelReadCommitted,
+	// sql.LevelRepeatableRead, sql.LevelSerializable. docs/guide.md compares them under "Once and
+	// no more".
 	Isolation sql.IsolationLevel
 }
 
 var tableName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]{0,49}\.)?[A-Za-z_][A-Za-z0-9_]{0,49}$`)
 
-// Validate reports everything that is wrong with c at once, each problem naming its
-// field, the value and what is allowed; nil if nothing is.
+// Validate reports everything that is wrong with c at once. Each problem names its field, the value
+// and what is allowed. It returns nil if nothing is wrong.
 func (c Config) Validate() error {
 	var l problem.List
 	l.Check(c.Table == "" || tableName.MatchString(c.Table), "Table", fmt.Sprintf("%q", c.Table),
@@ -46,13 +45,13 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// WithDefaults is c with every zero replaced by what it means.
+// WithDefaults returns c with every zero replaced by its default.
 func (c Config) WithDefaults() Config {
 	c.Table = cmp.Or(c.Table, DefaultTable)
 	return c
 }
 
-// quoted is the name of the table as SQL has it.
+// quoted returns the name of the table in SQL.
 func (c Config) quoted() string {
 	return `"` + strings.ReplaceAll(c.Table, ".", `"."`) + `"`
 }

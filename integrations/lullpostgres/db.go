@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// What of a database is used here: *pgxpool.Pool and *sql.DB have it both, under other
-// names.
+// The part of a database that this package uses: *pgxpool.Pool and *sql.DB both have it, under
+// different names.
 type (
 	database interface {
 		querier
@@ -26,9 +26,9 @@ type (
 		querier
 		commit(ctx context.Context) error
 		rollback(ctx context.Context) error
-		// with is ctx from which the handler gets the transaction.
+		// with returns ctx with the transaction for the handler.
 		with(ctx context.Context) context.Context
-		// spoiled is an error if the handler has ended it.
+		// spoiled returns an error if the handler has ended the transaction.
 		spoiled() error
 	}
 )
@@ -96,14 +96,13 @@ func (t *pgxTx) spoiled() error {
 	return nil
 }
 
-// guardedTx is the handler's: it cannot end it.
+// guardedTx is the handler's transaction: the handler cannot end it.
 type guardedTx struct {
 	pgx.Tx
 	rolledBack bool
 }
 
-// ErrNotYours is what Commit returns in a handler: the store commits, together with
-// the record.
+// ErrNotYours is the error of Commit in a handler: the store commits, together with the record.
 var ErrNotYours = errors.New("lullpostgres: the store commits its transaction, when the handler has returned; for one of the handler's own inside of it, call Begin")
 
 func (t *guardedTx) Commit(context.Context) error { return ErrNotYours }
@@ -113,16 +112,16 @@ func (t *guardedTx) Rollback(context.Context) error {
 	return nil
 }
 
-// TxFrom is the transaction in which the handler runs whose context is ctx, if its
-// Store is made by New and its middleware has Config.Transactional set; nil otherwise.
+// TxFrom returns the transaction of the handler whose context is ctx, if New has made its Store and
+// its middleware has Config.Transactional set; nil otherwise.
 //
-// What is done in it is committed together with the record of the response, or not at
-// all. It is the store's to end: Commit returns ErrNotYours. After Rollback it does not
-// commit either: the request is answered with 503 unless the handler returns a response
-// that is not kept (500 and more, or one that it declared idempotency.NoEffect for).
-// Code that ends transactions gets one of its own, a savepoint, from Begin.
+// Its changes are committed together with the record of the response, or not at all. The store ends
+// it: Commit returns ErrNotYours. After Rollback it is not committed either: the request is
+// answered with 503 unless the handler returns a response that is not kept (500 and more, or one
+// that it declared idempotency.NoEffect for). Code that ends transactions gets one of its own, a
+// savepoint, from Begin.
 //
-// It is one connection: not for concurrent use, and not after the handler has returned.
+// It is one connection: do not use it concurrently, nor after the handler has returned.
 func TxFrom(ctx context.Context) pgx.Tx {
 	if t, ok := ctx.Value(txKey{}).(*guardedTx); ok {
 		return t
@@ -157,8 +156,8 @@ type sqlDB struct {
 }
 
 func (d sqlDB) begin(ctx context.Context, level sql.IsolationLevel) (transaction, error) {
-	// database/sql rolls a transaction back when the context ends that it was begun
-	// with. Here that is only so until it has begun.
+	// database/sql rolls a transaction back when the context of its BeginTx ends. Here that only
+	// holds until the transaction has begun.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	tx, err := d.db.BeginTx(own, &sql.TxOptions{Isolation: level})
@@ -179,7 +178,7 @@ type sqlTx struct {
 	cancel context.CancelFunc
 }
 
-// commit has no context of its own: when ctx ends, so does the transaction's.
+// commit has no context of its own: when ctx ends, the transaction's context ends.
 func (t *sqlTx) commit(ctx context.Context) error {
 	defer t.cancel()
 	defer context.AfterFunc(ctx, t.cancel)()
@@ -198,18 +197,17 @@ func (t *sqlTx) with(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sqlTxKey{}, t.tx)
 }
 
-func (t *sqlTx) spoiled() error { return nil } // the next statement will tell
+func (t *sqlTx) spoiled() error { return nil } // the next statement will fail
 
-// SQLTxFrom is TxFrom for a Store made by NewSQL. The handler must not call its Commit
-// and Rollback: nobody can keep it from doing so. After a Commit of its own the
-// response is lost, and the outcome of the request unknown to all that follow; after
-// Rollback the request is answered with 503.
+// SQLTxFrom is TxFrom for a Store made by NewSQL. The handler must not call its Commit and
+// Rollback; nothing can prevent it. After a Commit of its own the response is lost, and the outcome
+// of the request is unknown to all that follow. After Rollback the request is answered with 503.
 func SQLTxFrom(ctx context.Context) *sql.Tx {
 	tx, _ := ctx.Value(sqlTxKey{}).(*sql.Tx)
 	return tx
 }
 
-// sqlState is the error code that the server gave, whatever the driver.
+// sqlState returns the server's error code, for every driver.
 func sqlState(err error) string {
 	var e interface{ SQLState() string }
 	if errors.As(err, &e) {
@@ -218,8 +216,8 @@ func sqlState(err error) string {
 	return ""
 }
 
-// transient tells of errors after which the statement had no effect and may be made
-// again: a serialization failure, a deadlock.
+// transient reports whether the statement had no effect and may be made again: a serialization
+// failure, a deadlock.
 func transient(err error) bool {
 	switch sqlState(err) {
 	case "40001", "40P01":
@@ -228,8 +226,8 @@ func transient(err error) bool {
 	return false
 }
 
-// explain says which call failed, why, and what to do. The error is that of ctx too,
-// if that has ended.
+// explain adds to err which call failed, why, and what to do. The error also wraps that of ctx, if
+// ctx has ended.
 func (s *Store) explain(ctx context.Context, call string, err error) error {
 	if err == nil {
 		return nil

@@ -47,7 +47,7 @@ func Example() {
 	})))
 }
 
-// The same for database/sql, with whatever driver.
+// The same for database/sql, with any driver.
 func ExampleNewSQL() {
 	db, err := sql.Open("pgx", "postgres://payments@db/payments")
 	if err != nil {
@@ -71,7 +71,7 @@ func ExampleNewSQL() {
 	})))
 }
 
-// Code that ends transactions gets one of its own, inside: a savepoint.
+// Code that ends transactions gets a transaction of its own, inside: a savepoint.
 func ExampleTxFrom() {
 	reserve := func(ctx context.Context) error {
 		tx, err := lullpostgres.TxFrom(ctx).Begin(ctx)

@@ -16,8 +16,8 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// killMe is the variable that makes a process the victim of TestKilledAnywhere: where
-// the server is, and the first key.
+// killMe is the variable that makes a process the victim of TestKilledAnywhere: the server's
+// address, and the first key.
 const killMe = "LULLPOSTGRES_TEST_VICTIM"
 
 func numbered(n int) idempotency.Claim {
@@ -26,8 +26,7 @@ func numbered(n int) idempotency.Claim {
 	return c
 }
 
-// handle carries out request n until it is known to be done, and tells whether it was
-// run here.
+// handle repeats request n until it is known to be done, and reports whether the handler ran here.
 func handle(s *Store, n int) (ran bool, err error) {
 	c := numbered(n)
 	for {
@@ -50,9 +49,8 @@ func handle(s *Store, n int) (ran bool, err error) {
 	}
 }
 
-// Processes that are killed at any moment, in the middle of COMMIT too, while four of
-// their requests are running: each has happened once in the end, and its record is
-// there.
+// Processes are killed at any moment, in the middle of COMMIT too, while four of their requests are
+// running. In the end each request has happened once, and its record is there.
 func TestKilledAnywhere(t *testing.T) {
 	if at, first, ok := strings.Cut(os.Getenv(killMe), " "); ok {
 		victim(t, at, first)

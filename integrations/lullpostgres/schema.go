@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Schema makes the table for a zero Config, for those who keep their migrations in
-// files. For another table replace its name in it. It may be run again; the roles that
-// use the store need SELECT, INSERT, UPDATE and DELETE.
+// Schema makes the table for a zero Config, for programs that keep their migrations in files. For
+// another table replace its name in it. It may be run again. The roles that use the store need
+// SELECT, INSERT, UPDATE and DELETE.
 //
-// A key is text that is compared byte by byte. record is null for as long as the key
-// is owned. What a version of this package has written, all later ones can read.
+// A key is text that is compared byte by byte. record is null as long as the key is owned. All
+// later versions of this package can read the data of this one.
 const Schema = createTable + ";\n\n" + createIndex + ";\n"
 
 const (
@@ -28,16 +28,15 @@ const (
 	createIndex = `CREATE INDEX IF NOT EXISTS lull_idempotency_forget_at ON lull_idempotency (forget_at)`
 )
 
-// ErrNoTable is the error of a Store whose table is not there, or is another.
+// ErrNoTable is the error of a Store whose table does not exist, or has another form.
 var ErrNoTable = errors.New("lullpostgres: the table is missing, or has other columns: run Schema, or call Store.Migrate; and look at the connection's search_path")
 
-// migrating is the number of an advisory lock: that of who makes a table.
+// migrating is the number of the advisory lock for making a table.
 const migrating int64 = 0x6c756c6c_69646d70
 
-// Migrate makes the table and its index if they are not there, and checks that the
-// table is what Schema says. It is for whoever wants no file of migrations; several
-// processes may call it at once. Where the table is there already, it needs no right to
-// create one.
+// Migrate makes the table and its index if they do not exist, and checks that the table has the
+// form of Schema. It is for programs without files of migrations. Several processes may call it at
+// once. If the table exists already, it needs no right to create one.
 func (s *Store) Migrate(ctx context.Context) error {
 	err := s.Check(ctx)
 	if !errors.Is(err, ErrNoTable) {
@@ -55,7 +54,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	defer s.undo(ctx, tx)
-	// CREATE ... IF NOT EXISTS fails where two do it at once.
+	// CREATE ... IF NOT EXISTS fails if two run it at once.
 	statements := []string{fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ")")}
 	_, bare, ok := strings.Cut(s.config.Table, ".")
 	if !ok {
@@ -73,8 +72,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	return tx.commit(ctx)
 }
 
-// Check asks the server whether the table is there and has the columns it should have.
-// The error is ErrNoTable if not: something to call when a program starts.
+// Check asks the server whether the table exists and has the right columns. If not, it returns
+// ErrNoTable. Call it when a program starts.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := s.db.exec(ctx, s.sql.check)
 	return s.explain(ctx, "Check", err)

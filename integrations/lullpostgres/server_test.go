@@ -22,11 +22,11 @@ import (
 	"github.com/lullgo/lull/internal/pace"
 )
 
-// useServer is the variable that names a server to be used instead of one that the
-// tests start: a connection string of a role that may create tables.
+// useServer is the variable that names a server to use instead of one that the tests start: a
+// connection string of a role that may create tables.
 const useServer = "LULLPOSTGRES_SERVER"
 
-// server is the PostgreSQL of these tests, started when the first of them wants it.
+// server is the PostgreSQL of these tests, started by the first test that needs it.
 var server struct {
 	once   sync.Once
 	dsn    string
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// dsn is where the server is. Without one the test is skipped; with CI set it fails.
+// dsn returns the address of the server. Without one the test is skipped; with CI set it fails.
 func dsn(t testing.TB) string {
 	t.Helper()
 	server.once.Do(func() {
@@ -147,8 +147,8 @@ func launch(postgres, data string, user *sysProcAttr, options []string) (dsn str
 	return "", nil, fmt.Errorf("postgres does not answer: %w\n%s", err, log.String())
 }
 
-// outlivesNobody is a server that is stopped when the process of the test ends, however
-// it ends: its standard input does then. Without a shell it may be left behind.
+// outlivesNobody returns a server that stops when the process of the test ends, however it ends:
+// its standard input is closed then. Without a shell it may be left behind.
 func outlivesNobody(postgres string, args []string) (*exec.Cmd, func(*exec.Cmd, io.Closer)) {
 	end := func(_ *exec.Cmd, stdin io.Closer) { stdin.Close() }
 	shell, err := exec.LookPath("sh")
@@ -159,7 +159,7 @@ func outlivesNobody(postgres string, args []string) (*exec.Cmd, func(*exec.Cmd, 
 	return exec.Command(shell, append([]string{"-c", script, "sh", postgres}, args...)...), end
 }
 
-// programs finds initdb and postgres: in PATH, or where Debian has them, the newest.
+// programs finds initdb and postgres: in PATH, or in Debian's folders, the newest.
 func programs() (initdb, postgres string, err error) {
 	var dirs []string
 	if p, err := exec.LookPath("postgres"); err == nil {
@@ -185,7 +185,7 @@ func version(dir string) int {
 	return n
 }
 
-// newPool is a pool of connections to the server at dsn.
+// newPool returns a pool of connections to the server at dsn.
 func newPool(t testing.TB, dsn string, options ...string) *pgxpool.Pool {
 	t.Helper()
 	c, err := pgxpool.ParseConfig(strings.Join(append([]string{dsn}, options...), "&"))

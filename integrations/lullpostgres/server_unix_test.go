@@ -12,7 +12,7 @@ import (
 
 type sysProcAttr = syscall.SysProcAttr
 
-// unprivileged is who runs the server, and becomes the owner of dir: whoever runs the
+// unprivileged returns the user who runs the server, and makes it the owner of dir: the user of the
 // tests, or if that is root, postgres or nobody.
 func unprivileged(dir string) (*sysProcAttr, error) {
 	attr := &syscall.SysProcAttr{Setpgid: true} // an interrupt from the terminal is not for it

@@ -2,24 +2,24 @@ package lullpostgres
 
 import "strings"
 
-// statements are those of one table.
+// statements are the statements for one table.
 type statements struct {
 	claim, claimAlone           string // beside others; alone, for a transaction
 	extend, complete, release   string
 	completeAlone, sweep, check string
 }
 
-// What the claim's row says, in its first column, beside the States.
+// again is a value of the first column of the claim's row, beside the States.
 const again = 0
 
-// In all of them: what the time is, and whether no transaction is at work on the key.
-// The server evaluates clock_timestamp() each time it comes to it: hence a table of one
-// row, of which there is one. %LOCK% is evaluated only where something is to be written.
+// All of them need the time, and whether no transaction is at work on the key. The server evaluates
+// clock_timestamp() at each use: hence a table with one row. %LOCK% is evaluated only if something
+// will be written.
 
-// claimSQL reads first, and writes only if what it reads says that it may: a refusal
-// takes no lock, no transaction number, and writes no log. That reading is of the
-// statement's snapshot; what decides is the unique index. If the two differ, because
-// another came in between, the answer is "again", and the next snapshot has it.
+// claimSQL reads first, and writes only if the row that it reads allows that: a refusal takes no
+// lock, no transaction number, and writes no log. The reading uses the statement's snapshot; the
+// unique index decides. If the two differ, because another transaction came in between, the answer
+// is "again", and the next snapshot has the new row.
 //
 //	$1 key  $2 fingerprint  $3 token  $4 lease  $5 retention (µs)  $6 resume  $7 lock
 const claimSQL = `
@@ -65,10 +65,10 @@ FROM (
 	FROM clock LEFT JOIN old ON true LEFT JOIN may ON true LEFT JOIN new ON true
 ) AS a`
 
-// The owner's calls give two booleans: whether no transaction is at work on the key, and
-// whether the entry was the token's.
+// The owner's calls return two booleans: whether no transaction is at work on the key, and whether
+// the entry was the token's.
 //
-//	$1 key  $2 token  $3 lock  and then what is said
+//	$1 key  $2 token  $3 lock  and then the statement's own
 const ownSQL = `
 WITH c AS MATERIALIZED (SELECT clock_timestamp() AS now, pg_try_advisory_xact_lock_shared($3::bigint) AS free),
 own AS (
@@ -84,22 +84,23 @@ const (
 		lease_end = c.now + $4::bigint * interval '1 microsecond',
 		forget_at = c.now + $5::bigint * interval '1 microsecond'
 	FROM c WHERE e.record IS NULL AND`
-	// $4 record  $5 retention. One that is completed is written once more as it is, so
-	// that two that complete it at once, for one token, both find it.
+	// $4 record  $5 retention. A completed entry is written again unchanged, so that two calls that
+	// complete it at once, with one token, both find it.
 	completeSQL = `UPDATE %TABLE% AS e SET
 		record = COALESCE(e.record, $4::bytea),
 		forget_at = CASE WHEN e.record IS NULL THEN c.now + $5::bigint * interval '1 microsecond' ELSE e.forget_at END
 	FROM c WHERE`
 	releaseSQL = `DELETE FROM %TABLE% AS e USING c WHERE e.record IS NULL AND`
 
-	// In the transaction that has claimed it nobody else can have changed it.
+	// In the transaction that has claimed it no other transaction can have changed it.
 	completeAloneSQL = `UPDATE %TABLE% SET
 	record = $3::bytea, forget_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
 WHERE key = $1::text AND token = $2::bytea AND record IS NULL`
 
-	// statement_timestamp, because an index cannot be searched for what changes meanwhile.
-	// What others have locked is about to be renewed, or deleted. By ctid, so that a batch
-	// costs the same however many there are; a row that has moved is left for the next.
+	// It uses statement_timestamp, because an index cannot be searched for a changing value. Rows
+	// that others have locked are about to be renewed, or deleted. It selects by ctid, so that a
+	// batch costs the same however many rows there are. A row that has moved is left for the next
+	// batch.
 	sweepSQL = `DELETE FROM %TABLE% WHERE forget_at <= statement_timestamp() AND ctid = ANY (ARRAY(
 	SELECT ctid FROM %TABLE% WHERE forget_at <= statement_timestamp()
 	ORDER BY forget_at LIMIT $1::bigint FOR UPDATE SKIP LOCKED))`

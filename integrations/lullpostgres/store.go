@@ -14,8 +14,8 @@ import (
 	"github.com/lullgo/lull/idempotency"
 )
 
-// A Store is an idempotency.Store, and a Transactor, in a table. It is safe for
-// concurrent use, and has nothing to close.
+// A Store is an idempotency.Store, and a Transactor, in a table. It is safe for concurrent use, and
+// need not be closed.
 type Store struct {
 	config Config
 	db     database
@@ -25,9 +25,8 @@ type Store struct {
 
 var _ idempotency.Transactor = (*Store)(nil)
 
-// New returns a Store that uses pool, or what is wrong with c. It does not call the
-// server: a program can start without it. The handler's transaction is a pgx.Tx, from
-// TxFrom.
+// New returns a Store that uses pool, or an error if c is invalid. It does not call the server: a
+// program can start without it. The handler's transaction is a pgx.Tx, from TxFrom.
 func New(pool *pgxpool.Pool, c Config) (*Store, error) {
 	if pool == nil {
 		return nil, errors.New("lullpostgres: New: the pool is nil: want one from pgxpool.New")
@@ -59,23 +58,23 @@ func newStore(db database, c Config) (*Store, error) {
 }
 
 const (
-	// How often a statement is made anew that met others. Each of them has come to an
-	// answer, so this many in a row are not met.
+	// rounds is how often a statement is made again after it met other transactions. Each of them
+	// has finished, so this many in a row do not happen.
 	rounds = 20
 
-	// maxRecord: a server gives out at most a gigabyte at a time, and needs two
-	// characters for a byte where it writes text.
+	// maxRecord: a server returns at most a gigabyte at a time, and its text form needs two
+	// characters for a byte.
 	maxRecord = 256 << 20
 )
 
 var errContended = errors.New("the key was changed by others each time")
 
-// errBusy is for an owner who was given up and comes back in the middle of its
-// successor's transaction: whether it is fenced is not known until that has ended.
+// errBusy is for an owner that was given up and comes back in the middle of its successor's
+// transaction: it is not known whether it is fenced until that has ended.
 var errBusy = errors.New("a transaction is at work on the key, and will decide")
 
-// Claim implements idempotency.Store, in one statement. While a transaction is at work
-// on the key, Remaining is zero.
+// Claim implements idempotency.Store, in one statement. While a transaction is at work on the key,
+// Remaining is zero.
 func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
 	for range rounds {
 		if err := ctx.Err(); err != nil {
@@ -105,7 +104,7 @@ func (s *Store) claim(ctx context.Context, q querier, query string, c *idempoten
 	return a, nil
 }
 
-// micros is d in microseconds, which is what the server counts in, rounded up.
+// micros returns d in microseconds, the server's unit, rounded up.
 func micros(d time.Duration) int64 {
 	m := int64(d / time.Microsecond)
 	if d%time.Microsecond > 0 {
@@ -134,7 +133,7 @@ func tooLarge(record []byte) error {
 	return nil
 }
 
-// notNull: an empty record is one.
+// notNull returns an empty record for nil, which would be null.
 func notNull(record []byte) []byte {
 	if record == nil {
 		return []byte{}
@@ -147,7 +146,7 @@ func (s *Store) Release(ctx context.Context, key string, token idempotency.Token
 	return s.own(ctx, "Release", s.sql.release, key, token)
 }
 
-// own makes one of the owner's statements.
+// own runs one of the owner's statements.
 func (s *Store) own(ctx context.Context, call, query string, key string, token idempotency.Token, more ...any) error {
 	args := append([]any{key, token[:], s.lock(key)}, more...)
 	err := errContended

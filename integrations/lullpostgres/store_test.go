@@ -16,7 +16,7 @@ import (
 	"github.com/lullgo/lull/idempotency/storetest"
 )
 
-// newTable is a Store with a table of its own.
+// newTable returns a Store with a table of its own.
 func newTable(t testing.TB, pool *pgxpool.Pool, c Config) *Store {
 	t.Helper()
 	c.Table = "t_" + strings.ToLower(rand.Text())
@@ -30,9 +30,9 @@ func newTable(t testing.TB, pool *pgxpool.Pool, c Config) *Store {
 	return s
 }
 
-// The contract, with each way in which users talk to the server. Those of pgx differ in
-// who encodes the parameters and how; without prepared statements is how one goes
-// through a pooler that gives each transaction another connection.
+// The contract, with each way to call the server. The ways of pgx differ in who encodes the
+// parameters and how. The way without prepared statements is for a pooler that gives each
+// transaction another connection.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	at := dsn(t)
@@ -80,7 +80,7 @@ func newSQL(t testing.TB, at string, c Config) *Store {
 	return s
 }
 
-// place makes what the servers of a matrix need, under names of its own.
+// place makes the objects that the servers of a matrix need, under names of its own.
 func place(t *testing.T) string {
 	at := dsn(t) + "&search_path=s_" + strings.ToLower(rand.Text())
 	pool := newPool(t, at)
@@ -104,8 +104,8 @@ func openAt(t *testing.T, at string) idempotency.Store {
 	return s
 }
 
-// Two processes, killed at each step: the handler's effect is outside the database. (Not beside
-// other tests: where the server is too slow to answer, a claim is made that is not answered.)
+// Two processes are killed at each step. The handler's effect is outside the database. (Not beside
+// other tests: if the server is too slow to answer, a claim is made that is not answered.)
 func TestMatrix(t *testing.T) {
 	storetest.Matrix(t, storetest.Outliving{Place: place, Open: openAt})
 }
@@ -118,8 +118,7 @@ func effects(t *testing.T, at, name string) int {
 	return n
 }
 
-// The same, where the effect is in the transaction of the record: it is there exactly
-// once, always.
+// The same, with the effect in the transaction of the record: it is there exactly once, always.
 func TestMatrixTransactional(t *testing.T) {
 	storetest.Matrix(t, storetest.Outliving{
 		Place: place, Open: openAt, Transactional: true, Effects: effects,

@@ -93,7 +93,7 @@ func TestMigrate(t *testing.T) {
 		t.Log(a)
 	}
 
-	// Whoever may only use the table can call Migrate, too.
+	// A role that may only use the table can call Migrate, too.
 	for _, q := range []string{
 		"DROP ROLE IF EXISTS lull_user", "CREATE ROLE lull_user LOGIN",
 		"GRANT USAGE ON SCHEMA " + schema + " TO lull_user",
@@ -124,7 +124,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// A refusal is read: it takes no transaction number, and so writes nothing.
+// A refusal only reads: it takes no transaction number, so it writes nothing.
 func TestRefusalsWriteNothing(t *testing.T) { // not beside others: the server counts transactions of all
 	pool := newPool(t, dsn(t))
 	s := newTable(t, pool, Config{})
@@ -259,7 +259,7 @@ func TestServerIsGone(t *testing.T) {
 	}
 }
 
-// A server that accepts connections and says nothing holds nobody beyond its deadline.
+// A server that accepts connections and does not answer holds no call beyond its deadline.
 func TestMuteServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

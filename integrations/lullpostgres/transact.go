@@ -9,8 +9,8 @@ import (
 	"github.com/lullgo/lull/idempotency"
 )
 
-// ending is how long it may take to store the record and commit, or to roll back, once
-// run has returned: whether or not its context has ended.
+// ending is how long storing the record and the commit, or the rollback, may take after run has
+// returned, whether or not its context has ended.
 const ending = 5 * time.Second
 
 var errVanished = errors.New("the entry that this transaction has made is gone")
@@ -18,9 +18,9 @@ var errVanished = errors.New("the entry that this transaction has made is gone")
 // Transact implements idempotency.Transactor. TxFrom and SQLTxFrom give the handler its
 // transaction.
 //
-// What run returned is committed even if ctx has ended by then, if that takes no more
-// than five seconds. If run has ended the transaction itself, or let a statement fail
-// in it, and the record is to be kept nevertheless, that is an error.
+// The result of run is committed even if ctx has ended by then, if that takes no more than five
+// seconds. If run has ended the transaction itself, or a statement has failed in it, and the record
+// must be kept nevertheless, Transact returns an error.
 func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx context.Context, resumed bool) (record []byte, keep bool)) (idempotency.Answer, error) {
 	tx, a, err := s.begin(ctx, &c)
 	if err != nil || tx == nil {
@@ -62,7 +62,7 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 	return a, nil
 }
 
-// begin is a transaction that has claimed c; or none, and the answer to c.
+// begin returns a transaction that has claimed c, or no transaction and the answer to c.
 func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, idempotency.Answer, error) {
 	for range rounds {
 		if err := ctx.Err(); err != nil {
@@ -89,7 +89,7 @@ func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, i
 	return nil, idempotency.Answer{}, s.explain(ctx, "Transact", errContended)
 }
 
-// undo rolls back. Should that fail, the connection is closed, and the server does it.
+// undo rolls back. If that fails, the connection is closed, and the server rolls back.
 func (s *Store) undo(ctx context.Context, tx transaction) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
 	defer cancel()
@@ -99,10 +99,9 @@ func (s *Store) undo(ctx context.Context, tx transaction) {
 // sweepBatch is how many rows one statement of Sweep deletes at most.
 const sweepBatch = 1000
 
-// Sweep deletes the entries that are past their time, in statements of a thousand rows,
-// each its own transaction: how many it was. Rows on which another is at work are left
-// for the next time; so several processes may sweep at once. A store works without, but
-// its table grows.
+// Sweep deletes the expired entries, in statements of a thousand rows, each in its own transaction.
+// It returns how many it has deleted. Rows that another transaction uses are left for the next
+// time, so several processes may sweep at once. A store works without Sweep, but its table grows.
 func (s *Store) Sweep(ctx context.Context) (deleted int64, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -119,8 +118,8 @@ func (s *Store) Sweep(ctx context.Context) (deleted int64, err error) {
 	}
 }
 
-// SweepEvery calls Sweep now and then every so often, until ctx ends; it returns ctx's
-// error. report, unless it is nil, is told what came of each.
+// SweepEvery calls Sweep at once and then at the given interval, until ctx ends. It returns ctx's
+// error. report, unless it is nil, gets the result of each.
 //
 //	go store.SweepEvery(ctx, time.Minute, nil)
 func (s *Store) SweepEvery(ctx context.Context, every time.Duration, report func(deleted int64, err error)) error {

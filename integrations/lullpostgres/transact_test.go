@@ -18,7 +18,7 @@ import (
 
 var bg = context.Background()
 
-// inTx executes q as a handler does, with whichever transaction there is.
+// inTx executes q in the handler's transaction, of either kind.
 func inTx(ctx context.Context, q string, args ...any) error {
 	if tx := TxFrom(ctx); tx != nil {
 		_, err := tx.Exec(ctx, q, args...)
@@ -62,9 +62,9 @@ func claims(t *testing.T, s *Store, c idempotency.Claim, want idempotency.State)
 	return a
 }
 
-// While a transaction is at work on a key nobody waits for it, whatever they want and
-// whatever the key was before: a wait would be one for ever, as it ends when they have
-// returned.
+// While a transaction is at work on a key no other call waits for it, whatever the call is and
+// whatever the key was before. A wait would last for ever, as the transaction ends when the calls
+// have returned.
 func TestNobodyWaits(t *testing.T) {
 	t.Parallel()
 	each(t, Config{}, func(t *testing.T, s *Store, _ string) {
@@ -137,7 +137,7 @@ func TestNobodyWaits(t *testing.T) {
 	})
 }
 
-// What the handler does in its transaction is there if and only if the record is.
+// The handler's changes in its transaction are there if and only if the record is.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	each(t, Config{}, func(t *testing.T, s *Store, table string) {
@@ -165,7 +165,7 @@ func TestTogether(t *testing.T) {
 			for {
 				a, err := s.Claim(bg, free)
 				if err == nil && a.State == idempotency.InFlight {
-					continue // the server says that it ends a connection before it has rolled back
+					continue // the server reports the end of a connection before it has rolled back
 				}
 				if err != nil || a.State != idempotency.Claimed {
 					t.Errorf("%s: afterwards %v, %v, want claimed", name, a.State, err)
@@ -257,7 +257,7 @@ func TestTogether(t *testing.T) {
 	})
 }
 
-// The time of a request may be over before its handler is: what it did is kept.
+// The time of a request may be over before its handler is: the handler's effect is kept.
 func TestTransactContextEnds(t *testing.T) {
 	t.Parallel()
 	each(t, Config{}, func(t *testing.T, s *Store, table string) {
@@ -265,7 +265,7 @@ func TestTransactContextEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(bg)
 		a, err := s.Transact(ctx, c, func(ctx context.Context, _ bool) ([]byte, bool) {
 			cancel()
-			time.Sleep(20 * time.Millisecond) // for whoever watches the context
+			time.Sleep(20 * time.Millisecond) // for goroutines that watch the context
 			if err := inTx(context.WithoutCancel(ctx), "INSERT INTO "+table+" VALUES (1)"); err != nil {
 				t.Error(err)
 			}
@@ -287,8 +287,8 @@ func TestTransactContextEnds(t *testing.T) {
 	})
 }
 
-// A transaction that cannot be serialized is an error, and its handler is not called
-// again; the request can be.
+// A transaction that cannot be serialized is an error. Its handler is not called again; the request
+// can be repeated.
 func TestSerializationFailure(t *testing.T) {
 	each(t, Config{Isolation: sql.LevelSerializable}, func(t *testing.T, s *Store, table string) {
 		skew := func(ctx context.Context, meanwhile func()) ([]byte, bool) {
@@ -323,8 +323,8 @@ func TestSerializationFailure(t *testing.T) {
 	})
 }
 
-// Keys that share the number of a lock are in each other's way for as long as a
-// transaction runs, and nothing else.
+// Keys that share the number of a lock block each other as long as a transaction runs. That is
+// their only effect on each other.
 func TestLockCollision(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, dsn(t))
@@ -341,7 +341,7 @@ func TestLockCollision(t *testing.T) {
 	}
 	claims(t, s, d, idempotency.Claimed)
 
-	// Without any lock, the index decides alone: some wait, and still only one runs.
+	// Without any lock, only the index decides: some calls wait, and still only one handler runs.
 	s.sql.claimAlone = strings.Replace(s.sql.claimAlone, "pg_try_advisory_xact_lock($7::bigint)", "$7::bigint IS NOT NULL", 1)
 	e := request()
 	var mu sync.Mutex
