@@ -16,7 +16,7 @@ import (
 
 const workers = 16
 
-// parallel runs f in 16 goroutines, and reports how often a second.
+// parallel runs f in 16 goroutines, and reports how often per second.
 func parallel(b *testing.B, f func() error) {
 	b.Helper()
 	jobs := make(chan struct{}, workers)
@@ -60,8 +60,8 @@ func benchClaim() idempotency.Claim {
 	return c
 }
 
-// BenchmarkStore is 16 workers: a new key claimed and completed with 2 KiB; a claim
-// alone; and the answer to a repeated request.
+// BenchmarkStore has 16 workers: a new key claimed and completed with 2 KiB; a claim alone; and the
+// answer to a repeated request.
 func BenchmarkStore(b *testing.B) {
 	record := bytes.Repeat([]byte("x"), 2048)
 	ctx := context.Background()
@@ -109,7 +109,7 @@ func BenchmarkStore(b *testing.B) {
 }
 
 // BenchmarkCommit is the same claim by 16 workers, and by one, with this package's queue and with
-// what bbolt offers.
+// bbolt's own methods.
 func BenchmarkCommit(b *testing.B) {
 	ctx := context.Background()
 	put := func(s *Store) func(tx *bbolt.Tx) error {

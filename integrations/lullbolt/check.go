@@ -11,19 +11,17 @@ import (
 	"time"
 )
 
-// ErrDamaged is what is wrong with a file that was changed by something else than this
-// package: a disk, a copy that broke off, an editor. Nothing was changed, and nothing in
-// it is believed.
+// ErrDamaged is the error for a file that something other than this package has changed: a disk, a
+// copy that broke off, an editor. The file was not changed, and nothing in it is trusted.
 var ErrDamaged = errors.New("lullbolt: the file is damaged")
 
-// ErrUnchecked is Open's answer if the file could not be checked within Config.Check.
+// ErrUnchecked is the error of Open if the file could not be checked within Config.Check.
 var ErrUnchecked = errors.New("lullbolt: the file is not checked yet")
 
-// bbolt believes its file: a page number out of range, or a file that was cut off, is a
-// panic in a goroutine of its own or a fault in mapped memory, and ends the process; a
-// changed number of elements is keys that are forgotten. So before bbolt maps the file, a
-// checker reads all that is reachable, by its format (version 2, in the byte order of the
-// machine):
+// bbolt trusts its file. A page number out of range, or a file that was cut off, is a panic in a
+// goroutine of its own or a fault in mapped memory, and ends the process. With a changed number of
+// elements, keys are forgotten. So before bbolt maps the file, a checker reads everything that is
+// reachable, by its format (version 2, in the byte order of the machine):
 //
 //	page    id 8, flags 2, count 2, overflow 4, elements of 16 bytes, data
 //	branch  pos 4, key size 4, page 8           pos is from the element's own place
@@ -64,12 +62,12 @@ type checker struct {
 	buckets   int
 }
 
-// damagedf is an ErrDamaged.
+// damagedf returns an ErrDamaged.
 func damagedf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// checkFile reads the file at path, which nobody may write to meanwhile.
+// checkFile reads the file at path. Nobody may write to it meanwhile.
 func checkFile(path string, limit time.Duration) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -88,7 +86,7 @@ func checkFile(path string, limit time.Duration) error {
 	return err
 }
 
-// meta is what a meta page says, as far as it matters here.
+// meta is the part of a meta page that the checker needs.
 type meta struct {
 	pageSize              int64
 	root, freelist, pages uint64
@@ -153,9 +151,9 @@ func (c *checker) check(size int64) error {
 	return nil
 }
 
-// take reads a page with its overflow, which nothing else may refer to. size returns how
-// many bytes of it are in use, by its first page: no more is read than that, whatever
-// overflow it announces.
+// take reads a page with its overflow. No other page may refer to it. size returns how many bytes
+// of it are in use, by its first page. take reads no more than that, whatever overflow the page
+// announces.
 func (c *checker) take(id uint64, depth int, size func(first []byte) uint64) ([]byte, error) {
 	if id >= c.pages {
 		return nil, damagedf("it refers to page %d of %d", id, c.pages)
@@ -197,19 +195,19 @@ func (c *checker) take(id uint64, depth int, size func(first []byte) uint64) ([]
 	return b[:n], nil
 }
 
-// treeSize is for the pages of trees: where their last element ends.
+// treeSize returns where the last element of a tree's page ends.
 func treeSize(first []byte) uint64 {
 	count := int(native.Uint16(first[10:]))
 	at := pageHeader + (count-1)*elementSize
 	if count == 0 || at+elementSize > len(first) {
-		return 0 // elements will look
+		return 0 // elements reports it
 	}
 	_, from, k, v := element(first, at)
 	return from + k + v
 }
 
-// element is what the element at has: its page or flags, where its key begins, and how
-// long key and value are.
+// element returns an element's page or flags, where its key begins, and the lengths of key and
+// value.
 func element(b []byte, at int) (what, from, key, value uint64) {
 	e := b[at : at+elementSize]
 	if native.Uint16(b[8:]) == flagBranch {
@@ -221,7 +219,7 @@ func element(b []byte, at int) (what, from, key, value uint64) {
 // visitor gets the elements of leaves.
 type visitor func(depth int, flags uint32, key, value []byte) error
 
-// tree reads the page id and what is under it. Its keys are from low on, and below high.
+// tree reads the page id and the pages under it. Its keys are from low on, and below high.
 func (c *checker) tree(id uint64, low, high []byte, depth int, visit visitor) error {
 	if depth > maxDepth {
 		return damagedf("page %d is %d levels deep", id, depth)
@@ -233,7 +231,7 @@ func (c *checker) tree(id uint64, low, high []byte, depth int, visit visitor) er
 	return c.elements(b, low, high, depth, visit)
 }
 
-// elements reads those of a page, or of a bucket that is in its parent's page.
+// elements reads the elements of a page, or of a bucket inside its parent's page.
 func (c *checker) elements(b, low, high []byte, depth int, visit visitor) error {
 	if len(b) < pageHeader {
 		return damagedf("a page has %d bytes", len(b))
@@ -282,7 +280,7 @@ func (c *checker) elements(b, low, high []byte, depth int, visit visitor) error 
 	return nil
 }
 
-// bucket is the visitor of the root, where each element is one.
+// bucket is the visitor of the root, whose elements are buckets.
 func (c *checker) bucket(depth int, flags uint32, name, value []byte) error {
 	if flags != flagBucket || len(value) < bucketHeader {
 		return damagedf("%q is no bucket", name)
@@ -313,7 +311,7 @@ func (c *checker) entry(_ int, flags uint32, key, value []byte) error {
 	return nil
 }
 
-// field is the visitor of what is known of the file.
+// field is the visitor of the fields about the file.
 func (c *checker) field(_ int, flags uint32, key, value []byte) error {
 	if flags != 0 {
 		return damagedf("%q is no field", key)
@@ -327,7 +325,7 @@ func (c *checker) field(_ int, flags uint32, key, value []byte) error {
 	return nil
 }
 
-// other is the visitor of buckets that are not this package's. It is for Open to say so.
+// other is the visitor of buckets that are not this package's. Open reports them.
 func (c *checker) other(depth int, flags uint32, key, value []byte) error {
 	if flags == flagBucket {
 		return c.bucket(depth, flags, key, value)
@@ -335,7 +333,7 @@ func (c *checker) other(depth int, flags uint32, key, value []byte) error {
 	return nil
 }
 
-// free reads the list of free pages, which other programs write: none may be in use.
+// free reads the list of free pages, which other programs write. No page in it may be in use.
 func (c *checker) free(id uint64) error {
 	b, err := c.take(id, 0, func(first []byte) uint64 {
 		n, at := freeCount(first)
@@ -358,7 +356,7 @@ func (c *checker) free(id uint64) error {
 	return nil
 }
 
-// freeCount is how many numbers a list of free pages has, and where they begin.
+// freeCount returns how many numbers a list of free pages has, and where they begin.
 func freeCount(first []byte) (n, at uint64) {
 	if n = uint64(native.Uint16(first[10:])); n == 0xffff {
 		return native.Uint64(first[pageHeader:]), pageHeader + 8

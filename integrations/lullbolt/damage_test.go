@@ -23,7 +23,7 @@ import (
 	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
 )
 
-// remembered is what a file has to say of its i-th key.
+// remembered returns the content of a file for its i-th key.
 func remembered(i int) (c idempotency.Claim, record []byte, done bool) {
 	c = idempotency.Claim{Key: fmt.Sprintf("caller:%d", i), Token: idempotency.Token{1, byte(i), byte(i >> 8)}, Lease: 24 * time.Hour, Retention: 48 * time.Hour}
 	c.Fingerprint[3] = byte(i)
@@ -40,7 +40,7 @@ func remembered(i int) (c idempotency.Claim, record []byte, done bool) {
 
 const damageKeys = 300
 
-// intact is a file, and an earlier state of it: with keys that are owned, done, and gone.
+// intact returns a file, and an earlier state of it: with keys that are owned, done, and gone.
 func intact(t *testing.T, freelist bool) (now, earlier []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "intact")
@@ -85,7 +85,7 @@ func intact(t *testing.T, freelist bool) (now, earlier []byte) {
 	return now, earlier
 }
 
-// damage makes the n-th damage of a file, and says what it is.
+// damage makes the n-th damage of a file, and returns its description.
 func damage(seed uint64, now, earlier []byte) ([]byte, string) {
 	r := rand.New(rand.NewPCG(seed, 44))
 	b := bytes.Clone(now)
@@ -152,8 +152,8 @@ const (
 	damageCase = "damage "
 )
 
-// outcomes opens a damaged file and asks for all keys. It returns what is wrong with the
-// answers: an error is none, nor is the right answer.
+// outcomes opens a damaged file and asks for all keys. It returns the wrong answers. An error is
+// not wrong, nor is the right answer.
 func outcomes(path string) (refused bool, wrong error) {
 	s, err := lullbolt.Open(path, lullbolt.Config{NoSync: true})
 	if err != nil {
@@ -178,8 +178,8 @@ func outcomes(path string) (refused bool, wrong error) {
 	return refused, nil
 }
 
-// Whatever happened to a file: an error, or the right answer. It never ends the process,
-// and never loses a key or gives out another's record without a word.
+// After any damage there is an error, or the right answer. It never ends the process, and never
+// silently loses a key or returns another's record.
 func TestDamagedFile(t *testing.T) {
 	if dir := os.Getenv(damageDir); dir != "" {
 		damagedChild(t, dir)
@@ -228,8 +228,7 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// damagedChild makes the damages from-to, and prints of each that it begins, and how it
-// ended.
+// damagedChild makes the damages from-to. It prints each one that it begins, and how it ended.
 func damagedChild(t *testing.T, dir string) {
 	dir, span, _ := strings.Cut(dir, "?")
 	var from, to uint64
@@ -258,8 +257,8 @@ func damagedChild(t *testing.T, dir string) {
 	}
 }
 
-// A file that is cut off while it is open is a fault in mapped memory. It ends the store,
-// not the process.
+// A file that is cut off while it is open causes a fault in mapped memory. It ends the store, not
+// the process.
 func TestFileIsCutOffWhileItIsOpen(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no fault of the machine: Windows does not cut off a file that is mapped")
@@ -294,7 +293,7 @@ func TestFileIsCutOffWhileItIsOpen(t *testing.T) {
 	}
 }
 
-// The check ends when its time is up, and can be switched off.
+// The check ends when its time is over, and can be switched off.
 func TestCheckIsBounded(t *testing.T) {
 	b, _ := intact(t, false)
 	path := temp(t)

@@ -13,12 +13,12 @@ import (
 // An instant is nanoseconds since 1970, by the store's clock.
 type instant int64
 
-// after is t+d, no later than the last instant there is (in the year 2262).
+// after returns t+d, no later than the last instant (in the year 2262).
 func (t instant) after(d time.Duration) instant {
 	return instant(saturating.Add(time.Duration(t), max(d, 0)))
 }
 
-// An entry is what the file has under a key.
+// An entry is the value of a key in the file.
 type entry struct {
 	fingerprint idempotency.Fingerprint
 	token       idempotency.Token
@@ -29,9 +29,9 @@ type entry struct {
 	record      []byte
 }
 
-// The encoding: a byte 2, a byte of flags, the token, the fingerprint, the end of the
-// lease and forget-at as big-endian nanoseconds, the record, and at the end the CRC-32C of
-// the key and of all before it.
+// The encoding: a byte 2, a byte of flags, the token, the fingerprint, the end of the lease and
+// forget-at as big-endian nanoseconds, the record, and at the end the CRC-32C of the key and of
+// everything before it.
 const (
 	entryVersion = 2
 	sumSize      = 4
@@ -49,21 +49,21 @@ var errEntry = errors.New("lullbolt: the entry is damaged: find out what became 
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is that of an entry but for its last bytes.
+// checksum returns the checksum of an entry without its last bytes.
 func checksum(key, b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, b)
 }
 
-// A total is of all entries of the file: how many they are, and the sum of their
-// checksums. It is written with each transaction that changes them, so that an entry that
-// is lost, or is an older one, is noticed when the file is opened.
+// A total covers all entries of the file: their number, and the sum of their checksums. It is
+// written with each transaction that changes them. So Open notices an entry that is lost, or is an
+// older one.
 type total struct{ entries, sum uint64 }
 
 // add counts an entry that is well-formed.
 func (t *total) add(b []byte)    { t.entries++; t.sum += ownSum(b) }
 func (t *total) remove(b []byte) { t.entries--; t.sum -= ownSum(b) }
 
-// ownSum is the checksum that an entry carries.
+// ownSum returns the checksum that an entry carries.
 func ownSum(b []byte) uint64 {
 	if len(b) < offRecord+sumSize {
 		return 0
@@ -119,18 +119,18 @@ func (e *entry) encode(key []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, checksum(key, b))
 }
 
-// forgotten reports whether what is under a key has come to its end. What cannot be read
-// has not: it is for somebody to look at.
+// forgotten reports whether the entry of a key has expired. An unreadable entry has not: it is kept
+// for inspection.
 func forgotten(key, b []byte, now instant) bool {
 	if len(b) < offRecord || instant(binary.BigEndian.Uint64(b[offForget:])) > now {
-		return false // as most are; the rest is read as a whole
+		return false // as most are; the others are read as a whole
 	}
 	e, err := decode(key, b)
 	return err == nil && e.forgetAt <= now
 }
 
-// claim is the table of idempotency.Store: the answer to c where old is the entry, nil
-// for none; and the entry that is to be written, if the answer is Claimed.
+// claim is the table of idempotency.Store. It returns the answer to c, where old is the entry, nil
+// for none, and the entry to write if the answer is Claimed.
 func claim(old *entry, c *idempotency.Claim, now instant) (idempotency.Answer, *entry) {
 	next := &entry{
 		fingerprint: c.Fingerprint,
@@ -143,7 +143,7 @@ func claim(old *entry, c *idempotency.Claim, now instant) (idempotency.Answer, *
 	case old.fingerprint != c.Fingerprint:
 		return idempotency.Answer{State: idempotency.Mismatch}, nil
 	case old.completed:
-		// A copy: the file's memory may be gone when the transaction is.
+		// A copy: the file's memory may be gone after the transaction.
 		return idempotency.Answer{State: idempotency.Replay, Record: append([]byte(nil), old.record...)}, nil
 	case old.token == c.Token:
 		next.resumed = old.resumed

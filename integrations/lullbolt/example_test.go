@@ -58,7 +58,7 @@ func Example() {
 	// 201 payment 1 true
 }
 
-// One process has the file. A second is told so.
+// One process has the file. A second one gets an error.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "lullbolt")
 	if err != nil {
@@ -80,7 +80,7 @@ func ExampleOpen() {
 	// lullbolt: the file is in use; one process at a time can have it open, and once: .../keys.bolt, after waiting for 100ms
 }
 
-// What is past its time is deleted as new keys come. To have it done at once:
+// Expired entries are deleted as new keys come. Sweep deletes them at once:
 func ExampleStore_Sweep() {
 	dir, err := os.MkdirTemp("", "lullbolt")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Skip has the store's clock run on by d, from now on.
+// Skip advances the store's clock by d, from now on.
 func Skip(s *Store, d time.Duration) {
 	s.mu.Lock() // tests call it between calls
 	defer s.mu.Unlock()
@@ -13,20 +13,20 @@ func Skip(s *Store, d time.Duration) {
 	s.now = func() instant { return now().after(d) }
 }
 
-// Now is the time by the store's clock, since 1970.
+// Now returns the time of the store's clock, since 1970.
 func Now(s *Store) time.Duration { return time.Duration(s.now()) }
 
-// Freeze has the store's clock stand still, at what the result points to from now on.
+// Freeze stops the store's clock. From now on its time is the value that the result points to.
 func Freeze(s *Store) *time.Duration { return FreezeAt(s, Now(s)) }
 
-// FreezeAt does so from another time on.
+// FreezeAt does the same from another time on.
 func FreezeAt(s *Store, base time.Duration) *time.Duration {
 	skipped := new(time.Duration)
 	s.now = func() instant { return instant(base + *skipped) }
 	return skipped
 }
 
-// Decode tells whether b is an entry of key, and if so encodes it again.
+// Decode reports whether b is an entry of key, and if so encodes it again.
 func Decode(key, b []byte) ([]byte, bool) {
 	e, err := decode(key, b)
 	if err != nil {
@@ -35,7 +35,7 @@ func Decode(key, b []byte) ([]byte, bool) {
 	return e.encode(key), true
 }
 
-// InUse is how many bytes of the file are.
+// InUse returns how many bytes of the file are in use.
 func InUse(s *Store) int64 {
 	tx, err := s.db.Begin(false)
 	if err != nil {
@@ -54,15 +54,15 @@ func Hold(s *Store) (release func() error) {
 	return tx.Rollback
 }
 
-// Queued is how many calls wait for their turn, and whether the writer has others.
+// Queued returns how many calls wait for their turn, and whether the writer has others.
 func Queued(s *Store) (n int, writing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.queue), s.writing
 }
 
-// Panic has the store panic in the middle of a transaction, as bbolt does where it
-// finds a page that cannot be.
+// Panic makes the store panic in the middle of a transaction, as bbolt does when it finds an
+// impossible page.
 func Panic(s *Store) error {
 	return s.carryOut(context.Background(), &op{do: func(*txn) error { panic("page 7: not a leaf") }})
 }

@@ -13,7 +13,7 @@ import (
 	lullbolt "github.com/lullgo/lull/integrations/lullbolt"
 )
 
-// model is the contract of idempotency.Store, read aloud.
+// model is the contract of idempotency.Store, as simple as possible.
 type model struct {
 	now     time.Duration
 	entries map[string]*modelEntry

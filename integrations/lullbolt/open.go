@@ -15,16 +15,16 @@ import (
 )
 
 var (
-	// ErrInUse is Open's answer if the file is open already: in another process, or by
-	// another Store of this one.
+	// ErrInUse is the error of Open if the file is open already: in another process, or by another
+	// Store of this one.
 	ErrInUse = errors.New("lullbolt: the file is in use; one process at a time can have it open, and once")
 
-	// ErrClosed is what the methods of a Store that was closed return.
+	// ErrClosed is the error of a Store's methods after Close.
 	ErrClosed = errors.New("lullbolt: the store is closed")
 )
 
-// What a file contains: two buckets, one with the entries and one with what is known
-// of the file itself.
+// The content of a file: two buckets, one with the entries and one with the fields about the file
+// itself.
 var (
 	bucketKeys = []byte("lull idempotency keys")
 	bucketFile = []byte("lull idempotency file")
@@ -51,12 +51,12 @@ type Store struct {
 	sweeper // the writing goroutine's
 }
 
-// Open opens the store in the file at path, and creates it if there is none, readable
-// and writable by its owner only: responses are in it.
+// Open opens the store in the file at path. It creates the file if there is none. Only its owner
+// can read and write it: it contains responses.
 //
-// If the file is in use, it waits for Config.Wait and returns an error that is
-// ErrInUse. A file that is not a store's is left alone, with an error. So is one that is
-// damaged: ErrDamaged (see Config.Check).
+// If the file is in use, Open waits for Config.Wait and returns an error that is ErrInUse. A file
+// that is not a store's is not changed; Open returns an error. The same holds for a damaged file:
+// ErrDamaged (see Config.Check).
 func Open(path string, c Config) (s *Store, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullbolt: %w", err)
@@ -69,15 +69,14 @@ func Open(path string, c Config) (s *Store, err error) {
 			return nil, err
 		}
 	}
-	// What panics here is not a file that was checked.
+	// A panic here means that the file was not checked.
 	defer recoverOpen(path, &s, &err)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout: c.Wait,
 		NoSync:  c.NoSync,
-		// With the list of free pages in it, each transaction would write as much as was
-		// ever free: two megabytes after a gigabyte was forgotten. Without, Open reads
-		// all pages.
+		// With the list of free pages in it, each transaction would write as much as was ever free:
+		// two megabytes after a gigabyte was forgotten. Without it, Open reads all pages.
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,
 	})
@@ -89,7 +88,7 @@ func Open(path string, c Config) (s *Store, err error) {
 		path:     path,
 		maxBytes: c.MaxBytes,
 		db:       db,
-		// The wall's time when it was opened, and from then on a clock that nobody sets.
+		// The wall's time at the opening, and a monotonic clock from then on.
 		now: func() instant { return instant(began.UnixNano()).after(time.Since(began)) },
 	}
 	s.idle = sync.NewCond(&s.mu)
@@ -102,12 +101,11 @@ func Open(path string, c Config) (s *Store, err error) {
 	return s, nil
 }
 
-// howToGoOn is for errors that are ErrDamaged.
+// howToGoOn is the advice in errors that are ErrDamaged.
 const howToGoOn = "restore a backup, or move the file away and begin with an empty one: what it remembers may then be carried out once more. " +
 	"With Config.Check below zero it is opened as it is, at the process's risk"
 
-// openError is for an error of bbolt.Open: what the system says, or what bbolt found in
-// the first pages.
+// openError explains an error of bbolt.Open: from the system, or about the first pages.
 func openError(path string, c Config, err error) error {
 	if errors.Is(err, berrors.ErrTimeout) {
 		return fmt.Errorf("%w: %s, after waiting for %v", ErrInUse, path, c.Wait)
@@ -118,8 +116,8 @@ func openError(path string, c Config, err error) error {
 	return fmt.Errorf("%w, or not a store's: %s: %w; %s", ErrDamaged, path, err, howToGoOn)
 }
 
-// check reads the file before bbolt maps it for writing. Meanwhile it is bbolt's for
-// reading, so that nobody writes to it: of that bbolt looks at the first two pages alone.
+// check reads the file before bbolt maps it for writing. Meanwhile bbolt has it open for reading,
+// so that nobody writes to it. In this mode bbolt reads only the first two pages.
 func check(path string, c Config) (err error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: c.Wait, ReadOnly: true})
 	if err != nil {
@@ -134,14 +132,14 @@ func check(path string, c Config) (err error) {
 	return nil
 }
 
-// recoverOpen has a panic of bbolt be an error of Open.
+// recoverOpen turns a panic of bbolt into an error of Open.
 func recoverOpen(path string, s **Store, err *error) {
 	if v := recover(); v != nil {
 		*s, *err = nil, fmt.Errorf("%w: %s: bbolt panicked: %v; %s", ErrDamaged, path, v, howToGoOn)
 	}
 }
 
-// prepare makes the buckets of a new file, and looks at those of an old one.
+// prepare makes the buckets of a new file, and checks those of an old one.
 func (s *Store) prepare() error {
 	fresh := false
 	err := s.db.View(func(tx *bbolt.Tx) error {
@@ -178,8 +176,8 @@ func (s *Store) prepare() error {
 	})
 }
 
-// syncDir has the name of a new file survive, too. There are systems on which a
-// directory cannot be synced (Windows): they do not need it.
+// syncDir makes the name of a new file survive, too. On some systems a directory cannot be synced
+// (Windows): they do not need it.
 func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		d.Sync()
@@ -187,11 +185,11 @@ func syncDir(dir string) {
 	}
 }
 
-// Close waits for the calls that are being carried out, and lets go of the file. Calls
-// after it return ErrClosed. To close twice does no harm.
+// Close waits for the calls that are being carried out, and releases the file. Calls after it
+// return ErrClosed. It may be called twice.
 //
-// Call it after idempotency.Middleware.Wait: a handler whose outcome cannot be stored
-// leaves an unknown one.
+// Call it after idempotency.Middleware.Wait: if the outcome of a handler cannot be stored, it is
+// unknown.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -29,8 +29,8 @@ func runs(t *testing.T, s *lullbolt.Store, n, size int) {
 	}
 }
 
-// Under steady traffic the file stops growing, with nobody who calls Sweep, and with a
-// process that is started again more often than the sweep comes round.
+// Under steady traffic the file stops growing, although nobody calls Sweep, and although the
+// process is restarted more often than the sweep completes a round.
 func TestGrowthIsBounded(t *testing.T) {
 	path := temp(t)
 	size := func() int64 {
@@ -77,7 +77,7 @@ func TestGrowthIsBounded(t *testing.T) {
 	}
 }
 
-// A burst of keys leaves room when it is forgotten.
+// A burst of keys leaves room when it has expired.
 func TestSweep(t *testing.T) {
 	s := open(t, temp(t), lullbolt.Config{NoSync: true})
 	runs(t, s, 2500, 1000)
@@ -133,7 +133,7 @@ func TestFull(t *testing.T) {
 	if !errors.Is(err, idempotency.ErrFull) {
 		t.Errorf("a full store: %v, want ErrFull", err)
 	}
-	for _, c := range owned { // what was given out can still be brought to its end
+	for _, c := range owned { // owned keys can still be completed
 		if a, err := s.Claim(ctx, c); err != nil || a.State != idempotency.Claimed {
 			t.Errorf("a claim that is repeated: %v, %v", a.State, err)
 		}
@@ -144,7 +144,7 @@ func TestFull(t *testing.T) {
 	if st, err := os.Stat(path); err != nil || st.Size() > 2*limit {
 		t.Errorf("the file has %d bytes, and may have %d", st.Size(), limit)
 	}
-	// Time makes room, and claims make use of it, though all of them fail at first.
+	// Time makes room, and claims use it, although all of them fail at first.
 	lullbolt.Skip(s, 2*time.Hour)
 	for n := 0; ; n++ {
 		_, err := s.Claim(ctx, request())

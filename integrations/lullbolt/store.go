@@ -15,8 +15,8 @@ import (
 
 var _ idempotency.Store = (*Store)(nil)
 
-// Claim implements idempotency.Store. Answers other than Claimed are read, and cost no
-// write. The error may be idempotency.ErrFull.
+// Claim implements idempotency.Store. Answers other than Claimed are read, and cost no write. The
+// error may be idempotency.ErrFull.
 func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return idempotency.Answer{}, err
@@ -48,7 +48,7 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ans
 	return o.answer, nil
 }
 
-// refuse is the answer to c as far as it can be read; Claimed, if that must be written.
+// refuse returns the answer to c if reading is enough; Claimed, if it must be written.
 func (s *Store) refuse(c *idempotency.Claim) (a idempotency.Answer, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		now := s.now()
@@ -62,7 +62,7 @@ func (s *Store) refuse(c *idempotency.Claim) (a idempotency.Answer, err error) {
 	return a, err
 }
 
-// view calls f with a transaction that reads what has been committed.
+// view calls f with a transaction that reads the committed state.
 func (s *Store) view(f func(tx *bbolt.Tx) error) (err error) {
 	if err := s.usable(); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (s *Store) Extend(ctx context.Context, key string, token idempotency.Token,
 	})
 }
 
-// Complete implements idempotency.Store. A record is too large if there is no room for
-// it in what Config.MaxBytes allows.
+// Complete implements idempotency.Store. A record is too large if Config.MaxBytes leaves no room
+// for it.
 func (s *Store) Complete(ctx context.Context, key string, token idempotency.Token, record []byte, retention time.Duration) error {
 	if len(record) > maxRecord {
 		return fmt.Errorf("%w: %d bytes, and bbolt keeps %d", idempotency.ErrTooLarge, len(record), maxRecord)
@@ -97,7 +97,7 @@ func (s *Store) Complete(ctx context.Context, key string, token idempotency.Toke
 		if e.completed {
 			return nil
 		}
-		// The shortest always fit, so that what was done can always be said: there are no
+		// The shortest records always fit, so that an outcome can always be recorded: there are no
 		// more of them than keys.
 		if len(record) > shortRecord && !t.room(len(record)) {
 			return fmt.Errorf("%w: %d bytes (%s: %d bytes in all)", idempotency.ErrTooLarge, len(record), s.path, s.maxBytes)
@@ -139,7 +139,7 @@ func (s *Store) own(ctx context.Context, key string, token idempotency.Token, si
 	}})
 }
 
-// get is the entry of key, or nil if there is none (any more).
+// get returns the entry of key, or nil if there is none (any more).
 func get(keys *bbolt.Bucket, key string, now instant) (*entry, error) {
 	name := []byte(key)
 	b := keys.Get(name)

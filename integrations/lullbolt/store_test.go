@@ -45,7 +45,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// The same, by the clock that the store really has.
+// The same, with the store's real clock.
 func TestConformanceByTheClock(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) idempotency.Store {
@@ -62,7 +62,7 @@ func TestMatrix(t *testing.T) {
 	})
 }
 
-// A second process, or a second Store, is told soon, and why.
+// A second process, or a second Store, gets an error soon, with the reason.
 func TestInUse(t *testing.T) {
 	const at = "LULLBOLT_TEST_OPEN"
 	if path := os.Getenv(at); path != "" {
@@ -228,7 +228,7 @@ func TestCloseWaits(t *testing.T) {
 	}
 }
 
-// Where bbolt panics, nobody hangs, nothing more is written, and the process lives.
+// If bbolt panics, no call blocks, nothing more is written, and the process continues.
 func TestBroken(t *testing.T) {
 	s := open(t, temp(t), lullbolt.Config{NoSync: true})
 	c := request()
@@ -240,7 +240,7 @@ func TestBroken(t *testing.T) {
 	errs := make(chan error, 2)
 	go func() { errs <- lullbolt.Panic(s) }()
 	waitFor(t, s, 0, true)
-	go func() { // is in the queue when it happens
+	go func() { // it is in the queue when it happens
 		_, err := s.Claim(context.Background(), request())
 		errs <- err
 	}()
@@ -260,8 +260,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// An entry that cannot be read is a reason not to open the file. Who opens it
-// nevertheless gets an error for this key, and others are not affected.
+// An unreadable entry is a reason not to open the file. If it is opened nevertheless, this key
+// returns an error, and others are not affected.
 func TestDamagedEntry(t *testing.T) {
 	path := temp(t)
 	c := request()
@@ -301,8 +301,7 @@ func TestDamagedEntry(t *testing.T) {
 	}
 }
 
-// A call whose context ends before its turn has come is not carried out, though it was
-// in the queue.
+// A call whose context ends before its turn is not carried out, although it was in the queue.
 func TestAbandoned(t *testing.T) {
 	s := open(t, temp(t), lullbolt.Config{NoSync: true})
 	release := lullbolt.Hold(s)
@@ -326,8 +325,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// Contexts that end at any moment: whatever became of a call, what comes later comes
-// after it.
+// Contexts end at any moment. Whatever the outcome of a call, later calls come after it.
 func TestOrder(t *testing.T) {
 	s := open(t, temp(t), lullbolt.Config{})
 	var wg sync.WaitGroup
@@ -364,8 +362,8 @@ func TestOrder(t *testing.T) {
 	wg.Wait()
 }
 
-// Many small calls share a transaction, and what fails for one of them does not for the
-// others; nor do large records come into one transaction in any number.
+// Many small calls share a transaction, and the failure of one does not affect the others. Large
+// records do not come into one transaction in any number.
 func TestShared(t *testing.T) {
 	s := open(t, temp(t), lullbolt.Config{NoSync: true, MaxBytes: 16 << 20})
 	owned := make([]idempotency.Claim, 100)
@@ -413,8 +411,7 @@ func request2(c idempotency.Claim) idempotency.Claim {
 	return c
 }
 
-// waitFor waits until that many calls wait for their turn, and the writer has others or
-// has none.
+// waitFor waits until that many calls wait for their turn, and the writer has others or has none.
 func waitFor(t *testing.T, s *lullbolt.Store, queued int, writing bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {

@@ -7,27 +7,26 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// How far a transaction sweeps: 4 entries for each that it may make (of which there are
-// no more than maxOps), so that those that are past their time are no more than a third
-// as many as those that are not.
+// How far a transaction sweeps: 4 entries for each that it may make (no more than maxOps). So
+// expired entries are no more than a third as many as the others.
 const (
 	sweepFactor = 4
 	sweepMin    = 16
 	sweepStep   = 1000 // Sweep's
-	sweepSave   = 4096 // entries, after which the place is written down in any case
+	sweepSave   = 4096 // entries after which the position is written in any case
 )
 
-// A sweeper goes through the file in the order of the keys, over and over, a few
-// entries in each transaction that makes some. Neighbours are on one page, so it costs
-// few pages to delete them; an index by time would cost one with every call.
+// A sweeper goes through the file in the order of the keys, again and again, a few entries in each
+// transaction that makes some. Neighbours are on one page, so deleting them costs few pages. An
+// index by time would cost one page with every call.
 type sweeper struct {
-	next  []byte // the key at which it goes on; at the beginning if empty
-	swept int    // entries since next was written down
+	next  []byte // the key at which it continues; at the beginning if empty
+	swept int    // entries since next was written
 }
 
-// sweep looks at a few entries, in proportion to those that are to be made.
+// sweep checks a few entries, in proportion to those that will be made.
 func (s *Store) sweep(t *txn, makes int) {
-	w := s.sweeper // changed only if the transaction comes so far
+	w := s.sweeper // changed only if the transaction succeeds so far
 	n := max(sweepMin, sweepFactor*makes)
 	next, deleted := t.forget(w.next, n)
 	w.next = next
@@ -40,9 +39,8 @@ func (s *Store) sweep(t *txn, makes int) {
 	s.sweeper = w
 }
 
-// forget looks at n entries from the key from on, deletes those that are past their
-// time, and returns the key at which to go on, nil after the last, and how many it has
-// deleted.
+// forget checks n entries beginning at the key from, and deletes the expired ones. It returns the
+// key at which to continue, nil after the last, and how many it has deleted.
 func (t *txn) forget(from []byte, n int) (next []byte, deleted int) {
 	c := t.keys.Cursor()
 	k, v := c.Seek(from)
@@ -62,9 +60,9 @@ func (t *txn) forget(from []byte, n int) (next []byte, deleted int) {
 	return next, len(old)
 }
 
-// Sweep goes once through the whole file, in transactions of a thousand entries between
-// which others have their turn, and deletes what is past its time: how many it was.
-// Nobody needs to call it. The file gets no smaller, but has room.
+// Sweep goes once through the whole file and deletes the expired entries. It returns how many it
+// has deleted. It works in transactions of a thousand entries, between which others have their
+// turn. Nobody needs to call it. The file gets no smaller, but has room.
 func (s *Store) Sweep(ctx context.Context) (deleted int, err error) {
 	var from []byte
 	for {
@@ -87,8 +85,8 @@ func (s *Store) Sweep(ctx context.Context) (deleted int, err error) {
 	}
 }
 
-// Len is how many entries are in the file, those that are past their time and not yet
-// deleted among them. It reads all of it.
+// Len returns how many entries are in the file, including expired ones that are not yet deleted. It
+// reads all of the file.
 func (s *Store) Len() (n int, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		n = tx.Bucket(bucketKeys).Stats().KeyN

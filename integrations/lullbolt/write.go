@@ -12,18 +12,18 @@ import (
 	"github.com/lullgo/lull/idempotency"
 )
 
-// What one transaction takes on at most, beside the first call.
+// The greatest size of one transaction, beside the first call.
 const (
 	maxOps   = 512
 	maxBatch = 8 << 20 // bytes of records
 )
 
-// An op is one call that may write. Those that come while a transaction is being
-// written to the disk share the next one: a commit costs two syncs, however much is in
-// it. Nobody waits for others to come.
+// An op is one call that may write. Calls that come while a transaction is being written to the
+// disk share the next one: a commit costs two syncs, however much is in it. No call waits for
+// others to come.
 type op struct {
-	// do carries the call out. Its error is this call's alone, and is given only if it
-	// has changed nothing; what went wrong with the file is t's.
+	// do carries the call out. Its error is for this call alone, and it returns one only if it has
+	// changed nothing. Errors of the file go to t.
 	do    func(t *txn) error
 	size  int  // bytes that it adds, about
 	makes bool // an entry, maybe
@@ -77,8 +77,8 @@ func (t *txn) check(err error) error {
 
 func (t *txn) room(n int) bool { return int64(n) <= t.free }
 
-// carryOut has o done, and waits for the disk. If ctx ends before the writer has come
-// to o, it is not done.
+// carryOut makes the writer carry out o, and waits for the disk. If ctx ends before the writer has
+// begun with o, it is not carried out.
 func (s *Store) carryOut(ctx context.Context, o *op) error {
 	o.done = make(chan struct{})
 	s.mu.Lock()
@@ -120,7 +120,7 @@ func (s *Store) usableLocked() error {
 	return s.broken
 }
 
-// write works on the queue until it is empty.
+// write processes the queue until it is empty.
 func (s *Store) write() {
 	for {
 		s.mu.Lock()
@@ -198,10 +198,9 @@ func (s *Store) commit(batch []*op) {
 	}
 }
 
-// recovered is deferred by who calls bbolt, which panics where it finds that its pages
-// cannot be what they are. So does the runtime, having been asked to (SetPanicOnFault),
-// where the file is shorter than what is mapped of it. What bbolt would do next is
-// anyone's guess, so nothing is asked of it any more: the process has other things to do.
+// recovered is deferred by callers of bbolt. bbolt panics if it finds impossible pages. The runtime
+// panics (SetPanicOnFault) if the file is shorter than its mapping. bbolt's state is unknown then,
+// so it is not called any more. The process continues.
 func (s *Store) recovered(err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("%w: %s: bbolt panicked: %v; end the process, and %s\n%s", ErrDamaged, s.path, v, howToGoOn, debug.Stack())
@@ -211,13 +210,13 @@ func (s *Store) recovered(err *error) {
 	}
 }
 
-// inUse is how many bytes of the file are.
+// inUse returns how many bytes of the file are in use.
 func (s *Store) inUse(tx *bbolt.Tx) int64 {
 	stats := s.db.Stats()
 	return tx.Size() - int64(stats.FreePageN+stats.PendingPageN)*int64(s.db.Info().PageSize)
 }
 
-// finish tells the callers: err, if there is one, instead of what was to be said.
+// finish returns the results to the callers: err, if there is one, replaces their own.
 func finish(ops []*op, err error) {
 	for _, o := range ops {
 		if err != nil {
