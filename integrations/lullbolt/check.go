@@ -51,11 +51,11 @@ var native = binary.NativeEndian
 type checker struct {
 	file  io.ReaderAt
 	until time.Time // zero: no bound
-	page  int64     // bytes of one
+	page  int64     // bytes of a page
 	pages uint64    // in use, or free to be used
-	seen  []uint64  // a bit for each of them
+	seen  []uint64  // a bit for each page
 	read  uint64
-	bufs  [][]byte // by depth
+	bufs  [][]byte // buffers by depth
 
 	sum, want total
 	form      bool // there is a sum to compare with

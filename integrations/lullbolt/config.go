@@ -32,8 +32,8 @@ type Config struct {
 	MaxBytes int64
 
 	// Check is how long Open may take to read the whole file, before bbolt does, and to compare it
-	// with its checksums. That takes as long as the disk needs for the pages in use, and bbolt
-	// takes as long again to open it. A damaged file is refused with ErrDamaged; one that cannot be
+	// with its checksums. That takes as long as the disk needs for the pages in use, plus about the
+	// time that bbolt itself takes to open the file. A damaged file is refused with ErrDamaged; one that cannot be
 	// read in this time with ErrUnchecked. Zero: 5 minutes. Negative: it is not checked. A damaged
 	// entry is still refused when it is read, but damaged pages can end the process, or lose keys.
 	Check time.Duration

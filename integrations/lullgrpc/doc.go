@@ -1,6 +1,6 @@
 // Package lullgrpc puts lull under gRPC connections. A [Client] makes the calls of a
 // grpc.ClientConn, unary calls and streams, under a [lull.Policy], with one
-// [lull.Dependency] for each target. Interceptors do the same work on the server's side.
+// [lull.Dependency] for each target. Interceptors for servers are the other half.
 //
 //	opts, err := lullgrpc.DialOptions(lull.Policy{}, lullgrpc.WithIdempotent("/shop.Orders/Get"))
 //	...

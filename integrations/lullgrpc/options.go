@@ -24,9 +24,9 @@ type options struct {
 	throttle    *budget.GRPCConfig // of each target; nil: the policy's budget counts
 	configs     []configured       // service configs, until they are made rules
 	wiring      []lull.Option      // of dependencies
-	size        int                // targets
+	size        int                // the most targets
 	buffer      int                // bytes a stream keeps
-	wholeStream bool               // an attempt's timeout runs on until a stream is answered
+	wholeStream bool               // an attempt's timeout lasts until a stream is answered
 	kinds       map[codes.Code]engine.Kind
 	classifier  func(Failure) lull.Verdict
 	pick        func(ctx context.Context, target, method string) *lull.Dependency

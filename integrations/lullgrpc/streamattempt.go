@@ -29,7 +29,7 @@ type streamAttempt struct {
 
 	// Guarded by s.mu.
 	opened    bool
-	expired   bool    // its time was over too early
+	expired   bool    // its time ended before its answer
 	outcome   outcome // gRPC may write to it until it has finished
 	replaying bool    // the engine's goroutine is sending, or about to look for more to send
 	replayed  int     // messages

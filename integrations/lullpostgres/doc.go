@@ -7,8 +7,8 @@
 //	err = store.Migrate(ctx) // or run Schema with your migrations
 //	keys, err := idempotency.New(store, idempotency.Config{Transactional: true})
 //
-// A store beside the database can prevent that a request is carried out twice, but not that it
-// stops half-way: a process can die between the handler's commit and its record. Then nobody
+// A store beside the database can keep a request from being carried out twice, but not from
+// stopping half-way: a process can die between the handler's commit and its record. Then nobody
 // knows the outcome, and the answer is 409. If the record is in the handler's own transaction,
 // there is one commit: before it nothing has happened, after it everything has.
 //
