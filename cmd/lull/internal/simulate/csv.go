@@ -13,14 +13,14 @@ import (
 
 // printSeriesCSV prints a line for every point of every series: contender, seed, end of
 // the step in seconds, name of the series as in JSON (refused.REASON for calls that
-// ended without success), value.
+// ended without success, backlog.TOPIC for messages that are not handled), value.
 func printSeriesCSV(w io.Writer, o outcome) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"contender", "seed", "time_s", "series", "value"})
 	for _, m := range o.results[0] {
 		for _, r := range m.Results {
 			seed := strconv.FormatUint(r.Seed, 10)
-			for _, line := range seriesOf(r.Series) {
+			for _, line := range seriesOf(r) {
 				for i, v := range line.values {
 					at := time.Duration(i+1) * r.Series.Step
 					out.Write([]string{m.Contender.Name, seed, figure(at.Seconds()).String(), line.name, figure(v).String()})
@@ -39,12 +39,16 @@ type namedSeries struct {
 }
 
 // seriesOf returns all series in a fixed order. Durations are in seconds.
-func seriesOf(s sim.Series) []namedSeries {
+func seriesOf(r sim.Result) []namedSeries {
+	s := r.Series
 	all := []namedSeries{
 		{"calls", s.Calls}, {"first_attempts", s.First}, {"retries", s.Retries},
 		{"goodput", s.Goodput}, {"good", s.Good}, {"failed", s.Failed}, {"wasted", s.Wasted},
 		{"queue", s.Queue}, {"busy", s.Busy}, {"open", s.Open},
 		{"p50_s", inSeconds(s.P50)}, {"p99_s", inSeconds(s.P99)},
+	}
+	for _, t := range r.Topics {
+		all = append(all, namedSeries{"backlog." + t.Name, t.Backlog})
 	}
 	for _, reason := range slices.Sorted(maps.Keys(s.Refused)) {
 		all = append(all, namedSeries{"refused." + reason, s.Refused[reason]})

@@ -155,7 +155,6 @@ type jsonTopic struct {
 	Deferred  int64            `json:"deferred"`
 	Lapsed    int64            `json:"lapsed"`
 	CaughtUp  *figure          `json:"caught_up_s"` // null if it did not, or nothing was measured
-	Backlog   []figure         `json:"backlog"`     // at the end of each step
 }
 
 type jsonRecovery struct {
@@ -255,7 +254,7 @@ func jsonResult(r sim.Result) jsonSeed {
 	for _, t := range r.Topics {
 		v := jsonTopic{
 			Name: t.Name, Sent: t.Sent, Handled: t.Handled, Dead: t.Dead, Left: t.Left, Reasons: t.Reasons,
-			Attempts: t.Attempts, Disturbed: t.Disturbed, Deferred: t.Deferred, Lapsed: t.Lapsed, Backlog: figuresOf(t.Backlog),
+			Attempts: t.Attempts, Disturbed: t.Disturbed, Deferred: t.Deferred, Lapsed: t.Lapsed,
 		}
 		if t.Caught {
 			took := figure(t.CaughtUp.Seconds())
@@ -269,7 +268,7 @@ func jsonResult(r sim.Result) jsonSeed {
 	}
 	if r.Series.Step > 0 {
 		out.Series = &jsonSeries{Step: figure(r.Series.Step.Seconds()), Values: map[string][]figure{}}
-		for _, line := range seriesOf(r.Series) {
+		for _, line := range seriesOf(r) {
 			out.Series.Values[line.name] = figuresOf(line.values)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 const mostSparks = 64 // columns of a sparkline
 
-// writeSparklines draws goodput and attempts through time, of the first seed, and below
-// them the times of faults.
+// writeSparklines draws goodput, attempts and the backlog of messages through time, of the
+// first seed, and below them the times of faults.
 func writeSparklines(out io.Writer, s sim.Scenario, all []sim.Summary, levels term.Bars) {
 	var step time.Duration
 	seed := ""
@@ -34,13 +34,13 @@ func writeSparklines(out io.Writer, s sim.Scenario, all []sim.Summary, levels te
 	points := max(1, int((s.Horizon+step-1)/step))
 	bars := min(points, mostSparks)
 	slice := s.Horizon / time.Duration(bars)
-	draw := func(title string, of func(sim.Series) []float64, highest func([]float64) float64, more string) {
+	draw := func(title string, of func(sim.Result) []float64, highest func([]float64) float64, unit string) {
 		var lines [][]float64
 		var drawn []float64
 		for _, m := range all {
 			line := []float64(nil)
 			if len(m.Results) > 0 {
-				line = resampled(of(m.Results[0].Series), points, bars)
+				line = resampled(of(m.Results[0]), points, bars)
 			}
 			lines, drawn = append(lines, line), append(drawn, line...)
 		}
@@ -48,7 +48,7 @@ func writeSparklines(out io.Writer, s sim.Scenario, all []sim.Summary, levels te
 			return
 		}
 		top := highest(drawn)
-		fmt.Fprintf(out, "%s%s: %c is %s a second%s\n", title, seed, levels.Highest(), abbreviated(top), more)
+		fmt.Fprintf(out, "%s%s: %c is %s%s\n", title, seed, levels.Highest(), abbreviated(top), unit)
 		for i, m := range all {
 			fmt.Fprintln(out, strings.TrimRight("  "+term.Pad(m.Contender.Name, name)+"  "+levels.Line(lines[i], top), " "))
 		}
@@ -58,8 +58,24 @@ func writeSparklines(out io.Writer, s sim.Scenario, all []sim.Summary, levels te
 	if onlyMessages(s) {
 		good = "Messages that were handled"
 	}
-	draw(good, func(v sim.Series) []float64 { return v.Goodput }, usual, " or more")
-	draw("Attempts", func(v sim.Series) []float64 { return sums(v.First, v.Retries) }, slices.Max[[]float64], "")
+	draw(good, func(r sim.Result) []float64 { return r.Series.Goodput }, usual, " a second or more")
+	draw("Attempts", func(r sim.Result) []float64 { return sums(r.Series.First, r.Series.Retries) }, slices.Max[[]float64], " a second")
+	if len(s.Topics) > 0 {
+		draw("Messages that are not handled yet", backlog, slices.Max[[]float64], "")
+	}
+}
+
+// backlog adds up that of all topics.
+func backlog(r sim.Result) []float64 {
+	var sum []float64
+	for i, t := range r.Topics {
+		if i == 0 {
+			sum = t.Backlog
+		} else {
+			sum = sums(sum, t.Backlog)
+		}
+	}
+	return sum
 }
 
 // usual returns the third quartile of the values above zero. A short peak, as when a queue
