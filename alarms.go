@@ -78,22 +78,22 @@ func (a *alarms) unlink(r *race) {
 func (a *alarms) ring(now, at time.Duration) {
 	a.rings = at
 	if a.timer == nil {
-		a.timer = time.AfterFunc(at-now, a.rang)
+		a.timer = time.AfterFunc(at-now, a.fire)
 	} else {
 		a.timer.Reset(at - now)
 	}
 }
 
-// rang is the timer. It rings for those whose time has come, each on a goroutine of
+// fire is what the timer calls. It rings for those whose time has come, each on a goroutine of
 // its own, and then for the next in line.
-func (a *alarms) rang() {
+func (a *alarms) fire() {
 	now := a.d.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.first != nil && a.first.alarm.at <= now {
 		r := a.first
 		a.unlink(r)
-		go r.late()
+		go r.hedgeDue()
 	}
 	if a.rings = engine.Never; a.first != nil {
 		a.ring(now, a.first.alarm.at)

@@ -28,24 +28,24 @@ type Dependency struct {
 	name   string
 	wiring *wiring // shared with every clone
 	state  engine.State
-	extra  atomic.Pointer[extra] // nil until it is needed
+	clock  atomic.Pointer[clockState] // nil until it is needed
 }
 
-// extra is what drivers on the real clock keep of a dependency.
-type extra struct {
+// clockState is what drivers on the real clock keep of a dependency.
+type clockState struct {
 	alarms alarms // of hedged calls
 	// failure is the last with which a call ended while the breaker was not closed, or which
 	// opened it.
 	failure atomic.Pointer[error]
 }
 
-// more is the extra, made when it is first asked for.
-func (d *Dependency) more() *extra {
-	if e := d.extra.Load(); e != nil {
+// clockState is what drivers on the real clock keep, made when it is first asked for.
+func (d *Dependency) clockState() *clockState {
+	if e := d.clock.Load(); e != nil {
 		return e
 	}
-	d.extra.CompareAndSwap(nil, &extra{alarms: alarms{d: d, rings: engine.Never}})
-	return d.extra.Load()
+	d.clock.CompareAndSwap(nil, &clockState{alarms: alarms{d: d, rings: engine.Never}})
+	return d.clock.Load()
 }
 
 // made panics if d is nil or zero.

@@ -213,7 +213,7 @@ func (d *Dependency) openCircuit() (since time.Duration, failure error) {
 			since = max(now-at, 0)
 		}
 	}
-	if e := d.extra.Load(); e != nil {
+	if e := d.clock.Load(); e != nil {
 		if p := e.failure.Load(); p != nil {
 			failure = *p
 		}
@@ -224,6 +224,6 @@ func (d *Dependency) openCircuit() (since time.Duration, failure error) {
 // failed notes the failure with which a call ended, if the breaker is open by now.
 func (d *Dependency) failed(now time.Duration, err error) {
 	if err != nil && !d.state.CircuitClosed(now) {
-		d.more().failure.Store(&err)
+		d.clockState().failure.Store(&err)
 	}
 }

@@ -593,7 +593,7 @@ func TestObserversAreTold(t *testing.T) {
 		for _, e := range log.events {
 			switch e.Kind {
 			case event.RetryScheduled, event.RetryStarted:
-				got = append(got, fmt.Sprint(e.Kind, " ", e.Attempt, "/", e.Of, " hint ", e.Verdict.After, " ", e.Ceiling, "→", e.Delay, " slept ", e.Slept, ": ", e.Err))
+				got = append(got, fmt.Sprint(e.Kind, " ", e.Attempt, "/", e.MaxAttempts, " hint ", e.Verdict.After, " ", e.Ceiling, "→", e.Delay, " slept ", e.Slept, ": ", e.Err))
 			case event.CircuitChanged:
 				got = append(got, fmt.Sprint(e.Kind, " ", e.Circuit.From, "→", e.Circuit.To))
 			default:

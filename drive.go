@@ -35,7 +35,7 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	}
 	v := r.try(&op, now)
 	if v.Kind != KindSuccess || d.wiring.timing || !r.call.MaySucceed() {
-		return r.goOn(&op, v)
+		return r.retry(&op, v)
 	}
 	// A first attempt that succeeded: the path that has to be short. What depends on
 	// the time of its end can do with what others have read since, so the clock is
@@ -64,19 +64,19 @@ type operation struct {
 
 // run is one call on the real clock.
 type run struct {
-	ctx       context.Context
-	d         *Dependency
-	operation string
-	start     time.Duration
-	theirs    time.Duration // the deadline of ctx; 0, never: none
-	call      engine.Call
-	timer     *time.Timer // one for all the waits; a wait of nothing needs none
-	tale      tale
+	ctx            context.Context
+	d              *Dependency
+	operation      string
+	start          time.Duration
+	callerDeadline time.Duration // the deadline of ctx; 0, never: none
+	call           engine.Call
+	timer          *time.Timer // one for all the waits; a wait of nothing needs none
+	times          attemptTimes
 }
 
-// tale is what observers are told of the times of a call's attempts.
-type tale struct {
-	by    int           // the attempt that has just ended, if nobody has been told of that; else 0
+// attemptTimes is what observers learn of the times of a call's attempts.
+type attemptTimes struct {
+	ended int           // the attempt that has just ended, if nobody has been told of that; else 0
 	took  time.Duration // how long it took
 	quiet bool          // no attempt is under way, but there was one
 	since time.Duration // quiet only: since then
@@ -85,19 +85,19 @@ type tale struct {
 
 // attemptEnded notes that the attempt of that number has, which began then; last says that
 // it left none under way.
-func (t *tale) attemptEnded(number int, began, now time.Duration, last bool) {
-	t.by, t.took = number, max(now-began, 1)
+func (t *attemptTimes) attemptEnded(number int, began, now time.Duration, last bool) {
+	t.ended, t.took = number, max(now-began, 1)
 	t.quiet, t.since = last, now
 }
 
-// told notes that the observers know of it.
-func (t *tale) told() { t.by, t.took = 0, 0 }
+// reported notes that the observers know of that end.
+func (t *attemptTimes) reported() { t.ended, t.took = 0, 0 }
 
 // attemptBegan notes that another one has.
-func (t *tale) attemptBegan(now time.Duration) { t.idle, t.quiet = t.waited(now), false }
+func (t *attemptTimes) attemptBegan(now time.Duration) { t.idle, t.quiet = t.waited(now), false }
 
 // waited is for how long no attempt has been under way.
-func (t *tale) waited(now time.Duration) time.Duration {
+func (t *attemptTimes) waited(now time.Duration) time.Duration {
 	if t.quiet {
 		return t.idle + max(now-t.since, 0)
 	}
@@ -111,8 +111,8 @@ func (r *run) open(spec *engine.Spec, now time.Duration) Reason {
 		return endedBy(err)
 	}
 	if t, ok := r.ctx.Deadline(); ok {
-		if r.theirs = r.d.wiring.Deadline(t); spec.Deadline == 0 || r.theirs < spec.Deadline {
-			spec.Deadline = r.theirs
+		if r.callerDeadline = r.d.wiring.Deadline(t); spec.Deadline == 0 || r.callerDeadline < spec.Deadline {
+			spec.Deadline = r.callerDeadline
 		}
 	}
 	return r.d.state.StartIn(&r.call, now, spec)
@@ -126,8 +126,8 @@ func (r *run) unwind() {
 	}
 	now := r.d.Now()
 	r.call.Abandon(now)
-	if n := r.call.Attempts(); n > 0 && !r.tale.quiet {
-		r.tale.attemptEnded(n, r.call.Began(), now, true)
+	if n := r.call.Attempts(); n > 0 && !r.times.quiet {
+		r.times.attemptEnded(n, r.call.Began(), now, true)
 	}
 	r.panicked(now)
 }
@@ -142,15 +142,15 @@ func (r *run) panicked(now time.Duration) {
 	r.observeEnd(nil, now, doneFor(engine.Panicked), Verdict{Kind: KindPermanent, Code: engine.CodePanic})
 }
 
-// goOn goes on from an attempt that ended with v, to the end of the call.
-func (r *run) goOn(op *operation, v Verdict) engine.Result {
+// retry goes on from an attempt that ended with v, to the end of the call.
+func (r *run) retry(op *operation, v Verdict) engine.Result {
 	random := r.d.wiring.rand
 	if v.Kind != KindSuccess {
-		r.call.OnBehalfOf(inbound.From(r.ctx).Attempt())
+		r.call.NestedIn(inbound.From(r.ctx).Attempt())
 	}
 	for {
 		now := r.d.Now()
-		r.tale.attemptEnded(r.call.Attempts(), r.call.Began(), now, true)
+		r.times.attemptEnded(r.call.Attempts(), r.call.Began(), now, true)
 		if v.Kind != KindSuccess {
 			v = v.Failed(r.callerGone())
 		}
@@ -159,7 +159,7 @@ func (r *run) goOn(op *operation, v Verdict) engine.Result {
 			return r.ended(op, now, step, v)
 		}
 		r.observeWait(op, event.RetryScheduled, now, step, 0, v)
-		r.tale.told()
+		r.times.reported()
 		slept := now
 		if op.discard != nil {
 			op.discard(r.left())
@@ -176,7 +176,7 @@ func (r *run) goOn(op *operation, v Verdict) engine.Result {
 		if step, now = r.begin(now); step.Done {
 			return r.ended(op, now, step, v)
 		}
-		r.tale.attemptBegan(now)
+		r.times.attemptBegan(now)
 		v = r.try(op, now)
 	}
 }
@@ -193,7 +193,7 @@ func (r *run) queued(op *operation, now time.Duration) engine.Result {
 	if step.Done {
 		return r.ended(op, now, step, Verdict{})
 	}
-	return r.goOn(op, r.try(op, now))
+	return r.retry(op, r.try(op, now))
 }
 
 // begin begins the next attempt, waiting for the throttle and standing in line for
@@ -251,7 +251,7 @@ func (r *run) attemptContext(now time.Duration) *attempt.Context {
 // caller's own deadline; else never.
 func (r *run) until(now time.Duration) time.Duration {
 	d := r.call.Timeout(now)
-	if d == engine.Never || r.theirs != 0 && d >= r.theirs-now {
+	if d == engine.Never || r.callerDeadline != 0 && d >= r.callerDeadline-now {
 		return engine.Never
 	}
 	return now + d
@@ -369,7 +369,7 @@ func (r *run) of() int {
 
 // event is what all events of this call but that of a success at once have in common.
 func (r *run) event(op *operation, kind event.Kind, now time.Duration, v Verdict) Event {
-	e := Event{Kind: kind, Attempt: r.call.Attempts(), Of: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
+	e := Event{Kind: kind, Attempt: r.call.Attempts(), MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
 	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
 		e.Err = op.lastErr()
 	}
@@ -382,7 +382,7 @@ func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v V
 		return
 	}
 	e := r.event(op, event.CallEnded, now, v)
-	e.Reason, e.By, e.Took, e.Waited = step.Reason, r.tale.by, r.tale.took, r.tale.waited(now)
+	e.Reason, e.EndedAttempt, e.AttemptTook, e.Waited = step.Reason, r.times.ended, r.times.took, r.times.waited(now)
 	if step.Exhausted {
 		r.observeExhausted(e)
 	}
@@ -392,13 +392,13 @@ func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v V
 // observeExhausted tells that the budget has just refused, of which e will tell what.
 func (r *run) observeExhausted(e Event) {
 	e.Kind, e.Reason = event.BudgetExhausted, engine.BudgetExhausted
-	e.By, e.Took, e.Waited = 0, 0, 0
+	e.EndedAttempt, e.AttemptTook, e.Waited = 0, 0, 0
 	r.d.wiring.observer.Observe(r.ctx, e)
 }
 
 // observeSuccess is observeEnd for the short path.
 func (r *run) observeSuccess(v Verdict) {
-	r.d.wiring.observer.Observe(r.ctx, Event{Kind: event.CallEnded, Attempt: 1, By: 1, Of: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
+	r.d.wiring.observer.Observe(r.ctx, Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
 }
 
 // observeWait tells the observers of a wait that begins or has ended.
@@ -408,7 +408,7 @@ func (r *run) observeWait(op *operation, kind event.Kind, now time.Duration, ste
 	}
 	e := r.event(op, kind, now, v)
 	e.Ceiling, e.Delay, e.Slept = step.Ceiling, step.Wait, slept
-	e.By, e.Took = r.tale.by, r.tale.took
+	e.EndedAttempt, e.AttemptTook = r.times.ended, r.times.took
 	if kind == event.RetryStarted {
 		e.Attempt++
 	}

@@ -38,24 +38,24 @@ type race struct {
 	alarm    alarm    // guarded by those of the dependency
 	deferred bool     // the breaker learns of the end from LearnBreaker
 
-	mu       sync.Mutex    // guards beside and what follows, and call and racers from the first attempt on
-	inLine   bool          // alarm may be set, for the first time that late is called
-	again    *time.Timer   // for other times
-	due      time.Duration // when late is to be called; never if it is not
-	over     time.Duration // when the call was
-	wake     chan struct{} // closed when the call is over and the caller waits for it; nil if nobody does
-	step     engine.Step   // of a call that is over
-	slot     int           // the latest attempt that has returned and had not lost
-	verdict  Verdict       // on it
-	fellWith any           // what an attempt panicked with that was not the caller's, or an observer; nil: none did
+	mu         sync.Mutex    // guards beside and what follows, and call and racers from the first attempt on
+	inLine     bool          // alarm may be set, for the first time that hedgeDue is called
+	again      *time.Timer   // for other times
+	due        time.Duration // when hedgeDue is to be called; never if it is not
+	over       time.Duration // when the call was
+	wake       chan struct{} // closed when the call is over and the caller waits for it; nil if nobody does
+	step       engine.Step   // of a call that is over
+	slot       int           // the latest attempt that has returned and had not lost
+	verdict    Verdict       // on it
+	panicValue any           // what an attempt panicked with that was not the caller's, or an observer; nil: none did
 
 	// Observers are told outside of the lock, by one goroutine at a time, so that they
 	// hear of everything in order.
-	news    []note
-	owed    bool          // the breaker, whose listeners they are, is yet to learn of the end
-	telling bool          // a goroutine is at it
-	hush    chan struct{} // closed when it no longer is, if the caller waits for that
-	settled bool          // the call is over, and all was told but that
+	pending     []note
+	breakerOwed bool          // the breaker, whose listeners they are, is yet to learn of the end
+	delivering  bool          // a goroutine is at it
+	delivered   chan struct{} // closed when it no longer is, if the caller waits for that
+	settled     bool          // the call is over, and all was told but that
 }
 
 // note is an event that observers are to be told of. It gets the error of the attempt in the
@@ -93,10 +93,10 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 		r.call.DeferBreaker()
 	}
 	r.context(&r.in, now)
-	r.call.OnBehalfOf(inbound.From(ctx).Attempt())
+	r.call.NestedIn(inbound.From(ctx).Attempt())
 	if wait := r.hedged.First(now, &r.racer); wait != engine.Never {
 		r.due, r.inLine = saturating.Add(now, wait), true
-		d.more().alarms.add(r, now, r.due)
+		d.clockState().alarms.add(r, now, r.due)
 	}
 	over := false
 	for mine >= 0 {
@@ -109,9 +109,9 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 		r.settle()
 	}
 	ending = true
-	if r.fellWith != nil {
+	if r.panicValue != nil {
 		r.panicked(r.over)
-		panic(r.fellWith)
+		panic(r.panicValue)
 	}
 	res := r.ended(&operation{lastErr: r.lastErr}, r.over, r.step, r.verdict)
 	res.Slot = r.slot
@@ -151,11 +151,11 @@ func (r *race) returned(racer *engine.HedgedAttempt, slot int, v Verdict, aside 
 	whole := false
 	defer func() {
 		if !whole { // an observer or Discard panicked
-			r.letGo(next)
+			r.giveBack(next)
 		}
 	}()
-	if !r.tell(aside) {
-		r.letGo(next)
+	if !r.deliver(aside) {
+		r.giveBack(next)
 		return -1, true
 	}
 	if discard {
@@ -182,7 +182,7 @@ func (r *race) decided(racer *engine.HedgedAttempt, slot int, v Verdict) (next i
 	}
 	r.slot, r.verdict = slot, v
 	step := r.hedged.Ended(now, racer, v, random)
-	r.tale.attemptEnded(slot+1, racer.Began(), now, r.hedged.InFlight() == 0)
+	r.times.attemptEnded(slot+1, racer.Began(), now, r.hedged.InFlight() == 0)
 	if step.Done {
 		r.decide(now, step)
 		return -1, true, false
@@ -212,7 +212,7 @@ func (r *race) another(now time.Duration) (slot int, step engine.Step) {
 	if step.Full {
 		return -1, step
 	}
-	r.tale.attemptBegan(now)
+	r.times.attemptBegan(now)
 	r.beside = append(r.beside, b)
 	r.context(&b.in, now)
 	b.in.Hedge = r.hedged.InFlight() > 1
@@ -233,7 +233,7 @@ func (r *race) ring(now, wait time.Duration) {
 		r.silence()
 		return
 	case r.again == nil:
-		r.again = time.AfterFunc(wait, r.late)
+		r.again = time.AfterFunc(wait, r.hedgeDue)
 	default:
 		r.again.Reset(wait)
 	}
@@ -243,16 +243,16 @@ func (r *race) ring(now, wait time.Duration) {
 func (r *race) silence() {
 	if r.inLine {
 		r.inLine = false
-		r.d.more().alarms.remove(r)
+		r.d.clockState().alarms.remove(r)
 	}
 	if r.again != nil {
 		r.again.Stop()
 	}
 }
 
-// late is called when it may be time for another attempt, on a goroutine of its own,
+// hedgeDue is called when it may be time for another attempt, on a goroutine of its own,
 // which is that attempt's.
-func (r *race) late() {
+func (r *race) hedgeDue() {
 	slot := -1
 	defer func() {
 		if p := recover(); p != nil || slot >= 0 {
@@ -260,16 +260,16 @@ func (r *race) late() {
 		}
 	}()
 	next := r.hedge()
-	told := false
+	reported := false
 	defer func() {
-		if !told {
-			r.letGo(next)
+		if !reported {
+			r.giveBack(next)
 		}
 	}()
-	if !r.tell(true) {
+	if !r.deliver(true) {
 		return
 	}
-	for told, slot = true, next; slot >= 0; {
+	for reported, slot = true, next; slot >= 0; {
 		slot, _ = r.compete(slot, true)
 	}
 }
@@ -309,40 +309,40 @@ func (r *race) unwind(slot int) {
 	now := r.d.Now()
 	if slot >= 0 && !r.abandon(now, slot, nil) {
 		racer, _ := r.entry(slot) // it had lost
-		r.tale.attemptEnded(slot+1, racer.Began(), now, true)
+		r.times.attemptEnded(slot+1, racer.Began(), now, true)
 	}
 	r.settle()
 	r.panicked(now)
 }
 
 // abandon ends the call because the attempt in the slot will not return, and reports
-// whether the caller learns of it: by panicking with fellWith, if that is not nil.
-func (r *race) abandon(now time.Duration, slot int, fellWith any) bool {
+// whether the caller learns of it: by panicking with panicValue, if that is not nil.
+func (r *race) abandon(now time.Duration, slot int, panicValue any) bool {
 	racer, _ := r.entry(slot)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	began := racer.Live()
 	r.hedged.Release(now, racer)
 	if r.call.Over() {
-		if fellWith == nil || r.settled {
+		if panicValue == nil || r.settled {
 			return false
 		}
-		r.fall(fellWith)
+		r.keepPanic(panicValue)
 		return true
 	}
 	if began {
-		r.tale.attemptEnded(slot+1, racer.Began(), now, r.hedged.InFlight() == 0)
+		r.times.attemptEnded(slot+1, racer.Began(), now, r.hedged.InFlight() == 0)
 	}
 	r.slot = slot
-	r.fall(fellWith)
+	r.keepPanic(panicValue)
 	return true
 }
 
 // fall ends the call, if it is not over, because somebody panicked. FellWith is for the
 // caller to panic with. The lock is held.
-func (r *race) fall(fellWith any) {
-	if r.fellWith == nil {
-		r.fellWith = fellWith
+func (r *race) keepPanic(panicValue any) {
+	if r.panicValue == nil {
+		r.panicValue = panicValue
 	}
 	if !r.call.Over() {
 		now := r.d.Now()
@@ -351,9 +351,9 @@ func (r *race) fall(fellWith any) {
 	}
 }
 
-// letGo gives back what the attempt in the slot holds, if there is one, which has begun and
+// giveBack gives back what the attempt in the slot holds, if there is one, which has begun and
 // is not made.
-func (r *race) letGo(slot int) {
+func (r *race) giveBack(slot int) {
 	if slot < 0 {
 		return
 	}
@@ -368,8 +368,8 @@ func (r *race) letGo(slot int) {
 // lock is held.
 func (r *race) decide(now time.Duration, step engine.Step) {
 	r.over, r.step = now, step
-	r.owed = r.deferred
-	r.settled = !r.owed && !r.telling && len(r.news) == 0
+	r.breakerOwed = r.deferred
+	r.settled = !r.breakerOwed && !r.delivering && len(r.pending) == 0
 	r.silence()
 	if r.slot != 0 {
 		r.in.Cancel()
@@ -416,10 +416,10 @@ func (r *race) wait() {
 func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 	if r.d.wiring.observer != nil {
 		e := r.event(nil, event.AttemptFailed, now, v)
-		e.Attempt, e.By, e.Took = slot+1, r.tale.by, r.tale.took
-		r.news = append(r.news, note{e, slot})
+		e.Attempt, e.EndedAttempt, e.AttemptTook = slot+1, r.times.ended, r.times.took
+		r.pending = append(r.pending, note{e, slot})
 	}
-	r.tale.told()
+	r.times.reported()
 }
 
 // noteHedge notes that an attempt began beside others or after them, or was refused. The
@@ -435,15 +435,15 @@ func (r *race) noteHedge(now time.Duration, step engine.Step) {
 	if step.Exhausted {
 		x := e
 		x.Kind, x.Reason = event.BudgetExhausted, engine.BudgetExhausted
-		r.news = append(r.news, note{x, -1})
+		r.pending = append(r.pending, note{x, -1})
 	}
-	r.news = append(r.news, note{e, -1})
+	r.pending = append(r.pending, note{e, -1})
 }
 
-// tell has the observers told what was noted, outside of the lock, unless a goroutine is at
+// deliver has the observers told what was noted, outside of the lock, unless a goroutine is at
 // it. It reports whether they all returned. Aside, on a goroutine that is not the caller's,
 // a panic is the caller's to go on with, who is waiting for that; else it goes on up.
-func (r *race) tell(aside bool) bool {
+func (r *race) deliver(aside bool) bool {
 	if r.d.wiring.observer == nil || !r.takeTurn() {
 		return true
 	}
@@ -458,15 +458,15 @@ func (r *race) tell(aside bool) bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if p != nil {
-			r.fall(p)
+			r.keepPanic(p)
 		}
-		r.telling = false
-		if r.hush != nil {
-			close(r.hush)
-			r.hush = nil
+		r.delivering = false
+		if r.delivered != nil {
+			close(r.delivered)
+			r.delivered = nil
 		}
 	}()
-	for r.tellNext() {
+	for r.deliverNext() {
 	}
 	whole = true
 	return whole
@@ -476,19 +476,19 @@ func (r *race) tell(aside bool) bool {
 func (r *race) takeTurn() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.telling || len(r.news) == 0 && !r.owed {
+	if r.delivering || len(r.pending) == 0 && !r.breakerOwed {
 		return false
 	}
-	r.telling = true
+	r.delivering = true
 	return true
 }
 
-// tellNext has the observers told one thing, and reports whether there was one.
-func (r *race) tellNext() bool {
+// deliverNext has the observers told one thing, and reports whether there was one.
+func (r *race) deliverNext() bool {
 	r.mu.Lock()
-	if len(r.news) > 0 {
-		n := r.news[0]
-		r.news = r.news[1:]
+	if len(r.pending) > 0 {
+		n := r.pending[0]
+		r.pending = r.pending[1:]
 		r.mu.Unlock()
 		if n.slot >= 0 {
 			n.event.Err = r.op.Err(n.slot)
@@ -496,8 +496,8 @@ func (r *race) tellNext() bool {
 		r.d.wiring.observer.Observe(r.ctx, n.event)
 		return true
 	}
-	owed := r.owed
-	r.owed = false
+	owed := r.breakerOwed
+	r.breakerOwed = false
 	r.mu.Unlock()
 	if owed {
 		r.call.LearnBreaker(r.over, r.d.wiring.rand)
@@ -510,18 +510,18 @@ func (r *race) tellNext() bool {
 // panic in one needs the caller.
 func (r *race) settle() {
 	for {
-		r.tell(false)
+		r.deliver(false)
 		r.mu.Lock()
-		if r.telling {
-			if r.hush == nil {
-				r.hush = make(chan struct{})
+		if r.delivering {
+			if r.delivered == nil {
+				r.delivered = make(chan struct{})
 			}
-			hush := r.hush
+			delivered := r.delivered
 			r.mu.Unlock()
-			<-hush
+			<-delivered
 			continue
 		}
-		if r.settled = len(r.news) == 0 && !r.owed; r.settled {
+		if r.settled = len(r.pending) == 0 && !r.breakerOwed; r.settled {
 			r.mu.Unlock()
 			return
 		}

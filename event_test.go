@@ -30,7 +30,7 @@ type times struct {
 func (o *times) Observe(_ context.Context, e lull.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	text := fmt.Sprintf("%v %d by %d took %v elapsed %v", e.Kind, e.Attempt, e.By, e.Took, e.Elapsed)
+	text := fmt.Sprintf("%v %d by %d took %v elapsed %v", e.Kind, e.Attempt, e.EndedAttempt, e.AttemptTook, e.Elapsed)
 	if e.Kind == event.CallEnded {
 		text += fmt.Sprintf(" waited %v: %v", e.Waited, e.Reason)
 	}
@@ -331,10 +331,10 @@ func TestTheEndOfACallIsTheLastThatIsTold(t *testing.T) {
 			if last := i == len(events)-1; (e.Kind == event.CallEnded) != last {
 				t.Fatalf("event %d of %d is %v", i+1, len(events), e.Kind)
 			}
-			if e.By > 0 && told[e.By] {
-				t.Fatalf("the end of attempt %d is told twice: %+v", e.By, events)
+			if e.EndedAttempt > 0 && told[e.EndedAttempt] {
+				t.Fatalf("the end of attempt %d is told twice: %+v", e.EndedAttempt, events)
 			}
-			if told[e.By] = true; e.By > e.Attempt || (e.By > 0) != (e.Took > 0) && e.Attempt > 1 {
+			if told[e.EndedAttempt] = true; e.EndedAttempt > e.Attempt || (e.EndedAttempt > 0) != (e.AttemptTook > 0) && e.Attempt > 1 {
 				t.Fatalf("%+v", e)
 			}
 		}

@@ -424,7 +424,7 @@ type log struct {
 func (l *log) Observe(_ context.Context, e lull.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.events = append(l.events, fmt.Sprintf("%v %d/%d %v %v %v", e.Kind, e.Attempt, e.Of, e.Elapsed, e.Reason, e.Err))
+	l.events = append(l.events, fmt.Sprintf("%v %d/%d %v %v %v", e.Kind, e.Attempt, e.MaxAttempts, e.Elapsed, e.Reason, e.Err))
 }
 
 func TestHedgedCallsAreObserved(t *testing.T) {

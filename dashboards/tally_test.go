@@ -76,7 +76,7 @@ func (t *tally) call(e lull.Event) {
 		t.add(1, "retry_breaker_transitions_total", "dependency", d, "from", e.Circuit.From.String(), "to", e.Circuit.To.String(), "reason", why)
 		return
 	}
-	if e.By > 0 {
+	if e.EndedAttempt > 0 {
 		t.attempt(e)
 	}
 	switch e.Kind {
@@ -97,7 +97,7 @@ func (t *tally) call(e lull.Event) {
 		switch e.Reason {
 		case engine.Success:
 			outcome = "success_retry"
-			if e.By == 1 {
+			if e.EndedAttempt == 1 {
 				outcome = "success_first"
 			}
 		case engine.AttemptsExhausted:
@@ -139,8 +139,8 @@ func (t *tally) attempt(e lull.Event) {
 	if failed {
 		t.add(1, "retry_attempt_failures_total", "dependency", e.Dependency, "error_type", e.Verdict.Code)
 	}
-	if failed || e.By > 1 {
-		t.put(e.Took.Seconds(), durations, "retry_attempt_duration_seconds", "dependency", e.Dependency, "operation", e.Operation, "resend", fmt.Sprint(e.By > 1))
+	if failed || e.EndedAttempt > 1 {
+		t.put(e.AttemptTook.Seconds(), durations, "retry_attempt_duration_seconds", "dependency", e.Dependency, "operation", e.Operation, "resend", fmt.Sprint(e.EndedAttempt > 1))
 	}
 }
 

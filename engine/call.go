@@ -30,7 +30,7 @@ type Spec struct {
 	// it likes ([Call.Acceptor]). While the circuit is half-open it keeps no call out that ends.
 	Stream bool
 	// ForRetry: the driver knows that the call is made for a request which is itself a
-	// retry. It is then made as Policy.Nested says, as after [Call.OnBehalfOf].
+	// retry. It is then made as Policy.Nested says, as after [Call.NestedIn].
 	ForRetry bool
 }
 
@@ -164,7 +164,7 @@ const (
 	ifNeverSent            // Spec.NotIdempotent
 	notAtAll               // Spec.NotReplayable
 	onlyOnce               // Spec.Once
-	notAgain               // OnBehalfOf a retry
+	notAgain               // NestedIn a retry
 )
 
 // Never is the time that does not come, and the duration without end.
@@ -259,7 +259,7 @@ func (c *Call) repeatAs(spec *Spec) {
 		c.repeat = ifNeverSent
 	}
 	if spec.ForRetry {
-		c.OnBehalfOf(2)
+		c.NestedIn(2)
 	}
 }
 
@@ -451,10 +451,10 @@ func (c *Call) roomFor() *bulkhead.Limiter {
 	return c.limiter()
 }
 
-// OnBehalfOf says that a server makes the call for a request that is the given
+// NestedIn says that a server makes the call for a request that is the given
 // attempt of its caller, from 1: beyond the first, the call is not retried
 // (Policy.Nested). It may be said at any time before the Step that it is to bear on.
-func (c *Call) OnBehalfOf(attempt int) {
+func (c *Call) NestedIn(attempt int) {
 	if attempt > 1 && c.repeat != notAtAll && c.repeat != onlyOnce && c.s.plan.policy.Nested == NestedNever {
 		c.repeat = notAgain
 	}

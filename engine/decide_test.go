@@ -70,8 +70,8 @@ func (w *world) arriveTwice(of [2]*lull.Dependency) {
 		return
 	}
 	if w.r.IntN(20) == 0 {
-		p.plain.OnBehalfOf(2)
-		p.call.OnBehalfOf(2)
+		p.plain.NestedIn(2)
+		p.call.NestedIn(2)
 	}
 	p.hedged.Call = &p.call
 	p.attempt()

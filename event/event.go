@@ -1,5 +1,5 @@
-// Package event is what happens to calls and dependencies, for those who watch: metrics,
-// traces, logs. A dependency with lull.WithObserver reports to an [Observer].
+// Package event describes what happens to calls and dependencies, for metrics, traces and
+// logs. A dependency with lull.WithObserver reports its events to an [Observer].
 package event
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Kind says what happened.
+// Kind is what happened.
 type Kind uint8
 
 const (
@@ -26,15 +26,15 @@ const (
 	// CircuitChanged: the breaker went from Circuit.From to Circuit.To.
 	CircuitChanged
 	// BudgetExhausted: the retry budget has just refused for the first time
-	// since it last paid. What it refused is told by the event that follows.
+	// since it last paid. The event that follows reports what it refused.
 	BudgetExhausted
 	// HedgeStarted: another attempt of a hedged call begins, beside those in
 	// flight or after they have failed.
 	HedgeStarted
-	// HedgeRefused: none may begin now, for Reason, and the others go on.
+	// HedgeRefused: no hedge may begin now, for Reason. The attempts in flight go on.
 	HedgeRefused
 	// AttemptFailed: an attempt of a hedged call failed, and the call goes on.
-	// (A failure that ends the call is told by CallEnded alone.)
+	// (CallEnded alone reports a failure that ends the call.)
 	AttemptFailed
 )
 
@@ -47,32 +47,31 @@ func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
 // An Event is something that happened to a call or a dependency, by value.
 // Fields that a kind does not mention are zero.
 type Event struct {
-	Kind       Kind
-	Reason     engine.Reason // CallEnded, BudgetExhausted: why the call ended; HedgeRefused: why
-	Attempt    int           // the latest attempt that has begun, or (RetryStarted) begins now; AttemptFailed: the one that failed; from 1
-	Of         int           // the most attempts that the policy allows
-	Dependency string
-	Operation  string
-	Verdict    engine.Verdict // what the last attempt came to; the server's hint is Verdict.After; the zero Verdict if none has ended
-	Err        error          // the last attempt's error, if the driver has one
+	Kind        Kind
+	Reason      engine.Reason // CallEnded, BudgetExhausted: why the call ended; HedgeRefused: why
+	Attempt     int           // the latest attempt that has begun, or (RetryStarted) begins now; AttemptFailed: the one that failed; from 1
+	MaxAttempts int           // the most attempts that the policy allows
+	Dependency  string
+	Operation   string
+	Verdict     engine.Verdict // on the last attempt; the server's hint is Verdict.After; the zero Verdict if none has ended
+	Err         error          // the last attempt's error, if the driver has one
 
 	// Elapsed is the time since the call started; at least 1 ns if an attempt was
 	// made. It is zero for a call whose first attempt succeeded, unless the
 	// dependency has lull.WithTiming.
 	Elapsed time.Duration
 
-	// By is the attempt of which the event tells that it has ended, from 1; zero if it
-	// tells of none. Each attempt is told of at most once so: by RetryScheduled
-	// and AttemptFailed, or by CallEnded, whose result is then that
-	// attempt's. (A call that ended in a wait, or was refused, was ended by none; of
-	// attempts that lost to another nobody is told.)
-	By int
-	// Took is how long that attempt took; at least 1 ns, but zero for a first attempt
+	// EndedAttempt is the attempt whose end the event reports, from 1; zero if it reports none.
+	// Each end is reported at most once: by RetryScheduled, by AttemptFailed, or by CallEnded
+	// if the call has that attempt's result. No attempt ended a call that was refused, or ended
+	// in a wait. The ends of attempts that lost to another are not reported.
+	EndedAttempt int
+	// AttemptTook is the duration of EndedAttempt, at least 1 ns. It is zero for a first attempt
 	// that succeeded, unless the dependency has lull.WithTiming.
-	Took time.Duration
-	// Waited is how much of the call went by, after its first attempt had begun, while no
-	// attempt was under way (CallEnded): waits before retries, also those that were
-	// cut short, and for room and the throttle.
+	AttemptTook time.Duration
+	// Waited is how long no attempt was under way, from the beginning of the first attempt to
+	// the end of the call (CallEnded). It includes waits before retries, waits that were cut
+	// short, and waits for room and for the throttle.
 	Waited time.Duration
 
 	// Of the wait (RetryScheduled, RetryStarted).
@@ -85,10 +84,10 @@ type Event struct {
 	Circuit *breaker.Change
 }
 
-// An Observer is told of events as they happen, on the goroutine that they
-// happen on: it must be quick, safe for concurrent use, and must not panic. The call
-// goes on when it has returned, so it must not wait for anything that the call does.
-// A breaker's events have context.Background.
+// An Observer receives events as they happen, on the goroutine of the call. It must be quick,
+// safe for concurrent use, and must not panic. The call continues when Observe has returned,
+// so Observe must not wait for anything that the call does. A breaker's events have
+// context.Background.
 type Observer interface {
 	Observe(context.Context, Event)
 }

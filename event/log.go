@@ -43,7 +43,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 			attrs = append(attrs, slog.Duration("open_for", open))
 		}
 	default:
-		attrs = append(attrs, slog.Int("attempt", e.Attempt), slog.Int("of", e.Of), slog.Duration("elapsed", e.Elapsed))
+		attrs = append(attrs, slog.Int("attempt", e.Attempt), slog.Int("of", e.MaxAttempts), slog.Duration("elapsed", e.Elapsed))
 	}
 	switch e.Kind {
 	case RetryStarted:

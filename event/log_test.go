@@ -19,17 +19,17 @@ func TestLogLines(t *testing.T) {
 		event Event
 		want  string
 	}{
-		"scheduled": {Event{Kind: RetryScheduled, Dependency: "d", Operation: "op", Attempt: 1, Of: 3, Verdict: verdict, Ceiling: time.Second, Delay: 500 * time.Millisecond, Err: errors.New("slow down")},
+		"scheduled": {Event{Kind: RetryScheduled, Dependency: "d", Operation: "op", Attempt: 1, MaxAttempts: 3, Verdict: verdict, Ceiling: time.Second, Delay: 500 * time.Millisecond, Err: errors.New("slow down")},
 			`level=DEBUG msg="retry scheduled" dependency=d operation=op attempt=1 of=3 elapsed=0s delay_before_jitter=1s delay=500ms class=rate_limited code=429 server_hint=2s error="slow down"`},
-		"retrying": {Event{Kind: RetryStarted, Dependency: "d", Attempt: 2, Of: 3, Verdict: verdict, Ceiling: time.Second, Delay: 500 * time.Millisecond, Slept: 501 * time.Millisecond},
+		"retrying": {Event{Kind: RetryStarted, Dependency: "d", Attempt: 2, MaxAttempts: 3, Verdict: verdict, Ceiling: time.Second, Delay: 500 * time.Millisecond, Slept: 501 * time.Millisecond},
 			`level=INFO msg=retrying dependency=d attempt=2 of=3 elapsed=0s slept=501ms delay_before_jitter=1s delay=500ms class=rate_limited code=429 server_hint=2s`},
-		"succeeded": {Event{Kind: CallEnded, Dependency: "d", Attempt: 1, Of: 3, Elapsed: time.Second},
+		"succeeded": {Event{Kind: CallEnded, Dependency: "d", Attempt: 1, MaxAttempts: 3, Elapsed: time.Second},
 			`level=DEBUG msg="call succeeded" dependency=d attempt=1 of=3 elapsed=1s reason=success`},
-		"failed": {Event{Kind: CallEnded, Dependency: "d", Attempt: 1, Of: 3, Reason: engine.BudgetExhausted, Verdict: engine.Verdict{Kind: engine.KindTransient, Code: "503"}},
+		"failed": {Event{Kind: CallEnded, Dependency: "d", Attempt: 1, MaxAttempts: 3, Reason: engine.BudgetExhausted, Verdict: engine.Verdict{Kind: engine.KindTransient, Code: "503"}},
 			`level=WARN msg="call failed" dependency=d attempt=1 of=3 elapsed=0s reason=budget_exhausted class=transient code=503`},
 		"canceled": {Event{Kind: CallEnded, Dependency: "d", Reason: engine.Canceled},
 			`level=INFO msg="call canceled by its caller" dependency=d attempt=0 of=0 elapsed=0s reason=canceled`},
-		"budget": {Event{Kind: BudgetExhausted, Dependency: "d", Attempt: 1, Of: 3, Reason: engine.BudgetExhausted},
+		"budget": {Event{Kind: BudgetExhausted, Dependency: "d", Attempt: 1, MaxAttempts: 3, Reason: engine.BudgetExhausted},
 			`level=WARN msg="retry budget exhausted" dependency=d attempt=1 of=3 elapsed=0s reason=budget_exhausted`},
 		"opened": {Event{Kind: CircuitChanged, Dependency: "d", Circuit: &breaker.Change{From: breaker.Closed, To: breaker.Open, At: time.Second, Until: 6 * time.Second, Reason: breaker.FailureRate, Calls: 20, Failures: 10}},
 			`level=WARN msg="circuit breaker opened" dependency=d from=closed to=open reason="failure rate" calls=20 failures=10 open_for=5s`},

@@ -95,7 +95,7 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 		return
 	}
 	if o.hop != nil {
-		f.call.OnBehalfOf(int(f.above) + 1)
+		f.call.NestedIn(int(f.above) + 1)
 	}
 	w.attempt(i, f)
 }

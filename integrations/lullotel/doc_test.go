@@ -68,13 +68,13 @@ func everything(t *testing.T) *rig {
 	ctx, _ := r.StartGRPC(t.Context(), "dns:///d", "/s/m")
 	first := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
 	for _, e := range []lull.Event{
-		{Kind: event.RetryScheduled, Attempt: 1, By: 1, Took: 1, Delay: time.Second, Verdict: first},
-		{Kind: event.CallEnded, Attempt: 2, By: 2, Took: 1, Elapsed: 3, Waited: 1},
+		{Kind: event.RetryScheduled, Attempt: 1, EndedAttempt: 1, AttemptTook: 1, Delay: time.Second, Verdict: first},
+		{Kind: event.CallEnded, Attempt: 2, EndedAttempt: 2, AttemptTook: 1, Elapsed: 3, Waited: 1},
 		{Kind: event.HedgeStarted, Attempt: 2},
 		{Kind: event.HedgeRefused, Reason: engine.TooManyLate},
 		{Kind: event.CallEnded, Reason: engine.CircuitOpen},
 		{Kind: event.CircuitChanged, Circuit: &breaker.Change{To: breaker.Open, MetricsOnly: true}},
-		{Kind: event.CallEnded, Attempt: 2, By: 2, Took: 1, Elapsed: 3}, // a hedged one now
+		{Kind: event.CallEnded, Attempt: 2, EndedAttempt: 2, AttemptTook: 1, Elapsed: 3}, // a hedged one now
 	} {
 		e.Dependency, e.Operation = "d", "/s/m"
 		r.Observe(ctx, e)

@@ -136,7 +136,7 @@ func TestGRPCHedgesAndTargets(t *testing.T) {
 		t.Errorf("%v calls with hedges to others, want 1: %v", n, all["grpc.client.call.hedges"])
 	}
 	ctx, _ := r.StartGRPC(t.Context(), "dns:///a", "/pay.V1/A")
-	r.Observe(ctx, lull.Event{Kind: event.CallEnded, Dependency: "pay", Operation: "/pay.V1/A", Attempt: 2, By: 2, Waited: time.Second})
+	r.Observe(ctx, lull.Event{Kind: event.CallEnded, Dependency: "pay", Operation: "/pay.V1/A", Attempt: 2, EndedAttempt: 2, Waited: time.Second})
 	all = r.collect(t)
 	if b := all["grpc.client.call.retries"].(metricdata.Histogram[int64]).DataPoints[0].Bounds; !slices.Equal(b, []float64{1, 2, 3, 4, 5}) {
 		t.Errorf("buckets %v", b)

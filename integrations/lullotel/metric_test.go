@@ -39,7 +39,7 @@ func TestEveryReasonHasItsOutcome(t *testing.T) {
 		{engine.Canceled, 1, "cancelled"}, {lull.Reason(200), 1, "failed_terminal"},
 	} {
 		r := newRig(t)
-		r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Operation: "o", Reason: c.reason, Attempt: c.attempts, By: c.attempts, Elapsed: time.Millisecond})
+		r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Operation: "o", Reason: c.reason, Attempt: c.attempts, EndedAttempt: c.attempts, Elapsed: time.Millisecond})
 		all := r.collect(t)
 		for o := range outcomes {
 			want := 0.0
@@ -416,7 +416,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 	for w := range workers {
 		all.Go(func() {
 			for i := range each {
-				e := lull.Event{Kind: event.CallEnded, Attempt: 1, Dependency: fmt.Sprint("d", i%100), Operation: fmt.Sprint("o", w, i), By: 1, Took: time.Millisecond, Elapsed: time.Millisecond}
+				e := lull.Event{Kind: event.CallEnded, Attempt: 1, Dependency: fmt.Sprint("d", i%100), Operation: fmt.Sprint("o", w, i), EndedAttempt: 1, AttemptTook: time.Millisecond, Elapsed: time.Millisecond}
 				switch i % 4 {
 				case 0:
 					e.Operation = strings.Repeat("x", 1000) + fmt.Sprint(i)
@@ -479,10 +479,10 @@ func TestHintsHedgesAndChanges(t *testing.T) {
 		e.Dependency = "d"
 		r.Observe(t.Context(), e)
 	}
-	on(lull.Event{Kind: event.RetryScheduled, Attempt: 1, By: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindRateLimited, After: time.Second, Code: "429"}})
-	on(lull.Event{Kind: event.RetryScheduled, Attempt: 1, By: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "503"}})
-	on(lull.Event{Kind: event.CallEnded, Attempt: 1, By: 1, Reason: engine.Overloaded, Verdict: lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}})
-	on(lull.Event{Kind: event.CallEnded, Attempt: 1, By: 1, Reason: engine.Permanent, Verdict: lull.Verdict{Kind: lull.KindPermanent}})
+	on(lull.Event{Kind: event.RetryScheduled, Attempt: 1, EndedAttempt: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindRateLimited, After: time.Second, Code: "429"}})
+	on(lull.Event{Kind: event.RetryScheduled, Attempt: 1, EndedAttempt: 1, Delay: time.Second, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "503"}})
+	on(lull.Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, Reason: engine.Overloaded, Verdict: lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}})
+	on(lull.Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, Reason: engine.Permanent, Verdict: lull.Verdict{Kind: lull.KindPermanent}})
 	on(lull.Event{Kind: event.HedgeStarted, Attempt: 2})
 	on(lull.Event{Kind: event.HedgeRefused, Reason: engine.TooManyLate})
 	on(lull.Event{Kind: event.HedgeRefused, Reason: engine.BudgetExhausted})

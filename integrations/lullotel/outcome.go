@@ -44,7 +44,7 @@ func (o Outcome) String() string {
 }
 
 // OutcomeOf returns the outcome of a call that ended for the given reason, by the given attempt
-// (lull.Event.By; only used for a success).
+// (lull.Event.EndedAttempt; only used for a success).
 func OutcomeOf(r lull.Reason, by int) Outcome {
 	switch r {
 	case engine.Success:

@@ -223,7 +223,7 @@ func (c *Call) finish(e *lull.Event, o *operation) {
 
 // went stores the result of the call.
 func (c *Call) went(e *lull.Event) {
-	c.over, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.By)
+	c.over, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.EndedAttempt)
 	c.attempts, c.waited, c.code, c.operation = e.Attempt, e.Waited, e.Verdict.Code, e.Operation
 	c.exhausted = c.exhausted || e.Reason == engine.BudgetExhausted
 	if c.dependency == "" {
@@ -246,7 +246,7 @@ func (c *Call) End(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := errors.AsType[*lull.Error](err); ok && e != nil && !c.over {
-		c.went(&lull.Event{Reason: e.Reason, By: e.Attempts, Attempt: e.Attempts, Dependency: e.Dependency, Operation: e.Operation, Verdict: e.Verdict})
+		c.went(&lull.Event{Reason: e.Reason, EndedAttempt: e.Attempts, Attempt: e.Attempts, Dependency: e.Dependency, Operation: e.Operation, Verdict: e.Verdict})
 	}
 	c.end(err != nil)
 }

@@ -161,7 +161,7 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 			c.learn(e, o)
 		}
 	}
-	if e.By > 0 {
+	if e.EndedAttempt > 0 {
 		t.attempt(ctx, e, o)
 	}
 	switch e.Kind {
@@ -190,15 +190,15 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 func (t *Telemetry) attempt(ctx context.Context, e *lull.Event, o *operation) {
 	if e.Verdict.Kind != lull.KindSuccess {
 		o.dependency.failures.get(cmp.Or(e.Verdict.Code, Other)).Add(1)
-	} else if e.By == 1 {
+	} else if e.EndedAttempt == 1 {
 		return // the duration of the call is the same
 	}
-	t.instruments.attemptDuration.Record(ctx, e.Took.Seconds(), o.attempt[min(e.By, 2)-1]...)
+	t.instruments.attemptDuration.Record(ctx, e.AttemptTook.Seconds(), o.attempt[min(e.EndedAttempt, 2)-1]...)
 }
 
 // ended counts a call that has ended.
 func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *Call) {
-	outcome := OutcomeOf(e.Reason, e.By)
+	outcome := OutcomeOf(e.Reason, e.EndedAttempt)
 	if e.Attempt < 1 {
 		o.refused[outcome].Add(1)
 	} else {

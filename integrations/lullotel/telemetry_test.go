@@ -122,7 +122,7 @@ func TestTwoOnOneProvider(t *testing.T) {
 	a, b := newRig(t, WithMeterProvider(meters)), newRig(t, WithMeterProvider(meters))
 	a.reader = reader
 	for _, r := range []*rig{a, b, b} {
-		r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Attempt: 1, By: 1, Elapsed: 1, Took: 1})
+		r.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "d", Attempt: 1, EndedAttempt: 1, Elapsed: 1, AttemptTook: 1})
 	}
 	all := a.collect(t)
 	if n := value(t, all, "retry.calls"); n != 3 {
@@ -187,7 +187,7 @@ func TestCountersNeverFall(t *testing.T) {
 		for i := 0; !stop.Load(); i++ {
 			e := lull.Event{Kind: event.CallEnded, Dependency: "d", Reason: engine.CircuitOpen}
 			if i%4 == 0 {
-				e.Reason, e.Attempt, e.By = engine.Success, 1, 1
+				e.Reason, e.Attempt, e.EndedAttempt = engine.Success, 1, 1
 			}
 			r.Observe(context.Background(), e)
 		}
