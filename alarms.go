@@ -84,7 +84,7 @@ func (a *alarms) ring(now, at time.Duration) {
 	}
 }
 
-// fire is what the timer calls. It rings for those whose time has come, each on a goroutine of
+// fire is called by the timer. It rings for those whose time has come, each on a goroutine of
 // its own, and then for the next in line.
 func (a *alarms) fire() {
 	now := a.d.Now()

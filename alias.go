@@ -6,14 +6,14 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// A Policy says how calls to one dependency are made. The zero Policy is the recommended one.
+// A Policy describes how calls to one dependency are made. The zero Policy is the recommended one.
 type Policy = engine.Policy
 
-// A Verdict is what a classifier makes of the end of one attempt. The zero Verdict is
+// A Verdict is a classifier's judgement on the end of one attempt. The zero Verdict is
 // unclassified, never a success.
 type Verdict = engine.Verdict
 
-// A Reason says why a call ended. Its values are in package engine; those that users ask for
+// A Reason is why a call ended. Its values are in package engine; those that users ask for
 // are errors here.
 type Reason = engine.Reason
 
@@ -31,7 +31,7 @@ const (
 // NoTimeout switches a timeout off: Policy.AttemptTimeout, Policy.Deadline.
 const NoTimeout time.Duration = engine.NoTimeout
 
-// What a Policy may say beside the zero values of Timeouts and Nested.
+// Values of Policy.Timeouts and Policy.Nested beside their zero values.
 const (
 	TimeoutsAlways = engine.TimeoutsAlways // repeat an attempt that timed out as any other
 	TimeoutsNever  = engine.TimeoutsNever  // a timeout is final

@@ -6,7 +6,7 @@ import (
 	"github.com/lullgo/lull/internal/attempt"
 )
 
-// An Attempt is what an operation can learn of the attempt that it is, from its
+// An Attempt describes the attempt that an operation runs as. The operation gets it from its
 // context.
 type Attempt struct {
 	Dependency string

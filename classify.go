@@ -12,16 +12,16 @@ import (
 // error that is an answer after all needs engine.Kind: KindSuccess.
 type Classifier func(error) Verdict
 
-// verdict is what d makes of an error of the operation.
+// verdict returns d's verdict on an error of the operation.
 func (d *Dependency) verdict(err error) Verdict { return VerdictOf(err, d.wiring.classify) }
 
-// Classify is what lull makes of an error without a classifier of yours, by
+// Classify returns lull's verdict on an error without a classifier of yours, by
 // [VerdictOf]: transient network errors are recognised by their types (never by their
 // text), as are timeouts; the rest is KindUnclassified, with the code CodeUnclassified,
 // and not retried. Fall back on it in a classifier.
 func Classify(err error) Verdict { return VerdictOf(err, network) }
 
-// network is what lull knows by itself.
+// network returns the verdict on a failure of the network.
 func network(err error) Verdict {
 	c, known := neterr.Classify(err)
 	if !known {

@@ -31,7 +31,7 @@ type Dependency struct {
 	clock  atomic.Pointer[clockState] // nil until it is needed
 }
 
-// clockState is what drivers on the real clock keep of a dependency.
+// clockState is kept by drivers on the real clock for a dependency.
 type clockState struct {
 	alarms alarms // of hedged calls
 	// failure is the last with which a call ended while the breaker was not closed, or which
@@ -39,7 +39,7 @@ type clockState struct {
 	failure atomic.Pointer[error]
 }
 
-// clockState is what drivers on the real clock keep, made when it is first asked for.
+// clockState returns d's clockState, and makes it when it is first needed.
 func (d *Dependency) clockState() *clockState {
 	if e := d.clock.Load(); e != nil {
 		return e
@@ -55,7 +55,7 @@ func (d *Dependency) made() {
 	}
 }
 
-// wiring is what cannot be data in a policy: written once, then only read.
+// wiring holds options that cannot be data in a policy. It is written once, then only read.
 type wiring struct {
 	parts    engine.Parts
 	classify Classifier
@@ -87,7 +87,7 @@ func WithClassifier(classify Classifier) Option {
 // driver's own, which errors name instead.
 func ClassifiedBy(option string) Option { return func(w *wiring) { w.teach = option } }
 
-// WithObserver tells o of every event. It may be given several times.
+// WithObserver reports every event to o. It may be given several times.
 func WithObserver(o Observer) Option {
 	return func(w *wiring) {
 		if o == nil {
@@ -172,7 +172,7 @@ func (w *wiring) dependency(name string, plan *engine.Plan) *Dependency {
 	return d
 }
 
-// policyError says whose policy is wrong.
+// policyError adds the name of the dependency whose policy is wrong.
 type policyError struct {
 	name string
 	err  error
@@ -197,7 +197,7 @@ func (d *Dependency) Fleet(n int) []engine.State {
 	return fleet
 }
 
-// State is what d remembers, for drivers with a clock of their own.
+// State returns the state of d, for drivers with a clock of their own.
 func (d *Dependency) State() *engine.State {
 	d.made()
 	return &d.state
@@ -206,10 +206,10 @@ func (d *Dependency) State() *engine.State {
 // Plan is the policy in force, made ready.
 func (d *Dependency) Plan() *engine.Plan { return d.State().Current().Plan() }
 
-// Update changes the policy of d, for the calls that start from then on; calls that are
-// under way end under the policy that they began with. What d remembers it keeps, as
-// [engine.State.Update] says. What Breaker, Budget and the like have returned before may be
-// that of the old policy: ask again.
+// Update changes the policy of d for the calls that start from then on. Calls under way end
+// under the policy that they began with. D keeps what it remembers ([engine.State.Update]).
+// Values that Breaker, Budget and the like have returned before may belong to
+// the old policy: ask again.
 //
 // Options stay as they are; of a dependency with WithBudget, the budget. A policy that does
 // not validate is refused, and changes nothing. Update may be called concurrently with
@@ -254,7 +254,7 @@ func (d *Dependency) Limiter() *bulkhead.Limiter { return d.State().Limiter() }
 // Throttle is the dependency's throttle; nil if Policy.Throttle is off.
 func (d *Dependency) Throttle() *throttle.Throttle { return d.State().Throttle() }
 
-// Hedger is what decides when attempts run beside one another; nil if Policy.Hedge
+// Hedger decides when attempts run beside one another; nil if Policy.Hedge
 // is off.
 func (d *Dependency) Hedger() *hedge.Hedger { return d.State().Hedger() }
 
@@ -262,7 +262,7 @@ func (d *Dependency) Hedger() *hedge.Hedger { return d.State().Hedger() }
 // another.
 func (d *Dependency) Hedges() bool { return d.Plan().Hedges() }
 
-// listener is what the breaker's changes are reported to; nil if nobody observes d.
+// listener receives the breaker's changes; nil if nobody observes d.
 func (d *Dependency) listener() func(breaker.Change) {
 	if d.wiring.observer == nil {
 		return nil

@@ -9,14 +9,14 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// A CallOption says something about one call. The zero CallOption says nothing.
+// A CallOption changes one call. The zero CallOption changes nothing.
 type CallOption struct {
 	operation  string
 	idempotent idempotence
 	once       bool
 }
 
-// idempotence is what a CallOption says about repeating the operation.
+// idempotence is whether the operation may be repeated, by a CallOption.
 type idempotence uint8
 
 const (
@@ -30,7 +30,7 @@ func Operation(name string) CallOption {
 	return CallOption{operation: name}
 }
 
-// NotIdempotent says that carrying the operation out twice is not the same as
+// NotIdempotent declares that carrying the operation out twice is not the same as
 // once (a charge, an append). It is then repeated only after an attempt that
 // provably never reached the dependency: a refused connection, or an error
 // marked with [NeverSent].
@@ -38,7 +38,7 @@ func NotIdempotent() CallOption {
 	return CallOption{idempotent: saidNotIdempotent}
 }
 
-// Idempotent says the opposite: carrying the operation out twice is the same as
+// Idempotent declares the opposite: carrying the operation out twice is the same as
 // once. It is for drivers that would otherwise assume that it is not, such as
 // lullhttp for a POST; [Do] assumes that an operation is idempotent.
 func Idempotent() CallOption {
@@ -61,7 +61,7 @@ func Once() CallOption {
 // none was given). An error that nothing is known of is not retried. When the
 // call fails, the error is an [*Error] and the value is that of the last attempt.
 // A result that op returned without an error is returned even if the context
-// ended meanwhile. A panic in op gives back what the call holds and goes on up.
+// ended meanwhile. A panic in op gives back what the call holds and is raised again.
 //
 // Do may be called concurrently. When the first attempt succeeds it costs, over op,
 // 45 to 85 ns and no allocation if the attempt has no timeout of its own, or none
@@ -97,7 +97,7 @@ func Run(ctx context.Context, d *Dependency, op func(context.Context) error, opt
 // it made, and writes to nothing that attempts share. The first attempt runs on the
 // caller's goroutine, others on goroutines of their own; those that have lost are
 // cancelled, and if they return a value nevertheless that is an io.Closer, it is
-// closed. [Dependency.DriveHedged] says more.
+// closed. See [Dependency.DriveHedged].
 //
 // Operations that are [NotIdempotent], calls that are made [Once], and those under a
 // policy that does not hedge, are made as by Do. (Do itself never hedges. An operation that runs on one
@@ -170,7 +170,7 @@ func specOf(opts []CallOption) (s engine.Spec) {
 	return s
 }
 
-// Apply changes s as the option says, for drivers that take options of their callers.
+// Apply applies the option to s, for drivers that take options of their callers.
 // Where two options contradict each other, the one that is applied later counts.
 func (o *CallOption) Apply(s *engine.Spec) {
 	if o.operation != "" {
@@ -182,7 +182,7 @@ func (o *CallOption) Apply(s *engine.Spec) {
 	s.Once = s.Once || o.once
 }
 
-// Error makes the [*Error] of a call that went as r says, for drivers that are
+// Error returns the [*Error] of a call with the result r, for drivers that are
 // built on [Dependency.Drive].
 func (d *Dependency) Error(operation string, r engine.Result, last error) error {
 	e := &Error{

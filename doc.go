@@ -12,7 +12,7 @@
 //     is safe to repeat or was provably never sent;
 //   - pays for each retry from a budget that all calls to the dependency share,
 //     and that their successes fill: in a total outage attempts stay below
-//     1.1 × calls and two a process, whatever the policy says of attempts;
+//     1.1 × calls and two a process, whatever number of attempts the policy allows;
 //   - repeats an attempt that timed out only while the dependency answers others;
 //   - waits as long as the server asks, with jitter on top, and never sleeps into
 //     its own deadline: it returns at once, with the last real error and the

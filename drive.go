@@ -12,16 +12,15 @@ import (
 )
 
 // Drive makes one call to d on the real clock: it waits, bounds each attempt in
-// time, tells the observers, and leaves every decision to an [engine.Call]. It is what
-// [Do] and the protocol drivers stand on; use it to write another of those.
+// time, reports to the observers, and leaves every decision to an [engine.Call]. [Do] and the
+// protocol drivers are built on it; use it to write another driver.
 //
 // Drive runs attempt on its caller's goroutine, with a context that ends with
 // the attempt's timeout, and takes its verdict. Before it waits for another
 // attempt it calls discard, if that is not nil, to let go of what the last one
-// returned. Discard must return within the given time, which is what is left of the call;
+// returned. Discard must return within the given time, the rest of the call;
 // the time that it takes is part of the wait. A panic in attempt gives back everything and
-// goes on up. lastErr, if not nil, is asked for the last attempt's error when an observer
-// is told.
+// is raised again. lastErr, if not nil, returns the last attempt's error for observers.
 func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
@@ -52,7 +51,7 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	return engine.Result{Attempts: 1, Verdict: v}
 }
 
-// operation is what a run is about. It is handed from method to method beside
+// operation has the functions of a run. It is handed from method to method beside
 // the run, not in it, so that its closures can stay on the stack of whoever
 // called Drive: what a struct holds is taken to escape as soon as one thing in
 // it does.
@@ -74,26 +73,26 @@ type run struct {
 	times          attemptTimes
 }
 
-// attemptTimes is what observers learn of the times of a call's attempts.
+// attemptTimes are the times of a call's attempts that observers receive.
 type attemptTimes struct {
-	ended int           // the attempt that has just ended, if nobody has been told of that; else 0
+	ended int           // the attempt that has just ended, if that was not reported; else 0
 	took  time.Duration // how long it took
 	quiet bool          // no attempt is under way, but there was one
 	since time.Duration // quiet only: since then
 	idle  time.Duration // how long it has been quiet before that
 }
 
-// attemptEnded notes that the attempt of that number has, which began then; last says that
-// it left none under way.
+// attemptEnded notes the end of the attempt with that number, which began at began. Last: none
+// is under way now.
 func (t *attemptTimes) attemptEnded(number int, began, now time.Duration, last bool) {
 	t.ended, t.took = number, max(now-began, 1)
 	t.quiet, t.since = last, now
 }
 
-// reported notes that the observers know of that end.
+// reported notes that the observers have received that end.
 func (t *attemptTimes) reported() { t.ended, t.took = 0, 0 }
 
-// attemptBegan notes that another one has.
+// attemptBegan notes the beginning of another attempt.
 func (t *attemptTimes) attemptBegan(now time.Duration) { t.idle, t.quiet = t.waited(now), false }
 
 // waited is for how long no attempt has been under way.
@@ -104,8 +103,8 @@ func (t *attemptTimes) waited(now time.Duration) time.Duration {
 	return t.idle
 }
 
-// open starts the call, with the caller's deadline if that is the nearer. It says
-// why not, or Success.
+// open starts the call, with the caller's deadline if that is the nearer. It returns why the
+// call may not start, or Success.
 func (r *run) open(spec *engine.Spec, now time.Duration) Reason {
 	if err := r.ctx.Err(); err != nil {
 		return endedBy(err)
@@ -137,12 +136,12 @@ func doneFor(why Reason) engine.Step {
 	return engine.Step{Decision: engine.Decision{Done: true, Reason: why}}
 }
 
-// panicked tells the observers that the call ended so.
+// panicked reports to the observers that the call ended with a panic.
 func (r *run) panicked(now time.Duration) {
 	r.observeEnd(nil, now, doneFor(engine.Panicked), Verdict{Kind: KindPermanent, Code: engine.CodePanic})
 }
 
-// retry goes on from an attempt that ended with v, to the end of the call.
+// retry continues the call after an attempt that ended with v, to the end of the call.
 func (r *run) retry(op *operation, v Verdict) engine.Result {
 	random := r.d.wiring.rand
 	if v.Kind != KindSuccess {
@@ -197,7 +196,7 @@ func (r *run) queued(op *operation, now time.Duration) engine.Result {
 }
 
 // begin begins the next attempt, waiting for the throttle and standing in line for
-// room if need be, and tells the time at which it did.
+// room if need be, and returns the time at which it began.
 func (r *run) begin(now time.Duration) (engine.Step, time.Duration) {
 	for {
 		step := r.call.Attempt(now, r.d.wiring.rand)
@@ -235,8 +234,8 @@ func endedBy(err error) Reason {
 
 // attemptContext is the context for the attempt that begins at now, or nil if
 // the caller's own will do: the caller's deadline is no later than the attempt's,
-// and the attempt is the first, which an operation assumes when it is told
-// nothing.
+// and the attempt is the first, which an operation assumes without an attempt in its
+// context.
 func (r *run) attemptContext(now time.Duration) *attempt.Context {
 	until := r.until(now)
 	if until == engine.Never && r.call.Attempts() == 1 && !r.call.Probe() && attempt.From(r.ctx) == nil {
@@ -331,7 +330,7 @@ func (r *run) refused(now time.Duration, why Reason) engine.Result {
 	return r.ended(nil, now, doneFor(why), Verdict{})
 }
 
-// ended tells the observers how the call went, and makes its Result.
+// ended reports the end of the call to the observers, and returns its Result.
 func (r *run) ended(op *operation, now time.Duration, step engine.Step, v Verdict) engine.Result {
 	res := engine.Result{Reason: step.Reason, Attempts: r.call.Attempts(), Elapsed: r.elapsed(now), Verdict: v}
 	switch res.Reason {
@@ -367,7 +366,7 @@ func (r *run) of() int {
 	return r.d.Plan().Attempts() // the context had ended before the call began
 }
 
-// event is what all events of this call but that of a success at once have in common.
+// event returns an event with the fields that all events of this call have.
 func (r *run) event(op *operation, kind event.Kind, now time.Duration, v Verdict) Event {
 	e := Event{Kind: kind, Attempt: r.call.Attempts(), MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
 	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
@@ -376,7 +375,7 @@ func (r *run) event(op *operation, kind event.Kind, now time.Duration, v Verdict
 	return e
 }
 
-// observeEnd tells the observers that the call has ended.
+// observeEnd reports the end of the call to the observers.
 func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v Verdict) {
 	if r.d.wiring.observer == nil {
 		return
@@ -389,7 +388,7 @@ func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v V
 	r.d.wiring.observer.Observe(r.ctx, e)
 }
 
-// observeExhausted tells that the budget has just refused, of which e will tell what.
+// observeExhausted reports that the budget has just refused; e will report what.
 func (r *run) observeExhausted(e Event) {
 	e.Kind, e.Reason = event.BudgetExhausted, engine.BudgetExhausted
 	e.EndedAttempt, e.AttemptTook, e.Waited = 0, 0, 0
@@ -401,7 +400,7 @@ func (r *run) observeSuccess(v Verdict) {
 	r.d.wiring.observer.Observe(r.ctx, Event{Kind: event.CallEnded, Attempt: 1, EndedAttempt: 1, MaxAttempts: r.of(), Dependency: r.d.name, Operation: r.operation, Verdict: v})
 }
 
-// observeWait tells the observers of a wait that begins or has ended.
+// observeWait reports a wait that begins or has ended to the observers.
 func (r *run) observeWait(op *operation, kind event.Kind, now time.Duration, step engine.Step, slept time.Duration, v Verdict) {
 	if r.d.wiring.observer == nil {
 		return

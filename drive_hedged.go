@@ -14,14 +14,14 @@ import (
 )
 
 // DriveHedged is [Dependency.Drive] for an operation whose attempts may run beside one
-// another, as Policy.Hedge says: the first on the caller's goroutine, the next when
-// that is slow, on a goroutine of its own. Result.Slot says which came to the result.
+// another by Policy.Hedge: the first on the caller's goroutine, the next when
+// that is slow, on a goroutine of its own. Result.Slot is the attempt that had the result.
 //
 // It returns when the attempt on the caller's goroutine has returned, which is
 // cancelled if another succeeds: an operation that does not end with its context
 // gains nothing by being hedged. The other attempts it does not wait for.
 //
-// A panic in an attempt goes on up on the caller's goroutine, when all others have
+// A panic in an attempt is raised again on the caller's goroutine, when all others have
 // been cancelled; in one that has lost by then, on its own goroutine.
 func (d *Dependency) DriveHedged(ctx context.Context, spec engine.Spec, op driver.Hedgeable) engine.Result {
 	return new(race).drive(ctx, d, spec, op)
@@ -49,16 +49,16 @@ type race struct {
 	verdict    Verdict       // on it
 	panicValue any           // what an attempt panicked with that was not the caller's, or an observer; nil: none did
 
-	// Observers are told outside of the lock, by one goroutine at a time, so that they
-	// hear of everything in order.
+	// Observers are called outside of the lock, by one goroutine at a time, so that they
+	// receive events in order.
 	pending     []note
 	breakerOwed bool          // the breaker, whose listeners they are, is yet to learn of the end
 	delivering  bool          // a goroutine is at it
 	delivered   chan struct{} // closed when it no longer is, if the caller waits for that
-	settled     bool          // the call is over, and all was told but that
+	settled     bool          // the call is over, and all but its end was reported
 }
 
-// note is an event that observers are to be told of. It gets the error of the attempt in the
+// note is an event to be reported to observers. It gets the error of the attempt in the
 // slot, if that is not negative.
 type note struct {
 	event Event
@@ -78,7 +78,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 	if no := r.open(&spec, now); no != engine.Success {
 		return r.refused(now, no)
 	}
-	mine, ending := 0, false // the attempt on this goroutine; the end is being told
+	mine, ending := 0, false // the attempt on this goroutine; the end is being reported
 	defer func() {
 		if !ending {
 			r.unwind(mine)
@@ -131,7 +131,7 @@ func (r *race) entry(slot int) (*engine.HedgedAttempt, *attempt.Context) {
 	return &b.HedgedAttempt, &b.in
 }
 
-// compete makes the attempt in the slot. It says which is to be made on the same
+// compete makes the attempt in the slot. It returns which is to be made on the same
 // goroutine when it has returned, -1 if none, and whether the call is over. Aside: it is not
 // the caller's goroutine.
 func (r *race) compete(slot int, aside bool) (next int, over bool) {
@@ -165,7 +165,7 @@ func (r *race) returned(racer *engine.HedgedAttempt, slot int, v Verdict, aside 
 	return next, over
 }
 
-// decided is what becomes of a call of which the attempt in the slot has returned: as
+// decided carries out the engine's decision after the attempt in the slot has returned: as
 // returned, and whether what it came to is to be discarded.
 func (r *race) decided(racer *engine.HedgedAttempt, slot int, v Verdict) (next int, over, discard bool) {
 	now := r.d.Now()
@@ -199,7 +199,7 @@ func (r *race) decided(racer *engine.HedgedAttempt, slot int, v Verdict) (next i
 	return next, over, !over
 }
 
-// another begins one more attempt if the engine allows it, and says in which slot;
+// another begins one more attempt if the engine allows it, and returns its slot;
 // else -1. The lock is held.
 func (r *race) another(now time.Duration) (slot int, step engine.Step) {
 	b := new(rival)
@@ -225,7 +225,7 @@ func (r *race) context(in *attempt.Context, now time.Duration) {
 	r.bound(in, r.until(now))
 }
 
-// ring has late called when the engine is to be asked for another attempt beside
+// ring has hedgeDue called when the engine is to be asked for another attempt beside
 // those in flight. The lock is held.
 func (r *race) ring(now, wait time.Duration) {
 	switch r.due = engine.Never; {
@@ -274,7 +274,7 @@ func (r *race) hedgeDue() {
 	}
 }
 
-// hedge begins another attempt if it is time for one, and says in which slot; else -1.
+// hedge begins another attempt if it is time for one, and returns its slot; else -1.
 func (r *race) hedge() (slot int) {
 	now := r.d.Now()
 	r.mu.Lock()
@@ -426,7 +426,7 @@ func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 // lock is held.
 func (r *race) noteHedge(now time.Duration, step engine.Step) {
 	if r.d.wiring.observer == nil || step.Full && step.Reason == engine.Success {
-		return // it was told to come later
+		return // it is to ask again later
 	}
 	e := r.event(nil, event.HedgeStarted, now, Verdict{})
 	if step.Full {
@@ -440,9 +440,9 @@ func (r *race) noteHedge(now time.Duration, step engine.Step) {
 	r.pending = append(r.pending, note{e, -1})
 }
 
-// deliver has the observers told what was noted, outside of the lock, unless a goroutine is at
-// it. It reports whether they all returned. Aside, on a goroutine that is not the caller's,
-// a panic is the caller's to go on with, who is waiting for that; else it goes on up.
+// deliver reports the pending events to the observers, outside of the lock, unless a goroutine
+// does so already. It returns whether all observers returned. Aside, on a goroutine that is not
+// the caller's, a panic is kept for the caller, who raises it again; else it is raised here.
 func (r *race) deliver(aside bool) bool {
 	if r.d.wiring.observer == nil || !r.takeTurn() {
 		return true
@@ -472,7 +472,8 @@ func (r *race) deliver(aside bool) bool {
 	return whole
 }
 
-// takeTurn reports whether there is something to tell and nobody at it; then the caller is.
+// takeTurn reports whether events are pending and no goroutine delivers them. Then the caller
+// must deliver them.
 func (r *race) takeTurn() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -483,7 +484,7 @@ func (r *race) takeTurn() bool {
 	return true
 }
 
-// deliverNext has the observers told one thing, and reports whether there was one.
+// deliverNext delivers one event, and reports whether there was one.
 func (r *race) deliverNext() bool {
 	r.mu.Lock()
 	if len(r.pending) > 0 {
@@ -505,8 +506,8 @@ func (r *race) deliverNext() bool {
 	return owed
 }
 
-// settle is the caller's last part in a call that is over: all is told but that it is. If
-// another goroutine is telling, its observers are waited for, as the caller's own are: a
+// settle is the caller's last step in a call that is over: it delivers all events but the
+// call's end. If another goroutine is delivering, its observers are waited for, as the caller's own are: a
 // panic in one needs the caller.
 func (r *race) settle() {
 	for {

@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// An Error says how a call failed: what it was, how often it was tried and for
+// An Error describes how a call failed: what it was, how often it was tried and for
 // how long, why no further attempt was made, and the last real error.
 //
 // errors.Is and errors.As see the last error through it, and errors.Is sees the
@@ -35,7 +35,7 @@ type Error struct {
 	final      bool   // Unanswered only: the policy repeats no timeout
 }
 
-// Error says what happened, why no further attempt was made, which setting would change
+// Error returns what happened, why no further attempt was made, which setting would change
 // that, and the last real error: `payments: charge: failed after 2 attempts (130ms); not
 // repeated, because the retry budget is exhausted (Policy.Budget): connection refused`.
 func (e *Error) Error() string {
@@ -198,7 +198,7 @@ func (e *Error) Is(target error) bool {
 	return e.Cause != nil && errors.Is(e.Cause, target)
 }
 
-// Timeout tells whether the call, or its last attempt, ran out of time, as
+// Timeout reports whether the call, or its last attempt, ran out of time, as
 // net.Error and url.Error have it.
 func (e *Error) Timeout() bool {
 	if e == nil {

@@ -17,7 +17,7 @@ type marked struct {
 func (m *marked) Error() string { return m.err.Error() }
 func (m *marked) Unwrap() error { return m.err }
 
-// mark is what a mark says.
+// mark is the content of a mark.
 type mark uint8
 
 const (
@@ -53,7 +53,7 @@ func newMark(err error, as mark, after time.Duration) error {
 	return &marked{err, as, after}
 }
 
-// change adds to v, which is what is known of the error without the mark.
+// change adds to v, the verdict on the error without the mark.
 func (m *marked) change(v *Verdict) {
 	unknown := v.Kind == KindUnclassified
 	code := ""
@@ -82,7 +82,7 @@ func (m *marked) change(v *Verdict) {
 	}
 }
 
-// VerdictOf is what an error of an operation means, for drivers: what classify makes
+// VerdictOf returns the verdict on an error of an operation, for drivers: what classify makes
 // of it, and what its marks add to that ([Transient], [Permanent], [RetryAfter],
 // [NeverSent]; the outermost mark counts most). An error of a call that lull made
 // further down ([*Error]) is final: it has the code CodeRetriedBelow, classify is not

@@ -61,7 +61,7 @@ func (r *Registry) Get(key string) *Dependency {
 	return e.d
 }
 
-// kept is what there is, by key.
+// kept are the dependencies, by key.
 func (r *Registry) kept() *sync.Map {
 	if r == nil || r.template == nil {
 		panic("lull: a nil or zero Registry is used: make it with lull.NewRegistry, and look at its error")
@@ -120,11 +120,11 @@ func (r *Registry) Update(p Policy) error {
 	return r.UpdateEach(func(string) Policy { return p })
 }
 
-// UpdateEach changes the policy of each dependency to what f says for its key, of those
-// that are kept and of those to come. F is called while other goroutines wait for new
-// keys, and must not call the registry. What it says is asked for the empty key too,
-// and for the keys kept, before anything is changed: a policy that does not validate then
-// changes nothing. For a key to come it leaves what is said for the empty key.
+// UpdateEach changes the policy of each dependency, kept or still to come, to what f returns
+// for its key. Before anything is changed, f is called for the empty key and for the keys that
+// are kept: a policy that does not validate changes nothing. A key to come for which f returns
+// a policy that does not validate gets the policy of the empty key. F is called while other
+// goroutines wait for new keys, and must not call the registry.
 func (r *Registry) UpdateEach(f func(key string) Policy) error {
 	r.kept()
 	r.mu.Lock()
