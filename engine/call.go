@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// Spec is what a driver knows of a call before its first attempt. The zero Spec
+// Spec describes a call before its first attempt. The zero Spec
 // is an idempotent operation without a name or a deadline of its own.
 type Spec struct {
 	Operation string
@@ -30,7 +30,7 @@ type Spec struct {
 	// it likes ([Call.Acceptor]). While the circuit is half-open it keeps no call out that ends.
 	Stream bool
 	// ForRetry: the driver knows that the call is made for a request which is itself a
-	// retry. It is then made as Policy.Nested says, as after [Call.NestedIn].
+	// retry. Policy.Nested then applies, as after [Call.NestedIn].
 	ForRetry bool
 }
 
@@ -41,7 +41,7 @@ type Step struct {
 	Ceiling time.Duration // Next: the wait before jitter
 }
 
-// A Decision is what a Step says, but for its times. (It is a struct of its own
+// A Decision is a Step without its times. (It is a struct of its own
 // because the compiler keeps one of at most four fields in registers.)
 type Decision struct {
 	Done      bool
@@ -60,7 +60,7 @@ func done(r Reason) Step { return Step{Decision: Decision{Done: true, Reason: r}
 //	step = c.Attempt(now, random)         // may the next attempt? (throttle, concurrency limit)
 //	step = c.Next(now, verdict, random)   // it ended like this: what now?
 //
-// Every call for which Start did not say Done must be brought to a Step that is
+// Every call for which Start did not return Done must be brought to a Step that is
 // Done, or be given up with Abandon; whatever it holds is given back then. Time
 // is a duration since an epoch of the driver's choosing, the same for all calls
 // to one dependency. Randomness is handed in as a source of 64 uniform bits,
@@ -90,7 +90,7 @@ type Call struct {
 	elsewhere int16 // of attempts: those that were made before Resume
 }
 
-// pass is what the dependency's throttle has yet to be told of.
+// pass is what has yet to be reported to the dependency's throttle.
 type pass uint8
 
 const (
@@ -99,7 +99,7 @@ const (
 	underWay      // it has been
 )
 
-// evidence is what the end of an attempt shows of the health of the dependency.
+// evidence of the health of the dependency, from the end of an attempt.
 type evidence uint8
 
 const (
@@ -110,7 +110,7 @@ const (
 	cutShort                       // it timed out, as attempts do that are given so little time
 )
 
-// evidenceOf is what an attempt shows that began then and ended with v.
+// evidenceOf returns the evidence of an attempt that began at that time and ended with v.
 func (c *Call) evidenceOf(began time.Duration, v Verdict) evidence {
 	switch {
 	case v.Kind == KindRateLimited:
@@ -268,7 +268,7 @@ func (c *Call) refuse(why Reason) Reason {
 	return why
 }
 
-// State is what the call was started on; nil before. It is the version of then
+// State returns the state that the call was started on; nil before. It is the version of then
 // (State.Update).
 func (c *Call) State() *State { return c.s }
 
@@ -307,7 +307,7 @@ func (c *Call) left(now time.Duration) time.Duration {
 }
 
 // Attempt asks whether the next attempt may begin at now. If the Step is neither
-// Done nor Full, and has no Wait, it has begun, and Next must be told how it ended.
+// Done nor Full, and has no Wait, it has begun, and its end must be reported to Next.
 // If it is Full, ask Queue. If it has a Wait, the throttle (Policy.Throttle) holds
 // the attempt back for so long: ask again then.
 func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
@@ -451,20 +451,20 @@ func (c *Call) roomFor() *bulkhead.Limiter {
 	return c.limiter()
 }
 
-// NestedIn says that a server makes the call for a request that is the given
+// NestedIn notes that a server makes the call for a request that is the given
 // attempt of its caller, from 1: beyond the first, the call is not retried
-// (Policy.Nested). It may be said at any time before the Step that it is to bear on.
+// (Policy.Nested). It may be called at any time before the Step that it is to influence.
 func (c *Call) NestedIn(attempt int) {
 	if attempt > 1 && c.repeat != notAtAll && c.repeat != onlyOnce && c.s.plan.policy.Nested == NestedNever {
 		c.repeat = notAgain
 	}
 }
 
-// Next is told how the attempt under way ended, and decides. It asks, in this
+// Next decides after the attempt under way has ended with v. It asks, in this
 // order, and the first no ends the call with that reason:
 //
 //  1. Did it succeed?
-//  2. Is the failure permanent, or did the server say not to retry?
+//  2. Is the failure permanent, or did the server ask not to retry?
 //  3. Is the operation safe to repeat, and not made on behalf of a retry?
 //  4. Are there attempts left?
 //  5. Is the breaker still closed?
@@ -502,7 +502,7 @@ func (c *Call) release(now time.Duration) {
 	}
 }
 
-// report tells the throttle how the attempt that it let pass has ended.
+// report reports to the throttle how the attempt that it let pass has ended.
 func (c *Call) report(now time.Duration, o throttle.Outcome) {
 	if c.pass != noPass {
 		c.pass = noPass
@@ -510,7 +510,7 @@ func (c *Call) report(now time.Duration, o throttle.Outcome) {
 	}
 }
 
-// load is what the end of an attempt tells of the dependency's load. A failure that
+// load returns the throttle's outcome of an attempt: what it shows of the dependency's load. A failure that
 // it is known to answer with was work taken on. A timeout that the caller chose is no sign
 // of load.
 func load(v Verdict, shows evidence) throttle.Outcome {
@@ -532,7 +532,7 @@ func load(v Verdict, shows evidence) throttle.Outcome {
 	return throttle.Neutral
 }
 
-// forget tells the throttle of an attempt that it let pass, of which nothing else
+// forget reports to the throttle an attempt that it let pass, of which nothing else
 // is known.
 func (c *Call) forget(now time.Duration) {
 	switch c.pass {
@@ -544,7 +544,7 @@ func (c *Call) forget(now time.Duration) {
 	c.pass = noPass
 }
 
-// finishWith ends the call as step says, which is Done.
+// finishWith ends the call with the reason of step, which is Done.
 func (c *Call) finishWith(now time.Duration, step Step, random func() uint64) Step {
 	end := c.finish(now, step.Reason, random)
 	end.Exhausted = step.Exhausted
@@ -651,12 +651,11 @@ func (c *Call) inTime(m *memory, now time.Duration) {
 	}
 }
 
-// outcome is what the call tells about the health of the dependency. An answer
-// is a good sign even if it is a refusal (a permanent failure that we know to be
-// one: not found, forbidden); an error that nothing is known of tells nothing,
-// and neither does a caller that went away, nor a call without an attempt. Nor does
-// one that was asked to slow down in the end (429, RESOURCE_EXHAUSTED): who says
-// so is well, and to be called less often is what the throttle is for. Nor does one whose
+// outcome returns what the call shows of the health of the dependency. An answer is a good
+// sign, even a refusal (a permanent failure that is known to be one: not found, forbidden).
+// These show nothing: an error of which nothing is known; a caller that went away; a call
+// without an attempt; a call that was asked to slow down in the end (429,
+// RESOURCE_EXHAUSTED), for who asks is well, and the throttle does the rest; and a call whose
 // caller gave it less time than successes usually take.
 func (c *Call) outcome(r Reason) breaker.Outcome {
 	switch {

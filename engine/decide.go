@@ -9,7 +9,7 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// flight is what decide has to know of the other attempts of a call. The zero flight is
+// flight describes the other attempts of a call, for decide. The zero flight is
 // that of a call whose attempts follow one another.
 type flight struct {
 	hedged bool   // attempts may run beside one another
@@ -17,7 +17,7 @@ type flight struct {
 	stop   Reason // no further attempt begins, for this reason; Success: one may
 }
 
-// decide is what the end of an attempt with v means, and whether another attempt may
+// decide returns the meaning of the end of an attempt with v, and whether another attempt may
 // follow: the one place where that is decided, for plain, hedged and resumed calls. Its
 // questions are those of [Call.Next], in that order. If the Step is Done no further
 // attempt may begin, for its Reason; else one may, after its Wait.
@@ -83,7 +83,7 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 	return step
 }
 
-// mayRepeat says why the operation may not be repeated after an attempt that failed
+// mayRepeat returns why the operation may not be repeated after an attempt that failed
 // so, or Success.
 func (c *Call) mayRepeat(v Verdict) Reason {
 	switch c.repeat {
@@ -101,7 +101,7 @@ func (c *Call) mayRepeat(v Verdict) Reason {
 	return Success
 }
 
-// answeredSince tells whether an attempt that began at that time and timed out may
+// answeredSince reports whether an attempt that began at that time and timed out may
 // be repeated. It was not answered, so it may still be worked on, and if the dependency answers
 // nobody who came later either, another attempt is one more in the line that it is
 // drowning in.
@@ -115,7 +115,7 @@ func (c *Call) answeredSince(began time.Duration) bool {
 	return c.s.answeredFrom() > began
 }
 
-// nextWait draws the wait before the given retry, and says what it was before
+// nextWait draws the wait before the given retry, and returns what it was before
 // jitter. A wait that the server asked for is never shortened; its jitter is,
 // so as to end before the deadline if the hint itself does.
 func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() uint64) (wait, ceiling time.Duration) {
@@ -142,12 +142,12 @@ func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() 
 }
 
 // hintSpread is how far jitter may push a wait that the server asked for. All
-// clients that were refused together were told the same time; come back exactly
+// clients that were refused together got the same time; come back exactly
 // then, they are a wave again. Half the hint, or the ceiling of the ordinary
 // wait where that is more, spreads them.
 func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, ceiling) }
 
-// A price is what an attempt costs that is not the call's first.
+// A price is the cost of an attempt that is not the call's first.
 type price struct {
 	class   budget.Class // in budgets that charge by cause
 	timeout bool         // the account for timeouts pays as well

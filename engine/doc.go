@@ -9,7 +9,7 @@
 // leaves that it is made of, and fails if they do any of that.
 //
 // A [Plan] is a [Policy] made ready. A [State] is what one process remembers of one
-// dependency under a plan. A [Call] is one logical call: it is started on a State, is told
+// dependency under a plan. A [Call] is one logical call: it is started on a State, learns
 // how each attempt ended, and answers each time with a [Step]. A [HedgedCall] is a call
 // whose attempts may run beside one another, and a resumed call ([State.Resume]) is one
 // whose first attempts were made by another process. What the end of an attempt means is

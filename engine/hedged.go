@@ -10,7 +10,7 @@ import (
 )
 
 // A HedgedCall is a [Call] whose attempts may run beside one another, as
-// Policy.Hedge says. It begins as any call does, on a dependency for which Hedges
+// Policy.Hedge allows. It begins as any call does, on a dependency for which Hedges
 // is true:
 //
 //	call, step := s.Start(now, spec)          // may the call begin?
@@ -21,7 +21,7 @@ import (
 //	step = c.Ended(now, &first, v, random)    // one of them ended like this: what now?
 //	c.Release(now, &second)                   // it has lost, and has returned
 //
-// From First on, how attempts ended is told to Ended, not to Next. It is used by
+// From First on, the ends of attempts are reported to Ended, not to Next. It is used by
 // one goroutine at a time.
 type HedgedCall struct {
 	*Call
@@ -43,7 +43,7 @@ type HedgedAttempt struct {
 	paid    bool // receipt paid for it
 	permit  bool // it has a place under the concurrency limit
 	counted bool // as a hedge in flight
-	passed  bool // the throttle waits to be told of it
+	passed  bool // its end is yet to be reported to the throttle
 }
 
 // Live reports whether the attempt has begun and holds what it took.
@@ -55,7 +55,7 @@ func (a *HedgedAttempt) Began() time.Duration { return a.began }
 // InFlight is the number of attempts that hold what they took.
 func (c *HedgedCall) InFlight() int { return int(c.inFlight) }
 
-// First says that the attempt which Attempt has just begun is r, and tells after
+// First notes that the attempt which Attempt has just begun is r, and returns after
 // how long to ask Hedge for another beside it; the largest duration if never.
 func (c *HedgedCall) First(now time.Duration, r *HedgedAttempt) time.Duration {
 	*r = HedgedAttempt{began: c.began, live: true, first: true, permit: c.permit, passed: c.pass == underWay}
@@ -115,7 +115,7 @@ func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() ui
 	return step
 }
 
-// another says why no attempt may begin, or Success; then with how long the
+// another returns why no attempt may begin, or Success; then with how long the
 // throttle holds it back. What it has taken it notes in r.
 func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() uint64) (Reason, Step) {
 	switch {
@@ -172,7 +172,7 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	return Success, Step{}
 }
 
-// Ended is told how the attempt r ended, and decides. The first success is the
+// Ended decides after the attempt r has ended with v. The first success is the
 // call's result. So is a permanent failure with which the dependency is known to
 // answer, since any other attempt would meet it too, and that the caller went away.
 // Any other failure is waited out while attempts are in flight: however slow they

@@ -4,7 +4,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// NestedRetries says whether a call is retried that a server makes on behalf of a
+// NestedRetries is whether a call is retried that a server makes on behalf of a
 // request which is itself a retry.
 type NestedRetries uint8
 
@@ -16,7 +16,7 @@ const (
 	// bottom is down. One layer should retry, the one next to the failure, since it
 	// repeats the least work; the others should pass the failure on. Two things make
 	// it so, both by way of the inbound.Request that a server's handler finds in its
-	// context: a server whose calls have failed for good says "don't retry" with its
+	// context: a server whose calls have failed for good answers "don't retry" with its
 	// own failure, and what is done for a retry is neither repeated once more nor
 	// hedged.
 	NestedNever NestedRetries = iota

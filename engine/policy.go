@@ -33,7 +33,7 @@ const NoTimeout time.Duration = -1
 // keeps sums of worst cases short.
 const maxAttempts = 1000
 
-// A Policy says how calls to one dependency are made: plain data, comparable
+// A Policy describes how calls to one dependency are made: plain data, comparable
 // with ==, the same in code, in a file and in a simulation.
 //
 // The zero Policy is the recommended one, not "no retries": three attempts of
@@ -45,7 +45,7 @@ const maxAttempts = 1000
 //
 // These were chosen by simulation: a service of 1,000 requests/s came back from
 // every outage that was tried, at loads from 20 to 95 % and with fleets from one
-// process to 100,000; docs/defaults.md has the figures, and says what they cost.
+// process to 100,000; docs/defaults.md has the figures and their cost.
 type Policy struct {
 	// Attempts is the most attempts that one call makes, the first one included.
 	// Zero means DefaultAttempts, 1 means no retries.
@@ -64,10 +64,10 @@ type Policy struct {
 	// RateLimitedBase replaces Backoff.Base, where that is smaller, after a failure
 	// of Kind Throttled. Zero means DefaultRateLimitedBase.
 	RateLimitedBase time.Duration
-	// Timeouts says whether an attempt that timed out is repeated. Zero means
+	// Timeouts is whether an attempt that timed out is repeated. Zero means
 	// TimeoutsWhenAnswered.
 	Timeouts TimeoutRetries
-	// Nested says whether a call is retried that a server makes on behalf of a request
+	// Nested is whether a call is retried that a server makes on behalf of a request
 	// which is itself a retry. Zero means NestedNever: one layer retries.
 	Nested NestedRetries
 	// HintLimit is the longest wait asked for by the server (Retry-After) that
@@ -118,7 +118,7 @@ func (p Policy) Validate() error {
 	}
 	l.In("Throttle", p.Throttle.Validate())
 	l.In("Limit", p.Limit.Validate())
-	if p.RateLimitedBase == 1 { // the way to say: as good as none
+	if p.RateLimitedBase == 1 { // means: as good as none
 		p.RateLimitedBase = 0
 	}
 	if p.HintLimit == 1 { // likewise

@@ -2,7 +2,7 @@ package engine
 
 import "fmt"
 
-// A Reason says why a call ended.
+// A Reason is why a call ended.
 type Reason uint8
 
 const (
@@ -100,12 +100,12 @@ func (r Reason) Meaning() string {
 	return r.String()
 }
 
-// GaveUp tells of a call that has failed although a retry might have mended it, and
-// for which all has been done that should be: attempts, budget or time were at their
-// end, the circuit was open or the throttle closed, the server said to stop, or to
-// wait for too long. To retry it from further up would multiply. Where it has not
-// been retried because that would not have been safe, because nothing is known of the
-// failure, or for want of room here, others may know better.
+// GaveUp reports whether a call that ended for this reason had done all that it should: its
+// attempts, its budget or its time were used up, the circuit was open, the throttle was closed,
+// or the server asked to stop or to wait for too long. A caller further up must not retry it,
+// since retries would multiply. It is false where a caller further up may know better: the
+// operation could not be repeated safely, nothing is known of the failure, or there was no room
+// here.
 func (r Reason) GaveUp() bool {
 	switch r {
 	case AttemptsExhausted, BudgetExhausted, Deadline, CircuitOpen, Throttled,

@@ -36,7 +36,7 @@ func (s *State) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
 
 // Wait draws the wait before the given retry, from 1, after a failure with v, as Next
 // draws it: what the server asked for, plus jitter, or backoff with jitter. It is for
-// drivers that must come back where Next says that a call had better end. It asks
+// drivers that must come back where Next would end a call. It asks
 // nobody, and charges nothing. random is as for a [Call].
 func (s *State) Wait(retry int, v Verdict, random func() uint64) time.Duration {
 	retry = min(max(retry, 1), math.MaxInt16)

@@ -25,7 +25,7 @@ type State struct {
 	answered answered // kept if the plan notes answers
 }
 
-// identity is what all versions of a state have in common (Update).
+// identity is shared by all versions of a state (Update).
 type identity struct {
 	latest  atomic.Pointer[State] // the version that new calls are made on; nil: the first
 	changed func(breaker.Change)  // learns of the breaker's changes; nil: nobody does

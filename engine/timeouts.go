@@ -4,11 +4,11 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// TimeoutRetries says whether an attempt that timed out is repeated.
+// TimeoutRetries is whether an attempt that timed out is repeated.
 type TimeoutRetries uint8
 
 // TimeoutRatio is how many retries of timed-out attempts a successful call earns
-// under TimeoutsWhenAnswered, beside what the budget says: one in fifty, and no more
+// under TimeoutsWhenAnswered, beside what the budget allows: one in fifty, and no more
 // than one is kept. A service at 95 % of its capacity can bear that (0.95 × 1.02 <
 // 1); a tenth it cannot: after a stall about as long as the timeout half of the calls
 // may then fail for ever, since some are answered and pay for the retries that hold

@@ -6,7 +6,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Kind says what the end of one attempt means for the next one.
+// Kind is what the end of one attempt means for the next one.
 type Kind uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	// KindRateLimited: the server asked for fewer requests (429). It may be repeated,
 	// but after a longer wait than a blip.
 	KindRateLimited
-	// KindOverloaded: the server said not to retry. The call ends.
+	// KindOverloaded: the server asked not to retry. The call ends.
 	KindOverloaded
 	// KindPermanent: another attempt would fail the same way.
 	KindPermanent
@@ -37,7 +37,7 @@ var kindNames = [...]string{"unclassified", "success", "transient", "rate_limite
 // String is the kind in lower case, such as "transient".
 func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
 
-// A Verdict is what a classifier makes of the end of one attempt. The zero
+// A Verdict is a classifier's judgement on the end of one attempt. The zero
 // Verdict is unclassified, never a success.
 type Verdict struct {
 	Kind Kind
