@@ -166,6 +166,14 @@ func (w *world) runHandler(k uint32, f *flight) {
 	w.handled(k, f, engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "panicked"}, Panicked: true})
 }
 
+// tried is the end of a handler whose attempt has ended. (It is a function of its own because
+// a Handled in the frame of ended would make every attempt dearer.)
+//
+//go:noinline
+func (w *world) tried(k uint32, f *flight, verdict int) {
+	w.handled(k, f, engine.Handled{Verdict: w.origins[f.origin].verdicts[verdict]})
+}
+
 // handled is the end of a handler.
 func (w *world) handled(k uint32, f *flight, h engine.Handled) {
 	i := f.parent

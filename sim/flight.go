@@ -316,7 +316,7 @@ func (w *world) answered(i uint32, f *flight, verdict int) {
 func (w *world) ended(i uint32, f *flight, verdict int) {
 	if f.slot > 0 {
 		if f.slot == ofMessage {
-			w.handled(i, f, engine.Handled{Verdict: w.origins[f.origin].verdicts[verdict]})
+			w.tried(i, f, verdict)
 			return
 		}
 		w.racerEnded(f, verdict)
