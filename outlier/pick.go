@@ -80,7 +80,7 @@ func (s *Set) Pick(now time.Duration, random func() uint64, tried *Tried) (Endpo
 		s.sweep(now, random)
 	}
 	v := s.view.Load()
-	stripe := v.stripe()
+	stripe, seat := v.stripe()
 	var h *host
 	switch n := len(v.open); {
 	case n == 0:
@@ -96,7 +96,7 @@ func (s *Set) Pick(now time.Duration, random func() uint64, tried *Tried) (Endpo
 	c := h.cell(stripe)
 	if w := c.Load(); !c.CompareAndSwap(w, w+oneCall) {
 		c.Add(oneCall)
-		s.contended()
+		s.contended(v, seat)
 	}
 	if tried != nil {
 		tried.Add(e)

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/stripe"
 )
 
 // Everything at once: calls on all sides while the set changes, endpoints fall sick
@@ -142,7 +144,6 @@ func force(s *Set, striped bool) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.stripes, s.striped, s.dirty = 4, striped, true
-	s.salt += 0x9e3779b97f4a7c15
 }
 
 // Stripes begin when steps are lost, and end when there are few calls.
@@ -155,7 +156,7 @@ func TestStripes(t *testing.T) {
 	inUse := func() bool { return s.view.Load().stripes > 0 }
 	lose := func(n int) {
 		for range n {
-			s.contended()
+			s.contended(s.view.Load(), 0)
 		}
 	}
 	var now time.Duration
@@ -172,10 +173,17 @@ func TestStripes(t *testing.T) {
 	if n := s.view.Load().stripes; n < 2 || n&(n-1) != 0 {
 		t.Fatalf("%d stripes", n)
 	}
-	salt := s.view.Load().salt
+	v := s.view.Load()
+	for seat := range stripe.Seat(8) {
+		at := seat.Of(int(v.stripes))
+		s.contended(v, seat)
+		if seat.Of(int(v.stripes)) == at {
+			t.Error("the same goroutines share the same stripes")
+		}
+	}
 	lose(contention)
-	if s.view.Load().salt == salt {
-		t.Error("the same goroutines share the same stripes")
+	if s.view.Load().stripes != v.stripes {
+		t.Error("further contention changed how many stripes there are")
 	}
 	during, _ := s.Pick(now, dice.Uint64, nil)
 	for i := range 11 {
@@ -212,7 +220,7 @@ func TestStripesStayWhileThereAreManyCalls(t *testing.T) {
 	s := must(t, Config{Interval: 10 * ms})
 	s.Update(0, keys(3))
 	for range contention {
-		s.contended()
+		s.contended(s.view.Load(), 0)
 	}
 	var now time.Duration
 	for range 50_000 { // 200,000 a second

@@ -37,7 +37,6 @@ type Set struct {
 	dirty    bool     // the view is not what it should be
 	stripes  uint32   // how many there are; zero until they were first needed
 	striped  bool     // they are in use
-	salt     uint64   // decides who has which
 	unstripe uint64   // the first sweep that may end their use
 	table    []sample // scratch for the judging
 	judged   []sample // the same
@@ -49,7 +48,6 @@ type view struct {
 	open    []*host // the healthy ones, or all of them
 	ids     []uint32
 	stripes uint32 // zero: none
-	salt    uint64
 }
 
 // New returns an empty set, or what is wrong with the configuration. Listeners
@@ -146,7 +144,7 @@ func (s *Set) publish() {
 	s.dirty = false
 	n, healthy := len(s.hosts), len(s.hosts)-s.ejected
 	all := healthy == 0 || 100*healthy < s.panic*n
-	v := &view{salt: s.salt}
+	v := new(view)
 	if s.striped {
 		v.stripes = s.stripes
 	}

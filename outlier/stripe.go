@@ -1,10 +1,10 @@
 package outlier
 
 import (
-	"math/bits"
 	"runtime"
 	"sync/atomic"
-	"unsafe"
+
+	"github.com/lullgo/lull/internal/stripe"
 )
 
 // Cores that write the same word take its cache line from each other, and a call
@@ -18,7 +18,6 @@ import (
 const (
 	contention = 1000    // steps lost from sweep to sweep, for stripes
 	manyCalls  = 100_000 // a second
-	maxStripes = 64
 )
 
 // A cell is the word of a host for one stripe, with a cache line of its own.
@@ -47,40 +46,31 @@ func (h *host) allLoad() int64 {
 	return n
 }
 
-// stripe is that of the goroutine that calls it.
-func (v *view) stripe() uint32 {
+// stripe is that of the goroutine that calls it, and its seat.
+func (v *view) stripe() (uint32, stripe.Seat) {
 	if v.stripes == 0 {
-		return 0
+		return 0, 0
 	}
-	return 1 + uint32(here(v.salt))&(v.stripes-1)
+	seat := stripe.Here()
+	return 1 + uint32(seat.Of(int(v.stripes))), seat
 }
 
-// here is a number that tells goroutines apart, most of the time: where on which
-// stack the caller stands. Stacks lie a few kilobytes apart, so their addresses
-// differ in a few bits, and both factors of the product depend on the salt: with
-// a fixed one, some pairs of neighbours fall together under half of all salts.
-func here(salt uint64) uint64 {
-	var spot byte
-	at := uint64(uintptr(unsafe.Pointer(&spot))) >> 11
-	hi, lo := bits.Mul64(at^0xa0761d6478bd642f, salt^0xe7037ed1a0b428db)
-	return hi ^ lo
-}
-
-// contended notes a step that somebody else was quicker to make.
-func (s *Set) contended() {
+// contended notes a step that somebody else was quicker to make, by a goroutine
+// that chose from v. If it has a stripe, it moves to another.
+func (s *Set) contended(v *view, seat stripe.Seat) {
+	if v.stripes > 0 {
+		seat.Move()
+	}
 	if s.lost.Add(1)%contention != 0 || runtime.GOMAXPROCS(0) == 1 {
 		return
 	}
 	s.mu.Lock()
 	defer s.unlock()
 	if s.stripes == 0 {
-		s.stripes = 2
-		for s.stripes < uint32(min(2*runtime.GOMAXPROCS(0), maxStripes)) {
-			s.stripes *= 2
-		}
+		s.stripes = uint32(stripe.Count())
 	}
-	s.salt += 0x9e3779b97f4a7c15 // those that fell on the same stripe stay together otherwise
-	s.striped, s.dirty = true, true
+	s.dirty = s.dirty || !s.striped
+	s.striped = true
 	s.unstripe = s.tick + uint64(s.sweeps) + 1
 }
 

@@ -17,11 +17,11 @@
 package window
 
 import (
-	"math/bits"
 	"runtime"
 	"sync/atomic"
 	"time"
-	"unsafe"
+
+	"github.com/lullgo/lull/internal/stripe"
 )
 
 // A counter that nobody touched for exactly one turn of that circle (97 days with
@@ -56,27 +56,15 @@ func Tick(now, width time.Duration) uint64 {
 // with New, and do not copy it after first use.
 type Counter struct {
 	ring
-	shared atomic.Pointer[stripes] // nil until there was contention
-	lost   atomic.Uint32           // steps that had to be repeated
+	shared atomic.Pointer[[]ring] // of the stripes; nil until there was contention
+	lost   atomic.Uint32          // steps that had to be repeated
 }
 
 type ring []atomic.Uint64
 
-// stripes are rings that the goroutines share out among themselves, in a way
-// that salt decides.
-type stripes struct {
-	rings []ring
-	salt  uint64
-}
-
-// A counter that has repeated a step firstStripes times makes stripes; after
-// every reshuffle more it deals them out anew, since goroutines that fell on the
-// same one stay together otherwise.
-const (
-	firstStripes = 16
-	reshuffle    = 1 << 6
-	maxStripes   = 64
-)
+// A counter that has repeated a step firstStripes times makes stripes. A goroutine
+// that repeats one after that moves to another stripe.
+const firstStripes = 16
 
 // New returns a counter that can look back over n slots. It takes 8 bytes for
 // each, rounded up to a power of two.
@@ -98,10 +86,13 @@ func tag(tick uint64) uint64 { return tagUsed | tick&tagMask }
 // taken over counts into the slot that took it over.
 func (c *Counter) Add(tick uint64, delta int64) {
 	r := c.ring
-	if s := c.shared.Load(); s != nil {
-		r = s.rings[here(s.salt)&uint64(len(s.rings)-1)]
+	var seat stripe.Seat
+	shared := c.shared.Load()
+	if shared != nil {
+		seat = stripe.Here()
+		r = (*shared)[seat.Of(len(*shared))]
 	}
-	for slot := &r[tick&uint64(len(r)-1)]; ; c.contended() {
+	for slot := &r[tick&uint64(len(r)-1)]; ; c.contended(shared != nil, seat) {
 		w := slot.Load()
 		next := w + uint64(delta)
 		if t := w >> valueBits; t != tag(tick) && (t == 0 || newer(tag(tick), t)) {
@@ -115,34 +106,21 @@ func (c *Counter) Add(tick uint64, delta int64) {
 	}
 }
 
-// contended notes a step that somebody else was quicker to make.
-func (c *Counter) contended() {
-	lost := c.lost.Add(1)
-	switch s := c.shared.Load(); {
-	case s == nil && lost >= firstStripes && runtime.GOMAXPROCS(0) > 1:
-		n := 2
-		for n < min(2*runtime.GOMAXPROCS(0), maxStripes) {
-			n <<= 1
-		}
-		s = &stripes{rings: make([]ring, n)}
-		for i := range s.rings {
-			s.rings[i] = newRing(max(len(c.ring), 16)) // whole cache lines
-		}
-		c.shared.CompareAndSwap(nil, s)
-	case s != nil && lost%reshuffle == 0:
-		c.shared.CompareAndSwap(s, &stripes{s.rings, s.salt + 0x9e3779b97f4a7c15})
+// contended notes a step that somebody else was quicker to make, on a stripe or on
+// the ring of all.
+func (c *Counter) contended(striped bool, seat stripe.Seat) {
+	if striped {
+		seat.Move()
+		return
 	}
-}
-
-// here is a number that tells goroutines apart, most of the time: where on which
-// stack the caller stands. Stacks lie a few kilobytes apart, so their addresses
-// differ in a few bits, and both factors of the product depend on the salt: with
-// a fixed one, some pairs of neighbours fall together under half of all salts.
-func here(salt uint64) uint64 {
-	var spot byte
-	at := uint64(uintptr(unsafe.Pointer(&spot))) >> 11
-	hi, lo := bits.Mul64(at^0xa0761d6478bd642f, salt^0xe7037ed1a0b428db)
-	return hi ^ lo
+	if c.lost.Add(1) < firstStripes || c.shared.Load() != nil || runtime.GOMAXPROCS(0) == 1 {
+		return
+	}
+	rings := make([]ring, stripe.Count())
+	for i := range rings {
+		rings[i] = newRing(max(len(c.ring), 16)) // whole cache lines
+	}
+	c.shared.CompareAndSwap(nil, &rings)
 }
 
 // newer tells whether tag a is later than tag b. Tags go round on a circle of 2^23
@@ -157,7 +135,7 @@ func newer(a, b uint64) bool {
 func (c *Counter) Sum(tick uint64, n int) int64 {
 	sum := c.ring.sum(tick, n)
 	if s := c.shared.Load(); s != nil {
-		for _, r := range s.rings {
+		for _, r := range *s {
 			sum += r.sum(tick, n)
 		}
 	}
@@ -182,7 +160,7 @@ func (r ring) sum(tick uint64, n int) int64 {
 func (c *Counter) Reset() {
 	c.ring.reset()
 	if s := c.shared.Load(); s != nil {
-		for _, r := range s.rings {
+		for _, r := range *s {
 			r.reset()
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/stripe"
 )
 
 // The counter must agree with a list of (tick, delta) pairs that is summed the
@@ -99,18 +101,22 @@ func TestStripesAddUp(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	}
 	for range firstStripes {
-		c.contended()
+		if c.shared.Load() != nil {
+			t.Fatal("stripes before there was enough contention")
+		}
+		c.contended(false, 0)
 	}
 	before := c.shared.Load()
 	if before == nil {
 		t.Fatal("contention did not lead to stripes")
 	}
 	c.Add(4, 0)
-	for range 3 * reshuffle {
-		c.contended()
-	}
-	if after := c.shared.Load(); after.salt == before.salt || &after.rings[0] != &before.rings[0] {
-		t.Error("further contention did not deal the same stripes out anew")
+	for seat := range stripe.Seat(8) {
+		at := seat.Of(len(*before))
+		c.contended(true, seat)
+		if c.shared.Load() != before || seat.Of(len(*before)) == at {
+			t.Error("further contention did not give the goroutine another of the same stripes")
+		}
 	}
 	var wg sync.WaitGroup
 	for range 16 {

@@ -1,0 +1,68 @@
+// Package stripe deals out the goroutines of a process among stripes: copies of a
+// word that each lie in a cache line of their own. Cores that write one word take
+// its line from each other, and a step then costs ten times as much.
+//
+// A goroutine is known by where its stack lies. Stacks get seats by their address,
+// and a seat has a stripe. Two that run at once may fall on the same stripe, and
+// with a fixed hash they would stay together for as long as they live. So a seat
+// can move: a goroutine that loses a step (its compare-and-swap fails, because
+// somebody else was quicker) calls Move, and is elsewhere from the next step on.
+// There are twice as many stripes as cores, so wherever it comes to, half of them
+// are free, and after a few lost steps those that run at once are apart. Java's
+// LongAdder does the same with a number that each thread has.
+//
+// Seats belong to the process and not to a counter: goroutines that have found
+// out on one that they are neighbours are apart on all others, too.
+//
+// The runtime knows the core itself, but only sync.Pool shows anything of it, and
+// that allocates again after each garbage collection. Here and Of take 2 ns.
+package stripe
+
+import (
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	seatBits   = 12
+	maxStripes = 64
+)
+
+// moves is how often each seat has moved. They are read all the time and written
+// hardly ever.
+var moves [1 << seatBits]atomic.Uint32
+
+// Count is how many stripes are enough here: a power of two, at least twice as
+// many as cores, and at most 64.
+func Count() int {
+	n := 2
+	for n < min(2*runtime.GOMAXPROCS(0), maxStripes) {
+		n <<= 1
+	}
+	return n
+}
+
+// A Seat is that of a goroutine. It holds for the call in which Here returned it,
+// since stacks grow and end.
+type Seat uint32
+
+// Here returns the seat of the goroutine that calls it.
+func Here() Seat {
+	var spot byte
+	// Stacks lie a few kilobytes apart, so their addresses differ in a few bits.
+	at := uint64(uintptr(unsafe.Pointer(&spot))) >> 11
+	return Seat(at * 0x9e3779b97f4a7c15 >> (64 - seatBits))
+}
+
+// Of returns the stripe of the seat, one of n, which must be a power of two.
+func (s Seat) Of(n int) int {
+	return int((uint32(s) + moves[s].Load()*s.step()) & uint32(n-1))
+}
+
+// Move gives the seat another stripe.
+func (s Seat) Move() { moves[s].Add(1) }
+
+// step is how far the seat moves: odd, so that it reaches every stripe, and not the
+// same for all, so that two that both lose a step do not move on together.
+func (s Seat) step() uint32 { return uint32(s)>>(seatBits-6)<<1 | 1 }

@@ -1,0 +1,96 @@
+package stripe
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestCount(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for cores, want := range map[int]int{1: 2, 2: 4, 3: 8, 4: 8, 31: 64, 32: 64, 100: 64} {
+		runtime.GOMAXPROCS(cores)
+		if got := Count(); got != want {
+			t.Errorf("%d cores: %d stripes, want %d", cores, got, want)
+		}
+	}
+}
+
+// A seat that moves comes to every stripe once before it comes to one again.
+func TestMoveReachesEveryStripe(t *testing.T) {
+	for s := range Seat(len(moves)) {
+		for n := 2; n <= maxStripes; n <<= 1 {
+			seen := map[int]bool{}
+			for range n {
+				at := s.Of(n)
+				if at < 0 || at >= n || seen[at] {
+					t.Fatalf("seat %d of %d stripes: comes to %d again or out of range", s, n, at)
+				}
+				seen[at] = true
+				s.Move()
+			}
+		}
+	}
+}
+
+// Goroutines that run at once, in any seats, are apart after few lost steps: each
+// pair on one stripe makes one of the two lose a step, whichever.
+func TestThoseThatRunAtOnceComeApart(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range 2000 {
+		cores := 2 << r.IntN(5)
+		n := 2 * cores
+		seats := r.Perm(len(moves))[:cores]
+		lost := 0
+	again:
+		for i, a := range seats {
+			for _, b := range seats[:i] {
+				if Seat(a).Of(n) != Seat(b).Of(n) {
+					continue
+				}
+				if lost++; lost > 20*cores {
+					t.Fatalf("seed %d: %d goroutines lost %d steps and still share stripes", seed, cores, lost)
+				}
+				if r.IntN(2) == 0 {
+					a = b
+				}
+				Seat(a).Move()
+				goto again
+			}
+		}
+	}
+}
+
+// Goroutines have stacks of their own, and so seats.
+func TestSeatsTellGoroutinesApart(t *testing.T) {
+	const n = 64
+	seats, end := make(chan Seat), make(chan struct{})
+	for range n {
+		go func() {
+			seats <- Here()
+			<-end // its stack is nobody else's until then
+		}()
+	}
+	seen := map[Seat]bool{}
+	for range n {
+		seen[<-seats] = true
+	}
+	close(end)
+	if len(seen) < n*3/4 {
+		t.Errorf("%d goroutines have %d seats", n, len(seen))
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { s := Here(); s.Of(4); s.Move() }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkHere(b *testing.B) {
+	for b.Loop() {
+		Here().Of(4)
+	}
+}
