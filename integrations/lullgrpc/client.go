@@ -82,7 +82,7 @@ func (c *Client) dependency(ctx context.Context, target string, m *method) *lull
 			return d
 		}
 	}
-	return c.targets.get(target).dependency(&c.options, m.rule)
+	return c.targets.byName.Get(target).dependency(&c.options, m.rule)
 }
 
 // targetOf returns the name of a connection's dependency. Stubs in tests have no connection.

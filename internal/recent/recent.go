@@ -1,0 +1,99 @@
+// Package recent keeps a value for each key, and forgets those that were not asked
+// for the longest when there are too many.
+package recent
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// A Cache keeps a value for each key. Its methods may be called concurrently. Make
+// one with New. Get of a key that it holds takes no lock and allocates nothing.
+type Cache[V any] struct {
+	size  int
+	make  func(key string) V
+	clock atomic.Int64 // counts new keys: the age of an entry is measured in them
+	count atomic.Int64 // of entries in byKey
+	byKey sync.Map     // of *entry[V]
+	mu    sync.Mutex   // held to add and to remove
+}
+
+type entry[V any] struct {
+	value V
+	used  atomic.Int64 // the clock when it was last asked for
+}
+
+// New returns a cache for at most size keys, which must be positive. Make makes the
+// value of a new key, while other goroutines wait for new keys; it must not use the
+// cache.
+func New[V any](size int, make func(key string) V) *Cache[V] {
+	return &Cache[V]{size: size, make: make}
+}
+
+// Get returns the value of a key, made when there is none.
+func (c *Cache[V]) Get(key string) V {
+	v, ok := c.byKey.Load(key)
+	if !ok {
+		return c.add(key)
+	}
+	e := v.(*entry[V])
+	if now := c.clock.Load(); e.used.Load() != now {
+		e.used.Store(now)
+	}
+	return e.value
+}
+
+// add makes an entry. When there is no room an eighth of the entries leave at
+// once, so that a flood of new keys does not search the cache for each of them.
+func (c *Cache[V]) add(key string) V {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v, ok := c.byKey.Load(key); ok {
+		return v.(*entry[V]).value
+	}
+	e := &entry[V]{value: c.make(key)}
+	if c.Len() >= c.size {
+		c.evict(max(c.size/8, 1))
+	}
+	e.used.Store(c.clock.Add(1))
+	c.count.Add(1)
+	c.byKey.Store(key, e)
+	return e.value
+}
+
+// evict removes the n entries that were not asked for the longest. The lock is held.
+func (c *Cache[V]) evict(n int) {
+	held := int64(c.Len())
+	keys := make([]any, 0, held)
+	ages := make([]int64, 0, held) // with the place of the key, so that they sort as plain numbers
+	for key, v := range c.byKey.Range {
+		ages = append(ages, v.(*entry[V]).used.Load()*held+int64(len(keys)))
+		keys = append(keys, key)
+	}
+	slices.Sort(ages)
+	for _, age := range ages[:n] {
+		c.byKey.Delete(keys[age%held])
+	}
+	c.count.Add(int64(-n))
+}
+
+// Hold calls f while no key comes or leaves.
+func (c *Cache[V]) Hold(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+}
+
+// Len is the number of keys.
+func (c *Cache[V]) Len() int { return int(c.count.Load()) }
+
+// All calls f with every key and its value, in no particular order, until f
+// returns false. It does not count as asking for them.
+func (c *Cache[V]) All(f func(key string, value V) bool) {
+	for k, v := range c.byKey.Range {
+		if !f(k.(string), v.(*entry[V]).value) {
+			return
+		}
+	}
+}
