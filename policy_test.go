@@ -54,6 +54,22 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 	}
 }
 
+// The policy in force, with its defaults filled in, is a policy to make another dependency of. One
+// that hedges retries no more than before.
+func TestThePolicyInForceIsAPolicy(t *testing.T) {
+	for _, p := range []lull.Policy{{}, {Attempts: 7}, hedging(2), {Limit: bulkhead.Config{InFlight: 1}}} {
+		first := newDependency(t, p).Policy()
+		d, err := lull.NewDependency("again", first)
+		if err != nil {
+			t.Errorf("%+v: %v", first, err)
+			continue
+		}
+		if again := d.Policy(); again != first || p.Hedge.Attempts > 1 && again.Attempts != 1 {
+			t.Errorf("%+v has become %+v", first, again)
+		}
+	}
+}
+
 func TestAnAttemptTimeoutBeyondTheDeadline(t *testing.T) {
 	err := lull.Policy{AttemptTimeout: 2 * time.Second, Deadline: time.Second}.Validate()
 	if err == nil || !strings.Contains(err.Error(), "AttemptTimeout is 2s: want no more than the Deadline of 1s") {
