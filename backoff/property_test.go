@@ -246,7 +246,10 @@ func TestNoScheduleLeavesItsBounds(t *testing.T) {
 		if retry < math.MaxInt && s.Max(retry+1) < most {
 			t.Fatalf("seed %d: %+v: Max falls from retry %d to the next", seed, s, retry)
 		}
-		own := s.With(func(time.Duration, time.Duration, func() uint64) time.Duration { return prev })(retry, 0, rnd)
+		own := s.With(func(_, _ time.Duration, rnd func() uint64) time.Duration {
+			rnd() // there always is one
+			return prev
+		})(retry, 0, rnd)
 		if own < 0 {
 			t.Fatalf("seed %d: %+v: retry %d: own jitter of %v made %v", seed, s, retry, prev, own)
 		}

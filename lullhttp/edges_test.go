@@ -174,3 +174,33 @@ func TestRule04AClassifierThatKnowsOfNothingSent(t *testing.T) {
 		}
 	}
 }
+
+// noting is a body that notes that it was closed.
+type noting struct {
+	io.Reader
+	closed bool
+}
+
+func (n *noting) Close() error { n.closed = true; return nil }
+
+// A RoundTripper closes the body also of a request that it cannot make.
+func TestTheBodyIsClosedOfWhatCannotBeSent(t *testing.T) {
+	made, err := lullhttp.New(lull.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]*lullhttp.Transport{"no URL": made, "a zero Transport": {}} {
+		body := &noting{Reader: strings.NewReader("x")}
+		req, err := http.NewRequest("PUT", "http://a.test/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Body = body
+		if to == made {
+			req.URL = nil
+		}
+		if _, err := to.RoundTrip(req); err == nil || !body.closed {
+			t.Errorf("%s: %v; the body was closed: %v", name, err, body.closed)
+		}
+	}
+}
