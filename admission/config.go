@@ -24,27 +24,27 @@ const MaxLimit = 1_000_000
 // maxRatio is beyond what any client sends.
 const maxRatio = 10
 
-// Config says how many requests are worked on at a time, how long others may wait,
+// Config sets how many requests are worked on at a time, how long others may wait,
 // and how many of them may be retries. It is plain, comparable data; the zero Config
 // is the recommended one.
 type Config struct {
-	// Limit is the number of requests in flight. Zero, the recommended value: it is
-	// found and kept up to date by comparing throughputs; Initial, Min and Max bound it.
+	// Limit is the number of requests in flight. Zero, the recommended value: the limit
+	// adapts by comparing throughputs. Initial, Min and Max bound it.
 	Limit int
-	// Initial is the adaptive limit to begin with. Zero: 8, or the nearest that Min and
-	// Max allow. When there is more to do, a limit that is too low doubles with each
+	// Initial is the first adaptive limit. Zero: 8, or the nearest that Min and Max
+	// allow. When there is more to do, a limit that is too low doubles with each
 	// comparison.
 	Initial int
 	// Min is the least adaptive limit. Zero: 1. A connection pool of ten that all
-	// requests need is a reason for ten, but so is it for a Limit of ten.
+	// requests need is a reason for a Min of ten, or for a Limit of ten.
 	Min int
 	// Max is the largest adaptive limit. Zero: 1000, or Min if that is more.
 	Max int
 
 	// MaxWait is the longest that a request may wait for its turn. Zero: 100 ms, or
-	// twice the recent mean time of a request if that is longer, but at most a second:
-	// with a shorter wait, nobody may be there to take the next place. Negative: nobody
-	// waits.
+	// twice the recent mean time of a request if that is longer, but at most a second.
+	// With a shorter wait the queue may be empty when a place becomes free. Negative:
+	// nobody waits.
 	MaxWait time.Duration
 	// PressedWait is the longest that a request may wait once requests have waited, or
 	// were refused, for longer than MaxWait. Zero: twice the recent mean time of a
@@ -54,15 +54,14 @@ type Config struct {
 	MaxQueue int
 
 	// RetryRatio is how many retries and hedges are let in for each first attempt of
-	// the last ten seconds, beyond ten of them that always are. Zero: 0.2. Negative:
-	// any number.
+	// the last ten seconds; ten more are always let in. Zero: 0.2. Negative: any number.
 	RetryRatio float64
 }
 
 var allowedLimit = fmt.Sprintf("a number from 1 to %d", MaxLimit)
 
-// Validate reports everything that is wrong with c at once, each mistake with the
-// name of its field, its value, and what is allowed; nil if nothing is.
+// Validate returns all mistakes in c as one error, each with the name of its field, its
+// value, and what is allowed; nil if there are none.
 func (c Config) Validate() error {
 	var l problem.List
 	number := func(field string, n int, zero string) bool {

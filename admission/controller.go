@@ -8,13 +8,13 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// A Controller decides which requests one server works on. It keeps no time and
-// starts nothing: a driver tells it what happens, and when, as a duration since an
-// epoch of the driver's choosing. [Gate] is the driver for the real clock, and
-// [Middleware] one for HTTP on top of it.
+// A Controller decides which requests one server works on. It has no clock and starts
+// no goroutine. A driver reports what happens, with the time as a duration since an
+// epoch that the driver chooses. [Gate] is the driver for the real clock, and
+// [Middleware] is one for HTTP on top of it.
 //
-// Its methods may be called concurrently. They never block: a lock is held for tens
-// of nanoseconds, and by nobody who waits.
+// Its methods may be called concurrently. They never block: the lock is held for tens
+// of nanoseconds, and never while waiting.
 type Controller struct {
 	rules
 	random  func() uint64
@@ -28,23 +28,23 @@ type Controller struct {
 	times    times
 	share    share
 	pressure pressure
-	comeback time.Duration // by when those who were told to come back are served
+	comeback time.Duration // by when those who were asked to come back are served
 	counts   counts
 }
 
 // An Option wires a Controller.
 type Option func(*Controller)
 
-// WithRandom spreads Retry-After by 64 random bits a call, such as math/rand/v2's
-// Uint64, which is what a [Gate] sets where nothing is. Without a source it is the
-// middle. It is called with a lock held.
+// WithRandom sets the source of 64 random bits that spreads Retry-After. A [Gate]
+// without one sets math/rand/v2's Uint64. Without a source Retry-After is the middle of
+// its range. random is called with a lock held.
 func WithRandom(random func() uint64) Option { return func(c *Controller) { c.random = random } }
 
 // WithObserver calls observe for each admission, refusal and departure: outside of
-// any lock, from whichever goroutine brought it about, and concurrently.
+// any lock, on the goroutine that caused it, and concurrently.
 func WithObserver(observe func(Event)) Option { return func(c *Controller) { c.observe = observe } }
 
-// New returns a controller for c, or what Validate says is wrong with it.
+// New returns a controller for c, or the error of c.Validate.
 func New(c Config, opts ...Option) (*Controller, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ type Request struct {
 	Deadline time.Duration
 }
 
-// Class is what the request is to its call.
+// Class returns Hedge, Retry or First.
 func (r Request) Class() Class {
 	switch {
 	case r.Hedge:
@@ -84,15 +84,15 @@ func (r Request) Class() Class {
 }
 
 // A Ticket is a request's place in one Controller, from Arrive to Depart or to its
-// refusal. The memory is the driver's, and can be used again afterwards; it must not
-// be copied or moved meanwhile.
+// refusal. Its memory belongs to the driver, who can use it again afterwards. It must
+// not be copied or moved meanwhile.
 type Ticket struct {
 	// Settled is called when a request that was Queued is Admitted or Refused: once,
 	// without a lock, by whoever calls the method of the Controller that settled it.
 	// It may call any method of the Controller, but must not block.
 	Settled func(*Ticket, Decision)
-	// Until is up to when a request that was Queued may wait. Arrive sets it. It is
-	// for the driver to call Leave then.
+	// Until is when the wait of a request that was Queued ends. Arrive sets it. The
+	// driver must call Leave then.
 	Until time.Duration
 
 	// Guarded by the controller's lock.
@@ -102,7 +102,7 @@ type Ticket struct {
 	late         bool          // Until is for its deadline
 	since        time.Duration // when it arrived; when it was admitted
 	waited       time.Duration
-	older, newer *Ticket // in its list; newer also in the chain of those settled
+	older, newer *Ticket // in its list; newer is also the next in a chain of settled ones
 	decision     Decision
 }
 
@@ -115,7 +115,8 @@ const (
 )
 
 // Arrive asks for the request r to be worked on. If it is Admitted or Queued, t is in
-// use until Depart, Leave or a refusal; a t that is in use already stays as it is.
+// use until Depart, Leave or a refusal. If t is in use already, Arrive returns its present
+// decision and changes nothing.
 func (c *Controller) Arrive(now time.Duration, r Request, t *Ticket) Decision {
 	c.mu.Lock()
 	if t.state != idle {
@@ -141,7 +142,7 @@ func (c *Controller) Arrive(now time.Duration, r Request, t *Ticket) Decision {
 	return d
 }
 
-// arrive sets t.decision, and returns who had to make room.
+// arrive sets t.decision, and returns the ticket that had to make room, or nil.
 func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced *Ticket) {
 	c.counts.arrived[t.class]++
 	pressed := c.pressed(now)
@@ -176,8 +177,8 @@ func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced 
 		c.queue.remove(displaced)
 		c.refuse(now, displaced, Displaced)
 	}
-	// Whoever stands above others that wait is served before them, and soon: what
-	// presses is not the likes of it.
+	// A request of higher rank than some that wait is served before them, and soon. The
+	// pressure comes from lower ranks, so it does not shorten this wait.
 	pressed = pressed && int(t.rank) <= bits.TrailingZeros32(c.queue.used)
 	t.Until, t.late = saturating.Add(now, c.bound(pressed)), false
 	if latest := r.Deadline - c.times.median; r.Deadline != 0 && latest < t.Until {
@@ -191,7 +192,7 @@ func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced 
 	return displaced
 }
 
-// extra tells why an attempt that is not a first one may not come in.
+// extra returns why a retry or hedge is refused, or NotRefused.
 func (c *Controller) extra(now time.Duration, r Request, class Class, pressed bool) Reason {
 	switch {
 	case pressed && class == Hedge:
@@ -204,9 +205,10 @@ func (c *Controller) extra(now time.Duration, r Request, class Class, pressed bo
 	return NotRefused
 }
 
-// lowest is who has to make room in a full queue for a request of the given rank: who
-// has waited longest of those that stand lowest, if they stand lower, or are as good as
-// lost since the newest is served first. Nil: nobody.
+// lowest returns the ticket that has to make room in a full queue for a request of the
+// given rank: the oldest of the lowest rank that is in use, if that rank is lower. An
+// equal rank makes room under pressure: then the newest is served first, and the oldest
+// is as good as lost. It returns nil if there is none.
 func (c *Controller) lowest(rank int, pressed bool) *Ticket {
 	for r := 0; r <= rank; r++ {
 		if t := c.queue.lists[r].oldest; t != nil {
@@ -219,8 +221,8 @@ func (c *Controller) lowest(rank int, pressed bool) *Ticket {
 	return nil
 }
 
-// Depart says what came of a request that was Admitted. A t that is not in work is
-// ignored.
+// Depart records the result of a request that was Admitted. It ignores a t that is not
+// in work.
 func (c *Controller) Depart(now time.Duration, t *Ticket, r Result) {
 	c.mu.Lock()
 	if t.state != working {
@@ -252,16 +254,17 @@ func (c *Controller) Depart(now time.Duration, t *Ticket, r Result) {
 }
 
 // Leave gives up the place of a request that was Queued: its time to wait is over (now
-// is Until or later), or its caller has gone. It returns what it was refused for, and
-// true. It returns false if it does not wait any longer, or never did: one that did has
-// been settled meanwhile, and Settled is called or about to be.
+// is Until or later), or its caller has gone. It returns the refusal, and true. It
+// returns false if t is not waiting. If t has waited before, it was settled meanwhile:
+// Settled has been called, or is about to be.
 func (c *Controller) Leave(now time.Duration, t *Ticket) (Decision, bool) {
 	c.mu.Lock()
 	if t.state != waiting {
 		c.mu.Unlock()
 		return Decision{}, false
 	}
-	// Not c.advance: that somebody's clock is ahead does not end the wait of t.
+	// This compares before c.advance: another caller's clock that is ahead must not end
+	// the wait of t.
 	why := Gone
 	if now >= t.Until {
 		why = t.overdue()
@@ -281,7 +284,7 @@ func (c *Controller) Leave(now time.Duration, t *Ticket) (Decision, bool) {
 	return d, true
 }
 
-// overdue is why a request is refused whose time to wait is over.
+// overdue returns the reason to refuse a request whose time to wait is over.
 func (t *Ticket) overdue() Reason {
 	if t.late {
 		return TooLate
@@ -289,7 +292,7 @@ func (t *Ticket) overdue() Reason {
 	return Waited
 }
 
-// advance moves the controller's time on, but never back.
+// advance moves the controller's time forward, never back, and returns it.
 func (c *Controller) advance(now time.Duration) time.Duration {
 	if now > c.now {
 		c.now = now
@@ -320,8 +323,8 @@ func (c *Controller) refuse(now time.Duration, t *Ticket, why Reason) {
 	t.decision = c.advise(now, t.class, why)
 }
 
-// next puts those that wait to work, as long as there is room, and returns them and
-// whoever was found to have waited for too long, as a chain.
+// next admits those that wait, as long as there is room. It refuses those that have waited
+// for too long. It returns both as a chain.
 func (c *Controller) next(now time.Duration) (settled *Ticket) {
 	if c.queue.len == 0 {
 		return nil
@@ -350,7 +353,7 @@ func (c *Controller) next(now time.Duration) (settled *Ticket) {
 	return settled
 }
 
-// tell calls Settled of a chain.
+// tell calls the observer and Settled for each ticket of a chain.
 func (c *Controller) tell(t *Ticket, now time.Duration) {
 	for t != nil {
 		after, d := t.newer, t.decision

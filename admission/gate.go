@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A Gate drives a Controller by the real clock: requests wait at it on their own
-// goroutines. It knows nothing of a protocol, so that HTTP middleware and gRPC
-// interceptors stand on the same one. Its methods may be called concurrently.
+// A Gate drives a Controller by the real clock. Requests wait at it on their own
+// goroutines. It knows no protocol, so HTTP middleware and gRPC interceptors can share
+// one. Its methods may be called concurrently.
 type Gate struct {
 	c     *Controller
 	epoch time.Time
-	// Of *waiter. Not one for all gates: in testing/synctest, a channel and a timer
-	// belong to the bubble that they were made in.
+	// waiters has *waiter. Each gate has its own pool: in testing/synctest a channel and
+	// a timer belong to the bubble that they were made in.
 	waiters sync.Pool
 }
 
@@ -26,24 +26,24 @@ func NewGate(c *Controller) *Gate {
 	return &Gate{c: c, epoch: time.Now(), waiters: sync.Pool{New: newWaiter}}
 }
 
-// Now is the time on the gate's clock.
+// Now returns the time on the gate's clock.
 func (g *Gate) Now() time.Duration { return time.Since(g.epoch) }
 
-// Controller is what the gate drives.
+// Controller returns the controller that the gate drives.
 func (g *Gate) Controller() *Controller { return g.c }
 
-// Snapshot tells how the controller stands.
+// Snapshot returns the present state of the controller.
 func (g *Gate) Snapshot() Snapshot { return g.c.Snapshot(g.Now()) }
 
-// A Pass is the permission to work on a request. Its Depart must be called once; a
-// defer is the place for it, since a panic must not keep it.
+// A Pass is the permission to work on a request. Its Depart must be called once, in a
+// defer: a panic must give the pass back too.
 type Pass struct {
 	g *Gate
 	w *waiter
 }
 
-// Depart gives the pass back and says what came of the work. The zero Pass, and one
-// that was given back already, have nothing to give back.
+// Depart gives the pass back and records the result of the work. It does nothing for the
+// zero Pass, and for one that was given back already.
 func (p *Pass) Depart(r Result) {
 	if p.w == nil {
 		return
@@ -54,7 +54,7 @@ func (p *Pass) Depart(r Result) {
 	p.g.waiters.Put(w)
 }
 
-// waiter is a ticket and what it takes to wait.
+// waiter is a ticket with the channel and timer that its wait needs.
 type waiter struct {
 	Ticket
 	settled chan Decision
@@ -67,10 +67,10 @@ func newWaiter() any {
 	return w
 }
 
-// Enter asks for r to be worked on, and waits for its turn if need be: not longer than
-// the Controller has it, and not longer than ctx. If the decision is Admitted, the
-// pass is to be given back; else there is none. The deadline of ctx counts if r has
-// none of its own, or a later one (see Deadline).
+// Enter asks for r to be worked on. It blocks until its turn, not longer than the
+// Controller allows, and not longer than ctx. If the decision is Admitted, the pass must
+// be given back; otherwise it is the zero Pass. The deadline of ctx counts if r has none,
+// or a later one (see Deadline).
 //
 // A request whose ctx has ended is Refused with the reason Gone, also if its turn came
 // at that moment.
@@ -100,7 +100,7 @@ func (g *Gate) Enter(ctx context.Context, r Request) (Pass, Decision) {
 	return Pass{}, d
 }
 
-// Deadline is a moment on the gate's clock, as Request has it.
+// Deadline returns the moment at on the gate's clock, for Request.Deadline.
 func (g *Gate) Deadline(at time.Time) time.Duration {
 	d := at.Sub(g.epoch)
 	if d == 0 {

@@ -10,10 +10,10 @@ import (
 // unasked, to order the responses on one connection.)
 const HeaderCriticality = "Lull-Criticality"
 
-// PriorityOf reads HeaderCriticality: Critical if there is none that can be
-// understood, and the first of several.
+// PriorityOf returns the Priority in the first HeaderCriticality, or Critical if that is
+// missing or unknown.
 //
-// It is what the client says. A Middleware reads it from those whom [WithTrust] names.
+// The client chose it. A Middleware reads it only from those that [WithTrust] names.
 func PriorityOf(h http.Header) Priority {
 	var p Priority
 	if v := h[HeaderCriticality]; len(v) > 0 {

@@ -17,28 +17,27 @@ import (
 type Middleware struct {
 	gate     *Gate
 	priority func(*http.Request) Priority // nil: the header's, of requests that are trusted
-	trusted  func(*http.Request) bool     // nil: what harms nobody but the liar is believed
+	trusted  func(*http.Request) bool     // nil: headers that harm only a liar are believed
 	skip     func(*http.Request) bool
 	result   func(status int) Result
 	status   int
 }
 
-// A MiddlewareOption wires a Middleware. It fails if what it was given makes no sense.
+// A MiddlewareOption wires a Middleware. It returns an error if its argument is invalid.
 type MiddlewareOption func(*Middleware) error
 
-// WithTrust has the middleware believe what a request says of itself only if trusted
-// returns true: how much it matters (HeaderCriticality), which attempt it is, whether it
-// is a hedge, and how long its client waits. The others are first attempts that are
-// Critical. It must be safe for concurrent use. lullhttp.TrustNobody, TrustEverybody and
-// TrustMutualTLS are such functions; lullhttp.NewHandler and lullgrpc have an option of the
-// same name.
+// WithTrust makes the middleware believe the headers of a request only if trusted returns
+// true: its priority (HeaderCriticality), which attempt it is, whether it is a hedge, and
+// how long its client waits. Other requests are first attempts that are Critical. trusted
+// must be safe for concurrent use. lullhttp.TrustNobody, TrustEverybody and TrustMutualTLS
+// are such functions; lullhttp.NewHandler and lullgrpc have an option of the same name.
 //
-// Without it HeaderCriticality is believed from nobody, since it takes from others: half
-// of the clients, forging it, left 4 of 939 requests to the rest. The other three are
-// believed from anybody. They make a request wait behind others, or be refused, and
-// without them retries and hedges could not be told from first attempts. One thing they
-// take from others: who calls first attempts retries uses up Config.RetryRatio. At an edge
-// use lullhttp.TrustNobody.
+// Without WithTrust, HeaderCriticality is believed from nobody, because it takes from
+// others: half of the clients forged it, and left 4 of 939 requests to the rest. The other
+// three are believed from anybody. They only make a request wait behind others, or be
+// refused, and nothing else distinguishes retries and hedges from first attempts. They take
+// one thing from others: a client that marks first attempts as retries uses up
+// Config.RetryRatio. At an edge use lullhttp.TrustNobody.
 func WithTrust(trusted func(*http.Request) bool) MiddlewareOption {
 	return func(m *Middleware) error {
 		if trusted == nil {
@@ -49,8 +48,8 @@ func WithTrust(trusted func(*http.Request) bool) MiddlewareOption {
 	}
 }
 
-// WithPriority has priority return how much a request matters, whatever its header
-// Lull-Criticality says. It must be safe for concurrent use.
+// WithPriority sets the function that returns a request's priority. Its header
+// Lull-Criticality is ignored then. priority must be safe for concurrent use.
 func WithPriority(priority func(*http.Request) Priority) MiddlewareOption {
 	return func(m *Middleware) error {
 		if priority == nil {
@@ -61,9 +60,9 @@ func WithPriority(priority func(*http.Request) Priority) MiddlewareOption {
 	}
 }
 
-// WithSkip lets requests for which skip is true pass without asking and without being
-// counted: health checks, and what is long by design (event streams, long polls), which
-// would hold a place for as long.
+// WithSkip lets requests pass, uncounted, for which skip returns true. Use it for health
+// checks, and for requests that are long by design (event streams, long polls): they
+// would hold a place all the time.
 func WithSkip(skip func(*http.Request) bool) MiddlewareOption {
 	return func(m *Middleware) error {
 		m.skip = skip
@@ -71,9 +70,9 @@ func WithSkip(skip func(*http.Request) bool) MiddlewareOption {
 	}
 }
 
-// WithStatus is the status of refusals, 503 or 429. Without it, 503: it is the server
-// that is overloaded, not the client who sends too many requests (RFC 6585); and many
-// clients repeat a 429 whatever else it says.
+// WithStatus sets the status of refusals, 503 or 429. The default is 503: the server is
+// overloaded, and 429 would mean that the client sends too many requests (RFC 6585).
+// Besides, many clients repeat a 429 whatever its other headers are.
 func WithStatus(status int) MiddlewareOption {
 	return func(m *Middleware) error {
 		if status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests {
@@ -84,8 +83,8 @@ func WithStatus(status int) MiddlewareOption {
 	}
 }
 
-// WithResult makes result say what a status means for the adaptive limit. Without it,
-// what is below 500 is Done, and the rest Failed.
+// WithResult sets the function that returns what a status means for the adaptive limit.
+// By default a status below 500 is Done, and the rest Failed.
 func WithResult(result func(status int) Result) MiddlewareOption {
 	return func(m *Middleware) error {
 		if result == nil {
@@ -96,7 +95,7 @@ func WithResult(result func(status int) Result) MiddlewareOption {
 	}
 }
 
-// NewMiddleware returns a middleware under c.
+// NewMiddleware returns a middleware with the configuration c.
 func NewMiddleware(c Config, opts ...MiddlewareOption) (*Middleware, error) {
 	a, err := New(c)
 	if err != nil {
@@ -105,8 +104,8 @@ func NewMiddleware(c Config, opts ...MiddlewareOption) (*Middleware, error) {
 	return NewGate(a).Middleware(opts...)
 }
 
-// Middleware returns a middleware at this gate, for a Controller with options of its
-// own, or one that is shared with gRPC.
+// Middleware returns a middleware at this gate. Use it for a Controller that has options,
+// or that is shared with gRPC.
 func (g *Gate) Middleware(opts ...MiddlewareOption) (*Middleware, error) {
 	m := &Middleware{
 		gate: g,
@@ -129,14 +128,14 @@ func (g *Gate) Middleware(opts ...MiddlewareOption) (*Middleware, error) {
 	return m, nil
 }
 
-// Gate is where requests wait: for its Snapshot.
+// Gate returns the gate at which requests wait. It has the Snapshot.
 func (m *Middleware) Gate() *Gate { return m.gate }
 
-// Handler is next behind admission control.
+// Handler returns next behind admission control.
 //
-// That a caller has gone while its request waits is noticed by the request's context,
-// which net/http ends only once the request's body was read, or if there is none. A
-// connection that next takes over (Hijack) gives its place back there and then.
+// The request's context ends when its caller goes while the request waits. net/http ends
+// it only if the request's body was read, or if there is none. A connection that next
+// takes over (Hijack) gives its place back at that moment.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.skip != nil && m.skip(r) {
@@ -149,14 +148,14 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 			return
 		}
 		out := response.New(w, func(status int) {
-			if status == 0 { // who has taken the connection over may keep it for hours
+			if status == 0 { // a connection that was taken over may stay open for hours
 				pass.Depart(Unmeasured)
 			}
 		})
-		result := Failed // should it panic
+		result := Failed // if next panics
 		defer func() { pass.Depart(result) }()
 		next.ServeHTTP(out.Shown(), r)
-		// Nobody has had the answer of a request whose caller is gone.
+		// If the caller has gone, nobody got the answer: it stays Failed.
 		if r.Context().Err() == nil {
 			result = m.result(out.Final())
 		}
@@ -189,10 +188,10 @@ func (m *Middleware) refuse(w http.ResponseWriter, d Decision) {
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(m.status)
-	_, _ = w.Write(d.problem(m.status)) // whether it arrives is nobody's business any more
+	_, _ = w.Write(d.problem(m.status)) // if the client has gone, nothing else can be done
 }
 
-// SetHeader says in h what the caller of a refused request should do: Retry-After, in
+// SetHeader sets what the caller of a refused request should do in h: Retry-After, in
 // whole seconds, rounded up; and X-Should-Retry: false if it should not come back.
 func (d Decision) SetHeader(h http.Header) {
 	if d.Outcome != Refused {
@@ -205,7 +204,7 @@ func (d Decision) SetHeader(h http.Header) {
 	}
 }
 
-// problem is the body of a refusal.
+// problem returns the body of a refusal.
 func (d Decision) problem(status int) []byte {
 	b := make([]byte, 0, 192)
 	b = append(b, `{"type":"`...)

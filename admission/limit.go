@@ -12,9 +12,9 @@ import (
 //
 //	X(L) = min(L, c) / S
 //
-// when L are kept in flight. Beyond the knee, L = c, nothing is gained, and what is
-// admitted waits inside the server, where nobody can refuse it: by Little's law it
-// takes L/X then. So c is to be found, and neither c nor S is known, and both change.
+// when L are kept in flight. Beyond the knee, L = c, nothing is gained. What is admitted
+// waits inside the server, where nobody can refuse it: by Little's law it takes L/X. So c
+// must be found. Neither c nor S is known, and both change.
 //
 // The limit is compared with its half. A window of requests is watched at L, then one
 // at l = L/2, then one at L again, and with X, x the useful completions per second
@@ -22,44 +22,44 @@ import (
 //	c = l × X / x
 //
 // which is exact as long as l ≤ c ≤ L. Then L becomes c plus a fifth, or plus √c if that
-// is more: too high costs some time (L/c), too low costs work that is not done.
+// is more. A limit that is too high costs some time (L/c); one that is too low costs work
+// that is not done.
 //
-//   - If X is as much more than x as L is than l, the knee is not reached. L grows, and
-//     what it achieves is compared with what it achieved before: twice as many each
-//     time, as long as that brings half of what it could.
-//   - If l does what L does, c may be anything below: L becomes l. So a limit that is ten
-//     times too high is right after four comparisons.
-//   - Comparisons that agree are averaged, and made ever less often. As a judgement that
-//     was too low by chance would last, each is preceded by a try of more (below).
+//   - If X/x = L/l, the knee is not reached. L grows, and its throughput is compared with
+//     the one before. It grows again, by twice the step (at most to 2L), as long as that
+//     gains half of what it could.
+//   - If x = X, c may be anything below l: L becomes l. So a limit that is ten times too
+//     high is right after four comparisons.
+//   - Comparisons that agree are averaged, and made less and less often. A result that was
+//     too low by chance would last, so a larger limit is tried before each (below).
 //
 // The formula is that of a gradient controller (limit × RTT without load / RTT, as in
 // Envoy's adaptive concurrency filter and Netflix' concurrency-limits), with two
-// differences. The time without load is not remembered from better days: what L is
-// compared with is a few windows old at most. When a dependency takes five times as
-// long, X and x fall alike, and c stays what it is, where a remembered time would
-// shrink the limit to its minimum. And it is not measured at a fixed, small number in
-// flight, which may be more than c. Completions are counted instead of times measured,
-// since that is the same while requests wait (Little's law) and does not take failures
-// that return at once for speed.
+// differences. First, no time without load is remembered: L is compared with a throughput
+// that is a few windows old at most. When a dependency takes five times as long, X and x
+// fall alike, and c stays the same; a remembered time would shrink the limit to its
+// minimum. Second, nothing is measured at a fixed, small number in flight, which may be
+// more than c. Completions are counted; times are not measured. The two are the same while
+// requests wait (Little's law), and failures that return at once do not count as speed.
 //
-// Before l is tried, half as many again are (twice as many at first): that costs nobody
-// his place. If it achieves more, or there is not more to do, the limit was in the way and
-// is now larger; a lower one is looked for only under overload. While fewer are in flight
-// than the limit allows nothing is learned, nor need it be.
+// Before l, half as many again as L are tried (twice as many at first). That costs nobody
+// a place. If it achieves more, or there is not more to do, the limit was too low and is
+// now larger. So a lower limit is looked for only under overload. While fewer are in
+// flight than the limit allows, nothing is learned, and nothing needs to be.
 //
 // Cost: some 20 ns a request, and 260 bytes.
 const (
-	leastRounds  = 4    // of a window: completions, as multiples of the limit
-	mostRounds   = 16   // unless it takes more for
-	coarse       = 64   // 1 / square of the standard error that a window must not exceed
-	fine         = 1024 // and of that which it need not
-	mostLength   = 512  // but in no case is it longer, unless that is fewer than leastRounds
+	leastRounds  = 4    // least completions in a window, as a multiple of the limit
+	mostRounds   = 16   // most of them, unless coarse needs more
+	coarse       = 64   // 1 / square of the largest standard error that a window may have
+	fine         = 1024 // 1 / square of the standard error that is aimed at once a knee was found
+	mostLength   = 512  // most completions in a window, unless leastRounds needs more
 	saturated    = 0.85 // mean in flight, as a part of the limit, from which a window counts
 	headroom     = 0.2  // beyond the knee c; and no less than √c
 	proportional = 0.92 // knee / limit from which the limit is too low to show one
 	enough       = 1.15 // knee / half the limit up to which half is enough
 	surest       = 6    // 2^surest / 2 is how many times as long as a comparison the pause after it is, at most
-	unsteady     = 1.5  // between what should be equal: something else has changed
+	unsteady     = 1.5  // ratio of two equal figures from which something else has changed
 	tryStep      = 0.5  // by which a limit is exceeded to see whether that achieves more
 	stepLeast    = 0.25 // growth of a limit that has shown no knee
 )
@@ -111,7 +111,7 @@ func newKnee(least, most, initial int) knee {
 	return knee{least: least, most: most, limit: initial, current: initial, step: 1}
 }
 
-// advance takes note of the time until now, in which so many were in flight.
+// advance records that inFlight requests were in flight until now.
 func (k *knee) advance(now time.Duration, inFlight int) {
 	if now > k.last {
 		k.area += float64(inFlight) * float64(now-k.last)
@@ -123,15 +123,16 @@ func (k *knee) restart() {
 	k.since, k.useful, k.all, k.area, k.missed = k.last, 0, 0, 0, 0
 }
 
-// enter goes on to a phase with so many in flight. Its window begins after a round of
-// completions, those of requests that came before.
+// enter begins a phase with the limit current. Its window begins after one round of
+// completions: those of requests that came before.
 func (k *knee) enter(p phase, current int) {
 	k.phase, k.current, k.skip = p, current, current
 }
 
-// length is how many completions a window has: whole rounds, since requests that take
-// equally long come in bunches, and so many that their number is told with a standard
-// error of an eighth at least. Where that takes few rounds, of a thirty-second.
+// length returns how many completions a window has. They are whole rounds, since requests
+// that take equally long come in bunches. They are so many that the standard error of
+// their number is at most an eighth; once a knee was found and if few rounds suffice, a
+// thirty-second.
 func (k *knee) length() int {
 	varies := 1.0 // square of the coefficient of variation
 	if k.mean > 0 {
@@ -149,7 +150,7 @@ func (k *knee) length() int {
 func (k *knee) learn(took time.Duration) {
 	x := float64(took)
 	if k.mean == 0 {
-		// As if of times that are exponential.
+		// As if times were exponential.
 		k.mean, k.square = x, 2*x*x
 		return
 	}
@@ -158,8 +159,8 @@ func (k *knee) learn(took time.Duration) {
 	k.square += (x*x - k.square) / of
 }
 
-// departed takes note of a completion after so long a time, which leaves so many in
-// flight. advance was called for the same moment.
+// departed records a completion after the time took, which leaves inFlight in flight.
+// advance was called for the same moment.
 func (k *knee) departed(took time.Duration, inFlight int, useful bool) {
 	k.learn(took)
 	switch {
@@ -190,16 +191,15 @@ func (k *knee) departed(took time.Duration, inFlight int, useful bool) {
 	failing, missed := k.useful < k.all*4/5, k.missed > 0
 	k.restart()
 	if !full {
-		// There was not enough to do to learn anything from.
-		// A limit that has grown beyond the demand may stay: it refuses nobody. Unless
-		// what it lets in fails, and at once.
+		// There was too little to do to learn anything.
+		// A limit that has grown beyond the demand may stay, since it refuses nobody. It
+		// goes back if what it lets in fails, at once.
 		k.cruised, k.tried = 0, k.tried && failing
 		if k.phase == restored && k.grown && failing && rate <= enough*k.low {
 			k.limit = k.lowAt
 		}
 		if missed && !failing && k.phase == cruising {
-			// There was too much to do now and then, for a limit that is not in the way on
-			// average. It is too low for bursts.
+			// The limit is high enough on average, and too low for bursts.
 			k.limit = min(k.limit+max(1, k.limit/4), k.most)
 		}
 		if k.phase != cruising || k.current != k.limit {
@@ -230,8 +230,8 @@ func (k *knee) compare(inFlight int) {
 	half := max(k.limit/2, k.least)
 	switch {
 	case !k.tried && k.limit < k.most:
-		// That costs nobody his place, and if it achieves more, or there is not more to
-		// do, half would have been wrong to try.
+		// A larger limit costs nobody a place. If it achieves more, or there is not more to
+		// do, a try of half would have been wrong.
 		k.tried = true
 		if k.sure > 0 {
 			k.step = tryStep
@@ -248,8 +248,8 @@ func (k *knee) compare(inFlight int) {
 	}
 }
 
-// grow goes on to a larger limit, with which the present one, and what it was seen
-// to achieve, is compared: a limit that only grows need not be halved for that.
+// grow enters a larger limit, which is compared with the present one and its rate. A limit
+// that only grows need not be halved for that.
 func (k *knee) grow(rate float64) {
 	k.low, k.lowAt, k.grown = rate, k.limit, true
 	k.limit = min(k.limit+max(1, int(k.step*float64(k.limit))), k.most)
@@ -318,5 +318,5 @@ func (k *knee) decide(after float64) {
 	k.enter(cruising, k.limit)
 }
 
-// apart tells whether two figures differ by more than chance would have it.
+// apart reports whether two figures differ by more than chance explains.
 func apart(a, b float64) bool { return a > unsteady*b || b > unsteady*a }

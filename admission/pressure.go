@@ -11,12 +11,12 @@ import (
 const (
 	leastWait = 5 * time.Millisecond // PressedWait, where it is learned
 	mostWait  = time.Second          // MaxWait, where it is learned
-	lasting   = 10                   // times MaxWait: pressure for as long is no burst
+	lasting   = 10                   // times MaxWait: pressure that lasts longer is no burst
 	mostAfter = 30 * time.Second     // Retry-After
 	unknown   = 100 * time.Millisecond
 )
 
-// pressure is whether requests have waited, or were refused, for a while.
+// pressure records whether requests have waited, or were refused, for a while.
 type pressure struct {
 	on      bool
 	since   time.Duration // of on
@@ -25,10 +25,10 @@ type pressure struct {
 	ever    bool          // shed is set
 }
 
-// top is the highest rank in use.
+// top returns the highest rank in use.
 func top(used uint32) int { return bits.Len32(used) - 1 }
 
-// calm is MaxWait.
+// calm returns MaxWait, set or learned.
 func (c *Controller) calm() time.Duration {
 	if c.maxWait > 0 {
 		return c.maxWait
@@ -36,7 +36,7 @@ func (c *Controller) calm() time.Duration {
 	return min(max(DefaultMaxWait, 2*c.times.mean), mostWait)
 }
 
-// bound is how long a request that comes now may wait.
+// bound returns how long a request that comes now may wait.
 func (c *Controller) bound(pressed bool) time.Duration {
 	calm := c.calm()
 	switch {
@@ -48,9 +48,10 @@ func (c *Controller) bound(pressed bool) time.Duration {
 	return min(max(leastWait, 2*c.times.mean), calm)
 }
 
-// pressed tells whether the queue has not been empty for as long as MaxWait, or a
-// first attempt was refused for want of room as recently. (CoDel's rule, RFC 8289, is
-// of the same kind: a queue that drains within the interval is a good one.)
+// pressed reports whether there is pressure, and records when that changes. There is
+// pressure if the queue has not been empty for MaxWait, or if a first attempt was refused
+// for want of room within the last MaxWait. (CoDel's rule, RFC 8289, is of the same kind:
+// a queue that drains within the interval is a good one.)
 func (c *Controller) pressed(now time.Duration) bool {
 	on := c.looksPressed(now)
 	if p := &c.pressure; on != p.on {
@@ -59,7 +60,7 @@ func (c *Controller) pressed(now time.Duration) bool {
 	return on
 }
 
-// looksPressed is pressed without taking note of it.
+// looksPressed is pressed without recording it.
 func (c *Controller) looksPressed(now time.Duration) bool {
 	p, interval := &c.pressure, c.calm()
 	return c.queue.len > 0 && now-p.waiting >= interval || p.ever && now-p.shed < interval
@@ -69,12 +70,12 @@ func (c *Controller) shed(now time.Duration) {
 	c.pressure.shed, c.pressure.ever = now, true
 }
 
-// advise says what a caller that is refused should do.
+// advise returns the refusal: what its caller should do.
 //
-// Whoever is told to come back gets a place in a line of those who were, which moves
-// on by one for each that the server can serve, so that a burst does not come back as
-// one. There is no such line while pressure lasts: then first attempts alone are too
-// many, retries are refused anyway, and who comes back should not.
+// Each caller that should come back gets a place in a line. Places are as far apart as the
+// server needs for one request, so a burst does not come back as a burst. There is no line
+// while pressure lasts: then first attempts alone are too many, retries are refused anyway,
+// and callers should not come back.
 func (c *Controller) advise(now time.Duration, class Class, why Reason) Decision {
 	d := Decision{Outcome: Refused, Reason: why}
 	if why == Gone {

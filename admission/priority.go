@@ -19,7 +19,7 @@ const (
 	SheddablePlus
 	// Critical: users would notice. The default.
 	Critical
-	// CriticalPlus: users would be hurt. To be used seldom, or it means nothing.
+	// CriticalPlus: users would be hurt. Use it seldom, or it means nothing.
 	CriticalPlus
 )
 
@@ -27,11 +27,11 @@ const priorities = int(CriticalPlus-Sheddable) + 1
 
 var priorityNames = []string{"sheddable", "sheddable-plus", "critical", "critical-plus"}
 
-// index is the priority as a number from 0; one that does not exist is the nearest
-// that does.
+// index returns the priority as a number from 0. A value out of range counts as the
+// nearest priority.
 func (p Priority) index() int { return int(min(max(p, Sheddable), CriticalPlus) - Sheddable) }
 
-// String is the priority as in a header, such as "sheddable-plus".
+// String returns the priority as in a header, such as "sheddable-plus".
 func (p Priority) String() string {
 	if p < Sheddable || p > CriticalPlus {
 		return fmt.Sprintf("priority(%d)", int8(p))
@@ -39,7 +39,7 @@ func (p Priority) String() string {
 	return priorityNames[p.index()]
 }
 
-// MarshalText is String; an error if there is no such priority.
+// MarshalText returns String, or an error if there is no such priority.
 func (p Priority) MarshalText() ([]byte, error) {
 	return choice.Marshal("Priority", priorityNames, uint8(p-Sheddable))
 }
@@ -54,7 +54,7 @@ func (p *Priority) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Class is what an attempt is to its call. Of equal priority, first attempts go
+// Class is the kind of an attempt within its call. Of equal priority, first attempts go
 // before retries, and retries before hedges.
 type Class uint8
 
@@ -71,5 +71,5 @@ const classes = int(Hedge) + 1
 
 var classNames = [...]string{"first", "retry", "hedge"}
 
-// String is the class in lower case, such as "retry".
+// String returns the class in lower case, such as "retry".
 func (c Class) String() string { return choice.Name("class", classNames[:], c) }

@@ -1,11 +1,10 @@
 package admission
 
-// ranks is how many places in the order of priority and class there are. Hedges do
-// not wait.
+// ranks is the number of ranks: two for each priority, since hedges do not wait.
 const ranks = priorities * 2
 
-// rank is where a waiting request stands: the higher, the sooner it is served, and
-// the later it has to make room.
+// rank returns the rank of a waiting request. A higher rank is served sooner, and has to
+// make room later.
 func rank(p Priority, c Class) int {
 	r := 2 * p.index()
 	if c == First {
@@ -14,7 +13,7 @@ func rank(p Priority, c Class) int {
 	return r
 }
 
-// queue is who waits: a list for each rank, in order of arrival.
+// queue holds the tickets that wait: a list for each rank, in order of arrival.
 type queue struct {
 	lists [ranks]list
 	used  uint32 // bit r: lists[r] is not empty

@@ -6,15 +6,14 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// The inbound retry budget: of the attempts that are not first ones no more are let
-// in than
+// The inbound retry budget. In ten seconds at most so many retries and hedges are let in:
 //
 //	ratio × first attempts of the last ten seconds + 10
 //
-// Clients that keep a budget of their own (a tenth of what succeeds, here; a fifth in
-// Finagle and Envoy) stay below it. Those that keep none are held to it, each layer of
-// services on its own account: three layers that each make three attempts multiply to
-// 27, and with this budget to 1.2³ = 1.7.
+// Clients with a budget of their own (a tenth of what succeeds in lull; a fifth in
+// Finagle and Envoy) stay below it. It holds clients that have none, at each layer of
+// services: three layers that each make three attempts multiply to 27, and with this
+// budget to 1.2³ = 1.7.
 const (
 	shareSlots = 10
 	shareSlot  = time.Second
@@ -31,8 +30,7 @@ func newShare() share {
 
 func (s *share) first(now time.Duration) { s.firsts.Add(window.Tick(now, shareSlot), 1) }
 
-// spend tells whether another attempt that is not a first one may come in, and
-// counts it if so.
+// spend reports whether one more retry or hedge may come in. If so it counts it.
 func (s *share) spend(now time.Duration, ratio float64) bool {
 	tick := window.Tick(now, shareSlot)
 	allowed := ratio*float64(s.firsts.Sum(tick, shareSlots)) + shareFree

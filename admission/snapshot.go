@@ -2,13 +2,13 @@ package admission
 
 import "time"
 
-// EventKind is what an Event tells of.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 const (
 	// Admission: work may begin.
 	Admission EventKind = iota
-	// Refusal: it may not. The decision says why.
+	// Refusal: it must not begin. Decision has the reason.
 	Refusal
 	// Departure: it has ended.
 	Departure
@@ -16,7 +16,7 @@ const (
 
 var kindNames = [...]string{"admission", "refusal", "departure"}
 
-// String is the kind in lower case, such as "refusal".
+// String returns the kind in lower case, such as "refusal".
 func (k EventKind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -24,7 +24,7 @@ func (k EventKind) String() string {
 	return "unknown"
 }
 
-// An Event is what happened to one request, by value.
+// An Event is a change in the state of one request, by value.
 type Event struct {
 	Kind     EventKind
 	At       time.Duration // in the driver's time
@@ -55,7 +55,7 @@ type counts struct {
 	waited            time.Duration
 }
 
-// A Snapshot is how a Controller stands. Counts are totals since it was made.
+// A Snapshot is the state of a Controller at a moment. Counts are totals since it was made.
 type Snapshot struct {
 	Limit    int  // of requests in flight, at present
 	InFlight int  // admitted and not departed
@@ -68,7 +68,7 @@ type Snapshot struct {
 	counts counts
 }
 
-// Snapshot tells how c stands at now.
+// Snapshot returns the state of c at now.
 func (c *Controller) Snapshot(now time.Duration) Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,16 +78,16 @@ func (c *Controller) Snapshot(now time.Duration) Snapshot {
 	}
 }
 
-// Arrived is how many requests of a class came.
+// Arrived returns how many requests of a class came.
 func (s Snapshot) Arrived(c Class) uint64 { return at(s.counts.arrived[:], int(c)) }
 
-// Admitted is how many requests of a class were.
+// Admitted returns how many requests of a class were admitted.
 func (s Snapshot) Admitted(c Class) uint64 { return at(s.counts.admitted[:], int(c)) }
 
-// Refused is how many requests were, for the given reason.
+// Refused returns how many requests were refused for the given reason.
 func (s Snapshot) Refused(r Reason) uint64 { return at(s.counts.refused[:], int(r)) }
 
-// Departed is how many ended with the given result.
+// Departed returns how many ended with the given result.
 func (s Snapshot) Departed(r Result) uint64 { return at(s.counts.departed[:], int(r)) }
 
 func at(totals []uint64, i int) uint64 {

@@ -12,7 +12,7 @@ const (
 	meanOf     = 32
 	medianStep = 16
 	doubtStep  = 64
-	longest    = time.Hour // what takes longer counts as that
+	longest    = time.Hour // a longer time counts as this
 )
 
 func (t *times) learn(took time.Duration) {
@@ -30,6 +30,6 @@ func (t *times) learn(took time.Duration) {
 	}
 }
 
-// doubt lowers the median a little, each time that a request is refused because of
-// it: were all refused, nothing would be learned any more.
+// doubt lowers the median a little. It is called when a request is refused because of the
+// median: if all were refused, nothing would be learned any more.
 func (t *times) doubt() { t.median -= t.median / doubtStep }
