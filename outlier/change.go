@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A Change is what happened to one endpoint, as listeners hear of it.
+// A Change is the event that listeners get: one endpoint was ejected, returned, or spared.
 type Change struct {
 	Key    string
 	Kind   Kind
 	Reason Reason
-	// At is when it took effect. What a sweep found, and the end of an ejection, is
-	// of the moment of that sweep, though it is made when the next call comes.
+	// At is when it took effect. A change by a sweep, and the end of an ejection, have the
+	// moment when that sweep was due. The sweep itself runs when the next call comes.
 	At time.Duration
 	// Until is the end of the ejection. The endpoint comes back with the first sweep
 	// from then on. Zero unless Kind is Ejected.
@@ -19,16 +19,16 @@ type Change struct {
 	// Ejections is how often the endpoint has been ejected since it came into the
 	// set, this time included.
 	Ejections int64
-	// Calls and Failures are what was held against it: the calls of the last
-	// interval, or the failures in a row. Zero when it comes back.
+	// Calls and Failures are the evidence against it: the calls of the last interval, or
+	// the failures in a row. Zero when it comes back.
 	Calls, Failures int64
-	// Usual is the success rate that it was compared with, as a share: the others'
-	// median, the mean, or for a row that of the others meanwhile. Threshold is what
-	// it should have reached. Zero where there is none.
+	// Usual is the success rate that it was compared with, as a share: the median of the
+	// others, the mean, or for a row the rate of the others meanwhile. Threshold is the
+	// least rate that is not an outlier. Zero where there is none.
 	Usual, Threshold float64
 }
 
-// String is a line for a log, such as
+// String returns a line for a log, such as
 // "10.0.0.7:80 ejected: success rate (31 of 60 failed)".
 func (c Change) String() string {
 	s := fmt.Sprintf("%s %v: %v", c.Key, c.Kind, c.Reason)

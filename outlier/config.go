@@ -9,7 +9,7 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// What the zero Config stands for.
+// The defaults of the zero Config.
 const (
 	DefaultInterval        = 10 * time.Second
 	DefaultSweeps          = 10
@@ -25,14 +25,14 @@ const (
 	DefaultMaxEjected      = 50 // percent
 )
 
-// What zeros stand for where Statistic is MeanDeviation: Envoy's defaults.
+// The defaults where Statistic is MeanDeviation: Envoy's.
 const (
 	DefaultMeanFactor   = 1.9
 	DefaultMeanMinHosts = 5
 	DefaultMeanMinCalls = 100
 )
 
-// The outer bounds of what Validate lets pass.
+// The bounds that Validate checks.
 const (
 	minInterval = time.Millisecond
 	maxSweeps   = 100
@@ -40,18 +40,17 @@ const (
 	maxFactor   = 1000
 )
 
-// A Config says which endpoint a Set takes a call to, which it takes for an
-// outlier, and what becomes of that. It is plain, comparable data; the zero
-// Config is the recommended one.
+// A Config sets how a Set chooses endpoints, which endpoints are outliers, and how long
+// they are ejected. It is plain, comparable data; the zero Config is the recommended one.
 type Config struct {
-	// Off: no endpoint is ever ejected. What is left is the choice.
+	// Off: no endpoint is ever ejected. The Set only chooses.
 	Off bool
 	// Choice is how Pick chooses among the healthy endpoints. Zero: TwoChoices.
 	Choice Choice
 
-	// Interval is how far back an endpoint is judged by what became of its calls,
-	// and how long one must stay in for each step that its ejection time goes down
-	// again. Zero: 10 s. At least 1 ms.
+	// Interval is the time over which the results of an endpoint are judged. It is also
+	// how long an endpoint must stay in for its ejection time to go down by one step.
+	// Zero: 10 s. At least 1 ms.
 	Interval time.Duration
 	// Sweeps is how many times in an Interval the set is judged, each time by the
 	// whole Interval before. Zero: 10. At most 100. Envoy: 1.
@@ -66,18 +65,17 @@ type Config struct {
 	// ConsecutiveLocal is the same for LocalOrigin, where Split is set. Zero: 5.
 	// Negative: never.
 	ConsecutiveLocal int
-	// Unconditional is Envoy's reading: as many failures in a row eject, whatever
-	// becomes of the calls to other endpoints, and results count even if their call
-	// had started before an ejection. By default an endpoint is ejected only if
-	// the others do better, beyond doubt, and it is judged by what began since it
-	// came in.
+	// Unconditional is Envoy's rule: so many failures in a row eject, whatever the
+	// results of other endpoints are, and results count even if their call started
+	// before an ejection. By default an endpoint is ejected only if the others do
+	// better, beyond doubt, and it is judged by calls that began since it came in.
 	Unconditional bool
-	// Split counts failures of LocalOrigin apart from those that a server answered
-	// with: by rows and rates of their own. Every answer then is a success by the
-	// measure of LocalOrigin.
+	// Split counts failures of LocalOrigin separately from failures that a server
+	// answered with: by rows and rates of their own. By the measure of LocalOrigin
+	// every answer is a success then.
 	Split bool
 
-	// Statistic is what success rates are held against. Zero: MedianMAD.
+	// Statistic is how success rates are compared. Zero: MedianMAD.
 	Statistic Statistic
 	// Factor is by how many standard deviations (as MedianMAD or MeanDeviation
 	// estimates them) an endpoint must lie below the others. Zero: 3.5 for
@@ -105,7 +103,7 @@ type Config struct {
 	// Zero: 50.
 	FailureMinCalls int
 
-	// Enforce says how many of those found are ejected.
+	// Enforce is the share of outliers that are ejected.
 	Enforce Enforce
 
 	// BaseEjection is how long an endpoint is ejected for, times how often it has
@@ -114,13 +112,13 @@ type Config struct {
 	// MaxEjection is the longest ejection, before Jitter. Zero: 300 s, or
 	// BaseEjection if that is longer.
 	MaxEjection time.Duration
-	// Jitter is the longest time that chance adds to an ejection, uniformly, so that
+	// Jitter is the longest random time that is added to an ejection, uniformly, so that
 	// the processes of a fleet do not take an endpoint back all at once. Zero: a
 	// tenth of BaseEjection. Negative: none.
 	Jitter time.Duration
 
 	// MaxEjected is how many of the endpoints may be ejected at a time, in percent,
-	// rounded as Limit says. Zero: 50. Negative: none.
+	// rounded by Limit. Zero: 50. Negative: none.
 	MaxEjected int
 	// Limit is how MaxEjected is rounded. Zero: AtLeastOne.
 	Limit Limit
@@ -130,18 +128,17 @@ type Config struct {
 }
 
 // Enforce gives, for each way to find an outlier, the chance in percent that one
-// is ejected. One that is not is reported (Spared), and what it did until then is
-// forgotten. Zero: 100. Negative: none, which is for trying a rule out.
+// is ejected. One that is not is reported (Spared), and its results until then are
+// forgotten. Zero: 100. Negative: none; use that to try a rule.
 type Enforce struct {
 	Consecutive, ConsecutiveGateway, ConsecutiveLocal int
 	SuccessRate, LocalSuccessRate                     int
 	FailurePercent, LocalFailurePercent               int
 }
 
-// EnvoyDefaults is what Envoy does where its configuration says nothing but
-// "outlier_detection: {}" (envoy.config.cluster.v3.OutlierDetection), and with its
-// default load balancer, ROUND_ROBIN: what a user who comes from there may start
-// with. See the package comment for what differs.
+// EnvoyDefaults returns the behaviour of Envoy with "outlier_detection: {}"
+// (envoy.config.cluster.v3.OutlierDetection) and its default load balancer, ROUND_ROBIN.
+// A user who comes from Envoy may start with it. docs/outlier.md has the differences.
 func EnvoyDefaults() Config {
 	return Config{
 		Choice:             RoundRobin,
@@ -168,7 +165,7 @@ func EnvoyDefaults() Config {
 	}
 }
 
-// Validate reports every mistake at once, each naming its field. Nil: none.
+// Validate returns every mistake as one error, each naming its field; nil if there is none.
 func (c Config) Validate() error {
 	var l problem.List
 	l.Check(c.Choice < choices, "Choice", c.Choice, choiceList)
@@ -201,7 +198,7 @@ func (c Config) Validate() error {
 
 func (c Config) base() time.Duration { return cmp.Or(c.BaseEjection, DefaultBaseEjection) }
 
-// byReason is what stands in e, in the order of the reasons.
+// byReason returns the fields of e in the order of the reasons.
 func (e Enforce) byReason() [findings]int {
 	return [findings]int{
 		Consecutive:         e.Consecutive,
@@ -286,8 +283,8 @@ func (c Config) rules() rules {
 	return r
 }
 
-// permitted is how many of n endpoints may be ejected at a time. The last one may
-// not, but for Envoy: to eject it would only make Pick choose among all.
+// permitted returns how many of n endpoints may be ejected at a time. The last one may
+// not, except with Unconditional: its ejection would only make Pick choose among all.
 func (r *rules) permitted(n int) int {
 	p, rest := n/100*r.maxEjected, n%100*r.maxEjected
 	switch {
@@ -304,12 +301,12 @@ func (r *rules) permitted(n int) int {
 	return max(p, 0)
 }
 
-// steps is the highest value of an endpoint's multiplier. It goes one step beyond
+// steps returns the highest value of an endpoint's multiplier. It is one step beyond
 // the one that reaches the longest ejection time, as Envoy's does: an endpoint
 // that has just been ejected for so long needs one quiet interval more.
 func (r *rules) steps() int64 { return min(int64((r.max-1)/r.base), math.MaxInt64-2) + 2 }
 
-// ejection is how long the ejection lasts that is the n-th lately, before jitter.
+// ejection returns how long an endpoint's n-th recent ejection lasts, before jitter.
 func (r *rules) ejection(n int64) time.Duration {
 	if n > int64(r.max/r.base) {
 		return r.max
@@ -317,7 +314,7 @@ func (r *rules) ejection(n int64) time.Duration {
 	return r.base * time.Duration(n)
 }
 
-// nextSweep is the first moment of a sweep that is not before t.
+// nextSweep returns the first moment of a sweep that is not before t.
 func (r *rules) nextSweep(t time.Duration) time.Duration {
 	if t <= 0 {
 		return 0

@@ -6,12 +6,11 @@ import (
 )
 
 // Done reports at now how the call that got e ended. It must be called once for
-// each Endpoint that Pick returned. A result that says something about how the
-// endpoint was before it was ejected, or before it came back, is not counted, but
-// for Config.Unconditional.
+// each Endpoint that Pick returned. The result of a call that began before the endpoint
+// was ejected, or before it came back, is counted only with Config.Unconditional.
 //
 // Numbers are drawn from random only when a sweep is due or an endpoint is found
-// to be an outlier; nil stands for the middle of every range.
+// to be an outlier. If random is nil, the middle of every range is used.
 func (s *Set) Done(now time.Duration, e Endpoint, o Outcome, random func() uint64) {
 	h := e.h
 	if h == nil {
@@ -37,8 +36,8 @@ func (s *Set) Done(now time.Duration, e Endpoint, o Outcome, random func() uint6
 	}
 }
 
-// learn takes the duration of a success into the mean, with a weight of an eighth.
-// Of two that come at once one may be lost, which does not matter.
+// learn adds the duration of a success to the mean, with a weight of an eighth. Of two at
+// the same moment one may be lost; that does not matter.
 func (h *host) learn(d time.Duration) {
 	took := max(1, float64(d))
 	if old := math.Float64frombits(h.took.Load()); old > 0 {
@@ -47,7 +46,7 @@ func (h *host) learn(d time.Duration) {
 	h.took.Store(math.Float64bits(took))
 }
 
-// failed counts a failure, and looks at the rows that it made longer.
+// failed counts a failure, and checks the rows that it made longer.
 func (s *Set) failed(now time.Duration, h *host, o Outcome, random func() uint64) {
 	if o == LocalOrigin && s.split {
 		h.local.Add(1)
@@ -70,7 +69,7 @@ func (s *Set) failed(now time.Duration, h *host, o Outcome, random func() uint64
 	}
 }
 
-// grown looks at a row that is n failures long now.
+// grown checks a row that is n failures long now.
 func (s *Set) grown(now time.Duration, h *host, row int, n, limit uint64, random func() uint64) {
 	if s.unconditional {
 		if n == limit {
@@ -95,9 +94,8 @@ func (s *Set) grown(now time.Duration, h *host, row int, n, limit uint64, random
 	}
 }
 
-// judgedAt tells whether a row is looked at that is n long, at least limit: at each
-// step up to four times the limit, and each time that it has doubled from there.
-// Beside that, sweeps look at it.
+// judgedAt reports whether a row of n failures, at least limit, is checked: at each step
+// up to four times the limit, and then each time that it has doubled. Sweeps check it too.
 func judgedAt(n, limit uint64) bool {
 	times := n / limit
 	return n <= 4*limit || n%limit == 0 && times&(times-1) == 0

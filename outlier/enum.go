@@ -11,7 +11,7 @@ const (
 	// 2001). The default.
 	TwoChoices Choice = iota
 	// LeastLoaded takes the one with the fewest calls under way, by looking at all.
-	// Between equals chance decides.
+	// It draws among equals.
 	LeastLoaded
 	// RoundRobin takes them in turn.
 	RoundRobin
@@ -28,19 +28,19 @@ var (
 	choiceList  = choice.List(choiceNames[:])
 )
 
-// String is the name in lower case, such as "two-choices".
+// String returns the name in lower case, such as "two-choices".
 func (c Choice) String() string { return choice.Name("choice", choiceNames[:], c) }
 
-// MarshalText is String, for a Choice that is one.
+// MarshalText returns String, or an error if c is no valid Choice.
 func (c Choice) MarshalText() ([]byte, error) { return choice.Marshal("Choice", choiceNames[:], c) }
 
-// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// UnmarshalText reads the text of MarshalText, in any case. The error names the
 // text and what is allowed.
 func (c *Choice) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Choice", choiceNames[:], c, text)
 }
 
-// Statistic is what success rates are held against.
+// Statistic is how success rates are compared.
 type Statistic uint8
 
 const (
@@ -62,35 +62,35 @@ var (
 	statisticList  = choice.List(statisticNames[:])
 )
 
-// String is the name in lower case, such as "median-mad".
+// String returns the name in lower case, such as "median-mad".
 func (s Statistic) String() string { return choice.Name("statistic", statisticNames[:], s) }
 
-// MarshalText is String, for a Statistic that is one.
+// MarshalText returns String, or an error if s is no valid Statistic.
 func (s Statistic) MarshalText() ([]byte, error) {
 	return choice.Marshal("Statistic", statisticNames[:], s)
 }
 
-// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// UnmarshalText reads the text of MarshalText, in any case. The error names the
 // text and what is allowed.
 func (s *Statistic) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Statistic", statisticNames[:], s, text)
 }
 
-// Limit is how many endpoints the share Config.MaxEjected comes to. The sources
-// differ, and so does what happens to a small set: 10 % of three endpoints are
-// none, or one.
+// Limit is how the share Config.MaxEjected is rounded to a number of endpoints. The
+// sources differ, and for a small set that matters: 10 % of three endpoints are none, or
+// one.
 type Limit uint8
 
 const (
-	// AtLeastOne rounds down, but to one at least, as Envoy does with
-	// always_eject_one_host. The default. It is held to when the set shrinks, too:
-	// those that would be the first to come back then come back at once.
+	// AtLeastOne rounds down, but to at least one, as Envoy does with
+	// always_eject_one_host. The default. It also holds when the set shrinks: then the
+	// endpoints whose ejections end first come back at once.
 	AtLeastOne Limit = iota
-	// RoundDown is Envoy since 1.28. The limit is for new ejections: nobody comes
+	// RoundDown is Envoy since 1.28. The limit is for new ejections: no endpoint comes
 	// back because the set has shrunk.
 	RoundDown
-	// RoundUp is Envoy before that, and gRPC: one may be ejected while fewer are
-	// than the share. Nobody comes back because the set has shrunk.
+	// RoundUp is Envoy before 1.28, and gRPC: one more may be ejected while the ejected
+	// are fewer than the share. No endpoint comes back because the set has shrunk.
 	RoundUp
 
 	limits
@@ -101,33 +101,33 @@ var (
 	limitList  = choice.List(limitNames[:])
 )
 
-// String is the name in lower case, such as "at-least-one".
+// String returns the name in lower case, such as "at-least-one".
 func (l Limit) String() string { return choice.Name("limit", limitNames[:], l) }
 
-// MarshalText is String, for a Limit that is one.
+// MarshalText returns String, or an error if l is no valid Limit.
 func (l Limit) MarshalText() ([]byte, error) { return choice.Marshal("Limit", limitNames[:], l) }
 
-// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// UnmarshalText reads the text of MarshalText, in any case. The error names the
 // text and what is allowed.
 func (l *Limit) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Limit", limitNames[:], l, text)
 }
 
-// Outcome is what the end of a call says about the endpoint.
+// Outcome is the result of a call, as evidence about the endpoint.
 type Outcome uint8
 
 const (
 	// Success: the endpoint did its work.
 	Success Outcome = iota
-	// FiveXX: it answered that it has failed, with 500 or another status that is no
-	// GatewayFailure, or with what stands for that in another protocol.
+	// FiveXX: it answered that it failed, with 500 or another 5xx that is no
+	// GatewayFailure, or with the equivalent in another protocol.
 	FiveXX
-	// GatewayFailure: 502, 503 or 504. Somebody answered for it that it could not.
+	// GatewayFailure: 502, 503 or 504. An intermediary may have answered for it.
 	GatewayFailure
 	// LocalOrigin: no answer. It could not be reached, broke off, or was too late.
 	LocalOrigin
-	// Neutral says nothing about it: the caller went away, or the request itself was
-	// wrong. Values that are none of these are taken as Neutral.
+	// Neutral is no evidence: the caller went away, or the request itself was wrong.
+	// Values that are none of these count as Neutral.
 	Neutral
 
 	outcomes
@@ -135,7 +135,7 @@ const (
 
 var outcomeNames = [outcomes]string{"success", "5xx", "gateway failure", "local origin", "neutral"}
 
-// String is the outcome in lower case, such as "gateway failure".
+// String returns the outcome in lower case, such as "gateway failure".
 func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
 // Reason is why an endpoint was ejected, or came back.
@@ -171,19 +171,18 @@ var reasonNames = [reasons]string{
 	"time passed", "set shrunk",
 }
 
-// String is the reason in lower case, such as "success rate".
+// String returns the reason in lower case, such as "success rate".
 func (r Reason) String() string { return choice.Name("reason", reasonNames[:], r) }
 
-// Kind is what happened to an endpoint.
+// Kind is the kind of a Change.
 type Kind uint8
 
 const (
 	// Ejected: no call goes there, unless too few others are left.
 	Ejected Kind = iota
-	// Returned: it is one of the healthy again.
+	// Returned: it is healthy again.
 	Returned
-	// Spared: it was found to be an outlier, but chance decided by Config.Enforce
-	// that it stays.
+	// Spared: it was found to be an outlier, but stays by the chance in Config.Enforce.
 	Spared
 
 	kinds
@@ -191,5 +190,5 @@ const (
 
 var kindNames = [kinds]string{"ejected", "returned", "spared"}
 
-// String is the kind in lower case, such as "ejected".
+// String returns the kind in lower case, such as "ejected".
 func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }

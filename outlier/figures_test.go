@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The package comment gives these figures.
+// docs/outlier.md gives these figures.
 
 // How many failures in a row eject a dead endpoint whose n-1 peers are well: the more
 // calls there are the longer rows come by chance, and the more peers there are the

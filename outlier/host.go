@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// A host is what a set remembers of one endpoint.
+// A host is the state of one endpoint in a set.
 type host struct {
 	// word is calls under way << loadShift | results that were not collected yet, of
-	// stripe 0.
-	// One word for both, so that a call touches it once at its start and once at its
-	// end.
+	// stripe 0. Both are in one word, so a call writes it once at its start and once at
+	// its end.
 	word    atomic.Uint64
 	streaks atomic.Uint64 // failures in a row, of each kind; see streaks
 	gen     atomic.Uint32 // changes when it is ejected, comes back, or leaves the set
@@ -35,10 +34,10 @@ type host struct {
 	calmFrom      time.Duration // when it came back, or steps was last lowered
 	steps         int64         // how many times BaseEjection the latest ejection took
 	times         int64         // how often it has been ejected
-	overflows     int64         // how often it was found, but too many were ejected
+	overflows     int64         // how often it was an outlier while too many were ejected
 	round         uint64        // of the latest Update that named it
 	ejected, gone bool
-	afresh        bool // it starts anew once the judging is over
+	afresh        bool // its results are forgotten after the judging
 
 	_ [32]byte // whole cache lines, which the allocator then aligns
 }
@@ -68,8 +67,8 @@ func (t *tally) sub(u tally) {
 // odds are calls of a kind, and how many of them failed.
 type odds struct{ calls, failures int64 }
 
-// of are the odds of the calls by one measure: whether they got an answer (local),
-// or what it was. Without Split there is nothing in t.local.
+// of returns the odds by one measure: whether calls got an answer (local), or which
+// answer it was. Without Split t.local is zero.
 func (t tally) of(local bool) odds {
 	o := odds{t.calls - t.local, t.ext}
 	if local {
@@ -80,14 +79,14 @@ func (t tally) of(local bool) odds {
 	return o
 }
 
-// with is o and more calls that have not failed so far.
+// with returns o plus more calls that have not failed so far.
 func (o odds) with(more int64) odds {
 	o.calls += max(0, more)
 	return o
 }
 
-// A start is how things stood when a row began: what had become of the calls to
-// the others, and how many were under way to this one.
+// A start is the state when a row began: the results of the others, and the number of
+// calls under way to this one.
 type start struct {
 	others odds
 	load   int64
@@ -95,7 +94,7 @@ type start struct {
 
 func (o odds) rate() float64 { return float64(o.calls-o.failures) / float64(o.calls) }
 
-// collect takes in what was counted since it was last called. The lock is held.
+// collect adds the results since it was last called. The lock is held.
 func (s *Set) collect(h *host) {
 	t := tally{ext: int64(h.ext.Load()), local: int64(h.local.Load())}
 	for i := range uint32(len(h.more)) + 1 {
@@ -115,7 +114,7 @@ func (s *Set) collect(h *host) {
 	s.total.add(t)
 }
 
-// forget lets the host start anew. The lock is held.
+// forget clears the results of the host. The lock is held.
 func (s *Set) forget(h *host) {
 	s.collect(h)
 	clear(h.past)
@@ -139,8 +138,8 @@ const (
 	rows
 )
 
-// streaks are three counters in one word, so that a success can end all rows in
-// one step, and mostly by a look.
+// streaks are three counters in one word. So a success can end all rows in one step, and
+// mostly needs only to read it.
 type streaks uint64
 
 const (
@@ -159,7 +158,7 @@ func (w streaks) longer(row int) streaks {
 
 func (w streaks) ended(row int) streaks { return w &^ (streakMax << (row * streakBits)) }
 
-// after is the rows after one more failure, and which of them it made longer.
+// after returns the rows after one more failure, and which of them it made longer.
 func (w streaks) after(o Outcome, split bool) (next streaks, longer [rows]bool) {
 	if o == LocalOrigin && split {
 		return w.longer(localFailure), [rows]bool{localFailure: true}

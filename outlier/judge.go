@@ -9,22 +9,21 @@ import (
 	"github.com/lullgo/lull/internal/chance"
 )
 
-// normal makes the median absolute deviation of a normal distribution its
+// normal converts the median absolute deviation of a normal distribution to its
 // standard deviation: 1/Φ⁻¹(3/4).
 const normal = 1.4826
 
-// doubt is how often a set may find an outlier that is none, by chance: once in so
-// many intervals, or less.
+// doubt is in how many intervals a set may find one false outlier by chance, at most.
 const doubt = 1e3
 
-// A sample is what is known of one endpoint when it is judged.
+// A sample is the data of one endpoint when it is judged.
 type sample struct {
 	h *host
 	odds
 	rate float64
 }
 
-// A finding is what speaks against an endpoint.
+// A finding is the evidence against an endpoint.
 type finding struct {
 	reason Reason
 	odds
@@ -53,7 +52,7 @@ func (s *Set) judge(at time.Duration, random func() uint64) {
 	}
 }
 
-// others are the results of all others so far. The lock is held.
+// others returns the results of all other endpoints so far. The lock is held.
 func (s *Set) others(h *host, local bool) odds {
 	for _, g := range s.hosts {
 		s.collect(g)
@@ -63,9 +62,8 @@ func (s *Set) others(h *host, local bool) odds {
 	return t.of(local)
 }
 
-// judgeRow ejects an endpoint whose row of failures is long enough and no chance,
-// as far as the other endpoints' results tell that came in meanwhile. The lock is
-// held.
+// judgeRow ejects an endpoint if its row of failures is long enough, and if the results of
+// the others meanwhile show that it is not chance. The lock is held.
 func (s *Set) judgeRow(at time.Duration, h *host, row int, random func() uint64) {
 	n := streaks(h.streaks.Load()).of(row)
 	if h.ejected || s.inARow[row] == 0 || n < s.inARow[row] {
@@ -126,7 +124,7 @@ func (s *Set) judgeRates(at time.Duration, local bool, random func() uint64) {
 	}
 }
 
-// enough are the samples with at least so many calls.
+// enough returns the samples with at least so many calls.
 func (s *Set) enough(calls int64) []sample {
 	e := s.judged[:0]
 	for _, c := range s.table {
@@ -138,8 +136,8 @@ func (s *Set) enough(calls int64) []sample {
 	return e
 }
 
-// judgeByMedian holds each endpoint against the median and the median absolute
-// deviation of the others, and against chance. The samples are sorted by rate.
+// judgeByMedian compares each endpoint with the median and the median absolute deviation
+// of the others, and with chance. The samples are sorted by rate.
 func (s *Set) judgeByMedian(e []sample, reason Reason, at time.Duration, random func() uint64) {
 	best, enough := e[len(e)-1].rate, math.Log(doubt*float64(len(e))*float64(len(e)))
 	for i, c := range e {
@@ -163,14 +161,14 @@ func (s *Set) judgeByMedian(e []sample, reason Reason, at time.Duration, random 
 	}
 }
 
-// growth is how many more calls are under way to h than at the start of the
+// growth returns how many more calls are under way to h than at the start of the
 // interval that is judged. The lock is held.
 func (s *Set) growth(h *host) int64 {
 	return h.allLoad() - h.began[(s.tick+1)%uint64(len(h.began))]
 }
 
-// judgeByMean is Envoy's success rate ejection. It reckons in percent, as Envoy
-// does, so that it rounds as Envoy does.
+// judgeByMean is Envoy's success rate ejection. It computes in percent, so that it rounds
+// as Envoy does.
 func (s *Set) judgeByMean(e []sample, reason Reason, at time.Duration, random func() uint64) {
 	mean, threshold := meanThreshold(e, s.factor)
 	for _, c := range e {
@@ -203,7 +201,7 @@ func (s *Set) judgeByPercent(e []sample, reason Reason, at time.Duration, random
 	}
 }
 
-// without is the median of all rates but the i-th, and their median absolute
+// without returns the median of all rates except the i-th, and their median absolute
 // deviation from it. The samples are sorted by rate, and at least two.
 func without(e []sample, i int) (median, mad float64) {
 	n := len(e) - 1
@@ -233,11 +231,11 @@ func without(e []sample, i int) (median, mad float64) {
 	return median, dev
 }
 
-// evidence is how much likelier the results of an endpoint and of its peers are if
-// each has a share of failures of its own than if both have the same, as a natural
-// logarithm (the likelihood ratio, Wilks 1938). It is zero if one of them has no results,
-// and unless the endpoint's share is the higher one. Where both have the same, it exceeds
-// x about once in e^x times, or less often.
+// evidence returns the natural logarithm of a likelihood ratio (Wilks 1938): the likelihood
+// of the results if the endpoint and its peers have different shares of failures, over that
+// if they have the same. It is zero if one of them has no results, or if the endpoint's share
+// is not the higher one. If the shares are the same, it exceeds x about once in e^x times,
+// or less often.
 func evidence(own, peers odds) float64 {
 	if own.rate() >= peers.rate() {
 		return 0
@@ -246,7 +244,7 @@ func evidence(own, peers odds) float64 {
 	return own.likelihood() + peers.likelihood() - both.likelihood()
 }
 
-// likelihood is the logarithm of that of these results, if the share of failures is
+// likelihood returns the log-likelihood of these results, if the true share of failures is
 // the one that was seen.
 func (o odds) likelihood() float64 {
 	f, n := float64(o.failures), float64(o.calls)
@@ -260,13 +258,13 @@ func (o odds) likelihood() float64 {
 	return l
 }
 
-// roll tells whether one that was found for this reason is ejected.
+// roll reports whether an outlier that was found for this reason is ejected.
 func (s *Set) roll(why Reason, random func() uint64) bool {
 	percent := s.enforce[why]
 	return percent >= 100 || percent > 0 && chance.UpTo(99, random) < percent
 }
 
-// spread is what chance adds to an ejection.
+// spread returns the random time that is added to an ejection.
 func (s *Set) spread(random func() uint64) time.Duration {
 	if s.jitter == 0 {
 		return 0

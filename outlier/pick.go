@@ -17,8 +17,7 @@ type Endpoint struct {
 	stripe uint32
 }
 
-// Key is the key of the endpoint, as given to Update. That of the zero Endpoint
-// is empty.
+// Key returns the key of the endpoint, as given to Update; empty for the zero Endpoint.
 func (e Endpoint) Key() string {
 	if e.h == nil {
 		return ""
@@ -34,7 +33,7 @@ type Tried struct {
 	n   uint32
 }
 
-// Add notes an endpoint. Pick does so for those that it returns.
+// Add records an endpoint. Pick adds those that it returns.
 func (t *Tried) Add(e Endpoint) {
 	if e.h == nil {
 		return
@@ -72,9 +71,9 @@ func (t *Tried) Has(e Endpoint) bool {
 // healthy one; if there is none, it takes the one that was tried longest ago. It
 // adds its choice to tried.
 //
-// One number is drawn from random (64 random bits) to choose by, and more when a
-// sweep is due. A nil source stands for the middle of every range: TwoChoices then
-// compares the same two endpoints each time.
+// Pick draws one number from random (64 random bits), and more when a sweep is due. If
+// random is nil, the middle of every range is used: TwoChoices then compares the same two
+// endpoints each time.
 func (s *Set) Pick(now time.Duration, random func() uint64, tried *Tried) (Endpoint, bool) {
 	if int64(now) >= s.next.Load() {
 		s.sweep(now, random)
@@ -129,8 +128,8 @@ func insert(list []int32, at int32) []int32 {
 	return list
 }
 
-// choose takes one of v but for those at the places in skip, which are in order.
-// At least one is left.
+// choose returns a host of v that is not at a place in skip. skip is sorted, and leaves at
+// least one.
 func (s *Set) choose(v *view, skip []int32, stripe uint32, random func() uint64) *host {
 	k := uint64(len(v.open) - len(skip))
 	if s.choice == RoundRobin {
@@ -154,7 +153,7 @@ func (s *Set) choose(v *view, skip []int32, stripe uint32, random func() uint64)
 	return a
 }
 
-// at is the i-th of those that are not skipped.
+// at returns the i-th of those that are not skipped.
 func (v *view) at(i uint64, skip []int32) *host {
 	for _, place := range skip {
 		if i >= uint64(place) {
@@ -164,7 +163,7 @@ func (v *view) at(i uint64, skip []int32) *host {
 	return v.open[i]
 }
 
-// least is the one of k with the fewest calls under way. The search begins at a
+// least returns the one of k with the fewest calls under way. The search begins at a
 // random place, so that equals take turns.
 func (v *view) least(r, k uint64, skip []int32, stripe uint32) *host {
 	i, _ := bits.Mul64(r, k)
@@ -180,7 +179,7 @@ func (v *view) least(r, k uint64, skip []int32, stripe uint32) *host {
 	return best
 }
 
-// better tells whether h is the better choice of the two.
+// better reports whether h is a better choice than g.
 func (h *host) better(g *host, stripe uint32, c Choice) bool {
 	a, b := h.load(stripe), g.load(stripe)
 	if c == LeastTime {

@@ -6,7 +6,7 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// Status is what a set knows of one endpoint.
+// Status is the state of one endpoint in a set.
 type Status struct {
 	Key     string
 	Ejected bool
@@ -26,7 +26,7 @@ type Status struct {
 	Calls, Failures, Unanswered int64
 }
 
-// SuccessRate is the share of calls that succeeded within the last Interval, and
+// SuccessRate returns the share of calls that succeeded within the last Interval, and
 // whether there were any.
 func (s Status) SuccessRate() (rate float64, ok bool) {
 	if s.Calls == 0 {
@@ -35,9 +35,9 @@ func (s Status) SuccessRate() (rate float64, ok bool) {
 	return float64(s.Calls-s.Failures-s.Unanswered) / float64(s.Calls), true
 }
 
-// Status says what is known at now of each endpoint, in the order of the latest
-// Update. It changes nothing: an ejection that is over by now is shown as over,
-// though the endpoint is taken back only when the next call comes.
+// Status returns the state of each endpoint at now, in the order of the latest Update. It
+// changes nothing: an ejection that is over by now is shown as over, though the endpoint
+// is taken back only when the next call comes.
 func (s *Set) Status(now time.Duration) []Status {
 	s.mu.Lock()
 	defer s.unlock()
@@ -56,8 +56,8 @@ func (s *Set) Status(now time.Duration) []Status {
 	return list
 }
 
-// recent is what ended within the last interval, the slot included that is open.
-// The lock is held.
+// recent returns the results of the last interval, including the open slot. The lock is
+// held.
 func (s *Set) recent(h *host, now time.Duration) tally {
 	missed := max(window.Tick(now, s.width), s.tick) - s.tick // sweeps since
 	if missed >= uint64(s.sweeps) {

@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// sweep does what was due by now. One goroutine does it; others go on meanwhile
-// with what they have.
+// sweep runs the sweeps that are due by now. One goroutine runs them; others continue
+// meanwhile with the old view.
 func (s *Set) sweep(now time.Duration, random func() uint64) {
 	if !s.mu.TryLock() {
 		return
@@ -44,8 +44,8 @@ func (s *Set) sweep(now time.Duration, random func() uint64) {
 	s.next.Store(int64(s.timeOf(s.tick + 1)))
 }
 
-// nextDue is the first sweep from s.tick on that ends an ejection, or last. The
-// lock is held.
+// nextDue returns the first sweep from s.tick on that ends an ejection, or last. The lock
+// is held.
 func (s *Set) nextDue(last uint64) uint64 {
 	for _, h := range s.hosts {
 		if h.ejected {
@@ -55,7 +55,7 @@ func (s *Set) nextDue(last uint64) uint64 {
 	return last
 }
 
-// timeOf is the moment of a sweep.
+// timeOf returns the moment of a sweep.
 func (s *Set) timeOf(tick uint64) time.Duration {
 	if tick > math.MaxInt64/uint64(s.width) {
 		return math.MaxInt64
@@ -67,7 +67,7 @@ func (s *Set) timeOf(tick uint64) time.Duration {
 func (s *Set) advance(h *host, slot uint64, idle bool) {
 	s.collect(h)
 	if h.open.calls == 0 && s.choice == LeastTime {
-		// What an endpoint was like is less and less true while it gets no calls.
+		// The measured time of an endpoint ages while it gets no calls.
 		took := math.Float64frombits(h.took.Load()) / 2
 		if idle || took < 1 {
 			took = 0
@@ -111,8 +111,7 @@ func (s *Set) calm(h *host, at time.Duration) {
 	}
 }
 
-// found does with an outlier what the rules say: eject it, if there is room, or
-// spare it. The lock is held.
+// found ejects an outlier if there is room, or spares it, by the rules. The lock is held.
 func (s *Set) found(h *host, f finding, at time.Duration, random func() uint64) {
 	if h.ejected {
 		return
