@@ -90,7 +90,7 @@ func (w *windowed) done(took time.Duration, inFlight int) int {
 	return w.limit
 }
 
-// The table of the package comment: exponential times of 20 ms, three times the load with
+// The table of docs/admission.md: exponential times of 20 ms, three times the load with
 // four attempts for each call and a patience of 200 ms; then times of 100 ms; then the old
 // ones.
 func TestRivals(t *testing.T) {
