@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What the zero Config means.
+// The defaults of the zero Config.
 const (
 	DefaultRetention   = 24 * time.Hour
 	DefaultLease       = 30 * time.Second
@@ -22,7 +22,7 @@ const (
 	DefaultMaxResponse = 1 << 20
 )
 
-// The bounds of what Validate lets pass.
+// The bounds that Validate checks.
 const (
 	minLease     = 100 * time.Millisecond
 	maxLease     = time.Hour
@@ -30,7 +30,7 @@ const (
 	maxBytes     = 1 << 30
 )
 
-// A Config says how the middleware behaves. It is plain, comparable data; the zero
+// A Config sets how the middleware behaves. It is plain, comparable data; the zero
 // Config is the recommended one.
 type Config struct {
 	// Optional: a POST, a PATCH, or a request with a method that nobody knows may
@@ -59,7 +59,7 @@ type Config struct {
 
 	// Strict: responses with status 408 and 425, and those with 429 and 503 that have a
 	// Retry-After, are recorded like others, unless the handler declared [NoEffect].
-	// Otherwise they mean what their definitions say, "not done, try again", and release
+	// Otherwise they mean "not done, try again", as they are defined, and release
 	// the key, unless the handler declared [Committed].
 	Strict bool
 
@@ -79,10 +79,10 @@ type Config struct {
 	// the key, rolls back.
 	Transactional bool
 
-	// RetryAfter is what Retry-After says at most where a request should be sent
-	// again: 503, and 409 while the first request is running, where what is left of
-	// the lease is said if that is less. The lease says when the key is free at the
-	// latest; most handlers are done long before. Whole seconds, rounded up. Zero: 2 s.
+	// RetryAfter is the largest Retry-After of a request that should be sent again: 503,
+	// and 409 while the first request is running. With 409 it is the rest of the lease if
+	// that is shorter. The key is free when the lease ends, at the latest; most handlers
+	// end long before. Whole seconds, rounded up. Zero: 2 s.
 	RetryAfter time.Duration
 
 	// MaxKey is the length of the longest key, in characters. A longer one is answered
@@ -98,20 +98,19 @@ type Config struct {
 	// 409 and ProblemResponseNotKept. Zero: 1 MiB. Up to 1 GiB.
 	MaxResponse int
 
-	// Documentation is the URL of the page that says how this server treats keys. If
+	// Documentation is the URL of the page about how this server treats keys. If
 	// it is not empty, problems have a Link to it (rel="describedby").
 	Documentation string
 
-	// Store says how the store is called before the handler runs. The zero Policy
+	// Store is the policy for calls to the store before the handler runs. The zero Policy
 	// stands for [StorePolicy]. Its WorstCase is the longest that a request waits for
 	// an answer of 503.
 	Store lull.Policy
 }
 
-// StorePolicy is what a zero Config.Store means: three attempts of at most a second
-// within three seconds, 20 ms apart or so, and everything else as in the zero
-// [lull.Policy]; its circuit breaker answers for a store that has been down for two
-// seconds.
+// StorePolicy is the default of Config.Store: three attempts of at most a second
+// within three seconds, about 20 ms apart, and everything else as in the zero
+// [lull.Policy]. Its circuit breaker opens when a store has been down for two seconds.
 func StorePolicy() lull.Policy {
 	return lull.Policy{
 		AttemptTimeout: time.Second,
@@ -137,8 +136,8 @@ func savePolicy(lease time.Duration) lull.Policy {
 	return p
 }
 
-// Validate reports everything that is wrong with c at once, each problem naming its
-// field, the value and what is allowed; nil if nothing is.
+// Validate returns all mistakes in c as one error, each naming its field, the value and
+// what is allowed; nil if there are none.
 func (c Config) Validate() error {
 	var l problem.List
 	d := c.WithDefaults()
@@ -172,7 +171,7 @@ func documentation(s string) bool {
 	return true
 }
 
-// WithDefaults is c with every zero replaced by what it means.
+// WithDefaults returns c with every zero replaced by its default.
 func (c Config) WithDefaults() Config {
 	c.Retention = cmp.Or(c.Retention, DefaultRetention)
 	c.Lease = cmp.Or(c.Lease, DefaultLease)
@@ -186,7 +185,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Describe is what the draft asks a server to publish, in a paragraph for the
+// Describe returns what the draft asks a server to publish, in a paragraph for the
 // documentation of an API: which requests need a key, what a key is, and how long it
 // is remembered.
 func (c Config) Describe() string {
@@ -202,7 +201,7 @@ func (c Config) Describe() string {
 		need, c.MaxKey, period(c.Retention), c.MaxBody)
 }
 
-// period is d in hours or days if it is a whole number of them.
+// period returns d as text, in hours or days if it is a whole number of them.
 func period(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

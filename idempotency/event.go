@@ -7,20 +7,20 @@ import (
 	"github.com/lullgo/lull/internal/panicked"
 )
 
-// An Event is what happened to one request with a key.
+// An Event is the outcome of one request with a key, or of a step of it.
 type Event struct {
 	What What
 	Key  string // the store's key, see StoreKey; empty for RefusedNoCaller
 	// Status of the response that the handler made, or that was replayed; zero if
 	// there is none.
 	Status int
-	// Err is what went wrong, for those that say so; and a *PanicError if the handler
+	// Err is the error, for the names that mention it; a *PanicError if the handler
 	// panicked.
 	Err error
 }
 
 // A PanicError is a panic of the handler, with its stack. It is for observers: the panic
-// itself goes up to net/http.
+// itself is raised again for net/http.
 type PanicError = panicked.Error
 
 // What happened.
@@ -67,7 +67,7 @@ var whatNames = [...]string{
 	"refused-not-kept", "refused-share", "refused-no-caller", "store-failed", "save-failed", "save-lost", "fenced",
 }
 
-// String is the name in lower case, such as "refused-in-flight".
+// String returns the name in lower case, such as "refused-in-flight".
 func (w What) String() string { return choice.Name("what", whatNames[:], w) }
 
 // An Observer receives every event, in the goroutine in which it happens. It must be

@@ -12,7 +12,7 @@ const (
 	scopeLen    = 22   // 128 bits in base64
 )
 
-// A keyError says why a request has no usable key.
+// A keyError is why a request has no usable key.
 type keyError uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	keyTooLong
 )
 
-// keyOf is the key that h carries.
+// keyOf returns the key in h.
 func keyOf(h http.Header, limit int) (string, keyError) {
 	values := h["Idempotency-Key"]
 	switch len(values) {
@@ -96,7 +96,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// StoreKey is the key under which the store has the entry for a caller's key: 22
+// StoreKey returns the key of the store's entry for a caller's key: 22
 // letters made of the scope, a colon, and the key. It is for operators who look for
 // an entry; the scope cannot be read from it.
 func StoreKey(scope, key string) string {

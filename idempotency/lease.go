@@ -67,7 +67,7 @@ func (l *lease) beat() {
 		l.lose(ErrFenced)
 		return
 	case c.Resume && !time.Now().Before(l.until):
-		// Without Resume nobody can take over, and the handler may as well go on.
+		// Without Resume nobody can take over, so the handler continues.
 		l.lose(ErrLeaseLost)
 		return
 	}

@@ -21,7 +21,7 @@ func NewLogObserver(l *slog.Logger) Observer {
 	return func(ctx context.Context, e Event) { e.log(ctx, l, e.level()) }
 }
 
-// defaultObserver is what NewLogObserver's doc says of a Middleware without one.
+// defaultObserver is the observer of a Middleware without one: see NewLogObserver.
 func defaultObserver() Observer {
 	const every = time.Minute
 	var mu sync.Mutex

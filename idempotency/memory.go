@@ -13,7 +13,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What the zero MemoryConfig means.
+// The defaults of the zero MemoryConfig.
 const (
 	DefaultMemoryEntries = 100_000
 	DefaultMemoryBytes   = 64 << 20
@@ -37,12 +37,12 @@ func (c MemoryConfig) Validate() error {
 	return l.Err()
 }
 
-// ErrFull is what Memory says to a new key when it has no room. It forgets nothing
-// before its time: a key forgotten early is a request carried out twice.
+// ErrFull is the error of Memory for a new key when it has no room. Memory forgets nothing
+// early: a key that is forgotten early is a request that may be carried out twice.
 var ErrFull = errors.New("idempotency: the store is full: give it more room, or keep records for less long")
 
-// ErrShare is what Memory says to a new key of a caller that holds as much as is left for
-// all others. It is an ErrFull too. The middleware answers with 429, ProblemTooManyKeys.
+// ErrShare is the error of Memory for a new key of a caller that holds as much as is left
+// for all others. It is an ErrFull too. The middleware answers with 429, ProblemTooManyKeys.
 var ErrShare = fmt.Errorf("%w (for this caller, who holds as much as is left for all others)", ErrFull)
 
 // Memory is a Store in the memory of one process: for tests, and for a service
@@ -58,7 +58,7 @@ type Memory struct {
 	held    map[string]*holding // by caller; none for the callers that share their keys
 }
 
-// A holding is what one caller has in the store.
+// A holding is one caller's part of the store.
 type holding struct{ entries, bytes int }
 
 type entry struct {
@@ -74,7 +74,7 @@ type entry struct {
 	index       int // in byEnd
 }
 
-// NewMemory returns an empty store, or what is wrong with c.
+// NewMemory returns an empty store, or the error of c.Validate.
 func NewMemory(c MemoryConfig) (*Memory, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -148,8 +148,8 @@ func (m *Memory) Complete(ctx context.Context, key string, token Token, record [
 		if e.completed {
 			return nil
 		}
-		// The shortest records always fit, so that what was done can always be said:
-		// there are no more of them than entries.
+		// The shortest records always fit, so that every completion can be recorded. There
+		// are no more of them than entries.
 		if len(record) > shortRecord && (len(record) > m.maxBytes-m.bytes || !m.fits(e.caller, 0, len(record))) {
 			return ErrTooLarge
 		}
@@ -175,7 +175,7 @@ func (m *Memory) Release(ctx context.Context, key string, token Token) error {
 	})
 }
 
-// Len is how many keys are remembered.
+// Len returns how many keys are remembered.
 func (m *Memory) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +198,7 @@ func (m *Memory) own(ctx context.Context, key string, token Token, f func(*entry
 	return f(e, now)
 }
 
-// sweep forgets what has come to its end, and returns the time. With the lock.
+// sweep deletes expired entries, and returns the time. The lock is held.
 func (m *Memory) sweep() time.Time {
 	now := m.now()
 	for len(m.byEnd) > 0 && !now.Before(m.byEnd[0].forgetAt) {
@@ -226,7 +226,7 @@ func (m *Memory) fits(caller string, entries, bytes int) bool {
 		(entries == 0 || h.entries+entries <= m.maxEntries-len(m.entries)) && h.bytes+bytes <= m.maxBytes-m.bytes
 }
 
-// hold counts what a caller has more, or less. With the lock.
+// hold adds to the holding of a caller, or subtracts from it. The lock is held.
 func (m *Memory) hold(caller string, entries, bytes int) {
 	m.bytes += bytes
 	if caller == "" {

@@ -41,10 +41,10 @@ func WithScope(s Scope) Option {
 	}
 }
 
-// WithPayload replaces what of a request's body tells it from others with the same
-// key: f returns the bytes that count. For bodies that differ between attempts in
-// what does not matter: a timestamp, the order of JSON's members. It must be safe for
-// concurrent use and must not change body.
+// WithPayload sets which bytes of a request's body are compared with those of others with
+// the same key: f returns them. Use it for bodies that differ between attempts in details
+// without meaning: a timestamp, the order of JSON's members. It must be safe for concurrent
+// use and must not change body.
 func WithPayload(f func(r *http.Request, body []byte) []byte) Option {
 	return func(m *Middleware) error {
 		if f == nil {
@@ -79,7 +79,7 @@ func WithObserver(o Observer) Option {
 // rest wait for their leases to end.
 const maxUndo = 64
 
-// New returns a Middleware over store, or what is wrong with the configuration.
+// New returns a Middleware over store, or an error if the configuration is wrong.
 func New(store Store, c Config, opts ...Option) (*Middleware, error) {
 	if store == nil {
 		return nil, errors.New("idempotency: New: the store is nil")
@@ -125,7 +125,7 @@ func classify(err error) lull.Verdict {
 	return v
 }
 
-// Wrap is next under the middleware. Put authentication outside of it.
+// Wrap returns next under the middleware. Put authentication outside of it.
 func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, next) })
 }
@@ -202,7 +202,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	x.serve()
 }
 
-// callerOf is the scope of r. The error is for the operator.
+// callerOf returns the scope of r. The error is for the operator.
 func (m *Middleware) callerOf(r *http.Request) (scope string, err error) {
 	if m.scope == nil {
 		scope, ok := AuthorizationScope(r)
@@ -226,7 +226,7 @@ var (
 		"does the authentication run outside of the middleware?")
 )
 
-// safe tells of methods that change nothing (RFC 9110, 9.2.1).
+// safe reports whether a method changes nothing (RFC 9110, 9.2.1).
 func safe(method string) bool {
 	switch method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
@@ -235,7 +235,7 @@ func safe(method string) bool {
 	return false
 }
 
-// idempotent tells of methods that change something, but not more by being repeated
+// idempotent reports whether a method changes something, but no more when it is repeated
 // (RFC 9110, 9.2.2).
 func idempotent(method string) bool {
 	return method == http.MethodPut || method == http.MethodDelete

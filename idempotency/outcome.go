@@ -6,17 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// An Attempt is what a handler can know of the request it was given under a key.
+// An Attempt describes a request under a key to its handler.
 // It may be used concurrently, until the handler returns.
 type Attempt struct {
 	// Key is the caller's key, without quotes.
 	Key string
-	// Resumed: an earlier request with this key began and did not say how it ended
-	// (Config.Resume). It may have done everything, nothing, or a part, and may, if its
-	// process is alive but slow, still be at it. Find out first.
+	// Resumed: an earlier request with this key began, and its outcome was not recorded
+	// (Config.Resume). It may have done everything, nothing, or a part. If its process is
+	// alive but slow, it may still be running. Find out first.
 	Resumed bool
-	// Token is this request's own, and its successor's is another: something that is
-	// written together with an effect can tell later whose it was.
+	// Token belongs to this request alone; its successor has another. Write it together
+	// with an effect to know later which request caused it.
 	Token Token
 
 	declared atomic.Uint32
@@ -29,22 +29,22 @@ const (
 
 type attemptKey struct{}
 
-// AttemptFrom is the attempt that ctx belongs to, or nil where no key protects it.
+// AttemptFrom returns the attempt that ctx belongs to, or nil if no key protects it.
 func AttemptFrom(ctx context.Context) *Attempt {
 	a, _ := ctx.Value(attemptKey{}).(*Attempt)
 	return a
 }
 
 // NoEffect declares that the request has had no effect, and that it may be carried
-// out again: whatever the response says, it is not recorded, and the key is free.
-// For a handler that was resumed it speaks for its predecessor too.
+// out again: the response is not recorded, whatever it is, and the key is free.
+// For a handler that was resumed it declares the same of its predecessor.
 //
 // It is overruled by [Committed], before or after. It does nothing where no key
 // protects ctx.
 func NoEffect(ctx context.Context) { declare(ctx, declaredNoEffect) }
 
 // Committed declares that the request has had its effect, and must not be carried
-// out again: whatever the response says, it is recorded. If the handler panics
+// out again: the response is recorded, whatever it is. If the handler panics
 // afterwards, it is recorded that there is no response.
 //
 // It cannot be taken back. It does nothing where no key protects ctx.
@@ -56,7 +56,7 @@ func declare(ctx context.Context, what uint32) {
 	}
 }
 
-// A verdict is what becomes of a key when its handler has ended.
+// A verdict decides the state of a key after its handler has ended.
 type verdict uint8
 
 const (

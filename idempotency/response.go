@@ -144,7 +144,7 @@ func (p *response) pass() {
 	replace(h, p.header)
 	p.w.WriteHeader(p.status)
 	if len(p.body) > 0 {
-		p.w.Write(p.body) // if the client is gone, there is nobody to tell
+		p.w.Write(p.body) // if the client is gone, nobody needs the error
 	}
 	replace(h, late)
 }
@@ -157,7 +157,7 @@ func replace(h, with http.Header) {
 	maps.Copy(h, with)
 }
 
-// record is what is kept of the response, after end. Without end, after a panic, it
+// record returns the part of the response that is kept, after end. Without end, after a panic, it
 // has no status.
 func (p *response) record(ended bool) Record {
 	if !ended {
@@ -185,8 +185,8 @@ func (p *response) record(ended bool) Record {
 	return r
 }
 
-// short tells of a response that announced another length than it had: net/http
-// breaks the connection, and the client knows that it has not got all.
+// short reports whether a response announced another length than it had: net/http
+// breaks the connection, and the client knows that the response is not complete.
 func (p *response) short() bool {
 	declared := p.header["Content-Length"]
 	return len(declared) > 0 && hasBody(p.status) && declared[0] != strconv.Itoa(len(p.body))
@@ -201,7 +201,7 @@ var notReplayed = map[string]bool{
 	"Content-Length": true, "Date": true, "Set-Cookie": true,
 }
 
-// ofConnection tells whether h's Connection names a field (RFC 9110, 7.6.1).
+// ofConnection reports whether h's Connection names a field (RFC 9110, 7.6.1).
 func ofConnection(h http.Header, name string) bool {
 	for _, v := range h["Connection"] {
 		for named := range strings.SplitSeq(v, ",") {
@@ -213,7 +213,7 @@ func ofConnection(h http.Header, name string) bool {
 	return false
 }
 
-// hasBody tells whether a response with this status has one (RFC 9110, 6.4.1).
+// hasBody reports whether a response with this status has one (RFC 9110, 6.4.1).
 func hasBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }

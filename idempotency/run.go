@@ -23,7 +23,7 @@ func (x *exchange) run(resumed bool, began time.Time) {
 		if returned {
 			return
 		}
-		// A panic, which goes up again with its own stack in the trace, or Goexit.
+		// A panic, which is raised again with its own stack in the trace, or Goexit.
 		v := recover()
 		l.stop()
 		x.settle(a, p, false, v)
@@ -46,12 +46,12 @@ func (x *exchange) attempt(resumed bool) *Attempt {
 	return &Attempt{Key: x.key, Resumed: resumed, Token: x.claim.Token}
 }
 
-// request is what the handler gets.
+// request returns the handler's request.
 func (x *exchange) request(ctx context.Context, a *Attempt) *http.Request {
 	return withBody(x.r.WithContext(context.WithValue(ctx, attemptKey{}, a)), x.body)
 }
 
-// settle tells the store how the handler ended. It waits for one attempt; if that
+// settle stores the handler's outcome. It waits for one attempt; if that
 // fails, the rest is done in the background, and the client gets its response.
 func (x *exchange) settle(a *Attempt, p *response, returned bool, panicValue any) {
 	m := x.m
@@ -105,8 +105,8 @@ func (m *Middleware) saveTimeout() time.Duration {
 	return m.config.Lease
 }
 
-// store carries out a verdict. Where the record is too long for the store, it says
-// that the response was not kept.
+// store carries out a verdict. If the record is too long for the store, it records that
+// the response was not kept.
 func store(ctx context.Context, s Store, c *Claim, what verdict, record []byte) error {
 	switch what {
 	case release:

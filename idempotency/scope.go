@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A Scope tells callers apart: keys are a caller's own, so that none can get the
-// response of another by guessing or overhearing its key. It returns an identity
+// A Scope identifies callers. Each caller has its own keys, so that none can get the
+// response of another by guessing or overhearing its key. A Scope returns an identity
 // that stays the same for all attempts of one request, and false for a caller that
 // it does not know; such a request is answered with 400, and observers get
 // RefusedNoCaller. A caller also has a share of the store's room ([Memory]): it must not

@@ -12,9 +12,9 @@ import (
 //	owned      fingerprint, token, end of the lease, forget-at, resumed
 //	completed  fingerprint, token, record, forget-at
 //
-// Who implements it needs nothing else from this package: the record is bytes to
-// it, the fingerprint and the token are 32 and 16 bytes that it compares for
-// equality. Package storetest has the tests that every Store must pass.
+// An implementation needs nothing else from this package. The record is bytes; the
+// fingerprint and the token are 32 and 16 bytes that it compares for equality. Package
+// storetest has the tests that every Store must pass.
 //
 // # Time
 //
@@ -54,9 +54,9 @@ import (
 //
 // # Durability
 //
-// An entry must survive what the store promises to survive; say in the store's
-// documentation what that is. Where a claim can be lost (a Redis replica that takes
-// over without it), the handler can run twice.
+// An entry must survive everything that the store's documentation lists; write that list.
+// If a claim can be lost (a Redis replica that takes over without it), the handler can
+// run twice.
 type Store interface {
 	// Claim asks for c.Key, atomically. The first line that applies is the answer:
 	//
@@ -125,10 +125,10 @@ type Transactor interface {
 	//   - If not, everything is rolled back, the claim with it: a new entry is gone,
 	//     and one that was taken over is Unknown again. Transact returns Claimed and
 	//     nil.
-	//   - If run panics, the same, and the panic goes up.
+	//   - If run panics, the same, and Transact panics with the value.
 	//
 	// The error may be ErrTooLarge (everything is rolled back). With any other error
-	// it is not known whether the transaction was committed; a later Claim will tell.
+	// it is not known whether the transaction was committed; a later Claim shows it.
 	//
 	// The key is owned for as long as run runs; the middleware does not extend a lease
 	// meanwhile. A store whose claim is not visible before the commit cannot know the
@@ -148,7 +148,7 @@ type Fingerprint [32]byte
 // passed to a Store.
 type Token [16]byte
 
-// A Claim is what the middleware asks of a Store.
+// A Claim is the middleware's request to a Store for a key.
 type Claim struct {
 	Key string
 	// Caller is the same for all keys of one caller, and empty where callers share their
@@ -161,15 +161,15 @@ type Claim struct {
 	Resume      bool          // take over from an owner whose lease has ended
 }
 
-// An Answer is what a Store says to a Claim. The zero Answer is none.
+// An Answer is a Store's answer to a Claim. The zero Answer is none.
 type Answer struct {
 	State     State
-	Resumed   bool          // Claimed: a former owner did not say how it ended
+	Resumed   bool          // Claimed: a former owner did not record its outcome
 	Remaining time.Duration // InFlight: what is left of the owner's lease, more than zero
 	Record    []byte        // Replay: as it was given to Complete; the caller's from now on
 }
 
-// A State is what a Store knows of a key.
+// A State is the state of a key in a Store.
 type State uint8
 
 const (
@@ -181,8 +181,8 @@ const (
 	Replay
 	// Mismatch: the key was used for something else.
 	Mismatch
-	// Unknown: an owner's lease has ended, or it gave up, and never said how it
-	// ended. It may have done everything, nothing, or a part.
+	// Unknown: an owner's lease has ended, or it gave up, and its outcome was never
+	// recorded. It may have done everything, nothing, or a part.
 	Unknown
 )
 

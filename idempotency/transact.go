@@ -19,7 +19,7 @@ func (x *exchange) transact(t Transactor) {
 		if returned {
 			return
 		}
-		if v := recover(); v != nil { // all is rolled back; it goes up again
+		if v := recover(); v != nil { // all is rolled back; it is raised again
 			x.event(Event{What: Released, Err: panicked.New(v)})
 			panic(v)
 		}

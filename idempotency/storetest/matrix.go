@@ -245,7 +245,7 @@ type answer struct {
 	replayed bool
 }
 
-// later tells whether the server asks to come again.
+// later reports whether the server asks to come again.
 func (a answer) later() bool {
 	return a.kind == "in-flight" || a.status == http.StatusServiceUnavailable
 }
