@@ -24,7 +24,7 @@ const (
 )
 
 // plain is a policy with nothing but attempts and waits. What timed out is a
-// failure like any other: clients that think otherwise say so in their Reads.
+// failure like any other, unless Reads.Timeouts is set.
 func plain(attempts int, waits backoff.Schedule) lull.Policy {
 	return lull.Policy{
 		Attempts:        attempts,

@@ -10,16 +10,15 @@
 // [InternalService], [ExternalAPI] and [BackgroundWorker] are policies of lull's own to start
 // from.
 //
-// Presets run on the same engine as every other policy. What that engine does not
-// do as the client does, the preset's Note says.
+// Presets run on the same engine as every other policy. The preset's Note has the
+// differences between that engine and the client.
 //
 // # What a preset is
 //
 // How many attempts, how long the waits between them and how they are spread,
 // what pays for retries, and what stops calls. These are the client's documented
-// defaults, unless the title says otherwise; Source names the version and the
-// place. Where a client has no default, it is the example of its own
-// documentation.
+// defaults, unless the title has others; Source names the version and the place.
+// Where a client has no default, it is the example of its own documentation.
 //
 // Reads is the other half: what the client makes of a failure. Most of them do
 // not look at Retry-After, none of the libraries knows "don't retry", and some do
@@ -47,13 +46,13 @@
 //     Clients that heed Retry-After mostly come back at exactly that time, in one
 //     wave.
 //   - The budget is asked before the wait.
-//   - A circuit breaker stands around the retries: it learns what became of the
-//     call, where Polly and resilience4j mostly stand inside and learn what became
-//     of each attempt. It counts a call where it started, and stops the retries of
-//     calls that are under way when it opens.
+//   - A circuit breaker stands around the retries and counts the results of calls.
+//     Those of Polly and resilience4j mostly stand inside and count the results of
+//     attempts. It counts a call where it started, and stops the retries of calls that
+//     are under way when it opens.
 //
 // # Cost
 //
-// Plain data: a Preset is comparable and may be changed before use, say to try
+// A Preset is plain, comparable data. It may be changed before use, for example to try
 // three attempts instead of four. All makes a new slice at each call.
 package preset

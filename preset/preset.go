@@ -10,29 +10,29 @@ import (
 type Preset struct {
 	// Name is how it is called on a command line, such as "aws-standard-2.1".
 	Name string
-	// Title says in a line what it is.
+	// Title describes it in a line.
 	Title string
 	// Source is where the figures come from.
 	Source string
-	// Note is what the engine does otherwise than the client, what was assumed, and
-	// what the preset teaches; may be empty.
+	// Note has the differences between engine and client, the assumptions, and the
+	// lesson of the preset; may be empty.
 	Note string
 
-	// Policy is all that can be said in a policy.
+	// Policy has everything that a policy can express.
 	Policy lull.Policy
 	// Budget replaces Policy.Budget, unless it is zero.
 	Budget Budget
 	// Jitter replaces that of Policy.Backoff, unless it is zero.
 	Jitter Jitter
-	// Reads is what the client takes notice of when an attempt fails.
+	// Reads sets what the client takes into account when an attempt fails.
 	Reads Reads
 	// Messages: it consumes a queue. Holds: between attempts its handlers sleep with the
 	// message in hand, and do not extend the lease.
 	Messages, Holds bool
 }
 
-// Validate reports everything that is wrong with p at once, each problem naming
-// its field; nil if nothing is.
+// Validate returns all mistakes in p as one error, each naming its field; nil if there
+// are none.
 func (p Preset) Validate() error {
 	var l problem.List
 	l.In("Policy", p.Policy.Validate())
@@ -41,7 +41,7 @@ func (p Preset) Validate() error {
 	return l.Err()
 }
 
-// Options is the wiring for a [lull.NewDependency] with p.Policy. It may serve
+// Options returns the wiring for a [lull.NewDependency] with p.Policy. It may serve
 // any number of dependencies, and each of them gets a budget of its own. A Budget
 // that does not validate pays for no retry.
 func (p Preset) Options() []lull.Option {

@@ -5,8 +5,8 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// Reads is what a client takes notice of when an attempt fails. The zero Reads
-// takes notice of nothing but the failure.
+// Reads sets what a client takes into account when an attempt fails. The zero Reads
+// takes only the failure into account.
 type Reads struct {
 	// Timeouts: an attempt that ran out of time is worth another.
 	Timeouts bool
@@ -14,15 +14,15 @@ type Reads struct {
 	RetryAfter bool
 	// DontRetry: it does not repeat what the server asks not to repeat.
 	DontRetry bool
-	// Throttling: it tells refusals for being too fast (429) from other failures.
+	// Throttling: it distinguishes refusals for being too fast (429) from other failures.
 	Throttling bool
 }
 
-// everything is what lull takes notice of.
+// everything is what lull takes into account.
 var everything = Reads{Timeouts: true, RetryAfter: true, DontRetry: true, Throttling: true}
 
-// Verdict is what the client makes of v, the verdict of one that takes notice of
-// everything. A driver that plays the client hands the engine this one.
+// Verdict returns the client's verdict, where v is that of a client that takes everything
+// into account. A driver that plays the client passes the result to the engine.
 func (r Reads) Verdict(v lull.Verdict) lull.Verdict {
 	if !r.RetryAfter {
 		v.After = 0
