@@ -1,30 +1,30 @@
-// Package audience tells listeners what has happened: each of them everything, in
-// order, one at a time, and outside of the lock under which it happened.
+// Package audience delivers events to listeners: every event to each of them, in order,
+// one at a time, and outside of the lock under which it happened.
 package audience
 
 import "sync"
 
-// An Audience is who listens, and what they have not heard yet. The lock of its owner
-// guards it. The zero Audience listens to nothing.
+// An Audience has the listeners, and the events that are not delivered yet. The lock of
+// its owner guards it. The zero Audience has no listeners.
 type Audience[T any] struct {
 	listeners []func(T)
 	queue     []T
 	telling   bool
 }
 
-// Of is an audience of those listeners, which must not be nil.
+// Of returns an audience of those listeners, which must not be nil.
 func Of[T any](listeners []func(T)) Audience[T] { return Audience[T]{listeners: listeners} }
 
-// Announce queues what the listeners are to be told, if there are any. The lock is held.
+// Announce queues an event for the listeners, if there are any. The lock is held.
 func (a *Audience[T]) Announce(what T) {
 	if len(a.listeners) > 0 {
 		a.queue = append(a.queue, what)
 	}
 }
 
-// Unlock releases the lock and then tells what was queued under it, and what is queued
-// meanwhile; unless somebody is at it already: one goroutine tells at a time, so that
-// every listener hears everything in order.
+// Unlock releases the lock. Then it delivers what was queued under it, and what is queued
+// meanwhile, unless another goroutine is delivering. One goroutine delivers at a time, so
+// that every listener gets all events in order.
 func (a *Audience[T]) Unlock(mu *sync.Mutex) {
 	turn := len(a.queue) > 0 && !a.telling
 	if turn {
@@ -51,8 +51,8 @@ func (a *Audience[T]) deliver(mu *sync.Mutex) {
 	}
 }
 
-// tell hands it to the listeners. One that panics, or ends its goroutine, ends neither
-// the round nor the delivery: both are finished on its way up.
+// tell calls the listeners. If one panics, or ends its goroutine, the others are still
+// called, and the rest of the queue is delivered, before the panic continues.
 func (a *Audience[T]) tell(mu *sync.Mutex, what T, to []func(T)) {
 	returned := 0
 	defer func() {

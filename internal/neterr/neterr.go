@@ -1,10 +1,10 @@
-// Package neterr tells what an error of the network means, by its type and
-// never by its text. The root package and the HTTP driver both stand on it.
+// Package neterr classifies errors of the network, by their types and never by
+// their texts. The root package and the HTTP driver both use it.
 //
 // Texts change between releases and systems, and are translated on Windows;
-// types and error numbers are what the standard library promises. What cannot
-// be recognised this way is not known, and lull does not repeat what it does
-// not know. A refused connection is recognised in about 75 ns, an error that is
+// the standard library promises types and error numbers. An error that cannot be
+// recognised this way is unknown, and lull does not repeat after an unknown
+// error. A refused connection is recognised in about 75 ns, an error that is
 // none of these in about 190 ns; neither allocates.
 package neterr
 
@@ -17,12 +17,12 @@ import (
 	"os"
 )
 
-// Kind is what to make of a failure. It mirrors the kinds of the root package
+// Kind is the kind of a failure. It mirrors the kinds of the root package
 // that an error of the network can have.
 type Kind uint8
 
 const (
-	// Transient: another attempt may mend it.
+	// Transient: another attempt may succeed.
 	Transient Kind = iota
 	// Permanent: another attempt would fail the same way.
 	Permanent
@@ -30,22 +30,21 @@ const (
 	Canceled
 )
 
-// A Class is what is known of an error.
+// A Class is the classification of an error.
 type Class struct {
 	Kind Kind
 	// NeverSent: no byte of the request left for the server, as the type of the
-	// error proves. It speaks of the one exchange that failed: an operation that
+	// error proves. It is about the one exchange that failed: an operation that
 	// makes several may have sent another before.
 	NeverSent bool
 	Code      string // short name, such as "connection_refused"
 }
 
-// Classify says what err means, and whether it is an error of the network (or
-// of a context) at all.
+// Classify returns the class of err, and whether it is an error of the network
+// (or of a context) at all.
 //
-// NeverSent is claimed only for an error with a single cause. One that joins
-// several (errors.Join) speaks of several exchanges, and nothing tells which of
-// them went out.
+// NeverSent is set only for an error with a single cause. One that joins several
+// (errors.Join) is about several exchanges, any of which may have been sent.
 func Classify(err error) (Class, bool) {
 	if err == nil {
 		return Class{}, false
@@ -86,7 +85,7 @@ func classify(err error) (Class, bool) {
 	return Class{}, false
 }
 
-// isDial tells whether a net.OpError of this operation speaks of setting up a
+// isDial reports whether a net.OpError of this operation speaks of setting up a
 // connection: directly, to a proxy, or through a SOCKS proxy.
 func isDial(op string) bool {
 	return op == "dial" || op == "proxyconnect" || op == "socks connect"
@@ -139,9 +138,8 @@ func timedOut(err error) bool {
 		})
 }
 
-// endedEarly tells whether io.EOF stands where a peer was to answer: under an
-// error of net or net/http. A bare io.EOF is how a reader says "done", which is
-// no failure.
+// endedEarly reports whether io.EOF stands for a missing answer of a peer: under an
+// error of net or net/http. A bare io.EOF is a reader's normal end, and no failure.
 func endedEarly(err error) bool {
 	if !errors.Is(err, io.EOF) {
 		return false
@@ -153,7 +151,7 @@ func endedEarly(err error) bool {
 	return ok && errors.Is(op.Err, io.EOF)
 }
 
-// joined tells whether err has more than one cause somewhere.
+// joined reports whether err has more than one cause somewhere.
 func joined(err error) bool {
 	return anyOf(err, func(e error) bool {
 		many, ok := e.(interface{ Unwrap() []error })
@@ -161,7 +159,7 @@ func joined(err error) bool {
 	})
 }
 
-// anyOf tells whether f holds for err or anything it wraps.
+// anyOf reports whether f holds for err or anything it wraps.
 func anyOf(err error, f func(error) bool) bool {
 	for err != nil {
 		if f(err) {

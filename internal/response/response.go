@@ -25,11 +25,11 @@ func New(w http.ResponseWriter, begin func(status int)) *Writer {
 	return &Writer{below: w, begin: begin}
 }
 
-// Begun tells whether the response has begun, or the connection was taken over.
+// Begun reports whether the response has begun, or the connection was taken over.
 func (w *Writer) Begun() bool { return w.begun }
 
-// Final is the status that the client gets if the handler returns now: 200 if it has
-// said nothing.
+// Final returns the status that the client gets if the handler returns now: 200 if it
+// has written nothing.
 func (w *Writer) Final() int {
 	if w.status == 0 {
 		return http.StatusOK
@@ -37,9 +37,9 @@ func (w *Writer) Final() int {
 	return w.status
 }
 
-// Shown is what the handler gets. What the one below can do besides writing, it can do
-// too, and no more: http.ResponseController finds it by Unwrap, and a type assertion to
-// Flusher or Hijacker succeeds if that would below.
+// Shown returns the ResponseWriter for the handler. It has exactly the abilities of the one
+// below: http.ResponseController finds that by Unwrap, and a type assertion to Flusher or
+// Hijacker succeeds if it would below.
 func (w *Writer) Shown() http.ResponseWriter {
 	flushes, hijacks := false, false
 	for below := w.below; below != nil; below = unwrap(below) {
