@@ -43,7 +43,7 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// fly makes calls to a server for as long as the setting says.
+// fly makes calls to a server for the time in the setting.
 func fly(s setting, admitted, obeying bool) (f figures, err error) {
 	b := newServer()
 	defer b.end()
@@ -132,7 +132,7 @@ func naive(client *http.Client, url string) func(context.Context) bool {
 	}
 }
 
-// get tells whether an attempt succeeds.
+// get reports whether an attempt succeeds.
 func get(ctx context.Context, client *http.Client, url string, attempt int) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

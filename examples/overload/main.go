@@ -16,7 +16,7 @@
 // (b) Behind package admission, with its zero Config, which knows neither the four
 // workers nor the 20 ms. The clients are the same.
 //
-// (c) The same server, and clients under lull, which do as a refusal says.
+// (c) The same server, and clients under lull, which obey a refusal.
 //
 // The capacity is measured too, as a busy machine does not sleep for 20 ms exactly.
 package main
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// A setting is what the flags say.
+// A setting holds the values of the flags.
 type setting struct {
 	times    float64 // the load, in capacities
 	duration time.Duration

@@ -11,7 +11,7 @@ import (
 
 // The flight of the program, shortened, with margins that leave room for a machine that
 // has other things to do. It is given three tries: a machine that is away for half a
-// second makes an overload of its own, and says nothing of the server under test.
+// second makes an overload of its own, and shows nothing about the server under test.
 func TestFlight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not short: takes a quarter of a minute of real time")
@@ -55,7 +55,7 @@ func TestFlight(t *testing.T) {
 	t.Error(strings.Join(wrong, "\n"))
 }
 
-// busy tells that the machine, not the server under test, was in the way: its sleeps were
+// busy reports that the machine, not the server under test, was in the way: its sleeps were
 // a quarter longer than they should be, or one call in a hundred began late.
 func busy(f figures) bool { return f.perItem > usual*5/4 || f.late > usual }
 

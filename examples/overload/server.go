@@ -80,7 +80,7 @@ func (s *server) restart() {
 	s.spent, s.took = 0, nil
 }
 
-// measured is what was, since the restart.
+// measured returns the measurements since the restart.
 func (s *server) measured() (took []time.Duration, perItem time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

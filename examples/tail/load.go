@@ -46,7 +46,7 @@ func (l *load) run(duration time.Duration) ([]time.Duration, error) {
 	return took, nil
 }
 
-// call is what any client of the service does. Nothing in it knows of hedging.
+// call makes one call as any client would. Nothing in it knows of hedging.
 func (l *load) call() error {
 	resp, err := l.client.Get(l.url)
 	if err != nil {

@@ -78,7 +78,7 @@ func lastHedge(tenths []tenth) (last time.Duration) {
 	return last
 }
 
-// line is what was counted in one second.
+// line returns the counts of one second as text.
 func line(tenths []tenth) string {
 	var each strings.Builder
 	for _, t := range tenths {
