@@ -57,7 +57,7 @@ type Token struct {
 	probe uint32 // zero: no probe
 }
 
-// Probe tells whether the call is one on which a half-open breaker's next state
+// Probe reports whether the call is one on which a half-open breaker's next state
 // depends.
 func (t Token) Probe() bool { return t.probe != 0 }
 

@@ -115,7 +115,7 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// Pristine tells whether a breaker with this configuration that has seen nothing
+// Pristine reports whether a breaker with this configuration that has seen nothing
 // but successes and neutral calls is as good as new: it judges by failures in a
 // row alone. Whoever has many dependencies may then make the breaker of one at
 // its first failure; see Fresh.

@@ -61,7 +61,7 @@ func (p *probes) taken(stream bool) (n int) {
 	return n
 }
 
-// remove is the probe with that id, which is out no longer; ok tells whether it was.
+// remove is the probe with that id, which is out no longer; ok reports whether it was.
 func (p *probes) remove(id uint32) (q probe, ok bool) {
 	if p.one.id == id {
 		q, p.one = p.one, probe{}
@@ -87,7 +87,7 @@ func (p *probes) index(id uint32) int {
 	return slices.IndexFunc(*p.more, func(q probe) bool { return q.id == id })
 }
 
-// accept tells whether the probe with that id was out, and is accepted only now.
+// accept reports whether the probe with that id was out, and is accepted only now.
 func (p *probes) accept(id uint32, now time.Duration) bool {
 	q := &p.one
 	if p.one.id != id {

@@ -33,7 +33,7 @@ func newRatio(f float64) ratio {
 	return ratio(max(n, 1))
 }
 
-// reached tells whether part/whole ≥ r, in 128-bit integers.
+// reached reports whether part/whole ≥ r, in 128-bit integers.
 func (r ratio) reached(part, whole int64) bool {
 	if r == 0 || part <= 0 || whole <= 0 {
 		return false

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fails reports the failure of a call that took so long, and tells whether it was
+// fails reports the failure of a call that took so long, and reports whether it was
 // admitted.
 func fails(b *Breaker, now, took time.Duration) bool {
 	tok, ok := b.Start(now - took)

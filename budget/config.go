@@ -125,7 +125,7 @@ func New(c Config) (Budget, error) {
 	return newRatio(c), nil
 }
 
-// FullAtStart tells whether a budget that has not yet paid for or refused a retry
+// FullAtStart reports whether a budget that has not yet paid for or refused a retry
 // is as good as new, however many calls have succeeded, as long as no two of those
 // that earn came closer together than QuietGap. It is so in an Account and in a
 // Bucket, which start full, and in an Unlimited budget. So whoever keeps many

@@ -215,7 +215,7 @@ func draw(rnd func() uint64) int64 {
 	return token - int64(chance.UpTo(token-1, rnd))
 }
 
-// refuse begins a cooldown or, if there are none, tells whether this refusal is
+// refuse begins a cooldown or, if there are none, reports whether this refusal is
 // news: the first after a grant, or after a whole window without one. Deposits
 // do not make it news, or every failure in a half-failing stream would be.
 func (b *Ratio) refuse() Grant {

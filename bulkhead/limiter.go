@@ -43,7 +43,7 @@ func New(c Config) (*Limiter, error) {
 	return &Limiter{limit: uint32(c.InFlight), maxQueue: uint32(c.MaxQueue), maxWait: c.MaxWait}, nil
 }
 
-// room tells whether a permit is free when the word is w.
+// room reports whether a permit is free when the word is w.
 func (l *Limiter) room(w uint64) bool {
 	limit := l.limit
 	if limit == 0 {

@@ -157,7 +157,7 @@ func (l *latencies) percentile(s span, n int64, p float64) (at time.Duration) {
 	return at
 }
 
-// often tells whether ten calls have succeeded within eight seconds, before which
+// often reports whether ten calls have succeeded within eight seconds, before which
 // nothing is learned: a process that makes fewer cannot hedge any of them under the
 // usual Share, and need not remember them.
 func (h *Hedger) often(now time.Duration) bool {

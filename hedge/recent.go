@@ -57,7 +57,7 @@ func (r *recent) fromStock(earned int64) bool {
 	}
 }
 
-// isTail counts a late call, and tells whether so few are late that they are the
+// isTail counts a late call, and reports whether so few are late that they are the
 // tail: this one and the others no more than Share of the calls, in the last
 // second, or as far back as it takes for the calls to pay for enough hedges. Where they do
 // not, because they are the first or few, the stock pays.

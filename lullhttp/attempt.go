@@ -11,7 +11,7 @@ import (
 // Boolean of RFC 9651, "?1".
 const DefaultHedgeHeader = "Lull-Hedge"
 
-// ParseHedge tells whether a request says that it is a hedge. "1" and "true" are taken,
+// ParseHedge reports whether a request says that it is a hedge. "1" and "true" are taken,
 // too. Header keys must be canonical, as net/http makes them.
 func ParseHedge(h http.Header) bool {
 	for _, v := range h[DefaultHedgeHeader] {

@@ -104,7 +104,7 @@ func jsonWait(raw json.RawMessage, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(f), true
 }
 
-// isProblem tells whether a Content-Type says application/problem+json.
+// isProblem reports whether a Content-Type says application/problem+json.
 func isProblem(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	return strings.EqualFold(strings.TrimSpace(mediaType), "application/problem+json")

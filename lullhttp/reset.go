@@ -67,7 +67,7 @@ func parseResets(h http.Header, status int, c clock) (Hint, bool) {
 	return hint, found != 0
 }
 
-// exhausted tells whether nothing is left of a quota. Some services count on
+// exhausted reports whether nothing is left of a quota. Some services count on
 // below zero. Where the field is missing or unreadable, 429 says it instead.
 func exhausted(remaining []string, status int) bool {
 	known := false

@@ -52,7 +52,7 @@ func (t *Tried) Add(e Endpoint) {
 	t.ids[t.n-1] = e.h.id
 }
 
-// Has tells whether e is among the latest eight.
+// Has reports whether e is among the latest eight.
 func (t *Tried) Has(e Endpoint) bool {
 	for _, id := range t.ids[:t.n] {
 		if e.h != nil && id == e.h.id {

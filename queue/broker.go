@@ -35,7 +35,7 @@ import (
 //	1   if the former one was never settled: lease lapsed, connection ended, killed
 //
 // and never less than that. It may be more where the broker counts deliveries that
-// this package was not told of: a message that was fetched ahead and given back, or
+// this package did not see: a message that was fetched ahead and given back, or
 // delivered to a consumer of another kind. It survives everything that the message
 // survives, a restart of the broker included. (One that is killed may forget the last
 // moments of it.) Where Capabilities.Counts is ByAdapter
@@ -64,7 +64,7 @@ import (
 // ErrLost, and changes nothing. Where there are no leases, a delivery of which no Settle has
 // succeeded goes back to the queue GiveBackAfter the last.
 //
-// An error that is marked with lull.Permanent says that calling again is of no use
+// An error that is marked with lull.Permanent means that calling again is of no use
 // (no such queue, access denied); from Receive it ends Consumer.Run.
 //
 // A method returns promptly when ctx ends. (Receive may let a poll be answered first that
@@ -79,7 +79,7 @@ import (
 // time. After Consumer.Run has returned nothing more is called; closing the connection is
 // its owner's business.
 type Broker interface {
-	// Capabilities says what the broker can do. It does not change.
+	// Capabilities returns what the broker can do. It does not change.
 	Capabilities() Capabilities
 
 	// Receive waits until there is at least one message, and returns it without
@@ -87,7 +87,7 @@ type Broker interface {
 	// The order is the queue's, as far as it has one.
 	//
 	// The lease of each is w.Lease, or what the broker has fixed, from a moment before
-	// the call returned; Delivery.Lease says until when. Messages that the server has
+	// the call returned; Delivery.Lease is until when. Messages that the server has
 	// handed out are returned, even if ctx has ended meanwhile. If that cannot be they
 	// become ready again, at the latest when their lease lapses.
 	//
@@ -98,13 +98,13 @@ type Broker interface {
 
 	// Extend gives the delivery a lease of the given length from now on, or of what the
 	// broker has fixed, and returns its end. It may shorten a lease. Where the lease cannot be extended for so long
-	// (Capabilities.MaxLease) it is extended as far as can be, and the end says so.
+	// (Capabilities.MaxLease) it is extended as far as can be, and Extend returns that end.
 	//
 	// ErrLost if the lease has lapsed and the message may have been handed out again, or
 	// it was settled. It is only called if Capabilities.Extends.
 	Extend(ctx context.Context, d *Delivery, lease time.Duration) (time.Time, error)
 
-	// Settle says what becomes of a delivery:
+	// Settle reports what becomes of a delivery:
 	//
 	//	Ack         gone
 	//	Retry       waiting for s.After, then ready; Attempt rises
@@ -132,7 +132,7 @@ type Broker interface {
 type Pauser interface {
 	Broker
 
-	// Pause says that Receive will not be called before until, because the circuit
+	// Pause announces that Receive will not be called before until, because the circuit
 	// breaker is open. What was fetched ahead and not yet returned by Receive must not
 	// lose an attempt by it: it is given back where that is free, else kept, its lease
 	// extended. It must not stop other consumers of the queue. It may be
@@ -142,7 +142,7 @@ type Pauser interface {
 
 // Capabilities are what a broker can do. They are plain, comparable data.
 type Capabilities struct {
-	// ExactDelay: a message is ready when its delay has passed, give or take what the
+	// ExactDelay: a message is ready when its delay has passed, apart from the time that the
 	// network takes. Otherwise delays are rounded up to what the broker has.
 	ExactDelay bool
 	// MaxDelay is the longest After that Settle takes. Zero: there are no delays, and
@@ -151,10 +151,10 @@ type Capabilities struct {
 	// FreeDefer: a message that is deferred keeps its attempt number. Otherwise the
 	// consumer keeps messages that it cannot begin, and extends their leases.
 	FreeDefer bool
-	// Order is what order is kept, retries included: those that come after a message
+	// Order is the order that is kept, retries included: those that come after a message
 	// wait until it is gone. A dead letter leaves the order.
 	Order Order
-	// Counts says who keeps the attempt number.
+	// Counts is who keeps the attempt number.
 	Counts Counting
 	// Leases: what is out becomes ready when its lease lapses. Otherwise only
 	// when the connection ends, and Delivery.Lease is zero.
@@ -169,12 +169,12 @@ type Capabilities struct {
 	Deduplicates bool
 }
 
-// engine is what the engine decides by.
+// engine returns the capabilities that the engine decides by.
 func (c Capabilities) engine() engine.Broker {
 	return engine.Broker{MaxDelay: c.MaxDelay, FreeDefer: c.FreeDefer}
 }
 
-// A Want is what Receive is asked for.
+// A Want describes the messages that Receive is asked for.
 type Want struct {
 	Max   int           // how many at most, from 1
 	Lease time.Duration // positive
@@ -197,10 +197,10 @@ type Delivery struct {
 	// Lease is when the lease lapses, on this process's clock. Zero: never.
 	Lease time.Time
 	// Held ends when the adapter finds that the delivery is lost: its connection ended, the
-	// server gave it to another. Its cause says why. So the handler's context ends at once, and
+	// server gave it to another. Its cause is the reason. So the handler's context ends at once, and
 	// not when its lease would have lapsed. Nil: only Extend and Settle find out.
 	Held context.Context
-	// Group is what the order is kept in, if Capabilities.Order is PerGroup.
+	// Group is the group within which the order is kept, if Capabilities.Order is PerGroup.
 	Group string
 	// Headers and Body are as they were sent. The consumer and its handler may read
 	// them until the delivery is settled, and must not change them.
@@ -210,7 +210,7 @@ type Delivery struct {
 	Receipt any
 }
 
-// Headers are what a message carries beside its body. Names are letters, digits and
+// Headers are carried by a message beside its body. Names are letters, digits and
 // hyphens, compared as they are; adapters leave out what a broker has
 // of other kinds. Values are text.
 type Headers map[string]string

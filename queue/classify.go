@@ -21,7 +21,7 @@ import (
 // to what is known of them, fall back on Classify.
 func Classify(err error) lull.Verdict { return classified(err, lull.Classify) }
 
-// classified is what err means, an error of the handler.
+// classified returns the verdict on err, an error of the handler.
 func classified(err error, classify lull.Classifier) lull.Verdict {
 	v := lull.VerdictOf(err, classify)
 	if v.Code == engine.CodeRetriedBelow {

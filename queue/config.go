@@ -30,8 +30,8 @@ const (
 	maxQuick       = 10
 )
 
-// A Config says how a Consumer works. It is plain, comparable data; the zero Config is
-// the recommended one. How often and when a message is tried again is not said here but
+// A Config sets how a Consumer works. It is plain, comparable data; the zero Config is
+// the recommended one. How often and when a message is tried again is not set here but
 // by the dependency's [lull.Policy].
 type Config struct {
 	// Concurrency is how many messages are handled at a time. No more than these are
@@ -64,7 +64,7 @@ type Config struct {
 	// one, or the lease has no room for it, the message goes back to the broker. Zero: 1 s.
 	QuickWait time.Duration
 
-	// Drain is how long the handlers that run may go on when Run is told to stop. Then
+	// Drain is how long the handlers that run may continue when Run is to stop. Then
 	// their contexts end, with the cause ErrDraining. Zero: 30 s. Negative: they end at
 	// once.
 	Drain time.Duration
@@ -170,7 +170,7 @@ func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 	return sum
 }
 
-// bounded tells whether the broker ends an attempt at some time.
+// bounded reports whether the broker ends an attempt at some time.
 func bounded(can Capabilities) bool {
 	return can.Leases && (!can.Extends || can.MaxLease > 0)
 }

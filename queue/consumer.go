@@ -61,7 +61,7 @@ func WithClassifier(classify lull.Classifier) Option {
 	}
 }
 
-// WithObserver tells o of every event. It may be given several times. Without any, what is
+// WithObserver reports every event to o. It may be given several times. Without any, what is
 // lost is written to slog.Default, a line each: see [NewLogObserver].
 func WithObserver(o Observer) Option {
 	return func(c *Consumer) {
@@ -72,7 +72,7 @@ func WithObserver(o Observer) Option {
 }
 
 // New returns a consumer of the queue that b is connected to. name stands in events, and in dead
-// letters as their source. d is what the handler's work depends on: its policy says
+// letters as their source. d is the dependency that the handler calls: its policy decides
 // how often and when a message is tried again, its breaker pauses the consumer, and
 // its budget, throttle and concurrency limit apply. See [Policy] for one that fits.
 func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, options ...Option) (*Consumer, error) {
@@ -119,10 +119,10 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 // InFlight is how many messages are out with this consumer.
 func (c *Consumer) InFlight() int { return int(c.inFlight.Load()) }
 
-// Run fetches and handles messages until ctx ends, or the broker says that it is of no
+// Run fetches and handles messages until ctx ends, or the broker reports that it is of no
 // use to go on (an error marked with lull.Permanent, which Run returns). Then it fetches
 // no more, lets handlers go on for Config.Drain, ends their contexts, and
-// returns when all have returned and the broker has been told; or after another five
+// returns when all have returned and their messages are settled; or after another five
 // seconds with ErrUndrained. What was not handled goes back to the queue.
 //
 // The values of ctx are handed on to the handlers, its end is not.
@@ -142,7 +142,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return err
 }
 
-// ErrUndrained is what Run returns if handlers have not returned although their contexts
+// ErrUndrained is returned by Run if handlers have not returned although their contexts
 // have ended. They still run; their messages go back to the queue when
 // their leases lapse or the connection ends.
 var ErrUndrained = errors.New("queue: handlers have not returned though their contexts have ended")
@@ -261,7 +261,7 @@ func (c *Consumer) room(ctx context.Context, most int) int {
 }
 
 // begin handles d in a goroutine of its own. It has a slot. What came late, when the
-// consumer had been told to stop, is given back.
+// consumer was to stop, is given back.
 func (c *Consumer) begin(d *Delivery, probe, late bool) {
 	c.inFlight.Add(1)
 	if probe {

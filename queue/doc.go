@@ -72,7 +72,7 @@
 // depend on that, with package idempotency for example.
 //
 // No message comes before its delay is over. How late it comes, and how much of what is
-// above a broker can do, is said by its [Capabilities]:
+// above a broker can do, is in its [Capabilities]:
 //
 //	                     delays            free deferral   order              deduplication
 //	Memory               exact             yes             as asked           for minutes
@@ -113,7 +113,7 @@
 // # What it does not do
 //
 // It does not make a handler's effects happen exactly once. It does not order what the
-// broker does not order. It does not create queues: each adapter has helpers that do, or say
+// broker does not order. It does not create queues: each adapter has helpers that do, or report
 // what is missing. And it does not poll several queues with one consumer: make one for
 // each, which may share a dependency, and with it the breaker.
 package queue

@@ -42,7 +42,7 @@ func (o *Order) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Order", orderNames[:], o, text)
 }
 
-// Counting says who keeps the attempt number of a message.
+// Counting is who keeps the attempt number of a message.
 type Counting uint8
 
 const (

@@ -28,11 +28,11 @@ const (
 	maxErrors     = 8
 )
 
-// An Envelope says why a message was dead-lettered, and what is known of it. It is the
+// An Envelope holds why a message was dead-lettered, and what is known of it. It is the
 // same on every broker.
 type Envelope struct {
 	// Reason is a label: a lull.Reason ("permanent", "attempts_exhausted", "deadline",
-	// "hint_too_long"), ReasonCrashed, ReasonPanicked, or what the handler said
+	// "hint_too_long"), ReasonCrashed, ReasonPanicked, or the handler's own
 	// (DeadLetterAs). Never empty in a letter that a Consumer wrote.
 	Reason string
 	// Code is the classifier's name for the last failure, such as "connection_refused".
@@ -61,7 +61,7 @@ type Envelope struct {
 // Reasons of dead letters beside those of lull.
 const (
 	// ReasonCrashed: it has been delivered more often than the policy allows, so the
-	// workers that had it last never said what became of it. They may have been killed
+	// workers that had it last never reported what became of it. They may have been killed
 	// by it.
 	ReasonCrashed = "crashed"
 	// ReasonPanicked: the handler panicked at the last attempt.
@@ -71,7 +71,7 @@ const (
 	ReasonBroker = "broker"
 )
 
-// DeadLetterID is what a dead letter is sent under where the broker deduplicates. Its
+// DeadLetterID is the id of a dead letter where the broker deduplicates. Its
 // parts name the message as nothing else is named, and whoever gave it up if several can:
 // on NATS the stream, the consumer and the sequence. So a letter that is discarded as a
 // duplicate is one that was written before, by a call that was cut short. The same parts
@@ -206,7 +206,7 @@ func LetterHeaders(h Headers, e *Envelope) Headers {
 
 const stampFormat = "2006-01-02T15:04:05.000Z"
 
-// stamp is t for people and machines, or empty where there is nothing to say.
+// stamp returns t as text for people and machines; empty for a time that has none.
 func stamp(t time.Time) string {
 	t = t.UTC()
 	if t.Year() <= 1 || t.Year() > 9999 { // zero is in the year 1

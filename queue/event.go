@@ -28,14 +28,14 @@ type Event struct {
 	Err error
 }
 
-// EventKind says what happened.
+// EventKind is what happened.
 type EventKind uint8
 
 const (
 	// EventSettled: the broker knows what becomes of the message. Every delivery has one
 	// such event, or one of EventSettleFailed or EventLeaseLost, or the process was killed.
 	EventSettled EventKind = iota
-	// EventSettleFailed: the broker could not be told for as long as the lease
+	// EventSettleFailed: the broker could not be reached for as long as the lease
 	// lasted. The message will be delivered again, whatever its handler did.
 	EventSettleFailed
 	// EventLeaseLost: another may have the message. Nothing was settled.
@@ -58,6 +58,6 @@ var eventNames = [...]string{"settled", "settle_failed", "lease_lost", "retried_
 // String is the kind as a label, such as "lease_lost".
 func (k EventKind) String() string { return choice.Name("event", eventNames[:], k) }
 
-// An Observer is told of events as they happen, in the goroutine in which they happen.
+// An Observer receives events as they happen, in the goroutine in which they happen.
 // It must be safe for concurrent use, should not block, and must not panic.
 type Observer func(ctx context.Context, e Event)

@@ -34,7 +34,7 @@ func (g *gate) pass(ctx context.Context) (most int, probe bool) {
 	return 0, false
 }
 
-// pause says that there is a pause, of wait at least and long at most as far as is known.
+// pause announces a pause, of wait at least and long at most as far as is known.
 func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	if !g.paused {
 		g.paused = true
@@ -54,7 +54,7 @@ func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	}
 }
 
-// tolerance is by how much a pause may end before it should, as the Pauser was told.
+// tolerance is by how much a pause may end before the time that the Pauser got.
 const tolerance = 250 * time.Millisecond
 
 // wait is for a time, or less: until a message has ended, which may have changed

@@ -65,7 +65,7 @@ func (w *work) delivery() engine.Delivery {
 }
 
 // handle is the life of one delivery, from its fetching to its settlement. Late: the
-// consumer was told to stop before it came.
+// consumer was to stop before it came.
 func (c *Consumer) handle(d *Delivery, l *lease, late bool) {
 	w := &work{c: c, d: d, lease: l, plan: c.planNow(), seen: d.FirstSeen}
 	if w.seen.IsZero() {

@@ -12,7 +12,7 @@ import (
 
 // lease is the hold on one delivery: extended every third of its length, and every
 // sixth while that fails, by a timer, until it is stopped. Whoever runs under it is
-// told by gone when it must end: when the lease is lost, or margin before it lapses.
+// warned by gone when it must end: when the lease is lost, or margin before it lapses.
 type lease struct {
 	c *Consumer
 	d *Delivery
@@ -24,7 +24,7 @@ type lease struct {
 	engine.Lease
 	bound   bool // a handler runs whose context ends before it does
 	stopped bool
-	lost    bool          // the broker says so
+	lost    bool          // by the broker's report
 	why     error         // it is lost, or ended
 	ending  bool          // gone is closed
 	gone    chan struct{} // closed when whoever runs under it must end
@@ -96,7 +96,7 @@ func (l *lease) bounds(yes bool) time.Time {
 	return l.ends()
 }
 
-// stop ends the heartbeat, and waits for the one under way. It tells whether the lease
+// stop ends the heartbeat, and waits for the one under way. It reports whether the lease
 // is still held, as far as is known.
 func (l *lease) stop() (held bool) {
 	l.mu.Lock()
@@ -112,14 +112,14 @@ func (l *lease) stop() (held bool) {
 	return l.held()
 }
 
-// held tells whether the delivery is still this consumer's, as far as is known.
+// held reports whether the delivery is still this consumer's, as far as is known.
 func (l *lease) held() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.lost && (l.until.IsZero() || time.Now().Before(l.until))
 }
 
-// lose is for a delivery that the broker says is lost.
+// lose is called when the broker reports that the delivery is lost.
 func (l *lease) lose(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -85,7 +85,7 @@ func (l *Letter) Died() time.Time {
 	return l.Enqueued
 }
 
-// A ScanConfig says how Scan reads. It is plain, comparable data.
+// A ScanConfig sets how Scan reads. It is plain, comparable data.
 type ScanConfig struct {
 	// Idle is how long nothing must have come for the queue to count as read. Longer than
 	// the broker takes to find a message. Zero: 2 s.

@@ -82,7 +82,7 @@ func panicOf(e Event) *PanicError {
 	return p
 }
 
-// lineOf is what a line says of e: what, and what to do.
+// lineOf returns the text of a line about e: what happened, and what to do.
 func lineOf(e Event) (level slog.Level, message, do string) {
 	const fix = "fix the handler: the stack says where"
 	panicked := panicOf(e) != nil
@@ -120,7 +120,7 @@ func lineOf(e Event) (level slog.Level, message, do string) {
 	return slog.LevelDebug, e.Kind.String(), ""
 }
 
-// doWith is what to do with a dead letter.
+// doWith returns what an operator can do with a dead letter.
 func doWith(e Event) string {
 	switch {
 	case e.Reason == ReasonCrashed:

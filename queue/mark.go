@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// decided is an error by which a handler says what becomes of the message.
+// decided is an error by which a handler decides what becomes of the message.
 type decided struct {
 	err     error
 	outcome Outcome
@@ -23,7 +23,7 @@ func (d *decided) Error() string {
 
 func (d *decided) Unwrap() error { return d.err }
 
-// DeferFor says that the message was not tried, and is to be delivered again after d: it
+// DeferFor declares that the message was not tried, and is to be delivered again after d: it
 // came too early, or something that it needs is not there yet. err, which may be nil,
 // says why. That is not an attempt: Message.Attempt does not rise, where the broker
 // can (Capabilities.FreeDefer). Where it cannot, a message that is deferred at its last
@@ -33,11 +33,11 @@ func DeferFor(err error, d time.Duration) error {
 	return &decided{err: err, outcome: Defer, after: max(d, 0)}
 }
 
-// DropMessage says that the message is of no use to anybody (a duplicate, say, or
-// too late) and is to be forgotten without a dead letter. err, which may be nil, says why.
+// DropMessage declares that the message is of no use to anybody (a duplicate, or
+// too late) and is to be forgotten without a dead letter. err, which may be nil, is the reason.
 func DropMessage(err error) error { return &decided{err: err, outcome: Drop} }
 
-// DeadLetterAs says that the message will never succeed, and that it is a dead letter
+// DeadLetterAs declares that the message will never succeed, and that it is a dead letter
 // for the given reason: a label, such as "schema". lull.Permanent does the same with
 // the reason "permanent".
 func DeadLetterAs(reason string, err error) error {
@@ -47,7 +47,7 @@ func DeadLetterAs(reason string, err error) error {
 	return &decided{err: err, outcome: DeadLetter, reason: reason}
 }
 
-// Decided tells what err says is to become of the message, if it is of [DeferFor] (Defer),
+// Decided returns what err decides about the message, if it is of [DeferFor] (Defer),
 // [DropMessage] (Drop) or [DeadLetterAs] (DeadLetter): for those who look at what a handler
 // returns, such as a tracer. To defer or to drop is no failure.
 func Decided(err error) (o Outcome, ok bool) {
@@ -62,11 +62,11 @@ func Decided(err error) (o Outcome, ok bool) {
 // message is lost, or could not be extended in time: another may be at work on it.
 var ErrLeaseLost = errors.New("queue: the lease is lost, and another consumer may have the message")
 
-// ErrDraining is the cause with which a handler's context ends when the consumer has
-// been told to stop and Config.Drain has passed.
+// ErrDraining is the cause with which a handler's context ends when the consumer is
+// to stop and Config.Drain has passed.
 var ErrDraining = errors.New("queue: the consumer stops")
 
-// A PanicError is what a handler's panic is taken for.
+// A PanicError is the error of a handler that panicked.
 type PanicError struct {
 	Value any
 	Stack []byte

@@ -17,10 +17,10 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// A MemoryConfig says what kind of broker a Memory is. It is plain, comparable data; the zero
+// A MemoryConfig sets what kind of broker a Memory is. It is plain, comparable data; the zero
 // MemoryConfig can do everything.
 type MemoryConfig struct {
-	// Order is what order is kept. Zero: none.
+	// Order is the order that is kept. Zero: none.
 	Order Order
 	// CountDefers: a deferral raises the attempt number, as in SQS.
 	CountDefers bool
@@ -130,7 +130,7 @@ func (m *Memory) Capabilities() Capabilities {
 	}
 }
 
-// ErrFull is what Send fails with when a Memory is full.
+// ErrFull is the error of Send when a Memory is full.
 var ErrFull = errors.New("queue: the queue in memory is full")
 
 // Send is part of Sender. It never blocks.
@@ -176,7 +176,7 @@ func (m *Memory) send(o Outgoing) error {
 	return nil
 }
 
-// group is what e is kept in order with.
+// group returns the group within which e is kept in order.
 func (m *Memory) group(e *entry) string {
 	if m.config.Order == PerGroup {
 		return e.d.Group
@@ -184,7 +184,7 @@ func (m *Memory) group(e *entry) string {
 	return ""
 }
 
-// schedule puts e where e.at says.
+// schedule puts e into the schedule at e.at.
 func (m *Memory) schedule(e *entry) {
 	if e.index < 0 {
 		heap.Push(&m.next, e)
@@ -241,7 +241,7 @@ func until(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 	return nil
 }
 
-// take hands out what is ready. If nothing is, it says when something will be.
+// take hands out what is ready. If nothing is, it returns when something will be.
 func (m *Memory) take(w Want) (got []*Delivery, wait time.Duration, changed <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 // that nothing is known of is not worth another attempt.
 //
 // ctx ends when the policy's AttemptTimeout is over, when the lease is lost
-// (ErrLeaseLost), or when the consumer stops (ErrDraining); context.Cause says which. A
+// (ErrLeaseLost), or when the consumer stops (ErrDraining); context.Cause returns which. A
 // handler must end when it does. What it returns afterwards still counts: a message
 // that was handled is acknowledged, if the broker still takes that.
 //
@@ -28,7 +28,7 @@ import (
 // is an attempt that failed.
 type Handler func(ctx context.Context, m *Message) error
 
-// A Message is what a handler gets. It may be used until the handler returns, and must not be
+// A Message is given to a handler. It may be used until the handler returns, and must not be
 // changed.
 type Message struct {
 	// ID is the message's own: the same at every attempt, and also after it was
@@ -45,7 +45,7 @@ type Message struct {
 	// Enqueued and FirstSeen are when it was sent, and when it was first handed out.
 	// Zero: not known (FirstSeen: or now).
 	Enqueued, FirstSeen time.Time
-	// Group is what order is kept in, if the broker keeps one.
+	// Group is the group within which order is kept, if the broker keeps one.
 	Group   string
 	Headers Headers
 	Body    []byte

@@ -14,8 +14,8 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// A Filter says which dead letters are meant. It is plain, comparable data; the zero
-// Filter means all. All that is said must hold.
+// A Filter selects dead letters. It is plain, comparable data; the zero
+// Filter means all. Every field that is set must match.
 type Filter struct {
 	// Reason is the envelope's, such as "attempts_exhausted". Empty: any.
 	Reason string
@@ -45,7 +45,7 @@ func (f Filter) Validate() error {
 	return l.Err()
 }
 
-// Match tells whether l is meant, at now.
+// Match reports whether l is meant, at now.
 func (f Filter) Match(l *Letter, now time.Time) bool {
 	if f.OlderThan > 0 || f.YoungerThan > 0 {
 		died := l.Died()
@@ -64,7 +64,7 @@ func (f Filter) Match(l *Letter, now time.Time) bool {
 		(f.MaxRedrives == 0 || l.Redrives < f.MaxRedrives)
 }
 
-// A RedriveConfig says what Redrive does. It is plain, comparable data.
+// A RedriveConfig sets what Redrive does. It is plain, comparable data.
 type RedriveConfig struct {
 	Filter Filter
 	// Rate is how many letters are moved in a second at most, evenly: the queue that they
@@ -72,7 +72,7 @@ type RedriveConfig struct {
 	Rate float64
 	// Limit is how many are moved at most. Zero: all.
 	Limit int
-	// DryRun: nothing is moved, and Progress says what would be.
+	// DryRun: nothing is moved, and Progress reports what would be.
 	DryRun bool
 }
 
@@ -116,7 +116,7 @@ type Step struct {
 // The message has the letter's body, headers and group, and what else the broker keeps of
 // a message that is retried (Outgoing.Letter). It keeps the envelope, with
 // Redrives one more: so its consumers know it by its original id (Message.ID), and if
-// it dies again, that is known too. progress, which may be nil, is told of each letter
+// it dies again, that is known too. progress, which may be nil, is called for each letter
 // that the filter means.
 //
 // A letter is removed only when to has its message for certain, and no letter is taken for

@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// settlePolicy is how the broker is told what becomes of a message: nothing helps but
+// settlePolicy is the policy for settling a message: nothing helps but
 // persistence, as long as the lease lasts, and there are no more such calls than
 // messages out.
 func settlePolicy(lease time.Duration) lull.Policy {
@@ -28,10 +28,10 @@ func settlePolicy(lease time.Duration) lull.Policy {
 	return p
 }
 
-// without leases the broker is told for as long as this.
+// without leases a settlement is tried for as long as this.
 const settleFor = 30 * time.Second
 
-// settle tells the broker what becomes of the message.
+// settle settles the message with the broker.
 func (w *work) settle(f fate) {
 	c := w.c
 	held := w.lease.stop()
@@ -85,7 +85,7 @@ func (w *work) settle(f fate) {
 	c.tell(e)
 }
 
-// outlast waits until a message of which the broker was not told what becomes of it is its
+// outlast waits until a message that could not be settled is the broker's
 // again: it is out for so long, and there are to be no more messages out than
 // Config.Concurrency.
 func (w *work) outlast() {

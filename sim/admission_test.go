@@ -400,7 +400,7 @@ func (g *gated) count(w *world, j *job) {
 	g.standing++
 }
 
-// settling tells whether the gate has decided on an attempt that stands there, and the
+// settling reports whether the gate has decided on an attempt that stands there, and the
 // world is about to hear of it: then it is no longer the gate's to refuse.
 func (w *world) settling(j *job) bool {
 	return w.visitors.at(j.visitor-1).decision != (admission.Decision{Outcome: admission.Queued})

@@ -141,7 +141,7 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 	}
 }
 
-// orphaned tells whether f is a service's own call, made for an attempt that has
+// orphaned reports whether f is a service's own call, made for an attempt that has
 // been cancelled or lost: it makes no more attempts.
 func (w *world) orphaned(f *flight) bool {
 	return w.origins[f.origin].hop != nil && w.jobs.at(f.parent).gen != f.parentGen

@@ -100,7 +100,7 @@ func wantTimes(t *testing.T, what string, got []time.Duration, want ...time.Dura
 	}
 }
 
-// wantShare tells whether k of n is what chance makes of a share p: within five
+// wantShare reports whether k of n is what chance makes of a share p: within five
 // standard deviations.
 func wantShare(t *testing.T, what string, k, n int64, p float64) {
 	t.Helper()

@@ -39,7 +39,7 @@ type counts struct {
 	latency                              latency.Histogram
 }
 
-// any tells whether anything has happened.
+// any reports whether anything has happened.
 func (c *counts) any() bool { return c.calls+c.goodput+c.failed+c.wasted > 0 }
 
 // bin is what began within one window, and how it ended.
@@ -227,7 +227,7 @@ func (r *recorder) tick(now time.Duration, queue, busy, open int) {
 	s.queue, s.busy, s.open = queue, busy, open
 }
 
-// goOn tells whether the run has more to show.
+// goOn reports whether the run has more to show.
 func (r *recorder) goOn(now time.Duration) bool {
 	if r.stop <= 0 || r.to == 0 || now < saturating.Add(r.to, r.stop) {
 		return true

@@ -86,7 +86,7 @@ const (
 	failing   // let in, and it will be told so at once but for Service.ErrorTime
 )
 
-// gone tells whether the caller of j waits no longer.
+// gone reports whether the caller of j waits no longer.
 func (w *world) gone(j *job) bool { return w.flights.at(j.flight).gen != j.flightGen }
 
 // admit is what stands before the workers: it says why an attempt is turned

@@ -32,5 +32,5 @@ func learns(t *Throttle, now time.Duration, o Outcome, n int) {
 	}
 }
 
-// near tells whether two numbers are the same but for the last digits.
+// near reports whether two numbers are the same but for the last digits.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), math.Abs(b)) }

@@ -58,7 +58,7 @@ func (r *rate) ask(ru *rules, now time.Duration) (time.Duration, bool) {
 	return wait, true
 }
 
-// limits tells whether attempts are still held to the rate at now, and ends it if
+// limits reports whether attempts are still held to the rate at now, and ends it if
 // the last rate-limited answer is a window ago. mu must be held.
 func (r *rate) limits(ru *rules, now time.Duration) bool {
 	if r.limiting.Load() && saturating.Since(r.fell, now) >= ru.window {

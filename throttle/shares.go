@@ -120,7 +120,7 @@ func unit(random func() uint64) float64 {
 	return float64(chance.Bits(random)>>11) * 0x1p-53
 }
 
-// probeDue tells whether the next probe is due, to one caller of those who ask at
+// probeDue reports whether the next probe is due, to one caller of those who ask at
 // the same time. A time further ahead than probes are apart is that of a clock
 // which has been put back.
 func (s *shares) probeDue(now, every time.Duration) bool {

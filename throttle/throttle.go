@@ -84,7 +84,7 @@ type State struct {
 	// one; a probe that is due is not considered.
 	Refusal float64
 
-	// Limiting, under Cubic, tells whether attempts are held to a rate, which they
+	// Limiting, under Cubic, reports whether attempts are held to a rate, which they
 	// are not before the first rate-limited answer.
 	Limiting bool
 	// Rate is that rate, in attempts per second, and zero while not Limiting.

@@ -16,7 +16,7 @@ import (
 // those of the backend, and ratios of times that were measured side by side. No time
 // is compared with a constant. Yet a machine that stands still for half a second makes
 // every call slow, with hedging and without, and whoever looked at it then could not
-// tell whether hedging works. So there are three flights, one of which must succeed:
+// report whether hedging works. So there are three flights, one of which must succeed:
 // one that does shows that it works, and a defect spoils all of them.
 func TestTail(t *testing.T) {
 	if testing.Short() {

@@ -123,7 +123,7 @@ func (c *Counter) contended(striped bool, seat stripe.Seat) {
 	c.shared.CompareAndSwap(nil, &rings)
 }
 
-// newer tells whether tag a is later than tag b. Tags go round on a circle of 2^23
+// newer reports whether tag a is later than tag b. Tags go round on a circle of 2^23
 // ticks, so what seems to lie ahead by more than a goroutine may lag behind lies
 // far back: it was left alone for a large part of the circle.
 func newer(a, b uint64) bool {

@@ -93,7 +93,7 @@ func (b *bench) sendOne(o queue.Outgoing) {
 
 func (b *bench) want(n int) queue.Want { return queue.Want{Max: n, Lease: b.o.Lease} }
 
-// passes tells whether err is a failure of the moment, as those whom brokers serve must bear
+// passes reports whether err is a failure of the moment, as those whom brokers serve must bear
 // a few of: a connection may break on the best of days.
 func (b *bench) passes(err error) bool {
 	b.Helper()

@@ -16,7 +16,7 @@ type Recovered struct {
 	Time time.Duration // if OK
 }
 
-// Before tells whether r is better than s by more than a Tie.
+// Before reports whether r is better than s by more than a Tie.
 func (r Recovered) Before(s Recovered) bool {
 	return r.OK && (!s.OK || r.Time < s.Time-Tie)
 }
@@ -88,7 +88,7 @@ func (s Success) Share() float64 {
 // least is the least difference between two shares that is one.
 const least = 0.0001
 
-// Above tells whether s is better than t: by more than a hundredth of a point, and
+// Above reports whether s is better than t: by more than a hundredth of a point, and
 // more than the 95 % interval of the difference.
 func (s Success) Above(t Success) bool {
 	variance := func(x Success) float64 {

@@ -102,7 +102,7 @@ func plays(s sim.Scenario, c sim.Contender) error {
 	return nil
 }
 
-// steps tells whether a ramp knows nothing but all and nothing.
+// steps reports whether a ramp knows nothing but all and nothing.
 func steps(ramp []sim.RampPoint) bool {
 	for i, p := range ramp {
 		if p.Factor != 0 && p.Factor != 1 || i > 0 && p.Factor != ramp[i-1].Factor && p.At != ramp[i-1].At {

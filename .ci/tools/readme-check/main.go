@@ -147,7 +147,7 @@ func trim(text string) []string {
 	return lines
 }
 
-// excerpt tells whether lines stand in text, in that order and without gaps.
+// excerpt reports whether lines stand in text, in that order and without gaps.
 func excerpt(lines, text []string) bool {
 	for i := range text {
 		if len(text)-i < len(lines) {
