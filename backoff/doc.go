@@ -1,4 +1,4 @@
-// Package backoff says how long to wait before a call is tried again.
+// Package backoff computes how long to wait before a call is tried again.
 //
 // # Why wait, and why by chance
 //
@@ -57,7 +57,7 @@
 // Base doubled it was 46 % and 15 %. Who changes from None to Full should double
 // the Base.
 //
-// Decorrelated waits gather at the Cap, as its formula says: all that is drawn
+// Decorrelated waits gather at the Cap, by its formula: all that is drawn
 // above it becomes it. In the long run the share of waits that equal the Cap is
 // 78 % for a Cap of 2 × Base, 68 % for 3 ×, 48 % for 10 ×, 31 % for 100 × and 25 %
 // for 1000 ×. The callers stay apart, since the waits before differed, unless the

@@ -26,7 +26,7 @@ var kindNames = [...]string{"exponential", "linear", "constant", "immediate", "e
 func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
 
 // Jitter is how chance spreads the wait below the ceiling c. The package
-// comment says which to take when.
+// comment explains which to take when.
 type Jitter uint8
 
 const (

@@ -12,7 +12,7 @@ type Prepared struct {
 	known int     // how many of them hold
 }
 
-// step is what the wait before one retry is drawn from.
+// step holds the bounds from which the wait before one retry is drawn.
 type step struct{ lo, hi, ceiling time.Duration }
 
 // Prepare works out the first waits of s.

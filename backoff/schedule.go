@@ -22,7 +22,7 @@ const (
 	etherMaxSlot   = math.MaxInt64 / (1<<etherDoublings - 1)
 )
 
-// A Schedule says how long to wait before each retry of a call. It is plain data
+// A Schedule is how long to wait before each retry of a call. It is plain data
 // and its methods are pure: one Schedule serves any number of calls and
 // goroutines. The zero Schedule is the recommended one: exponential from 100 ms,
 // doubling up to 20 s, full jitter.

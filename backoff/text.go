@@ -2,7 +2,7 @@ package backoff
 
 import "github.com/lullgo/lull/internal/choice"
 
-// What Validate says is allowed, made once: a simulator validates millions.
+// The texts of what Validate allows, made once: a simulator validates millions.
 var (
 	kindsAllowed   = choice.List(kindNames[:])
 	jittersAllowed = choice.List(jitterNames[:])

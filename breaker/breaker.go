@@ -37,7 +37,7 @@ type Breaker struct {
 	closedBy   time.Duration // how long the probe took that closed it
 	luck       uint64        // the latest random number
 	out        probes
-	audience   *audience.Audience[Change] // nil until there is something to tell
+	audience   *audience.Audience[Change] // nil until there is something to report
 	lastProbe  uint32
 	wins       int16 // probes that succeeded in a row
 	openings   uint8 // since the breaker last stayed closed for a whole window
@@ -141,7 +141,7 @@ func (b *Breaker) refuse(now time.Duration, w uint64) (Token, bool) {
 }
 
 // Done reports how the call that got t ended. It is ignored when the breaker
-// has changed its state since: what was learnt before says nothing about after.
+// has changed its state since: what was learnt before shows nothing about after.
 // A number is drawn from rnd (64 random bits) only to spread an open time;
 // nil stands for the middle of every range.
 func (b *Breaker) Done(now time.Duration, t Token, o Outcome, rnd func() uint64) {

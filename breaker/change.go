@@ -7,7 +7,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// State is what a breaker does with the next call.
+// State decides what a breaker does with the next call.
 type State uint8
 
 const (
@@ -40,7 +40,7 @@ func (s *State) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("State", stateNames, s, text)
 }
 
-// Outcome is what the end of a call says about the dependency.
+// Outcome is what the end of a call shows of the dependency.
 type Outcome uint8
 
 const (
@@ -48,7 +48,7 @@ const (
 	Success Outcome = iota
 	// Failure counts against it.
 	Failure
-	// Neutral says nothing about it: the caller went away, or the call was
+	// Neutral shows nothing of it: the caller went away, or the call was
 	// refused on our side. The call is forgotten. Values that are none of these
 	// are taken as Neutral.
 	Neutral

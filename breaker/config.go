@@ -27,7 +27,7 @@ const (
 	maxProbes = 1000
 )
 
-// A Config says when a breaker opens and how it closes again. It is plain,
+// A Config sets when a breaker opens and how it closes again. It is plain,
 // comparable data; the zero Config is the recommended one.
 type Config struct {
 	// Off: the breaker never opens, not even when forced, and counts nothing.

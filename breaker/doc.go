@@ -171,14 +171,14 @@
 //
 // # What it does not do
 //
-// It has no clock: every method is told the time, since an epoch of the caller's
+// It has no clock: every method takes the time, since an epoch of the caller's
 // choosing. Time may go backwards a little from call to call, as it does when
 // goroutines read a clock and then race. It starts no goroutine: what a clock
 // would bring about (the end of an open time, of a probe's time, of a slot of
 // the window) holds from its moment on, and is acted upon when the next call
-// comes. A transition therefore may be told to listeners after the fact.
+// comes. So listeners may learn of a transition after the fact.
 //
-// It knows nothing of errors: the caller says what is a failure. Failures that
+// It knows nothing of errors: the caller decides what is a failure. Failures that
 // are the caller's own, such as a cancelled context, should be Neutral.
 //
 // It does not know of the successes that are still on their way. Where they take

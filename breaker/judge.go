@@ -6,7 +6,7 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// A verdict is what the end of a call says about the state of a closed breaker.
+// A verdict is what the end of a call means for the state of a closed breaker.
 type verdict struct {
 	opens       bool
 	reason      Reason
@@ -80,7 +80,7 @@ func (b *Breaker) rowNeeded(now time.Duration, n int64) time.Duration {
 	return max(b.consecutiveFor, b.closedBy)
 }
 
-// forget takes a call back that says nothing.
+// forget takes back a call that shows nothing.
 func (b *Breaker) forget(now time.Duration, t Token) {
 	if !b.counting {
 		return

@@ -14,7 +14,7 @@ func (b *Breaker) announce(c Change) {
 	b.audience.Announce(c)
 }
 
-// unlock releases mu and then tells the listeners what was queued under it.
+// unlock releases mu and then calls the listeners with the changes queued under it.
 func (b *Breaker) unlock() {
 	if b.audience == nil {
 		b.mu.Unlock()

@@ -14,7 +14,7 @@ type Plan struct {
 	rules rules
 }
 
-// Prepare makes a plan, or says what is wrong with the configuration. The
+// Prepare returns a plan, or an error if the configuration is wrong. The
 // listeners hear of the changes of every breaker of the plan; nil ones are left
 // out. See New for when and how they are called.
 func Prepare(c Config, listeners ...func(Change)) (*Plan, error) {
@@ -55,7 +55,7 @@ func (p *Plan) Init(b *Breaker, listeners ...func(Change)) {
 // caused a change, and outside every lock. While one of them runs, the changes
 // that other goroutines cause wait for it. They should be quick. A listener's
 // panic goes up to the caller of the method that delivered the change, after
-// the other listeners have been told.
+// the other listeners have been called.
 func New(c Config, listeners ...func(Change)) (*Breaker, error) {
 	p, err := Prepare(c, listeners...)
 	if err != nil {

@@ -101,7 +101,7 @@ func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() ui
 	case !ok:
 		return // reported before, or timed out
 	case p.accepted && o == Success:
-		took = 0 // how long it was silent says nothing
+		took = 0 // how long it was silent shows nothing
 	case slow:
 		o = Failure
 	}

@@ -18,7 +18,7 @@ import (
 //	retries ≤ ratio × calls that earned + stock
 type Account struct {
 	stock Bucket
-	// flow is what the window holds. It is made once two calls earn closer
+	// flow is the content of the window. It is made once two calls earn closer
 	// together than Config.QuietGap, and stays: until then the stock pays for all
 	// that a window could.
 	flow atomic.Pointer[Ratio]

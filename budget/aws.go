@@ -16,7 +16,7 @@ type AWSConfig struct {
 	// What a retry costs by the class of the failure before it, in tokens, one
 	// or more.
 	RetryCost, TimeoutCost, RateLimitedCost int
-	// NoRetryIncrement is what a call that succeeded without a paid retry puts
+	// NoRetryIncrement is the amount that a call that succeeded without a paid retry puts
 	// back, in tokens, zero or more.
 	NoRetryIncrement int
 }

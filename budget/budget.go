@@ -78,7 +78,7 @@
 // A budget cannot mend that, but its user can: package lull repeats an attempt
 // that timed out only if the dependency has answered another call since that
 // attempt began. What is left for the stock are failures that came back as
-// answers. They cost a server little, and say that it is not buried in a queue.
+// answers. They cost a server little, and show that it is not buried in a queue.
 // With that rule recovery did not depend on the stock (1, 2, 5 and 10 were tried),
 // in fleets from one process to 100,000. Whoever uses this package alone, in a
 // large fleet, and retries timeouts should set Config.Stock to 1, or use a Ratio.
@@ -210,7 +210,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Class says why a retry is wanted. AWSQuota charges by it; the others charge
+// Class is why a retry is wanted. AWSQuota charges by it; the others charge
 // the same for all.
 type Class uint8
 
@@ -225,7 +225,7 @@ var classNames = [...]string{"transient", "timeout", "rate_limited"}
 // String is the class in lower case, such as "timeout".
 func (c Class) String() string { return choice.Name("class", classNames[:], c) }
 
-// A Receipt says what was paid for one retry, in the budget's own unit. Zero
+// A Receipt is the price paid for one retry, in the budget's own unit. Zero
 // means that nothing was paid.
 type Receipt int64
 

@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What a zero Config means. The package comment says what the choice rests on.
+// What a zero Config means. The package comment explains the choice.
 const (
 	DefaultRatio = 0.1 // retries for each call that earns
 	DefaultStock = 2   // retries that are in stock, also at the start
@@ -39,7 +39,7 @@ type Config struct {
 	// a time, so that a call counts for nine tenths of it at least.
 	Window time.Duration
 
-	// Earn says which calls fill the budget. Zero means Successes.
+	// Earn is which calls fill the budget. Zero means Successes.
 	Earn Earn
 
 	// Floor adds that many retries per second to what a Ratio has earned, as a
@@ -67,7 +67,7 @@ type Config struct {
 	Unlimited bool
 }
 
-// What Validate says is allowed, made once: a simulator validates millions.
+// The texts of what Validate allows, made once: a simulator validates millions.
 var (
 	allowedRatio       = fmt.Sprintf("zero (%v), or a ratio from %v to %v", DefaultRatio, MinRatio, MaxRatio)
 	allowedWindow      = fmt.Sprintf("zero (none), or a duration from %v to %v", MinWindow, MaxWindow)

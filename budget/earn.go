@@ -4,7 +4,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Earn says which calls fill the budget.
+// Earn is which calls fill the budget.
 type Earn uint8
 
 const (

@@ -17,7 +17,7 @@ type EnvoyConfig struct {
 	MinConcurrency int
 }
 
-// EnvoyDefault is what Envoy uses where a retry_budget leaves its fields out.
+// EnvoyDefault returns the values that Envoy uses where a retry_budget leaves its fields out.
 func EnvoyDefault() EnvoyConfig { return EnvoyConfig{Percent: 20, MinConcurrency: 3} }
 
 // Validate reports every field that is out of its limits.

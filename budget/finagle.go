@@ -9,7 +9,7 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// FinagleConfig is what Finagle's RetryBudget.apply takes. Take FinagleDefault
+// FinagleConfig holds the parameters of Finagle's RetryBudget.apply. Take FinagleDefault
 // and change what differs; zeros are taken literally.
 type FinagleConfig struct {
 	// TTL is how long a deposit lasts, 1 s to 60 s. As in Finagle the limits and
@@ -54,7 +54,7 @@ func (c FinagleConfig) Validate() error {
 // begin at multiples of TTL/10; in Finagle they begin wherever the last one
 // ended. With OnSuccess it is the budget of Rust's tower, and of Linkerd's proxy,
 // in Finagle's finer arithmetic. (Linkerd also deposits for failures that it
-// would not retry; a Budget is not told of those.)
+// would not retry; a Budget does not learn of those.)
 //
 // The reserve is per process and arrivals earn, so what it allows in an outage
 // grows with the number of processes; see the package comment.
@@ -136,7 +136,7 @@ func (b *FinagleBucket) Withdraw(now time.Duration, _ Class, _ func() uint64) Gr
 // Settle does nothing.
 func (*FinagleBucket) Settle(time.Duration, Receipt) {}
 
-// End deposits, if the call succeeded and OnSuccess says so.
+// End deposits, if the call succeeded and OnSuccess is set.
 func (b *FinagleBucket) End(now time.Duration, success bool, _ Receipt) {
 	if success && b.onSuccess {
 		b.put(now)

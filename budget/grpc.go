@@ -13,7 +13,7 @@ import (
 type GRPCConfig struct {
 	// MaxTokens is the size of the bucket, 1 to 1000. It starts full.
 	MaxTokens int
-	// TokenRatio is what a successful call puts back, 0.001 or more. Three
+	// TokenRatio is the amount that a successful call puts back, 0.001 or more. Three
 	// decimals are kept: 0.5466 is 0.546.
 	TokenRatio float64
 }

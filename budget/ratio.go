@@ -45,7 +45,7 @@ type Ratio struct {
 
 	mu    sync.Mutex // serializes withdrawals; guards what follows
 	empty bool       // refused since the last grant
-	// need is what the balance must be for a grant, 1 to token: the units earned
+	// need is the balance that a grant needs, 1 to token: the units earned
 	// since the last mark, itself included, or always token if whole. Zero: no marks
 	// were drawn. It is as of tick looked, whose slot held seen.
 	need    int32

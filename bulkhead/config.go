@@ -11,7 +11,7 @@ import (
 // MaxLimit is the largest InFlight and the largest MaxQueue that can be set.
 const MaxLimit = math.MaxInt32
 
-// Config says how many calls may be in flight and how long others may wait to be
+// Config sets how many calls may be in flight and how long others may wait to be
 // among them. The zero Config limits nothing.
 type Config struct {
 	// InFlight is the number of calls that may be in flight. Zero: no limit.

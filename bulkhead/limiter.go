@@ -32,7 +32,7 @@ const (
 	oneWaiting  = 1 << 32
 )
 
-// New returns a limiter for c, or what Validate says is wrong with it.
+// New returns a limiter for c, or the error of Validate.
 func New(c Config) (*Limiter, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// Outcome is what Join made of a caller.
+// Outcome is the result of Join for a caller.
 type Outcome uint8
 
 const (

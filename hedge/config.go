@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What the zero fields of a Config that is on stand for. The package comment says
+// What the zero fields of a Config that is on stand for. The package comment explains
 // what each rests on.
 const (
 	DefaultPercentile = 0.95
@@ -36,13 +36,13 @@ const (
 	maxShare      = MaxAttempts - 1
 )
 
-// A Config says when a second attempt may run beside the first. It is plain,
+// A Config sets when a second attempt may run beside the first. It is plain,
 // comparable data. The zero Config is off: no attempt is ever sent beside another.
 // Config{Attempts: 2} is on, with the recommended settings.
 type Config struct {
 	// Attempts is how many attempts of one call may run at a time, the first one
 	// included. Zero: hedging is off, and all other fields must be zero. 1: off, and
-	// the other fields may stay. 2 is what nearly everybody wants. At most 5.
+	// the other fields may stay. Nearly everybody wants 2. At most 5.
 	Attempts int
 
 	// Delay is how long after the start of the latest attempt another one is sent,
@@ -82,7 +82,7 @@ type Config struct {
 	InFlight int
 }
 
-// What Validate says is allowed.
+// The texts of what Validate allows.
 const (
 	allowedAttempts   = "zero (off), or 1 to 5"
 	allowedOn         = "2 to 5 attempts, or 1 to keep the other fields and switch hedging off"

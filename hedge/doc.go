@@ -95,7 +95,7 @@
 //	they have outlasted their time 1.57   2.06     3.70   5.03     29.1   48.1
 //
 // An attempt that fails is treated in the same way: it had not succeeded until then. A
-// failure that is fast has said nothing, and moves nothing. One that is late would have
+// failure that is fast has shown nothing, and moves nothing. One that is late would have
 // been cut short had there been a hedge, and counts for the same. Timeouts, and callers
 // that go away, likewise.
 //

@@ -21,7 +21,7 @@ type Hedger struct {
 	out     atomic.Int64  // hedges in flight
 }
 
-// Start tells that the first attempt of a call starts at now, and when another may
+// Start notes that the first attempt of a call starts at now, and when another may
 // be sent beside it; see Flight.Delay. Only calls that may be hedged should be
 // told: those that are safe to carry out twice.
 func (h *Hedger) Start(now time.Duration) Flight {
@@ -81,7 +81,7 @@ func (h *Hedger) takeOff() bool {
 	}
 }
 
-// Settle tells that a hedge that was granted has ended, in whatever way. One too
+// Settle notes that a hedge that was granted has ended, in whatever way. One too
 // many is ignored when none is in flight.
 func (h *Hedger) Settle() {
 	if h == nil {
@@ -95,7 +95,7 @@ func (h *Hedger) Settle() {
 	}
 }
 
-// Done tells that the first attempt of the call ended at now. Succeeded means that
+// Done notes that the first attempt of the call ended at now. Succeeded means that
 // it ran to its own end, and that this was a success, whether or not a hedge was
 // quicker. Everything else is false: it failed, it timed out, its caller went away, or
 // it was cancelled because a hedge had won. Then its time is not a latency, and all
@@ -119,7 +119,7 @@ func (h *Hedger) done(now time.Duration, f *Flight, succeeded bool) {
 	}
 }
 
-// Delay is what Flight.Delay would be for a call that starts at now. False: it
+// Delay returns what Flight.Delay would be for a call that starts at now. False: it
 // would not be hedged.
 func (h *Hedger) Delay(now time.Duration) (time.Duration, bool) {
 	switch {

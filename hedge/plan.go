@@ -6,7 +6,7 @@ type Plan struct {
 	rules rules
 }
 
-// Prepare makes a plan, or says what is wrong with the configuration.
+// Prepare returns a plan, or an error if the configuration is wrong.
 func Prepare(c Config) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ const (
 	longest   = 32                     // slots
 	longestIs = longest * tick
 	// enough is how many hedges the calls that are looked at must pay for, if they
-	// can be had: of fewer, one more or less says nothing.
+	// can be had: of fewer, one more or less shows nothing.
 	enough = 4
 )
 

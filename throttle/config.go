@@ -80,7 +80,7 @@ type Config struct {
 	MaxWait time.Duration
 }
 
-// What Validate says is allowed, made once: a simulator validates millions.
+// The texts of what Validate allows, made once: a simulator validates millions.
 var (
 	allowedMode    = "Off, Adaptive or Cubic"
 	allowedWindow  = fmt.Sprintf("zero (%v), or a duration of at least %v", DefaultWindow, MinWindow)

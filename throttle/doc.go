@@ -12,7 +12,7 @@
 // which can do half of what it is asked for. A throttle lets through about as much
 // as is accepted.
 //
-// Both throttles here are off unless a Config says otherwise. Both work on what one
+// Both throttles here are off unless a Config turns them on. Both work on what one
 // client sees; there is nothing to agree upon between clients.
 //
 //	throttle.Config{Mode: throttle.Adaptive} // refuses a share at once; for services
@@ -188,7 +188,7 @@
 //
 // # What it does not do
 //
-// It has no clock and does not wait: every method is told the time, since an epoch of
+// It has no clock and does not wait: every method takes the time, since an epoch of
 // the caller's choosing, and Ask returns how long to wait. Time may go backwards a
 // little from call to call, as it does when goroutines read a clock and then race.
 //

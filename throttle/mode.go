@@ -4,7 +4,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Mode says which throttle it is.
+// Mode is the kind of throttle.
 type Mode uint8
 
 const (

@@ -4,7 +4,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Outcome is what the end of an attempt says about the backend's load. Values
+// Outcome is what the end of an attempt shows of the backend's load. Values
 // that are none of these are taken as Neutral.
 //
 //	                               Adaptive              Cubic
@@ -22,7 +22,7 @@ const (
 	// own): the book's accepts are "requests accepted by the backend", not successes.
 	Accepted Outcome = iota
 	// RateLimited: the backend, or what speaks for it, refused the request because of
-	// load or quota: 429, a 503 that says so, RESOURCE_EXHAUSTED, a throttling error
+	// load or quota: 429, a 503 that gives this reason, RESOURCE_EXHAUSTED, a throttling error
 	// of an AWS service.
 	RateLimited
 	// Unanswered: nothing shows that the backend took the request on. It timed out,
@@ -31,7 +31,7 @@ const (
 	// Adaptive counts it against the backend; but nobody asked for a lower rate, and
 	// Cubic takes it as the AWS SDKs take every error but throttling.
 	Unanswered
-	// Neutral: the attempt was sent, and its end says nothing about the backend: the
+	// Neutral: the attempt was sent, and its end shows nothing of the backend: the
 	// caller went away.
 	Neutral
 	// Unsent: Ask let the attempt pass, and it was never made: the caller gave up

@@ -11,7 +11,7 @@ import (
 // minCapacity is the smallest size of the bucket, in attempts.
 const minCapacity = 1
 
-// rate is what a Cubic throttle remembers.
+// rate is the memory of a Cubic throttle.
 type rate struct {
 	// limiting: attempts are held to the rate. Written under mu. While it is false
 	// attempts are counted and not looked at any further.

@@ -15,7 +15,7 @@ import (
 // half on average, since the latest is always under way.
 const slots = 30
 
-// shares is what an Adaptive throttle remembers.
+// shares is the memory of an Adaptive throttle.
 type shares struct {
 	// Before the time calm nothing is refused, until credit requests have not been
 	// accepted since that was found. It spares the healthy path the sums. Once a

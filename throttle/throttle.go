@@ -60,7 +60,7 @@ func (t *Throttle) Learn(now time.Duration, o Outcome) {
 	r.learn(t.rules, now, o)
 }
 
-// learned is what an Adaptive throttle counts in.
+// learned returns the counters of an Adaptive throttle.
 func (t *Throttle) learned() *shares {
 	if s := t.shares.Load(); s != nil {
 		return s
@@ -75,7 +75,7 @@ func (t *Throttle) begin(now time.Duration) *rate {
 	return t.rate.Load()
 }
 
-// State is what a throttle knows at a moment, for metrics and logs.
+// State is a throttle's knowledge at a moment, for metrics and logs.
 type State struct {
 	// Requests and Accepts, under Adaptive, are those in the window. Calls in flight
 	// are neither.
