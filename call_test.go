@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/preset"
 )
 
 var transient = lull.Verdict{Kind: lull.KindTransient, Code: "503"}
@@ -91,10 +92,7 @@ func TestAPlaceGivenTooLate(t *testing.T) {
 
 // A budget of concurrent retries is told when each of them has ended.
 func TestRetriesAreSettled(t *testing.T) {
-	envoy, err := budget.NewEnvoyConcurrency(budget.EnvoyConfig{Percent: 0, MinConcurrency: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	envoy := preset.Budget{Envoy: preset.EnvoyConfig{MinConcurrency: 1}}.New()
 	d := newDependency(t, lull.Policy{Attempts: 5, Backoff: backoff.Schedule{Kind: backoff.Constant}}, lull.WithBudget(func() budget.Budget { return envoy }))
 	for call := range 3 {
 		c := waiting(t, d, engine.Spec{})

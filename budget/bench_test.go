@@ -50,9 +50,6 @@ func BenchmarkSuccessfulCall(b *testing.B) {
 		{"bucket", func() (Budget, error) { return NewBucket(Config{}) }},
 		{"ratio", func() (Budget, error) { return New(Config{Window: 10 * time.Second}) }},
 		{"grpc", func() (Budget, error) { return NewGRPCThrottle(GRPCConfig{100, 0.1}) }},
-		{"aws", func() (Budget, error) { return NewAWSQuota(AWSStandard21()) }},
-		{"envoy", func() (Budget, error) { return NewEnvoyConcurrency(EnvoyDefault()) }},
-		{"finagle", func() (Budget, error) { return NewFinagleBucket(FinagleDefault()) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			budget, err := c.new()

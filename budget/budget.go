@@ -159,10 +159,10 @@
 //
 // # Other systems' budgets
 //
-// [GRPCThrottle], [AWSQuota], [EnvoyConcurrency] and [FinagleBucket] implement
-// the same interface, by the published rules of those systems and tested with
-// their published cases, for comparison and for moving from them. Their
-// configurations mean what they mean there: a zero is a zero, not a default.
+// [GRPCThrottle] implements the same interface by gRPC's published rules, and is tested
+// with their published cases, for service configs of gRPC. Its configuration means what
+// it means there: a zero is a zero, not a default. Package preset has those of the AWS
+// SDKs, Envoy and Finagle, for comparison.
 //
 // # Order of use
 //
@@ -210,8 +210,8 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Class is why a retry is wanted. AWSQuota charges by it; the others charge
-// the same for all.
+// Class is why a retry is wanted. The quota of the AWS SDKs charges by it (package
+// preset); the budgets of this package charge the same for all.
 type Class uint8
 
 const (

@@ -17,9 +17,6 @@ var (
 	_ Budget = (*Bucket)(nil)
 	_ Budget = (*Ratio)(nil)
 	_ Budget = (*GRPCThrottle)(nil)
-	_ Budget = (*AWSQuota)(nil)
-	_ Budget = (*EnvoyConcurrency)(nil)
-	_ Budget = (*FinagleBucket)(nil)
 )
 
 // The zero Config is an account with two retries in stock, a tenth of one for each
@@ -148,19 +145,6 @@ func TestValidate(t *testing.T) {
 		{GRPCConfig{1001, 0.0009}, "MaxTokens TokenRatio"},
 		{GRPCConfig{-1, nan}, "MaxTokens TokenRatio"},
 		{GRPCConfig{1, inf}, "TokenRatio"},
-		{AWSLegacy(), ""},
-		{AWSStandard21(), ""},
-		{AWSConfig{RetryCost: 1, TimeoutCost: 1, RateLimitedCost: 1}, ""},
-		{AWSConfig{Capacity: -1, NoRetryIncrement: -1}, "Capacity RetryCost TimeoutCost RateLimitedCost NoRetryIncrement"},
-		{EnvoyDefault(), ""},
-		{EnvoyConfig{}, ""},
-		{EnvoyConfig{Percent: -1, MinConcurrency: -1}, "Percent MinConcurrency"},
-		{EnvoyConfig{Percent: 100.1}, "Percent"},
-		{EnvoyConfig{Percent: nan}, "Percent"},
-		{FinagleDefault(), ""},
-		{FinagleConfig{TTL: 60*time.Second + 1}, ""}, // Finagle looks at whole seconds
-		{FinagleConfig{TTL: 61 * time.Second, MinPerSecond: -1, Percent: 1000.1}, "TTL MinPerSecond Percent"},
-		{FinagleConfig{Percent: nan}, "TTL Percent"},
 	} {
 		err := c.config.Validate()
 		got := problem.Fields(err)
@@ -197,15 +181,6 @@ func TestConstructorsRefuseWhatIsInvalid(t *testing.T) {
 	if b, err := NewGRPCThrottle(GRPCConfig{}); b != nil || err == nil {
 		t.Errorf("NewGRPCThrottle: %v, %v", b, err)
 	}
-	if b, err := NewAWSQuota(AWSConfig{}); b != nil || err == nil {
-		t.Errorf("NewAWSQuota: %v, %v", b, err)
-	}
-	if b, err := NewEnvoyConcurrency(EnvoyConfig{Percent: -1}); b != nil || err == nil {
-		t.Errorf("NewEnvoyConcurrency: %v, %v", b, err)
-	}
-	if b, err := NewFinagleBucket(FinagleConfig{}); b != nil || err == nil {
-		t.Errorf("NewFinagleBucket: %v, %v", b, err)
-	}
 	b, _ := NewGRPCThrottle(GRPCConfig{10, 1})
 	if b.Rescale(GRPCConfig{}) == nil || b.Tokens() != 10 {
 		t.Error("Rescale to nothing was accepted")
@@ -214,7 +189,7 @@ func TestConstructorsRefuseWhatIsInvalid(t *testing.T) {
 
 // A zero value that no constructor made refuses, and does not panic.
 func TestZeroValuesRefuse(t *testing.T) {
-	for _, b := range []Budget{new(Account), new(Bucket), new(Ratio), new(GRPCThrottle), new(AWSQuota), new(EnvoyConcurrency), new(FinagleBucket)} {
+	for _, b := range []Budget{new(Account), new(Bucket), new(Ratio), new(GRPCThrottle)} {
 		poke(b, 1<<40, 77, -3, never)
 		if b.Withdraw(time.Hour, Transient, never).OK || b.Balance(time.Hour) != 0 {
 			t.Errorf("%T: the zero value grants retries", b)
@@ -262,9 +237,6 @@ func FuzzNothingPanics(f *testing.F) {
 		add(New(Config{Ratio: x, Earn: Earn(earn), Stock: z}))
 		add(NewBucket(Config{Ratio: x, Earn: Earn(earn), Stock: z}))
 		add(NewGRPCThrottle(GRPCConfig{n, x}))
-		add(NewAWSQuota(AWSConfig{n, int(class), int(earn), int(d), int(cool)}))
-		add(NewEnvoyConcurrency(EnvoyConfig{x, n}))
-		add(NewFinagleBucket(FinagleConfig{time.Duration(d), n, x, earn > 0}))
 		for _, b := range all {
 			for _, at := range []int64{now, now + 1, now - d, 0, math.MaxInt64, math.MinInt64, now} {
 				poke(b, time.Duration(at), Class(class), Receipt(receipt), func() uint64 { return uint64(cool) })

@@ -167,7 +167,7 @@ func ExampleEarn_UnmarshalText() {
 // attempt is over, and handed to End.
 func ExampleBudget() {
 	var b budget.Budget
-	b, err := budget.NewAWSQuota(budget.AWSLegacy())
+	b, err := budget.NewBucket(budget.Config{Stock: 100})
 	if err != nil {
 		panic(err)
 	}
@@ -193,8 +193,8 @@ func ExampleBudget() {
 		last = g.Receipt
 		now += 100 * time.Millisecond // the wait, already paid for
 	}
-	fmt.Println("retries left:", b.Balance(now)) // two paid, the last came back
-	// Output: retries left: 99
+	fmt.Println("retries left:", b.Balance(now)) // two paid, and a success earned a tenth
+	// Output: retries left: 98
 }
 
 // A process that has earned less than one retry in the window gets one with that
@@ -258,77 +258,4 @@ func ExampleGRPCThrottle_Rescale() {
 	}
 	fmt.Println(b.Tokens())
 	// Output: 7.5
-}
-
-// The SDKs charge by what went wrong, and give back the last cost only.
-func ExampleNewAWSQuota() {
-	b, err := budget.NewAWSQuota(budget.AWSLegacy())
-	if err != nil {
-		panic(err)
-	}
-	b.Withdraw(0, budget.Timeout, nil)
-	g := b.Withdraw(0, budget.Transient, nil)
-	fmt.Println("paid", g.Receipt, "left", b.Tokens())
-	b.End(0, true, g.Receipt)
-	fmt.Println("left", b.Tokens())
-	// Output:
-	// paid 5 left 485
-	// left 490
-}
-
-func ExampleAWSLegacy() {
-	fmt.Printf("%+v\n", budget.AWSLegacy())
-	// Output: {Capacity:500 RetryCost:5 TimeoutCost:10 RateLimitedCost:5 NoRetryIncrement:1}
-}
-
-func ExampleAWSStandard21() {
-	fmt.Printf("%+v\n", budget.AWSStandard21())
-	// Output: {Capacity:500 RetryCost:14 TimeoutCost:14 RateLimitedCost:5 NoRetryIncrement:1}
-}
-
-// Envoy limits the retries under way to a share of the calls under way.
-func ExampleNewEnvoyConcurrency() {
-	b, err := budget.NewEnvoyConcurrency(budget.EnvoyDefault())
-	if err != nil {
-		panic(err)
-	}
-	for range 20 {
-		b.Begin(0)
-	}
-	fmt.Println("at once:", b.Balance(0))
-	g := b.Withdraw(0, budget.Transient, nil)
-	fmt.Println("with one under way:", b.Balance(0))
-	b.Settle(0, g.Receipt)
-	fmt.Println("and when it is over:", b.Balance(0))
-	// Output:
-	// at once: 4
-	// with one under way: 3
-	// and when it is over: 4
-}
-
-func ExampleEnvoyDefault() {
-	fmt.Printf("%+v\n", budget.EnvoyDefault())
-	// Output: {Percent:20 MinConcurrency:3}
-}
-
-// Finagle's default: a fifth of the calls, and ten retries a second for each
-// process besides.
-func ExampleNewFinagleBucket() {
-	b, err := budget.NewFinagleBucket(budget.FinagleDefault())
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("before the first call:", b.Balance(0))
-	for range 50 {
-		b.Begin(0)
-	}
-	fmt.Println("after 50 calls:", b.Balance(0))
-	// Output:
-	// before the first call: 100
-	// after 50 calls: 110
-}
-
-func ExampleFinagleDefault() {
-	fmt.Printf("%+v\n", budget.FinagleDefault())
-	// Output: {TTL:10s MinPerSecond:10 Percent:0.2 OnSuccess:false}
 }

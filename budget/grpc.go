@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/internal/edge"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -53,7 +54,7 @@ type GRPCThrottle struct {
 	max    int64      // all three in thousandths
 	ratio  int64
 	tokens int64
-	edge   edge
+	edge   edge.Edge
 }
 
 // NewGRPCThrottle returns a full bucket.
@@ -98,9 +99,10 @@ func (t *GRPCThrottle) Withdraw(time.Duration, Class, func() uint64) Grant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.tokens > t.max/2 {
-		return t.edge.grant(0)
+		t.edge.Granted()
+		return Grant{OK: true}
 	}
-	return t.edge.refuse()
+	return Grant{Exhausted: t.edge.Refused()}
 }
 
 // Settle does nothing.

@@ -22,11 +22,8 @@ func vectors(t *testing.T, name string, into any) {
 // Whatever pays, the first refusal after a grant is the one worth an event.
 func TestOtherBudgetsMarkTheEdge(t *testing.T) {
 	grpc, _ := NewGRPCThrottle(GRPCConfig{MaxTokens: 4, TokenRatio: 1})
-	aws, _ := NewAWSQuota(AWSConfig{Capacity: 10, RetryCost: 10, TimeoutCost: 10, RateLimitedCost: 10})
-	envoy, _ := NewEnvoyConcurrency(EnvoyConfig{MinConcurrency: 1})
-	finagle, _ := NewFinagleBucket(FinagleConfig{TTL: 1e9, MinPerSecond: 1})
 	bucket, _ := NewBucket(Config{Ratio: 1, Stock: 1})
-	for name, b := range map[string]Budget{"grpc": grpc, "aws": aws, "envoy": envoy, "finagle": finagle, "bucket": bucket} {
+	for name, b := range map[string]Budget{"grpc": grpc, "bucket": bucket} {
 		fill := func() {
 			for range 2 {
 				b.Begin(2e9)

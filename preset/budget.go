@@ -9,10 +9,10 @@ import (
 // At most one of them is set; a zero stands for "not this one". The zero Budget
 // leaves the choice to Policy.Budget.
 type Budget struct {
-	AWS     budget.AWSConfig
+	AWS     AWSConfig
 	GRPC    budget.GRPCConfig
-	Envoy   budget.EnvoyConfig
-	Finagle budget.FinagleConfig
+	Envoy   EnvoyConfig
+	Finagle FinagleConfig
 	Bucket  budget.Config // of a budget.Bucket: without a Window
 	Running Running
 
@@ -34,10 +34,10 @@ func (b Budget) Validate() error {
 		}
 		l.In(field, validate())
 	}
-	check("AWS", b.AWS != budget.AWSConfig{}, b.AWS.Validate)
+	check("AWS", b.AWS != AWSConfig{}, b.AWS.Validate)
 	check("GRPC", b.GRPC != budget.GRPCConfig{}, b.GRPC.Validate)
-	check("Envoy", b.Envoy != budget.EnvoyConfig{}, b.Envoy.Validate)
-	check("Finagle", b.Finagle != budget.FinagleConfig{}, b.Finagle.Validate)
+	check("Envoy", b.Envoy != EnvoyConfig{}, b.Envoy.Validate)
+	check("Finagle", b.Finagle != FinagleConfig{}, b.Finagle.Validate)
 	check("Bucket", b.Bucket != budget.Config{}, func() error { _, err := budget.NewBucket(b.Bucket); return err })
 	check("Running", b.Running != Running{}, b.Running.Validate)
 	l.Check(b.Warmup >= 0, "Warmup", b.Warmup, "zero or a positive number of calls")
@@ -68,14 +68,14 @@ func (b Budget) build() budget.Budget {
 
 func (b Budget) kind() (budget.Budget, error) {
 	switch {
-	case b.AWS != budget.AWSConfig{}:
-		return budget.NewAWSQuota(b.AWS)
+	case b.AWS != AWSConfig{}:
+		return newAWSQuota(b.AWS)
 	case b.GRPC != budget.GRPCConfig{}:
 		return budget.NewGRPCThrottle(b.GRPC)
-	case b.Envoy != budget.EnvoyConfig{}:
-		return budget.NewEnvoyConcurrency(b.Envoy)
-	case b.Finagle != budget.FinagleConfig{}:
-		return budget.NewFinagleBucket(b.Finagle)
+	case b.Envoy != EnvoyConfig{}:
+		return newEnvoyConcurrency(b.Envoy)
+	case b.Finagle != FinagleConfig{}:
+		return newFinagleBucket(b.Finagle)
 	case b.Bucket != budget.Config{}:
 		return budget.NewBucket(b.Bucket)
 	case b.Running != Running{}:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/preset"
 )
@@ -69,4 +70,59 @@ func ExampleFind() {
 	_, err := preset.Find("resilience4")
 	fmt.Println(err.Error()[:70])
 	// Output: no preset is called "resilience4": did you mean resilience4j? there ar
+}
+
+// The AWS SDKs charge by the kind of the failure, and give back the last cost only.
+func ExampleAWSLegacy() {
+	fmt.Printf("%+v\n", preset.AWSLegacy())
+	b := preset.Budget{AWS: preset.AWSLegacy()}.New()
+	b.Withdraw(0, budget.Timeout, nil)
+	g := b.Withdraw(0, budget.Transient, nil)
+	fmt.Println("paid", g.Receipt, "retries left", b.Balance(0))
+	b.End(0, true, g.Receipt)
+	fmt.Println("retries left", b.Balance(0))
+	// Output:
+	// {Capacity:500 RetryCost:5 TimeoutCost:10 RateLimitedCost:5 NoRetryIncrement:1}
+	// paid 5 retries left 97
+	// retries left 98
+}
+
+func ExampleAWSStandard21() {
+	fmt.Printf("%+v\n", preset.AWSStandard21())
+	// Output: {Capacity:500 RetryCost:14 TimeoutCost:14 RateLimitedCost:5 NoRetryIncrement:1}
+}
+
+// Envoy limits the retries under way to a share of the calls under way.
+func ExampleEnvoyDefault() {
+	fmt.Printf("%+v\n", preset.EnvoyDefault())
+	b := preset.Budget{Envoy: preset.EnvoyDefault()}.New()
+	for range 20 {
+		b.Begin(0)
+	}
+	fmt.Println("at once:", b.Balance(0))
+	g := b.Withdraw(0, budget.Transient, nil)
+	fmt.Println("with one under way:", b.Balance(0))
+	b.Settle(0, g.Receipt)
+	fmt.Println("when it is over:", b.Balance(0))
+	// Output:
+	// {Percent:20 MinConcurrency:3}
+	// at once: 4
+	// with one under way: 3
+	// when it is over: 4
+}
+
+// Finagle's default: a fifth of the calls, and ten retries a second for each
+// process besides.
+func ExampleFinagleDefault() {
+	fmt.Printf("%+v\n", preset.FinagleDefault())
+	b := preset.Budget{Finagle: preset.FinagleDefault()}.New()
+	fmt.Println("before the first call:", b.Balance(0))
+	for range 50 {
+		b.Begin(0)
+	}
+	fmt.Println("after 50 calls:", b.Balance(0))
+	// Output:
+	// {TTL:10s MinPerSecond:10 Percent:0.2 OnSuccess:false}
+	// before the first call: 100
+	// after 50 calls: 110
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 )
 
@@ -18,7 +17,7 @@ func libraries() []Preset {
 		Note: "Requeues are for requests that were never sent or were refused (nacks), not for timeouts. One call may have a fifth of the balance, at least 20 retries; the preset has 20. " +
 			"The floor is per process. For the same budget on ordinary retries see budget-finagle.",
 		Policy: plain(21, atOnce),
-		Budget: Budget{Finagle: budget.FinagleDefault()},
+		Budget: Budget{Finagle: FinagleDefault()},
 	}, {
 		Name:   "polly",
 		Title:  "Polly v8, RetryStrategyOptions: 3 retries, one every 2 s",

@@ -10,7 +10,7 @@ import (
 // mechanisms are single ones, each on top of the same waits as full-jitter, so
 // that a difference is theirs alone.
 func mechanisms() []Preset {
-	strict := Budget{Finagle: budget.FinagleConfig{TTL: 10 * second, Percent: 0.1}}
+	strict := Budget{Finagle: FinagleConfig{TTL: 10 * second, Percent: 0.1}}
 	warm := func(calls int) Budget { b := strict; b.Warmup = calls; return b }
 	return []Preset{{
 		Name:   "ratio-10",
@@ -59,7 +59,7 @@ func mechanisms() []Preset {
 		Note:   "The quota alone. For the SDK's own attempts and waits see aws-legacy-standard.",
 		Policy: fullJitter(100 * ms),
 		Reads:  everything,
-		Budget: Budget{AWS: budget.AWSLegacy()},
+		Budget: Budget{AWS: AWSLegacy()},
 	}, {
 		Name:   "budget-aws-2.1",
 		Title:  "full jitter from 50 ms with the retry quota of AWS retry behavior 2.1 (500 tokens, 14 a retry)",
@@ -67,7 +67,7 @@ func mechanisms() []Preset {
 		Note:   "The quota alone, with the 50 ms of that behaviour. For the SDK's own attempts see aws-standard-2.1.",
 		Policy: fullJitter(50 * ms),
 		Reads:  everything,
-		Budget: Budget{AWS: budget.AWSStandard21()},
+		Budget: Budget{AWS: AWSStandard21()},
 	}, {
 		Name:   "budget-finagle",
 		Title:  "full-jitter with Finagle's default budget: 20 % of calls and 10 retries a second",
@@ -75,7 +75,7 @@ func mechanisms() []Preset {
 		Note:   "The floor is per process: M processes may send 10 M retries a second, whatever the service can bear.",
 		Policy: fullJitter(100 * ms),
 		Reads:  everything,
-		Budget: Budget{Finagle: budget.FinagleDefault()},
+		Budget: Budget{Finagle: FinagleDefault()},
 	}, {
 		Name:   "breaker-5s",
 		Title:  "full-jitter, a circuit breaker that opens for 5 s when half of at least 20 calls in 10 s fail",

@@ -196,17 +196,17 @@ func TestMechanismsAreThoseOfTheStudy(t *testing.T) {
 		}
 		return p
 	}
-	tenth := Budget{Finagle: budget.FinagleConfig{TTL: 10 * time.Second, Percent: 0.1}}
+	tenth := Budget{Finagle: FinagleConfig{TTL: 10 * time.Second, Percent: 0.1}}
 	faster := loop
 	faster.Backoff.Base = 50 * time.Millisecond
 	for name, want := range map[string]Preset{
 		"full-jitter":           {Policy: loop},
 		"ratio-10":              {Policy: loop, Budget: tenth},
-		"budget-finagle":        {Policy: loop, Budget: Budget{Finagle: budget.FinagleConfig{TTL: 10 * time.Second, MinPerSecond: 10, Percent: 0.2}}},
+		"budget-finagle":        {Policy: loop, Budget: Budget{Finagle: FinagleConfig{TTL: 10 * time.Second, MinPerSecond: 10, Percent: 0.2}}},
 		"token-bucket":          {Policy: loop, Budget: Budget{Bucket: budget.Config{Ratio: 0.1, Stock: 10}}},
 		"token-bucket-arrivals": {Policy: loop, Budget: Budget{Bucket: budget.Config{Ratio: 0.1, Stock: 10, Earn: budget.Arrivals}}},
-		"budget-aws-legacy":     {Policy: loop, Budget: Budget{AWS: budget.AWSConfig{Capacity: 500, RetryCost: 5, TimeoutCost: 10, RateLimitedCost: 5, NoRetryIncrement: 1}}},
-		"budget-aws-2.1":        {Policy: faster, Budget: Budget{AWS: budget.AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, RateLimitedCost: 5, NoRetryIncrement: 1}}},
+		"budget-aws-legacy":     {Policy: loop, Budget: Budget{AWS: AWSConfig{Capacity: 500, RetryCost: 5, TimeoutCost: 10, RateLimitedCost: 5, NoRetryIncrement: 1}}},
+		"budget-aws-2.1":        {Policy: faster, Budget: Budget{AWS: AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, RateLimitedCost: 5, NoRetryIncrement: 1}}},
 		"breaker-5s":            {Policy: cut(5 * time.Second)},
 		"breaker-30s":           {Policy: cut(30 * time.Second)},
 		"budget10+breaker5s":    {Policy: cut(5 * time.Second), Budget: tenth},

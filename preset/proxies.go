@@ -3,7 +3,6 @@ package preset
 import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/budget"
 )
 
 // envoyPolicy is full jitter below 25, 50, 100, 200, 250 ms.
@@ -31,7 +30,7 @@ func proxies() []Preset {
 		Source: envoy,
 		Note:   envoyNote + " The limit of 3 (circuit_breakers.max_retries) is on retries under way, each Envoy for itself.",
 		Policy: envoyRoute(1),
-		Budget: Budget{Envoy: budget.EnvoyConfig{MinConcurrency: 3}},
+		Budget: Budget{Envoy: EnvoyConfig{MinConcurrency: 3}},
 		Reads:  all,
 	}, {
 		Name:   "envoy-retry-budget",
@@ -39,7 +38,7 @@ func proxies() []Preset {
 		Source: envoy,
 		Note:   envoyNote + " It bounds retries under way, not retries made: fast failures with short waits pass as many as they can make. Here a call that waits for its retry is active, in Envoy it is not, so that Envoy's limit is a little lower.",
 		Policy: envoyRoute(1),
-		Budget: Budget{Envoy: budget.EnvoyDefault()},
+		Budget: Budget{Envoy: EnvoyDefault()},
 		Reads:  all,
 	}, {
 		Name:   "istio",
@@ -69,8 +68,8 @@ func proxies() []Preset {
 // tower is the budget of Rust's tower and of Linkerd's proxy: Finagle's, but
 // deposits are made by calls that succeed. (Linkerd also deposits for failures
 // that it would not retry; the engine does not tell those from others.)
-func tower() budget.FinagleConfig {
-	c := budget.FinagleDefault()
+func tower() FinagleConfig {
+	c := FinagleDefault()
 	c.OnSuccess = true
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // The published cases of other systems, run through the engine under their
-// presets. Those that the leaves have in their testdata are read there. Each file
+// presets. Those that a leaf has in its testdata are read there. Each file
 // names its source.
 func vectors(t *testing.T, path string, into any) {
 	t.Helper()
@@ -100,7 +101,7 @@ func (a *awsCaller) play(t *testing.T, s awsStep) (outcome string, wait time.Dur
 	return "retry_request", step.Wait
 }
 
-func (a *awsCaller) quota() int { return a.d.Budget().(*budget.AWSQuota).Tokens() }
+func (a *awsCaller) quota() int { return a.d.Budget().(*awsQuota).Tokens() }
 
 func TestAWSCases(t *testing.T) {
 	// Where the engine waits otherwise, on purpose, and for how long.
@@ -212,6 +213,24 @@ func testAWSThreads(t *testing.T, p Preset, threads [][]awsStep, final int) {
 	}
 	if orders != 10 || matching == 0 {
 		t.Errorf("%d orders, %d of them with the published quotas", orders, matching)
+	}
+
+	// The same with real threads, many times over.
+	for range 200 {
+		d := dependency(t, p)
+		var wg sync.WaitGroup
+		for _, steps := range threads {
+			wg.Go(func() {
+				c := awsCaller{p: p, d: d}
+				for _, s := range steps {
+					c.play(t, s)
+				}
+			})
+		}
+		wg.Wait()
+		if quota := (&awsCaller{d: d}).quota(); quota != final {
+			t.Fatalf("at once: final quota %d, want %d", quota, final)
+		}
 	}
 }
 
@@ -397,14 +416,14 @@ func TestEnvoyRetryBudget(t *testing.T) {
 			Allow                             bool
 		}
 	}
-	vectors(t, "../budget/testdata/envoy_retry_budget.json", &v)
+	vectors(t, "testdata/envoy_retry_budget.json", &v)
 	if len(v.Cases) != 6 {
 		t.Fatalf("%d cases, want 6", len(v.Cases))
 	}
 	for i, c := range v.Cases {
 		p := find(t, "envoy-retry-budget")
-		p.Budget.Envoy = budget.EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min}
-		if p.Budget.Envoy == (budget.EnvoyConfig{}) {
+		p.Budget.Envoy = EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min}
+		if p.Budget.Envoy == (EnvoyConfig{}) {
 			// Allows nothing: one attempt says the same.
 			p.Policy.Attempts = 1
 		}
@@ -479,33 +498,22 @@ func TestIstioDefault(t *testing.T) {
 	if len(v.RetryBudget) != 1 {
 		t.Fatalf("%d retry budgets, want 1", len(v.RetryBudget))
 	}
-	want := budget.EnvoyConfig{Percent: v.RetryBudget[0].Want.Percent, MinConcurrency: v.RetryBudget[0].Want.Min}
+	want := EnvoyConfig{Percent: v.RetryBudget[0].Want.Percent, MinConcurrency: v.RetryBudget[0].Want.Min}
 	if got := find(t, "envoy-retry-budget").Budget.Envoy; got != want {
 		t.Errorf("a retry budget is %+v, Istio's default %+v", got, want)
 	}
 }
 
-type finagleVectors struct {
-	Tower []struct {
-		TTL       string
-		MinPerSec int
-		Pct       float64
-		Script    [][]any
-	}
-	Finagle struct{ Pcts []float64 }
-}
-
 // tower deposits when a call succeeds, and withdraws when one would retry.
 func TestTowerScripts(t *testing.T) {
-	var v finagleVectors
-	vectors(t, "../budget/testdata/tower_finagle.json", &v)
+	v := new(finagleVectors).read(t)
 	if len(v.Tower) != 4 {
 		t.Fatalf("%d scripts, want 4", len(v.Tower))
 	}
 	for i, s := range v.Tower {
 		ttl, _ := time.ParseDuration(s.TTL)
 		p := find(t, "linkerd")
-		p.Budget.Finagle = budget.FinagleConfig{TTL: ttl, MinPerSecond: s.MinPerSec, Percent: s.Pct, OnSuccess: true}
+		p.Budget.Finagle = FinagleConfig{TTL: ttl, MinPerSecond: s.MinPerSec, Percent: s.Pct, OnSuccess: true}
 		d := dependency(t, p)
 		now := time.Duration(0)
 		for j, step := range s.Script {
@@ -528,8 +536,7 @@ func TestTowerScripts(t *testing.T) {
 // Finagle's property: of n calls that fail, n × pct and the reserve are retried,
 // give or take one.
 func TestFinagleGrantsTheRatio(t *testing.T) {
-	var v finagleVectors
-	vectors(t, "../budget/testdata/tower_finagle.json", &v)
+	v := new(finagleVectors).read(t)
 	const n = 10_000
 	if len(v.Finagle.Pcts) != 10 {
 		t.Fatalf("%d percentages, want 10", len(v.Finagle.Pcts))
@@ -538,7 +545,7 @@ func TestFinagleGrantsTheRatio(t *testing.T) {
 		for _, perSecond := range []int{0, 10} {
 			p := find(t, "finagle")
 			p.Policy.Attempts = 2
-			p.Budget.Finagle = budget.FinagleConfig{TTL: time.Minute, MinPerSecond: perSecond, Percent: pct}
+			p.Budget.Finagle = FinagleConfig{TTL: time.Minute, MinPerSecond: perSecond, Percent: pct}
 			d := dependency(t, p)
 			retries := 0
 			for i := range n {

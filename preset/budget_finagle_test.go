@@ -1,9 +1,11 @@
-package budget
+package preset
 
 import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/budget"
 )
 
 type finagleVectors struct {
@@ -24,7 +26,7 @@ type finagleVectors struct {
 }
 
 func (v *finagleVectors) read(t *testing.T) *finagleVectors {
-	vectors(t, "tower_finagle.json", v)
+	vectors(t, "testdata/tower_finagle.json", v)
 	return v
 }
 
@@ -39,7 +41,7 @@ func TestFinagleTowerScripts(t *testing.T) {
 		ttl, _ := time.ParseDuration(s.TTL)
 		for _, epoch := range []time.Duration{0, time.Hour} {
 			onSuccess := epoch != 0
-			b, err := NewFinagleBucket(FinagleConfig{TTL: ttl, MinPerSecond: s.MinPerSec, Percent: s.Pct, OnSuccess: onSuccess})
+			b, err := newFinagleBucket(FinagleConfig{TTL: ttl, MinPerSecond: s.MinPerSec, Percent: s.Pct, OnSuccess: onSuccess})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +58,7 @@ func TestFinagleTowerScripts(t *testing.T) {
 					d, _ := time.ParseDuration(step[1].(string))
 					now += d
 				case "withdraw":
-					if got := b.Withdraw(now, Transient, never).OK; got != step[1].(bool) {
+					if got := b.Withdraw(now, budget.Transient, never).OK; got != step[1].(bool) {
 						t.Errorf("script %d from %v, step %d: %v, want %v", i, epoch, j, got, step[1])
 					}
 				}
@@ -67,7 +69,7 @@ func TestFinagleTowerScripts(t *testing.T) {
 
 // Finagle's property: of n times deposit and withdraw, n × pct + the reserve
 // are granted, give or take one.
-func TestFinagleGrantsTheRatio(t *testing.T) {
+func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
 	v := new(finagleVectors).read(t)
 	const n = 10_000
 	if len(v.Finagle.Pcts) != 10 {
@@ -75,7 +77,7 @@ func TestFinagleGrantsTheRatio(t *testing.T) {
 	}
 	for _, pct := range v.Finagle.Pcts {
 		for _, perSecond := range []int{0, 1, 10} {
-			b, err := NewFinagleBucket(FinagleConfig{TTL: time.Minute, MinPerSecond: perSecond, Percent: pct})
+			b, err := newFinagleBucket(FinagleConfig{TTL: time.Minute, MinPerSecond: perSecond, Percent: pct})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +85,7 @@ func TestFinagleGrantsTheRatio(t *testing.T) {
 			for i := range n {
 				now := time.Duration(i) * time.Millisecond // all within the TTL
 				b.Begin(now)
-				if b.Withdraw(now, Transient, never).OK {
+				if b.Withdraw(now, budget.Transient, never).OK {
 					granted++
 				}
 			}
@@ -101,7 +103,7 @@ func TestFinagleOnSuccess(t *testing.T) {
 		onSuccess     bool
 		begun, failed float64
 	}{{false, 10, 10}, {true, 0, 0}} {
-		b, err := NewFinagleBucket(FinagleConfig{TTL: time.Second, Percent: 1, OnSuccess: c.onSuccess})
+		b, err := newFinagleBucket(FinagleConfig{TTL: time.Second, Percent: 1, OnSuccess: c.onSuccess})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,24 +145,24 @@ func TestFinagleInvalid(t *testing.T) {
 		if bad.Pct != nil {
 			c.Percent = *bad.Pct
 		}
-		if _, err := NewFinagleBucket(c); err == nil {
+		if _, err := newFinagleBucket(c); err == nil {
 			t.Errorf("setting %d: %+v was accepted", i, c)
 		}
 	}
-	if _, err := NewFinagleBucket(FinagleDefault()); err != nil {
+	if _, err := newFinagleBucket(FinagleDefault()); err != nil {
 		t.Error(err)
 	}
 }
 
 // With no percentage and no reserve it is Finagle's Empty: nothing is granted.
 func TestFinagleEmpty(t *testing.T) {
-	b, err := NewFinagleBucket(FinagleConfig{TTL: time.Second})
+	b, err := newFinagleBucket(FinagleConfig{TTL: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 100 {
 		b.Begin(0)
-		if b.Withdraw(0, Transient, never).OK {
+		if b.Withdraw(0, budget.Transient, never).OK {
 			t.Fatal("granted")
 		}
 	}
@@ -169,7 +171,7 @@ func TestFinagleEmpty(t *testing.T) {
 // The reserve, and whatever was deposited, return and leave by the TTL; a
 // caller that is late or a very long rest changes nothing of that.
 func TestFinagleExpiry(t *testing.T) {
-	b, _ := NewFinagleBucket(FinagleDefault())
+	b, _ := newFinagleBucket(FinagleDefault())
 	if got := b.Balance(0); got != 100 {
 		t.Errorf("balance %v, want the reserve of 100", got)
 	}
@@ -180,7 +182,7 @@ func TestFinagleExpiry(t *testing.T) {
 		t.Errorf("balance %v, want 200", got)
 	}
 	for n := range 200 {
-		if !b.Withdraw(5*time.Second, Transient, never).OK {
+		if !b.Withdraw(5*time.Second, budget.Transient, never).OK {
 			t.Fatalf("retry %d refused, want 200", n)
 		}
 	}
@@ -200,12 +202,12 @@ func TestFinagleExpiry(t *testing.T) {
 // The smallest percentages saturate like Scala's toInt, and nothing overflows.
 func TestFinagleExtremes(t *testing.T) {
 	for _, pct := range []float64{5e-324, 1e-9, 1000} {
-		b, err := NewFinagleBucket(FinagleConfig{TTL: time.Minute, MinPerSecond: math.MaxInt, Percent: pct})
+		b, err := newFinagleBucket(FinagleConfig{TTL: time.Minute, MinPerSecond: math.MaxInt, Percent: pct})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 1000 {
-			if !b.Withdraw(0, Transient, never).OK {
+			if !b.Withdraw(0, budget.Transient, never).OK {
 				t.Fatalf("%v: refused within an enormous reserve", pct)
 			}
 		}
@@ -215,7 +217,7 @@ func TestFinagleExtremes(t *testing.T) {
 // A deposit lasts for the TTL, however often it was looked at, and wherever the clock began.
 func TestFinagleDepositsLastForTheTTL(t *testing.T) {
 	for _, start := range []time.Duration{0, 100 * time.Second, time.Hour} {
-		b, err := NewFinagleBucket(FinagleConfig{TTL: 10 * time.Second, Percent: 1})
+		b, err := newFinagleBucket(FinagleConfig{TTL: 10 * time.Second, Percent: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

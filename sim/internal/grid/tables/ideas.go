@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/sim"
-	"github.com/lullgo/lull/sim/grid"
+	"github.com/lullgo/lull/sim/internal/grid"
 )
 
 const second = time.Second

@@ -1,8 +1,8 @@
 // Command tables prints the tables of docs/defaults.md, in Markdown, each from
 // simulations that it runs.
 //
-//	go run ./sim/grid/tables [-seeds N] [-workers N] NAME...
-//	go run ./sim/grid/tables -page docs/defaults.md [NAME...]
+//	go run ./sim/internal/grid/tables [-seeds N] [-workers N] NAME...
+//	go run ./sim/internal/grid/tables -page docs/defaults.md [NAME...]
 //
 // Without a name it lists them; with -page it brings the tables of a page up to
 // date, all of them or those that are named. Times to recover are means over the seeds, in
@@ -89,6 +89,6 @@ func (p *printer) table(name string) error {
 	if i < 0 {
 		return fmt.Errorf("no table is called %q: run without a name for the list", name)
 	}
-	fmt.Fprintf(p.out, "`go run ./sim/grid/tables -seeds %d %s`\n", p.seeds, name)
+	fmt.Fprintf(p.out, "`go run ./sim/internal/grid/tables -seeds %d %s`\n", p.seeds, name)
 	return tables[i].print(p)
 }

@@ -1,9 +1,11 @@
-package budget
+package preset
 
 import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/edge"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -44,61 +46,62 @@ func (c AWSConfig) Validate() error {
 	return l.Err()
 }
 
-// AWSQuota is the retry quota of the AWS SDKs. A retry costs tokens; a call
+// awsQuota is the retry quota of the AWS SDKs. A retry costs tokens; a call
 // that succeeds after retries gets back what the last of them cost and no more,
 // and one that needed none puts back one. It has no clock, so what an outage
 // spent is earned back by calls alone, a token each.
-type AWSQuota struct {
+type awsQuota struct {
 	cfg    AWSConfig
 	tokens atomic.Int64 // 0 to cfg.Capacity
-	edge   edge
+	edge   edge.Edge
 }
 
-// NewAWSQuota returns a full bucket.
-func NewAWSQuota(c AWSConfig) (*AWSQuota, error) {
+// newAWSQuota returns a full bucket.
+func newAWSQuota(c AWSConfig) (*awsQuota, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	q := &AWSQuota{cfg: c}
+	q := &awsQuota{cfg: c}
 	q.tokens.Store(int64(c.Capacity))
 	return q, nil
 }
 
 // Begin does nothing.
-func (*AWSQuota) Begin(time.Duration) {}
+func (*awsQuota) Begin(time.Duration) {}
 
 // Failed does nothing: a failure costs only if it is retried.
-func (*AWSQuota) Failed(time.Duration) {}
+func (*awsQuota) Failed(time.Duration) {}
 
 // Withdraw pays the cost of the class. The receipt is that cost.
-func (q *AWSQuota) Withdraw(_ time.Duration, c Class, _ func() uint64) Grant {
+func (q *awsQuota) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) budget.Grant {
 	cost := int64(q.cfg.RetryCost)
 	switch c {
-	case Timeout:
+	case budget.Timeout:
 		cost = int64(q.cfg.TimeoutCost)
-	case RateLimited:
+	case budget.RateLimited:
 		cost = int64(q.cfg.RateLimitedCost)
 	}
 	if cost <= 0 {
-		return Grant{}
+		return budget.Grant{}
 	}
 	for {
 		have := q.tokens.Load()
 		if have < cost {
-			return q.edge.refuse()
+			return budget.Grant{Exhausted: q.edge.Refused()}
 		}
 		if q.tokens.CompareAndSwap(have, have-cost) {
-			return q.edge.grant(Receipt(cost))
+			q.edge.Granted()
+			return budget.Grant{OK: true, Receipt: budget.Receipt(cost)}
 		}
 	}
 }
 
 // Settle does nothing.
-func (*AWSQuota) Settle(time.Duration, Receipt) {}
+func (*awsQuota) Settle(time.Duration, budget.Receipt) {}
 
 // End gives back what the last retry cost, or the increment if there was none,
 // if the call succeeded.
-func (q *AWSQuota) End(_ time.Duration, success bool, last Receipt) {
+func (q *awsQuota) End(_ time.Duration, success bool, last budget.Receipt) {
 	back := int64(last)
 	if last == 0 {
 		back = int64(q.cfg.NoRetryIncrement)
@@ -115,8 +118,8 @@ func (q *AWSQuota) End(_ time.Duration, success bool, last Receipt) {
 	}
 }
 
-// Balance is the retries of class Transient that the tokens would pay for.
-func (q *AWSQuota) Balance(time.Duration) float64 {
+// Balance is the retries of class budget.Transient that the tokens would pay for.
+func (q *awsQuota) Balance(time.Duration) float64 {
 	if q.cfg.RetryCost <= 0 {
 		return 0
 	}
@@ -124,4 +127,4 @@ func (q *AWSQuota) Balance(time.Duration) float64 {
 }
 
 // Tokens is the content of the bucket.
-func (q *AWSQuota) Tokens() int { return int(q.tokens.Load()) }
+func (q *awsQuota) Tokens() int { return int(q.tokens.Load()) }

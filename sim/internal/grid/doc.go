@@ -54,7 +54,7 @@
 //
 // # Running it
 //
-//	go test ./sim/grid                      a part of the grid, some 20 s
-//	go test ./sim/grid -timeout 0 -v -args -whole
-//	go run ./sim/grid/tables NAME           the tables of docs/defaults.md
+//	go test ./sim/internal/grid                      a part of the grid, some 20 s
+//	go test ./sim/internal/grid -timeout 0 -v -args -whole
+//	go run ./sim/internal/grid/tables NAME           the tables of docs/defaults.md
 package grid

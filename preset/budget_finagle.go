@@ -1,10 +1,12 @@
-package budget
+package preset
 
 import (
 	"math"
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/edge"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/window"
 )
@@ -47,7 +49,7 @@ func (c FinagleConfig) Validate() error {
 	return l.Err()
 }
 
-// FinagleBucket is the retry budget of Finagle (RetryBudget.scala over
+// finagleBucket is the retry budget of Finagle (RetryBudget.scala over
 // TokenBucket.newLeakyBucket): every call deposits 1000, a retry withdraws
 // ⌊1000/percent⌋, a reserve of min × ttl × withdrawal is always there, and
 // deposits and withdrawals alike expire after the TTL, in ten slots. Slots
@@ -57,13 +59,13 @@ func (c FinagleConfig) Validate() error {
 // would not retry; a Budget does not learn of those.)
 //
 // The reserve is per process and arrivals earn, so what it allows in an outage
-// grows with the number of processes; see the package comment.
-type FinagleBucket struct {
+// grows with the number of processes; see package budget.
+type finagleBucket struct {
 	width               time.Duration // of a slot
 	onSuccess           bool
 	deposit, withdrawal int64
 	reserve             int64
-	edge                edge
+	edge                edge.Edge
 
 	mu    sync.Mutex // guards what follows
 	slots [10]int64
@@ -71,12 +73,12 @@ type FinagleBucket struct {
 	sum   int64  // of all slots
 }
 
-// NewFinagleBucket returns a budget that holds its reserve.
-func NewFinagleBucket(c FinagleConfig) (*FinagleBucket, error) {
+// newFinagleBucket returns a budget that holds its reserve.
+func newFinagleBucket(c FinagleConfig) (*finagleBucket, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	b := &FinagleBucket{width: c.TTL / 10, onSuccess: c.OnSuccess, withdrawal: 1}
+	b := &finagleBucket{width: c.TTL / 10, onSuccess: c.OnSuccess, withdrawal: 1}
 	if c.Percent > 0 {
 		// Scala's toInt saturates.
 		b.deposit, b.withdrawal = finagleScale, int64(min(finagleScale/c.Percent, math.MaxInt32))
@@ -86,7 +88,7 @@ func NewFinagleBucket(c FinagleConfig) (*FinagleBucket, error) {
 }
 
 // advance empties the slots that have left the window. mu must be held.
-func (b *FinagleBucket) advance(now time.Duration) {
+func (b *finagleBucket) advance(now time.Duration) {
 	if b.width <= 0 {
 		return
 	}
@@ -99,19 +101,19 @@ func (b *FinagleBucket) advance(now time.Duration) {
 	b.tick = max(b.tick, tick)
 }
 
-func (b *FinagleBucket) add(n int64) {
+func (b *finagleBucket) add(n int64) {
 	b.slots[b.tick%10] += n
 	b.sum += n
 }
 
 // Begin deposits, unless OnSuccess.
-func (b *FinagleBucket) Begin(now time.Duration) {
+func (b *finagleBucket) Begin(now time.Duration) {
 	if !b.onSuccess {
 		b.put(now)
 	}
 }
 
-func (b *FinagleBucket) put(now time.Duration) {
+func (b *finagleBucket) put(now time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
@@ -119,32 +121,33 @@ func (b *FinagleBucket) put(now time.Duration) {
 }
 
 // Failed does nothing.
-func (*FinagleBucket) Failed(time.Duration) {}
+func (*finagleBucket) Failed(time.Duration) {}
 
 // Withdraw pays for a retry, if the balance covers it.
-func (b *FinagleBucket) Withdraw(now time.Duration, _ Class, _ func() uint64) Grant {
+func (b *finagleBucket) Withdraw(now time.Duration, _ budget.Class, _ func() uint64) budget.Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
 	if b.sum+b.reserve < b.withdrawal || b.withdrawal == 0 {
-		return b.edge.refuse()
+		return budget.Grant{Exhausted: b.edge.Refused()}
 	}
 	b.add(-b.withdrawal)
-	return b.edge.grant(1)
+	b.edge.Granted()
+	return budget.Grant{OK: true, Receipt: 1}
 }
 
 // Settle does nothing.
-func (*FinagleBucket) Settle(time.Duration, Receipt) {}
+func (*finagleBucket) Settle(time.Duration, budget.Receipt) {}
 
 // End deposits, if the call succeeded and OnSuccess is set.
-func (b *FinagleBucket) End(now time.Duration, success bool, _ Receipt) {
+func (b *finagleBucket) End(now time.Duration, success bool, _ budget.Receipt) {
 	if success && b.onSuccess {
 		b.put(now)
 	}
 }
 
 // Balance is the number of retries that the deposits and the reserve pay for.
-func (b *FinagleBucket) Balance(now time.Duration) float64 {
+func (b *finagleBucket) Balance(now time.Duration) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/sim"
-	"github.com/lullgo/lull/sim/grid"
+	"github.com/lullgo/lull/sim/internal/grid"
 )
 
 // fly does n pieces of work side by side and returns the first error.

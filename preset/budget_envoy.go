@@ -1,9 +1,11 @@
-package budget
+package preset
 
 import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/edge"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -28,7 +30,7 @@ func (c EnvoyConfig) Validate() error {
 	return l.Err()
 }
 
-// EnvoyConcurrency is the retry budget of Envoy's circuit breakers
+// envoyConcurrency is the retry budget of Envoy's circuit breakers
 // (resource_manager_impl.h). It limits retries under way, not retries made:
 //
 //	allowed iff retries < max(⌊percent/100 × (active + pending)⌋, min)
@@ -38,49 +40,50 @@ func (c EnvoyConfig) Validate() error {
 // for its retry is not active but its retry is already counted, so its limit is
 // a little lower in an outage.) Since it bounds concurrency alone, fast failures
 // with short waits pass as many retries as they can make.
-type EnvoyConcurrency struct {
+type envoyConcurrency struct {
 	cfg     EnvoyConfig
 	calls   atomic.Int64 // begun and not ended
 	retries atomic.Int64 // granted and not settled
-	edge    edge
+	edge    edge.Edge
 }
 
-// NewEnvoyConcurrency returns a budget with no call active.
-func NewEnvoyConcurrency(c EnvoyConfig) (*EnvoyConcurrency, error) {
+// newEnvoyConcurrency returns a budget with no call active.
+func newEnvoyConcurrency(c EnvoyConfig) (*envoyConcurrency, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &EnvoyConcurrency{cfg: c}, nil
+	return &envoyConcurrency{cfg: c}, nil
 }
 
 // limit is the number of retries that may be under way. Envoy computes it in
 // floating point and cuts the fraction off.
-func (e *EnvoyConcurrency) limit() int64 {
+func (e *envoyConcurrency) limit() int64 {
 	active := max(0, e.calls.Load())
 	return max(int64(e.cfg.Percent/100*float64(active)), int64(e.cfg.MinConcurrency))
 }
 
 // Begin counts an active call.
-func (e *EnvoyConcurrency) Begin(time.Duration) { e.calls.Add(1) }
+func (e *envoyConcurrency) Begin(time.Duration) { e.calls.Add(1) }
 
 // Failed does nothing.
-func (*EnvoyConcurrency) Failed(time.Duration) {}
+func (*envoyConcurrency) Failed(time.Duration) {}
 
 // Withdraw counts a retry as under way, if the limit allows it.
-func (e *EnvoyConcurrency) Withdraw(time.Duration, Class, func() uint64) Grant {
+func (e *envoyConcurrency) Withdraw(time.Duration, budget.Class, func() uint64) budget.Grant {
 	for {
 		n := e.retries.Load()
 		if n >= e.limit() {
-			return e.edge.refuse()
+			return budget.Grant{Exhausted: e.edge.Refused()}
 		}
 		if e.retries.CompareAndSwap(n, n+1) {
-			return e.edge.grant(1)
+			e.edge.Granted()
+			return budget.Grant{OK: true, Receipt: 1}
 		}
 	}
 }
 
 // Settle counts a retry as over. A zero receipt paid for none.
-func (e *EnvoyConcurrency) Settle(_ time.Duration, r Receipt) {
+func (e *envoyConcurrency) Settle(_ time.Duration, r budget.Receipt) {
 	if r == 0 {
 		return
 	}
@@ -93,9 +96,9 @@ func (e *EnvoyConcurrency) Settle(_ time.Duration, r Receipt) {
 }
 
 // End counts a call as over.
-func (e *EnvoyConcurrency) End(time.Duration, bool, Receipt) { e.calls.Add(-1) }
+func (e *envoyConcurrency) End(time.Duration, bool, budget.Receipt) { e.calls.Add(-1) }
 
 // Balance is the number of retries that may still be started.
-func (e *EnvoyConcurrency) Balance(time.Duration) float64 {
+func (e *envoyConcurrency) Balance(time.Duration) float64 {
 	return float64(max(0, e.limit()-e.retries.Load()))
 }

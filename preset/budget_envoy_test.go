@@ -1,8 +1,12 @@
-package budget
+package preset
 
-import "testing"
+import (
+	"testing"
 
-func TestEnvoyRetryBudgetCases(t *testing.T) {
+	"github.com/lullgo/lull/budget"
+)
+
+func TestEnvoyConcurrencyCases(t *testing.T) {
 	var v struct {
 		Cases []struct {
 			Pct                               float64
@@ -10,12 +14,12 @@ func TestEnvoyRetryBudgetCases(t *testing.T) {
 			Allow                             bool
 		}
 	}
-	vectors(t, "envoy_retry_budget.json", &v)
+	vectors(t, "testdata/envoy_retry_budget.json", &v)
 	if len(v.Cases) != 6 {
 		t.Fatalf("%d cases, want 6", len(v.Cases))
 	}
 	for i, c := range v.Cases {
-		b, err := NewEnvoyConcurrency(EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min})
+		b, err := newEnvoyConcurrency(EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,11 +27,11 @@ func TestEnvoyRetryBudgetCases(t *testing.T) {
 			b.Begin(0)
 		}
 		for n := range c.Outstanding {
-			if !b.Withdraw(0, Transient, never).OK {
+			if !b.Withdraw(0, budget.Transient, never).OK {
 				t.Errorf("case %d: refused with %d retries outstanding of %d", i, n, c.Outstanding)
 			}
 		}
-		if got := b.Withdraw(0, Transient, never).OK; got != c.Allow {
+		if got := b.Withdraw(0, budget.Transient, never).OK; got != c.Allow {
 			t.Errorf("case %d %+v: %v", i, c, got)
 		}
 	}
@@ -35,16 +39,16 @@ func TestEnvoyRetryBudgetCases(t *testing.T) {
 
 // The percentage is cut off, not rounded; and what ends makes room, or takes it.
 func TestEnvoyCountsWhatIsUnderWay(t *testing.T) {
-	b, _ := NewEnvoyConcurrency(EnvoyConfig{Percent: 25})
+	b, _ := newEnvoyConcurrency(EnvoyConfig{Percent: 25})
 	for range 7 { // 1.75
 		b.Begin(0)
 	}
-	g := b.Withdraw(0, Transient, never)
-	if !g.OK || b.Withdraw(0, Transient, never).OK {
+	g := b.Withdraw(0, budget.Transient, never)
+	if !g.OK || b.Withdraw(0, budget.Transient, never).OK {
 		t.Error("want exactly one retry at a limit of 1.75")
 	}
 	b.Begin(0)
-	if !b.Withdraw(0, Transient, never).OK {
+	if !b.Withdraw(0, budget.Transient, never).OK {
 		t.Error("want a second retry at a limit of 2")
 	}
 	b.End(0, true, 0)

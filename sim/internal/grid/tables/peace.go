@@ -5,7 +5,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/sim"
-	"github.com/lullgo/lull/sim/grid"
+	"github.com/lullgo/lull/sim/internal/grid"
 )
 
 func named(names ...string) ([]sim.Contender, error) {

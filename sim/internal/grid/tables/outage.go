@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/sim"
-	"github.com/lullgo/lull/sim/grid"
+	"github.com/lullgo/lull/sim/internal/grid"
 )
 
 // short is where lull is slower than others: stalls of some seconds.

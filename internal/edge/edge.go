@@ -1,0 +1,19 @@
+// Package edge finds the refusal that is worth an event: the first one after a grant.
+// Budgets share it, so that each of them reports an outage once.
+package edge
+
+import "sync/atomic"
+
+// An Edge remembers whether the last decision was a refusal. The zero Edge has seen
+// none. It is safe for concurrent use.
+type Edge struct{ refused atomic.Bool }
+
+// Granted records a grant.
+func (e *Edge) Granted() {
+	if e.refused.Load() {
+		e.refused.Store(false)
+	}
+}
+
+// Refused records a refusal, and reports whether it is the first one after a grant.
+func (e *Edge) Refused() bool { return !e.refused.Swap(true) }
