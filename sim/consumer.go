@@ -18,7 +18,6 @@ type consumer struct {
 	probes engine.Probes[uint64]
 
 	gen  uint32 // goes up when it stops waiting to look at its breaker again
-	life uint32 // goes up when its process is killed
 	down bool
 	free int // how many more messages it may handle
 
@@ -158,9 +157,9 @@ func (w *world) runHandler(k uint32, f *flight) {
 		return
 	}
 	if p := &t.def.Poison; p.Kills {
-		c := x.c
-		w.kill(c)
-		w.happen(saturating.Add(w.now, p.down()), revive, 0, c.index)
+		// At once, but after whatever led here: that may still hold flights of this process.
+		w.happen(w.now, kill, 0, x.c.index)
+		w.happen(saturating.Add(w.now, p.down()), revive, 0, x.c.index)
 		return
 	}
 	w.handled(k, f, engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "panicked"}, Panicked: true})
@@ -246,7 +245,6 @@ func (w *world) kill(c *consumer) {
 	t := c.topic
 	c.down = true
 	c.gen++
-	c.life++
 	if c.asks {
 		t.stopAsking(c)
 	}

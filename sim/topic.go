@@ -146,11 +146,8 @@ func (w *world) handOut(t *topic) {
 		}
 		c.asks = false
 		c.free += c.want - n
-		life := c.life
 		for _, i := range got[:n] {
-			if c.life == life { // the first may have killed it
-				w.begun(i, w.deliveries.at(i))
-			}
+			w.begun(i, w.deliveries.at(i))
 		}
 		w.fetch(c)
 	}

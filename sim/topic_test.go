@@ -160,6 +160,22 @@ func TestNoMessageDiesOfASimulatedOutage(t *testing.T) {
 	}
 }
 
+// What an attempt's timeout cancels makes room for others: of these one may have timed out
+// as well, so that its place goes to a message that kills the process.
+func TestATimeoutLeadsToTheEndOfItsProcess(t *testing.T) {
+	s := messages(10 * time.Second)
+	s.Services[0] = Service{Name: "api", Workers: 1, Queue: Queue{Limit: 20, DropExpired: true}, CancelWork: true, Time: fixed(30 * millisecond)}
+	s.Topics[0].Arrivals.Rate = 100
+	s.Topics[0].Poison = Poison{Share: 0.2, Kills: true, Down: 10 * millisecond}
+	s.Topics[0].Consumers.Concurrency = 2
+	p := attempts(3, 10*time.Millisecond)
+	p.AttemptTimeout = 20 * time.Millisecond
+	r := topicOf(t, s, Contender{Policy: p})
+	if r.Sent != 1000 || r.Dead != r.Sent || r.Lapsed < 100 {
+		t.Errorf("%d sent, %d dead, %d leases lapsed: want 1000, all of them dead", r.Sent, r.Dead, r.Lapsed)
+	}
+}
+
 // anyTopic is a topic with few messages, whatever else it may be.
 func anyTopic(d dice) Topic {
 	t := Topic{

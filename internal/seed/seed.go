@@ -55,7 +55,9 @@ type used struct {
 
 var uses sync.Map // of used, so that each is named once
 
-// named is the seed in LULL_SEED, or else the one that is made. A test that fails names it.
+// named is the seed in LULL_SEED, or else the one that is made. A test that fails names it,
+// and so does one that panics, which has not failed yet when its cleanup runs. (What a test
+// logs that passes is printed under -v alone.)
 func named(t testing.TB, otherwise func() uint64) uint64 {
 	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("LULL_SEED"), 10, 64)
@@ -68,7 +70,7 @@ func named(t testing.TB, otherwise func() uint64) uint64 {
 	}
 	t.Cleanup(func() {
 		uses.Delete(this)
-		if t.Failed() {
+		if _, test := t.(*testing.T); test || t.Failed() {
 			t.Logf("the random draws of %s are those of LULL_SEED=%d", t.Name(), seed)
 		}
 	})
