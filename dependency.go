@@ -105,7 +105,7 @@ func WithObserver(o Observer) Option {
 }
 
 // WithBackoff replaces Policy.Backoff by a function, which must be safe for
-// concurrent use. Waits after a Throttled failure are still those of the policy,
+// concurrent use. Waits after a rate-limited failure are still those of the policy,
 // and so is the number of attempts. Policy.WorstCase does not know of it.
 func WithBackoff(f backoff.Func) Option {
 	return func(w *wiring) {

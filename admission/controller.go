@@ -96,14 +96,14 @@ type Ticket struct {
 	Until time.Duration
 
 	// Guarded by the controller's lock.
-	state        state
-	class        Class
-	rank         uint8
-	late         bool          // Until is for its deadline
-	since        time.Duration // when it arrived; when it was admitted
-	waited       time.Duration
-	older, newer *Ticket // in its list; newer is also the next in a chain of settled ones
-	decision     Decision
+	state         state
+	class         Class
+	rank          uint8
+	untilDeadline bool          // Until is for its deadline
+	since         time.Duration // when it arrived; when it was admitted
+	waited        time.Duration
+	older, newer  *Ticket // in its list; newer is also the next in a chain of settled ones
+	decision      Decision
 }
 
 type state uint8
@@ -180,9 +180,9 @@ func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced 
 	// A request of higher rank than some that wait is served before them, and soon. The
 	// pressure comes from lower ranks, so it does not shorten this wait.
 	pressed = pressed && int(t.rank) <= bits.TrailingZeros32(c.queue.used)
-	t.Until, t.late = saturating.Add(now, c.bound(pressed)), false
+	t.Until, t.untilDeadline = saturating.Add(now, c.bound(pressed)), false
 	if latest := r.Deadline - c.times.median; r.Deadline != 0 && latest < t.Until {
-		t.Until, t.late = latest, true
+		t.Until, t.untilDeadline = latest, true
 	}
 	if c.queue.len == 0 {
 		c.pressure.waiting = now
@@ -286,7 +286,7 @@ func (c *Controller) Leave(now time.Duration, t *Ticket) (Decision, bool) {
 
 // overdue returns the reason to refuse a request whose time to wait is over.
 func (t *Ticket) overdue() Reason {
-	if t.late {
+	if t.untilDeadline {
 		return TooLate
 	}
 	return Waited

@@ -68,15 +68,15 @@ func byHand(ctx context.Context, op op) error {
 	results := make(chan error, 2)
 	attempt := func() { results <- op(ctx) }
 	go attempt()
-	late := time.NewTimer(hedgeAfter)
-	defer late.Stop()
+	timer := time.NewTimer(hedgeAfter)
+	defer timer.Stop()
 	for flying := 1; ; {
 		select {
 		case err := <-results:
 			if flying--; err == nil || flying == 0 {
 				return err
 			}
-		case <-late.C:
+		case <-timer.C:
 			flying++
 			go attempt()
 		case <-ctx.Done():

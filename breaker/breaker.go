@@ -114,14 +114,14 @@ func (b *Breaker) startGuarded(now time.Duration, w uint64, stream bool) (Token,
 		return b.Start(now)
 	case HalfOpen:
 		if b.out.taken(stream) < int(b.probes) {
-			t, told := b.admit(now, stream), false
+			t, notified := b.admit(now, stream), false
 			defer func() {
-				if !told { // a listener panicked, and nobody will report the probe
+				if !notified { // a listener panicked, and nobody will report the probe
 					b.takeBack(t)
 				}
 			}()
 			b.unlock()
-			told = true
+			notified = true
 			return t, true
 		}
 	}

@@ -56,7 +56,7 @@ type fileReader struct {
 	file PolicyFile
 
 	// These are set when the defaults have been read.
-	said           map[string]Position // the leaves that they set themselves, by path
+	setByDefaults  map[string]Position // the leaves that they set themselves, by path
 	defaultsBroken []string
 	defaultsWrong  problem.List // reported once, and not with each dependency again
 
@@ -179,10 +179,10 @@ func (r *fileReader) defaults(e tree.Member) {
 	r.keep("defaults")
 	r.file.places.bases[""] = origins{base{policy: t.policy}, r.places["preset"], named}
 
-	r.said = map[string]Position{}
+	r.setByDefaults = map[string]Position{}
 	for _, l := range policyLeaves() {
 		if at, ok := r.places[l.path]; ok {
-			r.said[l.path] = at
+			r.setByDefaults[l.path] = at
 		}
 	}
 	r.defaultsBroken = r.broken
@@ -260,7 +260,7 @@ func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	v := reflect.ValueOf(&d).Elem()
 	path, shown := under("dependencies", name), r.prefix
 	members, _, named := r.begun(n, &d.Preset, mappingOf(v.Type(), extra...))
-	b := baseOf(r.file.Defaults.Policy, func(path string) bool { return has(r.said, path) }, presetOf(d.Preset))
+	b := baseOf(r.file.Defaults.Policy, func(path string) bool { return has(r.setByDefaults, path) }, presetOf(d.Preset))
 	d.Policy = b.policy
 
 	operations, members := without(members, "operations")
@@ -303,7 +303,7 @@ func (d *Dependency) operationNames() map[string]bool {
 func (r *fileReader) valid(d Dependency, from origins) {
 	written := maps.Clone(r.places)
 	for _, l := range policyLeaves() {
-		if at, ok := r.said[l.path]; ok && from.base.fromDefaults(l) && !has(written, l.path) {
+		if at, ok := r.setByDefaults[l.path]; ok && from.base.fromDefaults(l) && !has(written, l.path) {
 			r.borrow(l, at, "from defaults")
 		}
 	}

@@ -42,8 +42,8 @@ func FormatPolicyFile(f *PolicyFile) ([]byte, error) {
 // A fileWriter makes the nodes of a policy file.
 type fileWriter struct {
 	writer
-	f    *PolicyFile
-	said map[string]bool // the leaves that the defaults set themselves
+	f             *PolicyFile
+	setByDefaults map[string]bool // the leaves that the defaults set themselves
 }
 
 func (w *fileWriter) fail(format string, args ...any) {
@@ -78,9 +78,9 @@ func (w *fileWriter) defaults() *tree.Node {
 	n := tree.NewMap()
 	w.preset(n, d.Preset, "defaults")
 	preset := policyOf(d.Preset)
-	w.said = map[string]bool{}
+	w.setByDefaults = map[string]bool{}
 	for _, l := range policyLeaves() {
-		w.said[l.path] = !same(l.of(&d.Policy), l.of(&preset))
+		w.setByDefaults[l.path] = !same(l.of(&d.Policy), l.of(&preset))
 	}
 	w.policy(n, d.Policy, preset, "defaults")
 	return n
@@ -142,7 +142,7 @@ func same(a, b reflect.Value) bool {
 func (w *fileWriter) dependency(d Dependency, path string) *tree.Node {
 	n := tree.NewMap()
 	w.preset(n, d.Preset, path)
-	base := baseOf(w.f.Defaults.Policy, func(path string) bool { return w.said[path] }, presetOf(d.Preset))
+	base := baseOf(w.f.Defaults.Policy, func(path string) bool { return w.setByDefaults[path] }, presetOf(d.Preset))
 	w.policy(n, d.Policy, base.policy, path)
 	if len(d.Operations) > 0 {
 		n.Set("operations", items(w, under(path, "operations"), d.Operations, w.operation))

@@ -54,7 +54,7 @@ func (b base) fromDefaults(l leaf) bool { return !b.preset || b.inherited[l.path
 // The preset of the dependency replaces the preset of the defaults completely. A preset of package
 // lull sets the fields that are not zero in it, and these override the fields of the defaults; the
 // others remain as the defaults have them. A preset that is a client sets every field.
-func baseOf(defaults lull.Policy, said func(path string) bool, own *template) base {
+func baseOf(defaults lull.Policy, setByDefaults func(path string) bool, own *template) base {
 	if own == nil {
 		return base{policy: defaults}
 	}
@@ -63,7 +63,7 @@ func baseOf(defaults lull.Policy, said func(path string) bool, own *template) ba
 		return b
 	}
 	for _, l := range policyLeaves() {
-		if v := l.of(&b.policy); v.IsZero() && said(l.path) {
+		if v := l.of(&b.policy); v.IsZero() && setByDefaults(l.path) {
 			v.Set(l.of(&defaults))
 			b.inherited[l.path] = true
 		}

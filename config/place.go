@@ -112,10 +112,10 @@ func (p *filePlaces) origin(name, rest string) (Position, Origin, bool) {
 		if !within(l.path, rest) {
 			continue
 		}
-		at, said := p.at["defaults."+l.path]
+		at, written := p.at["defaults."+l.path]
 		set := !l.of(&o.base.policy).IsZero()
 		switch {
-		case name != "" && said && o.base.fromDefaults(l):
+		case name != "" && written && o.base.fromDefaults(l):
 			return at, FromDefaults, true
 		case o.named && set && (o.base.preset || name == ""):
 			return o.preset, FromPreset, true

@@ -37,9 +37,9 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 		return done(Permanent)
 	}
 	p := c.s.plan
-	pays := c.s.remember().budget
-	if pays != nil && shows != cutShort {
-		pays.Failed(now)
+	retryBudget := c.s.remember().budget
+	if retryBudget != nil && shows != cutShort {
+		retryBudget.Failed(now)
 	}
 	if v.Kind == KindOverloaded {
 		return done(Overloaded)
@@ -79,7 +79,7 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 		step.Exhausted = grant.Exhausted
 		return step
 	}
-	c.receipt, c.paid = grant.Receipt, pays != nil
+	c.receipt, c.paid = grant.Receipt, retryBudget != nil
 	return step
 }
 

@@ -62,7 +62,7 @@ type Policy struct {
 	// Backoff is the wait before each retry.
 	Backoff backoff.Schedule
 	// RateLimitedBase replaces Backoff.Base, where that is smaller, after a failure
-	// of Kind Throttled. Zero means DefaultRateLimitedBase.
+	// of KindRateLimited. Zero means DefaultRateLimitedBase.
 	RateLimitedBase time.Duration
 	// Timeouts is whether an attempt that timed out is repeated. Zero means
 	// TimeoutsWhenAnswered.
@@ -153,7 +153,7 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// rate-limited is the schedule that is used after a Throttled failure, given a
+// rateLimited is the schedule that is used after a rate-limited failure, given a
 // policy with its defaults filled in.
 func (p Policy) rateLimited() backoff.Schedule {
 	s := p.Backoff

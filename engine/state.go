@@ -127,12 +127,12 @@ func (s *State) remember() *memory {
 }
 
 // newMemory is a memory of nothing, but for a budget that is there already, if any.
-func (s *State) newMemory(pays budget.Budget) *memory {
+func (s *State) newMemory(retryBudget budget.Budget) *memory {
 	p := s.plan
-	m := &memory{budget: pays}
+	m := &memory{budget: retryBudget}
 	// The policy was validated, so nothing here can fail.
 	switch {
-	case pays != nil:
+	case retryBudget != nil:
 	case p.parts.Budget != nil:
 		m.budget = p.parts.Budget()
 	case !p.policy.Budget.Unlimited:
@@ -227,12 +227,12 @@ var updates sync.Mutex
 // inherit is a memory that takes over at now what m remembers under an old policy.
 func (s *State) inherit(now time.Duration, m *memory, was Policy) *memory {
 	is := s.plan.policy
-	var pays budget.Budget
+	var retryBudget budget.Budget
 	if s.plan.parts.Budget != nil || is.Budget == was.Budget {
-		pays = m.budget
+		retryBudget = m.budget
 	}
-	mine := s.newMemory(pays)
-	if pays == nil && m.budget != nil && mine.budget != nil {
+	mine := s.newMemory(retryBudget)
+	if retryBudget == nil && m.budget != nil && mine.budget != nil {
 		budget.Inherit(now, mine.budget, m.budget)
 	}
 	if m.timeouts != nil && mine.timeouts != nil {

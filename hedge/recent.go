@@ -79,9 +79,9 @@ func (h *Hedger) isTail(now time.Duration) bool {
 	}
 	r.late.Add(at, 1)
 	for n := second; ; n *= 2 {
-		pays := h.share * float64(r.calls.Sum(at, n))
-		if pays >= enough || n == longest {
-			return float64(r.late.Sum(at, n)) <= pays+slack || pays < enough && r.fromStock(h.earns)
+		allowed := h.share * float64(r.calls.Sum(at, n))
+		if allowed >= enough || n == longest {
+			return float64(r.late.Sum(at, n)) <= allowed+slack || allowed < enough && r.fromStock(h.earns)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (m *Memory) Claim(ctx context.Context, c Claim) (Answer, error) {
 		if !m.fits(c.Caller, 1, len(c.Key)) {
 			return Answer{}, ErrShare
 		}
-		e = &entry{key: c.Key, caller: c.Caller, fingerprint: c.Fingerprint, token: c.Token, leaseEnd: later(now, c.Lease), forgetAt: later(now, c.Retention)}
+		e = &entry{key: c.Key, caller: c.Caller, fingerprint: c.Fingerprint, token: c.Token, leaseEnd: addCapped(now, c.Lease), forgetAt: addCapped(now, c.Retention)}
 		m.entries[c.Key] = e
 		m.hold(e.caller, 1, len(c.Key))
 		heap.Push(&m.byEnd, e)
@@ -125,8 +125,8 @@ func (m *Memory) Claim(ctx context.Context, c Claim) (Answer, error) {
 	default:
 		return Answer{State: Unknown}, nil
 	}
-	e.leaseEnd = later(now, c.Lease)
-	m.keep(e, later(now, c.Retention))
+	e.leaseEnd = addCapped(now, c.Lease)
+	m.keep(e, addCapped(now, c.Retention))
 	return Answer{State: Claimed, Resumed: e.resumed}, nil
 }
 
@@ -136,8 +136,8 @@ func (m *Memory) Extend(ctx context.Context, key string, token Token, lease, ret
 		if e.completed {
 			return ErrFenced
 		}
-		e.leaseEnd = later(now, lease)
-		m.keep(e, later(now, retention))
+		e.leaseEnd = addCapped(now, lease)
+		m.keep(e, addCapped(now, retention))
 		return nil
 	})
 }
@@ -155,7 +155,7 @@ func (m *Memory) Complete(ctx context.Context, key string, token Token, record [
 		}
 		e.completed, e.record = true, record
 		m.hold(e.caller, 0, len(record))
-		m.keep(e, later(now, retention))
+		m.keep(e, addCapped(now, retention))
 		return nil
 	})
 }
@@ -249,8 +249,8 @@ func (m *Memory) keep(e *entry, until time.Time) {
 	heap.Fix(&m.byEnd, e.index)
 }
 
-// later is t+d, no later than what a Time can be compared with others at.
-func later(t time.Time, d time.Duration) time.Time {
+// addCapped returns t+d, with d cut to what Times can still be compared by.
+func addCapped(t time.Time, d time.Duration) time.Time {
 	return t.Add(min(d, math.MaxInt64/2))
 }
 

@@ -140,13 +140,13 @@ func (p *response) pass() {
 	}
 	p.passing = true
 	h := p.w.Header()
-	late := maps.Clone(h)
+	changed := maps.Clone(h)
 	replace(h, p.header)
 	p.w.WriteHeader(p.status)
 	if len(p.body) > 0 {
 		p.w.Write(p.body) // if the client is gone, nobody needs the error
 	}
-	replace(h, late)
+	replace(h, changed)
 }
 
 // discard takes back a response that has not been passed on.

@@ -22,11 +22,11 @@ func peek(resp *http.Response, limit int, within time.Duration) ([]byte, bool) {
 	a.more.L = &a.mu
 	resp.Body = a
 	go a.run(limit)
-	late := time.NewTimer(max(within, 0))
-	defer late.Stop()
+	timer := time.NewTimer(max(within, 0))
+	defer timer.Stop()
 	select {
 	case <-a.done:
-	case <-late.C:
+	case <-timer.C:
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,12 +24,12 @@ func drain(body io.ReadCloser, within time.Duration) {
 		return
 	}
 	// Close while a Read is under way ends that Read, for HTTP/1 and 2 alike.
-	late := time.AfterFunc(min(drainTime, within), func() { body.Close() })
+	timer := time.AfterFunc(min(drainTime, within), func() { body.Close() })
 	_, _ = io.CopyN(io.Discard, body, drainBytes)
 	// A body of exactly that length still needs the read that finds its end.
 	var one [1]byte
 	_, _ = body.Read(one[:])
-	late.Stop()
+	timer.Stop()
 	body.Close()
 }
 

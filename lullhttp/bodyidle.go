@@ -42,9 +42,9 @@ func limitIdle(resp *http.Response, limit time.Duration) {
 // idleBody is a body whose Read waits for so long and no longer.
 type idleBody struct {
 	io.ReadCloser
-	limit time.Duration
-	timer *time.Timer // made by the first Read, and running during each
-	late  atomic.Bool // it has fired
+	limit    time.Duration
+	timer    *time.Timer // made by the first Read, and running during each
+	timedOut atomic.Bool // it has fired
 }
 
 func (b *idleBody) Read(p []byte) (int, error) {
@@ -55,7 +55,7 @@ func (b *idleBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.timer.Stop()
-	if err != nil && err != io.EOF && b.late.Load() {
+	if err != nil && err != io.EOF && b.timedOut.Load() {
 		err = &bodyIdleError{b.limit}
 	}
 	return n, err
@@ -63,7 +63,7 @@ func (b *idleBody) Read(p []byte) (int, error) {
 
 // expire ends the Read that is under way: Close does that, for HTTP/1 and 2 alike.
 func (b *idleBody) expire() {
-	b.late.Store(true)
+	b.timedOut.Store(true)
 	b.ReadCloser.Close()
 }
 

@@ -158,9 +158,9 @@ func longest(values []string, f form, c clock) (max time.Duration, ok bool) {
 // preferHint combines what the header said with what the problem details in
 // the body said. A "don't" counts wherever it stands, otherwise the header does.
 func preferHint(header Hint, ok bool, p Problem) (Hint, bool) {
-	said := p.Hint.Source != ""
+	inBody := p.Hint.Source != ""
 	switch {
-	case ok && header.Stop, !said:
+	case ok && header.Stop, !inBody:
 		return header, ok
 	case p.Hint.Stop, !ok:
 		return p.Hint, true

@@ -82,13 +82,13 @@ var (
 // before until it closes it, which may be after it has returned.
 func (r *replay) next(ctx context.Context) (io.ReadCloser, error) {
 	if r.last != nil {
-		late := time.NewTimer(drainTime)
-		defer late.Stop()
+		timer := time.NewTimer(drainTime)
+		defer timer.Stop()
 		select {
 		case <-r.last.done:
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-late.C:
+		case <-timer.C:
 			return nil, errors.New("the base transport has not closed the body of the attempt before")
 		}
 		if r.seek != nil {

@@ -55,7 +55,7 @@ func WithRoute(pattern string, opts ...lull.CallOption) Option {
 
 // WithKeysRequired refuses, before the first attempt and with [ErrKeyRequired], requests
 // that could not be repeated safely: POST, PATCH and unknown methods of which nothing is
-// said, neither by an Idempotency-Key nor by lull.Idempotent or lull.NotIdempotent.
+// declared, neither by an Idempotency-Key nor by lull.Idempotent or lull.NotIdempotent.
 // It is for those who want to hear of a forgotten key in a test and not in an outage.
 func WithKeysRequired() Option {
 	return func(t *Transport) error {
@@ -74,32 +74,32 @@ func (t *Transport) spec(req *http.Request) (spec engine.Spec, race, keyless boo
 		// The SDK that makes the request retries by itself, or somebody passes one on.
 		ForRetry: len(req.Header) > 0 && ParseAttempt(req.Header) > 1,
 	}
-	said := false
+	declared := false
 	if t.routes.mux != nil {
 		if opts, ok := t.routes.find(req, hostOf(req)); ok {
-			spec, said = say(spec, opts)
+			spec, declared = applyOptions(spec, opts)
 		}
 	}
 	if perRequest.Load() {
 		if opts, ok := req.Context().Value(callKey{}).([]lull.CallOption); ok {
 			var too bool
-			spec, too = say(spec, opts)
-			said = said || too
+			spec, too = applyOptions(spec, opts)
+			declared = declared || too
 		}
 	}
 	// An Idempotency-Key is not enough for a race: a server that is still at work on the
 	// first request answers the second with 409 (draft-ietf-httpapi-idempotency-key-header,
 	// section 2.6), and that would be the call's result.
 	race = !spec.NotIdempotent && !spec.NotReplayable && !spec.Once
-	if spec.NotIdempotent && !said {
+	if spec.NotIdempotent && !declared {
 		keyless = !carriesKey(req.Header)
 		spec.NotIdempotent = keyless
 	}
 	return spec, race, keyless
 }
 
-// say applies opts, and reports whether they say if the operation is idempotent.
-func say(spec engine.Spec, opts []lull.CallOption) (engine.Spec, bool) {
+// applyOptions applies opts, and reports whether they decide if the operation is idempotent.
+func applyOptions(spec engine.Spec, opts []lull.CallOption) (engine.Spec, bool) {
 	yes, no := engine.Spec{}, engine.Spec{NotIdempotent: true}
 	for _, o := range opts {
 		o.Apply(&spec)

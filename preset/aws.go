@@ -26,7 +26,7 @@ func aws() []Preset {
 		Note:   "The quota has no clock: what an outage has spent comes back one token for each call that succeeds without a retry.",
 		Policy: awsPolicy(second),
 		Budget: Budget{AWS: AWSLegacy()},
-		Reads:  Reads{Timeouts: true, Throttling: true},
+		Reads:  Reads{Timeouts: true, RateLimits: true},
 	}, {
 		Name:   "aws-adaptive",
 		Title:  "AWS SDKs, adaptive mode: aws-legacy-standard, and a rate for all attempts after a rate-limited answer",
@@ -34,7 +34,7 @@ func aws() []Preset {
 		Note:   "The SDKs hold one rate for each client, whatever it calls: calls that are not rate-limited wait with those that are. They also wait for as long as it takes; so does the preset.",
 		Policy: awsAdaptive(),
 		Budget: Budget{AWS: AWSLegacy()},
-		Reads:  Reads{Timeouts: true, Throttling: true},
+		Reads:  Reads{Timeouts: true, RateLimits: true},
 	}, {
 		Name:   "aws-go-v2",
 		Title:  "AWS SDK for Go v2, standard mode: as aws-legacy-standard, but full jitter from 2 s",
@@ -42,7 +42,7 @@ func aws() []Preset {
 		Note:   "The exponent counts from 1 there. With more than five attempts the SDK waits exactly 20 s, without jitter; the preset keeps the jitter.",
 		Policy: awsGo(),
 		Budget: Budget{AWS: AWSLegacy()},
-		Reads:  Reads{Timeouts: true, Throttling: true},
+		Reads:  Reads{Timeouts: true, RateLimits: true},
 	}, {
 		Name:   "aws-standard-2.1",
 		Title:  "AWS retry behavior 2.1 (2026): 3 attempts, full jitter from 50 ms or 1 s when rate-limited, quota 500/14/5/1",
@@ -51,7 +51,7 @@ func aws() []Preset {
 			"Long polls that find the quota empty wait before they fail; the engine fails at once. DynamoDB has 4 attempts from 25 ms.",
 		Policy: awsPolicy(50 * ms),
 		Budget: Budget{AWS: AWSStandard21()},
-		Reads:  Reads{Timeouts: true, RetryAfter: true, Throttling: true},
+		Reads:  Reads{Timeouts: true, RetryAfter: true, RateLimits: true},
 	}}
 }
 

@@ -14,12 +14,12 @@ type Reads struct {
 	RetryAfter bool
 	// DontRetry: it does not repeat what the server asks not to repeat.
 	DontRetry bool
-	// Throttling: it distinguishes refusals for being too fast (429) from other failures.
-	Throttling bool
+	// RateLimits: it distinguishes refusals for being too fast (429) from other failures.
+	RateLimits bool
 }
 
 // everything is what lull takes into account.
-var everything = Reads{Timeouts: true, RetryAfter: true, DontRetry: true, Throttling: true}
+var everything = Reads{Timeouts: true, RetryAfter: true, DontRetry: true, RateLimits: true}
 
 // Verdict returns the client's verdict, where v is that of a client that takes everything
 // into account. A driver that plays the client passes the result to the engine.
@@ -33,7 +33,7 @@ func (r Reads) Verdict(v lull.Verdict) lull.Verdict {
 			v.Kind = lull.KindTransient
 		}
 	case lull.KindRateLimited:
-		if !r.Throttling {
+		if !r.RateLimits {
 			v.Kind = lull.KindTransient
 		}
 	case lull.KindTransient:

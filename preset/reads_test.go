@@ -34,7 +34,7 @@ func TestReads(t *testing.T) {
 		{Reads{}, slow, with(slow, lull.KindPermanent, false)},
 		{Reads{Timeouts: true}, slow, slow},
 		{Reads{}, many, with(many, lull.KindTransient, false)},
-		{Reads{Throttling: true}, many, many},
+		{Reads{RateLimits: true}, many, many},
 	} {
 		if got := c.r.Verdict(c.in); got != c.want {
 			t.Errorf("%+v makes %+v of %+v, want %+v", c.r, got, c.in, c.want)

@@ -136,8 +136,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer over()
 	err := c.fetch(ctx)
 	close(c.stopping)
-	if late := c.drain(); late != nil && err == nil {
-		err = late
+	if drainErr := c.drain(); drainErr != nil && err == nil {
+		err = drainErr
 	}
 	return err
 }
@@ -262,7 +262,7 @@ func (c *Consumer) room(ctx context.Context, most int) int {
 
 // begin handles d in a goroutine of its own. It has a slot. What came late, when the
 // consumer was to stop, is given back.
-func (c *Consumer) begin(d *Delivery, probe, late bool) {
+func (c *Consumer) begin(d *Delivery, probe, afterStop bool) {
 	c.inFlight.Add(1)
 	if probe {
 		c.probing.Add(1)
@@ -280,7 +280,7 @@ func (c *Consumer) begin(d *Delivery, probe, late bool) {
 			default:
 			}
 		}()
-		c.handle(d, l, late)
+		c.handle(d, l, afterStop)
 	})
 }
 

@@ -7,9 +7,9 @@ import (
 
 // gate holds the fetching back while the circuit breaker is not closed.
 type gate struct {
-	c      *Consumer
-	paused bool
-	told   time.Time // until when a Pauser is paused
+	c           *Consumer
+	paused      bool
+	pausedUntil time.Time // until when a Pauser is paused
 }
 
 // pass waits until something may be fetched, and returns how much at most; zero if ctx has
@@ -28,7 +28,7 @@ func (g *gate) pass(ctx context.Context) (most int, probe bool) {
 			c.probes.Forget()
 			c.tell(Event{Kind: EventResumed})
 		}
-		g.told = time.Time{}
+		g.pausedUntil = time.Time{}
 		return f.Most, f.Probe
 	}
 	return 0, false
@@ -42,15 +42,15 @@ func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	}
 	p, ok := g.c.broker.(Pauser)
 	now := time.Now()
-	soon := long > wait && now.Add(2*wait).After(g.told) // it ends, and nobody knows why it should
-	if !ok || ctx.Err() != nil || !soon && !now.Add(wait).After(g.told.Add(tolerance)) {
+	soon := long > wait && now.Add(2*wait).After(g.pausedUntil) // it ends, and nobody knows why it should
+	if !ok || ctx.Err() != nil || !soon && !now.Add(wait).After(g.pausedUntil.Add(tolerance)) {
 		return
 	}
-	g.told = now.Add(long)
+	g.pausedUntil = now.Add(long)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := p.Pause(ctx, g.told); err != nil && ctx.Err() == nil {
-		g.told = time.Time{} // what was fetched ahead stays there, until the next look
+	if err := p.Pause(ctx, g.pausedUntil); err != nil && ctx.Err() == nil {
+		g.pausedUntil = time.Time{} // what was fetched ahead stays there, until the next look
 	}
 }
 

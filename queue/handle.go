@@ -66,14 +66,14 @@ func (w *work) delivery() engine.Delivery {
 
 // handle is the life of one delivery, from its fetching to its settlement. Late: the
 // consumer was to stop before it came.
-func (c *Consumer) handle(d *Delivery, l *lease, late bool) {
+func (c *Consumer) handle(d *Delivery, l *lease, afterStop bool) {
 	w := &work{c: c, d: d, lease: l, plan: c.planNow(), seen: d.FirstSeen}
 	if w.seen.IsZero() {
 		w.seen = time.Now()
 	}
 	w.m = w.message()
 	now := w.delivery()
-	now.Stopping = late
+	now.Stopping = afterStop
 	r, ok := w.plan.Deliver(now)
 	if !ok {
 		w.settle(fate{Redelivery: r})

@@ -148,7 +148,7 @@ func (w *world) refusal(d admission.Decision) int {
 		return verdictStop
 	}
 	seconds := (d.RetryAfter + time.Second - 1) / time.Second
-	return w.told[min(max(seconds, 1), mostTold)-1]
+	return w.retryAfter[min(max(seconds, 1), mostTold)-1]
 }
 
 // leave takes j, whose caller has gone, away from the gate.

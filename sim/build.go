@@ -147,8 +147,8 @@ func (b *builder) gates(s *service) {
 	for h := range s.hosts {
 		s.hosts[h].gate = b.w.newGate(s)
 	}
-	for len(b.w.told) < mostTold {
-		b.w.told = append(b.w.told, b.verdict(503, time.Duration(len(b.w.told)+1)*time.Second, false))
+	for len(b.w.retryAfter) < mostTold {
+		b.w.retryAfter = append(b.w.retryAfter, b.verdict(503, time.Duration(len(b.w.retryAfter)+1)*time.Second, false))
 	}
 }
 

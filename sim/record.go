@@ -33,17 +33,17 @@ type recorder struct {
 
 // counts of one step.
 type counts struct {
-	calls, goodput, good, failed, wasted int64
-	queue, busy, open                    int
-	refused                              *[reasons]int64 // by lull.Reason; nil: none
-	latency                              latency.Histogram
+	calls, goodput, succeeded, failed, wasted int64
+	queue, busy, open                         int
+	refused                                   *[reasons]int64 // by lull.Reason; nil: none
+	latency                                   latency.Histogram
 }
 
 // any reports whether anything has happened.
 func (c *counts) any() bool { return c.calls+c.goodput+c.failed+c.wasted > 0 }
 
 // bin is what began within one window, and how it ended.
-type bin struct{ calls, ended, good int64 }
+type bin struct{ calls, ended, succeeded int64 }
 
 // load is what one service gets.
 type load struct {
@@ -158,8 +158,8 @@ func (r *recorder) end(now, began time.Duration, why lull.Reason, attempts int, 
 	ok := why == engine.Success
 	if ok {
 		s.goodput++
-		r.steps[r.beganStep.at(began)].good++
-		b.good++
+		r.steps[r.beganStep.at(began)].succeeded++
+		b.succeeded++
 		s.latency.Record(now - began)
 	} else {
 		s.failed++
@@ -182,31 +182,31 @@ func (r *recorder) end(now, began time.Duration, why lull.Reason, attempts int, 
 	}
 }
 
-func (r *recorder) late(now time.Duration) int64 {
+func (r *recorder) afterWarmup(now time.Duration) int64 {
 	if now >= r.warm {
 		return 1
 	}
 	return 0
 }
 
-func (r *recorder) timedOut(now time.Duration) { r.t.AttemptsTimedOut += r.late(now) }
-func (r *recorder) refusal(now time.Duration)  { r.t.AttemptsFailed += r.late(now) }
-func (r *recorder) reload(now time.Duration)   { r.t.Reloads += r.late(now) }
+func (r *recorder) timedOut(now time.Duration) { r.t.AttemptsTimedOut += r.afterWarmup(now) }
+func (r *recorder) refusal(now time.Duration)  { r.t.AttemptsFailed += r.afterWarmup(now) }
+func (r *recorder) reload(now time.Duration)   { r.t.Reloads += r.afterWarmup(now) }
 
 func (r *recorder) wasted(now time.Duration) {
 	r.step(now).wasted++
-	r.t.Wasted += r.late(now)
+	r.t.Wasted += r.afterWarmup(now)
 }
 
 func (r *recorder) effect(now time.Duration, again bool) {
-	r.t.Effects += r.late(now)
+	r.t.Effects += r.afterWarmup(now)
 	if again {
-		r.t.Duplicates += r.late(now)
+		r.t.Duplicates += r.afterWarmup(now)
 	}
 }
 
 func (r *recorder) turnedAway(now time.Duration, why turnedAway) {
-	n := r.late(now)
+	n := r.afterWarmup(now)
 	switch why {
 	case turnedFull:
 		r.t.QueueFull += n
@@ -227,8 +227,8 @@ func (r *recorder) tick(now time.Duration, queue, busy, open int) {
 	s.queue, s.busy, s.open = queue, busy, open
 }
 
-// goOn reports whether the run has more to show.
-func (r *recorder) goOn(now time.Duration) bool {
+// more reports whether the run has more to show.
+func (r *recorder) more(now time.Duration) bool {
 	if r.stop <= 0 || r.to == 0 || now < saturating.Add(r.to, r.stop) {
 		return true
 	}
@@ -323,11 +323,11 @@ func (r *recorder) series(l *load, end time.Duration) Series {
 		s.First = append(s.First, float64(l.first[i])/per)
 		s.Retries = append(s.Retries, float64(l.retries[i])/per)
 		s.Goodput = append(s.Goodput, float64(c.goodput)/per)
-		good := 0.0
+		share := 0.0
 		if c.calls > 0 {
-			good = float64(c.good) / float64(c.calls)
+			share = float64(c.succeeded) / float64(c.calls)
 		}
-		s.Good = append(s.Good, good)
+		s.Good = append(s.Good, share)
 		s.Failed = append(s.Failed, float64(c.failed)/per)
 		s.Wasted = append(s.Wasted, float64(c.wasted)/per)
 		s.Queue = append(s.Queue, float64(c.queue))

@@ -42,18 +42,18 @@ func (s *Scenario) disturbance() (from, to time.Duration) {
 // normal is the share of calls that succeed before the disturbance; 1 if there
 // are none.
 func (r *recorder) normal() float64 {
-	var calls, good int64
+	var calls, succeeded int64
 	for i := range r.bins {
 		at := time.Duration(i) * r.window
 		if at >= r.warm && at+r.window <= r.from {
 			calls += r.bins[i].calls
-			good += r.bins[i].good
+			succeeded += r.bins[i].succeeded
 		}
 	}
 	if calls == 0 {
 		return 1
 	}
-	return float64(good) / float64(calls)
+	return float64(succeeded) / float64(calls)
 }
 
 // recovered finds the first window after the disturbance from which on things are
@@ -61,22 +61,22 @@ func (r *recorder) normal() float64 {
 func (r *recorder) recovered(now time.Duration) (since time.Duration, ok bool) {
 	enough := recoveredShare * r.normal()
 	first := int((r.to + r.window - 1) / r.window)
-	var calls, good int64
+	var calls, succeeded int64
 	for i := first; i < len(r.bins) && time.Duration(i+1)*r.window <= now; i++ {
 		b := &r.bins[i]
 		calls += b.calls
-		good += b.good
+		succeeded += b.succeeded
 		if i < first+recoveredFor-1 {
 			continue
 		}
-		if calls > 0 && float64(good) >= float64(enough*float64(calls)) {
+		if calls > 0 && float64(succeeded) >= float64(enough*float64(calls)) {
 			if i == first+recoveredFor-1 {
 				return r.to, true
 			}
 			return time.Duration(i-recoveredFor+1) * r.window, true
 		}
 		calls -= r.bins[i-recoveredFor+1].calls
-		good -= r.bins[i-recoveredFor+1].good
+		succeeded -= r.bins[i-recoveredFor+1].succeeded
 	}
 	return 0, false
 }
@@ -100,14 +100,14 @@ func (r *recorder) recovery(end time.Duration) Recovery {
 	if ok { // a run that was stopped early has not much to look at
 		first = max(first, min(int(since/r.window), last))
 	}
-	var calls, good int64
+	var calls, succeeded int64
 	for i := first; i <= last; i++ {
 		calls += r.bins[i].calls
-		good += r.bins[i].good
+		succeeded += r.bins[i].succeeded
 	}
 	v.Final = v.Normal // if nobody called any more
 	if calls > 0 {
-		v.Final = float64(good) / float64(calls)
+		v.Final = float64(succeeded) / float64(calls)
 	}
 	if ok && v.Final >= recoveredShare*v.Normal {
 		v.Recovered, v.Time = true, max(since-r.to, 0)

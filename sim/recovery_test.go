@@ -14,7 +14,7 @@ func recorded(good func(second int) int64, faults ...Fault) *recorder {
 	s := &Scenario{Horizon: 40 * time.Second, Window: time.Second, Services: []Service{{Name: "api", Faults: faults}}}
 	r := newRecorder(s)
 	for i := range 40 {
-		r.bins[i] = bin{calls: 10, ended: 10, good: good(i)}
+		r.bins[i] = bin{calls: 10, ended: 10, succeeded: good(i)}
 	}
 	return r
 }
@@ -105,7 +105,7 @@ func TestCallsThatHangAreNoRecovery(t *testing.T) {
 	want(t, "hanging", r.recovery(40*time.Second), Recovery{Measured: true, From: 12 * time.Second, Normal: 1})
 	// The last seconds of a run in which all is well: not all calls have ended.
 	r = recorded(allBut([2]int{10, 15}))
-	r.bins[39].ended, r.bins[39].good = 8, 8
+	r.bins[39].ended, r.bins[39].succeeded = 8, 8
 	v := r.recovery(40 * time.Second)
 	want(t, "recovered", v.Recovered, true)
 	want(t, "final", v.Final, 1)

@@ -179,7 +179,7 @@ type Admission struct {
 	Config      admission.Config
 }
 
-// Rate is a token bucket before the queue. A refusal is throttling (429).
+// Rate is a token bucket before the queue. A refusal is a 429.
 type Rate struct {
 	PerSecond float64 // zero: no limit
 	Burst     int     // zero: a second's worth

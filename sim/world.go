@@ -53,7 +53,7 @@ type world struct {
 
 	// That which is handed to admission control, in the same way.
 	gateKey, gateAsked uint64
-	told               []int // the verdict of a refusal that says to come back after 1 s, 2 s, ...
+	retryAfter         []int // the verdict of a refusal that says to come back after 1 s, 2 s, ...
 }
 
 // The kinds of events. What they are about, a place in a slab or an index, stands
@@ -236,7 +236,7 @@ func (w *world) handle(d uint64) bool {
 	switch kind := int(d >> 60); kind {
 	case tick:
 		w.tick()
-		return w.rec.goOn(w.now)
+		return w.rec.more(w.now)
 	case turn:
 		w.services[i].turn(w, int(gen))
 	case topical:

@@ -184,7 +184,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 		return r, ctx.Err()
 	}
 	var fates map[string][]fate
-	said := false
+	announced := false
 	for last, since := -1, time.Now(); ; sleep(ctx, time.Second) {
 		if fates, err = count(ctx, here, o.Log, s.messages, &r); err != nil {
 			return r, err
@@ -205,8 +205,8 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 		if left == 0 && quiet > 5*time.Second || quiet > patience() || ctx.Err() != nil {
 			break
 		}
-		if !said && quiet > 30*time.Second {
-			said = true
+		if !announced && quiet > 30*time.Second {
+			announced = true
 			fmt.Fprintf(progress, "%s: nothing moves, %d to come; they count as lost after %v\n", name, left, patience())
 		}
 	}

@@ -72,8 +72,8 @@ func (s setting) validate() error {
 
 // A consumer is one of those compared.
 type consumer struct {
-	name string
-	says string // its settings, in a line
+	name     string
+	settings string // its settings, in a line
 	// start begins to consume the subject, calling handle for each message, and returns
 	// when it is ready. letters is how many dead letters it has made.
 	start func(ctx context.Context, at place, handle handler) (letters func() int, stop func(), err error)
@@ -218,7 +218,7 @@ func report(out io.Writer, s setting, results []result) error {
 	fmt.Fprintf(out, "\n%d messages each. Caught up: from the end of the outage until the last message that came\n"+
 		"before that end was handled (dead letters not counted).\n\n", results[0].messages)
 	for _, r := range results {
-		fmt.Fprintf(out, "%s: %s\n", r.name, r.says)
+		fmt.Fprintf(out, "%s: %s\n", r.name, r.settings)
 	}
 	return nil
 }

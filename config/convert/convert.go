@@ -310,7 +310,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 	case ok:
 		r.documents[format] = append(r.documents[format], d)
 	case kind != nil && version != nil:
-		d.stranger(root, kind.Text, version.Text)
+		d.unreadObject(root, kind.Text, version.Text)
 		r.strangers++
 		r.collect(d)
 	case otherwise != nil:
@@ -531,7 +531,7 @@ func (d *document) lost(o *tree.Object, kind Kind, why string, names ...string) 
 const maxDependencies = 20_000
 
 // add adds a dependency that was made of what is at path of d, and of rest.
-func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, preset string, said foreign, rest ...source) {
+func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, preset string, extras foreign, rest ...source) {
 	if r.full {
 		return
 	}
@@ -543,15 +543,15 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 	if preset == "" && p.MaxAttempts() < 2 { // which have no effect without retries
 		p.Backoff, p.RateLimitedBase, p.HintLimit = backoff.Schedule{}, 0, 0
 	}
-	if said.rebased = r.base.given; said.rebased {
-		said.deaf = false
+	if extras.rebased = r.base.given; extras.rebased {
+		extras.deaf = false
 	}
-	own := !r.base.given || said.retried != nil || said.codes != nil // the file has retries of its own
-	if own && p.MaxAttempts() > 1 && !said.safe {
-		d.noteAbout(repeated, Changed, path, unsafeIn(said.of))
+	own := !r.base.given || extras.retried != nil || extras.codes != nil // the file has retries of its own
+	if own && p.MaxAttempts() > 1 && !extras.safe {
+		d.noteAbout(repeated, Changed, path, unsafeIn(extras.of))
 	}
 	if r.valid(d, path, p) {
-		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.at(path).Position, path: path, sources: append(rest, d.source(path)), foreign: said}, d.note)
+		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.at(path).Position, path: path, sources: append(rest, d.source(path)), foreign: extras}, d.note)
 	}
 }
 

@@ -37,11 +37,11 @@ type envoyReader struct {
 
 // A cluster is what a cluster of Envoy says about policies.
 type cluster struct {
-	d    *document
-	path string
-	edit func(*lull.Policy)
-	said foreign
-	text string // its content
+	d      *document
+	path   string
+	edit   func(*lull.Policy)
+	extras foreign
+	text   string // its content
 
 	bounds    string // the path of the bound of retries; empty: it has none
 	boundsWhy string
@@ -74,7 +74,7 @@ func (r *reading) envoy(docs []*document) {
 			e.d.note(Assumed, c.path, "no route in these files leads to it: one attempt, and 15s for a call, as Envoy has it for a route that says nothing")
 		}
 		c.edit(&policy)
-		e.r.add(e.d, name, nil, c.path, policy, preset, c.said)
+		e.r.add(e.d, name, nil, c.path, policy, preset, c.extras)
 	}
 	for _, name := range e.order {
 		c := e.clusters[name]
@@ -174,9 +174,9 @@ func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	retry.apply(e.d, &policy, 0)
 	e.retryBudgetUnknown(&policy)
 	e.d.relate(retry.onPath, retry.why, name)
-	said := foreign{of: Envoy, retries: 3}
-	retry.says(&said)
-	e.r.add(e.d, name, nil, "", policy, preset, said)
+	extras := foreign{of: Envoy, retries: 3}
+	retry.addTo(&extras)
+	e.r.add(e.d, name, nil, "", policy, preset, extras)
 }
 
 // routes reads a route configuration.
@@ -309,7 +309,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	names := e.targets(o, r.names)
 	e.d.aside(o, "routing, not how calls are made")
 	for _, name := range names {
-		p, said := policy, foreign{of: Envoy, retries: 3}
+		p, extras := policy, foreign{of: Envoy, retries: 3}
 		rest := []source{e.d.source(cmp.Or(r.path, o.Path))}
 		if c, ok := e.clusters[name]; ok {
 			c.edit(&p)
@@ -322,7 +322,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 				p.Backoff, p.HintLimit, p.RateLimitedBase, p.Timeouts = first.Backoff, first.HintLimit, first.RateLimitedBase, first.Timeouts
 			}
 			e.routed[name] = true
-			said, rest = c.said, append(rest, c.d.source(c.path))
+			extras, rest = c.extras, append(rest, c.d.source(c.path))
 		} else {
 			e.retryBudgetUnknown(&p)
 			if !e.r.base.given && p.MaxAttempts() > 1 {
@@ -331,9 +331,9 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		}
 		if retry != nil {
 			e.d.relate(retry.onPath, retry.why, name)
-			retry.says(&said)
+			retry.addTo(&extras)
 		}
-		e.r.add(e.d, name, r.names, o.Path, p, preset, said, rest...)
+		e.r.add(e.d, name, r.names, o.Path, p, preset, extras, rest...)
 	}
 }
 
@@ -401,9 +401,9 @@ type envoyRetry struct {
 	unsaid       []string // what Envoy does by default
 }
 
-// says records in said what no policy can hold.
-func (r *envoyRetry) says(said *foreign) {
-	said.retried, said.deaf, said.safe, said.hosts = r.failures(), r.hint == 0, r.safe, r.hosts
+// addTo records in extras what no policy can hold.
+func (r *envoyRetry) addTo(extras *foreign) {
+	extras.retried, extras.deaf, extras.safe, extras.hosts = r.failures(), r.hint == 0, r.safe, r.hosts
 }
 
 func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
@@ -432,7 +432,7 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 			r.on.statuses = append(r.on.statuses, int(n))
 		}
 	}
-	if len(items) > 0 && r.given && !r.on.says(statusCodes) {
+	if len(items) > 0 && r.given && !r.on.includes(statusCodes) {
 		d.note(Lost, path, "Envoy heeds them only with "+statusCodes+" in retry_on")
 	}
 	if b := o.Object("retry_back_off"); b != nil {
@@ -704,12 +704,12 @@ func (e *envoyReader) cluster(o *tree.Object) {
 		return
 	}
 	o.Get("@type")
-	c.said = foreign{of: Envoy}
+	c.extras = foreign{of: Envoy}
 	limits := e.breakers(o, o.Object("circuit_breakers"), c)
 	var ejects func(*lull.Policy)
 	below, path := e.panicBelow(o)
 	if od := o.Object("outlier_detection"); od != nil {
-		ejects = e.outlier(od, below, &c.said)
+		ejects = e.outlier(od, below, &c.extras)
 	}
 	switch {
 	case path == "":
@@ -771,7 +771,7 @@ var thresholdFields = []string{"priority", "max_connections", "max_pending_reque
 
 // breakers reads circuit_breakers of a cluster, which may be missing.
 func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.Policy) {
-	d, said := e.d, &c.said
+	d, extras := e.d, &c.extras
 	var own *tree.Object
 	for _, t := range o.Objects("thresholds") {
 		priority := d.enum(t, "priority", "DEFAULT", "HIGH")
@@ -838,7 +838,7 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 	if !given && budgetPath == "" {
 		d.note(Assumed, cluster.Path, "without max_retries and retry_budget Envoy lets three retries be under way")
 	}
-	said.budget, said.retries = b, retries
+	extras.budget, extras.retries = b, retries
 	return func(p *lull.Policy) {
 		if limited || !given {
 			p.Limit = limitOf(limit)
@@ -902,7 +902,7 @@ var outlierFields = []string{"consecutive_5xx", "interval", "base_ejection_time"
 	"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors"}
 
 // outlier reads outlier_detection.
-func (e *envoyReader) outlier(o *tree.Object, below int, said *foreign) func(*lull.Policy) {
+func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*lull.Policy) {
 	d := e.d
 	var unsaid []string
 	count := func(name string, otherwise int64) int64 {
@@ -1003,6 +1003,6 @@ func (e *envoyReader) outlier(o *tree.Object, below int, said *foreign) func(*lu
 		d.note(Assumed, o.Path, "what is not said is as Envoy has it: "+strings.Join(unsaid, ", "))
 	}
 	d.noteAbout(ejected, Changed, o.Path, breakerWhy)
-	said.ejection = &x
+	extras.ejection = &x
 	return func(p *lull.Policy) { p.Breaker = x.policy() }
 }

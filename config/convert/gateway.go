@@ -110,7 +110,7 @@ func (r *reading) gateway(docs []*document) {
 				g.traffic(spec)
 			}
 		default:
-			d.stranger(d.root, kind, version)
+			d.unreadObject(d.root, kind, version)
 			o.Get("spec")
 		}
 		d.aside(o, "not how calls are made")
@@ -383,7 +383,7 @@ func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy
 	f := w.failures(d.Name, p)
 	codes := tree.ListOf()
 	for status := 400; status < 600; status++ {
-		if f.retried(status) && (status < 506 || !f.says("5xx")) {
+		if f.retried(status) && (status < 506 || !f.includes("5xx")) {
 			codes.Items = append(codes.Items, tree.Int(status))
 		}
 	}

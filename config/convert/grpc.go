@@ -218,8 +218,8 @@ func (w *writer) grpc() (*tree.Node, error) {
 		return nil, engine.Problems{{Field: "dependency", Value: "not given", Allowed: "the one to be written, since a service config is that of one server: " + choice.List(names) +
 			`. (Dependencies called "/service/method", "/service/" or "/" are methods of one server.)`}}
 	}
-	said := map[string]int{} // the index of each method, by its content
-	throttled := ""          // the dependency that the retryThrottling is of
+	methods := map[string]int{} // the index of each method, by its content
+	throttled := ""             // the dependency that the retryThrottling is of
 	for _, d := range deps {
 		name, ok := serviceconfig.NameOf(d.Name)
 		if !ok {
@@ -233,11 +233,11 @@ func (w *writer) grpc() (*tree.Node, error) {
 		case *c.Throttling != *one.Throttling:
 			w.note(d, Lost, "budget", "a server has one retryThrottling for all its methods, and it is that of "+tree.Quote(throttled))
 		}
-		if i, ok := said[bare(one.Methods[0])]; ok { // methods with the same content
+		if i, ok := methods[bare(one.Methods[0])]; ok { // methods with the same content
 			c.Methods[i].Names = append(c.Methods[i].Names, name)
 			continue
 		}
-		said[bare(one.Methods[0])] = len(c.Methods)
+		methods[bare(one.Methods[0])] = len(c.Methods)
 		c.Methods = append(c.Methods, one.Methods[0])
 	}
 	for _, d := range deps {

@@ -48,15 +48,15 @@ type service struct {
 
 // A rule is the traffic policy of a host, or of a subset of it.
 type rule struct {
-	d    *document
-	full string // the host in full; empty: of a subset
-	host string // as it is written, with the subset
-	path string
-	pool func(*lull.Policy)
-	ejec func(*lull.Policy)
-	paid func(*lull.Policy)
-	said foreign
-	hash bool // each request has its own host
+	d      *document
+	full   string // the host in full; empty: of a subset
+	host   string // as it is written, with the subset
+	path   string
+	pool   func(*lull.Policy)
+	ejec   func(*lull.Policy)
+	paid   func(*lull.Policy)
+	extras foreign
+	hash   bool // each request has its own host
 
 	bound     *bound // of retries; nil: there is none, or it was recorded
 	retriesAt string // the path of maxRetries
@@ -116,7 +116,7 @@ func (r *reading) istio(docs []*document) {
 				specs[full] = append(specs[full], spec{d, o, host})
 			}
 		default:
-			d.stranger(d.root, kind, version)
+			d.unreadObject(d.root, kind, version)
 			o.Get("spec")
 		}
 		d.aside(o, "not how calls are made")
@@ -342,26 +342,26 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 		d.noteAbout(hints, Changed, path, "Istio does not look at Retry-After; lull does, and waits for up to 30s")
 	}
 	for _, each := range to {
-		p, said := policy, foreign{of: Istio, retries: unlimited}
+		p, extras := policy, foreign{of: Istio, retries: unlimited}
 		hash := false
 		var rest []source
 		if t := each.rule; t != nil {
 			t.edit(&p)
-			said, hash = t.said, t.hash
+			extras, hash = t.extras, t.hash
 			t.routed = true
 			rest = []source{t.d.source(t.path)}
 		}
 		if c.retry != nil {
 			rest = append(rest, c.retry.d.source(c.retry.path))
 		}
-		said.retried, said.deaf = f, true
-		said.hosts = c.retry.hosts(hash)
+		extras.retried, extras.deaf = f, true
+		extras.hosts = c.retry.hosts(hash)
 		on.relate(at, why, each.name)
 		var others []string
 		if name != "" {
 			others = []string{each.name + "/" + name}
 		}
-		i.r.add(d, each.name, others, path, p, preset, said, rest...)
+		i.r.add(d, each.name, others, path, p, preset, extras, rest...)
 	}
 }
 
@@ -527,7 +527,7 @@ func (i *istioReader) ruleHost(o *tree.Object) string {
 // destinationRules reads the traffic policies of a host and of its subsets. Several rules may have
 // them; Istio takes the first traffic policy, and the first subset of a name.
 func (i *istioReader) destinationRules(full string, specs []spec) {
-	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, said: foreign{of: Istio, retries: unlimited}, subsets: map[string]*rule{}}
+	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, extras: foreign{of: Istio, retries: unlimited}, subsets: map[string]*rule{}}
 	i.rules[full] = whole
 	var taken *tree.Object
 	for _, s := range specs {
@@ -574,13 +574,13 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 		t.pool = i.connectionPool(pool, t, o.Has("retryBudget"))
 	}
 	if od := o.Object("outlierDetection"); od != nil {
-		t.said.ejection = nil
-		t.ejec = i.outlier(od, &t.said)
+		t.extras.ejection = nil
+		t.ejec = i.outlier(od, &t.extras)
 	}
 	if b := o.Object("retryBudget"); b != nil {
 		budget := i.retryBudget(b)
 		t.bound = &bound{d, b.Path, budgetWhy}
-		t.said.budget = &budget
+		t.extras.budget = &budget
 		if n := t.retriesAt; n != "" && t.retriesIn == d {
 			d.note(Lost, n, "the retryBudget at "+d.shown(b.Path)+" takes its place, in Istio as well")
 		}
@@ -614,7 +614,7 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 		if retries > 0 {
 			t.retriesAt, t.retriesIn = h.At("maxRetries"), d
 		}
-		if retries > 0 && !paid && t.said.budget != nil {
+		if retries > 0 && !paid && t.extras.budget != nil {
 			d.note(Lost, h.At("maxRetries"), "the retryBudget of the host takes its place, in Istio as well")
 			paid = true
 		}
@@ -639,7 +639,7 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 	}
 	o.NoMore("http", "tcp")
 	given := i.r.base.given
-	t.said.retries = limitOr(retries)
+	t.extras.retries = limitOr(retries)
 	return func(p *lull.Policy) {
 		if limit > 0 || !given {
 			p.Limit = limitOf(limitOr(limit))
@@ -683,7 +683,7 @@ var istioOutlierFields = []string{"consecutiveErrors", "splitExternalLocalOrigin
 	"consecutive5xxErrors", "interval", "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "outlierDetectionHttpErrorCodes"}
 
 // outlier reads outlierDetection. Istio switches Envoy's success rates off.
-func (i *istioReader) outlier(o *tree.Object, said *foreign) func(*lull.Policy) {
+func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy) {
 	d := i.d
 	const allowed = "a whole number from 0"
 	count := func(name string, otherwise int64) int64 {
@@ -752,6 +752,6 @@ func (i *istioReader) outlier(o *tree.Object, said *foreign) func(*lull.Policy) 
 		d.note(Assumed, o.Path, "what is not said is as Istio has it: "+strings.Join(unsaid, ", "))
 	}
 	d.noteAbout(ejected, Changed, o.Path, breakerWhy)
-	said.ejection = &x
+	extras.ejection = &x
 	return func(p *lull.Policy) { p.Breaker = x.policy() }
 }

@@ -205,9 +205,9 @@ func elsewhere(annotation string) bool {
 		slices.ContainsFunc(otherAnnotations, func(part string) bool { return strings.Contains(plain(name), part) })
 }
 
-// stranger records a Kubernetes object that is not read. Objects of Kubernetes itself have nothing
+// unreadObject records a Kubernetes object that is not read. Objects of Kubernetes itself have nothing
 // about calls except in their annotations.
-func (d *document) stranger(root *tree.Node, kind, version string) {
+func (d *document) unreadObject(root *tree.Node, kind, version string) {
 	d.annotations(root)
 	if meta := root.Get("metadata"); meta != nil {
 		meta.Use = tree.Told

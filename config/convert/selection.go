@@ -80,30 +80,30 @@ func failuresOf(p lull.Policy) failures {
 	return f
 }
 
-// says reports whether any of the words is in retry_on.
-func (f failures) says(words ...string) bool {
+// includes reports whether any of the words is in retry_on.
+func (f failures) includes(words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(f.on, w) })
 }
 
 // retried reports whether a response with that status is retried.
 func (f failures) retried(status int) bool {
-	return f.says("5xx") && status >= 500 && status <= 599 ||
-		f.says("gateway-error") && status >= 502 && status <= 504 ||
-		f.says("retriable-4xx") && status == http.StatusConflict ||
-		f.says(statusCodes) && slices.Contains(f.statuses, status)
+	return f.includes("5xx") && status >= 500 && status <= 599 ||
+		f.includes("gateway-error") && status >= 502 && status <= 504 ||
+		f.includes("retriable-4xx") && status == http.StatusConflict ||
+		f.includes(statusCodes) && slices.Contains(f.statuses, status)
 }
 
 // apply sets in p what a policy can express of f. why lists the differences; it is empty if there
 // are none.
 func (f failures) apply(p *lull.Policy) (why string) {
 	var also, not []string
-	resets := f.says("reset", "5xx", "gateway-error")
+	resets := f.includes("reset", "5xx", "gateway-error")
 	p.Timeouts = lull.TimeoutsNever
-	if resets || f.says("deadline-exceeded") {
+	if resets || f.includes("deadline-exceeded") {
 		p.Timeouts = lull.TimeoutsAlways
 	}
 	p.RateLimitedBase = waits.Patience(p.Backoff)
-	if f.retried(rateLimited) || f.says("resource-exhausted") {
+	if f.retried(rateLimited) || f.includes("resource-exhausted") {
 		p.RateLimitedBase = waits.SameWhenRateLimited
 	}
 	for _, status := range []int{408, 425, rateLimited, 500, 502, 503, 504} {
@@ -111,28 +111,28 @@ func (f failures) apply(p *lull.Policy) (why string) {
 			also = append(also, strconv.Itoa(status))
 		}
 	}
-	if !resets && !f.says("connect-failure") {
+	if !resets && !f.includes("connect-failure") {
 		also = append(also, "refused connections")
 	}
-	if !resets && !f.says("refused-stream") {
+	if !resets && !f.includes("refused-stream") {
 		also = append(also, "refused streams")
 	}
 	if !resets {
 		also = append(also, "connections that break")
 	}
-	if f.says("5xx") {
+	if f.includes("5xx") {
 		not = append(not, "501, 505 to 508, 510, 511, 525, 526")
 	}
-	if f.says("retriable-4xx") {
+	if f.includes("retriable-4xx") {
 		not = append(not, "409")
 	}
 	for _, status := range f.statuses {
-		if f.says(statusCodes) && status != rateLimited && !slices.Contains(transient, status) && (status < 500 || slices.Contains(permanent, status) && !f.says("5xx")) {
+		if f.includes(statusCodes) && status != rateLimited && !slices.Contains(transient, status) && (status < 500 || slices.Contains(permanent, status) && !f.includes("5xx")) {
 			not = append(not, strconv.Itoa(status))
 		}
 	}
 	for _, word := range []string{"retriable-headers", "envoy-ratelimited", "cancelled", "internal"} {
-		if f.says(word) {
+		if f.includes(word) {
 			not = append(not, word)
 		}
 	}
@@ -153,7 +153,7 @@ func (f failures) apply(p *lull.Policy) (why string) {
 func (f failures) codes() []serviceconfig.Code {
 	var all []serviceconfig.Code
 	for _, word := range onGRPC {
-		if c, ok := serviceconfig.CodeOf(strings.ReplaceAll(word, "-", "_")); ok && f.says(word) {
+		if c, ok := serviceconfig.CodeOf(strings.ReplaceAll(word, "-", "_")); ok && f.includes(word) {
 			all = append(all, c)
 		}
 	}

@@ -83,7 +83,7 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	defer cancel()
-	var made, good atomic.Int64
+	var made, succeeded atomic.Int64
 	start := time.Now()
 	at := time.Duration(0)
 	measuring := false
@@ -93,7 +93,7 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 			measuring = true
 			b.restart()
 			made.Store(0)
-			good.Store(0)
+			succeeded.Store(0)
 			counted.n.Store(0)
 		}
 		time.Sleep(time.Until(start.Add(at)))
@@ -101,7 +101,7 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 		made.Add(1)
 		calls.Go(func() {
 			if call(ctx) {
-				good.Add(1)
+				succeeded.Add(1)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 	took, perItem := b.measured()
 	took = slices.Sorted(slices.Values(took))
 	f.perItem, f.late = perItem, percentile(slices.Sorted(slices.Values(late)), 0.99)
-	f.goodput = float64(good.Load()) / seconds
+	f.goodput = float64(succeeded.Load()) / seconds
 	f.ofCapacity = f.goodput / (workers / perItem.Seconds())
 	f.p50, f.p99 = percentile(took, 0.5), percentile(took, 0.99)
 	f.attempts = float64(counted.n.Load()) / float64(made.Load())

@@ -131,7 +131,7 @@ func (m *matrix) kill(at step.Point, resume bool) (name string, effects int) {
 	for deadline := time.Now().Add(time.Minute); ; {
 		name = rand.Text()
 		got, err := post(first.url, name, name)
-		if err == nil && got.later() && time.Now().Before(deadline) {
+		if err == nil && got.asksToWait() && time.Now().Before(deadline) {
 			continue // the store was too slow for it, so it has not come that far
 		}
 		if err == nil && at != step.AfterResponse {
@@ -197,7 +197,7 @@ func (m *matrix) many() {
 			busy := 0
 			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 				var err error
-				if a, err = post(url, name, name); err == nil && !a.later() {
+				if a, err = post(url, name, name); err == nil && !a.asksToWait() {
 					break
 				}
 				busy++
@@ -229,7 +229,7 @@ func (m *matrix) final(url, name string) answer {
 	m.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		a, err := post(url, name, name)
-		if err == nil && !a.later() {
+		if err == nil && !a.asksToWait() {
 			return a
 		}
 		if time.Now().After(deadline) {
@@ -245,8 +245,8 @@ type answer struct {
 	replayed bool
 }
 
-// later reports whether the server asks to come again.
-func (a answer) later() bool {
+// asksToWait reports whether the server asks to come again.
+func (a answer) asksToWait() bool {
 	return a.kind == "in-flight" || a.status == http.StatusServiceUnavailable
 }
 

@@ -69,10 +69,10 @@ func serveChild(t *testing.T, o Outliving, in string) {
 			return
 		}
 		kill(beforeEffect)
-		said := "ran"
+		outcome := "ran"
 		a := idempotency.AttemptFrom(r.Context())
 		if a.Resumed {
-			said = "resumed"
+			outcome = "resumed"
 		}
 		if c.Kill == "" {
 			time.Sleep(50 * time.Millisecond) // for others to come meanwhile
@@ -89,7 +89,7 @@ func serveChild(t *testing.T, o Outliving, in string) {
 		}
 		kill(afterEffect)
 		w.WriteHeader(http.StatusCreated)
-		io.WriteString(w, said)
+		io.WriteString(w, outcome)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -79,9 +79,9 @@ func limitOf(ctx context.Context, conn *amqp.Connection, name string, server Ser
 		_, err = within(ctx, func() (amqp.Queue, error) { return ch.QueueDeclare(name, durable, autoDelete, false, false, args) })
 		go ch.Close()
 		switch {
-		case said(err, amqp.AccessRefused):
+		case answered(err, amqp.AccessRefused):
 			return limit{why: "this user may not configure it, and is not told its arguments"}, nil
-		case !said(err, amqp.PreconditionFailed):
+		case !answered(err, amqp.PreconditionFailed):
 			return limit{}, explain("look at the arguments of "+name, err)
 		}
 		refused, _ := errors.AsType[*amqp.Error](err)

@@ -161,7 +161,7 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err
 	case ctx.Err() != nil:
 		go ch.Close() // all are put back
 		return nil, 0, ctx.Err()
-	case said(err, amqp.NotFound) || said(err, amqp.AccessRefused):
+	case answered(err, amqp.NotFound) || answered(err, amqp.AccessRefused):
 		return nil, 0, explain("read "+l.name, err)
 	case err != nil:
 		go ch.Close()

@@ -234,7 +234,7 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 	if _, err := c.Letters(testContext(t), "nowhere", Reading{}); lull.Classify(err).Kind != lull.KindPermanent {
 		t.Errorf("no queue: %v", err)
 	}
-	if _, err := raw(t).QueueDeclarePassive("nowhere", true, false, false, false, nil); !said(err, amqp.NotFound) {
+	if _, err := raw(t).QueueDeclarePassive("nowhere", true, false, false, false, nil); !answered(err, amqp.NotFound) {
 		t.Errorf("a queue was declared: %v", err)
 	}
 }

@@ -133,19 +133,19 @@ func (q *Queue) settled(r *receipt) {
 // carryOut carries out s. It is called with r.mu held.
 func (q *Queue) carryOut(ctx context.Context, r *receipt, s queue.Settlement) error {
 	if s.Outcome == queue.Retry && q.native(r, s.After) {
-		return r.say(ctx, func() error { return r.d.Reject(true) })
+		return r.send(ctx, func() error { return r.d.Reject(true) })
 	}
 	if s.Outcome != queue.Ack && s.Outcome != queue.Drop && r.answer == nil {
 		if err := q.replace(ctx, r, s); err != nil {
 			return err
 		}
 	}
-	return r.say(ctx, func() error { return r.d.Ack(false) })
+	return r.send(ctx, func() error { return r.d.Ack(false) })
 }
 
-// say sends the server the outcome of the delivery. If that blocks, because the server does not
+// send sends the server the outcome of the delivery. If that blocks, because the server does not
 // read, a later call waits for it: sending it twice would end the channel.
-func (r *receipt) say(ctx context.Context, what func() error) error {
+func (r *receipt) send(ctx context.Context, what func() error) error {
 	a := r.answer
 	if a == nil {
 		a = &answer{done: make(chan struct{})}
@@ -256,7 +256,7 @@ func (q *Queue) forsake(r *receipt) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if r.say(ctx, what) == nil {
+	if r.send(ctx, what) == nil {
 		q.settled(r)
 	}
 }

@@ -45,7 +45,7 @@ func declare(t testing.TB, c *Client, config Config) {
 		if err == nil {
 			return
 		}
-		if !said(err, amqp.InternalError) || ctx.Err() != nil {
+		if !answered(err, amqp.InternalError) || ctx.Err() != nil {
 			t.Error(err)
 			return
 		}

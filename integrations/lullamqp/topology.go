@@ -284,8 +284,8 @@ func (s *surveyor) close() {
 	}
 }
 
-// said reports whether the server has answered with the given code.
-func said(err error, code int) bool {
+// answered reports whether the server has answered with the given code.
+func answered(err error, code int) bool {
 	e, ok := errors.AsType[*amqp.Error](err)
 	return ok && e.Server && e.Code == code
 }
@@ -296,7 +296,7 @@ func (s *surveyor) exchangeThere(ctx context.Context, e exchange) (bool, error) 
 	err := s.do(ctx, func(ch *amqp.Channel) error {
 		return ch.ExchangeDeclarePassive(e.name, e.kind, true, false, false, false, nil)
 	})
-	if said(err, amqp.NotFound) {
+	if answered(err, amqp.NotFound) {
 		s.found.add("exchange", e.name, "missing", "a durable "+e.kind+" exchange"+withArgs(e.args), "")
 		return false, nil
 	}
@@ -309,7 +309,7 @@ func (s *surveyor) queueThere(ctx context.Context, q queueArgs) (bool, error) {
 		_, err := ch.QueueDeclarePassive(q.name, true, false, false, false, nil)
 		return err
 	})
-	if said(err, amqp.NotFound) {
+	if answered(err, amqp.NotFound) {
 		s.found.add("queue", q.name, "missing", "a durable queue"+withArgs(q.args), "")
 		return false, nil
 	}
@@ -346,11 +346,11 @@ func (s *surveyor) judge(kind, name string, err error, only bool) error {
 	switch {
 	case err == nil:
 		return nil
-	case said(err, amqp.PreconditionFailed):
+	case answered(err, amqp.PreconditionFailed):
 		e, _ := errors.AsType[*amqp.Error](err)
 		s.found = append(s.found, inequivalent(kind, name, e.Reason))
 		return nil
-	case only && said(err, amqp.AccessRefused):
+	case only && answered(err, amqp.AccessRefused):
 		return nil // it is there; a user who may not configure it learns no more
 	}
 	return explain("declare the "+kind+" "+name, err)

@@ -80,7 +80,7 @@ func TestTopology(t *testing.T) {
 	if got := problems(t, m.Check(ctx, config)); len(got) != exchanges+queues+bindings {
 		t.Errorf("%d problems where nothing is there, want %d:\n%s", len(got), exchanges+queues+bindings, strings.Join(got, "\n"))
 	}
-	if _, err := raw(t).QueueDeclarePassive("topology.orders", true, false, false, false, nil); !said(err, amqp.NotFound) {
+	if _, err := raw(t).QueueDeclarePassive("topology.orders", true, false, false, false, nil); !answered(err, amqp.NotFound) {
 		t.Errorf("Check made a queue: %v", err)
 	}
 

@@ -96,7 +96,7 @@ func TestNative(t *testing.T) {
 			}
 		}
 		t.Log(received)
-		if _, err := raw(t).QueueDeclarePassive("native", true, false, false, false, nil); !said(err, amqp.NotFound) {
+		if _, err := raw(t).QueueDeclarePassive("native", true, false, false, false, nil); !answered(err, amqp.NotFound) {
 			t.Errorf("a queue was declared even so: %v", err)
 		}
 		return

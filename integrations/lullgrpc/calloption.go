@@ -27,8 +27,8 @@ type callOption struct {
 
 var saysIdempotent, saysNotIdempotent grpc.CallOption = callOption{idempotent: true}, callOption{}
 
-// said holds the caller's options that gRPC does not get, or not for each attempt.
-type said struct {
+// callerOptions holds the caller's options that gRPC does not get, or not for each attempt.
+type callerOptions struct {
 	idempotent    bool
 	notIdempotent bool
 	buffer        int // grpc.MaxRetryRPCBufferSize plus one; 0: not set
@@ -36,11 +36,11 @@ type said struct {
 	creds         *callerCreds // nil: none
 }
 
-// heed splits the caller's options. It returns those for the attempts, in room if they fit, and the
+// splitOptions splits the caller's options. It returns those for the attempts, in room if they fit, and the
 // others in s. It does not write to the caller's slice. A caller's OnFinish belongs to the call.
-func heed(room, theirs []grpc.CallOption) (opts []grpc.CallOption, s said) {
+func splitOptions(room, callerOpts []grpc.CallOption) (opts []grpc.CallOption, s callerOptions) {
 	opts = room
-	for _, each := range theirs {
+	for _, each := range callerOpts {
 		switch each := each.(type) {
 		case callOption:
 			s.idempotent, s.notIdempotent = each.idempotent, !each.idempotent
@@ -63,7 +63,7 @@ func heed(room, theirs []grpc.CallOption) (opts []grpc.CallOption, s said) {
 }
 
 // finish calls the caller's OnFinish functions, which the attempts did not get.
-func (s *said) finish(err error) {
+func (s *callerOptions) finish(err error) {
 	for _, f := range s.onFinish {
 		if f != nil {
 			f(err)
@@ -72,7 +72,7 @@ func (s *said) finish(err error) {
 }
 
 // spec returns what is known of a call before its first attempt.
-func (m *method) spec(s said) engine.Spec {
+func (m *method) spec(s callerOptions) engine.Spec {
 	return engine.Spec{Operation: m.name, NotIdempotent: s.notIdempotent || !s.idempotent && !m.idempotent}
 }
 

@@ -138,8 +138,8 @@ func (o *options) unmarked(r *rule, f Failure) lull.Verdict {
 	}
 	code := st.Code()
 	kind, name := kindOf(code)
-	if said, ok := o.kinds[code]; ok {
-		kind, name = said, codeOf(code)
+	if configured, ok := o.kinds[code]; ok {
+		kind, name = configured, codeOf(code)
 	}
 	if r.codes == nil {
 		return verdict(kind, name, f, st)

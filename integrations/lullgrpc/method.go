@@ -153,7 +153,7 @@ func (o *options) know(name string) *method {
 	if i, ok := fitting(o.byPattern, name); ok {
 		m.rule = o.rules[i]
 	}
-	if yes, said := fitting(o.idempotency, name); said {
+	if yes, declared := fitting(o.idempotency, name); declared {
 		m.idempotent = yes
 	} else {
 		m.idempotent = m.rule.idempotent || declaredIdempotent(name)

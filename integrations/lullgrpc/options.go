@@ -83,7 +83,7 @@ func (o *options) sayIdempotent(option string, yes bool, patterns []string) erro
 		if !isPattern(p) {
 			return fmt.Errorf("lullgrpc: %s(%q): %s", option, p, wantPattern)
 		}
-		if before, said := o.idempotency[p]; said && before != yes {
+		if before, declared := o.idempotency[p]; declared && before != yes {
 			return fmt.Errorf("lullgrpc: %s(%q): the opposite was said of the same pattern", option, p)
 		}
 		o.idempotency[p] = yes

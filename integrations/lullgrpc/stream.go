@@ -21,10 +21,10 @@ func (c *Client) newStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.
 		ctx: ctx, desc: desc, cc: cc, streamer: streamer, limit: c.buffer,
 	}
 	s.changed.L = &s.mu
-	s.opts, s.said = heed(nil, opts)
+	s.opts, s.callerOptions = splitOptions(nil, opts)
 	s.opts, s.wanted = setAside(s.opts)
-	if s.said.buffer > 0 {
-		s.limit = s.said.buffer - 1
+	if s.callerOptions.buffer > 0 {
+		s.limit = s.callerOptions.buffer - 1
 	}
 	go s.run()
 
@@ -49,17 +49,17 @@ func (c *Client) newStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.
 // caller's goroutines do the rest. All of them share mu. No call into gRPC is made with mu held,
 // since gRPC calls back (OnFinish) from within.
 type stream struct {
-	c        *Client
-	d        *lull.Dependency
-	method   *method
-	ctx      context.Context // the caller's
-	desc     *grpc.StreamDesc
-	cc       *grpc.ClientConn
-	streamer grpc.Streamer
-	opts     []grpc.CallOption // those for each attempt
-	said     said
-	wanted   wanted
-	limit    int // bytes to keep
+	c             *Client
+	d             *lull.Dependency
+	method        *method
+	ctx           context.Context // the caller's
+	desc          *grpc.StreamDesc
+	cc            *grpc.ClientConn
+	streamer      grpc.Streamer
+	opts          []grpc.CallOption // those for each attempt
+	callerOptions callerOptions
+	wanted        wanted
+	limit         int // bytes to keep
 
 	attempts int            // used by the engine's goroutine alone
 	last     *streamAttempt // likewise: the attempt with that number
@@ -68,23 +68,23 @@ type stream struct {
 	// about sending and receiving is final.
 	passing atomic.Pointer[streamAttempt]
 
-	mu        sync.Mutex
-	changed   sync.Cond      // any field below has changed
-	current   *streamAttempt // nil: none is open, for now or (if ended) for good
-	opened    bool           // an attempt was open
-	sent      replay
-	committed bool // to current
-	receiving bool // somebody is in RecvMsg or Header of current
-	settling  bool // the engine's goroutine is receiving: the caller does not send meanwhile
-	sends     bool // the caller is in SendMsg or CloseSend
-	receives  bool // the caller is in RecvMsg or Header
-	both      bool // the caller has sent and received at once, so interceptors further in may see both
-	ended     bool // the engine has ended without a commit: see err
-	err       error
-	trailer   metadata.MD // of the last attempt that was given up
-	panicked  any
-	told      bool // said.finish was called
-	handed    bool // wanted is final
+	mu           sync.Mutex
+	changed      sync.Cond      // any field below has changed
+	current      *streamAttempt // nil: none is open, for now or (if ended) for good
+	opened       bool           // an attempt was open
+	sent         replay
+	committed    bool // to current
+	receiving    bool // somebody is in RecvMsg or Header of current
+	settling     bool // the engine's goroutine is receiving: the caller does not send meanwhile
+	sends        bool // the caller is in SendMsg or CloseSend
+	receives     bool // the caller is in RecvMsg or Header
+	both         bool // the caller has sent and received at once, so interceptors further in may see both
+	ended        bool // the engine has ended without a commit: see err
+	err          error
+	trailer      metadata.MD // of the last attempt that was given up
+	panicked     any
+	finishCalled bool // said.finish was called
+	handed       bool // wanted is final
 }
 
 // RecvMsg receives from the attempt that is open. The engine handles a failure before the stream is
@@ -93,7 +93,7 @@ func (s *stream) RecvMsg(m any) error {
 	if a := s.passing.Load(); a != nil {
 		err := a.cs.RecvMsg(m)
 		if err != nil {
-			a.letGo()
+			a.release()
 			s.tell(err)
 		}
 		return err
@@ -334,12 +334,12 @@ func (s *stream) handOver(a *streamAttempt) {
 
 // tell calls the caller's OnFinish functions, once.
 func (s *stream) tell(err error) {
-	if len(s.said.onFinish) == 0 {
+	if len(s.callerOptions.onFinish) == 0 {
 		return
 	}
 	s.mu.Lock()
-	first := !s.told
-	s.told = true
+	first := !s.finishCalled
+	s.finishCalled = true
 	s.mu.Unlock()
 	if !first {
 		return
@@ -347,5 +347,5 @@ func (s *stream) tell(err error) {
 	if err == io.EOF {
 		err = nil
 	}
-	s.said.finish(err)
+	s.callerOptions.finish(err)
 }

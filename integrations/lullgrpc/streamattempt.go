@@ -59,7 +59,7 @@ func (s *stream) run() {
 		}
 		s.changed.Broadcast()
 	}()
-	spec := s.method.spec(s.said)
+	spec := s.method.spec(s.callerOptions)
 	spec.Stream = !s.c.wholeStream
 	r := s.d.Drive(s.ctx, spec, s.attempt, nil, s.lastError)
 	s.end(r)
@@ -111,7 +111,7 @@ func (s *stream) attempt(ctx context.Context) lull.Verdict {
 	kept := s.committed
 	s.mu.Unlock()
 	if !kept {
-		a.letGo()
+		a.release()
 	}
 	return a.verdict
 }
@@ -123,9 +123,9 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	until, bounded := a.ctx.Deadline()
 	held := driver.Detach(a.ctx)
 	a.end = held.Release
-	if theirs, has := s.ctx.Deadline(); held == (driver.Detached{}) {
+	if callerDeadline, has := s.ctx.Deadline(); held == (driver.Detached{}) {
 		a.ctx, a.end = context.WithCancel(a.ctx)
-	} else if bounded && (!has || until.Before(theirs)) {
+	} else if bounded && (!has || until.Before(callerDeadline)) {
 		a.timer = time.AfterFunc(time.Until(until), a.expire)
 	}
 	ctx := withPreviousAttempts(a.ctx, s.attempts-1)
@@ -161,8 +161,8 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	connected := a.outcome.connected && !a.expired && a.ctx.Err() == nil
 	s.err, s.trailer = err, nil
 	s.mu.Unlock()
-	a.letGo()
-	return s.c.judge(s.method.rule, f, s.said.creds, connected), false
+	a.release()
+	return s.c.judge(s.method.rule, f, s.callerOptions.creds, connected), false
 }
 
 // errExpired replaces the CANCELLED of an attempt whose time is over.
@@ -172,16 +172,16 @@ var errExpired = status.Error(codes.DeadlineExceeded, "lullgrpc: the time of the
 func (a *streamAttempt) expire() {
 	s := a.s
 	s.mu.Lock()
-	late := !a.resolved && (!a.opened || s.c.wholeStream)
-	a.expired = late
+	timedOut := !a.resolved && (!a.opened || s.c.wholeStream)
+	a.expired = timedOut
 	s.mu.Unlock()
-	if late {
+	if timedOut {
 		a.end()
 	}
 }
 
-// letGo ends the attempt's context.
-func (a *streamAttempt) letGo() {
+// release ends the attempt's context.
+func (a *streamAttempt) release() {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
@@ -203,7 +203,7 @@ func (a *streamAttempt) finished(err error) {
 	s.mu.Unlock()
 	a.isOver()
 	if ours {
-		a.letGo()
+		a.release()
 		s.tell(err)
 	}
 }

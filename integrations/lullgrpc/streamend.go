@@ -105,7 +105,7 @@ func (s *stream) answered(a *streamAttempt, err error) bool {
 	}
 	s.mu.Unlock()
 	if over {
-		a.letGo()
+		a.release()
 		s.tell(err)
 	}
 	return true
@@ -121,7 +121,7 @@ func (s *stream) failed(a *streamAttempt, err error, header bool) error {
 	s.changed.Broadcast()
 	if a.sending && !a.resolved { // an error of SendMsg is more exact than its echo here
 		a.failing = true
-		s.unlocked(a.letGo) // if an interceptor further in has failed, SendMsg may block for long
+		s.unlocked(a.release) // if an interceptor further in has failed, SendMsg may block for long
 		for a.sending && !a.resolved {
 			s.changed.Wait()
 		}
@@ -170,7 +170,7 @@ func (s *stream) giveUp(a *streamAttempt, f Failure, v lull.Verdict, header bool
 	s.resolve(a, v)
 	s.mu.Unlock()
 	if committed {
-		a.letGo()
+		a.release()
 		s.tell(f.Err)
 	}
 	return committed

@@ -19,10 +19,10 @@ func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *gr
 	m := c.methods.get(name)
 	d := c.dependency(ctx, targetOf(cc), m)
 	u := &unary{c: c, method: m, req: req, cc: cc, invoker: invoker, try: try{reply: reply}}
-	var said said
-	u.opts, said = heed(u.room[:0], opts)
-	u.creds = said.creds
-	spec := m.spec(said)
+	var ofCaller callerOptions
+	u.opts, ofCaller = splitOptions(u.room[:0], opts)
+	u.creds = ofCaller.creds
+	spec := m.spec(ofCaller)
 	var r engine.Result
 	var err error // of the attempt that counts; nil, unless a classifier took an error for an answer
 	if d.Hedges() && mayRace(spec, req, reply) {
@@ -35,7 +35,7 @@ func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *gr
 	if r.Reason != engine.Success {
 		err = failure(d, name, r, err)
 	}
-	said.finish(err)
+	ofCaller.finish(err)
 	return err
 }
 

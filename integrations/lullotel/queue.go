@@ -140,10 +140,10 @@ func (t *Telemetry) Handler(queueName, system string, h queue.Handler) queue.Han
 		}()
 		err := h(ctx, m)
 		normal = true
-		switch said, ok := queue.Decided(err); {
+		switch outcome, ok := queue.Decided(err); {
 		case err == nil:
-		case ok && said != queue.DeadLetter: // deferred or dropped, which is no failure
-			span.SetAttributes(attribute.String("retry.outcome", said.String()))
+		case ok && outcome != queue.DeadLetter: // deferred or dropped, which is no failure
+			span.SetAttributes(attribute.String("retry.outcome", outcome.String()))
 		default:
 			v := queue.Classify(err)
 			span.SetAttributes(errorType(v.Code))

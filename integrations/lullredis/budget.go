@@ -64,12 +64,12 @@ func (b *Budget) End(now time.Duration, success bool, r budget.Receipt) {
 // meanwhile.
 func (b *Budget) Withdraw(now time.Duration, c budget.Class, rnd func() uint64) budget.Grant {
 	if g := b.local.Withdraw(now, c, rnd); g.OK {
-		b.pays()
+		b.granted()
 		return g
 	}
 	paid, wake := b.ledger.withdraw()
 	if paid {
-		b.pays()
+		b.granted()
 		return budget.Grant{OK: true, Receipt: 1}
 	}
 	if wake {
@@ -78,8 +78,8 @@ func (b *Budget) Withdraw(now time.Duration, c budget.Class, rnd func() uint64) 
 	return budget.Grant{Exhausted: !b.empty.Load() && !b.empty.Swap(true)}
 }
 
-// pays records that the next refusal must wake the driver.
-func (b *Budget) pays() {
+// granted records that the next refusal must wake the driver.
+func (b *Budget) granted() {
 	if b.empty.Load() {
 		b.empty.Store(false)
 	}

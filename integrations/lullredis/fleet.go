@@ -204,10 +204,10 @@ func (f *Fleet) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var (
-		round time.Duration // when all sync again
-		owed  bool          // they should have, but for an exchange under way
-		busy  []*errand     // under way
-		late  time.Duration // when they should be answered
+		round     time.Duration // when all sync again
+		owed      bool          // they should have, but for an exchange under way
+		busy      []*errand     // under way
+		answerDue time.Duration // when they should be answered
 	)
 	for {
 		select {
@@ -243,10 +243,10 @@ func (f *Fleet) run() {
 			}
 			owed = false
 			if len(batch) > 0 {
-				busy, late = batch, now+f.config.Timeout+f.config.Timeout/4
+				busy, answerDue = batch, now+f.config.Timeout+f.config.Timeout/4
 				go f.send(batch)
 			}
-		case now >= late:
+		case now >= answerDue:
 			for _, s := range busy {
 				s.budget.ledger.overdue(errDeaf)
 			}

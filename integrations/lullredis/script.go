@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// theirs is the half of the account that Redis keeps. It runs in one atomic step with Redis' own
+// syncScript is the half of the account that Redis keeps. It runs in one atomic step with Redis' own
 // clock. It uses two keys of one hash slot:
 //
 //	KEYS[1]  hash: p the pool, t when it was last filled (µs), o the tokens that all
@@ -21,7 +21,7 @@ import (
 // Its invariants: p + o ≤ the pool's size, o is the sum over the records, and no instance holds
 // more than its record. Each sync is carried out at most once, however often it arrives: a
 // repetition gets the first answer, and an overtaken one does nothing.
-const theirs = `
+const syncScript = `
 local pool, seen, id = KEYS[1], KEYS[2], ARGV[1]
 local seq, hand, give, want = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local reserve, leave = tonumber(ARGV[6]), ARGV[7] == '1'
@@ -101,7 +101,7 @@ return answer(kind, grant)
 `
 
 // script is theirs with its digest.
-var script = redis.NewScript(theirs)
+var script = redis.NewScript(syncScript)
 
 // A request is one sync of one dependency, as an instance plans it.
 type request struct {

@@ -14,7 +14,7 @@ import (
 )
 
 // timed is the script with its clock in the test's hands.
-var timed = redis.NewScript(strings.Replace(theirs, `local clock = redis.call('TIME')
+var timed = redis.NewScript(strings.Replace(syncScript, `local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]`, `local now = tonumber(ARGV[14])`, 1))
 
 // The script and the model are two hands at the same rule: random syncs of random

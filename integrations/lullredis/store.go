@@ -205,7 +205,7 @@ func (s *Store) tooLarge(ctx context.Context, key string, token idempotency.Toke
 		return e.Err()
 	})
 	if err != nil {
-		return told(ctx, "complete", err)
+		return failure(ctx, "complete", err)
 	}
 	switch v := e.Val(); {
 	case v[0] != string(token[:]):
@@ -238,7 +238,7 @@ func (s *Store) run(ctx context.Context, what string, script *redis.Script, key 
 		return err
 	})
 	if err != nil {
-		return nil, told(ctx, what, err)
+		return nil, failure(ctx, what, err)
 	}
 	return v, nil
 }
@@ -258,9 +258,9 @@ func wait(ctx context.Context, f func() error) error {
 	}
 }
 
-// told returns err with the failed operation, and with the end of ctx if it has ended. A connection
+// failure returns err with the failed operation, and with the end of ctx if it has ended. A connection
 // with ctx's deadline may notice that a moment before ctx does.
-func told(ctx context.Context, what string, err error) error {
+func failure(ctx context.Context, what string, err error) error {
 	if end, ok := ctx.Deadline(); ok && errors.Is(err, os.ErrDeadlineExceeded) && time.Until(end) < 10*time.Millisecond {
 		<-ctx.Done()
 	}

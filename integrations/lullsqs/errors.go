@@ -32,7 +32,7 @@ func failed(ctx context.Context, what string, err error) error {
 		return err
 	}
 	switch {
-	case isThrottled(err):
+	case isRateLimited(err):
 		return lull.RetryAfter(err, 0)
 	case isPermanent(err):
 		return lull.Permanent(err)
@@ -92,13 +92,13 @@ func is[E error](err error) bool {
 	return ok
 }
 
-var throttles = []string{
+var rateLimits = []string{
 	"RequestThrottled", "Throttling", "Throttled", "RequestLimitExceeded", "TooManyRequests", "SlowDown",
 	"BandwidthLimitExceeded", "LimitExceeded", "PriorRequestNotComplete", "KmsThrottled", "KMS.Throttling",
 }
 
-func isThrottled(err error) bool {
-	return is[*types.RequestThrottled](err) || is[*types.KmsThrottled](err) || slices.Contains(throttles, code(err)) || status(err) == http.StatusTooManyRequests
+func isRateLimited(err error) bool {
+	return is[*types.RequestThrottled](err) || is[*types.KmsThrottled](err) || slices.Contains(rateLimits, code(err)) || status(err) == http.StatusTooManyRequests
 }
 
 // isOverLimit reports whether the greatest number of messages is in flight.

@@ -17,9 +17,9 @@ type Queue struct {
 	reading bool // for Letters: the order within a group does not matter
 
 	// State of Receive, of which one runs at a time.
-	throttled int     // rate-limited receives in a row
-	over      int     // receives in a row with too many messages in flight
-	repeat    attempt // a receive from a FIFO queue that was not answered
+	rateLimited int     // rate-limited receives in a row
+	over        int     // receives in a row with too many messages in flight
+	repeat      attempt // a receive from a FIFO queue that was not answered
 }
 
 // New returns the queue that config names. It makes no call: [Check] does, and finds out whether

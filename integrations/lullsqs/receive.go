@@ -47,7 +47,7 @@ type attempt struct {
 // It takes one message at a time from a FIFO queue. SQS would return several of one group. If one
 // fails, those behind it would have been received in vain, and SQS counts that.
 //
-// When SQS throttles, Receive waits before it returns the error: up to 1 s, 2 s, 4 s, ... 20 s at
+// When SQS limits the rate, Receive waits before it returns the error: up to 1 s, 2 s, 4 s, ... 20 s at
 // random, or the time that SQS asks for. When the greatest number of messages is in flight
 // (OverLimit) it waits likewise, and returns none.
 func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
@@ -61,8 +61,8 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 			return nil, ctx.Err()
 		}
 		got, err := q.receive(ctx, w, max(wait, time.Second))
-		if !isThrottled(err) {
-			q.throttled = 0
+		if !isRateLimited(err) {
+			q.rateLimited = 0
 		}
 		if !isOverLimit(err) {
 			q.over = 0
@@ -76,9 +76,9 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 			q.over++
 			sleep(ctx, backoff.Schedule{Base: time.Second, Jitter: backoff.Equal}.Delay(q.over, 0, mathrand.Uint64))
 			return nil, ctx.Err()
-		case isThrottled(err):
-			q.throttled++
-			sleep(ctx, throttle(err, q.throttled))
+		case isRateLimited(err):
+			q.rateLimited++
+			sleep(ctx, rateLimitWait(err, q.rateLimited))
 			return nil, err
 		case err != nil || !bounded:
 			return nil, err
@@ -86,10 +86,10 @@ func (q *Queue) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 	}
 }
 
-// throttle returns how long to wait after the n-th rate-limited receive in a row, before its error is
+// rateLimitWait returns how long to wait after the n-th rate-limited receive in a row, before its error is
 // returned. (AWS' retry behaviour 2.1: up to 1 s, doubling up to 20 s, full jitter. A longer
 // x-amz-retry-after replaces it, but adds 5 s at most.)
-func throttle(err error, n int) time.Duration {
+func rateLimitWait(err error, n int) time.Duration {
 	d := backoff.Schedule{Base: time.Second, Cap: 20 * time.Second}.Delay(n, 0, mathrand.Uint64)
 	if asked, ok := retryAfter(err); ok {
 		d = min(max(asked, d), d+5*time.Second)
@@ -111,10 +111,10 @@ func (q *Queue) wait(ctx context.Context, w queue.Want) (d time.Duration, bounde
 // patient returns a context for a poll. It does not end with ctx, but some time after the poll
 // should have been answered.
 func patient(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
-	late := time.Now().Add(wait + lateAnswer)
+	answerDue := time.Now().Add(wait + lateAnswer)
 	poll, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+answer)
 	stop := context.AfterFunc(ctx, func() {
-		t := time.NewTimer(time.Until(late))
+		t := time.NewTimer(time.Until(answerDue))
 		defer t.Stop()
 		select {
 		case <-t.C:

@@ -313,7 +313,7 @@ func TestThrottledReceives(t *testing.T) {
 		most, _ := time.ParseDuration(c.most)
 		for range 100 {
 			err := failed(t.Context(), "receive", apiError(400, "ThrottlingException", "", "x-amz-retry-after", c.header))
-			if d := throttle(err, 1); d < least || d > most {
+			if d := rateLimitWait(err, 1); d < least || d > most {
 				t.Fatalf("asked to wait %q ms: %v", c.header, d)
 			}
 		}

@@ -109,27 +109,27 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 		return err
 	}
 	r, err := held(d)
-	late := err == errLapsed
-	if err != nil && !late {
+	lapsed := err == errLapsed
+	if err != nil && !lapsed {
 		return err
 	}
 	switch s.Outcome {
 	case queue.Ack, queue.Drop:
-		if err = q.remove(ctx, r); late {
+		if err = q.remove(ctx, r); lapsed {
 			return errLapsed // whatever SQS answers: another worker may have it by then
 		}
 	case queue.Retry, queue.Defer:
 		if s.After < 0 || s.After > q.config.MaxDelay {
 			return lull.Permanent(fmt.Errorf("lullsqs: a delay of %v: want 0 to %v", s.After, q.config.MaxDelay))
 		}
-		if late {
+		if lapsed {
 			return errLapsed
 		}
 		if err = q.delay(ctx, r, s.After); err == nil && !time.Now().Before(r.end()) {
 			return errLapsed // it may have come too late, and changed nothing
 		}
 	case queue.DeadLetter:
-		if late {
+		if lapsed {
 			return errLapsed
 		}
 		err = q.bury(ctx, d, r, s.Envelope)

@@ -60,16 +60,16 @@ func (c *Bounded) Init(ctx context.Context, clock *Clock, until time.Duration) {
 
 // Deadline is the nearer of the caller's and its own.
 func (c *Bounded) Deadline() (time.Time, bool) {
-	theirs, ok := c.Context.Deadline()
+	deadline, ok := c.Context.Deadline()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.until == engine.Never || c.detached {
-		return theirs, ok
+		return deadline, ok
 	}
-	if !ok || c.until < c.Clock.Deadline(theirs) {
+	if !ok || c.until < c.Clock.Deadline(deadline) {
 		return c.Clock.Time(c.until), true
 	}
-	return theirs, true
+	return deadline, true
 }
 
 // Err is what ended the context: the caller, its time, or End (context.Canceled).

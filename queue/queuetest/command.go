@@ -54,9 +54,9 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 	time.Sleep(line.Held)
 	moved := 0
 	for {
-		out, code, said := b.run(lull(redrive...))
+		out, code, stderr := b.run(lull(redrive...))
 		if code != 0 {
-			b.Fatalf("redrive: exit code %d, %s", code, said)
+			b.Fatalf("redrive: exit code %d, %s", code, stderr)
 		}
 		var r struct{ Moved int }
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
@@ -146,7 +146,7 @@ func (b *bench) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
 	type mistake struct {
 		args []string
 		code int
-		says string
+		want string
 	}
 	all := []mistake{
 		{[]string{"inspect", line.Broker, line.Dead + "-that-is-not-there"}, 4, "there is no such queue"},
@@ -156,14 +156,14 @@ func (b *bench) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
 		{[]string{"redrive", line.Refused, line.Dead, "--to", line.To}, 3, "cannot be reached"},
 		{[]string{"inspect", line.Broker, line.Dead, "--older-than", "long"}, 2, "--older-than"},
 	}
-	for to, says := range line.Mistaken {
-		all = append(all, mistake{[]string{"redrive", line.Broker, line.Dead, "--to", to}, 4, says})
+	for to, want := range line.Mistaken {
+		all = append(all, mistake{[]string{"redrive", line.Broker, line.Dead, "--to", to}, 4, want})
 	}
 	for _, c := range all {
 		began := time.Now()
-		out, code, said := b.run(lull(append([]string{"queue"}, c.args...)...))
-		if code != c.code || out != "" || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "lull: ") || !strings.Contains(said, c.says) {
-			b.Errorf("lull queue %q: exit code %d, want %d and one line with %q; it says\n%s%s", c.args, code, c.code, c.says, out, said)
+		out, code, stderr := b.run(lull(append([]string{"queue"}, c.args...)...))
+		if code != c.code || out != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "lull: ") || !strings.Contains(stderr, c.want) {
+			b.Errorf("lull queue %q: exit code %d, want %d and one line with %q; it says\n%s%s", c.args, code, c.code, c.want, out, stderr)
 		}
 		if took := time.Since(began); took > 30*time.Second {
 			b.Errorf("lull queue %q took %v to fail", c.args, took)
@@ -175,9 +175,9 @@ func (b *bench) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
 // inspected holds what lull queue inspect shows against what is there.
 func (b *bench) inspected(lull func(...string) *exec.Cmd, line CommandLine, n int) {
 	b.Helper()
-	out, code, said := b.run(lull("queue", "inspect", line.Broker, line.Dead, "--json", "--reason", "odd"))
-	if code != 0 || said != "" {
-		b.Fatalf("inspect: exit code %d, %s", code, said)
+	out, code, stderr := b.run(lull("queue", "inspect", line.Broker, line.Dead, "--json", "--reason", "odd"))
+	if code != 0 || stderr != "" {
+		b.Fatalf("inspect: exit code %d, %s", code, stderr)
 	}
 	ids := map[string]bool{}
 	for text := range strings.Lines(out) {

@@ -119,14 +119,14 @@ func (w *worker) kill() { w.cmd.Process.Kill() }
 func (w *worker) stop() { w.stdin.Close() } // it lets its handlers end
 func (w *worker) wait() { <-w.ended }
 
-// say writes a line at once: what was said is not lost when the process is killed.
-func say(format string, a ...any) {
+// printLine writes a line at once: what was printed is not lost when the process is killed.
+func printLine(format string, a ...any) {
 	os.Stdout.Write(fmt.Appendf(nil, format+"\n", a...))
 }
 
 // do is the main function of a worker. It returns the exit code.
 func (j job) do(connect func(ctx context.Context, address string) (*Connection, error)) int {
-	say("ready")
+	printLine("ready")
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		io.Copy(io.Discard, os.Stdin) // ends with the parent
@@ -176,7 +176,7 @@ func (j job) poison(ctx context.Context, connect func(ctx context.Context, addre
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	consumer, err := queue.New("orders", c.Broker, d, func(_ context.Context, m *queue.Message) error {
-		say("run %s", m.Body)
+		printLine("run %s", m.Body)
 		switch string(m.Body) {
 		case "exit":
 			os.Exit(3)
@@ -187,10 +187,10 @@ func (j job) poison(ctx context.Context, connect func(ctx context.Context, addre
 	}, queue.Config{Concurrency: 1, Lease: j.Lease}, queue.WithObserver(func(_ context.Context, e queue.Event) {
 		switch {
 		case e.Kind == queue.EventSettled && e.Outcome == queue.DeadLetter:
-			say("buried")
+			printLine("buried")
 			cancel()
 		case e.Err != nil:
-			say("%v: %v", e.Kind, e.Err)
+			printLine("%v: %v", e.Kind, e.Err)
 		}
 	}))
 	if err != nil {
@@ -210,7 +210,7 @@ func (j job) redrive(ctx context.Context, connect func(ctx context.Context, addr
 		return err
 	}
 	p, err := queue.Redrive(ctx, &stuck{DeadLetters: from, after: j.After, fail: die}, c.Sender, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
-	say("%v", p)
+	printLine("%v", p)
 	return err
 }
 
@@ -275,13 +275,13 @@ func handleNumber(_ context.Context, m *queue.Message) error {
 	case err != nil:
 		return queue.DeadLetterAs("no number", err)
 	case neverHandled(i):
-		say("bad %d", i)
+		printLine("bad %d", i)
 		return lull.Permanent(fmt.Errorf("message %d fails for good", i))
 	case m.Attempt <= blips(i):
-		say("blip %d", i)
+		printLine("blip %d", i)
 		return lull.Transient(errBlip)
 	}
 	time.Sleep(2 * time.Millisecond)
-	say("done %d", i)
+	printLine("done %d", i)
 	return nil
 }

@@ -158,28 +158,28 @@ func receiveOut(b *bench) {
 func endedContexts(b *bench) {
 	ended, cancel := context.WithCancel(b.ctx)
 	cancel()
-	said := func(what string, err error) {
+	wantCanceled := func(what string, err error) {
 		b.Helper()
 		if !errors.Is(err, context.Canceled) {
 			b.Errorf("%s with a context that has ended says %v", what, err)
 		}
 	}
-	said("Send", b.Sender.Send(ended, queue.Outgoing{Body: []byte("never sent"), Group: "g"}))
+	wantCanceled("Send", b.Sender.Send(ended, queue.Outgoing{Body: []byte("never sent"), Group: "g"}))
 	b.send("hello")
 	got, err := b.Broker.Receive(ended, b.want(10))
-	said("Receive", err)
+	wantCanceled("Receive", err)
 	b.equal("messages that it returned", len(got), 0)
 	d := b.one()
 	b.equal("message", string(d.Body), "hello")
 	b.equal("attempt", d.Attempt, 1)
 	if b.can.Extends {
 		_, err := b.Broker.Extend(ended, d, b.o.Lease)
-		said("Extend", err)
+		wantCanceled("Extend", err)
 	}
 	for _, s := range []queue.Settlement{
 		{Outcome: queue.Ack}, {Outcome: queue.Drop}, {Outcome: queue.Retry}, {Outcome: queue.Defer}, {Outcome: queue.DeadLetter, Envelope: envelope(d.ID)},
 	} {
-		said(fmt.Sprint("Settle (", s.Outcome, ")"), b.Broker.Settle(ended, d, s))
+		wantCanceled(fmt.Sprint("Settle (", s.Outcome, ")"), b.Broker.Settle(ended, d, s))
 	}
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
 	d = b.one()

@@ -102,7 +102,7 @@ func run(c config) ([]*mutant, error) {
 			same++
 			continue
 		}
-		by, late, err := r.try(m)
+		by, timedOut, err := r.try(m)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func run(c config) ([]*mutant, error) {
 		case by == "":
 			survivors = append(survivors, m)
 			fmt.Fprintf(c.log, "%s%s\n", m, known[m.key()])
-		case late:
+		case timedOut:
 			hung++
 			killed++
 		default:

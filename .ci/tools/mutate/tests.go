@@ -159,7 +159,7 @@ func (g *group) String() string {
 }
 
 // try returns what killed m, and whether that was because it took too long.
-func (r *runner) try(m *mutant) (by string, late bool, err error) {
+func (r *runner) try(m *mutant) (by string, timedOut bool, err error) {
 	if m.alone {
 		return r.tryAlone(m)
 	}
@@ -168,9 +168,9 @@ func (r *runner) try(m *mutant) (by string, late bool, err error) {
 			if own != (g.pkg == m.pkg.path) || !r.mayKill(g, m) {
 				continue
 			}
-			out, late, err := r.killedBy(g, g.binary, m.id)
+			out, timedOut, err := r.killedBy(g, g.binary, m.id)
 			if err != nil {
-				return fmt.Sprint(g, firstFailure(out)), late, nil
+				return fmt.Sprint(g, firstFailure(out)), timedOut, nil
 			}
 		}
 	}
@@ -180,33 +180,33 @@ func (r *runner) try(m *mutant) (by string, late bool, err error) {
 // killedBy runs g with a change; the error says that a test failed. If they take too long they
 // run once more with a longer limit, and a test that fails must fail twice, or the rest decide:
 // the machine may be busy.
-func (r *runner) killedBy(g *group, b *binary, id int) (out string, late bool, err error) {
+func (r *runner) killedBy(g *group, b *binary, id int) (out string, timedOut bool, err error) {
 	limit, flaky := 5*g.took+r.slack, []string{"-"} // which is no test's name
-	for late = true; late || err != nil; {
+	for timedOut = true; timedOut || err != nil; {
 		run := func(tests string) (string, bool, error) {
-			out, _, late, err := r.execute(b, id, "", limit, "-test.failfast", "-test.run", tests, "-test.skip", "^("+strings.Join(flaky, "|")+")$")
-			return out, late, err
+			out, _, timedOut, err := r.execute(b, id, "", limit, "-test.failfast", "-test.run", tests, "-test.skip", "^("+strings.Join(flaky, "|")+")$")
+			return out, timedOut, err
 		}
-		if out, late, err = run(g.run()); late && limit < 15*g.took+3*r.slack {
+		if out, timedOut, err = run(g.run()); timedOut && limit < 15*g.took+3*r.slack {
 			limit *= 3
 			continue
 		}
 		failed := failedTest.FindStringSubmatch(out)
-		if late || err == nil || failed == nil {
+		if timedOut || err == nil || failed == nil {
 			break
 		}
-		if out, late, err := run("^" + failed[1] + "$"); err != nil {
-			return out, late, err
+		if out, timedOut, err := run("^" + failed[1] + "$"); err != nil {
+			return out, timedOut, err
 		}
 		flaky = append(flaky, failed[1])
 	}
-	return out, late, err
+	return out, timedOut, err
 }
 
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // tryAlone builds and tries a change that cannot be built with others.
-func (r *runner) tryAlone(m *mutant) (by string, late bool, err error) {
+func (r *runner) tryAlone(m *mutant) (by string, timedOut bool, err error) {
 	file := filepath.Join(r.dir, "alone.go")
 	if err := os.WriteFile(file, []byte(m.plain()), 0o600); err != nil {
 		return "", false, err
@@ -235,9 +235,9 @@ func (r *runner) tryAlone(m *mutant) (by string, late bool, err error) {
 					return "", false, err
 				}
 			}
-			out, late, err := r.killedBy(g, b, 0)
+			out, timedOut, err := r.killedBy(g, b, 0)
 			if err != nil {
-				return fmt.Sprint(g, firstFailure(out)), late, nil
+				return fmt.Sprint(g, firstFailure(out)), timedOut, nil
 			}
 		}
 	}
@@ -245,7 +245,7 @@ func (r *runner) tryAlone(m *mutant) (by string, late bool, err error) {
 }
 
 // execute runs a test binary, with the change of that number.
-func (r *runner) execute(b *binary, id int, log string, limit time.Duration, args ...string) (out string, used time.Duration, late bool, err error) {
+func (r *runner) execute(b *binary, id int, log string, limit time.Duration, args ...string) (out string, used time.Duration, timedOut bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
 	defer cancel()
 	args = append(args, "-test.short", "-test.timeout", limit.String())
@@ -254,11 +254,11 @@ func (r *runner) execute(b *binary, id int, log string, limit time.Duration, arg
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "LULL_SEED="+strconv.FormatUint(r.seed, 10), "LULL_MUTANT="+strconv.Itoa(id), "LULL_MUTANT_LOG="+log)
 	text, err := cmd.CombinedOutput()
-	late = ctx.Err() != nil || bytes.Contains(text, []byte("panic: test timed out after"))
+	timedOut = ctx.Err() != nil || bytes.Contains(text, []byte("panic: test timed out after"))
 	if cmd.ProcessState != nil {
 		used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
-	return string(text), used, late, err
+	return string(text), used, timedOut, err
 }
 
 var failedLine = regexp.MustCompile(`--- FAIL: \S+|panic: .*|fatal error: .*`)

@@ -97,17 +97,17 @@ func read(in io.Reader, out io.Writer) (report string, ok bool, err error) {
 	return fmt.Sprintf("%s%d tests ran, %d failed, %d skipped\n", reasons.String(), ran, failed, skipped), ok, nil
 }
 
-// reason is what the test said when it skipped: its output without the framing.
+// reason returns why a test was skipped: its output without the framing.
 func reason(output string) string {
-	var said []string
+	var lines []string
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
-			said = append(said, line)
+			lines = append(lines, line)
 		}
 	}
-	if said == nil {
+	if lines == nil {
 		return "no reason given"
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(lines, "; ")
 }

@@ -39,8 +39,8 @@ func (f inspectFlags) Run(env cli.Env) error {
 		shown++
 		return w.limit == 0 || shown < w.limit, out.print(l)
 	})
-	if late := out.end(p); err == nil {
-		err = late
+	if writeErr := out.end(p); err == nil {
+		err = writeErr
 	}
 	return coded(interrupted(env, err, "interrupted: there may be more"))
 }

@@ -73,8 +73,8 @@ func (f redriveFlags) Run(env cli.Env) error {
 	})
 	bar.End()
 	moved := redriven{Progress: p, From: w.queue, To: string(f.To), DryRun: c.DryRun, Seconds: time.Since(began).Seconds(), Interrupted: env.Context.Err() != nil}
-	if late := moved.print(env.Stdout, f.JSON); err == nil {
-		err = late
+	if writeErr := moved.print(env.Stdout, f.JSON); err == nil {
+		err = writeErr
 	}
 	err = interrupted(env, err, "interrupted: the same command again goes on with what is left")
 	if err == nil && p.Failed > 0 {

@@ -40,12 +40,12 @@ func Settled(r *sim.Result) Recovered {
 	settled := first
 	last := len(r.Series.Calls) - unsure
 	for i := first; i+window <= last; i++ {
-		var calls, good float64
+		var calls, succeeded float64
 		for k := i; k < i+window; k++ {
 			calls += r.Series.Calls[k]
-			good += r.Series.Calls[k] * r.Series.Good[k]
+			succeeded += r.Series.Calls[k] * r.Series.Good[k]
 		}
-		if good < share*r.Recovery.Normal*calls {
+		if succeeded < share*r.Recovery.Normal*calls {
 			settled = i + 1
 		}
 	}

@@ -17,13 +17,13 @@ type callRecord struct {
 // every window of calls is good enough, up to the end of the run. False if there is no such
 // moment. Windows hold the calls that began in them, and move by a tick. Empty windows are
 // evidence of nothing.
-func (s setting) recovered(end, window time.Duration, ended []callRecord, good func(callRecord) bool, enough func(good, all int) bool) (time.Duration, bool) {
+func (s setting) recovered(end, window time.Duration, ended []callRecord, succeeded func(callRecord) bool, enough func(succeeded, all int) bool) (time.Duration, bool) {
 	n := max(0, int(end/tick))
 	calls, fine := make([]int, n), make([]int, n)
 	for _, c := range ended {
 		if i := int(c.start / tick); i < n {
 			calls[i]++
-			if good(c) {
+			if succeeded(c) {
 				fine[i]++
 			}
 		}

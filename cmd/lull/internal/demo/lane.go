@@ -16,14 +16,14 @@ type lane struct {
 	clock   func() time.Duration
 	base    *http.Transport
 
-	calls    sync.WaitGroup
-	began    atomic.Int64
-	troubles atomic.Int64
-	begins   buckets // calls by the time they began
-	good     buckets // calls by the time they ended
-	bad      buckets
-	extra    buckets // requests beyond the first of their call, by the time they were sent
-	held     buckets // requests that the client's policy did not send
+	calls     sync.WaitGroup
+	began     atomic.Int64
+	troubles  atomic.Int64
+	begins    buckets // calls by the time they began
+	succeeded buckets // calls by the time they ended
+	bad       buckets
+	extra     buckets // requests beyond the first of their call, by the time they were sent
+	held      buckets // requests that the client's policy did not send
 
 	mu      sync.Mutex // guards what follows
 	ended   []callRecord
@@ -65,7 +65,7 @@ func (l *lane) begin(ctx context.Context) {
 		}
 		end := l.clock()
 		if ok {
-			l.good.add(end)
+			l.succeeded.add(end)
 		} else {
 			l.bad.add(end)
 		}

@@ -58,9 +58,9 @@ func settingText(s setting) string {
 func doubts(r result) (texts []string) {
 	const advice = "A lower --capacity or fewer --clients ask less."
 	words := r.setting.Scenario.words()
-	if late := r.late.p99(); late > words.late {
+	if lateness := r.late.p99(); lateness > words.late {
 		texts = append(texts, fmt.Sprintf("Doubt: this machine was busy. One call in a hundred began %v late or more,\n"+
-			"so %s are blurred. %s", late.Round(time.Millisecond), words.blurred, advice))
+			"so %s are blurred. %s", lateness.Round(time.Millisecond), words.blurred, advice))
 	}
 	if r.troubles > 0 {
 		texts = append(texts, fmt.Sprintf("Doubt: %d %s could not even connect, for want of ports or open files here.\n%s",

@@ -12,14 +12,14 @@ type snapshot struct {
 // laneSnapshot is the state of one client and its backend. The counts are per
 // tick since the start of the run.
 type laneSnapshot struct {
-	name   string
-	calls  int
-	queue  int   // requests waiting at the backend
-	seen   []int // attempts, when the backend saw them
-	good   []int // calls that succeeded, when they ended
-	bad    []int // calls that failed, when they ended
-	served int
-	wasted int // served, but the caller had hung up
+	name      string
+	calls     int
+	queue     int   // requests waiting at the backend
+	seen      []int // attempts, when the backend saw them
+	succeeded []int // calls that succeeded, when they ended
+	bad       []int // calls that failed, when they ended
+	served    int
+	wasted    int // served, but the caller had hung up
 
 	flow    // tail
 	recents []recent
@@ -29,14 +29,14 @@ func snap(s setting, lanes []*lane, now time.Duration) snapshot {
 	shot := snapshot{setting: s, now: now}
 	for _, l := range lanes {
 		shot.lanes = append(shot.lanes, laneSnapshot{
-			name:   l.name,
-			calls:  int(l.began.Load()),
-			queue:  len(l.backend.queue),
-			seen:   l.backend.attempts.copy(),
-			good:   l.good.copy(),
-			bad:    l.bad.copy(),
-			served: int(l.backend.served.Load()),
-			wasted: int(l.backend.wasted.Load()),
+			name:      l.name,
+			calls:     int(l.began.Load()),
+			queue:     len(l.backend.queue),
+			seen:      l.backend.attempts.copy(),
+			succeeded: l.succeeded.copy(),
+			bad:       l.bad.copy(),
+			served:    int(l.backend.served.Load()),
+			wasted:    int(l.backend.wasted.Load()),
 		})
 		if s.Scenario == tail {
 			last := &shot.lanes[len(shot.lanes)-1]

@@ -36,11 +36,11 @@ func (stormScenario) measure(r *result, l *lane) {
 func measure(s setting, end time.Duration, name string, started int, ended []callRecord, seen []int) stormFigures {
 	attempts := total(seen)
 	took := make([]time.Duration, len(ended))
-	good := 0
+	succeeded := 0
 	for i, c := range ended {
 		took[i] = c.took
 		if c.ok {
-			good++
+			succeeded++
 		}
 	}
 	slices.Sort(took)
@@ -55,7 +55,7 @@ func measure(s setting, end time.Duration, name string, started int, ended []cal
 		NormalRPS:     round(normal, 1),
 		PeakRPS:       round(peak, 1),
 		PeakRatio:     round(ratio(peak, normal), 2),
-		SuccessRate:   round(ratio(float64(good), float64(len(ended))), 4),
+		SuccessRate:   round(ratio(float64(succeeded), float64(len(ended))), 4),
 		P50:           milliseconds(percentile(took, 50)),
 		P99:           milliseconds(percentile(took, 99)),
 	}
@@ -92,20 +92,20 @@ func peakRate(seen []int) float64 {
 // recovery returns the time to recover: until calls succeed at least recoveryShare as often
 // as before the outage.
 func recovery(s setting, end time.Duration, ended []callRecord) (time.Duration, bool) {
-	before, good := 0, 0
+	before, succeeded := 0, 0
 	for _, c := range ended {
 		if c.start < s.normalEnd() {
 			before++
 			if c.ok {
-				good++
+				succeeded++
 			}
 		}
 	}
-	if good == 0 {
+	if succeeded == 0 {
 		return 0, false
 	}
-	share := recoveryShare * float64(good) / float64(before)
+	share := recoveryShare * float64(succeeded) / float64(before)
 	return s.recovered(end, recoveryWindow, ended,
 		func(c callRecord) bool { return c.ok },
-		func(good, all int) bool { return float64(good) >= share*float64(all) })
+		func(succeeded, all int) bool { return float64(succeeded) >= share*float64(all) })
 }

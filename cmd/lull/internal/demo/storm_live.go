@@ -38,18 +38,18 @@ func (stormScenario) legend(s snapshot) [2]string {
 
 func (stormScenario) status(s snapshot, l laneSnapshot) string {
 	const last = time.Second
-	good, bad := sum(l.good, s.now-last, s.now), sum(l.bad, s.now-last, s.now)
+	succeeded, bad := sum(l.succeeded, s.now-last, s.now), sum(l.bad, s.now-last, s.now)
 	seen := total(l.seen)
 	return fmt.Sprintf("%-15s%6d attempts for %5d calls (%.2f)   queue %4d   ok now %s",
-		l.name, seen, l.calls, ratio(float64(seen), float64(l.calls)), l.queue, percent(good, good+bad))
+		l.name, seen, l.calls, ratio(float64(seen), float64(l.calls)), l.queue, percent(succeeded, succeeded+bad))
 }
 
 // bars are load and success.
 func (stormScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string) {
-	good, bad := rateIn(l.good, from, to), rateIn(l.bad, from, to)
+	succeeded, bad := rateIn(l.succeeded, from, to), rateIn(l.bad, from, to)
 	colour, ok := term.Reset, " " // nothing ended: nothing known
-	if good+bad > 0 {
-		share := good / (good + bad)
+	if succeeded+bad > 0 {
+		share := succeeded / (succeeded + bad)
 		ok = term.Blocks.Of(share)
 		switch {
 		case share >= recoveryShare:
@@ -74,8 +74,8 @@ func (stormScenario) plainHead(s snapshot) string {
 
 func (stormScenario) plainLine(s snapshot, from, to time.Duration) (line string) {
 	for _, l := range s.lanes {
-		good, bad := sum(l.good, from, to), sum(l.bad, from, to)
-		line += fmt.Sprintf(" %5s %5.0f", percent(good, good+bad), ratio(float64(sum(l.seen, from, to)), (to-from).Seconds()))
+		succeeded, bad := sum(l.succeeded, from, to), sum(l.bad, from, to)
+		line += fmt.Sprintf(" %5s %5.0f", percent(succeeded, succeeded+bad), ratio(float64(sum(l.seen, from, to)), (to-from).Seconds()))
 	}
 	return line
 }

@@ -72,11 +72,11 @@ func fixedSnapshot() snapshot {
 		case at >= s.outageEnd() && at < s.outageEnd()+s.Timeout:
 			good, bad = 3, 2
 		}
-		well.seen, well.good, well.bad = append(well.seen, 5), append(well.good, good), append(well.bad, bad)
+		well.seen, well.succeeded, well.bad = append(well.seen, 5), append(well.succeeded, good), append(well.bad, bad)
 		if at < s.OutageAt {
-			ill.seen, ill.good, ill.bad = append(ill.seen, 5), append(ill.good, 5), append(ill.bad, 0)
+			ill.seen, ill.succeeded, ill.bad = append(ill.seen, 5), append(ill.succeeded, 5), append(ill.bad, 0)
 		} else {
-			ill.seen, ill.good, ill.bad = append(ill.seen, 15), append(ill.good, 0), append(ill.bad, 5)
+			ill.seen, ill.succeeded, ill.bad = append(ill.seen, 15), append(ill.succeeded, 0), append(ill.bad, 5)
 		}
 	}
 	shot.lanes = []laneSnapshot{well, ill}

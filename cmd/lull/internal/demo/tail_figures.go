@@ -167,7 +167,7 @@ func stopped(s setting, end time.Duration, n flow) (time.Duration, bool) {
 func cutAgain(s setting, end time.Duration, ended []callRecord) (time.Duration, bool) {
 	return s.recovered(end, recentP99, ended,
 		func(c callRecord) bool { return c.ok && c.took < quickestSlow },
-		func(good, all int) bool { return 100*good >= 99*all })
+		func(succeeded, all int) bool { return 100*succeeded >= 99*all })
 }
 
 // timeOr returns a time in milliseconds, or never.

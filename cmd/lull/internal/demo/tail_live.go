@@ -51,9 +51,9 @@ func (tailScenario) status(s snapshot, l laneSnapshot) string {
 func (tailScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string) {
 	colour, p99 := term.Reset, " " // nothing known yet
 	if r, known := l.recentBy(to); known {
-		good, bad := rateIn(l.good, from, to), rateIn(l.bad, from, to)
+		succeeded, bad := rateIn(l.succeeded, from, to), rateIn(l.bad, from, to)
 		switch {
-		case ratio(bad, good+bad) > muchFails:
+		case ratio(bad, succeeded+bad) > muchFails:
 			colour = term.Red
 		case r.p99 > muchSlow:
 			colour = term.Yellow

@@ -212,7 +212,7 @@ func fixedTailSnapshot() snapshot {
 				extra = 1
 			}
 			l.begun, l.extra, l.held = append(l.begun, 5), append(l.extra, extra), append(l.held, held)
-			l.good, l.bad = append(l.good, 5-fail), append(l.bad, fail)
+			l.succeeded, l.bad = append(l.succeeded, 5-fail), append(l.bad, fail)
 		}
 	}
 	for at := recentStep; at <= shot.now; at += recentStep {

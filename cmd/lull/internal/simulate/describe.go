@@ -58,19 +58,19 @@ func fleetInWords(f sim.Fleet) string {
 	if n := max(f.Processes, 1); n > 1 {
 		processes = grouped(float64(n)) + " processes call"
 	}
-	say := parts{processes + " " + f.Calls + ", " + arrivalsInWords(f.Arrivals)}
-	say.add(f.AttemptTimeout > 0, "attempts time out after %s, whatever the policy says", inWords(f.AttemptTimeout))
-	say.add(f.Deadline > 0, "callers wait for %s", inWords(f.Deadline))
+	phrases := parts{processes + " " + f.Calls + ", " + arrivalsInWords(f.Arrivals)}
+	phrases.add(f.AttemptTimeout > 0, "attempts time out after %s, whatever the policy says", inWords(f.AttemptTimeout))
+	phrases.add(f.Deadline > 0, "callers wait for %s", inWords(f.Deadline))
 	switch {
 	case f.Keyed:
-		say.add(true, "calls carry an idempotency key")
+		phrases.add(true, "calls carry an idempotency key")
 	case f.NotIdempotent:
-		say.add(true, "operations must not be carried out twice")
+		phrases.add(true, "operations must not be carried out twice")
 	}
-	say.add(f.Reload.Share > 0, "%s of users whose call failed come back after %s, up to %d times", share(f.Reload.Share), distributionInWords(f.Reload.After), f.Reload.Times)
-	say = append(say, networkInWords(f.Network)...)
-	say.add(f.Policy != "", "its policy is %q, whoever is compared", f.Policy)
-	return strings.Join(say, "; ")
+	phrases.add(f.Reload.Share > 0, "%s of users whose call failed come back after %s, up to %d times", share(f.Reload.Share), distributionInWords(f.Reload.After), f.Reload.Times)
+	phrases = append(phrases, networkInWords(f.Network)...)
+	phrases.add(f.Policy != "", "its policy is %q, whoever is compared", f.Policy)
+	return strings.Join(phrases, "; ")
 }
 
 func topicInWords(t sim.Topic) string {
@@ -79,22 +79,22 @@ func topicInWords(t sim.Topic) string {
 	if n := max(c.Processes, 1); n > 1 {
 		processes = grouped(float64(n)) + " processes"
 	}
-	say := parts{strings.Replace(arrivalsInWords(t.Arrivals), "call", "message", 1)}
-	say.add(true, "%s with %d handlers each, which call %s", processes, cmp.Or(c.Concurrency, 16), t.Calls)
-	say.add(true, "a lease of %s", inWords(cmp.Or(c.Lease, 30*time.Second)))
-	say.add(b.FixedLeases, "which cannot be extended")
-	say.add(b.CountDefers, "a deferral counts as an attempt")
-	say.add(b.MaxDelay > 0, "delays of up to %s", inWords(b.MaxDelay))
-	say.add(c.Quick > 0, "up to %d more runs in one delivery", c.Quick)
-	say.add(c.Wary, "the processes know at first that the service is down")
+	phrases := parts{strings.Replace(arrivalsInWords(t.Arrivals), "call", "message", 1)}
+	phrases.add(true, "%s with %d handlers each, which call %s", processes, cmp.Or(c.Concurrency, 16), t.Calls)
+	phrases.add(true, "a lease of %s", inWords(cmp.Or(c.Lease, 30*time.Second)))
+	phrases.add(b.FixedLeases, "which cannot be extended")
+	phrases.add(b.CountDefers, "a deferral counts as an attempt")
+	phrases.add(b.MaxDelay > 0, "delays of up to %s", inWords(b.MaxDelay))
+	phrases.add(c.Quick > 0, "up to %d more runs in one delivery", c.Quick)
+	phrases.add(c.Wary, "the processes know at first that the service is down")
 	what := "make their handlers panic"
 	if t.Poison.Kills {
 		what = "kill their process, which is back after " + inWords(cmp.Or(t.Poison.Down, time.Second))
 	}
-	say.add(t.Poison.Share > 0, "%s of messages %s", share(t.Poison.Share), what)
-	say = append(say, networkInWords(c.Network)...)
-	say.add(t.Policy != "", "its policy is %q, whoever is compared", t.Policy)
-	return strings.Join(say, "; ")
+	phrases.add(t.Poison.Share > 0, "%s of messages %s", share(t.Poison.Share), what)
+	phrases = append(phrases, networkInWords(c.Network)...)
+	phrases.add(t.Policy != "", "its policy is %q, whoever is compared", t.Policy)
+	return strings.Join(phrases, "; ")
 }
 
 func killInWords(k sim.Kill) string {
@@ -173,34 +173,34 @@ func each(n int, one, many string) string {
 }
 
 func networkInWords(n sim.Network) []string {
-	var say parts
-	say.add(n.Latency.Kind != sim.Fixed || n.Latency.Mean > 0, "%s one way on the network", distributionInWords(n.Latency))
-	say.add(n.Loss > 0 || n.LossBack > 0, "%s of requests and %s of responses are lost", share(n.Loss), share(n.LossBack))
-	return say
+	var phrases parts
+	phrases.add(n.Latency.Kind != sim.Fixed || n.Latency.Mean > 0, "%s one way on the network", distributionInWords(n.Latency))
+	phrases.add(n.Loss > 0 || n.LossBack > 0, "%s of requests and %s of responses are lost", share(n.Loss), share(n.LossBack))
+	return phrases
 }
 
 func serviceInWords(s sim.Service) string {
-	var say parts
+	var phrases parts
 	hosts := max(s.Hosts, 1)
-	say.add(hosts > 1, "%s hosts, each with", grouped(float64(hosts)))
+	phrases.add(hosts > 1, "%s hosts, each with", grouped(float64(hosts)))
 	switch {
 	case s.Workers == 0:
-		say = append(say, "as many workers as it takes")
+		phrases = append(phrases, "as many workers as it takes")
 	case hosts > 1:
-		say[0] += fmt.Sprintf(" %s workers", grouped(float64(s.Workers)))
+		phrases[0] += fmt.Sprintf(" %s workers", grouped(float64(s.Workers)))
 	default:
-		say.add(true, "%s workers", grouped(float64(s.Workers)))
+		phrases.add(true, "%s workers", grouped(float64(s.Workers)))
 	}
-	say.add(true, "%s an attempt", distributionInWords(s.Time))
-	say.add(s.Congestion > 0, "and %s more for each attempt in hand", inWords(s.Congestion))
-	say.add(s.Workers > 0, "%s", queueInWords(s.Queue))
-	say.add(s.Admission.On, "%s", admissionInWords(s.Admission))
-	say.add(s.CancelWork, "work for a caller that has gone is stopped")
-	say.add(s.Errors > 0, "%s of attempts fail at all times", share(s.Errors))
-	say.add(s.Rate.PerSecond > 0, "no more than %s attempts a second%s", grouped(s.Rate.PerSecond), hintInWords(s.Rate.RetryAfter, false))
-	say.add(s.Deduplicates, "keys are kept, and each operation is carried out once")
-	say.add(s.Contention, "of attempts that overlap only the first to write succeeds")
-	return strings.Join(say, "; ")
+	phrases.add(true, "%s an attempt", distributionInWords(s.Time))
+	phrases.add(s.Congestion > 0, "and %s more for each attempt in hand", inWords(s.Congestion))
+	phrases.add(s.Workers > 0, "%s", queueInWords(s.Queue))
+	phrases.add(s.Admission.On, "%s", admissionInWords(s.Admission))
+	phrases.add(s.CancelWork, "work for a caller that has gone is stopped")
+	phrases.add(s.Errors > 0, "%s of attempts fail at all times", share(s.Errors))
+	phrases.add(s.Rate.PerSecond > 0, "no more than %s attempts a second%s", grouped(s.Rate.PerSecond), hintInWords(s.Rate.RetryAfter, false))
+	phrases.add(s.Deduplicates, "keys are kept, and each operation is carried out once")
+	phrases.add(s.Contention, "of attempts that overlap only the first to write succeeds")
+	return strings.Join(phrases, "; ")
 }
 
 func queueInWords(q sim.Queue) string {
@@ -230,13 +230,13 @@ func admissionInWords(a sim.Admission) string {
 	case c.Max > 0:
 		text += fmt.Sprintf(", at most %s", grouped(float64(c.Max)))
 	}
-	say := parts{text}
-	say.add(c.MaxWait < 0, "nobody waits for it")
-	say.add(c.MaxWait > 0, "others wait for up to %s", inWords(c.MaxWait))
-	say.add(c.RetryRatio < 0, "any number of retries may come in")
-	say.add(c.RetryRatio > 0, "of retries no more than %s of the first attempts", share(c.RetryRatio))
-	say.add(a.NoDeadlines, "callers do not say when they give up")
-	return strings.Join(say, ", ")
+	phrases := parts{text}
+	phrases.add(c.MaxWait < 0, "nobody waits for it")
+	phrases.add(c.MaxWait > 0, "others wait for up to %s", inWords(c.MaxWait))
+	phrases.add(c.RetryRatio < 0, "any number of retries may come in")
+	phrases.add(c.RetryRatio > 0, "of retries no more than %s of the first attempts", share(c.RetryRatio))
+	phrases.add(a.NoDeadlines, "callers do not say when they give up")
+	return strings.Join(phrases, ", ")
 }
 
 // hintInWords describes the hint that a refusal gives, "" for none.
@@ -251,12 +251,12 @@ func hintInWords(after time.Duration, dont bool) string {
 }
 
 func hopInWords(h sim.Hop) string {
-	say := parts{h.Service + ", for each attempt and before its own work"}
-	say.add(h.AttemptTimeout > 0, "which times out after %s", inWords(h.AttemptTimeout))
-	say.add(h.Deadline, "the caller's deadline goes along")
-	say.add(h.Policy != "", "its policy is %q, whoever is compared", h.Policy)
-	say = append(say, networkInWords(h.Network)...)
-	return strings.Join(say, "; ")
+	phrases := parts{h.Service + ", for each attempt and before its own work"}
+	phrases.add(h.AttemptTimeout > 0, "which times out after %s", inWords(h.AttemptTimeout))
+	phrases.add(h.Deadline, "the caller's deadline goes along")
+	phrases.add(h.Policy != "", "its policy is %q, whoever is compared", h.Policy)
+	phrases = append(phrases, networkInWords(h.Network)...)
+	return strings.Join(phrases, "; ")
 }
 
 func faultInWords(f sim.Fault, s sim.Service) string {

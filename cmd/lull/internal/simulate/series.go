@@ -54,11 +54,11 @@ func writeSparklines(out io.Writer, s sim.Scenario, all []sim.Summary, levels te
 		}
 		fmt.Fprintf(out, "  %s  %s\n", term.Pad("", name), faultAxis(s, bars, slice, levels))
 	}
-	good := "Calls that succeeded"
+	succeeded := "Calls that succeeded"
 	if onlyMessages(s) {
-		good = "Messages that were handled"
+		succeeded = "Messages that were handled"
 	}
-	draw(good, func(r sim.Result) []float64 { return r.Series.Goodput }, usual, " a second or more")
+	draw(succeeded, func(r sim.Result) []float64 { return r.Series.Goodput }, usual, " a second or more")
 	draw("Attempts", func(r sim.Result) []float64 { return sums(r.Series.First, r.Series.Retries) }, slices.Max[[]float64], " a second")
 	if len(s.Topics) > 0 {
 		draw("Messages that are not handled yet", backlog, slices.Max[[]float64], "")

@@ -88,7 +88,7 @@ func server(p *printer) error {
 // in the minute after the outage.
 func (p *printer) cured(c sim.Contender, cell grid.Cell, cure cure) (string, error) {
 	var sum time.Duration
-	var good, calls float64
+	var succeeded, calls float64
 	for seed := range p.seeds {
 		s := cell.Scenario(grid.After)
 		cure.apply(&s.Services[0])
@@ -103,8 +103,8 @@ func (p *printer) cured(c sim.Contender, cell grid.Cell, cure cure) (string, err
 		from := int((grid.Before + cell.Length) / r.Series.Step)
 		for i := from; i < from+int(time.Minute/r.Series.Step); i++ {
 			calls += r.Series.Calls[i]
-			good += r.Series.Good[i] * r.Series.Calls[i]
+			succeeded += r.Series.Good[i] * r.Series.Calls[i]
 		}
 	}
-	return fmt.Sprintf("%.0f s, %.0f %%", (sum / time.Duration(p.seeds)).Seconds(), 100*good/calls), nil
+	return fmt.Sprintf("%.0f s, %.0f %%", (sum / time.Duration(p.seeds)).Seconds(), 100*succeeded/calls), nil
 }

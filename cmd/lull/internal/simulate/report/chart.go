@@ -64,13 +64,13 @@ var quantities = []quantity{
 		id: "good", title: "Calls that succeed", axis: "share", telling: mean,
 		about: "Of the calls that began in a step, the share that succeeded in the end. Recovery is judged by it. The last ones may not have had the time.",
 		of: func(s sim.Series) []float64 {
-			good := slices.Clone(s.Good)
-			for i := range good {
+			succeeded := slices.Clone(s.Good)
+			for i := range succeeded {
 				if i < len(s.Calls) && s.Calls[i] == 0 {
-					good[i] = math.NaN()
+					succeeded[i] = math.NaN()
 				}
 			}
-			return good
+			return succeeded
 		},
 	},
 	{
