@@ -3,6 +3,7 @@ package stripe
 import (
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 )
@@ -65,10 +66,12 @@ func TestThoseThatRunAtOnceComeApart(t *testing.T) {
 
 // Goroutines have stacks of their own, and so seats.
 func TestSeatsTellGoroutinesApart(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a stack that it shrinks moves
 	const n = 64
 	seats, end := make(chan Seat), make(chan struct{})
 	for range n {
 		go func() {
+			grow(16)
 			seats <- Here()
 			<-end // its stack is nobody else's until then
 		}()
@@ -81,6 +84,21 @@ func TestSeatsTellGoroutinesApart(t *testing.T) {
 	if len(seen) < n*3/4 {
 		t.Errorf("%d goroutines have %d seats", n, len(seen))
 	}
+}
+
+// grow makes the stack as large as anything here needs: one that grows later moves, and
+// leaves its place to another goroutine.
+//
+//go:noinline
+func grow(n int) (sum byte) {
+	var room [1 << 10]byte
+	for i := range room {
+		room[i] = byte(n + i)
+	}
+	if n > 0 {
+		sum = grow(n - 1)
+	}
+	return sum + room[n]
 }
 
 func TestNoAllocations(t *testing.T) {
