@@ -382,7 +382,7 @@ func TestAnyPolicyFileIsWrittenAndReadAgain(t *testing.T) {
 		}
 		r := newFileReader("f")
 		r.root(r.document(data)) // with mistakes, since f is not valid
-		if r.Full() { // of so many that the rest is not read
+		if r.Full() {            // of so many that the rest is not read
 			cut++
 			continue
 		}
