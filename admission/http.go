@@ -142,7 +142,11 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		pass, d := m.gate.Enter(r.Context(), m.request(r))
+		q, believed := m.request(r)
+		if believed {
+			w.Header()[lullhttp.AnnounceHeader] = announced
+		}
+		pass, d := m.gate.Enter(r.Context(), q)
 		if d.Outcome != Admitted {
 			m.refuse(w, d)
 			return
@@ -162,8 +166,11 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 	})
 }
 
-func (m *Middleware) request(r *http.Request) Request {
-	var q Request
+// announced is the value of lullhttp.AnnounceHeader.
+var announced = []string{"1"}
+
+// request returns what r is for the gate, and reports whether its headers are believed.
+func (m *Middleware) request(r *http.Request) (q Request, believed bool) {
 	trusted := m.trusted != nil && m.trusted(r)
 	switch {
 	case m.priority != nil:
@@ -172,13 +179,13 @@ func (m *Middleware) request(r *http.Request) Request {
 		q.Priority = PriorityOf(r.Header)
 	}
 	if m.trusted != nil && !trusted {
-		return q
+		return q, false
 	}
 	q.Attempt, q.Hedge = lullhttp.ParseAttempt(r.Header), lullhttp.ParseHedge(r.Header)
 	if d, ok := lullhttp.ParseTimeout(r.Header); ok {
 		q.Deadline = saturating.Add(m.gate.Now(), d)
 	}
-	return q
+	return q, true
 }
 
 // refuse answers a request that is not to be worked on.

@@ -323,6 +323,29 @@ func TestCallerGoes(t *testing.T) {
 	})
 }
 
+// A middleware asks those for their time whose headers it believes, also if it refuses them.
+func TestAsksForTheTime(t *testing.T) {
+	if resp := get(full(t).Handler(ok)); resp.StatusCode != 503 || resp.Header.Get("Lull") != "1" {
+		t.Errorf("refused: %v, %v", resp.Status, resp.Header)
+	}
+	for name, c := range map[string]struct {
+		opts []admission.MiddlewareOption
+		want string
+	}{
+		"anybody": {nil, "1"},
+		"nobody":  {[]admission.MiddlewareOption{admission.WithTrust(lullhttp.TrustNobody)}, ""},
+		"skipped": {[]admission.MiddlewareOption{admission.WithSkip(func(*http.Request) bool { return true })}, ""},
+	} {
+		m, err := admission.NewMiddleware(admission.Config{Limit: 1}, c.opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp := get(m.Handler(ok)); resp.Header.Get("Lull") != c.want {
+			t.Errorf("%s: %v", name, resp.Header)
+		}
+	}
+}
+
 // A deadline in a header is kept, and the answer of whoever is too late for it is not
 // waited for.
 func TestTimeoutHeader(t *testing.T) {

@@ -67,14 +67,15 @@
 //
 // # What the server sees
 //
-// How long the attempt still waits for the response to begin, in milliseconds, in
-// the header Lull-Timeout ([WithTimeoutHeader]); nothing if nothing bounds it, and of
-// an upload what is left of the caller's deadline. And
-// from the second attempt on its number, in Lull-Attempt ([WithAttemptHeader]), so
-// that retries can be shed first; an attempt beside another says Lull-Hedge: ?1. Trace
-// context and all else is the same for all
-// attempts. [NewHandler] is the server's end of that: deadlines travel, and one layer
-// retries.
+// From the second attempt on its number, in Lull-Attempt ([WithAttemptHeader]), so
+// that retries can be shed first; an attempt beside another says Lull-Hedge: ?1.
+//
+// A host whose answers have the header Lull ([AnnounceHeader]), as those of [NewHandler]
+// have, sees from then on how long the attempt still waits for the response to begin, in
+// milliseconds, in the header Lull-Timeout; nothing if nothing bounds it, and of
+// an upload what is left of the caller's deadline. [WithTimeoutHeader] sends it to all
+// hosts. Trace context and all else is the same for all attempts. NewHandler is the
+// server's end of that: deadlines travel, and one layer retries.
 //
 // # What is not in its hands
 //

@@ -177,7 +177,8 @@ func ExampleNewHandler() {
 	server := httptest.NewServer(handler)
 	defer server.Close()
 
-	caller, err := lullhttp.NewClient(lull.Policy{AttemptTimeout: 5 * time.Second})
+	caller, err := lullhttp.NewClient(lull.Policy{AttemptTimeout: 5 * time.Second},
+		lullhttp.WithTimeoutHeader(lullhttp.DefaultTimeoutHeader)) // or it is sent from the second request on
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -25,6 +25,9 @@ import (
 //     With four attempts in each of three layers, one call becomes 4 × 4 × 4 = 64
 //     at the bottom, just when that is down; so it remains a tenth more than one.
 //
+// Its responses have AnnounceHeader, so that the client sends what it has to say of its
+// time, unless the request is not believed.
+//
 // All that is the client's word. At an edge say whom to believe: [WithTrust].
 //
 // A request whose client's time is up already, or whose client has gone, is not
@@ -110,6 +113,9 @@ type handler struct {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	believed := h.trusted == nil || h.trusted(r)
+	if believed && h.timeoutHeader == DefaultTimeoutHeader {
+		w.Header()[AnnounceHeader] = announced
+	}
 	left, bounded := h.left(r, believed)
 	if bounded && left <= 0 || r.Context().Err() != nil {
 		w.Header()[hdrShouldRetry] = []string{"false"}

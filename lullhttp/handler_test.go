@@ -32,6 +32,9 @@ func newHandler(t testing.TB, f http.HandlerFunc, opts ...lullhttp.HandlerOption
 	return h.ServeHTTP
 }
 
+// sendsTime has the client send the time to a host of which it knows nothing yet.
+var sendsTime = lullhttp.WithTimeoutHeader(lullhttp.DefaultTimeoutHeader)
+
 // What is left of an attempt's time is the time of the work for it: of its timeout,
 // of the call's deadline, of its caller's.
 func TestTheServerHasTheClientsTime(t *testing.T) {
@@ -70,7 +73,7 @@ func TestTheServerHasTheClientsTime(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			time.Sleep(time.Second)
-		})
+		}, sendsTime)
 		if fmt.Sprint(left) != fmt.Sprint(c.want) {
 			t.Errorf("%s: the server had %v, want %v", name, left, c.want)
 		}
@@ -116,10 +119,11 @@ func TestTheTimeIsSent(t *testing.T) {
 		header string
 		want   string
 	}{
-		{"default", second, nil, lullhttp.DefaultTimeoutHeader, "1000"},
+		{"default", second, nil, lullhttp.DefaultTimeoutHeader, ""}, // see TestTheTimeIsSentToHostsThatAskForIt
+		{"to all hosts", second, []lullhttp.Option{sendsTime}, lullhttp.DefaultTimeoutHeader, "1000"},
 		{"another header", second, []lullhttp.Option{lullhttp.WithTimeoutHeader("x-time-left")}, "X-Time-Left", "1000"},
 		{"off", second, []lullhttp.Option{lullhttp.WithTimeoutHeader("")}, lullhttp.DefaultTimeoutHeader, ""},
-		{"no timeout", free, nil, lullhttp.DefaultTimeoutHeader, ""},
+		{"no timeout", free, []lullhttp.Option{sendsTime}, lullhttp.DefaultTimeoutHeader, ""},
 	} {
 		var got []string
 		inBubble(t, c.policy, func(w http.ResponseWriter, r *http.Request) {

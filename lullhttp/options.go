@@ -25,6 +25,7 @@ type options struct {
 	bodyIdle      time.Duration              // 0: no limit
 	attemptHeader string                     // canonical; empty: not sent
 	timeoutHeader string                     // the same
+	timeoutAlways bool                       // it does not wait for AnnounceHeader
 	makeKey       func() string
 	keysRequired  bool
 	replays       bool
@@ -104,12 +105,14 @@ func WithAttemptHeader(name string) Option {
 	}
 }
 
-// WithTimeoutHeader sends what is left of the attempt's time, in milliseconds, in the
-// named header instead of DefaultTimeoutHeader; an empty name sends none. Attempts
-// that nothing bounds in time say nothing.
+// WithTimeoutHeader sends what is left of the attempt's time, in milliseconds, to all
+// hosts in the named header; an empty name sends none. Without it, hosts that have sent
+// AnnounceHeader are sent DefaultTimeoutHeader. Attempts that nothing bounds in time say
+// nothing.
 func WithTimeoutHeader(name string) Option {
 	return func(t *Transport) error {
 		var err error
+		t.timeoutAlways = true
 		t.timeoutHeader, err = headerName("WithTimeoutHeader", name)
 		return err
 	}

@@ -487,7 +487,7 @@ func TestAShortBodyDoesNotExtendTheTimeout(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		time.Sleep(time.Second) // for the handler
-	})
+	}, sendsTime)
 }
 
 // http.Transport takes another body by GetBody when it repeats a request on a new

@@ -8,10 +8,30 @@ import (
 )
 
 // DefaultTimeoutHeader is the request header that says how long the client still
-// waits for the response to begin, in milliseconds. It is a time that is left and
+// waits for the response to begin, in milliseconds. It is sent to hosts that have sent
+// AnnounceHeader. It is a time that is left and
 // not a moment, since clocks differ; what the request takes on its way is not
 // counted, as with grpc-timeout.
 const DefaultTimeoutHeader = "Lull-Timeout"
+
+// AnnounceHeader is the response header of a server that reads DefaultTimeoutHeader, with
+// the value "1". NewHandler and package admission send it.
+const AnnounceHeader = "Lull"
+
+var announced = []string{"1"}
+
+// sendsTimeout reports whether requests to a host, as it stands in their URL, say how much
+// time is left.
+func (t *Transport) sendsTimeout(host string) bool {
+	return t.timeoutHeader != "" && (t.announcers == nil || t.announcers.Has(host))
+}
+
+// noteAnnounced remembers a host that has announced itself in the header of a response.
+func (t *Transport) noteAnnounced(host string, h http.Header) {
+	if t.announcers != nil && len(h[AnnounceHeader]) > 0 {
+		t.announcers.Get(host)
+	}
+}
 
 // FormatTimeout is d as a value of DefaultTimeoutHeader: in milliseconds, rounded
 // up, since who gives up early wastes the work that has been done.

@@ -1,6 +1,7 @@
 package lullhttp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/lullgo/lull/driver"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/internal/recent"
 )
 
 // A Transport is an http.RoundTripper that makes each request as a call under a
@@ -27,6 +29,8 @@ type Transport struct {
 	pick     func(*http.Request) *lull.Dependency
 	own      table[*lull.Dependency] // of WithPolicies
 	usual    timeoutText             // of the policy's AttemptTimeout
+	// announcers are the hosts that have announced themselves. Nil: it does not matter.
+	announcers *recent.Cache[struct{}]
 	options
 }
 
@@ -50,6 +54,9 @@ func New(p lull.Policy, opts ...Option) (*Transport, error) {
 	}
 	if err = t.makeDependencies(); err != nil {
 		return nil, err
+	}
+	if !t.timeoutAlways {
+		t.announcers = recent.New(cmp.Or(t.hosts, 1024), func(string) struct{} { return struct{}{} })
 	}
 	usual := p.WithDefaults().AttemptTimeout
 	t.usual = timeoutText{usual, FormatTimeout(usual)}
@@ -247,6 +254,7 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 		return lull.Verdict{}
 	}
 	x.resp = resp
+	x.t.noteAnnounced(x.req.URL.Host, resp.Header)
 	v := lull.Verdict{Kind: lull.KindSuccess}
 	if resp.StatusCode >= 400 || x.t.classifier != nil {
 		if resp.Request != x.req {
@@ -291,7 +299,7 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	if n := x.attempts + x.above; n > 1 && t.attemptHeader != "" {
 		number = strconv.Itoa(n)
 	}
-	if t.timeoutHeader != "" {
+	if t.sendsTimeout(req.URL.Host) {
 		bound := ctx
 		if isUpload(req) {
 			bound = req.Context() // AttemptTimeout does not run while it makes progress

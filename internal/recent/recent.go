@@ -44,6 +44,15 @@ func (c *Cache[V]) Get(key string) V {
 	return e.value
 }
 
+// Has reports whether the cache holds a key. That does not count as asking for it.
+func (c *Cache[V]) Has(key string) bool {
+	if c.Len() == 0 {
+		return false
+	}
+	_, ok := c.byKey.Load(key)
+	return ok
+}
+
 // add makes an entry. When there is no room an eighth of the entries leave at
 // once, so that a flood of new keys does not search the cache for each of them.
 func (c *Cache[V]) add(key string) V {

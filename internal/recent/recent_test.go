@@ -23,6 +23,9 @@ func TestAgreesWithAModel(t *testing.T) {
 		for step := range 400 {
 			key := fmt.Sprint(r.IntN(3 * size))
 			want, held := value[key]
+			if c.Has(key) != held {
+				t.Fatalf("seed %d, size %d, step %d: Has(%s) = %v", seed, size, step, key, !held)
+			}
 			if !held {
 				want = made + 1
 			}
@@ -93,7 +96,7 @@ func TestConcurrentUse(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	c := New(2, func(string) int { return 1 })
-	if n := testing.AllocsPerRun(100, func() { c.Get("one") }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { c.Get("one"); c.Has("one"); c.Has("two") }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
