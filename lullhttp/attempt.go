@@ -11,8 +11,8 @@ import (
 // Boolean of RFC 9651, "?1".
 const DefaultHedgeHeader = "Lull-Hedge"
 
-// ParseHedge reports whether a request says that it is a hedge. "1" and "true" are taken,
-// too. Header keys must be canonical, as net/http makes them.
+// ParseHedge reports whether a request is a hedge by its DefaultHedgeHeader. "1" and "true"
+// count, too. Header keys must be canonical, as net/http makes them.
 func ParseHedge(h http.Header) bool {
 	for _, v := range h[DefaultHedgeHeader] {
 		if v == "?1" || v == "1" || strings.EqualFold(v, "true") {
@@ -22,7 +22,7 @@ func ParseHedge(h http.Header) bool {
 	return false
 }
 
-// attemptHeaders are the fields in which clients say which attempt a request is, in
+// attemptHeaders are the fields in which clients send the number of the attempt, in
 // canonical form.
 var attemptHeaders = [...]struct {
 	key   string
@@ -39,14 +39,15 @@ var attemptHeaders = [...]struct {
 	{"X-Goog-Api-Client", 1, "gccl-attempt-count", " ", "/"}, // gccl-invocation-id/... gccl-attempt-count/2 gl-go/1.26
 }
 
-// ParseAttempt tells which attempt of its client a request is, from 1, by what
+// ParseAttempt returns which attempt of its client a request is, from 1. It reads what
 // clients send: Lull-Attempt, X-Envoy-Attempt-Count (Envoy), Grpc-Previous-Rpc-Attempts
 // (gRFC A6), Amz-Sdk-Request (AWS SDKs), X-Stainless-Retry-Count (OpenAI, Anthropic
-// and others), X-Goog-Api-Client (Google Cloud Storage). Where several say so the highest counts: each layer knows of its own
-// retries only. A request that says nothing, or nothing that can be understood, is a
-// first attempt. Header keys must be canonical, as net/http makes them.
+// and others) and X-Goog-Api-Client (Google Cloud Storage). Where there are several the
+// highest counts, since each layer knows its own retries only. Without any of them, or if
+// none can be read, it is a first attempt. Header keys must be canonical, as net/http makes
+// them.
 //
-// It is the client's word: whoever sends the number gains nothing by a higher one.
+// A client can send any number, but gains nothing by a higher one.
 func ParseAttempt(h http.Header) int {
 	n := 1
 	for i := range attemptHeaders {

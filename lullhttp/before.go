@@ -10,13 +10,13 @@ import (
 
 // WithBeforeRetry calls prepare before each attempt after the first, with the request that
 // is about to be sent, to sign it again or to give it a new token. It is a copy, of which
-// URL and Header may be changed; its context is the attempt's, and lull.AttemptFrom has
-// its number. Last is what became of the attempt before, a [*StatusError] if there was a
-// response; nil before a hedge. It must be safe for concurrent use.
+// URL and Header may be changed; its context is the attempt's, and lull.AttemptFrom returns
+// its number. Last is the error of the attempt before, a [*StatusError] if there was a
+// response; nil before a hedge. prepare must be safe for concurrent use.
 //
 // An error of prepare ends the call: it is the last error of the [*lull.Error], together
-// with that of the attempt before. It says nothing about the dependency. (What every
-// attempt needs, the first as well, belongs into a base transport.)
+// with that of the attempt before. It does not count as a failure of the dependency. (What
+// every attempt needs, the first as well, belongs into a base transport.)
 func WithBeforeRetry(prepare func(next *http.Request, last error) error) Option {
 	return func(t *Transport) error {
 		if prepare == nil {
@@ -27,7 +27,7 @@ func WithBeforeRetry(prepare func(next *http.Request, last error) error) Option 
 	}
 }
 
-// prepare has the user's hook look at the request of a retry.
+// prepare calls the user's hook with the request of a retry.
 func (x *exchange) prepare(out *http.Request) (lull.Verdict, bool) {
 	if x.t.beforeRetry == nil || x.attempts == 1 {
 		return lull.Verdict{}, true

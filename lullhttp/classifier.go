@@ -7,15 +7,15 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// WithClassifier makes classify decide what the end of an attempt means. It is asked of
-// every response, whatever its status, and of every error of the base transport; the
+// WithClassifier makes classify decide what the end of an attempt means. It is called with
+// every response, whatever its status, and with every error of the base transport; the
 // other argument is nil. Where it returns the zero lull.Verdict lull decides as without
 // it ([ClassifyStatus], [ClassifyError]).
 //
 // The response's Request is the caller's, and [Peek] reads the beginning of its body.
-// A verdict without a Code gets the status for one. When the server has said when to
-// repeat the request, or not to, that counts for a verdict of lull.KindTransient or
-// lull.KindRateLimited, unless it names a wait of its own. Marks on an error, and calls of
+// A verdict without a Code gets the status as its Code. When the server asks to repeat the
+// request at a time, or not to repeat it, that counts for a verdict of lull.KindTransient or
+// lull.KindRateLimited, unless the verdict has a wait of its own. Marks on an error, and calls of
 // lull further down, count as in [lull.VerdictOf]. It must be safe for concurrent use.
 func WithClassifier(classify func(resp *http.Response, err error) lull.Verdict) Option {
 	return func(t *Transport) error {
@@ -50,8 +50,8 @@ func (t *Transport) classifyError(err error) lull.Verdict {
 	})
 }
 
-// classified is what the user's classifier makes of a response; ok is false if it
-// leaves that to lull.
+// classified returns the verdict of the user's classifier about a response; ok is false if
+// it leaves the decision to lull.
 func (t *Transport) classified(resp *http.Response, h Hint) (v lull.Verdict, ok bool) {
 	v = t.classifier(resp, nil)
 	if v == (lull.Verdict{}) || v.Kind == lull.KindSuccess {

@@ -13,14 +13,14 @@ import (
 	"github.com/lullgo/lull/internal/neterr"
 )
 
-// ClassifyError says what an error of an http.RoundTripper, or of an
-// http.Client, means. It knows what [lull.Classify] knows, and besides:
+// ClassifyError returns what an error of an http.RoundTripper, or of an
+// http.Client, means. It knows what [lull.Classify] knows, and in addition:
 //
 //   - certificates that are not accepted, TLS alerts, and a peer that does not
 //     speak TLS: permanent;
 //   - a connection that ended or was closed under the request: transient;
 //   - HTTP/2: a stream that was reset or lost to a GOAWAY is transient, or
-//     rate-limited if the server said to calm down. A refused stream was not looked
+//     rate-limited if its code is ENHANCE_YOUR_CALM. A refused stream was not looked
 //     at by the server (RFC 9113, 8.7), so it was never sent;
 //   - a response whose header was cut, or is none: transient;
 //   - an error that carries a response in an exported field (*oauth2.RetrieveError):

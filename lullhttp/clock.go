@@ -44,7 +44,7 @@ func (c clock) until(t time.Time) time.Duration {
 	return max(0, t.Sub(c.base()))
 }
 
-// base is the time to measure dates against: the server's own, if it said so.
+// base is the time to measure dates against: the server's own, if it sent a Date.
 func (c clock) base() time.Time {
 	v := c.header[hdrDate]
 	if len(v) != 1 {

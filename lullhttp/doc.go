@@ -12,7 +12,7 @@
 // # What is retried
 //
 // Failures are classified by their types ([ClassifyError]) and their status
-// ([ClassifyStatus]); the server's own word counts for more ([ParseHint]):
+// ([ClassifyStatus]). What the server asks for counts for more ([ParseHint]):
 // Retry-After in all its forms, the RateLimit fields, the many dialects of
 // X-RateLimit-Reset, problem details (RFC 9457), and "don't retry". A hint is
 // never cut short: one longer than Policy.HintLimit, or than the time that is
@@ -23,9 +23,9 @@
 // cut in its header, or their connection closed while it was idle. POST, PATCH and methods
 // that nobody knows are repeated only if they carry an Idempotency-Key or an
 // X-Idempotency-Key (a key of the header's map without a value counts, as in net/http,
-// and is not sent; [WithIdempotencyKeys] makes keys), if it is said that they may be
+// and is not sent; [WithIdempotencyKeys] makes keys), if an option allows it
 // ([WithRoute], [WithCall]), or if the request was provably never sent: the
-// connection was refused, the name did not resolve. A body that cannot be had a
+// connection was refused, the name did not resolve. A body that cannot be read a
 // second time (no GetBody) is sent once; nothing is buffered for it, unless
 // [WithReplay] asks for that.
 //

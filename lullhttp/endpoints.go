@@ -57,8 +57,8 @@ func NewEndpoints(c outlier.Config, endpoints []string, listeners ...func(outlie
 	return e, nil
 }
 
-// Update says which endpoints there are from now on. What is known of those that
-// stay is kept. If one of them is not valid, or there is none, nothing changes.
+// Update replaces the endpoints. What is known of those that stay is kept. If one of them
+// is not valid, or there is none, nothing changes.
 func (e *Endpoints) Update(endpoints []string) error {
 	table := make(map[string]endpoint, len(endpoints))
 	for i, text := range endpoints {
@@ -87,7 +87,7 @@ func (e *Endpoints) find(key string) endpoint {
 	return at
 }
 
-// Status tells how each endpoint is doing.
+// Status returns the state of each endpoint.
 func (e *Endpoints) Status() []outlier.Status { return e.set.Status(e.now()) }
 
 func (e *Endpoints) now() time.Duration { return time.Since(e.epoch) }
@@ -165,7 +165,7 @@ func (i *itinerary) next(t *Transport, out *http.Request) visit {
 	return visit{e, at, i.rand}
 }
 
-// ended tells the endpoint how the attempt went.
+// ended reports to the endpoint how the attempt ended.
 func (v visit) ended(ctx context.Context, resp *http.Response, verdict lull.Verdict) {
 	if v.e == nil {
 		return

@@ -14,21 +14,21 @@ import (
 // request whose context
 //
 //   - ends when the client's time is up (ParseTimeout), unless the response has
-//     begun by then, so that what next calls has no more time than is left, and
-//     says so in turn;
+//     begun by then. So what next calls has no more time than is left, and sends that
+//     time in turn;
 //   - knows which attempt of its client the request is (ParseAttempt), so that what
 //     is done for a retry is not retried once more: lull.Policy.Nested;
 //   - learns when a call to a dependency has failed for good. If the handler then
-//     answers with a status of 500 or above, the response says X-Should-Retry: false,
-//     unless the handler has said something about that itself: it has been retried
-//     here, where it costs least, and once more from further up would multiply.
-//     With four attempts in each of three layers, one call becomes 4 × 4 × 4 = 64
-//     at the bottom, just when that is down; so it remains a tenth more than one.
+//     answers with a status of 500 or above, the response has X-Should-Retry: false,
+//     unless the handler has set such a header itself. The call has been retried here,
+//     where that costs least, and a retry from further up would multiply: with four
+//     attempts in each of three layers, one call becomes 4 × 4 × 4 = 64 at the bottom,
+//     just when that is down. So it remains a tenth more than one.
 //
-// Its responses have AnnounceHeader, so that the client sends what it has to say of its
-// time, unless the request is not believed.
+// A client can claim all that. At an edge choose whom to believe: [WithTrust].
 //
-// All that is the client's word. At an edge say whom to believe: [WithTrust].
+// Responses to those who are believed have [AnnounceHeader]. A Transport sends its time
+// from then on.
 //
 // A request whose client's time is up already, or whose client has gone, is not
 // started: it is answered with 503, which nobody will read.
@@ -55,7 +55,7 @@ func NewHandler(next http.Handler, opts ...HandlerOption) (http.Handler, error) 
 type HandlerOption func(*handler) error
 
 // ReadTimeoutFrom reads the client's time in milliseconds from the named header
-// instead of DefaultTimeoutHeader, and besides from those of Envoy and gRPC; an empty
+// instead of DefaultTimeoutHeader, and also from those of Envoy and gRPC; an empty
 // name reads it from none.
 func ReadTimeoutFrom(header string) HandlerOption {
 	return func(h *handler) (err error) {
@@ -64,13 +64,12 @@ func ReadTimeoutFrom(header string) HandlerOption {
 	}
 }
 
-// LimitTimeout bounds what the handler believes of the time that a client names: it is
-// taken for no less than least, and for no more than most, which is also the time of a
-// request that names none. Zero is no bound.
+// LimitTimeout bounds the time that a client sends: less than least counts as least, and
+// more than most as most. A request without a time has most. Zero is no bound.
 //
-// A time below least is taken for least, not refused: a client may have little left of a
-// deadline and still get an answer, and work is cut off no earlier than you say. (That its
-// time is up is believed: zero is answered with 503 at once.)
+// A request with less than least is not refused: its client may have little left of a
+// deadline and still get an answer, and work is cut off no earlier than after least. (A time
+// of zero is believed: the answer is 503 at once.)
 func LimitTimeout(least, most time.Duration) HandlerOption {
 	return func(h *handler) error {
 		if least < 0 || most < 0 || least == 0 && most == 0 || most > 0 && least > most {
@@ -81,7 +80,7 @@ func LimitTimeout(least, most time.Duration) HandlerOption {
 	}
 }
 
-// ReadAttemptWith makes number tell which attempt a request is, from 1, instead of
+// ReadAttemptWith makes number return which attempt a request is, from 1, instead of
 // ParseAttempt. It must be safe for concurrent use.
 func ReadAttemptWith(number func(*http.Request) int) HandlerOption {
 	return func(h *handler) error {
@@ -151,7 +150,7 @@ func (h *handler) left(r *http.Request, believed bool) (d time.Duration, bounded
 	return d, bounded
 }
 
-// stopRetries says "don't retry", unless the handler said whether to.
+// stopRetries asks the client not to retry, unless the handler has set a header about that.
 func stopRetries(h http.Header) {
 	for _, key := range [...]string{hdrShouldRetry, hdrStripeShouldRetry, hdrPushback, "Retry-After"} {
 		if len(h[key]) > 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Hint is what a server said about the next attempt. At most one of Stop and
+// A Hint is what a server asks for about the next attempt. At most one of Stop and
 // a wait is set; Retry may stand beside a wait.
 type Hint struct {
 	// After is how long the server asked to wait, counted from the moment the
@@ -15,10 +15,10 @@ type Hint struct {
 	After time.Duration
 	// Stop: do not repeat this request.
 	Stop bool
-	// Retry: repeating is welcome, also where the status alone would not say so.
+	// Retry: repeating is welcome, also where the status alone would not allow it.
 	Retry bool
 	// Source names the header field in its canonical form, or the member of the
-	// problem details, that said so: "Retry-After", "problem retry_after".
+	// problem details, that it comes from: "Retry-After", "problem retry_after".
 	Source string
 }
 
@@ -31,11 +31,11 @@ const (
 	hdrDate              = "Date"
 )
 
-// waitHeaders say how long to wait whatever the status, in order of precedence.
-// Retry-After leads: it is the one field with a standard, and the drafts of the
+// waitHeaders name a wait whatever the status, in order of precedence.
+// Retry-After comes first: it is the one field with a standard, and the drafts of the
 // RateLimit fields demand that it wins. The others exist to be finer than a
-// second; a server that sends both rounds Retry-After up, and waiting too long
-// by a fraction of a second is the harmless way to be wrong.
+// second. A server that sends both rounds Retry-After up, and to wait a fraction of a
+// second too long does no harm.
 var waitHeaders = [...]struct {
 	key  string
 	form form
@@ -46,9 +46,9 @@ var waitHeaders = [...]struct {
 	{"X-Amz-Retry-After", formMillis},   // AWS
 }
 
-// ParseHint reads the header of a response that failed. It returns false when
-// the server said nothing that can be understood: a malformed field is passed
-// over as if it were not there. Header keys must be canonical, as net/http makes
+// ParseHint reads the header of a response that failed. It returns false when there is no
+// hint in it that can be read: a malformed field counts as missing. Header keys must be
+// canonical, as net/http makes
 // them. It takes about 150 ns with a Retry-After in seconds, 550 ns without any
 // hint, and does not allocate.
 //
@@ -155,8 +155,8 @@ func longest(values []string, f form, c clock) (max time.Duration, ok bool) {
 	return max, ok
 }
 
-// preferHint combines what the header said with what the problem details in
-// the body said. A "don't" counts wherever it stands, otherwise the header does.
+// preferHint combines the hint of the header with that of the problem details in
+// the body. A "don't" counts wherever it stands, otherwise the header does.
 func preferHint(header Hint, ok bool, p Problem) (Hint, bool) {
 	inBody := p.Hint.Source != ""
 	switch {

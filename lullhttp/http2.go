@@ -7,7 +7,7 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// Error codes of HTTP/2 (RFC 9113, 7) that say something about another attempt.
+// Error codes of HTTP/2 (RFC 9113, 7) that decide about another attempt.
 const (
 	h2NoError         = 0x0
 	h2InternalError   = 0x2

@@ -149,7 +149,7 @@ func WithIdempotencyKeys(newKey func() string) Option {
 }
 
 // WithStatus makes responses with the given status mean kind, instead of what
-// [ClassifyStatus] says. Statuses below 400 are successes and cannot be changed.
+// [ClassifyStatus] returns. Statuses below 400 are successes and cannot be changed.
 func WithStatus(status int, kind engine.Kind) Option {
 	return func(t *Transport) error {
 		if status < 400 || status > 599 {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ProblemOverloaded is the problem type by which a server says that it is
-// overloaded and that this request shall not be repeated: Hint.Stop.
+// ProblemOverloaded is the problem type of a server that is overloaded and asks that this
+// request is not repeated: Hint.Stop.
 //
 // RFC 9457 wants a type to be a URI under its author's control for good, and
 // recommends a tag URI (RFC 4151) for one that leads nowhere: a tag needs no
@@ -23,7 +23,7 @@ type Problem struct {
 	Status   int // as the body has it, which is advisory; 0 if there is none
 	Detail   string
 	Instance string
-	Hint     Hint // what the extension members say; Source is "" if nothing
+	Hint     Hint // of the extension members; Source is "" if there is none
 }
 
 // The extension members that servers use for hints. The first that conforms
@@ -104,7 +104,7 @@ func jsonWait(raw json.RawMessage, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(f), true
 }
 
-// isProblem reports whether a Content-Type says application/problem+json.
+// isProblem reports whether a Content-Type is application/problem+json.
 func isProblem(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	return strings.EqualFold(strings.TrimSpace(mediaType), "application/problem+json")

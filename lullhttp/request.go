@@ -16,10 +16,9 @@ import (
 var ErrKeyRequired = errors.New("it could not be repeated safely, and WithKeysRequired refuses such requests before their first attempt:" +
 	" give it an Idempotency-Key, or what is true of it, lull.Idempotent() or lull.NotIdempotent(), by WithCall or WithRoute")
 
-// WithCall returns a context for requests that are made as opts say: a Transport
-// takes it as [lull.Do] takes them of its caller. It adds to what ctx says already;
-// where two options contradict each other the later one counts, and one given here
-// counts for more than one of a route ([WithRoute]).
+// WithCall returns a context for requests that are made with opts, as [lull.Do] takes them.
+// It adds to options that ctx has already. Where two options contradict each other the later
+// one counts, and one given here counts for more than one of a route ([WithRoute]).
 //
 //	lullhttp.WithCall(ctx, lull.Once())        one attempt, whatever the policy allows
 //	lullhttp.WithCall(ctx, lull.Idempotent())  this POST may be repeated, without a header
@@ -36,11 +35,11 @@ type callKey struct{}
 // needs to search its context.
 var perRequest atomic.Bool
 
-// WithRoute makes the requests that match pattern as opts say. Patterns are those of
+// WithRoute makes the requests that match pattern with opts. Patterns are those of
 // [http.ServeMux], such as "POST search.internal/{index}/_search", "/v1/messages" or
-// "sqs.eu-west-1.amazonaws.com"; a host may have a port, needs it unless it is the
-// scheme's own, and stands for all of its paths if none is named. Of several patterns
-// the most specific one counts. The option may be given for several patterns.
+// "sqs.eu-west-1.amazonaws.com". A host needs its port, unless that is the scheme's own. A
+// host without a path stands for all of its paths. Of several patterns the most specific one
+// counts. The option may be given for several patterns.
 func WithRoute(pattern string, opts ...lull.CallOption) Option {
 	return func(t *Transport) error {
 		if len(opts) == 0 {
@@ -56,7 +55,7 @@ func WithRoute(pattern string, opts ...lull.CallOption) Option {
 // WithKeysRequired refuses, before the first attempt and with [ErrKeyRequired], requests
 // that could not be repeated safely: POST, PATCH and unknown methods of which nothing is
 // declared, neither by an Idempotency-Key nor by lull.Idempotent or lull.NotIdempotent.
-// It is for those who want to hear of a forgotten key in a test and not in an outage.
+// So a forgotten key is found in a test, and not in an outage.
 func WithKeysRequired() Option {
 	return func(t *Transport) error {
 		t.keysRequired = true
@@ -64,8 +63,8 @@ func WithKeysRequired() Option {
 	}
 }
 
-// spec is what the engine is told of a call, and whether its attempts may run beside
-// one another. A spec that is NotIdempotent is so for want of a key if keyless.
+// spec returns what the engine needs to know about a call, and whether its attempts may run
+// beside one another. With keyless, the spec is NotIdempotent because there is no key.
 func (t *Transport) spec(req *http.Request) (spec engine.Spec, race, keyless bool) {
 	spec = engine.Spec{
 		Operation:     t.nameOf(req),
@@ -109,9 +108,8 @@ func applyOptions(spec engine.Spec, opts []lull.CallOption) (engine.Spec, bool) 
 	return spec, yes.NotIdempotent == no.NotIdempotent
 }
 
-// carriesKey reports whether the request says that the server recognises its
-// repetition: by a key, or as net/http has it by the name of the header without a
-// value, which is then not sent.
+// carriesKey reports whether the server will recognise the request's repetition: it has a
+// key, or as in net/http the name of the header without a value, which is then not sent.
 func carriesKey(h http.Header) bool {
 	if _, ok := h[headerIdempotencyKey]; ok {
 		return true
@@ -122,7 +120,7 @@ func carriesKey(h http.Header) bool {
 
 const headerIdempotencyKey = "Idempotency-Key"
 
-// idempotentMethod reports whether a method says of itself that its request may be repeated.
+// idempotentMethod reports whether requests with the method may be repeated.
 func idempotentMethod(method string) bool {
 	switch method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
@@ -132,9 +130,9 @@ func idempotentMethod(method string) bool {
 }
 
 // newKey makes the Idempotency-Key of a call that needs one; empty if it gets none. A
-// key is for the servers that WithIdempotencyKeys was switched on for: one to which
-// such a server redirects is no business of theirs, unless it is a part of it, by the
-// rule by which net/http sends credentials on.
+// key is for the servers that WithIdempotencyKeys was switched on for. A server to which
+// they redirect gets it only if it is a part of them, by the rule by which net/http passes
+// credentials on.
 func (t *Transport) newKey(req *http.Request) string {
 	if t.makeKey == nil || foreign(req) {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// resetHeaders are the fields by which services said when a quota is full again
-// before, and beside, a standard. Fields with the same rank belong together,
+// resetHeaders are the fields in which services send when a quota is full again,
+// from before there was a standard, and beside it. Fields with the same rank belong together,
 // such as the quotas of requests and of tokens; a lower rank wins. Waits come
 // before points in time, which depend on clocks.
 var resetHeaders = [...]struct {
@@ -38,10 +38,10 @@ var resetHeaders = [...]struct {
 }
 
 // parseResets reads resetHeaders. They are sent with every response, so they
-// are a hint only where a quota is what made the request fail. 429 says so by
-// itself. A 403 (GitHub's way) or 503 does when it comes with a "remaining" of 0.
-// On any other status they only tell when a window ends that has nothing to do
-// with the failure, and while something remains they are no reason to wait.
+// are a hint only where the request failed because of a quota. That is so with 429, and
+// with a 403 (as at GitHub) or 503 that has a "remaining" of 0. On any other status the end
+// of a window has nothing to do with the failure, and while something remains it is no
+// reason to wait.
 func parseResets(h http.Header, status int, c clock) (Hint, bool) {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusForbidden:
@@ -68,7 +68,7 @@ func parseResets(h http.Header, status int, c clock) (Hint, bool) {
 }
 
 // exhausted reports whether nothing is left of a quota. Some services count on
-// below zero. Where the field is missing or unreadable, 429 says it instead.
+// below zero. Where the field is missing or unreadable, a 429 shows it.
 func exhausted(remaining []string, status int) bool {
 	known := false
 	for _, v := range remaining {
@@ -85,8 +85,8 @@ func exhausted(remaining []string, status int) bool {
 	return !known && status == http.StatusTooManyRequests
 }
 
-// A bare number in such a field may be a wait or a point in time. Magnitude
-// tells: nobody asks to wait 30 years, and no API ran before 2001.
+// A bare number in such a field may be a wait or a point in time. Its size shows which:
+// nobody asks to wait 30 years, and no API ran before 2001.
 const (
 	minEpochSeconds = 1e9  // 2001-09-09
 	minEpochMillis  = 1e11 // as seconds that is the year 5138, as milliseconds 1973

@@ -12,9 +12,9 @@ import (
 // problemBytes is how much of a body is read in search of problem details.
 const problemBytes = 64 << 10
 
-// classifyResponse is what a response means: the user's classifier first, then the user's
-// word on its problem type, then that on its status, then lull's own.
-// What the server said about the next attempt counts with each of them.
+// classifyResponse returns what a response means. It asks the user's classifier first, then
+// what the user set for its problem type, then for its status, then lull's own rules. The
+// server's hint about the next attempt counts with each of them.
 func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
 	status := resp.StatusCode
 	if o := OutcomeOf(resp); o.Reason != engine.Success {
@@ -44,8 +44,8 @@ func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) l
 	return classifyResponse(status, hint, ok)
 }
 
-// below is what the response of another Transport means that has given its call up: it
-// has made the retries that there are to make, as with an error (lull.VerdictOf).
+// below returns what the response of another Transport further down means, which has given
+// up its call: that has made the retries already, as with an error (lull.VerdictOf).
 func below(o Outcome) lull.Verdict {
 	if o.Reason == engine.Permanent {
 		return o.Verdict

@@ -8,21 +8,21 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// ClassifyStatus says what a status alone means:
+// ClassifyStatus returns what a status alone means:
 //
 //   - below 400: success. 101 is one, a redirect is the client's business;
 //   - 408, 425, 500, 502, 503, 504: transient. So is a number from 500 to 599
 //     that is not listed here, since RFC 9110 (15) has a client treat it as 500;
 //     among them Cloudflare's 520 to 524;
-//   - 429, and 529, by which services say that they are overloaded: rate-limited;
+//   - 429, and 529, which overloaded services send: rate-limited;
 //   - other numbers from 400 to 499: permanent, as the fault is the request's;
 //   - 501, 505, 506, 508, 510, 511: permanent, as the server (or the way to it)
 //     lacks something; 507, since RFC 4918 forbids to repeat the request; 525
 //     and 526, which are Cloudflare's for a failed handshake and a bad certificate;
 //   - anything else is no status of a final response: permanent.
 //
-// It never claims that a request was not sent, not even for 521 and 523: that is
-// what some intermediary says of some server, which proves nothing.
+// It never claims that a request was not sent, not even for 521 and 523: an intermediary
+// sends them about a server behind it, which proves nothing.
 //
 // The code of a failure is the number. It does not allocate.
 func ClassifyStatus(status int) lull.Verdict {
@@ -48,7 +48,7 @@ func statusKind(status int) engine.Kind {
 	return lull.KindPermanent
 }
 
-// classifyResponse is what status and hint mean together, by default.
+// classifyResponse returns what status and hint mean together, by default.
 //
 //   - "Don't retry" makes an overload of what would have been repeated. A 402 that
 //     comes with Stripe-Should-Retry: false stays what it is: the dependency is
@@ -72,9 +72,8 @@ func classifyResponse(status int, h Hint, ok bool) lull.Verdict {
 	return hinted(kind, status, h)
 }
 
-// hinted is what a status means of which the kind is settled, by default or by
-// the user: the hint can end the call or say when, but not bring back to life
-// what was settled to be permanent.
+// hinted returns what a status means whose kind is known, by default or from the user. The
+// hint can end the call or name a wait, but it does not make a permanent failure transient.
 func hinted(kind engine.Kind, status int, h Hint) lull.Verdict {
 	v := lull.Verdict{Kind: kind, Code: statusCode(status)}
 	if kind != lull.KindTransient && kind != lull.KindRateLimited {

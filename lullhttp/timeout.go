@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// DefaultTimeoutHeader is the request header that says how long the client still
-// waits for the response to begin, in milliseconds. It is sent to hosts that have sent
-// AnnounceHeader. It is a time that is left and
-// not a moment, since clocks differ; what the request takes on its way is not
+// DefaultTimeoutHeader is the request header with the time for which the client still
+// waits for the response to begin, in milliseconds. It is sent to hosts whose responses
+// have AnnounceHeader. It is a time that is left and not a moment, since clocks differ. The
+// time of the request on its way is not
 // counted, as with grpc-timeout.
 const DefaultTimeoutHeader = "Lull-Timeout"
 
@@ -20,8 +20,8 @@ const AnnounceHeader = "Lull"
 
 var announced = []string{"1"}
 
-// sendsTimeout reports whether requests to a host, as it stands in their URL, say how much
-// time is left.
+// sendsTimeout reports whether requests to a host, as it stands in their URL, carry the
+// time that is left.
 func (t *Transport) sendsTimeout(host string) bool {
 	return t.timeoutHeader != "" && (t.announcers == nil || t.announcers.Has(host))
 }
@@ -33,8 +33,8 @@ func (t *Transport) noteAnnounced(host string, h http.Header) {
 	}
 }
 
-// FormatTimeout is d as a value of DefaultTimeoutHeader: in milliseconds, rounded
-// up, since who gives up early wastes the work that has been done.
+// FormatTimeout returns d as a value of DefaultTimeoutHeader: in milliseconds, rounded
+// up, since a server that gives up early wastes the work that it has done.
 func FormatTimeout(d time.Duration) string {
 	if d <= 0 {
 		return "0"
@@ -60,10 +60,10 @@ func (t *Transport) timeoutText(d time.Duration) string {
 	return FormatTimeout(d)
 }
 
-// ParseTimeout tells how long the client of a request still waits for the response
+// ParseTimeout returns how long the client of a request still waits for the response
 // to begin, from Lull-Timeout, X-Envoy-Expected-Rq-Timeout-Ms (Envoy) and
-// Grpc-Timeout; where several say so the shortest counts. What is malformed says
-// nothing. Zero is an answer: its time is up. Header keys must be canonical.
+// Grpc-Timeout. Of several the shortest counts. What is malformed is ignored. Zero with true
+// means that its time is up. Header keys must be canonical.
 func ParseTimeout(h http.Header) (time.Duration, bool) {
 	return parseTimeout(h, DefaultTimeoutHeader)
 }

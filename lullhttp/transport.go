@@ -90,7 +90,7 @@ func (t *Transport) CloseIdleConnections() {
 
 // RoundTrip makes the request, as often as the policy allows. When the attempts
 // end on a response, whatever its status, that response is returned, its body
-// unread: [OutcomeOf] tells how many attempts were made and why they stopped.
+// unread: [OutcomeOf] returns how many attempts were made and why they stopped.
 // When they end without one the error is a [*lull.Error]. The request itself is
 // not changed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -134,7 +134,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return x.result(d, spec, r)
 }
 
-// result is what RoundTrip returns of a call that went as r says, and ended with the
+// result returns what RoundTrip returns for a call with the result r, which ended with the
 // attempt of x.
 func (x *exchange) result(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
 	if r.Attempts == 0 {
@@ -145,7 +145,7 @@ func (x *exchange) result(d *lull.Dependency, spec engine.Spec, r engine.Result)
 	}
 	if x.resp == nil {
 		if r.Reason == engine.Success {
-			return nil, x.err // the classifier has it that this error is an answer
+			return nil, x.err // for the classifier this error is an answer
 		}
 		return nil, x.failure(d.Error(spec.Operation, r, x.err))
 	}
@@ -159,7 +159,7 @@ func (x *exchange) failure(err error) error {
 	return &failure{err, strings.TrimPrefix(text, x.req.Method+": ")}
 }
 
-// failure is what RoundTrip returns.
+// failure is the error that RoundTrip returns.
 type failure struct {
 	call error // *lull.Error
 	text string
@@ -236,7 +236,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	return v
 }
 
-// send sends the request of an attempt, and says what came of it.
+// send sends the request of an attempt, and returns its verdict.
 func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	if v, ok := x.prepare(out); !ok {
 		return v
@@ -365,7 +365,7 @@ func (x *exchange) discard(within time.Duration) {
 	x.resp = nil
 }
 
-// lastError is what observers are told of the last attempt.
+// lastError returns what observers get as the error of the last attempt.
 func (x *exchange) lastError() error {
 	if x.resp != nil {
 		return &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}

@@ -18,9 +18,9 @@ import (
 )
 
 // Some errors of net/http have no type to know them by: they are made by errors.New, and
-// not exported. Their text may change with any release. So net/http itself is asked, once
-// for each process and only after a failure of which nothing else is known, how its
-// errors look: see references. If it does not say, those errors are unclassified.
+// not exported. Their text may change with any release. So net/http itself is made to
+// return them, once for each process and only after a failure of which nothing else is
+// known: see references. If it returns others, those errors are unclassified.
 
 // classifyUntyped returns what an error of http.Transport means that has no type.
 func classifyUntyped(err error) (lull.Verdict, bool) {
