@@ -35,7 +35,7 @@ func (w *world) chance() uint64 {
 	return draw.Mix(w.gateKey, w.gateAsked)
 }
 
-// An occasion is what a gate is asked about an attempt.
+// An occasion is one question to a gate about an attempt.
 type occasion uint64
 
 const (
@@ -50,7 +50,7 @@ func (w *world) gate(j *job, o occasion) (*admission.Controller, *visitor) {
 	return w.services[j.service].hosts[j.host].gate, w.visitors.at(j.visitor - 1)
 }
 
-// introduce says of an attempt that begins what a gate looks at.
+// introduce sets in j what a gate looks at of an attempt that begins.
 func (j *job) introduce(f *flight, o *origin) {
 	j.hedge = f.slot > 0 && f.beside
 	if o.hop != nil {
@@ -113,7 +113,7 @@ func (w *world) pass(i uint32, j *job) (answer time.Duration) {
 	return at
 }
 
-// settle goes on with an attempt that stood at the gate.
+// settle continues an attempt that waited at the gate.
 func (w *world) settle(i uint32, j *job) {
 	w.services[j.service].hosts[j.host].stand--
 	if d := w.visitors.at(j.visitor - 1).decision; d.Outcome == admission.Refused {
@@ -135,14 +135,14 @@ func (w *world) overdue(i uint32, j *job) {
 	}
 }
 
-// shed tells j that it was refused.
+// shed answers j that it was refused.
 func (w *world) shed(i uint32, j *job, d admission.Decision) time.Duration {
 	w.rec.turnedAway(w.now, turnedShed)
 	w.release(j)
 	return w.respond(i, j, w.refusal(d), w.now)
 }
 
-// refusal is the verdict of those who are told d by lullhttp.
+// refusal is the verdict of lullhttp about the response to d.
 func (w *world) refusal(d admission.Decision) int {
 	if d.DontRetry {
 		return verdictStop
@@ -161,7 +161,7 @@ func (w *world) leave(j *job) {
 	w.release(j)
 }
 
-// came is what has come of an attempt that gets the given answer.
+// came returns the result, for the gate, of an attempt that gets the given answer.
 func (w *world) came(j *job, verdict int) admission.Result {
 	if verdict == verdictOK && !w.gone(j) {
 		return admission.Done
@@ -169,7 +169,7 @@ func (w *world) came(j *job, verdict int) admission.Result {
 	return admission.Failed
 }
 
-// depart tells the gate that j, which it has let in, is over.
+// depart reports to the gate that j, which it has let in, is over.
 func (w *world) depart(j *job, r admission.Result) {
 	if j.visitor == 0 {
 		return

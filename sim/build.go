@@ -68,7 +68,7 @@ func (b *builder) build() error {
 	return nil
 }
 
-// read is what a client that reads answers in its own way makes of the failures.
+// read returns the verdicts about the failures of a client that reads answers in its own way.
 func (b *builder) read(reads func(lull.Verdict) lull.Verdict) []lull.Verdict {
 	verdicts := slices.Clone(b.verdicts)
 	for i, v := range verdicts {
@@ -158,7 +158,7 @@ func (b *builder) fleet(i int, f *Fleet) {
 	o.fleet, o.patient = f, f.Deadline
 	o.spec.NotIdempotent = f.NotIdempotent && !f.Keyed
 	o.counted = f.NotIdempotent
-	o.hedges = o.hedges && !f.NotIdempotent // nor with a key: lullhttp says why
+	o.hedges = o.hedges && !f.NotIdempotent // nor with a key, as in lullhttp
 	o.again = f.Arrivals.Kind == Closed || f.Reload.Times > 0
 	o.reload, o.think = newSampler(f.Reload.After), newSampler(f.Arrivals.Think)
 	s := &stream{o: o, a: &f.Arrivals, key: draw.Mix(b.seed, uint64(i)+1), ramp: f.Arrivals.Ramp}

@@ -17,7 +17,7 @@ type CompareOptions struct {
 	Named   []Contender
 	// StopAfterRecovery is as in Options.
 	StopAfterRecovery time.Duration
-	// Progress, if not nil, is told how far all the runs together have come. Calls
+	// Progress, if not nil, is called with how far all the runs together have come. Calls
 	// do not overlap.
 	Progress func(CompareProgress)
 }
@@ -113,7 +113,7 @@ func (p *progress) update(i int, share float64, events int64, done int) {
 	p.tell(now)
 }
 
-// summarize says what the seeds have in common.
+// summarize computes the summary of the results of all seeds.
 func summarize(c Contender, rs []Result) Summary {
 	s := Summary{Contender: c, Results: rs}
 	estimate := func(of func(*Result) (float64, bool)) Estimate {

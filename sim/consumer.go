@@ -217,7 +217,7 @@ func (w *world) refused(k uint32, f *flight, why engine.Reason) {
 	w.happen(min(saturating.Add(w.now, r.Wait), max(w.ends(x), w.now)), resume, x.gen, i)
 }
 
-// resume goes on with a message that was kept.
+// resume continues with a message that was kept.
 func (w *world) resume(i uint32, x *delivery) {
 	x.gen++
 	if x.held {

@@ -13,8 +13,8 @@
 // A [Scenario] has services (workers, a queue, a distribution of service times, a
 // rate limit, services that they call themselves, faults) and fleets that call
 // them (processes, arrivals, patience, users who come back, a network). A service
-// goes on working for callers that have gone, as servers do; that is what makes an
-// overloaded one stay overloaded. What may stand before it is package admission
+// continues to work for callers that have gone, as servers do; for that reason an
+// overloaded one stays overloaded. Admission control before it is package admission
 // itself. A [Contender] is a policy. [Compare] flies several through the same
 // arrivals, with several seeds. A [Topic] is a queue of messages, with a broker and
 // consumers: whatever becomes of a message is decided by the engine, too.
@@ -22,7 +22,7 @@
 // # What it leaves out
 //
 // Connections and their pools, the cost of refusing (a refusal is free and at
-// once, unless a service says otherwise), garbage collection, threads, and
+// once, unless Service.ErrorTime is set), garbage collection, threads, and
 // everything that clients have in common beside the service: two calls meet only
 // in its admission control, its queue, its rate limit and its workers. A queue is
 // one queue; load balancing is a host chosen by chance. Fleets do not scale up when

@@ -100,7 +100,7 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 	w.attempt(i, f)
 }
 
-// fly goes on with a flight when its event has come.
+// fly continues a flight when its event has come.
 func (w *world) fly(kind int, i uint32, f *flight) {
 	f.gen++
 	if kind == wake {
@@ -169,7 +169,7 @@ func (w *world) attempt(i uint32, f *flight) {
 	}
 }
 
-// take goes where the engine says: the attempt has begun, or the call is over.
+// take does what the engine has decided: the attempt has begun, or the call is over.
 func (w *world) take(i uint32, f *flight, step engine.Step) {
 	if step.Done {
 		w.end(i, f, step.Reason)
@@ -312,7 +312,7 @@ func (w *world) answered(i uint32, f *flight, verdict int) {
 	w.ended(i, f, verdict)
 }
 
-// ended tells the engine how an attempt ended, and does what it says.
+// ended reports to the engine how an attempt ended, and does what it decides.
 func (w *world) ended(i uint32, f *flight, verdict int) {
 	if f.slot > 0 {
 		if f.slot == ofMessage {

@@ -39,8 +39,8 @@ type Poison struct {
 	Down  time.Duration // zero: 1 s
 }
 
-// A Broker is what keeps the messages. The zero Broker can do everything, as
-// queue.MemoryConfig has it.
+// A Broker keeps the messages. The zero Broker can do everything that the one of the zero
+// queue.MemoryConfig can do.
 type Broker struct {
 	// CountDefers: a deferral counts as an attempt.
 	CountDefers bool
@@ -141,13 +141,13 @@ func (t *Topic) validate(in *Scenario, names *services) error {
 	return l.Err()
 }
 
-// A TopicResult is what became of the messages of one topic, of all that were sent: the
-// warm-up is not left out.
+// A TopicResult is the result of one topic. It counts all messages that were sent, also in
+// the warm-up.
 type TopicResult struct {
 	Name string
 	// Sent = Handled + Dead + Left.
 	Sent, Handled, Dead int64
-	// Left is what was still in the queue, or in the hands of consumers, at the end.
+	// Left is how many were still in the queue, or in the hands of consumers, at the end.
 	Left int64
 	// Reasons counts dead letters by lull.Reason.
 	Reasons map[string]int64
@@ -167,7 +167,7 @@ type TopicResult struct {
 	Backlog []float64
 }
 
-// A MessageEnd is what became of a message.
+// A MessageEnd is the end of a message.
 type MessageEnd struct {
 	Topic    string
 	Number   int64         // in the order in which they were sent, from 1

@@ -9,7 +9,7 @@ const (
 
 // disturbance is when the first fault or change of the arrival rate begins (the
 // horizon if none does), and when the last ends: to is 0 if nothing happens, or if
-// it goes on to the end.
+// it lasts to the end.
 func (s *Scenario) disturbance() (from, to time.Duration) {
 	from = s.Horizon
 	for i := range s.Services {
@@ -57,7 +57,7 @@ func (r *recorder) normal() float64 {
 }
 
 // recovered finds the first window after the disturbance from which on things are
-// normal, as far as can be told now.
+// normal, as far as is known now.
 func (r *recorder) recovered(now time.Duration) (since time.Duration, ok bool) {
 	enough := recoveredShare * r.normal()
 	first := int((r.to + r.window - 1) / r.window)

@@ -12,9 +12,9 @@ type Contender struct {
 	Title   string // one line for people; may be empty
 	Policy  lull.Policy
 	Options []lull.Option `json:"-"`
-	// Verdict, if not nil, is what this client makes of a failure that lull would
-	// judge as given: clients that are played by the engine read less, or other
-	// things, out of an answer than lull does.
+	// Verdict, if not nil, returns the verdict of this client about a failure for which lull
+	// has the given one. Clients that are played by the engine read less of an answer than
+	// lull does, or read it differently.
 	Verdict func(lull.Verdict) lull.Verdict `json:"-"`
 	// Holds: of messages, retries are made by the handler, which sleeps with the message in
 	// hand. Attempts are those of one delivery. The lease is not extended: a message that is
@@ -22,7 +22,7 @@ type Contender struct {
 	Holds bool
 }
 
-// A Result is what became of one contender in one run.
+// A Result is that of one contender in one run.
 type Result struct {
 	Contender string
 	Seed      uint64
@@ -87,7 +87,7 @@ type Totals struct {
 	Events int64
 }
 
-// Recovery says when things were normal again.
+// Recovery is when things were normal again.
 type Recovery struct {
 	// Measured: the scenario has a fault (or a spike) with time after it.
 	Measured bool
@@ -133,7 +133,7 @@ type Series struct {
 	P50, P99 []time.Duration
 }
 
-// A Summary is what several seeds of one contender have in common.
+// A Summary summarizes the results of one contender with several seeds.
 type Summary struct {
 	Contender Contender
 	Results   []Result // one for each seed, in their order

@@ -15,13 +15,13 @@ type Options struct {
 	// itself. "none" (a single attempt, no breaker) needs not be among them.
 	Named []Contender
 	// StopAfterRecovery ends a run once things have been normal for so long. Zero:
-	// a run goes on to the Horizon.
+	// a run lasts to the Horizon.
 	StopAfterRecovery time.Duration
 	// Message, if not nil, is called with each message that is handled or dead, in the order
 	// of time, on the goroutine of Run.
 	Message func(MessageEnd)
-	// Progress, if not nil, is told from time to time how far a run has come. It
-	// is called on the goroutine of Run.
+	// Progress, if not nil, is called from time to time with how far a run has come, on the
+	// goroutine of Run.
 	Progress func(Progress)
 }
 

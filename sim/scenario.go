@@ -19,7 +19,7 @@ type Scenario struct {
 	// Step is the width of one point of the time series. Zero: a 120th of the
 	// Horizon, rounded up to 1, 2 or 5 × 10^n.
 	Step time.Duration
-	// Window is what peaks and recovery are measured over. Zero: Step or a
+	// Window is the time over which peaks and recovery are measured. Zero: Step or a
 	// second, whichever is less.
 	Window time.Duration
 	// Warmup is left out of totals and latencies; it ends at the latest where the
@@ -143,7 +143,7 @@ type Service struct {
 	// Calls are made one after the other, before the service's own work, while a
 	// worker is held.
 	Calls []Hop
-	// Faults are what goes wrong.
+	// Faults are the failures of the service, and its slow times.
 	Faults []Fault
 }
 
@@ -158,18 +158,18 @@ type Queue struct {
 	DropExpired bool
 	// RetryAfter is the hint that a refusal carries. Zero: none.
 	RetryAfter time.Duration
-	// DontRetry: a refusal says "overloaded; don't retry".
+	// DontRetry: a refusal asks that the request is not repeated (X-Should-Retry: false).
 	DontRetry bool
 }
 
 // Admission is admission control: a Controller of package admission on each host, the
 // one that ships, which decides what the host works on. Behind it are the workers and
-// their queue, and what fails (Errors, faults); before it the Rate. It is told which
-// attempt of its call each one is, with Hop.OneLayer also of what call it is made for,
+// their queue, and what fails (Errors, faults); before it the Rate. It knows which
+// attempt of its call each one is, with Hop.OneLayer also of the call that it is made for,
 // and whether it is a hedge.
 //
-// Those that it refuses are told by a 503 when to come back, in whole seconds as
-// Retry-After has it, or not to. Callers that have gone leave its queue where the service
+// Those that it refuses get a 503, with the time to come back in whole seconds as in
+// Retry-After, or with the request not to. Callers that have gone leave its queue where the service
 // has CancelWork; anywhere, the work that was done for them counts as failed. After a crash
 // it has learned nothing yet.
 type Admission struct {
@@ -199,7 +199,7 @@ type Hop struct {
 	Deadline bool
 	// OneLayer: the number of the caller's attempt is carried along, so that what is
 	// done for a retry is not retried (lull.Policy.Nested), and when the call has failed
-	// for good the service's own failure says "don't retry".
+	// for good the service's own failure has X-Should-Retry: false.
 	OneLayer bool
 }
 
@@ -215,10 +215,10 @@ type Fault struct {
 	Share float64
 	// Hosts is how many of the service's hosts it concerns. Zero: all.
 	Hosts int
-	// RetryAfter and DontRetry are what a failure says (Errors).
+	// RetryAfter and DontRetry are the hints of a failure (Errors).
 	RetryAfter time.Duration
 	DontRetry  bool
-	// After is how soon a failure is said (Errors). Zero: Service.ErrorTime.
+	// After is how soon a failure is answered (Errors). Zero: Service.ErrorTime.
 	After time.Duration
 	// Warmup is how long a restarted service has a cold cache, and Cold how many
 	// times longer its work takes at first; it falls in a straight line (Crash).

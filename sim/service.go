@@ -63,7 +63,7 @@ type job struct {
 	service   uint16
 	origin    uint16
 	verdict   uint16
-	attempt   uint16 // from 1; with those of the request that it is made for, if it is said
+	attempt   uint16 // from 1; with those of the request that it is made for, if they are known
 	hop       uint16 // how many of the service's own calls are made
 	state     jobState
 	hedge     bool // began beside another attempt
@@ -83,14 +83,14 @@ const (
 	answering
 	cancelled // in the queue, and to be dropped when its turn comes
 	standing  // at the gate
-	failing   // let in, and it will be told so at once but for Service.ErrorTime
+	failing   // let in, and it gets its failure after Service.ErrorTime
 )
 
 // gone reports whether the caller of j waits no longer.
 func (w *world) gone(j *job) bool { return w.flights.at(j.flight).gen != j.flightGen }
 
-// admit is what stands before the workers: it says why an attempt is turned
-// away, and when its answer is ready; or verdictOK.
+// admit stands before the workers. It returns why an attempt is turned away, and when its
+// answer is ready; or verdictOK.
 func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) (int, time.Duration) {
 	x := h.now(now)
 	if x.down {
@@ -157,7 +157,7 @@ func (s *service) serve(w *world, at time.Duration, l luck) (verdict int, answer
 	return verdictOK, h.finish(at, work)
 }
 
-// reach is the arrival of a job. It says when the response will set out, if that
+// reach is the arrival of a job. It returns when the response will leave, if that
 // is certain by now, else 0.
 func (w *world) reach(i uint32, j *job) (answer time.Duration) {
 	s := w.services[j.service]
@@ -310,7 +310,7 @@ func (w *world) work(i uint32, j *job) time.Duration {
 	return at
 }
 
-// hopEnded goes on with a job whose call to another service has ended.
+// hopEnded continues a job whose call to another service has ended.
 func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
 	j := w.jobs.at(i)
 	if j.gen != gen || j.state != inService {

@@ -36,7 +36,7 @@ func (s *Scenario) window() time.Duration {
 	return w
 }
 
-// A Cost is what a run will take, about.
+// A Cost is about how much a run will take.
 type Cost struct {
 	Events int64
 	Memory int64 // bytes

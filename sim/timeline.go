@@ -7,8 +7,8 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// A timeline is what one host can do, from moment to moment: the faults that
-// concern it, cut into stretches in which nothing changes.
+// A timeline holds what one host can do at each time: the faults that concern it, cut into
+// stretches in which nothing changes.
 type timeline struct {
 	stretches []stretch
 	at        int // the stretch that was looked at last
@@ -65,7 +65,7 @@ func (t *timelines) of(host int) timeline {
 		}
 	}
 	// The faults of a host are among those of any host before it, so their number
-	// says which they are.
+	// identifies them.
 	line, ok := t.known[len(faults)]
 	if !ok {
 		line = newTimeline(t.def, faults, t.horizon)
@@ -136,7 +136,7 @@ func (x *stretch) suffer(f *Fault, i, workers int) {
 	}
 }
 
-// share is what is left, or what fails: the zero of each kind filled in.
+// share is the share that is left, or that fails, with the zero of each kind filled in.
 func (f *Fault) share() float64 {
 	switch {
 	case f.Share > 0:

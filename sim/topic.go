@@ -120,7 +120,7 @@ func (w *world) appear(t *topic) {
 	}
 }
 
-// wait puts a message where its time says.
+// wait puts a message in its place in the schedule.
 func (w *world) wait(t *topic, i uint32, m *message) {
 	if m.index < 0 {
 		heap.Push(&t.next, i)

@@ -53,7 +53,7 @@ type world struct {
 
 	// That which is handed to admission control, in the same way.
 	gateKey, gateAsked uint64
-	retryAfter         []int // the verdict of a refusal that says to come back after 1 s, 2 s, ...
+	retryAfter         []int // the verdict of a refusal with a Retry-After of 1 s, 2 s, ...
 }
 
 // The kinds of events. What they are about, a place in a slab or an index, stands
@@ -72,7 +72,7 @@ const (
 	back            // job: the response reaches the caller
 	settled         // job: the gate has made up its mind
 	overdue         // job: it has stood at the gate for long enough
-	failed          // job: it is told job.verdict
+	failed          // job: it gets job.verdict
 	turn            // service, host: a fault begins or ends
 	tick            // a step of the time series ends
 	topical         // topic, consumer, delivery: see happened
@@ -205,7 +205,7 @@ const batch = 16
 // flights, and, if processes have memories of their own, those of the events
 // before them, whose flights were asked for the last time. With millions of
 // clients each lies where no cache has it, and to wait for one after the other
-// would be most of the work. It says for how many events that was.
+// would be most of the work. It returns for how many events it did so.
 func (w *world) lookAhead() int {
 	if w.flights.used < 1<<13 {
 		return batch
@@ -230,7 +230,7 @@ func (w *world) lookAhead() int {
 	return batch
 }
 
-// handle works off one event. It says whether to go on.
+// handle works off one event. It reports whether to continue.
 func (w *world) handle(d uint64) bool {
 	gen, i := uint32(d>>32)&genMask, uint32(d)
 	switch kind := int(d >> 60); kind {

@@ -8,9 +8,9 @@
 // That a simulator runs the engine which also ships is an argument. The test is
 // the evidence: the same sim.Scenario and the same lull.Policy are flown by package
 // sim on virtual time, and by lullhttp.Transport on the real clock, through
-// sockets, against an HTTP server that does in earnest what the scenario says.
-// Attempts per call, success rate, why calls ended, and how all that went before,
-// during and after the fault must agree.
+// sockets, against a real HTTP server that behaves as the scenario's service.
+// Attempts per call, success rate, why calls ended, and all that before, during and after
+// the fault must agree.
 //
 // Two things may keep the figures apart without anybody being wrong:
 //
@@ -22,9 +22,8 @@
 //     scheduler take a while. During the flight requests that need no work are made
 //     forty times a second, and timed. The simulator is run with a network as slow
 //     as nine in ten of them found it, and with none, and the real figure must lie
-//     between the two, give or take the tolerance. A machine that cannot keep to the
-//     schedule at all is told from a simulator that is wrong: nothing is compared
-//     then.
+//     between the two, within the tolerance. On a machine that cannot keep to the
+//     schedule at all nothing is compared: that is not the simulator's mistake.
 //
 // A figure that is out is flown once more; a figure that is out twice on the same
 // side fails the test. So chance fails it in one run of several thousand.

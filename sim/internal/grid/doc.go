@@ -39,8 +39,8 @@
 //
 // A concurrency limit is a number about the server that a zero Policy cannot know.
 // The one preset that brings one (dotnet-standard, 1,000 calls) is met with the zero
-// Policy and the same limit. With a single process it is what this server can answer
-// within a time-out, so that its line never grows too long: without a limit the zero
+// Policy and the same limit. With a single process the limit is as much as this server can
+// answer within a time-out, so that its line never grows too long: without a limit the zero
 // Policy takes 3 to 5 s longer there after spikes of 1 to 5 s.
 //
 // # Resolution

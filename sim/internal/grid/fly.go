@@ -55,8 +55,8 @@ func Settled(r *sim.Result) Recovered {
 	return Recovered{true, max(time.Duration(settled)*step-r.Recovery.From, 0)}
 }
 
-// enough is how long things must have been normal for a flight that is only to
-// say when they were.
+// enough is how long things must have been normal in a flight that only measures when
+// they were.
 const enough = 12 * time.Second
 
 // Recovery is how long c takes to recover, watched for no longer than After; and no

@@ -1,7 +1,7 @@
-// Package interval says how far the mean of a few runs can be trusted.
+// Package interval computes how far the mean of a few runs can be trusted.
 //
 // A simulator that is flown with five seeds gives five figures. Their mean is an
-// estimate, and Student's t tells how wide: for n independent figures with the
+// estimate, and Student's t gives its width: for n independent figures with the
 // standard deviation s, about normally distributed, the true mean lies with a
 // probability of 95 % within
 //

@@ -22,9 +22,9 @@ import (
 )
 
 // A Histogram counts durations from 0 to the greatest there is. The zero Histogram
-// is empty and ready. What it says does not depend on the order of what it was
-// told. It is not safe for concurrent use, and must not be copied once it was
-// used: the copies would share bars.
+// is empty and ready. Its figures do not depend on the order of the durations. It is not
+// safe for concurrent use, and must not be copied once it was used: the copies would share
+// bars.
 type Histogram struct {
 	rows        []*row // of the doublings first, first+1, ...; nil if never seen
 	first       int

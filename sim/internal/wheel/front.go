@@ -1,7 +1,7 @@
 package wheel
 
 // insertMost is the longest front into which a push is inserted in place. Into a
-// longer one it goes by way of late.
+// longer one it goes through late.
 const insertMost = 64
 
 // pushFront adds an event that is due in the time of the front.
