@@ -65,7 +65,7 @@ const (
 	abandon                // the outcome is unknown
 )
 
-// event is how it is told once it is stored.
+// event returns the event that observers get once the verdict is stored.
 func (v verdict) event() What {
 	switch v {
 	case release:
@@ -88,7 +88,7 @@ func (a *Attempt) judge(returned bool, status int, header http.Header, strict bo
 	case !returned:
 		return abandon
 	case a.Resumed && (status >= 500 || refuses(status)):
-		// It has failed before it could tell what its predecessor did.
+		// It may have failed before it found out what its predecessor did.
 		return abandon
 	case !strict && invites(status, header):
 		return release
@@ -96,7 +96,7 @@ func (a *Attempt) judge(returned bool, status int, header http.Header, strict bo
 	return keep
 }
 
-// refuses tells of a status that says, by its definition, that the request was not
+// refuses reports whether a status means, by its definition, that the request was not
 // carried out and may be sent again: RFC 9110 (15.5.9, 15.6.4), RFC 8470 (5.2), RFC
 // 6585 (4).
 func refuses(status int) bool {
@@ -107,9 +107,9 @@ func refuses(status int) bool {
 	return false
 }
 
-// invites tells of a refusal that the client is to send again. 408 and 425 are about
-// how the request arrived. 429 and 503 may also be what a dependency has said, and been
-// passed on after an effect: with a Retry-After they are meant.
+// invites reports whether a refusal asks the client to send the request again. 408 and 425
+// are about how the request arrived. 429 and 503 may also be those of a dependency, passed
+// on after an effect: they count only with a Retry-After.
 func invites(status int, header http.Header) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:

@@ -16,13 +16,13 @@ const (
 	ProblemKeyMissing = "tag:lullgo.github.io,2026:idempotency-key-missing"
 	// ProblemKeyInvalid, 400: the key is malformed, or there are several.
 	ProblemKeyInvalid = "tag:lullgo.github.io,2026:idempotency-key-invalid"
-	// ProblemKeyTooLong, 400: the key is longer than the member "limit" says.
+	// ProblemKeyTooLong, 400: the key is longer than the member "limit".
 	ProblemKeyTooLong = "tag:lullgo.github.io,2026:idempotency-key-too-long"
-	// ProblemNoCaller, 400: keys belong to callers, and this one cannot be told.
+	// ProblemNoCaller, 400: keys belong to callers, and this one is not known.
 	ProblemNoCaller = "tag:lullgo.github.io,2026:idempotency-no-caller"
 	// ProblemBodyUnreadable, 400: the body broke off.
 	ProblemBodyUnreadable = "tag:lullgo.github.io,2026:idempotency-body-unreadable"
-	// ProblemBodyTooLarge, 413: the body is longer than the member "limit" says.
+	// ProblemBodyTooLarge, 413: the body is longer than the member "limit".
 	ProblemBodyTooLarge = "tag:lullgo.github.io,2026:idempotency-body-too-large"
 	// ProblemInFlight, 409 with Retry-After: the first request is still running.
 	ProblemInFlight = "tag:lullgo.github.io,2026:idempotency-in-flight"

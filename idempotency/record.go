@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// A Record is what is kept of a response.
+// A Record is the part of a response that is kept.
 type Record struct {
-	Status int         // 100 to 999; zero if the handler never said
+	Status int         // 100 to 999; zero if the handler set none
 	Header http.Header // as it is replayed; values in their order
 	Body   []byte
 	// BodyOmitted: the request was carried out, but its body was not kept (it was too

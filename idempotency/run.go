@@ -64,8 +64,8 @@ func (x *exchange) settle(a *Attempt, p *response, returned bool, panicValue any
 	if what == keep {
 		record = encode(p.record(returned))
 	}
-	// Not with the request's context: the client may be gone, or its time over, and
-	// that is what the record is for.
+	// Not with the request's context: the client may be gone, or its time over, and the
+	// record is for its next attempt.
 	ctx := context.WithoutCancel(x.r.Context())
 	first, cancel := context.WithTimeout(ctx, m.saveTimeout())
 	err := store(first, m.store, &x.claim, what, record)

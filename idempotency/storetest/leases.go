@@ -61,7 +61,7 @@ func (t *tester) takeOver() {
 	t.wants(c, idempotency.InFlight) // it is not the owner any more
 	t.wants(again(c), idempotency.InFlight)
 	t.wants(resume(c), idempotency.InFlight)
-	t.claimed(d, true) // asked again, it is told again that it was resumed
+	t.claimed(d, true) // asked again, it learns again that it was resumed
 	d.Resume = false
 	t.claimed(d, true)
 	t.fenced(c)

@@ -52,7 +52,7 @@ const (
 // protocol in turn, and sends the same request to a second server, with and without
 // Config.Resume. There must never be two effects, and none that is denied. Then it
 // sends 200 requests with one key to two servers at once: one is carried out, and the
-// others are told what came of it. It logs what happened (go test -v).
+// others get its response. It logs what happened (go test -v).
 func Matrix(t *testing.T, o Outliving) {
 	if o.Effect == nil {
 		if o.Transactional {
@@ -224,7 +224,7 @@ func (m *matrix) many() {
 	}
 }
 
-// final is the answer to a request that is sent again for as long as it is told to.
+// final is the answer to a request that is sent again for as long as the answers ask for it.
 func (m *matrix) final(url, name string) answer {
 	m.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -238,7 +238,7 @@ func (m *matrix) final(url, name string) answer {
 	}
 }
 
-// answer is what of a response is of interest.
+// answer is the part of a response that the test looks at.
 type answer struct {
 	status   int
 	kind     string // last part of the problem type, "ran" or "resumed"

@@ -19,7 +19,7 @@ import (
 	"github.com/lullgo/lull/idempotency/internal/step"
 )
 
-// childEnv tells a process that it is a server, and which.
+// childEnv is the variable that makes a process a server, and its value is which one.
 const childEnv = "LULL_IDEMPOTENCY_STORETEST"
 
 // ready is what a server prints before its address.

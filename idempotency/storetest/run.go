@@ -13,8 +13,8 @@ import (
 	"github.com/lullgo/lull/idempotency"
 )
 
-// Options are what Run needs to know of a store. The zero Options are right for one
-// whose clock is that of the wall.
+// Options hold what Run needs to know about a store. The zero Options are right for one
+// with a real clock.
 type Options struct {
 	// Advance lets the store's clock run on by at least d. Nil: time.Sleep.
 	Advance func(d time.Duration)

@@ -37,7 +37,7 @@ func (t *tester) transactions() {
 		if resumed {
 			t.Error("a new key is resumed")
 		}
-		// While it runs, others are told so and do not wait.
+		// While it runs, others learn that and do not wait.
 		begun := time.Now()
 		t.running(again(c))
 		if waited := time.Since(begun); waited > 30*time.Second {
@@ -101,7 +101,7 @@ func (t *tester) transactions() {
 	}
 	t.claimed(again(g), false)
 
-	h := lasting(request(), short, short) // its record is kept for as long as it says
+	h := lasting(request(), short, short) // its record is kept for its own time
 	transact(h, idempotency.Claimed, func(bool) ([]byte, bool) { return []byte("short"), true })
 	t.o.Advance(past)
 	transact(other(h), idempotency.Claimed, func(resumed bool) ([]byte, bool) { return nil, !resumed })
