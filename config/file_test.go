@@ -444,24 +444,17 @@ func mixed(random *rand.Rand, a, b lull.Policy) lull.Policy {
 	return a
 }
 
-// The file in the comment of this package is one.
+// The policy file of docs/files.md is one.
 func TestTheFileInTheDocs(t *testing.T) {
-	source, err := os.ReadFile("doc.go")
+	page, err := os.ReadFile("../docs/files.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text strings.Builder
-	for line := range strings.Lines(strings.ReplaceAll(string(source), "\r\n", "\n")) {
-		line, indented := strings.CutPrefix(line, "//\t")
-		if indented && (text.Len() > 0 || strings.HasPrefix(line, "# yaml-language-server: $schema="+SchemaURL)) {
-			text.WriteString(line)
-		} else if text.Len() > 0 {
-			break
-		}
-	}
-	f, err := ParsePolicyFile("retry.yaml", []byte(text.String()))
+	_, text, _ := strings.Cut(strings.ReplaceAll(string(page), "\r\n", "\n"), "```yaml\n# yaml-language-server: $schema="+SchemaURL)
+	text, _, _ = strings.Cut(text, "```\n")
+	f, err := ParsePolicyFile("retry.yaml", []byte("#"+text))
 	if err != nil || len(f.Dependencies) != 2 || len(f.Services) != 2 {
-		t.Fatalf("%+v, %v, from\n%s", f, err, &text)
+		t.Fatalf("%+v, %v, from\n%s", f, err, text)
 	}
 	// What is said about it there.
 	maps := f.Policy("maps")
