@@ -41,7 +41,7 @@ func (r *reader) decode(n *tree.Node, v reflect.Value, path string, f form) {
 		switch allowed, suggestion := scalar(n.Text, v, f); {
 		case allowed == "":
 		case f == share && strings.HasSuffix(suggestion, "%"):
-			// Reading goes on with the suggestion, to find what else is wrong.
+			// Reading continues with the suggestion, to find what else is wrong.
 			scalar(suggestion, v, f)
 			r.Wrong(n, r.shown(path), n.Quoted(), allowed, suggestion)
 		default:
@@ -107,7 +107,7 @@ func (r *reader) list(n *tree.Node, v reflect.Value, path string) {
 }
 
 // members returns the members of the mapping n. Null counts as an empty mapping: a key may stand
-// without a value. allowed says what n must be.
+// without a value. allowed is what n must be.
 func (r *reader) members(n *tree.Node, path, allowed string) ([]tree.Member, bool) {
 	if n.Kind != tree.Map && n.Kind != tree.Null {
 		r.wrong(n, path, n.Quoted(), allowed, "")

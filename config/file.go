@@ -113,7 +113,7 @@ type Edge struct {
 	Parallel string
 }
 
-// Limits of what a call graph can say.
+// Limits of a call graph.
 const (
 	maxTimes      = 10_000
 	maxDeliveries = 1000

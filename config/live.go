@@ -92,7 +92,7 @@ type Change struct {
 	Err error
 }
 
-// A ChangeKind is what became of a dependency in the file.
+// A ChangeKind is how a dependency in the file has changed.
 type ChangeKind uint8
 
 const (

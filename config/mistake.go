@@ -14,10 +14,10 @@ type Position = tree.Position
 //
 //   - Path is the field, such as "services.0.queue.limit". Empty: the text is no YAML, so that
 //     there are no fields yet.
-//   - Found is what is there instead of what is allowed, as a phrase that follows "is":
+//   - Found is what the file has, as a phrase that follows "is":
 //     "unknown", "a list", or the value in quotes.
-//   - Allowed is what would be right: a noun phrase.
-//   - Suggestion is what was probably meant. Empty: nothing comes near.
+//   - Allowed is what the file may have: a noun phrase.
+//   - Suggestion is what was probably meant. Empty: nothing is similar.
 //
 // Its Error has all of it, in the form that editors turn into a link:
 //

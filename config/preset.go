@@ -88,7 +88,7 @@ func (r *reader) preset(n *tree.Node, path string) (string, template) {
 			return "", template{}
 		}
 	}
-	// Reading goes on with the suggestion, to find what else is wrong.
+	// Reading continues with the suggestion, to find what else is wrong.
 	near := choice.Nearest(n.Text, Presets())
 	r.wrong(n, path, n.Quoted(), allowedPreset(), near)
 	t, _ := findTemplate(near)

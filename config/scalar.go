@@ -17,8 +17,8 @@ const (
 	allowedShare    = "a share such as 0.1 or 10%, and with the % above 1"
 )
 
-// scalar sets v to the value that text has. If text has none, allowed says what would be right, and
-// suggestion is what was probably meant.
+// scalar sets v to the value that text has. If text has none, allowed is what would be right, and
+// suggestion what was probably meant.
 func scalar(text string, v reflect.Value, f form) (allowed, suggestion string) {
 	if v.Kind() == reflect.String {
 		v.SetString(text)

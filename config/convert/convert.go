@@ -555,7 +555,7 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 	}
 }
 
-// unsafeIn says how f treats requests that are not safe to repeat, and how lull differs.
+// unsafeIn returns how f treats requests that are not safe to repeat, and how lull differs.
 func unsafeIn(f Format) string {
 	if f == GRPC {
 		return "gRPC retries a method whether it is safe to repeat or not; lull only one that is said to be (lullgrpc.WithIdempotent)"

@@ -35,7 +35,7 @@ type envoyReader struct {
 	order    []string        // of the clusters
 }
 
-// A cluster is what a cluster of Envoy says about policies.
+// A cluster holds the settings of a cluster of Envoy that belong to policies.
 type cluster struct {
 	d      *document
 	path   string
@@ -689,7 +689,7 @@ func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
 	d.note(Changed, h.path, "after an attempt that failed Envoy waits for its backoff, and lull sends the next one at once")
 }
 
-// cluster reads what a cluster says about policies.
+// cluster reads the settings of a cluster that belong to policies.
 func (e *envoyReader) cluster(o *tree.Object) {
 	d := e.d
 	name := o.String("name")

@@ -6,7 +6,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// A Format is a kind of file that says how calls are retried.
+// A Format is a kind of file with settings for retries.
 type Format uint8
 
 // The formats.

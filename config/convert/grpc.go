@@ -40,7 +40,7 @@ func (r *reading) grpc(docs []*document) {
 	}
 }
 
-// isChoices reports whether the list root is what gRPC finds in DNS (gRFC A2): service configs, and
+// isChoices reports whether the list root is one that gRPC finds in DNS (gRFC A2): service configs, and
 // for which clients they are.
 func isChoices(root *tree.Node) bool {
 	return slices.ContainsFunc(root.Items, func(item *tree.Node) bool {

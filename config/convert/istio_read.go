@@ -18,7 +18,7 @@ import (
 
 const allowedMillis = "a duration of at least 1ms in whole milliseconds, such as 250ms or 2s"
 
-// istioDefault is what Istio lets Envoy retry by default (pilot/pkg/networking/core/route/retry).
+// istioDefault holds the failures that Istio lets Envoy retry by default (pilot/pkg/networking/core/route/retry).
 // Package preset has the attempts and waits.
 var istioDefault = failures{on: []string{"connect-failure", "refused-stream", "unavailable", "cancelled", statusCodes}}
 

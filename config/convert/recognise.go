@@ -72,7 +72,7 @@ func isPolicies(n *tree.Node) bool {
 	})
 }
 
-// A shape is what a value of Envoy is.
+// A shape is the kind of a value of Envoy.
 type shape uint8
 
 const (

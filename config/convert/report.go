@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// A Kind is what became of something that could not be carried over unchanged.
+// A Kind is the result for something that could not be carried over unchanged.
 type Kind uint8
 
 const (

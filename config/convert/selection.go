@@ -67,7 +67,8 @@ const rateLimited = 429
 // permanent are the statuses from 500 that lullhttp does not take for transient failures.
 var permanent = []int{501, 505, 506, 507, 508, 510, 511, 525, 526}
 
-// failuresOf is what a proxy should retry to come near to the policy, which has its defaults.
+// failuresOf returns the failures that a proxy should retry to come near to the policy, which has
+// its defaults.
 func failuresOf(p lull.Policy) failures {
 	f := failures{on: []string{"connect-failure", "refused-stream", "reset-before-request", statusCodes}, statuses: slices.Clone(transient)}
 	if p.Timeouts == lull.TimeoutsAlways {

@@ -29,8 +29,8 @@ type Set struct {
 	numbers  map[string]int       // the last number that was added to a name
 }
 
-// A foreign is what a format says about a dependency and no policy can hold. Other formats may be
-// able to.
+// A foreign holds the settings of a format for a dependency that no policy can hold. Other formats
+// may be able to.
 type foreign struct {
 	of       Format
 	retried  *failures    // nil: those of lull
@@ -41,7 +41,7 @@ type foreign struct {
 	deaf     bool         // it ignores Retry-After
 	safe     bool         // only what is safe to repeat is repeated
 	hosts    hosts        // where retries go
-	rebased  bool         // there is a base, so that the policy decides what is not said
+	rebased  bool         // there is a base, so that the policy decides where nothing is set
 }
 
 // hosts is the choice of the host for a retry.
@@ -65,7 +65,7 @@ func newSet() *Set {
 	}
 }
 
-// proxied returns what a proxy said about the dependency.
+// proxied returns the settings of a proxy for the dependency.
 func (s *Set) proxied(name string) (foreign, bool) {
 	f, ok := s.foreign[name]
 	return f, ok && !f.rebased && (f.of == Envoy || f.of == Istio)

@@ -30,7 +30,7 @@
 //
 // Attempts multiply along the call graph, except where lull's own rule makes them add up
 // (Policy.Nested: what is done for a retry is not retried again). That rule needs servers with
-// lull's half, which the file must state (server: lull); for other servers the finding says what
+// lull's half, which the file must state (server: lull); for other servers the finding names what
 // the rule would change. These figures are also those of the engine, and a test compares them with
 // several layers of it.
 //

@@ -22,7 +22,7 @@ type Finding struct {
 	Message string `json:"message"`
 	// Sum shows line by line how the figures are calculated.
 	Sum []Step `json:"sum,omitempty"`
-	// Fix is what to write instead.
+	// Fix is the change that would mend it.
 	Fix Fix `json:"fix"`
 	// Ignored is set if the rule is switched off for this finding, with the reason.
 	Ignored *Ignored `json:"ignored,omitempty"`
@@ -33,13 +33,13 @@ type Finding struct {
 // A Step is one line of a sum.
 type Step struct {
 	What string `json:"what"`
-	// Value is what is added. If it begins with "×" it is multiplied.
+	// Value is added. If it begins with "×" the sum is multiplied by it.
 	Value string `json:"value,omitempty"`
 	// Total is the result so far.
 	Total string `json:"total,omitempty"`
 }
 
-// A Fix is what to write instead.
+// A Fix is the change that would mend a finding.
 type Fix struct {
 	Text string `json:"text"`
 	// Changes are the fields that Text names, with their new values. All of them together end the

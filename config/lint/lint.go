@@ -219,7 +219,7 @@ func pick[T any](all []*T, in func(*T) *unit, here *unit) *T {
 
 var byteOrderMark = []byte("\ufeff")
 
-// lineBreaks are what YAML 1.1 takes for the end of a line. It takes more than version 1.2, and its
+// lineBreaks are the ends of lines in YAML 1.1. It has more than version 1.2, and its
 // readers still do.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 

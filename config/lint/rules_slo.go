@@ -228,7 +228,7 @@ func (s *service) addUp(l *ledger, stages [][]*call) {
 	}
 }
 
-// inShort says where the worst case of d comes from.
+// inShort names what the worst case of d consists of.
 func (d *dependency) inShort() string {
 	t := newTimeline(d.Policy)
 	if d.Policy.WorstCase() == t.policy.Deadline {
