@@ -145,7 +145,7 @@ func (r *race) attempt(in *attempt.Context, slot int) Verdict {
 	return r.op.Attempt(in, slot)
 }
 
-// returned goes on from an attempt that has, as compete does.
+// returned continues after an attempt that has returned, as compete does.
 func (r *race) returned(racer *engine.HedgedAttempt, slot int, v Verdict, aside bool) (next int, over bool) {
 	next, over, discard := r.decided(racer, slot, v)
 	whole := false
@@ -411,7 +411,7 @@ func (r *race) wait() {
 	r.slot = slot
 }
 
-// noteFailed notes that the attempt in the slot failed in a call that goes on. The lock is
+// noteFailed notes that the attempt in the slot failed in a call that continues. The lock is
 // held.
 func (r *race) noteFailed(now time.Duration, slot int, v Verdict) {
 	if r.d.wiring.observer != nil {

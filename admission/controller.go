@@ -59,7 +59,7 @@ func New(c Config, opts ...Option) (*Controller, error) {
 	return a, nil
 }
 
-// A Request is what is known of a request before the work for it begins. The zero
+// A Request holds what is known of a request before the work for it begins. The zero
 // Request is a first attempt of usual priority without a deadline.
 type Request struct {
 	Priority Priority

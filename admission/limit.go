@@ -101,7 +101,7 @@ type knee struct {
 	low     float64       // x
 	lowAt   int           // l
 	lowFor  time.Duration // how long its window took
-	grown   bool          // l is what the limit was before it grew, not its half
+	grown   bool          // l is the limit before it grew, not its half
 	cruised time.Duration
 	usual   float64 // mean time of a request when the limit was last found right, ns
 }

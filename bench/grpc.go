@@ -66,7 +66,7 @@ func (d dialer) connect(answer op) (call func(context.Context) error, stop func(
 	}
 	server := grpc.NewServer()
 	healthpb.RegisterHealthServer(server, answering{answer: answer})
-	go func() { _ = server.Serve(listener) }() // calls tell if it could not
+	go func() { _ = server.Serve(listener) }() // calls fail if it could not
 	stop = func() {
 		_ = conn.Close()
 		server.Stop()
@@ -104,7 +104,7 @@ func (a answering) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*
 	return serving, nil
 }
 
-// ownRetries is what gRPC has itself, with the numbers of gRFC A6's examples: as many
+// ownRetries are gRPC's own retries, with the numbers of gRFC A6's examples: as many
 // attempts as the others make.
 const ownRetries = `{
 	"methodConfig": [{
@@ -138,7 +138,7 @@ func bareDialer(name string, does feature, within time.Duration, opts ...grpc.Di
 	return dialer{name, does, within, func() ([]grpc.DialOption, error) { return opts, nil }}
 }
 
-// lullDialer says of the method that it may be repeated, which nothing else does.
+// lullDialer declares that the method may be repeated, which nothing else does.
 func lullDialer(name string, does feature, p lull.Policy) dialer {
 	return dialer{name, does, 0, func() ([]grpc.DialOption, error) {
 		return lullgrpc.DialOptions(p, lullgrpc.With(wiring...), lullgrpc.WithIdempotent("/"+healthService+"/"))

@@ -19,7 +19,7 @@ type sample struct {
 	Allocs int64   `json:"allocs_op"`
 }
 
-// A column is what a subject showed on so many cores, over all rounds.
+// A column holds the figures of a subject on so many cores, over all rounds.
 type column struct {
 	NsMedian float64 `json:"ns_op"`
 	NsMin    float64 `json:"ns_op_min"`
@@ -39,7 +39,7 @@ type row struct {
 	More *difference `json:"more,omitempty"`
 }
 
-// A difference is what a subject takes more than another.
+// A difference is how much more a subject takes than another.
 type difference struct {
 	Over     string `json:"over"` // the other
 	Serial   more   `json:"serial"`
@@ -161,7 +161,7 @@ func median(samples []sample, of func(sample) float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// measure runs one subject on that many cores for as long as test.benchtime says.
+// measure runs one subject on that many cores for the time of test.benchtime.
 func measure(s subject, cores int) (sample, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 	var failure error

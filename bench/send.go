@@ -115,7 +115,7 @@ func senders() []sender {
 	}, lullSenders()...)
 }
 
-// bareSender is what every other sender does as well.
+// bareSender does what every other sender does as well.
 func bareSender() sender {
 	return sender{"net/http", 0, func(rt http.RoundTripper) (send, error) {
 		return through(&http.Client{Transport: rt}), nil

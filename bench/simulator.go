@@ -26,7 +26,7 @@ const (
 	stormTries   = 5
 )
 
-// stormResult is what a simulator made of it.
+// stormResult is the result of a simulator.
 type stormResult struct {
 	attempts, successes int64
 	took                time.Duration

@@ -40,7 +40,7 @@ func (s *State) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("State", stateNames, s, text)
 }
 
-// Outcome is what the end of a call shows of the dependency.
+// Outcome is what the end of a call shows about the dependency.
 type Outcome uint8
 
 const (

@@ -54,7 +54,7 @@ func (p *Plan) Init(b *Breaker, listeners ...func(Change)) {
 // Listeners hear of each change of state, in order, from the goroutine that
 // caused a change, and outside every lock. While one of them runs, the changes
 // that other goroutines cause wait for it. They should be quick. A listener's
-// panic goes up to the caller of the method that delivered the change, after
+// panic is raised again in the caller of the method that delivered the change, after
 // the other listeners have been called.
 func New(c Config, listeners ...func(Change)) (*Breaker, error) {
 	p, err := Prepare(c, listeners...)

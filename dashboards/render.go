@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// A Result is what came of a panel's queries, over time.
+// A Result holds the answers to a panel's queries, over time.
 type Result struct {
 	Panel Panel
 	Lines []Line

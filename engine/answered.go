@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// answered is what a dependency remembers of the attempts that it has answered: the start
+// answered is the memory of the attempts that a dependency has answered: the start
 // time of the most recently started one, and how long successes usually take. It is one
 // word, since a simulated fleet has millions.
 //

@@ -90,7 +90,7 @@ type Call struct {
 	elsewhere int16 // of attempts: those that were made before Resume
 }
 
-// pass is what has yet to be reported to the dependency's throttle.
+// pass is the attempt whose end must still be reported to the dependency's throttle.
 type pass uint8
 
 const (
@@ -621,7 +621,7 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 	}
 }
 
-// took is how long the attempt took that ended at now, if that is what a success takes;
+// took is how long the attempt took that ended at now, if that shows the time of a success;
 // else noTime. A stream that was answered later than any attempt may be was silent, not slow.
 func (c *Call) took(now time.Duration, succeeded bool) time.Duration {
 	took := max(now-c.began, 0)

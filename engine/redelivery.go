@@ -7,7 +7,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// An Outcome is what becomes of a message that was delivered.
+// An Outcome is what happens to a message that was delivered.
 type Outcome uint8
 
 const (
@@ -29,7 +29,7 @@ var outcomeNames = [...]string{"none", "ack", "retry", "defer", "dead-letter", "
 // String is the outcome as a label, such as "dead-letter".
 func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
-// A Broker is what a broker can do, as far as the engine decides by it.
+// A Broker describes what a broker can do, as far as decisions depend on it.
 type Broker struct {
 	// MaxDelay is the longest that a message can be made to wait. Zero: it cannot.
 	MaxDelay time.Duration
@@ -57,7 +57,7 @@ type Quick struct {
 	MaxWait time.Duration
 }
 
-// A Redelivery is what becomes of a message, and when it comes again. A call that gets no
+// A Redelivery decides what happens to a message, and when it comes again. A call that gets no
 // retry is over; a message has to come back, or be a dead letter. What the Step of a call
 // means for a message is decided here, and queue consumers carry it out.
 type Redelivery struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// A State is what one process remembers of one dependency. Plan.Init makes it. Its methods
+// A State is the memory of one process about one dependency. Plan.Init makes it. Its methods
 // may be called concurrently. It is four words; what it remembers is allocated when there
 // is something to remember.
 type State struct {
@@ -183,7 +183,7 @@ func (s *State) answeredFrom() time.Duration {
 
 // Update changes the policy for the calls that start from now on; calls that are under way
 // end under the policy that they began with. A part of the memory (budget, breaker,
-// throttle, hedging, concurrency limit) whose configuration is the same goes on as it is.
+// throttle, hedging, concurrency limit) whose configuration is the same continues as it is.
 // An open circuit stays open and a budget that is spent stays spent even if their
 // configuration has changed (Inherit of packages breaker and budget). A throttle, a limit
 // or hedging whose configuration has changed begins anew; calls that are in flight then

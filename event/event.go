@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// Kind is what happened.
+// Kind is the kind of an event.
 type Kind uint8
 
 const (
@@ -33,7 +33,7 @@ const (
 	HedgeStarted
 	// HedgeRefused: no hedge may begin now, for Reason. The attempts in flight go on.
 	HedgeRefused
-	// AttemptFailed: an attempt of a hedged call failed, and the call goes on.
+	// AttemptFailed: an attempt of a hedged call failed, and the call continues.
 	// (CallEnded alone reports a failure that ends the call.)
 	AttemptFailed
 )

@@ -42,7 +42,7 @@ func init() { serverTime.Start() }
 
 // With returns a context for the work on a request that is the given attempt
 // of its caller, from 1. The context ends (context.DeadlineExceeded) when the timeout
-// has passed, which is what the caller has left; zero or negative: only with ctx.
+// has passed, the time that the caller has left; zero or negative: only with ctx.
 // Call End when the work is done.
 func With(ctx context.Context, attempt int, timeout time.Duration) (context.Context, *Request) {
 	until := engine.Never

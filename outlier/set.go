@@ -43,7 +43,7 @@ type Set struct {
 	audience audience.Audience[Change]
 }
 
-// A view is what Pick chooses from. It is never changed.
+// A view holds the endpoints that Pick chooses from. It is never changed.
 type view struct {
 	open    []*host // the healthy ones, or all of them
 	ids     []uint32
@@ -67,7 +67,7 @@ func New(c Config, listeners ...func(Change)) (*Set, error) {
 	return s, nil
 }
 
-// Update says which endpoints there are. Keys are opaque; one that is named twice
+// Update replaces the endpoints. Keys are opaque; one that is named twice
 // counts once. An endpoint that was there before keeps all that is known of it;
 // one that is gone is forgotten, and if it comes back it is new. Calls that are
 // under way to one that is gone are still reported with Done.
@@ -160,7 +160,7 @@ func (s *Set) publish() {
 	s.view.Store(v)
 }
 
-// unlock publishes what has changed, releases mu and tells the listeners.
+// unlock publishes what has changed, releases mu and calls the listeners.
 func (s *Set) unlock() {
 	s.publish()
 	s.audience.Unlock(&s.mu)

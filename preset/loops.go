@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// lulls is what all others are compared with.
+// lulls are the presets that all others are compared with.
 func lulls() Preset {
 	return Preset{
 		Name:   "lull",
@@ -30,7 +30,7 @@ func hedged() Preset {
 	}
 }
 
-// loops are what people write by hand.
+// loops are retry loops that people write by hand.
 func loops() []Preset {
 	return []Preset{{
 		Name:   "none",

@@ -67,7 +67,7 @@ func proxies() []Preset {
 
 // tower is the budget of Rust's tower and of Linkerd's proxy: Finagle's, but
 // deposits are made by calls that succeed. (Linkerd also deposits for failures
-// that it would not retry; the engine does not tell those from others.)
+// that it would not retry; the engine does not know those from others.)
 func tower() FinagleConfig {
 	c := FinagleDefault()
 	c.OnSuccess = true

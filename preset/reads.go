@@ -18,7 +18,7 @@ type Reads struct {
 	RateLimits bool
 }
 
-// everything is what lull takes into account.
+// everything is all that lull takes into account.
 var everything = Reads{Timeouts: true, RetryAfter: true, DontRetry: true, RateLimits: true}
 
 // Verdict returns the client's verdict, where v is that of a client that takes everything

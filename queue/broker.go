@@ -140,7 +140,7 @@ type Pauser interface {
 	Pause(ctx context.Context, until time.Time) error
 }
 
-// Capabilities are what a broker can do. They are plain, comparable data.
+// Capabilities describe what a broker can do. They are plain, comparable data.
 type Capabilities struct {
 	// ExactDelay: a message is ready when its delay has passed, apart from the time that the
 	// network takes. Otherwise delays are rounded up to what the broker has.
@@ -215,7 +215,7 @@ type Delivery struct {
 // of other kinds. Values are text.
 type Headers map[string]string
 
-// A Settlement is what becomes of a delivery.
+// A Settlement is what a broker does with a delivery.
 type Settlement struct {
 	Outcome  Outcome
 	After    time.Duration // Retry, Defer

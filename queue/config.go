@@ -46,7 +46,7 @@ type Config struct {
 	// longer than the handler runs, only longer than a pause of the network or of the
 	// process. Where the broker cannot extend leases it must be longer than the
 	// attempt: the handler's context ends before it does. Zero: 30 s. From 100 ms to
-	// 12 h. Where the broker has fixed it, it is what that has.
+	// 12 h. Where the broker has fixed it, it is the broker's.
 	Lease time.Duration
 	// Margin is how long before the end of the lease the handler's context ends, so
 	// that there is time to settle. Zero: a tenth of the lease, at most 5 s. Less than

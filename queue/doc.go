@@ -9,7 +9,7 @@
 //
 //   - A message that is held while its worker sleeps keeps a slot from the ones
 //     behind it. A hundred bad messages and sixteen slots are a worker that does nothing.
-//   - Its lease goes on running. When it lapses the broker gives the message to
+//   - Its lease continues. When it lapses the broker gives the message to
 //     another worker, and now two work on it.
 //   - The process that sleeps is restarted by the next release, and the count of attempts with
 //     it. The message begins anew, at every release.

@@ -5,7 +5,7 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// An Outcome is what becomes of a delivery.
+// An Outcome is what happens to a delivery.
 type Outcome = engine.Outcome
 
 const (

@@ -28,7 +28,7 @@ type Event struct {
 	Err error
 }
 
-// EventKind is what happened.
+// EventKind is the kind of an event.
 type EventKind uint8
 
 const (

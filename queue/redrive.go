@@ -121,7 +121,7 @@ type Step struct {
 //
 // A letter is removed only when to has its message for certain, and no letter is taken for
 // a copy of another, however alike they are: two letters are two messages. Interrupted at
-// any point, by ctx or by a kill, nothing is lost: run it again, and it goes on with what is left.
+// any point, by ctx or by a kill, nothing is lost: run it again, and it continues with what is left.
 // What had been sent and not yet removed is sent once more under the same id, made of
 // Letter.ID: a broker that deduplicates discards that, if the second
 // run comes within its window. Elsewhere a message may come twice, with the same id.
@@ -130,7 +130,7 @@ type Step struct {
 // if the filter may pass letters over, or nothing is to be moved.
 //
 // A broker that fails is asked again for about a minute. The error is then that, or
-// ctx's; with letters that failed for good it goes on, and they are counted. from is
+// ctx's; with letters that failed for good it continues, and they are counted. from is
 // closed in any case.
 func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, progress func(Step)) (p Progress, err error) {
 	if err := c.Validate(); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A result is what became of all messages on one broker.
+// A result counts how all messages of one broker ended.
 type result struct {
 	broker           string
 	workers, servers int // killed
@@ -29,7 +29,7 @@ type result struct {
 	lost             []string
 }
 
-// A fate is what became of one message at one consumer.
+// A fate is how one message ended at one consumer.
 type fate struct {
 	handled, letters int
 }

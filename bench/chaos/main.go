@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// A setting is what is lived through.
+// A setting is one kind of chaos.
 type setting struct {
 	brokers  string
 	messages int

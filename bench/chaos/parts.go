@@ -25,7 +25,7 @@ import (
 // partVariable makes a process a part of the program: it has an order, as JSON.
 const partVariable = "LULL_CHAOS_PART"
 
-// An order is what a part is to do.
+// An order is the task of a part.
 type order struct {
 	Part   string // worker, inspect, redrive, server
 	Broker string

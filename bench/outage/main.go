@@ -1,7 +1,7 @@
 // Command outage has several consumers of one broker live through an outage of the
 // service that their handlers call, and prints what each did to the service and to its
 // messages: lull's queue.Consumer, watermill with its retry middleware, and a plain
-// loop over nats.go that says Nak.
+// loop over nats.go that calls Nak.
 //
 //	go run ./bench/outage
 //
@@ -27,7 +27,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A setting is what all consumers live through.
+// A setting is the outage that all consumers live through.
 type setting struct {
 	rate     float64       // messages a second
 	before   time.Duration // well
@@ -192,7 +192,7 @@ func sleepUntil(ctx context.Context, at time.Time) error {
 	}
 }
 
-// A result is what became of one consumer's messages and service.
+// A result counts how one consumer's messages ended, and the calls of its service.
 type result struct {
 	consumer
 	messages, attempts, during int

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// service is what the handlers of one consumer call.
+// service is the service that the handlers of one consumer call.
 type service struct {
 	downFrom, downUntil time.Time
 

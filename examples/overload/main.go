@@ -6,7 +6,7 @@
 //
 // A server on this machine has four workers, who take 20 ms for a request: 200 a second.
 // It gets 600 calls a second, which do not wait for one another. A client waits for
-// 300 ms, and a naive one makes up to three attempts, whatever the answer, and says which
+// 300 ms, and a naive one makes up to three attempts, whatever the answer, and sends which
 // it is, as the SDKs of many services do.
 //
 // (a) As servers are: whatever comes waits for a worker. The queue is longer than the

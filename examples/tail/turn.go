@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A turn is what was counted, in each tenth of a second, while all was well, while
+// A turn holds the counts of each tenth of a second, while all was well, while
 // every request was slow, and when all was well again.
 type turn struct{ before, slow, after []tenth }
 

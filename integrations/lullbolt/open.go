@@ -29,7 +29,7 @@ var (
 	bucketKeys = []byte("lull idempotency keys")
 	bucketFile = []byte("lull idempotency file")
 	fieldForm  = []byte("form")  // of the file: the byte 2
-	fieldSwept = []byte("swept") // the key at which the sweep goes on
+	fieldSwept = []byte("swept") // the key at which the sweep continues
 	fieldTotal = []byte("total") // of the entries
 	form       = []byte{2}
 )

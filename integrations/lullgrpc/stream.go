@@ -83,7 +83,7 @@ type stream struct {
 	err          error
 	trailer      metadata.MD // of the last attempt that was given up
 	panicked     any
-	finishCalled bool // said.finish was called
+	finishCalled bool // callerOptions.finish was called
 	handed       bool // wanted is final
 }
 
@@ -332,7 +332,7 @@ func (s *stream) handOver(a *streamAttempt) {
 	s.handed = true
 }
 
-// tell calls the caller's OnFinish functions, once.
+// tell calls the functions of the caller's OnFinish, once.
 func (s *stream) tell(err error) {
 	if len(s.callerOptions.onFinish) == 0 {
 		return

@@ -33,7 +33,7 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Mode", modeNames[:], m, text)
 }
 
-// A State is what one instance knows of one dependency's fleet budget. Retries are counted in
+// A State is the knowledge of one instance about one dependency's fleet budget. Retries are counted in
 // tokens.
 type State struct {
 	Name string

@@ -51,7 +51,7 @@ func (a *Audience[T]) deliver(mu *sync.Mutex) {
 	}
 }
 
-// tell calls the listeners. If one panics, or ends its goroutine, the others are still
+// tell calls all listeners. If one panics, or ends its goroutine, the others are still
 // called, and the rest of the queue is delivered, before the panic continues.
 func (a *Audience[T]) tell(mu *sync.Mutex, what T, to []func(T)) {
 	returned := 0

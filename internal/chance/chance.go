@@ -6,7 +6,7 @@ package chance
 
 import "math/bits"
 
-// Middle is what a nil source returns.
+// Middle is the draw of a nil source.
 const Middle = 1 << 63
 
 // Bits asks source for 64 bits.

@@ -8,7 +8,7 @@ import (
 const pageSize = 2 << 20
 
 // advise rounds inward to whole large pages. The error is of no interest: a
-// kernel without them says so.
+// kernel without them returns an error.
 func advise(b []byte) {
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	skip := -start & (pageSize - 1)

@@ -7,7 +7,7 @@ import "time"
 const (
 	samples = 30
 	nap     = time.Millisecond
-	// late is what a timer may be late by on a machine that has time.
+	// late is how late a timer may be on a machine that has time.
 	late = 3 * time.Millisecond
 	// most is by how much times are stretched at most.
 	most = 6

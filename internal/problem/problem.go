@@ -19,7 +19,7 @@ type Problem struct {
 	Allowed string // what would be right: a noun phrase, such as "zero or a positive duration"
 }
 
-// Error says all three: "Backoff.Base is -1s: want zero or a positive duration".
+// Error has all three: "Backoff.Base is -1s: want zero or a positive duration".
 func (p Problem) Error() string {
 	return fmt.Sprintf("%s is %v: want %s", p.Field, p.Value, p.Allowed)
 }

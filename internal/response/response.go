@@ -91,7 +91,7 @@ func (w *Writer) start(status int) {
 	}
 }
 
-// writer is what every response can do.
+// writer has the methods of every response.
 type writer Writer
 
 func (w *writer) Header() http.Header { return w.below.Header() }

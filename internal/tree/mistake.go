@@ -31,12 +31,12 @@ type Mistake struct {
 	Position
 	// Path is the field, such as "services.0.queue.limit". Empty: the text as a whole.
 	Path string
-	// Found is what is there instead of what is allowed, as a phrase that follows "is":
+	// Found is what the file has, as a phrase that follows "is":
 	// "unknown", "a list", or the value in quotes.
 	Found string
 	// Allowed is what would be right: a noun phrase.
 	Allowed string
-	// Suggestion is what was probably meant. Empty: nothing comes near.
+	// Suggestion is what was probably meant. Empty: nothing is similar.
 	Suggestion string
 }
 

@@ -241,7 +241,7 @@ func (o *Object) Field(name string) *Node {
 	return o.Node.Members[i].Value
 }
 
-// Require is Get for a field that must be there; allowed is what it must be.
+// Require is Get for a field that must be there; allowed describes its values.
 func (o *Object) Require(name, allowed string) (*Node, string) {
 	n, path := o.Get(name)
 	if n == nil && o != nil {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind uint8
 
 // The kinds of values.
@@ -24,7 +24,7 @@ const (
 	Map
 )
 
-// Use is what a reader has done with a value so far.
+// Use is how a reader has used a value so far.
 type Use uint8
 
 const (

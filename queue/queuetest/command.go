@@ -20,7 +20,7 @@ type CommandLine struct {
 	Dead    string   // the queue of dead letters
 	To      string   // the queue
 	Env     []string // NAME=value, beside what the process has
-	// Mistaken are targets that are none, and what the program says of each.
+	// Mistaken are targets that are none, each with a part of the program's error.
 	Mistaken map[string]string
 	// Held is for how long letters stay out that a process had which was killed. Zero: its
 	// connection ends, and they are back.

@@ -234,7 +234,7 @@ func consumerBreaker(b *bench) {
 	r.dep.Breaker().ForceClosed(r.dep.Now())
 	b.until("all are handled", func() bool { return r.settled(queue.Ack) == 11 })
 	r.stop()
-	// A server that pushes may hand a message out in the moment in which it is told to stop.
+	// A server that pushes may hand a message out in the moment in which it is stopped.
 	crossed, most := 0, 0
 	if _, pushes := b.Broker.(queue.Pauser); pushes && !b.target.Virtual {
 		most = 2
@@ -251,7 +251,7 @@ func consumerBreaker(b *bench) {
 	b.empty("after Ack")
 }
 
-// A consumer that is told to stop lets its handlers end; what does not is given back.
+// A consumer that is stopped lets its handlers end; what does not end is given back.
 func consumerStops(b *bench) {
 	for round, end := range []bool{true, false} {
 		b.send(fmt.Sprint(end))

@@ -51,7 +51,7 @@ func delayed(b *bench, o queue.Outcome) {
 	b.empty("after all were acknowledged")
 }
 
-// arrive takes the next message and tells how late it is.
+// arrive takes the next message and returns how late it is.
 func (b *bench) arrive(due []time.Time) time.Duration {
 	b.Helper()
 	d := b.one()

@@ -71,7 +71,7 @@ func extendLost(b *bench) {
 	}
 }
 
-// The message comes again, but not before the end of the lease that Receive or Extend said.
+// The message comes again, but not before the end of the lease that Receive or Extend returned.
 func extendEnds(b *bench) {
 	b.extends()
 	b.send("hello")

@@ -20,13 +20,13 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// workerVariable is what makes a process a worker, and its job as JSON.
+// workerVariable makes a process a worker, and has its job as JSON.
 const workerVariable = "LULL_QUEUETEST_WORKER"
 
 // parallel is -test.parallel, if it was not given.
 const parallel = 16
 
-// job is what a worker is to do.
+// job is the task of a worker.
 type job struct {
 	Work     string
 	Address  string
@@ -60,7 +60,7 @@ func Main(m *testing.M, connect func(ctx context.Context, address string) (*Conn
 type worker struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	lines chan string // what it says, until it ends
+	lines chan string // what it prints, until it ends
 	ended chan struct{}
 	err   error // when it has ended
 }
@@ -214,7 +214,7 @@ func (j job) redrive(ctx context.Context, connect func(ctx context.Context, addr
 	return err
 }
 
-// handle handles the messages of NothingLost until it is told to stop. With a new
+// handle handles the messages of NothingLost until it is stopped. With a new
 // connection when the old one fails.
 func (j job) handle(ctx context.Context, connect func(ctx context.Context, address string) (*Connection, error)) error {
 	d, err := lull.NewDependency("backend", plain(j.Attempts, 100*time.Millisecond))

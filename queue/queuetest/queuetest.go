@@ -43,9 +43,9 @@ type Target struct {
 	stall time.Duration // for how long NothingLost waits for something to happen; zero: some minutes
 }
 
-// Options are what a queue is declared with.
+// Options are those with which a queue is declared.
 type Options struct {
-	// Lease is what the test will ask for, for brokers that fix it in the queue or
+	// Lease is the lease that the test will ask for, for brokers that fix it in the queue or
 	// its consumer. Letters that a reading takes out (Connection.Letters) should have
 	// that lease too.
 	Lease time.Duration
@@ -63,7 +63,7 @@ type Connection struct {
 	// Letters begins a reading of the queue of dead letters.
 	Letters func(ctx context.Context) (queue.DeadLetters, error)
 	// Depth is how many messages are in the queue, ready, waiting and out; not its dead
-	// letters. Nil: the broker cannot say.
+	// letters. Nil: the broker cannot count them.
 	Depth func(ctx context.Context) (int, error)
 	// Close ends the connection. It is called once.
 	Close func() error

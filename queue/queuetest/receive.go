@@ -154,7 +154,7 @@ func receiveOut(b *bench) {
 	b.ack(d)
 }
 
-// What is called with a context that has ended changes nothing, and says so.
+// What is called with a context that has ended changes nothing, and returns its error.
 func endedContexts(b *bench) {
 	ended, cancel := context.WithCancel(b.ctx)
 	cancel()
@@ -190,7 +190,7 @@ func endedContexts(b *bench) {
 	b.empty("after contexts that had ended")
 }
 
-// What a broker says of itself is possible, and stays the same.
+// The capabilities of a broker are possible, and stay the same.
 func capabilities(b *bench) {
 	can := b.can
 	b.equal("Capabilities, asked again", b.Broker.Capabilities(), can)

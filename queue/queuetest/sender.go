@@ -45,7 +45,7 @@ func sendConcurrently(b *bench) {
 	b.empty("after Ack")
 }
 
-// Of two messages with one id one is discarded where the broker says so; dead letters of
+// Of two messages with one id one is discarded where the broker's capabilities say so; dead letters of
 // two messages never are.
 func sendSame(b *bench) {
 	if !b.can.Deduplicates {

@@ -242,7 +242,7 @@ func (p *pkg) in(f *file, fn *ast.FuncDecl) (all []*mutant) {
 	return all
 }
 
-// oneLine is what is printed of code that may be long.
+// oneLine shortens code to one line that can be printed.
 func oneLine(code string) string {
 	first, _, more := strings.Cut(code, "\n")
 	if more {

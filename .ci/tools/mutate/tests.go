@@ -263,7 +263,7 @@ func (r *runner) execute(b *binary, id int, log string, limit time.Duration, arg
 
 var failedLine = regexp.MustCompile(`--- FAIL: \S+|panic: .*|fatal error: .*`)
 
-// firstFailure is what is printed of a failure.
+// firstFailure returns the line of a failure that is printed.
 func firstFailure(out string) string {
 	if s := failedLine.FindString(out); s != "" {
 		return ": " + s

@@ -1,7 +1,7 @@
 // Command readme-check keeps a README true. It is run from the root of the
 // repository.
 //
-//	readme-check commands README.md   print what the sh blocks say to type
+//	readme-check commands README.md   print the commands of the sh blocks
 //	readme-check snippets README.md   check the go blocks
 //
 // A go block that begins with a package clause is a whole program and must pass

@@ -32,7 +32,7 @@ type letterFlags struct {
 	JSON        bool     `name:"json" help:"Print JSON on standard output."`
 }
 
-// wanted is what letterFlags select.
+// wanted is the choice of letterFlags.
 type wanted struct {
 	broker *url.URL
 	queue  string

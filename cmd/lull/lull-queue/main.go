@@ -25,7 +25,7 @@ const (
 	exitNoQueue     = 4
 )
 
-// queueCommands are what can be done with dead letters.
+// queueCommands are the commands for dead letters.
 type queueCommands struct {
 	Inspect inspectFlags `cmd:"" help:"Show dead letters, and leave them where they are."`
 	Redrive redriveFlags `cmd:"" help:"Put dead letters back into a queue."`

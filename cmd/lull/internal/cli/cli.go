@@ -1,4 +1,4 @@
-// Package cli is what the commands share of the command line: the process around
+// Package cli has the parts of the command line that the commands share: the process around
 // them, the types of their flags, and how a command ends. Each command is a struct
 // of flags with a Run method that takes an Env.
 package cli
@@ -24,7 +24,7 @@ const (
 	Misused = 2 // the command line is wrong
 )
 
-// Env is what a command may use of its process.
+// Env is the part of its process that a command may use.
 type Env struct {
 	Context        context.Context // ends when the user interrupts the command
 	Stdin          io.Reader

@@ -10,7 +10,7 @@ import (
 var ErrInterrupted = errors.New("interrupted: nothing is written")
 
 // UntilInterrupted runs work, which takes no context, and returns its error. When the
-// context ends it returns ErrInterrupted at once. Work goes on until the process ends.
+// context ends it returns ErrInterrupted at once. Work continues until the process ends.
 func (e Env) UntilInterrupted(work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()

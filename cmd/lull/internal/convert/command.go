@@ -181,7 +181,7 @@ func (f Command) read(env cli.Env) ([]convert.File, error) {
 	return files, errors.Join(errs...)
 }
 
-// otherThan returns the format lull, or an error if that is what the files have.
+// otherThan returns the format lull, or an error if the files have that one.
 func otherThan(files []convert.File, o convert.Options) (*convert.Format, error) {
 	to := convert.Lull
 	for _, file := range files {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A result is what a run measured.
+// A result holds the measurements of a run.
 type result struct {
 	setting     setting
 	measured    time.Duration // when the last call could begin: Duration, unless interrupted

@@ -46,7 +46,7 @@ func snap(s setting, lanes []*lane, now time.Duration) snapshot {
 	return shot
 }
 
-// A phase is what the backends are doing.
+// A phase is the state of the backends.
 type phase int
 
 const (

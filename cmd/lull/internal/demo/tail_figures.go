@@ -12,7 +12,7 @@ const never time.Duration = math.MaxInt64
 // peakSecond is the window of the highest extra load.
 const peakSecond = time.Second
 
-// flow is what a lane counts, by ticks.
+// flow holds the counts of a lane, by ticks.
 type flow struct {
 	begun []int // calls
 	extra []int // requests beyond the first of their call

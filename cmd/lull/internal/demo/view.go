@@ -9,7 +9,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
-// A view shows a run while it goes on: it gets a snapshot ten times a second, and the last
+// A view shows a run while it lasts: it gets a snapshot ten times a second, and the last
 // one at the end.
 type view interface {
 	show(snapshot)

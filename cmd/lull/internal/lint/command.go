@@ -52,7 +52,7 @@ Exit codes: 0 nothing at or above the threshold, 1 findings, 2 the command line
 or a file is wrong, or nothing can be printed.`
 }
 
-// linting is what the flags and files of a Command ask for.
+// linting is the task that the flags and files of a Command describe.
 type linting struct {
 	files     []lint.File
 	options   lint.Options

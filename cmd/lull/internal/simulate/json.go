@@ -41,7 +41,7 @@ func figuresOf(values []float64) []figure {
 	return all
 }
 
-// jsonSimulation is what --json prints. Fields whose names end in _s are in seconds,
+// jsonSimulation is the output of --json. Fields whose names end in _s are in seconds,
 // rates are per second, shares are from 0 to 1. The same version, seed and arguments
 // give the same bytes on any machine, with any number of workers. Fields may be added;
 // none changes its meaning.
@@ -142,7 +142,7 @@ type jsonTotals struct {
 	Events           int64            `json:"events"`
 }
 
-// jsonTopic is what became of the messages of a topic. They are calls in the totals, too.
+// jsonTopic counts how the messages of a topic ended. They are calls in the totals, too.
 type jsonTopic struct {
 	Name      string           `json:"name"`
 	Sent      int64            `json:"sent"`

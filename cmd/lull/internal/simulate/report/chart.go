@@ -13,7 +13,7 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// A quantity is what a chart shows through time.
+// A quantity is a series that a chart shows.
 type quantity struct {
 	id, title, about string
 	// axis: "number" (from zero), "count" (whole numbers), "share" (nothing to
@@ -135,7 +135,7 @@ func reasons(summaries []sim.Summary) []quantity {
 	return qs
 }
 
-// meaning is the reason of that name in words: what the error of such a call says.
+// meaning is the reason of that name in words: the text in the error of such a call.
 func meaning(name string) string {
 	for r := range lull.Reason(engine.Reasons) {
 		if r != engine.Success && r.String() == name {

@@ -30,7 +30,7 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// A Page is what a report shows.
+// A Page is the content of a report.
 type Page struct {
 	Scenario sim.Scenario
 	// ScenarioYAML and PoliciesYAML are the files as they were run, Command reproduces the
