@@ -57,13 +57,13 @@ func (d *Dependency) made() {
 
 // wiring holds options that cannot be data in a policy. It is written once, then only read.
 type wiring struct {
-	parts    engine.Parts
-	classify Classifier
-	teach    string // the option that teaches the driver, of ClassifiedBy; empty: WithClassifier
-	own      bool   // WithClassifier was given
-	observer Observer
-	rand     func() uint64
-	timing   bool // WithTiming
+	parts         engine.Parts
+	classify      Classifier
+	classifiedBy  string // the option that teaches the driver, of ClassifiedBy; empty: WithClassifier
+	hasClassifier bool   // WithClassifier was given
+	observer      Observer
+	rand          func() uint64
+	timing        bool // WithTiming
 	realtime.Clock
 }
 
@@ -77,7 +77,7 @@ type Option func(*wiring)
 func WithClassifier(classify Classifier) Option {
 	return func(w *wiring) {
 		if classify != nil {
-			w.classify, w.own = classify, true
+			w.classify, w.hasClassifier = classify, true
 		}
 	}
 }
@@ -85,7 +85,7 @@ func WithClassifier(classify Classifier) Option {
 // ClassifiedBy is for drivers that classify the failures of their attempts themselves, so
 // that WithClassifier would have no effect: it is refused then. Option is the name of the
 // driver's own, which errors name instead.
-func ClassifiedBy(option string) Option { return func(w *wiring) { w.teach = option } }
+func ClassifiedBy(option string) Option { return func(w *wiring) { w.classifiedBy = option } }
 
 // WithObserver reports every event to o. It may be given several times.
 func WithObserver(o Observer) Option {
@@ -157,8 +157,8 @@ func NewDependency(name string, p Policy, opts ...Option) (*Dependency, error) {
 		}
 	}
 	plan, err := engine.NewPlan(p, w.parts)
-	if err == nil && w.teach != "" && w.own {
-		err = errors.New("lull.WithClassifier has no effect here: use " + w.teach)
+	if err == nil && w.classifiedBy != "" && w.hasClassifier {
+		err = errors.New("lull.WithClassifier has no effect here: use " + w.classifiedBy)
 	}
 	if err != nil {
 		return nil, &policyError{name, err}

@@ -20,9 +20,9 @@ type CallOption struct {
 type idempotence uint8
 
 const (
-	unsaid idempotence = iota
-	saidIdempotent
-	saidNotIdempotent
+	undeclared idempotence = iota
+	declaredIdempotent
+	declaredNotIdempotent
 )
 
 // Operation names the operation, for errors, events and attempts.
@@ -35,14 +35,14 @@ func Operation(name string) CallOption {
 // provably never reached the dependency: a refused connection, or an error
 // marked with [NeverSent].
 func NotIdempotent() CallOption {
-	return CallOption{idempotent: saidNotIdempotent}
+	return CallOption{idempotent: declaredNotIdempotent}
 }
 
 // Idempotent declares the opposite: carrying the operation out twice is the same as
 // once. It is for drivers that would otherwise assume that it is not, such as
 // lullhttp for a POST; [Do] assumes that an operation is idempotent.
 func Idempotent() CallOption {
-	return CallOption{idempotent: saidIdempotent}
+	return CallOption{idempotent: declaredIdempotent}
 }
 
 // Once switches retries and hedges off for one call: it gets one attempt, whatever
@@ -176,8 +176,8 @@ func (o *CallOption) Apply(s *engine.Spec) {
 	if o.operation != "" {
 		s.Operation = o.operation
 	}
-	if o.idempotent != unsaid {
-		s.NotIdempotent = o.idempotent == saidNotIdempotent
+	if o.idempotent != undeclared {
+		s.NotIdempotent = o.idempotent == declaredNotIdempotent
 	}
 	s.Once = s.Once || o.once
 }
@@ -195,7 +195,7 @@ func (d *Dependency) Error(operation string, r engine.Result, last error) error 
 		RetryAt:    r.RetryAt,
 		Last:       last,
 		Cause:      r.Cause,
-		classifier: d.wiring.teach,
+		classifier: d.wiring.classifiedBy,
 		final:      d.Policy().Timeouts == TimeoutsNever,
 	}
 	if r.Reason == engine.CircuitOpen {

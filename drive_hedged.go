@@ -51,11 +51,11 @@ type race struct {
 
 	// Observers are called outside of the lock, by one goroutine at a time, so that they
 	// receive events in order.
-	pending     []note
-	breakerOwed bool          // the breaker, whose listeners they are, is yet to learn of the end
-	delivering  bool          // a goroutine is at it
-	delivered   chan struct{} // closed when it no longer is, if the caller waits for that
-	settled     bool          // the call is over, and all but its end was reported
+	pending        []note
+	breakerPending bool          // the breaker, whose listeners they are, is yet to learn of the end
+	delivering     bool          // a goroutine is at it
+	delivered      chan struct{} // closed when it no longer is, if the caller waits for that
+	settled        bool          // the call is over, and all but its end was reported
 }
 
 // note is an event to be reported to observers. It gets the error of the attempt in the
@@ -134,9 +134,9 @@ func (r *race) entry(slot int) (*engine.HedgedAttempt, *attempt.Context) {
 // compete makes the attempt in the slot. It returns which is to be made on the same
 // goroutine when it has returned, -1 if none, and whether the call is over. Aside: it is not
 // the caller's goroutine.
-func (r *race) compete(slot int, aside bool) (next int, over bool) {
+func (r *race) compete(slot int, spawned bool) (next int, over bool) {
 	racer, in := r.entry(slot)
-	return r.returned(racer, slot, r.attempt(in, slot), aside)
+	return r.returned(racer, slot, r.attempt(in, slot), spawned)
 }
 
 // attempt makes an attempt in a context that ends with it.
@@ -146,7 +146,7 @@ func (r *race) attempt(in *attempt.Context, slot int) Verdict {
 }
 
 // returned continues after an attempt that has returned, as compete does.
-func (r *race) returned(racer *engine.HedgedAttempt, slot int, v Verdict, aside bool) (next int, over bool) {
+func (r *race) returned(racer *engine.HedgedAttempt, slot int, v Verdict, spawned bool) (next int, over bool) {
 	next, over, discard := r.decided(racer, slot, v)
 	whole := false
 	defer func() {
@@ -154,7 +154,7 @@ func (r *race) returned(racer *engine.HedgedAttempt, slot int, v Verdict, aside 
 			r.giveBack(next)
 		}
 	}()
-	if !r.deliver(aside) {
+	if !r.deliver(spawned) {
 		r.giveBack(next)
 		return -1, true
 	}
@@ -230,7 +230,7 @@ func (r *race) context(in *attempt.Context, now time.Duration) {
 func (r *race) ring(now, wait time.Duration) {
 	switch r.due = engine.Never; {
 	case wait == engine.Never:
-		r.silence()
+		r.cancelAlarm()
 		return
 	case r.again == nil:
 		r.again = time.AfterFunc(wait, r.hedgeDue)
@@ -240,7 +240,7 @@ func (r *race) ring(now, wait time.Duration) {
 	r.due = saturating.Add(now, wait)
 }
 
-func (r *race) silence() {
+func (r *race) cancelAlarm() {
 	if r.inLine {
 		r.inLine = false
 		r.d.clockState().alarms.remove(r)
@@ -368,9 +368,9 @@ func (r *race) giveBack(slot int) {
 // lock is held.
 func (r *race) decide(now time.Duration, step engine.Step) {
 	r.over, r.step = now, step
-	r.breakerOwed = r.deferred
-	r.settled = !r.breakerOwed && !r.delivering && len(r.pending) == 0
-	r.silence()
+	r.breakerPending = r.deferred
+	r.settled = !r.breakerPending && !r.delivering && len(r.pending) == 0
+	r.cancelAlarm()
 	if r.slot != 0 {
 		r.in.Cancel()
 	}
@@ -443,14 +443,14 @@ func (r *race) noteHedge(now time.Duration, step engine.Step) {
 // deliver reports the pending events to the observers, outside of the lock, unless a goroutine
 // does so already. It returns whether all observers returned. Aside, on a goroutine that is not
 // the caller's, a panic is kept for the caller, who raises it again; else it is raised here.
-func (r *race) deliver(aside bool) bool {
+func (r *race) deliver(spawned bool) bool {
 	if r.d.wiring.observer == nil || !r.takeTurn() {
 		return true
 	}
 	whole := false
 	defer func() {
 		var p any
-		if !whole && aside {
+		if !whole && spawned {
 			if p = recover(); p == nil {
 				p = "lull: an observer ended its goroutine"
 			}
@@ -477,7 +477,7 @@ func (r *race) deliver(aside bool) bool {
 func (r *race) takeTurn() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.delivering || len(r.pending) == 0 && !r.breakerOwed {
+	if r.delivering || len(r.pending) == 0 && !r.breakerPending {
 		return false
 	}
 	r.delivering = true
@@ -497,13 +497,13 @@ func (r *race) deliverNext() bool {
 		r.d.wiring.observer.Observe(r.ctx, n.event)
 		return true
 	}
-	owed := r.breakerOwed
-	r.breakerOwed = false
+	learnNow := r.breakerPending
+	r.breakerPending = false
 	r.mu.Unlock()
-	if owed {
+	if learnNow {
 		r.call.LearnBreaker(r.over, r.d.wiring.rand)
 	}
-	return owed
+	return learnNow
 }
 
 // settle is the caller's last step in a call that is over: it delivers all events but the
@@ -522,7 +522,7 @@ func (r *race) settle() {
 			<-delivered
 			continue
 		}
-		if r.settled = len(r.pending) == 0 && !r.breakerOwed; r.settled {
+		if r.settled = len(r.pending) == 0 && !r.breakerPending; r.settled {
 			r.mu.Unlock()
 			return
 		}

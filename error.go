@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 		b.WriteString(e.Operation)
 		b.WriteString(": ")
 	}
-	e.happened(&b)
+	e.writeAttempts(&b)
 	e.explain(&b)
 	if e.Cause != nil && !errors.Is(e.Last, e.Cause) && e.Cause != errOf(e.Reason) {
 		b.WriteString(": ")
@@ -66,8 +66,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// happened writes what became of the attempts.
-func (e *Error) happened(b *strings.Builder) {
+// writeAttempts writes what became of the attempts.
+func (e *Error) writeAttempts(b *strings.Builder) {
 	switch {
 	case e.Attempts == 0:
 		b.WriteString("not attempted")

@@ -11,7 +11,7 @@ import (
 type marked struct {
 	err   error
 	as    mark
-	after time.Duration // asksToWait
+	after time.Duration // markRetryAfter
 }
 
 func (m *marked) Error() string { return m.err.Error() }
@@ -21,30 +21,30 @@ func (m *marked) Unwrap() error { return m.err }
 type mark uint8
 
 const (
-	worthAnother mark = iota
-	final
-	asksToWait
-	notSent
+	markTransient mark = iota
+	markPermanent
+	markRetryAfter
+	markNotSent
 )
 
 // Transient marks err as worth another attempt. What else is known of err stays: that
 // it was a timeout, or asked to wait. nil stays nil.
-func Transient(err error) error { return newMark(err, worthAnother, 0) }
+func Transient(err error) error { return newMark(err, markTransient, 0) }
 
 // Permanent marks err as final: no other attempt is made. nil stays nil.
-func Permanent(err error) error { return newMark(err, final, 0) }
+func Permanent(err error) error { return newMark(err, markPermanent, 0) }
 
 // RetryAfter marks err as worth another attempt, but not before d has passed,
 // counted from the end of the attempt: what a server asks for with Retry-After.
 // A d that is not positive marks it as rate-limited and asks for nothing. Of two such
 // waits the longer one counts. nil stays nil.
-func RetryAfter(err error, d time.Duration) error { return newMark(err, asksToWait, d) }
+func RetryAfter(err error, d time.Duration) error { return newMark(err, markRetryAfter, d) }
 
 // NeverSent marks err as one after which the dependency provably has not seen
 // the request, so that another attempt is safe even for an operation that is
 // not idempotent. An error of which nothing else is known is transient then. nil
 // stays nil.
-func NeverSent(err error) error { return newMark(err, notSent, 0) }
+func NeverSent(err error) error { return newMark(err, markNotSent, 0) }
 
 func newMark(err error, as mark, after time.Duration) error {
 	if err == nil {
@@ -58,19 +58,19 @@ func (m *marked) change(v *Verdict) {
 	unknown := v.Kind == KindUnclassified
 	code := ""
 	switch m.as {
-	case worthAnother:
+	case markTransient:
 		code = "transient"
 		if v.Kind != KindRateLimited { // which is worth another attempt, too
 			v.Kind = KindTransient
 		}
-	case final:
+	case markPermanent:
 		code = "permanent"
 		v.Kind = KindPermanent
-	case asksToWait:
+	case markRetryAfter:
 		code = "rate_limited"
 		v.Kind = KindRateLimited
 		v.After = max(v.After, m.after)
-	case notSent:
+	case markNotSent:
 		code = "never_sent"
 		v.NeverSent = true
 		if unknown {

@@ -138,7 +138,7 @@ func (c *Controller) Arrive(now time.Duration, r Request, t *Ticket) Decision {
 	if c.observe != nil && d.Outcome != Queued {
 		c.observe(e)
 	}
-	c.tell(displaced, now)
+	c.notify(displaced, now)
 	return d
 }
 
@@ -250,7 +250,7 @@ func (c *Controller) Depart(now time.Duration, t *Ticket, r Result) {
 	if c.observe != nil {
 		c.observe(e)
 	}
-	c.tell(settled, now)
+	c.notify(settled, now)
 }
 
 // Leave gives up the place of a request that was Queued: its time to wait is over (now
@@ -353,8 +353,8 @@ func (c *Controller) next(now time.Duration) (settled *Ticket) {
 	return settled
 }
 
-// tell calls the observer and Settled for each ticket of a chain.
-func (c *Controller) tell(t *Ticket, now time.Duration) {
+// notify calls the observer and Settled for each ticket of a chain.
+func (c *Controller) notify(t *Ticket, now time.Duration) {
 	for t != nil {
 		after, d := t.newer, t.decision
 		t.newer = nil

@@ -35,11 +35,11 @@ type Breaker struct {
 	downFrom   time.Duration // when the outage began that opened it
 	turnedAt   time.Duration // when it last closed, or opened after it was closed; never: the lowest number
 	closedBy   time.Duration // how long the probe took that closed it
-	luck       uint64        // the latest random number
+	random     uint64        // the latest random number
 	out        probes
 	audience   *audience.Audience[Change] // nil until there is something to report
 	lastProbe  uint32
-	wins       int16 // probes that succeeded in a row
+	successes  int16 // probes that succeeded in a row
 	openings   uint8 // since the breaker last stayed closed for a whole window
 	forced     bool
 }
@@ -117,7 +117,7 @@ func (b *Breaker) startGuarded(now time.Duration, w uint64, stream bool) (Token,
 			t, notified := b.admit(now, stream), false
 			defer func() {
 				if !notified { // a listener panicked, and nobody will report the probe
-					b.takeBack(t)
+					b.releaseProbe(t)
 				}
 			}()
 			b.unlock()

@@ -25,7 +25,7 @@ func (b *Breaker) Inherit(now time.Duration, from *Breaker) {
 	from.settle(now)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.downFrom, b.turnedAt, b.closedBy, b.luck = from.downFrom, from.turnedAt, from.closedBy, from.luck
+	b.downFrom, b.turnedAt, b.closedBy, b.random = from.downFrom, from.turnedAt, from.closedBy, from.random
 	b.openings, b.forced, b.streakFrom = from.openings, from.forced, from.streakFrom
 	b.streak.Store(from.streak.Load())
 	if b.window == from.window {

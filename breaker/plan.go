@@ -41,7 +41,7 @@ func (p *Plan) Init(b *Breaker, listeners ...func(Change)) {
 		return
 	}
 	b.rules = &p.rules
-	b.luck = chance.Middle
+	b.random = chance.Middle
 	b.turnedAt = math.MinInt64
 	if own := withoutNil(listeners); len(own) > 0 {
 		a := audience.Of(slices.Concat(p.rules.listeners, own))

@@ -19,8 +19,8 @@ func (b *Breaker) admit(now time.Duration, stream bool) Token {
 	return Token{start: now, gen: generation(b.word.Load()), probe: b.lastProbe}
 }
 
-// takeBack gives the place of a probe free that is not made.
-func (b *Breaker) takeBack(t Token) {
+// releaseProbe gives the place of a probe free that is not made.
+func (b *Breaker) releaseProbe(t Token) {
 	b.mu.Lock()
 	defer b.unlock()
 	if t.gen != generation(b.word.Load()) {
@@ -62,21 +62,21 @@ func (b *Breaker) setGate() {
 // was not reported opens the breaker (ProbeTimedOut), and those that were accepted count as
 // successes, which may close it (ProbesSucceeded). Wins are the successes up to then. The
 // lock is held.
-func (b *Breaker) overdue(now time.Duration) (at time.Duration, what Reason, wins int64, due bool) {
+func (b *Breaker) overdue(now time.Duration) (at time.Duration, what Reason, successes int64, due bool) {
 	if b.state() != HalfOpen || b.out.len() == 0 || now < saturating.Add(b.out.oldest(), b.probeTimeout) {
 		return 0, 0, 0, false
 	}
-	wins = int64(b.wins)
+	successes = int64(b.successes)
 	for _, p := range b.out.byAge() {
 		at = saturating.Add(p.since, b.probeTimeout)
 		switch {
 		case now < at:
 			return 0, 0, 0, false
 		case !p.accepted:
-			return at, ProbeTimedOut, wins, true
+			return at, ProbeTimedOut, successes, true
 		}
-		if wins++; wins >= int64(b.probes) {
-			return at, ProbesSucceeded, wins, true
+		if successes++; successes >= int64(b.probes) {
+			return at, ProbesSucceeded, successes, true
 		}
 	}
 	return 0, 0, 0, false
@@ -86,9 +86,9 @@ func (b *Breaker) overdue(now time.Duration) (at time.Duration, what Reason, win
 func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() uint64) {
 	took := saturating.Since(t.start, now)
 	slow := o == Success && b.tooSlow(took)
-	var luck uint64
+	var random uint64
 	if o == Failure || slow {
-		luck = chance.Bits(rnd)
+		random = chance.Bits(rnd)
 	}
 	b.mu.Lock()
 	defer b.unlock()
@@ -107,11 +107,11 @@ func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() ui
 	}
 	switch o {
 	case Failure:
-		b.open(now, took, Change{Reason: ProbeFailed, Calls: int64(b.wins) + 1, Failures: 1}, luck)
+		b.open(now, took, Change{Reason: ProbeFailed, Calls: int64(b.successes) + 1, Failures: 1}, random)
 	case Success:
-		b.wins++
-		if int32(b.wins) >= b.probes {
-			b.close(now, took, ProbesSucceeded, int64(b.wins))
+		b.successes++
+		if int32(b.successes) >= b.probes {
+			b.close(now, took, ProbesSucceeded, int64(b.successes))
 			return
 		}
 		b.setGate()

@@ -8,23 +8,23 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// another makes a further random number of luck, for a probe that times out:
+// another derives a further number from random, for a probe that times out:
 // that is noticed in Start, where none is handed in. (The finalizer of
 // SplitMix64.) The middle stays the middle.
-func another(luck uint64) uint64 {
-	if luck == chance.Middle {
-		return luck
+func another(random uint64) uint64 {
+	if random == chance.Middle {
+		return random
 	}
-	luck += 0x9e3779b97f4a7c15
-	luck = (luck ^ luck>>30) * 0xbf58476d1ce4e5b9
-	luck = (luck ^ luck>>27) * 0x94d049bb133111eb
-	return luck ^ luck>>31
+	random += 0x9e3779b97f4a7c15
+	random = (random ^ random>>30) * 0xbf58476d1ce4e5b9
+	random = (random ^ random>>27) * 0x94d049bb133111eb
+	return random ^ random>>31
 }
 
 // openTime is how long the breaker stays open when it opens at the given moment,
 // because of a call that took so long: spread upwards by the jitter, and both
 // before and after that within openMax.
-func (b *Breaker) openTime(at, took time.Duration, luck uint64) time.Duration {
+func (b *Breaker) openTime(at, took time.Duration, random uint64) time.Duration {
 	r := b.rules
 	d := r.fitted(saturating.Since(b.downFrom, at), took)
 	if r.openFor > 0 {
@@ -34,7 +34,7 @@ func (b *Breaker) openTime(at, took time.Duration, luck uint64) time.Duration {
 	if s := float64(d) * r.jitter; s < float64(spread) {
 		spread = time.Duration(s)
 	}
-	return d + time.Duration(chance.Scale(uint64(spread), luck))
+	return d + time.Duration(chance.Scale(uint64(spread), random))
 }
 
 // A breaker is open for one part in outageParts of the outage so far, and for
@@ -83,7 +83,7 @@ func (b *Breaker) peek(now time.Duration) (State, time.Duration) {
 		if what == ProbesSucceeded {
 			return Closed, 0
 		}
-		s, until = Open, saturating.Add(at, b.openTime(at, b.probeTimeout, another(b.luck)))
+		s, until = Open, saturating.Add(at, b.openTime(at, b.probeTimeout, another(b.random)))
 	}
 	if s == Open && now >= until && !b.forced {
 		s = HalfOpen
@@ -105,7 +105,7 @@ func (b *Breaker) move(to State, c Change) {
 	}
 	b.announce(c)
 	b.out.clear()
-	b.wins = 0
+	b.successes = 0
 	gen := generation(w) + 1
 	if gen == 0 {
 		gen = 1 // zero is that of the zero Token
@@ -117,10 +117,10 @@ func (b *Breaker) move(to State, c Change) {
 // out opens the breaker as of that moment, those that were accepted so long ago close
 // it, and an open time that has passed makes way for probes.
 func (b *Breaker) settle(now time.Duration) {
-	if at, what, wins, due := b.overdue(now); due && what == ProbesSucceeded {
-		b.close(at, 0, what, wins)
+	if at, what, successes, due := b.overdue(now); due && what == ProbesSucceeded {
+		b.close(at, 0, what, successes)
 	} else if due {
-		b.open(at, b.probeTimeout, Change{Reason: what, Calls: wins + 1, Failures: 1}, another(b.luck))
+		b.open(at, b.probeTimeout, Change{Reason: what, Calls: successes + 1, Failures: 1}, another(b.random))
 	}
 	if b.state() == Open && int64(now) >= b.gate.Load() && !b.forced {
 		b.gate.Store(math.MinInt64)
@@ -130,9 +130,9 @@ func (b *Breaker) settle(now time.Duration) {
 
 // open begins an open time at the given moment, because of a call that took so
 // long.
-func (b *Breaker) open(at, took time.Duration, c Change, luck uint64) {
-	b.luck = luck
-	c.At, c.Until = at, saturating.Add(at, b.openTime(at, took, luck))
+func (b *Breaker) open(at, took time.Duration, c Change, random uint64) {
+	b.random = random
+	c.At, c.Until = at, saturating.Add(at, b.openTime(at, took, random))
 	if b.openings < math.MaxUint8 {
 		b.openings++
 	}
@@ -155,7 +155,7 @@ func (b *Breaker) close(now, took time.Duration, why Reason, calls int64) {
 // trip, which takes the lock itself, opens a breaker that is closed and in the
 // generation that was judged.
 func (b *Breaker) trip(now time.Duration, gen uint32, v verdict, rnd func() uint64) {
-	luck := chance.Bits(rnd) // a stranger's function: not under the lock
+	random := chance.Bits(rnd) // a stranger's function: not under the lock
 	b.mu.Lock()
 	if b.word.Load() == closedIn(gen) && !b.forced {
 		recovered := saturating.Since(b.turnedAt, now) >= b.window
@@ -168,7 +168,7 @@ func (b *Breaker) trip(now time.Duration, gen uint32, v verdict, rnd func() uint
 		case recovered:
 			b.downFrom = now - b.window // that was judged; else the last outage goes on
 		}
-		b.open(now, v.took, Change{Reason: v.reason, Calls: v.whole, Failures: v.part}, luck)
+		b.open(now, v.took, Change{Reason: v.reason, Calls: v.whole, Failures: v.part}, random)
 	}
 	b.unlock()
 }

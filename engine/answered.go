@@ -32,7 +32,7 @@ func (a *answered) since(began time.Duration) (since time.Duration, due bool) {
 // note keeps the start time of an attempt that was answered. If it succeeded, took is how long
 // that took; else noTime.
 func (a *answered) note(began, took time.Duration) {
-	usual := a.usual()
+	usual := a.usualClass()
 	if took != noTime {
 		switch class := timeClass(took); {
 		case usual == 0:
@@ -53,5 +53,5 @@ func (a *answered) latest() time.Duration {
 	return time.Duration(a.word.Load()&^usualBits) - startStep
 }
 
-// usual is the class of the time that a success usually takes. 0: not known, or very short.
-func (a *answered) usual() uint { return uint(a.word.Load() & usualBits) }
+// usualClass is the class of the time that a success usually takes. 0: not known, or very short.
+func (a *answered) usualClass() uint { return uint(a.word.Load() & usualBits) }

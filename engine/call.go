@@ -82,12 +82,12 @@ type Call struct {
 	permit   bool     // a place under the concurrency limit is held
 	ended    bool     // for reason
 
-	receipt   budget.Receipt
-	token     breaker.Token
-	pass      pass
-	deferred  bool  // the breaker learns of the end from LearnBreaker, not from finish
-	stream    bool  // Spec.Stream
-	elsewhere int16 // of attempts: those that were made before Resume
+	receipt        budget.Receipt
+	token          breaker.Token
+	pass           pass
+	deferred       bool  // the breaker learns of the end from LearnBreaker, not from finish
+	stream         bool  // Spec.Stream
+	attemptsBefore int16 // of attempts: those that were made before Resume
 }
 
 // pass is the attempt whose end must still be reported to the dependency's throttle.
@@ -137,7 +137,7 @@ func (c *Call) tooShort(began time.Duration) bool {
 		m.patience.CompareAndSwap(nil, new(patience))
 		p = m.patience.Load()
 	}
-	return p.tooShort(given, c.s.Current().answered.usual())
+	return p.tooShort(given, c.s.Current().answered.usualClass())
 }
 
 // given is how much time the call had left for an attempt that began then. Patient
@@ -189,7 +189,7 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended = noAttempt, false, false, false
 	if !s.plan.empty { // or they are never looked at
-		c.receipt, c.token, c.pass, c.deferred, c.stream, c.elsewhere = 0, breaker.Token{}, noPass, false, spec.Stream, 0
+		c.receipt, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, breaker.Token{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(spec)
 	if limit := s.plan.policy.Deadline; limit > 0 {
@@ -223,7 +223,7 @@ func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 		}
 		c.token = token
 	}
-	if b := m.budget; b != nil && c.elsewhere == 0 {
+	if b := m.budget; b != nil && c.attemptsBefore == 0 {
 		b.Begin(now)
 	}
 	return Success
@@ -345,7 +345,7 @@ func (c *Call) recheck(now time.Duration) Reason {
 	switch {
 	case now >= c.deadline:
 		return Deadline
-	case c.attempts > 0 && !c.closed(now) && c.attempts > c.elsewhere:
+	case c.attempts > 0 && !c.closed(now) && c.attempts > c.attemptsBefore:
 		return CircuitOpen
 	}
 	return Success
@@ -661,7 +661,7 @@ func (c *Call) outcome(r Reason) breaker.Outcome {
 	switch {
 	case r == Success:
 		return breaker.Success
-	case r == Canceled || c.attempts == 0 || c.attempts == c.elsewhere:
+	case r == Canceled || c.attempts == 0 || c.attempts == c.attemptsBefore:
 		return breaker.Neutral
 	case r == Permanent && c.shown == refusedByReply:
 		return breaker.Success

@@ -122,7 +122,7 @@ func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() 
 	p := c.s.plan
 	if v.After <= 0 {
 		if c.wait == 0 && p.policy.Backoff.Jitter == backoff.Decorrelated {
-			c.recall(v, random)
+			c.redrawWait(v, random)
 		}
 		switch {
 		case v.Kind == KindRateLimited:

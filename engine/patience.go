@@ -65,8 +65,8 @@ func (p *patience) succeeded(given time.Duration, patient bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for late := p.pending.Swap(0); late != 0; late &= late - 1 {
-		p.add(bits.TrailingZeros64(late), -1)
+	for classes := p.pending.Swap(0); classes != 0; classes &= classes - 1 {
+		p.add(bits.TrailingZeros64(classes), -1)
 	}
 	if !patient {
 		p.add(int(timeClass(given)), 1)

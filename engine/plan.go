@@ -27,7 +27,7 @@ type Plan struct {
 	limited      bool          // there is a concurrency limit
 	empty        bool          // there is nothing to remember; every State has the memory called nothing
 	lazy         bool          // the memory is made when a call first fails
-	quiet        time.Duration // lazy only: calls that are closer together than this make it too (budget.Config.QuietGap)
+	quietGap     time.Duration // lazy only: calls that are closer together than this make it too (budget.Config.QuietGap)
 	notesAnswers bool          // State.answered is kept
 }
 
@@ -68,7 +68,7 @@ func NewPlan(p Policy, parts Parts) (*Plan, error) {
 	}
 	atOnce := pl.limited || parts.Budget != nil || pl.throttles != nil || pl.hedges != nil // the first call is to be remembered
 	pl.lazy = !atOnce && p.Budget.FullAtStart() && p.Breaker.Pristine()
-	pl.quiet = p.Budget.QuietGap()
+	pl.quietGap = p.Budget.QuietGap()
 	pl.empty = !atOnce && p.Budget.Unlimited && p.Breaker.Off
 	pl.notesAnswers = p.Timeouts == TimeoutsWhenAnswered && pl.attempts > 1 || !pl.empty
 	return pl, nil

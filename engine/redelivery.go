@@ -105,7 +105,7 @@ func (s *State) Refused(now time.Duration, why Reason, v Verdict, d Delivery, ra
 	s = s.Current()
 	var wait time.Duration
 	if !d.Stopping {
-		wait = s.askAgain(now, why, random)
+		wait = s.refusedWait(now, why, random)
 		if !d.FreeDefer && !d.Ending {
 			return Redelivery{Here: true, Wait: wait}
 		}
@@ -125,10 +125,10 @@ const recheckCircuit = 250 * time.Millisecond
 // open circuit.
 const leastHold = 10 * time.Millisecond
 
-// askAgain is how long a message waits whose attempt was refused at now before it began:
+// refusedWait is how long a message waits whose attempt was refused at now before it began:
 // until the breaker lets a probe pass, or for about as long as after a first failure that
 // asks for fewer calls.
-func (s *State) askAgain(now time.Duration, why Reason, random func() uint64) time.Duration {
+func (s *State) refusedWait(now time.Duration, why Reason, random func() uint64) time.Duration {
 	if b := s.Breaker(); b != nil && why == CircuitOpen {
 		if at := b.RetryAt(now); at > now {
 			return at - now

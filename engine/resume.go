@@ -20,7 +20,7 @@ import (
 func (s *State) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
 	s = s.Current()
 	made = min(max(made, 0), math.MaxInt16-1)
-	c := Call{s: s, began: now, deadline: Never, attempts: int16(made), elsewhere: int16(made)}
+	c := Call{s: s, began: now, deadline: Never, attempts: int16(made), attemptsBefore: int16(made)}
 	c.repeatAs(&spec)
 	if spec.Deadline != 0 {
 		c.deadline = spec.Deadline
@@ -40,26 +40,26 @@ func (s *State) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
 // nobody, and charges nothing. random is as for a [Call].
 func (s *State) Wait(retry int, v Verdict, random func() uint64) time.Duration {
 	retry = min(max(retry, 1), math.MaxInt16)
-	c := Call{s: s.Current(), attempts: int16(retry), elsewhere: int16(retry - 1)}
+	c := Call{s: s.Current(), attempts: int16(retry), attemptsBefore: int16(retry - 1)}
 	wait, _ := c.nextWait(retry, v, Never, random)
 	return wait
 }
 
-// recall draws the last wait of a call of which all attempts but one were made
+// redrawWait draws the last wait of a call of which all attempts but one were made
 // elsewhere. The next is drawn from it, and nobody here knows what it was. Drawing all of
 // them anew gives it the distribution that it had.
-func (c *Call) recall(v Verdict, random func() uint64) {
+func (c *Call) redrawWait(v Verdict, random func() uint64) {
 	schedule := c.s.plan.waits
 	if v.Kind == KindRateLimited {
 		schedule = c.s.plan.rateLimited
 	}
-	for n := 1; n <= min(int(c.elsewhere), recalled); n++ {
+	for n := 1; n <= min(int(c.attemptsBefore), redrawnWaits); n++ {
 		c.wait, _ = schedule.Draw(n, c.wait, random)
 	}
 }
 
-// recalled is after how many waits a decorrelated schedule has forgotten the first.
-const recalled = 32
+// redrawnWaits is after how many waits a decorrelated schedule has forgotten the first.
+const redrawnWaits = 32
 
 // MaxAttempts is the number of attempts that a call may make: Attempts (or
 // Hedge.Attempts), or fewer where the schedule gives up first.

@@ -169,7 +169,7 @@ func (s *State) due(began time.Duration) bool {
 		return false
 	}
 	since, due := s.answered.since(began)
-	if s.plan.lazy && since < s.plan.quiet && s.mem.Load() == nil && s.answered.latest() >= 0 {
+	if s.plan.lazy && since < s.plan.quietGap && s.mem.Load() == nil && s.answered.latest() >= 0 {
 		s.remember()
 	}
 	return due

@@ -108,15 +108,15 @@ func TestTooShortIsTakenBack(t *testing.T) {
 func TestAnswered(t *testing.T) {
 	for _, began := range []time.Duration{0, 1, time.Millisecond - 1, time.Millisecond, time.Hour} {
 		var a answered
-		if a.latest() >= 0 || a.usual() != 0 {
-			t.Fatalf("answered at %v before it was called, in %d", a.latest(), a.usual())
+		if a.latest() >= 0 || a.usualClass() != 0 {
+			t.Fatalf("answered at %v before it was called, in %d", a.latest(), a.usualClass())
 		}
 		answer := func(began time.Duration) {
 			if _, due := a.since(began); due {
 				a.note(began, noTime)
 			}
-			if a.usual() != 0 {
-				t.Fatalf("after an answer that took no time the usual time is %d", a.usual())
+			if a.usualClass() != 0 {
+				t.Fatalf("after an answer that took no time the usual time is %d", a.usualClass())
 			}
 		}
 		answer(began)
@@ -137,7 +137,7 @@ func TestAnswered(t *testing.T) {
 	}
 	var a answered
 	for i, took := range []time.Duration{0, 20 * time.Millisecond, 20 * time.Millisecond, 25 * time.Millisecond, time.Second, time.Millisecond, time.Hour} {
-		before := a.usual()
+		before := a.usualClass()
 		a.note(time.Duration(i)*time.Second, took)
 		want := before
 		switch class := timeClass(took); {
@@ -148,8 +148,8 @@ func TestAnswered(t *testing.T) {
 		case class < before:
 			want--
 		}
-		if a.usual() != want {
-			t.Errorf("after one of %v the usual class went from %d to %d", took, before, a.usual())
+		if a.usualClass() != want {
+			t.Errorf("after one of %v the usual class went from %d to %d", took, before, a.usualClass())
 		}
 		if at := a.latest(); at > time.Duration(i)*time.Second || at <= time.Duration(i)*time.Second-startStep {
 			t.Errorf("it changes the time to %v", at)

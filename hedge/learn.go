@@ -59,7 +59,7 @@ func (l *latencies) learn(now time.Duration, r *rules) bool {
 	defer l.mu.Unlock()
 	l.advance(now, r.slot)
 	d := time.Duration(0)
-	if s, n := l.lately(plenty * r.minSamples); n >= r.minSamples {
+	if s, n := l.recentSpan(plenty * r.minSamples); n >= r.minSamples {
 		d = min(max(l.percentile(s, n, r.percentile), r.minDelay), r.maxDelay)
 	}
 	l.delay.Store(int64(d))
@@ -109,9 +109,9 @@ func (l *latencies) turnTo(tick uint64, width time.Duration) {
 // the shorter for it.
 const plenty = 10
 
-// lately is as much of the window as it takes for so many successes: a whole slot
+// recentSpan is as much of the window as it takes for so many successes: a whole slot
 // and the one that is counted into, or more. And how many there are.
-func (l *latencies) lately(enough int64) (s span, n int64) {
+func (l *latencies) recentSpan(enough int64) (s span, n int64) {
 	s = span{newest: l.slot.Load(), slots: 2}
 	for n = l.ended.total(s); n < enough && s.slots < slots; s.slots++ {
 		n += l.ended.total(span{s.slot(s.slots), 1})

@@ -46,15 +46,15 @@ func (p *fieldParser) quota() (quota, bool) {
 		return quota{}, false
 	}
 	var r, t, pk fieldValue // a parameter that is repeated counts as its last
-	for p.eat(';') {
-		for p.eat(' ') {
+	for p.accept(';') {
+		for p.accept(' ') {
 		}
 		key, ok := p.key()
 		if !ok {
 			return quota{}, false
 		}
 		v := fieldValue{kind: kindBoolean}
-		if p.eat('=') {
+		if p.accept('=') {
 			if v, ok = p.value(); !ok {
 				return quota{}, false
 			}

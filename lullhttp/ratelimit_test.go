@@ -57,11 +57,11 @@ func wellFormed(s string) bool {
 		if !p.str() {
 			return false
 		}
-		for p.eat(';') {
+		for p.accept(';') {
 			if _, ok = p.key(); !ok {
 				return false
 			}
-			if p.eat('=') {
+			if p.accept('=') {
 				if _, ok = p.value(); !ok {
 					return false
 				}

@@ -40,7 +40,7 @@ func (p *fieldParser) peek() byte {
 	return p.s[p.i]
 }
 
-func (p *fieldParser) eat(c byte) bool {
+func (p *fieldParser) accept(c byte) bool {
 	if p.end() || p.s[p.i] != c {
 		return false
 	}
@@ -48,8 +48,8 @@ func (p *fieldParser) eat(c byte) bool {
 	return true
 }
 
-// eatAll takes bytes as long as f holds, and returns them.
-func (p *fieldParser) eatAll(f func(byte) bool) string {
+// acceptWhile takes bytes as long as f holds, and returns them.
+func (p *fieldParser) acceptWhile(f func(byte) bool) string {
 	start := p.i
 	for !p.end() && f(p.s[p.i]) {
 		p.i++
@@ -58,7 +58,7 @@ func (p *fieldParser) eatAll(f func(byte) bool) string {
 }
 
 func (p *fieldParser) skipSpace() {
-	for p.eat(' ') || p.eat('\t') {
+	for p.accept(' ') || p.accept('\t') {
 	}
 }
 
@@ -68,7 +68,7 @@ func (p *fieldParser) nextMember() (more, ok bool) {
 	if p.end() {
 		return false, true
 	}
-	if !p.eat(',') {
+	if !p.accept(',') {
 		return false, false
 	}
 	p.skipSpace()
@@ -79,7 +79,7 @@ func (p *fieldParser) key() (string, bool) {
 	if c := p.peek(); !isLower(c) && c != '*' {
 		return "", false
 	}
-	return p.eatAll(func(c byte) bool {
+	return p.acceptWhile(func(c byte) bool {
 		return isLower(c) || isDigit(c) || c == '_' || c == '-' || c == '.' || c == '*'
 	}), true
 }
@@ -92,13 +92,13 @@ func (p *fieldParser) value() (fieldValue, bool) {
 	case c == '"':
 		return fieldValue{kind: kindString}, p.str()
 	case c == '*' || isAlpha(c):
-		p.eatAll(isTokenByte)
+		p.acceptWhile(isTokenByte)
 		return fieldValue{kind: kindToken}, true
 	case c == ':':
 		return fieldValue{kind: kindBytes}, p.bytes()
 	case c == '?':
 		p.i++
-		return fieldValue{kind: kindBoolean}, p.eat('0') || p.eat('1')
+		return fieldValue{kind: kindBoolean}, p.accept('0') || p.accept('1')
 	case c == '@':
 		p.i++
 		v, ok := p.number()
@@ -112,13 +112,13 @@ func (p *fieldParser) value() (fieldValue, bool) {
 
 // number reads an integer of up to 15 digits, or a decimal of up to 12 and 3.
 func (p *fieldParser) number() (fieldValue, bool) {
-	negative := p.eat('-')
-	whole := p.eatAll(isDigit)
+	negative := p.accept('-')
+	whole := p.acceptWhile(isDigit)
 	if whole == "" {
 		return fieldValue{}, false
 	}
-	if p.eat('.') {
-		fraction := p.eatAll(isDigit)
+	if p.accept('.') {
+		fraction := p.acceptWhile(isDigit)
 		return fieldValue{kind: kindDecimal}, len(whole) <= 12 && fraction != "" && len(fraction) <= 3
 	}
 	v := fieldValue{kind: kindInteger}
@@ -136,7 +136,7 @@ func (p *fieldParser) number() (fieldValue, bool) {
 
 // str reads a String: printable ASCII in quotes, where \ quotes " and \ only.
 func (p *fieldParser) str() bool {
-	return p.quoted('\\', func() bool { return p.eat('"') || p.eat('\\') })
+	return p.quoted('\\', func() bool { return p.accept('"') || p.accept('\\') })
 }
 
 // display reads a Display String: a percent sign was before the quote. Its
@@ -154,7 +154,7 @@ func (p *fieldParser) display() bool {
 // quoted reads printable ASCII in quotes, and escaped what the escape character
 // is followed by.
 func (p *fieldParser) quoted(escape byte, escaped func() bool) bool {
-	if !p.eat('"') {
+	if !p.accept('"') {
 		return false
 	}
 	for !p.end() {
@@ -178,9 +178,9 @@ func (p *fieldParser) quoted(escape byte, escaped func() bool) bool {
 // take one whose padding is missing.
 func (p *fieldParser) bytes() bool {
 	p.i++
-	body := p.eatAll(func(c byte) bool { return isAlpha(c) || isDigit(c) || c == '+' || c == '/' })
-	padding := p.eatAll(func(c byte) bool { return c == '=' })
-	return p.eat(':') && len(body)%4 != 1 && (padding == "" || (len(body)+len(padding))%4 == 0 && len(padding) <= 2)
+	body := p.acceptWhile(func(c byte) bool { return isAlpha(c) || isDigit(c) || c == '+' || c == '/' })
+	padding := p.acceptWhile(func(c byte) bool { return c == '=' })
+	return p.accept(':') && len(body)%4 != 1 && (padding == "" || (len(body)+len(padding))%4 == 0 && len(padding) <= 2)
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -108,7 +108,7 @@ func (s *Set) endRow(now time.Duration, h *host, row int, n int64, random func()
 	if h.gone || h.ejected {
 		return
 	}
-	s.found(h, finding{reason: Reason(row), odds: odds{n, n}}, now, random)
+	s.found(h, finding{reason: Reason(row), counts: counts{n, n}}, now, random)
 	for {
 		old := h.streaks.Load()
 		if h.streaks.CompareAndSwap(old, uint64(streaks(old).ended(row))) {

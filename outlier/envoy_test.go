@@ -55,7 +55,7 @@ func TestEnvoyThreshold(t *testing.T) {
 	for _, v := range vectors(t).Thresholds {
 		var e []sample
 		for _, rate := range v.Rates {
-			e = append(e, sample{odds: odds{100, 100 - rate}})
+			e = append(e, sample{counts: counts{100, 100 - rate}})
 		}
 		mean, threshold := meanThreshold(e, v.Factor)
 		if mean != v.Mean || threshold != v.Threshold {

@@ -31,13 +31,13 @@ type host struct {
 	before [rows]start
 
 	until         time.Duration // end of the latest ejection
-	calmFrom      time.Duration // when it came back, or steps was last lowered
+	steadyFrom    time.Duration // when it came back, or steps was last lowered
 	steps         int64         // how many times BaseEjection the latest ejection took
 	times         int64         // how often it has been ejected
 	overflows     int64         // how often it was an outlier while too many were ejected
 	round         uint64        // of the latest Update that named it
 	ejected, gone bool
-	afresh        bool // its results are forgotten after the judging
+	forgetResults bool // its results are forgotten after the judging
 
 	_ [32]byte // whole cache lines, which the allocator then aligns
 }
@@ -64,15 +64,15 @@ func (t *tally) sub(u tally) {
 	t.local -= u.local
 }
 
-// odds are calls of a kind, and how many of them failed.
-type odds struct{ calls, failures int64 }
+// counts are calls of a kind, and how many of them failed.
+type counts struct{ calls, failures int64 }
 
-// of returns the odds by one measure: whether calls got an answer (local), or which
+// of returns the counts by one measure: whether calls got an answer (local), or which
 // answer it was. Without Split t.local is zero.
-func (t tally) of(local bool) odds {
-	o := odds{t.calls - t.local, t.ext}
+func (t tally) of(local bool) counts {
+	o := counts{t.calls - t.local, t.ext}
 	if local {
-		o = odds{t.calls, t.local}
+		o = counts{t.calls, t.local}
 	}
 	o.calls = max(0, o.calls)
 	o.failures = min(max(0, o.failures), o.calls) // a result that is counted right now may be half in
@@ -80,7 +80,7 @@ func (t tally) of(local bool) odds {
 }
 
 // with returns o plus more calls that have not failed so far.
-func (o odds) with(more int64) odds {
+func (o counts) with(more int64) counts {
 	o.calls += max(0, more)
 	return o
 }
@@ -88,11 +88,11 @@ func (o odds) with(more int64) odds {
 // A start is the state when a row began: the results of the others, and the number of
 // calls under way to this one.
 type start struct {
-	others odds
+	others counts
 	load   int64
 }
 
-func (o odds) rate() float64 { return float64(o.calls-o.failures) / float64(o.calls) }
+func (o counts) rate() float64 { return float64(o.calls-o.failures) / float64(o.calls) }
 
 // collect adds the results since it was last called. The lock is held.
 func (s *Set) collect(h *host) {
@@ -121,7 +121,7 @@ func (s *Set) forget(h *host) {
 	h.sum, h.open = tally{}, tally{}
 	fill(h.began, h.allLoad())
 	h.streaks.Store(0)
-	h.afresh = false
+	h.forgetResults = false
 }
 
 func fill(list []int64, v int64) {

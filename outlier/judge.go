@@ -13,20 +13,20 @@ import (
 // standard deviation: 1/Φ⁻¹(3/4).
 const normal = 1.4826
 
-// doubt is in how many intervals a set may find one false outlier by chance, at most.
-const doubt = 1e3
+// falseAlarmEvery is in how many intervals a set may find one false outlier by chance, at most.
+const falseAlarmEvery = 1e3
 
 // A sample is the data of one endpoint when it is judged.
 type sample struct {
 	h *host
-	odds
+	counts
 	rate float64
 }
 
 // A finding is the evidence against an endpoint.
 type finding struct {
 	reason Reason
-	odds
+	counts
 	usual, threshold float64
 }
 
@@ -46,14 +46,14 @@ func (s *Set) judge(at time.Duration, random func() uint64) {
 		s.judgeRates(at, true, random)
 	}
 	for _, h := range s.hosts {
-		if h.afresh {
+		if h.forgetResults {
 			s.forget(h)
 		}
 	}
 }
 
 // others returns the results of all other endpoints so far. The lock is held.
-func (s *Set) others(h *host, local bool) odds {
+func (s *Set) others(h *host, local bool) counts {
 	for _, g := range s.hosts {
 		s.collect(g)
 	}
@@ -80,14 +80,14 @@ func (s *Set) judgeRow(at time.Duration, h *host, row int, random func() uint64)
 	for _, g := range s.hosts {
 		calls += g.sum.calls + g.open.calls
 	}
-	own := odds{int64(n), int64(n)}.with(h.allLoad() - before.load)
+	own := counts{int64(n), int64(n)}.with(h.allLoad() - before.load)
 	usual := others.rate()
 	// Every call may begin a row.
-	if own.rate() >= usual-s.floor || evidence(own, others) < math.Log(doubt*float64(max(1, calls))*float64(len(s.hosts))) {
+	if own.rate() >= usual-s.floor || evidence(own, others) < math.Log(falseAlarmEvery*float64(max(1, calls))*float64(len(s.hosts))) {
 		return
 	}
-	s.found(h, finding{Reason(row), odds{int64(n), int64(n)}, usual, 0}, at, random)
-	if h.afresh {
+	s.found(h, finding{Reason(row), counts{int64(n), int64(n)}, usual, 0}, at, random)
+	if h.forgetResults {
 		s.forget(h)
 	}
 }
@@ -139,7 +139,7 @@ func (s *Set) enough(calls int64) []sample {
 // judgeByMedian compares each endpoint with the median and the median absolute deviation
 // of the others, and with chance. The samples are sorted by rate.
 func (s *Set) judgeByMedian(e []sample, reason Reason, at time.Duration, random func() uint64) {
-	best, enough := e[len(e)-1].rate, math.Log(doubt*float64(len(e))*float64(len(e)))
+	best, enough := e[len(e)-1].rate, math.Log(falseAlarmEvery*float64(len(e))*float64(len(e)))
 	for i, c := range e {
 		if c.rate >= best-s.floor {
 			return // nor are those that follow so far below any median
@@ -149,14 +149,14 @@ func (s *Set) judgeByMedian(e []sample, reason Reason, at time.Duration, random 
 		if c.rate >= threshold {
 			continue
 		}
-		var peers odds // all that are not so far below
+		var peers counts // all that are not so far below
 		for j := len(e) - 1; e[j].rate >= threshold; j-- {
 			peers.calls += e[j].calls
 			peers.failures += e[j].failures
 		}
 		own := c.with(s.growth(c.h))
 		if own.rate() < threshold && evidence(own, peers) >= enough {
-			s.found(c.h, finding{reason, c.odds, median, threshold}, at, random)
+			s.found(c.h, finding{reason, c.counts, median, threshold}, at, random)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (s *Set) judgeByMean(e []sample, reason Reason, at time.Duration, random fu
 	mean, threshold := meanThreshold(e, s.factor)
 	for _, c := range e {
 		if c.percent() < threshold {
-			s.found(c.h, finding{reason, c.odds, mean / 100, threshold / 100}, at, random)
+			s.found(c.h, finding{reason, c.counts, mean / 100, threshold / 100}, at, random)
 		}
 	}
 }
@@ -190,13 +190,13 @@ func meanThreshold(e []sample, factor float64) (mean, threshold float64) {
 	return mean, mean - factor*math.Sqrt(variance/float64(len(e)))
 }
 
-func (o odds) percent() float64 { return float64(o.calls-o.failures) * 100 / float64(o.calls) }
+func (o counts) percent() float64 { return float64(o.calls-o.failures) * 100 / float64(o.calls) }
 
 // judgeByPercent is Envoy's failure percentage ejection.
 func (s *Set) judgeByPercent(e []sample, reason Reason, at time.Duration, random func() uint64) {
 	for _, c := range e {
 		if c.percent() <= float64(100-s.failurePercent) {
-			s.found(c.h, finding{reason, c.odds, 0, float64(100-s.failurePercent) / 100}, at, random)
+			s.found(c.h, finding{reason, c.counts, 0, float64(100-s.failurePercent) / 100}, at, random)
 		}
 	}
 }
@@ -236,17 +236,17 @@ func without(e []sample, i int) (median, mad float64) {
 // if they have the same. It is zero if one of them has no results, or if the endpoint's share
 // is not the higher one. If the shares are the same, it exceeds x about once in e^x times,
 // or less often.
-func evidence(own, peers odds) float64 {
+func evidence(own, peers counts) float64 {
 	if own.rate() >= peers.rate() {
 		return 0
 	}
-	both := odds{own.calls + peers.calls, own.failures + peers.failures}
+	both := counts{own.calls + peers.calls, own.failures + peers.failures}
 	return own.likelihood() + peers.likelihood() - both.likelihood()
 }
 
 // likelihood returns the log-likelihood of these results, if the true share of failures is
 // the one that was seen.
-func (o odds) likelihood() float64 {
+func (o counts) likelihood() float64 {
 	f, n := float64(o.failures), float64(o.calls)
 	l := 0.0
 	if f > 0 {

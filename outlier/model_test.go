@@ -207,8 +207,8 @@ func (m *reference) forget(h *refHost) {
 }
 
 // count counts the results that pass the filter: calls, and failures, by one measure.
-func (m *reference) count(local bool, from int, filter func(refResult) bool) odds {
-	var o odds
+func (m *reference) count(local bool, from int, filter func(refResult) bool) counts {
+	var o counts
 	for _, r := range m.results[from:] {
 		if !filter(r) || !local && m.c.Split && r.o == LocalOrigin {
 			continue
@@ -222,7 +222,7 @@ func (m *reference) count(local bool, from int, filter func(refResult) bool) odd
 }
 
 // lately are the results of the last whole interval.
-func (m *reference) lately(h *refHost, local bool) odds {
+func (m *reference) lately(h *refHost, local bool) counts {
 	return m.count(local, m.known(h), func(r refResult) bool {
 		return r.h == h && r.slot >= m.tick-int64(m.c.Sweeps) && r.slot < m.tick
 	})
@@ -258,7 +258,7 @@ func (m *reference) judge(at time.Duration, random uint64) {
 func (m *reference) judgeRates(at time.Duration, local bool, rate, percent Reason, random uint64) {
 	type entry struct {
 		h *refHost
-		o odds
+		o counts
 	}
 	var all []entry
 	for _, h := range m.hosts {
@@ -280,7 +280,7 @@ func (m *reference) judgeRates(at time.Duration, local bool, rate, percent Reaso
 		switch m.c.Statistic {
 		case MeanDeviation:
 			// Which of two equal numbers is the lower one is a matter of rounding: as Envoy.
-			percent := func(o odds) float64 { return float64(o.calls-o.failures) * 100 / float64(o.calls) }
+			percent := func(o counts) float64 { return float64(o.calls-o.failures) * 100 / float64(o.calls) }
 			n, mean, variance := float64(len(valid)), 0.0, 0.0
 			for _, e := range valid {
 				mean += percent(e.o)
@@ -311,8 +311,8 @@ func (m *reference) judgeRates(at time.Duration, local bool, rate, percent Reaso
 				}
 				threshold := median - max(m.c.Factor*1.4826*medianOf(deviations), m.c.Floor)
 				began := e.h.loads[m.tick-int64(m.c.Sweeps)]
-				own := odds{e.o.calls + max(0, e.h.load-began), e.o.failures}
-				var peers odds
+				own := counts{e.o.calls + max(0, e.h.load-began), e.o.failures}
+				var peers counts
 				for _, o := range others {
 					if o.o.rate() >= threshold {
 						peers.calls += o.o.calls
@@ -341,13 +341,13 @@ func medianOf(v []float64) float64 {
 }
 
 // logRatio is the logarithm of the likelihood ratio of two shares against one.
-func logRatio(own, peers odds) float64 {
+func logRatio(own, peers counts) float64 {
 	if peers.calls == 0 || own.calls == 0 || own.rate() >= peers.rate() {
 		return 0
 	}
 	sum := 0.0
 	p := float64(own.failures+peers.failures) / float64(own.calls+peers.calls)
-	for _, o := range []odds{own, peers} {
+	for _, o := range []counts{own, peers} {
 		q := 1 - o.rate()
 		if o.failures > 0 {
 			sum += float64(o.failures) * math.Log(q/p)
@@ -369,7 +369,7 @@ func (m *reference) judgeRow(at time.Duration, h *refHost, why Reason, random ui
 		return
 	}
 	others := m.count(why == ConsecutiveLocal, h.rowBegan[why], func(r refResult) bool { return r.h != h })
-	own := odds{int64(n) + max(0, h.load-h.rowLoad[why]), int64(n)}
+	own := counts{int64(n) + max(0, h.load-h.rowLoad[why]), int64(n)}
 	calls := int64(0)
 	for _, g := range m.hosts {
 		calls += m.count(true, m.known(g), func(r refResult) bool { return r.h == g && r.slot >= m.tick-int64(m.c.Sweeps) }).calls

@@ -11,7 +11,7 @@ import (
 
 func samples(rates ...float64) (e []sample) {
 	for _, r := range rates {
-		e = append(e, sample{rate: r, odds: odds{1000, int64(math.Round(1000 * (1 - r)))}})
+		e = append(e, sample{rate: r, counts: counts{1000, int64(math.Round(1000 * (1 - r)))}})
 	}
 	slices.SortFunc(e, func(a, b sample) int { return cmp.Compare(a.rate, b.rate) })
 	return e
@@ -46,18 +46,18 @@ func TestMedianAndDeviationOfTheOthers(t *testing.T) {
 
 func TestEvidence(t *testing.T) {
 	for _, c := range []struct {
-		own, peers odds
+		own, peers counts
 		want       float64
 	}{
-		{odds{10, 10}, odds{10, 0}, 20 * math.Ln2},
-		{odds{3, 3}, odds{9, 0}, 3*math.Log(4) + 9*math.Log(4.0/3)},
-		{odds{50, 25}, odds{50, 0}, 50*math.Log(0.5) - 25*math.Log(0.25) - 75*math.Log(0.75)},
-		{odds{50, 5}, odds{500, 50}, 0},
-		{odds{50, 5}, odds{50, 6}, 0}, // it does better
-		{odds{50, 0}, odds{50, 0}, 0},
-		{odds{50, 50}, odds{50, 50}, 0},
-		{odds{0, 0}, odds{50, 0}, 0},
-		{odds{50, 50}, odds{0, 0}, 0},
+		{counts{10, 10}, counts{10, 0}, 20 * math.Ln2},
+		{counts{3, 3}, counts{9, 0}, 3*math.Log(4) + 9*math.Log(4.0/3)},
+		{counts{50, 25}, counts{50, 0}, 50*math.Log(0.5) - 25*math.Log(0.25) - 75*math.Log(0.75)},
+		{counts{50, 5}, counts{500, 50}, 0},
+		{counts{50, 5}, counts{50, 6}, 0}, // it does better
+		{counts{50, 0}, counts{50, 0}, 0},
+		{counts{50, 50}, counts{50, 50}, 0},
+		{counts{0, 0}, counts{50, 0}, 0},
+		{counts{50, 50}, counts{0, 0}, 0},
 	} {
 		if got := evidence(c.own, c.peers); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%v against %v: %v, want %v", c.own, c.peers, got, c.want)
@@ -93,8 +93,8 @@ func TestEvidenceIsRareByChance(t *testing.T) {
 }
 
 // binomial is n calls of which each fails with chance p.
-func binomial(r *rand.Rand, n int64, p float64) odds {
-	o := odds{calls: n}
+func binomial(r *rand.Rand, n int64, p float64) counts {
+	o := counts{calls: n}
 	for range n {
 		if r.Float64() < p {
 			o.failures++
@@ -155,7 +155,7 @@ func TestTheMeanIsBlindBeyondAFifth(t *testing.T) {
 		for sick := 1; sick <= n/2; sick++ {
 			var e []sample
 			for i := range n {
-				e = append(e, sample{odds: odds{100, 80 * int64(b2i(i < sick))}})
+				e = append(e, sample{counts: counts{100, 80 * int64(b2i(i < sick))}})
 			}
 			_, threshold := meanThreshold(e, 1.9)
 			if found, want := e[0].percent() < threshold, float64(sick)/float64(n) < 1/(1+1.9*1.9); found != want {
@@ -229,14 +229,14 @@ func TestResultsThatAreCountedByHalf(t *testing.T) {
 	for _, v := range []struct {
 		t     tally
 		local bool
-		want  odds
+		want  counts
 	}{
-		{tally{10, 3, 2}, false, odds{8, 3}},
-		{tally{10, 3, 2}, true, odds{10, 2}},
-		{tally{1, 2, 0}, false, odds{1, 1}},
-		{tally{1, 0, 2}, true, odds{1, 1}},
-		{tally{1, 0, 2}, false, odds{0, 0}},
-		{tally{-1, -1, 0}, false, odds{0, 0}},
+		{tally{10, 3, 2}, false, counts{8, 3}},
+		{tally{10, 3, 2}, true, counts{10, 2}},
+		{tally{1, 2, 0}, false, counts{1, 1}},
+		{tally{1, 0, 2}, true, counts{1, 1}},
+		{tally{1, 0, 2}, false, counts{0, 0}},
+		{tally{-1, -1, 0}, false, counts{0, 0}},
 	} {
 		if got := v.t.of(v.local); got != v.want {
 			t.Errorf("%+v, local %v: %+v, want %+v", v.t, v.local, got, v.want)
@@ -246,18 +246,18 @@ func TestResultsThatAreCountedByHalf(t *testing.T) {
 
 // There is no evidence without results on both sides.
 func TestNoEvidence(t *testing.T) {
-	for _, c := range [][2]odds{{{}, {10, 0}}, {{10, 10}, {}}, {{}, {}}, {{10, 5}, {10, 5}}, {{10, 4}, {10, 5}}} {
+	for _, c := range [][2]counts{{{}, {10, 0}}, {{10, 10}, {}}, {{}, {}}, {{10, 5}, {10, 5}}, {{10, 4}, {10, 5}}} {
 		if e := evidence(c[0], c[1]); e != 0 {
 			t.Errorf("evidence(%v, %v) is %v", c[0], c[1], e)
 		}
 	}
-	if e := evidence(odds{1, 1}, odds{100, 0}); !(e > 0) {
+	if e := evidence(counts{1, 1}, counts{100, 0}); !(e > 0) {
 		t.Errorf("a single failure where there are none else is evidence of %v", e)
 	}
-	if e := evidence(odds{10, 10}, odds{1, 0}); !(e > 0) {
+	if e := evidence(counts{10, 10}, counts{1, 0}); !(e > 0) {
 		t.Errorf("failures where the only other call succeeded are evidence of %v", e)
 	}
-	if e := evidence(odds{10, 6}, odds{10, 5}); !(e > 0) {
+	if e := evidence(counts{10, 6}, counts{10, 5}); !(e > 0) {
 		t.Errorf("more failures than the peers are evidence of %v", e)
 	}
 }

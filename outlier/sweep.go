@@ -37,7 +37,7 @@ func (s *Set) sweep(now time.Duration, random func() uint64) {
 		}
 		s.judge(at, random)
 		for _, h := range s.hosts {
-			s.calm(h, at)
+			s.lowerSteps(h, at)
 		}
 	}
 	s.quieten()
@@ -90,7 +90,7 @@ func (s *Set) takeBack(h *host, at time.Duration, why Reason) {
 	h.ejected = false
 	s.ejected--
 	s.dirty = true
-	h.calmFrom = max(0, at)
+	h.steadyFrom = max(0, at)
 	if s.unconditional {
 		h.streaks.Store(0)
 	} else {
@@ -100,14 +100,14 @@ func (s *Set) takeBack(h *host, at time.Duration, why Reason) {
 	s.audience.Announce(Change{Key: h.key, Kind: Returned, Reason: why, At: at, Ejections: h.times})
 }
 
-// calm lowers the multiplier of an endpoint that has stayed in. The lock is held.
-func (s *Set) calm(h *host, at time.Duration) {
-	if h.ejected || h.steps == 0 || at < h.calmFrom {
+// lowerSteps lowers the multiplier of an endpoint that has stayed in. The lock is held.
+func (s *Set) lowerSteps(h *host, at time.Duration) {
+	if h.ejected || h.steps == 0 || at < h.steadyFrom {
 		return
 	}
-	if quiet := min(h.steps, int64((at-h.calmFrom)/s.interval)); quiet > 0 {
+	if quiet := min(h.steps, int64((at-h.steadyFrom)/s.interval)); quiet > 0 {
 		h.steps -= quiet
-		h.calmFrom += time.Duration(quiet) * s.interval
+		h.steadyFrom += time.Duration(quiet) * s.interval
 	}
 }
 
@@ -127,7 +127,7 @@ func (s *Set) found(h *host, f finding, at time.Duration, random func() uint64) 
 	if !s.roll(f.reason, random) {
 		c.Kind = Spared
 		s.audience.Announce(c)
-		h.afresh = !s.unconditional
+		h.forgetResults = !s.unconditional
 		return
 	}
 	if h.steps < s.steps() {

@@ -22,16 +22,16 @@ type rate struct {
 	// tokens are the attempts that may go at once. Below zero they are those that
 	// wait, in terms of the present fill: the last of them goes in -tokens/fill
 	// seconds.
-	tokens   float64
-	fill     float64 // tokens per second
-	capacity float64
-	filled   time.Duration // when tokens were last brought up to date
-	max      float64       // the rate at the last rate-limited answer
-	fell     time.Duration // when that was; at first the first use
+	tokens    float64
+	fill      float64 // tokens per second
+	capacity  float64
+	filled    time.Duration // when tokens were last brought up to date
+	max       float64       // the rate at the last rate-limited answer
+	reducedAt time.Duration // when that was; at first the first use
 }
 
 func newRate(now time.Duration) *rate {
-	r := &rate{fell: now}
+	r := &rate{reducedAt: now}
 	r.meter.begin(now)
 	return r
 }
@@ -61,7 +61,7 @@ func (r *rate) ask(ru *rules, now time.Duration) (time.Duration, bool) {
 // limits reports whether attempts are still held to the rate at now, and ends it if
 // the last rate-limited answer is a window ago. mu must be held.
 func (r *rate) limits(ru *rules, now time.Duration) bool {
-	if r.limiting.Load() && saturating.Since(r.fell, now) >= ru.window {
+	if r.limiting.Load() && saturating.Since(r.reducedAt, now) >= ru.window {
 		r.limiting.Store(false)
 	}
 	return r.limiting.Load()
@@ -82,7 +82,7 @@ func (r *rate) learn(ru *rules, now time.Duration, o Outcome) {
 	r.meter.close(now)
 	switch {
 	case o == RateLimited:
-		if !limits || saturating.Since(r.fell, now) >= ru.fallEvery {
+		if !limits || saturating.Since(r.reducedAt, now) >= ru.fallEvery {
 			r.fall(ru, now, limits)
 		}
 	case limits && o <= Unanswered:
@@ -102,14 +102,14 @@ func (r *rate) fall(ru *rules, now time.Duration, limits bool) {
 		r.capacity = max(r.max, minCapacity)
 		r.tokens = r.capacity
 	}
-	r.fell = now
+	r.reducedAt = now
 	r.set(ru, now, ru.curve.beta*r.max)
 	r.limiting.Store(true)
 }
 
 // curve is the rate that the curve has reached.
 func (r *rate) curve(ru *rules, now time.Duration) float64 {
-	return ru.curve.rate(saturating.Since(r.fell, now).Seconds(), r.max)
+	return ru.curve.rate(saturating.Since(r.reducedAt, now).Seconds(), r.max)
 }
 
 // set puts a rate in force, but at most twice the measured one.
@@ -139,7 +139,7 @@ func (r *rate) state(ru *rules, now time.Duration) State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	st := State{Sent: r.meter.rate}
-	if r.limiting.Load() && saturating.Since(r.fell, now) < ru.window {
+	if r.limiting.Load() && saturating.Since(r.reducedAt, now) < ru.window {
 		st.Limiting, st.Rate = true, r.fill
 	}
 	return st

@@ -17,11 +17,11 @@ const slots = 30
 
 // shares is the memory of an Adaptive throttle.
 type shares struct {
-	// Before the time calm nothing is refused, until credit requests have not been
+	// Before the time acceptUntil nothing is refused, until credit requests have not been
 	// accepted since that was found. It spares the healthy path the sums. Once a
 	// slot, and in between when the credit is spent, they are done again.
-	calm   atomic.Int64
-	credit atomic.Int64
+	acceptUntil atomic.Int64
+	credit      atomic.Int64
 
 	// probe is when the next attempt passes that chance would refuse.
 	probe atomic.Int64
@@ -52,7 +52,7 @@ func (s *shares) count(r *rules, now time.Duration, accepted bool) {
 
 // ask decides, and counts the request if it is refused.
 func (s *shares) ask(r *rules, now time.Duration, random func() uint64) bool {
-	if int64(now) < s.calm.Load() && s.credit.Load() > 0 {
+	if int64(now) < s.acceptUntil.Load() && s.credit.Load() > 0 {
 		return true
 	}
 	p := s.judge(r, now)
@@ -82,17 +82,17 @@ func (s *shares) judge(r *rules, now time.Duration) float64 {
 		p = min(p, refusal(r.k, accepts, rest))
 	}
 	if p <= 0 {
-		s.rely(r, now, enough(r.k, accepts, rest))
+		s.acceptAll(r, now, enough(r.k, accepts, rest))
 	}
 	return p
 }
 
-// rely notes that nothing is to be refused until the slot of now ends or n more
+// acceptAll notes that nothing is to be refused until the slot of now ends or n more
 // requests have not been accepted.
-func (s *shares) rely(r *rules, now time.Duration, n int64) {
+func (s *shares) acceptAll(r *rules, now time.Duration, n int64) {
 	from := max(0, now)
 	s.credit.Store(n)
-	s.calm.Store(int64(saturating.Add(from-from%r.slot, r.slot)))
+	s.acceptUntil.Store(int64(saturating.Add(from-from%r.slot, r.slot)))
 }
 
 // sum adds up the last n slots.

@@ -141,5 +141,5 @@ func (s *shares) readCalm() int64 {
 	if s == nil || s.credit.Load() <= 0 {
 		return 0
 	}
-	return s.calm.Load()
+	return s.acceptUntil.Load()
 }

@@ -318,7 +318,7 @@ func TestCalmEnds(t *testing.T) {
 		for range 100 {
 			s.count(r, c.now, false) // nothing is accepted
 		}
-		s.calm.Store(int64(sec))
+		s.acceptUntil.Store(int64(sec))
 		s.credit.Store(c.credit)
 		if got := s.ask(r, c.now, func() uint64 { return 0 }); got != c.want {
 			t.Errorf("at %v of %v, with a credit of %d: passes %v, want %v", c.now, sec, c.credit, got, c.want)

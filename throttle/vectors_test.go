@@ -94,7 +94,7 @@ func TestVectorsCurve(t *testing.T) {
 func TestTheRateBeforeIsTheMaximum(t *testing.T) {
 	r := newRate(0)
 	ru := Config{Mode: Cubic}.rules()
-	r.fill, r.fell, r.max = 10, 0, 10
+	r.fill, r.reducedAt, r.max = 10, 0, 10
 	r.limiting.Store(true)
 	r.meter.rate = 1e9
 	r.learn(&ru, 7*sec, RateLimited)

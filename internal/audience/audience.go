@@ -7,9 +7,9 @@ import "sync"
 // An Audience has the listeners, and the events that are not delivered yet. The lock of
 // its owner guards it. The zero Audience has no listeners.
 type Audience[T any] struct {
-	listeners []func(T)
-	queue     []T
-	telling   bool
+	listeners  []func(T)
+	queue      []T
+	delivering bool
 }
 
 // Of returns an audience of those listeners, which must not be nil.
@@ -26,9 +26,9 @@ func (a *Audience[T]) Announce(what T) {
 // meanwhile, unless another goroutine is delivering. One goroutine delivers at a time, so
 // that every listener gets all events in order.
 func (a *Audience[T]) Unlock(mu *sync.Mutex) {
-	turn := len(a.queue) > 0 && !a.telling
+	turn := len(a.queue) > 0 && !a.delivering
 	if turn {
-		a.telling = true
+		a.delivering = true
 	}
 	mu.Unlock()
 	if turn {
@@ -40,25 +40,25 @@ func (a *Audience[T]) deliver(mu *sync.Mutex) {
 	for {
 		mu.Lock()
 		if len(a.queue) == 0 {
-			a.queue, a.telling = nil, false
+			a.queue, a.delivering = nil, false
 			mu.Unlock()
 			return
 		}
 		what := a.queue[0]
 		a.queue = a.queue[1:]
 		mu.Unlock()
-		a.tell(mu, what, a.listeners)
+		a.callListeners(mu, what, a.listeners)
 	}
 }
 
-// tell calls all listeners. If one panics, or ends its goroutine, the others are still
+// callListeners calls all listeners. If one panics, or ends its goroutine, the others are still
 // called, and the rest of the queue is delivered, before the panic continues.
-func (a *Audience[T]) tell(mu *sync.Mutex, what T, to []func(T)) {
+func (a *Audience[T]) callListeners(mu *sync.Mutex, what T, to []func(T)) {
 	returned := 0
 	defer func() {
 		if returned < len(to) {
 			defer a.deliver(mu)
-			a.tell(mu, what, to[returned+1:])
+			a.callListeners(mu, what, to[returned+1:])
 		}
 	}()
 	for _, l := range to {

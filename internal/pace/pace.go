@@ -7,8 +7,8 @@ import "time"
 const (
 	samples = 30
 	nap     = time.Millisecond
-	// late is how late a timer may be on a machine that has time.
-	late = 3 * time.Millisecond
+	// timerSlack is how late a timer may be on a machine that has time.
+	timerSlack = 3 * time.Millisecond
 	// most is by how much times are stretched at most.
 	most = 6
 )
@@ -26,5 +26,5 @@ func Stretch(d time.Duration) time.Duration {
 }
 
 func by(d, worst time.Duration) time.Duration {
-	return d * min(most, max(1, (worst+late-1)/late))
+	return d * min(most, max(1, (worst+timerSlack-1)/timerSlack))
 }

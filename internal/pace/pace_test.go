@@ -13,7 +13,7 @@ func TestStretch(t *testing.T) {
 		}
 	})
 	for worst, want := range map[time.Duration]time.Duration{
-		0: 1, late: 1, late + 1: 2, 2 * late: 2, 5 * late: 5, time.Hour: most,
+		0: 1, timerSlack: 1, timerSlack + 1: 2, 2 * timerSlack: 2, 5 * timerSlack: 5, time.Hour: most,
 	} {
 		if got := by(time.Second, worst); got != want*time.Second {
 			t.Errorf("with timers that are %v late a second is %v, want %v", worst, got, want*time.Second)

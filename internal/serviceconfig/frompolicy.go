@@ -30,7 +30,7 @@ func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
 	}
 	var lost losses
 	mc := MethodConfig{Names: slices.Clone(names), Timeout: max(p.Deadline, 0)}
-	lost.gone(waits.Bounded(p), "AttemptTimeout", "gRPC does not bound an attempt")
+	lost.add(waits.Bounded(p), "AttemptTimeout", "gRPC does not bound an attempt")
 	c := Config{}
 	attempts := p.MaxAttempts()
 	switch hedged := p.Hedge.Attempts > 1; {
@@ -44,11 +44,11 @@ func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
 	}
 	if mc.Retry != nil || mc.Hedging != nil {
 		c.Throttling = lost.throttling(p.Budget)
-		lost.gone(p.Nested == engine.NestedNever, "Nested", "gRPC retries what is done on behalf of a retry as well")
+		lost.add(p.Nested == engine.NestedNever, "Nested", "gRPC retries what is done on behalf of a retry as well")
 	}
-	lost.gone(!p.Breaker.Off, "Breaker", "gRPC has no circuit breaker; its outlier detection is configured with the load balancing")
-	lost.gone(p.Throttle.Mode != throttle.Off, "Throttle", "gRPC does not hold attempts back")
-	lost.gone(p.Limit.InFlight > 0, "Limit", "gRPC does not limit the calls in flight")
+	lost.add(!p.Breaker.Off, "Breaker", "gRPC has no circuit breaker; its outlier detection is configured with the load balancing")
+	lost.add(p.Throttle.Mode != throttle.Off, "Throttle", "gRPC does not hold attempts back")
+	lost.add(p.Limit.InFlight > 0, "Limit", "gRPC does not limit the calls in flight")
 	c.Methods = []MethodConfig{mc}
 	if err := c.Validate(); err != nil {
 		return Config{}, nil, err // the names
@@ -86,8 +86,8 @@ func (lost *losses) retryPolicy(p lull.Policy, attempts int) *RetryPolicy {
 		lost.changed(s.Kind > backoff.Exponential && s.Kind != backoff.Constant, "Backoff.Kind", "gRPC knows exponential waits only")
 		lost.changed(s.Ceiling(1) < least && !s.FastFirst, "Backoff.Base", "gRPC must wait for something: 1ms")
 		lost.changed(s.Jitter != backoff.Proportional, "Backoff.Jitter", "gRPC spreads by a fifth up and down")
-		lost.gone(s.Floor > 0, "Backoff.Floor", "gRPC has none")
-		lost.gone(s.FastFirst, "Backoff.FastFirst", "gRPC waits before the first retry as well")
+		lost.add(s.Floor > 0, "Backoff.Floor", "gRPC has none")
+		lost.add(s.FastFirst, "Backoff.FastFirst", "gRPC waits before the first retry as well")
 		lost.changed(len(*lost) == before, "Backoff", "gRPC's waits are rounded otherwise")
 	}
 	r.RetryableStatusCodes = lost.written(p, s.Ceiling(1), "retryableStatusCodes", "retry RESOURCE_EXHAUSTED after the same wait as UNAVAILABLE")
@@ -104,8 +104,8 @@ func longest(s backoff.Schedule, last int) time.Duration {
 
 // hedgingPolicy converts a policy that hedges after a fixed delay.
 func (lost *losses) hedgingPolicy(p lull.Policy) *HedgingPolicy {
-	lost.gone(p.Hedge.Share >= 0, "Hedge.Share", "gRPC hedges every call that is late, however many are, if its throttle does not stop it")
-	lost.gone(p.Hedge.InFlight >= 0, "Hedge.InFlight", "gRPC does not bound the hedges in flight")
+	lost.add(p.Hedge.Share >= 0, "Hedge.Share", "gRPC hedges every call that is late, however many are, if its throttle does not stop it")
+	lost.add(p.Hedge.InFlight >= 0, "Hedge.InFlight", "gRPC does not bound the hedges in flight")
 	return &HedgingPolicy{
 		MaxAttempts:         p.Hedge.Attempts,
 		HedgingDelay:        max(p.Hedge.Delay, 0),
@@ -119,7 +119,7 @@ func (lost *losses) written(p lull.Policy, wait time.Duration, list, would strin
 	if p.RateLimitedBase <= max(wait, waits.SameWhenRateLimited) && (wait > 0 || p.Backoff.Ceiling(1) <= waits.SameWhenRateLimited) {
 		codes = append(codes, ResourceExhausted)
 	} else {
-		lost.gone(true, "RateLimitedBase", "gRPC would "+would+", so it is left out of "+list)
+		lost.add(true, "RateLimitedBase", "gRPC would "+would+", so it is left out of "+list)
 	}
 	switch p.Timeouts {
 	case lull.TimeoutsAlways:
@@ -127,7 +127,7 @@ func (lost *losses) written(p lull.Policy, wait time.Duration, list, would strin
 	case engine.TimeoutsWhenAnswered:
 		lost.changed(true, "Timeouts", "gRPC would retry DEADLINE_EXCEEDED whether anybody is answered or not, so it is left out of "+list)
 	}
-	lost.gone(p.HintLimit < math.MaxInt64, "HintLimit", "gRPC waits for as long as a server asks")
+	lost.add(p.HintLimit < math.MaxInt64, "HintLimit", "gRPC waits for as long as a server asks")
 	return codes
 }
 

@@ -16,7 +16,7 @@ func (l Loss) String() string { return l.Field + ": " + l.Why }
 // losses collects them.
 type losses []Loss
 
-func (l *losses) gone(lost bool, field, why string) {
+func (l *losses) add(lost bool, field, why string) {
 	if lost {
 		*l = append(*l, Loss{field, why, false})
 	}
