@@ -12,14 +12,14 @@ import (
 
 // exchange is one request with a key.
 type exchange struct {
-	m     *Middleware
-	next  http.Handler
-	w     http.ResponseWriter
-	r     *http.Request // with the handler's context
-	lose  context.CancelCauseFunc
-	key   string
-	body  []byte
-	claim Claim
+	m             *Middleware
+	next          http.Handler
+	w             http.ResponseWriter
+	r             *http.Request // with the handler's context
+	cancelHandler context.CancelCauseFunc
+	key           string
+	body          []byte
+	claim         Claim
 }
 
 func (x *exchange) event(e Event) {

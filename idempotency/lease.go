@@ -16,9 +16,9 @@ var ErrLeaseLost = errors.New("idempotency: the lease could not be extended, and
 // every sixth while that fails, by a timer: a handler that is done sooner never needs
 // a goroutine.
 type lease struct {
-	m     *Middleware
-	claim *Claim
-	lose  context.CancelCauseFunc // of the handler's context
+	m             *Middleware
+	claim         *Claim
+	cancelHandler context.CancelCauseFunc // of the handler's context
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -29,8 +29,8 @@ type lease struct {
 }
 
 // hold extends the lease of c, which was claimed after began, until stop.
-func (m *Middleware) hold(ctx context.Context, c *Claim, began time.Time, lose context.CancelCauseFunc) *lease {
-	l := &lease{m: m, claim: c, lose: lose, until: began.Add(c.Lease)}
+func (m *Middleware) hold(ctx context.Context, c *Claim, began time.Time, cancelHandler context.CancelCauseFunc) *lease {
+	l := &lease{m: m, claim: c, cancelHandler: cancelHandler, until: began.Add(c.Lease)}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l.mu.Lock()
 	l.timer = time.AfterFunc(c.Lease/3, l.beat)
@@ -64,11 +64,11 @@ func (l *lease) beat() {
 		next = c.Lease / 3
 		l.until = began.Add(c.Lease)
 	case errors.Is(err, ErrFenced):
-		l.lose(ErrFenced)
+		l.cancelHandler(ErrFenced)
 		return
 	case c.Resume && !time.Now().Before(l.until):
 		// Without Resume nobody can take over, so the handler continues.
-		l.lose(ErrLeaseLost)
+		l.cancelHandler(ErrLeaseLost)
 		return
 	}
 	l.timer.Reset(max(0, next-time.Since(began)))

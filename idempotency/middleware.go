@@ -191,9 +191,9 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		},
 	}
 	rand.Read(x.claim.Token[:])
-	ctx, lose, cancel := m.detach(r.Context())
+	ctx, cancelHandler, cancel := m.detach(r.Context())
 	defer cancel()
-	x.r, x.lose = r.WithContext(ctx), lose
+	x.r, x.cancelHandler = r.WithContext(ctx), cancelHandler
 	step.At(step.BeforeClaim)
 	if m.config.Transactional {
 		x.transact(m.store.(Transactor))
@@ -252,9 +252,9 @@ func (m *Middleware) detach(ctx context.Context) (context.Context, context.Cance
 			ctx, stop = context.WithDeadline(ctx, deadline)
 		}
 	}
-	ctx, lose := context.WithCancelCause(ctx)
-	return ctx, lose, func() {
-		lose(nil)
+	ctx, cancelHandler := context.WithCancelCause(ctx)
+	return ctx, cancelHandler, func() {
+		cancelHandler(nil)
 		stop()
 	}
 }

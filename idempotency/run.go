@@ -17,7 +17,7 @@ func (x *exchange) run(resumed bool, began time.Time) {
 	step.At(step.AfterClaim)
 	a := x.attempt(resumed)
 	p := newResponse(x.w, x.m.config.MaxResponse)
-	l := x.m.hold(x.r.Context(), &x.claim, began, x.lose)
+	l := x.m.hold(x.r.Context(), &x.claim, began, x.cancelHandler)
 	returned := false
 	defer func() {
 		if returned {

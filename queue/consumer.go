@@ -213,7 +213,7 @@ func (c *Consumer) fetch(ctx context.Context) error {
 		failures++
 		wait := receiveWaits(c.planNow().Policy().Backoff).Delay(failures, 0, c.random)
 		wait = max(wait, shortestWait)
-		c.tell(Event{Kind: EventReceiveFailed, Err: err, Code: v.Code, After: wait})
+		c.notify(Event{Kind: EventReceiveFailed, Err: err, Code: v.Code, After: wait})
 		sleep(ctx, wait)
 	}
 }
@@ -284,7 +284,7 @@ func (c *Consumer) begin(d *Delivery, probe, afterStop bool) {
 	})
 }
 
-func (c *Consumer) tell(e Event) {
+func (c *Consumer) notify(e Event) {
 	e.Queue = c.name
 	c.counts.add(e)
 	for _, o := range c.observers {

@@ -26,7 +26,7 @@ func (g *gate) pass(ctx context.Context) (most int, probe bool) {
 		if g.paused && !f.Probe {
 			g.paused = false
 			c.probes.Forget()
-			c.tell(Event{Kind: EventResumed})
+			c.notify(Event{Kind: EventResumed})
 		}
 		g.pausedUntil = time.Time{}
 		return f.Most, f.Probe
@@ -38,7 +38,7 @@ func (g *gate) pass(ctx context.Context) (most int, probe bool) {
 func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	if !g.paused {
 		g.paused = true
-		g.c.tell(Event{Kind: EventPaused, Reason: "circuit_open", After: wait})
+		g.c.notify(Event{Kind: EventPaused, Reason: "circuit_open", After: wait})
 	}
 	p, ok := g.c.broker.(Pauser)
 	now := time.Now()

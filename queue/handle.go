@@ -29,13 +29,13 @@ type work struct {
 }
 
 // A fate is what happens to a message.
-type fate struct {
+type disposition struct {
 	engine.Redelivery
 	label string // of a dead letter, if the engine knows no reason
 }
 
 // reason is why the message is a dead letter.
-func (f fate) reason() string {
+func (f disposition) reason() string {
 	if f.label == "" && f.Outcome == DeadLetter {
 		return f.Reason.String()
 	}
@@ -76,7 +76,7 @@ func (c *Consumer) handle(d *Delivery, l *lease, afterStop bool) {
 	now.Stopping = afterStop
 	r, ok := w.plan.Deliver(now)
 	if !ok {
-		w.settle(fate{Redelivery: r})
+		w.settle(disposition{Redelivery: r})
 		return
 	}
 	f := w.try()
@@ -102,8 +102,8 @@ func (w *work) message() *Message {
 }
 
 // again waits until the handler is to be run again, and reports whether it still may.
-func (w *work) again(f fate) bool {
-	w.c.tell(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: f.Wait, Err: w.err, Code: w.verdict.Code}))
+func (w *work) again(f disposition) bool {
+	w.c.notify(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: f.Wait, Err: w.err, Code: w.verdict.Code}))
 	return w.wait(f.Wait) && w.lease.held()
 }
 
@@ -129,17 +129,17 @@ func (w *work) wait(d time.Duration) bool {
 
 // try runs the handler once, if the engine admits it, and returns what is to become of the
 // message.
-func (w *work) try() fate {
+func (w *work) try() disposition {
 	call, r, ok := w.admit()
 	if !ok {
-		return fate{Redelivery: r}
+		return disposition{Redelivery: r}
 	}
 	w.tries++
 	w.m.Try = w.tries
 	w.err = w.run()
 	h, label := w.ended()
 	free := func(most int) bool { return w.c.probes.Free(w.d.ID, most) }
-	f := fate{Redelivery: call.Handled(w.c.dep.Now(), h, w.delivery(), free, w.c.random)}
+	f := disposition{Redelivery: call.Handled(w.c.dep.Now(), h, w.delivery(), free, w.c.random)}
 	if f.Outcome == DeadLetter && (h.Chosen.Outcome != 0 || f.Reason == engine.AttemptsExhausted) {
 		f.label = label
 	}

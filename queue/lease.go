@@ -42,7 +42,7 @@ func (c *Consumer) hold(d *Delivery) *lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d.Held != nil {
-		l.unwatch = context.AfterFunc(d.Held, func() { l.lose(context.Cause(d.Held)) })
+		l.unwatch = context.AfterFunc(d.Held, func() { l.markLost(context.Cause(d.Held)) })
 	}
 	if l.until.IsZero() {
 		return l
@@ -119,8 +119,8 @@ func (l *lease) held() bool {
 	return !l.lost && (l.until.IsZero() || time.Now().Before(l.until))
 }
 
-// lose is called when the broker reports that the delivery is lost.
-func (l *lease) lose(why error) {
+// markLost is called when the broker reports that the delivery is lost.
+func (l *lease) markLost(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost, l.why = true, why

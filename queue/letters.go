@@ -142,7 +142,7 @@ type scan struct {
 	held map[string]*Delivery
 	seen map[string]bool
 
-	doubt time.Time // until then letters may be out that nobody has: an answer was lost
+	unsureUntil time.Time // until then letters may be out that nobody has: an answer was lost
 
 	stop, stopped chan struct{}
 	once          sync.Once
@@ -193,7 +193,7 @@ func (s *scan) extend(id string) {
 
 func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 	s.mu.Lock()
-	wait := max(s.c.Idle, time.Until(s.doubt))
+	wait := max(s.c.Idle, time.Until(s.unsureUntil))
 	s.mu.Unlock()
 	patience, cancel := context.WithTimeout(ctx, wait) // for a new one: those that are known may come again
 	defer cancel()
@@ -216,7 +216,7 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 			s.held[d.ID] = d // the one that counts, if it came again
 		}
 		if err != nil && !idle && s.b.Capabilities().Leases {
-			s.doubt = time.Now().Add(s.c.Lease + s.c.Idle)
+			s.unsureUntil = time.Now().Add(s.c.Lease + s.c.Idle)
 		}
 		s.mu.Unlock()
 		switch {

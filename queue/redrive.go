@@ -137,7 +137,7 @@ func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, 
 		return p, errors.Join(fmt.Errorf("config of a redrive: %w", err), closeLetters(ctx, from))
 	}
 	if c.DryRun || c.Filter != (Filter{}) {
-		if err := uncounted(ctx, from); err != nil {
+		if err := checkUncounted(ctx, from); err != nil {
 			return p, errors.Join(err, closeLetters(ctx, from))
 		}
 	}
@@ -169,7 +169,7 @@ func Inspect(ctx context.Context, from DeadLetters, f Filter, visit func(*Letter
 	if err := f.Validate(); err != nil {
 		return p, errors.Join(fmt.Errorf("filter: %w", err), closeLetters(ctx, from))
 	}
-	if err := uncounted(ctx, from); err != nil {
+	if err := checkUncounted(ctx, from); err != nil {
 		return p, errors.Join(err, closeLetters(ctx, from))
 	}
 	calls, err := lull.NewDependency("inspect", redrivePolicy())
@@ -192,8 +192,8 @@ func closeLetters(ctx context.Context, from DeadLetters) error {
 	return nil
 }
 
-// uncounted asks whether letters can be read and left where they are.
-func uncounted(ctx context.Context, from DeadLetters) error {
+// checkUncounted asks whether letters can be read and left where they are.
+func checkUncounted(ctx context.Context, from DeadLetters) error {
 	c, ok := from.(Counted)
 	if !ok {
 		return nil

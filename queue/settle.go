@@ -32,7 +32,7 @@ func settlePolicy(lease time.Duration) lull.Policy {
 const settleFor = 30 * time.Second
 
 // settle settles the message with the broker.
-func (w *work) settle(f fate) {
+func (w *work) settle(f disposition) {
 	c := w.c
 	held := w.lease.stop()
 	e := w.event(Event{Kind: EventSettled, Outcome: f.Outcome, Reason: f.reason(), After: f.After, Code: w.verdict.Code, Err: w.err})
@@ -40,7 +40,7 @@ func (w *work) settle(f fate) {
 		// Another may be at work on it. That the message was handled is worth saying
 		// even so; that it was not, the other will find out for itself.
 		e.Kind, e.Err = EventLeaseLost, w.lostBecause(nil)
-		c.tell(e)
+		c.notify(e)
 		return
 	}
 	s := Settlement{Outcome: f.Outcome, After: f.After}
@@ -80,15 +80,15 @@ func (w *work) settle(f fate) {
 		e.Kind, e.Err = EventLeaseLost, w.lostBecause(lost)
 	case err != nil:
 		e.Kind, e.Err = EventSettleFailed, err
-		defer w.outlast()
+		defer w.awaitGiveBack()
 	}
-	c.tell(e)
+	c.notify(e)
 }
 
-// outlast waits until a message that could not be settled is the broker's
+// awaitGiveBack waits until a message that could not be settled is the broker's
 // again: it is out for so long, and there are to be no more messages out than
 // Config.Concurrency.
-func (w *work) outlast() {
+func (w *work) awaitGiveBack() {
 	rest := GiveBackAfter
 	if end := w.lease.end(); !end.IsZero() {
 		rest = time.Until(end)

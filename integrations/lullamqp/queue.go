@@ -26,7 +26,7 @@ type Queue struct {
 	config Config
 	pub    *publisher
 
-	forsaken, linger time.Duration // see the constants
+	abandonAfter, linger time.Duration // see the constants
 
 	mu      sync.Mutex
 	s       *session          // nil: there is none yet, or it has ended
@@ -49,11 +49,11 @@ var (
 // session is one channel on which messages come in. All deliveries end with it. Its changing fields
 // are guarded by Queue.mu.
 type session struct {
-	conn   *amqp.Connection
-	ch     *amqp.Channel
-	server Server
-	held   context.Context         // ends with the channel; its cause is the reason
-	lose   context.CancelCauseFunc // ends it
+	conn       *amqp.Connection
+	ch         *amqp.Channel
+	server     Server
+	held       context.Context         // ends with the channel; its cause is the reason
+	cancelHeld context.CancelCauseFunc // ends it
 
 	ended   bool
 	reason  error
@@ -96,7 +96,7 @@ func (c *Client) open(config Config) (*Queue, error) {
 		return nil, fmt.Errorf("config of a queue: %w", err)
 	}
 	q := &Queue{
-		client: c, config: config.WithDefaults(), pub: &publisher{link: c.out}, forsaken: forsaken, linger: linger,
+		client: c, config: config.WithDefaults(), pub: &publisher{link: c.out}, abandonAfter: abandonAfter, linger: linger,
 		all: map[*session]bool{}, changed: make(chan struct{}), there: true,
 	}
 	c.mu.Lock()
@@ -336,7 +336,7 @@ func (q *Queue) open(ctx context.Context) (*session, error) {
 			return nil, err
 		}
 	}
-	s.held, s.lose = context.WithCancelCause(context.Background())
+	s.held, s.cancelHeld = context.WithCancelCause(context.Background())
 	if s.ch, err = within(ctx, conn.Channel); err != nil {
 		return nil, explain("open a channel", err)
 	}
@@ -408,7 +408,7 @@ func (q *Queue) end(s *session, reason error) {
 		return
 	}
 	s.ended, s.reason, s.ahead = true, reason, nil
-	s.lose(reason)
+	s.cancelHeld(reason)
 	delete(q.all, s)
 	if q.s == s {
 		q.s = nil
@@ -431,7 +431,7 @@ func (q *Queue) retire(s *session) {
 	}
 	if !s.ended && s.out == 0 {
 		s.ended, s.reason = true, ErrClosed
-		s.lose(ErrClosed)
+		s.cancelHeld(ErrClosed)
 		delete(q.all, s)
 		time.AfterFunc(s.unapplied.left(time.Now()), func() { s.ch.Close() })
 	}
@@ -499,7 +499,7 @@ func (q *Queue) cancel(ctx context.Context, s *session) error {
 	_, err := within(ctx, func() (struct{}, error) {
 		s.acks.Lock()
 		defer s.acks.Unlock()
-		if err := q.calm(ctx, s); err != nil {
+		if err := q.awaitQuiet(ctx, s); err != nil {
 			return struct{}{}, err
 		}
 		for _, tag := range tags {
@@ -520,15 +520,15 @@ const (
 	// unpushed is how long the server may push nothing although messages are ready. Then they are
 	// for another consumer: a single active one, or one with a higher priority.
 	unpushed = time.Second
-	// hush is how long calm waits for another message while they come one after the other, but no
+	// quietTime is how long calm waits for another message while they come one after the other, but no
 	// longer than unpushed in all. A message that comes in the moment of the cancellation loses an
 	// attempt.
-	hush = 25 * time.Millisecond
+	quietTime = 25 * time.Millisecond
 )
 
-// calm waits until the server can owe s nothing for earlier acknowledgements: it has pushed as much
+// awaitQuiet waits until the server can owe s nothing for earlier acknowledgements: it has pushed as much
 // as it may, or no message is ready.
-func (q *Queue) calm(ctx context.Context, s *session) error {
+func (q *Queue) awaitQuiet(ctx context.Context, s *session) error {
 	look := &surveyor{conn: s.conn} // on a channel of its own, since a refusal ends the channel
 	defer look.close()
 	began := time.Now()
@@ -552,7 +552,7 @@ func (q *Queue) calm(ctx context.Context, s *session) error {
 		})
 		still := now.Sub(since) >= unpushed
 		if ready == 0 {
-			still = now.Sub(since) >= hush || now.Sub(began) >= unpushed
+			still = now.Sub(since) >= quietTime || now.Sub(began) >= unpushed
 		}
 		if err != nil || still {
 			return s.ch.Qos(1, 0, false) // the answer comes after the messages that were pushed before

@@ -585,7 +585,7 @@ func TestForsaken(t *testing.T) {
 	bad := config
 	bad.DeadLetters = "nowhere"
 	q := opened(t, bad)
-	q.forsaken = 50 * time.Millisecond
+	q.abandonAfter = 50 * time.Millisecond
 	send(t, q, "hello")
 	d := receive(t, q, 1)[0]
 	if err := q.Settle(testContext(t), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "test"}}); !errors.Is(err, ErrUnroutable) {

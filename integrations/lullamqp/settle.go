@@ -43,9 +43,9 @@ type outgoing struct {
 	pub *publication
 }
 
-// forsaken is how long another Settle may come after one that failed. A Consumer tries for half a
+// abandonAfter is how long another Settle may come after one that failed. A Consumer tries for half a
 // minute. Without this limit the message would stay out until the connection ends.
-const forsaken = queue.GiveBackAfter
+const abandonAfter = queue.GiveBackAfter
 
 // Settle is part of queue.Broker.
 //
@@ -92,7 +92,7 @@ func (q *Queue) settle(ctx context.Context, r *receipt, s queue.Settlement) erro
 	case q.lost(r):
 		return fmt.Errorf("%w: %w", queue.ErrLost, err)
 	}
-	r.abandon = time.AfterFunc(q.forsaken, func() { q.forsake(r) })
+	r.abandon = time.AfterFunc(q.abandonAfter, func() { q.abandon(r) })
 	return err
 }
 
@@ -237,8 +237,8 @@ func (q *Queue) successor(r *receipt, s queue.Settlement) (exchange, key string,
 	return exchange, key, m
 }
 
-// forsake gives back a delivery that nobody will settle any more.
-func (q *Queue) forsake(r *receipt) {
+// abandon gives back a delivery that nobody will settle any more.
+func (q *Queue) abandon(r *receipt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.settled || q.lost(r) {

@@ -101,8 +101,8 @@ func Open(path string, c Config) (s *Store, err error) {
 	return s, nil
 }
 
-// howToGoOn is the advice in errors that are ErrDamaged.
-const howToGoOn = "restore a backup, or move the file away and begin with an empty one: what it remembers may then be carried out once more. " +
+// repairAdvice is the advice in errors that are ErrDamaged.
+const repairAdvice = "restore a backup, or move the file away and begin with an empty one: what it remembers may then be carried out once more. " +
 	"With Config.Check below zero it is opened as it is, at the process's risk"
 
 // openError explains an error of bbolt.Open: from the system, or about the first pages.
@@ -113,7 +113,7 @@ func openError(path string, c Config, err error) error {
 	if _, system := errors.AsType[syscall.Errno](err); system {
 		return fmt.Errorf("lullbolt: open %s: %w", path, err)
 	}
-	return fmt.Errorf("%w, or not a store's: %s: %w; %s", ErrDamaged, path, err, howToGoOn)
+	return fmt.Errorf("%w, or not a store's: %s: %w; %s", ErrDamaged, path, err, repairAdvice)
 }
 
 // check reads the file before bbolt maps it for writing. Meanwhile bbolt has it open for reading,
@@ -125,7 +125,7 @@ func check(path string, c Config) (err error) {
 	}
 	defer db.Close()
 	if err = checkFile(path, c.Check); errors.Is(err, ErrDamaged) {
-		return fmt.Errorf("%w (%s); %s", err, path, howToGoOn)
+		return fmt.Errorf("%w (%s); %s", err, path, repairAdvice)
 	} else if err != nil {
 		return fmt.Errorf("%w (%s)", err, path)
 	}
@@ -135,7 +135,7 @@ func check(path string, c Config) (err error) {
 // recoverOpen turns a panic of bbolt into an error of Open.
 func recoverOpen(path string, s **Store, err *error) {
 	if v := recover(); v != nil {
-		*s, *err = nil, fmt.Errorf("%w: %s: bbolt panicked: %v; %s", ErrDamaged, path, v, howToGoOn)
+		*s, *err = nil, fmt.Errorf("%w: %s: bbolt panicked: %v; %s", ErrDamaged, path, v, repairAdvice)
 	}
 }
 

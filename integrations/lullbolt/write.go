@@ -203,7 +203,7 @@ func (s *Store) commit(batch []*op) {
 // so it is not called any more. The process continues.
 func (s *Store) recovered(err *error) {
 	if v := recover(); v != nil {
-		*err = fmt.Errorf("%w: %s: bbolt panicked: %v; end the process, and %s\n%s", ErrDamaged, s.path, v, howToGoOn, debug.Stack())
+		*err = fmt.Errorf("%w: %s: bbolt panicked: %v; end the process, and %s\n%s", ErrDamaged, s.path, v, repairAdvice, debug.Stack())
 		s.mu.Lock()
 		s.broken = *err
 		s.mu.Unlock()

@@ -69,16 +69,16 @@ func WithPolicy(p lull.Policy, patterns ...string) Option {
 // WithIdempotent declares the methods that patterns name (see WithPolicy) idempotent: carrying a
 // call out twice has the effect of once, so it may be repeated.
 func WithIdempotent(patterns ...string) Option {
-	return func(o *options) error { return o.sayIdempotent("WithIdempotent", true, patterns) }
+	return func(o *options) error { return o.declareIdempotent("WithIdempotent", true, patterns) }
 }
 
 // WithNotIdempotent declares the opposite. It also overrules the method's descriptor and service
 // config.
 func WithNotIdempotent(patterns ...string) Option {
-	return func(o *options) error { return o.sayIdempotent("WithNotIdempotent", false, patterns) }
+	return func(o *options) error { return o.declareIdempotent("WithNotIdempotent", false, patterns) }
 }
 
-func (o *options) sayIdempotent(option string, yes bool, patterns []string) error {
+func (o *options) declareIdempotent(option string, yes bool, patterns []string) error {
 	for _, p := range patterns {
 		if !isPattern(p) {
 			return fmt.Errorf("lullgrpc: %s(%q): %s", option, p, wantPattern)

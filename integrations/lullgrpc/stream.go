@@ -94,7 +94,7 @@ func (s *stream) RecvMsg(m any) error {
 		err := a.cs.RecvMsg(m)
 		if err != nil {
 			a.release()
-			s.tell(err)
+			s.callOnFinish(err)
 		}
 		return err
 	}
@@ -332,8 +332,8 @@ func (s *stream) handOver(a *streamAttempt) {
 	s.handed = true
 }
 
-// tell calls the functions of the caller's OnFinish, once.
-func (s *stream) tell(err error) {
+// callOnFinish calls the functions of the caller's OnFinish, once.
+func (s *stream) callOnFinish(err error) {
 	if len(s.callerOptions.onFinish) == 0 {
 		return
 	}

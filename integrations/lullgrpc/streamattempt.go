@@ -82,7 +82,7 @@ func (s *stream) end(r engine.Result) {
 	s.ended = true
 	err := s.err
 	s.mu.Unlock()
-	s.tell(err)
+	s.callOnFinish(err)
 }
 
 func (s *stream) lastError() error {
@@ -204,7 +204,7 @@ func (a *streamAttempt) finished(err error) {
 	a.isOver()
 	if ours {
 		a.release()
-		s.tell(err)
+		s.callOnFinish(err)
 	}
 }
 

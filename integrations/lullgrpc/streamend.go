@@ -106,7 +106,7 @@ func (s *stream) answered(a *streamAttempt, err error) bool {
 	s.mu.Unlock()
 	if over {
 		a.release()
-		s.tell(err)
+		s.callOnFinish(err)
 	}
 	return true
 }
@@ -171,7 +171,7 @@ func (s *stream) giveUp(a *streamAttempt, f Failure, v lull.Verdict, header bool
 	s.mu.Unlock()
 	if committed {
 		a.release()
-		s.tell(f.Err)
+		s.callOnFinish(f.Err)
 	}
 	return committed
 }

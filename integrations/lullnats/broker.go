@@ -98,13 +98,13 @@ func (b *Broker) Capabilities() queue.Capabilities {
 
 // receipt is the Broker's record of a delivery, for its settlement.
 type receipt struct {
-	reply   string // the subject of acknowledgements
-	subject string // of the message
-	origin  string // the stream's name of the message when it was sent, which is unique
-	header  nats.Header
-	meta    meta
-	held    context.Context         // Delivery.Held
-	lose    context.CancelCauseFunc // ends it
+	reply      string // the subject of acknowledgements
+	subject    string // of the message
+	origin     string // the stream's name of the message when it was sent, which is unique
+	header     nats.Header
+	meta       meta
+	held       context.Context         // Delivery.Held
+	cancelHeld context.CancelCauseFunc // ends it
 
 	mu      sync.Mutex
 	since   time.Time // the lease is counted from
@@ -149,7 +149,7 @@ func (r *receipt) shorten(length time.Duration, why error) {
 	if shorter {
 		time.AfterFunc(time.Until(end), func() {
 			if r.over() {
-				r.lose(why)
+				r.cancelHeld(why)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func (b *Broker) settle(r *receipt) {
 		delete(b.out, r.meta.seq)
 	}
 	b.mu.Unlock()
-	r.lose(queue.ErrLost) // nobody listens any more
+	r.cancelHeld(queue.ErrLost) // nobody listens any more
 }
 
 // errAgain is the cause when a delivery is lost because the server has delivered its message again.
@@ -267,7 +267,7 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 		return nil, err
 	}
 	r := &receipt{reply: m.Reply, subject: m.Subject, header: m.Header, meta: at, since: asked}
-	r.held, r.lose = context.WithCancelCause(context.Background())
+	r.held, r.cancelHeld = context.WithCancelCause(context.Background())
 	b.mu.Lock()
 	lease := asked.Add(b.lease)
 	r.lease = lease
@@ -276,7 +276,7 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 	b.mu.Unlock()
 	if former != nil {
 		former.ends(time.Now(), true)
-		former.lose(errAgain)
+		former.cancelHeld(errAgain)
 	}
 	r.origin = id(at.stream, at.seq, at.stored)
 	d := &queue.Delivery{ID: sentAs(m.Header, r.origin), Attempt: at.delivered, Enqueued: at.stored, Lease: lease, Held: r.held, Body: m.Data, Receipt: r}

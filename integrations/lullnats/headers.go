@@ -18,15 +18,15 @@ import (
 // Headers of this package. Names that begin with Nats- are the server's. Some of them would make it
 // discard a message, or a whole stream, so they are neither shown to handlers nor copied.
 const (
-	groupHeader = "Lull-Group"   // Outgoing.Group
-	oddHeader   = "Lull-Headers" // headers whose values NATS would change, as JSON
-	movedHeader = "Lull-Moved"   // the record of a message that was put off
-	wasHeader   = "Lull-Subject" // of a dead letter: the message's subject
-	reserved    = "Nats-"
+	groupHeader   = "Lull-Group"   // Outgoing.Group
+	encodedHeader = "Lull-Headers" // headers whose values NATS would change, as JSON
+	movedHeader   = "Lull-Moved"   // the record of a message that was put off
+	subjectHeader = "Lull-Subject" // of a dead letter: the message's subject
+	reserved      = "Nats-"
 )
 
 func ours(name string) bool {
-	return name == groupHeader || name == oddHeader || name == movedHeader || name == wasHeader
+	return name == groupHeader || name == encodedHeader || name == movedHeader || name == subjectHeader
 }
 
 // sentAs returns the id of a message: the one that its sender gave it (Nats-Msg-Id), unchanged,
@@ -87,7 +87,7 @@ func toHeader(h queue.Headers, group string) (nats.Header, error) {
 		if err != nil {
 			return nil, err // impossible with text
 		}
-		out[oddHeader] = []string{string(text)}
+		out[encodedHeader] = []string{string(text)}
 	}
 	return out, nil
 }
@@ -102,7 +102,7 @@ func fromHeader(h nats.Header) (out queue.Headers, group string) {
 		}
 	}
 	group = h.Get(groupHeader)
-	if text := h.Get(oddHeader); text != "" {
+	if text := h.Get(encodedHeader); text != "" {
 		var odd map[string]string
 		if json.Unmarshal([]byte(text), &odd) == nil {
 			for name, value := range odd {
@@ -123,7 +123,7 @@ func fromHeader(h nats.Header) (out queue.Headers, group string) {
 func copied(h nats.Header) nats.Header {
 	out := make(nats.Header, len(h)+4)
 	for name, values := range h {
-		if !strings.HasPrefix(name, reserved) && name != movedHeader && name != wasHeader {
+		if !strings.HasPrefix(name, reserved) && name != movedHeader && name != subjectHeader {
 			out[name] = values
 		}
 	}

@@ -56,7 +56,7 @@ func (b *Broker) move(ctx context.Context, d *queue.Delivery, r *receipt, s queu
 	if err := b.publish(within, b.c.Stream, "later-"+b.c.Consumer+"-"+name, m); err != nil {
 		return err
 	}
-	return b.tell(ctx, r, wordAck)
+	return b.sendReply(ctx, r, replyAck)
 }
 
 // clockFor is how long a measurement of the server's clock is used.

@@ -57,7 +57,7 @@ func tooLarge(err error) bool { return errors.Is(err, nats.ErrMaxPayload) || is(
 // letters have different ids.
 func (k client) letter(ctx context.Context, c Config, origin, subject string, header nats.Header, body []byte, e *queue.Envelope) error {
 	m := &nats.Msg{Subject: c.DeadSubject, Header: copied(header), Data: body}
-	m.Header[wasHeader] = []string{subject}
+	m.Header[subjectHeader] = []string{subject}
 	m.Header[queue.EnvelopeHeader] = []string{e.Encode()}
 	id := queue.DeadLetterID(c.Stream, c.Consumer, origin)
 	err := k.publish(ctx, c.DeadStream, id, m)
@@ -138,7 +138,7 @@ func (s *Sender) under(was *letterReceipt) (string, error) {
 	}
 	had := ""
 	if was != nil {
-		had = was.header.Get(wasHeader)
+		had = was.header.Get(subjectHeader)
 	}
 	switch {
 	case had == "":

@@ -121,7 +121,7 @@ func (r *Reaper) Reap(ctx context.Context) (done Reaped, err error) {
 	}
 	consumer, err := r.js.Consumer(ctx, r.c.AdvisoryStream, r.c.reaper())
 	if err != nil {
-		return done, gone(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.reaper(), r.c.AdvisoryStream, err))
+		return done, permanentIfAbsent(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.reaper(), r.c.AdvisoryStream, err))
 	}
 	var problems []error
 	for ctx.Err() == nil {
@@ -163,7 +163,7 @@ func (r *Reaper) Reap(ctx context.Context) (done Reaped, err error) {
 	return done, errors.Join(problems...)
 }
 
-func gone(err error) error {
+func permanentIfAbsent(err error) error {
 	if absent(err) {
 		return lull.Permanent(err)
 	}
@@ -193,7 +193,7 @@ func (r *Reaper) advised(ctx context.Context, text []byte) (bool, error) {
 			e.Errors = []string{a.Reason}
 		}
 	}
-	return true, r.bury(ctx, m, e, a.Deliveries)
+	return true, r.deadLetter(ctx, m, e, a.Deliveries)
 }
 
 // envelope returns the envelope that the Consumer would write.
@@ -220,8 +220,8 @@ func (r *Reaper) envelope(m *stored, deliveries int) *queue.Envelope {
 	return e
 }
 
-// bury writes the dead letter of m, and removes m from the stream if no other consumer needs it.
-func (r *Reaper) bury(ctx context.Context, m *stored, e *queue.Envelope, deliveries int) error {
+// deadLetter writes the dead letter of m, and removes m from the stream if no other consumer needs it.
+func (r *Reaper) deadLetter(ctx context.Context, m *stored, e *queue.Envelope, deliveries int) error {
 	origin := id(r.c.Stream, m.Seq, m.Time)
 	if was, ok := movedOf(m.header); ok {
 		origin = was.Origin
@@ -248,7 +248,7 @@ func (r *Reaper) release(ctx context.Context, m *stored, deliveries int) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	at := fmt.Sprintf("$JS.ACK.%s.%s.%d.%d.1.%d.0", r.c.Stream, r.c.Consumer, max(deliveries, 1), m.Seq, m.Time.UnixNano())
-	if _, err := r.nc.RequestWithContext(ctx, at, []byte(wordAck)); err != nil {
+	if _, err := r.nc.RequestWithContext(ctx, at, []byte(replyAck)); err != nil {
 		return fmt.Errorf("lullnats: acknowledging message %d of %s for %s: %w", m.Seq, r.c.Stream, r.c.Consumer, err)
 	}
 	return nil
@@ -259,14 +259,14 @@ func (r *Reaper) release(ctx context.Context, m *stored, deliveries int) error {
 func (r *Reaper) sweep(ctx context.Context) (written int, err error) {
 	s, err := r.js.Stream(ctx, r.c.Stream)
 	if err != nil {
-		return 0, gone(fmt.Errorf("lullnats: stream %s: %w", r.c.Stream, err))
+		return 0, permanentIfAbsent(fmt.Errorf("lullnats: stream %s: %w", r.c.Stream, err))
 	}
 	if s.CachedInfo().Config.Retention != jetstream.WorkQueuePolicy {
 		return 0, nil
 	}
 	consumer, err := r.js.Consumer(ctx, r.c.Stream, r.c.Consumer)
 	if err != nil {
-		return 0, gone(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.Consumer, r.c.Stream, err))
+		return 0, permanentIfAbsent(fmt.Errorf("lullnats: consumer %s of %s: %w", r.c.Consumer, r.c.Stream, err))
 	}
 	info := consumer.CachedInfo()
 	floor := info.AckFloor.Stream
@@ -290,7 +290,7 @@ func (r *Reaper) sweep(ctx context.Context) (written int, err error) {
 			continue
 		}
 		deliveries := max(info.Config.MaxDeliver, 1)
-		if err := r.bury(ctx, m, r.envelope(m, deliveries), deliveries); err != nil {
+		if err := r.deadLetter(ctx, m, r.envelope(m, deliveries), deliveries); err != nil {
 			return written, err
 		}
 		delete(left, m.Seq)

@@ -17,10 +17,10 @@ import (
 // Texts of acknowledgements. They are sent as requests: the server answers when it has carried them
 // out, also those that package jetstream sends without waiting for an answer.
 const (
-	wordAck      = "+ACK"
-	wordProgress = "+WPI"
-	wordTerm     = "+TERM "
-	wordNak      = "-NAK "
+	replyAck      = "+ACK"
+	replyProgress = "+WPI"
+	replyTerm     = "+TERM "
+	replyNak      = "-NAK "
 )
 
 // termPrefix begins the reason of a message that was terminated because its dead letter is written.
@@ -29,12 +29,12 @@ const termPrefix = "lull: "
 
 var errReceipt = lull.Permanent(errors.New("lullnats: the delivery is not of this broker"))
 
-// tell sends word about a delivery that is held, and waits for the answer.
+// sendReply sends word about a delivery that is held, and waits for the answer.
 //
 // The server looks for the message, and not for the delivery. If a lease has lapsed, it takes the
 // word for that of the worker that has the message now, and gives the same answer. So nothing is
 // sent once the lease is over, or while there is no connection.
-func (b *Broker) tell(ctx context.Context, r *receipt, word string) error {
+func (b *Broker) sendReply(ctx context.Context, r *receipt, word string) error {
 	if err := b.ready(ctx); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (b *Broker) Extend(ctx context.Context, d *queue.Delivery, _ time.Duration)
 		return time.Time{}, err
 	}
 	before := time.Now()
-	if err := b.tell(ctx, r, wordProgress); err != nil {
+	if err := b.sendReply(ctx, r, replyProgress); err != nil {
 		return time.Time{}, err
 	}
 	until := before.Add(b.leased())
@@ -90,9 +90,9 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	var err error
 	switch s.Outcome {
 	case queue.Ack, queue.Drop:
-		err = b.tell(ctx, r, wordAck)
+		err = b.sendReply(ctx, r, replyAck)
 	case queue.DeadLetter:
-		err = b.bury(ctx, d, r, s.Envelope)
+		err = b.deadLetter(ctx, d, r, s.Envelope)
 	case queue.Retry, queue.Defer:
 		if s.After < 0 || s.After > MaxDelay {
 			return lull.Permanent(fmt.Errorf("lullnats: a delay of %v: want 0 to %v", s.After, MaxDelay))
@@ -129,7 +129,7 @@ func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
 	if err := b.ready(ctx); err != nil {
 		return err
 	}
-	err = b.tell(ctx, r, wordNak+string(text))
+	err = b.sendReply(ctx, r, replyNak+string(text))
 	if err != nil && !errors.Is(err, queue.ErrLost) {
 		// It may have been carried out. Then another worker may get the message soon.
 		r.ends(asked.Add(d), true)
@@ -137,13 +137,13 @@ func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
 	return err
 }
 
-// bury writes a dead letter, and then terminates the message.
-func (b *Broker) bury(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
+// deadLetter writes a dead letter, and then terminates the message.
+func (b *Broker) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
 	if e == nil {
 		return lull.Permanent(errors.New("lullnats: a dead letter needs an envelope"))
 	}
 	if err := b.letter(ctx, b.c, r.origin, r.subject, r.header, d.Body, e); err != nil {
 		return err
 	}
-	return b.tell(ctx, r, wordTerm+termPrefix+"dead letter, "+strings.Join(strings.Fields(e.Reason), " "))
+	return b.sendReply(ctx, r, replyTerm+termPrefix+"dead letter, "+strings.Join(strings.Fields(e.Reason), " "))
 }

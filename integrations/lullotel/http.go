@@ -70,7 +70,7 @@ func (c *Call) answered(resp *http.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o := lullhttp.OutcomeOf(resp); !c.over && (o.Attempts > 1 || o.Reason != engine.Success) {
-		c.went(&lull.Event{Reason: o.Reason, EndedAttempt: o.Attempts, Attempt: o.Attempts, Verdict: o.Verdict})
+		c.storeResult(&lull.Event{Reason: o.Reason, EndedAttempt: o.Attempts, Attempt: o.Attempts, Verdict: o.Verdict})
 	}
 }
 

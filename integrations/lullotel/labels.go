@@ -70,10 +70,10 @@ func (l Limits) String() string {
 // up as often as there are entries in the table, or as many have been added. Then the map is
 // replaced. So the cost of copying stays bounded for each lookup, however large the table is.
 type table[K comparable, V any] struct {
-	old  atomic.Pointer[map[K]*V] // never written to
-	mu   sync.Mutex               // held by callers of the methods below find
-	new  map[K]*V                 // the entries that old lacks
-	owed int
+	old    atomic.Pointer[map[K]*V] // never written to
+	mu     sync.Mutex               // held by callers of the methods below find
+	new    map[K]*V                 // the entries that old lacks
+	misses int
 }
 
 func (t *table[K, V]) find(key K) *V {
@@ -89,7 +89,7 @@ func (t *table[K, V]) findNew(key K) *V {
 	}
 	v := t.new[key]
 	if v != nil {
-		t.pay()
+		t.countMiss()
 	}
 	return v
 }
@@ -99,7 +99,7 @@ func (t *table[K, V]) add(key K, v *V) {
 		t.new = make(map[K]*V)
 	}
 	t.new[key] = v
-	t.pay()
+	t.countMiss()
 }
 
 func (t *table[K, V]) len() int {
@@ -109,8 +109,8 @@ func (t *table[K, V]) len() int {
 	return len(t.new)
 }
 
-func (t *table[K, V]) pay() {
-	if t.owed++; t.owed >= t.len() {
+func (t *table[K, V]) countMiss() {
+	if t.misses++; t.misses >= t.len() {
 		t.settle()
 	}
 }
@@ -127,7 +127,7 @@ func (t *table[K, V]) settle() map[K]*V {
 	}
 	maps.Copy(all, t.new)
 	t.old.Store(&all)
-	t.new, t.owed = nil, 0
+	t.new, t.misses = nil, 0
 	return all
 }
 

@@ -159,7 +159,7 @@ func (c *Call) note() trace.Span {
 func (c *Call) succeeded(e *lull.Event, o *operation) {
 	c.mu.Lock()
 	if !c.ended {
-		c.went(e)
+		c.storeResult(e)
 		c.rename(o)
 	}
 	c.mu.Unlock()
@@ -212,7 +212,7 @@ func (c *Call) event(name string, attributes ...attribute.KeyValue) {
 
 // finish records the result of the call.
 func (c *Call) finish(e *lull.Event, o *operation) {
-	c.went(e)
+	c.storeResult(e)
 	switch e.Reason {
 	case engine.Success, engine.Permanent, engine.Canceled, engine.Panicked:
 	default:
@@ -221,8 +221,8 @@ func (c *Call) finish(e *lull.Event, o *operation) {
 	c.rename(o)
 }
 
-// went stores the result of the call.
-func (c *Call) went(e *lull.Event) {
+// storeResult stores the result of the call.
+func (c *Call) storeResult(e *lull.Event) {
 	c.over, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.EndedAttempt)
 	c.attempts, c.waited, c.code, c.operation = e.Attempt, e.Waited, e.Verdict.Code, e.Operation
 	c.exhausted = c.exhausted || e.Reason == engine.BudgetExhausted
@@ -246,7 +246,7 @@ func (c *Call) End(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := errors.AsType[*lull.Error](err); ok && e != nil && !c.over {
-		c.went(&lull.Event{Reason: e.Reason, EndedAttempt: e.Attempts, Attempt: e.Attempts, Dependency: e.Dependency, Operation: e.Operation, Verdict: e.Verdict})
+		c.storeResult(&lull.Event{Reason: e.Reason, EndedAttempt: e.Attempts, Attempt: e.Attempts, Dependency: e.Dependency, Operation: e.Operation, Verdict: e.Verdict})
 	}
 	c.end(err != nil)
 }

@@ -28,8 +28,8 @@ type (
 		rollback(ctx context.Context) error
 		// with returns ctx with the transaction for the handler.
 		with(ctx context.Context) context.Context
-		// spoiled returns an error if the handler has ended the transaction.
-		spoiled() error
+		// checkNotRolledBack returns an error if the handler has ended the transaction.
+		checkNotRolledBack() error
 	}
 )
 
@@ -89,7 +89,7 @@ func (t *pgxTx) with(ctx context.Context) context.Context {
 	return context.WithValue(ctx, txKey{}, &t.guarded)
 }
 
-func (t *pgxTx) spoiled() error {
+func (t *pgxTx) checkNotRolledBack() error {
 	if t.guarded.rolledBack {
 		return errors.New("lullpostgres: the handler has rolled back the store's transaction, and then returned a response that was to be kept")
 	}
@@ -197,7 +197,7 @@ func (t *sqlTx) with(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sqlTxKey{}, t.tx)
 }
 
-func (t *sqlTx) spoiled() error { return nil } // the next statement will fail
+func (t *sqlTx) checkNotRolledBack() error { return nil } // the next statement will fail
 
 // SQLTxFrom is TxFrom for a Store made by NewSQL. The handler must not call its Commit and
 // Rollback; nothing can prevent it. After a Commit of its own the response is lost, and the outcome

@@ -43,7 +43,7 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 	if err := tooLarge(record); err != nil {
 		return idempotency.Answer{}, err
 	}
-	if err := tx.spoiled(); err != nil {
+	if err := tx.checkNotRolledBack(); err != nil {
 		return idempotency.Answer{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)

@@ -73,7 +73,7 @@ func (b *Budget) Withdraw(now time.Duration, c budget.Class, rnd func() uint64) 
 		return budget.Grant{OK: true, Receipt: 1}
 	}
 	if wake {
-		b.fleet.hurry()
+		b.fleet.wakeUp()
 	}
 	return budget.Grant{Exhausted: !b.empty.Load() && !b.empty.Swap(true)}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// heedsDeadlines returns an error if client visibly ignores the deadlines of contexts.
-func heedsDeadlines(client redis.UniversalClient) error {
+// respectsDeadlines returns an error if client visibly ignores the deadlines of contexts.
+func respectsDeadlines(client redis.UniversalClient) error {
 	var heeds bool
 	var options string
 	switch c := client.(type) {
@@ -33,8 +33,8 @@ func heedsDeadlines(client redis.UniversalClient) error {
 // pipeline returns the exchange through client. It sends all scripts at once, by their digest.
 // Those that the server does not have yet are sent once more, in full.
 func pipeline(client redis.UniversalClient) exchange {
-	return func(ctx context.Context, batch []*errand) {
-		var again []*errand
+	return func(ctx context.Context, batch []*budgetSync) {
+		var again []*budgetSync
 		send(ctx, client, batch, script.EvalSha)
 		for _, s := range batch {
 			if s.err != nil && redis.HasErrorPrefix(s.err, "NOSCRIPT") {
@@ -47,7 +47,7 @@ func pipeline(client redis.UniversalClient) exchange {
 	}
 }
 
-func send(ctx context.Context, client redis.UniversalClient, batch []*errand, call func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
+func send(ctx context.Context, client redis.UniversalClient, batch []*budgetSync, call func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
 	pipe := client.Pipeline()
 	cmds := make([]*redis.Cmd, len(batch))
 	for i, s := range batch {

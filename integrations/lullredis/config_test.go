@@ -88,7 +88,7 @@ func FuzzLedger(f *testing.F) {
 			now += time.Duration(int8(s)) * time.Duration(i) * 100 * time.Millisecond
 			switch s % 8 {
 			case 0:
-				l.drip(now, nil)
+				l.accrue(now, nil)
 				shared = max(shared, l.share.Load())
 			case 1:
 				if q, ok := l.plan(now, float64(s)/100); ok {

@@ -11,7 +11,7 @@ import (
 
 // Nothing of a call allocates, paid by whom it may, or refused.
 func TestCost(t *testing.T) {
-	f := open(func(_ context.Context, batch []*errand) {
+	f := open(func(_ context.Context, batch []*budgetSync) {
 		for _, e := range batch {
 			e.err = errors.New("no Redis")
 		}
@@ -50,7 +50,7 @@ func TestCost(t *testing.T) {
 
 func BenchmarkDecision(b *testing.B) {
 	open := func() *Budget {
-		f := open(func(_ context.Context, batch []*errand) {
+		f := open(func(_ context.Context, batch []*budgetSync) {
 			for _, e := range batch {
 				e.err = errors.New("no Redis")
 			}

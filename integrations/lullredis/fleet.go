@@ -25,10 +25,10 @@ type Fleet struct {
 	rnd      func() uint64
 	epoch    time.Time
 
-	wake    chan struct{}  // a budget has run out, or is new
-	results chan []*errand // of the exchange under way, if any
-	stop    chan struct{}  // closed by Close
-	ended   chan struct{}  // closed when the goroutine is gone
+	wake    chan struct{}      // a budget has run out, or is new
+	results chan []*budgetSync // of the exchange under way, if any
+	stop    chan struct{}      // closed by Close
+	ended   chan struct{}      // closed when the goroutine is gone
 	cancel  context.CancelFunc
 	ctx     context.Context
 
@@ -52,7 +52,7 @@ func Open(client redis.UniversalClient, c FleetConfig) (*Fleet, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullredis: fleet: %w", err)
 	}
-	if err := heedsDeadlines(client); err != nil {
+	if err := respectsDeadlines(client); err != nil {
 		return nil, err
 	}
 	return open(pipeline(client), c, rand.Uint64), nil
@@ -67,7 +67,7 @@ func open(x exchange, c FleetConfig, rnd func() uint64) *Fleet {
 		rnd:      rnd,
 		epoch:    time.Now(),
 		wake:     make(chan struct{}, 1),
-		results:  make(chan []*errand, 1),
+		results:  make(chan []*budgetSync, 1),
 		stop:     make(chan struct{}),
 		ended:    make(chan struct{}),
 		ctx:      ctx,
@@ -103,7 +103,7 @@ func (f *Fleet) Budget(name string, c Config) (*Budget, error) {
 	f.budgets[name] = b
 	at, _ := slices.BinarySearchFunc(f.order, name, func(b *Budget, name string) int { return strings.Compare(b.name, name) })
 	f.order = slices.Insert(slices.Clone(f.order), at, b)
-	f.hurry()
+	f.wakeUp()
 	return b, nil
 }
 
@@ -136,9 +136,9 @@ func (f *Fleet) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, f.config.Timeout)
 	defer cancel()
 	all := f.all()
-	batch := make([]*errand, len(all))
+	batch := make([]*budgetSync, len(all))
 	for i, b := range all {
-		batch[i] = &errand{budget: b, id: b.ledger.id, request: b.ledger.parting()}
+		batch[i] = &budgetSync{budget: b, id: b.ledger.id, request: b.ledger.parting()}
 	}
 	if len(batch) == 0 {
 		return nil
@@ -173,8 +173,8 @@ func (f *Fleet) all() []*Budget {
 
 func (f *Fleet) now() time.Duration { return time.Since(f.epoch) }
 
-// hurry wakes the goroutine, if it is not about to wake already. It never blocks.
-func (f *Fleet) hurry() {
+// wakeUp wakes the goroutine, if it is not about to wake already. It never blocks.
+func (f *Fleet) wakeUp() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -184,8 +184,8 @@ func (f *Fleet) hurry() {
 // id returns a unique name for an instance.
 func (f *Fleet) id() string { return fmt.Sprintf("%016x%016x", f.rnd(), f.rnd()) }
 
-// An errand is one budget's part of an exchange.
-type errand struct {
+// An budgetSync is one budget's part of an exchange.
+type budgetSync struct {
 	budget  *Budget
 	id      string
 	request request
@@ -195,7 +195,7 @@ type errand struct {
 
 // An exchange sends requests and fills in answer or err of each. It should end soon
 // after ctx has.
-type exchange func(ctx context.Context, batch []*errand)
+type exchange func(ctx context.Context, batch []*budgetSync)
 
 // run is the goroutine. It decides when to sync, and the ledgers decide what. An exchange runs
 // beside it, one at a time, so that a client which ignores its context delays syncs only.
@@ -205,8 +205,8 @@ func (f *Fleet) run() {
 	defer timer.Stop()
 	var (
 		round     time.Duration // when all sync again
-		owed      bool          // they should have, but for an exchange under way
-		busy      []*errand     // under way
+		missed    bool          // they should have, but for an exchange under way
+		busy      []*budgetSync // under way
 		answerDue time.Duration // when they should be answered
 	)
 	for {
@@ -222,26 +222,26 @@ func (f *Fleet) run() {
 		now := f.now()
 		all := f.all()
 		if now >= round {
-			round, owed = now+f.spread(), true
+			round, missed = now+f.spread(), true
 			for _, b := range all {
-				b.ledger.drip(now, f.rnd)
+				b.ledger.accrue(now, f.rnd)
 			}
 		}
 		next := round
 		switch {
 		case busy == nil:
-			var batch []*errand
+			var batch []*budgetSync
 			for _, b := range all {
 				at, urgent := b.ledger.urgent()
-				if owed || urgent && at <= now {
+				if missed || urgent && at <= now {
 					if r, ok := b.ledger.plan(now, b.local.Balance(0)); ok {
-						batch = append(batch, &errand{budget: b, id: b.ledger.id, request: r})
+						batch = append(batch, &budgetSync{budget: b, id: b.ledger.id, request: r})
 					}
 				} else if urgent {
 					next = min(next, at)
 				}
 			}
-			owed = false
+			missed = false
 			if len(batch) > 0 {
 				busy, answerDue = batch, now+f.config.Timeout+f.config.Timeout/4
 				go f.send(batch)
@@ -258,7 +258,7 @@ func (f *Fleet) run() {
 // errDeaf is the error of an exchange that continues after its time.
 var errDeaf = errors.New("no answer in time, and the client goes on waiting: does it heed the deadlines of contexts? (ContextTimeoutEnabled)")
 
-func (f *Fleet) send(batch []*errand) {
+func (f *Fleet) send(batch []*budgetSync) {
 	ctx, cancel := context.WithTimeout(f.ctx, f.config.Timeout)
 	defer cancel()
 	f.exchange(ctx, batch)
@@ -266,7 +266,7 @@ func (f *Fleet) send(batch []*errand) {
 }
 
 // note passes the answers of an exchange to the ledgers.
-func (f *Fleet) note(batch []*errand) {
+func (f *Fleet) note(batch []*budgetSync) {
 	now := f.now()
 	for _, s := range batch {
 		if s.err != nil {

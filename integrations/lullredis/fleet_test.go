@@ -32,7 +32,7 @@ func newStub() *stub {
 	return &stub{redis: map[string]*model{}, epoch: time.Now()}
 }
 
-func (s *stub) exchange(ctx context.Context, batch []*errand) {
+func (s *stub) exchange(ctx context.Context, batch []*budgetSync) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.under++

@@ -30,8 +30,8 @@ const (
 	// memory is how long Redis remembers an instance that has stopped without a sync, and reserves
 	// its tokens.
 	memory = 10 * time.Minute
-	// voidAfter is when such an instance gives up its tokens: before Redis does.
-	voidAfter = memory / 2
+	// forfeitAfter is when such an instance gives up its tokens: before Redis does.
+	forfeitAfter = memory / 2
 )
 
 // A ledger is one instance's account of the floor of one dependency: its tokens, and how they are
@@ -54,21 +54,21 @@ type ledger struct {
 	underway bool          // it is being sent
 	sent     time.Duration // when it was last sent, or will count as sent
 
-	held    int64 // in hand after the last plan or answer
-	target  int64 // tokens that it would like to hold
-	dry     bool  // the last answer was less than what was asked for
-	answers int64 // so far
-	failed  int64 // syncs
-	failure error // of the last sync, nil if it was answered
+	held       int64 // in hand after the last plan or answer
+	target     int64 // tokens that it would like to hold
+	shortGrant bool  // the last answer was less than what was asked for
+	answers    int64 // so far
+	failed     int64 // syncs
+	failure    error // of the last sync, nil if it was answered
 
-	acked   time.Duration // when the last answer came
-	sure    time.Duration // when the answered request was sent: Redis did not see this instance earlier
-	first   time.Duration // of the first answer since Redis last knew nothing, on its clock
-	latest  answer
-	alone   bool          // accruing its share
-	dripped time.Duration // the time up to which it has accrued
-	part    float64       // of a token accrued
-	added   time.Duration // when share last grew
+	acked     time.Duration // when the last answer came
+	sure      time.Duration // when the answered request was sent: Redis did not see this instance earlier
+	first     time.Duration // of the first answer since Redis last knew nothing, on its clock
+	latest    answer
+	alone     bool          // accruing its share
+	accruedTo time.Duration // the time up to which it has accrued
+	part      float64       // of a token accrued
+	added     time.Duration // when share last grew
 }
 
 func newLedger(t terms, id string, now time.Duration) *ledger {
@@ -78,13 +78,13 @@ func newLedger(t terms, id string, now time.Duration) *ledger {
 // withdraw takes a token for one retry if there is one. If there is none, wake is true for the
 // first refusal since the last plan: its caller wakes the driver. It takes no lock.
 func (l *ledger) withdraw() (paid, wake bool) {
-	if take(&l.hand) || take(&l.share) {
+	if takeOne(&l.hand) || takeOne(&l.share) {
 		return true, false
 	}
 	return false, !l.starved.Load() && !l.starved.Swap(true)
 }
 
-func take(n *atomic.Int64) bool {
+func takeOne(n *atomic.Int64) bool {
 	for {
 		have := n.Load()
 		if have <= 0 {
@@ -120,7 +120,7 @@ func (l *ledger) urgent() (at time.Duration, yes bool) {
 		return 0, false
 	case l.seq == 0:
 		return l.sent, true
-	case l.starved.Load() && !l.dry:
+	case l.starved.Load() && !l.shortGrant:
 		return saturating.Add(l.sent, l.terms.every/4), true
 	}
 	return 0, false
@@ -193,12 +193,12 @@ func (l *ledger) apply(now time.Duration, a answer, id func() string) {
 	want := l.pending.want
 	l.waiting, l.pending = false, request{}
 	if a.kind == overtaken {
-		l.void()
+		l.forfeit()
 		l.id, l.seq, l.answers = id(), 0, 0
 		return
 	}
 	if a.kind == unknown {
-		l.void()
+		l.forfeit()
 		l.answers = 0
 	}
 	if l.answers == 0 {
@@ -207,15 +207,15 @@ func (l *ledger) apply(now time.Duration, a answer, id func() string) {
 	l.answers++
 	l.hand.Add(a.grant)
 	l.held = l.hand.Load()
-	l.dry = a.grant < want
+	l.shortGrant = a.grant < want
 	l.acked, l.sure = now, l.sent
 	l.latest = a
 	l.failure = nil
 	l.back()
 }
 
-// void gives up the tokens, since Redis does not know of them.
-func (l *ledger) void() {
+// forfeit gives up the tokens, since Redis does not know of them.
+func (l *ledger) forfeit() {
 	l.hand.Swap(0)
 	l.held = 0
 }
@@ -226,15 +226,15 @@ func (l *ledger) back() {
 	l.share.Swap(0)
 }
 
-// drip is called now and then. Alone, an instance allows itself its share of a part of the floor.
-func (l *ledger) drip(now time.Duration, rnd func() uint64) {
+// accrue is called now and then. Alone, an instance allows itself its share of a part of the floor.
+func (l *ledger) accrue(now time.Duration, rnd func() uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.answers == 0 {
 		return // the fleet has never been seen, so the share is unknown
 	}
-	if saturating.Since(l.sure, now) > voidAfter {
-		l.void()
+	if saturating.Since(l.sure, now) > forfeitAfter {
+		l.forfeit()
 	}
 	from := saturating.Add(l.acked, staleAfter*l.terms.every)
 	if now <= from || !l.settled() {
@@ -243,14 +243,14 @@ func (l *ledger) drip(now time.Duration, rnd func() uint64) {
 	if !l.alone {
 		// Each begins with a random part of a token, so that the fleet's tokens do not all come at
 		// once. On average it makes up for the tokens that are never completed.
-		l.alone, l.dripped = true, from
+		l.alone, l.accruedTo = true, from
 		l.part = float64(chance.Bits(rnd)>>11) / (1 << 53)
 	}
 	if l.share.Load() > 0 && saturating.Since(l.added, now).Seconds() > l.terms.pool/l.terms.floor {
 		l.share.Swap(0) // as old as a pool gets before it is full
 	}
-	l.part += l.shareOf() * saturating.Since(l.dripped, now).Seconds()
-	l.dripped = max(l.dripped, now)
+	l.part += l.shareOf() * saturating.Since(l.accruedTo, now).Seconds()
+	l.accruedTo = max(l.accruedTo, now)
 	if whole := math.Floor(l.part); whole >= 1 {
 		l.part -= whole
 		most := max(1, int64(l.terms.alone*l.terms.pool/float64(max(l.latest.members, 1))))

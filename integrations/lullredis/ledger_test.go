@@ -94,7 +94,7 @@ func TestAShare(t *testing.T) {
 	l, now := inStep(t, Config{Floor: 10, Pool: 20, Alone: 0.5}, 10) // 0.5 a second; lapses after 2 s
 	zero := func() uint64 { return 0 }
 	at := func(d time.Duration) int64 {
-		l.drip(now+d, zero)
+		l.accrue(now+d, zero)
 		return l.share.Load()
 	}
 	for _, step := range []struct {
@@ -139,7 +139,7 @@ func TestAShare(t *testing.T) {
 func TestAShareBeginsByChance(t *testing.T) {
 	for draw, want := range map[uint64]int64{0: 0, 1 << 63: 0, 1<<64 - 1: 1} {
 		l, now := inStep(t, Config{Floor: 1, Pool: 10}, 10)
-		l.drip(now+4*time.Second+time.Millisecond, func() uint64 { return draw })
+		l.accrue(now+4*time.Second+time.Millisecond, func() uint64 { return draw })
 		if got := l.share.Load(); got != want {
 			t.Errorf("drawn %x: %d at once, want %d", draw, got, want)
 		}
@@ -223,15 +223,15 @@ func TestALeaseEnds(t *testing.T) {
 	if again != r || r.want == 0 {
 		t.Fatalf("%+v, then %+v", r, again)
 	}
-	l.drip(now+voidAfter, nil)
+	l.accrue(now+forfeitAfter, nil)
 	if h := l.hand.Load(); h != r.want {
 		t.Errorf("holds %d, want %d", h, r.want)
 	}
-	l.drip(now+voidAfter+1, nil)
+	l.accrue(now+forfeitAfter+1, nil)
 	if h := l.hand.Load(); h != 0 {
-		t.Errorf("%v after a sync it still holds %d", voidAfter, h)
+		t.Errorf("%v after a sync it still holds %d", forfeitAfter, h)
 	}
-	if voidAfter >= memory {
+	if forfeitAfter >= memory {
 		t.Error("Redis forgets first")
 	}
 }

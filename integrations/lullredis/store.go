@@ -103,7 +103,7 @@ func NewStore(client redis.UniversalClient, c StoreConfig) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullredis: store: %w", err)
 	}
-	if err := heedsDeadlines(client); err != nil {
+	if err := respectsDeadlines(client); err != nil {
 		return nil, err
 	}
 	c.Prefix = cmp.Or(c.Prefix, DefaultStorePrefix)

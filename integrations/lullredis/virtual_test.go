@@ -109,7 +109,7 @@ func (w *world) live(p *person) {
 	if everybody {
 		e := w.terms.every
 		p.round = w.now + e - e/4 + time.Duration(w.rnd.Int64N(int64(e/2)))
-		p.drip(w.now, w.chance)
+		p.accrue(w.now, w.chance)
 	}
 	at, urgent := p.urgent()
 	if p.timeout == 0 && (everybody || urgent && at <= w.now) {
@@ -616,9 +616,9 @@ func TestTheTokensOfTheDeadComeBack(t *testing.T) {
 	if p.hand.Load() == 0 {
 		t.Fatal("it holds nothing: the test shows nothing")
 	}
-	w.run(voidAfter + 2*time.Second)
+	w.run(forfeitAfter + 2*time.Second)
 	if h := p.hand.Load(); h != 0 {
-		t.Errorf("cut off for %v it still holds %d", voidAfter, h)
+		t.Errorf("cut off for %v it still holds %d", forfeitAfter, h)
 	}
 }
 

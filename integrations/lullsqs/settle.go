@@ -132,7 +132,7 @@ func (q *Queue) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlemen
 		if lapsed {
 			return errLapsed
 		}
-		err = q.bury(ctx, d, r, s.Envelope)
+		err = q.deadLetter(ctx, d, r, s.Envelope)
 	default:
 		return lull.Permanent(fmt.Errorf("lullsqs: %v is no settlement", s.Outcome))
 	}
@@ -179,7 +179,7 @@ func (q *Queue) delay(ctx context.Context, r *receipt, after time.Duration) erro
 	return err
 }
 
-func (q *Queue) bury(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
+func (q *Queue) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, e *queue.Envelope) error {
 	if e == nil {
 		return lull.Permanent(errors.New("lullsqs: a dead letter needs an envelope"))
 	}

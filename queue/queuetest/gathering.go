@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// A gathering restarts a server once for all tests that want it at a time: as soon as each test that has
+// A sharedRestart restarts a server once for all tests that want it at a time: as soon as each test that has
 // entered wants it, or has ended. None enters during a restart.
-type gathering struct {
+type sharedRestart struct {
 	restart func(t testing.TB)
 
 	mu         sync.Mutex
@@ -18,14 +18,14 @@ type gathering struct {
 	restarts   int
 }
 
-func newGathering(restart func(t testing.TB)) *gathering {
-	g := &gathering{restart: restart}
+func newGathering(restart func(t testing.TB)) *sharedRestart {
+	g := &sharedRestart{restart: restart}
 	g.changed = sync.NewCond(&g.mu)
 	return g
 }
 
 // enter has t take part until it ends.
-func (g *gathering) enter(t testing.TB) {
+func (g *sharedRestart) enter(t testing.TB) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.restarting {
@@ -41,7 +41,7 @@ func (g *gathering) enter(t testing.TB) {
 }
 
 // want returns when the server was restarted.
-func (g *gathering) want(t testing.TB) {
+func (g *sharedRestart) want(t testing.TB) {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()

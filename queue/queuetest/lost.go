@@ -53,7 +53,7 @@ type lost struct {
 	blipped  int
 	accepted map[int]bool // done or bad, or found among the dead letters
 	moved    time.Time    // when that last rose
-	spoke    time.Time    // when a worker last spoke
+	lastLine time.Time    // when a worker last spoke
 	kills    int
 	restarts int
 }
@@ -84,9 +84,9 @@ func nothingLost(t testing.TB, target Target, order queue.Order) {
 	l.began = time.Now()
 	l.moved = l.began
 	for range lostWorkers {
-		l.workers = append(l.workers, l.hire())
+		l.workers = append(l.workers, l.addWorker())
 	}
-	l.ravage()
+	l.disrupt()
 	handled := time.Since(l.began)
 	l.settleDown()
 	for _, w := range l.workers {
@@ -132,24 +132,24 @@ func (l *lost) sendAll() {
 	}
 }
 
-// hire starts a worker and listens to it.
-func (l *lost) hire() *worker {
+// addWorker starts a worker and listens to it.
+func (l *lost) addWorker() *worker {
 	l.Helper()
 	w := startWorker(l.TB, job{Work: workHandle, Address: l.address, Lease: l.o.Lease, Attempts: lostAttempts})
 	go func() {
 		for line := range w.lines {
-			l.hear(line)
+			l.handleLine(line)
 		}
 	}()
 	return w
 }
 
-func (l *lost) hear(line string) {
+func (l *lost) handleLine(line string) {
 	word, number, _ := strings.Cut(line, " ")
 	i, err := strconv.Atoi(number)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.spoke = time.Now()
+	l.lastLine = time.Now()
 	switch {
 	case err != nil || i < 0 || i >= l.n:
 		l.Errorf("a worker says %q", line)
@@ -178,8 +178,8 @@ func (l *lost) progress() (accepted int, still time.Duration) {
 	return len(l.accepted), time.Since(l.moved)
 }
 
-// ravage kills workers and restarts the broker while messages are handled, until all were.
-func (l *lost) ravage() {
+// disrupt kills workers and restarts the broker while messages are handled, until all were.
+func (l *lost) disrupt() {
 	l.Helper()
 	looked := time.Now()
 	for {
@@ -192,7 +192,7 @@ func (l *lost) ravage() {
 			l.workers[i].kill()
 			l.kills++
 			l.workers[i].wait()
-			l.workers[i] = l.hire()
+			l.workers[i] = l.addWorker()
 		case l.target.Restart != nil && l.restarts == 0 && accepted >= l.n/2:
 			l.restarts++
 			l.target.Restart(l.TB)
@@ -206,7 +206,7 @@ func (l *lost) ravage() {
 			select {
 			case <-w.ended:
 				l.Logf("a worker has ended by itself: %v", w.err)
-				l.workers[i] = l.hire()
+				l.workers[i] = l.addWorker()
 			default:
 			}
 		}
@@ -242,7 +242,7 @@ func (l *lost) missing() (some []int) {
 func (l *lost) settleDown() {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		l.mu.Lock()
-		silence := time.Since(l.spoke)
+		silence := time.Since(l.lastLine)
 		l.mu.Unlock()
 		if silence > 2*l.o.Lease {
 			return

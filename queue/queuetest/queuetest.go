@@ -107,7 +107,7 @@ func Run(t *testing.T, target Target) {
 	if raced && !target.Virtual && os.Getenv(allVariable) == "" {
 		t.Skip("not with the race detector, unless " + allVariable + " is set: it takes a minute, and NothingLost runs")
 	}
-	var g *gathering
+	var g *sharedRestart
 	if target.Restart != nil {
 		g = newGathering(target.Restart)
 		target.Restart = g.want
