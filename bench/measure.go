@@ -103,7 +103,7 @@ func measureAll(groups []group, rounds int, one measurer, progress io.Writer) ([
 				TwoCores: summarise(samples[[3]int{gi, si, 2}]),
 			})
 		}
-		r.relate()
+		r.setRatios()
 		for _, e := range g.extras {
 			i, j := g.index(e.subject), g.index(e.over)
 			r.rows[i].More = &difference{
@@ -117,8 +117,8 @@ func measureAll(groups []group, rounds int, one measurer, progress io.Writer) ([
 	return results, nil
 }
 
-// relate fills in the ratios to the group's reference.
-func (r *result) relate() {
+// setRatios fills in the ratios to the group's reference.
+func (r *result) setRatios() {
 	i := r.group.index(r.group.reference)
 	if i < 0 {
 		return

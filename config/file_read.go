@@ -379,15 +379,15 @@ func (r *fileReader) links(s Service, provider map[string]string) {
 			return
 		case r.operationsOf == nil || e.Dependency == "":
 		case !known:
-			r.noneSuch(e.Dependency, field(at, "dependency"), "a dependency", maps.Keys(r.operationsOf))
+			r.noteUnknown(e.Dependency, field(at, "dependency"), "a dependency", maps.Keys(r.operationsOf))
 		case e.Operation != "" && operations != nil && !operations[e.Operation]:
-			r.noneSuch(e.Operation, field(at, "operation"), "an operation of "+e.Dependency, maps.Keys(operations))
+			r.noteUnknown(e.Operation, field(at, "operation"), "an operation of "+e.Dependency, maps.Keys(operations))
 		}
 	}
 }
 
-// noneSuch records that name, at path, is none of names.
-func (r *fileReader) noneSuch(name, path, thing string, names iter.Seq[string]) {
+// noteUnknown records that name, at path, is none of names.
+func (r *fileReader) noteUnknown(name, path, thing string, names iter.Seq[string]) {
 	all := slices.Sorted(names)
 	r.Note(r.placeOf(path), r.shown(path), tree.Quote(name), thing+": "+tree.ClipTo(maxAllowed, choice.List(all)), choice.Nearest(name, all))
 }

@@ -39,15 +39,15 @@ type Live struct {
 	reloading sync.Mutex // held while the file is read, applied and reported
 	// The following are guarded by reloading.
 	inForce [sha256.Size]byte // the checksum of the file in force
-	refused sight             // what was refused and reported last; zero: nothing
+	refused fileState         // what was refused and reported last; zero: nothing
 
 	mu         sync.Mutex // guards what follows, so that no follower misses a change of the file
 	followers  []follower
 	registries []*lull.Registry // of FollowEach
 }
 
-// A sight is the state of the file at one look.
-type sight struct {
+// A fileState is the state of the file at one look.
+type fileState struct {
 	sum [sha256.Size]byte // of its content
 	err string            // why it cannot be read; empty: it can
 }
@@ -240,12 +240,12 @@ func (l *Live) Reload() error {
 	return l.take(data, now)
 }
 
-func (l *Live) read() ([]byte, sight, error) {
+func (l *Live) read() ([]byte, fileState, error) {
 	data, err := readRegular(l.path)
 	if err != nil {
-		return nil, sight{err: err.Error()}, err
+		return nil, fileState{err: err.Error()}, err
 	}
-	return data, sight{sum: sha256.Sum256(data)}, nil
+	return data, fileState{sum: sha256.Sum256(data)}, nil
 }
 
 // Watch looks at the file every interval, and takes it when it has changed, until ctx ends. It
@@ -262,7 +262,7 @@ func (l *Live) Watch(ctx context.Context, interval time.Duration) error {
 	}
 	ticks := time.NewTicker(cmp.Or(interval, DefaultInterval))
 	defer ticks.Stop()
-	var last sight
+	var last fileState
 	for {
 		select {
 		case <-ctx.Done():
@@ -275,7 +275,7 @@ func (l *Live) Watch(ctx context.Context, interval time.Duration) error {
 
 // look takes the file if the look before has found the same, and has not been refused. It returns
 // what it has found.
-func (l *Live) look(before sight) sight {
+func (l *Live) look(before fileState) fileState {
 	l.reloading.Lock()
 	defer l.reloading.Unlock()
 	data, now, err := l.read()
@@ -290,10 +290,10 @@ func (l *Live) look(before sight) sight {
 }
 
 // take makes data the file in force, if it is a policy file.
-func (l *Live) take(data []byte, now sight) error {
+func (l *Live) take(data []byte, now fileState) error {
 	if now.sum == l.inForce {
-		if l.refused != (sight{}) { // the file is as before it was refused
-			l.refused = sight{}
+		if l.refused != (fileState{}) { // the file is as before it was refused
+			l.refused = fileState{}
 			l.report(Reload{File: l.File(), Unused: l.Unused()})
 		}
 		return nil
@@ -303,13 +303,13 @@ func (l *Live) take(data []byte, now sight) error {
 		l.refuse(now, err)
 		return err
 	}
-	l.inForce, l.refused = now.sum, sight{}
+	l.inForce, l.refused = now.sum, fileState{}
 	l.report(l.apply(f))
 	return nil
 }
 
 // refuse reports a file that was refused.
-func (l *Live) refuse(what sight, err error) {
+func (l *Live) refuse(what fileState, err error) {
 	l.refused = what
 	l.report(Reload{File: l.File(), Unused: l.Unused(), Err: err})
 }

@@ -28,17 +28,17 @@ func Presets() []string {
 		names = append(names, p.name)
 	}
 	for _, p := range preset.All() {
-		if wholly(p) {
+		if expressible(p) {
 			names = append(names, p.Name)
 		}
 	}
 	return names
 }
 
-// wholly reports whether a policy describes all of p. Other presets have a budget or a jitter that
+// expressible reports whether a policy describes all of p. Other presets have a budget or a jitter that
 // no policy can have; without it they would be another client, and most of them one without a
 // budget. Others are consumers of queues.
-func wholly(p preset.Preset) bool {
+func expressible(p preset.Preset) bool {
 	return p.Budget == preset.Budget{} && p.Jitter == preset.Jitter{} && !p.Messages
 }
 
@@ -62,7 +62,7 @@ func findTemplate(name string) (template, bool) {
 		}
 	}
 	for _, p := range preset.All() {
-		if p.Name != name || !wholly(p) {
+		if p.Name != name || !expressible(p) {
 			continue
 		}
 		if !p.Reads.Timeouts {

@@ -20,7 +20,7 @@ const (
 	// A hint of any length is waited for.
 	anyHint = time.Duration(math.MaxInt64)
 	// As many attempts as a policy may have, for clients that never stop.
-	unending = 1000
+	mostAttempts = 1000
 )
 
 // plain is a policy with nothing but attempts and waits. What timed out is a
@@ -55,9 +55,9 @@ func fixedBreaker(window time.Duration, rate float64, calls int, open time.Durat
 		Consecutive: -1,
 		Window:      window, FailureRate: rate, MinCalls: calls,
 		OpenFor: open, OpenMax: open, OpenJitter: -1,
-		Probes: 1, ProbeTimeout: unendingProbe,
+		Probes: 1, ProbeTimeout: noProbeTimeout,
 	}
 }
 
-// unendingProbe: a probe that is never reported is waited for.
-const unendingProbe = 365 * 24 * time.Hour
+// noProbeTimeout: a probe that is never reported is waited for.
+const noProbeTimeout = 365 * 24 * time.Hour

@@ -60,7 +60,7 @@ func libraries() []Preset {
 		Title:  "tenacity's bare @retry: again at once, for ever",
 		Source: "jd/tenacity, tenacity/__init__.py: stop_never, wait_none",
 		Note:   "The engine ends it after 1000 attempts.",
-		Policy: plain(unending, atOnce),
+		Policy: plain(mostAttempts, atOnce),
 		Reads:  timeouts,
 	}, {
 		Name:   "cenkalti",

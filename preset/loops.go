@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// lulls are the presets that all others are compared with.
-func lulls() Preset {
+// recommended are the presets that all others are compared with.
+func recommended() Preset {
 	return Preset{
 		Name:   "lull",
 		Title:  "the recommended policy, which is the zero one",
@@ -18,7 +18,7 @@ func lulls() Preset {
 	}
 }
 
-// hedged is lulls with a second attempt beside a slow first one.
+// hedged is recommended with a second attempt beside a slow first one.
 func hedged() Preset {
 	return Preset{
 		Name:   "hedged",

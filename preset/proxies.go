@@ -53,7 +53,7 @@ func proxies() []Preset {
 		Source: "linkerd/linkerd2-proxy@29637b64, app/outbound/src/http/retry.rs; tower-rs/tower@8358ee71, retry/budget/tps_budget.rs",
 		Note: "No limit on the retries of one call but the budget; the engine allows 999. The floor is per proxy: M proxies may send 10 M retries a second. " +
 			"A request that gets no response at all is not retried, and even earns.",
-		Policy: plain(unending, atOnce),
+		Policy: plain(mostAttempts, atOnce),
 		Budget: Budget{Finagle: tower()},
 	}, {
 		Name:   "linkerd-route",

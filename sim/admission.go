@@ -16,8 +16,8 @@ type visitor struct {
 	decision admission.Decision // Queued until there is another
 }
 
-// mostTold is the longest Retry-After that admission control gives, in seconds.
-const mostTold = 30
+// mostRetryAfter is the longest Retry-After that admission control gives, in seconds.
+const mostRetryAfter = 30
 
 // newGate is admission control that knows nothing yet.
 func (w *world) newGate(s *service) *admission.Controller {
@@ -58,8 +58,8 @@ func (j *job) introduce(f *flight, o *origin) {
 	}
 }
 
-// knock is reach where there is a gate.
-func (w *world) knock(i uint32, j *job) (answer time.Duration) {
+// reachGate is reach where there is a gate.
+func (w *world) reachGate(i uint32, j *job) (answer time.Duration) {
 	s := w.services[j.service]
 	h := &s.hosts[j.host]
 	if h.now(w.now).down {
@@ -137,7 +137,7 @@ func (w *world) overdue(i uint32, j *job) {
 
 // shed answers j that it was refused.
 func (w *world) shed(i uint32, j *job, d admission.Decision) time.Duration {
-	w.rec.turnedAway(w.now, turnedShed)
+	w.rec.rejected(w.now, rejectedShed)
 	w.release(j)
 	return w.respond(i, j, w.refusal(d), w.now)
 }
@@ -148,7 +148,7 @@ func (w *world) refusal(d admission.Decision) int {
 		return verdictStop
 	}
 	seconds := (d.RetryAfter + time.Second - 1) / time.Second
-	return w.retryAfter[min(max(seconds, 1), mostTold)-1]
+	return w.retryAfter[min(max(seconds, 1), mostRetryAfter)-1]
 }
 
 // leave takes j, whose caller has gone, away from the gate.

@@ -206,8 +206,8 @@ func TestMostTold(t *testing.T) {
 	for i := range 1000 {
 		most = max(most, g.Arrive(time.Hour+time.Duration(i)*time.Second, admission.Request{}, &out).RetryAfter)
 	}
-	if most > mostTold*time.Second || most <= (mostTold-1)*time.Second {
-		t.Errorf("the longest wait is %v, and the table ends at %d s", most, mostTold)
+	if most > mostRetryAfter*time.Second || most <= (mostRetryAfter-1)*time.Second {
+		t.Errorf("the longest wait is %v, and the table ends at %d s", most, mostRetryAfter)
 	}
 }
 

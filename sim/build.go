@@ -111,14 +111,14 @@ func (b *builder) service(i uint32, def *Service) *service {
 			}
 		}
 	}
-	s.lucky = len(s.hosts) > 1 || def.Errors > 0 || def.Time.Kind != Fixed
+	s.random = len(s.hosts) > 1 || def.Errors > 0 || def.Time.Kind != Fixed
 	s.plain = def.Workers == 0 && def.Congestion == 0 && len(def.Calls) == 0 && !def.Contention && !def.Admission.On
 	if def.Admission.On {
 		b.gates(s)
 	}
 	for f := range def.Faults {
 		fault := &def.Faults[f]
-		s.lucky = s.lucky || fault.share() < 1
+		s.random = s.random || fault.share() < 1
 		s.plain = s.plain && fault.Kind != Crash // what is in hand gets lost
 		v := verdictError
 		if fault.RetryAfter > 0 || fault.DontRetry {
@@ -147,7 +147,7 @@ func (b *builder) gates(s *service) {
 	for h := range s.hosts {
 		s.hosts[h].gate = b.w.newGate(s)
 	}
-	for len(b.w.retryAfter) < mostTold {
+	for len(b.w.retryAfter) < mostRetryAfter {
 		b.w.retryAfter = append(b.w.retryAfter, b.verdict(503, time.Duration(len(b.w.retryAfter)+1)*time.Second, false))
 	}
 }
@@ -217,13 +217,13 @@ func (b *builder) topic(i int, def *Topic) {
 		if c.Wary {
 			w.learn(x)
 		} else {
-			w.happen(0, revive, 0, x.index)
+			w.scheduleTopic(0, revive, 0, x.index)
 		}
 	}
 	for k := range c.Kills {
 		c.Kills[k].each(c, w.s.Horizon, func(p int, at time.Duration) {
-			w.happen(at, kill, 0, uint32(first+p))
-			w.happen(saturating.Add(at, c.Kills[k].For), revive, 0, uint32(first+p))
+			w.scheduleTopic(at, kill, 0, uint32(first+p))
+			w.scheduleTopic(saturating.Add(at, c.Kills[k].For), revive, 0, uint32(first+p))
 		})
 	}
 }

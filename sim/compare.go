@@ -40,7 +40,7 @@ func Compare(ctx context.Context, s Scenario, cs []Contender, o CompareOptions) 
 	runs := len(cs) * seeds
 	results := make([]Result, runs)
 	errs := make([]error, runs)
-	p := &progress{tell: o.Progress, share: make([]float64, runs), events: make([]int64, runs)}
+	p := &progress{report: o.Progress, share: make([]float64, runs), events: make([]int64, runs)}
 	next := make(chan int)
 	var busy sync.WaitGroup
 	workers := o.Workers
@@ -79,23 +79,23 @@ func Compare(ctx context.Context, s Scenario, cs []Contender, o CompareOptions) 
 
 // progress adds up how far several runs have come.
 type progress struct {
-	tell func(CompareProgress)
+	report func(CompareProgress)
 
-	mu     sync.Mutex // guards what follows, and calls of tell
+	mu     sync.Mutex // guards what follows, and calls of report
 	share  []float64
 	events []int64
 	runs   int
 }
 
 func (p *progress) of(i int) func(Progress) {
-	if p.tell == nil {
+	if p.report == nil {
 		return nil
 	}
 	return func(now Progress) { p.update(i, float64(now.Now)/float64(now.Horizon), now.Events, 0) }
 }
 
 func (p *progress) done(i int, events int64) {
-	if p.tell != nil {
+	if p.report != nil {
 		p.update(i, 1, events, 1)
 	}
 }
@@ -110,7 +110,7 @@ func (p *progress) update(i int, share float64, events int64, done int) {
 		now.Share += p.share[k] / float64(len(p.share))
 		now.Events += p.events[k]
 	}
-	p.tell(now)
+	p.report(now)
 }
 
 // summarize computes the summary of the results of all seeds.

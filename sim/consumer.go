@@ -69,7 +69,7 @@ func (w *world) fetch(c *consumer) {
 		c.gen++
 		if f.Most == 0 {
 			c.paused = true
-			w.happen(saturating.Add(w.now, f.Wait), look, c.gen, c.index)
+			w.scheduleTopic(saturating.Add(w.now, f.Wait), look, c.gen, c.index)
 			return
 		}
 		if c.paused && !f.Probe {
@@ -158,8 +158,8 @@ func (w *world) runHandler(k uint32, f *flight) {
 	}
 	if p := &t.def.Poison; p.Kills {
 		// At once, but after whatever led here: that may still hold flights of this process.
-		w.happen(w.now, kill, 0, x.c.index)
-		w.happen(saturating.Add(w.now, p.down()), revive, 0, x.c.index)
+		w.scheduleTopic(w.now, kill, 0, x.c.index)
+		w.scheduleTopic(saturating.Add(w.now, p.down()), revive, 0, x.c.index)
 		return
 	}
 	w.handled(k, f, engine.Handled{Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "panicked"}, Panicked: true})
@@ -187,7 +187,7 @@ func (w *world) handled(k uint32, f *flight, h engine.Handled) {
 		r.Here, r.Wait = true, min(r.After, max(w.ends(x)-w.now, 0))
 	}
 	if r.Here {
-		w.happen(saturating.Add(w.now, r.Wait), resume, x.gen, i)
+		w.scheduleTopic(saturating.Add(w.now, r.Wait), resume, x.gen, i)
 		return
 	}
 	w.conclude(i, x, r)
@@ -214,7 +214,7 @@ func (w *world) refused(k uint32, f *flight, why engine.Reason) {
 	}
 	x.held = true
 	x.c.held++
-	w.happen(min(saturating.Add(w.now, r.Wait), max(w.ends(x), w.now)), resume, x.gen, i)
+	w.scheduleTopic(min(saturating.Add(w.now, r.Wait), max(w.ends(x), w.now)), resume, x.gen, i)
 }
 
 // resume continues with a message that was kept.
@@ -298,7 +298,7 @@ func (w *world) learn(c *consumer) {
 		now := n * time.Second
 		b := c.state.Breaker()
 		if b == nil || b.State(now) != breaker.Closed {
-			w.happen(now, revive, 0, c.index)
+			w.scheduleTopic(now, revive, 0, c.index)
 			return
 		}
 		if call, step := c.state.Start(now, engine.Spec{}); !step.Done && !call.Attempt(now, w.random).Done {

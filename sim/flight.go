@@ -209,7 +209,7 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	o := w.origins[f.origin]
 	w.rec.attempt(w.now, n, o.target.index)
 	if o.still && o.target.plain {
-		w.sendPlain(i, f, o, luck{key: f.key, n: uint64(n)}, until, 0, 0)
+		w.sendPlain(i, f, o, attemptRandom{key: f.key, n: uint64(n)}, until, 0, 0)
 		return
 	}
 	src := draw.From(draw.Mix(f.key, uint64(n)))
@@ -226,7 +226,7 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	}
 	// A rate limit must see attempts in the order of their arrival.
 	if o.target.plain && o.target.interval == 0 {
-		w.sendPlain(i, f, o, luck{key: src.Uint64()}, until, there, home)
+		w.sendPlain(i, f, o, attemptRandom{key: src.Uint64()}, until, there, home)
 		return
 	}
 	k, j := w.jobs.take()
@@ -250,10 +250,10 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	}
 }
 
-// luck is the randomness of one attempt, which many services have no use for.
-type luck struct{ key, n uint64 }
+// attemptRandom is the randomness of one attempt, which many services have no use for.
+type attemptRandom struct{ key, n uint64 }
 
-func (l luck) source() draw.Source { return draw.From(draw.Mix(l.key, l.n)) }
+func (l attemptRandom) source() draw.Source { return draw.From(draw.Mix(l.key, l.n)) }
 
 func (w *world) timer(i uint32, f *flight, until time.Duration) {
 	if until != never {
@@ -263,7 +263,7 @@ func (w *world) timer(i uint32, f *flight, until time.Duration) {
 
 // sendPlain is send to a service that has as many workers as it takes: when it
 // will answer is known at once, and no job is needed.
-func (w *world) sendPlain(i uint32, f *flight, o *origin, l luck, until, there, home time.Duration) {
+func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until, there, home time.Duration) {
 	s := o.target
 	verdict, at := s.serve(w, w.now+there, l)
 	if verdict == verdictOK && at <= w.s.Horizon && (at <= until || !s.def.CancelWork) {

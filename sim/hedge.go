@@ -29,13 +29,13 @@ func (w *world) race(i uint32, f *flight) {
 	c := &contest{call: engine.HedgedCall{Call: &f.call}}
 	w.contests[i] = c
 	r := &racer{}
-	w.appoint(i, f, c.call.First(w.now, &r.HedgedAttempt))
+	w.scheduleWake(i, f, c.call.First(w.now, &r.HedgedAttempt))
 	w.sendRacer(i, f, c, r, false)
 }
 
-// appoint has another attempt asked for after the wait, and not when it was to be
+// scheduleWake has another attempt asked for after the wait, and not when it was to be
 // asked for before.
-func (w *world) appoint(i uint32, f *flight, wait time.Duration) {
+func (w *world) scheduleWake(i uint32, f *flight, wait time.Duration) {
 	f.gen++
 	if wait != never {
 		w.at(w.now+wait, wake, f.gen, i)
@@ -69,7 +69,7 @@ func (w *world) another(i uint32, f *flight, c *contest) {
 		w.decided(i, f, c, step)
 		return
 	}
-	w.appoint(i, f, step.Wait)
+	w.scheduleWake(i, f, step.Wait)
 	if step.Full {
 		return
 	}
@@ -102,7 +102,7 @@ func (w *world) racerEnded(g *flight, verdict int) {
 		w.decided(i, f, c, step)
 		return
 	}
-	w.appoint(i, f, step.Wait)
+	w.scheduleWake(i, f, step.Wait)
 }
 
 // land gives back the flight of an attempt that is no longer in flight.

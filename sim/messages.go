@@ -199,7 +199,7 @@ func (t *tally) ran(now time.Duration) {
 	}
 }
 
-func (t *tally) gone(now time.Duration, m *message, why engine.Reason) {
+func (t *tally) ended(now time.Duration, m *message, why engine.Reason) {
 	if why == engine.Success {
 		t.Handled++
 		t.all.Record(now - m.sent)

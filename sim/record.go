@@ -55,14 +55,14 @@ type load struct {
 // reasons is room for every lull.Reason.
 const reasons = 32
 
-type turnedAway uint8
+type rejection uint8
 
 const (
-	turnedFull turnedAway = iota
-	turnedRateLimited
-	turnedError
-	turnedExpired
-	turnedShed
+	rejectedFull rejection = iota
+	rejectedRateLimited
+	rejectedError
+	rejectedExpired
+	rejectedShed
 )
 
 func newRecorder(s *Scenario) *recorder {
@@ -205,18 +205,18 @@ func (r *recorder) effect(now time.Duration, again bool) {
 	}
 }
 
-func (r *recorder) turnedAway(now time.Duration, why turnedAway) {
+func (r *recorder) rejected(now time.Duration, why rejection) {
 	n := r.afterWarmup(now)
 	switch why {
-	case turnedFull:
+	case rejectedFull:
 		r.t.QueueFull += n
-	case turnedRateLimited:
+	case rejectedRateLimited:
 		r.t.RateLimited += n
-	case turnedError:
+	case rejectedError:
 		r.t.Errors += n
-	case turnedExpired:
+	case rejectedExpired:
 		r.t.Dropped += n
-	case turnedShed:
+	case rejectedShed:
 		r.t.Shed += n
 	}
 }

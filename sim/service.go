@@ -18,8 +18,8 @@ type service struct {
 	work  sampler
 	calls []*origin // its own hops
 	// plain: as many workers as it takes, and nothing else that needs a job.
-	plain bool
-	lucky bool // chance plays a part in what it does
+	plain  bool
+	random bool // chance plays a part in what it does
 
 	// verdicts of refusals, as indices
 	full, rateLimited int
@@ -111,7 +111,7 @@ func (s *service) admit(w *world, h *host, now time.Duration, src *draw.Source) 
 func (s *service) fail(w *world, x *stretch, now time.Duration, src *draw.Source) (int, time.Duration) {
 	if x.errors >= 0 {
 		if f := &s.def.Faults[x.errors]; f.share() >= 1 || draw.Unit(src.Uint64()) < f.share() {
-			w.rec.turnedAway(now, turnedError)
+			w.rec.rejected(now, rejectedError)
 			after := s.def.ErrorTime
 			if f.After > 0 {
 				after = f.After
@@ -120,7 +120,7 @@ func (s *service) fail(w *world, x *stretch, now time.Duration, src *draw.Source
 		}
 	}
 	if s.def.Errors > 0 && draw.Unit(src.Uint64()) < s.def.Errors {
-		w.rec.turnedAway(now, turnedError)
+		w.rec.rejected(now, rejectedError)
 		return verdictError, saturating.Add(now, s.def.ErrorTime)
 	}
 	return verdictOK, now
@@ -129,7 +129,7 @@ func (s *service) fail(w *world, x *stretch, now time.Duration, src *draw.Source
 // limited is the part of admit that refuses what comes too fast.
 func (s *service) limited(w *world, now time.Duration) bool {
 	if s.refilled = max(s.refilled, now); s.refilled-now > s.burst-s.interval {
-		w.rec.turnedAway(now, turnedRateLimited)
+		w.rec.rejected(now, rejectedRateLimited)
 		return true
 	}
 	s.refilled += s.interval
@@ -138,10 +138,10 @@ func (s *service) limited(w *world, now time.Duration) bool {
 
 // serve is the whole of what a plain service does with an attempt that reaches it
 // at the given time, maybe a little ahead.
-func (s *service) serve(w *world, at time.Duration, l luck) (verdict int, answer time.Duration) {
+func (s *service) serve(w *world, at time.Duration, l attemptRandom) (verdict int, answer time.Duration) {
 	h := &s.hosts[0]
 	var src draw.Source
-	if s.lucky {
+	if s.random {
 		src = l.source()
 		if len(s.hosts) > 1 {
 			h = &s.hosts[src.Below(uint64(len(s.hosts)))]
@@ -172,7 +172,7 @@ func (w *world) reach(i uint32, j *job) (answer time.Duration) {
 	h := &s.hosts[j.host]
 	if h.gate != nil {
 		j.key = src.Uint64()
-		return w.knock(i, j)
+		return w.reachGate(i, j)
 	}
 	verdict, at := s.admit(w, h, w.now, &src)
 	j.key = src.Uint64()
@@ -202,7 +202,7 @@ func (w *world) enter(i uint32, j *job) (answer time.Duration) {
 	q := &s.def.Queue
 	full := h.queue.len() >= q.Limit
 	if full {
-		w.rec.turnedAway(w.now, turnedFull)
+		w.rec.rejected(w.now, rejectedFull)
 		if q.Order != LIFO || q.Limit == 0 {
 			return w.respond(i, j, s.full, w.now)
 		}
@@ -386,7 +386,7 @@ func (w *world) fill(s *service, i uint32) {
 			h.queue.cancelled--
 			w.drop(k, j)
 		case s.def.Queue.DropExpired && j.until <= w.now:
-			w.rec.turnedAway(w.now, turnedExpired)
+			w.rec.rejected(w.now, rejectedExpired)
 			w.respond(k, j, s.full, w.now)
 		default:
 			w.serve(k, j)

@@ -99,15 +99,15 @@ func newTimeline(s *Service, faults []int, horizon time.Duration) timeline {
 		}
 		x := stretch{from: e, speed: 1, workers: workers, errors: -1, cold: 1}
 		for _, i := range faults {
-			x.suffer(&s.Faults[i], i, workers)
+			x.applyFault(&s.Faults[i], i, workers)
 		}
 		t.stretches = append(t.stretches, x)
 	}
 	return t
 }
 
-// suffer makes x what the ith fault leaves of it.
-func (x *stretch) suffer(f *Fault, i, workers int) {
+// applyFault makes x what the ith fault leaves of it.
+func (x *stretch) applyFault(f *Fault, i, workers int) {
 	to, ok := f.latest(x.from)
 	if !ok {
 		return

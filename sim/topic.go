@@ -46,7 +46,7 @@ type message struct {
 	holders uint16        // deliveries that have not ended
 	index   int32         // in topic.next; -1: not there
 	out     bool
-	gone    bool // handled, or dead
+	ended   bool // handled, or dead
 	poison  bool
 }
 
@@ -62,12 +62,12 @@ const (
 	happeningBits = 3
 )
 
-func (w *world) happen(t time.Duration, what int, gen, i uint32) {
-	w.at(t, topical, gen<<happeningBits|uint32(what), i)
+func (w *world) scheduleTopic(t time.Duration, what int, gen, i uint32) {
+	w.at(t, topicEvent, gen<<happeningBits|uint32(what), i)
 }
 
-// happened works off an event of a topic.
-func (w *world) happened(gen, i uint32) {
+// handleTopic works off an event of a topic.
+func (w *world) handleTopic(gen, i uint32) {
 	what, gen := gen&(1<<happeningBits-1), gen>>happeningBits
 	same := func(now uint32) bool { return now&(genMask>>happeningBits) == gen }
 	switch what {
@@ -116,7 +116,7 @@ func (w *world) produce(t *topic) {
 // appear makes the event of the next message.
 func (w *world) appear(t *topic) {
 	if at := t.arrivals.at; at != never {
-		w.happen(at, produce, 0, t.index)
+		w.scheduleTopic(at, produce, 0, t.index)
 	}
 }
 
@@ -155,7 +155,7 @@ func (w *world) handOut(t *topic) {
 	if len(t.asking) > 0 && len(t.next.of) > 0 {
 		if at := w.messages.at(t.next.of[0]).at; at != t.due {
 			t.due = at
-			w.happen(at, handOut, 0, t.index)
+			w.scheduleTopic(at, handOut, 0, t.index)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func (w *world) conclude(i uint32, x *delivery, r engine.Redelivery) {
 
 // remove takes a message out of the queue, which is handled or dead.
 func (w *world) remove(t *topic, m *message, r engine.Redelivery) {
-	m.gone = true
+	m.ended = true
 	if m.index >= 0 {
 		heap.Remove(&t.next, int(m.index))
 	}
@@ -227,7 +227,7 @@ func (w *world) remove(t *topic, m *message, r engine.Redelivery) {
 	if r.Outcome == engine.Ack {
 		why = engine.Success
 	}
-	t.tally.gone(w.now, m, why)
+	t.tally.ended(w.now, m, why)
 	w.rec.end(w.now, m.sent, why, m.attempt, true)
 	if w.onEnd != nil {
 		w.onEnd(MessageEnd{t.def.Name, int64(m.seq), m.sent, w.now, m.attempt, why})
@@ -249,7 +249,7 @@ func (w *world) endDelivery(i uint32, x *delivery) {
 		c.held--
 	}
 	m := w.messages.at(x.message)
-	if m.holders--; m.gone && m.holders == 0 {
+	if m.holders--; m.ended && m.holders == 0 {
 		w.messages.give(x.message)
 	}
 	x.gen++

@@ -286,7 +286,7 @@ func accounted(t *testing.T, what string, w *world) {
 		if int(m.holders) != holders[i] {
 			t.Errorf("%s: a message has %d holders of %d", what, holders[i], m.holders)
 		}
-		if m.gone {
+		if m.ended {
 			continue
 		}
 		kept++

@@ -60,22 +60,22 @@ type world struct {
 // in the low half of Event.Data, and a generation between the two: an event whose
 // place has moved on meanwhile is stale.
 const (
-	wake     = iota // flight: the wait before its next attempt is over
-	timeout         // flight: its attempt has taken too long
-	answer          // flight: its attempt got flight.verdict
-	admitted        // flight: there is room for it under the concurrency limit
-	leave           // flight: it has stood in line for long enough
-	again           // flight: the user comes back, or the caller has thought
-	reach           // job: the request reaches the service
-	done            // job: the work is done
-	write           // job: the second half of an attempt on a contended service
-	back            // job: the response reaches the caller
-	settled         // job: the gate has made up its mind
-	overdue         // job: it has stood at the gate for long enough
-	failed          // job: it gets job.verdict
-	turn            // service, host: a fault begins or ends
-	tick            // a step of the time series ends
-	topical         // topic, consumer, delivery: see happened
+	wake       = iota // flight: the wait before its next attempt is over
+	timeout           // flight: its attempt has taken too long
+	answer            // flight: its attempt got flight.verdict
+	admitted          // flight: there is room for it under the concurrency limit
+	leave             // flight: it has stood in line for long enough
+	again             // flight: the user comes back, or the caller has thought
+	reach             // job: the request reaches the service
+	done              // job: the work is done
+	write             // job: the second half of an attempt on a contended service
+	back              // job: the response reaches the caller
+	settled           // job: the gate has made up its mind
+	overdue           // job: it has stood at the gate for long enough
+	failed            // job: it gets job.verdict
+	turn              // service, host: a fault begins or ends
+	tick              // a step of the time series ends
+	topicEvent        // topic, consumer, delivery: see happened
 )
 
 const (
@@ -239,8 +239,8 @@ func (w *world) handle(d uint64) bool {
 		return w.rec.more(w.now)
 	case turn:
 		w.services[i].turn(w, int(gen))
-	case topical:
-		w.happened(gen, i)
+	case topicEvent:
+		w.handleTopic(gen, i)
 	case reach, done, write, back, settled, overdue, failed:
 		j := w.jobs.at(i)
 		if j.gen&genMask != gen {

@@ -147,7 +147,7 @@ func work(ctx context.Context, o order) error {
 		if err != nil {
 			return err
 		}
-		c, err := queue.New(name, t.queue(name, q), d, handler(name, log), queue.Config{Lease: lease}, queue.WithObserver(seldom))
+		c, err := queue.New(name, t.queue(name, q), d, handler(name, log), queue.Config{Lease: lease}, queue.WithObserver(logUnexpected))
 		if err != nil {
 			return err
 		}
@@ -159,8 +159,8 @@ func work(ctx context.Context, o order) error {
 
 const lease = 4 * time.Second
 
-// seldom logs what should not be, but for what killing servers makes of it.
-func seldom(ctx context.Context, e queue.Event) {
+// logUnexpected logs what should not be, but for what killing servers makes of it.
+func logUnexpected(ctx context.Context, e queue.Event) {
 	if e.Kind == queue.EventSettled && (e.Code == queue.ReasonPanicked || e.Reason != "" && e.Reason != engine.Permanent.String() && e.Reason != queue.ReasonCrashed) {
 		queue.NewLogObserver(slog.Default())(ctx, e)
 	}

@@ -236,14 +236,14 @@ func presetPolicy(name string) lull.Policy {
 
 // reading is a Read in progress.
 type reading struct {
-	options   Options
-	base      base
-	set       *Set
-	report    Report
-	mistakes  config.Mistakes
-	documents [formats][]*document
-	strangers int  // documents that are not read
-	full      bool // there are too many dependencies; mistakes has that
+	options          Options
+	base             base
+	set              *Set
+	report           Report
+	mistakes         config.Mistakes
+	documents        [formats][]*document
+	unknownDocuments int  // documents that are not read
+	full             bool // there are too many dependencies; mistakes has that
 }
 
 // A document is a document that is being read: the mapping of a file, or an item of a list of
@@ -263,7 +263,7 @@ func newDocument(f File, root *tree.Node, prefix string) *document {
 // open parses a file and sorts its documents by format.
 func (r *reading) open(f File) {
 	if r.options.From != nil && *r.options.From == Lull {
-		r.lull(f)
+		r.readPolicyFile(f)
 		return
 	}
 	roots, err := parse(f.Name, f.Data)
@@ -273,7 +273,7 @@ func (r *reading) open(f File) {
 	}
 	if format, ok := Format(0), false; r.options.From == nil && len(roots) == 1 {
 		if format, ok = recognise(roots[0]); ok && format == Lull {
-			r.lull(f)
+			r.readPolicyFile(f)
 			return
 		}
 	}
@@ -311,7 +311,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 		r.documents[format] = append(r.documents[format], d)
 	case kind != nil && version != nil:
 		d.unreadObject(root, kind.Text, version.Text)
-		r.strangers++
+		r.unknownDocuments++
 		r.collect(d)
 	case otherwise != nil:
 		r.documents[*otherwise] = append(r.documents[*otherwise], d)
@@ -356,8 +356,8 @@ func found(root *tree.Node) string {
 	return "a mapping of " + strings.Join(keys, ", ")
 }
 
-// lull reads a policy file.
-func (r *reading) lull(f File) {
+// readPolicyFile reads a policy file.
+func (r *reading) readPolicyFile(f File) {
 	file, err := config.ParsePolicyFile(f.Name, f.Data)
 	if wrong, ok := errors.AsType[config.Mistakes](err); ok {
 		r.mistakes = append(r.mistakes, wrong...)
@@ -367,14 +367,14 @@ func (r *reading) lull(f File) {
 		r.wrong(f.Name, nil, "", "a policy file without dependencies", "at least one dependency")
 		return
 	}
-	if len(r.set.homes) == 0 && len(r.set.File.Dependencies) == 0 {
+	if len(r.set.policyFiles) == 0 && len(r.set.File.Dependencies) == 0 {
 		r.set.File = file
 	} else {
 		r.join(file)
 	}
 	for _, d := range file.Dependencies {
-		if _, ok := r.set.homes[d.Name]; !ok {
-			r.set.homes[d.Name] = file
+		if _, ok := r.set.policyFiles[d.Name]; !ok {
+			r.set.policyFiles[d.Name] = file
 		}
 	}
 }
@@ -421,7 +421,7 @@ func (r *reading) collect(d *document) {
 	_ = d.Mistakes.Err() // it sorts
 	r.mistakes = append(r.mistakes, d.Mistakes...)
 	for _, e := range d.entries {
-		if r.base.given && (e.about == ejected || e.about == bounds || e.about == hints || e.about == heard) {
+		if r.base.given && (e.about == ejected || e.about == bounds || e.about == hints || e.about == hintsUsed) {
 			e.about = "" // the policy of the base decides it
 		}
 		r.report = append(r.report, e)
@@ -438,8 +438,8 @@ func (d *document) source(path string) source { return source{d.File, d.shown(d.
 // note records what became of the field at path.
 func (d *document) note(k Kind, path, why string) { d.noteAbout("", k, path, why) }
 
-// wholly records all of n, at path, of which a part was read.
-func (d *document) wholly(k Kind, n *tree.Node, path, why string) {
+// noteWhole records all of n, at path, of which a part was read.
+func (d *document) noteWhole(k Kind, n *tree.Node, path, why string) {
 	n.Use = tree.Told
 	d.note(k, path, why)
 }
@@ -505,8 +505,8 @@ func (d *document) descend(n *tree.Node, rest, done string, s *spot) {
 	}
 }
 
-// aside records every member of o that nothing has read: see [document.rest].
-func (d *document) aside(o *tree.Object, why string) {
+// noteUnread records every member of o that nothing has read: see [document.rest].
+func (d *document) noteUnread(o *tree.Object, why string) {
 	for _, m := range o.Rest() {
 		d.rest(m.Key, m.Value, o.At(m.Key), why)
 	}
@@ -544,7 +544,7 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 		p.Backoff, p.RateLimitedBase, p.HintLimit = backoff.Schedule{}, 0, 0
 	}
 	if extras.rebased = r.base.given; extras.rebased {
-		extras.deaf = false
+		extras.ignoresHints = false
 	}
 	own := !r.base.given || extras.retried != nil || extras.codes != nil // the file has retries of its own
 	if own && p.MaxAttempts() > 1 && !extras.safe {

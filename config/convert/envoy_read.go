@@ -173,7 +173,7 @@ func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	}
 	retry.apply(e.d, &policy, 0)
 	e.retryBudgetUnknown(&policy)
-	e.d.relate(retry.onPath, retry.why, name)
+	e.d.noteSelection(retry.onPath, retry.why, name)
 	extras := foreign{of: Envoy, retries: 3}
 	retry.addTo(&extras)
 	e.r.add(e.d, name, nil, "", policy, preset, extras)
@@ -189,7 +189,7 @@ func (e *envoyReader) routes(o *tree.Object) {
 		}
 		e.virtualHost(vh, config)
 	}
-	e.d.aside(o, "it is not about how calls are made")
+	e.d.noteUnread(o, "it is not about how calls are made")
 }
 
 // enum reads a field that is one of names, or its number, as protobuf's JSON allows. It is the
@@ -243,10 +243,10 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 		e.route(o, own)
 	}
 	if inherited.retry != nil && !*inherited.inherit {
-		e.d.wholly(Lost, vh.Field("retry_policy"), vh.At("retry_policy"), "each route there has its own, or is none that calls anything")
+		e.d.noteWhole(Lost, vh.Field("retry_policy"), vh.At("retry_policy"), "each route there has its own, or is none that calls anything")
 	}
 	e.buffers(vh)
-	e.d.aside(vh, "routing, not how calls are made")
+	e.d.noteUnread(vh, "routing, not how calls are made")
 }
 
 // slashed joins the parts that are not empty.
@@ -261,7 +261,7 @@ func (e *envoyReader) route(o *tree.Object, inherited route) {
 		e.action(action, inherited)
 	}
 	e.buffers(o)
-	e.d.aside(o, "routing, not how calls are made")
+	e.d.noteUnread(o, "routing, not how calls are made")
 }
 
 // buffers records the fields of virtual hosts, routes and actions about request bodies and about
@@ -307,7 +307,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		hedging.apply(e.d, &policy, retry)
 	}
 	names := e.targets(o, r.names)
-	e.d.aside(o, "routing, not how calls are made")
+	e.d.noteUnread(o, "routing, not how calls are made")
 	for _, name := range names {
 		p, extras := policy, foreign{of: Envoy, retries: 3}
 		rest := []source{e.d.source(cmp.Or(r.path, o.Path))}
@@ -330,15 +330,15 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 			}
 		}
 		if retry != nil {
-			e.d.relate(retry.onPath, retry.why, name)
+			e.d.noteSelection(retry.onPath, retry.why, name)
 			retry.addTo(&extras)
 		}
 		e.r.add(e.d, name, r.names, o.Path, p, preset, extras, rest...)
 	}
 }
 
-// relate records what a policy makes of a list of failures, for the dependency of that name.
-func (d *document) relate(path, why, name string) {
+// noteSelection records what a policy makes of a list of failures, for the dependency of that name.
+func (d *document) noteSelection(path, why, name string) {
 	if why != "" {
 		d.noteAbout(selection+about(":"+name), Changed, path, why)
 	}
@@ -398,12 +398,12 @@ type envoyRetry struct {
 	safe         bool     // it has the requests that lull repeats, and no others
 	hosts        hosts
 	hosted       []string // paths of the fields that hosts came from
-	unsaid       []string // what Envoy does by default
+	implied      []string // what Envoy does by default
 }
 
 // addTo records in extras what no policy can hold.
 func (r *envoyRetry) addTo(extras *foreign) {
-	extras.retried, extras.deaf, extras.safe, extras.hosts = r.failures(), r.hint == 0, r.safe, r.hosts
+	extras.retried, extras.ignoresHints, extras.safe, extras.hosts = r.failures(), r.hint == 0, r.safe, r.hosts
 }
 
 func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
@@ -421,7 +421,7 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	if n, ok := o.Whole("num_retries", 0, math.MaxUint32, "a whole number from 0"); ok {
 		r.retries = n
 	} else {
-		r.unsaid = append(r.unsaid, "without num_retries Envoy makes one")
+		r.implied = append(r.implied, "without num_retries Envoy makes one")
 	}
 	r.perTryPath = o.At("per_try_timeout")
 	r.perTry, _ = d.envoyTimeout(o, "per_try_timeout")
@@ -438,7 +438,7 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	if b := o.Object("retry_back_off"); b != nil {
 		r.backOff(d, b)
 	} else if !e.r.base.given {
-		r.unsaid = append(r.unsaid, "without retry_back_off Envoy waits for up to 25ms before the first retry, and for up to 250ms at most")
+		r.implied = append(r.implied, "without retry_back_off Envoy waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
 	if b := o.Object("rate_limited_retry_back_off"); b != nil {
 		r.rateLimited(d, b)
@@ -527,7 +527,7 @@ func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 	}
 	if !given {
 		longest = min(base, math.MaxInt64/proxyGrowth) * proxyGrowth
-		r.unsaid = append(r.unsaid, "without max_interval Envoy waits for up to ten times base_interval")
+		r.implied = append(r.implied, "without max_interval Envoy waits for up to ten times base_interval")
 	}
 	w := proxyWaits(envoyMillis(d, b.At(field), base), 0)
 	w.Cap = max(envoyMillis(d, b.At("max_interval"), longest), w.Base)
@@ -558,7 +558,7 @@ func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
 	if t, ok := b.Duration("max_interval", 1, allowedSeconds, tree.ParseSeconds); ok {
 		r.hint = t
 	} else {
-		r.unsaid = append(r.unsaid, "without max_interval in rate_limited_retry_back_off Envoy goes by hints of up to 300s")
+		r.implied = append(r.implied, "without max_interval in rate_limited_retry_back_off Envoy goes by hints of up to 300s")
 	}
 	headers := b.Objects("reset_headers")
 	if len(headers) == 0 {
@@ -577,7 +577,7 @@ func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
 		d.note(Lost, h.Path, "a policy does not name headers: lullhttp reads Retry-After, RateLimit and X-RateLimit-Reset by itself")
 	}
 	if ours {
-		d.noteAbout(heard, Changed, b.Path, "Envoy goes by a hint that is not too long, and by its own waits otherwise; lull ends the call if the server asks for more than hint_limit, and also reads a date")
+		d.noteAbout(hintsUsed, Changed, b.Path, "Envoy goes by a hint that is not too long, and by its own waits otherwise; lull ends the call if the server asks for more than hint_limit, and also reads a date")
 	}
 	b.NoMore("reset_headers", "max_interval")
 }
@@ -637,7 +637,7 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 		for _, at := range r.hosted {
 			d.noteAbout(hosted, Lost, at, hostsWhy)
 		}
-		for _, unsaid := range r.unsaid {
+		for _, unsaid := range r.implied {
 			d.note(Assumed, r.path, unsaid)
 		}
 	}
@@ -719,7 +719,7 @@ func (e *envoyReader) cluster(o *tree.Object) {
 		d.note(Aside, path, "without outlier_detection that a breaker can say it is about health checks")
 	}
 	d.lost(o, Lost, "it is that of the net.Dialer, not of a policy", "connect_timeout")
-	d.aside(o, "connections and hosts, not how calls are made")
+	d.noteUnread(o, "connections and hosts, not how calls are made")
 	c.edit = func(p *lull.Policy) {
 		limits(p)
 		if ejects != nil {
@@ -736,7 +736,7 @@ func (e *envoyReader) panicBelow(cluster *tree.Object) (percent int, path string
 	const standard = 50
 	lb := cluster.Object("common_lb_config")
 	t := lb.Object("healthy_panic_threshold")
-	e.d.aside(lb, "connections and hosts, not how calls are made")
+	e.d.noteUnread(lb, "connections and hosts, not how calls are made")
 	if t == nil {
 		return standard, ""
 	}
@@ -777,7 +777,7 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 		priority := d.enum(t, "priority", "DEFAULT", "HIGH")
 		switch {
 		case priority == "HIGH":
-			d.wholly(Lost, t.Node, t.Path, "a policy has no priorities; that of DEFAULT counts")
+			d.noteWhole(Lost, t.Node, t.Path, "a policy has no priorities; that of DEFAULT counts")
 			continue
 		case own != nil:
 			d.Wrong(t.Node, t.Path, "for the same priority once more", "one for each priority", "")
@@ -904,7 +904,7 @@ var outlierFields = []string{"consecutive_5xx", "interval", "base_ejection_time"
 // outlier reads outlier_detection.
 func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*lull.Policy) {
 	d := e.d
-	var unsaid []string
+	var implied []string
 	count := func(name string, otherwise int64) int64 {
 		if n, ok := o.Whole(name, 0, unlimited, "a whole number from 0 to 4294967295"); ok {
 			return n
@@ -930,7 +930,7 @@ func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*
 			return t
 		}
 		if otherwise > 0 {
-			unsaid = append(unsaid, name+" "+tree.Seconds(otherwise))
+			implied = append(implied, name+" "+tree.Seconds(otherwise))
 		}
 		return otherwise
 	}
@@ -942,7 +942,7 @@ func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*
 	if n := count("consecutive_5xx", 5); enforced("enforcing_consecutive_5xx", 100) {
 		x.five = int(min(n, math.MaxInt32))
 		if !o.Has("consecutive_5xx") {
-			unsaid = append(unsaid, "consecutive_5xx 5")
+			implied = append(implied, "consecutive_5xx 5")
 		}
 	}
 	if n := count("consecutive_gateway_failure", 5); enforced("enforcing_consecutive_gateway_failure", 0) {
@@ -999,8 +999,8 @@ func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*
 	if o.Has("interval") && x.percent == 0 {
 		d.noteAbout(ejected, Lost, o.At("interval"), sweepWhy)
 	}
-	if len(unsaid) > 0 {
-		d.note(Assumed, o.Path, "what is not said is as Envoy has it: "+strings.Join(unsaid, ", "))
+	if len(implied) > 0 {
+		d.note(Assumed, o.Path, "what is not said is as Envoy has it: "+strings.Join(implied, ", "))
 	}
 	d.noteAbout(ejected, Changed, o.Path, breakerWhy)
 	extras.ejection = &x

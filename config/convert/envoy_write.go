@@ -38,7 +38,7 @@ func (w *writer) envoy() []*tree.Node {
 			Set("domains", tree.ListOf(tree.String(domain(d.Name, domains, note)))).
 			Set("routes", tree.ListOf(route)))
 		clusters.Items = append(clusters.Items, w.envoyCluster(d.Name, p, note))
-		never(p, "Envoy", note)
+		noteUnsupported(p, "Envoy", note)
 		w.facts(d)
 	}
 	w.services()
@@ -109,7 +109,7 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 		base, longest := fit(p, attempts, 0, "Envoy", note)
 		retry.Set("retry_back_off", tree.NewMap().Set("base_interval", tree.String(tree.Seconds(base))).Set("max_interval", tree.String(tree.Seconds(longest))))
 		w.retries(d, p, f, "Envoy", note)
-		if !w.set.foreign[d.Name].deaf {
+		if !w.set.foreign[d.Name].ignoresHints {
 			w.hints(d.Name, retry, p, note)
 		}
 		if f, ok := w.set.foreign[d.Name]; !ok || f.safe {

@@ -113,7 +113,7 @@ func (r *reading) gateway(docs []*document) {
 			d.unreadObject(d.root, kind, version)
 			o.Get("spec")
 		}
-		d.aside(o, "not how calls are made")
+		d.noteUnread(o, "not how calls are made")
 	}
 	for _, route := range routes {
 		g.d, g.namespace = route.d, route.namespace
@@ -123,7 +123,7 @@ func (r *reading) gateway(docs []*document) {
 			}
 			g.rule(rule, i)
 		}
-		g.d.aside(route.spec, "routing, not how calls are made")
+		g.d.noteUnread(route.spec, "routing, not how calls are made")
 	}
 	for _, c := range g.order {
 		if !c.used {
@@ -182,7 +182,7 @@ func (g *gatewayReader) rule(o *tree.Object, i int) {
 		backends = []backend{{g.namespace, name}}
 	}
 	d.lost(o, Lost, "a policy knows no sessions", "sessionPersistence")
-	d.aside(o, "routing, not how calls are made")
+	d.noteUnread(o, "routing, not how calls are made")
 	for _, b := range backends {
 		p := policy
 		if c, ok := g.budgets[b]; ok {
@@ -191,7 +191,7 @@ func (g *gatewayReader) rule(o *tree.Object, i int) {
 			p.Budget = budget.Config{Unlimited: true}
 		}
 		if f != nil {
-			d.relate(path, why, b.name)
+			d.noteSelection(path, why, b.name)
 		}
 		g.r.add(g.d, b.name, []string{b.name + "/" + name}, o.Path, p, preset, foreign{of: Gateway, retried: f})
 	}
@@ -215,7 +215,7 @@ func (g *gatewayReader) backends(o *tree.Object) []backend {
 		if b.name != "" && !slices.Contains(all, b) {
 			all = append(all, b)
 		}
-		g.d.aside(ref, "routing, not how calls are made")
+		g.d.noteUnread(ref, "routing, not how calls are made")
 	}
 	return all
 }
@@ -288,7 +288,7 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 	}
 	for _, t := range spec.Objects("targetRefs") {
 		name := t.String("name")
-		d.aside(t, "routing, not how calls are made")
+		d.noteUnread(t, "routing, not how calls are made")
 		if c == nil || name == "" {
 			continue
 		}
@@ -301,7 +301,7 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 		g.order = append(g.order, g.budgets[service])
 	}
 	d.lost(spec, Lost, "a policy knows no sessions", "sessionPersistence")
-	d.aside(spec, "not how calls are made")
+	d.noteUnread(spec, "not how calls are made")
 }
 
 // interval reads an interval of a retryConstraint.
@@ -344,7 +344,7 @@ func (w *writer) gateway() []*tree.Node {
 		if p.Limit.InFlight > 0 {
 			note(Lost, "limit", "the Gateway API has none")
 		}
-		never(p, "a gateway", note)
+		noteUnsupported(p, "a gateway", note)
 		w.facts(d)
 	}
 	w.services()

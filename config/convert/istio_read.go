@@ -119,7 +119,7 @@ func (r *reading) istio(docs []*document) {
 			d.unreadObject(d.root, kind, version)
 			o.Get("spec")
 		}
-		d.aside(o, "not how calls are made")
+		d.noteUnread(o, "not how calls are made")
 	}
 	for _, host := range hosts {
 		i.destinationRules(host, specs[host])
@@ -260,7 +260,7 @@ func (i *istioReader) virtualService(s *service, from *istioCall) {
 			d.note(Aside, path, "connections have no retries")
 		}
 	}
-	d.aside(o, "routing, not how calls are made")
+	d.noteUnread(o, "routing, not how calls are made")
 }
 
 // An istioCall is how a route makes calls.
@@ -293,7 +293,7 @@ func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *i
 		o.Get("fault")
 	}
 	delegate, path := o.Get("delegate")
-	d.aside(o, "routing, not how calls are made")
+	d.noteUnread(o, "routing, not how calls are made")
 	nowhere := func(why string) {
 		for _, field := range []string{"timeout", "retries"} {
 			if o.Has(field) {
@@ -354,9 +354,9 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 		if c.retry != nil {
 			rest = append(rest, c.retry.d.source(c.retry.path))
 		}
-		extras.retried, extras.deaf = f, true
+		extras.retried, extras.ignoresHints = f, true
 		extras.hosts = c.retry.hosts(hash)
-		on.relate(at, why, each.name)
+		on.noteSelection(at, why, each.name)
 		var others []string
 		if name != "" {
 			others = []string{each.name + "/" + name}
@@ -387,8 +387,8 @@ func (i *istioReader) destinations(o *tree.Object, namespace string) (all []dest
 		if !slices.Contains(all, to) {
 			all = append(all, to)
 		}
-		i.d.aside(dest, "routing, not how calls are made")
-		i.d.aside(r, "routing, not how calls are made")
+		i.d.noteUnread(dest, "routing, not how calls are made")
+		i.d.noteUnread(r, "routing, not how calls are made")
 	}
 	return all
 }
@@ -415,7 +415,7 @@ type istioRetry struct {
 	on                 failures
 	onPath, perTryPath string
 	perTry, base       time.Duration
-	unsaid             []string // what Istio does by default
+	implied            []string // what Istio does by default
 
 	same, others bool // retries go to any host, or to others
 	remote       bool // in other localities
@@ -438,7 +438,7 @@ func (r *istioRetry) apply(p *lull.Policy) *failures {
 	if r.retries == 0 {
 		return nil
 	}
-	for _, unsaid := range r.unsaid {
+	for _, unsaid := range r.implied {
 		r.d.note(Assumed, r.path, unsaid)
 	}
 	return &r.on
@@ -491,10 +491,10 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 		}
 		r.on, r.onPath = parseIstioRetryOn(n.Text), path
 	} else {
-		r.unsaid = append(r.unsaid, "without retryOn Istio retries after "+otherwise.String())
+		r.implied = append(r.implied, "without retryOn Istio retries after "+otherwise.String())
 	}
 	if r.base == 0 && !i.r.base.given {
-		r.unsaid = append(r.unsaid, "without backoff Istio waits for up to 25ms before the first retry, and for up to 250ms at most")
+		r.implied = append(r.implied, "without backoff Istio waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
 	if others, ok := o.Bool("retryIgnorePreviousHosts"); ok {
 		r.others, r.same = others, !others
@@ -562,9 +562,9 @@ func (i *istioReader) destinationRules(full string, specs []spec) {
 			if !twice {
 				subsets[name] = content(o.Node)
 			}
-			s.d.aside(o, "routing, not how calls are made")
+			s.d.noteUnread(o, "routing, not how calls are made")
 		}
-		s.d.aside(s.o, "not how calls are made")
+		s.d.noteUnread(s.o, "not how calls are made")
 	}
 }
 
@@ -597,7 +597,7 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 	if lb := o.Node.Get("loadBalancer"); lb != nil {
 		t.hash = lb.Get("consistentHash") != nil
 	}
-	d.aside(o, "connections and hosts, not how calls are made")
+	d.noteUnread(o, "connections and hosts, not how calls are made")
 }
 
 const transportWhy = "connections, and who waits for one, are the http.Transport's business"
@@ -742,14 +742,14 @@ func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy
 		}
 		return func(p *lull.Policy) { p.Breaker.Off = true }
 	}
-	var unsaid []string
+	var implied []string
 	for name, has := range map[string]string{"consecutive5xxErrors": "5", "baseEjectionTime": "30s"} {
 		if !o.Has(name) {
-			unsaid = append(unsaid, name+" "+has)
+			implied = append(implied, name+" "+has)
 		}
 	}
-	if slices.Sort(unsaid); len(unsaid) > 0 {
-		d.note(Assumed, o.Path, "what is not said is as Istio has it: "+strings.Join(unsaid, ", "))
+	if slices.Sort(implied); len(implied) > 0 {
+		d.note(Assumed, o.Path, "what is not said is as Istio has it: "+strings.Join(implied, ", "))
 	}
 	d.noteAbout(ejected, Changed, o.Path, breakerWhy)
 	extras.ejection = &x

@@ -33,7 +33,7 @@ func (w *writer) istio() []*tree.Node {
 		if t := w.trafficPolicy(d.Name, p, note); len(t.Members) > 0 {
 			rules = append(rules, object(istioVersion, "DestinationRule", host, tree.NewMap().Set("host", tree.String(host)).Set("trafficPolicy", t)))
 		}
-		never(p, "Istio", note)
+		noteUnsupported(p, "Istio", note)
 		w.facts(d)
 	}
 	w.services()
@@ -111,7 +111,7 @@ func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, not
 	retries.Set("backoff", tree.String(pretty.Duration(base)))
 	w.istioHosts(retries, d.Name, note)
 	w.retries(d, p, f, "Istio", note)
-	if !w.set.foreign[d.Name].deaf {
+	if !w.set.foreign[d.Name].ignoresHints {
 		note(Lost, "hint_limit", "Istio does not look at Retry-After")
 	}
 	w.unsafe(d, "Istio retries a request whether it is safe to repeat or not: match the methods that are")

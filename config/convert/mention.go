@@ -12,10 +12,10 @@ import (
 // A part that is not read may still be about how calls are made: a patch of Envoy, a header with a
 // number of retries, the annotation of another mesh. Such parts are found by their names.
 
-// telling are parts of the names of fields, headers and annotations that are about how calls are
+// relevantParts are parts of the names of fields, headers and annotations that are about how calls are
 // made, in lower case and without separators. A field that is not read is lost whatever its name
 // is. With such a name it is found also within something that is aside, and reported as a whole.
-var telling = []string{"retry", "retries", "retriable", "hedge", "hedging", "timeout", "maxstreamduration", "circuitbreaker", "outlier",
+var relevantParts = []string{"retry", "retries", "retriable", "hedge", "hedging", "timeout", "maxstreamduration", "circuitbreaker", "outlier",
 	"failureaccrual", "backoff", "nextupstream", "connectattempts", "passivehealth", "healthcheck", "faultinjection", "admissioncontrol", "inflightreq", "deadletter", "failover"}
 
 // unrelated are fields in which such names are about something else: how a request is matched, how
@@ -26,10 +26,10 @@ var unrelated = []string{"match", "matches", "healthchecks", "healthcheck", "liv
 // extensions of Envoy that refuse, slow down or break requests, by their types.
 var extensions = []string{"AdmissionControl", "AdaptiveConcurrency", "HTTPFault"}
 
-// tells reports whether name is about how calls are made.
-func tells(name string) bool {
+// isRelevant reports whether name is about how calls are made.
+func isRelevant(name string) bool {
 	name = plain(name)
-	return slices.ContainsFunc(telling, func(part string) bool { return strings.Contains(name, part) })
+	return slices.ContainsFunc(relevantParts, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // plain is name in lower case, letters and digits only.
@@ -55,9 +55,9 @@ func mentions(n *tree.Node, path string) (all []string) {
 		at := tree.Join(path, m.Key)
 		switch {
 		case off(m.Value), slices.Contains(unrelated, plain(m.Key)):
-		case tells(m.Key):
+		case isRelevant(m.Key):
 			all = append(all, at)
-		case m.Value.Kind == tree.Text && (m.Key == "key" || m.Key == "header" || m.Key == "name") && strings.HasPrefix(m.Value.Text, "x-envoy-") && tells(m.Value.Text),
+		case m.Value.Kind == tree.Text && (m.Key == "key" || m.Key == "header" || m.Key == "name") && strings.HasPrefix(m.Value.Text, "x-envoy-") && isRelevant(m.Value.Text),
 			m.Key == "@type" && slices.Contains(extensions, lastOf(m.Value.Text)):
 			all = append(all, at)
 		default:
@@ -134,14 +134,14 @@ func (d *document) rest(key string, n *tree.Node, path, why string) {
 		d.inside(key, n, path, why)
 	case off(n):
 		d.note(Aside, path, offWhy)
-	case key != "@type" && irrelevant[name] && !tells(name), key == "@type" && containers[lastOf(n.Text)], n.Kind == tree.Map && otherTypes[typeOf(n)]:
+	case key != "@type" && irrelevant[name] && !isRelevant(name), key == "@type" && containers[lastOf(n.Text)], n.Kind == tree.Map && otherTypes[typeOf(n)]:
 		if !slices.Contains(unrelated, name) {
 			for _, at := range mentions(n, path) {
 				d.note(Lost, at, notReadWhy)
 			}
 		}
 		d.note(Aside, path, why)
-	case n.Kind < tree.List, tells(name), flat(n):
+	case n.Kind < tree.List, isRelevant(name), flat(n):
 		d.note(Lost, path, notReadWhy)
 	default:
 		d.inside(key, n, path, why)
@@ -186,19 +186,19 @@ func (d *document) annotations(root *tree.Node) {
 		return
 	}
 	for _, m := range all.Members {
-		if m.Value.Kind > tree.Null && !elsewhere(m.Key) {
+		if m.Value.Kind > tree.Null && !isUnrelated(m.Key) {
 			d.note(Lost, tree.Join("metadata.annotations", m.Key), "annotations are not read here")
 		}
 	}
 }
 
-// elsewhere reports whether an annotation is known to be about something else.
-func elsewhere(annotation string) bool {
+// isUnrelated reports whether an annotation is known to be about something else.
+func isUnrelated(annotation string) bool {
 	domain, name, ok := strings.Cut(annotation, "/")
 	if !ok {
 		name = annotation
 	}
-	if tells(name) || tells(domain) {
+	if isRelevant(name) || isRelevant(domain) {
 		return false
 	}
 	return !ok || slices.ContainsFunc(otherDomains, func(s string) bool { return domain == s || strings.HasSuffix(domain, "."+s) }) ||

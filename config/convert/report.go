@@ -73,7 +73,7 @@ const (
 	ejected   about = "ejection"  // outlier detection
 	bounds    about = "bounds"    // how retries are bounded
 	hints     about = "hints"     // that Retry-After is ignored
-	heard     about = "heard"     // how Envoy follows Retry-After
+	hintsUsed about = "heard"     // how Envoy follows Retry-After
 	repeated  about = "repeated"  // that requests are repeated even if that is not safe
 	hosted    about = "hosted"    // which host a retry goes to
 )

@@ -18,10 +18,10 @@ type Set struct {
 	// File has the dependencies.
 	File *config.PolicyFile
 
-	homes    map[string]*config.PolicyFile // by dependency, of those from policy files
-	services map[string]*config.PolicyFile // by service, of those that are not in the first file
-	origins  map[string]config.Position    // by dependency, of those from other formats
-	foreign  map[string]foreign            // by dependency, of the same
+	policyFiles map[string]*config.PolicyFile // by dependency, of those from policy files
+	services    map[string]*config.PolicyFile // by service, of those that are not in the first file
+	origins     map[string]config.Position    // by dependency, of those from other formats
+	foreign     map[string]foreign            // by dependency, of the same
 
 	sources  map[string][]source  // by dependency, of the same
 	index    map[string]int       // of the dependencies in File, by name
@@ -32,16 +32,16 @@ type Set struct {
 // A foreign holds the settings of a format for a dependency that no policy can hold. Other formats
 // may be able to.
 type foreign struct {
-	of       Format
-	retried  *failures    // nil: those of lull
-	codes    []code       // of gRPC
-	ejection *ejection    // nil: none
-	budget   *proxyBudget // nil: retries counts
-	retries  int64        // at a time, if there is no budget
-	deaf     bool         // it ignores Retry-After
-	safe     bool         // only what is safe to repeat is repeated
-	hosts    hosts        // where retries go
-	rebased  bool         // there is a base, so that the policy decides where nothing is set
+	of           Format
+	retried      *failures    // nil: those of lull
+	codes        []code       // of gRPC
+	ejection     *ejection    // nil: none
+	budget       *proxyBudget // nil: retries counts
+	retries      int64        // at a time, if there is no budget
+	ignoresHints bool         // it ignores Retry-After
+	safe         bool         // only what is safe to repeat is repeated
+	hosts        hosts        // where retries go
+	rebased      bool         // there is a base, so that the policy decides where nothing is set
 }
 
 // hosts is the choice of the host for a retry.
@@ -53,15 +53,15 @@ type hosts struct {
 
 func newSet() *Set {
 	return &Set{
-		File:     &config.PolicyFile{},
-		homes:    map[string]*config.PolicyFile{},
-		services: map[string]*config.PolicyFile{},
-		origins:  map[string]config.Position{},
-		foreign:  map[string]foreign{},
-		sources:  map[string][]source{},
-		index:    map[string]int{},
-		variants: map[variant][]string{},
-		numbers:  map[string]int{},
+		File:        &config.PolicyFile{},
+		policyFiles: map[string]*config.PolicyFile{},
+		services:    map[string]*config.PolicyFile{},
+		origins:     map[string]config.Position{},
+		foreign:     map[string]foreign{},
+		sources:     map[string][]source{},
+		index:       map[string]int{},
+		variants:    map[variant][]string{},
+		numbers:     map[string]int{},
 	}
 }
 
@@ -80,7 +80,7 @@ func (s *Set) position(name, field string) config.Position {
 	if field != "" {
 		path += "." + field
 	}
-	if home, ok := s.homes[name]; ok {
+	if home, ok := s.policyFiles[name]; ok {
 		return home.Position(path)
 	}
 	return s.File.Position(path)

@@ -23,7 +23,7 @@ type written struct {
 // carried reports whether the writer of the format to has carried over what an entry is about.
 func (w written) carried(to Format, a about) bool {
 	switch a {
-	case heard:
+	case hintsUsed:
 		return to == Envoy
 	case ejected, bounds, hints, hosted:
 		return to == Envoy || to == Istio
@@ -184,8 +184,8 @@ func (w *writer) services() {
 	}
 }
 
-// never records what no proxy has, of a policy that has its defaults.
-func never(p lull.Policy, system string, note noter) {
+// noteUnsupported records what no proxy has, of a policy that has its defaults.
+func noteUnsupported(p lull.Policy, system string, note noter) {
 	if p.Nested == engine.NestedNever && p.MaxAttempts() > 1 {
 		note(Lost, "nested", system+" also retries what is done on behalf of a retry")
 	}

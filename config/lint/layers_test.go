@@ -64,15 +64,15 @@ func TestAttemptsAreThoseOfTheEngine(t *testing.T) {
 	multiply := map[multiplicity]int{}
 	for range 600 {
 		w, inTime := randomWay(r), r.IntN(2) == 0
-		got := w.end((*service).lulls, inTime)
+		got := w.end((*service).hasLullServer, inTime)
 		if want := fly(t, w, inTime, false); got != want {
 			t.Fatalf("seed %d: %s\nin time: %v: said to be %d, and is %d", seed, w, inTime, got, want)
 		}
 		l, m := w.reach()
-		if l.sum() != w.end((*service).lulls, false) {
-			t.Fatalf("seed %d: %s\nthe way is %d to the search, and %d to the sum", seed, w, l.sum(), w.end((*service).lulls, false))
+		if l.sum() != w.end((*service).hasLullServer, false) {
+			t.Fatalf("seed %d: %s\nthe way is %d to the search, and %d to the sum", seed, w, l.sum(), w.end((*service).hasLullServer, false))
 		}
-		switch n, factors := w.end((*service).lulls, false), w.factors(); {
+		switch n, factors := w.end((*service).hasLullServer, false), w.factors(); {
 		case (m == oneLayer) != (len(factors) < 2), m == adding && n != sumOf(factors), m == multiplied && n <= sumOf(factors):
 			t.Fatalf("seed %d: %s\nkind %d of %d attempts, %v", seed, w, m, n, factors)
 		}
@@ -89,7 +89,7 @@ func TestHedgesOfRetriesAreThoseOfTheEngine(t *testing.T) {
 		hedging := lull.Policy{Nested: nested, Hedge: hedge.Config{Attempts: 2, Delay: 10 * time.Millisecond, Share: -1}}
 		w := wayOf([]lull.Policy{hedging, hedging, hedging}, []bool{false, true, true})
 		synctest.Test(t, func(t *testing.T) {
-			if got, want := w.end((*service).lulls, false), fly(t, w, false, true); got != want || got != attempts {
+			if got, want := w.end((*service).hasLullServer, false), fly(t, w, false, true); got != want || got != attempts {
 				t.Errorf("nested: %v: said to be %d, and is %d", nested, got, want)
 			}
 		})
@@ -177,7 +177,7 @@ func fly(t *testing.T, w way, inTime, slow bool) uint64 {
 			return failed
 		}
 		s := w.hops[i].from
-		if !s.lulls() {
+		if !s.hasLullServer() {
 			ctx = context.Background()
 		}
 		in := inbound.From(ctx)
@@ -189,7 +189,7 @@ func fly(t *testing.T, w way, inTime, slow bool) uint64 {
 		switch {
 		case err == nil:
 			t.Error("nothing failed")
-		case inTime && s.lulls() && in.GaveUp():
+		case inTime && s.hasLullServer() && in.GaveUp():
 			return errGiven
 		}
 		return failed

@@ -19,8 +19,8 @@ func (l load) sum() uint64 { return plus(l.first, l.again) }
 
 // seenBy is l as a server sees it: only one with lull's server half distinguishes retries from
 // other requests.
-func (l load) seenBy(lulls bool) load {
-	if lulls {
+func (l load) seenBy(hasLullServer bool) load {
+	if hasLullServer {
 		return l
 	}
 	return load{first: l.sum()}
@@ -44,8 +44,8 @@ func (d *dependency) most() uint64 { return uint64(max(d.attempts(), 1)) }
 // other.
 func (d *dependency) retriesRetries() bool { return d.Policy.Nested == lull.NestedAlways }
 
-// lulls reports whether s has lull's server half.
-func (s *service) lulls() bool { return s.Server == config.LullServer }
+// hasLullServer reports whether s has lull's server half.
+func (s *service) hasLullServer() bool { return s.Server == config.LullServer }
 
 // arrives is the load of s from outside of the graph. A message that the queue delivers again is a
 // retry.

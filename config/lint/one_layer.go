@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// leadTo are the services from which there is a way to the leaf.
-func (g graph) leadTo(end leaf) map[*service]bool {
+// leadingTo are the services from which there is a way to the leaf.
+func (g graph) leadingTo(end leaf) map[*service]bool {
 	leads := map[*service]bool{}
 	for _, s := range slices.Backward(g.order) {
 		leads[s] = slices.ContainsFunc(s.calls, func(c *call) bool {
@@ -25,7 +25,7 @@ func (g graph) above(c *call, services map[*service]bool) bool {
 // oneLayer is the fix that leaves the retries of one layer on all ways to the leaf: those of the
 // queue that root reads from, if it delivers several times, otherwise those next to the leaf.
 func (g graph) oneLayer(root *service, end leaf) Fix {
-	leads := g.leadTo(end)
+	leads := g.leadingTo(end)
 	queue := root.Deliveries > 1
 	var once []*dependency // are changed to one attempt
 	var shared []string    // should be, and have the policy of the leaf

@@ -236,7 +236,7 @@ func (p *pass) givesUp(now *plan, c *call) {
 	}
 	l.note("an attempt at %s is given up after %s (%s)", d.Name, pretty(limit), field)
 	severity, end := Warning, ""
-	if s.lulls() {
+	if s.hasLullServer() {
 		severity, end = Note, "; lull's server half ends them with the attempt"
 	}
 	fix := Fix{Text: fmt.Sprintf("write deadlines in the dependencies that %s calls", s.Name)}

@@ -50,7 +50,7 @@ func visibilityBelowHandler(p *pass, s *service) {
 		return
 	}
 	severity, message := Error, "messages for %s are handed out again after %s, and handling one may take %s"
-	if s.lulls() {
+	if s.hasLullServer() {
 		severity, message = Note, "messages for %s are hidden for %s, and handling one may take %s: lull's consumer must be able to extend that"
 	}
 	steps = append(steps,

@@ -162,7 +162,7 @@ func jitterUseless(p *pass, d *dependency) {
 		if hi < leastWait {
 			continue
 		}
-		if first && s.Jitter == backoff.Decorrelated && p.piledUp(d, lo, hi) {
+		if first && s.Jitter == backoff.Decorrelated && p.mostlyCapped(d, lo, hi) {
 			return
 		}
 		first = false
@@ -181,8 +181,8 @@ func jitterUseless(p *pass, d *dependency) {
 	}
 }
 
-// piledUp reports decorrelated jitter that mostly ends at the cap.
-func (p *pass) piledUp(d *dependency, lo, hi time.Duration) bool {
+// mostlyCapped reports decorrelated jitter that mostly ends at the cap.
+func (p *pass) mostlyCapped(d *dependency, lo, hi time.Duration) bool {
 	top := times(lo, 3)
 	if top <= lo || hi >= top {
 		return false

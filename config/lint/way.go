@@ -37,7 +37,7 @@ type reach struct {
 }
 
 // begins is the way that begins at s.
-func (s *service) begins() *reach { return &reach{load: s.arrives().seenBy(s.lulls())} }
+func (s *service) begins() *reach { return &reach{load: s.arrives().seenBy(s.hasLullServer())} }
 
 // on extends r by the call c of its service, and gives the load on the other side.
 func (r *reach) on(s *service, c *call) *reach {
@@ -55,7 +55,7 @@ func (r *reach) on(s *service, c *call) *reach {
 
 // to is r as the service sees it.
 func (r *reach) to(s *service) *reach {
-	r.load = r.seenBy(s.lulls())
+	r.load = r.seenBy(s.hasLullServer())
 	return r
 }
 
@@ -95,9 +95,9 @@ func (r *reach) way() way {
 
 // servers are the services of the way whose kind of server matters, because they are called along
 // it or read messages: those with lull's server half, or those without.
-func (w way) servers(lulls bool) (names []string) {
+func (w way) servers(hasLullServer bool) (names []string) {
 	for i, h := range w.hops {
-		if (i > 0 || w.root.Deliveries > 1) && h.from.lulls() == lulls {
+		if (i > 0 || w.root.Deliveries > 1) && h.from.hasLullServer() == hasLullServer {
 			names = append(names, h.from.Name)
 		}
 	}
@@ -120,14 +120,14 @@ func (w way) factors() (all []uint64) {
 // end is the number of attempts at the end of the way if the given services have lull's server
 // half. A failure of such a server comes in time and has "don't retry", so its caller does not
 // retry. A queue does, because its messages have no other reader.
-func (w way) end(lulls func(*service) bool, inTime bool) uint64 {
+func (w way) end(hasLullServer func(*service) bool, inTime bool) uint64 {
 	l := w.root.arrives()
 	for i, h := range w.hops {
 		n := h.call.to.most()
-		if last := i == len(w.hops)-1; inTime && !last && lulls(w.hops[i+1].from) {
+		if last := i == len(w.hops)-1; inTime && !last && hasLullServer(w.hops[i+1].from) {
 			n = 1
 		}
-		l = l.seenBy(lulls(h.from)).through(n, h.call.to.retriesRetries())
+		l = l.seenBy(hasLullServer(h.from)).through(n, h.call.to.retriesRetries())
 	}
 	return l.sum()
 }

@@ -26,7 +26,7 @@ func (w way) sum() []Step {
 		steps = append(steps, Step{fmt.Sprintf("a %s: %d deliveries", w.begins(), n), "× " + strconv.Itoa(n), attemptsFigure(l.sum())})
 	}
 	for _, h := range w.hops {
-		l = l.seenBy(h.from.lulls())
+		l = l.seenBy(h.from.hasLullServer())
 		n, before := h.call.to.most(), l.sum()
 		l = l.through(n, h.call.to.retriesRetries())
 		what := fmt.Sprintf("%s calls %s: %s", h.from.Name, h.call.Dependency, count(int(n), "attempt"))
@@ -44,16 +44,16 @@ func (w way) sum() []Step {
 func (w way) ifServers() []Step {
 	var steps []Step
 	known, unknown := w.servers(true), w.servers(false)
-	now := w.end((*service).lulls, false)
+	now := w.end((*service).hasLullServer, false)
 	if without := w.end(nobody, false); without != now {
 		steps = append(steps, Step{"without lull's server half in " + few(known), strings.Join(shortened(figures(w.factors())), " × "), attemptsFigure(without)})
 	}
-	inTime := func(and string, lulls func(*service) bool, most uint64) {
-		if n := w.end(lulls, true); n < most {
+	inTime := func(and string, hasLullServer func(*service) bool, most uint64) {
+		if n := w.end(hasLullServer, true); n < most {
 			steps = append(steps, Step{What: and + `as long as failures come back up in time, each with its "don't retry"`, Total: attemptsFigure(n)})
 		}
 	}
-	inTime("", (*service).lulls, now)
+	inTime("", (*service).hasLullServer, now)
 	if len(unknown) == 0 {
 		return steps
 	}
@@ -139,7 +139,7 @@ func (g graph) otherWays(root *service, end leaf, worst uint64) []Step {
 		if !ok {
 			continue
 		}
-		f.load = f.seenBy(s.lulls())
+		f.load = f.seenBy(s.hasLullServer())
 		for _, c := range s.calls {
 			if c.to == nil || g.back[c] {
 				continue

@@ -29,7 +29,7 @@ type figures struct {
 	p50, p99            time.Duration
 	attempts            float64       // for each call
 	perItem             time.Duration // that a worker spent
-	late                time.Duration // the p99 of how late calls were begun
+	lateness            time.Duration // the p99 of how late calls were begun
 }
 
 // counting is a transport that counts attempts.
@@ -109,7 +109,7 @@ func fly(s setting, admitted, obeying bool) (f figures, err error) {
 	seconds := time.Since(start.Add(warmUp)).Seconds()
 	took, perItem := b.measured()
 	took = slices.Sorted(slices.Values(took))
-	f.perItem, f.late = perItem, percentile(slices.Sorted(slices.Values(late)), 0.99)
+	f.perItem, f.lateness = perItem, percentile(slices.Sorted(slices.Values(late)), 0.99)
 	f.goodput = float64(succeeded.Load()) / seconds
 	f.ofCapacity = f.goodput / (workers / perItem.Seconds())
 	f.p50, f.p99 = percentile(took, 0.5), percentile(took, 0.99)

@@ -57,7 +57,7 @@ func TestFlight(t *testing.T) {
 
 // busy reports that the machine, not the server under test, was in the way: its sleeps were
 // a quarter longer than they should be, or one call in a hundred began late.
-func busy(f figures) bool { return f.perItem > usual*5/4 || f.late > usual }
+func busy(f figures) bool { return f.perItem > usual*5/4 || f.lateness > usual }
 
 func TestFlags(t *testing.T) {
 	for _, args := range [][]string{{"-times", "0"}, {"-times", "NaN"}, {"-seconds", "1"}, {"-seconds", "61"}, {"what"}, {"-what"}} {

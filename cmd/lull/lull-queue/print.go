@@ -134,7 +134,7 @@ type letterFields struct {
 func letterJSON(l *queue.Letter) letterFields {
 	f := letterFields{
 		ID: l.OriginalID, Reason: l.Reason, Code: l.Code, Errors: l.Errors, Attempts: l.Attempts, Redrives: l.Redrives,
-		Source: l.Source, FirstFailure: whenKnown(l.FirstFailure), LastFailure: whenKnown(l.LastFailure), Enqueued: whenKnown(l.Enqueued),
+		Source: l.Source, FirstFailure: timeOrNil(l.FirstFailure), LastFailure: timeOrNil(l.LastFailure), Enqueued: timeOrNil(l.Enqueued),
 		Group: l.Group, TraceParent: l.TraceParent, TraceState: l.TraceState, Headers: l.Headers,
 	}
 	if utf8.Valid(l.Body) {
@@ -146,7 +146,7 @@ func letterJSON(l *queue.Letter) letterFields {
 	return f
 }
 
-func whenKnown(t time.Time) *time.Time {
+func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}

@@ -72,8 +72,8 @@ func newBackend(s setting, clock func() time.Duration) *backend {
 	}
 	for i := range s.workers() {
 		// The same service times at every backend: only their callers differ.
-		luck := rand.New(rand.NewPCG(s.Seed, uint64(i)+1))
-		b.done.Go(func() { b.work(func() time.Duration { return s.Scenario.service(s, luck, b.gate.isShut()) }) })
+		random := rand.New(rand.NewPCG(s.Seed, uint64(i)+1))
+		b.done.Go(func() { b.work(func() time.Duration { return s.Scenario.service(s, random, b.gate.isShut()) }) })
 	}
 	return b
 }

@@ -16,14 +16,14 @@ type lane struct {
 	clock   func() time.Duration
 	base    *http.Transport
 
-	calls     sync.WaitGroup
-	began     atomic.Int64
-	troubles  atomic.Int64
-	begins    buckets // calls by the time they began
-	succeeded buckets // calls by the time they ended
-	bad       buckets
-	extra     buckets // requests beyond the first of their call, by the time they were sent
-	held      buckets // requests that the client's policy did not send
+	calls      sync.WaitGroup
+	began      atomic.Int64
+	dialErrors atomic.Int64
+	begins     buckets // calls by the time they began
+	succeeded  buckets // calls by the time they ended
+	bad        buckets
+	extra      buckets // requests beyond the first of their call, by the time they were sent
+	held       buckets // requests that the client's policy did not send
 
 	mu      sync.Mutex // guards what follows
 	ended   []callRecord
@@ -47,7 +47,7 @@ func newLane(s setting, c client, clock func() time.Duration) (*lane, error) {
 
 // connect has the client send its requests through base.
 func (l *lane) connect(s setting, c client, base http.RoundTripper) (err error) {
-	l.call, err = c.make(s, watch{base: base, troubles: &l.troubles}, l.backend.url)
+	l.call, err = c.make(s, watch{base: base, dialErrors: &l.dialErrors}, l.backend.url)
 	return err
 }
 

@@ -11,11 +11,11 @@ import (
 // know nothing of each other. They do not wait for earlier calls to end. Every client gets
 // the same arrivals.
 func arrivals(s setting) []time.Duration {
-	luck := rand.New(rand.NewPCG(s.Seed, 0))
+	random := rand.New(rand.NewPCG(s.Seed, 0))
 	mean := float64(time.Second) / s.offered()
 	var times []time.Duration
 	for at := 0.0; ; {
-		at += luck.ExpFloat64() * mean
+		at += random.ExpFloat64() * mean
 		if at >= float64(s.Duration) {
 			return times
 		}

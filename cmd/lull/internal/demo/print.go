@@ -24,7 +24,7 @@ func printTable(w io.Writer, r result) error {
 			r.measured.Seconds(), r.unfinished, words.unfinished)
 	}
 	of.table(out, r)
-	for _, text := range append([]string{strings.Join(of.findings(r), "\n")}, doubts(r)...) {
+	for _, text := range append([]string{strings.Join(of.findings(r), "\n")}, warnings(r)...) {
 		if text != "" {
 			fmt.Fprintf(out, "\n%s\n", text)
 		}
@@ -54,17 +54,17 @@ func settingText(s setting) string {
 	return b.String()
 }
 
-// doubts returns what may have distorted the figures.
-func doubts(r result) (texts []string) {
+// warnings returns what may have distorted the figures.
+func warnings(r result) (texts []string) {
 	const advice = "A lower --capacity or fewer --clients ask less."
 	words := r.setting.Scenario.words()
 	if lateness := r.late.p99(); lateness > words.late {
 		texts = append(texts, fmt.Sprintf("Doubt: this machine was busy. One call in a hundred began %v late or more,\n"+
-			"so %s are blurred. %s", lateness.Round(time.Millisecond), words.blurred, advice))
+			"so %s are blurred. %s", lateness.Round(time.Millisecond), words.affected, advice))
 	}
-	if r.troubles > 0 {
+	if r.dialErrors > 0 {
 		texts = append(texts, fmt.Sprintf("Doubt: %d %s could not even connect, for want of ports or open files here.\n%s",
-			r.troubles, words.requests, advice))
+			r.dialErrors, words.requests, advice))
 	}
 	return texts
 }
@@ -103,7 +103,7 @@ func printJSON(out io.Writer, r result) error {
 		Clients any     `json:"clients"`
 	}{setting, jsonRun{
 		Measured: milliseconds(r.measured), Interrupted: r.interrupted, Unfinished: r.unfinished,
-		Late: milliseconds(r.late.p99()), Troubles: r.troubles,
+		Late: milliseconds(r.late.p99()), Troubles: r.dialErrors,
 	}, clients})
 }
 

@@ -13,7 +13,7 @@ type result struct {
 	interrupted bool
 	unfinished  int
 	late        lateness
-	troubles    int
+	dialErrors  int
 	retriers    []stormFigures // storm
 	hedgers     []tailFigures  // tail
 }
@@ -46,9 +46,9 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
 	defer endCalls()
 	over := make(chan struct{})
-	var aside sync.WaitGroup
-	aside.Go(func() { outage(s, lanes, clock, over) })
-	aside.Go(func() { watchRun(s, lanes, clock, over, v) })
+	var background sync.WaitGroup
+	background.Go(func() { outage(s, lanes, clock, over) })
+	background.Go(func() { watchRun(s, lanes, clock, over, v) })
 
 	late := drive(ctx, clock, times, func() {
 		for _, l := range lanes {
@@ -59,13 +59,13 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 	measured := min(clock(), s.Duration)
 	rest(ctx, lanes, s.patience(), endCalls)
 	close(over)
-	aside.Wait()
+	background.Wait()
 
 	r := result{setting: s, measured: measured, interrupted: ctx.Err() != nil, late: late}
 	for _, l := range lanes {
 		s.Scenario.measure(&r, l)
 		r.unfinished += l.unfinished()
-		r.troubles += int(l.troubles.Load())
+		r.dialErrors += int(l.dialErrors.Load())
 	}
 	v.end(snap(s, lanes, clock()))
 	return r

@@ -19,7 +19,7 @@ type scenario interface {
 
 	// The backends: workers returns how many each has, service the time of a request.
 	workers(setting) int
-	service(s setting, luck *rand.Rand, shut bool) time.Duration
+	service(s setting, random *rand.Rand, shut bool) time.Duration
 
 	// The live picture: the heading, which is an alarm during the outage, the legend of the
 	// bars, and for each client a line and two bars for a stretch of time.
@@ -55,7 +55,7 @@ type words struct {
 	nameWidth   int           // of the clients, where they are described
 	unfinished  string        // what became of the calls that an interrupt ended
 	late        time.Duration // how late calls may begin before figures are in doubt
-	blurred     string        // which figures those are
+	affected    string        // which figures those are
 	requests    string        // what a client sends
 	definitions string        // of the figures
 }

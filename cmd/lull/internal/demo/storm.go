@@ -29,14 +29,14 @@ func (stormScenario) words() words {
 	return words{
 		outage: "down", note: "the backends were down", bars: [2]string{"load", "ok"}, nameWidth: 15,
 		unfinished: "not ended and count as calls, but neither in the success rate nor in the times.",
-		late:       50 * time.Millisecond, blurred: "the figures", requests: "attempts", definitions: stormDefinitions,
+		late:       50 * time.Millisecond, affected: "the figures", requests: "attempts", definitions: stormDefinitions,
 	}
 }
 
 func (stormScenario) workers(setting) int { return workers }
 
-func (stormScenario) service(s setting, luck *rand.Rand, _ bool) time.Duration {
-	return time.Duration(luck.ExpFloat64() * float64(s.service()))
+func (stormScenario) service(s setting, random *rand.Rand, _ bool) time.Duration {
+	return time.Duration(random.ExpFloat64() * float64(s.service()))
 }
 
 // service returns the mean time that a worker needs for a request.

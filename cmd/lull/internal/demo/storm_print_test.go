@@ -40,7 +40,7 @@ func TestTable(t *testing.T) {
 
 func TestTableOfAnInterruptedRunOnABusyMachine(t *testing.T) {
 	r := fixedResult()
-	r.interrupted, r.measured, r.unfinished, r.troubles = true, 3500*ms, 31, 4
+	r.interrupted, r.measured, r.unfinished, r.dialErrors = true, 3500*ms, 31, 4
 	r.late = lateness{90 * ms}
 	r.setting.Kind = errors503
 	for i := range r.retriers {

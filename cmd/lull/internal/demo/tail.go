@@ -40,7 +40,7 @@ func (tailScenario) words() words {
 	return words{
 		outage: "slow", note: "everything was slow", bars: [2]string{"p99", "extra"}, nameWidth: 11,
 		unfinished: "not ended, and are not counted.",
-		late:       tailMedian, blurred: "times", requests: "requests", definitions: tailDefinitions,
+		late:       tailMedian, affected: "times", requests: "requests", definitions: tailDefinitions,
 	}
 }
 
@@ -50,9 +50,9 @@ func (tailScenario) workers(s setting) int {
 	return max(1, int(float64(s.Capacity)*slowMedian.Seconds()+0.5))
 }
 
-func (tailScenario) service(s setting, luck *rand.Rand, allSlow bool) time.Duration {
-	spread := 1 + tailSpread*(2*luck.Float64()-1)
-	if luck.Float64() < s.Tail || allSlow {
+func (tailScenario) service(s setting, random *rand.Rand, allSlow bool) time.Duration {
+	spread := 1 + tailSpread*(2*random.Float64()-1)
+	if random.Float64() < s.Tail || allSlow {
 		return time.Duration(spread * float64(slowMedian))
 	}
 	return time.Duration(spread * float64(tailMedian))

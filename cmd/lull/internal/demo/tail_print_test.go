@@ -72,7 +72,7 @@ func TestTailTable(t *testing.T) {
 
 func TestTailTableOfAnInterruptedRunOnABusyMachine(t *testing.T) {
 	r := fixedTail()
-	r.interrupted, r.measured, r.unfinished, r.troubles = true, 5500*ms, 31, 4
+	r.interrupted, r.measured, r.unfinished, r.dialErrors = true, 5500*ms, 31, 4
 	r.late = lateness{30 * ms}
 	for i := range r.hedgers {
 		r.hedgers[i].After, r.hedgers[i].CutAgain = nil, nil

@@ -73,8 +73,8 @@ func TestTailShowsWhatItSays(t *testing.T) {
 				fail(what)
 			}
 		}
-		if r.unfinished != 0 || r.troubles != 0 || r.measured != r.setting.Duration {
-			t.Errorf("%d unfinished, %d troubles, %v measured", r.unfinished, r.troubles, r.measured)
+		if r.unfinished != 0 || r.dialErrors != 0 || r.measured != r.setting.Duration {
+			t.Errorf("%d unfinished, %d troubles, %v measured", r.unfinished, r.dialErrors, r.measured)
 		}
 		// Both hedgers cut the tail for a few per cent more requests.
 		check(timeOr(none.After.P99) >= 350, "the tail of calls without hedges is not slow")

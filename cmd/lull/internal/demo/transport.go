@@ -35,8 +35,8 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 // for want of ports or open files on this machine: they distort the figures, and are
 // reported.
 type watch struct {
-	base     http.RoundTripper
-	troubles *atomic.Int64
+	base       http.RoundTripper
+	dialErrors *atomic.Int64
 }
 
 func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -46,7 +46,7 @@ func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := w.base.RoundTrip(req)
 	var op *net.OpError
 	if err != nil && req.Context().Err() == nil && errors.As(err, &op) && op.Op == "dial" && !op.Timeout() {
-		w.troubles.Add(1)
+		w.dialErrors.Add(1)
 	}
 	return resp, err
 }

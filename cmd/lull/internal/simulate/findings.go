@@ -47,7 +47,7 @@ func findings(s sim.Scenario, all []sim.Summary) []string {
 		}))...)
 	}
 	if len(not) > 0 {
-		lines = append(lines, term.List("Not back when the run ended: ", named(not, notBack))...)
+		lines = append(lines, term.List("Not back when the run ended: ", named(not, stillFailing))...)
 	}
 	if len(unsure) > 0 {
 		lines = append(lines, term.List("Stopped too early to tell whether they recover: ", named(unsure, func(m sim.Summary) string { return m.Contender.Name }))...)
@@ -95,8 +95,8 @@ func loudest(what string, all []sim.Summary) []string {
 	}))
 }
 
-// notBack names a policy that did not recover, and how bad it was at the end.
-func notBack(m sim.Summary) string {
+// stillFailing names a policy that did not recover, and how bad it was at the end.
+func stillFailing(m sim.Summary) string {
 	final, n := 0.0, 0
 	for _, r := range m.Results {
 		if r.Recovery.Measured && !r.Recovery.Recovered {

@@ -18,18 +18,18 @@ type quantity struct {
 	id, title, about string
 	// axis: "number" (from zero), "count" (whole numbers), "share" (nothing to
 	// all), "time" (logarithmic, seconds; the path holds logarithms).
-	axis    string
-	atEnd   bool    // the values are of the end of each step, not of all of it
-	telling telling // what the key shows while the pointer is elsewhere
-	absent  string  // replaces a chart that has nothing to show
-	of      func(sim.Series) []float64
+	axis     string
+	atEnd    bool      // the values are of the end of each step, not of all of it
+	keyShows aggregate // what the key shows while the pointer is elsewhere
+	absent   string    // replaces a chart that has nothing to show
+	of       func(sim.Series) []float64
 }
 
-type telling string
+type aggregate string
 
 const (
-	highest telling = "highest"
-	mean    telling = "mean"
+	highest aggregate = "highest"
+	mean    aggregate = "mean"
 )
 
 func (q quantity) text(v float64) string {
@@ -45,23 +45,23 @@ func (q quantity) text(v float64) string {
 // quantities are in the order of the page. Those of reasons follow.
 var quantities = []quantity{
 	{
-		id: "attempts", title: "Attempts per second", axis: "number", telling: highest,
+		id: "attempts", title: "Attempts per second", axis: "number", keyShows: highest,
 		about: "The load: first attempts and retries together.",
 		of:    func(s sim.Series) []float64 { return sum(s.First, s.Retries) },
 	},
 	{
-		id: "retries", title: "Retries per second", axis: "number", telling: highest,
+		id: "retries", title: "Retries per second", axis: "number", keyShows: highest,
 		about:  "The part of the load that is not the first attempt of a call.",
 		absent: "No call was retried.",
 		of:     func(s sim.Series) []float64 { return s.Retries },
 	},
 	{
-		id: "goodput", title: "Goodput, calls per second", axis: "number", telling: mean,
+		id: "goodput", title: "Goodput, calls per second", axis: "number", keyShows: mean,
 		about: "Calls that succeeded, by the time at which they did.",
 		of:    func(s sim.Series) []float64 { return s.Goodput },
 	},
 	{
-		id: "good", title: "Calls that succeed", axis: "share", telling: mean,
+		id: "good", title: "Calls that succeed", axis: "share", keyShows: mean,
 		about: "Of the calls that began in a step, the share that succeeded in the end. Recovery is judged by it. The last ones may not have had the time.",
 		of: func(s sim.Series) []float64 {
 			succeeded := slices.Clone(s.Good)
@@ -74,29 +74,29 @@ var quantities = []quantity{
 		},
 	},
 	{
-		id: "queue", title: "Queue", axis: "count", telling: highest, atEnd: true,
+		id: "queue", title: "Queue", axis: "count", keyShows: highest, atEnd: true,
 		about:  "Attempts that wait for a worker at the end of each step, over all services.",
 		absent: "No attempt had to wait for a worker at the end of any step.",
 		of:     func(s sim.Series) []float64 { return s.Queue },
 	},
 	{
-		id: "wasted", title: "Wasted work, attempts per second", axis: "number", telling: highest,
+		id: "wasted", title: "Wasted work, attempts per second", axis: "number", keyShows: highest,
 		about:  "Work that was finished for callers that had gone.",
 		absent: "No work was finished for a caller that had gone.",
 		of:     func(s sim.Series) []float64 { return s.Wasted },
 	},
 	{
-		id: "p50", title: "Latency, p50", axis: "time", telling: highest,
+		id: "p50", title: "Latency, p50", axis: "time", keyShows: highest,
 		about: "Half of the calls that succeeded in a step took no longer than this, counted from their beginning. Logarithmic; a gap where none succeeded.",
 		of:    func(s sim.Series) []float64 { return times(s.P50) },
 	},
 	{
-		id: "p99", title: "Latency, p99", axis: "time", telling: highest,
+		id: "p99", title: "Latency, p99", axis: "time", keyShows: highest,
 		about: "99 of 100 calls that succeeded in a step took no longer than this. Logarithmic; a gap where none succeeded.",
 		of:    func(s sim.Series) []float64 { return times(s.P99) },
 	},
 	{
-		id: "open", title: "Breakers open, processes", axis: "count", telling: highest, atEnd: true,
+		id: "open", title: "Breakers open, processes", axis: "count", keyShows: highest, atEnd: true,
 		about:  "Processes whose circuit breaker is open or half-open at the end of each step.",
 		absent: "No circuit breaker was open at the end of any step.",
 		of:     func(s sim.Series) []float64 { return s.Open },
@@ -127,7 +127,7 @@ func reasons(summaries []sim.Summary) []quantity {
 	var qs []quantity
 	for i, name := range names {
 		qs = append(qs, quantity{
-			id: fmt.Sprintf("reason-%d", i+1), title: "Calls ended: " + strings.ReplaceAll(name, "_", " "), axis: "number", telling: highest,
+			id: fmt.Sprintf("reason-%d", i+1), title: "Calls ended: " + strings.ReplaceAll(name, "_", " "), axis: "number", keyShows: highest,
 			about: "Calls per second that ended without success" + meaning(name) + ".",
 			of:    func(s sim.Series) []float64 { return s.Refused[name] },
 		})
@@ -148,7 +148,7 @@ func meaning(name string) string {
 // A chart is one as the template reads it.
 type chart struct {
 	ID, Title, About, Axis, Label string
-	Telling                       telling
+	Telling                       aggregate
 	Steps                         int
 	Step                          float64 // seconds
 	AtEnd                         bool
@@ -230,7 +230,7 @@ func extent(p Page) (steps int, step time.Duration) {
 // drawn returns the chart of q, unless there is nothing to show.
 func drawn(q quantity, p Page, cs []contender, steps int, step time.Duration, limit int) (chart, bool) {
 	c := chart{
-		ID: q.id, Title: q.title, About: q.about, Axis: q.axis, Telling: q.telling,
+		ID: q.id, Title: q.title, About: q.about, Axis: q.axis, Telling: q.keyShows,
 		Steps: steps, Step: step.Seconds(), AtEnd: q.atEnd,
 		Across: through(time.Duration(steps) * step),
 	}
@@ -244,7 +244,7 @@ func drawn(q quantity, p Page, cs []contender, steps int, step time.Duration, li
 		median, low, high := middle(seeds)
 		medians = append(medians, median)
 		l := line{contender: cs[i], Telling: "–"}
-		if worst, ok := tell(q.telling, median); ok {
+		if worst, ok := aggregated(q.keyShows, median); ok {
 			l.Telling = q.text(worst)
 		}
 		if q.axis == "time" {
@@ -311,7 +311,7 @@ func (c chart) label() string {
 	return b.String()
 }
 
-func tell(t telling, values []float64) (float64, bool) {
+func aggregated(t aggregate, values []float64) (float64, bool) {
 	v, n := 0.0, 0
 	for _, w := range values {
 		if math.IsNaN(w) {

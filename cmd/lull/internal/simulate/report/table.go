@@ -39,7 +39,7 @@ func (c chart) table(q quantity, lines [][]float64, step time.Duration) table {
 				if q.axis == "time" {
 					stretch = powers(stretch)
 				}
-				if m, ok := tell(mean, stretch); ok {
+				if m, ok := aggregated(mean, stretch); ok {
 					v = m
 				}
 			}
@@ -183,7 +183,7 @@ func over(s sim.Summary, of func(sim.Result) float64) (float64, bool) {
 	for _, r := range s.Results {
 		values = append(values, of(r))
 	}
-	return tell(mean, values)
+	return aggregated(mean, values)
 }
 
 // ratio is a quotient, such as 1.04 ×.
