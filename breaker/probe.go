@@ -19,7 +19,7 @@ func (b *Breaker) admit(now time.Duration, stream bool) Token {
 	return Token{start: now, gen: generation(b.word.Load()), probe: b.lastProbe}
 }
 
-// releaseProbe gives the place of a probe free that is not made.
+// releaseProbe frees the place of a probe that is not made.
 func (b *Breaker) releaseProbe(t Token) {
 	b.mu.Lock()
 	defer b.unlock()

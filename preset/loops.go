@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// recommended are the presets that all others are compared with.
+// recommended is the preset that all others are compared with.
 func recommended() Preset {
 	return Preset{
 		Name:   "lull",
@@ -18,7 +18,7 @@ func recommended() Preset {
 	}
 }
 
-// hedged is recommended with a second attempt beside a slow first one.
+// hedged is the recommended policy with a second attempt beside a slow first one.
 func hedged() Preset {
 	return Preset{
 		Name:   "hedged",

@@ -28,7 +28,7 @@ type work struct {
 	failed  bool // a try has failed
 }
 
-// A fate is what happens to a message.
+// A disposition is what happens to a message.
 type disposition struct {
 	engine.Redelivery
 	label string // of a dead letter, if the engine knows no reason

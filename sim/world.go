@@ -75,7 +75,7 @@ const (
 	failed            // job: it gets job.verdict
 	turn              // service, host: a fault begins or ends
 	tick              // a step of the time series ends
-	topicEvent        // topic, consumer, delivery: see happened
+	topicEvent        // topic, consumer, delivery: see handleTopic
 )
 
 const (

@@ -520,7 +520,7 @@ const (
 	// unpushed is how long the server may push nothing although messages are ready. Then they are
 	// for another consumer: a single active one, or one with a higher priority.
 	unpushed = time.Second
-	// quietTime is how long calm waits for another message while they come one after the other, but no
+	// quietTime is how long awaitQuiet waits for another message while they come one after the other, but no
 	// longer than unpushed in all. A message that comes in the moment of the cancellation loses an
 	// attempt.
 	quietTime = 25 * time.Millisecond

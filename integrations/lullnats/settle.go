@@ -29,7 +29,7 @@ const termPrefix = "lull: "
 
 var errReceipt = lull.Permanent(errors.New("lullnats: the delivery is not of this broker"))
 
-// sendReply sends word about a delivery that is held, and waits for the answer.
+// sendReply sends word, one of the replies above, about a delivery that is held, and waits for the answer.
 //
 // The server looks for the message, and not for the delivery. If a lease has lapsed, it takes the
 // word for that of the worker that has the message now, and gives the same answer. So nothing is

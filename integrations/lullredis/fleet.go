@@ -184,7 +184,7 @@ func (f *Fleet) wakeUp() {
 // id returns a unique name for an instance.
 func (f *Fleet) id() string { return fmt.Sprintf("%016x%016x", f.rnd(), f.rnd()) }
 
-// An budgetSync is one budget's part of an exchange.
+// A budgetSync is one budget's part of an exchange.
 type budgetSync struct {
 	budget  *Budget
 	id      string
