@@ -39,16 +39,22 @@
 //
 // # Cost
 //
-// A permit taken and given back is two compare-and-swaps on one word: about 12 ns
-// the pair, no mutex, no allocation; about 40 ns when two cores do nothing else.
+// A permit taken and given back is two compare-and-swaps on one word: about 7 ns the
+// pair, no mutex, no allocation. Cores that all write one word take it from each other. So
+// once they have got in each other's way, and if the limit is at least 4 for each stripe,
+// permits that are given back lie in cells, one for each stripe, and the next call takes
+// them from there. The limit stays exact: a permit in a cell counts as out. Who finds
+// neither one in its own cell nor one that is not out looks into the other cells before it
+// is refused.
+//
 // Only when somebody waits is there a mutex, and memory for the queue; to wait and
 // be handed a permit takes about 60 ns then. A Limiter is one cache line of 64
-// bytes, so two of them do not slow each other down.
+// bytes, so two of them do not slow each other down; its cells are one line each.
 //
 // # What it does not do
 //
 // It does not adapt: the limit is as good as the estimate of λ and W, and knows
-// nothing of what other processes send. It does not know whose permit comes back:
-// Release without a permit is ignored when nothing is in flight, but otherwise it
-// frees a permit that somebody else still holds.
+// nothing of what other processes send. It does not know whose permit comes back. A
+// Release without a permit is a mistake of its caller: it frees a permit that somebody
+// else still holds. (It is ignored when nothing is in flight, as long as there are no cells.)
 package bulkhead

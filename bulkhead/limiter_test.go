@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/stripe"
 )
 
 func TestTryAcquire(t *testing.T) {
@@ -43,6 +45,49 @@ func TestAReleaseTooManyIsIgnored(t *testing.T) {
 	}
 }
 
+// Cores that contend get cells, if there are permits enough for them; alone they get none.
+func TestCells(t *testing.T) {
+	for limit, want := range map[int]bool{0: true, 4*stripe.Count() - 1: false, 4 * stripe.Count(): true, 1000: true} {
+		l := mustNew(t, Config{InFlight: limit})
+		for range 1000 {
+			l.TryAcquire()
+			l.Release()
+		}
+		if l.cells.Load() != nil {
+			t.Errorf("limit %d: cells for one goroutine", limit)
+		}
+		for range lostSteps {
+			l.contended()
+		}
+		if got := l.cells.Load() != nil; got != want {
+			t.Errorf("limit %d: cells after contention: %v", limit, got)
+		}
+		if limit == 0 {
+			continue
+		}
+		for range limit { // some through each stripe
+			if stripe.Here().Move(); !l.TryAcquire() {
+				t.Errorf("limit %d: refused at %d in flight", limit, l.InFlight())
+			}
+		}
+		for n := range limit {
+			if stripe.Here().Move(); l.TryAcquire() {
+				t.Errorf("limit %d: a permit too many after %d rounds", limit, n)
+			}
+			l.Release()
+			if stripe.Here().Move(); l.InFlight() != limit-1 || !l.TryAcquire() {
+				t.Errorf("limit %d: the one permit in a cell was not found, %d in flight", limit, l.InFlight())
+			}
+		}
+		for n := range limit {
+			l.Release()
+			if stripe.Here().Move(); l.InFlight() != limit-n-1 {
+				t.Errorf("limit %d: %d in flight, want %d", limit, l.InFlight(), limit-n-1)
+			}
+		}
+	}
+}
+
 func TestNoLimit(t *testing.T) {
 	var zero Limiter
 	for _, l := range []*Limiter{mustNew(t, Config{}), &zero} {
@@ -72,8 +117,12 @@ func TestOneCacheLine(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	l := mustNew(t, Config{InFlight: 1, MaxWait: time.Second})
-	if n := testing.AllocsPerRun(100, func() { l.TryAcquire(); l.Release() }); n != 0 {
-		t.Errorf("TryAcquire and Release: %v allocations", n)
+	striped := mustNew(t, Config{InFlight: 1000})
+	striped.makeCells(4)
+	for _, l := range []*Limiter{l, striped} {
+		if n := testing.AllocsPerRun(100, func() { l.TryAcquire(); l.Release() }); n != 0 {
+			t.Errorf("TryAcquire and Release: %v allocations", n)
+		}
 	}
 	if n := testing.AllocsPerRun(100, func() { _ = l.Acquire(t.Context()); l.Release() }); n != 0 {
 		t.Errorf("Acquire of a free permit and Release: %v allocations", n)

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/stripe"
 )
 
 // A million random steps against a model that is a count and a list.
@@ -22,7 +24,15 @@ func TestAgreesWithAModel(t *testing.T) {
 			c.MaxWait = time.Duration(1 + r.IntN(100))
 			c.MaxQueue = r.IntN(6)
 		}
+		striped := r.IntN(2) == 0
+		if striped {
+			c.InFlight = 1 + r.IntN(12)
+		}
 		l := mustNew(t, c)
+		if striped {
+			cells := make([]cell, 1<<r.IntN(3))
+			l.cells.Store(&cells)
+		}
 		room := c.MaxQueue
 		if c.MaxWait > 0 && room == 0 {
 			room = c.InFlight
@@ -38,6 +48,9 @@ func TestAgreesWithAModel(t *testing.T) {
 		for step := range 600 {
 			i := r.IntN(len(waiters))
 			place := slices.Index(queue, i)
+			if striped && r.IntN(3) == 0 {
+				stripe.Here().Move() // as though another goroutine went on
+			}
 			switch r.IntN(5) {
 			case 0:
 				ok := inFlight < c.InFlight
@@ -48,6 +61,9 @@ func TestAgreesWithAModel(t *testing.T) {
 					inFlight++
 				}
 			case 1, 2:
+				if striped && inFlight == 0 {
+					break // one too many is not noticed
+				}
 				l.Release()
 				switch {
 				case inFlight > 0 && len(queue) > 0:
@@ -97,8 +113,18 @@ func TestAgreesWithAModel(t *testing.T) {
 // Every way of taking and giving up a permit, by many goroutines at once: never
 // more than Config.InFlight in flight, and nothing left over.
 func TestPermitsUnderContention(t *testing.T) {
-	const limit, callers, rounds = 3, 16, 3000
+	t.Run("one word", func(t *testing.T) { contend(t, 3, 0) })
+	t.Run("cells", func(t *testing.T) { contend(t, 8, 2) })
+	t.Run("more cells than permits", func(t *testing.T) { contend(t, 5, 8) })
+}
+
+func contend(t *testing.T, limit, stripes int) {
+	const callers, rounds = 16, 3000
 	l := mustNew(t, Config{InFlight: limit, MaxWait: 50 * time.Microsecond, MaxQueue: 6})
+	if stripes > 0 {
+		cells := make([]cell, stripes)
+		l.cells.Store(&cells)
+	}
 	var inside, worst, got, handed, left, full, ended atomic.Int64
 	work := func() {
 		n := inside.Add(1)
@@ -158,13 +184,20 @@ func TestPermitsUnderContention(t *testing.T) {
 	if l.InFlight() != 0 || l.Waiting() != 0 {
 		t.Errorf("%d in flight and %d waiting when all have gone", l.InFlight(), l.Waiting())
 	}
-	if worst.Load() > limit {
+	if worst.Load() > int64(limit) {
 		t.Errorf("%d in flight at once, limit %d", worst.Load(), limit)
 	}
 	t.Logf("%d served, %d of them after a wait; %d left, %d full, %d canceled; at most %d at once",
 		got.Load(), handed.Load(), left.Load(), full.Load(), ended.Load(), worst.Load())
 	if handed.Load() == 0 || left.Load() == 0 || full.Load() == 0 || ended.Load() == 0 {
 		t.Error("some way out was never taken: the test has lost its point")
+	}
+	free := 0
+	for l.TryAcquire() {
+		free++
+	}
+	if free != limit {
+		t.Errorf("%d permits are left of %d", free, limit)
 	}
 }
 

@@ -90,15 +90,29 @@ func (l *Limiter) Join(now time.Duration, w *Waiter) Outcome {
 			}
 			continue
 		}
+		if word < oneWaiting && l.takeAny() {
+			return Admitted
+		}
 		if word>>32 >= uint64(l.maxQueue) {
 			return Refused
 		}
 		if l.word.CompareAndSwap(word, word+oneWaiting) {
-			w.Deadline = saturating.Add(now, l.maxWait)
-			q.push(l, w)
-			return Queued
+			break
 		}
 	}
+	w.Deadline = saturating.Add(now, l.maxWait)
+	q.push(l, w)
+	// A permit may have come into a cell since. One that comes from now on is handed over by
+	// whoever brings it.
+	for q.first != nil && l.takeAny() {
+		if q.first == w {
+			q.remove(w)
+			l.word.Add(^uint64(oneWaiting - 1))
+			return Admitted
+		}
+		l.admit(q)
+	}
+	return Queued
 }
 
 // Leave gives up the place of a w that was Queued. It returns false if w was
@@ -125,18 +139,23 @@ func (l *Limiter) handOver() bool {
 	q := l.queue.Load()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := q.first
-	if w == nil {
+	if q.first == nil {
 		return false
 	}
+	l.admit(q)
+	return true
+}
+
+// admit gives a permit to the first who waits. The lock is held.
+func (l *Limiter) admit(q *queue) {
+	w := q.first
 	q.remove(w)
 	w.admitted = true
-	l.word.Add(^uint64(oneWaiting - 1)) // in flight stays: the permit has a new owner
+	l.word.Add(^uint64(oneWaiting - 1)) // as many are out: the permit has a new owner
 	if w.Admit != nil {
 		q.admits = append(q.admits, w.Admit)
 		q.call()
 	}
-	return true
 }
 
 // call calls the Admits that are due, in order. It is entered and left with the
