@@ -186,7 +186,7 @@ func TestThePoliciesAreAsDocumented(t *testing.T) {
 
 // A schedule that grows in no known way, or begins at once, is none to leave an overloaded
 // service alone with: the default one is used then.
-func TestThrottledWaitsOfOddSchedules(t *testing.T) {
+func TestRateLimitedWaitsOfOddSchedules(t *testing.T) {
 	usual := newDependency(t, lull.Policy{})
 	for _, kind := range []backoff.Kind{backoff.Ethernet, backoff.Immediate} {
 		d := newDependency(t, lull.Policy{Backoff: backoff.Schedule{Kind: kind}})

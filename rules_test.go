@@ -230,8 +230,8 @@ func TestRule03HintsAreObeyedOrEndTheCall(t *testing.T) {
 	}
 }
 
-// Throttled failures wait longer than blips.
-func TestThrottlingWaitsLonger(t *testing.T) {
+// Rate-limited failures wait longer than blips.
+func TestRateLimitWaitsLonger(t *testing.T) {
 	d := newDependency(t, lull.Policy{Budget: plenty})
 	longest := func(k engine.Kind) time.Duration {
 		c, _ := d.State().Start(0, engine.Spec{})

@@ -169,7 +169,7 @@ func TestDoWaitsForTheThrottle(t *testing.T) {
 
 // Who asks for fewer requests is well: the breaker does not open for it, neither in
 // a call that is retried nor in one that is hedged. A failure after it counts.
-func TestThrottlingIsNoFailureToTheBreaker(t *testing.T) {
+func TestRateLimitIsNoFailureToTheBreaker(t *testing.T) {
 	rateLimited := lull.Verdict{Kind: lull.KindRateLimited, Code: "429"}
 	failed := lull.Verdict{Kind: lull.KindTransient, Code: "503"}
 	for _, hedging := range []hedge.Config{{}, {Attempts: 2}} {

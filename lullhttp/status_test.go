@@ -79,12 +79,12 @@ func TestClassifyResponse(t *testing.T) {
 		after  time.Duration
 	}{
 		{"503", 503, noHint, lull.KindTransient, 0},
-		{"503 that names a wait is throttling", 503, w, lull.KindRateLimited, s},
+		{"503 that names a wait is a rate limit", 503, w, lull.KindRateLimited, s},
 		{"503, come now", 503, zero, lull.KindTransient, 0},
 		{"500 that names a wait", 500, w, lull.KindTransient, s},
 		{"429", 429, noHint, lull.KindRateLimited, 0},
 		{"429 that names a wait", 429, w, lull.KindRateLimited, s},
-		{"403 that names a wait is throttling", 403, w, lull.KindRateLimited, s},
+		{"403 that names a wait is a rate limit", 403, w, lull.KindRateLimited, s},
 		{"403", 403, noHint, lull.KindPermanent, 0},
 		{"403, wait of zero", 403, zero, lull.KindPermanent, 0},
 		{"404 that names a wait", 404, w, lull.KindPermanent, 0},

@@ -10,7 +10,7 @@ import (
 )
 
 // awsPolicy is three attempts with full jitter below min(base × 2^i, 20 s), and
-// below the same from a second after throttling.
+// below the same from a second after a rate-limited failure.
 func awsPolicy(base time.Duration) lull.Policy {
 	p := plain(3, backoff.Schedule{Base: base, Cap: 20 * second})
 	p.RateLimitedBase = second

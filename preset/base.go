@@ -16,7 +16,7 @@ const (
 
 	// A rate-limited failure waits like any other: the smallest RateLimitedBase that is
 	// not the default.
-	sameWhenThrottled = time.Nanosecond
+	sameWhenRateLimited = time.Nanosecond
 	// A hint of any length is waited for.
 	anyHint = time.Duration(math.MaxInt64)
 	// As many attempts as a policy may have, for clients that never stop.
@@ -31,7 +31,7 @@ func plain(attempts int, waits backoff.Schedule) lull.Policy {
 		AttemptTimeout:  lull.NoTimeout,
 		Deadline:        lull.NoTimeout,
 		Backoff:         waits,
-		RateLimitedBase: sameWhenThrottled,
+		RateLimitedBase: sameWhenRateLimited,
 		Timeouts:        lull.TimeoutsAlways,
 		Nested:          lull.NestedAlways,
 		HintLimit:       anyHint,

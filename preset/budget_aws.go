@@ -30,7 +30,7 @@ func AWSLegacy() AWSConfig {
 }
 
 // AWSStandard21 is the quota of retry behavior 2.1 (2026): 500 tokens, a retry
-// costs 14, after throttling 5; a timeout is no longer special.
+// costs 14, or 5 after a rate-limited failure; a timeout is no longer special.
 func AWSStandard21() AWSConfig {
 	return AWSConfig{Capacity: 500, RetryCost: 14, TimeoutCost: 14, RateLimitedCost: 5, NoRetryIncrement: 1}
 }

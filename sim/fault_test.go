@@ -166,7 +166,7 @@ func TestErrorsSayWhen(t *testing.T) {
 	}
 }
 
-// A 503 that names a wait is what lullhttp makes of it: throttling.
+// A 503 that names a wait is a rate limit, as in lullhttp.
 func TestHintsAreReadAsByLullhttp(t *testing.T) {
 	kinds := map[engine.Kind]int{}
 	s := errorsFrom(Fault{RetryAfter: time.Second}, 1)

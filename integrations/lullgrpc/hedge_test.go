@@ -703,7 +703,7 @@ func TestManyHedgedCallsAtOnce(t *testing.T) {
 
 // RESOURCE_EXHAUSTED is waited out as the server asks. The engine sees it as rate-limited, not as a
 // server that is away.
-func TestThrottledOverTheWire(t *testing.T) {
+func TestRateLimitedOverTheWire(t *testing.T) {
 	lis := listen(t)
 	e := &echo{unary: func(context.Context, int, string) (string, error) {
 		return "", informing(codes.ResourceExhausted, 30*ms)(nil)

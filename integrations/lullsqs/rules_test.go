@@ -274,7 +274,7 @@ func (x *faraway) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInpu
 }
 
 // A rate-limited receive waits before it returns the error, and no longer than AWS' rules demand.
-func TestThrottledReceives(t *testing.T) {
+func TestRateLimitedReceives(t *testing.T) {
 	for what, err := range map[string]error{
 		"typed":   &types.RequestThrottled{},
 		"code":    apiError(400, "ThrottlingException", "Rate exceeded"),
@@ -304,7 +304,7 @@ func TestThrottledReceives(t *testing.T) {
 				longest = min(2*longest, 20*time.Second)
 			}
 			if took := time.Since(began); took < 5*time.Second {
-				t.Errorf("%s: ten throttled receives within %v", what, took)
+				t.Errorf("%s: ten rate-limited receives within %v", what, took)
 			}
 		})
 	}
@@ -405,7 +405,7 @@ func TestReceivesThatAreRepeated(t *testing.T) {
 
 // The meaning of the server's errors for an invalid handle, and of others.
 func TestWhatErrorsMean(t *testing.T) {
-	const lost, permanent, throttled, transient, unknown = "lost", "permanent", "throttled", "transient", ""
+	const lost, permanent, rateLimited, transient, unknown = "lost", "permanent", "rate-limited", "transient", ""
 	for _, c := range []struct {
 		err  error
 		want string
@@ -426,7 +426,7 @@ func TestWhatErrorsMean(t *testing.T) {
 		{&types.KmsAccessDenied{}, permanent},
 		{apiError(400, "KMS.DisabledException", ""), permanent},
 		{&types.UnsupportedOperation{}, permanent},
-		{apiError(400, "KMS.ThrottlingException", ""), throttled},
+		{apiError(400, "KMS.ThrottlingException", ""), rateLimited},
 		{apiError(503, "ServiceUnavailable", ""), transient},
 		{apiError(500, "InternalFailure", ""), transient},
 		{apiError(403, "ExpiredToken", ""), unknown},
@@ -435,7 +435,7 @@ func TestWhatErrorsMean(t *testing.T) {
 	} {
 		got := handled(t.Context(), "test", c.err)
 		v := lull.Classify(got)
-		is := map[engine.Kind]string{lull.KindPermanent: permanent, lull.KindRateLimited: throttled, lull.KindTransient: transient}[v.Kind]
+		is := map[engine.Kind]string{lull.KindPermanent: permanent, lull.KindRateLimited: rateLimited, lull.KindTransient: transient}[v.Kind]
 		if errors.Is(got, queue.ErrLost) {
 			is = lost
 		}
