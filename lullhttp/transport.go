@@ -201,16 +201,19 @@ type exchange struct {
 	out *outgoing
 }
 
-// outgoing is a copy of the request, the values of the headers that it has beside
-// the caller's, and the wrappers of its body and of the response's: made together,
+// outgoing is a copy of the request and the wrapper of the response's body: made together,
 // since each costs an allocation.
 type outgoing struct {
 	req      http.Request
-	values   [4]string
-	reqBody  outgoingBody
-	sending  atomic.Uint32 // what became of reqBody
+	sending  atomic.Uint32 // what became of the request's body
 	body     releasingBody
 	detached driver.Detached
+}
+
+// outgoingWithBody is one whose body is wrapped.
+type outgoingWithBody struct {
+	outgoing
+	reqBody outgoingBody
 }
 
 // attempt sends the request once more.
@@ -317,17 +320,24 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	if !adds && x.tried == nil && x.again == nil && ctx == req.Context() {
 		return req, nil
 	}
-	x.out = &outgoing{req: *req.WithContext(ctx)}
+	var wrapped *outgoingBody
+	if hasBody(req) && ctx != req.Context() {
+		both := new(outgoingWithBody)
+		x.out, wrapped = &both.outgoing, &both.reqBody
+	} else {
+		x.out = new(outgoing)
+	}
 	out := &x.out.req
+	*out = *req.WithContext(ctx)
 	if adds {
 		out.Header = req.Header.Clone()
 		if out.Header == nil {
 			out.Header = make(http.Header, 3)
 		}
-		x.out.values = [...]string{number, hedge, left, x.key}
+		values := [...]string{number, hedge, left, x.key}
 		for i, key := range [...]string{t.attemptHeader, DefaultHedgeHeader, t.timeoutHeader, headerIdempotencyKey} {
-			if x.out.values[i] != "" {
-				out.Header[key] = x.out.values[i : i+1 : i+1]
+			if values[i] != "" {
+				out.Header[key] = []string{values[i]}
 			}
 		}
 	}
@@ -344,8 +354,8 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 		}
 		out.Body = body
 	}
-	if hasBody(out) && ctx != req.Context() {
-		x.out.send(ctx)
+	if wrapped != nil {
+		x.out.send(ctx, wrapped)
 	}
 	return out, nil
 }

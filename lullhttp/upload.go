@@ -51,16 +51,16 @@ const (
 	bodyAwaited                // the same, and when it is closed the context is released
 )
 
-// send makes the body of out one that ctx, the attempt's context, knows of.
-func (out *outgoing) send(ctx context.Context) {
+// send wraps the body of out, so that ctx, the attempt's context, learns of it.
+func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody) {
 	req := &out.req
 	upload := isUpload(req)
 	if !upload {
 		ctx = nil
 	}
 	out.sending.Store(bodyUnderWay)
-	out.reqBody = outgoingBody{req.Body, ctx, out}
-	req.Body = &out.reqBody
+	*wrapped = outgoingBody{req.Body, ctx, out}
+	req.Body = wrapped
 	if get := req.GetBody; upload && get != nil {
 		// http.Transport itself takes another body when it repeats a request on a
 		// new connection.
