@@ -12,6 +12,9 @@ import (
 // HTTP and HTTPS are taken off. It allocates nothing for a host that differs from its
 // canonical form by a dot or a port, or not at all.
 func canonicalHost(scheme, host string) string {
+	if plain(host) {
+		return host
+	}
 	name, port, address := splitHost(host)
 	switch {
 	case address:
@@ -33,6 +36,17 @@ func canonicalHost(scheme, host string) string {
 		return host
 	}
 	return name + ":" + port
+}
+
+// plain reports whether host is a name in lower case without a port, as most are: its
+// own canonical form.
+func plain(host string) bool {
+	for i := range len(host) {
+		if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && (c != '.' || i == len(host)-1) {
+			return false
+		}
+	}
+	return true
 }
 
 // hostOf is the canonical host of a request's URL.

@@ -63,10 +63,10 @@ func WithKeysRequired() Option {
 	}
 }
 
-// spec returns what the engine needs to know about a call, and whether its attempts may run
-// beside one another. With keyless, the spec is NotIdempotent because there is no key.
-func (t *Transport) spec(req *http.Request) (spec engine.Spec, race, keyless bool) {
-	spec = engine.Spec{
+// specify fills in what the engine needs to know about a call. It reports whether attempts
+// may run beside one another. With keyless, the spec is NotIdempotent because there is no key.
+func (t *Transport) specify(spec *engine.Spec, req *http.Request) (race, keyless bool) {
+	*spec = engine.Spec{
 		Operation:     t.nameOf(req),
 		NotIdempotent: !idempotentMethod(req.Method),
 		NotReplayable: hasBody(req) && req.GetBody == nil,
@@ -76,13 +76,13 @@ func (t *Transport) spec(req *http.Request) (spec engine.Spec, race, keyless boo
 	declared := false
 	if t.routes.mux != nil {
 		if opts, ok := t.routes.find(req, hostOf(req)); ok {
-			spec, declared = applyOptions(spec, opts)
+			*spec, declared = applyOptions(*spec, opts)
 		}
 	}
 	if perRequest.Load() {
 		if opts, ok := req.Context().Value(callKey{}).([]lull.CallOption); ok {
 			var too bool
-			spec, too = applyOptions(spec, opts)
+			*spec, too = applyOptions(*spec, opts)
 			declared = declared || too
 		}
 	}
@@ -94,7 +94,7 @@ func (t *Transport) spec(req *http.Request) (spec engine.Spec, race, keyless boo
 		keyless = !carriesKey(req.Header)
 		spec.NotIdempotent = keyless
 	}
-	return spec, race, keyless
+	return race, keyless
 }
 
 // applyOptions applies opts, and reports whether they decide if the operation is idempotent.

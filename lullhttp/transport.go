@@ -108,7 +108,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	d := t.Dependency(req)
 	x := exchange{t: t, req: req, above: inbound.From(req.Context()).Attempt() - 1}
-	spec, mayRace, keyless := t.spec(req)
+	var spec engine.Spec
+	mayRace, keyless := t.specify(&spec, req)
 	if keyless {
 		x.key = t.newKey(req)
 		spec.NotIdempotent = x.key == ""
@@ -258,15 +259,16 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	}
 	x.resp = resp
 	x.t.noteAnnounced(x.req.URL.Host, resp.Header)
+	if resp.Request != x.req {
+		resp.Request = x.req
+	}
 	v := lull.Verdict{Kind: lull.KindSuccess}
 	if resp.StatusCode >= 400 || x.t.classifier != nil {
-		if resp.Request != x.req {
-			resp.Request = x.req
-		}
 		// Before the attempt's timeout is taken off: it may read the body's beginning.
 		v = x.t.classifyResponse(ctx, resp)
 	}
-	if x.out != nil { // else the attempt runs in the caller's own context
+	// Else the attempt runs in the caller's own context, or nothing is left to be done in it.
+	if x.out != nil && !(bodiless(resp) && x.out.sending.Load() == bodySent) {
 		x.out.detached = driver.Detach(ctx)
 		if v.Kind == lull.KindSuccess && x.out.detached == (driver.Detached{}) && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
 			// Its time ran out just as the headers came: the body is dead.
@@ -387,9 +389,6 @@ func (x *exchange) lastError() error {
 // body that ends the attempt's context when it ends.
 func (x *exchange) finish(r engine.Result) *http.Response {
 	resp := x.resp
-	if resp.Request != x.req {
-		resp.Request = x.req
-	}
 	if x.out != nil && x.out.detached != (driver.Detached{}) {
 		x.out.lend(resp)
 	}
