@@ -17,7 +17,7 @@ import (
 
 var transient = lull.Verdict{Kind: lull.KindTransient, Code: "503"}
 
-// waiting is a call that is told to wait for a second attempt, at time 0.
+// waiting returns a call that waits for its second attempt, at time 0.
 func waiting(t *testing.T, d *lull.Dependency, spec engine.Spec) engine.Call {
 	t.Helper()
 	c, step := d.State().Start(0, spec)
@@ -44,7 +44,7 @@ func TestACallStaysEndedForItsReason(t *testing.T) {
 	for _, c := range []struct{ why, want lull.Reason }{
 		{engine.Deadline, engine.Deadline},
 		{engine.Canceled, engine.Canceled},
-		{engine.Success, engine.Canceled}, // whatever a driver says, it did not succeed
+		{engine.Success, engine.Canceled}, // whatever the driver reports, it did not succeed
 	} {
 		call := waiting(t, d, engine.Spec{})
 		for name, step := range map[string]engine.Step{
@@ -90,7 +90,7 @@ func TestAPlaceGivenTooLate(t *testing.T) {
 	}
 }
 
-// A budget of concurrent retries is told when each of them has ended.
+// A budget of concurrent retries is notified when each of them has ended.
 func TestRetriesAreSettled(t *testing.T) {
 	envoy := preset.Budget{Envoy: preset.EnvoyConfig{MinConcurrency: 1}}.New()
 	d := newDependency(t, lull.Policy{Attempts: 5, Backoff: backoff.Schedule{Kind: backoff.Constant}}, lull.WithBudget(func() budget.Budget { return envoy }))
@@ -158,7 +158,7 @@ func TestElapsedIsMeasuredWithTiming(t *testing.T) {
 	}
 }
 
-// What a breaker decides by the time of a success is told the true one.
+// The breaker gets the true time at which a success ended.
 func TestBreakersAreToldTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log eventLog

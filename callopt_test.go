@@ -17,7 +17,7 @@ import (
 
 var errReset = errors.New("connection reset")
 
-// What is said of one call holds for it. Of two options that contradict each other the
+// An option of one call holds for that call. If two options contradict each other, the
 // later one counts.
 func TestCallOptionsOfOneCall(t *testing.T) {
 	for _, c := range []struct {

@@ -683,7 +683,7 @@ func TestAClassifierThatForgetsACaseFailsFast(t *testing.T) {
 	}
 }
 
-// An error of an open circuit says since when, and the last failure, which it does not wrap.
+// An error of an open circuit reports since when it is open, and the last failure, which it does not wrap.
 func TestAnOpenCircuitSaysSinceWhenAndWhy(t *testing.T) {
 	for _, hedged := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -72,9 +72,9 @@ type until struct {
 
 func (u until) Deadline() (time.Time, bool) { return u.at, true }
 
-// A deadline without a monotonic reading (parsed, or from a wire) is as far away as the
-// wall clock says now, whatever that said when the dependency was made. If it is past while
-// the context lives, the wall clock was set, and the context ends by itself.
+// A deadline without a monotonic reading (parsed, or from a wire) is measured with the wall
+// clock of now. The wall clock when the dependency was made does not matter. If the deadline
+// is past while the context lives, the wall clock was set, and the context ends by itself.
 func TestADeadlineWithoutAMonotonicReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, lull.Policy{})

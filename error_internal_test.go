@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// The text of an error says what happened, in what order, and the one setting that would
+// The text of an error has what happened, in order, and the one setting that would
 // change it.
 func TestErrorTexts(t *testing.T) {
 	last := errors.New("connection reset")

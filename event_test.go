@@ -21,7 +21,7 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// times is an observer that notes what is told of the times of attempts.
+// times is an observer that records the times of attempts in events.
 type times struct {
 	mu  sync.Mutex
 	all []string
@@ -46,8 +46,8 @@ func (o *times) want(t *testing.T, want ...string) {
 	}
 }
 
-// Which attempt ended, how long it took, and how long the call waited, is told once, and
-// each call has an end: also one that ends in a wait, or in a panic.
+// Observers learn once which attempt ended, how long it took, and how long the call waited.
+// Each call has an end, also one that ends in a wait or in a panic.
 func TestObserversAreToldOfTimes(t *testing.T) {
 	policy := lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: 100 * ms, Jitter: backoff.None}, Budget: plenty, Breaker: breaker.Config{Off: true}}
 	fail := func(context.Context) error { time.Sleep(30 * ms); return lull.Transient(errBlip) }
@@ -149,8 +149,8 @@ func TestObserversAreToldOfTimes(t *testing.T) {
 	}
 }
 
-// The same of hedged calls. A failure is told of by the event of its own, or by the one of
-// the end, never by both.
+// The same for hedged calls. A failure is in an event of its own or in the event of the
+// end, never in both.
 func TestObserversAreToldOfTimesOfHedgedCalls(t *testing.T) {
 	blip := lull.Transient(errBlip)
 	for name, c := range map[string]struct {
@@ -273,8 +273,8 @@ func TestObserversAreToldOfPanicsInHedgedCalls(t *testing.T) {
 	}
 }
 
-// ending checks that the end is the last that is told of a call, that there is one, and
-// that no attempt's end is told twice.
+// ending checks that each call has one end, that the end is its last event, and that no
+// attempt's end is reported twice.
 type ending struct {
 	mu    sync.Mutex
 	calls map[context.Context][]lull.Event
@@ -319,7 +319,7 @@ func TestTheEndOfACallIsTheLastThatIsTold(t *testing.T) {
 		})
 	}
 	all.Wait()
-	time.Sleep(5 * ms) // for whoever says too much
+	time.Sleep(5 * ms) // for events that come too late
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.calls) != workers*calls {

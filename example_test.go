@@ -36,7 +36,7 @@ func ExampleDo() {
 	// Output: Ada <nil> 2
 }
 
-// A failed call says why it was not tried again, and keeps the last error.
+// The error of a failed call has the reason why it was not tried again, and the last error.
 func ExampleRun() {
 	broken := errors.New("503 from upstream")
 	d, _ := lull.NewDependency("ledger", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Base: time.Millisecond}})
@@ -148,7 +148,7 @@ func (printWaits) Observe(_ context.Context, e lull.Event) {
 	}
 }
 
-// A protocol whose failures are no Go errors: the driver says what they mean.
+// A protocol whose failures are no Go errors: the driver classifies them.
 func ExampleDependency_Drive() {
 	d, _ := lull.NewDependency("printer", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Kind: backoff.Constant}})
 	answers := []string{"BUSY", "BUSY", "DONE"}

@@ -162,7 +162,7 @@ func TestWhyATimeoutIsNotRepeated(t *testing.T) {
 	}
 }
 
-// The starting points are what their comments say, in numbers.
+// The starting points have the numbers that are in their comments.
 func TestThePoliciesAreAsDocumented(t *testing.T) {
 	for name, c := range map[string]struct {
 		p        lull.Policy
@@ -233,8 +233,8 @@ func TestTheFirstMarkOfJoinedErrorsCounts(t *testing.T) {
 	}
 }
 
-// However many attempts were made before, in this process or in another, a call goes on from
-// there: none is below zero, and all are as many as the policy allows.
+// A call continues after any number of earlier attempts, in this process or in another. A number
+// below zero counts as none, and a very large one as all that the policy allows.
 func TestResumeAfterAnyNumberOfAttempts(t *testing.T) {
 	for made, want := range map[int]lull.Reason{
 		math.MinInt: engine.Success, -5: engine.Success, 0: engine.Success, 1: engine.Success,
@@ -268,7 +268,7 @@ func TestHedgesOrRetries(t *testing.T) {
 	}
 }
 
-// Every observer is told.
+// Every observer is called.
 func TestManyObservers(t *testing.T) {
 	told := make([]int, 4)
 	var opts []lull.Option
@@ -385,7 +385,7 @@ func TestWhatWasGivenUpUnderWayWasSent(t *testing.T) {
 	}
 }
 
-// An error of an open circuit says for how long it has been open: not at all if there is no
+// An error of an open circuit reports for how long it has been open: zero if there is no
 // breaker any more.
 func TestNoBreakerIsOpenForNoTime(t *testing.T) {
 	d := newDependency(t, lull.Policy{Breaker: breaker.Config{Off: true}})

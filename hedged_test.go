@@ -32,7 +32,7 @@ func hedging(n int) lull.Policy {
 	}
 }
 
-// A part is what one attempt does: it takes so long, and then returns err; sooner if
+// A part describes one attempt: it takes so long, and then returns err. It returns sooner if
 // its context ends.
 type part struct {
 	takes time.Duration
@@ -80,8 +80,7 @@ func (s *script) ended() (begun []time.Duration, canceled int) {
 	return s.begun, s.canceled
 }
 
-// Rule 9: a fast failure never beats a slow success. And what gRFC A6 says of the
-// ends of attempts.
+// Rule 9: a fast failure never beats a slow success. Attempts end as gRFC A6 has it.
 func TestRule09TheFirstSuccessWins(t *testing.T) {
 	blip := lull.Transient(errBlip)
 	for _, c := range []struct {
@@ -509,7 +508,7 @@ func TestAHedgeThatIsNeverDue(t *testing.T) {
 }
 
 // Hedging can be tried: the first slow calls of a process are hedged, as far as hedges are
-// in stock. If all are slow they no longer are, and the event says why.
+// in stock. If all calls are slow, later ones are not hedged, and the event has the reason.
 func TestTheFirstSlowCallsAreHedged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused []lull.Reason

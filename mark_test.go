@@ -77,7 +77,7 @@ type asOnly struct{ error }
 func (a asOnly) As(target any) bool { return errors.As(a.error, target) }
 
 // A mark around the error of a call below starts from nothing: what the other dependency
-// has said is not said by this one.
+// reported does not hold for this one.
 func TestRule13WhatIsInsideDoesNotCount(t *testing.T) {
 	below := &lull.Error{Dependency: "below", Reason: engine.AttemptsExhausted, Attempts: 3, Last: lull.RetryAfter(lull.NeverSent(context.DeadlineExceeded), time.Hour)}
 	final := lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}

@@ -18,7 +18,7 @@ import (
 
 var errDown = lull.Transient(errors.New("down"))
 
-// What is done for a retry is not repeated once more, unless the policy says so.
+// A call that is made for a retry is not retried itself, unless the policy allows it.
 func TestWhatIsDoneForARetryIsNotRetried(t *testing.T) {
 	hedging := lull.Policy{Hedge: hedge.Config{Attempts: 3}, Budget: plenty}
 	for _, c := range []struct {
@@ -180,7 +180,7 @@ func TestARequestEndsWithItsCallersTime(t *testing.T) {
 	})
 }
 
-// A call made for a request has no more time than its caller, and says so.
+// A call made for a request has no more time than its caller. Its error has that reason.
 func TestACallHasNoMoreTimeThanTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, in := inbound.With(context.Background(), 1, 300*time.Millisecond)

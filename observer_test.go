@@ -41,8 +41,9 @@ func (k *kinds) Observe(_ context.Context, e lull.Event) {
 	}
 }
 
-// Rule 18: an observer that panics does so on the goroutine of the call's caller, whichever
-// it was told on. Nothing hangs, nothing is held, and the call's end is told last, once.
+// Rule 18: the panic of an observer reaches the goroutine of the call's caller, whichever
+// goroutine called the observer. Nothing hangs, no lock or permit is held, and the call's end
+// is reported last, once.
 func TestRule18AnObserverThatPanics(t *testing.T) {
 	blip := lull.Transient(errBlip)
 	slow := part{100 * ms, nil}
@@ -115,8 +116,8 @@ func TestRule18AnObserverThatPanics(t *testing.T) {
 	}
 }
 
-// Rule 18: observers are not told under a lock. While one takes its time the attempts of
-// its call go on, others may begin, and it may use the dependency.
+// Rule 18: observers are not called under a lock. While an observer takes its time, the attempts
+// of its call continue, others may begin, and it may use the dependency.
 func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d *lull.Dependency
@@ -195,7 +196,7 @@ func TestRule18AnObserverTakesNothingOfAnAttempt(t *testing.T) {
 }
 
 // The breaker learns of the end of a hedged call, and of nothing before, also where observers
-// are told of what happens on the way.
+// are called for what happens on the way.
 func TestBreakerLearnsOfObservedHedgedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := hedging(2)

@@ -80,7 +80,7 @@ func TestAnAttemptTimeoutBeyondTheDeadline(t *testing.T) {
 func TestThePoliciesAreValid(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy lull.Policy
-		worst  time.Duration // as its doc comment says
+		worst  time.Duration // as in its doc comment
 	}{
 		"zero":             {lull.Policy{}, 30 * time.Second},
 		"InternalService":  {preset.InternalService(), 3 * time.Second},
@@ -162,7 +162,7 @@ func TestAPolicyIsComparable(t *testing.T) {
 // A unit that was forgotten, and a percentage, are refused wherever they stand, with what was
 // probably meant.
 func TestAForgottenUnitIsRefused(t *testing.T) {
-	// A nanosecond is the way to say: as good as none.
+	// A nanosecond is the setting for as good as none.
 	if _, err := lull.NewDependency("d", lull.Policy{RateLimitedBase: 1, HintLimit: 1}); err != nil {
 		t.Error(err)
 	}

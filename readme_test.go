@@ -18,7 +18,7 @@ func readmeHTTP() error {
 	}
 	resp, err := client.Get("https://api.example.com/orders/7")
 	if err != nil {
-		return err // a *lull.Error inside says how many attempts were made, and why no more
+		return err // a *lull.Error inside records how many attempts were made, and why no more
 	}
 	defer resp.Body.Close()
 	return nil

@@ -99,7 +99,7 @@ func TestRule01AttemptsInATotalOutage(t *testing.T) {
 
 // Processes whose only call fails keep to the ratio in expectation, without a
 // floor and without knowing of each other, if their budget is a strict one. The
-// default has its stock, which is what the docs state, and not more.
+// default adds its stock, as the docs state, and no more.
 func TestRule01AThousandProcessesOfOneCall(t *testing.T) {
 	const calls = 100_000
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/throttle"
 )
 
-// once makes a call of one attempt that ends with v, and says why the call ended
+// once makes a call of one attempt that ends with v. It returns why the call ended
 // and how long the throttle held it back.
 func once(d *lull.Dependency, now time.Duration, v lull.Verdict) (why lull.Reason, heldBack time.Duration) {
 	c, step := d.State().Start(now, engine.Spec{})

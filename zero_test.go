@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// panicOf is what f panics with, as text.
+// panicOf returns the value that f panics with, as text.
 func panicOf(f func()) (text string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -64,7 +64,7 @@ func TestZeroValuesAreNamed(t *testing.T) {
 	}
 }
 
-// A nil *Error that has become an error is a failure, and says what it is.
+// A nil *Error that has become an error is a failure, and its text shows what it is.
 func TestANilErrorIsAFailure(t *testing.T) {
 	var none *lull.Error
 	err := lull.Run(t.Context(), newDependency(t, lull.Policy{}), func(context.Context) error { return none })

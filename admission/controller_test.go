@@ -33,7 +33,7 @@ func (d *desk) guest(name string) *guest {
 	return g
 }
 
-// arrive is what becomes of a request, which must be want: an outcome, or a reason.
+// arrive lets a request arrive, and fails the test unless the result is want: an outcome, or a reason.
 func (d *desk) arrive(now time.Duration, g *guest, r Request, want string) *guest {
 	d.Helper()
 	g.last = d.c.Arrive(now, r, &g.Ticket)
@@ -52,7 +52,7 @@ func (d *desk) now(now time.Duration, name string, want string) *guest {
 	return d.arrive(now, d.guest(name), Request{}, want)
 }
 
-// expect says what was settled since the last time.
+// expect fails the test unless these were settled since the last time.
 func (d *desk) expect(want ...string) {
 	d.Helper()
 	if len(d.settled) != len(want) {
@@ -235,8 +235,8 @@ func TestRetryBudget(t *testing.T) {
 	}
 }
 
-// A burst is told to come back one after the other, as fast as the server can serve
-// them, and an overload that lasts is told not to.
+// The advice to a burst is to come back one after the other, as fast as the server can serve
+// them. The advice in an overload that lasts is not to retry.
 func TestAdvice(t *testing.T) {
 	d := newDesk(t, Config{Limit: 2, MaxWait: -1})
 	a := d.now(0, "a", "admitted")
@@ -318,7 +318,7 @@ func TestMisuse(t *testing.T) {
 	if s := a.Snapshot(0); s.InFlight != 1 || s.Waiting != 1 {
 		t.Errorf("%+v", s)
 	}
-	a.Depart(1, &x, Done) // without Settled nobody is told
+	a.Depart(1, &x, Done) // without Settled nobody is notified
 	a.Depart(2, &x, Done)
 	if s := a.Snapshot(2); s.InFlight != 1 || s.Waiting != 0 {
 		t.Errorf("%+v", s)

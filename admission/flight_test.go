@@ -184,7 +184,7 @@ func TestPrioritiesUnderOverload(t *testing.T) {
 	}
 }
 
-// When half as many again achieve nothing, the limit is what it was.
+// When a limit that is half as high again achieves nothing, the old one returns.
 func TestTriesAreTakenBack(t *testing.T) {
 	w := &world{c: must(t, Config{}), workers: 20, service: constant(20 * ms), rate: always(3000)}
 	w.run(1, time.Minute)

@@ -63,7 +63,7 @@ func get(h http.Handler, header ...string) *http.Response {
 	return w.Result()
 }
 
-// What a refusal says must be what our client makes of it: each form by itself.
+// Our client must understand a refusal as it was meant: each form by itself.
 func TestRefusalIsUnderstood(t *testing.T) {
 	m := full(t)
 	h := m.Handler(ok)
@@ -94,8 +94,8 @@ func TestRefusalIsUnderstood(t *testing.T) {
 	}
 }
 
-// Our own client ends the call when it is told to, and otherwise waits for as long as
-// it is told.
+// Our own client ends the call when the server asks it to. Otherwise it waits for as long as
+// the server asks.
 func TestOurClientObeys(t *testing.T) {
 	m := middleware(t, admission.Config{Limit: 1, MaxWait: -1, RetryRatio: 0.1})
 	pass, _ := m.Gate().Enter(t.Context(), admission.Request{})
@@ -222,7 +222,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// The wrapped response can do what the one below can, and does not say more.
+// The wrapped response has the methods that the one below has, and no more.
 func TestWhatTheResponseCanDo(t *testing.T) {
 	type flush interface{ http.Flusher }
 	recorder := httptest.NewRecorder() // flushes, does not hijack
@@ -389,7 +389,7 @@ func (d *discard) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return nil, nil, errors.ErrUnsupported
 }
 
-// Seconds are rounded up: who is told 1.2 s may not come back after one.
+// Seconds are rounded up: with advice of 1.2 s a client may not come back after one.
 func TestRetryAfterInSeconds(t *testing.T) {
 	for after, want := range map[time.Duration]string{0: "1", ms: "1", time.Second: "1", 1200 * ms: "2", 30 * time.Second: "30"} {
 		h := http.Header{}

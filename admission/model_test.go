@@ -23,9 +23,9 @@ type world struct {
 
 	rate     func(now time.Duration) float64 // calls a second
 	patience time.Duration                   // of an attempt; 0: any
-	deadline bool                            // attempts say so
+	deadline bool                            // attempts carry it
 	attempts int                             // that a call makes at most; 0: 1
-	obeys    bool                            // callers that are told not to retry do not
+	obeys    bool                            // callers follow the advice not to retry
 	priority func(*rand.Rand) Priority
 	limiter  limiter // instead of the controller's own
 
@@ -237,7 +237,7 @@ func (a *attempt) served() {
 	w.limits = append(w.limits, w.c.knee.limit)
 }
 
-// end tells the caller.
+// end notifies the caller.
 func (a *attempt) end(ok bool, d Decision) {
 	w, k := a.w, a.call
 	if a.finished {

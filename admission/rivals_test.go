@@ -69,7 +69,7 @@ func (g *gradient2) done(took time.Duration, inFlight int) int {
 	return int(g.limit)
 }
 
-// windowed is WindowedLimit of the same, as its authors recommend: a limit is told the mean
+// windowed is WindowedLimit of the same, as its authors recommend: a limit gets the mean
 // of a second, if that had ten samples.
 type windowed struct {
 	limiter

@@ -108,8 +108,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// Requests with a client certificate that the server has verified say themselves how much
-// they matter; the others do not.
+// Requests with a client certificate that the server has verified may state their own
+// criticality. Others may not.
 func ExampleWithTrust() {
 	m, err := admission.NewMiddleware(admission.Config{}, admission.WithTrust(lullhttp.TrustMutualTLS))
 	if err != nil {

@@ -26,8 +26,8 @@ const (
 
 var biasRated = Config{Consecutive: -1, FailureRate: 0.5, OpenFor: 30 * time.Second, OpenMax: 30 * time.Second, OpenJitter: -1}
 
-// guard is what the simulation needs of a breaker: admit returns what to call
-// when the call ends, or nil.
+// guard has the part of a breaker that the simulation needs: admit returns the function to
+// call when the call ends, or nil.
 type guard interface {
 	admit(now time.Duration) func(now time.Duration, failed bool)
 }
@@ -100,7 +100,7 @@ func (o *ours) admit(now time.Duration) func(time.Duration, bool) {
 }
 
 // completions is the usual breaker, with the same settings: it counts calls
-// when they end. It is here to show that the setting tells the two apart.
+// when they end. It is here to show that the setting distinguishes the two.
 type completions struct {
 	ends     []time.Duration
 	failures []time.Duration

@@ -122,7 +122,7 @@ func TestTokenOfNothing(t *testing.T) {
 	}
 }
 
-// Whatever is configured and whatever the clock says, nothing panics, and an
+// With any configuration and any reading of the clock, nothing panics, and an
 // open breaker can be forced closed.
 func FuzzNothingPanics(f *testing.F) {
 	f.Add(int64(0), 0.0, 0, 0, int64(0), 0.0, int64(0), int64(0), int64(0), 0.0, 0, int64(0), uint8(0), []byte{1, 2, 3})

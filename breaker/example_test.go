@@ -21,7 +21,7 @@ func Example() {
 		if !ok {
 			return errors.New("circuit open")
 		}
-		outcome := breaker.Neutral // of a call that panics: it says nothing about the dependency
+		outcome := breaker.Neutral // of a call that panics: nothing is learned about the dependency
 		defer func() { b.Done(time.Since(epoch), token, outcome, rand.Uint64) }()
 		err := op()
 		if outcome = breaker.Success; err != nil {
@@ -68,7 +68,7 @@ func ExampleBreaker_Start() {
 	// Output: true false
 }
 
-// A caller that went away says nothing about the dependency.
+// From a caller that went away nothing is learned about the dependency.
 func ExampleBreaker_Done() {
 	b, _ := breaker.New(breaker.Config{FailureRate: 0.5, MinCalls: 2})
 	for _, o := range []breaker.Outcome{breaker.Success, breaker.Neutral, breaker.Failure} {

@@ -16,7 +16,7 @@ func must(t testing.TB, c Config, listeners ...func(Change)) *Breaker {
 	return b
 }
 
-// The share rule as the tests use it where nothing else is said.
+// The share rule of the tests that set no other.
 const (
 	openFor  = 5 * time.Second
 	halfFail = 0.5

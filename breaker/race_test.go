@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Everything at once, on one clock that all read. What can be said of it: while
+// Everything at once, on one clock that all read. What must hold: while
 // the breaker is open nobody is admitted, and of probes at most so many are out.
 func TestRaceEverythingAtOnce(t *testing.T) {
 	t.Run("all rules", func(t *testing.T) {

@@ -473,7 +473,7 @@ func testThresholds(t *testing.T) {
 
 func testListeners(t *testing.T) {
 	// Every method from within a listener; a change caused there comes after the
-	// one that is being told, for every listener.
+	// one that is being delivered, for every listener.
 	var b *Breaker
 	var one, two []string
 	b = must(t, rated(Config{}), func(c Change) {

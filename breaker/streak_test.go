@@ -186,7 +186,7 @@ func TestStreakChange(t *testing.T) {
 	}
 }
 
-// A breaker that is made at the first failure, and told of the calls before it
+// A breaker that is made at the first failure, and gets the calls before it
 // with fresh tokens, is the same as one that was there all the time.
 func TestFreshIsLikeHavingBeenThere(t *testing.T) {
 	changes := 0

@@ -358,8 +358,8 @@ func TestOneWindowIsMade(t *testing.T) {
 	}
 }
 
-// Goroutines race for what is there: each token is spent once, and of all that
-// find nothing one is told that this is news.
+// Goroutines race for the tokens. Each token is spent once. Of all that find nothing,
+// exactly one is the first to report it.
 func TestATokenOfAnAccountIsSpentOnce(t *testing.T) {
 	a := withFlow(t, Config{Stock: 1000, Ratio: 1})
 	earnMany(a, 0, 5000)

@@ -101,8 +101,7 @@ func BenchmarkWithdraw(b *testing.B) {
 	}
 }
 
-// The package comment says how much memory a budget takes; a simulator holds
-// millions.
+// The package comment has the memory that a budget takes. A simulator holds millions.
 func TestSize(t *testing.T) {
 	if got := unsafe.Sizeof(Account{}); got > 32 {
 		t.Errorf("an Account takes %d bytes, the package comment says 32", got)

@@ -266,8 +266,8 @@ func TestBucketAgreesWithASlowModel(t *testing.T) {
 	}
 }
 
-// Eight goroutines race for exactly so many tokens. Each is spent once, and of
-// all that find nothing one is told that this is news.
+// Eight goroutines race for exactly so many tokens. Each is spent once. Of all that find
+// nothing, exactly one is the first to report it.
 func TestATokenOfABucketIsSpentOnce(t *testing.T) {
 	const tokens = 20_000
 	b := mustBucket(t, Config{Stock: tokens})

@@ -46,7 +46,7 @@ func TestZeroConfigIsTheDefault(t *testing.T) {
 	}
 }
 
-// A window is what makes a budget a Ratio. What grants everything needs neither a
+// A budget with a window is a Ratio. One that grants everything needs neither a
 // window nor a time.
 func TestTheWindowChoosesTheKind(t *testing.T) {
 	for c, want := range map[Config]string{

@@ -71,9 +71,9 @@ func TestGRPCThrottleSequences(t *testing.T) {
 // requests. gRPC takes the token before it looks whether attempts are left.
 //
 // The tokens after each call are worked out by the rule. The remarks in
-// grpc-go's test, which the vector file repeats, say 6 for 7, 5.5 for 6 and 4.5
-// for 5: slips of addition that its own next lines and its expected calls, which
-// are what it checks, do not share.
+// grpc-go's test, which the vector file repeats, have 6 for 7, 5.5 for 6 and 4.5
+// for 5. These are mistakes of addition: the next lines there, and the expected calls,
+// which that test checks, do not have them.
 func TestGRPCThrottleEndToEnd(t *testing.T) {
 	var v grpcVectors
 	vectors(t, "grpc_throttle.json", &v)

@@ -18,7 +18,7 @@ func drawing(u int64) func() uint64 {
 // earned, and with a try after every deposit exactly that. No luck is involved:
 // each random sequence of deposits and tries is played once with each draw.
 func TestOverAllDrawsRetriesAreWhatWasEarned(t *testing.T) {
-	const grid = token / 100 // what is earned is a multiple, so that 100 draws tell all
+	const grid = token / 100 // what is earned is a multiple, so that 100 draws cover all
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		per := int64(1 + r.IntN(130))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// mustRatio is a Ratio of c, over ten seconds if c does not say.
+// mustRatio returns a Ratio of c, over ten seconds if c has no window.
 func mustRatio(t testing.TB, c Config) *Ratio {
 	t.Helper()
 	if c.Window == 0 {
@@ -125,8 +125,8 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 	}
 }
 
-// What the package comment says of calls whose attempts fail at random, three
-// attempts a call: the share that succeeds, by what pays.
+// The figures of the package comment for calls whose attempts fail at random, three
+// attempts a call: the share that succeeds, by kind of budget.
 func TestWhatABudgetBuys(t *testing.T) {
 	const calls, attempts = 400_000, 3
 	quiet, busy := 12*time.Second, time.Second/800

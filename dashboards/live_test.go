@@ -200,9 +200,9 @@ func (s *shop) push(ctx context.Context, p *server) {
 	}
 }
 
-// collect is what there is to be said at this moment, as metrics, and as what the events add up
-// to. Gauges change without events: they are read before and after, until they agree, and no
-// request has come or gone meanwhile.
+// collect returns the metrics of this moment, and the sums of the events. Gauges change without
+// events: they are read before and after, until they agree, and no request has come or gone
+// meanwhile.
 func (s *shop) collect() (*metricdata.ResourceMetrics, map[string]float64, error) {
 	for range 1000 {
 		gate, before := s.gate.Snapshot(), s.gauges()
@@ -303,7 +303,7 @@ func (s *shop) trade(ctx context.Context) {
 	all.Go(func() { s.consumer.Run(ctx) })
 }
 
-// expected says what each panel's queries are to return, by title and legend.
+// expected returns what each panel's queries should return, by title and legend.
 func expected(r reckoner) map[string][]group {
 	d, none := []string{"dependency"}, []string{}
 	calls := func(where ...string) group { return r.rate(none, "retry_calls_total", where...) }
@@ -410,7 +410,7 @@ func TestPanels(t *testing.T) {
 	}
 }
 
-// millis is t to the millisecond, which is what Prometheus counts in.
+// millis is t to the millisecond, the unit of Prometheus.
 func millis(t float64) float64 { return math.Round(t*1000) / 1000 }
 
 // compare holds an answer against what is expected, and counts the values other than 0.

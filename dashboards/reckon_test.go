@@ -33,7 +33,7 @@ type snapshot struct {
 	series map[string]float64
 }
 
-// reckoner says what Prometheus should answer, at one time, with windows of the given length.
+// reckoner computes what Prometheus should answer, at one time, with windows of the given length.
 type reckoner struct {
 	snapshots []snapshot
 	at, over  float64
@@ -56,7 +56,7 @@ func matches(series, name string, where []string) bool {
 	return true
 }
 
-// increase is what PromQL's increase gives for one series: what it grew by between the first
+// increase returns what PromQL's increase gives for one series: its growth between the first
 // and the last sample of the window, extrapolated to the window's ends where those are less
 // than 1.1 times the mean distance of samples away, else by half of that; but not to where
 // it would be below zero. (promql/functions.go, extrapolatedRate)

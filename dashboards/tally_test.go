@@ -184,7 +184,7 @@ func (t *tally) message(e queue.Event) {
 	}
 }
 
-// copy is what there is now. The caller holds mu.
+// copy returns the present counts. The caller holds mu.
 func (t *tally) copy() map[string]float64 {
 	t.inner.Lock()
 	defer t.inner.Unlock()

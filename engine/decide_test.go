@@ -30,7 +30,7 @@ type twins struct {
 // same compares what the two were answered, and what their dependencies remember.
 func (p *twins) same(what string, plain, hedged engine.Step) {
 	p.w.t.Helper()
-	if hedged.Full { // a plain call is told to ask again
+	if hedged.Full { // a plain call has to ask again
 		hedged.Full = false
 	} else if what == "an attempt" && hedged.Wait >= time.Hour {
 		hedged.Wait = 0 // when to ask for another beside it

@@ -10,7 +10,7 @@ import (
 )
 
 // A driver with a clock of its own: the engine takes the decisions, and the
-// driver only says what time it is and what became of each attempt.
+// driver only passes it the time and the verdict on each attempt.
 func ExampleCall() {
 	plan, _ := engine.NewPlan(engine.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Jitter: backoff.None}}, engine.Parts{})
 	var s engine.State

@@ -162,7 +162,7 @@ func (w *world) attempt(c *caller) {
 	w.take(c, c.call.Attempt(w.now, w.r.Uint64))
 }
 
-// take goes where the engine says after Attempt or Queue.
+// take follows the Step of Attempt or Queue.
 func (w *world) take(c *caller, step engine.Step) {
 	switch {
 	case step.Done:

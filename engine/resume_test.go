@@ -154,7 +154,7 @@ func TestResumeProbes(t *testing.T) {
 	}
 }
 
-// A call that never got to an attempt here tells nothing of the dependency.
+// From a call that made no attempt here nothing is learned about the dependency.
 func TestResumeWithoutAnAttemptTellsNothing(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: plenty, Limit: bulkhead.Config{InFlight: 1},
 		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1}})
@@ -196,7 +196,7 @@ func TestResumeIsNoArrival(t *testing.T) {
 	}
 }
 
-// No wait is longer than the policy says that waits can be.
+// No wait is longer than the policy allows.
 func FuzzWait(f *testing.F) {
 	f.Add(1, uint8(0), int64(0), uint64(1), uint8(0), int64(0), int64(0))
 	f.Add(900, uint8(1), int64(time.Second), uint64(1<<63), uint8(3), int64(time.Second), int64(time.Hour))

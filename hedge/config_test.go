@@ -100,7 +100,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What a zero means, as the comments of Config say it.
+// Zeros mean what the comments of Config state.
 func TestDefaults(t *testing.T) {
 	for _, c := range []struct {
 		c          Config

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// naive is a percentile of the last latencies, without any bound on hedges. What is
-// kept as a latency is what this is about.
+// naive is a percentile of the last latencies, without any bound on hedges. The test is
+// about which times are kept as latencies.
 type naive struct {
 	keeps   func(attempt int, own bool) bool
 	samples []time.Duration
@@ -87,7 +87,7 @@ func TestHedgesDoNotBreedHedges(t *testing.T) {
 // What is learned does not depend on whether calls were hedged: the same latencies
 // of first attempts give the same delay, whether their slow ones run to their own end
 // or are cut short. So do attempts that hang, or fail late: whether they are cut
-// short by a hedge or come to their sad end.
+// short by a hedge or end by themselves.
 func TestHedgingDoesNotChangeWhatIsLearned(t *testing.T) {
 	for name, latency := range latencyOf {
 		for _, sick := range []struct {

@@ -9,7 +9,7 @@ import (
 
 const ms = time.Millisecond
 
-// What a driver does for one call. Here time is told, and the first attempt takes
+// The steps of a driver for one call. Here time is a constant, and the first attempt takes
 // half a second.
 func Example() {
 	h, err := hedge.New(hedge.Config{Attempts: 2, Delay: 20 * ms, Share: -1})

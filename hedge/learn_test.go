@@ -183,7 +183,7 @@ func TestLosersTimesAreNotLatencies(t *testing.T) {
 		if !slices.ContainsFunc(p.ended, func(d time.Duration) bool { return edge(d) == with }) {
 			t.Errorf("seed %d: the percentile %v is the latency of no success", seed, with)
 		}
-		// Losers that were cut short before the first success say nothing at all.
+		// Losers that were cut short before the first success do not count at all.
 		early := population{ended: p.ended}
 		for range 1000 {
 			early.cut = append(early.cut, max(slices.Min(p.ended)-time.Duration(r.IntN(1e6))-32*1024, 0))
@@ -194,8 +194,8 @@ func TestLosersTimesAreNotLatencies(t *testing.T) {
 				t.Errorf("seed %d: losers that say nothing move the percentile from %v to %v", seed, without, got)
 			}
 		}
-		// Those that were cut short beyond the percentile count as what they would have
-		// come to, whatever that is.
+		// Those that were cut short beyond the percentile count as the time that they would
+		// have taken, whatever that is.
 		known, told, never := population{ended: slices.Clone(p.ended)}, population{ended: p.ended}, population{ended: p.ended}
 		for range r.IntN(min(10, 1+len(p.ended)/20)) {
 			cut := without*2 + time.Duration(r.IntN(1e9))
@@ -214,7 +214,7 @@ func TestLosersTimesAreNotLatencies(t *testing.T) {
 	}
 }
 
-// Hedges are not learned from, however they end: there is no way to tell.
+// Nothing is learned from hedges, however they end: their true latency is unknown.
 func TestHedgesTeachNothing(t *testing.T) {
 	h := must(t, lax(Config{MinSamples: 20}))
 	warm(h, 0)

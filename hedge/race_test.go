@@ -9,7 +9,7 @@ import (
 )
 
 // Everything at once, on one clock that all read: hedges keep their share and their
-// ceiling, all are given back, and what was learned is what the latencies were.
+// ceiling, all are given back, and the latencies that were learned are the true ones.
 func TestRaceEverythingAtOnce(t *testing.T) {
 	const inFlight = 5
 	h := must(t, Config{Attempts: 2, InFlight: inFlight, Window: time.Second, MinSamples: 20})

@@ -55,7 +55,7 @@ type flown struct {
 	hardness uint64 // for latencies that the attempts of a call have in common
 }
 
-// hedger is what decides in a world: a Hedger, or another way of doing it.
+// hedger decides in a world: a Hedger, or a rival.
 type hedger interface {
 	start(now time.Duration, c *flown) (time.Duration, bool)
 	fire(now time.Duration, c *flown) (granted bool, again time.Duration, ok bool)

@@ -48,7 +48,7 @@ func TestListenersHearInOrder(t *testing.T) {
 	}
 }
 
-// A listener that panics keeps neither the others nor later changes from being told.
+// After a listener has panicked the others are still called, and later changes are delivered.
 func TestAListenerPanics(t *testing.T) {
 	var heard []string
 	s := must(t, Config{Unconditional: true, MaxEjected: 100}, func(c Change) {
@@ -71,7 +71,7 @@ func TestAListenerPanics(t *testing.T) {
 	}
 }
 
-// While one goroutine tells, changes that others cause wait for it.
+// While one goroutine calls listeners, changes that others cause wait for it.
 func TestOneTellsAtATime(t *testing.T) {
 	var s *Set
 	var heard []string

@@ -33,7 +33,7 @@ func TestZerosAreTheDefaults(t *testing.T) {
 	}
 }
 
-// EnvoyDefaults is what envoy/config/cluster/v3/outlier_detection.proto and
+// EnvoyDefaults has the values that envoy/config/cluster/v3/outlier_detection.proto and
 // outlier_detection_impl.h give as defaults.
 func TestEnvoyDefaults(t *testing.T) {
 	if err := EnvoyDefaults().Validate(); err != nil {

@@ -108,7 +108,7 @@ func TestRandomErrorsEjectNobody(t *testing.T) {
 }
 
 // Where all are equally sick hardly anybody is ejected, never more than may be, and
-// every call gets an endpoint (fly says so otherwise).
+// every call gets an endpoint (fly fails the test otherwise).
 func TestAllEquallySick(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 3, 7, 20} {
@@ -353,8 +353,8 @@ func TestOfMoreThanHalfTheDeadAreFound(t *testing.T) {
 }
 
 // fallSick flies a minute in which the first so many of n endpoints fail that share
-// of their calls, after 20 s in which they did as well as the others, and tells when
-// each was out for the first time, counted from then. Only they may be.
+// of their calls, after 20 s in which they did as well as the others. It returns when
+// each was out for the first time, counted from then. Only they may be ejected.
 func fallSick(t *testing.T, n, sick int, each, share, well float64, seed uint64) map[string]Change {
 	t.Helper()
 	const begin = 20 * time.Second

@@ -183,7 +183,7 @@ func TestEnvoyOutcomes(t *testing.T) {
 	}
 }
 
-// An outlier that is not enforced is told of, each time anew.
+// An outlier that is not enforced is reported, each time anew.
 func TestEnvoyDetectsWithoutEnforcing(t *testing.T) {
 	c := EnvoyDefaults()
 	c.Enforce.Consecutive, c.MaxEjected = -1, 100

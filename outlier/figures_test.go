@@ -7,9 +7,8 @@ import (
 
 // docs/outlier.md gives these figures.
 
-// How many failures in a row eject a dead endpoint whose n-1 peers are well: the more
-// calls there are the longer rows come by chance, and the more peers there are the
-// sooner it is clear that it is none.
+// How many failures in a row eject a dead endpoint whose n-1 peers are well. With more calls,
+// longer rows happen by chance. With more peers, it is clear sooner that a row is not chance.
 func TestHowLongARowMustBe(t *testing.T) {
 	for _, v := range []struct {
 		n, calls int // in the last interval, to all

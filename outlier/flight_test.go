@@ -27,7 +27,7 @@ func (l *landings) Pop() any {
 }
 
 // A flight is calls that arrive at random (Poisson), at so many a second, from one
-// time to another. Each endpoint answers as serve says.
+// time to another. Each endpoint answers as serve returns.
 type flight struct {
 	set      *Set
 	perSec   float64

@@ -29,7 +29,7 @@ func keys(n int) []string {
 	return k
 }
 
-// middle is a source that says so.
+// middle is a source that always returns the middle.
 func middle() uint64 { return 1 << 63 }
 
 // dice is a source for tests that run one after the other.

@@ -21,7 +21,7 @@ func TestNoEndpoints(t *testing.T) {
 		if e, ok := s.Pick(0, nil, nil); ok || e.Key() != "" {
 			t.Errorf("an empty set gave %q", e.Key())
 		}
-		s.Done(0, Endpoint{}, FiveXX, nil) // says nothing
+		s.Done(0, Endpoint{}, FiveXX, nil) // has no effect
 		s.Update(0, keys(2))
 		s.Update(0, nil)
 		if e, ok := s.Pick(0, nil, nil); ok {

@@ -233,8 +233,7 @@ func TestStripesStayWhileThereAreManyCalls(t *testing.T) {
 	}
 }
 
-// A row is found once, whoever else makes it longer meanwhile, and as long as the
-// rule says.
+// A row is found once, with the length of the rule, while others make it longer.
 func TestRaceARowIsFoundOnce(t *testing.T) {
 	const goroutines, rounds = 4, 50_000
 	var found atomic.Int64

@@ -194,7 +194,7 @@ func TestTheFloorHoldsWhereNobodyDeviates(t *testing.T) {
 	}
 }
 
-// Where endpoints differ much without being sick, their deviation is what counts.
+// Where endpoints differ much without being sick, their deviation counts.
 func TestEndpointsThatDifferAreNotOutliers(t *testing.T) {
 	failures := map[string]int{}
 	for i, f := range []int{0, 80, 170, 240, 310, 420} {

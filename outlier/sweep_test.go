@@ -32,7 +32,7 @@ func TestSweepsAreMadeUpFor(t *testing.T) {
 	}
 }
 
-// Status is what is true at that time, whether or not a call has come since.
+// Status returns what is true at that time, also if no call has come since.
 func TestStatusLooksAhead(t *testing.T) {
 	s := must(t, Config{Unconditional: true, Jitter: -1})
 	s.Update(0, keys(2))
@@ -58,7 +58,7 @@ func TestStatusLooksAhead(t *testing.T) {
 	}
 }
 
-// What began before an ejection says nothing about how the endpoint is after it.
+// Calls that began before an ejection do not count for the endpoint after it.
 func TestResultsOfBeforeDoNotCount(t *testing.T) {
 	s := must(t, Config{Choice: RoundRobin, Jitter: -1})
 	s.Update(0, keys(2))

@@ -68,7 +68,7 @@ func TestFinagleTowerScripts(t *testing.T) {
 }
 
 // Finagle's property: of n times deposit and withdraw, n × pct + the reserve
-// are granted, give or take one.
+// are granted, or one more or less.
 func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
 	v := new(finagleVectors).read(t)
 	const n = 10_000

@@ -44,7 +44,7 @@ func Example() {
 	// lull              1002 attempts for 1000 calls
 }
 
-// A team that has changed a default says so.
+// A team that has changed a default sets that in the policy.
 func ExamplePreset_Options() {
 	p, err := preset.Find("grpc")
 	if err != nil {

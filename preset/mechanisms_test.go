@@ -88,7 +88,7 @@ func TestTokenBucket(t *testing.T) {
 	}
 }
 
-// Earned by arrivals, it goes on paying for one retry in ten calls when all fail.
+// Earned by arrivals, it still pays for one retry in ten calls when all fail.
 func TestTokenBucketArrivals(t *testing.T) {
 	p := find(t, "token-bucket-arrivals")
 	if got := retries(t, p, dependency(t, p), 0, 1000, transient); got < 109 || got > 110 {

@@ -74,7 +74,7 @@ func TestWhatClientsRead(t *testing.T) {
 	}
 }
 
-// Who repeats what timed out does so as after any other failure, also while
+// A client that repeats timeouts repeats them like any other failure, also while
 // nobody else is answered. Lull itself waits for an answer.
 func TestTimeoutsAreRepeatedLikeOtherFailures(t *testing.T) {
 	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}

@@ -37,7 +37,7 @@ type awsStep struct {
 	Delay      *float64 // seconds
 }
 
-// verdict is what a driver that knows AWS makes of a response.
+// verdict returns the verdict of a driver that knows AWS.
 func (s awsStep) verdict(t *testing.T) lull.Verdict {
 	switch {
 	case s.Status == 200:
@@ -424,7 +424,7 @@ func TestEnvoyRetryBudget(t *testing.T) {
 		p := find(t, "envoy-retry-budget")
 		p.Budget.Envoy = EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min}
 		if p.Budget.Envoy == (EnvoyConfig{}) {
-			// Allows nothing: one attempt says the same.
+			// Allows nothing: one attempt is the same.
 			p.Policy.Attempts = 1
 		}
 		d := dependency(t, p)
@@ -534,7 +534,7 @@ func TestTowerScripts(t *testing.T) {
 }
 
 // Finagle's property: of n calls that fail, n × pct and the reserve are retried,
-// give or take one.
+// or one more or less.
 func TestFinagleGrantsTheRatio(t *testing.T) {
 	v := new(finagleVectors).read(t)
 	const n = 10_000

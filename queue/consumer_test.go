@@ -781,7 +781,7 @@ func (b *moody) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 	return b.Memory.Receive(ctx, w)
 }
 
-// After a Receive that failed the consumer waits as its policy says, but for 50 ms at least and 10 s at most.
+// After a Receive that failed the consumer waits as in its policy, but for 50 ms at least and 10 s at most.
 func TestReceiveWaitsAsThePolicySays(t *testing.T) {
 	for _, c := range []struct {
 		policy backoff.Schedule

@@ -79,7 +79,7 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 			p := plain(3)
 			p.Limit = bulkhead.Config{InFlight: 1}
 			p.RateLimitedBase = c.base
-			p.Breaker = breaker.Config{} // which is closed, and has no say in this
+			p.Breaker = breaker.Config{} // which is closed, and has no effect here
 			p.Backoff = backoff.Schedule{Base: c.base, Cap: time.Minute, Jitter: backoff.Equal}
 			m := memory(t, queue.MemoryConfig{})
 			send(t, m, "a", "b", "c", "d", "e", "f")

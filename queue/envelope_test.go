@@ -44,8 +44,8 @@ func TestEnvelopeComesBack(t *testing.T) {
 	}
 }
 
-// However long its texts are, an envelope is short and printable ASCII, can be read, and what
-// tells it from others is kept.
+// However long its texts are, an envelope is short and printable ASCII, and can be read. The
+// fields that identify it are kept.
 func TestEnvelopeIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	letters := []rune("abc \"\\<\x00\x7fü☃𝄞\ufffd")
@@ -184,8 +184,7 @@ func TestEnvelopeOf(t *testing.T) {
 	}
 }
 
-// The chain of an error, from the outermost in, is what somebody reads who looks at the
-// letter.
+// The envelope of a letter has the chain of its error, from the outermost in.
 func TestErrorsInTheEnvelope(t *testing.T) {
 	inner := errors.New("connection refused")
 	for _, c := range []struct {

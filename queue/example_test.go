@@ -123,7 +123,7 @@ func ExampleInspect() {
 	// 1 <nil>
 }
 
-// A dry run says what would be moved.
+// A dry run lists what would be moved.
 func ExampleRedrive() {
 	ctx := context.Background()
 	m, _ := queue.NewMemory(queue.MemoryConfig{})
@@ -145,7 +145,7 @@ func ExampleRedrive() {
 	// moved 3 of 3 (3 seen) <nil> in the queue: 3
 }
 
-// What a handler can say beside success and failure.
+// The results that a handler can return beside success and failure.
 func ExampleHandler() {
 	var handle queue.Handler = func(ctx context.Context, m *queue.Message) error {
 		switch m.Headers["kind"] {
@@ -164,7 +164,7 @@ func ExampleHandler() {
 	// Output: version 1 is not read any more
 }
 
-// The header in which a dead letter says why it is one.
+// The header with the reason of a dead letter.
 func ExampleEnvelope_Encode() {
 	e := &queue.Envelope{
 		Reason: "attempts_exhausted", Code: "connection_refused", Errors: []string{"dial tcp: connection refused"}, Attempts: 10,

@@ -26,7 +26,7 @@ func plain(n int) lull.Policy {
 	}
 }
 
-// dependency draws from a seeded source, unless an option says otherwise.
+// dependency draws from a seeded source, unless an option sets another.
 func dependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
 	d, err := lull.NewDependency("backend", p, append([]lull.Option{lull.WithRand(seed.Source(t))}, opts...)...)

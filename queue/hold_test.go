@@ -129,7 +129,7 @@ func TestMoreThanWasAskedFor(t *testing.T) {
 	})
 }
 
-// What comes after the consumer was told to stop is given back, where that is free.
+// A message that comes after Stop is given back, where that is free.
 func TestWhatComesLate(t *testing.T) {
 	for counted, want := range map[bool]string{false: "defer", true: "ack"} {
 		bubble(t, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestOneProbeAtATime(t *testing.T) {
 	}
 }
 
-// A Pauser is told of a pause once, and again when that is over, or when it failed.
+// A Pauser is called once for a pause, and again when that is over, or when it failed.
 func TestPauser(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := &pausing{counting: counting{Memory: memory(t, queue.MemoryConfig{})}}
@@ -235,7 +235,7 @@ func TestPauser(t *testing.T) {
 		send(t, b, "a", "b")
 		time.Sleep(4 * time.Second)
 		wantEqual(t, "pauses", b.pauses.Load(), 1)
-		// Jitter of the breaker's open time: 10 s, give or take a half.
+		// Jitter of the breaker's open time: 5 to 15 s.
 		until := *end.Load()
 		if left := time.Until(until); left < time.Second || left > 12*time.Second {
 			t.Errorf("paused for another %v", left)
@@ -393,8 +393,8 @@ func TestOnlyProbesAreFetched(t *testing.T) {
 	})
 }
 
-// A hint that is longer than the policy is willing to wait for is the end whatever else
-// is to be said, for it is never cut short.
+// A hint that is longer than the policy is willing to wait ends the call, whatever else
+// would end it too: a hint is never cut short.
 func TestHintTooLongWhateverElse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := memory(t, queue.MemoryConfig{})
@@ -464,7 +464,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// A queue in memory is bounded, and says so as something that passes.
+// A queue in memory is bounded. Its error when it is full is transient.
 func TestMemoryIsFull(t *testing.T) {
 	m := memory(t, queue.MemoryConfig{Limit: 2})
 	send(t, m, "1", "2")
@@ -512,7 +512,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// A classifier that knows nothing of an error may say so in its own words, or in none.
+// A classifier that does not know an error may return a verdict with a code of its own, or without one.
 func TestCodeOfTheUnclassified(t *testing.T) {
 	for own, want := range map[string]string{"": engine.CodeUnclassified, "mine": "mine"} {
 		bubble(t, func(t *testing.T) {

@@ -52,8 +52,8 @@ func silent(t *testing.T, b queue.Broker, p lull.Policy, h queue.Handler, d time
 	synctest.Wait()
 }
 
-// Nobody asked to be told: each panic, dead letter, failed settlement and lost lease is a
-// line of level error even so, with what, why, and what to do. What is as it should be is none.
+// Without any observer each panic, dead letter, failed settlement and lost lease is a line of
+// level error, with what, why, and what to do. What is as it should be is not logged.
 func TestRule21LossesAreLoggedByDefault(t *testing.T) {
 	for name, x := range map[string]struct {
 		broker func(t *testing.T) queue.Broker
@@ -219,8 +219,7 @@ func (l *leaseless) Settle(_ context.Context, d *queue.Delivery, s queue.Settlem
 	return lull.Permanent(errors.New("no such exchange"))
 }
 
-// No more messages are out than Concurrency, also when the broker cannot be told what
-// becomes of them.
+// No more messages are out than Concurrency, also when they cannot be settled.
 func TestConcurrencyHoldsWhenSettlementsFail(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := &leaseless{}

@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// handedOut is what a queue hands out now: the bodies, in a line, and the deliveries.
+// handedOut returns what a queue hands out now: the bodies, in a line, and the deliveries.
 func handedOut(t *testing.T, m *queue.Memory) (bodies string, out []*queue.Delivery) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 1)
@@ -23,7 +23,7 @@ func handedOut(t *testing.T, m *queue.Memory) (bodies string, out []*queue.Deliv
 }
 
 // Where an order is kept, a message is handed out once the one before it has been settled for
-// good, and a group that was empty for a while goes on as any other.
+// good, and a group that was empty for a while continues as any other.
 func TestMemoryHandsOutTheNextOfAGroup(t *testing.T) {
 	for order, groups := range map[queue.Order][]string{queue.PerGroup: {"a"}, queue.Total: {"a", "b"}} {
 		bubble(t, func(t *testing.T) {
@@ -58,8 +58,8 @@ func TestMemoryHandsOutTheNextOfAGroup(t *testing.T) {
 	}
 }
 
-// A message with the ID of another is discarded for as long as MemoryConfig.Duplicates has it:
-// five minutes, if nothing is said, and not at all if that is negative.
+// A message with the ID of another is discarded for as long as MemoryConfig.Duplicates: five
+// minutes if that is zero, and not at all if it is negative.
 func TestMemoryDiscardsDuplicates(t *testing.T) {
 	for _, c := range []struct {
 		config, until time.Duration

@@ -146,7 +146,7 @@ func each(n, times int) map[string]int {
 	return m
 }
 
-// faulty calls fail when told to.
+// faulty fails the calls that it is set to fail.
 type faulty struct {
 	*queue.Memory
 	queue.DeadLetters
@@ -443,7 +443,7 @@ func TestInspect(t *testing.T) {
 	})
 }
 
-// A scan holds what it has read for as long as it goes on, and no more than it may.
+// A scan holds what it has read until it ends, and no more than it may.
 func TestScan(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryConfig{}, 6)

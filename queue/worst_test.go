@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// misfortune is what becomes of an attempt.
+// misfortune is the result of an attempt.
 type misfortune uint8
 
 const (
@@ -95,7 +95,7 @@ func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryConfig, fa
 	return took
 }
 
-// No life of a message is longer than WorstCase says, and some come close.
+// No message lives longer than WorstCase returns, and some come close.
 func TestWorstCase(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
@@ -207,7 +207,7 @@ func TestWorstCaseOfDefaults(t *testing.T) {
 	}
 }
 
-// The recommended policy is valid, and its times are those that its comment says.
+// The recommended policy is valid, and its times are those in its comment.
 func TestPolicy(t *testing.T) {
 	p := queue.Policy()
 	if err := p.Validate(); err != nil {

@@ -52,8 +52,8 @@ func TestCostNoAllocations(t *testing.T) {
 	}
 }
 
-// bytes is what a thousand of what make returns take on the heap, each. Others may
-// allocate meanwhile, so that the least of a few tries counts.
+// bytes returns the bytes that each of a thousand results of make takes on the heap. Others
+// may allocate meanwhile, so the least of a few tries counts.
 func bytes(make func() *Throttle) uint64 {
 	const n = 1000
 	all := [n]*Throttle{}

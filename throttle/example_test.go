@@ -37,7 +37,7 @@ func Example() {
 }
 
 // Under Cubic an attempt may have to wait for its place. The engine carries the wait
-// out; whoever gives up before it is over says so.
+// out. A caller that gives up before the end of the wait reports that.
 func ExampleThrottle_Ask() {
 	t, _ := throttle.New(throttle.Config{Mode: throttle.Cubic})
 	now := time.Duration(0)

@@ -153,7 +153,7 @@ func outage(c Config, clients int, calls float64, length int) flight {
 	}}
 }
 
-// What the package comment says of how soon a client is back after a total outage:
+// How soon a client is back after a total outage, as in the package comment:
 // the first attempt passes within ProbeEvery, and their rate grows by e in about
 // 1/1.6 of Recent. The floor of attempts while it lasts, as well.
 func TestAdaptiveIsBackSoon(t *testing.T) {
@@ -181,7 +181,7 @@ func TestAdaptiveIsBackSoon(t *testing.T) {
 }
 
 // The book's formula alone is locked out, and a faster probe does not mend it. A
-// small K is slow. That is what the defaults rest on.
+// small K is slow. The defaults rest on this.
 func TestWhyTheDefaultsAreNotTheBooks(t *testing.T) {
 	if raced {
 		t.Skip("one goroutine: nothing for the race detector")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Everything at once, on one clock that all read. What can be said of it: nothing
+// Everything at once, on one clock that all read. What must hold: nothing
 // is lost from the counts, and no wait is longer than allowed.
 func TestRaceEverythingAtOnce(t *testing.T) {
 	for _, c := range []Config{

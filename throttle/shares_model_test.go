@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// slowShares is the rule written down as it is said, over a list of all requests.
+// slowShares is the rule as its comment states it, over a list of all requests.
 type slowShares struct {
 	cfg      Config // without zeros, but for those of another mode
 	requests []request

@@ -75,7 +75,7 @@ func TestWhatCounts(t *testing.T) {
 	}
 }
 
-// Calls in flight say nothing: the first calls of a process, and those of a burst,
+// Calls in flight do not count: the first calls of a process, and those of a burst,
 // are not refused because none of them has ended.
 func TestCallsInFlightAreNotHeldAgainstTheBackend(t *testing.T) {
 	th := must(t, Config{Mode: Adaptive})

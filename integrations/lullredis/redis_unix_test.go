@@ -25,7 +25,7 @@ import (
 // Fifty instances of a fleet, each with a client and a Fleet of its own, call something
 // of which one call in five succeeds, and one of them calls much more than the others.
 // The Redis between them is stopped with a signal, so that it holds its connections and
-// answers nothing, and goes on later. At every moment of all three phases, counted from
+// answers nothing. Later it continues. At every moment of all three phases, counted from
 // the start,
 //
 //	retries ≤ ratio × calls that succeeded + floor × time + pool

@@ -35,7 +35,7 @@ func TestInOrderOutsideTheLock(t *testing.T) {
 	a.Unlock(&mu)
 }
 
-// One that panics keeps nothing from the others, and the panic goes on up.
+// If one panics the others are still called, and the panic continues.
 func TestAPanicKeepsNothingFromOthers(t *testing.T) {
 	var mu sync.Mutex
 	var heard []int

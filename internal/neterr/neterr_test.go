@@ -179,7 +179,7 @@ func TestEarlyEnd(t *testing.T) {
 func TestNotOfTheNetwork(t *testing.T) {
 	for _, err := range []error{
 		nil,
-		io.EOF, // the end of a listing, say
+		io.EOF, // for example the end of a listing
 		fmt.Errorf("no more rows: %w", io.EOF),
 		errors.New("connection refused"), // a text is no evidence
 		errors.New("i/o timeout"),

@@ -20,7 +20,7 @@ import (
 
 const ms = time.Millisecond
 
-// plain is a policy of which gRPC can say everything: nothing of it is lost.
+// plain is a policy that a service config can hold whole: nothing of it is lost.
 func plain() lull.Policy {
 	return lull.Policy{
 		AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, HintLimit: math.MaxInt64,
@@ -75,7 +75,7 @@ func TestWhatIsLostOfAPolicy(t *testing.T) {
 	}
 }
 
-// Without retries there is nothing that a config could say wrong.
+// Without retries there is nothing that a config could get wrong.
 func TestOneAttemptLosesNothing(t *testing.T) {
 	p := plain()
 	p.Attempts, p.HintLimit, p.RateLimitedBase, p.Nested, p.Backoff = 1, 0, 0, engine.NestedNever, backoff.Schedule{}
@@ -124,8 +124,8 @@ func TestSchedulesAsRetryPolicies(t *testing.T) {
 	}
 }
 
-// With RESOURCE_EXHAUSTED in the list gRPC sends the next hedge at once. So it is in the
-// list of a policy that does so, and of no other.
+// With RESOURCE_EXHAUSTED in the list gRPC sends the next hedge at once. So it is only in the
+// list of a policy that does the same.
 func TestHedgesAfterResourceExhausted(t *testing.T) {
 	for _, c := range []struct {
 		base    time.Duration

@@ -448,7 +448,7 @@ func TestARetryPolicyThatNoPolicyCanBe(t *testing.T) {
 	if want := []string{"retryPolicy.backoffMultiplier", "retryPolicy.initialBackoff", "retryPolicy.retryableStatusCodes"}; !slices.Equal(of(lost), want) {
 		t.Errorf("lost %q, want %q", of(lost), want)
 	}
-	// Timeouts are always repeated: that is what the list says.
+	// Timeouts are always repeated, since they are in the list.
 	if _, lost := mc.Policy(lull.Policy{Timeouts: lull.TimeoutsAlways}, serviceconfig.Reading{}); len(lost) != 2 {
 		t.Errorf("lost %q", of(lost))
 	}
@@ -515,7 +515,7 @@ func TestCodesInAPolicy(t *testing.T) {
 		if c.why == "" && why != "" || !strings.Contains(why, c.why) {
 			t.Errorf("%v: %q, want %q", c.codes, why, c.why)
 		}
-		// The list comes back as far as a policy can say it.
+		// The list comes back as far as a policy can hold it.
 		back, _, err := serviceconfig.Of(p)
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// recorder is a testing.TB that tells how it went, instead of failing a test.
+// recorder is a testing.TB that records results instead of failing a test.
 type recorder struct {
 	testing.TB // of which nothing is called but what is not here: nothing
 

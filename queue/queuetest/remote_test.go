@@ -126,7 +126,7 @@ type end struct {
 	held *held
 }
 
-// Remote is what the server does for one connection.
+// Remote is the server's side of one connection.
 type Remote struct {
 	s      *server
 	mu     sync.Mutex
@@ -134,7 +134,7 @@ type Remote struct {
 	closed bool
 }
 
-// Call is a request: of what it says, what Do needs.
+// Call is a request, with the fields that Do needs.
 type Call struct {
 	Queue, Do  string // the name of the queue; "dead/" before it is that of its dead letters
 	Want       queue.Want
