@@ -147,9 +147,11 @@ func (c *Bounded) close(how ended, always bool) {
 		return
 	}
 	c.ended = how
-	if c.done != nil {
-		close(c.done)
+	if c.done == nil { // so that nothing else was made
+		c.mu.Unlock()
+		return
 	}
+	close(c.done)
 	if c.timer != nil {
 		c.timer.Stop()
 	}
