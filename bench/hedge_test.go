@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// A played is a caller whose attempts do what a test says at the time. Traffic
+// A played is a caller whose attempts do what a test has set. Traffic
 // comes before everything else: hedgers that learn know nothing without it.
 type played struct {
 	bind  func() (call func() error)
@@ -55,7 +55,7 @@ func play(t *testing.T, c caller) *played {
 	return p
 }
 
-// as clears what is known of attempts, and says how the next ones go.
+// as clears what is known of attempts, and sets how the next ones go.
 func (p *played) as(plan func(attempt int) (takes time.Duration, fails bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -270,7 +270,7 @@ func TestExtrasTakeOneAllocation(t *testing.T) {
 				// that can be cancelled by itself, or goes elsewhere, needs a copy of it.
 				limit = 3
 			case "grpc-go":
-				// The call's state, and what gRPC needs to tell of its end.
+				// The call's state, and what gRPC needs to report its end.
 				limit = 3
 			case "grpc-go deadline":
 				// And the attempt's own deadline beside the call's.

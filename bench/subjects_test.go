@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// Figures of a subject that does not do what its label says are worth nothing.
+// Figures of a subject that does not do what its label claims are worth nothing.
 // Each feature is proved by a workload that ends differently with and without
 // it, and every subject must show exactly the features that it claims. Delays
 // pass in the virtual time of a synctest bubble.
@@ -236,7 +236,7 @@ func showsObserver(t *testing.T, c caller) bool {
 	}
 }
 
-// showsTimeouts: an operation that hangs is told to stop.
+// showsTimeouts: the context of an operation that hangs ends.
 func showsTimeouts(t *testing.T, c caller) bool {
 	const patience = time.Hour
 	var stopped atomic.Bool
@@ -254,7 +254,7 @@ func showsTimeouts(t *testing.T, c caller) bool {
 	})
 	err := call()
 	took := time.Since(begin)
-	synctest.Wait() // a server is told later than the caller
+	synctest.Wait() // a server stops later than the caller
 	if stopped.Load() != (err != nil) || stopped.Load() != (took < patience) {
 		t.Fatalf("stopped %v, error %v after %v", stopped.Load(), err, took)
 	}
@@ -309,7 +309,7 @@ func showsEndpoints(t *testing.T, c caller) bool {
 	return len(hosts) > 1
 }
 
-// The work of a group is what its description says.
+// The work of a group is as in its description.
 func TestWork(t *testing.T) {
 	const calls = 8
 	for _, c := range failureCallers() {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What is wrong in the other process is said in this one.
+// An error of the other process is returned in this one.
 func TestMeasureApartFails(t *testing.T) {
 	_, err := measureApart(time.Microsecond)(group{name: "Group"}, subject{name: "peer"}, 1)
 	if want := `-subject "Group/peer": there is none`; err == nil || err.Error() != want {

@@ -72,7 +72,7 @@ func shop(t testing.TB) *PolicyFile {
 	return f
 }
 
-// said is f without its positions.
+// said returns f without its positions.
 func said(f *PolicyFile) PolicyFile {
 	plain := *f
 	plain.places = nil
@@ -456,7 +456,7 @@ func TestTheFileInTheDocs(t *testing.T) {
 	if err != nil || len(f.Dependencies) != 2 || len(f.Services) != 2 {
 		t.Fatalf("%+v, %v, from\n%s", f, err, text)
 	}
-	// What is said about it there.
+	// The settings that it has there.
 	maps := f.Policy("maps")
 	if maps.Attempts != 4 || maps.Budget.Stock != 3 || maps.Budget.Ratio != 0.05 || maps.Limit.InFlight != 16 {
 		t.Errorf("maps is %+v", maps)

@@ -57,8 +57,7 @@ func TestWatchWaitsForAFileThatIsWrittenInPlace(t *testing.T) {
 		if x, y := a.Policy().Attempts, b.Policy().Attempts; x != 3 || y != 3 {
 			t.Errorf("%d and %d attempts", x, y)
 		}
-		// Other content of the same length, at the same time of change as far as can be
-		// told.
+		// Other content of the same length, with the same time of change.
 		info, err := os.Stat(l.path)
 		if err != nil {
 			t.Fatal(err)
@@ -208,7 +207,7 @@ func TestAReportMayAskAndStop(t *testing.T) {
 	})
 }
 
-// A change is told once, however many ask for it at the same time and watch besides.
+// A change is reported once, however many call Reload at the same time and watch besides.
 func TestReloadsAtTheSameTime(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a file that is being read is not replaced there")

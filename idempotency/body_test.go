@@ -32,7 +32,7 @@ func (r *trickle) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A body takes as much memory as has arrived of it, whatever its length is said to be: a
+// A body takes as much memory as has arrived of it, whatever length was announced: a
 // thousand connections that announce a MiB and send a byte are not a GiB.
 func TestRule19MemoryGrowsWithTheBody(t *testing.T) {
 	for _, step := range []int{1, 1000, 1 << 20} {

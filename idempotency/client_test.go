@@ -17,7 +17,7 @@ import (
 )
 
 // local is a http.RoundTripper to a handler in the same bubble. As on a network, the
-// handler goes on when the client has given up.
+// handler continues when the client has given up.
 type local struct {
 	h        http.Handler
 	statuses []int
@@ -74,7 +74,7 @@ func TestWithLullsClient(t *testing.T) {
 		}
 		resultOf(t, resp).replays(t, 201, "receipt")
 		c.times(t, 1)
-		// The first attempt has timed out; the others are told to wait for 2 s, and so
+		// The first attempt has timed out. The answers to the others ask for 2 s, and so
 		// the third of them comes when it is done, with middling luck.
 		if want := []int{409, 409, 201}; !slices.Equal(l.statuses, want) {
 			t.Errorf("the client saw %v, want %v", l.statuses, want)

@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/idempotency"
 )
 
-// What draft-ietf-httpapi-idempotency-key-header says, against a running server. Each
+// The rules of draft-ietf-httpapi-idempotency-key-header, against a running server. Each
 // row is a request; those of one test share the store.
 func TestDraft(t *testing.T) {
 	type row struct {
@@ -179,7 +179,7 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// Limits are said, so that a client can keep to them.
+// Problems state the limits, so that a client can keep to them.
 func TestProblemsSayLimits(t *testing.T) {
 	h := newRig(t, nil, idempotency.Config{MaxKey: 10, MaxBody: 8}).m.Wrap(&counter{})
 	for _, test := range []struct {
@@ -207,7 +207,7 @@ func TestSharedScope(t *testing.T) {
 	c.times(t, 1)
 }
 
-// An empty Authorization tells nobody apart.
+// An empty Authorization identifies nobody.
 func TestEmptyAuthorizationIsNoCaller(t *testing.T) {
 	h := newRig(t, nil, idempotency.Config{}).m.Wrap(&counter{})
 	req := request("k")
@@ -226,7 +226,7 @@ func TestWithPayload(t *testing.T) {
 	send(t, h, requestOf("POST", "/pay", "k", "101 at 10:01")).is(t, 422, "key-reused")
 }
 
-// A body that says it is too long is not read: a client that expects 100-continue need
+// A body that is announced as too long is not read: a client that expects 100-continue need
 // not send it.
 func TestTooLongBodyIsNotRead(t *testing.T) {
 	h := newRig(t, nil, idempotency.Config{MaxBody: 8}).m.Wrap(&counter{})

@@ -67,8 +67,8 @@ func ExampleNoEffect() {
 	bankIsUp := false
 	handler := keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !bankIsUp {
-			// Nothing has been done yet, so the client may try again with its key. If
-			// nobody said so, this 502 would be all that it ever gets.
+			// Nothing has been done yet, so the client may try again with its key. Without
+			// this line it would get this 502 for ever.
 			idempotency.NoEffect(r.Context())
 			w.WriteHeader(http.StatusBadGateway)
 			return
@@ -93,7 +93,7 @@ func ExampleCommitted() {
 	handler := keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		payments++
 		idempotency.Committed(r.Context())
-		// The receipt's printer is out of paper. A 503 that says when to come back would
+		// The receipt's printer is out of paper. A 503 with a time to come back would
 		// mean "not done, try again", and the next attempt would pay again.
 		w.Header().Set("Retry-After", "60")
 		w.WriteHeader(http.StatusServiceUnavailable)

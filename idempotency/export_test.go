@@ -7,14 +7,14 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// WithClock makes m's clock run ahead of the wall's by what advance has been told.
+// WithClock makes m's clock run ahead of the wall's by the sum of the calls of advance.
 func WithClock(m *Memory) (advance func(time.Duration)) {
 	var ahead atomic.Int64
 	m.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	return func(d time.Duration) { ahead.Add(int64(d)) }
 }
 
-// SetClock makes m's clock stand at what set was told last.
+// SetClock makes m's clock stand at the latest time given to set.
 func SetClock(m *Memory) (set func(time.Duration)) {
 	epoch := time.Unix(1e9, 0)
 	at := epoch
@@ -22,7 +22,7 @@ func SetClock(m *Memory) (set func(time.Duration)) {
 	return func(now time.Duration) { at = epoch.Add(now) }
 }
 
-// Bytes is what m counts of its keys and records.
+// Bytes returns the size of m's keys and records, as m counts it.
 func Bytes(m *Memory) int { return m.bytes }
 
 // Holders is of how many callers m counts what they hold.

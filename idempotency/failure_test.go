@@ -79,8 +79,8 @@ func (f *faulty) Release(ctx context.Context, key string, token idempotency.Toke
 
 var errDown = errors.New("the store is down")
 
-// A store that is down: 503, and nothing is run. When it is back, all goes on, and
-// what was claimed by calls whose answers were lost is free.
+// A store that is down: 503, and nothing is run. When it is back, all works again, and
+// keys that were claimed by calls whose answers were lost are free.
 func TestStoreDown(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprint("answers lost ", lost), func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestClaimsAreLostAgainAndAgain(t *testing.T) {
 	})
 }
 
-// A store without room for a single byte more still says that a request was carried
+// A store without room for a single byte more still records that a request was carried
 // out.
 func TestShortRecordsAlwaysFit(t *testing.T) {
 	store := newMemory(t, idempotency.MemoryConfig{Bytes: len(idempotency.StoreKey("", "k"))})
@@ -195,7 +195,7 @@ func TestStoreDownForLong(t *testing.T) {
 	})
 }
 
-// A hung store holds a request no longer than the policy says.
+// A hung store holds a request no longer than the policy allows.
 func TestStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counter{}
@@ -378,7 +378,7 @@ func TestSaveIsTriedAgain(t *testing.T) {
 	}
 }
 
-// It cannot be stored at all: the key says so when the lease has ended.
+// The response cannot be stored at all: when the lease has ended, the key's outcome is unknown.
 func TestSaveIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty(newMemory(t, idempotency.MemoryConfig{}))

@@ -108,8 +108,8 @@ func guideShows(t *testing.T, file, section string) {
 	}
 }
 
-// Who reads only half of it: a refusal for want of a caller is told to somebody, and the
-// text names what to do.
+// For those who read only half of the guide: a refusal for want of a caller is logged, and
+// the text names what to do.
 func TestRule21ARefusalForWantOfACallerIsSeen(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []idempotency.Option

@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// rig is a middleware over a store, and what it says.
+// rig is a middleware over a store, and what it reports.
 type rig struct {
 	testing.TB
 	m     *idempotency.Middleware
@@ -137,7 +137,7 @@ func (r result) replays(t testing.TB, status int, body string) {
 	}
 }
 
-// counter is a handler that says how often it has run.
+// counter is a handler that answers with how often it has run.
 type counter struct {
 	mu sync.Mutex
 	n  int

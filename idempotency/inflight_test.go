@@ -107,7 +107,7 @@ func (d *deaf) Extend(ctx context.Context, key string, token idempotency.Token, 
 	return d.Store.Extend(ctx, key, token, lease, retention)
 }
 
-// An owner that is cut off from the store, and comes back late: its successor was told
+// An owner that is cut off from the store, and comes back late: its successor was answered
 // that the outcome is unknown, and the late owner cannot overwrite what that made.
 func TestLateOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestLateOwner(t *testing.T) {
 	})
 }
 
-// If the store says that another has taken over, the handler is told at once.
+// If the store reports that another has taken over, the handler's context ends at once.
 func TestFencedOwnerIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory(t, idempotency.MemoryConfig{})

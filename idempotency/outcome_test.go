@@ -124,8 +124,8 @@ func interrupt(t testing.TB, store idempotency.Store, req *http.Request) {
 	send(t, r.m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("killed") })), req)
 }
 
-// A panic goes on up as it is, with the stack it was made on, and leaves the response
-// to whoever recovers it.
+// A panic continues as it is, with the stack on which it began. The response is left to the
+// code that recovers it.
 func TestPanicGoesUp(t *testing.T) {
 	r := newRig(t, nil, idempotency.Config{})
 	h := r.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The encoding is what stores keep for days: it must not change under them.
+// Stores keep the encoding for days: it must not change under them.
 func TestRecordEncodingIsStable(t *testing.T) {
 	for _, test := range []struct {
 		rec  Record

@@ -132,7 +132,7 @@ func TestFlush(t *testing.T) {
 	resultOf(t, resp).replays(t, 200, "first\nsecond\nthird\n")
 }
 
-// A handler that flushes before it has said anything has said 200.
+// A handler that flushes before it has written a status has written 200.
 func TestFlushBeforeTheHeader(t *testing.T) {
 	r := newRig(t, nil, idempotency.Config{})
 	h := r.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -184,7 +184,7 @@ func TestUnbounded(t *testing.T) {
 	r.saw("ran", "refused-not-kept")
 }
 
-// The limit is what a header and a body may have together.
+// The limit is for a header and a body together.
 func TestMaxResponse(t *testing.T) {
 	for _, test := range []struct {
 		header, body int
@@ -241,7 +241,8 @@ func TestHijack(t *testing.T) {
 	}
 }
 
-// What was begun by the rules and goes on by hand is not all here.
+// A response that began with WriteHeader and continues on a hijacked connection is not complete
+// here.
 func TestHijackAfterHeader(t *testing.T) {
 	send, _ := served(t, idempotency.Config{}, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "by")
@@ -298,7 +299,7 @@ func (w *onHeader) WriteHeader(status int) {
 	w.ResponseRecorder.WriteHeader(status)
 }
 
-// A handler that cannot have the connection is told so, and answers like any other.
+// A handler that cannot have the connection gets an error, and answers like any other.
 func TestHijackRefused(t *testing.T) {
 	h := newRig(t, nil, idempotency.Config{}).m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if _, _, err := w.(http.Hijacker).Hijack(); err == nil {

@@ -26,7 +26,7 @@ type ledgerTx struct{ lines []string }
 
 type ledgerKey struct{}
 
-// write is what a handler calls.
+// write is called by handlers.
 func write(ctx context.Context, line string) {
 	tx := ctx.Value(ledgerKey{}).(*ledgerTx)
 	tx.lines = append(tx.lines, line)
@@ -144,8 +144,8 @@ func TestTransactional(t *testing.T) {
 	}
 }
 
-// A commit that fails: the client is not told that anything was done, sees nothing of
-// the response, and may try again, whether it was done or not.
+// A commit that fails: the answer does not claim that anything was done, has nothing of
+// the response, and the client may try again, whether it was done or not.
 func TestCommitFails(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		l := &ledger{Memory: newMemory(t, idempotency.MemoryConfig{})}

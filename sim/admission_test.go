@@ -126,7 +126,7 @@ func TestAdmissionLetsOthersWait(t *testing.T) {
 	want(t, "waited", gateOf(w).WaitSum, 90*millisecond)
 	want(t, "visitors left", w.visitors.inUse(), 0)
 
-	// The second has waited long enough at 1.06 s, and is told so.
+	// The second has waited long enough at 1.06 s, and is refused then.
 	s := gated1(admission.Config{MaxWait: 50 * millisecond}, 1000, 1010)
 	w, r = playWorld(t, s, Contender{Policy: once()}, Options{})
 	wantTimes(t, "shed", moments(r.Series, r.Series.Failed), 1060*millisecond)
@@ -147,7 +147,7 @@ func TestAdmissionLetsOthersWait(t *testing.T) {
 	want(t, "queue at 1.05 s", r.Series.Queue[1050], 2)
 }
 
-// What those are told who are refused: when to come back, in whole seconds; and not to.
+// A refusal has advice: to come back after so many whole seconds, or not to.
 func TestAdmissionSaysWhatToDo(t *testing.T) {
 	nobody := admission.Config{MaxWait: -1}
 	r := play(t, gated1(nobody, 1000, 1010), retrying(2, millisecond))
@@ -157,8 +157,8 @@ func TestAdmissionSaysWhatToDo(t *testing.T) {
 	}
 	want(t, "both succeed", r.Totals.Succeeded, 2)
 
-	// A retry is refused while first attempts are, and told not to come back. Two
-	// naive clients, who do not hear that, come again and again.
+	// A retry is refused while first attempts are, with the advice not to come back. Two
+	// naive clients, which ignore that, come again and again.
 	s := gated1(nobody, 1000, 1010)
 	_, r = playWorld(t, s, naive(3, 10*millisecond), Options{})
 	want(t, "attempts", r.Totals.Attempts, 1+3)
@@ -269,8 +269,8 @@ func TestChanceAtTheGateIsTheAttempts(t *testing.T) {
 	want(t, "drawn again", drawn(1, arriving), first)
 }
 
-// What a host has in hand is lost in a crash, and so is what stands at its gate. The gate
-// has room again.
+// In a crash a host loses the work in hand and the requests at its gate. The gate has room
+// again.
 func TestAdmissionForgetsInACrash(t *testing.T) {
 	s := gated1(admission.Config{}, 1000, 1010, 1055, 1070)
 	s.Services[0].Faults = []Fault{{Kind: Crash, At: 1050 * millisecond, For: 10 * millisecond}}
@@ -282,8 +282,8 @@ func TestAdmissionForgetsInACrash(t *testing.T) {
 	want(t, "visitors left", w.visitors.inUse(), 0)
 }
 
-// What fails after a while has its place at the gate as long, and is of no use. What comes
-// too fast for the rate limit does not come to the gate.
+// A request that fails after a while keeps its place at the gate until then, for no use. A
+// request beyond the rate limit does not reach the gate.
 func TestAdmissionStandsBeforeFailuresAndBehindTheRate(t *testing.T) {
 	s := gated1(admission.Config{}, 1000, 1010)
 	s.Services[0].Errors, s.Services[0].ErrorTime = 1, 50*millisecond
@@ -304,7 +304,7 @@ func TestAdmissionStandsBeforeFailuresAndBehindTheRate(t *testing.T) {
 	want(t, "arrived", gateOf(w).Arrived(admission.First), 1)
 }
 
-// The gate is told which attempts are retries, also of the request that a call is made
+// The gate knows which attempts are retries, also of the request that a call is made
 // for, and which are hedges.
 func TestAdmissionIsToldWhatComes(t *testing.T) {
 	arrived := func(w *world, s int) [3]uint64 {
@@ -383,7 +383,7 @@ func agree(t testing.TB, w *world) {
 	}
 }
 
-// gated is what the world knows of the attempts at one gate.
+// gated counts the attempts at one gate, as the world has them.
 type gated struct{ standing, waiting, admitted int }
 
 func (g *gated) count(w *world, j *job) {

@@ -56,7 +56,7 @@ func awsScenario(clients int) sim.Scenario {
 	}
 }
 
-// An awsRow is what one algorithm does with so many clients.
+// An awsRow has the results of one algorithm with so many clients.
 type awsRow struct {
 	time, calls, completion sample // in ms; of the last client, and of the mean client
 }
@@ -186,8 +186,8 @@ func TestAgreeAWS2015(t *testing.T) {
 	}
 	tab.log(t)
 	// All the differences together, in standard errors: if nothing but chance were
-	// in them, their mean square would be 1, give or take the square root of
-	// 2/cells.
+	// in them, their mean square would be 1, with a standard error of the square root
+	// of 2/cells.
 	together := squares / float64(cells)
 	t.Logf("largest difference from the long run: time %.1f %%, calls %.1f %%; mean square of z %.2f over %d", 100*worstTime, 100*worstCalls, together, cells)
 	if together > 1+sigmas*math.Sqrt(2/float64(cells)) {

@@ -105,7 +105,7 @@ func TestAgreeBrookerFixedFailures(t *testing.T) {
 		}
 		rs := flyFrom(t, uint64(i+1)<<16, brookerScenario(p, clients), contenders[policy], seeds)
 		attempts, good := over(rs, amplification), over(rs, success)
-		// Few runs may differ too little to tell how much they might: 10,000 calls
+		// Few runs may differ too little to show how much they might: 10,000 calls
 		// that succeed with the probability s do so in a share that deviates by
 		// sqrt(s(1-s)/10000), and attempts deviate by no less than successes do.
 		least := math.Sqrt(wantSuccess.mean*(1-wantSuccess.mean)/1e4 + 1e-10)

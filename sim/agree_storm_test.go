@@ -33,7 +33,7 @@ func synchronised(m int, capacity float64) sim.Scenario {
 }
 
 // neverPays makes one attempt, and its calls end for a reason of their own, so
-// that the others' can be told from them.
+// that they can be distinguished from the others.
 var neverPays = sim.Contender{Name: "never pays", Policy: bare(2, atOnce), Options: paidBy(func() budget.Budget { return idle{} })}
 
 // peakOver is the busiest 50 ms from the recovery on, over the base load.

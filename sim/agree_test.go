@@ -19,8 +19,8 @@ import (
 // proved: other people's simulators, closed formulas of queueing theory, and
 // laws of conservation. go test -v -run Agree prints the comparisons.
 //
-// Chance has a part in all of them, so each says how much of it to expect. The
-// seeds are fixed: a test that passes goes on passing. A tolerance counted in
+// Chance has a part in all of them, so each states how much of it to expect. The
+// seeds are fixed: a test that passes still passes when it runs again. A tolerance counted in
 // standard errors is four of them, which chance exceeds once in 16,000
 // comparisons; so a change of the simulator that only draws other numbers will
 // hardly fail them, and one that introduces a bias will, down to what the table

@@ -42,8 +42,8 @@ func mass(ramp []RampPoint, from, to float64) (sum float64) {
 	return sum
 }
 
-// The number of calls in any second is the integral of the rate: exactly where
-// they are constant, and give or take its root where they are not.
+// The number of calls in any second is the integral of the rate. It is exact if
+// arrivals are constant. Else its standard deviation is the root of the integral.
 func TestArrivalsFollowTheirRate(t *testing.T) {
 	sec := time.Second
 	const rate = 10000
@@ -214,7 +214,7 @@ func TestReload(t *testing.T) {
 	s.Services[0].Errors = 1
 	s.Fleets[0].Processes, s.Fleets[0].Reload = n, Reload{Share: 0.5, After: fixed(millisecond), Times: 2}
 	wantShare(t, "half of them, and half of those", play(t, s, once()).Totals.Reloads, n, 0.75)
-	// A caller of a closed loop comes back as often, and then goes on.
+	// A caller of a closed loop comes back as often, and then continues.
 	s.Fleets[0] = Fleet{Calls: "api", Arrivals: Arrivals{Kind: Closed, Think: fixed(time.Second)}, Reload: Reload{Share: 1, After: fixed(100 * millisecond), Times: 2}}
 	s.Horizon, s.Services[0].Faults = 2500*millisecond, nil
 	r = play(t, s, once())

@@ -36,7 +36,7 @@ func contested() (Scenario, []Contender) {
 	return s, []Contender{{Name: "naive", Policy: naive}, {Name: "paid", Policy: paid}, None()}
 }
 
-// text is what summaries are in a file, but for the contenders' wiring.
+// text returns summaries as they are in a file, without the contenders' wiring.
 func text(t testing.TB, sums []Summary) []byte {
 	t.Helper()
 	type file struct {

@@ -128,7 +128,7 @@ func anyScenario(d dice) (Scenario, lull.Policy) {
 	return s, p
 }
 
-// random is dice that fall as the seed says.
+// random returns dice whose throws depend on the seed.
 func random(seed uint64) dice {
 	src := draw.From(seed)
 	return func(n int) int { return int(src.Below(uint64(n))) }
@@ -146,7 +146,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	}
 	w, err := newWorld(&s, Contender{Name: "it", Policy: p}, Options{Seed: seed})
 	if err != nil {
-		t.Skip(err) // a timeout beyond the deadline, say
+		t.Skip(err) // for example a timeout beyond the deadline
 	}
 	// A Snapshot finds out whether there is pressure, and so when it began: a run that is
 	// looked at may go another way.
@@ -198,7 +198,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 			f, open := &s.Services[i].Faults[k], false
 			f.occurrences(s.Horizon, func(_, to time.Duration) { open = open || to > s.Horizon })
 			if open {
-				return // what stands still then does so for good
+				return // what stands still then never moves again
 			}
 		}
 	}
@@ -241,8 +241,8 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 			}
 		}
 	}
-	// Each attempt has ended in one of four ways. (Those for services that call
-	// others are not told apart.)
+	// Each attempt has ended in one of four ways. (Attempts at services that call
+	// others are not distinguished.)
 	tot := w.rec.result(s.Horizon).Totals
 	if hops := len(w.origins) > len(s.Fleets); !hops && s.Warmup == 0 {
 		var attempts int64

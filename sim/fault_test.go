@@ -10,7 +10,7 @@ import (
 )
 
 // One call at a time meets a fault of half a second that begins at 1.05 s, on a
-// service that takes 100 ms. How long it takes can be told by hand.
+// service that takes 100 ms. How long it takes can be worked out by hand.
 func TestFaultsDelayWork(t *testing.T) {
 	fault := Fault{At: 1050 * millisecond, For: 500 * millisecond}
 	for _, c := range []struct {
@@ -34,7 +34,7 @@ func TestFaultsDelayWork(t *testing.T) {
 		{SlowDown, 0, -1, 1050 * millisecond, 550 * millisecond},   // a tenth of the speed: half done in 500 ms
 		{BrownOut, 0.25, 0, 1100 * millisecond, 400 * millisecond}, // no number of workers: their speed
 		{BrownOut, 0.25, 8, 1100 * millisecond, 100 * millisecond},
-		{Errors, 0.001, 0, 1000 * millisecond, 100 * millisecond}, // what is in hand goes on
+		{Errors, 0.001, 0, 1000 * millisecond, 100 * millisecond}, // work in hand continues
 	} {
 		workers := []int{c.workers}
 		if c.workers < 0 {
@@ -179,7 +179,7 @@ func TestHintsAreReadAsByLullhttp(t *testing.T) {
 		}
 		return v
 	}}, Options{})
-	// The fault and the queue say the same.
+	// The fault and the queue give the same verdict.
 	if len(kinds) != 2 || kinds[lull.KindRateLimited] != 2 || kinds[lull.KindOverloaded] != 1 {
 		t.Errorf("verdicts with a hint: %v", kinds)
 	}

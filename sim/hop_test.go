@@ -116,7 +116,7 @@ func TestCallsOfAServiceAreMadeInTurn(t *testing.T) {
 
 // The first caller goes after 50 ms, while the service waits for a leaf that takes
 // 200 ms. Its one worker is held until the service goes as well, which it does at
-// once only if it was told the deadline; a second call comes at 60 ms.
+// once only if it knows the deadline. A second call comes at 60 ms.
 func TestDeadlinesAreCarriedAlong(t *testing.T) {
 	s := Scenario{
 		Horizon: 3 * time.Second, Step: millisecond,
@@ -205,7 +205,7 @@ func TestPoliciesByName(t *testing.T) {
 	want(t, "none", play(t, s, retrying(4, 0)).Totals.Attempts, 1)
 	s.Fleets[0].Policy = "it"
 	want(t, "the contender's own name", play(t, s, retrying(4, 0)).Totals.Attempts, 4)
-	// A policy that is wrong is an error that says where.
+	// A wrong policy is an error with the place of the mistake.
 	s.Fleets[0].Policy = ""
 	_, err = newWorld(&s, Contender{Name: "bad", Policy: lull.Policy{Attempts: -1}}, Options{})
 	if err == nil || !strings.Contains(err.Error(), "Fleets[0].Policy") || !strings.Contains(err.Error(), "Attempts") {

@@ -29,7 +29,7 @@ func TestWaitingForRoomUnderAConcurrencyLimit(t *testing.T) {
 		want(t, "in flight", w.origins[0].deps[0].Limiter().InFlight(), 0)
 		want(t, "in line", len(w.waiting), 0)
 
-		// Where the deadline is nearer than MaxWait, that is what ends the wait.
+		// A deadline that is nearer than MaxWait ends the wait.
 		s.Fleets[0].Deadline = 120 * millisecond
 		r = play(t, s, p)
 		wantTimes(t, "limited", moments(r.Series, r.Series.Failed), 1000*millisecond, 1120*millisecond, 1120*millisecond)

@@ -100,8 +100,8 @@ func wantTimes(t *testing.T, what string, got []time.Duration, want ...time.Dura
 	}
 }
 
-// wantShare reports whether k of n is what chance makes of a share p: within five
-// standard deviations.
+// wantShare fails the test unless k of n agrees with a share of p: within five standard
+// deviations.
 func wantShare(t *testing.T, what string, k, n int64, p float64) {
 	t.Helper()
 	mean, sd := float64(n)*p, math.Sqrt(float64(n)*p*(1-p))

@@ -64,7 +64,7 @@ func TestQueueOrders(t *testing.T) {
 	}
 }
 
-// A refusal says what the queue is told to say.
+// A refusal has the verdict and the hint that the queue is configured with.
 func TestQueueRefusals(t *testing.T) {
 	r := play(t, one(Queue{RetryAfter: 500 * millisecond}, 1000, 1010), retrying(2, millisecond))
 	at := moments(r.Series, r.Series.Retries)

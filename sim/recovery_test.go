@@ -120,7 +120,7 @@ func TestStopAfterRecovery(t *testing.T) {
 	}
 	for _, c := range []struct{ stop, end time.Duration }{
 		{0, time.Hour}, {-1, time.Hour}, {never, time.Hour}, {8 * time.Second, 20 * time.Second}, {time.Minute, 72 * time.Second},
-		{time.Second, 17 * time.Second}, // five windows are needed to tell
+		{time.Second, 17 * time.Second}, // five windows are needed to decide
 	} {
 		r, err := Run(t.Context(), s, Contender{Policy: once()}, Options{StopAfterRecovery: c.stop})
 		if err != nil || r.Interrupted {

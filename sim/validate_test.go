@@ -32,8 +32,8 @@ func whole() Scenario {
 
 const second = time.Second
 
-// What may not stand in a field is told by its type, but for these. The paths are
-// without indices. Nil: any value will do.
+// The type of a field decides which values are wrong in it, except for these fields. The
+// paths are without indices. Nil: any value will do.
 var wrong = map[string][]any{
 	"Name": nil, "Title": nil, "Teaches": nil, "Source": nil,
 	"Horizon": {time.Duration(0), -second, century + 1},
@@ -92,7 +92,7 @@ var wrong = map[string][]any{
 	"Topics.Consumers.Kills.Processes": {-1, 3},
 }
 
-// byType is what may not stand in a field of a type.
+// byType returns values that are wrong in a field of a type.
 func byType(f reflect.Value) []any {
 	switch f.Interface().(type) {
 	case time.Duration:
@@ -258,7 +258,7 @@ func TestValidateIsShortWithMany(t *testing.T) {
 	want(t, "problems", len(l), 101_000)
 }
 
-// The longest that a scenario may say, everywhere at once: nothing overflows into
+// The longest durations that a scenario may have, everywhere at once: nothing overflows into
 // the past.
 func TestLongestDurations(t *testing.T) {
 	long := Distribution{Kind: Uniform, Min: century, Max: century}

@@ -148,7 +148,7 @@ func runCommand(ctx context.Context, lull, folder, command string) (string, erro
 	return string(out), err
 }
 
-// docPage is what is compared of a page.
+// docPage has the parts of a page that are compared.
 type docPage struct {
 	tables []docTable
 	files  map[string]string

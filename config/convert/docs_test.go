@@ -141,7 +141,7 @@ func TestThePageSaysWhatPoliciesBecome(t *testing.T) {
 		fmt.Fprintf(&want, "| %s", probe.row)
 		i := slices.IndexFunc(rows, func(r []string) bool { return r[0] == probe.row })
 		for c, to := range columns {
-			// What the format can say, but for the field.
+			// A policy that the format can hold, except for the field.
 			p, _ := base{}.of(to)
 			p.Attempts = 4
 			probe.edit(&p)

@@ -147,13 +147,13 @@ func compare(t *testing.T, seed uint64, in *tree.Node, out Output) {
 	leaves(docs[0], "", is)
 	for path, value := range was {
 		if strings.HasSuffix(path, ".num_retries") && value == "0" {
-			continue // to say that there are none, nothing need be said
+			continue // without the field there are none either
 		}
 		if strings.HasSuffix(path, ".enforcing_consecutive_gateway_failure") && value == "0" || strings.HasSuffix(path, ".host_selection_retry_max_attempts") && value == "1" {
-			continue // nor this
+			continue // the same
 		}
 		if strings.Contains(path, ".outlier_detection.enforcing_") && value == "0" && !strings.Contains(string(out.Data), "outlier_detection") {
-			continue // nor that nothing is ejected
+			continue // and nothing is ejected without outlier_detection
 		}
 		if strings.HasSuffix(path, ".retryOn") { // a set, to which Istio itself adds a word if there are numbers in it
 			value, is[path] = inOrder(value), inOrder(is[path])
@@ -211,7 +211,7 @@ func TestIstioStaysIstio(t *testing.T) {
 		says := in.Get("items").Items[1].Get("spec").Get("trafficPolicy")
 		if pool := says.Get("connectionPool"); len(says.Members) == 0 || len(says.Members) == 1 && pool != nil &&
 			pool.Get("http").Get("http2MaxRequests") == nil && pool.Get("http").Get("maxRetries") == nil {
-			in = in.Get("items").Items[0] // a rule that says nothing we know is not written
+			in = in.Get("items").Items[0] // a rule without a field that we know is not written
 		}
 		out := convert(t, File{"in.json", in.JSON()}, Istio, Options{JSON: true})
 		compare(t, seed, in, out)

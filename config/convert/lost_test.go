@@ -51,7 +51,7 @@ func (s scalar) without(f func()) {
 	s.node.Items, s.node.Members = items, members
 }
 
-// said is the result of Convert without places: output, report and error.
+// said returns the result of Convert without places: output, report and error.
 func said(docs []*tree.Node, to Format) string {
 	var text []byte
 	for _, d := range docs {

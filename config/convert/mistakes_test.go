@@ -83,7 +83,7 @@ func TestMistakesOfTheText(t *testing.T) {
 	}
 }
 
-// After a hundred mistakes the report says that there are more.
+// After a hundred mistakes the report only states that there are more.
 func TestMistakesEndSomewhere(t *testing.T) {
 	_, err := Convert([]File{{"x", []byte("clusters:\n" + strings.Repeat("- {name: [], connect_timeout: 1s}\n", 150))}}, Lull, Options{})
 	mistakes, _ := errors.AsType[config.Mistakes](err)

@@ -112,7 +112,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// The waits of a call that is not told to wait.
+// The waits of a call that gets no hints.
 func TestOwnWaits(t *testing.T) {
 	for jitter, want := range map[backoff.Jitter]time.Duration{
 		backoff.Full: 2300, backoff.None: 2300, backoff.Equal: 2300,
@@ -136,7 +136,7 @@ func TestOwnWaits(t *testing.T) {
 	}
 }
 
-// The deadline ends the call in the sum only if it does so in fact.
+// The deadline ends the call in the sum only if it would end it in fact.
 func TestDeadlineThatIsNotReached(t *testing.T) {
 	p := lull.Policy{Attempts: 1, AttemptTimeout: time.Second, Deadline: time.Second}
 	if steps := newTimeline(p).explain(); len(steps) != 1 || steps[0].Total != "1s" {

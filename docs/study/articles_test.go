@@ -148,7 +148,7 @@ func (s source) Uint64() uint64 { return s() }
 
 // The budget that "Retry budgets, exponential backoff, and full jitter" prints,
 // and the one that it describes. The printed one is asked only after a failure,
-// and so counts failed attempts where the text says requests. Four attempts, ratio
+// and so counts failed attempts where the text has requests. Four attempts, ratio
 // 0.2, no budget for the first nine.
 func TestBudgetOverFailedAttempts(t *testing.T) {
 	for _, errors := range []float64{0.01, 0.05, 0.1, 0.3, 0.5, 1} {

@@ -42,7 +42,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// promised says what was not as it should be. The margins are wide: on a machine with
+// promised returns what was not as it should be. The margins are wide: on a machine with
 // little else to do the p99 is 30 to 40 times lower, 3 to 5 % of the calls are hedged,
 // and when all is slow hedges stop within a tenth of a second. One with six times the
 // work that it can do holds a call up for 50 ms now and then, a tenth of a slow answer.

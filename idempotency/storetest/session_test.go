@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/idempotency/storetest"
 )
 
-// book is what transactions write into: lines, counted by their names.
+// Transactions write into a book: lines, counted by their names.
 type book struct {
 	mu    sync.Mutex
 	lines map[string]int

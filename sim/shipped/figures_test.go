@@ -89,7 +89,7 @@ const (
 	seeds     = 60
 )
 
-// bands flies the simulation with many seeds and says where each figure has to lie.
+// bands flies the simulation with many seeds, and returns where each figure has to lie.
 func bands(ctx context.Context, s sim.Scenario, c sim.Contender, fs []figure, seeds int, roundTrip time.Duration) ([]band, error) {
 	fast, err := simulate(ctx, s, c, seeds, 0)
 	if err != nil {
@@ -159,7 +159,7 @@ func (b band) side(x float64) int {
 	return 0
 }
 
-// compare says on which side of its band each figure lies, and prints them.
+// compare returns on which side of its band each figure lies, and their text.
 func compare(fs []figure, bs []band, r *sim.Result) (sides []int, text string) {
 	var out strings.Builder
 	out.WriteByte('\n')

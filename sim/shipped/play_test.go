@@ -186,7 +186,7 @@ type tally struct {
 	mu       sync.Mutex // guards what follows
 	r        sim.Result
 	took     time.Duration // by calls that succeeded
-	outcomes int64         // attempts, as the calls' outcomes tell
+	outcomes int64         // attempts, by the calls' outcomes
 	err      error
 }
 
@@ -238,7 +238,7 @@ func (l *tally) call(ctx context.Context, client *http.Client, url string, deadl
 	}
 }
 
-// outcome is how a call went: as its response tells, or its error.
+// outcome returns how a call went, from its response or its error.
 func outcome(resp *http.Response, err error) (lullhttp.Outcome, error) {
 	if err != nil {
 		e, ok := errors.AsType[*lull.Error](err)
@@ -308,7 +308,7 @@ func (l *tally) result() sim.Result {
 	return r
 }
 
-// failed is what may not happen in a flight on any machine.
+// failed returns an error for what may not happen in a flight on any machine.
 func (l *tally) failed() error {
 	if l.err == nil && l.outcomes != l.r.Totals.Attempts {
 		return fmt.Errorf("calls tell of %d attempts, %d were made", l.outcomes, l.r.Totals.Attempts)
@@ -318,14 +318,14 @@ func (l *tally) failed() error {
 
 // slack is the time that this machine took where the simulator takes none.
 type slack struct {
-	// roundTrip is what nine in ten requests that need no work took at most, or
-	// twice what they took on average, whichever is more.
+	// roundTrip is a time that nine in ten requests that need no work did not exceed, or
+	// twice their mean time if that is more.
 	roundTrip time.Duration
 	worst     time.Duration // of 99 in 100, or by which 99 in 100 calls began late
 	requests  int64         // that reached the server
 }
 
-// tooSlow: no figure would tell anything. The shortest times that matter to an
+// tooSlow: no figure would mean anything. The shortest times that matter to an
 // experiment are 100 ms, and one call in a hundred that is that late is within
 // every tolerance.
 func (s slack) tooSlow() bool { return s.worst > 100*time.Millisecond }

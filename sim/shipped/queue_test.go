@@ -82,7 +82,7 @@ func script(r *rand.Rand) (sim.Scenario, lull.Policy) {
 	return sim.Scenario{Horizon: 24 * time.Hour, Services: []sim.Service{service}, Topics: []sim.Topic{topic}}, p
 }
 
-// end is what became of a message.
+// end describes the end of a message.
 type end struct {
 	attempts int
 	at       time.Duration

@@ -21,7 +21,7 @@ type experiment struct {
 	name     string
 	scenario sim.Scenario
 	policy   lull.Policy
-	// wrong makes another policy of it, which the comparison has to tell from it.
+	// wrong makes another policy of it. The comparison has to notice the difference.
 	wrong func(*lull.Policy)
 }
 

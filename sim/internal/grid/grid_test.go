@@ -23,7 +23,7 @@ var (
 )
 var zero = sim.Contender{Name: Zero, Policy: lull.Policy{}}
 
-// part is what is flown unless -whole is given.
+// part returns the cells that are flown unless -whole is given.
 func part() []Cell {
 	var all []Cell
 	for _, n := range Fleets {
@@ -129,7 +129,7 @@ func noRetry(t *testing.T, ctx context.Context, c Cell) time.Duration {
 	return r.Time
 }
 
-// byFleet tells the longest times.
+// byFleet logs the longest times.
 func byFleet(t *testing.T, cells []Cell, ours []Recovered) {
 	for _, n := range Fleets {
 		for _, load := range Loads {

@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/sim/internal/wheel"
 )
 
-// queue is what the benchmarks compare.
+// queue has the methods that the benchmarks compare.
 type queue interface {
 	Push(at int64, data uint64)
 	Pop() (wheel.Event, bool)

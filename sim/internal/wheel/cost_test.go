@@ -49,7 +49,7 @@ func TestMemoryOfABurst(t *testing.T) {
 	}
 }
 
-// allocated is what is in use on the heap, without garbage.
+// allocated returns the bytes in use on the heap, without garbage.
 func allocated() float64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -2,8 +2,8 @@ package wheel_test
 
 import "container/heap"
 
-// reference is what a Queue has to equal event for event: a binary heap by time,
-// then by insertion.
+// A Queue has to equal a reference event for event: a binary heap by time, then by
+// insertion.
 type reference struct {
 	items refHeap
 	seq   uint64

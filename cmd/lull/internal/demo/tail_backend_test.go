@@ -37,7 +37,7 @@ func TestTailServiceTimes(t *testing.T) {
 	}
 }
 
-// Capacity is what a backend serves while everything is slow.
+// Capacity is the rate that a backend serves while everything is slow.
 func TestTailBackendHasItsCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := parse(t, "--scenario=tail", "--capacity=100", "--queue=2000")

@@ -181,7 +181,7 @@ func TestLintOfStandardInput(t *testing.T) {
 	}
 }
 
-// Each format is what its name promises, and the documents are complete.
+// Each output is valid in the format of its name, and the documents are complete.
 func TestLintFormats(t *testing.T) {
 	file := writeLint(t, lintFile)
 	for format, begins := range map[string]string{
