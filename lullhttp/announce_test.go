@@ -11,9 +11,9 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// A host is sent the time from the first of its answers on that says Lull, also if that
-// answer is a failure, and whatever is answered later; other hosts are not. The number of
-// a retry is sent to every host.
+// A host is sent the time from the first of its answers on that has the header Lull, also if
+// that answer is a failure, and whatever is answered later. Other hosts are not sent it. The
+// number of a retry is sent to every host.
 func TestTheTimeIsSentToHostsThatAskForIt(t *testing.T) {
 	p := eager
 	p.AttemptTimeout = time.Second
@@ -80,8 +80,8 @@ func TestHostsThatAskForTheTimeAreForgotten(t *testing.T) {
 	}
 }
 
-// A handler says that it reads the time, unless it does not, or reads it from another
-// header, or does not believe who asks.
+// A handler announces that it reads the time, unless it does not, or reads it from another
+// header, or does not trust the client.
 func TestTheHandlerAsksForTheTime(t *testing.T) {
 	mine := func(r *http.Request) bool { return r.Header.Get("From") == "me" }
 	for name, c := range map[string]struct {

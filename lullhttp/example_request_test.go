@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// What is said of one request travels in its context.
+// The options of one request travel in its context.
 func ExampleWithCall() {
 	client, err := lullhttp.NewClient(quick)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// flaky fails as often as it is told, and then answers.
+// flaky fails so many times, and then answers.
 func flaky(failures int) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if failures--; failures >= 0 {
@@ -81,7 +81,7 @@ func ExampleWithStatus() {
 	// Output: 200 2
 }
 
-// An API that says in its problem details what may be repeated.
+// An API whose problem details have what may be repeated.
 func ExampleWithProblem() {
 	tries := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,8 +131,8 @@ func ExampleOutcomeOf() {
 	// Output: 503 1 hint_too_long 1h0m0s
 }
 
-// Without a response there is an error, which says why no further attempt was
-// made and what the last one met.
+// Without a response there is an error. It has the reason why no further attempt was
+// made, and the error of the last one.
 func ExampleTransport() {
 	server := httptest.NewServer(nil)
 	server.Close() // nobody listens any more
@@ -147,8 +147,8 @@ func ExampleTransport() {
 	// Output: true 3 attempts_exhausted connection_refused
 }
 
-// A service in the middle: it calls another, has no more time than its own client
-// gives it, and says so when it has retried in vain.
+// A service in the middle calls another. It has no more time than its own client gives
+// it. When its retries have failed, its answer asks the client not to retry.
 func ExampleNewHandler() {
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -203,8 +203,8 @@ func checkAnyHint(t *testing.T, h http.Header, status int) {
 	}
 }
 
-// Whatever a client says, a number of an attempt is at least one, and a time is never
-// negative; what is written is read back, rounded up to the millisecond.
+// Whatever a client sends, a number of an attempt is at least one, and a time is never
+// negative. What is written is read back, rounded up to the millisecond.
 func FuzzRequestHeaders(f *testing.F) {
 	f.Add("3", int64(0))
 	f.Add("attempt=2; max=3", int64(1))

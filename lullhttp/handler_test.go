@@ -85,8 +85,8 @@ func TestTheServerHasTheClientsTime(t *testing.T) {
 	}
 }
 
-// The client's timeout is for the beginning of the response. Work that goes on after
-// that is not cut off; work before it is.
+// The client's timeout is for the beginning of the response. Work that continues after
+// that is not cut off. Work before it is.
 func TestTheTimeIsForTheBeginningOfTheResponse(t *testing.T) {
 	p := eager
 	p.Attempts, p.AttemptTimeout = 1, 100*ms
@@ -268,7 +268,7 @@ func TestParseHedge(t *testing.T) {
 	}
 }
 
-// A hedge says that it is one: an attempt beside another, not one after it.
+// A hedge is marked as one: an attempt beside another, not one after it.
 func TestAHedgeSaysSo(t *testing.T) {
 	for name, c := range map[string]struct {
 		first func(http.ResponseWriter)
@@ -299,8 +299,8 @@ func TestAHedgeSaysSo(t *testing.T) {
 	}
 }
 
-// A failure that was retried below says so, and one that was not does not; what the
-// handler says itself stands.
+// A failure that was retried below is marked so, and one that was not is not. A header that
+// the handler has set itself stays.
 func TestWhatWasRetriedBelowSaysSo(t *testing.T) {
 	down, err := lull.NewDependency("down", eager, lull.WithRand(seed.Source(t)))
 	if err != nil {

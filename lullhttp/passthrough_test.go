@@ -151,7 +151,7 @@ func TestRule20AnUpgradesContextEndsWithClose(t *testing.T) {
 	}
 }
 
-// Rule 20: a response is one to the caller's own request, whose context goes on, and takes
+// Rule 20: a response is one to the caller's own request, whose context continues. It takes
 // nothing of its call into the next.
 func TestRule20TheResponsesRequestIsTheCallers(t *testing.T) {
 	patient := hedging // and a busy machine may take its time

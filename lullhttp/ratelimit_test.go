@@ -16,7 +16,7 @@ func TestRateLimitVectors(t *testing.T) {
 	seen := 0
 	for _, c := range v.Valid {
 		if c[0] != "RateLimit" {
-			// RateLimit-Policy says nothing of the next attempt, but its syntax is
+			// RateLimit-Policy does not matter for the next attempt, but its syntax is
 			// the same.
 			if !wellFormed(c[1]) {
 				t.Errorf("%s: %s is well-formed", c[0], c[1])
@@ -117,7 +117,7 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// The structured field says by itself that the quota is used up, at any status.
+// The structured field alone means that the quota is used up, at any status.
 func TestRateLimitAtAnyStatus(t *testing.T) {
 	for _, status := range []int{403, 429, 500, 503} {
 		checkHint(t, status, wait(30*time.Second, "Ratelimit"), "RateLimit", `"a";r=0;t=30`)

@@ -46,8 +46,8 @@ type closing struct {
 
 func (c *closing) Close() error { c.closed.Store(true); return nil }
 
-// Rule 4, the other side of it: what may be said of a POST so that it is repeated, or
-// refused, and of a GET so that it is not.
+// Rule 4, the other side of it: the options with which a POST is repeated, or refused, and
+// with which a GET is not repeated.
 func TestRule04WhatIsSaidOfARequest(t *testing.T) {
 	keys := lullhttp.WithIdempotencyKeys(func() string { return "made" })
 	route := func(pattern string, opts ...lull.CallOption) lullhttp.Option {
@@ -139,7 +139,7 @@ func TestRule04KeysRequired(t *testing.T) {
 	}
 }
 
-// What is said by several contexts adds up; requests of others are none the wiser.
+// The options of several contexts add up. Requests of others do not have them.
 func TestWithCallAddsUp(t *testing.T) {
 	base := &recorder{status: 503}
 	var names []string
@@ -163,8 +163,8 @@ func TestWithCallAddsUp(t *testing.T) {
 	}
 }
 
-// An operation that is idempotent by what is said of it may race; one that has but a
-// key may not, and one that is said not to be may not either.
+// An operation that is declared idempotent may race. One that only has a key may not, and
+// neither may one that is declared not idempotent.
 func TestRaceByWhatIsSaid(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -14,8 +14,8 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// What a request says of itself is believed from whom the option names, and from nobody
-// else; without the option from anybody.
+// The headers of a request are trusted from clients that the option accepts, and from nobody
+// else. Without the option they are trusted from everybody.
 func TestTrust(t *testing.T) {
 	verified := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}
 	mutual := lullhttp.WithTrust(lullhttp.TrustMutualTLS)
@@ -57,8 +57,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// At an edge no request is believed: this one is a first attempt, and its client's time is
-// the server's to say.
+// At an edge no request is trusted: this one counts as a first attempt, and the server sets
+// its client's time.
 func ExampleWithTrust() {
 	handler, err := lullhttp.NewHandler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		until, _ := r.Context().Deadline()
