@@ -16,7 +16,7 @@ const defaultSize = 1024
 // not asked for the longest leave, and with them what they remember; asked for
 // again, they start afresh. Calls that are under way with one that leaves go on
 // undisturbed. Its methods may be called concurrently; Get of a key that it
-// holds takes about 15 ns, no lock, and no allocation, and of a new key about a
+// holds takes 5 to 15 ns, no lock, and no allocation, and of a new key about a
 // microsecond.
 type Registry struct {
 	template *Dependency

@@ -16,10 +16,22 @@ type Cache[V any] struct {
 	clock atomic.Int64 // counts new keys: the age of an entry is measured in them
 	count atomic.Int64 // of entries in byKey
 	byKey sync.Map     // of *entry[V]
-	mu    sync.Mutex   // held to add and to remove
+	mu    sync.Mutex   // held to add and to remove, and to change near
+	// near has some of the entries, by place: a few keys are most of what is asked for.
+	near [16]atomic.Pointer[entry[V]]
+}
+
+// place returns where in near the entry of a key may be.
+func (c *Cache[V]) place(key string) *atomic.Pointer[entry[V]] {
+	n := len(key)
+	if n > 0 {
+		n += int(key[0]) + 5*int(key[len(key)-1])
+	}
+	return &c.near[n%len(c.near)]
 }
 
 type entry[V any] struct {
+	key   string
 	value V
 	used  atomic.Int64 // the clock when it was last asked for
 }
@@ -33,11 +45,14 @@ func New[V any](size int, make func(key string) V) *Cache[V] {
 
 // Get returns the value of a key, made when there is none.
 func (c *Cache[V]) Get(key string) V {
-	v, ok := c.byKey.Load(key)
-	if !ok {
-		return c.add(key)
+	e := c.place(key).Load()
+	if e == nil || e.key != key {
+		v, ok := c.byKey.Load(key)
+		if !ok {
+			return c.add(key)
+		}
+		e = v.(*entry[V])
 	}
-	e := v.(*entry[V])
 	if now := c.clock.Load(); e.used.Load() != now {
 		e.used.Store(now)
 	}
@@ -61,13 +76,14 @@ func (c *Cache[V]) add(key string) V {
 	if v, ok := c.byKey.Load(key); ok {
 		return v.(*entry[V]).value
 	}
-	e := &entry[V]{value: c.make(key)}
+	e := &entry[V]{key: key, value: c.make(key)}
 	if c.Len() >= c.size {
 		c.evict(max(c.size/8, 1))
 	}
 	e.used.Store(c.clock.Add(1))
 	c.count.Add(1)
 	c.byKey.Store(key, e)
+	c.place(key).Store(e)
 	return e.value
 }
 
@@ -82,7 +98,11 @@ func (c *Cache[V]) evict(n int) {
 	}
 	slices.Sort(ages)
 	for _, age := range ages[:n] {
-		c.byKey.Delete(keys[age%held])
+		key := keys[age%held].(string)
+		c.byKey.Delete(key)
+		if at := c.place(key); at.Load() != nil && at.Load().key == key {
+			at.Store(nil)
+		}
 	}
 	c.count.Add(int64(-n))
 }
