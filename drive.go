@@ -52,8 +52,8 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 }
 
 // operation has the functions of a run. It is handed from method to method beside
-// the run, not in it, so that its closures can stay on the stack of whoever
-// called Drive: what a struct holds is taken to escape as soon as one thing in
+// the run, not in it, so that its closures can stay on the stack of the
+// caller of Drive: what a struct holds is taken to escape as soon as one thing in
 // it does.
 type operation struct {
 	attempt func(context.Context) Verdict

@@ -132,7 +132,7 @@ func (r *race) entry(slot int) (*engine.HedgedAttempt, *attempt.Context) {
 }
 
 // compete makes the attempt in the slot. It returns which is to be made on the same
-// goroutine when it has returned, -1 if none, and whether the call is over. Aside: it is not
+// goroutine when it has returned, -1 if none, and whether the call is over. Spawned: it is not
 // the caller's goroutine.
 func (r *race) compete(slot int, spawned bool) (next int, over bool) {
 	racer, in := r.entry(slot)
@@ -440,9 +440,9 @@ func (r *race) noteHedge(now time.Duration, step engine.Step) {
 	r.pending = append(r.pending, note{e, -1})
 }
 
-// deliver reports the pending events to the observers, outside of the lock, unless a goroutine
-// does so already. It returns whether all observers returned. Aside, on a goroutine that is not
-// the caller's, a panic is kept for the caller, who raises it again; else it is raised here.
+// deliver reports the pending events to the observers, outside of the lock, unless another
+// goroutine is doing that. It returns whether all observers returned. On a spawned goroutine a
+// panic is kept for the caller, which raises it again. On the caller's it is raised here.
 func (r *race) deliver(spawned bool) bool {
 	if r.d.wiring.observer == nil || !r.takeTurn() {
 		return true

@@ -47,7 +47,7 @@
 // One round measures every subject once, in turn, and starts from a different
 // one each time: what disturbs the machine for a while disturbs all of them. The
 // table has the median over the rounds, by which subjects are compared, and the
-// minimum, which says what a quiet machine would show. Of differences it has the
+// minimum, which is near the figure of a quiet machine. Of differences it has the
 // median of those within a round, and that of the minimums. Bytes and allocations
 // are exact.
 //

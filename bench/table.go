@@ -84,7 +84,7 @@ func align(table [][]string, textColumns int) string {
 	return b.String()
 }
 
-// nanos has three digits or so, which is more than a shared machine can tell.
+// nanos has three digits or so, which is more precise than a shared machine.
 func nanos(ns float64) string {
 	if ns < 100 {
 		return fmt.Sprintf("%.1f", ns)

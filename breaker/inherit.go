@@ -12,7 +12,7 @@ import (
 // opens until the same time, at the latest until its own longest open time is over, and
 // the next open time is as long as it would have been. Calls that were counted are
 // still, if both have the same Window. What is forced stays forced. Listeners are not
-// told, for nothing has changed.
+// called, because nothing has changed.
 //
 // b must not have been used yet. from may be; what it learns from calls that were
 // admitted by it stays with it.

@@ -48,7 +48,7 @@ func (b *Breaker) Accepted(now time.Duration, t Token) {
 	}
 }
 
-// setGate lets calls come to the lock when there is a place for a probe, or
+// setGate lets calls reach the lock when there is a place for a probe, or
 // when the time of the first of those that are out is over. The lock is held.
 func (b *Breaker) setGate() {
 	gate := time.Duration(math.MinInt64)
@@ -58,9 +58,9 @@ func (b *Breaker) setGate() {
 	b.gate.Store(int64(gate))
 }
 
-// overdue tells what the probes bring about whose time is over by now, and when: one that
-// was not reported opens the breaker (ProbeTimedOut), and those that were accepted count as
-// successes, which may close it (ProbesSucceeded). Wins are the successes up to then. The
+// overdue returns the effect of the probes whose time is over by now, and its time. A probe that
+// was not reported opens the breaker (ProbeTimedOut). Those that were accepted count as
+// successes, which may close it (ProbesSucceeded). Successes counts them up to then. The
 // lock is held.
 func (b *Breaker) overdue(now time.Duration) (at time.Duration, what Reason, successes int64, due bool) {
 	if b.state() != HalfOpen || b.out.len() == 0 || now < saturating.Add(b.out.oldest(), b.probeTimeout) {

@@ -166,7 +166,7 @@ func (b *Breaker) trip(now time.Duration, gen uint32, v verdict, rnd func() uint
 		case v.reason == Consecutive:
 			b.downFrom = v.from
 		case recovered:
-			b.downFrom = now - b.window // that was judged; else the last outage goes on
+			b.downFrom = now - b.window // that was judged; else the last outage continues
 		}
 		b.open(now, v.took, Change{Reason: v.reason, Calls: v.whole, Failures: v.part}, random)
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // Ratio allows retries up to a ratio of the calls in a sliding window; the
-// package comment says when. Make one with NewRatio, or with New and a Window; a
+// package comment has the rule. Make one with NewRatio, or with New and a Window; a
 // zero Ratio refuses every retry. Its methods may be called concurrently.
 type Ratio struct {
 	// Configuration, and what the healthy path reads.

@@ -42,7 +42,7 @@ func Accepted(ctx context.Context) {
 }
 
 // Detach takes the context of an attempt over from the driver: its timeout no
-// longer runs, and it goes on after the attempt has returned, until it is
+// longer runs, and it continues after the attempt has returned, until it is
 // released or the caller's context ends. An operation that hands out a stream (a
 // response whose body is still to be read) calls it when the stream begins, and
 // Release when the stream is closed.

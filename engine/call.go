@@ -388,7 +388,7 @@ func (c *Call) limiter() *bulkhead.Limiter {
 // closed reports whether the breaker, if any, is closed.
 func (c *Call) closed(now time.Duration) bool { return c.s.mem.Load().closed(now) }
 
-// Queue waits in line for room under the concurrency limit, after Attempt said
+// Queue waits in line for room under the concurrency limit, after Attempt returned
 // Full. If the Step is neither Done nor Full the attempt has begun. If it is
 // Full, w is in line: w.Admit is called when its turn comes, and then Admitted
 // must be; after Step.Wait at the latest, LeaveQueue must be.
@@ -672,8 +672,8 @@ func (c *Call) outcome(r Reason) breaker.Outcome {
 }
 
 // Stop ends a call whose caller's context ended while it waited: because its
-// deadline was reached, or for any other reason, which is Canceled and says
-// nothing about the dependency.
+// deadline was reached, or for any other reason. Any other is Canceled, from which
+// nothing is learned about the dependency.
 func (c *Call) Stop(now time.Duration, why Reason, random func() uint64) Step {
 	if why != Deadline {
 		why = Canceled

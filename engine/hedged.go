@@ -228,7 +228,7 @@ func (c *HedgedCall) decided(now time.Duration, step Step, random func() uint64)
 	return c.finishWith(now, step, random)
 }
 
-// Release gives back what r holds, which has not ended with a verdict. Ended does so itself.
+// Release gives back what r holds, which has not ended with a verdict. Ended gives it back itself.
 func (c *HedgedCall) Release(now time.Duration, r *HedgedAttempt) {
 	if !r.live {
 		return

@@ -3,7 +3,7 @@ package engine
 import "time"
 
 // A Lease is the hold of a consumer on a message that it handles: when to extend it, and
-// when whoever works under it must end. It knows no time but how much of it is left. The
+// when the work under it must end. It knows no time except how much of it is left. The
 // zero Lease never lapses.
 type Lease struct {
 	Want   time.Duration // the length that each extension asks for

@@ -66,8 +66,8 @@ type Redelivery struct {
 	After time.Duration
 	// Reason is why it is a dead letter (DeadLetter).
 	Reason Reason
-	// Here: the consumer keeps the message, and may try it again after Wait. Outcome is what
-	// becomes of a retry otherwise.
+	// Here: the consumer keeps the message, and may try it again after Wait. Otherwise
+	// Outcome is what happens to a retry.
 	Here bool
 	Wait time.Duration
 }
@@ -97,7 +97,7 @@ func (s *State) ResumeDelivery(now time.Duration, spec Spec, d Delivery) (Call, 
 	return s.Resume(now, spec, made)
 }
 
-// Refused decides what becomes of a message whose attempt was refused before it began:
+// Refused decides what happens to a message whose attempt was refused before it began:
 // why is of the Step that ResumeDelivery, Attempt or Queue returned. Where a deferral is
 // free the message is given back, else it is kept until it may be tried. If the handler
 // has run in this delivery and failed, with v, that was an attempt.
@@ -191,7 +191,7 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 	return s.plan.quick(r, d)
 }
 
-// abandoned decides what becomes of a message of which an attempt failed with v without
+// abandoned decides what happens to a message of which an attempt failed with v without
 // showing anything of the dependency, so that its call was abandoned or never began. After
 // is how long the message has to wait at least. It is kept below the longest wait of the
 // policy.
@@ -217,7 +217,7 @@ func (p *Plan) quick(r Redelivery, d Delivery) Redelivery {
 	return r
 }
 
-// redeliver decides what becomes of a message whose attempt ended with v, which the engine
+// redeliver decides what happens to a message whose attempt ended with v, which the engine
 // answered with step.
 func (s *State) redeliver(v Verdict, step Step, d Delivery, random func() uint64) Redelivery {
 	p := s.plan

@@ -14,8 +14,8 @@ const (
 	// KindPermanent, and it counts neither for nor against the dependency. The zero
 	// value: a classifier that forgets a case fails fast.
 	KindUnclassified Kind = iota
-	// KindSuccess: the operation answered. An error that is an answer (end of a
-	// listing, say) may be classified so as well: it ends the call, is handed to
+	// KindSuccess: the operation answered. An error that is an answer (such as
+	// the end of a listing) may be classified so as well: it ends the call, is handed to
 	// the caller, and counts in the dependency's favour.
 	KindSuccess
 	// KindTransient: it failed in a way that another attempt may mend.
@@ -67,7 +67,7 @@ func (v Verdict) Failed(callerGone bool) Verdict {
 }
 
 // Committed is v, the verdict on an attempt that failed after the caller had received a part
-// of its answer: the start of a stream, say. It cannot be repeated, and what broke may lie
+// of its answer, such as the start of a stream. It cannot be repeated, and what broke may lie
 // on either side.
 func (v Verdict) Committed() Verdict {
 	if v.Kind != KindTransient && v.Kind != KindRateLimited {

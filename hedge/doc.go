@@ -39,7 +39,7 @@
 // Config.MinSamples; a quiet one by as much of the window as it takes. So a process
 // with a thousand calls a second follows a change within eight seconds, and one with
 // three a second knows a percentile at all. The window is cut into six slots, which are
-// forgotten one at a time, whoever comes next; a process that was idle for a window
+// forgotten one at a time, by any call that comes next; a process that was idle for a window
 // knows nothing, and does not hedge.
 //
 // Nothing is hedged before there are MinSamples successes: 60 for the p95, three of
@@ -51,8 +51,8 @@
 // # What losers show
 //
 // The first attempt of a call that a hedge has won was cut short, and nobody knows
-// how long it would have taken. What is done with it decides what hedging comes to in
-// the long run. If it is left out, as it is by whoever records what calls return, the
+// how long it would have taken. What is done with it decides how much is hedged in
+// the long run. If it is left out, as by a client that records what calls return, the
 // slowest are missing from the latencies, the percentile falls, more calls are hedged,
 // more are missing. If the time at which it was cut short is taken for its latency,
 // and that of losing hedges for theirs (Finagle's BackupRequestFilter records both),
@@ -80,12 +80,12 @@
 // From this follows, and is tested, that a loser's time is not a latency. It never
 // makes the percentile less, however short it is. It never is the percentile: that is
 // always the latency of some success. Cut short beyond the percentile, as attempts
-// are, because hedges are sent there, a loser counts like what it would have come to,
-// whatever that is. So what is learned does not depend on whether calls are hedged: the
+// are, because hedges are sent there, a loser counts as the time that it would have
+// taken, whatever that is. So what is learned does not depend on whether calls are hedged: the
 // delays learned from the same calls with and without differ by less than 1 %, over
 // all latencies above.
 //
-// How it follows a change tells it from simpler ways. Exponential latencies become
+// It differs from simpler ways in how it follows a change. Exponential latencies become
 // slower, all late calls are hedged; the percentile after four and eight seconds, in
 // units of the old one:
 //
@@ -187,6 +187,6 @@
 // It has no clock and starts nothing: timers, goroutines and contexts are its user's.
 // It does not send the second attempt elsewhere, though that is when it helps most. It
 // does not know which calls are safe to repeat, does not ask a retry budget, and does
-// not tell apart operations with different latencies: give each kind a Hedger of its
+// not distinguish operations with different latencies: give each kind a Hedger of its
 // own, or the percentile of all is that of the slow kind.
 package hedge

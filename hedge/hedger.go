@@ -23,7 +23,7 @@ type Hedger struct {
 
 // Start notes that the first attempt of a call starts at now, and when another may
 // be sent beside it; see Flight.Delay. Only calls that may be hedged should be
-// told: those that are safe to carry out twice.
+// started here: those that are safe to carry out twice.
 func (h *Hedger) Start(now time.Duration) Flight {
 	if h == nil || h.rules == nil {
 		return Flight{}

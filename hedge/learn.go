@@ -121,7 +121,7 @@ func (l *latencies) recentSpan(enough int64) (s span, n int64) {
 
 // percentile is the least latency, among those of the n successes in s, that a
 // share p of all first attempts does not exceed. It is the estimate of Kaplan and
-// Meier (1958), of which the package comment says why: going up from the shortest,
+// Meier (1958); the package comment has the reason. Going up from the shortest,
 // each success takes its part of those that are known to have got so far, and one
 // that was cut short is no longer among them after that.
 //

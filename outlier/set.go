@@ -55,7 +55,7 @@ type view struct {
 // outside every lock. While one of them runs, the changes that other goroutines
 // cause wait for it. They should be quick. A listener's panic goes up to the
 // caller of the method that delivered the change, after the other listeners have
-// been told.
+// been called.
 func New(c Config, listeners ...func(Change)) (*Set, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

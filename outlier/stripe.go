@@ -12,7 +12,7 @@ import (
 // somebody else was quicker to make) deals its goroutines out among stripes, each
 // with words of its own. A stripe then balances the calls of its own goroutines,
 // as the processes of a fleet do that know nothing of each other: with so many
-// calls, each has enough of them to tell who is busy. Below manyCalls the set
+// calls, each has enough of them to see which endpoint is busy. Below manyCalls the set
 // goes back to one word, which knows all calls. Who drives a set from one
 // goroutine, such as a simulator, never gets stripes.
 const (

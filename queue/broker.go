@@ -104,7 +104,7 @@ type Broker interface {
 	// it was settled. It is only called if Capabilities.Extends.
 	Extend(ctx context.Context, d *Delivery, lease time.Duration) (time.Time, error)
 
-	// Settle reports what becomes of a delivery:
+	// Settle reports what happens to a delivery:
 	//
 	//	Ack         gone
 	//	Retry       waiting for s.After, then ready; Attempt rises

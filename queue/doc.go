@@ -14,8 +14,8 @@
 //   - The process that sleeps is restarted by the next release, and the count of attempts with
 //     it. The message begins anew, at every release.
 //   - The broker has a count of its own, which rises when a worker dies, when messages
-//     are fetched ahead, and when a message is handed back with nothing to say how long
-//     it should wait: a plain Nak uses up all deliveries of NATS JetStream within a
+//     are fetched ahead, and when a message is handed back without a time that it
+//     should wait: a plain Nak uses up all deliveries of NATS JetStream within a
 //     millisecond, and RabbitMQ since 4.3 repeats it without an end.
 //
 // Here the engine of lull decides what it always decides (is this failure worth another

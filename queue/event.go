@@ -18,7 +18,7 @@ type Event struct {
 	Attempt int
 	Tries   int // runs of the handler in this delivery
 
-	Outcome Outcome       // EventSettled, EventSettleFailed: what becomes of it; EventRetriedHere: Retry
+	Outcome Outcome       // EventSettled, EventSettleFailed: what happens to it; EventRetriedHere: Retry
 	Reason  string        // of a dead letter; of a pause
 	Code    string        // the classifier's name for the failure, if there was one
 	After   time.Duration // Retry, Defer, EventRetriedHere: the wait; EventPaused: how long at least
@@ -32,7 +32,7 @@ type Event struct {
 type EventKind uint8
 
 const (
-	// EventSettled: the broker knows what becomes of the message. Every delivery has one
+	// EventSettled: the broker knows what happens to the message. Every delivery has one
 	// such event, or one of EventSettleFailed or EventLeaseLost, or the process was killed.
 	EventSettled EventKind = iota
 	// EventSettleFailed: the broker could not be reached for as long as the lease

@@ -183,7 +183,7 @@ func (w *work) interrupted(v lull.Verdict) bool {
 }
 
 // admit asks the engine whether the handler may run: breaker, throttle, concurrency
-// limit. If not, it returns what becomes of the message.
+// limit. If not, it returns what happens to the message.
 func (w *work) admit() (engine.Call, engine.Redelivery, bool) {
 	c := w.c
 	for {

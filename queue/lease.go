@@ -27,7 +27,7 @@ type lease struct {
 	lost    bool          // by the broker's report
 	why     error         // it is lost, or ended
 	ending  bool          // gone is closed
-	gone    chan struct{} // closed when whoever runs under it must end
+	gone    chan struct{} // closed when the work under it must end
 	unwatch func() bool   // of Delivery.Held
 	beat    *time.Timer
 	expiry  *time.Timer
@@ -127,7 +127,7 @@ func (l *lease) markLost(why error) {
 	l.finish()
 }
 
-// ended is why whoever runs under it must end: ErrLeaseLost, and what is known of the reason.
+// ended returns why the work under it must end: ErrLeaseLost, and what is known of the reason.
 func (l *lease) ended() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -91,8 +91,8 @@ type ScanConfig struct {
 	// the broker takes to find a message. Zero: 2 s.
 	Idle time.Duration
 	// Lease is how long the letters stay out if the process dies, and how long a reading
-	// goes on at least after the broker failed to answer: what it handed out then comes
-	// back after so long. Zero: 30 s.
+	// continues at least after the broker failed to answer: letters that it handed out then
+	// come back after so long. Zero: 30 s.
 	Lease time.Duration
 	// Hold is the most letters that are kept out at a time; Next fails with ErrTooMany
 	// when there are more that were not removed. Zero: 10,000. Brokers have limits too (SQS: 120,000).

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// decided is an error by which a handler decides what becomes of the message.
+// decided is an error by which a handler decides what happens to the message.
 type decided struct {
 	err     error
 	outcome Outcome
@@ -25,7 +25,7 @@ func (d *decided) Unwrap() error { return d.err }
 
 // DeferFor declares that the message was not tried, and is to be delivered again after d: it
 // came too early, or something that it needs is not there yet. err, which may be nil,
-// says why. That is not an attempt: Message.Attempt does not rise, where the broker
+// is the reason. That is not an attempt: Message.Attempt does not rise, where the broker
 // can (Capabilities.FreeDefer). Where it cannot, a message that is deferred at its last
 // attempt is dead-lettered at its next delivery: a handler that waits for something
 // long returns lull.RetryAfter there, or asks for more attempts.

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A Handler does what a message asks for. What it returns decides what becomes of the
+// A Handler does what a message asks for. What it returns decides what happens to the
 // message:
 //
 //	nil                                    acknowledged
 //	an error worth another attempt         delivered again after a while, or dead-lettered
 //	                                       when the attempts are used up
 //	any other error                        dead-lettered at once
-//	DeferFor, DropMessage, DeadLetterAs    as they say
+//	DeferFor, DropMessage, DeadLetterAs    see there
 //
 // Which error is which is decided as everywhere in lull: by its marks
 // (lull.Transient, lull.RetryAfter, lull.Permanent), else by the classifier. An error

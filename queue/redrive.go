@@ -205,7 +205,7 @@ func checkUncounted(ctx context.Context, from DeadLetters) error {
 const batch = 10
 
 // each goes through the letters that f means. seen counts all. No more are read at a time
-// than most says.
+// than most returns.
 func each(ctx context.Context, calls *lull.Dependency, from DeadLetters, f Filter, most func() int, visit func(l *Letter, seen, matched int) (bool, error), seen *int) error {
 	matched := 0
 	for {

@@ -37,8 +37,8 @@ func (w *work) settle(f disposition) {
 	held := w.lease.stop()
 	e := w.event(Event{Kind: EventSettled, Outcome: f.Outcome, Reason: f.reason(), After: f.After, Code: w.verdict.Code, Err: w.err})
 	if c.abandoned.Load() || !held && f.Outcome != Ack && f.Outcome != Drop {
-		// Another may be at work on it. That the message was handled is worth saying
-		// even so; that it was not, the other will find out for itself.
+		// Another may be at work on it. A message that was handled is reported even so.
+		// One that was not is left to the other.
 		e.Kind, e.Err = EventLeaseLost, w.lostBecause(nil)
 		c.notify(e)
 		return

@@ -22,13 +22,13 @@
 //
 // That all attempts of one Throttle meet the same limit. A client that calls two
 // tables, or two shards, with one throttle lets the trouble of one hold back the calls
-// to the other: make one for each resource that refuses for itself. AWS says the same
+// to the other: make one for each resource that refuses for itself. AWS states the same
 // of its adaptive mode: it "assumes that you are pooling clients based on the scope at
 // which the backend service may throttle requests" (AWS SDKs and Tools Reference
 // Guide, Retry behavior).
 //
-// That a refusal for load can be told from other failures. [Outcome] says which is
-// which.
+// That a refusal for load can be distinguished from other failures. [Outcome] has the
+// list.
 //
 // That a refusal by the throttle ends the call. An attempt that was refused and is
 // asked for again is another request, and makes the next refusal likelier.
@@ -43,8 +43,8 @@
 //
 // A request that is refused here is a request all the same, so that p grows with
 // what the application wants. In equilibrium K attempts are sent for each accept: with
-// K = 2 the backend refuses one request for each that it accepts, and it is told
-// within the shortest time when there is room again. In this package's tests, five
+// K = 2 the backend refuses one request for each that it accepts, and the client
+// learns soonest when there is room again. In this package's tests, five
 // times more calls than a backend accepts:
 //
 //	calls/s of each client        2,500    250    25    2.5
@@ -76,7 +76,7 @@
 //	default, K = 1.5                78 s       71 s       29 s
 //	default, K = 1.1               405 s      169 s       46 s
 //
-// So here a second, shorter window has a say, a twelfth of the first (Recent, 10 s):
+// So here a second, shorter window counts too, a twelfth of the first (Recent, 10 s):
 // an attempt is refused with the smaller of the two probabilities, that is, only if
 // there have been too few accepts for long and still are. It is the pair of windows
 // that the SRE Workbook recommends for alerts (chapter 5: "make the short window 1/12

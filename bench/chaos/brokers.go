@@ -69,7 +69,7 @@ const (
 )
 
 // handOn is after how long RabbitMQ tries again to hand on what waited in a delay level when it was killed, where the
-// level started before the next queue: as long as it does unless told otherwise. Tests have less.
+// level started before the next queue: its default. Tests have less.
 var handOn = 3 * time.Minute
 
 type rabbitServer struct{ *rabbitmq.Server }

@@ -166,7 +166,7 @@ func logUnexpected(ctx context.Context, e queue.Event) {
 	}
 }
 
-// handler handles most messages, and says so in the log, in one write. One in seven fails at first; one in fifty for
+// handler handles most messages, and logs each in one write. One in seven fails at first; one in fifty for
 // good, and half of these also after their redrive.
 func handler(name string, log io.Writer) queue.Handler {
 	return func(ctx context.Context, m *queue.Message) error {

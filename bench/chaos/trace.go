@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// A trace writes down what becomes of each message and each letter, a line each: when, which process, what, whose,
+// A trace writes down what happens to each message and each letter, a line each: when, which process, what, whose,
 // its number, how often it was redriven, and the error. So one that is lost can be followed by its number.
 type trace struct{ w io.Writer }
 

@@ -186,7 +186,7 @@ func (o Options) base() (base, error) {
 	return base{given: true, policy: p, preset: o.Base}, nil
 }
 
-// of returns what a dependency of format f begins with: unless the options say otherwise, what its
+// of returns what a dependency of format f begins with: unless the options set a base, what its
 // system does by default.
 func (b base) of(f Format) (lull.Policy, string) {
 	if b.given {

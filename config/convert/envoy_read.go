@@ -87,7 +87,7 @@ const (
 	noLimitWhy = "it says that there is no limit"
 )
 
-// bounded records what becomes of a bound of retries, for a call with retries.
+// bounded records what happens to a bound of retries, for a call with retries.
 func (d *document) bounded(path, why string) {
 	if path != "" {
 		d.noteAbout(bounds, Changed, path, why)

@@ -188,7 +188,7 @@ func (w *writer) failures(name string, p lull.Policy) failures {
 	return failuresOf(p)
 }
 
-// retries records what becomes of the choice of failures, for a policy with retries.
+// retries records what happens to the choice of failures, for a policy with retries.
 func (w *writer) retries(d config.Dependency, p lull.Policy, f failures, system string, note noter) {
 	known := w.set.foreign[d.Name]
 	if known.retried != nil || len(known.codes) > 0 {

@@ -75,7 +75,7 @@ func (e ejection) consecutive() int {
 	return e.five + e.gateway
 }
 
-// read records what becomes of the two numbers at these paths.
+// read records what happens to the two numbers at these paths.
 func (e ejection) read(d *document, five, gateway string) {
 	switch {
 	case e.gateway > 0 && e.gateway < e.five:

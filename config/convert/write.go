@@ -219,7 +219,7 @@ func proxyTimeouts(p lull.Policy, system string, note noter) {
 	}
 }
 
-// rateLimitedWaits records what becomes of the longer wait after a rate-limited failure.
+// rateLimitedWaits records what happens to the longer wait after a rate-limited failure.
 func rateLimitedWaits(p lull.Policy, f failures, system string, note noter) {
 	if !f.retried(rateLimited) {
 		note(Lost, "rate_limited_base", system+" would retry 429 after the same wait as other failures, so it does not retry it")

@@ -24,8 +24,8 @@ import (
 	"github.com/lullgo/lull/internal/stripe"
 )
 
-// A counter that nobody touched for exactly one turn of that circle (97 days with
-// slots of one second), give or take the window, shows what it held then.
+// A counter that nobody touched for one turn of that circle (97 days with slots of
+// one second), up to a window more or less, shows what it held then.
 //
 // A slot's word is tag (24 bits) and value (40 bits). The tag is the low bits
 // of the tick with its top bit set, so that a zero word is a slot never used.

@@ -1,5 +1,5 @@
 // Package queuetest has the tests that every queue.Broker must pass. The adapters of
-// this repository run them against real servers; whoever writes another one can too.
+// this repository run them against real servers; authors of other adapters can too.
 //
 //	func TestMain(m *testing.M) {
 //		code := queuetest.Main(m, connect) // runs the tests; or, in a worker process, does its work and exits

@@ -45,8 +45,8 @@ func sendConcurrently(b *bench) {
 	b.empty("after Ack")
 }
 
-// Of two messages with one id one is discarded where the broker's capabilities say so; dead letters of
-// two messages never are.
+// Of two messages with one id one is discarded where the broker's capabilities include that. Dead letters
+// of two messages never are.
 func sendSame(b *bench) {
 	if !b.can.Deduplicates {
 		b.Skip("not for this broker: this broker does not deduplicate")

@@ -177,7 +177,7 @@ func (r *runner) try(m *mutant) (by string, timedOut bool, err error) {
 	return "", false, nil
 }
 
-// killedBy runs g with a change; the error says that a test failed. If they take too long they
+// killedBy runs g with a change; the error means that a test failed. If they take too long they
 // run once more with a longer limit, and a test that fails must fail twice, or the rest decide:
 // the machine may be busy.
 func (r *runner) killedBy(g *group, b *binary, id int) (out string, timedOut bool, err error) {

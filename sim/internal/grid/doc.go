@@ -25,7 +25,7 @@
 // # What is demanded
 //
 // Of the zero Policy, in each cell: it recovers, and stays so for ten minutes; it
-// does so in time (Cell.Limit); and over any minute
+// recovers in time (Cell.Limit); and over any minute
 //
 //	attempts ≤ (1 + ratio) × calls + stock × processes = 1.1 × calls + 2 × processes
 //

@@ -32,7 +32,7 @@ type scenario interface {
 	plainHead(snapshot) string
 	plainLine(s snapshot, from, to time.Duration) string
 
-	// The result: measure adds the figures of a lane that has come to rest, describe the
+	// The result: measure adds the figures of a lane that has stopped, describe the
 	// lines of the setting; then how the figures are printed.
 	measure(r *result, l *lane)
 	describe(setting) [][2]string

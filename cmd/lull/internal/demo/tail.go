@@ -59,8 +59,8 @@ func (tailScenario) service(s setting, random *rand.Rand, allSlow bool) time.Dur
 }
 
 // tailQueue is so short that every request in it is served before its timeout, by default.
-// So a request is either refused at once or a slow success: the two that a client must tell
-// apart.
+// So a request is either refused at once or a slow success: the two that a client must
+// distinguish.
 func (s setting) tailQueue() int { return s.workers() }
 
 var tailClients = []client{

@@ -6,7 +6,7 @@
 //
 // Without a name it lists them; with -page it brings the tables of a page up to
 // date, all of them or those that are named. Times to recover are means over the seeds, in
-// seconds; "never" says that a flight had not recovered after ten minutes.
+// seconds; "never" means that a flight had not recovered after ten minutes.
 package main
 
 import (
@@ -83,7 +83,7 @@ func run(p *printer, page string, names []string) error {
 	return nil
 }
 
-// table prints the table of that name, with the command that does so.
+// table prints the table of that name, with the command that prints it.
 func (p *printer) table(name string) error {
 	i := slices.IndexFunc(tables, func(t table) bool { return t.name == name })
 	if i < 0 {

@@ -58,7 +58,7 @@ var cures = []cure{
 	{"10,000; work for callers who have gone is stopped", func(s *sim.Service) { s.CancelWork = true }},
 }
 
-// server is what becomes of 100,000 processes that call once in two minutes.
+// server compares measures of the server, for 100,000 processes that call once in two minutes.
 func server(p *printer) error {
 	cs, err := named("full-jitter")
 	if err != nil {

@@ -84,7 +84,7 @@ func (m measure) cells(summaries []sim.Summary) []cell {
 		if !known[i] || best < 0 {
 			continue
 		}
-		// Touching intervals can't be told apart, nor can texts that are the same.
+		// Intervals that touch do not differ, nor do texts that are the same.
 		gap := math.Abs(estimates[i].Mean - estimates[best].Mean)
 		if gap <= estimates[i].Half+estimates[best].Half || cells[i].Text == cells[best].Text {
 			cells[i].Best = true
