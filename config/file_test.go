@@ -72,8 +72,8 @@ func shop(t testing.TB) *PolicyFile {
 	return f
 }
 
-// said returns f without its positions.
-func said(f *PolicyFile) PolicyFile {
+// withoutPositions returns f without its positions.
+func withoutPositions(f *PolicyFile) PolicyFile {
 	plain := *f
 	plain.places = nil
 	return plain
@@ -113,7 +113,7 @@ func TestAPolicyFile(t *testing.T) {
 		},
 	}
 	f := shop(t)
-	if got := said(f); !reflect.DeepEqual(got, want) {
+	if got := withoutPositions(f); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
 	if got := f.Policy("payments"); got != payments {
@@ -279,13 +279,13 @@ func again(t testing.TB, f *PolicyFile) string {
 	t.Helper()
 	data, err := FormatPolicyFile(f)
 	if err != nil {
-		t.Fatalf("%+v: %v", said(f), err)
+		t.Fatalf("%+v: %v", withoutPositions(f), err)
 	}
 	g, err := ParsePolicyFile("f", data)
 	if err != nil {
 		t.Fatalf("read again: %v\nfrom\n%s", err, data)
 	}
-	if got, want := said(g), said(f); !reflect.DeepEqual(got, want) {
+	if got, want := withoutPositions(g), withoutPositions(f); !reflect.DeepEqual(got, want) {
 		t.Fatalf("read again:\n%+v\nwant\n%+v\nfrom\n%s", got, want, data)
 	}
 	more, err := FormatPolicyFile(g)
@@ -386,7 +386,7 @@ func TestAnyPolicyFileIsWrittenAndReadAgain(t *testing.T) {
 			cut++
 			continue
 		}
-		if got := said(&r.file); !reflect.DeepEqual(got, f) {
+		if got := withoutPositions(&r.file); !reflect.DeepEqual(got, f) {
 			t.Fatalf("seed %d: read again\n%+v\nwant\n%+v\nfrom\n%s", seed, got, f, data)
 		}
 	}
@@ -502,7 +502,7 @@ func FuzzParsePolicyFile(f *testing.F) {
 				}
 			}
 		}
-		if !reflect.DeepEqual(said(file), PolicyFile{}) {
+		if !reflect.DeepEqual(withoutPositions(file), PolicyFile{}) {
 			again(t, file)
 		}
 	})
@@ -529,7 +529,7 @@ func oneLineOn(t *testing.T, data []byte, file *PolicyFile, err error) {
 		}
 		return
 	}
-	if movedErr != nil || !reflect.DeepEqual(said(moved), said(file)) {
+	if movedErr != nil || !reflect.DeepEqual(withoutPositions(moved), withoutPositions(file)) {
 		t.Fatalf("below a comment: %v\n%+v\nwant\n%+v", movedErr, moved, file)
 	}
 	for path, at := range file.places.at {

@@ -101,7 +101,7 @@ func TestWatchFollowsTheLinksOfAConfigMap(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		l := &liveFile{t: t, path: path}
-		live, err := OpenLive(path, l.hear)
+		live, err := OpenLive(path, l.record)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func openLive(t testing.TB, content string) *liveFile {
 	t.Helper()
 	l := &liveFile{t: t, path: filepath.Join(t.TempDir(), "retry.yaml")}
 	l.write(content)
-	live, err := OpenLive(l.path, l.hear)
+	live, err := OpenLive(l.path, l.record)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func openLive(t testing.TB, content string) *liveFile {
 	return l
 }
 
-func (l *liveFile) hear(r Reload) {
+func (l *liveFile) record(r Reload) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.got = append(l.got, l.words(r))

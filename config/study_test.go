@@ -90,8 +90,8 @@ func ended(reason string) func(sim.Result) float64 {
 	return func(r sim.Result) float64 { return float64(r.Totals.Reasons[reason]) }
 }
 
-// says fails the test unless least <= got <= most.
-func says(t *testing.T, what string, got, least, most float64) {
+// wantBetween fails the test unless least <= got <= most.
+func wantBetween(t *testing.T, what string, got, least, most float64) {
 	t.Helper()
 	t.Logf("%s: %.4g", what, got)
 	if got < least || got > most {
@@ -129,28 +129,28 @@ func TestStudyFilesAreValid(t *testing.T) {
 func TestStudyJitterRaisesThePeakOfCallersThatComeOneByOne(t *testing.T) {
 	all := flown(t, studied(t, "one-by-one"), "jitters", 5, nil)
 	peak := peakFrom(2200 * time.Millisecond)
-	says(t, "no retry", mean(all["none"], peak), 499, 501)
-	says(t, "no jitter", mean(all["exponential"], peak), 999, 1001)
-	says(t, "equal jitter", mean(all["equal"], peak), 1150, 1450)
-	says(t, "full jitter", mean(all["full"], peak), 1150, 1500)
-	says(t, "fixed", mean(all["fixed"], peak), 1499, 1501)
+	wantBetween(t, "no retry", mean(all["none"], peak), 499, 501)
+	wantBetween(t, "no jitter", mean(all["exponential"], peak), 999, 1001)
+	wantBetween(t, "equal jitter", mean(all["equal"], peak), 1150, 1450)
+	wantBetween(t, "full jitter", mean(all["full"], peak), 1150, 1500)
+	wantBetween(t, "fixed", mean(all["fixed"], peak), 1499, 1501)
 }
 
 func TestStudyJitterLowersThePeakOfCallersThatFailTogether(t *testing.T) {
 	all := flown(t, studied(t, "together"), "jitters", 5, nil)
 	peak := peakFrom(1200 * time.Millisecond)
-	says(t, "no jitter", mean(all["exponential"], peak), 4379, 4381)
-	says(t, "equal jitter", mean(all["equal"], peak), 2100, 2700)
-	says(t, "full jitter", mean(all["full"], peak), 1450, 1950)
+	wantBetween(t, "no jitter", mean(all["exponential"], peak), 4379, 4381)
+	wantBetween(t, "equal jitter", mean(all["equal"], peak), 2100, 2700)
+	wantBetween(t, "full jitter", mean(all["full"], peak), 1450, 1950)
 }
 
 func TestStudyJitterSavesTheCohortAtTheCostOfOthers(t *testing.T) {
 	all := flown(t, studied(t, "together-600"), "jitters", 5, nil)
 	cohort, others := ended("attempts_exhausted"), ended("deadline")
-	says(t, "cohort lost, no jitter", mean(all["exponential"], cohort), 165, 185)
-	says(t, "cohort lost, full jitter", mean(all["full"], cohort), 0, 10)
-	says(t, "others lost, no jitter", mean(all["exponential"], others), 99, 105)
-	says(t, "others lost, full jitter", mean(all["full"], others), 150, 200)
+	wantBetween(t, "cohort lost, no jitter", mean(all["exponential"], cohort), 165, 185)
+	wantBetween(t, "cohort lost, full jitter", mean(all["full"], cohort), 0, 10)
+	wantBetween(t, "others lost, no jitter", mean(all["exponential"], others), 99, 105)
+	wantBetween(t, "others lost, full jitter", mean(all["full"], others), 150, 200)
 }
 
 func TestStudyLayers(t *testing.T) {
@@ -166,19 +166,19 @@ func TestStudyLayers(t *testing.T) {
 		last := &s.Services[len(s.Services)-1]
 		last.Errors, last.Faults = 1, nil
 		all := flown(t, s, "attempts", 1, nil)
-		says(t, c.name+", 3 attempts", all["3-attempts"].Amplification.Mean, c.attempts-0.1, c.attempts)
-		says(t, c.name+", 3 retries", all["3-retries"].Amplification.Mean, c.retries-0.3, c.retries)
-		says(t, c.name+", budgets", all["10%-of-calls"].Amplification.Mean, c.budget-c.budgetWidth, c.budget+c.budgetWidth)
+		wantBetween(t, c.name+", 3 attempts", all["3-attempts"].Amplification.Mean, c.attempts-0.1, c.attempts)
+		wantBetween(t, c.name+", 3 retries", all["3-retries"].Amplification.Mean, c.retries-0.3, c.retries)
+		wantBetween(t, c.name+", budgets", all["10%-of-calls"].Amplification.Mean, c.budget-c.budgetWidth, c.budget+c.budgetWidth)
 	}
 }
 
 func TestStudyBurst(t *testing.T) {
 	all := flown(t, studied(t, "burst"), "jitters", 10, func(p *NamedPolicy) { p.Policy.Attempts, p.Policy.Backoff.Base = 4, 300*time.Millisecond })
 	lost := func(name string) float64 { return 1 - all[name].Success.Mean }
-	says(t, "lost without jitter", lost("exponential"), 0.13, 0.24)
-	says(t, "lost with full jitter", lost("full"), 0.09, 0.18)
-	says(t, "lost with equal jitter", lost("equal"), 0, 0.06)
-	says(t, "lost with decorrelated jitter", lost("decorrelated"), 0, 0.01)
+	wantBetween(t, "lost without jitter", lost("exponential"), 0.13, 0.24)
+	wantBetween(t, "lost with full jitter", lost("full"), 0.09, 0.18)
+	wantBetween(t, "lost with equal jitter", lost("equal"), 0, 0.06)
+	wantBetween(t, "lost with decorrelated jitter", lost("decorrelated"), 0, 0.01)
 }
 
 func TestStudyDecorrelatedAtTheCap(t *testing.T) {
@@ -199,7 +199,7 @@ func TestStudyDecorrelatedAtTheCap(t *testing.T) {
 				return most
 			})
 		}
-		says(t, "largest wave with a cap of "+c.cap.String()+", decorrelated over full", wave("decorrelated")/wave("full"), c.least, c.most)
+		wantBetween(t, "largest wave with a cap of "+c.cap.String()+", decorrelated over full", wave("decorrelated")/wave("full"), c.least, c.most)
 	}
 }
 
@@ -209,10 +209,10 @@ func TestStudyContention(t *testing.T) {
 	last := func(name string) float64 {
 		return mean(all[name], func(r sim.Result) float64 { return r.Totals.Last.Seconds() })
 	}
-	says(t, "calls, full", calls("full"), 770, 820)
-	says(t, "calls, decorrelated", calls("decorrelated"), 960, 1040)
-	says(t, "last, full over decorrelated", last("full")/last("decorrelated"), 1, 1.15)
-	says(t, "last, no wait over full", last("no-wait")/last("full"), 0.3, 0.6)
+	wantBetween(t, "calls, full", calls("full"), 770, 820)
+	wantBetween(t, "calls, decorrelated", calls("decorrelated"), 960, 1040)
+	wantBetween(t, "last, full over decorrelated", last("full")/last("decorrelated"), 1, 1.15)
+	wantBetween(t, "last, no wait over full", last("no-wait")/last("full"), 0.3, 0.6)
 }
 
 func TestStudyPlayers(t *testing.T) {
@@ -221,11 +221,11 @@ func TestStudyPlayers(t *testing.T) {
 	}
 	all := flown(t, studied(t, "players").WithProcesses(250_000), "players", 1, nil)
 	peak := func(name string) float64 { return all[name].PeakOverNormal.Mean }
-	says(t, "exact", peak("exact-2s"), 1.9, 2.1)
-	says(t, "fixed", peak("fixed-100ms"), 1.9, 2.1)
-	says(t, "spread", peak("1s-to-5s"), 1, 1.1)
+	wantBetween(t, "exact", peak("exact-2s"), 1.9, 2.1)
+	wantBetween(t, "fixed", peak("fixed-100ms"), 1.9, 2.1)
+	wantBetween(t, "spread", peak("1s-to-5s"), 1, 1.1)
 	lost := mean(all["none"], func(r sim.Result) float64 { return float64(r.Totals.Calls-r.Totals.Succeeded) / 250_000 })
-	says(t, "share of players hit", lost, 0.024, 0.026)
+	wantBetween(t, "share of players hit", lost, 0.024, 0.026)
 }
 
 func TestStudyJitterDoesNotHelpAQueueThatHasCollapsed(t *testing.T) {
@@ -239,13 +239,13 @@ func TestStudyJitterDoesNotHelpAQueueThatHasCollapsed(t *testing.T) {
 			t.Errorf("%s recovered: %t", name, back)
 		}
 	}
-	says(t, "no retry is back after", all["none"].Recovery.Mean, 28, 45)
+	wantBetween(t, "no retry is back after", all["none"].Recovery.Mean, 28, 45)
 	for _, cure := range []string{"shed-queue", "lifo", "expired-work-dropped"} {
 		full := flown(t, studied(t, cure), "jitters", 1, four)["full"]
 		if full.Recovered != 1 {
 			t.Errorf("%s: full jitter did not recover", cure)
 			continue
 		}
-		says(t, cure+": full jitter is back after", full.Recovery.Mean, 0, 5)
+		wantBetween(t, cure+": full jitter is back after", full.Recovery.Mean, 0, 5)
 	}
 }

@@ -144,9 +144,9 @@ func openShop(t *testing.T) *shop {
 	return s
 }
 
-// heard waits until each dependency has had an event. lullotel knows of a dependency when its
+// awaitEvents waits until each dependency has had an event. lullotel knows of a dependency when its
 // first call begins, and the tally when that has an event.
-func (s *shop) heard() {
+func (s *shop) awaitEvents() {
 	for _, d := range []*lull.Dependency{s.payments, s.stock} {
 		for began := time.Now(); ; time.Sleep(time.Millisecond) {
 			if _, ok := s.copy()[key("retry_budget_denied_total", "dependency", d.Name())]; ok {
@@ -354,7 +354,7 @@ func TestPanels(t *testing.T) {
 	watched, unwatch := context.WithCancel(t.Context())
 	var trade, watch sync.WaitGroup
 	trade.Go(func() { s.trade(ctx) })
-	s.heard()
+	s.awaitEvents()
 	watch.Go(func() { s.push(watched, p) })
 	time.Sleep(well)
 	s.broken.Store(40)

@@ -87,19 +87,19 @@ func TestLeaseIsExtended(t *testing.T) {
 	})
 }
 
-// deaf is a store that cannot be reached for a while.
-type deaf struct {
+// unreachable is a store that cannot be reached for a while.
+type unreachable struct {
 	idempotency.Store
 	deaf atomic.Bool
 }
 
-func newDeaf(s idempotency.Store) *deaf {
-	d := &deaf{Store: s}
+func newDeaf(s idempotency.Store) *unreachable {
+	d := &unreachable{Store: s}
 	d.deaf.Store(true)
 	return d
 }
 
-func (d *deaf) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+func (d *unreachable) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
 	if d.deaf.Load() {
 		<-ctx.Done()
 		return ctx.Err()
@@ -181,7 +181,7 @@ func TestFencedOwnerIsStopped(t *testing.T) {
 // lost.
 func TestShortOutageDoesNotStopTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cut := &deaf{Store: newMemory(t, idempotency.MemoryConfig{})}
+		cut := &unreachable{Store: newMemory(t, idempotency.MemoryConfig{})}
 		h := newRig(t, cut, idempotency.Config{Resume: true}).m.Wrap(&counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
 			time.Sleep(95 * time.Second)
 			cut.deaf.Store(true)

@@ -384,20 +384,20 @@ func TestLeaseThatGetsShorter(t *testing.T) {
 	})
 }
 
-// deaf is a broker whose Extend fails while it is on.
-type deaf struct {
+// unreachable is a broker whose Extend fails while it is on.
+type unreachable struct {
 	*queue.Memory
 	on, settle atomic.Bool
 }
 
-func (d *deaf) Extend(ctx context.Context, x *queue.Delivery, l time.Duration) (time.Time, error) {
+func (d *unreachable) Extend(ctx context.Context, x *queue.Delivery, l time.Duration) (time.Time, error) {
 	if d.on.Load() {
 		return time.Time{}, errBlip
 	}
 	return d.Memory.Extend(ctx, x, l)
 }
 
-func (d *deaf) Settle(ctx context.Context, x *queue.Delivery, s queue.Settlement) error {
+func (d *unreachable) Settle(ctx context.Context, x *queue.Delivery, s queue.Settlement) error {
 	if d.settle.Load() {
 		return errBlip
 	}
@@ -408,7 +408,7 @@ func (d *deaf) Settle(ctx context.Context, x *queue.Delivery, s queue.Settlement
 // nothing is settled after it has.
 func TestLeaseIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &deaf{Memory: memory(t, queue.MemoryConfig{})}
+		b := &unreachable{Memory: memory(t, queue.MemoryConfig{})}
 		b.on.Store(true)
 		send(t, b, "hello")
 		runs := 0
@@ -441,7 +441,7 @@ func TestLeaseIsLost(t *testing.T) {
 // A settlement that fails is made again until the lease ends.
 func TestSettleIsMadeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &deaf{Memory: memory(t, queue.MemoryConfig{})}
+		b := &unreachable{Memory: memory(t, queue.MemoryConfig{})}
 		b.settle.Store(true)
 		send(t, b, "hello")
 		runs := 0

@@ -37,8 +37,8 @@ type Envelope struct {
 	Reason string
 	// Code is the classifier's name for the last failure, such as "connection_refused".
 	Code string
-	// Errors is the chain of the last error, from the outermost in. A text that adds
-	// nothing to the one before is left out.
+	// Errors is the chain of the last error, from the outermost in. A text that
+	// equals the one before is left out.
 	Errors []string
 	// Attempts is how many deliveries there were.
 	Attempts int

@@ -314,7 +314,7 @@ func TestNothingAfterRun(t *testing.T) {
 // A lease that could not be extended once or twice is extended in time.
 func TestExtendIsMadeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &deaf{Memory: memory(t, queue.MemoryConfig{})}
+		b := &unreachable{Memory: memory(t, queue.MemoryConfig{})}
 		send(t, b, "hello")
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			select {

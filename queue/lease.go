@@ -101,7 +101,7 @@ func (l *lease) bounds(yes bool) time.Time {
 func (l *lease) stop() (held bool) {
 	l.mu.Lock()
 	l.stopped = true
-	l.quiet()
+	l.stopTimers()
 	if l.unwatch != nil {
 		l.unwatch()
 	}
@@ -137,8 +137,8 @@ func (l *lease) ended() error {
 	return fmt.Errorf("%w: %w", ErrLeaseLost, l.why)
 }
 
-// quiet stops the timers, with l.mu held.
-func (l *lease) quiet() {
+// stopTimers stops the timers, with l.mu held.
+func (l *lease) stopTimers() {
 	for _, t := range []*time.Timer{l.beat, l.expiry} {
 		if t != nil {
 			t.Stop()
@@ -151,7 +151,7 @@ func (l *lease) finish() {
 	if !l.ending && !l.stopped {
 		l.ending = true
 		close(l.gone)
-		l.quiet()
+		l.stopTimers()
 	}
 }
 

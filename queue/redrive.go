@@ -152,7 +152,7 @@ func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, 
 	err = each(ctx, r.calls, from, c.Filter, r.batch, func(l *Letter, seen, matched int) (bool, error) {
 		r.Seen, r.Matched = seen, matched
 		err := r.letter(ctx, l)
-		if failed := (*unsendable)(nil); err != nil && !errors.As(err, &failed) {
+		if failed := (*letterError)(nil); err != nil && !errors.As(err, &failed) {
 			return false, err
 		}
 		if progress != nil {
@@ -273,11 +273,11 @@ func (r *redrive) batch() int {
 	return max(min(batch, r.c.Limit-r.Moved), 1)
 }
 
-// unsendable is an error that concerns one letter only.
-type unsendable struct{ err error }
+// letterError is an error that concerns one letter only.
+type letterError struct{ err error }
 
-func (u *unsendable) Error() string { return u.err.Error() }
-func (u *unsendable) Unwrap() error { return u.err }
+func (u *letterError) Error() string { return u.err.Error() }
+func (u *letterError) Unwrap() error { return u.err }
 
 // letter moves one.
 func (r *redrive) letter(ctx context.Context, l *Letter) error {
@@ -297,7 +297,7 @@ func (r *redrive) letter(ctx context.Context, l *Letter) error {
 	err := call(ctx, r.calls, "send", func(ctx context.Context) error { return r.to.Send(ctx, o) })
 	if failed, ok := errors.AsType[*lull.Error](err); ok && failed.Reason == engine.Permanent && ctx.Err() == nil {
 		r.Failed++
-		return &unsendable{err}
+		return &letterError{err}
 	}
 	if err != nil {
 		return err

@@ -525,7 +525,7 @@ func TestScanAfterALostAnswer(t *testing.T) {
 // Letters that could not be given back are an error of Close.
 func TestScanThatGivesNothingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b := &deaf{Memory: morgue(t, queue.MemoryConfig{}, 2).DeadLetters()}
+		b := &unreachable{Memory: morgue(t, queue.MemoryConfig{}, 2).DeadLetters()}
 		from, err := queue.Scan(b, queue.ScanConfig{})
 		if err != nil {
 			t.Fatal(err)

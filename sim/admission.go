@@ -35,17 +35,17 @@ func (w *world) chance() uint64 {
 	return draw.Mix(w.gateKey, w.gateAsked)
 }
 
-// An occasion is one question to a gate about an attempt.
-type occasion uint64
+// A gateQuestion is one question to a gate about an attempt.
+type gateQuestion uint64
 
 const (
-	arriving occasion = iota
+	arriving gateQuestion = iota
 	leaving
 	departing
 )
 
 // gate is the one that j stands at or has passed, and its visitor there, for a question about it.
-func (w *world) gate(j *job, o occasion) (*admission.Controller, *visitor) {
+func (w *world) gate(j *job, o gateQuestion) (*admission.Controller, *visitor) {
 	w.gateKey, w.gateAsked = ^j.key, uint64(o)<<32
 	return w.services[j.service].hosts[j.host].gate, w.visitors.at(j.visitor - 1)
 }

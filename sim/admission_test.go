@@ -256,7 +256,7 @@ func TestAdmissionKnowsDeadlines(t *testing.T) {
 func TestChanceAtTheGateIsTheAttempts(t *testing.T) {
 	w := build(t, gated1(admission.Config{}, 1), Contender{Policy: once()}, Options{})
 	w.visitors.take()
-	drawn := func(key uint64, o occasion) uint64 {
+	drawn := func(key uint64, o gateQuestion) uint64 {
 		w.gate(&job{key: key, visitor: 1}, o)
 		return w.chance()
 	}

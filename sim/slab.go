@@ -7,7 +7,7 @@ import "github.com/lullgo/lull/internal/hugepage"
 type slab[T any] struct {
 	pieces []*[pieceSize]T // for the first places, as many as a block has
 	blocks []*[blockSize]T // for the others; the first is nil
-	free   pile
+	free   stack
 	used   uint32
 }
 
@@ -69,15 +69,15 @@ func (s *slab[T]) give(i uint32) { s.free.push(i) }
 // inUse is how many places are out.
 func (s *slab[T]) inUse() int { return int(s.used) - s.free.n }
 
-// A pile is a stack that is never copied as it grows. The zero pile is empty.
-type pile struct {
+// A stack is never copied as it grows. The zero stack is empty.
+type stack struct {
 	layers []*[layerSize]uint32
 	n      int
 }
 
 const layerSize = 1 << 12
 
-func (p *pile) push(i uint32) {
+func (p *stack) push(i uint32) {
 	if p.n == len(p.layers)*layerSize {
 		p.layers = append(p.layers, new([layerSize]uint32))
 	}
@@ -85,7 +85,7 @@ func (p *pile) push(i uint32) {
 	p.n++
 }
 
-func (p *pile) pop() uint32 {
+func (p *stack) pop() uint32 {
 	p.n--
 	return p.layers[p.n/layerSize][p.n%layerSize]
 }

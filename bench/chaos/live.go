@@ -29,8 +29,8 @@ type result struct {
 	lost             []string
 }
 
-// A fate is how one message ended at one consumer.
-type fate struct {
+// A messageEnd is how one message ended at one consumer.
+type messageEnd struct {
 	handled, letters int
 }
 
@@ -183,7 +183,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 	if ctx.Err() != nil {
 		return r, ctx.Err()
 	}
-	var fates map[string][]fate
+	var fates map[string][]messageEnd
 	announced := false
 	for last, since := -1, time.Now(); ; sleep(ctx, time.Second) {
 		if fates, err = count(ctx, here, o.Log, s.messages, &r); err != nil {
@@ -230,10 +230,10 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 }
 
 // count reads the log and the dead letters.
-func count(ctx context.Context, b broker, log string, messages int, r *result) (map[string][]fate, error) {
-	fates := map[string][]fate{}
+func count(ctx context.Context, b broker, log string, messages int, r *result) (map[string][]messageEnd, error) {
+	fates := map[string][]messageEnd{}
 	for _, c := range consumers {
-		fates[c] = make([]fate, messages)
+		fates[c] = make([]messageEnd, messages)
 	}
 	f, err := os.Open(log)
 	if err != nil {

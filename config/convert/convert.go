@@ -461,8 +461,8 @@ func (d *document) noteAbout(a about, k Kind, path, why string) {
 	}
 }
 
-// A spot is where a field is in the text, or what it belongs to.
-type spot struct {
+// A location is where a field is in the text, or what it belongs to.
+type location struct {
 	config.Position
 	path  string     // of the field, as its keys are spelt
 	value string     // if it is there, and a single one
@@ -470,14 +470,14 @@ type spot struct {
 }
 
 // at returns the spot of the field at path.
-func (d *document) at(path string) spot {
-	s := spot{Position: d.Place(d.root), path: path}
+func (d *document) at(path string) location {
+	s := location{Position: d.Place(d.root), path: path}
 	d.descend(d.root, path, "", &s)
 	return s
 }
 
 // descend follows rest, a path from n on; done is the path to n.
-func (d *document) descend(n *tree.Node, rest, done string, s *spot) {
+func (d *document) descend(n *tree.Node, rest, done string, s *location) {
 	if rest == "" {
 		s.path, s.node = done, n
 		if n.Kind == tree.Bool || n.Kind == tree.Number || n.Kind == tree.Text {

@@ -145,11 +145,11 @@ func (r *reading) istio(docs []*document) {
 	}
 }
 
-// named is the name of a Kubernetes object.
-type named struct{ name, namespace string }
+// objectName is the name of a Kubernetes object.
+type objectName struct{ name, namespace string }
 
 // metadata reads the name of an object.
-func (d *document) metadata(o *tree.Object) (n named) {
+func (d *document) metadata(o *tree.Object) (n objectName) {
 	o.Get("status")
 	if meta, _ := o.Get("metadata"); meta != nil {
 		if name := meta.Get("name"); name != nil {

@@ -51,8 +51,8 @@ func (s scalar) without(f func()) {
 	s.node.Items, s.node.Members = items, members
 }
 
-// said returns the result of Convert without places: output, report and error.
-func said(docs []*tree.Node, to Format) string {
+// withoutPlaces returns the result of Convert without places: output, report and error.
+func withoutPlaces(docs []*tree.Node, to Format) string {
 	var text []byte
 	for _, d := range docs {
 		text = append(text, d.JSON()...)
@@ -95,14 +95,14 @@ func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
 		if format, ok := recognise(docs[0]); ok && format == Lull {
 			continue // package config refuses what it does not know
 		}
-		whole := said(docs, Lull)
+		whole := withoutPlaces(docs, Lull)
 		if strings.HasPrefix(whole, "error: x.json") {
 			continue // refused, rightly: TestFilesThatPeopleHave
 		}
 		for _, d := range docs {
 			for _, s := range scalars(d, "", "") {
 				s.without(func() {
-					if tried++; said(docs, Lull) == whole && !saysNothing(s) {
+					if tried++; withoutPlaces(docs, Lull) == whole && !saysNothing(s) {
 						t.Errorf("%s: without %s nothing changes", name, s.path)
 					}
 				})

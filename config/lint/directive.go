@@ -17,7 +17,7 @@ var directive = regexp.MustCompile(`(?:^|\s)(#\s*lint:(file-)?ignore)(?:\s+(\S+)
 func directives(file string, lines []string, all []Finding) []Finding {
 	var own []Finding
 	below, at := below(lines), locate(file, all)
-	done := map[spot]bool{} // whose findings are marked, so that each is marked once
+	done := map[scope]bool{} // whose findings are marked, so that each is marked once
 	for i, line := range lines {
 		m := directive.FindStringSubmatchIndex(line)
 		if m == nil {
@@ -60,15 +60,15 @@ func directives(file string, lines []string, all []Finding) []Finding {
 				wrong(err.Error(), "write # lint:ignore RULE REASON, with why it does not matter here")
 				continue
 			}
-			found := at[spot{id, on}]
-			if !done[spot{id, on}] {
+			found := at[scope{id, on}]
+			if !done[scope{id, on}] {
 				for _, f := range found {
 					if f.Ignored == nil {
 						f.Ignored = &Ignored{"comment", reason}
 					}
 				}
 			}
-			done[spot{id, on}] = true
+			done[scope{id, on}] = true
 			if len(found) == 0 {
 				where := fmt.Sprintf("line %d", on)
 				if whole {
@@ -94,8 +94,8 @@ func below(lines []string) []int {
 	return all
 }
 
-// A spot is where findings of a rule can be: in a line, or anywhere in the file.
-type spot struct {
+// A scope is where findings of a rule can be: in a line, or anywhere in the file.
+type scope struct {
 	rule string
 	line int
 }
@@ -103,12 +103,12 @@ type spot struct {
 const wholeFile = 0
 
 // locate returns the findings of a file by their spots.
-func locate(file string, all []Finding) map[spot][]*Finding {
-	at := map[spot][]*Finding{}
+func locate(file string, all []Finding) map[scope][]*Finding {
+	at := map[scope][]*Finding{}
 	for i := range all {
 		if f := &all[i]; f.File == file {
 			for _, line := range []int{f.Line, wholeFile} {
-				at[spot{f.Rule, line}] = append(at[spot{f.Rule, line}], f)
+				at[scope{f.Rule, line}] = append(at[scope{f.Rule, line}], f)
 			}
 		}
 	}

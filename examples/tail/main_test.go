@@ -112,7 +112,7 @@ func TestPercentile(t *testing.T) {
 }
 
 func TestFirstAndLastHedge(t *testing.T) {
-	tenths := []tenth{{50, 0}, {50, 3}, {50, 0}, {50, 1}, {50, 0}}
+	tenths := []counts{{50, 0}, {50, 3}, {50, 0}, {50, 1}, {50, 0}}
 	if first, last := firstHedge(tenths), lastHedge(tenths); first != 200*time.Millisecond || last != 400*time.Millisecond {
 		t.Errorf("first after %v, last after %v", first, last)
 	}

@@ -9,11 +9,11 @@ import (
 
 // A turn holds the counts of each tenth of a second, while all was well, while
 // every request was slow, and when all was well again.
-type turn struct{ before, slow, after []tenth }
+type turn struct{ before, slow, after []counts }
 
-type tenth struct{ calls, hedges int64 }
+type counts struct{ calls, hedges int64 }
 
-func sum(tenths []tenth) (calls, hedges int64) {
+func sum(tenths []counts) (calls, hedges int64) {
 	for _, t := range tenths {
 		calls += t.calls
 		hedges += t.hedges
@@ -33,12 +33,12 @@ func (s setting) turn(b *backend, l *load, out io.Writer) (t turn, err error) {
 		ended <- err
 	}()
 	n := 0
-	count := func(duration time.Duration) (tenths []tenth) {
+	count := func(duration time.Duration) (tenths []counts) {
 		for range duration / (time.Second / 10) {
 			n++
 			time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second / 10)))
 			c, h := l.calls.Load(), b.hedges.Load()
-			tenths = append(tenths, tenth{c - calls, h - hedges})
+			tenths = append(tenths, counts{c - calls, h - hedges})
 			calls, hedges = c, h
 			if len(tenths)%10 == 0 {
 				state := "as usual"
@@ -60,7 +60,7 @@ func (s setting) turn(b *backend, l *load, out io.Writer) (t turn, err error) {
 
 // firstHedge and lastHedge are after how long the first was seen, and the last; zero
 // if there was none.
-func firstHedge(tenths []tenth) time.Duration {
+func firstHedge(tenths []counts) time.Duration {
 	for i, t := range tenths {
 		if t.hedges > 0 {
 			return time.Duration(i+1) * time.Second / 10
@@ -69,7 +69,7 @@ func firstHedge(tenths []tenth) time.Duration {
 	return 0
 }
 
-func lastHedge(tenths []tenth) (last time.Duration) {
+func lastHedge(tenths []counts) (last time.Duration) {
 	for i, t := range tenths {
 		if t.hedges > 0 {
 			last = time.Duration(i+1) * time.Second / 10
@@ -79,7 +79,7 @@ func lastHedge(tenths []tenth) (last time.Duration) {
 }
 
 // line returns the counts of one second as text.
-func line(tenths []tenth) string {
+func line(tenths []counts) string {
 	var each strings.Builder
 	for _, t := range tenths {
 		fmt.Fprintf(&each, "%4d", t.hedges)

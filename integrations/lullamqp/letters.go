@@ -84,14 +84,14 @@ type letters struct {
 	end     time.Time // letters that died after this are not read
 	done    bool
 
-	piles []*pile
+	piles []*consumedLetters
 	out   map[*held]bool     // letters that are out with the piles
 	known map[string][]*held // letters that were out with a lost channel, and were not met since, by their digest
 	ahead []*held            // letters that were read and not returned yet: found while looking for another, or more than were wanted
 }
 
-// pile is the letters of one consumer, on its channel.
-type pile struct {
+// consumedLetters are the letters of one consumer, on its channel.
+type consumedLetters struct {
 	ch        *amqp.Channel
 	out       int // how many of them are out
 	unapplied unapplied
@@ -100,7 +100,7 @@ type pile struct {
 // held is the receipt of a letter.
 type held struct {
 	of      *letters
-	pile    *pile
+	pile    *consumedLetters
 	d       amqp.Delivery
 	what    string    // the digest of the whole message
 	sought  time.Time // known: since when it is looked for; zero: not yet
@@ -109,8 +109,8 @@ type held struct {
 
 // sweep finds channels that were lost: their letters are in the queue again.
 func (l *letters) sweep() {
-	lost := map[*pile]bool{}
-	l.piles = slices.DeleteFunc(l.piles, func(p *pile) bool {
+	lost := map[*consumedLetters]bool{}
+	l.piles = slices.DeleteFunc(l.piles, func(p *consumedLetters) bool {
 		closed := p.ch.IsClosed()
 		if closed {
 			lost[p] = true
@@ -171,7 +171,7 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*held, all int, err
 		return nil, 0, nil
 	}
 	l.sweep() // letters of a channel that has ended meanwhile may be among them
-	p := &pile{ch: ch, out: len(got)}
+	p := &consumedLetters{ch: ch, out: len(got)}
 	l.piles = append(l.piles, p)
 	for i := range got {
 		if h, again := l.met(p, &got[i]); !again {
@@ -258,7 +258,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // met reports whether a letter was read before, and returns its receipt. Of several equal letters
 // it may be any.
-func (l *letters) met(p *pile, d *amqp.Delivery) (h *held, again bool) {
+func (l *letters) met(p *consumedLetters, d *amqp.Delivery) (h *held, again bool) {
 	what := digest(d, true)
 	if before := l.known[what]; len(before) > 0 {
 		h, again = before[0], true
@@ -426,7 +426,7 @@ func (l *letters) forget(h *held) {
 // closeEmpty closes the channels without letters, once all acknowledgements on them have been
 // carried out.
 func (l *letters) closeEmpty(ctx context.Context) {
-	l.piles = slices.DeleteFunc(l.piles, func(p *pile) bool {
+	l.piles = slices.DeleteFunc(l.piles, func(p *consumedLetters) bool {
 		if p.out > 0 || p.unapplied.left(time.Now()) > 0 {
 			return false
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// present is the state of a queue on the server. nil: it does not exist.
-type present struct {
+// queueState is the state of a queue on the server. nil: it does not exist.
+type queueState struct {
 	version    string // of the server that the connection leads to
 	stream     *jetstream.StreamInfo
 	consumer   *jetstream.ConsumerInfo
@@ -25,7 +25,7 @@ type present struct {
 }
 
 // look asks the server for everything that c names.
-func (k client) look(ctx context.Context, c Config) (p present, err error) {
+func (k client) look(ctx context.Context, c Config) (p queueState, err error) {
 	if err := k.ready(ctx); err != nil {
 		return p, err
 	}
@@ -82,7 +82,7 @@ func Check(ctx context.Context, js jetstream.JetStream, c Config) error {
 }
 
 // survey looks at the queue that c names. It returns c with its defaults.
-func survey(ctx context.Context, js jetstream.JetStream, c Config) (k client, p present, _ Config, err error) {
+func survey(ctx context.Context, js jetstream.JetStream, c Config) (k client, p queueState, _ Config, err error) {
 	if c, err = c.checked(); err != nil {
 		return k, p, c, err
 	}
@@ -94,7 +94,7 @@ func survey(ctx context.Context, js jetstream.JetStream, c Config) (k client, p 
 }
 
 // problems returns everything that is wrong on the server.
-func (p present) problems(c Config) (l problem.List) {
+func (p queueState) problems(c Config) (l problem.List) {
 	p.streamProblems(c, &l)
 	p.consumerProblems(c, &l)
 	p.deadProblems(c, &l)
@@ -104,7 +104,7 @@ func (p present) problems(c Config) (l problem.List) {
 	return l
 }
 
-func (p present) streamProblems(c Config, l *problem.List) {
+func (p queueState) streamProblems(c Config, l *problem.List) {
 	what := "stream " + c.Stream
 	if p.stream == nil {
 		l.Add(what, "missing", "a stream with the subject "+c.Subject)
@@ -139,7 +139,7 @@ func (p present) streamProblems(c Config, l *problem.List) {
 }
 
 // worst returns the longest that a message takes under the policy.
-func (p present) worst(c Config) time.Duration {
+func (p queueState) worst(c Config) time.Duration {
 	lease := c.ackWait()
 	if p.consumer != nil && p.consumer.Config.AckWait > 0 {
 		lease = p.consumer.Config.AckWait
@@ -149,7 +149,7 @@ func (p present) worst(c Config) time.Duration {
 	return queue.Config{Lease: lease}.WorstCase(policy, queue.Capabilities{MaxDelay: MaxDelay, Leases: true, Extends: true})
 }
 
-func (p present) consumerProblems(c Config, l *problem.List) {
+func (p queueState) consumerProblems(c Config, l *problem.List) {
 	what := "consumer " + c.Consumer + " of " + c.Stream
 	if p.stream == nil {
 		return // then the consumer does not exist either
@@ -205,7 +205,7 @@ func (p present) consumerProblems(c Config, l *problem.List) {
 	}
 }
 
-func (p present) deadProblems(c Config, l *problem.List) {
+func (p queueState) deadProblems(c Config, l *problem.List) {
 	what := "stream " + c.DeadStream
 	if p.dead == nil {
 		l.Add(what, "missing", "a stream for dead letters with the subject "+c.DeadSubject)
@@ -227,7 +227,7 @@ func (p present) deadProblems(c Config, l *problem.List) {
 	l.Check(!s.DenyDelete, field("DenyDelete"), s.DenyDelete, "false: redriven letters are deleted")
 }
 
-func (p present) advisoryProblems(c Config, l *problem.List) {
+func (p queueState) advisoryProblems(c Config, l *problem.List) {
 	what := "stream " + c.AdvisoryStream
 	if p.advisories == nil {
 		l.Add(what, "missing", "a stream for the server's advisories, with the subjects "+c.exceeded()+" and "+c.terminated()+" (or a negative Config.MaxDeliver)")

@@ -143,7 +143,7 @@ func FuzzConfig(f *testing.F) {
 			Attempts: attempts, MaxDeliver: deliver, Outstanding: outstanding, Order: queue.Order(order), Schedules: schedules,
 		}
 		d := c.WithDefaults()
-		var none present
+		var none queueState
 		none.problems(d)
 		if c.Validate() != nil {
 			return

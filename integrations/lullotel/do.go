@@ -20,7 +20,7 @@ func Do[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(co
 func Run(ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) error, opts ...lull.CallOption) error {
 	ctx, c := t.Start(ctx, d.Name())
 	defer c.unwind()
-	err := lull.Run(ctx, d, func(ctx context.Context) error { return op(within{ctx}) }, opts...)
+	err := lull.Run(ctx, d, func(ctx context.Context) error { return op(operationContext{ctx}) }, opts...)
 	c.End(err)
 	return err
 }
@@ -37,13 +37,13 @@ func DoHedged[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op f
 // inside returns op with a context in which other calls, even to the same dependency, do not count
 // as attempts of the call that op belongs to.
 func inside[T any](op func(context.Context) (T, error)) func(context.Context) (T, error) {
-	return func(ctx context.Context) (T, error) { return op(within{ctx}) }
+	return func(ctx context.Context) (T, error) { return op(operationContext{ctx}) }
 }
 
-// within is the context of an operation: it belongs to no call.
-type within struct{ context.Context }
+// operationContext is the context of an operation: it belongs to no call.
+type operationContext struct{ context.Context }
 
-func (c within) Value(key any) any {
+func (c operationContext) Value(key any) any {
 	if key == (callKey{}) {
 		return nil
 	}
@@ -51,4 +51,6 @@ func (c within) Value(key any) any {
 }
 
 // AfterFunc saves a goroutine for each context that is derived from this one.
-func (c within) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.Context, f) }
+func (c operationContext) AfterFunc(f func()) (stop func() bool) {
+	return context.AfterFunc(c.Context, f)
+}

@@ -47,8 +47,8 @@ func Fresh(t testing.TB) uint64 {
 	return named(t, rand.Uint64)
 }
 
-// used is a seed that a test's failure will name.
-type used struct {
+// usedSeed is a seed that a test's failure will name.
+type usedSeed struct {
 	t    testing.TB
 	seed uint64
 }
@@ -64,7 +64,7 @@ func named(t testing.TB, otherwise func() uint64) uint64 {
 	if err != nil {
 		seed = otherwise()
 	}
-	this := used{t, seed}
+	this := usedSeed{t, seed}
 	if _, again := uses.LoadOrStore(this, true); again {
 		return seed
 	}

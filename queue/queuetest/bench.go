@@ -177,8 +177,8 @@ func (b *bench) sane(d *queue.Delivery) {
 	}
 }
 
-// quiet sees to it that no message comes for that long.
-func (b *bench) quiet(c *Connection, d time.Duration, what string) {
+// expectNothing fails the test if a message comes within that time.
+func (b *bench) expectNothing(c *Connection, d time.Duration, what string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, d)
 	defer cancel()
@@ -264,7 +264,7 @@ func (b *bench) empty(what string) {
 		b.reconnect()
 		wait = time.Second
 	}
-	b.quiet(b.Connection, wait, what)
+	b.expectNothing(b.Connection, wait, what)
 	if b.Depth == nil {
 		return
 	}

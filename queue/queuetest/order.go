@@ -46,7 +46,7 @@ func orderOne(b *bench) {
 			b.Errorf("%s came before the first of its group was gone", d.Body)
 		}
 	}
-	b.quiet(other, b.o.Lease/2, "while the first of each group is out with another connection")
+	b.expectNothing(other, b.o.Lease/2, "while the first of each group is out with another connection")
 	for _, d := range out {
 		b.ack(d)
 	}

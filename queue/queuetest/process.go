@@ -209,7 +209,7 @@ func (j job) redrive(ctx context.Context, connect func(ctx context.Context, addr
 	if err != nil {
 		return err
 	}
-	p, err := queue.Redrive(ctx, &stuck{DeadLetters: from, after: j.After, fail: die}, c.Sender, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
+	p, err := queue.Redrive(ctx, &stuckReading{DeadLetters: from, after: j.After, fail: die}, c.Sender, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
 	printLine("%v", p)
 	return err
 }

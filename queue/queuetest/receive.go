@@ -150,7 +150,7 @@ func receiveOut(b *bench) {
 	if b.can.Leases {
 		wait = time.Until(d.Lease) - b.o.Lease/10
 	}
-	b.quiet(other, wait, "a message that is out with another connection")
+	b.expectNothing(other, wait, "a message that is out with another connection")
 	b.ack(d)
 }
 

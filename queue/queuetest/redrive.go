@@ -176,14 +176,14 @@ func redriveCanceled(b *bench) {
 	b.equal("letters that are left", len(b.letters(false)), 0)
 }
 
-// stuck is a reading from which a letter cannot be removed at some time.
-type stuck struct {
+// stuckReading is a reading from which a letter cannot be removed at some time.
+type stuckReading struct {
 	queue.DeadLetters
 	after int
 	fail  func()
 }
 
-func (s *stuck) Remove(ctx context.Context, l *queue.Letter) error {
+func (s *stuckReading) Remove(ctx context.Context, l *queue.Letter) error {
 	if s.after--; s.after < 0 {
 		s.fail()
 		return lull.Permanent(errBlip)
@@ -220,7 +220,7 @@ func (b *bench) rest(n, removed int) {
 func redriveCut(b *bench) {
 	const n = 6
 	b.die(n)
-	from := &stuck{DeadLetters: b.reading(b.Connection), after: 2, fail: func() {}}
+	from := &stuckReading{DeadLetters: b.reading(b.Connection), after: 2, fail: func() {}}
 	p, err := b.redrive(b.ctx, from, queue.RedriveConfig{}, nil)
 	if !errors.Is(err, errBlip) {
 		b.Errorf("Redrive from which a letter could not be removed says %v, %v", p, err)

@@ -63,7 +63,7 @@ func retries(wait func(n int) time.Duration) func(setting, http.RoundTripper, st
 // newLull makes the client that this repository is about, used as anybody would.
 func newLull(policy func(setting) lull.Policy) func(setting, http.RoundTripper, string) (caller, error) {
 	return func(s setting, base http.RoundTripper, url string) (caller, error) {
-		httpClient, err := lullhttp.NewClient(policy(s), lullhttp.WithBase(base), lullhttp.WithObserver(heldBack{}))
+		httpClient, err := lullhttp.NewClient(policy(s), lullhttp.WithBase(base), lullhttp.WithObserver(hedgeCounter{}))
 		if err != nil {
 			return nil, err
 		}
@@ -71,11 +71,11 @@ func newLull(policy func(setting) lull.Policy) func(setting, http.RoundTripper, 
 	}
 }
 
-// heldBack counts the hedges that lull's policy did not send.
-type heldBack struct{}
+// hedgeCounter counts the hedges that lull's policy did not send.
+type hedgeCounter struct{}
 
 // Observe implements lull.Observer.
-func (heldBack) Observe(ctx context.Context, e lull.Event) {
+func (hedgeCounter) Observe(ctx context.Context, e lull.Event) {
 	if e.Kind == event.HedgeRefused {
 		if t := tallyOf(ctx); t != nil {
 			t.hold()

@@ -77,7 +77,7 @@ func (f Command) Run(env cli.Env) error {
 		return err
 	}
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
-	o, err := s.run(env.Context, func(h howFar) { p.Show(h.line) })
+	o, err := s.run(env.Context, func(h totalProgress) { p.Show(h.line) })
 	p.End()
 	if err != nil {
 		page.discard()

@@ -19,7 +19,7 @@ func findings(s sim.Scenario, all []sim.Summary) []string {
 	if onlyMessages(s) {
 		return messageFindings(s, all)
 	}
-	var back, not, unsure []sim.Summary
+	var back, not, undecided []sim.Summary
 	for _, m := range all {
 		measured, cut := 0, 0
 		for _, r := range m.Results {
@@ -31,7 +31,7 @@ func findings(s sim.Scenario, all []sim.Summary) []string {
 		}
 		switch {
 		case cut > 0:
-			unsure = append(unsure, m)
+			undecided = append(undecided, m)
 		case measured == 0:
 		case m.Recovered == measured:
 			back = append(back, m)
@@ -49,10 +49,10 @@ func findings(s sim.Scenario, all []sim.Summary) []string {
 	if len(not) > 0 {
 		lines = append(lines, term.List("Not back when the run ended: ", named(not, stillFailing))...)
 	}
-	if len(unsure) > 0 {
-		lines = append(lines, term.List("Stopped too early to tell whether they recover: ", named(unsure, func(m sim.Summary) string { return m.Contender.Name }))...)
+	if len(undecided) > 0 {
+		lines = append(lines, term.List("Stopped too early to tell whether they recover: ", named(undecided, func(m sim.Summary) string { return m.Contender.Name }))...)
 	}
-	if len(back)+len(not)+len(unsure) == 0 && len(all) > 0 {
+	if len(back)+len(not)+len(undecided) == 0 && len(all) > 0 {
 		best := slices.Clone(all)
 		slices.SortStableFunc(best, func(a, b sim.Summary) int { return cmp.Compare(b.Success.Mean, a.Success.Mean) })
 		lines = append(lines, term.List("Calls that succeed, the most first: ", named(best, func(m sim.Summary) string {

@@ -23,15 +23,15 @@ type outcome struct {
 
 func (o outcome) swept() bool { return len(o.axes) > 0 }
 
-// howFar is the progress of all runs together.
-type howFar struct {
+// totalProgress is the progress of all runs together.
+type totalProgress struct {
 	done, runs int
 	share      float64 // of all the virtual time, 0 to 1
 	events     int64
 }
 
 // line returns a line for people, after that time.
-func (h howFar) line(took time.Duration) string {
+func (h totalProgress) line(took time.Duration) string {
 	text := fmt.Sprintf("simulating: %4.1f %%, %d of %d runs, %s events/s", 100*h.share, h.done, h.runs,
 		abbreviated(float64(h.events)/cmp.Or(took.Seconds(), 1)))
 	if h.share > 0.01 && h.share < 1 {
@@ -44,7 +44,7 @@ func (h howFar) line(took time.Duration) string {
 // run simulates every cell, some of them side by side. It calls show with the progress,
 // one call at a time. When ctx ends it returns what was computed until then, marked as
 // interrupted.
-func (s simulation) run(ctx context.Context, show func(howFar)) (outcome, error) {
+func (s simulation) run(ctx context.Context, show func(totalProgress)) (outcome, error) {
 	// A run keeps what it allocates until it ends. So there is little to collect, and each
 	// collection looks at everything.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -137,14 +137,14 @@ type tally struct {
 	mu    sync.Mutex
 	cells []sim.CompareProgress
 	runs  int
-	show  func(howFar)
+	show  func(totalProgress)
 }
 
 func (t *tally) set(i int, p sim.CompareProgress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cells[i] = p
-	h := howFar{runs: t.runs}
+	h := totalProgress{runs: t.runs}
 	for _, c := range t.cells {
 		h.done += c.Done
 		h.share += c.Share / float64(len(t.cells))

@@ -76,7 +76,7 @@ func server(p *printer) error {
 			columns = append(columns, column[sim.Contender]{c.Name, []sim.Contender{c}})
 		}
 		fmt.Fprintf(p.out, "\nLoad %v; seconds to recover, and %% of the calls of the first minute after the stall that succeed:\n", load)
-		err := lines(p, "the service's queue", names, cures, columns, func(cure cure, c sim.Contender) (string, error) { return p.cured(c, cell, cure) })
+		err := lines(p, "the service's queue", names, cures, columns, func(cure cure, c sim.Contender) (string, error) { return p.recoveryWith(c, cell, cure) })
 		if err != nil {
 			return err
 		}
@@ -84,9 +84,9 @@ func server(p *printer) error {
 	return nil
 }
 
-// cured is the time to recover with a cure, and the share of calls that succeed
+// recoveryWith returns the time to recover with a cure, and the share of calls that succeed
 // in the minute after the outage.
-func (p *printer) cured(c sim.Contender, cell grid.Cell, cure cure) (string, error) {
+func (p *printer) recoveryWith(c sim.Contender, cell grid.Cell, cure cure) (string, error) {
 	var sum time.Duration
 	var succeeded, calls float64
 	for seed := range p.seeds {
