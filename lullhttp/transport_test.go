@@ -699,7 +699,8 @@ func TestSwitchingProtocolsStaysWritable(t *testing.T) {
 	}
 }
 
-// Over a stub, with the timeouts off, lull adds at most one allocation.
+// Over a stub, with the timeouts off, lull adds at most one allocation, and the zero policy
+// two: the attempt's context and the copy of the request.
 func TestAllocations(t *testing.T) {
 	base := roundTripper(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
@@ -716,6 +717,12 @@ func TestAllocations(t *testing.T) {
 	t.Logf("allocations: %v without, %v with lull", bare, with)
 	if with > bare+1 {
 		t.Errorf("%v allocations with lull, %v without", with, bare)
+	}
+	zero := get(client(t, lull.Policy{}, lullhttp.WithBase(base)).Transport)
+	told := get(client(t, lull.Policy{}, lullhttp.WithBase(base), sendsTime).Transport)
+	t.Logf("under the zero policy %v, and to a host that reads the time %v", zero, told)
+	if zero > bare+2 {
+		t.Errorf("%v allocations under the zero policy, %v without lull", zero, bare)
 	}
 }
 
