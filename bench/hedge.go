@@ -15,9 +15,9 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// hedgeAfter is the delay of all hedgers, and the least that one which learns its
-// delay may learn: so long that no call is late, however busy the machine is. What
-// is measured is what hedging costs the many calls that do not need it.
+// hedgeAfter is the delay of all hedgers, and the least delay of one that learns its
+// delay. It is so long that no call is late, however busy the machine is. So the
+// benchmark measures the cost of hedging for the many calls that do not need it.
 //
 // (failsafe-go's learned delay has no lower bound: over operations that cost
 // nothing it would hedge one call in twenty after a microsecond. So it has its

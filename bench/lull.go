@@ -18,11 +18,9 @@ import (
 )
 
 // The subject called "lull" does the same work as its peers: none of them bounds
-// the time of a call, so it does not either. "lull zero policy" is what one gets
-// without asking for anything.
+// the time of a call, so it does not either. "lull zero policy" is the default.
 
-// errTransient is worth another attempt to lull, which retries no error that it
-// knows nothing of.
+// errTransient is marked, because lull does not retry an unknown error.
 var errTransient = lull.Transient(errors.New("blip"))
 
 // counter counts the calls that ended, as a metrics library would.

@@ -55,9 +55,9 @@ func (l *local) client(t *testing.T, p lull.Policy, opts ...lullhttp.Option) *ht
 	return &http.Client{Transport: transport}
 }
 
-// lull's own client makes keys that the middleware takes, waits for an attempt that it
-// had given up and that is still running, as the answers ask it to without its being
-// told about them, and finds that one's response.
+// lull's own client makes keys that the middleware accepts. It gives up an attempt that is
+// still running, waits for it as the responses ask, without any setting, and gets that
+// attempt's response.
 func TestWithLullsClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {

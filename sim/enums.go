@@ -43,7 +43,7 @@ const (
 	Errors
 	// BrownOut: only a share of the workers is left.
 	BrownOut
-	// SlowDown: work goes on at a share of its speed.
+	// SlowDown: work continues at a share of its speed.
 	SlowDown
 	// Crash: everything in hand is lost, connections are refused for a time, and
 	// the cache is cold afterwards.

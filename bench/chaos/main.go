@@ -98,7 +98,7 @@ func run(ctx context.Context, s setting, out, progress io.Writer) error {
 	return report(out, s, results)
 }
 
-// shared is a writer for what several processes say at a time.
+// shared is a writer that several processes may use at a time.
 type shared struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -8,9 +8,9 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 )
 
-// A scenario is what the demo shows. It is the part that differs between storm, in which
-// backends go down and calls are retried, and tail, in which some requests are slow and
-// calls are hedged. All the rest of this package is for both.
+// A scenario is the part of the demo that differs between storm and tail. In storm backends
+// go down and calls are retried. In tail some requests are slow and calls are hedged. The
+// rest of this package is for both.
 type scenario interface {
 	name() string
 	clients() []client // in the order in which they are shown

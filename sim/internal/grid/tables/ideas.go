@@ -65,8 +65,8 @@ func budgets(p *printer) error {
 	return compare(p, cs)
 }
 
-// edge is outages about as long as an attempt may take, at a load that leaves
-// little to drain a line with. The longest time of all flights is what counts.
+// edge has outages about as long as an attempt may take, at a load that leaves little
+// capacity to drain a queue. The longest time of all flights counts.
 func edge(p *printer) error {
 	cs := []sim.Contender{none()}
 	for _, a := range []allowance{

@@ -26,8 +26,7 @@ func (p *printer) fly(n int, work func(i int) error) error {
 	return failed
 }
 
-// columns are what a table has one of for each: a heading, and the entries in it,
-// which are separated by strokes.
+// A column is a heading, and the cells under it. Strokes separate the entries of a row in it.
 type column[T any] struct {
 	head  string
 	cells []T
