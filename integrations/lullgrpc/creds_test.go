@@ -58,7 +58,7 @@ func TestRule16CredentialsOfOneCaller(t *testing.T) {
 func othersAreServed(t *testing.T, cc *grpc.ClientConn, ev *events) {
 	t.Helper()
 	if n := len(ev.of(event.RetryScheduled)); n > 0 {
-		t.Errorf("%d retries", n)
+		t.Errorf("%d retries: %+v", n, ev.of(event.RetryScheduled))
 	}
 	for range 50 {
 		if _, err := call(t.Context(), cc, ""); err != nil {

@@ -209,6 +209,7 @@ func TestRule16CredentialsOfTheConnection(t *testing.T) {
 					if _, err := call(t.Context(), cc, ""); err != nil {
 						t.Fatal(err)
 					}
+					synctest.Wait() // a connection can serve calls a moment before its state is ready
 					ctx := context.WithValue(t.Context(), noToken{}, code)
 					for range 300 {
 						var err error
