@@ -129,12 +129,16 @@ func (f *Fleet) Close(ctx context.Context) error {
 	if again {
 		return nil
 	}
-	close(f.stop)
-	f.cancel()
-	<-f.ended
-
 	ctx, cancel := context.WithTimeout(ctx, f.config.Timeout)
 	defer cancel()
+	close(f.stop)
+	defer f.cancel()
+	select {
+	case <-f.ended:
+	case <-ctx.Done():
+		f.cancel()
+		<-f.ended
+	}
 	all := f.all()
 	batch := make([]*budgetSync, len(all))
 	for i, b := range all {
@@ -212,6 +216,14 @@ func (f *Fleet) run() {
 	for {
 		select {
 		case <-f.stop:
+			// A sync that Redis reads after the farewell would enter the instance again.
+			if busy != nil {
+				select {
+				case batch := <-f.results:
+					f.note(batch)
+				case <-f.ctx.Done():
+				}
+			}
 			return
 		case <-f.wake:
 		case <-timer.C:

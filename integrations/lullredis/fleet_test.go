@@ -21,6 +21,7 @@ type stub struct {
 	epoch   time.Time
 	frozen  bool          // answers nobody until ctx is over
 	deaf    chan struct{} // if not nil, answers nobody until it is closed, whatever ctx does
+	late    time.Duration // carries out that much later what was sent, whether or not anybody waits
 	err     error
 	batches [][]string // who synced with whom
 	at      []time.Duration
@@ -55,7 +56,35 @@ func (s *stub) exchange(ctx context.Context, batch []*budgetSync) {
 		s.mu.Unlock()
 		<-deaf
 		s.mu.Lock()
+	} else if s.late > 0 {
+		sent := make([]*budgetSync, len(batch))
+		for i, e := range batch {
+			sent[i] = new(*e)
+		}
+		carried := make(chan struct{})
+		time.AfterFunc(s.late, func() {
+			s.set(func(s *stub) { s.sync(sent, fail) })
+			close(carried)
+		})
+		s.mu.Unlock()
+		defer s.mu.Lock()
+		select {
+		case <-carried:
+			for i, e := range sent {
+				*batch[i] = *e
+			}
+		case <-ctx.Done():
+			for _, e := range batch {
+				e.err = ctx.Err()
+			}
+		}
+		return
 	}
+	s.sync(batch, fail)
+}
+
+// sync carries a batch out, or lets it fail.
+func (s *stub) sync(batch []*budgetSync, fail error) {
 	for _, e := range batch {
 		if e.err = fail; fail != nil {
 			continue
@@ -269,6 +298,30 @@ func TestCloseHandsTokensBack(t *testing.T) {
 		}
 		if _, err := f.Budget("b", Config{}); !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+// A sync that is under way when the fleet closes must not reach Redis behind the farewell: it would
+// enter the instance again, which then holds tokens that nobody spends for ten minutes.
+func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub()
+		f := open(s.exchange, FleetConfig{}, draws())
+		b := mustBudget(t, f, "a", Config{Floor: 10})
+		time.Sleep(12 * time.Second)
+		s.set(func(s *stub) { s.late = 200 * time.Millisecond })
+		for under := 0; under == 0; time.Sleep(time.Millisecond) {
+			spend(b, 0)
+			s.set(func(s *stub) { under = s.under })
+		}
+		s.set(func(s *stub) { s.late = 0 }) // the farewell is quicker
+		if err := f.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+		if m := s.redis["a"]; m.out() != 0 || len(m.seen) != 0 {
+			t.Errorf("left behind: %+v", m)
 		}
 	})
 }
