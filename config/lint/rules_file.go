@@ -39,7 +39,7 @@ services:
 		Severity: Error,
 		Title:    "The file cannot be read",
 		Why: `A policy file that has a mistake is not used, or a part of it is not: every program that
-reads it refuses it, and so nothing else can be said about it. This covers what a policy's own
+reads it refuses it, so no other rule can look at it. This covers what a policy's own
 Validate finds, such as an attempt timeout that is longer than the deadline. It cannot be ignored, and the exit code is 2.`,
 		Sources: []Source{{Title: "The format of policy files, package config of lull", URL: "https://pkg.go.dev/github.com/lullgo/lull/config"}},
 		Bad: `dependencies:
@@ -52,14 +52,15 @@ Validate finds, such as an attempt timeout that is longer than the deadline. It 
 	}, {
 		ID:       ruleDirective,
 		Severity: Warning,
-		Title:    "A comment that ignores a rule does not do so",
+		Title:    "A comment that should ignore a rule ignores nothing",
 		Why: `A comment "# lint:ignore RULE reason" at the end of a line ignores findings of the rule in
 that line; in a line of its own, those in the next line that is not a comment. "# lint:file-ignore
-RULE reason" ignores those in the whole file. Several rules are joined by commas. A reason is needed: who reads the file on the worst day wants to know why
-a warning was thought not to matter. One that matches nothing any more should go.
+RULE reason" ignores those in the whole file. Several rules are joined by commas. A reason is
+needed: somebody who reads the file during an outage wants to know why the warning did not
+matter. A comment that matches no finding any more should be removed.
 
-The rule finds comments without a reason, with a rule that there is not, and without any
-finding that they would ignore. It cannot be ignored itself.`,
+The rule finds comments without a reason, with the name of a rule that does not exist, and
+without a finding to ignore. It cannot be ignored itself.`,
 		Sources: []Source{{"staticcheck, ignoring problems with linter directives", "https://staticcheck.dev/docs/configuration/#ignoring-problems"}},
 		Bad: `dependencies:
   stock: {attempts: 2} # lint:ignore jitter-missing

@@ -12,16 +12,16 @@ func layerRules() []Rule {
 		Severity: Warning,
 		Title:    "Retries of several layers multiply",
 		Why: `If each layer repeats what fails below it, attempts multiply: with four in each of three
-layers, one call at the top becomes 4 × 4 × 4 = 64 at the bottom, and it does so when the
-bottom is down. One layer should retry, the one next to the failure, since it repeats the least
-work; the others should pass the failure on.
+layers, one call at the top becomes 4 × 4 × 4 = 64 at the bottom when the bottom is down. One
+layer should retry: the one next to the failure, since it repeats the least work. The others
+should pass the failure on.
 
 The rule follows the calls of the services, and at each leaf (what is answered by no service
 of the files, or by one that calls nothing) multiplies the attempts along the worst way there,
 deliveries of a queue included. It finds leaves with more than one such layer.
 
 lull has a rule of its own for this (Policy.Nested, never by default): a server that is at work
-on a retry does not retry its own calls, and one whose calls have failed for good tells its
+on a retry does not retry its own calls, and one whose calls have failed for good asks its
 caller not to retry. Then retries add up where they would multiply, 4 + 3 + 3 = 10 at the most,
 and it is 4 as long as failures come back up before those above have given up waiting. It needs
 lull's server half: lullhttp.NewHandler, the interceptors of lullgrpc, or a queue.Consumer, and

@@ -18,8 +18,8 @@ does the same work beside the first; neither may be able to acknowledge it, and 
 counts as a delivery, until the message ends among the dead letters though nothing failed.
 
 lull's own consumers extend the lease while the handler runs, every third of it, where the
-broker can: they need not be told. Other consumers must have a timeout that is longer than the
-handler.
+broker can. Nothing needs to be configured for that. Other consumers need a timeout that is
+longer than the handler.
 
 The rule compares visibility with handler, or with the worst case of the calls of a service
 that does not say how long its handler runs. Of a service with server: lull, whose consumer is

@@ -12,17 +12,19 @@ func safetyRules() []Rule {
 		ID:       "retry-not-idempotent",
 		Severity: Warning,
 		Title:    "An operation that must not be repeated has several attempts",
-		Why: `Whoever does not get an answer cannot know whether the operation was carried out. If
-carrying it out twice is not the same as once, a retry may charge a card twice; a hedge does so
-on purpose. HTTP clients may repeat methods that are idempotent by definition, and others only
+		Why: `A caller that gets no answer cannot know whether the operation was carried out. If
+carrying it out twice is not the same as once, a retry may charge a card twice, and a hedge
+sends the charge twice on purpose. HTTP clients may repeat methods that are idempotent by definition, and others only
 with a way to know that it is safe: a key that makes the server carry them out once.
 
-lull repeats what it is told is not idempotent only if the request was never sent, and
-lullhttp knows POST and PATCH by their names; lull.Do and lullgrpc must be told of each call. A
-file cannot show that they are: the attempts are never made, or they are made by mistake.
+A call that is marked as not idempotent is repeated by lull only if the request was never sent.
+lullhttp marks POST and PATCH itself; with lull.Do and lullgrpc the program marks each call. A
+policy file cannot show whether it does. If it does, the further attempts of this policy are
+never made. If it does not, they are made by mistake.
 
 The rule finds operations with idempotent: false and without keyed: true, of dependencies whose
-calls are retried or hedged. Where all calls say what they are, ignore it there, and say so.`,
+calls are retried or hedged. If the program marks all its calls, ignore the rule there, with
+that as the reason.`,
 		Sources: []Source{
 			{"RFC 9110, HTTP Semantics, 9.2.2 Idempotent Methods", "https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2.2"},
 			{"IETF draft, The Idempotency-Key HTTP Header Field", "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/"},

@@ -53,14 +53,14 @@ The rule finds policies of more than one attempt with attempt_timeout: none and 
 		Severity: Warning,
 		Title:    "An attempt cannot happen before the deadline",
 		Why: `A wait that would cross the deadline is not begun, so attempts that only begin after it
-are never made. Who reads "attempts: 6" counts on six. Either they cannot happen at all,
+are never made. A reader of "attempts: 6" counts on six. Either some cannot happen at all,
 because even the shortest waits add up to more than the deadline; or they cannot happen
-when attempts are slow to fail, which is when one is glad of them.
+when attempts are slow to fail, and that is when they are needed most.
 
 The rule adds up the shortest waits between attempts that fail at once, and then the longest
 waits between attempts that take all of attempt_timeout. Waits that a server asks for are not
-counted: they are its to decide. Of hedges it finds those whose delay is no shorter than the
-attempt beside which they were to run.`,
+counted: the server decides about those. Of hedges it finds those whose delay is as long as the
+attempt that they were to run beside, or longer.`,
 		Sources: []Source{srcBuilders, srcA6},
 		Bad: `dependencies:
   stock:
@@ -107,7 +107,7 @@ policies whose last attempt begins before the deadline, and is then left with le
 		Why: `An attempt timeout below the 99th percentile of the dependency's latency cuts off more
 than one attempt in a hundred while all is well. Each is work that was done for nothing, and
 each is done again. When the dependency gets a little slower, many more are cut off, their
-retries make it slower still, and nothing that the caller sees says why.
+retries make it slower still, and the caller sees nothing that explains it.
 
 The rule compares attempt_timeout with the p99 that the file gives for the dependency and
 its operations. Builders' Library: choose what share of false timeouts is acceptable (such as

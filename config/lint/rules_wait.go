@@ -21,8 +21,8 @@ func waitRules() []Rule {
 		Severity: Warning,
 		Title:    "Retries follow at once",
 		Why: `What failed a moment ago will most likely fail again, and if it failed because the
-dependency has too much to do, a retry at once is more of the same. Waiting, for longer each
-time, is what lets a blip pass, and takes load off what is overloaded.
+dependency has too much to do, a retry at once gives it more to do. Waiting, for longer each
+time, lets a blip pass and takes load off a dependency that is overloaded.
 
 The rule finds policies whose longest wait before the first retry is below 1 ms (backoff
 kinds constant without a base, and immediate). Hedged calls are not looked at.`,
@@ -76,11 +76,11 @@ puts more than half of the first draws on the cap.`,
 		Severity: Warning,
 		Title:    "The cap of the waits is below their base",
 		Why: `The cap is the longest wait. Below the base it makes every wait the same, and shorter than
-the base says: nothing grows, and the longer an outage lasts the more the waits are missed.
+the base: the waits do not grow, although a longer outage needs longer waits.
 Where a base is written, lull refuses the file (exit code 2).
 
 The rule finds that, a cap below the default base of 100 ms, and, as a note, a cap below
-rate_limited_base (the wait after a failure that says "too many requests", 1 s by default): such
+rate_limited_base (the wait after a "too many requests", 1 s by default): such
 waits are longer than the cap that was written.`,
 		Sources: []Source{srcBuilders, srcA6},
 		Bad: `dependencies:
