@@ -48,7 +48,7 @@ func (o *times) want(t *testing.T, want ...string) {
 
 // Observers learn once which attempt ended, how long it took, and how long the call waited.
 // Each call has an end, also one that ends in a wait or in a panic.
-func TestObserversAreToldOfTimes(t *testing.T) {
+func TestObserversLearnTheTimes(t *testing.T) {
 	policy := lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: 100 * ms, Jitter: backoff.None}, Budget: plenty, Breaker: breaker.Config{Off: true}}
 	fail := func(context.Context) error { time.Sleep(30 * ms); return lull.Transient(errBlip) }
 	for name, c := range map[string]struct {
@@ -151,7 +151,7 @@ func TestObserversAreToldOfTimes(t *testing.T) {
 
 // The same for hedged calls. A failure is in an event of its own or in the event of the
 // end, never in both.
-func TestObserversAreToldOfTimesOfHedgedCalls(t *testing.T) {
+func TestObserversLearnTheTimesOfHedgedCalls(t *testing.T) {
 	blip := lull.Transient(errBlip)
 	for name, c := range map[string]struct {
 		change func(*lull.Policy)
@@ -240,7 +240,7 @@ func TestObserversAreToldOfTimesOfHedgedCalls(t *testing.T) {
 	}
 }
 
-func TestObserversAreToldOfPanicsInHedgedCalls(t *testing.T) {
+func TestObserversLearnOfPanicsInHedgedCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, second func()
 		want          string

@@ -140,7 +140,7 @@ func TestRule09TheFirstSuccessWins(t *testing.T) {
 }
 
 // "Don't retry" stops further hedges, and those in flight go on.
-func TestHedgesStopWhenTheServerSaysSo(t *testing.T) {
+func TestHedgesStopWhenTheServerAsks(t *testing.T) {
 	errStop := errors.New("overloaded")
 	classify := func(err error) lull.Verdict {
 		if err == errStop {

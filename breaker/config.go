@@ -93,9 +93,9 @@ type Config struct {
 	// take. Zero: 10 s.
 	ProbeTimeout time.Duration
 
-	// MetricsOnly: calls are counted and listeners hear what the breaker would
-	// have done, but no call is refused, not even when forced open, and State
-	// says Closed.
+	// MetricsOnly: calls are counted and listeners are called with what the breaker
+	// would have done, but no call is refused, not even when forced open, and State
+	// returns Closed.
 	MetricsOnly bool
 }
 

@@ -155,7 +155,7 @@ func TestResumeProbes(t *testing.T) {
 }
 
 // From a call that made no attempt here nothing is learned about the dependency.
-func TestResumeWithoutAnAttemptTellsNothing(t *testing.T) {
+func TestResumeWithoutAnAttemptTeachesNothing(t *testing.T) {
 	d := newDependency(t, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: plenty, Limit: bulkhead.Config{InFlight: 1},
 		Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1}})
 	busy, _ := d.State().Start(0, engine.Spec{})

@@ -48,9 +48,9 @@
 // # What the caller gets
 //
 // The last response, whatever its status, with its body unread and Request the
-// caller's own; [OutcomeOf] returns how many attempts were made and why they stopped. If the last attempt brought no
-// response, a [*lull.Error]; inside the *url.Error of http.Client, errors.Is and
-// errors.As find it.
+// caller's own; [OutcomeOf] returns how many attempts were made and why they stopped. If
+// the last attempt brought no response, a [*lull.Error]; inside the *url.Error of
+// http.Client, errors.Is and errors.As find it.
 //
 // The timeout of an attempt ends with the response's headers, and so does the
 // attempt. Policy.Deadline ends there, too: from then on only the caller's context can
@@ -68,7 +68,7 @@
 // # What the server sees
 //
 // From the second attempt on its number, in Lull-Attempt ([WithAttemptHeader]), so
-// that retries can be shed first; an attempt beside another says Lull-Hedge: ?1.
+// that retries can be shed first; an attempt beside another carries Lull-Hedge: ?1.
 //
 // A host whose answers have the header Lull ([AnnounceHeader]), as those of [NewHandler]
 // have, sees from then on how long the attempt still waits for the response to begin, in

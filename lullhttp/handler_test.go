@@ -269,7 +269,7 @@ func TestParseHedge(t *testing.T) {
 }
 
 // A hedge is marked as one: an attempt beside another, not one after it.
-func TestAHedgeSaysSo(t *testing.T) {
+func TestAHedgeIsMarked(t *testing.T) {
 	for name, c := range map[string]struct {
 		first func(http.ResponseWriter)
 		want  []string
@@ -301,7 +301,7 @@ func TestAHedgeSaysSo(t *testing.T) {
 
 // A failure that was retried below is marked so, and one that was not is not. A header that
 // the handler has set itself stays.
-func TestWhatWasRetriedBelowSaysSo(t *testing.T) {
+func TestWhatWasRetriedBelowIsMarked(t *testing.T) {
 	down, err := lull.NewDependency("down", eager, lull.WithRand(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)

@@ -235,7 +235,7 @@ func TestRule04NoMadeKeyForForeignHosts(t *testing.T) {
 	}
 }
 
-func TestWithRouteSaysWhatIsWrong(t *testing.T) {
+func TestWithRouteReportsWhatIsWrong(t *testing.T) {
 	for _, o := range []lullhttp.Option{
 		lullhttp.WithRoute("/x"),
 		lullhttp.WithRoute("", lull.Once()),

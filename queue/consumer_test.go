@@ -782,7 +782,7 @@ func (b *moody) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 }
 
 // After a Receive that failed the consumer waits as in its policy, but for 50 ms at least and 10 s at most.
-func TestReceiveWaitsAsThePolicySays(t *testing.T) {
+func TestReceiveWaitsAsThePolicyAsks(t *testing.T) {
 	for _, c := range []struct {
 		policy backoff.Schedule
 		want   []time.Duration

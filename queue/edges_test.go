@@ -310,7 +310,7 @@ func TestDecided(t *testing.T) {
 }
 
 // What to do with a dead letter depends on why it died.
-func TestLogSaysWhatToDo(t *testing.T) {
+func TestLogReportsWhatToDo(t *testing.T) {
 	for _, c := range []struct {
 		reason, code, want string
 	}{

@@ -148,7 +148,7 @@ func TestAdmissionLetsOthersWait(t *testing.T) {
 }
 
 // A refusal has advice: to come back after so many whole seconds, or not to.
-func TestAdmissionSaysWhatToDo(t *testing.T) {
+func TestAdmissionReportsWhatToDo(t *testing.T) {
 	nobody := admission.Config{MaxWait: -1}
 	r := play(t, gated1(nobody, 1000, 1010), retrying(2, millisecond))
 	at := moments(r.Series, r.Series.Retries)
@@ -306,7 +306,7 @@ func TestAdmissionStandsBeforeFailuresAndBehindTheRate(t *testing.T) {
 
 // The gate knows which attempts are retries, also of the request that a call is made
 // for, and which are hedges.
-func TestAdmissionIsToldWhatComes(t *testing.T) {
+func TestAdmissionLearnsWhatComes(t *testing.T) {
 	arrived := func(w *world, s int) [3]uint64 {
 		g := w.services[s].hosts[0].gate.Snapshot(w.now)
 		return [3]uint64{g.Arrived(admission.First), g.Arrived(admission.Retry), g.Arrived(admission.Hedge)}

@@ -130,7 +130,7 @@ func became(t *testing.T, to Format, field string, p lull.Policy) string {
 }
 
 // The page describes what the converters do with each field.
-func TestThePageSaysWhatPoliciesBecome(t *testing.T) {
+func TestThePageShowsWhatPoliciesBecome(t *testing.T) {
 	rows := table(t, "## What a policy becomes")
 	if len(rows) != len(probes) {
 		t.Errorf("%d rows, want %d", len(rows), len(probes))

@@ -6,7 +6,7 @@ import (
 )
 
 // Findings are true also where lull does more than a file can show.
-func TestWhatTheFindingSays(t *testing.T) {
+func TestTextsOfFindings(t *testing.T) {
 	const one = "a: {attempts: 1}\n"
 	for _, c := range []struct {
 		name, file string

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestConfigSaysAllThatIsWrong(t *testing.T) {
+func TestConfigReportsAllThatIsWrong(t *testing.T) {
 	err := Config{
 		Queue: "orders.*", DeadLetters: "amq.dead", Prefix: strings.Repeat("p", 101), DeliveryLimit: 2,
 		Native: Native{Min: 2 * time.Second, Max: time.Second},

@@ -155,7 +155,7 @@ func TestDialOptionsOfAPolicy(t *testing.T) {
 }
 
 // The service lull.test.Levels declares each idempotency level of protobuf.
-func TestTheDescriptorSaysWhatMayBeRepeated(t *testing.T) {
+func TestTheDescriptorNamesWhatMayBeRepeated(t *testing.T) {
 	level := func(l descriptorpb.MethodOptions_IdempotencyLevel) *descriptorpb.MethodOptions {
 		return &descriptorpb.MethodOptions{IdempotencyLevel: l.Enum()}
 	}

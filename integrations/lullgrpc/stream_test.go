@@ -690,7 +690,7 @@ func TestTheEndOfAFailedStream(t *testing.T) {
 	})
 }
 
-func TestOnFinishIsToldOfAStreamOnce(t *testing.T) {
+func TestOnFinishIsCalledOnceForAStream(t *testing.T) {
 	e := &echo{stream: steps(hears(codes.Unavailable), func(ss grpc.ServerStream) error { return answer(ss, "1", "2") })}
 	synctest.Test(t, func(t *testing.T) {
 		var told []error

@@ -54,7 +54,7 @@ func informing(code codes.Code, delay time.Duration) func(context.Context) error
 	}
 }
 
-func TestAFailureIsRepeatedAndTheServerIsToldSo(t *testing.T) {
+func TestAFailureIsRepeatedAndTheServerLearnsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &echo{unary: script(with(codes.Unavailable), with(codes.Unavailable))}
 		cc := inMemory(t, e, quick(), idempotent())

@@ -366,7 +366,7 @@ func TestTheSameNameIsTheSameBudget(t *testing.T) {
 	})
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenReportsWhatIsWrong(t *testing.T) {
 	deaf := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer deaf.Close()
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})

@@ -322,7 +322,7 @@ func TestQueueMistakes(t *testing.T) {
 }
 
 // Several mistakes are reported at once.
-func TestQueueSaysAllMistakes(t *testing.T) {
+func TestQueueReportsAllMistakes(t *testing.T) {
 	_, _, errs := lullProgram(t.Context(), "queue", "redrive", "ftp://b", "dead", "--to=dead", "--rate=x", "--limit=x", "--older-than=x")
 	if n := strings.Count(errs, "lull: "); n != 5 {
 		t.Errorf("%d lines, want 5:\n%s", n, errs)

@@ -183,7 +183,7 @@ func TestWritesWholeFiles(t *testing.T) {
 	}
 }
 
-func TestSaysWhatIsAllowed(t *testing.T) {
+func TestReportsWhatIsAllowed(t *testing.T) {
 	in, policies := written(t, "route.json", someRetryPolicy), written(t, "p.yaml", somePolicies)
 	for _, c := range []struct {
 		args []string

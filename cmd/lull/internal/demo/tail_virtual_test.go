@@ -58,7 +58,7 @@ func runVirtually(t *testing.T, args ...string) (r result, of map[string]tailFig
 }
 
 // The default run shows what the scenario is for.
-func TestTailShowsWhatItSays(t *testing.T) {
+func TestTailShowsWhatItPromises(t *testing.T) {
 	for _, seed := range []string{"1", "2"} {
 		r, of := runVirtually(t, "--seed="+seed)
 		none, naive, lull := of["no hedging"], of["naive"], of["lull"]

@@ -65,7 +65,7 @@ func TestSimulateIsDeterministic(t *testing.T) {
 	}
 }
 
-func TestSimulateJSONIsWhatTheTableSays(t *testing.T) {
+func TestSimulateJSONIsWhatTheTableShows(t *testing.T) {
 	var got struct {
 		Schema     int
 		Scenario   map[string]any

@@ -22,7 +22,7 @@ func TestProgressWritesOverItselfOnATerminal(t *testing.T) {
 	}
 }
 
-func TestQuietSaysNothing(t *testing.T) {
+func TestQuietWritesNothing(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
 	p := NewProgress(&out, func(string) string { return "" }, true, func() time.Time { return now })

@@ -82,7 +82,7 @@ func TestNothingFromOutside(t *testing.T) {
 	}
 }
 
-func TestSaysWhatItIsAbout(t *testing.T) {
+func TestReportNamesItsSubject(t *testing.T) {
 	p := full()
 	text := string(written(t, p))
 	for _, want := range []string{
