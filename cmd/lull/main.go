@@ -5,6 +5,7 @@
 //	lull simulate   in virtual time, at any size
 //	lull lint       checks policies before an outage does
 //	lull convert    turns retry configs of other systems into policies, and back
+//	lull schema     prints the JSON Schema of policy files
 //	lull queue      looks after the dead letters of a real broker
 //
 // Each command is a package of internal; lull queue is a program of its own, lull-queue.
@@ -18,6 +19,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/demo"
 	"github.com/lullgo/lull/cmd/lull/internal/lint"
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
+	"github.com/lullgo/lull/cmd/lull/internal/schema"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 )
 
@@ -27,6 +29,7 @@ type commands struct {
 	Simulate simulate.Command `cmd:"" help:"Fly retry policies through an outage in virtual time, side by side."`
 	Lint     lint.Command     `cmd:"" help:"Check policies and call graphs."`
 	Convert  convert.Command  `cmd:"" help:"Turn retry configs of gRPC, Istio, Envoy and the Gateway API into policies, and back."`
+	Schema   schema.Command   `cmd:"" help:"Print the JSON Schema of policy files."`
 	Queue    queue.Command    `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
 	Version  version          `cmd:"" help:"Print the version."`
 	Help     help             `cmd:"" help:"Show this, or the help of a command."`

@@ -20,7 +20,8 @@ and beside it what is printed for it.
 | note | Worth knowing; there may be nothing to change. |
 
 The exit code is 0 if nothing was found at or above the threshold (` + "`--threshold`" + `, warning by default), 1 if something
-was, and 2 if the command line or a file is wrong, or nothing can be printed. ` + "`--format json`, `sarif` and `github`" + ` are for machines.
+was, and 2 if the command line or a file is wrong, or nothing can be printed. ` + "`--format json`, `sarif`, `github`, `gitlab` and `junit`" + ` are for
+machines.
 
 A rule can be switched off where it does not matter, with the reason: at the end of a line, in a line of its own
 before the one that is meant, or for a whole file.
@@ -44,6 +45,19 @@ In GitHub Actions, as annotations beside the lines of a change, or as code scann
 - run: lull lint --format sarif --threshold never policies/*.yaml > lint.sarif
 - uses: github/codeql-action/upload-sarif@v3
   with: {sarif_file: lint.sarif}
+` + "```" + `
+
+In GitLab, in the widget of a merge request, and as tests. In JUnit's XML a finding below the threshold is a test that
+passes:
+
+` + "```yaml" + `
+lint:
+  script:
+    - lull lint --format gitlab --threshold never policies/*.yaml > quality.json
+    - lull lint --format junit policies/*.yaml > lint.xml
+  artifacts:
+    when: always
+    reports: {codequality: quality.json, junit: lint.xml}
 ` + "```" + `
 
 `

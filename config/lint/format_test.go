@@ -2,6 +2,7 @@ package lint
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"math"
 	"slices"
 	"strings"
@@ -264,5 +265,88 @@ func TestNothingMovesTheCursor(t *testing.T) {
 	Report{Findings: []Finding{{File: "\u202e.yaml"}, {File: "\u202e.yaml", Ignored: &Ignored{}}}}.Text(&b)
 	if strings.ContainsRune(b.String(), '\u202e') {
 		t.Errorf("%q", b.String())
+	}
+}
+
+// JUnit's XML has a suite for each file and a case for each finding; what is below the threshold
+// passes, and what is ignored is skipped.
+func TestJUnit(t *testing.T) {
+	r := someReport(t)
+	for _, c := range []struct {
+		least    Severity
+		failures int
+	}{{Note, 3}, {Warning, 1}, {Error, 1}, {Error + 1, 0}} {
+		var b strings.Builder
+		if err := r.JUnit(&b, c.least); err != nil {
+			t.Fatal(err)
+		}
+		var all junitSuites
+		if err := xml.Unmarshal([]byte(b.String()), &all); err != nil {
+			t.Fatalf("%v\n%s", err, b.String())
+		}
+		if all.Tests != 6 || all.Failures != c.failures || all.Errors != 1 || len(all.Suites) != 3 || all.Suites[0].Skipped != 2 {
+			t.Errorf("%v: %+v", c.least, all)
+		}
+		if first := all.Suites[0].Cases[0]; first.File != "dir/a b,c.yaml" || first.Line != 2 || c.failures > 0 && (first.Failure == nil || !strings.Contains(first.Failure.Text, "Fix: ")) {
+			t.Errorf("%+v", first)
+		}
+		for _, s := range all.Suites {
+			failures := 0
+			for _, each := range s.Cases {
+				if each.Failure != nil {
+					failures++
+				}
+			}
+			if failures != s.Failures || len(s.Cases) != s.Tests {
+				t.Errorf("%+v", s)
+			}
+		}
+	}
+	var b strings.Builder
+	clean := Report{Files: []string{`x\good.yaml`}}
+	if err := clean.JUnit(&b, Note); err != nil || !strings.Contains(b.String(), `<testcase classname="x/good.yaml" name="x/good.yaml" file="x/good.yaml">`) {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	b.Reset()
+	odd := Report{Files: []string{"a"}, Findings: []Finding{{File: "a", Message: "<&\"\x01", Fix: Fix{Text: "]]>"}}}}
+	if err := odd.JUnit(&b, Note); err != nil || xml.Unmarshal([]byte(b.String()), new(junitSuites)) != nil {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// GitLab's report has an entry for each finding that is not ignored, and their fingerprints differ.
+func TestGitLab(t *testing.T) {
+	r := someReport(t)
+	r.Findings = append(r.Findings, r.Findings[0]) // the same field once more
+	var b strings.Builder
+	if err := r.GitLab(&b); err != nil {
+		t.Fatal(err)
+	}
+	var all []gitlabEntry
+	if err := json.Unmarshal([]byte(b.String()), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != r.Count(Note) {
+		t.Errorf("%d entries for %d findings", len(all), r.Count(Note))
+	}
+	prints := map[string]bool{}
+	for _, e := range all {
+		if e.Description == "" || e.CheckName == "" || len(e.Fingerprint) != 32 || prints[e.Fingerprint] || e.Location.Lines.Begin < 1 {
+			t.Errorf("%+v", e)
+		}
+		prints[e.Fingerprint] = true
+	}
+	if all[0].Severity != "critical" || all[1].Severity != "info" || all[3].Location.Path != "sub/win.yaml" {
+		t.Errorf("%+v", all)
+	}
+	// An entry keeps its fingerprint when its line moves.
+	r.Findings[0].Line = 99
+	var again strings.Builder
+	if err := r.GitLab(&again); err != nil || !strings.Contains(again.String(), all[0].Fingerprint) {
+		t.Errorf("%v\n%s", err, again.String())
+	}
+	b.Reset()
+	if err := (Report{}).GitLab(&b); err != nil || b.String() != "[]\n" {
+		t.Errorf("%v %q", err, b.String())
 	}
 }

@@ -26,7 +26,7 @@ const (
 // Command is lull lint. Its flags are text, so that all mistakes are reported at once.
 type Command struct {
 	Files     []string  `arg:"" optional:"" name:"file" help:"Policy files, which may hold a call graph; - is standard input. They are checked as one."`
-	Format    cli.Text  `placeholder:"FORMAT" default:"text" help:"text, json, sarif (2.1.0), or github (annotations of GitHub Actions). Default: text."`
+	Format    cli.Text  `placeholder:"FORMAT" default:"text" help:"text, json, sarif (2.1.0), github (annotations of GitHub Actions), gitlab (code quality) or junit. Default: text."`
 	Threshold cli.Text  `placeholder:"SEVERITY" default:"warning" help:"From where on findings make the exit code 1: note, warning, error, or never. Default: warning. All are printed."`
 	Off       cli.Texts `placeholder:"RULE=REASON" help:"Switch a rule off, and say why. May be repeated. In a file: # lint:ignore RULE REASON, or # lint:file-ignore."`
 	Explain   cli.Text  `placeholder:"RULE" help:"Say what a rule is for, with its source, a bad and a good example."`
@@ -58,14 +58,32 @@ type linting struct {
 	options   lint.Options
 	threshold lint.Severity
 	never     bool // nothing makes the exit code 1
-	format    func(lint.Report, io.Writer) error
+	format    string
 }
 
-var lintFormats = map[string]func(lint.Report, io.Writer) error{
-	"text":   lint.Report.Text,
-	"json":   lint.Report.JSON,
-	"sarif":  func(r lint.Report, w io.Writer) error { return r.SARIF(w, cli.ModuleVersion()) },
-	"github": lint.Report.GitHub,
+const allowedFormats = "text, json, sarif, github, gitlab or junit"
+
+// print writes the report in the format, and reports whether there is such a format.
+func (l linting) print(r lint.Report, w io.Writer) (ok bool, err error) {
+	switch l.format {
+	case "text":
+		return true, r.Text(w)
+	case "json":
+		return true, r.JSON(w)
+	case "sarif":
+		return true, r.SARIF(w, cli.ModuleVersion())
+	case "github":
+		return true, r.GitHub(w)
+	case "gitlab":
+		return true, r.GitLab(w)
+	case "junit":
+		least := l.threshold
+		if l.never {
+			least = lint.Error + 1
+		}
+		return true, r.JUnit(w, least)
+	}
+	return false, nil
 }
 
 // Run checks files and prints the findings.
@@ -97,7 +115,7 @@ func (f Command) lint(env cli.Env) error {
 	if err != nil {
 		return cli.Fail(exitWrong, fmt.Errorf("--off: %w", err))
 	}
-	if err := l.format(report, env.Stdout); err != nil {
+	if _, err := l.print(report, env.Stdout); err != nil {
 		return cli.Fail(exitWrong, err)
 	}
 	switch n := report.Count(l.threshold); {
@@ -111,10 +129,10 @@ func (f Command) lint(env cli.Env) error {
 
 func (f Command) linting(env cli.Env) (linting, error) {
 	var wrong problem.List
-	l := linting{options: lint.Options{Off: map[string]string{}}}
+	l := linting{options: lint.Options{Off: map[string]string{}}, format: string(f.Format)}
 	wrong.Check(len(f.Files) > 0, "FILE", "none", "at least one policy file")
-	if l.format = lintFormats[string(f.Format)]; l.format == nil {
-		wrong.Add("--format", f.Format.Quoted(), "text, json, sarif or github")
+	if known, _ := l.print(lint.Report{}, io.Discard); !known {
+		wrong.Add("--format", f.Format.Quoted(), allowedFormats)
 	}
 	if l.never = f.Threshold == "never"; l.never {
 		l.threshold = lint.Error

@@ -127,7 +127,7 @@ func TestLintExitCodes(t *testing.T) {
 		{[]string{file, "--off", "jitter-missing="}, 2, "RULE=REASON"},
 		{[]string{file, "--off", "jitter=one process"}, 2, "did you mean jitter-missing?"},
 		{[]string{file, "--off", "file-mistake=one process"}, 2, "cannot be ignored"},
-		{[]string{file, "--format", "xml"}, 2, "text, json, sarif or github"},
+		{[]string{file, "--format", "xml"}, 2, "text, json, sarif, github, gitlab or junit"},
 		{[]string{file, "--threshold", "info", "--format", "xml"}, 2, "note, warning, error or never"},
 		{nil, 2, "at least one policy file"},
 		{[]string{"missing.yaml", "absent.yaml", file}, 2, "absent.yaml"},
@@ -147,7 +147,7 @@ func TestLintExitCodes(t *testing.T) {
 	if err := os.WriteFile(file, []byte("dependencies: 7\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range []string{"text", "json", "sarif", "github"} {
+	for _, format := range []string{"text", "json", "sarif", "github", "gitlab", "junit"} {
 		out, complaint, code := lints(t, file, "--format", format, "--threshold", "never")
 		if code != 2 || !strings.Contains(complaint, "retry.yaml cannot be read") || !strings.Contains(out, "file-mistake") {
 			t.Errorf("%s: exit code %d, %q\n%s", format, code, complaint, out)
@@ -186,12 +186,13 @@ func TestLintFormats(t *testing.T) {
 	file := writeLint(t, lintFile)
 	for format, begins := range map[string]string{
 		"text": "retry.yaml:2:29: warning: ", "github": "::warning file=retry.yaml,line=2,col=29,title=jitter-missing::", "json": "{\n", "sarif": "{\n",
+		"gitlab": "[\n", "junit": "<?xml ",
 	} {
 		out, _, _ := lints(t, file, "--format", format)
 		if !strings.HasPrefix(out, begins) {
 			t.Errorf("%s: %s", format, out)
 		}
-		if begins == "{\n" && !json.Valid([]byte(out)) {
+		if len(begins) == 2 && !json.Valid([]byte(out)) {
 			t.Errorf("%s: no JSON", format)
 		}
 	}
