@@ -30,6 +30,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/hedge"
 	lullotel "github.com/lullgo/lull/integrations/lullotel"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/queue"
 )
@@ -51,6 +52,7 @@ type shop struct {
 	telemetry *lullotel.Telemetry
 	reader    *sdkmetric.ManualReader
 	t         *testing.T
+	rand      *rand.Rand // safe for concurrent use
 	client    *http.Client
 	url       string
 	broken    atomic.Int64 // percent of answers that are failures
@@ -63,7 +65,7 @@ type shop struct {
 }
 
 func openShop(t *testing.T) *shop {
-	s := &shop{tally: &tally{series: make(map[string]float64)}, reader: sdkmetric.NewManualReader(), t: t}
+	s := &shop{tally: &tally{series: make(map[string]float64)}, reader: sdkmetric.NewManualReader(), rand: seed.Rand(t), t: t}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -73,11 +75,11 @@ func openShop(t *testing.T) *shop {
 	var err error
 	s.telemetry, err = lullotel.New(lullotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(s.reader))), lullotel.WithTracerProvider(noop.NewTracerProvider()))
 	must(err)
-	observed := []lull.Option{lull.WithObserver(both{s.tally, s.telemetry}), lull.WithTiming()}
+	observed := []lull.Option{lull.WithObserver(both{s.tally, s.telemetry}), lull.WithTiming(), lull.WithRand(seed.Source(t))}
 
 	// The server: four requests at a time, of 1 to 20 ms each.
 	toldAdmission := s.telemetry.Admission("api")
-	control, err := admission.New(admission.Config{Limit: 4, MaxWait: 20 * time.Millisecond}, admission.WithObserver(func(e admission.Event) {
+	control, err := admission.New(admission.Config{Limit: 4, MaxWait: 20 * time.Millisecond}, admission.WithRandom(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		toldAdmission(e)
@@ -88,11 +90,11 @@ func openShop(t *testing.T) *shop {
 	middle, err := s.gate.Middleware()
 	must(err)
 	server := httptest.NewServer(middle.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(time.Duration(1+rand.IntN(20)) * time.Millisecond)
-		if rand.Int64N(100) >= s.broken.Load() {
+		time.Sleep(time.Duration(1+s.rand.IntN(20)) * time.Millisecond)
+		if s.rand.Int64N(100) >= s.broken.Load() {
 			return
 		}
-		switch rand.IntN(10) {
+		switch s.rand.IntN(10) {
 		case 0:
 			w.Header().Set("X-Should-Retry", "false")
 		case 1:
@@ -127,10 +129,10 @@ func openShop(t *testing.T) *shop {
 	p.Attempts = 4
 	p.Backoff = backoff.Schedule{Base: 50 * time.Millisecond, Cap: 200 * time.Millisecond}
 	p.Breaker.Off = true
-	mail, err := lull.NewDependency("mail", p)
+	mail, err := lull.NewDependency("mail", p, lull.WithRand(seed.Source(t)))
 	must(err)
 	s.consumer, err = queue.New("orders", s.broker, mail, func(ctx context.Context, m *queue.Message) error {
-		if rand.Int64N(100) < s.broken.Load() {
+		if s.rand.Int64N(100) < s.broken.Load() {
 			return lull.Transient(errors.New("mail server is down"))
 		}
 		return nil
@@ -260,13 +262,13 @@ func (s *shop) trade(ctx context.Context) {
 	loop := func(every time.Duration, do func(context.Context)) {
 		for ctx.Err() == nil {
 			do(context.WithoutCancel(ctx))
-			time.Sleep(time.Duration(rand.Int64N(2 * int64(every))))
+			time.Sleep(time.Duration(s.rand.Int64N(2 * int64(every))))
 		}
 	}
 	for range 6 {
 		all.Go(func() {
 			loop(40*time.Millisecond, func(ctx context.Context) {
-				if rand.IntN(200) == 0 { // a caller that goes
+				if s.rand.IntN(200) == 0 { // a caller that goes
 					var cancel func()
 					ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
 					defer cancel()
@@ -283,13 +285,13 @@ func (s *shop) trade(ctx context.Context) {
 		all.Go(func() {
 			loop(40*time.Millisecond, func(ctx context.Context) {
 				lullotel.DoHedged(ctx, s.telemetry, s.stock, func(ctx context.Context) (int, error) {
-					wait := time.Duration(rand.IntN(12)) * time.Millisecond
+					wait := time.Duration(s.rand.IntN(12)) * time.Millisecond
 					select {
 					case <-time.After(wait):
 					case <-ctx.Done():
 						return 0, ctx.Err()
 					}
-					if rand.Int64N(100) < s.broken.Load()/2 {
+					if s.rand.Int64N(100) < s.broken.Load()/2 {
 						return 0, lull.Transient(errors.New("down"))
 					}
 					return 1, nil

@@ -12,13 +12,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
 // running runs a consumer of q until the test ends. ended gets the result of Run.
 func running(t *testing.T, q *Queue, handle queue.Handler) (events <-chan queue.Event, ended <-chan error) {
 	t.Helper()
-	d, err := lull.NewDependency("service", queue.Policy())
+	d, err := lull.NewDependency("service", queue.Policy(), lull.WithRand(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

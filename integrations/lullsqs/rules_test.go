@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -761,7 +762,7 @@ func TestAnOpenBreakerReceivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := open(t, "orders", nil)
 		policy := queue.Policy()
-		d, err := lull.NewDependency("backend", policy)
+		d, err := lull.NewDependency("backend", policy, lull.WithRand(seed.Source(t)))
 		must(t, err)
 		c, err := queue.New("orders", q, d, func(context.Context, *queue.Message) error { return nil }, queue.Config{})
 		must(t, err)

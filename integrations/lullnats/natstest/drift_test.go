@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -35,7 +36,7 @@ func TestAckWaitIsMadeShorter(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shared(t), lullnats.Config{Lease: patience})
 	b.send("hello")
-	d, err := lull.NewDependency("ledger", queue.Policy())
+	d, err := lull.NewDependency("ledger", queue.Policy(), lull.WithRand(seed.Source(t)))
 	b.ok(err)
 	var mu sync.Mutex
 	var lost []error

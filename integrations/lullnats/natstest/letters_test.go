@@ -15,6 +15,7 @@ import (
 
 	"github.com/lullgo/lull"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -49,7 +50,7 @@ func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 	for _, c := range both {
 		b, err := lullnats.Open(bg, js, c)
 		ok(err)
-		d, err := lull.NewDependency("ledger", queue.Policy())
+		d, err := lull.NewDependency("ledger", queue.Policy(), lull.WithRand(seed.Source(t)))
 		ok(err)
 		// Both have one name, as in the package comment.
 		q, err := queue.New(name, b, d, func(_ context.Context, m *queue.Message) error { return lull.Permanent(errors.New("no")) }, queue.Config{}, quiet)
