@@ -1,0 +1,51 @@
+// Package lulltest makes HTTP fail as a test wants it to, and records what arrived.
+//
+// A retry is code that runs only when something else fails. [Faults] makes that happen: at
+// the client, in front of a transport, or at the server, in front of a handler. Each [Rule]
+// has a condition and a fault: a status, a header such as Retry-After, a delay, a refused
+// connection, a reset before, in or after the header, a body that is slow or cut short, or
+// no answer at all.
+//
+//	faults := &lulltest.Faults{Rules: []lulltest.Rule{
+//		{On: "GET /orders/{id}", First: 2, Status: 503},                   // the first two attempts of each call
+//		{On: "POST /payments", End: lulltest.Reset},                       // carried out, and the answer is lost
+//		{Every: 10, Status: 429, Header: http.Header{"Retry-After": {"2"}}}, // every tenth of all others
+//		{Chance: 0.01, End: lulltest.Hang},                                // and one of a hundred
+//	}}
+//	client, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(faults.Transport(nil)))
+//
+// Afterwards [Faults.Attempts] has what arrived: when, which method and URL, which header
+// (an Idempotency-Key is in it), and the body, byte by byte.
+//
+// # Is the request carried out?
+//
+// A rule without Status changes the answer of the transport or handler behind it: that one
+// is called, and its answer is delayed, cut or thrown away. So a lost answer is a request that
+// was carried out. A rule with Status takes the place of what is behind it, which never
+// sees the request. A refused connection never carries a request.
+//
+// # Which attempt is it?
+//
+// Requests with the same method, URL and Idempotency-Key are attempts of one call, and
+// counted in the order of their arrival. Give each call of a test a URL of its own, or set
+// [Faults].Call.
+//
+// # Time and chance
+//
+// All waits are timers, so a test in a bubble of testing/synctest takes no time. A draw
+// depends on the seed, the rule, the call and the number of the attempt, and on nothing
+// else: not on the order of goroutines, and not on other calls.
+//
+// # At the client, or at the server
+//
+// [Faults.Transport] returns the errors that net/http returns for such a failure, of the same types. It
+// needs no network. [Faults.Handler] breaks real connections. It cannot refuse one, so it
+// resets it before anything is answered. Over HTTP/2 each break is a reset of the stream. Note that
+// http.Transport itself repeats a GET whose connection broke before the answer began, if the
+// connection had carried another request before: such attempts arrive at a handler, and no retry
+// policy knows of them.
+//
+// Requests are read as a whole before they are answered, and their bodies are kept. So the
+// package is for tests, not for streams in both directions. It needs nothing but the standard
+// library, and knows nothing of lull: any client can be tested with it.
+package lulltest

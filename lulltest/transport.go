@@ -1,0 +1,207 @@
+package lulltest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+)
+
+// Transport returns an http.RoundTripper that passes on to next what no rule ends. If next is
+// nil, a request that is passed on is answered with an empty 200.
+func (f *Faults) Transport(next http.RoundTripper) http.RoundTripper {
+	if next == nil {
+		next = ok{}
+	}
+	return &transport{f, next}
+}
+
+// ok answers every request with an empty 200.
+type ok struct{}
+
+func (ok) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+	return response(r, &Rule{Status: http.StatusOK}), nil
+}
+
+type transport struct {
+	f    *Faults
+	next http.RoundTripper
+}
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer r.Body.Close()
+	}
+	if err := t.f.ready(); err != nil {
+		return nil, err
+	}
+	ctx := r.Context()
+	if ctx.Err() != nil { // as in http.Transport, such a request is not sent
+		return nil, context.Cause(ctx)
+	}
+	index, rule := t.f.arrived(r)
+	if rule.End == Refuse {
+		if err := wait(ctx, rule.Delay); err != nil {
+			return nil, err
+		}
+		return nil, broken("dial", r, os.NewSyscallError("connect", refused))
+	}
+	body, err := t.f.readBody(index, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := wait(ctx, rule.Delay); err != nil {
+		return nil, err
+	}
+	var resp *http.Response
+	if rule.Status == 0 {
+		if resp, err = t.next.RoundTrip(withBytes(r, body)); err != nil {
+			return nil, err
+		}
+	} else {
+		resp = response(r, rule)
+	}
+	if rule.End != Answer && rule.Where != InBody {
+		resp.Body.Close()
+		if rule.End == Hang {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		return nil, rule.noHeader(r)
+	}
+	if rule.Header != nil {
+		if resp.Header = resp.Header.Clone(); resp.Header == nil {
+			resp.Header = make(http.Header)
+		}
+		rule.setHeader(resp.Header)
+	}
+	if rule.inBody() && withBody(r.Method, resp.StatusCode) {
+		if rule.Where == InBody && resp.ContentLength <= int64(rule.Bytes) {
+			resp.ContentLength = -1 // or its last byte would be its end
+			resp.Header.Del("Content-Length")
+		}
+		b := &faultyBody{of: resp.Body, rule: rule, left: rule.Bytes, req: r}
+		b.ctx, b.cancel = context.WithCancelCause(ctx)
+		resp.Body = b
+	}
+	return resp, nil
+}
+
+// withBytes returns the request with a body that was read.
+func withBytes(r *http.Request, body []byte) *http.Request {
+	if body == nil {
+		return r
+	}
+	r = r.WithContext(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return r
+}
+
+// response returns the answer that Status makes.
+func response(r *http.Request, rule *Rule) *http.Response {
+	h := make(http.Header)
+	body, length := io.ReadCloser(http.NoBody), int64(len(rule.Body))
+	if length > 0 {
+		h.Set("Content-Type", http.DetectContentType([]byte(rule.Body)))
+		if withBody(r.Method, rule.Status) {
+			body = io.NopCloser(strings.NewReader(rule.Body))
+		}
+	}
+	return &http.Response{
+		Status: fmt.Sprint(rule.Status, " ", http.StatusText(rule.Status)), StatusCode: rule.Status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, Body: body, ContentLength: length, Request: r,
+	}
+}
+
+// early returns the error with which a read fails when the rule has ended the connection.
+func (rule *Rule) early(r *http.Request) error {
+	if rule.End == Reset {
+		return broken("read", r, os.NewSyscallError("read", reset))
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// noHeader returns the error of http.Transport for a response without a whole header.
+func (rule *Rule) noHeader(r *http.Request) error {
+	switch {
+	case rule.Where == InHeader: // a reset, too: http.Transport reads on, and then finds the end
+		return fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", io.ErrUnexpectedEOF)
+	case rule.End == Close:
+		return io.EOF
+	}
+	return rule.early(r)
+}
+
+func broken(op string, r *http.Request, err error) error {
+	return &net.OpError{Op: op, Net: "tcp", Addr: server(r.URL.Host), Err: err}
+}
+
+// server is the address of a server that has a name only.
+type server string
+
+func (server) Network() string  { return "tcp" }
+func (s server) String() string { return string(s) }
+
+// faultyBody is the body of a response that is slow or ends too early.
+type faultyBody struct {
+	of   io.ReadCloser
+	rule *Rule
+	left int // bytes until the end, if Where is InBody
+	req  *http.Request
+	err  error // how it has ended
+
+	ctx    context.Context // of the request, until Close
+	cancel context.CancelCauseFunc
+}
+
+func (b *faultyBody) Read(p []byte) (n int, err error) {
+	if b.err != nil || len(p) == 0 {
+		return 0, b.err
+	}
+	if b.rule.PerByte > 0 {
+		p = p[:1]
+	}
+	if b.rule.Where == InBody {
+		p = p[:min(len(p), b.left)]
+		if len(p) == 0 {
+			b.err = b.end()
+			return 0, b.err
+		}
+	}
+	n, err = b.of.Read(p)
+	b.left -= n
+	if n > 0 {
+		if w := wait(b.ctx, b.rule.PerByte); w != nil {
+			n, err = 0, w
+		}
+	}
+	if err == io.EOF && b.rule.Where == InBody { // a shorter body
+		if b.left, err = 0, nil; n == 0 {
+			err = b.end()
+		}
+	}
+	b.err = err
+	return n, err
+}
+
+// end waits for the caller if the rule hangs, and returns the error of the break.
+func (b *faultyBody) end() error {
+	if b.rule.End == Hang {
+		<-b.ctx.Done()
+		return context.Cause(b.ctx)
+	}
+	return b.rule.early(b.req)
+}
+
+func (b *faultyBody) Close() error {
+	b.cancel(http.ErrBodyReadAfterClose)
+	return b.of.Close()
+}
