@@ -6,6 +6,7 @@
 //	lull lint       checks policies before an outage does
 //	lull convert    turns retry configs of other systems into policies, and back
 //	lull schema     prints the JSON Schema of policy files
+//	lull exec       runs a command under a policy
 //	lull queue      looks after the dead letters of a real broker
 //
 // Each command is a package of internal; lull queue is a program of its own, lull-queue.
@@ -17,6 +18,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/convert"
 	"github.com/lullgo/lull/cmd/lull/internal/demo"
+	"github.com/lullgo/lull/cmd/lull/internal/execute"
 	"github.com/lullgo/lull/cmd/lull/internal/lint"
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/schema"
@@ -30,8 +32,9 @@ type commands struct {
 	Lint     lint.Command     `cmd:"" help:"Check policies and call graphs."`
 	Convert  convert.Command  `cmd:"" help:"Turn retry configs of gRPC, Istio, Envoy and the Gateway API into policies, and back."`
 	Schema   schema.Command   `cmd:"" help:"Print the JSON Schema of policy files."`
+	Exec     execute.Command  `cmd:"" help:"Run a command, and repeat it if it fails."`
 	Queue    queue.Command    `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
-	Version  version          `cmd:"" help:"Print the version."`
+	Version  version          `cmd:"" help:"Print the version, as --version does."`
 	Help     help             `cmd:"" help:"Show this, or the help of a command."`
 }
 

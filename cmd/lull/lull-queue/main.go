@@ -14,9 +14,12 @@ func main() { cli.Main(program) }
 
 // program runs lull queue with the arguments that follow those two words.
 func program(env cli.Env, args []string) int {
+	if len(args) == 0 || args[0] != "--version" {
+		args = append([]string{"queue"}, args...)
+	}
 	return cli.Run(env, &struct {
 		Queue queueCommands `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
-	}{}, append([]string{"queue"}, args...))
+	}{}, args)
 }
 
 // Exit codes of lull queue, besides those of all commands.

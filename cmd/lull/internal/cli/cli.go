@@ -61,6 +61,9 @@ func Run(env Env, commands any, args []string) int {
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "--version":
+		fmt.Fprintln(env.Stdout, Version())
+		return OK
 	case args[0] == "help":
 		args = append(args[1:len(args):len(args)], "--help")
 	}
@@ -80,7 +83,7 @@ func Run(env Env, commands any, args []string) int {
 	case helped:
 		return OK
 	case err != nil:
-		return Exit(env, Fail(Misused, err))
+		return Exit(env, Fail(misused(err), err))
 	}
 	return Exit(env, parsed.Run(env))
 }
@@ -100,12 +103,23 @@ func Exit(env Env, err error) int {
 	var wrong problem.List
 	var failed failure
 	switch {
-	case errors.As(err, &wrong):
-		return Misused
 	case errors.As(err, &failed):
 		return failed.code
+	case errors.As(err, &wrong):
+		return Misused
 	}
 	return Failed
+}
+
+// misused is the exit code for a command line that cannot be parsed: that of the command with
+// a method Misused, whose exit codes are mostly somebody else's.
+func misused(err error) int {
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context.Selected() != nil {
+		if own, ok := parse.Context.Selected().Target.Interface().(interface{ Misused() int }); ok {
+			return own.Misused()
+		}
+	}
+	return Misused
 }
 
 // allowed lists the commands, or the flags of the command that was named.

@@ -1,0 +1,137 @@
+// Package execute is the command lull exec: it runs another command under a retry policy.
+//
+// Every decision about an attempt is the engine's, through lull.Run. This package carries it
+// out: it starts processes, gives them their input, keeps their output apart, and passes
+// signals on.
+package execute
+
+import (
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/preset"
+)
+
+// Command is lull exec. Its flags are text, so that all mistakes are reported at once;
+// setting reads them.
+type Command struct {
+	Attempts  cli.Text  `placeholder:"5" default:"5" help:"The most times that the command is run, the first one included: 1 to 1000."`
+	Deadline  cli.Text  `placeholder:"DURATION" default:"none" help:"How long all of it may take, with the waits. No wait crosses the deadline; a command that runs then is ended. Default: none."`
+	Timeout   cli.Text  `placeholder:"DURATION" default:"none" help:"How long each attempt may take. A command that takes longer is ended, and repeated. Default: none."`
+	Wait      cli.Text  `placeholder:"1s" default:"1s" help:"The wait before the second attempt is drawn between zero and this; the bound doubles from attempt to attempt."`
+	MaxWait   cli.Text  `placeholder:"1m" default:"1m" help:"The longest wait."`
+	Transient cli.Texts `placeholder:"CODES" help:"After which exit codes the command is repeated: numbers and ranges, as 7,28,100-109, and signal for a command that a signal ended. Default: 1-125,signal."`
+	KillAfter cli.Text  `placeholder:"10s" default:"10s" help:"A command whose time is over gets SIGTERM, and SIGKILL if it still runs after this."`
+	Stream    bool      `help:"Pass standard output through as it comes, that of failed attempts too. So it is on a terminal."`
+	Quiet     bool      `help:"Print nothing about attempts."`
+	Command   []string  `arg:"" passthrough:"partial" name:"command" help:"The command and its arguments. -- before it ends the flags of lull."`
+}
+
+// Help is shown above the flags.
+func (Command) Help() string {
+	return `Runs a command, and runs it again if it fails: after a wait with jitter that
+grows, until it succeeds, its attempts are used up, or its time is.
+
+  lull exec -- curl --fail --silent https://api.example.com/orders
+  lull exec --attempts 8 --timeout 30s --deadline 5m -- ./migrate
+  lull exec --transient 75 -- sendmail -t < letter
+
+A command that is put here must be safe to repeat: lull cannot know what it did
+before it failed. One that cannot be found or executed is not repeated.
+
+Standard output has the output of the last attempt alone, so that a pipe gets no
+halves; that of failed attempts goes to standard error. Standard input is given
+to each attempt from its beginning. lull reads a pipe ahead for that: use
+"< /dev/null" in a loop that reads a pipe itself. The variable LULL_ATTEMPT has
+the number of the attempt.
+
+Signals are passed on to the command, and it is not repeated after SIGINT,
+SIGTERM, SIGHUP or SIGQUIT.
+
+Exit codes: that of the last attempt (128 and the number of the signal that ended
+it); 124 if its time was over, 125 if lull itself failed or its command line is
+wrong, 126 if the command cannot be executed, 127 if it is not found.`
+}
+
+// Exit codes, as timeout(1), env(1) and nice(1) have them.
+const (
+	exitTimeout       = 124
+	exitOwn           = 125
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// Misused is the exit code of a wrong command line: 2 may be the command's own.
+func (Command) Misused() int { return exitOwn }
+
+// A setting is what the flags of a Command mean.
+type setting struct {
+	policy    lull.Policy
+	transient codes
+	killAfter time.Duration
+	argv      []string
+}
+
+const longest = 365 * 24 * time.Hour
+
+func (f Command) setting() (setting, error) {
+	var l problem.List
+	s := setting{argv: f.Command}
+	if len(s.argv) > 0 && s.argv[0] == "--" {
+		s.argv = s.argv[1:]
+	}
+	l.Check(len(s.argv) > 0, "the command", "missing", "one after the flags, as in lull exec -- true")
+	s.policy = preset.BackgroundWorker()
+	s.policy.Attempts = cli.Whole(&l, "--attempts", f.Attempts, 1, 1000)
+	s.policy.Deadline = orNone(&l, "--deadline", f.Deadline)
+	s.policy.AttemptTimeout = orNone(&l, "--timeout", f.Timeout)
+	s.policy.Backoff.Base = cli.Duration(&l, "--wait", f.Wait, problem.ShortestDuration, longest)
+	s.policy.Backoff.Cap = cli.Duration(&l, "--max-wait", f.MaxWait, problem.ShortestDuration, longest)
+	s.killAfter = cli.Duration(&l, "--kill-after", f.KillAfter, 0, longest)
+	s.transient = readCodes(&l, f.Transient)
+	// One process makes one call. Nobody else's successes can pay for its retries, so all that
+	// it may make are in stock.
+	s.policy.Budget.Stock = float64(max(s.policy.Attempts-1, 1))
+	if len(l) == 0 && s.policy.Deadline > 0 && s.policy.AttemptTimeout > s.policy.Deadline {
+		l.Add("--timeout", f.Timeout.Quoted(), "no more than the deadline of "+s.policy.Deadline.String())
+	}
+	if len(l) == 0 && s.policy.Backoff.Base > s.policy.Backoff.Cap {
+		l.Add("--wait", f.Wait.Quoted(), "no more than --max-wait, "+s.policy.Backoff.Cap.String())
+	}
+	if err := l.Err(); err != nil {
+		return s, err
+	}
+	return s, s.policy.Validate()
+}
+
+// orNone reads a duration or "none".
+func orNone(l *problem.List, flag string, v cli.Text) time.Duration {
+	if v == "none" {
+		return lull.NoTimeout
+	}
+	d, err := time.ParseDuration(string(v))
+	l.Check(err == nil && d >= problem.ShortestDuration && d <= longest, flag, v.Quoted(), "a positive duration, such as 500ms or 1.5s, or none")
+	return d
+}
+
+// Run runs the command.
+func (f Command) Run(env cli.Env) error {
+	s, err := f.setting()
+	if err != nil {
+		return cli.Fail(exitOwn, err)
+	}
+	path, err := exec.LookPath(s.argv[0])
+	if err != nil {
+		return cli.Fail(startCode(err), err)
+	}
+	_, onScreen := term.Terminal(env.Stdout, env.Getenv)
+	keyboard, _ := env.Stdin.(*os.File)
+	_, atKeyboard := term.Terminal(keyboard, env.Getenv)
+	r := &runner{setting: s, env: env, path: path, quiet: f.Quiet, stream: f.Stream || onScreen, own: !atKeyboard}
+	return r.run()
+}

@@ -1,0 +1,285 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
+)
+
+// runner runs one command to its end.
+type runner struct {
+	setting
+	env     cli.Env
+	path    string // of the program
+	quiet   bool
+	stream  bool // standard output is passed through
+	own     bool // the command gets a process group of its own
+	input   *input
+	signals *signals
+	number  int      // of the attempt
+	out     *os.File // what the last attempt printed on standard output; nil if it is passed through
+}
+
+// run makes the call, and returns an error with an exit code.
+func (r *runner) run() error {
+	d, err := lull.NewDependency(filepath.Base(r.argv[0]), r.policy,
+		lull.WithClassifier(r.classify), lull.WithObserver(observer{r}))
+	if err != nil {
+		return cli.Fail(exitOwn, err)
+	}
+	if r.input, err = newInput(r.env.Stdin); err != nil {
+		return cli.Fail(exitOwn, fmt.Errorf("standard input: %w", err))
+	}
+	defer r.input.close()
+	// The context of env ends with an interrupt. Here the command decides what that means.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.env.Context))
+	defer cancel()
+	r.signals = catchSignals(cancel)
+	defer r.signals.stop()
+	defer r.dropOutput()
+
+	err = lull.Run(ctx, d, r.once)
+	if r.out != nil {
+		if copied := copyOutput(r.env.Stdout, r.out); copied != nil {
+			return cli.Fail(exitOwn, fmt.Errorf("standard output: %w", copied))
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	text := r.explain(err)
+	if r.quiet && !errors.As(err, new(startError)) {
+		text = ""
+	}
+	return cli.Fail(r.exitCode(err), errors.New(text))
+}
+
+// classify returns the verdict on the end of an attempt.
+func (r *runner) classify(err error) lull.Verdict {
+	if e, ok := errors.AsType[attemptError](err); ok && !e.timedOut && r.transient.has(e) {
+		return lull.Verdict{Kind: lull.KindTransient, Code: strings.ReplaceAll(e.ended(), " ", "_")}
+	}
+	return lull.Classify(err)
+}
+
+// once makes one attempt.
+func (r *runner) once(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.number++
+	c := exec.Command(r.path, r.argv[1:]...)
+	c.Args[0] = r.argv[0]
+	c.Env = append(os.Environ(), fmt.Sprintf("LULL_ATTEMPT=%d", r.number))
+	c.Stdout, c.Stderr = r.env.Stdout, r.env.Stderr
+	if !r.stream {
+		if err := r.newOutput(); err != nil {
+			return startError{err}
+		}
+		c.Stdout = r.out
+	}
+	setGroup(c, r.own)
+	fed, err := r.input.give(c)
+	if err != nil {
+		return startError{err}
+	}
+	if err := r.signals.start(c, r.own); err != nil {
+		fed()
+		return startError{err}
+	}
+	over := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		r.endInTime(ctx, c, over)
+	}()
+	err = c.Wait()
+	r.signals.ended()
+	close(over)
+	<-watched
+	fed()
+	if err == nil {
+		return nil
+	}
+	if c.ProcessState == nil {
+		return startError{err}
+	}
+	e := endOf(c.ProcessState)
+	e.timedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
+	return e
+}
+
+// endInTime ends the command when ctx does, unless that was for a signal: the command has it too.
+func (r *runner) endInTime(ctx context.Context, c *exec.Cmd, over <-chan struct{}) {
+	select {
+	case <-over:
+		return
+	case <-ctx.Done():
+	}
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return
+	}
+	terminate(c, r.own)
+	grace := time.NewTimer(r.killAfter)
+	defer grace.Stop()
+	select {
+	case <-over:
+	case <-grace.C:
+		kill(c, r.own)
+	}
+}
+
+// newOutput makes an empty file for the standard output of the next attempt.
+func (r *runner) newOutput() (err error) {
+	r.dropOutput()
+	r.out, err = os.CreateTemp("", "lull-exec-")
+	return err
+}
+
+func (r *runner) dropOutput() {
+	if r.out != nil {
+		r.out.Close()
+		os.Remove(r.out.Name())
+		r.out = nil
+	}
+}
+
+// copyOutput copies what an attempt has printed.
+func copyOutput(to io.Writer, out *os.File) error {
+	if _, err := out.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err := io.Copy(to, out)
+	return err
+}
+
+// observer prints a line for each attempt that failed.
+type observer struct{ *runner }
+
+func (o observer) Observe(_ context.Context, e event.Event) {
+	switch {
+	case e.Kind == event.RetryScheduled:
+		if o.out != nil {
+			if err := copyOutput(o.env.Stderr, o.out); err != nil {
+				fmt.Fprintf(o.env.Stderr, "lull: the output of attempt %d is lost: %v\n", e.Attempt, err)
+			}
+		}
+		if !o.quiet {
+			fmt.Fprintf(o.env.Stderr, "lull: attempt %d of %d: %v after %v; the next in %v\n",
+				e.Attempt, e.MaxAttempts, e.Err, short(e.AttemptTook), short(e.Delay))
+		}
+	case e.Kind == event.CallEnded && e.Reason == engine.Success && e.Attempt > 1 && !o.quiet:
+		fmt.Fprintf(o.env.Stderr, "lull: attempt %d of %d succeeded\n", e.Attempt, e.MaxAttempts)
+	}
+}
+
+// short rounds a duration for people.
+func short(d time.Duration) time.Duration {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// An attemptError is how a command ended that did not succeed.
+type attemptError struct {
+	code     int    // its exit code, if no signal ended it
+	signal   int    // the number of the signal that ended it, or 0
+	name     string // of the signal
+	timedOut bool   // its time was over
+}
+
+// ended is how it ended, without the reason.
+func (e attemptError) ended() string {
+	if e.signal > 0 {
+		return "signal " + e.name
+	}
+	return fmt.Sprintf("exit code %d", e.code)
+}
+
+func (e attemptError) Error() string {
+	if e.timedOut {
+		return "ran out of time"
+	}
+	return e.ended()
+}
+
+// Unwrap makes a timeout one for lull.Classify.
+func (e attemptError) Unwrap() error {
+	if e.timedOut {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// startError is the error of a command that could not be started.
+type startError struct{ error }
+
+func (e startError) Unwrap() error { return e.error }
+
+// exitCode is that of lull, for the error of the call.
+func (r *runner) exitCode(err error) int {
+	if e, ok := errors.AsType[attemptError](err); ok {
+		switch {
+		case e.timedOut:
+			return exitTimeout
+		case e.signal > 0:
+			return 128 + e.signal
+		}
+		return e.code
+	}
+	if e, ok := errors.AsType[startError](err); ok {
+		return startCode(e)
+	}
+	if n := r.signals.last(); n > 0 {
+		return 128 + n
+	}
+	return exitTimeout
+}
+
+// explain says in terms of the command line why the command was not repeated.
+func (r *runner) explain(err error) string {
+	call, ok := errors.AsType[*lull.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	if e, ok := errors.AsType[startError](err); ok {
+		return fmt.Sprintf("%s cannot be run: %v", r.argv[0], e.error)
+	}
+	why := ""
+	switch {
+	case r.signals.last() > 0:
+		why = "a signal asked it to end"
+	case call.Reason == engine.AttemptsExhausted && r.policy.Attempts == 1:
+		why = "--attempts allows one attempt"
+	case call.Reason == engine.AttemptsExhausted:
+		why = "--attempts allows no more"
+	case call.Reason == engine.Deadline:
+		why = "no time is left before the deadline (--deadline)"
+	case call.Reason == engine.Permanent:
+		why = "--transient does not have this"
+	default:
+		why = call.Reason.Meaning()
+	}
+	last := ""
+	if call.Last != nil {
+		last = ": " + call.Last.Error()
+	}
+	return fmt.Sprintf("%s failed after %s (%v); not repeated, because %s%s",
+		r.argv[0], term.Counted(call.Attempts, "attempt"), short(call.Elapsed), why, last)
+}
