@@ -1,0 +1,150 @@
+// Command release releases all modules of a repository under one version. It is run from the
+// root of the repository, by .ci/release.
+//
+// While lull is developed, its modules require version v0.0.0 of each other, and replace it with
+// the folder beside them. A module like that can be fetched by nobody: v0.0.0 does not exist, and
+// go install refuses a replace. So the commit that the tags name is not on the branch. It is a
+// child of the commit that is released, and differs from it in go.mod and go.sum alone: the
+// requirements have the version, and the replaces are gone.
+//
+// First the release is proved (packing it as the module proxy would, and using it from modules
+// that know nothing of this repository), then the commit and its tags are made. With --dry-run
+// nothing is made.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/mod/semver"
+)
+
+type settings struct {
+	version string
+	dryRun  bool
+	dist    string // folder for the programs; "" builds none
+}
+
+const usage = `usage: .ci/release [--dry-run] [--dist FOLDER] VERSION
+
+VERSION is that of all modules, such as v0.1.0. The tree must be committed, and CHANGELOG.md
+must have a section for the version. With --dry-run neither is needed: what stands in the tree
+is packed and proved, and no commit and no tag is made.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var s settings
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	flags.BoolVar(&s.dryRun, "dry-run", false, "prove the release, and make no commit and no tag")
+	flags.StringVar(&s.dist, "dist", "", "also build the programs for all platforms into this `folder`, which must not exist")
+	flags.Usage = func() { fmt.Fprint(flags.Output(), usage); flags.PrintDefaults() }
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		os.Exit(2)
+	}
+	s.version = flags.Arg(0)
+	if err := flags.Parse(flags.Args()[min(1, flags.NArg()):]); err != nil { // flags may follow the version
+		os.Exit(2)
+	}
+	if s.version == "" || flags.NArg() > 0 {
+		flags.Usage()
+		os.Exit(2)
+	}
+	if err := release(ctx, os.Stdout, ".", s); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// release releases the repository at root.
+func release(ctx context.Context, out io.Writer, root string, s settings) error {
+	if err := checkVersion(s.version); err != nil {
+		return err
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	repo := repository{root}
+	if !s.dryRun {
+		if err := repo.ready(s.version); err != nil {
+			return err
+		}
+	}
+	if s.dist != "" {
+		if _, err := os.Stat(s.dist); err == nil {
+			return fmt.Errorf("--dist: %s exists; name a new folder", s.dist)
+		}
+	}
+	tmp, err := os.MkdirTemp("", "lull-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+
+	tree := filepath.Join(tmp, "tree")
+	if err := repo.copyTo(tree); err != nil {
+		return err
+	}
+	modules, err := readWorkspace(tree)
+	if err != nil {
+		return err
+	}
+	changed, err := setVersion(tree, filepath.Join(tmp, "proxy"), modules, s.version)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "packed %d modules as %s\n", len(modules), s.version)
+	use := newStranger(ctx, tmp, out)
+	if err := use.prove(modules, s.version); err != nil {
+		return err
+	}
+	if s.dist != "" {
+		if err := use.distribute(modules[0].path, tree, s); err != nil {
+			return err
+		}
+	}
+	if s.dryRun {
+		fmt.Fprintln(out, "dry run: no commit and no tag is made")
+		return nil
+	}
+	tags, err := repo.tag(changed, modules, s.version)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "made the release commit and its tags; nothing is published yet. Next:\n\n  git push origin %s\n", strings.Join(tags, " "))
+	return nil
+}
+
+// checkVersion refuses what cannot be the version of modules whose paths end in no /v2.
+func checkVersion(version string) error {
+	switch {
+	case !semver.IsValid(version) || semver.Canonical(version) != version:
+		return fmt.Errorf("%q is no version: want vMAJOR.MINOR.PATCH, such as v0.1.0 or v0.1.0-rc.1", version)
+	case semver.Major(version) != "v0" && semver.Major(version) != "v1":
+		return fmt.Errorf("%s: from v2 on the paths of all modules must end in /%s; they do not", version, semver.Major(version))
+	}
+	return nil
+}
+
+// output runs a command in dir and returns what it printed; its error has what it complained of.
+func output(dir string, env []string, name string, args ...string) (string, error) {
+	c := exec.Command(name, args...)
+	c.Dir, c.Env = dir, append(os.Environ(), env...)
+	var complaint strings.Builder
+	c.Stderr = &complaint
+	text, err := c.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, complaint.String())
+	}
+	return strings.TrimSpace(string(text)), nil
+}
