@@ -31,6 +31,8 @@ services:
     name: api
     hosts: 3
     workers: 100
+    connections: {limit: 500, backlog: 128, drop: true, idle_for: 1m, handshake: {kind: exponential, mean: 2ms}}
+    refusal_time: 100us
     queue: {limit: 10k, order: LIFO, drop_expired: true, retry_after: 2s, dont_retry: true}
     admission:
       on: true
@@ -44,11 +46,11 @@ services:
     rate: {per_second: 1.5k, burst: 10, retry_after: 250ms}
     deduplicates: true
     calls:
-      - {service: db, policy: none, attempt_timeout: 2s, network: {latency: 1ms, loss: 0.1%, loss_back: 0.2%}, deadline: true}
+      - {service: db, policy: none, attempt_timeout: 2s, network: {latency: 1ms, loss: 0.1%, loss_back: 0.2%, pool: {on: true, kind: sql, size: 20, idle: -1}}, deadline: true}
     faults:
       - {kind: stall, at: 10m, for: 10s, every: 20m}
       - {kind: errors, at: 10m, for: 10s, share: 5 %, hosts: 1, retry_after: 1s, dont_retry: true, after: 1ms}
-      - {kind: crash, at: 30m, for: 10s, warmup: 1m, cold: 5}
+      - {kind: crash, at: 30m, for: 10s, warmup: 1m, cold: 5, silent: true}
   - <<: *api
     name: db
     calls: []
@@ -71,7 +73,7 @@ fleets:
     not_idempotent: true
     keyed: true
     reload: {share: 50%, after: {kind: uniform, min: 1s, max: 3s}, times: 3}
-    network: {latency: {kind: lognormal, mean: 50ms, sigma: 0.5}, loss: 1%}
+    network: {latency: {kind: lognormal, mean: 50ms, sigma: 0.5}, loss: 1%, pool: {on: true, idle: 2, idle_for: 90s, round_trips: 2, handshake: 1ms, dial_timeout: 3s, ports: 28_232, time_wait: 30s}}
     policy: none
   - calls: cache
     arrivals: {kind: closed, each: 2, think: {kind: normal, mean: 1s, deviation: 100ms}}

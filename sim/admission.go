@@ -66,6 +66,7 @@ func (w *world) reachGate(i uint32, j *job) (answer time.Duration) {
 		return w.respond(i, j, verdictRefused, w.now)
 	}
 	if s.interval > 0 && s.limited(w, w.now) {
+		h.refused(s)
 		return w.respond(i, j, s.rateLimited, w.now)
 	}
 	k, v := w.visitors.take()
@@ -138,6 +139,8 @@ func (w *world) overdue(i uint32, j *job) {
 // shed answers j that it was refused.
 func (w *world) shed(i uint32, j *job, d admission.Decision) time.Duration {
 	w.rec.rejected(w.now, rejectedShed)
+	s := w.services[j.service]
+	s.hosts[j.host].refused(s)
 	w.release(j)
 	return w.respond(i, j, w.refusal(d), w.now)
 }

@@ -100,7 +100,7 @@ func (b *builder) verdict(status int, after time.Duration, dontRetry bool) int {
 }
 
 func (b *builder) service(i uint32, def *Service) *service {
-	s := &service{def: def, index: i, work: newSampler(def.Time)}
+	s := &service{def: def, index: i, work: newSampler(def.Time), shake: newSampler(def.Connections.Handshake)}
 	s.hosts = make([]host, max(def.Hosts, 1))
 	lines := timelines{def: def, horizon: b.w.s.Horizon, known: map[int]timeline{}}
 	for h := range s.hosts {
@@ -239,6 +239,7 @@ func (b *builder) origin(field, name, target, policy string, processes int, atte
 func (b *builder) dependency(field, name, target, policy string, processes int, attempt time.Duration, n Network) (*origin, *lull.Dependency) {
 	o := &origin{target: b.services[target], index: uint16(len(b.w.origins)), network: n, forward: newSampler(n.Latency)}
 	o.still = o.forward.never && n.Loss == 0 && n.LossBack == 0
+	o.pooled, o.shake = n.Pool.On, newSampler(n.Pool.Handshake)
 	b.w.origins = append(b.w.origins, o)
 	c, ok := b.named[policy]
 	if !ok {

@@ -121,11 +121,46 @@ func anyScenario(d dice) (Scenario, lull.Policy) {
 		p.Limit = bulkhead.Config{InFlight: 1 + d(3), MaxWait: d.ms(0, 10, 300)}
 	}
 	p.Throttle.Mode = throttle.Mode(max(0, d(5)-2))
+	if d.yes() {
+		withConnections(d, &s)
+	}
 	if d(3) == 0 {
 		p.Attempts = 0
 		p.Hedge = hedge.Config{Attempts: 2 + d(4), Delay: d.ms(1, 5, 50), Share: -1, InFlight: d.one(0, 1)}
 	}
 	return s, p
+}
+
+// withConnections gives connections to what calls in s.
+func withConnections(d dice, s *Scenario) {
+	pool := func() Pool {
+		if d(3) == 0 {
+			return Pool{}
+		}
+		return Pool{
+			On: true, Kind: PoolKind(d(2)), Size: d.one(0, 1, 2, 10), Idle: d.one(0, 0, 1, -1), IdleFor: d.ms(0, 10, 300), RoundTrips: d(4),
+			Handshake: d.takes(d.one(0, 1, 20)), DialTimeout: d.ms(0, 50, 1000), Ports: d.one(0, 0, 3, 20), TimeWait: d.ms(0, 20, 500),
+		}
+	}
+	for i := range s.Services {
+		v := &s.Services[i]
+		v.Connections = Connections{
+			Limit: d.one(0, 1, 3, 10), Backlog: d.one(0, 1, 3), Drop: d.yes(), IdleFor: d.ms(0, 0, 100), Handshake: d.takes(d.one(0, 0, 5, 30)),
+		}
+		v.Connections.Refuse = v.Connections.Limit > 0 && d.yes()
+		if v.Workers > 0 {
+			v.RefusalTime = d.ms(0, 0, 1, 20)
+		}
+		for k := range v.Calls {
+			v.Calls[k].Network.Pool = pool()
+		}
+		for k := range v.Faults {
+			v.Faults[k].Silent = v.Faults[k].Kind == Crash && d.yes()
+		}
+	}
+	for i := range s.Fleets {
+		s.Fleets[i].Network.Pool = pool()
+	}
 }
 
 // random returns dice whose throws depend on the seed.
@@ -175,6 +210,9 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 				return
 			}
 			within(t, w)
+			if events%64 == 0 {
+				connectionsAgree(t, w)
+			}
 			if look {
 				agree(t, w)
 			}
@@ -222,6 +260,12 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	want("jobs", w.jobs.inUse())
 	want("visitors", w.visitors.inUse())
 	want("calls in line", len(w.waiting))
+	connectionsAgree(t, w)
+	for _, p := range w.pools {
+		want("dials", p.dialing+p.spare)
+		want("attempts that wait for a connection", p.waiting)
+		want("connections with work", p.open-p.idle.n)
+	}
 	want("hedged calls", len(w.contests))
 	for _, v := range w.services {
 		for h := range v.hosts {
@@ -273,9 +317,61 @@ func within(t testing.TB, w *world) {
 			if h.busy < 0 || s.def.Workers > 0 && h.busy > s.def.Workers {
 				t.Fatalf("at %v %d of %d workers of %s are busy", w.now, h.busy, s.def.Workers, s.def.Name)
 			}
+			if h.accepts.debt < 0 {
+				t.Fatalf("at %v %s owes %v", w.now, s.def.Name, h.accepts.debt)
+			}
 			if n := h.queue.len(); n < 0 || n > s.def.Queue.Limit {
 				t.Fatalf("at %v %d wait at %s, where there is room for %d", w.now, n, s.def.Name, s.def.Queue.Limit)
 			}
+		}
+	}
+}
+
+// connectionsAgree counts the connections of both sides.
+func connectionsAgree(t testing.TB, w *world) {
+	if len(w.pools) == 0 {
+		return
+	}
+	type place struct {
+		s    *service
+		host uint32
+	}
+	open, shakes := map[place]int{}, map[place]int{}
+	held := map[uint32]int{}
+	for ci := range w.conns.used {
+		c := w.conns.at(ci)
+		if c.state == vacant {
+			continue
+		}
+		p := w.pools[c.pool]
+		if c.state != left {
+			held[c.pool]++
+		}
+		if c.served {
+			open[place{p.o.target, p.host}]++
+		}
+	}
+	for i, p := range w.pools {
+		if held[uint32(i)] != p.open || p.open > p.def.Size && p.def.Size > 0 || p.idle.n > p.open || p.dialing > p.open || p.waiting < 0 || p.spare < 0 {
+			t.Fatalf("at %v a pool of %d has %d connections: %+v", w.now, p.def.Size, held[uint32(i)], p)
+		}
+	}
+	for k := range w.jobs.used {
+		if j := w.jobs.at(k); j.state == queued && j.hop == shaking {
+			shakes[place{w.services[j.service], j.host}]++
+		}
+	}
+	for _, s := range w.services {
+		for i := range s.hosts {
+			a, at := &s.hosts[i].accepts, place{s, uint32(i)}
+			if d := &s.def.Connections; a.open != open[at] || d.Limit > 0 && a.open > d.Limit || a.waiting < 0 || a.waiting+a.shakes > d.backlog() || a.shakes != shakes[at] {
+				t.Fatalf("at %v %s has %d connections, %d handshakes, limit %d: %+v", w.now, s.def.Name, open[at], shakes[at], d.Limit, a)
+			}
+		}
+	}
+	for i, ci := range w.held {
+		if ci != 0 && w.conns.at(ci-1).state != carrying {
+			t.Fatalf("at %v flight %d has a connection that is not its own", w.now, i)
 		}
 	}
 }

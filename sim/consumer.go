@@ -136,6 +136,9 @@ func (w *world) try(i uint32, x *delivery) {
 	f.origin, f.parent, f.slot, f.process, f.beside = o.index, i, ofMessage, 0, false
 	f.key = draw.Mix(draw.Mix(m.key, uint64(x.receipt)), uint64(x.tries))
 	f.op, f.began = m.key, w.now
+	if o.pooled {
+		f.process = x.c.index - x.c.topic.consumers[0].index
+	}
 	x.flight = k
 	var step engine.Step
 	f.call, step = x.c.state.ResumeDelivery(w.now, o.spec, w.describe(x))
@@ -256,6 +259,9 @@ func (w *world) kill(c *consumer) {
 			f.gen++
 			if t.o.target.def.CancelWork {
 				w.cancel(f)
+			}
+			if t.o.pooled {
+				w.abandon(x.flight, f)
 			}
 			delete(w.waiting, x.flight)
 			w.endTry(x.flight, f, x)

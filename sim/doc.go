@@ -19,12 +19,15 @@
 // arrivals, with several seeds. A [Topic] is a queue of messages, with a broker and
 // consumers: whatever becomes of a message is decided by the engine, too.
 //
+// Connections are simulated where a [Network] has a [Pool]: dials and handshakes,
+// attempts that wait for a free one, limits and backlogs, ports that run out, peers
+// that are half-open. Without one they cost nothing.
+//
 // # What it leaves out
 //
-// Connections and their pools, the cost of refusing (a refusal is free and at
-// once, unless Service.ErrorTime is set), garbage collection, threads, and
-// everything that clients have in common beside the service: two calls meet only
-// in its admission control, its queue, its rate limit and its workers. A queue is
+// Garbage collection, threads, and everything that clients have in common beside the
+// service: two calls of different processes meet only in its admission control, its
+// connections, its queue, its rate limit and its workers. A queue is
 // one queue; load balancing is a host chosen by chance. Fleets do not scale up when
 // a breaker opens. The figures compare policies; they do not predict a given
 // service.

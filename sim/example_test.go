@@ -93,3 +93,29 @@ func ExampleTopic() {
 	// message 1 is dead after 1m30s and delivery 4
 	// 17770 sent, 17765 handled, 4 dead, 1 left; 12 leases lapsed
 }
+
+// Each process has up to ten connections to a database that stands still for three seconds. An
+// attempt that times out takes its connection with it, and each new one takes 20 ms of a worker.
+func ExamplePool() {
+	s := sim.Scenario{
+		Horizon: 3 * time.Minute,
+		Services: []sim.Service{{
+			Name: "db", Workers: 50, Queue: sim.Queue{Limit: 2000}, Time: sim.Distribution{Kind: sim.Exponential, Mean: 50 * time.Millisecond},
+			Connections: sim.Connections{Limit: 500, Handshake: sim.Distribution{Mean: 20 * time.Millisecond}},
+			Faults:      []sim.Fault{{Kind: sim.Stall, At: time.Minute, For: 3 * time.Second}},
+		}},
+		Fleets: []sim.Fleet{{
+			Calls: "db", Processes: 50, AttemptTimeout: time.Second,
+			Arrivals: sim.Arrivals{Kind: sim.Poisson, Rate: 700},
+			Network:  sim.Network{Pool: sim.Pool{On: true, Kind: sim.SQL, Size: 10}},
+		}},
+	}
+	r, err := sim.Run(context.Background(), s, sim.None(), sim.Options{Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := r.Connections
+	fmt.Printf("back after %v, %d dials, at most %d connections\n", r.Recovery.Time, c.Dials, c.Most)
+	// Output: back after 2s, 1971 dials, at most 500 connections
+}

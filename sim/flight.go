@@ -25,6 +25,9 @@ type origin struct {
 	fleet    *Fleet // nil for a hop
 	index    uint16
 	again    bool // a place of a flight is used for several calls of one process
+	pooled   bool // attempts need connections
+	shake    sampler
+	pools    []uint32 // by process and host: indices of world.pools, plus one
 	reload   sampler
 	think    sampler
 	spec     engine.Spec
@@ -87,6 +90,9 @@ func (w *world) begin(o *origin, p uint32, key uint64, deadline time.Duration) (
 // start starts the call that f stands for, maybe not its first.
 func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline time.Duration) {
 	f.began = w.now
+	if o.pooled {
+		f.process = process
+	}
 	w.rec.begin(w.now, o.fleet != nil)
 	spec := o.spec
 	spec.Deadline = deadline
@@ -124,6 +130,9 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 		w.rec.timedOut(w.now)
 		if o := w.origins[f.origin]; o.target.def.CancelWork {
 			w.cancel(f)
+		}
+		if w.origins[f.origin].pooled {
+			w.abandon(i, f)
 		}
 		w.ended(i, f, verdictTimeout)
 	case answer:
@@ -208,7 +217,7 @@ func (w *world) until(f *flight) time.Duration {
 func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	o := w.origins[f.origin]
 	w.rec.attempt(w.now, n, o.target.index)
-	if o.still && o.target.plain {
+	if o.still && o.target.plain && !o.pooled {
 		w.sendPlain(i, f, o, attemptRandom{key: f.key, n: uint64(n)}, until, 0, 0)
 		return
 	}
@@ -217,12 +226,20 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	if !o.still {
 		there, home = o.forward.draw(&src), o.forward.draw(&src)
 		if o.network.Loss > 0 && draw.Unit(src.Uint64()) < o.network.Loss {
+			if o.pooled {
+				w.pooled(i, f, o, n, &src, until, there, home, true)
+				return
+			}
 			w.timer(i, f, until)
 			return
 		}
 		if o.network.LossBack > 0 && draw.Unit(src.Uint64()) < o.network.LossBack {
 			home = never
 		}
+	}
+	if o.pooled {
+		w.pooled(i, f, o, n, &src, until, there, home, false)
+		return
 	}
 	// A rate limit must see attempts in the order of their arrival.
 	if o.target.plain && o.target.interval == 0 {

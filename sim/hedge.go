@@ -128,8 +128,11 @@ func (w *world) decided(i uint32, f *flight, c *contest, step engine.Step) {
 		switch {
 		case o.target.def.CancelWork:
 			w.cancel(g)
-		case o.target.plain:
+		case o.target.plain && !o.pooled:
 			w.rec.wasted(w.now)
+		}
+		if o.pooled {
+			w.abandon(r.flight, g)
 		}
 	}
 	delete(w.contests, i)

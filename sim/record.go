@@ -24,6 +24,7 @@ type recorder struct {
 	beganStep, beganBin cursor // of calls that end
 
 	t       Totals
+	conns   ConnectionTotals
 	reasons [32]int64
 	all     latency.Histogram
 
@@ -221,6 +222,20 @@ func (r *recorder) rejected(now time.Duration, why rejection) {
 	}
 }
 
+func (r *recorder) dial(now time.Duration)       { r.conns.Dials += r.afterWarmup(now) }
+func (r *recorder) dialFailed(now time.Duration) { r.conns.Failed += r.afterWarmup(now) }
+func (r *recorder) noPort(now time.Duration)     { r.conns.NoPort += r.afterWarmup(now) }
+func (r *recorder) connWait(now time.Duration)   { r.conns.Waits += r.afterWarmup(now) }
+func (r *recorder) broken(now time.Duration)     { r.conns.Broken += r.afterWarmup(now) }
+
+func (r *recorder) waited(now, d time.Duration) {
+	r.conns.Waited += d * time.Duration(r.afterWarmup(now))
+}
+
+func (r *recorder) connRefused(now time.Duration) { r.conns.Refused += r.afterWarmup(now) }
+func (r *recorder) connDropped(now time.Duration) { r.conns.Dropped += r.afterWarmup(now) }
+func (r *recorder) connOpen(n int)                { r.conns.Most = max(r.conns.Most, n) }
+
 // tick ends a step.
 func (r *recorder) tick(now time.Duration, queue, busy, open int) {
 	s := &r.steps[min(int((now-1)/r.width), len(r.steps)-1)]
@@ -260,7 +275,7 @@ func (r *recorder) result(end time.Duration) Result {
 	}
 	t.MeanCompletion = r.all.Mean()
 	r.rates(&t, l, end)
-	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.all)}
+	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.all), Connections: r.conns}
 	res.Series = r.series(l, end)
 	return res
 }

@@ -36,7 +36,9 @@ type Result struct {
 	Recovery Recovery
 	Latency  Latency // of calls that succeeded, from the first attempt's start
 	Series   Series
-	Topics   []TopicResult // one for each, in the order of the scenario; nil if it has none
+	// Connections are zero without pools.
+	Connections ConnectionTotals
+	Topics      []TopicResult // one for each, in the order of the scenario; nil if it has none
 }
 
 // Totals count what happened after the warm-up. Calls are counted when they

@@ -105,6 +105,8 @@ type Network struct {
 	// Loss is the share of requests that never arrive; LossBack that of responses.
 	// The caller learns of either by its timeout only.
 	Loss, LossBack float64
+	// Pool is the connections of each process.
+	Pool Pool
 }
 
 // A Service does work for its callers.
@@ -117,6 +119,8 @@ type Service struct {
 	// so no queue.
 	Workers int
 	Queue   Queue
+	// Connections is what it does about those of its callers.
+	Connections Connections
 	// Admission stands before all of that, on each host.
 	Admission Admission
 	// Time is how long the work takes.
@@ -132,6 +136,9 @@ type Service struct {
 	// after ErrorTime.
 	Errors    float64
 	ErrorTime time.Duration
+	// RefusalTime is the work of refusing an attempt or a connection. What is worked on at that
+	// time takes as much longer. Zero: a refusal costs nothing.
+	RefusalTime time.Duration
 	// Rate refuses what comes faster.
 	Rate Rate
 	// Deduplicates: the service keeps a record of idempotency keys and carries
@@ -224,4 +231,7 @@ type Fault struct {
 	// times longer its work takes at first; it falls in a straight line (Crash).
 	Warmup time.Duration
 	Cold   float64
+	// Silent: the machine dies, not only the process (Crash). Nobody hears of it. Connections stay
+	// half-open: there is no answer while it is down, and a reset when one is used afterwards.
+	Silent bool
 }

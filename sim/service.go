@@ -16,6 +16,7 @@ type service struct {
 	index uint32
 	hosts []host
 	work  sampler
+	shake sampler   // the handshakes
 	calls []*origin // its own hops
 	// plain: as many workers as it takes, and nothing else that needs a job.
 	plain  bool
@@ -41,6 +42,8 @@ type host struct {
 
 	gate  *admission.Controller // nil: everybody comes in
 	stand int                   // how many wait there
+
+	accepts acceptor
 }
 
 // line is the jobs that wait at a host. Those that were cancelled meanwhile leave
@@ -49,9 +52,10 @@ type host struct {
 type line struct {
 	ring
 	cancelled int // entries
+	shakes    int // entries that are handshakes, for which there is other room
 }
 
-func (l *line) len() int { return l.n - l.cancelled }
+func (l *line) len() int { return l.n - l.cancelled - l.shakes }
 
 // job is one attempt, as the service sees it. It may outlive its caller.
 type job struct {
@@ -81,9 +85,10 @@ const (
 	queued
 	inService
 	answering
-	cancelled // in the queue, and to be dropped when its turn comes
-	standing  // at the gate
-	failing   // let in, and it gets its failure after Service.ErrorTime
+	cancelled  // in the queue, and to be dropped when its turn comes
+	standing   // at the gate
+	failing    // let in, and it gets its failure after Service.ErrorTime
+	connecting // its process has no connection for it yet
 )
 
 // gone reports whether the caller of j waits no longer.
@@ -166,10 +171,17 @@ func (w *world) reach(i uint32, j *job) (answer time.Duration) {
 		return 0
 	}
 	src := draw.From(j.key)
-	if len(s.hosts) > 1 {
+	pooled := w.origins[j.origin].pooled
+	if len(s.hosts) > 1 && !pooled {
 		j.host = uint32(src.Below(uint64(len(s.hosts))))
 	}
 	h := &s.hosts[j.host]
+	if x := h.now(w.now); x.down && x.silent {
+		return w.unheard(i, j)
+	}
+	if pooled && w.cut(i) {
+		return w.respond(i, j, verdictReset, w.now)
+	}
 	if h.gate != nil {
 		j.key = src.Uint64()
 		return w.reachGate(i, j)
@@ -177,9 +189,18 @@ func (w *world) reach(i uint32, j *job) (answer time.Duration) {
 	verdict, at := s.admit(w, h, w.now, &src)
 	j.key = src.Uint64()
 	if verdict != verdictOK {
+		if s.interval > 0 && verdict == s.rateLimited {
+			h.refused(s)
+		}
 		return w.respond(i, j, verdict, at)
 	}
 	return w.enter(i, j)
+}
+
+// unheard is the arrival of a request at a machine that is dead: nothing comes back.
+func (w *world) unheard(i uint32, j *job) time.Duration {
+	w.drop(i, j)
+	return 0
 }
 
 // enter is reach behind all that turns attempts away but a full queue.
@@ -203,6 +224,7 @@ func (w *world) enter(i uint32, j *job) (answer time.Duration) {
 	full := h.queue.len() >= q.Limit
 	if full {
 		w.rec.rejected(w.now, rejectedFull)
+		h.refused(s)
 		if q.Order != LIFO || q.Limit == 0 {
 			return w.respond(i, j, s.full, w.now)
 		}
@@ -210,10 +232,27 @@ func (w *world) enter(i uint32, j *job) (answer time.Duration) {
 	j.state = queued
 	h.queue.push(i)
 	if full {
-		oldest := h.queue.popFront()
-		w.respond(oldest, w.jobs.at(oldest), s.full, w.now)
+		w.makeRoom(s, h)
 	}
 	return 0
+}
+
+// makeRoom turns the attempt away that has waited longest.
+func (w *world) makeRoom(s *service, h *host) {
+	for {
+		oldest := h.queue.popFront()
+		j := w.jobs.at(oldest)
+		switch {
+		case j.state == cancelled:
+			h.queue.cancelled--
+			w.drop(oldest, j)
+		case j.hop == shaking: // it can wait longer
+			defer h.queue.pushFront(oldest)
+		default:
+			w.respond(oldest, j, s.full, w.now)
+			return
+		}
+	}
 }
 
 // sweep drops cancelled entries from the front of the queue, so that the front is
@@ -255,12 +294,18 @@ func (w *world) reply(i uint32, j *job) {
 	w.drop(i, j)
 	if there {
 		f := w.flights.at(flight)
+		if w.origins[f.origin].pooled {
+			w.handBack(flight, verdict)
+		}
 		f.gen++
 		w.answered(flight, f, verdict)
 	}
 }
 
 func (w *world) drop(i uint32, j *job) {
+	if int(i) < len(w.legs) {
+		w.landed(i)
+	}
 	j.gen++
 	j.state = empty
 	w.jobs.give(i)
@@ -277,6 +322,9 @@ func (w *world) serve(i uint32, j *job) (answer time.Duration) {
 // work makes the next of the service's own calls for j, or does the work itself.
 func (w *world) work(i uint32, j *job) time.Duration {
 	s := w.services[j.service]
+	if j.hop == shaking {
+		return w.workOn(s, &s.shake, i, j)
+	}
 	if n := int(j.hop); n < len(s.calls) {
 		j.hop++
 		o := s.calls[n]
@@ -300,9 +348,18 @@ func (w *world) work(i uint32, j *job) time.Duration {
 		w.start(f, fl, o, j.host, deadline)
 		return 0
 	}
+	return w.workOn(s, &s.work, i, j)
+}
+
+// workOn does work that takes so long.
+func (w *world) workOn(s *service, takes *sampler, i uint32, j *job) time.Duration {
 	src := draw.From(j.key)
 	h := &s.hosts[j.host]
-	at := h.finish(w.now, saturating.Add(s.work.draw(&src), duration(float64(h.busy)*float64(s.def.Congestion))))
+	work := saturating.Add(takes.draw(&src), duration(float64(h.busy)*float64(s.def.Congestion)))
+	if h.accepts.debt > 0 {
+		work = saturating.Add(work, h.owed(s.def.Workers))
+	}
+	at := h.finish(w.now, work)
 	if at == never {
 		return never
 	}
@@ -331,6 +388,10 @@ func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
 
 // done is the end of the work on j.
 func (w *world) done(i uint32, j *job) {
+	if j.hop == shaking {
+		w.shaken(i, j)
+		return
+	}
 	s := w.services[j.service]
 	w.finished(s, j)
 	j.state = answering
@@ -381,6 +442,14 @@ func (w *world) fill(s *service, i uint32) {
 			k = h.queue.popFront()
 		}
 		j := w.jobs.at(k)
+		if j.hop == shaking {
+			h.queue.shakes--
+			h.accepts.shakes--
+			if w.stale(j) {
+				w.drop(k, j)
+				continue
+			}
+		}
 		switch {
 		case j.state == cancelled:
 			h.queue.cancelled--
@@ -432,14 +501,14 @@ func (s *service) turn(w *world, i int) {
 	h := &s.hosts[i]
 	x := h.now(w.now)
 	if x.down && x.from == w.now {
-		s.crash(w, i)
+		s.crash(w, i, x.silent)
 		return
 	}
 	w.fill(s, uint32(i))
 }
 
-// crash loses everything that a host has in hand.
-func (s *service) crash(w *world, i int) {
+// crash loses everything that a host has in hand. If it is silent, nobody hears of it.
+func (s *service) crash(w *world, i int, silent bool) {
 	h := &s.hosts[i]
 	var lost []uint32
 	for k := range w.jobs.used {
@@ -447,21 +516,33 @@ func (s *service) crash(w *world, i int) {
 		if uint32(j.service) != s.index || int(j.host) != i {
 			continue
 		}
-		switch j.state {
-		case queued, inService, standing, failing:
+		switch {
+		case j.state == empty || j.state == answering || j.state == connecting:
+		case j.state == cancelled || j.hop == shaking:
+			w.drop(k, j)
+		default:
 			w.forget(j)
 			j.gen++ // what was to become of it does not
 			j.state = answering
 			lost = append(lost, k)
-		case cancelled:
-			w.drop(k, j)
 		}
 	}
 	h.queue, h.busy, h.stand = line{}, 0, 0
 	if h.gate != nil {
 		h.gate = w.newGate(s)
 	}
+	if len(w.pools) > 0 {
+		w.cutOff(s, i, silent)
+	}
 	for _, k := range lost {
-		w.respond(k, w.jobs.at(k), verdictReset, w.now)
+		j := w.jobs.at(k)
+		if !silent {
+			w.respond(k, j, verdictReset, w.now)
+			continue
+		}
+		if !w.gone(j) { // it may have no timer, if its answer was certain
+			w.timer(j.flight, w.flights.at(j.flight), j.until)
+		}
+		w.drop(k, j)
 	}
 }

@@ -57,6 +57,9 @@ func (s Scenario) Cost(c Contender) Cost {
 		perPoint   = 200 // of the series
 		perLoad    = 24  // of those of a service
 		perGate    = 1 << 10
+		perPool    = 240
+		perConn    = 80
+		perLine    = 60 // beside a flight with a connection
 		perEvent   = 200 * time.Nanosecond
 		setUp      = 20 * time.Nanosecond // of a process
 		base       = 4 << 20
@@ -91,6 +94,10 @@ func (s Scenario) Cost(c Contender) Cost {
 		if c.Policy.Budget.Unlimited && c.Policy.Breaker.Off && c.Options == nil && c.Policy.Limit.InFlight == 0 {
 			remembering = 0
 		}
+		if p := &f.Network.Pool; p.On {
+			memory += n*float64(s.hosts(f.Calls))*perPool + inFlight*perLine + min(inFlight, n*float64(cmp.Or(p.Size, 1<<20)))*perConn
+			events += calls * 3 * (1 - share + share*attempts)
+		}
 		events += calls * (1 + perAttempt[f.Calls]*(1-share+share*attempts))
 		memory += n*perProcess + inFlight*perFlight + remembering*perState
 		processes += n
@@ -115,12 +122,22 @@ func (s Scenario) Cost(c Contender) Cost {
 	return cost
 }
 
+// hosts is how many a service has.
+func (s *Scenario) hosts(name string) int {
+	for i := range s.Services {
+		if s.Services[i].Name == name {
+			return max(s.Services[i].Hosts, 1)
+		}
+	}
+	return 1
+}
+
 // lasts estimates how long a call is under way at worst: until it times out, if the
 // service may keep it waiting.
 func (s *Scenario) lasts(f *Fleet, c Contender) time.Duration {
 	for i := range s.Services {
 		d := &s.Services[i]
-		waits := d.Workers > 0 || d.Congestion > 0 || len(d.Calls) > 0 || d.Admission.On || f.Network.Loss > 0 || f.Network.LossBack > 0
+		waits := d.Workers > 0 || d.Congestion > 0 || len(d.Calls) > 0 || d.Admission.On || f.Network.Loss > 0 || f.Network.LossBack > 0 || f.Network.Pool.On
 		for k := range d.Faults {
 			waits = waits || d.Faults[k].Kind != Errors
 		}

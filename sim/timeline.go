@@ -20,6 +20,7 @@ type stretch struct {
 	workers int     // that may be busy; -1: no limit
 	errors  int     // index of the fault that makes attempts fail, or -1
 	down    bool    // connections are refused
+	silent  bool    // or there is no answer, where it is down
 	// A cold cache: the work takes cold times as long at coldFrom, and less in a
 	// straight line until warm.
 	cold           float64
@@ -133,6 +134,7 @@ func (x *stretch) applyFault(f *Fault, i, workers int) {
 		x.errors = i
 	case Crash:
 		x.down = true
+		x.silent = x.silent || f.Silent
 	}
 }
 

@@ -50,16 +50,23 @@ type message struct {
 	poison  bool
 }
 
-// The events of topics are of one kind. What they are is the low bits of the generation.
+// The events of topics and of connections are of one kind. What they are is the low bits of the
+// generation.
 const (
-	produce = iota // topic: the next message is sent
-	handOut        // topic: a message can be handed out
-	look           // consumer: it asks again whether it may fetch
-	resume         // delivery: the wait before its next try is over
-	kill           // consumer: its process is killed
-	revive         // consumer: its process begins again
+	produce     = iota // topic: the next message is sent
+	handOut            // topic: a message can be handed out
+	look               // consumer: it asks again whether it may fetch
+	resume             // delivery: the wait before its next try is over
+	kill               // consumer: its process is killed
+	revive             // consumer: its process begins again
+	knock              // connection: its request reaches the service
+	dialled            // connection: it is there, for its process
+	refusedDial        // connection: the process learns that there is none
+	overdueDial        // connection: it was dialled for long enough
+	hangedUp           // connection: the service learns that the process has closed it
+	expire             // pool: connections have had no work for too long
 
-	happeningBits = 3
+	happeningBits = 4
 )
 
 func (w *world) scheduleTopic(t time.Duration, what int, gen, i uint32) {
@@ -91,6 +98,12 @@ func (w *world) handleTopic(gen, i uint32) {
 		w.kill(w.consumers[i])
 	case revive:
 		w.revive(w.consumers[i])
+	case expire:
+		w.expire(w.pools[i])
+	default:
+		if c := w.conns.at(i); same(c.gen) {
+			w.happens(what, i, c)
+		}
 	}
 }
 

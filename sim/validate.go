@@ -107,11 +107,13 @@ func (s *Service) validate(in Scenario, names *services) error {
 	l.Check(s.Workers > 0 || s.Queue.Limit == 0, "Queue.Limit", s.Queue.Limit, "zero for a service without a number of workers")
 	l.Check(int(s.Queue.Order) < len(orders), "Queue.Order", s.Queue.Order, "fifo or lifo")
 	span(&l, "Queue.RetryAfter", s.Queue.RetryAfter)
+	l.In("Connections", s.Connections.validate())
 	l.In("Admission.Config", s.Admission.Config.Validate())
 	l.In("Time", s.Time.validate())
 	l.Check(s.Congestion >= 0 && s.Congestion <= time.Hour, "Congestion", s.Congestion, "0 to 1h")
 	share(&l, "Errors", s.Errors)
 	span(&l, "ErrorTime", s.ErrorTime)
+	l.Check(s.RefusalTime >= 0 && s.RefusalTime <= time.Hour && (s.RefusalTime == 0 || s.Workers > 0), "RefusalTime", s.RefusalTime, "0 to 1h, and 0 for a service without a number of workers")
 	l.Check(s.Rate.PerSecond >= 0 && s.Rate.PerSecond <= 1e9, "Rate.PerSecond", s.Rate.PerSecond, "zero (no limit) to 1e9")
 	l.Check(s.Rate.Burst >= 0, "Rate.Burst", s.Rate.Burst, "zero (a second's worth) or a positive number")
 	span(&l, "Rate.RetryAfter", s.Rate.RetryAfter)
@@ -187,6 +189,7 @@ func (f *Fault) validate(s *Service, horizon time.Duration) error {
 	span(&l, "RetryAfter", f.RetryAfter)
 	span(&l, "After", f.After)
 	span(&l, "Warmup", f.Warmup)
+	l.Check(!f.Silent || f.Kind == Crash, "Silent", f.Silent, "false but for a crash")
 	l.Check(f.Cold == 0 || f.Cold >= 1 && f.Cold <= 1e6, "Cold", f.Cold, "zero (10) or 1 to 1e6")
 	return l.Err()
 }
@@ -214,6 +217,7 @@ func (n *Network) validate() error {
 	l.In("Latency", n.Latency.validate())
 	share(&l, "Loss", n.Loss)
 	share(&l, "LossBack", n.LossBack)
+	l.In("Pool", n.Pool.validate())
 	return l.Err()
 }
 

@@ -41,12 +41,14 @@ var wrong = map[string][]any{
 	"Window":  {-second, time.Duration(1)},
 	"Warmup":  {-second, time.Minute},
 
-	"Services.Name":              {""},
-	"Services.CancelWork":        nil,
-	"Services.Deduplicates":      nil,
-	"Services.Contention":        {true}, // with workers
-	"Services.Congestion":        {-second, time.Hour + 1},
-	"Services.Queue.DropExpired": nil, "Services.Queue.DontRetry": nil,
+	"Services.Name":               {""},
+	"Services.CancelWork":         nil,
+	"Services.Deduplicates":       nil,
+	"Services.Contention":         {true}, // with workers
+	"Services.Congestion":         {-second, time.Hour + 1},
+	"Services.Connections.Refuse": {true}, // without a limit
+	"Services.Connections.Drop":   nil,
+	"Services.Queue.DropExpired":  nil, "Services.Queue.DontRetry": nil,
 	"Services.Admission.On": nil, "Services.Admission.NoDeadlines": nil,
 	"Services.Admission.Config.MaxWait":     nil, // negative: nobody waits
 	"Services.Admission.Config.PressedWait": {-second},
@@ -62,8 +64,15 @@ var wrong = map[string][]any{
 	"Services.Faults.Hosts":                 {-1, 2},
 	"Services.Faults.Cold":                  {-1.0, 0.5, math.NaN(), math.Inf(1), 2e6},
 	"Services.Faults.DontRetry":             nil,
+	"Services.Faults.Silent":                {true}, // of what is no crash
 
-	"Fleets.Name": nil, "Fleets.NotIdempotent": nil, "Fleets.Policy": nil,
+	"Fleets.Network.Pool.On":             nil,
+	"Fleets.Network.Pool.Idle":           {-2, math.MaxInt},
+	"Services.Calls.Network.Pool.On":     nil,
+	"Services.Calls.Network.Pool.Idle":   {-2, math.MaxInt},
+	"Topics.Consumers.Network.Pool.On":   nil,
+	"Topics.Consumers.Network.Pool.Idle": {-2, math.MaxInt},
+	"Fleets.Name":                        nil, "Fleets.NotIdempotent": nil, "Fleets.Policy": nil,
 	"Fleets.Calls":               {"", "nobody"},
 	"Fleets.Keyed":               {true}, // of what is idempotent
 	"Fleets.Reload.Times":        {-1, 256},
@@ -103,6 +112,8 @@ func byType(f reflect.Value) []any {
 		return []any{-1, math.MaxInt}
 	case Order:
 		return []any{Order(2)}
+	case PoolKind:
+		return []any{PoolKind(2)}
 	case FaultKind:
 		return []any{FaultKind(5)}
 	case DistributionKind:

@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
 	"syscall"
 	"time"
 	"unsafe"
@@ -35,6 +37,14 @@ type world struct {
 	consumers  []*consumer
 	deliveries slab[delivery]
 	messages   slab[message]
+
+	// Connections, of the origins that have a pool.
+	pools   []*pool
+	conns   slab[conn]
+	tickets slab[uint32] // of the lines of pools: a job that waits, plus one; or 0
+	legs    []leg        // by job
+	held    []uint32     // by flight: its connection, plus one
+	dialKey uint64
 
 	waiting  map[uint32]*place   // calls in line for room under a concurrency limit
 	contests map[uint32]*contest // calls in flight whose attempts may run beside one another
@@ -100,12 +110,15 @@ const (
 	verdictError   // 503 without a hint
 	verdictStop    // 503, and "don't retry"
 	verdictConflict
-	verdictFree // the first that belongs to a service
+	verdictNoPort      // no local port is free
+	verdictDialTimeout // no connection in time
+	verdictFree        // the first that belongs to a service
 )
 
 func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 	w := &world{s: s, waiting: map[uint32]*place{}, contests: map[uint32]*contest{}, carried: map[uint64]int{}}
 	w.random = w.draw
+	w.dialKey = draw.Mix(o.Seed, 1<<40)
 	w.rec = newRecorder(s)
 	w.events = wheel.New(1 << 10)
 	named := map[string]Contender{"": c}
@@ -123,6 +136,9 @@ func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 		verdictError:    lullhttp.ClassifyStatus(503),
 		verdictStop:     {Kind: lull.KindOverloaded, Code: "503"},
 		verdictConflict: {Kind: lull.KindTransient, Code: "conflict"},
+
+		verdictNoPort:      lull.Classify(&net.OpError{Op: "dial", Err: syscall.EADDRNOTAVAIL}),
+		verdictDialTimeout: lull.Classify(&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}),
 	}
 	if err := b.build(); err != nil {
 		return nil, err

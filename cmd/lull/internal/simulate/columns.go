@@ -47,6 +47,9 @@ func columnsFor(s sim.Scenario, all []sim.Summary) []column {
 			}
 		}
 	}
+	if pooled(s) {
+		columns = append(columns, dialsColumn)
+	}
 	if mustNotRepeat(s) || slices.ContainsFunc(all, func(m sim.Summary) bool { return duplicates(m) > 0 }) {
 		columns = append(columns, twiceColumn)
 	}

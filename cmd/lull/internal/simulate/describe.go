@@ -176,6 +176,7 @@ func networkInWords(n sim.Network) []string {
 	var phrases parts
 	phrases.add(n.Latency.Kind != sim.Fixed || n.Latency.Mean > 0, "%s one way on the network", distributionInWords(n.Latency))
 	phrases.add(n.Loss > 0 || n.LossBack > 0, "%s of requests and %s of responses are lost", share(n.Loss), share(n.LossBack))
+	phrases.add(n.Pool.On, "%s", poolInWords(n.Pool))
 	return phrases
 }
 
@@ -194,6 +195,10 @@ func serviceInWords(s sim.Service) string {
 	phrases.add(true, "%s an attempt", distributionInWords(s.Time))
 	phrases.add(s.Congestion > 0, "and %s more for each attempt in hand", inWords(s.Congestion))
 	phrases.add(s.Workers > 0, "%s", queueInWords(s.Queue))
+	if text := connectionsInWords(s.Connections); text != "" {
+		phrases = append(phrases, text)
+	}
+	phrases.add(s.RefusalTime > 0, "a refusal takes %s of the workers' time", inWords(s.RefusalTime))
 	phrases.add(s.Admission.On, "%s", admissionInWords(s.Admission))
 	phrases.add(s.CancelWork, "work for a caller that has gone is stopped")
 	phrases.add(s.Errors > 0, "%s of attempts fail at all times", share(s.Errors))
@@ -280,6 +285,9 @@ func faultInWords(f sim.Fault, s sim.Service) string {
 		text = "work goes on at " + share(left) + " of its speed"
 	case sim.Crash:
 		text = "a crash, and what is in hand is lost"
+		if f.Silent {
+			text = "the machine dies, and nobody hears of it"
+		}
 		if f.Warmup > 0 {
 			text += fmt.Sprintf("; then a cold cache for %s, work takes %s times as long at first", inWords(f.Warmup), trimmed(f.Cold, 3))
 		}

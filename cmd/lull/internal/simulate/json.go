@@ -109,6 +109,8 @@ type jsonSeed struct {
 	Latency     jsonLatency  `json:"latency"`
 	Series      *jsonSeries  `json:"series,omitempty"` // not in a sweep
 	Topics      []jsonTopic  `json:"topics,omitempty"` // if the scenario has any
+	// Connections are there if they are simulated.
+	Connections *jsonConnections `json:"connections,omitempty"`
 }
 
 // jsonTotals count what happened after the warm-up.
@@ -251,6 +253,7 @@ func jsonResult(r sim.Result) jsonSeed {
 			P99: figure(l.P99.Seconds()), P999: figure(l.P999.Seconds()), Max: figure(l.Max.Seconds()),
 		},
 	}
+	out.Connections = connectionsOf(r.Connections)
 	for _, t := range r.Topics {
 		v := jsonTopic{
 			Name: t.Name, Sent: t.Sent, Handled: t.Handled, Dead: t.Dead, Left: t.Left, Reasons: t.Reasons,

@@ -1,0 +1,87 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lullgo/lull/sim"
+)
+
+// pooled reports whether connections are simulated in s.
+func pooled(s sim.Scenario) bool {
+	on := func(n sim.Network) bool { return n.Pool.On }
+	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return on(f.Network) }) ||
+		slices.ContainsFunc(s.Topics, func(t sim.Topic) bool { return on(t.Consumers.Network) }) ||
+		slices.ContainsFunc(s.Services, func(v sim.Service) bool {
+			return slices.ContainsFunc(v.Calls, func(h sim.Hop) bool { return on(h.Network) })
+		})
+}
+
+func poolInWords(p sim.Pool) string {
+	size := "any number of connections"
+	if p.Size > 0 {
+		size = "up to " + each(p.Size, "one connection", "connections")
+	}
+	phrases := parts{"a pool (" + p.Kind.String() + ") of " + size}
+	phrases.add(p.Idle < 0, "each closed after its attempt")
+	phrases.add(p.Idle > 0, "%s kept without work", grouped(float64(p.Idle)))
+	phrases.add(p.IdleFor > 0, "each for %s without work", inWords(p.IdleFor))
+	phrases.add(p.RoundTrips > 1, "%d round trips for a new one", p.RoundTrips)
+	phrases.add(somewhat(p.Handshake), "%s of the client's own work for it", distributionInWords(p.Handshake))
+	phrases.add(p.Ports > 0, "%s local ports", grouped(float64(p.Ports)))
+	return strings.Join(phrases, ", ")
+}
+
+func connectionsInWords(c sim.Connections) string {
+	var phrases parts
+	phrases.add(c.Limit > 0, "%s at most", grouped(float64(c.Limit)))
+	phrases.add(c.Refuse, "others are refused")
+	phrases.add(somewhat(c.Handshake), "%s of a worker for each", distributionInWords(c.Handshake))
+	beyond := "refused"
+	if c.Drop {
+		beyond = "not answered"
+	}
+	phrases.add(c.Limit > 0 && !c.Refuse || somewhat(c.Handshake), "a backlog of %s, beyond that %s", grouped(float64(cmp.Or(c.Backlog, 4096))), beyond)
+	phrases.add(c.IdleFor > 0, "closed after %s without work", inWords(c.IdleFor))
+	if len(phrases) == 0 {
+		return ""
+	}
+	return "connections: " + strings.Join(phrases, ", ")
+}
+
+// somewhat reports whether d takes any time.
+func somewhat(d sim.Distribution) bool { return d.Kind != sim.Fixed || d.Mean > 0 }
+
+var dialsColumn = column{"dials", "per call", func(m sim.Summary) string {
+	var dials, calls int64
+	for _, r := range m.Results {
+		dials, calls = dials+r.Connections.Dials, calls+r.Totals.Calls
+	}
+	if calls == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", float64(dials)/float64(calls))
+}, "dials", "connections that were dialled, for each call"}
+
+// jsonConnections count what happened to connections after the warm-up.
+type jsonConnections struct {
+	Dials   int64  `json:"dials"`
+	Failed  int64  `json:"dials_failed"`
+	NoPort  int64  `json:"no_port"`
+	Waits   int64  `json:"waits"`
+	Waited  figure `json:"waited_s"`
+	Broken  int64  `json:"broken"`
+	Refused int64  `json:"refused"`
+	Dropped int64  `json:"dropped"`
+	Most    int    `json:"most"`
+}
+
+// connectionsOf returns nil for a run without connections.
+func connectionsOf(c sim.ConnectionTotals) *jsonConnections {
+	if c == (sim.ConnectionTotals{}) {
+		return nil
+	}
+	return &jsonConnections{c.Dials, c.Failed, c.NoPort, c.Waits, figure(c.Waited.Seconds()), c.Broken, c.Refused, c.Dropped, c.Most}
+}

@@ -1,0 +1,509 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/sim/internal/draw"
+)
+
+// pool is the connections of one process to one host.
+type pool struct {
+	def     *Pool
+	o       *origin
+	index   uint32
+	host    uint32
+	key     uint64 // of the randomness of its connections
+	dials   uint64
+	open    int             // connections, those being dialled included
+	dialing int             // of these
+	spare   int             // of these, the ones that no attempt began for itself
+	idle    ring            // connections; the one that was given back last at the end
+	line    ring            // tickets of attempts that wait, in their order
+	waiting int             // of these, the ones that do wait
+	closed  []time.Duration // when ports can be used again
+	expires bool            // an event for that is under way
+}
+
+// conn is one connection. Each side may know that it is closed while the other does not.
+type conn struct {
+	key    uint64 // of its randomness
+	gen    uint32 // goes up when the connection has ended, for its process
+	pool   uint32
+	job    uint32 // the attempt that it carries, plus one, until the service has done with it; while dialling, the one that dials
+	jobGen uint32 // of the one that dials
+	asked  uint8  // how often it knocked
+	state  connState
+	served bool // the service counts it among those that are open
+	mute   bool // its host died without a word
+	back   time.Duration
+	since  time.Duration // without work; while dialling, when it was last asked for
+}
+
+type connState uint8
+
+const (
+	vacant connState = iota // the place of none
+	dialing
+	knocking // it waits in the backlog
+	idle
+	carrying
+	left // the process has closed it
+)
+
+// A leg is what an attempt with a connection needs beside its job, in the place of that.
+type leg struct {
+	conn   uint32 // plus one
+	ticket uint32 // of a pool's line, plus one
+	dial   uint32 // the connection that is dialled for it, plus one
+	lost   bool   // the request gets lost
+	waits  bool   // or has waited
+	there  time.Duration
+	since  time.Duration // it has waited
+}
+
+const shaking = 1<<16 - 1 // job.hop, of a handshake
+
+// pooled is sendNth for an attempt that needs a connection.
+func (w *world) pooled(i uint32, f *flight, o *origin, n int, src *draw.Source, until, there, home time.Duration, lost bool) {
+	k, j := w.jobs.take()
+	gen := j.gen
+	*j = job{gen: gen, flight: i, flightGen: f.gen, op: f.op, call: f.key, origin: o.index, until: until, home: home, service: uint16(o.target.index), attempt: uint16(min(n, shaking))}
+	f.job = k
+	if o.target.def.Admission.On {
+		j.introduce(f, o)
+	}
+	if len(o.target.hosts) > 1 {
+		j.host = uint32(src.Below(uint64(len(o.target.hosts))))
+	}
+	j.key = src.Uint64()
+	j.state = connecting
+	for uint32(len(w.legs)) < w.jobs.used {
+		w.legs = append(w.legs, leg{})
+	}
+	for uint32(len(w.held)) < w.flights.used {
+		w.held = append(w.held, 0)
+	}
+	w.legs[k] = leg{there: there, lost: lost}
+	w.timer(i, f, until)
+	w.connect(k, j, w.poolOf(o, f.process, j.host))
+}
+
+// poolOf returns the pool of a process and a host, made when it is first needed.
+func (w *world) poolOf(o *origin, process, host uint32) *pool {
+	i := int(process)*len(o.target.hosts) + int(host)
+	for len(o.pools) <= i {
+		o.pools = append(o.pools, 0)
+	}
+	if o.pools[i] == 0 {
+		p := &pool{def: &o.network.Pool, o: o, index: uint32(len(w.pools)), host: host}
+		p.key = draw.Mix(draw.Mix(w.dialKey, uint64(o.index)), uint64(i))
+		w.pools = append(w.pools, p)
+		o.pools[i] = p.index + 1
+	}
+	return w.pools[o.pools[i]-1]
+}
+
+// connect gives j a connection, or has it wait for one.
+func (w *world) connect(k uint32, j *job, p *pool) {
+	if p.idle.n > 0 {
+		ci := p.idle.popBack()
+		w.carry(ci, w.conns.at(ci), k, j)
+		return
+	}
+	w.rec.connWait(w.now)
+	w.legs[k].since, w.legs[k].waits = w.now, true
+	own := p.room()
+	if p.def.Kind == HTTP || !own {
+		t, v := w.tickets.take()
+		*v = k + 1
+		p.line.push(t)
+		p.waiting++
+		w.legs[k].ticket = t + 1
+	}
+	if own {
+		w.legs[k].dial = w.dial(p, k+1, j.gen) + 1
+	}
+}
+
+// room reports whether p may dial.
+func (p *pool) room() bool { return p.def.Size == 0 || p.open < p.def.Size }
+
+// dial begins a new connection, for an attempt (a job, plus one) or for whoever waits.
+func (w *world) dial(p *pool, job, gen uint32) uint32 {
+	w.rec.dial(w.now)
+	ci, c := w.conns.take()
+	*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, job: job, jobGen: gen, state: dialing}
+	p.dials++
+	p.open++
+	p.dialing++
+	if job == 0 {
+		p.spare++
+	}
+	if p.def.Ports > 0 {
+		for len(p.closed) > 0 && p.closed[0] <= w.now {
+			p.closed = p.closed[1:]
+		}
+		if p.open+len(p.closed) > p.def.Ports {
+			w.rec.noPort(w.now)
+			c.asked = noPort
+			// An event, so that a pool that fails at once needs no more stack than another.
+			w.scheduleTopic(w.now, refusedDial, c.gen, ci)
+			return ci
+		}
+	}
+	w.scheduleTopic(saturating.Add(w.now, p.def.dialTimeout()), overdueDial, c.gen, ci)
+	w.request(ci, c, p, w.now)
+	return ci
+}
+
+// noPort is conn.asked of a connection that found no local port.
+const noPort = 255
+
+// request sends the request for a connection.
+func (w *world) request(ci uint32, c *conn, p *pool, now time.Duration) {
+	c.since = now
+	src := draw.From(draw.Mix(c.key, uint64(c.asked)))
+	there := p.o.forward.draw(&src)
+	c.back = p.o.forward.draw(&src)
+	n := &p.o.network
+	if n.Loss > 0 && draw.Unit(src.Uint64()) < n.Loss || n.LossBack > 0 && draw.Unit(src.Uint64()) < n.LossBack {
+		w.requestAgain(ci, c, p)
+		return
+	}
+	w.scheduleTopic(saturating.Add(now, there), knock, c.gen, ci)
+}
+
+// requestAgain asks again for a connection, since there was no answer: after 1 s, 2 s, 4 s and so on.
+func (w *world) requestAgain(ci uint32, c *conn, p *pool) {
+	const most = 6 // as on Linux
+	if c.asked >= most {
+		return // until it is overdue
+	}
+	c.asked++
+	w.request(ci, c, p, saturating.Add(c.since, time.Second<<(c.asked-1)))
+}
+
+// happens works off an event of a connection.
+func (w *world) happens(what uint32, ci uint32, c *conn) {
+	p := w.pools[c.pool]
+	switch what {
+	case knock:
+		w.knock(ci, c, p)
+	case dialled:
+		w.dialled(ci, c, p)
+	case refusedDial:
+		verdict := verdictRefused
+		if c.asked == noPort {
+			verdict = verdictNoPort
+		}
+		w.dialFailed(ci, c, p, verdict)
+	case overdueDial:
+		w.dialFailed(ci, c, p, verdictDialTimeout)
+	case hangedUp:
+		w.serverCloses(ci, c)
+	}
+}
+
+// dialled is a connection that is there.
+func (w *world) dialled(ci uint32, c *conn, p *pool) {
+	p.dialing--
+	if c.job == 0 {
+		p.spare--
+	}
+	k, own := w.dialer(c)
+	c.job = 0
+	c.state = idle
+	c.gen++ // it is overdue no more
+	if own {
+		w.takeTicket(k, p)
+		w.carry(ci, c, k, w.jobs.at(k))
+		return
+	}
+	w.put(ci, c, p)
+}
+
+// dialer returns the attempt that c was dialled for, if that still waits.
+func (w *world) dialer(c *conn) (uint32, bool) {
+	if c.job == 0 {
+		return 0, false
+	}
+	k := c.job - 1
+	j := w.jobs.at(k)
+	return k, j.gen == c.jobGen && j.state == connecting && w.legs[k].conn == 0
+}
+
+// takeTicket takes an attempt out of the line.
+func (w *world) takeTicket(k uint32, p *pool) {
+	if t := w.legs[k].ticket; t != 0 {
+		*w.tickets.at(t - 1) = 0
+		w.legs[k].ticket = 0
+		p.waiting--
+	}
+}
+
+// dialFailed ends the dialling of a connection, and gives the verdict to who waits for it.
+func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
+	k, waits := w.dialer(c)
+	if c.job == 0 {
+		k, waits = w.first(p)
+	}
+	w.giveUp(ci, c, p)
+	if waits {
+		w.takeTicket(k, p)
+		w.failed(k, verdict)
+	}
+	w.replace(p)
+}
+
+// failed ends an attempt that gets no connection.
+func (w *world) failed(k uint32, verdict int) {
+	j := w.jobs.at(k)
+	w.rec.waited(w.now, w.now-w.legs[k].since)
+	i := j.flight
+	w.drop(k, j)
+	f := w.flights.at(i)
+	f.gen++
+	w.answered(i, f, verdict)
+}
+
+// giveUp ends the dialling of c.
+func (w *world) giveUp(ci uint32, c *conn, p *pool) {
+	w.rec.dialFailed(w.now)
+	p.dialing--
+	if c.job == 0 {
+		p.spare--
+	}
+	p.open--
+	c.gen++
+	c.job = 0
+	if c.served { // or it is only half a connection, which leaves nothing behind
+		w.keepPort(p)
+	}
+	inBacklog := c.state == knocking
+	c.state = left
+	switch {
+	case inBacklog: // where it keeps its place until its turn comes
+		p.o.target.hosts[p.host].accepts.waiting--
+	case c.served:
+		w.serverCloses(ci, c)
+	default:
+		w.endConn(ci, c)
+	}
+}
+
+// stopDialing ends the dialling for an attempt that was given up.
+func (w *world) stopDialing(ci uint32, p *pool) {
+	if c := w.conns.at(ci); c.state == dialing || c.state == knocking {
+		w.giveUp(ci, c, p)
+		w.replace(p)
+	}
+}
+
+// keepPort is what closing costs the process that does it.
+func (w *world) keepPort(p *pool) {
+	if p.def.Ports > 0 {
+		p.closed = append(p.closed, saturating.Add(w.now, p.def.timeWait()))
+	}
+}
+
+// endConn gives back the place of a connection that nobody knows any more.
+func (w *world) endConn(ci uint32, c *conn) {
+	c.state = vacant
+	c.gen++
+	w.conns.give(ci)
+}
+
+// first takes the attempt that has waited longest out of the line.
+func (w *world) first(p *pool) (uint32, bool) {
+	for p.line.n > 0 {
+		t := p.line.popFront()
+		k := *w.tickets.at(t)
+		w.tickets.give(t)
+		if k != 0 {
+			w.legs[k-1].ticket = 0
+			p.waiting--
+			return k - 1, true
+		}
+	}
+	return 0, false
+}
+
+// put gives a connection to the attempt that has waited longest, or keeps it.
+func (w *world) put(ci uint32, c *conn, p *pool) {
+	if k, ok := w.first(p); ok {
+		w.carry(ci, c, k, w.jobs.at(k))
+		return
+	}
+	c.state, c.since = idle, w.now
+	if most := p.def.Idle; most < 0 || most > 0 && p.idle.n >= most {
+		w.closeConn(ci, c, p, true)
+		return
+	}
+	p.idle.push(ci)
+	w.expireLater(p)
+}
+
+// idleFor is how long a connection of p is kept without work, and whether the process closes it.
+func (p *pool) idleFor() (d time.Duration, process bool) {
+	d, process = p.def.IdleFor, true
+	if s := p.o.target.def.Connections.IdleFor; s > 0 && (d == 0 || s < d) {
+		d, process = s, false
+	}
+	return d, process
+}
+
+func (w *world) expireLater(p *pool) {
+	if d, _ := p.idleFor(); d > 0 && !p.expires && p.idle.n > 0 {
+		p.expires = true
+		w.scheduleTopic(saturating.Add(w.conns.at(p.idle.front()).since, d), expire, 0, p.index)
+	}
+}
+
+// expire closes connections that have had no work for too long.
+func (w *world) expire(p *pool) {
+	p.expires = false
+	d, process := p.idleFor()
+	for p.idle.n > 0 {
+		ci := p.idle.front()
+		c := w.conns.at(ci)
+		if saturating.Add(c.since, d) > w.now {
+			break
+		}
+		p.idle.popFront()
+		w.closeConn(ci, c, p, process)
+	}
+	w.expireLater(p)
+}
+
+// closeConn closes a connection without work, or under an attempt that is over. The process or the
+// service closes it first.
+func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
+	p.open--
+	c.gen++
+	c.state = left
+	if process {
+		w.keepPort(p)
+	}
+	if c.job != 0 && w.jobs.at(c.job-1).state == cancelled { // the service knows
+		w.legs[c.job-1] = leg{}
+		c.job = 0
+	}
+	switch {
+	case !c.served:
+		if c.job == 0 {
+			w.endConn(ci, c)
+		}
+	case c.job == 0: // with a request under way the service learns of it when that is done
+		if c.back > 0 && process {
+			w.scheduleTopic(saturating.Add(w.now, c.back), hangedUp, c.gen, ci)
+		} else {
+			w.serverCloses(ci, c)
+		}
+	}
+	w.replace(p)
+}
+
+// replace dials if attempts wait that no dial is under way for.
+func (w *world) replace(p *pool) {
+	for p.room() {
+		under := p.dialing
+		if p.def.Kind == SQL {
+			under = p.spare
+		}
+		if p.waiting <= under {
+			return
+		}
+		w.dial(p, 0, 0)
+	}
+}
+
+// carry sends an attempt on its way over a connection.
+func (w *world) carry(ci uint32, c *conn, k uint32, j *job) {
+	l := &w.legs[k]
+	if l.waits {
+		w.rec.waited(w.now, w.now-l.since)
+	}
+	l.conn = ci + 1
+	c.state, c.job = carrying, k+1
+	w.held[j.flight] = ci + 1
+	j.state = empty
+	switch {
+	case l.lost || c.mute && w.services[j.service].hosts[j.host].now(w.now).down:
+		w.drop(k, j) // its caller finds out by its timeout
+	default:
+		w.at(saturating.Add(w.now, l.there), reach, j.gen, k) // even at once: a long line needs no more stack
+	}
+}
+
+// cut reports whether the connection of j, whose request reaches the service, is unknown there.
+func (w *world) cut(k uint32) bool {
+	l := &w.legs[k]
+	return l.conn != 0 && !w.conns.at(l.conn-1).served
+}
+
+// landed is the end of a job with a connection, for the service.
+func (w *world) landed(k uint32) {
+	l := &w.legs[k]
+	if l.conn == 0 {
+		return
+	}
+	ci := l.conn - 1
+	*l = leg{}
+	c := w.conns.at(ci)
+	c.job = 0
+	if c.state != left {
+		return
+	}
+	if c.served {
+		w.serverCloses(ci, c)
+	} else {
+		w.endConn(ci, c)
+	}
+}
+
+// handBack gives the connection of flight i back, whose answer has come.
+func (w *world) handBack(i uint32, verdict int) {
+	ci := w.held[i]
+	if ci == 0 {
+		return
+	}
+	w.held[i] = 0
+	ci--
+	c := w.conns.at(ci)
+	p := w.pools[c.pool]
+	if verdict == verdictReset || verdict == verdictRefused || !c.served || c.mute {
+		w.rec.broken(w.now)
+		w.closeConn(ci, c, p, false)
+		return
+	}
+	w.put(ci, c, p)
+}
+
+// abandon is the end of an attempt that was given up: it closes its connection, or leaves the line.
+// The flight has moved on by one.
+func (w *world) abandon(i uint32, f *flight) {
+	if ci := w.held[i]; ci != 0 {
+		w.held[i] = 0
+		w.rec.broken(w.now)
+		c := w.conns.at(ci - 1)
+		w.closeConn(ci-1, c, w.pools[c.pool], true)
+		return
+	}
+	if f.job >= w.jobs.used {
+		return
+	}
+	j := w.jobs.at(f.job)
+	if j.flight != i || j.flightGen != f.gen-1 || j.state != connecting {
+		return
+	}
+	o := w.origins[f.origin]
+	p := w.poolOf(o, f.process, j.host)
+	w.rec.waited(w.now, w.now-w.legs[f.job].since)
+	own := w.legs[f.job].dial
+	w.takeTicket(f.job, p)
+	w.drop(f.job, j)
+	if own != 0 && p.def.Kind == SQL {
+		w.stopDialing(own-1, p)
+	}
+}
