@@ -202,6 +202,26 @@ func TestShortOutageDoesNotStopTheHandler(t *testing.T) {
 }
 
 // A lease is extended every third of its length, and every sixth while that fails.
+// slow takes its time to extend a lease.
+type slow struct{ *faulty }
+
+func (s slow) Extend(ctx context.Context, key string, token idempotency.Token, lease, retention time.Duration) error {
+	time.Sleep(4 * time.Second)
+	return s.faulty.Extend(ctx, key, token, lease, retention)
+}
+
+// A lease runs from the moment when it is asked for, and so does the time until it is extended again.
+func TestLeaseIsExtendedInTimeByASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := slow{newFaulty(newMemory(t, idempotency.MemoryConfig{}))}
+		h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { time.Sleep(39 * time.Second) }})
+		send(t, h, request("k"))
+		if got := store.called("Extend"); got != 3 { // begun after 10 s, 20 and 30
+			t.Errorf("extended %d times in 39 s of a lease of 30 s, want 3", got)
+		}
+	})
+}
+
 func TestLeaseIsExtendedMoreOftenWhileThatFails(t *testing.T) {
 	for fails, want := range map[bool]int{false: 2, true: 4} { // after 10 s and 20; after 10 s, 15, 20 and 25
 		synctest.Test(t, func(t *testing.T) {

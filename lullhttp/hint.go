@@ -81,7 +81,7 @@ func ParseHint(h http.Header, status int, now time.Time) (Hint, bool) {
 	}
 	pushback, pushed := parsePushback(h[hdrPushback])
 	if pushback.Stop {
-		return pushback, true
+		return pushback, pushed
 	}
 	if !pushed {
 		pushback, pushed = parseWait(h, status, now)
