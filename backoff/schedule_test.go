@@ -31,6 +31,7 @@ func TestCeilings(t *testing.T) {
 		{"cap below the default base", Schedule{Cap: ms(30)}, 1, []time.Duration{ms(30), ms(30)}},
 		{"base above the default cap", Schedule{Base: time.Minute}, 1, []time.Duration{time.Minute, time.Minute}},
 		{"proportional stops at cap/1.2", Schedule{Jitter: Proportional, Base: ms(100), Cap: ms(600)}, 1, []time.Duration{ms(100), ms(200), ms(400), ms(500), ms(500)}},
+		{"proportional, cap/1.2 rounded down", Schedule{Jitter: Proportional, Base: 11, Cap: 11}, 1, []time.Duration{9, 9}},
 		{"decorrelated: base × 3^n", Schedule{Jitter: Decorrelated, Base: ms(10), Cap: ms(500)}, 1, []time.Duration{ms(30), ms(90), ms(270), ms(500)}},
 		{"decorrelated, fast first", Schedule{Jitter: Decorrelated, Base: ms(10), FastFirst: true}, 1, []time.Duration{0, ms(30), ms(90)}},
 		{"no overflow", Schedule{Cap: longest}, math.MaxInt - 1, []time.Duration{longest, longest}},

@@ -85,6 +85,16 @@ func TestCells(t *testing.T) {
 				t.Errorf("limit %d: %d in flight, want %d", limit, l.InFlight(), limit-n-1)
 			}
 		}
+		if !want {
+			continue
+		}
+		kept := 0
+		for i := range *l.cells.Load() {
+			kept += int((*l.cells.Load())[i].free.Load())
+		}
+		if kept == 0 || kept > limit/2 { // the others are there for whoever finds their own cell empty
+			t.Errorf("limit %d: %d permits are kept in cells, want some, and half of all at most", limit, kept)
+		}
 	}
 }
 
