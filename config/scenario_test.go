@@ -33,6 +33,7 @@ services:
     workers: 100
     connections: {limit: 500, backlog: 128, drop: true, idle_for: 1m, handshake: {kind: exponential, mean: 2ms}}
     refusal_time: 100us
+    heap: {size: 2000M, live: 100M, per_attempt: 50k, per_connection: 20k, garbage: 200k, pause: 100us, restart: 30s}
     queue: {limit: 10k, order: LIFO, drop_expired: true, retry_after: 2s, dont_retry: true}
     admission:
       on: true
@@ -46,11 +47,12 @@ services:
     rate: {per_second: 1.5k, burst: 10, retry_after: 250ms}
     deduplicates: true
     calls:
-      - {service: db, policy: none, attempt_timeout: 2s, network: {latency: 1ms, loss: 0.1%, loss_back: 0.2%, pool: {on: true, kind: sql, size: 20, idle: -1}}, deadline: true}
+      - {service: db, policy: none, attempt_timeout: 2s, network: {latency: 1ms, loss: 0.1%, loss_back: 0.2%, pool: {on: true, kind: sql, size: 20, idle: -1}, endpoints: {on: true, config: {choice: least-time, interval: 5s, max_ejected: 30}}}, cache: {keys: 1M, skew: 0.9, size: 10k, for: 10m, cold: true}, deadline: true}
     faults:
       - {kind: stall, at: 10m, for: 10s, every: 20m}
       - {kind: errors, at: 10m, for: 10s, share: 5 %, hosts: 1, retry_after: 1s, dont_retry: true, after: 1ms}
       - {kind: crash, at: 30m, for: 10s, warmup: 1m, cold: 5, silent: true}
+      - {kind: flush, at: 40m, for: 1s, share: 90%}
   - <<: *api
     name: db
     calls: []

@@ -25,7 +25,7 @@ func (w *world) knock(ci uint32, c *conn, p *pool) {
 	switch {
 	case x.down && x.silent:
 		w.requestAgain(ci, c, p)
-	case x.down:
+	case x.down || h.heap.down > w.now:
 		w.scheduleTopic(saturating.Add(w.now, c.back), refusedDial, c.gen, ci)
 	case d.Limit > 0 && h.accepts.open >= d.Limit:
 		if d.Refuse {

@@ -47,6 +47,7 @@ func (b *builder) build() error {
 			o := b.origin(field, s.def.Name, hop.Service, hop.Policy, len(s.hosts), hop.AttemptTimeout, hop.Network)
 			o.hop = hop
 			s.calls = append(s.calls, o)
+			s.caches = append(s.caches, newCache(&hop.Cache))
 		}
 	}
 	if n := len(b.verdicts); n > math.MaxUint16 {
@@ -58,6 +59,7 @@ func (b *builder) build() error {
 	if err := b.problems.Err(); err != nil {
 		return err
 	}
+	w.verdicts = b.verdicts
 	for _, o := range w.origins { // now that all verdicts are known
 		o.verdicts = b.verdicts
 		if o.reads != nil {
@@ -106,13 +108,13 @@ func (b *builder) service(i uint32, def *Service) *service {
 	for h := range s.hosts {
 		s.hosts[h].timeline = lines.of(h)
 		for _, x := range s.hosts[h].stretches[1:] {
-			if def.Workers > 0 || x.down {
+			if def.Workers > 0 || x.down || x.flushed {
 				b.w.at(x.from, turn, uint32(h), i)
 			}
 		}
 	}
 	s.random = len(s.hosts) > 1 || def.Errors > 0 || def.Time.Kind != Fixed
-	s.plain = def.Workers == 0 && def.Congestion == 0 && len(def.Calls) == 0 && !def.Contention && !def.Admission.On
+	s.plain = def.Workers == 0 && def.Congestion == 0 && len(def.Calls) == 0 && !def.Contention && !def.Admission.On && def.Heap.Size == 0
 	if def.Admission.On {
 		b.gates(s)
 	}
@@ -239,6 +241,7 @@ func (b *builder) origin(field, name, target, policy string, processes int, atte
 func (b *builder) dependency(field, name, target, policy string, processes int, attempt time.Duration, n Network) (*origin, *lull.Dependency) {
 	o := &origin{target: b.services[target], index: uint16(len(b.w.origins)), network: n, forward: newSampler(n.Latency)}
 	o.still = o.forward.never && n.Loss == 0 && n.LossBack == 0
+	o.chooses = n.Endpoints.On && o.target != nil && len(o.target.hosts) > 1
 	o.pooled, o.shake = n.Pool.On, newSampler(n.Pool.Handshake)
 	b.w.origins = append(b.w.origins, o)
 	c, ok := b.named[policy]

@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/outlier"
 )
 
 // pooledCalls is a service that takes 100 ms, and one process with a pool that calls it at the given
@@ -245,8 +247,9 @@ func TestMistakesOfPools(t *testing.T) {
 	s := pooledCalls(Pool{}, Connections{}, time.Second)
 	s.Fleets[0].Network.Pool = Pool{Size: 3}
 	s.Services[0].Connections.Refuse = true
+	s.Fleets[0].Network.Endpoints = Endpoints{On: true, Config: outlier.Config{MaxEjected: 101}}
 	got := problem.Fields(s.Validate())
-	if len(got) != 2 || got[0] != "Services[0].Connections.Refuse" || got[1] != "Fleets[0].Network.Pool.On" {
+	if !slices.Equal(got, []string{"Services[0].Connections.Refuse", "Fleets[0].Network.Pool.On", "Fleets[0].Network.Endpoints.Config.MaxEjected"}) {
 		t.Errorf("problems of %v", got)
 	}
 }

@@ -147,12 +147,19 @@ func withConnections(d dice, s *Scenario) {
 		v.Connections = Connections{
 			Limit: d.one(0, 1, 3, 10), Backlog: d.one(0, 1, 3), Drop: d.yes(), IdleFor: d.ms(0, 0, 100), Handshake: d.takes(d.one(0, 0, 5, 30)),
 		}
+		if !v.Contention && d.yes() {
+			v.Heap = Heap{Size: 1e6, Live: 200_000, PerAttempt: d.one(0, 1e4, 1e5), PerConnection: d.one(0, 1e4), Garbage: d.one(0, 1e5), Pause: d.ms(0, 1, 20), Restart: d.ms(50, 200)}
+		}
 		v.Connections.Refuse = v.Connections.Limit > 0 && d.yes()
 		if v.Workers > 0 {
 			v.RefusalTime = d.ms(0, 0, 1, 20)
 		}
 		for k := range v.Calls {
 			v.Calls[k].Network.Pool = pool()
+			v.Calls[k].Network.Endpoints.On = d.yes()
+			if d.yes() {
+				v.Calls[k].Cache = Cache{Keys: d.one(1, 10, 100), Skew: float64(d.one(0, 1, 2)) / 2, Size: d.one(0, 1), For: d.ms(0, 50), Cold: d.yes()}
+			}
 		}
 		for k := range v.Faults {
 			v.Faults[k].Silent = v.Faults[k].Kind == Crash && d.yes()
@@ -160,6 +167,7 @@ func withConnections(d dice, s *Scenario) {
 	}
 	for i := range s.Fleets {
 		s.Fleets[i].Network.Pool = pool()
+		s.Fleets[i].Network.Endpoints.On = d.yes()
 	}
 }
 
@@ -267,6 +275,8 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 		want("connections with work", p.open-p.idle.n)
 	}
 	want("hedged calls", len(w.contests))
+	want("attempts at hosts that were chosen", len(w.visits))
+	want("calls that know where they were", len(w.itinerary))
 	for _, v := range w.services {
 		for h := range v.hosts {
 			want("busy", v.hosts[h].busy)

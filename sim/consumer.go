@@ -7,6 +7,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
 
@@ -136,7 +137,7 @@ func (w *world) try(i uint32, x *delivery) {
 	f.origin, f.parent, f.slot, f.process, f.beside = o.index, i, ofMessage, 0, false
 	f.key = draw.Mix(draw.Mix(m.key, uint64(x.receipt)), uint64(x.tries))
 	f.op, f.began = m.key, w.now
-	if o.pooled {
+	if o.pooled || o.chooses {
 		f.process = x.c.index - x.c.topic.consumers[0].index
 	}
 	x.flight = k
@@ -201,6 +202,7 @@ func (w *world) endTry(k uint32, f *flight, x *delivery) {
 	f.gen++
 	f.slot = 0
 	w.flights.give(k)
+	delete(w.itinerary, k)
 	x.flight = none
 }
 
@@ -263,6 +265,7 @@ func (w *world) kill(c *consumer) {
 			if t.o.pooled {
 				w.abandon(x.flight, f)
 			}
+			w.leaves(x.flight, outlier.Neutral)
 			delete(w.waiting, x.flight)
 			w.endTry(x.flight, f, x)
 		}

@@ -21,14 +21,16 @@
 //
 // Connections are simulated where a [Network] has a [Pool]: dials and handshakes,
 // attempts that wait for a free one, limits and backlogs, ports that run out, peers
-// that are half-open. Without one they cost nothing.
+// that are half-open. Without one they cost nothing. A service may have a [Heap] that is
+// collected, and a [Cache] before what it calls; processes may choose among its hosts
+// by package outlier ([Endpoints]).
 //
 // # What it leaves out
 //
-// Garbage collection, threads, and everything that clients have in common beside the
+// Threads, the CPU of clients, and everything that clients have in common beside the
 // service: two calls of different processes meet only in its admission control, its
 // connections, its queue, its rate limit and its workers. A queue is
-// one queue; load balancing is a host chosen by chance. Fleets do not scale up when
+// one queue. Fleets do not scale up when
 // a breaker opens. The figures compare policies; they do not predict a given
 // service.
 //

@@ -48,9 +48,12 @@ const (
 	// Crash: everything in hand is lost, connections are refused for a time, and
 	// the cache is cold afterwards.
 	Crash
+	// Flush: the caches of the service's own calls (Hop.Cache) lose what is in them. For
+	// as long as it lasts they find nothing and keep nothing.
+	Flush
 )
 
-var faultKinds = []string{"stall", "errors", "brown-out", "slow-down", "crash"}
+var faultKinds = []string{"stall", "errors", "brown-out", "slow-down", "crash", "flush"}
 
 // DistributionKind is the shape of a distribution.
 type DistributionKind uint8

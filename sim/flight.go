@@ -8,6 +8,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
 
@@ -24,8 +25,10 @@ type origin struct {
 
 	fleet    *Fleet // nil for a hop
 	index    uint16
-	again    bool // a place of a flight is used for several calls of one process
-	pooled   bool // attempts need connections
+	again    bool           // a place of a flight is used for several calls of one process
+	pooled   bool           // attempts need connections
+	chooses  bool           // hosts are chosen by a set
+	sets     []*outlier.Set // by process
 	shake    sampler
 	pools    []uint32 // by process and host: indices of world.pools, plus one
 	reload   sampler
@@ -90,7 +93,7 @@ func (w *world) begin(o *origin, p uint32, key uint64, deadline time.Duration) (
 // start starts the call that f stands for, maybe not its first.
 func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline time.Duration) {
 	f.began = w.now
-	if o.pooled {
+	if o.pooled || o.chooses {
 		f.process = process
 	}
 	w.rec.begin(w.now, o.fleet != nil)
@@ -217,7 +220,7 @@ func (w *world) until(f *flight) time.Duration {
 func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	o := w.origins[f.origin]
 	w.rec.attempt(w.now, n, o.target.index)
-	if o.still && o.target.plain && !o.pooled {
+	if o.still && o.target.plain && !o.pooled && !o.chooses {
 		w.sendPlain(i, f, o, attemptRandom{key: f.key, n: uint64(n)}, until, 0, 0)
 		return
 	}
@@ -242,13 +245,17 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		return
 	}
 	// A rate limit must see attempts in the order of their arrival.
-	if o.target.plain && o.target.interval == 0 {
+	if o.target.plain && o.target.interval == 0 && !o.chooses {
 		w.sendPlain(i, f, o, attemptRandom{key: src.Uint64()}, until, there, home)
 		return
 	}
+	var host uint32
+	if o.chooses {
+		host = w.choose(i, f, o, n, &src)
+	}
 	k, j := w.jobs.take()
 	gen := j.gen
-	*j = job{gen: gen, flight: i, flightGen: f.gen, op: f.op, call: f.key, origin: o.index, key: src.Uint64(), until: until, home: home, service: uint16(o.target.index), attempt: uint16(n)}
+	*j = job{gen: gen, flight: i, flightGen: f.gen, host: host, op: f.op, call: f.key, origin: o.index, key: src.Uint64(), until: until, home: home, service: uint16(o.target.index), attempt: uint16(n)}
 	f.job = k
 	if o.target.def.Admission.On {
 		j.introduce(f, o)
@@ -331,6 +338,9 @@ func (w *world) answered(i uint32, f *flight, verdict int) {
 
 // ended reports to the engine how an attempt ended, and does what it decides.
 func (w *world) ended(i uint32, f *flight, verdict int) {
+	if w.origins[f.origin].chooses {
+		w.leaves(i, w.outcome(verdict))
+	}
 	if f.slot > 0 {
 		if f.slot == ofMessage {
 			w.tried(i, f, verdict)
@@ -354,6 +364,9 @@ func (w *world) ended(i uint32, f *flight, verdict int) {
 func (w *world) end(i uint32, f *flight, why lull.Reason) {
 	o := w.origins[f.origin]
 	w.rec.end(w.now, f.began, why, f.call.Attempts(), o.fleet != nil)
+	if o.chooses {
+		delete(w.itinerary, i)
+	}
 	f.gen++
 	if o.fleet == nil {
 		if o.hop == nil {

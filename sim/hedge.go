@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/outlier"
 )
 
 // A contest is a call in flight whose attempts may run beside one another. Each of
@@ -128,11 +129,14 @@ func (w *world) decided(i uint32, f *flight, c *contest, step engine.Step) {
 		switch {
 		case o.target.def.CancelWork:
 			w.cancel(g)
-		case o.target.plain && !o.pooled:
+		case o.target.plain && !o.pooled && !o.chooses:
 			w.rec.wasted(w.now)
 		}
 		if o.pooled {
 			w.abandon(r.flight, g)
+		}
+		if o.chooses {
+			w.leaves(r.flight, outlier.Neutral)
 		}
 	}
 	delete(w.contests, i)

@@ -74,7 +74,7 @@ func (w *world) pooled(i uint32, f *flight, o *origin, n int, src *draw.Source, 
 		j.introduce(f, o)
 	}
 	if len(o.target.hosts) > 1 {
-		j.host = uint32(src.Below(uint64(len(o.target.hosts))))
+		j.host = w.choose(i, f, o, n, src)
 	}
 	j.key = src.Uint64()
 	j.state = connecting

@@ -232,6 +232,22 @@ func (r *recorder) waited(now, d time.Duration) {
 	r.conns.Waited += d * time.Duration(r.afterWarmup(now))
 }
 
+func (r *recorder) outOfMemory(now time.Duration) { r.t.OutOfMemory += r.afterWarmup(now) }
+func (r *recorder) ejection(now time.Duration)    { r.t.Ejections += r.afterWarmup(now) }
+
+func (r *recorder) collected(now, pause time.Duration) {
+	r.t.Collections += r.afterWarmup(now)
+	r.t.Paused += pause * time.Duration(r.afterWarmup(now))
+}
+
+func (r *recorder) looked(now time.Duration, hit bool) {
+	if hit {
+		r.t.Hits += r.afterWarmup(now)
+	} else {
+		r.t.Misses += r.afterWarmup(now)
+	}
+}
+
 func (r *recorder) connRefused(now time.Duration) { r.conns.Refused += r.afterWarmup(now) }
 func (r *recorder) connDropped(now time.Duration) { r.conns.Dropped += r.afterWarmup(now) }
 func (r *recorder) connOpen(n int)                { r.conns.Most = max(r.conns.Most, n) }

@@ -71,6 +71,13 @@ type Totals struct {
 	Effects, Duplicates int64
 	// Reloads are calls that users made because the one before had failed.
 	Reloads int64
+	// Hits is how often a cache had what was asked for, Misses how often not.
+	Hits, Misses int64
+	// Collections of garbage on all hosts took Paused together. OutOfMemory is crashes.
+	Collections, OutOfMemory int64
+	Paused                   time.Duration
+	// Ejections is how often a process has left out a host.
+	Ejections int64
 	// Amplification is Attempts / Calls: below 1 where calls were refused.
 	Amplification float64
 	// PeakRate is the most attempts per second in any Window, PeakAt its end.

@@ -107,6 +107,8 @@ type Network struct {
 	Loss, LossBack float64
 	// Pool is the connections of each process.
 	Pool Pool
+	// Endpoints is how each process chooses among the hosts.
+	Endpoints Endpoints
 }
 
 // A Service does work for its callers.
@@ -121,6 +123,8 @@ type Service struct {
 	Queue   Queue
 	// Connections is what it does about those of its callers.
 	Connections Connections
+	// Heap is the memory of each host.
+	Heap Heap
 	// Admission stands before all of that, on each host.
 	Admission Admission
 	// Time is how long the work takes.
@@ -201,6 +205,7 @@ type Hop struct {
 	// Policy is the name of a contender; empty: the policy under comparison.
 	Policy         string
 	AttemptTimeout time.Duration // as Fleet.AttemptTimeout
+	Cache          Cache         // asked first
 	Network        Network
 	// Deadline: the deadline of the caller's attempt is carried along.
 	Deadline bool
@@ -217,8 +222,9 @@ type Fault struct {
 	At, For time.Duration
 	// Every repeats it. Zero: it happens once.
 	Every time.Duration
-	// Share is of attempts that fail (Errors; zero: all), or of workers or of the
-	// speed that are left (BrownOut, SlowDown; zero: a tenth).
+	// Share is of attempts that fail (Errors; zero: all), of workers or of the speed
+	// that are left (BrownOut, SlowDown; zero: a tenth), or of what is in the caches and
+	// gets lost (Flush; zero: all).
 	Share float64
 	// Hosts is how many of the service's hosts it concerns. Zero: all.
 	Hosts int

@@ -12,12 +12,13 @@ import (
 
 // service is a Service at work.
 type service struct {
-	def   *Service
-	index uint32
-	hosts []host
-	work  sampler
-	shake sampler   // the handshakes
-	calls []*origin // its own hops
+	def    *Service
+	index  uint32
+	hosts  []host
+	work   sampler
+	shake  sampler   // the handshakes
+	calls  []*origin // its own hops
+	caches []*cache  // by hop; nil: none
 	// plain: as many workers as it takes, and nothing else that needs a job.
 	plain  bool
 	random bool // chance plays a part in what it does
@@ -44,6 +45,7 @@ type host struct {
 	stand int                   // how many wait there
 
 	accepts acceptor
+	heap    memory
 }
 
 // line is the jobs that wait at a host. Those that were cancelled meanwhile leave
@@ -75,7 +77,7 @@ type job struct {
 	op, call  uint64        // as flight.op and flight.key
 	until     time.Duration // the attempt's deadline
 	home      time.Duration // how long the response will travel; never if it gets lost
-	version   uint64        // read on the first half of a contended attempt
+	version   uint64        // read on the first half of a contended attempt; with a heap, all pauses until its work began
 }
 
 type jobState uint8
@@ -171,8 +173,9 @@ func (w *world) reach(i uint32, j *job) (answer time.Duration) {
 		return 0
 	}
 	src := draw.From(j.key)
-	pooled := w.origins[j.origin].pooled
-	if len(s.hosts) > 1 && !pooled {
+	o := w.origins[j.origin]
+	pooled := o.pooled
+	if len(s.hosts) > 1 && !pooled && !o.chooses {
 		j.host = uint32(src.Below(uint64(len(s.hosts))))
 	}
 	h := &s.hosts[j.host]
@@ -181,6 +184,9 @@ func (w *world) reach(i uint32, j *job) (answer time.Duration) {
 	}
 	if pooled && w.cut(i) {
 		return w.respond(i, j, verdictReset, w.now)
+	}
+	if h.heap.down > w.now {
+		return w.respond(i, j, verdictRefused, w.now)
 	}
 	if h.gate != nil {
 		j.key = src.Uint64()
@@ -214,6 +220,10 @@ func (w *world) enter(i uint32, j *job) (answer time.Duration) {
 		read := saturating.Add(w.now, o.forward.draw(&src))
 		w.at(saturating.Add(read, o.forward.draw(&src)), write, j.gen, i)
 		return 0
+	}
+	if s.def.Heap.Size > 0 && !w.allocate(s, j.host) {
+		w.forget(j)
+		return w.respond(i, j, verdictReset, w.now)
 	}
 	limit := h.now(w.now).workers
 	if limit < 0 || h.busy < limit {
@@ -325,6 +335,9 @@ func (w *world) work(i uint32, j *job) time.Duration {
 	if j.hop == shaking {
 		return w.workOn(s, &s.shake, i, j)
 	}
+	for int(j.hop) < len(s.calls) && s.caches[j.hop] != nil && w.found(s, j, int(j.hop)) {
+		j.hop++
+	}
 	if n := int(j.hop); n < len(s.calls) {
 		j.hop++
 		o := s.calls[n]
@@ -359,6 +372,13 @@ func (w *world) workOn(s *service, takes *sampler, i uint32, j *job) time.Durati
 	if h.accepts.debt > 0 {
 		work = saturating.Add(work, h.owed(s.def.Workers))
 	}
+	if s.def.Heap.Size > 0 {
+		j.version = uint64(h.heap.pauses)
+		if at := h.finish(max(w.now, h.heap.until), work); at != never {
+			w.at(at, done, j.gen, i)
+		}
+		return 0 // there may be a pause
+	}
 	at := h.finish(w.now, work)
 	if at == never {
 		return never
@@ -374,6 +394,7 @@ func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
 		return // crashed or cancelled meanwhile
 	}
 	if why == engine.Success {
+		w.fillCache(w.services[j.service], j)
 		w.work(i, j)
 		return
 	}
@@ -388,6 +409,9 @@ func (w *world) hopEnded(i, gen uint32, hop *Hop, why lull.Reason) {
 
 // done is the end of the work on j.
 func (w *world) done(i uint32, j *job) {
+	if w.services[j.service].def.Heap.Size > 0 && w.paused(i, j) {
+		return
+	}
 	if j.hop == shaking {
 		w.shaken(i, j)
 		return
@@ -500,6 +524,9 @@ func (w *world) cancel(f *flight) {
 func (s *service) turn(w *world, i int) {
 	h := &s.hosts[i]
 	x := h.now(w.now)
+	if i == 0 && x.flushed && x.from == w.now {
+		w.flush(s)
+	}
 	if x.down && x.from == w.now {
 		s.crash(w, i, x.silent)
 		return

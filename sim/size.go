@@ -114,6 +114,9 @@ func (s Scenario) Cost(c Contender) Cost {
 		if s.Services[i].Admission.On {
 			memory += perGate * float64(max(s.Services[i].Hosts, 1))
 		}
+		for k := range s.Services[i].Calls {
+			memory += 8 * float64(s.Services[i].Calls[k].Cache.Keys)
+		}
 	}
 	points := float64(s.Horizon)/float64(max(s.step(), 1)) + float64(s.Horizon)/float64(max(s.window(), 1))
 	memory += points * (perPoint + perLoad*float64(len(s.Services)))

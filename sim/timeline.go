@@ -21,6 +21,7 @@ type stretch struct {
 	errors  int     // index of the fault that makes attempts fail, or -1
 	down    bool    // connections are refused
 	silent  bool    // or there is no answer, where it is down
+	flushed bool    // the caches are out of order
 	// A cold cache: the work takes cold times as long at coldFrom, and less in a
 	// straight line until warm.
 	cold           float64
@@ -135,6 +136,8 @@ func (x *stretch) applyFault(f *Fault, i, workers int) {
 	case Crash:
 		x.down = true
 		x.silent = x.silent || f.Silent
+	case Flush:
+		x.flushed = true
 	}
 }
 
@@ -143,7 +146,7 @@ func (f *Fault) share() float64 {
 	switch {
 	case f.Share > 0:
 		return f.Share
-	case f.Kind == Errors:
+	case f.Kind == Errors || f.Kind == Flush:
 		return 1
 	}
 	return 0.1

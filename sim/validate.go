@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/outlier"
 )
 
 const (
@@ -107,6 +108,7 @@ func (s *Service) validate(in Scenario, names *services) error {
 	l.Check(s.Workers > 0 || s.Queue.Limit == 0, "Queue.Limit", s.Queue.Limit, "zero for a service without a number of workers")
 	l.Check(int(s.Queue.Order) < len(orders), "Queue.Order", s.Queue.Order, "fifo or lifo")
 	span(&l, "Queue.RetryAfter", s.Queue.RetryAfter)
+	l.In("Heap", s.Heap.validate(s))
 	l.In("Connections", s.Connections.validate())
 	l.In("Admission.Config", s.Admission.Config.Validate())
 	l.In("Time", s.Time.validate())
@@ -129,6 +131,7 @@ func (s *Service) validate(in Scenario, names *services) error {
 		names.check(&l, field+".Service", s.Calls[i].Service)
 		span(&l, field+".AttemptTimeout", s.Calls[i].AttemptTimeout)
 		l.In(field+".Network", s.Calls[i].Network.validate())
+		l.In(field+".Cache", s.Calls[i].Cache.validate())
 	}
 	for i := range s.Faults {
 		l.In(fmt.Sprintf("Faults[%d]", i), s.Faults[i].validate(s, in.Horizon))
@@ -180,7 +183,7 @@ func (s *Scenario) loops(l *problem.List, names map[string]int) {
 
 func (f *Fault) validate(s *Service, horizon time.Duration) error {
 	var l problem.List
-	l.Check(int(f.Kind) < len(faultKinds), "Kind", f.Kind, "stall, errors, brown-out, slow-down or crash")
+	l.Check(int(f.Kind) < len(faultKinds), "Kind", f.Kind, "stall, errors, brown-out, slow-down, crash or flush")
 	l.Check(f.At >= 0 && (f.At <= horizon || horizon <= 0), "At", f.At, "a time within the horizon")
 	l.Check(f.For > 0, "For", f.For, "a positive duration")
 	l.Check(f.Every == 0 || f.Every >= f.For, "Every", f.Every, "zero (once) or no less than For")
@@ -218,6 +221,8 @@ func (n *Network) validate() error {
 	share(&l, "Loss", n.Loss)
 	share(&l, "LossBack", n.LossBack)
 	l.In("Pool", n.Pool.validate())
+	l.Check(n.Endpoints.On || n.Endpoints.Config == outlier.Config{}, "Endpoints.On", n.Endpoints.On, "true where there is a Config")
+	l.In("Endpoints.Config", n.Endpoints.Config.Validate())
 	return l.Err()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/prefetch"
 	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/sim/internal/draw"
 	"github.com/lullgo/lull/sim/internal/wheel"
 )
@@ -45,6 +46,12 @@ type world struct {
 	legs    []leg        // by job
 	held    []uint32     // by flight: its connection, plus one
 	dialKey uint64
+
+	// The choice among hosts, by flight, and the randomness of it.
+	visits          map[uint32]visit
+	itinerary       map[uint32]*outlier.Tried // by the flight of the call
+	pickKey, picked uint64
+	verdicts        []lull.Verdict
 
 	waiting  map[uint32]*place   // calls in line for room under a concurrency limit
 	contests map[uint32]*contest // calls in flight whose attempts may run beside one another
@@ -116,7 +123,7 @@ const (
 )
 
 func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
-	w := &world{s: s, waiting: map[uint32]*place{}, contests: map[uint32]*contest{}, carried: map[uint64]int{}}
+	w := &world{s: s, waiting: map[uint32]*place{}, contests: map[uint32]*contest{}, carried: map[uint64]int{}, visits: map[uint32]visit{}, itinerary: map[uint32]*outlier.Tried{}}
 	w.random = w.draw
 	w.dialKey = draw.Mix(o.Seed, 1<<40)
 	w.rec = newRecorder(s)

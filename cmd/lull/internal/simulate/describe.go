@@ -177,6 +177,7 @@ func networkInWords(n sim.Network) []string {
 	phrases.add(n.Latency.Kind != sim.Fixed || n.Latency.Mean > 0, "%s one way on the network", distributionInWords(n.Latency))
 	phrases.add(n.Loss > 0 || n.LossBack > 0, "%s of requests and %s of responses are lost", share(n.Loss), share(n.LossBack))
 	phrases.add(n.Pool.On, "%s", poolInWords(n.Pool))
+	phrases.add(n.Endpoints.On, "%s", endpointsInWords(n.Endpoints))
 	return phrases
 }
 
@@ -198,6 +199,7 @@ func serviceInWords(s sim.Service) string {
 	if text := connectionsInWords(s.Connections); text != "" {
 		phrases = append(phrases, text)
 	}
+	phrases.add(s.Heap.Size > 0, "%s", heapInWords(s.Heap))
 	phrases.add(s.RefusalTime > 0, "a refusal takes %s of the workers' time", inWords(s.RefusalTime))
 	phrases.add(s.Admission.On, "%s", admissionInWords(s.Admission))
 	phrases.add(s.CancelWork, "work for a caller that has gone is stopped")
@@ -257,6 +259,7 @@ func hintInWords(after time.Duration, dont bool) string {
 
 func hopInWords(h sim.Hop) string {
 	phrases := parts{h.Service + ", for each attempt and before its own work"}
+	phrases.add(h.Cache.Keys > 0, "%s", cacheInWords(h.Cache))
 	phrases.add(h.AttemptTimeout > 0, "which times out after %s", inWords(h.AttemptTimeout))
 	phrases.add(h.Deadline, "the caller's deadline goes along")
 	phrases.add(h.Policy != "", "its policy is %q, whoever is compared", h.Policy)
@@ -290,6 +293,11 @@ func faultInWords(f sim.Fault, s sim.Service) string {
 		}
 		if f.Warmup > 0 {
 			text += fmt.Sprintf("; then a cold cache for %s, work takes %s times as long at first", inWords(f.Warmup), trimmed(f.Cold, 3))
+		}
+	case sim.Flush:
+		text = "the caches find nothing and keep nothing, and lose what is in them"
+		if f.Share > 0 {
+			text += ", " + share(f.Share) + " of it"
 		}
 	default:
 		text = f.Kind.String()

@@ -133,6 +133,12 @@ type jsonTotals struct {
 	Effects          int64            `json:"effects"`
 	Duplicates       int64            `json:"duplicates"`
 	Reloads          int64            `json:"reloads"`
+	Hits             int64            `json:"cache_hits,omitempty"`
+	Misses           int64            `json:"cache_misses,omitempty"`
+	Collections      int64            `json:"collections,omitempty"`
+	Paused           figure           `json:"paused_s,omitempty"`
+	OutOfMemory      int64            `json:"out_of_memory,omitempty"`
+	Ejections        int64            `json:"ejections,omitempty"`
 	Amplification    figure           `json:"amplification"`
 	PeakRate         figure           `json:"peak_rate"`
 	PeakAt           figure           `json:"peak_at_s"`
@@ -239,8 +245,10 @@ func jsonResult(r sim.Result) jsonSeed {
 			Calls: t.Calls, Succeeded: t.Succeeded, Refused: t.Refused, Unfinished: t.Unfinished, Reasons: reasons,
 			Attempts: t.Attempts, Retries: t.Retries, AttemptsTimedOut: t.AttemptsTimedOut, AttemptsFailed: t.AttemptsFailed,
 			Wasted: t.Wasted, QueueFull: t.QueueFull, RateLimited: t.RateLimited, Errors: t.Errors, Dropped: t.Dropped, Shed: t.Shed,
-			Effects: t.Effects, Duplicates: t.Duplicates, Reloads: t.Reloads, Amplification: figure(t.Amplification),
-			PeakRate: figure(t.PeakRate), PeakAt: figure(t.PeakAt.Seconds()), NormalRate: figure(t.NormalRate),
+			Effects: t.Effects, Duplicates: t.Duplicates, Reloads: t.Reloads,
+			Hits: t.Hits, Misses: t.Misses, Collections: t.Collections, Paused: figure(t.Paused.Seconds()), OutOfMemory: t.OutOfMemory, Ejections: t.Ejections,
+			Amplification: figure(t.Amplification),
+			PeakRate:      figure(t.PeakRate), PeakAt: figure(t.PeakAt.Seconds()), NormalRate: figure(t.NormalRate),
 			PeakOverNormal: figure(t.PeakOverNormal), WorstMinute: figure(t.WorstMinute), Last: figure(t.Last.Seconds()),
 			MeanCompletion: figure(t.MeanCompletion.Seconds()), Events: t.Events,
 		},

@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/sim/internal/draw"
+)
+
+// A Cache stands before a [Hop]: all hosts of the service look there first (look-aside), and call
+// only for what is not in it. What a call returns is stored. A call that fails, or whose caller has
+// given up on it, stores nothing. The zero Cache is off.
+type Cache struct {
+	// Keys is how many different things are asked for. Zero: there is no cache.
+	Keys int
+	// Skew is the exponent of their popularity: the nth is asked for about n^-Skew as often as the
+	// first (Zipf). Zero: all of them as often.
+	Skew float64
+	// Size is how many fit. One more takes the place of the one that came first. Zero: all.
+	Size int
+	// For is how long each is kept. Zero: for good.
+	For time.Duration
+	// Cold: it is empty at the beginning. Otherwise it is full.
+	Cold bool
+}
+
+func (c *Cache) validate() error {
+	var l problem.List
+	l.Check(c.Keys >= 0 && c.Keys <= 1<<26, "Keys", c.Keys, "zero (no cache) to 67108864")
+	l.Check(c.Skew >= 0 && c.Skew <= 10, "Skew", c.Skew, "0 to 10")
+	l.Check(c.Size >= 0 && c.Size <= c.Keys, "Size", c.Size, "zero (all) to Keys")
+	span(&l, "For", c.For)
+	l.Check(!c.Cold || c.Keys > 0, "Cold", c.Cold, "false without Keys")
+	return l.Err()
+}
+
+// cache is a Cache at work.
+type cache struct {
+	def   *Cache
+	until []time.Duration // by key: the end of its time; zero: it is not there
+	order ring            // the keys that are there, if not all fit: the first came first
+}
+
+func newCache(def *Cache) *cache {
+	if def.Keys == 0 {
+		return nil
+	}
+	c := &cache{def: def, until: make([]time.Duration, def.Keys)}
+	if def.Cold {
+		return c
+	}
+	n := def.Keys
+	if def.Size > 0 {
+		n = def.Size
+	}
+	for k := range n { // the most popular
+		c.store(uint32(k), 0)
+		if def.For > 0 { // their times do not end all at once
+			c.until[k] = max(duration(float64(def.For)*draw.Unit(draw.Mix(1, uint64(k)))), 1)
+		}
+	}
+	return c
+}
+
+// key is what job j asks for in its nth call.
+func (c *cache) key(j *job, n int) uint32 {
+	u := draw.Unit(draw.Mix(draw.Mix(j.key, 1<<34), uint64(n)))
+	all := float64(c.def.Keys)
+	var x float64
+	switch s := c.def.Skew; {
+	case s == 0:
+		x = float64(u * all)
+	case s == 1: // the inverse of the integral of 1/x from 1 to all + 1
+		x = draw.Exp(float64(u*draw.Log(all+1))) - 1
+	default:
+		e := 1 - s
+		top := draw.Exp(float64(e*draw.Log(all+1))) - 1
+		x = draw.Exp(draw.Log(1+float64(u*top))/e) - 1
+	}
+	return uint32(min(max(math.Floor(x), 0), all-1))
+}
+
+// store keeps key from now on.
+func (c *cache) store(key uint32, now time.Duration) {
+	if c.def.Size > 0 && c.until[key] == 0 {
+		if c.order.n >= c.def.Size {
+			c.until[c.order.popFront()] = 0
+		}
+		c.order.push(key)
+	}
+	c.until[key] = never
+	if c.def.For > 0 {
+		c.until[key] = saturating.Add(now, c.def.For)
+	}
+}
+
+// lose forgets a share of what is there.
+func (c *cache) lose(share float64, now time.Duration) {
+	var kept ring
+	for c.order.n > 0 {
+		k := c.order.popFront()
+		if share < 1 && lucky(k, now) >= share {
+			kept.push(k)
+		}
+	}
+	c.order = kept
+	for k := range c.until {
+		if share >= 1 || lucky(uint32(k), now) < share {
+			c.until[k] = 0
+		}
+	}
+}
+
+func lucky(key uint32, now time.Duration) float64 {
+	return draw.Unit(draw.Mix(uint64(now), uint64(key)))
+}
+
+// found reports whether the nth call of j needs not be made.
+func (w *world) found(s *service, j *job, n int) bool {
+	c := s.caches[n]
+	hit := c.until[c.key(j, n)] > w.now && !s.hosts[0].now(w.now).flushed
+	w.rec.looked(w.now, hit)
+	return hit
+}
+
+// fill stores what the latest call of j has returned.
+func (w *world) fillCache(s *service, j *job) {
+	if n := int(j.hop) - 1; s.caches[n] != nil && !s.hosts[0].now(w.now).flushed {
+		s.caches[n].store(s.caches[n].key(j, n), w.now)
+	}
+}
+
+// flush has the caches of s lose what a fault that begins now takes.
+func (w *world) flush(s *service) {
+	for i := range s.def.Faults {
+		f := &s.def.Faults[i]
+		if to, ok := f.latest(w.now); f.Kind != Flush || !ok || to-f.For != w.now {
+			continue
+		}
+		for _, c := range s.caches {
+			if c != nil {
+				c.lose(f.share(), w.now)
+			}
+		}
+	}
+}
