@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lullgo/lull/sim/internal/interval"
+	"github.com/lullgo/lull/internal/interval"
 )
 
 // CompareOptions are those of Compare.

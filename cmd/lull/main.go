@@ -3,6 +3,7 @@
 //
 //	lull demo       on real sockets, side by side
 //	lull simulate   in virtual time, at any size
+//	lull battery    a policy in every world that lull's defaults are judged in
 //	lull lint       checks policies before an outage does
 //	lull convert    turns retry configs of other systems into policies, and back
 //	lull schema     prints the JSON Schema of policy files
@@ -15,6 +16,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/lullgo/lull/cmd/lull/internal/battery"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/convert"
 	"github.com/lullgo/lull/cmd/lull/internal/demo"
@@ -29,6 +31,7 @@ import (
 type commands struct {
 	Demo     demo.Command     `cmd:"" help:"Watch a retry storm happen, and not happen, on real sockets."`
 	Simulate simulate.Command `cmd:"" help:"Fly retry policies through an outage in virtual time, side by side."`
+	Battery  battery.Command  `cmd:"" help:"Fly a policy through every world of the battery, and see where it is beaten."`
 	Lint     lint.Command     `cmd:"" help:"Check policies and call graphs."`
 	Convert  convert.Command  `cmd:"" help:"Turn retry configs of gRPC, Istio, Envoy and the Gateway API into policies, and back."`
 	Schema   schema.Command   `cmd:"" help:"Print the JSON Schema of policy files."`

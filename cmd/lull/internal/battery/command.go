@@ -1,0 +1,161 @@
+// Package battery is the command lull battery: it flies a policy through every world of the
+// battery, in outage and in peace, and prints where it is beaten, by whom and by how much.
+package battery
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/battery"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/sim"
+)
+
+// Command is lull battery. Its flags are text, so that all mistakes are reported at once.
+type Command struct {
+	Family  cli.Texts  `placeholder:"FAMILY,..." help:"Only these families of worlds. --list names them."`
+	World   cli.Texts  `placeholder:"WORLD,..." help:"Only these worlds; * stands for anything, as in bh300-*."`
+	Policy  cli.Text   `placeholder:"POLICY" default:"lull" help:"Who is judged: a preset, or a YAML file, of which the first policy is taken. Default: lull, the zero Policy."`
+	Rivals  cli.Texts  `placeholder:"PRESET,..." help:"Whom it is held against. Default: none, full-jitter, token-bucket, aws-standard-2.1, grpc, breaker-5s, budget10+breaker5s, dotnet-standard and finagle."`
+	Seeds   cli.Option `placeholder:"5" help:"Flights of each policy in each world: 1 to 100. Default: 5, or 1 with --quick."`
+	Against cli.Text   `placeholder:"FILE" help:"Take the flights of the rivals from what --json printed earlier, where world and seed are the same, and fly only what is missing."`
+	Quick   bool       `help:"Shorter worlds, without the largest fleets, for a first look."`
+	Whole   bool       `help:"Every cell of the family grid, a thousand worlds, instead of forty."`
+	All     bool       `help:"Print a line for every world, not only for those where the policy is beaten."`
+	JSON    bool       `name:"json" help:"Print all figures as JSON on standard output."`
+	List    bool       `help:"List the families and their worlds."`
+	Quiet   bool       `help:"Show no progress."`
+	Workers cli.Text   `placeholder:"N" default:"0" help:"Flights side by side. Default: one for each processor. The figures do not depend on it."`
+}
+
+// Help is shown above the flags.
+func (Command) Help() string {
+	return `Flies a policy through a battery of worlds, in outage and in peace, beside other
+policies, and prints which demands it does not meet, and where it is beaten, by
+whom and by how much. The demands: where nothing changes, no fewer successes than
+without retries; back no later than without retries, but for 2 s or 2 % of the
+outage; nobody is both quicker back and better in peace; in a total outage no
+more than 1.1 attempts for each call, and two for each process.
+
+  lull battery --quick
+      the zero Policy, in a minute or two
+  lull battery --family hangs,gateways --policy mine.yaml
+      your own policy, where dependencies hang`
+}
+
+// A task is what the flags of a Command describe.
+type task struct {
+	plan  battery.Plan
+	seeds int
+}
+
+// Run flies and prints.
+func (f Command) Run(env cli.Env) error {
+	t, err := f.task()
+	if err != nil {
+		return err
+	}
+	if f.List {
+		return printList(env.Stdout, t.plan.Worlds)
+	}
+	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	t.plan.Progress = func(done, of int) {
+		p.Show(func(took time.Duration) string {
+			left := time.Duration(float64(took) * float64(of-done) / float64(done)).Round(time.Second)
+			return fmt.Sprintf("flying: %d of %d flights, at most %v left", done, of, left)
+		})
+	}
+	flown, err := battery.Fly(env.Context, t.plan)
+	p.End()
+	if err != nil {
+		return err
+	}
+	if f.JSON {
+		return printJSON(env.Stdout, t, flown)
+	}
+	return printText(env.Stdout, t, flown, f.All)
+}
+
+// task reads the flags.
+func (f Command) task() (task, error) {
+	var l problem.List
+	var mistakes []error
+	wrong := func(flag string, err error) {
+		if err != nil {
+			mistakes = append(mistakes, cli.Fail(cli.Misused, fmt.Errorf("%s: %w", flag, err)))
+		}
+	}
+	size, seeds := battery.Full, cli.Text("5")
+	if f.Quick {
+		size, seeds = battery.Quick, "1"
+	}
+	size.Whole = f.Whole
+	t := task{seeds: cli.Whole(&l, "--seeds", f.Seeds.Or(seeds), 1, 100)}
+	t.plan.Seeds = t.seeds
+	t.plan.Workers = cli.Whole(&l, "--workers", f.Workers, 0, 1024)
+	var known []string
+	for _, family := range battery.Families {
+		known = append(known, family.Name)
+	}
+	families := f.Family.Split()
+	for _, name := range families {
+		l.Check(slices.Contains(known, name), "--family", strconv.Quote(name), strings.Join(known, ", "))
+	}
+	t.plan.Worlds = slices.DeleteFunc(battery.Worlds(size), func(w battery.World) bool {
+		return len(families) > 0 && !slices.Contains(families, w.Family)
+	})
+	if patterns := f.World.Split(); len(patterns) > 0 {
+		matches := func(pattern, name string) bool { ok, err := path.Match(pattern, name); return ok && err == nil }
+		for _, p := range patterns {
+			l.Check(slices.ContainsFunc(t.plan.Worlds, func(w battery.World) bool { return matches(p, w.Name) }),
+				"--world", strconv.Quote(p), "a world that --list names, with the same --family and --quick; * stands for anything")
+		}
+		t.plan.Worlds = slices.DeleteFunc(t.plan.Worlds, func(w battery.World) bool {
+			return !slices.ContainsFunc(patterns, func(p string) bool { return matches(p, w.Name) })
+		})
+	}
+	rivals := f.Rivals.Split()
+	if len(rivals) == 0 {
+		rivals = battery.Rivals
+	}
+	for _, name := range rivals {
+		c, err := battery.Preset(name)
+		wrong("--rivals", err)
+		t.plan.Rivals = append(t.plan.Rivals, c)
+	}
+	var err error
+	t.plan.Ours, err = judged(string(f.Policy))
+	wrong("--policy", err)
+	if f.Against != "" {
+		t.plan.Known, err = readKnown(string(f.Against), t.plan.Worlds)
+		wrong("--against", err)
+	}
+	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Ours.Name })
+	return t, errors.Join(append(mistakes, l.Err())...)
+}
+
+// judged returns the policy of that name or file.
+func judged(v string) (sim.Contender, error) {
+	if v == "lull" {
+		return sim.Contender{Name: v, Policy: lull.Policy{}}, nil
+	}
+	if !strings.HasSuffix(v, ".yaml") && !strings.HasSuffix(v, ".yml") {
+		return battery.Preset(v)
+	}
+	all, err := config.ReadPolicies(v)
+	if err != nil {
+		return sim.Contender{}, err
+	}
+	return sim.Contender{Name: all[0].Name, Policy: all[0].Policy}, nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

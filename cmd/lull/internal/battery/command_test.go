@@ -1,0 +1,122 @@
+package battery
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+)
+
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var commands struct {
+		Battery Command `cmd:""`
+	}
+	return clitest.Run(cli.Env{Context: t.Context()}, &commands, append([]string{"battery"}, args...)...)
+}
+
+// hang is a small world in which the default policies differ.
+var hang = []string{"--quick", "--quiet", "--rivals", "full-jitter", "--world", "bh60-at10s-p1-r5-cancel"}
+
+func TestText(t *testing.T) {
+	code, stdout, stderr := run(t, append(hang, "--all")...)
+	if code != cli.OK || stderr != "" {
+		t.Fatalf("exit code %d, stderr %q", code, stderr)
+	}
+	for _, want := range []string{"lull in 1 world, 1 seed\n", "Demands that are not met: ", "bh60-at10s-p1-r5-cancel", "full-jitter"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is missing:\n%s", want, stdout)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	code, stdout, _ := run(t, "--list", "--family", "hangs,grid")
+	if code != cli.OK || !strings.HasPrefix(stdout, "hangs: ") || !strings.Contains(stdout, "\n  bh300-at10s-p100-cancel\n") ||
+		!strings.Contains(stdout, "\ngrid: ") || strings.Contains(stdout, "layers") {
+		t.Errorf("exit code %d, printed\n%s", code, stdout)
+	}
+}
+
+// What --json prints is read by --against, and only the policy is flown again.
+func TestAgainst(t *testing.T) {
+	code, first, stderr := run(t, append(hang, "--json")...)
+	if code != cli.OK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	path := filepath.Join(t.TempDir(), "first.json")
+	if err := os.WriteFile(path, []byte(first), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, second, _ := run(t, append(hang, "--json", "--against", path)...); second != first {
+		t.Errorf("with --against:\n%s\nwithout:\n%s", second, first)
+	}
+	var all account
+	if err := json.Unmarshal([]byte(first), &all); err != nil {
+		t.Fatal(err)
+	}
+	none := &all.Worlds[0].Contenders[1]
+	if none.Name != "none" {
+		t.Fatalf("the second contender is %s", none.Name)
+	}
+	none.Runs[0].Succeeded = 1 // a figure that no flight has
+	changed, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, changed, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, second, _ := run(t, append(hang, "--json", "--against", path)...); !strings.Contains(second, `"succeeded": 1,`) {
+		t.Errorf("the flight of a rival is not taken from the file:\n%s", second)
+	}
+}
+
+func TestPolicyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(path, []byte("dependencies:\n  mine: {attempts: 1}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(t, append(hang, "--policy", path, "--all")...)
+	if code != cli.OK || !strings.HasPrefix(stdout, "mine in 1 world") {
+		t.Errorf("exit code %d, printed\n%s%s", code, stdout, stderr)
+	}
+	if err := os.WriteFile(path, []byte("dependencies:\n  mine: {attemps: 1}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr = run(t, append(hang, "--policy", path)...)
+	if code != cli.Misused || !strings.Contains(stderr, "mine.yaml:2:") || !strings.Contains(stderr, "attemps") {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.json")
+	if err := os.WriteFile(bad, []byte(`{"worlds": 1}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--family hang", `--family is "hang": want timeouts, `},
+		{"--world nowhere", `--world is "nowhere": want `},
+		{"--seeds 0", `--seeds is "0": want a whole number from 1 to 100`},
+		{"--workers -1", `--workers is "-1"`},
+		{"--rivals nobody", `--rivals: no preset is called "nobody"`},
+		{"--policy nobody", `--policy: no preset is called "nobody"`},
+		{"--policy nix.yaml", `nix.yaml`},
+		{"--against nix.json", `--against: open nix.json`},
+		{"--against " + bad, `--against: ` + bad + ` is not what lull battery --json printed`},
+	} {
+		code, stdout, stderr := run(t, strings.Fields(c.args)...)
+		if code != cli.Misused || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q", c.args, code, stdout, stderr)
+		}
+	}
+	_, _, stderr := run(t, "--family", "hang", "--seeds", "0", "--policy", "nobody")
+	if n := strings.Count(stderr, "\n"); n != 3 {
+		t.Errorf("%d lines for three mistakes: %s", n, stderr)
+	}
+}

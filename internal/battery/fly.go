@@ -1,0 +1,337 @@
+package battery
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/preset"
+	"github.com/lullgo/lull/sim"
+)
+
+// Figures are what one flight is judged by.
+type Figures struct {
+	Good, Calls int64 // calls that ended, and those of them that succeeded
+	Attempts    int64
+	// Settled: it was back after Back, and stayed so.
+	Settled bool
+	Back    time.Duration
+	// Over is how many attempts more than 1.1 × calls there were in the worst minute.
+	Over float64
+}
+
+// Share is the share of calls that succeeded, 0 if there were none.
+func (f Figures) Share() float64 {
+	if f.Calls == 0 {
+		return 0
+	}
+	return float64(f.Good) / float64(f.Calls)
+}
+
+// A Plan is what is flown.
+type Plan struct {
+	Worlds []World
+	Ours   sim.Contender   // the policy that is judged
+	Rivals []sim.Contender // those that it is held against; "none" is always among them
+	Seeds  int             // zero: 1
+	// Workers is how many flights there are side by side. Zero: GOMAXPROCS.
+	Workers int
+	// Known are flights of rivals that need not be flown again.
+	Known []Outcome
+	// Progress, if not nil, is called after each flight. Calls do not overlap.
+	Progress func(done, of int)
+}
+
+// Rivals are the presets that a policy is held against by default.
+var Rivals = []string{
+	None, "full-jitter", "token-bucket", "aws-standard-2.1", "grpc", "breaker-5s",
+	"budget10+breaker5s", "dotnet-standard", "finagle",
+}
+
+// None is the preset that does not retry.
+const None = "none"
+
+// Preset is the contender of that name.
+func Preset(name string) (sim.Contender, error) {
+	p, err := preset.Find(name)
+	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict, Holds: p.Holds}, err
+}
+
+// A Flown is what one contender did in one world: Figures for each seed.
+type Flown struct {
+	Contender string
+	Runs      []Figures
+	// Peace is that of the world without its outage, in the order of World.Peace; nil if it
+	// was not flown, since nothing depends on it.
+	Peace [][]Figures
+}
+
+// An Outcome is everything that was flown in one world: ours first, then the rivals.
+type Outcome struct {
+	World World
+	Flown []Flown
+}
+
+// Ours is the policy that is judged.
+func (o *Outcome) Ours() *Flown { return &o.Flown[0] }
+
+// Of returns what the contender of that name did; nil if it did not fly.
+func (o *Outcome) Of(name string) *Flown {
+	for i := range o.Flown {
+		if o.Flown[i].Contender == name {
+			return &o.Flown[i]
+		}
+	}
+	return nil
+}
+
+// Fly flies everything of the plan. The figures do not depend on the number of workers.
+func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
+	none, err := Preset(None)
+	if err != nil {
+		return nil, err
+	}
+	contenders := []sim.Contender{p.Ours, none}
+	for _, c := range p.Rivals {
+		if c.Name != None {
+			contenders = append(contenders, c)
+		}
+	}
+	f := &flights{plan: p, seeds: max(p.Seeds, 1), runs: map[key]*Figures{}}
+	f.remember(p.Known)
+	var all []Outcome
+	for _, w := range p.Worlds {
+		o := Outcome{World: w}
+		for _, c := range contenders {
+			f.ask(w.Scenario, w.From, w.To, c)
+			o.Flown = append(o.Flown, Flown{Contender: c.Name})
+		}
+		for _, s := range w.Peace {
+			f.ask(s, 0, 0, p.Ours)
+			f.ask(s, 0, 0, none)
+		}
+		all = append(all, o)
+	}
+	if err := f.fly(ctx); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		o := &all[i]
+		for k, c := range contenders {
+			o.Flown[k].Runs = f.of(o.World.Scenario, c)
+		}
+		// Who is quicker back must not be better in peace. Of the others it does not matter.
+		for k, c := range contenders {
+			if k > 0 && quicker(&o.Flown[k], o.Ours(), o.World.Slack()) {
+				for _, s := range o.World.Peace {
+					f.ask(s, 0, 0, c)
+				}
+			}
+		}
+	}
+	if err := f.fly(ctx); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		o := &all[i]
+		for k, c := range contenders {
+			for _, s := range o.World.Peace {
+				if runs := f.of(s, c); runs != nil {
+					o.Flown[k].Peace = append(o.Flown[k].Peace, runs)
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// flights are all that are flown, each of them once.
+type flights struct {
+	plan  Plan
+	seeds int
+	known map[key]Figures
+	runs  map[key]*Figures
+	next  []flight // those that have not been flown
+	flown int
+}
+
+type key struct {
+	scenario, contender string
+	seed                int
+}
+
+type flight struct {
+	key
+	s        sim.Scenario
+	from, to time.Duration
+	c        sim.Contender
+}
+
+// Digest tells scenarios apart by what is in them: the peace of several worlds is the same.
+func Digest(s sim.Scenario) string {
+	s.Name = ""
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", s))
+	return hex.EncodeToString(sum[:6])
+}
+
+// remember puts the flights of rivals aside, for those who ask for the same.
+func (f *flights) remember(known []Outcome) {
+	f.known = map[key]Figures{}
+	for _, o := range known {
+		for _, c := range o.Flown {
+			if c.Contender == f.plan.Ours.Name {
+				continue
+			}
+			keep := func(s sim.Scenario, runs []Figures) {
+				digest := Digest(s)
+				for i, r := range runs {
+					f.known[key{digest, c.Contender, i + 1}] = r
+				}
+			}
+			keep(o.World.Scenario, c.Runs)
+			for i, runs := range c.Peace {
+				keep(o.World.Peace[i], runs)
+			}
+		}
+	}
+}
+
+func (f *flights) ask(s sim.Scenario, from, to time.Duration, c sim.Contender) {
+	digest := Digest(s)
+	for seed := range f.seeds {
+		k := key{digest, c.Name, seed + 1}
+		if f.runs[k] == nil {
+			f.runs[k] = new(Figures)
+			if known, ok := f.known[k]; ok {
+				*f.runs[k] = known
+				continue
+			}
+			f.next = append(f.next, flight{k, s, from, to, c})
+		}
+	}
+}
+
+func (f *flights) of(s sim.Scenario, c sim.Contender) []Figures {
+	var all []Figures
+	digest := Digest(s)
+	for seed := range f.seeds {
+		one := f.runs[key{digest, c.Name, seed + 1}]
+		if one == nil {
+			return nil
+		}
+		all = append(all, *one)
+	}
+	return all
+}
+
+// fly flies those that have been asked for, the longest first, so that none is alone at the end.
+func (f *flights) fly(ctx context.Context) error {
+	next := f.next
+	f.next = nil
+	slices.SortStableFunc(next, func(a, b flight) int { return cmp.Compare(work(b.s), work(a.s)) })
+	errs := make([]error, len(next))
+	var counts sync.Mutex
+	total := f.flown + len(next)
+	each(len(next), f.plan.Workers, func(i int) {
+		n := next[i]
+		if errs[i] = ctx.Err(); errs[i] != nil {
+			return
+		}
+		r, err := sim.Run(ctx, n.s, n.c, sim.Options{Seed: uint64(n.seed), Named: named(n.s)})
+		if err != nil {
+			errs[i] = fmt.Errorf("%s with %s: %w", n.s.Name, n.c.Name, err)
+			return
+		}
+		*f.runs[n.key] = figures(&r, n.from, n.to)
+		counts.Lock()
+		defer counts.Unlock()
+		f.flown++
+		if f.plan.Progress != nil {
+			f.plan.Progress(f.flown, total)
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func work(s sim.Scenario) float64 {
+	sum := 0.0
+	for _, f := range s.Fleets {
+		sum += f.Arrivals.Rate * s.Horizon.Seconds()
+	}
+	return sum
+}
+
+// named are the policies that fleets of the scenario name.
+func named(s sim.Scenario) []sim.Contender {
+	var all []sim.Contender
+	for _, f := range s.Fleets {
+		if f.Policy == "" {
+			continue
+		}
+		if c, err := Preset(f.Policy); err == nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// each does work for 0 to n-1 on that many goroutines (zero: GOMAXPROCS).
+func each(n, workers int, work func(i int)) {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	next := make(chan int)
+	var busy sync.WaitGroup
+	for range min(workers, n) {
+		busy.Go(func() {
+			for i := range next {
+				work(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	busy.Wait()
+}
+
+func figures(r *sim.Result, from, to time.Duration) Figures {
+	f := Figures{Good: r.Totals.Succeeded, Attempts: r.Totals.Attempts, Over: worstMinute(&r.Series, 1+budget.DefaultRatio)}
+	for _, n := range r.Totals.Reasons {
+		f.Calls += n
+	}
+	if to > 0 {
+		f.Back, f.Settled = settled(&r.Series, from, to)
+	}
+	return f
+}
+
+// worstMinute is by how many attempts the worst minute is above the given ratio of its calls.
+func worstMinute(s *sim.Series, ratio float64) (over float64) {
+	const minute = 60
+	var sum float64
+	for i := range s.Calls {
+		sum += (s.First[i] + s.Retries[i] - ratio*s.Calls[i]) * s.Step.Seconds()
+		if i >= minute {
+			k := i - minute
+			sum -= (s.First[k] + s.Retries[k] - ratio*s.Calls[k]) * s.Step.Seconds()
+		}
+		if over < sum || i == minute-1 {
+			over = max(sum, over)
+		}
+	}
+	return over
+}
