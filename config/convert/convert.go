@@ -551,7 +551,7 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 		d.noteAbout(repeated, Changed, path, unsafeIn(extras.of))
 	}
 	if r.valid(d, path, p) {
-		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.at(path).Position, path: path, sources: append(rest, d.source(path)), foreign: extras}, d.note)
+		r.set.add(read{name: name, others: others, preset: preset, policy: p, at: d.at(path).Position, path: path, sources: append(rest, d.source(path)), fields: d.fieldsOf(extras.of, path), foreign: extras}, d.note)
 	}
 }
 

@@ -165,3 +165,34 @@ func ExampleReport_Losses() {
 	fmt.Print(r.Losses())
 	// Output: a.yaml:9:5: lost: spec.http[0].fault: a policy makes no faults
 }
+
+// The formats of the documents of a file, and what a field of a policy is called in one.
+func ExampleRecognise() {
+	for _, f := range convert.Recognise(convert.File{Name: "x.yaml", Data: []byte("apiVersion: networking.istio.io/v1\nkind: VirtualService\n---\nattempts: 3\n")}) {
+		name, ok := convert.FieldName(f, "attempt_timeout")
+		fmt.Println(f, f.System(), name, ok)
+	}
+	// Output:
+	// istio Istio retries.perTryTimeout true
+	// lull lull  false
+}
+
+// The place of a field in the file that a dependency comes from.
+func ExampleSet_Position() {
+	set, _, err := convert.Read([]convert.File{{Name: "route.yaml", Data: []byte(`apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: payments}
+spec:
+  hosts: [payments]
+  http:
+  - route: [{destination: {host: payments}}]
+    timeout: 2s
+`)}}, convert.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(set.Position("payments", "deadline"), set.Format("payments"), set.Files("payments"))
+	// Output:
+	// route.yaml:8:5 istio [route.yaml]
+}

@@ -56,6 +56,16 @@ func (f Format) Title() string {
 	return ""
 }
 
+var formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API"}
+
+// System returns the name of the system that the format belongs to, such as "Istio".
+func (f Format) System() string {
+	if f < formats {
+		return formatSystems[f]
+	}
+	return f.String()
+}
+
 // MarshalText returns the name of the format. The error is for a value that is no format.
 func (f Format) MarshalText() ([]byte, error) { return choice.Marshal("Format", formatNames[:], f) }
 

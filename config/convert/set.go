@@ -23,10 +23,11 @@ type Set struct {
 	origins     map[string]config.Position    // by dependency, of those from other formats
 	foreign     map[string]foreign            // by dependency, of the same
 
-	sources  map[string][]source  // by dependency, of the same
-	index    map[string]int       // of the dependencies in File, by name
-	variants map[variant][]string // their names
-	numbers  map[string]int       // the last number that was added to a name
+	places   map[string]map[string]config.Position // of fields, by dependency, of the same
+	sources  map[string][]source                   // by dependency, of the same
+	index    map[string]int                        // of the dependencies in File, by name
+	variants map[variant][]string                  // their names
+	numbers  map[string]int                        // the last number that was added to a name
 }
 
 // A foreign holds the settings of a format for a dependency that no policy can hold. Other formats
@@ -58,6 +59,7 @@ func newSet() *Set {
 		services:    map[string]*config.PolicyFile{},
 		origins:     map[string]config.Position{},
 		foreign:     map[string]foreign{},
+		places:      map[string]map[string]config.Position{},
 		sources:     map[string][]source{},
 		index:       map[string]int{},
 		variants:    map[variant][]string{},
@@ -95,6 +97,7 @@ type read struct {
 	at      config.Position
 	path    string   // of what it came from
 	sources []source // all parts that it came from
+	fields  map[string]config.Position
 	foreign foreign
 }
 
@@ -125,6 +128,7 @@ func (s *Set) add(d read, note func(Kind, string, string)) {
 	s.variants[same] = append(s.variants[same], name)
 	s.origins[name] = d.at
 	s.foreign[name] = d.foreign
+	s.places[name] = d.fields
 	s.sources[name] = d.sources
 }
 

@@ -172,7 +172,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Check([]File{{"a.yaml", data}}, Options{}); err != nil {
+		if _, err := Check([]File{{Name: "a.yaml", Data: data}}, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

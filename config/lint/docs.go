@@ -7,11 +7,29 @@ import (
 
 const docsHead = `# What lull lint checks
 
-` + "`lull lint FILE...`" + ` reads policy files, which may have a call graph (services, whom they call, within
+` + "`lull lint FILE...`" + ` reads policies, which may have a call graph (services, whom they call, within
 what time they must answer), and reports what cannot work or does harm, with the sum that led to it and what to
 write instead. Files that are checked together are read as one. This page is made of the rules themselves, and so is
 ` + "`lull lint --explain RULE`" + `. For each rule there is a file in [examples/policies/bad](../examples/policies/bad),
 and beside it what is printed for it.
+
+` + "```console" + `
+$ lull lint retry.yaml graph.yaml           # policy files
+$ lull lint deploy/                         # a directory, with all that is below it
+$ lull lint 'teams/**/retry.yaml'           # a pattern; ** stands for any folders
+$ helm template . | lull lint -             # standard input: a stream of documents
+` + "```" + `
+
+It reads
+
+- policy files, [as files.md describes them](files.md). In a stream of several documents each is read by itself;
+- files of all systems that [lull convert](convert.md) reads: Istio, Envoy, gRPC, the Gateway API and others. Their settings are checked
+  as a policy of lull, and what a file leaves out is as in its system. A finding is at the field of that system, and its fix names the field
+  ("in Istio attempts is retries.attempts"). What belongs together, such as a route and the rule for its host, may be in different files;
+- ConfigMaps of Kubernetes whose data has policy files.
+
+In a directory, files that end in ` + "`.yaml`, `.yml` or `.json`" + ` are read, but not those in folders that begin with a dot, ` + "`vendor` and `node_modules`" + `.
+What has no policies in it is skipped, and listed at the end. Templates are skipped, too: check what helm prints.
 
 | severity | means |
 |---|---|
@@ -38,13 +56,27 @@ dependencies:
 On the command line it is ` + "`--off 'budget-too-large=the partner asks for it'`" + `. What is ignored is listed at the end of
 the text, is in the JSON, and is a suppressed result in SARIF.
 
-In GitHub Actions, as annotations beside the lines of a change, or as code scanning alerts:
+In GitHub Actions, as annotations beside the lines of a change, or as code scanning alerts. The first step builds the program and needs nothing
+else, the others have it already:
 
 ` + "```yaml" + `
+- uses: lullgo/lull/.github/actions/lint@main # or a version
+  with: {files: "policies deploy/**/*.yaml", threshold: warning}
 - run: lull lint --format github policies/*.yaml
 - run: lull lint --format sarif --threshold never policies/*.yaml > lint.sarif
 - uses: github/codeql-action/upload-sarif@v3
   with: {sarif_file: lint.sarif}
+` + "```" + `
+
+Before each commit, with [pre-commit](https://pre-commit.com):
+
+` + "```yaml" + `
+repos:
+- repo: https://github.com/lullgo/lull
+  rev: main # or a version
+  hooks:
+  - id: lull-lint
+    args: [policies, deploy] # . if it is missing
 ` + "```" + `
 
 In GitLab, in the widget of a merge request, and as tests. In JUnit's XML a finding below the threshold is a test that

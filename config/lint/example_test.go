@@ -64,3 +64,30 @@ func ExampleFindRule() {
 	fmt.Println(err.Error()[:72])
 	// Output: no rule is called "retry-in-layers": did you mean retries-in-layers? the
 }
+
+// A file of another system is checked as policies of lull. The fix has the names of its own fields.
+func ExampleCheck_istio() {
+	report, err := lint.Check([]lint.File{{Name: "route.yaml", Data: []byte(`
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: payments}
+spec:
+  hosts: [payments]
+  http:
+  - route: [{destination: {host: payments}}]
+    timeout: 2s
+    retries: {attempts: 8, perTryTimeout: 1s}
+`)}}, lint.Options{Off: map[string]string{"budget-missing": "the example is about times", "breaker-cannot-trip": "the same"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range report.Findings {
+		if f.Ignored == nil {
+			fmt.Printf("%s:%d: %s\nfix: %s\n", f.File, f.Line, f.Rule, f.Fix.Text)
+		}
+	}
+	// Output:
+	// route.yaml:10: attempt-never-made
+	// fix: as a policy of lull: write attempts: 2 in dependencies.payments; or give it time: deadline: 11s, if its callers can wait so long; in Istio attempts is retries.attempts
+}

@@ -13,9 +13,9 @@ import (
 func someReport(t *testing.T) Report {
 	t.Helper()
 	r, err := Check([]File{
-		{"dir/a b,c.yaml", []byte("dependencies:\n  a: {budget: {unlimited: true}}\n  b: {backoff: {jitter: none}} # lint:ignore jitter-missing 100% sure\n  c: {breaker: {metrics_only: true}}\n  d: {backoff: {kind: constant}}\n")},
-		{"broken.yaml", []byte("dependencies:\n  a: {atempts: 3}\n")},
-		{`sub\win.yaml`, []byte("services: {a: {calls: [x]}}\n")},
+		{Name: "dir/a b,c.yaml", Data: []byte("dependencies:\n  a: {budget: {unlimited: true}}\n  b: {backoff: {jitter: none}} # lint:ignore jitter-missing 100% sure\n  c: {breaker: {metrics_only: true}}\n  d: {backoff: {kind: constant}}\n")},
+		{Name: "broken.yaml", Data: []byte("dependencies:\n  a: {atempts: 3}\n")},
+		{Name: `sub\win.yaml`, Data: []byte("services: {a: {calls: [x]}}\n")},
 	}, Options{Off: map[string]string{"backoff-missing": "known"}})
 	if err != nil {
 		t.Fatal(err)

@@ -28,8 +28,10 @@ func FuzzCheck(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte("dependencies: {a: {attempts: 1000, attempt_timeout: 2562047h, deadline: none, backoff: {base: 2562047h, cap: 2562047h}}}\nservices: {a: {slo: 1ns, visibility: 1ns, calls: [{dependency: a, times: 10000}, a]}}\n"))
+	f.Add([]byte(istioRoute + "---\n" + shopGraph + "---\napiVersion: v1\nkind: ConfigMap\ndata:\n  a: |2\n      attempts: 3\n  b: \"attempts: 3\"\n"))
+	f.Add([]byte("--- {attempts: 3, backoff: {jitter: none}}\n--- |\n text\n...\n---\nattempts: x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := Check([]File{{"a.yaml", data}, {"b.yaml", data}}, Options{})
+		r, err := Check([]File{{Name: "a.yaml", Data: data}, {Name: "b.yaml", Data: data}}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,6 +50,12 @@ func allFormats(t *testing.T, r Report) {
 		t.Error(err)
 	}
 	if err := r.GitHub(io.Discard); err != nil {
+		t.Error(err)
+	}
+	if err := r.GitLab(io.Discard); err != nil {
+		t.Error(err)
+	}
+	if err := r.JUnit(io.Discard, Warning); err != nil {
 		t.Error(err)
 	}
 	var b strings.Builder

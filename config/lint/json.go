@@ -10,6 +10,7 @@ type document struct {
 	Version    int              `json:"version"`
 	Files      []string         `json:"files"`
 	Unreadable []string         `json:"unreadable"`
+	Skipped    []Skip           `json:"skipped"`
 	Errors     int              `json:"errors"`
 	Warnings   int              `json:"warnings"`
 	Notes      int              `json:"notes"`
@@ -29,7 +30,7 @@ type about struct {
 // JSON writes the report as one JSON document, including the findings that are ignored.
 func (r Report) JSON(w io.Writer) error {
 	d := document{
-		Version: 1, Files: some(r.Files), Unreadable: some(r.Unreadable),
+		Version: 1, Files: some(r.Files), Unreadable: some(r.Unreadable), Skipped: some(r.Skipped),
 		Errors: r.Count(Error), Warnings: r.Count(Warning) - r.Count(Error), Notes: r.Count(Note) - r.Count(Warning),
 		Ignored: r.Ignored(), Findings: some(r.Findings), Rules: map[string]about{},
 	}

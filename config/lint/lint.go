@@ -2,22 +2,28 @@ package lint
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
 )
 
-// A File is one policy file to check.
+// A File is a file to check: a policy file, a file of another system that package convert reads, or
+// a stream of such documents and other objects of Kubernetes, ConfigMaps with policy files in them
+// among others.
 type File struct {
 	// Name is its path, as in findings.
 	Name string
 	// Data is its content.
 	Data []byte
+	// Found: nobody has named it; it was found in a directory. If it is none of these files it is
+	// skipped. A file that was named is then taken for a policy file with mistakes.
+	Found bool
 }
 
 // Options switch rules off.
@@ -30,6 +36,9 @@ type Options struct {
 type Report struct {
 	// Files are the names of the files that were checked, in the order in which they were given.
 	Files []string
+	// Skipped are the files in which there was nothing to check, and the documents of others that
+	// are nothing that is known here, with the reason.
+	Skipped []Skip
 	// Findings are in the order of the files and lines. They include those that are ignored.
 	Findings []Finding
 	// Unreadable are the files with mistakes. Nothing else was checked in them.
@@ -47,31 +56,28 @@ func Check(files []File, o Options) (Report, error) {
 		}
 	}
 	r := Report{lines: map[string][]string{}}
-	p := &pass{}
+	g := &gathering{report: &r, known: map[string]bool{}}
+	var names []string
 	for _, f := range files {
 		if _, twice := r.lines[f.Name]; twice {
 			continue
 		}
+		names = append(names, f.Name)
 		data := bytes.TrimPrefix(f.Data, byteOrderMark) // editors neither show it nor count it as a column
-		r.Files = append(r.Files, f.Name)
 		r.lines[f.Name] = split(data)
-		policy, err := config.ParsePolicyFile(f.Name, data)
-		if err != nil {
-			r.Unreadable = append(r.Unreadable, f.Name)
-			for _, m := range mistakes(f.Name, err) {
-				if last := len(r.lines[f.Name]); m.Line > last { // it is about the end of the file
-					m.Line, m.Column = last, utf8.RuneCountInString(r.lines[f.Name][last-1])+1
-				}
-				r.Findings = append(r.Findings, m)
-			}
-			continue
-		}
-		p.units = append(p.units, &unit{f.Name, policy})
+		g.add(f, data)
 	}
+	if len(g.foreign) > 0 {
+		g.readForeign()
+	}
+	slices.SortStableFunc(r.Files, func(a, b string) int { return slices.Index(names, a) - slices.Index(names, b) })
+	p := &pass{units: g.units}
 	p.run()
 	r.Findings = append(r.Findings, merged(p.findings)...)
-	for _, u := range p.units {
-		r.Findings = directives(u.name, r.lines[u.name], r.Findings)
+	for _, name := range r.Files {
+		if !slices.Contains(r.Unreadable, name) {
+			r.Findings = directives(name, r.lines[name], r.Findings)
+		}
 	}
 	for i, f := range r.Findings {
 		if reason, off := o.Off[f.Rule]; off && f.Ignored == nil {
@@ -89,7 +95,7 @@ func Policies(policies ...config.NamedPolicy) []Finding {
 	for _, n := range policies {
 		f.Dependencies = append(f.Dependencies, config.Dependency{Name: n.Name, Policy: n.Policy})
 	}
-	p := &pass{units: []*unit{{"", f}}}
+	p := &pass{units: []*unit{{policy: f}}}
 	p.run()
 	sortFindings(nil, p.findings)
 	return p.findings
@@ -112,6 +118,9 @@ func mayIgnore(id, reason string) error {
 }
 
 func (u *unit) position(path string) (line, column int) {
+	if u.place != nil {
+		return u.place(path)
+	}
 	at := u.policy.Position(path)
 	return at.Line, at.Column
 }
@@ -125,7 +134,7 @@ func mistakes(file string, err error) []Finding {
 	var out []Finding
 	for _, m := range all {
 		f := Finding{
-			Rule: ruleMistake, Severity: Error, File: file, Line: max(m.Line, 1), Column: max(m.Column, 1), Path: m.Path,
+			Rule: ruleMistake, Severity: Error, File: cmp.Or(m.File, file), Line: max(m.Line, 1), Column: max(m.Column, 1), Path: m.Path,
 			Message: strings.TrimPrefix(m.Path+" is "+m.Found, " is "),
 		}
 		if base, ok := strings.CutPrefix(m.Allowed, "zero or at least Base ("); ok && strings.HasSuffix(m.Path, "backoff.cap") {

@@ -142,7 +142,7 @@ func TestByteOrderMark(t *testing.T) {
 }
 
 func TestOff(t *testing.T) {
-	file := []File{{"a.yaml", []byte("dependencies:\n  a: {backoff: {jitter: none}}\n")}}
+	file := []File{{Name: "a.yaml", Data: []byte("dependencies:\n  a: {backoff: {jitter: none}}\n")}}
 	r, err := Check(file, Options{Off: map[string]string{"jitter-missing": "one process"}})
 	if err != nil || len(found(r)) > 0 || r.Ignored() != 1 || *r.Findings[0].Ignored != (Ignored{"flag", "one process"}) {
 		t.Errorf("%+v, %v", r, err)
@@ -179,7 +179,7 @@ func TestMistakesOfOneFile(t *testing.T) {
 }
 
 func TestSameFileTwice(t *testing.T) {
-	f := File{"a.yaml", []byte("dependencies:\n  a: {backoff: {jitter: none}}\n")}
+	f := File{Name: "a.yaml", Data: []byte("dependencies:\n  a: {backoff: {jitter: none}}\n")}
 	r, err := Check([]File{f, f}, Options{})
 	if err != nil || len(r.Findings) != 1 || len(r.Files) != 1 {
 		t.Errorf("%+v, %v", r, err)

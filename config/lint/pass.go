@@ -6,12 +6,15 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/convert"
 )
 
-// A unit is a file without mistakes.
+// A unit is a policy file without mistakes, or the dependencies of a file of other systems.
 type unit struct {
 	name   string
 	policy *config.PolicyFile
+	place  func(path string) (line, column int) // nil: that of policy
+	set    *convert.Set                         // of other systems; nil: a policy file
 }
 
 // A dependency is a dependency of a unit, or its defaults, which are for all names that the file
@@ -79,6 +82,12 @@ func (p *pass) report(in *unit, path, message string, sum []Step, fix Fix) {
 
 func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, fix Fix) {
 	line, column := in.position(path)
+	if in.set != nil {
+		if p.rule.ID == ruleCap {
+			return // it is about rate_limited_base, by which package convert means that 429 is not retried
+		}
+		fix = in.elsewhere(path, fix)
+	}
 	f := Finding{
 		Rule: p.rule.ID, Severity: s, File: in.name, Line: line, Column: column, Path: path,
 		Message: message, Sum: sum, Fix: fix,

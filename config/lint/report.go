@@ -49,5 +49,8 @@ func (r Report) Summary() string {
 	if k := r.Ignored(); k > 0 {
 		fmt.Fprintf(&b, "; %d ignored", k)
 	}
+	if k := len(r.Skipped); k > 0 {
+		fmt.Fprintf(&b, "; %d skipped", k)
+	}
 	return b.String()
 }

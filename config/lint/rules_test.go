@@ -11,7 +11,7 @@ func check(t testing.TB, files ...string) Report {
 	t.Helper()
 	var in []File
 	for i, data := range files {
-		in = append(in, File{string(rune('a'+i)) + ".yaml", []byte(data)})
+		in = append(in, File{Name: string(rune('a'+i)) + ".yaml", Data: []byte(data)})
 	}
 	r, err := Check(in, Options{})
 	if err != nil {

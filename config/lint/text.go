@@ -26,6 +26,9 @@ func (r Report) Text(w io.Writer) error {
 			fmt.Fprintf(b, "ignored: %s:%d: %s: %s\n", printable(f.File), f.Line, f.Rule, printable(f.Ignored.Reason))
 		}
 	}
+	for _, s := range r.Skipped {
+		fmt.Fprintf(b, "skipped: %s: %s\n", printable(s.File), printable(s.Why))
+	}
 	return b.Flush()
 }
 

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -25,7 +23,7 @@ const (
 
 // Command is lull lint. Its flags are text, so that all mistakes are reported at once.
 type Command struct {
-	Files     []string  `arg:"" optional:"" name:"file" help:"Policy files, which may hold a call graph; - is standard input. They are checked as one."`
+	Files     []string  `arg:"" optional:"" name:"file" help:"Files, directories and patterns; - is standard input. They are checked as one."`
 	Format    cli.Text  `placeholder:"FORMAT" default:"text" help:"text, json, sarif (2.1.0), github (annotations of GitHub Actions), gitlab (code quality) or junit. Default: text."`
 	Threshold cli.Text  `placeholder:"SEVERITY" default:"warning" help:"From where on findings make the exit code 1: note, warning, error, or never. Default: warning. All are printed."`
 	Off       cli.Texts `placeholder:"RULE=REASON" help:"Switch a rule off, and say why. May be repeated. In a file: # lint:ignore RULE REASON, or # lint:file-ignore."`
@@ -35,12 +33,15 @@ type Command struct {
 
 // Help is shown above the flags.
 func (Command) Help() string {
-	return `Checks policy files: worst-case times against deadlines and SLOs, retries that
+	return `Checks policies: worst-case times against deadlines and SLOs, retries that
 multiply from layer to layer, jitter, budgets, breakers, and what must not be
-repeated. Each finding has the sum that led to it, and the fix.
+repeated. Each finding has the sum that led to it, and the fix. It reads policy
+files, the files of other systems that lull convert reads, and ConfigMaps with
+policy files in them. In a directory, files that are none of these are skipped.
 
   lull lint retry.yaml
-  lull lint policies/*.yaml graph.yaml --threshold error
+  lull lint deploy/ 'teams/**/retry.yaml' graph.yaml --threshold error
+  helm template . | lull lint -
   lull lint retry.yaml --format sarif > lint.sarif
   lull lint --explain retries-in-layers
 
@@ -130,7 +131,7 @@ func (f Command) lint(env cli.Env) error {
 func (f Command) linting(env cli.Env) (linting, error) {
 	var wrong problem.List
 	l := linting{options: lint.Options{Off: map[string]string{}}, format: string(f.Format)}
-	wrong.Check(len(f.Files) > 0, "FILE", "none", "at least one policy file")
+	wrong.Check(len(f.Files) > 0, "FILE", "none", "at least one file or directory")
 	if known, _ := l.print(lint.Report{}, io.Discard); !known {
 		wrong.Add("--format", f.Format.Quoted(), allowedFormats)
 	}
@@ -150,39 +151,11 @@ func (f Command) linting(env cli.Env) (linting, error) {
 	if err := wrong.Err(); err != nil {
 		return linting{}, err
 	}
-	var failed []error
-	for _, name := range f.Files {
-		file, err := readPolicy(env, name)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		l.files = append(l.files, file)
-	}
-	if len(failed) > 0 {
-		return linting{}, cli.Fail(exitWrong, errors.Join(failed...))
+	var err error
+	if l.files, err = read(env, f.Files); err != nil {
+		return linting{}, cli.Fail(exitWrong, err)
 	}
 	return l, nil
-}
-
-// maxPolicy is the size that a policy file may have, and a byte more: package config/lint
-// then refuses a longer one.
-const maxPolicy = 1<<20 + 1
-
-// readPolicy reads a file. Its name is cleaned, so that a file has one name however it was
-// typed.
-func readPolicy(env cli.Env, name string) (file lint.File, err error) {
-	if name == "-" {
-		file.Name = "stdin"
-	} else {
-		name = filepath.ToSlash(filepath.Clean(name))
-		file.Name = name
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			return file, fmt.Errorf("%s is a directory: name the files in it, such as %s", name, filepath.Join(name, "*.yaml"))
-		}
-	}
-	file.Data, err = env.ReadFile(name, maxPolicy)
-	return file, err
 }
 
 func printRules(w io.Writer) error {

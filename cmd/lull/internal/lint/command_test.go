@@ -129,9 +129,13 @@ func TestLintExitCodes(t *testing.T) {
 		{[]string{file, "--off", "file-mistake=one process"}, 2, "cannot be ignored"},
 		{[]string{file, "--format", "xml"}, 2, "text, json, sarif, github, gitlab or junit"},
 		{[]string{file, "--threshold", "info", "--format", "xml"}, 2, "note, warning, error or never"},
-		{nil, 2, "at least one policy file"},
+		{nil, 2, "at least one file or directory"},
 		{[]string{"missing.yaml", "absent.yaml", file}, 2, "absent.yaml"},
-		{[]string{"."}, 2, ". is a directory: name the files in it, such as *.yaml"},
+		{[]string{"."}, 1, "1 finding at or above warning"},
+		{[]string{"*.yaml", "**/retry.yaml"}, 1, "1 finding at or above warning"},
+		{[]string{"--threshold", "never", "--", file}, 0, ""},
+		{[]string{"*.yml"}, 2, "*.yml matches no file"},
+		{[]string{"[.yml"}, 2, "[.yml is no pattern"},
 		{[]string{"./" + file, file}, 1, "1 finding at or above warning"},
 		{[]string{"--explain", "jitter-missing"}, 0, ""},
 		{[]string{"--explain", "jiter-missing"}, 2, "did you mean jitter-missing?"},
@@ -218,5 +222,69 @@ func TestLintOfSeveralFiles(t *testing.T) {
 	out, errs, code := lints(t, filepath.Join(good, "shop.yaml"), filepath.Join(good, "queue.yaml"))
 	if code != cli.OK || out != "nothing found in 2 files\n" || errs != "" {
 		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
+	}
+}
+
+// Directories are read with all that is below them, but for folders that are hidden or other
+// people's code. What has no policies in it is skipped.
+func TestLintOfDirectories(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"deploy/retry.yaml":         lintFile,
+		"deploy/eu/retry.yml":       lintFile,
+		"deploy/eu/readme.md":       lintFile,
+		"deploy/web.json":           `{"services": {"web": {"image": "nginx"}}}`,
+		"deploy/.git/retry.yaml":    lintFile,
+		"node_modules/x/retry.yaml": lintFile,
+		"chart/templates/a.yaml":    "{{ if .Values.on }}\na: {{ .Values.b }}\n{{ end }}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"."}, "chart/templates/a.yaml- deploy/eu/retry.yml deploy/retry.yaml deploy/web.json-"},
+		{[]string{"deploy/"}, "deploy/eu/retry.yml deploy/retry.yaml deploy/web.json-"},
+		{[]string{"deploy/retry.yaml", "./deploy"}, "deploy/retry.yaml deploy/eu/retry.yml deploy/web.json-"},
+		{[]string{"deploy/*.yaml"}, "deploy/retry.yaml"},
+		{[]string{"**/*.yml"}, "deploy/eu/retry.yml"},
+		{[]string{"deploy/**/retry.y*ml"}, "deploy/eu/retry.yml deploy/retry.yaml"},
+		{[]string{"deploy/.git/*.yaml"}, "deploy/.git/retry.yaml"},
+		{[]string{"**/.git/*"}, "deploy/.git/retry.yaml"},
+	} {
+		out, complaint, code := lints(t, append(c.args, "--format", "json")...)
+		var report struct {
+			Files   []string
+			Skipped []lint.Skip
+		}
+		if err := json.Unmarshal([]byte(out), &report); err != nil || code != exitFindings {
+			t.Fatalf("%v: exit code %d, %v %s", c.args, code, err, complaint)
+		}
+		got := report.Files
+		for _, s := range report.Skipped {
+			got = append(got, s.File+"-")
+		}
+		want := strings.Fields(c.want)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: %v, want %v", c.args, got, want)
+		}
+	}
+}
+
+// What helm prints can be read from standard input: other objects are passed over.
+func TestLintOfHelm(t *testing.T) {
+	const stream = "---\n# Source: shop/templates/web.yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n---\n# Source: shop/templates/policies.yaml\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: policies}\ndata:\n  retry.yaml: |-\n    dependencies:\n      stock: {backoff: {jitter: none}}\n"
+	out, complaint, code := lintsInput(t, strings.NewReader(stream), "-")
+	if code != exitFindings || !strings.HasPrefix(out, "stdin:14:33: warning: calls to stock that failed together") || !strings.Contains(out, "1 finding in 1 file: 1 warning\n") {
+		t.Errorf("exit code %d, %s\n%s", code, complaint, out)
 	}
 }

@@ -1,0 +1,142 @@
+package convert
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/tree"
+)
+
+// A place is where a format has a field of a policy.
+type place struct {
+	name  string   // as its users know it
+	paths []string // within the part of a file that a dependency comes from; nil: it is elsewhere
+}
+
+// at is a place within the part of a file that a dependency comes from.
+func at(path string) place { return place{path, []string{path}} }
+
+// fieldPlaces are the places of the fields of a policy. A field that is not here has none.
+var fieldPlaces = [formats]map[string]place{
+	GRPC: {
+		"deadline": at("timeout"), "attempts": at("retryPolicy.maxAttempts"),
+		"backoff.base": at("retryPolicy.initialBackoff"), "backoff.cap": at("retryPolicy.maxBackoff"), "backoff.factor": at("retryPolicy.backoffMultiplier"),
+		"hedge.attempts": at("hedgingPolicy.maxAttempts"), "hedge.delay": at("hedgingPolicy.hedgingDelay"), "budget": {name: "retryThrottling"},
+	},
+	Istio: {
+		"deadline": at("timeout"), "attempts": at("retries.attempts"), "attempt_timeout": at("retries.perTryTimeout"), "backoff.base": at("retries.backoff"),
+		"budget": {name: "trafficPolicy.retryBudget of a DestinationRule"}, "breaker": {name: "trafficPolicy.outlierDetection of a DestinationRule"},
+		"limit.in_flight": {name: "trafficPolicy.connectionPool.http.http2MaxRequests of a DestinationRule"},
+	},
+	Envoy: {
+		"deadline": at("timeout"), "attempts": at("retry_policy.num_retries"), "attempt_timeout": at("retry_policy.per_try_timeout"),
+		"backoff.base": at("retry_policy.retry_back_off.base_interval"), "backoff.cap": at("retry_policy.retry_back_off.max_interval"),
+		"budget": {name: "circuit_breakers.thresholds[].retry_budget of the cluster"}, "breaker": {name: "outlier_detection of the cluster"},
+		"limit.in_flight": {name: "circuit_breakers.thresholds[].max_requests of the cluster"},
+	},
+	Gateway: {
+		"deadline": at("timeouts.request"), "attempt_timeout": at("timeouts.backendRequest"), "attempts": at("retry.attempts"), "backoff.floor": at("retry.backoff"),
+		"budget": {name: "retryConstraint of an XBackendTrafficPolicy"},
+	},
+}
+
+// FieldName returns the name that format f has for a field of a policy, such as
+// "retries.perTryTimeout" for "attempt_timeout" in Istio. ok is false if it has no such field, and
+// for lull's own format, in which the name is the field.
+func FieldName(f Format, field string) (name string, ok bool) {
+	if f >= formats {
+		return "", false
+	}
+	for {
+		if p, ok := fieldPlaces[f][field]; ok {
+			return p.name, true
+		}
+		i := strings.LastIndexByte(field, '.')
+		if i < 0 {
+			return "", false
+		}
+		field = field[:i]
+	}
+}
+
+// fieldsOf returns the places of the fields of the dependency that was made of what is at path.
+func (d *document) fieldsOf(f Format, path string) map[string]config.Position {
+	var all map[string]config.Position
+	if i := strings.LastIndex(path, ".name["); f == GRPC && i >= 0 {
+		path = path[:i] // the method, not its name
+	}
+	for field, p := range fieldPlaces[f] {
+		for _, rest := range p.paths {
+			if s := d.at(tree.Concat(path, rest)); s.node != nil {
+				if all == nil {
+					all = map[string]config.Position{}
+				}
+				all[field] = s.Position
+			}
+		}
+	}
+	return all
+}
+
+// Position returns the place in the files of the dependency of that name, or of the field of a
+// policy, such as "budget.ratio", that it has there.
+func (s *Set) Position(dependency, field string) config.Position {
+	for f := field; f != ""; {
+		if at, ok := s.places[dependency][f]; ok {
+			return at
+		}
+		f = f[:max(strings.LastIndexByte(f, '.'), 0)]
+	}
+	return s.position(dependency, field)
+}
+
+// Files returns the files that the dependency of that name comes from, if it is of another system:
+// a route and the rule for its host may be in two.
+func (s *Set) Files(dependency string) (all []string) {
+	for _, each := range s.sources[dependency] {
+		if !slices.Contains(all, each.file) {
+			all = append(all, each.file)
+		}
+	}
+	return all
+}
+
+// Format returns the format that the dependency of that name comes from.
+func (s *Set) Format(dependency string) Format {
+	if f, ok := s.foreign[dependency]; ok {
+		return f.of
+	}
+	return Lull
+}
+
+// Recognise returns the format of each document of a file, as [Convert] sees it, and of each item
+// of a list of documents. Documents that it does not recognise have none.
+func Recognise(f File) (all []Format) {
+	roots, err := parse(f.Name, f.Data)
+	if err != nil {
+		return nil
+	}
+	for _, root := range roots {
+		all = append(all, formatsIn(root)...)
+	}
+	return all
+}
+
+// formatsIn are the formats of the documents that root is or has.
+func formatsIn(root *tree.Node) (all []Format) {
+	if f, ok := recognise(root); ok {
+		return []Format{f}
+	}
+	items := root.Items
+	if isChoices(root) {
+		return []Format{GRPC}
+	}
+	if kind := root.Get("kind"); kind != nil && strings.HasSuffix(kind.Text, "List") && root.Get("items") != nil {
+		items = root.Get("items").Items
+	}
+	for _, item := range items {
+		all = append(all, formatsIn(item)...)
+	}
+	return all
+}
