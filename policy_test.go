@@ -86,6 +86,7 @@ func TestThePoliciesAreValid(t *testing.T) {
 		"InternalService":  {preset.InternalService(), 3 * time.Second},
 		"ExternalAPI":      {preset.ExternalAPI(), time.Minute},
 		"BackgroundWorker": {preset.BackgroundWorker(), 10 * time.Minute},
+		"Edge":             {preset.Edge(), 12 * time.Second},
 	} {
 		if err := c.policy.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)

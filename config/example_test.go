@@ -183,11 +183,11 @@ func ExampleLive_FollowEach() {
 }
 
 func ExamplePresets() {
-	fmt.Println(config.Presets()[:4])
+	fmt.Println(config.Presets()[:5])
 	p, ok := config.PresetPolicy("go-retryablehttp")
 	fmt.Println(p.Attempts, ok)
 	// Output:
-	// [internal-service external-api background-worker lull]
+	// [internal-service external-api background-worker edge lull]
 	// 5 true
 }
 

@@ -17,6 +17,7 @@ var own = []struct {
 	{"internal-service", preset.InternalService},
 	{"external-api", preset.ExternalAPI},
 	{"background-worker", preset.BackgroundWorker},
+	{"edge", preset.Edge},
 }
 
 // Presets are the names that "preset" can have in a file. First come the presets of package lull,

@@ -7,8 +7,8 @@
 //	p, err := preset.Find("aws-standard-2.1")
 //	d, err := lull.NewDependency("orders", p.Policy, p.Options()...)
 //
-// [InternalService], [ExternalAPI] and [BackgroundWorker] are policies of lull's own to start
-// from.
+// [InternalService], [ExternalAPI], [BackgroundWorker] and [Edge] are policies of lull's own to
+// start from; docs/which-policy.md chooses among them.
 //
 // Presets run on the same engine as every other policy. The preset's Note has the
 // differences between that engine and the client.

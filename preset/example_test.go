@@ -126,3 +126,32 @@ func ExampleFinagleDefault() {
 	// before the first call: 100
 	// after 50 calls: 110
 }
+
+// A thousand phones make one call each while everything fails at once. A stock is for each
+// process.
+func ExampleEdge() {
+	for _, c := range []struct {
+		name   string
+		policy lull.Policy
+	}{{"zero", lull.Policy{}}, {"edge", preset.Edge()}} {
+		attempts := 0
+		for range 1000 {
+			d, err := lull.NewDependency("api", c.policy)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			var now time.Duration
+			call, step := d.State().Start(now, engine.Spec{})
+			for ; !step.Done; now += step.Wait {
+				call.Attempt(now, nil)
+				step = call.Next(now, lull.Verdict{Kind: lull.KindTransient}, nil)
+			}
+			attempts += call.Attempts()
+		}
+		fmt.Printf("%s: %d attempts for 1000 calls\n", c.name, attempts)
+	}
+	// Output:
+	// zero: 3000 attempts for 1000 calls
+	// edge: 2000 attempts for 1000 calls
+}

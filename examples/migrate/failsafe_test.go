@@ -1,0 +1,35 @@
+package migrate
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/budget"
+	"github.com/failsafe-go/failsafe-go/failsafehttp"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+func failsafeBefore(t *testing.T, b *backend) func(context.Context) error {
+	transport := b.transport()
+	retries := failsafehttp.NewRetryPolicyBuilder().
+		WithMaxRetries(3).
+		WithBackoff(100*time.Millisecond, 5*time.Second).
+		WithJitterFactor(0.5).
+		WithBudget(budget.New()).
+		Build()
+	client := &http.Client{Transport: failsafehttp.NewRoundTripper(transport, retries)}
+	return func(ctx context.Context) error { return fetch(ctx, client) }
+}
+
+func failsafeAfter(t *testing.T, b *backend) func(context.Context) error {
+	transport := b.transport()
+	client, err := lullhttp.NewClient(lull.Policy{Attempts: 4}, lullhttp.WithBase(transport))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(ctx context.Context) error { return fetch(ctx, client) }
+}

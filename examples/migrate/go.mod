@@ -1,0 +1,35 @@
+module github.com/lullgo/lull/examples/migrate
+
+go 1.26.0
+
+require (
+	github.com/avast/retry-go/v5 v5.1.1
+	github.com/aws/aws-sdk-go-v2 v1.47.7
+	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10
+	github.com/cenkalti/backoff/v7 v7.0.3
+	github.com/failsafe-go/failsafe-go v0.9.8
+	github.com/hashicorp/go-retryablehttp v0.7.8
+	github.com/lullgo/lull v0.0.0
+	github.com/lullgo/lull/integrations/lullgrpc v0.0.0
+	github.com/sony/gobreaker/v2 v2.4.0
+	google.golang.org/grpc v1.85.0
+	resty.dev/v3 v3.0.0-rc.4
+)
+
+require (
+	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.10 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.10 // indirect
+	github.com/aws/smithy-go v1.28.8 // indirect
+	github.com/bits-and-blooms/bitset v1.24.4 // indirect
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	github.com/influxdata/tdigest v0.0.1 // indirect
+	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20261026165753-2ffab32bce7e // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
+
+replace github.com/lullgo/lull => ../..
+
+replace github.com/lullgo/lull/integrations/lullgrpc => ../../integrations/lullgrpc
