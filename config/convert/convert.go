@@ -36,6 +36,9 @@ type Options struct {
 	Base string
 	// Only is the name of the one dependency to write. Empty: all are written.
 	Only string
+	// GAPIC reads gRPC service configs as the generators of Google's API clients do: a retryPolicy
+	// may have no maxAttempts, and is then in force until the timeout.
+	GAPIC bool
 	// JSON writes JSON if the format can be JSON or YAML.
 	JSON bool
 }

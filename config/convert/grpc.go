@@ -14,6 +14,9 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
+// mostAttempts is the most attempts that a policy can have.
+const mostAttempts = 1000
+
 // ownBusiness are fields of a service config that are not about how calls are made, with the
 // reason.
 var ownBusiness = map[string]string{
@@ -28,9 +31,18 @@ var ownBusiness = map[string]string{
 func (r *reading) grpc(docs []*document) {
 	for _, d := range docs {
 		d.Same = tree.Fold
-		c, err := serviceconfig.FromTree(d.root)
+		read := serviceconfig.FromTree
+		if r.options.GAPIC {
+			read = serviceconfig.FromGAPIC
+		}
+		c, err := read(d.root)
 		if wrong, ok := errors.AsType[tree.Mistakes](err); ok {
-			d.Mistakes = append(d.Mistakes, wrong...)
+			for _, m := range wrong {
+				if m.Found == "missing" && strings.HasSuffix(m.Path, "retryPolicy.maxAttempts") {
+					m.Allowed += " (--gapic reads a service config of googleapis, which may have none)"
+				}
+				d.Mistakes = append(d.Mistakes, m)
+			}
 			continue
 		}
 		for _, path := range c.Ignored {
@@ -158,6 +170,10 @@ func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig
 	policy, preset := r.base.of(GRPC)
 	policy, lost := mc.Policy(policy, serviceconfig.Reading{Alone: true})
 	var codes []code
+	if mc.Retry != nil && mc.Retry.MaxAttempts == 0 {
+		policy.Attempts = mostAttempts
+		d.note(Assumed, tree.Join(path, "retryPolicy"), "without maxAttempts a generated client retries until the timeout; here it makes up to 1000 attempts")
+	}
 	if mc.Retry != nil {
 		codes = mc.Retry.RetryableStatusCodes
 	} else if mc.Hedging != nil {

@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 	var documents []*tree.Node
 	switch to {
 	case Lull:
-		data, err := config.FormatPolicyFile(s.File)
+		data, err := config.FormatPolicyFile(w.folded())
 		if err == nil && o.JSON {
 			var nodes []*tree.Node
 			if nodes, err = parse("", data); err == nil {
@@ -85,6 +86,45 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 		n = listOf(to, documents)
 	}
 	return n.JSON(), w.written, nil
+}
+
+// folded is the file of the set, in which the policy that most dependencies have is that of the
+// defaults. Files of lull's own, and those with a call graph, stay as they are.
+func (w *writer) folded() *config.PolicyFile {
+	s := w.set
+	if len(s.policyFiles) > 0 || len(s.File.Services) > 0 || len(s.File.Dependencies) < 2 {
+		return s.File
+	}
+	type content struct {
+		preset string
+		policy lull.Policy
+	}
+	count, first := map[content]int{}, map[content]string{}
+	var most content
+	for _, d := range s.File.Dependencies {
+		c := content{d.Preset, d.Policy}
+		if count[c]++; count[c] == 1 {
+			first[c] = d.Name
+		}
+		if count[c] > count[most] {
+			most = c
+		}
+	}
+	n := count[most]
+	if n < 2 {
+		return s.File
+	}
+	f := *s.File
+	f.Defaults = config.Defaults{Preset: most.preset, Policy: most.policy}
+	f.Dependencies = slices.Clone(f.Dependencies)
+	for i := range f.Dependencies {
+		if d := &f.Dependencies[i]; d.Preset == most.preset && d.Policy == most.policy {
+			d.Preset = "" // that of the defaults
+		}
+	}
+	w.Report = append(w.Report, Entry{Kind: Assumed, Position: s.position(first[most], ""), Path: "(all)", To: w.to,
+		Why: fmt.Sprintf("%d dependencies have the same policy: it is that of the defaults, and so of dependencies that the file does not name, too", n)})
+	return &f
 }
 
 // listOf makes one document of several.

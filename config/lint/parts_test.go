@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/config/convert"
 )
 
 func checked(t *testing.T, files ...File) Report {
@@ -205,5 +207,27 @@ func TestFilesWithNothingToCheck(t *testing.T) {
 	var b strings.Builder
 	if err := checked(t, File{Name: "x.yaml", Data: []byte("a: b"), Found: true}).Text(&b); err != nil || b.String() != "nothing found in 0 files; 1 skipped\nskipped: x.yaml: nothing in it says how calls are made\n" {
 		t.Errorf("%q %v", b.String(), err)
+	}
+}
+
+// What lull convert makes of many methods with one policy has one finding for all of them.
+func TestConvertedMethodsHaveOneFinding(t *testing.T) {
+	var names []string
+	for i := range 149 {
+		names = append(names, fmt.Sprintf(`{"service": "a.B", "method": "M%d"}`, i))
+	}
+	out, err := convert.Convert([]convert.File{{Name: "x.json", Data: []byte(`{"methodConfig": [{"name": [` + strings.Join(names, ",") + `], "timeout": "60s",
+		"retryPolicy": {"initialBackoff": "0.1s", "maxBackoff": "60s", "backoffMultiplier": 1.3, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`)}}, convert.Lull, convert.Options{GAPIC: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, f := range checked(t, File{Name: "policies.yaml", Data: out.Data}).Findings {
+		if seen[f.Rule]++; seen[f.Rule] > 1 {
+			t.Errorf("%s once more: line %d, %s", f.Rule, f.Line, f.Message)
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("nothing is found in policies without a budget")
 	}
 }

@@ -57,7 +57,7 @@ func NameOf(pattern string) (n MethodName, ok bool) {
 // A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are
 // required.
 type RetryPolicy struct {
-	MaxAttempts          int // from 2, the first included; more than 5 count as 5 (see Reading)
+	MaxAttempts          int // from 2, the first included; more than 5 count as 5 (see Reading); 0 only of FromGAPIC
 	InitialBackoff       time.Duration
 	MaxBackoff           time.Duration
 	BackoffMultiplier    float64

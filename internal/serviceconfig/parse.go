@@ -36,8 +36,14 @@ func Parse(data []byte) (Config, error) {
 const whole = "service config"
 
 // FromTree is Parse for a tree.
-func FromTree(root *tree.Node) (Config, error) {
-	p := &parser{named: make(map[string]string)}
+func FromTree(root *tree.Node) (Config, error) { return fromTree(root, false) }
+
+// FromGAPIC is FromTree for the service configs in googleapis. Their retryPolicies may have no
+// maxAttempts, which is 0 then: the clients that are generated of them retry until the timeout.
+func FromGAPIC(root *tree.Node) (Config, error) { return fromTree(root, true) }
+
+func fromTree(root *tree.Node, gapic bool) (Config, error) {
+	p := &parser{named: make(map[string]string), gapic: gapic}
 	p.Same, p.JSON = tree.Fold, true
 	c := p.config(root)
 	if err := p.Mistakes.Err(); err != nil {
@@ -59,6 +65,7 @@ type parser struct {
 	tree.Reader
 	ignored []string
 	named   map[string]string // patterns, and the paths that named them first
+	gapic   bool              // maxAttempts may be missing
 }
 
 // rest records the members that were not read.
@@ -197,6 +204,9 @@ func (p *parser) throttling(n *tree.Node, path string) *budget.GRPCConfig {
 }
 
 func (p *parser) maxAttempts(o *tree.Object) int {
+	if p.gapic && !o.Has("maxAttempts") {
+		return 0
+	}
 	n := p.number(o, "maxAttempts", "a whole number from 2", func(f float64) bool { return f >= 2 && f == math.Trunc(f) })
 	return int(min(n, math.MaxInt32))
 }

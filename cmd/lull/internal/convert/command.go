@@ -29,6 +29,7 @@ type Command struct {
 	Strict     bool     `help:"Write nothing if anything would be lost or changed, and fail."`
 	Dependency cli.Text `placeholder:"NAME" help:"Only this one of the dependencies that are read."`
 	Base       cli.Text `placeholder:"PRESET" help:"What the files do not say is as this preset has it, or lull, the recommended policy. Default: as the other system does it."`
+	GAPIC      bool     `name:"gapic" help:"Read gRPC service configs as the generators of Google's API clients do: a retryPolicy may have no maxAttempts."`
 	JSON       bool     `name:"json" help:"Write JSON where YAML is usual."`
 	ReportJSON bool     `name:"report-json" help:"Write the report as JSON, an object a line."`
 	Quiet      bool     `help:"Write no report. What is wrong with the files is said all the same."`
@@ -142,7 +143,7 @@ func (f Command) options() (to *convert.Format, o convert.Options, err error) {
 		return &named
 	}
 	to = format("--to", f.To)
-	o = convert.Options{From: format("--from", f.From), Base: string(f.Base), Only: string(f.Dependency), JSON: f.JSON}
+	o = convert.Options{From: format("--from", f.From), Base: string(f.Base), Only: string(f.Dependency), GAPIC: f.GAPIC, JSON: f.JSON}
 	l.Check(len(f.Files) > 0, "FILE", "missing", "at least one file, or - for standard input")
 	dashes := 0
 	for _, name := range f.Files {
