@@ -50,7 +50,7 @@ func Classify(err error) (Class, bool) {
 		return Class{}, false
 	}
 	c, ok := classify(err)
-	if c.NeverSent && joined(err) {
+	if c.NeverSent && Joined(err) {
 		c.NeverSent = false
 	}
 	return c, ok
@@ -132,7 +132,7 @@ type errnoCode struct {
 // than one level down.
 func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
-		anyOf(err, func(e error) bool {
+		AnyOf(err, func(e error) bool {
 			t, ok := e.(net.Error)
 			return ok && t.Timeout()
 		})
@@ -151,16 +151,16 @@ func endedEarly(err error) bool {
 	return ok && errors.Is(op.Err, io.EOF)
 }
 
-// joined reports whether err has more than one cause somewhere.
-func joined(err error) bool {
-	return anyOf(err, func(e error) bool {
+// Joined reports whether err has more than one cause somewhere.
+func Joined(err error) bool {
+	return AnyOf(err, func(e error) bool {
 		many, ok := e.(interface{ Unwrap() []error })
 		return ok && len(many.Unwrap()) > 1
 	})
 }
 
-// anyOf reports whether f holds for err or anything it wraps.
-func anyOf(err error, f func(error) bool) bool {
+// AnyOf reports whether f holds for err or anything it wraps.
+func AnyOf(err error, f func(error) bool) bool {
 	for err != nil {
 		if f(err) {
 			return true
@@ -170,7 +170,7 @@ func anyOf(err error, f func(error) bool) bool {
 			err = e.Unwrap()
 		case interface{ Unwrap() []error }:
 			for _, sub := range e.Unwrap() {
-				if anyOf(sub, f) {
+				if AnyOf(sub, f) {
 					return true
 				}
 			}

@@ -1,0 +1,105 @@
+package lullsql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+)
+
+var success = lull.Verdict{Kind: lull.KindSuccess}
+
+// Exec makes one statement as a call to d. It is repeated only if it provably had no effect: there
+// was no connection to send it on, or the server has undone it (a deadlock, for example). A
+// statement whose connection broke before the answer may have been carried out, and is not
+// repeated. That includes a driver.ErrBadConn: lib/pq returns it for statements that were sent.
+//
+// A statement that may be carried out twice can be repeated in [Tx]. When the call fails the error
+// is a [*lull.Error]. Exec may be called concurrently.
+func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, args ...any) (sql.Result, error) {
+	var out sql.Result
+	var err error
+	spec := engine.Spec{Operation: "exec", NotIdempotent: true}
+	r := d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
+		ctx = inCall(ctx, d)
+		conn, failed := db.Conn(ctx)
+		if err = failed; err != nil {
+			return judge(ctx, nil, err)
+		}
+		defer conn.Close()
+		if out, err = conn.ExecContext(ctx, query, args...); err == nil {
+			return success
+		}
+		v := judge(ctx, conn, err)
+		v.NeverSent = v.NeverSent && !errors.Is(err, driver.ErrBadConn)
+		return v
+	}, nil, func() error { return err })
+	if r.Reason == engine.Success {
+		return out, err
+	}
+	return out, d.Error(spec.Operation, r, err)
+}
+
+// Read calls op with a connection of db, as a call to d that may be repeated: op only reads, or
+// what it does may be done twice. Op uses the connection and the context that it gets, closes its
+// rows before it returns, and does not close the connection. It must not keep either.
+//
+// The error sql.ErrNoRows is an answer: it is returned as it is, and is no failure. Any other
+// error is a [*lull.Error]. lull.Operation names the call; without it the name is "read". Read may
+// be called concurrently.
+func Read[T any](ctx context.Context, d *lull.Dependency, db *sql.DB, op func(context.Context, *sql.Conn) (T, error), opts ...lull.CallOption) (T, error) {
+	var out T
+	var err error
+	spec := engine.Spec{Operation: "read"}
+	apply(opts, &spec)
+	r := d.Drive(ctx, spec, func(ctx context.Context) (v lull.Verdict) {
+		v, err = onConn(inCall(ctx, d), db, func(ctx context.Context, conn *sql.Conn) (err error) {
+			out, err = op(ctx, conn)
+			return err
+		})
+		return v
+	}, nil, func() error { return err })
+	if r.Reason == engine.Success {
+		return out, err
+	}
+	return out, d.Error(spec.Operation, r, err)
+}
+
+func apply(opts []lull.CallOption, s *engine.Spec) {
+	for i := range opts {
+		opts[i].Apply(s)
+	}
+}
+
+// deadConns is how many dead connections of the pool an attempt passes over, as database/sql does
+// for statements of the sql.DB. After that it dials.
+const deadConns = 2
+
+// onConn calls op with a connection. If that turns out to have been dead before anything was
+// sent on it, op is called with another one: what op gets is a connection that works. That is no
+// retry.
+func onConn(ctx context.Context, db *sql.DB, op func(context.Context, *sql.Conn) error) (lull.Verdict, error) {
+	for dead := 0; ; dead++ {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return judge(ctx, nil, err), err
+		}
+		v, err := use(ctx, conn, op)
+		unsent := v.Kind == lull.KindTransient && v.NeverSent && errors.Is(err, driver.ErrBadConn)
+		if dead == deadConns || !unsent || ctx.Err() != nil {
+			return v, err
+		}
+	}
+}
+
+// use calls op with conn and gives conn back.
+func use(ctx context.Context, conn *sql.Conn, op func(context.Context, *sql.Conn) error) (lull.Verdict, error) {
+	defer conn.Close()
+	if err := op(ctx, conn); err != nil {
+		return judge(ctx, conn, err), err
+	}
+	return success, nil
+}

@@ -1,0 +1,136 @@
+package lullsql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/attempt"
+)
+
+// DefaultDials is how many dials a Connector has in flight at most, if Config.Dials is zero.
+const DefaultDials = 4
+
+// A Config configures a Connector. Its zero value is the recommended one.
+type Config struct {
+	// Dials is the most dials in flight. Others wait for one of them to end. Zero means
+	// DefaultDials.
+	Dials int
+}
+
+// NewConnector returns a connector that dials with base under the policy of d, for sql.OpenDB:
+//
+//	db := sql.OpenDB(connector)
+//
+// A dial for [Exec], [Read] or [Tx] on the same d is a part of that call: it is made once, and the
+// call decides whether to try again. Any other dial, such as one for a statement of the plain
+// sql.DB, is a call of its own with the operation "connect". It is repeated as the policy allows
+// and as the budget pays, and refused while the circuit is open. Its error is a [*lull.Error].
+//
+// No error of a dial is a driver.ErrBadConn, whatever base returns: database/sql would dial twice
+// more at once. A dial that has failed is not an attempt that may have had an effect, so even a
+// write may be repeated after it.
+//
+// The connector may be used concurrently. It is an io.Closer if base is one.
+func NewConnector(base driver.Connector, d *lull.Dependency, c Config) (driver.Connector, error) {
+	switch {
+	case base == nil:
+		return nil, errors.New("lullsql: NewConnector: base is nil: want a driver's connector")
+	case d == nil:
+		return nil, errors.New("lullsql: NewConnector: the dependency is nil: make one with lull.NewDependency")
+	case c.Dials < 0:
+		return nil, fmt.Errorf("lullsql: NewConnector: Config.Dials is %d: want a positive number, or 0 for the default of %d", c.Dials, DefaultDials)
+	case c.Dials == 0:
+		c.Dials = DefaultDials
+	}
+	plain := &connector{base, d, make(chan struct{}, c.Dials)}
+	if closer, ok := base.(io.Closer); ok {
+		return struct {
+			*connector
+			io.Closer
+		}{plain, closer}, nil
+	}
+	return plain, nil
+}
+
+type connector struct {
+	base  driver.Connector
+	d     *lull.Dependency
+	dials chan struct{} // holds one for each dial in flight
+}
+
+func (c *connector) Driver() driver.Driver { return c.base.Driver() }
+
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	if within(ctx, c.d) {
+		return c.dial(ctx)
+	}
+	var conn driver.Conn
+	var err error
+	spec := engine.Spec{Operation: "connect"}
+	r := c.d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
+		if conn, err = c.dial(ctx); err == nil {
+			return success
+		}
+		return judge(ctx, nil, err)
+	}, nil, func() error { return err })
+	if r.Reason == engine.Success {
+		return conn, err
+	}
+	return nil, c.d.Error(spec.Operation, r, err)
+}
+
+// dial dials once, when there is room.
+func (c *connector) dial(ctx context.Context) (driver.Conn, error) {
+	select {
+	case c.dials <- struct{}{}:
+	case <-ctx.Done():
+		return nil, &dialError{ctx.Err()}
+	}
+	defer func() { <-c.dials }()
+	conn, err := c.base.Connect(ctx)
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	return conn, nil
+}
+
+// dialError is why a dial failed.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return "dial: " + e.err.Error() }
+
+// Unwrap hides driver.ErrBadConn from database/sql.
+func (e *dialError) Unwrap() error {
+	if errors.Is(e.err, driver.ErrBadConn) {
+		return nil
+	}
+	return e.err
+}
+
+// callKey has the dependency of the call that a context belongs to, where no attempt.Context
+// has it.
+type callKey struct{}
+
+// inCall returns a context of a call to d, in which a Connector finds that it is one.
+func inCall(ctx context.Context, d *lull.Dependency) context.Context {
+	if inAttempt(ctx, d) {
+		return ctx
+	}
+	return context.WithValue(ctx, callKey{}, d)
+}
+
+// within reports whether ctx belongs to a call to d.
+func within(ctx context.Context, d *lull.Dependency) bool {
+	of, _ := ctx.Value(callKey{}).(*lull.Dependency)
+	return of == d || inAttempt(ctx, d)
+}
+
+func inAttempt(ctx context.Context, d *lull.Dependency) bool {
+	a := attempt.From(ctx)
+	return a != nil && a.State == d.State().Current()
+}

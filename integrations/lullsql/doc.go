@@ -1,0 +1,61 @@
+// Package lullsql makes what a program does with a database/sql database calls under a
+// [lull.Policy]: dials, statements, reads and transactions.
+//
+//	d, err := lull.NewDependency("orders-db", lull.Policy{})
+//	...
+//	connector, err := lullsql.NewConnector(base, d, lullsql.Config{}) // base: the driver's own
+//	...
+//	db := sql.OpenDB(connector)
+//	err = lullsql.Tx(ctx, d, db, nil, func(ctx context.Context, tx *sql.Tx) error {
+//		...
+//	})
+//
+// A database is the dependency for which a careless retry costs the most: an INSERT whose answer
+// was lost has happened. So what may be repeated depends on what is known of the failure:
+//
+//	                      Exec        Read       Tx
+//	never sent            repeated    repeated   repeated
+//	undone by the server  repeated    repeated   repeated, the first time at once
+//	connection broke      not         repeated   repeated before COMMIT, not after
+//	timed out             not         if others  if others are answered, and before COMMIT
+//	                                  are answered
+//	an answer (a failed   not         not        not
+//	constraint, no rows)
+//
+// "Never sent" is a dial that failed. (A driver promises the same by a driver.ErrBadConn, but not
+// every driver keeps it: lib/pq returns it for statements that were carried out. So Exec does not
+// repeat after it.)
+// "Undone" is a serialization failure or a deadlock (40001, 40P01; MySQL 1205, 1213; SQLite busy).
+// After 40003, which CockroachDB sends if it does not know the outcome, nothing is repeated.
+// [Classify] has the list. It knows the errors of pgx, lib/pq, go-sql-driver/mysql and the drivers
+// of SQLite by their types and codes, and imports none of them. If an error says nothing, the
+// driver is asked whether the connection still works (driver.Validator).
+//
+// Each retry pays from the budget of d, and each call learns from and obeys its breaker. Give the
+// same d to lullhttp.WithDependencies, lullgrpc and lull.Do where they reach the same thing: there
+// is one budget and one circuit for all of them.
+//
+// A policy's AttemptTimeout bounds one run of a statement, read or transaction. It works by the
+// context, so a driver must obey that. go-sql-driver/mysql does not during COMMIT and ROLLBACK: set
+// readTimeout in its DSN. lib/pq ends a statement by asking the server to, and waits for a server
+// that is frozen.
+//
+// # Dials
+//
+// When a database is down, database/sql dials for every statement, and three times if the driver
+// calls what fails during the dial a bad connection. A connector of [NewConnector] dials once, has a few dials in
+// flight at most, and does not dial while the circuit is open. It works for the plain sql.DB too,
+// and so for code that knows nothing of lull: an ORM, generated queries.
+//
+// # What it does not do
+//
+// It does not repeat a statement made with the plain sql.DB. database/sql itself does that, without
+// a wait, for a driver.ErrBadConn, and the program's correctness depends on drivers that return it
+// only if nothing was sent.
+//
+// It does not make a transaction idempotent. After [ErrOutcomeUnknown] the program has to look, or
+// to use a key (package idempotency).
+//
+// It has been run with PostgreSQL 15 (pgx 5, lib/pq), MariaDB 10.11 (go-sql-driver/mysql) and SQLite
+// (ncruces/go-sqlite3): module sqltest.
+package lullsql

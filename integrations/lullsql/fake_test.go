@@ -1,0 +1,93 @@
+package lullsql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"testing"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/seed"
+)
+
+// fake is a driver that does what a test scripts. What real drivers do is tested in sqltest.
+type fake struct {
+	dial   func(ctx context.Context) error
+	exec   func(c *fakeConn) error
+	begin  func() error
+	commit func(c *fakeConn) error
+	dials  int
+	closed bool
+}
+
+func (f *fake) Driver() driver.Driver { return nil }
+func (f *fake) Close() error          { f.closed = true; return nil }
+
+func (f *fake) Connect(ctx context.Context) (driver.Conn, error) {
+	f.dials++
+	if f.dial != nil {
+		if err := f.dial(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &fakeConn{f: f}, nil
+}
+
+type fakeConn struct {
+	f      *fake
+	broken bool
+}
+
+func (c *fakeConn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not scripted") }
+func (c *fakeConn) Close() error                        { return nil }
+func (c *fakeConn) IsValid() bool                       { return !c.broken }
+
+func (c *fakeConn) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+	if c.f.exec != nil {
+		if err := c.f.exec(c); err != nil {
+			return nil, err
+		}
+	}
+	return driver.RowsAffected(1), nil
+}
+
+func (c *fakeConn) Begin() (driver.Tx, error) {
+	if c.f.begin != nil {
+		if err := c.f.begin(); err != nil {
+			return nil, err
+		}
+	}
+	return fakeTx{c}, nil
+}
+
+type fakeTx struct{ c *fakeConn }
+
+func (t fakeTx) Rollback() error { return nil }
+func (t fakeTx) Commit() error {
+	if t.c.f.commit != nil {
+		return t.c.f.commit(t.c)
+	}
+	return nil
+}
+
+func newDependency(t testing.TB, p lull.Policy) *lull.Dependency {
+	t.Helper()
+	d, err := lull.NewDependency("db", p, lull.WithRand(seed.Source(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// open opens f under d.
+func (f *fake) open(t testing.TB, d *lull.Dependency) *sql.DB {
+	t.Helper()
+	c, err := NewConnector(f, d, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(c)
+	t.Cleanup(func() { db.Close() })
+	return db
+}

@@ -1,0 +1,106 @@
+package sqltest
+
+import (
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lullgo/lull/internal/seed"
+)
+
+// proxy is between clients and a server, counts the connections, and cuts some of them.
+type proxy struct {
+	l     net.Listener
+	to    string
+	dials atomic.Int64
+	cuts  atomic.Int64
+	down  atomic.Bool // connections are accepted and closed
+	// share of the connections is cut after a random number of bytes, fewer than within, in
+	// either direction.
+	share  float64
+	within int
+	rand   *rand.Rand
+}
+
+func newProxy(t testing.TB, to string, share float64, within int) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{l: l, to: to, share: share, within: within, rand: seed.Rand(t)}
+	var under sync.WaitGroup
+	t.Cleanup(func() { l.Close(); under.Wait() })
+	under.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.dials.Add(1)
+			if p.down.Load() {
+				c.Close()
+				continue
+			}
+			s, err := net.Dial("tcp", p.to)
+			if err != nil {
+				c.Close()
+				continue
+			}
+			w := &wire{p: p, client: c.(*net.TCPConn), server: s.(*net.TCPConn), left: -1}
+			if p.rand.Float64() < p.share {
+				w.left, w.reset = p.rand.Int64N(int64(p.within)), p.rand.IntN(2) == 0
+			}
+			under.Go(func() { w.pass(w.client, w.server) })
+			under.Go(func() { w.pass(w.server, w.client) })
+		}
+	})
+	return p
+}
+
+func (p *proxy) addr() string { return p.l.Addr().String() }
+
+// wire is one connection through the proxy.
+type wire struct {
+	p              *proxy
+	client, server *net.TCPConn
+	mu             sync.Mutex
+	left           int64 // bytes until it is cut; negative: never
+	reset          bool  // and how
+}
+
+func (w *wire) pass(from, to *net.TCPConn) {
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := from.Read(buf)
+		n, cut := w.take(n)
+		to.Write(buf[:n])
+		if cut || err != nil {
+			w.client.Close()
+			w.server.Close()
+			return
+		}
+	}
+}
+
+// take returns how many of n bytes pass, and whether the connection is cut after them.
+func (w *wire) take(n int) (int, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.left < 0 || int64(n) <= w.left {
+		if w.left >= 0 {
+			w.left -= int64(n)
+		}
+		return n, false
+	}
+	n = int(w.left)
+	w.left = 0
+	w.p.cuts.Add(1)
+	if w.reset {
+		w.client.SetLinger(0)
+		w.server.SetLinger(0)
+	}
+	return n, true
+}

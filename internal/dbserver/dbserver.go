@@ -1,0 +1,219 @@
+// Package dbserver starts PostgreSQL and MariaDB for tests: the ones that are installed, each as a
+// child of the process, with which it ends, on a free port of 127.0.0.1.
+package dbserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/internal/tail"
+)
+
+// ErrAbsent is why there is none: the server is not installed.
+var ErrAbsent = errors.New("the server is not installed")
+
+// A Server is a database with a directory and a port of its own. It can be ended, started again
+// with the same data, and frozen.
+type Server struct {
+	Port int
+
+	program string
+	args    []string
+	end     string // the signal that ends it at once, but in order
+	dir     string
+	user    *sysProcAttr
+	ready   func(addr string) error
+	cmd     *exec.Cmd
+	stdin   io.WriteCloser
+	ended   chan struct{}
+}
+
+// Postgres starts a PostgreSQL with the options. Its user is postgres, without a password. ready
+// reports whether it answers.
+func Postgres(ready func(addr string) error, options ...string) (*Server, error) {
+	initdb, postgres, err := postgresPrograms()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=400", "-c", "max_prepared_transactions=0"}
+	s := &Server{program: postgres, args: append(args, options...), end: "INT", ready: ready}
+	return s.make("postgres", func(data string) []string {
+		s.args = append(s.args, "-D", data)
+		return []string{initdb, "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "--no-instructions", "-E", "UTF8", "--locale=C"}
+	}, "-p")
+}
+
+// MariaDB starts a MariaDB. Its user is root, without a password. ready reports whether it
+// answers.
+func MariaDB(ready func(addr string) error) (*Server, error) {
+	program, err := look("mariadbd", "/usr/sbin")
+	install, err2 := look("mariadb-install-db", "/usr/bin")
+	if err := errors.Join(err, err2); err != nil {
+		return nil, fmt.Errorf("%w: apt-get install mariadb-server (without it: %w)", ErrAbsent, err)
+	}
+	s := &Server{program: program, end: "TERM", ready: ready}
+	return s.make("mysql", func(data string) []string {
+		s.args = []string{"--no-defaults", "--datadir=" + data, "--bind-address=127.0.0.1", "--socket=" + data + ".socket", "--skip-log-bin", "--skip-name-resolve",
+			"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=64M", "--performance-schema=OFF", "--max-connections=400", "--lower-case-table-names=0"}
+		return []string{install, "--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"}
+	}, "--port")
+}
+
+// make makes the directory with the data, and starts the server on a free port.
+func (s *Server) make(user string, install func(data string) []string, port string) (_ *Server, err error) {
+	if s.dir, err = os.MkdirTemp("", "lull-"+user); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(s.dir)
+		}
+	}()
+	if s.user, err = unprivileged(s.dir, user); err != nil { // PostgreSQL refuses to run as root
+		return nil, err
+	}
+	args := install(filepath.Join(s.dir, "data"))
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.SysProcAttr = s.dir, s.user
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", args[0], err, out)
+	}
+	fixed := s.args
+	for range 3 { // the port may be taken by another meanwhile
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		s.Port = l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		s.args = append(slices.Clip(fixed), port, strconv.Itoa(s.Port))
+		if err = s.Start(); err == nil {
+			return s, nil
+		}
+	}
+	return nil, err
+}
+
+// Addr is host and port of the server.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
+
+// script runs the server until its standard input ends: with the process of the test, however
+// that ends.
+const script = `exec 3<&0; end=$1; pid=$2; shift 2; "$@" <&- 3<&- & echo $! >"$pid"; read x <&3; kill -$end $!; wait $!`
+
+// Start starts the server, and returns when it answers.
+func (s *Server) Start() error {
+	log := &tail.Tail{}
+	s.cmd = exec.Command("sh", append([]string{"-c", script, "sh", s.end, s.pidFile(), s.program}, s.args...)...)
+	s.cmd.Dir, s.cmd.SysProcAttr, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.user, log, log
+	var err error
+	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	s.ended = ended
+	go func() {
+		defer close(ended)
+		s.cmd.Wait()
+	}()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		select {
+		case <-ended:
+			return fmt.Errorf("%s has ended:\n%s", s.program, log)
+		default:
+		}
+		if c, err := net.DialTimeout("tcp", s.Addr(), time.Second); err != nil {
+			continue // drivers write of refused connections
+		} else {
+			c.Close()
+		}
+		if err = s.ready(s.Addr()); err == nil {
+			return nil
+		}
+	}
+	s.Kill()
+	return fmt.Errorf("%s does not answer: %w\n%s", s.program, err, log)
+}
+
+func (s *Server) pidFile() string { return filepath.Join(s.dir, "pid") }
+
+// Stop ends the server in order, at once. The shell that has started it waits for it; when that
+// dies first, as with the process of the test, the server is left to end by itself.
+func (s *Server) Stop() {
+	s.Thaw()
+	s.stdin.Close()
+	<-s.ended
+}
+
+// Close stops the server and removes its data.
+func (s *Server) Close() {
+	s.Stop()
+	os.RemoveAll(s.dir)
+}
+
+// Kill kills the server with all its processes.
+func (s *Server) Kill() {
+	s.signal(kill)
+	s.stdin.Close()
+	<-s.ended
+}
+
+// Freeze stops all processes of the server. They hold their connections and do not answer.
+func (s *Server) Freeze() { s.signal(freeze) }
+
+// Thaw lets them continue.
+func (s *Server) Thaw() { s.signal(thaw) }
+
+// signal sends it to the server and the processes that it has started.
+func (s *Server) signal(what int) {
+	text, _ := os.ReadFile(s.pidFile())
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+		signal(pid, what)
+	}
+}
+
+// look finds a program in PATH or in dir.
+func look(name, dir string) (string, error) {
+	if p, err := exec.LookPath(name); err == nil {
+		return p, nil
+	}
+	return exec.LookPath(filepath.Join(dir, name))
+}
+
+// postgresPrograms finds initdb and postgres: in PATH, or in Debian's folders, the newest.
+func postgresPrograms() (initdb, postgres string, err error) {
+	var dirs []string
+	if p, err := exec.LookPath("postgres"); err == nil {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			p = real
+		}
+		dirs = append(dirs, filepath.Dir(p))
+	}
+	installed, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	slices.SortFunc(installed, func(a, b string) int { return version(b) - version(a) })
+	for _, dir := range append(dirs, installed...) {
+		initdb, err1 := exec.LookPath(filepath.Join(dir, "initdb"))
+		postgres, err2 := exec.LookPath(filepath.Join(dir, "postgres"))
+		if err1 == nil && err2 == nil {
+			return initdb, postgres, nil
+		}
+	}
+	return "", "", fmt.Errorf("%w: no initdb and postgres in PATH or /usr/lib/postgresql/*/bin: apt-get install postgresql", ErrAbsent)
+}
+
+func version(dir string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+	return n
+}

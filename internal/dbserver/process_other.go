@@ -1,0 +1,25 @@
+//go:build !unix
+
+package dbserver
+
+import (
+	"os"
+	"syscall"
+)
+
+type sysProcAttr = syscall.SysProcAttr
+
+const (
+	kill = iota
+	freeze
+	thaw
+)
+
+func unprivileged(string, string) (*sysProcAttr, error) { return nil, nil }
+
+// signal can only kill here.
+func signal(pid, what int) {
+	if p, err := os.FindProcess(pid); err == nil && what == kill {
+		p.Kill()
+	}
+}

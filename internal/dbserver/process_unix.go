@@ -1,0 +1,72 @@
+//go:build unix
+
+package dbserver
+
+import (
+	"errors"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+type sysProcAttr = syscall.SysProcAttr
+
+const (
+	kill   = int(syscall.SIGKILL)
+	freeze = int(syscall.SIGSTOP)
+	thaw   = int(syscall.SIGCONT)
+)
+
+// unprivileged returns the user who runs the server, and makes it the owner of dir: the user of
+// the tests, or if that is root, the one with that name or nobody.
+func unprivileged(dir, name string) (*sysProcAttr, error) {
+	attr := &syscall.SysProcAttr{Setpgid: true} // an interrupt from the terminal is not for it
+	if os.Getuid() != 0 {
+		return attr, nil
+	}
+	for _, name := range []string{name, "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.Atoi(u.Uid)
+		gid, err2 := strconv.Atoi(u.Gid)
+		if err1 != nil || err2 != nil {
+			continue
+		}
+		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		return attr, os.Chown(dir, uid, gid)
+	}
+	return nil, errors.New("a database does not run as root, and there is no user " + name + " or nobody")
+}
+
+// signal sends it to the process, and then to those that it has started, so that it starts no
+// more meanwhile.
+func signal(pid, what int) {
+	children := childrenOf(pid)
+	syscall.Kill(pid, syscall.Signal(what))
+	for _, child := range append(children, childrenOf(pid)...) {
+		syscall.Kill(child, syscall.Signal(what))
+	}
+}
+
+// childrenOf finds the processes whose parent it is. (Those of PostgreSQL have groups of their
+// own.)
+func childrenOf(pid int) (children []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		id, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		rest := string(text[strings.LastIndexByte(string(text), ')')+1:])
+		if fields := strings.Fields(rest); err == nil && len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+			children = append(children, id)
+		}
+	}
+	return children
+}
