@@ -107,6 +107,23 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 	}
 }
 
+// A message that waits to be tried again comes back later if the consumer stops meanwhile.
+func TestAWaitEndsWithTheConsumer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory(t, queue.MemoryConfig{})
+		send(t, m, "hello")
+		runs := 0
+		r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error {
+			runs++
+			return lull.Transient(errBlip)
+		}, queue.Config{Quick: 3})
+		time.Sleep(500 * time.Millisecond) // half of the wait
+		r.stop(t)
+		wantEqual(t, "runs", runs, 1)
+		wantEqual(t, "outcomes", r.outcomes(), "retry 1s")
+	})
+}
+
 // A consumer that is to stop makes no attempt again, not even without a wait.
 func TestNothingIsTriedAgainOnceStopping(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	e := emulators.need(t, "command")
-	x := queuetest.Target{Declare: e.declare, Connect: connect, Lease: 2 * time.Second}
+	x := queuetest.Target{Declare: e.declare, Connect: connect, Lease: lease()}
 	queuetest.Command(t, x, func(text string) queuetest.CommandLine {
 		var a address
 		if err := json.Unmarshal([]byte(text), &a); err != nil {
