@@ -71,6 +71,7 @@ type run struct {
 	call           engine.Call
 	timer          *time.Timer // one for all the waits; a wait of nothing needs none
 	times          attemptTimes
+	earlier        *event.Earlier // the attempts whose failures were reported
 }
 
 // attemptTimes are the times of a call's attempts that observers receive.
@@ -382,6 +383,7 @@ func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v V
 	}
 	e := r.event(op, event.CallEnded, now, v)
 	e.Reason, e.EndedAttempt, e.AttemptTook, e.Waited = step.Reason, r.times.ended, r.times.took, r.times.waited(now)
+	e.Earlier = r.earlier
 	if step.Exhausted {
 		r.observeExhausted(e)
 	}
@@ -408,8 +410,12 @@ func (r *run) observeWait(op *operation, kind event.Kind, now time.Duration, ste
 	e := r.event(op, kind, now, v)
 	e.Ceiling, e.Delay, e.Slept = step.Ceiling, step.Wait, slept
 	e.EndedAttempt, e.AttemptTook = r.times.ended, r.times.took
-	if kind == event.RetryStarted {
+	switch kind {
+	case event.RetryScheduled:
+		r.earlier = &event.Earlier{Attempt: e.Attempt, Verdict: v, Err: e.Err, Took: e.AttemptTook, Ceiling: e.Ceiling, Delay: e.Delay, Before: r.earlier}
+	case event.RetryStarted:
 		e.Attempt++
+		r.earlier.Slept = slept
 	}
 	r.d.wiring.observer.Observe(r.ctx, e)
 }

@@ -494,6 +494,9 @@ func (r *race) deliverNext() bool {
 		if n.slot >= 0 {
 			n.event.Err = r.op.Err(n.slot)
 		}
+		if e := n.event; e.Kind == event.AttemptFailed {
+			r.earlier = &event.Earlier{Attempt: e.Attempt, Verdict: e.Verdict, Err: e.Err, Took: e.AttemptTook, Before: r.earlier}
+		}
 		r.d.wiring.observer.Observe(r.ctx, n.event)
 		return true
 	}

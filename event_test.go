@@ -2,6 +2,7 @@ package lull_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -339,4 +340,93 @@ func TestTheEndOfACallIsTheLastThatIsTold(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The end of a call has all attempts that failed before, with their errors and waits.
+func TestTheEndOfACallHasItsEarlierAttempts(t *testing.T) {
+	errs := []error{errors.New("one"), errors.New("two"), errors.New("three")}
+	policy := lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: 100 * ms, Jitter: backoff.None}, Budget: plenty, Breaker: breaker.Config{Off: true}}
+	for name, c := range map[string]struct {
+		fail   int // so many attempts
+		cancel time.Duration
+		want   string
+	}{
+		"at once":         {0, 0, "1"},
+		"at the second":   {1, 0, "2; 1 one took 30ms waited 100ms of 100ms"},
+		"at the third":    {2, 0, "3; 2 two took 30ms waited 200ms of 200ms; 1 one took 30ms waited 100ms of 100ms"},
+		"never":           {3, 0, "3; 2 two took 30ms waited 200ms of 200ms; 1 one took 30ms waited 100ms of 100ms"},
+		"gone in a wait":  {3, 50 * ms, "1; 1 one took 30ms waited 0s of 100ms"},
+		"gone in another": {3, 200 * ms, "2; 2 two took 30ms waited 0s of 200ms; 1 one took 30ms waited 100ms of 100ms"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var o ends
+			d, err := lull.NewDependency("d", policy, lull.WithObserver(&o), lull.WithRand(seed.Source(t)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.cancel > 0 {
+				time.AfterFunc(c.cancel, cancel)
+			}
+			n := 0
+			lull.Run(ctx, d, func(context.Context) error {
+				time.Sleep(30 * ms)
+				if n++; n <= c.fail {
+					return lull.Transient(errs[n-1])
+				}
+				return nil
+			})
+			if len(o.all) != 1 || o.all[0] != c.want {
+				t.Errorf("%s: %q, want %q", name, o.all, c.want)
+			}
+		})
+	}
+}
+
+// ends is an observer that records the ends of calls with their earlier attempts.
+type ends struct{ all []string }
+
+func (o *ends) Observe(_ context.Context, e lull.Event) {
+	if e.Kind != event.CallEnded {
+		if e.Earlier != nil {
+			o.all = append(o.all, e.Kind.String()+" has earlier attempts")
+		}
+		return
+	}
+	text := fmt.Sprint(e.Attempt)
+	for a := e.Earlier; a != nil; a = a.Before {
+		text += fmt.Sprintf("; %d %v took %v waited %v of %v", a.Attempt, a.Err, a.Took, a.Slept, a.Delay)
+		if a.Verdict.Kind != lull.KindTransient {
+			text += " " + a.Verdict.Kind.String()
+		}
+	}
+	o.all = append(o.all, text)
+}
+
+// In a hedged call they are those that failed beside others.
+func TestTheEndOfAHedgedCallHasItsEarlierAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var o ends
+		d, err := lull.NewDependency("d", lull.Policy{Hedge: hedge.Config{Attempts: 3}, Budget: plenty}, lull.WithObserver(&o), lull.WithRand(seed.Source(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		n := 0
+		_, err = lull.DoHedged(t.Context(), d, func(context.Context) (int, error) {
+			mu.Lock()
+			n++
+			number := n
+			mu.Unlock()
+			time.Sleep(10 * ms)
+			if number < 3 {
+				return 0, lull.Transient(fmt.Errorf("failure %d", number))
+			}
+			return 7, nil
+		})
+		if want := "3; 2 failure 2 took 10ms waited 0s of 0s; 1 failure 1 took 10ms waited 0s of 0s"; err != nil || len(o.all) != 1 || o.all[0] != want {
+			t.Errorf("%q, %v, want %q", o.all, err, want)
+		}
+	})
 }

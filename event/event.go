@@ -79,9 +79,27 @@ type Event struct {
 	Delay   time.Duration // the wait after jitter
 	Slept   time.Duration // RetryStarted: how long the wait really took
 
+	// Earlier has the attempts whose failures were reported before this event, the latest first
+	// (CallEnded); nil if there were none. It must not be written to.
+	Earlier *Earlier
+
 	// Circuit is what the breaker did (CircuitChanged), else nil. It must not
 	// be written to.
 	Circuit *breaker.Change
+}
+
+// An Earlier is an attempt that failed in a call that continued.
+type Earlier struct {
+	Attempt int // from 1
+	Verdict engine.Verdict
+	Err     error // if the driver has one
+	Took    time.Duration
+
+	// The wait that followed: before jitter, after jitter, and how long it really took. All are zero
+	// in a hedged call; Slept is zero if the call ended in the wait.
+	Ceiling, Delay, Slept time.Duration
+
+	Before *Earlier // the one before; nil if there was none
 }
 
 // An Observer receives events as they happen, on the goroutine of the call. It must be quick,

@@ -15,7 +15,7 @@ import (
 
 func ExampleNewLog() {
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == "elapsed" || a.Key == "slept" {
+		if a.Key == slog.TimeKey || a.Value.Kind() == slog.KindDuration && a.Key != "delay" {
 			return slog.Attr{}
 		}
 		return a
@@ -24,6 +24,5 @@ func ExampleNewLog() {
 		lull.WithObserver(event.NewLog(log)))
 	lull.Run(context.Background(), d, func(context.Context) error { return lull.Transient(errors.New("blip")) }, lull.Operation("get"))
 	// Output:
-	// level=INFO msg=retrying dependency=users operation=get attempt=2 of=2 delay_before_jitter=1ms delay=1ms class=transient code=transient error=blip
-	// level=WARN msg="call failed" dependency=users operation=get attempt=2 of=2 reason=attempts_exhausted class=transient code=transient error=blip
+	// level=WARN msg="call failed" dependency=users operation=get attempts=2 of=2 reason=attempts_exhausted class=transient code=transient error=blip attempt_1.class=transient attempt_1.code=transient attempt_1.error=blip attempt_1.delay=1ms
 }

@@ -2,20 +2,27 @@ package event
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"strconv"
 
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 )
 
-// NewLog returns an Observer that writes to a [slog.Logger]; nil means
-// slog.Default. Each line has the attributes that its event has: dependency,
-// operation, attempt and of (attempt n of m), delay_before_jitter, delay, slept
-// (the wait as computed, as drawn, and as it really was), class and code (what
-// kind of failure), server_hint (what the server asked for), reason, elapsed,
-// error. Levels: a retry is Info, a call that failed is Warn, a breaker or a
-// budget that acts is Warn (its recovery Info), a success is Debug, and so are the
-// probes of a breaker and its opening again.
+// NewLog returns an Observer that writes to a [slog.Logger]; nil means slog.Default.
+//
+// A call that failed, or needed more than one attempt, is one line of level Warn or Info. It has
+// what is needed to follow it: dependency, operation, attempts and of (n of at most m), elapsed,
+// waited (how long no attempt was under way), reason, of the last failure class, code,
+// server_hint (what the server asked for), request_id and error, and for each attempt before it a
+// group attempt_1, attempt_2 and so on with class, code, request_id, error, took, and of the
+// wait that followed delay (as drawn) and slept (as it really was). A request_id is there if the
+// error, or one that it wraps, has a method RequestID or ServiceRequestID that returns one: as
+// lullhttp.StatusError and the errors of AWS's SDK have.
+//
+// A breaker or a budget that acts is Warn, the breaker's closing Info. All else is Debug: calls
+// that succeed at once, each retry as it happens, probes of a breaker, hedges.
 func NewLog(l *slog.Logger) Observer {
 	if l == nil {
 		l = slog.Default()
@@ -30,7 +37,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 	if !o.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 14)
+	attrs := make([]slog.Attr, 0, 16)
 	attrs = append(attrs, slog.String("dependency", e.Dependency))
 	if e.Operation != "" {
 		attrs = append(attrs, slog.String("operation", e.Operation))
@@ -42,6 +49,11 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 		if open := e.Circuit.Until - e.Circuit.At; open > 0 {
 			attrs = append(attrs, slog.Duration("open_for", open))
 		}
+	case e.Kind == CallEnded:
+		attrs = append(attrs, slog.Int("attempts", e.Attempt), slog.Int("of", e.MaxAttempts), slog.Duration("elapsed", e.Elapsed))
+		if e.Waited > 0 {
+			attrs = append(attrs, slog.Duration("waited", e.Waited))
+		}
 	default:
 		attrs = append(attrs, slog.Int("attempt", e.Attempt), slog.Int("of", e.MaxAttempts), slog.Duration("elapsed", e.Elapsed))
 	}
@@ -51,19 +63,54 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 		fallthrough
 	case RetryScheduled:
 		attrs = append(attrs, slog.Duration("delay_before_jitter", e.Ceiling), slog.Duration("delay", e.Delay))
-	case CallEnded, BudgetExhausted:
+	case CallEnded, BudgetExhausted, HedgeRefused:
 		attrs = append(attrs, slog.String("reason", e.Reason.String()))
 	}
-	if e.Verdict.Kind != engine.KindSuccess && e.Verdict != (engine.Verdict{}) {
-		attrs = append(attrs, slog.String("class", e.Verdict.Kind.String()), slog.String("code", e.Verdict.Code))
-		if e.Verdict.After > 0 {
-			attrs = append(attrs, slog.Duration("server_hint", e.Verdict.After))
+	attrs = appendFailure(attrs, e.Verdict, e.Err)
+	o.log.LogAttrs(ctx, level, message, appendEarlier(attrs, e.Earlier)...)
+}
+
+// appendEarlier appends a group for each attempt, the first one first.
+func appendEarlier(attrs []slog.Attr, a *Earlier) []slog.Attr {
+	if a == nil {
+		return attrs
+	}
+	group := appendFailure(nil, a.Verdict, a.Err)
+	group = append(group, slog.Duration("took", a.Took))
+	if a.Delay > 0 {
+		group = append(group, slog.Duration("delay", a.Delay), slog.Duration("slept", a.Slept))
+	}
+	return append(appendEarlier(attrs, a.Before), slog.GroupAttrs("attempt_"+strconv.Itoa(a.Attempt), group...))
+}
+
+// appendFailure appends what is known of a failure.
+func appendFailure(attrs []slog.Attr, v engine.Verdict, err error) []slog.Attr {
+	if v.Kind != engine.KindSuccess && v != (engine.Verdict{}) {
+		attrs = append(attrs, slog.String("class", v.Kind.String()), slog.String("code", v.Code))
+		if v.After > 0 {
+			attrs = append(attrs, slog.Duration("server_hint", v.After))
 		}
 	}
-	if e.Err != nil {
-		attrs = append(attrs, slog.Any("error", e.Err))
+	if err != nil {
+		if id := requestID(err); id != "" {
+			attrs = append(attrs, slog.String("request_id", id))
+		}
+		attrs = append(attrs, slog.Any("error", err))
 	}
-	o.log.LogAttrs(ctx, level, message, attrs...)
+	return attrs
+}
+
+// requestID returns the number by which the server knows the request that failed.
+func requestID(err error) string {
+	var lulls interface{ RequestID() string }
+	var awss interface{ ServiceRequestID() string }
+	switch {
+	case errors.As(err, &lulls):
+		return lulls.RequestID()
+	case errors.As(err, &awss):
+		return awss.ServiceRequestID()
+	}
+	return ""
 }
 
 func (logObserver) level(e Event) (slog.Level, string) {
@@ -71,7 +118,13 @@ func (logObserver) level(e Event) (slog.Level, string) {
 	case RetryScheduled:
 		return slog.LevelDebug, "retry scheduled"
 	case RetryStarted:
-		return slog.LevelInfo, "retrying"
+		return slog.LevelDebug, "retrying"
+	case HedgeStarted:
+		return slog.LevelDebug, "hedging"
+	case HedgeRefused:
+		return slog.LevelDebug, "hedge refused"
+	case AttemptFailed:
+		return slog.LevelDebug, "attempt failed"
 	case BudgetExhausted:
 		return slog.LevelWarn, "retry budget exhausted"
 	case CircuitChanged:
@@ -85,10 +138,12 @@ func (logObserver) level(e Event) (slog.Level, string) {
 		}
 		return slog.LevelInfo, "circuit breaker " + e.Circuit.To.String()
 	}
-	switch e.Reason {
-	case engine.Success:
+	switch {
+	case e.Reason == engine.Success && e.Attempt > 1:
+		return slog.LevelInfo, "call succeeded after more than one attempt"
+	case e.Reason == engine.Success:
 		return slog.LevelDebug, "call succeeded"
-	case engine.Canceled:
+	case e.Reason == engine.Canceled:
 		return slog.LevelInfo, "call canceled by its caller"
 	}
 	return slog.LevelWarn, "call failed"

@@ -71,5 +71,5 @@ var whatNames = [...]string{
 func (w What) String() string { return choice.Name("what", whatNames[:], w) }
 
 // An Observer receives every event, in the goroutine in which it happens. It must be
-// safe for concurrent use and should not block. See [NewLogObserver].
+// safe for concurrent use and should not block. See [NewLog].
 type Observer func(ctx context.Context, e Event)

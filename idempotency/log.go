@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// NewLogObserver returns an Observer that writes a line for each event to l; nil means
+// NewLog returns an Observer that writes a line for each event to l; nil means
 // slog.Default. Level Error is for what somebody should look at: an outcome that is
 // unknown (with the stack, if the handler panicked), one that could not be stored, a
 // record that cannot be read. Warn is for what is wrong with the store or with the
@@ -17,11 +17,11 @@ import (
 //
 // A Middleware without an observer does the same by itself with the lines of levels Error
 // and Warn, but writes no more than one line a minute of each event of level Warn.
-func NewLogObserver(l *slog.Logger) Observer {
+func NewLog(l *slog.Logger) Observer {
 	return func(ctx context.Context, e Event) { e.log(ctx, l, e.level()) }
 }
 
-// defaultObserver is the observer of a Middleware without one: see NewLogObserver.
+// defaultObserver is the observer of a Middleware without one: see NewLog.
 func defaultObserver() Observer {
 	const every = time.Minute
 	var mu sync.Mutex

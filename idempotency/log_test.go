@@ -93,7 +93,7 @@ func TestRule21WhatTheDefaultLogs(t *testing.T) {
 	})
 	var all bytes.Buffer
 	l := slog.New(slog.NewTextHandler(&all, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	h := newRig(t, nil, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLogObserver(l))).m.Wrap(&counter{})
+	h := newRig(t, nil, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLog(l))).m.Wrap(&counter{})
 	for range 2 {
 		send(t, h, request("k"))
 	}
@@ -109,7 +109,7 @@ func TestRule21WhatTheDefaultLogs(t *testing.T) {
 func TestLevelsOfWhatIsNotReplayed(t *testing.T) {
 	for err, want := range map[error]string{nil: "level=INFO", errDown: "level=ERROR"} {
 		var out bytes.Buffer
-		idempotency.NewLogObserver(slog.New(slog.NewTextHandler(&out, nil)))(t.Context(), idempotency.Event{What: idempotency.RefusedNotKept, Err: err})
+		idempotency.NewLog(slog.New(slog.NewTextHandler(&out, nil)))(t.Context(), idempotency.Event{What: idempotency.RefusedNotKept, Err: err})
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%v: %s, want %s", err, &out, want)
 		}
@@ -117,7 +117,7 @@ func TestLevelsOfWhatIsNotReplayed(t *testing.T) {
 }
 
 // What was replayed, too, and to a logger of one's own.
-func ExampleNewLogObserver() {
+func ExampleNewLog() {
 	l := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { // for this output
@@ -128,7 +128,7 @@ func ExampleNewLogObserver() {
 		},
 	}))
 	store, _ := idempotency.NewMemory(idempotency.MemoryConfig{})
-	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLogObserver(l)))
+	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithObserver(idempotency.NewLog(l)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func ExampleNewLogObserver() {
 // A line has what is known of the event, and nothing else.
 func TestLogHasWhatIsKnown(t *testing.T) {
 	out := logged(t)
-	o := idempotency.NewLogObserver(nil)
+	o := idempotency.NewLog(nil)
 	for _, c := range []struct {
 		e    idempotency.Event
 		want string

@@ -57,7 +57,7 @@ func WithPayload(f func(r *http.Request, body []byte) []byte) Option {
 
 // WithObserver passes every event to o; several observers receive it in their order.
 // Without one, what an operator should know is written to slog.Default: see
-// [NewLogObserver], which is an observer that can stand beside others.
+// [NewLog], which is an observer that can stand beside others.
 func WithObserver(o Observer) Option {
 	return func(m *Middleware) error {
 		if o == nil {

@@ -412,6 +412,20 @@ func (e *StatusError) Error() string {
 	return "server answered " + strconv.Itoa(e.StatusCode) + " " + http.StatusText(e.StatusCode)
 }
 
+// requestIDs are the headers in which servers send the ID of a request.
+var requestIDs = [...]string{"X-Request-Id", "Request-Id", "X-Amzn-Requestid", "X-Amz-Request-Id", "X-Ms-Request-Id", "X-Correlation-Id", "Cf-Ray"}
+
+// RequestID is the ID by which the server knows the request, from the header X-Request-Id or one
+// like it; empty if it sent none. Logs have it (event.NewLog).
+func (e *StatusError) RequestID() string {
+	for _, name := range requestIDs {
+		if id := e.Header.Get(name); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
 // uuid is a random UUID, version 4.
 func uuid() string {
 	var b [16]byte

@@ -62,7 +62,7 @@ func WithClassifier(classify lull.Classifier) Option {
 }
 
 // WithObserver reports every event to o. It may be given several times. Without any, what is
-// lost is written to slog.Default, a line each: see [NewLogObserver].
+// lost is written to slog.Default, a line each: see [NewLog].
 func WithObserver(o Observer) Option {
 	return func(c *Consumer) {
 		if o != nil {

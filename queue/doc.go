@@ -95,7 +95,7 @@
 // however alike they are.
 //
 // Each dead letter, panic, settlement that failed and lost lease is a line in the log, with
-// what to do, unless the consumer has an observer ([NewLogObserver]).
+// what to do, unless the consumer has an observer ([NewLog]).
 //
 // # Cost
 //

@@ -286,7 +286,7 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 // A line of the log has each attribute that is known, and none that is not.
 func TestLogHasWhatIsKnown(t *testing.T) {
 	var b strings.Builder
-	log := queue.NewLogObserver(slog.New(slog.NewTextHandler(&b, nil)))
+	log := queue.NewLog(slog.New(slog.NewTextHandler(&b, nil)))
 	for _, c := range []struct {
 		e    queue.Event
 		want string
@@ -337,7 +337,7 @@ func TestLogReportsWhatToDo(t *testing.T) {
 		{"attempts_exhausted", "timeout", "when it is mended"},
 	} {
 		var b strings.Builder
-		queue.NewLogObserver(slog.New(slog.NewTextHandler(&b, nil)))(t.Context(), queue.Event{Outcome: queue.DeadLetter, Reason: c.reason, Code: c.code})
+		queue.NewLog(slog.New(slog.NewTextHandler(&b, nil)))(t.Context(), queue.Event{Outcome: queue.DeadLetter, Reason: c.reason, Code: c.code})
 		if !strings.Contains(b.String(), c.want) {
 			t.Errorf("of a letter of reason %q and code %q the log has no %q: %s", c.reason, c.code, c.want, b.String())
 		}

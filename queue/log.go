@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// NewLogObserver returns an Observer that writes to a [slog.Logger]; nil means
+// NewLog returns an Observer that writes to a [slog.Logger]; nil means
 // slog.Default. Each line has the attributes that its event has: queue, id, attempt, tries,
 // reason, code, after, elapsed, error; for a panic its stack; and do, what an operator can do.
 // Levels: what is lost, may have been handled twice, or keeps the consumer from its work is
@@ -18,7 +18,7 @@ import (
 //
 // A Consumer without an observer (WithObserver) writes the lines of level Error to
 // slog.Default. One with an observer of another kind writes none: give this one beside it.
-func NewLogObserver(l *slog.Logger) Observer {
+func NewLog(l *slog.Logger) Observer {
 	return func(ctx context.Context, e Event) { logEvent(ctx, l, e, slog.LevelDebug) }
 }
 

@@ -168,7 +168,7 @@ func TestLogObserver(t *testing.T) {
 				return lull.Transient(errBlip)
 			}
 			return lull.Permanent(errBlip)
-		}, queue.Config{}, queue.WithObserver(queue.NewLogObserver(nil)))
+		}, queue.Config{}, queue.WithObserver(queue.NewLog(nil)))
 		time.Sleep(10 * time.Second)
 		r.stop(t)
 	})
@@ -256,7 +256,7 @@ func TestTheStackOfALostLease(t *testing.T) {
 		{queue.Event{Kind: queue.EventSettled, Outcome: queue.Retry, Err: inner}, true},
 	} {
 		var out bytes.Buffer
-		queue.NewLogObserver(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))(t.Context(), x.event)
+		queue.NewLog(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))(t.Context(), x.event)
 		if got := strings.Contains(out.String(), `"stack":"goroutine 1"`); got != x.want {
 			t.Errorf("%v: a stack is logged: %v, want %v\n%s", x.event, got, x.want, out.String())
 		}

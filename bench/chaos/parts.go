@@ -162,7 +162,7 @@ const lease = 4 * time.Second
 // logUnexpected logs what should not be, but for what killing servers makes of it.
 func logUnexpected(ctx context.Context, e queue.Event) {
 	if e.Kind == queue.EventSettled && (e.Code == queue.ReasonPanicked || e.Reason != "" && e.Reason != engine.Permanent.String() && e.Reason != queue.ReasonCrashed) {
-		queue.NewLogObserver(slog.Default())(ctx, e)
+		queue.NewLog(slog.Default())(ctx, e)
 	}
 }
 
