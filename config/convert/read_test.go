@@ -331,7 +331,7 @@ func TestPolicyFilesThatAreTooLarge(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("virtual_hosts: [{name: v, domains: ['*'], routes: [\n")
 	for i := range 6000 {
-		fmt.Fprintf(&text, "  {match: {prefix: /}, route: {cluster: c%d, retry_policy: {retry_on: reset}}},\n", i)
+		fmt.Fprintf(&text, "  {match: {prefix: /}, route: {cluster: c%d, timeout: %ds, retry_policy: {retry_on: reset}}},\n", i, i+1) // equal ones would be folded
 	}
 	text.WriteString("]}]")
 	if _, err := Convert([]File{{"x.yaml", []byte(text.String())}}, Lull, Options{}); err == nil || !strings.Contains(err.Error(), "6000 dependencies make a policy file of more than the 1 MiB") {
