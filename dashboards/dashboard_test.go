@@ -176,3 +176,26 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 }
+
+// docs/dashboard.md explains each panel, by its title.
+func TestEveryPanelIsExplained(t *testing.T) {
+	page, err := os.ReadFile("../docs/dashboard.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Dashboard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Panels []struct{ Type, Title string }
+	}
+	if err := json.Unmarshal(made, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range d.Panels {
+		if p.Type != "row" && !bytes.Contains(page, []byte("**"+p.Title+"**")) {
+			t.Errorf("docs/dashboard.md does not explain the panel %q", p.Title)
+		}
+	}
+}

@@ -1,8 +1,10 @@
-// Command readme-check keeps a README true. It is run from the root of the
+// Command readme-check keeps pages true. It is run from the root of the
 // repository.
 //
-//	readme-check commands README.md   print the commands of the sh blocks
-//	readme-check snippets README.md   check the go blocks
+//	readme-check commands README.md docs/*.md   print the commands of the sh blocks
+//	readme-check snippets README.md docs/*.md   check the go blocks
+//
+// An sh block with the comment "<!-- not run: WHY -->" in the line before it is not printed.
 //
 // A go block that begins with a package clause is a whole program and must pass
 // go vet. Any other is an excerpt: its lines, in that order and without gaps,
@@ -29,75 +31,94 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 2 {
-		return errors.New("want: readme-check commands|snippets FILE")
+	if len(args) < 2 {
+		return errors.New("want: readme-check commands|snippets FILE...")
 	}
-	text, err := os.ReadFile(args[1])
-	if err != nil {
-		return err
+	pages := make([]string, len(args)-1)
+	for i, file := range args[1:] {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		pages[i] = string(text)
 	}
 	switch args[0] {
 	case "commands":
-		commands := blocks(string(text), "sh")
-		if len(commands) == 0 {
-			return fmt.Errorf("%s has no sh block", args[1])
-		}
-		for _, c := range commands {
-			fmt.Print(c.text)
-		}
-		return nil
+		return printCommands(args[1:], pages)
 	case "snippets":
-		return checkSnippets(args[1], blocks(string(text), "go"))
+		return checkSnippets(args[1:], pages)
 	}
 	return fmt.Errorf("unknown command %q: want commands or snippets", args[0])
 }
 
+func printCommands(files, pages []string) error {
+	found := false
+	for _, page := range pages {
+		for _, c := range blocks(page, "sh") {
+			if !c.skipped {
+				found = true
+				fmt.Print(c.text)
+			}
+		}
+	}
+	if !found {
+		return fmt.Errorf("no sh block to run in %s", strings.Join(files, ", "))
+	}
+	return nil
+}
+
 // A block is a fenced one.
 type block struct {
-	line int // of its first line, from 1
-	text string
+	line    int // of its first line, from 1
+	text    string
+	skipped bool // the line before it is a comment "not run"
 }
 
 // blocks are the fenced blocks of a Markdown text in the given language.
 func blocks(text, language string) []block {
 	var found []block
-	fence := ""
+	fence, before := "", "" // before: the last line with text outside of blocks
 	for i, line := range slices.Collect(strings.Lines(text)) {
 		trimmed := strings.TrimSpace(line)
 		switch {
 		case fence == "" && strings.HasPrefix(trimmed, "```"):
 			fence = trimmed
 			if fence == "```"+language {
-				found = append(found, block{line: i + 2})
+				found = append(found, block{line: i + 2, skipped: strings.HasPrefix(before, "<!-- not run: ")})
 			}
 		case fence != "" && trimmed == "```":
-			fence = ""
+			fence, before = "", ""
 		case fence == "```"+language:
 			found[len(found)-1].text += line
+		case fence == "" && trimmed != "":
+			before = trimmed
 		}
 	}
 	return found
 }
 
-func checkSnippets(file string, snippets []block) error {
+func checkSnippets(files, pages []string) error {
 	tests, err := testFiles(".")
 	if err != nil {
 		return err
 	}
 	var problems []error
-	for _, s := range snippets {
-		if strings.HasPrefix(s.text, "package ") || strings.Contains(s.text, "\npackage ") {
-			if err := vet(s.text); err != nil {
-				problems = append(problems, fmt.Errorf("%s:%d: %w", file, s.line, err))
+	for i, file := range files {
+		snippets := blocks(pages[i], "go")
+		for _, s := range snippets {
+			if strings.HasPrefix(s.text, "package ") || strings.Contains(s.text, "\npackage ") {
+				if err := vet(s.text); err != nil {
+					problems = append(problems, fmt.Errorf("%s:%d: %w", file, s.line, err))
+				}
+				continue
 			}
-			continue
+			if !slices.ContainsFunc(tests, func(test []string) bool { return excerpt(trim(s.text), test) }) {
+				problems = append(problems, fmt.Errorf("%s:%d: no test file has these lines:\n%s", file, s.line, s.text))
+			}
 		}
-		if !slices.ContainsFunc(tests, func(test []string) bool { return excerpt(trim(s.text), test) }) {
-			problems = append(problems, fmt.Errorf("%s:%d: no test file has these lines:\n%s", file, s.line, s.text))
+		if len(snippets) > 0 && len(problems) == 0 {
+			fmt.Printf("%d snippet(s) of %s hold\n", len(snippets), file)
 		}
-	}
-	if len(problems) == 0 {
-		fmt.Printf("%d snippet(s) of %s hold\n", len(snippets), file)
 	}
 	return errors.Join(problems...)
 }

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-const readme = "# lull\n\n```sh\ngo test work\n```\n\n```go\nx := 1\n\nif x > 0 {\n\tuse(x)\n}\n```\n\n```text\n```\n\n```sh\nexit\n```\n"
+const readme = "# lull\n\n```sh\ngo test work\n```\n\n```go\nx := 1\n\nif x > 0 {\n\tuse(x)\n}\n```\n\n```text\n```\n\n<!-- not run: it ends the shell -->\n\n```sh\nexit\n```\n"
 
 func TestBlocks(t *testing.T) {
 	sh, golang := blocks(readme, "sh"), blocks(readme, "go")
-	if len(sh) != 2 || sh[0] != (block{4, "go test work\n"}) || sh[1] != (block{19, "exit\n"}) {
+	if len(sh) != 2 || sh[0] != (block{line: 4, text: "go test work\n"}) || sh[1] != (block{line: 21, text: "exit\n", skipped: true}) {
 		t.Errorf("sh blocks: %+v", sh)
 	}
 	if len(golang) != 1 || golang[0].line != 8 || !strings.HasPrefix(golang[0].text, "x := 1\n") {
