@@ -47,7 +47,7 @@ services:
     rate: {per_second: 1.5k, burst: 10, retry_after: 250ms}
     deduplicates: true
     calls:
-      - {service: db, policy: none, attempt_timeout: 2s, network: {latency: 1ms, loss: 0.1%, loss_back: 0.2%, pool: {on: true, kind: sql, size: 20, idle: -1}, endpoints: {on: true, config: {choice: least-time, interval: 5s, max_ejected: 30}}}, cache: {keys: 1M, skew: 0.9, size: 10k, for: 10m, cold: true}, deadline: true}
+      - {service: db, policy: none, attempt_timeout: 2s, network: {latency: 1ms, loss: 0.1%, loss_back: 0.2%, pool: {on: true, kind: sql, size: 20, open: 2, idle: -1}, endpoints: {on: true, config: {choice: least-time, interval: 5s, max_ejected: 30}}}, cache: {keys: 1M, skew: 0.9, size: 10k, for: 10m, cold: true}, deadline: true}
     faults:
       - {kind: stall, at: 10m, for: 10s, every: 20m}
       - {kind: errors, at: 10m, for: 10s, share: 5 %, hosts: 1, retry_after: 1s, dont_retry: true, after: 1ms}

@@ -65,6 +65,7 @@ func (b *builder) build() error {
 		if o.reads != nil {
 			o.verdicts = b.read(o.reads)
 		}
+		w.openPools(o)
 	}
 	w.pick()
 	return nil

@@ -20,6 +20,9 @@ type Pool struct {
 	// Size is how many connections are open at most, those being dialled included. Attempts
 	// beyond wait for one, in the order of their arrival. Zero: no limit.
 	Size int
+	// Open is how many are there at the beginning, without work. Zero: none, so that every first
+	// attempt needs a new one.
+	Open int
 	// Idle is how many connections without work are kept. Zero: all of them. Negative: none.
 	Idle int
 	// IdleFor is how long one without work is kept. Zero: for good.
@@ -109,6 +112,7 @@ func (p *Pool) validate() error {
 	l.Check(p.On || reflect.ValueOf(*p).IsZero(), "On", p.On, "true for a pool with other settings")
 	l.Check(int(p.Kind) < len(poolKinds), "Kind", p.Kind, "http or sql")
 	l.Check(p.Size >= 0 && p.Size <= 1<<20, "Size", p.Size, "zero (no limit) to 1048576")
+	l.Check(p.Open >= 0 && p.Open <= 1<<20 && (p.Size == 0 || p.Open <= p.Size), "Open", p.Open, "zero (none) to Size")
 	l.Check(p.Idle >= -1 && p.Idle <= 1<<20, "Idle", p.Idle, "-1 (none), zero (all) or up to 1048576")
 	span(&l, "IdleFor", p.IdleFor)
 	l.Check(p.RoundTrips >= 0 && p.RoundTrips <= 100, "RoundTrips", p.RoundTrips, "zero (1) to 100")

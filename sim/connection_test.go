@@ -128,6 +128,9 @@ func TestIdleConnections(t *testing.T) {
 		times []time.Duration
 		dials int64
 	}{
+		{"all are there", Pool{Open: 3}, Connections{}, []time.Duration{at, at, at}, 0},
+		{"as many as the service takes", Pool{Open: 3}, Connections{Limit: 2}, []time.Duration{at, at, at}, 1},
+		{"for a second", Pool{Open: 3, IdleFor: at - 1}, Connections{}, []time.Duration{at, at, at}, 3},
 		{"all are kept", Pool{}, Connections{}, []time.Duration{at, at, at}, 3},
 		{"each call has one", Pool{Idle: -1}, Connections{}, []time.Duration{at, 2 * at, 3 * at}, 3},
 		{"for long enough", Pool{IdleFor: 900 * millisecond}, Connections{}, []time.Duration{at, 2 * at, 3 * at}, 1},

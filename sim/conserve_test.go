@@ -138,7 +138,7 @@ func withConnections(d dice, s *Scenario) {
 			return Pool{}
 		}
 		return Pool{
-			On: true, Kind: PoolKind(d(2)), Size: d.one(0, 1, 2, 10), Idle: d.one(0, 0, 1, -1), IdleFor: d.ms(0, 10, 300), RoundTrips: d(4),
+			On: true, Kind: PoolKind(d(2)), Size: d.one(0, 1, 2, 10), Open: d.one(0, 1), Idle: d.one(0, 0, 1, -1), IdleFor: d.ms(0, 10, 300), RoundTrips: d(4),
 			Handshake: d.takes(d.one(0, 1, 20)), DialTimeout: d.ms(0, 50, 1000), Ports: d.one(0, 0, 3, 20), TimeWait: d.ms(0, 20, 500),
 		}
 	}

@@ -104,6 +104,32 @@ func (w *world) poolOf(o *origin, process, host uint32) *pool {
 	return w.pools[o.pools[i]-1]
 }
 
+// openPools makes the connections that are there at the beginning, as far as the service has room.
+func (w *world) openPools(o *origin) {
+	n := o.network.Pool.Open
+	if !o.pooled || n == 0 {
+		return
+	}
+	for process := range o.processes {
+		for host := range o.target.hosts {
+			p := w.poolOf(o, uint32(process), uint32(host))
+			h := &o.target.hosts[host]
+			for range n {
+				if limit := o.target.def.Connections.Limit; limit > 0 && h.accepts.open >= limit {
+					break
+				}
+				ci, c := w.conns.take()
+				*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, state: idle}
+				p.dials++
+				p.open++
+				p.idle.push(ci)
+				w.accepted(h, c)
+			}
+			w.expireLater(p)
+		}
+	}
+}
+
 // connect gives j a connection, or has it wait for one.
 func (w *world) connect(k uint32, j *job, p *pool) {
 	if p.idle.n > 0 {

@@ -221,23 +221,26 @@ func (w *world) enter(i uint32, j *job) (answer time.Duration) {
 		w.at(saturating.Add(read, o.forward.draw(&src)), write, j.gen, i)
 		return 0
 	}
+	limit := h.now(w.now).workers
+	free := limit < 0 || h.busy < limit
+	full := false
+	if !free {
+		w.sweep(h)
+		if q := &s.def.Queue; h.queue.len() >= q.Limit {
+			full = true
+			w.rec.rejected(w.now, rejectedFull)
+			h.refused(s)
+			if q.Order != LIFO || q.Limit == 0 {
+				return w.respond(i, j, s.full, w.now)
+			}
+		}
+	}
 	if s.def.Heap.Size > 0 && !w.allocate(s, j.host) {
 		w.forget(j)
 		return w.respond(i, j, verdictReset, w.now)
 	}
-	limit := h.now(w.now).workers
-	if limit < 0 || h.busy < limit {
+	if free {
 		return w.serve(i, j)
-	}
-	w.sweep(h)
-	q := &s.def.Queue
-	full := h.queue.len() >= q.Limit
-	if full {
-		w.rec.rejected(w.now, rejectedFull)
-		h.refused(s)
-		if q.Order != LIFO || q.Limit == 0 {
-			return w.respond(i, j, s.full, w.now)
-		}
 	}
 	j.state = queued
 	h.queue.push(i)

@@ -25,6 +25,7 @@ func poolInWords(p sim.Pool) string {
 		size = "up to " + each(p.Size, "one connection", "connections")
 	}
 	phrases := parts{"a pool (" + p.Kind.String() + ") of " + size}
+	phrases.add(p.Open > 0, "%s at first", grouped(float64(p.Open)))
 	phrases.add(p.Idle < 0, "each closed after its attempt")
 	phrases.add(p.Idle > 0, "%s kept without work", grouped(float64(p.Idle)))
 	phrases.add(p.IdleFor > 0, "each for %s without work", inWords(p.IdleFor))
