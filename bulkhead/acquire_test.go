@@ -111,7 +111,7 @@ func TestAcquireAndItsContext(t *testing.T) {
 }
 
 // The permit arrives, the context ends and the wait runs out in one instant, in
-// any order. Whatever Acquire says, the permit is accounted for.
+// any order. Whatever Acquire returns, the permit is accounted for.
 func TestAcquireLeaksNoPermitWhenAllHappensAtOnce(t *testing.T) {
 	outcomes := map[error]int{}
 	for i := range 500 {

@@ -66,7 +66,7 @@ func ExampleLimiter_Join_realTime() {
 	// Output: true false
 }
 
-// A driver with a clock of its own: here time is whatever it says.
+// A driver with a clock of its own passes its time.
 func ExampleLimiter_Join() {
 	l, _ := bulkhead.New(bulkhead.Config{InFlight: 1, MaxWait: 2 * time.Second})
 	first := &bulkhead.Waiter{}

@@ -91,8 +91,8 @@ func HandOn(after time.Duration) string {
 	return fmt.Sprintf("{dead_letter_worker_publisher_confirm_timeout,%d}", after.Milliseconds())
 }
 
-// script runs the server and its port mapper until its standard input says so, or ends: with the process
-// of the test, however that ends. The mapper first, and until it answers: the server would start one of
+// script runs the server and its port mapper until it reads a line, or its standard input ends: with the
+// process of the test, however that ends. The mapper first, and until it answers: the server would start one of
 // its own, which outlives all.
 const script = `exec 3<&0
 "$1" -port "$ERL_EPMD_PORT" -address 127.0.0.1 <&- 3<&- &

@@ -32,7 +32,7 @@ type Command struct {
 func (Command) Help() string {
 	return `Ways of calling side by side, each with an HTTP backend of its own on loopback.
 The backends are alike: finite capacity and a queue. All clients make their
-calls at the same moments. Then a table says what became of whom.
+calls at the same moments. Then a table shows how each client fared.
 
 --scenario storm: six clients that retry. At the same second every backend goes
 down, and comes back.

@@ -30,7 +30,7 @@ const tailDefinitions = `What the figures mean
 func (tailScenario) describe(s setting) [][2]string {
 	lines := [][2]string{
 		{"backend", fmt.Sprintf("%d workers, queue of %d (more: 503); serves even who has gone", s.workers(), s.Queue)},
-		{"requests", fmt.Sprintf("take %v, give or take %.0f %%; %v %% of them %d times as long",
+		{"requests", fmt.Sprintf("take %v ± %.0f %%; %v %% of them %d times as long",
 			tailMedian, 100*tailSpread, round(100*s.Tail, 2), tailFactor)},
 	}
 	if s.Outage == 0 {

@@ -22,7 +22,7 @@ func printList(w io.Writer) error {
 	for _, p := range preset.All() {
 		policies = append(policies, [2]string{p.Name, p.Title})
 	}
-	listed(out, "Scenarios (lull simulate NAME --explain says more)", scenarios)
+	listed(out, "Scenarios (lull simulate NAME --explain describes it)", scenarios)
 	fmt.Fprintln(out)
 	listed(out, "Policies for --policy", policies)
 	return out.Flush()

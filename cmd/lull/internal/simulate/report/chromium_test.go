@@ -344,7 +344,7 @@ func (b *browser) requests() []string {
 	return urls
 }
 
-// lastLines leaves out what Chromium says about a desktop that it does not find.
+// lastLines leaves out what Chromium logs about a desktop that it does not find.
 func lastLines(s string, n int) string {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(s), "\n"), func(line string) bool { return strings.Contains(line, "dbus") })
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
