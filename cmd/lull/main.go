@@ -33,7 +33,7 @@ type commands struct {
 	Simulate simulate.Command `cmd:"" help:"Fly retry policies through an outage in virtual time, side by side."`
 	Battery  battery.Command  `cmd:"" help:"Fly a policy through every world of the battery, and see where it is beaten."`
 	Lint     lint.Command     `cmd:"" help:"Check policies and call graphs."`
-	Convert  convert.Command  `cmd:"" help:"Turn retry configs of gRPC, Istio, Envoy and the Gateway API into policies, and back."`
+	Convert  convert.Command  `cmd:"" help:"Turn retry configs of gRPC, Istio, Envoy and others into policies, and back."`
 	Schema   schema.Command   `cmd:"" help:"Print the JSON Schema of policy files."`
 	Exec     execute.Command  `cmd:"" help:"Run a command, and repeat it if it fails."`
 	Queue    queue.Command    `cmd:"" help:"Look at the dead letters of a queue, and put them back."`

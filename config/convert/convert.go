@@ -97,7 +97,11 @@ func Read(files []File, o Options) (*Set, Report, error) {
 		format Format
 		read   func([]*document)
 	}{{GRPC, r.grpc}, {Istio, r.istio}, {Envoy, r.envoy}, {Gateway, r.gateway}} {
-		if docs := r.documents[f.format]; len(docs) > 0 {
+		docs := r.documents[f.format]
+		if f.format == Gateway { // Envoy Gateway's are for its routes
+			docs = slices.Concat(docs, r.documents[EnvoyGateway])
+		}
+		if len(docs) > 0 {
 			f.read(docs)
 			for _, d := range docs {
 				r.collect(d)
@@ -214,7 +218,7 @@ func standard(f Format) (lull.Policy, string) {
 		p, _ := config.PresetPolicy("grpc-no-throttling")
 		p.Attempts = 1
 		return p, "grpc-no-throttling"
-	case Envoy:
+	case Envoy, EnvoyGateway:
 		p := presetPolicy("envoy")
 		p.Attempts = 1
 		return p, ""
@@ -569,6 +573,8 @@ func unsafeIn(f Format) string {
 		system = "Envoy"
 	case Gateway:
 		system = "a gateway"
+	case EnvoyGateway:
+		system = f.System()
 	}
 	return system + " retries a request whether it is safe to repeat or not; lull only one whose method is idempotent or that has an idempotency key"
 }

@@ -1,6 +1,6 @@
 // Package convert converts retry settings of other systems into lull's policy files, and back: gRPC
-// service configs, Istio's VirtualServices and DestinationRules, Envoy's routes and clusters, and
-// HTTPRoutes of the Kubernetes Gateway API.
+// service configs, Istio's VirtualServices and DestinationRules, Envoy's routes and clusters,
+// HTTPRoutes of the Kubernetes Gateway API, and Envoy Gateway's BackendTrafficPolicies.
 //
 // # Why a report
 //

@@ -135,7 +135,7 @@ func TestThePageShowsWhatPoliciesBecome(t *testing.T) {
 	if len(rows) != len(probes) {
 		t.Errorf("%d rows, want %d", len(rows), len(probes))
 	}
-	columns := []Format{GRPC, Istio, Envoy, Gateway}
+	columns := []Format{GRPC, Istio, Envoy, Gateway, EnvoyGateway}
 	var want strings.Builder
 	for _, probe := range probes {
 		fmt.Fprintf(&want, "| %s", probe.row)
@@ -150,7 +150,7 @@ func TestThePageShowsWhatPoliciesBecome(t *testing.T) {
 			}
 			got := became(t, to, probe.field, p)
 			fmt.Fprintf(&want, " | %s", got)
-			if i < 0 || len(rows[i]) != 5 {
+			if i < 0 || len(rows[i]) != len(columns)+1 {
 				continue
 			}
 			if said, _, _ := strings.Cut(rows[i][c+1], ":"); said != got {

@@ -399,6 +399,8 @@ type envoyRetry struct {
 	hosts        hosts
 	hosted       []string // paths of the fields that hosts came from
 	implied      []string // what Envoy does by default
+	applied      bool
+	node         *tree.Node // of a BackendTrafficPolicy
 }
 
 // addTo records in extras what no policy can hold.
@@ -613,6 +615,7 @@ func (r *envoyRetry) failures() *failures {
 
 // apply sets the fields of p from the retry policy of a route with that timeout.
 func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
+	r.applied = true
 	p.Attempts = int(min(r.retries, 999)) + 1
 	if r.retries > 999 {
 		d.note(Changed, r.numPath, "a policy makes at most 1000 attempts")
@@ -742,7 +745,7 @@ func (e *envoyReader) panicBelow(cluster *tree.Object) (percent int, path string
 	}
 	f, _ := t.Float("value", "a number from 0 to 100", func(f float64) bool { return f >= 0 && f <= 100 })
 	t.NoMore("value")
-	return int(math.Round(f)), t.Path
+	return int(math.Round(f)), t.At("value")
 }
 
 // content is the content of n as a text, to compare: without @type, and independent of the spelling

@@ -155,6 +155,7 @@ func ExampleFormats() {
 	// istio
 	// envoy
 	// gateway
+	// envoy-gateway
 }
 
 func ExampleReport_Losses() {

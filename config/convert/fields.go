@@ -39,6 +39,11 @@ var fieldPlaces = [formats]map[string]place{
 		"deadline": at("timeouts.request"), "attempt_timeout": at("timeouts.backendRequest"), "attempts": at("retry.attempts"), "backoff.floor": at("retry.backoff"),
 		"budget": {name: "retryConstraint of an XBackendTrafficPolicy"},
 	},
+	EnvoyGateway: {
+		"deadline": {"timeout.http.requestTimeout", []string{"timeout.http.requestTimeout", "timeouts.request"}}, "attempts": at("retry.numRetries"),
+		"attempt_timeout": at("retry.perRetry.timeout"), "backoff.base": at("retry.perRetry.backOff.baseInterval"), "backoff.cap": at("retry.perRetry.backOff.maxInterval"),
+		"limit.in_flight": at("circuitBreaker.maxParallelRequests"), "budget.stock": at("circuitBreaker.maxParallelRetries"), "breaker": at("healthCheck.passive"),
+	},
 }
 
 // FieldName returns the name that format f has for a field of a policy, such as

@@ -23,10 +23,13 @@ const (
 	// Gateway is the HTTPRoutes of the Kubernetes Gateway API, with their
 	// XBackendTrafficPolicies, in YAML.
 	Gateway
+	// EnvoyGateway is the BackendTrafficPolicies of Envoy Gateway, in YAML. They are read beside the
+	// HTTPRoutes that they are for.
+	EnvoyGateway
 	formats
 )
 
-var formatNames = [formats]string{"lull", "grpc", "istio", "envoy", "gateway"}
+var formatNames = [formats]string{"lull", "grpc", "istio", "envoy", "gateway", "envoy-gateway"}
 
 var formatTitles = [formats]string{
 	"lull's policy file (YAML): dependencies, attempts, waits, budgets, breakers",
@@ -34,6 +37,7 @@ var formatTitles = [formats]string{
 	"Istio (YAML): VirtualService timeout and retries; DestinationRule connectionPool, outlierDetection, retryBudget",
 	"Envoy (YAML or JSON): routes with retry_policy and hedge_policy; clusters with circuit_breakers and outlier_detection",
 	"Gateway API (YAML): HTTPRoute timeouts and retry; XBackendTrafficPolicy retryConstraint",
+	"Envoy Gateway (YAML): BackendTrafficPolicy retry, timeout, circuitBreaker, healthCheck.passive",
 }
 
 // Formats are all formats, in the order in which they are listed.
@@ -56,7 +60,7 @@ func (f Format) Title() string {
 	return ""
 }
 
-var formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API"}
+var formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API", "Envoy Gateway"}
 
 // System returns the name of the system that the format belongs to, such as "Istio".
 func (f Format) System() string {
@@ -75,7 +79,7 @@ func (f *Format) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Format", formatNames[:], f, text)
 }
 
-// FormatNames are the names of all formats, in words: "lull, grpc, istio, envoy or gateway".
+// FormatNames are the names of all formats, in words: "lull, grpc, istio and so on".
 func FormatNames() string {
 	last := len(formatNames) - 1
 	return strings.Join(formatNames[:last], ", ") + " or " + formatNames[last]

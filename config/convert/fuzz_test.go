@@ -59,7 +59,7 @@ func fuzzed(t *testing.T, data []byte, from *Format) {
 			t.Fatalf("an entry that says nothing: %+v", e)
 		}
 	}
-	for _, to := range []Format{GRPC, Istio, Envoy, Gateway} {
+	for _, to := range []Format{GRPC, Istio, Envoy, Gateway, EnvoyGateway} {
 		o := Options{}
 		if to == GRPC {
 			o.Only = file.Dependencies[0].Name
@@ -123,6 +123,12 @@ func FuzzGRPC(f *testing.F) {
 func FuzzGateway(f *testing.F) {
 	seeds(f)
 	format := Gateway
+	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
+}
+
+func FuzzEnvoyGateway(f *testing.F) {
+	seeds(f)
+	format := EnvoyGateway
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
 }
 

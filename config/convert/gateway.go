@@ -65,6 +65,15 @@ type gatewayReader struct {
 	namespace string
 	budgets   map[backend]*constrained
 	order     []*constrained
+	traffics  []*trafficPolicy // of Envoy Gateway
+}
+
+// An httpRoute is an HTTPRoute.
+type httpRoute struct {
+	d               *document
+	spec            *tree.Object
+	namespace, name string
+	parents         []backend // its Gateways
 }
 
 // A backend is a Service.
@@ -81,11 +90,6 @@ type constrained struct {
 
 func (r *reading) gateway(docs []*document) {
 	g := &gatewayReader{r: r, budgets: map[backend]*constrained{}}
-	type httpRoute struct {
-		d         *document
-		spec      *tree.Object
-		namespace string
-	}
 	var routes []httpRoute
 	for _, d := range docs {
 		g.d = d
@@ -96,16 +100,37 @@ func (r *reading) gateway(docs []*document) {
 		group, known := "gateway.networking.k8s.io", []string{"v1", "v1beta1", "v1alpha2"}
 		if v := d.root.Get("apiVersion"); v != nil && strings.HasPrefix(v.Text, "gateway.networking.x-k8s.io/") {
 			group, known = "gateway.networking.x-k8s.io", []string{"v1alpha1"}
+		} else if v != nil && strings.HasPrefix(v.Text, "gateway.envoyproxy.io/") {
+			group, known = "gateway.envoyproxy.io", []string{"v1alpha1"}
 		}
 		version := d.version(o, group, known)
 		kind := o.String("kind")
-		g.namespace = d.metadata(o).namespace
-		switch kind {
-		case "HTTPRoute":
+		meta := d.metadata(o)
+		g.namespace = meta.namespace
+		switch {
+		case kind == "HTTPRoute":
 			if spec := o.Object("spec"); spec != nil {
-				routes = append(routes, httpRoute{d, spec, g.namespace})
+				route := httpRoute{d: d, spec: spec, namespace: g.namespace, name: meta.name}
+				for _, p := range spec.Objects("parentRefs") {
+					name, namespace := p.String("name"), p.String("namespace")
+					route.parents = append(route.parents, backend{cmp.Or(namespace, g.namespace), name})
+					for _, field := range []string{"name", "namespace"} {
+						if at, ok := p.PathOf(field); ok {
+							d.note(Aside, at, "routing, not how calls are made")
+						}
+					}
+					d.noteUnread(p, "routing, not how calls are made")
+				}
+				routes = append(routes, route)
 			}
-		case "XBackendTrafficPolicy", "BackendTrafficPolicy", "BackendLBPolicy":
+		case group == "gateway.envoyproxy.io" && kind == "BackendTrafficPolicy":
+			if spec := o.Object("spec"); spec != nil {
+				g.backendTraffic(spec, meta.name)
+			}
+		case group == "gateway.envoyproxy.io":
+			d.unreadObject(d.root, kind, version)
+			o.Get("spec")
+		case kind == "XBackendTrafficPolicy", kind == "BackendTrafficPolicy", kind == "BackendLBPolicy":
 			if spec := o.Object("spec"); spec != nil {
 				g.traffic(spec)
 			}
@@ -121,7 +146,7 @@ func (r *reading) gateway(docs []*document) {
 			if r.full {
 				return
 			}
-			g.rule(rule, i)
+			g.rule(route, rule, i)
 		}
 		g.d.noteUnread(route.spec, "routing, not how calls are made")
 	}
@@ -136,16 +161,22 @@ func (r *reading) gateway(docs []*document) {
 			g.r.add(g.d, c.name, nil, c.path, policy, preset, foreign{of: Gateway})
 		}
 	}
+	g.leftTraffic()
 }
 
 // rule reads a rule of an HTTPRoute.
-func (g *gatewayReader) rule(o *tree.Object, i int) {
+func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	d := g.d
 	name := o.String("name")
+	traffic := g.trafficOf(route, name)
 	if name == "" {
 		name = fmt.Sprintf("rules[%d]", i)
 	}
-	policy, preset := g.r.base.of(Gateway)
+	of := Gateway
+	if traffic != nil {
+		of = EnvoyGateway
+	}
+	policy, preset := g.r.base.of(of)
 	bounded := false
 	if t := o.Object("timeouts"); t != nil {
 		request, ok := t.Duration("request", 0, allowedGateway, parseGateway)
@@ -162,7 +193,9 @@ func (g *gatewayReader) rule(o *tree.Object, i int) {
 		}
 		t.NoMore("request", "backendRequest")
 	}
-	if !bounded && !g.r.base.given {
+	if traffic != nil {
+		traffic.start(g, &policy, bounded)
+	} else if !bounded && !g.r.base.given {
 		d.note(Assumed, o.Path, "without timeouts.request it is the gateway's own business how long a call may take; here nothing bounds it")
 	}
 	path, why := o.Path, ""
@@ -174,7 +207,14 @@ func (g *gatewayReader) rule(o *tree.Object, i int) {
 		if policy.HintLimit == anyHint {
 			policy.HintLimit = engine.DefaultHintLimit
 		}
-	} else {
+	} else if traffic != nil && traffic.retry != nil {
+		attempt := policy.AttemptTimeout
+		traffic.retry.apply(traffic.d, &policy, policy.Deadline)
+		if traffic.retry.perTry == 0 {
+			policy.AttemptTimeout = attempt
+		}
+		f, path, why = traffic.retry.failures(), traffic.retry.onPath, traffic.retry.why
+	} else if traffic == nil {
 		d.note(Assumed, o.Path, "without retry it is the gateway's own business whether it retries; here it does not")
 	}
 	backends := g.backends(o)
@@ -190,10 +230,18 @@ func (g *gatewayReader) rule(o *tree.Object, i int) {
 		} else if !g.r.base.given {
 			p.Budget = budget.Config{Unlimited: true}
 		}
-		if f != nil {
-			d.noteSelection(path, why, b.name)
+		extras, on := foreign{of: Gateway, retried: f}, d
+		var rest []source
+		if traffic != nil {
+			extras, rest = traffic.finish(g, &p, f), []source{traffic.d.source(traffic.path)}
+			if o.Field("retry") == nil {
+				on = traffic.d
+			}
 		}
-		g.r.add(g.d, b.name, []string{b.name + "/" + name}, o.Path, p, preset, foreign{of: Gateway, retried: f})
+		if f != nil {
+			on.noteSelection(path, why, b.name)
+		}
+		g.r.add(g.d, b.name, []string{b.name + "/" + name}, o.Path, p, preset, extras, rest...)
 	}
 }
 

@@ -70,7 +70,7 @@ func newSet() *Set {
 // proxied returns the settings of a proxy for the dependency.
 func (s *Set) proxied(name string) (foreign, bool) {
 	f, ok := s.foreign[name]
-	return f, ok && !f.rebased && (f.of == Envoy || f.of == Istio)
+	return f, ok && !f.rebased && (f.of == Envoy || f.of == Istio || f.of == EnvoyGateway)
 }
 
 // position is the place of a field of a dependency, or of what it came from.

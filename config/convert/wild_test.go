@@ -405,7 +405,7 @@ func TestWhatIsNotRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nspec: {configPatches: [{match: {a: 1}, patch: {value: {route: {retry_policy: {num_retries: 9}}}}}]}":   "spec.configPatches[0].patch.value.route.retry_policy",
 		"apiVersion: install.istio.io/v1alpha1\nkind: IstioOperator\nspec: {meshConfig: {defaultHttpRetryPolicy: {attempts: 0}}}":                                            "spec.meshConfig.defaultHttpRetryPolicy",
-		"apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy\nspec: {timeout: {http: {requestTimeout: 1s}}}":                                              "spec.timeout",
+		"apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: ClientTrafficPolicy\nspec: {timeout: {http: {requestReceivedTimeout: 1s}}}":                                       "spec.timeout",
 		"apiVersion: gateway.networking.k8s.io/v1\nkind: GRPCRoute\nspec: {rules: [{timeouts: {request: 1s}}]}":                                                              "spec.rules[0].timeouts",
 		"apiVersion: v1\nkind: Service\nmetadata: {name: a, annotations: {retry.linkerd.io/limit: 2}}":                                                                       "metadata.annotations[\"retry.linkerd.io/limit\"]",
 		"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {annotations: {nginx.ingress.kubernetes.io/proxy-read-timeout: 5}}":                                      "metadata.annotations[\"nginx.ingress.kubernetes.io/proxy-read-timeout\"]",

@@ -27,7 +27,7 @@ func (w written) carried(to Format, a about) bool {
 	case hintsUsed:
 		return to == Envoy
 	case ejected, bounds, hints, hosted:
-		return to == Envoy || to == Istio
+		return to == Envoy || to == Istio || to == EnvoyGateway
 	case repeated:
 		return to != Lull
 	}
@@ -74,6 +74,8 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 		documents = w.envoy()
 	case Gateway:
 		documents = w.gateway()
+	case EnvoyGateway:
+		documents = w.envoyGateway()
 	default:
 		return nil, w.written, engine.Problems{{Field: "to", Value: to, Allowed: FormatNames()}}
 	}

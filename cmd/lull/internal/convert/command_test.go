@@ -191,8 +191,8 @@ func TestReportsWhatIsAllowed(t *testing.T) {
 		want string
 	}{
 		{nil, cli.Misused, "FILE is missing: want at least one file, or - for standard input"},
-		{[]string{in, "--to=xml"}, cli.Misused, `--to is "xml": want lull, grpc, istio, envoy or gateway`},
-		{[]string{in, "--from=xml", "--base=nobody"}, cli.Misused, `--from is "xml": want lull, grpc, istio, envoy or gateway`},
+		{[]string{in, "--to=xml"}, cli.Misused, `--to is "xml": want ` + convert.FormatNames()},
+		{[]string{in, "--from=xml", "--base=nobody"}, cli.Misused, `--from is "xml": want ` + convert.FormatNames()},
 		{[]string{in, "--from=xml", "--base=nobody"}, cli.Misused, `--base is "nobody": want lull, or a preset: internal-service`},
 		{[]string{in, "--dependency=nobody"}, cli.Misused, `--dependency is "nobody": want one of those that there are: route`},
 		{[]string{policies}, cli.Misused, "--to is missing: want the format that policies become"},
