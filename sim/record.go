@@ -263,8 +263,8 @@ func (r *recorder) more(now time.Duration) bool {
 	if r.stop <= 0 || r.to == 0 || now < saturating.Add(r.to, r.stop) {
 		return true
 	}
-	since, ok := r.recovered(now)
-	return !ok || now < saturating.Add(since, r.stop)
+	c := r.course(r.standard(), now)
+	return !c.ok || now < saturating.Add(r.since(c.settled), r.stop)
 }
 
 // result is everything, of a run that ended at the given time.

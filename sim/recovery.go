@@ -1,42 +1,129 @@
 package sim
 
-import "time"
+import (
+	"math"
+	"slices"
+	"time"
+)
 
 const (
 	recoveredShare = 0.95 // of the normal share of successes
-	recoveredFor   = 5    // windows
+	recoveredFor   = 5    // windows: a group
+	// byChance is how many standard deviations a group may be below that: in a thousand groups
+	// one is, once in thirty runs.
+	byChance = 4
+	// fewCalls after the disturbance are too few for a verdict, and within fewCalls it is not
+	// known more exactly when things were normal again.
+	fewCalls = 20
 )
 
-// disturbance is when the first fault or change of the arrival rate begins (the
-// horizon if none does), and when the last ends: to is 0 if nothing happens, or if
-// it lasts to the end.
+// disturbance is when the first fault begins, or the first time in which more arrives than a
+// service can do (the horizon if there is none); and when the last ends: to is 0 if there is
+// none, or if it lasts to the end. Other changes of the arrival rate disturb nothing.
 func (s *Scenario) disturbance() (from, to time.Duration) {
 	from = s.Horizon
+	during := func(a, b time.Duration) { from, to = min(from, a), max(to, b) }
 	for i := range s.Services {
 		for j := range s.Services[i].Faults {
-			s.Services[i].Faults[j].occurrences(s.Horizon, func(a, b time.Duration) {
-				from, to = min(from, a), max(to, b)
-			})
+			s.Services[i].Faults[j].occurrences(s.Horizon, during)
 		}
 	}
-	for i := range s.Fleets {
-		ramp := s.Fleets[i].Arrivals.Ramp
-		if len(ramp) > 1 {
-			from, to = min(from, ramp[0].At), max(to, ramp[len(ramp)-1].At)
-		}
+	for i := range s.Services {
+		s.overload(i, during)
 	}
 	for i := range s.Topics {
 		c := &s.Topics[i].Consumers
 		for k := range c.Kills {
-			c.Kills[k].each(c, s.Horizon, func(_ int, at time.Duration) {
-				from, to = min(from, at), max(to, at+c.Kills[k].For)
-			})
+			c.Kills[k].each(c, s.Horizon, func(_ int, at time.Duration) { during(at, at+c.Kills[k].For) })
 		}
 	}
 	if to >= s.Horizon || to == 0 {
 		return min(from, s.Horizon), 0
 	}
 	return from, to
+}
+
+// overload calls during for each time in which the ramps of its fleets bring a service more than
+// it can do. A load that is too much all along is no disturbance.
+func (s *Scenario) overload(service int, during func(from, to time.Duration)) {
+	capacity := s.capacity(service, 0)
+	var fleets []*Arrivals
+	var times []time.Duration
+	for i := range s.Fleets {
+		f := &s.Fleets[i]
+		if a := &f.Arrivals; f.Calls == s.Services[service].Name && (a.Kind == Poisson || a.Kind == Constant) {
+			fleets = append(fleets, a)
+			for _, p := range a.Ramp {
+				times = append(times, min(p.At, s.Horizon))
+			}
+		}
+	}
+	if times == nil || math.IsInf(capacity, 1) {
+		return
+	}
+	times = append(times, 0, s.Horizon)
+	slices.Sort(times)
+	for i, b := range times[1:] {
+		a := times[i]
+		if a == b {
+			continue
+		}
+		var first, last float64 // the rate just after a, and just before b
+		for _, f := range fleets {
+			first += f.Rate * f.factor(a, true)
+			last += f.Rate * f.factor(b, false)
+		}
+		crossing := a + time.Duration(float64(b-a)*(capacity-first)/(last-first))
+		switch {
+		case first > capacity && last > capacity:
+			during(a, b)
+		case first > capacity:
+			during(a, crossing)
+		case last > capacity:
+			during(crossing, b)
+		}
+	}
+}
+
+// factor is that of the ramp just after the given time, or just before it.
+func (a *Arrivals) factor(at time.Duration, after bool) float64 {
+	if len(a.Ramp) == 0 {
+		return 1
+	}
+	factor := a.Ramp[0].Factor
+	for i, p := range a.Ramp {
+		switch {
+		case p.At < at || after && p.At == at:
+			factor = p.Factor
+		case i > 0:
+			q := a.Ramp[i-1]
+			return q.Factor + (p.Factor-q.Factor)*float64(at-q.At)/float64(p.At-q.At)
+		default:
+			return factor
+		}
+	}
+	return factor
+}
+
+// capacity is how many calls a second a service can do, with those that it makes itself;
+// infinite if nothing bounds it.
+func (s *Scenario) capacity(service, depth int) float64 {
+	v := &s.Services[service]
+	most := math.Inf(1)
+	if mean := v.Time.mean(); v.Workers > 0 && mean > 0 {
+		most = float64(max(v.Hosts, 1)*v.Workers) / mean.Seconds()
+	}
+	if v.Rate.PerSecond > 0 {
+		most = min(most, v.Rate.PerSecond)
+	}
+	for _, h := range v.Calls {
+		for i := range s.Services {
+			if s.Services[i].Name == h.Service && depth < len(s.Services) {
+				most = min(most, s.capacity(i, depth+1))
+			}
+		}
+	}
+	return most
 }
 
 // normal is the share of calls that succeed before the disturbance; 1 if there
@@ -56,29 +143,117 @@ func (r *recorder) normal() float64 {
 	return float64(succeeded) / float64(calls)
 }
 
-// recovered finds the first window after the disturbance from which on things are
-// normal, as far as is known now.
-func (r *recorder) recovered(now time.Duration) (since time.Duration, ok bool) {
-	enough := recoveredShare * r.normal()
-	first := int((r.to + r.window - 1) / r.window)
-	var calls, succeeded int64
-	for i := first; i < len(r.bins) && time.Duration(i+1)*r.window <= now; i++ {
-		b := &r.bins[i]
-		calls += b.calls
-		succeeded += b.succeeded
-		if i < first+recoveredFor-1 {
-			continue
-		}
-		if calls > 0 && float64(succeeded) >= float64(enough*float64(calls)) {
-			if i == first+recoveredFor-1 {
-				return r.to, true
-			}
-			return time.Duration(i-recoveredFor+1) * r.window, true
-		}
-		calls -= r.bins[i-recoveredFor+1].calls
-		succeeded -= r.bins[i-recoveredFor+1].succeeded
+// A standard is what is normal, as far as is known from before the disturbance.
+type standard struct {
+	normal float64 // share of calls that succeed
+	spread float64 // standard deviation of the successes of a group is its square root × that of its calls
+}
+
+// standard is that of the run.
+func (r *recorder) standard() standard {
+	s := standard{normal: r.normal()}
+	first := int((r.warm + r.window - 1) / r.window)
+	last := min(int(r.from/r.window), len(r.bins))
+	var all bin
+	for i := first; i < last; i++ {
+		all.add(r.bins[i])
 	}
-	return 0, false
+	if all.calls == 0 {
+		return s
+	}
+	// By the rule of succession: that no call has failed so far does not mean that none ever does.
+	p := float64(all.succeeded+1) / float64(all.calls+2)
+	variance := float64(p * (1 - p))
+	// Failures that come together, as where a queue is long for a moment, vary more than
+	// independent ones: by as much as they did before the disturbance.
+	var more float64
+	groups := 0
+	for i := first; i+recoveredFor <= last; i += recoveredFor {
+		g := r.group(i)
+		if g.calls > 0 {
+			d := float64(g.succeeded) - float64(s.normal*float64(g.calls))
+			more += float64(d*d) / (float64(g.calls) * variance)
+			groups++
+		}
+	}
+	if groups > 1 {
+		variance *= max(1, more/float64(groups-1))
+	}
+	s.spread = math.Sqrt(variance)
+	return s
+}
+
+func (b *bin) add(c bin) {
+	b.calls, b.ended, b.succeeded = b.calls+c.calls, b.ended+c.ended, b.succeeded+c.succeeded
+}
+
+// group is the sum of the windows from i on.
+func (r *recorder) group(i int) (g bin) {
+	for k := i; k < i+recoveredFor; k++ {
+		g.add(r.bins[k])
+	}
+	return g
+}
+
+// bad reports whether fewer calls of a group succeed than normally, and more of them fail than
+// chance explains. Those that have not ended may still succeed.
+func (s standard) bad(g bin) bool {
+	calls, good := float64(g.calls), float64(g.succeeded+g.calls-g.ended)
+	return good+float64(byChance*s.spread*math.Sqrt(calls)) < float64(recoveredShare*s.normal*calls)
+}
+
+// good reports whether calls were made, and enough of them have succeeded.
+func (s standard) good(g bin) bool {
+	return g.calls > 0 && float64(g.succeeded) >= float64(recoveredShare*s.normal*float64(g.calls))
+}
+
+// A course is how things went on after a disturbance.
+type course struct {
+	first    int  // the window from which on they were normal for the first time
+	settled  int  // that from which on they have been normal ever since
+	relapses int  // how often they were not, in between
+	ok       bool // they are normal as far as is known
+}
+
+// course looks at the windows that ended by now.
+func (r *recorder) course(s standard, now time.Duration) course {
+	start := int((r.to + r.window - 1) / r.window)
+	c := course{first: -1, settled: start}
+	bad := true
+	for i := start; i+recoveredFor <= len(r.bins) && time.Duration(i+recoveredFor)*r.window <= now; i++ {
+		g := r.group(i)
+		switch {
+		case s.bad(g):
+			if c.first >= 0 && !bad {
+				c.relapses++
+			}
+			bad, c.settled, c.ok = true, i+1, false
+		case bad && s.good(g):
+			if r.failed(c.settled, i) {
+				c.settled = i
+			}
+			if c.first < 0 {
+				c.first = c.settled
+			}
+			bad, c.ok = false, true
+		}
+	}
+	return c
+}
+
+// failed reports whether any call of the windows from a to b did not succeed.
+func (r *recorder) failed(a, b int) bool {
+	for i := a; i < b; i++ {
+		if r.bins[i].succeeded < r.bins[i].calls {
+			return true
+		}
+	}
+	return false
+}
+
+// since is when a window begins, but not before the end of the disturbance.
+func (r *recorder) since(window int) time.Duration {
+	return max(time.Duration(window)*r.window, r.to)
 }
 
 // recovery is the whole of it, at the end of a run.
@@ -86,31 +261,51 @@ func (r *recorder) recovery(end time.Duration) Recovery {
 	if r.to == 0 || end <= r.to {
 		return Recovery{}
 	}
-	v := Recovery{Measured: true, From: r.to, Normal: r.normal()}
+	s := r.standard()
+	v := Recovery{From: r.to, Normal: s.normal}
 	// The last tenth; calls that have not ended count as they stand, but the last
 	// windows of a run are left out until most of their calls have ended.
-	last := int(end/r.window) - 1
+	last := min(int(end/r.window), len(r.bins)) - 1
 	back := int((r.to + r.window - 1) / r.window)
+	var after bin
+	lastCall := back
+	for i := back; i <= last; i++ {
+		after.add(r.bins[i])
+		if r.bins[i].calls > 0 {
+			lastCall = i
+		}
+	}
+	if after.calls < fewCalls {
+		return Recovery{From: r.to, Few: true, Normal: s.normal, Final: s.normal}
+	}
+	v.Measured = true
+	v.Within = recoveredFor * r.window
+	if rate := float64(after.calls) / float64(lastCall+1-back); rate*recoveredFor < fewCalls {
+		v.Within = time.Duration(math.Ceil(fewCalls/rate)) * r.window
+	}
 	for last > back && r.bins[last].ended < r.bins[last].calls {
 		last--
 	}
 	n := max(int((end-r.to)/r.window)/10, 1)
-	since, ok := r.recovered(end)
+	c := r.course(s, end)
 	first := max(last-n+1, min(back, last), 0)
-	if ok { // a run that was stopped early has not much to look at
-		first = max(first, min(int(since/r.window), last))
+	if c.ok { // a run that was stopped early has not much to look at
+		first = max(first, min(c.settled, last))
 	}
-	var calls, succeeded int64
+	var final bin
 	for i := first; i <= last; i++ {
-		calls += r.bins[i].calls
-		succeeded += r.bins[i].succeeded
+		final.add(r.bins[i])
 	}
 	v.Final = v.Normal // if nobody called any more
-	if calls > 0 {
-		v.Final = float64(succeeded) / float64(calls)
+	if final.calls > 0 {
+		v.Final = float64(final.succeeded) / float64(final.calls)
 	}
-	if ok && v.Final >= recoveredShare*v.Normal {
-		v.Recovered, v.Time = true, max(since-r.to, 0)
+	v.Relapses = c.relapses
+	if c.first >= 0 {
+		v.First = r.since(c.first) - r.to
+	}
+	if c.ok {
+		v.Recovered, v.Time = true, r.since(c.settled)-r.to
 	}
 	return v
 }

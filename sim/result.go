@@ -98,15 +98,24 @@ type Totals struct {
 
 // Recovery is when things were normal again.
 type Recovery struct {
-	// Measured: the scenario has a fault (or a spike) with time after it.
+	// Measured: the scenario has a fault, or a time in which more arrives than a service can do,
+	// with time and calls after it.
 	Measured bool
+	// Few: so few calls were made after it that there is no verdict.
+	Few bool
 	// From is the end of the last fault.
 	From time.Duration
-	// Recovered: from Time after From on, and over at least five windows, the
-	// share of calls that succeed was at least 95 % of what it was before the
-	// first fault; and so it was at the end of the run.
+	// Recovered: from Time after From on, of the calls of any five windows at least 95 % of
+	// the share succeeded that did before the first fault, as far as chance allows to say; and
+	// so it was to the end of the run.
 	Recovered bool
 	Time      time.Duration
+	// First is when they did for the first time, and Relapses how often they did not afterwards.
+	First    time.Duration
+	Relapses int
+	// Within is how exactly these times are known: five windows, or as long as it takes for
+	// twenty calls to be made.
+	Within time.Duration
 	// Normal is the share of calls that succeeded before the first fault, Final
 	// that in the last tenth of the run after the fault.
 	Normal, Final float64

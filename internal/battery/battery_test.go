@@ -2,6 +2,7 @@ package battery
 
 import (
 	"context"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -208,5 +209,25 @@ func TestTotalOutagesBoundAttempts(t *testing.T) {
 		if got := outcome(w, ours, backAfter(0), backAfter(0)).Shortfalls(); len(got) != want {
 			t.Errorf("%v attempts too many for 3 processes: %+v", over, got)
 		}
+	}
+}
+
+// A minute's attempts above the ratio are found wherever the minute begins.
+func TestWorstMinute(t *testing.T) {
+	s := sim.Series{Step: time.Second}
+	for i := range 200 {
+		s.Calls = append(s.Calls, 100)
+		s.First = append(s.First, 100)
+		retries := 10.0 // just the ratio
+		if i >= 77 && i < 87 {
+			retries = 30 // 200 more in ten seconds
+		}
+		if i == 150 {
+			retries = 0
+		}
+		s.Retries = append(s.Retries, retries)
+	}
+	if got := worstMinute(&s, 1.1); math.Abs(got-200) > 1e-6 {
+		t.Errorf("%v attempts more than 1.1 times the calls, want 200", got)
 	}
 }

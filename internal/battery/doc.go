@@ -30,9 +30,8 @@
 // Shares of successes differ when their difference is more than its 95 % interval, and more than
 // a hundredth of a point. From three seeds on the interval is that of the differences between
 // flights with the same seed, which meet the same arrivals; with fewer it is the binomial one,
-// which is too narrow where failures come together. A time to recover is the time until of the
-// calls of any five seconds from then on 95 % of the normal share succeed, as far as chance
-// allows to say.
+// which is too narrow where failures come together. A time to recover is that of
+// [sim.Recovery].
 //
 // # Running it
 //

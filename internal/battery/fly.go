@@ -20,9 +20,9 @@ import (
 type Figures struct {
 	Good, Calls int64 // calls that ended, and those of them that succeeded
 	Attempts    int64
-	// Settled: it was back after Back, and stayed so.
-	Settled bool
-	Back    time.Duration
+	// Settled: it was back after Back, and stayed so. Few: too few calls were made to say.
+	Settled, Few bool
+	Back         time.Duration
 	// Over is how many attempts more than 1.1 × calls there were in the worst minute.
 	Over float64
 }
@@ -110,12 +110,12 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 	for _, w := range p.Worlds {
 		o := Outcome{World: w}
 		for _, c := range contenders {
-			f.ask(w.Scenario, w.From, w.To, c)
+			f.ask(w.Scenario, c)
 			o.Flown = append(o.Flown, Flown{Contender: c.Name})
 		}
 		for _, s := range w.Peace {
-			f.ask(s, 0, 0, p.Ours)
-			f.ask(s, 0, 0, none)
+			f.ask(s, p.Ours)
+			f.ask(s, none)
 		}
 		all = append(all, o)
 	}
@@ -131,7 +131,7 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 		for k, c := range contenders {
 			if k > 0 && quicker(&o.Flown[k], o.Ours(), o.World.Slack()) {
 				for _, s := range o.World.Peace {
-					f.ask(s, 0, 0, c)
+					f.ask(s, c)
 				}
 			}
 		}
@@ -169,9 +169,8 @@ type key struct {
 
 type flight struct {
 	key
-	s        sim.Scenario
-	from, to time.Duration
-	c        sim.Contender
+	s sim.Scenario
+	c sim.Contender
 }
 
 // Digest tells scenarios apart by what is in them: the peace of several worlds is the same.
@@ -203,7 +202,7 @@ func (f *flights) remember(known []Outcome) {
 	}
 }
 
-func (f *flights) ask(s sim.Scenario, from, to time.Duration, c sim.Contender) {
+func (f *flights) ask(s sim.Scenario, c sim.Contender) {
 	digest := Digest(s)
 	for seed := range f.seeds {
 		k := key{digest, c.Name, seed + 1}
@@ -213,7 +212,7 @@ func (f *flights) ask(s sim.Scenario, from, to time.Duration, c sim.Contender) {
 				*f.runs[k] = known
 				continue
 			}
-			f.next = append(f.next, flight{k, s, from, to, c})
+			f.next = append(f.next, flight{k, s, c})
 		}
 	}
 }
@@ -249,7 +248,7 @@ func (f *flights) fly(ctx context.Context) error {
 			errs[i] = fmt.Errorf("%s with %s: %w", n.s.Name, n.c.Name, err)
 			return
 		}
-		*f.runs[n.key] = figures(&r, n.from, n.to)
+		*f.runs[n.key] = figures(&r)
 		counts.Lock()
 		defer counts.Unlock()
 		f.flown++
@@ -308,13 +307,13 @@ func each(n, workers int, work func(i int)) {
 	busy.Wait()
 }
 
-func figures(r *sim.Result, from, to time.Duration) Figures {
-	f := Figures{Good: r.Totals.Succeeded, Attempts: r.Totals.Attempts, Over: worstMinute(&r.Series, 1+budget.DefaultRatio)}
+func figures(r *sim.Result) Figures {
+	f := Figures{
+		Good: r.Totals.Succeeded, Attempts: r.Totals.Attempts, Over: worstMinute(&r.Series, 1+budget.DefaultRatio),
+		Settled: r.Recovery.Recovered, Back: r.Recovery.Time, Few: r.Recovery.Few,
+	}
 	for _, n := range r.Totals.Reasons {
 		f.Calls += n
-	}
-	if to > 0 {
-		f.Back, f.Settled = settled(&r.Series, from, to)
 	}
 	return f
 }

@@ -134,6 +134,7 @@ func quicker(a, b *Flown, slack time.Duration) bool {
 	for i := range a.Runs {
 		x, y := a.Runs[i], b.Runs[i]
 		switch {
+		case x.Few || y.Few: // nobody can say
 		case x.Settled && y.Settled:
 			diffs = append(diffs, (y.Back - x.Back).Seconds())
 		case x.Settled:
@@ -184,6 +185,9 @@ func back(runs []Figures) (mean, half float64, never int) {
 
 // BackIn is the time to recover in words.
 func BackIn(runs []Figures) string {
+	if len(runs) > 0 && runs[0].Few {
+		return "few calls"
+	}
 	mean, half, never := back(runs)
 	text := fmt.Sprintf("%.0f s", mean)
 	if half >= 0.5 {

@@ -26,34 +26,8 @@ func Fly(ctx context.Context, c sim.Contender, cell Cell, seed uint64) (sim.Resu
 	return sim.Run(ctx, cell.Scenario(After), c, sim.Options{Seed: seed})
 }
 
-// Settled is how long it took until of the calls of any five seconds from then on
-// 95 % of the normal share succeeded. It is the strict measure: sim.Recovery is
-// content with the first such five seconds if the run also ends well.
-func Settled(r *sim.Result) Recovered {
-	const (
-		share  = 0.95
-		window = 5
-		unsure = 15 // at the end of a run: calls that may not have ended
-	)
-	step := r.Series.Step
-	first := int((r.Recovery.From + step - 1) / step)
-	settled := first
-	last := len(r.Series.Calls) - unsure
-	for i := first; i+window <= last; i++ {
-		var calls, succeeded float64
-		for k := i; k < i+window; k++ {
-			calls += r.Series.Calls[k]
-			succeeded += r.Series.Calls[k] * r.Series.Good[k]
-		}
-		if succeeded < share*r.Recovery.Normal*calls {
-			settled = i + 1
-		}
-	}
-	if settled+window > last {
-		return Recovered{}
-	}
-	return Recovered{true, max(time.Duration(settled)*step-r.Recovery.From, 0)}
-}
+// Settled is how a run came out of its outage.
+func Settled(r *sim.Result) Recovered { return Recovered{r.Recovery.Recovered, r.Recovery.Time} }
 
 // enough is how long things must have been normal in a flight that only measures when
 // they were.
@@ -68,7 +42,7 @@ func Recovery(ctx context.Context, c sim.Contender, cell Cell, by time.Duration,
 		// It ended in a dip after it had been well.
 		r, err = sim.Run(ctx, s, c, sim.Options{Seed: seed})
 	}
-	return Recovered{r.Recovery.Recovered, r.Recovery.Time}, err
+	return Settled(&r), err
 }
 
 // Success is a share of calls that succeeded.

@@ -8,53 +8,6 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// run is a result with the given shares of successes, one for each second.
-func run(from time.Duration, good ...float64) *sim.Result {
-	r := &sim.Result{Recovery: sim.Recovery{From: from, Normal: 1}}
-	r.Series.Step = time.Second
-	for _, g := range good {
-		r.Series.Calls = append(r.Series.Calls, 100)
-		r.Series.Good = append(r.Series.Good, g)
-	}
-	return r
-}
-
-func seconds(n int, g float64) []float64 {
-	all := make([]float64, n)
-	for i := range all {
-		all[i] = g
-	}
-	return all
-}
-
-func join(parts ...[]float64) (all []float64) {
-	for _, p := range parts {
-		all = append(all, p...)
-	}
-	return all
-}
-
-func TestSettled(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		from time.Duration
-		good []float64
-		want Recovered
-	}{
-		{"at once", 10 * time.Second, join(seconds(10, 0), seconds(40, 1)), Recovered{true, 0}},
-		{"after three seconds", 10 * time.Second, join(seconds(13, 0), seconds(40, 1)), Recovered{true, 3 * time.Second}},
-		{"an end within a second", 9500 * time.Millisecond, join(seconds(13, 0), seconds(40, 1)), Recovered{true, 3500 * time.Millisecond}},
-		{"a dip counts, unlike in sim.Recovery", 10 * time.Second, join(seconds(10, 0), seconds(20, 1), seconds(2, 0), seconds(40, 1)), Recovered{true, 22 * time.Second}},
-		{"a small one does not", 10 * time.Second, join(seconds(10, 0), seconds(20, 1), seconds(1, 0.8), seconds(40, 1)), Recovered{true, 0}},
-		{"never", 10 * time.Second, seconds(60, 0.9), Recovered{}},
-		{"too late to tell", 10 * time.Second, join(seconds(40, 0), seconds(18, 1)), Recovered{}},
-	} {
-		if got := Settled(run(c.from, c.good...)); got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
-		}
-	}
-}
-
 func TestBefore(t *testing.T) {
 	at := func(d time.Duration) Recovered { return Recovered{true, d} }
 	for _, c := range []struct {

@@ -37,7 +37,8 @@ type figures struct {
 	Calls     int64    `json:"calls"`
 	Succeeded int64    `json:"succeeded"`
 	Attempts  int64    `json:"attempts"`
-	Back      *float64 `json:"back_seconds"` // null: never, or there is no outage
+	Back      *float64 `json:"back_seconds"`        // null: never, or there is no outage
+	Few       bool     `json:"few_calls,omitempty"` // too few to say
 	Over      float64  `json:"worst_minute_over"`
 }
 
@@ -76,7 +77,7 @@ func printJSON(out io.Writer, t task, flown []battery.Outcome) error {
 func written(runs []battery.Figures) []figures {
 	var all []figures
 	for _, r := range runs {
-		f := figures{Calls: r.Calls, Succeeded: r.Good, Attempts: r.Attempts, Over: r.Over}
+		f := figures{Calls: r.Calls, Succeeded: r.Good, Attempts: r.Attempts, Few: r.Few, Over: r.Over}
 		if r.Settled {
 			back := r.Back.Seconds()
 			f.Back = &back
@@ -127,7 +128,7 @@ func readKnown(path string, worlds []battery.World) ([]battery.Outcome, error) {
 func read(runs []figures) []battery.Figures {
 	var all []battery.Figures
 	for _, r := range runs {
-		f := battery.Figures{Good: r.Succeeded, Calls: r.Calls, Attempts: r.Attempts, Over: r.Over}
+		f := battery.Figures{Good: r.Succeeded, Calls: r.Calls, Attempts: r.Attempts, Few: r.Few, Over: r.Over}
 		if r.Back != nil {
 			f.Settled, f.Back = true, seconds(*r.Back)
 		}

@@ -58,8 +58,9 @@ func columnsFor(s sim.Scenario, all []sim.Summary) []column {
 
 var (
 	backColumn = column{"back", "after", recoveryCell, "back after",
-		"time from the end of the last fault to the moment from which on the share of calls that succeed is 95 % of what it was " +
-			"before the first fault, for at least five windows and again at the end of the run; \"2/5\" is how many of the seeds came back, if not all"}
+		"time from the end of the last fault to the moment from which on, to the end of the run, of the calls of any five windows " +
+			"95 % of the share succeed that did before the first fault, as far as chance allows to say; \"2/5\" is how many of the seeds " +
+			"came back, if not all"}
 	successColumn = column{"", "success", successCell, "success", "share of calls that succeeded, of those that ended"}
 	perCallColumn = column{"attempts", "per call", func(m sim.Summary) string { return estimated(m, m.Amplification, 2) }, "per call",
 		"attempts for each call"}
@@ -135,33 +136,45 @@ func allAtOnce(s sim.Scenario) bool {
 }
 
 // recoveryCell is the time to recover: "12.3 s", "never", of several seeds
-// "3/5 12.3 s"; "-" if there is nothing to recover from, and "?" if the run was
-// interrupted before it recovered.
+// "3/5 12.3 s"; "-" if there is nothing to recover from, "few calls" if they are too few for a
+// verdict, and "?" if the run was interrupted before it recovered. Where few calls are made, it
+// is known less exactly: "18 ± 40 s".
 func recoveryCell(m sim.Summary) string {
-	measured, cut := 0, 0
+	measured, cut, few := 0, 0, 0
+	half := m.Recovery.Half
 	for _, r := range m.Results {
 		switch {
+		case r.Recovery.Few:
+			few++
 		case r.Interrupted && !r.Recovery.Recovered:
 			cut++
 		case r.Recovery.Measured:
 			measured++
+			if r.Recovery.Within > exactly {
+				half = max(half, r.Recovery.Within.Seconds())
+			}
 		}
 	}
 	took := inWords(time.Duration(m.Recovery.Mean * float64(time.Second)))
 	switch {
 	case measured == 0 && cut > 0:
 		return "?"
+	case measured == 0 && few > 0:
+		return "few calls"
 	case measured == 0:
 		return "-"
 	case m.Recovered == 0:
 		return "never"
 	case m.Recovered < measured:
 		return fmt.Sprintf("%d/%d %s", m.Recovered, measured, took)
-	case m.Recovery.Half > 0:
-		return fmt.Sprintf("%s ± %s s", trimmed(m.Recovery.Mean, 3), trimmed(m.Recovery.Half, 2))
+	case half > 0:
+		return fmt.Sprintf("%s ± %s s", trimmed(m.Recovery.Mean, 3), trimmed(half, 2))
 	}
 	return took
 }
+
+// exactly is how well a time to recover is known where enough calls are made.
+const exactly = 5 * time.Second
 
 func successCell(m sim.Summary) string {
 	text := percentOf(m.Success.Mean)
@@ -199,7 +212,11 @@ func latencyCell(m sim.Summary) string {
 	if m.P99.Mean == 0 {
 		return "-"
 	}
-	return inWords(time.Duration(m.P99.Mean * float64(time.Second)))
+	text := inWords(time.Duration(m.P99.Mean * float64(time.Second)))
+	if len(m.Results) > 1 {
+		text += fmt.Sprintf(" ± %.0f %%", 100*m.P99.Half/m.P99.Mean)
+	}
+	return text
 }
 
 // estimated is a mean and, for several seeds, the half width of its interval.

@@ -49,6 +49,9 @@ func findings(s sim.Scenario, all []sim.Summary) []string {
 	if len(not) > 0 {
 		lines = append(lines, term.List("Not back when the run ended: ", named(not, stillFailing))...)
 	}
+	if again := slices.DeleteFunc(slices.Clone(all), func(m sim.Summary) bool { return relapses(m) == 0 }); len(again) > 0 {
+		lines = append(lines, term.List("Back for a time, and worse again: ", named(again, relapsed))...)
+	}
 	if len(undecided) > 0 {
 		lines = append(lines, term.List("Stopped too early to tell whether they recover: ", named(undecided, func(m sim.Summary) string { return m.Contender.Name }))...)
 	}
@@ -93,6 +96,32 @@ func loudest(what string, all []sim.Summary) []string {
 	return term.List(what, named(loud, func(m sim.Summary) string {
 		return fmt.Sprintf("%s (%.1f)", m.Contender.Name, m.Amplification.Mean)
 	}))
+}
+
+// relapses returns how often things were normal and then were not, over all seeds.
+func relapses(m sim.Summary) int {
+	n := 0
+	for _, r := range m.Results {
+		n += r.Recovery.Relapses
+	}
+	return n
+}
+
+// relapsed names a policy with relapses: when it was back for the first time, and how often it
+// was worse again.
+func relapsed(m sim.Summary) string {
+	first, seeds := time.Duration(0), 0
+	for _, r := range m.Results {
+		if r.Recovery.Relapses > 0 {
+			first += r.Recovery.First
+			seeds++
+		}
+	}
+	text := fmt.Sprintf("%s (first after %s, %s", m.Contender.Name, inWords(first/time.Duration(seeds)), term.Counted(relapses(m), "relapse"))
+	if len(m.Results) > 1 {
+		text += fmt.Sprintf(" with %d of %d seeds", seeds, len(m.Results))
+	}
+	return text + ")"
 }
 
 // stillFailing names a policy that did not recover, and how bad it was at the end.

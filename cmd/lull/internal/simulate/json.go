@@ -167,9 +167,13 @@ type jsonTopic struct {
 
 type jsonRecovery struct {
 	Measured  bool    `json:"measured"`
+	Few       bool    `json:"few_calls"` // too few for a verdict
 	From      figure  `json:"from_s"`
 	Recovered bool    `json:"recovered"`
 	Time      *figure `json:"time_s"` // null if it did not recover, or nothing was measured
+	First     figure  `json:"first_s"`
+	Relapses  int     `json:"relapses"`
+	Within    figure  `json:"within_s"` // how exactly the times are known
 	Normal    figure  `json:"normal"`
 	Final     figure  `json:"final"`
 }
@@ -253,7 +257,8 @@ func jsonResult(r sim.Result) jsonSeed {
 			MeanCompletion: figure(t.MeanCompletion.Seconds()), Events: t.Events,
 		},
 		Recovery: jsonRecovery{
-			Measured: r.Recovery.Measured, From: figure(r.Recovery.From.Seconds()), Recovered: r.Recovery.Recovered,
+			Measured: r.Recovery.Measured, Few: r.Recovery.Few, First: figure(r.Recovery.First.Seconds()),
+			Relapses: r.Recovery.Relapses, Within: figure(r.Recovery.Within.Seconds()), From: figure(r.Recovery.From.Seconds()), Recovered: r.Recovery.Recovered,
 			Normal: figure(r.Recovery.Normal), Final: figure(r.Recovery.Final),
 		},
 		Latency: jsonLatency{

@@ -111,7 +111,7 @@ func measures(p Page) []measure {
 	if faulted(p) {
 		ms = append(ms,
 			measure{
-				column: column{"Recovered", "At some time after the last fault, and for at least five windows, 95 % of what succeeded before the first fault succeeded again, and so it was at the end. If not: the share of calls that succeeded at the end."},
+				column: column{"Recovered", "From some time after the last fault to the end of the run, of the calls of any five windows 95 % of the share succeeded that did before the first fault, as far as chance allows to say. If not: the share of calls that succeeded at the end. A relapse: it was so, and then for a time it was not."},
 				of:     func(sim.Summary) (sim.Estimate, bool) { return sim.Estimate{}, false }, // marked as it is
 				cell:   recoveredCell,
 			},
@@ -178,17 +178,33 @@ func measures(p Page) []measure {
 func recoveredCell(s sim.Summary, _ sim.Estimate) cell {
 	n := len(s.Results)
 	final, _ := over(s, func(r sim.Result) float64 { return r.Recovery.Final })
+	relapses := 0
+	for _, r := range s.Results {
+		relapses += r.Recovery.Relapses
+	}
+	var more []string
+	if s.Recovered < n {
+		more = append(more, percent(final)+" at the end")
+	} else if n > 1 {
+		more = append(more, fmt.Sprintf("%d of %d", n, n))
+	}
+	if relapses == 1 {
+		more = append(more, "1 relapse")
+	} else if relapses > 1 {
+		more = append(more, fmt.Sprintf("%d relapses", relapses))
+	}
+	c := cell{Text: "✓" + nbsp + "yes", More: strings.Join(more, ", "), Class: "good"}
 	switch {
+	case s.Results[0].Recovery.Few:
+		return cell{Text: "–", More: "too few calls"}
 	case !s.Results[0].Recovery.Measured:
 		return cell{Text: "–"}
 	case s.Recovered == 0:
-		return cell{Text: "✗" + nbsp + "no", More: percent(final) + " at the end", Class: "bad"}
+		c.Text, c.Class = "✗"+nbsp+"no", "bad"
 	case s.Recovered < n:
-		return cell{Text: fmt.Sprintf("%d of %d", s.Recovered, n), More: percent(final) + " at the end", Class: "mixed"}
-	case n > 1:
-		return cell{Text: "✓" + nbsp + "yes", More: fmt.Sprintf("%d of %d", n, n), Class: "good"}
+		c.Text, c.Class = fmt.Sprintf("%d of %d", s.Recovered, n), "mixed"
 	}
-	return cell{Text: "✓" + nbsp + "yes", Class: "good"}
+	return c
 }
 
 func timed(name, about string, of func(sim.Summary) (sim.Estimate, bool)) measure {

@@ -1,0 +1,5 @@
+//go:build race
+
+package battery
+
+func init() { raced = true }
