@@ -6,6 +6,7 @@ require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/lullgo/lull v0.0.0
 	github.com/lullgo/lull/config v0.0.0
+	github.com/lullgo/lull/torture v0.0.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
 )
@@ -21,3 +22,5 @@ replace github.com/lullgo/lull/integrations/lullamqp => ../../integrations/lulla
 replace github.com/lullgo/lull/integrations/lullnats => ../../integrations/lullnats
 
 replace github.com/lullgo/lull/integrations/lullsqs => ../../integrations/lullsqs
+
+replace github.com/lullgo/lull/torture => ../../torture

@@ -8,6 +8,7 @@
 //	lull convert    turns retry configs of other systems into policies, and back
 //	lull schema     prints the JSON Schema of policy files
 //	lull exec       runs a command under a policy
+//	lull torture    grades HTTP clients with a server that fails in more than a hundred ways
 //	lull queue      looks after the dead letters of a real broker
 //
 // Each command is a package of internal; lull queue is a program of its own, lull-queue.
@@ -25,6 +26,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/schema"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
+	"github.com/lullgo/lull/cmd/lull/internal/torture"
 )
 
 // commands is the command line.
@@ -36,6 +38,7 @@ type commands struct {
 	Convert  convert.Command  `cmd:"" help:"Turn retry configs of gRPC, Istio, Envoy and others into policies, and back."`
 	Schema   schema.Command   `cmd:"" help:"Print the JSON Schema of policy files."`
 	Exec     execute.Command  `cmd:"" help:"Run a command, and repeat it if it fails."`
+	Torture  torture.Command  `cmd:"" help:"Grade HTTP clients: what they make of a server that fails."`
 	Queue    queue.Command    `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
 	Version  version          `cmd:"" help:"Print the version, as --version does."`
 	Help     help             `cmd:"" help:"Show this, or the help of a command."`

@@ -48,3 +48,5 @@ replace github.com/lullgo/lull/integrations/lullamqp => ../../../integrations/lu
 replace github.com/lullgo/lull/integrations/lullnats => ../../../integrations/lullnats
 
 replace github.com/lullgo/lull/integrations/lullsqs => ../../../integrations/lullsqs
+
+replace github.com/lullgo/lull/torture => ../../../torture

@@ -1,0 +1,256 @@
+// Package torture is the command lull torture: it puts clients to the cases of module
+// torture, and prints a card for each, a matrix over several, JSON, JUnit's XML or a page.
+package torture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/torture"
+)
+
+// Command is lull torture.
+type Command struct {
+	Adapter  []string  `arg:"" optional:"" name:"adapter" help:"After --: the program that makes calls with your client, and its arguments, such as -- ./client {url} {method} {body-file}. Without {url} it stays up and reads calls from its standard input."`
+	Client   cli.Texts `placeholder:"NAME,..." help:"Grade clients that are built in: lullhttp (the zero policy), lullhttp-hedging, net/http."`
+	Adapters cli.Text  `placeholder:"FILE" help:"Grade the clients that a file lists, a line each: NAME, VERSION and the command, between tabs. Lines that begin with # are left out."`
+	Only     cli.Texts `placeholder:"NAME,..." help:"Of the file's clients, only these."`
+	Case     cli.Texts `placeholder:"NAME,..." help:"Only these cases, or all of a group; hint-* are those whose names begin like that. Default: all."`
+	Name     cli.Text  `default:"client" placeholder:"client" help:"What the adapter's client is called in the card."`
+	All      bool      `help:"Print the verdict of every case, also of those that are passed."`
+	Timeline bool      `help:"Print the time line of every case that is printed."`
+	JSON     bool      `name:"json" help:"Print cards and time lines as JSON, instead of the table."`
+	JUnit    cli.Text  `name:"junit" placeholder:"FILE" help:"Write JUnit's XML as well."`
+	Report   cli.Text  `placeholder:"FILE" help:"Write a page of HTML as well: the matrix, with the time line behind each cell."`
+	From     cli.Text  `placeholder:"FILE" help:"Grade nobody: take the cards from JSON that an earlier run has printed."`
+	List     bool      `help:"List the cases: what the server does, what is right, and where that stands."`
+	Together cli.Text  `default:"16" placeholder:"16" help:"Cases beside each other: 1 to 64."`
+	Quiet    bool      `help:"Show no progress."`
+}
+
+// Help is shown above the flags.
+func (Command) Help() string {
+	return `Plays a server that fails in more than a hundred ways, and grades what a client
+makes of it: what it repeats, when, with what body, and what it leaves alone.
+
+  lull torture --client lullhttp
+      the card of lull's own client
+  lull torture --name curl -- curl -sf --retry 3 -X {method} {url}
+      that of any program that makes one call and exits with 0 if it succeeded
+  lull torture --client lullhttp,net/http --report matrix.html
+      a matrix, with the time line behind each cell
+
+A fail breaks a specification or does harm; a warning is allowed, but not what
+is recommended; n/a is what the client does not claim. The exit code is 1 if
+anything failed. The server listens on 127.0.0.1 only.`
+}
+
+var builtIn = map[string]func() torture.Client{
+	"lullhttp": func() torture.Client { return torture.Lull("lullhttp", lull.Policy{}) },
+	"lullhttp-hedging": func() torture.Client {
+		return torture.Lull("lullhttp-hedging", lull.Policy{Hedge: hedge.Config{Attempts: 2}})
+	},
+	"net/http": torture.NetHTTP,
+}
+
+// Run grades the clients.
+func (f Command) Run(env cli.Env) error {
+	if f.List {
+		return printList(env.Stdout)
+	}
+	var l problem.List
+	together := cli.Whole(&l, "--together", f.Together, 1, 64)
+	clients := f.clients(&l)
+	var patterns []string
+	if len(f.Case) > 0 {
+		patterns = f.Case.Split()
+	}
+	cases, err := torture.Select(patterns)
+	if err != nil {
+		l.Check(false, "--case", fmt.Sprint(strings.Join(patterns, ",")), err.Error())
+	}
+	l.Check(len(clients) > 0 || f.From != "" || len(l) > 0, "clients", "none", "--client NAME, --adapters FILE, --from FILE, or a command after --")
+	if err := l.Err(); err != nil {
+		return err
+	}
+	var cards []*torture.Card
+	if f.From != "" {
+		file, err := os.Open(string(f.From))
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if cards, err = torture.ReadJSON(file); err != nil {
+			return fmt.Errorf("%s: %w", f.From, err)
+		}
+	}
+	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	for _, c := range clients {
+		card, err := torture.Run(env.Context, c.client, torture.Options{Cases: cases, Together: together, Progress: func(done, all int, last torture.Result) {
+			p.Show(func(took time.Duration) string {
+				return fmt.Sprintf("%s: %d of %d cases, %v", c.client.Name(), done, all, took.Round(time.Second))
+			})
+		}})
+		if err != nil {
+			p.End()
+			return fmt.Errorf("%s: %w", c.client.Name(), err)
+		}
+		card.Version = c.version
+		cards = append(cards, card)
+	}
+	p.End()
+	if err := f.print(env, cards); err != nil {
+		return err
+	}
+	failed := 0
+	for _, c := range cards {
+		failed += c.Count(torture.Fail)
+	}
+	if failed > 0 {
+		return fmt.Errorf("%s failed", term.Counted(failed, "case"))
+	}
+	return nil
+}
+
+// version returns that of a client that is built in.
+func version(name string) string {
+	if name == "net/http" {
+		return runtime.Version()
+	}
+	fields := strings.Fields(cli.Version()) // the name of the program comes first
+	return fields[min(1, len(fields)-1)]
+}
+
+type chosen struct {
+	client  torture.Client
+	version string
+}
+
+// clients returns those that the flags name.
+func (f Command) clients(l *problem.List) []chosen {
+	var list []chosen
+	if len(f.Client) > 0 {
+		for _, name := range f.Client.Split() {
+			make, ok := builtIn[name]
+			l.Check(ok, "--client", fmt.Sprintf("%q", name), "one of lullhttp, lullhttp-hedging, net/http; others after -- or by --adapters")
+			if ok {
+				list = append(list, chosen{make(), version(name)})
+			}
+		}
+	}
+	if f.Adapters != "" {
+		var only []string
+		if len(f.Only) > 0 {
+			only = f.Only.Split()
+		}
+		list = append(list, readAdapters(l, string(f.Adapters), only)...)
+	}
+	if len(f.Adapter) > 0 {
+		c, err := torture.Command(string(f.Name), f.Adapter)
+		l.Check(err == nil, "--name", f.Name.Quoted(), fmt.Sprint(err))
+		if err == nil {
+			list = append(list, chosen{c, ""})
+		}
+	}
+	return list
+}
+
+// mostAdapters bounds the file that is read.
+const mostAdapters = 1 << 20
+
+// readAdapters reads the file of --adapters.
+func readAdapters(l *problem.List, name string, only []string) []chosen {
+	file, err := os.Open(name)
+	if err != nil {
+		l.Check(false, "--adapters", name, err.Error())
+		return nil
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, mostAdapters))
+	if err != nil {
+		l.Check(false, "--adapters", name, err.Error())
+		return nil
+	}
+	var list []chosen
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.SplitN(line, "\t", 3)
+		where := fmt.Sprintf("%s:%d", name, i+1)
+		if len(fields) != 3 {
+			l.Check(false, where, fmt.Sprintf("%q", line), "NAME, VERSION and the command, between tabs")
+			continue
+		}
+		if only != nil && !slices.Contains(only, fields[0]) {
+			continue
+		}
+		c, err := torture.Command(fields[0], strings.Fields(fields[2]))
+		l.Check(err == nil, where, fmt.Sprintf("%q", line), fmt.Sprint(err))
+		if err == nil {
+			list = append(list, chosen{c, fields[1]})
+		}
+	}
+	for _, want := range only {
+		found := slices.ContainsFunc(list, func(c chosen) bool { return c.client.Name() == want })
+		l.Check(found || len(*l) > 0, "--only", fmt.Sprintf("%q", want), "a name in "+name)
+	}
+	return list
+}
+
+// print prints the cards in the forms that the flags name.
+func (f Command) print(env cli.Env, cards []*torture.Card) error {
+	if f.JUnit != "" {
+		if err := write(string(f.JUnit), func(w io.Writer) error { return torture.WriteJUnit(w, cards) }); err != nil {
+			return err
+		}
+	}
+	if f.Report != "" {
+		if err := write(string(f.Report), func(w io.Writer) error { return torture.WritePage(w, cards) }); err != nil {
+			return err
+		}
+	}
+	if f.JSON {
+		return torture.WriteJSON(env.Stdout, cards)
+	}
+	for i, c := range cards {
+		if i > 0 {
+			fmt.Fprintln(env.Stdout)
+		}
+		f.printCard(env.Stdout, c)
+	}
+	if len(cards) > 1 {
+		fmt.Fprintln(env.Stdout)
+		printMatrix(env.Stdout, cards)
+	}
+	if f.Report != "" {
+		fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
+	}
+	return nil
+}
+
+// write writes a file as a whole, or not at all.
+func write(name string, by func(io.Writer) error) error {
+	file, err := os.Create(name + ".part")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(by(file), file.Close())
+	if err != nil {
+		os.Remove(file.Name())
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}

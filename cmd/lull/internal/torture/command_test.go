@@ -1,0 +1,99 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+)
+
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	var commands struct {
+		Torture Command `cmd:""`
+	}
+	return clitest.Run(cli.Env{Context: t.Context()}, &commands, append([]string{"torture"}, args...)...)
+}
+
+func TestList(t *testing.T) {
+	code, out, errs := run(t, "--list")
+	if code != cli.OK || errs != "" || !strings.Contains(out, "RFC 9110, 10.2.3") || !strings.Contains(out, "\n  status-503\n") {
+		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
+	}
+	clitest.Width(t, out, 80)
+}
+
+func TestCard(t *testing.T) {
+	folder := t.TempDir()
+	page, junit := filepath.Join(folder, "page.html"), filepath.Join(folder, "junit.xml")
+	code, out, errs := run(t, "--client", "net/http,lullhttp", "--case", "bodies,status-503", "--report", page, "--junit", junit, "--all", "--quiet")
+	if code != cli.OK || errs != "" {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+	for _, want := range []string{"net/http go1", "lullhttp ", "bodies                 pass  6 pass", "status-503: 2 attempts, and the call succeeded", "The page is in "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing:\n%s", want, out)
+		}
+	}
+	clitest.Width(t, out, 200) // a folder of the test is in it
+	for _, name := range []string{page, junit} {
+		if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), "body-put-large") {
+			t.Errorf("%s: %v, %d bytes", name, err, len(text))
+		}
+	}
+}
+
+// JSON can be kept, and printed again without a run.
+func TestFromJSON(t *testing.T) {
+	code, out, errs := run(t, "--client", "lullhttp", "--case", "body-put", "--json", "--quiet")
+	if code != cli.OK || !json.Valid([]byte(out)) {
+		t.Fatalf("exit code %d, printed\n%s%s", code, out, errs)
+	}
+	kept := filepath.Join(t.TempDir(), "cards.json")
+	if err := os.WriteFile(kept, []byte(strings.ReplaceAll(out, `"grade": "pass"`, `"grade": "fail"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs = run(t, "--from", kept, "--timeline")
+	if code != cli.Failed || errs != "lull: 1 case failed\n" || !strings.Contains(out, "attempt 3 arrives: PUT") {
+		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	list := filepath.Join(t.TempDir(), "clients")
+	if err := os.WriteFile(list, []byte("# a remark\n\ncurl\t8\tcurl {url}\nwget 1 wget\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"":                                   "lull: clients is none: want --client NAME",
+		"--client curl":                      `--client is "curl": want one of lullhttp`,
+		"--client lullhttp --case nothing":   `no case is named "nothing"`,
+		"--client lullhttp --together 0":     `--together is "0": want a whole number from 1 to 64`,
+		"--adapters " + list:                 list + `:4 is "wget 1 wget": want NAME, VERSION and the command, between tabs`,
+		"--adapters /there/is/no/such":       "no such file",
+		"--adapters " + list + " --only got": `--only is "got": want a name in`,
+		"--from /there/is/no/such":           "no such file",
+		"--client net/http --frob":           "--frob",
+	} {
+		code, out, errs := run(t, strings.Fields(args)...)
+		if code == cli.OK || out != "" || !strings.Contains(errs, want) && !(strings.HasSuffix(want, "want a name in") && strings.Contains(errs, ":4")) {
+			t.Errorf("%s: exit code %d, printed %s%s, want %s", args, code, out, errs, want)
+		}
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	var commands struct {
+		Torture Command `cmd:""`
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, out, errs := clitest.Run(cli.Env{Context: ctx}, &commands, "torture", "--client", "net/http")
+	if code != cli.Failed || out != "" || !strings.Contains(errs, "context canceled") {
+		t.Errorf("exit code %d, printed %s%s", code, out, errs)
+	}
+}

@@ -1,0 +1,223 @@
+package torture
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// A Grade is the outcome of a case.
+type Grade string
+
+// The grades, the best first.
+const (
+	Pass          Grade = "pass"
+	Warn          Grade = "warn" // allowed, but not what is recommended
+	Fail          Grade = "fail"
+	NotApplicable Grade = "n/a" // the client does not claim it
+)
+
+// A Verdict is a grade and why.
+type Verdict struct {
+	Grade Grade  `json:"grade"`
+	Why   string `json:"why"`
+}
+
+// A Result is what became of a case.
+type Result struct {
+	Case     string `json:"case"`
+	Group    string `json:"group"`
+	Does     string `json:"server"`
+	Right    string `json:"right"`
+	Source   string `json:"source"`
+	Verdict  `json:"verdict"`
+	Calls    int           `json:"calls"`
+	Attempts int           `json:"attempts"`
+	Took     time.Duration `json:"took"`           // nanoseconds
+	Note     string        `json:"note,omitempty"` // what was wrong with how the client ended
+	Events   []Event       `json:"events"`
+}
+
+// A Card is what became of all cases of a client.
+type Card struct {
+	Client  string        `json:"client"`
+	Version string        `json:"version,omitempty"`
+	Began   time.Time     `json:"began"`
+	Took    time.Duration `json:"took"` // nanoseconds
+	Results []Result      `json:"results"`
+}
+
+// A Line of a card sums a group up.
+type Line struct {
+	Group                        string
+	Pass, Warn, Fail, NotApplies int
+	Grade                        Grade  // the worst of the group; NotApplicable if nothing applies
+	Why                          string // of the first with that grade, after the name of its case
+}
+
+// Lines returns the twelve lines of the card.
+func (c *Card) Lines() []Line {
+	lines := make([]Line, len(Groups))
+	for i, group := range Groups {
+		l := Line{Group: group, Grade: NotApplicable}
+		for _, r := range c.Results {
+			if r.Group != group {
+				continue
+			}
+			switch r.Grade {
+			case Pass:
+				l.Pass++
+			case Warn:
+				l.Warn++
+			case Fail:
+				l.Fail++
+			default:
+				l.NotApplies++
+			}
+			if severity(r.Grade) > severity(l.Grade) {
+				l.Grade = r.Grade
+				l.Why = r.Case + ": " + r.Why
+			}
+		}
+		if l.Grade == Pass {
+			l.Why = ""
+		}
+		lines[i] = l
+	}
+	return lines
+}
+
+func severity(g Grade) int {
+	switch g {
+	case Pass:
+		return 1
+	case Warn:
+		return 2
+	case Fail:
+		return 3
+	}
+	return 0
+}
+
+// Count returns how many results have a grade.
+func (c *Card) Count(g Grade) int {
+	n := 0
+	for _, r := range c.Results {
+		if r.Grade == g {
+			n++
+		}
+	}
+	return n
+}
+
+// Result returns the result of a case, and reports whether there is one.
+func (c *Card) Result(name string) (Result, bool) {
+	for _, r := range c.Results {
+		if r.Case == name {
+			return r, true
+		}
+	}
+	return Result{}, false
+}
+
+// WriteJSON writes cards as JSON.
+func WriteJSON(w io.Writer, cards []*Card) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	return e.Encode(struct {
+		Cards []*Card `json:"cards"`
+	}{cards})
+}
+
+// mostJSON bounds what ReadJSON reads.
+const mostJSON = 256 << 20
+
+// ReadJSON reads what WriteJSON wrote.
+func ReadJSON(r io.Reader) ([]*Card, error) {
+	var doc struct {
+		Cards []*Card `json:"cards"`
+	}
+	if err := json.NewDecoder(io.LimitReader(r, mostJSON)).Decode(&doc); err != nil {
+		return nil, fmt.Errorf("cards: %w", err)
+	}
+	for i, c := range doc.Cards {
+		switch {
+		case c == nil:
+			return nil, fmt.Errorf("cards: cards[%d] is null, want an object", i)
+		case c.Client == "":
+			return nil, fmt.Errorf("cards: cards[%d].client is empty", i)
+		}
+		for j, r := range c.Results {
+			switch r.Grade {
+			case Pass, Warn, Fail, NotApplicable:
+			default:
+				return nil, fmt.Errorf("cards: cards[%d].results[%d].verdict.grade is %q, want pass, warn, fail or n/a", i, j, r.Grade)
+			}
+		}
+	}
+	return doc.Cards, nil
+}
+
+// WriteJUnit writes cards as JUnit's XML. A warning is a test that passes, with its text as
+// output; what does not apply is skipped.
+func WriteJUnit(w io.Writer, cards []*Card) error {
+	type message struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+	type test struct {
+		Class   string   `xml:"classname,attr"`
+		Name    string   `xml:"name,attr"`
+		Time    string   `xml:"time,attr"`
+		Failure *message `xml:"failure,omitempty"`
+		Skipped *message `xml:"skipped,omitempty"`
+		Out     string   `xml:"system-out,omitempty"`
+	}
+	type suite struct {
+		Name     string `xml:"name,attr"`
+		Tests    int    `xml:"tests,attr"`
+		Failures int    `xml:"failures,attr"`
+		Skipped  int    `xml:"skipped,attr"`
+		Time     string `xml:"time,attr"`
+		Cases    []test `xml:"testcase"`
+	}
+	var doc struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Suites  []suite  `xml:"testsuite"`
+	}
+	for _, c := range cards {
+		s := suite{Name: c.Client, Tests: len(c.Results), Failures: c.Count(Fail), Skipped: c.Count(NotApplicable), Time: fmt.Sprintf("%.3f", c.Took.Seconds())}
+		for _, r := range c.Results {
+			t := test{Class: r.Group, Name: r.Case, Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
+			switch r.Grade {
+			case Fail:
+				t.Failure = &message{r.Why, r.Right + " (" + r.Source + ")"}
+			case NotApplicable:
+				t.Skipped = &message{Message: r.Why}
+			default:
+				t.Out = string(r.Grade) + ": " + r.Why
+			}
+			s.Cases = append(s.Cases, t)
+		}
+		doc.Suites = append(doc.Suites, s)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", " ")
+	if err := e.Encode(doc); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+var (
+	errLimit = errors.New("the case is over: it had not ended after the time that the case gives it")
+	errFlood = errors.New("it flooded the server")
+)

@@ -1,0 +1,283 @@
+package torture
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Command returns a client that is a program: an adapter around the client that is graded.
+//
+// An argument may have placeholders: {url}, {method}, {body-file} (empty if there is no body),
+// {timeout-ms} (0 if the client is left its own) and {key} (empty for none). The program makes
+// one logical call and exits with 0 if that succeeded.
+//
+// A program without {url} among its arguments stays up for a case: it prints the line "ready",
+// and then reads calls from its standard input, a line each, with seven fields between tabs:
+//
+//	ID  CLIENT  METHOD  URL  BODY-FILE  TIMEOUT-MS  KEY
+//
+// where BODY-FILE and KEY are "-" if there is none. Calls may come while others are under way,
+// and calls of different CLIENTs share nothing: they stand for different processes. It answers
+// each when it is over, in any order, with a line of its own:
+//
+//	ID  ok  STATUS          or          ID  failed  STATUS  TEXT
+//
+// with 0 as the STATUS that is not known. At the end of its input it exits. Its standard error
+// is not read as part of the protocol.
+//
+// Both find the certificate of the cases in the file that LULL_TORTURE_CA names, and also by
+// the variables that the common libraries read.
+func Command(name string, args []string) (Client, error) {
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return nil, errors.New("no command: give the program and its arguments, such as -- ./client {url} {method} {body-file}")
+	case name == "":
+		return nil, errors.New("the client has no name")
+	}
+	return &command{name: name, args: slices.Clone(args)}, nil
+}
+
+type command struct {
+	name string
+	args []string
+}
+
+func (c *command) Name() string { return c.name }
+
+func (c *command) staysUp() bool {
+	return !slices.ContainsFunc(c.args, func(arg string) bool { return strings.Contains(arg, "{url}") })
+}
+
+func (c *command) Start(ctx context.Context, e Env, _ bool) (Session, error) {
+	environment := append(os.Environ(),
+		"LULL_TORTURE_CA="+e.CAFile, "SSL_CERT_FILE="+e.CAFile, "NODE_EXTRA_CA_CERTS="+e.CAFile, "CURL_CA_BUNDLE="+e.CAFile,
+		"REQUESTS_CA_BUNDLE="+e.CAFile, "AWS_CA_BUNDLE="+e.CAFile, "PERL_LWP_SSL_CA_FILE="+e.CAFile, "DENO_CERT="+e.CAFile,
+		"NO_PROXY=*", "no_proxy=*", "HTTP_PROXY=", "http_proxy=", "HTTPS_PROXY=", "https_proxy=", "ALL_PROXY=", "all_proxy=")
+	if !c.staysUp() {
+		return &processes{args: c.args, env: environment}, nil
+	}
+	return startResident(ctx, c.args, environment)
+}
+
+// A tail keeps the last bytes that were written to it.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+const tailSize = 2000
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if len(t.b) > tailSize {
+		t.b = append([]byte(nil), t.b[len(t.b)-tailSize:]...)
+	}
+	return len(p), nil
+}
+
+// last returns the last line.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(t.b, []byte("?")))), "\n")
+	return lines[len(lines)-1]
+}
+
+// processes makes each call by a process of its own.
+type processes struct {
+	args []string
+	env  []string
+}
+
+func (p *processes) single() bool  { return true }
+func (p *processes) Close() string { return "" }
+
+func (p *processes) Call(ctx context.Context, c Call) Outcome {
+	fill := strings.NewReplacer("{url}", c.URL, "{method}", c.Method, "{body-file}", c.File,
+		"{timeout-ms}", strconv.FormatInt(c.Timeout.Milliseconds(), 10), "{key}", c.Key)
+	args := make([]string, len(p.args))
+	for i, arg := range p.args {
+		args[i] = fill.Replace(arg)
+	}
+	var out tail
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, &out, &out
+	alone(cmd)
+	if err := cmd.Start(); err != nil {
+		return Outcome{Text: err.Error()}
+	}
+	stop := context.AfterFunc(ctx, func() { end(cmd.Process) })
+	defer stop()
+	cmd.WaitDelay = time.Second
+	err := cmd.Wait()
+	o := Outcome{OK: err == nil, Text: out.last()}
+	if o.Text == "" && err != nil {
+		o.Text = err.Error()
+	}
+	if ctx.Err() != nil {
+		o.Ended = fmt.Sprintf("%v; process %d was ended", context.Cause(ctx), cmd.Process.Pid)
+	}
+	return o
+}
+
+// A resident is a process that stays up.
+type resident struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	errs   tail
+	exited chan struct{} // closed when its output has ended
+
+	mu      sync.Mutex
+	waiting map[int]chan Outcome
+}
+
+// readyWithin is how long a process may take to begin: a machine that starts thirty of them
+// is busy.
+const readyWithin = 30 * time.Second
+
+func startResident(ctx context.Context, args, env []string) (*resident, error) {
+	r := &resident{cmd: exec.Command(args[0], args[1:]...), exited: make(chan struct{}), waiting: map[int]chan Outcome{}}
+	alone(r.cmd)
+	r.cmd.Env, r.cmd.Stderr = env, &r.errs
+	r.cmd.WaitDelay = time.Second
+	var err error
+	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.cmd.Start(); err != nil {
+		return nil, err
+	}
+	ready := make(chan struct{})
+	go r.read(out, ready)
+	timer := time.NewTimer(readyWithin)
+	defer timer.Stop()
+	select {
+	case <-ready:
+		return r, nil
+	case <-r.exited:
+		err = fmt.Errorf("it ended before it was ready: %s", r.errs.last())
+	case <-timer.C:
+		err = fmt.Errorf("it was not ready after %v: it has to print the line \"ready\"", readyWithin)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	r.Close()
+	return nil, err
+}
+
+// read reads the answers.
+func (r *resident) read(out io.Reader, ready chan struct{}) {
+	defer close(r.exited)
+	scanner := bufio.NewScanner(out)
+	for scanner.Scan() {
+		line := scanner.Text()
+		if line == "ready" && ready != nil {
+			close(ready)
+			ready = nil
+			continue
+		}
+		id, o, ok := parseAnswer(line)
+		if !ok {
+			continue // what a library prints
+		}
+		r.mu.Lock()
+		if c := r.waiting[id]; c != nil {
+			delete(r.waiting, id)
+			c <- o
+		}
+		r.mu.Unlock()
+	}
+	io.Copy(io.Discard, out) // after a line that is too long
+}
+
+// parseAnswer reads a line of an adapter.
+func parseAnswer(line string) (id int, o Outcome, ok bool) {
+	fields := strings.SplitN(line, "\t", 4)
+	if len(fields) < 2 {
+		return 0, o, false
+	}
+	id, err := strconv.Atoi(fields[0])
+	if err != nil || id < 0 || fields[1] != "ok" && fields[1] != "failed" {
+		return 0, o, false
+	}
+	o.OK = fields[1] == "ok"
+	if len(fields) > 2 {
+		o.Status, _ = strconv.Atoi(fields[2])
+	}
+	if len(fields) > 3 {
+		o.Text = fields[3]
+	}
+	return id, o, true
+}
+
+func (r *resident) Call(ctx context.Context, c Call) Outcome {
+	answer := make(chan Outcome, 1)
+	or := func(s string) string {
+		if s == "" {
+			return "-"
+		}
+		return s
+	}
+	line := fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%d\t%s\n", c.ID, c.Client, c.Method, c.URL, or(c.File), c.Timeout.Milliseconds(), or(c.Key))
+	r.mu.Lock()
+	r.waiting[c.ID] = answer
+	_, err := io.WriteString(r.stdin, line)
+	r.mu.Unlock()
+	if err != nil {
+		return Outcome{Text: "the client takes no more calls: " + err.Error() + "; " + r.errs.last()}
+	}
+	select {
+	case o := <-answer:
+		return o
+	case <-r.exited:
+		select {
+		case o := <-answer:
+			return o
+		default:
+			return Outcome{Text: "the client ended without an answer: " + r.errs.last()}
+		}
+	case <-ctx.Done():
+		return Outcome{Text: "no answer", Ended: context.Cause(ctx).Error()}
+	}
+}
+
+// exitWithin is how long a process may take to end when its input has ended.
+const exitWithin = 2 * time.Second
+
+// Close ends the process. The result names what was wrong with how it ended.
+func (r *resident) Close() string {
+	r.mu.Lock()
+	open := len(r.waiting)
+	r.mu.Unlock()
+	r.stdin.Close()
+	timer := time.NewTimer(exitWithin)
+	defer timer.Stop()
+	note := ""
+	select {
+	case <-r.exited:
+	case <-timer.C:
+		if open == 0 {
+			note = fmt.Sprintf("process %d did not exit at the end of its input, and was ended", r.cmd.Process.Pid)
+		}
+	}
+	end(r.cmd.Process) // and what it has started
+	r.cmd.Wait()
+	return note
+}

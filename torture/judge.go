@@ -1,0 +1,949 @@
+package torture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Judges. A lower bound is exact: whoever comes earlier than asked has come earlier, on
+// whatever machine. An upper bound is generous, since the machine may be busy. A fail is for
+// what breaks a specification or does harm (a request carried out twice, an answer lost, a
+// server that is not left alone); a warning for what is allowed but not recommended.
+
+// timerSlack is how much too early a timer may be: those of JavaScript count whole
+// milliseconds.
+const timerSlack = time.Millisecond
+
+// patience is what an upper bound is generous by.
+const patience = 4 * time.Second
+
+func pass(format string, args ...any) Verdict { return Verdict{Pass, fmt.Sprintf(format, args...)} }
+func warn(format string, args ...any) Verdict { return Verdict{Warn, fmt.Sprintf(format, args...)} }
+func fail(format string, args ...any) Verdict { return Verdict{Fail, fmt.Sprintf(format, args...)} }
+func notApplicable(format string, args ...any) Verdict {
+	return Verdict{NotApplicable, fmt.Sprintf(format, args...)}
+}
+
+// verdict judges what was seen.
+func (s *Seen) verdict(t traits) Verdict {
+	s.traits = t
+	switch {
+	case s.Without != "":
+		return notApplicable("%s", s.Without)
+	case s.Flood:
+		return fail("it was ended after %s: it flooded the server", plural(len(s.Attempts), "attempt"))
+	case len(s.Attempts) == 0 && s.Accepted == 0 && s.Case.door != doorClosed:
+		why := "nothing arrived"
+		if len(s.Finished) > 0 && s.Finished[0].Text != "" {
+			why += ": " + short(s.Finished[0].Text)
+		}
+		return notApplicable("%s", why)
+	}
+	return s.Case.judge(s)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if stem, ok := strings.CutSuffix(what, "y"); ok {
+		what = stem + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// rounded returns a duration for people.
+func rounded(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= 10*time.Millisecond:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Microsecond).String()
+}
+
+// call returns what the client reported of the first call.
+func (s *Seen) call() Finished {
+	if len(s.Finished) == 0 {
+		return Finished{Ended: "it never began"}
+	}
+	return s.Finished[0]
+}
+
+// repeated is the judge of what may be repeated: the attempt after the failure succeeds. An
+// expected retry that a client which retries does not make is a warning.
+func repeated(expected bool) func(*Seen) Verdict {
+	return func(s *Seen) Verdict {
+		n, call := len(s.first()), s.call()
+		switch {
+		case call.Ended != "":
+			return fail("it had not ended after %s, with %s", rounded(s.Took), plural(n, "attempt"))
+		case n > 1 && call.OK:
+			return pass("%s, and the call succeeded", plural(n, "attempt"))
+		case n > len(s.Case.script):
+			return fail("%s, and the call failed although an attempt was answered with 200", plural(n, "attempt"))
+		case n > 1:
+			return pass("%s; then it gave up", plural(n, "attempt"))
+		case call.OK && len(s.Case.script) > 1 && len(s.Case.doors) == 0:
+			return fail("one attempt, which got no good answer, and the client reported success")
+		case call.OK:
+			return notApplicable("the first attempt had already succeeded")
+		case !s.retries:
+			return notApplicable("one attempt: the client does not repeat a GET that gets 503, either")
+		case expected:
+			return warn("one attempt: the call failed although it may be repeated safely")
+		}
+		return pass("one attempt: it may be repeated, and need not be")
+	}
+}
+
+// once is the judge of what must come once; more is the grade of those who repeat it.
+func once(more Grade) func(*Seen) Verdict {
+	return func(s *Seen) Verdict {
+		n := len(s.first())
+		if n <= 1 && s.call().Ended != "" {
+			return fail("it had not ended after %s", rounded(s.Took))
+		}
+		if n <= 1 {
+			return pass("one attempt")
+		}
+		return Verdict{more, plural(n, "attempt")}
+	}
+}
+
+// onceWithoutKey is once for requests that a key of the client's own makes repeatable.
+func onceWithoutKey(more Grade) func(*Seen) Verdict {
+	return func(s *Seen) Verdict {
+		list := s.first()
+		if len(list) > 1 {
+			if keys := keysOf(list); len(keys) == 1 && keys[0] != "" {
+				return pass("%s, with a key that the client made: %s", plural(len(list), "attempt"), keys[0])
+			}
+		}
+		return once(more)(s)
+	}
+}
+
+// keyHeaders are what idempotency keys are called.
+var keyHeaders = []string{"Idempotency-Key", "X-Idempotency-Key", "Paypal-Request-Id"}
+
+// keysOf returns the different keys of attempts. Those without one count as an empty one.
+func keysOf(list []Attempt) []string {
+	var keys []string
+	for _, a := range list {
+		key := ""
+		for _, name := range keyHeaders {
+			if v := a.Header.Get(name); v != "" {
+				key = v
+			}
+		}
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// failsSafely is the judge of what can never succeed: the client reports that, in time.
+func failsSafely(s *Seen) Verdict {
+	call, n := s.call(), len(s.first())
+	switch {
+	case call.OK:
+		return fail("it reported success")
+	case call.Ended != "":
+		return warn("it was still trying after %s", rounded(s.Took))
+	case n == 0 && s.Accepted > 1:
+		return pass("it failed after %s and %s", rounded(call.End-call.Start), plural(s.Accepted, "connection"))
+	}
+	return pass("it failed after %s", rounded(call.End-call.Start))
+}
+
+// untrusted is the judge of certificates that must not be believed.
+func untrusted(s *Seen) Verdict {
+	switch n := len(s.first()); {
+	case n > 0:
+		return fail("it sent its request to a server whose certificate it must not believe")
+	case s.call().OK:
+		return fail("it reported success")
+	case s.Accepted > 1:
+		return warn("%s: the certificate will be no better the next time", plural(s.Accepted, "handshake"))
+	}
+	return pass("one handshake, no request")
+}
+
+// cutOff is the judge of bodies that break: the client must not report success.
+func cutOff(s *Seen) Verdict {
+	n, call := len(s.first()), s.call()
+	switch {
+	case call.Ended != "":
+		return fail("it had not ended after %s", rounded(s.Took))
+	case call.OK && n == 1:
+		return fail("one attempt, whose answer was cut off, and the client reported success")
+	case n > 1 && call.OK:
+		return pass("%s, and the call succeeded", plural(n, "attempt"))
+	case n > 1:
+		return pass("%s; then it gave up", plural(n, "attempt"))
+	}
+	return pass("one attempt, and the client reported the failure")
+}
+
+// sameBodies is the judge of bodies: all that were read to their end are the same.
+func sameBodies(s *Seen) Verdict {
+	list := s.first()
+	want := int64(s.Case.body)
+	var whole []Attempt
+	for _, a := range list {
+		if a.Whole {
+			whole = append(whole, a)
+		}
+	}
+	for _, a := range whole {
+		switch {
+		case a.Length != want:
+			return fail("attempt %d had %d bytes of body; there are %d", a.Number, a.Length, want)
+		case a.Sum != whole[0].Sum:
+			return fail("the body of attempt %d differs from that of attempt %d", a.Number, whole[0].Number)
+		}
+	}
+	if len(list) < 2 {
+		return notApplicable("one attempt: there is nothing to compare")
+	}
+	if len(whole) == 0 {
+		return notApplicable("no attempt was complete")
+	}
+	for _, a := range list {
+		if a.Header.Get("Content-Type") != list[0].Header.Get("Content-Type") {
+			return fail("attempt %d has another Content-Type", a.Number)
+		}
+	}
+	return pass("%s, the same %d bytes", plural(len(list), "attempt"), want)
+}
+
+// early returns the first attempt that came earlier than the server had asked, and the one
+// before it.
+func early(list []Attempt) (before, at Attempt, found bool) {
+	for i := 1; i < len(list); i++ {
+		if p := list[i-1]; p.NotBefore > 0 && list[i].Arrived+timerSlack < p.NotBefore {
+			return p, list[i], true
+		}
+	}
+	return Attempt{}, Attempt{}, false
+}
+
+// obeyed reports whether a client waits for what a Retry-After asks.
+func obeyed(s *Seen) bool {
+	list := s.first()
+	_, _, found := early(list)
+	return len(list) > 1 && !found
+}
+
+// hint is the judge of what the server asks for; tooEarly is the grade of those who claim to
+// read the header and come back earlier.
+func hint(tooEarly Grade) func(*Seen) Verdict {
+	return func(s *Seen) Verdict {
+		list := s.first()
+		call := s.call()
+		if p, a, found := early(list); found {
+			why := fmt.Sprintf("it came back after %s; the server had asked for %s", rounded(a.Arrived-p.Answered), rounded(p.NotBefore-p.Answered))
+			if !s.hints && s.Case.Name != "hint-seconds-503" {
+				return notApplicable("the client does not read Retry-After: %s", why)
+			}
+			return Verdict{tooEarly, why}
+		}
+		switch {
+		case len(list) > 1 && list[0].NotBefore > 0:
+			return pass("it came back after %s; the server had asked for %s", rounded(list[1].Arrived-list[0].Answered), rounded(list[0].NotBefore-list[0].Answered))
+		case call.Ended != "":
+			return warn("it was still waiting after %s", rounded(s.Took))
+		case !s.retries:
+			return notApplicable("one attempt: the client makes no retries")
+		}
+		return pass("it did not come back, and so not too early")
+	}
+}
+
+// oddHint is the judge of values that ask for nothing sensible: the client neither hangs nor
+// fails over them.
+func oddHint(s *Seen) Verdict {
+	list, call := s.first(), s.call()
+	switch {
+	case call.Ended != "":
+		return fail("it was still waiting after %s", rounded(s.Took))
+	case len(list) > 1:
+		return pass("it came back after %s", rounded(list[1].Arrived-list[0].Answered))
+	case !s.retries:
+		return notApplicable("one attempt: the client makes no retries")
+	}
+	return warn("one attempt: the value kept it from coming back")
+}
+
+// hugeHint is the judge of a wait that nobody can make.
+func hugeHint(s *Seen) Verdict {
+	list, call := s.first(), s.call()
+	switch {
+	case len(list) > 1 && !s.hints:
+		return notApplicable("the client does not read Retry-After: it came back after %s", rounded(list[1].Arrived-list[0].Answered))
+	case len(list) > 1:
+		return fail("it came back after %s; the server had asked for much longer", rounded(list[1].Arrived-list[0].Answered))
+	case call.Ended != "":
+		return warn("it was still waiting after %s, and would have for long", rounded(s.Took))
+	case !s.retries:
+		return notApplicable("one attempt: the client makes no retries")
+	}
+	return pass("it gave up after %s", rounded(call.End-call.Start))
+}
+
+// dialect is the judge of a header that only some claim to read: whoever comes earlier does
+// not read it.
+func dialect(name string) func(*Seen) Verdict {
+	return func(s *Seen) Verdict {
+		list := s.first()
+		if p, a, found := early(list); found {
+			return notApplicable("the client does not read %s: it came back after %s", name, rounded(a.Arrived-p.Answered))
+		}
+		if len(list) < 2 {
+			return notApplicable("one attempt: nothing shows whether the client reads %s", name)
+		}
+		return pass("it came back after %s; the server had asked for %s", rounded(list[1].Arrived-list[0].Answered), rounded(list[0].NotBefore-list[0].Answered))
+	}
+}
+
+// dontRetry is the judge of a vendor's way to ask for no retry.
+func dontRetry(name string) func(*Seen) Verdict {
+	return func(s *Seen) Verdict {
+		n := len(s.first())
+		switch {
+		case n > 1:
+			return notApplicable("%s: the client does not read %s", plural(n, "attempt"), name)
+		case !s.retries:
+			return notApplicable("one attempt: the client makes no retries")
+		}
+		return pass("one attempt")
+	}
+}
+
+// unrequested is the judge of a hint on an answer that is no failure.
+func unrequested(s *Seen) Verdict {
+	if n := len(s.first()); n > 1 {
+		return fail("%s of a call that had succeeded", plural(n, "attempt"))
+	}
+	if !s.call().OK {
+		return fail("the call failed: %s", short(s.call().Text))
+	}
+	return pass("one attempt")
+}
+
+// waits returns the waits before the n-th retry of each call, the shortest first.
+func (s *Seen) waits(retry int) []time.Duration {
+	var waits []time.Duration
+	last := map[int]Attempt{}
+	for _, a := range s.Attempts {
+		if p, ok := last[a.Call]; ok && a.Number == retry+1 && p.Answered > 0 {
+			waits = append(waits, a.Arrived-p.Answered)
+		}
+		last[a.Call] = a
+	}
+	slices.Sort(waits)
+	return waits
+}
+
+func mean(list []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, d := range list {
+		sum += d
+	}
+	return sum / time.Duration(len(list))
+}
+
+// fewest is how many waits a statement about them needs.
+const fewest = 15
+
+// instant is the wait below which there was none: a round trip.
+const instant = 5 * time.Millisecond
+
+// noWaits returns the verdict about waits that a client does not make, and reports whether it
+// is one of those.
+func (s *Seen) noWaits() (Verdict, bool) {
+	switch {
+	case s.hedges:
+		return notApplicable("the client hedges: after a failure the next attempt follows at once (gRFC A6)"), true
+	case s.atOnce:
+		return warn("the first retries come at once: there is no wait (see wait-first)"), true
+	}
+	return Verdict{}, false
+}
+
+// instantly reports whether retries follow at once. Of waits that are drawn evenly from 0 to
+// 50 ms or more, a tenth are below instant; the chance that a third of sixty are is below 1 in
+// 100,000. Of retries that do not wait, a busy
+// machine delays some.
+func instantly(s *Seen) bool {
+	waits := s.waits(1)
+	return len(waits) >= fewest && waits[len(waits)/3] < instant
+}
+
+// firstWait is the judge of the wait before the first retry.
+func firstWait(s *Seen) Verdict {
+	waits := s.waits(1)
+	switch {
+	case len(waits) < fewest:
+		return notApplicable("%s: too few to judge", plural(len(waits), "retry"))
+	case s.hedges:
+		v, _ := s.noWaits()
+		return v
+	case instantly(s):
+		return fail("a third of the first retries came within %s", rounded(waits[len(waits)/3]))
+	}
+	return pass("half of the first retries came after more than %s", rounded(waits[len(waits)/2]))
+}
+
+// growth is the judge of waits that get longer.
+func growth(s *Seen) Verdict {
+	if v, ok := s.noWaits(); ok {
+		return v
+	}
+	first := s.waits(1)
+	var last []time.Duration
+	retry := 2
+	for n := 2; ; n++ {
+		w := s.waits(n)
+		if len(w) < fewest {
+			break
+		}
+		last, retry = w, n
+	}
+	switch {
+	case len(first) < fewest:
+		return notApplicable("%s: too few to judge", plural(len(first), "retry"))
+	case last == nil:
+		return notApplicable("no call made a second retry")
+	}
+	a, b := mean(first), mean(last)
+	if float64(b) < 1.2*float64(a) {
+		return warn("retry %d waits %s, and the first %s: they do not grow", retry, rounded(b), rounded(a))
+	}
+	return pass("retry %d waits %s on average, the first %s", retry, rounded(b), rounded(a))
+}
+
+// jitter is the judge of randomness. Time that a machine adds can only make a wait longer, so
+// it compares the quartile with the shortest ones: without randomness they are the same. The
+// chance that two hundred waits drawn evenly from at least ±10 % look constant is below 1 in
+// 10,000.
+func jitter(s *Seen) Verdict {
+	if v, ok := s.noWaits(); ok {
+		return v
+	}
+	waits := s.waits(1)
+	if len(waits) < fewest {
+		return notApplicable("%s: too few to judge", plural(len(waits), "retry"))
+	}
+	low, quartile, median := waits[len(waits)/50], waits[len(waits)/4], waits[len(waits)/2]
+	if quartile-low < max(5*time.Millisecond, quartile/40) {
+		return warn("the shortest waits are %s, and a quarter is below %s: nothing is random", rounded(low), rounded(quartile))
+	}
+	return pass("the shortest of %d waits are %s, the median is %s, the longest %s", len(waits), rounded(low), rounded(median), rounded(waits[len(waits)-1]))
+}
+
+// herd is the judge of clients that failed together: in the best of the rounds, how many come
+// back within a fifth of the wait?
+func herd(size int) func(*Seen) Verdict {
+	return func(s *Seen) Verdict {
+		if v, ok := s.noWaits(); ok {
+			return v
+		}
+		least, of := 2.0, 0
+		var width, median time.Duration
+		for round := 0; ; round++ {
+			var waits []time.Duration
+			for _, a := range s.Attempts {
+				if a.Number == 2 && a.Call/size == round {
+					if p := s.of(a.Call); p[0].Answered > 0 {
+						waits = append(waits, a.Arrived-p[0].Answered)
+					}
+				}
+			}
+			if len(waits) < fewest {
+				break
+			}
+			slices.Sort(waits)
+			m := waits[len(waits)/2]
+			w := max(20*time.Millisecond, m/5)
+			densest := 0
+			for i, j := 0, 0; i < len(waits); i++ {
+				for waits[i]-waits[j] > w {
+					j++
+				}
+				densest = max(densest, i-j+1)
+			}
+			if share := float64(densest) / float64(len(waits)); share < least {
+				least, of, width, median = share, len(waits), w, m
+			}
+		}
+		switch {
+		case of == 0:
+			return notApplicable("too few retries to judge")
+		case least > 0.8:
+			return warn("%.0f %% of %d clients came back within the same %s (the median wait is %s)", least*100, of, rounded(width), rounded(median))
+		}
+		return pass("at most %.0f %% of %d clients came back within the same %s", least*100, of, rounded(width))
+	}
+}
+
+// bounded is the judge of how often a call is tried.
+func bounded(s *Seen) Verdict {
+	n, call := len(s.first()), s.call()
+	switch {
+	case call.OK:
+		return fail("it reported success")
+	case n > 10:
+		return warn("%s in %s", plural(n, "attempt"), rounded(s.Took))
+	case call.Ended != "":
+		return warn("it was still trying after %s, with %s", rounded(s.Took), plural(n, "attempt"))
+	}
+	return pass("%s in %s", plural(n, "attempt"), rounded(call.End-call.Start))
+}
+
+// inTime is the judge of a timeout that the caller has set.
+func inTime(s *Seen) Verdict {
+	call, list := s.call(), s.first()
+	if len(list) == 0 {
+		return notApplicable("nothing arrived: %s", short(call.Text))
+	}
+	took := call.End - list[0].Arrived
+	switch {
+	case call.OK:
+		return fail("it reported success")
+	case call.Ended != "" || took > s.Case.timeout+patience:
+		return fail("the call had %s and took %s", rounded(s.Case.timeout), rounded(took))
+	}
+	return pass("the call had %s and ended after %s", rounded(s.Case.timeout), rounded(took))
+}
+
+// late returns the first attempt that came when the caller's time was surely up.
+func late(s *Seen) (Attempt, bool) {
+	list := s.first()
+	for _, a := range list[1:] {
+		if a.Arrived > list[0].Arrived+s.Case.timeout+500*time.Millisecond {
+			return a, true
+		}
+	}
+	return Attempt{}, false
+}
+
+// wholeCall is the judge of a timeout that is for the call, not for each attempt.
+func wholeCall(s *Seen) Verdict {
+	list := s.first()
+	if len(list) == 0 {
+		return notApplicable("nothing arrived")
+	}
+	if a, found := late(s); found {
+		return warn("attempt %d came %s after the first; the caller had set %s", a.Number, rounded(a.Arrived-list[0].Arrived), rounded(s.Case.timeout))
+	}
+	return pass("%s, none after the %s that the caller had set", plural(len(list), "attempt"), rounded(s.Case.timeout))
+}
+
+// noSleep is the judge of a wait that would end after the deadline.
+func noSleep(s *Seen) Verdict {
+	call, list := s.call(), s.first()
+	switch {
+	case len(list) == 0:
+		return notApplicable("nothing arrived")
+	case len(list) > 1 && !s.hints:
+		return notApplicable("the client does not read Retry-After")
+	case len(list) > 1:
+		_, a, _ := early(list)
+		return fail("attempt %d came after %s; the server had asked for longer", a.Number, rounded(a.Arrived-list[0].Answered))
+	case call.Ended != "" || call.End-list[0].Arrived > s.Case.timeout+patience:
+		return fail("the call had %s and took %s", rounded(s.Case.timeout), rounded(call.End-call.Start))
+	case call.End-call.Start >= s.Case.timeout && s.retries:
+		return warn("it waited until its %s were over, for a retry that could only come later", rounded(s.Case.timeout))
+	case !s.retries:
+		return notApplicable("one attempt: the client makes no retries")
+	}
+	return pass("it gave up after %s, with the server's answer", rounded(call.End-call.Start))
+}
+
+// cancelled is the judge of attempts that nobody waits for.
+func cancelled(s *Seen) Verdict {
+	list := s.first()
+	if len(list) == 0 {
+		return notApplicable("nothing arrived")
+	}
+	if s.call().Ended != "" {
+		return fail("the call had %s and was ended after %s", rounded(s.Case.timeout), rounded(s.Took))
+	}
+	for _, a := range list {
+		if a.Gone == 0 {
+			return fail("attempt %d was left open at the server", a.Number)
+		}
+	}
+	return pass("the server learned %s after the attempt arrived that nobody waits for it", rounded(list[0].Gone-list[0].Arrived))
+}
+
+// ownTimeout is the judge of a client to which its caller has given no timeout.
+func ownTimeout(s *Seen) Verdict {
+	if s.call().Ended != "" {
+		return warn("no timeout of its own: it still waited after %s", rounded(s.Took))
+	}
+	return pass("it gave up after %s", rounded(s.call().End-s.call().Start))
+}
+
+// finishedCalls returns how many calls ended by themselves, and how many of those succeeded.
+func (s *Seen) finishedCalls() (ended, ok int) {
+	for _, f := range s.Finished {
+		if f.Ended == "" {
+			ended++
+		}
+		if f.OK {
+			ok++
+		}
+	}
+	return ended, ok
+}
+
+// volume is the judge of how many attempts a call costs in an outage.
+func volume(most float64) func(*Seen) Verdict {
+	return func(s *Seen) Verdict {
+		if !s.retries {
+			return notApplicable("the client makes no retries")
+		}
+		n := len(s.Finished)
+		ratio := float64(len(s.Attempts)) / float64(n)
+		if ratio > most {
+			return warn("%.2f attempts a call, of %d calls", ratio, n)
+		}
+		return pass("%.2f attempts a call, of %d calls", ratio, n)
+	}
+}
+
+// brownOut is the judge of a service of which a part fails.
+func brownOut(s *Seen) Verdict {
+	if !s.retries {
+		return notApplicable("the client makes no retries")
+	}
+	_, ok := s.finishedCalls()
+	n := len(s.Finished)
+	ratio, good := float64(len(s.Attempts))/float64(n), float64(ok)/float64(n)
+	if ratio > 2 {
+		return warn("%.2f attempts a call; %.0f %% of the calls succeeded", ratio, good*100)
+	}
+	return pass("%.2f attempts a call; %.0f %% of the calls succeeded", ratio, good*100)
+}
+
+// layered is the judge of retries that multiply.
+func layered(s *Seen) Verdict {
+	if !s.retries {
+		return notApplicable("the client makes no retries")
+	}
+	ended, _ := s.finishedCalls()
+	if ended < len(s.Finished) && len(s.Attempts) < len(s.Finished) {
+		return notApplicable("the client does not make a call while another waits")
+	}
+	ratio := float64(len(s.Attempts)) / float64(len(s.Finished))
+	if ratio > 3 {
+		return warn("%.1f attempts at the last service for each call", ratio)
+	}
+	return pass("%.1f attempts at the last service for each call", ratio)
+}
+
+// count returns how many attempts, retries alone if so asked, arrived in a time.
+func (s *Seen) count(from, to time.Duration, retries bool) int {
+	n := 0
+	for _, a := range s.Attempts {
+		if a.Arrived >= from && a.Arrived < to && (!retries || a.Number > 1) {
+			n++
+		}
+	}
+	return n
+}
+
+// sheds is the judge of a breaker: while all fails, fewer requests come than calls are made.
+func sheds(s *Seen) Verdict {
+	calls := 0
+	from, to := 4*time.Second, 6*time.Second
+	for _, f := range s.Finished {
+		if f.Start >= from && f.Start < to {
+			calls++
+		}
+	}
+	n := s.count(from, to, false)
+	if calls < 5 {
+		return notApplicable("the client could not make the calls: %d in two seconds", calls)
+	}
+	if float64(n) > 0.7*float64(calls) {
+		return notApplicable("%d requests for %d calls after four seconds of nothing but failures: nothing shows a circuit breaker", n, calls)
+	}
+	return pass("%d requests for %d calls after four seconds of nothing but failures", n, calls)
+}
+
+// back is the judge of what follows on an outage: all calls succeed again, soon.
+func back(s *Seen) Verdict {
+	total, ok := 0, 0
+	end := s.Case.script[0].until
+	for _, f := range s.Finished {
+		if f.Start >= end+3*time.Second {
+			total++
+			if f.OK {
+				ok++
+			}
+		}
+	}
+	switch {
+	case total < 10:
+		return notApplicable("the client could not make the calls")
+	case float64(ok) < 0.5*float64(total):
+		return fail("three seconds after the end of the outage %d of %d calls still fail", total-ok, total)
+	case ok < total:
+		return pass("three seconds after the end of the outage %d of %d calls succeed", ok, total)
+	}
+	return pass("three seconds after the end of the outage all %d calls succeed", total)
+}
+
+// afterwards is the judge of the retries that come when the outage is over.
+func afterwards(s *Seen) Verdict {
+	end := s.Case.script[0].until
+	const window = 500 * time.Millisecond
+	normal := int(window / s.Case.plan.every)
+	worst := 0
+	for at := end; at < end+5*time.Second; at += window / 5 {
+		worst = max(worst, s.count(at, at+window, true))
+	}
+	if !s.retries {
+		return notApplicable("the client makes no retries")
+	}
+	if worst > 2*normal {
+		return warn("%d retries within %s after the end of the outage; %d calls is normal", worst, rounded(window), normal)
+	}
+	return pass("at most %d retries within %s after the end of the outage; %d calls is normal", worst, rounded(window), normal)
+}
+
+// hedged reports whether a second attempt came beside the first.
+func hedged(s *Seen) bool {
+	list := s.of(hedgedCall)
+	return len(list) > 1 && (list[0].Answered == 0 || list[1].Arrived < list[0].Answered) &&
+		(list[0].Gone == 0 || list[1].Arrived < list[0].Gone)
+}
+
+func hedge(s *Seen) Verdict {
+	list := s.of(hedgedCall)
+	switch {
+	case !hedged(s):
+		return notApplicable("no second attempt beside the slow one")
+	case !s.Finished[len(s.Finished)-1].OK:
+		return fail("the call failed: %s", short(s.Finished[len(s.Finished)-1].Text))
+	case list[0].Gone == 0:
+		return fail("the attempt that lost was left running")
+	}
+	return pass("a second attempt after %s; the first was cancelled %s later", rounded(list[1].Arrived-list[0].Arrived), rounded(list[0].Gone-list[1].Arrived))
+}
+
+func hedgedPost(s *Seen) Verdict {
+	switch {
+	case hedged(s):
+		return fail("a second POST beside the first, without a key")
+	case !s.hedges:
+		return notApplicable("the client does not hedge")
+	}
+	return pass("one attempt")
+}
+
+func hedgedSlow(s *Seen) Verdict {
+	if !s.hedges {
+		return notApplicable("the client does not hedge")
+	}
+	ratio := float64(len(s.Attempts)) / float64(len(s.Finished))
+	if ratio > 1.5 {
+		return warn("%.2f requests a call where all are slow", ratio)
+	}
+	return pass("%.2f requests a call where all are slow", ratio)
+}
+
+// connectionsOf returns how many connections carried attempts.
+func connectionsOf(list []Attempt) int {
+	seen := map[int]bool{}
+	for _, a := range list {
+		seen[a.Conn] = true
+	}
+	return len(seen)
+}
+
+// reuse is the judge of connections across the attempts of a call.
+func reuse(s *Seen) Verdict {
+	list := s.first()
+	if len(list) < 2 {
+		return notApplicable("one attempt: there is nothing to reuse")
+	}
+	if n := connectionsOf(list); n > 1 {
+		return warn("%s for %s", plural(n, "connection"), plural(len(list), "attempt"))
+	}
+	return pass("one connection for %s", plural(len(list), "attempt"))
+}
+
+// reuseByCalls is the judge of connections across calls, one after the other.
+func reuseByCalls(s *Seen) Verdict {
+	n := connectionsOf(s.Attempts)
+	if n > 1 {
+		return warn("%s for %s, one after the other", plural(n, "connection"), plural(len(s.Finished), "call"))
+	}
+	return pass("one connection for %s", plural(len(s.Finished), "call"))
+}
+
+// handshakes is the judge of TLS while many calls fail.
+func handshakes(s *Seen) Verdict {
+	calls := len(s.Finished)
+	if len(s.Attempts) == 0 {
+		return notApplicable("no request: %s", short(s.call().Text))
+	}
+	if s.Accepted > calls+calls/4 {
+		return warn("%s for %s and %s", plural(s.Accepted, "handshake"), plural(calls, "call"), plural(len(s.Attempts), "attempt"))
+	}
+	return pass("%s for %s and %s", plural(s.Accepted, "handshake"), plural(calls, "call"), plural(len(s.Attempts), "attempt"))
+}
+
+// works is the judge of what must simply work.
+func works(s *Seen) Verdict {
+	if call := s.call(); !call.OK {
+		return fail("the call failed: %s", short(call.Text+call.Ended))
+	}
+	return pass("the call succeeded")
+}
+
+// overHTTP2 wraps the judge of a case that is about HTTP/2.
+func overHTTP2(judge func(*Seen) Verdict) func(*Seen) Verdict {
+	return func(s *Seen) Verdict {
+		switch {
+		case len(s.Attempts) == 0:
+			return notApplicable("no request: %s", short(s.call().Text))
+		case !s.Proto2:
+			return notApplicable("the client does not speak HTTP/2 here")
+		}
+		return judge(s)
+	}
+}
+
+// sameKey is the judge of keys: all attempts of a call have the one that the caller gave.
+func sameKey(s *Seen) Verdict {
+	list := s.first()
+	keys := keysOf(list)
+	switch {
+	case len(list) == 0 || keys[0] == "":
+		return notApplicable("the request had no Idempotency-Key")
+	case len(keys) > 1:
+		return fail("the attempts of one call have different keys: %s", strings.Join(keys, ", "))
+	case len(list) == 1 && !s.retries:
+		return notApplicable("one attempt: the client makes no retries")
+	case len(list) == 1:
+		return pass("one attempt: a key makes a retry safe, and it need not be made")
+	}
+	return pass("%s, one key", plural(len(list), "attempt"))
+}
+
+// ownKeys is the judge of clients that make keys themselves.
+func ownKeys(s *Seen) Verdict {
+	a, b := keysOf(s.of(0)), keysOf(s.of(1))
+	switch {
+	case len(a) == 0 || len(b) == 0:
+		return notApplicable("the calls did not arrive")
+	case a[0] == "" && b[0] == "" && len(a)+len(b) == 2:
+		return notApplicable("the client makes no keys")
+	case len(a) > 1 || len(b) > 1:
+		return fail("the attempts of one call have different keys: %s", strings.Join(append(a, b...), ", "))
+	case a[0] == b[0]:
+		return fail("two calls have the same key: %s", a[0])
+	}
+	return pass("one key for all attempts of a call, another for the next")
+}
+
+// connectsAgain is the judge of connections that end before a request is read.
+func connectsAgain(s *Seen) Verdict {
+	n, call := s.Accepted, s.call()
+	switch {
+	case call.Ended != "":
+		return fail("it had not ended after %s, with %s", rounded(s.Took), plural(n, "connection"))
+	case n > 1 && call.OK:
+		return pass("%s, and the call succeeded", plural(n, "connection"))
+	case n > 1:
+		return pass("%s; then it gave up: %s", plural(n, "connection"), short(call.Text))
+	case call.OK:
+		return fail("it reported success, and nothing had answered")
+	case !s.retries:
+		return notApplicable("one connection: the client does not repeat a GET that gets 503, either")
+	}
+	return warn("one connection: the call failed although it may be repeated safely")
+}
+
+// fewConnections is the judge of connections that all end at once.
+func fewConnections(s *Seen) Verdict {
+	n, call := s.Accepted, s.call()
+	switch {
+	case n > 10:
+		return warn("%s in %s", plural(n, "connection"), rounded(s.Took))
+	case call.Ended != "":
+		return warn("it was still trying after %s, with %s", rounded(s.Took), plural(n, "connection"))
+	}
+	return pass("%s in %s", plural(n, "connection"), rounded(call.End-call.Start))
+}
+
+// idle is the judge of a connection that ended while it was idle.
+func idle(s *Seen) Verdict {
+	if len(s.Finished) < 2 || len(s.of(1)) == 0 {
+		return notApplicable("the second call did not arrive")
+	}
+	first, second := s.of(0), s.of(1)
+	switch {
+	case second[0].Conn != first[0].Conn:
+		return notApplicable("the second call came on a connection of its own")
+	case s.Finished[1].OK:
+		return pass("%s for the second call, which succeeded", plural(len(second), "attempt"))
+	}
+	return warn("the second call failed: %s", short(s.Finished[1].Text))
+}
+
+// repeatedHTTP2 is repeated for what HTTP/2 says was not processed.
+func repeatedHTTP2(expected bool) func(*Seen) Verdict {
+	return func(s *Seen) Verdict {
+		n, call := len(s.first()), s.call()
+		switch {
+		case call.Ended != "":
+			return fail("it had not ended after %s, with %s", rounded(s.Took), plural(n, "attempt"))
+		case n > 1 && call.OK:
+			return pass("%s, and the call succeeded", plural(n, "attempt"))
+		case n > 1:
+			return warn("%s, and the call failed: %s", plural(n, "attempt"), short(call.Text))
+		case call.OK:
+			return fail("one attempt, which got no answer, and the client reported success")
+		case expected:
+			return warn("one attempt: the call failed although it may be repeated safely")
+		}
+		return pass("one attempt: it may be repeated, and need not be")
+	}
+}
+
+// overflowHint is the judge of a number that no machine can hold.
+func overflowHint(s *Seen) Verdict {
+	list, call := s.first(), s.call()
+	switch {
+	case len(list) > 1 && list[1].Arrived-list[0].Answered < instant && s.hints:
+		return fail("it came back after %s: the number overflowed", rounded(list[1].Arrived-list[0].Answered))
+	case len(list) > 1:
+		return pass("it came back after %s, as if there were no hint", rounded(list[1].Arrived-list[0].Answered))
+	case call.Ended != "":
+		return warn("it was still waiting after %s, and would have for ever", rounded(s.Took))
+	case !s.retries:
+		return notApplicable("one attempt: the client makes no retries")
+	}
+	return pass("it gave up after %s", rounded(call.End-call.Start))
+}
+
+// overTLS is the judge of whether the client knows the certificate at all.
+func overTLS(s *Seen) Verdict {
+	if len(s.Attempts) == 0 {
+		return notApplicable("the client was not told of the certificate: %s", short(s.call().Text))
+	}
+	return works(s)
+}

@@ -1,0 +1,353 @@
+package torture
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options are how a client is graded. The zero Options are the recommended ones.
+type Options struct {
+	Cases []Case // nil means all
+	// Together is how many cases run beside each other. They wait more than they work. Zero
+	// means 16.
+	Together int
+	// Progress is called when a case is over, one call at a time.
+	Progress func(done, all int, last Result)
+}
+
+// Run puts a client to the cases, and returns its card. If ctx ends, the cases that had not
+// ended are missing from the card, and the error is that of ctx.
+func Run(ctx context.Context, client Client, o Options) (*Card, error) {
+	if o.Cases == nil {
+		o.Cases = Cases()
+	}
+	if o.Together <= 0 {
+		o.Together = 16
+	}
+	g, err := newGrader(client)
+	if err != nil {
+		return nil, err
+	}
+	defer g.close()
+	card := &Card{Client: client.Name(), Began: time.Now()}
+
+	// Some cases come first: what does this client do at all? Only what the others need is asked.
+	known := map[string]Result{}
+	asks := func(groups ...string) bool {
+		return slices.ContainsFunc(o.Cases, func(c Case) bool { return slices.Contains(groups, c.Group) })
+	}
+	basics := []string{"status-503"}
+	if asks("hints", "deadlines") {
+		basics = append(basics, "hint-seconds-503")
+	}
+	if asks("waits", "hedging") {
+		basics = append(basics, "hedge-get", "wait-first")
+	}
+	cases, err := Select(basics)
+	if err != nil {
+		return nil, err
+	}
+	runs, seen := make([]Result, len(cases)), make([]*Seen, len(cases))
+	for _, alone := range []bool{false, true} {
+		var first sync.WaitGroup
+		for i, c := range cases {
+			if c.alone == alone {
+				first.Go(func() { runs[i], seen[i] = g.one(ctx, c) })
+			}
+		}
+		first.Wait()
+	}
+	for i, c := range cases {
+		switch c.Name {
+		case "status-503":
+			g.traits.retries = len(seen[i].first()) > 1
+		case "hint-seconds-503":
+			g.traits.hints = obeyed(seen[i])
+		case "hedge-get":
+			g.traits.hedges = hedged(seen[i])
+		case "wait-first":
+			g.traits.atOnce = instantly(seen[i])
+		}
+	}
+	for i, c := range cases {
+		runs[i].Verdict = seen[i].verdict(g.traits)
+		known[c.Name] = runs[i]
+	}
+
+	results := make([]Result, len(o.Cases))
+	finished := make([]bool, len(o.Cases))
+	var done int
+	var mu sync.Mutex
+	var next atomic.Int64
+	work := func(alone bool) {
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(o.Cases) {
+				return
+			}
+			if o.Cases[i].alone != alone {
+				continue
+			}
+			r, ok := known[o.Cases[i].Name]
+			if !ok {
+				var seen *Seen
+				r, seen = g.one(ctx, o.Cases[i])
+				r.Verdict = seen.verdict(g.traits)
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			mu.Lock()
+			results[i], finished[i] = r, true
+			done++
+			if o.Progress != nil {
+				o.Progress(done, len(o.Cases), r)
+			}
+			mu.Unlock()
+		}
+	}
+	var workers sync.WaitGroup
+	for range o.Together {
+		workers.Go(func() { work(false) })
+	}
+	workers.Wait()
+	next.Store(0)
+	work(true)
+	for i, r := range results {
+		if finished[i] {
+			card.Results = append(card.Results, r)
+		}
+	}
+	card.Took = time.Since(card.Began)
+	return card, ctx.Err()
+}
+
+type grader struct {
+	client    Client
+	authority *authority
+	folder    string
+	env       Env
+	most      int // mostOf
+	traits    traits
+	runs      atomic.Int64
+}
+
+func newGrader(client Client) (*grader, error) {
+	a, err := newAuthority()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "lull-torture-")
+	if err != nil {
+		return nil, err
+	}
+	g := &grader{client: client, most: mostOf, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
+	if err := os.WriteFile(g.env.CAFile, a.pem, 0o600); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *grader) close() { os.RemoveAll(g.folder) }
+
+// mostOf is how many attempts a case may see before its client is ended.
+const mostOf = 5_000
+
+// settle listens for a while after the last call has ended, and longer while an attempt is
+// open: that it was cancelled may arrive late.
+func (g *grader) settle(ctx context.Context, l *log) {
+	const least, poll = 150 * time.Millisecond, 20 * time.Millisecond
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for waited := time.Duration(0); waited < least || waited < patience && l.open(); waited += poll {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// one runs one case. The result is without its verdict.
+func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
+	limit := c.limit
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l := newLog(g.most+20*c.plan.count(), func() { cancel(errFlood) })
+	result := Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
+	s, err := openSite(c, g.authority, l)
+	if err != nil {
+		return result, &Seen{Case: c, Without: "the case could not listen: " + err.Error()}
+	}
+	session, err := g.client.Start(ctx, g.env, c.plan.shared() || c.plan.fresh && c.plan.count() > 1)
+	if err != nil {
+		s.close()
+		return result, &Seen{Case: c, Without: "the client does not start: " + err.Error()}
+	}
+	single := false
+	if one, ok := session.(interface{ single() bool }); ok {
+		single = one.single()
+	}
+	if single && c.plan.shared() {
+		session.Close()
+		s.close()
+		return result, &Seen{Case: c, Without: "each call is a process of its own, and they share nothing"}
+	}
+	l.began = time.Now()
+	timer := time.AfterFunc(limit, func() { cancel(errLimit) })
+	finished := g.calls(ctx, c, s, session, single)
+	timer.Stop()
+	g.settle(ctx, l)
+	seen, events := l.seen(c)
+	if note := session.Close(); note != "" {
+		result.Note = note
+		events = append(events, Event{l.now(), 0, note})
+	}
+	s.close()
+	seen.Finished, seen.Single = finished, single
+	result.Attempts, result.Took, result.Events = l.arrived, seen.Took, events
+	result.Calls = len(finished)
+	return result, seen
+}
+
+// calls makes the calls of a case, and returns how they ended.
+func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, single bool) []Finished {
+	run := "r" + fmt.Sprint(g.runs.Add(1))
+	n := c.plan.count()
+	if single && c.plan.rounds == 0 {
+		n = min(n, mostProcesses)
+	}
+	body, file := g.body(c)
+	finished := make([]Finished, n)
+	var mu sync.Mutex
+	extra := n
+	make1 := func(call, depth int) Outcome {
+		mu.Lock()
+		id := call
+		if depth > 0 {
+			id, extra = extra, extra+1
+		}
+		mu.Unlock()
+		k := Call{ID: id, Method: c.method, URL: s.url(run, call, depth), Body: body, File: file, Timeout: c.timeout}
+		if c.plan.fresh {
+			k.Client = call
+		}
+		if c.key {
+			k.Key = newKey()
+		}
+		return session.Call(ctx, k)
+	}
+	s.deeper = func(_ context.Context, call, depth int) bool { return make1(call, depth).OK }
+	call := func(i int) {
+		f := Finished{Call: i, Start: s.log.now()}
+		s.log.note(i, "the call begins")
+		o := make1(i, 0)
+		f.OK, f.Status, f.Text, f.Ended, f.End = o.OK, o.Status, o.Text, o.Ended, s.log.now()
+		if cause := context.Cause(ctx); cause != nil {
+			f.Ended = cause.Error()
+		}
+		switch {
+		case f.Ended != "":
+			s.log.note(i, "the client is ended: %s", f.Ended)
+		case f.OK:
+			s.log.note(i, "the call has succeeded")
+		default:
+			s.log.note(i, "the call has failed: %s", short(f.Text))
+		}
+		finished[i] = f
+	}
+	var group sync.WaitGroup
+	switch {
+	case c.plan.rounds > 0:
+		size := n / c.plan.rounds
+		for i := 0; i+size <= n && ctx.Err() == nil; i += size {
+			for j := range size {
+				group.Go(func() { call(i + j) })
+			}
+			group.Wait()
+		}
+	case c.plan.together || c.plan.every > 0:
+		// Processes are started a few at a time: they all take their time to begin.
+		room := make(chan struct{}, n)
+		if single && !c.plan.together {
+			room = make(chan struct{}, 8)
+		}
+		ticker := time.NewTicker(max(c.plan.every, time.Nanosecond))
+		defer ticker.Stop()
+		for i := range n {
+			if c.plan.every > 0 && i > 0 {
+				select {
+				case <-ticker.C:
+				case <-ctx.Done():
+				}
+			}
+			select {
+			case room <- struct{}{}:
+			case <-ctx.Done():
+			}
+			if ctx.Err() != nil {
+				finished = finished[:i]
+				break
+			}
+			group.Go(func() { call(i); <-room })
+		}
+	default:
+		for i := range n {
+			if ctx.Err() != nil {
+				finished = finished[:i]
+				break
+			}
+			call(i)
+		}
+	}
+	group.Wait()
+	return finished
+}
+
+// mostProcesses is how many processes stand for many calls, where each is one.
+const mostProcesses = 100
+
+// body returns the body of a case, and a file with it.
+func (g *grader) body(c Case) ([]byte, string) {
+	if c.body == 0 {
+		return nil, ""
+	}
+	b := make([]byte, c.body)
+	for i := range b {
+		b[i] = byte('a' + (i*7+i/251)%26)
+	}
+	file := filepath.Join(g.folder, fmt.Sprintf("body-%d", c.body))
+	if _, err := os.Stat(file); err != nil {
+		other := fmt.Sprintf("%s.%d", file, g.runs.Add(1))
+		if os.WriteFile(other, b, 0o600) == nil {
+			os.Rename(other, file)
+		}
+	}
+	return b, file
+}
+
+// newKey returns an Idempotency-Key: a string of Structured Fields, as the draft wants it.
+func newKey() string {
+	var b [12]byte
+	rand.Read(b[:])
+	return `"` + hex.EncodeToString(b[:]) + `"`
+}
+
+func short(text string) string {
+	if len(text) > 200 {
+		return text[:200] + "..."
+	}
+	return text
+}

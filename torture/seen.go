@@ -1,0 +1,181 @@
+package torture
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// An Event is a line of the time line of a case.
+type Event struct {
+	At   time.Duration `json:"at"` // since the case began
+	Call int           `json:"call"`
+	Text string        `json:"text"`
+}
+
+// An Attempt is a request that has arrived.
+type Attempt struct {
+	Call    int // which call it belongs to
+	Number  int // 1 is the first attempt of the call
+	Conn    int // which connection it came on, in the order in which they were accepted
+	Arrived time.Duration
+	// Answered is when the answer was begun. Zero if there was none yet.
+	Answered time.Duration
+	// NotBefore is the earliest time at which the server has asked for another attempt. Zero
+	// if it has asked for nothing.
+	NotBefore time.Duration
+	// Gone is when the client left before it was answered. Zero if it did not.
+	Gone   time.Duration
+	Method string
+	Proto  string
+	Header http.Header
+	Length int64  // bytes of the body that were read
+	Sum    string // of those bytes
+	Whole  bool   // the body was read to its end
+}
+
+// A Finished is what the client reported of a call.
+type Finished struct {
+	Call       int
+	Start, End time.Duration
+	OK         bool
+	Status     int    // if the client reported one
+	Text       string // its error
+	Ended      string // why it was ended from here; empty if it ended by itself
+}
+
+// traits are what a client does at all. They are found out before the cases: a client is not
+// failed for what it does not claim.
+type traits struct {
+	retries bool // it repeats a GET that got 503
+	hints   bool // it obeys a Retry-After in seconds
+	atOnce  bool // its first retry follows at once
+	hedges  bool // it sends a second request beside one that is slow
+}
+
+// Seen is all that was seen of a case.
+type Seen struct {
+	Case     Case
+	Attempts []Attempt
+	Finished []Finished
+	Accepted int // connections
+	Hello    int // handshakes of TLS that were completed
+	Flood    bool
+	Took     time.Duration
+	Without  string // why nothing was done; empty if something was
+	traits
+	Single bool // each call is a process of its own
+	Proto2 bool // a request came by HTTP/2
+}
+
+// of returns the attempts of a call, in order.
+func (s *Seen) of(call int) []Attempt {
+	var list []Attempt
+	for _, a := range s.Attempts {
+		if a.Call == call {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func (s *Seen) first() []Attempt { return s.of(0) }
+
+// log collects what is seen while the case runs.
+type log struct {
+	began time.Time
+
+	mu       sync.Mutex
+	events   []Event
+	dropped  int
+	attempts []Attempt
+	numbers  map[int]int
+	arrived  int
+	accepted int
+	hello    int
+	proto2   bool
+	flood    func() // called once there are more than most attempts
+	most     int
+	flooded  bool
+}
+
+const (
+	mostEvents   = 400    // of a time line
+	mostAttempts = 20_000 // that are kept
+)
+
+func newLog(most int, flood func()) *log {
+	return &log{began: time.Now(), numbers: map[int]int{}, most: most, flood: flood}
+}
+
+func (l *log) now() time.Duration { return time.Since(l.began) }
+
+func (l *log) note(call int, format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.noteLocked(call, format, args...)
+}
+
+func (l *log) noteLocked(call int, format string, args ...any) {
+	if len(l.events) >= mostEvents {
+		l.dropped++
+		return
+	}
+	l.events = append(l.events, Event{l.now(), call, fmt.Sprintf(format, args...)})
+}
+
+// arrive records an attempt and returns its index and its number. The index is -1 if there are
+// too many to keep.
+func (l *log) arrive(a Attempt) (index, number int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.arrived++
+	if l.arrived > l.most && !l.flooded {
+		l.flooded = true
+		l.flood()
+	}
+	l.numbers[a.Call]++
+	a.Number = l.numbers[a.Call]
+	a.Arrived = l.now()
+	if len(l.attempts) >= mostAttempts {
+		return -1, a.Number
+	}
+	l.attempts = append(l.attempts, a)
+	what := a.Method
+	if what == "" {
+		what = "a request"
+	}
+	l.noteLocked(a.Call, "attempt %d arrives: %s over %s on connection %d", a.Number, what, a.Proto, a.Conn)
+	return len(l.attempts) - 1, a.Number
+}
+
+// change changes a recorded attempt.
+func (l *log) change(index int, by func(*Attempt)) {
+	if index < 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	by(&l.attempts[index])
+}
+
+// open reports whether an attempt has neither been answered nor left.
+func (l *log) open() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.attempts, func(a Attempt) bool { return a.Answered == 0 && a.Gone == 0 })
+}
+
+// seen returns what there is until now.
+func (l *log) seen(c Case) (*Seen, []Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	events := slices.Clone(l.events)
+	slices.SortStableFunc(events, func(a, b Event) int { return int(a.At - b.At) })
+	if l.dropped > 0 {
+		events = append(events, Event{l.now(), 0, fmt.Sprintf("and %d more events", l.dropped)})
+	}
+	return &Seen{Case: c, Attempts: slices.Clone(l.attempts), Accepted: l.accepted, Hello: l.hello, Flood: l.flooded, Proto2: l.proto2, Took: l.now()}, events
+}

@@ -1,0 +1,503 @@
+package torture
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"io"
+	stdlog "log"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A site is the server of one case: it listens at an address of its own, does what the case
+// says, and records what it sees.
+type site struct {
+	c        Case
+	log      *log
+	base     string // scheme and authority
+	listener net.Listener
+	server   *http.Server
+	over     chan struct{} // closed when the case ends
+	meeting  meeting
+	work     sync.WaitGroup
+	// deeper makes a call to a deeper layer with the client that is being graded, and reports
+	// whether it succeeded.
+	deeper func(ctx context.Context, call, depth int) bool
+}
+
+// openSite listens for a case.
+func openSite(c Case, a *authority, l *log) (*site, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &site{c: c, log: l, over: make(chan struct{}), listener: listener}
+	address := listener.Addr().String()
+	if c.door == doorClosed {
+		s.base = "http://" + address
+		return s, listener.Close()
+	}
+	gate := &gate{Listener: listener, c: c, log: l}
+	s.server = &http.Server{
+		Handler:     s,
+		ErrorLog:    stdlog.New(io.Discard, "", 0), // what clients do wrong is in the time line
+		ConnContext: numbered,
+		Protocols:   new(http.Protocols),
+	}
+	s.server.Protocols.SetHTTP1(true)
+	if c.door == doorPlain {
+		s.base = "http://" + address
+		s.server.Protocols.SetUnencryptedHTTP2(true)
+		go s.server.Serve(gate)
+		return s, nil
+	}
+	s.base = "https://" + address
+	leaf, err := a.leaf(c.door)
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{leaf}, NextProtos: []string{"h2", "http/1.1"}}
+	if c.door == doorFrames {
+		s.work.Go(func() { s.serveFrames(gate, config) })
+		return s, nil
+	}
+	config.VerifyConnection = func(tls.ConnectionState) error { return nil }
+	s.server.TLSConfig = config
+	s.server.Protocols.SetHTTP2(true)
+	s.server.ConnState = func(conn net.Conn, state http.ConnState) {
+		if t, ok := conn.(*tls.Conn); ok && state == http.StateActive && t.ConnectionState().HandshakeComplete {
+			s.greeted(conn)
+		}
+	}
+	go s.server.ServeTLS(gate, "", "")
+	return s, nil
+}
+
+// greeted counts a completed handshake, once for each connection.
+func (s *site) greeted(conn net.Conn) {
+	if n, ok := conn.(*tls.Conn).NetConn().(*counted); ok && n.greeted.CompareAndSwap(false, true) {
+		s.log.mu.Lock()
+		defer s.log.mu.Unlock()
+		s.log.hello++
+		s.log.noteLocked(0, "TLS is agreed on connection %d", n.number)
+	}
+}
+
+// url returns the address of a call.
+func (s *site) url(run string, call, depth int) string {
+	url := fmt.Sprintf("%s/t/%s/%s/%d", s.base, s.c.Name, run, call)
+	if depth > 0 {
+		url += "/" + strconv.Itoa(depth)
+	}
+	return url
+}
+
+// close ends the case: what hangs is let go.
+func (s *site) close() {
+	close(s.over)
+	if s.server != nil {
+		s.server.Close()
+	}
+	s.listener.Close()
+	s.work.Wait()
+}
+
+// A gate accepts connections, counts them, and turns those away that the case says.
+type gate struct {
+	net.Listener
+	c   Case
+	log *log
+}
+
+type counted struct {
+	*net.TCPConn
+	number   int
+	requests atomic.Int32
+	greeted  atomic.Bool
+}
+
+func (g *gate) Accept() (net.Conn, error) {
+	for {
+		conn, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		g.log.mu.Lock()
+		g.log.accepted++
+		c := &counted{TCPConn: conn.(*net.TCPConn), number: g.log.accepted}
+		what := "is accepted"
+		var fate arrival
+		if c.number <= len(g.c.doors) {
+			fate = g.c.doors[c.number-1]
+		}
+		switch fate {
+		case arriveReset:
+			what = "is reset as soon as it is accepted"
+		case arriveClose:
+			what = "is closed as soon as it is accepted"
+		case arriveHello:
+			what = "is reset in the handshake"
+		}
+		g.log.noteLocked(0, "connection %d %s", c.number, what)
+		g.log.mu.Unlock()
+		switch fate {
+		case arriveReset:
+			reset(c)
+		case arriveClose:
+			c.Close()
+		case arriveHello:
+			go func() {
+				c.SetReadDeadline(time.Now().Add(5 * time.Second))
+				c.Read(make([]byte, 1))
+				reset(c)
+			}()
+		default:
+			return c, nil
+		}
+	}
+}
+
+// reset ends a connection with RST instead of FIN.
+func reset(conn net.Conn) {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	if c, ok := conn.(interface{ SetLinger(int) error }); ok {
+		c.SetLinger(0)
+	}
+	conn.Close()
+}
+
+type connKey struct{}
+
+func numbered(ctx context.Context, conn net.Conn) context.Context {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// ServeHTTP answers an attempt as the case says.
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	call, depth := place(r.URL.Path)
+	conn, _ := r.Context().Value(connKey{}).(*counted)
+	a := Attempt{Call: call, Method: r.Method, Proto: r.Proto, Header: r.Header.Clone()}
+	reused := false
+	if conn != nil {
+		a.Conn, reused = conn.number, conn.requests.Add(1) > 1
+	}
+	if depth < s.c.plan.layers {
+		s.layer(w, r, call, depth)
+		return
+	}
+	index, number := s.log.arrive(a)
+	if r.ProtoMajor == 2 {
+		s.log.change(index, func(*Attempt) { s.log.proto2 = true })
+	}
+	ans := s.answer(call, number)
+	switch ans.fault {
+	case faultEarly:
+	case faultMidBody:
+		s.read(io.LimitReader(r.Body, int64(s.c.body/2)), index, false)
+	default:
+		s.read(r.Body, index, true)
+	}
+	if ans.gather > 0 {
+		s.gather(r.Context(), ans.gather)
+	}
+	if ans.fault == faultSilent || ans.delay > 0 {
+		if s.wait(r.Context(), ans, index, call, number) {
+			return
+		}
+	}
+	var until time.Duration
+	header := http.Header{}
+	header.Set("Content-Type", "application/json")
+	for _, line := range ans.header {
+		name, value, _ := strings.Cut(line, ": ")
+		value, at := dated(value, time.Now())
+		if !at.IsZero() {
+			until = at.Sub(s.log.began) // at has no monotonic reading: neither may be stepped meanwhile
+		}
+		header.Add(name, value)
+	}
+	s.log.change(index, func(a *Attempt) {
+		a.Answered = s.log.now()
+		switch {
+		case until != 0:
+			a.NotBefore = until
+		case ans.wait > 0:
+			a.NotBefore = a.Answered + ans.wait
+		}
+		s.log.noteLocked(call, "attempt %d is answered: %s", number, ans.describe(header))
+	})
+	if ans.fault == faultIdle && reused {
+		ans.fault = faultReset
+	}
+	s.write(w, header, ans)
+}
+
+// describe returns what an answer is, for the time line.
+func (a answer) describe(header http.Header) string {
+	var b strings.Builder
+	switch a.fault {
+	case faultNone, faultIdle, faultHints, faultTrickle:
+		fmt.Fprintf(&b, "%d", a.status)
+	case faultEarly:
+		fmt.Fprintf(&b, "%d, before its body was read", a.status)
+	default:
+		fmt.Fprintf(&b, "with a fault (%s)", a.fault)
+	}
+	for _, line := range a.header {
+		name, _, _ := strings.Cut(line, ": ")
+		fmt.Fprintf(&b, ", %s: %s", name, strings.Join(header.Values(name), " and "))
+	}
+	return b.String()
+}
+
+// wait holds an answer back. It reports whether the client, or the case, is gone.
+func (s *site) wait(ctx context.Context, ans answer, index, call, number int) bool {
+	var due <-chan time.Time
+	if ans.fault != faultSilent {
+		timer := time.NewTimer(ans.delay)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-due:
+		return false
+	case <-s.over:
+		panic(http.ErrAbortHandler)
+	case <-ctx.Done():
+	}
+	s.log.change(index, func(a *Attempt) {
+		a.Gone = s.log.now()
+		s.log.noteLocked(call, "the client leaves attempt %d before it is answered", number)
+	})
+	return true
+}
+
+// A meeting is where answers wait until all of a round have come.
+type meeting struct {
+	mu   sync.Mutex
+	here int
+	all  chan struct{}
+}
+
+// longestMeeting is how long a round waits for those that do not come.
+const longestMeeting = 5 * time.Second
+
+func (s *site) gather(ctx context.Context, size int) {
+	m := &s.meeting
+	m.mu.Lock()
+	if m.all == nil {
+		m.all = make(chan struct{})
+	}
+	all := m.all
+	m.here++
+	if m.here == size {
+		close(all)
+		m.here, m.all = 0, nil
+	}
+	m.mu.Unlock()
+	timer := time.NewTimer(longestMeeting)
+	defer timer.Stop()
+	select {
+	case <-all:
+	case <-timer.C:
+	case <-s.over:
+	case <-ctx.Done():
+	}
+}
+
+// read reads a body and records it.
+func (s *site) read(body io.Reader, index int, whole bool) {
+	sum := sha256.New()
+	n, err := io.Copy(sum, body)
+	s.log.change(index, func(a *Attempt) {
+		a.Length, a.Sum, a.Whole = n, hex.EncodeToString(sum.Sum(nil)), whole && err == nil
+	})
+}
+
+// answer returns what becomes of an attempt.
+func (s *site) answer(call, number int) answer {
+	ans := s.c.script[min(number, len(s.c.script))-1]
+	usual := answer{status: 200, delay: s.c.usual}
+	if now := s.log.now(); ans.until > 0 && (now < ans.from || now >= ans.until) {
+		return usual
+	}
+	if ans.only > 0 && call != ans.only-1 {
+		return usual
+	}
+	if ans.share > 0 {
+		h := fnv.New32a()
+		fmt.Fprintf(h, "%d/%d", call, number)
+		if float64(h.Sum32()%1000) >= ans.share*1000 {
+			return usual
+		}
+	}
+	return ans
+}
+
+// write writes an answer with its fault.
+func (s *site) write(w http.ResponseWriter, header http.Header, ans answer) {
+	body := "{}\n"
+	if ans.body > 0 {
+		body = strings.Repeat("x", ans.body)
+	}
+	h, hijack := w.(http.Hijacker)
+	switch ans.fault {
+	case faultNone, faultIdle, faultHints, faultTrickle:
+		if ans.fault == faultHints {
+			w.Header().Set("Link", "</style.css>; rel=preload")
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Del("Link")
+		}
+		for name, values := range header {
+			w.Header()[name] = values
+		}
+		if ans.fault == faultTrickle {
+			s.trickle(w)
+			return
+		}
+		w.WriteHeader(ans.status)
+		io.WriteString(w, body)
+		return
+	default:
+		if !hijack {
+			panic(http.ErrAbortHandler) // HTTP/2: the stream is reset
+		}
+	}
+	conn, _, err := h.Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	switch ans.fault {
+	case faultReset, faultMidBody:
+		reset(conn)
+	case faultInStatus:
+		io.WriteString(conn, "HTTP/1.1 20")
+		pause()
+		reset(conn)
+	case faultInHeader:
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: appl")
+		conn.Close()
+	case faultAfterHeader:
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
+		pause()
+		reset(conn)
+	case faultCutBody:
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"half\":")
+		conn.Close()
+	case faultCutChunk:
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n{\"half\":")
+		conn.Close()
+	case faultGarbage:
+		io.WriteString(conn, "\x00\x01 this is no HTTP\r\n\r\n")
+		conn.Close()
+	case faultEarly:
+		fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %d\r\n", ans.status, http.StatusText(ans.status), len(body))
+		header.Write(conn)
+		io.WriteString(conn, "\r\n"+body)
+		if c, ok := conn.(*counted); ok {
+			c.CloseWrite()
+		}
+		// What still comes is read for a while: closing with unread bytes would reset the
+		// connection, and the client could lose the answer (RFC 9112, 9.6).
+		conn.SetDeadline(time.Now().Add(time.Second))
+		io.Copy(io.Discard, conn)
+		conn.Close()
+	default:
+		conn.Close()
+	}
+}
+
+// trickle writes a body without an end, a byte at a time.
+func (s *site) trickle(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusOK)
+	flush := http.NewResponseController(w)
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if _, err := io.WriteString(w, "x"); err != nil || flush.Flush() != nil {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-s.over:
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// pause lets bytes be read before a reset discards them.
+func pause() { time.Sleep(20 * time.Millisecond) }
+
+// layer answers as a service between the caller and the last one: it makes a call with the
+// client that is graded, and fails if that fails.
+func (s *site) layer(w http.ResponseWriter, r *http.Request, call, depth int) {
+	s.log.note(call, "a request arrives at layer %d", depth+1)
+	io.Copy(io.Discard, r.Body)
+	if s.deeper(r.Context(), call, depth+1) {
+		io.WriteString(w, "{}\n")
+		return
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	io.WriteString(w, "{}\n")
+}
+
+// place returns the number of the call and the layer that are in a path. What is missing is 0.
+func place(path string) (call, depth int) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	number := func(i int) int {
+		if i >= len(parts) {
+			return 0
+		}
+		n, err := strconv.Atoi(parts[i])
+		if err != nil || n < 0 || n > 1<<20 {
+			return 0
+		}
+		return n
+	}
+	return number(3), number(4)
+}
+
+// dated replaces {imf+3} in the value of a header by a date in three seconds, likewise
+// {rfc850+3}, {asctime+3} and {epoch+3}. It returns the time that the value now names, and
+// the zero time if it names none.
+func dated(value string, now time.Time) (string, time.Time) {
+	before, rest, ok := strings.Cut(value, "{")
+	form, after, ok2 := strings.Cut(rest, "}")
+	if !ok || !ok2 {
+		return value, time.Time{}
+	}
+	i := strings.IndexAny(form, "+-")
+	if i < 0 {
+		return value, time.Time{}
+	}
+	seconds, err := strconv.Atoi(form[i:])
+	if err != nil {
+		return value, time.Time{}
+	}
+	at := now.Truncate(time.Second).Add(time.Duration(seconds) * time.Second).UTC().Round(0)
+	layouts := map[string]string{"imf": http.TimeFormat, "rfc850": "Monday, 02-Jan-06 15:04:05 GMT", "asctime": time.ANSIC}
+	text := strconv.FormatInt(at.Unix(), 10)
+	if layout, ok := layouts[form[:i]]; ok {
+		text = at.Format(layout)
+	}
+	if seconds < 0 {
+		at = time.Time{} // a date that is past asks for nothing
+	}
+	return before + text + after, at
+}

@@ -1,0 +1,420 @@
+package torture
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	hedging "github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/pace"
+)
+
+// TestMain is an adapter when a case has started this program as one.
+func TestMain(m *testing.M) {
+	if how := os.Getenv("LULL_TORTURE_TEST_ADAPTER"); how != "" {
+		os.Exit(adapter(how))
+	}
+	pace.Overlap(8)
+	os.Exit(m.Run())
+}
+
+// Every source is named, every name is of its own and can be a part of an address.
+func TestTheCasesAreWellFormed(t *testing.T) {
+	cases := Cases()
+	if len(cases) < 80 {
+		t.Errorf("%d cases, want at least 80", len(cases))
+	}
+	names, group := map[string]bool{}, 0
+	for _, c := range cases {
+		for group < len(Groups) && Groups[group] != c.Group {
+			group++
+		}
+		switch {
+		case group == len(Groups):
+			t.Fatalf("%s is of group %q, which is unknown or out of order", c.Name, c.Group)
+		case names[c.Name]:
+			t.Errorf("two cases are named %s", c.Name)
+		case strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+			t.Errorf("%q is no part of an address", c.Name)
+		case c.Does == "" || c.Right == "" || c.Source == "" || c.judge == nil || c.method == "" || len(c.script) == 0:
+			t.Errorf("%s is not complete", c.Name)
+		}
+		names[c.Name] = true
+	}
+}
+
+func TestSelect(t *testing.T) {
+	for _, c := range []struct {
+		patterns []string
+		want     int
+	}{{[]string{"status-503"}, 1}, {[]string{"bodies"}, 6}, {[]string{"body-*"}, 6}, {[]string{"bodies", "body-put"}, 6}} {
+		got, err := Select(c.patterns)
+		if err != nil || len(got) != c.want {
+			t.Errorf("%v: %d cases and %v, want %d", c.patterns, len(got), err, c.want)
+		}
+	}
+	if _, err := Select([]string{"bodies", "boddies"}); err == nil || !strings.Contains(err.Error(), `"boddies"`) {
+		t.Errorf("an unknown case: %v", err)
+	}
+}
+
+// quick are the cases for runs that must be short.
+func quick(t *testing.T, patterns ...string) []Case {
+	if !testing.Short() {
+		patterns = nil
+	}
+	cases, err := Select(patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// check runs cases and compares the grades.
+func check(t *testing.T, client Client, cases []Case, want func(name string) Grade) {
+	card, err := Run(t.Context(), client, Options{Cases: cases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(card.Results) != len(cases) {
+		t.Errorf("%d results of %d cases", len(card.Results), len(cases))
+	}
+	for _, r := range card.Results {
+		if w := want(r.Case); w != "" && r.Grade != w {
+			t.Errorf("%s: %s: %s (%s), want %s\n%s", client.Name(), r.Case, r.Grade, r.Why, w, timeline(r))
+		}
+	}
+}
+
+func timeline(r Result) string {
+	var b strings.Builder
+	for i, e := range r.Events {
+		if i == 40 {
+			b.WriteString("...\n")
+			break
+		}
+		fmt.Fprintf(&b, "%8.3f call %d: %s\n", e.At.Seconds(), e.Call, e.Text)
+	}
+	return b.String()
+}
+
+// The zero policy passes every case that applies to it. These do not.
+func TestLullhttpPasses(t *testing.T) {
+	t.Parallel()
+	without := map[string]bool{"hint-301": true, "hedge-get": true, "hedge-post": true, "hedge-slow": true, "key-own": true}
+	check(t, Lull("lullhttp", lull.Policy{}), quick(t, "statuses", "connections that break", "bodies", "keys", "connections"), func(name string) Grade {
+		if without[name] {
+			return NotApplicable
+		}
+		return Pass
+	})
+}
+
+func TestLullhttpHedges(t *testing.T) {
+	t.Parallel()
+	cases, err := Select([]string{"hedging"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, Lull("lullhttp", lull.Policy{Hedge: hedging.Config{Attempts: 2}}), cases, func(string) Grade { return Pass })
+}
+
+// greedy is a client that does all that is wrong and can be done in a few lines: it repeats
+// whatever is no 200, five times, at once, reads the bodies of failures never, and
+// sends from the second attempt on another body and another key.
+type greedy struct{ client *http.Client }
+
+func (g greedy) Do(r *http.Request) (*http.Response, error) {
+	for n := 1; ; n++ {
+		again := r.Clone(r.Context())
+		if r.Body != nil {
+			body := "another body"
+			if n == 1 {
+				b, _ := r.GetBody()
+				all, _ := io.ReadAll(b)
+				body = string(all)
+			}
+			again.Body, again.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+			again.GetBody = nil
+		}
+		if key := r.Header.Get("Idempotency-Key"); key != "" {
+			again.Header.Set("Idempotency-Key", key+strconv.Itoa(n))
+		}
+		resp, err := g.client.Do(again)
+		if n == 5 || err == nil && resp.StatusCode == http.StatusOK || r.Context().Err() != nil {
+			return resp, err
+		}
+	}
+}
+
+// A client that does what is wrong is found out.
+func TestAGreedyClientFails(t *testing.T) { // not beside others: it is the one that does not wait
+	want := map[string]Grade{
+		"once-post-503": Fail, "once-post-reset": Fail, "once-patch-503": Fail, "once-400": Fail, "once-507": Fail, "once-404": Warn, "once-post-body": Pass,
+		"body-put": Fail, "body-post-key": Fail, "body-put-large": Fail,
+		"hint-seconds-503": Warn, "hint-seconds-429": NotApplicable, "hint-day": NotApplicable, "hint-zero": Pass,
+		"wait-first": Fail, "wait-jitter": Warn, "wait-herd": Warn, "wait-growth": Warn,
+		"key-503": Fail, "key-422": Fail, "connection-retries": Warn, "tls-expired": Warn, "volume-outage": Warn, "volume-layers": Warn,
+		"status-503": Pass, "status-always": Pass, "deadline-silent": Pass, "once-success": Pass,
+	}
+	var names []string
+	for name := range want {
+		if !testing.Short() || !strings.HasPrefix(name, "volume") {
+			names = append(names, name)
+		}
+	}
+	cases, err := Select(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := HTTP("greedy", func(base *http.Transport) (Doer, error) { return greedy{&http.Client{Transport: base}}, nil })
+	check(t, client, cases, func(name string) Grade { return want[name] })
+}
+
+// eager is a client that hedges, and never cancels: what has lost goes on. It also
+// says that all has gone well, without a look.
+type eager struct{ client *http.Client }
+
+func (e eager) Do(r *http.Request) (*http.Response, error) {
+	type end struct {
+		resp *http.Response
+		err  error
+	}
+	ends := make(chan end, 2)
+	send := func() {
+		again := r.Clone(context.WithoutCancel(r.Context()))
+		if r.GetBody != nil {
+			again.Body, _ = r.GetBody()
+		}
+		resp, err := e.client.Do(again)
+		ends <- end{resp, err}
+	}
+	go send()
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case first := <-ends:
+		return e.pretty(first.resp, first.err)
+	case <-timer.C:
+		go send()
+	}
+	first := <-ends
+	return e.pretty(first.resp, first.err)
+}
+
+func (eager) pretty(resp *http.Response, err error) (*http.Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	resp.Body.Close()
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+func TestAnEagerClientFails(t *testing.T) {
+	t.Parallel()
+	want := map[string]Grade{
+		"hedge-get": Fail, "hedge-post": Fail, "broken-body": Fail, "broken-chunk": Fail, "broken-after-header": Fail,
+		"status-always": Fail, "deadline-silent": Fail, "deadline-cancel": Fail, "deadline-hint": NotApplicable,
+	}
+	if testing.Short() {
+		delete(want, "deadline-silent") // a client that never ends is awaited to the limit
+		delete(want, "deadline-cancel")
+	}
+	var names []string
+	for name := range want {
+		names = append(names, name)
+	}
+	cases, err := Select(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := HTTP("eager", func(base *http.Transport) (Doer, error) { return eager{&http.Client{Transport: base}}, nil })
+	check(t, client, cases, func(name string) Grade { return want[name] })
+}
+
+// A run that is interrupted has no half verdicts.
+func TestAnInterruptedRun(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	card, err := Run(ctx, NetHTTP(), Options{Together: 1, Cases: quick(t, "statuses"), Progress: func(done, _ int, _ Result) {
+		if done == 3 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || len(card.Results) != 3 {
+		t.Errorf("%d results and %v, want 3 and that it was cancelled", len(card.Results), err)
+	}
+}
+
+// adapter is this program as an adapter around an http.Client.
+func adapter(how string) int {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	ca, _ := os.ReadFile(os.Getenv("LULL_TORTURE_CA"))
+	pool, err := poolOf(ca)
+	if err != nil {
+		return 3
+	}
+	base.TLSClientConfig.RootCAs = pool
+	client := &http.Client{Transport: base}
+	call := func(method, url, file string, timeout time.Duration, key string) error {
+		ctx := context.Background()
+		if timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, timeout)
+			defer cancel()
+		}
+		var body io.Reader
+		if file != "" && file != "-" {
+			f, err := os.Open(file)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			body = f
+		}
+		r, err := http.NewRequestWithContext(ctx, method, url, body)
+		if err != nil {
+			return err
+		}
+		if key != "" && key != "-" {
+			r.Header.Set("Idempotency-Key", key)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
+			return fmt.Errorf("status %d, %v", resp.StatusCode, err)
+		}
+		return nil
+	}
+	args := os.Args[1:]
+	switch how {
+	case "one":
+		ms, _ := strconv.Atoi(args[3])
+		if err := call(args[0], args[1], args[2], time.Duration(ms)*time.Millisecond, args[4]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	case "flood":
+		for {
+			call(args[0], args[1], "", 0, "")
+		}
+	case "hang":
+		select {}
+	case "unready":
+		fmt.Fprintln(os.Stderr, "no such module")
+		return 1
+	}
+	fmt.Println("ready")
+	var write sync.Mutex
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		f := strings.Split(lines.Text(), "\t")
+		go func() {
+			ms, _ := strconv.Atoi(f[5])
+			err := call(f[2], f[3], f[4], time.Duration(ms)*time.Millisecond, f[6])
+			write.Lock()
+			defer write.Unlock()
+			if err != nil {
+				fmt.Printf("%s\tfailed\t0\t%v\n", f[0], err)
+				return
+			}
+			fmt.Printf("what a library prints\n%s\tok\t200\n", f[0])
+		}()
+	}
+	if how == "stays" {
+		select {}
+	}
+	return 0
+}
+
+// program returns this program as an adapter.
+func program(t *testing.T, how string, args ...string) Client {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := findEnv()
+	if err != nil {
+		t.Skip(err)
+	}
+	c, err := Command(how, append([]string{env, "LULL_TORTURE_TEST_ADAPTER=" + how, self}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A program is graded as what is in this process is, whether it makes one call or stays up.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	names := []string{"status-503", "status-early-hints", "once-post-503", "broken-body", "body-put", "connection-tls", "deadline-silent", "deadline-cancel", "tls-unknown", "once-success", "key-422", "connection-calls", "wait-first"}
+	cases, err := Select(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(name string) Grade {
+		switch name {
+		case "status-503", "body-put", "wait-first":
+			return NotApplicable
+		}
+		return Pass
+	}
+	check(t, program(t, "stay"), cases, want)
+	check(t, program(t, "one", "{method}", "{url}", "{body-file}", "{timeout-ms}", "{key}"), cases, func(name string) Grade {
+		if name == "connection-calls" {
+			return NotApplicable // of processes that share nothing
+		}
+		return want(name)
+	})
+}
+
+// What misbehaves is ended and reported, and what is left is graded.
+func TestProgramsThatMisbehave(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		how, args, text string
+		grade           Grade
+	}{
+		{"flood", "{method} {url}", "flooded", Fail},
+		{"hang", "{method} {url}", "nothing arrived", NotApplicable},
+		{"unready", "", "no such module", NotApplicable},
+		{"stays", "", "one attempt", Pass},
+	} {
+		t.Run(c.how, func(t *testing.T) {
+			t.Parallel()
+			client := program(t, c.how, strings.Fields(c.args)...)
+			cases, err := Select([]string{"once-success"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cases[0].limit = 3 * time.Second
+			g, err := newGrader(client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.close()
+			g.most = 10 // a busy machine does not get far in three seconds
+			r, seen := g.one(t.Context(), cases[0])
+			if v := seen.verdict(traits{}); v.Grade != c.grade || !strings.Contains(v.Why, c.text) {
+				t.Errorf("%s (%s), want %s and %q\n%s", v.Grade, v.Why, c.grade, c.text, timeline(r))
+			}
+			if c.how == "stays" && !strings.Contains(r.Note, "did not exit") {
+				t.Errorf("the note is %q", r.Note)
+			}
+		})
+	}
+}
