@@ -162,7 +162,8 @@ func (b *builder) fleet(i int, f *Fleet) {
 	o.spec.NotIdempotent = f.NotIdempotent && !f.Keyed
 	o.counted = f.NotIdempotent
 	o.hedges = o.hedges && !f.NotIdempotent // nor with a key, as in lullhttp
-	o.again = f.Arrivals.Kind == Closed || f.Reload.Times > 0
+	o.redials = newRedials(f)
+	o.again = f.Arrivals.Kind == Closed || f.Reload.Times > 0 || f.Redial
 	o.reload, o.think = newSampler(f.Reload.After), newSampler(f.Arrivals.Think)
 	s := &stream{o: o, a: &f.Arrivals, key: draw.Mix(b.seed, uint64(i)+1), ramp: f.Arrivals.Ramp}
 	s.first()

@@ -32,6 +32,7 @@ type origin struct {
 	shake    sampler
 	pools    []uint32 // by process and host: indices of world.pools, plus one
 	reload   sampler
+	redials  []engine.Redial // by process; nil: calls are made
 	think    sampler
 	spec     engine.Spec
 	patient  time.Duration                   // the callers' own deadline
@@ -85,6 +86,10 @@ func (w *world) begin(o *origin, p uint32, key uint64, deadline time.Duration) (
 	}
 	if o.again {
 		f.process, f.reloads = p, 0
+	}
+	if o.redials != nil {
+		w.lose(i, f, o, p)
+		return i, f
 	}
 	w.start(i, f, o, p, deadline)
 	return i, f
@@ -149,6 +154,10 @@ func (w *world) fly(kind int, i uint32, f *flight) {
 		w.take(i, f, f.call.LeaveQueue(w.now, &p.waiter, engine.Limited, w.random))
 	case again:
 		o := w.origins[f.origin]
+		if o.redials != nil {
+			w.redial(i, f, o)
+			return
+		}
 		w.start(i, f, o, f.process, w.patience(o))
 	}
 }
@@ -219,7 +228,11 @@ func (w *world) until(f *flight) time.Duration {
 // sendNth is send for attempt n of a call.
 func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 	o := w.origins[f.origin]
-	w.rec.attempt(w.now, n, o.target.index)
+	made := n
+	if o.redials != nil {
+		made += int(f.reloads) // each dial is the first attempt of a call
+	}
+	w.rec.attempt(w.now, made, o.target.index)
 	if o.still && o.target.plain && !o.pooled && !o.chooses {
 		w.sendPlain(i, f, o, attemptRandom{key: f.key, n: uint64(n)}, until, 0, 0)
 		return
@@ -352,6 +365,10 @@ func (w *world) ended(i uint32, f *flight, verdict int) {
 	w.seedFor(f, false)
 	step := f.call.Next(w.now, w.origins[f.origin].verdicts[verdict], w.random)
 	if step.Done {
+		if o := w.origins[f.origin]; o.redials != nil && step.Reason != engine.Success {
+			w.redialFailed(i, f, o, o.verdicts[verdict])
+			return
+		}
 		w.end(i, f, step.Reason)
 		return
 	}
@@ -363,6 +380,13 @@ func (w *world) ended(i uint32, f *flight, verdict int) {
 // end ends a call.
 func (w *world) end(i uint32, f *flight, why lull.Reason) {
 	o := w.origins[f.origin]
+	if o.redials != nil {
+		if why != engine.Success { // refused by the client's own limits
+			w.redialFailed(i, f, o, lull.Verdict{})
+			return
+		}
+		o.redials[f.process].Connected(w.now)
+	}
 	w.rec.end(w.now, f.began, why, f.call.Attempts(), o.fleet != nil)
 	if o.chooses {
 		delete(w.itinerary, i)

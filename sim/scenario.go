@@ -54,7 +54,12 @@ type Fleet struct {
 	// (Service.Deduplicates), and is repeated, with two effects, where it does not.
 	Keyed bool
 	// Reload: users whose call failed come back.
-	Reload  Reload
+	Reload Reload
+	// Redial: each process keeps a connection that must last, and Arrivals are when it is lost. A
+	// call is then what it takes to be connected again. engine.Redial decides when to dial; of the
+	// policy the timeout of an attempt, the breaker and the limits count. It excludes Reload, and
+	// Closed arrivals.
+	Redial  bool
 	Network Network
 	// Policy is the fleet's own, for a bystander whose policy is not under
 	// comparison: the name of a contender, such as "none". Empty: the policy under

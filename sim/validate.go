@@ -210,6 +210,8 @@ func (f *Fleet) validate(names *services) error {
 	l.Check(!f.Keyed || f.NotIdempotent, "Keyed", f.Keyed, "a key only where NotIdempotent is set")
 	share(&l, "Reload.Share", f.Reload.Share)
 	l.In("Reload.After", f.Reload.After.validate())
+	l.Check(!f.Redial || f.Arrivals.Kind != Closed, "Redial", f.Redial, "false with closed arrivals: a connection is lost at a time of its own")
+	l.Check(!f.Redial || f.Arrivals.Each <= 1, "Redial", f.Redial, "false with Arrivals.Each: a process has one connection")
 	l.Check(f.Reload.Times >= 0 && f.Reload.Times <= 255, "Reload.Times", f.Reload.Times, "0 to 255")
 	l.In("Network", f.Network.validate())
 	return l.Err()

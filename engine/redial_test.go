@@ -1,0 +1,177 @@
+package engine_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/seed"
+)
+
+func redialPlan(t testing.TB, p engine.RedialPolicy) *engine.RedialPlan {
+	t.Helper()
+	plan, err := engine.NewRedialPlan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// draws returns sources that draw the least, the middle and the most.
+func draws() map[string]func() uint64 {
+	return map[string]func() uint64{
+		"least": func() uint64 { return 0 }, "middle": nil, "most": func() uint64 { return math.MaxUint64 },
+	}
+}
+
+// The waits of the zero policy, from the least draw to the most.
+func TestRedialWaits(t *testing.T) {
+	const s = time.Second
+	hint := func(after time.Duration) engine.Verdict {
+		return engine.Verdict{Kind: engine.KindRateLimited, After: after}
+	}
+	for _, x := range []struct {
+		name                string
+		step                func(r *engine.Redial, random func() uint64) time.Duration
+		least, middle, most time.Duration
+	}{
+		{"start", func(r *engine.Redial, random func() uint64) time.Duration { return r.Start(0, random) }, 0, s / 2, s},
+		{"lost", func(r *engine.Redial, random func() uint64) time.Duration {
+			r.Connected(0)
+			return r.Lost(60*s, engine.Verdict{}, 0, random).Wait
+		}, 0, 15 * s / 8, 15 * s},
+		{"lost, with a hint", func(r *engine.Redial, random func() uint64) time.Duration {
+			r.Connected(0)
+			return r.Lost(60*s, hint(3*s), 0, random).Wait
+		}, 3 * s, 3*s + 15*s/8, 18 * s},
+		{"drained", func(r *engine.Redial, random func() uint64) time.Duration {
+			r.Connected(0)
+			return r.Lost(60*s, engine.Verdict{}, 40*s, random).Wait
+		}, 0, 20 * s, 40 * s},
+		{"died young", func(r *engine.Redial, random func() uint64) time.Duration {
+			r.Connected(0)
+			return r.Lost(59*s, engine.Verdict{}, 0, random).Wait
+		}, 0, s / 2, s},
+		{"failed", func(r *engine.Redial, random func() uint64) time.Duration {
+			return r.Failed(0, engine.Verdict{}, random).Wait
+		}, 0, s / 2, s},
+		{"failed often", func(r *engine.Redial, random func() uint64) (wait time.Duration) {
+			for range 50 {
+				wait = r.Failed(0, engine.Verdict{Kind: engine.KindTransient}, random).Wait
+			}
+			return wait
+		}, 0, 30 * s, 60 * s},
+		{"refused, with a hint", func(r *engine.Redial, random func() uint64) time.Duration {
+			return r.Failed(0, hint(10*s), random).Wait
+		}, 10 * s, 15 * s, 20 * s},
+		{"refused, with a hint without end", func(r *engine.Redial, random func() uint64) time.Duration {
+			return r.Failed(0, hint(math.MaxInt64), random).Wait
+		}, math.MaxInt64, math.MaxInt64, math.MaxInt64},
+	} {
+		want := map[string]time.Duration{"least": x.least, "middle": x.middle, "most": x.most}
+		for draw, random := range draws() {
+			r := redialPlan(t, engine.RedialPolicy{}).Redial()
+			if got := x.step(&r, random); (got - want[draw]).Abs() > time.Microsecond {
+				t.Errorf("%s: the %s wait is %v, want %v", x.name, draw, got, want[draw])
+			}
+		}
+	}
+}
+
+// Only a connection that has lasted sets the count of failures back. A drain is no failure.
+func TestRedialCounts(t *testing.T) {
+	r := redialPlan(t, engine.RedialPolicy{}).Redial()
+	now := time.Duration(0)
+	lives := func(for_, drain time.Duration) {
+		r.Connected(now)
+		now += for_
+		r.Lost(now, engine.Verdict{}, drain, nil)
+	}
+	r.Start(now, nil)
+	for i, x := range []struct {
+		for_, drain time.Duration
+		want        int
+	}{{time.Second, 0, 1}, {time.Second, 0, 2}, {time.Second, time.Minute, 2}, {59 * time.Second, 0, 3}, {time.Minute, 0, 0}, {time.Hour, 0, 0}, {0, 0, 1}} {
+		if lives(x.for_, x.drain); r.Failures() != x.want {
+			t.Errorf("%d: %d failures, want %d", i, r.Failures(), x.want)
+		}
+	}
+}
+
+// Down counts the time since there was a connection that lasted, whatever happened in between.
+func TestRedialDown(t *testing.T) {
+	r := redialPlan(t, engine.RedialPolicy{}).Redial()
+	const s = time.Second
+	r.Start(10*s, nil)
+	r.Failed(20*s, engine.Verdict{}, nil)
+	r.Connected(30 * s)
+	if got := r.Down(35*s, true); got != 25*s {
+		t.Errorf("with a young connection: %v", got)
+	}
+	r.Lost(40*s, engine.Verdict{}, 0, nil)
+	if got := r.Down(50*s, false); got != 40*s {
+		t.Errorf("after it: %v", got)
+	}
+	r.Connected(60 * s)
+	if got := r.Down(120*s, true); got != 0 {
+		t.Errorf("with one that has lasted: %v", got)
+	}
+	r.Lost(130*s, engine.Verdict{}, 0, nil)
+	if got := r.Down(131*s, false); got != s {
+		t.Errorf("after that: %v", got)
+	}
+}
+
+// What ends it: an answer that is permanent, and the caller. A name that does not exist may exist
+// later.
+func TestRedialEnds(t *testing.T) {
+	for _, x := range []struct {
+		v    engine.Verdict
+		done bool
+		why  engine.Reason
+	}{
+		{engine.Verdict{Kind: engine.KindPermanent, Code: "403"}, true, engine.Permanent},
+		{engine.Verdict{Kind: engine.KindPermanent, Code: "nxdomain", NeverSent: true}, false, 0},
+		{engine.Verdict{Kind: engine.KindPermanent, Code: engine.CodeRetriedBelow}, false, 0},
+		{engine.Verdict{Kind: engine.KindCanceled}, true, engine.Canceled},
+		{engine.Verdict{}, false, 0},
+		{engine.Verdict{Kind: engine.KindOverloaded}, false, 0},
+	} {
+		r := redialPlan(t, engine.RedialPolicy{}).Redial()
+		for name, step := range map[string]engine.Step{"failed": r.Failed(0, x.v, nil), "lost": r.Lost(time.Hour, x.v, 0, nil)} {
+			if step.Done != x.done || step.Reason != x.why {
+				t.Errorf("%s with %+v: %+v", name, x.v, step)
+			}
+		}
+	}
+}
+
+func TestRedialPolicyRefuses(t *testing.T) {
+	if _, err := engine.NewRedialPlan(engine.RedialPolicy{Start: -1, Spread: 5, Lasting: -1}); err == nil {
+		t.Error("it was taken")
+	} else if p, ok := err.(engine.Problems); !ok || len(p) != 3 {
+		t.Error(err)
+	}
+}
+
+// Half the waits after a loss are below an eighth of the spread, and their mean is a quarter.
+func TestRedialSpread(t *testing.T) {
+	random := seed.Source(t)
+	r := redialPlan(t, engine.RedialPolicy{}).Redial()
+	const n = 20_000
+	var sum time.Duration
+	short := 0
+	for i := range n {
+		now := time.Duration(i+1) * time.Hour
+		r.Connected(now - time.Hour)
+		wait := r.Lost(now, engine.Verdict{}, 0, random).Wait
+		sum += wait
+		if wait < 15*time.Second/8 {
+			short++
+		}
+	}
+	if mean := sum / n; mean < 3600*time.Millisecond || mean > 3900*time.Millisecond || short < n*49/100 || short > n*51/100 {
+		t.Errorf("the mean is %v, and %d of %d are below an eighth", mean, short, n)
+	}
+}

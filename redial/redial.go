@@ -1,0 +1,196 @@
+package redial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+)
+
+// DefaultDials is how many dials a Group has in flight at most, if Config.Dials is zero.
+const DefaultDials = 4
+
+// A Config configures a Group. Its zero value is the recommended one.
+type Config struct {
+	// Policy is when a connection is dialled.
+	Policy engine.RedialPolicy
+	// Dials is the most dials in flight. Zero means DefaultDials.
+	Dials int
+	// Escalate, if positive, is after how long without a connection that lasted Down is called.
+	Escalate time.Duration
+	// Down is called once for each outage of a connection that is as long as Escalate, with how
+	// long it has been and the last failure. It runs on the goroutine of Keep.
+	Down func(since time.Duration, last error)
+}
+
+// A Group has the connections of a process to one thing, and the dials in flight that they share.
+// Its methods may be called concurrently.
+type Group struct {
+	d     *lull.Dependency
+	plan  *engine.RedialPlan
+	c     Config
+	dials chan struct{} // holds one for each dial in flight
+}
+
+// New returns a group whose dials are calls to d.
+func New(d *lull.Dependency, c Config) (*Group, error) {
+	if d == nil {
+		return nil, errors.New("redial: New: the dependency is nil: make one with lull.NewDependency")
+	}
+	plan, err := engine.NewRedialPlan(c.Policy)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("redial: New: Config.Policy: %w", err)
+	case c.Dials < 0:
+		return nil, fmt.Errorf("redial: New: Config.Dials is %d: want a positive number, or 0 for the default of %d", c.Dials, DefaultDials)
+	case c.Escalate < 0:
+		return nil, fmt.Errorf("redial: New: Config.Escalate is %v: want a positive duration, or 0 for none", c.Escalate)
+	case (c.Escalate > 0) != (c.Down != nil):
+		return nil, errors.New("redial: New: Config.Escalate and Config.Down go together: set both or neither")
+	case c.Dials == 0:
+		c.Dials = DefaultDials
+	}
+	return &Group{d: d, plan: plan, c: c, dials: make(chan struct{}, c.Dials)}, nil
+}
+
+// Keep dials, calls use with the connection, and dials again when use returns, until ctx ends or
+// a failure is permanent. It returns the error that ended it: what ended ctx, or the permanent
+// failure (of a dial, a [*lull.Error]).
+//
+// Dial gets a context that ends with the attempt's timeout; the connection must outlive it. Use
+// gets ctx, owns the connection and closes it. It returns why the connection ended, nil if it does
+// not know. Marks of package lull and [Drain] on that error decide about the next dial. A panic in
+// either is not recovered.
+func Keep[C any](ctx context.Context, g *Group, dial func(context.Context) (C, error), use func(context.Context, C) error) error {
+	k := keeper{g: g, redial: g.plan.Redial()}
+	wait := k.redial.Start(g.d.Now(), g.d.Rand())
+	for {
+		if err := k.sleep(ctx, wait); err != nil {
+			return err
+		}
+		var conn C
+		step := k.dial(ctx, func(ctx context.Context) (err error) {
+			conn, err = dial(ctx)
+			return err
+		})
+		if k.last == nil {
+			k.redial.Connected(g.d.Now())
+			k.last = use(ctx, conn)
+			step = k.lost(ctx)
+		}
+		if step.Done {
+			return k.end(ctx)
+		}
+		wait = step.Wait
+	}
+}
+
+// keeper is one connection.
+type keeper struct {
+	g      *Group
+	redial engine.Redial
+	last   error // the last failure
+	told   bool  // Down was called for this outage
+}
+
+// dial makes one dial, when there is room. Its failure is in k.last.
+func (k *keeper) dial(ctx context.Context, dial func(context.Context) error) engine.Step {
+	g := k.g
+	select {
+	case g.dials <- struct{}{}:
+	case <-ctx.Done():
+		k.last = context.Cause(ctx)
+		return k.redial.Failed(g.d.Now(), lull.Verdict{Kind: lull.KindCanceled}, nil)
+	}
+	defer func() { <-g.dials }()
+	spec := engine.Spec{Operation: "dial", Once: true}
+	r := g.d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
+		if k.last = dial(ctx); k.last == nil {
+			return lull.Verdict{Kind: lull.KindSuccess}
+		}
+		return verdict(k.last)
+	}, nil, func() error { return k.last })
+	if r.Reason == engine.Success {
+		k.last = nil
+		return engine.Step{}
+	}
+	v := r.Verdict
+	v.After = max(v.After, r.RetryAt) // of an open circuit
+	v.Kind = kind(ctx, v.Kind)
+	k.last = g.d.Error(spec.Operation, r, k.last)
+	return k.redial.Failed(g.d.Now(), v, g.d.Rand())
+}
+
+// lost is what follows the end of a connection.
+func (k *keeper) lost(ctx context.Context) engine.Step {
+	var v lull.Verdict
+	drain := time.Duration(0)
+	if k.last != nil {
+		v, drain = verdict(k.last), restartSpread(k.last)
+		if e, ok := errors.AsType[*drained](k.last); ok {
+			drain = e.over
+		}
+	}
+	v.Kind = kind(ctx, v.Kind)
+	now := k.g.d.Now()
+	k.told = k.told && k.redial.Down(now, true) > 0
+	return k.redial.Lost(now, v, drain, k.g.d.Rand())
+}
+
+// kind is that of a failure: canceled if ctx has ended, and not if only somebody else's has.
+func kind(ctx context.Context, of engine.Kind) engine.Kind {
+	switch {
+	case ctx.Err() != nil:
+		return lull.KindCanceled
+	case of == lull.KindCanceled:
+		return lull.KindUnclassified
+	}
+	return of
+}
+
+func (k *keeper) end(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return k.last
+}
+
+// sleep waits, and escalates when it is time for that.
+func (k *keeper) sleep(ctx context.Context, wait time.Duration) error {
+	for {
+		part := wait
+		if escalate := k.g.c.Escalate; escalate > 0 && !k.told {
+			down := k.redial.Down(k.g.d.Now(), false)
+			if down >= escalate {
+				k.told = true
+				k.g.c.Down(down, k.last)
+				continue
+			}
+			part = min(wait, escalate-down)
+		}
+		if err := pause(ctx, part); err != nil {
+			return err
+		}
+		if wait -= part; wait <= 0 {
+			return nil
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

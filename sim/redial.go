@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/sim/internal/draw"
+)
+
+// newRedials returns what a fleet's processes know of the connection that each of them keeps
+// (Fleet.Redial); nil for a fleet that makes calls. The arrivals of such a fleet are the moments at
+// which a connection that has lasted is lost. A call begins there, has a dial for each attempt, and
+// ends when the process is connected again. Package engine decides when to dial.
+func newRedials(f *Fleet) []engine.Redial {
+	if !f.Redial {
+		return nil
+	}
+	plan, _ := engine.NewRedialPlan(engine.RedialPolicy{}) // the zero policy is valid
+	each := make([]engine.Redial, max(f.Processes, 1))
+	for i := range each {
+		each[i] = plan.Redial()
+		each[i].Connected(-plan.Policy().Lasting)
+	}
+	return each
+}
+
+// lose begins a call of process p: its connection has just been lost.
+func (w *world) lose(i uint32, f *flight, o *origin, p uint32) {
+	f.process, f.reloads, f.began = p, 0, w.now
+	w.rec.begin(w.now, true)
+	w.seedFor(f, true)
+	step := o.redials[p].Lost(w.now, lull.Verdict{}, 0, w.random)
+	w.at(saturating.Add(w.now, step.Wait), again, f.gen, i)
+}
+
+// redial makes one attempt to connect. The dependency admits it, bounds it in time and learns from
+// it, as from a call that is made once.
+func (w *world) redial(i uint32, f *flight, o *origin) {
+	f.key = draw.Mix(f.key, 1<<34) // each has its own randomness
+	spec := o.spec
+	spec.Once = true
+	if no := o.dependency(f.process).StartIn(&f.call, w.now, &spec); no != engine.Success {
+		w.redialFailed(i, f, o, lull.Verdict{})
+		return
+	}
+	w.attempt(i, f)
+}
+
+// redialFailed has the process dial again, after an attempt that ended with v.
+func (w *world) redialFailed(i uint32, f *flight, o *origin, v lull.Verdict) {
+	f.gen++
+	if f.reloads < 255 {
+		f.reloads++
+	}
+	w.seedFor(f, false)
+	step := o.redials[f.process].Failed(w.now, v, w.random)
+	if step.Done { // it stays without a connection
+		w.rec.end(w.now, f.began, step.Reason, int(f.reloads), true)
+		w.flights.give(i)
+		return
+	}
+	w.at(saturating.Add(w.now, step.Wait), again, f.gen, i)
+}
