@@ -114,9 +114,9 @@ func (r *race) Discard(slot int, _ time.Duration) {
 
 func (r *race) Err(slot int) error {
 	if slot == 0 {
-		return r.try.err
+		return r.try.observed()
 	}
-	return r.others[slot-1].err
+	return r.others[slot-1].observed()
 }
 
 // observed adds the options by which gRPC reports the outcome of an attempt.

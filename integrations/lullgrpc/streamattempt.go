@@ -88,7 +88,7 @@ func (s *stream) end(r engine.Result) {
 func (s *stream) lastError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err
+	return withRequestID(s.err, s.trailer)
 }
 
 // attempt opens an attempt, brings it up to date, and waits for its end or its answer.

@@ -109,7 +109,10 @@ func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []gr
 }
 
 // lastError returns the last attempt's error, for observers.
-func (u *unary) lastError() error { return u.try.err }
+func (u *unary) lastError() error { return u.try.observed() }
+
+// observed returns the error of the attempt for observers.
+func (t *try) observed() error { return withRequestID(t.err, t.outcome.trailer) }
 
 // outcome is gRPC's report on an attempt, beside its error.
 type outcome struct {
