@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/lullgo/lull/internal/recent"
 )
@@ -21,7 +22,7 @@ const defaultSize = 1024
 type Registry struct {
 	template *Dependency
 	byKey    *recent.Cache[*Dependency]
-	each     func(key string) Policy // of UpdateEach; nil: all have the template's. Held with byKey
+	each     atomic.Pointer[func(key string) Policy] // of UpdateEach; nil: all have the template's
 }
 
 // NewRegistry returns a registry for at most size dependencies; zero means
@@ -53,8 +54,8 @@ func (r *Registry) kept() *recent.Cache[*Dependency] {
 // add makes the dependency of a new key.
 func (r *Registry) add(key string) *Dependency {
 	d := r.template.Clone(key)
-	if r.each != nil {
-		d.Update(r.each(key)) // or it stays as the template
+	if each := r.each.Load(); each != nil {
+		d.Update((*each)(key)) // or it stays as the template
 	}
 	return d
 }
@@ -67,37 +68,45 @@ func (r *Registry) Update(p Policy) error {
 
 // UpdateEach changes the policy of each dependency, kept or still to come, to what f returns
 // for its key. Before anything is changed, f is called for the empty key and for the keys that
-// are kept: a policy that does not validate changes nothing. A key to come for which f returns
-// a policy that does not validate gets the policy of the empty key. F is called while other
-// goroutines wait for new keys, and must not call the registry.
+// are kept: a policy that does not validate changes nothing. A key that comes meanwhile or later
+// and for which f returns a policy that does not validate gets the policy of the empty key. F may
+// be called concurrently, and may call the registry.
 func (r *Registry) UpdateEach(f func(key string) Policy) (err error) {
-	r.kept().Hold(func() { err = r.updateEach(f) })
-	return err
-}
-
-func (r *Registry) updateEach(f func(key string) Policy) error {
-	policies := make(map[*Dependency]Policy, r.Len())
-	rest := f("")
+	kept, rest := r.kept(), f("")
 	if err := rest.Validate(); err != nil {
 		return err
 	}
-	for key, d := range r.byKey.All {
+	policies := make(map[string]Policy, r.Len())
+	for key := range kept.All {
 		p := f(key)
 		if err := p.Validate(); err != nil {
 			return &policyError{key, err}
 		}
-		policies[d] = p
+		policies[key] = p
 	}
-	if err := r.template.Update(rest); err != nil {
-		return err
-	}
-	r.each = f
-	for d, p := range policies {
-		if err := d.Update(p); err != nil {
-			return err // cannot be: it was valid
+	var came []*Dependency // since f was asked
+	kept.Hold(func() {
+		if err = r.template.Update(rest); err != nil {
+			return
 		}
+		r.each.Store(&f)
+		for key, d := range kept.All {
+			if p, ok := policies[key]; ok {
+				d.Update(p) // it is valid
+			} else {
+				came = append(came, d)
+			}
+		}
+	})
+	for _, d := range came {
+		p := f(d.Name())
+		kept.Hold(func() {
+			if r.each.Load() == &f && d.Update(p) != nil {
+				d.Update(rest)
+			}
+		})
 	}
-	return nil
+	return err
 }
 
 // Len is the number of dependencies kept.

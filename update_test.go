@@ -266,6 +266,66 @@ func TestUpdateOfEachInARegistry(t *testing.T) {
 	})
 }
 
+// The function of UpdateEach is the user's: it may use the registry, and nobody waits for it.
+func TestRule18UpdateEachHoldsNoLock(t *testing.T) {
+	p := func(n int) lull.Policy {
+		return lull.Policy{Attempts: n, Budget: plenty, Breaker: breaker.Config{Off: true}}
+	}
+	r, err := lull.NewRegistry(p(2), 0, lull.WithRand(seed.Source(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := func(d *lull.Dependency) int { return d.Policy().Attempts }
+	r.Get("kept")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// A key that comes while the policies are asked for has the new one, too.
+		if err := r.UpdateEach(func(key string) lull.Policy {
+			r.Get("new")
+			return p(3)
+		}); err != nil {
+			t.Error(err)
+		}
+		for d := range r.All {
+			if attempts(d) != 3 {
+				t.Errorf("%s makes %d attempts, want 3", d.Name(), attempts(d))
+			}
+		}
+		// One whose policy is asked for while all change has the latest one.
+		asked, late := make(chan struct{}), make(chan struct{})
+		first := true
+		if err := r.UpdateEach(func(key string) lull.Policy {
+			if key == "late" && first {
+				first = false
+				close(asked)
+				<-late
+			}
+			return p(4)
+		}); err != nil {
+			t.Error(err)
+		}
+		got := make(chan *lull.Dependency)
+		go func() { got <- r.Get("late") }()
+		<-asked
+		if n := attempts(r.Get("another")); n != 4 {
+			t.Errorf("another makes %d attempts, want 4", n)
+		}
+		if err := r.Update(p(5)); err != nil {
+			t.Error(err)
+		}
+		close(late)
+		if n := attempts(<-got); n != 5 {
+			t.Errorf("the late one makes %d attempts, want 5", n)
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("it hangs")
+	}
+}
+
 // A hundred thousand calls of all kinds, or more, while the policy changes all the time: each
 // ends as its operation does.
 func TestUpdateUnderLoad(t *testing.T) {

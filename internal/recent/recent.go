@@ -13,10 +13,11 @@ import (
 type Cache[V any] struct {
 	size  int
 	make  func(key string) V
-	clock atomic.Int64 // counts new keys: the age of an entry is measured in them
-	count atomic.Int64 // of entries in byKey
-	byKey sync.Map     // of *entry[V]
-	mu    sync.Mutex   // held to add and to remove, and to change near
+	clock atomic.Int64  // counts new keys: the age of an entry is measured in them
+	count atomic.Int64  // of entries in byKey
+	byKey sync.Map      // of *entry[V]
+	mu    sync.Mutex    // held to add and to remove, and to change near
+	holds atomic.Uint64 // how often Hold has ended; changes under mu
 	// near has some of the entries, by place: a few keys are most of what is asked for.
 	near [16]atomic.Pointer[entry[V]]
 }
@@ -37,8 +38,8 @@ type entry[V any] struct {
 }
 
 // New returns a cache for at most size keys, which must be positive. Make makes the
-// value of a new key, while other goroutines wait for new keys; it must not use the
-// cache.
+// value of a new key. It may be called concurrently, and more than once for a key of
+// which one value is kept.
 func New[V any](size int, make func(key string) V) *Cache[V] {
 	return &Cache[V]{size: size, make: make}
 }
@@ -68,15 +69,30 @@ func (c *Cache[V]) Has(key string) bool {
 	return ok
 }
 
-// add makes an entry. When there is no room an eighth of the entries leave at
-// once, so that a flood of new keys does not search the cache for each of them.
+// add makes an entry. The value is made without a lock, and made anew if Hold was called
+// meanwhile.
 func (c *Cache[V]) add(key string) V {
+	for {
+		holds := c.holds.Load()
+		if v, ok := c.keep(key, c.make(key), holds); ok {
+			return v
+		}
+	}
+}
+
+// keep adds an entry, unless there is one, or Hold was called after holds calls. When
+// there is no room an eighth of the entries leave at once, so that a flood of new keys
+// does not search the cache for each of them.
+func (c *Cache[V]) keep(key string, value V, holds uint64) (_ V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v, ok := c.byKey.Load(key); ok {
-		return v.(*entry[V]).value
+		return v.(*entry[V]).value, true
 	}
-	e := &entry[V]{key: key, value: c.make(key)}
+	if c.holds.Load() != holds {
+		return value, false
+	}
+	e := &entry[V]{key: key, value: value}
 	if c.Len() >= c.size {
 		c.evict(max(c.size/8, 1))
 	}
@@ -84,7 +100,7 @@ func (c *Cache[V]) add(key string) V {
 	c.count.Add(1)
 	c.byKey.Store(key, e)
 	c.place(key).Store(e)
-	return e.value
+	return value, true
 }
 
 // evict removes the n entries that were not asked for the longest. The lock is held.
@@ -107,10 +123,12 @@ func (c *Cache[V]) evict(n int) {
 	c.count.Add(int64(-n))
 }
 
-// Hold calls f while no key comes or leaves.
+// Hold calls f while no key comes or leaves. Values that are being made meanwhile are made
+// anew: f may change what they are made of.
 func (c *Cache[V]) Hold(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer c.holds.Add(1)
 	f()
 }
 
