@@ -166,9 +166,12 @@ func TestLeastTimeOfTheUnknown(t *testing.T) {
 		t.Error("an endpoint without calls is not better than a busy one of which no time is known")
 	}
 	known.took.Store(math.Float64bits(0.5))
-	quick.took.Store(math.Float64bits(0.25))
+	quick.took.Store(math.Float64bits(0.3))
 	if !quick.better(known, 0, LeastTime) {
 		t.Error("of two with equal loads the quicker one is not better")
+	}
+	if known.better(quick, 0, LeastTime) {
+		t.Error("of two with equal loads the slower one is better")
 	}
 }
 
