@@ -1,6 +1,7 @@
 // Package convert converts retry settings of other systems into lull's policy files, and back: gRPC
 // service configs, Istio's VirtualServices and DestinationRules, Envoy's routes and clusters,
-// HTTPRoutes of the Kubernetes Gateway API, and Envoy Gateway's BackendTrafficPolicies.
+// HTTPRoutes of the Kubernetes Gateway API, Envoy Gateway's BackendTrafficPolicies, and Dapr's
+// Resiliency.
 //
 // # Why a report
 //

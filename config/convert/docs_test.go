@@ -135,7 +135,7 @@ func TestThePageShowsWhatPoliciesBecome(t *testing.T) {
 	if len(rows) != len(probes) {
 		t.Errorf("%d rows, want %d", len(rows), len(probes))
 	}
-	columns := []Format{GRPC, Istio, Envoy, Gateway, EnvoyGateway}
+	columns := []Format{GRPC, Istio, Envoy, Gateway, EnvoyGateway, Dapr}
 	var want strings.Builder
 	for _, probe := range probes {
 		fmt.Fprintf(&want, "| %s", probe.row)

@@ -156,6 +156,7 @@ func ExampleFormats() {
 	// envoy
 	// gateway
 	// envoy-gateway
+	// dapr
 }
 
 func ExampleReport_Losses() {

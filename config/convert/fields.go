@@ -39,6 +39,10 @@ var fieldPlaces = [formats]map[string]place{
 		"deadline": at("timeouts.request"), "attempt_timeout": at("timeouts.backendRequest"), "attempts": at("retry.attempts"), "backoff.floor": at("retry.backoff"),
 		"budget": {name: "retryConstraint of an XBackendTrafficPolicy"},
 	},
+	Dapr: {
+		"attempt_timeout": at("timeout"), "attempts": {"maxRetries of the retry policy", []string{"retry"}}, "backoff.base": {"duration of the retry policy", nil},
+		"backoff.cap": {"maxInterval of the retry policy", nil}, "breaker": {"circuitBreaker", []string{"circuitBreaker"}},
+	},
 	EnvoyGateway: {
 		"deadline": {"timeout.http.requestTimeout", []string{"timeout.http.requestTimeout", "timeouts.request"}}, "attempts": at("retry.numRetries"),
 		"attempt_timeout": at("retry.perRetry.timeout"), "backoff.base": at("retry.perRetry.backOff.baseInterval"), "backoff.cap": at("retry.perRetry.backOff.maxInterval"),

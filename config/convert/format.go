@@ -26,10 +26,12 @@ const (
 	// EnvoyGateway is the BackendTrafficPolicies of Envoy Gateway, in YAML. They are read beside the
 	// HTTPRoutes that they are for.
 	EnvoyGateway
+	// Dapr is Dapr's Resiliency resources, in YAML: policies, and the targets that have them.
+	Dapr
 	formats
 )
 
-var formatNames = [formats]string{"lull", "grpc", "istio", "envoy", "gateway", "envoy-gateway"}
+var formatNames = [formats]string{"lull", "grpc", "istio", "envoy", "gateway", "envoy-gateway", "dapr"}
 
 var formatTitles = [formats]string{
 	"lull's policy file (YAML): dependencies, attempts, waits, budgets, breakers",
@@ -38,6 +40,7 @@ var formatTitles = [formats]string{
 	"Envoy (YAML or JSON): routes with retry_policy and hedge_policy; clusters with circuit_breakers and outlier_detection",
 	"Gateway API (YAML): HTTPRoute timeouts and retry; XBackendTrafficPolicy retryConstraint",
 	"Envoy Gateway (YAML): BackendTrafficPolicy retry, timeout, circuitBreaker, healthCheck.passive",
+	"Dapr (YAML): Resiliency timeouts, retries, circuitBreakers and their targets",
 }
 
 // Formats are all formats, in the order in which they are listed.
@@ -60,7 +63,7 @@ func (f Format) Title() string {
 	return ""
 }
 
-var formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API", "Envoy Gateway"}
+var formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API", "Envoy Gateway", "Dapr"}
 
 // System returns the name of the system that the format belongs to, such as "Istio".
 func (f Format) System() string {

@@ -59,7 +59,7 @@ func fuzzed(t *testing.T, data []byte, from *Format) {
 			t.Fatalf("an entry that says nothing: %+v", e)
 		}
 	}
-	for _, to := range []Format{GRPC, Istio, Envoy, Gateway, EnvoyGateway} {
+	for _, to := range []Format{GRPC, Istio, Envoy, Gateway, EnvoyGateway, Dapr} {
 		o := Options{}
 		if to == GRPC {
 			o.Only = file.Dependencies[0].Name
@@ -129,6 +129,12 @@ func FuzzGateway(f *testing.F) {
 func FuzzEnvoyGateway(f *testing.F) {
 	seeds(f)
 	format := EnvoyGateway
+	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
+}
+
+func FuzzDapr(f *testing.F) {
+	seeds(f)
+	format := Dapr
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzed(t, data, &format) })
 }
 

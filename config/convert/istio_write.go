@@ -106,7 +106,11 @@ func (w *writer) istioRoute(host string, d config.Dependency, p lull.Policy, not
 		retries.Set("perTryTimeout", tree.String(pretty.Duration(t)))
 	}
 	f := w.failures(d.Name, p)
-	retries.Set("retryOn", tree.String(f.istioOn()))
+	on, left := f.istioOn()
+	retries.Set("retryOn", tree.String(on))
+	if len(left) > 0 {
+		note(Lost, "", "Istio knows no status "+joined(left))
+	}
 	base, _ := fit(p, attempts, proxyGrowth, "Istio", note)
 	retries.Set("backoff", tree.String(pretty.Duration(base)))
 	w.istioHosts(retries, d.Name, note)

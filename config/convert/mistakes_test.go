@@ -28,7 +28,7 @@ func open(t testing.TB, names ...string) []File {
 
 // One run reports all mistakes of a file, each with its place, path, value and what is allowed.
 func TestMistakesOfFiles(t *testing.T) {
-	for _, name := range []string{"istio.yaml", "envoy.yaml", "grpc.json", "gateway.yaml", "envoy-gateway.yaml", "lull.yaml"} {
+	for _, name := range []string{"istio.yaml", "envoy.yaml", "grpc.json", "gateway.yaml", "envoy-gateway.yaml", "dapr.yaml", "lull.yaml"} {
 		_, err := Convert(open(t, "mistakes/"+name), Lull, Options{})
 		mistakes, ok := errors.AsType[config.Mistakes](err)
 		if !ok {
@@ -51,7 +51,7 @@ func TestMistakesOfFiles(t *testing.T) {
 func TestMistakesOfTheText(t *testing.T) {
 	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
 	for text, want := range map[string]string{
-		"":                                    "x:1:1: an empty file: want at least one of: lull, grpc, istio, envoy, gateway or envoy-gateway",
+		"":                                    "x:1:1: an empty file: want at least one of: lull, grpc, istio, envoy, gateway, envoy-gateway or dapr",
 		"# nothing\n---\n":                    "x:1:1: an empty file",
 		"{":                                   "x:1:2: not JSON: unexpected EOF",
 		"{\n \"methodConfig\": [,]}":          "x:2:19: not JSON: invalid character ','",
@@ -114,7 +114,7 @@ func TestMistakesOfOptions(t *testing.T) {
 		{Istio, Options{Base: "nobody"}, `base is "nobody": want "lull", or a preset: internal-service`},
 		{Istio, Options{Only: "nothing"}, `dependency is "nothing": want one of those that there are: api or api-1`},
 		{GRPC, Options{}, "dependency is not given: want the one to be written"},
-		{99, Options{}, "to is format(99): want lull, grpc, istio, envoy, gateway or envoy-gateway"},
+		{99, Options{}, "to is format(99): want lull, grpc, istio, envoy, gateway, envoy-gateway or dapr"},
 	} {
 		_, err := Convert([]File{f}, c.to, c.o)
 		if _, ok := errors.AsType[engine.Problems](err); !ok || !strings.Contains(err.Error(), c.want) {

@@ -202,7 +202,7 @@ func convert(t testing.TB, f File, to Format, o Options) Output {
 // reported, a second conversion writes the same as the first, and every change that is reported is
 // real.
 func TestPoliciesGoThereAndBack(t *testing.T) {
-	for _, to := range []Format{GRPC, Istio, Envoy, Gateway, EnvoyGateway} {
+	for _, to := range []Format{GRPC, Istio, Envoy, Gateway, EnvoyGateway, Dapr} {
 		t.Run(to.String(), func(t *testing.T) {
 			for seed := range rounds() {
 				p := randomPolicy(rand.New(rand.NewPCG(seed, 7)))

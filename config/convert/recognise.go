@@ -30,6 +30,8 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 			return Gateway, true
 		case "gateway.envoyproxy.io":
 			return EnvoyGateway, true
+		case "dapr.io":
+			return Dapr, true
 		}
 		return 0, false
 	}
@@ -45,7 +47,7 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 }
 
 // certain lists what identifies a document, for the error about one that is not recognised.
-const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API or of Envoy Gateway (apiVersion and kind), " +
+const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API, of Envoy Gateway or of Dapr (apiVersion and kind), " +
 	"or Envoy's configuration (static_resources, resources, configs, virtual_hosts, a cluster, @type); --from names the format of a document that has none of these fields"
 
 // serviceConfigFields are those by which a service config of gRPC is recognised.

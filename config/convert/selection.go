@@ -174,13 +174,32 @@ func failuresOfCodes(codes []serviceconfig.Code) (f failures, left []string) {
 	return f, left
 }
 
-// istioOn is f as a retryOn: the words of retry_on, and the statuses.
-func (f failures) istioOn() string {
+// wholeClass replaces the statuses from 500 by their word, if f has all of them.
+func (f *failures) wholeClass() {
+	fives := 0
+	for _, status := range f.statuses {
+		if status >= 500 {
+			fives++
+		}
+	}
+	if fives == 100 {
+		f.on = append(f.on, "5xx")
+		f.statuses = slices.DeleteFunc(f.statuses, func(status int) bool { return status >= 500 })
+	}
+}
+
+// istioOn is f as a retryOn: the words of retry_on, and the statuses. left are the statuses that
+// Istio does not take for such.
+func (f failures) istioOn() (on string, left []string) {
 	words := slices.Clone(f.on)
 	for _, status := range f.statuses {
-		words = append(words, strconv.Itoa(status))
+		if text := strconv.Itoa(status); http.StatusText(status) != "" {
+			words = append(words, text)
+		} else {
+			left = append(left, text)
+		}
 	}
-	return strings.Join(words, ",")
+	return strings.Join(words, ","), left
 }
 
 // String returns what is retried, for a message.

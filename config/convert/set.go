@@ -197,3 +197,16 @@ func stem(file string) string {
 	}
 	return "dependency"
 }
+
+// locate adds places of fields of the dependency of that name.
+func (s *Set) locate(name string, fields map[string]config.Position) {
+	if len(fields) == 0 {
+		return
+	}
+	if s.places[name] == nil {
+		s.places[name] = map[string]config.Position{}
+	}
+	for field, at := range fields {
+		s.places[name][field] = at
+	}
+}

@@ -26,7 +26,9 @@ func (w written) carried(to Format, a about) bool {
 	switch a {
 	case hintsUsed:
 		return to == Envoy
-	case ejected, bounds, hints, hosted:
+	case hints:
+		return to == Envoy || to == Istio || to == EnvoyGateway || to == Dapr
+	case ejected, bounds, hosted:
 		return to == Envoy || to == Istio || to == EnvoyGateway
 	case repeated:
 		return to != Lull
@@ -76,6 +78,8 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 		documents = w.gateway()
 	case EnvoyGateway:
 		documents = w.envoyGateway()
+	case Dapr:
+		documents = w.dapr()
 	default:
 		return nil, w.written, engine.Problems{{Field: "to", Value: to, Allowed: FormatNames()}}
 	}
@@ -113,7 +117,7 @@ func (w *writer) folded() *config.PolicyFile {
 		}
 	}
 	n := count[most]
-	if n < 2 {
+	if n < 2 || 2*n < len(s.File.Dependencies) { // otherwise most would have to override it
 		return s.File
 	}
 	f := *s.File

@@ -1,0 +1,501 @@
+package convert
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/serviceconfig"
+	"github.com/lullgo/lull/internal/tree"
+	"github.com/lullgo/lull/internal/waits"
+)
+
+// Dapr's Resiliency has named policies (timeouts, retries, circuit breakers), and targets that name
+// them. Its retries are those of cenkalti/backoff, and its breaker is gobreaker, around each attempt.
+
+const daprVersion = "dapr.io/v1alpha1"
+
+// What Dapr does where nothing is said, and cannot be told otherwise.
+const (
+	daprConstant   = 5 * time.Second
+	daprBase       = 500 * time.Millisecond
+	daprFactor     = 1.5
+	daprLongest    = time.Minute
+	daprElapsed    = 15 * time.Minute
+	daprOpen       = time.Minute
+	daprFailures   = 6 // consecutiveFailures > 5
+	allowedDapr    = "a duration such as 200ms, 15s or 1m30s"
+	daprOwnRetries = "DaprBuiltIn"
+)
+
+// targetKinds are the kinds of targets, in the order in which they are read, with what the names of
+// their dependencies begin with, and the parts of the names of default policies.
+var targetKinds = []struct {
+	field, prefix string
+	levels        []string
+}{
+	{"apps", "", []string{"App", ""}},
+	{"actors", "actor/", []string{"Actor", ""}},
+	{"components", "component/", []string{"ComponentOutbound", "Component", ""}},
+}
+
+const (
+	inbound  = "/inbound"
+	elsewise = "default" // what the dependency is called that stands for targets that are not listed
+)
+
+// A daprPolicies holds the policies of all documents: targets may name those of another one.
+type daprPolicies struct {
+	r        *reading
+	timeouts map[string]*daprPart
+	retries  map[string]*daprPart
+	breakers map[string]*daprPart
+	order    []*daprPart
+}
+
+// A daprPart is a named policy.
+type daprPart struct {
+	d     *document
+	path  string
+	kind  string // what it is
+	node  *tree.Node
+	used  bool
+	wait  time.Duration // of a timeout
+	retry *daprRetry
+	opens *breaker.Config
+}
+
+// A daprRetry is a retry policy.
+type daprRetry struct {
+	attempts int
+	waits    backoff.Schedule
+	deadline time.Duration
+	matching *failures // nil: everything is retried
+	at       string    // the path of matching
+}
+
+func (r *reading) dapr(docs []*document) {
+	all := &daprPolicies{r: r, timeouts: map[string]*daprPart{}, retries: map[string]*daprPart{}, breakers: map[string]*daprPart{}}
+	var targets []*tree.Object
+	var of []*document
+	for _, d := range docs {
+		o := d.Object(d.root, "")
+		if o == nil {
+			continue
+		}
+		version := d.version(o, "dapr.io", []string{"v1alpha1"})
+		if kind := o.String("kind"); kind != "Resiliency" {
+			d.unreadObject(d.root, kind, version)
+			continue
+		}
+		d.metadata(o)
+		d.lost(o, Aside, "which applications have it", "scopes")
+		d.lost(o, Aside, "a version", "version")
+		spec := o.Object("spec")
+		if policies := spec.Object("policies"); policies != nil {
+			all.read(d, policies)
+			d.noteUnread(policies, "not how calls are made")
+		}
+		if t := spec.Object("targets"); t != nil {
+			targets, of = append(targets, t), append(of, d)
+		}
+		if spec != nil {
+			d.noteUnread(spec, "not how calls are made")
+		}
+		d.noteUnread(o, "not how calls are made")
+	}
+	for i, t := range targets {
+		all.targets(of[i], t)
+	}
+	all.defaults()
+	for _, p := range all.order {
+		if !p.used {
+			why := "no target in these files has it"
+			if strings.HasPrefix(lastOf(p.path), daprOwnRetries) {
+				why = "it is for the retries that Dapr makes by itself, which no policy here has"
+			}
+			p.d.noteWhole(Lost, p.node, p.path, why)
+		}
+	}
+}
+
+// read reads the policies of a document.
+func (all *daprPolicies) read(d *document, o *tree.Object) {
+	named := func(field, kind string, into map[string]*daprPart, read func(*daprPart, string, *tree.Node)) {
+		n, path := o.Get(field)
+		if n == nil {
+			return
+		}
+		list := d.Object(n, path)
+		if list == nil {
+			return
+		}
+		for _, m := range n.Members {
+			v, at := list.Get(m.Key)
+			if v == nil {
+				continue
+			}
+			p := &daprPart{d: d, path: at, kind: kind, node: v}
+			read(p, at, v)
+			into[m.Key] = p
+			all.order = append(all.order, p)
+		}
+	}
+	named("timeouts", "timeout", all.timeouts, func(p *daprPart, at string, n *tree.Node) {
+		p.wait, _ = d.daprDuration(n, at)
+	})
+	named("retries", "retry policy", all.retries, func(p *daprPart, at string, n *tree.Node) {
+		if o := d.Object(n, at); o != nil {
+			p.retry = all.retryPolicy(d, o)
+		}
+	})
+	named("circuitBreakers", "circuit breaker", all.breakers, func(p *daprPart, at string, n *tree.Node) {
+		if o := d.Object(n, at); o != nil {
+			p.opens = d.daprBreaker(o)
+		}
+	})
+}
+
+// daprDuration reads a duration: Go's, or a number of milliseconds.
+func (d *document) daprDuration(n *tree.Node, path string) (time.Duration, bool) {
+	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && n.Scalar() && i >= 0 && i < math.MaxInt64/int64(time.Millisecond) {
+		n.Use = max(n.Use, tree.Read)
+		if i > 0 {
+			d.note(Assumed, path, "a number without a unit is of milliseconds")
+		}
+		return time.Duration(i) * time.Millisecond, true
+	}
+	return d.Duration(n, path, 0, allowedDapr, tree.ParseGo)
+}
+
+func (d *document) daprSpan(o *tree.Object, name string) (time.Duration, bool) {
+	n, path := o.Get(name)
+	if n == nil {
+		return 0, false
+	}
+	return d.daprDuration(n, path)
+}
+
+func (all *daprPolicies) retryPolicy(d *document, o *tree.Object) *daprRetry {
+	r := &daprRetry{attempts: mostAttempts}
+	most, given := o.Whole("maxRetries", math.MinInt32, math.MaxInt32, "a whole number; -1 is no limit")
+	switch {
+	case !given:
+		d.note(Assumed, o.Path, "without maxRetries Dapr retries without end; here there are up to 1000 attempts")
+	case most < 0:
+		d.note(Changed, o.At("maxRetries"), "a policy makes at most 1000 attempts")
+	default:
+		if most >= mostAttempts {
+			d.note(Changed, o.At("maxRetries"), "a policy makes at most 1000 attempts")
+		}
+		r.attempts = int(min(most, mostAttempts-1)) + 1
+	}
+	exponential := false
+	if n, path := o.Get("policy"); n != nil {
+		exponential = strings.EqualFold(n.Text, "exponential")
+		d.Check(exponential || strings.EqualFold(n.Text, "constant"), n, path, "constant or exponential")
+	}
+	each, constant := d.daprSpan(o, "duration")
+	longest, capped := d.daprSpan(o, "maxInterval")
+	if !exponential {
+		if !constant {
+			each = daprConstant
+			d.note(Assumed, o.Path, "without duration Dapr waits for 5s each time")
+		}
+		if capped {
+			d.note(Lost, o.At("maxInterval"), "it is for exponential waits")
+		}
+		r.waits = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: shortest(each), Cap: shortest(each)}
+	} else {
+		if constant {
+			d.note(Lost, o.At("duration"), "it is for constant waits")
+		}
+		if !capped || longest == 0 {
+			longest = daprLongest
+			d.note(Assumed, o.Path, "without maxInterval Dapr waits for up to a minute before jitter")
+		}
+		r.waits = daprWaits(longest)
+		d.note(Changed, o.Path, "Dapr spreads a wait from half of it to one and a half; here it is a fifth up and down, with the same mean")
+		if !given || most < 0 {
+			r.deadline = daprElapsed
+			d.note(Changed, o.Path, "Dapr begins no retry 15 minutes after the first attempt; here that is the deadline of the call")
+		}
+	}
+	if m := o.Object("matching"); m != nil {
+		r.at = m.Path
+		r.matching = d.daprMatching(m)
+	}
+	d.noteUnread(o, "not how calls are made")
+	return r
+}
+
+// shortest is t, or the shortest duration that a policy can have.
+func shortest(t time.Duration) time.Duration {
+	if t == 0 {
+		return 0
+	}
+	return max(t, time.Millisecond)
+}
+
+// daprWaits are the waits of an exponential policy, before jitter of 500ms and half more each time.
+func daprWaits(longest time.Duration) backoff.Schedule {
+	return serviceconfig.Reading{}.Waits(serviceconfig.RetryPolicy{InitialBackoff: daprBase, MaxBackoff: shortest(longest), BackoffMultiplier: daprFactor})
+}
+
+// daprMatching reads which statuses are retried. Failures without a status are retried in any case.
+func (d *document) daprMatching(o *tree.Object) *failures {
+	f := &failures{on: []string{"reset", "connect-failure", "refused-stream", statusCodes}}
+	ranges := func(name string, least, most int, take func(code int)) (given bool) {
+		n, path := o.Get(name)
+		if n == nil || n.Text == "" {
+			return false
+		}
+		allowed := fmt.Sprintf("statuses from %d to %d, and ranges of them, such as %q", least, most, "429,500-504")
+		for part := range strings.SplitSeq(n.Text, ",") {
+			from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
+			first, err := strconv.Atoi(strings.TrimSpace(from))
+			last := first
+			if isRange && err == nil {
+				last, err = strconv.Atoi(strings.TrimSpace(to))
+			}
+			if !n.Scalar() || err != nil || first < least || last > most || last < first {
+				d.Wrong(n, path, n.Found(), allowed, "")
+				return true
+			}
+			for code := first; code <= last; code++ {
+				take(code)
+			}
+		}
+		return true
+	}
+	http := ranges("httpStatusCodes", 100, 599, func(code int) {
+		if !slices.Contains(f.statuses, code) {
+			f.statuses = append(f.statuses, code)
+		}
+	})
+	slices.Sort(f.statuses)
+	f.wholeClass()
+	if !http {
+		f.statuses = append(slices.Clone(transient), rateLimited)
+		slices.Sort(f.statuses)
+		d.note(Changed, o.Path, "without httpStatusCodes Dapr retries every answer that is an error, 404 and 400 as well; lull those that may be transient")
+	}
+	var left []string
+	if !ranges("gRPCStatusCodes", 0, 16, func(code int) {
+		name := serviceconfig.Code(code).String()
+		if word := strings.ReplaceAll(strings.ToLower(name), "_", "-"); slices.Contains(onGRPC, word) {
+			f.on = append(f.on, word)
+		} else if code > 0 {
+			left = append(left, name)
+		}
+	}) {
+		f.on = append(f.on, "unavailable", "resource-exhausted", "deadline-exceeded")
+	} else {
+		d.note(Changed, o.At("gRPCStatusCodes"), "a policy has no list of codes: lullgrpc retries UNAVAILABLE, and RESOURCE_EXHAUSTED where 429 is retried"+also("; not retried here: ", left))
+	}
+	d.noteUnread(o, "not how calls are made")
+	return f
+}
+
+func also(prefix string, words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return prefix + strings.Join(words, ", ")
+}
+
+// consecutiveTrip is the form of an expression that a breaker can have.
+var consecutiveTrip = regexp.MustCompile(`^\s*consecutiveFailures\s*(>=?)\s*([0-9]{1,9})\s*$`)
+
+// daprBreaker reads a circuit breaker; nil: none is left.
+func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
+	c := &breaker.Config{Consecutive: daprFailures, ConsecutiveFor: -1, OpenFor: daprOpen, OpenJitter: -1}
+	if n, ok := o.Whole("maxRequests", 0, math.MaxInt32, "a whole number from 0"); ok && n > 0 {
+		c.Probes = int(min(n, 1000))
+		if n > 1000 {
+			d.note(Changed, o.At("maxRequests"), "at most 1000 probes")
+		}
+	}
+	if t, ok := d.daprSpan(o, "timeout"); ok && t > 0 {
+		c.OpenFor = shortest(t)
+	} else {
+		d.note(Assumed, o.Path, "without timeout Dapr's breaker is open for a minute")
+	}
+	c.OpenMax = c.OpenFor
+	if t, ok := d.daprSpan(o, "interval"); ok {
+		kind, why := Lost, "the counts start anew after each interval; a breaker of lull has none for failures in a row"
+		if t == 0 {
+			kind, why = Aside, offWhy
+		}
+		d.note(kind, o.At("interval"), why)
+	}
+	trip, path := o.Get("trip")
+	if trip == nil {
+		d.note(Assumed, o.Path, "without trip Dapr's breaker opens after more than five failures in a row")
+	} else if m := consecutiveTrip.FindStringSubmatch(trip.Text); m != nil {
+		n, _ := strconv.Atoi(m[2])
+		if m[1] == ">" {
+			n++
+		}
+		c.Consecutive = max(n, 1)
+	} else {
+		d.Check(trip.Kind == tree.Text, trip, path, "an expression such as consecutiveFailures > 5")
+		c = nil
+	}
+	d.noteUnread(o, "not how calls are made")
+	if c == nil {
+		d.noteWhole(Lost, o.Node, o.Path, "of the expressions of trip only consecutiveFailures > N is read here, so there is no breaker")
+	}
+	return c
+}
+
+// targets reads the targets of a document, and adds a dependency for each.
+func (all *daprPolicies) targets(d *document, o *tree.Object) {
+	for _, kind := range targetKinds {
+		n, path := o.Get(kind.field)
+		if n == nil {
+			continue
+		}
+		list := d.Object(n, path)
+		if list == nil {
+			continue
+		}
+		for _, m := range n.Members {
+			if all.r.full {
+				return
+			}
+			t := list.Object(m.Key)
+			if t == nil {
+				continue
+			}
+			if kind.field != "components" {
+				all.target(d, t, kind.prefix+m.Key, kind.field == "apps")
+				d.lost(t, Lost, "a dependency has one breaker", "circuitBreakerScope", "circuitBreakerCacheSize")
+				d.noteUnread(t, "not how calls are made")
+				continue
+			}
+			for _, direction := range [][2]string{{"outbound", ""}, {"inbound", inbound}} {
+				if way := t.Object(direction[0]); way != nil {
+					all.target(d, way, kind.prefix+m.Key+direction[1], false)
+					d.noteUnread(way, "not how calls are made")
+				}
+			}
+			d.noteUnread(t, "not how calls are made")
+		}
+	}
+	d.noteUnread(o, "not how calls are made")
+}
+
+// part is the policy that a target names; nil: none.
+func part(d *document, t *tree.Object, field string, from map[string]*daprPart, kind string) *daprPart {
+	name := t.String(field)
+	if name == "" {
+		return nil
+	}
+	p := from[name]
+	if p == nil {
+		d.note(Lost, t.At(field), "no "+kind+" of that name is in these files, and Dapr goes on without one")
+		return nil
+	}
+	p.used = true
+	return p
+}
+
+func (all *daprPolicies) target(d *document, t *tree.Object, name string, app bool) {
+	all.add(d, t.Path, name, app,
+		part(d, t, "timeout", all.timeouts, "timeout"), part(d, t, "retry", all.retries, "retry policy"), part(d, t, "circuitBreaker", all.breakers, "circuit breaker"))
+}
+
+// add adds a dependency with these policies, each of which may be nil.
+func (all *daprPolicies) add(d *document, path, name string, app bool, timeout, retry, opens *daprPart) {
+	r := all.r
+	p, preset := r.base.of(Dapr)
+	extras := foreign{of: Dapr, ignoresHints: true}
+	var rest []source
+	fields := map[string]config.Position{}
+	use := func(part *daprPart, field string) {
+		rest = append(rest, part.d.source(part.path))
+		fields[field] = part.d.at(part.path).Position
+	}
+	if timeout != nil {
+		use(timeout, "attempt_timeout")
+		p.AttemptTimeout = orNone(shortest(timeout.wait))
+	}
+	if retry != nil && retry.retry != nil {
+		use(retry, "attempts")
+		from := retry.retry
+		p.Attempts, p.Backoff = from.attempts, from.waits
+		if from.deadline > 0 {
+			p.Deadline = from.deadline
+		}
+		switch {
+		case p.Attempts == 1:
+			p.Backoff = backoff.Schedule{}
+			retry.d.note(Changed, retry.path, "there are no retries")
+		case from.matching == nil:
+			p.Timeouts, p.RateLimitedBase = lull.TimeoutsAlways, waits.SameWhenRateLimited
+			retry.d.note(Changed, retry.path, "Dapr retries every failure, 404 and 400 as well; lull those that may be transient")
+		default:
+			why := from.matching.apply(&p)
+			retry.d.noteSelection(from.at, why, name)
+			extras.retried = from.matching
+		}
+		if p.Attempts > 1 {
+			retry.d.noteAbout(hints, Changed, retry.path, "Dapr does not look at Retry-After; lull does, and waits for up to 30s")
+		}
+	}
+	if p.HintLimit == anyHint {
+		p.HintLimit = engine.DefaultHintLimit
+	}
+	if opens != nil && opens.opens != nil {
+		use(opens, "breaker")
+		p.Breaker = *opens.opens
+		opens.d.note(Changed, opens.path, "Dapr's breaker counts attempts; lull's counts calls, and ends the retries of a call when it opens")
+	}
+	if app && !r.base.given {
+		d.note(Assumed, path, "beside this policy Dapr repeats what the other sidecar did not get, three times and a second apart (DaprBuiltInServiceRetries)")
+	}
+	r.add(d, name, []string{name + " (target)"}, path, p, preset, extras, rest...)
+	r.set.locate(name, fields)
+}
+
+// defaults adds dependencies for the targets that no document lists, if there are default policies
+// for them.
+func (all *daprPolicies) defaults() {
+	for _, kind := range append(targetKinds, struct {
+		field, prefix string
+		levels        []string
+	}{"", "component/", []string{"ComponentInbound", "Component", ""}}) {
+		find := func(from map[string]*daprPart, what string) *daprPart {
+			for _, level := range kind.levels {
+				if p := from["Default"+level+what]; p != nil {
+					p.used = true
+					return p
+				}
+			}
+			return nil
+		}
+		timeout, retry, opens := find(all.timeouts, "TimeoutPolicy"), find(all.retries, "RetryPolicy"), find(all.breakers, "CircuitBreakerPolicy")
+		for _, p := range []*daprPart{timeout, retry, opens} {
+			if p == nil {
+				continue
+			}
+			name := kind.prefix + elsewise
+			if kind.field == "" {
+				name += inbound
+			}
+			p.d.note(Changed, p.path, "it is for targets that are not listed; here it is a dependency called "+tree.Quote(name)+", and each that is called is to be listed")
+			all.add(p.d, p.path, name, false, timeout, retry, opens)
+			break
+		}
+	}
+}
