@@ -1,5 +1,6 @@
 // Package lullredis has two things that the instances of a service share through Redis: a retry
-// budget for all of them together ([Fleet], [Budget]), and idempotency keys ([Store]).
+// budget for all of them together ([Fleet], [Budget]), and idempotency keys ([Store]). And it puts
+// the commands of a go-redis client under a policy ([AddTo]).
 //
 //	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 //	fleet, err := lullredis.Open(client, lullredis.FleetConfig{})
@@ -8,7 +9,7 @@
 //	...
 //	d, err := lull.NewDependency("payments", policy, lull.WithBudget(func() budget.Budget { return pays }))
 //
-// [Store] has its own documentation. The rest of this comment is about the budget.
+// [Store] and [AddTo] have their own documentation. The rest of this comment is about the budget.
 //
 // A retry budget bounds the load that retries add. A ratio works for a fleet: if each of N
 // instances makes retries for a tenth of its calls, so do all of them together. Stocks and floors

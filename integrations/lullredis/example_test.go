@@ -146,3 +146,18 @@ func ExampleNewStore() {
 	// 503
 	// lull:idempotency:{47DEQpj8HBSa-_TImW-5JA:8e03978e-40d5-43e8-bc93-6894a57f9324}
 }
+
+// Commands of a client under a policy. One layer repeats and dials again: lull.
+func ExampleAddTo() {
+	d, err := lull.NewDependency("cache", lull.Policy{})
+	if err != nil {
+		panic(err)
+	}
+	err = lullredis.AddTo(redis.NewClient(&redis.Options{ContextTimeoutEnabled: true}), d)
+	fmt.Println(err)
+	client := redis.NewClient(&redis.Options{MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
+	fmt.Println(lullredis.AddTo(client, d))
+	// Output:
+	// lullredis: AddTo: the client repeats commands up to 3 times by itself, also those that may have been carried out: set MaxRetries to -1 in its redis.Options
+	// <nil>
+}

@@ -1,0 +1,152 @@
+package lullredis
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/seed"
+)
+
+func hooked(t testing.TB, addr string, p lull.Policy) (*redis.Client, *lull.Dependency) {
+	t.Helper()
+	d, err := lull.NewDependency("redis", p, lull.WithRand(seed.Source(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { c.Close() })
+	if err := AddTo(c, d); err != nil {
+		t.Fatal(err)
+	}
+	return c, d
+}
+
+func TestAddToRefuses(t *testing.T) {
+	d, err := lull.NewDependency("redis", lull.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, x := range map[string]struct {
+		c redis.UniversalClient
+		d *lull.Dependency
+	}{
+		"set MaxRetries to -1 in its redis.Options":        {redis.NewClient(&redis.Options{ContextTimeoutEnabled: true}), d},
+		"set MaxRetries to -1 in its redis.ClusterOptions": {redis.NewClusterClient(&redis.ClusterOptions{ContextTimeoutEnabled: true, MaxRetries: 2}), d},
+		"set DialerRetries to 1 in its redis.Options":      {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), d},
+		"set ContextTimeoutEnabled":                        {redis.NewClient(&redis.Options{MaxRetries: -1}), d},
+		"the client is nil":                                {nil, d},
+		"the dependency is nil":                            {redis.NewClient(&redis.Options{MaxRetries: -1, ContextTimeoutEnabled: true}), nil},
+	} {
+		if err := AddTo(x.c, x.d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Which commands may be carried out twice.
+func TestKindOf(t *testing.T) {
+	for _, x := range []struct {
+		args string
+		want commandKind
+	}{
+		{"get k", repeatable}, {"GET k", repeatable}, {"mget a b", repeatable}, {"set k v", repeatable}, {"set k v ex 10", repeatable}, {"ping", repeatable},
+		{"set k v nx", once}, {"set k v NX", once}, {"set k v get", once}, {"set k v xx ex 10", once}, {"incr k", once}, {"del k", once}, {"lpush k v", once},
+		{"getdel k", once}, {"getex k", once}, {"eval x 0", once}, {"hset k f v", once}, {"expire k 10", once}, {"what is this", once}, {"multi", once},
+		{"config get x", repeatable}, {"config set x y", once}, {"config", once}, {"spop k", once},
+		{"blpop k 0", blocks}, {"xread streams s 0", repeatable}, {"xread block 0 streams s 0", blocks}, {"xreadgroup group g c streams s >", once}, {"wait 1 0", blocks},
+	} {
+		var args []any
+		for _, a := range strings.Fields(x.args) {
+			args = append(args, a)
+		}
+		if got := kindOf(redis.NewCmd(context.Background(), args...)); got != x.want {
+			t.Errorf("%s is %d, want %d", x.args, got, x.want)
+		}
+	}
+}
+
+type reply string
+
+func (e reply) Error() string { return string(e) }
+func (e reply) RedisError()   {}
+
+func TestClassify(t *testing.T) {
+	for _, x := range []struct {
+		err       error
+		kind      string
+		neverSent bool
+	}{
+		{redis.Nil, "success", false},
+		{reply("LOADING Redis is loading the dataset in memory"), "transient", true},
+		{reply("CLUSTERDOWN Hash slot not served"), "transient", true},
+		{reply("READONLY You can't write against a read only replica."), "transient", true},
+		{reply("WRONGTYPE Operation against a key"), "permanent", false},
+		{reply("BUSYGROUP Consumer Group name already exists"), "permanent", false},
+		{redis.ErrPoolTimeout, "transient", true},
+		{io.EOF, "transient", false},
+		{context.DeadlineExceeded, "transient", false},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "transient", true},
+		{errors.New("what?"), "unclassified", false},
+	} {
+		if v := Classify(x.err); v.Kind.String() != x.kind || v.NeverSent != x.neverSent {
+			t.Errorf("%v: %+v", x.err, v)
+		}
+	}
+}
+
+// What Redis answers is returned as it is.
+func TestHookAnswers(t *testing.T) {
+	t.Parallel()
+	c, _ := hooked(t, needServer(t).addr, lull.Policy{})
+	ctx := t.Context()
+	if err := c.Get(ctx, "none").Err(); err != redis.Nil {
+		t.Errorf("a key that is not there: %v", err)
+	}
+	if err := c.Set(ctx, "s", "x", 0).Err(); err != nil {
+		t.Error(err)
+	}
+	if err := c.LPush(ctx, "s", 1).Err(); !redis.HasErrorPrefix(err, "WRONGTYPE") || errors.As(err, new(*lull.Error)) {
+		t.Errorf("a list that is none: %v", err)
+	}
+	pipe := c.Pipeline()
+	get, none := pipe.Get(ctx, "s"), pipe.Get(ctx, "none")
+	if _, err := pipe.Exec(ctx); err != redis.Nil || get.Val() != "x" || none.Err() != redis.Nil {
+		t.Errorf("a pipeline: %v, %v, %v", err, get, none)
+	}
+	if n, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { p.Incr(ctx, "n"); p.Incr(ctx, "n"); return nil }); err != nil || len(n) != 2 || c.Get(ctx, "n").Val() != "2" {
+		t.Errorf("a transaction: %v, %v", n, err)
+	}
+}
+
+// While nobody listens, a write is repeated as well: it was never sent. In the pool nothing waits
+// for that.
+func TestHookWithoutServer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	c, d := hooked(t, addr, lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}})
+	err = c.Incr(t.Context(), "n").Err()
+	if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 3 || !e.Verdict.NeverSent || e.Operation != "incr" {
+		t.Errorf("%v", err)
+	}
+	d.Breaker().ForceOpen(d.Now())
+	pipe := c.Pipeline()
+	get := pipe.Get(t.Context(), "a")
+	if _, err := pipe.Exec(t.Context()); !errors.Is(err, lull.ErrCircuitOpen) || !errors.Is(get.Err(), lull.ErrCircuitOpen) {
+		t.Errorf("through an open circuit: %v, %v", err, get.Err())
+	}
+}
