@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/lullgo/lull/internal/dbserver"
+)
+
+// errAbsent is in the error of start if a program is not installed.
+var errAbsent = errors.New("a program is missing")
+
+// start starts the servers of the backend.
+func start() (_ *backend, err error) {
+	b := &backend{proxies: map[string]*proxy{}}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	b.closers = append(b.closers, web.Close)
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	server := grpc.NewServer()
+	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
+	go server.Serve(l)
+	b.closers = append(b.closers, server.Stop)
+
+	cache, err := startRedis(b)
+	if err != nil {
+		return nil, err
+	}
+	db, err := dbserver.Postgres(func(addr string) error {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		c, err := pgx.Connect(ctx, dsn(addr))
+		if err == nil {
+			c.Close(ctx)
+		}
+		return err
+	}, "-c", "fsync=off")
+	if errors.Is(err, dbserver.ErrAbsent) {
+		return nil, fmt.Errorf("%w: %w", errAbsent, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.closers = append(b.closers, db.Close)
+
+	for name, addr := range map[string]string{"http": web.Listener.Addr().String(), "grpc": l.Addr().String(), "redis": cache, "sql": db.Addr()} {
+		if b.proxies[name], err = newProxy(addr); err != nil {
+			delete(b.proxies, name)
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func dsn(addr string) string { return "postgres://postgres@" + addr + "/postgres?sslmode=disable" }
+
+// startRedis starts a Redis with one key, and returns its address.
+func startRedis(b *backend) (addr string, err error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return "", fmt.Errorf("%w: no redis-server: apt-get install redis-server", errAbsent)
+	}
+	for range 3 { // the port may be taken by another meanwhile
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		addr = l.Addr().String()
+		_, port, _ := net.SplitHostPort(addr)
+		l.Close()
+		cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+		if err := cmd.Start(); err != nil {
+			return "", err
+		}
+		end := func() { cmd.Process.Kill(); cmd.Wait() }
+		if err = filled(addr); err == nil {
+			b.closers = append(b.closers, end)
+			return addr, nil
+		}
+		end()
+	}
+	return "", errors.New("redis-server does not answer")
+}
+
+// filled waits for the Redis and sets the key.
+func filled(addr string) (err error) {
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1})
+	defer c.Close()
+	for range 400 {
+		if conn, dialErr := net.Dial("tcp", addr); dialErr == nil {
+			conn.Close()
+			if err = c.Set(context.Background(), "k", "v", 0).Err(); err == nil {
+				return nil
+			}
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	return errors.New("no answer")
+}
