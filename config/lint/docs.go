@@ -41,6 +41,11 @@ The exit code is 0 if nothing was found at or above the threshold (` + "`--thres
 was, and 2 if the command line or a file is wrong, or nothing can be printed. ` + "`--format json`, `sarif`, `github`, `gitlab` and `junit`" + ` are for
 machines.
 
+With ` + "`--fix`" + ` the changes that fixes name are made, for findings at or above the threshold, in policy files that are a file of their own. Only values
+change, and fields are added: comments and layout stay. After each fix the file is read again, by itself. If the finding is still there, if
+there is a new one, or if anything else has changed, the fix is taken back. A file is written beside the old one and renamed, so that it is
+never half changed. Some fixes need a figure that only you know; those remain.
+
 A rule can be switched off where it does not matter, with the reason: at the end of a line, in a line of its own
 before the one that is meant, or for a whole file.
 

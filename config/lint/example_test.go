@@ -91,3 +91,18 @@ spec:
 	// route.yaml:10: attempt-never-made
 	// fix: as a policy of lull: write attempts: 2 in dependencies.payments; or give it time: deadline: 11s, if its callers can wait so long; in Istio attempts is retries.attempts
 }
+
+// Fixes are made in the text of the file: its comments stay.
+func ExampleFixFile() {
+	file := lint.File{Name: "retry.yaml", Data: []byte("dependencies:\n  stock: {backoff: {jitter: none}} # asked for often\n")}
+	data, fixed, err := lint.FixFile(file, lint.Options{}, lint.Warning)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s%d fixed: %s\n", data, len(fixed), fixed[0].Rule)
+	// Output:
+	// dependencies:
+	//   stock: {backoff: {jitter: full}} # asked for often
+	// 1 fixed: jitter-missing
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -27,6 +28,7 @@ type Command struct {
 	Format    cli.Text  `placeholder:"FORMAT" default:"text" help:"text, json, sarif (2.1.0), github (annotations of GitHub Actions), gitlab (code quality) or junit. Default: text."`
 	Threshold cli.Text  `placeholder:"SEVERITY" default:"warning" help:"From where on findings make the exit code 1: note, warning, error, or never. Default: warning. All are printed."`
 	Off       cli.Texts `placeholder:"RULE=REASON" help:"Switch a rule off, and say why. May be repeated. In a file: # lint:ignore RULE REASON, or # lint:file-ignore."`
+	Fix       bool      `help:"Make the changes that the fixes name, in policy files: findings at or above the threshold. Comments and layout stay."`
 	Explain   cli.Text  `placeholder:"RULE" help:"Say what a rule is for, with its source, a bad and a good example."`
 	Rules     bool      `help:"List the rules."`
 }
@@ -89,48 +91,77 @@ func (l linting) print(r lint.Report, w io.Writer) (ok bool, err error) {
 
 // Run checks files and prints the findings.
 func (f Command) Run(env cli.Env) error {
-	err := env.UntilInterrupted(func() error { return f.lint(env) })
+	var fixed []fixedFile
+	err := env.UntilInterrupted(func() (err error) {
+		fixed, err = f.lint(env)
+		return err
+	})
 	if errors.Is(err, cli.ErrInterrupted) {
 		return cli.Fail(exitWrong, err) // there may be findings, or none
+	}
+	for _, file := range fixed { // each whole or not at all: no reason to interrupt it
+		if failed := cli.WriteWhole(file.name, file.data); failed != nil {
+			return cli.Fail(exitWrong, errors.Join(failed, err))
+		}
+		fmt.Fprintf(env.Stderr, "lull: %s in %s\n", term.Counted(file.findings, "finding")+" fixed", file.name)
 	}
 	return err
 }
 
-func (f Command) lint(env cli.Env) error {
+// A fixedFile is the new text of a file.
+type fixedFile struct {
+	name     string
+	data     []byte
+	findings int
+}
+
+func (f Command) lint(env cli.Env) (fixed []fixedFile, err error) {
 	switch {
 	case f.Explain != "":
 		rule, err := lint.FindRule(string(f.Explain))
 		if err != nil {
-			return cli.Fail(exitWrong, fmt.Errorf("--explain: %w", err))
+			return nil, cli.Fail(exitWrong, fmt.Errorf("--explain: %w", err))
 		}
 		_, err = io.WriteString(env.Stdout, rule.Explain())
-		return cli.Fail(exitWrong, err)
+		return nil, cli.Fail(exitWrong, err)
 	case f.Rules:
-		return cli.Fail(exitWrong, printRules(env.Stdout))
+		return nil, cli.Fail(exitWrong, printRules(env.Stdout))
 	}
 	l, err := f.linting(env)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	for i := range l.files {
+		file := &l.files[i]
+		if !f.Fix || file.Name == "stdin" {
+			continue
+		}
+		data, findings, err := lint.FixFile(*file, l.options, l.threshold)
+		if err == nil && len(findings) > 0 {
+			fixed = append(fixed, fixedFile{file.Name, data, len(findings)})
+			file.Data = data
+		}
 	}
 	report, err := lint.Check(l.files, l.options)
 	if err != nil {
-		return cli.Fail(exitWrong, fmt.Errorf("--off: %w", err))
+		return nil, cli.Fail(exitWrong, fmt.Errorf("--off: %w", err))
 	}
 	if _, err := l.print(report, env.Stdout); err != nil {
-		return cli.Fail(exitWrong, err)
+		return nil, cli.Fail(exitWrong, err)
 	}
 	switch n := report.Count(l.threshold); {
 	case len(report.Unreadable) > 0:
-		return cli.Fail(exitWrong, fmt.Errorf("%s cannot be read", strings.Join(report.Unreadable, ", ")))
+		return fixed, cli.Fail(exitWrong, fmt.Errorf("%s cannot be read", strings.Join(report.Unreadable, ", ")))
 	case n > 0 && !l.never:
-		return cli.Fail(exitFindings, fmt.Errorf("%s at or above %s", term.Counted(n, "finding"), l.threshold))
+		return fixed, cli.Fail(exitFindings, fmt.Errorf("%s at or above %s", term.Counted(n, "finding"), l.threshold))
 	}
-	return nil
+	return fixed, nil
 }
 
 func (f Command) linting(env cli.Env) (linting, error) {
 	var wrong problem.List
 	l := linting{options: lint.Options{Off: map[string]string{}}, format: string(f.Format)}
+	wrong.Check(!f.Fix || !slices.Contains(f.Files, "-"), "--fix", "given for standard input", "files")
 	wrong.Check(len(f.Files) > 0, "FILE", "none", "at least one file or directory")
 	if known, _ := l.print(lint.Report{}, io.Discard); !known {
 		wrong.Add("--format", f.Format.Quoted(), allowedFormats)

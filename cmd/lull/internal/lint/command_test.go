@@ -288,3 +288,25 @@ func TestLintOfHelm(t *testing.T) {
 		t.Errorf("exit code %d, %s\n%s", code, complaint, out)
 	}
 }
+
+// --fix changes the file, keeps its permissions and comments, and leaves no other file behind.
+func TestLintFix(t *testing.T) {
+	file := writeLint(t, "dependencies:\n  stock: {backoff: {jitter: none}} # asked for often\n  bad: {attempts: 3, attempt_timeout: none}\n")
+	out, complaint, code := lints(t, file, "--fix", "--threshold", "warning")
+	data, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(data), "  stock: {backoff: {jitter: full}} # asked for often\n") || !strings.Contains(complaint, "fixed in retry.yaml") {
+		t.Errorf("exit code %d, %q, %s\n%s", code, complaint, out, data)
+	}
+	info, err := os.Stat(file)
+	if entries, _ := os.ReadDir("."); err != nil || info.Mode().Perm() != 0o600 || len(entries) != 1 {
+		t.Errorf("%v, %d files", info.Mode(), len(entries))
+	}
+	again := string(data)
+	lints(t, file, "--fix")
+	if data, _ := os.ReadFile(file); string(data) != again {
+		t.Errorf("a second run changes it:\n%s", data)
+	}
+	if _, complaint, code := lintsInput(t, strings.NewReader(lintFile), "-", "--fix"); code != exitWrong || !strings.Contains(complaint, "--fix is given for standard input: want files") {
+		t.Errorf("exit code %d, %q", code, complaint)
+	}
+}
