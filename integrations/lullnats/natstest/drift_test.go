@@ -87,7 +87,7 @@ func TestAckWaitIsMadeShorter(t *testing.T) {
 // other's lease.
 func TestAckWaitIsMadeShorterForAnother(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shared(t), lullnats.Config{Lease: 10 * time.Second})
+	b := newBench(t, shared(t), lullnats.Config{Lease: patience}) // Extend waits for the server's answer for a twelfth of it
 	b.send("hello")
 	d := b.one()
 	first := b.Broker
