@@ -259,7 +259,7 @@ func (r *resident) Call(ctx context.Context, c Call) Outcome {
 }
 
 // exitWithin is how long a process may take to end when its input has ended.
-const exitWithin = 2 * time.Second
+const exitWithin = 10 * time.Second
 
 // Close ends the process. The result names what was wrong with how it ended.
 func (r *resident) Close() string {

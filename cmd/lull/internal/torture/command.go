@@ -33,7 +33,7 @@ type Command struct {
 	JSON     bool      `name:"json" help:"Print cards and time lines as JSON, instead of the table."`
 	JUnit    cli.Text  `name:"junit" placeholder:"FILE" help:"Write JUnit's XML as well."`
 	Report   cli.Text  `placeholder:"FILE" help:"Write a page of HTML as well: the matrix, with the time line behind each cell."`
-	From     cli.Text  `placeholder:"FILE" help:"Grade nobody: take the cards from JSON that an earlier run has printed."`
+	From     cli.Texts `placeholder:"FILE,..." help:"Also take cards from JSON that earlier runs have printed."`
 	List     bool      `help:"List the cases: what the server does, what is right, and where that stands."`
 	Together cli.Text  `default:"16" placeholder:"16" help:"Cases beside each other: 1 to 64."`
 	Quiet    bool      `help:"Show no progress."`
@@ -80,19 +80,18 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		l.Check(false, "--case", fmt.Sprint(strings.Join(patterns, ",")), err.Error())
 	}
-	l.Check(len(clients) > 0 || f.From != "" || len(l) > 0, "clients", "none", "--client NAME, --adapters FILE, --from FILE, or a command after --")
+	l.Check(len(clients) > 0 || len(f.From) > 0 || len(l) > 0, "clients", "none", "--client NAME, --adapters FILE, --from FILE, or a command after --")
 	if err := l.Err(); err != nil {
 		return err
 	}
 	var cards []*torture.Card
-	if f.From != "" {
-		file, err := os.Open(string(f.From))
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		if cards, err = torture.ReadJSON(file); err != nil {
-			return fmt.Errorf("%s: %w", f.From, err)
+	if len(f.From) > 0 {
+		for _, name := range f.From.Split() {
+			earlier, err := readCards(name)
+			if err != nil {
+				return err
+			}
+			cards = append(cards, earlier...)
 		}
 	}
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
@@ -130,6 +129,20 @@ func version(name string) string {
 	}
 	fields := strings.Fields(cli.Version()) // the name of the program comes first
 	return fields[min(1, len(fields)-1)]
+}
+
+// readCards reads a file of JSON.
+func readCards(name string) ([]*torture.Card, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	cards, err := torture.ReadJSON(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return cards, nil
 }
 
 type chosen struct {

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lullgo/lull/torture"
+)
+
+type label struct {
+	name, client, why string
+	grade             torture.Grade
+}
+
+func readLabels(t *testing.T) map[string][]label {
+	text, err := os.ReadFile("labels.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string][]label{}
+	n := 0
+	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Split(line, "\t")
+		if len(f) != 4 {
+			t.Fatalf("labels.txt:%d: %d fields, want 4", i+1, len(f))
+		}
+		labels[f[0]] = append(labels[f[0]], label{f[1], f[0], f[3], torture.Grade(f[2])})
+		n++
+	}
+	if n < 40 {
+		t.Fatalf("%d labels, want at least 40", n)
+	}
+	return labels
+}
+
+// clientNamed returns a client of this module, or one of the scripts beside it.
+func clientNamed(t *testing.T, name string) torture.Client {
+	if make, ok := clients[name]; ok {
+		return torture.HTTP(name, make)
+	}
+	if _, err := exec.LookPath(name); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("%s is missing: apt-get install %[1]s", name)
+		}
+		t.Skipf("%s is missing: apt-get install %[1]s", name)
+	}
+	script, err := filepath.Abs("../" + name + ".sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := torture.Command(name, []string{"sh", script, "{url}", "{method}", "{body-file}", "{timeout-ms}", "{key}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// No verdict differs from its label.
+func TestTheVerdictsAreThoseOfTheLabels(t *testing.T) {
+	for name, labels := range readLabels(t) {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() || name != "go-retryablehttp" && name != "lullhttp" { // of which short waits are measured
+				t.Parallel()
+			}
+			client := clientNamed(t, name)
+			var names []string
+			want := map[string]label{}
+			for _, l := range labels {
+				if testing.Short() && (strings.HasPrefix(l.name, "wait-") || l.name == "hint-day" || l.name == "deadline-none" || l.name == "status-always") {
+					continue
+				}
+				names = append(names, l.name)
+				want[l.name] = l
+			}
+			cases, err := torture.Select(names)
+			if err != nil {
+				t.Fatal(err)
+			}
+			card, err := torture.Run(t.Context(), client, torture.Options{Cases: cases})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range card.Results {
+				if w := want[r.Case]; r.Grade != w.grade {
+					t.Errorf("%s is %s (%s), want %s: %s", r.Case, r.Grade, r.Why, w.grade, w.why)
+					for _, e := range r.Events[:min(len(r.Events), 20)] {
+						t.Logf("%8.3f call %d: %s", e.At.Seconds(), e.Call, e.Text)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The adapters of this module are built and speak the protocol.
+func TestTheProtocol(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: it builds the adapter")
+	}
+	program := filepath.Join(t.TempDir(), "go-clients.exe")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	client, err := torture.Command("go-retryablehttp", []string{program, "go-retryablehttp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := torture.Select([]string{"status-503", "body-post-key", "deadline-silent", "connection-calls", "connection-tls"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := torture.Run(t.Context(), client, torture.Options{Cases: cases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range card.Results {
+		if r.Grade != torture.Pass {
+			t.Errorf("%s is %s: %s", r.Case, r.Grade, r.Why)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	if id, c, err := parse("7\t2\tGET\thttp://127.0.0.1/t/a/b/7\t-\t1500\t\"k\""); err != nil || id != "7" || c.Client != 2 || c.Timeout.Milliseconds() != 1500 || c.Key != `"k"` {
+		t.Errorf("%q, %+v, %v", id, c, err)
+	}
+	for _, line := range []string{"", "7\t2\tGET", "7\tx\tGET\tu\t-\t0\t-", "7\t0\tGET\tu\t-\tsoon\t-"} {
+		if _, _, err := parse(line); err == nil {
+			t.Errorf("%q was read", line)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("7\t2\tGET\thttp://127.0.0.1/t/a/b/7\t-\t1500\t-")
+	f.Fuzz(func(t *testing.T, line string) {
+		if f := strings.Split(line, "\t"); len(f) == 7 && f[4] != "-" {
+			return // a file
+		}
+		if id, _, err := parse(line); err == nil && !bytes.HasPrefix([]byte(line), []byte(id)) {
+			t.Errorf("%q is call %q", line, id)
+		}
+	})
+}
