@@ -68,3 +68,10 @@ func ExampleClassifyError() {
 	// Output:
 	// transient timeout
 }
+
+// The ID by which the server knows the request that failed, for logs and for its operators.
+func ExampleStatusError_RequestID() {
+	err := &lullhttp.StatusError{StatusCode: 503, Header: http.Header{"X-Request-Id": {"req-7f3a"}}}
+	fmt.Println(err, err.RequestID())
+	// Output: server answered 503 Service Unavailable req-7f3a
+}
