@@ -158,7 +158,7 @@ func (b *builder) gates(s *service) {
 func (b *builder) fleet(i int, f *Fleet) {
 	w := b.w
 	o := b.origin(fmt.Sprintf("Fleets[%d].Policy", i), f.Name, f.Calls, f.Policy, max(f.Processes, 1), f.AttemptTimeout, f.Network)
-	o.fleet, o.patient = f, f.Deadline
+	o.fleet, o.patient, o.tally = f, f.Deadline, w.rec.tallyOf(f)
 	o.spec.NotIdempotent = f.NotIdempotent && !f.Keyed
 	o.counted = f.NotIdempotent
 	o.hedges = o.hedges && !f.NotIdempotent // nor with a key, as in lullhttp

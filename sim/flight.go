@@ -41,6 +41,7 @@ type origin struct {
 	reads    func(lull.Verdict) lull.Verdict // nil: as lull does
 	verdicts []lull.Verdict                  // by index
 	counted  bool                            // effects are: the operation should be carried out once
+	tally    *fleetTally                     // nil unless the fleet is counted apart
 }
 
 // dependency is what one process remembers of it.
@@ -101,7 +102,7 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 	if o.pooled || o.chooses {
 		f.process = process
 	}
-	w.rec.begin(w.now, o.fleet != nil)
+	w.callBegins(o)
 	spec := o.spec
 	spec.Deadline = deadline
 	if no := o.dependency(process).StartIn(&f.call, w.now, &spec); no != engine.Success {
@@ -112,6 +113,22 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 		f.call.NestedIn(int(f.above) + 1)
 	}
 	w.attempt(i, f)
+}
+
+// callBegins counts a call of o that begins.
+func (w *world) callBegins(o *origin) {
+	w.rec.begin(w.now, o.fleet != nil)
+	if o.tally != nil {
+		o.tally.begin(w.rec, w.now)
+	}
+}
+
+// callEnds counts the end of a call of o.
+func (w *world) callEnds(o *origin, began time.Duration, why lull.Reason, attempts int) {
+	w.rec.end(w.now, began, why, attempts, o.fleet != nil)
+	if o.tally != nil {
+		o.tally.end(w.rec, w.now, began, why, attempts)
+	}
 }
 
 // fly continues a flight when its event has come.
@@ -233,6 +250,9 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		made += int(f.reloads) // each dial is the first attempt of a call
 	}
 	w.rec.attempt(w.now, made, o.target.index)
+	if o.tally != nil {
+		o.tally.attempt(w.rec, w.now, made)
+	}
 	if o.still && o.target.plain && !o.pooled && !o.chooses {
 		w.sendPlain(i, f, o, attemptRandom{key: f.key, n: uint64(n)}, until, 0, 0)
 		return
@@ -387,7 +407,7 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 		}
 		o.redials[f.process].Connected(w.now)
 	}
-	w.rec.end(w.now, f.began, why, f.call.Attempts(), o.fleet != nil)
+	w.callEnds(o, f.began, why, f.call.Attempts())
 	if o.chooses {
 		delete(w.itinerary, i)
 	}
@@ -408,10 +428,19 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 			f.reloads++
 			f.key = src.Uint64()
 			w.rec.reload(w.now)
+			if _, came := w.rec.users[i]; !came {
+				w.rec.users[i] = f.began
+			}
 			w.at(saturating.Add(w.now, o.reload.draw(&src)), again, f.gen, i)
 			return
 		}
 	}
+	began := f.began
+	if at, came := w.rec.users[i]; o.again && came {
+		began = at
+		delete(w.rec.users, i)
+	}
+	w.rec.left(w.now, began)
 	if o.fleet.Arrivals.Kind == Closed {
 		src := draw.From(draw.Mix(f.key, 1<<33))
 		f.key, f.reloads = src.Uint64(), 0

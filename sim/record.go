@@ -24,8 +24,10 @@ type recorder struct {
 	beganStep, beganBin cursor // of calls that end
 
 	t       Totals
+	fleets  []*fleetTally            // none if there is one fleet
+	users   map[uint32]time.Duration // when users who came back called first, by flight
 	conns   ConnectionTotals
-	reasons [32]int64
+	reasons [reasons]int64
 	all     latency.Histogram
 
 	from, to time.Duration // of the disturbance; to is 0 if there is none
@@ -67,7 +69,7 @@ const (
 )
 
 func newRecorder(s *Scenario) *recorder {
-	r := &recorder{s: s, width: s.step(), window: s.window()}
+	r := &recorder{users: map[uint32]time.Duration{}, s: s, width: s.step(), window: s.window()}
 	r.from, r.to = s.disturbance()
 	r.warm = min(s.Warmup, r.from)
 	r.steps = make([]counts, ceil(s.Horizon, r.width))
@@ -278,20 +280,14 @@ func (r *recorder) result(end time.Duration) Result {
 	l := &r.loads[busiest]
 	t := r.t
 	t.Attempts, t.Retries = l.all, l.again
-	t.Unfinished = t.Calls
-	t.Reasons = map[string]int64{}
-	for i, n := range r.reasons {
-		t.Unfinished -= n
-		if n > 0 {
-			t.Reasons[lull.Reason(i).String()] = n
-		}
-	}
-	if t.Calls > 0 {
-		t.Amplification = float64(t.Attempts) / float64(t.Calls)
-	}
+	t.ends(&r.reasons)
 	t.MeanCompletion = r.all.Mean()
+	t.Oldest = max(t.Oldest, r.waiting(end))
 	r.rates(&t, l, end)
 	res := Result{End: end, Totals: t, Recovery: r.recovery(end), Latency: latencyOf(&r.all), Connections: r.conns}
+	for _, f := range r.fleets {
+		res.Fleets = append(res.Fleets, f.result(r, end))
+	}
 	res.Series = r.series(l, end)
 	return res
 }

@@ -27,7 +27,7 @@ func newRedials(f *Fleet) []engine.Redial {
 // lose begins a call of process p: its connection has just been lost.
 func (w *world) lose(i uint32, f *flight, o *origin, p uint32) {
 	f.process, f.reloads, f.began = p, 0, w.now
-	w.rec.begin(w.now, true)
+	w.callBegins(o)
 	w.seedFor(f, true)
 	step := o.redials[p].Lost(w.now, lull.Verdict{}, 0, w.random)
 	w.at(saturating.Add(w.now, step.Wait), again, f.gen, i)
@@ -55,7 +55,8 @@ func (w *world) redialFailed(i uint32, f *flight, o *origin, v lull.Verdict) {
 	w.seedFor(f, false)
 	step := o.redials[f.process].Failed(w.now, v, w.random)
 	if step.Done { // it stays without a connection
-		w.rec.end(w.now, f.began, step.Reason, int(f.reloads), true)
+		w.callEnds(o, f.began, step.Reason, int(f.reloads))
+		w.rec.left(w.now, f.began)
 		w.flights.give(i)
 		return
 	}

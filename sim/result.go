@@ -38,6 +38,7 @@ type Result struct {
 	Series   Series
 	// Connections are zero without pools.
 	Connections ConnectionTotals
+	Fleets      []FleetResult // one for each, in the order of the scenario; nil if it has only one
 	Topics      []TopicResult // one for each, in the order of the scenario; nil if it has none
 }
 
@@ -88,6 +89,10 @@ type Totals struct {
 	// WorstMinute is the most attempts per call begun over any minute (or over the
 	// whole run if that is shorter).
 	WorstMinute float64
+	// Oldest is the longest time that a user waited: from the first call to the success, or to the
+	// end of the last call that was made instead of it. Who was still there when the run ended
+	// has waited until then, to the exactness of a Window. Messages are not counted.
+	Oldest time.Duration
 	// Last is when the last call ended.
 	Last time.Duration
 	// MeanCompletion is the mean time from the beginning of a call to its success.

@@ -144,6 +144,12 @@ func outcome(w World, ours, none, rival []Figures) *Outcome {
 
 func calls(good, calls int64) []Figures { return []Figures{{Good: good, Calls: calls}} }
 
+// limited adds what the judged policy does with the limit of the rival.
+func limited(o *Outcome, back time.Duration, peace []Figures) *Outcome {
+	o.Flown[2].Beside = &Flown{Runs: backAfter(back), Peace: [][]Figures{peace}}
+	return o
+}
+
 func backAfter(ds ...time.Duration) (all []Figures) {
 	for _, d := range ds {
 		all = append(all, Figures{Good: 1, Calls: 1, Settled: d >= 0, Back: d})
@@ -187,6 +193,8 @@ func TestShortfalls(t *testing.T) {
 		{"later with every seed", in(outcome(outage, backAfter(9*s, 10*s, 9*s), backAfter(0, 1*s, 0), backAfter(9*s, 10*s, 9*s)), well, well, nil), "back none"},
 		{"a rival is quicker, not better", in(outcome(outage, backAfter(9*s), backAfter(9*s), backAfter(0)), well, well, calls(900, 1000)), ""},
 		{"a rival is quicker and better", in(outcome(outage, backAfter(9*s), backAfter(9*s), backAfter(0)), calls(900, 1000), calls(900, 1000), well), "undominated rival"},
+		{"a rival is quicker and better by its limit", limited(in(outcome(outage, backAfter(9*s), backAfter(9*s), backAfter(0)), calls(900, 1000), calls(900, 1000), well), 1*s, calls(900, 1000)), ""},
+		{"a rival is quicker and better, whatever its limit", limited(in(outcome(outage, backAfter(9*s), backAfter(9*s), backAfter(0)), calls(900, 1000), calls(900, 1000), well), 9*s, calls(900, 1000)), "undominated rival"},
 		{"a floor", outcome(World{Name: "w", Stationary: true, Floor: 0.99}, calls(980, 1000), calls(980, 1000), nil), "floor "},
 		{"above it", outcome(World{Name: "w", Stationary: true, Floor: 0.98}, calls(980, 1000), calls(980, 1000), nil), ""},
 		{"within", in(outcome(World{Name: "w", From: s, To: 2 * s, Within: 15 * s, Peace: peace}, backAfter(16*s), backAfter(16*s), backAfter(16*s)), well, well, nil), "within "},

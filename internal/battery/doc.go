@@ -20,7 +20,8 @@
 //
 //	success      where nothing changes, and in peace, no fewer calls succeed than without retries
 //	back         it is back no later than without retries, but for 2 s or 2 % of the outage
-//	undominated  no rival is quicker back (by the same measure) and better in peace
+//	undominated  no rival is quicker back (by the same measure) and better in peace; one that has a
+//	             limit on attempts in flight, a number about the server, is met with the same limit
 //	floor        as many calls succeed as the world names, such as 98.5 % at 20 % quick errors
 //	attempts     in a total outage: over any minute attempts ≤ 1.1 × calls + 2 × processes
 //	within       in the grid, it is back as soon as the first defaults were

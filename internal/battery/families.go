@@ -182,7 +182,13 @@ var Families = []Family{
 				}
 				add(fmt.Sprintf("peace-err%v-r50-p%d", share, p), api(50, p), errors(share), floor(least))
 			}
-			add(fmt.Sprintf("peace-err%v-r800-p100", share), api(800, 100), errors(share), floor(peaceFloor[share]))
+			for _, p := range []int{1, 100, 1000, 10_000} {
+				least := peaceFloor[share]
+				if p > 800 && share > 0.01 { // less than one call a second
+					least = 0
+				}
+				add(fmt.Sprintf("peace-err%v-r800-p%d", share, p), api(800, p), errors(share), floor(least))
+			}
 			add(fmt.Sprintf("peace-err%v-slow500ms-r50-p10", share), api(50, 10), errors(share), service(func(v *sim.Service) { v.ErrorTime = 500 * ms }))
 			add(fmt.Sprintf("seq-err%v", share), api(0, 1), sequential(10*ms), errors(share), floor(peaceFloor[share]))
 		}
@@ -298,7 +304,7 @@ var Families = []Family{
 }
 
 // peaceFloor is the least share of calls that has to succeed at so many quick errors.
-var peaceFloor = map[float64]float64{0.1: 0.998, 0.2: 0.985, 0.3: 0.95}
+var peaceFloor = map[float64]float64{0.01: 0.999, 0.1: 0.998, 0.2: 0.985, 0.3: 0.95}
 
 var tails = map[string]sim.Distribution{
 	"logn1.5": {Kind: sim.LogNormal, Mean: 100 * ms, Sigma: 1.5},

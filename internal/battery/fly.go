@@ -61,7 +61,22 @@ const None = "none"
 // Preset is the contender of that name.
 func Preset(name string) (sim.Contender, error) {
 	p, err := preset.Find(name)
-	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict, Holds: p.Holds}, err
+	return contender(p), err
+}
+
+// Presets are all of them as contenders, the zero Policy and consumers of queues left out.
+func Presets() []sim.Contender {
+	var all []sim.Contender
+	for _, p := range preset.All() {
+		if p.Name != "lull" && !p.Messages {
+			all = append(all, contender(p))
+		}
+	}
+	return all
+}
+
+func contender(p preset.Preset) sim.Contender {
+	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict}
 }
 
 // A Flown is what one contender did in one world: Figures for each seed.
@@ -71,6 +86,10 @@ type Flown struct {
 	// Peace is that of the world without its outage, in the order of World.Peace; nil if it
 	// was not flown, since nothing depends on it.
 	Peace [][]Figures
+	// Beside is the judged policy with the limit on attempts in flight that this rival has, where
+	// the rival was quicker back; nil for rivals without one. Such a limit is a number about the
+	// server, which a zero Policy cannot know.
+	Beside *Flown
 }
 
 // An Outcome is everything that was flown in one world: ours first, then the rivals.
@@ -133,6 +152,12 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 				for _, s := range o.World.Peace {
 					f.ask(s, c)
 				}
+				if limited, ok := beside(p.Ours, c); ok {
+					f.ask(o.World.Scenario, limited)
+					for _, s := range o.World.Peace {
+						f.ask(s, limited)
+					}
+				}
 			}
 		}
 	}
@@ -142,14 +167,31 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 	for i := range all {
 		o := &all[i]
 		for k, c := range contenders {
-			for _, s := range o.World.Peace {
-				if runs := f.of(s, c); runs != nil {
-					o.Flown[k].Peace = append(o.Flown[k].Peace, runs)
-				}
+			o.Flown[k].Peace = f.peace(o.World, c)
+			limited, ok := beside(p.Ours, c)
+			if runs := f.of(o.World.Scenario, limited); ok && k > 0 && runs != nil {
+				o.Flown[k].Beside = &Flown{Contender: limited.Name, Runs: runs, Peace: f.peace(o.World, limited)}
 			}
 		}
 	}
 	return all, nil
+}
+
+// beside is ours with the limit of the rival, if it has one.
+func beside(ours, rival sim.Contender) (sim.Contender, bool) {
+	ours.Policy.Limit = rival.Policy.Limit
+	ours.Name += " with the limit of " + rival.Name
+	return ours, rival.Policy.Limit.InFlight > 0
+}
+
+// peace is what a contender did in the peace of a world; nil where it was not flown.
+func (f *flights) peace(w World, c sim.Contender) (all [][]Figures) {
+	for _, s := range w.Peace {
+		if runs := f.of(s, c); runs != nil {
+			all = append(all, runs)
+		}
+	}
+	return all
 }
 
 // flights are all that are flown, each of them once.
@@ -238,7 +280,7 @@ func (f *flights) fly(ctx context.Context) error {
 	errs := make([]error, len(next))
 	var counts sync.Mutex
 	total := f.flown + len(next)
-	each(len(next), f.plan.Workers, func(i int) {
+	Each(len(next), f.plan.Workers, func(i int) {
 		n := next[i]
 		if errs[i] = ctx.Err(); errs[i] != nil {
 			return
@@ -286,8 +328,8 @@ func named(s sim.Scenario) []sim.Contender {
 	return all
 }
 
-// each does work for 0 to n-1 on that many goroutines (zero: GOMAXPROCS).
-func each(n, workers int, work func(i int)) {
+// Each does work for 0 to n-1 on that many goroutines (zero: GOMAXPROCS).
+func Each(n, workers int, work func(i int)) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}

@@ -66,8 +66,14 @@ func (o *Outcome) Shortfalls() []Shortfall {
 			if r.Contender == None || !quicker(r, ours, w.Slack()) {
 				continue
 			}
+			mine := ours
+			if r.Beside != nil {
+				if mine = r.Beside; !quicker(r, mine, w.Slack()) {
+					continue
+				}
+			}
 			for k := range r.Peace {
-				if more, by := better(r.Peace[k], ours.Peace[k]); more {
+				if more, by := better(r.Peace[k], mine.Peace[k]); more {
 					who = append(who, r.Contender)
 					text = append(text, fmt.Sprintf("%s %s, %+.2f points in %s", r.Contender, BackIn(r.Runs), 100*by, w.Peace[k].Name))
 					break

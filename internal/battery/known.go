@@ -9,12 +9,11 @@ type Known struct {
 
 // Why the zero Policy does not meet a demand.
 const (
-	pauses    = "the breaker pauses for a tenth of the outage, whatever a probe is of the normal load"
-	unlimited = "a limit on attempts in flight is a number about the server"
-	blind     = "the account for time-outs cannot tell a sick host or a lost request from a line"
-	charged   = "a budget of a tenth of the successes, which pays for retries that help as for others"
-	hasty     = "the breaker opens before the first success can have come"
-	invited   = "a retry that the server asked for is paid for like any other"
+	pauses  = "the breaker pauses for a tenth of the outage, whatever a probe is of the normal load"
+	blind   = "the account for time-outs cannot tell a sick host or a lost request from a line"
+	charged = "a budget of a tenth of the successes, which pays for retries that help as for others"
+	hasty   = "the breaker opens before the first success can have come"
+	invited = "a retry that the server asked for is paid for like any other"
 )
 
 // KnownShortfalls are those of the part of the battery that go test flies (the quick size, one
@@ -24,7 +23,6 @@ const (
 //
 // prints all that there are.
 var KnownShortfalls = []Known{
-	{"to10s-p1-l0.8-stall30", Undominated, unlimited},
 	{"bh60-at1s-p100-cancel", Back, pauses},
 	{"bh60-at1s-p100-cancel", Undominated, pauses},
 	{"bh300-at10s-p100-r50-cancel", Back, pauses},

@@ -77,22 +77,6 @@ func processes(n int) string {
 	return fmt.Sprintf("%d processes", n)
 }
 
-// Limit is within what time the zero Policy must recover, given that of a policy
-// without retries.
-func (c Cell) Limit(none time.Duration) time.Duration {
-	switch {
-	case c.Processes <= 100:
-		return 15 * time.Second
-	case c.Processes <= 1000:
-		return 25 * time.Second
-	case c.Processes <= 10_000:
-		// The best of some dozen budgets and breakers in a search before this one:
-		// 56 s at a load of 0.8, 60 s at 0.95.
-		return min(none+Tie, 60*time.Second)
-	}
-	return none + Tie
-}
-
 // Scenario is the world of the cell, watched for the given time after the outage.
 func (c Cell) Scenario(after time.Duration) sim.Scenario {
 	s := world(c.Load, c.Processes)

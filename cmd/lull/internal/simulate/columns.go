@@ -47,6 +47,9 @@ func columnsFor(s sim.Scenario, all []sim.Summary) []column {
 			}
 		}
 	}
+	if slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Reload.Times > 0 }) {
+		columns = append(columns, oldestColumn)
+	}
 	if pooled(s) {
 		columns = append(columns, dialsColumn)
 	}
@@ -75,6 +78,8 @@ var (
 		"share of calls that made no attempt, because the caller's own circuit breaker or limit said no"}
 	twiceColumn = column{"done", "twice", func(m sim.Summary) string { return grouped(float64(duplicates(m))) }, "done twice",
 		"operations carried out again that had been carried out before, by retries or by users who came back; of all seeds"}
+	oldestColumn = column{"", "oldest", oldestCell, "oldest",
+		"the longest time that a user waited, from the first call to the success or to giving up; of all seeds"}
 	endColumn = column{"all", "done", endCell, "all done", "when the last call ended"}
 )
 
@@ -265,6 +270,15 @@ func wastedCell(m sim.Summary) string {
 
 func refusedCell(m sim.Summary) string {
 	return shareOf(m, func(t sim.Totals) (int64, int64) { return t.Refused, t.Calls })
+}
+
+// oldestCell is the longest wait of a user.
+func oldestCell(m sim.Summary) string {
+	var longest time.Duration
+	for _, r := range m.Results {
+		longest = max(longest, r.Totals.Oldest)
+	}
+	return inWords(longest)
 }
 
 func endCell(m sim.Summary) string {

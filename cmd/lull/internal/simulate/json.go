@@ -108,6 +108,7 @@ type jsonSeed struct {
 	Recovery    jsonRecovery `json:"recovery"`
 	Latency     jsonLatency  `json:"latency"`
 	Series      *jsonSeries  `json:"series,omitempty"` // not in a sweep
+	Fleets      []jsonFleet  `json:"fleets,omitempty"` // if the scenario has several
 	Topics      []jsonTopic  `json:"topics,omitempty"` // if the scenario has any
 	// Connections are there if they are simulated.
 	Connections *jsonConnections `json:"connections,omitempty"`
@@ -145,6 +146,7 @@ type jsonTotals struct {
 	NormalRate       figure           `json:"normal_rate"`
 	PeakOverNormal   figure           `json:"peak_over_normal"`
 	WorstMinute      figure           `json:"worst_minute"`
+	Oldest           figure           `json:"oldest_s"` // the longest time that a user waited
 	Last             figure           `json:"last_s"`
 	MeanCompletion   figure           `json:"mean_completion_s"`
 	Events           int64            `json:"events"`
@@ -163,6 +165,21 @@ type jsonTopic struct {
 	Deferred  int64            `json:"deferred"`
 	Lapsed    int64            `json:"lapsed"`
 	CaughtUp  *figure          `json:"caught_up_s"` // null if it did not, or nothing was measured
+}
+
+// jsonFleet counts the calls of one fleet.
+type jsonFleet struct {
+	Name          string           `json:"name"`
+	Calls         int64            `json:"calls"`
+	Succeeded     int64            `json:"succeeded"`
+	Refused       int64            `json:"refused"`
+	Unfinished    int64            `json:"unfinished"`
+	Reasons       map[string]int64 `json:"reasons"`
+	Attempts      int64            `json:"attempts"`
+	Retries       int64            `json:"retries"`
+	Amplification figure           `json:"amplification"`
+	Recovery      jsonRecovery     `json:"recovery"`
+	Latency       jsonLatency      `json:"latency"`
 }
 
 type jsonRecovery struct {
@@ -253,18 +270,19 @@ func jsonResult(r sim.Result) jsonSeed {
 			Hits: t.Hits, Misses: t.Misses, Collections: t.Collections, Paused: figure(t.Paused.Seconds()), OutOfMemory: t.OutOfMemory, Ejections: t.Ejections,
 			Amplification: figure(t.Amplification),
 			PeakRate:      figure(t.PeakRate), PeakAt: figure(t.PeakAt.Seconds()), NormalRate: figure(t.NormalRate),
-			PeakOverNormal: figure(t.PeakOverNormal), WorstMinute: figure(t.WorstMinute), Last: figure(t.Last.Seconds()),
+			PeakOverNormal: figure(t.PeakOverNormal), WorstMinute: figure(t.WorstMinute), Oldest: figure(t.Oldest.Seconds()), Last: figure(t.Last.Seconds()),
 			MeanCompletion: figure(t.MeanCompletion.Seconds()), Events: t.Events,
 		},
-		Recovery: jsonRecovery{
-			Measured: r.Recovery.Measured, Few: r.Recovery.Few, First: figure(r.Recovery.First.Seconds()),
-			Relapses: r.Recovery.Relapses, Within: figure(r.Recovery.Within.Seconds()), From: figure(r.Recovery.From.Seconds()), Recovered: r.Recovery.Recovered,
-			Normal: figure(r.Recovery.Normal), Final: figure(r.Recovery.Final),
-		},
-		Latency: jsonLatency{
-			Count: l.Count, Mean: figure(l.Mean.Seconds()), P50: figure(l.P50.Seconds()), P90: figure(l.P90.Seconds()),
-			P99: figure(l.P99.Seconds()), P999: figure(l.P999.Seconds()), Max: figure(l.Max.Seconds()),
-		},
+		Recovery: recoveryOf(r.Recovery),
+		Latency:  latencyOf(l),
+	}
+	for _, f := range r.Fleets {
+		t := f.Totals
+		out.Fleets = append(out.Fleets, jsonFleet{
+			Name: f.Name, Calls: t.Calls, Succeeded: t.Succeeded, Refused: t.Refused, Unfinished: t.Unfinished, Reasons: t.Reasons,
+			Attempts: t.Attempts, Retries: t.Retries, Amplification: figure(t.Amplification),
+			Recovery: recoveryOf(f.Recovery), Latency: latencyOf(f.Latency),
+		})
 	}
 	out.Connections = connectionsOf(r.Connections)
 	for _, t := range r.Topics {
@@ -278,10 +296,6 @@ func jsonResult(r sim.Result) jsonSeed {
 		}
 		out.Topics = append(out.Topics, v)
 	}
-	if r.Recovery.Recovered {
-		took := figure(r.Recovery.Time.Seconds())
-		out.Recovery.Time = &took
-	}
 	if r.Series.Step > 0 {
 		out.Series = &jsonSeries{Step: figure(r.Series.Step.Seconds()), Values: map[string][]figure{}}
 		for _, line := range seriesOf(r) {
@@ -289,4 +303,23 @@ func jsonResult(r sim.Result) jsonSeed {
 		}
 	}
 	return out
+}
+
+func recoveryOf(r sim.Recovery) jsonRecovery {
+	out := jsonRecovery{
+		Measured: r.Measured, Few: r.Few, From: figure(r.From.Seconds()), Recovered: r.Recovered, First: figure(r.First.Seconds()),
+		Relapses: r.Relapses, Within: figure(r.Within.Seconds()), Normal: figure(r.Normal), Final: figure(r.Final),
+	}
+	if r.Recovered {
+		took := figure(r.Time.Seconds())
+		out.Time = &took
+	}
+	return out
+}
+
+func latencyOf(l sim.Latency) jsonLatency {
+	return jsonLatency{
+		Count: l.Count, Mean: figure(l.Mean.Seconds()), P50: figure(l.P50.Seconds()), P90: figure(l.P90.Seconds()),
+		P99: figure(l.P99.Seconds()), P999: figure(l.P999.Seconds()), Max: figure(l.Max.Seconds()),
+	}
 }

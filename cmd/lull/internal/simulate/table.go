@@ -20,6 +20,7 @@ func printComparison(w io.Writer, o outcome, levels term.Bars) error {
 	fmt.Fprintln(out)
 	columns := columnsFor(o.scenario, all)
 	writeTable(out, columns, all)
+	writeFleets(out, o.scenario, columns, all)
 	fmt.Fprintln(out)
 	writeSparklines(out, o.scenario, all, levels)
 	if lines := findings(o.scenario, all); len(lines) > 0 {

@@ -205,3 +205,78 @@ func TestNumbersInWords(t *testing.T) {
 		}
 	}
 }
+
+// What a time to recover hides is said: that few calls were made, and that it was not the first.
+func TestVerdictsHideNothing(t *testing.T) {
+	summary := func(vs ...sim.Recovery) sim.Summary {
+		m := sim.Summary{Contender: sim.Contender{Name: "ours"}}
+		for _, v := range vs {
+			m.Results = append(m.Results, sim.Result{Recovery: v})
+			if v.Recovered {
+				m.Recovered++
+				m.Recovery.Mean = v.Time.Seconds()
+			}
+		}
+		return m
+	}
+	well := sim.Recovery{Measured: true, Recovered: true, Time: 18 * time.Second, Within: 5 * time.Second}
+	sparse, again := well, well
+	sparse.Within = 40 * time.Second
+	again.First, again.Relapses = 2*time.Second, 3
+	for _, c := range []struct {
+		m    sim.Summary
+		want string
+	}{
+		{summary(well), "18 s"},
+		{summary(sparse), "18 ± 40 s"},
+		{summary(again), "18 s"},
+		{summary(sim.Recovery{Few: true}), "few calls"},
+		{summary(sim.Recovery{Measured: true, Within: 5 * time.Second}), "never"},
+		{summary(sim.Recovery{}), "-"},
+	} {
+		if got := recoveryCell(c.m); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.m.Results[0].Recovery, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		m    sim.Summary
+		want string
+	}{
+		{summary(again), "Back for a time, and worse again: ours (first after 2 s, 3 relapses)."},
+		{summary(again, well), "Back for a time, and worse again: ours (first after 2 s, 3 relapses with 1 of 2 seeds)."},
+		{summary(well), ""},
+	} {
+		text := strings.Join(findings(sim.Scenario{}, []sim.Summary{c.m}), "\n")
+		if got := strings.Contains(strings.Join(strings.Fields(text), " "), "worse again"); got != (c.want != "") || !strings.Contains(strings.Join(strings.Fields(text), " "), c.want) {
+			t.Errorf("%q, want %q in it", text, c.want)
+		}
+	}
+}
+
+// Several fleets have a line each, for every policy.
+func TestFleetsInTheTable(t *testing.T) {
+	s := sim.Scenario{
+		Name: "two", Horizon: 30 * time.Second,
+		Services: []sim.Service{{Name: "api", Workers: 10, Queue: sim.Queue{Limit: 100}, Time: sim.Distribution{Mean: 10 * ms}}},
+		Fleets: []sim.Fleet{
+			{Name: "ours", Calls: "api", Arrivals: sim.Arrivals{Rate: 20}, AttemptTimeout: time.Second},
+			{Name: "theirs", Calls: "api", Arrivals: sim.Arrivals{Rate: 20}, AttemptTimeout: 5 * ms, Policy: "none"},
+		},
+	}
+	all, err := sim.Compare(t.Context(), s, []sim.Contender{{Name: "lull"}}, sim.CompareOptions{Seeds: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	writeFleets(&out, s, columnsFor(s, all), all)
+	text := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"Of each fleet", "lull ours 100% ± 0.0 1.00 ± 0.00", "lull theirs 0% ± 0.0 1.00 ± 0.00"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, out.String())
+		}
+	}
+	out.Reset()
+	if writeFleets(&out, s, columnsFor(s, all), fixedSummaries(1)); out.Len() > 0 {
+		t.Errorf("of one fleet:\n%s", out.String())
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/battery"
 	"github.com/lullgo/lull/sim"
 	"github.com/lullgo/lull/sim/internal/grid"
 )
@@ -20,7 +21,7 @@ var zero = sim.Contender{Name: "the zero Policy"}
 
 // none is a client without retries.
 func none() sim.Contender {
-	c, err := grid.Preset("none")
+	c, err := battery.Preset("none")
 	if err != nil {
 		panic(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lullgo/lull/internal/battery"
 	"github.com/lullgo/lull/sim"
 	"github.com/lullgo/lull/sim/internal/grid"
 )
@@ -34,7 +35,7 @@ func short(p *printer) error {
 }
 
 func presets(p *printer) error {
-	cs := append([]sim.Contender{zero}, grid.Presets()...)
+	cs := append([]sim.Contender{zero}, battery.Presets()...)
 	err := rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, outages([]int{100, 10_000}, grid.Stall, stall), p.recovery)
 	if err != nil {
 		return err

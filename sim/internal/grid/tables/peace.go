@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/battery"
 	"github.com/lullgo/lull/sim"
 	"github.com/lullgo/lull/sim/internal/grid"
 )
@@ -11,7 +12,7 @@ import (
 func named(names ...string) ([]sim.Contender, error) {
 	var cs []sim.Contender
 	for _, n := range names {
-		c, err := grid.Preset(n)
+		c, err := battery.Preset(n)
 		if err != nil {
 			return nil, err
 		}

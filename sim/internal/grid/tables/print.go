@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/internal/battery"
 	"github.com/lullgo/lull/sim"
 	"github.com/lullgo/lull/sim/internal/grid"
 )
@@ -14,7 +15,7 @@ import (
 func (p *printer) fly(n int, work func(i int) error) error {
 	var once sync.Once
 	var failed error
-	grid.Each(n, p.workers, func(i int) {
+	battery.Each(n, p.workers, func(i int) {
 		err := p.ctx.Err()
 		if err == nil {
 			err = work(i)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -247,5 +248,25 @@ func TestReasonsAreSaidInWords(t *testing.T) {
 		if got := meaning(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// With several fleets the page has the figures of each.
+func TestFleetsHaveTheirOwnFigures(t *testing.T) {
+	fleet := func(name string, succeeded int64) sim.FleetResult {
+		return sim.FleetResult{Name: name, Totals: sim.Totals{Calls: 10, Succeeded: succeeded, Refused: 3, Attempts: 20, Amplification: 2, Reasons: map[string]int64{"success": succeeded, "exhausted": 10 - succeeded}}}
+	}
+	r := sim.Result{Totals: sim.Totals{Calls: 20, Succeeded: 13, Attempts: 40}, Fleets: []sim.FleetResult{fleet("ours", 9), fleet("theirs", 4)}}
+	n := newNumbers(Page{Seeds: 1, Summaries: []sim.Summary{{Contender: sim.Contender{Name: "lull"}, Results: []sim.Result{r}}}})
+	if len(n.Fleets) != 2 || n.Fleets[0].Name != "lull" {
+		t.Fatalf("%+v", n.Fleets)
+	}
+	want := []string{"theirs", "–", "–", percent(0.4), ratio(2), "–", "3"}
+	if got := n.Fleets[1].Cells; !slices.Equal(got, want) || len(got) != len(n.FleetColumns()) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.Fleets = nil
+	if n = newNumbers(Page{Seeds: 1, Summaries: []sim.Summary{{Results: []sim.Result{r}}}}); n.Fleets != nil {
+		t.Errorf("of one fleet: %+v", n.Fleets)
 	}
 }

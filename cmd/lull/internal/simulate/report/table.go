@@ -60,9 +60,10 @@ func powers(logs []float64) []float64 {
 
 // numbers are all totals: the mean of the seeds for each contender, and the seeds one by one.
 type numbers struct {
-	Names []string
-	Rows  []total
-	Seeds []seedRow // empty if there is only one seed
+	Names  []string
+	Rows   []total
+	Fleets []seedRow // empty if there is only one fleet
+	Seeds  []seedRow // empty if there is only one seed
 }
 
 type total struct {
@@ -80,6 +81,34 @@ var seedColumns = []string{"Seed", "Recovered", "Time to recover", "Success", "A
 
 // Columns returns the headings of Seeds.
 func (numbers) Columns() []string { return seedColumns }
+
+// FleetColumns returns the headings of Fleets.
+func (numbers) FleetColumns() []string {
+	return []string{"Fleet", "Recovered", "Time to recover", "Success", "Amplification", "p99", "Refused"}
+}
+
+// fleetCells are the figures of one fleet, means over the seeds.
+func fleetCells(name string, s sim.Summary) []string {
+	recovered := recoveredCell(s, sim.Estimate{})
+	took := "–"
+	if s.Recovered > 0 {
+		took = lasting(s.Recovery).text()
+	}
+	late := "–"
+	if s.P99.Mean > 0 {
+		late = lasting(s.P99).text()
+	}
+	refused, _ := over(s, func(r sim.Result) float64 { return float64(r.Totals.Refused) })
+	return []string{name, recovered.text(), took, estimated(s.Success, percent).text(), estimated(s.Amplification, ratio).text(), late, whole(refused)}
+}
+
+// text is all of a cell in one line.
+func (c cell) text() string {
+	if c.More == "" {
+		return c.Text
+	}
+	return c.Text + " " + c.More
+}
 
 var totals = []struct {
 	name, about string
@@ -114,6 +143,7 @@ var totals = []struct {
 	{"Latency, p90", "", func(r sim.Result) float64 { return r.Latency.P90.Seconds() }, seconds},
 	{"Latency, p99.9", "", func(r sim.Result) float64 { return r.Latency.P999.Seconds() }, seconds},
 	{"Latency, highest", "", func(r sim.Result) float64 { return r.Latency.Max.Seconds() }, seconds},
+	{"Oldest user", "the longest wait, from the first call to the success or to giving up", func(r sim.Result) float64 { return r.Totals.Oldest.Seconds() }, seconds},
 	{"Last call", "ended at", func(r sim.Result) float64 { return r.Totals.Last.Seconds() }, seconds},
 }
 
@@ -140,6 +170,14 @@ func newNumbers(p Page) *numbers {
 	}
 	if len(n.Rows) == 0 {
 		return nil
+	}
+	for i, s := range p.Summaries {
+		if len(s.Results) == 0 {
+			continue
+		}
+		for k, f := range s.Results[0].Fleets {
+			n.Fleets = append(n.Fleets, seedRow{n.Names[i], fleetCells(f.Name, s.OfFleet(k))})
+		}
 	}
 	for i, s := range p.Summaries {
 		if len(s.Results) < 2 {

@@ -1,0 +1,39 @@
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/sim"
+)
+
+// writeFleets prints a line for each policy and fleet, if there are several fleets.
+func writeFleets(out io.Writer, s sim.Scenario, columns []column, all []sim.Summary) {
+	apart := func(m sim.Summary) bool { return len(m.Results) > 0 && len(m.Results[0].Fleets) > 0 }
+	if !slices.ContainsFunc(all, apart) {
+		return
+	}
+	fmt.Fprintln(out, "\nOf each fleet")
+	var some []column
+	for _, c := range columns {
+		switch c.name {
+		case backColumn.name, successColumn.name, perCallColumn.name, p99Column.name, refusedColumn.name:
+			some = append(some, c)
+		}
+	}
+	width := 0
+	for _, m := range all {
+		width = max(width, len(m.Contender.Name))
+	}
+	var lines []sim.Summary
+	for _, m := range all {
+		for i, f := range s.Fleets {
+			one := m.OfFleet(i)
+			one.Contender.Name = "  " + term.Pad(m.Contender.Name, width) + "  " + f.Name
+			lines = append(lines, one)
+		}
+	}
+	writeTable(out, some, lines)
+}

@@ -1,5 +1,0 @@
-//go:build race
-
-package grid
-
-func init() { raced = true }
