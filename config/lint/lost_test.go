@@ -94,6 +94,7 @@ var anyway = map[string]string{
 	"arrivals.kind: poisson":                            "zero",
 	"ramp.*.factor: 0":                                  "zero",
 	"backoff.kind: exponential":                         "zero",
+	"pool.kind: http":                                   "zero",
 	"backoff.jitter: full":                              "zero",
 	"good/shop.yaml: dependencies.*.attempts: 2":        "preset internal-service has it",
 	"good/shop.yaml: dependencies.*.backoff.base: 25ms": "preset internal-service has it",
