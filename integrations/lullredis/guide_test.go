@@ -24,3 +24,13 @@ func guideFleet(client redis.UniversalClient, policy lull.Policy) error {
 }
 
 var _ = guideFleet
+
+func guideAddTo(d *lull.Dependency) error {
+	client := redis.NewClient(&redis.Options{MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
+	if err := lullredis.AddTo(client, d); err != nil {
+		return err
+	}
+	return client.Close()
+}
+
+var _ = guideAddTo
