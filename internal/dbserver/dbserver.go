@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lullgo/lull/internal/tail"
@@ -63,8 +64,8 @@ func MariaDB(ready func(addr string) error) (*Server, error) {
 	s := &Server{program: program, end: "TERM", ready: ready}
 	return s.make("mysql", func(data string) []string {
 		s.args = []string{"--no-defaults", "--datadir=" + data, "--bind-address=127.0.0.1", "--socket=" + data + ".socket", "--skip-log-bin", "--skip-name-resolve",
-			"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=64M", "--performance-schema=OFF", "--max-connections=400", "--lower-case-table-names=0"}
-		return []string{install, "--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"}
+			"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=64M", "--innodb-use-native-aio=0", "--performance-schema=OFF", "--max-connections=400", "--lower-case-table-names=0"}
+		return []string{install, "--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", "--innodb-use-native-aio=0"}
 	}, "--port")
 }
 
@@ -82,10 +83,15 @@ func (s *Server) make(user string, install func(data string) []string, port stri
 		return nil, err
 	}
 	args := install(filepath.Join(s.dir, "data"))
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir, cmd.SysProcAttr = s.dir, s.user
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", args[0], err, out)
+	for try := 1; ; try++ { // MariaDB's fails now and then when several are at work
+		out, err := s.install(args)
+		if err == nil {
+			break
+		}
+		os.RemoveAll(filepath.Join(s.dir, "data"))
+		if try == 3 {
+			return nil, fmt.Errorf("%s: %w\n%s", args[0], err, out)
+		}
 	}
 	fixed := s.args
 	for range 3 { // the port may be taken by another meanwhile
@@ -101,6 +107,17 @@ func (s *Server) make(user string, install func(data string) []string, port stri
 		}
 	}
 	return nil, err
+}
+
+// installing lets one server at a time make its data.
+var installing sync.Mutex
+
+func (s *Server) install(args []string) (out []byte, err error) {
+	installing.Lock()
+	defer installing.Unlock()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.SysProcAttr = s.dir, s.user
+	return cmd.CombinedOutput()
 }
 
 // Addr is host and port of the server.
