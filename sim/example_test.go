@@ -119,3 +119,23 @@ func ExamplePool() {
 	fmt.Printf("back after %v, %d dials, at most %d connections\n", r.Recovery.Time, c.Dials, c.Most)
 	// Output: back after 2s, 1971 dials, at most 500 connections
 }
+
+// Without retries it comes back at all loads after an outage of two seconds, and at all but the
+// last after one of four. With four attempts for each call it comes back at a few of them.
+func ExampleFindStability() {
+	s := stalled()
+	o := sim.StabilityOptions{Loads: []float64{0.2, 0.4, 0.6, 0.8, 1, 1.2}, Outages: []time.Duration{2 * time.Second, 4 * time.Second}, Seed: 1}
+	four := sim.Contender{Name: "four", Policy: lull.Policy{Attempts: 4, Timeouts: lull.TimeoutsAlways, Deadline: lull.NoTimeout,
+		Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}}}
+	for _, c := range []sim.Contender{sim.None(), four} {
+		m, err := sim.FindStability(context.Background(), s, c, o)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s: back %v, with help %v of %v calls a second; by theory without retries %v\n", c.Name, m.Back, m.Helped, m.Loads, m.Theory)
+	}
+	// Output:
+	// none: back [6 5], with help [6 6] of [16 32 48 64 80 96] calls a second; by theory without retries [6 5]
+	// four: back [2 1], with help [6 6] of [16 32 48 64 80 96] calls a second; by theory without retries [6 5]
+}

@@ -26,6 +26,7 @@ type Command struct {
 	Seed     cli.Text  `placeholder:"1" default:"1" help:"Draws all that is left to chance. The same seed gives the same figures."`
 	Seeds    cli.Text  `placeholder:"1" default:"1" help:"Runs of each policy, with seeds that follow on one another: 1 to 1000. From 2 on there are confidence intervals."`
 	Sweep    cli.Texts `placeholder:"PATH=VALUES" help:"Repeat all for each of the values, a,b,c or from..to/step. PATH is as in --set, or clients. A second sweep makes a map of both."`
+	Map      bool      `help:"Draw for each policy at which loads and after which outages it comes back by itself, only with help, or never. Default policies: none, full-jitter and lull."`
 	JSON     bool      `name:"json" help:"Print all figures and series as JSON on standard output, instead of the table."`
 	CSV      bool      `name:"csv" help:"Print the series as CSV on standard output, instead of the table; of a sweep, its cells."`
 	Report   cli.Text  `placeholder:"FILE" help:"Write a page of HTML as well, with charts and all that is needed to repeat the run."`
@@ -46,6 +47,8 @@ simulated is what ships; presets say what other libraries do, in its terms.
       who survives a stall of a backend that is 80 % loaded, and who does not
   lull simulate --policy lull,mine.yaml --seeds 5 --report out.html
       your own policies beside the recommended one, as a page to pass around
+  lull simulate --map
+      at which loads, outages and sizes of the fleet who comes back
   lull simulate --sweep clients=1,100,10k --sweep services.0.faults.0.for=1s,9s
       time to recover by size of the fleet and length of the outage
 
@@ -66,6 +69,9 @@ func (f Command) Run(env cli.Env) error {
 	}
 	if f.Explain {
 		return printExplanation(env.Stdout, s.scenario)
+	}
+	if f.Map {
+		return f.runMap(env, s)
 	}
 	if !f.Force {
 		if err := s.estimate().check(availableMemory()); err != nil {

@@ -262,3 +262,36 @@ func TestHelpOfSimulate(t *testing.T) {
 		t.Errorf("%d examples, want 3:\n%s", n, help)
 	}
 }
+
+// A map of the tiny scenario, with the boundary of theory, on a terminal, as JSON and as a page.
+func TestSimulateMap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: some two hundred runs")
+	}
+	args := []string{tiny, "--map", "--policy=none,naive-3"}
+	golden.File(t, "testdata/tiny-map.txt", simulate(t, append(args, "--workers=2")...))
+	golden.File(t, "testdata/tiny-map.json", simulate(t, append(args, "--json", "--workers=1")...))
+	page := filepath.Join(t.TempDir(), "map.html")
+	simulate(t, append(args, "--report="+page)...)
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<svg", `class="never"`, `class="back"`, "lull simulate testdata/tiny.yaml --policy none,naive-3"} {
+		if !strings.Contains(string(html), want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+}
+
+func TestSimulateMapOfNothing(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--map --csv", "--map is with --sweep, --csv or --seeds: want none of these"},
+		{"--map --set=services.0.faults=[]", "services.faults is none that ends: want an outage that ends before the horizon, for a map"},
+	} {
+		code, stdout, stderr := lullProgram(t.Context(), append([]string{"simulate", tiny}, strings.Fields(c.args)...)...)
+		if code == cli.OK || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d\n%s%s", c.args, code, stdout, stderr)
+		}
+	}
+}

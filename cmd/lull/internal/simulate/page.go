@@ -176,6 +176,9 @@ func (f Command) command() string {
 	if f.Seeds != "1" {
 		add("--seeds", f.Seeds)
 	}
+	if f.Map {
+		words = append(words, "--map")
+	}
 	add("--report", f.Report)
 	return strings.Join(words, " ")
 }

@@ -125,12 +125,17 @@ func (f Command) simulation() (simulation, error) {
 		s.workers = cli.Whole(&l, "--workers", f.Workers, 1, mostWorkers)
 	}
 	l.Check(!f.JSON || !f.CSV, "--json with --csv", "both on standard output", "one of them")
+	l.Check(!f.Map || len(f.Sweep) == 0 && !f.CSV && s.seeds == 1, "--map", "with --sweep, --csv or --seeds", "none of these")
 	l.Check(f.Report == "" || !strings.HasPrefix(string(f.Report), "-"), "--report", f.Report.Quoted(), "the name of a file, such as out.html")
 
 	base, err := scenarioNamed(string(f.Scenario))
 	noScenario := err != nil
 	wrong.add(err)
-	contenders, err := contendersOf(f.Policy.Split(), base)
+	asked := f.Policy.Split()
+	if f.Map && len(asked) == 0 {
+		asked = mapContenders
+	}
+	contenders, err := contendersOf(asked, base)
 	wrong.add(err)
 	s.axes = axes(&l, f.Sweep)
 	changes := f.changes(&l)

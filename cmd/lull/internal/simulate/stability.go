@@ -1,0 +1,265 @@
+package simulate
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/sim"
+)
+
+var mapContenders = []string{"none", "full-jitter", lullName}
+
+// A stabilityMap is --map: for each policy and size of the fleet, at which loads and outages it comes
+// back.
+type stabilityMap struct {
+	simulation
+	sizes []int             // of the fleet
+	of    [][]sim.Stability // by policy and size
+}
+
+const relief = 2 * time.Minute
+
+// mapOf finds the maps, several side by side.
+func mapOf(ctx context.Context, s simulation, show func(done, all int, now string)) (stabilityMap, error) {
+	m := stabilityMap{simulation: s, sizes: fleetSizes(s.scenario)}
+	m.of = make([][]sim.Stability, len(s.contenders))
+	type task struct{ policy, size int }
+	var tasks []task
+	for p := range s.contenders {
+		m.of[p] = make([]sim.Stability, len(m.sizes))
+		for n := range m.sizes {
+			tasks = append(tasks, task{p, n})
+		}
+	}
+	var mu sync.Mutex
+	var pool sync.WaitGroup
+	var first error
+	done, next := 0, 0
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	for range min(s.sideBySide(), len(tasks)) {
+		pool.Go(func() {
+			for {
+				mu.Lock()
+				if next == len(tasks) || first != nil {
+					mu.Unlock()
+					return
+				}
+				t := tasks[next]
+				next++
+				show(done, len(tasks), s.contenders[t.policy].Name)
+				mu.Unlock()
+				found, err := sim.FindStability(ctx, s.scenario.WithProcesses(m.sizes[t.size]), s.contenders[t.policy].Contender,
+					sim.StabilityOptions{Seed: s.seed, Named: s.named, Relief: relief})
+				mu.Lock()
+				done++
+				m.of[t.policy][t.size] = found
+				if err != nil && first == nil {
+					first = err
+					stop()
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	pool.Wait()
+	return m, first
+}
+
+// fleetSizes returns the sizes of the fleet for which there is a map: the scenario's own, a hundredth
+// of it and a hundred times as many.
+func fleetSizes(s sim.Scenario) []int {
+	n := 0
+	for _, f := range s.Fleets {
+		n += max(f.Processes, 1)
+	}
+	least := len(s.Fleets)
+	sizes := []int{max(n/100, least), n, n}
+	if n < 100_000 {
+		sizes[2] = min(100*n, 100_000)
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes)
+}
+
+// The three states of a place in a map.
+const (
+	comesBack = iota
+	onlyHelped
+	neverBack
+)
+
+// state is that of a load and an outage, by their indices.
+func state(m sim.Stability, load, outage int) int {
+	switch {
+	case load < m.Back[outage]:
+		return comesBack
+	case load < m.Helped[outage]:
+		return onlyHelped
+	}
+	return neverBack
+}
+
+// marks are the states on a terminal.
+var marks = [...]string{comesBack: ".", onlyHelped: "+", neverBack: "#"}
+
+const theoryMark = "no retries, by theory"
+
+// print prints the maps on a terminal: those of the sizes of the fleet beside one another.
+func (m stabilityMap) print(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprint(out, scenarioText(m.scenario))
+	fmt.Fprint(out, entry("seed", fmt.Sprint(m.seed)))
+	first := m.of[0][0]
+	for p, c := range m.contenders {
+		fmt.Fprintf(out, "\n%s\n", c.Name)
+		m.block(out, marks[neverBack], m.of[p]...)
+	}
+	if first.Theory != nil {
+		fmt.Fprintf(out, "\n%s\n", theoryMark)
+		theory := first
+		theory.Back, theory.Helped = first.Theory, first.Theory
+		m.block(out, "-", theory)
+	}
+	scale := "calls a second"
+	if n := m.scenario.Capacity(); n > 0 {
+		scale += fmt.Sprintf("; the service can do %s", grouped(n))
+	}
+	fmt.Fprintf(out, "\nWhat the maps show\n")
+	fmt.Fprint(out, term.Fill("  rows     ", "length of the outage"))
+	fmt.Fprint(out, term.Fill("  columns  ", fmt.Sprintf("load, from %s to %s %s", loadInWords(first.Loads[0]), loadInWords(first.Loads[len(first.Loads)-1]), scale)))
+	fmt.Fprint(out, term.Fill("  "+marks[comesBack]+"        ", "calls succeed again as before, within "+inWords(m.patience())+" of the end of the outage"))
+	fmt.Fprint(out, term.Fill("  "+marks[onlyHelped]+"        ", "only with help: if then all callers stay away for "+inWords(relief)))
+	fmt.Fprint(out, term.Fill("  "+marks[neverBack]+"        ", "not even so; or it cannot bear that load in peace"))
+	if first.Theory != nil {
+		fmt.Fprint(out, term.Fill("  -        ", "it takes longer without retries, by theory: the time to work off what waits, at the capacity that is left"))
+	}
+	fmt.Fprint(out, term.Fill("  ", fmt.Sprintf("The boundaries were found by bisection, in %d runs; it is assumed that no load is easier than a lower one.", m.runs())))
+	return out.Flush()
+}
+
+// patience is for how long a run may take to come back.
+func (m stabilityMap) patience() time.Duration { return m.of[0][0].Watch }
+
+func (m stabilityMap) runs() (n int) {
+	for _, row := range m.of {
+		for _, s := range row {
+			n += s.Runs
+		}
+	}
+	return n
+}
+
+func loadInWords(l float64) string { return trimmed(l, 3) }
+
+// block prints maps of one policy beside one another, with a mark for where it never comes back.
+func (m stabilityMap) block(out io.Writer, never string, maps ...sim.Stability) {
+	heads := []string{""}
+	for i := range maps {
+		head := "any fleet"
+		if len(maps) > 1 || len(m.sizes) == 1 {
+			head = each(m.sizes[i], "1 process", "processes")
+		}
+		heads = append(heads, head)
+	}
+	width := max(len(maps[0].Loads), 15)
+	line := func(cells []string) {
+		text := fmt.Sprintf("%8s", cells[0])
+		for _, c := range cells[1:] {
+			text += "  " + term.Pad(c, width)
+		}
+		fmt.Fprintln(out, strings.TrimRight(text, " "))
+	}
+	line(heads)
+	for d, outage := range maps[0].Outages {
+		cells := []string{inWords(outage)}
+		for _, s := range maps {
+			var row strings.Builder
+			for l := range s.Loads {
+				mark := never
+				if at := state(s, l, d); at != neverBack {
+					mark = marks[at]
+				}
+				row.WriteString(mark)
+			}
+			cells = append(cells, row.String())
+		}
+		line(cells)
+	}
+}
+
+// jsonStability is the output of --map --json.
+type jsonStability struct {
+	Schema   int        `json:"schema"` // 1
+	Scenario any        `json:"scenario"`
+	Seed     uint64     `json:"seed"`
+	Capacity figure     `json:"capacity,omitempty"`
+	Loads    []figure   `json:"loads"` // calls a second
+	Outages  []figure   `json:"outages_s"`
+	Theory   []int      `json:"theory"` // null if there is none
+	Maps     []jsonZone `json:"maps"`
+}
+
+// jsonZone is the map of one policy and one size of the fleet: for each outage at how many of the
+// loads it comes back by itself, and at how many it does with help.
+type jsonZone struct {
+	Policy    string `json:"policy"`
+	Processes int    `json:"processes"`
+	Back      []int  `json:"back"`
+	Helped    []int  `json:"helped"`
+	Runs      int    `json:"runs"`
+}
+
+func (m stabilityMap) printJSON(w io.Writer) error {
+	first := m.of[0][0]
+	v := jsonStability{Schema: 1, Scenario: plainData(m.scenario), Seed: m.seed, Capacity: figure(m.scenario.Capacity()), Loads: figuresOf(first.Loads), Theory: first.Theory}
+	for _, d := range first.Outages {
+		v.Outages = append(v.Outages, figure(d.Seconds()))
+	}
+	for p, c := range m.contenders {
+		for n, s := range m.of[p] {
+			v.Maps = append(v.Maps, jsonZone{c.Name, m.sizes[n], s.Back, s.Helped, s.Runs})
+		}
+	}
+	return json.NewEncoder(w).Encode(v)
+}
+
+// runMap is Run with --map.
+func (f Command) runMap(env cli.Env, s simulation) error {
+	page, err := openReport(f.Report)
+	if err != nil {
+		return err
+	}
+	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	m, err := mapOf(env.Context, s, func(done, all int, now string) {
+		p.Show(func(time.Duration) string { return fmt.Sprintf("mapping: %d of %d maps done, at %s", done, all, now) })
+	})
+	p.End()
+	if err == nil {
+		if f.JSON {
+			err = m.printJSON(env.Stdout)
+		} else {
+			err = m.print(env.Stdout)
+		}
+	}
+	if err != nil {
+		page.discard()
+		return inFileTerms(err)
+	}
+	if err := page.writeMap(m, f.command()); err != nil {
+		return err
+	}
+	if f.Report != "" && !f.JSON {
+		fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
+	}
+	return nil
+}
