@@ -47,8 +47,6 @@ simulated is what ships; presets say what other libraries do, in its terms.
       who survives a stall of a backend that is 80 % loaded, and who does not
   lull simulate --policy lull,mine.yaml --seeds 5 --report out.html
       your own policies beside the recommended one, as a page to pass around
-  lull simulate --map
-      at which loads, outages and sizes of the fleet who comes back
   lull simulate --sweep clients=1,100,10k --sweep services.0.faults.0.for=1s,9s
       time to recover by size of the fleet and length of the outage
 
