@@ -29,7 +29,7 @@ func TestEveryFieldCanBeReadAndWritten(t *testing.T) {
 	plainNumbers := map[string]bool{
 		"Schedule.Factor": true, "Config.Floor": true, "Config.Stock": true, "RampPoint.Factor": true,
 		"Arrivals.Rate": true, "Rate.PerSecond": true, "Distribution.Sigma": true, "Bar.Weight": true, "Fault.Cold": true,
-		"Config.K": true, "Config.MinRate": true,
+		"Config.K": true, "Config.MinRate": true, "Config.Factor": true, "Cache.Skew": true,
 	}
 	var walk func(t2 reflect.Type, path string)
 	seen := map[reflect.Type]bool{}

@@ -79,7 +79,7 @@ var wrong = map[string][]any{
 	"Services.Calls.Network.Endpoints.On":   nil,
 	"Topics.Consumers.Network.Endpoints.On": nil,
 
-	"Fleets.Name": nil, "Fleets.NotIdempotent": nil, "Fleets.Policy": nil,
+	"Fleets.Name": nil, "Fleets.NotIdempotent": nil, "Fleets.Policy": nil, "Fleets.Redial": nil,
 	"Fleets.Calls":               {"", "nobody"},
 	"Fleets.Keyed":               {true}, // of what is idempotent
 	"Fleets.Reload.Times":        {-1, 256},

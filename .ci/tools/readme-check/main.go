@@ -32,7 +32,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) < 2 {
-		return errors.New("want: readme-check commands|snippets FILE...")
+		return errors.New("want commands or snippets, and the names of files")
 	}
 	pages := make([]string, len(args)-1)
 	for i, file := range args[1:] {

@@ -30,10 +30,9 @@ import (
 type settings struct {
 	version string
 	dryRun  bool
-	dist    string // folder for the programs; "" builds none
 }
 
-const usage = `usage: .ci/release [--dry-run] [--dist FOLDER] VERSION
+const usage = `usage: .ci/release [--dry-run] VERSION
 
 VERSION is that of all modules, such as v0.1.0. The tree must be committed, and CHANGELOG.md
 must have a section for the version. With --dry-run neither is needed: what stands in the tree
@@ -46,7 +45,6 @@ func main() {
 	var s settings
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.BoolVar(&s.dryRun, "dry-run", false, "prove the release, and make no commit and no tag")
-	flags.StringVar(&s.dist, "dist", "", "also build the programs for all platforms into this `folder`, which must not exist")
 	flags.Usage = func() { fmt.Fprint(flags.Output(), usage); flags.PrintDefaults() }
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		os.Exit(2)
@@ -80,11 +78,6 @@ func release(ctx context.Context, out io.Writer, root string, s settings) error 
 			return err
 		}
 	}
-	if s.dist != "" {
-		if _, err := os.Stat(s.dist); err == nil {
-			return fmt.Errorf("--dist: %s exists; name a new folder", s.dist)
-		}
-	}
 	tmp, err := os.MkdirTemp("", "lull-release-")
 	if err != nil {
 		return err
@@ -107,11 +100,6 @@ func release(ctx context.Context, out io.Writer, root string, s settings) error 
 	use := newStranger(ctx, tmp, out)
 	if err := use.prove(modules, s.version); err != nil {
 		return err
-	}
-	if s.dist != "" {
-		if err := use.distribute(modules[0].path, tree, s); err != nil {
-			return err
-		}
 	}
 	if s.dryRun {
 		fmt.Fprintln(out, "dry run: no commit and no tag is made")

@@ -20,8 +20,8 @@ func TestEveryScenarioGivesTheSameBytes(t *testing.T) {
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			args := []string{s.Name, "--policy", "full-jitter,lull", "--json", "--quiet", "--seed", "7"}
-			if testing.Short() || raced { // the faults begin after a minute at most
-				args = append(args, "--clients", "20", "--horizon", min(s.Horizon, 65*time.Second).String())
+			if testing.Short() || raced { // the faults begin after two minutes at most
+				args = append(args, "--clients", "20", "--horizon", min(s.Horizon, 125*time.Second).String())
 			} else {
 				args = append(args, "--clients", "200")
 			}
