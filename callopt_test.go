@@ -98,7 +98,7 @@ func TestSpecForRetry(t *testing.T) {
 func TestPermanentNeverSentIsNoAnswer(t *testing.T) {
 	for _, never := range []bool{false, true} {
 		p := lull.Policy{Attempts: 1}
-		p.Breaker.Consecutive, p.Breaker.OpenFor = 3, time.Hour
+		p.Breaker.Consecutive, p.Breaker.ConsecutiveFor, p.Breaker.OpenFor = 3, 2*time.Second, time.Hour
 		d, err := lull.NewDependency("d", p)
 		if err != nil {
 			t.Fatal(err)

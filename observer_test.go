@@ -232,8 +232,8 @@ type balanced struct {
 	open int
 }
 
-func (b *balanced) Begin(time.Duration)                     { b.open++ }
-func (b *balanced) End(time.Duration, bool, budget.Receipt) { b.open-- }
+func (b *balanced) Begin(time.Duration)                          { b.open++ }
+func (b *balanced) End(time.Duration, bool, budget.Receipt, int) { b.open-- }
 
 // Rule 18: an observer of the breaker that panics takes nothing with it: the budget learns
 // of the call, and a probe leaves its place.

@@ -36,7 +36,7 @@ func TestRule01AttemptsInATotalOutage(t *testing.T) {
 		{"50 ms backoff, 100 processes of 2 callers", 100, 2, short, budget.Config{}, 0},
 		{"a strict budget, 200 callers", 1, 200, short, strict, 0},
 		{"a strict budget, 100 processes of 2 callers", 100, 2, short, strict, 0},
-		{"50 ms backoff, 200 callers, earned by arrivals", 1, 200, short, budget.Config{Earn: budget.Arrivals}, 0},
+		{"50 ms backoff, 200 callers, earned by arrivals", 1, 200, short, budget.Config{Earn: budget.Arrivals}, budget.DefaultStock},
 		{"zero backoff, 200 callers, a floor of 1/s", 1, 200, zero, budget.Config{Window: 10 * time.Second, Floor: 1}, 40},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,8 +140,9 @@ func TestTimeoutsAreRepeatedIfLaterOnesAreAnswered(t *testing.T) {
 		again   bool
 	}{
 		{"nobody else", engine.TimeoutsWhenAnswered, 0, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
-		{"who came before was answered", engine.TimeoutsWhenAnswered, 9 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
-		{"who came in the same moment was answered", engine.TimeoutsWhenAnswered, 10 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
+		{"who came long before was answered", engine.TimeoutsWhenAnswered, 7 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, false},
+		{"who came just before was answered", engine.TimeoutsWhenAnswered, 9 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, true},
+		{"who came in the same moment was answered", engine.TimeoutsWhenAnswered, 10 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, true},
 		{"who came later was answered", engine.TimeoutsWhenAnswered, 11 * second, lull.Verdict{Kind: lull.KindSuccess}, timeout, true},
 		{"who came later got a refusal, which is an answer", engine.TimeoutsWhenAnswered, 11 * second, notFound, timeout, true},
 		{"who came later got an error that nothing is known of", engine.TimeoutsWhenAnswered, 11 * second, strange, timeout, false},
@@ -174,10 +175,10 @@ func begun(t *testing.T, d *lull.Dependency, now time.Duration) engine.Call {
 	return c
 }
 
-// However many are answered: retries of timeouts are one and a fiftieth of the
-// calls that succeeded, and other failures are not charged for them.
+// However many are answered, where successes take nearly as long as timeouts: retries of timeouts
+// are two and a fiftieth of the calls that succeeded, and other failures are not charged for them.
 func TestTimeoutsAreRepeatedRarely(t *testing.T) {
-	d := newDependency(t, lull.Policy{Breaker: breaker.Config{Off: true}})
+	d := newDependency(t, lull.Policy{Breaker: breaker.Config{Off: true}, AttemptTimeout: 40 * time.Millisecond})
 	now, retries, succeeded := time.Duration(0), 0, 0
 	next := func() time.Duration { now += 10 * time.Millisecond; return now }
 	for range 2000 {
@@ -191,7 +192,7 @@ func TestTimeoutsAreRepeatedRarely(t *testing.T) {
 			t.Fatalf("%v", step.Reason)
 		}
 	}
-	if want := 1 + succeeded/50; retries < want-1 || retries > want {
+	if want := 2 + succeeded/50; retries < want-1 || retries > want {
 		t.Errorf("%d retries, want %d", retries, want)
 	}
 	c := begun(t, d, next())

@@ -160,9 +160,9 @@ func TestUpdateKeepsTheOptions(t *testing.T) {
 		tries(d)
 		events := log.n.Load()
 		update(t, d, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout})
-		b.End(0, true, 0) // one more
+		b.End(0, true, 0, 0) // one more
 		for range 10 {
-			b.End(0, true, 0)
+			b.End(0, true, 0, 0)
 		}
 		began := time.Now()
 		if n := tries(d); n != 2 || made != 1 || d.Budget() != b {

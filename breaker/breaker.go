@@ -27,8 +27,10 @@ type Breaker struct {
 	gate atomic.Int64
 	// streak is how many failures in a row there were while closed. Added to under
 	// mu, and set to zero by every success.
-	streak  atomic.Int64
-	counted atomic.Pointer[cohorts] // nil until the first call that is counted
+	streak atomic.Int64
+	// sampleAt is when the next call may pass as a sample. Written under mu.
+	sampleAt atomic.Int64
+	counted  atomic.Pointer[cohorts] // nil until the first call that is counted
 
 	mu         sync.Mutex    // guards what follows
 	streakFrom time.Duration // end of the first failure in the row
@@ -42,6 +44,8 @@ type Breaker struct {
 	successes  int16 // probes that succeeded in a row
 	openings   uint8 // since the breaker last stayed closed for a whole window
 	forced     bool
+	downGen    uint32  // the generation in which it opened after it was closed
+	callGap    float32 // nanoseconds between two calls before it opened, on average; zero: no samples
 }
 
 const (
@@ -132,7 +136,7 @@ func (b *Breaker) startGuarded(now time.Duration, w uint64, stream bool) (Token,
 
 func (b *Breaker) refuse(now time.Duration, w uint64) (Token, bool) {
 	if !b.metricsOnly {
-		return Token{}, false
+		return b.sample(now)
 	}
 	if b.counting {
 		b.countStart(now)
@@ -145,7 +149,19 @@ func (b *Breaker) refuse(now time.Duration, w uint64) (Token, bool) {
 // A number is drawn from rnd (64 random bits) only to spread an open time;
 // nil stands for the middle of every range.
 func (b *Breaker) Done(now time.Duration, t Token, o Outcome, rnd func() uint64) {
+	b.DoneUsually(now, t, o, 0, rnd)
+}
+
+// DoneUsually is Done for a caller that knows how long calls usually take that succeed; zero
+// if it does not. Where Config.ConsecutiveFor is not set, a row of failures that took less must
+// have lasted for twice as long to open the breaker: until then, calls that started before it
+// may still succeed.
+func (b *Breaker) DoneUsually(now time.Duration, t Token, o Outcome, usual time.Duration, rnd func() uint64) {
 	w := b.word.Load()
+	if t.probe == sampled {
+		b.doneSample(now, t, o)
+		return
+	}
 	if t.gen != generation(w) || t.gen == 0 {
 		return
 	}
@@ -161,11 +177,11 @@ func (b *Breaker) Done(now time.Duration, t Token, o Outcome, rnd func() uint64)
 			return
 		}
 	}
-	b.done(now, t, o, State(w&stateMask), rnd)
+	b.done(now, t, o, State(w&stateMask), usual, rnd)
 }
 
 // done counts what must be counted at the end of a call, and judges it.
-func (b *Breaker) done(now time.Duration, t Token, o Outcome, s State, rnd func() uint64) {
+func (b *Breaker) done(now time.Duration, t Token, o Outcome, s State, usual time.Duration, rnd func() uint64) {
 	if o != Success && o != Failure {
 		b.forget(now, t)
 		return
@@ -178,7 +194,7 @@ func (b *Breaker) done(now time.Duration, t Token, o Outcome, s State, rnd func(
 		return // let through by MetricsOnly
 	}
 	if o == Failure && b.consecutive > 0 {
-		b.judgeStreak(now, t, &v)
+		b.judgeStreak(now, t, usual, &v)
 	}
 	if v.opens {
 		b.trip(now, t.gen, v, rnd)

@@ -39,7 +39,9 @@ type Config struct {
 	// call does not. Zero: 3. Negative: this rule is off.
 	Consecutive int
 	// ConsecutiveFor is how long there must have been nothing but failures, from
-	// the end of the first in the row to the end of the last. Zero: 2 s.
+	// the end of the first in the row to the end of the last. Zero: 2 s, or twice as long
+	// as successes usually take, if the failures took less and the caller knows that
+	// (DoneUsually).
 	// Negative: no minimum; use that only for calls made one after the other, since
 	// failures that return sooner than successes come out of turn.
 	// Within a Window of the last closing (or twice what the probe took that closed
@@ -125,6 +127,7 @@ func (c Config) Pristine() bool { return c.Off || !(c.FailureRate > 0) && !(c.Sl
 type rules struct {
 	consecutive    int64 // zero: off
 	consecutiveFor time.Duration
+	fitRow         bool // consecutiveFor may be longer where successes take long
 	failure        ratio
 	slow           ratio
 	slowCall       time.Duration
@@ -148,6 +151,7 @@ func (c Config) rules() rules {
 	r := rules{
 		consecutive:    int64(max(0, cmp.Or(c.Consecutive, DefaultConsecutive))),
 		consecutiveFor: max(0, cmp.Or(c.ConsecutiveFor, DefaultConsecutiveFor)),
+		fitRow:         c.ConsecutiveFor == 0,
 		failure:        newRatio(c.FailureRate),
 		slow:           newRatio(c.SlowRate),
 		slowCall:       c.SlowCall,

@@ -59,8 +59,8 @@ func TestCostMemory(t *testing.T) {
 	if n := unsafe.Sizeof(Token{}); n > 16 {
 		t.Errorf("a Token takes %d bytes, want 16 at most", n)
 	}
-	if n := unsafe.Sizeof(Breaker{}); n > 128 {
-		t.Errorf("a Breaker takes %d bytes, want 128 at most", n)
+	if n := unsafe.Sizeof(Breaker{}); n > 144 {
+		t.Errorf("a Breaker takes %d bytes, want 144 at most", n)
 	}
 	p, err := Prepare(Config{})
 	if err != nil {

@@ -88,7 +88,13 @@
 // breaker does neither good nor harm. After errors that return at once, for
 // however long, calls succeed again at once.
 //
-// [Config].OpenFor gives a fixed time instead, which doubles with each opening.
+// While it is open, one call passes in sixteen of those that came before it opened, as
+// a sample, whatever is in flight. The first that succeeds closes it, and one that fails
+// changes nothing. A probe that hangs hides for as long as it hangs that the dependency is
+// back; a sample that started later shows it. Samples go by the rate of the row that opened
+// the breaker, so that callers who try more often in an outage get no more of them.
+//
+// [Config].OpenFor gives a fixed time instead, without samples, which doubles with each opening.
 //
 // # Errors among successes
 //
@@ -156,7 +162,7 @@
 //
 // # Cost
 //
-// Memory: 128 bytes, and 144 for the rules, which the breakers of a [Plan] share.
+// Memory: 144 bytes, and 144 for the rules, which the breakers of a [Plan] share.
 // Listeners take 64 from the first change on. A rate takes about 600 more at the
 // first call, and 500 more at the first failure, and at the first slow call. With
 // the default rules nothing is counted while calls succeed: Start and Done of a
@@ -183,8 +189,9 @@
 //
 // It does not know of the successes that are still on their way. Where they take
 // longer than ConsecutiveFor, and failures return sooner, the failures are alone
-// for so long after a start, a pause or a closing: make ConsecutiveFor longer
-// than a call may take.
+// for so long after a start, a pause or a closing. A caller that knows how long
+// successes take reports failures with [Breaker.DoneUsually]; others make ConsecutiveFor
+// longer than a call may take.
 //
 // It does not keep quiet for its listeners' sake. Failures that return fast let
 // many probes through, each of which is two changes of state: with errors that

@@ -41,6 +41,11 @@ func (b *Breaker) Inherit(now time.Duration, from *Breaker) {
 	if from.forced {
 		until = math.MaxInt64
 	}
+	if b.openFor == 0 {
+		b.callGap = from.callGap
+	}
+	b.downGen = 1
+	b.setSample(now)
 	b.gate.Store(int64(until))
 	b.word.Store(1<<stateBits | uint64(Open))
 }

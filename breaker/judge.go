@@ -40,7 +40,7 @@ func (b *Breaker) judgeRates(now time.Duration, t Token, o Outcome, v *verdict) 
 func (b *Breaker) tooSlow(took time.Duration) bool { return b.slow != 0 && took > b.slowCall }
 
 // judgeStreak counts a failure in the row, and judges its number and length.
-func (b *Breaker) judgeStreak(now time.Duration, t Token, v *verdict) {
+func (b *Breaker) judgeStreak(now time.Duration, t Token, usual time.Duration, v *verdict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.word.Load() != closedIn(t.gen) {
@@ -51,7 +51,11 @@ func (b *Breaker) judgeStreak(now time.Duration, t Token, v *verdict) {
 		b.streakFrom = now
 	}
 	v.from = b.streakFrom
-	if !v.opens && n >= b.consecutive && saturating.Since(v.from, now) >= b.rowNeeded(now, n) {
+	needed := b.rowNeeded(now, n)
+	if b.fitRow && v.took < usual {
+		needed = max(needed, saturating.Add(usual, usual))
+	}
+	if !v.opens && n >= b.consecutive && saturating.Since(v.from, now) >= needed {
 		v.open(Consecutive, n, n)
 	}
 }

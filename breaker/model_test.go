@@ -31,6 +31,9 @@ type model struct {
 	wins     int
 	calls    []*modelCall // of this closed generation, or of the shadow states of MetricsOnly
 	probes   []*modelCall
+	outage   int           // how often it opened after it was closed
+	callGap  float32       // between two calls before it opened; 0: no samples
+	sampleAt time.Duration // when the next sample may pass
 	changes  []Change
 }
 
@@ -38,6 +41,7 @@ type modelCall struct {
 	tok                    Token
 	gen                    int
 	probe                  bool
+	sampleOf               int // the outage that it is a sample of; 0: none
 	start                  time.Duration
 	slot, failedIn, slowIn int // slots where it is counted; none: -1
 }
@@ -49,6 +53,10 @@ func (m *model) slotOf(t time.Duration) int { return int(t / (m.c.Window / 8)) }
 func (m *model) change(to State, why Reason, at time.Duration, calls, failures int) {
 	m.changes = append(m.changes, Change{From: m.state, To: to, Reason: why, At: at,
 		Calls: int64(calls), Failures: int64(failures), MetricsOnly: m.c.MetricsOnly})
+	if m.state == Closed {
+		m.outage++
+		m.sampleAt = at + 16*time.Duration(m.callGap)
+	}
 	m.state = to
 	m.gen++
 	m.probes = nil
@@ -100,6 +108,10 @@ func (m *model) start(now time.Duration, chosen func() time.Duration) (*modelCal
 		m.probes = append(m.probes, c)
 	case m.state == Closed || m.c.MetricsOnly:
 		m.calls = append(m.calls, c)
+	case m.callGap > 0 && !m.forced && now >= m.sampleAt:
+		c.sampleOf = m.outage
+		c.slot = none
+		m.sampleAt = now + 16*time.Duration(m.callGap)
 	default:
 		return nil, false
 	}
@@ -126,11 +138,28 @@ func (m *model) reached(share *big.Rat, part, whole int) bool {
 }
 
 func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() time.Duration) {
+	took := max(0, now-c.start)
+	tooSlow := m.slow != nil && now-c.start > m.c.SlowCall
+	if c.sampleOf != 0 {
+		if o != Success {
+			return
+		}
+		m.settle(now, chosen)
+		if m.state == Closed || m.forced || c.sampleOf != m.outage || tooSlow {
+			return
+		}
+		if m.state == Open {
+			m.change(HalfOpen, OpenTimePassed, now, 0, 0)
+		}
+		if m.wins++; m.wins == m.c.Probes {
+			m.change(Closed, ProbesSucceeded, now, m.c.Probes, 0)
+			m.closed(now, took)
+		}
+		return
+	}
 	if c.gen != m.gen {
 		return
 	}
-	took := max(0, now-c.start)
-	tooSlow := m.slow != nil && now-c.start > m.c.SlowCall
 	if c.probe {
 		m.settle(now, chosen)
 		i := slices.Index(m.probes, c)
@@ -169,6 +198,10 @@ func (m *model) done(now time.Duration, c *modelCall, o Outcome, chosen func() t
 		if now-m.closedAt >= m.c.Window {
 			m.openings = 0
 			m.down = now - m.c.Window
+			m.callGap = 0
+			if m.c.OpenFor == 0 && why == Consecutive && whole > 1 {
+				m.callGap = float32(max(0, now-m.from)) / float32(whole-1)
+			}
 		}
 		if why == Consecutive {
 			m.down = m.from
@@ -310,7 +343,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[Reason]int) {
 			if !ok {
 				break
 			}
-			if tok.Probe() != call.probe {
+			if tok.Probe() != (call.probe || call.sampleOf != 0) {
 				t.Errorf("seed %d step %d: probe %t, want %t", seed, step, tok.Probe(), call.probe)
 			}
 			call.tok = tok

@@ -109,13 +109,19 @@ func (b *Breaker) doneProbe(now time.Duration, t Token, o Outcome, rnd func() ui
 	case Failure:
 		b.open(now, took, Change{Reason: ProbeFailed, Calls: int64(b.successes) + 1, Failures: 1}, random)
 	case Success:
-		b.successes++
-		if int32(b.successes) >= b.probes {
-			b.close(now, took, ProbesSucceeded, int64(b.successes))
-			return
-		}
-		b.setGate()
+		b.probeSucceeded(now, took)
 	default:
 		b.setGate()
 	}
+}
+
+// probeSucceeded counts a success that took so long, and closes the breaker if that was the
+// last one needed. The lock is held.
+func (b *Breaker) probeSucceeded(now, took time.Duration) {
+	b.successes++
+	if int32(b.successes) >= b.probes {
+		b.close(now, took, ProbesSucceeded, int64(b.successes))
+		return
+	}
+	b.setGate()
 }

@@ -245,7 +245,7 @@ func TestStreakUnderTheLock(t *testing.T) {
 	b.ForceClosed(0)
 	b.Auto(0)
 	for i := range 10 {
-		b.done(time.Duration(i)*time.Second, stale, Failure, Closed, nil)
+		b.done(time.Duration(i)*time.Second, stale, Failure, Closed, 0, nil)
 	}
 	if n := b.streak.Load(); n != 0 {
 		t.Errorf("%d stale failures counted", n)

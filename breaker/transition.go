@@ -102,6 +102,8 @@ func (b *Breaker) move(to State, c Change) {
 	c.From, c.To, c.MetricsOnly = State(w&stateMask), to, b.metricsOnly
 	if c.From == Closed {
 		b.turnedAt = c.At
+		b.downGen = generation(w) + 1
+		b.setSample(c.At)
 	}
 	b.announce(c)
 	b.out.clear()
@@ -167,6 +169,12 @@ func (b *Breaker) trip(now time.Duration, gen uint32, v verdict, rnd func() uint
 			b.downFrom = v.from
 		case recovered:
 			b.downFrom = now - b.window // that was judged; else the last outage continues
+		}
+		if recovered { // else callers may have come to call more often, because of the outage
+			b.callGap = 0
+			if b.openFor == 0 && v.reason == Consecutive && v.whole > 1 {
+				b.callGap = float32(saturating.Since(v.from, now)) / float32(v.whole-1)
+			}
 		}
 		b.open(now, v.took, Change{Reason: v.reason, Calls: v.whole, Failures: v.part}, random)
 	}

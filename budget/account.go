@@ -12,10 +12,11 @@ import (
 // methods may be called concurrently.
 //
 // What a call earns goes into the stock, and what does not fit there into the
-// window. A retry is paid from the window first, and in whole tokens. Nothing is
-// counted twice and nothing is left to chance, so that at any time
+// window. A retry is paid from the window first, and in whole tokens. When a call has
+// succeeded, what its retries cost is put back in the same way. Nothing is counted twice and
+// nothing is left to chance, so that at any time
 //
-//	retries ≤ ratio × calls that earned + stock
+//	retries of calls that failed ≤ ratio × calls that earned + stock
 type Account struct {
 	stock Bucket
 	// flow is the content of the window. It is made once two calls earn closer
@@ -59,9 +60,19 @@ func (*Account) Failed(time.Duration) {}
 // Settle does nothing: a retry has been paid for and stays so.
 func (*Account) Settle(time.Duration, Receipt) {}
 
-// End earns, if the call succeeded and successes do.
-func (a *Account) End(now time.Duration, success bool, _ Receipt) {
-	if success && !a.stock.terms.arrivals() {
+// End earns, if the call succeeded and successes do. The retries of a call that succeeded
+// have helped, and what they cost is given back.
+func (a *Account) End(now time.Duration, success bool, _ Receipt, retries int) {
+	if !success {
+		return
+	}
+	if retries > 0 {
+		over := a.stock.add(uint64(retries) * stateToken)
+		if flow := a.flow.Load(); flow != nil && over > 0 {
+			flow.earn(now, over)
+		}
+	}
+	if !a.stock.terms.arrivals() {
 		a.earn(now)
 	}
 }

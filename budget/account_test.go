@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -25,7 +26,7 @@ func withFlow(t testing.TB, c Config) *Account {
 	a := mustAccount(t, c)
 	for range 2 { // the same moment twice
 		a.Begin(0)
-		a.End(0, true, 0)
+		a.End(0, true, 0, 0)
 	}
 	if a.flow.Load() == nil || a.Balance(0) != math.Floor(a.stock.Tokens()) {
 		t.Fatalf("%+v: no window after two calls at once, or %v in it", c, a.Balance(0))
@@ -61,14 +62,25 @@ func newAccountModel(c Config) *accountModel {
 	}
 }
 
+// deposit puts so much into the stock, and what does not fit into the window, if there is one.
+func (m *accountModel) deposit(now time.Duration, n int64) {
+	fits := min(n, int64(math.Round(m.cfg.Stock*100_000))-m.stock)
+	m.stock += fits
+	if over := n - fits; m.flow != nil && over > 0 {
+		m.flow.list = append(m.flow.list, entry{slot: m.flow.at(now), units: over})
+	}
+}
+
+// refund is what a call's retries cost that has succeeded.
+func (m *accountModel) refund(now time.Duration, retries int) {
+	m.earned += int64(retries) * 100_000
+	m.deposit(now, int64(retries)*100_000)
+}
+
 func (m *accountModel) earn(now time.Duration) {
 	m.earned += m.per
-	fits := min(m.per, int64(math.Round(m.cfg.Stock*100_000))-m.stock)
-	m.stock += fits
+	m.deposit(now, m.per)
 	if m.flow != nil {
-		if over := m.per - fits; over > 0 {
-			m.flow.list = append(m.flow.list, entry{slot: m.flow.at(now), units: over})
-		}
 		return
 	}
 	if m.earnedBefore && now-m.last < m.gap {
@@ -167,7 +179,11 @@ func TestAccountAgreesWithASlowModel(t *testing.T) {
 					m.earn(at)
 				}
 				success := r.Float64() >= failing
-				a.End(at, success, Receipt(r.Int64N(2)))
+				retries := max(r.IntN(8)-4, 0)
+				a.End(at, success, Receipt(min(retries, 1)), retries)
+				if success {
+					m.refund(at, retries)
+				}
 				if success && cfg.Earn == Successes {
 					m.earn(at)
 				}
@@ -182,7 +198,7 @@ func TestAccountAgreesWithASlowModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d operations, %d retries granted, %d refused; %d of %d accounts had a window", total, grants, refusals, flows, runs)
-	if total < 1e6 || grants < 5e4 || refusals < 5e4 || flows < runs/2 || runs-flows < 100 {
+	if total < 1e6 || grants < 5e4 || refusals < 4e4 || flows < runs/2 || runs-flows < 100 {
 		t.Error("too little of something happened to mean much")
 	}
 }
@@ -273,6 +289,67 @@ func TestTheStockFillsFirstAndPaysLast(t *testing.T) {
 	pay(24*time.Hour, known)
 }
 
+// Retries of calls that succeed in the end cost nothing. Those of calls that fail are, at any
+// time, no more than what successes have earned, and the stock.
+func TestRule01RetriesThatHelpedAreGivenBack(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 0xbac))
+		cfg := Config{Ratio: pick(r, 0, 0.05, 0.3), Stock: pick(r, 0, 1, 5.0)}
+		ratio, stock := cmp.Or(cfg.Ratio, DefaultRatio), cmp.Or(cfg.Stock, DefaultStock)
+		a := mustAccount(t, cfg)
+		fails := pick(r, 0.02, 0.2, 0.5, 1)
+		var now time.Duration
+		var successes, helped, useless, refused int
+		for n := range 3000 {
+			if n%500 == 0 {
+				fails = pick(r, 0.02, 0.2, 0.5, 1)
+			}
+			now += time.Duration(r.Int64N(int64(100 * time.Millisecond)))
+			a.Begin(now)
+			retries, ok := 0, r.Float64() >= fails
+			for !ok && retries < 4 {
+				if g := a.Withdraw(now, Transient, never); !g.OK {
+					refused++
+					break
+				}
+				retries++
+				ok = r.Float64() >= fails
+			}
+			a.End(now, ok, Receipt(min(retries, 1)), retries)
+			if ok {
+				successes++
+				helped += retries
+			} else {
+				useless += retries
+			}
+			if limit := ratio*float64(successes) + stock; float64(useless) > limit+1e-6 {
+				t.Fatalf("seed %d, %+v: %d retries of calls that failed, after %d successes", seed, cfg, useless, successes)
+			}
+		}
+		if helped == 0 && seed == 0 {
+			t.Errorf("seed %d: no retry helped (%d useless, %d refused)", seed, useless, refused)
+		}
+	}
+	// With a fifth of the attempts failing, hardly any retry is refused: the budget knows that they help.
+	r := rand.New(rand.NewPCG(1, 0xbac))
+	a, refused := mustAccount(t, Config{}), 0
+	for n := range 20_000 {
+		now := time.Duration(n) * 50 * time.Millisecond
+		retries, ok := 0, r.IntN(5) != 0
+		for !ok && retries < 4 {
+			if !a.Withdraw(now, Transient, never).OK {
+				refused++
+				break
+			}
+			retries, ok = retries+1, r.IntN(5) != 0
+		}
+		a.End(now, ok, Receipt(min(retries, 1)), retries)
+	}
+	if refused > 10 { // at the beginning, out of the stock alone
+		t.Errorf("%d calls of 20,000 got no retry", refused)
+	}
+}
+
 // A ratio above one earns more than the stock has room for, and loses none of it.
 func TestWhatDoesNotFitInTheStockIsInTheWindow(t *testing.T) {
 	a := withFlow(t, Config{Ratio: 4, Stock: 1})
@@ -309,7 +386,7 @@ func TestABusyProcessRidesOutABlip(t *testing.T) {
 			for now := time.Duration(0); now < begin+c.blip; now += time.Second / time.Duration(c.perSecond) {
 				for _, x := range []Budget{a, b} {
 					x.Begin(now)
-					x.End(now, now < begin, 0)
+					x.End(now, now < begin, 0, 0)
 				}
 				if now >= begin {
 					failed++
@@ -405,7 +482,7 @@ func TestAnAccountCountsUnderConcurrency(t *testing.T) {
 							news.Add(1)
 						}
 					}
-					a.End(now, success, 0)
+					a.End(now, success, 0, 0)
 					if success || c.Earn == Arrivals {
 						earned.Add(1)
 					}

@@ -61,7 +61,7 @@ func (*Bucket) Failed(time.Duration) {}
 func (*Bucket) Settle(time.Duration, Receipt) {}
 
 // End earns, if the call succeeded and successes do.
-func (b *Bucket) End(_ time.Duration, success bool, _ Receipt) {
+func (b *Bucket) End(_ time.Duration, success bool, _ Receipt, _ int) {
 	if success && !b.terms.arrivals() {
 		b.earn()
 	}
@@ -70,18 +70,28 @@ func (b *Bucket) End(_ time.Duration, success bool, _ Receipt) {
 // earn puts back what one call is worth and returns the units that did not fit. A
 // full bucket is only read: while nothing fails, cores share its cache line and
 // never take it from one another.
-func (b *Bucket) earn() (over int64) {
-	full, earned := b.terms.full(), b.terms.earned()
+func (b *Bucket) earn() (over int64) { return b.add(b.terms.earned()) }
+
+// Refund puts back what so many retries cost that have helped.
+func (b *Bucket) Refund(retries int) {
+	if retries > 0 {
+		b.add(uint64(min(retries, MaxStock)) * stateToken)
+	}
+}
+
+// add puts in so much of the state's unit, and returns the units that did not fit.
+func (b *Bucket) add(n uint64) (over int64) {
+	full := b.terms.full()
 	for {
 		s := b.state.Load()
 		if s >= full {
-			return int64(earned / stateUnit)
+			return int64(n / stateUnit)
 		}
 		have := s &^ refusedBit
-		more := min(have+earned, full)
+		more := min(have+n, full)
 		// The bit that a refusal left stays: only a retry that is paid clears it.
 		if b.state.CompareAndSwap(s, more|s&refusedBit) {
-			return int64((have + earned - more) / stateUnit)
+			return int64((have + n - more) / stateUnit)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func TestHealthAndRepeatedRefusalsWriteNothing(t *testing.T) {
 			for range 3 {
 				b.Failed(0)
 				b.Withdraw(0, Transient, never)
-				b.End(0, false, 0)
+				b.End(0, false, 0, 0)
 				b.Balance(0)
 			}
 		})

@@ -63,7 +63,7 @@ func TestABucketRoundsNothing(t *testing.T) {
 	b.Withdraw(0, Transient, never)
 	granted := 0
 	for range 300_000 {
-		b.End(0, true, 0)
+		b.End(0, true, 0, 0)
 		if b.Withdraw(0, Transient, never).OK {
 			granted++
 		}
@@ -97,9 +97,9 @@ func TestWhatFillsABucket(t *testing.T) {
 		check("a call begun", c.begun)
 		b.Failed(0)
 		b.Settle(0, 1)
-		b.End(0, false, 1)
+		b.End(0, false, 1, 1)
 		check("and failed", c.failed)
-		b.End(0, true, 1)
+		b.End(0, true, 1, 1)
 		check("one succeeded", c.won)
 	}
 }
@@ -119,9 +119,9 @@ func TestABucketMarksTheEdge(t *testing.T) {
 	want(paid)
 	want(news)
 	want(known)
-	b.End(0, true, 0)
+	b.End(0, true, 0, 0)
 	want(known)
-	b.End(0, true, 0)
+	b.End(0, true, 0, 0)
 	want(paid)
 	want(news)
 	earnMany(b, 0, 100) // full again, the refusal unforgotten
@@ -249,7 +249,7 @@ func TestBucketAgreesWithASlowModel(t *testing.T) {
 					earn()
 				}
 				success := r.Float64() >= failing
-				b.End(now, success, Receipt(r.Int64N(2)))
+				b.End(now, success, Receipt(r.Int64N(2)), r.IntN(2))
 				if success && cfg.Earn == Successes {
 					earn()
 				}
@@ -320,7 +320,7 @@ func TestABucketCountsUnderConcurrency(t *testing.T) {
 							news.Add(1)
 						}
 					}
-					b.End(0, success, 0)
+					b.End(0, success, 0, 0)
 					if success || c.config.Earn == Arrivals {
 						earned.Add(1)
 					}
@@ -353,7 +353,7 @@ func TestARefusalLosesNoDeposit(t *testing.T) {
 	var done atomic.Bool
 	wg.Go(func() {
 		for range deposits {
-			b.End(0, true, 0)
+			b.End(0, true, 0, 0)
 		}
 		done.Store(true)
 	})

@@ -11,6 +11,10 @@
 //
 // # The default: a stock, and a window above it
 //
+// What a call's retries cost is put back if the call succeeds: they have helped, and
+// the service could bear them. So what follows bounds the retries that do not help, and
+// in a total failure all of them.
+//
 // [Account] has a stock of 2 retries, which is full at the start and does not
 // expire, and above it, for processes that call often, a tenth of the calls that
 // succeeded in the last ten seconds. Both are made of the same tokens: a retry
@@ -18,7 +22,7 @@
 // back, into the stock while that has room, else into the window. A retry is paid
 // from the window first. There is no chance in it. Always, from the first call on,
 //
-//	retries ≤ ratio × calls that succeeded + stock
+//	retries of calls that failed ≤ ratio × calls that succeeded + stock
 //
 // Why a window: so that a busy process rides out a short total failure. Of 100
 // calls/s a blip of 200 ms fails 20. A bucket of two tokens pays for two retries,
@@ -266,8 +270,8 @@ type Budget interface {
 	Settle(now time.Duration, r Receipt)
 
 	// End: the call has ended. last is the receipt of the last retry that it
-	// paid for, zero if it paid for none.
-	End(now time.Duration, success bool, last Receipt)
+	// paid for, zero if it paid for none, and retries how many it paid for.
+	End(now time.Duration, success bool, last Receipt, retries int)
 
 	// Balance is the number of retries that the budget would pay for right now,
 	// never negative. Below one it may be a probability, over all processes that

@@ -38,8 +38,8 @@ func TestZeroConfigIsTheDefault(t *testing.T) {
 				t.Fatalf("call %d: grants %+v and %+v", n, a, b)
 			}
 		}
-		zero.End(now, success, 0)
-		explicit.End(now, success, 0)
+		zero.End(now, success, 0, 0)
+		explicit.End(now, success, 0, 0)
 		if a, b := zero.Balance(now), explicit.Balance(now); a != b {
 			t.Fatalf("call %d: balances %v and %v", n, a, b)
 		}
@@ -94,7 +94,7 @@ func TestFullAtStartMeansThatCallsChangeNothing(t *testing.T) {
 		for i := range 25 {
 			used.Begin(now)
 			used.Failed(now)
-			used.End(now, i%2 == 0, 0)
+			used.End(now, i%2 == 0, 0, 0)
 			now += c.config.QuietGap()
 		}
 		same := fresh.Balance(now) == used.Balance(now)
@@ -214,9 +214,9 @@ func poke(b Budget, now time.Duration, c Class, r Receipt, rnd func() uint64) {
 	b.Failed(now)
 	b.Withdraw(now, c, rnd)
 	b.Settle(now, r)
-	b.End(now, true, r)
+	b.End(now, true, r, int(r))
 	b.Balance(now)
-	b.End(-now, false, -r)
+	b.End(-now, false, -r, int(-r))
 	b.Withdraw(-now, c, rnd)
 }
 

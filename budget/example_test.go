@@ -19,7 +19,7 @@ func ExampleNew() {
 		b.Begin(now)
 		b.Failed(now)
 		g := b.Withdraw(now, budget.Transient, nil)
-		b.End(now, false, g.Receipt)
+		b.End(now, false, g.Receipt, 1)
 		return g.OK
 	}
 	retries := 0
@@ -31,7 +31,7 @@ func ExampleNew() {
 	fmt.Println("retries in 1000 calls that fail:", retries)
 	for range 15 {
 		b.Begin(time.Second)
-		b.End(time.Second, true, 0)
+		b.End(time.Second, true, 0, 0)
 	}
 	fmt.Println("after 15 successes:", b.Balance(time.Second))
 	// Output:
@@ -51,7 +51,7 @@ func ExampleNewAccount() {
 	now := time.Duration(0)
 	for ; now < 10*time.Second; now += every {
 		b.Begin(now)
-		b.End(now, true, 0)
+		b.End(now, true, 0, 0)
 	}
 	failed, retried := 0, 0
 	for end := now + 200*time.Millisecond; now < end; now += every {
@@ -60,7 +60,7 @@ func ExampleNewAccount() {
 		if b.Withdraw(now, budget.Transient, nil).OK {
 			retried++
 		}
-		b.End(now, false, 0)
+		b.End(now, false, 0, 0)
 	}
 	fmt.Printf("%d of %d failures retried\n", retried, failed)
 	fmt.Println("a second later:", b.Balance(now+time.Second))
@@ -81,7 +81,7 @@ func ExampleNewBucket() {
 		g := b.Withdraw(0, budget.Transient, nil)
 		fmt.Printf("paid: %v, newly exhausted: %v\n", g.OK, g.Exhausted)
 	}
-	b.End(0, true, 0)
+	b.End(0, true, 0, 0)
 	fmt.Println("tokens:", b.Tokens())
 	// Output:
 	// paid: true, newly exhausted: false
@@ -99,7 +99,7 @@ func ExampleNewRatio() {
 	}
 	for range 9 {
 		b.Begin(time.Second)
-		b.End(time.Second, true, 0)
+		b.End(time.Second, true, 0, 0)
 	}
 	fmt.Println("balance:", b.Balance(time.Second)) // 9, and one to begin with
 
@@ -124,7 +124,7 @@ func ExampleConfig_FullAtStart() {
 			b, _ = budget.New(c)
 		}
 		if b != nil {
-			b.End(now, true, 0)
+			b.End(now, true, 0, 0)
 		}
 		last = now
 	}
@@ -181,13 +181,13 @@ func ExampleBudget() {
 			b.Settle(now, last)
 		}
 		if success {
-			b.End(now, true, last)
+			b.End(now, true, last, 1)
 			break
 		}
 		b.Failed(now)
 		g := b.Withdraw(now, budget.Transient, rand.Uint64)
 		if !g.OK {
-			b.End(now, false, last)
+			b.End(now, false, last, 1)
 			break
 		}
 		last = g.Receipt
@@ -212,7 +212,7 @@ func ExampleRatio_Withdraw_fraction() {
 		if b.Withdraw(0, budget.Transient, r.Uint64).OK {
 			granted++
 		}
-		b.End(0, false, 0)
+		b.End(0, false, 0, 0)
 	}
 	fmt.Printf("about %.1f retries a call\n", float64(granted)/processes)
 	// Output: about 0.1 retries a call
@@ -238,7 +238,7 @@ func ExampleNewGRPCThrottle() {
 		b.Failed(0)
 		fmt.Println(b.Withdraw(0, budget.Transient, nil).OK, b.Tokens())
 	}
-	b.End(0, true, 0)
+	b.End(0, true, 0, 0)
 	fmt.Println(b.Tokens())
 	// Output:
 	// true 3

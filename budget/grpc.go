@@ -109,7 +109,7 @@ func (t *GRPCThrottle) Withdraw(time.Duration, Class, func() uint64) Grant {
 func (*GRPCThrottle) Settle(time.Duration, Receipt) {}
 
 // End puts back the ratio, if the call succeeded.
-func (t *GRPCThrottle) End(_ time.Duration, success bool, _ Receipt) {
+func (t *GRPCThrottle) End(_ time.Duration, success bool, _ Receipt, _ int) {
 	if !success {
 		return
 	}

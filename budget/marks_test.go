@@ -48,7 +48,7 @@ func TestOverAllDrawsRetriesAreWhatWasEarned(t *testing.T) {
 			earned += per * grid // the initial deposit
 			for _, s := range steps {
 				if !s.try {
-					b.End(s.now, true, 0)
+					b.End(s.now, true, 0, 0)
 					earned += per * grid
 					continue
 				}
@@ -82,7 +82,7 @@ func TestABusyProcessUsesAllItEarns(t *testing.T) {
 				if ok {
 					mine += 0.1
 				}
-				b.End(now, ok, 0)
+				b.End(now, ok, 0, 0)
 			}
 			least, most = min(least, paid/mine), max(most, paid/mine)
 			retries, earned = retries+paid, earned+mine
@@ -114,7 +114,7 @@ func TestAQuietProcessUsesWhatItEarns(t *testing.T) {
 					earned += ratio
 					retries := 0.0
 					for range windows {
-						b.End(now, true, 0)
+						b.End(now, true, 0, 0)
 						earned += ratio
 						for i := range tries {
 							if b.Withdraw(now+gap*time.Duration(i)/time.Duration(tries), Transient, r.Uint64).OK {

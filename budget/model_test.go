@@ -265,7 +265,7 @@ func TestRatioAgreesWithASlowModel(t *testing.T) {
 					m.earn(at)
 				}
 				success := r.Float64() >= failing
-				b.End(at, success, Receipt(r.Int64N(2)))
+				b.End(at, success, Receipt(r.Int64N(2)), r.IntN(2))
 				if success && cfg.Earn == Successes {
 					m.earn(at)
 				}

@@ -95,7 +95,7 @@ func newRatio(c Config) *Ratio {
 func (b *Ratio) Begin(now time.Duration) { b.earn(now, b.perArrival) }
 
 // End earns, if the call succeeded and successes do.
-func (b *Ratio) End(now time.Duration, success bool, _ Receipt) {
+func (b *Ratio) End(now time.Duration, success bool, _ Receipt, _ int) {
 	if success {
 		b.earn(now, b.perSuccess)
 	}

@@ -159,7 +159,7 @@ func TestArrivalsEarnWhenTheyBegin(t *testing.T) {
 	if got := b.Balance(0); got != 0.5 {
 		t.Errorf("balance %v after one call began, want 0.5", got)
 	}
-	b.End(0, true, 0)
+	b.End(0, true, 0, 0)
 	if got := b.Balance(0); got != 0.5 {
 		t.Errorf("balance %v after it ended, want 0.5: it has earned already", got)
 	}
@@ -170,7 +170,7 @@ func TestFailuresEarnNothing(t *testing.T) {
 	for range 100 {
 		b.Begin(0)
 		b.Failed(0)
-		b.End(0, false, 0)
+		b.End(0, false, 0, 0)
 	}
 	if got := b.Balance(0); got != 0.1 {
 		t.Errorf("balance %v, want the initial 0.1", got)
@@ -270,11 +270,11 @@ func TestWithdrawalsUnderConcurrency(t *testing.T) {
 						if b.Withdraw(now, Transient, latest).OK {
 							granted.Add(1)
 						}
-						b.End(now, false, 0)
+						b.End(now, false, 0, 0)
 						continue
 					}
 					earned.Add(1)
-					b.End(now, true, 0)
+					b.End(now, true, 0, 0)
 				}
 			})
 		}
@@ -340,9 +340,9 @@ func TestAFastClockDoesNotHideWithdrawals(t *testing.T) {
 		if b.Withdraw(9*time.Second, Transient, never).OK {
 			granted++
 		}
-		b.End(time.Duration(9+i)*time.Second, false, 0)
+		b.End(time.Duration(9+i)*time.Second, false, 0, 0)
 		if i == 5 { // somebody ahead by 8 slots earns once
-			b.End(17*time.Second, true, 0)
+			b.End(17*time.Second, true, 0, 0)
 		}
 	}
 	if granted != 6 { // the initial one, 4 and 1

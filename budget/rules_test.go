@@ -98,7 +98,7 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 								c.failed = !works()
 								continue
 							}
-							c.p.budget.End(now, !c.failed, 0)
+							c.p.budget.End(now, !c.failed, 0, 0)
 							if !c.failed && config.Earn == Successes {
 								earns(c.p)
 							}
@@ -157,7 +157,7 @@ func TestWhatABudgetBuys(t *testing.T) {
 				for n := 1; !ok && n < attempts && b.Withdraw(now, Transient, r.Uint64).OK; n++ {
 					ok = r.Float64() >= failing
 				}
-				b.End(now, ok, 0)
+				b.End(now, ok, 0, 0)
 				if ok {
 					succeeded++
 				}
@@ -193,7 +193,7 @@ func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 			attempts++
 			b.Begin(now)
 			if now < healthy {
-				b.End(now, true, 0)
+				b.End(now, true, 0, 0)
 				continue
 			}
 			failing++
@@ -207,7 +207,7 @@ func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 				attempts, inOutage, last = attempts+1, inOutage+1, g.Receipt
 				b.Settle(now, g.Receipt)
 			}
-			b.End(now, false, last)
+			b.End(now, false, last, 0)
 		}
 		t.Logf("%4d processes: %d calls, %d attempts (%.4f×); in the outage %d calls, %d retries (%.4f)",
 			processes, calls, attempts, float64(attempts)/float64(calls),
@@ -242,7 +242,7 @@ func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
 					}
 					granted++
 				}
-				b.End(at, false, 0)
+				b.End(at, false, 0, 0)
 			}
 		}
 		n := float64(processes * seeds)
@@ -281,7 +281,7 @@ func TestRule01RetriesNeverExceedWhatCallsEarned(t *testing.T) {
 					if ok {
 						earned += 0.1
 					}
-					b.End(now, ok, 0)
+					b.End(now, ok, 0, 0)
 				}
 			}
 			t.Logf("a call each %5v, %2.0f %% failing: %.4f retries a call, %3.0f %% of what was earned, one process at most %.2f ahead",
@@ -305,7 +305,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 			}
 			b := mustRatio(t, Config{Window: window})
 			for range 100 {
-				b.End(0, true, 0)
+				b.End(0, true, 0, 0)
 			}
 			if got, want := b.Balance(window*9/10), 10.1; got != want {
 				t.Errorf("window %v: balance %v while it lasts, want %v", window, got, want)
@@ -317,7 +317,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 				t.Errorf("window %v, idle for %v: a retry was granted from what had expired", window, later)
 			}
 			for range 10 {
-				b.End(later, true, 0)
+				b.End(later, true, 0, 0)
 			}
 			if got := b.Balance(later); got != 1 {
 				t.Errorf("window %v, idle for %v, then 10 successes: balance %v, want 1", window, later, got)
@@ -352,6 +352,6 @@ func never() uint64   { panic("no draw was due") }
 func earnMany(b Budget, now time.Duration, n int) {
 	for range n {
 		b.Begin(now)
-		b.End(now, true, 0)
+		b.End(now, true, 0, 0)
 	}
 }

@@ -28,7 +28,7 @@ func TestOtherBudgetsMarkTheEdge(t *testing.T) {
 			for range 2 {
 				b.Begin(2e9)
 				b.Settle(2e9, 1)
-				b.End(2e9, true, 10)
+				b.End(2e9, true, 10, 10)
 			}
 		}
 		drain := func() {

@@ -11,7 +11,7 @@ import (
 //
 // The start time comes first: in steps of startStep, plus one, so that the zero value is that
 // no attempt was answered. The last six bits are the usual time of a success, by timeClass;
-// 0 if none is known. The usual time is a running median: a success that took longer moves
+// 0 if none is known. (What is shorter than the second class counts as that.) The usual time is a running median: a success that took longer moves
 // it up by a class, one that took less moves it down.
 type answered struct{ word atomic.Int64 }
 
@@ -34,7 +34,7 @@ func (a *answered) since(began time.Duration) (since time.Duration, due bool) {
 func (a *answered) note(began, took time.Duration) {
 	usual := a.usualClass()
 	if took != noTime {
-		switch class := timeClass(took); {
+		switch class := max(timeClass(took), 1); {
 		case usual == 0:
 			usual = class
 		case class > usual:
@@ -53,5 +53,8 @@ func (a *answered) latest() time.Duration {
 	return time.Duration(a.word.Load()&^usualBits) - startStep
 }
 
-// usualClass is the class of the time that a success usually takes. 0: not known, or very short.
+// usual is the time that a success usually takes, rounded up to its class. 0: not known.
+func (a *answered) usual() time.Duration { return classTop(a.usualClass()) }
+
+// usualClass is the class of the time that a success usually takes. 0: not known.
 func (a *answered) usualClass() uint { return uint(a.word.Load() & usualBits) }

@@ -82,11 +82,14 @@ type Call struct {
 	permit   bool     // a place under the concurrency limit is held
 	ended    bool     // for reason
 
-	receipt        budget.Receipt
+	receipt        budget.Receipt // of the last retry
 	token          breaker.Token
 	pass           pass
 	deferred       bool  // the breaker learns of the end from LearnBreaker, not from finish
 	stream         bool  // Spec.Stream
+	hinted         bool  // an attempt is under way, or waited for, that the server asked for
+	paidRetries    uint8 // by the budget; at most 255 are counted
+	paidTimeouts   uint8 // of these, by the account for timeouts as well
 	attemptsBefore int16 // of attempts: those that were made before Resume
 }
 
@@ -187,9 +190,9 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	s = s.Current()
 	c.s, c.began, c.deadline, c.wait = s, now, Never, 0
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
-	c.shown, c.paid, c.permit, c.ended = noAttempt, false, false, false
+	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
 	if !s.plan.empty { // or they are never looked at
-		c.receipt, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, breaker.Token{}, noPass, false, spec.Stream, 0
+		c.receipt, c.paidRetries, c.paidTimeouts, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Token{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(spec)
 	if limit := s.plan.policy.Deadline; limit > 0 {
@@ -577,13 +580,16 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		c.inTime(m, now)
 	}
 	if b := m.budget; b != nil {
-		b.End(now, r == Success, c.receipt)
+		b.End(now, r == Success, c.receipt, int(c.paidRetries))
 	}
 	if b := m.timeouts; b != nil {
-		b.End(now, r == Success, 0)
+		b.End(now, r == Success, 0, 0)
+		if r == Success && c.paidTimeouts > 0 && c.othersQuick() {
+			b.Refund(int(c.paidTimeouts))
+		}
 	}
 	if b := m.breaker; b != nil && !c.deferred { // last, since its listeners may panic
-		b.Done(now, c.token, outcome, random)
+		b.DoneUsually(now, c.token, outcome, c.s.Current().answered.usual(), random)
 	}
 	return done(r)
 }
@@ -611,10 +617,10 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 	}
 	c.inTime(m, now)
 	if b := m.budget; b != nil {
-		b.End(now, true, 0)
+		b.End(now, true, 0, 0)
 	}
 	if b := m.timeouts; b != nil {
-		b.End(now, true, 0)
+		b.End(now, true, 0, 0)
 	}
 	if b := m.breaker; b != nil {
 		b.Done(now, c.token, breaker.Success, nil)
@@ -639,7 +645,7 @@ func (c *Call) DeferBreaker() { c.deferred = true }
 // LearnBreaker makes the breaker learn of the end of a call that is Done, after DeferBreaker.
 func (c *Call) LearnBreaker(now time.Duration, random func() uint64) {
 	if m := c.s.mem.Load(); m != nil && m.breaker != nil {
-		m.breaker.Done(now, c.token, c.outcome(c.reason), random)
+		m.breaker.DoneUsually(now, c.token, c.outcome(c.reason), c.s.Current().answered.usual(), random)
 	}
 }
 

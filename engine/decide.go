@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"time"
 
 	"github.com/lullgo/lull/backoff"
@@ -27,6 +28,10 @@ type flight struct {
 // ([HedgedCall.Hedge]), since it may be held back for being a hedge, too.
 func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight, random func() uint64) Step {
 	c.show(shows)
+	if c.hinted {
+		c.hinted = false
+		c.s.remember().hintEnded(v)
+	}
 	switch v.Kind {
 	case KindSuccess:
 		return done(Success)
@@ -73,13 +78,20 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 	if with.beside {
 		return step
 	}
-	grant := c.charge(now, priceOf(v), random)
+	if v.After > 0 && p.freeHints && c.s.remember().hintsAreGood() {
+		c.hinted, c.receipt = true, 0
+		return step
+	}
+	grant := c.charge(now, c.priceOf(v), random)
 	if !grant.OK {
 		step = done(BudgetExhausted)
 		step.Exhausted = grant.Exhausted
 		return step
 	}
 	c.receipt, c.paid = grant.Receipt, retryBudget != nil
+	if c.paid {
+		c.paidRetries = counted(c.paidRetries)
+	}
 	return step
 }
 
@@ -103,8 +115,7 @@ func (c *Call) mayRepeat(v Verdict) Reason {
 
 // answeredSince reports whether an attempt that began at that time and timed out may
 // be repeated. It was not answered, so it may still be worked on, and if the dependency answers
-// nobody who came later either, another attempt is one more in the line that it is
-// drowning in.
+// nobody else either, another attempt is one more in the line that it is drowning in.
 func (c *Call) answeredSince(began time.Duration) bool {
 	switch c.s.plan.policy.Timeouts {
 	case TimeoutsAlways:
@@ -112,7 +123,15 @@ func (c *Call) answeredSince(began time.Duration) bool {
 	case TimeoutsNever:
 		return false
 	}
-	return c.s.answeredFrom() > began
+	from := c.s.answeredFrom()
+	return from >= 0 && from > began-recentAnswer
+}
+
+// othersQuick reports whether successes usually take a small part of what the attempt under
+// way was given. Then there is no line.
+func (c *Call) othersQuick() bool {
+	usual := c.s.Current().answered.usual()
+	return usual > 0 && usual < c.Timeout(c.began)/quickParts
 }
 
 // nextWait draws the wait before the given retry, and returns what it was before
@@ -153,8 +172,12 @@ type price struct {
 	timeout bool         // the account for timeouts pays as well
 }
 
-// priceOf is the price of an attempt that follows one that ended with v.
-func priceOf(v Verdict) price { return price{class(v), timedOut(v)} }
+// priceOf is the price of an attempt that follows one that ended with v. A timeout costs no
+// more than another failure if an attempt that began later was answered, and the others are
+// quick.
+func (c *Call) priceOf(v Verdict) price {
+	return price{class(v), timedOut(v) && !(c.s.answeredFrom() > c.began && c.othersQuick())}
+}
 
 // timedOut reports whether the dependency may still be at work on the attempt that ended
 // with v.
@@ -176,9 +199,13 @@ func (c *Call) charge(now time.Duration, p price, random func() uint64) budget.G
 	}
 	if timeouts != nil && grant.OK {
 		timeouts.Withdraw(now, budget.Timeout, random)
+		c.paidTimeouts = counted(c.paidTimeouts)
 	}
 	return grant
 }
+
+// counted is one more than n, up to what fits.
+func counted(n uint8) uint8 { return min(n, math.MaxUint8-1) + 1 }
 
 func class(v Verdict) budget.Class {
 	switch {

@@ -164,6 +164,9 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 		r.receipt, r.paid, c.paid = c.receipt, true, false
 		return Success, Step{}
 	}
+	if c.hinted && c.inFlight == 0 { // free
+		return Success, Step{}
+	}
 	grant := c.charge(now, c.next, random)
 	if !grant.OK {
 		return BudgetExhausted, Step{Decision: Decision{Exhausted: grant.Exhausted}}
@@ -211,7 +214,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 		c.stop = step.Reason
 		return Step{Wait: Never}
 	}
-	c.next = priceOf(v)
+	c.next = c.priceOf(v)
 	if step.Wait > 0 {
 		c.notBefore = max(c.notBefore, saturating.Add(now, step.Wait))
 	}

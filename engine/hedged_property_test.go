@@ -147,6 +147,9 @@ func (w *world) another(c *contest) {
 		w.fatalf("an attempt began at %v, the deadline is %v", w.now, c.deadline)
 	}
 	w.retries++
+	if last.After > 0 { // it may have been free
+		w.invited++
+	}
 	w.ask(c, step.Wait)
 	w.fly(c, r)
 }
@@ -231,6 +234,7 @@ func (w *world) decided(c *contest, step engine.Step) {
 	c.over, c.reason = true, step.Reason
 	if step.Reason == engine.Success {
 		w.successes++
+		w.helped += len(c.racers) - 1
 	}
 	for _, r := range c.racers {
 		if r.returned {

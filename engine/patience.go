@@ -53,6 +53,14 @@ func timeClass(given time.Duration) uint {
 	return min(uint(n-shortestClass-1)*classesPerDoubling+uint(part), timeClasses-1)
 }
 
+// classTop is the longest time of a class, about; 0 for the first.
+func classTop(class uint) time.Duration {
+	if class == 0 {
+		return 0
+	}
+	return time.Duration(classesPerDoubling+1+class%classesPerDoubling) << (shortestClass - 2 + class/classesPerDoubling)
+}
+
 // succeeded notes a success of an attempt that was given so much time. Patient: this does not
 // count, because it was all that the policy gives, or was not kept to.
 func (p *patience) succeeded(given time.Duration, patient bool) {

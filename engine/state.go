@@ -40,6 +40,9 @@ type memory struct {
 	limiter  *bulkhead.Limiter
 	throttle *throttle.Throttle
 	hedger   *hedge.Hedger
+	// emptyHints is how many retries at the time that the server asked for have failed since
+	// one last succeeded.
+	emptyHints atomic.Int32
 	// patience is nil until an attempt times out whose call was near its deadline.
 	patience atomic.Pointer[patience]
 }
@@ -147,7 +150,7 @@ func (s *State) newMemory(retryBudget budget.Budget) *memory {
 		m.breaker = p.breakers.New(id.changed)
 	}
 	if p.policy.Timeouts == TimeoutsWhenAnswered && m.budget != nil {
-		m.timeouts, _ = budget.NewBucket(budget.Config{Ratio: TimeoutRatio, Stock: 1})
+		m.timeouts, _ = budget.NewBucket(budget.Config{Ratio: TimeoutRatio, Stock: timeoutStock})
 	}
 	if p.throttles != nil {
 		m.throttle = p.throttles.New()

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/lullgo/lull/internal/choice"
 )
 
@@ -8,29 +10,40 @@ import (
 type TimeoutRetries uint8
 
 // TimeoutRatio is how many retries of timed-out attempts a successful call earns
-// under TimeoutsWhenAnswered, beside what the budget allows: one in fifty, and no more
-// than one is kept. A service at 95 % of its capacity can bear that (0.95 × 1.02 <
-// 1); a tenth it cannot: after a stall about as long as the timeout half of the calls
-// may then fail for ever, since some are answered and pay for the retries that hold
-// the others up.
+// under TimeoutsWhenAnswered, beside what the budget allows, where a line cannot be ruled out:
+// one in fifty. A service at 95 % of its capacity can bear that (0.95 × 1.02 < 1); a fifth it
+// cannot: after a stall about as long as the timeout half of the calls may then fail for ever,
+// since some are answered and pay for the retries that hold the others up.
 const TimeoutRatio = 0.02
 
 const (
-	// TimeoutsWhenAnswered: only if the dependency has answered another attempt of
-	// this process that began later, and not more often than TimeoutRatio. It is
-	// the zero value, and the one thing that decides whether a fleet recovers.
+	timeoutStock = 2 // of the account that TimeoutRatio fills, as many as the budget's
+	// recentAnswer is how much earlier than an attempt that timed out another one may have
+	// begun whose answer is still evidence: as long as nothing but failures must have come for
+	// the breaker to open.
+	recentAnswer = 2 * time.Second
+	// quickParts: where successes take less than one of these parts of what an attempt is given,
+	// there is no line. In a line, successes take nearly as long as timeouts.
+	quickParts = 4
+)
+
+const (
+	// TimeoutsWhenAnswered: only if the dependency has answered another attempt of this process
+	// that began later, or at most two seconds earlier. It is the zero value, and the one thing
+	// that decides whether a fleet recovers.
 	//
-	// A failure that comes back is an answer: it cost the dependency little, and is
-	// over. A timeout is none. The attempt may still be worked on or wait in line,
-	// and if nobody who came later is answered either, the line is what is wrong:
-	// another attempt makes it longer. Simulated with a server of 1,000 requests/s
-	// whose queue a stall of 10 s has filled, at 95 % load: 10,000 processes are back
-	// after 45 s, and 100,000 as though nobody retried; if timeouts are retried like
-	// other failures the latter stay down for ever. If others are answered, the
-	// trouble lies with one host or one request, and a retry is worth while.
+	// A failure that comes back is an answer: it cost the dependency little, and is over. A
+	// timeout is none. The attempt may still be worked on or wait in line, and if nobody
+	// else is answered either, the line is what is wrong: another attempt makes it longer.
 	//
-	// It costs a process that calls one thing at a time: its timeouts are final.
-	// TimeoutsAlways is for those who are few.
+	// If one that began later was answered, and successes usually take less than a quarter of the
+	// timeout, there is no line: one request was lost, or one host is sick. Then a timeout is
+	// repeated like any other failure. Otherwise an account of its own has to pay, too:
+	// TimeoutRatio, of which two are in stock. It is given back what has helped, while successes are
+	// so quick.
+	//
+	// It costs a process that calls so rarely that nothing was answered for two seconds: its timeouts
+	// are final. TimeoutsAlways is for those who are few.
 	TimeoutsWhenAnswered TimeoutRetries = iota
 	// TimeoutsAlways: as any other failure. For a handful of processes; a fleet
 	// that retries timeouts sustains the outage that caused them.

@@ -101,7 +101,7 @@ func (*awsQuota) Settle(time.Duration, budget.Receipt) {}
 
 // End gives back what the last retry cost, or the increment if there was none,
 // if the call succeeded.
-func (q *awsQuota) End(_ time.Duration, success bool, last budget.Receipt) {
+func (q *awsQuota) End(_ time.Duration, success bool, last budget.Receipt, retries int) {
 	back := int64(last)
 	if last == 0 {
 		back = int64(q.cfg.NoRetryIncrement)

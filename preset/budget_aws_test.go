@@ -28,18 +28,18 @@ func TestAWSNeverExceedsItsCapacity(t *testing.T) {
 	q, _ := newAWSQuota(AWSLegacy())
 	q.Withdraw(0, budget.Timeout, never)
 	for want := 491; want <= 500; want++ { // full to the last token, one by one
-		if q.End(0, true, 0); q.Tokens() != want {
+		if q.End(0, true, 0, 0); q.Tokens() != want {
 			t.Fatalf("%d tokens, want %d", q.Tokens(), want)
 		}
 	}
 	q, _ = newAWSQuota(AWSLegacy())
 	q.Withdraw(0, budget.Timeout, never)
-	q.End(0, true, 0) // a call that needed no retry puts back one
+	q.End(0, true, 0, 0) // a call that needed no retry puts back one
 	if q.Tokens() != 491 {
 		t.Errorf("%d tokens, want 491", q.Tokens())
 	}
 	for _, r := range []budget.Receipt{10, 1 << 62, -1 << 63, -5} {
-		if q.End(0, true, r); q.Tokens() < 491 || q.Tokens() > 500 {
+		if q.End(0, true, r, 1); q.Tokens() < 491 || q.Tokens() > 500 {
 			t.Errorf("receipt %d: %d tokens", r, q.Tokens())
 		}
 	}

@@ -96,7 +96,7 @@ func (e *envoyConcurrency) Settle(_ time.Duration, r budget.Receipt) {
 }
 
 // End counts a call as over.
-func (e *envoyConcurrency) End(time.Duration, bool, budget.Receipt) { e.calls.Add(-1) }
+func (e *envoyConcurrency) End(time.Duration, bool, budget.Receipt, int) { e.calls.Add(-1) }
 
 // Balance is the number of retries that may still be started.
 func (e *envoyConcurrency) Balance(time.Duration) float64 {

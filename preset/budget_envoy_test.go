@@ -51,7 +51,7 @@ func TestEnvoyCountsWhatIsUnderWay(t *testing.T) {
 	if !b.Withdraw(0, budget.Transient, never).OK {
 		t.Error("want a second retry at a limit of 2")
 	}
-	b.End(0, true, 0)
+	b.End(0, true, 0, 0)
 	b.Settle(0, 0) // nothing was paid: nothing is over
 	b.Settle(0, g.Receipt)
 	if got := b.Balance(0); got != 0 {

@@ -140,7 +140,7 @@ func (b *finagleBucket) Withdraw(now time.Duration, _ budget.Class, _ func() uin
 func (*finagleBucket) Settle(time.Duration, budget.Receipt) {}
 
 // End deposits, if the call succeeded and OnSuccess is set.
-func (b *finagleBucket) End(now time.Duration, success bool, _ budget.Receipt) {
+func (b *finagleBucket) End(now time.Duration, success bool, _ budget.Receipt, _ int) {
 	if success && b.onSuccess {
 		b.put(now)
 	}

@@ -50,9 +50,9 @@ func TestFinagleTowerScripts(t *testing.T) {
 				switch step[0] {
 				case "deposit":
 					b.Begin(now)
-					b.End(now, false, 0)
+					b.End(now, false, 0, 0)
 					if onSuccess {
-						b.End(now, true, 0)
+						b.End(now, true, 0, 0)
 					}
 				case "advance":
 					d, _ := time.ParseDuration(step[1].(string))
@@ -115,13 +115,13 @@ func TestFinagleOnSuccess(t *testing.T) {
 		}
 		for range 10 {
 			b.Failed(0)
-			b.End(0, false, 0)
+			b.End(0, false, 0, 0)
 		}
 		if got := b.Balance(0); got != c.failed {
 			t.Errorf("on success %v: balance %v after they failed, want %v", c.onSuccess, got, c.failed)
 		}
 		for range 10 {
-			b.End(0, true, 0)
+			b.End(0, true, 0, 0)
 		}
 		if got := b.Balance(0); got != 10 {
 			t.Errorf("on success %v: balance %v after ten successes, want 10", c.onSuccess, got)

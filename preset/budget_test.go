@@ -24,7 +24,7 @@ func TestBudgetsMarkTheEdge(t *testing.T) {
 			for range 2 {
 				b.Begin(2e9)
 				b.Settle(2e9, 1)
-				b.End(2e9, true, 10)
+				b.End(2e9, true, 10, 10)
 			}
 		}
 		drain := func() {
@@ -116,9 +116,9 @@ func poke(b budget.Budget, now time.Duration, c budget.Class, r budget.Receipt) 
 	b.Failed(now)
 	b.Withdraw(now, c, never)
 	b.Settle(now, r)
-	b.End(now, true, r)
+	b.End(now, true, r, int(r))
 	b.Balance(now)
-	b.End(-now, false, -r)
+	b.End(-now, false, -r, int(-r))
 	b.Withdraw(-now, c, never)
 }
 

@@ -79,7 +79,7 @@ func ExampleAWSLegacy() {
 	b.Withdraw(0, budget.Timeout, nil)
 	g := b.Withdraw(0, budget.Transient, nil)
 	fmt.Println("paid", g.Receipt, "retries left", b.Balance(0))
-	b.End(0, true, g.Receipt)
+	b.End(0, true, g.Receipt, 1)
 	fmt.Println("retries left", b.Balance(0))
 	// Output:
 	// {Capacity:500 RetryCost:5 TimeoutCost:10 RateLimitedCost:5 NoRetryIncrement:1}

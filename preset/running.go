@@ -111,7 +111,7 @@ func (b *running) Settle(now time.Duration, r budget.Receipt) {
 }
 
 // End counts a call as over.
-func (b *running) End(_ time.Duration, _ bool, _ budget.Receipt) {
+func (b *running) End(_ time.Duration, _ bool, _ budget.Receipt, _ int) {
 	b.mu.Lock()
 	b.calls--
 	b.mu.Unlock()

@@ -107,7 +107,7 @@ func TestRunningModel(t *testing.T) {
 				calls++
 			case 1:
 				if calls > 0 {
-					b.End(now, rnd.IntN(2) == 0, 0)
+					b.End(now, rnd.IntN(2) == 0, 0, 0)
 					calls--
 				}
 			case 2, 3:
@@ -153,7 +153,7 @@ func TestBudgetsConcurrently(t *testing.T) {
 					if n := b.Balance(now); n < 0 {
 						t.Errorf("a balance of %v", n)
 					}
-					b.End(now, i%2 == 0, grant.Receipt)
+					b.End(now, i%2 == 0, grant.Receipt, 1)
 				}
 			}
 		})

@@ -55,8 +55,8 @@ func (*Budget) Failed(time.Duration) {}
 func (*Budget) Settle(time.Duration, budget.Receipt) {}
 
 // End records that a call has ended. It earns, if it succeeded and successes do.
-func (b *Budget) End(now time.Duration, success bool, r budget.Receipt) {
-	b.local.End(now, success, r)
+func (b *Budget) End(now time.Duration, success bool, r budget.Receipt, retries int) {
+	b.local.End(now, success, r, retries)
 }
 
 // Withdraw takes one token for one retry: one that calls have earned, which expire, else one that

@@ -136,7 +136,7 @@ func TestConcurrentUse(t *testing.T) {
 				now := time.Since(s.epoch)
 				b.Begin(now)
 				b.Withdraw(now, budget.Transient, nil)
-				b.End(now, n%4 == 0, 0)
+				b.End(now, n%4 == 0, 0, 0)
 				b.Balance(now)
 				if n%500 == 0 {
 					f.States()

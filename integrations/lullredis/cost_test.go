@@ -27,7 +27,7 @@ func TestCost(t *testing.T) {
 				b.Failed(now)
 				b.Settle(now, b.Withdraw(now, budget.Transient, nil).Receipt)
 			}
-			b.End(now, success, 0)
+			b.End(now, success, 0, 0)
 			b.Balance(now)
 		}
 	}
@@ -61,7 +61,7 @@ func BenchmarkDecision(b *testing.B) {
 	b.Run("success", func(b *testing.B) {
 		x := open()
 		for now := time.Duration(0); b.Loop(); now += time.Microsecond {
-			x.End(now, true, 0)
+			x.End(now, true, 0, 0)
 		}
 	})
 	b.Run("lease/quiet", func(b *testing.B) { // there is no window
@@ -80,7 +80,7 @@ func BenchmarkDecision(b *testing.B) {
 	busy := func() *Budget {
 		x := open()
 		for i := range 100 {
-			x.End(time.Duration(i)*time.Millisecond, true, 0)
+			x.End(time.Duration(i)*time.Millisecond, true, 0, 0)
 		}
 		for x.Withdraw(time.Second, budget.Transient, nil).OK {
 		}

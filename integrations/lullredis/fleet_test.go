@@ -211,7 +211,7 @@ func TestNoDecisionWaitsForRedis(t *testing.T) {
 					b.Begin(now)
 					b.Failed(now)
 					b.Settle(now, b.Withdraw(now, budget.Transient, nil).Receipt)
-					b.End(now, false, 0)
+					b.End(now, false, 0, 0)
 					b.Balance(now)
 					b.State()
 				}
@@ -288,7 +288,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 			t.Errorf("spent %d after Close", n)
 		}
 		for range 30 { // what calls earn is still there
-			b.End(time.Minute, true, 0)
+			b.End(time.Minute, true, 0, 0)
 		}
 		if n := spend(b, time.Minute); n < 2 {
 			t.Errorf("spent %d of three that were earned after Close", n)
@@ -406,7 +406,7 @@ func TestRefusalsAreNewsOnce(t *testing.T) {
 		}
 		want("false true", "false false") // before the fleet was ever heard of
 		for range 10 {
-			b.End(0, true, 0)
+			b.End(0, true, 0, 0)
 		}
 		want("true false", "false true", "false false") // by what was earned
 		time.Sleep(8 * time.Second)
@@ -435,7 +435,7 @@ func TestTheLocalPartIsWhatWasEarned(t *testing.T) {
 				for b.Withdraw(now, budget.Transient, nil).OK {
 					spent++
 				}
-				b.End(now, success, 0)
+				b.End(now, success, 0, 0)
 				if success && c.Earn == budget.Successes {
 					earned++
 				}

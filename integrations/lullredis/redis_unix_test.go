@@ -255,7 +255,7 @@ func TestDecisionsWhileRedisIsStopped(t *testing.T) {
 			now := time.Since(began)
 			b.Begin(now)
 			b.Withdraw(now, budget.Transient, nil)
-			b.End(now, false, 0)
+			b.End(now, false, 0, 0)
 			n++
 		}
 		worst = max(worst, time.Since(at))

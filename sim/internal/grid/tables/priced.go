@@ -26,7 +26,7 @@ func (*priced) Begin(time.Duration)                  {}
 func (*priced) Failed(time.Duration)                 {}
 func (*priced) Settle(time.Duration, budget.Receipt) {}
 
-func (b *priced) End(_ time.Duration, success bool, _ budget.Receipt) {
+func (b *priced) End(_ time.Duration, success bool, _ budget.Receipt, _ int) {
 	if success {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -83,14 +83,14 @@ type allowed struct {
 	answered time.Duration
 }
 
-func (b *allowed) End(now time.Duration, success bool, last budget.Receipt) {
+func (b *allowed) End(now time.Duration, success bool, last budget.Receipt, retries int) {
 	if success {
 		b.mu.Lock()
 		b.tokens = min(b.tokens+b.earn, b.size)
 		b.answered = now
 		b.mu.Unlock()
 	}
-	b.Budget.End(now, success, last)
+	b.Budget.End(now, success, last, retries)
 }
 
 func (b *allowed) Withdraw(now time.Duration, class budget.Class, random func() uint64) budget.Grant {

@@ -1,0 +1,62 @@
+package breaker
+
+import (
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/internal/saturating"
+)
+
+// sampleCalls is how far apart samples are, in calls as they came before the breaker opened.
+//
+// A breaker that fits its open time to the outage lets samples pass while it is not closed:
+// calls that nobody waits for. A probe that hangs hides for as long as it hangs that the
+// dependency is back; a sample that started later shows it. A sample costs the dependency a
+// sixteenth of what the callers used to ask of it, however long it hangs and however often
+// they call by now.
+const sampleCalls = 16
+
+// sampled is the probe number of all samples.
+const sampled = math.MaxUint32
+
+// sample lets a call pass as a sample, if one is due.
+func (b *Breaker) sample(now time.Duration) (Token, bool) {
+	if int64(now) < b.sampleAt.Load() {
+		return Token{}, false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.forced || b.state() == Closed || int64(now) < b.sampleAt.Load() {
+		return Token{}, false
+	}
+	b.setSample(now)
+	return Token{start: now, gen: b.downGen, probe: sampled}, true
+}
+
+// setSample sets when the next sample may pass. The lock is held.
+func (b *Breaker) setSample(now time.Duration) {
+	if b.callGap == 0 {
+		b.sampleAt.Store(math.MaxInt64)
+		return
+	}
+	b.sampleAt.Store(int64(saturating.Add(now, sampleCalls*time.Duration(min(b.callGap, float32(time.Hour))))))
+}
+
+// doneSample is Done for a sample. Its success is that of a probe. Its failure changes nothing.
+func (b *Breaker) doneSample(now time.Duration, t Token, o Outcome) {
+	if o != Success {
+		return
+	}
+	b.mu.Lock()
+	defer b.unlock()
+	b.settle(now)
+	took := saturating.Since(t.start, now)
+	if b.state() == Closed || b.forced || t.gen != b.downGen || b.tooSlow(took) {
+		return
+	}
+	if b.state() == Open {
+		b.gate.Store(math.MinInt64)
+		b.move(HalfOpen, Change{Reason: OpenTimePassed, At: now})
+	}
+	b.probeSucceeded(now, took)
+}

@@ -1,0 +1,140 @@
+package breaker
+
+import (
+	"testing"
+	"time"
+)
+
+// hang has a breaker guard calls that come ten a second and hang for ten seconds, from zero to
+// the given time.
+func hang(t *testing.T, b *Breaker, until time.Duration) (passed []time.Duration, tokens []Token) {
+	t.Helper()
+	type call struct {
+		token Token
+		ends  time.Duration
+	}
+	var flying []call
+	for now := time.Duration(0); now < until; now += 100 * ms {
+		for len(flying) > 0 && flying[0].ends <= now {
+			b.Done(flying[0].ends, flying[0].token, Failure, nil)
+			flying = flying[1:]
+		}
+		if tok, ok := b.Start(now); ok {
+			flying = append(flying, call{tok, now + 10*second})
+			if b.state() != Closed {
+				passed, tokens = append(passed, now), append(tokens, tok)
+			}
+		}
+	}
+	return passed, tokens
+}
+
+// While nothing but hanging probes could show that the dependency is back, one in sixteen of
+// the calls that used to come passes, and no more.
+func TestSamplesAreASixteenthOfTheCalls(t *testing.T) {
+	b := must(t, Config{OpenJitter: -1})
+	passed, _ := hang(t, b, 300*second)
+	if n, most := len(passed), 300*10/16+40; n > most || n < most-60 {
+		t.Errorf("%d calls passed, want about %d: one in sixteen, and the probes", n, most)
+	}
+	for i := range passed[1:] {
+		if gap := passed[i+1] - passed[i]; gap > 1700*ms {
+			t.Errorf("no call passed for %v after %v", gap, passed[i])
+		}
+	}
+}
+
+// A sample that succeeds closes the breaker, whatever hangs. One that was started in another
+// outage does not, and one that fails changes nothing.
+func TestASampleThatSucceedsCloses(t *testing.T) {
+	b := must(t, Config{OpenJitter: -1})
+	_, tokens := hang(t, b, 60*second)
+	last, now := tokens[len(tokens)-1], 60*second
+	if last.probe != sampled {
+		t.Fatal("the last call that passed is no sample")
+	}
+	before := b.State(now)
+	b.Done(now, last, Failure, nil)
+	b.Done(now, last, Neutral, nil)
+	if got := b.State(now); got != before {
+		t.Fatalf("%v after a sample that failed, want %v", got, before)
+	}
+	b.Done(now, last, Success, nil)
+	if got := b.State(now); got != Closed {
+		t.Fatalf("%v after a sample that succeeded", got)
+	}
+	fail := func() {
+		for b.State(now) == Closed {
+			tok, _ := b.Start(now)
+			now += 100 * ms
+			b.Done(now, tok, Failure, nil)
+		}
+	}
+	fail()
+	b.Done(now, last, Success, nil)
+	if got := b.State(now); got == Closed {
+		t.Error("a sample of the outage before closed the breaker")
+	}
+	b.ForceOpen(now)
+	if _, ok := b.Start(now + time.Hour); ok {
+		t.Error("a sample passed a breaker that is forced open")
+	}
+}
+
+// With an open time of its own a breaker refuses all calls while that lasts.
+func TestAFixedOpenTimeHasNoSamples(t *testing.T) {
+	b := must(t, Config{OpenFor: 5 * second, OpenJitter: -1})
+	var now time.Duration
+	for b.State(now) == Closed {
+		tok, _ := b.Start(now)
+		now += 100 * ms
+		b.Done(now, tok, Failure, nil)
+	}
+	for at := now; at < now+5*second; at += 10 * ms {
+		if _, ok := b.Start(at); ok {
+			t.Fatalf("a call passed %v after the opening", at-now)
+		}
+	}
+}
+
+// The rate of calls is that of before the outage: who calls more often because calls fail
+// gets no more samples.
+func TestSamplesDoNotGrowWithTheCalls(t *testing.T) {
+	b := must(t, Config{OpenJitter: -1})
+	hang(t, b, 30*second)
+	n := 0
+	for now := 30 * second; now < 60*second; now += ms {
+		if tok, ok := b.Start(now); ok && tok.probe == sampled {
+			n++
+		}
+	}
+	if n < 17 || n > 20 {
+		t.Errorf("%d samples in 30 s, want 18 or 19: one every 1.6 s", n)
+	}
+}
+
+// Failures that return sooner than successes do not open the breaker before successes of
+// calls that started as early could have come.
+func TestARowIsJudgedWhenSuccessesCouldHaveCome(t *testing.T) {
+	for _, c := range []struct {
+		usual, took, want time.Duration
+	}{
+		{0, 10 * ms, 2 * second},           // unknown
+		{500 * ms, 10 * ms, 2 * second},    // soon enough
+		{5 * second, 10 * ms, 10 * second}, // successes take longer than the row
+		{5 * second, 6 * second, 2 * second},
+	} {
+		b := must(t, Config{})
+		var first, now time.Duration
+		for now = 0; b.State(now) == Closed && now < time.Minute; now += 100 * ms {
+			tok, _ := b.Start(now)
+			b.DoneUsually(now+c.took, tok, Failure, c.usual, nil)
+			if now == 0 {
+				first = c.took
+			}
+		}
+		if got := now - 100*ms + c.took - first; got != c.want {
+			t.Errorf("successes take %v, failures %v: open after a row of %v, want %v", c.usual, c.took, got, c.want)
+		}
+	}
+}
