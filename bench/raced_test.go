@@ -1,0 +1,6 @@
+//go:build race
+
+package main
+
+// The race detector changes what is allocated.
+func init() { raced = true }
