@@ -11,7 +11,8 @@ import (
 //
 // The start time comes first: in steps of startStep, plus one, so that the zero value is that
 // no attempt was answered. The last six bits are the usual time of a success, by timeClass;
-// 0 if none is known. (What is shorter than the second class counts as that.) The usual time is a running median: a success that took longer moves
+// 0 if none is known. (What is shorter than the second class counts as that.) The usual
+// time is a running median: a success that took longer moves
 // it up by a class, one that took less moves it down.
 type answered struct{ word atomic.Int64 }
 

@@ -87,7 +87,7 @@ type Call struct {
 	pass           pass
 	deferred       bool  // the breaker learns of the end from LearnBreaker, not from finish
 	stream         bool  // Spec.Stream
-	hinted         bool  // an attempt is under way, or waited for, that the server asked for
+	hinted         bool  // an attempt is under way, or waited for, at the time that the server asked for
 	paidRetries    uint8 // by the budget; at most 255 are counted
 	paidTimeouts   uint8 // of these, by the account for timeouts as well
 	attemptsBefore int16 // of attempts: those that were made before Resume
@@ -475,8 +475,9 @@ func (c *Call) NestedIn(attempt int) {
 //     jitter. Is that no longer than the policy is willing to wait?
 //  7. Would the wait end before the deadline?
 //  8. If the attempt timed out: has the dependency answered another one that began
-//     later? (Policy.Timeouts)
-//  9. Does the retry budget pay for it? It is charged here, before the wait.
+//     later, or not long before? (Policy.Timeouts)
+//  9. Does the retry budget pay for it? It is charged here, before the wait. A retry at
+//     the time that the server asked for may be free.
 func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	if c.Over() {
 		return done(c.reason)

@@ -78,12 +78,14 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 	if with.beside {
 		return step
 	}
-	if v.After > 0 && p.freeHints && c.s.remember().hintsAreGood() {
-		c.hinted, c.receipt = true, 0
+	c.hinted = v.After > 0 && p.freeHints
+	if c.hinted && c.s.remember().hintsAreGood() {
+		c.receipt = 0
 		return step
 	}
 	grant := c.charge(now, c.priceOf(v), random)
 	if !grant.OK {
+		c.hinted = false
 		step = done(BudgetExhausted)
 		step.Exhausted = grant.Exhausted
 		return step

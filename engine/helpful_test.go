@@ -99,19 +99,29 @@ func TestHintsAreFreeAsLongAsTheyAreGood(t *testing.T) {
 	if free != 1 || paid != budget.DefaultStock || refused != len(calls)-free-paid {
 		t.Errorf("%d retries were free, %d paid for, %d refused; want 1, %d and the rest", free, paid, refused, budget.DefaultStock)
 	}
-	// One that is paid for and succeeds, and hints are good again.
+	// Another policy does not make them good again.
+	if err := d.State().Update(now, lull.Policy{AttemptTimeout: 2 * time.Second, Deadline: lull.NoTimeout, HintLimit: time.Minute, Breaker: breaker.Config{Off: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if step, _ := callOf(t, d, now, time.Millisecond, inTenSecs); step.Reason != engine.BudgetExhausted {
+		t.Errorf("after an update: %+v, want none left", step)
+	}
 	for n := range 20 {
 		callOf(t, d, now+time.Duration(n)*time.Minute, time.Millisecond, success)
 	}
-	now += time.Hour
-	if step, _ := callOf(t, d, now, time.Millisecond, inTenSecs, success); step.Reason != engine.Success {
-		t.Fatal(step)
-	}
-	now += time.Hour
-	before := d.Budget().Balance(now)
-	c := begun(t, d, now)
-	if step := c.Next(now, inTenSecs, nil); step.Done || d.Budget().Balance(now) != before-1 {
-		t.Errorf("%+v, and %v tokens of %v: a retry that was paid for shows nothing about hints", step, d.Budget().Balance(now), before)
+	// One that is paid for and succeeds, and hints are good again.
+	for _, want := range []float64{budget.DefaultStock - 1, budget.DefaultStock} {
+		now += time.Hour
+		c := begun(t, d, now)
+		step := c.Next(now, inTenSecs, nil)
+		if got := d.Budget().Balance(now); step.Done || got != want {
+			t.Fatalf("%+v, and %v tokens are left, want %v", step, got, want)
+		}
+		now += step.Wait
+		c.Attempt(now, nil)
+		if step := c.Next(now, success, nil); step.Reason != engine.Success {
+			t.Fatal(step)
+		}
 	}
 }
 

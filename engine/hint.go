@@ -13,7 +13,7 @@ const maxEmptyHints = 2
 
 func (m *memory) hintsAreGood() bool { return m.emptyHints.Load() < maxEmptyHints }
 
-// hintEnded notes how a retry ended that was free.
+// hintEnded notes how a retry ended that was made at the time that the server asked for.
 func (m *memory) hintEnded(v Verdict) {
 	switch v.Kind {
 	case KindSuccess:

@@ -258,5 +258,6 @@ func (s *State) inherit(now time.Duration, m *memory, was Policy) *memory {
 		mine.limiter = m.limiter
 	}
 	mine.patience.Store(m.patience.Load())
+	mine.emptyHints.Store(m.emptyHints.Load())
 	return mine
 }
