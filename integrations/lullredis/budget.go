@@ -54,9 +54,11 @@ func (*Budget) Failed(time.Duration) {}
 // Settle does nothing: a retry has been paid for and stays so.
 func (*Budget) Settle(time.Duration, budget.Receipt) {}
 
-// End records that a call has ended. It earns, if it succeeded and successes do.
-func (b *Budget) End(now time.Duration, success bool, r budget.Receipt, retries int) {
-	b.local.End(now, success, r, retries)
+// End records that a call has ended. It earns, if it succeeded and successes do. What its
+// retries cost is not given back: a fleet's bound is one on all retries, and those that the
+// fleet has paid for would come back as this process's own.
+func (b *Budget) End(now time.Duration, success bool, r budget.Receipt, _ int) {
+	b.local.End(now, success, r, 0)
 }
 
 // Withdraw takes one token for one retry: one that calls have earned, which expire, else one that
