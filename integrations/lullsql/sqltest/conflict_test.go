@@ -40,6 +40,9 @@ func TestConflicts(t *testing.T) {
 						runs++
 						first := runs <= 2
 						mu.Unlock()
+						if !first { // or a writer that waits keeps the second of them from reading
+							read.Wait()
+						}
 						var n int
 						err := tx.QueryRowContext(ctx, get).Scan(&n)
 						if first {
