@@ -33,8 +33,9 @@
 // Why a stock: so that a quiet process has something to ride it out with. One that
 // calls every 12 s has nothing in a window of ten when a call fails, and retries
 // none of its failures. The stock keeps what was earned: twenty successes fill it,
-// whenever they were, and it pays for what one call can use, two retries. These
-// shares of all calls succeed when attempts fail at random, each for itself, and a
+// whenever they were, and it pays for what one call can use, two retries. If nothing
+// were given back, these
+// shares of all calls would succeed when attempts fail at random, each for itself, and a
 // call makes up to three; a quiet process calls every 12 s, a busy one 800 times a
 // second:
 //
@@ -45,7 +46,7 @@
 //	10 % fail    90 %     98.9 %     96.6 %    98.9 %    94.5 %    98.7 %    99.9 %
 //
 // In the last line a call needs 0.11 retries, which no budget of a tenth can pay
-// for. A stock of one token throws away much of what it earns.
+// for unless those that helped are given back, as an Account does. A stock of one token throws away much of what it earns.
 //
 // Why the stock is small: it is per process, and does not compose. M processes
 // with a stock of s have M × s retries that nobody earned, and no process can know
@@ -80,8 +81,8 @@
 // then.
 //
 // A budget cannot mend that, but its user can: package lull repeats an attempt
-// that timed out only if the dependency has answered another call since that
-// attempt began. What is left for the stock are failures that came back as
+// that timed out only if the dependency has answered another one that began later, or
+// not long before. What is left for the stock are failures that came back as
 // answers. They cost a server little, and show that it is not buried in a queue.
 // With that rule recovery did not depend on the stock (1, 2, 5 and 10 were tried),
 // in fleets from one process to 100,000. Whoever uses this package alone, in a
