@@ -10,12 +10,14 @@
 //	lull exec       runs a command under a policy
 //	lull torture    grades HTTP clients with a server that fails in more than a hundred ways
 //	lull queue      looks after the dead letters of a real broker
+//	lull help       explains a command, or a topic such as policies or exit-codes
 //
 // Each command is a package of internal; lull queue is a program of its own, lull-queue.
 package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/internal/battery"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
@@ -26,6 +28,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/schema"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
+	"github.com/lullgo/lull/cmd/lull/internal/topic"
 	"github.com/lullgo/lull/cmd/lull/internal/torture"
 )
 
@@ -41,12 +44,12 @@ type commands struct {
 	Torture  torture.Command  `cmd:"" help:"Grade HTTP clients: what they make of a server that fails."`
 	Queue    queue.Command    `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
 	Version  version          `cmd:"" help:"Print the version, as --version does."`
-	Help     help             `cmd:"" help:"Show this, or the help of a command."`
+	Help     help             `cmd:"" help:"Show this, the help of a command, or a topic: policies, values, files, formats, budget, breaker, jitter, reasons, exit-codes, environment."`
 }
 
-// help is only listed: cli.Run turns it into --help.
+// help is only listed: program prints topics, and cli.Run turns the rest into --help.
 type help struct {
-	Command []string `arg:"" optional:"" help:"The command."`
+	Command []string `arg:"" optional:"" help:"The command, or the topic."`
 }
 
 type version struct{}
@@ -64,5 +67,16 @@ func program(env cli.Env, args []string) int {
 	if args, ok := queue.Arguments(args); ok {
 		return cli.Exit(env, queue.Start(env, args))
 	}
-	return cli.Run(env, &commands{}, args)
+	asked := len(args) > 1 && args[0] == "help"
+	if asked {
+		if page, ok := topic.Page(strings.Join(args[1:], " ")); ok {
+			fmt.Fprint(env.Stdout, page)
+			return cli.OK
+		}
+	}
+	code := cli.Run(env, &commands{}, args)
+	if asked && code != cli.OK {
+		fmt.Fprintf(env.Stderr, "Topics: %s.\n", strings.Join(topic.Names(), ", "))
+	}
+	return code
 }

@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/cmd/lull/internal/topic"
 )
 
 // lullProgram runs the program and returns what it printed.
@@ -68,6 +71,144 @@ func TestUnknownCommands(t *testing.T) {
 		code, stdout, stderr := lullProgram(t.Context(), args...)
 		if code != cli.Misused || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, simulate, battery, lint, convert, schema, exec, torture, queue, version, help") {
 			t.Errorf("%v: exit code %d, stdout %q, stderr\n%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+// The pages of lull help TOPIC are listed where a user looks, and those alone.
+func TestHelpOfTopics(t *testing.T) {
+	for _, name := range topic.Names() {
+		code, page, errs := lullProgram(t.Context(), "help", name)
+		if code != cli.OK || len(page) < 200 || errs != "" || strings.Contains(page, "{{") {
+			t.Errorf("help %s: exit code %d, printed %q and\n%s", name, code, errs, page)
+		}
+		clitest.Width(t, page, 80)
+	}
+	if code, got, _ := lullProgram(t.Context(), "help", "Exit", "codes"); code != cli.OK || !strings.HasPrefix(got, "EXIT CODES\n") {
+		t.Errorf("in other words: exit code %d, printed\n%s", code, got)
+	}
+	listed := strings.Join(topic.Names(), ", ") + "."
+	if _, got, _ := lullProgram(t.Context(), "help"); !strings.Contains(strings.Join(strings.Fields(got), " "), "a topic: "+listed) {
+		t.Errorf("not listed: %s\n%s", listed, got)
+	}
+	if code, _, errs := lullProgram(t.Context(), "help", "jiter"); code != cli.Misused || !strings.Contains(errs, "jiter") || !strings.Contains(errs, "Topics: "+listed) {
+		t.Errorf("help jiter: exit code %d, printed\n%s", code, errs)
+	}
+}
+
+// Every command line in a page of help can be parsed.
+func TestExamplesInHelp(t *testing.T) {
+	var texts []string
+	for _, name := range topic.Names() {
+		page, _ := topic.Page(name)
+		texts = append(texts, page)
+	}
+	for _, command := range []string{"demo", "simulate", "battery", "lint", "convert", "schema", "exec", "torture"} {
+		_, page, _ := lullProgram(t.Context(), "help", command)
+		texts = append(texts, page)
+	}
+	examples := 0
+	for _, text := range texts {
+		for line := range strings.Lines(text) {
+			at := strings.Index(line, "lull ")
+			if indent := line[:max(at, 0)]; indent != "  " && indent != "    " && !strings.HasSuffix(indent, "| ") {
+				continue
+			}
+			line, _, _ = strings.Cut(line[at:], "  ") // an explanation
+			line, _, _ = strings.Cut(line, " < ")
+			line, _, _ = strings.Cut(line, " > ")
+			parser, err := kong.New(&commands{}, kong.Name("lull"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			examples++
+			if ctx, err := kong.Trace(parser, strings.Fields(line)[1:]); err != nil || ctx.Error != nil {
+				t.Errorf("%s: %v", line, ctx.Error)
+			}
+		}
+	}
+	if examples < 25 {
+		t.Errorf("only %d examples", examples)
+	}
+}
+
+// All mistakes of a command line are reported in one round: flags that there are not, and values
+// that are wrong.
+func TestAllMistakesOfACommandLine(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want []string // in this order
+		not  []string
+	}{
+		{"lint --bogus=1 --format=x --nonsense --off=y a.yaml", []string{"unknown flag --bogus", "unknown flag --nonsense", "--format is", "--off is", "Flags of lint"}, nil},
+		{"convert --too=grpc", []string{"unknown flag --too", "FILE is missing"}, nil},
+		{"simulate --seed -1 --bogus=2 --seeds 0", []string{"unknown flag --bogus", "--seed is", "--seeds is"}, nil},
+		{"exec --attempts=0 --bogus=1 -- true", []string{"unknown flag --bogus", "--attempts is"}, nil},
+		{"demo --load=-1 --json=3 --kind=x", []string{"--json", "--load is", "--kind is"}, nil},
+		{"battery --bogus=1 --seeds=0 --world=no", []string{"unknown flag --bogus", "--seeds is", "--world is"}, nil},
+		{"torture --bogus=1 --together=0 --client=no", []string{"unknown flag --bogus", "--together is", "--client is"}, nil},
+		{"schema one two", []string{"unexpected argument one", "unexpected argument two"}, nil},
+		// What follows an unknown flag may be its value: nothing more is certain then.
+		{"convert --bogus x", []string{"unknown flag --bogus"}, []string{"FILE", " x"}},
+		{"lint --bogus --help", []string{"unknown flag --bogus"}, []string{"Usage"}},
+		{"dmo --bogus", []string{"unexpected argument dmo"}, []string{"bogus"}},
+	} {
+		code, stdout, stderr := lullProgram(t.Context(), strings.Fields(c.args)...)
+		if want := cli.Misused; code != want && !strings.HasPrefix(c.args, "exec") || stdout != "" {
+			t.Errorf("%s: exit code %d, printed %q", c.args, code, stdout)
+		}
+		rest := stderr
+		for _, want := range c.want {
+			i := strings.Index(rest, want)
+			if i < 0 {
+				t.Errorf("%s: want %q in\n%s", c.args, want, stderr)
+				continue
+			}
+			rest = rest[i:]
+			if strings.Count(stderr, "lull: "+want) > 1 {
+				t.Errorf("%s: %q twice in\n%s", c.args, want, stderr)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(stderr, not) {
+				t.Errorf("%s: %q in\n%s", c.args, not, stderr)
+			}
+		}
+	}
+}
+
+// A file that cannot be read is another thing than one with a mistake, which has its line. Both are
+// reported in one round.
+func TestCannotBeReadIsNotAMistake(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("bad.yaml", []byte("dependencies:\n  api: {atempts: 2}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("folder", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want []string
+	}{
+		{"lint bad.yaml none.yaml --format=x", 2, []string{"--format is", "none.yaml cannot be read: ", "bad.yaml:2:9: dependencies.api.atempts is unknown"}},
+		{"convert bad.yaml none.yaml folder", 2, []string{"none.yaml cannot be read: ", "folder cannot be read: ", "bad.yaml:2:9: dependencies.api.atempts is unknown"}},
+		{"convert none.yaml", 1, []string{"none.yaml cannot be read: "}},
+		{"convert bad.yaml --base=no", 2, []string{"--base is", "bad.yaml:2:9: "}},
+		{"simulate none.yaml --policy bad.yaml,folder/none.yaml --seeds 0", 2, []string{"none.yaml cannot be read: ", "bad.yaml:2:9: ", "folder/none.yaml cannot be read: ", "--seeds is"}},
+		{"battery --policy none.yaml --against no.json", 2, []string{"--policy: none.yaml cannot be read: ", "--against: no.json cannot be read: "}},
+		{"torture --from none.json", 1, []string{"none.json cannot be read: "}},
+		{"torture --adapters none.tsv", 2, []string{"none.tsv cannot be read: "}},
+	} {
+		code, stdout, stderr := lullProgram(t.Context(), strings.Fields(c.args)...)
+		if code != c.code || stdout != "" {
+			t.Errorf("%s: exit code %d, printed %q", c.args, code, stdout)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%s: want %q in\n%s", c.args, want, stderr)
+			}
 		}
 	}
 }

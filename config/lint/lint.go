@@ -125,7 +125,7 @@ func (u *unit) position(path string) (line, column int) {
 	return at.Line, at.Column
 }
 
-// mistakes are the findings about a file that cannot be read.
+// mistakes are the findings about a file with mistakes.
 func mistakes(file string, err error) []Finding {
 	var all config.Mistakes
 	if !errors.As(err, &all) {

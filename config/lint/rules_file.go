@@ -37,7 +37,7 @@ services:
 	}, {
 		ID:       ruleMistake,
 		Severity: Error,
-		Title:    "The file cannot be read",
+		Title:    "The file has a mistake",
 		Why: `A policy file that has a mistake is not used, or a part of it is not: every program that
 reads it refuses it, so no other rule can look at it. This covers what a policy's own
 Validate finds, such as an attempt timeout that is longer than the deadline. It cannot be ignored, and the exit code is 2.`,

@@ -58,6 +58,12 @@ type task struct {
 	seeds int
 }
 
+// Check returns what is wrong with the flags and the files that they name.
+func (f Command) Check() error {
+	_, err := f.task()
+	return err
+}
+
 // Run flies and prints.
 func (f Command) Run(env cli.Env) error {
 	t, err := f.task()
@@ -153,7 +159,7 @@ func judged(v string) (sim.Contender, error) {
 	}
 	all, err := config.ReadPolicies(v)
 	if err != nil {
-		return sim.Contender{}, err
+		return sim.Contender{}, cli.CannotRead(err)
 	}
 	return sim.Contender{Name: all[0].Name, Policy: all[0].Policy}, nil
 }

@@ -107,7 +107,7 @@ func TestMistakes(t *testing.T) {
 		{"--rivals nobody", `--rivals: no preset is called "nobody"`},
 		{"--policy nobody", `--policy: no preset is called "nobody"`},
 		{"--policy nix.yaml", `nix.yaml`},
-		{"--against nix.json", `--against: open nix.json`},
+		{"--against nix.json", `--against: nix.json cannot be read: `},
 		{"--against " + bad, `--against: ` + bad + ` is not what lull battery --json printed`},
 	} {
 		code, stdout, stderr := run(t, strings.Fields(c.args)...)

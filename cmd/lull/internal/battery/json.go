@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/battery"
 	"github.com/lullgo/lull/sim"
 )
@@ -91,7 +92,7 @@ func written(runs []battery.Figures) []figures {
 func readKnown(path string, worlds []battery.World) ([]battery.Outcome, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, cli.CannotRead(err)
 	}
 	var all account
 	if err := json.Unmarshal(text, &all); err != nil {

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -73,7 +74,8 @@ func Run(env Env, commands any, args []string) int {
 		kong.Description("lull makes calls to things that fail, without making the failure worse."),
 		kong.Writers(env.Stdout, env.Stderr),
 		kong.Exit(func(int) { helped = true }),
-		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 80}),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: term.Width}),
+		kong.Help(printHelp(env)),
 	)
 	if err != nil {
 		return Exit(env, err)
@@ -83,7 +85,7 @@ func Run(env Env, commands any, args []string) int {
 	case helped:
 		return OK
 	case err != nil:
-		return Exit(env, Fail(misused(err), err))
+		return Exit(env, Fail(misused(err), allMistakes(parser, args, err)))
 	}
 	return Exit(env, parsed.Run(env))
 }
@@ -94,8 +96,9 @@ func Exit(env Env, err error) int {
 	if err == nil {
 		return OK
 	}
+	name := term.StyleOf(env.Stderr, env.Getenv).In(term.Bold+term.Red, "lull:")
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(env.Stderr, "lull: %s\n", strings.TrimSpace(line))
+		fmt.Fprintln(env.Stderr, name, strings.TrimSpace(line))
 	}
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
 		fmt.Fprintln(env.Stderr, allowed(parse.Context))

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -23,16 +24,32 @@ func (e Env) UntilInterrupted(work func() error) error {
 }
 
 // ReadFile returns the first bytes of a file, at most limit of them. The name "-" is
-// standard input.
+// standard input. The error is that of [CannotRead].
 func (e Env) ReadFile(name string, limit int64) ([]byte, error) {
 	in := e.Stdin
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, err
+			return nil, CannotRead(err)
 		}
 		defer file.Close()
 		in = file
 	}
-	return io.ReadAll(io.LimitReader(in, limit))
+	data, err := io.ReadAll(io.LimitReader(in, limit))
+	return data, CannotRead(err)
 }
+
+// CannotRead words the error of a file whose text nobody has seen: there is no such file, or it is
+// a directory, or the user may not read it. It is another thing than a mistake in the text, which
+// has a line. Other errors, and nil, stay as they are.
+func CannotRead(err error) error {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		return unread{of}
+	}
+	return err
+}
+
+type unread struct{ *fs.PathError }
+
+func (u unread) Error() string { return u.Path + " cannot be read: " + u.Err.Error() }
+func (u unread) Unwrap() error { return u.PathError }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -76,12 +78,9 @@ func (f Command) Run(env cli.Env) error {
 // convert converts the files and prints the report. Its caller writes the output.
 func (f Command) convert(env cli.Env) (out convert.Output, err error) {
 	to, o, err := f.options()
-	if err != nil {
-		return out, err
-	}
-	files, err := f.read(env)
-	if err != nil {
-		return out, err
+	files, unread := f.read(env)
+	if err != nil || unread != nil {
+		return out, errors.Join(err, unread, mistakes(files, o))
 	}
 	if to == nil {
 		if to, err = otherThan(files, o); err != nil {
@@ -94,7 +93,7 @@ func (f Command) convert(env cli.Env) (out convert.Output, err error) {
 	}
 	losses := len(out.Report.Losses())
 	if !f.Quiet {
-		if err := f.report(env.Stderr, out.Report); err != nil {
+		if err := f.report(env.Stderr, term.StyleOf(env.Stderr, env.Getenv), out.Report); err != nil {
 			return out, err
 		}
 	}
@@ -136,7 +135,10 @@ func (f Command) options() (to *convert.Format, o convert.Options, err error) {
 		}
 		var named convert.Format
 		err := named.UnmarshalText([]byte(v))
-		l.Check(err == nil, flag, v.Quoted(), convert.FormatNames())
+		if err != nil {
+			l.Add(flag, v.Quoted(), convert.FormatNames())
+			return nil
+		}
 		return &named
 	}
 	to = format("--to", f.To)
@@ -153,6 +155,21 @@ func (f Command) options() (to *convert.Format, o convert.Options, err error) {
 	return to, o, l.Err()
 }
 
+// Check returns what is wrong with the flags.
+func (f Command) Check() error {
+	_, _, err := f.options()
+	return err
+}
+
+// mistakes are those in the text of files, with the exit code for them.
+func mistakes(files []convert.File, o convert.Options) error {
+	_, err := convert.Convert(files, convert.Lull, convert.Options{From: o.From, GAPIC: o.GAPIC})
+	if all, ok := errors.AsType[config.Mistakes](err); ok {
+		return cli.Fail(cli.Misused, all)
+	}
+	return nil
+}
+
 func isPreset(name string) bool {
 	_, ok := config.PresetPolicy(name)
 	return ok
@@ -165,7 +182,10 @@ const mostRead = 16<<20 + 1
 func (f Command) read(env cli.Env) ([]convert.File, error) {
 	var files []convert.File
 	var errs []error
-	for _, name := range f.Files {
+	for i, name := range f.Files {
+		if name == "-" && slices.Contains(f.Files[:i], name) {
+			continue // which options reports
+		}
 		data, err := env.ReadFile(name, mostRead)
 		if err != nil {
 			errs = append(errs, err)
@@ -207,7 +227,7 @@ func converted(err error) error {
 
 // report prints what was lost, changed and assumed, in the order of the files, and a
 // summary.
-func (f Command) report(w io.Writer, r convert.Report) error {
+func (f Command) report(w io.Writer, style term.Style, r convert.Report) error {
 	if f.ReportJSON {
 		lines := json.NewEncoder(w)
 		for _, e := range r {
@@ -226,6 +246,11 @@ func (f Command) report(w io.Writer, r convert.Report) error {
 	if len(r) > 0 {
 		fmt.Fprintf(&b, "%d lost, %d changed, %d assumed, %d aside\n", counts[convert.Lost], counts[convert.Changed], counts[convert.Assumed], counts[convert.Aside])
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, style.Mark(b.String(), kinds, colours))
 	return err
 }
+
+// kinds finds the kind of each entry of a report.
+var kinds = regexp.MustCompile(`(?m)^(?:\S.*?: )??(lost|changed|assumed|aside): `)
+
+var colours = map[string]string{"lost": term.Bold + term.Red, "changed": term.Bold + term.Yellow, "assumed": term.Bold, "aside": term.Dim}

@@ -52,6 +52,12 @@ where more of the requests are slow (--tail 0.08). Ctrl-C ends the run and
 prints what was measured until then.`
 }
 
+// Check returns what is wrong with the flags.
+func (f Command) Check() error {
+	_, err := f.setting()
+	return err
+}
+
 // Run runs the demo and prints the result.
 func (f Command) Run(env cli.Env) error {
 	s, err := f.setting()

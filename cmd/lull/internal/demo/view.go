@@ -19,8 +19,8 @@ type view interface {
 // newView returns a picture if progress is a terminal that can show one, and plain lines
 // otherwise: for files and pipes, with NO_COLOR set, on a dumb or a small terminal.
 func newView(s setting, progress io.Writer, getenv func(string) string) view {
-	file, ok := term.Terminal(progress, getenv)
-	if !ok || getenv("NO_COLOR") != "" {
+	file, _ := term.Terminal(progress, getenv)
+	if !term.StyleOf(progress, getenv).Colours() {
 		return &plain{out: progress}
 	}
 	if columns, rows := term.Size(file); columns < leastColumns || rows < pictureRows(len(s.Clients)) {

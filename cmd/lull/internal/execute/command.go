@@ -119,6 +119,12 @@ func orNone(l *problem.List, flag string, v cli.Text) time.Duration {
 	return d
 }
 
+// Check returns what is wrong with the flags.
+func (f Command) Check() error {
+	_, err := f.setting()
+	return err
+}
+
 // Run runs the command.
 func (f Command) Run(env cli.Env) error {
 	s, err := f.setting()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -62,7 +63,13 @@ type linting struct {
 	threshold lint.Severity
 	never     bool // nothing makes the exit code 1
 	format    string
+	style     term.Style // of the format text
 }
+
+// severities finds the severity of each finding in the format text.
+var severities = regexp.MustCompile(`(?m)^\S.*?:\d+:\d+: (error|warning|note): `)
+
+var colours = map[string]string{"error": term.Bold + term.Red, "warning": term.Bold + term.Yellow, "note": term.Bold}
 
 const allowedFormats = "text, json, sarif, github, gitlab or junit"
 
@@ -70,7 +77,12 @@ const allowedFormats = "text, json, sarif, github, gitlab or junit"
 func (l linting) print(r lint.Report, w io.Writer) (ok bool, err error) {
 	switch l.format {
 	case "text":
-		return true, r.Text(w)
+		var b strings.Builder
+		if err := r.Text(&b); err != nil {
+			return true, err
+		}
+		_, err := io.WriteString(w, l.style.Mark(b.String(), severities, colours))
+		return true, err
 	case "json":
 		return true, r.JSON(w)
 	case "sarif":
@@ -127,9 +139,11 @@ func (f Command) lint(env cli.Env) (fixed []fixedFile, err error) {
 	case f.Rules:
 		return nil, cli.Fail(exitWrong, printRules(env.Stdout))
 	}
-	l, err := f.linting(env)
-	if err != nil {
-		return nil, err
+	l, err := f.linting()
+	l.style = term.StyleOf(env.Stdout, env.Getenv)
+	var unread error
+	if l.files, unread = read(env, f.Files); err != nil || unread != nil {
+		return nil, cli.Fail(exitWrong, errors.Join(err, unread, mistakes(l.files)))
 	}
 	for i := range l.files {
 		file := &l.files[i]
@@ -151,14 +165,15 @@ func (f Command) lint(env cli.Env) (fixed []fixedFile, err error) {
 	}
 	switch n := report.Count(l.threshold); {
 	case len(report.Unreadable) > 0:
-		return fixed, cli.Fail(exitWrong, fmt.Errorf("%s cannot be read", strings.Join(report.Unreadable, ", ")))
+		return fixed, cli.Fail(exitWrong, fmt.Errorf("mistakes in %s", strings.Join(report.Unreadable, ", ")))
 	case n > 0 && !l.never:
 		return fixed, cli.Fail(exitFindings, fmt.Errorf("%s at or above %s", term.Counted(n, "finding"), l.threshold))
 	}
 	return fixed, nil
 }
 
-func (f Command) linting(env cli.Env) (linting, error) {
+// linting reads the flags.
+func (f Command) linting() (linting, error) {
 	var wrong problem.List
 	l := linting{options: lint.Options{Off: map[string]string{}}, format: string(f.Format)}
 	wrong.Check(!f.Fix || !slices.Contains(f.Files, "-"), "--fix", "given for standard input", "files")
@@ -179,14 +194,25 @@ func (f Command) linting(env cli.Env) (linting, error) {
 		}
 		l.options.Off[strings.TrimSpace(rule)] = strings.TrimSpace(reason)
 	}
-	if err := wrong.Err(); err != nil {
-		return linting{}, err
+	return l, wrong.Err()
+}
+
+// Check returns what is wrong with the flags.
+func (f Command) Check() error {
+	_, err := f.linting()
+	return err
+}
+
+// mistakes are those in the text of files. Without all files nothing else is certain.
+func mistakes(files []lint.File) error {
+	report, err := lint.Check(files, lint.Options{})
+	all := []error{err}
+	for _, finding := range report.Findings {
+		if slices.Contains(report.Unreadable, finding.File) && finding.Severity == lint.Error {
+			all = append(all, fmt.Errorf("%s:%d:%d: %s", finding.File, finding.Line, finding.Column, finding.Message))
+		}
 	}
-	var err error
-	if l.files, err = read(env, f.Files); err != nil {
-		return linting{}, cli.Fail(exitWrong, err)
-	}
-	return l, nil
+	return errors.Join(all...)
 }
 
 func printRules(w io.Writer) error {

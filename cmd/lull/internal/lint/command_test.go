@@ -153,7 +153,7 @@ func TestLintExitCodes(t *testing.T) {
 	}
 	for _, format := range []string{"text", "json", "sarif", "github", "gitlab", "junit"} {
 		out, complaint, code := lints(t, file, "--format", format, "--threshold", "never")
-		if code != 2 || !strings.Contains(complaint, "retry.yaml cannot be read") || !strings.Contains(out, "file-mistake") {
+		if code != 2 || !strings.Contains(complaint, "mistakes in retry.yaml") || !strings.Contains(out, "file-mistake") {
 			t.Errorf("%s: exit code %d, %q\n%s", format, code, complaint, out)
 		}
 	}

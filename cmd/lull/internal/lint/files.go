@@ -107,7 +107,7 @@ func below(root, pattern string) (names []string, err error) {
 	parts := strings.Split(pattern, "/")
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return err
+			return cli.CannotRead(err)
 		}
 		name = filepath.ToSlash(name)
 		within := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")

@@ -53,6 +53,12 @@ simulated is what ships; presets say what other libraries do, in its terms.
 Ctrl-C ends the run and prints what was computed until then; the exit code is 1.`
 }
 
+// Check returns what is wrong with the flags and the files that they name.
+func (f Command) Check() error {
+	_, err := f.simulation()
+	return err
+}
+
 // errInterrupted is the error of a run that the user interrupted.
 var errInterrupted = errors.New("interrupted: the figures are of what was simulated until then")
 

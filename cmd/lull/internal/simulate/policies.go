@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/preset"
@@ -65,7 +66,7 @@ func contendersNamed(v string) ([]contender, error) {
 	}
 	policies, err := config.ReadPolicies(v)
 	if err != nil {
-		return nil, err
+		return nil, cli.CannotRead(err)
 	}
 	var all []contender
 	for _, p := range policies {

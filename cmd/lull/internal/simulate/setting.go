@@ -226,7 +226,8 @@ func scenarioNamed(v string) (sim.Scenario, error) {
 		v = defaultScenario
 	}
 	if isPath(v) {
-		return config.ReadScenario(v)
+		s, err := config.ReadScenario(v)
+		return s, cli.CannotRead(err)
 	}
 	s, err := config.FindBuiltIn(v)
 	if err != nil {

@@ -5,6 +5,8 @@ package term
 import (
 	"io"
 	"os"
+	"regexp"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -30,6 +32,42 @@ const (
 func Terminal(out io.Writer, getenv func(string) string) (*os.File, bool) {
 	file, ok := out.(*os.File)
 	return file, ok && getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd())) && understandsEscapes(file)
+}
+
+// A Style marks words by colour. The zero Style marks nothing: it is that of files and pipes.
+type Style struct{ colours bool }
+
+// StyleOf returns the style of what is written to out: without colours, unless out is a terminal
+// and the user has not set NO_COLOR (https://no-color.org).
+func StyleOf(out io.Writer, getenv func(string) string) Style {
+	_, ok := Terminal(out, getenv)
+	return Style{ok && getenv("NO_COLOR") == ""}
+}
+
+// Colours reports whether the style has any.
+func (s Style) Colours() bool { return s.colours }
+
+// In returns text in the colours of escape sequences, such as Bold+Red.
+func (s Style) In(escapes, text string) string {
+	if !s.colours || text == "" {
+		return text
+	}
+	return escapes + text + Reset
+}
+
+// Mark returns text with the words in colour that the first group of re matches. colours has the
+// escape sequences of each word.
+func (s Style) Mark(text string, re *regexp.Regexp, colours map[string]string) string {
+	if !s.colours {
+		return text
+	}
+	var b strings.Builder
+	end := 0
+	for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(text[end:at[2]] + s.In(colours[text[at[2]:at[3]]], text[at[2]:at[3]]))
+		end = at[3]
+	}
+	return b.String() + text[end:]
 }
 
 // Size returns how many columns and rows a terminal has, zero if that is not known.

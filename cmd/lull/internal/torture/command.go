@@ -64,24 +64,36 @@ var builtIn = map[string]func() torture.Client{
 	"net/http": torture.NetHTTP,
 }
 
-// Run grades the clients.
-func (f Command) Run(env cli.Env) error {
-	if f.List {
-		return printList(env.Stdout)
-	}
+// Check returns what is wrong with the flags and the file of --adapters.
+func (f Command) Check() error {
+	_, _, err := f.task()
+	return err
+}
+
+// task reads the flags.
+func (f Command) task() ([]chosen, torture.Options, error) {
 	var l problem.List
-	together := cli.Whole(&l, "--together", f.Together, 1, 64)
+	o := torture.Options{Together: cli.Whole(&l, "--together", f.Together, 1, 64)}
 	clients := f.clients(&l)
 	var patterns []string
 	if len(f.Case) > 0 {
 		patterns = f.Case.Split()
 	}
-	cases, err := torture.Select(patterns)
-	if err != nil {
+	var err error
+	if o.Cases, err = torture.Select(patterns); err != nil {
 		l.Check(false, "--case", fmt.Sprint(strings.Join(patterns, ",")), err.Error())
 	}
 	l.Check(len(clients) > 0 || len(f.From) > 0 || len(l) > 0, "clients", "none", "--client NAME, --adapters FILE, --from FILE, or a command after --")
-	if err := l.Err(); err != nil {
+	return clients, o, l.Err()
+}
+
+// Run grades the clients.
+func (f Command) Run(env cli.Env) error {
+	if f.List {
+		return printList(env.Stdout)
+	}
+	clients, o, err := f.task()
+	if err != nil {
 		return err
 	}
 	var cards []*torture.Card
@@ -96,11 +108,12 @@ func (f Command) Run(env cli.Env) error {
 	}
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
 	for _, c := range clients {
-		card, err := torture.Run(env.Context, c.client, torture.Options{Cases: cases, Together: together, Progress: func(done, all int, last torture.Result) {
+		o.Progress = func(done, all int, last torture.Result) {
 			p.Show(func(took time.Duration) string {
 				return fmt.Sprintf("%s: %d of %d cases, %v", c.client.Name(), done, all, took.Round(time.Second))
 			})
-		}})
+		}
+		card, err := torture.Run(env.Context, c.client, o)
 		if err != nil {
 			p.End()
 			return fmt.Errorf("%s: %w", c.client.Name(), err)
@@ -135,7 +148,7 @@ func version(name string) string {
 func readCards(name string) ([]*torture.Card, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, cli.CannotRead(err)
 	}
 	defer file.Close()
 	cards, err := torture.ReadJSON(file)
@@ -184,13 +197,7 @@ const mostAdapters = 1 << 20
 
 // readAdapters reads the file of --adapters.
 func readAdapters(l *problem.List, name string, only []string) []chosen {
-	file, err := os.Open(name)
-	if err != nil {
-		l.Check(false, "--adapters", name, err.Error())
-		return nil
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, mostAdapters))
+	text, err := cli.Env{}.ReadFile(name, mostAdapters)
 	if err != nil {
 		l.Check(false, "--adapters", name, err.Error())
 		return nil
