@@ -10,21 +10,27 @@
 //	lull exec       runs a command under a policy
 //	lull torture    grades HTTP clients with a server that fails in more than a hundred ways
 //	lull queue      looks after the dead letters of a real broker
+//	lull completion prints a script that completes its command line in a shell
+//	lull man        prints the manual page
 //	lull help       explains a command, or a topic such as policies or exit-codes
 //
 // Each command is a package of internal; lull queue is a program of its own, lull-queue.
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/internal/battery"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/completion"
 	"github.com/lullgo/lull/cmd/lull/internal/convert"
 	"github.com/lullgo/lull/cmd/lull/internal/demo"
 	"github.com/lullgo/lull/cmd/lull/internal/execute"
 	"github.com/lullgo/lull/cmd/lull/internal/lint"
+	"github.com/lullgo/lull/cmd/lull/internal/man"
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/schema"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
@@ -34,22 +40,33 @@ import (
 
 // commands is the command line.
 type commands struct {
-	Demo     demo.Command     `cmd:"" help:"Watch a retry storm happen, and not happen, on real sockets."`
-	Simulate simulate.Command `cmd:"" help:"Fly retry policies through an outage in virtual time, side by side."`
-	Battery  battery.Command  `cmd:"" help:"Fly a policy through every world of the battery, and see where it is beaten."`
-	Lint     lint.Command     `cmd:"" help:"Check policies and call graphs."`
-	Convert  convert.Command  `cmd:"" help:"Turn retry configs of gRPC, Istio, Envoy and others into policies, and back."`
-	Schema   schema.Command   `cmd:"" help:"Print the JSON Schema of policy files."`
-	Exec     execute.Command  `cmd:"" help:"Run a command, and repeat it if it fails."`
-	Torture  torture.Command  `cmd:"" help:"Grade HTTP clients: what they make of a server that fails."`
-	Queue    queue.Command    `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
-	Version  version          `cmd:"" help:"Print the version, as --version does."`
-	Help     help             `cmd:"" help:"Show this, the help of a command, or a topic: policies, values, files, formats, budget, breaker, jitter, reasons, exit-codes, environment."`
+	Demo     demo.Command       `cmd:"" help:"Watch a retry storm happen, and not happen, on real sockets."`
+	Simulate simulate.Command   `cmd:"" help:"Fly retry policies through an outage in virtual time, side by side."`
+	Battery  battery.Command    `cmd:"" help:"Fly a policy through every world of the battery, and see where it is beaten."`
+	Lint     lint.Command       `cmd:"" help:"Check policies and call graphs."`
+	Convert  convert.Command    `cmd:"" help:"Turn retry configs of gRPC, Istio, Envoy and others into policies, and back."`
+	Schema   schema.Command     `cmd:"" help:"Print the JSON Schema of policy files."`
+	Exec     execute.Command    `cmd:"" help:"Run a command, and repeat it if it fails."`
+	Torture  torture.Command    `cmd:"" help:"Grade HTTP clients: what they make of a server that fails."`
+	Queue    queue.Command      `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
+	Version  version            `cmd:"" help:"Print the version, as --version does."`
+	Complete completion.Command `cmd:"" name:"completion" help:"Print a script that completes commands and flags in bash, zsh or fish."`
+	Man      man.Command        `cmd:"" help:"Print the manual page."`
+	Help     help               `cmd:"" help:"Show this, the help of a command, or a topic: policies, values, files, formats, budget, breaker, jitter, reasons, exit-codes, environment."`
 }
 
 // help is only listed: program prints topics, and cli.Run turns the rest into --help.
 type help struct {
 	Command []string `arg:"" optional:"" help:"The command, or the topic."`
+}
+
+// Complete returns the values of the argument: commands and topics.
+func (help) Complete() map[string][]string {
+	var names []string
+	for field := range reflect.TypeFor[commands]().Fields() {
+		names = append(names, cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name)))
+	}
+	return map[string][]string{"command": append(names, topic.Names()...)}
 }
 
 type version struct{}

@@ -32,7 +32,7 @@ func lullWithInput(ctx context.Context, stdin io.Reader, args ...string) (code i
 func TestHelp(t *testing.T) {
 	_, want, _ := lullProgram(t.Context(), "--help")
 	last := 0
-	for _, command := range []string{"\n  demo", "\n  simulate", "\n  battery", "\n  lint", "\n  convert", "\n  schema", "\n  exec", "\n  torture", "\n  queue", "\n  version", "\n  help"} {
+	for _, command := range []string{"\n  demo", "\n  simulate", "\n  battery", "\n  lint", "\n  convert", "\n  schema", "\n  exec", "\n  torture", "\n  queue", "\n  version", "\n  completion", "\n  man", "\n  help"} {
 		at := strings.Index(want, command)
 		if at < last {
 			t.Errorf("%q is missing or out of order:\n%s", command, want)
@@ -69,7 +69,7 @@ func TestVersion(t *testing.T) {
 func TestUnknownCommands(t *testing.T) {
 	for _, args := range [][]string{{"dmo"}, {"help", "dmo"}, {"--json"}} {
 		code, stdout, stderr := lullProgram(t.Context(), args...)
-		if code != cli.Misused || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, simulate, battery, lint, convert, schema, exec, torture, queue, version, help") {
+		if code != cli.Misused || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, simulate, battery, lint, convert, schema, exec, torture, queue, version, completion, man, help") {
 			t.Errorf("%v: exit code %d, stdout %q, stderr\n%s", args, code, stdout, stderr)
 		}
 	}
@@ -103,7 +103,7 @@ func TestExamplesInHelp(t *testing.T) {
 		page, _ := topic.Page(name)
 		texts = append(texts, page)
 	}
-	for _, command := range []string{"demo", "simulate", "battery", "lint", "convert", "schema", "exec", "torture"} {
+	for _, command := range []string{"demo", "simulate", "battery", "lint", "convert", "schema", "exec", "torture", "completion", "man"} {
 		_, page, _ := lullProgram(t.Context(), "help", command)
 		texts = append(texts, page)
 	}
@@ -115,6 +115,7 @@ func TestExamplesInHelp(t *testing.T) {
 				continue
 			}
 			line, _, _ = strings.Cut(line[at:], "  ") // an explanation
+			line, _, _ = strings.Cut(line, " | ")
 			line, _, _ = strings.Cut(line, " < ")
 			line, _, _ = strings.Cut(line, " > ")
 			parser, err := kong.New(&commands{}, kong.Name("lull"))

@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/battery"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -62,6 +63,21 @@ type task struct {
 func (f Command) Check() error {
 	_, err := f.task()
 	return err
+}
+
+// Complete returns the families and the presets.
+func (Command) Complete() map[string][]string {
+	values := map[string][]string{"policy": {"lull"}}
+	for _, f := range battery.Families {
+		values["family"] = append(values["family"], f.Name)
+	}
+	for _, p := range preset.All() {
+		if p.Name != "lull" {
+			values["policy"] = append(values["policy"], p.Name)
+			values["rivals"] = append(values["rivals"], p.Name)
+		}
+	}
+	return values
 }
 
 // Run flies and prints.

@@ -161,6 +161,15 @@ func (f Command) Check() error {
 	return err
 }
 
+// Complete returns the values of flags.
+func (Command) Complete() map[string][]string {
+	var formats []string
+	for _, each := range convert.Formats() {
+		formats = append(formats, each.String())
+	}
+	return map[string][]string{"to": formats, "from": formats, "base": config.Presets()}
+}
+
 // mistakes are those in the text of files, with the exit code for them.
 func mistakes(files []convert.File, o convert.Options) error {
 	_, err := convert.Convert(files, convert.Lull, convert.Options{From: o.From, GAPIC: o.GAPIC})

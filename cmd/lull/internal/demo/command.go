@@ -58,6 +58,13 @@ func (f Command) Check() error {
 	return err
 }
 
+// Complete returns the values of flags.
+func (Command) Complete() map[string][]string {
+	return map[string][]string{
+		"scenario": {"storm", "tail"}, "kind": {string(stall), string(errors503)}, "clients": flagNames(storm.clients()),
+	}
+}
+
 // Run runs the demo and prints the result.
 func (f Command) Run(env cli.Env) error {
 	s, err := f.setting()

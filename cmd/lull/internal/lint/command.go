@@ -203,6 +203,17 @@ func (f Command) Check() error {
 	return err
 }
 
+// Complete returns the values of flags.
+func (Command) Complete() map[string][]string {
+	var rules []string
+	for _, r := range lint.Rules() {
+		rules = append(rules, r.ID)
+	}
+	return map[string][]string{
+		"format": {"text", "json", "sarif", "github", "gitlab", "junit"}, "threshold": {"note", "warning", "error", "never"}, "explain": rules,
+	}
+}
+
 // mistakes are those in the text of files. Without all files nothing else is certain.
 func mistakes(files []lint.File) error {
 	report, err := lint.Check(files, lint.Options{})

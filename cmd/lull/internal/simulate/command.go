@@ -13,6 +13,8 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/preset"
 )
 
 // Command is lull simulate. Its flags are text, so that all mistakes are reported at
@@ -57,6 +59,18 @@ Ctrl-C ends the run and prints what was computed until then; the exit code is 1.
 func (f Command) Check() error {
 	_, err := f.simulation()
 	return err
+}
+
+// Complete returns the scenarios and the presets.
+func (Command) Complete() map[string][]string {
+	values := map[string][]string{}
+	for _, s := range config.BuiltIn() {
+		values["scenario"] = append(values["scenario"], s.Name)
+	}
+	for _, p := range preset.All() {
+		values["policy"] = append(values["policy"], p.Name)
+	}
+	return values
 }
 
 // errInterrupted is the error of a run that the user interrupted.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -68,6 +69,15 @@ var builtIn = map[string]func() torture.Client{
 func (f Command) Check() error {
 	_, _, err := f.task()
 	return err
+}
+
+// Complete returns the clients that are built in, and the cases.
+func (Command) Complete() map[string][]string {
+	values := map[string][]string{"client": slices.Sorted(maps.Keys(builtIn))}
+	for _, c := range torture.Cases() {
+		values["case"] = append(values["case"], c.Name)
+	}
+	return values
 }
 
 // task reads the flags.

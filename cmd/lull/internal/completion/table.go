@@ -1,0 +1,79 @@
+package completion
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// A completer is a command that knows values of its flags and arguments. They are by name, without
+// dashes.
+type completer interface{ Complete() map[string][]string }
+
+// A command is what the scripts need of one. The first of a table has no name: it is lull itself.
+type command struct {
+	name, help string
+	flags      []flag
+	values     []string // of its arguments
+	files      bool     // its arguments are files, or begin with one
+	programs   bool     // its arguments are a command and that one's own
+}
+
+// A flag is an option of a command.
+type flag struct {
+	name, help  string
+	short       string // empty: there is none
+	takes       bool   // a value follows
+	placeholder string
+	values      []string // empty: anything
+	files       bool     // the value is a file
+}
+
+// tableOf returns the commands below root. Commands of commands are left out: lull has none.
+func tableOf(root *kong.Node) []command {
+	all := []command{{flags: append(flagsOf(root, nil), flag{name: "version", help: "Print the version."})}}
+	for _, n := range root.Children {
+		if n.Hidden {
+			continue
+		}
+		values := valuesOf(n)
+		c := command{name: n.Name, help: n.Help, flags: flagsOf(n, values)}
+		for _, p := range n.Positional {
+			c.values = append(c.values, values[p.Name]...)
+			c.programs = c.programs || p.Passthrough
+			c.files = c.files || p.Name == "file" || p.Name == "scenario"
+		}
+		all = append(all, c)
+		all[0].values = append(all[0].values, n.Name)
+	}
+	return all
+}
+
+// valuesOf returns the values that a command knows. Those with blanks are left out: nobody types
+// them without quotes.
+func valuesOf(n *kong.Node) map[string][]string {
+	c, ok := n.Target.Interface().(completer)
+	if !ok {
+		return nil
+	}
+	values := c.Complete()
+	for name, all := range values {
+		values[name] = slices.DeleteFunc(slices.Clone(all), func(v string) bool { return strings.Contains(v, " ") })
+	}
+	return values
+}
+
+func flagsOf(n *kong.Node, values map[string][]string) (all []flag) {
+	for _, group := range n.AllFlags(true) {
+		for _, f := range group {
+			one := flag{name: f.Name, help: f.Help, takes: !f.IsBool(), placeholder: f.PlaceHolder, values: values[f.Name]}
+			if f.Short != 0 {
+				one.short = string(f.Short)
+			}
+			one.files = one.takes && f.PlaceHolder == "FILE" || f.Name == "policy"
+			all = append(all, one)
+		}
+	}
+	return all
+}
