@@ -72,7 +72,7 @@ func Compare(ctx context.Context, s Scenario, cs []Contender, o CompareOptions) 
 	}
 	var all []Summary
 	for i, c := range cs {
-		all = append(all, summarize(c, results[i*seeds:(i+1)*seeds]))
+		all = append(all, Summarize(c, results[i*seeds:(i+1)*seeds]))
 	}
 	return all, failed
 }
@@ -113,8 +113,8 @@ func (p *progress) update(i int, share float64, events int64, done int) {
 	p.report(now)
 }
 
-// summarize computes the summary of the results of all seeds.
-func summarize(c Contender, rs []Result) Summary {
+// Summarize returns the summary of the results of one contender, one for each seed, in their order.
+func Summarize(c Contender, rs []Result) Summary {
 	s := Summary{Contender: c, Results: rs}
 	estimate := func(of func(*Result) (float64, bool)) Estimate {
 		var xs []float64

@@ -63,6 +63,12 @@ func (k PoolKind) String() string { return choice.Name("unknown", poolKinds, k) 
 // MarshalText is String.
 func (k PoolKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
+func (k *PoolKind) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("PoolKind", poolKinds, k, text)
+}
+
 func (p *Pool) dialTimeout() time.Duration { return cmp.Or(p.DialTimeout, 30*time.Second) }
 func (p *Pool) timeWait() time.Duration    { return cmp.Or(p.TimeWait, time.Minute) }
 

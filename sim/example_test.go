@@ -51,6 +51,23 @@ func ExampleRun() {
 	// recovered: true
 }
 
+// Results that were computed at other times, or on other machines, are summarized like those of Compare.
+func ExampleSummarize() {
+	var results []sim.Result
+	for seed := range uint64(3) {
+		r, err := sim.Run(context.Background(), stalled(), sim.None(), sim.Options{Seed: 1 + seed})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		results = append(results, r)
+	}
+	s := sim.Summarize(sim.None(), results)
+	fmt.Printf("%.1f %% of the calls succeeded; it was back in %d of %d runs\n", 100*s.Success.Mean, s.Recovered, len(s.Results))
+	// Output:
+	// 90.7 % of the calls succeeded; it was back in 3 of 3 runs
+}
+
 func ExampleCompare() {
 	sums, err := sim.Compare(context.Background(), stalled(), []sim.Contender{
 		sim.None(),

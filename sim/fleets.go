@@ -104,7 +104,7 @@ func (s Summary) OfFleet(i int) Summary {
 		}
 		alone = append(alone, r)
 	}
-	return summarize(s.Contender, alone)
+	return Summarize(s.Contender, alone)
 }
 
 // left records that a user who began to call at the given time has what they wanted, or has given up.

@@ -44,7 +44,7 @@ func TestFleetsHaveTheirOwnFigures(t *testing.T) {
 	if !ours.Recovery.Measured || ours.Recovery.Normal < 0.9 || theirs.Recovery.Normal > 0.6 {
 		t.Errorf("normal is %+v for ours and %+v for theirs", ours.Recovery, theirs.Recovery)
 	}
-	all := summarize(Contender{}, []Result{r})
+	all := Summarize(Contender{}, []Result{r})
 	want(t, "success of ours", all.OfFleet(0).Success.Mean, ours.Totals.SuccessRate())
 	want(t, "attempts for each call of theirs", all.OfFleet(1).Amplification.Mean, 1)
 	s.Fleets = s.Fleets[:1]

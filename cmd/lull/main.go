@@ -10,11 +10,12 @@
 //	lull exec       runs a command under a policy
 //	lull torture    grades HTTP clients with a server that fails in more than a hundred ways
 //	lull queue      looks after the dead letters of a real broker
+//	lull worker     flies what simulate and battery hand out to other machines
 //	lull completion prints a script that completes its command line in a shell
 //	lull man        prints the manual page
 //	lull help       explains a command, or a topic such as policies or exit-codes
 //
-// Each command is a package of internal; lull queue is a program of its own, lull-queue.
+// Each command is a package of internal; what needs a broker is a program of its own, lull-queue.
 package main
 
 import (
@@ -49,6 +50,7 @@ type commands struct {
 	Exec     execute.Command    `cmd:"" help:"Run a command, and repeat it if it fails."`
 	Torture  torture.Command    `cmd:"" help:"Grade HTTP clients: what they make of a server that fails."`
 	Queue    queue.Command      `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
+	Worker   queue.Command      `cmd:"" help:"Fly what simulate and battery hand out to other machines (--workers URL)."`
 	Version  version            `cmd:"" help:"Print the version, as --version does."`
 	Complete completion.Command `cmd:"" name:"completion" help:"Print a script that completes commands and flags in bash, zsh or fish."`
 	Man      man.Command        `cmd:"" help:"Print the manual page."`

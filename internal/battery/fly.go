@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +46,9 @@ type Plan struct {
 	Workers int
 	// Known are flights of rivals that need not be flown again.
 	Known []Outcome
+	// Fly, if not nil, flies them instead: it calls done with the figures of each. Calls of done
+	// do not overlap.
+	Fly func(ctx context.Context, all []Flight, done func(i int, f Figures)) error
 	// Progress, if not nil, is called after each flight. Calls do not overlap.
 	Progress func(done, of int)
 }
@@ -177,10 +181,12 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 	return all, nil
 }
 
+const withLimitOf = " with the limit of "
+
 // beside is ours with the limit of the rival, if it has one.
 func beside(ours, rival sim.Contender) (sim.Contender, bool) {
 	ours.Policy.Limit = rival.Policy.Limit
-	ours.Name += " with the limit of " + rival.Name
+	ours.Name += withLimitOf + rival.Name
 	return ours, rival.Policy.Limit.InFlight > 0
 }
 
@@ -207,6 +213,16 @@ type flights struct {
 type key struct {
 	scenario, contender string
 	seed                int
+}
+
+// A Flight is one contender in one scenario, with one seed.
+type Flight struct {
+	Scenario  sim.Scenario
+	Contender sim.Contender
+	Named     []sim.Contender // presets that fleets of the scenario name
+	Seed      uint64
+	// Of is the name of the contender of the plan that this one was made of: the same, but for its limit.
+	Of string
 }
 
 type flight struct {
@@ -277,26 +293,42 @@ func (f *flights) fly(ctx context.Context) error {
 	next := f.next
 	f.next = nil
 	slices.SortStableFunc(next, func(a, b flight) int { return cmp.Compare(work(b.s), work(a.s)) })
-	errs := make([]error, len(next))
-	var counts sync.Mutex
+	all := make([]Flight, len(next))
+	for i, n := range next {
+		of, _, _ := strings.Cut(n.c.Name, withLimitOf)
+		all[i] = Flight{n.s, n.c, named(n.s), uint64(n.seed), of}
+	}
+	fly := f.plan.Fly
+	if fly == nil {
+		fly = f.here
+	}
 	total := f.flown + len(next)
-	Each(len(next), f.plan.Workers, func(i int) {
-		n := next[i]
-		if errs[i] = ctx.Err(); errs[i] != nil {
-			return
-		}
-		r, err := sim.Run(ctx, n.s, n.c, sim.Options{Seed: uint64(n.seed), Named: named(n.s)})
-		if err != nil {
-			errs[i] = fmt.Errorf("%s with %s: %w", n.s.Name, n.c.Name, err)
-			return
-		}
-		*f.runs[n.key] = figures(&r)
-		counts.Lock()
-		defer counts.Unlock()
+	return fly(ctx, all, func(i int, got Figures) {
+		*f.runs[next[i].key] = got
 		f.flown++
 		if f.plan.Progress != nil {
 			f.plan.Progress(f.flown, total)
 		}
+	})
+}
+
+// here flies them in this process.
+func (f *flights) here(ctx context.Context, all []Flight, done func(int, Figures)) error {
+	errs := make([]error, len(all))
+	var counts sync.Mutex
+	Each(len(all), f.plan.Workers, func(i int) {
+		n := all[i]
+		if errs[i] = ctx.Err(); errs[i] != nil {
+			return
+		}
+		r, err := sim.Run(ctx, n.Scenario, n.Contender, sim.Options{Seed: n.Seed, Named: n.Named})
+		if err != nil {
+			errs[i] = fmt.Errorf("%s with %s: %w", n.Scenario.Name, n.Contender.Name, err)
+			return
+		}
+		counts.Lock()
+		defer counts.Unlock()
+		done(i, FiguresOf(&r))
 	})
 	for _, err := range errs {
 		if err != nil {
@@ -349,7 +381,8 @@ func Each(n, workers int, work func(i int)) {
 	busy.Wait()
 }
 
-func figures(r *sim.Result) Figures {
+// FiguresOf returns the figures of a flight.
+func FiguresOf(r *sim.Result) Figures {
 	f := Figures{
 		Good: r.Totals.Succeeded, Attempts: r.Totals.Attempts, Over: worstMinute(&r.Series, 1+budget.DefaultRatio),
 		Settled: r.Recovery.Recovered, Back: r.Recovery.Time, Few: r.Recovery.Few,

@@ -12,6 +12,7 @@ require (
 	github.com/lullgo/lull/integrations/lullnats v0.0.0
 	github.com/lullgo/lull/integrations/lullsqs v0.0.0
 	github.com/nats-io/nats.go v1.55.0
+	github.com/nats-io/nuid v1.0.1
 	github.com/rabbitmq/amqp091-go v1.16.0
 )
 
@@ -30,8 +31,9 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.8 // indirect
 	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/lullgo/lull/config v0.0.0 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
-	github.com/nats-io/nuid v1.0.1 // indirect
+	go.yaml.in/yaml/v4 v4.0.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect

@@ -1,25 +1,39 @@
-// Command lull-queue is lull queue: it looks at the dead letters of a broker, and puts
-// them back. It is a program and a module of its own because it needs the clients of the
-// brokers, which the rest of lull does not. lull queue starts it.
+// Command lull-queue is what lull needs the clients of brokers for: lull queue, which looks at
+// the dead letters of a broker and puts them back; lull worker, which flies cells that others hand out; and
+// lull simulate and lull battery when they hand theirs out (--workers URL). It is a program and a
+// module of its own, since the rest of lull does not need these clients. lull starts it.
 package main
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
+	"github.com/lullgo/lull/cmd/lull/internal/battery"
+	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
+	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/workers"
 )
 
 func main() { cli.Main(program) }
 
-// program runs lull queue with the arguments that follow those two words.
+// program runs lull queue with the arguments that follow those two words, or one of the other
+// commands with all arguments of lull.
 func program(env cli.Env, args []string) int {
-	if len(args) == 0 || args[0] != "--version" {
+	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	other := len(words) > 0 && slices.Contains([]string{"worker", "simulate", "battery"}, words[0])
+	if !other && (len(args) == 0 || args[0] != "--version") {
 		args = append([]string{"queue"}, args...)
 	}
+	away := cells.Flags{Away: workers.Away}
 	return cli.Run(env, &struct {
-		Queue queueCommands `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
-	}{}, args)
+		Queue    queueCommands    `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
+		Worker   workers.Command  `cmd:"" help:"Fly cells that lull simulate and lull battery hand out."`
+		Simulate simulate.Command `cmd:"" hidden:""`
+		Battery  battery.Command  `cmd:"" hidden:""`
+	}{Simulate: simulate.Command{Flags: away}, Battery: battery.Command{Flags: away}}, args)
 }
 
 // Exit codes of lull queue, besides those of all commands.

@@ -3,6 +3,7 @@
 package battery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
@@ -34,8 +36,7 @@ type Command struct {
 	All     bool       `help:"Print a line for every world, not only for those where the policy is beaten."`
 	JSON    bool       `name:"json" help:"Print all figures as JSON on standard output."`
 	List    bool       `help:"List the families and their worlds."`
-	Quiet   bool       `help:"Show no progress."`
-	Workers cli.Text   `placeholder:"N" default:"0" help:"Flights side by side. Default: one for each processor. The figures do not depend on it."`
+	cells.Flags
 }
 
 // Help is shown above the flags.
@@ -55,8 +56,10 @@ more than 1.1 attempts for each call, and two for each process.
 
 // A task is what the flags of a Command describe.
 type task struct {
-	plan  battery.Plan
-	seeds int
+	plan   battery.Plan
+	seeds  int
+	preset string // whose options the judged policy has, if any
+	where  *cells.Where
 }
 
 // Check returns what is wrong with the flags and the files that they name.
@@ -86,6 +89,7 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
+	t.where.Env = env
 	if f.List {
 		return printList(env.Stdout, t.plan.Worlds)
 	}
@@ -96,15 +100,39 @@ func (f Command) Run(env cli.Env) error {
 			return fmt.Sprintf("flying: %d of %d flights, at most %v left", done, of, left)
 		})
 	}
+	t.plan.Fly = t.fly
 	flown, err := battery.Fly(env.Context, t.plan)
 	p.End()
 	if err != nil {
 		return err
 	}
-	if f.JSON {
+	switch {
+	case t.where.Part():
+		return nil
+	case f.JSON:
 		return printJSON(env.Stdout, t, flown)
 	}
 	return printText(env.Stdout, t, flown, f.All)
+}
+
+// fly flies in cells. The figures of a flight do not depend on where it is flown.
+func (t *task) fly(ctx context.Context, all []battery.Flight, done func(i int, f battery.Figures)) error {
+	fly := make([]cells.Cell, len(all))
+	for i, n := range all {
+		preset := n.Of
+		if preset == t.plan.Ours.Name {
+			preset = t.preset
+		}
+		fly[i] = cells.Cell{Wanted: cells.Figures, Scenario: n.Scenario, Contender: cells.ContenderOf(n.Contender, preset), Seed: n.Seed}
+		for _, c := range n.Named {
+			fly[i].Named = append(fly[i].Named, cells.ContenderOf(c, c.Name))
+		}
+	}
+	return t.where.Fly(ctx, fly, cells.Watcher{Done: func(i int, r cells.Result) {
+		if ctx.Err() == nil {
+			done(i, *r.Figures)
+		}
+	}})
 }
 
 // task reads the flags.
@@ -123,7 +151,12 @@ func (f Command) task() (task, error) {
 	size.Whole = f.Whole
 	t := task{seeds: cli.Whole(&l, "--seeds", f.Seeds.Or(seeds), 1, 100)}
 	t.plan.Seeds = t.seeds
-	t.plan.Workers = cli.Whole(&l, "--workers", f.Workers, 0, 1024)
+	var err error
+	t.where, err = f.Flags.Read(&l)
+	if err != nil {
+		mistakes = append(mistakes, cli.Fail(cli.Misused, err))
+	}
+	l.Check(f.Cells == "" || !f.JSON, "--cells", "with --json", "one of them")
 	var known []string
 	for _, family := range battery.Families {
 		known = append(known, family.Name)
@@ -154,30 +187,40 @@ func (f Command) task() (task, error) {
 		wrong("--rivals", err)
 		t.plan.Rivals = append(t.plan.Rivals, c)
 	}
-	var err error
-	t.plan.Ours, err = judged(string(f.Policy))
+	t.plan.Ours, t.preset, err = judged(string(f.Policy))
 	wrong("--policy", err)
 	if f.Against != "" {
 		t.plan.Known, err = readKnown(string(f.Against), t.plan.Worlds)
 		wrong("--against", err)
 	}
 	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Ours.Name })
-	return t, errors.Join(append(mistakes, l.Err())...)
+	err = errors.Join(append(mistakes, l.Err())...)
+	if err == nil && t.where.Part() { // what is flown in a world depends on nothing outside of it
+		var mine []battery.World
+		for i, w := range t.plan.Worlds {
+			if t.where.Mine(i) {
+				mine = append(mine, w)
+			}
+		}
+		t.plan.Worlds = mine
+	}
+	return t, err
 }
 
-// judged returns the policy of that name or file.
-func judged(v string) (sim.Contender, error) {
+// judged returns the policy of that name or file, and the preset that it is, if it is one.
+func judged(v string) (c sim.Contender, preset string, err error) {
 	if v == "lull" {
-		return sim.Contender{Name: v, Policy: lull.Policy{}}, nil
+		return sim.Contender{Name: v, Policy: lull.Policy{}}, "", nil
 	}
 	if !strings.HasSuffix(v, ".yaml") && !strings.HasSuffix(v, ".yml") {
-		return battery.Preset(v)
+		c, err = battery.Preset(v)
+		return c, c.Name, err
 	}
 	all, err := config.ReadPolicies(v)
 	if err != nil {
-		return sim.Contender{}, cli.CannotRead(err)
+		return c, "", cli.CannotRead(err)
 	}
-	return sim.Contender{Name: all[0].Name, Policy: all[0].Policy}, nil
+	return sim.Contender{Name: all[0].Name, Policy: all[0].Policy}, "", nil
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

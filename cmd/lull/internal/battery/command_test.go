@@ -2,6 +2,7 @@ package battery
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,28 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
+// What is merged of two parts is byte for byte what one run prints, with what is flown only of
+// those rivals that were quicker.
+func TestMergedPartsAreOneRun(t *testing.T) {
+	args := []string{"--quick", "--quiet", "--rivals", "full-jitter,grpc", "--policy", "token-bucket", "--world", "bh60-at10s-p1-r5-cancel,flap-errors2of10-p1,sick1of3-p100-at500ms"}
+	folder := t.TempDir()
+	for part := range 2 {
+		code, out, errs := run(t, append(args, "--cells", fmt.Sprintf("%d/2", part))...)
+		if code != cli.OK || errs != "" {
+			t.Fatalf("exit code %d: %s", code, errs)
+		}
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(part)), []byte(out), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, form := range []string{"--json", "--all"} {
+		_, want, _ := run(t, append(args, form)...)
+		if code, got, errs := run(t, append(args, form, "--merge", folder+"/0,"+folder+"/1")...); code != cli.OK || got != want {
+			t.Errorf("%s: exit code %d, %s, merged\n%s\nwant\n%s", form, code, errs, got, want)
+		}
+	}
+}
+
 func TestPolicyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.yaml")
 	if err := os.WriteFile(path, []byte("dependencies:\n  mine: {attempts: 1}\n"), 0o666); err != nil {
@@ -104,6 +127,8 @@ func TestMistakes(t *testing.T) {
 		{"--world nowhere", `--world is "nowhere": want `},
 		{"--seeds 0", `--seeds is "0": want a whole number from 1 to 100`},
 		{"--workers -1", `--workers is "-1"`},
+		{"--cells 4/4", `--cells is "4/4": want I/N with I from 0 to N - 1, such as 0/4`},
+		{"--merge nix.part", `--merge: nix.part cannot be read`},
 		{"--rivals nobody", `--rivals: no preset is called "nobody"`},
 		{"--policy nobody", `--policy: no preset is called "nobody"`},
 		{"--policy nix.yaml", `nix.yaml`},

@@ -1,6 +1,6 @@
-// Package queue is the command lull queue. It starts the program lull-queue, which stands
-// in a module of its own (cmd/lull/lull-queue): with it the other commands would have to
-// download and link the clients of three brokers.
+// Package queue starts the program lull-queue, for lull queue, lull worker, and commands whose
+// cells are flown by workers (--workers URL). It stands in a module of its own (cmd/lull/lull-queue): with
+// it the other commands would have to download and link the clients of three brokers.
 package queue
 
 import (
@@ -18,22 +18,43 @@ import (
 
 const program = "lull-queue"
 
-// Command lists lull queue among the commands. The subcommands are those of lull-queue.
+// Command lists lull queue, or lull worker, among the commands. Those of lull-queue are run.
 type Command struct {
 	Any struct{} `cmd:"" hidden:""`
 }
 
 // Arguments returns the arguments of lull-queue, and reports whether those of lull are for
-// it: "queue inspect" and "help queue inspect" are.
+// it: "queue inspect" and "help queue inspect" are, and "simulate --workers nats://host".
 func Arguments(args []string) ([]string, bool) {
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:len(args):len(args)], "--help")
 	}
 	i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
-	if i < 0 || args[i] != "queue" {
+	switch {
+	case i < 0:
 		return nil, false
+	case args[i] == "queue":
+		return slices.Concat(args[:i], args[i+1:]), true
+	case args[i] == "worker":
+		return args, true
+	case args[i] == "simulate" || args[i] == "battery":
+		return args, remote(args)
 	}
-	return slices.Concat(args[:i], args[i+1:]), true
+	return nil, false
+}
+
+// remote reports whether --workers has a URL.
+func remote(args []string) bool {
+	for i, arg := range args {
+		value, found := strings.CutPrefix(arg, "--workers=")
+		if arg == "--workers" && i+1 < len(args) {
+			value, found = args[i+1], true
+		}
+		if found && strings.Contains(value, "://") {
+			return true
+		}
+	}
+	return false
 }
 
 // Start replaces this process with lull-queue, and returns only if that fails. On Windows,

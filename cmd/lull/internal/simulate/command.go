@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
@@ -34,9 +35,8 @@ type Command struct {
 	Report   cli.Text  `placeholder:"FILE" help:"Write a page of HTML as well, with charts and all that is needed to repeat the run."`
 	List     bool      `help:"List the scenarios and the presets."`
 	Explain  bool      `help:"Say what the scenario is, what it teaches and where it comes from, and print it as YAML."`
-	Quiet    bool      `help:"Show no progress."`
-	Workers  cli.Text  `placeholder:"N" help:"Runs side by side. Default: one for each processor. The figures do not depend on it."`
 	Force    bool      `help:"Run even what seems too large for this machine."`
+	cells.Flags
 }
 
 // Help is shown above the flags.
@@ -85,13 +85,14 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
+	s.where.Env = env
 	if f.Explain {
 		return printExplanation(env.Stdout, s.scenario)
 	}
 	if f.Map {
 		return f.runMap(env, s)
 	}
-	if !f.Force {
+	if !f.Force && !f.Remote() && len(f.Merge) == 0 {
 		if err := s.estimate().check(availableMemory()); err != nil {
 			return err
 		}
@@ -106,6 +107,12 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		page.discard()
 		return err
+	}
+	if s.where.Part() {
+		if o.interrupted {
+			return errInterrupted
+		}
+		return nil
 	}
 	if err := f.print(env, o); err != nil {
 		page.discard()

@@ -25,7 +25,7 @@ type estimate struct {
 // estimate adds up all runs: their time, divided by how many run side by side, and the
 // memory of the largest ones that may run at the same time.
 func (s simulation) estimate() estimate {
-	e := estimate{runs: s.runs(), side: min(s.sideBySide(), s.runs())}
+	e := estimate{runs: s.runs(), side: min(s.where.Side(), s.runs())}
 	var memory []int64
 	seconds := 0.0
 	for _, cell := range s.cells {

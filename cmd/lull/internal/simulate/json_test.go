@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/sim"
@@ -51,7 +52,7 @@ func TestScenariosAsJSON(t *testing.T) {
 func TestCommandCanBeRepeated(t *testing.T) {
 	f := Command{
 		Scenario: "my file.yaml", Policy: cli.Texts{"none,lull", "x.yaml"}, Set: cli.Texts{"services.0.time={kind: fixed, mean: 1s}"},
-		Sweep: cli.Texts{"clients=1,2"}, Seed: "1", Seeds: "3", Report: "o'brien.html", Clients: "25M", Horizon: "10s", Workers: "2", JSON: true,
+		Sweep: cli.Texts{"clients=1,2"}, Seed: "1", Seeds: "3", Report: "o'brien.html", Clients: "25M", Horizon: "10s", Flags: cells.Flags{Workers: "2"}, JSON: true,
 	}
 	const want = `lull simulate 'my file.yaml' --policy none,lull --policy x.yaml --clients 25M --horizon 10s --set 'services.0.time={kind: fixed, mean: 1s}' --sweep clients=1,2 --seed 1 --seeds 3 --report 'o'\''brien.html'`
 	if got := f.command(); got != want {

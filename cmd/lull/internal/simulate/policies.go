@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
@@ -23,6 +24,14 @@ var (
 type contender struct {
 	sim.Contender
 	preset bool // --set policy.KEY does not change it
+}
+
+// data returns the contender as package cells flies it.
+func (c contender) data() cells.Contender {
+	if c.preset {
+		return cells.ContenderOf(c.Contender, c.Name)
+	}
+	return cells.ContenderOf(c.Contender, "")
 }
 
 // contendersOf returns the policies of those names and files, in that order; nil if any
@@ -85,9 +94,9 @@ func presetContender(name string) (sim.Contender, error) {
 
 // namedPolicies returns the policies that fleets and hops of the scenario name. A name is
 // looked up among the contenders first, then among the presets; sim knows "none".
-func namedPolicies(s sim.Scenario, contenders []contender) ([]sim.Contender, error) {
+func namedPolicies(s sim.Scenario, contenders []contender) ([]cells.Contender, error) {
 	known := map[string]bool{"": true, "none": true}
-	var named []sim.Contender
+	var named []cells.Contender
 	var wrong mistakes
 	add := func(name string) {
 		if known[name] {
@@ -96,7 +105,7 @@ func namedPolicies(s sim.Scenario, contenders []contender) ([]sim.Contender, err
 		known[name] = true
 		for _, c := range contenders {
 			if c.Name == name {
-				named = append(named, c.Contender)
+				named = append(named, c.data())
 				return
 			}
 		}
@@ -105,7 +114,7 @@ func namedPolicies(s sim.Scenario, contenders []contender) ([]sim.Contender, err
 			wrong.in("policy of the scenario", fmt.Errorf("%w; or give a policy of that name with --policy", err))
 			return
 		}
-		named = append(named, c)
+		named = append(named, cells.ContenderOf(c, c.Name))
 	}
 	for _, f := range s.Fleets {
 		add(f.Policy)

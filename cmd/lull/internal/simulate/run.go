@@ -3,14 +3,12 @@ package simulate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/sim"
 )
 
@@ -41,6 +39,34 @@ func (h totalProgress) line(took time.Duration) string {
 	return text
 }
 
+// A unit is one run: of a cell, a contender and a seed.
+type unit struct{ cell, contender, seed int }
+
+// units returns all runs, in the order of the results.
+func (s simulation) units() (all []unit) {
+	for i, c := range s.cells {
+		for k := range c.contenders {
+			for seed := range s.seeds {
+				all = append(all, unit{i, k, seed})
+			}
+		}
+	}
+	return all
+}
+
+// cellOf returns what package cells flies for a unit.
+func (s simulation) cellOf(u unit) cells.Cell {
+	w := s.cells[u.cell]
+	c := cells.Cell{
+		Wanted: cells.Run, Scenario: w.scenario, Contender: w.contenders[u.contender].data(), Named: s.named,
+		Seed: s.seed + uint64(u.seed),
+	}
+	if len(s.axes) > 0 {
+		c.Wanted = cells.Totals // so that a sweep of many cells needs little memory
+	}
+	return c
+}
+
 // run simulates every cell, some of them side by side. It calls show with the progress,
 // one call at a time. When ctx ends it returns what was computed until then, marked as
 // interrupted.
@@ -49,106 +75,61 @@ func (s simulation) run(ctx context.Context, show func(totalProgress)) (outcome,
 	// collection looks at everything.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	o := outcome{simulation: s, results: make([][]sim.Summary, len(s.cells))}
-	whole, stop := context.WithCancel(ctx)
-	defer stop()
-	side := min(s.sideBySide(), len(s.cells))
-	sum := tally{cells: make([]sim.CompareProgress, len(s.cells)), runs: s.runs(), show: show}
-	errs := make([]error, len(s.cells))
-	next := make(chan int)
-	var pool sync.WaitGroup
-	for range side {
-		pool.Go(func() {
-			for i := range next {
-				c := s.cells[i]
-				o.results[i], errs[i] = sim.Compare(whole, c.scenario, c.fleet(), sim.CompareOptions{
-					Seed: s.seed, Seeds: s.seeds, Workers: max(1, s.sideBySide()/side), Named: s.named,
-					Progress: func(p sim.CompareProgress) { sum.set(i, p) },
-				})
-				if errs[i] != nil {
-					stop()
-				}
-				o.results[i] = haveBegun(o.results[i])
-				if o.swept() {
-					forgetSeries(o.results[i])
-				}
+	units := s.units()
+	var mine []int
+	var fly []cells.Cell
+	for i, u := range units {
+		if s.where.Mine(i) {
+			mine = append(mine, i)
+			fly = append(fly, s.cellOf(u))
+		}
+	}
+	results := make([]sim.Result, len(units))
+	sum := tally{of: make([]sim.Progress, len(fly)), totals: totalProgress{runs: len(fly)}, show: show}
+	err := s.where.Fly(ctx, fly, cells.Watcher{
+		Done:     func(i int, r cells.Result) { results[mine[i]] = *r.Run; sum.done(i, r.Run) },
+		Progress: sum.set,
+	})
+	if err != nil && ctx.Err() == nil {
+		return o, err
+	}
+	o.interrupted = err != nil
+	next := results
+	for i, c := range s.cells {
+		for _, of := range c.contenders {
+			if m := sim.Summarize(of.Contender, haveBegun(next[:s.seeds])); len(m.Results) > 0 {
+				o.results[i] = append(o.results[i], m)
 			}
-		})
-	}
-	begun := 0
-	for i := range s.cells {
-		if whole.Err() != nil {
-			break
+			next = next[s.seeds:]
 		}
-		next <- i
-		begun++
 	}
-	close(next)
-	pool.Wait()
-	for _, err := range errs {
-		if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-			return o, err
-		}
-		o.interrupted = o.interrupted || err != nil
-	}
-	o.interrupted = o.interrupted || begun < len(s.cells)
 	return o, nil
 }
 
-// haveBegun returns the summaries without the runs that were stopped before they began.
-func haveBegun(all []sim.Summary) []sim.Summary {
-	var some []sim.Summary
-	for _, m := range all {
-		m.Results = slices.DeleteFunc(slices.Clone(m.Results), func(r sim.Result) bool { return r.End == 0 })
-		if len(m.Results) > 0 {
-			some = append(some, m)
-		}
-	}
-	return some
-}
-
-// forgetSeries drops the series, so that a sweep of many cells needs little memory.
-func forgetSeries(all []sim.Summary) {
-	for _, m := range all {
-		for i := range m.Results {
-			m.Results[i].Series = sim.Series{}
-		}
-	}
-}
-
-// sideBySide returns how many runs there are at a time.
-func (s simulation) sideBySide() int {
-	if s.workers > 0 {
-		return s.workers
-	}
-	return runtime.GOMAXPROCS(0)
+// haveBegun returns the results without those of runs that were stopped before they began.
+func haveBegun(all []sim.Result) []sim.Result {
+	return slices.DeleteFunc(slices.Clone(all), func(r sim.Result) bool { return r.End == 0 })
 }
 
 // runs returns how many there are in all.
-func (s simulation) runs() int {
-	n := 0
-	for _, c := range s.cells {
-		n += len(c.contenders) * s.seeds
-	}
-	return n
-}
+func (s simulation) runs() int { return len(s.units()) }
 
-// A tally adds up the progress of cells that are simulated side by side.
+// A tally adds up the progress of runs.
 type tally struct {
-	mu    sync.Mutex
-	cells []sim.CompareProgress
-	runs  int
-	show  func(totalProgress)
+	of     []sim.Progress // each
+	totals totalProgress
+	show   func(totalProgress)
 }
 
-func (t *tally) set(i int, p sim.CompareProgress) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.cells[i] = p
-	h := totalProgress{runs: t.runs}
-	for _, c := range t.cells {
-		h.done += c.Done
-		h.share += c.Share / float64(len(t.cells))
-		h.events += c.Events
-	}
-	t.show(h)
+func (t *tally) set(i int, p sim.Progress) {
+	share := func(p sim.Progress) float64 { return float64(p.Now) / float64(max(p.Horizon, 1)) / float64(len(t.of)) }
+	t.totals.share += share(p) - share(t.of[i])
+	t.totals.events += p.Events - t.of[i].Events
+	t.of[i] = p
+	t.show(t.totals)
+}
+
+func (t *tally) done(i int, r *sim.Result) {
+	t.totals.done++
+	t.set(i, sim.Progress{Now: 1, Horizon: 1, Events: r.Totals.Events})
 }

@@ -2,9 +2,14 @@ package simulate
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
@@ -23,5 +28,36 @@ simulating: 60.0 %, 3 of 5 runs, 2M events/s, 20 s left
 `
 	if out.String() != want {
 		t.Errorf("printed\n%swant\n%s", out.String(), want)
+	}
+}
+
+// What is merged of three parts is byte for byte what one run prints, in every form.
+func TestMergedPartsAreOneRun(t *testing.T) {
+	for _, c := range []struct{ args, forms []string }{
+		{[]string{tiny, "--policy=none,grpc,testdata/policies.yaml", "--seeds=2"}, []string{"", "--json", "--csv"}},
+		{[]string{tiny, "--policy=none,lull", "--sweep=clients=1,10", "--sweep=services.api.faults.0.for=1s,2s", "--set=policy.attempts=2"}, []string{"", "--json", "--csv"}},
+		{[]string{tiny, "--policy=none,lull", "--map"}, []string{"", "--json"}},
+	} {
+		folder := t.TempDir()
+		for part := range 3 {
+			text := simulate(t, append(c.args, fmt.Sprintf("--cells=%d/3", part))...)
+			if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(part, ".part")), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, form := range c.forms {
+			args := c.args
+			if form != "" {
+				args = append(args[:len(args):len(args)], form)
+			}
+			want := simulate(t, args...)
+			merged := append(args[:len(args):len(args)], "--merge="+folder+"/*.part")
+			if got := simulate(t, merged...); got != want {
+				t.Errorf("%v: merged\n%s\nwant\n%s", args, got, want)
+			}
+			if code, out, errs := lullProgram(t.Context(), append([]string{"simulate"}, append(merged, "--seed=2")...)...); code != cli.Failed || out != "" || !strings.Contains(errs, "are in none of the files") {
+				t.Errorf("%v with another seed: exit code %d, printed %q and %q", args, code, out, errs)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
@@ -18,7 +19,6 @@ import (
 const (
 	defaultScenario = "metastable-stall"
 	mostSeeds       = 1000
-	mostWorkers     = 1024
 	mostCells       = 2500 // of a sweep
 	longestHorizon  = 10_000 * time.Hour
 )
@@ -26,12 +26,12 @@ const (
 // A simulation is everything that determines what is simulated.
 type simulation struct {
 	world
-	named   []sim.Contender // policies that fleets and hops name
-	seed    uint64
-	seeds   int
-	workers int // zero: one for each processor
-	axes    []sweepAxis
-	cells   []world // the world itself, or one for each pair of values of the axes
+	named []cells.Contender // policies that fleets and hops name
+	seed  uint64
+	seeds int
+	where *cells.Where
+	axes  []sweepAxis
+	cells []world // the world itself, or one for each pair of values of the axes
 }
 
 // A world is a scenario and the policies that are flown through it.
@@ -121,9 +121,10 @@ func (f Command) simulation() (simulation, error) {
 	var wrong mistakes
 	var l problem.List
 	s := simulation{seed: cli.Seed(&l, f.Seed), seeds: cli.Whole(&l, "--seeds", f.Seeds, 1, mostSeeds)}
-	if f.Workers != "" {
-		s.workers = cli.Whole(&l, "--workers", f.Workers, 1, mostWorkers)
-	}
+	var err error
+	s.where, err = f.Flags.Read(&l)
+	wrong.add(err)
+	l.Check(f.Cells == "" || !f.JSON && !f.CSV && f.Report == "", "--cells", "with --json, --csv or --report", "none of these, but with --merge")
 	l.Check(!f.JSON || !f.CSV, "--json with --csv", "both on standard output", "one of them")
 	l.Check(!f.Map || len(f.Sweep) == 0 && !f.CSV && s.seeds == 1, "--map", "with --sweep, --csv or --seeds", "none of these")
 	l.Check(f.Report == "" || !strings.HasPrefix(string(f.Report), "-"), "--report", f.Report.Quoted(), "the name of a file, such as out.html")

@@ -8,9 +8,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/sim"
@@ -29,50 +29,30 @@ type stabilityMap struct {
 const relief = 2 * time.Minute
 
 // mapOf finds the maps, several side by side.
-func mapOf(ctx context.Context, s simulation, show func(done, all int, now string)) (stabilityMap, error) {
+func mapOf(ctx context.Context, s simulation, show func(done, all int)) (stabilityMap, error) {
 	m := stabilityMap{simulation: s, sizes: fleetSizes(s.scenario)}
-	m.of = make([][]sim.Stability, len(s.contenders))
 	type task struct{ policy, size int }
 	var tasks []task
-	for p := range s.contenders {
-		m.of[p] = make([]sim.Stability, len(m.sizes))
-		for n := range m.sizes {
-			tasks = append(tasks, task{p, n})
+	var fly []cells.Cell
+	all := 0
+	for p, c := range s.contenders {
+		m.of = append(m.of, make([]sim.Stability, len(m.sizes)))
+		for n, size := range m.sizes {
+			if s.where.Mine(all) {
+				tasks = append(tasks, task{p, n})
+				fly = append(fly, cells.Cell{
+					Wanted: cells.Map, Scenario: s.scenario.WithProcesses(size), Contender: c.data(), Named: s.named, Seed: s.seed, Relief: relief,
+				})
+			}
+			all++
 		}
 	}
-	var mu sync.Mutex
-	var pool sync.WaitGroup
-	var first error
-	done, next := 0, 0
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	for range min(s.sideBySide(), len(tasks)) {
-		pool.Go(func() {
-			for {
-				mu.Lock()
-				if next == len(tasks) || first != nil {
-					mu.Unlock()
-					return
-				}
-				t := tasks[next]
-				next++
-				show(done, len(tasks), s.contenders[t.policy].Name)
-				mu.Unlock()
-				found, err := sim.FindStability(ctx, s.scenario.WithProcesses(m.sizes[t.size]), s.contenders[t.policy].Contender,
-					sim.StabilityOptions{Seed: s.seed, Named: s.named, Relief: relief})
-				mu.Lock()
-				done++
-				m.of[t.policy][t.size] = found
-				if err != nil && first == nil {
-					first = err
-					stop()
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	pool.Wait()
-	return m, first
+	done := 0
+	return m, s.where.Fly(ctx, fly, cells.Watcher{Done: func(i int, r cells.Result) {
+		m.of[tasks[i].policy][tasks[i].size] = *r.Map
+		done++
+		show(done, len(fly))
+	}})
 }
 
 // fleetSizes returns the sizes of the fleet for which there is a map: the scenario's own, a hundredth
@@ -240,10 +220,13 @@ func (f Command) runMap(env cli.Env, s simulation) error {
 		return err
 	}
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
-	m, err := mapOf(env.Context, s, func(done, all int, now string) {
-		p.Show(func(time.Duration) string { return fmt.Sprintf("mapping: %d of %d maps done, at %s", done, all, now) })
+	m, err := mapOf(env.Context, s, func(done, all int) {
+		p.Show(func(time.Duration) string { return fmt.Sprintf("mapping: %d of %d maps done", done, all) })
 	})
 	p.End()
+	if err == nil && s.where.Part() {
+		return nil
+	}
 	if err == nil {
 		if f.JSON {
 			err = m.printJSON(env.Stdout)

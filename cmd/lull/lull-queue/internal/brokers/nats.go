@@ -26,9 +26,17 @@ type stream struct {
 	js   jetstream.JetStream
 }
 
-// openNATS connects. ?creds=FILE is a file of credentials.
 func openNATS(_ context.Context, u *url.URL) (Broker, error) {
-	options := []nats.Option{nats.Name("lull queue"), nats.ReconnectBufSize(-1), nats.Timeout(10 * time.Second)}
+	conn, js, err := NATS(u, nats.Name("lull queue"))
+	if err != nil {
+		return nil, err
+	}
+	return &stream{conn, js}, nil
+}
+
+// NATS connects. ?creds=FILE is a file of credentials.
+func NATS(u *url.URL, options ...nats.Option) (*nats.Conn, jetstream.JetStream, error) {
+	options = append(options, nats.ReconnectBufSize(-1), nats.Timeout(10*time.Second))
 	server := *u
 	if file := u.Query().Get("creds"); file != "" {
 		options = append(options, nats.UserCredentials(file))
@@ -36,17 +44,17 @@ func openNATS(_ context.Context, u *url.URL) (Broker, error) {
 	server.RawQuery = ""
 	conn, err := nats.Connect(server.String(), options...)
 	if errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) {
-		return nil, as(ErrUnreachable, err)
+		return nil, nil, as(ErrUnreachable, err)
 	}
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, nil, unreachable(err)
 	}
 	js, err := jetstream.New(conn)
 	if err != nil {
 		conn.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return &stream{conn, js}, nil
+	return conn, js, nil
 }
 
 func (s *stream) Letters(ctx context.Context, name string) (queue.DeadLetters, error) {
