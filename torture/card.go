@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -20,6 +21,11 @@ const (
 	NotApplicable Grade = "n/a" // the client does not claim it
 )
 
+// Because returns a verdict with this grade.
+func (g Grade) Because(format string, args ...any) Verdict {
+	return Verdict{g, fmt.Sprintf(format, args...)}
+}
+
 // A Verdict is a grade and why.
 type Verdict struct {
 	Grade Grade  `json:"grade"`
@@ -30,7 +36,7 @@ type Verdict struct {
 type Result struct {
 	Case     string `json:"case"`
 	Group    string `json:"group"`
-	Does     string `json:"server"`
+	Does     string `json:"does"`
 	Right    string `json:"right"`
 	Source   string `json:"source"`
 	Verdict  `json:"verdict"`
@@ -41,10 +47,11 @@ type Result struct {
 	Events   []Event       `json:"events"`
 }
 
-// A Card is what became of all cases of a client.
+// A Card is what became of all cases of a client, or of a server (package probe).
 type Card struct {
-	Client  string        `json:"client"`
+	Name    string        `json:"name"`
 	Version string        `json:"version,omitempty"`
+	Server  bool          `json:"server,omitempty"` // a server is graded, by a client
 	Began   time.Time     `json:"began"`
 	Took    time.Duration `json:"took"` // nanoseconds
 	Results []Result      `json:"results"`
@@ -58,10 +65,39 @@ type Line struct {
 	Why                          string // of the first with that grade, after the name of its case
 }
 
-// Lines returns the twelve lines of the card.
-func (c *Card) Lines() []Line {
-	lines := make([]Line, len(Groups))
-	for i, group := range Groups {
+// Lines returns the lines of the card: the twelve Groups of a client; of a server those that
+// it has results of.
+func (c *Card) Lines() []Line { return c.lines(groupsOf([]*Card{c})) }
+
+// Matrix returns the groups of several cards, and for each card a line of each group.
+func Matrix(cards []*Card) (groups []string, lines [][]Line) {
+	groups = groupsOf(cards)
+	for _, c := range cards {
+		lines = append(lines, c.lines(groups))
+	}
+	return groups, lines
+}
+
+func groupsOf(cards []*Card) []string {
+	if !ofServers(cards) {
+		return Groups
+	}
+	var groups []string
+	for _, c := range cards {
+		for _, r := range c.Results {
+			if !slices.Contains(groups, r.Group) {
+				groups = append(groups, r.Group)
+			}
+		}
+	}
+	return groups
+}
+
+func ofServers(cards []*Card) bool { return len(cards) > 0 && cards[0].Server }
+
+func (c *Card) lines(groups []string) []Line {
+	lines := make([]Line, len(groups))
+	for i, group := range groups {
 		l := Line{Group: group, Grade: NotApplicable}
 		for _, r := range c.Results {
 			if r.Group != group {
@@ -148,8 +184,10 @@ func ReadJSON(r io.Reader) ([]*Card, error) {
 		switch {
 		case c == nil:
 			return nil, fmt.Errorf("cards: cards[%d] is null, want an object", i)
-		case c.Client == "":
-			return nil, fmt.Errorf("cards: cards[%d].client is empty", i)
+		case c.Name == "":
+			return nil, fmt.Errorf("cards: cards[%d].name is empty", i)
+		case c.Server != doc.Cards[0].Server:
+			return nil, fmt.Errorf("cards: cards[%d].server is %v, and that of cards[0] is not: clients and servers do not go together", i, c.Server)
 		}
 		for j, r := range c.Results {
 			switch r.Grade {
@@ -190,7 +228,7 @@ func WriteJUnit(w io.Writer, cards []*Card) error {
 		Suites  []suite  `xml:"testsuite"`
 	}
 	for _, c := range cards {
-		s := suite{Name: c.Client, Tests: len(c.Results), Failures: c.Count(Fail), Skipped: c.Count(NotApplicable), Time: fmt.Sprintf("%.3f", c.Took.Seconds())}
+		s := suite{Name: c.Name, Tests: len(c.Results), Failures: c.Count(Fail), Skipped: c.Count(NotApplicable), Time: fmt.Sprintf("%.3f", c.Took.Seconds())}
 		for _, r := range c.Results {
 			t := test{Class: r.Group, Name: r.Case, Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 			switch r.Grade {

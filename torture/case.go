@@ -3,8 +3,9 @@ package torture
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/lullgo/lull/torture/internal/words"
 )
 
 // A Case is one thing that happens to a client, what ought to follow, and who says so.
@@ -134,25 +135,9 @@ func Cases() []Case {
 // Select returns the cases that the patterns name: names of cases or of groups, or the beginning
 // of a name followed by "*". Without patterns it returns all.
 func Select(patterns []string) ([]Case, error) {
-	all := Cases()
-	if len(patterns) == 0 {
-		return all, nil
-	}
-	var picked []Case
-	used := make([]bool, len(patterns))
-	for _, c := range all {
-		for i, p := range patterns {
-			prefix, wild := strings.CutSuffix(p, "*")
-			if c.Name == p || c.Group == p || wild && strings.HasPrefix(c.Name, prefix) {
-				used[i] = true
-				if len(picked) == 0 || picked[len(picked)-1].Name != c.Name {
-					picked = append(picked, c)
-				}
-			}
-		}
-	}
-	if i := slices.Index(used, false); i >= 0 {
-		return nil, fmt.Errorf("no case is named %q: lull torture --list has the names of cases and of groups, and status-* is all that begin like that", patterns[i])
+	picked, unused := words.Pick(Cases(), patterns, func(c Case) (name, group string) { return c.Name, c.Group })
+	if unused != "" {
+		return nil, fmt.Errorf("no case is named %q: lull torture --list has the names of cases and of groups, and status-* is all that begin like that", unused)
 	}
 	return picked, nil
 }

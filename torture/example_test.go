@@ -90,7 +90,7 @@ func ExampleSelect() {
 }
 
 func cards() []*torture.Card {
-	return []*torture.Card{{Client: "mine", Results: []torture.Result{
+	return []*torture.Card{{Name: "mine", Results: []torture.Result{
 		{Case: "status-503", Group: "statuses", Verdict: torture.Verdict{Grade: torture.Pass, Why: "2 attempts"}},
 		{Case: "once-400", Group: "must not be repeated", Right: "does not repeat it", Source: "RFC 9110, 15.5", Verdict: torture.Verdict{Grade: torture.Fail, Why: "5 attempts"}},
 	}}}
@@ -105,6 +105,18 @@ func ExampleCard_Lines() {
 	// Output:
 	// statuses: pass ""
 	// must not be repeated: fail "once-400: 5 attempts"
+}
+
+func ExampleMatrix() {
+	groups, lines := torture.Matrix(append(cards(), cards()...))
+	fmt.Println(len(groups), len(lines), groups[2], lines[1][2].Grade)
+	// Output: 12 2 must not be repeated fail
+}
+
+func ExampleGrade_Because() {
+	v := torture.Warn.Because("%d attempts", 12)
+	fmt.Println(v.Grade, v.Why)
+	// Output: warn 12 attempts
 }
 
 func ExampleWriteJUnit() {
@@ -132,12 +144,12 @@ func ExampleWriteJSON() {
 		return
 	}
 	again, err := torture.ReadJSON(&b)
-	fmt.Println(again[0].Client, again[0].Count(torture.Fail), err)
+	fmt.Println(again[0].Name, again[0].Count(torture.Fail), err)
 	// Output: mine 1 <nil>
 }
 
 func ExampleReadJSON() {
-	_, err := torture.ReadJSON(bytes.NewReader([]byte(`{"cards": [{"client": "a", "results": [{"verdict": {"grade": "good"}}]}]}`)))
+	_, err := torture.ReadJSON(bytes.NewReader([]byte(`{"cards": [{"name": "a", "results": [{"verdict": {"grade": "good"}}]}]}`)))
 	fmt.Println(err)
 	// Output: cards: cards[0].results[0].verdict.grade is "good", want pass, warn, fail or n/a
 }

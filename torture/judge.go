@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/torture/internal/words"
 )
 
 // Judges. A lower bound is exact: whoever comes earlier than asked has come earlier, on
@@ -19,12 +21,10 @@ const timerSlack = time.Millisecond
 // patience is what an upper bound is generous by.
 const patience = 4 * time.Second
 
-func pass(format string, args ...any) Verdict { return Verdict{Pass, fmt.Sprintf(format, args...)} }
-func warn(format string, args ...any) Verdict { return Verdict{Warn, fmt.Sprintf(format, args...)} }
-func fail(format string, args ...any) Verdict { return Verdict{Fail, fmt.Sprintf(format, args...)} }
-func notApplicable(format string, args ...any) Verdict {
-	return Verdict{NotApplicable, fmt.Sprintf(format, args...)}
-}
+func pass(format string, args ...any) Verdict          { return Pass.Because(format, args...) }
+func warn(format string, args ...any) Verdict          { return Warn.Because(format, args...) }
+func fail(format string, args ...any) Verdict          { return Fail.Because(format, args...) }
+func notApplicable(format string, args ...any) Verdict { return NotApplicable.Because(format, args...) }
 
 // verdict judges what was seen.
 func (s *Seen) verdict(t traits) Verdict {
@@ -33,38 +33,15 @@ func (s *Seen) verdict(t traits) Verdict {
 	case s.Without != "":
 		return notApplicable("%s", s.Without)
 	case s.Flood:
-		return fail("it was ended after %s: it flooded the server", plural(len(s.Attempts), "attempt"))
+		return fail("it was ended after %s: it flooded the server", words.Plural(len(s.Attempts), "attempt"))
 	case len(s.Attempts) == 0 && s.Accepted == 0 && s.Case.door != doorClosed:
 		why := "nothing arrived"
 		if len(s.Finished) > 0 && s.Finished[0].Text != "" {
-			why += ": " + short(s.Finished[0].Text)
+			why += ": " + words.Short(s.Finished[0].Text)
 		}
 		return notApplicable("%s", why)
 	}
 	return s.Case.judge(s)
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if stem, ok := strings.CutSuffix(what, "y"); ok {
-		what = stem + "ie"
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// rounded returns a duration for people.
-func rounded(d time.Duration) string {
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= 10*time.Millisecond:
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(100 * time.Microsecond).String()
 }
 
 // call returns what the client reported of the first call.
@@ -82,13 +59,13 @@ func repeated(expected bool) func(*Seen) Verdict {
 		n, call := len(s.first()), s.call()
 		switch {
 		case call.Ended != "":
-			return fail("it had not ended after %s, with %s", rounded(s.Took), plural(n, "attempt"))
+			return fail("it had not ended after %s, with %s", words.Rounded(s.Took), words.Plural(n, "attempt"))
 		case n > 1 && call.OK:
-			return pass("%s, and the call succeeded", plural(n, "attempt"))
+			return pass("%s, and the call succeeded", words.Plural(n, "attempt"))
 		case n > len(s.Case.script):
-			return fail("%s, and the call failed although an attempt was answered with 200", plural(n, "attempt"))
+			return fail("%s, and the call failed although an attempt was answered with 200", words.Plural(n, "attempt"))
 		case n > 1:
-			return pass("%s; then it gave up", plural(n, "attempt"))
+			return pass("%s; then it gave up", words.Plural(n, "attempt"))
 		case call.OK && len(s.Case.script) > 1 && len(s.Case.doors) == 0:
 			return fail("one attempt, which got no good answer, and the client reported success")
 		case call.OK:
@@ -107,12 +84,12 @@ func once(more Grade) func(*Seen) Verdict {
 	return func(s *Seen) Verdict {
 		n := len(s.first())
 		if n <= 1 && s.call().Ended != "" {
-			return fail("it had not ended after %s", rounded(s.Took))
+			return fail("it had not ended after %s", words.Rounded(s.Took))
 		}
 		if n <= 1 {
 			return pass("one attempt")
 		}
-		return Verdict{more, plural(n, "attempt")}
+		return Verdict{more, words.Plural(n, "attempt")}
 	}
 }
 
@@ -122,7 +99,7 @@ func onceWithoutKey(more Grade) func(*Seen) Verdict {
 		list := s.first()
 		if len(list) > 1 {
 			if keys := keysOf(list); len(keys) == 1 && keys[0] != "" {
-				return pass("%s, with a key that the client made: %s", plural(len(list), "attempt"), keys[0])
+				return pass("%s, with a key that the client made: %s", words.Plural(len(list), "attempt"), keys[0])
 			}
 		}
 		return once(more)(s)
@@ -156,11 +133,11 @@ func failsSafely(s *Seen) Verdict {
 	case call.OK:
 		return fail("it reported success")
 	case call.Ended != "":
-		return warn("it was still trying after %s", rounded(s.Took))
+		return warn("it was still trying after %s", words.Rounded(s.Took))
 	case n == 0 && s.Accepted > 1:
-		return pass("it failed after %s and %s", rounded(call.End-call.Start), plural(s.Accepted, "connection"))
+		return pass("it failed after %s and %s", words.Rounded(call.End-call.Start), words.Plural(s.Accepted, "connection"))
 	}
-	return pass("it failed after %s", rounded(call.End-call.Start))
+	return pass("it failed after %s", words.Rounded(call.End-call.Start))
 }
 
 // untrusted is the judge of certificates that must not be believed.
@@ -171,7 +148,7 @@ func untrusted(s *Seen) Verdict {
 	case s.call().OK:
 		return fail("it reported success")
 	case s.Accepted > 1:
-		return warn("%s: the certificate will be no better the next time", plural(s.Accepted, "handshake"))
+		return warn("%s: the certificate will be no better the next time", words.Plural(s.Accepted, "handshake"))
 	}
 	return pass("one handshake, no request")
 }
@@ -181,13 +158,13 @@ func cutOff(s *Seen) Verdict {
 	n, call := len(s.first()), s.call()
 	switch {
 	case call.Ended != "":
-		return fail("it had not ended after %s", rounded(s.Took))
+		return fail("it had not ended after %s", words.Rounded(s.Took))
 	case call.OK && n == 1:
 		return fail("one attempt, whose answer was cut off, and the client reported success")
 	case n > 1 && call.OK:
-		return pass("%s, and the call succeeded", plural(n, "attempt"))
+		return pass("%s, and the call succeeded", words.Plural(n, "attempt"))
 	case n > 1:
-		return pass("%s; then it gave up", plural(n, "attempt"))
+		return pass("%s; then it gave up", words.Plural(n, "attempt"))
 	}
 	return pass("one attempt, and the client reported the failure")
 }
@@ -221,7 +198,7 @@ func sameBodies(s *Seen) Verdict {
 			return fail("attempt %d has another Content-Type", a.Number)
 		}
 	}
-	return pass("%s, the same %d bytes", plural(len(list), "attempt"), want)
+	return pass("%s, the same %d bytes", words.Plural(len(list), "attempt"), want)
 }
 
 // early returns the first attempt that came earlier than the server had asked, and the one
@@ -249,7 +226,7 @@ func hint(tooEarly Grade) func(*Seen) Verdict {
 		list := s.first()
 		call := s.call()
 		if p, a, found := early(list); found {
-			why := fmt.Sprintf("it came back after %s; the server had asked for %s", rounded(a.Arrived-p.Answered), rounded(p.NotBefore-p.Answered))
+			why := fmt.Sprintf("it came back after %s; the server had asked for %s", words.Rounded(a.Arrived-p.Answered), words.Rounded(p.NotBefore-p.Answered))
 			if !s.hints && s.Case.Name != "hint-seconds-503" {
 				return notApplicable("the client does not read Retry-After: %s", why)
 			}
@@ -257,9 +234,9 @@ func hint(tooEarly Grade) func(*Seen) Verdict {
 		}
 		switch {
 		case len(list) > 1 && list[0].NotBefore > 0:
-			return pass("it came back after %s; the server had asked for %s", rounded(list[1].Arrived-list[0].Answered), rounded(list[0].NotBefore-list[0].Answered))
+			return pass("it came back after %s; the server had asked for %s", words.Rounded(list[1].Arrived-list[0].Answered), words.Rounded(list[0].NotBefore-list[0].Answered))
 		case call.Ended != "":
-			return warn("it was still waiting after %s", rounded(s.Took))
+			return warn("it was still waiting after %s", words.Rounded(s.Took))
 		case !s.retries:
 			return notApplicable("one attempt: the client makes no retries")
 		}
@@ -273,9 +250,9 @@ func oddHint(s *Seen) Verdict {
 	list, call := s.first(), s.call()
 	switch {
 	case call.Ended != "":
-		return fail("it was still waiting after %s", rounded(s.Took))
+		return fail("it was still waiting after %s", words.Rounded(s.Took))
 	case len(list) > 1:
-		return pass("it came back after %s", rounded(list[1].Arrived-list[0].Answered))
+		return pass("it came back after %s", words.Rounded(list[1].Arrived-list[0].Answered))
 	case !s.retries:
 		return notApplicable("one attempt: the client makes no retries")
 	}
@@ -287,15 +264,15 @@ func hugeHint(s *Seen) Verdict {
 	list, call := s.first(), s.call()
 	switch {
 	case len(list) > 1 && !s.hints:
-		return notApplicable("the client does not read Retry-After: it came back after %s", rounded(list[1].Arrived-list[0].Answered))
+		return notApplicable("the client does not read Retry-After: it came back after %s", words.Rounded(list[1].Arrived-list[0].Answered))
 	case len(list) > 1:
-		return fail("it came back after %s; the server had asked for much longer", rounded(list[1].Arrived-list[0].Answered))
+		return fail("it came back after %s; the server had asked for much longer", words.Rounded(list[1].Arrived-list[0].Answered))
 	case call.Ended != "":
-		return warn("it was still waiting after %s, and would have for long", rounded(s.Took))
+		return warn("it was still waiting after %s, and would have for long", words.Rounded(s.Took))
 	case !s.retries:
 		return notApplicable("one attempt: the client makes no retries")
 	}
-	return pass("it gave up after %s", rounded(call.End-call.Start))
+	return pass("it gave up after %s", words.Rounded(call.End-call.Start))
 }
 
 // dialect is the judge of a header that only some claim to read: whoever comes earlier does
@@ -304,12 +281,12 @@ func dialect(name string) func(*Seen) Verdict {
 	return func(s *Seen) Verdict {
 		list := s.first()
 		if p, a, found := early(list); found {
-			return notApplicable("the client does not read %s: it came back after %s", name, rounded(a.Arrived-p.Answered))
+			return notApplicable("the client does not read %s: it came back after %s", name, words.Rounded(a.Arrived-p.Answered))
 		}
 		if len(list) < 2 {
 			return notApplicable("one attempt: nothing shows whether the client reads %s", name)
 		}
-		return pass("it came back after %s; the server had asked for %s", rounded(list[1].Arrived-list[0].Answered), rounded(list[0].NotBefore-list[0].Answered))
+		return pass("it came back after %s; the server had asked for %s", words.Rounded(list[1].Arrived-list[0].Answered), words.Rounded(list[0].NotBefore-list[0].Answered))
 	}
 }
 
@@ -319,7 +296,7 @@ func dontRetry(name string) func(*Seen) Verdict {
 		n := len(s.first())
 		switch {
 		case n > 1:
-			return notApplicable("%s: the client does not read %s", plural(n, "attempt"), name)
+			return notApplicable("%s: the client does not read %s", words.Plural(n, "attempt"), name)
 		case !s.retries:
 			return notApplicable("one attempt: the client makes no retries")
 		}
@@ -330,10 +307,10 @@ func dontRetry(name string) func(*Seen) Verdict {
 // unrequested is the judge of a hint on an answer that is no failure.
 func unrequested(s *Seen) Verdict {
 	if n := len(s.first()); n > 1 {
-		return fail("%s of a call that had succeeded", plural(n, "attempt"))
+		return fail("%s of a call that had succeeded", words.Plural(n, "attempt"))
 	}
 	if !s.call().OK {
-		return fail("the call failed: %s", short(s.call().Text))
+		return fail("the call failed: %s", words.Short(s.call().Text))
 	}
 	return pass("one attempt")
 }
@@ -392,14 +369,14 @@ func firstWait(s *Seen) Verdict {
 	waits := s.waits(1)
 	switch {
 	case len(waits) < fewest:
-		return notApplicable("%s: too few to judge", plural(len(waits), "retry"))
+		return notApplicable("%s: too few to judge", words.Plural(len(waits), "retry"))
 	case s.hedges:
 		v, _ := s.noWaits()
 		return v
 	case instantly(s):
-		return fail("a third of the first retries came within %s", rounded(waits[len(waits)/3]))
+		return fail("a third of the first retries came within %s", words.Rounded(waits[len(waits)/3]))
 	}
-	return pass("half of the first retries came after more than %s", rounded(waits[len(waits)/2]))
+	return pass("half of the first retries came after more than %s", words.Rounded(waits[len(waits)/2]))
 }
 
 // growth is the judge of waits that get longer.
@@ -419,15 +396,15 @@ func growth(s *Seen) Verdict {
 	}
 	switch {
 	case len(first) < fewest:
-		return notApplicable("%s: too few to judge", plural(len(first), "retry"))
+		return notApplicable("%s: too few to judge", words.Plural(len(first), "retry"))
 	case last == nil:
 		return notApplicable("no call made a second retry")
 	}
 	a, b := mean(first), mean(last)
 	if float64(b) < 1.2*float64(a) {
-		return warn("retry %d waits %s, and the first %s: they do not grow", retry, rounded(b), rounded(a))
+		return warn("retry %d waits %s, and the first %s: they do not grow", retry, words.Rounded(b), words.Rounded(a))
 	}
-	return pass("retry %d waits %s on average, the first %s", retry, rounded(b), rounded(a))
+	return pass("retry %d waits %s on average, the first %s", retry, words.Rounded(b), words.Rounded(a))
 }
 
 // jitter is the judge of randomness. Time that a machine adds can only make a wait longer, so
@@ -440,13 +417,13 @@ func jitter(s *Seen) Verdict {
 	}
 	waits := s.waits(1)
 	if len(waits) < fewest {
-		return notApplicable("%s: too few to judge", plural(len(waits), "retry"))
+		return notApplicable("%s: too few to judge", words.Plural(len(waits), "retry"))
 	}
 	low, quartile, median := waits[len(waits)/50], waits[len(waits)/4], waits[len(waits)/2]
 	if quartile-low < max(5*time.Millisecond, quartile/40) {
-		return warn("the shortest waits are %s, and a quarter is below %s: nothing is random", rounded(low), rounded(quartile))
+		return warn("the shortest waits are %s, and a quarter is below %s: nothing is random", words.Rounded(low), words.Rounded(quartile))
 	}
-	return pass("the shortest of %d waits are %s, the median is %s, the longest %s", len(waits), rounded(low), rounded(median), rounded(waits[len(waits)-1]))
+	return pass("the shortest of %d waits are %s, the median is %s, the longest %s", len(waits), words.Rounded(low), words.Rounded(median), words.Rounded(waits[len(waits)-1]))
 }
 
 // herd is the judge of clients that failed together: in the best of the rounds, how many come
@@ -488,9 +465,9 @@ func herd(size int) func(*Seen) Verdict {
 		case of == 0:
 			return notApplicable("too few retries to judge")
 		case least > 0.8:
-			return warn("%.0f %% of %d clients came back within the same %s (the median wait is %s)", least*100, of, rounded(width), rounded(median))
+			return warn("%.0f %% of %d clients came back within the same %s (the median wait is %s)", least*100, of, words.Rounded(width), words.Rounded(median))
 		}
-		return pass("at most %.0f %% of %d clients came back within the same %s", least*100, of, rounded(width))
+		return pass("at most %.0f %% of %d clients came back within the same %s", least*100, of, words.Rounded(width))
 	}
 }
 
@@ -501,27 +478,27 @@ func bounded(s *Seen) Verdict {
 	case call.OK:
 		return fail("it reported success")
 	case n > 10:
-		return warn("%s in %s", plural(n, "attempt"), rounded(s.Took))
+		return warn("%s in %s", words.Plural(n, "attempt"), words.Rounded(s.Took))
 	case call.Ended != "":
-		return warn("it was still trying after %s, with %s", rounded(s.Took), plural(n, "attempt"))
+		return warn("it was still trying after %s, with %s", words.Rounded(s.Took), words.Plural(n, "attempt"))
 	}
-	return pass("%s in %s", plural(n, "attempt"), rounded(call.End-call.Start))
+	return pass("%s in %s", words.Plural(n, "attempt"), words.Rounded(call.End-call.Start))
 }
 
 // inTime is the judge of a timeout that the caller has set.
 func inTime(s *Seen) Verdict {
 	call, list := s.call(), s.first()
 	if len(list) == 0 {
-		return notApplicable("nothing arrived: %s", short(call.Text))
+		return notApplicable("nothing arrived: %s", words.Short(call.Text))
 	}
 	took := call.End - list[0].Arrived
 	switch {
 	case call.OK:
 		return fail("it reported success")
 	case call.Ended != "" || took > s.Case.timeout+patience:
-		return fail("the call had %s and took %s", rounded(s.Case.timeout), rounded(took))
+		return fail("the call had %s and took %s", words.Rounded(s.Case.timeout), words.Rounded(took))
 	}
-	return pass("the call had %s and ended after %s", rounded(s.Case.timeout), rounded(took))
+	return pass("the call had %s and ended after %s", words.Rounded(s.Case.timeout), words.Rounded(took))
 }
 
 // late returns the first attempt that came when the caller's time was surely up.
@@ -542,9 +519,9 @@ func wholeCall(s *Seen) Verdict {
 		return notApplicable("nothing arrived")
 	}
 	if a, found := late(s); found {
-		return warn("attempt %d came %s after the first; the caller had set %s", a.Number, rounded(a.Arrived-list[0].Arrived), rounded(s.Case.timeout))
+		return warn("attempt %d came %s after the first; the caller had set %s", a.Number, words.Rounded(a.Arrived-list[0].Arrived), words.Rounded(s.Case.timeout))
 	}
-	return pass("%s, none after the %s that the caller had set", plural(len(list), "attempt"), rounded(s.Case.timeout))
+	return pass("%s, none after the %s that the caller had set", words.Plural(len(list), "attempt"), words.Rounded(s.Case.timeout))
 }
 
 // noSleep is the judge of a wait that would end after the deadline.
@@ -557,15 +534,15 @@ func noSleep(s *Seen) Verdict {
 		return notApplicable("the client does not read Retry-After")
 	case len(list) > 1:
 		_, a, _ := early(list)
-		return fail("attempt %d came after %s; the server had asked for longer", a.Number, rounded(a.Arrived-list[0].Answered))
+		return fail("attempt %d came after %s; the server had asked for longer", a.Number, words.Rounded(a.Arrived-list[0].Answered))
 	case call.Ended != "" || call.End-list[0].Arrived > s.Case.timeout+patience:
-		return fail("the call had %s and took %s", rounded(s.Case.timeout), rounded(call.End-call.Start))
+		return fail("the call had %s and took %s", words.Rounded(s.Case.timeout), words.Rounded(call.End-call.Start))
 	case call.End-call.Start >= s.Case.timeout && s.retries:
-		return warn("it waited until its %s were over, for a retry that could only come later", rounded(s.Case.timeout))
+		return warn("it waited until its %s were over, for a retry that could only come later", words.Rounded(s.Case.timeout))
 	case !s.retries:
 		return notApplicable("one attempt: the client makes no retries")
 	}
-	return pass("it gave up after %s, with the server's answer", rounded(call.End-call.Start))
+	return pass("it gave up after %s, with the server's answer", words.Rounded(call.End-call.Start))
 }
 
 // cancelled is the judge of attempts that nobody waits for.
@@ -575,22 +552,22 @@ func cancelled(s *Seen) Verdict {
 		return notApplicable("nothing arrived")
 	}
 	if s.call().Ended != "" {
-		return fail("the call had %s and was ended after %s", rounded(s.Case.timeout), rounded(s.Took))
+		return fail("the call had %s and was ended after %s", words.Rounded(s.Case.timeout), words.Rounded(s.Took))
 	}
 	for _, a := range list {
 		if a.Gone == 0 {
 			return fail("attempt %d was left open at the server", a.Number)
 		}
 	}
-	return pass("the server learned %s after the attempt arrived that nobody waits for it", rounded(list[0].Gone-list[0].Arrived))
+	return pass("the server learned %s after the attempt arrived that nobody waits for it", words.Rounded(list[0].Gone-list[0].Arrived))
 }
 
 // ownTimeout is the judge of a client to which its caller has given no timeout.
 func ownTimeout(s *Seen) Verdict {
 	if s.call().Ended != "" {
-		return warn("no timeout of its own: it still waited after %s", rounded(s.Took))
+		return warn("no timeout of its own: it still waited after %s", words.Rounded(s.Took))
 	}
-	return pass("it gave up after %s", rounded(s.call().End-s.call().Start))
+	return pass("it gave up after %s", words.Rounded(s.call().End-s.call().Start))
 }
 
 // finishedCalls returns how many calls ended by themselves, and how many of those succeeded.
@@ -717,9 +694,9 @@ func afterwards(s *Seen) Verdict {
 		return notApplicable("the client makes no retries")
 	}
 	if worst > 2*normal {
-		return warn("%d retries within %s after the end of the outage; %d calls is normal", worst, rounded(window), normal)
+		return warn("%d retries within %s after the end of the outage; %d calls is normal", worst, words.Rounded(window), normal)
 	}
-	return pass("at most %d retries within %s after the end of the outage; %d calls is normal", worst, rounded(window), normal)
+	return pass("at most %d retries within %s after the end of the outage; %d calls is normal", worst, words.Rounded(window), normal)
 }
 
 // hedged reports whether a second attempt came beside the first.
@@ -735,11 +712,11 @@ func hedge(s *Seen) Verdict {
 	case !hedged(s):
 		return notApplicable("no second attempt beside the slow one")
 	case !s.Finished[len(s.Finished)-1].OK:
-		return fail("the call failed: %s", short(s.Finished[len(s.Finished)-1].Text))
+		return fail("the call failed: %s", words.Short(s.Finished[len(s.Finished)-1].Text))
 	case list[0].Gone == 0:
 		return fail("the attempt that lost was left running")
 	}
-	return pass("a second attempt after %s; the first was cancelled %s later", rounded(list[1].Arrived-list[0].Arrived), rounded(list[0].Gone-list[1].Arrived))
+	return pass("a second attempt after %s; the first was cancelled %s later", words.Rounded(list[1].Arrived-list[0].Arrived), words.Rounded(list[0].Gone-list[1].Arrived))
 }
 
 func hedgedPost(s *Seen) Verdict {
@@ -779,36 +756,36 @@ func reuse(s *Seen) Verdict {
 		return notApplicable("one attempt: there is nothing to reuse")
 	}
 	if n := connectionsOf(list); n > 1 {
-		return warn("%s for %s", plural(n, "connection"), plural(len(list), "attempt"))
+		return warn("%s for %s", words.Plural(n, "connection"), words.Plural(len(list), "attempt"))
 	}
-	return pass("one connection for %s", plural(len(list), "attempt"))
+	return pass("one connection for %s", words.Plural(len(list), "attempt"))
 }
 
 // reuseByCalls is the judge of connections across calls, one after the other.
 func reuseByCalls(s *Seen) Verdict {
 	n := connectionsOf(s.Attempts)
 	if n > 1 {
-		return warn("%s for %s, one after the other", plural(n, "connection"), plural(len(s.Finished), "call"))
+		return warn("%s for %s, one after the other", words.Plural(n, "connection"), words.Plural(len(s.Finished), "call"))
 	}
-	return pass("one connection for %s", plural(len(s.Finished), "call"))
+	return pass("one connection for %s", words.Plural(len(s.Finished), "call"))
 }
 
 // handshakes is the judge of TLS while many calls fail.
 func handshakes(s *Seen) Verdict {
 	calls := len(s.Finished)
 	if len(s.Attempts) == 0 {
-		return notApplicable("no request: %s", short(s.call().Text))
+		return notApplicable("no request: %s", words.Short(s.call().Text))
 	}
 	if s.Accepted > calls+calls/4 {
-		return warn("%s for %s and %s", plural(s.Accepted, "handshake"), plural(calls, "call"), plural(len(s.Attempts), "attempt"))
+		return warn("%s for %s and %s", words.Plural(s.Accepted, "handshake"), words.Plural(calls, "call"), words.Plural(len(s.Attempts), "attempt"))
 	}
-	return pass("%s for %s and %s", plural(s.Accepted, "handshake"), plural(calls, "call"), plural(len(s.Attempts), "attempt"))
+	return pass("%s for %s and %s", words.Plural(s.Accepted, "handshake"), words.Plural(calls, "call"), words.Plural(len(s.Attempts), "attempt"))
 }
 
 // works is the judge of what must simply work.
 func works(s *Seen) Verdict {
 	if call := s.call(); !call.OK {
-		return fail("the call failed: %s", short(call.Text+call.Ended))
+		return fail("the call failed: %s", words.Short(call.Text+call.Ended))
 	}
 	return pass("the call succeeded")
 }
@@ -818,7 +795,7 @@ func overHTTP2(judge func(*Seen) Verdict) func(*Seen) Verdict {
 	return func(s *Seen) Verdict {
 		switch {
 		case len(s.Attempts) == 0:
-			return notApplicable("no request: %s", short(s.call().Text))
+			return notApplicable("no request: %s", words.Short(s.call().Text))
 		case !s.Proto2:
 			return notApplicable("the client does not speak HTTP/2 here")
 		}
@@ -840,7 +817,7 @@ func sameKey(s *Seen) Verdict {
 	case len(list) == 1:
 		return pass("one attempt: a key makes a retry safe, and it need not be made")
 	}
-	return pass("%s, one key", plural(len(list), "attempt"))
+	return pass("%s, one key", words.Plural(len(list), "attempt"))
 }
 
 // ownKeys is the judge of clients that make keys themselves.
@@ -864,11 +841,11 @@ func connectsAgain(s *Seen) Verdict {
 	n, call := s.Accepted, s.call()
 	switch {
 	case call.Ended != "":
-		return fail("it had not ended after %s, with %s", rounded(s.Took), plural(n, "connection"))
+		return fail("it had not ended after %s, with %s", words.Rounded(s.Took), words.Plural(n, "connection"))
 	case n > 1 && call.OK:
-		return pass("%s, and the call succeeded", plural(n, "connection"))
+		return pass("%s, and the call succeeded", words.Plural(n, "connection"))
 	case n > 1:
-		return pass("%s; then it gave up: %s", plural(n, "connection"), short(call.Text))
+		return pass("%s; then it gave up: %s", words.Plural(n, "connection"), words.Short(call.Text))
 	case call.OK:
 		return fail("it reported success, and nothing had answered")
 	case !s.retries:
@@ -882,11 +859,11 @@ func fewConnections(s *Seen) Verdict {
 	n, call := s.Accepted, s.call()
 	switch {
 	case n > 10:
-		return warn("%s in %s", plural(n, "connection"), rounded(s.Took))
+		return warn("%s in %s", words.Plural(n, "connection"), words.Rounded(s.Took))
 	case call.Ended != "":
-		return warn("it was still trying after %s, with %s", rounded(s.Took), plural(n, "connection"))
+		return warn("it was still trying after %s, with %s", words.Rounded(s.Took), words.Plural(n, "connection"))
 	}
-	return pass("%s in %s", plural(n, "connection"), rounded(call.End-call.Start))
+	return pass("%s in %s", words.Plural(n, "connection"), words.Rounded(call.End-call.Start))
 }
 
 // idle is the judge of a connection that ended while it was idle.
@@ -899,9 +876,9 @@ func idle(s *Seen) Verdict {
 	case second[0].Conn != first[0].Conn:
 		return notApplicable("the second call came on a connection of its own")
 	case s.Finished[1].OK:
-		return pass("%s for the second call, which succeeded", plural(len(second), "attempt"))
+		return pass("%s for the second call, which succeeded", words.Plural(len(second), "attempt"))
 	}
-	return warn("the second call failed: %s", short(s.Finished[1].Text))
+	return warn("the second call failed: %s", words.Short(s.Finished[1].Text))
 }
 
 // repeatedHTTP2 is repeated for what HTTP/2 says was not processed.
@@ -910,11 +887,11 @@ func repeatedHTTP2(expected bool) func(*Seen) Verdict {
 		n, call := len(s.first()), s.call()
 		switch {
 		case call.Ended != "":
-			return fail("it had not ended after %s, with %s", rounded(s.Took), plural(n, "attempt"))
+			return fail("it had not ended after %s, with %s", words.Rounded(s.Took), words.Plural(n, "attempt"))
 		case n > 1 && call.OK:
-			return pass("%s, and the call succeeded", plural(n, "attempt"))
+			return pass("%s, and the call succeeded", words.Plural(n, "attempt"))
 		case n > 1:
-			return warn("%s, and the call failed: %s", plural(n, "attempt"), short(call.Text))
+			return warn("%s, and the call failed: %s", words.Plural(n, "attempt"), words.Short(call.Text))
 		case call.OK:
 			return fail("one attempt, which got no answer, and the client reported success")
 		case expected:
@@ -929,21 +906,21 @@ func overflowHint(s *Seen) Verdict {
 	list, call := s.first(), s.call()
 	switch {
 	case len(list) > 1 && list[1].Arrived-list[0].Answered < instant && s.hints:
-		return fail("it came back after %s: the number overflowed", rounded(list[1].Arrived-list[0].Answered))
+		return fail("it came back after %s: the number overflowed", words.Rounded(list[1].Arrived-list[0].Answered))
 	case len(list) > 1:
-		return pass("it came back after %s, as if there were no hint", rounded(list[1].Arrived-list[0].Answered))
+		return pass("it came back after %s, as if there were no hint", words.Rounded(list[1].Arrived-list[0].Answered))
 	case call.Ended != "":
-		return warn("it was still waiting after %s, and would have for ever", rounded(s.Took))
+		return warn("it was still waiting after %s, and would have for ever", words.Rounded(s.Took))
 	case !s.retries:
 		return notApplicable("one attempt: the client makes no retries")
 	}
-	return pass("it gave up after %s", rounded(call.End-call.Start))
+	return pass("it gave up after %s", words.Rounded(call.End-call.Start))
 }
 
 // overTLS is the judge of whether the client knows the certificate at all.
 func overTLS(s *Seen) Verdict {
 	if len(s.Attempts) == 0 {
-		return notApplicable("the client was not told of the certificate: %s", short(s.call().Text))
+		return notApplicable("the client was not told of the certificate: %s", words.Short(s.call().Text))
 	}
 	return works(s)
 }

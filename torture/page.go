@@ -34,23 +34,26 @@ type pageRow struct {
 
 type pageCell struct {
 	Result
-	Client, ID string
-	Lines      []pageLine
+	Name, ID string
+	Lines    []pageLine
 }
 
 type pageLine struct{ At, Text string }
 
 // WritePage writes cards as one page of HTML that loads nothing: a matrix of cases and
-// clients, with the time line behind each cell.
+// clients (or servers), with the time line behind each cell.
 func WritePage(w io.Writer, cards []*Card) error {
 	sum := sha256.Sum256([]byte(pageCSS))
+	groups, lines := Matrix(cards)
 	view := struct {
 		Cards     []*Card
+		Server    bool
 		Groups    []string
+		Lines     [][]Line
 		Rows      []pageRow
 		Style     template.CSS
 		StyleHash template.HTMLAttr
-	}{Cards: cards, Groups: Groups, Style: template.CSS(pageCSS), StyleHash: template.HTMLAttr("sha256-" + base64.StdEncoding.EncodeToString(sum[:]))}
+	}{Cards: cards, Server: ofServers(cards), Groups: groups, Lines: lines, Style: template.CSS(pageCSS), StyleHash: template.HTMLAttr("sha256-" + base64.StdEncoding.EncodeToString(sum[:]))}
 	rows := map[string]int{}
 	for k, card := range cards {
 		for _, r := range card.Results {
@@ -60,7 +63,7 @@ func WritePage(w io.Writer, cards []*Card) error {
 				rows[r.Case] = i
 				view.Rows = append(view.Rows, pageRow{Result: r, First: i == 0 || view.Rows[i-1].Group != r.Group, Span: len(cards) + 1, Cells: make([]pageCell, len(cards))})
 			}
-			view.Rows[i].Cells[k] = pageCell{Result: r, Client: card.Client, ID: fmt.Sprintf("c%d-%s", k, r.Case), Lines: linesOf(r.Events, r.Calls > 1)}
+			view.Rows[i].Cells[k] = pageCell{Result: r, Name: card.Name, ID: fmt.Sprintf("c%d-%s", k, r.Case), Lines: linesOf(r.Events, r.Calls > 1)}
 		}
 	}
 	return page.Execute(w, view)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lullgo/lull/torture/internal/words"
 )
 
 // Options are how a client is graded. The zero Options are the recommended ones.
@@ -37,7 +39,7 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 		return nil, err
 	}
 	defer g.close()
-	card := &Card{Client: client.Name(), Began: time.Now()}
+	card := &Card{Name: client.Name(), Began: time.Now()}
 
 	// Some cases come first: what does this client do at all? Only what the others need is asked.
 	known := map[string]Result{}
@@ -264,7 +266,7 @@ func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, si
 		case f.OK:
 			s.log.note(i, "the call has succeeded")
 		default:
-			s.log.note(i, "the call has failed: %s", short(f.Text))
+			s.log.note(i, "the call has failed: %s", words.Short(f.Text))
 		}
 		finished[i] = f
 	}
@@ -343,11 +345,4 @@ func newKey() string {
 	var b [12]byte
 	rand.Read(b[:])
 	return `"` + hex.EncodeToString(b[:]) + `"`
-}
-
-func short(text string) string {
-	if len(text) > 200 {
-		return text[:200] + "..."
-	}
-	return text
 }

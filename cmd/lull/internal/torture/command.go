@@ -3,19 +3,16 @@
 package torture
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cards"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
-	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/torture"
@@ -29,15 +26,9 @@ type Command struct {
 	Only     cli.Texts `placeholder:"NAME,..." help:"Of the file's clients, only these."`
 	Case     cli.Texts `placeholder:"NAME,..." help:"Only these cases, or all of a group; hint-* are those whose names begin like that. Default: all."`
 	Name     cli.Text  `default:"client" placeholder:"client" help:"What the adapter's client is called in the card."`
-	All      bool      `help:"Print the verdict of every case, also of those that are passed."`
-	Timeline bool      `help:"Print the time line of every case that is printed."`
-	JSON     bool      `name:"json" help:"Print cards and time lines as JSON, instead of the table."`
-	JUnit    cli.Text  `name:"junit" placeholder:"FILE" help:"Write JUnit's XML as well."`
-	Report   cli.Text  `placeholder:"FILE" help:"Write a page of HTML as well: the matrix, with the time line behind each cell."`
-	From     cli.Texts `placeholder:"FILE,..." help:"Also take cards from JSON that earlier runs have printed."`
 	List     bool      `help:"List the cases: what the server does, what is right, and where that stands."`
 	Together cli.Text  `default:"16" placeholder:"16" help:"Cases beside each other: 1 to 64."`
-	Quiet    bool      `help:"Show no progress."`
+	cards.Output
 }
 
 // Help is shown above the flags.
@@ -100,23 +91,21 @@ func (f Command) task() ([]chosen, torture.Options, error) {
 // Run grades the clients.
 func (f Command) Run(env cli.Env) error {
 	if f.List {
-		return printList(env.Stdout)
+		var list []cards.Case
+		for _, c := range torture.Cases() {
+			list = append(list, cards.Case{Name: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source})
+		}
+		return cards.List(env.Stdout, list, "The server", "The client")
 	}
 	clients, o, err := f.task()
 	if err != nil {
 		return err
 	}
-	var cards []*torture.Card
-	if len(f.From) > 0 {
-		for _, name := range f.From.Split() {
-			earlier, err := readCards(name)
-			if err != nil {
-				return err
-			}
-			cards = append(cards, earlier...)
-		}
+	all, err := f.Earlier(false)
+	if err != nil {
+		return err
 	}
-	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet, time.Now)
+	p := f.Progress(env)
 	for _, c := range clients {
 		o.Progress = func(done, all int, last torture.Result) {
 			p.Show(func(took time.Duration) string {
@@ -129,20 +118,10 @@ func (f Command) Run(env cli.Env) error {
 			return fmt.Errorf("%s: %w", c.client.Name(), err)
 		}
 		card.Version = c.version
-		cards = append(cards, card)
+		all = append(all, card)
 	}
 	p.End()
-	if err := f.print(env, cards); err != nil {
-		return err
-	}
-	failed := 0
-	for _, c := range cards {
-		failed += c.Count(torture.Fail)
-	}
-	if failed > 0 {
-		return fmt.Errorf("%s failed", term.Counted(failed, "case"))
-	}
-	return nil
+	return f.Print(env, all)
 }
 
 // version returns that of a client that is built in.
@@ -152,20 +131,6 @@ func version(name string) string {
 	}
 	fields := strings.Fields(cli.Version()) // the name of the program comes first
 	return fields[min(1, len(fields)-1)]
-}
-
-// readCards reads a file of JSON.
-func readCards(name string) ([]*torture.Card, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, cli.CannotRead(err)
-	}
-	defer file.Close()
-	cards, err := torture.ReadJSON(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return cards, nil
 }
 
 type chosen struct {
@@ -238,49 +203,4 @@ func readAdapters(l *problem.List, name string, only []string) []chosen {
 		l.Check(found || len(*l) > 0, "--only", fmt.Sprintf("%q", want), "a name in "+name)
 	}
 	return list
-}
-
-// print prints the cards in the forms that the flags name.
-func (f Command) print(env cli.Env, cards []*torture.Card) error {
-	if f.JUnit != "" {
-		if err := write(string(f.JUnit), func(w io.Writer) error { return torture.WriteJUnit(w, cards) }); err != nil {
-			return err
-		}
-	}
-	if f.Report != "" {
-		if err := write(string(f.Report), func(w io.Writer) error { return torture.WritePage(w, cards) }); err != nil {
-			return err
-		}
-	}
-	if f.JSON {
-		return torture.WriteJSON(env.Stdout, cards)
-	}
-	for i, c := range cards {
-		if i > 0 {
-			fmt.Fprintln(env.Stdout)
-		}
-		f.printCard(env.Stdout, c)
-	}
-	if len(cards) > 1 {
-		fmt.Fprintln(env.Stdout)
-		printMatrix(env.Stdout, cards)
-	}
-	if f.Report != "" {
-		fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
-	}
-	return nil
-}
-
-// write writes a file as a whole, or not at all.
-func write(name string, by func(io.Writer) error) error {
-	file, err := os.Create(name + ".part")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(by(file), file.Close())
-	if err != nil {
-		os.Remove(file.Name())
-		return err
-	}
-	return os.Rename(file.Name(), name)
 }

@@ -1,0 +1,239 @@
+// Package cards prints what lull torture and lull probe find: cards, matrices, JSON, JUnit's
+// XML and pages.
+package cards
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/torture"
+)
+
+// Output is the flags of both commands: what is printed, and where.
+type Output struct {
+	All      bool      `help:"Print the verdict of every case, also of those that are passed."`
+	Timeline bool      `help:"Print the time line of every case that is printed."`
+	JSON     bool      `name:"json" help:"Print cards and time lines as JSON, instead of the table."`
+	JUnit    cli.Text  `name:"junit" placeholder:"FILE" help:"Write JUnit's XML as well."`
+	Report   cli.Text  `placeholder:"FILE" help:"Write a page of HTML as well: the matrix, with the time line behind each cell."`
+	From     cli.Texts `placeholder:"FILE,..." help:"Also take cards from JSON that earlier runs have printed."`
+	Quiet    bool      `help:"Show no progress."`
+}
+
+// Earlier returns the cards of --from: of servers, or of clients.
+func (o Output) Earlier(servers bool) ([]*torture.Card, error) {
+	if len(o.From) == 0 {
+		return nil, nil
+	}
+	var cards []*torture.Card
+	for _, name := range o.From.Split() {
+		earlier, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		if len(earlier) > 0 && earlier[0].Server != servers {
+			return nil, fmt.Errorf("%s: the cards are those of %s", name, map[bool]string{true: "servers: lull probe --from", false: "clients: lull torture --from"}[earlier[0].Server])
+		}
+		cards = append(cards, earlier...)
+	}
+	return cards, nil
+}
+
+func read(name string) ([]*torture.Card, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	cards, err := torture.ReadJSON(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return cards, nil
+}
+
+// Progress returns what shows the progress of one card.
+func (o Output) Progress(env cli.Env) *term.Progress {
+	return term.NewProgress(env.Stderr, env.Getenv, o.Quiet, time.Now)
+}
+
+// Print prints the cards in the forms that the flags name. It returns an error if a case has
+// failed.
+func (o Output) Print(env cli.Env, cards []*torture.Card) error {
+	for _, file := range []struct {
+		name  cli.Text
+		write func(io.Writer, []*torture.Card) error
+	}{{o.JUnit, torture.WriteJUnit}, {o.Report, torture.WritePage}} {
+		if file.name == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := file.write(&b, cards); err != nil {
+			return err
+		}
+		if err := cli.WriteWhole(string(file.name), b.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := o.print(env.Stdout, cards); err != nil {
+		return err
+	}
+	failed := 0
+	for _, c := range cards {
+		failed += c.Count(torture.Fail)
+	}
+	if failed > 0 {
+		return fmt.Errorf("%s failed", term.Counted(failed, "case"))
+	}
+	return nil
+}
+
+func (o Output) print(out io.Writer, cards []*torture.Card) error {
+	if o.JSON {
+		return torture.WriteJSON(out, cards)
+	}
+	for i, c := range cards {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		o.card(out, c)
+	}
+	if len(cards) > 1 {
+		fmt.Fprintln(out)
+		Matrix(out, cards)
+	}
+	if o.Report != "" {
+		fmt.Fprintf(out, "\nThe page is in %s.\n", o.Report)
+	}
+	return nil
+}
+
+// card prints the lines of a card, and what is not passed. On the card of a server it also
+// prints what does not apply: that something could not be seen is a part of the result.
+func (o Output) card(out io.Writer, c *torture.Card) {
+	title := c.Name
+	if c.Version != "" {
+		title += " " + c.Version
+	}
+	fmt.Fprintf(out, "%s: %d pass, %d warn, %d fail, %d do not apply; %v\n\n", term.Printable(title),
+		c.Count(torture.Pass), c.Count(torture.Warn), c.Count(torture.Fail), c.Count(torture.NotApplicable), c.Took.Round(100*time.Millisecond))
+	for _, line := range c.Lines() {
+		fmt.Fprintf(out, "%-22s %-5s %s\n", line.Group, line.Grade, counts(line))
+		for i, r := range c.Results {
+			if r.Group != line.Group || !o.All && (r.Grade == torture.Pass || r.Grade == torture.NotApplicable && !c.Server) {
+				continue
+			}
+			name := r.Case
+			if !o.Timeline && r.Grade == torture.NotApplicable { // what could not be seen is one reason for several
+				if i > 0 && sameVerdict(r, c.Results[i-1]) {
+					continue
+				}
+				for _, next := range c.Results[i+1:] {
+					if !sameVerdict(r, next) {
+						break
+					}
+					name += ", " + next.Case
+				}
+			}
+			fmt.Fprint(out, term.Fill(fmt.Sprintf("    %-4s  ", r.Grade), name+": "+term.Printable(r.Why)))
+			if r.Note != "" {
+				fmt.Fprint(out, term.Fill("          ", term.Printable(r.Note)))
+			}
+			if o.Timeline {
+				for _, e := range r.Events {
+					call := ""
+					if r.Calls > 1 {
+						call = fmt.Sprintf("call %d: ", e.Call)
+					}
+					fmt.Fprintf(out, "          %9.3f s  %s%s\n", e.At.Seconds(), call, term.Printable(e.Text))
+				}
+			}
+		}
+	}
+}
+
+func sameVerdict(a, b torture.Result) bool { return a.Group == b.Group && a.Verdict == b.Verdict }
+
+// counts returns how many cases of a line have which grade.
+func counts(l torture.Line) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{l.Pass, "pass"}, {l.Warn, "warn"}, {l.Fail, "fail"}, {l.NotApplies, "n/a"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Matrix prints a line for each card, and a column for each group: the worst grade, and how
+// many cases have it.
+func Matrix(out io.Writer, cards []*torture.Card) {
+	groups, lines := torture.Matrix(cards)
+	head := []string{"client"}
+	if cards[0].Server {
+		head[0] = "server"
+	}
+	for _, group := range groups {
+		head = append(head, short(group))
+	}
+	rows := [][]string{head}
+	for i, c := range cards {
+		row := []string{term.Printable(c.Name)}
+		for _, l := range lines[i] {
+			n := map[torture.Grade]int{torture.Pass: l.Pass, torture.Warn: l.Warn, torture.Fail: l.Fail}[l.Grade]
+			cell := string(l.Grade)
+			if l.Grade == torture.Warn || l.Grade == torture.Fail {
+				cell = fmt.Sprintf("%d %s", n, l.Grade)
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	term.Table(out, rows, term.Width)
+}
+
+// short returns a group's name for the head of a column.
+func short(group string) string {
+	switch group {
+	case "connections that break":
+		return "broken"
+	case "must not be repeated":
+		return "forbidden"
+	}
+	return group
+}
+
+// A Case is what List prints of a case.
+type Case struct{ Name, Group, Does, Right, Source string }
+
+// List prints cases: who does what, and whose answer is right.
+func List(out io.Writer, cases []Case, does, right string) error {
+	groups := 0
+	for i, c := range cases {
+		if i == 0 || c.Group != cases[i-1].Group {
+			groups++
+		}
+	}
+	fmt.Fprintf(out, "%d cases in %d groups.\n", len(cases), groups)
+	for i, c := range cases {
+		if i == 0 || c.Group != cases[i-1].Group {
+			fmt.Fprintf(out, "\n%s\n", c.Group)
+		}
+		fmt.Fprintf(out, "\n  %s\n", c.Name)
+		fmt.Fprint(out, term.Fill("    "+does+" ", c.Does+"."))
+		fmt.Fprint(out, term.Fill("    "+right+" ", c.Right+"."))
+		if _, err := fmt.Fprint(out, term.Fill("    ", c.Source)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
