@@ -9,6 +9,7 @@
 //	lull schema     prints the JSON Schema of policy files
 //	lull exec       runs a command under a policy
 //	lull torture    grades HTTP clients with a server that fails in more than a hundred ways
+//	lull probe      grades an HTTP server that one owns
 //	lull queue      looks after the dead letters of a real broker
 //	lull worker     flies what simulate and battery hand out to other machines
 //	lull completion prints a script that completes its command line in a shell
@@ -32,6 +33,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/execute"
 	"github.com/lullgo/lull/cmd/lull/internal/lint"
 	"github.com/lullgo/lull/cmd/lull/internal/man"
+	"github.com/lullgo/lull/cmd/lull/internal/probe"
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/schema"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
@@ -49,6 +51,7 @@ type commands struct {
 	Schema   schema.Command     `cmd:"" help:"Print the JSON Schema of policy files."`
 	Exec     execute.Command    `cmd:"" help:"Run a command, and repeat it if it fails."`
 	Torture  torture.Command    `cmd:"" help:"Grade HTTP clients: what they make of a server that fails."`
+	Probe    probe.Command      `cmd:"" help:"Grade an HTTP server that is yours: what it makes of clients that retry."`
 	Queue    queue.Command      `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
 	Worker   queue.Command      `cmd:"" help:"Fly what simulate and battery hand out to other machines (--workers URL)."`
 	Version  version            `cmd:"" help:"Print the version, as --version does."`

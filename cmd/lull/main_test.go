@@ -32,7 +32,7 @@ func lullWithInput(ctx context.Context, stdin io.Reader, args ...string) (code i
 func TestHelp(t *testing.T) {
 	_, want, _ := lullProgram(t.Context(), "--help")
 	last := 0
-	for _, command := range []string{"\n  demo", "\n  simulate", "\n  battery", "\n  lint", "\n  convert", "\n  schema", "\n  exec", "\n  torture", "\n  queue", "\n  worker", "\n  version", "\n  completion", "\n  man", "\n  help"} {
+	for _, command := range []string{"\n  demo", "\n  simulate", "\n  battery", "\n  lint", "\n  convert", "\n  schema", "\n  exec", "\n  torture", "\n  probe", "\n  queue", "\n  worker", "\n  version", "\n  completion", "\n  man", "\n  help"} {
 		at := strings.Index(want, command)
 		if at < last {
 			t.Errorf("%q is missing or out of order:\n%s", command, want)
@@ -69,7 +69,7 @@ func TestVersion(t *testing.T) {
 func TestUnknownCommands(t *testing.T) {
 	for _, args := range [][]string{{"dmo"}, {"help", "dmo"}, {"--json"}} {
 		code, stdout, stderr := lullProgram(t.Context(), args...)
-		if code != cli.Misused || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, simulate, battery, lint, convert, schema, exec, torture, queue, worker, version, completion, man, help") {
+		if code != cli.Misused || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, simulate, battery, lint, convert, schema, exec, torture, probe, queue, worker, version, completion, man, help") {
 			t.Errorf("%v: exit code %d, stdout %q, stderr\n%s", args, code, stdout, stderr)
 		}
 	}

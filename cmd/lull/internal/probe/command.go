@@ -1,0 +1,171 @@
+// Package probe is the command lull probe: it puts a server that its user owns to the cases of
+// package torture/probe, and prints a card.
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cards"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/torture"
+	"github.com/lullgo/lull/torture/probe"
+)
+
+// Command is lull probe.
+type Command struct {
+	URL       cli.Text  `arg:"" optional:"" name:"url" help:"The server, with a path that takes a GET."`
+	IOwnThis  bool      `name:"i-own-this" help:"The server is yours, it may be put under load, and its POSTs may be carried out. Nothing is sent without this."`
+	Post      cli.Text  `placeholder:"PATH" help:"Where POSTs go. Some sixty are sent, most under a key that was used. Default: the URL's path."`
+	NoPost    bool      `help:"Send no POSTs. Then nothing is seen of idempotency keys."`
+	Body      cli.Text  `placeholder:"FILE" help:"The body of the POSTs. Default: a small JSON object."`
+	OtherBody cli.Text  `placeholder:"FILE" help:"Another body that the server takes as well."`
+	Type      cli.Text  `default:"application/json" placeholder:"TYPE" help:"The Content-Type of both."`
+	Busy      cli.Text  `placeholder:"PATH" help:"A path that refuses GETs, if many come at once or always. Default: the URL's path."`
+	Slow      cli.Text  `placeholder:"PATH" help:"A path whose GET takes a second or longer."`
+	Fail      cli.Text  `placeholder:"PATH" help:"A path whose POST is answered with 500 or above."`
+	Header    cli.Texts `placeholder:"NAME: VALUE" help:"Send this header with every request, such as an Authorization. It is not printed. May be given several times."`
+	Together  cli.Text  `default:"32" placeholder:"32" help:"Requests at once: 2 to 1000. Refusals are seen if that is more than the server takes."`
+	Requests  cli.Text  `default:"600" placeholder:"600" help:"The most requests in all: 1 to 100000."`
+	Rate      cli.Text  `default:"100" placeholder:"100" help:"The most requests a second, beyond those at once: up to 10000."`
+	Case      cli.Texts `placeholder:"NAME,..." help:"Only these cases, or all of a group; key-* are those whose names begin like that. Default: all."`
+	Name      cli.Text  `placeholder:"NAME" help:"What the server is called in the card. Default: its host."`
+	List      bool      `help:"List the cases: what the client does, what is right, and where that stands."`
+	cards.Output
+}
+
+// Help is shown above the flags.
+func (Command) Help() string {
+	return `Asks a server that is yours what it does with clients that retry: idempotency
+keys, refusals and what they say, deadlines, clients that have gone, connections.
+
+  lull probe --i-own-this http://127.0.0.1:8080/orders
+      its card
+  lull probe --i-own-this --post /payments --slow /report URL
+      the same with more paths, and so with more to see
+
+A fail breaks a specification or does harm; a warning is allowed, but not what
+is recommended; n/a is what the server does not claim, or what could not be
+seen, with what would show it. The exit code is 1 if anything failed.
+
+No other host or port than those of the URL is asked, redirects are not
+followed, and there is no proxy. The requests are bounded in all, a second, and
+at once.`
+}
+
+// mostBody bounds the files of bodies.
+const mostBody = 16 << 20
+
+// Check returns what is wrong with the flags.
+func (f Command) Check() error {
+	_, _, err := f.task()
+	return err
+}
+
+// Complete returns the cases.
+func (Command) Complete() map[string][]string {
+	var names []string
+	for _, c := range probe.Cases() {
+		names = append(names, c.Name)
+	}
+	return map[string][]string{"case": names}
+}
+
+// task reads the flags, but for the files that they name.
+func (f Command) task() (probe.Target, probe.Options, error) {
+	var l problem.List
+	o := probe.Options{
+		Together: cli.Whole(&l, "--together", f.Together, 2, probe.MostTogether),
+		Requests: cli.Whole(&l, "--requests", f.Requests, 1, probe.MostRequests),
+		Rate:     cli.Number(&l, "--rate", f.Rate, 0.001, probe.MostRate, "requests a second"),
+	}
+	var patterns []string
+	if len(f.Case) > 0 {
+		patterns = f.Case.Split()
+	}
+	var err error
+	if o.Cases, err = probe.Select(patterns); err != nil {
+		l.Check(false, "--case", strings.Join(patterns, ","), err.Error())
+	}
+	t := probe.Target{URL: string(f.URL), Post: string(f.Post), NoPost: f.NoPost, Type: string(f.Type),
+		Busy: string(f.Busy), Slow: string(f.Slow), Fail: string(f.Fail), Header: f.headers(&l)}
+	l.Check(f.URL != "" || len(f.From) > 0, "URL", "missing", "the address of a server, or --from FILE")
+	l.Check(f.URL == "" || f.IOwnThis, "--i-own-this", "missing", "it, which confirms that the server is yours: it is put under load, and POSTs are carried out")
+	var wrong problem.List
+	if len(l) == 0 && f.URL != "" && errors.As(probe.Check(t, o), &wrong) {
+		for _, p := range wrong { // the fields have the names of flags
+			if p.Field != "URL" {
+				p.Field = "--" + strings.ToLower(p.Field)
+			}
+			l = append(l, p)
+		}
+	}
+	return t, o, l.Err()
+}
+
+// Run grades the server.
+func (f Command) Run(env cli.Env) error {
+	if f.List {
+		var list []cards.Case
+		for _, c := range probe.Cases() {
+			list = append(list, cards.Case{Name: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source})
+		}
+		return cards.List(env.Stdout, list, "The client", "The server")
+	}
+	t, o, err := f.task()
+	if err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name cli.Text
+		body *[]byte
+	}{{f.Body, &t.Body}, {f.OtherBody, &t.Other}} {
+		if file.name == "" {
+			continue
+		}
+		if *file.body, err = env.ReadFile(string(file.name), mostBody); err != nil {
+			return err
+		}
+	}
+	all, err := f.Earlier(true)
+	if err != nil {
+		return err
+	}
+	if f.URL != "" {
+		p := f.Progress(env)
+		o.Progress = func(done, all int, last torture.Result) {
+			p.Show(func(took time.Duration) string {
+				return fmt.Sprintf("%s: %d of %d cases, %v", f.URL, done, all, took.Round(time.Second))
+			})
+		}
+		card, err := probe.Run(env.Context, t, o)
+		p.End()
+		if err != nil {
+			return err
+		}
+		if f.Name != "" {
+			card.Name = string(f.Name)
+		}
+		all = append(all, card)
+	}
+	return f.Print(env, all)
+}
+
+// headers returns those of --header.
+func (f Command) headers(l *problem.List) http.Header {
+	h := http.Header{}
+	for _, line := range f.Header {
+		name, value, ok := strings.Cut(string(line), ":")
+		name = strings.TrimSpace(name)
+		if ok && name != "" {
+			h.Add(name, strings.TrimSpace(value))
+			continue
+		}
+		l.Check(false, "--header", "a line without a name", "NAME: VALUE")
+	}
+	return h
+}
