@@ -3,6 +3,7 @@
 //
 //	readme-check commands README.md docs/*.md   print the commands of the sh blocks
 //	readme-check snippets README.md docs/*.md   check the go blocks
+//	readme-check links                          check the links of all pages to files and headings
 //
 // An sh block with the comment "<!-- not run: WHY -->" in the line before it is not printed.
 //
@@ -31,8 +32,11 @@ func main() {
 }
 
 func run(args []string) error {
+	if len(args) == 1 && args[0] == "links" {
+		return checkLinks()
+	}
 	if len(args) < 2 {
-		return errors.New("want commands or snippets, and the names of files")
+		return errors.New("want commands or snippets, and the names of files; or links")
 	}
 	pages := make([]string, len(args)-1)
 	for i, file := range args[1:] {

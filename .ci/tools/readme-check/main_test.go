@@ -55,3 +55,45 @@ func TestSnippets(t *testing.T) {
 		t.Errorf("a program that does not compile: %v", err)
 	}
 }
+
+func TestLinks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("docs/guide.md", "# The guide\n\n## `Do` and *Run*: a [story](https://example.com)?\n\n## Twice\n\n## Twice\n\n<a id=\"here\"></a>\n\nA [self](#the-guide), [up](../README.md), [root](/README.md), [a folder](../docs).\n")
+	write("a/a.go", "package a\n\n// See docs/guide.md#twice-1.\n")
+	good := "# It\n\n[a](docs/guide.md) [b](docs/guide.md#do-and-run-a-story) [c](docs/guide.md#twice-1 \"a title\") [d](docs/guide.md#here)\n" +
+		"[e](https://example.com/nothing#there) [f](mailto:nobody@example.com) ![g](<a/a.go>) [h](a/a.go#L3)\n" +
+		"<img src=\"docs/guide.md\"> [i][j] `[not](a-link.md)`\n\n[j]: https://github.com/lullgo/lull/blob/main/docs/guide.md#twice\n\n```text\n[no](link.md)\n# No heading\n```\n"
+	write("README.md", good)
+	if err := run([]string{"links"}); err != nil {
+		t.Errorf("all links hold: %v", err)
+	}
+	for bad, want := range map[string]string{
+		"[a](docs/gide.md)":                                     "README.md:1: docs/gide.md: there is no such file",
+		"\n[a](docs/guide.md#thrice)":                           "README.md:2: docs/guide.md#thrice: docs/guide.md has no such heading",
+		"[a](#no-heading)\n```\n# No heading\n```":              "README.md:1: #no-heading: README.md has no such heading",
+		"[a](docs/guide.md#twice-2)":                            "has no such heading",
+		"[a](https://github.com/lullgo/lull/blob/main/gone.go)": "there is no such file",
+		"![a](docs/gone.png)":                                   "there is no such file",
+		"<source srcset=\"gone.svg\">":                          "there is no such file",
+		"[a]: gone.md":                                          "there is no such file",
+	} {
+		write("README.md", bad)
+		if err := run([]string{"links"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", bad, err, want)
+		}
+	}
+	write("README.md", good)
+	write("a/a.go", "package a\n\n// See docs/guide.md#gone.\n")
+	if err := run([]string{"links"}); err == nil || !strings.Contains(err.Error(), "a/a.go: docs/guide.md#gone: docs/guide.md has no such heading") {
+		t.Errorf("a comment: %v", err)
+	}
+}
