@@ -28,23 +28,32 @@ import (
 )
 
 type settings struct {
-	version string
-	dryRun  bool
+	version  string
+	dryRun   bool
+	to       string // the folder for the programs of all platforms; empty: they are not built
+	programs []program
+	all      []platform // those that programs are built for
+	tried    platform   // the one for which a dry run builds a program
 }
 
-const usage = `usage: .ci/release [--dry-run] VERSION
+const usage = `usage: .ci/release [--dry-run] [--programs FOLDER] VERSION
 
 VERSION is that of all modules, such as v0.1.0. The tree must be committed, and CHANGELOG.md
 must have a section for the version. With --dry-run neither is needed: what stands in the tree
-is packed and proved, and no commit and no tag is made.
+is packed and proved, and no commit and no tag is made; of the programs, lull is built for one
+other platform, twice, to see that it becomes the same.
+
+With --programs the programs of all platforms are put into a folder, as archives with checksums
+and a list of what is in them.
 `
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var s settings
+	s := settings{programs: ofLull, all: platforms, tried: platform{"windows", "amd64"}}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.BoolVar(&s.dryRun, "dry-run", false, "prove the release, and make no commit and no tag")
+	flags.StringVar(&s.to, "programs", "", "build the programs of all platforms into this `folder`")
 	flags.Usage = func() { fmt.Fprint(flags.Output(), usage); flags.PrintDefaults() }
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		os.Exit(2)
@@ -98,8 +107,18 @@ func release(ctx context.Context, out io.Writer, root string, s settings) error 
 	}
 	fmt.Fprintf(out, "packed %d modules as %s\n", len(modules), s.version)
 	use := newStranger(ctx, tmp, out)
-	if err := use.prove(modules, s.version); err != nil {
+	if err := use.prove(modules, s.programs, s.version); err != nil {
 		return err
+	}
+	if s.dryRun {
+		if err := use.proveReproducible(s.tried, tree, s.programs[:1], modules[0].path, s.version); err != nil {
+			return err
+		}
+	}
+	if s.to != "" {
+		if err := use.buildPrograms(s.to, tree, s.all, s.programs, modules[0].path, s.version); err != nil {
+			return err
+		}
 	}
 	if s.dryRun {
 		fmt.Fprintln(out, "dry run: no commit and no tag is made")

@@ -74,7 +74,7 @@ func TestTheTagsCanBeInstalled(t *testing.T) {
 	root := clone(t)
 	before := state(t, root)
 	var out strings.Builder
-	if err := release(t.Context(), &out, root, settings{version: "v0.1.0"}); err != nil {
+	if err := release(t.Context(), &out, root, ofTheTest(settings{version: "v0.1.0"})); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	if after := state(t, root); after != before {
@@ -111,7 +111,7 @@ func TestTheTagsCanBeInstalled(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 
-	if err := release(t.Context(), &out, root, settings{version: "v0.1.0"}); err == nil || !strings.Contains(err.Error(), "v0.1.0 has been tagged") {
+	if err := release(t.Context(), &out, root, ofTheTest(settings{version: "v0.1.0"})); err == nil || !strings.Contains(err.Error(), "v0.1.0 has been tagged") {
 		t.Errorf("a second time: %v", err)
 	}
 }
@@ -121,7 +121,7 @@ func TestADryRunMakesNothing(t *testing.T) {
 	write(t, filepath.Join(root, "new.go"), "package thing\n") // not committed
 	before := state(t, root)
 	var out strings.Builder
-	if err := release(t.Context(), &out, root, settings{version: "v0.2.0-rc.1", dryRun: true}); err != nil {
+	if err := release(t.Context(), &out, root, ofTheTest(settings{version: "v0.2.0-rc.1", dryRun: true})); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	if after := state(t, root); after != before || git(t, root, "tag", "--list") != "" {
@@ -151,7 +151,7 @@ func TestWhatIsNotReleased(t *testing.T) {
 	} {
 		root := clone(t)
 		s := spoil(root)
-		if err := release(t.Context(), &strings.Builder{}, root, s); err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "undefined: missing") {
+		if err := release(t.Context(), &strings.Builder{}, root, ofTheTest(s)); err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "undefined: missing") {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 		if tags := git(t, root, "tag", "--list"); tags != "" {

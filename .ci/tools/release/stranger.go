@@ -52,7 +52,7 @@ func (s *stranger) run(dir string, env []string, name string, args ...string) (s
 
 // prove fetches each module, builds and runs a program with its packages, and installs and runs
 // its programs.
-func (s *stranger) prove(modules []*mod, version string) error {
+func (s *stranger) prove(modules []*mod, programs []program, version string) error {
 	for _, m := range modules {
 		began := time.Now()
 		packages, err := s.buildWith(m, version)
@@ -62,9 +62,6 @@ func (s *stranger) prove(modules []*mod, version string) error {
 		fmt.Fprintf(s.out, "%5.1f s  go get %s@%s, and a program with %d packages of it\n", time.Since(began).Seconds(), m.path, version, packages)
 	}
 	for _, p := range programs {
-		if path.Base(modules[0].path) != "lull" {
-			break // a repository of a test
-		}
 		began := time.Now()
 		target := modules[0].path + "/" + p.path + "@" + version
 		if _, err := s.run(s.home, nil, "go", "install", target); err != nil {
@@ -85,17 +82,31 @@ func (s *stranger) prove(modules []*mod, version string) error {
 	return nil
 }
 
-// programs are those that users install, and arguments to try them with.
-var programs = []struct {
-	path string
-	runs [][]string
-}{
+// A program is one that users install.
+type program struct {
+	path   string     // below the root
+	runs   [][]string // arguments to try it with
+	prints []printed  // what it prints of itself, for the archives
+}
+
+type printed struct {
+	file string
+	args []string
+}
+
+// ofLull are the programs of lull.
+var ofLull = []program{
 	{"cmd/lull", [][]string{
 		{"--version"},
 		{"demo", "--help"},
 		{"simulate", "--quiet", "--policy", "none,lull"},
+	}, []printed{
+		{"lull.1", []string{"man"}},
+		{"completion/lull.bash", []string{"completion", "bash"}},
+		{"completion/_lull", []string{"completion", "zsh"}},
+		{"completion/lull.fish", []string{"completion", "fish"}},
 	}},
-	{"cmd/lull/lull-queue", [][]string{{"--version"}, {"inspect", "--help"}}},
+	{"cmd/lull/lull-queue", [][]string{{"--version"}, {"inspect", "--help"}}, nil},
 }
 
 // buildWith builds a program, in a module of its own, that imports every package of m that others

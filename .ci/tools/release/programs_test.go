@@ -1,0 +1,244 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var here = platform{runtime.GOOS, runtime.GOARCH}
+
+// ofTheTest adds the program of the repository that clone makes. It prints 42, whatever it is asked.
+func ofTheTest(s settings) settings {
+	s.programs = []program{{"cmd/thing", nil, []printed{{"thing.1", []string{"man"}}}}}
+	s.tried = here
+	return s
+}
+
+// The archives of two platforms, with their checksums and lists of parts.
+func TestPrograms(t *testing.T) {
+	root := clone(t)
+	to := filepath.Join(t.TempDir(), "programs")
+	s := ofTheTest(settings{version: "v0.1.0", dryRun: true, to: to, all: []platform{here, {"windows", "amd64"}}})
+	var out strings.Builder
+	if err := release(t.Context(), &out, root, s); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if !strings.Contains(out.String(), "twice: the same bytes\n") {
+		t.Errorf("printed\n%s", out.String())
+	}
+	name := "thing_v0.1.0_" + here.String()
+	sums := checksums(t, to)
+	if want := []string{name + ".cdx.json", name + ".tar.gz", "thing_v0.1.0_windows_amd64.cdx.json", "thing_v0.1.0_windows_amd64.zip"}; !slices.Equal(sums, want) {
+		t.Errorf("checksums of %q, want %q", sums, want)
+	}
+
+	files := untar(t, filepath.Join(to, name+".tar.gz"))
+	if got := string(files[name+"/thing.1"]); got != "42\n" {
+		t.Errorf("thing.1 is %q", got)
+	}
+	if got := string(files[name+"/LICENSE"]); got != "All of it is free.\n" {
+		t.Errorf("LICENSE is %q", got)
+	}
+	program := filepath.Join(t.TempDir(), "thing")
+	if err := os.WriteFile(program, files[name+"/thing"], 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.CommandContext(t.Context(), program).CombinedOutput(); err != nil || string(text) != "42\n" {
+		t.Errorf("the program printed %q, %v", text, err)
+	}
+	parts := bomOf(t, filepath.Join(to, name+".cdx.json"))
+	library := "pkg:golang/github.com/example/thing/extra@v0.1.0"
+	of := "pkg:golang/github.com/example/thing/cmd/thing@v0.1.0"
+	if got := parts.sha256(of); got != fmt.Sprintf("%x", sha256.Sum256(files[name+"/thing"])) {
+		t.Errorf("the program has the SHA-256 %q", got)
+	}
+	if got, want := parts.refs(), []string{of, library, "pkg:golang/github.com/example/thing@v0.1.0", "pkg:golang/std@" + strings.TrimPrefix(runtime.Version(), "go")}; !slices.Equal(got, want) {
+		t.Errorf("parts %q, want %q", got, want)
+	}
+	if got := parts.on(of); !slices.Contains(got, library) || len(got) != 3 {
+		t.Errorf("the program depends on %q", got)
+	}
+	if got := parts.on("pkg:golang/thing@v0.1.0"); !slices.Equal(got, []string{of}) {
+		t.Errorf("all depends on %q", got)
+	}
+
+	z, err := zip.OpenReader(filepath.Join(to, "thing_v0.1.0_windows_amd64.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	if last := z.File[len(z.File)-1]; last.Name != "thing_v0.1.0_windows_amd64/thing.exe" || last.Mode() != 0o755 {
+		t.Errorf("the archive ends with %s, %v", last.Name, last.Mode())
+	}
+
+	if err := release(t.Context(), &out, root, s); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
+// checksums returns the names in SHA256SUMS, which are those of all other files, after it has checked
+// them.
+func checksums(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		data, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil || sum != fmt.Sprintf("%x", sha256.Sum256(data)) {
+			t.Errorf("%s: %v", line, err)
+		}
+		names = append(names, name)
+	}
+	all, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(all) != len(names)+1 {
+		t.Errorf("%d checksums of %q, %v", len(names), all, err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func untar(t *testing.T, name string) map[string][]byte {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[h.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A partList is what a test reads of CycloneDX.
+type partList struct {
+	Components []struct {
+		Ref    string `json:"bom-ref"`
+		Hashes []struct{ Alg, Content string }
+	}
+	Dependencies []struct {
+		Ref       string
+		DependsOn []string
+	}
+}
+
+func (p partList) refs() (all []string) {
+	for _, c := range p.Components {
+		all = append(all, c.Ref)
+	}
+	return all
+}
+
+func (p partList) sha256(ref string) string {
+	for _, c := range p.Components {
+		if c.Ref == ref && len(c.Hashes) == 1 && c.Hashes[0].Alg == "SHA-256" {
+			return c.Hashes[0].Content
+		}
+	}
+	return ""
+}
+
+func (p partList) on(ref string) []string {
+	for _, d := range p.Dependencies {
+		if d.Ref == ref {
+			return d.DependsOn
+		}
+	}
+	return nil
+}
+
+// bomOf reads a list of parts. It must be valid by the schema of CycloneDX 1.6, which is in the module
+// that writes it.
+func bomOf(t *testing.T, name string) (p partList) {
+	t.Helper()
+	dir, err := output("", nil, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	for _, schema := range []string{"bom-1.6.schema.json", "spdx.schema.json", "jsf-0.82.schemax.json"} {
+		doc := unmarshalled(t, filepath.Join(dir, "schema", schema))
+		id := "http://cyclonedx.org/schema/" + strings.Replace(schema, "schemax", "schema", 1)
+		if err := c.AddResource(id, doc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.AssertFormat()
+	schema, err := c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(unmarshalled(t, name)); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func unmarshalled(t *testing.T, name string) any {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return doc
+}
+
+// The image is built with the Go of the workspace.
+func TestDockerfileHasTheGoOfTheWorkspace(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	work, err := os.ReadFile(filepath.Join(root, "go.work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(work)
+	if version == nil || !bytes.Contains(text, []byte("FROM golang:"+string(version[1])+" ")) {
+		t.Errorf("go.work has %q, Dockerfile\n%s", version, text)
+	}
+}
