@@ -28,7 +28,9 @@ type Case struct {
 	script  []answer      // the answers to the attempts of a call, in order; the last one repeats
 	alone   bool          // it measures short times: no other case runs beside it
 	usual   time.Duration // how long a good answer takes that is not in the script
-	judge   func(*Seen) Verdict
+	// reported: what the client made of it shows in its own report alone.
+	reported bool
+	judge    func(*Seen) Verdict
 }
 
 // defaultLimit is longer than the common clients need to give up: go-retryablehttp's waits

@@ -60,7 +60,7 @@ func statusCases() []Case {
 			Right:  "gives up after a few attempts, and reports the failure",
 			Source: "RFC 9110, 9.2.2; SRE book, Handling Overload: three attempts a request", script: []answer{{status: 503}}, judge: bounded},
 		Case{Name: "status-early-hints", Group: "statuses", method: "GET", Does: "sends 103 before its 200",
-			Right: "takes the 200", Source: "RFC 9110, 15.2: a client must be able to parse 1xx", script: []answer{{status: 200, fault: faultHints}}, judge: works},
+			Right: "takes the 200", Source: "RFC 9110, 15.2: a client must be able to parse 1xx", script: []answer{{status: 200, fault: faultHints}}, judge: works, reported: true},
 	)
 }
 
@@ -90,7 +90,7 @@ func brokenCases() []Case {
 		broken("chunk", "closes the connection in the middle of a chunked body", faultCutChunk, false, incomplete),
 	} {
 		c.Right = "does not report success with half an answer; it may repeat the GET"
-		c.judge = cutOff
+		c.judge, c.reported = cutOff, true
 		cases = append(cases, c)
 	}
 	accept := func(name, does string, d door, a arrival) Case {
@@ -105,7 +105,7 @@ func brokenCases() []Case {
 			Right: "repeats the GET on a new connection: idle connections may be closed at any time", Source: "RFC 9112, 9.5 and 9.3.1",
 			script: []answer{{status: 200, fault: faultIdle}}, judge: idle},
 		Case{Name: "broken-refused", Group: group, method: "GET", door: doorClosed, Does: "does not listen", script: []answer{good},
-			Right: "reports the failure after a few attempts", Source: "SRE book, Addressing Cascading Failures: limit retries a request", judge: failsSafely},
+			Right: "reports the failure after a few attempts", Source: "SRE book, Addressing Cascading Failures: limit retries a request", judge: failsSafely, reported: true},
 	)
 	frames := func(name, does, method string, f fault, right string, source string, judge func(*Seen) Verdict) Case {
 		c := Case{Name: "h2-" + name, Group: group, method: method, door: doorFrames, Does: does, Right: right, Source: source,
@@ -295,9 +295,9 @@ func volumeCases() []Case {
 		{Name: "volume-brown-out", Group: "volume", method: "GET", plan: plan{calls: 300, every: 10 * time.Millisecond}, Does: "answers a third of all requests with 503", Right: "makes at most twice as many attempts as calls",
 			Source: budget, script: []answer{{status: 503, share: 1. / 3}}, judge: brownOut, limit: 45 * time.Second},
 		{Name: "volume-layers", Group: "volume", method: "GET", plan: plan{calls: 20, every: 50 * time.Millisecond, layers: 2}, Does: "is the last of three services that call each other with the client, and answers with 503",
-			Right: "does not multiply the attempts", Source: "SRE book, Addressing Cascading Failures: retry at one level", script: []answer{{status: 503}}, judge: layered, limit: 60 * time.Second},
+			Right: "does not multiply the attempts", Source: "SRE book, Addressing Cascading Failures: retry at one level", script: []answer{{status: 503}}, judge: layered, limit: 60 * time.Second, reported: true},
 		{Name: "volume-breaker", Group: "volume", method: "GET", plan: plan{calls: 120, every: 50 * time.Millisecond}, Does: "answers all requests with 503, after 300 ms each, for six seconds", Right: "stops asking, if it has a circuit breaker",
-			Source: "Nygard, Release It!, Circuit Breaker", script: []answer{{status: 503, delay: 300 * time.Millisecond}}, judge: sheds, limit: 30 * time.Second},
+			Source: "Nygard, Release It!, Circuit Breaker", script: []answer{{status: 503, delay: 300 * time.Millisecond}}, judge: sheds, limit: 30 * time.Second, reported: true},
 	}
 }
 
@@ -306,7 +306,7 @@ func recoveryCases() []Case {
 	p := plan{calls: 400, every: 20 * time.Millisecond}
 	return []Case{
 		{Name: "recovery-back", Group: "recovery", method: "GET", plan: p, Does: "takes fifty calls a second, and answers with 503 from the first second to the third", Right: "lets calls succeed again, three seconds after the end at the latest",
-			Source: "Nygard, Release It!, Circuit Breaker: the half-open state", script: []answer{outage}, judge: back, limit: 30 * time.Second},
+			Source: "Nygard, Release It!, Circuit Breaker: the half-open state", script: []answer{outage}, judge: back, limit: 30 * time.Second, reported: true},
 		{Name: "recovery-herd", Group: "recovery", method: "GET", plan: p, Does: "takes fifty calls a second, and answers with 503 from the first second to the third", Right: "does not come back with a herd of retries",
 			Source: "Bronson et al., Metastable Failures in Distributed Systems (HotOS 2021)", script: []answer{outage}, judge: afterwards, limit: 30 * time.Second},
 	}
@@ -341,10 +341,10 @@ func connectionCases() []Case {
 		{Name: "connection-calls", Group: "connections", method: "GET", plan: plan{calls: 10}, Does: "takes ten calls of one process, one after the other", Right: "uses one connection", Source: source,
 			script: []answer{good}, judge: reuseByCalls},
 		{Name: "connection-close", Group: "connections", method: "GET", Does: "answers with 200 and Connection: close", Right: "takes the answer", Source: "RFC 9112, 9.6",
-			script: []answer{{status: 200, header: []string{"Connection: close"}}}, judge: works},
+			script: []answer{{status: 200, header: []string{"Connection: close"}}}, judge: works, reported: true},
 		{Name: "connection-storm", Group: "connections", method: "GET", door: doorTLS, plan: plan{calls: 20, together: true}, Does: "answers twenty calls of one process over TLS, all at once, twice with 503", Right: "makes hardly more handshakes than calls",
 			Source: source, script: failing(503, 503), judge: handshakes, limit: 40 * time.Second},
-		{Name: "connection-tls", Group: "connections", method: "GET", door: doorTLS, Does: "answers with 200, over TLS", Right: "takes the answer", Source: "RFC 9110, 4.3.4", script: []answer{good}, judge: overTLS},
+		{Name: "connection-tls", Group: "connections", method: "GET", door: doorTLS, Does: "answers with 200, over TLS", Right: "takes the answer", Source: "RFC 9110, 4.3.4", script: []answer{good}, judge: overTLS, reported: true},
 	}
 }
 

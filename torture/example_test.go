@@ -162,3 +162,26 @@ func ExampleWritePage() {
 	fmt.Println(bytes.Contains(b.Bytes(), []byte(`<a href="#c0-once-400" title="5 attempts">fail</a>`)))
 	// Output: true
 }
+
+// A server that stands by itself grades whoever is pointed at it.
+func ExampleListen() {
+	cases, _ := torture.Select([]string{"once-400"})
+	server, err := torture.Listen("127.0.0.1:0", cases)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
+	for range 2 { // a client that repeats what it must not
+		resp, err := http.Get(server.URL() + "t/once-400/mine")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		resp.Body.Close()
+	}
+	for _, card := range server.Cards() {
+		fmt.Println(card.Name, card.Results[0].Case, card.Results[0].Grade)
+	}
+	// Output: mine once-400 fail
+}

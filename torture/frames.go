@@ -54,7 +54,7 @@ func (s *site) old(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		index, _ := s.log.arrive(Attempt{Method: r.Method, Proto: r.Proto, Header: r.Header})
+		index, _, _ := s.log.arrive(Attempt{Method: r.Method, Proto: r.Proto, Header: r.Header})
 		s.read(r.Body, index, true)
 		s.log.note(0, "it speaks %s; the case is about HTTP/2", r.Proto)
 		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}\n")
@@ -152,7 +152,7 @@ func (f *framer) frame(kind, flags byte, id uint32, payload []byte) bool {
 	case frameHeaders:
 		if f.streams[id] == nil {
 			st := &stream{}
-			st.index, st.number = f.site.log.arrive(Attempt{Method: f.site.c.method, Proto: "HTTP/2.0", Conn: f.number})
+			st.index, st.number, _ = f.site.log.arrive(Attempt{Method: f.site.c.method, Proto: "HTTP/2.0", Conn: f.number})
 			f.site.log.change(st.index, func(*Attempt) { f.site.log.proto2 = true })
 			f.streams[id] = st
 		}
@@ -185,6 +185,7 @@ func (f *framer) respond(id uint32) bool {
 	ans := f.site.answer(0, st.number)
 	f.site.log.change(st.index, func(a *Attempt) {
 		a.Answered, a.Length, a.Whole = f.site.log.now(), st.length, true
+		a.Status, a.Good = ans.status, ans.fault == faultNone
 		f.site.log.noteLocked(0, "attempt %d is answered: %s", st.number, ans.describe(nil))
 	})
 	var last [4]byte

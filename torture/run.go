@@ -43,17 +43,7 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 
 	// Some cases come first: what does this client do at all? Only what the others need is asked.
 	known := map[string]Result{}
-	asks := func(groups ...string) bool {
-		return slices.ContainsFunc(o.Cases, func(c Case) bool { return slices.Contains(groups, c.Group) })
-	}
-	basics := []string{"status-503"}
-	if asks("hints", "deadlines") {
-		basics = append(basics, "hint-seconds-503")
-	}
-	if asks("waits", "hedging") {
-		basics = append(basics, "hedge-get", "wait-first")
-	}
-	cases, err := Select(basics)
+	cases, err := Select(basics(o.Cases))
 	if err != nil {
 		return nil, err
 	}
@@ -67,17 +57,8 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 		}
 		first.Wait()
 	}
-	for i, c := range cases {
-		switch c.Name {
-		case "status-503":
-			g.traits.retries = len(seen[i].first()) > 1
-		case "hint-seconds-503":
-			g.traits.hints = obeyed(seen[i])
-		case "hedge-get":
-			g.traits.hedges = hedged(seen[i])
-		case "wait-first":
-			g.traits.atOnce = instantly(seen[i])
-		}
+	for i := range cases {
+		g.traits = g.traits.learn(seen[i])
 	}
 	for i, c := range cases {
 		runs[i].Verdict = seen[i].verdict(g.traits)
@@ -130,6 +111,22 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	}
 	card.Took = time.Since(card.Began)
 	return card, ctx.Err()
+}
+
+// basics returns the names of the cases that show what a client does at all, as far as others
+// need to know.
+func basics(cases []Case) []string {
+	asks := func(groups ...string) bool {
+		return slices.ContainsFunc(cases, func(c Case) bool { return slices.Contains(groups, c.Group) })
+	}
+	names := []string{"status-503"}
+	if asks("hints", "deadlines") {
+		names = append(names, "hint-seconds-503")
+	}
+	if asks("waits", "hedging") {
+		names = append(names, "hedge-get", "wait-first")
+	}
+	return names
 }
 
 type grader struct {

@@ -31,6 +31,8 @@ type Attempt struct {
 	Method string
 	Proto  string
 	Header http.Header
+	Status int    // of the answer; 0 if there was none
+	Good   bool   // the answer was a 2xx without a fault
 	Length int64  // bytes of the body that were read
 	Sum    string // of those bytes
 	Whole  bool   // the body was read to its end
@@ -53,6 +55,40 @@ type traits struct {
 	hints   bool // it obeys a Retry-After in seconds
 	atOnce  bool // its first retry follows at once
 	hedges  bool // it sends a second request beside one that is slow
+}
+
+// learn returns t with what a basic case shows.
+func (t traits) learn(s *Seen) traits {
+	shows := false
+	switch s.Case.Name {
+	case "status-503":
+		shows = len(s.first()) > 1
+	case "hint-seconds-503":
+		shows = obeyed(s)
+	case "hedge-get":
+		shows = hedged(s)
+	case "wait-first":
+		shows = instantly(s)
+	}
+	if shows {
+		return t.with(s.Case.Name)
+	}
+	return t
+}
+
+// with returns t with the trait that a basic case is for.
+func (t traits) with(basic string) traits {
+	switch basic {
+	case "status-503":
+		t.retries = true
+	case "hint-seconds-503":
+		t.hints = true
+	case "hedge-get":
+		t.hedges = true
+	case "wait-first":
+		t.atOnce = true
+	}
+	return t
 }
 
 // Seen is all that was seen of a case.
@@ -92,6 +128,7 @@ type log struct {
 	dropped  int
 	attempts []Attempt
 	numbers  map[int]int
+	carried  map[int]bool // connections that an attempt came on
 	arrived  int
 	accepted int
 	hello    int
@@ -107,7 +144,7 @@ const (
 )
 
 func newLog(most int, flood func()) *log {
-	return &log{began: time.Now(), numbers: map[int]int{}, most: most, flood: flood}
+	return &log{began: time.Now(), numbers: map[int]int{}, carried: map[int]bool{}, most: most, flood: flood}
 }
 
 func (l *log) now() time.Duration { return time.Since(l.began) }
@@ -126,9 +163,9 @@ func (l *log) noteLocked(call int, format string, args ...any) {
 	l.events = append(l.events, Event{l.now(), call, fmt.Sprintf(format, args...)})
 }
 
-// arrive records an attempt and returns its index and its number. The index is -1 if there are
-// too many to keep.
-func (l *log) arrive(a Attempt) (index, number int) {
+// arrive records an attempt and returns its index, its number, and whether its connection had
+// carried another. The index is -1 if there are too many to keep.
+func (l *log) arrive(a Attempt) (index, number int, reused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.arrived++
@@ -136,11 +173,15 @@ func (l *log) arrive(a Attempt) (index, number int) {
 		l.flooded = true
 		l.flood()
 	}
-	l.numbers[a.Call]++
-	a.Number = l.numbers[a.Call]
+	reused = l.carried[a.Conn]
+	a.Number = l.numbers[a.Call] + 1
+	if len(l.attempts) < mostAttempts { // the maps are bounded, too
+		l.carried[a.Conn] = true
+		l.numbers[a.Call] = a.Number
+	}
 	a.Arrived = l.now()
 	if len(l.attempts) >= mostAttempts {
-		return -1, a.Number
+		return -1, a.Number, reused
 	}
 	l.attempts = append(l.attempts, a)
 	what := a.Method
@@ -148,7 +189,7 @@ func (l *log) arrive(a Attempt) (index, number int) {
 		what = "a request"
 	}
 	l.noteLocked(a.Call, "attempt %d arrives: %s over %s on connection %d", a.Number, what, a.Proto, a.Conn)
-	return len(l.attempts) - 1, a.Number
+	return len(l.attempts) - 1, a.Number, reused
 }
 
 // change changes a recorded attempt.

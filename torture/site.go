@@ -121,9 +121,8 @@ type gate struct {
 
 type counted struct {
 	*net.TCPConn
-	number   int
-	requests atomic.Int32
-	greeted  atomic.Bool
+	number  int
+	greeted atomic.Bool
 }
 
 func (g *gate) Accept() (net.Conn, error) {
@@ -192,15 +191,14 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	call, depth := place(r.URL.Path)
 	conn, _ := r.Context().Value(connKey{}).(*counted)
 	a := Attempt{Call: call, Method: r.Method, Proto: r.Proto, Header: r.Header.Clone()}
-	reused := false
 	if conn != nil {
-		a.Conn, reused = conn.number, conn.requests.Add(1) > 1
+		a.Conn = conn.number
 	}
 	if depth < s.c.plan.layers {
 		s.layer(w, r, call, depth)
 		return
 	}
-	index, number := s.log.arrive(a)
+	index, number, reused := s.log.arrive(a)
 	if r.ProtoMajor == 2 {
 		s.log.change(index, func(*Attempt) { s.log.proto2 = true })
 	}
@@ -232,7 +230,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Add(name, value)
 	}
 	s.log.change(index, func(a *Attempt) {
-		a.Answered = s.log.now()
+		a.Answered, a.Status = s.log.now(), ans.status
+		a.Good = ans.status/100 == 2 && (ans.fault == faultNone || ans.fault == faultHints || ans.fault == faultIdle && !reused)
 		switch {
 		case until != 0:
 			a.NotBefore = until

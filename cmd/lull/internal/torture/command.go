@@ -5,6 +5,7 @@ package torture
 import (
 	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type Command struct {
 	Only     cli.Texts `placeholder:"NAME,..." help:"Of the file's clients, only these."`
 	Case     cli.Texts `placeholder:"NAME,..." help:"Only these cases, or all of a group; hint-* are those whose names begin like that. Default: all."`
 	Name     cli.Text  `default:"client" placeholder:"client" help:"What the adapter's client is called in the card."`
+	Listen   cli.Text  `default:"127.0.0.1:8555" placeholder:"127.0.0.1:8555" help:"Without a client: where to wait for some. An address of this machine alone."`
 	List     bool      `help:"List the cases: what the server does, what is right, and where that stands."`
 	Together cli.Text  `default:"16" placeholder:"16" help:"Cases beside each other: 1 to 64."`
 	cards.Output
@@ -42,6 +44,9 @@ makes of it: what it repeats, when, with what body, and what it leaves alone.
       that of any program that makes one call and exits with 0 if it succeeded
   lull torture --client lullhttp,net/http --report matrix.html
       a matrix, with the time line behind each cell
+  lull torture
+      waits at http://127.0.0.1:8555 for any client that is pointed at
+      /t/CASE/RUN, and shows there what it has seen
 
 A fail breaks a specification or does harm; a warning is allowed, but not what
 is recommended; n/a is what the client does not claim. The exit code is 1 if
@@ -84,7 +89,6 @@ func (f Command) task() ([]chosen, torture.Options, error) {
 	if o.Cases, err = torture.Select(patterns); err != nil {
 		l.Check(false, "--case", fmt.Sprint(strings.Join(patterns, ",")), err.Error())
 	}
-	l.Check(len(clients) > 0 || len(f.From) > 0 || len(l) > 0, "clients", "none", "--client NAME, --adapters FILE, --from FILE, or a command after --")
 	return clients, o, l.Err()
 }
 
@@ -105,6 +109,11 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
+	if len(clients) == 0 && len(f.From) == 0 {
+		if all, err = f.wait(env, o.Cases); err != nil || len(all) == 0 {
+			return err
+		}
+	}
 	p := f.Progress(env)
 	for _, c := range clients {
 		o.Progress = func(done, all int, last torture.Result) {
@@ -122,6 +131,40 @@ func (f Command) Run(env cli.Env) error {
 	}
 	p.End()
 	return f.Print(env, all)
+}
+
+// wait listens until it is interrupted, and returns a card for each run that has come.
+func (f Command) wait(env cli.Env, cases []torture.Case) ([]*torture.Card, error) {
+	s, err := torture.Listen(string(f.Listen), cases)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	authority, err := os.CreateTemp("", "lull-torture-*.pem")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(authority.Name())
+	if _, err := authority.Write(s.CA()); err != nil {
+		return nil, err
+	}
+	if err := authority.Close(); err != nil {
+		return nil, err
+	}
+	out := env.Stdout
+	if f.JSON {
+		out = env.Stderr
+	}
+	fmt.Fprintf(out, `Point a client at %[1]st/CASE/RUN. RUN is a word of your own, such as its name.
+The addresses of all cases:  %[1]scases/RUN
+What was seen so far:        %[1]s
+Certificates are signed by:  %[2]s
+Ctrl-C ends it, and prints the cards.
+`, s.URL(), authority.Name())
+	<-env.Context.Done()
+	err = s.Close()
+	fmt.Fprintln(out)
+	return s.Cards(), err
 }
 
 // version returns that of a client that is built in.

@@ -1,8 +1,11 @@
 package torture
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,7 +72,7 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"":                                   "lull: clients is none: want --client NAME",
+		"--listen 0.0.0.0:0":                 `the address is "0.0.0.0:0": want one of this machine alone`,
 		"--client curl":                      `--client is "curl": want one of lullhttp`,
 		"--client lullhttp --case nothing":   `no case is named "nothing"`,
 		"--client lullhttp --together 0":     `--together is "0": want a whole number from 1 to 64`,
@@ -83,6 +86,41 @@ func TestMistakes(t *testing.T) {
 		if code == cli.OK || out != "" || !strings.Contains(errs, want) && !(strings.HasSuffix(want, "want a name in") && strings.Contains(errs, ":4")) {
 			t.Errorf("%s: exit code %d, printed %s%s, want %s", args, code, out, errs, want)
 		}
+	}
+}
+
+// Without a client it waits for some, and prints their cards when it is interrupted.
+func TestStanding(t *testing.T) {
+	var commands struct {
+		Torture Command `cmd:""`
+	}
+	in, out := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int, 1)
+	go func() {
+		env := cli.Env{Context: ctx, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }}
+		code <- cli.Run(env, &commands, []string{"torture", "--listen", "127.0.0.1:0", "--case", "once-400"})
+		out.Close()
+	}()
+	lines := bufio.NewScanner(in)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Ctrl-C") {
+		if base, ok := strings.CutPrefix(lines.Text(), "What was seen so far:"); ok {
+			for range 2 {
+				resp, err := http.Get(strings.TrimSpace(base) + "t/once-400/mine")
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+			}
+		}
+	}
+	cancel()
+	var rest strings.Builder
+	for lines.Scan() {
+		rest.WriteString(lines.Text() + "\n")
+	}
+	if got := <-code; got != cli.Failed || !strings.Contains(rest.String(), "once-400: 2 attempts") {
+		t.Errorf("exit code %d, printed\n%s", got, &rest)
 	}
 }
 

@@ -1,0 +1,305 @@
+package torture
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	stdlog "log"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Server stands by itself: it starts no client, and grades whoever comes.
+//
+// A client is pointed at /t/CASE/RUN. RUN is a word that its user chooses, such as the client's
+// name: it is the name of a card. For cases of many calls a further part of the path is the
+// number of the call, counted from 0. The page at / has the results so far, /cards.json the
+// same for programs, and /cases/RUN the addresses of all cases, those that have a port of
+// their own too.
+//
+// Its methods may be called concurrently.
+type Server struct {
+	cases     []Case
+	authority *authority
+	listener  net.Listener
+	http      *http.Server
+
+	mu     sync.Mutex
+	names  []string // of the runs, in their order
+	runs   map[string]*standing
+	closed bool
+}
+
+// standing is a run.
+type standing struct {
+	began time.Time
+	sites map[string]*site // by the case
+}
+
+// mostRuns bounds what a server keeps.
+const mostRuns = 64
+
+// reported is why a case is not judged without the client's own report.
+const reported = "only the client's own report shows it: give lull torture a command that makes the calls"
+
+// Listen returns a server for cases, all of them if there are none, at an address of this
+// machine, such as 127.0.0.1:8555.
+func Listen(address string, cases []Case) (*Server, error) {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("the address is %q: want one of this machine alone, such as 127.0.0.1:8555", address)
+	}
+	a, err := newAuthority()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if cases == nil {
+		cases = Cases()
+	}
+	s := &Server{cases: cases, authority: a, listener: listener, runs: map[string]*standing{}}
+	s.http = &http.Server{Handler: s, ErrorLog: stdlog.New(io.Discard, "", 0), ConnContext: numbered, Protocols: new(http.Protocols)}
+	s.http.Protocols.SetHTTP1(true)
+	s.http.Protocols.SetUnencryptedHTTP2(true)
+	go s.http.Serve(&gate{Listener: listener, log: newLog(0, nil)})
+	return s, nil
+}
+
+// URL returns the address of the page.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/" }
+
+// CA returns the certificate, as PEM, that signs those of the cases with TLS.
+func (s *Server) CA() []byte { return slices.Clone(s.authority.pem) }
+
+// Close ends the server and all connections. Cards still returns what was seen.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return err
+	}
+	s.closed = true
+	for _, run := range s.runs {
+		for _, site := range run.sites {
+			if site.listener != nil {
+				site.close()
+			} else {
+				close(site.over)
+			}
+		}
+	}
+	return err
+}
+
+// Cards returns a card for each run, with the cases that it has met so far.
+func (s *Server) Cards() []*Card {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var cards []*Card
+	for _, name := range s.names {
+		if card := s.runs[name].card(name, s.cases); len(card.Results) > 0 {
+			cards = append(cards, card)
+		}
+	}
+	return cards
+}
+
+// card judges what a run has met.
+func (r *standing) card(name string, cases []Case) *Card {
+	card := &Card{Name: name, Began: r.began, Took: time.Since(r.began)}
+	all, events := map[string]*Seen{}, map[string][]Event{}
+	for _, c := range cases {
+		site := r.sites[c.Name]
+		if site == nil {
+			continue
+		}
+		seen, list := site.log.seen(c)
+		if len(seen.Attempts) > 0 || seen.Accepted > 0 {
+			seen.Finished = assumed(seen)
+			all[c.Name], events[c.Name] = seen, list
+		}
+	}
+	for _, c := range cases {
+		seen := all[c.Name]
+		if seen == nil {
+			continue
+		}
+		switch {
+		case c.reported:
+			seen.Without = reported
+		case slices.ContainsFunc(seen.Attempts, func(a Attempt) bool { return a.Answered == 0 && a.Gone == 0 }):
+			seen.Without = "an attempt is under way"
+		}
+		card.Results = append(card.Results, Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source, Verdict: soFar(seen, all),
+			Calls: len(seen.Finished), Attempts: len(seen.Attempts), Took: seen.Took, Events: events[c.Name]})
+	}
+	return card
+}
+
+// soFar is the verdict on a case where it may not be known what the client does at all. It is
+// whatever would follow from all that is possible, if that has one grade.
+func soFar(seen *Seen, all map[string]*Seen) Verdict {
+	possible, missing := []traits{{}}, []string(nil)
+	for _, basic := range basics([]Case{seen.Case}) {
+		b := all[basic]
+		var both []traits
+		for _, t := range possible {
+			if b != nil {
+				both = append(both, t.learn(b))
+				continue
+			}
+			both = append(both, t, t.with(basic))
+		}
+		possible = both
+		if b == nil {
+			missing = append(missing, basic)
+		}
+	}
+	verdict := seen.verdict(possible[0])
+	for _, t := range possible[1:] {
+		if v := seen.verdict(t); v.Grade != verdict.Grade {
+			return notApplicable("first point the client at %s: that shows what it does at all", strings.Join(missing, " and "))
+		}
+	}
+	return verdict
+}
+
+// assumed is what a client reports that takes the last answer for the result of its call.
+func assumed(s *Seen) []Finished {
+	if len(s.Attempts) == 0 {
+		return []Finished{{End: s.Took}}
+	}
+	var list []Finished
+	of := map[int]int{}
+	for _, a := range s.Attempts {
+		i, ok := of[a.Call]
+		if !ok {
+			i = len(list)
+			of[a.Call] = i
+			list = append(list, Finished{Call: a.Call, Start: a.Arrived})
+		}
+		list[i].End = max(a.Arrived, a.Answered, a.Gone)
+		list[i].OK, list[i].Status = a.Good, a.Status
+	}
+	slices.SortFunc(list, func(a, b Finished) int { return a.Call - b.Call })
+	return list
+}
+
+// site returns that of a case in a run. With doors it opens the port of those that have one.
+func (s *Server) site(c Case, name string) (*site, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run := s.runs[name]
+	if run == nil {
+		if len(s.runs) >= mostRuns {
+			return nil, fmt.Errorf("there are %d runs already, and room for no more: start lull torture anew", mostRuns)
+		}
+		run = &standing{time.Now(), map[string]*site{}}
+		s.runs[name] = run
+		s.names = append(s.names, name)
+	}
+	if s.closed {
+		return nil, http.ErrServerClosed
+	}
+	if site := run.sites[c.Name]; site != nil {
+		return site, nil
+	}
+	l := newLog(mostAttempts, func() {})
+	created := &site{c: c, log: l, over: make(chan struct{}), base: strings.TrimSuffix(s.URL(), "/")}
+	if !c.plain() {
+		var err error
+		if created, err = openSite(c, s.authority, l); err != nil {
+			return nil, err
+		}
+	}
+	run.sites[c.Name] = created
+	return created, nil
+}
+
+// plain reports whether the case needs no port of its own.
+func (c Case) plain() bool { return c.door == doorPlain && len(c.doors) == 0 }
+
+// ServeHTTP answers an attempt, or shows what was seen.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case parts[0] == "t" && len(parts) >= 3:
+		i := slices.IndexFunc(s.cases, func(c Case) bool { return c.Name == parts[1] })
+		if i < 0 || !s.cases[i].plain() || s.cases[i].plan.layers > 0 || !runName(parts[2]) {
+			http.Error(w, "no such case, or one that is not at this port, or a run whose name is not made of 1 to 64 letters, digits, dots and dashes: see /cases/"+safeRun(parts[2]), http.StatusNotFound)
+			return
+		}
+		site, err := s.site(s.cases[i], parts[2])
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInsufficientStorage)
+			return
+		}
+		site.ServeHTTP(w, r)
+	case parts[0] == "cases" && len(parts) == 2 && runName(parts[1]):
+		s.list(w, parts[1])
+	case r.URL.Path == "/cards.json":
+		w.Header().Set("Content-Type", "application/json")
+		WriteJSON(w, s.Cards())
+	case r.URL.Path == "/":
+		s.page(w)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// list prints the addresses of all cases for a run: name, method and address.
+func (s *Server) list(w http.ResponseWriter, run string) {
+	var b bytes.Buffer
+	for _, c := range s.cases {
+		if c.plan.layers > 0 {
+			continue
+		}
+		address := s.URL() + "t/" + c.Name + "/" + run
+		if !c.plain() {
+			site, err := s.site(c, run)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInsufficientStorage)
+				return
+			}
+			address = site.base + "/t/" + c.Name + "/" + run
+		}
+		fmt.Fprintf(&b, "%s\t%s\t%s\n", c.Name, c.method, address)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Write(b.Bytes())
+}
+
+func (s *Server) page(w http.ResponseWriter) {
+	var b bytes.Buffer
+	cards := s.Cards()
+	if len(cards) == 0 {
+		fmt.Fprintf(w, "Nobody has come yet.\n\nPoint a client at %st/CASE/RUN. %[1]scases/RUN lists the cases. RUN is a word of your own.\n", s.URL())
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err := WritePage(&b, cards); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Write(b.Bytes())
+}
+
+// runName reports whether a name can be that of a run.
+func runName(s string) bool {
+	return len(s) >= 1 && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == ""
+}
+
+func safeRun(s string) string {
+	if runName(s) {
+		return s
+	}
+	return "RUN"
+}

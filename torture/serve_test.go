@@ -1,0 +1,181 @@
+package torture
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+)
+
+func standingServer(t *testing.T) *Server {
+	s, err := Listen("127.0.0.1:0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func fetch(t *testing.T, url string) (int, string) {
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// A client that is pointed at a standing server gets the verdicts that it gets when lull torture
+// makes its calls, but for those that only its own report shows.
+func TestAStandingServerJudgesAlike(t *testing.T) {
+	t.Parallel()
+	s := standingServer(t)
+	cases, err := Select([]string{"statuses", "must not be repeated", "bodies", "keys", "hint-seconds-503", "hint-seconds-429", "hint-day", "broken-reset", "broken-body", "broken-accept-reset", "h2-refused", "h2-goaway-post",
+		"connection-retries", "connection-calls", "connection-tls", "tls-expired", "deadline-cancel", "deadline-hint"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := map[string]Client{
+		"lullhttp": Lull("lullhttp", lull.Policy{}), "net-http": NetHTTP(),
+		"greedy": HTTP("greedy", func(base *http.Transport) (Doer, error) { return greedy{&http.Client{Transport: base}}, nil }),
+	}
+	for name, client := range clients {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, err := Run(t.Context(), client, Options{Cases: cases})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, list := fetch(t, s.URL()+"cases/"+name)
+			addresses := map[string]string{}
+			for line := range strings.Lines(list) {
+				f := strings.Split(strings.TrimSpace(line), "\t")
+				addresses[f[0]] = f[2]
+			}
+			session, err := client.Start(t.Context(), Env{CA: s.CA()}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer session.Close()
+			g := grader{folder: t.TempDir()}
+			for i, c := range cases {
+				body, file := g.body(c)
+				key := ""
+				if c.key {
+					key = newKey()
+				}
+				// A process for each case, as Run has.
+				call := Call{Client: i, Method: c.method, Body: body, File: file, Timeout: c.timeout, Key: key}
+				for n := range c.plan.count() {
+					call.ID, call.URL = n, addresses[c.Name]+"/"+strconv.Itoa(n)
+					session.Call(t.Context(), call)
+				}
+			}
+			var got *Card
+			for _, card := range s.Cards() {
+				if card.Name == name {
+					got = card
+				}
+			}
+			same := 0
+			for _, w := range want.Results {
+				r, ok := got.Result(w.Case)
+				switch {
+				case !ok:
+					t.Errorf("%s is missing", w.Case)
+				case r.Why == reported:
+				case r.Grade != w.Grade:
+					t.Errorf("%s is %s (%s), and %s (%s) if lull torture makes the call\n%s", w.Case, r.Grade, r.Why, w.Grade, w.Why, timeline(r))
+				default:
+					same++
+				}
+			}
+			if same < 60 {
+				t.Errorf("only %d verdicts", same)
+			}
+		})
+	}
+}
+
+func TestAStandingServerShowsWhatItHasSeen(t *testing.T) {
+	t.Parallel()
+	s := standingServer(t)
+	if status, text := fetch(t, s.URL()); status != http.StatusOK || !strings.Contains(text, "Point a client at "+s.URL()+"t/CASE/RUN") {
+		t.Errorf("%d, %s", status, text)
+	}
+	// A hint alone shows nothing: does this client read them at all?
+	fetch(t, s.URL()+"t/hint-seconds-429/mine")
+	fetch(t, s.URL()+"t/hint-seconds-429/mine")
+	if r, _ := s.Cards()[0].Result("hint-seconds-429"); r.Grade != NotApplicable || !strings.Contains(r.Why, "first point the client at status-503 and hint-seconds-503") {
+		t.Errorf("%s: %s", r.Grade, r.Why)
+	}
+	for _, name := range []string{"status-503", "once-400"} {
+		fetch(t, s.URL()+"t/"+name+"/mine")
+		fetch(t, s.URL()+"t/"+name+"/mine")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	open, _ := http.NewRequestWithContext(ctx, "GET", s.URL()+"t/deadline-silent/mine", nil)
+	go http.DefaultTransport.RoundTrip(open)
+	for len(s.Cards()[0].Results) < 4 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	card := s.Cards()[0]
+	for name, want := range map[string]Grade{"status-503": Pass, "once-400": Fail, "deadline-silent": NotApplicable} {
+		if r, _ := card.Result(name); r.Grade != want {
+			t.Errorf("%s is %s (%s), want %s", name, r.Grade, r.Why, want)
+		}
+	}
+	if status, page := fetch(t, s.URL()); status != http.StatusOK || !strings.Contains(page, "once-400") {
+		t.Errorf("%d, the page is\n%s", status, page)
+	}
+	_, text := fetch(t, s.URL()+"cards.json")
+	if cards, err := ReadJSON(strings.NewReader(text)); err != nil || len(cards) != 1 || cards[0].Name != "mine" {
+		t.Errorf("%v, %d cards", err, len(cards))
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil { // once more does nothing
+		t.Error(err)
+	}
+	var b bytes.Buffer
+	if err := WriteJSON(&b, s.Cards()); err != nil || b.Len() == 0 {
+		t.Error("nothing is left after the end")
+	}
+}
+
+// What a client can ask for is bounded, and what it cannot have is named.
+func TestAStandingServerIsBounded(t *testing.T) {
+	t.Parallel()
+	s := standingServer(t)
+	for path, want := range map[string]int{"t/nothing/mine": 404, "t/tls-expired/mine": 404, "t/volume-layers/mine": 404, "t/status-503/mi%20ne": 404, "t/status-503/" + strings.Repeat("a", 65): 404, "t/status-503": 404, "cases/": 404, "else": 404} {
+		if status, text := fetch(t, s.URL()+path); status != want {
+			t.Errorf("%s: %d, %s", path, status, text)
+		}
+	}
+	for n := range mostRuns {
+		fetch(t, s.URL()+"t/once-success/"+strconv.Itoa(n))
+	}
+	if status, text := fetch(t, s.URL()+"t/once-success/more"); status != http.StatusInsufficientStorage || !strings.Contains(text, "64 runs") {
+		t.Errorf("%d, %s", status, text)
+	}
+	if n := len(s.Cards()); n != mostRuns {
+		t.Errorf("%d cards", n)
+	}
+	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:80", "nothing"} {
+		if _, err := Listen(address, nil); err == nil || !strings.Contains(err.Error(), "want one of this machine alone") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
