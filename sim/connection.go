@@ -18,14 +18,16 @@ type Pool struct {
 	On   bool
 	Kind PoolKind
 	// Size is how many connections are open at most, those being dialled included. Attempts
-	// beyond wait for one, in the order of their arrival. Zero: no limit.
+	// beyond wait for one. Zero: no limit.
 	Size int
 	// Open is how many are there at the beginning, without work. Zero: none, so that every first
 	// attempt needs a new one.
 	Open int
-	// Idle is how many connections without work are kept. Zero: all of them. Negative: none.
+	// Idle is how many connections without work are kept. Zero: all of them. Negative: none; with HTTP
+	// none is handed on to an attempt that waits, either.
 	Idle int
-	// IdleFor is how long one without work is kept. Zero: for good.
+	// IdleFor is how long one without work is kept. Zero: for good. With SQL it may be twice as long,
+	// and at least a second.
 	IdleFor time.Duration
 	// RoundTrips is how many times the network is crossed to and fro before the first request
 	// can be sent. Zero: 1, as with TCP. With TLS 1.3 it is 2.
@@ -48,10 +50,11 @@ type PoolKind uint8
 const (
 	// HTTP is the way of net/http: an attempt takes what is free first, the connection that is
 	// dialled for it or one that another attempt gives back. Dialling goes on when the attempt
-	// has been given up.
+	// has been given up. Attempts are served in the order of their arrival.
 	HTTP PoolKind = iota
 	// SQL is the way of database/sql: an attempt for which a connection is dialled waits for
-	// that one, and dialling ends with the attempt.
+	// that one, and dialling ends with the attempt. Where the pool is full, attempts are served in no
+	// order, and connections in the place of broken ones are dialled one after the other.
 	SQL
 )
 

@@ -270,8 +270,11 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	want("calls in line", len(w.waiting))
 	connectionsAgree(t, w)
 	for _, p := range w.pools {
-		want("dials", p.dialing+p.spare)
-		want("attempts that wait for a connection", p.waiting)
+		want("dials that are to begin", p.opens)
+		_, waits := w.first(p)
+		if waits || p.opening {
+			t.Errorf("attempts wait for a connection when all has ended, or one is being dialled: %+v", p)
+		}
 		want("connections with work", p.open-p.idle.n)
 	}
 	want("hedged calls", len(w.contests))
@@ -362,7 +365,7 @@ func connectionsAgree(t testing.TB, w *world) {
 		}
 	}
 	for i, p := range w.pools {
-		if held[uint32(i)] != p.open || p.open > p.def.Size && p.def.Size > 0 || p.idle.n > p.open || p.dialing > p.open || p.waiting < 0 || p.spare < 0 {
+		if held[uint32(i)] != p.open-p.opens || p.open > p.def.Size && p.def.Size > 0 || p.idle.n > p.open || p.opens > 0 && !p.opening {
 			t.Fatalf("at %v a pool of %d has %d connections: %+v", w.now, p.def.Size, held[uint32(i)], p)
 		}
 	}

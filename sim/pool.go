@@ -16,13 +16,20 @@ type pool struct {
 	key     uint64 // of the randomness of its connections
 	dials   uint64
 	open    int             // connections, those being dialled included
-	dialing int             // of these
-	spare   int             // of these, the ones that no attempt began for itself
 	idle    ring            // connections; the one that was given back last at the end
-	line    ring            // tickets of attempts that wait, in their order
-	waiting int             // of these, the ones that do wait
 	closed  []time.Duration // when ports can be used again
 	expires bool            // an event for that is under way
+
+	// With HTTP attempts wait in a line. Tickets of those that have left it are empty.
+	line  ring // tickets of all
+	unmet ring // tickets of those for which no connection is dialled
+
+	// With SQL chance decides which of them is next.
+	crowd []uint32 // jobs that wait
+	picks uint64
+	// There, what is dialled for whoever waits is dialled one after the other.
+	opens   int  // connections that are to be dialled; they count as open
+	opening bool // one is being dialled
 }
 
 // conn is one connection. Each side may know that it is closed while the other does not.
@@ -54,7 +61,8 @@ const (
 // A leg is what an attempt with a connection needs beside its job, in the place of that.
 type leg struct {
 	conn   uint32 // plus one
-	ticket uint32 // of a pool's line, plus one
+	ticket uint32 // of a pool's line, or its place in the crowd, plus one
+	unmet  uint32 // its ticket there, plus one
 	dial   uint32 // the connection that is dialled for it, plus one
 	lost   bool   // the request gets lost
 	waits  bool   // or has waited
@@ -140,16 +148,45 @@ func (w *world) connect(k uint32, j *job, p *pool) {
 	w.rec.connWait(w.now)
 	w.legs[k].since, w.legs[k].waits = w.now, true
 	own := p.room()
-	if p.def.Kind == HTTP || !own {
-		t, v := w.tickets.take()
-		*v = k + 1
-		p.line.push(t)
-		p.waiting++
-		w.legs[k].ticket = t + 1
+	switch {
+	case p.def.Kind == HTTP:
+		w.legs[k].ticket = w.ticket(&p.line, k)
+		if !own {
+			w.legs[k].unmet = w.ticket(&p.unmet, k)
+		}
+	case !own:
+		p.crowd = append(p.crowd, k)
+		w.legs[k].ticket = uint32(len(p.crowd))
 	}
 	if own {
-		w.legs[k].dial = w.dial(p, k+1, j.gen) + 1
+		w.dialFor(p, k, j)
 	}
+}
+
+// ticket puts an attempt into a line, and returns the number of its ticket, plus one.
+func (w *world) ticket(line *ring, k uint32) uint32 {
+	t, v := w.tickets.take()
+	*v = k + 1
+	line.push(t)
+	return t + 1
+}
+
+// firstOf takes the attempt that has waited longest out of a line.
+func (w *world) firstOf(line *ring) (uint32, bool) {
+	for line.n > 0 {
+		t := line.popFront()
+		k := *w.tickets.at(t)
+		w.tickets.give(t)
+		if k != 0 {
+			return k - 1, true
+		}
+	}
+	return 0, false
+}
+
+// dialFor begins a connection for an attempt.
+func (w *world) dialFor(p *pool, k uint32, j *job) {
+	w.legs[k].dial = w.dial(p, k+1, j.gen) + 1
 }
 
 // room reports whether p may dial.
@@ -162,10 +199,6 @@ func (w *world) dial(p *pool, job, gen uint32) uint32 {
 	*c = conn{key: draw.Mix(p.key, p.dials), gen: c.gen, pool: p.index, job: job, jobGen: gen, state: dialing}
 	p.dials++
 	p.open++
-	p.dialing++
-	if job == 0 {
-		p.spare++
-	}
 	if p.def.Ports > 0 {
 		for len(p.closed) > 0 && p.closed[0] <= w.now {
 			p.closed = p.closed[1:]
@@ -233,11 +266,8 @@ func (w *world) happens(what uint32, ci uint32, c *conn) {
 
 // dialled is a connection that is there.
 func (w *world) dialled(ci uint32, c *conn, p *pool) {
-	p.dialing--
-	if c.job == 0 {
-		p.spare--
-	}
 	k, own := w.dialer(c)
+	spare := c.job == 0
 	c.job = 0
 	c.state = idle
 	c.gen++ // it is overdue no more
@@ -247,6 +277,10 @@ func (w *world) dialled(ci uint32, c *conn, p *pool) {
 		return
 	}
 	w.put(ci, c, p)
+	if spare {
+		p.opening = false
+		w.openNext(p)
+	}
 }
 
 // dialer returns the attempt that c was dialled for, if that still waits.
@@ -259,27 +293,40 @@ func (w *world) dialer(c *conn) (uint32, bool) {
 	return k, j.gen == c.jobGen && j.state == connecting && w.legs[k].conn == 0
 }
 
-// takeTicket takes an attempt out of the line.
+// takeTicket takes an attempt out of the line, or out of the crowd.
 func (w *world) takeTicket(k uint32, p *pool) {
-	if t := w.legs[k].ticket; t != 0 {
-		*w.tickets.at(t - 1) = 0
-		w.legs[k].ticket = 0
-		p.waiting--
+	l := &w.legs[k]
+	switch {
+	case l.ticket == 0:
+	case p.def.Kind == HTTP:
+		*w.tickets.at(l.ticket - 1) = 0
+	default:
+		last := p.crowd[len(p.crowd)-1]
+		p.crowd[l.ticket-1] = last
+		w.legs[last].ticket = l.ticket
+		p.crowd = p.crowd[:len(p.crowd)-1]
 	}
+	if l.unmet != 0 {
+		*w.tickets.at(l.unmet - 1) = 0
+	}
+	l.ticket, l.unmet = 0, 0
 }
 
 // dialFailed ends the dialling of a connection, and gives the verdict to who waits for it.
 func (w *world) dialFailed(ci uint32, c *conn, p *pool, verdict int) {
 	k, waits := w.dialer(c)
 	if c.job == 0 {
+		p.opening = false
 		k, waits = w.first(p)
 	}
 	w.giveUp(ci, c, p)
 	if waits {
 		w.takeTicket(k, p)
-		w.failed(k, verdict)
 	}
 	w.replace(p)
+	if waits {
+		w.failed(k, verdict)
+	}
 }
 
 // failed ends an attempt that gets no connection.
@@ -296,10 +343,6 @@ func (w *world) failed(k uint32, verdict int) {
 // giveUp ends the dialling of c.
 func (w *world) giveUp(ci uint32, c *conn, p *pool) {
 	w.rec.dialFailed(w.now)
-	p.dialing--
-	if c.job == 0 {
-		p.spare--
-	}
 	p.open--
 	c.gen++
 	c.job = 0
@@ -340,26 +383,34 @@ func (w *world) endConn(ci uint32, c *conn) {
 	w.conns.give(ci)
 }
 
-// first takes the attempt that has waited longest out of the line.
+// first takes the attempt that is to have the next connection out of the line, or out of the crowd.
 func (w *world) first(p *pool) (uint32, bool) {
-	for p.line.n > 0 {
-		t := p.line.popFront()
-		k := *w.tickets.at(t)
-		w.tickets.give(t)
-		if k != 0 {
-			w.legs[k-1].ticket = 0
-			p.waiting--
-			return k - 1, true
+	if p.def.Kind == HTTP {
+		k, ok := w.firstOf(&p.line)
+		if ok {
+			w.legs[k].ticket = 0
+			w.takeTicket(k, p)
 		}
+		return k, ok
 	}
-	return 0, false
+	if len(p.crowd) == 0 {
+		return 0, false
+	}
+	src := draw.From(draw.Mix(p.key, 1<<40+p.picks))
+	p.picks++
+	k := p.crowd[src.Below(uint64(len(p.crowd)))]
+	w.takeTicket(k, p)
+	return k, true
 }
 
-// put gives a connection to the attempt that has waited longest, or keeps it.
+// put gives a connection to an attempt that waits, or keeps it. With HTTP a pool that keeps none does not hand it
+// on either.
 func (w *world) put(ci uint32, c *conn, p *pool) {
-	if k, ok := w.first(p); ok {
-		w.carry(ci, c, k, w.jobs.at(k))
-		return
+	if p.def.Kind == SQL || p.def.Idle >= 0 {
+		if k, ok := w.first(p); ok {
+			w.carry(ci, c, k, w.jobs.at(k))
+			return
+		}
 	}
 	c.state, c.since = idle, w.now
 	if most := p.def.Idle; most < 0 || most > 0 && p.idle.n >= most {
@@ -380,16 +431,51 @@ func (p *pool) idleFor() (d time.Duration, process bool) {
 }
 
 func (w *world) expireLater(p *pool) {
-	if d, _ := p.idleFor(); d > 0 && !p.expires && p.idle.n > 0 {
-		p.expires = true
-		w.scheduleTopic(saturating.Add(w.conns.at(p.idle.front()).since, d), expire, 0, p.index)
+	d, process := p.idleFor()
+	if d == 0 || p.expires || p.idle.n == 0 {
+		return
 	}
+	p.expires = true
+	at := saturating.Add(w.conns.at(p.idle.front()).since, d)
+	if process && p.def.Kind == SQL {
+		at = saturating.Add(w.now, max(d, cleanerRests))
+	}
+	w.scheduleTopic(at, expire, 0, p.index)
+}
+
+// cleanerRests is for how long the cleaner of database/sql rests at least.
+const cleanerRests = time.Second
+
+// clean is a turn of that cleaner. It looks at the connections when the oldest will have had no work for long enough, as
+// things are now, and ends when there are none.
+func (w *world) clean(p *pool) {
+	if p.open == 0 {
+		p.expires = false
+		return
+	}
+	next := p.def.IdleFor
+	for p.idle.n > 0 {
+		ci := p.idle.front()
+		c := w.conns.at(ci)
+		left := saturating.Add(c.since, p.def.IdleFor) - w.now
+		if left >= 0 {
+			next = min(next, left)
+			break
+		}
+		p.idle.popFront()
+		w.closeConn(ci, c, p, true)
+	}
+	w.scheduleTopic(saturating.Add(w.now, max(next, cleanerRests)), expire, 0, p.index)
 }
 
 // expire closes connections that have had no work for too long.
 func (w *world) expire(p *pool) {
-	p.expires = false
 	d, process := p.idleFor()
+	if process && p.def.Kind == SQL {
+		w.clean(p)
+		return
+	}
+	p.expires = false
 	for p.idle.n > 0 {
 		ci := p.idle.front()
 		c := w.conns.at(ci)
@@ -430,16 +516,33 @@ func (w *world) closeConn(ci uint32, c *conn, p *pool, process bool) {
 	w.replace(p)
 }
 
-// replace dials if attempts wait that no dial is under way for.
+// replace dials for attempts that wait, as far as there is room. Connections that are being dialled for others make no
+// difference.
 func (w *world) replace(p *pool) {
-	for p.room() {
-		under := p.dialing
-		if p.def.Kind == SQL {
-			under = p.spare
+	if p.def.Kind == SQL {
+		if n := min(len(p.crowd), p.def.Size-p.open); n > 0 {
+			p.open += n
+			p.opens += n
 		}
-		if p.waiting <= under {
+		w.openNext(p)
+		return
+	}
+	for p.room() {
+		k, ok := w.firstOf(&p.unmet)
+		if !ok {
 			return
 		}
+		w.legs[k].unmet = 0
+		w.dialFor(p, k, w.jobs.at(k))
+	}
+}
+
+// openNext dials the next of the connections that are dialled one after the other.
+func (w *world) openNext(p *pool) {
+	if p.opens > 0 && !p.opening {
+		p.opening = true
+		p.opens--
+		p.open-- // dial counts it
 		w.dial(p, 0, 0)
 	}
 }

@@ -1,9 +1,17 @@
-// Package shipped holds two experiments, as tests: simulated is shipped.
+// Package shipped holds three experiments, as tests: simulated is shipped.
 //
 // Random scripts of a queue are played by package sim, and by queue.Consumer with
 // queue.Memory under testing/synctest: outages, workers that are killed, leases that cannot
 // be extended. Of each message must be the same, to the nanosecond: how often it was tried,
-// when it ended, and why. The rest of this page is about calls.
+// when it ended, and why.
+//
+// Random scripts of a pool of connections are played by package sim, and by the pools of net/http and
+// database/sql in virtual time, over connections in memory: stalls, crashes, timeouts, limits on connections, on those
+// without work and on how long they are kept. net/http's must be the same to the nanosecond in dials, dials that come
+// to nothing, waits and what becomes of attempts. database/sql serves whoever waits at random: it must be the same
+// where that makes no difference, and agree within a twentieth over all scripts.
+//
+// The rest of this page is about calls.
 //
 // That a simulator runs the engine which also ships is an argument. The test is
 // the evidence: the same sim.Scenario and the same lull.Policy are flown by package
