@@ -5,11 +5,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/torture"
 )
+
+// TestMain: clients wait more than they work.
+func TestMain(m *testing.M) {
+	pace.Overlap(8)
+	os.Exit(m.Run())
+}
 
 type label struct {
 	name, client, why string
@@ -62,40 +70,64 @@ func clientNamed(t *testing.T, name string) torture.Client {
 	return c
 }
 
+// constant reports whether the label is that waits are not drawn at random.
+func (l label) constant() bool { return l.name == "wait-jitter" && l.grade == torture.Warn }
+
 // No verdict differs from its label.
 func TestTheVerdictsAreThoseOfTheLabels(t *testing.T) {
+	t.Parallel()
 	for name, labels := range readLabels(t) {
-		t.Run(name, func(t *testing.T) {
-			if testing.Short() || name != "go-retryablehttp" && name != "lullhttp" { // of which short waits are measured
-				t.Parallel()
-			}
-			client := clientNamed(t, name)
-			var names []string
-			want := map[string]label{}
-			for _, l := range labels {
-				if testing.Short() && (strings.HasPrefix(l.name, "wait-") || l.name == "hint-day" || l.name == "deadline-none" || l.name == "status-always") {
-					continue
-				}
-				names = append(names, l.name)
-				want[l.name] = l
-			}
-			cases, err := torture.Select(names)
-			if err != nil {
-				t.Fatal(err)
-			}
-			card, err := torture.Run(t.Context(), client, torture.Options{Cases: cases})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range card.Results {
-				if w := want[r.Case]; r.Grade != w.grade {
-					t.Errorf("%s is %s (%s), want %s: %s", r.Case, r.Grade, r.Why, w.grade, w.why)
-					for _, e := range r.Events[:min(len(r.Events), 20)] {
-						t.Logf("%8.3f call %d: %s", e.At.Seconds(), e.Call, e.Text)
-					}
-				}
-			}
+		labels = slices.DeleteFunc(labels, func(l label) bool {
+			return l.constant() || testing.Short() && (strings.HasPrefix(l.name, "wait-") || l.name == "hint-day" || l.name == "deadline-none" || l.name == "status-always")
 		})
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			compare(t, name, labels)
+		})
+	}
+}
+
+func TestConstantWaits(t *testing.T) { // not beside others: a busy machine adds time to waits, at random
+	if testing.Short() {
+		t.Skip("not short: measures waits")
+	}
+	measured := 0
+	for name, labels := range readLabels(t) {
+		labels = slices.DeleteFunc(labels, func(l label) bool { return !l.constant() })
+		if len(labels) > 0 {
+			measured++
+			compare(t, name, labels)
+		}
+	}
+	if measured == 0 {
+		t.Error("no client is labelled so")
+	}
+}
+
+// compare grades a client, and compares the verdicts with the labels.
+func compare(t *testing.T, name string, labels []label) {
+	client := clientNamed(t, name)
+	var names []string
+	want := map[string]label{}
+	for _, l := range labels {
+		names = append(names, l.name)
+		want[l.name] = l
+	}
+	cases, err := torture.Select(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := torture.Run(t.Context(), client, torture.Options{Cases: cases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range card.Results {
+		if w := want[r.Case]; r.Grade != w.grade {
+			t.Errorf("%s is %s (%s), want %s: %s", r.Case, r.Grade, r.Why, w.grade, w.why)
+			for _, e := range r.Events[:min(len(r.Events), 20)] {
+				t.Logf("%8.3f call %d: %s", e.At.Seconds(), e.Call, e.Text)
+			}
+		}
 	}
 }
 
@@ -104,6 +136,7 @@ func TestTheProtocol(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not short: it builds the adapter")
 	}
+	t.Parallel()
 	program := filepath.Join(t.TempDir(), "go-clients.exe")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
