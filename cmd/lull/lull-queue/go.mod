@@ -6,6 +6,7 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.47.7
 	github.com/aws/aws-sdk-go-v2/config v1.33.15
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10
+	github.com/aws/smithy-go v1.28.8
 	github.com/lullgo/lull v0.0.0
 	github.com/lullgo/lull/cmd/lull v0.0.0
 	github.com/lullgo/lull/integrations/lullamqp v0.0.0
@@ -29,7 +30,6 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sso v1.39.3 // indirect
 	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.3 // indirect
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.8 // indirect
-	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/lullgo/lull/config v0.0.0 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go/logging"
 
 	lullsqs "github.com/lullgo/lull/integrations/lullsqs"
 	"github.com/lullgo/lull/queue"
@@ -28,6 +29,7 @@ func openSQS(ctx context.Context, u *url.URL) (Broker, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithRegion(u.Hostname()),
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // one layer retries
+		config.WithLogger(logging.Nop{}),                                   // it writes of connections that end with their context
 	}
 	if p := q.Get("profile"); p != "" {
 		options = append(options, config.WithSharedConfigProfile(p))
