@@ -127,6 +127,7 @@ func TestRule21MessagesThatAreAlike(t *testing.T) {
 func TestRedriveKeepsProperties(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
+	q.linger = time.Hour // a consumer that stops costs what it was just handed an attempt
 	ch := raw(t)
 	sent := amqp.Publishing{
 		Headers:     amqp.Table{"tenant": int64(7), "retry-able": true, "args": []any{"a", int32(1)}, "text": "t", "under_score": "u"},
@@ -380,7 +381,7 @@ func (c cutting) Send(ctx context.Context, o queue.Outgoing) error {
 // messages are removed than before.
 func TestRule21DeathsMixNothingUp(t *testing.T) {
 	t.Parallel()
-	n := mortal(t, &forKills)
+	n := mortal(t, &forDeaths)
 	ch := raw(t)
 	began := time.Now()
 	forLetters, forWorkers := declared(t, Config{}), declared(t, Config{})

@@ -36,7 +36,7 @@ func (n *node) signal(t *testing.T, s syscall.Signal) {
 // that time are carried out once, when it continues.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
-	n := mortal(t, &forKills)
+	n := mortal(t, &forDeaths)
 	config := declared(t, Config{})
 	q, other := opened(t, config), opened(t, config)
 	send(t, q, "retry", "ack", "dead")

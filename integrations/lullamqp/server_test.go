@@ -11,6 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/rabbitmq"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -26,14 +27,15 @@ type lazy struct {
 // Most tests share a server, and leave it running. Tests that end their server have others, one
 // test at a time.
 var (
-	server                   lazy
-	forConformance, forKills lazy
-	mortals                  sync.Map // from the names of such tests to their servers
+	server                              lazy
+	forConformance, forKills, forDeaths lazy
+	mortals                             sync.Map // from the names of such tests to their servers
 )
 
 func TestMain(m *testing.M) {
+	pace.Overlap(16) // fewer than queuetest.Main would: a RabbitMQ works while they wait
 	code := queuetest.Main(m, connect)
-	for _, s := range []*lazy{&server, &forConformance, &forKills} {
+	for _, s := range []*lazy{&server, &forConformance, &forKills, &forDeaths} {
 		if s.node != nil {
 			s.Kill()
 			os.RemoveAll(s.Dir)

@@ -36,7 +36,7 @@ func short(t *testing.T) (url string, timeout time.Duration) {
 // the observer. Its message is not handled twice at once. A consumer with nothing to do keeps its
 // channel. A redrive skips letters, which are out for longer than that, and moves the others, each
 // once. (Do not run it beside other tests: within its second the server and this process must get
-// their turns.)
+// their turns. The four that are beside each other wait.)
 func TestRealConsumerTimeout(t *testing.T) {
 	url, timeout := short(t)
 	of := func(name string) *Queue {
@@ -52,6 +52,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 		return q
 	}
 	t.Run("handler", func(t *testing.T) {
+		t.Parallel()
 		q := of("slow")
 		var at, most atomic.Int64
 		cause := make(chan error, 10)
@@ -82,6 +83,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 		}
 	})
 	t.Run("idle", func(t *testing.T) {
+		t.Parallel()
 		q := of("idle")
 		running(t, q, func(context.Context, *queue.Message) error { return nil })
 		session := func() *session {
@@ -98,6 +100,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 		}
 	})
 	t.Run("redrive", func(t *testing.T) {
+		t.Parallel()
 		q := of("letters")
 		const n = 24
 		conn, err := amqp.Dial(url)
@@ -127,6 +130,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 		readable(t, ch, q.config.Queue, n/2)
 	})
 	t.Run("gone", func(t *testing.T) {
+		t.Parallel()
 		// A letter that was removed without an answer is gone. The reading finds that out although
 		// others, which are out for too long, keep ending the channels.
 		q := of("gone")

@@ -18,12 +18,15 @@ import (
 // lease is long enough for the emulator to answer several times: it is slow on a busy machine.
 func lease() time.Duration { return min(pace.Stretch(2*time.Second), 6*time.Second) }
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T)         { conforms(t, queue.Unordered) }
+func TestConformanceInGroups(t *testing.T) { conforms(t, queue.PerGroup) }
+
+func conforms(t *testing.T, order queue.Order) {
 	t.Parallel()
-	e := emulators.need(t, "conformance")
+	e := emulators.need(t, order.String()) // one for each: it uses no more than one core
 	queuetest.Run(t, queuetest.Target{
 		Declare: e.declare, Connect: connect, Restart: e.restart,
-		Orders: []queue.Order{queue.Unordered, queue.PerGroup}, Lease: lease(),
+		Orders: []queue.Order{order}, Lease: lease(),
 	})
 }
 

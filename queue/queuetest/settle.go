@@ -17,7 +17,11 @@ var settleChecks = []check{
 	{name: "Settle/dead letter of a redriven message", run: deadLetterAgain},
 	{name: "Settle/twice", run: settleTwice},
 	{name: "Settle/once more while it waits", run: settleWaiting},
-	{name: "Settle/what was lost", run: settleLost},
+	{name: "Settle/what was lost, ack", run: func(b *bench) { settleLost(b, queue.Ack) }},
+	{name: "Settle/what was lost, retry", run: func(b *bench) { settleLost(b, queue.Retry) }},
+	{name: "Settle/what was lost, defer", run: func(b *bench) { settleLost(b, queue.Defer) }},
+	{name: "Settle/what was lost, dead letter", run: func(b *bench) { settleLost(b, queue.DeadLetter) }},
+	{name: "Settle/what was lost, drop", run: func(b *bench) { settleLost(b, queue.Drop) }},
 	{name: "Settle/concurrently", run: settleConcurrently},
 	{name: "Pause", run: pause},
 }
@@ -128,28 +132,23 @@ func settleWaiting(b *bench) {
 }
 
 // Who has lost a delivery, and does not know it, changes nothing.
-func settleLost(b *bench) {
-	for _, o := range []queue.Outcome{queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop} {
-		b.send(o.String())
-		slow := b.Connection
-		first := b.one()
-		if b.can.Leases {
-			b.Connection = b.connect()
-		}
-		b.lapse(first)
-		d := b.attempt("after it was lost", first, 2)
-		if b.can.Leases {
-			b.lost(slow, first, queue.Settlement{Outcome: o}, "a delivery that was lost")
-		} else if err := slow.Broker.Settle(b.ctx, first, queue.Settlement{Outcome: o, Envelope: envelope(d.ID)}); err == nil {
-			b.Errorf("Settle (%v) over a connection that was closed says nil", o)
-		}
-		b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
-		d = b.attempt("after Retry by its holder", first, 3)
-		b.ack(d)
-		if b.can.Leases && slow != b.Connection {
-			slow.Close()
-		}
+func settleLost(b *bench, o queue.Outcome) {
+	b.send("hello")
+	slow := b.Connection
+	first := b.one()
+	if b.can.Leases {
+		b.Connection = b.connect()
 	}
+	b.lapse(first)
+	d := b.attempt("after it was lost", first, 2)
+	if b.can.Leases {
+		b.lost(slow, first, queue.Settlement{Outcome: o}, "a delivery that was lost")
+	} else if err := slow.Broker.Settle(b.ctx, first, queue.Settlement{Outcome: o, Envelope: envelope(d.ID)}); err == nil {
+		b.Errorf("Settle (%v) over a connection that was closed says nil", o)
+	}
+	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
+	d = b.attempt("after Retry by its holder", first, 3)
+	b.ack(d)
 	b.empty("after Ack")
 }
 

@@ -3,6 +3,7 @@ package natstest
 import (
 	"testing"
 
+	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
 )
 
@@ -19,7 +20,16 @@ func TestConformanceWithSchedules(t *testing.T) {
 
 func TestNothingLost(t *testing.T) {
 	t.Parallel()
-	queuetest.NothingLost(t, target(t, false))
+	x := target(t, false)
+	x.Orders = []queue.Order{queue.Unordered}
+	queuetest.NothingLost(t, x)
+}
+
+func TestNothingLostInOrder(t *testing.T) {
+	t.Parallel()
+	x := target(t, false)
+	x.Orders = []queue.Order{queue.Total}
+	queuetest.NothingLost(t, x)
 }
 
 func TestNothingLostWithSchedules(t *testing.T) {
