@@ -72,7 +72,7 @@ func (g *generator) root() object {
 func (g *generator) schema(t reflect.Type, f form) object {
 	switch {
 	case t == edgeType:
-		return object{"anyOf": []any{anyText(), g.ref(t)}}
+		return object{"anyOf": []any{someName(), g.ref(t)}}
 	case t.Kind() == reflect.Struct:
 		return g.ref(t)
 	case t.Kind() == reflect.Slice && keyed[t.Elem()]:
@@ -83,6 +83,8 @@ func (g *generator) schema(t reflect.Type, f form) object {
 			"additionalProperties": g.ref(t.Elem()),
 		}
 		return object{"$ref": "#/definitions/" + name}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return object{"type": "array", "maxItems": maxElements, "items": someName()}
 	case t.Kind() == reflect.Slice:
 		return object{"type": "array", "maxItems": maxElements, "items": g.schema(t.Elem(), plain)}
 	}
@@ -103,6 +105,9 @@ func (g *generator) ref(t reflect.Type) object {
 	if _, ok := g.definitions[name]; !ok {
 		g.definitions[name] = nil // in the making
 		g.definitions[name] = object{"type": []string{"object", "null"}, "properties": g.properties(t), "additionalProperties": false}
+		if t == edgeType {
+			g.definitions[name] = object{"type": "object", "properties": g.properties(t), "additionalProperties": false, "required": []string{"dependency"}}
+		}
 	}
 	return object{"$ref": "#/definitions/" + name}
 }
@@ -117,8 +122,14 @@ func (g *generator) properties(t reflect.Type) object {
 		}
 		f := t.FieldByIndex(m.index)
 		s := g.schema(f.Type, m.form)
-		if m.key == "preset" {
+		if r, ok := ranges[owner][f.Name]; ok {
+			s = rangedSchema(f.Type, m.form, r)
+		}
+		switch {
+		case m.key == "preset":
 			s = object{"enum": Presets()}
+		case t == edgeType && m.key == "dependency":
+			s = someName()
 		}
 		if doc := g.doc(owner, f.Name); doc != "" {
 			if _, ok := s["$ref"]; ok { // beside which draft 7 sees nothing
@@ -155,18 +166,10 @@ func scalarSchema(t reflect.Type, f form) object {
 		return object{"anyOf": []any{first, object{"type": "string", "pattern": pattern}}}
 	}
 	switch {
-	case t == durationType && words[f].text != "":
-		return or(object{"const": 0}, "^("+words[f].text+"|"+durationPattern+")$")
-	case t == durationType:
-		return or(object{"const": 0}, "^"+durationPattern+"$")
+	case t == durationType, t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
+		return rangedSchema(t, f, bounds{})
 	case t == answerType, t.Kind() == reflect.Bool:
 		return object{"enum": []any{true, false, "true", "false"}}
-	case t.Kind() == reflect.Int:
-		return or(object{"type": "integer"}, integerPattern())
-	case t.Kind() == reflect.Float64 && f == share:
-		return or(object{"type": "number", "maximum": 1}, sharePattern)
-	case t.Kind() == reflect.Float64:
-		return or(object{"type": "number"}, numberPattern)
 	case t.Kind() == reflect.Uint8:
 		names := enumNames(t)
 		return or(object{"enum": names}, anyCase(names))
@@ -177,6 +180,11 @@ func scalarSchema(t reflect.Type, f form) object {
 }
 
 func anyText() object { return object{"type": []string{"string", "number", "boolean"}} }
+
+// someName is a text that is not empty.
+func someName() object {
+	return object{"type": []string{"string", "number", "boolean"}, "minLength": 1}
+}
 
 // anyCase is a pattern of the names in any case.
 func anyCase(names []string) string {

@@ -19,8 +19,9 @@ editors, and for validators that know nothing of lull.
 With the language server for YAML, the first line of a policy file names it:
   # yaml-language-server: $schema=policy.schema.json
 
-What a schema cannot express, such as an attempt timeout that must not be longer
-than the deadline, only lull lint finds.`
+It refuses unknown keys, values of another kind, and numbers and durations out
+of bounds. What a schema cannot express, such as an attempt timeout that must not
+be longer than the deadline, only lull lint finds: docs/files.md lists it.`
 }
 
 // Run prints the schema.
