@@ -301,6 +301,64 @@ var Families = []Family{
 			add(fmt.Sprintf("mixed-p%d-stall10", p), api(400, p), others(200, "full-jitter"), fault(sim.Stall, 10*s))
 		}
 	}},
+	{"connections", "pools of connections, which cost work to open", func(z Size, add func(string, ...part)) {
+		for _, p := range few {
+			for _, kind := range []sim.PoolKind{sim.HTTP, sim.SQL} {
+				pool := pooled(sim.Pool{Kind: kind, Size: 800 / p, RoundTrips: 2}, 10*ms)
+				for _, k := range []sim.FaultKind{sim.Stall, sim.Crash} {
+					add(fmt.Sprintf("pool-%v-p%d-%v10", kind, p, k), api(800, p), pool, fault(k, 10*s))
+				}
+				add(fmt.Sprintf("pool-%v-p%d-brown20", kind, p), api(800, p), pool, faulty(sim.Fault{Kind: sim.BrownOut, For: 20 * s, Share: 0.3}))
+				add(fmt.Sprintf("pool-%v-p%d-blip", kind, p), api(800, p), pool, fault(sim.Crash, 200*ms))
+				add(fmt.Sprintf("pool-%v-p%d-peace-err0.2", kind, p), api(800, p), pool, errors(0.2))
+			}
+			// A connection is dearer than a call: once they are lost, there is hardly room for all to dial anew.
+			dear := []part{api(1000, p), takes(sim.Distribution{Mean: 80 * ms}), pooled(sim.Pool{Open: 1000 / p, RoundTrips: 2}, 120*ms)}
+			add(fmt.Sprintf("dear-p%d-blip", p), append(dear, fault(sim.Crash, 200*ms))...)
+			add(fmt.Sprintf("dear-p%d-stall10", p), append(dear, fault(sim.Stall, 10*s))...)
+			narrow := pooled(sim.Pool{Size: max(120/p, 1), RoundTrips: 2}, 10*ms)
+			add(fmt.Sprintf("narrow-p%d-stall10", p), api(800, p), narrow, fault(sim.Stall, 10*s))
+		}
+	}},
+	{"heaps", "collections of garbage that take longer the more waits", func(z Size, add func(string, ...part)) {
+		for _, p := range few {
+			for _, load := range []float64{0.5, 0.8} {
+				add(fmt.Sprintf("gc-l%v-p%d-spike3x10", load, p), api(1000*load, p), heap, spike(3, 10*s))
+				add(fmt.Sprintf("gc-l%v-p%d-stall10", load, p), api(1000*load, p), heap, fault(sim.Stall, 10*s))
+			}
+			add(fmt.Sprintf("gc-p%d-q500-stall10", p), api(800, p), heap, queue(500), fault(sim.Stall, 10*s))
+			add(fmt.Sprintf("gc-p%d-err20-60s", p), api(600, p), heap, faulty(sim.Fault{Kind: sim.Errors, For: 60 * s, Share: 0.2}))
+		}
+	}},
+	{"caches", "a look-aside cache that is lost, before a database that is too slow to fill it", func(z Size, add func(string, ...part)) {
+		for _, p := range few {
+			for _, rate := range []float64{180, 500} {
+				for _, share := range []float64{0.2, 1} {
+					add(fmt.Sprintf("cache-r%v-p%d-flush%v", rate, p, 100*share), api(rate, p), cached(2500), first(sim.Fault{Kind: sim.Flush, For: s, Share: share}))
+				}
+			}
+			add(fmt.Sprintf("cache-p%d-q80-flush100", p), api(500, p), cached(80), first(sim.Fault{Kind: sim.Flush, For: s}))
+			add(fmt.Sprintf("cache-p%d-db-stall10", p), api(500, p), cached(2500), fault(sim.Stall, 10*s))
+		}
+	}},
+	{"endpoints", "hosts that processes choose between, and leave out", func(z Size, add func(string, ...part)) {
+		for _, p := range few {
+			for _, n := range []int{3, 20} {
+				hosts := chosen(n)
+				for _, f := range []struct {
+					name string
+					sim.Fault
+				}{
+					{"stall", sim.Fault{Kind: sim.Stall}}, {"errors", sim.Fault{Kind: sim.Errors}}, {"crash", sim.Fault{Kind: sim.Crash}},
+					{"slow", sim.Fault{Kind: sim.SlowDown, Share: 0.2}},
+				} {
+					f.Fault.For, f.Fault.Hosts = 60*s, 1
+					add(fmt.Sprintf("choose%d-p%d-%s1", n, p, f.name), api(100*float64(n), p), hosts, timeout(500*ms), faulty(f.Fault))
+				}
+				add(fmt.Sprintf("choose%d-p%d-stall10", n, p), api(160*float64(n), p), hosts, timeout(500*ms), fault(sim.Stall, 10*s))
+			}
+		}
+	}},
 }
 
 // peaceFloor is the least share of calls that has to succeed at so many quick errors.

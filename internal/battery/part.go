@@ -161,6 +161,51 @@ func behind(n int, oneLayer bool) part {
 	}
 }
 
+// pooled gives each process a pool of connections, each of which costs the service that much work.
+func pooled(p sim.Pool, handshake time.Duration) part {
+	return func(z Size, w *World) {
+		p.On = true
+		w.Scenario.Fleets[0].Network.Pool = p
+		w.Scenario.Fleets[0].Network.Latency = sim.Distribution{Mean: time.Millisecond}
+		w.Scenario.Services[0].Connections.Handshake = sim.Distribution{Mean: handshake}
+	}
+}
+
+// heap gives the service a collector of garbage, as in the scenario metastable-gc.
+func heap(z Size, w *World) {
+	w.Scenario.Services[0].Heap = sim.Heap{Size: 1e9, Live: 2e8, PerAttempt: 60_000, Garbage: 1e6, Pause: 150 * time.Microsecond}
+}
+
+// cached puts a service before a database of 200 calls/s, with a cache of what is there, as in the scenario
+// metastable-cache. Up to n calls wait at the database.
+func cached(n int) part {
+	return func(z Size, w *World) {
+		w.Scenario.Services = []sim.Service{{
+			Name: "api", Calls: []sim.Hop{{Service: "db", AttemptTimeout: 500 * time.Millisecond, Cache: sim.Cache{Keys: 5000, For: 200 * time.Second}}},
+		}, {
+			Name: "db", Workers: 10, Queue: sim.Queue{Limit: n}, Time: sim.Distribution{Kind: sim.Exponential, Mean: 50 * time.Millisecond},
+		}}
+	}
+}
+
+// first adds a fault of the first service.
+func first(f sim.Fault) part {
+	return func(z Size, w *World) {
+		f.At = z.Before
+		w.Scenario.Services[0].Faults = append(w.Scenario.Services[0].Faults, f)
+	}
+}
+
+// chosen has n hosts of ten workers, between which processes choose as lullhttp does.
+func chosen(n int) part {
+	return func(z Size, w *World) {
+		v := &w.Scenario.Services[0]
+		v.Hosts, v.Workers, v.Queue.Limit = n, 10, 5000
+		v.Time = sim.Distribution{Kind: sim.Exponential, Mean: 50 * time.Millisecond}
+		w.Scenario.Fleets[0].Network.Endpoints.On = true
+	}
+}
+
 // others adds a fleet whose policy is not under comparison.
 func others(rate float64, policy string) part {
 	return func(z Size, w *World) {

@@ -36,6 +36,10 @@ var some = []string{
 	"peace-err0.01-r800-p1", "peace-err0.01-r800-p1000",
 	"fleet-p1000-stall10", "low-r0.5-p1-errors60", "low-r5-p100-stall20", "minute-p600-errors60",
 	"mixed-p100-stall10",
+	"dear-p100-blip", "pool-http-p1-blip", "pool-sql-p100-brown20", "narrow-p100-stall10",
+	"gc-l0.8-p1-spike3x10", "gc-p100-q500-stall10",
+	"cache-r500-p100-flush100", "cache-p100-q80-flush100",
+	"choose3-p100-stall1", "choose3-p1-stall10",
 }
 
 // raced is set when the race detector is on.
