@@ -101,6 +101,9 @@ func TestRule01AttemptsInATotalOutage(t *testing.T) {
 // floor and without knowing of each other, if their budget is a strict one. The
 // default adds its stock, as the docs state, and no more.
 func TestRule01AThousandProcessesOfOneCall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: a statistic of one goroutine")
+	}
 	const calls = 100_000
 	for _, c := range []struct {
 		name      string

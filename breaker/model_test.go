@@ -252,7 +252,11 @@ func (m *model) closed(now, took time.Duration) {
 }
 
 func TestModel(t *testing.T) {
-	const runs, steps = 300, 4000 // 1.2 million
+	const steps = 4000
+	runs := 300 // 1.2 million steps
+	if testing.Short() {
+		runs = 30
+	}
 	seen := map[Reason]int{}
 	for seed := range uint64(runs) {
 		runModel(t, seed, steps, seen)
@@ -262,7 +266,7 @@ func TestModel(t *testing.T) {
 	}
 	t.Logf("changes: %v", seen)
 	for why := FailureRate; why <= OpenTimePassed; why++ {
-		if seen[why] < 100 {
+		if seen[why] < runs/3 {
 			t.Errorf("only %d changes by %v in %d steps: the test does not reach them", seen[why], why, runs*steps)
 		}
 	}

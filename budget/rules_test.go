@@ -128,6 +128,9 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 // The figures of the package comment for calls whose attempts fail at random, three
 // attempts a call: the share that succeeds, by kind of budget.
 func TestWhatABudgetBuys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: a statistic of one goroutine")
+	}
 	const calls, attempts = 400_000, 3
 	quiet, busy := 12*time.Second, time.Second/800
 	for _, c := range []struct {
@@ -226,7 +229,11 @@ func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 // fails. Nothing was earned, nothing is shared, and the ratio must still hold
 // in expectation, without denying every retry.
 func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
-	const processes, seeds = 1000, 50
+	const processes = 1000
+	seeds := 50
+	if testing.Short() {
+		seeds = 5
+	}
 	for _, ratio := range []float64{0.01, 0.1, 0.5, 1} {
 		granted := 0
 		for seed := range uint64(seeds) {
@@ -257,7 +264,10 @@ func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
 // The expectation holds at any share of failures, for busy and for idle
 // processes, also where debts are forgiven because their window ends.
 func TestRule01RetriesNeverExceedWhatCallsEarned(t *testing.T) {
-	const processes = 200
+	processes := 200
+	if testing.Short() {
+		processes = 20
+	}
 	for _, gap := range []time.Duration{10 * time.Millisecond, 700 * time.Millisecond, 4 * time.Second, 30 * time.Second} {
 		for _, failing := range []float64{0.05, 0.3, 0.7, 0.97} {
 			var calls, earned, retries, worst float64

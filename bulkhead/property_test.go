@@ -236,6 +236,9 @@ func TestAdmitsAreCalledInOrder(t *testing.T) {
 //
 //	B(0) = 1,  B(n) = aB(n-1) / (n + aB(n-1)),  a = λW.
 func TestLittleAndErlang(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: a statistic of one goroutine")
+	}
 	const calls, lambda, mean = 400_000, 200., .040
 	a := lambda * mean
 	for _, limit := range []int{0, 5, 8, 10, 16} {

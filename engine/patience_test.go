@@ -120,10 +120,14 @@ func TestRule16AForgedDeadlineFailsNobodyElse(t *testing.T) {
 		"15 to 25 ms":            func(r *rand.Rand) time.Duration { return 15*ms + time.Duration(r.Int64N(int64(10*ms))) },
 		"exponential, from 8 ms": func(r *rand.Rand) time.Duration { return 8*ms + time.Duration(r.ExpFloat64()*float64(12*ms)) },
 	}
+	seeds := 2
+	if testing.Short() {
+		seeds = 1
+	}
 	for name, p := range breakers {
 		for how, latency := range latencies {
 			for _, share := range []float64{0.01, 0.1, 0.5, 0.97} {
-				for seed := range uint64(2) {
+				for seed := range uint64(seeds) {
 					c := newCrowd(t, seed, p, latency)
 					c.arrive("forged", 5*ms)
 					c.arrive("honest", 0) // until somebody has been answered nothing is known
@@ -198,6 +202,10 @@ func TestRule16ACircuitThatWasOpenedByForgedDeadlines(t *testing.T) {
 // whether anything was known before, and whether some deadlines were always too short.
 func TestRule16AHangIsNoticedThoughAllDeadlinesAreShort(t *testing.T) {
 	within := map[string]time.Duration{"zero policy": 2 * time.Second, "FailureRate 0.5": 5 * time.Second, "FailureRate 0.2": 2 * time.Second}
+	seeds := 2
+	if testing.Short() {
+		seeds = 1
+	}
 	for name, p := range breakers {
 		for _, c := range []struct {
 			what     string
@@ -211,7 +219,7 @@ func TestRule16AHangIsNoticedThoughAllDeadlinesAreShort(t *testing.T) {
 			{"some too short", time.Minute, func(*rand.Rand) time.Duration { return 100 * ms }, 20},
 			{"a second", time.Minute, func(*rand.Rand) time.Duration { return time.Second }, 20},
 		} {
-			for seed := range uint64(2) {
+			for seed := range uint64(seeds) {
 				w := newCrowd(t, seed, p, func(r *rand.Rand) time.Duration { return 5*ms + time.Duration(r.ExpFloat64()*float64(10*ms)) })
 				longest := time.Duration(0)
 				w.come("all", 50, func() time.Duration {

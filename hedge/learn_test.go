@@ -60,6 +60,9 @@ func TestPercentileOfSuccesses(t *testing.T) {
 // and how often is that more than Share? The chance of the latter is that of a
 // binomial distribution: at most two of 60 beyond the p90.
 func TestMinSamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: a statistic of one goroutine")
+	}
 	const rounds, mean = 5000, 10e6
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, c := range []struct {
@@ -379,8 +382,11 @@ func TestMinDelayAndMaxDelay(t *testing.T) {
 // The whole against a list, over random operations: calls that start and end in
 // any order, at any distance, also a little backwards.
 func TestLearnAgreesWithAList(t *testing.T) {
-	learned := 0
-	for seed := range uint64(100) {
+	learned, seeds := 0, 100
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		p := []float64{0.5, 0.9, 0.95}[r.IntN(3)]
 		minSamples := 1 + r.IntN(40)
@@ -443,7 +449,7 @@ func TestLearnAgreesWithAList(t *testing.T) {
 			list = append(list, entry{slot, took, ended})
 		}
 	}
-	if learned < 1000 {
+	if learned < 10*seeds {
 		t.Errorf("a percentile was learned %d times: the test does not reach it", learned)
 	}
 }

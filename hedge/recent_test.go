@@ -48,8 +48,11 @@ func (h *history) allows(share float64, slot int) bool {
 // time: hedges are no more than share of the calls in it and in the eight seconds
 // before it, and what is in stock: two at most, and share of the calls where those are few.
 func TestShareByTheBook(t *testing.T) {
-	granted, refused := 0, 0
-	for seed := range uint64(120) {
+	granted, refused, seeds := 0, 0, 120
+	if testing.Short() {
+		seeds = 12
+	}
+	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		share := []float64{0.02, 0.1, 0.1, 0.3, 1, 1.5}[r.IntN(6)]
 		attempts := 2 + r.IntN(2)
@@ -123,14 +126,18 @@ func TestShareByTheBook(t *testing.T) {
 			}
 		}
 	}
-	if granted < 4000 || refused < 4000 {
+	if want := 4000 * seeds / 120; granted < want || refused < want {
 		t.Errorf("%d granted, %d refused: the test does not stir", granted, refused)
 	}
 }
 
 // At a steady rate every second keeps the share by itself, whatever is late in it.
 func TestShareOfEverySecond(t *testing.T) {
-	for seed := range uint64(20) {
+	seeds := 20
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		h := must(t, Config{Attempts: 2, Delay: ms, InFlight: -1})
 		hedges := make([]int, 400)

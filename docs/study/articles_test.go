@@ -78,6 +78,9 @@ func TestWindowRounds(t *testing.T) {
 // docs/study/together.yaml with base 500 ms. The peak is that of the busiest 50 ms
 // after the recovery, over the 500 calls a second that come one by one.
 func TestGaussianJitter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: a statistic of one goroutine")
+	}
 	ceiling := backoff.Schedule{Jitter: backoff.None, Base: 500 * ms}
 	gauss := func(share float64) backoff.Func {
 		return func(retry int, _ time.Duration, rnd func() uint64) time.Duration {

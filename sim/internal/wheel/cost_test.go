@@ -11,6 +11,9 @@ import (
 // Sixteen bytes an event and not much more, wherever the events lie in time, and
 // also after they were divided. A second burst takes what the first gave back.
 func TestMemoryOfABurst(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: the memory of millions of events in one goroutine")
+	}
 	const n, most = 1 << 20, 21.0 // bytes an event
 	for name, at := range map[string]func(r *rand.Rand) int64{
 		"spread over 200 ms":  func(r *rand.Rand) int64 { return r.Int64N(200e6) },
@@ -60,6 +63,9 @@ func allocated() float64 {
 // What happens at the popped instant for ever, with others pending, must not
 // pile up.
 func TestMemoryOfAnEndlessInstant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: the memory of millions of events in one goroutine")
+	}
 	for _, pending := range []int{1, 10, 1000} {
 		q := wheel.New(0)
 		for i := range pending {
@@ -79,6 +85,9 @@ func TestMemoryOfAnEndlessInstant(t *testing.T) {
 }
 
 func TestNothingIsAllocatedOnceSettled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: the memory of millions of events in one goroutine")
+	}
 	for _, h := range hold {
 		if h.name == "all scales" {
 			continue // runs to the end of time
