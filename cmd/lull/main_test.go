@@ -214,6 +214,17 @@ func TestCannotBeReadIsNotAMistake(t *testing.T) {
 	}
 }
 
+// A wrong command line is reported at once: nobody has to end standard input first.
+func TestAWrongFlagDoesNotWaitForInput(t *testing.T) {
+	for _, args := range []string{"lint - --format=x", "convert - --base=x", "convert - -"} {
+		s := silent{make(chan struct{}), make(chan struct{})}
+		code, _, stderr := lullWithInput(t.Context(), s, strings.Fields(args)...)
+		if code != cli.Misused || !strings.Contains(stderr, " is ") {
+			t.Errorf("%s: exit code %d, printed %q", args, code, stderr)
+		}
+	}
+}
+
 // silent is a reader that blocks until over is closed.
 type silent struct{ asked, over chan struct{} }
 

@@ -157,6 +157,7 @@ func ExampleFormats() {
 	// gateway
 	// envoy-gateway
 	// dapr
+	// resilience4j
 }
 
 func ExampleReport_Losses() {

@@ -43,6 +43,11 @@ var fieldPlaces = [formats]map[string]place{
 		"attempt_timeout": at("timeout"), "attempts": {"maxRetries of the retry policy", []string{"retry"}}, "backoff.base": {"duration of the retry policy", nil},
 		"backoff.cap": {"maxInterval of the retry policy", nil}, "breaker": {"circuitBreaker", []string{"circuitBreaker"}},
 	},
+	Resilience4j: {
+		"attempts": {"maxAttempts of the retry", []string{"maxAttempts"}}, "backoff.base": {"waitDuration of the retry", []string{"waitDuration"}},
+		"backoff.cap": {"exponentialMaxWaitDuration of the retry", nil}, "attempt_timeout": {"timeoutDuration of the timelimiter", nil},
+		"breaker": {"circuitbreaker", nil}, "limit.in_flight": {"maxConcurrentCalls of the bulkhead", nil},
+	},
 	EnvoyGateway: {
 		"deadline": {"timeout.http.requestTimeout", []string{"timeout.http.requestTimeout", "timeouts.request"}}, "attempts": at("retry.numRetries"),
 		"attempt_timeout": at("retry.perRetry.timeout"), "backoff.base": at("retry.perRetry.backOff.baseInterval"), "backoff.cap": at("retry.perRetry.backOff.maxInterval"),

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/lullgo/lull/internal/choice"
@@ -28,10 +29,13 @@ const (
 	EnvoyGateway
 	// Dapr is Dapr's Resiliency resources, in YAML: policies, and the targets that have them.
 	Dapr
+	// Resilience4j is the configuration of resilience4j in the properties of Spring Boot
+	// (application.yml), in YAML. It is read, and not written.
+	Resilience4j
 	formats
 )
 
-var formatNames = [formats]string{"lull", "grpc", "istio", "envoy", "gateway", "envoy-gateway", "dapr"}
+var formatNames = [formats]string{"lull", "grpc", "istio", "envoy", "gateway", "envoy-gateway", "dapr", "resilience4j"}
 
 var formatTitles = [formats]string{
 	"lull's policy file (YAML): dependencies, attempts, waits, budgets, breakers",
@@ -41,6 +45,7 @@ var formatTitles = [formats]string{
 	"Gateway API (YAML): HTTPRoute timeouts and retry; XBackendTrafficPolicy retryConstraint",
 	"Envoy Gateway (YAML): BackendTrafficPolicy retry, timeout, circuitBreaker, healthCheck.passive",
 	"Dapr (YAML): Resiliency timeouts, retries, circuitBreakers and their targets",
+	"resilience4j in Spring's application.yml (YAML; read alone): retry, circuitbreaker, timelimiter, bulkhead",
 }
 
 // Formats are all formats, in the order in which they are listed.
@@ -50,6 +55,11 @@ func Formats() []Format {
 		all[i] = Format(i)
 	}
 	return all
+}
+
+// Targets are the formats that can be written.
+func Targets() []Format {
+	return slices.DeleteFunc(Formats(), func(f Format) bool { return f == Resilience4j })
 }
 
 // String returns the name of the format, as on a command line.
@@ -63,7 +73,7 @@ func (f Format) Title() string {
 	return ""
 }
 
-var formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API", "Envoy Gateway", "Dapr"}
+var formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API", "Envoy Gateway", "Dapr", "resilience4j"}
 
 // System returns the name of the system that the format belongs to, such as "Istio".
 func (f Format) System() string {
@@ -83,7 +93,16 @@ func (f *Format) UnmarshalText(text []byte) error {
 }
 
 // FormatNames are the names of all formats, in words: "lull, grpc, istio and so on".
-func FormatNames() string {
-	last := len(formatNames) - 1
-	return strings.Join(formatNames[:last], ", ") + " or " + formatNames[last]
+func FormatNames() string { return inWords(Formats()) }
+
+// TargetNames are the names of the formats that can be written, in words.
+func TargetNames() string { return inWords(Targets()) }
+
+func inWords(all []Format) string {
+	var names []string
+	for _, f := range all {
+		names = append(names, f.String())
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

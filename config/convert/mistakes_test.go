@@ -28,7 +28,7 @@ func open(t testing.TB, names ...string) []File {
 
 // One run reports all mistakes of a file, each with its place, path, value and what is allowed.
 func TestMistakesOfFiles(t *testing.T) {
-	for _, name := range []string{"istio.yaml", "envoy.yaml", "grpc.json", "gateway.yaml", "envoy-gateway.yaml", "dapr.yaml", "lull.yaml"} {
+	for _, name := range []string{"istio.yaml", "envoy.yaml", "grpc.json", "gateway.yaml", "envoy-gateway.yaml", "dapr.yaml", "resilience4j.yaml", "lull.yaml"} {
 		_, err := Convert(open(t, "mistakes/"+name), Lull, Options{})
 		mistakes, ok := errors.AsType[config.Mistakes](err)
 		if !ok {
@@ -51,7 +51,7 @@ func TestMistakesOfFiles(t *testing.T) {
 func TestMistakesOfTheText(t *testing.T) {
 	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
 	for text, want := range map[string]string{
-		"":                                    "x:1:1: an empty file: want at least one of: lull, grpc, istio, envoy, gateway, envoy-gateway or dapr",
+		"":                                    "x:1:1: an empty file: want at least one of: lull, grpc, istio, envoy, gateway, envoy-gateway, dapr or resilience4j",
 		"# nothing\n---\n":                    "x:1:1: an empty file",
 		"{":                                   "x:1:2: not JSON: unexpected EOF",
 		"{\n \"methodConfig\": [,]}":          "x:2:19: not JSON: invalid character ','",

@@ -12,10 +12,11 @@ import (
 // each answer is certain:
 //
 //  1. apiVersion: a Kubernetes object; its group decides. No other format has that field.
-//  2. a field that only service configs of gRPC have. loadBalancingPolicy counts only if it is
+//  2. resilience4j, or a key that begins with it and a dot.
+//  3. a field that only service configs of gRPC have. loadBalancingPolicy counts only if it is
 //     a text: a cluster of Envoy has a mapping of that name.
-//  3. a resource of Envoy, by its @type or its fields.
-//  4. a field of lull's policy files.
+//  4. a resource of Envoy, by its @type or its fields.
+//  5. a field of lull's policy files.
 //
 // ok is false if it is none of them.
 func recognise(root *tree.Node) (f Format, ok bool) {
@@ -36,6 +37,8 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 		return 0, false
 	}
 	switch {
+	case isResilience4j(root):
+		return Resilience4j, true
 	case isServiceConfig(root):
 		return GRPC, true
 	case shapeOf(root) != noShape || hasTypes(root):
@@ -47,11 +50,18 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 }
 
 // certain lists what identifies a document, for the error about one that is not recognised.
-const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API, of Envoy Gateway or of Dapr (apiVersion and kind), " +
+const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API, of Envoy Gateway or of Dapr (apiVersion and kind), application.yml with resilience4j, " +
 	"or Envoy's configuration (static_resources, resources, configs, virtual_hosts, a cluster, @type); --from names the format of a document that has none of these fields"
 
 // serviceConfigFields are those by which a service config of gRPC is recognised.
 var serviceConfigFields = []string{"methodConfig", "retryThrottling", "loadBalancingConfig", "healthCheckConfig", "connectionScaling"}
+
+func isResilience4j(n *tree.Node) bool {
+	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
+		first, _, _ := strings.Cut(m.Key, ".")
+		return plain(first) == "resilience4j"
+	})
+}
 
 func isServiceConfig(n *tree.Node) bool {
 	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {

@@ -514,7 +514,7 @@ func TestWhatIsNotSafeToRepeat(t *testing.T) {
 		GRPC:    `{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 1%d, "initialBackoff": "1s", "maxBackoff": "1s", "backoffMultiplier": 1, "retryableStatusCodes": [14]}}]}`,
 	}
 	for from, text := range texts {
-		for _, to := range Formats() {
+		for _, to := range Targets() {
 			out := convert(t, File{"x", []byte(fmt.Sprintf(text, 2))}, to, Options{})
 			said := slices.ContainsFunc(out.Report, func(e Entry) bool { return e.Kind == Changed && strings.Contains(e.Why, safe) })
 			if said != (to == Lull) {

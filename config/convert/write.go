@@ -81,7 +81,7 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 	case Dapr:
 		documents = w.dapr()
 	default:
-		return nil, w.written, engine.Problems{{Field: "to", Value: to, Allowed: FormatNames()}}
+		return nil, w.written, engine.Problems{{Field: "to", Value: to, Allowed: TargetNames()}}
 	}
 	if !o.JSON {
 		data, err := yamlOf(documents)

@@ -48,7 +48,7 @@ func (o Output) Earlier(servers bool) ([]*torture.Card, error) {
 func read(name string) ([]*torture.Card, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, cli.CannotRead(err)
 	}
 	defer file.Close()
 	cards, err := torture.ReadJSON(file)

@@ -46,6 +46,8 @@ to be assumed. Fields that are not about how calls are made are listed as aside.
       a gRPC service config as policies
   lull convert virtual-services.yaml destination-rules.yaml -o policies.yaml
       Istio; routes and rules for the same host become one dependency
+  lull convert application.yml
+      resilience4j's instances, as Spring Boot has them; they are read alone
   lull convert policies.yaml --to grpc --dependency payments
       for a client that knows nothing of lull
   lull convert envoy.yaml --to istio --strict
@@ -78,7 +80,11 @@ func (f Command) Run(env cli.Env) error {
 // convert converts the files and prints the report. Its caller writes the output.
 func (f Command) convert(env cli.Env) (out convert.Output, err error) {
 	to, o, err := f.options()
-	files, unread := f.read(env)
+	names := f.Files
+	if err != nil { // which is reported at once, whoever writes to standard input
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "-" })
+	}
+	files, unread := read(env, names)
 	if err != nil || unread != nil {
 		return out, errors.Join(err, unread, mistakes(files, o))
 	}
@@ -142,6 +148,9 @@ func (f Command) options() (to *convert.Format, o convert.Options, err error) {
 		return &named
 	}
 	to = format("--to", f.To)
+	if to != nil && !slices.Contains(convert.Targets(), *to) {
+		l.Add("--to", f.To.Quoted(), convert.TargetNames())
+	}
 	o = convert.Options{From: format("--from", f.From), Base: string(f.Base), Only: string(f.Dependency), GAPIC: f.GAPIC, JSON: f.JSON}
 	l.Check(len(f.Files) > 0, "FILE", "missing", "at least one file, or - for standard input")
 	dashes := 0
@@ -163,11 +172,13 @@ func (f Command) Check() error {
 
 // Complete returns the values of flags.
 func (Command) Complete() map[string][]string {
-	var formats []string
-	for _, each := range convert.Formats() {
-		formats = append(formats, each.String())
+	names := func(all []convert.Format) (names []string) {
+		for _, each := range all {
+			names = append(names, each.String())
+		}
+		return names
 	}
-	return map[string][]string{"to": formats, "from": formats, "base": config.Presets()}
+	return map[string][]string{"to": names(convert.Targets()), "from": names(convert.Formats()), "base": config.Presets()}
 }
 
 // mistakes are those in the text of files, with the exit code for them.
@@ -188,13 +199,10 @@ func isPreset(name string) bool {
 const mostRead = 16<<20 + 1
 
 // read reads the files. The error names all that cannot be read.
-func (f Command) read(env cli.Env) ([]convert.File, error) {
+func read(env cli.Env, names []string) ([]convert.File, error) {
 	var files []convert.File
 	var errs []error
-	for i, name := range f.Files {
-		if name == "-" && slices.Contains(f.Files[:i], name) {
-			continue // which options reports
-		}
+	for _, name := range names {
 		data, err := env.ReadFile(name, mostRead)
 		if err != nil {
 			errs = append(errs, err)
@@ -213,7 +221,7 @@ func otherThan(files []convert.File, o convert.Options) (*convert.Format, error)
 	to := convert.Lull
 	for _, file := range files {
 		if o.From != nil && *o.From == convert.Lull || o.From == nil && convert.IsPolicyFile(file) {
-			return nil, problem.List{{Field: "--to", Value: "missing", Allowed: "the format that policies become: " + convert.FormatNames()}}
+			return nil, problem.List{{Field: "--to", Value: "missing", Allowed: "the format that policies become: " + convert.TargetNames()}}
 		}
 	}
 	return &to, nil

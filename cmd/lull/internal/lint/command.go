@@ -141,8 +141,12 @@ func (f Command) lint(env cli.Env) (fixed []fixedFile, err error) {
 	}
 	l, err := f.linting()
 	l.style = term.StyleOf(env.Stdout, env.Getenv)
+	names := f.Files
+	if err != nil { // which is reported at once, whoever writes to standard input
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "-" })
+	}
 	var unread error
-	if l.files, unread = read(env, f.Files); err != nil || unread != nil {
+	if l.files, unread = read(env, names); err != nil || unread != nil {
 		return nil, cli.Fail(exitWrong, errors.Join(err, unread, mistakes(l.files)))
 	}
 	for i := range l.files {

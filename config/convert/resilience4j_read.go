@@ -1,0 +1,495 @@
+package convert
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/serviceconfig"
+	"github.com/lullgo/lull/internal/tree"
+	"github.com/lullgo/lull/internal/waits"
+)
+
+// resilience4j has a registry for each mechanism, with instances by name, in the properties of Spring
+// Boot. An instance of a name in several registries is one dependency here. Read of
+// resilience4j/resilience4j: RetryConfig, IntervalFunction, CircuitBreakerConfig, BulkheadConfig,
+// TimeLimiterConfig, and Common*ConfigurationProperties of the framework, in which configs are merged.
+
+// What resilience4j does where nothing is said.
+const (
+	r4jAttempts   = 3
+	r4jWait       = 500 * time.Millisecond
+	r4jFactor     = 1.5
+	r4jRandom     = 0.5
+	r4jTimeout    = time.Second
+	r4jRate       = 50 // per cent
+	r4jSlowRate   = 100
+	r4jSlow       = time.Minute
+	r4jCalls      = 100 // at least, and in the window
+	r4jOpen       = time.Minute
+	r4jProbes     = 10
+	r4jInFlight   = 25
+	r4jWindow     = 10 * time.Second // of lull, for a window that counts calls
+	allowedSpring = "a duration such as 500ms, 2s, PT2S, or a number of milliseconds"
+)
+
+// The registries that are read.
+var registries = []string{"retry", "circuitbreaker", "timelimiter", "bulkhead"}
+
+// A registry is what a document has of one.
+type registry struct {
+	configs, instances map[string]part4j
+}
+
+// A part4j is a named mapping.
+type part4j struct {
+	node *tree.Node
+	path string
+}
+
+func (r *reading) resilience4j(docs []*document) {
+	for _, d := range docs {
+		d.Same = func(key, name string) bool { return plain(key) == plain(name) }
+		root := d.Object(d.root, "")
+		if root == nil {
+			continue
+		}
+		all := map[string]*registry{}
+		for _, name := range registries {
+			all[name] = &registry{configs: map[string]part4j{}, instances: map[string]part4j{}}
+		}
+		var order []string
+		d.registries(root, "", all, &order)
+		used := map[string]bool{}
+		for _, name := range order {
+			r.instance(d, name, all, used)
+		}
+		for _, name := range registries {
+			for _, c := range all[name].configs {
+				if !used[c.path] {
+					d.noteWhole(Lost, c.node, c.path, "no instance in this file has it")
+				}
+			}
+		}
+	}
+}
+
+// registries finds the registries below o, whose keys may be joined by dots: resilience4j.retry. What is
+// beside them in a file of Spring Boot is about something else.
+func (d *document) registries(o *tree.Object, prefix string, all map[string]*registry, order *[]string) {
+	for _, m := range o.Node.Members {
+		words := strings.Split(strings.TrimPrefix(prefix+"."+m.Key, "."), ".")
+		var of *registry
+		if len(words) > 1 && plain(words[0]) == "resilience4j" {
+			of = all[plain(words[1])]
+		}
+		switch {
+		case plain(words[0]) != "resilience4j":
+			n, path := o.Get(m.Key)
+			if n == nil {
+				continue
+			}
+			if !slices.Contains([]string{"management", "logging", "info"}, plain(words[0])) { // whose words are about health and metrics
+				for _, at := range mentions(n, path) {
+					d.note(Lost, at, notReadWhy)
+				}
+			}
+			d.noteWhole(Aside, n, path, plainWhy)
+		case len(words) == 1:
+			if inner := o.Object(m.Key); inner != nil {
+				d.registries(inner, words[0], all, order)
+			}
+		case of == nil: // of another kind: it is lost
+		case len(words) == 2:
+			if inner := o.Object(m.Key); inner != nil {
+				d.registries(inner, words[0]+"."+words[1], all, order)
+			}
+		case len(words) == 3 && plain(words[2]) == "configs":
+			d.parts(o.Object(m.Key), of.configs, nil)
+		case len(words) == 3 && slices.Contains([]string{"instances", "backends"}, plain(words[2])):
+			d.parts(o.Object(m.Key), of.instances, order)
+		case plain(words[2]) == "configs" && m.Value.Kind == tree.Map:
+			d.part(o, m.Key, strings.Join(words[3:], "."), of.configs, nil)
+		case slices.Contains([]string{"instances", "backends"}, plain(words[2])) && m.Value.Kind == tree.Map:
+			d.part(o, m.Key, strings.Join(words[3:], "."), of.instances, order)
+		} // a single value with a key of more words is lost
+	}
+}
+
+// parts adds the members of o. order has each name once; nil: it is not asked for.
+func (d *document) parts(o *tree.Object, into map[string]part4j, order *[]string) {
+	if o == nil {
+		return
+	}
+	for _, m := range o.Node.Members {
+		d.part(o, m.Key, m.Key, into, order)
+	}
+}
+
+// part adds the mapping that o has under key as name.
+func (d *document) part(o *tree.Object, key, name string, into map[string]part4j, order *[]string) {
+	n, path := o.Get(key)
+	if n == nil {
+		if n = o.Field(key); n == nil || n.Kind != tree.Null {
+			return // given twice, which is a mistake
+		}
+		n = &tree.Node{Kind: tree.Map, Line: n.Line, Column: n.Column} // all of it is left to the configs
+	}
+	if d.Object(n, path) == nil {
+		return
+	}
+	into[name] = part4j{n, path}
+	if order != nil && !slices.Contains(*order, name) {
+		*order = append(*order, name)
+	}
+}
+
+// A settings4j is the settings of an instance: its own, and those of the configs below it.
+type settings4j struct {
+	d       *document
+	path    string
+	levels  []*tree.Object
+	missing []string // what resilience4j's own defaults decide
+}
+
+// settings returns the settings of the instance called name; nil: there is none.
+func (of *registry) settings(d *document, kind, name string, used map[string]bool) *settings4j {
+	own, ok := of.instances[name]
+	if !ok {
+		return nil
+	}
+	s := &settings4j{d: d, path: own.path, levels: []*tree.Object{d.Object(own.node, own.path)}}
+	seen := map[string]bool{}
+	add := func(config string) bool {
+		c, ok := of.configs[config]
+		if !ok || seen[config] {
+			return false
+		}
+		seen[config], used[c.path] = true, true
+		s.levels = append(s.levels, d.Object(c.node, c.path))
+		return true
+	}
+	based := false
+	for {
+		last := s.levels[len(s.levels)-1]
+		n, path := last.Get("baseConfig")
+		if n == nil {
+			break
+		}
+		based = true
+		if !add(n.Text) {
+			d.Wrong(n, path, n.Found(), "the name of another of the configs", "")
+			return nil
+		}
+	}
+	if kind == "circuitbreaker" && based {
+		return s // which has nothing of the default then
+	}
+	if kind != "circuitbreaker" || !add(name) {
+		add("default")
+	}
+	return s
+}
+
+// level returns the first level that has a field; nil: none has.
+func (s *settings4j) level(name string) *tree.Object {
+	for _, o := range s.levels {
+		if o.Has(name) {
+			return o
+		}
+	}
+	return nil
+}
+
+// whole, share and span read a field of the first level that has it, or note that otherwise counts.
+func (s *settings4j) whole(name string, otherwise int) int {
+	o := s.level(name)
+	if o == nil {
+		s.missing = append(s.missing, fmt.Sprintf("%s %d", name, otherwise))
+		return otherwise
+	}
+	n, ok := o.Whole(name, 1, math.MaxInt32, "a whole number from 1")
+	if !ok {
+		return otherwise
+	}
+	return int(n)
+}
+
+func (s *settings4j) share(name string, otherwise float64) float64 {
+	o := s.level(name)
+	if o == nil {
+		s.missing = append(s.missing, fmt.Sprintf("%s %v", name, otherwise))
+		return otherwise / 100
+	}
+	f, ok := o.Float(name, "a percentage above 0 and up to 100", func(f float64) bool { return f >= 0.001 && f <= 100 })
+	if !ok {
+		return otherwise / 100
+	}
+	return f / 100
+}
+
+func (s *settings4j) span(name string, otherwise time.Duration) time.Duration {
+	o := s.level(name)
+	if o == nil {
+		s.missing = append(s.missing, fmt.Sprintf("%s %v", name, otherwise))
+		return otherwise
+	}
+	t, ok := s.spring(o, name)
+	if !ok {
+		return otherwise
+	}
+	return t
+}
+
+// spring reads a duration as Spring Boot does.
+func (s *settings4j) spring(o *tree.Object, name string) (time.Duration, bool) {
+	n, path := o.Get(name)
+	if n == nil {
+		return 0, false
+	}
+	t, ok := springDuration(n.Text)
+	return t, s.d.Check(n.Scalar() && ok, n, path, allowedSpring)
+}
+
+// flag reads a field that is true or false. One that is false has an entry: it switches something off.
+func (s *settings4j) flag(o *tree.Object, name string) bool {
+	on, given := o.Bool(name)
+	if given && !on {
+		s.d.note(Aside, o.At(name), offWhy)
+	}
+	return on
+}
+
+// assumed notes which defaults counted.
+func (s *settings4j) assumed() {
+	if len(s.missing) > 0 {
+		s.d.note(Assumed, s.path, "as resilience4j has it where nothing is said: "+strings.Join(s.missing, ", "))
+	}
+}
+
+// rest notes what a policy has not.
+func (s *settings4j) rest() {
+	for _, o := range s.levels {
+		s.d.lost(o, Lost, "lull decides by the failure what is retried and what counts: lull.WithClassifier, lull.Transient and lull.Permanent", "retryExceptions", "ignoreExceptions", "retryExceptionPredicate",
+			"resultPredicate", "recordExceptions", "recordFailurePredicate", "recordResultPredicate", "ignoreExceptionPredicate")
+		s.d.lost(o, Aside, plainWhy, "registerHealthIndicator", "allowHealthIndicatorToFail", "eventConsumerBufferSize", "subscribeForEvents", "writableStackTraceEnabled",
+			"ignoreClassBindingExceptions", "ignoreUnknownExceptions", "cancelRunningFuture", "automaticTransitionFromOpenToHalfOpenEnabled")
+	}
+}
+
+// springUnits are those of Spring Boot's DurationStyle.
+var springUnits = map[string]time.Duration{"": time.Millisecond, "ns": 1, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+
+var (
+	springSimple = regexp.MustCompile(`^([0-9]{1,18})(ns|us|ms|s|m|h|d)?$`)
+	springISO    = regexp.MustCompile(`^P(?:([0-9]{1,9})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9}(?:\.[0-9]{1,9})?)S)?)?$`)
+)
+
+// springDuration reads a duration that is not negative: 500ms, PT0.5S, or 500. One that is too long for a
+// time.Duration is refused.
+func springDuration(text string) (time.Duration, bool) {
+	text = strings.TrimSpace(text)
+	if m := springSimple.FindStringSubmatch(strings.ToLower(text)); m != nil {
+		n, err := strconv.ParseInt(m[1], 10, 64)
+		unit := springUnits[m[2]]
+		return time.Duration(n) * unit, err == nil && n <= math.MaxInt64/int64(unit)
+	}
+	m := springISO.FindStringSubmatch(strings.ToUpper(text))
+	if m == nil || strings.HasSuffix(text, "T") || len(text) < 3 {
+		return 0, false
+	}
+	total := 0.0
+	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
+		if m[i+1] != "" {
+			f, _ := strconv.ParseFloat(m[i+1], 64)
+			total += f * float64(unit)
+		}
+	}
+	return time.Duration(total), total < math.MaxInt64
+}
+
+// instance adds the dependency of that name.
+func (r *reading) instance(d *document, name string, all map[string]*registry, used map[string]bool) {
+	p, preset := r.base.of(Resilience4j)
+	extras := foreign{of: Resilience4j, ignoresHints: true}
+	fields := map[string]config.Position{}
+	var rest []source
+	var first string
+	for _, kind := range registries {
+		s := all[kind].settings(d, kind, name, used)
+		if s == nil {
+			continue
+		}
+		if first == "" {
+			first = s.path
+		}
+		rest = append(rest, d.source(s.path))
+		at := d.at(s.path).Position
+		switch kind {
+		case "retry":
+			fields["attempts"] = at
+			s.retry(&p)
+		case "circuitbreaker":
+			fields["breaker"] = at
+			p.Breaker = s.breaker()
+		case "timelimiter":
+			fields["attempt_timeout"] = at
+			p.AttemptTimeout = orNone(shortest(s.span("timeoutDuration", r4jTimeout)))
+		case "bulkhead":
+			fields["limit.in_flight"] = at
+			p.Limit = bulkhead.Config{InFlight: s.whole("maxConcurrentCalls", r4jInFlight), MaxWait: shortest(s.span("maxWaitDuration", 0))}
+		}
+		s.assumed()
+		s.rest()
+	}
+	if first == "" {
+		return // a mistake
+	}
+	if p.HintLimit == anyHint {
+		p.HintLimit = engine.DefaultHintLimit
+	}
+	r.add(d, name, nil, first, p, preset, extras, rest...)
+	r.set.locate(name, fields)
+}
+
+// retry sets the attempts and the waits.
+func (s *settings4j) retry(p *lull.Policy) {
+	p.Attempts = s.whole("maxAttempts", r4jAttempts)
+	if p.Attempts > mostAttempts {
+		p.Attempts = mostAttempts
+		s.d.note(Changed, s.level("maxAttempts").At("maxAttempts"), "a policy makes at most 1000 attempts")
+	}
+	p.Backoff = s.waits(p.Attempts)
+	p.Timeouts, p.RateLimitedBase = lull.TimeoutsAlways, waits.SameWhenRateLimited
+	if p.Attempts == 1 {
+		p.Backoff = backoff.Schedule{}
+		s.d.note(Changed, s.path, "there are no retries")
+		return
+	}
+	s.d.note(Changed, s.path, "resilience4j retries every exception unless it is told which; lull those that may be transient")
+	s.d.noteAbout(hints, Changed, s.path, "resilience4j does not look at Retry-After; lull does, and waits for up to 30s")
+}
+
+// waits reads the waits. Only the level that has waitDuration decides about them; of those below it
+// has the switches, the multiplier and the longest wait, and not the share that is random.
+func (s *settings4j) waits(attempts int) backoff.Schedule {
+	o := s.level("waitDuration")
+	wait := s.span("waitDuration", r4jWait)
+	var own settings4j
+	if o != nil {
+		own = settings4j{d: s.d, levels: s.levels[slices.Index(s.levels, o):]}
+	}
+	at := func(name string) *tree.Object { return own.level(name) }
+	exponential := s.flag(at("enableExponentialBackoff"), "enableExponentialBackoff")
+	random := s.flag(at("enableRandomizedWait"), "enableRandomizedWait")
+	factor, given := 1.0, false
+	longest := time.Duration(0)
+	if exponential {
+		if l := at("exponentialBackoffMultiplier"); l != nil {
+			factor, given = l.Float("exponentialBackoffMultiplier", "a number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 })
+		}
+		if !given {
+			factor = r4jFactor
+			s.missing = append(s.missing, fmt.Sprintf("exponentialBackoffMultiplier %v", r4jFactor))
+		}
+		if l := at("exponentialMaxWaitDuration"); l != nil && given {
+			longest, _ = s.spring(l, "exponentialMaxWaitDuration")
+		}
+	}
+	if wait == 0 {
+		return backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}
+	}
+	wait = shortest(wait)
+	last := float64(wait) * math.Pow(factor, float64(max(attempts-2, 0)))
+	if longest == 0 {
+		longest = time.Duration(min(last, float64(24*time.Hour)))
+		if last > float64(longest) {
+			s.d.note(Changed, o.Path, "without exponentialMaxWaitDuration waits grow without end; here they end at a day")
+		}
+	}
+	longest = max(shortest(longest), time.Millisecond)
+	switch {
+	case random:
+		share := r4jRandom
+		if o.Has("randomizedWaitFactor") {
+			share, _ = o.Float("randomizedWaitFactor", "a number from 0 to 1", func(f float64) bool { return f >= 0 && f <= 1 })
+		} else {
+			s.missing = append(s.missing, fmt.Sprintf("randomizedWaitFactor %v", r4jRandom))
+		}
+		if share != 0.2 {
+			s.d.note(Changed, o.Path, fmt.Sprintf("resilience4j spreads a wait by %v up and down; here it is a fifth, with the same mean", share))
+		}
+		return serviceconfig.Reading{}.Waits(serviceconfig.RetryPolicy{InitialBackoff: min(wait, longest), MaxBackoff: longest, BackoffMultiplier: factor})
+	case exponential:
+		return backoff.Schedule{Jitter: backoff.None, Base: min(wait, longest), Cap: longest, Factor: factor}
+	}
+	return backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: wait, Cap: wait}
+}
+
+// breaker reads a circuit breaker.
+func (s *settings4j) breaker() breaker.Config {
+	d := s.d
+	c := breaker.Config{Consecutive: -1, OpenJitter: -1,
+		FailureRate: s.share("failureRateThreshold", r4jRate), SlowRate: s.share("slowCallRateThreshold", r4jSlowRate), SlowCall: max(s.span("slowCallDurationThreshold", r4jSlow), time.Millisecond),
+		MinCalls: s.whole("minimumNumberOfCalls", r4jCalls)}
+	size := s.whole("slidingWindowSize", r4jCalls)
+	byTime := false
+	if o := s.level("slidingWindowType"); o != nil {
+		n, path := o.Get("slidingWindowType")
+		byTime = plain(n.Text) == "timebased"
+		d.Check(byTime || plain(n.Text) == "countbased", n, path, "COUNT_BASED or TIME_BASED")
+	} else {
+		s.missing = append(s.missing, "slidingWindowType COUNT_BASED")
+	}
+	if byTime {
+		c.Window = time.Duration(size) * time.Second
+	} else {
+		c.Window, c.MinCalls = r4jWindow, min(c.MinCalls, size)
+		d.note(Changed, s.path, fmt.Sprintf("resilience4j judges the last %d calls; lull those of the last %v", size, r4jWindow))
+	}
+	if c.Probes = s.whole("permittedNumberOfCallsInHalfOpenState", r4jProbes); c.Probes > 1000 {
+		c.Probes = 1000
+		d.note(Changed, s.level("permittedNumberOfCallsInHalfOpenState").At("permittedNumberOfCallsInHalfOpenState"), "at most 1000 probes")
+	}
+	d.note(Changed, s.path, "resilience4j's breaker counts attempts, and probes may fail below its thresholds; lull's counts calls, ends the retries of a call when it opens, and one failed probe opens it again")
+
+	o := s.level("waitDurationInOpenState")
+	c.OpenFor = max(s.span("waitDurationInOpenState", r4jOpen), time.Millisecond)
+	c.OpenMax = c.OpenFor
+	if o == nil {
+		return c
+	}
+	if s.flag(o, "enableExponentialBackoff") {
+		factor, given := o.Float("exponentialBackoffMultiplier", "a number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 })
+		if !given {
+			factor = r4jFactor
+			s.missing = append(s.missing, fmt.Sprintf("exponentialBackoffMultiplier %v", r4jFactor))
+		}
+		c.OpenMax = 24 * time.Hour
+		if longest, ok := s.spring(o, "exponentialMaxWaitDurationInOpenState"); ok && given {
+			c.OpenMax = max(shortest(longest), c.OpenFor)
+		}
+		d.note(Changed, o.Path, fmt.Sprintf("the open time grows by %v from one opening to the next; here it doubles", factor))
+	}
+	if s.flag(o, "enableRandomizedWait") {
+		share := r4jRandom
+		if o.Has("randomizedWaitFactor") {
+			share, _ = o.Float("randomizedWaitFactor", "a number from 0 to 1", func(f float64) bool { return f >= 0 && f <= 1 })
+		} else {
+			s.missing = append(s.missing, fmt.Sprintf("randomizedWaitFactor %v", r4jRandom))
+		}
+		d.note(Changed, o.Path, fmt.Sprintf("resilience4j spreads the open time by %v up and down; here it is up to half longer", share))
+		c.OpenJitter, c.OpenMax = 0, max(c.OpenMax, c.OpenFor+c.OpenFor/2)
+	}
+	return c
+}
