@@ -181,6 +181,7 @@ func forbiddenCases() []Case {
 	}
 	vendor("should-retry", "X-Should-Retry: false", "X-Should-Retry", "the SDKs of OpenAI and Anthropic (Stainless)")
 	vendor("stripe-should-retry", "Stripe-Should-Retry: false", "Stripe-Should-Retry", "docs.stripe.com/error-low-level")
+	vendor("grpc-pushback", "Grpc-Retry-Pushback-Ms: -1", "Grpc-Retry-Pushback-Ms", "gRFC A6: a negative pushback asks for no retry")
 	cases = append(cases,
 		Case{Name: "once-h2-internal-post", Group: group, method: "POST", body: 100, door: doorFrames, Does: "reads a POST and resets its stream (INTERNAL_ERROR)",
 			Right: "does not repeat it", Source: not, script: []answer{{fault: frameInternal}, good}, judge: overHTTP2(once(Fail))},
@@ -258,6 +259,8 @@ func waitCases() []Case {
 			Right: "waits before it repeats the request", Source: backoff, script: failing(503), judge: firstWait, limit: 60 * time.Second},
 		{Name: "wait-growth", Group: "waits", method: "GET", plan: plan{calls: 100, fresh: true, every: 20 * time.Millisecond}, Does: "answers every GET of a hundred clients with 503",
 			Right: "waits longer before each further retry", Source: backoff + "; gRFC A6", script: []answer{{status: 503}}, judge: growth, limit: 40 * time.Second},
+		{Name: "wait-cap", Group: "waits", method: "GET", plan: plan{calls: 200, fresh: true, every: 10 * time.Millisecond}, Does: "answers every GET of two hundred clients with 503, for forty seconds",
+			Right: "draws its waits at random, also where they have reached their longest", Source: backoff + ": the cap must not end the jitter", script: []answer{{status: 503}}, judge: capped, limit: 40 * time.Second},
 		{Name: "wait-jitter", Group: "waits", method: "GET", alone: true, plan: plan{calls: 200, fresh: true, every: 10 * time.Millisecond}, Does: "answers a GET with 503, and then with 200; two hundred clients",
 			Right: "draws its waits at random", Source: backoff + "; gRFC A6: ±20 %", script: failing(503), judge: jitter},
 		{Name: "wait-herd", Group: "waits", method: "GET", alone: true, plan: plan{calls: 150, fresh: true, rounds: 3}, Does: "fails fifty clients at the same moment with 503, three times",

@@ -60,14 +60,23 @@ func (c *command) staysUp() bool {
 }
 
 func (c *command) Start(ctx context.Context, e Env, _ bool) (Session, error) {
-	environment := append(os.Environ(),
+	environment := append(withoutProxies(os.Environ()),
 		"LULL_TORTURE_CA="+e.CAFile, "SSL_CERT_FILE="+e.CAFile, "NODE_EXTRA_CA_CERTS="+e.CAFile, "CURL_CA_BUNDLE="+e.CAFile,
 		"REQUESTS_CA_BUNDLE="+e.CAFile, "AWS_CA_BUNDLE="+e.CAFile, "PERL_LWP_SSL_CA_FILE="+e.CAFile, "DENO_CERT="+e.CAFile,
-		"NO_PROXY=*", "no_proxy=*", "HTTP_PROXY=", "http_proxy=", "HTTPS_PROXY=", "https_proxy=", "ALL_PROXY=", "all_proxy=")
+		"NO_PROXY=*", "no_proxy=*")
 	if !c.staysUp() {
 		return &processes{args: c.args, env: environment}, nil
 	}
 	return startResident(ctx, c.args, environment)
+}
+
+// withoutProxies returns variables without those that name a proxy. (An empty one is an error to
+// some clients.)
+func withoutProxies(environment []string) []string {
+	return slices.DeleteFunc(environment, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"http_proxy", "https_proxy", "all_proxy"}, strings.ToLower(name))
+	})
 }
 
 // A tail keeps the last bytes that were written to it.

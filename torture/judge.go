@@ -407,6 +407,46 @@ func growth(s *Seen) Verdict {
 	return pass("retry %d waits %s on average, the first %s", retry, words.Rounded(b), words.Rounded(a))
 }
 
+// capped is the judge of waits that have grown to their longest. They have, if three retries
+// later they are not 1.7 times as long: waits that double are eight times as long then, and
+// those that grow by half are 3.4 times. Where they are, randomness is decided as by constant.
+func capped(s *Seen) Verdict {
+	if v, ok := s.noWaits(); ok {
+		return v
+	}
+	const needed, apart = 150, 3
+	var lists [][]time.Duration
+	for n := 1; ; n++ {
+		w := s.waits(n)
+		if len(w) < needed {
+			break
+		}
+		lists = append(lists, w)
+	}
+	n := len(lists)
+	if n < apart+2 {
+		return notApplicable("%s of most calls: too few to see the longest wait", words.Plural(n, "retry"))
+	}
+	median := func(list []time.Duration) time.Duration { return list[len(list)/2] }
+	first, before, last := median(lists[0]), median(lists[n-1-apart]), median(lists[n-1])
+	switch {
+	case float64(last) > 1.7*float64(before):
+		return notApplicable("the waits still grow: retry %d waits %s", n, words.Rounded(last))
+	case float64(last) < 1.7*float64(first):
+		return notApplicable("the waits do not grow (see wait-growth): retry %d waits %s", n, words.Rounded(last))
+	case constant(lists[n-1]):
+		return warn("from retry %d on the waits are %s, and nothing in them is random", n-apart, words.Rounded(last))
+	}
+	return pass("from retry %d on the waits are %s in the middle, and random", n-apart, words.Rounded(last))
+}
+
+// constant reports whether nothing in sorted waits is random. Time that a machine adds can only
+// make a wait longer, so it compares the quartile with the shortest ones.
+func constant(waits []time.Duration) bool {
+	low, quartile := waits[len(waits)/50], waits[len(waits)/4]
+	return quartile-low < max(5*time.Millisecond, quartile/40)
+}
+
 // jitter is the judge of randomness. Time that a machine adds can only make a wait longer, so
 // it compares the quartile with the shortest ones: without randomness they are the same. The
 // chance that two hundred waits drawn evenly from at least ±10 % look constant is below 1 in
@@ -420,7 +460,7 @@ func jitter(s *Seen) Verdict {
 		return notApplicable("%s: too few to judge", words.Plural(len(waits), "retry"))
 	}
 	low, quartile, median := waits[len(waits)/50], waits[len(waits)/4], waits[len(waits)/2]
-	if quartile-low < max(5*time.Millisecond, quartile/40) {
+	if constant(waits) {
 		return warn("the shortest waits are %s, and a quarter is below %s: nothing is random", words.Rounded(low), words.Rounded(quartile))
 	}
 	return pass("the shortest of %d waits are %s, the median is %s, the longest %s", len(waits), words.Rounded(low), words.Rounded(median), words.Rounded(waits[len(waits)-1]))
@@ -495,8 +535,10 @@ func inTime(s *Seen) Verdict {
 	switch {
 	case call.OK:
 		return fail("it reported success")
-	case call.Ended != "" || took > s.Case.timeout+patience:
-		return fail("the call had %s and took %s", words.Rounded(s.Case.timeout), words.Rounded(took))
+	case call.Ended != "":
+		return fail("the call had %s, and had not ended after %s", words.Rounded(s.Case.timeout), words.Rounded(took))
+	case took > s.Case.timeout+patience:
+		return warn("the call had %s and took %s", words.Rounded(s.Case.timeout), words.Rounded(took))
 	}
 	return pass("the call had %s and ended after %s", words.Rounded(s.Case.timeout), words.Rounded(took))
 }
@@ -535,8 +577,10 @@ func noSleep(s *Seen) Verdict {
 	case len(list) > 1:
 		_, a, _ := early(list)
 		return fail("attempt %d came after %s; the server had asked for longer", a.Number, words.Rounded(a.Arrived-list[0].Answered))
-	case call.Ended != "" || call.End-list[0].Arrived > s.Case.timeout+patience:
-		return fail("the call had %s and took %s", words.Rounded(s.Case.timeout), words.Rounded(call.End-call.Start))
+	case call.Ended != "":
+		return fail("the call had %s, and had not ended after %s", words.Rounded(s.Case.timeout), words.Rounded(call.End-call.Start))
+	case call.End-list[0].Arrived > s.Case.timeout+patience:
+		return warn("the call had %s and took %s", words.Rounded(s.Case.timeout), words.Rounded(call.End-call.Start))
 	case call.End-call.Start >= s.Case.timeout && s.retries:
 		return warn("it waited until its %s were over, for a retry that could only come later", words.Rounded(s.Case.timeout))
 	case !s.retries:
@@ -785,7 +829,7 @@ func handshakes(s *Seen) Verdict {
 // works is the judge of what must simply work.
 func works(s *Seen) Verdict {
 	if call := s.call(); !call.OK {
-		return fail("the call failed: %s", words.Short(call.Text+call.Ended))
+		return fail("the call failed: %s", call.why())
 	}
 	return pass("the call succeeded")
 }

@@ -52,12 +52,13 @@ func TestJudges(t *testing.T) {
 
 		{"in time", inTime, Seen{Case: timed, Attempts: tries(0, 0), Finished: ended(false, time.Second)}, Pass},
 		{"in time on a busy machine", inTime, Seen{Case: timed, Attempts: tries(0, 0), Finished: ended(false, 5*time.Second)}, Pass},
-		{"not in time", inTime, Seen{Case: timed, Attempts: tries(0, 0), Finished: ended(false, 5001*ms)}, Fail},
+		{"not in time", inTime, Seen{Case: timed, Attempts: tries(0, 0), Finished: ended(false, 5001*ms)}, Warn},
+		{"without end", inTime, Seen{Case: timed, Attempts: tries(0, 0), Finished: []Finished{{End: 24 * time.Second, Ended: "limit"}}}, Fail},
 		{"none too late", wholeCall, Seen{Case: timed, Attempts: tries(0, 0, 1500*ms)}, Pass},
 		{"one too late", wholeCall, Seen{Case: timed, Attempts: tries(0, 0, 1501*ms)}, Warn},
 		{"at once", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 0), Finished: ended(false, 3999*ms), traits: claims}, Pass},
 		{"slept into its deadline", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second), traits: claims}, Warn},
-		{"slept past it", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 0), Finished: ended(false, 8001*ms), traits: claims}, Fail},
+		{"slept past it", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 0), Finished: ended(false, 8001*ms), traits: claims}, Warn},
 
 		{"a day was refused", hugeHint, Seen{Attempts: tries(0, 0), Finished: ended(false, 2*ms), traits: claims}, Pass},
 		{"a day was cut short", hugeHint, Seen{Attempts: tries(0, 0, time.Second), Finished: ended(true, time.Second), traits: claims}, Fail},
@@ -121,4 +122,57 @@ func TestJitterOnABusyMachine(t *testing.T) {
 	if got := herd(50)(&apart); got.Grade != Pass { // 100 to 200 ms
 		t.Errorf("apart: %s (%s)", got.Grade, got.Why)
 	}
+}
+
+// A call that waits longer and longer, up to a cap, with so much jitter: n calls.
+func growing(n int, jitter float64, waits ...time.Duration) Seen {
+	s := Seen{traits: traits{retries: true}}
+	for i := range n {
+		at := time.Duration(0)
+		for k, w := range append([]time.Duration{0}, waits...) {
+			share := float64((i*37+k*11)%n)/float64(n) - 0.5
+			at += w + time.Duration(2*jitter*share*float64(w))
+			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: k + 1, Arrived: at, Answered: at + 1})
+		}
+	}
+	return s
+}
+
+func TestTheLongestWait(t *testing.T) {
+	const s = time.Second
+	for name, c := range map[string]struct {
+		seen Seen
+		want Grade
+	}{
+		"a cap with jitter":           {growing(200, 0.2, s, 2*s, 4*s, 8*s, 8*s, 8*s, 8*s), Pass},
+		"a cap without":               {growing(200, 0, s, 2*s, 4*s, 8*s, 8*s, 8*s, 8*s), Warn},
+		"no cap yet":                  {growing(200, 0.2, s, 2*s, 4*s, 8*s, 16*s), NotApplicable},
+		"it grows by half":            {growing(200, 0.5, 100*ms, 150*ms, 225*ms, 338*ms, 506*ms), NotApplicable},
+		"it does not grow":            {growing(200, 0.2, s, s, s, s, s, s), NotApplicable},
+		"four retries":                {growing(200, 0.2, s, s, s, s), NotApplicable},
+		"few clients":                 {growing(149, 0.2, s, 2*s, 4*s, 8*s, 8*s, 8*s, 8*s), NotApplicable},
+		"jitter that ends at the cap": {mixed(growing(200, 0.2, s, 2*s, 4*s, 8*s), 8*s, 4), Warn},
+	} {
+		if got := capped(&c.seen); got.Grade != c.want {
+			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
+		}
+	}
+}
+
+// mixed adds n constant waits to each call.
+func mixed(s Seen, wait time.Duration, n int) Seen {
+	var list []Attempt
+	for i, a := range s.Attempts {
+		list = append(list, a)
+		if i+1 == len(s.Attempts) || s.Attempts[i+1].Call != a.Call {
+			for range n {
+				a.Number++
+				a.Arrived += wait + 1
+				a.Answered = a.Arrived + 1
+				list = append(list, a)
+			}
+		}
+	}
+	s.Attempts = list
+	return s
 }

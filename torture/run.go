@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -131,6 +132,7 @@ func basics(cases []Case) []string {
 
 type grader struct {
 	client    Client
+	name      string // of its own among all that run on this machine
 	authority *authority
 	folder    string
 	env       Env
@@ -148,7 +150,7 @@ func newGrader(client Client) (*grader, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &grader{client: client, most: mostOf, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
+	g := &grader{client: client, name: strings.Trim(newKey(), `"`)[:8], most: mostOf, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
 	if err := os.WriteFile(g.env.CAFile, a.pem, 0o600); err != nil {
 		g.close()
 		return nil, err
@@ -190,6 +192,7 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 	if err != nil {
 		return result, &Seen{Case: c, Without: "the case could not listen: " + err.Error()}
 	}
+	s.run = fmt.Sprintf("%s-%d", g.name, g.runs.Add(1))
 	session, err := g.client.Start(ctx, g.env, c.plan.shared() || c.plan.fresh && c.plan.count() > 1)
 	if err != nil {
 		s.close()
@@ -223,7 +226,6 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 
 // calls makes the calls of a case, and returns how they ended.
 func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, single bool) []Finished {
-	run := "r" + fmt.Sprint(g.runs.Add(1))
 	n := c.plan.count()
 	if single && c.plan.rounds == 0 {
 		n = min(n, mostProcesses)
@@ -239,7 +241,7 @@ func (g *grader) calls(ctx context.Context, c Case, s *site, session Session, si
 			id, extra = extra, extra+1
 		}
 		mu.Unlock()
-		k := Call{ID: id, Method: c.method, URL: s.url(run, call, depth), Body: body, File: file, Timeout: c.timeout}
+		k := Call{ID: id, Method: c.method, URL: s.url(call, depth), Body: body, File: file, Timeout: c.timeout}
 		if c.plan.fresh {
 			k.Client = call
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/lullgo/lull/torture/internal/words"
 )
 
 // An Event is a line of the time line of a case.
@@ -46,6 +48,17 @@ type Finished struct {
 	Status     int    // if the client reported one
 	Text       string // its error
 	Ended      string // why it was ended from here; empty if it ended by itself
+}
+
+// why is what the client reported of a call that failed.
+func (f Finished) why() string {
+	switch {
+	case f.Ended != "":
+		return f.Ended
+	case f.Text == "" && f.Status > 0:
+		return fmt.Sprintf("status %d", f.Status)
+	}
+	return words.Short(f.Text)
 }
 
 // traits are what a client does at all. They are found out before the cases: a client is not

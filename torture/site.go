@@ -23,8 +23,10 @@ import (
 type site struct {
 	c        Case
 	log      *log
+	run      string // a part of its addresses; others are not answered. Empty: any
 	base     string // scheme and authority
 	listener net.Listener
+	held     net.Conn // it holds the port at which nobody listens
 	server   *http.Server
 	over     chan struct{} // closed when the case ends
 	meeting  meeting
@@ -43,8 +45,14 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 	s := &site{c: c, log: l, over: make(chan struct{}), listener: listener}
 	address := listener.Addr().String()
 	if c.door == doorClosed {
-		s.base = "http://" + address
-		return s, listener.Close()
+		// Nobody listens at the near end of a connection, and nobody else can be given its port.
+		held, err := net.Dial("tcp", address)
+		if err != nil {
+			listener.Close()
+			return nil, err
+		}
+		s.base, s.held = "http://"+held.LocalAddr().String(), held
+		return s, nil
 	}
 	gate := &gate{Listener: listener, c: c, log: l}
 	s.server = &http.Server{
@@ -94,8 +102,8 @@ func (s *site) greeted(conn net.Conn) {
 }
 
 // url returns the address of a call.
-func (s *site) url(run string, call, depth int) string {
-	url := fmt.Sprintf("%s/t/%s/%s/%d", s.base, s.c.Name, run, call)
+func (s *site) url(call, depth int) string {
+	url := fmt.Sprintf("%s/t/%s/%s/%d", s.base, s.c.Name, s.run, call)
 	if depth > 0 {
 		url += "/" + strconv.Itoa(depth)
 	}
@@ -107,6 +115,9 @@ func (s *site) close() {
 	close(s.over)
 	if s.server != nil {
 		s.server.Close()
+	}
+	if s.held != nil {
+		s.held.Close()
 	}
 	s.listener.Close()
 	s.work.Wait()
@@ -188,6 +199,11 @@ func numbered(ctx context.Context, conn net.Conn) context.Context {
 
 // ServeHTTP answers an attempt as the case says.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.run != "" && !strings.HasPrefix(r.URL.Path, "/t/"+s.c.Name+"/"+s.run+"/") {
+		// A client of another case, which had this port before, is no part of this one.
+		http.NotFound(w, r)
+		return
+	}
 	call, depth := place(r.URL.Path)
 	conn, _ := r.Context().Value(connKey{}).(*counted)
 	a := Attempt{Call: call, Method: r.Method, Proto: r.Proto, Header: r.Header.Clone()}

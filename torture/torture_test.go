@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -416,5 +419,57 @@ func TestProgramsThatMisbehave(t *testing.T) {
 				t.Errorf("the note is %q", r.Note)
 			}
 		})
+	}
+}
+
+// Clients of other cases, which had the port before, are no part of a case; and nobody else on
+// this machine is given the port at which nobody listens.
+func TestPortsAreNotShared(t *testing.T) {
+	t.Parallel()
+	a, err := newAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := Select([]string{"once-400", "broken-refused"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		l := newLog(mostAttempts, func() {})
+		s, err := openSite(c, a, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		s.run = "mine"
+		if c.door == doorClosed {
+			address := strings.TrimPrefix(s.base, "http://")
+			if other, err := net.Listen("tcp", address); err == nil {
+				other.Close()
+				t.Errorf("another can listen at %s", address)
+			}
+			if _, err := http.Get(s.base); !errors.Is(err, syscall.ECONNREFUSED) && runtime.GOOS != "windows" {
+				t.Errorf("nobody listens, and the error is %v", err)
+			}
+			continue
+		}
+		for _, path := range []string{"/t/once-400/other-1/0", "/t/once-404/mine/0", "/"} {
+			resp, err := http.Get(s.base + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+		}
+		if seen, _ := l.seen(c); len(seen.Attempts) != 0 {
+			t.Errorf("%d attempts of others were counted", len(seen.Attempts))
+		}
+		resp, err := http.Get(s.url(0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if seen, _ := l.seen(c); len(seen.Attempts) != 1 {
+			t.Errorf("%d attempts, want 1", len(seen.Attempts))
+		}
 	}
 }
