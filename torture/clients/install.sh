@@ -20,13 +20,17 @@ fi
 version() { dpkg-query -W -f '${Version}' "$1"; }
 list() { printf '%s\t%s\t%s\n' "$1" "$2" "$3"; }
 
-go -C "$here/go" build -o "$to/go-clients" . >&2
+go -C "$here/go" build -tags large -o "$to/go-clients" . >&2
 go_version() { GOWORK=off go -C "$here/go" list -m -f '{{.Version}}' "$1"; }
 list net/http "$(go env GOVERSION)" "$to/go-clients net-http"
 list go-retryablehttp "$(go_version github.com/hashicorp/go-retryablehttp)" "$to/go-clients go-retryablehttp"
 list failsafe-go "$(go_version github.com/failsafe-go/failsafe-go)" "$to/go-clients failsafe-go"
 list cenkalti-backoff "$(go_version github.com/cenkalti/backoff/v7)" "$to/go-clients cenkalti-backoff"
 list avast-retry-go "$(go_version github.com/avast/retry-go/v5)" "$to/go-clients avast-retry-go"
+list resty "$(go_version resty.dev/v3)" "$to/go-clients resty"
+list heimdall "$(go_version github.com/gojek/heimdall/v7)" "$to/go-clients heimdall"
+list go-github "$(go_version github.com/google/go-github/v92)" "$to/go-clients go-github"
+list aws-sdk-go-s3 "$(go_version github.com/aws/aws-sdk-go-v2/service/s3)" "$to/go-clients aws-sdk-go-s3"
 
 mkdir -p "$to/js"
 cp "$here"/js/*.mjs "$here/js/package.json" "$to/js"
