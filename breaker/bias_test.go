@@ -149,6 +149,7 @@ func (c *completions) admit(now time.Duration) func(time.Duration, bool) {
 }
 
 func TestBiasFailuresThatReturnSooner(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		errors    float64
 		constant  bool
@@ -202,6 +203,7 @@ func TestBiasMoreErrorsThanTheThresholdOpen(t *testing.T) {
 // The default rule in the same setting: what it takes away, and what it does to
 // a dependency whose errors are as many as that.
 func TestBiasDefault(t *testing.T) {
+	t.Parallel()
 	for _, errors := range []float64{0.05, 0.20, 0.30, 0.90} {
 		for _, constant := range []bool{true, false} {
 			for seed := range uint64(biasSeeds / 4) {

@@ -252,6 +252,7 @@ func (m *model) closed(now, took time.Duration) {
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	const steps = 4000
 	runs := 300 // 1.2 million steps
 	if testing.Short() {

@@ -51,6 +51,7 @@ func (n *naive) ended(now time.Duration, c *flown, attempt int, own, success boo
 // hedges: of the slow attempts only the fast are left. To take them for latencies
 // (Finagle's BackupRequestFilter does) drags the percentile down by those of hedges.
 func TestHedgesDoNotBreedHedges(t *testing.T) {
+	t.Parallel()
 	leftOut := func(_ int, own bool) bool { return own }
 	asLatencies := func(int, bool) bool { return true }
 	for name, latency := range latencyOf {
@@ -89,6 +90,7 @@ func TestHedgesDoNotBreedHedges(t *testing.T) {
 // or are cut short. So do attempts that hang, or fail late: whether they are cut
 // short by a hedge or end by themselves.
 func TestHedgingDoesNotChangeWhatIsLearned(t *testing.T) {
+	t.Parallel()
 	for name, latency := range latencyOf {
 		for _, sick := range []struct {
 			name  string
@@ -158,6 +160,7 @@ func (n endless) ended(now time.Duration, c *flown, attempt int, own, success bo
 // at which they were cut short hold it back, and taken for endless they drive it
 // beyond all bounds.
 func TestPercentileFollows(t *testing.T) {
+	t.Parallel()
 	firsts := func(attempt int, _ bool) bool { return attempt == 0 }
 	for _, factor := range []float64{2, 5, 50} {
 		for _, c := range []struct {

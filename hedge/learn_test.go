@@ -63,6 +63,7 @@ func TestMinSamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not short: a statistic of one goroutine")
 	}
+	t.Parallel()
 	const rounds, mean = 5000, 10e6
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, c := range []struct {
@@ -149,6 +150,7 @@ func kaplanMeier(p population, percentile float64) time.Duration {
 }
 
 func TestPercentileByTheBook(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		p := randomPopulation(r)
@@ -174,6 +176,7 @@ func randomPopulation(r *rand.Rand) (p population) {
 // percentile less, however short it is, and never is the percentile: that is always
 // the latency of a success. All that counts of it is how many successes it outlasted.
 func TestLosersTimesAreNotLatencies(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		p := randomPopulation(r)
@@ -382,6 +385,7 @@ func TestMinDelayAndMaxDelay(t *testing.T) {
 // The whole against a list, over random operations: calls that start and end in
 // any order, at any distance, also a little backwards.
 func TestLearnAgreesWithAList(t *testing.T) {
+	t.Parallel()
 	learned, seeds := 0, 100
 	if testing.Short() {
 		seeds = 10

@@ -48,6 +48,7 @@ func (h *history) allows(share float64, slot int) bool {
 // time: hedges are no more than share of the calls in it and in the eight seconds
 // before it, and what is in stock: two at most, and share of the calls where those are few.
 func TestShareByTheBook(t *testing.T) {
+	t.Parallel()
 	granted, refused, seeds := 0, 0, 120
 	if testing.Short() {
 		seeds = 12
@@ -133,6 +134,7 @@ func TestShareByTheBook(t *testing.T) {
 
 // At a steady rate every second keeps the share by itself, whatever is late in it.
 func TestShareOfEverySecond(t *testing.T) {
+	t.Parallel()
 	seeds := 20
 	if testing.Short() {
 		seeds = 2

@@ -36,6 +36,7 @@ func measure(w *world) figures {
 // Hedging is worth its cost: the p99 falls to a fifth at least, for 6 % more attempts
 // at most, whether the servers notice that a loser is cancelled or not.
 func TestTailIsCut(t *testing.T) {
+	t.Parallel()
 	for _, deaf := range []bool{false, true} {
 		plain := tailed(nil)
 		plain.deaf = deaf
@@ -57,6 +58,7 @@ func TestTailIsCut(t *testing.T) {
 // has risen, then what it leaves, and never more than Share. When it has passed,
 // hedges are there again.
 func TestNoHedgesWhenAllIsSlow(t *testing.T) {
+	t.Parallel()
 	for _, servers := range []int{0, 100} {
 		const from, to = 30 * time.Second, 50 * time.Second
 		h := must(t, Config{Attempts: 2})
@@ -134,6 +136,7 @@ func TestNoHedgesWhenAllHangs(t *testing.T) {
 // late by chance than Share allows: nearly all, if it is twice what the percentile
 // leaves. If it is just that, far fewer.
 func TestShareLeavesRoomForChance(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ rate, share, least float64 }{
 		{3, 0, 0.7}, {5, 0, 0.8}, {10, 0, 0.85}, {20, 0, 0.85}, {100, 0, 0.9}, {300, 0, 0.99}, {1000, 0, 0.999},
 		{1000, 0.05, 0},
@@ -155,6 +158,7 @@ func TestShareLeavesRoomForChance(t *testing.T) {
 // If more calls are slow than the percentile leaves, it is theirs, and they are
 // hedged no sooner. A lower percentile, or a MaxDelay, is for them.
 func TestMoreThanATail(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		c   Config
 		cut bool

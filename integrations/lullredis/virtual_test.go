@@ -250,6 +250,7 @@ func TestAFleetSpendsNoMoreThanFloorAndPool(t *testing.T) {
 		}
 		for _, n := range sizes {
 			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
+				t.Parallel()
 				w := newWorld(t, uint64(n), n, fleetOf50)
 				w.weather, w.zero = air, true
 				if name == "lossy" || name == "echoing" {
