@@ -98,7 +98,7 @@ func Read(files []File, o Options) (*Set, Report, error) {
 	for _, f := range []struct {
 		format Format
 		read   func([]*document)
-	}{{GRPC, r.grpc}, {Istio, r.istio}, {Envoy, r.envoy}, {Gateway, r.gateway}, {Dapr, r.dapr}, {Resilience4j, r.resilience4j}} {
+	}{{GRPC, r.grpc}, {Istio, r.istio}, {Envoy, r.envoy}, {Gateway, r.gateway}, {Dapr, r.dapr}, {Resilience4j, r.resilience4j}, {Linkerd, r.linkerd}} {
 		docs := r.documents[f.format]
 		if f.format == Gateway { // Envoy Gateway's are for its routes
 			docs = slices.Concat(docs, r.documents[EnvoyGateway])
@@ -228,7 +228,7 @@ func standard(f Format) (lull.Policy, string) {
 		p := presetPolicy("envoy")
 		p.Attempts, p.Deadline = 1, lull.NoTimeout
 		return p, ""
-	case Dapr, Resilience4j:
+	case Dapr, Resilience4j, Linkerd:
 		return lull.Policy{Attempts: 1, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Timeouts: lull.TimeoutsAlways, Nested: lull.NestedAlways,
 			HintLimit: anyHint, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}}, ""
 	default:
@@ -578,7 +578,7 @@ func unsafeIn(f Format) string {
 		system = "Envoy"
 	case Gateway:
 		system = "a gateway"
-	case EnvoyGateway, Dapr, Resilience4j:
+	case EnvoyGateway, Dapr, Resilience4j, Linkerd:
 		system = f.System()
 	}
 	return system + " retries a request whether it is safe to repeat or not; lull only one whose method is idempotent or that has an idempotency key"

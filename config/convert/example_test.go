@@ -158,6 +158,7 @@ func ExampleFormats() {
 	// envoy-gateway
 	// dapr
 	// resilience4j
+	// linkerd
 }
 
 func ExampleReport_Losses() {

@@ -43,6 +43,10 @@ var fieldPlaces = [formats]map[string]place{
 		"attempt_timeout": at("timeout"), "attempts": {"maxRetries of the retry policy", []string{"retry"}}, "backoff.base": {"duration of the retry policy", nil},
 		"backoff.cap": {"maxInterval of the retry policy", nil}, "breaker": {"circuitBreaker", []string{"circuitBreaker"}},
 	},
+	Linkerd: {
+		"deadline": {"timeout of the route", []string{"timeout"}}, "attempts": {"isRetryable of the route", []string{"isRetryable"}}, "budget": {"retryBudget", nil},
+		"attempt_timeout": {"retry.linkerd.io/timeout", nil},
+	},
 	Resilience4j: {
 		"attempts": {"maxAttempts of the retry", []string{"maxAttempts"}}, "backoff.base": {"waitDuration of the retry", []string{"waitDuration"}},
 		"backoff.cap": {"exponentialMaxWaitDuration of the retry", nil}, "attempt_timeout": {"timeoutDuration of the timelimiter", nil},

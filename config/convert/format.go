@@ -32,10 +32,13 @@ const (
 	// Resilience4j is the configuration of resilience4j in the properties of Spring Boot
 	// (application.yml), in YAML. It is read, and not written.
 	Resilience4j
+	// Linkerd is its ServiceProfiles, and the annotations of Services, in YAML. It is read, and not
+	// written.
+	Linkerd
 	formats
 )
 
-var formatNames = [formats]string{"lull", "grpc", "istio", "envoy", "gateway", "envoy-gateway", "dapr", "resilience4j"}
+var formatNames = [formats]string{"lull", "grpc", "istio", "envoy", "gateway", "envoy-gateway", "dapr", "resilience4j", "linkerd"}
 
 var formatTitles = [formats]string{
 	"lull's policy file (YAML): dependencies, attempts, waits, budgets, breakers",
@@ -46,6 +49,7 @@ var formatTitles = [formats]string{
 	"Envoy Gateway (YAML): BackendTrafficPolicy retry, timeout, circuitBreaker, healthCheck.passive",
 	"Dapr (YAML): Resiliency timeouts, retries, circuitBreakers and their targets",
 	"resilience4j in Spring's application.yml (YAML; read alone): retry, circuitbreaker, timelimiter, bulkhead",
+	"Linkerd (YAML; read alone): ServiceProfile routes and retryBudget; retry and timeout annotations of Services",
 }
 
 // Formats are all formats, in the order in which they are listed.
@@ -59,7 +63,7 @@ func Formats() []Format {
 
 // Targets are the formats that can be written.
 func Targets() []Format {
-	return slices.DeleteFunc(Formats(), func(f Format) bool { return f == Resilience4j })
+	return slices.DeleteFunc(Formats(), func(f Format) bool { return f == Resilience4j || f == Linkerd })
 }
 
 // String returns the name of the format, as on a command line.
@@ -73,7 +77,7 @@ func (f Format) Title() string {
 	return ""
 }
 
-var formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API", "Envoy Gateway", "Dapr", "resilience4j"}
+var formatSystems = [formats]string{"lull", "gRPC", "Istio", "Envoy", "the Gateway API", "Envoy Gateway", "Dapr", "resilience4j", "Linkerd"}
 
 // System returns the name of the system that the format belongs to, such as "Istio".
 func (f Format) System() string {

@@ -17,7 +17,7 @@ func TestGoldenFiles(t *testing.T) {
 		{"istio.yaml", Lull}, {"envoy.yaml", Lull}, {"grpc.json", Lull}, {"gateway.yaml", Lull},
 		{"lull.yaml", GRPC}, {"lull.yaml", Istio}, {"lull.yaml", Envoy}, {"lull.yaml", Gateway},
 		{"envoy-gateway.yaml", Lull}, {"lull.yaml", EnvoyGateway}, {"envoy-gateway.yaml", Envoy}, {"envoy-gateway.yaml", Istio}, {"envoy.yaml", EnvoyGateway}, {"istio.yaml", EnvoyGateway},
-		{"resilience4j.yaml", Lull}, {"resilience4j.yaml", Istio}, {"dapr.yaml", Lull}, {"lull.yaml", Dapr}, {"dapr.yaml", Istio}, {"envoy.yaml", Dapr}, {"grpc.json", Dapr},
+		{"linkerd.yaml", Lull}, {"resilience4j.yaml", Lull}, {"resilience4j.yaml", Istio}, {"dapr.yaml", Lull}, {"lull.yaml", Dapr}, {"dapr.yaml", Istio}, {"envoy.yaml", Dapr}, {"grpc.json", Dapr},
 		{"istio.yaml", Envoy}, {"envoy.yaml", Istio}, {"envoy.yaml", Gateway},
 	} {
 		out, err := Convert(open(t, "golden/"+c.name), c.to, Options{})

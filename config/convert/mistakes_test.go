@@ -51,7 +51,7 @@ func TestMistakesOfFiles(t *testing.T) {
 func TestMistakesOfTheText(t *testing.T) {
 	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
 	for text, want := range map[string]string{
-		"":                                    "x:1:1: an empty file: want at least one of: lull, grpc, istio, envoy, gateway, envoy-gateway, dapr or resilience4j",
+		"":                                    "x:1:1: an empty file: want at least one of: lull, grpc, istio, envoy, gateway, envoy-gateway, dapr, resilience4j or linkerd",
 		"# nothing\n---\n":                    "x:1:1: an empty file",
 		"{":                                   "x:1:2: not JSON: unexpected EOF",
 		"{\n \"methodConfig\": [,]}":          "x:2:19: not JSON: invalid character ','",

@@ -33,6 +33,10 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 			return EnvoyGateway, true
 		case "dapr.io":
 			return Dapr, true
+		case "linkerd.io":
+			return Linkerd, true
+		case "v1":
+			return Linkerd, isLinkerdService(root)
 		}
 		return 0, false
 	}
@@ -50,7 +54,7 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 }
 
 // certain lists what identifies a document, for the error about one that is not recognised.
-const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API, of Envoy Gateway or of Dapr (apiVersion and kind), application.yml with resilience4j, " +
+const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API, of Envoy Gateway, of Dapr or of Linkerd (apiVersion and kind), application.yml with resilience4j, " +
 	"or Envoy's configuration (static_resources, resources, configs, virtual_hosts, a cluster, @type); --from names the format of a document that has none of these fields"
 
 // serviceConfigFields are those by which a service config of gRPC is recognised.

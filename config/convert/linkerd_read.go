@@ -1,0 +1,250 @@
+package convert
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/tree"
+)
+
+// Linkerd has two generations: a ServiceProfile with routes and a retry budget (linkerd.io/2/reference/
+// service-profiles), and annotations of a Service (linkerd.io/2/reference/retries and timeouts). The proxy
+// ignores the annotations of a Service that has a profile. What it does where nothing is said is of
+// linkerd/linkerd2@b24cd405 (policy-controller) and linkerd/linkerd2-proxy@29637b64.
+
+const (
+	linkerdVersion = "v1alpha2"
+	linkerdRatio   = 0.2
+	linkerdFloor   = 10
+	linkerdTTL     = 10 * time.Second
+	linkerdTimeout = 10 * time.Second
+	linkerdLimit   = 1
+	allowedLinkerd = "a duration such as 200ms, 15s or 1m30s"
+)
+
+// linkerdAnnotation is what the names of annotations that are about calls begin with.
+var linkerdAnnotations = []string{"retry.linkerd.io/", "timeout.linkerd.io/", "balancer.linkerd.io/"}
+
+// isLinkerdService reports whether n is a Service of Kubernetes with such annotations.
+func isLinkerdService(n *tree.Node) bool {
+	if kind := n.Get("kind"); kind == nil || kind.Text != "Service" {
+		return false
+	}
+	all := n.Get("metadata").Get("annotations")
+	return all != nil && slices.ContainsFunc(all.Members, func(m tree.Member) bool { return isLinkerd(m.Key) })
+}
+
+func isLinkerd(annotation string) bool {
+	return slices.ContainsFunc(linkerdAnnotations, func(prefix string) bool { return strings.HasPrefix(annotation, prefix) })
+}
+
+func (r *reading) linkerd(docs []*document) {
+	profiles := map[string]bool{}
+	for _, d := range docs {
+		if d.root.Get("kind") != nil && d.root.Get("kind").Text == "ServiceProfile" {
+			if name := d.root.Get("metadata").Get("name"); name != nil {
+				first, _, _ := strings.Cut(name.Text, ".")
+				profiles[first] = true
+			}
+		}
+	}
+	for _, d := range docs {
+		o := d.Object(d.root, "")
+		if o == nil {
+			continue
+		}
+		switch kind, version := o.Field("kind"), o.Field("apiVersion"); {
+		case kind != nil && kind.Text == "ServiceProfile":
+			o.Get("kind")
+			d.version(o, "linkerd.io", []string{linkerdVersion})
+			r.profile(d, o, d.metadata(o))
+		case isLinkerdService(d.root):
+			o.Get("kind")
+			o.Get("apiVersion")
+			r.annotated(d, o, profiles)
+		case kind != nil && version != nil:
+			d.unreadObject(d.root, kind.Text, version.Text)
+		}
+	}
+}
+
+// profile reads a ServiceProfile: each route is a dependency.
+func (r *reading) profile(d *document, o *tree.Object, n objectName) {
+	spec := o.Object("spec")
+	if spec == nil {
+		return
+	}
+	d.lost(spec, Aside, "where requests go", "dstOverrides", "opaquePorts")
+	pays := d.linkerdBudget(spec)
+	for _, route := range spec.Objects("routes") {
+		if r.full {
+			return
+		}
+		name := route.String("name")
+		d.lost(route, Aside, "which requests are meant", "condition")
+		d.lost(route, Lost, "lull decides by the status what has failed", "responseClasses")
+		p, preset := r.base.of(Linkerd)
+		fields := map[string]config.Position{"deadline": d.at(route.Path).Position}
+		p.Deadline = linkerdTimeout
+		if t, ok := route.Duration("timeout", 0, allowedLinkerd, tree.ParseGo); ok {
+			p.Deadline = orNone(shortest(t))
+			fields["deadline"] = d.at(route.At("timeout")).Position
+		} else {
+			d.note(Assumed, route.Path, "without timeout Linkerd ends a call after 10s")
+		}
+		retried, given := route.Bool("isRetryable")
+		if given && !retried {
+			d.note(Aside, route.At("isRetryable"), offWhy)
+		}
+		extras := foreign{of: Linkerd, ignoresHints: true}
+		if retried {
+			at := route.At("isRetryable")
+			p.Attempts, p.Backoff, p.Timeouts, p.Budget = mostAttempts, backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}, lull.TimeoutsNever, pays
+			d.note(Changed, at, "Linkerd retries at once and as often as its budget pays; here up to 1000 attempts")
+			d.note(Changed, at, "Linkerd retries every status from 500, and nothing without an answer; lull what may be transient, and connections that were refused")
+			d.noteAbout(hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
+		}
+		if p.HintLimit == anyHint {
+			p.HintLimit = engine.DefaultHintLimit
+		}
+		full := strings.TrimSpace(n.name + " " + name)
+		r.add(d, full, nil, route.Path, p, preset, extras)
+		r.set.locate(full, fields)
+	}
+}
+
+// linkerdBudget reads the retry budget of a profile.
+func (d *document) linkerdBudget(spec *tree.Object) budget.Config {
+	c := budget.Config{Ratio: linkerdRatio, Floor: linkerdFloor, Window: linkerdTTL}
+	var missing []string
+	o := spec.Object("retryBudget")
+	ratio, ok := o.Float("retryRatio", "a number from 0 to 1000", func(f float64) bool { return f >= 0 && f <= 1000 })
+	switch {
+	case !ok:
+		missing = append(missing, "retryRatio 0.2")
+	case ratio < budget.MinRatio:
+		c.Ratio = budget.MinRatio
+		d.note(Changed, o.At("retryRatio"), "a budget has a ratio of at least 0.00001")
+	case ratio > budget.MaxRatio:
+		c.Ratio = budget.MaxRatio
+		d.note(Changed, o.At("retryRatio"), "a budget has a ratio of at most 4")
+	default:
+		c.Ratio = ratio
+	}
+	if n, ok := o.Whole("minRetriesPerSecond", 0, math.MaxUint32, "a whole number from 0"); ok {
+		c.Floor = min(float64(n), budget.MaxFloor)
+		if float64(n) > budget.MaxFloor {
+			d.note(Changed, o.At("minRetriesPerSecond"), "a budget has a floor of at most a million a second")
+		}
+	} else {
+		missing = append(missing, "minRetriesPerSecond 10")
+	}
+	if t, ok := o.Duration("ttl", 0, allowedLinkerd, tree.ParseGo); ok {
+		c.Window = min(max(t, budget.MinWindow), budget.MaxWindow)
+		if c.Window != t {
+			d.note(Changed, o.At("ttl"), fmt.Sprintf("a window has %v to %v", budget.MinWindow, budget.MaxWindow))
+		}
+	} else {
+		missing = append(missing, "ttl 10s")
+	}
+	if len(missing) > 0 {
+		d.note(Assumed, spec.Path, "as Linkerd has it where nothing is said of a retryBudget: "+strings.Join(missing, ", "))
+	}
+	return c
+}
+
+// annotated reads the annotations of a Service.
+func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]bool) {
+	meta := o.Object("metadata")
+	name := meta.String("name")
+	all := meta.Object("annotations")
+	for _, m := range all.Node.Members {
+		if !isLinkerd(m.Key) && m.Value.Kind > tree.Null && !isUnrelated(m.Key) {
+			d.note(Lost, all.At(m.Key), "this annotation is not read here")
+		}
+	}
+	for _, part := range []*tree.Object{meta, o} {
+		for _, m := range part.Rest() {
+			m.Value.Use = max(m.Value.Use, tree.Read)
+			d.noteWhole(Aside, m.Value, part.At(m.Key), plainWhy)
+		}
+	}
+	rest := func() {
+		for _, m := range all.Rest() {
+			if n, path := all.Get(m.Key); n != nil && n.Use != tree.Told {
+				kind, why := Lost, "it is not read here"
+				switch {
+				case strings.HasPrefix(m.Key, linkerdAnnotations[2]):
+					why = "it leaves single hosts out, which in lull are lullhttp's (WithEndpoints)"
+				case !isLinkerd(m.Key):
+					kind, why = Aside, plainWhy
+				}
+				d.note(kind, path, why)
+			}
+		}
+	}
+	if profiles[name] {
+		for _, m := range all.Node.Members {
+			if isLinkerd(m.Key) {
+				d.note(Lost, all.At(m.Key), "Linkerd ignores it, since the Service has a ServiceProfile")
+				all.Get(m.Key)
+			}
+		}
+		rest()
+		return
+	}
+	p, preset := r.base.of(Linkerd)
+	fields := map[string]config.Position{}
+	span := func(annotation, field string, into *time.Duration) {
+		if t, ok := all.Duration(annotation, 0, allowedLinkerd, tree.ParseGo); ok {
+			*into = orNone(shortest(t))
+			fields[field] = d.at(all.At(annotation)).Position
+		}
+	}
+	extras := foreign{of: Linkerd, ignoresHints: true}
+	http, grpc := all.String("retry.linkerd.io/http"), all.String("retry.linkerd.io/grpc")
+	limit, limited := all.Whole("retry.linkerd.io/limit", 0, math.MaxUint16, "a whole number from 0 to 65535")
+	span("retry.linkerd.io/timeout", "attempt_timeout", &p.AttemptTimeout)
+	span("timeout.linkerd.io/request", "deadline", &p.Deadline)
+	if http == "" && grpc == "" {
+		if limited {
+			d.note(Lost, all.At("retry.linkerd.io/limit"), "without retry.linkerd.io/http or grpc there are no retries")
+		}
+	} else {
+		at := all.Path
+		if !limited || limit == 0 {
+			limit = linkerdLimit
+			d.note(Assumed, at, "without retry.linkerd.io/limit there is one retry")
+		}
+		if limit >= mostAttempts {
+			d.note(Changed, all.At("retry.linkerd.io/limit"), "a policy makes at most 1000 attempts")
+		}
+		p.Attempts = int(min(limit, mostAttempts-1)) + 1
+		p.Backoff = backoff.Schedule{Jitter: backoff.Equal, Base: 50 * time.Millisecond, Cap: 250 * time.Millisecond}
+		p.Timeouts = lull.TimeoutsNever
+		if p.AttemptTimeout > 0 {
+			p.Timeouts = lull.TimeoutsAlways
+		}
+		for _, annotation := range []string{"retry.linkerd.io/http", "retry.linkerd.io/grpc"} {
+			if all.Has(annotation) {
+				d.note(Changed, all.At(annotation), "a policy has no list of answers; lull retries those that may be transient")
+			}
+		}
+		d.note(Assumed, at, "Linkerd waits for 25 to 50ms before a retry, and up to 250ms before later ones")
+		d.noteAbout(hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
+	}
+	if p.HintLimit == anyHint {
+		p.HintLimit = engine.DefaultHintLimit
+	}
+	rest()
+	r.add(d, name, nil, all.Path, p, preset, extras)
+	r.set.locate(name, fields)
+}
