@@ -154,6 +154,34 @@ type Handled struct {
 	RetryAt        time.Duration
 }
 
+// FromBelow returns the verdict on an attempt of a message whose handler failed because a call
+// that it made has ended for the reason why, after attempts of which v is the verdict on the
+// last. To a caller further up that end is final, for that layer has made the retries. A
+// message comes again after a wait of another order: what the call gave up on is transient
+// here, and so is a call that found no room.
+func FromBelow(why Reason, v Verdict, attempts int) Verdict {
+	below := Verdict{Kind: KindTransient, Code: why.String(), NeverSent: attempts == 0}
+	switch why {
+	case HintTooLong:
+		below.Kind, below.After = KindRateLimited, v.After
+	case Overloaded:
+		below.Kind = KindOverloaded
+	case Deadline, Unanswered:
+		below.Code = CodeTimeout
+	case Canceled:
+		return Verdict{Kind: KindCanceled, Code: below.Code}
+	case Limited:
+	default:
+		switch {
+		case v.Kind == KindRateLimited:
+			below.Kind = KindRateLimited
+		case !why.GaveUp():
+			return Verdict{Kind: KindPermanent, Code: CodeRetriedBelow}
+		}
+	}
+	return below
+}
+
 // Handled is Next for an attempt that was a delivery of a message, and decides what
 // becomes of the message. The call is Done afterwards: the retry, if there is one, is a
 // call of its own, in this process or another. d is the delivery with the run that has

@@ -246,6 +246,45 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
+// A message whose handler's own call gave up comes again; one whose handler learned that the
+// work is wrong, or must not be repeated, does not.
+func TestFromBelow(t *testing.T) {
+	for why := engine.Reason(0); int(why) < engine.Reasons; why++ {
+		if why == engine.Success {
+			continue
+		}
+		want := engine.KindPermanent
+		switch {
+		case why == engine.Canceled:
+			want = engine.KindCanceled
+		case why == engine.Overloaded:
+			want = engine.KindOverloaded
+		case why == engine.HintTooLong:
+			want = engine.KindRateLimited
+		case why == engine.Limited || why.GaveUp():
+			want = engine.KindTransient
+		}
+		last := engine.Verdict{Kind: engine.KindTransient, Code: "503", After: time.Minute}
+		v := engine.FromBelow(why, last, 1)
+		if v.Kind != want || v.NeverSent {
+			t.Errorf("%v: %+v, want %v", why, v, want)
+		}
+		if hinted := v.After == last.After; hinted != (why == engine.HintTooLong) {
+			t.Errorf("%v: wait %v", why, v.After)
+		}
+		if final := v.Code == engine.CodeRetriedBelow; final != (want == engine.KindPermanent) {
+			t.Errorf("%v: code %q", why, v.Code)
+		}
+		if v := engine.FromBelow(why, engine.Verdict{}, 0); want == engine.KindTransient && !v.NeverSent {
+			t.Errorf("%v before the first attempt: %+v", why, v)
+		}
+		limited := engine.FromBelow(why, engine.Verdict{Kind: engine.KindRateLimited}, 3)
+		if why == engine.AttemptsExhausted && limited.Kind != engine.KindRateLimited {
+			t.Errorf("%v, of a 429: %+v", why, limited)
+		}
+	}
+}
+
 // A lease is extended every third of its length, every sixth while that fails, and not
 // before it needs to be when its holder has extended it already.
 func TestLease(t *testing.T) {

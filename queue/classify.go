@@ -26,31 +26,8 @@ func classified(err error, classify lull.Classifier) lull.Verdict {
 	v := lull.VerdictOf(err, classify)
 	if v.Code == engine.CodeRetriedBelow {
 		if inner, ok := errors.AsType[*lull.Error](err); ok && inner != nil {
-			return verdictOf(inner)
+			return engine.FromBelow(inner.Reason, inner.Verdict, inner.Attempts)
 		}
 	}
 	return v.Failed(false)
-}
-
-func verdictOf(inner *lull.Error) lull.Verdict {
-	v := lull.Verdict{Kind: lull.KindTransient, Code: inner.Reason.String(), NeverSent: inner.Attempts == 0}
-	switch inner.Reason {
-	case engine.HintTooLong:
-		v.Kind, v.After = lull.KindRateLimited, inner.Verdict.After
-	case engine.Overloaded:
-		v.Kind = lull.KindOverloaded
-	case engine.Deadline, engine.Unanswered:
-		v.Code = engine.CodeTimeout
-	case engine.Canceled:
-		v = lull.Verdict{Kind: lull.KindCanceled, Code: v.Code}
-	case engine.Limited, engine.TooManyLate, engine.TooManyHedges:
-	default:
-		switch {
-		case inner.Verdict.Kind == lull.KindRateLimited:
-			v.Kind = lull.KindRateLimited
-		case !inner.Reason.GaveUp():
-			v = lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}
-		}
-	}
-	return v
 }
