@@ -74,16 +74,16 @@ func TestDoTellsWhyItStopped(t *testing.T) {
 	}{
 		"unknown error":                     {err: errBlip, reason: lull.ErrPermanent, attempts: 1},
 		"marked permanent":                  {err: lull.Permanent(lull.Transient(errBlip)), reason: lull.ErrPermanent, attempts: 1},
-		"attempts":                          {err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
-		"known network error":               {err: refused, reason: lull.ErrAttemptsExhausted, attempts: 3},
+		"attempts":                          {err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: engine.DefaultAttempts},
+		"known network error":               {err: refused, reason: lull.ErrAttemptsExhausted, attempts: engine.DefaultAttempts},
 		"schedule gives up":                 {policy: lull.Policy{Attempts: 9, Backoff: backoff.Schedule{Kind: backoff.Immediate}}, err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 2},
 		"budget":                            {policy: lull.Policy{Budget: budget.Config{Ratio: budget.MinRatio, Window: 10 * time.Second}}, err: lull.Transient(errBlip), reason: lull.ErrBudgetExhausted, attempts: 1},
 		"not idempotent":                    {opts: []lull.CallOption{lull.NotIdempotent()}, err: lull.Transient(errBlip), reason: lull.ErrNotIdempotent, attempts: 1},
-		"not idempotent, but never sent":    {opts: []lull.CallOption{lull.NotIdempotent()}, err: lull.NeverSent(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
-		"not idempotent, refused":           {opts: []lull.CallOption{lull.NotIdempotent()}, err: refused, reason: lull.ErrAttemptsExhausted, attempts: 3},
+		"not idempotent, but never sent":    {opts: []lull.CallOption{lull.NotIdempotent()}, err: lull.NeverSent(errBlip), reason: lull.ErrAttemptsExhausted, attempts: engine.DefaultAttempts},
+		"not idempotent, refused":           {opts: []lull.CallOption{lull.NotIdempotent()}, err: refused, reason: lull.ErrAttemptsExhausted, attempts: engine.DefaultAttempts},
 		"hint too long":                     {err: lull.RetryAfter(errBlip, time.Minute), reason: lull.ErrHintTooLong, attempts: 1},
 		"hint crosses the deadline":         {policy: lull.Policy{Deadline: 10 * time.Second}, err: lull.RetryAfter(errBlip, 11*time.Second), reason: lull.ErrDeadline, attempts: 1},
-		"breaker opens on the first result": {policy: lull.Policy{Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}}, err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: 3},
+		"breaker opens on the first result": {policy: lull.Policy{Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second}}, err: lull.Transient(errBlip), reason: lull.ErrAttemptsExhausted, attempts: engine.DefaultAttempts},
 		"another dependency behind it":      {err: &lull.Error{Reason: engine.AttemptsExhausted, Last: lull.Transient(nil)}, reason: lull.ErrPermanent, attempts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -464,7 +464,7 @@ func TestWhatCountsAgainstTheDependency(t *testing.T) {
 }
 
 func TestAttemptInformation(t *testing.T) {
-	d := newDependency(t, lull.Policy{Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant}})
+	d := newDependency(t, lull.Policy{Attempts: 3, Budget: plenty, Backoff: backoff.Schedule{Kind: backoff.Constant}})
 	inner := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout})
 	var seen []string
 	lull.Run(t.Context(), d, func(ctx context.Context) error {
@@ -472,7 +472,7 @@ func TestAttemptInformation(t *testing.T) {
 		seen = append(seen, fmt.Sprint(a.Operation, " ", a.Number, "/", a.Of, " ", ok))
 		// A call inside is a call of its own: its first attempt is number 1.
 		lull.Run(ctx, inner, func(ctx context.Context) error {
-			if a, _ := lull.AttemptFrom(ctx); a.Number != 1 || a.Of != 3 {
+			if a, _ := lull.AttemptFrom(ctx); a.Number != 1 || a.Of != engine.DefaultAttempts {
 				t.Errorf("inside attempt %d another call's first attempt is %+v", len(seen), a)
 			}
 			return nil

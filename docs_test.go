@@ -96,6 +96,10 @@ func whichPolicy() error {
 			return client, err
 		},
 		func() (*http.Client, error) {
+			client, err := lullhttp.NewClient(preset.CommandLine())
+			return client, err
+		},
+		func() (*http.Client, error) {
 			client, err := lullhttp.NewClient(preset.BackgroundWorker())
 			return client, err
 		},

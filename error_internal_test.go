@@ -36,7 +36,7 @@ func TestErrorTexts(t *testing.T) {
 		{after(2, engine.Deadline, timeout), "d: get: timed out after 2 attempts (1.23s); not repeated, because no time is left before the deadline (Policy.Deadline, or the caller's context): connection reset"},
 		{after(1, engine.BudgetExhausted, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the retry budget is exhausted (Policy.Budget): connection reset"},
 		{after(1, engine.BudgetExhausted, timeout), "d: get: timed out after 1 attempt (1.23s); not repeated, because the retry budget is exhausted (Policy.Budget, Policy.Timeouts): connection reset"},
-		{Error{Dependency: "d", Attempts: 1, Elapsed: 10 * time.Second, Reason: engine.Unanswered, Verdict: timeout}, "d: timed out after 1 attempt (10s); not repeated, because the dependency answered no other call meanwhile (Policy.Timeouts)"},
+		{Error{Dependency: "d", Attempts: 1, Elapsed: 10 * time.Second, Reason: engine.Unanswered, Verdict: timeout}, "d: timed out after 1 attempt (10s); not repeated, because the dependency answered no other call meanwhile (Policy.Timeouts; for a process with few calls: preset.CommandLine)"},
 		{Error{Dependency: "d", Attempts: 1, Elapsed: 10 * time.Second, Reason: engine.Unanswered, Verdict: timeout, final: true}, "d: timed out after 1 attempt (10s); not repeated, because the policy repeats no timeout (Policy.Timeouts)"},
 		{after(1, engine.RetriedAbove, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because it was made for a request that is itself a retry (Policy.Nested): connection reset"},
 		{after(1, engine.Throttled, blip), "d: get: failed after 1 attempt (1.23s); not repeated, because the client's own throttle held it back (Policy.Throttle): connection reset"},

@@ -48,7 +48,7 @@ func ExampleRun() {
 	}
 	// Output:
 	// true true
-	// ledger 3 attempts_exhausted
+	// ledger 5 attempts_exhausted
 }
 
 // A charge is not repeated, unless the request provably never left.
@@ -63,7 +63,7 @@ func ExampleNotIdempotent() {
 	charge(lull.NeverSent(errors.New("connection refused")))
 	// Output:
 	// 1 true
-	// 3 false
+	// 5 false
 }
 
 // An operation passes on what the server asked for.
@@ -202,7 +202,7 @@ func ExamplePolicy_WorstCase() {
 
 // What an operation can learn of the attempt that it is.
 func ExampleAttemptFrom() {
-	d, _ := lull.NewDependency("users", lull.Policy{Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Kind: backoff.Constant}})
+	d, _ := lull.NewDependency("users", lull.Policy{Attempts: 3, Budget: budget.Config{Stock: 5}, Backoff: backoff.Schedule{Kind: backoff.Constant}})
 	lull.Run(context.Background(), d, func(ctx context.Context) error {
 		a, _ := lull.AttemptFrom(ctx)
 		fmt.Println("attempt", a.Number, "of", a.Of)

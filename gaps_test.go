@@ -176,6 +176,7 @@ func TestThePoliciesAreAsDocumented(t *testing.T) {
 		"InternalService":  {preset.InternalService(), 2, time.Second, 3 * time.Second, time.Second, 0, engine.TimeoutsWhenAnswered},
 		"ExternalAPI":      {preset.ExternalAPI(), 4, 15 * time.Second, time.Minute, 20 * time.Second, 3, lull.TimeoutsAlways},
 		"BackgroundWorker": {preset.BackgroundWorker(), 8, 30 * time.Second, 10 * time.Minute, time.Minute, 10, lull.TimeoutsAlways},
+		"CommandLine":      {preset.CommandLine(), 6, 0, time.Minute, 10 * time.Second, 10, lull.TimeoutsAlways},
 		"Edge":             {preset.Edge(), 2, 6 * time.Second, 12 * time.Second, 4 * time.Second, 1, engine.TimeoutsWhenAnswered},
 	} {
 		p := c.p

@@ -18,7 +18,7 @@ func layers(t *testing.T, n int, wrap func(error) error, op func() error, opts .
 	run := func(context.Context) error { return op() }
 	for i := range n {
 		inner, outermost := run, i == n-1
-		d := newDependency(t, lull.Policy{Budget: plenty}, opts...)
+		d := newDependency(t, lull.Policy{Attempts: 3, Budget: plenty}, opts...)
 		run = func(ctx context.Context) error {
 			err := lull.Run(ctx, d, inner)
 			if err != nil && !outermost {

@@ -86,6 +86,7 @@ func TestThePoliciesAreValid(t *testing.T) {
 		"InternalService":  {preset.InternalService(), 3 * time.Second},
 		"ExternalAPI":      {preset.ExternalAPI(), time.Minute},
 		"BackgroundWorker": {preset.BackgroundWorker(), 10 * time.Minute},
+		"CommandLine":      {preset.CommandLine(), time.Minute},
 		"Edge":             {preset.Edge(), 12 * time.Second},
 	} {
 		if err := c.policy.Validate(); err != nil {
@@ -105,7 +106,7 @@ func TestWorstCase(t *testing.T) {
 		want   time.Duration
 	}{
 		// 3 attempts of 1 s; hints of 1 s, with jitter up to the waits of 2 s and 4 s.
-		{"backoff", lull.Policy{AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Backoff: none, HintLimit: time.Second}, 11 * time.Second},
+		{"backoff", lull.Policy{Attempts: 3, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Backoff: none, HintLimit: time.Second}, 11 * time.Second},
 		// 2 attempts of 1 s; a hint of 10 s and half of that in jitter.
 		{"hints", lull.Policy{Attempts: 2, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, HintLimit: 10 * time.Second}, 17 * time.Second},
 		{"places in line", lull.Policy{Attempts: 1, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Limit: bulkhead.Config{InFlight: 1, MaxWait: 2 * time.Second}}, 3 * time.Second},
@@ -114,7 +115,7 @@ func TestWorstCase(t *testing.T) {
 			Throttle: throttle.Config{Mode: throttle.Cubic, MaxWait: 3 * time.Second}}, 13 * time.Second},
 		{"refused at once", lull.Policy{Attempts: 1, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Throttle: throttle.Config{Mode: throttle.Adaptive, MaxWait: 3 * time.Second}}, time.Second},
 		// As "backoff", should each attempt fail before a hedge is due.
-		{"hedges", lull.Policy{AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Backoff: none, HintLimit: time.Second, Hedge: hedge.Config{Attempts: 3}}, 11 * time.Second},
+		{"hedges", lull.Policy{Attempts: 3, AttemptTimeout: time.Second, Deadline: lull.NoTimeout, Backoff: none, HintLimit: time.Second, Hedge: hedge.Config{Attempts: 3}}, 11 * time.Second},
 		{"deadline", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: 5 * time.Second}, 5 * time.Second},
 		{"nothing bounds it", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, math.MaxInt64},
 		{"overflow", lull.Policy{Attempts: 1000, AttemptTimeout: math.MaxInt64 / 2, Deadline: lull.NoTimeout}, math.MaxInt64},

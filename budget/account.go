@@ -7,7 +7,7 @@ import (
 )
 
 // Account is the default budget: a stock that does not expire, and above it what
-// the calls of the last ten seconds have earned. The package comment argues for
+// the calls of the last half minute have earned. The package comment argues for
 // it. Make one with New or NewAccount; a zero Account refuses every retry. Its
 // methods may be called concurrently.
 //
@@ -27,9 +27,10 @@ type Account struct {
 }
 
 // accountWindow is how far back the earnings reach that an Account keeps above
-// its stock: at the default ratio, long enough to pay for a retry of each call of
-// four fifths of a second, wherever in its slots that falls.
-const accountWindow = 10 * time.Second
+// its stock: long enough for a process of one call a second to have earned three retries
+// beside it, which is what it takes where three attempts in ten fail; and at any rate for a
+// retry of each call of two seconds and a half.
+const accountWindow = 30 * time.Second
 
 // NewAccount returns an account whose stock is full. The error lists everything
 // that is wrong with c; a Window, which makes a Ratio, is.

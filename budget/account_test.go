@@ -57,8 +57,8 @@ func newAccountModel(c Config) *accountModel {
 		cfg: c, news: true,
 		per:   int64(math.Round(c.Ratio * 100_000)),
 		stock: int64(math.Round(c.Stock * 100_000)),
-		// Stock / ratio calls in ten seconds, both as they are kept.
-		gap: time.Duration(10e9 * math.Round(c.Ratio*100_000) / math.Round(c.Stock*100_000)),
+		// Stock / ratio calls in half a minute, both as they are kept.
+		gap: time.Duration(30e9 * math.Round(c.Ratio*100_000) / math.Round(c.Stock*100_000)),
 	}
 }
 
@@ -84,7 +84,7 @@ func (m *accountModel) earn(now time.Duration) {
 		return
 	}
 	if m.earnedBefore && now-m.last < m.gap {
-		m.flow = newModel(Config{Window: 10 * time.Second})
+		m.flow = newModel(Config{Window: 30 * time.Second})
 		m.flow.initial = 0
 	}
 	m.earnedBefore, m.last = true, now
@@ -227,9 +227,9 @@ func TestAQuietProcessHasNoWindow(t *testing.T) {
 		}
 	}
 	for c, want := range map[Config]time.Duration{
-		{}:                                     500 * time.Millisecond,
-		{Stock: 10}:                            100 * time.Millisecond,
-		{Ratio: 0.2, Stock: 1, Earn: Arrivals}: 2 * time.Second,
+		{}:                                     1500 * time.Millisecond,
+		{Stock: 10}:                            300 * time.Millisecond,
+		{Ratio: 0.2, Stock: 1, Earn: Arrivals}: 6 * time.Second,
 		{Unlimited: true}:                      0,
 		{Window: time.Second}:                  0,
 		{Ratio: MinRatio, Stock: MaxStock}:     0, // less than a nanosecond

@@ -17,7 +17,7 @@
 //
 // [Account] has a stock of 2 retries, which is full at the start and does not
 // expire, and above it, for processes that call often, a tenth of the calls that
-// succeeded in the last ten seconds. Both are made of the same tokens: a retry
+// succeeded in the last half minute. Both are made of the same tokens: a retry
 // takes one, and is refused if there is none; a call that succeeds puts 0.1 of one
 // back, into the stock while that has room, else into the window. A retry is paid
 // from the window first. There is no chance in it. Always, from the first call on,
@@ -26,12 +26,12 @@
 //
 // Why a window: so that a busy process rides out a short total failure. Of 100
 // calls/s a blip of 200 ms fails 20. A bucket of two tokens pays for two retries,
-// one of ten for ten; a tenth of the last ten seconds is 100, which pays for all
-// of them, and at any rate of calls for all of a blip of 0.8 s and four fifths at
-// least of a whole second. (Less if other failures have spent it.)
+// one of ten for ten; a tenth of the last half minute is 300, which pays for all
+// of them, and at any rate of calls for a retry of all that fail in a blip of 2.5 s. (Less
+// if other failures have spent it.)
 //
 // Why a stock: so that a quiet process has something to ride it out with. One that
-// calls every 12 s has nothing in a window of ten when a call fails, and retries
+// calls every 40 s has nothing in a window of thirty when a call fails, and retries
 // none of its failures. The stock keeps what was earned: twenty successes fill it,
 // whenever they were, and it pays for what one call can use, two retries. If nothing
 // were given back, these
@@ -55,7 +55,7 @@
 // over a fleet to the same ratio.
 //
 // The window is made when two calls first earn closer together than
-// Config.QuietGap, 500 ms: at that rate it would hold as much as the stock. Until
+// Config.QuietGap, 1.5 s: at that rate it would hold as much as the stock. Until
 // then it takes no memory.
 //
 // # Successes earn, not arrivals

@@ -135,7 +135,7 @@ func New(c Config) (Budget, error) {
 func (c Config) FullAtStart() bool { return c.Window == 0 || c.Unlimited }
 
 // QuietGap is how far apart the calls that earn must be for an Account to do
-// without its window: at stock / ratio of them in ten seconds, 500 ms apart for
+// without its window: at stock / ratio of them in half a minute, 1.5 s apart for
 // the zero Config, the window could pay for no more than the stock does. It is
 // zero, which no two calls are closer than, for a Ratio and an Unlimited budget.
 func (c Config) QuietGap() time.Duration {

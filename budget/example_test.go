@@ -40,7 +40,7 @@ func ExampleNew() {
 }
 
 // A process that makes 100 calls a second rides out 200 ms in which all fail. A
-// second later it has what it has not used of the last ten seconds, and a day
+// second later it has what it has not used of the last half minute, and a day
 // later its stock.
 func ExampleNewAccount() {
 	b, err := budget.NewAccount(budget.Config{})
@@ -67,7 +67,7 @@ func ExampleNewAccount() {
 	fmt.Println("a day later:", b.Balance(now+24*time.Hour))
 	// Output:
 	// 20 of 20 failures retried
-	// a second later: 62
+	// a second later: 81
 	// a day later: 2
 }
 
@@ -144,13 +144,13 @@ func ExampleConfig_FullAtStart() {
 	// true 1
 }
 
-// At two calls a second, a tenth of those of ten seconds is no more than the stock.
+// At two calls in three seconds, a tenth of those of half a minute is no more than the stock.
 func ExampleConfig_QuietGap() {
 	fmt.Println(budget.Config{}.QuietGap())
 	fmt.Println(budget.Config{Stock: 10}.QuietGap())
 	// Output:
-	// 500ms
-	// 100ms
+	// 1.5s
+	// 300ms
 }
 
 // Text, as configuration files have it.

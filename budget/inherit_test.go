@@ -84,7 +84,7 @@ func TestInheritTheWindow(t *testing.T) {
 	if got := next.Balance(now); got != had {
 		t.Errorf("%v tokens, want %v", got, had)
 	}
-	if got := next.Balance(now + 20*time.Second); got > 2 {
+	if got := next.Balance(now + 40*time.Second); got > 2 {
 		t.Errorf("%v tokens when all has expired", got)
 	}
 }

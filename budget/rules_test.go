@@ -25,7 +25,7 @@ func mustRatio(t testing.TB, c Config) *Ratio {
 // each of any number of processes that share 1,000 calls/s, with any number of
 // calls that wait for their retries at once (backoff changes nothing but that), in
 // peace, in an outage and after it. Earned by successes, an outage has no more
-// retries than the stock and, in an Account, a tenth of the ten seconds before it.
+// retries than the stock and, in an Account, a tenth of the half minute before it.
 func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not short: statistics on one goroutine")
@@ -35,14 +35,14 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 		calls, attempts  int
 		earned, inOutage float64 // retries earned for the outage, and made in it
 	}
-	const calls, peace, outage = 60_000, 20_000, 20_000
+	const calls, peace, outage = 70_000, 30_000, 20_000
 	for _, config := range []Config{{}, {Stock: 1}, {Earn: Arrivals}, {Ratio: 0.2, Stock: 3, Earn: Arrivals}, {Ratio: 1, Stock: 50}} {
 		ratio, stock := cmp.Or(config.Ratio, DefaultRatio), cmp.Or(config.Stock, DefaultStock)
 		for _, kind := range []struct {
 			open func() Budget
 			back int // calls whose earnings can be left when the outage begins
 		}{
-			{func() Budget { return mustAccount(t, config) }, 10_000},
+			{func() Budget { return mustAccount(t, config) }, 30_000},
 			{func() Budget { return mustBucket(t, config) }, 0},
 		} {
 			for _, processes := range []int{1, 100, 1000} {
@@ -116,7 +116,7 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 					}
 					t.Logf("%T %+v, %4d processes, %2d calls at once: %.4f×; %v retries of the %d calls in the outage",
 						fleet[0].budget, config, processes, waiting, float64(all.attempts)/float64(all.calls), all.inOutage, outage)
-					if all.inOutage == 0 {
+					if all.inOutage == 0 && processes > 1 { // one process may have spent it in peace
 						t.Errorf("%+v, %d processes: the stock was not spent", config, processes)
 					}
 				}

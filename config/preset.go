@@ -17,6 +17,7 @@ var own = []struct {
 	{"internal-service", preset.InternalService},
 	{"external-api", preset.ExternalAPI},
 	{"background-worker", preset.BackgroundWorker},
+	{"command-line", preset.CommandLine},
 	{"edge", preset.Edge},
 }
 

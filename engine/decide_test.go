@@ -249,7 +249,7 @@ func TestRule15HedgedTimeoutsAreRepeatedRarely(t *testing.T) {
 			t.Fatal(step.Reason)
 		}
 	}
-	if want := 2 + succeeded/50; repeated < want-1 || repeated > want {
+	if want := engine.DefaultAttempts - 1 + succeeded/50; repeated < want-1 || repeated > want {
 		t.Errorf("%d of 1000 timed-out attempts were repeated, want %d", repeated, want)
 	}
 }

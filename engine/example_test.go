@@ -30,6 +30,8 @@ func ExampleCall() {
 	// Output:
 	// at 20ms wait 100ms
 	// at 140ms wait 200ms
-	// at 360ms wait 0s
-	// attempts_exhausted after 3 attempts
+	// at 360ms wait 400ms
+	// at 780ms wait 800ms
+	// at 1.6s wait 0s
+	// attempts_exhausted after 5 attempts
 }

@@ -171,8 +171,8 @@ func TestRule15WhatATimeoutCosts(t *testing.T) {
 		repeated int
 	}{
 		{"others are quick", 100 * time.Millisecond, true, 100},
-		{"others are slow", 900 * time.Millisecond, true, 2 + 100/50},
-		{"quick, but earlier", 100 * time.Millisecond, false, 2 + 100/50},
+		{"others are slow", 900 * time.Millisecond, true, engine.DefaultAttempts - 1 + 100/50},
+		{"quick, but earlier", 100 * time.Millisecond, false, engine.DefaultAttempts - 1 + 100/50},
 	} {
 		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty, Breaker: breaker.Config{Off: true}})
 		now, repeated := time.Duration(0), 0

@@ -19,7 +19,7 @@ import (
 // defaults live with them (budget.Config, breaker.Config), and so do those of
 // the wait (backoff.Schedule).
 const (
-	DefaultAttempts        = 3
+	DefaultAttempts        = 5
 	DefaultAttemptTimeout  = 10 * time.Second
 	DefaultDeadline        = 30 * time.Second
 	DefaultRateLimitedBase = time.Second
@@ -36,11 +36,11 @@ const maxAttempts = 1000
 // A Policy describes how calls to one dependency are made: plain data, comparable
 // with ==, the same in code, in a file and in a simulation.
 //
-// The zero Policy is the recommended one, not "no retries": three attempts of
-// at most 10 s, 30 s for the whole call, waits with full jitter below 100 ms
-// and 200 ms (1 s and 2 s when rate-limited), attempts that timed out repeated only
-// if later ones are answered, and rarely, a retry budget of two and 10 % of the successful
-// calls of the last 10 s, and a circuit breaker that opens when for 2 s, and
+// The zero Policy is the recommended one, not "no retries": five attempts of
+// at most 10 s, 30 s for the whole call, waits with full jitter below 100, 200, 400 and
+// 800 ms (1, 2, 4 and 8 s when rate-limited), attempts that timed out repeated only
+// if others are answered, a retry budget of two and 10 % of the successful
+// calls of the last 30 s, and a circuit breaker that opens when for 2 s, and
 // three calls, there was nothing but failures. Its WorstCase is 30 s.
 //
 // These were chosen by simulation: a service of 1,000 requests/s came back from
@@ -48,7 +48,7 @@ const maxAttempts = 1000
 // process to 100,000; docs/defaults.md has the figures and their cost.
 type Policy struct {
 	// Attempts is the most attempts that one call makes, the first one included.
-	// Zero means DefaultAttempts, 1 means no retries.
+	// Zero means DefaultAttempts, or as many as begin before the deadline; 1 means no retries.
 	Attempts int
 	// AttemptTimeout bounds each attempt, from its start or from its last Progress.
 	// Zero means DefaultAttemptTimeout, NoTimeout that only the deadline of the call

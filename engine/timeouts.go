@@ -17,7 +17,7 @@ type TimeoutRetries uint8
 const TimeoutRatio = 0.02
 
 const (
-	timeoutStock = 2 // of the account that TimeoutRatio fills, as many as the budget's
+	timeoutStock = DefaultAttempts - 1 // of the account that TimeoutRatio fills: what one call can use
 	// recentAnswer is how much earlier than an attempt that timed out another one may have
 	// begun whose answer is still evidence: as long as nothing but failures must have come for
 	// the breaker to open.

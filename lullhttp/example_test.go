@@ -28,7 +28,7 @@ func flaky(failures int) *httptest.Server {
 }
 
 // quick waits for a millisecond at most, and has retries in stock.
-var quick = lull.Policy{Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Millisecond}, Budget: budget.Config{Stock: 10}}
+var quick = lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: time.Millisecond}, Budget: budget.Config{Stock: 10}}
 
 func ExampleNewClient() {
 	server := flaky(2)

@@ -30,7 +30,7 @@ func TestTheLogHasTheRequestIDOfTheFailedAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range []struct{ path, level, want string }{
-			{"up", "INFO", "attempts=2 of=3 elapsed=2"},
+			{"up", "INFO", "attempts=2 of=5 elapsed=2"},
 			{"down", "WARN", "class=permanent code=404 request_id=req-2"},
 		} {
 			out.Reset()

@@ -177,7 +177,7 @@ func TestRaceByWhatIsSaid(t *testing.T) {
 	} {
 		base := &recorder{status: 503}
 		p := eager
-		p.Hedge = hedge.Config{Attempts: 2}
+		p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 2}
 		cl := client(t, p, lullhttp.WithBase(base))
 		req, _ := http.NewRequestWithContext(lullhttp.WithCall(t.Context(), c.call...), "POST", "http://example.test/", strings.NewReader("x"))
 		resp, err := cl.Do(req)

@@ -32,7 +32,7 @@ import (
 )
 
 // eager retries at once and can pay for anything, so that tests see the driver.
-var eager = lull.Policy{Timeouts: lull.TimeoutsAlways,
+var eager = lull.Policy{Attempts: 3, Timeouts: lull.TimeoutsAlways,
 	Backoff:         backoff.Schedule{Kind: backoff.Constant},
 	RateLimitedBase: time.Nanosecond,
 	Budget:          budget.Config{Ratio: 4, Stock: 1000},

@@ -127,6 +127,29 @@ func ExampleFinagleDefault() {
 	// after 50 calls: 110
 }
 
+// A tool makes ten calls, and the service is down. By hand one would have written six attempts for
+// each, sixty in all. After three calls the circuit breaker is open.
+func ExampleCommandLine() {
+	d, err := lull.NewDependency("api", preset.CommandLine())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var now time.Duration
+	attempts := 0
+	for range 10 {
+		call, step := d.State().Start(now, engine.Spec{})
+		for ; !step.Done; now += step.Wait {
+			if step = call.Attempt(now, nil); !step.Done {
+				step = call.Next(now, lull.Verdict{Kind: lull.KindTransient}, nil)
+			}
+		}
+		attempts += call.Attempts()
+	}
+	fmt.Println(attempts, "attempts")
+	// Output: 13 attempts
+}
+
 // A thousand phones make one call each while everything fails at once. A stock is for each
 // process.
 func ExampleEdge() {

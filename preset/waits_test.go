@@ -42,7 +42,7 @@ func TestWaits(t *testing.T) {
 		most        int       // of retries looked at; zero: until the call ends
 		rateLimited []between // nil: the same
 	}{
-		"lull":                  {waits: full(100, 200), rateLimited: full(1000, 2000)},
+		"lull":                  {waits: full(100, 200, 400, 800), rateLimited: full(1000, 2000, 4000, 8000)},
 		"none":                  {},
 		"naive-3":               {waits: exactly(0, 0, 0)},
 		"fixed-100ms":           {waits: exactly(100, 100, 100)},

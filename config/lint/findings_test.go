@@ -16,7 +16,7 @@ func TestTextsOfFindings(t *testing.T) {
 		{"a consumer that may extend", one + "services: {s: {handler: 30s, visibility: 30s, server: lull}}", Note, "lull's consumer must be able to extend that"},
 		{"another", one + "services: {s: {handler: 30s, visibility: 30s, server: other}}", Error, "are handed out again after 30s"},
 		{"calls that nothing ends", "a: {attempt_timeout: none, deadline: none} # lint:ignore no-time-limit x\nservices: {s: {visibility: 30s, calls: [a]}}", Error, "are hidden for 30s, and nothing ends the calls of the handler"},
-		{"not idempotent", "a: {operations: {x: {idempotent: false}}}", Warning, "unless each call of it says so, it may be carried out 3 times"},
+		{"not idempotent", "a: {operations: {x: {idempotent: false}}}", Warning, "unless each call of it says so, it may be carried out 5 times"},
 		{"hedges in flight", "a: {hedge: {attempts: 2, share: -1}, budget: {unlimited: true}}", Error, "only hedge.in_flight, 100 at a time, bounds the hedges of calls to a"},
 		{"some in flight", "a: {hedge: {attempts: 2, share: -1, in_flight: 7}, budget: {unlimited: true}}", Error, "only hedge.in_flight, 7 at a time, bounds"},
 		{"any number in flight", "a: {hedge: {attempts: 2, share: -1, in_flight: -1}, budget: {unlimited: true}}", Error, "nothing bounds the hedges of calls to a"},
@@ -75,7 +75,7 @@ func TestFixesThatCanBeKept(t *testing.T) {
 // The stock of a budget pays for retries while nothing is earned.
 func TestSumOfABudgetThatIsMissing(t *testing.T) {
 	for budget, want := range map[string]string{
-		"": "1000 3000 1002", ", stock: 5": "1000 3000 1005", ", stock: 9k": "1000 3000 3000", ", window: 10s": "1000 3000",
+		"": "1000 5000 1002", ", stock: 5": "1000 5000 1005", ", stock: 9k": "1000 5000 5000", ", window: 10s": "1000 5000",
 	} {
 		var got []string
 		for _, s := range check(t, "dependencies:\n  a: {budget: {unlimited: true"+budget+"}}\n").Findings[0].Sum {

@@ -176,7 +176,7 @@ func TestGitHub(t *testing.T) {
 	if len(lines) != r.Count(Note) {
 		t.Fatalf("%d lines for %d findings:\n%s", len(lines), r.Count(Note), b.String())
 	}
-	if want := "::error file=dir/a b%2Cc.yaml,line=2,col=27,title=budget-missing::the retries of calls to a have no budget: when it is down it gets up to 3 attempts for each call%0A"; !strings.HasPrefix(lines[0], want) {
+	if want := "::error file=dir/a b%2Cc.yaml,line=2,col=27,title=budget-missing::the retries of calls to a have no budget: when it is down it gets up to 5 attempts for each call%0A"; !strings.HasPrefix(lines[0], want) {
 		t.Errorf("%s\nwant %s", lines[0], want)
 	}
 	if !strings.Contains(lines[0], "10%25 of") || !strings.Contains(lines[0], "%0AFix: write budget.unlimited: false") {
@@ -227,7 +227,7 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"dir/a b,c.yaml:2:27: error: the retries of calls to a have no budget: when it is down it gets up to 3 attempts for each call [budget-missing]\n" +
+		"dir/a b,c.yaml:2:27: error: the retries of calls to a have no budget: when it is down it gets up to 5 attempts for each call [budget-missing]\n" +
 			"    2 |   a: {budget: {unlimited: true}}\n" +
 			"      |                           ^~~~\n",
 		"\n4 findings in 3 files: 2 errors, 2 notes; 2 ignored\n",

@@ -560,7 +560,7 @@ func TestAPolicyAsAServiceConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"methodConfig":[{"name":[{"service":"a.A","method":"Get"}],"timeout":"30s","retryPolicy":{"maxAttempts":3,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`
+	const want = `{"methodConfig":[{"name":[{"service":"a.A","method":"Get"}],"timeout":"30s","retryPolicy":{"maxAttempts":5,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`
 	if got := string(marshal(t, c)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
