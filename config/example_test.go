@@ -187,7 +187,7 @@ func ExamplePresets() {
 	p, ok := config.PresetPolicy("go-retryablehttp")
 	fmt.Println(p.Attempts, ok)
 	// Output:
-	// [internal-service external-api background-worker edge lull]
+	// [internal-service external-api background-worker command-line edge]
 	// 5 true
 }
 

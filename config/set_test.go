@@ -110,7 +110,7 @@ func TestSetPolicy(t *testing.T) {
 		"attempts=x":      `attempts is "x": want a whole number such as 500, 25k or 2M`,
 		"base=1s":         `base is unknown: want ` + strings.TrimPrefix(mappingOf(policyType, "preset"), "a mapping of ") + `; did you mean rate_limited_base?`,
 		"backoff.bse=1s":  `backoff.bse is unknown: want kind, jitter, base, cap, floor, factor or fast_first; did you mean base?`,
-		"preset=internal": `preset is "internal": want internal-service, external-api, background-worker, edge or a client that is all policy, such as go-retryablehttp; did you mean internal-service?`,
+		"preset=internal": `preset is "internal": want internal-service, external-api, background-worker, command-line, edge or a client that is all policy, such as go-retryablehttp; did you mean internal-service?`,
 	} {
 		if got := fmt.Sprint(SetPolicy(&p, assignment)); got != message {
 			t.Errorf("%q:\n got %s\nwant %s", assignment, got, message)

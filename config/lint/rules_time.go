@@ -58,8 +58,8 @@ because even the shortest waits add up to more than the deadline; or they cannot
 when attempts are slow to fail, and that is when they are needed most.
 
 The rule adds up the shortest waits between attempts that fail at once, and then the longest
-waits between attempts that take all of attempt_timeout; the latter only where attempts is
-written, for without it a policy makes as many as fit. Waits that a server asks for are not
+waits between attempts that take all of attempt_timeout. Where attempts is not written a policy
+makes as many as fit, and the rule asks for two. Waits that a server asks for are not
 counted: the server decides about those. Of hedges it finds those whose delay is as long as the
 attempt that they were to run beside, or longer.`,
 		Sources: []Source{srcBuilders, srcA6},
@@ -198,12 +198,12 @@ func attemptNeverMade(p *pass, d *dependency) {
 	case d.hedged():
 		p.neverHedged(d)
 		return
-	case end == 0 || d.Policy.AttemptTimeout == lull.NoTimeout || d.attempts() < 2 || p.neverAtAll(d, end) || d.Policy.Attempts == 0:
+	case end == 0 || d.Policy.AttemptTimeout == lull.NoTimeout || d.attempts() < 2 || p.neverAtAll(d, end):
 		return
 	}
 	t := newTimeline(d.Policy)
 	begun := t.starts(end)
-	if begun >= t.attempts {
+	if begun >= t.attempts || d.Policy.Attempts == 0 && begun > 1 {
 		return
 	}
 	var l ledger

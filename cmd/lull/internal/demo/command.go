@@ -17,7 +17,7 @@ type Command struct {
 	Outage     cli.Text   `placeholder:"5s" help:"How long the backends are down [slow], 0s for not at all. They go down after 4s or a quarter of the duration [turn slow after 9s or a third]; default 5s or a fifth of the duration [6s or a quarter]."`
 	Kind       cli.Option `placeholder:"stall" help:"What down means: stall (workers freeze, requests queue) or errors (a 503 at once). Storm only."`
 	Timeout    cli.Option `placeholder:"500ms" help:"How long each attempt may take, whoever makes it [2s]."`
-	Attempts   cli.Option `placeholder:"3" help:"The most attempts that a call makes: 1 to 10. Storm only."`
+	Attempts   cli.Option `placeholder:"3" help:"The most attempts that a call makes: 1 to 10. Without this flag lull makes as many as its zero policy does. Storm only."`
 	Capacity   cli.Option `placeholder:"100" help:"Requests per second that a backend can serve: 10 to 2000 [280, while everything is slow]."`
 	Queue      cli.Text   `placeholder:"N" help:"Requests that may wait at a backend: 1 to 100000. Default: as many as it serves in ten timeouts [in half a second]."`
 	Tail       cli.Option `placeholder:"0.02" help:"The share of requests that take 50 times as long as most: 0 to 0.5. Tail only."`

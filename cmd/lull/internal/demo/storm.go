@@ -3,10 +3,11 @@ package demo
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 )
 
 // What every backend and every naive client of the storm has in common.
@@ -21,8 +22,12 @@ type stormScenario struct{}
 func (stormScenario) name() string      { return "storm" }
 func (stormScenario) clients() []client { return stormClients }
 
+// usualAttempts is what a loop written by hand makes. Unless the flag says otherwise, lull makes as
+// many as its zero policy does.
+const usualAttempts = 3
+
 func (stormScenario) defaults() defaults {
-	return defaults{"25s", "100", "3", "500ms", 5 * time.Second, 4 * time.Second, 4, 5}
+	return defaults{"25s", "100", cli.Text(strconv.Itoa(usualAttempts)), "500ms", 5 * time.Second, 4 * time.Second, 4, 5}
 }
 
 func (stormScenario) words() words {
@@ -68,7 +73,7 @@ func doubling(n int) time.Duration { return naiveBase << (n - 1) }
 // client.
 func (s setting) policy() lull.Policy {
 	p := lull.Policy{AttemptTimeout: s.Timeout}
-	if s.Attempts != engine.DefaultAttempts {
+	if s.Attempts != usualAttempts {
 		p.Attempts = s.Attempts
 	}
 	return p
