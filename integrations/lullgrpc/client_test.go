@@ -56,10 +56,10 @@ func TestADependencyForEachTargetAndPolicy(t *testing.T) {
 		{"x", "/a.A/Get", "x/a.A/", 7},
 		{"x", "/b.B/Get", "x/a.A/", 7},
 		{"x", "/a.A/Put", "x/a.A/Put", 2},
-		{"x", "/b.B/Put", "x", 3},
+		{"x", "/b.B/Put", "x", 5},
 		{"y", "/a.A/Get", "y/a.A/", 7},
-		{"x", "odd", "x", 3},
-		{"x", "", "x", 3},
+		{"x", "odd", "x", 5},
+		{"x", "", "x", 5},
 	} {
 		d := c.Dependency(t.Context(), w.target, w.method)
 		if d.Name() != w.name || d.Policy().Attempts != w.attempts || d != c.Dependency(t.Context(), w.target, w.method) {

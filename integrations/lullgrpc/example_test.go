@@ -147,8 +147,8 @@ func ExampleError() {
 	_, err = health.Check(context.Background(), &healthpb.HealthCheckRequest{})
 	fmt.Println(errors.Is(err, lull.ErrNotIdempotent))
 	// Output:
-	// Unavailable - not at attempt 3
-	// attempts_exhausted after 3 attempts
+	// Unavailable - not at attempt 5
+	// attempts_exhausted after 5 attempts
 	// true
 }
 
