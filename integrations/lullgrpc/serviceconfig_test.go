@@ -188,7 +188,7 @@ func TestAPolicyAsAServiceConfig(t *testing.T) {
 	want := []lullgrpc.MethodConfig{{
 		Names: []lullgrpc.MethodName{{Service: "a.A", Method: "Get"}}, Timeout: engine.DefaultDeadline,
 		Retry: &lullgrpc.RetryPolicy{
-			MaxAttempts: 3, InitialBackoff: 100 * time.Millisecond, MaxBackoff: 20 * time.Second, BackoffMultiplier: 2,
+			MaxAttempts: 5, InitialBackoff: 100 * time.Millisecond, MaxBackoff: 20 * time.Second, BackoffMultiplier: 2,
 			RetryableStatusCodes: []codes.Code{codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded},
 		},
 	}}
