@@ -168,7 +168,7 @@ func forbiddenCases() []Case {
 		{404, Warn, their}, {405, Fail, their}, {406, Fail, their}, {409, Warn, "RFC 9110, 15.5.10: the user might resolve the conflict"}, {410, Fail, "RFC 9110, 15.5.11"},
 		{412, Warn, "RFC 9110, 15.5.13"}, {413, Fail, "RFC 9110, 15.5.14: may be tried again only if there is a Retry-After"}, {414, Fail, their}, {415, Fail, their},
 		{422, Fail, "RFC 9110, 15.5.21"}, {423, Warn, "RFC 4918, 11.3"}, {428, Fail, "RFC 6585, 3"}, {431, Warn, "RFC 6585, 5: may be sent again after the fields are made smaller"}, {451, Fail, "RFC 7725, 3"},
-		{501, Fail, "RFC 9110, 15.6.2: the method is not supported"}, {505, Fail, "RFC 9110, 15.6.6"}, {507, Fail, "RFC 4918, 11.5: must not be repeated until a user asks for it"},
+		{501, Warn, "RFC 9110, 15.6.2: the method is not supported, which the next attempt does not change"}, {505, Warn, "RFC 9110, 15.6.6: the same of the version"}, {507, Fail, "RFC 4918, 11.5: must not be repeated until a user asks for it"},
 		{508, Warn, "RFC 5842, 7.2"}, {511, Warn, "RFC 6585, 6"},
 	} {
 		what := http.StatusText(s.status)
