@@ -7,6 +7,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -36,6 +37,11 @@ func init() {
 	clients["aws-sdk-go-s3"] = func(base *http.Transport) (torture.Doer, error) {
 		return s3Doer{&http.Client{Transport: base}, aws.AnonymousCredentials{}}, nil
 	}
+}
+
+// status is an answer whose body has been read.
+func status(code int) *http.Response {
+	return &http.Response{StatusCode: code, Status: fmt.Sprint(code), Body: http.NoBody}
 }
 
 // s3Doer makes a request as the operation of S3 that has its method.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -14,7 +13,7 @@ import (
 
 func init() {
 	clients["resty"] = func(base *http.Transport) (torture.Doer, error) {
-		client := resty.New().SetTransport(base).SetRetryCount(3)
+		client := resty.New().SetTransport(base).SetRetryCount(3).AddRetryConditions(resty.RetryConditionStatus5XX)
 		return doer(func(r *http.Request) (*http.Response, error) {
 			q := client.R().SetContext(r.Context()).SetHeaderMultiValues(r.Header)
 			if r.Body != nil {
@@ -28,7 +27,7 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			return status(resp.StatusCode()), nil // resty has read the body
+			return &http.Response{StatusCode: resp.StatusCode(), Status: resp.Status(), Body: resp.Body}, nil
 		}), nil
 	}
 	// heimdall waits as its README shows.
@@ -37,9 +36,4 @@ func init() {
 		return httpclient.NewClient(httpclient.WithHTTPClient(&http.Client{Transport: base}),
 			httpclient.WithRetrier(heimdall.NewRetrier(backoff)), httpclient.WithRetryCount(3)), nil
 	}
-}
-
-// status is an answer whose body has been read.
-func status(code int) *http.Response {
-	return &http.Response{StatusCode: code, Status: fmt.Sprint(code), Body: http.NoBody}
 }
