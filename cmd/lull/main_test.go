@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -10,11 +11,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
+	"github.com/lullgo/lull/engine"
 )
 
 // lullProgram runs the program and returns what it printed.
@@ -86,6 +89,9 @@ func TestHelpOfTopics(t *testing.T) {
 	}
 	if code, got, _ := lullProgram(t.Context(), "help", "Exit", "codes"); code != cli.OK || !strings.HasPrefix(got, "EXIT CODES\n") {
 		t.Errorf("in other words: exit code %d, printed\n%s", code, got)
+	}
+	if page, _ := topic.Page("policies"); !strings.Contains(page, fmt.Sprintf("\n  attempts            %d, ", engine.DefaultAttempts)) || !strings.Contains(page, fmt.Sprintf("%ds for the whole call", engine.DefaultDeadline/time.Second)) {
+		t.Errorf("other figures than those of package engine:\n%s", page)
 	}
 	listed := strings.Join(topic.Names(), ", ") + "."
 	if _, got, _ := lullProgram(t.Context(), "help"); !strings.Contains(strings.Join(strings.Fields(got), " "), "a topic: "+listed) {
