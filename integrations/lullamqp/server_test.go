@@ -11,7 +11,6 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/rabbitmq"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -33,7 +32,6 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	pace.Overlap(16) // fewer than queuetest.Main would: a RabbitMQ works while they wait
 	code := queuetest.Main(m, connect)
 	for _, s := range []*lazy{&server, &forConformance, &forKills, &forDeaths} {
 		if s.node != nil {

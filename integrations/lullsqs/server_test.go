@@ -25,6 +25,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -37,6 +38,7 @@ const useEmulator = "LULLSQS_EMULATOR"
 var lock []byte
 
 func TestMain(m *testing.M) {
+	pace.Overlap(24) // more than queuetest.Main would: leases are seconds, and waited for
 	code := queuetest.Main(m, connect)
 	emulators.stop()
 	os.Exit(code)

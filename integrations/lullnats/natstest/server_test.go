@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -40,6 +41,7 @@ var main struct {
 }
 
 func TestMain(m *testing.M) {
+	pace.Overlap(24) // more than queuetest.Main would: leases are seconds, and waited for
 	code := queuetest.Main(m, connect)
 	if main.r != nil {
 		main.r.stop()
