@@ -11,10 +11,8 @@ type Known struct {
 const (
 	pauses  = "a process with few calls lets few pass while its breaker is open, and cannot know that there is no queue"
 	blind   = "a process with few calls seldom has another one that was answered, and cannot tell a sick host from a line"
-	charged = "a process with few calls has little in stock when several fail in a row"
 	hasty   = "the breaker opens before the first success can have come"
 	invited = "a retry that the server asked for is free: it was put off, and comes in a later minute"
-	mixed   = "half of the load has clients without a budget, and a breaker that opens for longer relieves the service of them"
 	atEdge  = "a stall about as long as the timeout: some are answered, and pay for retries of the others"
 )
 
@@ -26,19 +24,12 @@ const (
 // prints all that there are.
 var KnownShortfalls = []Known{
 	{"bh300-at10s-p100-r50-cancel", Back, pauses},
-	{"bh300-at10s-p100-r50-cancel", Undominated, pauses},
 	{"bh300-at10s-p100-r5-cancel", Back, pauses},
 	{"gw300-p100-r50-504in5s", Back, pauses},
-	{"gw300-p100-r50-504in5s", Undominated, pauses},
-	{"sickerr1of3-p1", Floor, charged},
-	{"sick1of3-p100-at500ms", Back, blind},
-	{"sick1of3-p100-at500ms", Undominated, blind},
 	{"sick1of3-p100-at500ms", Floor, blind},
-	{"peace-err0.3-r50-p10", Floor, charged},
 	{"slowok5s-err0.3-bursts4sper60-p10", Success, hasty},
 	{"maintenance-r10-p1", Attempts, invited},
 	{"maintenance-r100-p100", Attempts, invited},
-	{"mixed-p100-stall10", Undominated, mixed},
 	{"grid-stall800ms-l0.95-p100", Back, atEdge},
 	{"grid-stall800ms-l0.95-p1000", Back, atEdge},
 }
