@@ -25,7 +25,7 @@ import (
 // By hand one would write the same loop without a budget, and in an outage each call would be six.
 // With ten in stock a tool of ten calls makes at most twenty attempts. For a fleet of a thousand
 // that start together (a cron job) even that is too much: use the zero policy.
-// docs/defaults.md has the figures of all three.
+// docs/which-policy.md has the figures of all three.
 func CommandLine() lull.Policy {
 	return lull.Policy{
 		Attempts: 6,

@@ -1,5 +1,5 @@
 // Package grid has the world in which lull's first defaults were chosen, for the tables of
-// docs/defaults.md. What is demanded of the zero Policy in it, and in others, is in
+// docs/defaults-tables.md. What is demanded of the zero Policy in it, and in others, is in
 // internal/battery, where the grid is one family.
 //
 // # The world
@@ -27,5 +27,5 @@
 //
 //	go test ./internal/battery                        a part of the grid
 //	go run ./cmd/lull battery --family grid --whole   all of it
-//	go run ./sim/internal/grid/tables NAME            the tables of docs/defaults.md
+//	go run ./sim/internal/grid/tables NAME            the tables of docs/defaults-tables.md
 package grid
