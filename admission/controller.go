@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -24,6 +25,7 @@ type Controller struct {
 	now      time.Duration
 	inFlight int
 	knee     knee
+	most     int // of requests in flight, as the server says; 0: as many as the limit
 	queue    queue
 	times    times
 	share    share
@@ -157,7 +159,7 @@ func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced 
 		c.refuse(now, t, TooLate)
 		return nil
 	}
-	if c.queue.len == 0 && c.inFlight < c.knee.current {
+	if c.queue.len == 0 && c.inFlight < c.bounded(c.knee.current) {
 		c.admit(now, t)
 		return nil
 	}
@@ -292,6 +294,33 @@ func (t *Ticket) overdue() Reason {
 	return Waited
 }
 
+// SetMax bounds the requests in flight by n from now on, beside the limit. It is for a server that
+// can take less than usual for a while, and knows it: one that has started and fills its caches, or
+// whose own dependency does. Requests beyond that wait, or are refused and asked to come back when
+// there is room, as at the limit, which learns nothing from them. Those that are worked on stay. Zero
+// lifts the bound. The error says what n may be; nothing has changed then.
+func (c *Controller) SetMax(now time.Duration, n int) error {
+	var l problem.List
+	if l.Check(n >= 0 && n <= MaxLimit, "SetMax", n, "zero (no bound but the limit), or "+allowedLimit); l != nil {
+		return l.Err()
+	}
+	c.mu.Lock()
+	now = c.advance(now)
+	c.most = n
+	settled := c.next(now)
+	c.mu.Unlock()
+	c.notify(settled, now)
+	return nil
+}
+
+// bounded is a limit, or what the server can take if that is less.
+func (c *Controller) bounded(limit int) int {
+	if c.most > 0 {
+		return min(limit, c.most)
+	}
+	return limit
+}
+
 // advance moves the controller's time forward, never back, and returns it.
 func (c *Controller) advance(now time.Duration) time.Duration {
 	if now > c.now {
@@ -317,7 +346,9 @@ func (c *Controller) refuse(now time.Duration, t *Ticket, why Reason) {
 	case Full, Waited, Displaced:
 		if t.class == First {
 			c.shed(now)
-			c.knee.missed++
+			if c.bounded(c.knee.current) == c.knee.current {
+				c.knee.missed++
+			}
 		}
 	}
 	t.decision = c.advise(now, t.class, why)
@@ -331,7 +362,7 @@ func (c *Controller) next(now time.Duration) (settled *Ticket) {
 	}
 	pressed := c.pressed(now)
 	var last *Ticket
-	for c.inFlight < c.knee.current && c.queue.len > 0 {
+	for c.inFlight < c.bounded(c.knee.current) && c.queue.len > 0 {
 		l := &c.queue.lists[top(c.queue.used)]
 		t := l.oldest
 		if pressed {

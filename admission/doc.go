@@ -35,6 +35,9 @@
 // repeated has X-Should-Retry: false, and the type lullhttp.ProblemOverloaded. In gRPC, [Decision.Pushback] is the value of
 // grpc-retry-pushback-ms (gRFC A6); an interceptor waits at a [Gate].
 //
+// A server that can take less than usual for a while, and knows it, bounds the requests in flight
+// itself ([Gate.SetMax]).
+//
 // # Trust
 //
 // Clients send which attempt a request is (lullhttp.ParseAttempt, lullhttp.ParseHedge). A

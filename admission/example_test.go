@@ -36,6 +36,27 @@ func ExampleController() {
 	// then admitted
 }
 
+// A server that has just started fills its caches. It takes four requests at a time, then
+// sixteen, and then what the limit finds.
+func ExampleGate_SetMax() {
+	c, err := admission.New(admission.Config{Limit: 32, MaxWait: -1})
+	if err != nil {
+		panic(err)
+	}
+	g := admission.NewGate(c)
+	for _, most := range []int{4, 16, 0} {
+		if err := g.SetMax(most); err != nil {
+			panic(err)
+		}
+		fmt.Println("at most", g.Snapshot().Limit)
+		// ... fill another part of the cache
+	}
+	// Output:
+	// at most 4
+	// at most 16
+	// at most 32
+}
+
 func ExampleMiddleware() {
 	m, err := admission.NewMiddleware(admission.Config{Limit: 1, MaxWait: -1})
 	if err != nil {

@@ -35,6 +35,9 @@ func (g *Gate) Controller() *Controller { return g.c }
 // Snapshot returns the present state of the controller.
 func (g *Gate) Snapshot() Snapshot { return g.c.Snapshot(g.Now()) }
 
+// SetMax is [Controller.SetMax] from now on.
+func (g *Gate) SetMax(n int) error { return g.c.SetMax(g.Now(), n) }
+
 // A Pass is the permission to work on a request. Its Depart must be called once, in a
 // defer: a panic must give the pass back too.
 type Pass struct {

@@ -33,4 +33,16 @@ func guideAdmission(mux http.Handler) error {
 	return err
 }
 
-var _, _, _ = guideServer, guideTrust, guideAdmission
+func guideWarming(middleware *admission.Middleware, warm func()) error {
+	gate := middleware.Gate()
+	if err := gate.SetMax(4); err != nil {
+		return err
+	}
+	warm() // your own
+	if err := gate.SetMax(0); err != nil {
+		return err
+	}
+	return nil
+}
+
+var _, _, _, _ = guideServer, guideTrust, guideAdmission, guideWarming

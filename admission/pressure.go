@@ -85,7 +85,7 @@ func (c *Controller) advise(now time.Duration, class Class, why Reason) Decision
 	if mean == 0 {
 		mean = unknown
 	}
-	each := max(mean/time.Duration(c.knee.limit), 1)
+	each := max(mean/time.Duration(c.bounded(c.knee.limit)), 1)
 	line := max(c.comeback, saturating.Add(now, each*time.Duration(c.queue.len)))
 	pressedFor := time.Duration(0)
 	if c.pressure.on {

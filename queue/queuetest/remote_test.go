@@ -115,7 +115,7 @@ func (s *server) target() Target {
 		Connect: dial,
 		Restart: s.restart,
 		// With half a second a worker on a busy machine may not get round to extending it.
-		Lease: pace.Stretch(500 * time.Millisecond),
+		Lease: pace.Stretch(time.Second),
 	}
 }
 
