@@ -91,6 +91,7 @@ func compare(ctx context.Context, out io.Writer, n int, random func() uint64) (t
 					sums[i].attempts++
 				case failed:
 					sums[i].attempts += e.Attempts
+					t.retries += max(e.Attempts-1, 0) // a call that the breaker refused has made none
 				default:
 					return t, fmt.Errorf("%s: %w", door.name, err)
 				}
@@ -101,7 +102,6 @@ func compare(ctx context.Context, out io.Writer, n int, random func() uint64) (t
 			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t\n", phase, door.name, s.calls, s.successes, s.attempts)
 			t.calls += s.calls
 			t.successes += s.successes
-			t.retries += max(s.attempts-s.calls, 0)
 		}
 	}
 	w.Flush()
