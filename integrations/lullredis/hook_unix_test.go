@@ -23,7 +23,7 @@ func TestNoIncrementTwiceAfterATimeout(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
 	c, _ := hooked(t, s.addr, lull.Policy{
-		AttemptTimeout: 100 * time.Millisecond, Timeouts: lull.TimeoutsAlways, Breaker: breaker.Config{Off: true},
+		Attempts: 3, AttemptTimeout: 100 * time.Millisecond, Timeouts: lull.TimeoutsAlways, Breaker: breaker.Config{Off: true},
 		Budget: budget.Config{Unlimited: true}, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond},
 	})
 	ctx := t.Context()
