@@ -31,7 +31,7 @@ func TestSetMax(t *testing.T) {
 	inFlight(1, 1)
 	d.setMax(0, 3)
 	d.expect("d admitted", "c admitted") // under pressure the newest first
-	d.setMax(0, 1) // those that are worked on stay, and nobody comes in for the first that goes
+	d.setMax(0, 1)                       // those that are worked on stay, and nobody comes in for the first that goes
 	d.depart(0, a)
 	d.expect()
 	inFlight(2, 1)
