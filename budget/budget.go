@@ -33,11 +33,9 @@
 // Why a stock: so that a quiet process has something to ride it out with. One that
 // calls every 40 s has nothing in a window of thirty when a call fails, and retries
 // none of its failures. The stock keeps what was earned: twenty successes fill it,
-// whenever they were, and it pays for what one call can use, two retries. If nothing
-// were given back, these
-// shares of all calls would succeed when attempts fail at random, each for itself, and a
-// call makes up to three; a quiet process calls every 12 s, a busy one 800 times a
-// second:
+// whenever they were. If nothing were given back, these shares of all calls would succeed
+// when attempts fail at random, each for itself, and a call makes up to three; the Ratio has a
+// window of ten seconds, a quiet process calls every 12 s, a busy one 800 times a second:
 //
 //	             Ratio               Account             Bucket of
 //	             quiet    busy       quiet     busy      1         10        unlimited
@@ -46,7 +44,8 @@
 //	10 % fail    90 %     98.9 %     96.6 %    98.9 %    94.5 %    98.7 %    99.9 %
 //
 // In the last line a call needs 0.11 retries, which no budget of a tenth can pay
-// for unless those that helped are given back, as an Account does. A stock of one token throws away much of what it earns.
+// for unless those that helped are given back, as an Account does. A stock of one token throws
+// away much of what it earns.
 //
 // Why the stock is small: it is per process, and does not compose. M processes
 // with a stock of s have M × s retries that nobody earned, and no process can know

@@ -39,8 +39,8 @@ const (
 	// If one that began later was answered, and successes usually take less than a quarter of the
 	// timeout, there is no line: one request was lost, or one host is sick. Then a timeout is
 	// repeated like any other failure. Otherwise an account of its own has to pay, too:
-	// TimeoutRatio, of which four are in stock, as many as a call can use. It is given back what has helped, while successes are
-	// so quick.
+	// TimeoutRatio, of which four are in stock, as many as a call can use. What has helped is
+	// given back to it, while successes are so quick.
 	//
 	// It costs a process that calls so rarely that nothing was answered for two seconds: its timeouts
 	// are final. TimeoutsAlways is for those who are few.

@@ -22,8 +22,8 @@ import (
 //   - Somebody waits, but would rather wait than start again. The waits add up to 3 s on
 //     average, as long as a service takes to restart.
 //
-// By hand one would write the same loop without a budget, and in an outage each call would be six.
-// With ten in stock a tool of ten calls makes at most twenty attempts. For a fleet of a thousand
+// By hand one would write the same loop without a budget, and in an outage each call would be six
+// attempts. With ten in stock a tool of ten calls makes twenty at most when nothing works. For a fleet of a thousand
 // that start together (a cron job) even that is too much: use the zero policy.
 // docs/which-policy.md has the figures of all three.
 func CommandLine() lull.Policy {

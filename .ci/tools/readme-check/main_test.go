@@ -19,9 +19,10 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-func TestSnippets(t *testing.T) {
+// writer makes an empty folder the current one, and returns a function that writes files in it.
+func writer(t *testing.T) func(name, text string) {
 	t.Chdir(t.TempDir())
-	write := func(name, text string) {
+	return func(name, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
@@ -30,6 +31,10 @@ func TestSnippets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func TestSnippets(t *testing.T) {
+	write := writer(t)
 	write("README.md", readme)
 	check := func() error { return run([]string{"snippets", "README.md"}) }
 
@@ -57,16 +62,7 @@ func TestSnippets(t *testing.T) {
 }
 
 func TestLinks(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write := func(name, text string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := writer(t)
 	write("docs/guide.md", "# The guide\n\n## `Do` and *Run*: a [story](https://example.com)?\n\n## Twice\n\n## Twice\n\n<a id=\"here\"></a>\n\nA [self](#the-guide), [up](../README.md), [root](/README.md), [a folder](../docs).\n")
 	write("a/a.go", "package a\n\n// See docs/guide.md#twice-1.\n")
 	good := "# It\n\n[a](docs/guide.md) [b](docs/guide.md#do-and-run-a-story) [c](docs/guide.md#twice-1 \"a title\") [d](docs/guide.md#here)\n" +
