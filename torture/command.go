@@ -147,7 +147,7 @@ type resident struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	errs   tail
-	exited chan struct{} // closed when its output has ended
+	exited chan struct{} // closed when its output has ended, and its errors have been read
 
 	mu      sync.Mutex
 	waiting map[int]chan Outcome
@@ -160,9 +160,11 @@ const readyWithin = 30 * time.Second
 func startResident(ctx context.Context, args, env []string) (*resident, error) {
 	r := &resident{cmd: exec.Command(args[0], args[1:]...), exited: make(chan struct{}), waiting: map[int]chan Outcome{}}
 	alone(r.cmd)
-	r.cmd.Env, r.cmd.Stderr = env, &r.errs
-	r.cmd.WaitDelay = time.Second
-	var err error
+	r.cmd.Env = env
+	errs, err := r.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
 	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -173,8 +175,21 @@ func startResident(ctx context.Context, args, env []string) (*resident, error) {
 	if err := r.cmd.Start(); err != nil {
 		return nil, err
 	}
-	ready := make(chan struct{})
-	go r.read(out, ready)
+	ready, errsRead := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(errsRead)
+		io.Copy(&r.errs, errs)
+	}()
+	go func() {
+		defer close(r.exited)
+		r.read(out, ready)
+		// A process that has ended has closed both. One that closed only its output may go on for
+		// as long as it likes.
+		select {
+		case <-errsRead:
+		case <-time.After(time.Second):
+		}
+	}()
 	timer := time.NewTimer(readyWithin)
 	defer timer.Stop()
 	select {
@@ -193,7 +208,6 @@ func startResident(ctx context.Context, args, env []string) (*resident, error) {
 
 // read reads the answers.
 func (r *resident) read(out io.Reader, ready chan struct{}) {
-	defer close(r.exited)
 	scanner := bufio.NewScanner(out)
 	for scanner.Scan() {
 		line := scanner.Text()
