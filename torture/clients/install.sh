@@ -3,7 +3,7 @@
 # of the repository), and writes the list that lull torture --adapters reads to standard output:
 #
 #     torture/clients/install.sh /tmp/clients >/tmp/clients.list
-#     go run ./cmd/lull torture --adapters /tmp/clients.list --json >cards.json
+#     go run ./cmd/lull torture --adapters /tmp/clients.list --keep cards.json
 #
 # It needs Go, npm, a JDK and a Debian-like system, on which it may install packages.
 set -euo pipefail

@@ -33,19 +33,17 @@ func (o Output) Earlier(servers bool) ([]*torture.Card, error) {
 	}
 	var cards []*torture.Card
 	for _, name := range o.From.Split() {
-		earlier, err := read(name)
+		earlier, err := Read(name, servers)
 		if err != nil {
 			return nil, err
-		}
-		if len(earlier) > 0 && earlier[0].Server != servers {
-			return nil, fmt.Errorf("%s: the cards are those of %s", name, map[bool]string{true: "servers: lull probe --from", false: "clients: lull torture --from"}[earlier[0].Server])
 		}
 		cards = append(cards, earlier...)
 	}
 	return cards, nil
 }
 
-func read(name string) ([]*torture.Card, error) {
+// Read returns the cards of a file that an earlier run has printed: of servers, or of clients.
+func Read(name string, servers bool) ([]*torture.Card, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, cli.CannotRead(err)
@@ -54,6 +52,9 @@ func read(name string) ([]*torture.Card, error) {
 	cards, err := torture.ReadJSON(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(cards) > 0 && cards[0].Server != servers {
+		return nil, fmt.Errorf("%s: the cards are those of %s", name, map[bool]string{true: "servers: lull probe --from", false: "clients: lull torture --from"}[cards[0].Server])
 	}
 	return cards, nil
 }
@@ -66,6 +67,21 @@ func (o Output) Progress(env cli.Env) *term.Progress {
 // Print prints the cards in the forms that the flags name. It returns an error if a case has
 // failed.
 func (o Output) Print(env cli.Env, cards []*torture.Card) error {
+	if err := o.Write(env, cards); err != nil {
+		return err
+	}
+	failed := 0
+	for _, c := range cards {
+		failed += c.Count(torture.Fail)
+	}
+	if failed > 0 {
+		return fmt.Errorf("%s failed", term.Counted(failed, "case"))
+	}
+	return nil
+}
+
+// Write is Print without a look at the grades.
+func (o Output) Write(env cli.Env, cards []*torture.Card) error {
 	for _, file := range []struct {
 		name  cli.Text
 		write func(io.Writer, []*torture.Card) error
@@ -81,17 +97,7 @@ func (o Output) Print(env cli.Env, cards []*torture.Card) error {
 			return err
 		}
 	}
-	if err := o.print(env.Stdout, cards); err != nil {
-		return err
-	}
-	failed := 0
-	for _, c := range cards {
-		failed += c.Count(torture.Fail)
-	}
-	if failed > 0 {
-		return fmt.Errorf("%s failed", term.Counted(failed, "case"))
-	}
-	return nil
+	return o.print(env.Stdout, cards)
 }
 
 func (o Output) print(out io.Writer, cards []*torture.Card) error {

@@ -3,7 +3,10 @@
 package torture
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"runtime"
@@ -24,6 +27,7 @@ type Command struct {
 	Adapter  []string  `arg:"" optional:"" name:"adapter" help:"After --: the program that makes calls with your client, and its arguments, such as -- ./client {url} {method} {body-file}. Without {url} it stays up and reads calls from its standard input."`
 	Client   cli.Texts `placeholder:"NAME,..." help:"Grade clients that are built in: lullhttp (the zero policy), lullhttp-hedging, net/http."`
 	Adapters cli.Text  `placeholder:"FILE" help:"Grade the clients that a file lists, a line each: NAME, VERSION and the command, between tabs. Lines that begin with # are left out."`
+	Keep     cli.Text  `placeholder:"FILE" help:"Write each card into this file, as JSON, as soon as it is finished. A client whose card is in the file already is not run again: an interrupted run can go on."`
 	Only     cli.Texts `placeholder:"NAME,..." help:"Of the file's clients, only these."`
 	Case     cli.Texts `placeholder:"NAME,..." help:"Only these cases, or all of a group; hint-* are those whose names begin like that. Default: all."`
 	Name     cli.Text  `default:"client" placeholder:"client" help:"What the adapter's client is called in the card."`
@@ -81,6 +85,11 @@ func (f Command) task() ([]chosen, torture.Options, error) {
 	var l problem.List
 	o := torture.Options{Together: cli.Whole(&l, "--together", f.Together, 1, 64)}
 	clients := f.clients(&l)
+	for i, c := range clients {
+		name := c.client.Name()
+		twice := slices.ContainsFunc(clients[:i], func(other chosen) bool { return other.client.Name() == name })
+		l.Check(f.Keep == "" || !twice, "--keep", f.Keep.Quoted(), fmt.Sprintf("clients of different names, by which it knows their cards; two are named %q", name))
+	}
 	var patterns []string
 	if len(f.Case) > 0 {
 		patterns = f.Case.Split()
@@ -114,8 +123,16 @@ func (f Command) Run(env cli.Env) error {
 			return err
 		}
 	}
+	kept, err := f.kept()
+	if err != nil {
+		return err
+	}
 	p := f.Progress(env)
 	for _, c := range clients {
+		if i := slices.IndexFunc(kept, func(card *torture.Card) bool { return finished(card, c, o.Cases) }); i >= 0 {
+			all = append(all, kept[i])
+			continue
+		}
 		o.Progress = func(done, all int, last torture.Result) {
 			p.Show(func(took time.Duration) string {
 				return fmt.Sprintf("%s: %d of %d cases, %v", c.client.Name(), done, all, took.Round(time.Second))
@@ -124,13 +141,57 @@ func (f Command) Run(env cli.Env) error {
 		card, err := torture.Run(env.Context, c.client, o)
 		if err != nil {
 			p.End()
-			return fmt.Errorf("%s: %w", c.client.Name(), err)
+			return f.interrupted(env, all, fmt.Errorf("%s: %w", c.client.Name(), err))
 		}
 		card.Version = c.version
 		all = append(all, card)
+		if f.Keep != "" {
+			kept = append(slices.DeleteFunc(kept, func(old *torture.Card) bool { return old.Name == card.Name }), card)
+			if err := keep(string(f.Keep), kept); err != nil {
+				p.End()
+				return f.interrupted(env, all, err)
+			}
+		}
 	}
 	p.End()
 	return f.Print(env, all)
+}
+
+// kept returns the cards that an earlier run has left in the file of --keep.
+func (f Command) kept() ([]*torture.Card, error) {
+	if f.Keep == "" {
+		return nil, nil
+	}
+	kept, err := cards.Read(string(f.Keep), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return kept, err
+}
+
+// finished reports whether a card is that of a client, in this version, and has all cases.
+func finished(card *torture.Card, c chosen, cases []torture.Case) bool {
+	return card.Name == c.client.Name() && card.Version == c.version && !slices.ContainsFunc(cases, func(c torture.Case) bool {
+		_, ok := card.Result(c.Name)
+		return !ok
+	})
+}
+
+// keep writes the file of --keep.
+func keep(name string, cards []*torture.Card) error {
+	var b bytes.Buffer
+	if err := torture.WriteJSON(&b, cards); err != nil {
+		return err
+	}
+	return cli.WriteWhole(name, b.Bytes())
+}
+
+// interrupted prints the cards that were finished before err, and returns err.
+func (f Command) interrupted(env cli.Env, all []*torture.Card, err error) error {
+	if len(all) > 0 {
+		err = errors.Join(err, f.Write(env, all))
+	}
+	return err
 }
 
 // wait listens until it is interrupted, and returns a card for each run that has come.

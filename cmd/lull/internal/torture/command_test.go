@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
@@ -66,21 +67,89 @@ func TestFromJSON(t *testing.T) {
 	}
 }
 
+// A run that is interrupted keeps the cards that were finished, and another goes on.
+func TestKeep(t *testing.T) {
+	folder := t.TempDir()
+	kept := filepath.Join(folder, "kept.json")
+	ctx, cancel := context.WithCancel(t.Context())
+	var commands struct {
+		Torture Command `cmd:""`
+	}
+	// The second client never ends. The run is interrupted when the card of the first is there.
+	list := filepath.Join(folder, "clients")
+	if err := os.WriteFile(list, []byte("stuck\t1\tsleep 60 {url}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"torture", "--client", "net/http", "--adapters", list, "--case", "once-400", "--keep", kept, "--all", "--quiet"}
+	go func() {
+		for {
+			if _, err := os.Stat(kept); err == nil {
+				cancel()
+				return
+			}
+			select {
+			case <-time.After(time.Millisecond):
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	code, out, errs := clitest.Run(cli.Env{Context: ctx}, &commands, args...)
+	if code != cli.Failed || !strings.Contains(out, "once-400: one attempt") || !strings.Contains(errs, "stuck: context canceled") {
+		t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
+	}
+
+	// The card of another version of a client, or with fewer cases, is replaced; this one is not.
+	text, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked := strings.ReplaceAll(string(text), "one attempt", "kept from before")
+	if marked == string(text) {
+		t.Fatalf("the verdict is not in\n%s", text)
+	}
+	again := func(change func(string) string, args ...string) string {
+		if err := os.WriteFile(kept, []byte(change(marked)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := run(t, append([]string{"--client", "net/http", "--keep", kept, "--all", "--quiet"}, args...)...)
+		if code != cli.OK || errs != "" {
+			t.Errorf("exit code %d, printed\n%s%s", code, out, errs)
+		}
+		return out
+	}
+	same := func(s string) string { return s }
+	older := func(s string) string { return strings.Replace(s, `"version": "`, `"version": "older than `, 1) }
+	if out := again(same, "--case", "once-400"); !strings.Contains(out, "once-400: kept from before") {
+		t.Errorf("it was run again:\n%s", out)
+	}
+	for _, out := range []string{again(older, "--case", "once-400"), again(same, "--case", "once-400,once-404")} {
+		if !strings.Contains(out, "once-400: one attempt") {
+			t.Errorf("it was not run again:\n%s", out)
+		}
+	}
+	if text, err := os.ReadFile(kept); err != nil || strings.Count(string(text), `"name": "net/http"`) != 1 || !strings.Contains(string(text), "once-404") {
+		t.Errorf("%v, kept is\n%s", err, text)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "clients")
 	if err := os.WriteFile(list, []byte("# a remark\n\ncurl\t8\tcurl {url}\nwget 1 wget\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"--listen 0.0.0.0:0":                 `the address is "0.0.0.0:0": want one of this machine alone`,
-		"--client curl":                      `--client is "curl": want one of lullhttp`,
-		"--client lullhttp --case nothing":   `no case is named "nothing"`,
-		"--client lullhttp --together 0":     `--together is "0": want a whole number from 1 to 64`,
-		"--adapters " + list:                 list + `:4 is "wget 1 wget": want NAME, VERSION and the command, between tabs`,
-		"--adapters /there/is/no/such":       "no such file",
-		"--adapters " + list + " --only got": `--only is "got": want a name in`,
-		"--from /there/is/no/such":           "no such file",
-		"--client net/http --frob":           "--frob",
+		"--listen 0.0.0.0:0":                  `the address is "0.0.0.0:0": want one of this machine alone`,
+		"--client curl":                       `--client is "curl": want one of lullhttp`,
+		"--client lullhttp --case nothing":    `no case is named "nothing"`,
+		"--client lullhttp --together 0":      `--together is "0": want a whole number from 1 to 64`,
+		"--adapters " + list:                  list + `:4 is "wget 1 wget": want NAME, VERSION and the command, between tabs`,
+		"--adapters /there/is/no/such":        "no such file",
+		"--adapters " + list + " --only got":  `--only is "got": want a name in`,
+		"--from /there/is/no/such":            "no such file",
+		"--client net/http,net/http --keep k": `--keep is "k": want clients of different names, by which it knows their cards; two are named "net/http"`,
+		"--client net/http --keep " + list:    "invalid character",
+		"--client net/http --frob":            "--frob",
 	} {
 		code, out, errs := run(t, strings.Fields(args)...)
 		if code == cli.OK || out != "" || !strings.Contains(errs, want) && !(strings.HasSuffix(want, "want a name in") && strings.Contains(errs, ":4")) {
