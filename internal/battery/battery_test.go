@@ -88,10 +88,10 @@ func TestWhatAWorldIs(t *testing.T) {
 	}
 }
 
-// worldsNamed returns the named worlds, of the quick size.
-func worldsNamed(t *testing.T, names ...string) []World {
+// worldsNamed returns the named worlds, of that size.
+func worldsNamed(t *testing.T, z Size, names ...string) []World {
 	var some []World
-	for _, w := range Worlds(Quick) {
+	for _, w := range Worlds(z) {
 		for _, name := range names {
 			if w.Name == name {
 				some = append(some, w)
@@ -112,7 +112,7 @@ func TestFlyIsDeterministic(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := Plan{
-		Worlds: worldsNamed(t, "bh60-at10s-p1-r5-cancel", "peace-err0.2-r50-p1"),
+		Worlds: worldsNamed(t, Quick, "bh60-at10s-p1-r5-cancel", "peace-err0.2-r50-p1"),
 		Ours:   sim.Contender{Name: "lull", Policy: lull.Policy{}}, Rivals: []sim.Contender{rival}, Seeds: 2, Workers: 1,
 	}
 	one, err := Fly(context.Background(), p)

@@ -47,14 +47,15 @@ var raced bool
 
 var update = flag.Bool("shortfalls", false, "print the shortfalls of the part, for known.go")
 
-// gridPart returns twenty cells of the grid, with fleets of up to 100,000, watched for as long as
-// clients without retries need.
-func gridPart() []World {
+// gridPart returns cells of the grid, with fleets of up to 100,000, watched for as long as clients
+// without retries need. Each outage befalls a small and a large fleet, and each fleet meets an outage.
+func gridPart(t *testing.T) []World {
 	z := Full
-	z.After = 200 * s
-	return slices.DeleteFunc(Worlds(z), func(w World) bool {
-		return w.Family != "grid" || strings.Contains(w.Name, "l0.2") || strings.Contains(w.Name, "l0.8-") || strings.Contains(w.Name, spiked)
-	})
+	z.After, z.Peace = 200*s, Quick.Peace
+	return worldsNamed(t, z,
+		"grid-stall800ms-l0.95-p100", "grid-stall800ms-l0.95-p1000", "grid-stall800ms-l0.95-p100000",
+		"grid-stall10s-l0.95-p1", "grid-stall10s-l0.95-p10000",
+		"grid-errors10s-l0.9-p100", "grid-errors10s-l0.9-p100000")
 }
 
 // The zero Policy meets every demand in a part of the battery, but for the shortfalls that are
@@ -63,7 +64,7 @@ func TestPart(t *testing.T) {
 	if raced {
 		t.Skip("hundreds of flights: too many under the race detector")
 	}
-	p := Plan{Worlds: append(worldsNamed(t, some...), gridPart()...), Ours: sim.Contender{Name: "lull", Policy: lull.Policy{}}, Seeds: 1}
+	p := Plan{Worlds: append(worldsNamed(t, Quick, some...), gridPart(t)...), Ours: sim.Contender{Name: "lull", Policy: lull.Policy{}}, Seeds: 1}
 	for _, name := range []string{"aws-standard-2.1", "breaker-5s"} {
 		c, err := Preset(name)
 		if err != nil {
