@@ -29,7 +29,8 @@ type Target struct {
 	Orders []queue.Order
 	// Lease is the shortest lease that is worth testing with: expiry is waited for. Zero: 2 s.
 	Lease time.Duration
-	// Messages is how many NothingLost sends. Zero: 10,000; 1,000 with -short or the race detector.
+	// Messages is how many NothingLost sends. Zero: 2,000; 1,000 with -short or the race detector; 10,000
+	// if LULL_QUEUETEST_ALL is set.
 	Messages int
 	// Skip has the names of subtests that cannot pass ("Settle/ack"), and why not. They
 	// are skipped, with that message.
@@ -79,7 +80,7 @@ func (x Target) withDefaults() Target {
 	return x
 }
 
-// allVariable has the suite run under the race detector too.
+// allVariable has the suite run under the race detector too, and with more messages.
 const allVariable = "LULL_QUEUETEST_ALL"
 
 // A check is one subtest.
