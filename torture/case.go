@@ -31,7 +31,14 @@ type Case struct {
 	// reported: what the client made of it shows in its own report alone.
 	reported bool
 	judge    func(*Seen) Verdict
+	// hidden reports whether what was seen may be the doing of a busy machine. The case is then
+	// tried again, up to mostTries times in all. Where the machine was busy in the last try, too,
+	// there is no verdict.
+	hidden func(*Seen) bool
 }
+
+// mostTries is how often a case is tried, if a busy machine may have spoilt it.
+const mostTries = 3
 
 // defaultLimit is longer than the common clients need to give up: go-retryablehttp's waits
 // are 15 s together.

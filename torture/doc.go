@@ -23,8 +23,9 @@
 //
 // A lower bound is exact: who comes earlier than asked has come earlier, however busy the
 // machine is. An upper bound is generous by four seconds. Cases run beside each other,
-// but those that measure short waits run alone. Whether waits are random is decided by their
-// shortest quarter: what a busy machine adds can only make waits longer. The chance that a
+// but those that measure short waits run alone. What a busy machine adds can only make waits
+// longer. So the shortest ones decide whether there is a wait, and whether it is random; where
+// the machine may still have hidden something, the case is tried again. The chance that a
 // verdict about a distribution is wrong is below 1 in 10,000.
 //
 // docs/torture.md shows how a client is added.

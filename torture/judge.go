@@ -2,6 +2,7 @@ package torture
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -329,14 +330,6 @@ func (s *Seen) waits(retry int) []time.Duration {
 	return waits
 }
 
-func mean(list []time.Duration) time.Duration {
-	var sum time.Duration
-	for _, d := range list {
-		sum += d
-	}
-	return sum / time.Duration(len(list))
-}
-
 // fewest is how many waits a statement about them needs.
 const fewest = 15
 
@@ -355,13 +348,39 @@ func (s *Seen) noWaits() (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// instantly reports whether retries follow at once. Of waits that are drawn evenly from 0 to
-// 50 ms or more, a tenth are below instant; the chance that a third of sixty are is below 1 in
-// 100,000. Of retries that do not wait, a busy
-// machine delays some.
+// instantly reports whether retries follow at once: whether more waits are below instant than
+// chance allows. Of waits that are drawn evenly from 0 to 50 ms, a tenth are. Time that the
+// machine adds can only hide that there was no wait (see mayHideThatThereWasNoWait).
 func instantly(s *Seen) bool {
 	waits := s.waits(1)
-	return len(waits) >= fewest && waits[len(waits)/3] < instant
+	return len(waits) >= fewest && belowInstant(waits) > unlikely(len(waits), 0.1)
+}
+
+// belowInstant returns how many of sorted waits are below instant.
+func belowInstant(waits []time.Duration) int {
+	n, _ := slices.BinarySearch(waits, instant)
+	return n
+}
+
+// unlikely returns a number of n that more have than chance allows, where each has it with a
+// probability of share: the chance that more have it is at most 1 in 100,000.
+func unlikely(n int, share float64) int {
+	rest, p := 1.0, math.Pow(1-share, float64(n)) // p is the chance that k have it
+	for k := range n {
+		rest -= p
+		if rest <= 1e-5 {
+			return k
+		}
+		p *= float64(n-k) / float64(k+1) * share / (1 - share)
+	}
+	return n
+}
+
+// mayHideThatThereWasNoWait reports whether a busy machine can be why retries do not seem to
+// follow at once. Who waits longer than that does wait.
+func mayHideThatThereWasNoWait(s *Seen) bool {
+	waits := s.waits(1)
+	return len(waits) >= fewest && !instantly(s) && waits[len(waits)/2] < 10*instant
 }
 
 // firstWait is the judge of the wait before the first retry.
@@ -374,37 +393,54 @@ func firstWait(s *Seen) Verdict {
 		v, _ := s.noWaits()
 		return v
 	case instantly(s):
-		return fail("a third of the first retries came within %s", words.Rounded(waits[len(waits)/3]))
+		return fail("%d of %d first retries came within %s", belowInstant(waits), len(waits), words.Rounded(instant))
 	}
 	return pass("half of the first retries came after more than %s", words.Rounded(waits[len(waits)/2]))
 }
 
-// growth is the judge of waits that get longer.
+// growth is the judge of waits that get longer. A busy machine moves a mean, and hardly a
+// median.
 func growth(s *Seen) Verdict {
 	if v, ok := s.noWaits(); ok {
 		return v
 	}
-	first := s.waits(1)
-	var last []time.Duration
-	retry := 2
-	for n := 2; ; n++ {
-		w := s.waits(n)
-		if len(w) < fewest {
-			break
-		}
-		last, retry = w, n
-	}
+	first, last, retry := s.medians()
 	switch {
-	case len(first) < fewest:
-		return notApplicable("%s: too few to judge", words.Plural(len(first), "retry"))
-	case last == nil:
+	case first == 0:
+		return notApplicable("%s: too few to judge", words.Plural(len(s.waits(1)), "retry"))
+	case retry == 1:
 		return notApplicable("no call made a second retry")
+	case last < grown(first):
+		return warn("retry %d waits %s, and the first %s: they do not grow", retry, words.Rounded(last), words.Rounded(first))
 	}
-	a, b := mean(first), mean(last)
-	if float64(b) < 1.2*float64(a) {
-		return warn("retry %d waits %s, and the first %s: they do not grow", retry, words.Rounded(b), words.Rounded(a))
+	return pass("half of the waits before retry %d are longer than %s, of those before the first %s", retry, words.Rounded(last), words.Rounded(first))
+}
+
+// grown returns the wait from which on one that began with first has grown.
+func grown(first time.Duration) time.Duration { return first * 6 / 5 }
+
+// medians returns the medians of the first waits and of those before the last retry that at
+// least half of the calls made, and which that is. They are zero if there are too few.
+func (s *Seen) medians() (first, last time.Duration, retry int) {
+	waits := s.waits(1)
+	few := max(fewest, len(waits)/2)
+	for len(waits) >= few {
+		last, retry = waits[len(waits)/2], retry+1
+		if retry == 1 {
+			first = last
+		}
+		waits = s.waits(retry + 1)
 	}
-	return pass("retry %d waits %s on average, the first %s", retry, words.Rounded(b), words.Rounded(a))
+	return first, last, retry
+}
+
+// mayHideThatTheyGrow reports whether a busy machine can be why waits seem to grow, or not to.
+func mayHideThatTheyGrow(s *Seen) bool {
+	if _, ok := s.noWaits(); ok {
+		return false
+	}
+	first, last, retry := s.medians()
+	return retry > 1 && 2*s.Late > (last-grown(first)).Abs()
 }
 
 // capped is the judge of waits that have grown to their longest. They have, if three retries
@@ -443,8 +479,20 @@ func capped(s *Seen) Verdict {
 // constant reports whether nothing in sorted waits is random. Time that a machine adds can only
 // make a wait longer, so it compares the quartile with the shortest ones.
 func constant(waits []time.Duration) bool {
-	low, quartile := waits[len(waits)/50], waits[len(waits)/4]
-	return quartile-low < max(5*time.Millisecond, quartile/40)
+	return apart(waits) < max(5*time.Millisecond, waits[len(waits)/4]/40)
+}
+
+// apart returns the time between the shortest of sorted waits and the quartile.
+func apart(waits []time.Duration) time.Duration { return waits[len(waits)/4] - waits[len(waits)/50] }
+
+// mayHideThatNothingIsRandom reports whether a busy machine can be why waits do not seem to be
+// constant. It does not add as much to those that are far apart.
+func mayHideThatNothingIsRandom(s *Seen) bool {
+	if _, ok := s.noWaits(); ok {
+		return false
+	}
+	waits := s.waits(1)
+	return len(waits) >= fewest && !constant(waits) && apart(waits) < max(20*time.Millisecond, waits[len(waits)/4]/10)
 }
 
 // jitter is the judge of randomness. Time that a machine adds can only make a wait longer, so
@@ -466,48 +514,90 @@ func jitter(s *Seen) Verdict {
 	return pass("the shortest of %d waits are %s, the median is %s, the longest %s", len(waits), words.Rounded(low), words.Rounded(median), words.Rounded(waits[len(waits)-1]))
 }
 
-// herd is the judge of clients that failed together: in the best of the rounds, how many come
-// back within a fifth of the wait?
+// A round is clients that failed together.
+type round struct {
+	clients, together int           // how many of those came back within width
+	width, median     time.Duration // the latter of the waits
+}
+
+// herd reports whether they came back together.
+func (r round) herd() bool { return 5*r.together > 4*r.clients }
+
+// roundsOf returns the rounds of so many clients each.
+func (s *Seen) roundsOf(size int) []round {
+	var rounds []round
+	for n := 0; ; n++ {
+		var waits []time.Duration
+		for _, a := range s.Attempts {
+			if a.Number == 2 && a.Call/size == n {
+				if p := s.of(a.Call); p[0].Answered > 0 {
+					waits = append(waits, a.Arrived-p[0].Answered)
+				}
+			}
+		}
+		if len(waits) < fewest {
+			return rounds
+		}
+		slices.Sort(waits)
+		r := round{clients: len(waits), median: waits[len(waits)/2]}
+		r.width = max(20*time.Millisecond, r.median/5)
+		for i, j := 0, 0; i < len(waits); i++ {
+			for waits[i]-waits[j] > r.width {
+				j++
+			}
+			r.together = max(r.together, i-j+1)
+		}
+		rounds = append(rounds, r)
+	}
+}
+
+// herd is the judge of clients that failed together: in how many rounds do more than four
+// fifths come back within a fifth of the wait? A busy machine can drive the retries of a round
+// apart, and together; so most rounds decide. The chance that twenty waits which are drawn
+// evenly from ±20 % look like a herd in four of six rounds is below 1 in 100,000.
 func herd(size int) func(*Seen) Verdict {
 	return func(s *Seen) Verdict {
 		if v, ok := s.noWaits(); ok {
 			return v
 		}
-		least, of := 2.0, 0
-		var width, median time.Duration
-		for round := 0; ; round++ {
-			var waits []time.Duration
-			for _, a := range s.Attempts {
-				if a.Number == 2 && a.Call/size == round {
-					if p := s.of(a.Call); p[0].Answered > 0 {
-						waits = append(waits, a.Arrived-p[0].Answered)
-					}
-				}
+		herds, worst := 0, round{}
+		rounds := s.roundsOf(size)
+		for _, r := range rounds {
+			if r.herd() {
+				herds++
 			}
-			if len(waits) < fewest {
-				break
-			}
-			slices.Sort(waits)
-			m := waits[len(waits)/2]
-			w := max(20*time.Millisecond, m/5)
-			densest := 0
-			for i, j := 0, 0; i < len(waits); i++ {
-				for waits[i]-waits[j] > w {
-					j++
-				}
-				densest = max(densest, i-j+1)
-			}
-			if share := float64(densest) / float64(len(waits)); share < least {
-				least, of, width, median = share, len(waits), w, m
+			if r.together > worst.together {
+				worst = r
 			}
 		}
 		switch {
-		case of == 0:
+		case len(rounds) == 0:
 			return notApplicable("too few retries to judge")
-		case least > 0.8:
-			return warn("%.0f %% of %d clients came back within the same %s (the median wait is %s)", least*100, of, words.Rounded(width), words.Rounded(median))
+		case 2*herds > len(rounds):
+			return warn("%d of %d clients came back within the same %s (the median wait is %s), and more than four fifths in %d of %d rounds", worst.together, worst.clients, words.Rounded(worst.width), words.Rounded(worst.median), herds, len(rounds))
 		}
-		return pass("at most %.0f %% of %d clients came back within the same %s", least*100, of, words.Rounded(width))
+		return pass("at most %d of %d clients came back within the same %s, and more than four fifths in %d of %d rounds", worst.together, worst.clients, words.Rounded(worst.width), herds, len(rounds))
+	}
+}
+
+// mayDriveAHerdApart reports whether a busy machine can be why clients seem to be a herd, or not
+// to be one: the rounds differ.
+func mayDriveAHerdApart(size int) func(*Seen) bool {
+	return func(s *Seen) bool {
+		if _, ok := s.noWaits(); ok {
+			return false
+		}
+		herds, spread := 0, 0
+		rounds := s.roundsOf(size)
+		for _, r := range rounds {
+			switch {
+			case r.herd():
+				herds++
+			case 5*r.together <= 3*r.clients:
+				spread++
+			}
+		}
+		return herds < len(rounds) && spread < len(rounds)
 	}
 }
 
@@ -685,14 +775,7 @@ func (s *Seen) count(from, to time.Duration, retries bool) int {
 
 // sheds is the judge of a breaker: while all fails, fewer requests come than calls are made.
 func sheds(s *Seen) Verdict {
-	calls := 0
-	from, to := 4*time.Second, 6*time.Second
-	for _, f := range s.Finished {
-		if f.Start >= from && f.Start < to {
-			calls++
-		}
-	}
-	n := s.count(from, to, false)
+	calls, n := shed(s)
 	if calls < 5 {
 		return notApplicable("the client could not make the calls: %d in two seconds", calls)
 	}
@@ -700,6 +783,24 @@ func sheds(s *Seen) Verdict {
 		return notApplicable("%d requests for %d calls after four seconds of nothing but failures: nothing shows a circuit breaker", n, calls)
 	}
 	return pass("%d requests for %d calls after four seconds of nothing but failures", n, calls)
+}
+
+// shed returns how many calls and how many requests there were in the last two of six seconds.
+func shed(s *Seen) (calls, requests int) {
+	from, to := 4*time.Second, 6*time.Second
+	for _, f := range s.Finished {
+		if f.Start >= from && f.Start < to {
+			calls++
+		}
+	}
+	return calls, s.count(from, to, false)
+}
+
+// mayHideABreaker reports whether a busy machine can be why the requests do not fit the calls:
+// some have not arrived, or were not made.
+func mayHideABreaker(s *Seen) bool {
+	calls, _ := shed(s)
+	return s.Late > s.Case.plan.every || calls < int(2*time.Second/s.Case.plan.every)*3/4
 }
 
 // back is the judge of what follows on an outage: all calls succeed again, soon.
@@ -949,7 +1050,7 @@ func repeatedHTTP2(expected bool) func(*Seen) Verdict {
 func overflowHint(s *Seen) Verdict {
 	list, call := s.first(), s.call()
 	switch {
-	case len(list) > 1 && list[1].Arrived-list[0].Answered < instant && s.hints:
+	case s.hints && !s.atOnce && instantly(s):
 		return fail("it came back after %s: the number overflowed", words.Rounded(list[1].Arrived-list[0].Answered))
 	case len(list) > 1:
 		return pass("it came back after %s, as if there were no hint", words.Rounded(list[1].Arrived-list[0].Answered))

@@ -111,16 +111,174 @@ func TestJitterOnABusyMachine(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
 		}
 	}
-	apart := callsWaiting(full[:50]...)
-	if got := herd(50)(&apart); got.Grade != Warn { // 0 to 25 ms, nearly
-		t.Errorf("all within 20 ms: %s (%s)", got.Grade, got.Why)
+}
+
+// Of retries that do not wait, a machine that is so busy that two of three are late still shows
+// enough; where it does not, the case is repeated.
+func TestInstantRetriesOnABusyMachine(t *testing.T) {
+	waits := func(n, late int, wait, by time.Duration) Seen {
+		var list []time.Duration
+		for i := range n {
+			w := wait
+			if i < late {
+				w += by
+			}
+			list = append(list, w)
+		}
+		return callsWaiting(list...)
 	}
-	apart = callsWaiting(full[50:100]...)
-	for i := range apart.Attempts {
-		apart.Attempts[i].Arrived *= 4
+	drawn := func(most time.Duration) Seen { // evenly from 0
+		var list []time.Duration
+		for i := range 60 {
+			list = append(list, most*time.Duration(i)/60)
+		}
+		return callsWaiting(list...)
 	}
-	if got := herd(50)(&apart); got.Grade != Pass { // 100 to 200 ms
-		t.Errorf("apart: %s (%s)", got.Grade, got.Why)
+	for name, c := range map[string]struct {
+		seen   Seen
+		want   Grade
+		hidden bool
+	}{
+		"a quiet machine":         {waits(60, 0, ms, 0), Fail, false},
+		"a busy one":              {waits(60, 40, ms, 8*ms), Fail, false},
+		"too busy to show it":     {waits(60, 50, ms, 8*ms), Pass, true},
+		"a wait of 20 ms":         {waits(60, 0, 20*ms, 0), Pass, true},
+		"a wait of 100 ms":        {waits(60, 0, 100*ms, 0), Pass, false},
+		"from 0 to 50 ms":         {drawn(50 * ms), Pass, true},
+		"from 0 to 200 ms":        {drawn(200 * ms), Pass, false},
+		"too few calls to decide": {waits(14, 0, ms, 0), NotApplicable, false},
+	} {
+		if got := firstWait(&c.seen); got.Grade != c.want {
+			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
+		}
+		if got := mayHideThatThereWasNoWait(&c.seen); got != c.hidden {
+			t.Errorf("%s: hidden is %v", name, got)
+		}
+		c.seen.traits.hints = true
+		if got := overflowHint(&c.seen); (got.Grade == Fail) != (c.want == Fail) {
+			t.Errorf("%s: a hint that overflows: %s (%s)", name, got.Grade, got.Why)
+		}
+		c.seen.traits.atOnce = true
+		if got := overflowHint(&c.seen); got.Grade != Pass {
+			t.Errorf("%s, and who always comes at once: a hint that overflows: %s (%s)", name, got.Grade, got.Why)
+		}
+	}
+}
+
+// The chance is that of the binomial distribution.
+func TestUnlikely(t *testing.T) {
+	for _, c := range []struct {
+		n     int
+		share float64
+		want  int
+	}{{60, 0.1, 18}, {100, 0.1, 25}, {200, 0.1, 40}, {10, 0.5, 10}, {0, 0.1, 0}} {
+		if got := unlikely(c.n, c.share); got != c.want {
+			t.Errorf("%d and %v: %d, want %d", c.n, c.share, got, c.want)
+		}
+	}
+}
+
+// What a busy machine adds to each wait is no growth, and hides none: then it is asked again.
+func TestGrowthOnABusyMachine(t *testing.T) {
+	for name, c := range map[string]struct {
+		seen   Seen
+		late   time.Duration
+		want   Grade
+		hidden bool
+	}{
+		"doubled":              {growing(100, 0.2, 100*ms, 200*ms, 400*ms), 20 * ms, Pass, false},
+		"doubled, a few late":  {delayed(growing(100, 0.2, 100*ms, 200*ms), 1, 40, 3000*ms), 20 * ms, Pass, false},
+		"doubled, all late":    {delayed(growing(100, 0.2, 100*ms, 200*ms), 1, 100, 900*ms), 900 * ms, Warn, true},
+		"constant":             {growing(100, 0, 100*ms, 100*ms, 100*ms), 5 * ms, Warn, false},
+		"constant, a few late": {delayed(growing(100, 0, 100*ms, 100*ms), 2, 40, 3000*ms), 5 * ms, Warn, false},
+		"constant, all late":   {delayed(growing(100, 0, 100*ms, 100*ms), 2, 100, 900*ms), 900 * ms, Pass, true},
+		"one retry":            {growing(100, 0, 100*ms), time.Second, NotApplicable, false},
+	} {
+		c.seen.Late = c.late
+		if got := growth(&c.seen); got.Grade != c.want {
+			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
+		}
+		if got := mayHideThatTheyGrow(&c.seen); got != c.hidden {
+			t.Errorf("%s: hidden is %v", name, got)
+		}
+	}
+}
+
+// delayed adds to the wait before a retry of the first n calls, and what follows on it.
+func delayed(s Seen, retry, n int, by time.Duration) Seen {
+	for i, a := range s.Attempts {
+		if a.Call < n && a.Number > retry {
+			s.Attempts[i].Arrived += by
+			s.Attempts[i].Answered += by
+		}
+	}
+	return s
+}
+
+// Requests that have not arrived yet, and calls that were not made, show no circuit breaker.
+func TestABreakerOnABusyMachine(t *testing.T) {
+	seen := func(calls, requests int) Seen {
+		s := Seen{Case: Case{plan: plan{every: 50 * ms}}}
+		for i := range calls {
+			s.Finished = append(s.Finished, Finished{Start: 4*time.Second + time.Duration(i)*50*ms})
+		}
+		for range requests {
+			s.Attempts = append(s.Attempts, Attempt{Arrived: 5 * time.Second})
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		seen   Seen
+		late   time.Duration
+		want   Grade
+		hidden bool
+	}{
+		"a breaker":          {seen(40, 6), ms, Pass, false},
+		"none":               {seen(40, 40), ms, NotApplicable, false},
+		"calls are missing":  {seen(15, 4), ms, Pass, true},
+		"requests are late":  {seen(40, 20), 200 * ms, Pass, true},
+		"too few for either": {seen(4, 4), 200 * ms, NotApplicable, true},
+	} {
+		c.seen.Late = c.late
+		if got := sheds(&c.seen); got.Grade != c.want {
+			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
+		}
+		if got := mayHideABreaker(&c.seen); got != c.hidden {
+			t.Errorf("%s: hidden is %v", name, got)
+		}
+	}
+}
+
+// What a machine adds now and then neither makes a herd nor hides one.
+func TestHerdOnABusyMachine(t *testing.T) {
+	rounds := func(wait func(round, i int) time.Duration) Seen {
+		var list []time.Duration
+		for round := range 6 {
+			for i := range 20 {
+				list = append(list, wait(round, i))
+			}
+		}
+		return callsWaiting(list...)
+	}
+	spread := func(i int) time.Duration { return 100*ms + time.Duration(i*7%20)*5*ms }
+	for name, c := range map[string]struct {
+		wait   func(round, i int) time.Duration
+		want   Grade
+		hidden bool
+	}{
+		"all at once":       {func(_, i int) time.Duration { return 100*ms + time.Duration(i)*ms/4 }, Warn, false},
+		"spread":            {func(_, i int) time.Duration { return spread(i) }, Pass, false},
+		"two spread rounds": {func(r, i int) time.Duration { return 100*ms + time.Duration(i*max(0, 2-r))*5*ms }, Warn, true},
+		"two stalls":        {func(r, i int) time.Duration { return spread(i * max(0, min(1, r-1))) }, Pass, true},
+		"three are late":    {func(_, i int) time.Duration { return 100*ms + time.Duration(max(0, i-16))*50*ms }, Warn, false},
+	} {
+		s := rounds(c.wait)
+		if got := herd(20)(&s); got.Grade != c.want {
+			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
+		}
+		if got := mayDriveAHerdApart(20)(&s); got != c.hidden {
+			t.Errorf("%s: hidden is %v", name, got)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 		var first sync.WaitGroup
 		for i, c := range cases {
 			if c.alone == alone {
-				first.Go(func() { runs[i], seen[i] = g.one(ctx, c) })
+				first.Go(func() { runs[i], seen[i] = g.surely(ctx, c) })
 			}
 		}
 		first.Wait()
@@ -83,7 +83,7 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 			r, ok := known[o.Cases[i].Name]
 			if !ok {
 				var seen *Seen
-				r, seen = g.one(ctx, o.Cases[i])
+				r, seen = g.surely(ctx, o.Cases[i])
 				r.Verdict = seen.verdict(g.traits)
 			}
 			if ctx.Err() != nil {
@@ -125,7 +125,10 @@ func basics(cases []Case) []string {
 		names = append(names, "hint-seconds-503")
 	}
 	if asks("waits", "hedging") {
-		names = append(names, "hedge-get", "wait-first")
+		names = append(names, "hedge-get")
+	}
+	if asks("waits", "hedging") || slices.ContainsFunc(cases, func(c Case) bool { return c.Name == "hint-overflow" }) {
+		names = append(names, "wait-first")
 	}
 	return names
 }
@@ -138,6 +141,7 @@ type grader struct {
 	env       Env
 	most      int // mostOf
 	traits    traits
+	watch     *watch
 	runs      atomic.Int64
 }
 
@@ -152,13 +156,17 @@ func newGrader(client Client) (*grader, error) {
 	}
 	g := &grader{client: client, name: strings.Trim(newKey(), `"`)[:8], most: mostOf, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
 	if err := os.WriteFile(g.env.CAFile, a.pem, 0o600); err != nil {
-		g.close()
+		os.RemoveAll(folder)
 		return nil, err
 	}
+	g.watch = newWatch()
 	return g, nil
 }
 
-func (g *grader) close() { os.RemoveAll(g.folder) }
+func (g *grader) close() {
+	g.watch.close()
+	os.RemoveAll(g.folder)
+}
 
 // mostOf is how many attempts a case may see before its client is ended.
 const mostOf = 5_000
@@ -175,6 +183,29 @@ func (g *grader) settle(ctx context.Context, l *log) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// tooBusy begins the reason why there is no verdict.
+const tooBusy = "the machine was too busy"
+
+// surely runs one case, and again if what was seen may be the doing of a busy machine.
+func (g *grader) surely(ctx context.Context, c Case) (Result, *Seen) {
+	for try := 1; ; try++ {
+		r, seen := g.one(ctx, c)
+		seen.traits = g.traits
+		if c.hidden != nil && seen.Without == "" && ctx.Err() == nil && c.hidden(seen) {
+			if try < mostTries {
+				continue
+			}
+			if seen.Late > punctual {
+				seen.Without = fmt.Sprintf("%s to show it, in %d tries: one of ten timers was more than %s late", tooBusy, try, words.Rounded(seen.Late))
+			}
+		}
+		if try > 1 {
+			r.Events = append([]Event{{Text: fmt.Sprintf("try %d: what was seen before may have been a busy machine", try)}}, r.Events...)
+		}
+		return r, seen
 	}
 }
 
@@ -213,6 +244,7 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 	timer.Stop()
 	g.settle(ctx, l)
 	seen, events := l.seen(c)
+	seen.Late = g.watch.late(l.began)
 	if note := session.Close(); note != "" {
 		result.Note = note
 		events = append(events, Event{l.now(), 0, note})

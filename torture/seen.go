@@ -113,7 +113,9 @@ type Seen struct {
 	Hello    int // handshakes of TLS that were completed
 	Flood    bool
 	Took     time.Duration
-	Without  string // why nothing was done; empty if something was
+	// Late is how late timers were meanwhile: nine of ten were less late.
+	Late    time.Duration
+	Without string // why nothing was done; empty if something was
 	traits
 	Single bool // each call is a process of its own
 	Proto2 bool // a request came by HTTP/2

@@ -122,6 +122,10 @@ func compare(t *testing.T, name string, labels []label) {
 		t.Fatal(err)
 	}
 	for _, r := range card.Results {
+		if strings.HasPrefix(r.Why, "the machine was too busy") {
+			t.Logf("%s: %s", r.Case, r.Why)
+			continue
+		}
 		if w := want[r.Case]; r.Grade != w.grade {
 			t.Errorf("%s is %s (%s), want %s: %s", r.Case, r.Grade, r.Why, w.grade, w.why)
 			for _, e := range r.Events[:min(len(r.Events), 20)] {
