@@ -139,6 +139,25 @@ func ExamplePool() {
 
 // Without retries it comes back at all loads after an outage of two seconds, and at all but the
 // last after one of four. With four attempts for each call it comes back at a few of them.
+// Calls of a real service, here one second long each, are judged by the rule of a run.
+func ExampleScenario_Judge() {
+	s := stalled()
+	fault := s.Services[0].Faults[0]
+	var calls []sim.Made
+	for at := time.Duration(0); at < s.Horizon; at += 100 * time.Millisecond {
+		stands := at+time.Second > fault.At && at < fault.At+fault.For+3*time.Second
+		calls = append(calls, sim.Made{Began: at, Ended: at + time.Second, Succeeded: !stands})
+	}
+	r, err := s.Judge(calls)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("back: %v, after %v\n", r.Back(), r.Time)
+	// Output:
+	// back: true, after 3s
+}
+
 func ExampleFindStability() {
 	s := stalled()
 	o := sim.StabilityOptions{Loads: []float64{0.2, 0.4, 0.6, 0.8, 1, 1.2}, Outages: []time.Duration{2 * time.Second, 4 * time.Second}, Seed: 1}

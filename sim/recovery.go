@@ -1,9 +1,12 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
+
+	"github.com/lullgo/lull/internal/problem"
 )
 
 const (
@@ -309,3 +312,42 @@ func (r *recorder) recovery(end time.Duration) Recovery {
 	}
 	return v
 }
+
+// A Made call was made outside of the simulator. Its times are since the beginning of the run.
+type Made struct {
+	Began, Ended time.Duration // one that ended after the horizon counts as not ended
+	Succeeded    bool
+}
+
+// Judge returns the Recovery that a run of the scenario has if these are its calls, in any order. So
+// calls to a real service and simulated ones are judged by the same rule.
+func (s *Scenario) Judge(calls []Made) (Recovery, error) {
+	if err := s.Validate(); err != nil {
+		return Recovery{}, err
+	}
+	var l problem.List
+	r := newRecorder(s)
+	for _, c := range calls {
+		l.Check(c.Began >= 0, "Made.Began", c.Began, "0 or more")
+		l.Check(c.Ended >= c.Began, "Made.Ended", c.Ended, fmt.Sprintf("%v, when it began, or later", c.Began))
+		if err := l.Err(); err != nil {
+			return Recovery{}, err
+		}
+		if c.Began >= s.Horizon {
+			continue
+		}
+		b := r.bin(c.Began)
+		b.calls++
+		if c.Ended <= s.Horizon {
+			b.ended++
+			if c.Succeeded {
+				b.succeeded++
+			}
+		}
+	}
+	return r.recovery(s.Horizon), nil
+}
+
+// Back reports whether a map takes it for coming back: Recovered, and at least 95 % of the calls
+// succeeded before the first fault.
+func (r Recovery) Back() bool { return r.Recovered && r.Normal >= recoveredShare }

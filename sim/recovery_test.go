@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/sim/internal/draw"
 )
 
@@ -13,7 +15,7 @@ func recorded(good func(second int) int64, faults ...Fault) *recorder {
 	if faults == nil {
 		faults = []Fault{{Kind: Stall, At: 10 * time.Second, For: 2 * time.Second}}
 	}
-	s := &Scenario{Horizon: 40 * time.Second, Window: time.Second, Services: []Service{{Name: "api", Faults: faults}}}
+	s := &Scenario{Horizon: 40 * time.Second, Window: time.Second, Services: []Service{{Name: "api", Faults: faults}}, Fleets: []Fleet{{Calls: "api", Arrivals: Arrivals{Rate: 10}}}}
 	r := newRecorder(s)
 	for i := range 40 {
 		r.bins[i] = bin{calls: 10, ended: 10, succeeded: good(i)}
@@ -249,5 +251,43 @@ func TestStopAfterRecovery(t *testing.T) {
 		want(t, "end", r.End, c.end)
 		want(t, "recovered", r.Recovery, Recovery{Measured: true, From: 12 * time.Second, Recovered: true, Within: 5 * time.Second, Normal: 1, Final: 1})
 		conserved(t, &s, r)
+	}
+}
+
+// Calls that were made elsewhere are judged as those of a run: here they are the same ones.
+func TestJudgeIsTheRuleOfARun(t *testing.T) {
+	const sec = time.Second
+	for _, good := range []func(int) int64{allBut([2]int{10, 15}), allBut([2]int{10, 40}), allBut([2]int{5, 10}), allBut([2]int{10, 15}, [2]int{30, 40})} {
+		r := recorded(good)
+		var calls []Made
+		for i := range 40 {
+			for n := range int64(10) {
+				began := time.Duration(i) * sec
+				calls = append(calls, Made{began, began + sec/2, n < good(i)})
+			}
+		}
+		slices.Reverse(calls)
+		got, err := r.s.Judge(calls)
+		if want := r.recovery(40 * sec); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+		if want := r.recovery(40*sec).Recovered && good(7) == 10; got.Back() != want {
+			t.Errorf("back: %v, want %v, of %+v", got.Back(), want, got)
+		}
+	}
+	// What did not end in time may still succeed, and what began after it is no call of the run.
+	s := recorded(allBut()).s
+	in, err := s.Judge([]Made{{30 * sec, 41 * sec, true}})
+	out, err2 := s.Judge([]Made{{41 * sec, 42 * sec, false}})
+	if err != nil || err2 != nil || in.Measured || out != in {
+		t.Errorf("%+v, %v and %+v, %v: both are too few calls", in, err, out, err2)
+	}
+	for field, c := range map[string]Made{"Made.Began": {-1, sec, true}, "Made.Ended": {2 * sec, sec, true}} {
+		if _, err := s.Judge([]Made{c}); !slices.Equal(problem.Fields(err), []string{field}) {
+			t.Errorf("%+v: %v, want one about %s", c, err, field)
+		}
+	}
+	if _, err := (&Scenario{}).Judge(nil); err == nil {
+		t.Error("no error of a scenario that is none")
 	}
 }

@@ -34,7 +34,8 @@ type StabilityOptions struct {
 	// Watch is for how long it may take to come back. Zero: as long as the scenario goes on after
 	// its outage, at most five minutes.
 	Watch time.Duration
-	// Relief is for how long all callers stay away when it does not come back. Zero: 2 min.
+	// Relief is for how long all callers stay away when it does not come back: from half a minute after the outage
+	// on, or from half of Watch if that is less. Zero: 2 min.
 	Relief time.Duration
 	Seed   uint64
 	Named  []Contender // as in Options
@@ -186,7 +187,7 @@ func (f *finder) comesBack(ctx context.Context, load float64, outage time.Durati
 	s := f.s.at(load, float64(outage)/float64(f.outage))
 	_, to := s.disturbance()
 	if helped {
-		to = s.away(to, f.relief)
+		to = s.away(saturating.Add(to, min(30*time.Second, f.o.Watch/2)), f.relief)
 	}
 	s.Horizon = saturating.Add(to, f.o.Watch)
 	r, err := Run(ctx, s, f.c, Options{Seed: f.o.Seed, Named: f.o.Named, StopAfterRecovery: 10 * time.Second})
@@ -194,7 +195,7 @@ func (f *finder) comesBack(ctx context.Context, load float64, outage time.Durati
 		f.err = err
 		return false
 	}
-	return r.Recovery.Recovered && r.Recovery.Normal >= recoveredShare
+	return r.Recovery.Back()
 }
 
 // at is s with its load times a factor, and its outage as many times as long.
@@ -224,10 +225,8 @@ func (s Scenario) at(load, stretch float64) Scenario {
 	return s
 }
 
-// away has all callers stay away for some time, half a minute after the given time. It returns when
-// they are back.
+// away has all callers stay away for some time. It returns when they are back.
 func (s *Scenario) away(from, relief time.Duration) time.Duration {
-	from = saturating.Add(from, 30*time.Second)
 	to := saturating.Add(from, relief)
 	for i := range s.Fleets {
 		a := &s.Fleets[i].Arrivals

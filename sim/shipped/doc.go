@@ -1,4 +1,4 @@
-// Package shipped holds three experiments, as tests: simulated is shipped.
+// Package shipped holds four experiments, as tests: simulated is shipped.
 //
 // Random scripts of a queue are played by package sim, and by queue.Consumer with
 // queue.Memory under testing/synctest: outages, workers that are killed, leases that cannot
@@ -10,6 +10,9 @@
 // without work and on how long they are kept. net/http's must be the same to the nanosecond in dials, dials that come
 // to nothing, waits and what becomes of attempts. database/sql serves whoever waits at random: it must be the same
 // where that makes no difference, and agree within a twentieth over all scripts.
+//
+// The boundary of the map of metastability (sim.FindStability) is compared with real clients and a real server at five
+// points, in virtual time and on sockets: see boundary_test.go.
 //
 // The rest of this page is about calls.
 //

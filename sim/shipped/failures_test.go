@@ -96,8 +96,8 @@ func TestFailuresMeanTheSame(t *testing.T) {
 			l := &ledger{seen: map[string]bool{}}
 			c := contender(l)
 			c.Options = append(c.Options, lull.WithRand(seed.Source(t)))
-			r, _, err := play(t.Context(), s, c, 1)
-			check("shipped", l, r, err)
+			f := play(t.Context(), loopback, s, c, 1)
+			check("shipped", l, f.result, f.err)
 		})
 	}
 	wg.Wait()

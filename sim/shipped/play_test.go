@@ -18,28 +18,28 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// play is sim.Run in earnest: the fleet calls the service over sockets, on the
-// real clock. It knows one fleet, one service, and of these what the cases need;
+// play is sim.Run in earnest: the fleet calls the service over a wire, on the clock of package time. It knows one fleet, one service, and of these what the cases need;
 // a scenario that asks for more is refused.
-func play(ctx context.Context, s sim.Scenario, c sim.Contender, seed uint64) (sim.Result, slack, error) {
+func play(ctx context.Context, w wire, s sim.Scenario, c sim.Contender, seed uint64) flight {
 	if err := plays(s, c); err != nil {
-		return sim.Result{}, slack{}, err
+		return flight{err: err}
 	}
 	fleet := &s.Fleets[0]
 	moments := arrivals(&fleet.Arrivals, s.Horizon, seed)
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
-	server, err := serve(&s.Services[0], clock, seed)
+	listener, dial, err := w()
 	if err != nil {
-		return sim.Result{}, slack{}, err
+		return flight{err: err}
 	}
+	server := serve(listener, &s.Services[0], clock, seed)
 	defer server.close()
-	base := &http.Transport{MaxIdleConnsPerHost: 1000}
+	base := &http.Transport{MaxIdleConnsPerHost: 1000, DialContext: dial}
 	defer base.CloseIdleConnections()
 	log := newTally(&s, clock)
 	clients, err := processes(fleet, c, &counting{base, log})
 	if err != nil {
-		return sim.Result{}, slack{}, err
+		return flight{err: err}
 	}
 
 	var calls, aside sync.WaitGroup
@@ -62,7 +62,12 @@ func play(ctx context.Context, s sim.Scenario, c sim.Contender, seed uint64) (si
 	aside.Wait()
 	r := log.result()
 	r.Contender, r.Seed = c.Name, seed
-	return r, slack{roundTrip: max(quantile(probes, 0.9), 2*mean(probes)), worst: max(quantile(probes, 0.99), quantile(late, 0.99)), requests: server.requests.Load()}, log.failed()
+	return flight{r, log.made, slack{
+		roundTrip: max(quantile(probes, 0.9), 2*mean(probes)),
+		worst:     max(quantile(probes, 0.99), quantile(late, 0.99)),
+		longest:   max(quantile(probes, 1), quantile(late, 1)),
+		requests:  server.requests.Load(),
+	}, log.failed()}
 }
 
 // plays refuses what play would not play.
@@ -187,6 +192,7 @@ type tally struct {
 	r        sim.Result
 	took     time.Duration // by calls that succeeded
 	outcomes int64         // attempts, by the calls' outcomes
+	made     []sim.Made
 	err      error
 }
 
@@ -228,6 +234,7 @@ func (l *tally) call(ctx context.Context, client *http.Client, url string, deadl
 	t.Reasons[o.Reason.String()]++
 	l.r.Series.Calls[step]++
 	l.outcomes += int64(o.Attempts)
+	l.made = append(l.made, sim.Made{Began: began, Ended: ended, Succeeded: o.Reason == engine.Success})
 	if o.Attempts == 0 {
 		t.Refused++
 	}
@@ -322,6 +329,7 @@ type slack struct {
 	// twice their mean time if that is more.
 	roundTrip time.Duration
 	worst     time.Duration // of 99 in 100, or by which 99 in 100 calls began late
+	longest   time.Duration // of all of them
 	requests  int64         // that reached the server
 }
 

@@ -15,8 +15,7 @@ import (
 	"github.com/lullgo/lull/sim"
 )
 
-// A server is a sim.Service in earnest: an HTTP server on a port of its own on
-// loopback. Work takes time, by a timer, and no processor, so that its capacity
+// A server is a sim.Service in earnest: an HTTP server. Work takes time, by a timer, and no processor, so that its capacity
 // is its own and not the machine's. Like the simulated one it does not look
 // whether its caller still waits.
 type server struct {
@@ -43,11 +42,7 @@ type job struct {
 }
 
 // serve starts a server that serves until close.
-func serve(def *sim.Service, clock func() time.Duration, seed uint64) (*server, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
+func serve(listener net.Listener, def *sim.Service, clock func() time.Duration, seed uint64) *server {
 	s := &server{
 		def: def, clock: clock, url: "http://" + listener.Addr().String(),
 		stop: make(chan struct{}), luck: rand.New(rand.NewPCG(seed, 1)), tokens: float64(def.Rate.Burst),
@@ -60,7 +55,7 @@ func serve(def *sim.Service, clock func() time.Duration, seed uint64) (*server, 
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	s.done.Go(func() { _ = s.http.Serve(listener) })
-	return s, nil
+	return s
 }
 
 // close ends the server and its workers, whatever they are doing.

@@ -141,6 +141,7 @@ func experiments() []experiment {
 // A flight is one experiment in earnest.
 type flight struct {
 	result sim.Result
+	made   []sim.Made
 	slack  slack
 	err    error
 }
@@ -153,8 +154,7 @@ func fly(t *testing.T, es []experiment, seed uint64) []flight {
 	var wg sync.WaitGroup
 	for i, e := range es {
 		wg.Go(func() {
-			f := &flights[i]
-			f.result, f.slack, f.err = play(t.Context(), e.scenario, sim.Contender{Name: e.name, Policy: e.policy}, seed+uint64(i))
+			flights[i] = play(t.Context(), loopback, e.scenario, sim.Contender{Name: e.name, Policy: e.policy}, seed+uint64(i))
 		})
 	}
 	wg.Wait()
