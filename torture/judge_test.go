@@ -62,6 +62,11 @@ func TestJudges(t *testing.T) {
 
 		{"a day was refused", hugeHint, Seen{Attempts: tries(0, 0), Finished: ended(false, 2*ms), traits: claims}, Pass},
 		{"a day was cut short", hugeHint, Seen{Attempts: tries(0, 0, time.Second), Finished: ended(true, time.Second), traits: claims}, Fail},
+		{"the same bodies", sameBodies, Seen{Case: Case{body: 5}, Attempts: bodies("hello", "hello")}, Pass},
+		{"with more around them", sameBodies, Seen{Case: Case{body: 5}, Attempts: bodies(`{"text":"hello"}`, `{"text":"hello"}`)}, Pass},
+		{"another body", sameBodies, Seen{Case: Case{body: 5}, Attempts: bodies("hello", "other")}, Fail},
+		{"half a body", sameBodies, Seen{Case: Case{body: 5}, Attempts: bodies("hel", "hel")}, Fail},
+		{"one body", sameBodies, Seen{Case: Case{body: 5}, Attempts: bodies("hello")}, NotApplicable},
 		{"one key", sameKey, Seen{Attempts: keyed("a", "a"), traits: claims}, Pass},
 		{"two keys", sameKey, Seen{Attempts: keyed("a", "b"), traits: claims}, Fail},
 		{"no key", sameKey, Seen{Attempts: keyed("", ""), traits: claims}, NotApplicable},
@@ -72,6 +77,14 @@ func TestJudges(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", c.name, got.Grade, got.Why, c.want)
 		}
 	}
+}
+
+func bodies(texts ...string) []Attempt {
+	var list []Attempt
+	for i, text := range texts {
+		list = append(list, Attempt{Number: i + 1, Length: int64(len(text)), Sum: text, Whole: true})
+	}
+	return list
 }
 
 func keyed(keys ...string) []Attempt {

@@ -32,6 +32,11 @@ list heimdall "$(go_version github.com/gojek/heimdall/v7)" "$to/go-clients heimd
 list go-github "$(go_version github.com/google/go-github/v92)" "$to/go-clients go-github"
 list aws-sdk-go-s3 "$(go_version github.com/aws/aws-sdk-go-v2/service/s3)" "$to/go-clients aws-sdk-go-s3"
 
+GOWORK=off go -C "$here/go-newer" build -o "$to/go-newer-clients" . >&2
+newer_version() { GOWORK=off go -C "$here/go-newer" list -m -f '{{.Version}}' "$1"; }
+list client-go "$(newer_version k8s.io/client-go)" "$to/go-newer-clients client-go"
+list google-api-go "$(newer_version google.golang.org/api)" "$to/go-newer-clients google-api-go"
+
 mkdir -p "$to/js"
 cp "$here"/js/*.mjs "$here/js/package.json" "$to/js"
 (cd "$to/js" && npm install --no-package-lock --ignore-scripts --no-audit --no-fund >&2)

@@ -13,10 +13,11 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/torture"
+	"github.com/lullgo/lull/torture/clients/internal/adapter"
 )
 
 // clients are the clients in Go, each as its manual shows it, with its own defaults.
-var clients = map[string]func(*http.Transport) (torture.Doer, error){
+var clients = adapter.Clients{
 	"net-http": func(base *http.Transport) (torture.Doer, error) { return &http.Client{Transport: base}, nil },
 	"lullhttp": func(base *http.Transport) (torture.Doer, error) {
 		return lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(base))
@@ -34,21 +35,17 @@ var clients = map[string]func(*http.Transport) (torture.Doer, error){
 	// cenkalti and avast know no HTTP: what is a failure is what most programs around them say.
 	"cenkalti-backoff": func(base *http.Transport) (torture.Doer, error) {
 		client := &http.Client{Transport: base}
-		return doer(func(r *http.Request) (*http.Response, error) {
+		return adapter.Doer(func(r *http.Request) (*http.Response, error) {
 			return cenkalti.Retry(r.Context(), func() (*http.Response, error) { return failing(client, r) }, cenkalti.WithMaxTries(4))
 		}), nil
 	},
 	"avast-retry-go": func(base *http.Transport) (torture.Doer, error) {
 		client := &http.Client{Transport: base}
-		return doer(func(r *http.Request) (*http.Response, error) {
+		return adapter.Doer(func(r *http.Request) (*http.Response, error) {
 			return avast.NewWithData[*http.Response](avast.Context(r.Context()), avast.Attempts(4)).Do(func() (*http.Response, error) { return failing(client, r) })
 		}), nil
 	},
 }
-
-type doer func(*http.Request) (*http.Response, error)
-
-func (d doer) Do(r *http.Request) (*http.Response, error) { return d(r) }
 
 // failing makes a request with a body of its own, and an error of a status of 500 and above.
 func failing(client *http.Client, r *http.Request) (*http.Response, error) {

@@ -7,7 +7,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/google/go-github/v92/github"
 	"github.com/lullgo/lull/torture"
+	"github.com/lullgo/lull/torture/clients/internal/adapter"
 )
 
 func init() {
@@ -26,7 +26,7 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return doer(func(r *http.Request) (*http.Response, error) {
+		return adapter.Doer(func(r *http.Request) (*http.Response, error) {
 			resp, err := client.BareDo(r)
 			if err != nil {
 				return nil, err
@@ -37,11 +37,6 @@ func init() {
 	clients["aws-sdk-go-s3"] = func(base *http.Transport) (torture.Doer, error) {
 		return s3Doer{&http.Client{Transport: base}, aws.AnonymousCredentials{}}, nil
 	}
-}
-
-// status is an answer whose body has been read.
-func status(code int) *http.Response {
-	return &http.Response{StatusCode: code, Status: fmt.Sprint(code), Body: http.NoBody}
 }
 
 // s3Doer makes a request as the operation of S3 that has its method.
@@ -79,10 +74,10 @@ func (d s3Doer) Do(r *http.Request) (*http.Response, error) {
 	}
 	var failed *smithyhttp.ResponseError
 	if errors.As(err, &failed) {
-		return status(failed.HTTPStatusCode()), nil
+		return adapter.Status(failed.HTTPStatusCode()), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return status(http.StatusOK), nil
+	return adapter.Status(http.StatusOK), nil
 }

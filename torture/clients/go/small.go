@@ -8,13 +8,14 @@ import (
 	"github.com/gojek/heimdall/v7"
 	"github.com/gojek/heimdall/v7/httpclient"
 	"github.com/lullgo/lull/torture"
+	"github.com/lullgo/lull/torture/clients/internal/adapter"
 	"resty.dev/v3"
 )
 
 func init() {
 	clients["resty"] = func(base *http.Transport) (torture.Doer, error) {
 		client := resty.New().SetTransport(base).SetRetryCount(3).AddRetryConditions(resty.RetryConditionStatus5XX)
-		return doer(func(r *http.Request) (*http.Response, error) {
+		return adapter.Doer(func(r *http.Request) (*http.Response, error) {
 			q := client.R().SetContext(r.Context()).SetHeaderMultiValues(r.Header)
 			if r.Body != nil {
 				body, err := io.ReadAll(r.Body)
