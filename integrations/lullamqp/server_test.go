@@ -11,6 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/rabbitmq"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -32,6 +33,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	pace.Overlap(20) // fewer than queuetest.Main would: the servers work more than the tests wait
 	code := queuetest.Main(m, connect)
 	for _, s := range []*lazy{&server, &forConformance, &forKills, &forDeaths} {
 		if s.node != nil {

@@ -38,7 +38,7 @@ const useEmulator = "LULLSQS_EMULATOR"
 var lock []byte
 
 func TestMain(m *testing.M) {
-	pace.Overlap(24) // more than queuetest.Main would: leases are seconds, and waited for
+	pace.Overlap(64) // more than queuetest.Main would: most of the time they wait for leases, and seconds
 	code := queuetest.Main(m, connect)
 	emulators.stop()
 	os.Exit(code)

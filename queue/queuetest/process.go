@@ -24,7 +24,7 @@ import (
 const workerVariable = "LULL_QUEUETEST_WORKER"
 
 // parallel is -test.parallel, if it was not given.
-const parallel = 16
+const parallel = 48
 
 // job is the task of a worker.
 type job struct {
