@@ -8,9 +8,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/sqlcall"
 )
-
-var success = lull.Verdict{Kind: lull.KindSuccess}
 
 // Exec makes one statement as a call to d. It is repeated only if it provably had no effect: there
 // was no connection to send it on, or the server has undone it (a deadlock, for example). A
@@ -24,14 +23,14 @@ func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, arg
 	var err error
 	spec := engine.Spec{Operation: "exec", NotIdempotent: true}
 	r := d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
-		ctx = inCall(ctx, d)
+		ctx = sqlcall.In(ctx, d)
 		conn, failed := db.Conn(ctx)
 		if err = failed; err != nil {
 			return judge(ctx, nil, err)
 		}
 		defer conn.Close()
 		if out, err = conn.ExecContext(ctx, query, args...); err == nil {
-			return success
+			return sqlcall.Success
 		}
 		v := judge(ctx, conn, err)
 		v.NeverSent = v.NeverSent && !errors.Is(err, driver.ErrBadConn)
@@ -54,9 +53,9 @@ func Read[T any](ctx context.Context, d *lull.Dependency, db *sql.DB, op func(co
 	var out T
 	var err error
 	spec := engine.Spec{Operation: "read"}
-	apply(opts, &spec)
+	sqlcall.Apply(opts, &spec)
 	r := d.Drive(ctx, spec, func(ctx context.Context) (v lull.Verdict) {
-		v, err = onConn(inCall(ctx, d), db, func(ctx context.Context, conn *sql.Conn) (err error) {
+		v, err = onConn(sqlcall.In(ctx, d), db, func(ctx context.Context, conn *sql.Conn) (err error) {
 			out, err = op(ctx, conn)
 			return err
 		})
@@ -66,12 +65,6 @@ func Read[T any](ctx context.Context, d *lull.Dependency, db *sql.DB, op func(co
 		return out, err
 	}
 	return out, d.Error(spec.Operation, r, err)
-}
-
-func apply(opts []lull.CallOption, s *engine.Spec) {
-	for i := range opts {
-		opts[i].Apply(s)
-	}
 }
 
 // deadConns is how many dead connections of the pool an attempt passes over, as database/sql does
@@ -101,5 +94,5 @@ func use(ctx context.Context, conn *sql.Conn, op func(context.Context, *sql.Conn
 	if err := op(ctx, conn); err != nil {
 		return judge(ctx, conn, err), err
 	}
-	return success, nil
+	return sqlcall.Success, nil
 }

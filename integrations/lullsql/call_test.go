@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/sqlcall"
 	"github.com/lullgo/lull/internal/sqlerr"
 )
 
@@ -227,7 +228,7 @@ func TestOperations(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
-	if v := Classify(&unknownOutcome{driver.ErrBadConn}); v != (lull.Verdict{Code: sqlerr.OutcomeUnknown}) {
+	if v := Classify(sqlcall.Unanswered(driver.ErrBadConn)); v != (lull.Verdict{Code: sqlerr.OutcomeUnknown}) {
 		t.Errorf("%+v", v)
 	}
 	if v := Classify(lull.RetryAfter(state("53300"), time.Second)); v.Kind != lull.KindRateLimited || v.After != time.Second || !v.NeverSent {

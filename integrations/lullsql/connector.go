@@ -9,7 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
-	"github.com/lullgo/lull/internal/attempt"
+	"github.com/lullgo/lull/internal/sqlcall"
 )
 
 // DefaultDials is how many dials a Connector has in flight at most, if Config.Dials is zero.
@@ -66,7 +66,7 @@ type connector struct {
 func (c *connector) Driver() driver.Driver { return c.base.Driver() }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	if within(ctx, c.d) {
+	if sqlcall.Within(ctx, c.d) {
 		return c.dial(ctx)
 	}
 	var conn driver.Conn
@@ -74,7 +74,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	spec := engine.Spec{Operation: "connect"}
 	r := c.d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
 		if conn, err = c.dial(ctx); err == nil {
-			return success
+			return sqlcall.Success
 		}
 		return judge(ctx, nil, err)
 	}, nil, func() error { return err })
@@ -89,48 +89,12 @@ func (c *connector) dial(ctx context.Context) (driver.Conn, error) {
 	select {
 	case c.dials <- struct{}{}:
 	case <-ctx.Done():
-		return nil, &dialError{ctx.Err()}
+		return nil, &sqlcall.DialError{Err: ctx.Err()}
 	}
 	defer func() { <-c.dials }()
 	conn, err := c.base.Connect(ctx)
 	if err != nil {
-		return nil, &dialError{err}
+		return nil, &sqlcall.DialError{Err: err}
 	}
 	return conn, nil
-}
-
-// dialError is why a dial failed.
-type dialError struct{ err error }
-
-func (e *dialError) Error() string { return "dial: " + e.err.Error() }
-
-// Unwrap hides driver.ErrBadConn from database/sql.
-func (e *dialError) Unwrap() error {
-	if errors.Is(e.err, driver.ErrBadConn) {
-		return nil
-	}
-	return e.err
-}
-
-// callKey has the dependency of the call that a context belongs to, where no attempt.Context
-// has it.
-type callKey struct{}
-
-// inCall returns a context of a call to d, in which a Connector finds that it is one.
-func inCall(ctx context.Context, d *lull.Dependency) context.Context {
-	if inAttempt(ctx, d) {
-		return ctx
-	}
-	return context.WithValue(ctx, callKey{}, d)
-}
-
-// within reports whether ctx belongs to a call to d.
-func within(ctx context.Context, d *lull.Dependency) bool {
-	of, _ := ctx.Value(callKey{}).(*lull.Dependency)
-	return of == d || inAttempt(ctx, d)
-}
-
-func inAttempt(ctx context.Context, d *lull.Dependency) bool {
-	a := attempt.From(ctx)
-	return a != nil && a.State == d.State().Current()
 }

@@ -3,7 +3,7 @@
 // imported. Their errors are recognised by their form:
 //
 //	SQLState() string                 pgx, lib/pq, and what else reports an SQLSTATE
-//	SafeToRetry() bool                pgx
+//	SafeToRetry() bool                pgx, but for its connLockError
 //	struct with Number and SQLState   go-sql-driver/mysql
 //	Code() or Code, in a package of   modernc.org/sqlite, ncruces/go-sqlite3, mattn/go-sqlite3
 //	  SQLite
@@ -49,7 +49,7 @@ func classify(err error) (c Class, known bool) {
 		return byState(code), true
 	}
 	if safe(err) || errors.Is(err, driver.ErrBadConn) {
-		return Class{Verdict: engine.Verdict{Kind: engine.KindTransient, NeverSent: true, Code: "bad_connection"}}, true
+		return Class{Verdict: engine.Verdict{Kind: transient, NeverSent: !neterr.AnyOf(err, locked), Code: "bad_connection"}}, true
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return Class{Verdict: engine.Verdict{Kind: engine.KindSuccess}, Answered: true}, true
@@ -74,6 +74,14 @@ func state(err error) string {
 func safe(err error) bool {
 	var e interface{ SafeToRetry() bool }
 	return errors.As(err, &e) && e.SafeToRetry()
+}
+
+// locked reports whether err is pgx's "conn closed". Pgx promises that nothing was sent, but it
+// returns this error also when the connection broke before the answer: to a read that follows the
+// one that failed.
+func locked(err error) bool {
+	t := reflect.TypeOf(err)
+	return t.Kind() == reflect.Pointer && t.Elem().Name() == "connLockError"
 }
 
 // byForm classifies an error of MySQL or SQLite by the form of its type.

@@ -20,6 +20,12 @@ type safeError bool
 func (e safeError) Error() string     { return "safe" }
 func (e safeError) SafeToRetry() bool { return bool(e) }
 
+// connLockError has the form of pgx's.
+type connLockError struct{ status string }
+
+func (e *connLockError) Error() string     { return e.status }
+func (e *connLockError) SafeToRetry() bool { return true }
+
 // MySQLError has the form of go-sql-driver's.
 type MySQLError struct {
 	Number   uint16
@@ -64,6 +70,7 @@ func TestClassify(t *testing.T) {
 		{(*MySQLError)(nil), nothing, false, "", false, false, false},
 		{driver.ErrBadConn, transient, true, "bad_connection", false, false, true},
 		{safeError(true), transient, true, "bad_connection", false, false, true},
+		{&connLockError{"conn closed"}, transient, false, "bad_connection", false, false, true},
 		{safeError(false), nothing, false, "", false, false, false},
 		{sql.ErrNoRows, engine.KindSuccess, false, "", false, true, true},
 		{errors.New("x"), nothing, false, "", false, false, false},

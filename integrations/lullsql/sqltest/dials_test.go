@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullsql"
+	"github.com/lullgo/lull/internal/dbserver"
 )
 
 // counting counts the dials of a connector.
@@ -28,10 +29,10 @@ func (c counting) Connect(ctx context.Context) (driver.Conn, error) {
 func TestDialsWhileTheDatabaseIsDown(t *testing.T) {
 	each(t, func(t *testing.T, k *kind) {
 		const statements = 200
-		p := newProxy(t, k.at(t), 0, 0)
+		p := dbserver.NewProxy(t, k.at(t), 0, 0)
 		d := newDependency(t, lull.Policy{})
 		var dials atomic.Int64
-		base := counting{k.connector(p.addr()), &dials}
+		base := counting{k.connector(p.Addr()), &dials}
 		connector, err := lullsql.NewConnector(base, d, lullsql.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +59,7 @@ func TestDialsWhileTheDatabaseIsDown(t *testing.T) {
 		if ok != statements || normal != statements {
 			t.Fatalf("in normal operation %d of %d succeeded, with %d dials", ok, statements, normal)
 		}
-		p.down.Store(true)
+		p.Down.Store(true)
 		aloneDials, _ := calls(alone)
 		down, ok := calls(calling)
 		plainDials, _ := calls(plain)

@@ -1,4 +1,4 @@
-package sqltest
+package dbserver
 
 import (
 	"math/rand/v2"
@@ -10,13 +10,13 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// proxy is between clients and a server, counts the connections, and cuts some of them.
-type proxy struct {
+// A Proxy is between clients and a server, counts the connections, and cuts some of them.
+type Proxy struct {
 	l     net.Listener
 	to    string
-	dials atomic.Int64
-	cuts  atomic.Int64
-	down  atomic.Bool // connections are accepted and closed
+	Dials atomic.Int64
+	Cuts  atomic.Int64
+	Down  atomic.Bool // connections are accepted and closed
 	// share of the connections is cut after a random number of bytes, fewer than within, in
 	// either direction.
 	share  float64
@@ -24,13 +24,15 @@ type proxy struct {
 	rand   *rand.Rand
 }
 
-func newProxy(t testing.TB, to string, share float64, within int) *proxy {
+// NewProxy starts a proxy on a free port, for the duration of the test. It cuts share of the
+// connections after a random number of bytes below within.
+func NewProxy(t testing.TB, to string, share float64, within int) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{l: l, to: to, share: share, within: within, rand: seed.Rand(t)}
+	p := &Proxy{l: l, to: to, share: share, within: within, rand: seed.Rand(t)}
 	var under sync.WaitGroup
 	t.Cleanup(func() { l.Close(); under.Wait() })
 	under.Go(func() {
@@ -39,8 +41,8 @@ func newProxy(t testing.TB, to string, share float64, within int) *proxy {
 			if err != nil {
 				return
 			}
-			p.dials.Add(1)
-			if p.down.Load() {
+			p.Dials.Add(1)
+			if p.Down.Load() {
 				c.Close()
 				continue
 			}
@@ -60,11 +62,12 @@ func newProxy(t testing.TB, to string, share float64, within int) *proxy {
 	return p
 }
 
-func (p *proxy) addr() string { return p.l.Addr().String() }
+// Addr is host and port of the proxy.
+func (p *Proxy) Addr() string { return p.l.Addr().String() }
 
 // wire is one connection through the proxy.
 type wire struct {
-	p              *proxy
+	p              *Proxy
 	client, server *net.TCPConn
 	mu             sync.Mutex
 	left           int64 // bytes until it is cut; negative: never
@@ -97,7 +100,7 @@ func (w *wire) take(n int) (int, bool) {
 	}
 	n = int(w.left)
 	w.left = 0
-	w.p.cuts.Add(1)
+	w.p.Cuts.Add(1)
 	if w.reset {
 		w.client.SetLinger(0)
 		w.server.SetLinger(0)

@@ -1,0 +1,235 @@
+package lullpgx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/sqlcall"
+)
+
+// DefaultDials is how many dials a pool has in flight at most, if Config.Dials is zero.
+const DefaultDials = 4
+
+// A Config configures the dials of a pool. Its zero value is the recommended one.
+type Config struct {
+	// Dials is the most dials in flight, from the first packet until the server has accepted the
+	// user. Others wait for one of them to end. Zero means DefaultDials.
+	Dials int
+}
+
+// AddTo puts the dials of the pools made of config under the policy of d. Call it before
+// pgxpool.NewWithConfig, once, after all other changes of config: it sets BeforeConnect, and keeps
+// the one that was there.
+//
+// A dial for [Exec], [Read] or [Tx] on the same d is a part of that call: it is made once, and the
+// call decides whether to try again. Any other dial, such as one for a statement of the plain pool
+// or one in the background, is a call of its own with the operation "connect". It is repeated as
+// the policy allows and as the budget pays, and refused while the circuit is open. If the
+// connection was made and the server then does not accept the user, the call has failed and is not
+// repeated.
+func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
+	switch {
+	case config == nil || config.ConnConfig == nil:
+		return errors.New("lullpgx: AddTo: there is no config: make one with pgxpool.ParseConfig")
+	case d == nil:
+		return errors.New("lullpgx: AddTo: the dependency is nil: make one with lull.NewDependency")
+	case c.Dials < 0:
+		return fmt.Errorf("lullpgx: AddTo: Config.Dials is %d: want a positive number, or 0 for the default of %d", c.Dials, DefaultDials)
+	case c.Dials == 0:
+		c.Dials = DefaultDials
+	}
+	dials := make(chan struct{}, c.Dials)
+	before := config.BeforeConnect
+	config.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {
+		if before != nil {
+			if err := before(ctx, c); err != nil {
+				return err
+			}
+		}
+		k := &connecting{d: d, dials: dials, base: c.DialFunc, failed: map[string]error{}}
+		c.DialFunc = k.dial
+		validate, after := c.ValidateConnect, c.AfterConnect
+		c.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+			k.accepted()
+			if validate == nil {
+				return nil
+			}
+			return validate(ctx, conn)
+		}
+		c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+			k.established.Store(true)
+			if after == nil {
+				return nil
+			}
+			return after(ctx, conn)
+		}
+		return nil
+	}
+	return nil
+}
+
+// connecting is the making of one connection of a pool. It dials one address after another.
+type connecting struct {
+	d     *lull.Dependency
+	dials chan struct{} // holds one for each dial in flight
+	base  pgconn.DialFunc
+
+	established atomic.Bool // what is dialled from now on cancels a statement
+
+	mu     sync.Mutex
+	failed map[string]error // why an address could not be reached
+	last   *dialled
+}
+
+// errNoAnswer is why a dial failed after which the server closed the connection without an answer.
+var errNoAnswer = errors.New("the connection was closed before the server accepted the user")
+
+// dial dials addr as a part of the call that needs it, or as a call of its own.
+func (k *connecting) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if k.established.Load() {
+		return k.base(ctx, network, addr)
+	}
+	k.mu.Lock()
+	err := k.failed[addr]
+	k.mu.Unlock()
+	if err != nil { // a moment ago, for another mode of TLS
+		return nil, err
+	}
+	var conn *dialled
+	if sqlcall.Within(ctx, k.d) {
+		conn, err = k.once(ctx, network, addr)
+	} else {
+		conn, err = k.call(ctx, network, addr)
+	}
+	if err != nil {
+		k.fail(addr, err)
+		return nil, err
+	}
+	return conn, nil
+}
+
+func (k *connecting) fail(addr string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.failed[addr] = err
+}
+
+// call dials as a call of its own. The call goes on, in its goroutine, until the server has accepted
+// the user or the connection is closed. After a connection was handed out nothing is repeated.
+func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, error) {
+	made := make(chan *dialled, 1)
+	failed := make(chan error, 1)
+	go func() {
+		var err error
+		handedOut := false
+		spec := engine.Spec{Operation: "connect", NotIdempotent: true} // but a dial that failed was never sent
+		r := k.d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict {
+			var conn *dialled
+			if conn, err = k.once(ctx, network, addr); err != nil {
+				return sqlcall.Judge(ctx, err, nil)
+			}
+			handedOut = true
+			made <- conn
+			select {
+			case <-conn.ended:
+			case <-ctx.Done():
+				if conn.end(false); !conn.accepted.Load() {
+					conn.Conn.Close()
+				}
+			}
+			if conn.accepted.Load() {
+				return sqlcall.Success
+			}
+			if err = ctx.Err(); err != nil {
+				return lull.Classify(err)
+			}
+			err = errNoAnswer
+			return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}
+		}, nil, func() error { return err })
+		if !handedOut {
+			failed <- k.d.Error(spec.Operation, r, err)
+		}
+	}()
+	select {
+	case conn := <-made:
+		return conn, nil
+	case err := <-failed:
+		return nil, err
+	}
+}
+
+// once dials once, when there is room.
+func (k *connecting) once(ctx context.Context, network, addr string) (*dialled, error) {
+	select {
+	case k.dials <- struct{}{}:
+	case <-ctx.Done():
+		return nil, &sqlcall.DialError{Err: ctx.Err()}
+	}
+	base, err := k.base(ctx, network, addr)
+	if err != nil {
+		<-k.dials
+		return nil, &sqlcall.DialError{Err: err}
+	}
+	conn := &dialled{Conn: base, k: k, addr: addr, ended: make(chan struct{})}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = conn
+	return conn, nil
+}
+
+// accepted is called when the server has accepted the user, on the last connection.
+func (k *connecting) accepted() {
+	k.mu.Lock()
+	conn := k.last
+	k.mu.Unlock()
+	conn.end(true)
+}
+
+// dialled is a connection. Its dial ends when the server accepts the user, or when it is closed.
+type dialled struct {
+	net.Conn
+	k    *connecting
+	addr string
+
+	answered atomic.Bool // the server has sent something
+	accepted atomic.Bool // set before ended is closed
+	once     sync.Once
+	ended    chan struct{} // closed when the dial has ended
+}
+
+func (c *dialled) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.answered.Load() {
+		c.answered.Store(true)
+	}
+	return n, err
+}
+
+func (c *dialled) Close() error {
+	c.end(false)
+	return c.Conn.Close()
+}
+
+func (c *dialled) end(accepted bool) {
+	c.once.Do(func() {
+		if !accepted && !c.answered.Load() {
+			c.k.fail(c.addr, &sqlcall.DialError{Err: errNoAnswer})
+		}
+		c.accepted.Store(accepted)
+		<-c.k.dials
+		close(c.ended)
+	})
+}
+
+// NetConn returns the connection below, as that of a tls.Conn.
+func (c *dialled) NetConn() net.Conn { return c.Conn }

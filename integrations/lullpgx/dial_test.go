@@ -1,0 +1,171 @@
+package lullpgx_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/integrations/lullpgx"
+	"github.com/lullgo/lull/internal/dbserver"
+)
+
+func TestAddToRefuses(t *testing.T) {
+	config, err := pgxpool.ParseConfig(url("127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDependency(t, lull.Policy{})
+	for want, got := range map[string]error{
+		"there is no config":     lullpgx.AddTo(nil, d, lullpgx.Config{}),
+		"the dependency is nil":  lullpgx.AddTo(config, nil, lullpgx.Config{}),
+		"Config.Dials is -1":     lullpgx.AddTo(config, d, lullpgx.Config{Dials: -1}),
+		"want a positive number": lullpgx.AddTo(config, d, lullpgx.Config{Dials: -1}),
+	} {
+		if got == nil || !strings.Contains(got.Error(), want) {
+			t.Errorf("%v, want %q", got, want)
+		}
+	}
+	if config.BeforeConnect != nil {
+		t.Error("a refused config was changed")
+	}
+}
+
+// While the database is down, dials stay below 1.1 × those of normal operation and two, where a
+// statement needs one. pgx alone is counted beside it. Its default mode of TLS dials twice.
+func TestDialsWhileTheDatabaseIsDown(t *testing.T) {
+	t.Parallel()
+	const statements = 60
+	p := dbserver.NewProxy(t, at(t), 0, 0)
+	d := newDependency(t, lull.Policy{})
+	anew := func(c *pgxpool.Config) { // a statement needs a dial, also in normal operation
+		c.AfterRelease = func(*pgx.Conn) bool { return false }
+	}
+	prefer := strings.Replace(url(p.Addr()), "disable", "prefer", 1)
+	bare := open(t, prefer, nil, lullpgx.Config{}, anew)
+	with := open(t, prefer, d, lullpgx.Config{}, anew)
+	calls := func(exec func(ctx context.Context) error) (made, succeeded int) {
+		before := p.Dials.Load()
+		for range statements {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			if exec(ctx) == nil {
+				succeeded++
+			}
+			cancel()
+		}
+		return int(p.Dials.Load() - before), succeeded
+	}
+	alone := func(ctx context.Context) error { _, err := bare.Exec(ctx, "SELECT 1"); return err }
+	calling := func(ctx context.Context) error { _, err := lullpgx.Exec(ctx, d, with, "SELECT 1"); return err }
+	plain := func(ctx context.Context) error { _, err := with.Exec(ctx, "SELECT 1"); return err }
+	// The server has no TLS: pgx dials for a connection with it, and then one without.
+	normal, ok := calls(calling)
+	if ok != statements || normal < statements || normal > 2*statements+2 {
+		t.Fatalf("in normal operation %d of %d succeeded, with %d dials", ok, statements, normal)
+	}
+	p.Down.Store(true)
+	aloneDials, _ := calls(alone)
+	down, ok := calls(calling)
+	plainDials, _ := calls(plain)
+	t.Logf("dials for %d statements: normal %d; down: pgx alone %d, lullpgx.Exec %d, then the pool under the policy %d",
+		statements, normal, aloneDials, down, plainDials)
+	if ok != 0 {
+		t.Errorf("%d of %d statements succeeded without a database", ok, statements)
+	}
+	if most := 1.1*float64(statements) + 2; float64(down) > most || float64(plainDials) > most {
+		t.Errorf("%d and %d dials, more than %v", down, plainDials, most)
+	}
+}
+
+// held is a dialer whose connections are never answered. It counts them.
+type held struct {
+	now, most, all atomic.Int32
+	ended          chan struct{}
+}
+
+func (h *held) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	h.all.Add(1)
+	n := h.now.Add(1)
+	for m := h.most.Load(); n > m && !h.most.CompareAndSwap(m, n); m = h.most.Load() {
+	}
+	client, _ := net.Pipe()
+	return &counted{Conn: client, h: h}, nil
+}
+
+type counted struct {
+	net.Conn
+	h    *held
+	once sync.Once
+}
+
+func (c *counted) Close() error {
+	c.once.Do(func() { c.h.now.Add(-1); c.h.ended <- struct{}{} })
+	return c.Conn.Close()
+}
+
+// A dial is in flight until the server has answered, or the connection is closed. So many at most
+// are.
+func TestDialsInFlight(t *testing.T) {
+	t.Parallel()
+	h := &held{ended: make(chan struct{}, 100)}
+	d := newDependency(t, lull.Policy{Attempts: 1})
+	pool := open(t, url("127.0.0.1:1")+"&connect_timeout=1", d, lullpgx.Config{Dials: 2}, func(c *pgxpool.Config) {
+		c.ConnConfig.DialFunc = h.dial
+	})
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			if _, err := lullpgx.Exec(t.Context(), d, pool, "SELECT 1"); err == nil {
+				t.Error("it succeeded without a server")
+			}
+		})
+	}
+	<-h.ended // of the first, and nobody has entered meanwhile
+	wg.Wait()
+	if h.most.Load() != 2 {
+		t.Errorf("%d dials in flight, want 2", h.most.Load())
+	}
+}
+
+func TestNoDialThroughAnOpenCircuit(t *testing.T) {
+	t.Parallel()
+	var dials atomic.Int32
+	d := newDependency(t, lull.Policy{})
+	d.Breaker().ForceOpen(d.Now())
+	pool := open(t, url("127.0.0.1:1"), d, lullpgx.Config{}, func(c *pgxpool.Config) {
+		c.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+			dials.Add(1)
+			return nil, errors.New("dialled")
+		}
+	})
+	_, err := pool.Exec(t.Context(), "SELECT 1")
+	if !errors.Is(err, lull.ErrCircuitOpen) || dials.Load() != 0 {
+		t.Errorf("%d dials: %v", dials.Load(), err)
+	}
+}
+
+// What was in the config before is called, too.
+func TestHooksAreKept(t *testing.T) {
+	t.Parallel()
+	var before, after atomic.Int32
+	d := newDependency(t, lull.Policy{})
+	pool := open(t, url(at(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
+		c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { before.Add(1); return nil }
+		c.ConnConfig.AfterConnect = func(context.Context, *pgconn.PgConn) error { after.Add(1); return nil }
+	})
+	if _, err := lullpgx.Exec(t.Context(), d, pool, "SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	if before.Load() == 0 || after.Load() == 0 {
+		t.Errorf("BeforeConnect was called %d times, AfterConnect %d times", before.Load(), after.Load())
+	}
+}

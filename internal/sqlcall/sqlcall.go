@@ -1,0 +1,157 @@
+// Package sqlcall has what the calls of lullsql and lullpgx share: whether a dial belongs to a call,
+// what an error of a dial or of a COMMIT means, and when a transaction is run again.
+package sqlcall
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/inbound"
+	"github.com/lullgo/lull/internal/attempt"
+	"github.com/lullgo/lull/internal/sqlerr"
+)
+
+// Success is the verdict on an attempt that succeeded.
+var Success = lull.Verdict{Kind: lull.KindSuccess}
+
+// ErrOutcomeUnknown is the ErrOutcomeUnknown of both packages.
+var ErrOutcomeUnknown = errors.New("COMMIT was sent and not answered: whether the transaction was committed is not known")
+
+// unknownOutcome is the error of a COMMIT that was not answered.
+type unknownOutcome struct{ err error }
+
+func (e *unknownOutcome) Error() string   { return ErrOutcomeUnknown.Error() + ": " + e.err.Error() }
+func (e *unknownOutcome) Unwrap() []error { return []error{ErrOutcomeUnknown, e.err} }
+
+// Unanswered returns err as the error of a COMMIT that was sent, unless the database has answered
+// with it.
+func Unanswered(err error) error {
+	if c, _ := sqlerr.Classify(err); c.Answered {
+		return err
+	}
+	return &unknownOutcome{err}
+}
+
+// A DialError is why a dial failed.
+type DialError struct{ Err error }
+
+func (e *DialError) Error() string { return "dial: " + e.Err.Error() }
+
+// Unwrap hides driver.ErrBadConn from database/sql, which would dial again.
+func (e *DialError) Unwrap() error {
+	if errors.Is(e.Err, driver.ErrBadConn) {
+		return nil
+	}
+	return e.Err
+}
+
+// Classify returns the verdict on an error of a database.
+func Classify(err error) lull.Verdict { return lull.VerdictOf(err, verdict) }
+
+func verdict(err error) lull.Verdict {
+	if e, ok := errors.AsType[*DialError](err); ok {
+		return Classify(lull.NeverSent(e.Err))
+	}
+	if errors.Is(err, ErrOutcomeUnknown) {
+		return lull.Verdict{Code: sqlerr.OutcomeUnknown}
+	}
+	if c, known := sqlerr.Classify(err); known {
+		return c.Verdict
+	}
+	return lull.Classify(err)
+}
+
+// Judge returns the verdict on what an attempt ended with. An error of which nothing is known gets
+// one if the time of the attempt is over, or if the connection is broken. broken may be nil.
+func Judge(ctx context.Context, err error, broken func() bool) lull.Verdict {
+	v := Classify(err)
+	if v.Kind != lull.KindUnclassified || v.Code == sqlerr.OutcomeUnknown {
+		return v
+	}
+	if ended := ctx.Err(); ended != nil {
+		return lull.Classify(ended)
+	}
+	if broken != nil && broken() {
+		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}
+	}
+	return v
+}
+
+// Apply applies opts to s.
+func Apply(opts []lull.CallOption, s *engine.Spec) {
+	for i := range opts {
+		opts[i].Apply(s)
+	}
+}
+
+// Tx makes a transaction as a call to d. run makes it once. Its argument twice reports whether the
+// transaction may be carried out twice, so that a COMMIT that was not answered is no end.
+func Tx(ctx context.Context, d *lull.Dependency, opts []lull.CallOption, run func(ctx context.Context, twice bool) (lull.Verdict, error)) error {
+	t := transaction{d: d, run: run, spec: engine.Spec{Operation: "tx", NotIdempotent: true}}
+	Apply(opts, &t.spec)
+	t.twice, t.spec.NotIdempotent = !t.spec.NotIdempotent, false // only its COMMIT is not idempotent
+	r := d.Drive(ctx, t.spec, t.attempt, nil, func() error { return t.err })
+	if r.Reason == engine.Success {
+		return t.err
+	}
+	return d.Error(t.spec.Operation, r, t.err)
+}
+
+type transaction struct {
+	d     *lull.Dependency
+	run   func(context.Context, bool) (lull.Verdict, error)
+	spec  engine.Spec
+	twice bool
+
+	conflicts int
+	err       error
+}
+
+func (t *transaction) attempt(ctx context.Context) (v lull.Verdict) {
+	ctx = In(ctx, t.d)
+	if v, t.err = t.run(ctx, t.twice); t.err == nil || !conflict(t.err) {
+		return v
+	}
+	if t.conflicts++; t.conflicts > 1 || ctx.Err() != nil || v.Kind != lull.KindTransient {
+		return v
+	}
+	settle, ok := t.d.State().RepeatConflict(t.d.Now(), &t.spec, inbound.From(ctx).Attempt() > 1, t.d.Rand())
+	if !ok {
+		return v
+	}
+	defer func() { settle(t.d.Now()) }()
+	v, t.err = t.run(ctx, t.twice)
+	return v
+}
+
+// conflict reports whether a transaction ended with err because another one was in its way.
+func conflict(err error) bool {
+	c, _ := sqlerr.Classify(err)
+	return c.Conflict
+}
+
+// callKey has the dependency of the call that a context belongs to, where no attempt.Context
+// has it.
+type callKey struct{}
+
+// In returns a context of a call to d, in which a dial finds that it is one.
+func In(ctx context.Context, d *lull.Dependency) context.Context {
+	if inAttempt(ctx, d) {
+		return ctx
+	}
+	return context.WithValue(ctx, callKey{}, d)
+}
+
+// Within reports whether ctx belongs to a call to d.
+func Within(ctx context.Context, d *lull.Dependency) bool {
+	of, _ := ctx.Value(callKey{}).(*lull.Dependency)
+	return of == d || inAttempt(ctx, d)
+}
+
+func inAttempt(ctx context.Context, d *lull.Dependency) bool {
+	a := attempt.From(ctx)
+	return a != nil && a.State == d.State().Current()
+}
