@@ -301,7 +301,7 @@ func volumeCases() []Case {
 		{Name: "volume-brown-out", Group: "volume", method: "GET", plan: plan{calls: 300, every: 10 * time.Millisecond}, Does: "answers a third of all requests with 503", Right: "makes at most twice as many attempts as calls",
 			Source: budget, script: []answer{{status: 503, share: 1. / 3}}, judge: brownOut, limit: 45 * time.Second},
 		{Name: "volume-layers", Group: "volume", method: "GET", plan: plan{calls: 20, every: 50 * time.Millisecond, layers: 2}, Does: "is the last of three services that call each other with the client, and answers with 503",
-			Right: "does not multiply the attempts", Source: "SRE book, Addressing Cascading Failures: retry at one level", script: []answer{{status: 503}}, judge: layered, limit: 60 * time.Second, reported: true},
+			Right: "does not multiply the attempts", Source: "SRE book, Addressing Cascading Failures: retry at one level", script: []answer{{status: 503}}, judge: layered, limit: 45 * time.Second, reported: true},
 		{Name: "volume-breaker", Group: "volume", method: "GET", plan: plan{calls: 120, every: 50 * time.Millisecond}, Does: "answers all requests with 503, after 300 ms each, for six seconds", Right: "stops asking, if it has a circuit breaker",
 			Source: "Nygard, Release It!, Circuit Breaker", script: []answer{{status: 503, delay: 300 * time.Millisecond}}, judge: sheds, hidden: mayHideABreaker, limit: 30 * time.Second, reported: true},
 	}

@@ -553,32 +553,45 @@ func (s *Seen) roundsOf(size int) []round {
 
 // herd is the judge of clients that failed together: in how many rounds do more than four
 // fifths come back within a fifth of the wait? A busy machine can drive the retries of a round
-// apart, and together; so most rounds decide. The chance that twenty waits which are drawn
-// evenly from ±20 % look like a herd in four of six rounds is below 1 in 100,000.
+// apart, and together; so nearly all rounds decide. The chance that twenty waits which are
+// drawn evenly from ±20 % look like a herd in five of six rounds is below 1 in 100,000.
 func herd(size int) func(*Seen) Verdict {
 	return func(s *Seen) Verdict {
 		if v, ok := s.noWaits(); ok {
 			return v
 		}
-		herds, worst := 0, round{}
-		rounds := s.roundsOf(size)
-		for _, r := range rounds {
-			if r.herd() {
-				herds++
-			}
+		herds, of := s.herds(size)
+		worst := round{}
+		for _, r := range s.roundsOf(size) {
 			if r.together > worst.together {
 				worst = r
 			}
 		}
 		switch {
-		case len(rounds) == 0:
+		case of == 0:
 			return notApplicable("too few retries to judge")
-		case 2*herds > len(rounds):
-			return warn("%d of %d clients came back within the same %s (the median wait is %s), and more than four fifths in %d of %d rounds", worst.together, worst.clients, words.Rounded(worst.width), words.Rounded(worst.median), herds, len(rounds))
+		case someHerds(herds, of):
+			return notApplicable("more than four fifths came back together in %d of %d rounds: neither nearly always nor hardly ever", herds, of)
+		case herds > of/2:
+			return warn("%d of %d clients came back within the same %s (the median wait is %s), and more than four fifths in %d of %d rounds", worst.together, worst.clients, words.Rounded(worst.width), words.Rounded(worst.median), herds, of)
 		}
-		return pass("at most %d of %d clients came back within the same %s, and more than four fifths in %d of %d rounds", worst.together, worst.clients, words.Rounded(worst.width), herds, len(rounds))
+		return pass("at most %d of %d clients came back within the same %s, and more than four fifths in %d of %d rounds", worst.together, worst.clients, words.Rounded(worst.width), herds, of)
 	}
 }
+
+// herds returns in how many of the rounds the clients were a herd.
+func (s *Seen) herds(size int) (herds, of int) {
+	rounds := s.roundsOf(size)
+	for _, r := range rounds {
+		if r.herd() {
+			herds++
+		}
+	}
+	return herds, len(rounds)
+}
+
+// someHerds reports whether it is more than a quarter of the rounds, and less than three.
+func someHerds(herds, of int) bool { return 4*herds > of && 4*herds < 3*of }
 
 // mayDriveAHerdApart reports whether a busy machine can be why clients seem to be a herd, or not
 // to be one: the rounds differ.
@@ -587,17 +600,7 @@ func mayDriveAHerdApart(size int) func(*Seen) bool {
 		if _, ok := s.noWaits(); ok {
 			return false
 		}
-		herds, spread := 0, 0
-		rounds := s.roundsOf(size)
-		for _, r := range rounds {
-			switch {
-			case r.herd():
-				herds++
-			case 5*r.together <= 3*r.clients:
-				spread++
-			}
-		}
-		return herds < len(rounds) && spread < len(rounds)
+		return someHerds(s.herds(size))
 	}
 }
 
