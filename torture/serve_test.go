@@ -13,7 +13,7 @@ import (
 	"github.com/lullgo/lull"
 )
 
-func standingServer(t *testing.T) *Server {
+func standingServer(t testing.TB) *Server {
 	s, err := Listen("127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)

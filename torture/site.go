@@ -139,6 +139,10 @@ type counted struct {
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		conn, err := g.Listener.Accept()
+		if passing, ok := err.(interface{ Temporary() bool }); ok && passing.Temporary() {
+			time.Sleep(5 * time.Millisecond) // there are too many files just now: the next one may end
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
