@@ -19,12 +19,11 @@ func TestEveryScenarioGivesTheSameBytes(t *testing.T) {
 			continue // the race detector sees the same in a quarter of them
 		}
 		t.Run(s.Name, func(t *testing.T) {
-			args := []string{s.Name, "--policy", "full-jitter,lull", "--json", "--quiet", "--seed", "7"}
-			if testing.Short() || raced { // the faults begin after two minutes at most
-				args = append(args, "--clients", "20", "--horizon", min(s.Horizon, 125*time.Second).String())
-			} else {
-				args = append(args, "--clients", "200")
+			clients, horizon := "100", min(s.Horizon, 3*time.Minute) // the faults begin after two minutes at most
+			if testing.Short() || raced {
+				clients, horizon = "20", min(s.Horizon, 125*time.Second)
 			}
+			args := []string{s.Name, "--policy", "full-jitter,lull", "--json", "--quiet", "--seed", "7", "--clients", clients, "--horizon", horizon.String()}
 			first := simulate(t, append(args, "--workers", "1")...)
 			if again := simulate(t, append(args, "--workers", "2")...); again != first {
 				t.Error("two runs at a time give other figures than one")
