@@ -5,7 +5,8 @@
 //	readme-check snippets README.md docs/*.md   check the go blocks
 //	readme-check links                          check the links of all pages to files and headings
 //
-// An sh block with the comment "<!-- not run: WHY -->" in the line before it is not printed.
+// An sh block with the comment "<!-- not run: WHY -->" in the line before it is not printed, nor is a go command
+// that was printed before.
 //
 // A go block that begins with a package clause is a whole program and must pass
 // go vet. Any other is an excerpt: its lines, in that order and without gaps,
@@ -56,19 +57,37 @@ func run(args []string) error {
 }
 
 func printCommands(files, pages []string) error {
-	found := false
+	script := commands(pages)
+	if script == "" {
+		return fmt.Errorf("no sh block to run in %s", strings.Join(files, ", "))
+	}
+	fmt.Print(script)
+	return nil
+}
+
+// commands returns what the sh blocks run. A go command that is a line of its own, in no loop, is run once.
+func commands(pages []string) string {
+	var script strings.Builder
+	printed := map[string]bool{}
 	for _, page := range pages {
 		for _, c := range blocks(page, "sh") {
-			if !c.skipped {
-				found = true
-				fmt.Print(c.text)
+			if c.skipped {
+				continue
+			}
+			continued := false
+			for line := range strings.Lines(c.text) {
+				whole := !continued && strings.HasPrefix(line, "go ")
+				continued = strings.HasSuffix(line, "\\\n")
+				whole = whole && !continued
+				if whole && printed[line] {
+					continue
+				}
+				printed[line] = printed[line] || whole
+				script.WriteString(line)
 			}
 		}
 	}
-	if !found {
-		return fmt.Errorf("no sh block to run in %s", strings.Join(files, ", "))
-	}
-	return nil
+	return script.String()
 }
 
 // A block is a fenced one.

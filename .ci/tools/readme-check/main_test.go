@@ -93,3 +93,32 @@ func TestLinks(t *testing.T) {
 		t.Errorf("a comment: %v", err)
 	}
 }
+
+func TestCommands(t *testing.T) {
+	const page = "```sh\n" + `go run ./a
+go test \
+go run ./a
+cd b
+for i in 1 2; do
+  go run ./c
+done
+cd b
+` + "```\n<!-- not run: long -->\n```sh\ngo run ./d\n```\n"
+	const other = "```sh\ngo run ./a\ngo run ./d\nfor i in 3; do\n  go run ./c\ndone\n```\n"
+	const want = `go run ./a
+go test \
+go run ./a
+cd b
+for i in 1 2; do
+  go run ./c
+done
+cd b
+go run ./d
+for i in 3; do
+  go run ./c
+done
+`
+	if got := commands([]string{page, other}); got != want {
+		t.Errorf("it runs\n%s", got)
+	}
+}
