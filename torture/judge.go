@@ -810,7 +810,14 @@ func mayHideABreaker(s *Seen) bool {
 func back(s *Seen) Verdict {
 	total, ok := 0, 0
 	end := s.Case.script[0].until
+	arrived := map[int]bool{}
+	for _, a := range s.Attempts {
+		arrived[a.Call] = true
+	}
 	for _, f := range s.Finished {
+		if f.Ended != "" && !arrived[f.Call] {
+			continue // it waits in the client, whose own limit is below fifty calls a second
+		}
 		if f.Start >= end+3*time.Second {
 			total++
 			if f.OK {

@@ -228,6 +228,39 @@ func delayed(s Seen, retry, n int, by time.Duration) Seen {
 	return s
 }
 
+// A client that limits its own rate is not failed for calls that it has not begun. One that
+// lets no call through any more is.
+func TestBackAfterAnOutage(t *testing.T) {
+	seen := func(begun, waiting int, ok bool) Seen {
+		s := Seen{Case: Case{script: []answer{{until: time.Second}}}}
+		for i := range begun + waiting {
+			f := Finished{Call: i, Start: 5 * time.Second, OK: ok && i < begun}
+			if i >= begun {
+				f.Ended = "the case is over"
+			}
+			s.Finished = append(s.Finished, f)
+			if ok && i < begun {
+				s.Attempts = append(s.Attempts, Attempt{Call: i})
+			}
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		seen Seen
+		want Grade
+	}{
+		"all succeed":                 {seen(50, 0, true), Pass},
+		"all fail at once":            {seen(50, 0, false), Fail},
+		"most wait in the client":     {seen(20, 150, true), Pass},
+		"nearly all wait, few made":   {seen(5, 150, true), NotApplicable},
+		"none is made, and none ends": {seen(0, 150, false), NotApplicable},
+	} {
+		if got := back(&c.seen); got.Grade != c.want {
+			t.Errorf("%s: %s (%s), want %s", name, got.Grade, got.Why, c.want)
+		}
+	}
+}
+
 // Requests that have not arrived yet, and calls that were not made, show no circuit breaker.
 func TestABreakerOnABusyMachine(t *testing.T) {
 	seen := func(calls, requests int) Seen {

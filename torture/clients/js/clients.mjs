@@ -57,6 +57,7 @@ export const clients = {
     };
   },
 
+  // p-retry and cockatiel know no HTTP: what is a failure is what most programs around them say.
   "p-retry": async () => {
     const { default: pRetry } = await of("p-retry");
     return ({ url, signal, ...o }) =>
@@ -64,7 +65,7 @@ export const clients = {
         async () => {
           const resp = await fetch(url, { ...o, signal });
           await resp.arrayBuffer();
-          if (!resp.ok) throw new Error(resp.statusText);
+          if (resp.status >= 500) throw new Error(resp.statusText);
           return resp.status;
         },
         { retries: 3, signal },
@@ -78,7 +79,7 @@ export const clients = {
       policy.execute(async () => {
         const resp = await fetch(url, { ...o, signal });
         await resp.arrayBuffer();
-        if (!resp.ok) throw new Error(resp.statusText);
+        if (resp.status >= 500) throw new Error(resp.statusText);
         return resp.status;
       }, signal);
   },
@@ -103,7 +104,11 @@ export const clients = {
 
   superagent: async () => {
     const { default: superagent } = await of("superagent");
-    return async ({ url, method, headers, body }) => (await superagent(method, url).set(headers).send(body).retry(2)).status;
+    return async ({ url, method, headers, body, signal }) => {
+      const request = superagent(method, url).set(headers).send(body).retry(2);
+      signal?.addEventListener("abort", () => request.abort());
+      return (await request).status;
+    };
   },
 
   "make-fetch-happen": async () => {
