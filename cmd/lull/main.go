@@ -43,19 +43,19 @@ import (
 
 // commands is the command line.
 type commands struct {
-	Demo     demo.Command       `cmd:"" help:"Watch a retry storm happen, and not happen, on real sockets."`
-	Simulate simulate.Command   `cmd:"" help:"Fly retry policies through an outage in virtual time, side by side."`
-	Battery  battery.Command    `cmd:"" help:"Fly a policy through every world of the battery, and see where it is beaten."`
+	Demo     demo.Command       `cmd:"" help:"Show six clients in an outage on real sockets: some cause a retry storm."`
+	Simulate simulate.Command   `cmd:"" help:"Simulate an outage in virtual time, and compare retry policies in it."`
+	Battery  battery.Command    `cmd:"" help:"Simulate a policy in some 450 worlds, and show where other policies do better."`
 	Lint     lint.Command       `cmd:"" help:"Check policies and call graphs."`
-	Convert  convert.Command    `cmd:"" help:"Turn retry configs of gRPC, Istio, Envoy and others into policies, and back."`
+	Convert  convert.Command    `cmd:"" help:"Translate retry settings of gRPC, Istio, Envoy and others into policies, and back."`
 	Schema   schema.Command     `cmd:"" help:"Print the JSON Schema of policy files."`
 	Exec     execute.Command    `cmd:"" help:"Run a command, and repeat it if it fails."`
-	Torture  torture.Command    `cmd:"" help:"Grade HTTP clients: what they make of a server that fails."`
-	Probe    probe.Command      `cmd:"" help:"Grade an HTTP server that is yours: what it makes of clients that retry."`
-	Queue    queue.Command      `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
-	Worker   queue.Command      `cmd:"" help:"Fly what simulate and battery hand out to other machines (--workers URL)."`
+	Torture  torture.Command    `cmd:"" help:"Grade HTTP clients: how they behave when a server fails."`
+	Probe    probe.Command      `cmd:"" help:"Grade your HTTP server: how it behaves when clients retry."`
+	Queue    queue.Command      `cmd:"" help:"Show the dead letters of a queue, and put them back into a queue."`
+	Worker   queue.Command      `cmd:"" help:"Run parts of a simulation for other machines (simulate or battery with --workers URL)."`
 	Version  version            `cmd:"" help:"Print the version, as --version does."`
-	Complete completion.Command `cmd:"" name:"completion" help:"Print a script that completes commands and flags in bash, zsh or fish."`
+	Complete completion.Command `cmd:"" name:"completion" help:"Print a completion script for bash, zsh or fish."`
 	Man      man.Command        `cmd:"" help:"Print the manual page."`
 	Help     help               `cmd:"" help:"Show this, the help of a command, or a topic: policies, values, files, formats, budget, breaker, jitter, reasons, exit-codes, environment."`
 }

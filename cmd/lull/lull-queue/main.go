@@ -29,8 +29,8 @@ func program(env cli.Env, args []string) int {
 	}
 	away := cells.Flags{Away: workers.Away}
 	return cli.Run(env, &struct {
-		Queue    queueCommands    `cmd:"" help:"Look at the dead letters of a queue, and put them back."`
-		Worker   workers.Command  `cmd:"" help:"Fly cells that lull simulate and lull battery hand out."`
+		Queue    queueCommands    `cmd:"" help:"Show the dead letters of a queue, and put them back into a queue."`
+		Worker   workers.Command  `cmd:"" help:"Run simulations for lull simulate and lull battery on other machines."`
 		Simulate simulate.Command `cmd:"" hidden:""`
 		Battery  battery.Command  `cmd:"" hidden:""`
 	}{Simulate: simulate.Command{Flags: away}, Battery: battery.Command{Flags: away}}, args)
@@ -44,7 +44,7 @@ const (
 
 // queueCommands are the commands for dead letters.
 type queueCommands struct {
-	Inspect inspectFlags `cmd:"" help:"Show dead letters, and leave them where they are."`
+	Inspect inspectFlags `cmd:"" help:"Show dead letters. Nothing is moved."`
 	Redrive redriveFlags `cmd:"" help:"Put dead letters back into a queue."`
 }
 

@@ -17,9 +17,9 @@ import (
 // redriveFlags is lull queue redrive.
 type redriveFlags struct {
 	letterFlags
-	To     cli.Text `placeholder:"QUEUE" required:"" help:"Where they go: the name of a queue, on NATS a subject, or with wildcards (orders.>) the subjects that they had. On the same broker."`
-	Rate   cli.Text `placeholder:"10" default:"10" help:"How many a second, at most: the queue has other work too. 0.001 or more, or max."`
-	DryRun bool     `help:"Move nothing, and say what would be moved."`
+	To     cli.Text `placeholder:"QUEUE" required:"" help:"The queue that gets them, on the same broker: the name of a queue; on NATS a subject. With wildcards (orders.>) each goes to the subject that it had."`
+	Rate   cli.Text `placeholder:"10" default:"10" help:"The most messages that are moved in a second: 0.001 or more, or max. The consumers of the queue have other work too."`
+	DryRun bool     `help:"Move nothing. Print what would be moved."`
 	Quiet  bool     `help:"Show no progress."`
 }
 

@@ -25,14 +25,14 @@ import (
 
 // Command is lull battery. Its flags are text, so that all mistakes are reported at once.
 type Command struct {
-	Family  cli.Texts  `placeholder:"FAMILY,..." help:"Only these families of worlds. --list names them."`
-	World   cli.Texts  `placeholder:"WORLD,..." help:"Only these worlds; * stands for anything, as in bh300-*."`
-	Policy  cli.Text   `placeholder:"POLICY" default:"lull" help:"Who is judged: a preset, or a YAML file, of which the first policy is taken. Default: lull, the zero Policy."`
-	Rivals  cli.Texts  `placeholder:"PRESET,..." help:"Whom it is held against. Default: none, full-jitter, token-bucket, aws-standard-2.1, grpc, breaker-5s, budget10+breaker5s, dotnet-standard and finagle."`
-	Seeds   cli.Option `placeholder:"5" help:"Flights of each policy in each world: 1 to 100. Default: 5, or 1 with --quick."`
-	Against cli.Text   `placeholder:"FILE" help:"Take the flights of the rivals from what --json printed earlier, where world and seed are the same, and fly only what is missing."`
+	Family  cli.Texts  `placeholder:"FAMILY,..." help:"Only these families of worlds. --list shows them."`
+	World   cli.Texts  `placeholder:"WORLD,..." help:"Only these worlds. * matches any text, as in bh300-*."`
+	Policy  cli.Text   `placeholder:"POLICY" default:"lull" help:"The policy to judge: a preset, or a YAML file, whose first policy is used. Default: lull, the zero Policy."`
+	Rivals  cli.Texts  `placeholder:"PRESET,..." help:"The policies to compare it with. Default: none, full-jitter, token-bucket, aws-standard-2.1, grpc, breaker-5s, budget10+breaker5s, dotnet-standard and finagle."`
+	Seeds   cli.Option `placeholder:"5" help:"Runs of each policy in each world: 1 to 100. Default: 5, or 1 with --quick."`
+	Against cli.Text   `placeholder:"FILE" help:"A file with the output of an earlier run with --json. Runs of the rivals with the same world and seed are taken from there, and only missing runs are made."`
 	Quick   bool       `help:"Shorter worlds, without the largest fleets, for a first look."`
-	Whole   bool       `help:"Every cell of the family grid, a thousand worlds, instead of forty."`
+	Whole   bool       `help:"All thousand worlds of the family grid, instead of forty."`
 	All     bool       `help:"Print a line for every world, not only for those where the policy is beaten."`
 	JSON    bool       `name:"json" help:"Print all figures as JSON on standard output."`
 	List    bool       `help:"List the families and their worlds."`
@@ -41,12 +41,20 @@ type Command struct {
 
 // Help is shown above the flags.
 func (Command) Help() string {
-	return `Flies a policy through a battery of worlds, in outage and in peace, beside other
-policies, and prints which demands it does not meet, and where it is beaten, by
-whom and by how much. The demands: where nothing changes, no fewer successes than
-without retries; back no later than without retries, but for 2 s or 2 % of the
-outage; nobody is both quicker back and better in peace; in a total outage no
-more than 1.1 attempts for each call, and two for each process.
+	return `Simulates a policy and its rivals in a battery of worlds. Each world is simulated
+with its outage and without ("in peace"). The output lists the demands that the
+policy does not meet, and the worlds where a rival does better, and by how much.
+
+The demands:
+
+  - In a world that does not change: no fewer successes than without retries.
+  - After an outage: back no later than without retries. 2 s, or 2 % of the
+    outage, are allowed.
+  - No rival is both quicker back and better in peace.
+  - In a total outage: at most 1.1 attempts for each call, and two more for each
+    process.
+
+Examples:
 
   lull battery --quick
       the zero Policy, in a minute or two

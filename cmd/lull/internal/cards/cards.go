@@ -17,12 +17,12 @@ import (
 
 // Output is the flags of both commands: what is printed, and where.
 type Output struct {
-	All      bool      `help:"Print the verdict of every case, also of those that are passed."`
+	All      bool      `help:"Print the verdict of every case, also of those that passed."`
 	Timeline bool      `help:"Print the time line of every case that is printed."`
 	JSON     bool      `name:"json" help:"Print cards and time lines as JSON, instead of the table."`
-	JUnit    cli.Text  `name:"junit" placeholder:"FILE" help:"Write JUnit's XML as well."`
-	Report   cli.Text  `placeholder:"FILE" help:"Write a page of HTML as well: the matrix, with the time line behind each cell."`
-	From     cli.Texts `placeholder:"FILE,..." help:"Also take cards from JSON that earlier runs have printed."`
+	JUnit    cli.Text  `name:"junit" placeholder:"FILE" help:"Also write a file in JUnit's XML."`
+	Report   cli.Text  `placeholder:"FILE" help:"Also write an HTML page: the matrix, with the time line of each cell."`
+	From     cli.Texts `placeholder:"FILE,..." help:"Also read cards from the JSON output of earlier runs."`
 	Quiet    bool      `help:"Show no progress."`
 }
 

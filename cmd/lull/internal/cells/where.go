@@ -18,9 +18,9 @@ import (
 
 // Flags are those of commands whose work is in cells. They are text, so that all mistakes are reported at once.
 type Flags struct {
-	Workers cli.Text  `placeholder:"N" help:"How many run side by side. Default: one for each processor. Or a URL, such as nats://host: they are run by the machines on which lull worker runs with that URL. The figures do not depend on it."`
+	Workers cli.Text  `placeholder:"N" help:"How many simulations run at the same time. Default: one for each processor. With a URL, such as nats://host, they run on the machines where lull worker was started with that URL. The figures do not depend on this."`
 	Cells   cli.Text  `placeholder:"I/N" help:"Run only part I of N, from 0/N on, and print its results for --merge."`
-	Merge   cli.Texts `placeholder:"FILE,..." help:"Take the results of the parts from these files; * stands for anything. The other flags are those that the parts had."`
+	Merge   cli.Texts `placeholder:"FILE,..." help:"Take the results of the parts from these files. * matches any text. Give the same other flags as for the parts."`
 	Quiet   bool      `help:"Show no progress."`
 	// Away runs cells elsewhere. Nil: this program cannot, and lull starts another one that can.
 	Away Away `kong:"-"`

@@ -21,42 +21,45 @@ import (
 
 // Command is lull convert. Its flags are text, so that all mistakes are reported at once.
 type Command struct {
-	Files      []string `arg:"" optional:"" name:"file" help:"What is converted, all files together. - is standard input."`
-	To         cli.Text `placeholder:"FORMAT" help:"What it becomes (--list names the formats). Default: lull, if the files are something else."`
-	From       cli.Text `placeholder:"FORMAT" help:"What the files are. Default: what each document of theirs looks like."`
-	Output     cli.Text `short:"o" placeholder:"FILE" help:"Where it goes, whole or not at all. Default: standard output."`
-	Strict     bool     `help:"Write nothing if anything would be lost or changed, and fail."`
-	Dependency cli.Text `placeholder:"NAME" help:"Only this one of the dependencies that are read."`
-	Base       cli.Text `placeholder:"PRESET" help:"What the files do not say is as this preset has it, or lull, the recommended policy. Default: as the other system does it."`
+	Files      []string `arg:"" optional:"" name:"file" help:"The files to convert, all together. - is standard input."`
+	To         cli.Text `placeholder:"FORMAT" help:"The format to write (--list shows the formats). Default: lull, if the files have another format."`
+	From       cli.Text `placeholder:"FORMAT" help:"The format of the files. Default: each document is recognised by its structure."`
+	Output     cli.Text `short:"o" placeholder:"FILE" help:"The file to write. It is written completely or not at all. Default: standard output."`
+	Strict     bool     `help:"Fail, and write nothing, if anything would be lost or changed."`
+	Dependency cli.Text `placeholder:"NAME" help:"Convert only this dependency."`
+	Base       cli.Text `placeholder:"PRESET" help:"Settings that the files leave out are taken from this preset; lull is the recommended policy. Default: the defaults of the other system."`
 	GAPIC      bool     `name:"gapic" help:"Read gRPC service configs as the generators of Google's API clients do: a retryPolicy may have no maxAttempts."`
 	JSON       bool     `name:"json" help:"Write JSON where YAML is usual."`
-	ReportJSON bool     `name:"report-json" help:"Write the report as JSON, an object a line."`
-	Quiet      bool     `help:"Write no report. What is wrong with the files is said all the same."`
+	ReportJSON bool     `name:"report-json" help:"Write the report as JSON, one object on each line."`
+	Quiet      bool     `help:"Write no report. Mistakes in the files are reported all the same."`
 	List       bool     `help:"List the formats."`
 }
 
 // Help is shown above the flags.
 func (Command) Help() string {
-	return `Turns what other systems say of retries into lull's policy file, and back. All
-that the other form cannot say, or not so, is reported on standard error, with
-file, line, field, value and reason: what is lost, what is changed, and what had
-to be assumed. Fields that are not about how calls are made are listed as aside.
+	return `Translates the retry settings of other systems into lull's policy file, and back.
+A report on standard error lists each setting that the other format cannot
+express exactly, with file, line, field, value and reason. Each is lost, changed
+or assumed. Fields that do not concern how calls are made are listed as aside.
 
   lull convert service-config.json
       a gRPC service config as policies
   lull convert virtual-services.yaml destination-rules.yaml -o policies.yaml
       Istio; routes and rules for the same host become one dependency
   lull convert application.yml
-      resilience4j's instances, as Spring Boot has them; they are read alone
+      resilience4j's instances in Spring Boot; they can be read, and not written
   lull convert policies.yaml --to grpc --dependency payments
-      for a client that knows nothing of lull
+      for a client that does not use lull
   lull convert envoy.yaml --to istio --strict
-      by way of a policy, or not at all
+      from Envoy to Istio, and only if nothing is lost or changed
 
-Exit codes: 0 it is written (whatever the report says), 1 nothing is: the files
-are valid and have nothing to convert, or something would be lost or changed and
---strict is set, or a file cannot be read or written; 2 the command line is
-wrong, or a file is not what it should be.`
+Exit codes:
+
+  0  the result is written, whatever the report contains
+  1  nothing is written: the files are valid and have nothing to convert, or
+     something would be lost or changed and --strict is set, or a file cannot be
+     read or written
+  2  the command line is wrong, or a file has mistakes`
 }
 
 // Run converts.

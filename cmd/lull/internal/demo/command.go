@@ -11,45 +11,50 @@ import "github.com/lullgo/lull/cmd/lull/internal/cli"
 // Command is lull demo. Its flags are text, so that all mistakes are reported at once;
 // setting reads them.
 type Command struct {
-	Scenario   cli.Text   `placeholder:"storm" default:"storm" help:"What is shown: storm (backends go down, calls are retried) or tail (some requests are slow, calls are hedged). What differs in tail stands in brackets."`
-	Duration   cli.Option `placeholder:"25s" help:"How long calls are made: 2s to 10m [28s]."`
+	Scenario   cli.Text   `placeholder:"storm" default:"storm" help:"What is shown: storm (backends go down, calls are retried) or tail (some requests are slow, calls are hedged). Defaults of tail are in brackets."`
+	Duration   cli.Option `placeholder:"25s" help:"How long the clients make calls: 2s to 10m [28s]."`
 	Load       cli.Option `placeholder:"0.75" help:"Calls per second, as a share of the capacity of a backend: 0.05 to 2."`
-	Outage     cli.Text   `placeholder:"5s" help:"How long the backends are down [slow], 0s for not at all. They go down after 4s or a quarter of the duration [turn slow after 9s or a third]; default 5s or a fifth of the duration [6s or a quarter]."`
+	Outage     cli.Text   `placeholder:"5s" help:"How long the backends are down [slow]; 0s: never. They go down after 4s or a quarter of the duration [become slow after 9s or a third of it]. Default: 5s or a fifth of the duration [6s or a quarter]."`
 	Kind       cli.Option `placeholder:"stall" help:"What down means: stall (workers freeze, requests queue) or errors (a 503 at once). Storm only."`
-	Timeout    cli.Option `placeholder:"500ms" help:"How long each attempt may take, whoever makes it [2s]."`
+	Timeout    cli.Option `placeholder:"500ms" help:"How long each attempt may take, for all clients [2s]."`
 	Attempts   cli.Option `placeholder:"3" help:"The most attempts that a call makes: 1 to 10. Without this flag lull makes as many as its zero policy does. Storm only."`
 	Capacity   cli.Option `placeholder:"100" help:"Requests per second that a backend can serve: 10 to 2000 [280, while everything is slow]."`
 	Queue      cli.Text   `placeholder:"N" help:"Requests that may wait at a backend: 1 to 100000. Default: as many as it serves in ten timeouts [in half a second]."`
 	Tail       cli.Option `placeholder:"0.02" help:"The share of requests that take 50 times as long as most: 0 to 0.5. Tail only."`
 	HedgeDelay cli.Option `placeholder:"20ms" help:"When the naive client sends its second request: 1ms to 10s. Tail only."`
 	Clients    cli.Text   `placeholder:"NAMES" help:"Show only these, separated by commas: no-retry, immediate, fixed-interval, exponential, full-jitter, lull [no-hedging, naive, lull]."`
-	Seed       cli.Text   `placeholder:"1" default:"1" help:"Draws the moments of the calls and the service times."`
+	Seed       cli.Text   `placeholder:"1" default:"1" help:"The seed of the start times of calls and of the service times."`
 	JSON       bool       `name:"json" help:"Print the figures as JSON on standard output, and progress on standard error."`
-	Plain      bool       `help:"A line a second instead of the picture, as where there is no terminal."`
+	Plain      bool       `help:"Print a line each second instead of the picture, as if there were no terminal."`
 }
 
 // Help is shown above the flags.
 func (Command) Help() string {
-	return `Ways of calling side by side, each with an HTTP backend of its own on loopback.
-The backends are alike: finite capacity and a queue. All clients make their
-calls at the same moments. Then a table shows how each client fared.
+	return `Compares several clients. Each has its own HTTP backend on loopback. All backends
+have the same capacity and a queue. All clients make their calls at the same
+moments. At the end a table shows the results of each client.
 
 --scenario storm: six clients that retry. At the same second every backend goes
-down, and comes back.
+down for some seconds.
 
---scenario tail: three clients, of which two hedge: where an answer is late they
+--scenario tail: three clients. Two of them hedge: if an answer is late, they
 send a second request. One request in fifty takes 50 times as long as the
-others. In the middle all do, for some seconds; the backends can just bear that,
-and not twice as many requests.
+others. In the middle all requests are that slow for some seconds. The backends
+have just enough capacity for that, but not for twice as many requests.
 
-Nothing is played back: requests are counted where they are sent or arrive,
-results and times by the callers. Another setting may favour another client; the
-flags are there to find it: no retry does as well in an outage that is short
-enough (--outage 2s), and everybody in one of quick errors (--kind errors); in
-the tail the naive hedger does no harm where there is capacity for two requests
-a call (--load 0.4), and is quicker than lull, which hedges one call in twenty,
-where more of the requests are slow (--tail 0.08). Ctrl-C ends the run and
-prints what was measured until then.`
+Everything is measured: requests are counted where they are sent or arrive, and
+the callers measure results and times.
+
+lull is not the best client in every setting. Some examples:
+
+  - In a short outage (--outage 2s) the client without retries does as well.
+  - If the errors are quick (--kind errors), all clients do as well.
+  - If there is capacity for two requests a call (--scenario tail --load 0.4),
+    naive hedging does no harm.
+  - If more of the requests are slow (--scenario tail --tail 0.08), naive hedging
+    is quicker than lull, which hedges one call in twenty.
+
+Ctrl-C ends the run and prints what was measured until then.`
 }
 
 // Check returns what is wrong with the flags.

@@ -21,41 +21,41 @@ import (
 // setting reads them.
 type Command struct {
 	Attempts  cli.Text  `placeholder:"5" default:"5" help:"The most times that the command is run, the first one included: 1 to 1000."`
-	Deadline  cli.Text  `placeholder:"DURATION" default:"none" help:"How long all of it may take, with the waits. No wait crosses the deadline; a command that runs then is ended. Default: none."`
+	Deadline  cli.Text  `placeholder:"DURATION" default:"none" help:"How long all attempts may take, with the waits. No wait crosses the deadline. A command that still runs at the deadline is ended. Default: none."`
 	Timeout   cli.Text  `placeholder:"DURATION" default:"none" help:"How long each attempt may take. A command that takes longer is ended, and repeated. Default: none."`
-	Wait      cli.Text  `placeholder:"1s" default:"1s" help:"The wait before the second attempt is drawn between zero and this; the bound doubles from attempt to attempt."`
+	Wait      cli.Text  `placeholder:"1s" default:"1s" help:"The wait before the second attempt is random, between zero and this bound. The bound doubles from attempt to attempt."`
 	MaxWait   cli.Text  `placeholder:"1m" default:"1m" help:"The longest wait."`
-	Transient cli.Texts `placeholder:"CODES" help:"After which exit codes the command is repeated: numbers and ranges, as 7,28,100-109, and signal for a command that a signal ended. Default: 1-125,signal."`
+	Transient cli.Texts `placeholder:"CODES" help:"The exit codes after which the command is repeated: numbers and ranges, as 7,28,100-109, and signal if a signal ended the command. Default: 1-125,signal."`
 	KillAfter cli.Text  `placeholder:"10s" default:"10s" help:"A command whose time is over gets SIGTERM, and SIGKILL if it still runs after this."`
-	Stream    bool      `help:"Pass standard output through as it comes, that of failed attempts too. So it is on a terminal."`
+	Stream    bool      `help:"Pass standard output through at once, also that of failed attempts. This is the default on a terminal."`
 	Quiet     bool      `help:"Print nothing about attempts."`
-	Command   []string  `arg:"" passthrough:"partial" name:"command" help:"The command and its arguments. -- before it ends the flags of lull."`
+	Command   []string  `arg:"" passthrough:"partial" name:"command" help:"The command and its arguments. Put -- before it, to end the flags of lull."`
 }
 
 // Help is shown above the flags.
 func (Command) Help() string {
-	return `Runs a command, and runs it again if it fails: after a wait with jitter that
-grows, until it succeeds, its attempts are used up, or its time is.
+	return `Runs a command, and runs it again if it fails, until it succeeds, or its attempts
+or its time are used up. The waits between the attempts grow and have jitter.
 
   lull exec -- curl --fail --silent https://api.example.com/orders
   lull exec --attempts 8 --timeout 30s --deadline 5m -- ./migrate
   lull exec --transient 75 -- sendmail -t < letter
 
-A command that is put here must be safe to repeat: lull cannot know what it did
-before it failed. One that cannot be found or executed is not repeated.
+The command must be safe to repeat: lull cannot know what it did before it
+failed. A command that cannot be found or executed is not repeated.
 
-Standard output has the output of the last attempt alone, so that a pipe gets no
-halves; that of failed attempts goes to standard error. Standard input is given
-to each attempt from its beginning. lull reads a pipe ahead for that: use
-"< /dev/null" in a loop that reads a pipe itself. The variable LULL_ATTEMPT has
-the number of the attempt.
+Standard output has only the output of the last attempt, so a pipe gets no
+partial output. The output of failed attempts goes to standard error. Each
+attempt gets standard input from its beginning. For that lull reads ahead: in a
+loop that itself reads standard input, add "< /dev/null". The environment
+variable LULL_ATTEMPT has the number of the attempt.
 
 Signals are passed on to the command, and it is not repeated after SIGINT,
 SIGTERM, SIGHUP or SIGQUIT.
 
-Exit codes: that of the last attempt (128 and the number of the signal that ended
-it); 124 if its time was over, 125 if lull itself failed or its command line is
-wrong, 126 if the command cannot be executed, 127 if it is not found.`
+Exit codes: that of the last attempt, or 128 plus the number of the signal that
+ended it. 124 if its time was over, 125 if lull itself failed or its command line
+is wrong, 126 if the command cannot be executed, 127 if it is not found.`
 }
 
 // Exit codes, as timeout(1), env(1) and nice(1) have them.

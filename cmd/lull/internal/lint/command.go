@@ -25,22 +25,24 @@ const (
 
 // Command is lull lint. Its flags are text, so that all mistakes are reported at once.
 type Command struct {
-	Files     []string  `arg:"" optional:"" name:"file" help:"Files, directories and patterns; - is standard input. They are checked as one."`
+	Files     []string  `arg:"" optional:"" name:"file" help:"Files, directories and patterns; - is standard input. They are checked together, like one file."`
 	Format    cli.Text  `placeholder:"FORMAT" default:"text" help:"text, json, sarif (2.1.0), github (annotations of GitHub Actions), gitlab (code quality) or junit. Default: text."`
-	Threshold cli.Text  `placeholder:"SEVERITY" default:"warning" help:"From where on findings make the exit code 1: note, warning, error, or never. Default: warning. All are printed."`
-	Off       cli.Texts `placeholder:"RULE=REASON" help:"Switch a rule off, and say why. May be repeated. In a file: # lint:ignore RULE REASON, or # lint:file-ignore."`
-	Fix       bool      `help:"Make the changes that the fixes name, in policy files: findings at or above the threshold. Comments and layout stay."`
-	Explain   cli.Text  `placeholder:"RULE" help:"Say what a rule is for, with its source, a bad and a good example."`
+	Threshold cli.Text  `placeholder:"SEVERITY" default:"warning" help:"The least severity that makes the exit code 1: note, warning, error, or never. Default: warning. All findings are printed."`
+	Off       cli.Texts `placeholder:"RULE=REASON" help:"Switch a rule off, with a reason. May be repeated. In a file: # lint:ignore RULE REASON, or # lint:file-ignore."`
+	Fix       bool      `help:"Change policy files as the fixes of the findings advise, for findings at or above the threshold. Comments and layout stay."`
+	Explain   cli.Text  `placeholder:"RULE" help:"Explain a rule, with its sources, a bad and a good example."`
 	Rules     bool      `help:"List the rules."`
 }
 
 // Help is shown above the flags.
 func (Command) Help() string {
-	return `Checks policies: worst-case times against deadlines and SLOs, retries that
-multiply from layer to layer, jitter, budgets, breakers, and what must not be
-repeated. Each finding has the sum that led to it, and the fix. It reads policy
-files, the files of other systems that lull convert reads, and ConfigMaps with
-policy files in them. In a directory, files that are none of these are skipped.
+	return `Checks policies. It compares worst-case times with deadlines and SLOs. It finds
+retries that multiply from layer to layer, problems of jitter, budgets and
+breakers, and operations that must not be repeated. Each finding has the
+arithmetic that led to it, and a fix.
+
+It reads policy files, the files of other systems that lull convert reads, and
+ConfigMaps with policy files in them. In a directory other files are skipped.
 
   lull lint retry.yaml
   lull lint deploy/ 'teams/**/retry.yaml' graph.yaml --threshold error
@@ -48,12 +50,14 @@ policy files in them. In a directory, files that are none of these are skipped.
   lull lint retry.yaml --format sarif > lint.sarif
   lull lint --explain retries-in-layers
 
-A comment ignores findings of its own line, or of the next if it stands alone:
+A comment switches a rule off for its own line, or for the next line if it is in
+a line of its own:
   # lint:ignore budget-too-large the partner asks for it
-and # lint:file-ignore RULE REASON those of the whole file.
+This comment does it for the whole file:
+  # lint:file-ignore RULE REASON
 
-Exit codes: 0 nothing at or above the threshold, 1 findings, 2 the command line
-or a file is wrong, or nothing can be printed.`
+Exit codes: 0 no finding at or above the threshold, 1 such findings, 2 the command
+line or a file is wrong, or the output cannot be written.`
 }
 
 // linting is the task that the flags and files of a Command describe.

@@ -18,43 +18,43 @@ import (
 
 // Command is lull probe.
 type Command struct {
-	URL       cli.Text  `arg:"" optional:"" name:"url" help:"The server, with a path that takes a GET."`
+	URL       cli.Text  `arg:"" optional:"" name:"url" help:"The URL of the server, with a path that accepts a GET."`
 	IOwnThis  bool      `name:"i-own-this" help:"The server is yours, it may be put under load, and its POSTs may be carried out. Nothing is sent without this."`
-	Post      cli.Text  `placeholder:"PATH" help:"Where POSTs go. Some sixty are sent, most under a key that was used. Default: the URL's path."`
-	NoPost    bool      `help:"Send no POSTs. Then nothing is seen of idempotency keys."`
+	Post      cli.Text  `placeholder:"PATH" help:"The path for POSTs. Some sixty are sent, most with an idempotency key that was used before. Default: the URL's path."`
+	NoPost    bool      `help:"Send no POSTs. Then idempotency keys are not graded."`
 	Body      cli.Text  `placeholder:"FILE" help:"The body of the POSTs. Default: a small JSON object."`
-	OtherBody cli.Text  `placeholder:"FILE" help:"Another body that the server takes as well."`
-	Type      cli.Text  `default:"application/json" placeholder:"TYPE" help:"The Content-Type of both."`
-	Busy      cli.Text  `placeholder:"PATH" help:"A path that refuses GETs, if many come at once or always. Default: the URL's path."`
+	OtherBody cli.Text  `placeholder:"FILE" help:"Another body that the server accepts."`
+	Type      cli.Text  `default:"application/json" placeholder:"TYPE" help:"The Content-Type of both bodies."`
+	Busy      cli.Text  `placeholder:"PATH" help:"A path that refuses GETs, always or when many come at once. Default: the URL's path."`
 	Slow      cli.Text  `placeholder:"PATH" help:"A path whose GET takes a second or longer."`
 	Fail      cli.Text  `placeholder:"PATH" help:"A path whose POST is answered with 500 or above."`
 	Header    cli.Texts `placeholder:"NAME: VALUE" help:"Send this header with every request, such as an Authorization. It is not printed. May be given several times."`
-	Together  cli.Text  `default:"32" placeholder:"32" help:"Requests at once: 2 to 1000. Refusals are seen if that is more than the server takes."`
-	Requests  cli.Text  `default:"600" placeholder:"600" help:"The most requests in all: 1 to 100000."`
+	Together  cli.Text  `default:"32" placeholder:"32" help:"Requests at once: 2 to 1000. Refusals can be graded only if the server does not accept so many."`
+	Requests  cli.Text  `default:"600" placeholder:"600" help:"The most requests in total: 1 to 100000."`
 	Rate      cli.Text  `default:"100" placeholder:"100" help:"The most requests a second, beyond those at once: up to 10000."`
-	Case      cli.Texts `placeholder:"NAME,..." help:"Only these cases, or all of a group; key-* are those whose names begin like that. Default: all."`
-	Name      cli.Text  `placeholder:"NAME" help:"What the server is called in the card. Default: its host."`
-	List      bool      `help:"List the cases: what the client does, what is right, and where that stands."`
+	Case      cli.Texts `placeholder:"NAME,..." help:"Only these cases or groups of cases. key-* matches all names that begin with key-. Default: all."`
+	Name      cli.Text  `placeholder:"NAME" help:"The name of the server in the card. Default: its host."`
+	List      bool      `help:"List the cases: what the client does, what is right, and the source of that."`
 	cards.Output
 }
 
 // Help is shown above the flags.
 func (Command) Help() string {
-	return `Asks a server that is yours what it does with clients that retry: idempotency
-keys, refusals and what they say, deadlines, clients that have gone, connections.
+	return `Sends requests to your server, and grades how it treats clients that retry:
+idempotency keys, refusals and their headers, deadlines, clients that have gone,
+connections.
 
   lull probe --i-own-this http://127.0.0.1:8080/orders
-      its card
+      the card of this server
   lull probe --i-own-this --post /payments --slow /report URL
-      the same with more paths, and so with more to see
+      the same with more paths, so that more can be graded
 
-A fail breaks a specification or does harm; a warning is allowed, but not what
-is recommended; n/a is what the server does not claim, or what could not be
-seen, with what would show it. The exit code is 1 if anything failed.
+fail: it breaks a specification or does harm. warn: it is allowed, but not
+recommended. n/a: the server does not claim to do it, or it could not be seen;
+then the card names what would show it. The exit code is 1 if anything failed.
 
-No other host or port than those of the URL is asked, redirects are not
-followed, and there is no proxy. The requests are bounded in all, a second, and
-at once.`
+Requests go only to the host and port of the URL. Redirects are not followed, and
+no proxy is used. The requests are limited in total, per second, and at once.`
 }
 
 // mostBody bounds the files of bodies.

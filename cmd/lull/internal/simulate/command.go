@@ -21,36 +21,36 @@ import (
 // Command is lull simulate. Its flags are text, so that all mistakes are reported at
 // once; simulation reads them.
 type Command struct {
-	Scenario cli.Text  `arg:"" optional:"" help:"A built-in scenario (--list names them) or a YAML file. Default: metastable-stall."`
-	Policy   cli.Texts `placeholder:"POLICY,..." help:"Who is compared: presets (--list names them), lull (the zero Policy), or YAML files, of which all policies are taken. Default: none, full-jitter, aws-legacy-standard, grpc and lull."`
-	Set      cli.Texts `placeholder:"PATH=VALUE" help:"Change the scenario, such as fleets.0.arrivals.rate=900 (--explain shows the names), or with policy.KEY=VALUE every policy that is no preset. May be repeated."`
-	Clients  cli.Text  `placeholder:"N" help:"Processes of all fleets together, such as 100k or 25M. The load stays as it is, but for what each process sends by itself."`
-	Horizon  cli.Text  `placeholder:"DURATION" help:"How much time is simulated. Default: the scenario's."`
-	Seed     cli.Text  `placeholder:"1" default:"1" help:"Draws all that is left to chance. The same seed gives the same figures."`
-	Seeds    cli.Text  `placeholder:"1" default:"1" help:"Runs of each policy, with seeds that follow on one another: 1 to 1000. From 2 on there are confidence intervals."`
-	Sweep    cli.Texts `placeholder:"PATH=VALUES" help:"Repeat all for each of the values, a,b,c or from..to/step. PATH is as in --set, or clients. A second sweep makes a map of both."`
-	Map      bool      `help:"Draw for each policy at which loads and after which outages it comes back by itself, only with help, or never. Default policies: none, full-jitter and lull."`
+	Scenario cli.Text  `arg:"" optional:"" help:"A built-in scenario (--list shows them) or a YAML file. Default: metastable-stall."`
+	Policy   cli.Texts `placeholder:"POLICY,..." help:"The policies to compare: presets (--list shows them), lull (the zero Policy), or YAML files. All policies of a file are used. Default: none, full-jitter, aws-legacy-standard, grpc and lull."`
+	Set      cli.Texts `placeholder:"PATH=VALUE" help:"Change the scenario, such as fleets.0.arrivals.rate=900 (--explain shows the names). policy.KEY=VALUE changes every policy that is not a preset. May be repeated."`
+	Clients  cli.Text  `placeholder:"N" help:"Processes of all fleets together, such as 100k or 25M. The load stays the same, except for arrivals that are set for each process."`
+	Horizon  cli.Text  `placeholder:"DURATION" help:"The length of time that is simulated. Default: that of the scenario."`
+	Seed     cli.Text  `placeholder:"1" default:"1" help:"The seed of all random draws. The same seed gives the same figures."`
+	Seeds    cli.Text  `placeholder:"1" default:"1" help:"Runs of each policy, with consecutive seeds: 1 to 1000. From 2 on there are confidence intervals."`
+	Sweep    cli.Texts `placeholder:"PATH=VALUES" help:"Repeat the simulation for each value: a,b,c or from..to/step. PATH is as in --set, or clients. With a second sweep, for each pair of values."`
+	Map      bool      `help:"Draw a map for each policy: at which loads and after which outages the service recovers by itself, only with help, or never. Default policies: none, full-jitter and lull."`
 	JSON     bool      `name:"json" help:"Print all figures and series as JSON on standard output, instead of the table."`
-	CSV      bool      `name:"csv" help:"Print the series as CSV on standard output, instead of the table; of a sweep, its cells."`
-	Report   cli.Text  `placeholder:"FILE" help:"Write a page of HTML as well, with charts and all that is needed to repeat the run."`
+	CSV      bool      `name:"csv" help:"Print the time series as CSV on standard output, instead of the table. With --sweep, print its cells."`
+	Report   cli.Text  `placeholder:"FILE" help:"Also write an HTML page, with charts and everything that is needed to repeat the run."`
 	List     bool      `help:"List the scenarios and the presets."`
-	Explain  bool      `help:"Say what the scenario is, what it teaches and where it comes from, and print it as YAML."`
-	Force    bool      `help:"Run even what seems too large for this machine."`
+	Explain  bool      `help:"Explain the scenario, its lesson and its source, and print it as YAML."`
+	Force    bool      `help:"Run a simulation that seems too large for this machine."`
 	cells.Flags
 }
 
 // Help is shown above the flags.
 func (Command) Help() string {
-	return `Flies retry policies through an outage, side by side, in virtual time. The
-engine that decides about retries is the one that lull's clients run, so what is
-simulated is what ships; presets say what other libraries do, in its terms.
+	return `Simulates an outage in virtual time, and compares retry policies in it. The
+simulator and lull's clients use the same engine to decide about retries, so you
+simulate the code that you ship. Presets describe other libraries as policies.
 
   lull simulate
-      who survives a stall of a backend that is 80 % loaded, and who does not
+      a backend with 80 % load stops for ten seconds: who recovers?
   lull simulate --policy lull,mine.yaml --seeds 5 --report out.html
-      your own policies beside the recommended one, as a page to pass around
+      your own policies and the recommended one, with charts on a page
   lull simulate --sweep clients=1,100,10k --sweep services.0.faults.0.for=1s,9s
-      time to recover by size of the fleet and length of the outage
+      the time to recover, by size of the fleet and length of the outage
 
 Ctrl-C ends the run and prints what was computed until then; the exit code is 1.`
 }

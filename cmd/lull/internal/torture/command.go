@@ -26,34 +26,34 @@ import (
 type Command struct {
 	Adapter  []string  `arg:"" optional:"" name:"adapter" help:"After --: the program that makes calls with your client, and its arguments, such as -- ./client {url} {method} {body-file}. Without {url} it stays up and reads calls from its standard input."`
 	Client   cli.Texts `placeholder:"NAME,..." help:"Grade clients that are built in: lullhttp (the zero policy), lullhttp-hedging, net/http."`
-	Adapters cli.Text  `placeholder:"FILE" help:"Grade the clients that a file lists, a line each: NAME, VERSION and the command, between tabs. Lines that begin with # are left out."`
-	Keep     cli.Text  `placeholder:"FILE" help:"Write each card into this file, as JSON, as soon as it is finished. A client whose card is in the file already is not run again: an interrupted run can go on."`
+	Adapters cli.Text  `placeholder:"FILE" help:"Grade the clients that a file lists. Each line has NAME, VERSION and the command, separated by tabs. Lines that begin with # are skipped."`
+	Keep     cli.Text  `placeholder:"FILE" help:"Write each card into this file, as JSON, as soon as it is finished. A client whose card is already in the file is not run again, so an interrupted run can be continued."`
 	Only     cli.Texts `placeholder:"NAME,..." help:"Of the file's clients, only these."`
-	Case     cli.Texts `placeholder:"NAME,..." help:"Only these cases, or all of a group; hint-* are those whose names begin like that. Default: all."`
-	Name     cli.Text  `default:"client" placeholder:"client" help:"What the adapter's client is called in the card."`
-	Listen   cli.Text  `default:"127.0.0.1:8555" placeholder:"127.0.0.1:8555" help:"Without a client: where to wait for some. An address of this machine alone."`
-	List     bool      `help:"List the cases: what the server does, what is right, and where that stands."`
-	Together cli.Text  `default:"16" placeholder:"16" help:"Cases beside each other: 1 to 64."`
+	Case     cli.Texts `placeholder:"NAME,..." help:"Only these cases or groups of cases. hint-* matches all names that begin with hint-. Default: all."`
+	Name     cli.Text  `default:"client" placeholder:"client" help:"The name of the adapter's client in the card."`
+	Listen   cli.Text  `default:"127.0.0.1:8555" placeholder:"127.0.0.1:8555" help:"Without a client: the address where the server waits for clients. It must be an address of this machine."`
+	List     bool      `help:"List the cases: what the server does, what is right, and the source of that."`
+	Together cli.Text  `default:"16" placeholder:"16" help:"Cases at the same time: 1 to 64."`
 	cards.Output
 }
 
 // Help is shown above the flags.
 func (Command) Help() string {
-	return `Plays a server that fails in more than a hundred ways, and grades what a client
-makes of it: what it repeats, when, with what body, and what it leaves alone.
+	return `Starts a server that fails in more than a hundred ways, and grades how a client
+behaves: what it repeats, when, with what body, and what it does not repeat.
 
   lull torture --client lullhttp
       the card of lull's own client
   lull torture --name curl -- curl -sf --retry 3 -X {method} {url}
-      that of any program that makes one call and exits with 0 if it succeeded
+      the card of any program that makes one call and exits with 0 on success
   lull torture --client lullhttp,net/http --report matrix.html
       a matrix, with the time line behind each cell
   lull torture
-      waits at http://127.0.0.1:8555 for any client that is pointed at
-      /t/CASE/RUN, and shows there what it has seen
+      waits at http://127.0.0.1:8555 for any client that calls /t/CASE/RUN, and
+      shows there what it has seen
 
-A fail breaks a specification or does harm; a warning is allowed, but not what
-is recommended; n/a is what the client does not claim. The exit code is 1 if
+fail: it breaks a specification or does harm. warn: it is allowed, but not
+recommended. n/a: the client does not claim to do it. The exit code is 1 if
 anything failed. The server listens on 127.0.0.1 only.`
 }
 

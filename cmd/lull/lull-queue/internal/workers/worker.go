@@ -22,16 +22,16 @@ import (
 
 // Command is lull worker.
 type Command struct {
-	URL     string   `arg:"" help:"The server, such as nats://host:4222. ?creds=FILE is a file of credentials."`
-	Workers cli.Text `placeholder:"N" help:"Cells side by side. Default: one for each processor."`
-	Quiet   bool     `help:"Print no line for each cell."`
+	URL     string   `arg:"" help:"The server, such as nats://host:4222. ?creds=FILE names a file with credentials."`
+	Workers cli.Text `placeholder:"N" help:"How many simulations run at the same time. Default: one for each processor."`
+	Quiet   bool     `help:"Print no line for each simulation."`
 }
 
 // Help is shown above the flags.
 func (Command) Help() string {
-	return `Flies cells for lull simulate and lull battery that have --workers with the same
-URL, until it is interrupted. It may be killed at any time: another worker then
-flies its cells.`
+	return `Runs simulations for lull simulate and lull battery that were started with
+--workers and the same URL, until it is interrupted. It may be killed at any
+time: another worker then runs what it had begun.`
 }
 
 // Run flies cells until it is interrupted.
