@@ -13,7 +13,7 @@ func TestOutage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not short: takes a quarter of a minute of real time")
 	}
-	s := setting{rate: 30, before: time.Second, outage: 2 * time.Second, after: time.Second, workers: 4, patience: 5 * time.Minute}
+	s := setting{rate: 60, before: time.Second / 2, outage: time.Second, after: time.Second / 2, workers: 4, patience: 5 * time.Minute}
 	var out bytes.Buffer
 	results, err := compare(context.Background(), s, &bytes.Buffer{})
 	if err != nil {
