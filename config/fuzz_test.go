@@ -89,7 +89,11 @@ func FuzzSet(f *testing.F) {
 func TestAnyValueIsWrittenAndReadAgain(t *testing.T) {
 	seed := seed.Fresh(t)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for range 2000 {
+	n := 2000
+	if testing.Short() {
+		n = 300
+	}
+	for range n {
 		var s sim.Scenario
 		fill(random, reflect.ValueOf(&s).Elem())
 		text := formatted(t, s)

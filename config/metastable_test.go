@@ -22,6 +22,9 @@ var naive = sim.Contender{Name: "naive", Policy: lull.Policy{
 // OSDI 2022), and the blip of 200 ms that becomes half an hour. Each has a trigger that is too small,
 // a load that is too low, and something that ends it. docs/study.md has the figures.
 func TestMetastableFailures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: long flights on one goroutine, the same every time")
+	}
 	const (
 		cut      = "fleets.0.arrivals.ramp=[{at: 100s, factor: 1}, {at: 100s, factor: %}, {at: $, factor: %}, {at: $, factor: 1}]"
 		afterGC  = "fleets.0.arrivals.ramp=[{at: 60s, factor: 1}, {at: 60s, factor: 3}, {at: 70s, factor: 3}, {at: 70s, factor: 1}, {at: 150s, factor: 1}, {at: 150s, factor: %}, {at: 210s, factor: %}, {at: 210s, factor: 1}]"
