@@ -142,11 +142,14 @@ export const clients = {
   stripe: async () => {
     const { default: Stripe } = await of("stripe");
     const clientsOf = new Map();
-    return async ({ url, method, body }) => {
+    return async ({ url, method, headers, body, timeout }) => {
       const { hostname, port, protocol, origin, pathname } = new URL(url);
+      if (!["GET", "POST", "DELETE"].includes(method)) throw new Error(`Stripe's API has no ${method}`);
       if (!clientsOf.has(origin)) clientsOf.set(origin, new Stripe("sk_test_none", { host: hostname, port, protocol: protocol.slice(0, -1), telemetry: false }));
-      await clientsOf.get(origin).rawRequest(method, pathname, method === "POST" && body ? { body: "x" } : undefined);
-      return 200;
+      const key = headers["Idempotency-Key"];
+      const options = { ...(key ? { idempotencyKey: key } : {}), ...(timeout ? { timeout } : {}) };
+      const out = await clientsOf.get(origin).rawRequest(method, pathname, body ? { text: body.toString() } : undefined, options);
+      return out.lastResponse.statusCode; // it takes for a failure what has an error in its body, as Stripe's answers do
     };
   },
 };
