@@ -1,6 +1,7 @@
 # The protocol of lull torture for clients in Ruby: see docs/torture.md.
 #
 #     ruby adapter.rb NAME
+require "date" # Faraday's retry needs it, and does not require it itself
 require "net/http"
 require "uri"
 
