@@ -1,0 +1,26 @@
+package lullaws_test
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/integrations/lullaws"
+)
+
+// What the guide shows must compile as it stands there; other tests run it.
+func guideAdd(cfg aws.Config) error {
+	services, err := lull.NewRegistry(lull.Policy{}, 100)
+	if err != nil {
+		return err
+	}
+	if err := lullaws.AddTo(&cfg, services); err != nil {
+		return err
+	}
+	queues, buckets := sqs.NewFromConfig(cfg), s3.NewFromConfig(cfg)
+	_, _ = queues, buckets
+	return nil
+}
+
+var _ = guideAdd

@@ -1,0 +1,126 @@
+package lullaws
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// judge returns the verdict on an attempt that ended with err.
+func judge(ctx context.Context, err error, retryable bool) lull.Verdict {
+	return lull.VerdictOf(err, func(err error) lull.Verdict {
+		if ended := ctx.Err(); ended != nil && !answered(err) {
+			return lull.Classify(ended)
+		}
+		v := lull.Classify(err)
+		if v.Code == "" || answered(err) {
+			v.Code = code(err)
+		}
+		switch {
+		case throttled(err):
+			v.Kind, v.After = lull.KindRateLimited, hint(err)
+		case retryable:
+			v.Kind, v.After = lull.KindTransient, hint(err)
+		case answered(err):
+			v.Kind = lull.KindPermanent
+		}
+		return v
+	})
+}
+
+var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
+
+func throttled(err error) bool {
+	return throttles.IsErrorThrottle(err) == aws.TrueTernary || status(err) == http.StatusTooManyRequests
+}
+
+// answered reports whether the service has answered.
+func answered(err error) bool {
+	var api smithy.APIError
+	return response(err) != nil || errors.As(err, &api)
+}
+
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) && api.ErrorCode() != "" {
+		return api.ErrorCode()
+	}
+	if s := status(err); s != 0 {
+		return "http_" + strconv.Itoa(s)
+	}
+	return ""
+}
+
+func response(err error) *http.Response {
+	var r *smithyhttp.ResponseError
+	if !errors.As(err, &r) || r.Response == nil || r.Response.Response == nil || r.Response.StatusCode == 0 {
+		return nil // also the error of a request that had no answer
+	}
+	return r.Response.Response
+}
+
+func status(err error) int {
+	if r := response(err); r != nil {
+		return r.StatusCode
+	}
+	return 0
+}
+
+// hint returns how long the service wants to be left alone, or 0.
+func hint(err error) time.Duration {
+	r := response(err)
+	if r == nil {
+		return 0
+	}
+	if ms, err := strconv.ParseUint(r.Header.Get("X-Amz-Retry-After"), 10, 32); err == nil {
+		return time.Duration(ms) * time.Millisecond
+	}
+	after, _ := lullhttp.ParseRetryAfter(r.Header.Get("Retry-After"), time.Now())
+	return after
+}
+
+// detach keeps the attempt's context alive for the body of an answer that is still to be read, until
+// that is closed. (A stream of events has no such body. It lives as long as the caller's context.)
+func detach(ctx context.Context, result any) {
+	v := reflect.ValueOf(result)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return
+	}
+	if _, events := v.Type().MethodByName("GetStream"); events {
+		driver.Detach(ctx)
+		return
+	}
+	v = v.Elem()
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.Type() != bodyType || !f.CanSet() || f.IsNil() {
+			continue
+		}
+		f.Set(reflect.ValueOf(&body{f.Interface().(io.ReadCloser), driver.Detach(ctx)}))
+	}
+}
+
+var bodyType = reflect.TypeFor[io.ReadCloser]()
+
+type body struct {
+	io.ReadCloser
+	attempt driver.Detached
+}
+
+func (b *body) Close() error {
+	defer b.attempt.Release()
+	return b.ReadCloser.Close()
+}
