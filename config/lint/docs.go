@@ -7,11 +7,12 @@ import (
 
 const docsHead = `# What lull lint checks
 
-` + "`lull lint FILE...`" + ` reads policies, which may have a call graph (services, whom they call, within
-what time they must answer), and reports what cannot work or does harm, with the sum that led to it and what to
-write instead. Files that are checked together are read as one. This page is made of the rules themselves, and so is
-` + "`lull lint --explain RULE`" + `. For each rule there is a file in [examples/policies/bad](../examples/policies/bad),
-and beside it what is printed for it.
+` + "`lull lint FILE...`" + ` reads policies, and reports settings that cannot work or do harm. Each finding has the arithmetic that
+led to it, and what to write instead. Policy files may have a call graph: the services, whom they call, and within what time they must
+answer. Files that are checked together are read like one file.
+
+This page and ` + "`lull lint --explain RULE`" + ` are generated from the same text. For each rule there is a file in
+[examples/policies/bad](../examples/policies/bad), and beside it the output for that file.
 
 ` + "```console" + `
 $ lull lint retry.yaml graph.yaml           # policy files
@@ -22,32 +23,32 @@ $ helm template . | lull lint -             # standard input: a stream of docume
 
 It reads
 
-- policy files, [as files.md describes them](files.md). In a stream of several documents each is read by itself;
+- [policy files](files.md). In a stream of several documents each document is read by itself.
 - files of all systems that [lull convert](convert.md) reads: Istio, Envoy, gRPC, the Gateway API and others. Their settings are checked
-  as a policy of lull, and what a file leaves out is as in its system. A finding is at the field of that system, and its fix names the field
-  ("in Istio attempts is retries.attempts"). What belongs together, such as a route and the rule for its host, may be in different files;
+  like a policy of lull. Settings that a file leaves out have the defaults of its system. A finding is at the field of that system, and its
+  fix names the field ("in Istio attempts is retries.attempts"). A route and the rule for its host may be in different files.
 - ConfigMaps of Kubernetes whose data has policy files.
 
 In a directory, files that end in ` + "`.yaml`, `.yml` or `.json`" + ` are read, but not those in folders that begin with a dot, ` + "`vendor` and `node_modules`" + `.
-What has no policies in it is skipped, and listed at the end. Templates are skipped, too: check what helm prints.
+Files without policies are skipped, and listed at the end. Templates are skipped, too: check the output of helm instead.
 
 | severity | means |
 |---|---|
-| error | It cannot do what it says, or does harm. |
-| warning | It works until the day that it is for. |
-| note | Worth knowing; there may be nothing to change. |
+| error | The setting cannot work as it is written, or does harm. |
+| warning | The setting works on a normal day, but not in an outage. |
+| note | Worth knowing. Perhaps there is nothing to change. |
 
-The exit code is 0 if nothing was found at or above the threshold (` + "`--threshold`" + `, warning by default), 1 if something
-was, and 2 if the command line or a file is wrong, or nothing can be printed. ` + "`--format json`, `sarif`, `github`, `gitlab` and `junit`" + ` are for
-machines.
+The exit code is 0 if there is no finding at or above the threshold (` + "`--threshold`" + `, warning by default), and 1 if there is one. It is 2 if
+the command line or a file is wrong, or the output cannot be written. ` + "`--format json`, `sarif`, `github`, `gitlab` and `junit`" + ` are for
+programs.
 
-With ` + "`--fix`" + ` the changes that fixes name are made, for findings at or above the threshold, in policy files that are a file of their own. Only values
-change, and fields are added: comments and layout stay. After each fix the file is read again, by itself. If the finding is still there, if
-there is a new one, or if anything else has changed, the fix is taken back. A file is written beside the old one and renamed, so that it is
-never half changed. Some fixes need a figure that only you know; those remain.
+` + "`--fix`" + ` changes the policy files as the fixes advise, for findings at or above the threshold. It does not change ConfigMaps,
+streams of several documents, or files of other systems. It changes values and adds fields; comments and layout stay. After each fix the file is read again, by itself. If the
+finding is still there, if there is a new one, or if anything else has changed, the fix is undone. The new file is written beside the old
+one and then renamed, so a file is never half changed. Some fixes need a figure that only you know. Those are not made.
 
-A rule can be switched off where it does not matter, with the reason: at the end of a line, in a line of its own
-before the one that is meant, or for a whole file.
+You can switch a rule off, with a reason, in three ways: at the end of a line, in a line of its own before the line, or for a whole
+file:
 
 ` + "```yaml" + `
 # lint:file-ignore breaker-cannot-trip tried out since November, see the dashboard
@@ -58,11 +59,11 @@ dependencies:
     breaker: {metrics_only: true} # lint:ignore breaker-cannot-trip for this line alone
 ` + "```" + `
 
-On the command line it is ` + "`--off 'budget-too-large=the partner asks for it'`" + `. What is ignored is listed at the end of
-the text, is in the JSON, and is a suppressed result in SARIF.
+On the command line use ` + "`--off 'budget-too-large=the partner asks for it'`" + `. Ignored findings are listed at the end of the text and in
+the JSON. In SARIF they are suppressed results.
 
-In GitHub Actions, as annotations beside the lines of a change, or as code scanning alerts. The first step builds the program and needs nothing
-else, the others have it already:
+In GitHub Actions, findings are annotations beside the lines of a change, or code scanning alerts. The first step builds the program; the
+other steps use it:
 
 ` + "```yaml" + `
 - uses: lullgo/lull/.github/actions/lint@main # or a version
@@ -73,7 +74,7 @@ else, the others have it already:
   with: {sarif_file: lint.sarif}
 ` + "```" + `
 
-Before each commit, with [pre-commit](https://pre-commit.com):
+To check before each commit, use [pre-commit](https://pre-commit.com):
 
 ` + "```yaml" + `
 repos:
@@ -84,8 +85,8 @@ repos:
     args: [policies, deploy] # . if it is missing
 ` + "```" + `
 
-In GitLab, in the widget of a merge request, and as tests. In JUnit's XML a finding below the threshold is a test that
-passes:
+In GitLab, findings are shown in the widget of a merge request, and as tests. In JUnit's XML a finding below the threshold is a test
+that passes:
 
 ` + "```yaml" + `
 lint:

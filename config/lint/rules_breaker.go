@@ -13,13 +13,14 @@ func breakerRules() []Rule {
 		ID:       "breaker-cannot-trip",
 		Severity: Warning,
 		Title:    "The circuit breaker cannot open",
-		Why: `A circuit breaker stops calls to what has nothing but failures to give: callers learn of it
-at once instead of after a timeout, and the dependency is left alone. One whose rules can never
-be met is not there.
+		Why: `A circuit breaker refuses calls to a dependency that only fails. So callers learn of the
+failure at once instead of after a timeout, and the dependency gets no load. If the rules of
+a breaker can never be met, it has no effect.
 
-The rule finds breakers that are off, that only count (metrics_only: a note), that have every
-rule switched off, whose only rule is about calls slower than any call can be, and whose only
-rules are rates that need more calls in their window than are made (if the file gives the rate).`,
+The rule finds breakers that are off, that only count (metrics_only: a note), or that have
+every rule switched off. It also finds breakers whose only rule is about calls slower than
+any call can be, and breakers whose only rules are rates that need more calls in their
+window than are made (if the file gives the rate).`,
 		Sources: []Source{
 			{"Nygard, Release It!, 2nd edition, Circuit Breaker", "https://pragprog.com/titles/mnee2/release-it-second-edition/"},
 			{"Polly, circuit breaker: MinimumThroughput", "https://www.pollydocs.org/strategies/circuit-breaker.html"},
@@ -36,13 +37,14 @@ rules are rates that need more calls in their window than are made (if the file 
 		ID:       "breaker-trips-on-one",
 		Severity: Warning,
 		Title:    "One failed call opens the circuit breaker",
-		Why: `One failure says nothing about the next call. A breaker that opens on it turns every blip
-into an outage of its own: all calls are refused until a probe has succeeded, and a fleet of
-such breakers keeps a healthy dependency half empty. A share of failures means something only
-over enough calls; Polly does not take fewer than 2, and has 100 by default, as resilience4j has.
+		Why: `One failure is no evidence about the next call. If a breaker opens on it, each single
+failure becomes a short outage: all calls are refused until a probe has succeeded. A fleet
+of such breakers keeps load from a healthy dependency. A share of failures is evidence only
+over enough calls. Polly requires at least 2 calls, and has 100 by default, like
+resilience4j.
 
-The rule finds consecutive: 1 without a time to last, and rates that one call reaches among
-min_calls: a rate of 5 % of 20 calls is 1 call.`,
+The rule finds consecutive: 1 without a consecutive_for, and rates that a single call among
+min_calls reaches: 5 % of 20 calls is 1 call.`,
 		Sources: []Source{
 			{"Polly, circuit breaker: MinimumThroughput", "https://www.pollydocs.org/strategies/circuit-breaker.html"},
 			{"resilience4j, CircuitBreaker: minimumNumberOfCalls", "https://resilience4j.readme.io/docs/circuitbreaker"},

@@ -16,20 +16,20 @@ layers, one call at the top becomes 4 × 4 × 4 = 64 at the bottom when the bott
 layer should retry: the one next to the failure, since it repeats the least work. The others
 should pass the failure on.
 
-The rule follows the calls of the services, and at each leaf (what is answered by no service
-of the files, or by one that calls nothing) multiplies the attempts along the worst way there,
-deliveries of a queue included. It finds leaves with more than one such layer.
+The rule follows the calls of the services to each leaf. A leaf is a dependency that no
+service of the files provides, or one of a service that calls nothing. The rule multiplies
+the attempts along the worst path to the leaf, including the deliveries of a queue. It finds
+leaves with more than one layer that retries.
 
-lull has a rule of its own for this (Policy.Nested, never by default): a server that is at work
-on a retry does not retry its own calls, and one whose calls have failed for good asks its
-caller not to retry. Then retries add up where they would multiply, 4 + 3 + 3 = 10 at the most,
-and it is 4 as long as failures come back up before those above have given up waiting. It needs
-lull's server half: lullhttp.NewHandler, the interceptors of lullgrpc, or a queue.Consumer, and
-handlers that hand on their context. A service that has it says so, with server: lull; the rule
-reckons with it, and where nothing multiplies any more the finding is a note. Nor is what
-is done for a retry hedged.
+lull has its own rule for this (Policy.Nested, by default never). A server that works for a
+retry does not retry or hedge its own calls. A server whose calls have failed for good asks
+its caller not to retry. Then retries add up instead of multiplying: 4 + 3 + 3 = 10 at most.
+It is 4 if failures come back before the callers above give up. This needs lull's server
+half: lullhttp.NewHandler, the interceptors of lullgrpc, or a queue.Consumer, and handlers
+that pass on their context. Mark a service that has it with server: lull. The rule takes it
+into account. If nothing multiplies any more, the finding is a note.
 
-Budgets bound the average over many requests, not the one request.`,
+Budgets limit the average over many requests, not a single request.`,
 		Sources: []Source{srcCascading, srcOverload, srcBuilders},
 		Bad: `dependencies:
   orders: {attempts: 4, attempt_timeout: 5s}
@@ -54,13 +54,13 @@ services:
 		ID:       "call-cycle",
 		Severity: Error,
 		Title:    "Services call each other in a circle",
-		Why: `A request that can come back to a service that is waiting for it has no worst case: no
-bound on attempts, and none on time. One service that waits for another which waits for it is
-also how both run out of workers at once. If the circle is never closed for one request (the
-second call is for something else), give the two kinds of request names of their own.
+		Why: `If a request can come back to a service that waits for it, there is no worst case: neither
+the attempts nor the time have a limit. Two services that wait for each other can also run
+out of workers at the same time. If one request never goes round the circle (because the
+second call is for something else), give the two kinds of request different names.
 
-The rule finds calls that lead back to the service that makes them. What lies on a circle is
-left out of the sums of other rules.`,
+The rule finds calls that lead back to the service that makes them. Other rules leave the
+services of a circle out of their sums.`,
 		Sources: []Source{srcCascading},
 		Bad: `dependencies:
   orders: {attempts: 1}

@@ -17,10 +17,10 @@ func loadRules() []Rule {
 		ID:       "budget-missing",
 		Severity: Error,
 		Title:    "Nothing bounds the retries of all calls together",
-		Why: `Attempts bound the retries of one call. When the dependency is down, every call uses them
-all, and the load on it is multiplied just when it should be let alone; backoff only moves that
-by some seconds. A retry budget bounds the retries of all calls to a share of those that
-succeed: the load in an outage is then about what it was before.
+		Why: `Attempts bound the retries of one call. When the dependency is down, every call uses all of
+its attempts. This multiplies the load when it should be low, and backoff only delays it by
+some seconds. A retry budget limits the retries of all calls to a share of the calls that
+succeed. Then the load in an outage is about the normal load.
 
 The rule finds budget: {unlimited: true} where calls are retried.`,
 		Sources: []Source{srcOverload, srcBuilders, srcEnvoyLimit},
@@ -35,14 +35,14 @@ The rule finds budget: {unlimited: true} where calls are retried.`,
 		ID:       "budget-too-large",
 		Severity: Warning,
 		Title:    "The budget allows more than a fifth of retries",
-		Why: `A dependency that runs at 80 % of its capacity can bear a quarter more; at 90 %, a ninth.
-A budget beyond that lets the retries hold it down after the trouble is over. The SRE book has
-10 % of a client's calls; Finagle, Linkerd, Envoy and the Gateway API have 20 % by default, and
-no default that we know of is larger.
+		Why: `A dependency that runs at 80 % of its capacity can bear a quarter more load; at 90 %, a
+ninth. With a larger budget the retries can keep it overloaded after the cause has gone. The
+SRE book recommends 10 % of a client's calls; Finagle, Linkerd, Envoy and the Gateway API
+have 20 % by default, and no default that we know of is larger.
 
-The rule finds ratios above 20 %, and floors that come to more than that together with the
-ratio: a floor is retries a second of every process that nobody has earned, and the file must
-say the rate of calls for it to be compared.`,
+The rule finds ratios above 20 %, and floors that together with the ratio allow more than
+that. A floor is a number of retries that each process may make in a second without having
+earned them. The rule can compare it only if the file gives the rate of calls.`,
 		Sources: []Source{srcOverload, srcEnvoyLimit,
 			{"Gateway API GEP-3388, HTTP Retry Budget", "https://gateway-api.sigs.k8s.io/geps/gep-3388/"},
 			{"Finagle, com.twitter.finagle.service.RetryBudget", "https://github.com/twitter/finagle/blob/develop/finagle-core/src/main/scala/com/twitter/finagle/service/RetryBudget.scala"}},
@@ -57,12 +57,12 @@ say the rate of calls for it to be compared.`,
 		ID:       "hedge-without-budget",
 		Severity: Error,
 		Title:    "Hedges and the retries after them have no budget",
-		Why: `A hedge is sent because an answer is slow. When the dependency is slow for everybody, every
-call is late, every call is hedged, and twice the load makes it slower. Hedges must stop by
-themselves when it is not the tail that is slow: by a budget, as Finagle's backup requests and
-gRPC's retryThrottling have it. In lull they are paid for by the retry budget, and held back if
-more than hedge.share of the calls are late; an attempt that follows a failure at once is paid
-for by the budget alone.
+		Why: `A hedge is sent because an answer is slow. If the dependency is slow for all callers, every
+call is late and every call is hedged. Then twice the load makes it slower still. So hedges
+must stop by themselves if more than a few calls are slow. Finagle's backup requests have a
+budget for that, and gRPC has retryThrottling. In lull the retry budget pays for hedges, and
+they are held back if more than hedge.share of the calls are late. If an attempt follows a
+failure at once, only the budget limits it.
 
 The rule finds hedging with budget: {unlimited: true}.`,
 		Sources: []Source{srcTail, srcA6,

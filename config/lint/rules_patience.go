@@ -15,18 +15,18 @@ func patienceRules() []Rule {
 		ID:       "caller-gives-up-first",
 		Severity: Warning,
 		Title:    "An attempt is given up before the service behind it can be done",
-		Why: `A caller that gives up an attempt while the service that answers it is still at work makes
-that work useless: nobody waits for the answer. The next attempt starts the same work once more,
-while the first may still be going on. So retries of the layer below are made for nothing just
-when they are needed, and the layer above adds to the load.
+		Why: `If a caller gives up an attempt while the service still works on it, that work is useless:
+nobody waits for the answer. The next attempt starts the same work again, while the first
+may still continue. So the retries of the layer below are useless when they are needed, and
+the layer above adds to the load.
 
-The rule compares the timeout of an attempt (or the deadline, if that is less; and only where
-either side writes one) with the worst
-case of the calls that the answering service makes for one request: one after another, those
-that run side by side counted as the longest, each with all its attempts and longest waits.
-Waits that a server asks for are not counted. If the service has lull's server half (server: lull), its
-calls end when the caller's attempt does, and the finding is a note: its last attempts cannot
-be made.`,
+The rule compares the timeout of an attempt (or the deadline, if that is shorter) with the
+worst case of the calls that the answering service makes for one request. It looks only at
+calls where one of the two sides sets a time. Calls are added up, each with all its attempts
+and longest waits; of calls that run side by side only the longest counts. Waits that a
+server asks for are not counted. If the service has lull's server half (server: lull), its
+calls end when the caller's attempt does, and the finding is a note: its last attempts
+cannot be made.`,
 		Sources: []Source{srcCascading, srcBuilders},
 		Bad: `dependencies:
   checkout: {attempts: 2, attempt_timeout: 1s, deadline: 3s}

@@ -13,17 +13,17 @@ func queueRules() []Rule {
 		Severity: Error,
 		Title:    "A message comes back while it is still handled",
 		Why: `A queue hides a message from other consumers for as long as its visibility timeout (lease,
-ack wait). If the handler takes longer, the message is handed out again to somebody else, who
-does the same work beside the first; neither may be able to acknowledge it, and each round
-counts as a delivery, until the message ends among the dead letters though nothing failed.
+ack wait). If the handler takes longer, another consumer gets the message and does the same
+work at the same time. Perhaps neither can acknowledge it. Each round counts as a delivery.
+In the end the message becomes a dead letter, although nothing failed.
 
-lull's own consumers extend the lease while the handler runs, every third of it, where the
-broker can. Nothing needs to be configured for that. Other consumers need a timeout that is
-longer than the handler.
+lull's own consumers extend the lease while the handler runs, after each third of it, if the
+broker allows that. Nothing needs to be configured for that. Other consumers need a timeout
+that is longer than the handler.
 
-The rule compares visibility with handler, or with the worst case of the calls of a service
-that does not say how long its handler runs. Of a service with server: lull, whose consumer is
-lull's, it is a note: not every broker can extend what it has given out.`,
+The rule compares visibility with handler, or with the worst case of the service's calls if
+the file does not give handler. If the service has server: lull, its consumer is lull's, and
+the finding is a note: not every broker can extend a lease.`,
 		Sources: []Source{
 			{"Amazon SQS, visibility timeout", "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html"},
 			{"RabbitMQ, consumer acknowledgement timeout", "https://www.rabbitmq.com/docs/consumers#acknowledgement-timeout"},

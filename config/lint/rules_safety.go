@@ -17,9 +17,9 @@ carrying it out twice is not the same as once, a retry may charge a card twice, 
 sends the charge twice on purpose. HTTP clients may repeat methods that are idempotent by definition, and others only
 with a way to know that it is safe: a key that makes the server carry them out once.
 
-A call that is marked as not idempotent is repeated by lull only if the request was never sent.
-lullhttp marks POST and PATCH itself; with lull.Do and lullgrpc the program marks each call. A
-policy file cannot show whether it does. If it does, the further attempts of this policy are
+A call that is marked as not idempotent is repeated by lull only if the request was never
+sent. lullhttp marks POST and PATCH itself; with lull.Do and lullgrpc the program marks each
+call. A policy file cannot show whether it does. If it does, the retries of this policy are
 never made. If it does not, they are made by mistake.
 
 The rule finds operations with idempotent: false and without keyed: true, of dependencies whose

@@ -17,15 +17,14 @@ func sloRules() []Rule {
 		ID:       "worst-case-over-slo",
 		Severity: Error,
 		Title:    "The calls of a service do not fit into its SLO",
-		Why: `What a service promises its callers it can keep only if what it waits for is over before.
-If the calls that it makes for one request may together take longer than its SLO, then in an
-outage of one dependency its callers give up while it still waits and retries for them: all of
-that is work that nobody will see.
+		Why: `A service can keep its SLO only if the calls that it waits for end before. If the calls for
+one request may together take longer than the SLO, its callers give up in an outage of one
+dependency, while the service still waits and retries for them. All of that work is wasted.
 
-The rule adds up the worst case of each call, those that run side by side counted as the
-longest of them, and compares the sum with the SLO. The worst case is that of
-lull.Policy.WorstCase: all attempts take all of their time, all waits are the longest, those
-included that a server may ask for; the deadline ends it.`,
+The rule adds up the worst case of each call, and compares the sum with the SLO. Of calls
+that run side by side only the longest counts. The worst case is that of
+lull.Policy.WorstCase: all attempts take all of their time, and all waits are the longest,
+also those that a server may ask for. The deadline limits it.`,
 		Sources: []Source{srcCascading, srcBuilders},
 		Bad: `dependencies:
   payments: {attempts: 3, attempt_timeout: 1s, deadline: 4s}
@@ -42,15 +41,16 @@ services:
 		ID:       "worst-case-over-slo-third",
 		Severity: Warning,
 		Title:    "The calls to one dependency take more than a third of the SLO",
-		Why: `A service that may spend all of its SLO on the retries of one dependency has nothing left
-for its own work, for its other calls, and for saying no in time. A third is a rule of thumb
-for how much of the SLO the retries of one dependency may take: it leaves room for a fallback, and
-for the deadline to be passed on to those below.
+		Why: `A service that may spend all of its SLO on the retries of one dependency has no time left
+for its own work, for its other calls, or for a refusal in time. A third is a rule of thumb
+for how much of the SLO the retries of one dependency may take: it leaves room for a
+fallback, and for the deadline to be passed on to those below.
 
-The rule compares the worst case of the calls to each dependency (lull.Policy.WorstCase times
-the calls that the service makes for a request) with a third of the SLO. It adds up waits as
-they are and not the cap for each of them: four attempts of 150 ms with waits of at most 100,
-200 and 400 ms are 1.3 s, and not 4 × 150 ms + 3 × 2 s = 6.6 s, as the article has it.`,
+The rule compares the worst case of the calls to each dependency (lull.Policy.WorstCase
+times the calls that the service makes for a request) with a third of the SLO. It adds up
+the longest waits before each attempt, and not the cap for each of them: four attempts of
+150 ms with waits of at most 100, 200 and 400 ms take 1.3 s. The article computes 4 × 150 ms
++ 3 × 2 s = 6.6 s.`,
 		Sources: []Source{
 			{Title: "Article \"Retries: exponential backoff, jitter\": total_retry_budget ≤ slo / 3"},
 			srcCascading,

@@ -17,10 +17,10 @@ func timeRules() []Rule {
 		ID:       "no-time-limit",
 		Severity: Error,
 		Title:    "Nothing ends a call",
-		Why: `A call without a deadline whose attempts have no timeout takes as long as the other
-side likes. It holds a goroutine, a connection and whatever its caller holds, and so does
-every call that comes after it: that is how one hung dependency stops a service that hardly
-needs it. The caller's context may have a deadline; the policy cannot know.
+		Why: `A call without a deadline whose attempts have no timeout can take for ever. It holds a
+goroutine, a connection and whatever its caller holds. So does every call after it. In this
+way one hung dependency stops a service that hardly needs it. The caller's context may have
+a deadline, but the policy cannot know that.
 
 The rule finds policies with attempt_timeout: none and deadline: none.`,
 		Sources: []Source{srcCascading, srcBuilders},
@@ -35,9 +35,9 @@ The rule finds policies with attempt_timeout: none and deadline: none.`,
 		ID:       "attempt-timeout-missing",
 		Severity: Warning,
 		Title:    "One slow attempt takes the time of all",
-		Why: `Retries help where the next attempt meets a healthier host or a shorter queue. An attempt
-that may last until the deadline of the call leaves no time for another, so the retries
-exist only for failures that come back quickly, and never for what hangs.
+		Why: `Retries help if the next attempt meets a healthier host or a shorter queue. If one attempt
+may last until the deadline of the call, it leaves no time for another. Then there are
+retries only after quick failures, and none after an attempt that hangs.
 
 The rule finds policies of more than one attempt with attempt_timeout: none and a deadline.`,
 		Sources: []Source{srcBuilders, srcA6},
@@ -52,16 +52,16 @@ The rule finds policies of more than one attempt with attempt_timeout: none and 
 		ID:       "attempt-never-made",
 		Severity: Warning,
 		Title:    "An attempt cannot happen before the deadline",
-		Why: `A wait that would cross the deadline is not begun, so attempts that only begin after it
-are never made. A reader of "attempts: 6" counts on six. Either some cannot happen at all,
-because even the shortest waits add up to more than the deadline; or they cannot happen
-when attempts are slow to fail, and that is when they are needed most.
+		Why: `A wait that would cross the deadline is not begun, so attempts that only begin after it are
+never made. A reader of "attempts: 6" expects six. There are two cases. Some attempts can
+never happen, because even the shortest waits add up to more than the deadline. Or they
+cannot happen if attempts fail slowly, when they are needed most.
 
 The rule adds up the shortest waits between attempts that fail at once, and then the longest
-waits between attempts that take all of attempt_timeout. Where attempts is not written a policy
-makes as many as fit, and the rule asks for two. Waits that a server asks for are not
-counted: the server decides about those. Of hedges it finds those whose delay is as long as the
-attempt that they were to run beside, or longer.`,
+waits between attempts that take all of attempt_timeout. If the file does not set attempts,
+the policy makes as many as fit, and the rule only requires that two fit. Waits that a
+server asks for are not counted, because the server decides about them. The rule also finds
+hedges whose delay is as long as the first attempt, or longer.`,
 		Sources: []Source{srcBuilders, srcA6},
 		Bad: `dependencies:
   stock:
@@ -80,9 +80,9 @@ attempt that they were to run beside, or longer.`,
 		ID:       "worst-case-over-deadline",
 		Severity: Warning,
 		Title:    "The worst case does not fit before the deadline",
-		Why: `The deadline ends whatever attempt is under way. An attempt that is left with a fraction
-of its timeout is load on the dependency that has little chance to be of use: it is given
-up before a healthy answer can come.
+		Why: `The deadline ends whatever attempt is under way. If an attempt has only a fraction of its
+timeout left, it will mostly be given up before a healthy answer can come. It is load on the
+dependency, and hardly of use.
 
 The rule adds up all attempts at their timeouts and the longest waits between them. It finds
 policies whose last attempt begins before the deadline, and is then left with less than the
@@ -105,10 +105,10 @@ policies whose last attempt begins before the deadline, and is then left with le
 		ID:       "attempt-timeout-below-p99",
 		Severity: Error,
 		Title:    "Attempts are given up that would be answered",
-		Why: `An attempt timeout below the 99th percentile of the dependency's latency cuts off more
-than one attempt in a hundred while all is well. Each is work that was done for nothing, and
-each is done again. When the dependency gets a little slower, many more are cut off, their
-retries make it slower still, and the caller sees nothing that explains it.
+		Why: `An attempt timeout below the 99th percentile of the dependency's latency cuts off more than
+one attempt in a hundred while the dependency is healthy. The work of each is wasted and is
+done again. If the dependency gets a little slower, many more attempts are cut off, and
+their retries make it slower still. The caller sees nothing that explains this.
 
 The rule compares attempt_timeout with the p99 that the file gives for the dependency and
 its operations. Builders' Library: choose what share of false timeouts is acceptable (such as

@@ -20,12 +20,12 @@ func waitRules() []Rule {
 		ID:       "backoff-missing",
 		Severity: Warning,
 		Title:    "Retries follow at once",
-		Why: `What failed a moment ago will most likely fail again, and if it failed because the
-dependency has too much to do, a retry at once gives it more to do. Waiting, for longer each
-time, lets a blip pass and takes load off a dependency that is overloaded.
+		Why: `A call that failed a moment ago will probably fail again. If it failed because the
+dependency is overloaded, an immediate retry adds to the load. Waits that grow let a short
+failure pass, and take load off an overloaded dependency.
 
 The rule finds policies whose longest wait before the first retry is below 1 ms (backoff
-kinds constant without a base, and immediate). Hedged calls are not looked at.`,
+kinds constant without a base, and immediate). The rule does not look at hedged calls.`,
 		Sources: []Source{srcBuilders, srcCascading, srcA6},
 		Bad: `dependencies:
   stock: {backoff: {kind: constant}}
@@ -38,10 +38,10 @@ kinds constant without a base, and immediate). Hedged calls are not looked at.`,
 		ID:       "jitter-missing",
 		Severity: Warning,
 		Title:    "Everybody waits the same time",
-		Why: `Calls that failed together are retried together if the waits have no jitter: the crowd that
-brought the dependency down comes back as a crowd, after each wait. Exponential growth alone
-only puts more time between the crowds. With full jitter the retries are spread over all of the
-wait; AWS measured less than half the calls for the same work.
+		Why: `Calls that failed together are retried together if the waits have no jitter: the callers
+that overloaded the dependency together come back together, after each wait. Exponential
+growth alone only puts more time between these waves. With full jitter the retries are
+spread over the whole wait. AWS measured less than half of the calls for the same work.
 
 The rule finds jitter: none where there is a wait to be spread.`,
 		Sources: []Source{srcJitter, srcBuilders},
@@ -56,13 +56,13 @@ The rule finds jitter: none where there is a wait to be spread.`,
 		ID:       "jitter-useless",
 		Severity: Warning,
 		Title:    "There is jitter, and it spreads next to nothing",
-		Why: `Jitter that is drawn from a narrow range leaves the crowd together. A floor just below the
-wait leaves chance only the rest. Decorrelated jitter draws up to three times the wait before
-and cuts off at the cap: if the cap is hardly above the base, most draws end at the cap, all at
-the same time.
+		Why: `If jitter is drawn from a narrow range, callers still come back together. A floor just below
+the wait makes only the small rest random. Decorrelated jitter draws up to three times the
+previous wait, and limits it to the cap. If the cap is hardly above the base, most draws are
+exactly the cap, so those callers come back at the same time.
 
-The rule finds waits of which less than 10 % is left to chance, and decorrelated jitter that
-puts more than half of the first draws on the cap.`,
+The rule finds waits of which less than 10 % is random, and decorrelated jitter that puts
+more than half of the first draws on the cap.`,
 		Sources: []Source{srcJitter},
 		Bad: `dependencies:
   stock: {backoff: {base: 1s, floor: 950ms}}
@@ -75,13 +75,13 @@ puts more than half of the first draws on the cap.`,
 		ID:       ruleCap,
 		Severity: Warning,
 		Title:    "The cap of the waits is below their base",
-		Why: `The cap is the longest wait. Below the base it makes every wait the same, and shorter than
-the base: the waits do not grow, although a longer outage needs longer waits.
-Where a base is written, lull refuses the file (exit code 2).
+		Why: `The cap is the longest wait. If it is below the base, all waits are the same, and shorter
+than the base. They do not grow, although a longer outage needs longer waits. If the file
+sets a base, lull refuses the file (exit code 2).
 
 The rule finds that, a cap below the default base of 100 ms, and, as a note, a cap below
-rate_limited_base (the wait after a "too many requests", 1 s by default): such
-waits are longer than the cap that was written.`,
+rate_limited_base (the wait after a "too many requests", 1 s by default): such waits are
+longer than the cap in the file.`,
 		Sources: []Source{srcBuilders, srcA6},
 		Bad: `dependencies:
   stock: {backoff: {cap: 50ms}}
