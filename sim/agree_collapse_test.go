@@ -131,6 +131,9 @@ func TestAgreeDrainTime(t *testing.T) {
 // A collapse is for good exactly if load x attempts per call at total failure is
 // at least the capacity: four attempts, 0.25; 10 % of calls, 0.909.
 func TestAgreeCollapseThreshold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	tab := newTable("policy", "load", "load x attempts", "recovered", "after", "goodput at the end")
 	for _, c := range []struct {
 		c    sim.Contender
@@ -144,9 +147,6 @@ func TestAgreeCollapseThreshold(t *testing.T) {
 		{ofArrivals, 0.85, 1.1, true, 200}, {ofArrivals, 0.95, 1.1, false, 200},
 		{noRetry, 0.95, 1, true, 260},
 	} {
-		if testing.Short() && c.load > 0.5 {
-			continue
-		}
 		rs := fly(t, metastable(c.load, deep, stall(10*time.Second), time.Duration(c.s)*time.Second), c.c, some(3))
 		n, after := recovered(rs)
 		final := over(rs, func(r *sim.Result) float64 { return r.Recovery.Final })

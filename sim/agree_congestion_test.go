@@ -19,6 +19,9 @@ import (
 // At a steady load of r a second the server has n = r (1 + n/100) in hand: 67 at
 // 40, 400 at 80, where an attempt takes 5 s and everybody has gone.
 func TestAgreeBrookerCollapse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	const seconds = time.Second
 	ramps := map[string][]sim.RampPoint{
 		"ramp":  {{At: 0, Factor: 0.5}, {At: 25 * seconds, Factor: 1}, {At: 75 * seconds, Factor: 0}},
@@ -29,10 +32,7 @@ func TestAgreeBrookerCollapse(t *testing.T) {
 		"jitter": {Base: 20 * seconds, Cap: time.Minute},
 	}
 	results := map[string][]sim.Result{}
-	seeds := 40
-	if testing.Short() || raced {
-		seeds = 4
-	}
+	const seeds = 40
 	for load, ramp := range ramps {
 		for wait, schedule := range waits {
 			s := sim.Scenario{

@@ -117,6 +117,9 @@ func mean(xs []float64, part int) float64 {
 // The waits of M/M/1 are known whole: a call takes longer than t, wait and work
 // together, with the probability exp(-(1-load) t/work).
 func TestAgreeLatencyDistribution(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	const work, load = 10 * ms, 0.7
 	seeds := 8
 	rs := fly(t, queueing(1, 1<<20, sim.Distribution{Kind: sim.Exponential, Mean: work}, load, 600*time.Second), once, seeds)
@@ -144,6 +147,9 @@ func TestAgreeLatencyDistribution(t *testing.T) {
 // Calls that find all workers busy and no queue are lost, and how many are
 // depends on the mean of the work only (Erlang; Sevastyanov).
 func TestAgreeLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	const work = 10 * ms
 	tab := newTable("workers", "load", "work", "lost", "Erlang B", "z")
 	for _, c := range []struct {
@@ -222,6 +228,9 @@ func TestAgreeArrivals(t *testing.T) {
 // A closed loop: N callers, each thinks, calls, and thinks again. With
 // exponential times its throughput is that of N machines and c repairmen.
 func TestAgreeClosedLoop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	const think, work = 100 * ms, 10 * ms
 	tab := newTable("callers", "workers", "calls/s", "machine repairman", "z", "response ms", "theory", "z")
 	for _, c := range []struct{ callers, each, workers int }{{5, 1, 1}, {11, 1, 1}, {10, 3, 1}, {60, 1, 4}} {

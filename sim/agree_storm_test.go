@@ -46,6 +46,9 @@ func peakOver(r *sim.Result) float64 {
 }
 
 func TestAgreeSynchronisedCallers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: statistics on one goroutine")
+	}
 	// peak over base load, and the share of the M that give up; from five runs of
 	// a model that shares nothing with this one.
 	type row struct{ none, equal, full float64 }

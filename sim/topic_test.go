@@ -201,7 +201,7 @@ func anyTopic(d dice) Topic {
 func TestEveryMessageIsAccountedFor(t *testing.T) {
 	n := 1000
 	if testing.Short() {
-		n = 300
+		n = 200
 	}
 	base := seed.Fresh(t)
 	var sum TopicResult
