@@ -1,0 +1,137 @@
+// Package requeue decides when a Kubernetes controller comes back to an item that failed.
+//
+//	d, err := lull.NewDependency("cloud", requeue.Policy())
+//	...
+//	limiter, err := requeue.New[reconcile.Request](d)
+//
+// A [Limiter] is a TypedRateLimiter of client-go's workqueue, and so goes into the options of a
+// controller (controller-runtime's RateLimiter) or of workqueue.NewTypedRateLimitingQueue. Nothing
+// of Kubernetes is imported.
+//
+// client-go's own limiter waits 5 ms, 10 ms, 20 ms, up to 1000 s, without jitter: items that failed
+// together come back together, each time, until the last of them. It counts each item for
+// itself, so nothing sees that all of them fail; a bucket of ten a second holds back the healthy ones
+// just as the others. Here every item has backoff with jitter, and over all items there are
+//
+//   - a budget. A failure whose retry it does not pay for waits as long as if the item had failed
+//     three times more, and half a second at least: while most items fail, they come back rarely.
+//   - a breaker. While it is open no item comes back, and then they come spread over their own
+//     backoff.
+//
+// They are those of the dependency, which may be shared with calls of lull.Do and of HTTP clients:
+// what reconciling calls pays from one budget. Its decisions are the engine's, as those of package
+// queue about messages that come again.
+//
+// An item always comes back: a controller has no dead letters. Policy.Attempts is after how many
+// failures the wait no longer grows. [Policy] is a policy for items; the zero lull.Policy is one for
+// calls, whose waits end below a second or two.
+//
+// The interface says that an item failed (When) and that it need not come back (Forget), and nothing
+// of the error. So each failure counts as one that may pass, and each Forget as a success. A
+// controller that asks to be called again without an error (Requeue) should say when
+// (RequeueAfter), or that counts as a failure. In a quiet controller a single bad object may open
+// the circuit. That delays retries, and nothing that is new.
+//
+// Cost: When and Forget together take 2 µs and allocate nothing. Memory: one entry for each
+// item that has failed since it was forgotten.
+package requeue
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
+)
+
+// Policy returns the recommended policy for items that a controller reconciles. Its waits are those
+// of client-go's default limiter: from 5 ms, doubled for each failure, to 1000 s.
+func Policy() lull.Policy {
+	return lull.Policy{
+		Attempts: 20,
+		Deadline: lull.NoTimeout,
+		Backoff:  backoff.Schedule{Base: 5 * time.Millisecond, Cap: 1000 * time.Second},
+		Budget:   budget.Config{Stock: 10},
+		Breaker:  breaker.Config{OpenFor: time.Second}, // of which each probe is an item that fails once more
+	}
+}
+
+// A Limiter decides when items come back. It may be used concurrently. Make one with [New].
+type Limiter[T comparable] struct {
+	d      *lull.Dependency
+	broker engine.Broker
+
+	mu     sync.Mutex
+	failed map[T]int // how often, since it was forgotten
+}
+
+// New returns a limiter by the policy of d.
+func New[T comparable](d *lull.Dependency) (*Limiter[T], error) {
+	if d == nil {
+		return nil, errors.New("requeue: New: the dependency is nil: make one with lull.NewDependency")
+	}
+	if n := d.Plan().Attempts(); n < 2 {
+		return nil, fmt.Errorf("requeue: New: Policy.Attempts of %s is %d: want at least 2, after how many failures the wait no longer grows", d.Name(), n)
+	}
+	return &Limiter[T]{d: d, broker: engine.Broker{MaxDelay: engine.Never, FreeDefer: true}, failed: map[T]int{}}, nil
+}
+
+// When returns how long an item waits that has failed now. Each call counts as one failure.
+func (l *Limiter[T]) When(item T) time.Duration {
+	l.mu.Lock()
+	l.failed[item]++
+	n := l.failed[item]
+	l.mu.Unlock()
+
+	s, now, random := l.d.State(), l.d.Now(), l.d.Rand()
+	v := lull.Verdict{Kind: lull.KindTransient}
+	// The last attempt of a message has no retry. An item has, always.
+	of := engine.Delivery{Broker: l.broker, Attempt: min(n, max(s.Current().Plan().Attempts()-1, 1)), Left: engine.Never, Kept: engine.Never}
+	call, step := s.ResumeDelivery(now, engine.Spec{Operation: operation}, of)
+	if !step.Done {
+		step = call.Attempt(now, random)
+		if step.Full || step.Wait > 0 { // for a limit on calls, which this is none of
+			call.Abandon(now)
+			return s.Wait(of.Attempt, v, random)
+		}
+	}
+	if step.Done {
+		// All items that fail meanwhile wait for the same moment, and then as long as each would.
+		return s.Refused(now, step.Reason, v, of, random).After + s.Wait(of.Attempt, v, random)
+	}
+	return call.Handled(now, engine.Handled{Verdict: v}, of, func(int) bool { return false }, random).After
+}
+
+const operation = "reconcile"
+
+// Forget records that an item has succeeded, or is given up.
+func (l *Limiter[T]) Forget(item T) {
+	l.mu.Lock()
+	delete(l.failed, item)
+	l.mu.Unlock()
+
+	s, now := l.d.State(), l.d.Now()
+	call, step := s.Start(now, engine.Spec{Operation: operation})
+	if step.Done {
+		return
+	}
+	if step = call.Attempt(now, l.d.Rand()); step.Full || step.Wait > 0 {
+		call.Abandon(now)
+		return
+	}
+	if !step.Done {
+		call.Next(now, lull.Verdict{Kind: lull.KindSuccess}, l.d.Rand())
+	}
+}
+
+// NumRequeues returns how often an item has failed since it was forgotten.
+func (l *Limiter[T]) NumRequeues(item T) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed[item]
+}
