@@ -360,6 +360,9 @@ func TestTheFleetLendsToTheOneInNeed(t *testing.T) {
 // A new instance may need a token before it has earned one, and so may an old one that
 // has nothing. But never more than half of the pool goes to instances that only might need it.
 func TestIdleInstancesHoldATokenIfTheyHaveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: long in virtual time, and the same every time on one goroutine")
+	}
 	w := newWorld(t, 3, 20, fleetOf50)
 	w.run(30 * time.Second)
 	for _, p := range w.people {
@@ -389,6 +392,9 @@ func TestIdleInstancesHoldATokenIfTheyHaveNothing(t *testing.T) {
 // Frozen and back: the tokens that instances allow themselves meanwhile are taken from the floor
 // that Redis would have counted, so the bound is the same.
 func TestAFrozenRedisChangesNothingInTheBound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not short: long in virtual time, and the same every time on one goroutine")
+	}
 	for _, alone := range []float64{-1, 0.5, 1} {
 		for _, frozen := range []time.Duration{time.Second, 5 * time.Second, 13 * time.Second, 60 * time.Second, 11 * time.Minute} {
 			c := fleetOf50
