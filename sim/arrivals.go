@@ -18,10 +18,12 @@ type stream struct {
 	at  time.Duration
 	cut float64 // the fraction of a nanosecond by which at was rounded
 
-	// Of AtOnce and Periodic: the arrivals of this round, and where in it we are.
+	// Of AtOnce and Periodic: the arrivals of this round that are left, its beginning, where in it the
+	// last of those ahead comes, and the next ones, in the opposite order.
 	left  uint64
 	round time.Duration
 	phase float64 // in nanoseconds, whose fractions add up over millions
+	ahead []time.Duration
 
 	ramp []RampPoint
 }
@@ -93,28 +95,55 @@ func (s *stream) begin(at time.Duration) {
 	if s.a.Kind == AtOnce {
 		s.left *= uint64(max(s.a.Each, 1))
 	}
+	if s.left == 0 { // of a fleet whose policy has a mistake
+		s.at = never
+		return
+	}
 	s.another()
 }
 
-// another finds the next arrival of a round. With k to come in what is left of
+// another finds the next arrival of a round.
+func (s *stream) another() {
+	if len(s.ahead) == 0 {
+		s.look()
+	}
+	last := len(s.ahead) - 1
+	s.at, s.ahead = s.ahead[last], s.ahead[:last]
+	s.left--
+}
+
+// lookahead is how many arrivals of a round are found at a time. Found one after the other, those of many
+// clients take half the time that they take between the events.
+const lookahead = 256
+
+// look finds the next arrivals of a round. With k to come in what is left of
 // the round, the next of them is the smallest of k uniform draws; the randomness
 // is that of the place in the round, so that a process calls at the same phase
 // in every round.
-func (s *stream) another() {
-	within := s.a.Within
+func (s *stream) look() {
+	n := int(min(s.left, lookahead))
+	if cap(s.ahead) < n {
+		s.ahead = make([]time.Duration, n)
+	}
+	s.ahead = s.ahead[:n]
+	within := float64(s.a.Within)
 	if s.a.Kind == Periodic && within == 0 {
-		within = s.a.Every
+		within = float64(s.a.Every)
 	}
-	if within > 0 {
-		x := draw.Exponential(draw.Mix(s.key, 1<<63|s.left)) / float64(s.left)
-		share := x - float64(x*x)/2 // 1 - exp(-x), to the last nanosecond of an hour
-		if x > 1e-4 {
-			share = 1 - draw.Exp(-x)
+	phase, left := s.phase, s.left
+	for i := n - 1; i >= 0; i-- {
+		if within > 0 {
+			x := draw.Exponential(draw.Mix(s.key, 1<<63|left)) / float64(left)
+			share := x - float64(x*x)/2 // 1 - exp(-x), to the last nanosecond of an hour
+			if x > 1e-4 {
+				share = 1 - draw.Exp(-x)
+			}
+			phase += float64((within - phase) * share)
 		}
-		s.phase += float64((float64(within) - s.phase) * share)
+		left--
+		s.ahead[i] = saturating.Add(s.round, duration(phase))
 	}
-	s.left--
-	s.at = saturating.Add(s.round, duration(s.phase))
+	s.phase = phase
 }
 
 // after is when the integral of the rate, from t on, has reached mass.

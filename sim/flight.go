@@ -112,6 +112,10 @@ func (w *world) start(i uint32, f *flight, o *origin, process uint32, deadline t
 	if o.hop != nil {
 		f.call.NestedIn(int(f.above) + 1)
 	}
+	if !o.hedges && f.call.FirstAttempt(w.now) {
+		w.send(i, f)
+		return
+	}
 	w.attempt(i, f)
 }
 
@@ -382,8 +386,14 @@ func (w *world) ended(i uint32, f *flight, verdict int) {
 		w.racerEnded(f, verdict)
 		return
 	}
+	v := w.origins[f.origin].verdicts[verdict]
+	if v.Kind == lull.KindSuccess && f.call.Attempts() == 1 && f.call.MaySucceed() {
+		f.call.Succeed(w.now, f.call.Due())
+		w.end(i, f, engine.Success)
+		return
+	}
 	w.seedFor(f, false)
-	step := f.call.Next(w.now, w.origins[f.origin].verdicts[verdict], w.random)
+	step := f.call.Next(w.now, v, w.random)
 	if step.Done {
 		if o := w.origins[f.origin]; o.redials != nil && step.Reason != engine.Success {
 			w.redialFailed(i, f, o, o.verdicts[verdict])
@@ -436,9 +446,11 @@ func (w *world) end(i uint32, f *flight, why lull.Reason) {
 		}
 	}
 	began := f.began
-	if at, came := w.rec.users[i]; o.again && came {
-		began = at
-		delete(w.rec.users, i)
+	if o.again {
+		if at, came := w.rec.users[i]; came {
+			began = at
+			delete(w.rec.users, i)
+		}
 	}
 	w.rec.left(w.now, began)
 	if o.fleet.Arrivals.Kind == Closed {
