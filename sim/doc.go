@@ -45,9 +45,8 @@
 //
 // # Cost
 //
-// About 8 million attempts a second and core, flat from 100,000 clients to ten
-// million, 32 bytes for a process that has nothing to remember and 128 for a call
-// under way: 25 million players that fetch a segment every four seconds take
+// About 10 million attempts a second and core, 32 bytes for a process that has
+// nothing to remember and 128 for a call under way: 25 million players that fetch a segment every four seconds take
 // 1.1 GiB. Events wait in a calendar queue that sorts each bucket exactly
 // (internal/wheel); arrivals are a stream that costs nothing while they have not
 // come. [Scenario.Cost] estimates a run before it is made.
