@@ -1,0 +1,56 @@
+package lullaws
+
+import (
+	"context"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/seed"
+)
+
+// costs are the SDK's step that repeats, and the one in its place, for an attempt that succeeds.
+func costs(t testing.TB) [2]func() error {
+	d, err := lull.NewDependency("queues", lull.Policy{}, lull.WithRand(seed.Source(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sdks := retry.NewAttemptMiddleware(retry.NewStandard(), smithyhttp.RequestCloner)
+	v2 := asV2(retry.NewStandard())
+	own := &step{sdks: sdks, of: func(context.Context) (*lull.Dependency, aws.RetryerV2) { return d, v2 }}
+	next := middleware.FinalizeHandlerFunc(func(context.Context, middleware.FinalizeInput) (out middleware.FinalizeOutput, m middleware.Metadata, err error) {
+		return out, m, nil
+	})
+	in := middleware.FinalizeInput{Request: smithyhttp.NewStackRequest()}
+	ctx, cancel := context.WithCancel(context.Background()) // as that of a request
+	t.Cleanup(cancel)
+	return [2]func() error{
+		func() error { _, _, err := sdks.HandleFinalize(ctx, in, next); return err },
+		func() error { _, _, err := own.HandleFinalize(ctx, in, next); return err },
+	}
+}
+
+// A call of a client takes some hundred allocations, of which this adds a few.
+func TestCost(t *testing.T) {
+	x := costs(t)
+	sdks, own := testing.AllocsPerRun(200, func() { x[0]() }), testing.AllocsPerRun(200, func() { x[1]() })
+	if own > sdks+13 {
+		t.Errorf("%v allocations, where the SDK's step has %v: want 13 more at most", own, sdks)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	x := costs(b)
+	for i, what := range []string{"bare", "lull"} {
+		b.Run(what, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				x[i]()
+			}
+		})
+	}
+}
