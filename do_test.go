@@ -282,6 +282,9 @@ func TestATimeoutIsRepeatedWhenALaterCallIsAnswered(t *testing.T) {
 	for _, after := range []time.Duration{-2500 * time.Millisecond, -100 * time.Millisecond, 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDependency(t, lull.Policy{AttemptTimeout: 300 * time.Millisecond})
+			for range 1000 { // which earn a repeat
+				lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
+			}
 			go func() {
 				time.Sleep(3*time.Second + after)
 				lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(150 * time.Millisecond); return nil })

@@ -72,13 +72,6 @@ func (b *Bucket) End(_ time.Duration, success bool, _ Receipt, _ int) {
 // never take it from one another.
 func (b *Bucket) earn() (over int64) { return b.add(b.terms.earned()) }
 
-// Refund puts back what so many retries cost that have helped.
-func (b *Bucket) Refund(retries int) {
-	if retries > 0 {
-		b.add(uint64(min(retries, MaxStock)) * stateToken)
-	}
-}
-
 // add puts in so much of the state's unit, and returns the units that did not fit.
 func (b *Bucket) add(n uint64) (over int64) {
 	full := b.terms.full()

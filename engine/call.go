@@ -89,7 +89,7 @@ type Call struct {
 	stream         bool  // Spec.Stream
 	hinted         bool  // an attempt is under way, or waited for, at the time that the server asked for
 	paidRetries    uint8 // by the budget; at most 255 are counted
-	paidTimeouts   uint8 // of these, by the account for timeouts as well
+	timeoutRetries uint8 // repeats of attempts that timed out
 	attemptsBefore int16 // of attempts: those that were made before Resume
 }
 
@@ -192,7 +192,7 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
 	if !s.plan.empty { // or they are never looked at
-		c.receipt, c.paidRetries, c.paidTimeouts, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Token{}, noPass, false, spec.Stream, 0
+		c.receipt, c.paidRetries, c.timeoutRetries, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Token{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(spec)
 	if limit := s.plan.policy.Deadline; limit > 0 {
@@ -585,8 +585,8 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	}
 	if b := m.timeouts; b != nil {
 		b.End(now, r == Success, 0, 0)
-		if r == Success && c.paidTimeouts > 0 && c.othersQuick() {
-			b.Refund(int(c.paidTimeouts))
+		if n := int(c.timeoutRetries); r == Success && n > 0 && c.othersQuick() && b.Balance(now) < helpedKept {
+			b.Refund(now, n)
 		}
 	}
 	if b := m.breaker; b != nil && !c.deferred { // last, since its listeners may panic

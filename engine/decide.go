@@ -170,15 +170,18 @@ func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, 
 
 // A price is the cost of an attempt that is not the call's first.
 type price struct {
-	class   budget.Class // in budgets that charge by cause
-	timeout bool         // the account for timeouts pays as well
+	class    budget.Class // in budgets that charge by cause
+	timedOut bool         // the attempt before it timed out
+	doubtful bool         // there may be a line: the account for timeouts pays as well
 }
 
 // priceOf is the price of an attempt that follows one that ended with v. A timeout costs no
 // more than another failure if an attempt that began later was answered, and the others are
 // quick.
 func (c *Call) priceOf(v Verdict) price {
-	return price{class(v), timedOut(v) && !(c.s.answeredFrom() > c.began && c.othersQuick())}
+	p := price{class: class(v), timedOut: timedOut(v)}
+	p.doubtful = p.timedOut && !(c.s.answeredFrom() > c.began && c.othersQuick())
+	return p
 }
 
 // timedOut reports whether the dependency may still be at work on the attempt that ended
@@ -188,20 +191,19 @@ func timedOut(v Verdict) bool { return v.Code == CodeTimeout && !v.NeverSent }
 // charge has the budget pay for another attempt. If the grant is not OK nothing was paid.
 func (c *Call) charge(now time.Duration, p price, random func() uint64) budget.Grant {
 	m := c.s.remember()
-	var timeouts *budget.Bucket
-	if p.timeout {
-		timeouts = m.timeouts
-	}
-	if timeouts != nil && timeouts.Balance(now) < 1 {
+	doubtful := p.doubtful && m.timeouts != nil
+	if doubtful && !m.timeouts.Withdraw(now, p.class, random).OK {
 		return budget.Grant{}
 	}
 	grant := budget.Grant{OK: true}
 	if m.budget != nil {
 		grant = m.budget.Withdraw(now, p.class, random)
 	}
-	if timeouts != nil && grant.OK {
-		timeouts.Withdraw(now, budget.Timeout, random)
-		c.paidTimeouts = counted(c.paidTimeouts)
+	switch {
+	case grant.OK && p.timedOut:
+		c.timeoutRetries = counted(c.timeoutRetries)
+	case !grant.OK && doubtful:
+		m.timeouts.Refund(now, 1)
 	}
 	return grant
 }

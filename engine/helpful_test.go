@@ -140,6 +140,7 @@ func TestATimeoutNeedsAnAnswerNearby(t *testing.T) {
 	} {
 		d := newDependency(t, lull.Policy{AttemptTimeout: 2 * time.Second, Budget: plenty, Breaker: breaker.Config{Off: true}})
 		const began = time.Hour
+		busy(t, d, began-time.Minute-15*time.Second, 1300)
 		var call engine.Call
 		if c.answered < 0 {
 			call = begun(t, d, began)
@@ -160,9 +161,20 @@ func TestATimeoutNeedsAnAnswerNearby(t *testing.T) {
 	}
 }
 
+// busy has n calls succeed, each ten milliseconds after the last, and each after a
+// millisecond. It returns the time of the end.
+func busy(t *testing.T, d *lull.Dependency, now time.Duration, n int) time.Duration {
+	t.Helper()
+	for range n {
+		callOf(t, d, now, time.Millisecond, success)
+		now += 10 * time.Millisecond
+	}
+	return now
+}
+
 // Where successes take a small part of the timeout and one that began later was answered, there is
 // no line: a timeout costs what any failure costs. Where they take nearly as long, or the evidence
-// is older, the account for timeouts has to pay as well.
+// is older, the account for timeouts has to pay as well: one in six hundred of those that succeeded.
 func TestRule15WhatATimeoutCosts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -171,17 +183,16 @@ func TestRule15WhatATimeoutCosts(t *testing.T) {
 		repeated int
 	}{
 		{"others are quick", 100 * time.Millisecond, true, 100},
-		{"others are slow", 900 * time.Millisecond, true, engine.DefaultAttempts - 1 + 100/50},
-		{"quick, but earlier", 100 * time.Millisecond, false, engine.DefaultAttempts - 1 + 100/50},
+		{"others are slow", 900 * time.Millisecond, true, 100 * 60 / 600},
+		{"quick, but earlier", 100 * time.Millisecond, false, 100 * 60 / 600},
 	} {
 		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty, Breaker: breaker.Config{Off: true}})
 		now, repeated := time.Duration(0), 0
-		for range 50 { // so that it is known how long they take
-			callOf(t, d, now, c.usual, success)
-			now += 10 * time.Second
-		}
 		for range 100 {
-			now += 10 * time.Second
+			for range 59 {
+				callOf(t, d, now, c.usual, success)
+				now += time.Second
+			}
 			if !c.later {
 				callOf(t, d, now-time.Second, c.usual, success)
 			}
@@ -196,8 +207,135 @@ func TestRule15WhatATimeoutCosts(t *testing.T) {
 				t.Fatalf("%s: %+v", c.name, step)
 			}
 		}
-		if repeated < c.repeated-1 || repeated > c.repeated {
+		if repeated < c.repeated-1 || repeated > c.repeated+1 {
 			t.Errorf("%s: %d of 100 timeouts were repeated, want %d", c.name, repeated, c.repeated)
+		}
+	}
+}
+
+// A repeat of a timeout that has helped pays for another one, whoever paid for it, for two
+// minutes and up to twenty of them: while successes take a small part of the timeout.
+func TestRule15WhatHelpedPaysForTheNext(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		usual  time.Duration
+		free   int           // repeats that helped and were free, since one that began later was answered
+		helped int           // then so many that helped, and were paid for by the account
+		rest   time.Duration // before those that do not help
+		want   int           // repeats that do not help, before one is refused
+	}{
+		{"nothing has helped", time.Millisecond, 0, 0, 0, 0},
+		{"each has helped", time.Millisecond, 1, 50, 0, 1},
+		{"seven were free", time.Millisecond, 7, 0, 0, 7},
+		{"some time ago", time.Millisecond, 7, 0, time.Minute, 7},
+		{"long ago", time.Millisecond, 7, 0, 130 * time.Second, 0},
+		{"fifty were free", time.Millisecond, 50, 0, 0, 20},
+	} {
+		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty, Breaker: breaker.Config{Off: true}})
+		now := busy(t, d, 0, 20)
+		for range c.free {
+			call := begun(t, d, now)
+			callOf(t, d, now+time.Millisecond, c.usual, success)
+			step := call.Next(now+time.Second, timedOut, nil)
+			if step.Done {
+				t.Fatalf("%s: %+v", c.name, step)
+			}
+			now += time.Second + step.Wait
+			call.Attempt(now, nil)
+			call.Next(now+c.usual, success, nil)
+			now += c.usual
+		}
+		doubtful := func(ends lull.Verdict) bool {
+			callOf(t, d, now, c.usual, success)
+			now += time.Second
+			call := begun(t, d, now)
+			now += time.Second
+			step := call.Next(now, timedOut, nil)
+			if step.Done {
+				if step.Reason != engine.BudgetExhausted {
+					t.Fatalf("%s: %+v", c.name, step)
+				}
+				return false
+			}
+			now += step.Wait
+			call.Attempt(now, nil)
+			call.Next(now+c.usual, ends, nil)
+			now += c.usual
+			return true
+		}
+		for i := range c.helped {
+			if !doubtful(success) {
+				t.Fatalf("%s: repeat %d of those that help was refused", c.name, i)
+			}
+		}
+		now += c.rest
+		n := 0
+		for doubtful(lull.Verdict{Kind: lull.KindPermanent, Code: "404"}) {
+			n++
+		}
+		if n != c.want {
+			t.Errorf("%s: %d repeats that do not help, want %d", c.name, n, c.want)
+		}
+	}
+}
+
+// In a line, where successes take nearly as long as timeouts, what has helped pays for nothing.
+func TestRule15InALineWhatHelpedPaysForNothing(t *testing.T) {
+	d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty, Breaker: breaker.Config{Off: true}})
+	now, repeated := time.Duration(0), 0
+	for range 1300 { // which earn two
+		callOf(t, d, now, 900*time.Millisecond, success)
+		now += 10 * time.Millisecond
+	}
+	for range 10 {
+		callOf(t, d, now, 900*time.Millisecond, success)
+		step, end := callOf(t, d, now, time.Second, timedOut, success)
+		if step.Reason == engine.Success {
+			repeated++
+		}
+		now = end
+	}
+	if repeated != 2 {
+		t.Errorf("%d timeouts were repeated, want 2", repeated)
+	}
+}
+
+// closable pays for every retry while it is open.
+type closable struct {
+	budget.Budget
+	closed bool
+}
+
+func (b *closable) Withdraw(now time.Duration, class budget.Class, random func() uint64) budget.Grant {
+	if b.closed {
+		return budget.Grant{}
+	}
+	return b.Budget.Withdraw(now, class, random)
+}
+
+// A repeat that the budget refuses costs the account for timeouts nothing.
+func TestRule15TheOtherAccountRefuses(t *testing.T) {
+	unlimited, err := budget.New(budget.Config{Unlimited: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := &closable{Budget: unlimited}
+	d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Breaker: breaker.Config{Off: true}}, lull.WithBudget(func() budget.Budget { return other }))
+	now := busy(t, d, 0, 1300) // which earn two
+	for i, c := range []struct {
+		closed bool
+		want   engine.Reason
+	}{
+		{true, engine.BudgetExhausted}, {true, engine.BudgetExhausted}, {true, engine.BudgetExhausted},
+		{false, engine.Success}, {false, engine.Success}, {false, engine.BudgetExhausted},
+	} {
+		other.closed = c.closed
+		callOf(t, d, now, time.Millisecond, success)
+		now += time.Second
+		call := begun(t, d, now)
+		now += time.Second
+		if step := call.Next(now, timedOut, nil); step.Reason != c.want {
+			t.Errorf("timeout %d: %+v, want %v", i, step, c.want)
 		}
 	}
 }

@@ -35,7 +35,7 @@ type identity struct {
 // memory holds the parts that remember. Parts that are switched off are nil.
 type memory struct {
 	budget   budget.Budget
-	timeouts *budget.Bucket // pays for retries of attempts that timed out, beside the budget
+	timeouts *budget.Ratio // pays for retries of attempts that timed out, beside the budget
 	breaker  *breaker.Breaker
 	limiter  *bulkhead.Limiter
 	throttle *throttle.Throttle
@@ -150,7 +150,7 @@ func (s *State) newMemory(retryBudget budget.Budget) *memory {
 		m.breaker = p.breakers.New(id.changed)
 	}
 	if p.policy.Timeouts == TimeoutsWhenAnswered && m.budget != nil {
-		m.timeouts, _ = budget.NewBucket(budget.Config{Ratio: TimeoutRatio, Stock: timeoutStock})
+		m.timeouts, _ = budget.NewRatio(budget.Config{Ratio: TimeoutRatio, Window: timeoutWindow})
 	}
 	if p.throttles != nil {
 		m.throttle = p.throttles.New()

@@ -11,13 +11,17 @@ type TimeoutRetries uint8
 
 // TimeoutRatio is how many retries of timed-out attempts a successful call earns
 // under TimeoutsWhenAnswered, beside what the budget allows, where a line cannot be ruled out:
-// one in fifty. A service at 95 % of its capacity can bear that (0.95 × 1.02 < 1); a fifth it
-// cannot: after a stall about as long as the timeout half of the calls may then fail for ever,
-// since some are answered and pay for the retries that hold the others up.
-const TimeoutRatio = 0.02
+// one in six hundred, of the last two minutes. When a dependency stalls for about as long as the
+// timeout, the first attempts of everybody time out at once, and what everybody has earned is
+// the work that comes on top. Here it is a fifth of a second of ordinary calls, for one process as for
+// a fleet: at 90 % of the capacity it is done in two seconds.
+const TimeoutRatio = 1.0 / 600
 
 const (
-	timeoutStock = DefaultAttempts - 1 // of the account that TimeoutRatio fills: what one call can use
+	timeoutWindow = 2 * time.Minute
+	// helpedKept is how many retries the account for timeouts may hold when a repeat that has
+	// helped puts another one in. A process with a sick host uses up some three in ten seconds.
+	helpedKept = 20
 	// recentAnswer is how much earlier than an attempt that timed out another one may have
 	// begun whose answer is still evidence: as long as nothing but failures must have come for
 	// the breaker to open.
@@ -38,9 +42,10 @@ const (
 	//
 	// If one that began later was answered, and successes usually take less than a quarter of the
 	// timeout, there is no line: one request was lost, or one host is sick. Then a timeout is
-	// repeated like any other failure. Otherwise an account of its own has to pay, too:
-	// TimeoutRatio, of which four are in stock, as many as a call can use. What has helped is
-	// given back to it, while successes are so quick.
+	// repeated like any other failure. Otherwise an account of its own has to pay, too. A success
+	// earns TimeoutRatio; a repeat of a timeout that has helped, while successes are so quick,
+	// earns a whole retry, whoever paid for it. So where one host of several is sick, or requests
+	// are lost, repeats pay for others; in a line they do not.
 	//
 	// It costs a process that calls so rarely that nothing was answered for two seconds: its timeouts
 	// are final. TimeoutsAlways is for those who are few.

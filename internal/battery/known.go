@@ -13,6 +13,7 @@ const (
 	blind   = "a process with few calls seldom has another one that was answered, and cannot tell a sick host from a line"
 	hasty   = "the breaker opens before the first success can have come"
 	invited = "a retry that the server asked for is free: it was put off, and comes in a later minute"
+	fresh   = "a process that has just begun has earned no repeat of a timeout, and in the quick size it has all just begun"
 	atEdge  = "a stall about as long as the timeout: some are answered, and pay for retries of the others"
 )
 
@@ -30,6 +31,6 @@ var KnownShortfalls = []Known{
 	{"slowok5s-err0.3-bursts4sper60-p10", Success, hasty},
 	{"maintenance-r10-p1", Attempts, invited},
 	{"maintenance-r100-p100", Attempts, invited},
-	{"grid-stall800ms-l0.95-p100", Back, atEdge},
-	{"grid-stall800ms-l0.95-p1000", Back, atEdge},
+	{"seq-loss0.01", Floor, fresh},
+	{"bursts2x3s-p1", Success, atEdge},
 }
