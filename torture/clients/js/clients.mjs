@@ -121,12 +121,12 @@ export const clients = {
   },
 
   "aws-sdk-s3": async () => {
-    const { S3Client, GetObjectCommand, PutObjectCommand, HeadObjectCommand, DeleteObjectCommand, CreateMultipartUploadCommand } = await of("@aws-sdk/client-s3");
-    const commands = { GET: GetObjectCommand, PUT: PutObjectCommand, HEAD: HeadObjectCommand, DELETE: DeleteObjectCommand, POST: CreateMultipartUploadCommand };
+    const { S3Client, GetObjectCommand, PutObjectCommand, HeadObjectCommand, DeleteObjectCommand } = await of("@aws-sdk/client-s3");
+    const commands = { GET: GetObjectCommand, PUT: PutObjectCommand, HEAD: HeadObjectCommand, DELETE: DeleteObjectCommand };
     const clientsOf = new Map();
     return async ({ url, method, body, signal }) => {
       const { origin, pathname } = new URL(url);
-      if (!commands[method]) throw new Error(`S3 has no ${method}`);
+      if (!commands[method]) throw new Error(`S3 has no ${method} of an object`);
       if (!clientsOf.has(origin))
         clientsOf.set(origin, new S3Client({ endpoint: origin, region: "us-east-1", forcePathStyle: true, credentials: { accessKeyId: "a", secretAccessKey: "b" }, requestChecksumCalculation: "WHEN_REQUIRED" }));
       const [, bucket, ...rest] = pathname.split("/");

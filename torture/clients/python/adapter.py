@@ -115,14 +115,14 @@ def botocore_mode(mode):
         clients = {}
         session = botocore.session.get_session()
         session.set_credentials("a", "b")
-        names = {"GET": "get_object", "PUT": "put_object", "HEAD": "head_object", "DELETE": "delete_object", "POST": "create_multipart_upload"}
+        names = {"GET": "get_object", "PUT": "put_object", "HEAD": "head_object", "DELETE": "delete_object"}
 
         def call(method, url, headers, body, timeout):
             scheme, _, rest = url.partition("://")
             host, _, path = rest.partition("/")
             bucket, _, key = path.partition("/")
             if method not in names:
-                raise Failed(f"S3 has no {method}")
+                raise Failed(f"S3 has no {method} of an object")
             if (host, timeout) not in clients:
                 more = {} if timeout is None else {"read_timeout": timeout, "connect_timeout": timeout}
                 clients[host, timeout] = session.create_client(
