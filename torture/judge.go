@@ -377,10 +377,14 @@ func unlikely(n int, share float64) int {
 }
 
 // mayHideThatThereWasNoWait reports whether a busy machine can be why retries do not seem to
-// follow at once. Who waits longer than that does wait.
+// follow at once: most waits are short, or the machine was busy and some are. Whose shortest
+// waits are longer does wait.
 func mayHideThatThereWasNoWait(s *Seen) bool {
 	waits := s.waits(1)
-	return len(waits) >= fewest && !instantly(s) && waits[len(waits)/2] < 10*instant
+	if len(waits) < fewest || instantly(s) {
+		return false
+	}
+	return waits[len(waits)/2] < 10*instant || s.Late > punctual && waits[len(waits)/20] < instant
 }
 
 // firstWait is the judge of the wait before the first retry.

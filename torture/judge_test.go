@@ -140,6 +140,10 @@ func TestInstantRetriesOnABusyMachine(t *testing.T) {
 		}
 		return callsWaiting(list...)
 	}
+	busy := func(s Seen) Seen {
+		s.Late = 20 * ms
+		return s
+	}
 	drawn := func(most time.Duration) Seen { // evenly from 0
 		var list []time.Duration
 		for i := range 60 {
@@ -155,6 +159,8 @@ func TestInstantRetriesOnABusyMachine(t *testing.T) {
 		"a quiet machine":         {waits(60, 0, ms, 0), Fail, false},
 		"a busy one":              {waits(60, 40, ms, 8*ms), Fail, false},
 		"too busy to show it":     {waits(60, 50, ms, 8*ms), Pass, true},
+		"much too busy":           {busy(waits(60, 50, ms, 1000*ms)), Pass, true},
+		"a wait, much too busy":   {busy(waits(60, 50, 100*ms, 1000*ms)), Pass, false},
 		"a wait of 20 ms":         {waits(60, 0, 20*ms, 0), Pass, true},
 		"a wait of 100 ms":        {waits(60, 0, 100*ms, 0), Pass, false},
 		"from 0 to 50 ms":         {drawn(50 * ms), Pass, true},

@@ -37,11 +37,19 @@ func write(out io.Writer, cards []*torture.Card) {
 		fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d |\n", c.Name, c.Version, c.Count(torture.Pass), c.Count(torture.Warn), c.Count(torture.Fail), c.Count(torture.NotApplicable))
 	}
 	for _, c := range torture.Cases() {
-		var failed []string
+		var whys []string // in the order of the first client that has each
+		names := map[string][]string{}
 		for _, card := range cards {
 			if r, ok := card.Result(c.Name); ok && r.Grade == torture.Fail {
-				failed = append(failed, fmt.Sprintf("%s (%s)", card.Name, r.Why))
+				if names[r.Why] == nil {
+					whys = append(whys, r.Why)
+				}
+				names[r.Why] = append(names[r.Why], card.Name)
 			}
+		}
+		var failed []string
+		for _, why := range whys {
+			failed = append(failed, fmt.Sprintf("%s (%s)", strings.Join(names[why], ", "), why))
 		}
 		if len(failed) > 0 {
 			fmt.Fprintf(out, "\n**%s**. The server %s. The client %s. *%s.*\nFailed by %s.\n", c.Name, c.Does, c.Right, c.Source, strings.Join(failed, "; "))

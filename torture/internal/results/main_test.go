@@ -12,9 +12,10 @@ func TestResults(t *testing.T) {
 	var b strings.Builder
 	write(&b, []*torture.Card{
 		{Name: "b", Version: "2", Results: []torture.Result{{Case: "once-507", Verdict: torture.Fail.Because("2 attempts")}, {Case: "status-503", Verdict: torture.Pass.Because("")}}},
+		{Name: "c", Version: "3", Results: []torture.Result{{Case: "once-507", Verdict: torture.Fail.Because("2 attempts")}}},
 		{Name: "a", Version: "1", Results: []torture.Result{{Case: "once-507", Verdict: torture.Fail.Because("%d attempts", 3)}}},
 	})
-	for _, want := range []string{"|---|\n| a | 1 | 0 | 0 | 1 | 0 |\n| b | 2 | 1 | 0 | 1 | 0 |\n", "\n**once-507**. The server answers a GET with 507", "Failed by a (3 attempts); b (2 attempts).\n"} {
+	for _, want := range []string{"|---|\n| a | 1 | 0 | 0 | 1 | 0 |\n| b | 2 | 1 | 0 | 1 | 0 |\n| c | 3 | 0 | 0 | 1 | 0 |\n", "\n**once-507**. The server answers a GET with 507", "Failed by a (3 attempts); b, c (2 attempts).\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}
