@@ -1,24 +1,22 @@
 // Package lull makes calls to things that fail, without making the failure worse.
 //
-// A retry is load that a caller adds to a dependency which has just shown that
-// it is in trouble. Most retry loops add it without limit and in step: a blip of
-// 200 ms comes back as an outage of half an hour, because every client tries
-// again, at the same moment, four times, in each of three layers. Waiting longer
-// and adding jitter do not cure that; they spread the same volume. What cures it
-// is to bound the volume, to stop when it is pointless, and to listen to the
-// server. So a call made with lull
+// A retry adds load to a dependency that has just failed. Most retry loops add it
+// without a limit, and all at the same time: every client tries again at the same
+// moment, four times, in each of three layers. So a short failure becomes a long
+// outage. Longer waits and jitter spread this load, but do not limit it. lull limits
+// the number of retries, stops when another attempt is pointless, and obeys the server.
+// A call made with lull
 //
 //   - is retried only if its failure is known to be transient, and the operation
 //     is safe to repeat or was provably never sent;
-//   - pays for each retry from a budget that all calls to the dependency share,
-//     and that their successes fill: in a total outage attempts stay below
-//     1.1 × calls and two a process, whatever number of attempts the policy allows;
+//   - pays for each retry from a budget, which all calls to the dependency share and
+//     their successes fill. In a total outage there are at most 1.1 attempts for each
+//     call, and two more for each process, at any number of allowed attempts;
 //   - repeats an attempt that timed out only while the dependency answers others;
-//   - waits as long as the server asks, with jitter on top, and never sleeps into
-//     its own deadline: it returns at once, with the last real error and the
-//     reason why it stopped;
-//   - stops when the circuit breaker of the dependency opens, which wraps the
-//     loop and learns the results of calls, not of attempts.
+//   - waits at least as long as the server asks. If the wait would cross the deadline, the
+//     call returns at once, with the last real error and the reason;
+//   - stops when the circuit breaker of the dependency opens. The breaker is outside of the
+//     loop, and learns the results of calls, not of attempts.
 //
 // # Use
 //
@@ -32,7 +30,7 @@
 //	})
 //
 // The zero [Policy] is the recommended one. Package lullhttp does the same for
-// http.Client, where the classification of failures comes ready-made.
+// http.Client, and classifies the failures of HTTP.
 //
 // A policy that hedges (Policy.Hedge) sends a second attempt beside a slow first
 // one, for operations that are called with [DoHedged] and for idempotent HTTP
@@ -42,17 +40,16 @@
 //
 // The order is fixed, and not left to the order of arguments: deadline of the
 // call, circuit breaker, retry loop or hedges with their budget, throttle,
-// concurrency limit, timeout of the attempt. After each attempt engine.Call.Next asks its nine questions,
-// and the first no ends the call with that reason.
+// concurrency limit, timeout of the attempt. After each attempt engine.Call.Next checks nine
+// conditions. The first that is not met ends the call with its reason.
 //
 // # One engine, many drivers
 //
-// Every decision is taken by package engine, which never reads a clock, sleeps, starts
-// a goroutine or draws a random number: time comes in as an argument and the answer goes
-// out as a value. [Do] adds the real clock. Package sim adds a virtual one: it flies a
-// policy through an outage, with up to 25 million clients, and what is simulated is what
-// ships. What happens to calls is in package event, and what those need who write a
-// driver of their own is in package driver.
+// Package engine makes every decision. It never reads a clock, sleeps, starts a goroutine
+// or draws a random number: it gets the time as an argument and returns its decision as a
+// value. [Do] adds the real clock. Package sim adds a virtual clock: it simulates outages
+// with up to 25 million clients, with the same engine. Package event has the events of
+// calls. Package driver is for users who write a driver of their own.
 //
 // # What it costs
 //

@@ -1,6 +1,6 @@
-// Package driver is for those who write a driver of their own on the real clock, beside
-// lullhttp and lullgrpc: what an operation needs that is made with Drive and DriveHedged of
-// lull.Dependency.
+// Package driver is for users who write a driver of their own on the real clock, like
+// lullhttp and lullgrpc. It has what the operations of Dependency.Drive and
+// Dependency.DriveHedged need.
 package driver
 
 import (

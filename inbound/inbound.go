@@ -1,7 +1,7 @@
-// Package inbound is the request that a server is at work on, as far as it matters to the
-// calls that it makes meanwhile. One layer should retry, and a server that calls others is
-// a layer: what is done for a request that is itself a retry is not retried once more, and
-// a request whose calls have failed for good is not to be retried by its caller.
+// Package inbound describes the request that a server works on, for the calls that the
+// server makes meanwhile. Only one layer should retry. So if the request is itself a retry,
+// the server's calls for it are not retried again. And if a call has failed for good, the
+// caller of the request is asked not to retry.
 package inbound
 
 import (

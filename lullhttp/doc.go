@@ -16,8 +16,8 @@
 // Retry-After in all its forms, the RateLimit fields, the many dialects of
 // X-RateLimit-Reset, problem details (RFC 9457), and "don't retry". A hint is
 // never cut short: one longer than Policy.HintLimit, or than the time that is
-// left, ends the call. What is malformed is ignored. Problem details that do not come
-// with their header are waited for a quarter of a second, and then not looked at.
+// left, ends the call. Malformed values are ignored. If problem details arrive later than
+// their header, lull waits for a quarter of a second, and then ignores them.
 //
 // GET, HEAD, OPTIONS, TRACE, PUT and DELETE are repeated, also when their response was
 // cut in its header, or their connection closed while it was idle. POST, PATCH and methods
@@ -77,14 +77,15 @@
 // hosts. Trace context and all else is the same for all attempts. NewHandler is the
 // server's end of that: deadlines travel, and one layer retries.
 //
-// # What is not in its hands
+// # What net/http does itself
 //
-// When a connection from the pool turns out to be closed, http.Transport itself repeats
-// the request, once and at once, if it is GET, HEAD, OPTIONS or TRACE or nothing of it was
-// written; likewise HTTP/2 streams that the server refused. Those attempts are not
-// counted. PUT and DELETE are left to lull, as attempts like any other. Redirects are followed
-// by http.Client, and each hop is a call of its own. Request.Cancel ends an attempt, and
-// the call with it, but a wait only with the attempt that follows; a context ends both.
+// If a connection from the pool is already closed, http.Transport itself repeats the
+// request once, without a wait, if it is GET, HEAD, OPTIONS or TRACE, or if nothing of it
+// was written. It also repeats HTTP/2 streams that the server refused. lull does not count
+// these attempts. It repeats PUT and DELETE itself, as ordinary attempts. http.Client
+// follows redirects, and each hop is a call of its own. Request.Cancel ends an attempt and
+// its call; during a wait it has an effect only with the next attempt. A context ends both
+// at once.
 //
 // # What it costs
 //

@@ -1,8 +1,8 @@
 // Package preset holds the retry policies of clients that are in use, as data:
 // the AWS SDKs, gRPC, Envoy, Istio, Linkerd, Finagle, Polly, resilience4j,
-// tenacity, several Go libraries, loops written by hand, and single mechanisms
-// one at a time. A team can fly what its clients do today through an outage
-// before it changes anything.
+// tenacity, several Go libraries, loops written by hand, and single mechanisms.
+// So a team can simulate its present clients in an outage before it changes
+// anything.
 //
 //	p, err := preset.Find("aws-standard-2.1")
 //	d, err := lull.NewDependency("orders", p.Policy, p.Options()...)

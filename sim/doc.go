@@ -1,10 +1,9 @@
-// Package sim flies a retry policy through an outage before production does. It is
-// a discrete-event simulator that drives the engine which ships: every client
-// process has a [lull.Dependency] of its own, every call is a [engine.Call], and
-// each decision (may this call start, is the failure worth another try, how long to
-// wait, does the budget pay) is asked of them. The simulator keeps the time,
-// carries requests, plays the services, and counts; it decides nothing about
-// retries.
+// Package sim simulates an outage under a retry policy before production has one. It is
+// a discrete-event simulator with the engine of the library: every client process has a
+// [lull.Dependency] of its own, and every call is a [engine.Call]. These make each
+// decision (may this call start, is the failure worth another attempt, how long to
+// wait, does the budget pay). The simulator keeps the time, delivers requests,
+// simulates the services, and counts. It decides nothing about retries.
 //
 //	r, err := sim.Run(ctx, scenario, sim.Contender{Name: "ours", Policy: p}, sim.Options{})
 //
