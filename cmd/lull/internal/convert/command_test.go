@@ -225,7 +225,7 @@ func TestListsFormats(t *testing.T) {
 		t.Errorf("%s: %v", out, err)
 	}
 	out, _, _ = converts(t, "--help")
-	for _, want := range []string{"Exit codes: 0 it is written", "--strict", "--output"} {
+	for _, want := range []string{"0  the result is written", "--strict", "--output"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the help does not say %q:\n%s", want, out)
 		}
