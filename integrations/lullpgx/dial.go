@@ -147,7 +147,7 @@ func (k *connecting) call(ctx context.Context, network, addr string) (*dialled, 
 					conn.Conn.Close()
 				}
 			}
-			if conn.accepted.Load() {
+			if conn.accepted.Load() || conn.noTLS.Load() {
 				return sqlcall.Success
 			}
 			if err = ctx.Err(); err != nil {
@@ -202,6 +202,7 @@ type dialled struct {
 	addr string
 
 	answered atomic.Bool // the server has sent something
+	noTLS    atomic.Bool // and that was only that it has no TLS: pgx dials again without
 	accepted atomic.Bool // set before ended is closed
 	once     sync.Once
 	ended    chan struct{} // closed when the dial has ended
@@ -209,7 +210,8 @@ type dialled struct {
 
 func (c *dialled) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if n > 0 && !c.answered.Load() {
+	if n > 0 && (!c.answered.Load() || c.noTLS.Load()) {
+		c.noTLS.Store(n == 1 && p[0] == 'N' && !c.answered.Load())
 		c.answered.Store(true)
 	}
 	return n, err

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/integrations/lullpgx"
 	"github.com/lullgo/lull/internal/dbserver"
 )
@@ -167,5 +168,26 @@ func TestHooksAreKept(t *testing.T) {
 	}
 	if before.Load() == 0 || after.Load() == 0 {
 		t.Errorf("BeforeConnect was called %d times, AfterConnect %d times", before.Load(), after.Load())
+	}
+}
+
+// failures counts the calls that failed.
+type failures struct{ n atomic.Int32 }
+
+func (f *failures) Observe(_ context.Context, e lull.Event) {
+	if e.Kind == event.CallEnded && e.Verdict.Kind != lull.KindSuccess {
+		f.n.Add(1)
+	}
+}
+
+// A server that has no TLS is well. pgx's default is to dial once more without.
+func TestAServerWithoutTLSIsNoFailure(t *testing.T) {
+	t.Parallel()
+	var f failures
+	d := newDependency(t, lull.Policy{}, lull.WithObserver(&f))
+	pool := open(t, strings.Replace(url(at(t)), "disable", "prefer", 1), d, lullpgx.Config{})
+	exec(t, pool, "SELECT 1")
+	if f.n.Load() != 0 {
+		t.Errorf("%d calls failed", f.n.Load())
 	}
 }
