@@ -82,7 +82,7 @@ func boundaries() []boundary {
 		{four, 600 * ms, none},
 		{four, 1200 * ms, none},
 		{ten, 1200 * ms, four},
-		{zero, 1800 * ms, four},
+		{zero, 1500 * ms, four},
 	}
 }
 
