@@ -1,16 +1,15 @@
 // Package backoff computes how long to wait before a call is tried again.
 //
-// # Why wait, and why by chance
+// # Why wait, and why at random
 //
-// A retry at once meets the same trouble, and adds to it. So each wait is longer
-// than the one before: after n failures the dependency has been out for longer,
-// and is owed more room. But callers that failed together would come back
-// together, every time, for they all wait the same. Chance pulls them apart. In a
-// model in which 194 callers fail at the same moment beside a load of 500 calls a
-// second, on a backend that can do 600, exponential waits from 100 ms without
-// jitter bring 8.8 times the normal load in the busiest 50 ms after recovery, and
-// 88 % of those callers give up after six attempts; with full jitter it is 3.4
-// times and 1 %.
+// A retry at once meets the same trouble, and adds to it. So each wait is longer than the
+// one before. After n failures the dependency has been down for longer, and needs more
+// room to recover. But callers that failed together would come back together every time,
+// because they all wait for the same time. Random waits separate them. In a model 194
+// callers fail at the same moment beside a load of 500 calls a second, on a backend that
+// can do 600. Exponential waits from 100 ms without jitter bring 8.8 times the normal load
+// in the busiest 50 ms after recovery, and 88 % of those callers give up after six
+// attempts. With full jitter it is 3.4 times and 1 %.
 //
 // # The formulas
 //
@@ -32,11 +31,11 @@
 //
 // evenly over the range, both ends included; with Ethernet, in whole slots.
 //
-// Three things are easily got wrong, and are not here. The Cap holds after
-// jitter. Jitter does not vanish at the Cap: when everybody has reached it, they
-// still spread over the whole range (but see Decorrelated below). And a Floor
-// narrows the range that is drawn from; it is not a value that shorter draws are
-// raised to, where they would pile up. Nothing overflows, at any retry number.
+// Other libraries often make three mistakes here. This package avoids them. The Cap holds
+// after jitter. Jitter does not vanish at the Cap: when all callers have reached it, they
+// still spread over the whole range (but see Decorrelated below). A Floor narrows the
+// range of the draw. It does not raise shorter draws to one value, where they would
+// collect. Nothing overflows, at any retry number.
 //
 // # Which jitter
 //
@@ -50,32 +49,29 @@
 //	Proportional  when the wait should be predictable, or as in gRPC; the narrowest
 //	None          a single caller, and tests
 //
-// Compare them at equal mean waits. Full jitter halves the mean, so in a long
-// outage it sends twice the attempts of no jitter with the same Base and Cap.
-// Over 980 simulated crowds, replacing None with Full at the same Base lowered the
-// errors by more than a tenth in 28 % of cases and raised them in 29 %; with the
-// Base doubled it was 46 % and 15 %. Who changes from None to Full should double
-// the Base.
+// Compare them at equal mean waits. Full jitter halves the mean, so in a long outage it
+// sends twice the attempts of no jitter with the same Base and Cap. In 980 simulated
+// crowds None was replaced with Full at the same Base. That lowered the errors by more
+// than a tenth in 28 % of cases and raised them in 29 %. With twice the Base it was 46 %
+// and 15 %. So double the Base when you change from None to Full.
 //
-// Decorrelated waits gather at the Cap, by its formula: all that is drawn
-// above it becomes it. In the long run the share of waits that equal the Cap is
-// 78 % for a Cap of 2 × Base, 68 % for 3 ×, 48 % for 10 ×, 31 % for 100 × and 25 %
-// for 1000 ×. The callers stay apart, since the waits before differed, unless the
-// Cap is below 3 × Base: then the first wait brings a part of a crowd back in one
-// instant, half of it at a Cap of 2 × Base. With Full no share of waits equals the
-// Cap.
+// Decorrelated waits collect at the Cap, because a draw above the Cap becomes the Cap. In
+// the long run the share of waits that equal the Cap is 78 % for a Cap of 2 × Base, 68 %
+// for 3 ×, 48 % for 10 ×, 31 % for 100 × and 25 % for 1000 ×. The callers stay apart
+// nevertheless, because their earlier waits differed. The exception is a Cap below 3 ×
+// Base: then the first wait brings a part of a crowd back in one instant, half of it at a
+// Cap of 2 × Base. With Full no share of waits equals the Cap.
 //
 // # What it does not do
 //
-// Backoff moves load in time, it takes none away. Callers that keep arriving send
-// the same number of retries, jittered or not, and a system that collapsed under
-// that volume stays collapsed; this is what a retry budget is for. The package
-// neither sleeps nor reads a clock, it does not stop at a deadline, and it does
-// not know what the server asked for.
+// Backoff moves load in time, and does not reduce it. Callers that keep arriving send the
+// same number of retries, with jitter or without. A system that collapsed under that
+// volume stays collapsed: that needs a retry budget. The package neither sleeps nor reads
+// a clock, does not stop at a deadline, and does not know what the server asked for.
 //
 // # Cost
 //
-// Delay takes about 15 ns beside the draw itself, and allocates nothing. A
-// Schedule is plain data of 48 bytes, without state: comparable, and shared by any
-// number of calls and goroutines.
+// Delay takes about 15 ns in addition to the draw itself, and allocates nothing. A
+// Schedule is plain data of 48 bytes, without state. It is comparable, and any number of
+// calls and goroutines can share it.
 package backoff

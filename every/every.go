@@ -2,16 +2,16 @@
 //
 //	err := every.Run(ctx, "report "+hostname, time.Hour, func(ctx context.Context) { ... })
 //
-// Timers that start at round times start together: all jobs of a fleet at the full hour, all
-// instances of a service a minute after the deployment. What they call sees nothing for a while, and
-// then all of them. A random delay would spread them, but differently each day, so that nobody knows
-// when a job runs. The hash of a name spreads them as well, and is the same after each restart and
-// on each machine. Jenkins does it for its H.
+// Timers that start at round times start together: all jobs of a fleet at the full hour, or all
+// instances of a service a minute after the deployment. The service that they call gets no calls
+// for a while, and then all of them. A random delay would also spread them, but differently each
+// day, so nobody would know when a job runs. The hash of a name spreads them, and is the same after
+// each restart and on each machine. Jenkins' H does the same.
 //
-// The moments are those at which the time since 1970 (UTC) is [Phase] more than a multiple of the
-// period. Names that differ have phases that are as good as independent and uniform: of n jobs the
-// fullest of 60 parts of a period has not much more than n/60. Put what differs between the
-// instances of a fleet into the name. Instances with the same name run at the same time.
+// The runs begin when the time since 1970 (UTC) is [Phase] more than a multiple of the period. The
+// phases of different names are practically independent and uniform. If a period has 60 parts, the
+// fullest part has little more than n/60 of n jobs. Put what differs between the instances of a
+// fleet into the name. Instances with the same name run at the same time.
 //
 // [Run] does not catch up: a run that takes longer than the period skips the moments that it covers.
 // Package every retries nothing. Let f make calls of package lull.

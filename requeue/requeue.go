@@ -1,39 +1,39 @@
-// Package requeue decides when a Kubernetes controller comes back to an item that failed.
+// Package requeue decides when a Kubernetes controller tries an item again that failed.
 //
 //	d, err := lull.NewDependency("cloud", requeue.Policy())
 //	...
 //	limiter, err := requeue.New[reconcile.Request](d)
 //
-// A [Limiter] is a TypedRateLimiter of client-go's workqueue, and so goes into the options of a
-// controller (controller-runtime's RateLimiter) or of workqueue.NewTypedRateLimitingQueue. Nothing
-// of Kubernetes is imported.
+// A [Limiter] is a TypedRateLimiter of client-go's workqueue. So it can be used in the options of a
+// controller (controller-runtime's RateLimiter) and in workqueue.NewTypedRateLimitingQueue. The
+// package imports nothing of Kubernetes.
 //
-// client-go's own limiter waits 5 ms, 10 ms, 20 ms, up to 1000 s, without jitter: items that failed
-// together come back together, each time, until the last of them. It counts each item for
-// itself, so nothing sees that all of them fail; a bucket of ten a second holds back the healthy ones
-// just as the others. Here every item has backoff with jitter, and over all items there are
+// client-go's own limiter waits 5 ms, 10 ms, 20 ms, up to 1000 s, without jitter. So items that failed
+// together come back together, each time. It counts each item for itself, so it does not see that all
+// of them fail. Its bucket of ten a second delays healthy items like the others. Here every item has
+// backoff with jitter, and all items together have
 //
-//   - a budget. A failure whose retry it does not pay for waits as long as if the item had failed
-//     three times more, and half a second at least: while most items fail, they come back rarely.
-//   - a breaker. While it is open no item comes back, and then they come spread over their own
+//   - a budget. If it does not pay for a retry, the item waits as long as if it had failed three
+//     times more, and at least half a second. So while most items fail, they come back rarely.
+//   - a breaker. While it is open no item comes back. Then the items come back spread over their own
 //     backoff.
 //
-// They are those of the dependency, which may be shared with calls of lull.Do and of HTTP clients:
-// what reconciling calls pays from one budget. Its decisions are the engine's, as those of package
-// queue about messages that come again.
+// Budget and breaker are those of the dependency. It may be shared with calls of lull.Do and of HTTP
+// clients, so that the calls of a reconciler pay from the same budget. The engine decides, as it does
+// for package queue about messages that are delivered again.
 //
-// An item always comes back: a controller has no dead letters. Policy.Attempts is after how many
-// failures the wait no longer grows. [Policy] is a policy for items; the zero lull.Policy is one for
-// calls, whose waits end below a second or two.
+// An item always comes back: a controller has no dead letters. After Policy.Attempts failures the wait
+// no longer grows. [Policy] is a policy for items. The zero lull.Policy is one for
+// calls: its waits end below a second or two.
 //
-// The interface says that an item failed (When) and that it need not come back (Forget), and nothing
-// of the error. So each failure counts as one that may pass, and each Forget as a success. A
-// controller that asks to be called again without an error (Requeue) should say when
-// (RequeueAfter), or that counts as a failure. In a quiet controller a single bad object may open
-// the circuit. That delays retries, and nothing that is new.
+// The interface reports that an item failed (When) and that it need not come back (Forget). It does not
+// pass the error. So each failure counts as transient, and each Forget as a success. A
+// controller that asks to be called again without an error (Requeue) should set a time
+// (RequeueAfter). Otherwise that counts as a failure. In a quiet controller a single bad object may open
+// the circuit. That delays retries, and no new items.
 //
 // Cost: When and Forget together take 2 µs and allocate nothing. Memory: one entry for each
-// item that has failed since it was forgotten.
+// item that has failed and was not forgotten since.
 package requeue
 
 import (
