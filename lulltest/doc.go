@@ -14,15 +14,15 @@
 //	}}
 //	client, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(faults.Transport(nil)))
 //
-// Afterwards [Faults.Attempts] has what arrived: when, which method and URL, which header
-// (an Idempotency-Key is in it), and the body, byte by byte.
+// Afterwards [Faults.Attempts] returns the requests that arrived: the time, method, URL, header
+// (with the Idempotency-Key) and body of each.
 //
 // # Is the request carried out?
 //
-// A rule without Status changes the answer of the transport or handler behind it: that one
-// is called, and its answer is delayed, cut or thrown away. So a lost answer is a request that
-// was carried out. A rule with Status takes the place of what is behind it, which never
-// sees the request. A refused connection never carries a request.
+// A rule without Status calls the transport or handler behind it, and delays, cuts or drops its
+// answer. So if an answer is lost, the request was carried out. A rule with Status replaces the
+// transport or handler behind it, which never gets the request. A refused connection never
+// carries a request.
 //
 // # Which attempt is it?
 //

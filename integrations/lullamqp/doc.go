@@ -19,13 +19,12 @@
 // Moves: Retry, Defer and DeadLetter publish the message anew, and acknowledge the old one when
 // the broker has confirmed the new one. If the consumer dies in between, or its connection
 // breaks before the confirmation arrives, there are two copies with one Delivery.ID (or two
-// dead letters with one OriginalID). So one sentence of queue.Broker's contract is not kept to
-// the letter: where Settle returns queue.ErrLost, a copy may have been written. Config.Native
-// moves nothing.
+// dead letters with one OriginalID). So one rule of queue.Broker is not kept exactly: if Settle
+// returns queue.ErrLost, a copy may have been written. Config.Native moves nothing.
 //
 // Attempts: headers that begin with Lull-Amqp- carry the attempt number and the other facts that
 // must survive a move. The broker's own count since the move is added. A message whose worker
-// was killed, or kept it for too long, has one attempt more.
+// was killed, or kept it for too long, has used one more attempt.
 //
 // Leases: there are none, Capabilities.Leases is false. A delivery comes back when its
 // connection ends. The only limit is the server's consumer_timeout, 30 minutes by default: a

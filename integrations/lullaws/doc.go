@@ -9,16 +9,15 @@
 //	queues, buckets := sqs.NewFromConfig(cfg), s3.NewFromConfig(cfg)
 //
 // Each service and region is a dependency of its own ("SQS/eu-central-1"), with its own budget and
-// circuit. Throttling of one delays no other. [Retry] puts one client under a dependency that the
-// program has already, for example one that HTTP calls share.
+// circuit. If one of them is throttled, the others are not delayed. [Retry] puts one client under a
+// dependency that the program already has, for example one that HTTP calls share.
 //
 // # What is replaced
 //
-// The SDK repeats in one step of its stack, "Retry". Its interface aws.Retryer is asked by that step
-// and does not know which call it is asked for, so a Retryer cannot have a deadline, a breaker that
-// admits calls, or a budget that calls earn. This package replaces the step. A call of the client
-// is a call to the dependency, and each attempt is one run of the SDK's own step that may not
-// repeat. So these remain the SDK's:
+// The SDK repeats in one step of its stack, "Retry". This step asks an aws.Retryer, which does not
+// know the call. So a Retryer cannot have a deadline, a breaker that admits calls, or a budget that
+// calls earn. This package replaces the step. A call of the client is a call to the dependency. Each
+// attempt is one run of the SDK's own step, with repeats switched off. So these remain the SDK's:
 //
 //   - each attempt resolves its endpoint and its credentials, and is signed anew;
 //   - the clock of the machine is corrected by the answers of the service, within the call too;
@@ -34,19 +33,20 @@
 // # What an error means
 //
 // Throttling (the SDK's list of codes) is rate limiting. X-Amz-Retry-After and Retry-After are
-// obeyed: the call waits for as long, or ends if that is longer than the policy allows. What the SDK
-// would repeat is transient. A timeout is one. Any other answer of the service is permanent.
+// obeyed: the call waits for that time, or ends if the policy does not allow it. Errors that the SDK
+// would repeat are transient, timeouts too. Any other answer of the service is permanent.
 //
-// A call that fails returns the SDK's smithy.OperationError with a [*lull.Error] in it, and the error
-// of the last attempt in that.
+// A call that fails returns the SDK's smithy.OperationError. It contains a [*lull.Error], which
+// contains the error of the last attempt.
 //
-// The SDK repeats every operation, as its services are made for that: the SDK makes the idempotency
-// tokens itself. Where twice is not the same as once (SendMessage of a standard queue), say so:
+// The SDK repeats every operation, because AWS's services are made for that: the SDK itself makes the
+// idempotency tokens. If a second call has another effect than the first (SendMessage of a standard
+// queue), declare it:
 //
 //	client.SendMessage(lullaws.With(ctx, lull.NotIdempotent()), input)
 //
-// A request whose body cannot be read again gets one attempt. The body of an answer (GetObject) is
-// not bound by Policy.AttemptTimeout, which ends with the header.
+// A request whose body cannot be read again gets one attempt. Policy.AttemptTimeout ends with the
+// header of an answer. It does not bound the body (GetObject).
 //
 // Package lullsqs makes its own calls once and needs none of this.
 package lullaws

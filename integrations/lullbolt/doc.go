@@ -5,8 +5,8 @@
 //	...
 //	keys, err := idempotency.New(store, idempotency.Config{})
 //
-// idempotency.Memory forgets its keys when the process ends, which is when they matter. A file
-// needs no server, is there when the machine starts, and has no network in between.
+// idempotency.Memory forgets its keys when the process ends, although the next process needs them. A
+// file needs no server and no network, and exists when the machine starts.
 //
 // One process at a time has the file, and holds a lock on it (flock, or LockFileEx on Windows).
 // Another that opens it waits for Config.Wait, a second by default, and then gets an error that
@@ -21,7 +21,7 @@
 // By default a call returns when its change is on the disk (two fdatasync for each transaction):
 //
 //	the process is killed, at any moment      nothing is lost
-//	the machine loses power                   nothing is lost, if the disk keeps its word
+//	the machine loses power                   nothing is lost, if the disk keeps what it has synced
 //	the file or the disk is lost              everything; a handler may run again
 //	Config.NoSync, and power is lost          anything, the file's structure included
 //
@@ -29,13 +29,13 @@
 // file is refused with ErrDamaged, with advice, and is not changed. A backup that is restored has
 // the keys of its time: later requests can be carried out again.
 //
-// The clock is the wall's time when the file is opened, and a monotonic clock from then on. When
-// the wall's clock is corrected, no lease ends early. Between two openings the wall's clock should
-// be about right.
+// The store reads the wall clock when the file is opened, and a monotonic clock from then on. When
+// the wall clock is corrected, no lease ends early. Between two openings the wall clock should be
+// about right.
 //
 // Calls that wait share one transaction: a goroutine commits together the calls that came while
-// the last commit was under way. If a call's context ends while it is in the queue, it is taken
-// out and changes nothing. If the context ends during the commit, the outcome is unknown.
+// the last commit was under way. If a call's context ends while the call waits, the call is removed
+// and changes nothing. If the context ends during the commit, the outcome is unknown.
 //
 // The file does not get smaller. Config.MaxBytes is its limit, 8 GiB by default. Beyond it new
 // keys are refused with idempotency.ErrFull, and none is forgotten before its time. An entry takes

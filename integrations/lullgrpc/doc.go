@@ -20,8 +20,8 @@
 // counts neither for nor against the dependency: credentials that cannot be had, and messages
 // that are larger than this side allows.
 //
-// Nothing is known of a method until somebody declares it idempotent. Until then a call is
-// repeated only if it was never sent. These declare it, the first that applies wins:
+// A call is repeated only if it was never sent, or if its method is declared idempotent. These
+// declare it, and the first that applies decides:
 //
 //   - the call: the options [Idempotent] and [NotIdempotent];
 //   - the client: [WithIdempotent] and [WithNotIdempotent], by method or service;

@@ -13,8 +13,8 @@
 //	go reaper.Run(ctx, time.Minute, report)
 //	err = consumer.Run(ctx)
 //
-// JetStream counts deliveries, takes a message back when its worker falls silent, and delays a
-// failed message exactly as requested. Its defaults are less good. A negative acknowledgement
+// JetStream counts deliveries, takes a message back when its worker no longer answers, and delays a
+// failed message exactly as requested. But its defaults lose messages. A negative acknowledgement
 // without a delay brings the message back at once, whatever the consumer's BackOff list is, so a
 // consumer with MaxDeliver 5 makes its five deliveries within a millisecond. After them the
 // message stays in the stream and is delivered to nobody. Only an advisory, which is kept

@@ -1,6 +1,6 @@
 // Package lullpgx makes what a program does with a pool of pgx version 5 calls under a
-// [lull.Policy]: dials, statements, reads and transactions. It is package lullsql for those who
-// use pgx without database/sql.
+// [lull.Policy]: dials, statements, reads and transactions. It is package lullsql for programs
+// that use pgx without database/sql.
 //
 //	config, err := pgxpool.ParseConfig(url)
 //	...
@@ -25,14 +25,15 @@
 //	an answer (a failed   not         not        not
 //	constraint, no rows)
 //
-// "Never sent" is a dial that failed, or an error of which pgconn.SafeToRetry is true, except "conn
-// closed": pgx 5.12 also returns that for a COMMIT that was sent and whose answer was cut off.
+// "Never sent" is a dial that failed, or an error for which pgconn.SafeToRetry is true. "conn
+// closed" is an exception: pgx 5.12 also returns it for a COMMIT that was sent and whose answer was
+// cut off.
 // "Undone" is a serialization failure or a deadlock (40001, 40P01). After 40003, which CockroachDB sends if it
 // does not know the outcome, nothing is repeated. [Classify] has the list.
 //
 // Each retry pays from the budget of d, and each call learns from and obeys its breaker. Give the
-// same d to lullhttp.WithDependencies, lullgrpc and lull.Do where they reach the same thing: there
-// is one budget and one circuit for all of them. A call for a request that is itself a retry is not
+// same d to lullhttp.WithDependencies, lullgrpc and lull.Do if they reach the same server: then
+// there is one budget and one circuit for all of them. A call for a request that is itself a retry is not
 // repeated (package inbound).
 //
 // A policy's AttemptTimeout bounds one run of a statement, read or transaction. When it ends, pgx
@@ -42,16 +43,16 @@
 //
 // A pool dials when a connection is missing, for as many callers as MaxConns allows, and in the
 // background. With [AddTo] a few dials are in flight at most, and none while the circuit is open.
-// An address that has just failed is not dialled again for another mode of TLS (sslmode=prefer and
-// allow, of which prefer is pgx's default). This works for statements made with the plain pool,
+// With sslmode=prefer, pgx's default, and with allow, pgx dials an address that has just failed a
+// second time, for another mode of TLS. AddTo prevents that. This works for statements made with the plain pool,
 // too.
 //
 // # What it does not do
 //
 // It does not repeat a statement made with the plain pool.
 //
-// It does not make a transaction idempotent. After [ErrOutcomeUnknown] the program has to look, or
-// to use a key (package idempotency).
+// It does not make a transaction idempotent. After [ErrOutcomeUnknown] the program has to read the
+// state, or to use a key (package idempotency).
 //
 // It has been run with PostgreSQL 15.
 package lullpgx

@@ -18,17 +18,17 @@
 // start. The floor, F retries per second, and the pool in which it gathers, C retries, belong to
 // the fleet. Instances lease whole tokens from the pool, each of which pays for one retry.
 //
-// The bound: in any stretch of time from s to t, for any number of instances,
+// The bound: in any interval from s to t, for any number of instances,
 //
 //	retries ≤ ratio × calls that succeeded + F × (t-s) + C
 //
 // where the calls are those whose tokens had not been spent or lost by s. Counted from the
-// fleet's first sync it is less by C, as a pool begins empty.
+// fleet's first sync the bound is smaller by C, because a pool begins empty.
 //
 // No request waits for Redis. A decision uses the tokens that the instance holds. Without tokens
-// it is a refusal, at once, and a goroutine (one for each Fleet) asks for more meanwhile. It syncs
-// once a second, with one script for each dependency, all in one pipeline; after a quarter of a
-// second if an instance has run out and the pool has not. An instance without an answer for four
+// the retry is refused at once, and a goroutine (one for each Fleet) asks for more. This goroutine
+// syncs once a second, with one script for each dependency, all in one pipeline. It syncs after a
+// quarter of a second if the instance has no tokens left and the pool has. An instance without an answer for four
 // times Every is on its own ([Alone]): it allows itself its share of a part of the floor.
 //
 // [Budget.State] and [Fleet.States] report the pool, the lease, the instances, the last sync and

@@ -10,8 +10,8 @@
 //		...
 //	})
 //
-// A database is the dependency for which a careless retry costs the most: an INSERT whose answer
-// was lost has happened. So what may be repeated depends on what is known of the failure:
+// A careless retry costs most in a database: an INSERT whose answer was lost may have been carried
+// out. So what may be repeated depends on what is known of the failure:
 //
 //	                      Exec        Read       Tx
 //	never sent            repeated    repeated   repeated
@@ -27,34 +27,34 @@
 // repeat after it.)
 // "Undone" is a serialization failure or a deadlock (40001, 40P01; MySQL 1205, 1213; SQLite busy).
 // After 40003, which CockroachDB sends if it does not know the outcome, nothing is repeated.
-// [Classify] has the list. It knows the errors of pgx, lib/pq, go-sql-driver/mysql and the drivers
-// of SQLite by their types and codes, and imports none of them. If an error says nothing, the
-// driver is asked whether the connection still works (driver.Validator).
+// [Classify] has the list. It recognises the errors of pgx, lib/pq, go-sql-driver/mysql and the
+// drivers of SQLite by their types and codes, and imports none of them. If the meaning of an error is
+// unknown, it asks the driver whether the connection still works (driver.Validator).
 //
 // Each retry pays from the budget of d, and each call learns from and obeys its breaker. Give the
-// same d to lullhttp.WithDependencies, lullgrpc and lull.Do where they reach the same thing: there
+// same d to lullhttp.WithDependencies, lullgrpc and lull.Do if they reach the same server: then there
 // is one budget and one circuit for all of them.
 //
-// A policy's AttemptTimeout bounds one run of a statement, read or transaction. It works by the
-// context, so a driver must obey that. go-sql-driver/mysql does not during COMMIT and ROLLBACK: set
-// readTimeout in its DSN. lib/pq ends a statement by asking the server to, and waits for a server
-// that is frozen.
+// A policy's AttemptTimeout bounds one run of a statement, read or transaction. It ends the context,
+// which a driver must obey. go-sql-driver/mysql does not during COMMIT and ROLLBACK: set
+// readTimeout in its DSN. lib/pq asks the server to end the statement. If the server is frozen, it
+// waits.
 //
 // # Dials
 //
-// When a database is down, database/sql dials for every statement, and three times if the driver
-// calls what fails during the dial a bad connection. A connector of [NewConnector] dials once, has a few dials in
-// flight at most, and does not dial while the circuit is open. It works for the plain sql.DB too,
-// and so for code that knows nothing of lull: an ORM, generated queries.
+// When a database is down, database/sql dials for every statement. It dials three times if the
+// driver returns a bad connection for a failure during the dial. A connector of [NewConnector] dials
+// once, has a few dials in flight at most, and does not dial while the circuit is open. It works for
+// the plain sql.DB too, and so for code that does not use lull: an ORM, generated queries.
 //
 // # What it does not do
 //
 // It does not repeat a statement made with the plain sql.DB. database/sql itself does that, without
-// a wait, for a driver.ErrBadConn, and the program's correctness depends on drivers that return it
-// only if nothing was sent.
+// a wait, for a driver.ErrBadConn. So the program is correct only if its driver returns that error
+// only for what was not sent.
 //
-// It does not make a transaction idempotent. After [ErrOutcomeUnknown] the program has to look, or
-// to use a key (package idempotency).
+// It does not make a transaction idempotent. After [ErrOutcomeUnknown] the program has to read the
+// state, or to use a key (package idempotency).
 //
 // It has been run with PostgreSQL 15 (pgx 5, lib/pq), MariaDB 10.11 (go-sql-driver/mysql) and SQLite
 // (ncruces/go-sqlite3): module sqltest.

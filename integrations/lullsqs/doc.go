@@ -12,8 +12,8 @@
 // credentials.
 //
 // Waits: a failed message is neither deleted nor sent again. Its visibility timeout is set to the
-// wait that the policy draws, and SQS hands it out when that is over. The receive count, which
-// SQS keeps, is the number of the attempt. So a wait survives the worker. SQS counts whole
+// wait that the policy draws, and SQS delivers the message when the wait is over. The receive count
+// of SQS is the number of the attempt. So a wait survives the worker. SQS counts whole
 // seconds. Waits are rounded up, so nothing comes early, and a backoff below a second makes no
 // difference.
 //
@@ -39,7 +39,7 @@
 // that grows. A sender retries with lull.Run or not at all; its errors are marked.
 //
 // Guaranteed: no message is lost that SQS has accepted. None is acknowledged before it was
-// handled, or its dead letter is written. No wait is cut short, unless SQS refuses it (see
+// handled, or before its dead letter was written. No wait is cut short, unless SQS refuses it (see
 // docs/queues.md). Not guaranteed: that a message is handled once. A standard queue may deliver
 // twice by itself.
 //
