@@ -30,9 +30,9 @@
 //     idempotency_level is NO_SIDE_EFFECTS or IDEMPOTENT.
 //
 // Under a policy with a Policy.Hedge a unary call that may be repeated is hedged. Streams are
-// retried and never hedged. A stream is retried until it is committed: by the header of the
-// response, by its first message, by an end without failure, by a call of Context, or by
-// sending more than the replay buffer holds ([WithReplayBuffer], 256 KiB by default, or
+// retried and never hedged. A stream is retried until it is committed. These commit it: the
+// header of the response, its first message, an end without failure, a call of Context, and
+// more sent data than the replay buffer holds ([WithReplayBuffer], 256 KiB by default, or
 // grpc.MaxRetryRPCBufferSize of the call).
 //
 // # What the caller gets

@@ -4,17 +4,17 @@
 // # Why so many worlds
 //
 // A policy that was tuned in one world knows that world. The first defaults of lull were chosen
-// on one service (100 workers, one line, attempts of a second: the family grid here), and there
-// they have no equal. Where a dependency hangs without a line, where answers take seconds and
+// on one service (100 workers, one queue, attempts of a second: the family grid here), and there
+// they have no equal. Where a dependency hangs without a queue, where answers take seconds and
 // failures come at once, or where one host of twenty is sick, others were better.
 //
 // # A world
 //
 // [Families] has them: parameters, and the values that they take. Most begin with the same
-// service (100 workers of 100 ms, 1,000 requests/s, a line of 10,000) and change what the family
-// is about. A world has an outage, or it is stationary: nothing changes, or everything repeats
-// itself from the beginning to the end. To each world with an outage belongs its peace: the same
-// without what goes wrong, where 1 % and 10 % of the attempts fail at once.
+// service (100 workers of 100 ms, 1,000 requests/s, a queue of 10,000) and change the parameters
+// of the family. A world has an outage, or it is stationary: nothing changes, or everything repeats
+// itself from the beginning to the end. Each world with an outage also has its peace: the same
+// world without the outage, where 1 % and 10 % of the attempts fail at once.
 //
 // # What is demanded
 //
@@ -29,9 +29,9 @@
 // # Resolution
 //
 // Shares of successes differ when their difference is more than its 95 % interval, and more than
-// a hundredth of a point. From three seeds on the interval is that of the differences between
-// flights with the same seed, which meet the same arrivals; with fewer it is the binomial one,
-// which is too narrow where failures come together. A time to recover is that of
+// a hundredth of a point. From three seeds on, the interval is that of the differences between
+// runs with the same seed, which have the same arrivals. With fewer seeds it is the binomial
+// interval, which is too narrow where failures come together. A time to recover is that of
 // [sim.Recovery].
 //
 // # Running it

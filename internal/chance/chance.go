@@ -1,7 +1,7 @@
 // Package chance turns a source of random bits into what the engine draws. The
-// source is handed in by whoever drives the engine: 64 uniform bits a call, such
-// as math/rand/v2's Uint64. A nil source is no luck either way: the middle of
-// every range.
+// driver of the engine provides the source: 64 uniform bits a call, such
+// as math/rand/v2's Uint64. With a nil source each draw is the middle of its
+// range.
 package chance
 
 import "math/bits"

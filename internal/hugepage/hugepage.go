@@ -1,7 +1,7 @@
 // Package hugepage asks the system to back large pieces of memory with large
-// pages. Whoever walks through gigabytes in no order spends most of the time on
-// finding out where each page of 4 KiB is; with pages of 2 MiB that table fits the
-// caches. It is advice: where a system takes none, nothing happens.
+// pages. A program that reads gigabytes in random order spends most of the time on
+// finding the address of each page of 4 KiB. With pages of 2 MiB that table fits the
+// caches. It is advice: a system that does not support it ignores it.
 package hugepage
 
 import "unsafe"

@@ -1,9 +1,9 @@
-// Package prefetch asks the processor for memory before it is needed. Whoever is
-// about to work on many small things that lie far apart waits for each of them,
-// some 100 ns; asked for a few dozen things ahead, they are there. To read them
-// ahead is not the same: a processor that waits for what it reads can only run on
-// for so long. It is advice: nothing that can be read changes, and where it is not
-// understood, nothing happens.
+// Package prefetch asks the processor for memory before it is needed. A program that
+// works on many small things that lie far apart waits for each of them, some 100 ns.
+// If it asks for a few dozen things ahead, they are in the cache in time. To read them
+// ahead is not the same: a processor that waits for a read can continue only for a
+// short time. It is advice: no value in memory changes, and a processor that does not
+// support it ignores it.
 package prefetch
 
 import "unsafe"

@@ -1,18 +1,17 @@
-// Package window counts what happened lately: sums over a sliding window of
-// time that is cut into slots. Budget and breaker both stand on it.
+// Package window counts recent events: sums over a sliding window of
+// time that is cut into slots. Budget and breaker both use it.
 //
-// Time is handed in as a tick, the number of the slot that now falls into
-// (Tick). A slot that has left the window counts for nothing from the moment
-// somebody reads, not from the moment somebody writes: a window that nobody
-// touched for an hour is empty.
+// Time is an argument: a tick, the number of the slot that now belongs to
+// (Tick). A slot that has left the window is ignored when somebody reads, and not
+// only when somebody writes. So a window without a call for an hour is empty.
 //
-// A slot is one machine word that holds its own tick beside its value, so
-// taking over an expired slot and counting into it is one atomic step, as is
+// A slot is one machine word that holds its own tick beside its value. So
+// to take over an expired slot and count into it is one atomic step, as is
 // counting into a live one: 0 allocations, about 6 ns.
 //
 // Cores that count into the same word take its cache line from each other, which
-// costs ten times as much. A counter that notices this happen (a step that it
-// has to repeat, because somebody else was quicker) gives the goroutines rings of
+// costs ten times as much. A counter detects that when it has to repeat a step because
+// another core was quicker. It then gives the goroutines rings of
 // their own, and from then on a sum adds those up.
 package window
 

@@ -15,15 +15,14 @@
 //		queuetest.NothingLost(t, queuetest.Target{Declare: declare, Connect: connect, Restart: restart})
 //	}
 //
-// Run has a subtest for every clause of the contract of [queue.Broker], [queue.Pauser],
-// [queue.Sender] and [queue.DeadLetters], and then uses the broker as a service would:
-// a [queue.Consumer] with every outcome, handlers that are longer than a lease or kill their process,
-// an open breaker, a redrive that is interrupted. NothingLost kills workers and the
-// broker while many messages are handled, and counts.
+// Run has a subtest for every rule of [queue.Broker], [queue.Pauser], [queue.Sender] and
+// [queue.DeadLetters]. Then it uses the broker as a service would: a [queue.Consumer] with every
+// outcome, handlers that are longer than a lease or kill their process, an open breaker, and a
+// redrive that is interrupted. NothingLost kills workers and the broker while many messages are
+// handled, and counts the messages.
 //
-// Times are judged one way only: what comes early is an error. How late it comes is
-// logged, and nothing else is asked of it than to come within a minute. So a
-// slow machine makes the tests slow and not red.
+// A message that comes early is an error. A message that comes late is logged, and is an error only
+// after a minute. So a slow machine makes the tests slow and not red.
 //
 // The subtests wait more than they work, and run in parallel. Main raises -test.parallel
 // for that, unless it was given.

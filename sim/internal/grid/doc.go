@@ -1,15 +1,15 @@
 // Package grid has the world in which lull's first defaults were chosen, for the tables of
-// docs/defaults-tables.md. What is demanded of the zero Policy in it, and in others, is in
-// internal/battery, where the grid is one family.
+// docs/defaults-tables.md. Package internal/battery has the demands on the zero Policy in this
+// world and in others. There the grid is one family.
 //
 // # The world
 //
 // It is the one in which policies differ most: a service that does not know when
 // its callers have gone. 100 workers take 100 ms each (exponential), which makes
-// 1,000 requests/s; up to 10,000 wait in line, first in, first out; callers give
-// an attempt a second. If the line has once grown longer than that second, all
-// work is for callers who have gone, and each of their retries is more of it.
-// Such a service may stay down long after what brought it down is over.
+// 1,000 requests/s. Up to 10,000 wait in a queue, first in, first out. Callers give
+// up an attempt after a second. Once the queue is longer than that second, all
+// work is for callers who have gone, and each of their retries adds to it.
+// Such a service may stay down long after the cause of the outage is over.
 //
 // # The grid
 //
@@ -20,7 +20,7 @@
 //	           and 0.8, 1.2 and 1.5 s, about as long as an attempt may take
 //	processes  1, 100, 1,000, 10,000, 100,000, which share the load among them
 //
-// That is 1,000 cells. Beside them there is peace time: ten minutes in which 0.1, 1, 5
+// That is 1,000 cells. There is also peace: ten minutes in which 0.1, 1, 5
 // or 10 % of all attempts fail within 5 ms.
 //
 // # Running it

@@ -1,5 +1,5 @@
-// Package battery is the command lull battery: it flies a policy through every world of the
-// battery, in outage and in peace, and prints where it is beaten, by whom and by how much.
+// Package battery is the command lull battery: it simulates a policy in every world of the
+// battery, in outage and in peace, and prints where another policy is better, and by how much.
 package battery
 
 import (

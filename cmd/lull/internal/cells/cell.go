@@ -1,12 +1,12 @@
-// Package cells takes a run apart into cells that can be flown anywhere, in any order, and puts
-// their results together again.
+// Package cells divides a run into cells that can run anywhere, in any order, and joins their
+// results again.
 //
-// A [Cell] is one flight as data: a scenario, a policy and a seed. Its result depends on nothing else,
-// so it does not matter where and when it is flown. Its key is a digest of all of it and of the build
-// of lull. Results are known by the key alone: a part of a run needs no number of its own, a part that
-// was cut short is of use, and what two runs have in common is flown once.
+// A [Cell] is one simulation as data: a scenario, a policy and a seed. Its result depends on nothing
+// else, so it does not matter where and when it runs. Its key is a digest of all of it and of the build
+// of lull. The key alone identifies a result. So a part of a run needs no number of its own, the
+// results of an interrupted part are useful, and a cell that two runs share runs once.
 //
-// A [Where] is where cells are flown: here, on another machine that was given a part (--cells, --merge),
+// A [Where] is where cells run: here, on another machine that was given a part (--cells, --merge),
 // or by workers (--workers URL).
 package cells
 
