@@ -10,11 +10,12 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/cost"
 	"github.com/lullgo/lull/internal/seed"
 )
 
 // costs are the SDK's step that repeats, and the one in its place, for an attempt that succeeds.
-func costs(t testing.TB) [2]func() error {
+func costs(t testing.TB) cost.Calls {
 	d, err := lull.NewDependency("queues", lull.Policy{}, lull.WithRand(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
@@ -28,39 +29,13 @@ func costs(t testing.TB) [2]func() error {
 	in := middleware.FinalizeInput{Request: smithyhttp.NewStackRequest()}
 	ctx, cancel := context.WithCancel(context.Background()) // as that of a request
 	t.Cleanup(cancel)
-	return [2]func() error{
+	return cost.Calls{"step": {
 		func() error { _, _, err := sdks.HandleFinalize(ctx, in, next); return err },
 		func() error { _, _, err := own.HandleFinalize(ctx, in, next); return err },
-	}
+	}}
 }
 
 // A call of a client takes some hundred allocations, of which this adds a few.
-func TestCost(t *testing.T) {
-	x := costs(t)
-	sdks, own := least(x[0]), least(x[1])
-	if own > sdks+14 {
-		t.Errorf("%v allocations, where the SDK's step has %v: want 14 more at most", own, sdks)
-	}
-}
+func TestCost(t *testing.T) { cost.Check(t, costs(t), map[string]float64{"step": 14}) }
 
-// least returns how many allocations f makes, at the least of five measurements: goroutines that
-// end meanwhile make some of their own.
-func least(f func() error) float64 {
-	n := testing.AllocsPerRun(50, func() { f() })
-	for range 4 {
-		n = min(n, testing.AllocsPerRun(50, func() { f() }))
-	}
-	return n
-}
-
-func BenchmarkStep(b *testing.B) {
-	x := costs(b)
-	for i, what := range []string{"bare", "lull"} {
-		b.Run(what, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				x[i]()
-			}
-		})
-	}
-}
+func BenchmarkStep(b *testing.B) { cost.Bench(b, costs(b)) }
