@@ -45,12 +45,13 @@ func Command(name string, args []string) (Client, error) {
 	case name == "":
 		return nil, errors.New("the client has no name")
 	}
-	return &command{name: name, args: slices.Clone(args)}, nil
+	return &command{name: name, args: slices.Clone(args), exit: exitWithin}, nil
 }
 
 type command struct {
 	name string
 	args []string
+	exit time.Duration // exitWithin
 }
 
 func (c *command) Name() string { return c.name }
@@ -67,7 +68,7 @@ func (c *command) Start(ctx context.Context, e Env, _ bool) (Session, error) {
 	if !c.staysUp() {
 		return &processes{args: c.args, env: environment}, nil
 	}
-	return startResident(ctx, c.args, environment)
+	return startResident(ctx, c.args, environment, c.exit)
 }
 
 // withoutProxies returns variables without those that name a proxy. (An empty one is an error to
@@ -147,6 +148,7 @@ type resident struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	errs   tail
+	exit   time.Duration // how long it may take to end when its input has ended
 	exited chan struct{} // closed when its output has ended, and its errors have been read
 
 	mu      sync.Mutex
@@ -157,8 +159,8 @@ type resident struct {
 // is busy.
 const readyWithin = 30 * time.Second
 
-func startResident(ctx context.Context, args, env []string) (*resident, error) {
-	r := &resident{cmd: exec.Command(args[0], args[1:]...), exited: make(chan struct{}), waiting: map[int]chan Outcome{}}
+func startResident(ctx context.Context, args, env []string, exit time.Duration) (*resident, error) {
+	r := &resident{cmd: exec.Command(args[0], args[1:]...), exit: exit, exited: make(chan struct{}), waiting: map[int]chan Outcome{}}
 	alone(r.cmd)
 	r.cmd.Env = env
 	errs, err := r.cmd.StderrPipe()
@@ -290,7 +292,7 @@ func (r *resident) Close() string {
 	open := len(r.waiting)
 	r.mu.Unlock()
 	r.stdin.Close()
-	timer := time.NewTimer(exitWithin)
+	timer := time.NewTimer(r.exit)
 	defer timer.Stop()
 	note := ""
 	select {

@@ -22,6 +22,9 @@ type Options struct {
 	// Together is how many cases run beside each other. They wait more than they work. Zero
 	// means 16.
 	Together int
+	// Limit is the most time that a case gives the client. Zero means what each case has chosen, which
+	// is 24 seconds for most.
+	Limit time.Duration
 	// Progress is called when a case is over, one call at a time.
 	Progress func(done, all int, last Result)
 }
@@ -40,6 +43,7 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 		return nil, err
 	}
 	defer g.close()
+	g.limit = o.Limit
 	card := &Card{Name: client.Name(), Began: time.Now()}
 
 	// Some cases come first: what does this client do at all? Only what the others need is asked.
@@ -140,6 +144,7 @@ type grader struct {
 	folder    string
 	env       Env
 	most      int // mostOf
+	limit     time.Duration
 	traits    traits
 	watch     *watch
 	runs      atomic.Int64
@@ -214,6 +219,9 @@ func (g *grader) one(ctx context.Context, c Case) (Result, *Seen) {
 	limit := c.limit
 	if limit == 0 {
 		limit = defaultLimit
+	}
+	if g.limit > 0 {
+		limit = min(limit, g.limit)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

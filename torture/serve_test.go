@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,10 +53,6 @@ func TestAStandingServerJudgesAlike(t *testing.T) {
 	for name, client := range clients {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want, err := Run(t.Context(), client, Options{Cases: cases})
-			if err != nil {
-				t.Fatal(err)
-			}
 			_, list := fetch(t, s.URL()+"cases/"+name)
 			addresses := map[string]string{}
 			for line := range strings.Lines(list) {
@@ -68,18 +65,26 @@ func TestAStandingServerJudgesAlike(t *testing.T) {
 			}
 			defer session.Close()
 			g := grader{folder: t.TempDir()}
+			var calls sync.WaitGroup
 			for i, c := range cases {
-				body, file := g.body(c)
-				key := ""
-				if c.key {
-					key = newKey()
-				}
-				// A process for each case, as Run has.
-				call := Call{Client: i, Method: c.method, Body: body, File: file, Timeout: c.timeout, Key: key}
-				for n := range c.plan.count() {
-					call.ID, call.URL = n, addresses[c.Name]+"/"+strconv.Itoa(n)
-					session.Call(t.Context(), call)
-				}
+				calls.Go(func() {
+					body, file := g.body(c)
+					key := ""
+					if c.key {
+						key = newKey()
+					}
+					// A process for each case, as Run has.
+					call := Call{Client: i, Method: c.method, Body: body, File: file, Timeout: c.timeout, Key: key}
+					for n := range c.plan.count() {
+						call.URL = addresses[c.Name] + "/" + strconv.Itoa(n)
+						session.Call(t.Context(), call)
+					}
+				})
+			}
+			want, err := Run(t.Context(), client, Options{Cases: cases})
+			calls.Wait()
+			if err != nil {
+				t.Fatal(err)
 			}
 			var got *Card
 			for _, card := range s.Cards() {

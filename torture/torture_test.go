@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	if how := os.Getenv("LULL_TORTURE_TEST_ADAPTER"); how != "" {
 		os.Exit(adapter(how))
 	}
-	pace.Overlap(8)
+	pace.Overlap(48)
 	os.Exit(m.Run())
 }
 
@@ -71,18 +71,6 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// quick are the cases for runs that must be short.
-func quick(t *testing.T, patterns ...string) []Case {
-	if !testing.Short() {
-		patterns = nil
-	}
-	cases, err := Select(patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cases
-}
-
 // check runs cases and compares the grades.
 func check(t *testing.T, client Client, cases []Case, want func(name string) Grade) {
 	card, err := Run(t.Context(), client, Options{Cases: cases})
@@ -115,17 +103,30 @@ func timeline(r Result) string {
 	return b.String()
 }
 
-// The zero policy passes every case that applies to it. These do not.
+// The zero policy passes every case that applies to it. These do not. A group is a run of its own: the runs wait beside each other.
 func TestLullhttpPasses(t *testing.T) {
 	t.Parallel()
 	without := map[string]bool{"hint-301": true, "hedge-get": true, "hedge-post": true, "hedge-slow": true, "key-own": true,
 		"wait-cap": true} // a new client has two retries in stock, of which neither waits for the longest time
-	check(t, Lull("lullhttp", lull.Policy{}), quick(t, "statuses", "connections that break", "bodies", "keys", "connections"), func(name string) Grade {
-		if without[name] {
-			return NotApplicable
-		}
-		return Pass
-	})
+	groups := Groups
+	if testing.Short() {
+		groups = []string{"statuses", "connections that break", "bodies", "keys", "connections"}
+	}
+	for _, group := range groups {
+		t.Run(group, func(t *testing.T) {
+			t.Parallel()
+			cases, err := Select([]string{group})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, Lull("lullhttp", lull.Policy{}), cases, func(name string) Grade {
+				if without[name] {
+					return NotApplicable
+				}
+				return Pass
+			})
+		})
+	}
 }
 
 func TestLullhttpHedges(t *testing.T) {
@@ -166,7 +167,8 @@ func (g greedy) Do(r *http.Request) (*http.Response, error) {
 }
 
 // A client that does what is wrong is found out.
-func TestAGreedyClientFails(t *testing.T) { // not beside others: it is the one that does not wait
+func TestAGreedyClientFails(t *testing.T) {
+	t.Parallel()
 	want := map[string]Grade{
 		"once-post-503": Fail, "once-post-reset": Fail, "once-patch-503": Fail, "once-400": Fail, "once-507": Fail, "once-404": Warn, "once-post-body": Pass,
 		"body-put": Fail, "body-post-key": Fail, "body-put-large": Fail,
@@ -175,18 +177,25 @@ func TestAGreedyClientFails(t *testing.T) { // not beside others: it is the one 
 		"key-503": Fail, "key-422": Fail, "connection-retries": Warn, "tls-expired": Warn, "volume-outage": Warn, "volume-layers": Warn,
 		"status-503": Pass, "status-always": Pass, "deadline-silent": Pass, "once-success": Pass,
 	}
-	var names []string
+	groups := map[string][]string{}
 	for name := range want {
-		if !testing.Short() || !strings.HasPrefix(name, "volume") {
-			names = append(names, name)
-		}
+		group, _, _ := strings.Cut(name, "-")
+		groups[group] = append(groups[group], name)
 	}
-	cases, err := Select(names)
-	if err != nil {
-		t.Fatal(err)
+	if testing.Short() {
+		delete(groups, "volume")
 	}
 	client := HTTP("greedy", func(base *http.Transport) (Doer, error) { return greedy{&http.Client{Transport: base}}, nil })
-	check(t, client, cases, func(name string) Grade { return want[name] })
+	for group, names := range groups {
+		t.Run(group, func(t *testing.T) {
+			t.Parallel()
+			cases, err := Select(names)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, client, cases, func(name string) Grade { return want[name] })
+		})
+	}
 }
 
 // eager is a client that hedges, and never cancels: what has lost goes on. It also
@@ -246,6 +255,11 @@ func TestAnEagerClientFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i := range cases {
+		if cases[i].timeout > 0 {
+			cases[i].limit = 4 * cases[i].timeout // it never ends: any limit will do
+		}
+	}
 	client := HTTP("eager", func(base *http.Transport) (Doer, error) { return eager{&http.Client{Transport: base}}, nil })
 	check(t, client, cases, func(name string) Grade { return want[name] })
 }
@@ -254,7 +268,11 @@ func TestAnEagerClientFails(t *testing.T) {
 func TestAnInterruptedRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	card, err := Run(ctx, NetHTTP(), Options{Together: 1, Cases: quick(t, "statuses"), Progress: func(done, _ int, _ Result) {
+	cases, err := Select([]string{"statuses"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := Run(ctx, NetHTTP(), Options{Together: 1, Cases: cases, Progress: func(done, _ int, _ Result) {
 		if done == 3 {
 			cancel()
 		}
@@ -410,12 +428,18 @@ func TestPrograms(t *testing.T) {
 		}
 		return Pass
 	}
-	check(t, program(t, "stay"), cases, want)
-	check(t, program(t, "one", "{method}", "{url}", "{body-file}", "{timeout-ms}", "{key}"), cases, func(name string) Grade {
-		if name == "connection-calls" {
-			return NotApplicable // of processes that share nothing
-		}
-		return want(name)
+	t.Run("stays up", func(t *testing.T) {
+		t.Parallel()
+		check(t, program(t, "stay"), cases, want)
+	})
+	t.Run("one call", func(t *testing.T) {
+		t.Parallel()
+		check(t, program(t, "one", "{method}", "{url}", "{body-file}", "{timeout-ms}", "{key}"), cases, func(name string) Grade {
+			if name == "connection-calls" {
+				return NotApplicable // of processes that share nothing
+			}
+			return want(name)
+		})
 	})
 }
 
@@ -425,26 +449,28 @@ func TestProgramsThatMisbehave(t *testing.T) {
 	for _, c := range []struct {
 		how, args, text string
 		grade           Grade
+		limit           time.Duration
 	}{
-		{"flood", "{method} {url}", "flooded", Fail},
-		{"hang", "{method} {url}", "nothing arrived", NotApplicable},
-		{"unready", "", "no such module", NotApplicable},
-		{"stays", "", "one attempt", Pass},
+		{"flood", "{method} {url}", "flooded", Fail, time.Minute},
+		{"hang", "{method} {url}", "nothing arrived", NotApplicable, time.Second},
+		{"unready", "", "no such module", NotApplicable, time.Minute},
+		{"stays", "", "one attempt", Pass, time.Minute},
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			t.Parallel()
 			client := program(t, c.how, strings.Fields(c.args)...)
+			client.(*command).exit = time.Second // that one never exits: any limit will do
 			cases, err := Select([]string{"once-success"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			cases[0].limit = 3 * time.Second
+			cases[0].limit = c.limit
 			g, err := newGrader(client)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer g.close()
-			g.most = 10 // a busy machine does not get far in three seconds
+			g.most = 10 // and soon
 			r, seen := g.one(t.Context(), cases[0])
 			if v := seen.verdict(traits{}); v.Grade != c.grade || !strings.Contains(v.Why, c.text) {
 				t.Errorf("%s (%s), want %s and %q\n%s", v.Grade, v.Why, c.grade, c.text, timeline(r))

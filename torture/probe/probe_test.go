@@ -74,7 +74,7 @@ func TestLullsHandlersPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	without := map[string]bool{"refusal-ratelimit": true, "connection-final": true}
-	wanted(t, graded(t, target(serve(t, h)), Options{}), func(name string) torture.Grade {
+	wanted(t, graded(t, target(serve(t, h)), Options{Rate: 1000}), func(name string) torture.Grade {
 		if without[name] {
 			return torture.NotApplicable
 		}
@@ -86,7 +86,7 @@ func TestLullsHandlersPass(t *testing.T) {
 func TestNetHTTPClaimsNothing(t *testing.T) {
 	t.Parallel()
 	passes := map[string]bool{"connection-calls": true, "connection-expect": true, "connection-old": true}
-	wanted(t, graded(t, target(serve(t, servers.Plain())), Options{Requests: 400}), func(name string) torture.Grade {
+	wanted(t, graded(t, target(serve(t, servers.Plain())), Options{Requests: 400, Rate: 1000}), func(name string) torture.Grade {
 		if passes[name] {
 			return torture.Pass
 		}

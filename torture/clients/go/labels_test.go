@@ -4,17 +4,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/torture"
 )
 
-// TestMain: clients wait more than they work.
+// TestMain is the adapter when a case has started this program as one. Clients wait more than they work.
 func TestMain(m *testing.M) {
-	pace.Overlap(8)
+	if os.Getenv("LULL_TORTURE_CA") != "" {
+		main()
+		return
+	}
+	pace.Overlap(48)
 	os.Exit(m.Run())
 }
 
@@ -69,54 +73,61 @@ func clientNamed(t *testing.T, name string) torture.Client {
 	return c
 }
 
-// constant reports whether the label is that waits are not drawn at random.
-func (l label) constant() bool { return l.name == "wait-jitter" && l.grade == torture.Warn }
+// group returns which labels are compared in one run. Those that take long have runs of their own, beside each other.
+func (l label) group() string {
+	switch {
+	case l.name == "hint-day" || l.name == "deadline-none":
+		return endless
+	case l.name == "status-always" || strings.HasPrefix(l.name, "wait-"):
+		return l.name
+	}
+	return "others"
+}
+
+// endless is the group of cases in which some clients wait for as long as they may.
+const endless = "endless"
 
 // No verdict differs from its label.
 func TestTheVerdictsAreThoseOfTheLabels(t *testing.T) {
 	t.Parallel()
 	for name, labels := range readLabels(t) {
-		labels = slices.DeleteFunc(labels, func(l label) bool {
-			return l.constant() || testing.Short() && (strings.HasPrefix(l.name, "wait-") || l.name == "hint-day" || l.name == "deadline-none" || l.name == "status-always")
-		})
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			compare(t, name, labels)
+			client := clientNamed(t, name)
+			groups := map[string][]label{}
+			for _, l := range labels {
+				groups[l.group()] = append(groups[l.group()], l)
+			}
+			for group, labels := range groups {
+				if testing.Short() && group != "others" {
+					continue
+				}
+				o := torture.Options{}
+				if group == endless {
+					o.Limit = 5 * time.Second
+				}
+				t.Run(group, func(t *testing.T) {
+					t.Parallel()
+					compare(t, client, labels, o)
+				})
+			}
 		})
-	}
-}
-
-func TestConstantWaits(t *testing.T) { // not beside others: a busy machine adds time to waits, at random
-	if testing.Short() {
-		t.Skip("not short: measures waits")
-	}
-	measured := 0
-	for name, labels := range readLabels(t) {
-		labels = slices.DeleteFunc(labels, func(l label) bool { return !l.constant() })
-		if len(labels) > 0 {
-			measured++
-			compare(t, name, labels)
-		}
-	}
-	if measured == 0 {
-		t.Error("no client is labelled so")
 	}
 }
 
 // compare grades a client, and compares the verdicts with the labels.
-func compare(t *testing.T, name string, labels []label) {
-	client := clientNamed(t, name)
+func compare(t *testing.T, client torture.Client, labels []label, o torture.Options) {
 	var names []string
 	want := map[string]label{}
 	for _, l := range labels {
 		names = append(names, l.name)
 		want[l.name] = l
 	}
-	cases, err := torture.Select(names)
-	if err != nil {
+	var err error
+	if o.Cases, err = torture.Select(names); err != nil {
 		t.Fatal(err)
 	}
-	card, err := torture.Run(t.Context(), client, torture.Options{Cases: cases})
+	card, err := torture.Run(t.Context(), client, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,15 +145,12 @@ func compare(t *testing.T, name string, labels []label) {
 	}
 }
 
-// The adapters of this module are built and speak the protocol.
+// The adapters of this module speak the protocol.
 func TestTheProtocol(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not short: it builds the adapter")
-	}
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "go-clients.exe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
 	client, err := torture.Command("go-retryablehttp", []string{program, "go-retryablehttp"})
 	if err != nil {
