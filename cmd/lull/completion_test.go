@@ -87,6 +87,19 @@ func TestCompletionInBash(t *testing.T) {
 		{"exec --att", "--attempts"},
 		{"exec -- cat ret", "retry.json retry.yaml"},
 		{"nothing ", ""},
+		{"queue ", "inspect redrive"},
+		{"queue red", "redrive"},
+		{"queue --", "--help"},
+		{"queue redrive --d", "--dry-run"},
+		{"queue --help inspect --bo", "--body"},
+		{"queue inspect --dr", ""},
+		{"queue inspect --reason pe", "permanent"},
+		{"queue inspect --reason=cr", "crashed"},
+		{"queue inspect amqp://localhost dead --older-than ", ""},
+		{"queue inspect queue ", ""},
+		{"queue nothing --", ""},
+		{"simulate --policy queue --see", "--seed --seeds"},
+		{"worker --w", "--workers"},
 	}
 	var lines []string
 	for _, c := range cases {
@@ -115,31 +128,71 @@ func model(t *testing.T) *kong.Kong {
 	return parser
 }
 
+// below calls f with each command under n, and with its name as it is typed.
+func below(n *kong.Node, f func(name string, n *kong.Node)) {
+	for _, c := range n.Children {
+		f(c.Path(), c)
+		below(c, f)
+	}
+}
+
+// typed returns the flags of a command as they are typed.
+func typed(n *kong.Node) (flags []string) {
+	for _, group := range n.AllFlags(true) {
+		for _, f := range group {
+			flags = append(flags, "--"+f.Name)
+		}
+	}
+	return flags
+}
+
+// offeredElsewhere fails unless the scripts for zsh and fish and the manual page have these flags of a command.
+func offeredElsewhere(t *testing.T, command string, flags []string) {
+	t.Helper()
+	_, zsh, _ := lullProgram(t.Context(), "completion", "zsh")
+	_, fish, _ := lullProgram(t.Context(), "completion", "fish")
+	_, page, _ := lullProgram(t.Context(), "man")
+	_, page, _ = strings.Cut(page, "\n.SS \"lull "+command)
+	page, _, _ = strings.Cut(page, "\n.SS")
+	words := strings.Fields(command)
+	for i, word := range words {
+		_, after, ok := strings.Cut(zsh, "\n"+strings.Repeat(" ", 8+8*i)+word+")\n")
+		if !ok {
+			t.Errorf("zsh does not complete lull %s", command)
+		}
+		zsh, _, _ = strings.Cut(after, "\n"+strings.Repeat(" ", 10+8*i)+";;\n")
+	}
+	for _, flag := range flags {
+		if !strings.Contains(zsh, flag+"[") && !strings.Contains(zsh, flag+"=[") {
+			t.Errorf("zsh does not complete lull %s %s", command, flag)
+		}
+		if want := "'__lull_at " + command + "' -l " + strings.TrimPrefix(flag, "--") + " "; !strings.Contains(fish, want) {
+			t.Errorf("fish does not complete lull %s %s", command, flag)
+		}
+		if want := strings.ReplaceAll(flag, "-", `\-`) + `"`; flag != "--help" && !strings.Contains(page, want) {
+			t.Errorf("the manual page does not have lull %s %s", command, flag)
+		}
+	}
+}
+
 // Every command and every flag is offered, and is in the other scripts and in the manual page.
 func TestCompletionIsComplete(t *testing.T) {
-	var lines []string
-	var want [][]string
-	var names []string
-	texts := map[string]string{}
-	for _, args := range [][]string{{"completion", "zsh"}, {"completion", "fish"}, {"man"}} {
-		_, texts[strings.Join(args, " ")], _ = lullProgram(t.Context(), args...)
+	root := model(t).Model.Node
+	lines, want := []string{""}, [][]string{nil}
+	for _, n := range root.Children {
+		want[0] = append(want[0], n.Name)
 	}
-	for _, n := range model(t).Model.Children {
-		names = append(names, n.Name)
-		flags := []string{}
-		for _, group := range n.AllFlags(true) {
-			for _, f := range group {
-				flags = append(flags, "--"+f.Name)
-				for what, mark := range map[string]string{"completion zsh": "--" + f.Name, "completion fish": "seen_subcommand_from " + n.Name + "' -l " + f.Name + " ", "man": `\-\-` + strings.ReplaceAll(f.Name, "-", `\-`)} {
-					if f.Name != "help" && !strings.Contains(texts[what], mark) {
-						t.Errorf("lull %s has no %s of lull %s", what, mark, n.Name)
-					}
-				}
+	below(root, func(name string, n *kong.Node) {
+		lines, want = append(lines, name+" --"), append(want, typed(n))
+		offeredElsewhere(t, name, typed(n))
+		if len(n.Children) > 0 {
+			names := []string{}
+			for _, c := range n.Children {
+				names = append(names, c.Name)
 			}
+			lines, want = append(lines, name+" "), append(want, names)
 		}
-		lines, want = append(lines, n.Name+" --"), append(want, flags)
-	}
-	lines, want = append(lines, ""), append(want, names)
+	})
 	for i, got := range inBash(t, t.TempDir(), lines...) {
 		if !slices.Equal(got, want[i]) {
 			t.Errorf("%q: got %q, want %q", lines[i], got, want[i])
@@ -147,28 +200,71 @@ func TestCompletionIsComplete(t *testing.T) {
 	}
 }
 
+// What lull completes of lull queue and lull worker is what the program lull-queue accepts: after a flag
+// that it does not have, it lists the flags that it has.
+func TestCompletionIsThatOfLullQueue(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "lull-queue")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./lull-queue").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var lines []string
+	var want [][]string
+	for args, command := range map[string]string{"": "queue", "inspect": "queue inspect", "redrive": "queue redrive", "worker": "worker"} {
+		c := exec.CommandContext(t.Context(), program, append(strings.Fields(args), "--no-such-flag")...)
+		out, err := c.CombinedOutput()
+		if c.ProcessState == nil || c.ProcessState.ExitCode() != cli.Misused {
+			t.Fatalf("lull-queue %s: %v\n%s", args, err, out)
+		}
+		before, accepted, _ := strings.Cut(string(out), " of "+command+": ")
+		accepted, _, _ = strings.Cut(accepted, ".\n")
+		names := strings.Split(accepted, ", ")
+		if strings.HasSuffix(before, "\nCommands") {
+			lines = append(lines, command+" ")
+		} else {
+			lines = append(lines, command+" --")
+			offeredElsewhere(t, command, names)
+		}
+		want = append(want, names)
+	}
+	for i, got := range inBash(t, t.TempDir(), lines...) {
+		if !slices.Equal(got, want[i]) || len(got) < 2 {
+			t.Errorf("%q: got %q, lull-queue accepts %q", lines[i], got, want[i])
+		}
+	}
+}
+
 // What is offered as the value of a flag is accepted there.
 func TestCompletedValuesAreAccepted(t *testing.T) {
 	values := 0
-	for _, n := range model(t).Model.Children {
+	below(model(t).Model.Node, func(command string, n *kong.Node) {
 		known, ok := n.Target.Interface().(interface{ Complete() map[string][]string })
 		if !ok {
-			continue
+			return
 		}
 		for name, all := range known.Complete() {
 			isFlag := slices.ContainsFunc(n.Flags, func(f *kong.Flag) bool { return f.Name == name })
 			isArgument := slices.ContainsFunc(n.Positional, func(p *kong.Positional) bool { return p.Name == name })
 			if !isFlag && !isArgument {
-				t.Errorf("lull %s has no %s", n.Name, name)
+				t.Errorf("lull %s has no %s", command, name)
 			}
 			for _, v := range all {
-				arg := v
+				args := append(strings.Fields(command), v)
 				if isFlag {
-					arg = "--" + name + "=" + v
+					args[len(args)-1] = "--" + name + "=" + v
+					for _, p := range n.Positional {
+						if p.Required {
+							args = append(args, "x")
+						}
+					}
+					for _, f := range n.Flags {
+						if f.Required {
+							args = append(args, "--"+f.Name+"=x")
+						}
+					}
 				}
-				ctx, err := model(t).Parse([]string{n.Name, arg})
+				ctx, err := model(t).Parse(args)
 				if err != nil {
-					t.Errorf("lull %s %s: %v", n.Name, arg, err)
+					t.Errorf("lull %s: %v", args, err)
 					continue
 				}
 				values++
@@ -177,11 +273,11 @@ func TestCompletedValuesAreAccepted(t *testing.T) {
 					continue
 				}
 				if err := check.Check(); err != nil && strings.Contains(err.Error(), "--"+name) {
-					t.Errorf("lull %s %s: %v", n.Name, arg, err)
+					t.Errorf("lull %s: %v", args, err)
 				}
 			}
 		}
-	}
+	})
 	if values < 150 {
 		t.Errorf("only %d values", values)
 	}

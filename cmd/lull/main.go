@@ -52,8 +52,8 @@ type commands struct {
 	Exec     execute.Command    `cmd:"" help:"Run a command, and repeat it if it fails."`
 	Torture  torture.Command    `cmd:"" help:"Grade HTTP clients: how they behave when a server fails."`
 	Probe    probe.Command      `cmd:"" help:"Grade your HTTP server: how it behaves when clients retry."`
-	Queue    queue.Command      `cmd:"" help:"Show the dead letters of a queue, and put them back into a queue."`
-	Worker   queue.Command      `cmd:"" help:"Run parts of a simulation for other machines (simulate or battery with --workers URL)."`
+	Queue    queue.Commands     `cmd:"" help:"Show the dead letters of a queue, and put them back into a queue."`
+	Worker   queue.Worker       `cmd:"" help:"Run parts of a simulation for other machines (simulate or battery with --workers URL)."`
 	Version  version            `cmd:"" help:"Print the version, as --version does."`
 	Complete completion.Command `cmd:"" name:"completion" help:"Print a completion script for bash, zsh or fish."`
 	Man      man.Command        `cmd:"" help:"Print the manual page."`
@@ -86,7 +86,7 @@ func main() { cli.Main(program) }
 
 // program runs the command that the arguments name, and returns the exit code.
 func program(env cli.Env, args []string) int {
-	if args, ok := queue.Arguments(args); ok {
+	if queue.Remote(args) {
 		return cli.Exit(env, queue.Start(env, args))
 	}
 	asked := len(args) > 1 && args[0] == "help"

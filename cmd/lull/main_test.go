@@ -266,13 +266,9 @@ func TestQueueStartsLullQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"queue":                                "",
-		"queue inspect a --limit 1":            "inspect a --limit 1",
-		"queue --help":                         "--help",
-		"help queue redrive":                   "redrive --help",
-		"--help queue":                         "--help",
+		"queue inspect a queue --limit 1":      "inspect a queue --limit 1",
+		"queue redrive a b --to=queue":         "redrive a b --to=queue",
 		"worker nats://a --quiet":              "worker nats://a --quiet",
-		"help worker":                          "worker --help",
 		"simulate x --workers nats://a --json": "simulate x --workers nats://a --json",
 		"battery --quick --workers=tls://a":    "battery --quick --workers=tls://a",
 	} {
@@ -288,14 +284,40 @@ func TestQueueStartsLullQueue(t *testing.T) {
 	}
 }
 
-// Without lull-queue the error has the command that installs it.
+// Without lull-queue the error has the command that installs it. Help and mistakes in the command line do not
+// need it.
 func TestQueueIsNotInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	for _, args := range [][]string{{"queue", "inspect", "nats://localhost", "DEAD"}, {"help", "queue"}} {
+	for _, args := range [][]string{{"queue", "inspect", "nats://localhost", "DEAD"}, {"worker", "nats://localhost"}, {"simulate", "--workers=nats://localhost"}} {
 		code, out, errs := lullProgram(t.Context(), args...)
 		const want = "lull: lull-queue is not installed: go install github.com/lullgo/lull/cmd/lull/lull-queue@latest (in a checkout of lull without @latest)\n"
 		if code != cli.Failed || out != "" || errs != want {
 			t.Errorf("%v: exit code %d, printed %q and %q", args, code, out, errs)
+		}
+	}
+	for args, want := range map[string][]string{
+		"queue --help":         {"Usage: lull queue <command>", "  queue inspect", "  queue redrive", "4 there is no such queue"},
+		"help queue":           {"  queue inspect", "  queue redrive"},
+		"--help queue":         {"  queue inspect"},
+		"help queue inspect":   {"Usage: lull queue inspect <broker> <queue> [flags]", "--older-than=AGE", "--body"},
+		"help queue redrive":   {"--to=QUEUE", "--dry-run", "--rate=10"},
+		"queue redrive --help": {"--to=QUEUE", "--dry-run"},
+		"help worker":          {"Usage: lull worker <url> [flags]", "--workers=N"},
+	} {
+		code, out, errs := lullProgram(t.Context(), strings.Fields(args)...)
+		for _, text := range want {
+			if code != cli.OK || errs != "" || !strings.Contains(out, text) {
+				t.Errorf("lull %s: exit code %d, want %q; printed\n%s%s", args, code, text, out, errs)
+			}
+		}
+	}
+	for args, want := range map[string]string{
+		"queue":                               "Commands of queue: inspect, redrive.",
+		"queue inspect a b --limits 1":        "unknown flag --limits, did you mean \"--limit\"?",
+		"queue redrive nats://localhost DEAD": "missing flags: --to=QUEUE",
+	} {
+		if code, out, errs := lullProgram(t.Context(), strings.Fields(args)...); code != cli.Misused || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("lull %s: exit code %d, want %q; printed\n%s%s", args, code, want, out, errs)
 		}
 	}
 }

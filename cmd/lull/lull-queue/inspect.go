@@ -2,29 +2,15 @@ package main
 
 import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	command "github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
-// inspectFlags is lull queue inspect.
-type inspectFlags struct {
-	letterFlags
-	Body bool `help:"Print the bodies too. With --json they are there in any case."`
-}
-
-// Help is shown above the flags.
-func (inspectFlags) Help() string {
-	return `Shows the dead letters of a queue: when and of what they died, after how many
-attempts, and what the last error was. They stay where they are; while they are
-read, another reader may not see them. Where it counts to look at them (RabbitMQ
-up to 4.2, quorum queues with a limit on deliveries) it is refused.
-` + exitCodes
-}
-
-// Run shows dead letters.
-func (f inspectFlags) Run(env cli.Env) error {
+// inspect is lull queue inspect.
+func inspect(env cli.Env, f command.Inspect) error {
 	var l problem.List
-	w := f.wanted(env, &l)
+	w := wantedOf(env, f.Letters, &l)
 	if err := l.Err(); err != nil {
 		return err
 	}

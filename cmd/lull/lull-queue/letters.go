@@ -10,29 +10,13 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	command "github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
-// letterFlags select dead letters. They are text, so that all mistakes are reported at
-// once.
-type letterFlags struct {
-	Broker cli.Text `arg:"" help:"The broker: amqp://user:password@host:5672/vhost (and ?management=http://host:15672, where a limit on deliveries has to be looked up), nats://host:4222, or sqs://region. Its password may stand in LULL_BROKER_PASSWORD instead."`
-	Queue  cli.Text `arg:"" help:"The queue of dead letters: its name, on NATS that of its stream, on SQS its name or URL."`
-
-	Reason      cli.Text `placeholder:"REASON" help:"Only those with this reason, such as attempts_exhausted."`
-	Code        cli.Text `placeholder:"CODE" help:"Only those whose last failure had this code, such as connection_refused."`
-	Source      cli.Text `placeholder:"NAME" help:"Only those that come from this queue."`
-	ID          cli.Text `name:"id" placeholder:"ID" help:"Only the one with this original id."`
-	OlderThan   cli.Text `placeholder:"AGE" help:"Only those that became dead letters longer ago than this, such as 30m, 12h or 7d."`
-	YoungerThan cli.Text `placeholder:"AGE" help:"Only those that became dead letters within this time."`
-	MaxRedrives cli.Text `placeholder:"N" help:"Only those that have been put back fewer times than this."`
-	Limit       cli.Text `placeholder:"N" help:"No more than this many."`
-	JSON        bool     `name:"json" help:"Print JSON on standard output."`
-}
-
-// wanted is the choice of letterFlags.
+// wanted is the choice of the flags.
 type wanted struct {
 	broker *url.URL
 	queue  string
@@ -40,7 +24,7 @@ type wanted struct {
 	limit  int
 }
 
-func (f letterFlags) wanted(env cli.Env, l *problem.List) wanted {
+func wantedOf(env cli.Env, f command.Letters, l *problem.List) wanted {
 	w := wanted{queue: string(f.Queue), filter: queue.Filter{
 		Reason: string(f.Reason), Code: string(f.Code), Source: string(f.Source), ID: string(f.ID),
 		OlderThan: age(l, "--older-than", f.OlderThan), YoungerThan: age(l, "--younger-than", f.YoungerThan),

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/battery"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
 	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/workers"
@@ -27,13 +28,25 @@ func program(env cli.Env, args []string) int {
 	if !other && (len(args) == 0 || args[0] != "--version") {
 		args = append([]string{"queue"}, args...)
 	}
+	return cli.Run(env, commandLine(), args)
+}
+
+// commands is the command line.
+type commands struct {
+	Queue    queue.Commands   `cmd:"" help:"Show the dead letters of a queue, and put them back into a queue."`
+	Worker   queue.Worker     `cmd:"" help:"Run parts of a simulation for other machines (simulate or battery with --workers URL)."`
+	Simulate simulate.Command `cmd:"" hidden:""`
+	Battery  battery.Command  `cmd:"" hidden:""`
+}
+
+// commandLine returns the command line with all that lull itself cannot run.
+func commandLine() *commands {
 	away := cells.Flags{Away: workers.Away}
-	return cli.Run(env, &struct {
-		Queue    queueCommands    `cmd:"" help:"Show the dead letters of a queue, and put them back into a queue."`
-		Worker   workers.Command  `cmd:"" help:"Run simulations for lull simulate and lull battery on other machines."`
-		Simulate simulate.Command `cmd:"" hidden:""`
-		Battery  battery.Command  `cmd:"" hidden:""`
-	}{Simulate: simulate.Command{Flags: away}, Battery: battery.Command{Flags: away}}, args)
+	return &commands{
+		Queue:    queue.Commands{Inspect: queue.Inspect{Do: inspect}, Redrive: queue.Redrive{Do: redrive}},
+		Worker:   queue.Worker{Do: workers.Work},
+		Simulate: simulate.Command{Flags: away}, Battery: battery.Command{Flags: away},
+	}
 }
 
 // Exit codes of lull queue, besides those of all commands.
@@ -41,26 +54,6 @@ const (
 	exitUnreachable = 3
 	exitNoQueue     = 4
 )
-
-// queueCommands are the commands for dead letters.
-type queueCommands struct {
-	Inspect inspectFlags `cmd:"" help:"Show dead letters. Nothing is moved."`
-	Redrive redriveFlags `cmd:"" help:"Put dead letters back into a queue."`
-}
-
-const exitCodes = `
-Exit codes: 0 all is done, 1 something went wrong or Ctrl-C, 2 the command line
-is wrong, 3 the broker cannot be reached, 4 there is no such queue.`
-
-// Help is shown above the commands.
-func (queueCommands) Help() string {
-	return `A queue of dead letters is that of a lull consumer, or any other: of letters
-without lull's envelope less is known.
-
-  lull queue inspect amqp://localhost/ orders.dead
-  lull queue redrive amqp://localhost/ orders.dead --to orders --dry-run
-` + exitCodes
-}
 
 // coded gives err its exit code.
 func coded(err error) error {

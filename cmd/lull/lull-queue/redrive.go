@@ -9,39 +9,16 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	command "github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
 
-// redriveFlags is lull queue redrive.
-type redriveFlags struct {
-	letterFlags
-	To     cli.Text `placeholder:"QUEUE" required:"" help:"The queue that gets them, on the same broker: the name of a queue; on NATS a subject. With wildcards (orders.>) each goes to the subject that it had."`
-	Rate   cli.Text `placeholder:"10" default:"10" help:"The most messages that are moved in a second: 0.001 or more, or max. The consumers of the queue have other work too."`
-	DryRun bool     `help:"Move nothing. Print what would be moved."`
-	Quiet  bool     `help:"Show no progress."`
-}
-
-// Help is shown above the flags.
-func (redriveFlags) Help() string {
-	return `Puts dead letters back into a queue, each as a message with no attempts made.
-A letter is removed when the queue has its message for certain. Interrupted at
-any point nothing is lost: the same command again goes on with what is left.
-What had been sent and not yet removed is then sent once more under the same id,
-which brokers that deduplicate (NATS, SQS FIFO) discard for some minutes;
-elsewhere a message may come twice, with the same id. Each letter is moved,
-however much it is like another.
-
-  lull queue redrive sqs://eu-central-1 orders-dead --to orders --limit 10
-  lull queue redrive nats://localhost DEAD --to 'orders.>' --younger-than 2h
-` + exitCodes
-}
-
-// Run moves dead letters.
-func (f redriveFlags) Run(env cli.Env) error {
+// redrive is lull queue redrive.
+func redrive(env cli.Env, f command.Redrive) error {
 	var l problem.List
-	w := f.wanted(env, &l)
+	w := wantedOf(env, f.Letters, &l)
 	c := queue.RedriveConfig{Filter: w.filter, Limit: w.limit, DryRun: f.DryRun, Rate: math.Inf(1)}
 	if f.Rate != "max" {
 		c.Rate = cli.Number(&l, "--rate", f.Rate, 0.001, 1e6, "letters a second, or max")

@@ -6,7 +6,7 @@ import (
 )
 
 // bash writes the script for bash. It needs nothing of the package bash-completion.
-func bash(b *strings.Builder, commands []command) {
+func bash(b *strings.Builder, root command) {
 	b.WriteString(`# bash completion of lull, printed by: lull completion bash
 _lull() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command='' words='' files='' list='' i
@@ -18,16 +18,21 @@ _lull() {
     prev=${COMP_WORDS[COMP_CWORD-2]}
   fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    if [[ ${COMP_WORDS[i]} != -* ]]; then
-      command=${COMP_WORDS[i]}
-      break
-    fi
+    [[ ${COMP_WORDS[i]} == -* ]] && continue
+    command=${command:+$command }${COMP_WORDS[i]}
+    case $command in
+`)
+	for _, c := range root.commands {
+		if len(c.commands) > 0 {
+			fmt.Fprintf(b, "      %s) ;; # a command of it follows\n", c.name())
+		}
+	}
+	b.WriteString(`      *) break ;;
+    esac
   done
   case $command in
 `)
-	for _, c := range commands {
-		bashCommand(b, c)
-	}
+	bashCommand(b, root)
 	b.WriteString(`    *) return ;;
   esac
   # Several values stand between commas.
@@ -43,13 +48,10 @@ complete -F _lull lull
 `)
 }
 
-// bashCommand writes the part for one command: what follows a flag, or else flags and arguments.
+// bashCommand writes the part for one command, and then those of its commands: what follows a flag, or else flags
+// and arguments.
 func bashCommand(b *strings.Builder, c command) {
-	name := c.name
-	if name == "" {
-		name = "''"
-	}
-	fmt.Fprintf(b, "    %s)\n", name)
+	fmt.Fprintf(b, "    %s)\n", quote(strings.Join(c.path, " ")))
 	if c.programs {
 		b.WriteString(`      for ((i++; i < COMP_CWORD; i++)); do
         if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -78,10 +80,13 @@ func bashCommand(b *strings.Builder, c command) {
 		flags = append(flags, "--"+f.name)
 	}
 	fmt.Fprintf(b, "        *)\n          if [[ $cur == -* ]]; then words='%s'\n", strings.Join(flags, " "))
-	if rest := bashWords(c.values) + bashFiles(c.files); rest != "" {
+	if rest := bashWords(append(c.names(), c.values...)) + bashFiles(c.files); rest != "" {
 		fmt.Fprintf(b, "          else %s\n", strings.TrimSpace(rest))
 	}
 	b.WriteString("          fi ;;\n      esac ;;\n")
+	for _, below := range c.commands {
+		bashCommand(b, below)
+	}
 }
 
 // pattern matches the flag as it is typed.

@@ -30,7 +30,7 @@ For zsh the folder must be in fpath: fpath+=(~/.zfunc) before compinit in
 put this into ~/.bashrc: source <(lull completion bash)`
 }
 
-var scripts = map[string]func(*strings.Builder, []command){"bash": bash, "zsh": zsh, "fish": fish}
+var scripts = map[string]func(*strings.Builder, command){"bash": bash, "zsh": zsh, "fish": fish}
 
 // Complete returns the values of the argument.
 func (Command) Complete() map[string][]string {
@@ -50,7 +50,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		return err
 	}
 	var b strings.Builder
-	scripts[string(f.Shell)](&b, tableOf(ctx.Model.Node))
+	scripts[string(f.Shell)](&b, commandOf(ctx.Model.Node, nil))
 	_, err := io.WriteString(env.Stdout, b.String())
 	return err
 }

@@ -11,13 +11,26 @@ import (
 // dashes.
 type completer interface{ Complete() map[string][]string }
 
-// A command is what the scripts need of one. The first of a table has no name: it is lull itself.
+// A command is what the scripts need of one. It has either commands or arguments.
 type command struct {
-	name, help string
-	flags      []flag
-	values     []string // of its arguments
-	files      bool     // its arguments are files, or begin with one
-	programs   bool     // its arguments are a command and that one's own
+	path     []string // as it is typed, without lull
+	help     string
+	commands []command
+	flags    []flag
+	values   []string // of its arguments
+	files    bool     // its arguments are files, or begin with one
+	programs bool     // its arguments are a command and that one's own
+}
+
+// name returns the last word of the path.
+func (c command) name() string { return c.path[len(c.path)-1] }
+
+// names returns the names of the commands of c.
+func (c command) names() (all []string) {
+	for _, below := range c.commands {
+		all = append(all, below.name())
+	}
+	return all
 }
 
 // A flag is an option of a command.
@@ -30,24 +43,24 @@ type flag struct {
 	files       bool     // the value is a file
 }
 
-// tableOf returns the commands below root. Commands of commands are left out: lull has none.
-func tableOf(root *kong.Node) []command {
-	all := []command{{flags: append(flagsOf(root, nil), flag{name: "version", help: "Print the version."})}}
-	for _, n := range root.Children {
-		if n.Hidden {
-			continue
-		}
-		values := valuesOf(n)
-		c := command{name: n.Name, help: n.Help, flags: flagsOf(n, values)}
-		for _, p := range n.Positional {
-			c.values = append(c.values, values[p.Name]...)
-			c.programs = c.programs || p.Passthrough
-			c.files = c.files || p.Name == "file" || p.Name == "scenario"
-		}
-		all = append(all, c)
-		all[0].values = append(all[0].values, n.Name)
+// commandOf returns the command of n and all below it.
+func commandOf(n *kong.Node, path []string) command {
+	values := valuesOf(n)
+	c := command{path: path, help: n.Help, flags: flagsOf(n, values)}
+	if len(path) == 0 {
+		c.flags = append(c.flags, flag{name: "version", help: "Print the version."})
 	}
-	return all
+	for _, below := range n.Children {
+		if !below.Hidden {
+			c.commands = append(c.commands, commandOf(below, append(slices.Clip(path), below.Name)))
+		}
+	}
+	for _, p := range n.Positional {
+		c.values = append(c.values, values[p.Name]...)
+		c.programs = c.programs || p.Passthrough
+		c.files = c.files || p.Name == "file" || p.Name == "scenario"
+	}
+	return c
 }
 
 // valuesOf returns the values that a command knows. Those with blanks are left out: nobody types

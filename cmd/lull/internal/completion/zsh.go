@@ -1,43 +1,58 @@
 package completion
 
 import (
-	"fmt"
 	"strings"
 )
 
 // zsh writes the script for zsh: a function that is loaded by its name, _lull.
-func zsh(b *strings.Builder, commands []command) {
+func zsh(b *strings.Builder, root command) {
 	b.WriteString(`#compdef lull
 # zsh completion of lull, printed by: lull completion zsh
 _lull() {
   local context state state_descr line
   typeset -A opt_args
-  _arguments -C \
 `)
-	for _, f := range commands[0].flags {
-		b.WriteString("    " + f.zsh() + " \\\n")
-	}
-	b.WriteString("    '1: :->command' \\\n    '*:: :->arguments'\n  case $state in\n    command)\n      local -a commands=(\n")
-	for _, c := range commands[1:] {
-		fmt.Fprintf(b, "        %s\n", quote(c.name+":"+c.help))
-	}
-	b.WriteString("      )\n      _describe command commands ;;\n    arguments)\n      case $words[1] in\n")
-	for _, c := range commands[1:] {
-		fmt.Fprintf(b, "        %s)\n          _arguments -S \\\n", c.name)
-		for _, f := range c.flags {
-			b.WriteString("            " + f.zsh() + " \\\n")
-		}
-		b.WriteString("            " + c.zshArguments() + " ;;\n")
-	}
-	b.WriteString(`      esac ;;
-  esac
-}
+	zshCommand(b, root, "  ")
+	b.WriteString(`}
 if [[ $funcstack[1] == _lull ]]; then
   _lull "$@"
 else
   compdef _lull lull
 fi
 `)
+}
+
+// zshCommand writes the lines for one command, and in them those for its commands.
+func zshCommand(b *strings.Builder, c command, indent string) {
+	group := len(c.commands) > 0
+	lines := func(all ...string) {
+		for _, line := range all {
+			b.WriteString(indent + line + "\n")
+		}
+	}
+	if group {
+		lines("state=''", `_arguments -C \`)
+	} else {
+		lines(`_arguments -S \`)
+	}
+	for _, f := range c.flags {
+		lines("  " + f.zsh() + ` \`)
+	}
+	if !group {
+		lines("  " + c.zshArguments())
+		return
+	}
+	lines("  '1: :->command' \\", "  '*:: :->arguments'", "case $state in", "  command)", "    local -a commands=(")
+	for _, below := range c.commands {
+		lines("      " + quote(below.name()+":"+below.help))
+	}
+	lines("    )", "    _describe command commands ;;", "  arguments)", "    case $words[1] in")
+	for _, below := range c.commands {
+		lines("      " + below.name() + ")")
+		zshCommand(b, below, indent+"        ")
+		lines("        ;;")
+	}
+	lines("    esac ;;", "esac")
 }
 
 // zsh returns what _arguments takes for a flag.

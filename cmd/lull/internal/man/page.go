@@ -43,7 +43,7 @@ func (w *writer) section(name string) {
 	fmt.Fprintf(w, ".SH %s\n", argument(strings.ToUpper(strings.ReplaceAll(name, "-", " "))))
 }
 
-// command writes what a command is for, its arguments and its flags.
+// command writes what a command is for, its arguments, its flags, and then its commands.
 func (w *writer) command(n *kong.Node) {
 	fmt.Fprintf(w, ".SS %s\n", argument("lull "+n.Summary()))
 	w.text(n.Help)
@@ -66,6 +66,9 @@ func (w *writer) command(n *kong.Node) {
 			name = ".BI " + strings.TrimPrefix(name, ".B ") + " = " + argument(f.FormatPlaceHolder())
 		}
 		w.item(name, f.Help)
+	}
+	for _, below := range n.Children {
+		w.command(below)
 	}
 }
 
