@@ -2,18 +2,20 @@
 //
 // # Why wait, and why at random
 //
-// A retry at once meets the same trouble, and adds to it. So each wait is longer than the
-// one before. After n failures the dependency has been down for longer, and needs more
-// room to recover. But callers that failed together would come back together every time,
-// because they all wait for the same time. Random waits separate them. In a model 194
-// callers fail at the same moment beside a load of 500 calls a second, on a backend that
-// can do 600. Exponential waits from 100 ms without jitter bring 8.8 times the normal load
-// in the busiest 50 ms after recovery, and 88 % of those callers give up after six
-// attempts. With full jitter it is 3.4 times and 1 %.
+// A retry at once finds the dependency still down, and adds to its load. So each wait is
+// longer than the one before. After each failure the dependency has been down for longer,
+// and needs more room to recover. But callers that failed together would come back together
+// every time, because they all wait for the same time. Random waits (jitter) separate them.
+//
+// In a model 194 callers fail at the same moment. The backend has a load of 500 other calls
+// a second, and can do 600. With exponential waits from 100 ms without jitter, the busiest
+// 50 ms after recovery have 8.8 times the normal load, and 88 % of the 194 callers give up
+// after six attempts. With full jitter the load is 3.4 times the normal one, and 1 % give
+// up.
 //
 // # The formulas
 //
-// The ceiling c of the wait before retry n (the first is 1) is
+// The wait before retry n (the first is 1) depends on c:
 //
 //	Exponential  min(Cap, Base × Factor^(n-1))
 //	Linear       min(Cap, Base × n)
@@ -21,7 +23,7 @@
 //	Immediate    0, and no second retry
 //	Ethernet     (2^min(n,10) - 1) slots, and no sixteenth retry (IEEE 802.3, 4.2.3.2.5)
 //
-// and the wait is drawn from
+// The wait is a random time in this range:
 //
 //	Full          [Floor, c]                     AWS, "Exponential Backoff and Jitter", 2015
 //	Equal         [max(c/2, Floor), c]           the same
@@ -29,49 +31,52 @@
 //	Proportional  [0.8c, 1.2c], c <= Cap/1.2     gRPC's proposal A6, but for the bound on c
 //	None          c
 //
-// evenly over the range, both ends included; with Ethernet, in whole slots.
+// All times of the range are equally likely, and its ends belong to it. Ethernet waits for
+// whole slots.
 //
 // Other libraries often make three mistakes here. This package avoids them. The Cap holds
-// after jitter. Jitter does not vanish at the Cap: when all callers have reached it, they
-// still spread over the whole range (but see Decorrelated below). A Floor narrows the
-// range of the draw. It does not raise shorter draws to one value, where they would
-// collect. Nothing overflows, at any retry number.
+// after jitter. Jitter does not vanish at the Cap: when all callers have reached it, their
+// waits still have the whole range. (Decorrelated is an exception, see below.) A Floor makes
+// the range smaller. It does not replace all shorter waits with one wait of the Floor, which
+// many callers would have in common. Nothing overflows, at any retry number.
 //
 // # Which jitter
 //
-//	Full          the choice when in doubt, and the zero value: of the three of the AWS
-//	              article the fewest calls for the same work from 20 clients up
-//	Equal         when some wait must be certain; about as many calls as Full, and it
-//	              takes 26 to 66 % longer until the last of a crowd is served
-//	Decorrelated  spreads the first wave widest (of 100 000 callers that fail together,
-//	              1344 in the busiest 20 ms after a base of 1 s; Full 3141, Equal 4129);
-//	              in the AWS simulation up to 38 % more calls than Full
-//	Proportional  when the wait should be predictable, or as in gRPC; the narrowest
-//	None          a single caller, and tests
+//	Full          If in doubt. The zero value. Of the three kinds in the AWS article it
+//	              needs the fewest calls for the same work, from 20 clients up.
+//	Equal         If every wait must have a minimum. About as many calls as Full. The last
+//	              of many callers is served 26 to 66 % later.
+//	Decorrelated  If many callers fail together. The first retries have the widest range:
+//	              of 100 000 callers 1344 come in the busiest 20 ms after a base of 1 s.
+//	              (Full 3141, Equal 4129.) Up to 38 % more calls than Full in the AWS
+//	              simulation.
+//	Proportional  If the wait should be predictable, or as in gRPC. The narrowest range.
+//	None          For a single caller, and for tests.
 //
-// Compare them at equal mean waits. Full jitter halves the mean, so in a long outage it
-// sends twice the attempts of no jitter with the same Base and Cap. In 980 simulated
-// crowds None was replaced with Full at the same Base. That lowered the errors by more
-// than a tenth in 28 % of cases and raised them in 29 %. With twice the Base it was 46 %
-// and 15 %. So double the Base when you change from None to Full.
+// Compare them at equal mean waits. The mean wait of Full is half of that of None. So in a
+// long outage Full sends twice the attempts, with the same Base and Cap. In 980 simulations
+// of many callers None was replaced with Full at the same Base. The errors became fewer by
+// more than a tenth in 28 % of the simulations, and more in 29 %. With twice the Base it was
+// 46 % and 15 %. So double the Base when you change from None to Full.
 //
-// Decorrelated waits collect at the Cap, because a draw above the Cap becomes the Cap. In
-// the long run the share of waits that equal the Cap is 78 % for a Cap of 2 × Base, 68 %
-// for 3 ×, 48 % for 10 ×, 31 % for 100 × and 25 % for 1000 ×. The callers stay apart
-// nevertheless, because their earlier waits differed. The exception is a Cap below 3 ×
-// Base: then the first wait brings a part of a crowd back in one instant, half of it at a
-// Cap of 2 × Base. With Full no share of waits equals the Cap.
+// Many Decorrelated waits equal the Cap, because a longer wait becomes the Cap. In the long
+// run this share is 78 % for a Cap of 2 × Base, 68 % for 3 ×, 48 % for 10 ×, 31 % for 100 ×
+// and 25 % for 1000 ×. But the callers do not come together, because their earlier waits
+// differed. The exception is a Cap below 3 × Base. Then a part of the callers that failed
+// together comes back at the same moment after the first wait: half of them at a Cap of 2 ×
+// Base. With Full no share of waits equals the Cap.
 //
 // # What it does not do
 //
-// Backoff moves load in time, and does not reduce it. Callers that keep arriving send the
-// same number of retries, with jitter or without. A system that collapsed under that
-// volume stays collapsed: that needs a retry budget. The package neither sleeps nor reads
-// a clock, does not stop at a deadline, and does not know what the server asked for.
+// Backoff moves load to a later time, and does not reduce it. If new callers keep coming,
+// they send the same number of retries, with jitter or without. A service that has collapsed
+// under so many attempts stays down. A retry budget is needed there. The package does not
+// sleep, reads no clock, does not stop at a deadline, and does not know what the server
+// asked for.
 //
 // # Cost
 //
-// Delay takes about 15 ns in addition to the draw itself, and allocates nothing. A
+// Delay takes about 15 ns in addition to the random number, and allocates nothing. A
 // Schedule is plain data of 48 bytes, without state. It is comparable, and any number of
 // calls and goroutines can share it.
 package backoff

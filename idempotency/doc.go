@@ -1,11 +1,11 @@
-// Package idempotency carries out requests with an Idempotency-Key once: net/http
-// middleware for draft-ietf-httpapi-idempotency-key-header.
+// Package idempotency carries out requests with an Idempotency-Key once. It is middleware
+// for net/http, and follows draft-ietf-httpapi-idempotency-key-header.
 //
 //	keys, err := idempotency.New(store, idempotency.Config{}, idempotency.WithScope(account))
 //	...
 //	mux.Handle("POST /payments", authenticate(keys.Wrap(payments)))
 //
-// where account returns the caller that authenticate has found ([Scope]).
+// Here account returns the caller that authenticate has found ([Scope]).
 //
 // The rule is: a request is carried out once, or its client learns that nobody knows.
 // Where safety and convenience differ, the default is safe. docs/idempotency.md has the
@@ -14,25 +14,25 @@
 // # What a request with a key gets
 //
 //	first time                          the handler's response
-//	again, when that is done            the same response, Idempotency-Replayed: true
-//	again, while it is running          409 in-flight, with Retry-After
-//	the key was used for another        422 key-reused
-//	the first one was interrupted       409 outcome-unknown, or a handler that resumes
+//	again, after the first is done      the same response, Idempotency-Replayed: true
+//	again, while the first is running   409 in-flight, with Retry-After
+//	the key had another request         422 key-reused
+//	the first was interrupted           409 outcome-unknown, or a handler that resumes
 //	the response was not kept           409 response-not-kept
-//	the caller's share is used up       429 too-many-keys
-//	the store cannot be asked           503 store-unavailable, with Retry-After
+//	the caller has too many keys        429 too-many-keys
+//	the store does not answer           503 store-unavailable, with Retry-After
 //	no key, or a bad or long one        400
 //	no caller is known                  400 no-caller
 //	the body is too long                413
 //
-// All of them are problem details (RFC 9457), with the types Problem... as constants.
-// X-Should-Retry shows whether to send the request again: clients that know the field
-// (lullhttp, and those that Stainless generates) wait for one that is in flight although
-// its status is 409, which is final for others.
+// All errors are problem details (RFC 9457). The constants Problem... have their types. The
+// field X-Should-Retry shows whether to send the request again. Clients that know the field
+// (lullhttp, and those that Stainless generates) wait while the first request is in flight.
+// Other clients take its status, 409, as final.
 //
-// Keys belong to callers ([Scope]). A caller is its Authorization header unless
-// [WithScope] has another function. Two requests are the same if method, path, query,
-// caller and body are ([WithPayload]).
+// Keys belong to callers ([Scope]). A caller is the value of the Authorization header, unless
+// [WithScope] has another function. Two requests are the same if they have the same method,
+// path, query, caller and body ([WithPayload]).
 //
 // # What is recorded
 //
@@ -43,31 +43,36 @@
 //	500 to 599                      recorded    released    recorded
 //	panic                           unknown     released    recorded, without response
 //
-// Released means that the key is as though it had never been used. A handler that answers
-// with one of these statuses after an effect must call [Committed]; one that fails before
-// it has had an effect should call [NoEffect].
+// Released means that the key can be used again, as if it were new. The second column is for
+// a handler that calls neither [NoEffect] nor [Committed]. A handler that answers with a
+// released status after an effect must call Committed. A handler that fails before any
+// effect should call NoEffect.
 //
 // # The handler
 //
-// Its request's body is read into memory before it starts; whatever reads or changes
-// bodies belongs inside. Its context does not end with the client's connection
-// (Config.FollowClient): the client that comes back finds a response, not half a
-// payment. Its response is held back until it is stored. One that is flushed, hijacked
-// or longer than Config.MaxResponse is sent as it is written, and the request is never run
-// again either; if the response fits it is replayed even so. A panic is raised again in
-// net/http.
+// The body of the request is read into memory before the handler starts. So middleware that
+// reads or changes bodies belongs inside of Wrap. The context of the handler does not end
+// with the client's connection (Config.FollowClient). A client that comes back finds a
+// response, not half a payment.
 //
-// Cookies, dates, trailers, headers of one connection, and headers that middleware
-// outside has set are not replayed.
+// The response is held back until it is stored. A response that is flushed, hijacked or
+// longer than Config.MaxResponse is sent while it is written. Such a request is not run again
+// either. Its response is replayed if it fits into Config.MaxResponse. A panic of the handler
+// is raised again in net/http.
+//
+// Some headers are not replayed: cookies, dates, trailers, headers of one connection, and
+// headers that middleware outside of Wrap has set.
 //
 // # When a process dies
 //
-// An owner has a lease, so a crash blocks a key for one lease and not for a day. If the
-// request may have had its effect, the retry gets 409 outcome-unknown or, under
-// Config.Resume, runs the handler again ([Attempt.Resumed]). With Config.Transactional
-// the claim, the handler's writes and the record are one transaction of the store
-// ([Transactor]), and no outcome is unknown. [Memory] forgets with its process.
+// The process that runs a request has a lease on its key. So a crash blocks the key for one
+// lease, not for a day. If the request may have had its effect, a retry gets 409
+// outcome-unknown. Under Config.Resume it runs the handler again instead
+// ([Attempt.Resumed]). With Config.Transactional the claim, the handler's writes and the
+// record are one transaction of the store ([Transactor]). Then no outcome is unknown.
+// [Memory] loses its keys when its process ends.
 //
-// A first request costs about 7 µs and 34 allocations with the store in memory, a replay
-// 3 µs and 11. docs/idempotency.md has the measurement, and what the package does not do.
+// A first request costs about 7 µs and 34 allocations with the store in memory. A replay
+// costs 3 µs and 11 allocations. docs/idempotency.md has the measurement, and what the
+// package does not do.
 package idempotency

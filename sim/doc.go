@@ -1,52 +1,52 @@
-// Package sim simulates an outage under a retry policy before production has one. It is
-// a discrete-event simulator with the engine of the library: every client process has a
-// [lull.Dependency] of its own, and every call is a [engine.Call]. These make each
-// decision (may this call start, is the failure worth another attempt, how long to
-// wait, does the budget pay). The simulator keeps the time, delivers requests,
-// simulates the services, and counts. It decides nothing about retries.
+// Package sim simulates an outage under a retry policy before production has one. It is a
+// discrete-event simulator with the engine of the library. Every client process has a
+// [lull.Dependency] of its own, and every call is an [engine.Call]. These make each
+// decision: may this call start, is the failure worth another attempt, how long to wait,
+// does the budget pay. The simulator keeps the time, delivers requests, simulates the
+// services, and counts. It decides nothing about retries.
 //
 //	r, err := sim.Run(ctx, scenario, sim.Contender{Name: "ours", Policy: p}, sim.Options{})
 //
 // # What is in it
 //
-// A [Scenario] has services (workers, a queue, a distribution of service times, a
-// rate limit, services that they call themselves, faults) and fleets that call
-// them (processes, arrivals, patience, users who come back, a network). A service
-// continues to work for callers that have gone, as servers do; for that reason an
-// overloaded one stays overloaded. Admission control before it is package admission
-// itself. A [Contender] is a policy. [Compare] flies several through the same
-// arrivals, with several seeds. A [Topic] is a queue of messages, with a broker and
-// consumers: whatever becomes of a message is decided by the engine, too.
+// A [Scenario] has services, and fleets that call them. A service has workers, a queue, a
+// distribution of service times, a rate limit, faults, and services that it calls itself.
+// A fleet has processes, arrivals, patience, users who come back, and a network. A service
+// continues to work for callers that have gone, as real servers do. This keeps an
+// overloaded service overloaded. Admission control before a service is package admission
+// itself.
 //
-// Connections are simulated where a [Network] has a [Pool]: dials and handshakes,
-// attempts that wait for a free one, limits and backlogs, ports that run out, peers
-// that are half-open. Without one they cost nothing. A service may have a [Heap] that is
-// collected, and a [Cache] before what it calls; processes may choose among its hosts
-// by package outlier ([Endpoints]).
+// A [Contender] is a policy. [Compare] simulates several contenders with the same arrivals,
+// and with several seeds. A [Topic] is a queue of messages, with a broker and consumers.
+// The engine also decides what becomes of a message.
+//
+// Connections are simulated where a [Network] has a [Pool]: dials, handshakes, attempts
+// that wait for a free connection, limits, backlogs, ports that run out, and half-open
+// peers. Without a Pool connections cost nothing. A service may have a [Heap], which is
+// collected, and a [Cache] before the service that it calls. Processes may choose among the
+// hosts of a service by package outlier ([Endpoints]).
 //
 // # What it leaves out
 //
-// Threads, the CPU of clients, and everything that clients have in common beside the
-// service: two calls of different processes meet only in its admission control, its
-// connections, its queue, its rate limit and its workers. A queue is
-// one queue. Fleets do not scale up when
-// a breaker opens. The figures compare policies; they do not predict a given
-// service.
+// There are no threads, and clients use no CPU. Clients have only the service in common.
+// Two calls of different processes meet only in its admission control, its connections, its
+// queue, its rate limit and its workers. Each host has only one queue. Fleets do not grow
+// when a breaker opens. The figures compare policies. They do not predict a given service.
 //
 // # The same seed, the same result
 //
-// A run is single-threaded, events are worked off in the order of their time and,
-// at the same time, of their making, and all chance is a hash of the seed, the
-// call and the attempt (SplitMix64), so that contenders meet the same arrivals and
-// no draw depends on the order of others. Logarithms and the like are made of
-// operations that IEEE 754 defines to the last bit, and never fused, so that
-// machines agree; runs beside one another share nothing.
+// A run uses one goroutine, and runs share nothing. Events are handled in the order of their
+// time. Events of the same time are handled in the order in which they were made. Each random
+// number is a hash of the seed, the call and the attempt (SplitMix64). So all contenders meet
+// the same arrivals, and no number depends on the order of others. Logarithms and similar
+// functions use only operations that IEEE 754 defines to the last bit, and no fused ones. So
+// all machines compute the same figures.
 //
 // # Cost
 //
-// About 10 million attempts a second and core, 32 bytes for a process that has
-// nothing to remember and 128 for a call under way: 25 million players that fetch a segment every four seconds take
-// 1.1 GiB. Events wait in a calendar queue that sorts each bucket exactly
-// (internal/wheel); arrivals are a stream that costs nothing while they have not
-// come. [Scenario.Cost] estimates a run before it is made.
+// One core simulates about 10 million attempts a second. A process that has nothing to
+// remember takes 32 bytes, and a call under way 128. 25 million players that fetch a segment
+// every four seconds take 1.1 GiB. Events wait in a calendar queue that sorts each bucket
+// exactly (internal/wheel). Arrivals are computed one after the other, so future arrivals
+// take no memory. [Scenario.Cost] estimates a run before it starts.
 package sim
