@@ -7,34 +7,29 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/cost"
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// hookCost returns a command that succeeds without a server.
-func hookCost(t testing.TB) func() error {
+// hookCosts are a command that succeeds without a server.
+func hookCosts(t testing.TB) cost.Calls {
 	d, err := lull.NewDependency("cache", lull.Policy{}, lull.WithRand(seed.Source(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := (&hook{d, make(chan struct{}, MaxDials)}).ProcessHook(func(context.Context, redis.Cmder) error { return nil })
-	ctx, cancel := context.WithCancel(context.Background()) // as that of a request
-	t.Cleanup(cancel)
-	cmd := redis.NewStringCmd(ctx, "get", "key")
-	return func() error { return h(ctx, cmd) }
+	bare := func(context.Context, redis.Cmder) error { return nil }
+	h := (&hook{d, make(chan struct{}, MaxDials)}).ProcessHook(bare)
+	cmd := redis.NewStringCmd(t.Context(), "get", "key")
+	return cost.Calls{"command": {
+		func(ctx context.Context) error { return bare(ctx, cmd) },
+		func(ctx context.Context) error { return h(ctx, cmd) },
+	}}
 }
 
-// The hook costs one allocation for a command that succeeds: the context of the attempt.
+// The hook costs one allocation for a command that succeeds: the context of the attempt. A time limit
+// without lull costs four.
 func TestHookCost(t *testing.T) {
-	call := hookCost(t)
-	if n := testing.AllocsPerRun(1000, func() { call() }); n > 1 {
-		t.Errorf("%v allocations, want 1", n)
-	}
+	cost.Check(t, hookCosts(t), map[string]cost.Most{"command": {Bare: 1, Bounded: -3}})
 }
 
-func BenchmarkHook(b *testing.B) {
-	call := hookCost(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		call()
-	}
-}
+func BenchmarkHook(b *testing.B) { cost.Bench(b, hookCosts(b)) }

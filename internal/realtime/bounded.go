@@ -21,12 +21,21 @@ type Bounded struct {
 
 	detached bool  // this and what follows is guarded by mu
 	ended    ended // how it has ended
+	hooked   bool  // first has been used
 	mu       sync.Mutex
 	until    time.Duration // when it ends; engine.Never: with the caller's
 	done     chan struct{} // made by the first Done
 	timer    *time.Timer   // made with done
 	unhook   func() bool   // takes our hook off the caller's context
-	hooks    map[*func()]struct{}
+	first    func()        // the first function of AfterFunc, which mostly is the only one; nil if stopped
+	hooks    *hook         // the others, a list
+}
+
+// A hook is a function that AfterFunc was called with. Bounded.mu guards it.
+type hook struct {
+	c          *Bounded
+	f          func() // nil if it was stopped, or runs
+	prev, next *hook
 }
 
 // ended is how a context has ended. It is a byte and not an error, since there is one of them
@@ -104,11 +113,13 @@ func (c *Bounded) watch() chan struct{} {
 		close(c.done)
 		return c.done
 	}
+	// One function for the caller's end and for the time: each would be an allocation.
+	wake := c.wake
 	if c.Context.Done() != nil {
-		c.unhook = context.AfterFunc(c.Context, func() { c.close(byCaller, true) })
+		c.unhook = context.AfterFunc(c.Context, wake)
 	}
 	if c.until != engine.Never && !c.detached {
-		c.timer = time.AfterFunc(c.until-c.Clock.Now(), c.expire)
+		c.timer = time.AfterFunc(c.until-c.Clock.Now(), wake)
 	}
 	return c.done
 }
@@ -122,18 +133,45 @@ func (c *Bounded) AfterFunc(f func()) (stop func() bool) {
 		go f()
 		return func() bool { return false }
 	}
-	if c.hooks == nil {
-		c.hooks = make(map[*func()]struct{})
+	if !c.hooked {
+		c.hooked, c.first = true, f
+		return c.stopFirst
 	}
-	key := &f
-	c.hooks[key] = struct{}{}
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		_, there := c.hooks[key]
-		delete(c.hooks, key)
-		return there
+	h := &hook{c: c, f: f, next: c.hooks}
+	if h.next != nil {
+		h.next.prev = h
 	}
+	c.hooks = h
+	return h.stop
+}
+
+// stopFirst stops the first function of AfterFunc.
+func (c *Bounded) stopFirst() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	there := c.first != nil
+	c.first = nil
+	return there
+}
+
+// stop stops another one.
+func (h *hook) stop() bool {
+	c := h.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h.f == nil {
+		return false
+	}
+	h.f = nil
+	if h.next != nil {
+		h.next.prev = h.prev
+	}
+	if h.prev != nil {
+		h.prev.next = h.next
+	} else {
+		c.hooks = h.next
+	}
+	return true
 }
 
 // Cancel ends the context (context.Canceled), also if it was detached.
@@ -155,20 +193,30 @@ func (c *Bounded) close(how ended, always bool) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	unhook, hooks := c.unhook, c.hooks
-	c.unhook, c.hooks = nil, nil
+	unhook, first, hooks := c.unhook, c.first, c.hooks
+	c.unhook, c.first, c.hooks = nil, nil, nil
+	if first != nil {
+		go first()
+	}
+	for h := hooks; h != nil; h = h.next {
+		go h.f()
+		h.f = nil
+	}
 	c.mu.Unlock()
 	if unhook != nil {
 		unhook()
 	}
-	for f := range hooks {
-		go (*f)()
-	}
 }
 
-// expire is the timer. It may have fired before Detach could stop it, or after Extend.
-func (c *Bounded) expire() {
+// wake is called when the caller's context has ended, and by the timer, which may have fired before
+// Detach could stop it, or after Extend.
+func (c *Bounded) wake() {
 	c.mu.Lock()
+	if c.timer == nil || c.Context.Err() != nil {
+		c.mu.Unlock()
+		c.close(byCaller, true)
+		return
+	}
 	if c.ended == notYet && !c.detached {
 		if left := c.until - c.Clock.Now(); left > 0 {
 			c.timer.Reset(left)
@@ -181,7 +229,7 @@ func (c *Bounded) expire() {
 }
 
 // Extend makes the context end no earlier than d from now, up to its limit. It
-// leaves the timer alone: expire looks at until.
+// leaves the timer alone: wake looks at until.
 func (c *Bounded) Extend(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,0 +1,93 @@
+package realtime
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Functions of AfterFunc run once, when the context ends for whatever reason, and those that were
+// stopped do not.
+func TestAfterFunc(t *testing.T) {
+	ends := map[string]struct {
+		end  func(c *Bounded, cancel func())
+		want error
+	}{
+		"by the caller": {func(_ *Bounded, cancel func()) { cancel() }, context.Canceled},
+		"by its time":   {func(*Bounded, func()) { time.Sleep(time.Second) }, context.DeadlineExceeded},
+		"by End":        {func(c *Bounded, _ func()) { c.End() }, context.Canceled},
+	}
+	for name, e := range ends {
+		for stopped := range 16 { // a bit for each function
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var clock Clock
+				clock.Start()
+				var c Bounded
+				c.Init(ctx, &clock, clock.Now()+time.Second)
+				ran := make(chan int, 8)
+				var stops []func() bool
+				var want []int
+				for i := range 4 {
+					stops = append(stops, c.AfterFunc(func() { ran <- i }))
+				}
+				for _, i := range []int{2, 0, 3, 1} {
+					if stopped&(1<<i) == 0 {
+						want = append(want, i)
+					} else if !stops[i]() || stops[i]() {
+						t.Errorf("%s: stop %d reports whether it has stopped the function, which it has once", name, i)
+					}
+				}
+				child, cancelChild := context.WithCancel(&c)
+				defer cancelChild()
+				e.end(&c, cancel)
+				synctest.Wait()
+				close(ran)
+				var got []int
+				for i := range ran {
+					got = append(got, i)
+				}
+				slices.Sort(got)
+				slices.Sort(want)
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: %v ran, want %v", name, got, want)
+				}
+				for i, stop := range stops {
+					if stop() {
+						t.Errorf("%s: function %d was stopped after the end", name, i)
+					}
+				}
+				if c.Err() != e.want || child.Err() != e.want {
+					t.Errorf("%s: the error is %v, and a child's %v: want %v", name, c.Err(), child.Err(), e.want)
+				}
+			})
+		}
+	}
+}
+
+// What watches a context costs as little as can be: the channel, one function for the caller's end
+// and for the timer, what the context package keeps of it (two), and the timer. The first child
+// that package context hooks on costs it three more than under a context of its own.
+func TestCost(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var clock Clock
+	clock.Start()
+	measure := func(name string, want float64, f func(c *Bounded)) {
+		n := testing.AllocsPerRun(100, func() {
+			c := new(Bounded)
+			c.Init(ctx, &clock, clock.Now()+time.Hour)
+			f(c)
+			c.End()
+		})
+		if n > want {
+			t.Errorf("%s: %v allocations, want %v", name, n, want)
+		}
+	}
+	measure("nobody watches", 1, func(c *Bounded) { c.Err() })
+	measure("Done", 6, func(c *Bounded) { c.Done() })
+	measure("a child", 6+2+3, func(c *Bounded) { _, cancel := context.WithCancel(c); cancel() })
+}
