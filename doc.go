@@ -53,9 +53,10 @@
 //
 // # What it costs
 //
-// A first attempt that succeeds, through retry, budget, breaker, concurrency
-// limit and an observer, costs no allocation and about 95 ns, a third of which is
-// one reading of the clock. Once in a millisecond at most there is a second one. An
-// attempt with a timeout of its own costs one allocation; with no nearer deadline than
-// its caller's, none. Benchmarks beside other libraries are in the module bench.
+// A first attempt that succeeds costs no allocation and about 95 ns, through retry,
+// budget, breaker, concurrency limit and an observer. A third of that is one
+// reading of the clock. Once in a millisecond at most there is a second one. An
+// attempt with a timeout of its own costs one allocation. If the caller's deadline
+// is nearer than the timeout, it costs none. Benchmarks beside other libraries are
+// in the module bench.
 package lull

@@ -3,10 +3,10 @@
 // # Why
 //
 // A retry is load that the caller adds to a service which has just failed. If every failure
-// is retried three times, a service that fails every request gets four times its traffic, and
-// if it is overloaded it never recovers. Longer waits and jitter do not help: they move the
-// same volume in time. A budget bounds the volume. Retries are paid for from an account, and
-// calls fill it. When it is empty, a failure is final.
+// is retried three times, a service that fails every request gets four times its traffic. If
+// it is overloaded, it never recovers. Longer waits and jitter do not help: they move the
+// same number of retries to another time. A budget limits the number. Retries are paid for
+// from an account, and successful calls fill it. When it is empty, a failure is final.
 //
 // # The default
 //
@@ -41,18 +41,19 @@
 //
 // # Order of use
 //
-// For each call: Begin. After each failed attempt Failed. If a retry is wanted Withdraw,
-// before the wait and not after it. Settle once for every grant, when the attempt it paid for
-// has ended or has been given up. At last End. Time is a duration since any epoch, the same
-// for all calls of a Budget. It may run backwards a little between goroutines: each
-// implementation takes the latest time that it has seen.
+// Call Begin when a call starts, and Failed after each failed attempt. If a retry is wanted,
+// call Withdraw, before the wait and not after it. Call Settle once for each grant, when the
+// attempt that it paid for has ended or has been given up. Call End at the end of the call.
+// Time is a duration since any epoch, the same for all calls of a Budget. It may run
+// backwards a little between goroutines: each implementation takes the latest time that it
+// has seen.
 //
 // # Cost
 //
 // End of a healthy call takes 9 ns on an Account, 8 on a Ratio, and 2 on a full Bucket.
-// Withdraw takes 30 to 40 ns where there is a window, and about 3 without. An Account takes
-// 32 bytes, and its window 168 and 128; a Bucket takes 16; a Ratio 168, and 128 from its first
-// use on. Nothing allocates after that.
+// Withdraw takes 30 to 40 ns if there is a window, and about 3 if not. An Account takes 32
+// bytes, and its window 168 and 128. A Bucket takes 16 bytes. A Ratio takes 168, and 128 more
+// from its first use on. Nothing allocates after that.
 //
 // # What it does not do
 //

@@ -25,26 +25,26 @@
 //
 // # Which wait
 //
-// None, when in doubt. The zero MaxWait refuses at once, and the caller can do something
-// else with its time. A wait helps with bursts that are shorter than the wait. It does not
-// help with an overload: it only makes all calls late. A permit becomes free Limit/W times
-// a second, so the last in a queue of q waits q × W / Limit. A queue as long as the limit,
-// which is the default, is a wait of one W. Waits count against the caller's deadline. If
-// the time that is left after the queue is too short, work is done for callers that have
-// gone, and a system that does that may not recover.
+// If in doubt, none. The zero MaxWait refuses at once, and the caller can do something else
+// with its time. A wait helps with bursts that are shorter than the wait. It does not help
+// with an overload: it only makes all calls late. A permit becomes free Limit/W times a
+// second. So the last in a queue of q waits q × W / Limit. The default queue is as long as
+// the limit, so its last waits for one W. Waits count against the caller's deadline. If the
+// time that is left after the queue is too short, work is done for callers that have gone.
+// A system that does that may not recover.
 //
-// Callers that wait are served in order of arrival. No call overtakes them: while one
-// waits, there is no free permit to take.
+// Callers that wait are served in order of arrival. No call overtakes them, because no
+// permit is free while a call waits.
 //
 // # Cost
 //
-// To take a permit and give it back is two compare-and-swaps on one word: about 7 ns
-// together, no mutex, no allocation. Cores that all write one word slow each other down.
-// So once that has happened, and if the limit is at least 4 for each stripe, permits that
-// are given back go into cells, one for each stripe, and the next call takes them from
-// there. The limit stays exact: a permit in a cell counts as out. If a call finds no
-// permit in its own cell, and none that is not out, it searches the other cells before it
-// is refused.
+// To take a permit and give it back is two compare-and-swaps on one word. Together they
+// take about 7 ns, without a mutex or an allocation. But cores that all write one word slow
+// each other down. When that has happened, and if the limit is at least 4 for each stripe,
+// a permit that is given back goes into a cell. Each stripe has one cell, and the next call
+// takes the permit from there. The limit stays exact, because a permit in a cell counts as
+// taken. A call looks in its own cell, then for a permit that nobody has taken, and then in
+// the other cells. Only then is it refused.
 //
 // A mutex, and memory for the queue, are used only when a call waits. To wait and get a
 // permit from another call then takes about 60 ns. A Limiter is one cache line of 64

@@ -1,6 +1,6 @@
-// Package lullhttp puts lull under an http.Client: a [Transport] is an
-// http.RoundTripper that makes each request as a call under a [lull.Policy],
-// with one [lull.Dependency] for each host.
+// Package lullhttp puts lull under an http.Client. A [Transport] is an http.RoundTripper. It
+// makes each request as a call under a [lull.Policy], with one [lull.Dependency] for each
+// host.
 //
 //	client, err := lullhttp.NewClient(lull.Policy{})
 //	...
@@ -28,33 +28,34 @@
 // # What the caller gets
 //
 // The caller gets the last response, whatever its status, with its body unread and with the
-// caller's own Request. [OutcomeOf] returns how many attempts were made and why they
-// stopped. If the last attempt brought no response, the error is a [*lull.Error]; inside the
-// *url.Error of http.Client, errors.Is and errors.As find it.
+// caller's own Request. [OutcomeOf] returns how many attempts were made and why they stopped.
+// If the last attempt brought no response, the error is a [*lull.Error]. http.Client puts it
+// into a *url.Error, where errors.Is and errors.As find it.
 //
-// The timeout of an attempt ends with the response's headers, and so does Policy.Deadline.
-// From then on the caller's context bounds the body, or [WithBodyIdleTimeout] if none of it
-// comes for a minute (on in [NewClient], off in [New]). While a long upload makes progress
-// the timeout starts anew. Everything that http.DefaultTransport carries passes through:
-// upgrades, trailers, informational responses, streams in both directions. Responses that
-// are not returned are drained and closed before the wait, so sequential retries use one
-// connection. The caller's request is never changed, and the connection pool is never
-// flushed.
+// The timeout of an attempt and Policy.Deadline end when the header of the response has
+// arrived. After that the caller's context bounds the body. [WithBodyIdleTimeout] also ends
+// it if nothing of it arrives for a minute. It is on in [NewClient] and off in [New]. While a
+// long upload makes progress, the timeout starts anew.
+//
+// Everything that http.DefaultTransport carries passes through: upgrades, trailers,
+// informational responses, streams in both directions. Responses that are not returned are
+// drained and closed before the wait, so sequential retries use one connection. The caller's
+// request is never changed, and the connection pool is never flushed.
 //
 // # What the server sees
 //
-// From the second attempt on it sees the number of the attempt, in Lull-Attempt
-// ([WithAttemptHeader]). A hedge carries Lull-Hedge: ?1. A host that answers with the header
-// Lull ([AnnounceHeader]) also sees how long the attempt still waits, in Lull-Timeout;
-// [WithTimeoutHeader] sends it to all hosts. [NewHandler] is the server's half: deadlines
-// travel, and one layer retries.
+// From the second attempt on the server sees the number of the attempt, in Lull-Attempt
+// ([WithAttemptHeader]). A hedge has the header Lull-Hedge: ?1. A host that answers with the
+// header Lull ([AnnounceHeader]) also sees how long the attempt still waits, in Lull-Timeout.
+// [WithTimeoutHeader] sends it to all hosts. [NewHandler] is the server's half: it passes
+// deadlines on, so that only one layer retries.
 //
 // # What it costs
 //
-// A RoundTrip over a stub that returns at once costs about 90 ns more than the stub
-// alone (125 under an http.Client that makes each request anew), and no
-// allocation, if nothing bounds it in time. An attempt with a timeout of its own costs about
-// 200 ns and two allocations more. A request body is never copied.
+// A RoundTrip over a stub that returns at once costs about 90 ns more than the stub alone,
+// and no allocation, if it has no time limit. Under an http.Client that makes each request
+// anew it costs 125 ns more. An attempt with a timeout of its own costs about 200 ns and two
+// allocations more. A request body is never copied.
 //
 // docs/guide.md has the rest, under "HTTP": hedging, long bodies, what net/http repeats by
 // itself.

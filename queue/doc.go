@@ -1,13 +1,13 @@
-// Package queue consumes messages from a broker. The wait before a retry is the broker's: the
-// worker does not sleep with a message in its hand.
+// Package queue consumes messages from a broker. The broker keeps a message during the wait
+// before a retry. The worker does not sleep while it holds one.
 //
 // # Why
 //
-// A handler fails because something that it needs is down for a while. The usual worker then
-// sleeps and tries again. Meanwhile it holds the message, so a hundred bad messages and sixteen
-// slots stop the worker. The lease of the message ends, and a second worker gets it. A restart
-// forgets the count of attempts. And the broker has its own count, which also rises when workers
-// die: two parties retry the same work.
+// A handler fails because something that it needs is down for a while. The usual worker
+// then sleeps and tries again. Meanwhile it holds the message, so a hundred bad messages
+// stop a worker of sixteen slots. The lease of the message ends, and a second worker gets
+// it. A restart forgets the count of attempts. And the broker has its own count, which also
+// rises when workers die. So two programs retry the same work.
 //
 // Here the engine of lull decides about each failure, as for any call, and the broker carries the
 // decision out: acknowledge, deliver again after d, dead-letter, drop. A message that waits is in

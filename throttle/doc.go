@@ -1,5 +1,5 @@
-// Package throttle lets a client hold back its own calls when the backend that it calls is
-// overloaded: it decides for each attempt, also a first one, whether it may be sent.
+// Package throttle lets a client hold back its own calls when the backend is overloaded. It
+// decides for each attempt whether it may be sent. The first attempt of a call is no exception.
 //
 // # Why
 //
@@ -18,14 +18,14 @@
 //
 // All attempts of one Throttle meet the same limit. Make one for each resource that refuses by
 // itself, such as a table or a shard. Refusals for load can be distinguished from other
-// failures: [Outcome] has the list. A refusal by the throttle ends the call: an attempt that
-// is asked for again counts as another request.
+// failures: [Outcome] has the list. A refusal by the throttle ends the call. If the caller asks
+// again for the same attempt, it counts as another request.
 //
 // # Adaptive
 //
-// The adaptive throttling of the SRE book. The client counts for two minutes (Window) its
-// requests, and its accepts, those that the backend did not refuse. It refuses the next
-// request with the probability
+// This is the adaptive throttling of the SRE book. The client counts its requests, and its
+// accepts: the requests that the backend did not refuse. It counts them for two minutes
+// (Window). It refuses the next request with the probability
 //
 //	p = max(0, (requests - K × accepts) / (requests + 1)),   K = 2
 //
@@ -36,28 +36,29 @@
 //
 // # Cubic
 //
-// The rate limiter of the AWS SDKs' adaptive retry mode. Nothing is limited before the first
-// rate-limited answer. From then on each attempt takes a token from a bucket that fills at a
-// rate. With every answer the rate becomes
+// This is the rate limiter of the AWS SDKs' adaptive retry mode. Nothing is limited before the
+// first rate-limited answer. From then on each attempt takes a token from a bucket that fills
+// at a rate. With every answer the rate becomes
 //
 //	rate-limited:  max  = min(measured rate, rate so far)
 //	            rate = 0.7 × max
 //	any other:  rate = 0.4 × (t - k)³ + max,   k = (max × 0.3 / 0.4)^(1/3)
 //
-// where t is the time since the rate-limited answer in seconds. Unlike in the SDKs, the rate
-// falls at most once in a second (FallEvery), a wait has a limit (MaxWait), callers that wait
-// have places, and the limit ends two minutes after the last rate-limited answer. Settings
-// restore the behaviour of the SDKs.
+// where t is the time since the rate-limited answer in seconds. Four things differ from the
+// SDKs. The rate falls at most once in a second (FallEvery). A wait has a limit (MaxWait).
+// Callers that wait are served in their order. The limit ends two minutes after the last
+// rate-limited answer. Settings restore the behaviour of the SDKs.
 //
 // The page docs/throttle.md has the argument, the measurements and the limits of both.
 //
 // # Cost
 //
-// Off: 3 ns for Ask and Learn together. Adaptive: 12 ns while nothing is refused, 35 if the
-// attempt was not accepted, 95 for a refusal. Cubic: 13 ns before the first rate-limited
-// answer, 47 after it, 17 for a refusal. Nothing is allocated after the first use and the
-// first request that is not accepted. A Throttle takes 24 bytes. Adaptive takes up to 640
-// more, Cubic 140. Configurations are prepared once and shared ([Plan]).
+// Ask and Learn together take 3 ns if the throttle is off. Adaptive takes 12 ns while nothing
+// is refused, 35 if the attempt was not accepted, and 95 for a refusal. Cubic takes 13 ns
+// before the first rate-limited answer, 47 after it, and 17 for a refusal. Nothing is allocated
+// after the first use and the first request that is not accepted. A Throttle takes 24 bytes.
+// Adaptive takes up to 640 more, Cubic 140. Configurations are prepared once and shared
+// ([Plan]).
 //
 // # What it does not do
 //

@@ -3,11 +3,12 @@
 //
 // # Why
 //
-// A policy can be valid and still be wrong. Its attempts may not fit before its deadline, or its
-// deadline not into the SLO of the service that waits. Three harmless policies in a row may make 64
-// attempts of one call. Nobody notices in normal operation, and in an outage nobody has time to
-// calculate. So this package calculates, and prints the sums. Each finding has the problem in one
-// sentence, the sum line by line, what to write instead, and a source:
+// A policy can be valid and still be wrong. Its attempts may need more time than its deadline
+// allows. Its deadline may be longer than the SLO of the service that waits. Three harmless
+// policies in a row may make 64 attempts of one call. Nobody notices in normal operation, and
+// in an outage nobody has time to calculate. So this package calculates, and prints the sums.
+// Each finding has the problem in one sentence, the sum line by line, what to write instead,
+// and a source:
 //
 //	bad/worst-case-over-slo-third.yaml:14:13: warning: calls to fraud-score may take 1.3s (2s if
 //	the server asks for waits) of the 2s within which checkout must answer, more than a third (667ms)
@@ -28,13 +29,14 @@
 // waits that the policy draws, and one in which the server asks for the longest waits that the
 // policy accepts. Where both matter, both are printed.
 //
-// Attempts multiply along the call graph, except where lull's own rule makes them add up
+// Attempts multiply along the call graph. They only add up where lull's own rule holds
 // (Policy.Nested: what is done for a retry is not retried again). That rule needs servers with
-// lull's half, which the file must state (server: lull); for other servers the finding names what
-// the rule would change. These figures are also those of the engine, and a test compares them with
+// lull's half, which the file must state (server: lull). For other servers the finding states
+// what the rule would change. The engine has the same figures: a test compares them with
 // several layers of it.
 //
-// The changes of a fix end the finding, and leave a valid file; a test makes them.
+// After the changes of a fix the file is valid and the finding is gone. A test checks that for
+// each fix.
 //
 // # What it does not do
 //

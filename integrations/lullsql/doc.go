@@ -1,5 +1,5 @@
-// Package lullsql makes what a program does with a database/sql database calls under a
-// [lull.Policy]: dials, statements, reads and transactions.
+// Package lullsql puts the calls of a program to a database/sql database under a [lull.Policy]:
+// dials, statements, reads and transactions.
 //
 //	d, err := lull.NewDependency("orders-db", lull.Policy{})
 //	...
@@ -22,23 +22,23 @@
 //	an answer (a failed   not         not        not
 //	constraint, no rows)
 //
-// "Never sent" is a dial that failed. (A driver promises the same by a driver.ErrBadConn, but not
-// every driver keeps it: lib/pq returns it for statements that were carried out. So Exec does not
-// repeat after it.)
-// "Undone" is a serialization failure or a deadlock (40001, 40P01; MySQL 1205, 1213; SQLite busy).
-// After 40003, which CockroachDB sends if it does not know the outcome, nothing is repeated.
-// [Classify] has the list. It recognises the errors of pgx, lib/pq, go-sql-driver/mysql and the
-// drivers of SQLite by their types and codes, and imports none of them. If the meaning of an error is
-// unknown, it asks the driver whether the connection still works (driver.Validator).
+// "Never sent" means that the dial failed. (A driver.ErrBadConn should mean the same, but some
+// drivers return it in other cases. lib/pq returns it for statements that were carried out. So Exec
+// does not repeat after it.) "Undone" means a serialization failure or a deadlock (40001, 40P01;
+// MySQL 1205, 1213; SQLite busy). After 40003, which CockroachDB sends if it does not know the
+// outcome, nothing is repeated. [Classify] has the list. It recognises the errors of pgx, lib/pq,
+// go-sql-driver/mysql and the drivers of SQLite by their types and codes, and imports none of them.
+// If the meaning of an error is unknown, it asks the driver whether the connection still works
+// (driver.Validator).
 //
 // Each retry pays from the budget of d, and each call learns from and obeys its breaker. Give the
 // same d to lullhttp.WithDependencies, lullgrpc and lull.Do if they reach the same server: then there
 // is one budget and one circuit for all of them.
 //
-// A policy's AttemptTimeout bounds one run of a statement, read or transaction. It ends the context,
-// which a driver must obey. go-sql-driver/mysql does not during COMMIT and ROLLBACK: set
-// readTimeout in its DSN. lib/pq asks the server to end the statement. If the server is frozen, it
-// waits.
+// A policy's AttemptTimeout bounds one run of a statement, read or transaction. It ends the
+// context, and the driver must obey. During COMMIT and ROLLBACK go-sql-driver/mysql does not obey:
+// set readTimeout in its DSN. lib/pq asks the server to end the statement. If the server does not
+// answer, it waits.
 //
 // # Dials
 //

@@ -1,52 +1,55 @@
-// Package wheel is the event queue of the simulator: it gives events back by
-// time, and those of one time in the order in which they were pushed, event for
-// event as a heap keyed (time, sequence) would.
+// Package wheel is the event queue of the simulator. It returns events in the
+// order of their time, and events of one time in the order in which they were
+// pushed. A heap with the key (time, sequence) would return the same events in
+// the same order.
 //
-// The order has to be exact. A wheel that serves its buckets as they happen to
-// lie is faster, but who comes first at a full server then depends on the
-// layout, and the result of a run with it.
+// The order has to be exact. A wheel that does not sort its buckets is faster.
+// But then the layout of the buckets decides which request comes first at a
+// full server, and so it changes the result of a run.
 //
 // # Why not a heap
 //
-// A heap of n events moves each of them along log n levels, on which from about
-// a million events on every step is a cache miss. Here an event is moved two or
-// three times in all, always to the end of some array, however many are pending.
+// A heap of n events moves each of them along log n levels. From about a
+// million events on, every step is a cache miss. Here an event is moved two or
+// three times in all, however many are pending. Each move goes to the end of an
+// array.
 //
 // # How
 //
 // It is a calendar queue (Brown, CACM 31/10, 1988) that makes its own calendar
 // (the ladder of Tang, Goh and Thng, ACM TOMACS 15/3, 2005):
 //
-//   - The top takes what lies beyond the calendar, as it comes.
-//   - When the calendar runs out, the top is divided into up to 1024 buckets of
-//     equal width, a power of two of nanoseconds, between its earliest and its
-//     latest event: a rung.
+//   - The top takes events that are later than the calendar, in the order in
+//     which they are pushed.
+//   - When the calendar is empty, the top is divided into a rung: up to 1024
+//     buckets of equal width between its earliest and its latest event. The
+//     width is a power of two of nanoseconds.
 //   - A bucket whose turn has come is sorted into the front, from which events
-//     are popped. One that holds too many is divided in the same way on a finer
-//     rung. So the width follows the density, wherever that changes; nothing has
-//     to be set.
-//   - What is pushed for the time of the front is inserted into it, or, if the
-//     front is long, put into a small heap beside it; if that happens often, both
-//     are divided on a finer rung, too.
+//     are popped. A bucket with too many events is divided in the same way,
+//     into a finer rung. So buckets are narrow where events are dense, and
+//     there is nothing to configure.
+//   - An event whose time is in the front is inserted into it. If the front is
+//     long, the event goes into a small heap beside it. If that happens often,
+//     front and heap are divided into a finer rung, too.
 //
-// Every step keeps events of one time in their order: each time belongs to one
-// place at any moment, each place is filled at its end, and is emptied as a whole
-// before anything is pushed to the places it went to. So no event needs a
-// sequence number, but those few in the heap. A bucket of one nanosecond is in
-// order as it stands, whatever its size.
+// Every step keeps events of one time in their order. A time belongs to one
+// place at any moment. Events are appended at the end of a place. A place is
+// emptied as a whole before anything is pushed to the places that its events
+// went to. So no event needs a sequence number, except for those few in the
+// heap. A bucket of one nanosecond is always in order, whatever its size.
 //
 // # Cost
 //
-// An event is moved once for each rung it passes. Of n events evenly spread that
-// are log(n)/log(1024) or so, whatever the scale of time; at worst, events
-// on all scales at once, a rung resolves at least four of the 64 bits. A front is
-// divided only when what was pushed into it is at least a fifth of what is moved,
-// and the heap beside it holds no more than that fifth, or 64. So every push pays
-// for a constant number of moves, and in no case is the whole dearer than a heap
-// by more than a constant.
+// An event is moved once for each rung that it passes. If n events are evenly
+// spread, there are about log(n)/log(1024) rungs, whatever the scale of time.
+// The worst case is events on all scales at once: then a rung resolves at least
+// four of the 64 bits. A front is divided only if the events that were pushed
+// into it are at least a fifth of those that are moved. The heap beside it has
+// at most that fifth, or 64. So every push pays for a constant number of moves.
+// The whole never costs more than a heap by more than a constant.
 //
-// Memory is 16 bytes for each event, in chunks of 1 KiB that drained buckets give
-// back, and one chunk half full for each bucket in use, 1 MiB for a rung at most.
-// Nothing is allocated once the largest number of pending events was reached, and
-// the garbage collector finds no pointers in the chunks.
+// An event takes 16 bytes, in chunks of 1 KiB that empty buckets give back.
+// Each bucket in use has on average one chunk that is half full, so a rung
+// takes 1 MiB at most. After the largest number of pending events was reached,
+// nothing is allocated. The garbage collector finds no pointers in the chunks.
 package wheel
