@@ -40,17 +40,17 @@ func AddTo(cfg *aws.Config, r *lull.Registry) error {
 		}
 	}
 	var mu sync.Mutex
-	retryers := map[string]aws.RetryerV2{}
-	of := func(ctx context.Context) (*lull.Dependency, aws.RetryerV2) {
+	retryers := map[string]aws.Retryer{}
+	of := func(ctx context.Context) (*lull.Dependency, aws.Retryer) {
 		key := awsmiddleware.GetServiceID(ctx) + "/" + awsmiddleware.GetRegion(ctx)
 		mu.Lock()
 		defer mu.Unlock()
-		v2, ok := retryers[key]
+		once, ok := retryers[key]
 		if !ok {
-			v2 = asV2(newRetryer())
-			retryers[key] = v2
+			once = single{asV2(newRetryer())}
+			retryers[key] = once
 		}
-		return r.Get(key), v2
+		return r.Get(key), once
 	}
 	cfg.APIOptions = append(slices.Clip(cfg.APIOptions), replace(of))
 	return nil
@@ -71,8 +71,8 @@ func Retry(d *lull.Dependency, r aws.Retryer) func(*middleware.Stack) error {
 	if r == nil {
 		r = retry.NewStandard()
 	}
-	v2 := asV2(r)
-	return replace(func(context.Context) (*lull.Dependency, aws.RetryerV2) { return d, v2 })
+	var once aws.Retryer = single{asV2(r)}
+	return replace(func(context.Context) (*lull.Dependency, aws.Retryer) { return d, once })
 }
 
 type optionsKey struct{}
@@ -88,7 +88,7 @@ const retryStep = "Retry"
 
 // replace returns the option that replaces the step. A stack without the step makes no request that
 // may be repeated (one that presigns).
-func replace(of func(context.Context) (*lull.Dependency, aws.RetryerV2)) func(*middleware.Stack) error {
+func replace(of func(context.Context) (*lull.Dependency, aws.Retryer)) func(*middleware.Stack) error {
 	return func(stack *middleware.Stack) error {
 		m, ok := stack.Finalize.Get(retryStep)
 		if !ok {
@@ -105,8 +105,8 @@ func replace(of func(context.Context) (*lull.Dependency, aws.RetryerV2)) func(*m
 
 // step is the step that repeats.
 type step struct {
-	sdks *retry.Attempt // as the client has configured it
-	of   func(context.Context) (*lull.Dependency, aws.RetryerV2)
+	sdks *retry.Attempt                                        // as the client has configured it
+	of   func(context.Context) (*lull.Dependency, aws.Retryer) // which allows one attempt
 }
 
 func (*step) ID() string { return retryStep }
@@ -121,10 +121,12 @@ func (s *step) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, 
 	request, _ := in.Request.(*smithyhttp.Request)
 	spec.NotReplayable = request != nil && request.GetStream() != nil && !request.IsStreamSeekable()
 	c := call{request: request, next: next, most: d.Plan().Attempts()}
-	once := retry.NewAttemptMiddleware(single{retryer}, smithyhttp.RequestCloner, func(m *retry.Attempt) {
-		m.LogAttempts, m.OperationMeter = s.sdks.LogAttempts, s.sdks.OperationMeter
-		m.ClientSkew, m.DisableClockSkewCorrection = s.sdks.ClientSkew, s.sdks.DisableClockSkewCorrection
-	})
+	once := retry.NewAttemptMiddleware(retryer, smithyhttp.RequestCloner)
+	once.LogAttempts, once.ClientSkew = s.sdks.LogAttempts, s.sdks.ClientSkew
+	if m := s.sdks.OperationMeter; m != nil {
+		once.OperationMeter = m
+	}
+	once.DisableClockSkewCorrection = s.sdks.DisableClockSkewCorrection
 	r := d.Drive(ctx, spec, func(ctx context.Context) lull.Verdict { return c.attempt(ctx, once, in) }, nil, func() error { return c.err })
 	if r.Reason == engine.Success {
 		return c.out, c.metadata, nil
@@ -151,7 +153,7 @@ func (c *call) attempt(ctx context.Context, once *retry.Attempt, in middleware.F
 			return lull.Verdict{Kind: lull.KindPermanent}
 		}
 	}
-	c.out, c.metadata, c.err = once.HandleFinalize(ctx, in, middleware.FinalizeHandlerFunc(c.send))
+	c.out, c.metadata, c.err = once.HandleFinalize(ctx, in, c)
 	if c.err == nil {
 		detach(ctx, c.out.Result)
 		return lull.Verdict{Kind: lull.KindSuccess}
@@ -164,13 +166,15 @@ func (c *call) attempt(ctx context.Context, once *retry.Attempt, in middleware.F
 	return judge(ctx, c.err, retryable)
 }
 
-// send makes the attempt, after the SDK's step has prepared it. For that step each attempt is the
-// only one.
-func (c *call) send(ctx context.Context, in middleware.FinalizeInput) (middleware.FinalizeOutput, middleware.Metadata, error) {
+// HandleFinalize makes the attempt, after the SDK's step has prepared it. For that step each attempt is
+// the only one.
+func (c *call) HandleFinalize(ctx context.Context, in middleware.FinalizeInput) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	if r, ok := in.Request.(*smithyhttp.Request); ok {
 		const header = "Amz-Sdk-Request"
-		if ttl, ok := strings.CutPrefix(r.Header.Get(header), "attempt=1; max=1"); ok {
-			r.Header.Set(header, fmt.Sprintf("attempt=%d; max=%d%s", c.number, c.most, ttl))
+		if h := r.Header[header]; len(h) == 1 { // which the step has just made
+			if ttl, ok := strings.CutPrefix(h[0], "attempt=1; max=1"); ok {
+				h[0] = fmt.Sprintf("attempt=%d; max=%d%s", c.number, c.most, ttl)
+			}
 		}
 	}
 	return c.next.HandleFinalize(ctx, in)

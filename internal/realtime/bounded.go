@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -21,15 +22,18 @@ type Bounded struct {
 
 	detached bool  // this and what follows is guarded by mu
 	ended    ended // how it has ended
-	hooked   bool  // first has been used
+	turn     uint8 // how often first has been used; lastTurn: no more
 	mu       sync.Mutex
 	until    time.Duration // when it ends; engine.Never: with the caller's
 	done     chan struct{} // made by the first Done
 	timer    *time.Timer   // made with done
 	unhook   func() bool   // takes our hook off the caller's context
-	first    func()        // the first function of AfterFunc, which mostly is the only one; nil if stopped
-	hooks    *hook         // the others, a list
+	first    func()        // a function of AfterFunc: mostly there is one at a time
+	hooks    *hook         // those that there was no room for, a list
 }
+
+// lastTurn is how often Bounded.first is used.
+const lastTurn = math.MaxUint8
 
 // A hook is a function that AfterFunc was called with. Bounded.mu guards it.
 type hook struct {
@@ -133,9 +137,11 @@ func (c *Bounded) AfterFunc(f func()) (stop func() bool) {
 		go f()
 		return func() bool { return false }
 	}
-	if !c.hooked {
-		c.hooked, c.first = true, f
-		return c.stopFirst
+	if c.first == nil && c.turn < lastTurn {
+		c.turn++
+		c.first = f
+		turn := c.turn
+		return func() bool { return c.stopFirst(turn) }
 	}
 	h := &hook{c: c, f: f, next: c.hooks}
 	if h.next != nil {
@@ -145,16 +151,17 @@ func (c *Bounded) AfterFunc(f func()) (stop func() bool) {
 	return h.stop
 }
 
-// stopFirst stops the first function of AfterFunc.
-func (c *Bounded) stopFirst() bool {
+// stopFirst stops the function that had first at that turn.
+func (c *Bounded) stopFirst(turn uint8) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	there := c.first != nil
+	if c.first == nil || c.turn != turn {
+		return false
+	}
 	c.first = nil
-	return there
+	return true
 }
 
-// stop stops another one.
 func (h *hook) stop() bool {
 	c := h.c
 	c.mu.Lock()

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull/engine"
 )
 
 // Functions of AfterFunc run once, when the context ends for whatever reason, and those that were
@@ -68,9 +70,35 @@ func TestAfterFunc(t *testing.T) {
 	}
 }
 
+// A function that was stopped has left, so that stopping it again does nothing to those that came
+// after it, however many these are.
+func TestAfterFuncManyTimes(t *testing.T) {
+	var clock Clock
+	clock.Start()
+	ran := make(chan int, 2)
+	var c Bounded
+	c.Init(t.Context(), &clock, engine.Never)
+	stops := make([]func() bool, 600)
+	for i := range stops {
+		stops[i] = c.AfterFunc(func() { ran <- i })
+		for _, earlier := range stops[:i] {
+			if earlier() {
+				t.Fatalf("a function was stopped twice, the second time after %d others had come", i)
+			}
+		}
+		if i < len(stops)-1 && !stops[i]() {
+			t.Fatalf("function %d was not there", i)
+		}
+	}
+	c.Cancel()
+	if i := <-ran; i != len(stops)-1 {
+		t.Errorf("function %d ran, and was stopped", i)
+	}
+}
+
 // What watches a context costs as little as can be: the channel, one function for the caller's end
-// and for the timer, what the context package keeps of it (two), and the timer. The first child
-// that package context hooks on costs it three more than under a context of its own.
+// and for the timer, what the context package keeps of it (two), and the timer. A child that package
+// context hooks on costs it three more than under a context of its own.
 func TestCost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -89,5 +117,7 @@ func TestCost(t *testing.T) {
 	}
 	measure("nobody watches", 1, func(c *Bounded) { c.Err() })
 	measure("Done", 6, func(c *Bounded) { c.Done() })
-	measure("a child", 6+2+3, func(c *Bounded) { _, cancel := context.WithCancel(c); cancel() })
+	child := func(c *Bounded) { _, cancel := context.WithCancel(c); cancel() }
+	measure("a child", 6+2+3, child)
+	measure("one child after another", 6+2*(2+3), func(c *Bounded) { child(c); child(c) })
 }

@@ -90,10 +90,11 @@ func Apply(opts []lull.CallOption, s *engine.Spec) {
 // Tx makes a transaction as a call to d. run makes it once. Its argument twice reports whether the
 // transaction may be carried out twice, so that a COMMIT that was not answered is no end.
 func Tx(ctx context.Context, d *lull.Dependency, opts []lull.CallOption, run func(ctx context.Context, twice bool) (lull.Verdict, error)) error {
-	t := transaction{d: d, run: run, spec: engine.Spec{Operation: "tx", NotIdempotent: true}}
+	t := transaction{d: d, spec: engine.Spec{Operation: "tx", NotIdempotent: true}}
 	Apply(opts, &t.spec)
 	t.twice, t.spec.NotIdempotent = !t.spec.NotIdempotent, false // only its COMMIT is not idempotent
-	r := d.Drive(ctx, t.spec, t.attempt, nil, func() error { return t.err })
+	// run is no field of t: if t escaped, so would the functions that it is made of.
+	r := d.Drive(ctx, t.spec, func(ctx context.Context) lull.Verdict { return t.attempt(ctx, run) }, nil, func() error { return t.err })
 	if r.Reason == engine.Success {
 		return t.err
 	}
@@ -102,7 +103,6 @@ func Tx(ctx context.Context, d *lull.Dependency, opts []lull.CallOption, run fun
 
 type transaction struct {
 	d     *lull.Dependency
-	run   func(context.Context, bool) (lull.Verdict, error)
 	spec  engine.Spec
 	twice bool
 
@@ -110,9 +110,9 @@ type transaction struct {
 	err       error
 }
 
-func (t *transaction) attempt(ctx context.Context) (v lull.Verdict) {
+func (t *transaction) attempt(ctx context.Context, run func(context.Context, bool) (lull.Verdict, error)) (v lull.Verdict) {
 	ctx = In(ctx, t.d)
-	if v, t.err = t.run(ctx, t.twice); t.err == nil || !conflict(t.err) {
+	if v, t.err = run(ctx, t.twice); t.err == nil || !conflict(t.err) {
 		return v
 	}
 	if t.conflicts++; t.conflicts > 1 || ctx.Err() != nil || v.Kind != lull.KindTransient {
@@ -123,7 +123,7 @@ func (t *transaction) attempt(ctx context.Context) (v lull.Verdict) {
 		return v
 	}
 	defer func() { settle(t.d.Now()) }()
-	v, t.err = t.run(ctx, t.twice)
+	v, t.err = run(ctx, t.twice)
 	return v
 }
 
