@@ -131,7 +131,7 @@ func (c *Call) evidenceOf(began time.Duration, v Verdict) evidence {
 // not the caller's choice, and is never too short.)
 func (c *Call) tooShort(began time.Duration) bool {
 	given, patient := c.given(began)
-	if patient || c.s.plan.empty {
+	if patient || c.s.Plan().empty {
 		return false
 	}
 	m := c.s.remember()
@@ -147,7 +147,7 @@ func (c *Call) tooShort(began time.Duration) bool {
 // reports that this was all that the policy gives to an attempt.
 func (c *Call) given(began time.Duration) (given time.Duration, patient bool) {
 	given = c.left(began)
-	limit := c.s.plan.policy.AttemptTimeout
+	limit := c.s.Plan().policy.AttemptTimeout
 	return given, given == Never || limit > 0 && given >= limit
 }
 
@@ -188,14 +188,15 @@ func (s *State) Start(now time.Duration, spec Spec) (Call, Step) {
 // why the call was refused, or Success.
 func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	s = s.Current()
+	p := s.mem.Load().plan
 	c.s, c.began, c.deadline, c.wait = s, now, Never, 0
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
-	if !s.plan.empty { // or they are never looked at
+	if !p.empty { // or they are never looked at
 		c.receipt, c.paidRetries, c.timeoutRetries, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Token{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(spec)
-	if limit := s.plan.policy.Deadline; limit > 0 {
+	if limit := p.policy.Deadline; limit > 0 {
 		c.deadline = saturating.Add(max(now, 0), limit)
 	}
 	if spec.Deadline != 0 {
@@ -211,8 +212,8 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 // Success.
 func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 	m := s.mem.Load()
-	if m == nil {
-		if s.plan.lazy {
+	if m.blank {
+		if m.plan.lazy {
 			// Nothing has ever failed here, so there is nothing to ask.
 			c.token = breaker.Fresh(now)
 			return Success
@@ -296,7 +297,7 @@ func (c *Call) Deadline() time.Duration { return c.deadline }
 // duration if it may take for ever.
 func (c *Call) Timeout(now time.Duration) time.Duration {
 	left := c.left(now)
-	if t := c.s.plan.policy.AttemptTimeout; t > 0 {
+	if t := c.s.Plan().policy.AttemptTimeout; t > 0 {
 		return min(t, left)
 	}
 	return left
@@ -320,7 +321,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	if no := c.recheck(now); no != Success {
 		return c.finish(now, no, random)
 	}
-	if c.s.plan.throttles != nil && c.pass == noPass {
+	if c.s.Plan().throttles != nil && c.pass == noPass {
 		wait, ok := c.s.remember().throttle.Ask(now, random)
 		if !ok {
 			return c.finish(now, Throttled, random)
@@ -336,7 +337,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	switch {
 	case c.tryStart(now):
 		return Step{}
-	case c.s.plan.policy.Limit.MaxWait > 0:
+	case c.s.Plan().policy.Limit.MaxWait > 0:
 		return Step{Decision: Decision{Full: true}}
 	}
 	return c.finish(now, Limited, random)
@@ -357,7 +358,7 @@ func (c *Call) recheck(now time.Duration) Reason {
 // FirstAttempt is Attempt for a first attempt that nothing stands in the way of: it has
 // begun if the result is true. If it is false nothing has changed; ask Attempt.
 func (c *Call) FirstAttempt(now time.Duration) bool {
-	return c.s.plan.throttles == nil && c.tryStart(now)
+	return c.s.Plan().throttles == nil && c.tryStart(now)
 }
 
 // tryStart begins an attempt if the concurrency limit has room for it.
@@ -382,7 +383,7 @@ func (c *Call) start(now time.Duration) {
 
 // limiter is the dependency's, or nil. Where there is one, the state is known.
 func (c *Call) limiter() *bulkhead.Limiter {
-	if !c.s.plan.limited {
+	if !c.s.Plan().limited {
 		return nil
 	}
 	return c.s.remember().limiter
@@ -458,7 +459,7 @@ func (c *Call) roomFor() *bulkhead.Limiter {
 // attempt of its caller, from 1: beyond the first, the call is not retried
 // (Policy.Nested). It may be called at any time before the Step that it is to influence.
 func (c *Call) NestedIn(attempt int) {
-	if attempt > 1 && c.repeat != notAtAll && c.repeat != onlyOnce && c.s.plan.policy.Nested == NestedNever {
+	if attempt > 1 && c.repeat != notAtAll && c.repeat != onlyOnce && c.s.Plan().policy.Nested == NestedNever {
 		c.repeat = notAgain
 	}
 }
@@ -571,7 +572,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		c.s.answered.note(c.began, c.took(now, r == Success))
 	}
 	m := c.s.mem.Load()
-	if m == nil {
+	if m.blank {
 		if outcome != breaker.Failure {
 			return done(r)
 		}
@@ -583,9 +584,11 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	if b := m.budget; b != nil {
 		b.End(now, r == Success, c.receipt, int(c.paidRetries))
 	}
-	if b := m.timeouts; b != nil {
+	if b := m.timeouts.Load(); b != nil {
 		b.End(now, r == Success, 0, 0)
-		if n := int(c.timeoutRetries); r == Success && n > 0 && c.othersQuick() && b.Balance(now) < helpedKept {
+	}
+	if n := int(c.timeoutRetries); r == Success && n > 0 && m.chargesTimeouts() && c.othersQuick() {
+		if b := m.timeoutAccount(); b.Balance(now) < helpedKept {
 			b.Refund(now, n)
 		}
 	}
@@ -597,7 +600,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 
 // MaySucceed reports whether a first attempt that succeeded may be handed to Succeed instead
 // of Next: no half-open breaker waits for the call, and none counts slow calls.
-func (c *Call) MaySucceed() bool { return !c.token.Probe() && !c.s.plan.timed }
+func (c *Call) MaySucceed() bool { return !c.token.Probe() && !c.s.Plan().timed }
 
 // Due reports whether Succeed needs the exact time of the end of the first attempt.
 func (c *Call) Due() bool { return c.s.due(c.began) }
@@ -613,14 +616,14 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 		c.s.answered.note(c.began, c.took(now, true))
 	}
 	m := c.s.mem.Load()
-	if m == nil {
+	if m.blank {
 		return
 	}
 	c.inTime(m, now)
 	if b := m.budget; b != nil {
 		b.End(now, true, 0, 0)
 	}
-	if b := m.timeouts; b != nil {
+	if b := m.timeouts.Load(); b != nil {
 		b.End(now, true, 0, 0)
 	}
 	if b := m.breaker; b != nil {
@@ -632,7 +635,7 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 // else noTime. A stream that was answered later than any attempt may be was silent, not slow.
 func (c *Call) took(now time.Duration, succeeded bool) time.Duration {
 	took := max(now-c.began, 0)
-	if limit := c.s.plan.policy.AttemptTimeout; !succeeded || c.stream && limit > 0 && took > limit {
+	if limit := c.s.Plan().policy.AttemptTimeout; !succeeded || c.stream && limit > 0 && took > limit {
 		return noTime
 	}
 	return took
@@ -645,7 +648,7 @@ func (c *Call) DeferBreaker() { c.deferred = true }
 
 // LearnBreaker makes the breaker learn of the end of a call that is Done, after DeferBreaker.
 func (c *Call) LearnBreaker(now time.Duration, random func() uint64) {
-	if m := c.s.mem.Load(); m != nil && m.breaker != nil {
+	if m := c.s.mem.Load(); m.breaker != nil {
 		m.breaker.DoneUsually(now, c.token, c.outcome(c.reason), c.s.Current().answered.usual(), random)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // pay. If ok, the driver runs the transaction once more and calls settle when that has ended.
 func (s *State) RepeatConflict(now time.Duration, spec *Spec, forRetry bool, random func() uint64) (settle func(now time.Duration), ok bool) {
 	s = s.Current()
-	p := s.plan
+	p := s.Plan()
 	switch {
 	case spec.Once || spec.NotReplayable || p.attempts <= 1:
 		return nil, false

@@ -41,7 +41,7 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 	default:
 		return done(Permanent)
 	}
-	p := c.s.plan
+	p := c.s.Plan()
 	retryBudget := c.s.remember().budget
 	if retryBudget != nil && shows != cutShort {
 		retryBudget.Failed(now)
@@ -119,7 +119,7 @@ func (c *Call) mayRepeat(v Verdict) Reason {
 // be repeated. It was not answered, so it may still be worked on, and if the dependency answers
 // nobody else either, another attempt is one more in the line that it is drowning in.
 func (c *Call) answeredSince(began time.Duration) bool {
-	switch c.s.plan.policy.Timeouts {
+	switch c.s.Plan().policy.Timeouts {
 	case TimeoutsAlways:
 		return true
 	case TimeoutsNever:
@@ -140,7 +140,7 @@ func (c *Call) othersQuick() bool {
 // jitter. A wait that the server asked for is never shortened; its jitter is,
 // so as to end before the deadline if the hint itself does.
 func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() uint64) (wait, ceiling time.Duration) {
-	p := c.s.plan
+	p := c.s.Plan()
 	if v.After <= 0 {
 		if c.wait == 0 && p.policy.Backoff.Jitter == backoff.Decorrelated {
 			c.redrawWait(v, random)
@@ -191,8 +191,9 @@ func timedOut(v Verdict) bool { return v.Code == CodeTimeout && !v.NeverSent }
 // charge has the budget pay for another attempt. If the grant is not OK nothing was paid.
 func (c *Call) charge(now time.Duration, p price, random func() uint64) budget.Grant {
 	m := c.s.remember()
-	doubtful := p.doubtful && m.timeouts != nil
-	if doubtful && !m.timeouts.Withdraw(now, p.class, random).OK {
+	doubtful := p.doubtful && m.chargesTimeouts()
+	account := m.timeouts.Load()
+	if doubtful && (account == nil || !account.Withdraw(now, p.class, random).OK) {
 		return budget.Grant{}
 	}
 	grant := budget.Grant{OK: true}
@@ -203,7 +204,7 @@ func (c *Call) charge(now time.Duration, p price, random func() uint64) budget.G
 	case grant.OK && p.timedOut:
 		c.timeoutRetries = counted(c.timeoutRetries)
 	case !grant.OK && doubtful:
-		m.timeouts.Refund(now, 1)
+		account.Refund(now, 1)
 	}
 	return grant
 }

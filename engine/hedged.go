@@ -62,7 +62,7 @@ func (c *HedgedCall) First(now time.Duration, r *HedgedAttempt) time.Duration {
 	c.permit, c.pass = false, noPass
 	c.hedges, c.inFlight, c.stop = hedge.Flight{}, 1, Success
 	c.next, c.notBefore = price{}, now
-	if c.s.plan.hedges == nil || c.repeat != anyTime || c.token.Probe() {
+	if c.s.Plan().hedges == nil || c.repeat != anyTime || c.token.Probe() {
 		return Never
 	}
 	c.hedges = c.s.remember().hedger.Start(now)
@@ -72,7 +72,7 @@ func (c *HedgedCall) First(now time.Duration, r *HedgedAttempt) time.Duration {
 // untilHedge is how long to wait before the next hedge while no attempt ends.
 func (c *HedgedCall) untilHedge(now time.Duration) time.Duration {
 	wait, ok := c.hedges.Delay()
-	if !ok || wait >= c.left(now) || int(c.attempts) >= c.s.plan.attempts {
+	if !ok || wait >= c.left(now) || int(c.attempts) >= c.s.Plan().attempts {
 		return Never
 	}
 	return wait
@@ -121,7 +121,7 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	switch {
 	case c.stop != Success:
 		return c.stop, Step{}
-	case int(c.attempts) >= c.s.plan.attempts:
+	case int(c.attempts) >= c.s.Plan().attempts:
 		return AttemptsExhausted, Step{}
 	}
 	if no := c.recheck(now); no != Success {

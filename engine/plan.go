@@ -29,6 +29,7 @@ type Plan struct {
 	lazy         bool          // the memory is made when a call first fails
 	quietGap     time.Duration // lazy only: calls that are closer together than this make it too (budget.Config.QuietGap)
 	notesAnswers bool          // State.answered is kept
+	fresh        *memory       // of a state that has nothing to remember, and no identity
 	freeHints    bool          // a retry at the time that the server asked for may be free (hint.go)
 }
 
@@ -73,6 +74,7 @@ func NewPlan(p Policy, parts Parts) (*Plan, error) {
 	pl.empty = !atOnce && p.Budget.Unlimited && p.Breaker.Off
 	pl.freeHints = parts.Budget == nil && p.Budget.Window == 0 && !p.Budget.Unlimited
 	pl.notesAnswers = p.Timeouts == TimeoutsWhenAnswered && pl.attempts > 1 || !pl.empty
+	pl.fresh = pl.memory(nil)
 	return pl, nil
 }
 

@@ -92,7 +92,7 @@ func (p *Plan) Deliver(d Delivery) (r Redelivery, ok bool) {
 func (s *State) ResumeDelivery(now time.Duration, spec Spec, d Delivery) (Call, Step) {
 	made := d.Attempt - 1
 	if d.Tries < d.Runs {
-		made = max(min(made, s.Current().plan.attempts-2), 0)
+		made = max(min(made, s.Current().Plan().attempts-2), 0)
 	}
 	return s.Resume(now, spec, made)
 }
@@ -202,7 +202,7 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 	case h.Verdict.Kind == KindSuccess:
 		return Redelivery{Outcome: Ack}
 	case h.Chosen.Outcome != 0:
-		return s.plan.bound(h.Chosen, d)
+		return s.Plan().bound(h.Chosen, d)
 	case h.Drained: // it is no failure of the message
 		return Redelivery{Outcome: Defer}
 	}
@@ -216,7 +216,7 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 	if h.Behind && h.Verdict.Kind != KindPermanent && h.Verdict.Kind != KindUnclassified {
 		r = s.behindCircuit(r, h, d, random)
 	}
-	return s.plan.quick(r, d)
+	return s.Plan().quick(r, d)
 }
 
 // abandoned decides what happens to a message of which an attempt failed with v without
@@ -226,7 +226,7 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 func (s *State) abandoned(v Verdict, after time.Duration, d Delivery, random func() uint64) Redelivery {
 	r := s.redeliver(v, done(Canceled), d, random)
 	if r.Outcome == Retry {
-		r.After = max(r.After, min(after, s.plan.policy.LongestRedelivery(d.Attempt, d.Broker)))
+		r.After = max(r.After, min(after, s.Plan().policy.LongestRedelivery(d.Attempt, d.Broker)))
 	}
 	return r
 }
@@ -248,7 +248,7 @@ func (p *Plan) quick(r Redelivery, d Delivery) Redelivery {
 // redeliver decides what happens to a message whose attempt ended with v, which the engine
 // answered with step.
 func (s *State) redeliver(v Verdict, step Step, d Delivery, random func() uint64) Redelivery {
-	p := s.plan
+	p := s.Plan()
 	r := Redelivery{Outcome: Retry}
 	if step.Done {
 		switch step.Reason {
@@ -325,21 +325,21 @@ func (p *Plan) bound(r Redelivery, d Delivery) Redelivery {
 // freeProbe is r for a message whose attempt, which failed with v, was a probe of a breaker
 // that is not closed. It counts as no attempt, where the broker can and free allows it.
 func (s *State) freeProbe(r Redelivery, v Verdict, d Delivery, free func(most int) bool, random func() uint64) Redelivery {
-	if !d.FreeDefer || r.Here || r.Outcome != Retry && r.Reason != AttemptsExhausted || !free(s.plan.attempts) {
+	if !d.FreeDefer || r.Here || r.Outcome != Retry && r.Reason != AttemptsExhausted || !free(s.Plan().attempts) {
 		return r
 	}
-	return s.plan.bound(Redelivery{Outcome: Defer, After: s.Wait(d.Attempt, v, random)}, d)
+	return s.Plan().bound(Redelivery{Outcome: Defer, After: s.Wait(d.Attempt, v, random)}, d)
 }
 
 // behindCircuit is r for a message that failed behind an open circuit (Handled.Behind). If
 // nothing was called, and a deferral is free, the message has made no attempt.
 func (s *State) behindCircuit(r Redelivery, h Handled, d Delivery, random func() uint64) Redelivery {
 	if r.Outcome == Retry {
-		r.After = max(r.After, min(h.RetryAt, s.plan.policy.LongestRedelivery(d.Attempt, d.Broker)))
+		r.After = max(r.After, min(h.RetryAt, s.Plan().policy.LongestRedelivery(d.Attempt, d.Broker)))
 		r.Here = false
 	}
 	if !h.Called && d.FreeDefer {
 		r = Redelivery{Outcome: Defer, After: max(r.After, h.RetryAt, s.Wait(d.Attempt, Verdict{Kind: KindTransient}, random))}
 	}
-	return s.plan.bound(r, d)
+	return s.Plan().bound(r, d)
 }

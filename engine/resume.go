@@ -49,9 +49,9 @@ func (s *State) Wait(retry int, v Verdict, random func() uint64) time.Duration {
 // elsewhere. The next is drawn from it, and nobody here knows what it was. Drawing all of
 // them anew gives it the distribution that it had.
 func (c *Call) redrawWait(v Verdict, random func() uint64) {
-	schedule := c.s.plan.waits
+	schedule := c.s.Plan().waits
 	if v.Kind == KindRateLimited {
-		schedule = c.s.plan.rateLimited
+		schedule = c.s.Plan().rateLimited
 	}
 	for n := 1; n <= min(int(c.attemptsBefore), redrawnWaits); n++ {
 		c.wait, _ = schedule.Draw(n, c.wait, random)

@@ -14,13 +14,9 @@ import (
 )
 
 // A State is the memory of one process about one dependency. Plan.Init makes it. Its methods
-// may be called concurrently. It is four words; what it remembers is allocated when there
+// may be called concurrently. It is two words; what it remembers is allocated when there
 // is something to remember.
 type State struct {
-	id   atomic.Pointer[identity] // nil: it was never updated, and nobody observes it
-	plan *Plan
-	// mem is nil until there is something to remember. It stays so while the plan is lazy
-	// and no call has failed.
 	mem      atomic.Pointer[memory]
 	answered answered // kept if the plan notes answers
 }
@@ -32,10 +28,16 @@ type identity struct {
 	fleet   bool                  // shared by all states of a fleet
 }
 
-// memory holds the parts that remember. Parts that are switched off are nil.
+// memory holds what a state is, and the parts that remember. Parts that are switched off
+// are nil.
 type memory struct {
+	plan *Plan
+	id   atomic.Pointer[identity] // nil: it was never updated, and nobody observes it
+	// blank: there is nothing to remember yet, so there are no parts, and many states may share
+	// it. It stays so while the plan is lazy and no call has failed.
+	blank bool
+
 	budget   budget.Budget
-	timeouts *budget.Ratio // pays for retries of attempts that timed out, beside the budget
 	breaker  *breaker.Breaker
 	limiter  *bulkhead.Limiter
 	throttle *throttle.Throttle
@@ -43,43 +45,53 @@ type memory struct {
 	// emptyHints is how many retries at the time that the server asked for have failed since
 	// one last succeeded.
 	emptyHints atomic.Int32
+	// timeouts pays for retries of attempts that timed out, beside the budget. It is nil until
+	// two answered attempts began closer together than recentAnswer, or such a retry has helped. A
+	// process whose calls are further apart could not use it: its timeouts are final.
+	timeouts atomic.Pointer[budget.Ratio]
 	// patience is nil until an attempt times out whose call was near its deadline.
 	patience atomic.Pointer[patience]
 }
 
-// nothing is the memory of a state that has nothing to remember.
-var nothing = new(memory)
+// timeoutAccount is m.timeouts, made if it is not there yet.
+func (m *memory) timeoutAccount() *budget.Ratio {
+	if b := m.timeouts.Load(); b != nil {
+		return b
+	}
+	b, _ := budget.NewRatio(budget.Config{Ratio: TimeoutRatio, Window: timeoutWindow})
+	m.timeouts.CompareAndSwap(nil, b)
+	return m.timeouts.Load()
+}
 
 // Init makes s a state under p that remembers nothing. Changed, if not nil, learns of
 // every change of its breaker, on the goroutine of the call that made it.
 func (p *Plan) Init(s *State, changed func(breaker.Change)) {
-	var id *identity
-	if changed != nil {
-		id = &identity{changed: changed}
+	if changed == nil {
+		s.mem.Store(p.fresh)
+		return
 	}
-	p.init(s, id)
+	s.mem.Store(p.memory(&identity{changed: changed}))
 }
 
 // InitFleet makes each of the fleet a state under p, as Init does: one for each process of
 // a simulated fleet. They cannot be updated.
 func (p *Plan) InitFleet(fleet []State, changed func(breaker.Change)) {
-	id := &identity{changed: changed, fleet: true}
+	m := p.memory(&identity{changed: changed, fleet: true})
 	for i := range fleet {
-		p.init(&fleet[i], id)
+		fleet[i].mem.Store(m)
 	}
 }
 
-func (p *Plan) init(s *State, id *identity) {
-	s.plan = p
-	s.id.Store(id)
-	if p.empty {
-		s.mem.Store(nothing)
-	}
+// memory is that of a state that has nothing to remember.
+func (p *Plan) memory(id *identity) *memory {
+	m := &memory{plan: p, blank: !p.empty}
+	m.id.Store(id)
+	return m
 }
 
 // Current is the version of s that a call which begins now is made on, to its end.
 func (s *State) Current() *State {
-	if id := s.id.Load(); id != nil {
+	if id := s.mem.Load().id.Load(); id != nil {
 		if v := id.latest.Load(); v != nil {
 			return v
 		}
@@ -87,8 +99,13 @@ func (s *State) Current() *State {
 	return s
 }
 
-// Plan is the plan of this version of s.
-func (s *State) Plan() *Plan { return s.plan }
+// Plan is the plan of this version of s; nil if it was not made by a plan.
+func (s *State) Plan() *Plan {
+	if m := s.mem.Load(); m != nil {
+		return m.plan
+	}
+	return nil
+}
 
 // Breaker is the circuit breaker, for looking at it and for forcing it open or closed; nil
 // if Policy.Breaker.Off.
@@ -112,27 +129,28 @@ func (s *State) CircuitClosed(now time.Duration) bool {
 	return s.Current().mem.Load().closed(now)
 }
 
-// closed is CircuitClosed. m may be nil.
+// closed is CircuitClosed.
 func (m *memory) closed(now time.Duration) bool {
-	return m == nil || m.breaker == nil || m.breaker.State(now) == breaker.Closed
+	return m.breaker == nil || m.breaker.State(now) == breaker.Closed
 }
 
 // remember is the memory, made when it is first asked for.
 func (s *State) remember() *memory {
-	if m := s.mem.Load(); m != nil {
-		return m
+	for {
+		m := s.mem.Load()
+		if !m.blank {
+			return m
+		}
+		if made := m.plan.remember(m.id.Load(), nil); s.mem.CompareAndSwap(m, made) {
+			return made
+		}
 	}
-	m := s.newMemory(nil)
-	if !s.mem.CompareAndSwap(nil, m) {
-		m = s.mem.Load()
-	}
-	return m
 }
 
-// newMemory is a memory of nothing, but for a budget that is there already, if any.
-func (s *State) newMemory(retryBudget budget.Budget) *memory {
-	p := s.plan
-	m := &memory{budget: retryBudget}
+// remember is a memory of nothing, but for a budget that is there already, if any.
+func (p *Plan) remember(id *identity, retryBudget budget.Budget) *memory {
+	m := &memory{plan: p, budget: retryBudget}
+	m.id.Store(id)
 	// The policy was validated, so nothing here can fail.
 	switch {
 	case retryBudget != nil:
@@ -141,16 +159,12 @@ func (s *State) newMemory(retryBudget budget.Budget) *memory {
 	case !p.policy.Budget.Unlimited:
 		m.budget, _ = budget.New(p.policy.Budget)
 	}
-	id := s.id.Load()
 	switch {
 	case p.breakers == nil:
 	case id == nil || id.changed == nil:
 		m.breaker = p.breakers.New()
 	default:
 		m.breaker = p.breakers.New(id.changed)
-	}
-	if p.policy.Timeouts == TimeoutsWhenAnswered && m.budget != nil {
-		m.timeouts, _ = budget.NewRatio(budget.Config{Ratio: TimeoutRatio, Window: timeoutWindow})
 	}
 	if p.throttles != nil {
 		m.throttle = p.throttles.New()
@@ -168,14 +182,26 @@ func (s *State) newMemory(retryBudget budget.Budget) *memory {
 // whose calls are so close together that they earn more than the stock that its budget
 // starts with has something to remember.
 func (s *State) due(began time.Duration) bool {
-	if !s.plan.notesAnswers {
+	m := s.mem.Load()
+	if !m.plan.notesAnswers {
 		return false
 	}
 	since, due := s.answered.since(began)
-	if s.plan.lazy && since < s.plan.quietGap && s.mem.Load() == nil && s.answered.latest() >= 0 {
-		s.remember()
+	switch first := s.answered.latest() < 0; {
+	case first:
+	case m.blank:
+		if since < m.plan.quietGap {
+			s.remember()
+		}
+	case due && since < recentAnswer && m.timeouts.Load() == nil && m.chargesTimeouts():
+		m.timeoutAccount()
 	}
 	return due
+}
+
+// chargesTimeouts reports whether m.timeouts has to pay for retries, beside the budget.
+func (m *memory) chargesTimeouts() bool {
+	return m.plan.policy.Timeouts == TimeoutsWhenAnswered && m.budget != nil
 }
 
 // answeredFrom is when the latest attempt began that was answered, as far as was
@@ -197,30 +223,45 @@ func (s *State) answeredFrom() time.Duration {
 func (s *State) Update(now time.Duration, p Policy) error {
 	updates.Lock()
 	defer updates.Unlock()
-	id := s.id.Load()
+	id := s.mem.Load().id.Load()
 	if id != nil && id.fleet {
 		return errors.New("the states of a fleet share one policy, which cannot be updated")
 	}
 	old := s.Current()
-	if p.WithDefaults() == old.plan.policy {
+	was := old.Plan()
+	if p.WithDefaults() == was.policy {
 		return nil
 	}
-	plan, err := NewPlan(p, old.plan.parts)
+	plan, err := NewPlan(p, was.parts)
 	if err != nil {
 		return err
 	}
 	if id == nil {
 		id = new(identity)
-		s.id.Store(id)
+		s.identify(id)
 	}
 	v := new(State)
-	plan.init(v, id)
+	v.mem.Store(plan.memory(id))
 	v.answered.word.Store(old.answered.word.Load())
-	if !old.plan.empty && !(old.mem.Load() == nil && old.plan.lazy && plan.lazy) {
-		v.mem.Store(v.inherit(now, old.remember(), old.plan.policy))
+	if !was.empty && !(old.mem.Load().blank && was.lazy && plan.lazy) {
+		v.mem.Store(plan.inherit(now, id, old.remember()))
 	}
 	id.latest.Store(v)
 	return nil
+}
+
+// identify gives s, which has none, an identity. Calls may make its memory meanwhile.
+func (s *State) identify(id *identity) {
+	for {
+		m := s.mem.Load()
+		if !m.blank && m != m.plan.fresh { // its own
+			m.id.Store(id)
+			return
+		}
+		if s.mem.CompareAndSwap(m, m.plan.memory(id)) {
+			return
+		}
+	}
 }
 
 // updates is held by Update: one for all, since a state that was never called is to stay
@@ -228,19 +269,17 @@ func (s *State) Update(now time.Duration, p Policy) error {
 var updates sync.Mutex
 
 // inherit is a memory that takes over at now what m remembers under an old policy.
-func (s *State) inherit(now time.Duration, m *memory, was Policy) *memory {
-	is := s.plan.policy
+func (p *Plan) inherit(now time.Duration, id *identity, m *memory) *memory {
+	is, was := p.policy, m.plan.policy
 	var retryBudget budget.Budget
-	if s.plan.parts.Budget != nil || is.Budget == was.Budget {
+	if p.parts.Budget != nil || is.Budget == was.Budget {
 		retryBudget = m.budget
 	}
-	mine := s.newMemory(retryBudget)
+	mine := p.remember(id, retryBudget)
 	if retryBudget == nil && m.budget != nil && mine.budget != nil {
 		budget.Inherit(now, mine.budget, m.budget)
 	}
-	if m.timeouts != nil && mine.timeouts != nil {
-		mine.timeouts = m.timeouts
-	}
+	mine.timeouts.Store(m.timeouts.Load())
 	switch {
 	case m.breaker == nil || mine.breaker == nil:
 	case is.breakerConfig() == was.breakerConfig():

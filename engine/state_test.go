@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"sync"
 	"testing"
 	"time"
 
@@ -197,6 +198,23 @@ func TestAStateHasOneMemory(t *testing.T) {
 	}
 }
 
+// An update is not lost that comes while a call makes the first memory.
+func TestAnUpdateWhileTheMemoryIsMade(t *testing.T) {
+	for range 20_000 {
+		var s State
+		makeState(t, &s, Policy{}, Parts{})
+		var both sync.WaitGroup
+		both.Go(func() { s.remember() })
+		if err := s.Update(0, Policy{Attempts: 2}); err != nil {
+			t.Fatal(err)
+		}
+		both.Wait()
+		if got := s.Current().Plan().Attempts(); got != 2 {
+			t.Fatalf("after an update to 2 attempts new calls make up to %d", got)
+		}
+	}
+}
+
 // What a Call was used for before leaves nothing in it.
 func TestStartInOverwritesTheCall(t *testing.T) {
 	middle := func() uint64 { return 1 << 63 }
@@ -223,15 +241,35 @@ func TestStartInOverwritesTheCall(t *testing.T) {
 func TestUpdateKeepsTheAccountForTimeouts(t *testing.T) {
 	var s State
 	makeState(t, &s, Policy{}, Parts{})
-	was := s.Current().remember().timeouts
-	if was == nil {
-		t.Fatal("the zero policy has no account for timeouts")
-	}
+	was := s.Current().remember().timeoutAccount()
 	if err := s.Update(0, Policy{Attempts: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if s.Current().remember().timeouts != was {
+	if s.Current().remember().timeouts.Load() != was {
 		t.Error("after an update there is a new account")
+	}
+}
+
+// Answers that are far apart earn nothing that could pay for a retry, so a process with few
+// calls, of which a simulated fleet has millions, keeps no account for timeouts.
+func TestFewCallsKeepNoAccountForTimeouts(t *testing.T) {
+	for _, c := range []struct {
+		apart time.Duration
+		kept  bool
+	}{{recentAnswer / 3, true}, {recentAnswer, false}, {time.Minute, false}} {
+		var s State
+		makeState(t, &s, Policy{}, Parts{})
+		s.remember() // a call has failed
+		for i := range 100 {
+			call, step := s.Start(time.Duration(i)*c.apart, Spec{})
+			if step.Done {
+				t.Fatal(step.Reason)
+			}
+			call.Succeed(time.Duration(i)*c.apart, call.Due())
+		}
+		if kept := s.remember().timeouts.Load() != nil; kept != c.kept {
+			t.Errorf("calls %v apart: an account is kept: %v, want %v", c.apart, kept, c.kept)
+		}
 	}
 }
 

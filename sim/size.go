@@ -48,7 +48,7 @@ type Cost struct {
 // a process of its own.
 func (s Scenario) Cost(c Contender) Cost {
 	const (
-		perProcess = 32
+		perProcess = 16
 		perState   = 160 // of a process that has something to remember: its budget,
 		perBreaker = 160 // its breaker,
 		perWindow  = 300 // and what it has earned lately
