@@ -3,6 +3,7 @@ package shipped
 import (
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/sim"
 )
@@ -29,6 +31,12 @@ import (
 // on the other side (TestBoundaryIsNoMatterOfChance). A flight on sockets in which timers were late proves nothing, and
 // one that disagrees though they were not is repeated.
 var whole = flag.Bool("whole", false, "fly the loads at the boundary too, and print a table of what came back")
+
+// TestMain lets others compute while the flight on sockets waits.
+func TestMain(m *testing.M) {
+	pace.Overlap(4)
+	os.Exit(m.Run())
+}
 
 const (
 	boundaryPeace  = 3 * time.Second
@@ -240,6 +248,7 @@ func TestBoundaryInVirtualTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not short: some thirty thousand requests")
 	}
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ps := places(t, *whole)
 		ls := land(t, inMemory, ps, 1)
@@ -309,6 +318,7 @@ func table(t *testing.T, ps []place, ls []landing) {
 
 // No seed has a place that is compared on the other side, and a policy that is not the one of the map is found out.
 func TestBoundaryIsNoMatterOfChance(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(40)
 	if testing.Short() {
 		seeds = 5

@@ -468,6 +468,7 @@ func realPool(t *testing.T, s sim.Scenario, open func(*backend) client) (f poolF
 // net/http's pool and the simulated one are the same: dials and those that come to nothing, attempts that wait, for how long,
 // and what becomes of them.
 func TestPoolOfHTTP(t *testing.T) {
+	t.Parallel()
 	luck := seed.Rand(t)
 	for n := range poolScripts() {
 		s := pooled(luck, sim.HTTP)
@@ -480,6 +481,7 @@ func TestPoolOfHTTP(t *testing.T) {
 // database/sql's pool hands connections to whoever waits at random. Where that makes no difference it and the simulated one
 // are the same; over all scripts they differ by less than a twentieth.
 func TestPoolOfSQL(t *testing.T) {
+	t.Parallel()
 	luck := seed.Rand(t)
 	const seeds = 6
 	sums := map[string][2]float64{}

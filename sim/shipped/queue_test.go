@@ -237,6 +237,7 @@ func real(t *testing.T, s sim.Scenario, p lull.Policy, sent map[int64]time.Durat
 // The simulated queue and the one that ships do the same with every message, to the
 // nanosecond: how often it was tried, when it ended, and why.
 func TestTheSimulatedQueueIsTheShippedOne(t *testing.T) {
+	t.Parallel()
 	n := 400
 	if testing.Short() {
 		n = 40

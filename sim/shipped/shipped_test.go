@@ -223,6 +223,7 @@ func judge(t *testing.T, e experiment, f flight) (sides []int, ok bool) {
 
 // Each experiment would find another policy out.
 func TestWrongIsNotShipped(t *testing.T) {
+	t.Parallel()
 	for _, e := range experiments() {
 		fs := figuresOf(&e.scenario)
 		bs, err := bands(t.Context(), e.scenario, sim.Contender{Policy: e.policy}, fs, seeds, 2*ms)
