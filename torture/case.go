@@ -33,8 +33,30 @@ type Case struct {
 	judge    func(*Seen) Verdict
 	// hidden reports whether what was seen may be the doing of a busy machine. The case is then
 	// tried again, up to mostTries times in all. Where the machine was busy in the last try, too,
-	// there is no verdict.
+	// there is no verdict, unless it stands.
 	hidden func(*Seen) bool
+	// stands: what was seen in each try is judged. A busy machine can do it once, but not each time.
+	stands bool
+	// longer: the times of a further try are twice those of the try before (see longerTimes).
+	longer bool
+}
+
+// longerTimes returns the case with the times of a try: those that the caller and the server have
+// chosen. What a busy machine adds is no part of them, and weighs less where they are longer.
+func (c Case) longerTimes(try int) Case {
+	if !c.longer || try == 1 {
+		return c
+	}
+	by := time.Duration(1) << (try - 1)
+	if c.limit == 0 {
+		c.limit = defaultLimit
+	}
+	c.timeout, c.limit = by*c.timeout, by*c.limit
+	c.script = slices.Clone(c.script)
+	for i := range c.script {
+		c.script[i].delay *= by
+	}
+	return c
 }
 
 // mostTries is how often a case is tried, if a busy machine may have spoilt it.

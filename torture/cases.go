@@ -3,6 +3,7 @@ package torture
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -155,7 +156,8 @@ func forbiddenCases() []Case {
 	unsafe("post-body", "POST", "reads a POST without a key and breaks off within the body of its answer", answer{fault: faultCutBody}, Fail, not)
 	c := Case{Name: "once-post-timeout", Group: group, method: "POST", body: 100, timeout: 3 * time.Second,
 		Does: "reads a POST without a key and does not answer; the call has three seconds", Right: "does not repeat it: it may be carried out yet",
-		Source: not, script: []answer{{fault: faultSilent}}, judge: onceWithoutKey(Fail)}
+		Source: not, script: []answer{{fault: faultSilent}}, judge: onceWithoutKey(Fail), stands: true, longer: true}
+	c.hidden = mayHideThatItIsInTime(c.judge)
 	cases = append(cases, c)
 
 	const their = "RFC 9110, 15.5: the client seems to have erred; the same request gets the same answer"
@@ -219,6 +221,9 @@ func hintCases() []Case {
 		c.Right = right
 		return c
 	}
+	// A busy machine can be why a client seems to have waited.
+	waited := []string{"hint-seconds-503", "hint-seconds-429", "hint-date", "hint-date-429", "hint-date-rfc850", "hint-date-asctime", "hint-twice", "hint-both",
+		"hint-ratelimit", "hint-x-ratelimit", "hint-ms", "hint-413"}
 	overflow := odd("overflow", "99999999999999999999", "gives up, or takes the value for malformed; it does not come back at once", overflowHint, "")
 	overflow.Does += "; forty clients" // one that came back soon could have drawn a short wait
 	overflow.plan = plan{calls: 40, fresh: true, every: 25 * time.Millisecond}
@@ -247,6 +252,11 @@ func hintCases() []Case {
 		hinted("ms", "answers with 503 and retry-after-ms: 2000", 503, 2*time.Second, "the SDKs of OpenAI, and Azure's services", dialect("retry-after-ms"), "Retry-After-Ms: 2000"),
 		hinted("404", "answers with 404 and Retry-After: 1", 404, time.Second, "RFC 9110, 15.5.5: the hint makes no failure of the server of it", once(Warn), "Retry-After: 1"),
 		hinted("413", "answers with 413 and Retry-After: 2", 413, 2*time.Second, "RFC 9110, 15.5.14: the client may try again after that time", hint(Fail), "Retry-After: 2"),
+	}
+	for i := range cases {
+		if slices.Contains(waited, cases[i].Name) {
+			cases[i].hidden, cases[i].stands = mayHideThatItReadsNoHint, true
+		}
 	}
 	ok := hinted("200", "answers with 200 and Retry-After: 1", 200, 0, field, unrequested, "Retry-After: 1")
 	ok.Right = "takes the answer"
@@ -277,7 +287,7 @@ func deadlineCases() []Case {
 	const group = "deadlines"
 	const source = "SRE book, Addressing Cascading Failures: deadlines; gRFC A6: the deadline covers all attempts"
 	silent := []answer{{fault: faultSilent}}
-	return []Case{
+	cases := []Case{
 		{Name: "deadline-silent", Group: group, method: "GET", timeout: time.Second, Does: "does not answer; the call has one second", Right: "ends when its time is up", Source: source, script: silent, judge: inTime},
 		{Name: "deadline-cancel", Group: group, method: "GET", timeout: time.Second, Does: "does not answer; the call has one second", Right: "cancels the attempt, so that the server learns that nobody waits",
 			Source: source, script: silent, judge: cancelled},
@@ -291,6 +301,16 @@ func deadlineCases() []Case {
 		{Name: "deadline-none", Group: group, method: "GET", Does: "does not answer; the caller has set no timeout", Right: "has a timeout of its own",
 			Source: "AWS Builders' Library: set a timeout on any remote call", script: silent, judge: ownTimeout},
 	}
+	for i := range cases {
+		c := &cases[i]
+		if c.timeout > 0 {
+			c.hidden, c.stands, c.longer = mayHideThatItIsInTime(c.judge), true, true
+		}
+		if c.Name == "deadline-hint" {
+			c.hidden = mayHideWhetherItSleeps
+		}
+	}
+	return cases
 }
 
 func volumeCases() []Case {
@@ -329,9 +349,9 @@ func hedgingCases() []Case {
 	p := plan{calls: hedgedCall + 1}
 	return []Case{
 		{Name: "hedge-get", Group: "hedging", method: "GET", plan: p, usual: usual, Does: "answers a hundred and twenty GETs after 20 ms each; then the first attempt of a GET after three seconds, and others at once", Right: "if it sends a second one meanwhile, cancels the one that lost",
-			Source: source, script: []answer{slow, good}, judge: hedge},
+			Source: source, script: []answer{slow, good}, judge: hedge, hidden: mayHideAHedge, stands: true, longer: true},
 		{Name: "hedge-post", Group: "hedging", method: "POST", body: 100, plan: p, usual: usual, Does: "the same with POST", Right: "sends no second one meanwhile",
-			Source: source, script: []answer{slow, good}, judge: hedgedPost},
+			Source: source, script: []answer{slow, good}, judge: hedgedPost, hidden: mayHideAHedge, stands: true, longer: true},
 		{Name: "hedge-slow", Group: "hedging", method: "GET", plan: plan{calls: 220, every: 20 * time.Millisecond}, usual: usual, Does: "takes fifty calls a second, and from the third second on answers all attempts after two seconds", Right: "does not double the load of a server that is slow",
 			Source: source, script: []answer{{status: 200, delay: 2 * time.Second, from: 2500 * time.Millisecond, until: time.Minute}}, judge: hedgedSlow},
 	}

@@ -28,5 +28,8 @@
 // the machine may still have hidden something, the case is tried again. The chance that a
 // verdict about a distribution is wrong is below 1 in 10,000.
 //
+// Deadlines are judged from the first arrival on: how long a client needs to start is no matter.
+// Where a busy machine may have made it late, the next try has twice the time.
+//
 // docs/torture.md shows how a client is added.
 package torture

@@ -220,6 +220,11 @@ func obeyed(s *Seen) bool {
 	return len(list) > 1 && !found
 }
 
+// mayHideThatItReadsNoHint reports whether a busy machine can be why the client waited for as long as the
+// server had asked: its own wait was shorter, and came late. Whoever comes too early in one of the tries
+// reads no hint; who is late in each of them does.
+func mayHideThatItReadsNoHint(s *Seen) bool { return s.Late > punctual && obeyed(s) }
+
 // hint is the judge of what the server asks for; tooEarly is the grade of those who claim to
 // read the header and come back earlier.
 func hint(tooEarly Grade) func(*Seen) Verdict {
@@ -622,6 +627,21 @@ func bounded(s *Seen) Verdict {
 	return pass("%s in %s", words.Plural(n, "attempt"), words.Rounded(call.End-call.Start))
 }
 
+// A caller's time begins in the client, before its first request arrives. How long the client had needed
+// until then, such as a process to start, is no matter: all is judged from the first arrival on.
+
+// mayHideThatItIsInTime returns what reports whether a busy machine can be why a client with a timeout is
+// warned: it ended or came late, or its time was up before its request arrived. The next try has twice the
+// time, and is twice as generous.
+func mayHideThatItIsInTime(judge func(*Seen) Verdict) func(*Seen) bool {
+	return func(s *Seen) bool {
+		if s.call().Ended != "" {
+			return false
+		}
+		return len(s.first()) == 0 || s.Late > punctual && judge(s).Grade == Warn
+	}
+}
+
 // inTime is the judge of a timeout that the caller has set.
 func inTime(s *Seen) Verdict {
 	call, list := s.call(), s.first()
@@ -634,7 +654,7 @@ func inTime(s *Seen) Verdict {
 		return fail("it reported success")
 	case call.Ended != "":
 		return fail("the call had %s, and had not ended after %s", words.Rounded(s.Case.timeout), words.Rounded(took))
-	case took > s.Case.timeout+patience:
+	case took > s.Case.timeout+max(patience, s.Case.timeout):
 		return warn("the call had %s and took %s", words.Rounded(s.Case.timeout), words.Rounded(took))
 	}
 	return pass("the call had %s and ended after %s", words.Rounded(s.Case.timeout), words.Rounded(took))
@@ -644,7 +664,7 @@ func inTime(s *Seen) Verdict {
 func late(s *Seen) (Attempt, bool) {
 	list := s.first()
 	for _, a := range list[1:] {
-		if a.Arrived > list[0].Arrived+s.Case.timeout+500*time.Millisecond {
+		if a.Arrived > list[0].Arrived+s.Case.timeout+max(500*time.Millisecond, s.Case.timeout/2) {
 			return a, true
 		}
 	}
@@ -675,15 +695,31 @@ func noSleep(s *Seen) Verdict {
 		_, a, _ := early(list)
 		return fail("attempt %d came after %s; the server had asked for longer", a.Number, words.Rounded(a.Arrived-list[0].Answered))
 	case call.Ended != "":
-		return fail("the call had %s, and had not ended after %s", words.Rounded(s.Case.timeout), words.Rounded(call.End-call.Start))
-	case call.End-list[0].Arrived > s.Case.timeout+patience:
-		return warn("the call had %s and took %s", words.Rounded(s.Case.timeout), words.Rounded(call.End-call.Start))
-	case call.End-call.Start >= s.Case.timeout && s.retries:
-		return warn("it waited until its %s were over, for a retry that could only come later", words.Rounded(s.Case.timeout))
+		return fail("the call had %s, and had not ended %s after its attempt", words.Rounded(s.Case.timeout), words.Rounded(call.End-list[0].Arrived))
 	case !s.retries:
 		return notApplicable("one attempt: the client makes no retries")
 	}
-	return pass("it gave up after %s, with the server's answer", words.Rounded(call.End-call.Start))
+	slept := s.sleptAfterTheAnswer()
+	switch {
+	case slept > s.Case.timeout+patience:
+		return warn("the call had %s, and ended %s after the answer", words.Rounded(s.Case.timeout), words.Rounded(slept))
+	case slept >= s.Case.timeout*3/4:
+		return warn("it ended %s after the answer: it waited until its %s were over, for a retry that could only come later", words.Rounded(slept), words.Rounded(s.Case.timeout))
+	}
+	return pass("it gave up %s after the server's answer", words.Rounded(slept))
+}
+
+// sleptAfterTheAnswer returns how long the call went on after its first attempt was answered. The time that
+// a client needs to start, connect and send is no part of it.
+func (s *Seen) sleptAfterTheAnswer() time.Duration { return s.call().End - s.first()[0].Answered }
+
+// mayHideWhetherItSleeps reports whether a busy machine can be why a client seems to sleep until its time is
+// up (it ended late), or not to sleep so (its time had begun long before its request arrived).
+func mayHideWhetherItSleeps(s *Seen) bool {
+	if mayHideThatItIsInTime(noSleep)(s) {
+		return true
+	}
+	return s.Late > punctual && noSleep(s).Grade == Pass && s.sleptAfterTheAnswer() > s.Case.timeout/4
 }
 
 // cancelled is the judge of attempts that nobody waits for.
@@ -863,6 +899,26 @@ func hedged(s *Seen) bool {
 	list := s.of(hedgedCall)
 	return len(list) > 1 && (list[0].Answered == 0 || list[1].Arrived < list[0].Answered) &&
 		(list[0].Gone == 0 || list[1].Arrived < list[0].Gone)
+}
+
+// mayHideAHedge reports whether a busy machine can be why no second attempt came beside the slow one: the
+// client waits for as long as its calls usually take at most, and they took long. The slow answer of the
+// next try takes twice as long.
+func mayHideAHedge(s *Seen) bool {
+	if hedged(s) {
+		return false
+	}
+	var usual []time.Duration
+	for _, f := range s.Finished {
+		if f.Call < hedgedCall {
+			usual = append(usual, f.End-f.Start)
+		}
+	}
+	if len(usual) == 0 {
+		return false
+	}
+	slices.Sort(usual)
+	return usual[len(usual)*95/100] > s.Case.script[0].delay/20
 }
 
 func hedge(s *Seen) Verdict {

@@ -1,9 +1,14 @@
 package torture
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull"
 )
 
 func TestWatch(t *testing.T) {
@@ -32,4 +37,179 @@ func TestWatch(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a busy machine may have done is seen again, and what it cannot have done is not.
+func TestWhatABusyMachineMayHide(t *testing.T) {
+	const quiet, busy = punctual, punctual + 1
+	named := func(name string) Case {
+		cases, err := Select([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cases[0]
+	}
+	claims := traits{retries: true, hints: true}
+	// calls are those before the slow one, which took so long; the slow one was hedged or not.
+	calls := func(took time.Duration, hedged bool) Seen {
+		var s Seen
+		for i := range hedgedCall + 1 {
+			s.Finished = append(s.Finished, Finished{Call: i, End: took, OK: true})
+		}
+		s.Attempts = []Attempt{{Call: hedgedCall, Number: 1}}
+		if hedged {
+			s.Attempts = append(s.Attempts, Attempt{Call: hedgedCall, Number: 2, Arrived: time.Second})
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name, of string
+		seen     Seen
+		late     time.Duration
+		want     bool
+	}{
+		{name: "it came when asked", of: "hint-seconds-503", seen: Seen{Attempts: tries(2*time.Second, 0, 2100*ms)}, late: busy, want: true},
+		{name: "it came when asked, on a machine that has time", of: "hint-seconds-503", seen: Seen{Attempts: tries(2*time.Second, 0, 2100*ms)}, late: quiet},
+		{name: "it came too early", of: "hint-seconds-503", seen: Seen{Attempts: tries(2*time.Second, 0, 1900*ms)}, late: busy},
+		{name: "it did not come back", of: "hint-413", seen: Seen{Attempts: tries(2*time.Second, 0)}, late: busy},
+
+		{name: "ended in time", of: "deadline-silent", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, time.Second)}, late: busy},
+		{name: "ended late", of: "deadline-silent", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, 6*time.Second)}, late: busy, want: true},
+		{name: "ended late on a machine that has time", of: "deadline-silent", seen: Seen{Attempts: tries(0, 0), Finished: ended(false, 6*time.Second)}, late: quiet},
+		{name: "never ended", of: "deadline-silent", seen: Seen{Attempts: tries(0, 0), Finished: []Finished{{End: 24 * time.Second, Ended: "limit"}}}, late: busy},
+		{name: "its time was up before it arrived", of: "deadline-silent", seen: Seen{Finished: ended(false, time.Second)}, late: quiet, want: true},
+		{name: "its time was up before its POST arrived", of: "once-post-timeout", seen: Seen{Finished: ended(false, 3*time.Second)}, late: quiet, want: true},
+		{name: "a late attempt", of: "deadline-attempts", seen: Seen{Attempts: tries(0, 0, 1600*ms), Finished: ended(false, 1600*ms)}, late: busy, want: true},
+		{name: "slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second), traits: claims}, late: busy, want: true},
+		{name: "slept on a machine that has time", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, 4*time.Second), traits: claims}, late: quiet},
+		{name: "hardly slept", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 0), Finished: ended(false, time.Second), traits: claims}, late: busy},
+		{name: "slept, and its time had begun long before", of: "deadline-hint", seen: Seen{Attempts: tries(30*time.Second, 2*time.Second), Finished: ended(false, 4*time.Second), traits: claims}, late: busy, want: true},
+
+		{name: "not hedged, and quick before", of: "hedge-get", seen: calls(25*ms, false), late: busy},
+		{name: "not hedged, and slow before", of: "hedge-get", seen: calls(400*ms, false), late: busy, want: true},
+		{name: "hedged, and slow before", of: "hedge-get", seen: calls(400*ms, true), late: busy},
+		{name: "a POST, and slow before", of: "hedge-post", seen: calls(400*ms, false), late: busy, want: true},
+	} {
+		s := c.seen
+		s.Case, s.Late = named(c.of), c.late
+		if got := s.Case.hidden(&s); got != c.want {
+			t.Errorf("%s: %s: %v, want %v", c.of, c.name, got, c.want)
+		}
+	}
+}
+
+// slow is a client of which each call begins and ends late: a program that is slow to start and to exit.
+type slow struct {
+	Client
+	before, after time.Duration
+}
+
+func (s slow) Start(ctx context.Context, e Env, stayUp bool) (Session, error) {
+	session, err := s.Client.Start(ctx, e, stayUp)
+	return slowSession{session, s}, err
+}
+
+type slowSession struct {
+	Session
+	slow
+}
+
+func (s slowSession) Call(ctx context.Context, c Call) Outcome {
+	time.Sleep(s.before)
+	defer time.Sleep(s.after)
+	return s.Session.Call(ctx, c)
+}
+
+// A client that starts slowly has the verdicts of one that does not.
+func TestASlowStart(t *testing.T) {
+	t.Parallel()
+	cases, err := Select([]string{"deadline-hint", "deadline-silent", "deadline-attempts"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range cases {
+		cases[i].timeout = time.Second
+	}
+	check(t, slow{Lull("lullhttp", lull.Policy{}), 1100 * ms, 100 * ms}, cases, func(string) Grade { return Pass })
+}
+
+// tardy is a client of which the machine takes a share: a timeout of less than so long is up before its
+// request arrives.
+type tardy struct {
+	Client
+	by time.Duration
+}
+
+func (y tardy) Start(ctx context.Context, e Env, stayUp bool) (Session, error) {
+	session, err := y.Client.Start(ctx, e, stayUp)
+	return tardySession{session, y.by}, err
+}
+
+type tardySession struct {
+	Session
+	by time.Duration
+}
+
+func (y tardySession) Call(ctx context.Context, c Call) Outcome {
+	if c.Timeout > 0 && c.Timeout <= y.by {
+		time.Sleep(c.Timeout)
+		return Outcome{Text: "its time was up"}
+	}
+	return y.Session.Call(ctx, c)
+}
+
+// A request that does not arrive in time is given longer times, and the verdict is that of a quick machine.
+func TestLongerTimes(t *testing.T) {
+	t.Parallel()
+	cases, err := Select([]string{"deadline-silent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases[0].timeout = time.Second // two in the second try, four in the third
+	card, err := Run(t.Context(), tardy{NetHTTP(), 2 * time.Second}, Options{Cases: cases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := card.Results[0]
+	if want := "try 3: "; r.Grade != Pass || !strings.HasPrefix(r.Events[0].Text, want) || !strings.HasSuffix(r.Events[0].Text, "times are 4 times as long") {
+		t.Errorf("%s (%s), and %q is first, want a pass and %q", r.Grade, r.Why, r.Events[0].Text, want)
+	}
+	if c := cases[0].longerTimes(3); c.timeout != 4*time.Second || c.limit != 4*defaultLimit || cases[0].timeout != time.Second || cases[0].limit != 0 {
+		t.Errorf("the third try has %v of %v, and the first %v of %v", c.timeout, c.limit, cases[0].timeout, cases[0].limit)
+	}
+	slow, err := Select([]string{"hedge-get"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := slow[0].longerTimes(2); c.script[0].delay != 6*time.Second || slow[0].script[0].delay != 3*time.Second {
+		t.Errorf("the slow answer takes %v in the second try, and %v in the first", c.script[0].delay, slow[0].script[0].delay)
+	}
+}
+
+// A verdict that stands is given although the machine was busy in each try; others are not.
+func TestStands(t *testing.T) {
+	t.Parallel()
+	for _, stands := range []bool{false, true} {
+		t.Run(fmt.Sprint(stands), func(t *testing.T) {
+			t.Parallel()
+			cases, err := Select([]string{"once-400"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := cases[0]
+			c.stands = stands
+			c.hidden = func(s *Seen) bool {
+				s.Late = time.Second
+				return true
+			}
+			g, err := newGrader(NetHTTP())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.close()
+			if _, s := g.surely(t.Context(), c); strings.HasPrefix(s.Without, tooBusy) == stands {
+				t.Errorf("it is without a verdict because %q", s.Without)
+			}
+		})
+	}
 }
