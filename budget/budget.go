@@ -6,7 +6,7 @@
 // is retried three times, a service that fails every request gets four times its traffic. If
 // it is overloaded, it never recovers. Longer waits and jitter do not help: they move the
 // same number of retries to another time. A budget limits the number. Retries are paid for
-// from an account, and successful calls fill it. When it is empty, a failure is final.
+// from an account, and calls fill it. When it is empty, a failure is final.
 //
 // # The default
 //
