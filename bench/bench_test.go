@@ -14,6 +14,7 @@ func BenchmarkHedgeSuccess(b *testing.B)    { benchmark(b, "HedgeSuccess") }
 func BenchmarkHedgeGet(b *testing.B)        { benchmark(b, "HedgeGet") }
 func BenchmarkMetrics(b *testing.B)         { benchmark(b, "Metrics") }
 func BenchmarkGRPCUnary(b *testing.B)       { benchmark(b, "GRPCUnary") }
+func BenchmarkAdapters(b *testing.B)        { benchmark(b, "Adapters") }
 
 func benchmark(b *testing.B, name string) {
 	for _, g := range groups() {

@@ -14,12 +14,15 @@ require (
 	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/lullgo/lull v0.0.0
 	github.com/lullgo/lull/integrations/lullamqp v0.0.0
+	github.com/lullgo/lull/integrations/lullaws v0.0.0
 	github.com/lullgo/lull/integrations/lullgrpc v0.0.0
 	github.com/lullgo/lull/integrations/lullnats v0.0.0
 	github.com/lullgo/lull/integrations/lullotel v0.0.0
+	github.com/lullgo/lull/integrations/lullredis v0.0.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
 	github.com/rabbitmq/amqp091-go v1.16.0
+	github.com/redis/go-redis/v9 v9.23.0
 	github.com/sony/gobreaker/v2 v2.4.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0
@@ -52,6 +55,7 @@ require (
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
 	go.opentelemetry.io/otel/sdk v1.47.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
@@ -65,8 +69,12 @@ replace github.com/lullgo/lull => ..
 
 replace github.com/lullgo/lull/integrations/lullamqp => ../integrations/lullamqp
 
+replace github.com/lullgo/lull/integrations/lullaws => ../integrations/lullaws
+
 replace github.com/lullgo/lull/integrations/lullgrpc => ../integrations/lullgrpc
 
 replace github.com/lullgo/lull/integrations/lullnats => ../integrations/lullnats
 
 replace github.com/lullgo/lull/integrations/lullotel => ../integrations/lullotel
+
+replace github.com/lullgo/lull/integrations/lullredis => ../integrations/lullredis

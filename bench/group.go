@@ -73,6 +73,7 @@ func (f feature) String() string {
 
 // groups is everything there is to measure.
 func groups() []group {
+	adapted, more := adapting(adapters())
 	return []group{
 		{
 			name:      "RetrySuccess",
@@ -146,6 +147,13 @@ func groups() []group {
 				{"lullgrpc zero policy", "grpc-go deadline"},
 				{"lullgrpc zero policy+hedge", "lullgrpc zero policy"},
 			},
+		},
+		{
+			name:      "Adapters",
+			about:     "one operation of a client that lull has an adapter for, which is answered at once",
+			reference: "lullsql.Exec",
+			subjects:  adapted,
+			extras:    more,
 		},
 	}
 }

@@ -40,6 +40,13 @@
 // call, and the zero policy, which has one, with a bare call that its caller gives one.
 // Client and server share the cores, so that two of them do not halve the time.
 //
+// Adapters has lull's adapters for clients of databases, caches and clouds, each beside the
+// bare client and beside the client with a deadline that its caller gives to each call: the zero policy
+// has one, and most of what an adapter takes is for that. (The figures of a bare call that nothing
+// bounds in time are no goal.) What is called answers at once: a driver, a server in the same process,
+// the next step of the SDK. lullpgx is measured with a real server: go test -run '^$' -bench Cost
+// ./integrations/lullpgx.
+//
 // # Noise
 //
 // Each measurement is a process of its own, so that no subject pays for what

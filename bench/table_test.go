@@ -208,7 +208,7 @@ func TestCommand(t *testing.T) {
 	for args, want := range map[string]string{
 		"-rounds 0":                          "-rounds is 0: want 1 or more",
 		"-time -1s":                          "-time is -1s: want a positive duration",
-		"-group lasso":                       `-group "lasso" matches none of RetrySuccess, ComposedSuccess, ThreeFailures, HTTPGet, HTTPPut1K, HedgeSuccess, HedgeGet, Metrics, GRPCUnary`,
+		"-group lasso":                       `-group "lasso" matches none of RetrySuccess, ComposedSuccess, ThreeFailures, HTTPGet, HTTPPut1K, HedgeSuccess, HedgeGet, Metrics, GRPCUnary, Adapters`,
 		"-subject a/b":                       `-subject "a/b": there is none`,
 		"-subject HTTPGet/net/http -cores 0": "-cores is 0: want 1 or more",
 		"now":                                `unexpected argument "now": bench takes flags only, see -help`,

@@ -48,5 +48,9 @@
 // A request whose body cannot be read again gets one attempt. Policy.AttemptTimeout ends with the
 // header of an answer. It does not bound the body (GetObject).
 //
+// Cost: the SDK's step with a context.WithTimeout for each call makes 5 allocations more than without.
+// Beside that, this one makes 4 more for a call that succeeds, and takes 0.7 µs more (go run ./bench
+// -group adapters): the attempt's context, a step of the SDK for the one attempt, and its header.
+//
 // Package lullsqs makes its own calls once and needs none of this.
 package lullaws

@@ -34,6 +34,9 @@ const MaxDials = 4
 // layers multiply: by default it makes 4 attempts of up to 5 dials each. It must obey the deadlines
 // of contexts (ContextTimeoutEnabled). AddTo refuses one that does otherwise. Call it once for a
 // client, before its first command.
+//
+// A command that succeeds costs 0.2 µs and one allocation more than with a context.WithTimeout for each
+// command, and that costs five allocations more than without (go run ./bench -group adapters).
 func AddTo(client redis.UniversalClient, d *lull.Dependency) error {
 	if err := respectsDeadlines(client); err != nil {
 		return err

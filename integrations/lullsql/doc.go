@@ -47,6 +47,13 @@
 // once, has a few dials in flight at most, and does not dial while the circuit is open. It works for
 // the plain sql.DB too, and so for code that does not use lull: an ORM, generated queries.
 //
+// # Cost
+//
+// The bare client with a context.WithTimeout for each call makes 5 allocations more than without (a
+// transaction 7). Beside that, a call that succeeds makes 3 more (a [Read] 1): the attempt's context costs one
+// more than WithTimeout's, and two are the connection that [Exec] and [Tx] take themselves. It takes
+// 0.3 µs more, a transaction 0.7 (go run ./bench -group adapters).
+//
 // # What it does not do
 //
 // It does not repeat a statement made with the plain sql.DB. database/sql itself does that, without
