@@ -98,7 +98,7 @@ type printed struct {
 var ofLull = []program{
 	{"cmd/lull", [][]string{
 		{"--version"},
-		{"demo", "--help"},
+		{"demo", "--plain", "--duration", "4s", "--timeout", "200ms"},
 		{"simulate", "--quiet", "--policy", "none,lull"},
 	}, []printed{
 		{"lull.1", []string{"man"}},
