@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/sim/internal/draw"
@@ -103,6 +104,42 @@ func TestKilledConsumers(t *testing.T) {
 	s.Topics[0].Consumers.Kills, s.Topics[0].Broker.FixedLeases = nil, true
 	r = topicOf(t, s, Contender{Policy: attempts(3, time.Second)})
 	wantTopic(t, "cut off", fmt.Sprint(r.Dead, r.Attempts, r.Lapsed), "1 3 0")
+}
+
+// A consumer whose lease has lapsed settles nothing: the message has been handed to another one. (Brokers with
+// leases that cannot be extended may ignore an old receipt, as SQS may.) If it did settle, the message would
+// count as handled while the second handler still works on it, and a failure of that one would be lost.
+func TestAStaleReceiptSettlesNothing(t *testing.T) {
+	for _, o := range []engine.Outcome{engine.Ack, engine.Retry, engine.Defer, engine.DeadLetter} {
+		s := messages(time.Minute)
+		s.Topics[0].Broker.FixedLeases = true
+		s.Topics[0].Consumers = Consumers{Processes: 2, Lease: time.Second}
+		w, err := newWorld(&s, Contender{Policy: attempts(3, time.Second)}, Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		topic := w.topics[0]
+		hand := func(c *consumer) (uint32, *delivery) {
+			c.down = true // it fetches nothing by itself
+			i := w.hand(topic, c)
+			return i, w.deliveries.at(i)
+		}
+		w.produce(topic)
+		first, x := hand(topic.consumers[0])
+		m := w.messages.at(x.message)
+		w.now += time.Second
+		second, y := hand(topic.consumers[1])
+		if x.message != y.message || topic.tally.result(w.now).Lapsed != 1 {
+			t.Fatal("the message of the lapsed lease is not handed out again")
+		}
+		again := m.at
+		w.conclude(first, x, engine.Redelivery{Outcome: o, Reason: engine.Permanent, After: time.Minute})
+		r := topic.tally.result(w.now)
+		wantTopic(t, fmt.Sprint(o, ": handled, dead, deferred"), [3]int64{r.Handled, r.Dead, r.Deferred}, [3]int64{})
+		wantTopic(t, fmt.Sprint(o, ": is with the second, attempts, next time"), fmt.Sprint(m.out, m.holders, m.ended, m.attempt, m.at), fmt.Sprint(true, 1, false, 2, again))
+		w.conclude(second, y, engine.Redelivery{Outcome: engine.Ack})
+		wantTopic(t, fmt.Sprint(o, ": handled by the second"), topic.tally.result(w.now).Handled, int64(1))
+	}
 }
 
 // A poison message dies of its attempts and leaves the others alone, though it kills its
