@@ -9,14 +9,14 @@
 //	lull schema     prints the JSON Schema of policy files
 //	lull exec       runs a command under a policy
 //	lull torture    grades HTTP clients with a server that fails in more than a hundred ways
-//	lull probe      grades an HTTP server that one owns
-//	lull queue      looks after the dead letters of a real broker
-//	lull worker     flies what simulate and battery hand out to other machines
+//	lull probe      grades your HTTP server
+//	lull queue      shows the dead letters of a broker, and puts them back into a queue
+//	lull worker     runs parts of simulations for other machines
 //	lull completion prints a script that completes its command line in a shell
 //	lull man        prints the manual page
 //	lull help       explains a command, or a topic such as policies or exit-codes
 //
-// Each command is a package of internal; what needs a broker is a program of its own, lull-queue.
+// Each command is a package of internal. A program of its own, lull-queue, runs what needs a broker.
 package main
 
 import (

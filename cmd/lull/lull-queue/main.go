@@ -1,7 +1,8 @@
-// Command lull-queue is what lull needs the clients of brokers for: lull queue, which looks at
-// the dead letters of a broker and puts them back; lull worker, which flies cells that others hand out; and
-// lull simulate and lull battery when they hand theirs out (--workers URL). It is a program and a
-// module of its own, since the rest of lull does not need these clients. lull starts it.
+// Command lull-queue runs the commands of lull that need the clients of brokers: lull queue shows the dead
+// letters of a broker and puts them back into a queue, and lull worker runs parts of simulations for other
+// machines. It also runs lull simulate and lull battery if they have workers on other machines (--workers URL).
+// It is a program and a module of its own, because the rest of lull does not need these clients. lull starts
+// it, and has the command lines (package cmd/lull/internal/queue).
 package main
 
 import (
