@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
@@ -57,22 +58,27 @@ func PresetPolicy(name string) (lull.Policy, bool) {
 	return t.policy, ok
 }
 
-func findTemplate(name string) (template, bool) {
-	for _, p := range own {
-		if p.name == name {
-			return template{policy: p.policy()}, true
-		}
-	}
+// templates are those of all presets, by their names.
+var templates = sync.OnceValue(func() map[string]template {
+	all := map[string]template{}
 	for _, p := range preset.All() {
-		if p.Name != name || !expressible(p) {
+		if !expressible(p) {
 			continue
 		}
 		if !p.Reads.Timeouts {
 			p.Policy.Timeouts = lull.TimeoutsNever // in a simulation the driver decides
 		}
-		return template{p.Policy, true}, true
+		all[p.Name] = template{p.Policy, true}
 	}
-	return template{}, false
+	for _, p := range own {
+		all[p.name] = template{policy: p.policy()}
+	}
+	return all
+})
+
+func findTemplate(name string) (template, bool) {
+	t, ok := templates()[name]
+	return t, ok
 }
 
 // preset reads the preset that n names.

@@ -37,27 +37,34 @@ type Case struct {
 	hidden func(*Seen) bool
 	// stands: what was seen in each try is judged. A busy machine can do it once, but not each time.
 	stands bool
-	// longer: the times of a further try are twice those of the try before (see longerTimes).
+	// longer: where nothing arrived in time, or where the usual was slow, the times of the next try are
+	// twice as long.
 	longer bool
+	times  int // how many times as long they are; 0 is 1
 }
 
-// longerTimes returns the case with the times of a try: those that the caller and the server have
-// chosen. What a busy machine adds is no part of them, and weighs less where they are longer.
-func (c Case) longerTimes(try int) Case {
-	if !c.longer || try == 1 {
+// longerTimes returns the case with times that are so many times as long: those that the caller and the
+// server have chosen. What a busy machine adds is no part of them, and weighs less where they are longer.
+// They are as they were where the client's own waits decide what is seen: it would make another number of
+// attempts.
+func (c Case) longerTimes(times int) Case {
+	if times == 1 {
 		return c
 	}
-	by := time.Duration(1) << (try - 1)
 	if c.limit == 0 {
 		c.limit = defaultLimit
 	}
-	c.timeout, c.limit = by*c.timeout, by*c.limit
+	by := time.Duration(times)
+	c.times, c.timeout, c.limit = times, by*c.timeout, by*c.limit
 	c.script = slices.Clone(c.script)
 	for i := range c.script {
 		c.script[i].delay *= by
 	}
 	return c
 }
+
+// generous returns what an upper bound of the case is generous by, where d is that of the first try.
+func (c Case) generous(d time.Duration) time.Duration { return d * time.Duration(max(1, c.times)) }
 
 // mostTries is how often a case is tried, if a busy machine may have spoilt it.
 const mostTries = 3

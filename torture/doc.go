@@ -29,7 +29,7 @@
 // verdict about a distribution is wrong is below 1 in 10,000.
 //
 // Deadlines are judged from the first arrival on: how long a client needs to start is no matter.
-// Where a busy machine may have made it late, the next try has twice the time.
+// Where nothing arrived in time, the next try has twice the time.
 //
 // docs/torture.md shows how a client is added.
 package torture

@@ -631,8 +631,8 @@ func bounded(s *Seen) Verdict {
 // until then, such as a process to start, is no matter: all is judged from the first arrival on.
 
 // mayHideThatItIsInTime returns what reports whether a busy machine can be why a client with a timeout is
-// warned: it ended or came late, or its time was up before its request arrived. The next try has twice the
-// time, and is twice as generous.
+// warned: it ended or came late, or its time was up before its request arrived. After the latter the next try
+// has twice the time, and is twice as generous.
 func mayHideThatItIsInTime(judge func(*Seen) Verdict) func(*Seen) bool {
 	return func(s *Seen) bool {
 		if s.call().Ended != "" {
@@ -654,7 +654,7 @@ func inTime(s *Seen) Verdict {
 		return fail("it reported success")
 	case call.Ended != "":
 		return fail("the call had %s, and had not ended after %s", words.Rounded(s.Case.timeout), words.Rounded(took))
-	case took > s.Case.timeout+max(patience, s.Case.timeout):
+	case took > s.Case.timeout+s.Case.generous(patience):
 		return warn("the call had %s and took %s", words.Rounded(s.Case.timeout), words.Rounded(took))
 	}
 	return pass("the call had %s and ended after %s", words.Rounded(s.Case.timeout), words.Rounded(took))
@@ -664,7 +664,7 @@ func inTime(s *Seen) Verdict {
 func late(s *Seen) (Attempt, bool) {
 	list := s.first()
 	for _, a := range list[1:] {
-		if a.Arrived > list[0].Arrived+s.Case.timeout+max(500*time.Millisecond, s.Case.timeout/2) {
+		if a.Arrived > list[0].Arrived+s.Case.timeout+s.Case.generous(500*time.Millisecond) {
 			return a, true
 		}
 	}
@@ -701,7 +701,7 @@ func noSleep(s *Seen) Verdict {
 	}
 	slept := s.sleptAfterTheAnswer()
 	switch {
-	case slept > s.Case.timeout+patience:
+	case slept > s.Case.timeout+s.Case.generous(patience):
 		return warn("the call had %s, and ended %s after the answer", words.Rounded(s.Case.timeout), words.Rounded(slept))
 	case slept >= s.Case.timeout*3/4:
 		return warn("it ended %s after the answer: it waited until its %s were over, for a retry that could only come later", words.Rounded(slept), words.Rounded(s.Case.timeout))
@@ -976,13 +976,15 @@ func reuse(s *Seen) Verdict {
 	return pass("one connection for %s", words.Plural(len(list), "attempt"))
 }
 
-// reuseByCalls is the judge of connections across calls, one after the other.
+// reuseByCalls is the judge of connections across calls, one after the other. On a busy machine a
+// connection may not be back in its pool when the next call begins, so a few more than one are no sign.
 func reuseByCalls(s *Seen) Verdict {
-	n := connectionsOf(s.Attempts)
-	if n > 1 {
-		return warn("%s for %s, one after the other", words.Plural(n, "connection"), words.Plural(len(s.Finished), "call"))
+	n, calls := connectionsOf(s.Attempts), len(s.Finished)
+	verdict := pass
+	if 2*n > calls {
+		verdict = warn
 	}
-	return pass("one connection for %s", words.Plural(len(s.Finished), "call"))
+	return verdict("%s for %s, one after the other", words.Plural(n, "connection"), words.Plural(calls, "call"))
 }
 
 // handshakes is the judge of TLS while many calls fail.

@@ -62,8 +62,9 @@ func TestJudges(t *testing.T) {
 		{"slept, after ten seconds in which its process started", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 10*time.Second), Finished: ended(false, 14*time.Second), traits: claims}, Warn},
 		{"slept, and connecting had taken one second of its four", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, time.Second), Finished: ended(false, 4001*ms), traits: claims}, Warn},
 		{"in time, after ten seconds in which its process started", inTime, Seen{Case: timed, Attempts: tries(0, 10*time.Second), Finished: ended(false, 11*time.Second)}, Pass},
-		{"a longer time is judged as generously", wholeCall, Seen{Case: Case{timeout: 4 * time.Second}, Attempts: tries(0, 0, 6*time.Second)}, Pass},
-		{"a longer time has an end, too", wholeCall, Seen{Case: Case{timeout: 4 * time.Second}, Attempts: tries(0, 0, 6001*ms)}, Warn},
+		{"a longer time is judged as generously", wholeCall, Seen{Case: Case{timeout: 4 * time.Second, times: 4}, Attempts: tries(0, 0, 6*time.Second)}, Pass},
+		{"a longer time has an end, too", wholeCall, Seen{Case: Case{timeout: 4 * time.Second, times: 4}, Attempts: tries(0, 0, 6001*ms)}, Warn},
+		{"who stops when the time is up, but sleeps first", wholeCall, Seen{Case: Case{timeout: 2 * time.Second}, Attempts: tries(0, 0, time.Second, 3*time.Second)}, Warn},
 		{"slept past it", noSleep, Seen{Case: patient, Attempts: tries(30*time.Second, 0), Finished: ended(false, 8001*ms), traits: claims}, Warn},
 
 		{"a day was refused", hugeHint, Seen{Attempts: tries(0, 0), Finished: ended(false, 2*ms), traits: claims}, Pass},

@@ -174,8 +174,8 @@ func TestLongerTimes(t *testing.T) {
 	if want := "try 3: "; r.Grade != Pass || !strings.HasPrefix(r.Events[0].Text, want) || !strings.HasSuffix(r.Events[0].Text, "times are 4 times as long") {
 		t.Errorf("%s (%s), and %q is first, want a pass and %q", r.Grade, r.Why, r.Events[0].Text, want)
 	}
-	if c := cases[0].longerTimes(3); c.timeout != 4*time.Second || c.limit != 4*defaultLimit || cases[0].timeout != time.Second || cases[0].limit != 0 {
-		t.Errorf("the third try has %v of %v, and the first %v of %v", c.timeout, c.limit, cases[0].timeout, cases[0].limit)
+	if c := cases[0].longerTimes(4); c.timeout != 4*time.Second || c.limit != 4*defaultLimit || cases[0].timeout != time.Second || cases[0].limit != 0 {
+		t.Errorf("four times as long are %v of %v, and the first %v of %v", c.timeout, c.limit, cases[0].timeout, cases[0].limit)
 	}
 	slow, err := Select([]string{"hedge-get"})
 	if err != nil {
@@ -183,6 +183,48 @@ func TestLongerTimes(t *testing.T) {
 	}
 	if c := slow[0].longerTimes(2); c.script[0].delay != 6*time.Second || slow[0].script[0].delay != 3*time.Second {
 		t.Errorf("the slow answer takes %v in the second try, and %v in the first", c.script[0].delay, slow[0].script[0].delay)
+	}
+}
+
+// unhurried is a client that does not regard its timeout.
+type unhurried struct{ Client }
+
+func (u unhurried) Start(ctx context.Context, e Env, stayUp bool) (Session, error) {
+	session, err := u.Client.Start(ctx, e, stayUp)
+	return unhurriedSession{session}, err
+}
+
+type unhurriedSession struct{ Session }
+
+func (u unhurriedSession) Call(ctx context.Context, c Call) Outcome {
+	c.Timeout = 0
+	return u.Session.Call(ctx, c)
+}
+
+// An attempt that came late is awaited again with the same times: with longer ones the client would make others.
+func TestTheSameTimes(t *testing.T) {
+	t.Parallel()
+	cases, err := Select([]string{"deadline-retries"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cases[0]
+	c.timeout = 100 * ms
+	tries := 0
+	c.hidden = func(s *Seen) bool {
+		tries++
+		if len(s.Attempts) == 0 || s.Case.timeout != c.timeout {
+			t.Errorf("try %d: %d attempts within %v", tries, len(s.Attempts), s.Case.timeout)
+		}
+		return true
+	}
+	g, err := newGrader(unhurried{NetHTTP()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	if _, s := g.surely(t.Context(), c); tries != mostTries || s.Without != "" {
+		t.Errorf("%d tries, %q", tries, s.Without)
 	}
 }
 
@@ -211,5 +253,19 @@ func TestStands(t *testing.T) {
 				t.Errorf("it is without a verdict because %q", s.Without)
 			}
 		})
+	}
+}
+
+// A connection that came back late is luck; one for each call is not.
+func TestReuseOnABusyMachine(t *testing.T) {
+	for connections, want := range map[int]Grade{1: Pass, 2: Pass, 5: Pass, 6: Warn, 10: Warn} {
+		var s Seen
+		for i := range 10 {
+			s.Finished = append(s.Finished, Finished{Call: i, OK: true})
+			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 1, Conn: i % connections})
+		}
+		if v := reuseByCalls(&s); v.Grade != want {
+			t.Errorf("%d connections: %s (%s), want %s", connections, v.Grade, v.Why, want)
+		}
 	}
 }

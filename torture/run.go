@@ -196,11 +196,15 @@ const tooBusy = "the machine was too busy"
 
 // surely runs one case, and again if what was seen may be the doing of a busy machine.
 func (g *grader) surely(ctx context.Context, c Case) (Result, *Seen) {
+	times := 1
 	for try := 1; ; try++ {
-		r, seen := g.one(ctx, c.longerTimes(try))
+		r, seen := g.one(ctx, c.longerTimes(times))
 		seen.traits = g.traits
 		if c.hidden != nil && seen.Without == "" && ctx.Err() == nil && c.hidden(seen) {
 			if try < mostTries {
+				if c.longer && (len(seen.Attempts) == 0 || c.usual > 0) {
+					times *= 2
+				}
 				continue
 			}
 			if seen.Late > punctual && !c.stands {
@@ -209,8 +213,8 @@ func (g *grader) surely(ctx context.Context, c Case) (Result, *Seen) {
 		}
 		if try > 1 {
 			text := fmt.Sprintf("try %d: what was seen before may have been a busy machine", try)
-			if c.longer {
-				text += fmt.Sprintf("; times are %d times as long", 1<<(try-1))
+			if times > 1 {
+				text += fmt.Sprintf("; times are %d times as long", times)
 			}
 			r.Events = append([]Event{{Text: text}}, r.Events...)
 		}
