@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,13 +38,15 @@ import (
 )
 
 // The run: all is well, then the server fails, at first not every time, then it is well
-// again.
+// again. This repeats while there is a panel that would have nothing to show.
 const (
-	pushes   = 500 * time.Millisecond
-	well     = 8 * time.Second
-	outage   = 8 * time.Second
-	recovery = 10 * time.Second
-	window   = 5 // seconds, for $__rate_interval
+	pushes   = 250 * time.Millisecond
+	well     = 3 * time.Second
+	outage   = 5 * time.Second
+	recovery = 3 * time.Second
+	window   = 3  // seconds, for $__rate_interval
+	pushed   = 40 // pushes in all, at least
+	rounds   = 6  // at most
 )
 
 // shop is the program under test: a client of an HTTP server that has admission control, a
@@ -190,12 +194,12 @@ func (s *shop) push(ctx context.Context, p *server) {
 		var all *metricdata.ResourceMetrics
 		var is map[string]float64
 		all, is, err = s.collect()
+		s.snapshots = append(s.snapshots, snapshot{float64(at.UnixMilli()) / 1000, is})
 		s.mu.Unlock()
 		if err == nil {
 			stamp(all, at)
 			err = otlp.Export(context.Background(), all)
 		}
-		s.snapshots = append(s.snapshots, snapshot{float64(at.UnixMilli()) / 1000, is})
 	}
 	if err != nil {
 		s.t.Error(err)
@@ -348,7 +352,7 @@ func expected(r reckoner) map[string][]group {
 // watches it, and every panel shows what the program's events add up to.
 func TestPanels(t *testing.T) {
 	if testing.Short() {
-		t.Skip("not short: takes half a minute")
+		t.Skip("not short: takes a quarter of a minute")
 	}
 	s := openShop(t)
 	p := startPrometheus(t)
@@ -358,31 +362,36 @@ func TestPanels(t *testing.T) {
 	trade.Go(func() { s.trade(ctx) })
 	s.awaitEvents()
 	watch.Go(func() { s.push(watched, p) })
-	time.Sleep(well)
-	s.broken.Store(40)
-	time.Sleep(outage / 3)
-	s.broken.Store(100)
-	time.Sleep(outage * 2 / 3)
-	s.broken.Store(0)
-	time.Sleep(recovery)
+	scale := time.Duration(1)
+	if *picture != "" { // longer phases are easier to see in it
+		scale = 3
+	}
+	for range rounds {
+		time.Sleep(scale * well)
+		s.broken.Store(40)
+		time.Sleep(scale * outage / 3)
+		s.broken.Store(100)
+		time.Sleep(scale * outage * 2 / 3)
+		s.broken.Store(0)
+		time.Sleep(scale * recovery)
+		if all := s.taken(); len(all) >= pushed && len(unshown(all)) == 0 {
+			break
+		}
+	}
 	stop()
 	trade.Wait()
 	time.Sleep(2 * pushes)
 	unwatch()
 	watch.Wait()
 
-	all := s.snapshots
-	if len(all) < 40 {
+	all := s.taken()
+	if len(all) < pushed {
 		t.Fatalf("%d pushes", len(all))
 	}
-	begin := all[0].at
-	for i := range all {
-		all[i].at = millis(all[i].at - begin)
-	}
+	begin := s.snapshots[0].at
 	shown := make(map[string]int) // values other than 0, by panel
 	end := begin + all[len(all)-1].at
-	for i := 4; i < len(all); i += 3 {
-		r := reckoner{snapshots: all, at: millis(all[i].at + .123), over: window}
+	for r := range moments(all) {
 		want := expected(r)
 		for _, row := range Rows() {
 			for _, panel := range row.Panels {
@@ -410,6 +419,50 @@ func TestPanels(t *testing.T) {
 	if *picture != "" {
 		draw(t, p, begin, end)
 	}
+}
+
+// taken returns the snapshots until now. Their times count from the first.
+func (s *shop) taken() []snapshot {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := slices.Clone(s.snapshots)
+	for i := range all {
+		all[i].at = millis(all[i].at - s.snapshots[0].at)
+	}
+	return all
+}
+
+// moments returns the times at which panels are looked at, each with what was known then: a little after each third push.
+func moments(all []snapshot) iter.Seq[reckoner] {
+	return func(yield func(reckoner) bool) {
+		for i := 4; i < len(all); i += 3 {
+			if !yield(reckoner{snapshots: all, at: millis(all[i].at + .123), over: window}) {
+				return
+			}
+		}
+	}
+}
+
+// unshown returns the titles of the panels that would never show a value other than 0.
+func unshown(all []snapshot) map[string]bool {
+	titles := make(map[string]bool)
+	for r := range moments(all) {
+		for title, groups := range expected(r) {
+			some := slices.ContainsFunc(groups, func(g group) bool {
+				for _, v := range g {
+					if v != 0 && !math.IsNaN(v) {
+						return true
+					}
+				}
+				return false
+			})
+			if before, seen := titles[title]; !seen || before {
+				titles[title] = !some
+			}
+		}
+	}
+	maps.DeleteFunc(titles, func(_ string, nothing bool) bool { return !nothing })
+	return titles
 }
 
 // millis is t to the millisecond, the unit of Prometheus.
