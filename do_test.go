@@ -276,21 +276,39 @@ func TestAnAttemptThatIsTooSlowIsRetried(t *testing.T) {
 	})
 }
 
-// One call is under way beside the slow one. The end of a first attempt that
-// succeeds is not timed, and yet it is a sign of life, if it began later or not long before.
+// A process with few calls waits after a timeout, to see whether others are answered quickly. (The
+// end of a first attempt that succeeds is not timed, and yet it is a sign of life.)
 func TestATimeoutIsRepeatedWhenALaterCallIsAnswered(t *testing.T) {
-	for _, after := range []time.Duration{-2500 * time.Millisecond, -100 * time.Millisecond, 100 * time.Millisecond} {
+	const timeout = 300 * time.Millisecond
+	for _, c := range []struct {
+		after, took time.Duration // of the other call
+		again       bool
+		patient     bool // it has waited before it failed
+	}{
+		{after: -2500 * time.Millisecond, took: 50 * time.Millisecond},
+		{after: -300 * time.Millisecond, took: 50 * time.Millisecond, patient: true},
+		{after: 100 * time.Millisecond, took: 50 * time.Millisecond, again: true},
+		{after: 500 * time.Millisecond, took: 50 * time.Millisecond, again: true},
+		{after: 100 * time.Millisecond, took: 200 * time.Millisecond, patient: true},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDependency(t, lull.Policy{AttemptTimeout: 300 * time.Millisecond})
-			for range 1000 { // which earn a repeat
-				lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(time.Millisecond); return nil })
+			d := newDependency(t, lull.Policy{AttemptTimeout: timeout})
+			quick := func(context.Context) error { time.Sleep(time.Millisecond); return nil }
+			for range 20 {
+				lull.Run(t.Context(), d, quick)
 			}
 			go func() {
-				time.Sleep(3*time.Second + after)
-				lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(150 * time.Millisecond); return nil })
+				wait := 3*time.Second + c.after
+				if c.after > 0 {
+					time.Sleep(2 * time.Second)
+					lull.Run(t.Context(), d, quick)
+					wait -= 2*time.Second + time.Millisecond
+				}
+				time.Sleep(wait)
+				lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(c.took); return nil })
 			}()
 			time.Sleep(3 * time.Second)
-			n := 0
+			n, began := 0, time.Now()
 			err := lull.Run(t.Context(), d, func(ctx context.Context) error {
 				if n++; n > 1 {
 					return nil
@@ -298,8 +316,11 @@ func TestATimeoutIsRepeatedWhenALaterCallIsAnswered(t *testing.T) {
 				<-ctx.Done()
 				return ctx.Err()
 			})
-			if near := after > -2*time.Second; near != (err == nil) || !near && !errors.Is(err, lull.ErrUnanswered) {
-				t.Errorf("the other began %v after: %d attempts, %v", after, n, err)
+			if c.again != (err == nil) || !c.again && !errors.Is(err, lull.ErrUnanswered) {
+				t.Errorf("the other began %v after, and took %v: %d attempts, %v", c.after, c.took, n, err)
+			}
+			if took := time.Since(began); !c.again && (c.patient != (took >= 3*timeout) || took > 5*timeout) {
+				t.Errorf("the other began %v after, and took %v: failed after %v", c.after, c.took, took)
 			}
 		})
 	}

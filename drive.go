@@ -207,7 +207,7 @@ func (r *run) begin(now time.Duration) (engine.Step, time.Duration) {
 		case step.Done || step.Wait <= 0:
 			return step, now
 		}
-		err := r.sleep(step.Wait) // held back by the throttle
+		err := r.sleep(step.Wait) // held back by the throttle, or because there may be a line
 		if now = r.d.Now(); err != nil {
 			return r.call.Stop(now, endedBy(err), r.d.wiring.rand), now
 		}

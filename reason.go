@@ -55,7 +55,7 @@ var reasonTable = [engine.Reasons]struct{ why, setting string }{
 	engine.BudgetExhausted:   {"the retry budget is exhausted", "Policy.Budget"},
 	engine.Limited:           {"the concurrency limit has no room", "Policy.Limit"},
 	engine.Canceled:          {"the caller's context has ended", ""},
-	engine.Unanswered:        {"the dependency answered no other call meanwhile", "Policy.Timeouts; for a process with few calls: preset.CommandLine"},
+	engine.Unanswered:        {"the dependency answered no other call quickly meanwhile", "Policy.Timeouts; for a process with few calls: preset.CommandLine"},
 	engine.Throttled:         {"the client's own throttle held it back", "Policy.Throttle"},
 	engine.TooManyLate:       {"too many of the recent calls are late for another attempt beside", "Policy.Hedge.Share"},
 	engine.TooManyHedges:     {"too many hedges are in flight for another", "Policy.Hedge.InFlight"},

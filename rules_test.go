@@ -182,25 +182,23 @@ func begun(t *testing.T, d *lull.Dependency, now time.Duration) engine.Call {
 	return c
 }
 
-// However many are answered, where successes take nearly as long as timeouts: one timeout is repeated
-// for six hundred calls that succeeded, and other failures are not charged for them.
-func TestTimeoutsAreRepeatedRarely(t *testing.T) {
+// However many are answered, where successes take nearly as long as timeouts no timeout is
+// repeated. Other failures are.
+func TestTimeoutsInALineAreFinal(t *testing.T) {
 	d := newDependency(t, lull.Policy{Breaker: breaker.Config{Off: true}, AttemptTimeout: 40 * time.Millisecond})
-	now, retries, succeeded := time.Duration(0), 0, 0
+	now := time.Duration(0)
 	next := func() time.Duration { now += 10 * time.Millisecond; return now }
 	for range 6000 {
 		slow, other := begun(t, d, next()), begun(t, d, next())
 		other.Next(next(), lull.Verdict{Kind: lull.KindSuccess}, nil)
-		succeeded++
-		if step := slow.Next(next(), lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil); !step.Done {
-			retries++
-			slow.Abandon(now)
-		} else if step.Reason != engine.BudgetExhausted {
-			t.Fatalf("%v", step.Reason)
+		step := slow.Next(next(), lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
+		for !step.Done && step.Wait > 0 {
+			now += step.Wait
+			step = slow.Attempt(now, nil)
 		}
-	}
-	if want := succeeded / 600; retries < want-1 || retries > want+1 {
-		t.Errorf("%d retries, want %d", retries, want)
+		if step.Reason != engine.Unanswered {
+			t.Fatalf("%v", step)
+		}
 	}
 	c := begun(t, d, next())
 	if step := c.Next(next(), lull.Verdict{Kind: lull.KindTransient, Code: "503"}, nil); step.Done {

@@ -126,9 +126,6 @@ func (b *Ratio) earn(now time.Duration, n int64) {
 	b.counts.Add(at, n)
 }
 
-// Refund puts back what so many retries cost that have helped, or that were not made.
-func (b *Ratio) Refund(now time.Duration, retries int) { b.earn(now, int64(retries)*token) }
-
 // advance moves the latest tick to at and returns the latest. mu must be held.
 func (b *Ratio) advance(at uint64) uint64 {
 	last := b.last.Load()

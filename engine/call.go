@@ -85,11 +85,11 @@ type Call struct {
 	receipt        budget.Receipt // of the last retry
 	token          breaker.Token
 	pass           pass
+	looks          uint8 // that are left, of a retry that may be in a line: its waits, and one
 	deferred       bool  // the breaker learns of the end from LearnBreaker, not from finish
 	stream         bool  // Spec.Stream
 	hinted         bool  // an attempt is under way, or waited for, at the time that the server asked for
 	paidRetries    uint8 // by the budget; at most 255 are counted
-	timeoutRetries uint8 // repeats of attempts that timed out
 	attemptsBefore int16 // of attempts: those that were made before Resume
 }
 
@@ -193,7 +193,7 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
 	if !p.empty { // or they are never looked at
-		c.receipt, c.paidRetries, c.timeoutRetries, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Token{}, noPass, false, spec.Stream, 0
+		c.receipt, c.paidRetries, c.looks, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Token{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(spec)
 	if limit := p.policy.Deadline; limit > 0 {
@@ -312,14 +312,22 @@ func (c *Call) left(now time.Duration) time.Duration {
 
 // Attempt asks whether the next attempt may begin at now. If the Step is neither
 // Done nor Full, and has no Wait, it has begun, and its end must be reported to Next.
-// If it is Full, ask Queue. If it has a Wait, the throttle (Policy.Throttle) holds
-// the attempt back for so long: ask again then.
+// If it is Full, ask Queue. If it has a Wait, the attempt is held back for so long, by the
+// throttle (Policy.Throttle) or because there may be a line (Policy.Timeouts): ask again then.
 func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	if c.Over() {
 		return done(c.reason)
 	}
 	if no := c.recheck(now); no != Success {
 		return c.finish(now, no, random)
+	}
+	if c.looks > 0 {
+		switch step := c.look(now, random); {
+		case step.Done:
+			return c.finishWith(now, step, random)
+		case step.Wait > 0:
+			return step
+		}
 	}
 	if c.s.Plan().throttles != nil && c.pass == noPass {
 		wait, ok := c.s.remember().throttle.Ask(now, random)
@@ -584,14 +592,6 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	if b := m.budget; b != nil {
 		b.End(now, r == Success, c.receipt, int(c.paidRetries))
 	}
-	if b := m.timeouts.Load(); b != nil {
-		b.End(now, r == Success, 0, 0)
-	}
-	if n := int(c.timeoutRetries); r == Success && n > 0 && m.chargesTimeouts() && c.othersQuick() {
-		if b := m.timeoutAccount(); b.Balance(now) < helpedKept {
-			b.Refund(now, n)
-		}
-	}
 	if b := m.breaker; b != nil && !c.deferred { // last, since its listeners may panic
 		b.DoneUsually(now, c.token, outcome, c.s.Current().answered.usual(), random)
 	}
@@ -621,9 +621,6 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 	}
 	c.inTime(m, now)
 	if b := m.budget; b != nil {
-		b.End(now, true, 0, 0)
-	}
-	if b := m.timeouts.Load(); b != nil {
 		b.End(now, true, 0, 0)
 	}
 	if b := m.breaker; b != nil {

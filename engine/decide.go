@@ -49,6 +49,9 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 	if v.Kind == KindOverloaded {
 		return done(Overloaded)
 	}
+	if timedOut(v) {
+		c.s.remember().noteTimeout(c.began)
+	}
 	if with.stop != Success {
 		return done(with.stop)
 	}
@@ -83,14 +86,31 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 		c.receipt = 0
 		return step
 	}
-	grant := c.charge(now, c.priceOf(v), random)
+	if c.doubtful(v) {
+		c.looks = looks + 1
+		switch look := c.look(now, random); {
+		case look.Done:
+			return look
+		case look.Wait > 0:
+			c.hinted, c.receipt = false, 0
+			step.Wait = max(look.Wait, step.Wait)
+			return step
+		}
+		return step
+	}
+	return c.pay(now, class(v), step, random)
+}
+
+// pay is step, which the budget pays for, or is Done if it does not.
+func (c *Call) pay(now time.Duration, class budget.Class, step Step, random func() uint64) Step {
+	grant := c.charge(now, class, random)
 	if !grant.OK {
 		c.hinted = false
 		step = done(BudgetExhausted)
 		step.Exhausted = grant.Exhausted
 		return step
 	}
-	c.receipt, c.paid = grant.Receipt, retryBudget != nil
+	c.receipt, c.paid = grant.Receipt, c.s.remember().budget != nil
 	if c.paid {
 		c.paidRetries = counted(c.paidRetries)
 	}
@@ -129,12 +149,44 @@ func (c *Call) answeredSince(began time.Duration) bool {
 	return from >= 0 && from > began-recentAnswer
 }
 
-// othersQuick reports whether successes usually take a small part of what the attempt under
-// way was given. Then there is no line.
-func (c *Call) othersQuick() bool {
-	usual := c.s.Current().answered.usual()
-	return usual > 0 && usual < c.Timeout(c.began)/quickParts
+// doubtful reports whether there may be a line that the attempt is in which ended with v.
+func (c *Call) doubtful(v Verdict) bool {
+	return timedOut(v) && c.s.Plan().policy.Timeouts == TimeoutsWhenAnswered && !c.noLine()
 }
+
+// noLine reports whether an attempt that began later than the latest of the call was answered, and
+// others are answered quickly, given how much time it had.
+func (c *Call) noLine() bool {
+	return c.s.answeredFrom() > c.began && c.s.Current().answered.quick(c.Timeout(c.began))
+}
+
+// look asks whether a retry may begin of an attempt that may be in a line. It may if there is
+// none, as others show. As long as nobody shows it the call waits, looks times; the Step then has a
+// Wait, after which to ask again. In the end it may begin if no other attempt of the
+// process was answered or timed out meanwhile, and the process makes one call after the
+// other: such a process adds nothing to a line, since it has not called while it waited.
+func (c *Call) look(now time.Duration, random func() uint64) Step {
+	if !c.noLine() {
+		if c.looks > 1 {
+			c.looks--
+			// Answers that took as long would not be quick ones.
+			wait := upperHalf(min(c.Timeout(c.began), now-c.began), random)
+			if 0 < wait && wait < c.left(now) {
+				return Step{Wait: wait}
+			}
+		}
+		others := max(c.s.answeredFrom(), time.Duration(c.s.remember().timedOut.Load()))
+		if others > c.began || !c.s.Current().answered.oneByOne(c.began, c.Timeout(c.began)) {
+			c.looks = 0
+			return done(Unanswered)
+		}
+	}
+	c.looks = 0
+	return c.pay(now, budget.Timeout, Step{}, random)
+}
+
+// looks is how often a call waits to see whether there is a line.
+const looks = 4
 
 // nextWait draws the wait before the given retry, and returns what it was before
 // jitter. A wait that the server asked for is never shortened; its jitter is,
@@ -168,45 +220,16 @@ func (c *Call) nextWait(retry int, v Verdict, left time.Duration, random func() 
 // wait where that is more, spreads them.
 func hintSpread(hint, ceiling time.Duration) time.Duration { return max(hint/2, ceiling) }
 
-// A price is the cost of an attempt that is not the call's first.
-type price struct {
-	class    budget.Class // in budgets that charge by cause
-	timedOut bool         // the attempt before it timed out
-	doubtful bool         // there may be a line: the account for timeouts pays as well
-}
-
-// priceOf is the price of an attempt that follows one that ended with v. A timeout costs no
-// more than another failure if an attempt that began later was answered, and the others are
-// quick.
-func (c *Call) priceOf(v Verdict) price {
-	p := price{class: class(v), timedOut: timedOut(v)}
-	p.doubtful = p.timedOut && !(c.s.answeredFrom() > c.began && c.othersQuick())
-	return p
-}
-
 // timedOut reports whether the dependency may still be at work on the attempt that ended
 // with v.
 func timedOut(v Verdict) bool { return v.Code == CodeTimeout && !v.NeverSent }
 
 // charge has the budget pay for another attempt. If the grant is not OK nothing was paid.
-func (c *Call) charge(now time.Duration, p price, random func() uint64) budget.Grant {
-	m := c.s.remember()
-	doubtful := p.doubtful && m.chargesTimeouts()
-	account := m.timeouts.Load()
-	if doubtful && (account == nil || !account.Withdraw(now, p.class, random).OK) {
-		return budget.Grant{}
+func (c *Call) charge(now time.Duration, class budget.Class, random func() uint64) budget.Grant {
+	if b := c.s.remember().budget; b != nil {
+		return b.Withdraw(now, class, random)
 	}
-	grant := budget.Grant{OK: true}
-	if m.budget != nil {
-		grant = m.budget.Withdraw(now, p.class, random)
-	}
-	switch {
-	case grant.OK && p.timedOut:
-		c.timeoutRetries = counted(c.timeoutRetries)
-	case !grant.OK && doubtful:
-		account.Refund(now, 1)
-	}
-	return grant
+	return budget.Grant{OK: true}
 }
 
 // counted is one more than n, up to what fits.

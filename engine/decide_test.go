@@ -217,40 +217,55 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Hedged calls pay from the account for timeouts, too: where successes take nearly as long as
-// timeouts, one timed-out attempt is repeated for six hundred that succeed.
+// Hedged calls repeat timeouts by the same rule: when another call was answered quickly, before or
+// while they wait, and else not.
 func TestRule15HedgedTimeoutsAreRepeatedRarely(t *testing.T) {
-	d := newDependency(t, lull.Policy{
-		Hedge:   hedge.Config{Attempts: 2, Delay: time.Hour, Share: -1},
-		Budget:  plenty,
-		Breaker: breaker.Config{Off: true},
+	for _, c := range []struct {
+		name        string
+		later, took time.Duration
+		want        engine.Reason
+	}{
+		{"quick", 5 * time.Millisecond, 5 * time.Millisecond, engine.Success},
+		{"quick, while it waits", 70 * time.Millisecond, 5 * time.Millisecond, engine.Success},
+		{"slow", 5 * time.Millisecond, 25 * time.Millisecond, engine.Unanswered},
+		{"none", 0, 0, engine.Unanswered},
+	} {
+		d := newDependency(t, lull.Policy{
+			Hedge:   hedge.Config{Attempts: 2, Delay: time.Hour, Share: -1},
+			Budget:  plenty,
+			Breaker: breaker.Config{Off: true},
 
-		AttemptTimeout: 40 * time.Millisecond,
-	})
-	now, repeated, succeeded := time.Duration(0), 0, 0
-	next := func() time.Duration { now += 10 * time.Millisecond; return now }
-	for range 6000 {
-		call := begun(t, d, next())
-		c := engine.HedgedCall{Call: &call}
+			AttemptTimeout: 40 * time.Millisecond,
+		})
+		now := time.Duration(0)
+		for range 100 {
+			callOf(t, d, now, 5*time.Millisecond, success)
+			now += 25 * time.Millisecond
+		}
+		call := begun(t, d, now)
+		h := engine.HedgedCall{Call: &call}
 		var r engine.HedgedAttempt
-		c.First(now, &r)
-		other := begun(t, d, next())
-		other.Next(next(), lull.Verdict{Kind: lull.KindSuccess}, nil)
-		succeeded++
-		step := c.Ended(next(), &r, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
-		if !step.Done {
-			step = c.Hedge(now, &r, nil)
+		h.First(now, &r)
+		began := now
+		answer := func() {
+			if c.later > 0 && now >= began+c.later+c.took {
+				callOf(t, d, began+c.later, c.took, success)
+				c.later = 0
+			}
 		}
-		if !step.Done {
-			repeated++
-			c.Release(now, &r)
-			c.Abandon(now)
-		} else if step.Reason != engine.BudgetExhausted {
-			t.Fatal(step.Reason)
+		now += 40 * time.Millisecond
+		answer()
+		step := h.Ended(now, &r, timedOut, nil)
+		for !step.Done {
+			now += step.Wait
+			answer()
+			if step = h.Hedge(now, &r, nil); !step.Full {
+				break
+			}
 		}
-	}
-	if want := succeeded / 600; repeated < want-1 || repeated > want+1 {
-		t.Errorf("%d of 6000 timed-out attempts were repeated, want %d", repeated, want)
+		if step.Reason != c.want {
+			t.Errorf("%s: %+v, want %v", c.name, step, c.want)
+		}
 	}
 }
 

@@ -26,9 +26,10 @@ import (
 type HedgedCall struct {
 	*Call
 	hedges   hedge.Flight
-	inFlight uint8  // attempts that hold what they took
-	stop     Reason // no further attempt begins, for this reason; Success: one may
-	next     price  // of the next attempt, unless it is paid for already
+	inFlight uint8        // attempts that hold what they took
+	stop     Reason       // no further attempt begins, for this reason; Success: one may
+	next     budget.Class // of the next attempt, unless it is paid for already
+	unsure   bool         // there may be a line that the attempt is in which ended last
 	// notBefore is until when the server asked to wait, in answer to any attempt.
 	notBefore time.Duration
 }
@@ -61,7 +62,7 @@ func (c *HedgedCall) First(now time.Duration, r *HedgedAttempt) time.Duration {
 	*r = HedgedAttempt{began: c.began, live: true, first: true, permit: c.permit, passed: c.pass == underWay}
 	c.permit, c.pass = false, noPass
 	c.hedges, c.inFlight, c.stop = hedge.Flight{}, 1, Success
-	c.next, c.notBefore = price{}, now
+	c.next, c.unsure, c.notBefore = 0, false, now
 	if c.s.Plan().hedges == nil || c.repeat != anyTime || c.token.Probe() {
 		return Never
 	}
@@ -97,7 +98,7 @@ func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() ui
 		c.attempts++
 		c.inFlight++
 		r.began, r.live, r.passed = now, true, c.pass == passed
-		c.pass, c.next = noPass, price{}
+		c.pass, c.next, c.unsure = noPass, 0, false
 		return Step{Wait: c.untilHedge(now)}
 	}
 	c.giveBack(now, r)
@@ -126,6 +127,14 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	}
 	if no := c.recheck(now); no != Success {
 		return no, Step{}
+	}
+	if c.looks > 0 { // nothing is in flight
+		switch step := c.look(now, random); {
+		case step.Done:
+			return step.Reason, step
+		case step.Wait > 0:
+			return Success, step
+		}
 	}
 	m := c.s.remember()
 	if c.inFlight > 0 {
@@ -166,6 +175,9 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	}
 	if c.hinted && c.inFlight == 0 { // free
 		return Success, Step{}
+	}
+	if c.unsure && !c.noLine() { // it comes beside others, which may show more
+		return Unanswered, Step{}
 	}
 	grant := c.charge(now, c.next, random)
 	if !grant.OK {
@@ -214,7 +226,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 		c.stop = step.Reason
 		return Step{Wait: Never}
 	}
-	c.next = c.priceOf(v)
+	c.next, c.unsure = class(v), c.inFlight > 0 && c.doubtful(v)
 	if step.Wait > 0 {
 		c.notBefore = max(c.notBefore, saturating.Add(now, step.Wait))
 	}

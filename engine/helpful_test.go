@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
@@ -30,12 +31,24 @@ func callOf(t *testing.T, d *lull.Dependency, now, took time.Duration, verdicts 
 			}
 			return step, now
 		}
-		now += step.Wait
-		if step = c.Attempt(now, nil); step.Done {
+		if step, now = again(&c, now, step); step.Done {
 			return step, now
 		}
 	}
 	return engine.Step{}, now
+}
+
+// again carries a call on from a step at now, through all its waits: until its next attempt has
+// begun, or it is over.
+func again(c *engine.Call, now time.Duration, step engine.Step) (engine.Step, time.Duration) {
+	now += step.Wait
+	for !step.Done {
+		if step = c.Attempt(now, nil); step.Wait <= 0 {
+			break
+		}
+		now += step.Wait
+	}
+	return step, now
 }
 
 // What retries of a call have cost is given back if the call succeeds, all of it, and nothing
@@ -172,170 +185,113 @@ func busy(t *testing.T, d *lull.Dependency, now time.Duration, n int) time.Durat
 	return now
 }
 
-// Where successes take a small part of the timeout and one that began later was answered, there is
-// no line: a timeout costs what any failure costs. Where they take nearly as long, or the evidence
-// is older, the account for timeouts has to pay as well: one in six hundred of those that succeeded.
+// Where successes take a small part of the timeout and one that began later was answered quickly,
+// there is no line: a timeout is repeated like any failure. A call waits for such an answer. If
+// none comes, the timeout is final, but for a process that makes one call after the other.
 func TestRule15WhatATimeoutCosts(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		usual    time.Duration
-		later    bool
-		repeated int
-	}{
-		{"others are quick", 100 * time.Millisecond, true, 100},
-		{"others are slow", 900 * time.Millisecond, true, 100 * 60 / 600},
-		{"quick, but earlier", 100 * time.Millisecond, false, 100 * 60 / 600},
-	} {
-		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty, Breaker: breaker.Config{Off: true}})
-		now, repeated := time.Duration(0), 0
-		for range 100 {
-			for range 59 {
-				callOf(t, d, now, c.usual, success)
-				now += time.Second
-			}
-			if !c.later {
-				callOf(t, d, now-time.Second, c.usual, success)
-			}
-			call := begun(t, d, now)
-			if c.later {
-				callOf(t, d, now+50*time.Millisecond, c.usual, success)
-			}
-			if step := call.Next(now+time.Second, timedOut, nil); !step.Done {
-				repeated++
-				call.Abandon(now + time.Second)
-			} else if step.Reason != engine.BudgetExhausted {
-				t.Fatalf("%s: %+v", c.name, step)
-			}
-		}
-		if repeated < c.repeated-1 || repeated > c.repeated+1 {
-			t.Errorf("%s: %d of 100 timeouts were repeated, want %d", c.name, repeated, c.repeated)
-		}
-	}
-}
-
-// A repeat of a timeout that has helped pays for another one, whoever paid for it, for two
-// minutes and up to twenty of them: while successes take a small part of the timeout.
-func TestRule15WhatHelpedPaysForTheNext(t *testing.T) {
+	const timeout, usual = time.Second, 100 * time.Millisecond
 	for _, c := range []struct {
 		name   string
 		usual  time.Duration
-		free   int           // repeats that helped and were free, since one that began later was answered
-		helped int           // then so many that helped, and were paid for by the account
-		rest   time.Duration // before those that do not help
-		want   int           // repeats that do not help, before one is refused
-	}{
-		{"nothing has helped", time.Millisecond, 0, 0, 0, 0},
-		{"each has helped", time.Millisecond, 1, 50, 0, 1},
-		{"seven were free", time.Millisecond, 7, 0, 0, 7},
-		{"some time ago", time.Millisecond, 7, 0, time.Minute, 7},
-		{"long ago", time.Millisecond, 7, 0, 130 * time.Second, 0},
-		{"fifty were free", time.Millisecond, 50, 0, 0, 20},
-	} {
-		d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty, Breaker: breaker.Config{Off: true}})
-		now := busy(t, d, 0, 20)
-		for range c.free {
-			call := begun(t, d, now)
-			callOf(t, d, now+time.Millisecond, c.usual, success)
-			step := call.Next(now+time.Second, timedOut, nil)
-			if step.Done {
-				t.Fatalf("%s: %+v", c.name, step)
-			}
-			now += time.Second + step.Wait
-			call.Attempt(now, nil)
-			call.Next(now+c.usual, success, nil)
-			now += c.usual
-		}
-		doubtful := func(ends lull.Verdict) bool {
-			callOf(t, d, now, c.usual, success)
-			now += time.Second
-			call := begun(t, d, now)
-			now += time.Second
-			step := call.Next(now, timedOut, nil)
-			if step.Done {
-				if step.Reason != engine.BudgetExhausted {
-					t.Fatalf("%s: %+v", c.name, step)
-				}
-				return false
-			}
-			now += step.Wait
-			call.Attempt(now, nil)
-			call.Next(now+c.usual, ends, nil)
-			now += c.usual
-			return true
-		}
-		for i := range c.helped {
-			if !doubtful(success) {
-				t.Fatalf("%s: repeat %d of those that help was refused", c.name, i)
-			}
-		}
-		now += c.rest
-		n := 0
-		for doubtful(lull.Verdict{Kind: lull.KindPermanent, Code: "404"}) {
-			n++
-		}
-		if n != c.want {
-			t.Errorf("%s: %d repeats that do not help, want %d", c.name, n, c.want)
-		}
-	}
-}
-
-// In a line, where successes take nearly as long as timeouts, what has helped pays for nothing.
-func TestRule15InALineWhatHelpedPaysForNothing(t *testing.T) {
-	d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Budget: plenty, Breaker: breaker.Config{Off: true}})
-	now, repeated := time.Duration(0), 0
-	for range 1300 { // which earn two
-		callOf(t, d, now, 900*time.Millisecond, success)
-		now += 10 * time.Millisecond
-	}
-	for range 10 {
-		callOf(t, d, now, 900*time.Millisecond, success)
-		step, end := callOf(t, d, now, time.Second, timedOut, success)
-		if step.Reason == engine.Success {
-			repeated++
-		}
-		now = end
-	}
-	if repeated != 2 {
-		t.Errorf("%d timeouts were repeated, want 2", repeated)
-	}
-}
-
-// closable pays for every retry while it is open.
-type closable struct {
-	budget.Budget
-	closed bool
-}
-
-func (b *closable) Withdraw(now time.Duration, class budget.Class, random func() uint64) budget.Grant {
-	if b.closed {
-		return budget.Grant{}
-	}
-	return b.Budget.Withdraw(now, class, random)
-}
-
-// A repeat that the budget refuses costs the account for timeouts nothing.
-func TestRule15TheOtherAccountRefuses(t *testing.T) {
-	unlimited, err := budget.New(budget.Config{Unlimited: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := &closable{Budget: unlimited}
-	d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Breaker: breaker.Config{Off: true}}, lull.WithBudget(func() budget.Budget { return other }))
-	now := busy(t, d, 0, 1300) // which earn two
-	for i, c := range []struct {
-		closed bool
+		idle   time.Duration // before the call that times out
+		later  time.Duration // after it, another one begins; 0: none does
+		took   time.Duration // and takes so long
+		missed bool          // or times out
 		want   engine.Reason
 	}{
-		{true, engine.BudgetExhausted}, {true, engine.BudgetExhausted}, {true, engine.BudgetExhausted},
-		{false, engine.Success}, {false, engine.Success}, {false, engine.BudgetExhausted},
+		{"another was answered quickly", usual, time.Second, 50 * time.Millisecond, usual, false, engine.Success},
+		{"the call still waits", usual, time.Second, 1300 * time.Millisecond, usual, false, engine.Success},
+		{"the call waits for the fourth time", usual, time.Second, 3200 * time.Millisecond, usual, false, engine.Success},
+		{"others are slow", 900 * time.Millisecond, 0, 50 * time.Millisecond, 900 * time.Millisecond, false, engine.Unanswered},
+		{"usually quick, but not now", usual, 0, 50 * time.Millisecond, 600 * time.Millisecond, false, engine.Unanswered},
+		{"another timed out", usual, 0, 50 * time.Millisecond, timeout, true, engine.Unanswered},
+		{"nobody else calls", usual, time.Second, 0, 0, false, engine.Unanswered},
+		{"one call after the other", usual, 0, 0, 0, false, engine.Success},
+		{"one after the other, a little idle", usual, 50 * time.Millisecond, 0, 0, false, engine.Success},
+		{"one after the other, and very quick", time.Millisecond / 2, time.Millisecond, 0, 0, false, engine.Success},
+		{"one after the other, and slow", 400 * time.Millisecond, 0, 0, 0, false, engine.Unanswered},
 	} {
-		other.closed = c.closed
-		callOf(t, d, now, time.Millisecond, success)
-		now += time.Second
+		d := newDependency(t, lull.Policy{AttemptTimeout: timeout, Budget: plenty, Breaker: breaker.Config{Off: true}})
+		now := time.Duration(0)
+		for range 60 {
+			callOf(t, d, now, c.usual, success)
+			now += c.usual + c.idle
+		}
 		call := begun(t, d, now)
-		now += time.Second
-		if step := call.Next(now, timedOut, nil); step.Reason != c.want {
-			t.Errorf("timeout %d: %+v, want %v", i, step, c.want)
+		var other *engine.Call
+		if c.later > 0 && c.later < timeout {
+			o := begun(t, d, now+c.later)
+			other = &o
+		}
+		answer := func(at time.Duration) {
+			switch ends := now + c.later + c.took; {
+			case c.later == 0 || ends > at:
+			case other == nil:
+				callOf(t, d, now+c.later, c.took, success)
+				c.later = 0
+			case c.missed:
+				other.Next(ends, timedOut, nil)
+				other.Abandon(ends)
+				c.later = 0
+			default:
+				other.Next(ends, success, nil)
+				c.later = 0
+			}
+		}
+		end := now + timeout
+		answer(end)
+		step := call.Next(end, timedOut, nil)
+		for !step.Done && step.Wait > 0 {
+			end += step.Wait
+			answer(end)
+			step = call.Attempt(end, nil)
+		}
+		if step.Reason != c.want {
+			t.Errorf("%s: %+v, want %v", c.name, step, c.want)
+		}
+	}
+}
+
+// A call that does not know whether there is a line waits for half to all of the time that its
+// attempt took, four times, if its deadline is not nearer.
+func TestRule15HowLongATimeoutWaits(t *testing.T) {
+	for _, c := range []struct {
+		took, left time.Duration
+		waits      int
+	}{
+		{time.Second, time.Hour, 4},
+		{400 * time.Millisecond, time.Hour, 4}, // a gateway has given up
+		{time.Second, 1400 * time.Millisecond, 1},
+		{time.Second, 400 * time.Millisecond, 0},
+	} {
+		for _, draw := range []uint64{1 << 63, 0, 1<<64 - 1} {
+			if c.waits < 4 && draw != 1<<63 {
+				continue
+			}
+			d := newDependency(t, lull.Policy{AttemptTimeout: time.Second, Deadline: c.took + c.left, Budget: plenty, Breaker: breaker.Config{Off: true}, Backoff: backoff.Schedule{Base: 100 * time.Microsecond}})
+			now := busy(t, d, 0, 20) + time.Second
+			call := begun(t, d, now)
+			now += c.took
+			random := func() uint64 { return draw }
+			var waits []time.Duration
+			for step := call.Next(now, timedOut, random); ; step = call.Attempt(now, random) {
+				if step.Done {
+					if step.Reason != engine.Unanswered {
+						t.Fatalf("%+v", step)
+					}
+					break
+				}
+				waits = append(waits, step.Wait)
+				now += step.Wait
+			}
+			for _, w := range waits {
+				if w < c.took/2 || w > time.Second {
+					t.Errorf("%+v: waits %v", c, waits)
+				}
+			}
+			if len(waits) != c.waits {
+				t.Errorf("%+v: waits %v", c, waits)
+			}
 		}
 	}
 }

@@ -35,7 +35,7 @@ type patience struct {
 }
 
 const (
-	timeClasses        = usualBits + 1
+	timeClasses        = classMask + 1
 	classesPerDoubling = 4  // classes for each doubling of the time
 	shortestClass      = 18 // 2^18 ns, 262 µs, and less is the first class; 16 doublings above, the last
 	// scoreTop is how many more timeouts than successes change what is thought of a class.

@@ -31,7 +31,7 @@ const (
 	Limited
 	// Canceled: the caller's context was cancelled.
 	Canceled
-	// Unanswered: the attempt timed out, and the dependency has answered none that
+	// Unanswered: the attempt timed out, and the dependency has answered none quickly that
 	// began later (Policy.Timeouts).
 	Unanswered
 	// Throttled: the client's own throttle did not let the attempt pass
@@ -74,7 +74,7 @@ var reasonWords = [reasons]struct{ label, meaning string }{
 	BudgetExhausted:   {"budget_exhausted", "retry budget exhausted"},
 	Limited:           {"limited", "concurrency limit reached"},
 	Canceled:          {"canceled", "the caller has gone away"},
-	Unanswered:        {"unanswered", "timed out while the dependency answered nobody else"},
+	Unanswered:        {"unanswered", "timed out while the dependency answered nobody else quickly"},
 	Throttled:         {"throttled", "held back by the client's own throttle"},
 	TooManyLate:       {"too_many_late", "too many of the recent calls are late"},
 	TooManyHedges:     {"too_many_hedges", "too many hedges are in flight"},

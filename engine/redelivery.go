@@ -195,7 +195,10 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 	}
 	h.Verdict = h.Verdict.Failed(h.Interrupted)
 	step := c.Next(now, h.Verdict, random)
-	if !step.Done {
+	if c.looks > 0 { // a message does not wait here to see more
+		step = done(Unanswered)
+	}
+	if !c.Over() {
 		c.finish(now, Resumed, random)
 	}
 	switch {

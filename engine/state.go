@@ -45,22 +45,19 @@ type memory struct {
 	// emptyHints is how many retries at the time that the server asked for have failed since
 	// one last succeeded.
 	emptyHints atomic.Int32
-	// timeouts pays for retries of attempts that timed out, beside the budget. It is nil until
-	// two answered attempts began closer together than recentAnswer, or such a retry has helped. A
-	// process whose calls are further apart could not use it: its timeouts are final.
-	timeouts atomic.Pointer[budget.Ratio]
+	timedOut   atomic.Int64 // when the attempt began that began last, of those that timed out
 	// patience is nil until an attempt times out whose call was near its deadline.
 	patience atomic.Pointer[patience]
 }
 
-// timeoutAccount is m.timeouts, made if it is not there yet.
-func (m *memory) timeoutAccount() *budget.Ratio {
-	if b := m.timeouts.Load(); b != nil {
-		return b
+// noteTimeout keeps in mind that an attempt that began then timed out.
+func (m *memory) noteTimeout(began time.Duration) {
+	for {
+		last := m.timedOut.Load()
+		if last >= int64(began) || m.timedOut.CompareAndSwap(last, int64(began)) {
+			return
+		}
 	}
-	b, _ := budget.NewRatio(budget.Config{Ratio: TimeoutRatio, Window: timeoutWindow})
-	m.timeouts.CompareAndSwap(nil, b)
-	return m.timeouts.Load()
 }
 
 // Init makes s a state under p that remembers nothing. Changed, if not nil, learns of
@@ -187,21 +184,10 @@ func (s *State) due(began time.Duration) bool {
 		return false
 	}
 	since, due := s.answered.since(began)
-	switch first := s.answered.latest() < 0; {
-	case first:
-	case m.blank:
-		if since < m.plan.quietGap {
-			s.remember()
-		}
-	case due && since < recentAnswer && m.timeouts.Load() == nil && m.chargesTimeouts():
-		m.timeoutAccount()
+	if m.blank && since < m.plan.quietGap && s.answered.latest() >= 0 {
+		s.remember()
 	}
 	return due
-}
-
-// chargesTimeouts reports whether m.timeouts has to pay for retries, beside the budget.
-func (m *memory) chargesTimeouts() bool {
-	return m.plan.policy.Timeouts == TimeoutsWhenAnswered && m.budget != nil
 }
 
 // answeredFrom is when the latest attempt began that was answered, as far as was
@@ -279,7 +265,7 @@ func (p *Plan) inherit(now time.Duration, id *identity, m *memory) *memory {
 	if retryBudget == nil && m.budget != nil && mine.budget != nil {
 		budget.Inherit(now, mine.budget, m.budget)
 	}
-	mine.timeouts.Store(m.timeouts.Load())
+	mine.timedOut.Store(m.timedOut.Load())
 	switch {
 	case m.breaker == nil || mine.breaker == nil:
 	case is.breakerConfig() == was.breakerConfig():

@@ -237,39 +237,17 @@ func TestStartInOverwritesTheCall(t *testing.T) {
 	}
 }
 
-// What is known of timeouts, and the account that pays for them, outlive an update.
-func TestUpdateKeepsTheAccountForTimeouts(t *testing.T) {
+// What is known of timeouts outlives an update.
+func TestUpdateKeepsWhatTimedOut(t *testing.T) {
 	var s State
 	makeState(t, &s, Policy{}, Parts{})
-	was := s.Current().remember().timeoutAccount()
+	s.remember().noteTimeout(time.Second)
 	if err := s.Update(0, Policy{Attempts: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if s.Current().remember().timeouts.Load() != was {
-		t.Error("after an update there is a new account")
-	}
-}
-
-// Answers that are far apart earn nothing that could pay for a retry, so a process with few
-// calls, of which a simulated fleet has millions, keeps no account for timeouts.
-func TestFewCallsKeepNoAccountForTimeouts(t *testing.T) {
-	for _, c := range []struct {
-		apart time.Duration
-		kept  bool
-	}{{recentAnswer / 3, true}, {recentAnswer, false}, {time.Minute, false}} {
-		var s State
-		makeState(t, &s, Policy{}, Parts{})
-		s.remember() // a call has failed
-		for i := range 100 {
-			call, step := s.Start(time.Duration(i)*c.apart, Spec{})
-			if step.Done {
-				t.Fatal(step.Reason)
-			}
-			call.Succeed(time.Duration(i)*c.apart, call.Due())
-		}
-		if kept := s.remember().timeouts.Load() != nil; kept != c.kept {
-			t.Errorf("calls %v apart: an account is kept: %v, want %v", c.apart, kept, c.kept)
-		}
+	s.remember().noteTimeout(0) // of a call that began under the old policy, and earlier
+	if got := s.Current().remember().timedOut.Load(); got != int64(time.Second) {
+		t.Errorf("after an update the latest attempt that timed out began at %d", got)
 	}
 }
 

@@ -204,7 +204,7 @@ func (w *world) attempt(i uint32, f *flight) {
 	switch {
 	case step.Full:
 		w.queue(i, f)
-	case step.Wait > 0: // held back by the throttle
+	case step.Wait > 0: // held back by the throttle, or because there may be a line
 		w.at(saturating.Add(w.now, step.Wait), wake, f.gen, i)
 	default:
 		w.take(i, f, step)

@@ -13,8 +13,6 @@ const (
 	blind   = "a process with few calls seldom has another one that was answered, and cannot tell a sick host from a line"
 	hasty   = "the breaker opens before the first success can have come"
 	invited = "a retry that the server asked for is free: it was put off, and comes in a later minute"
-	fresh   = "a process that has just begun has earned no repeat of a timeout, and in the quick size it has all just begun"
-	atEdge  = "a stall about as long as the timeout: some are answered, and pay for retries of the others"
 )
 
 // KnownShortfalls are those of the part of the battery that go test flies (the quick size, one
@@ -31,6 +29,4 @@ var KnownShortfalls = []Known{
 	{"slowok5s-err0.3-bursts4sper60-p10", Success, hasty},
 	{"maintenance-r10-p1", Attempts, invited},
 	{"maintenance-r100-p100", Attempts, invited},
-	{"seq-loss0.01", Floor, fresh},
-	{"bursts2x3s-p1", Success, atEdge},
 }

@@ -241,7 +241,7 @@ func ExampleWrite() {
 func TestReasonsAreSaidInWords(t *testing.T) {
 	for name, want := range map[string]string{
 		"budget_exhausted": ": retry budget exhausted",
-		"unanswered":       ": timed out while the dependency answered nobody else",
+		"unanswered":       ": timed out while the dependency answered nobody else quickly",
 		"success":          " for this reason",
 		"something else":   " for this reason",
 	} {
