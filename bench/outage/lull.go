@@ -13,6 +13,9 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
+// policy is that of ours. Tests wait less.
+var policy = queue.Policy()
+
 // ours is a queue.Consumer with queue.Policy.
 func ours(ctx context.Context, at place, handle handler) (letters func() int, stop func(), err error) {
 	conn, err := nats.Connect(at.url)
@@ -31,7 +34,7 @@ func ours(ctx context.Context, at place, handle handler) (letters func() int, st
 	if err != nil {
 		return nil, nil, err
 	}
-	service, err := lull.NewDependency("service", queue.Policy())
+	service, err := lull.NewDependency("service", policy)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,13 +6,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/queue"
 )
 
 // Every message of every consumer is accounted for, and lull loses none.
 func TestOutage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("not short: takes a quarter of a minute of real time")
+		t.Skip("not short: takes up to ten seconds of real time")
 	}
+	// A tenth of the waits: a short outage, but as long against them.
+	policy.Backoff.Base /= 10
+	policy.Breaker.OpenFor /= 10
+	defer func() { policy = queue.Policy() }()
 	s := setting{rate: 60, before: time.Second / 2, outage: time.Second, after: time.Second / 2, workers: 4, patience: 5 * time.Minute}
 	var out bytes.Buffer
 	results, err := compare(context.Background(), s, &bytes.Buffer{})
