@@ -1,15 +1,22 @@
 package lullsqs
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"log"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull/queue/queuetest"
 )
 
-// The program lull, on the emulator.
+// The program lull, on the emulator. The letters that it reads are out for 35 s: if it is killed the test would have to
+// wait for them.
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	e := emulators.need(t, "command")
@@ -24,8 +31,29 @@ func TestCommand(t *testing.T) {
 		}
 		return queuetest.CommandLine{
 			Broker: at(a.Endpoint), Refused: at("http://127.0.0.1:1"), Dead: a.Config.DeadLetters, To: a.Config.Queue,
-			Held: 31 * time.Second,
-			Env:  []string{"AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_EC2_METADATA_DISABLED=true"},
+			Killed: at(shortened(t, a.Endpoint)), Held: 6 * time.Second,
+			Env: []string{"AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_EC2_METADATA_DISABLED=true"},
 		}
 	})
+}
+
+var outLong = regexp.MustCompile(`"VisibilityTimeout":\d{2,}`)
+
+// shortened returns the URL of a proxy of an emulator, through which messages are out for 5 s at most.
+func shortened(t *testing.T, endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(u)
+		body, err := io.ReadAll(r.In.Body)
+		if err != nil {
+			return // the process was killed
+		}
+		body = outLong.ReplaceAll(body, []byte(`"VisibilityTimeout":5`))
+		r.Out.Body, r.Out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}, ErrorLog: log.New(io.Discard, "", 0)})
+	t.Cleanup(s.Close)
+	return s.URL
 }
