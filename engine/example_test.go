@@ -21,6 +21,10 @@ func ExampleCall() {
 		if step = c.Attempt(now, nil); step.Done {
 			break
 		}
+		if step.Wait > 0 { // held back: ask again then
+			now += step.Wait
+			continue
+		}
 		now += 20 * time.Millisecond // the attempt takes its time, and fails
 		step = c.Next(now, engine.Verdict{Kind: engine.KindTransient}, nil)
 		fmt.Println("at", now, "wait", step.Wait)
