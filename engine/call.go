@@ -484,7 +484,8 @@ func (c *Call) NestedIn(attempt int) {
 //     jitter. Is that no longer than the policy is willing to wait?
 //  7. Would the wait end before the deadline?
 //  8. If the attempt timed out: has the dependency answered another one that began
-//     later, or not long before? (Policy.Timeouts)
+//     later, or not long before? (Policy.Timeouts) If it is not known whether there is a line,
+//     the retry waits, and Attempt decides.
 //  9. Does the retry budget pay for it? It is charged here, before the wait. A retry at
 //     the time that the server asked for may be free.
 func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {

@@ -87,15 +87,12 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with flight,
 		return step
 	}
 	if c.doubtful(v) {
-		c.looks = looks + 1
-		switch look := c.look(now, random); {
-		case look.Done:
+		c.hinted, c.receipt, c.looks = false, 0, looks+1
+		look := c.look(now, random)
+		if look.Done {
 			return look
-		case look.Wait > 0:
-			c.hinted, c.receipt = false, 0
-			step.Wait = max(look.Wait, step.Wait)
-			return step
 		}
+		step.Wait = max(look.Wait, step.Wait)
 		return step
 	}
 	return c.pay(now, class(v), step, random)
