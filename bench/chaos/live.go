@@ -38,6 +38,9 @@ type messageEnd struct {
 // takes, and than handOn.
 func patience() time.Duration { return handOn + 2*time.Minute }
 
+// settle is how long nothing moves, after all have come to their end, before duplicates are counted. Tests have less.
+var settle = 5 * time.Second
+
 // live is the life of all parts with one broker.
 func live(ctx context.Context, s setting, name string, progress io.Writer) (r result, err error) {
 	r.broker = name
@@ -202,7 +205,7 @@ func live(ctx context.Context, s setting, name string, progress io.Writer) (r re
 			last, since = sum, time.Now()
 		}
 		quiet := time.Since(since)
-		if left == 0 && quiet > 5*time.Second || quiet > patience() || ctx.Err() != nil {
+		if left == 0 && quiet > settle || quiet > patience() || ctx.Err() != nil {
 			break
 		}
 		if !announced && quiet > 30*time.Second {
