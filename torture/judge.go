@@ -876,23 +876,32 @@ func back(s *Seen) Verdict {
 	return pass("three seconds after the end of the outage all %d calls succeed", total)
 }
 
-// afterwards is the judge of the retries that come when the outage is over.
+// afterwards is the judge of the retries that come when the outage is over. A client for which the machine
+// has no time catches up later, with retries and with the first attempts of its calls alike: where those
+// come in a crowd, too, that is no herd of retries.
 func afterwards(s *Seen) Verdict {
-	end := s.Case.script[0].until
-	const window = 500 * time.Millisecond
-	normal := int(window / s.Case.plan.every)
-	worst := 0
-	for at := end; at < end+5*time.Second; at += window / 5 {
-		worst = max(worst, s.count(at, at+window, true))
-	}
 	if !s.retries {
 		return notApplicable("the client makes no retries")
+	}
+	end := s.Case.script[0].until
+	const window = 500 * time.Millisecond
+	usual := int(window / s.Case.plan.every)
+	worst, normal := 0, usual
+	for at := end; at < end+5*time.Second; at += window / 5 {
+		retries := s.count(at, at+window, true)
+		calls := max(usual, s.count(at, at+window, false)-retries)
+		if retries*normal > worst*calls {
+			worst, normal = retries, calls
+		}
 	}
 	if worst > 2*normal {
 		return warn("%d retries within %s after the end of the outage; %d calls is normal", worst, words.Rounded(window), normal)
 	}
 	return pass("at most %d retries within %s after the end of the outage; %d calls is normal", worst, words.Rounded(window), normal)
 }
+
+// mayMakeAHerd reports whether a busy machine can be why retries came in a crowd.
+func mayMakeAHerd(s *Seen) bool { return s.Late > punctual && afterwards(s).Grade == Warn }
 
 // hedged reports whether a second attempt came beside the first.
 func hedged(s *Seen) bool {

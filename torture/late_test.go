@@ -269,3 +269,24 @@ func TestReuseOnABusyMachine(t *testing.T) {
 		}
 	}
 }
+
+// A crowd of retries is a herd, unless the first attempts of calls come in a crowd, too: then the client had
+// no time.
+func TestAHerdOnABusyMachine(t *testing.T) {
+	c := Case{plan: plan{every: 20 * time.Millisecond}, script: []answer{{until: 3 * time.Second}}}
+	for _, x := range []struct {
+		calls, retries int // in the half second after the outage, where 25 calls are usual
+		want           Grade
+	}{{25, 25, Pass}, {25, 50, Pass}, {25, 51, Warn}, {5, 51, Warn}, {60, 117, Pass}, {60, 130, Warn}} {
+		s := Seen{Case: c, traits: traits{retries: true}}
+		for i := range x.calls {
+			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 1, Arrived: 3100 * time.Millisecond})
+		}
+		for i := range x.retries {
+			s.Attempts = append(s.Attempts, Attempt{Call: i, Number: 2, Arrived: 3100 * time.Millisecond})
+		}
+		if v := afterwards(&s); v.Grade != x.want {
+			t.Errorf("%d first attempts and %d retries: %s (%s), want %s", x.calls, x.retries, v.Grade, v.Why, x.want)
+		}
+	}
+}
