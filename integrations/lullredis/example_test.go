@@ -120,7 +120,7 @@ func ExampleConfig_Validate() {
 // Idempotency keys in Redis. Where there is none, nothing is carried out twice, since
 // nothing is carried out.
 func ExampleNewStore() {
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1})
 	defer client.Close()
 	redis.SetLogger(silent{})
 	store, err := lullredis.NewStore(client, lullredis.StoreConfig{Replicas: 1})
